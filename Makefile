@@ -76,6 +76,12 @@ $(BUILD)/store/views.inc: src/store/views.sql
 $(BUILD)/obj/store/schema.o: CPPFLAGS += -I$(BUILD)
 $(BUILD)/obj/store/schema.o: $(BUILD)/store/views.inc
 
+# The sections of the help, which begin with "@ NAME", as rows of a name and a text after a first row.
+$(BUILD)/cli/help.inc: src/cli/help.txt
+	@mkdir -p $(@D); sed -e 's/^@ \(.*\)$$/}, {"\1",/; t' -e 's/["\\]/\\&/g; s/.*/"&\\n"/' $< > $@
+$(BUILD)/obj/cli/commands.o: CPPFLAGS += -I$(BUILD)
+$(BUILD)/obj/cli/commands.o: $(BUILD)/cli/help.inc
+
 $(BUILD)/testobj/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -c -o $@ $<
@@ -90,14 +96,14 @@ $(BUILD)/tests/%: $(BUILD)/testobj/%.o $(TEST_OBJ) $(BUILD)/libalibi.a
 
 include tests/cuda_emulation/emulation.mk
 
-deps: ## install the Debian packages that building, testing and drawing need (sudo where not root)
+deps: ## install the Debian packages needed to build, test and draw (with sudo unless root)
 	@tests/deps.sh $(PACKAGES)
 
 tests: $(BUILD)/alibi $(TESTS) $(TEST_PROGRAMS)
-check: tests ## build and run every test; prints each leg's seconds and every leg it could not run
+check: tests ## build and run every test; print the seconds of each leg, and the legs it could not run
 	@tests/run.sh $(BUILD)
 
-asan: ## the same tests under the address and undefined-behaviour sanitizers
+asan: ## run the same tests under AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' tests
 	@tests/run.sh build/asan
 
@@ -105,29 +111,29 @@ asan: ## the same tests under the address and undefined-behaviour sanitizers
 FUZZ_CC ?= clang
 FUZZ_FLAGS = CC='$(FUZZ_CC)' OPT=-O1 WARN=-w SAN='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'
 CPU_OBJ := $(filter $(BUILD)/obj/cpu/%,$(LIB_OBJ))
-fuzz: $(CPU_OBJ) ## fuzz every parser of bytes from outside (SECONDS_EACH=60 TARGETS="yaml sql"; needs clang and libclang-rt)
+fuzz: $(CPU_OBJ) ## fuzz every parser of untrusted bytes (SECONDS_EACH=60 TARGETS="yaml sql"; needs clang and libclang-rt)
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz NVCC= $(FUZZ_FLAGS) FUZZ_CPU_OBJ='$(CPU_OBJ)' $(BUILD)/fuzz/fuzz
 	@tests/fuzz/run.sh $(BUILD) $(TARGETS)
 FUZZ_OBJ := $(patsubst tests/%.c,$(BUILD)/testobj/%.o,$(wildcard tests/fuzz/*.c) tests/harness/backends.c tests/harness/files.c tests/worker/worker_fixture.c)
 $(BUILD)/fuzz: $(filter-out %/test_seeds.o,$(FUZZ_OBJ)) $(FUZZ_CPU_OBJ) $(filter-out $(CPU_OBJ),$(LIB_OBJ))
 	$(Q)$(CC) $(CFLAGS) -fno-openmp -fsanitize=fuzzer -o $@ $^ $(LDLIBS) -lcmocka -lgomp
 
-lint: ## layers, headers that compile alone, format, banned calls, file and function lengths
+lint: ## check layers, headers, format, banned calls, and lengths of files and functions
 	@tests/lint.sh
 
-format: ## clang-format every source file in place
+format: ## run clang-format on every source file
 	@clang-format -i src/*/*.[ch] $(wildcard tests/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh)
 
 RUN_FLAGS := $(if $(SCALE),--scale $(SCALE)) --devices $(DEVICES) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(YES),--yes)
-reproduce-%: $(BUILD)/alibi ## run what an artefact lacks, print its table, draw its figure, such as reproduce-table5
+reproduce-%: $(BUILD)/alibi ## run what an artefact lacks, print its table, draw its figure; for example reproduce-table5
 	@$(BUILD)/alibi run $* $(RUN_FLAGS)
 	@$(BUILD)/alibi report $* $(if $(SCALE),--scale $(SCALE))
 
-reproduce: $(BUILD)/alibi ## every artefact of experiments/
+reproduce: $(BUILD)/alibi ## do so for every artefact of experiments/
 	@$(BUILD)/alibi run all $(RUN_FLAGS)
 	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE))
 
-readme-figure: reproduce-abstract ## draw the picture of README.md again; it has SEEDS=3
+readme-figure: reproduce-abstract ## redraw the picture of README.md, with SEEDS=3
 	@cp plots/abstract-mini.svg plots/readme.svg
 
 reproduce-twice: $(BUILD)/alibi ## run artefacts twice from nothing and compare tables, verdicts, weights (ARTEFACTS="table5 figure11"; default all)
@@ -136,19 +142,19 @@ reproduce-twice: $(BUILD)/alibi ## run artefacts twice from nothing and compare 
 claims: $(BUILD)/alibi ## judge the paper's claims from results.db
 	@$(BUILD)/alibi claims $(if $(SCALE),--scale $(SCALE))
 
-report: $(BUILD)/alibi ## draw every figure from results.db and write all of it as one page, plots/report.html
+report: $(BUILD)/alibi ## draw every figure from results.db and write one page with everything, plots/report.html
 	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE)) --format html --out plots/report.html
 
-bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_scheduler ## speed of the CPU backend, beside PyTorch where it is installed, and cost of the scheduler (CASES="steps positions libraries scheduler")
+bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_scheduler ## measure the CPU backend, compared with PyTorch if installed, and the scheduler (CASES="steps positions libraries scheduler")
 	@tests/bench/run.sh $(BUILD)
 
-bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## speed and memory on cuda:0, beside PyTorch: CASES=ceilings,ops,train-alibi-1024 REDO=1; a case once for each code
+bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## measure speed and memory on cuda:0, compared with PyTorch, each case once per code version (CASES=ceilings,ops,train-alibi-1024 REDO=1)
 	@tests/bench/bench_gpu.sh $(BUILD) $(if $(filter cuda:%,$(DEVICES)),$(DEVICES))
 
 tests: $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_gpu $(BUILD)/tests/bench/bench_scheduler # which tests/cli/test_bench_*.sh run
 
 bundle: CUDA_TARGETS := $(CUDA_TARGETS_ALL)
-bundle: $(GPU_PROGRAMS) $(BUILD)/tests/bench/bench_gpu ## BUILD/alibi-bundle.tar.xz: all that a GPU machine without packages needs, tried in an empty environment
+bundle: $(GPU_PROGRAMS) $(BUILD)/tests/bench/bench_gpu ## pack BUILD/alibi-bundle.tar.xz for a GPU machine without packages, and test it in an empty environment
 	@tests/bundle/pack.sh $(BUILD) $^
 	@tests/bundle/check.sh $(BUILD)
 
@@ -161,7 +167,7 @@ $(BUILD)/tests/bench/%: $(BUILD)/testobj/bench/%.o $(BUILD)/libalibi.a
 	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(BUILD)/libalibi.a $(LDLIBS)
 .SECONDARY:
 
-faults: tests $(BUILD)/faults/inject.so ## inject every fault this is built to survive, count what is lost (ONLY="F1 F26"; longer: FAULTS=full)
+faults: tests $(BUILD)/faults/inject.so ## inject every fault that alibi must survive, count what is lost (ONLY="F1 F26"; longer: FAULTS=full)
 	@tests/faults/run.sh $(BUILD) $(ONLY)
 $(BUILD)/faults/inject.so: tests/faults/inject.c
 	@mkdir -p $(@D)
@@ -177,7 +183,7 @@ install: $(BUILD)/alibi $(CUDA_LIBRARY) ## install under PREFIX
 	$(foreach c,$(COMPLETIONS),$(BUILD)/alibi completion $(firstword $(subst -, ,$(subst /, ,$(c)))) >$(DESTDIR)$(PREFIX)/share/$(c) &&) true
 	$(if $(CUDA_LIBRARY),install -D -m 755 $(CUDA_LIBRARY) $(DESTDIR)$(PREFIX)/lib/libalibi_cuda.so)
 
-uninstall: ## remove what install put there
+uninstall: ## remove what install has written
 	rm -f $(DESTDIR)$(PREFIX)/bin/alibi $(DESTDIR)$(PREFIX)/lib/libalibi_cuda.so
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/,$(COMPLETIONS))
 	rm -rf $(DESTDIR)$(PREFIX)/share/alibi
@@ -185,7 +191,7 @@ uninstall: ## remove what install put there
 clean: ## remove build/; results.db, runs/, data/ and plots/ stay
 	rm -rf build
 
-help: ## this list
+help: ## print this list
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-20s %s\n", $$1, $$2}'
 	@echo "  settings: SCALE=mini|small|paper|none DEVICES=auto|cpu|cpu:N|slurm:N SEEDS=N YES=1 BUILD=dir PREFIX=dir V=1"
 

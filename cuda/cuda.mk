@@ -1,8 +1,8 @@
-# cuda.mk - libalibi_cuda.so, where nvcc and cublasLt.h are; elsewhere the build just lacks it. Included by the Makefile.
+# cuda.mk - builds libalibi_cuda.so if nvcc and cublasLt.h are installed. Included by the Makefile.
 #
-# Kernels are compiled for CUDA_TARGETS, and for other GPUs as PTX of sm_80; code of sm_80 runs on sm_86 and sm_89, too.
-# A bundle has all targets. A spilled register is an error. The runtime is linked in; cuBLASLt, of CUDA 13 or 12, is found when a
-# GPU is opened: beside the library, where it was built, or on the loader's path.
+# Kernels are compiled for CUDA_TARGETS, and for other GPUs as PTX of sm_80. Code of sm_80 also runs on sm_86 and sm_89.
+# A bundle has all targets. A spilled register is an error. The runtime is linked statically. cuBLASLt, of CUDA 13 or 12, is
+# loaded when a GPU is opened: from beside the library, from where it was built, or from the loader's path.
 NVCC ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 ifneq ($(and $(NVCC),$(wildcard $(CUDA_HOME)/include/cublasLt.h)),)
@@ -38,26 +38,26 @@ $(BUILD)/libalibi_cuda.so: $(CUDA_OBJ)
 	    -Xlinker --exclude-libs -Xlinker ALL -Xlinker --no-undefined -Xlinker -rpath -Xlinker '$$ORIGIN:$(CUDA_HOME)/lib64:$(CUDA_HOME)/lib/x86_64-linux-gnu'
 
 .PHONY: cuda
-cuda: $(CUDA_LIBRARY) ## the CUDA backend, where nvcc is; says how many registers its kernels use
+cuda: $(CUDA_LIBRARY) ## build the CUDA backend (needs nvcc); print how many registers its kernels use
 ifeq ($(CUDA_LIBRARY),)
-	@echo "cuda: nvcc and cublasLt.h are not here (NVCC=$(NVCC)); the build goes without libalibi_cuda.so" >&2; exit 1
+	@echo "cuda: nvcc or cublasLt.h not found (NVCC=$(NVCC)); libalibi_cuda.so was not built" >&2; exit 1
 else
 	@cat $(BUILD)/cuda/*.log | awk '/Used [0-9]+ registers/ { n++; if ($$5 + 0 > most) most = $$5 + 0 } / bytes spill stores/ { spills += $$5 } \
 	    END { printf "cuda: %d kernels, at most %d registers, %d bytes spilled\n", n, most, spills; exit spills > 0 || n == 0 }'
 endif
 
-# blocks.txt records the least blocks of an SM; UPDATE=1 rewrites it for CUDA_TARGETS. sm_89 has two ways, its own code and that of
-# sm_80: the lesser counts.
+# blocks.txt records the least number of blocks of an SM; UPDATE=1 rewrites it for CUDA_TARGETS. sm_89 runs its own code or that
+# of sm_80: the smaller number counts.
 .PHONY: cuda-report
-cuda-report: $(CUDA_LIBRARY) $(BUILD)/libalibi_cuda_emulated.so $(BUILD)/tests/cuda_emulation/check_shapes ## registers, shared memory, blocks and warps of an SM, spills of each kernel; the modelled step
+cuda-report: $(CUDA_LIBRARY) $(BUILD)/libalibi_cuda_emulated.so $(BUILD)/tests/cuda_emulation/check_shapes ## print registers, shared memory, blocks and warps of an SM, and spills of each kernel, and the modelled step
 	@python3 tests/cuda_report/report.py $(BUILD) $(if $(UPDATE),--update)
 
-# The self-test of the emulator, compiled for a GPU: green on both, their registers are laid out alike.
+# The emulator's self-test, compiled for a GPU. If it passes on both, the emulator lays out registers as the GPU does.
 $(BUILD)/cuda/selftest: $(wildcard tests/cuda_emulation/selftest*.cu) tests/cuda_emulation/selftest.h cuda/gpu.cuh
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(CUDA_CPPFLAGS) -Itests/cuda_emulation -std=c++17 -O2 -ccbin $(CXX) -Werror all-warnings $(CUDA_ARCHS) -o $@ $(filter %.cu,$^)
 
-# The kernels of tests/cuda, called without a backend; from the archive each takes what it needs.
+# The programs of tests/cuda, which call kernels without a backend; each links what it needs from the archive.
 $(BUILD)/cuda/libkernels.a: $(patsubst cuda/%,$(BUILD)/cuda/%.o,$(wildcard cuda/*.cu))
 	$(Q)rm -f $@; ar rcs $@ $^
 
@@ -70,5 +70,5 @@ GPU_PROGRAMS := $(addprefix $(BUILD)/,alibi tests/ops/test_ops tests/check_oracl
     $(if $(CUDA_LIBRARY),$(CUDA_LIBRARY) $(BUILD)/cuda/selftest $(KERNEL_PROGRAMS))
 
 .PHONY: check-gpu
-check-gpu: $(GPU_PROGRAMS) ## op table, oracle, training and self-test on cuda:0, and compute-sanitizer; skips are failures
+check-gpu: $(GPU_PROGRAMS) ## run op table, oracle, training, self-test and compute-sanitizer on cuda:0; skips are failures
 	@tests/check_gpu.sh $(BUILD) $(if $(filter cuda:%,$(DEVICES)),$(DEVICES))

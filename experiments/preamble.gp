@@ -22,7 +22,8 @@
 # and commands for `eval`. BEGIN opens the picture with title and facts. PANEL, for p from 1 to
 # PANELS, sets the frame of panel p. END closes the picture with a legend. Of these plot commands
 # are made: LINES (each curve of panel p), BANDS (a deviation over seeds around it), OFF (a mark
-# where it leaves the frame at y_top), LABELS (the length of ALiBi's curves at their beginnings).
+# where it leaves the frame at y_top), LABELS (the length of ALiBi's curves below their
+# beginnings, at y_low).
 # FLOOR_LINE draws FLOOR where it is between y_low and y_top. NARROW is 1 for a phone: the panels
 # are in a column.
 #
@@ -81,6 +82,7 @@ tokens(i) = strstrt(CURVE_TITLE[i], \
     ' L=') && CURVE_STYLE[i] == 4 ? CURVE_TITLE[i][strstrt(CURVE_TITLE[i], ' L=') + 3:*] : ''
 entry(i) = CURVE_STYLE[i] > 10 ? (i == PANEL_LAST[1] ? 'the paper' : '') : CURVE_SHADE[i] < 1 ? \
     '' : method(i).(tokens(i) eq '' ? '' : ', by L_{train}')
+in_two(s) = strstrt(s, ' (') ? before(s, ' (')."\n".s[strstrt(s, ' (') + 1:*] : s
 BEGIN = "set multiplot; set label 101 wrap(TITLE, \
     NARROW ? 52 : 130) at screen 0.5,1 - py(18) center font ',12'; set label 102 wrap(FACTS, \
     NARROW ? 72 : 150) at screen 0.5,py(NARROW ? 44 : 28) center \
@@ -91,10 +93,10 @@ PANEL = "if (p > 1) { unset label 101; unset label 102 }; if ((p - 1) % COLS) { 
     set tmargin at screen 1 - py(HEAD) - (p - 1) / COLS * (1 - py(HEAD + FOOT)) / ROWS - \
     py(PANEL_TITLE[p] eq '' ? 6 : 26); \
     set bmargin at screen 1 - py(HEAD) - ((p - 1) / COLS + 1) * (1 - py(HEAD + FOOT)) / ROWS + \
-    py(NARROW ? 70 : 50)"
+    py(NARROW ? 70 : 50); LABELLED = ''; do for [i = PANEL_FIRST[p]:PANEL_LAST[p]] { \
+    if (tokens(i) ne '') { LABELLED = LABELLED.' '.i } }"
 CURVES_OF_PANEL = 'for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) '
-shown(y) = y > y_top ? y_top : y
-BANDS = SEEDS < 2 ? 'NaN notitle' : CURVES_OF_PANEL.'using 1:(shown($2 - $3)):(shown($2 + $3)) \
+BANDS = SEEDS < 2 ? 'NaN notitle' : CURVES_OF_PANEL.'using 1:($2 - $3):($2 + $3) \
     with filledcurves fillstyle transparent solid 0.2 noborder fillcolor rgb color(i) notitle'
 LINES = CURVES_OF_PANEL.'using 1:2 with linespoints linestyle CURVE_STYLE[i] \
     linecolor rgb color(i) notitle'
@@ -104,8 +106,14 @@ OFF = CURVES_OF_PANEL.'using (is_off = $0 == 0 ? 0 : is_off, \
     x_off = is_off || !($2 > y_top) ? NaN : $0 == 0 ? $1 : between(x_was, $1, \
     (y_top - y_was) / ($2 - y_was)), is_off = is_off || $2 > y_top, x_was = $1, y_was = $2, \
     x_off):(y_top) with points pointtype 9 pointsize 1 linecolor rgb color(i) notitle'
-LABELS = CURVES_OF_PANEL.'every ::0:0:0:0 using 1:2:(tokens(i)) \
-    with labels right offset -0.4,-0.6 font ",9" textcolor rgb "#333333" notitle'
+# gnuplot reads a plot command once even where no curve is labelled.
+labelled(i) = i eq '' ? 1 : int(i)
+LABELS = 'for [i in LABELLED] DATA index (labelled(i) - 1) every ::0:0:0:0 \
+    using 1:(y_low):(0):($2 - y_low) with vectors nohead linewidth 1 dashtype 3 \
+    linecolor rgb color(labelled(i)) notitle, \
+    for [i in LABELLED] DATA index (labelled(i) - 1) every ::0:0:0:0 \
+    using 1:(y_low):(in_two(tokens(labelled(i)))) \
+    with labels left offset 0.4,1.5 font ",9" textcolor rgb "#333333" notitle'
 FLOOR_LINE = "if (FLOOR > y_low && FLOOR < y_top) { set arrow 1 from graph 0, \
     first FLOOR to graph 1, first FLOOR nohead dt 3 lc rgb '#555555'; \
     set label 3 gprintf('floor of the text: %.2f', FLOOR) at graph 0.99, \

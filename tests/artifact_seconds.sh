@@ -1,6 +1,6 @@
 #!/bin/sh
-# artifact_seconds.sh - puts the core seconds that results.db holds of scale mini into the table of experiments/ARTIFACT.md,
-# by the statement that stands there. For a results.db that one undisturbed `make reproduce` filled.
+# artifact_seconds.sh - writes the core seconds of scale mini from results.db into the table of experiments/ARTIFACT.md, with
+# the SELECT in that file. For a results.db that one undisturbed `make reproduce` filled.
 # usage: tests/artifact_seconds.sh BUILD [PROJECT]
 set -eu
 

@@ -1,8 +1,8 @@
 #!/bin/sh
-# check_gpu.sh - the legs of make check-gpu: what the emulator showed, shown on a GPU. Nothing is skipped: a leg that cannot run has failed.
+# check_gpu.sh - the legs of make check-gpu: the emulator's tests on a GPU. A leg that cannot run counts as failed.
 # usage: tests/check_gpu.sh BUILD [DEVICE]
 #   SANITIZE=0   without compute-sanitizer, whose legs take most of the time
-#   LIMIT=300    seconds after which a leg has failed: a kernel that never ends must not use up the GPU's time
+#   LIMIT=300    seconds a leg may take: a kernel that never ends must not use up the GPU's time
 set -u
 
 build=$1
@@ -52,7 +52,7 @@ leg "20 updates as on the CPU" "$build/tests/model/check_training" "$device"
 leg "20 updates in bf16" "$build/tests/model/check_training" --bf16 "$device"
 leg "scores" "$build/tests/model/test_score" "$device"
 leg "scores in bf16" "$build/tests/model/test_score" --bf16 "$device"
-leg "recorded work" "$build/tests/ops/check_record" "$device"
+leg "graph capture" "$build/tests/ops/check_record" "$device"
 leg "passes as graphs" "$build/tests/model/check_graphs" "$device"
 leg "attempts as on the CPU" "$build/tests/worker/check_device" "$device"
 if [ "${SANITIZE:-1}" = 0 ]; then
@@ -61,7 +61,7 @@ if [ "${SANITIZE:-1}" = 0 ]; then
     exit
 fi
 for program in "$build"/cuda/kernels/*; do
-    case $program in *attention_backward) continue ;; esac # its thousands of launches take too long
+    case $program in *attention_backward) continue ;; esac # thousands of launches take too long
     leg "compute-sanitizer memcheck, $(basename "$program")" compute-sanitizer --target-processes all --tool memcheck --error-exitcode 9 "$program"
 done
 for tool in memcheck racecheck synccheck initcheck; do

@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh - installs Debian packages that are missing; as root or through sudo, otherwise says what to run.
+# deps.sh - installs missing Debian packages, as root or with sudo; otherwise prints the command to run.
 # usage: tests/deps.sh PACKAGE...
 set -eu
 

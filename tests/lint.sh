@@ -20,8 +20,8 @@ declare -A may=(
     [workflow]="base position spec record shape data synthetic prepare fetch plan store model interchange worker scheduler report"
     [cli]="base spec record data prepare fetch plan store backend ops cpu check worker scheduler report workflow"
 )
-# Libraries outside the C library, by folder: the first part of an include in angle brackets. The worker reads the zip
-# files of PyTorch with libarchive: sizes of 64 bits, checksums and damage are its business.
+# Libraries that a folder may use, by the first part of an include in angle brackets. interchange reads the zip files of
+# PyTorch with libarchive, which handles 64-bit sizes, checksums and damage.
 declare -A libraries=(
     [base]="openssl" [record]="jansson" [plan]="yaml" [store]="sqlite3 jansson" [report]="jansson" [fetch]="curl archive"
     [interchange]="jansson archive" [prepare]="jansson" [workflow]="jansson" [cpu]="omp"
@@ -47,6 +47,14 @@ for file in src/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh; do
     done
 done
 
+# src/README.md has a row for every folder, and names files that exist.
+for folder in src/*/; do
+    row=$(grep -F "| \`$(basename "$folder")\` |" src/README.md) || say "src/README.md: no row for $folder"
+    for name in $(echo "$row" | grep -oE '`[a-z_]+\.(c|h|sql)`' | tr -d '`'); do
+        [ -e "$folder$name" ] || say "src/README.md: $folder$name does not exist"
+    done
+done
+
 # Headers compile alone as C17; those that CUDA or C++ includes also as C++17.
 for header in src/*/*.h; do
     gcc -std=c17 -D_GNU_SOURCE -Isrc -Wall -Wextra -Werror -fsyntax-only -x c "$header" || say "$header: does not compile alone as C17"
@@ -55,7 +63,7 @@ for header in src/backend/backend.h src/base/err.h src/base/philox.h; do
     g++ -std=c++17 -D_GNU_SOURCE -Isrc -Wall -Wextra -Werror -fsyntax-only -x c++ "$header" || say "$header: does not compile alone as C++17"
 done
 
-# Calls we do without, words that do not belong in a finished tree.
+# Banned calls, and words that do not belong in a finished tree.
 banned='\b(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|atof|alloca|system|popen|rand|srand|strtok|tmpnam)\s*\('
 grep -nE "$banned" src/*/*.[ch] | grep -vE '^[^:]*:[0-9]+: *(/?\*|//)' && say "banned calls above"
 grep -nE '\bexit\s*\(' src/*/*.c | grep -vE '^src/cli/main\.c:|_exit\s*\(' && say "exit outside main.c above"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # reproduce_twice.sh - runs artefacts twice, each time from nothing, and compares what must not differ: every row of every
-# table, the verdicts that do not rest on speed or memory, and the weights. Speeds, memory and times vary from run to run:
-# of those only what is there and what is missing is compared.
+# table, the verdicts that do not depend on speed or memory, and the weights. Speeds, memory and times vary from run to run:
+# of those it compares only which are present.
 # usage: tests/reproduce_twice.sh BUILD [ARTEFACT…]      SCALE, DEVICES as for make reproduce; without ARTEFACT all of them
 set -u
 
@@ -12,18 +12,18 @@ scale=${SCALE:-mini}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-# Claims whose verdict a machine's speed or memory decides.
+# Claims whose verdict depends on speed or memory.
 measured_claims="C3b C4 C5b C5c"
 
-# CSV on the standard input; of the columns that vary a number becomes "measured", of the measured claims only the name stays.
+# Reads CSV on standard input. Replaces numbers of varying columns by "measured"; keeps only the name of measured claims.
 still() {
     awk -v claims=" $measured_claims " '
     BEGIN {
         measured_head = "(wps|memory_bytes|hours)$|^(mfu|finished_at|x)$"
-        n = split("value drawn ours_mean ours_std delta verdict", name, " ") # unless they are of a perplexity
+        n = split("value drawn ours_mean ours_std delta verdict", name, " ") # except perplexities
         for (i = 1; i <= n; i++) shown[name[i]] = 1
     }
-    { # cuts the line at commas that no quotes enclose
+    { # splits the line at commas outside quotes
         sub(/\r$/, "")
         fields = 0; field = ""; quoted = 0
         for (i = 1; i <= length($0); i++) {

@@ -1,14 +1,14 @@
 #!/bin/sh
-# run.sh - runs every test program of a build, the oracle checker and the scripts, each a leg with its time.
+# run.sh - runs every test program of a build, the oracle checker and the scripts; prints the time of each leg.
 # usage: tests/run.sh BUILD      JOBS=N: legs at a time (default: one per core)      ORACLE=folder: also check the fixtures there
 set -u
 
 build=$1
 legs=$build/tests/legs
 export LSAN_OPTIONS="use_tls=0:print_suppressions=0:suppressions=$(pwd)/tests/leaks.txt" # the asan build reads it
-export ASAN_OPTIONS=allocator_may_return_null=1 # a test asks for more memory than there is
+export ASAN_OPTIONS=allocator_may_return_null=1 # a test requests more memory than exists
 
-# One leg: run.sh BUILD leg NAME COMMAND... prints its result at once, so that legs side by side do not mix.
+# One leg: run.sh BUILD leg NAME COMMAND... prints its result at once, so that parallel legs do not mix.
 if [ "${2:-}" = leg ]; then
     name=$3
     shift 3
@@ -34,10 +34,10 @@ mkdir -p "$legs"
 {
     # The scripts come first: they take longest.
     for script in tests/cli/test_*.sh; do
-        case $build:$script in *asan:*test_bench_*) continue ;; esac # minutes, and no parser of foreign bytes
+        case $build:$script in *asan:*test_bench_*) continue ;; esac # takes minutes and parses no untrusted bytes
         echo "${script#tests/} sh $script $build"
     done
-    # By their sources: programs of tests that are gone stay in the build.
+    # By source: the build may hold programs of deleted tests.
     for source in tests/*/test_*.c; do
         name=${source#tests/}
         echo "${name%.c} $build/tests/${name%.c}"

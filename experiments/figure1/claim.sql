@@ -1,6 +1,6 @@
 -- What the paper says of Figure 1, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal), so that one statement serves every scale. Each claim must hold for
--- each training length below and for each seed the grid asks for; until all its numbers are there it
+-- each training length below and for each seed the grid asks for; until all its numbers exist it
 -- is "not run".
 WITH
 threshold AS (SELECT
@@ -39,7 +39,7 @@ breaks AS (
     SELECT e.position, e.L, e.seed, min(e.V) AS V FROM e JOIN at_L USING (position, L, seed), threshold
     WHERE e.V > e.L AND e.p > breaks_above * at_L.p GROUP BY e.position, e.L, e.seed),
 
--- One row a claim, a training length and a seed: whether it holds, and the numbers.
+-- One row for each claim, training length and seed: whether it holds, and the numbers.
 found(claim, L, seed, holds, said) AS (
     SELECT 'P1', w.L, w.seed, b.p >= sinusoidal_at_2L * a.p AND m.V <= sinusoidal_best_at * w.L,
            printf('%.2f at L, %.2f at 2L (x %.2f), best at %.2f L', a.p, b.p, b.p / a.p, 1.0 * m.V / w.L)

@@ -1,6 +1,6 @@
 -- What the paper says of Figure 11, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal), so that one statement serves every scale. Each claim must hold for
--- each training length below and for each seed the grid asks for; until all its numbers are there it
+-- each training length below and for each seed the grid asks for; until all its numbers exist it
 -- is "not run".
 WITH
 threshold AS (SELECT
@@ -25,7 +25,7 @@ n AS ( -- nonoverlapping windows of the same trainings: Table 5's
     WHERE artefact = 'table5' AND scale = :scale AND protocol = 'nonoverlapping' AND position = 'alibi'
       AND perplexity IS NOT NULL),
 
--- One row a claim, a training length and a seed: whether it holds, and the numbers.
+-- One row for each claim, training length and seed: whether it holds, and the numbers.
 found(claim, L, seed, holds, said) AS (
     SELECT 'P6a', w.L, w.seed, max(abs(v.p / a.p - 1)) <= alibi_within AND max(v.V) = x.V,
            printf('%.2f at L, %.2f to %.2f up to %.1f L', a.p, min(v.p), max(v.p), 1.0 * max(v.V) / w.L)

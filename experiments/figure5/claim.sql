@@ -1,6 +1,6 @@
 -- What the paper says of Figure 5, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal). A claim about speed is judged at scale paper only. A claim must hold
--- for each case and for each seed the grid asks for; until all its numbers are there it is "not run".
+-- for each case and for each seed the grid asks for; until all its numbers exist it is "not run".
 WITH
 threshold AS (SELECT
     1.05 AS faster  -- C5b: hours of sinusoidal over those of ALiBi to the same perplexity, mean of five, above (the paper: 1.11)

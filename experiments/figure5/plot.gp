@@ -2,6 +2,7 @@
 # to 11; at the other scales the axes fit the points, without the first steep part.
 y_low = PAPER ? 8.5 : 0.95 * Y_MIN
 y_top = PAPER ? 11 : (Y_MAX > 3 * Y_MIN ? 3 * Y_MIN : 1.03 * Y_MAX)
+FOOT = NARROW ? 70 : 50 # its legends are in the panels
 set xrange [0:1.03 * X_MAX]
 set yrange [y_low:y_top]
 # The unit of query.sql.
@@ -12,8 +13,8 @@ eval FLOOR_LINE
 eval BEGIN
 do for [p = 1:PANELS] {
     eval PANEL
-    # "panel = left L_valid=1024"
-    set title 'evaluated on '.PANEL_TITLE[p][strlen(PANEL_TITLE[p]) - 3:*].(PAPER ? ' tokens' : ' tokens of the paper')
+    s = CURVE_TITLE[PANEL_FIRST[p]] # "Sinusoidal L=128 (1024)", which is evaluated on its own length
+    set title 'evaluated on '.s[strstrt(s, '=') + 1:*].' tokens'
     plot for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) using 1:2 with linespoints linestyle CURVE_STYLE[i] title CURVE_TITLE[i]
 }
 unset multiplot

@@ -20,7 +20,7 @@ SELECT r.artefact, r.scale, r.dataset, r.corpus, r.model, r.position, r.display 
        'perplexity' AS metric, c.perplexity, c.loss_nats, t.train_wps, t.updates,
        CASE WHEN (SELECT a.state FROM attempts a WHERE a.run_id = r.run_id
                   ORDER BY a.attempt DESC LIMIT 1) = 'diverged' THEN 'diverged' END AS state,
-       r.modified, r.run_id, r.config_id
+       r.modified, r.run_id, r.config_id, r.parameters
 FROM trained r
 JOIN unit
 LEFT JOIN trainings t ON t.run_id = r.run_id

@@ -1,6 +1,6 @@
 -- Where Figure 7 and the rest of the paper do not agree. Parameters: :artefact, :scale.
 -- X claims are about the paper alone: "supported" means that its own numbers contradict its text (or
--- one another), as the view paper_values holds them; until those are there it is "not run".
+-- one another), as the view paper_values holds them; until those exist it is "not run".
 WITH
 found(claim, place, seed, holds, said) AS (
     SELECT 'X3', 1, NULL, t.value = 15300 AND f.value >= 15350,

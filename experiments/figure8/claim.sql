@@ -1,6 +1,6 @@
 -- What the paper says of Figure 8 and of Table 5, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal). A claim about speed is judged at scale paper only. A claim must hold
--- for each case and for each seed the grid asks for; until all its numbers are there it is "not run".
+-- for each case and for each seed the grid asks for; until all its numbers exist it is "not run".
 WITH
 threshold AS (SELECT
     1.0 AS below,  -- C3a: ALiBi trained on 512 over sinusoidal trained on 3072, perplexity at 3072, below
@@ -13,7 +13,7 @@ e AS (
     SELECT position, L_train_nominal AS L, seed, L_valid_nominal AS V, perplexity AS p
     FROM artefact_evaluations
     WHERE artefact = :artefact AND scale = :scale AND perplexity IS NOT NULL),
-b AS ( -- measured with the machine alone
+b AS ( -- measured on an otherwise idle machine
     SELECT k.position, p.L_train_nominal AS L, k.seed, k.mode, k.wps, k.peak_memory_bytes AS bytes, k.noisy
     FROM points p JOIN benchmarks k ON k.run_id = p.run_id
     WHERE p.artefact = :artefact AND p.scale = :scale),

@@ -1,6 +1,6 @@
 -- The paper's explanation of Figure 1 (its section 5) as verdicts on the losses by position.
 -- Parameters: :artefact, :scale. All lengths of input are pooled. Each claim must hold for each
--- training length and each seed the grid asks for; until all its numbers are there it is "not run".
+-- training length and each seed the grid asks for; until all its numbers exist it is "not run".
 WITH
 threshold AS (SELECT
     1.10 AS early_costs,      -- P8a: ALiBi's perplexity in the first eighth of L, as a multiple of that in its last half, at least
@@ -26,7 +26,7 @@ part AS ( -- the first eighth of L, its last half, and each range beyond it
         1.0 * max(last) / L AS longest
     FROM pooled GROUP BY position, L, seed HAVING count(nll) = count(*)),
 
--- One row a claim, a training length and a seed: whether it holds, and the numbers.
+-- One row for each claim, training length and seed: whether it holds, and the numbers.
 found(claim, L, seed, holds, said) AS (
     SELECT 'P8a', L_train_nominal, seed, early >= early_costs * late,
            printf('%.2f in the first eighth of L, %.2f in its last half (x %.2f)', early, late, early / late)

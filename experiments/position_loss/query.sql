@@ -3,7 +3,7 @@
 -- windows elsewhere in the text. Parameters: :artefact, :scale.
 WITH asked AS ( -- lengths that a scale merges are one run
     SELECT DISTINCT method, place, position, L_train, L_train_nominal, seed, run_id, train_run_id, tokens,
-        scale, dataset, corpus, model, split, protocol, precision, modified, state
+        scale, dataset, corpus, model, split, protocol, precision, modified, state, parameters
     FROM wanted_evaluations WHERE artefact = :artefact AND scale = :scale),
 pooled AS ( -- a mean only where every loss is finite
     SELECT a.*, l.first, max(l.last) AS last, sum(l.targets) AS targets,
@@ -13,6 +13,6 @@ pooled AS ( -- a mean only where every loss is finite
 SELECT CASE WHEN first IS NULL THEN 'not recorded' WHEN first = last THEN first ELSE first || '–' || last END AS positions,
     1.0 * last / L_train AS multiple, exp(loss_nats) AS perplexity, loss_nats, first, last, targets,
     method, position, L_train, L_train_nominal, seed, scale, dataset, corpus, model, split, protocol, precision,
-    tokens, modified, state, train_run_id AS run_id,
+    tokens, parameters, modified, state, train_run_id AS run_id,
     (SELECT config_id FROM run_list r WHERE r.run_id = train_run_id) AS config_id
 FROM pooled ORDER BY place, L_train, seed, first;

@@ -1,6 +1,6 @@
 -- What the paper says of Table 1, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal). A claim about speed is judged at scale paper only. A claim must hold
--- for each case and for each seed the grid asks for; until all its numbers are there it is "not run".
+-- for each case and for each seed the grid asks for; until all its numbers exist it is "not run".
 -- X claims are about the paper alone: "supported" means that its own numbers contradict its text (or
 -- one another), as the view paper_values holds them.
 WITH
@@ -13,7 +13,7 @@ judged(L) AS (VALUES (512), (1024), (3072)),
 seeds AS (
     SELECT DISTINCT r.seed FROM points p JOIN runs r ON r.run_id = p.run_id
     WHERE p.artefact = :artefact AND p.scale = :scale),
-b AS ( -- measured with the machine alone
+b AS ( -- measured on an otherwise idle machine
     SELECT k.position, p.L_train_nominal AS L, k.seed, k.mode, k.wps, k.peak_memory_bytes AS bytes, k.noisy
     FROM points p JOIN benchmarks k ON k.run_id = p.run_id
     WHERE p.artefact = :artefact AND p.scale = :scale),

@@ -1,7 +1,7 @@
 -- What the paper says of Table 11, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal), so that one statement serves every scale. At scale paper the
 -- thresholds are the paper's, elsewhere the shape is judged. A claim must hold for each case and for each
--- seed the grid asks for; until all its numbers are there it is "not run".
+-- seed the grid asks for; until all its numbers exist it is "not run".
 WITH
 threshold AS (SELECT
     1.0 AS below,                                                    -- C5a: ALiBi trained on 1024 over sinusoidal trained on 2048, perplexity at 2048, below
@@ -14,7 +14,7 @@ e AS (
     SELECT position, L_train_nominal AS L, seed, L_valid_nominal AS V, perplexity AS p
     FROM artefact_evaluations
     WHERE artefact = :artefact AND scale = :scale AND perplexity IS NOT NULL),
-b AS ( -- measured with the machine alone
+b AS ( -- measured on an otherwise idle machine
     SELECT k.position, p.L_train_nominal AS L, k.seed, k.mode, k.wps, k.peak_memory_bytes AS bytes
     FROM points p JOIN benchmarks k ON k.run_id = p.run_id
     WHERE p.artefact = :artefact AND p.scale = :scale),

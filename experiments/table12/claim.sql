@@ -1,7 +1,7 @@
 -- What the paper says of Table 12, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal), so that one statement serves every scale. At scale paper the
 -- thresholds are the paper's, elsewhere the shape is judged. A claim must hold for each case and for each
--- seed the grid asks for; until all its numbers are there it is "not run".
+-- seed the grid asks for; until all its numbers exist it is "not run".
 WITH
 threshold AS (SELECT
     1.01 AS at_L,                                                       -- C7b: ALiBi over sinusoidal, both at L, at most

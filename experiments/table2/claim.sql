@@ -1,7 +1,7 @@
 -- What the paper says of Tables 2 to 4, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal), so that one statement serves every scale. At scale paper the
 -- thresholds are the paper's, elsewhere the shape is judged. A claim must hold for each case and for each
--- seed the grid asks for; until all its numbers are there it is "not run".
+-- seed the grid asks for; until all its numbers exist it is "not run".
 WITH
 judged AS ( -- the table's training length, and the longest input it asks for; NULL where nothing is asked for yet
     SELECT max(L_train_nominal) AS L, max(L_valid_nominal) AS longest FROM wanted_evaluations
@@ -35,7 +35,7 @@ multiple AS ( -- of a method's perplexity at L
     FROM breaks k JOIN common c ON c.L = k.L AND c.seed = k.seed
     JOIN e ON e.position = k.position AND e.L = k.L AND e.seed = k.seed AND e.V = c.V),
 
--- One row a claim, a case and a seed: whether it holds, and the numbers.
+-- One row for each claim, case and seed: whether it holds, and the numbers.
 found(claim, place, seed, holds, said) AS (
     SELECT 'C1', a.L, a.seed, m.V - a.L <= best_beyond AND b.p >= fails_at * a.p,
            printf('L=%d: %.2f at L, best %.2f at L + %d, %.2f at L + %d (x %.2f)', a.L, a.p, m.p, m.V - a.L, b.p, further, b.p / a.p)

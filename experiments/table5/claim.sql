@@ -1,6 +1,6 @@
 -- What the paper says of Table 5, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal), so that one statement serves every scale. Each claim must hold for
--- each case below and for each seed the grid asks for; until all its numbers are there it is "not run".
+-- each case below and for each seed the grid asks for; until all its numbers exist it is "not run".
 -- X2 is about the paper alone: "supported" means that its own numbers contradict its text.
 WITH
 threshold AS (SELECT
@@ -20,7 +20,7 @@ e AS (
     FROM artefact_evaluations
     WHERE artefact = :artefact AND scale = :scale AND perplexity IS NOT NULL),
 
--- One row a claim, a case and a seed: whether it holds, and the numbers.
+-- One row for each claim, case and seed: whether it holds, and the numbers.
 found(claim, place, seed, holds, said) AS (
     SELECT 'P5', c.short * 10000 + c.long, a.seed, a.p < short_over_long * s.p,
            printf('ALiBi L=%d at %d: %.2f, sinusoidal L=%d: %.2f (x %.3f)', c.short, c.long, a.p, c.long, s.p, a.p / s.p)

@@ -1,6 +1,6 @@
 -- Where Table 9 and the rest of the paper do not agree. Parameters: :artefact, :scale.
 -- X claims are about the paper alone: "supported" means that its own numbers contradict its text (or
--- one another), as the view paper_values holds them; until those are there it is "not run".
+-- one another), as the view paper_values holds them; until those exist it is "not run".
 WITH
 size(D, F, layers, V, words) AS (VALUES (1024, 4096, 16, 29000, '29K')),
 found(claim, place, seed, holds, said) AS (

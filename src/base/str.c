@@ -152,6 +152,29 @@ struct str_hint str_hint(const char *text, const char *const *names, size_t n)
     return hint;
 }
 
+static const char *quoted(struct arena *a, const char *text, char quote, const char *inside)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, a);
+    strbuf_add_n(&b, &quote, 1);
+    for (; *text; text++)
+        strbuf_add_n(&b, *text == quote ? inside : text, *text == quote ? strlen(inside) : 1);
+    strbuf_add_n(&b, &quote, 1);
+    return b.text;
+}
+
+const char *str_quote(struct arena *a, const char *text, char quote)
+{
+    return quoted(a, text, quote, quote == '"' ? "\"\"" : "''");
+}
+
+const char *str_shell_word(struct arena *a, const char *text)
+{
+    bool plain = *text && !text[strcspn(text, " \t\n\"'\\$&|;<>()`*?[]#~!{}")];
+    return plain ? text : quoted(a, text, '\'', "'\\''");
+}
+
 bool str_is_name(const char *text)
 {
     static const char allowed[] =

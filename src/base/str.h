@@ -52,6 +52,11 @@ char *str_last_line(char *text);
  * overlong forms, no surrogates). */
 int str_decode_utf8(const char *text, const char *end, uint32_t *character);
 
+/* str_quote - text between two of these quotes, each inside doubled, as SQL, CSV and gnuplot have
+ * it. str_shell_word - text as one word of a POSIX shell, in quotes only if it needs them. */
+const char *str_quote(struct arena *a, const char *text, char quote);
+const char *str_shell_word(struct arena *a, const char *text);
+
 /* str_is_name - [A-Za-z0-9._-]{1,64}, not beginning with a dot or a dash. */
 bool str_is_name(const char *text);
 

@@ -79,7 +79,6 @@ enum cli_opens {
 
 struct cli_command {
     const char *name, *arguments, *help;
-    const char *more; /* further text of --help, or NULL */
     int (*run)(struct cli *c, struct err *e);
     enum cli_opens opens;
     int32_t rest_min, rest_max; /* positional arguments */
@@ -87,6 +86,8 @@ struct cli_command {
 };
 
 const struct cli_command *cli_commands(size_t *n);
+/* cli_help_text - the further text of --help, whole lines; NULL: none. */
+const char *cli_help_text(const struct cli_command *command);
 
 /* cli_begin - parses options (NULL: none) and positional arguments, in any order, and opens what
  * the command needs. Every command also has --project DIR, --quiet and --help. CLI_DONE: --help was

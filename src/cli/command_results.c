@@ -15,41 +15,27 @@
         "format", 'f', CLI_FORMAT, out, "F", "text, markdown, csv, json, latex or html"            \
     }
 
-/* The requested results: scale and --set. */
-struct asked {
-    const char *scale;
-    struct cli_list set;
-    const char *variant; /* name of set in results.db */
-};
-
-/* Finds folder and name of an artefact, and the requested scale. */
-static int find_artefact(struct report_item *out, struct cli *c, const char *given,
-                         struct asked *asked, struct err *e)
-{
-    struct plan p;
-    struct plan_options o = {.scale = asked->scale, .set = asked->set.item, .set_n = asked->set.n};
-
-    TRY(plan_open_artefacts(&p, &c->project, &given, 1, &o, e));
-    out->artefact = arena_strdup(&c->arena, p.artefact[0].name);
-    out->dir = arena_strdup(&c->arena, p.artefact[0].dir);
-    out->scale = arena_strdup(&c->arena, p.artefact[0].scale);
-    out->title = arena_strdup(&c->arena, p.artefact[0].title);
-    asked->variant = arena_strdup(&c->arena, p.variant);
-    plan_close(&p);
-    return 0;
-}
-
-/* The artefacts of a command line; `all` or none: all of them. */
-static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c,
-                          const struct cli_list *given, struct asked *asked, struct err *e)
+/* Finds the artefacts of the command line, none: all of them. *variant (may be NULL): the name of
+ * `set` in results.db. */
+static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c, const char *scale,
+                          const struct cli_list *set, const char **variant, struct err *e)
 {
     static const char *const all[] = {"all"};
-    const char *const *names;
+    const struct plan_options o = {
+        .scale = scale, .set = set ? set->item : NULL, .set_n = set ? set->n : 0};
+    const char *const *names = c->rest.n ? c->rest.item : all;
+    struct plan p;
 
-    TRY(planning_artefacts(&names, n, &c->project, &c->arena, given->n ? given->item : all,
-                           given->n ? given->n : 1, e));
+    TRY(plan_open_artefacts(&p, &c->project, names, c->rest.n ? c->rest.n : 1, &o, e));
+    *n = p.artefacts_n;
     *out = arena_array(&c->arena, (size_t)*n, sizeof **out);
-    for (int32_t i = 0; i < *n; i++) TRY(find_artefact(&(*out)[i], c, names[i], asked, e));
+    for (int32_t i = 0; i < *n; i++)
+        (*out)[i] = (struct report_item){.artefact = arena_strdup(&c->arena, p.artefact[i].name),
+                                         .dir = arena_strdup(&c->arena, p.artefact[i].dir),
+                                         .scale = arena_strdup(&c->arena, p.artefact[i].scale),
+                                         .title = arena_strdup(&c->arena, p.artefact[i].title)};
+    if (variant) *variant = arena_strdup(&c->arena, p.variant);
+    plan_close(&p);
     return 0;
 }
 
@@ -107,17 +93,17 @@ static int note_variants(struct cli *c, const struct report_item *item, struct e
 
 int cli_report(struct cli *c, struct err *e)
 {
-    const char *path = NULL;
-    struct asked asked = {0};
+    const char *path = NULL, *scale = NULL;
+    struct cli_list set = {0};
     bool no_draw = false;
     struct report_undrawn undrawn = {0};
     struct report_item *items;
     int32_t items_n;
     struct report_options o = {.color = isatty(STDOUT_FILENO), .undrawn = &undrawn};
     const struct cli_option options[] = {
-        {"scale", 's', CLI_SCALE, &asked.scale, "NAME",
+        {"scale", 's', CLI_SCALE, &scale, "NAME",
          "show results of this scale (default: the grid's, else mini)"},
-        {"set", 0, CLI_LIST_SETTINGS, &asked.set, "KEY=VALUE",
+        {"set", 0, CLI_LIST_SETTINGS, &set, "KEY=VALUE",
          "show the results of `alibi run` with the same --set"},
         {"format", 'f', CLI_FORMAT, &o.format, "F",
          "text, markdown, csv, json, latex or html (one page)"},
@@ -127,9 +113,8 @@ int cli_report(struct cli *c, struct err *e)
         {0}};
 
     TRY(cli_begin(c, options, e));
-    TRY(take_artefacts(&items, &items_n, c, &c->rest, &asked, e));
+    TRY(take_artefacts(&items, &items_n, c, scale, &set, &o.variant, e));
     o.draw = !no_draw;
-    o.variant = asked.variant;
     for (int32_t i = 0; i < items_n && !*o.variant; i++) TRY(note_variants(c, &items[i], e));
     if (path) o.color = false;
     TRY(write_reports_to(path, c, items, items_n, &o, e));
@@ -141,19 +126,19 @@ int cli_report(struct cli *c, struct err *e)
 
 int cli_claims(struct cli *c, struct err *e)
 {
-    struct asked asked = {0};
+    const char *scale = NULL;
     struct report_item *items;
     int32_t items_n;
     struct report_options o = {.color = isatty(STDOUT_FILENO)};
     int32_t contradicted = 0;
     const struct cli_option options[] = {
-        {"scale", 's', CLI_SCALE, &asked.scale, "NAME",
+        {"scale", 's', CLI_SCALE, &scale, "NAME",
          "judge results of this scale (default: the grid's, else mini)"},
         CLI_FORMAT_OPTION(&o.format),
         {0}};
 
     TRY(cli_begin(c, options, e));
-    TRY(take_artefacts(&items, &items_n, c, &c->rest, &asked, e));
+    TRY(take_artefacts(&items, &items_n, c, scale, NULL, NULL, e));
     for (int32_t i = 0; i < items_n; i++) o.scale = items[i].scale;
     for (int32_t i = 0; i < items_n; i++) items[i].scale = o.scale; /* that of the heading */
     TRY(report_claims(stdout, c->store, &c->project, items, items_n, &o, &contradicted, e));

@@ -1,7 +1,8 @@
 /* corpus.h - a prepared corpus: a folder data/NAME with dict.txt, {train,valid,test}.tokens and
  * manifest.yaml.
  *
- * Token files are those of data/tokens.h. */
+ * Token files are those of data/tokens.h. prepare/ makes corpora from text; fetch/sources.c lists
+ * the public ones. */
 #ifndef DATA_CORPUS_H
 #define DATA_CORPUS_H
 

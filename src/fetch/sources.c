@@ -1,4 +1,6 @@
-/* sources.c - the table of public corpora. */
+/* sources.c - the table of public corpora. A new one needs a row here; the piece data/NAME.yaml
+ * that `alibi data prepare` writes, with its counts and fingerprint, becomes
+ * configs/data/NAME.yaml. */
 #include "fetch/fetch.h"
 
 #include <stddef.h>

@@ -22,6 +22,11 @@
 static const char import_file[] = "imported.safetensors";
 static const double import_ln2 = 0.69314718055994530942;
 
+/* A tensor that the file lists a second time under another name. */
+struct tied_alias {
+    const struct torch_tensor *listed, *parameter;
+};
+
 struct import {
     struct arena arena;
     struct torch_file file;
@@ -29,6 +34,13 @@ struct import {
     struct torch_tensor *tensor;
     int32_t tensors_n;
     struct import_facts facts;
+
+    /* Of import_check: the spec, its parameters, the tensor of each, and the tied ones. */
+    struct spec spec;
+    struct shape_params params;
+    const struct torch_tensor **of;
+    struct tied_alias *alias;
+    int32_t aliases_n;
 };
 
 /* --- options and statistics ----------------------------------------------------------------- */
@@ -154,14 +166,13 @@ static int check_option(const struct import *im, const struct import_option *o, 
     return ERR(e, ERR_DATA, "%s: trained with %s=%g, expected %g", path, o->name, found, o->number);
 }
 
-static int check_options(const struct import *im, const struct spec *s, struct arena *a,
-                         struct err *e)
+static int check_options(struct import *im, const struct spec *s, struct err *e)
 {
     const struct spec_model *m = &s->model;
     bool adaptive = m->softmax == SPEC_ADAPTIVE;
     struct strbuf cutoffs;
 
-    strbuf_init(&cutoffs, a);
+    strbuf_init(&cutoffs, &im->arena);
     for (int32_t i = 0; i < m->cutoffs_n; i++)
         strbuf_addf(&cutoffs, "%s%d", i ? "," : "", m->cutoffs[i]);
     const struct import_option common[] = {
@@ -222,6 +233,7 @@ out:
 void import_close(struct import *im)
 {
     if (!im) return;
+    torch_file_close(&im->file);
     arena_fini(&im->arena);
     free(im);
 }
@@ -233,34 +245,20 @@ const struct import_facts *import_facts(const struct import *im)
 
 /* --- matching tensors ------------------------------------------------------------------------- */
 
-/* A tensor that the file lists a second time under another name. */
-struct tied_alias {
-    const struct torch_tensor *listed, *parameter;
-};
-
-/* Maps a model's parameters to tensors of the file. */
-struct import_fit {
-    struct shape_params params;
-    const struct torch_tensor **of; /* tensor of each parameter */
-    struct tied_alias *alias;
-    int32_t aliases_n;
-};
-
-static int fit_parameter(const struct torch_tensor **out, const struct import *im,
-                         const struct shape_tensor *p, struct arena *a, struct err *e)
+static int fit_parameter(const struct torch_tensor **out, struct import *im,
+                         const struct shape_tensor *p, struct err *e)
 {
-    const struct torch_tensor *t = find_tensor(im, p->name);
+    const struct torch_tensor *t = *out = find_tensor(im, p->name);
     struct strbuf shape;
 
     if (!t) return ERR(e, ERR_DATA, "%s: tensor %s is missing", im->file.path, p->name);
-    *out = t;
     if (t->dtype == TORCH_OTHER)
         return ERR(e, ERR_DATA, "%s: %s is %s, expected float, half or bfloat16", im->file.path,
                    t->name, t->type);
     if (p->dims == 1 ? t->dims_n == 1 && t->dims[0] == (int64_t)p->rows * p->cols
                      : t->dims_n == 2 && t->dims[0] == p->rows && t->dims[1] == p->cols)
         return 0;
-    strbuf_init(&shape, a);
+    strbuf_init(&shape, &im->arena);
     for (int32_t i = 0; i < t->dims_n; i++)
         strbuf_addf(&shape, "%s%" PRId64, i ? "," : "", t->dims[i]);
     return ERR(e, ERR_DATA, "%s: %s has shape (%s), expected (%d,%d)", im->file.path, t->name,
@@ -295,11 +293,10 @@ static int32_t tied_parameter(const struct shape_params *params, const char *nam
 
 /* Checks a tensor that is not a parameter: tied or bookkeeping; anything else is another
  * architecture. */
-static int fit_other(struct import_fit *fit, const struct import *im, const struct torch_tensor *t,
-                     struct err *e)
+static int fit_other(struct import *im, const struct torch_tensor *t, struct err *e)
 {
     static const char *const bookkeeping[] = {".version", "._float_tensor", ".buffer"};
-    int32_t k = tied_parameter(&fit->params, t->name);
+    int32_t k = tied_parameter(&im->params, t->name);
     size_t n = strlen(t->name);
 
     for (size_t i = 0; i < sizeof bookkeeping / sizeof *bookkeeping; i++) {
@@ -307,106 +304,66 @@ static int fit_other(struct import_fit *fit, const struct import *im, const stru
         if (t->elements_n <= 1 && n > end && strcmp(t->name + n - end, bookkeeping[i]) == 0)
             return 0;
     }
-    if (k < 0 || t->dims_n != 2 || t->dims[0] != fit->of[k]->dims[0] ||
-        t->dims[1] != fit->of[k]->dims[1] || t->dtype == TORCH_OTHER)
+    if (k < 0 || t->dims_n != 2 || t->dims[0] != im->of[k]->dims[0] ||
+        t->dims[1] != im->of[k]->dims[1] || t->dtype == TORCH_OTHER)
         return ERR(e, ERR_DATA, "%s: unexpected tensor %.80s, which the spec's model does not have",
                    im->file.path, t->name);
-    fit->alias[fit->aliases_n++] = (struct tied_alias){t, fit->of[k]};
+    im->alias[im->aliases_n++] = (struct tied_alias){t, im->of[k]};
     return 0;
 }
 
-static int fit_all(struct import_fit *out, struct arena *a, const struct import *im,
-                   const struct spec *s, struct err *e)
+int import_check(struct import *im, const struct spec *s, struct err *e)
 {
-    *out = (struct import_fit){0};
-    shape_params(&out->params, a, s);
-    out->of = arena_array(a, (size_t)out->params.tensors_n + 1, sizeof *out->of);
-    out->alias = arena_array(a, (size_t)im->tensors_n + 1, sizeof *out->alias);
-    for (int32_t i = 0; i < out->params.tensors_n; i++)
-        TRY(fit_parameter(&out->of[i], im, &out->params.tensor[i], a, e));
+    struct shape_params *p = &im->params;
+
+    TRY(check_options(im, s, e));
+    im->spec = *s;
+    shape_params(p, &im->arena, s);
+    im->of = arena_array(&im->arena, (size_t)p->tensors_n + 1, sizeof *im->of);
+    im->alias = arena_array(&im->arena, (size_t)im->tensors_n + 1, sizeof *im->alias);
+    im->aliases_n = 0;
+    for (int32_t i = 0; i < p->tensors_n; i++) TRY(fit_parameter(&im->of[i], im, &p->tensor[i], e));
     for (int32_t i = 0; i < im->tensors_n; i++)
-        if (shape_find(&out->params, im->tensor[i].name) < 0)
-            TRY(fit_other(out, im, &im->tensor[i], e));
+        if (shape_find(p, im->tensor[i].name) < 0) TRY(fit_other(im, &im->tensor[i], e));
     return 0;
-}
-
-int import_check(const struct import *im, const struct spec *s, struct err *e)
-{
-    struct import_fit fit;
-    struct arena arena;
-
-    arena_init(&arena);
-    int rc = check_options(im, s, &arena, e);
-    if (rc == 0) rc = fit_all(&fit, &arena, im, s, e);
-    arena_fini(&arena);
-    return rc;
 }
 
 /* --- writing weights -------------------------------------------------------------------------- */
 
 struct import_writing {
-    const struct import *im;
-    const struct spec *spec;
+    struct import *im;
     const char *dir;
-    struct arena arena;
-    struct import_fit fit;
-    struct torch_wanted *storage; /* bytes of every needed storage */
-    int32_t storages_n;
     float *values_own, *tied_own; /* capacity for the largest tensor each */
     char run_id[SPEC_ID_BYTES], sha256[HASH_HEX_BYTES];
     int64_t bytes, updates;
 };
 
-static struct torch_wanted *find_storage(const struct import_writing *w, const char *key)
-{
-    struct torch_wanted *s = w->storage;
-
-    while (s < w->storage + w->storages_n && strcmp(s->key, key) != 0) s++;
-    return s;
-}
-
-static void add_storage(struct import_writing *w, const struct torch_tensor *t)
-{
-    struct torch_wanted *s = find_storage(w, t->key);
-
-    if (s < w->storage + w->storages_n) return;
-    *s = (struct torch_wanted){.key = t->key, .bytes = t->storage_bytes};
-    w->storages_n++;
-}
-
 static int load_storages(struct import_writing *w, struct err *e)
 {
-    const struct import_fit *f = &w->fit;
-    size_t n = (size_t)(f->params.tensors_n + f->aliases_n) + 1;
+    struct import *im = w->im;
     int64_t most = 1;
 
-    w->storage = arena_array(&w->arena, n, sizeof *w->storage);
-    for (int32_t i = 0; i < f->params.tensors_n; i++) {
-        add_storage(w, f->of[i]);
-        if (f->of[i]->elements_n > most) most = f->of[i]->elements_n;
+    for (int32_t i = 0; i < im->params.tensors_n; i++) {
+        im->of[i]->storage->wanted = true;
+        if (im->of[i]->elements_n > most) most = im->of[i]->elements_n;
     }
-    for (int32_t i = 0; i < f->aliases_n; i++) add_storage(w, f->alias[i].listed);
+    for (int32_t i = 0; i < im->aliases_n; i++) im->alias[i].listed->storage->wanted = true;
     w->values_own = malloc((size_t)most * sizeof *w->values_own);
     w->tied_own = malloc((size_t)most * sizeof *w->tied_own);
     if (!w->values_own || !w->tied_own)
         return ERR(e, ERR_NOMEM, "%s: out of memory for a tensor of %" PRId64 " elements",
-                   w->im->file.path, most);
-    return torch_file_read(&w->im->file, w->storage, w->storages_n, e);
-}
-
-static void widen(const struct import_writing *w, float *out, const struct torch_tensor *t)
-{
-    torch_tensor_widen(out, t, find_storage(w, t->key)->data_own);
+                   im->file.path, most);
+    return torch_file_read(&im->file, e);
 }
 
 /* Tied tensors with separate storage must have equal numbers. */
 static int check_tied(struct import_writing *w, struct err *e)
 {
-    for (int32_t i = 0; i < w->fit.aliases_n; i++) {
-        const struct tied_alias *x = &w->fit.alias[i];
+    for (int32_t i = 0; i < w->im->aliases_n; i++) {
+        const struct tied_alias *x = &w->im->alias[i];
         if (torch_tensor_same_view(x->listed, x->parameter)) continue;
-        widen(w, w->values_own, x->parameter);
-        widen(w, w->tied_own, x->listed);
+        torch_tensor_widen(w->values_own, x->parameter, x->parameter->storage->data_own);
+        torch_tensor_widen(w->tied_own, x->listed, x->listed->storage->data_own);
         size_t bytes = (size_t)x->parameter->elements_n * sizeof *w->values_own;
         if (memcmp(w->values_own, w->tied_own, bytes) != 0)
             return ERR(e, ERR_DATA, "%s: %s differs from %s, but the spec's model ties them",
@@ -418,9 +375,9 @@ static int check_tied(struct import_writing *w, struct err *e)
 static int read_parameter(void *context, int32_t i, const float **values, struct err *e)
 {
     struct import_writing *w = context;
-    const struct torch_tensor *t = w->fit.of[i];
+    const struct torch_tensor *t = w->im->of[i];
 
-    widen(w, w->values_own, t);
+    torch_tensor_widen(w->values_own, t, t->storage->data_own);
     for (int64_t k = 0; k < t->elements_n; k++)
         if (!isfinite(w->values_own[k]))
             return ERR(e, ERR_DATA, "%s: element %" PRId64 " of %s is not finite", w->im->file.path,
@@ -432,22 +389,23 @@ static int read_parameter(void *context, int32_t i, const float **values, struct
 static int write_weights(struct import_writing *w, struct err *e)
 {
     char source[HASH_HEX_BYTES];
+    struct arena *a = &w->im->arena;
     const char *from = w->im->file.path, *slash = strrchr(from, '/');
-    int32_t n = w->fit.params.tensors_n;
-    struct safetensors_entry *entry = arena_array(&w->arena, (size_t)n, sizeof *entry);
+    int32_t n = w->im->params.tensors_n;
+    struct safetensors_entry *entry = arena_array(a, (size_t)n, sizeof *entry);
 
     TRY(hash_file(source, from, e));
     const struct safetensors_text texts[] = {
         {"format", "alibi weights 1"},
         {"run_id", w->run_id},
-        {"spec", spec_text(w->spec, &w->arena)},
-        {"update", arena_printf(&w->arena, "%" PRId64, w->updates)},
+        {"spec", spec_text(&w->im->spec, a)},
+        {"update", arena_printf(a, "%" PRId64, w->updates)},
         {"origin", "imported"},
         {"source", slash ? slash + 1 : from},
         {"source_sha256", source},
     };
     for (int32_t i = 0; i < n; i++) {
-        const struct torch_tensor *t = w->fit.of[i];
+        const struct torch_tensor *t = w->im->of[i];
         entry[i] = (struct safetensors_entry){
             .name = t->name, .dims_n = t->dims_n, .elements_n = t->elements_n};
         memcpy(entry[i].dims, t->dims, (size_t)t->dims_n * sizeof *t->dims);
@@ -458,8 +416,8 @@ static int write_weights(struct import_writing *w, struct err *e)
                                                 .entries_n = n,
                                                 .read = read_parameter,
                                                 .context = w};
-    return safetensors_write(arena_printf(&w->arena, "%s/%s", w->dir, import_file), &content,
-                             w->sha256, &w->bytes, e);
+    return safetensors_write(arena_printf(a, "%s/%s", w->dir, import_file), &content, w->sha256,
+                             &w->bytes, e);
 }
 
 /* --- writing records -------------------------------------------------------------------------- */
@@ -472,7 +430,7 @@ static int write_records(const struct import_writing *w, struct event_writer *ev
     struct utsname host;
 
     if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "cannot get the name of this host");
-    shape_cost(&cost, w->spec);
+    shape_cost(&cost, &w->im->spec);
     const struct record records[] = {
         {.type = EVENT_STARTED,
          .started = {.pid = getpid(),
@@ -495,7 +453,7 @@ static int write_records(const struct import_writing *w, struct event_writer *ev
                      .wall_seconds = (double)NAN,
                      .updates = w->updates,
                      .tokens_per_update = cost.tokens_per_update,
-                     .parameters = w->fit.params.parameters_n,
+                     .parameters = w->im->params.parameters_n,
                      .final_loss_nats = loss_nats,
                      .train_wps = (double)NAN,
                      .best_checkpoint = import_file,
@@ -510,29 +468,25 @@ static int write_records(const struct import_writing *w, struct event_writer *ev
     return event_sync(events, e);
 }
 
-int import_write(const struct import *im, const struct spec *s, const char *dir, double loss_nats,
-                 struct err *e)
+int import_write(struct import *im, const char *dir, double loss_nats, struct err *e)
 {
-    struct import_writing w = {.im = im, .spec = s, .dir = dir};
+    struct import_writing w = {.im = im, .dir = dir};
+    const struct spec *spec = &im->spec;
     struct event_writer *events = NULL;
     int rc = 0;
 
-    arena_init(&w.arena);
-    spec_run_id(s, w.run_id);
-    w.updates = im->facts.updates > 0 ? im->facts.updates : s->train.updates;
-    TRY_OUT(rc, fit_all(&w.fit, &w.arena, im, s, e));
+    spec_run_id(spec, w.run_id);
+    w.updates = im->facts.updates > 0 ? im->facts.updates : spec->train.updates;
     TRY_OUT(rc, load_storages(&w, e));
     TRY_OUT(rc, check_tied(&w, e));
     TRY_OUT(rc, write_weights(&w, e));
-    TRY_OUT(rc, run_folder_write_specs(dir, &s, 1, e));
+    TRY_OUT(rc, run_folder_write_specs(dir, &spec, 1, e));
     TRY_OUT(rc, run_folder_sync(dir, e));
     TRY_OUT(rc, run_folder_append(&events, dir, e));
     rc = write_records(&w, events, loss_nats, e);
 out:
     event_writer_close(events);
-    for (int32_t i = 0; i < w.storages_n; i++) free(w.storage[i].data_own);
     free(w.values_own);
     free(w.tied_own);
-    arena_fini(&w.arena);
     return rc;
 }

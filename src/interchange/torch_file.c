@@ -182,6 +182,15 @@ int torch_file_open(struct torch_file *f, struct arena *a, const char *path, str
     return 0;
 }
 
+/* The storage data/KEY; NULL: none. */
+static struct torch_storage *find_storage(const struct torch_file *f, const char *key)
+{
+    const struct torch_storage named = {.key = key};
+
+    if (f->storages_n == 0) return NULL;
+    return bsearch(&named, f->storage, (size_t)f->storages_n, sizeof named, compare_storages);
+}
+
 /* --- tensors -------------------------------------------------------------------------------- */
 
 static const struct torch_type {
@@ -266,21 +275,17 @@ static int read_storage(struct torch_tensor *t, int64_t *elements_n, const struc
         return ERR(e, ERR_DATA, "unknown type %.60s", id->item[1]->text);
     t->dtype = type->dtype;
     t->type = type->name + strlen("torch ");
-    t->key = id->item[2]->text;
+    const char *key = id->item[2]->text;
     *elements_n = id->item[4]->integer;
-    const struct torch_storage wanted = {.key = t->key}, *found = NULL;
-    if (f->storages_n > 0)
-        found =
-            bsearch(&wanted, f->storage, (size_t)f->storages_n, sizeof wanted, compare_storages);
-    if (!found) return ERR(e, ERR_DATA, "storage data/%.40s is missing", t->key);
-    t->storage_bytes = found->bytes;
+    t->storage = find_storage(f, key);
+    if (!t->storage) return ERR(e, ERR_DATA, "storage data/%.40s is missing", key);
     if (*elements_n >= 0 && *elements_n <= INT64_MAX / 8 &&
-        found->bytes == *elements_n * type->bytes)
+        t->storage->bytes == *elements_n * type->bytes)
         return 0;
     return ERR(e, ERR_DATA,
                "storage data/%.40s has %" PRId64 " bytes, expected %" PRId64
                " elements of %" PRId64,
-               t->key, found->bytes, *elements_n, type->bytes);
+               key, t->storage->bytes, *elements_n, type->bytes);
 }
 
 /* Whether the view is inside its storage; every factor is bounded before it is multiplied. */
@@ -362,49 +367,45 @@ bool torch_tensor_same_view(const struct torch_tensor *x, const struct torch_ten
 {
     size_t n = (size_t)x->dims_n * sizeof *x->dims;
 
-    return strcmp(x->key, y->key) == 0 && x->dtype == y->dtype && x->offset == y->offset &&
+    return x->storage == y->storage && x->dtype == y->dtype && x->offset == y->offset &&
            x->dims_n == y->dims_n && memcmp(x->dims, y->dims, n) == 0 &&
            memcmp(x->strides, y->strides, n) == 0;
 }
 
 /* --- reading storages ------------------------------------------------------------------------- */
 
-struct torch_reading {
-    const struct torch_file *file;
-    struct torch_wanted *wanted;
-    int32_t wanted_n;
-};
-
 static int read_member(void *context, struct archive *zip, const struct zip_member *member,
                        struct err *e)
 {
-    const struct torch_reading *r = context;
-    const char *path = r->file->path;
+    struct torch_file *f = context;
 
     if (strncmp(member->name, "data/", 5) != 0) return 0;
-    for (struct torch_wanted *w = r->wanted; w < r->wanted + r->wanted_n; w++) {
-        if (w->data_own || strcmp(w->key, member->name + 5) != 0) continue;
-        if (member->bytes != w->bytes)
-            return ERR(e, ERR_DATA, "%s: %s changed while being read", path, member->name);
-        w->data_own = malloc((size_t)w->bytes + 1);
-        if (!w->data_own)
-            return ERR(e, ERR_NOMEM, "%s: out of memory for the %" PRId64 " bytes of %s", path,
-                       w->bytes, member->name);
-        return zip_read(r->file, zip, member, w->data_own, e);
-    }
+    struct torch_storage *s = find_storage(f, member->name + 5);
+    if (!s || !s->wanted || s->data_own) return 0;
+    if (member->bytes != s->bytes)
+        return ERR(e, ERR_DATA, "%s: %s changed while being read", f->path, member->name);
+    s->data_own = malloc((size_t)s->bytes + 1);
+    if (!s->data_own)
+        return ERR(e, ERR_NOMEM, "%s: out of memory for the %" PRId64 " bytes of %s", f->path,
+                   s->bytes, member->name);
+    return zip_read(f, zip, member, s->data_own, e);
+}
+
+int torch_file_read(struct torch_file *f, struct err *e)
+{
+    TRY(zip_each(f, read_member, f, e));
+    for (const struct torch_storage *s = f->storage; s < f->storage + f->storages_n; s++)
+        if (s->wanted && !s->data_own)
+            return ERR(e, ERR_DATA, "%s: data/%s is missing", f->path, s->key);
     return 0;
 }
 
-int torch_file_read(const struct torch_file *f, struct torch_wanted *wanted, int32_t wanted_n,
-                    struct err *e)
+void torch_file_close(struct torch_file *f)
 {
-    struct torch_reading r = {f, wanted, wanted_n};
-
-    TRY(zip_each(f, read_member, &r, e));
-    for (int32_t i = 0; i < wanted_n; i++)
-        if (!wanted[i].data_own)
-            return ERR(e, ERR_DATA, "%s: data/%s is missing", f->path, wanted[i].key);
-    return 0;
+    for (int32_t i = 0; i < f->storages_n; i++) {
+        free(f->storage[i].data_own);
+        f->storage[i].data_own = NULL;
+    }
 }
 
 /* Converts fp16 exactly; a subnormal is its 10 bits times 2^-24. */

@@ -22,6 +22,8 @@ enum { TORCH_DIMS_MAX = 8 };
 struct torch_storage {
     const char *key; /* of FOLDER/data/KEY */
     int64_t bytes;
+    bool wanted; /* by torch_file_read */
+    void *data_own;
 };
 
 struct torch_file {
@@ -45,10 +47,9 @@ enum torch_dtype { TORCH_F32, TORCH_F16, TORCH_BF16, TORCH_OTHER };
 
 struct torch_tensor {
     const char *name;
-    const char *key; /* of the storage */
+    struct torch_storage *storage;
     enum torch_dtype dtype;
     const char *type; /* PyTorch's name, such as HalfStorage */
-    int64_t storage_bytes;
     int64_t offset, elements_n;
     int32_t dims_n;
     int64_t dims[TORCH_DIMS_MAX], strides[TORCH_DIMS_MAX];
@@ -63,15 +64,10 @@ int torch_tensors_read(struct torch_tensor **out, int32_t *n, const struct torch
 /* torch_tensor_same_view - whether both tensors are the same view of the same storage. */
 bool torch_tensor_same_view(const struct torch_tensor *x, const struct torch_tensor *y);
 
-/* torch_file_read - reads the wanted storages in one pass over the file. The caller frees every
- * data_own, also after an error. Errors: ERR_DATA damaged; ERR_NOMEM. */
-struct torch_wanted {
-    const char *key;
-    int64_t bytes; /* as listed */
-    void *data_own;
-};
-int torch_file_read(const struct torch_file *f, struct torch_wanted *wanted, int32_t wanted_n,
-                    struct err *e);
+/* torch_file_read - reads the wanted storages in one pass over the file. Errors: ERR_DATA damaged;
+ * ERR_NOMEM. torch_file_close - frees them, also after an error. */
+int torch_file_read(struct torch_file *f, struct err *e);
+void torch_file_close(struct torch_file *f);
 
 /* torch_tensor_widen - converts the elements to fp32 in row order, from the bytes of the storage.
  * fp16 and bf16 convert exactly. The dtype must not be TORCH_OTHER. */

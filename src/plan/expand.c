@@ -49,101 +49,78 @@ void notes_add(struct plan *plan, const char *format, ...)
     va_end(args);
 }
 
-/* Pairs of nominal lengths of an artefact that a scale maps to the same run. */
-enum merge_what { MERGE_L_TRAIN, MERGE_L_VALID, MERGE_STRIDE, MERGE_WHATS_N };
-static const char *const merge_names[] = {"L_train", "L_valid", "stride"};
+/* A nominal length and the length of its run, as one number that sorts by the latter. */
+#define PAIR(mapped, nominal) ((int64_t)(mapped) << 32 | (nominal))
 
-struct merge {
-    enum merge_what what;
-    int32_t mapped, nominal;
-};
-
-static int32_t nominal_of(const struct plan_point *p, enum merge_what what)
+static int compare_pairs(const void *a, const void *b)
 {
-    const int32_t values[] = {p->L_train_nominal, p->L_valid_nominal, p->stride_nominal};
-    return values[what];
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
 }
 
-static int32_t mapped_of(const struct spec *s, enum merge_what what)
-{
-    const int32_t values[] = {s->train.L, spec_valid_length(s), s->eval.stride};
-    return values[what];
-}
-
-static int compare_merges(const void *a, const void *b)
-{
-    const struct merge *x = a, *y = b;
-
-    if (x->what != y->what) return x->what < y->what ? -1 : 1;
-    if (x->mapped != y->mapped) return x->mapped < y->mapped ? -1 : 1;
-    return (x->nominal > y->nominal) - (x->nominal < y->nominal);
-}
-
-/* Adds a pair for each length in which the two points differ; returns their number. */
-static int32_t add_pair(struct merge *out, const struct plan *plan, const struct plan_point *a,
-                        const struct plan_point *b)
-{
-    int32_t n = 0;
-
-    for (enum merge_what what = 0; what < MERGE_WHATS_N; what++) {
-        if (nominal_of(a, what) == nominal_of(b, what)) continue;
-        int32_t mapped = mapped_of(&plan->run[a->run].spec, what);
-        out[n++] = (struct merge){what, mapped, nominal_of(a, what)};
-        out[n++] = (struct merge){what, mapped, nominal_of(b, what)};
-    }
-    return n;
-}
-
-/* One note per kind of length: "512, 513 are both 64; 1024, 1025 are both 128". */
-static void note_what(struct plan *plan, const struct merge *m, int32_t n, const char *artefact,
-                      const char *scale)
+/* Notes which lengths of one kind the scale maps to one: "512, 513 are both 64; 1024, 1025 are both
+ * 128". */
+static void note_pairs(struct plan *plan, const struct grid *g, const char *what, int64_t *pair,
+                       int32_t n, const char *scale)
 {
     struct strbuf b;
 
     strbuf_init(&b, &plan->arena);
-    for (int32_t i = 0; i < n;) {
-        int32_t values = 0, from = i;
+    qsort(pair, (size_t)n, sizeof *pair, compare_pairs);
+    for (int32_t i = 0, from = 0; i < n; from = i) {
+        int32_t values = 0, mapped = (int32_t)(pair[from] >> 32);
         strbuf_add(&b, from ? "; " : "");
-        for (; i < n && m[i].mapped == m[from].mapped; i++) {
-            if (i > from && m[i].nominal == m[i - 1].nominal) continue;
-            strbuf_addf(&b, "%s%d", values++ ? ", " : "", m[i].nominal);
-        }
-        strbuf_addf(&b, " are %s %d", values == 2 ? "both" : "all", m[from].mapped);
+        for (; i < n && pair[i] >> 32 == mapped; i++)
+            if (i == from || pair[i] != pair[i - 1])
+                strbuf_addf(&b, "%s%d", values++ ? ", " : "", (int32_t)pair[i]);
+        strbuf_addf(&b, " are %s %d", values == 2 ? "both" : "all", mapped);
     }
-    notes_add(plan, "%s: %s %s at scale %s", artefact, merge_names[m->what], b.text, scale);
+    notes_add(plan, "%s: %s %s at scale %s", g->name, what, b.text, scale);
 }
 
-static void note_merged(struct plan *plan, int32_t first_point, const char *artefact,
+/* Notes points that share a run with an earlier point of the grid. */
+static void note_merged(struct plan *plan, int32_t first_point, const struct grid *g,
                         const char *scale)
 {
-    int32_t points = plan->points_n - first_point, n = 0, same = 0;
-    int32_t *first =
-        arena_array(&plan->arena, (size_t)plan->runs_n + 1, sizeof *first); /* point index + 1 */
-    struct merge *merge =
-        arena_array(&plan->arena, (size_t)points * 2 * MERGE_WHATS_N + 1, sizeof *merge);
+    static const char *const what[] = {"L_train", "L_valid", "stride"};
+    enum { WHATS_N = sizeof what / sizeof *what };
+    struct {
+        int64_t *item;
+        int32_t n, capacity;
+    } pairs[WHATS_N] = {{0}};
+    int32_t same_n = 0;
+    const struct plan_point **first =
+        arena_array(&plan->arena, (size_t)plan->runs_n + 1, sizeof *first); /* of each run */
 
-    for (int32_t i = 0; i < points; i++) {
-        const struct plan_point *p = &plan->point[first_point + i];
-        int32_t *known = &first[p->run];
-        if (*known == 0) {
-            *known = i + 1;
+    for (const struct plan_point *p = plan->point + first_point; p < plan->point + plan->points_n;
+         p++) {
+        const struct plan_point *q = first[p->run];
+        const struct spec *s = &plan->run[p->run].spec;
+        if (!q) {
+            first[p->run] = p;
             continue;
         }
-        int32_t added = add_pair(&merge[n], plan, &plan->point[first_point + *known - 1], p);
-        n += added;
-        same += added == 0;
+        const int32_t lengths[WHATS_N][3] = {
+            {s->train.L, q->L_train_nominal, p->L_train_nominal},
+            {spec_valid_length(s), q->L_valid_nominal, p->L_valid_nominal},
+            {s->eval.stride, q->stride_nominal, p->stride_nominal}};
+        bool same = true;
+        for (int i = 0; i < WHATS_N; i++) {
+            const int32_t *l = lengths[i];
+            if (l[1] == l[2]) continue;
+            *vec_push(&plan->arena, &pairs[i]) = PAIR(l[0], l[1]);
+            *vec_push(&plan->arena, &pairs[i]) = PAIR(l[0], l[2]);
+            same = false;
+        }
+        same_n += same;
     }
-    if (n > 0) qsort(merge, (size_t)n, sizeof *merge, compare_merges);
-    for (int32_t i = 0, from = 0; i < n; i++) {
-        if (i + 1 < n && merge[i + 1].what == merge[from].what) continue;
-        note_what(plan, &merge[from], i + 1 - from, artefact, scale);
-        from = i + 1;
-    }
-    if (same > 0)
+    for (int i = 0; i < WHATS_N; i++)
+        if (pairs[i].n > 0) note_pairs(plan, g, what[i], pairs[i].item, pairs[i].n, scale);
+    if (same_n > 0)
         notes_add(plan,
                   "%s: %d points share runs with others, because they differ only in keys that "
                   "scale %s or --set sets",
-                  artefact, same, scale);
+                  g->name, same_n, scale);
 }
 
 /* --- runs and points ------------------------------------------------------------------------ */
@@ -415,6 +392,6 @@ int expand_grid(struct expansion *all, const struct grid *g, const struct scale 
     }
     note_overridden(&x);
     note_entries(&x);
-    note_merged(plan, first_point, g->name, s->name);
+    note_merged(plan, first_point, g, s->name);
     return 0;
 }

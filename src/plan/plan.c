@@ -104,24 +104,42 @@ static int find_artefact(struct plan_artefact *out, const struct project *projec
     return 0;
 }
 
-/* Finds every artefact once. Two folders of one name are an error: they would share the results of
- * that name. */
+/* Adds an artefact unless it is known. Two folders of one name are an error: they would share the
+ * results of that name. */
+static int add_artefact(struct plan *p, int32_t *capacity, const struct project *project,
+                        const char *asked, struct err *e)
+{
+    struct plan_artefact one = {0};
+
+    TRY(find_artefact(&one, project, &p->arena, asked, e));
+    for (const struct plan_artefact *k = p->artefact; k < p->artefact + p->artefacts_n; k++) {
+        if (strcmp(k->name, one.name) != 0) continue;
+        if (strcmp(k->dir, one.dir) == 0) return 0;
+        return ERR(e, ERR_USAGE, "%s and %s are both named %s; rename one", k->dir, one.dir,
+                   one.name);
+    }
+    vec_grow(&p->arena, &p->artefact, p->artefacts_n, capacity, sizeof *p->artefact);
+    p->artefact[p->artefacts_n++] = one;
+    return 0;
+}
+
 static int find_artefacts(struct plan *p, const struct project *project,
                           const char *const *artefacts, int32_t n, struct err *e)
 {
-    p->artefact = arena_array(&p->arena, (size_t)n + 1, sizeof *p->artefact);
+    int32_t capacity = 0, all_n;
+    char **all;
+
     for (int32_t i = 0; i < n; i++) {
-        struct plan_artefact one = {0};
-        int32_t k = 0;
-        TRY(find_artefact(&one, project, &p->arena, artefacts[i], e));
-        while (k < p->artefacts_n && strcmp(p->artefact[k].name, one.name) != 0) k++;
-        if (k == p->artefacts_n)
-            p->artefact[p->artefacts_n++] = one;
-        else if (strcmp(p->artefact[k].dir, one.dir) != 0)
-            return ERR(e, ERR_USAGE, "%s and %s are both named %s; rename one", p->artefact[k].dir,
-                       one.dir, one.name);
+        if (strcmp(artefacts[i], "all") != 0) {
+            TRY(add_artefact(p, &capacity, project, artefacts[i], e));
+            continue;
+        }
+        TRY(plan_list(&all, &all_n, project, &p->arena, e));
+        for (int32_t k = 0; k < all_n; k++) TRY(add_artefact(p, &capacity, project, all[k], e));
     }
-    return 0;
+    if (p->artefacts_n > 0) return 0;
+    return ERR(e, ERR_USAGE,
+               "no artefact given; name one, such as table5, or a folder with a grid.yaml");
 }
 
 /* --- command line --------------------------------------------------------------------------- */
@@ -208,9 +226,6 @@ static int make_plan(struct expansion *x, const struct project *project,
 {
     struct plan *p = x->plan;
 
-    if (n < 1)
-        return ERR(e, ERR_USAGE,
-                   "no artefact given; name one, such as table5, or a folder with a grid.yaml");
     TRY(read_options(x, &p->arena, o, e));
     p->variant = variant_text(&x->set, &p->arena);
     TRY(find_artefacts(p, project, artefacts, n, e));
@@ -232,35 +247,17 @@ static int make_plan(struct expansion *x, const struct project *project,
     return paper_mark(p, project, e);
 }
 
-/* The nominal value of a point, as used in --only. */
+/* The nominal value of a point, as used in --only; NULL: an evaluation key of a training. */
 static const char *point_value(const struct plan *p, const struct plan_point *t,
                                const struct spec_key *key, struct arena *a)
 {
     struct spec s = p->run[t->run].spec;
 
+    if (settings_belongs(key, "eval.") && s.kind != SPEC_EVAL) return NULL;
     s.train.L = t->L_train_nominal;
     if (s.kind == SPEC_EVAL) s.eval.L = t->L_valid_nominal;
     if (t->stride_nominal) s.eval.stride = t->stride_nominal;
     return spec_get(&s, key, a);
-}
-
-/* The values of a key among the points of a plan: "64, 128, 256". */
-static const char *list_values(const struct plan *p, const struct spec_key *key, struct arena *a)
-{
-    struct strbuf b;
-    struct map seen;
-    bool added;
-
-    strbuf_init(&b, a);
-    map_init(&seen, a);
-    for (int32_t i = 0; i < p->points_n; i++) {
-        const struct spec *s = &p->run[p->point[i].run].spec;
-        if (settings_belongs(key, "eval.") && s->kind != SPEC_EVAL) continue;
-        const char *value = point_value(p, &p->point[i], key, a);
-        (void)map_put(&seen, value, strlen(value), &added);
-        if (added) strbuf_addf(&b, "%s%s", b.n ? ", " : "", value);
-    }
-    return b.text;
 }
 
 /* The error for a --only that selects nothing: names the first key whose values no point has. */
@@ -268,27 +265,35 @@ static int nothing_selected(struct plan *p, const struct project *project,
                             const char *const *artefacts, int32_t n, const struct plan_options *o,
                             const struct axes *only, struct err *e)
 {
+    struct arena *a = &p->arena;
     struct plan_options all = *o;
     struct plan whole;
     int rc = 0;
 
     all.only_n = 0;
     TRY(plan_open(&whole, project, artefacts, n, &all, e));
-    for (int32_t i = 0; i < only->n && rc == 0; i++) {
-        const struct axis *x = &only->item[i];
-        bool found = false;
-        for (int32_t k = 0; k < whole.points_n && !found; k++)
-            for (int32_t v = 0; v < x->n && !found; v++)
-                found = strcmp(point_value(&whole, &whole.point[k], x->key, &p->arena),
-                               x->item[v]) == 0;
-        if (!found)
+    for (const struct axis *x = only->item; x < only->item + only->n && rc == 0; x++) {
+        struct strbuf values; /* of the key among all points: "64, 128, 256" */
+        struct map seen;
+        int32_t v = 0, ignored;
+        strbuf_init(&values, a);
+        map_init(&seen, a);
+        for (int32_t i = 0; i < whole.points_n; i++) {
+            const char *value = point_value(&whole, &whole.point[i], x->key, a);
+            bool added;
+            if (!value) continue;
+            (void)map_put(&seen, value, strlen(value), &added);
+            if (added) strbuf_addf(&values, "%s%s", values.n ? ", " : "", value);
+        }
+        while (v < x->n && !map_get(&seen, x->item[v], strlen(x->item[v]), &ignored)) v++;
+        if (v == x->n)
             rc = ERR(e, ERR_USAGE, "--only %s: no run matches; %s must be one of %s",
-                     where_text(&(struct axes){.item = &only->item[i], .n = 1}, &p->arena),
-                     settings_short(x->key), list_values(&whole, x->key, &p->arena));
+                     where_text(&(struct axes){.item = (struct axis *)x, .n = 1}, a),
+                     settings_short(x->key), values.text);
     }
     if (rc == 0)
         rc = ERR(e, ERR_USAGE, "--only %s: no run matches all of these conditions",
-                 where_text(only, &p->arena));
+                 where_text(only, a));
     plan_close(&whole);
     return rc;
 }

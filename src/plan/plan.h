@@ -72,8 +72,9 @@ struct plan {
     } notes;
 };
 
-/* plan_open - artefacts: names under experiments/, or paths (with a slash) of folders that contain
- * a grid.yaml. Errors: ERR_DATA "file:line:column: problem; remedy"; ERR_NOINPUT; ERR_USAGE. */
+/* plan_open - artefacts: names under experiments/, `all` of them, or paths (with a slash) of
+ * folders that contain a grid.yaml; one given twice counts once. Errors: ERR_DATA
+ * "file:line:column: problem; remedy"; ERR_NOINPUT; ERR_USAGE. */
 int plan_open(struct plan *p, const struct project *project, const char *const *artefacts,
               int32_t n, const struct plan_options *o, struct err *e);
 /* plan_open_artefacts - plan_open without runs and points: only names, titles, scales and the

@@ -1,4 +1,5 @@
-/* run_folder.h - attempts on disk. The only code that knows runs/<run id>/<attempt>/.
+/* run_folder.h - attempts on disk. The only code that knows runs/<run id>/<attempt>/; spec_run_id
+ * (spec/spec.h) computes the run id.
  *
  *   spec     what to do: one spec, or several evaluations that share a worker
  *   fresh    (empty) the attempt does not continue from older ones

@@ -62,6 +62,15 @@ void report_rows_slice(struct report_rows *out, const struct report_rows *of, in
     for (int32_t i = 0; i < rows_n; i++) out->row[i] = of->row[row + i] + column;
 }
 
+int32_t report_rows_alike(const struct report_rows *r, int32_t row, int32_t column)
+{
+    int32_t n = 1;
+    while (row + n < r->rows_n &&
+           strcmp(report_rows_text(r, row + n, column), report_rows_text(r, row, column)) == 0)
+        n++;
+    return n;
+}
+
 static int rows_take(void *context, int columns_n, const char *const *names,
                      const struct store_cell *cells, struct err *e)
 {
@@ -278,23 +287,11 @@ bool report_answer_has(const struct report_answer *r, const char *name)
     return false;
 }
 
-const char *report_quoted(struct arena *a, const char *name, char quote)
-{
-    struct strbuf b;
-
-    strbuf_init(&b, a);
-    strbuf_add_n(&b, &quote, 1);
-    for (const char *p = name; *p; p++)
-        strbuf_add_n(&b, *p == quote ? p : "", *p == quote), strbuf_add_n(&b, p, 1);
-    strbuf_add_n(&b, &quote, 1);
-    return b.text;
-}
-
 void report_answer_begin(struct strbuf *b, const struct report_answer *r)
 {
     strbuf_add(b, "WITH report_answer(");
     for (int32_t c = 0; c < r->columns_n; c++)
-        strbuf_addf(b, "%s%s", c ? "," : "", report_quoted(b->arena, r->name[c], '"'));
+        strbuf_addf(b, "%s%s", c ? "," : "", str_quote(b->arena, r->name[c], '"'));
     strbuf_add(b, ") AS MATERIALIZED (");
     strbuf_add(b, r->sql);
     strbuf_add(b, "\n),\nreport_numbered AS MATERIALIZED (\n"
@@ -315,7 +312,7 @@ void report_answer_rows(struct report_answer *out, struct arena *a, const char *
             if (c) strbuf_add(&b, ",");
             const struct report_cell *cell = &rows->row[i][c];
             strbuf_add(&b, !cell->text         ? "NULL"
-                           : cell->type == 't' ? report_quoted(a, cell->text, '\'')
+                           : cell->type == 't' ? str_quote(a, cell->text, '\'')
                                                : cell->text);
         }
         strbuf_add(&b, ")");

@@ -33,14 +33,14 @@ struct statement {
 /* A column of the answer; NULL, in SQL, where it has none of this name. */
 static const char *column(const struct statement *q, const char *name)
 {
-    return report_answer_has(q->keys->answer, name) ? report_quoted(q->arena, name, '"') : "NULL";
+    return report_answer_has(q->keys->answer, name) ? str_quote(q->arena, name, '"') : "NULL";
 }
 
 /* The companion column NAME_nominal, or NULL in C. */
 static const char *nominal(const struct statement *q, const char *name)
 {
     const char *companion = arena_printf(q->arena, "%s_nominal", name);
-    return report_answer_has(q->keys->answer, companion) ? report_quoted(q->arena, companion, '"')
+    return report_answer_has(q->keys->answer, companion) ? str_quote(q->arena, companion, '"')
                                                          : NULL;
 }
 
@@ -69,8 +69,8 @@ static void put_rules(struct statement *q, const struct report_layout *l)
     PUT(q, "report_rule(metric, near, far, device, within) AS (");
     for (int32_t i = 0; i < l->rules_n; i++)
         PUT(q, "%s(%s, %.17g, %.17g, %s, 'within %g %%')", i ? ", " : "VALUES ",
-            report_quoted(q->arena, l->rule[i].metric, '\''), l->rule[i].near, l->rule[i].far,
-            l->rule[i].device ? report_quoted(q->arena, l->rule[i].device, '\'') : "NULL",
+            str_quote(q->arena, l->rule[i].metric, '\''), l->rule[i].near, l->rule[i].far,
+            l->rule[i].device ? str_quote(q->arena, l->rule[i].device, '\'') : "NULL",
             100 * l->rule[i].far);
     PUT(q, "%s),\n", l->rules_n ? "" : "SELECT NULL, NULL, NULL, NULL, NULL WHERE 0");
 }
@@ -128,7 +128,7 @@ static void put_matched(struct statement *q)
         report_answer_has(q->keys->answer, "L_train_nominal") ? "n.L_train_nominal" : "NULL",
         report_answer_has(q->keys->answer, "L_valid_nominal") ? "n.L_valid_nominal" : "NULL",
         report_answer_has(q->keys->answer, own) ? arena_printf(q->arena, "n.%s", own) : "NULL",
-        report_quoted(q->arena, otherwise, '\''));
+        str_quote(q->arena, otherwise, '\''));
 }
 
 static void put_joined(struct statement *q, bool judged)
@@ -151,7 +151,7 @@ static void put_joined(struct statement *q, bool judged)
 
 static void add_group(struct statement *q, const char *name)
 {
-    q->group[q->group_n++] = report_quoted(q->arena, name, '"');
+    q->group[q->group_n++] = str_quote(q->arena, name, '"');
 }
 
 /* The columns of a group: those of the layout, then what a number may be called, unless the layout
@@ -178,8 +178,7 @@ static const char *partition(const struct statement *q, const char *const *more,
     strbuf_init(&b, q->arena);
     strbuf_add(&b, "PARTITION BY NULL");
     for (int32_t i = 0; i < q->group_n; i++) strbuf_addf(&b, ", %s", q->group[i]);
-    for (int32_t i = 0; i < more_n; i++)
-        strbuf_addf(&b, ", %s", report_quoted(q->arena, more[i], '"'));
+    for (int32_t i = 0; i < more_n; i++) strbuf_addf(&b, ", %s", str_quote(q->arena, more[i], '"'));
     return b.text;
 }
 
@@ -314,9 +313,11 @@ int report_cells_groups(struct report_rows *out, struct arena *a, struct store *
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) put_distinct(&q, facts[i]);
     PUT(&q,
         ",\n min(%s) AS tokens_low, max(%s) AS tokens_high, min(%s) AS parameters_low,\n"
-        " max(%s) AS parameters_high, max(%s) AS modified",
+        " max(%s) AS parameters_high, max(%s) AS modified, max(max(coalesce(%s, 0),\n"
+        " coalesce(%s, 0))) AS noisy",
         column(&q, "tokens"), column(&q, "tokens"), column(&q, "parameters"),
-        column(&q, "parameters"), column(&q, "modified"));
+        column(&q, "parameters"), column(&q, "modified"), column(&q, "noisy"),
+        column(&q, "alone_noisy"));
     const char *paper = nominal(&q, k->column);
     PUT(&q, ",\n max(coalesce(%s <> %s, 0)", paper ? paper : "0",
         paper ? column(&q, k->column) : "0");
@@ -507,12 +508,12 @@ int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
     put_joined(&q, true);
     PUT(&q, "\nSELECT ");
     for (int32_t c = 0; c < k->answer->columns_n; c++)
-        PUT(&q, "%s, ", report_quoted(a, k->answer->name[c], '"'));
+        PUT(&q, "%s, ", str_quote(a, k->answer->name[c], '"'));
     PUT(&q, "\"#compared\" AS compared, \"#ours_mean\" AS ours_mean, \"#ours_std\" AS ours_std,\n"
             " \"#seeds\" AS seeds, \"#paper\" AS paper, \"#delta\" AS delta,"
             " \"#verdict\" AS verdict FROM (\nSELECT ");
     for (int32_t c = 0; c < k->answer->columns_n; c++)
-        PUT(&q, "%s, ", report_quoted(a, k->answer->name[c], '"'));
+        PUT(&q, "%s, ", str_quote(a, k->answer->name[c], '"'));
     PUT(&q, "\"#compared\", \"#ours_mean\", \"#ours_std\", \"#seeds\", \"#paper\", \"#delta\","
             " \"#verdict\", 0 AS \"#part\", \"#row\" AS \"#place\" FROM report_joined\nUNION ALL "
             "SELECT ");

@@ -6,7 +6,8 @@
  *   apart     of two trainings the first setting that both have, in which they differ and which no
  *             filter frees
  *   near      the pairs that agree in all joined coordinates, and what else keeps them apart
- *   shown     the pairs that nothing keeps apart, then the rest of a and of b, with the reason */
+ *   shown     the pairs that nothing keeps apart, then the rest of a and of b, with the reason
+ *   listed    a row of the answer each; kind: what its number may be called */
 #include <string.h>
 
 #include "base/file.h"
@@ -340,8 +341,8 @@ static const char shown_sql[] =
     " UNION ALL SELECT 2, NULL, b.place, coalesce((SELECT 'not compared: A has ' || name || ' '\n"
     "   || coalesce(of_a, 'none') || ', this one ' || coalesce(of_b, 'none') FROM near\n"
     "   WHERE b = b.place ORDER BY a LIMIT 1), 'A has no such evaluation') FROM b\n"
-    "  WHERE place NOT IN (SELECT b FROM near WHERE name IS NULL))\n"
-    "SELECT ";
+    "  WHERE place NOT IN (SELECT b FROM near WHERE name IS NULL)),\n"
+    "listed AS (SELECT ";
 
 /* "train.lr=0.25|0.5 model.heads=4": A and B, or one value where they agree. */
 static const char numbers_sql[] =
@@ -352,11 +353,14 @@ static const char numbers_sql[] =
     " a.perplexity AS A, b.perplexity AS B, a.perplexity - b.perplexity AS \"A - B\",\n"
     " a.perplexity / b.perplexity AS \"A / B\", a.run_id AS \"run A\", b.run_id AS \"run B\",\n"
     " coalesce(note, CASE WHEN a.perplexity - b.perplexity IS NULL\n"
-    "  THEN 'a perplexity that is not finite' END) AS note\n"
-    "FROM shown s LEFT JOIN a ON a.place = s.a LEFT JOIN b ON b.place = s.b\n"
-    "ORDER BY part, s.a, s.b LIMIT ";
+    "  THEN 'a perplexity that is not finite' END) AS note,\n"
+    " row_number() OVER (ORDER BY part, s.a, s.b) AS place\n"
+    " FROM shown s LEFT JOIN a ON a.place = s.a LEFT JOIN b ON b.place = s.b)\n"
+    "SELECT *, min(place) OVER (PARTITION BY NULL";
+enum { HIDDEN_N = 2 }; /* the last columns: place and kind */
 
-static const char *statement(struct compare *c)
+/* by_kind: the rows of a kind follow one another. */
+static const char *statement(struct compare *c, bool by_kind)
 {
     struct strbuf b;
 
@@ -376,7 +380,10 @@ static const char *statement(struct compare *c)
                     " TEXT) AS %s,\n ",
                     i, i, i, i, i, i, coordinates[i].name);
     strbuf_add(&b, numbers_sql);
-    strbuf_addf(&b, "%d", ROWS_MAX + 1);
+    for (int32_t i = 0; i < COORDINATES_N; i++)
+        if (coordinates[i].is_protected) strbuf_addf(&b, ", %s", coordinates[i].name);
+    strbuf_addf(&b, ") AS kind FROM listed ORDER BY %splace LIMIT %d", by_kind ? "kind, " : "",
+                ROWS_MAX + 1);
     return b.text;
 }
 
@@ -444,11 +451,6 @@ static void gather_common(struct strbuf *b, struct report_rows *r)
     }
 }
 
-struct tables {
-    struct report_rows *item;
-    int32_t n, capacity;
-};
-
 struct notes {
     const char **item;
     int32_t n, capacity;
@@ -501,42 +503,6 @@ static void write_note(FILE *out, struct arena *a, const char *mark, const char 
     }
 }
 
-/* What the number of a row may be called: its protected coordinates. */
-static const char *number_kind(const struct report_rows *r, int32_t row)
-{
-    struct strbuf b;
-
-    strbuf_init(&b, r->arena);
-    for (int32_t i = 0; i < COORDINATES_N; i++) {
-        const char *text = report_rows_get(r, row, coordinates[i].name);
-        if (coordinates[i].is_protected) strbuf_addf(&b, "%s\n", text ? text : "");
-    }
-    return b.text;
-}
-
-/* Tables of r, whose rows become theirs in their order: a table for each kind of number. */
-static void split_by_kind(struct tables *t, const struct report_rows *r)
-{
-    struct map number; /* from 1 */
-    bool added;
-
-    map_init(&number, r->arena);
-    for (int32_t i = 0; i < r->rows_n; i++) {
-        const char *kind = number_kind(r, i);
-        int32_t *n = map_put(&number, kind, strlen(kind), &added);
-        if (added) {
-            struct report_rows *new = vec_push(r->arena, t);
-            *new = (struct report_rows){.arena = r->arena, .columns_n = r->columns_n};
-            new->name = arena_array(r->arena, (size_t)r->columns_n, sizeof *new->name);
-            memcpy(new->name, r->name, (size_t)r->columns_n * sizeof *new->name);
-            new->row = arena_array(r->arena, (size_t)r->rows_n, sizeof *new->row);
-            *n = t->n;
-        }
-        struct report_rows *of = &t->item[*n - 1];
-        of->row[of->rows_n++] = r->row[i];
-    }
-}
-
 static int write_table(FILE *out, struct notes *notes, struct report_rows *r,
                        enum report_format format, struct err *e)
 {
@@ -554,19 +520,22 @@ static int write_table(FILE *out, struct notes *notes, struct report_rows *r,
 static int write_for_people(FILE *out, struct compare *c, struct report_rows *r,
                             enum report_format format, struct err *e)
 {
+    int32_t kind = report_rows_column(r, "kind");
     struct notes notes = {0};
-    struct tables tables = {0};
+    struct report_rows table;
 
     map_init(&notes.number, c->arena);
     shorten_cells(r);
-    split_by_kind(&tables, r);
     if (format == REPORT_HTML) report_html_open(out, "Two sets of evaluations side by side");
     report_write_paragraph(out,
                            arena_printf(c->arena, "A: %s. B: %s. Lengths are the paper's.",
                                         c->side[0].filter, c->side[1].filter),
                            format);
-    for (int32_t i = 0; i < tables.n; i++)
-        TRY(write_table(out, &notes, &tables.item[i], format, e));
+    for (int32_t i = 0, n; i < r->rows_n; i += n) {
+        n = report_rows_alike(r, i, kind);
+        report_rows_slice(&table, r, 0, kind + 1 - HIDDEN_N, i, n);
+        TRY(write_table(out, &notes, &table, format, e));
+    }
     if (notes.n && format != REPORT_HTML) fputc('\n', out);
     for (int32_t i = 0; i < notes.n; i++)
         write_note(out, c->arena, arena_printf(c->arena, "[%d] ", i + 1), notes.item[i], format);
@@ -579,13 +548,14 @@ static int compare_write(FILE *out, struct compare *c, enum report_format format
     struct report_rows rows;
 
     for (int k = 0; k < 2; k++) TRY(read_side(c, &c->side[k], e));
-    TRY(ask(&rows, c, statement(c), e));
+    bool for_people = format != REPORT_CSV && format != REPORT_JSON;
+    TRY(ask(&rows, c, statement(c, for_people), e));
     if (rows.rows_n > ROWS_MAX)
         return ERR(e, ERR_USAGE, "more than %d rows: name more columns in the filters", ROWS_MAX);
     drop_columns(&rows);
-    return format == REPORT_CSV || format == REPORT_JSON
-               ? report_rows_write(out, &rows, format, e)
-               : write_for_people(out, c, &rows, format, e);
+    if (for_people) return write_for_people(out, c, &rows, format, e);
+    rows.columns_n -= HIDDEN_N;
+    return report_rows_write(out, &rows, format, e);
 }
 
 int report_compare(FILE *out, struct store *s, const char *a_filter, const char *b_filter,

@@ -1,43 +1,10 @@
-/* folder.c - reads the files of an artefact; supplies defaults for missing ones. */
+/* folder.c - reads the files of an artefact; experiments/default has those it may lack. */
 #include "report/report_internal.h"
 
 #include <string.h>
 
 #include "base/dir.h"
 #include "base/file.h"
-
-/* The evaluations that the grid asks for, with or without a result. */
-static const char folder_query[] =
-    "SELECT w.*, w.method||' '||w.trained_on||CASE WHEN g.settings<>'' THEN ' '||g.settings"
-    "  ELSE '' END AS series,"
-    " w.method||CASE WHEN g.settings<>'' THEN ' '||g.settings ELSE '' END AS configuration"
-    " FROM wanted_evaluations w JOIN grid_settings g ON g.artefact=w.artefact AND g.scale=w.scale"
-    "  AND g.run_id=w.run_id"
-    " WHERE w.artefact=:artefact AND w.scale=:scale ORDER BY w.point";
-
-static const char folder_layout[] =
-    "title: Perplexity\nrows: method, L_train\ncolumns: L_valid\nvalue: perplexity\n"
-    "panel: protocol\nseries: series\nstyle: position\nx: L_valid\ny: perplexity\n";
-
-/* A row of the legend for every three curves. */
-static const char folder_plot[] =
-    "entry(i) = CURVE_TITLE[i]\n"
-    "KEY_COLUMNS = NARROW ? 1 : 3\n"
-    "FOOT = FOOT + 18 * ((PANEL_LAST[1] - PANEL_FIRST[1]) / KEY_COLUMNS)\n"
-    "eval START\n"
-    "if (PANELS == 1) { PANEL_TITLE[1] = '' }\n"
-    "y_low = 0.97 * Y_MIN\n"
-    "y_top = Y_MAX > 2.5 * Y_MIN ? 2.5 * Y_MIN : 1.03 * Y_MAX\n"
-    "set logscale x 2\n"
-    "between(a, b, t) = a * (b / a)**t\n"
-    "set xrange [0.9 * X_MIN:1.1 * X_MAX]\n"
-    "set yrange [y_low:y_top]\n"
-    "set xlabel 'L_{valid}: tokens at inference'\n"
-    "set ylabel 'perplexity (lower is better)'\n"
-    "eval FLOOR_LINE\n"
-    "eval BEGIN\n"
-    "do for [p = 1:PANELS] { eval PANEL; eval 'plot '.BANDS.', '.LINES.', '.OFF }\n"
-    "eval END\n";
 
 /* Where the file of a use: line is. */
 static int folder_find_used(const char **out, struct arena *a, const struct project *p,
@@ -55,15 +22,16 @@ static int folder_find_used(const char **out, struct arena *a, const struct proj
                use->line, use->folder, use->file, places[0], places[1], places[2]);
 }
 
-/* The text of the folder's file, or of the one it uses, or instead (*path is then NULL). */
+/* The text of the folder's file, of the one it uses, or of experiments/default; else NULL, as is
+ * *path. */
 static int folder_read(const char **text, const char **path, const struct report_folder *f,
-                       struct arena *a, const struct project *p, const char *name,
-                       const char *instead, struct err *e)
+                       struct arena *a, const struct project *p, const char *name, bool has_default,
+                       struct err *e)
 {
     const struct report_use *use = report_layout_used(&f->layout, name);
     char *read;
 
-    *text = instead;
+    *text = NULL;
     *path = arena_printf(a, "%s/%s", f->dir, name);
     if (use && file_exists(*path))
         return ERR(e, ERR_DATA,
@@ -71,8 +39,8 @@ static int folder_read(const char **text, const char **path, const struct report
                    use->line, use->folder, name, *path);
     if (use) TRY(folder_find_used(path, a, p, f->dir, use, e));
     if (!use && !file_exists(*path)) {
-        *path = NULL;
-        return 0;
+        *path = has_default ? arena_printf(a, "%s/experiments/default/%s", p->share, name) : NULL;
+        if (!*path) return 0;
     }
     TRY(file_read(a, &read, NULL, *path, REPORT_MAX_FILE_BYTES, e));
     *text = read;
@@ -102,22 +70,17 @@ static bool folder_ships(struct arena *a, const struct project *p, const char *p
 static int folder_read_layout(struct report_folder *f, struct arena *a, const struct project *p,
                               struct err *e)
 {
-    const char *path = arena_printf(a, "%s/table.txt", f->dir), *used_path;
+    const char *path, *used_path, *text;
     struct report_layout from;
-    char *text;
 
-    f->laid_out = file_exists(path);
-    if (!f->laid_out) {
-        TRY(report_layout_read(&f->layout, a, path, folder_layout, e));
-        f->layout.title = arena_printf(a, "%s: perplexity", f->artefact);
-        return 0;
-    }
-    TRY(file_read(a, &text, NULL, path, REPORT_MAX_FILE_BYTES, e));
+    f->laid_out = file_exists(arena_printf(a, "%s/table.txt", f->dir));
+    TRY(folder_read(&text, &path, f, a, p, "table.txt", true, e));
     TRY(report_layout_read(&f->layout, a, path, text, e));
+    if (!f->laid_out) f->layout.title = arena_printf(a, "%s: %s", f->artefact, f->layout.title);
     const struct report_use *use = report_layout_used(&f->layout, "table.txt");
     if (!use) return 0;
     TRY(folder_find_used(&used_path, a, p, f->dir, use, e));
-    TRY(file_read(a, &text, NULL, used_path, REPORT_MAX_FILE_BYTES, e));
+    TRY(file_read(a, (char **)&text, NULL, used_path, REPORT_MAX_FILE_BYTES, e));
     TRY(report_layout_read(&from, a, used_path, text, e));
     const struct report_use *chain = report_layout_used(&from, "table.txt");
     if (chain)
@@ -161,16 +124,15 @@ int report_folder_open(struct report_folder *f, struct arena *a, const struct pr
                    artefact);
     if (!file_exists(dir))
         return ERR(e, ERR_NOINPUT, "%s: the artefact %s has no such folder", dir, artefact);
-    const char *shipped = arena_printf(a, "experiments/%s", artefact);
+    const char *path, *shipped = arena_printf(a, "experiments/%s", artefact);
     size_t n = strlen(dir), tail = strlen(shipped);
     f->command = n >= tail && strcmp(dir + n - tail, shipped) == 0 ? artefact : dir;
     TRY(folder_read_layout(f, a, p, e));
-    TRY(folder_read(&f->query, &f->query_path, f, a, p, "query.sql", folder_query, e));
-    if (f->query == folder_query && !f->laid_out) f->layout.rows.name[0] = "configuration";
-    if (!f->query_path) f->query_path = arena_printf(a, "%s (its rows)", dir);
-    TRY(folder_read(&f->claims, &f->claims_path, f, a, p, "claim.sql", NULL, e));
-    const char *plot = f->laid_out ? NULL : folder_plot, *path;
-    TRY(folder_read(&f->plot, &path, f, a, p, "plot.gp", plot, e));
+    TRY(folder_read(&f->query, &f->query_path, f, a, p, "query.sql", true, e));
+    if (!f->laid_out && file_exists(arena_printf(a, "%s/query.sql", dir)))
+        f->layout.rows.name[0] = "method";
+    TRY(folder_read(&f->claims, &f->claims_path, f, a, p, "claim.sql", false, e));
+    TRY(folder_read(&f->plot, &path, f, a, p, "plot.gp", !f->laid_out, e));
     f->plot_untrusted = path && !folder_ships(a, p, f->plot) ? path : NULL;
     return folder_paper(f, a, e);
 }

@@ -17,18 +17,17 @@ enum { GNUPLOT_SAID_MAX = 500, GNUPLOT_WORDS_MAX = 96 };
 
 void report_gnuplot_quote(struct strbuf *b, const char *text)
 {
+    struct strbuf line;
     bool clean;
 
-    strbuf_add(b, "'");
+    strbuf_init(&line, b->arena);
+    strbuf_add(&line, "");
     for (const char *p = text; *p;) {
         int n = report_text_step(&clean, p);
-        if (*p == '\'')
-            strbuf_add(b, "''");
-        else
-            strbuf_add_n(b, clean ? p : " ", clean ? (size_t)n : 1);
+        strbuf_add_n(&line, clean ? p : " ", clean ? (size_t)n : 1);
         p += n;
     }
-    strbuf_add(b, "'");
+    strbuf_add(b, str_quote(b->arena, line.text, '\''));
 }
 
 /* The environment for gnuplot: PATH and, outside the sandbox, the places of fonts; numbers have

@@ -7,14 +7,15 @@
 
 #include "base/file.h"
 
-/* The text, escaped for content and for attributes in double quotes; subscripts as elements. */
-static void html_put(FILE *out, const char *text, bool subscripts)
+/* n bytes of a text, escaped for content and for attributes in double quotes; subscripts as
+ * elements. */
+static void html_put(FILE *out, const char *text, size_t bytes, bool subscripts)
 {
     static const char special[] = "&<>\"'";
     static const char *const entity[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
     bool clean;
 
-    for (const char *p = text; p && *p;) {
+    for (const char *p = text; p < text + bytes;) {
         size_t word = subscripts ? report_subscript(text, p) : 0;
         if (word) {
             fprintf(out, "L<sub>%.*s</sub>", (int)word, p + 2);
@@ -39,9 +40,11 @@ void report_html(FILE *out, const char *format, ...)
         if (*p != '%') {
             fputc(*p, out);
         } else if (*++p == 's') {
-            html_put(out, va_arg(args, const char *), true);
+            const char *text = va_arg(args, const char *);
+            if (text) html_put(out, text, strlen(text), true);
         } else if (*p == '-') {
-            html_put(out, va_arg(args, const char *), false);
+            const char *text = va_arg(args, const char *);
+            if (text) html_put(out, text, strlen(text), false);
             p++; /* its s */
         } else {
             assert(*p == 'd');
@@ -111,7 +114,7 @@ const char report_html_style[] =
     "code{font:.85em ui-monospace,'DejaVu Sans Mono',monospace}\n"
     "td:target,tr:target{background:var(--mark)}\n"
     "@media screen and (max-width:40rem){main{padding:.7rem}h1{font-size:1.35rem}"
-    "th,td{padding:.2rem .4rem}td.w{min-width:13rem}"
+    "th,td{padding:.2rem .4rem}td.w{min-width:10.5rem}"
     ".figure .wide{display:none}.figure .narrow{display:block;margin:0 auto}"
     "#claims thead{display:none}#claims table,#claims tbody,#claims tr,#claims td.w{display:block}"
     "#claims tr{padding:.35rem 0;border-bottom:1px solid var(--line)}"
@@ -204,12 +207,12 @@ static void html_sign(FILE *out, const char *verdict)
 enum { HTML_WRAP_BYTES = 60 };
 
 /* Lines of a text in a <pre>. */
-static void html_lines(FILE *out, struct arena *a, const char *text)
+static void html_lines(FILE *out, const char *text)
 {
     fputs("<pre>", out);
     for (const char *line = text; *line;) {
         size_t n = strcspn(line, "\n");
-        report_html(out, "%-s", arena_strndup(a, line, n));
+        html_put(out, line, n, false);
         line += n + (line[n] == '\n');
         if (*line) fputc('\n', out);
     }
@@ -218,13 +221,13 @@ static void html_lines(FILE *out, struct arena *a, const char *text)
 
 /* What is in a cell: elements, a text with more under it, the verdict itself, a text with a link;
  * after a number its sign. */
-static void html_content(FILE *out, struct arena *a, const struct report_cell *cell)
+static void html_content(FILE *out, const struct report_cell *cell)
 {
     if (cell->markup) {
         fputs(cell->markup, out);
     } else if (cell->more) {
         report_html(out, "<details><summary>%s</summary>", cell->text);
-        html_lines(out, a, cell->more);
+        html_lines(out, cell->more);
         fputs("</details>", out);
     } else if (cell->verdict && cell->text && strcmp(cell->verdict, cell->text) == 0) {
         html_badge(out, cell->verdict);
@@ -234,37 +237,26 @@ static void html_content(FILE *out, struct arena *a, const struct report_cell *c
     }
 }
 
-static void html_row(FILE *out, const struct report_rows *r, int32_t row, const bool *right)
+void report_html_cell(FILE *out, const struct report_rows *r, int32_t row, int32_t column,
+                      bool right)
 {
-    const char *id = r->row[row][0].id;
+    const struct report_cell *cell = row < 0 ? NULL : &r->row[row][column];
 
-    report_html(out, id ? "<tr id=\"%-s\">" : "<tr>", id);
-    for (int32_t c = 0; c < r->columns_n; c++) {
-        const struct report_cell *cell = &r->row[row][c];
-        bool wide =
-            cell->more || cell->wide || (cell->text && strlen(cell->text) > HTML_WRAP_BYTES);
-        fputs(right[c] ? "<td class=\"n\"" : wide ? "<td class=\"w\"" : "<td", out);
-        if (c && cell->id) report_html(out, " id=\"%-s\"", cell->id);
-        if (cell->hint) report_html(out, " title=\"%-s\"", cell->hint);
-        fputc('>', out);
-        html_content(out, r->arena, cell);
-        fputs("</td>", out);
+    if (column == 0)
+        report_html(out, cell && cell->id ? "<tr id=\"%-s\">" : "<tr>", cell ? cell->id : NULL);
+    if (!cell) {
+        report_html(out,
+                    right ? "<th scope=\"col\" class=\"n\">%s</th>" : "<th scope=\"col\">%s</th>",
+                    r->name[column]);
+        return;
     }
-    fputs("</tr>\n", out);
-}
-
-void report_html_rows(FILE *out, const struct report_rows *r)
-{
-    const bool *right = report_rows_right(r);
-
-    fputs("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>", out);
-    for (int32_t c = 0; c < r->columns_n; c++)
-        report_html(
-            out, right[c] ? "<th scope=\"col\" class=\"n\">%s</th>" : "<th scope=\"col\">%s</th>",
-            r->name[c]);
-    fputs("</tr></thead>\n<tbody>\n", out);
-    for (int32_t i = 0; i < r->rows_n; i++) html_row(out, r, i, right);
-    fputs("</tbody>\n</table></div>\n", out);
+    bool wide = cell->more || cell->wide || (cell->text && strlen(cell->text) > HTML_WRAP_BYTES);
+    fputs(right ? "<td class=\"n\"" : wide ? "<td class=\"w\"" : "<td", out);
+    if (column && cell->id) report_html(out, " id=\"%-s\"", cell->id);
+    if (cell->hint) report_html(out, " title=\"%-s\"", cell->hint);
+    fputc('>', out);
+    html_content(out, cell);
+    fputs("</td>", out);
 }
 
 /* Evidence of no more than this is shown at once. */
@@ -350,8 +342,7 @@ int report_html_figure(FILE *out, struct arena *a, const char *path, const char 
 
 /* One piece between marks, such as `code`; the position behind it, or NULL when the mark at p opens
  * nothing. */
-static const char *text_marked(FILE *out, struct arena *a, const char *p, const char *mark,
-                               const char *element)
+static const char *text_marked(FILE *out, const char *p, const char *mark, const char *element)
 {
     size_t n = strlen(mark);
     const char *end;
@@ -359,45 +350,45 @@ static const char *text_marked(FILE *out, struct arena *a, const char *p, const 
     if (strncmp(p, mark, n) != 0) return NULL;
     end = strstr(p + n, mark);
     if (!end || end == p + n) return NULL;
-    bool code = strcmp(element, "code") == 0; /* as it is typed */
-    report_html(out, code ? "<%-s>%-s</%-s>" : "<%-s>%s</%-s>", element,
-                arena_strndup(a, p + n, (size_t)(end - p) - n), element);
+    fprintf(out, "<%s>", element);
+    html_put(out, p + n, (size_t)(end - p) - n, strcmp(element, "code") != 0);
+    fprintf(out, "</%s>", element);
     return end + n;
 }
 
-void report_html_inline(FILE *out, struct arena *a, const char *p)
+void report_html_inline(FILE *out, const char *p)
 {
     while (*p) {
-        const char *next = text_marked(out, a, p, "**", "strong");
+        const char *next = text_marked(out, p, "**", "strong");
         size_t n = strcspn(p + 1, "*`") + 1;
-        if (!next) next = text_marked(out, a, p, "`", "code");
+        if (!next) next = text_marked(out, p, "`", "code");
         if (!next) {
-            report_html(out, "%s", arena_strndup(a, p, n));
+            html_put(out, p, n, true);
             next = p + n;
         }
         p = next;
     }
 }
 
-static void text_block(FILE *out, struct arena *a, char *block)
+static void text_block(FILE *out, char *block)
 {
     if (*block == '#') {
         fputs("<h4>", out);
-        report_html_inline(out, a, block + strspn(block, "# "));
+        report_html_inline(out, block + strspn(block, "# "));
         fputs("</h4>\n", out);
         return;
     }
     bool in_columns = strchr("|->+0123456789", *block) || strncmp(block, "* ", 2) == 0 ||
                       strncmp(block, "```", 3) == 0 || strncmp(block, "    ", 4) == 0;
     if (in_columns) {
-        html_lines(out, a, block);
+        html_lines(out, block);
         fputc('\n', out);
         return;
     }
     for (char *p = block; *p; p++)
         if (*p == '\n') *p = ' ';
     fputs("<p>", out);
-    report_html_inline(out, a, block);
+    report_html_inline(out, block);
     fputs("</p>\n", out);
 }
 
@@ -428,7 +419,7 @@ void report_html_text(FILE *out, struct arena *a, const char *text, const char *
         if (shown == 1) report_html(out, "<details class=\"readme\"><summary>%s</summary>\n", more);
         size_t n = strlen(block);
         while (n > 0 && block[n - 1] == '\n') block[--n] = '\0';
-        text_block(out, a, block);
+        text_block(out, block);
         shown++;
     }
     if (shown > 1) fputs("</details>\n", out);

@@ -296,24 +296,9 @@ static const char page_runs_query[] = PAGE_RUNS PAGE_CURVES
     " r.run_id";
 enum { RUN_TITLE, RUN_HEADING, RUN_FIRST, RUN_RESULT = 8 };
 
-/* The n runs from `first` on, which have one title, as a table. */
-static int page_runs_of(struct report_page *p, const struct report_rows *all, int32_t first,
-                        int32_t n, struct err *e)
-{
-    struct report_rows table;
-
-    report_rows_init(&table, &p->arena, all->columns_n - RUN_FIRST, n);
-    memcpy(table.name, all->name + RUN_FIRST, (size_t)table.columns_n * sizeof *table.name);
-    table.name[RUN_RESULT - RUN_FIRST] = all->row[first][RUN_HEADING].text;
-    for (int32_t i = 0; i < n; i++) table.row[i] = all->row[first + i] + RUN_FIRST;
-    report_rows_arrange(&table);
-    report_html(p->out, "<h3>%s</h3>\n", all->row[first][RUN_TITLE].text);
-    return report_rows_write(p->out, &table, REPORT_HTML, e);
-}
-
 static int page_runs(struct report_page *p, struct err *e)
 {
-    struct report_rows all;
+    struct report_rows all, table;
 
     TRY(page_query(&all, p, "the list of runs", page_runs_query, e));
     fputs("<section id=\"runs\">\n<h2>Every run</h2>\n<p>A run's id is the hash of its "
@@ -322,10 +307,12 @@ static int page_runs(struct report_page *p, struct err *e)
           "<code>runs/RUN/ATTEMPT/log</code>.</p>\n",
           p->out);
     for (int32_t i = 0, n; i < all.rows_n; i += n) {
-        const char *title = all.row[i][RUN_TITLE].text;
-        for (n = 1; i + n < all.rows_n; n++)
-            if (strcmp(all.row[i + n][RUN_TITLE].text, title) != 0) break;
-        TRY(page_runs_of(p, &all, i, n, e));
+        n = report_rows_alike(&all, i, RUN_TITLE);
+        report_rows_slice(&table, &all, RUN_FIRST, all.columns_n - RUN_FIRST, i, n);
+        table.name[RUN_RESULT - RUN_FIRST] = all.row[i][RUN_HEADING].text;
+        report_rows_arrange(&table);
+        report_html(p->out, "<h3>%s</h3>\n", all.row[i][RUN_TITLE].text);
+        TRY(report_rows_write(p->out, &table, REPORT_HTML, e));
     }
     fputs("</section>\n", p->out);
     return 0;

@@ -176,27 +176,13 @@ static int read_answer(struct report_job *j, struct err *e)
     return report_cells_groups(&j->all, &j->arena, j->store, &k, true, e);
 }
 
-/* A folder as a word of a shell command. */
-static const char *shell_word(struct arena *a, const char *text)
-{
-    struct strbuf b;
-
-    if (!text[strcspn(text, " \t\n\"'\\$&|;<>()`*?[]#~!{}")]) return text;
-    strbuf_init(&b, a);
-    strbuf_add(&b, "'");
-    for (const char *p = text; *p; p++)
-        *p == '\'' ? strbuf_add(&b, "'\\''") : strbuf_add_n(&b, p, 1);
-    strbuf_add(&b, "'");
-    return b.text;
-}
-
 static int write_missing(struct report_job *j, struct err *e)
 {
     double all = 0, missing = 0, undone = 0, seeds = 0;
     struct report_rows rows;
     const char *command =
         arena_printf(&j->arena, "alibi run %s --scale %s%s",
-                     shell_word(&j->arena, j->folder.command), j->options->scale, variant(j));
+                     str_shell_word(&j->arena, j->folder.command), j->options->scale, variant(j));
 
     if (!has_rows(j)) {
         write_line(j, "There are no results of %s at scale %s yet. The command that makes them: %s",

@@ -71,6 +71,9 @@ void report_rows_append(struct report_rows *to, const struct report_rows *from);
 void report_rows_slice(struct report_rows *out, const struct report_rows *of, int32_t column,
                        int32_t columns_n, int32_t row, int32_t rows_n);
 
+/* report_rows_alike - how many rows from this one on have its text in the column, never NULL. */
+int32_t report_rows_alike(const struct report_rows *r, int32_t row, int32_t column);
+
 /* report_rows_query - all rows of one statement. where names its source in messages (a file), or
  * is NULL. Errors: those of store_query; ERR_DATA more than REPORT_MAX_CELLS cells. */
 int report_rows_query(struct report_rows *r, struct arena *a, struct store *s, const char *where,
@@ -122,16 +125,15 @@ const char *report_unique_name(struct arena *a, const char *const *name, int32_t
 bool report_answer_has(const struct report_answer *r, const char *name);
 
 /* report_answer_begin - "WITH …": the tables report_answer, the rows, and report_numbered, the same
- * with "#row", the place of a row from 1. report_quoted - a name or a text as SQL writes it. */
+ * with "#row", the place of a row from 1. */
 void report_answer_begin(struct strbuf *b, const struct report_answer *r);
-const char *report_quoted(struct arena *a, const char *text, char quote);
 
 /* --- folder.c - the files of an artefact's folder: query.sql, table.txt, paper.tsv, claim.sql,
  * plot.gp.
  *
- * A folder that holds only a grid.yaml (a user's own) is reported too: without query.sql and
- * table.txt the rows are all evaluations the grid asks for, in a table of methods and L_train by
- * L_valid, and a curve for each. Without paper.tsv or claim.sql that part is missing.
+ * A folder that holds only a grid.yaml (a user's own) is reported too: experiments/default has the
+ * query.sql and the table.txt it lacks, and the plot.gp of a folder without a table.txt. Without
+ * paper.tsv or claim.sql that part is missing.
  *
  * A use: line of table.txt puts another artefact's file in the place of one that this folder lacks.
  * The other folder is looked for beside this one, then among the project's experiments, then among
@@ -259,16 +261,18 @@ void report_html(FILE *out, const char *format, ...) ERR_PRINTF(2, 3);
 void report_html_open(FILE *out, const char *title);
 void report_html_close(FILE *out);
 
-/* report_html_rows - a table that scrolls sideways where it is wider than the page. A cell with a
- * link leads to the element of that id; a number with a verdict has its sign. */
-void report_html_rows(FILE *out, const struct report_rows *r);
+/* report_html_cell - a cell of a table; of row -1 the column's heading. One with a link leads to
+ * the element of that id; a number with a verdict has its sign. The first of a row opens the row.
+ */
+void report_html_cell(FILE *out, const struct report_rows *r, int32_t row, int32_t column,
+                      bool right);
 
 /* report_html_claims - a block for each claim of the rows report_claims.cases: verdict, statement,
  * and its cases in a list. */
 void report_html_claims(FILE *out, const struct report_rows *cases);
 
 /* report_html_inline - a text with its **bold** and `code`. */
-void report_html_inline(FILE *out, struct arena *a, const char *text);
+void report_html_inline(FILE *out, const char *text);
 
 /* report_html_text - a text of a README: paragraphs with **bold** and `code`, headings, and lists,
  * tables and code with their lines. The first paragraph is shown, the rest opens

@@ -66,6 +66,7 @@ const char *report_table_facts(struct arena *a, const struct report_rows *groups
                  {"stride", "stride ", ""}, {"precision", "", ""},
                  {"machine", "on ", ""}};
     const char *modified = report_rows_get(groups, group, "modified");
+    const char *noisy = report_rows_get(groups, group, "noisy");
     const char *source = report_rows_get(groups, group, "source");
     const char *text = text_read(a, groups, group);
     const char *size = report_table_size(a, report_rows_get(groups, group, "parameters_low"),
@@ -86,6 +87,8 @@ const char *report_table_facts(struct arena *a, const struct report_rows *groups
     add_seeds(&b, report_rows_get(groups, group, "seed"), brief);
     if (source) strbuf_addf(&b, "%s%s", b.n ? ", " : "", source);
     if (modified && strcmp(modified, "1") == 0) strbuf_add(&b, ", modified");
+    if (noisy && strcmp(noisy, "1") == 0)
+        strbuf_addf(&b, "%sspeeds measured on a busy machine (noisy)", b.n ? ", " : "");
     return b.text;
 }
 
@@ -128,7 +131,8 @@ static const char *cell_text(const struct table *t, int32_t cell)
     const char *text = arena_printf(a, "%.*f", decimals, mean);
     if (n >= 2) text = arena_printf(a, "%s ± %.*f", text, decimals, real(t, cell, "std"));
     if (real(t, cell, "noisy") == 1) text = arena_printf(a, "%s (noisy)", text);
-    return n < t->seeds_n ? arena_printf(a, "%s (n=%.0f)", text, n) : text;
+    bool has_runs = get(t, cell, "runs"); /* a number of the paper has none */
+    return has_runs && n < t->seeds_n ? arena_printf(a, "%s (n=%.0f)", text, n) : text;
 }
 
 /* Where a cell's number came from, in few words. */

@@ -3,49 +3,33 @@
 
 #include <ctype.h>
 #include <jansson.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/file.h"
 
 enum {
-    GRID_GAP = 2,    /* spaces between columns of the text form */
-    GRID_PROSE = 60, /* characters from which a cell is a sentence */
-    LATEX_PROSE = 70
+    GAP = 2,          /* spaces between columns of the text form */
+    PROSE = 60,       /* characters from which a cell is a sentence */
+    LATEX_PROSE = 70, /* hundredths of the width, for columns of sentences */
+    CHARACTER_BYTES = 4
 };
 
-/* --- texts of others ------------------------------------------------------------------------- */
+/* --- texts from outside --------------------------------------------------------------------- */
 
 /* Characters that are valid and still not shown: C1 controls, marks and overrides of direction,
- * line and paragraph separators, interlinear marks, the byte order mark, half pairs, no characters.
- */
+ * line and paragraph separators, interlinear marks, the byte order mark, noncharacters. */
 static const struct {
     uint32_t first, last;
 } text_hidden[] = {
     {0x00, 0x1F},     {0x7F, 0x9F},     {0x061C, 0x061C}, {0x200E, 0x200F}, {0x2028, 0x202E},
-    {0x2066, 0x2069}, {0xD800, 0xDFFF}, {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xFFFE, 0xFFFF},
+    {0x2066, 0x2069}, {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xFFFE, 0xFFFF},
 };
-
-/* The code of the UTF-8 sequence at p and its bytes; 0 bytes if it is invalid. */
-static int text_decode(uint32_t *code, const unsigned char *p)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    int n = p[0] < 0x80 ? 1 : p[0] < 0xC2 ? 0 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : 4;
-
-    if (n == 0 || p[0] > 0xF4) return 0;
-    *code = n == 1 ? p[0] : p[0] & (0x7Fu >> n);
-    for (int i = 1; i < n; i++) {
-        if ((p[i] & 0xC0u) != 0x80u) return 0;
-        *code = *code << 6 | (p[i] & 0x3Fu);
-    }
-    return *code < least[n] || *code > 0x10FFFF ? 0 : n;
-}
 
 int report_text_step(bool *clean, const char *p)
 {
     uint32_t code;
-    int n = text_decode(&code, (const unsigned char *)p);
+    int n = str_decode_utf8(p, p + strnlen(p, CHARACTER_BYTES), &code);
 
     *clean = n > 0;
     for (size_t i = 0; n && i < sizeof text_hidden / sizeof *text_hidden; i++)
@@ -79,61 +63,80 @@ size_t report_subscript(const char *text, const char *p)
     return word && begins && p[2 + word] != '_' ? word : 0;
 }
 
-/* --- text and Markdown ----------------------------------------------------------------------- */
+/* --- a table -------------------------------------------------------------------------------- */
 
-static int32_t grid_width(const char *text)
+struct table {
+    FILE *out;
+    const struct report_rows *rows;
+    const bool *right;
+    int32_t *width; /* of the columns of the text form */
+    int32_t owed;   /* its spaces that are not written yet, so that no line ends with one */
+    int rc;         /* of the cells written so far, with the error in e */
+    struct err *e;
+};
+
+static int32_t text_width(const char *text)
 {
     int32_t width = 0;
     for (const char *p = text; *p; p++) width += ((unsigned char)*p & 0xC0) != 0x80;
     return width;
 }
 
-/* Line -1 is the header line. */
-static const char *grid_text(const struct report_rows *r, int32_t row, int32_t column)
+/* Row -1 is the header line. */
+static const char *raw_text(const struct table *t, int32_t row, int32_t column)
 {
-    return report_clean_text(r->arena, row < 0 ? r->name[column] : r->row[row][column].text);
+    return row < 0 ? t->rows->name[column] : t->rows->row[row][column].text;
 }
 
-static void grid_pad(FILE *out, int32_t n, char c)
+static const char *clean_text(const struct table *t, int32_t row, int32_t column)
+{
+    return report_clean_text(t->rows->arena, raw_text(t, row, column));
+}
+
+static void put_plain(FILE *out, const char *text)
+{
+    fputs(text, out);
+}
+
+static void put_pad(FILE *out, int32_t n, char c)
 {
     for (int32_t i = 0; i < n; i++) fputc(c, out);
 }
 
-static void grid_write_text(FILE *out, const struct report_rows *r)
+static void text_begin(struct table *t)
 {
-    int32_t *width = arena_array(r->arena, (size_t)r->columns_n + 1, sizeof *width);
-    const bool *right = report_rows_right(r);
-    int32_t total = 0;
+    const struct report_rows *r = t->rows;
 
-    for (int32_t c = 0; c < r->columns_n; c++) {
+    t->width = arena_array(r->arena, (size_t)r->columns_n + 1, sizeof *t->width);
+    for (int32_t c = 0; c < r->columns_n; c++)
         for (int32_t i = -1; i < r->rows_n; i++) {
-            int32_t w = grid_width(grid_text(r, i, c));
-            if (w > width[c]) width[c] = w;
+            int32_t w = text_width(clean_text(t, i, c));
+            if (w > t->width[c]) t->width[c] = w;
         }
-        total += width[c] + (c ? GRID_GAP : 0);
+}
+
+static void text_cell(struct table *t, int32_t row, int32_t column)
+{
+    const char *text = clean_text(t, row, column);
+    int32_t rest = t->width[column] - text_width(text);
+
+    t->owed = column ? t->owed + GAP : 0;
+    if (t->right[column]) t->owed += rest;
+    if (*text) {
+        put_pad(t->out, t->owed, ' ');
+        fputs(text, t->out);
+        t->owed = 0;
     }
-    for (int32_t i = -1; i < r->rows_n; i++) {
-        int32_t owed = 0; /* spaces not yet written, so that no line ends with one */
-        for (int32_t c = 0; c < r->columns_n; c++) {
-            const char *text = grid_text(r, i, c);
-            int32_t rest = width[c] - grid_width(text);
-            if (c) owed += GRID_GAP;
-            if (right[c]) owed += rest;
-            if (*text) {
-                grid_pad(out, owed, ' ');
-                fputs(text, out);
-                owed = 0;
-            } else if (right[c]) {
-                owed += width[c] - rest;
-            }
-            if (!right[c]) owed += rest;
-        }
-        fputc('\n', out);
-        if (i == -1) {
-            grid_pad(out, total, '-');
-            fputc('\n', out);
-        }
-    }
+    if (!t->right[column]) t->owed += rest;
+}
+
+static void text_rule(struct table *t)
+{
+    int32_t total = GAP * (t->rows->columns_n - 1);
+
+    for (int32_t c = 0; c < t->rows->columns_n; c++) total += t->width[c];
+    put_pad(t->out, total, '-');
+    fputc('\n', t->out);
 }
 
 static void markdown_put(FILE *out, const char *text)
@@ -144,23 +147,17 @@ static void markdown_put(FILE *out, const char *text)
     }
 }
 
-static void grid_write_markdown(FILE *out, const struct report_rows *r)
+static void markdown_cell(struct table *t, int32_t row, int32_t column)
 {
-    const bool *right = report_rows_right(r);
+    markdown_put(t->out, clean_text(t, row, column));
+}
 
-    for (int32_t i = -1; i < r->rows_n; i++) {
-        fputc('|', out);
-        for (int32_t c = 0; c < r->columns_n; c++) {
-            fputc(' ', out);
-            markdown_put(out, grid_text(r, i, c));
-            fputs(" |", out);
-        }
-        fputc('\n', out);
-        if (i >= 0) continue;
-        fputc('|', out);
-        for (int32_t c = 0; c < r->columns_n; c++) fputs(right[c] ? " ---: |" : " :--- |", out);
-        fputc('\n', out);
-    }
+static void markdown_rule(struct table *t)
+{
+    fputc('|', t->out);
+    for (int32_t c = 0; c < t->rows->columns_n; c++)
+        fputs(t->right[c] ? " ---: |" : " :--- |", t->out);
+    fputc('\n', t->out);
 }
 
 static const struct {
@@ -201,51 +198,41 @@ static void latex_put(FILE *out, const char *text)
 }
 
 /* Columns of sentences are broken into lines and share LATEX_PROSE hundredths of the width. */
-static void latex_columns(FILE *out, const struct report_rows *r)
+static void latex_begin(struct table *t)
 {
-    const bool *right = report_rows_right(r);
+    const struct report_rows *r = t->rows;
     bool *prose = arena_array(r->arena, (size_t)r->columns_n + 1, sizeof *prose);
     int32_t prose_n = 0;
 
     for (int32_t c = 0; c < r->columns_n; c++) {
         for (int32_t i = 0; i < r->rows_n; i++)
-            prose[c] |= !right[c] && grid_width(grid_text(r, i, c)) > GRID_PROSE;
+            prose[c] |= !t->right[c] && text_width(clean_text(t, i, c)) > PROSE;
         prose_n += prose[c];
     }
+    fputs("\\begin{tabular}{", t->out);
     for (int32_t c = 0; c < r->columns_n; c++)
         if (prose[c])
-            fprintf(out, "p{0.%02d\\linewidth}", LATEX_PROSE / prose_n);
+            fprintf(t->out, "p{0.%02d\\linewidth}", LATEX_PROSE / prose_n);
         else
-            fputc(right[c] ? 'r' : 'l', out);
+            fputc(t->right[c] ? 'r' : 'l', t->out);
+    fputs("}\n\\toprule\n", t->out);
 }
 
-static void grid_write_latex(FILE *out, const struct report_rows *r)
+static void latex_cell(struct table *t, int32_t row, int32_t column)
 {
-    fputs("\\begin{tabular}{", out);
-    latex_columns(out, r);
-    fputs("}\n\\toprule\n", out);
-    for (int32_t i = -1; i < r->rows_n; i++) {
-        for (int32_t c = 0; c < r->columns_n; c++) {
-            const char *text = grid_text(r, i, c);
-            if (c) fputs(" & ", out);
-            if (text[0] == '-' && text[1] >= '0' && text[1] <= '9') {
-                fputs("$-$", out); /* a minus, not a hyphen */
-                text++;
-            }
-            latex_put(out, text);
-        }
-        fputs(" \\\\\n", out);
-        if (i < 0) fputs("\\midrule\n", out);
-    }
-    fputs("\\bottomrule\n\\end{tabular}\n", out);
-}
+    const char *text = clean_text(t, row, column);
+    bool negative = text[0] == '-' && text[1] >= '0' && text[1] <= '9';
 
-/* --- CSV and JSON --------------------------------------------------------------------------- */
+    if (negative) fputs("$-$", t->out); /* a minus, not a hyphen */
+    latex_put(t->out, text + negative);
+}
 
 /* A text is quoted where RFC 4180 requires it. One that a spreadsheet would run as a formula begins
  * with an apostrophe, which it shows as text; numbers stay as they are. */
-static void csv_cell(FILE *out, const char *text)
+static void csv_cell(struct table *t, int32_t row, int32_t column)
 {
+    const char *text = raw_text(t, row, column);
+    FILE *out = t->out;
     double number;
 
     if (!text) return;
@@ -254,126 +241,115 @@ static void csv_cell(FILE *out, const char *text)
         fputs(text, out);
         return;
     }
-    fputs(formula ? "\"'" : "\"", out);
-    for (const char *p = text; *p; p++) {
-        if (*p == '"') fputc('"', out);
-        fputc(*p, out);
-    }
-    fputc('"', out);
+    struct arena *a = t->rows->arena;
+    fputs(str_quote(a, formula ? arena_printf(a, "'%s", text) : text, '"'), out);
 }
 
-static int write_csv(FILE *out, const struct report_rows *r, struct err *e)
-{
-    for (int32_t c = 0; c < r->columns_n; c++) {
-        if (c) fputc(',', out);
-        csv_cell(out, r->name[c]);
-    }
-    if (r->columns_n) fputs("\n", out);
-    for (int32_t i = 0; i < r->rows_n; i++) {
-        for (int32_t c = 0; c < r->columns_n; c++) {
-            if (c) fputc(',', out);
-            csv_cell(out, r->row[i][c].text);
-        }
-        fputs("\n", out);
-    }
-    return file_check_output(out, e);
-}
-
-/* A text as a JSON string; jansson escapes what must be escaped and refuses what is not UTF-8. */
-static int json_text(FILE *out, const char *text, struct err *e)
+/* A text as a JSON string; jansson escapes what must be escaped and rejects what is not UTF-8. */
+static void json_text(struct table *t, const char *text)
 {
     json_t *string = json_string(text);
-    int rc = 0;
 
     if (!string)
-        rc = ERR(e, ERR_DATA, "a cell that begins with \"%.40s\" is not valid UTF-8", text);
-    else if (json_dumpf(string, out, JSON_ENCODE_ANY) < 0 && (rc = file_check_output(out, e)) == 0)
-        rc = ERR(e, ERR_NOMEM, "no memory to print a cell");
+        t->rc = ERR(t->e, ERR_DATA, "a cell that begins with \"%.40s\" is not valid UTF-8", text);
+    else if (json_dumpf(string, t->out, JSON_ENCODE_ANY) < 0)
+        t->rc = file_check_output(t->out, t->e) < 0 ? ERR_OUTPUT
+                                                    : ERR(t->e, ERR_NOMEM, "out of memory");
     json_decref(string);
-    return rc;
 }
 
 /* Numbers are written as they are: the store gives the shortest form that reads back the same. */
-static int json_cell(FILE *out, const struct report_cell *cell, struct err *e)
+static void json_cell(struct table *t, int32_t row, int32_t column)
 {
+    const struct report_cell *cell = &t->rows->row[row][column];
     double number;
 
-    if (!cell->text) {
-        fputs("null", out);
-        return 0;
-    }
-    if (cell->type != 't' && str_to_double(&number, cell->text)) {
-        fputs(cell->text, out);
-        return 0;
-    }
-    return json_text(out, cell->text, e);
+    json_text(t, report_unique_name(t->rows->arena, t->rows->name, column));
+    fputs(": ", t->out);
+    if (cell->text && (cell->type == 't' || !str_to_double(&number, cell->text)))
+        json_text(t, cell->text);
+    else
+        fputs(cell->text ? cell->text : "null", t->out);
 }
 
-static int write_json(FILE *out, const struct report_rows *r, struct err *e)
+static void html_cell(struct table *t, int32_t row, int32_t column)
 {
-    fputs("[", out);
-    for (int32_t i = 0; i < r->rows_n; i++) {
-        fputs(i ? ",\n {" : "\n {", out);
-        for (int32_t c = 0; c < r->columns_n; c++) {
-            if (c) fputs(", ", out);
-            TRY(json_text(out, report_unique_name(r->arena, r->name, c), e));
-            fputs(": ", out);
-            TRY(json_cell(out, &r->row[i][c], e));
-        }
-        fputs("}", out);
-    }
-    fputs(r->rows_n ? "\n]\n" : "]\n", out);
-    return file_check_output(out, e);
+    report_html_cell(t->out, t->rows, row, column, t->right[column]);
 }
 
 /* --- every format --------------------------------------------------------------------------- */
 
+/* What a format writes around and in a table. A line is first, cells with `between` between them,
+ * last; the header line, which JSON has not, ends in head_last and rule(). */
+static const struct encoding {
+    const char *name;
+    void (*begin)(struct table *t), (*rule)(struct table *t); /* may be NULL */
+    void (*cell)(struct table *t, int32_t row, int32_t column);
+    const char *open, *first, *between, *last, *head_last, *close;
+} encodings[] = {
+    [REPORT_TEXT] = {"text", text_begin, text_rule, text_cell, "", "", "", "\n", "\n", ""},
+    [REPORT_MARKDOWN] = {"markdown", NULL, markdown_rule, markdown_cell, "", "| ", " | ", " |\n",
+                         " |\n", ""},
+    [REPORT_CSV] = {"csv", NULL, NULL, csv_cell, "", "", ",", "\n", "\n", ""},
+    [REPORT_JSON] = {"json", NULL, NULL, json_cell, "[", "\n {", ", ", "}", NULL, "]\n"},
+    [REPORT_LATEX] = {"latex", latex_begin, NULL, latex_cell, "", "", " & ", " \\\\\n",
+                      " \\\\\n\\midrule\n", "\\bottomrule\n\\end{tabular}\n"},
+    [REPORT_HTML] = {"html", NULL, NULL, html_cell,
+                     "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead>", "", "", "</tr>\n",
+                     "</tr></thead>\n<tbody>\n", "</tbody>\n</table></div>\n"},
+};
+enum { ENCODINGS_N = sizeof encodings / sizeof *encodings };
+
 int report_rows_write(FILE *out, const struct report_rows *r, enum report_format format,
                       struct err *e)
 {
-    if (format == REPORT_CSV) return write_csv(out, r, e);
-    if (format == REPORT_JSON) return write_json(out, r, e);
-    if (r->columns_n == 0) return file_check_output(out, e);
-    if (format == REPORT_TEXT) grid_write_text(out, r);
-    if (format == REPORT_MARKDOWN) grid_write_markdown(out, r);
-    if (format == REPORT_LATEX) grid_write_latex(out, r);
-    if (format == REPORT_HTML) report_html_rows(out, r);
+    const struct encoding *n = &encodings[format];
+    struct table t = {.out = out, .rows = r, .right = report_rows_right(r), .e = e};
+
+    if (r->columns_n == 0 && n->head_last) return file_check_output(out, e);
+    fputs(n->open, out);
+    if (n->begin) n->begin(&t);
+    for (int32_t i = n->head_last ? -1 : 0; i < r->rows_n; i++) {
+        if (i > 0 && !n->head_last) fputc(',', out);
+        fputs(n->first, out);
+        for (int32_t c = 0; c < r->columns_n && t.rc == 0; c++) {
+            if (c) fputs(n->between, out);
+            n->cell(&t, i, c);
+        }
+        if (t.rc < 0) return t.rc;
+        fputs(i < 0 ? n->head_last : n->last, out);
+        if (i < 0 && n->rule) n->rule(&t);
+    }
+    if (!n->head_last && r->rows_n) fputc('\n', out);
+    fputs(n->close, out);
     return file_check_output(out, e);
 }
 
-/* The text of a line in the format, cleaned and escaped; in HTML with its `code`. */
-static void write_line(FILE *out, const char *text, enum report_format format)
-{
-    struct arena a;
-    arena_init(&a);
-    const char *clean = report_clean_text(&a, text);
-    if (format == REPORT_MARKDOWN)
-        markdown_put(out, clean);
-    else if (format == REPORT_LATEX)
-        latex_put(out, clean);
-    else if (format == REPORT_HTML)
-        report_html_inline(out, &a, clean);
-    else
-        fputs(clean, out);
-    arena_fini(&a);
-}
+/* What is around headings of level 1 and 2 and around a paragraph, and what writes their words. */
+static const struct {
+    const char *before[3], *after[3];
+    void (*put)(FILE *out, const char *text);
+} words[] = {
+    [REPORT_TEXT] = {{"", "", ""}, {"\n", "\n", "\n"}, put_plain},
+    [REPORT_MARKDOWN] = {{"## ", "### ", ""}, {"\n\n", "\n\n", "\n\n"}, markdown_put},
+    [REPORT_LATEX] = {{"\\section*{", "\\subsection*{", ""}, {"}\n\n", "}\n\n", "\n\n"}, latex_put},
+    [REPORT_HTML] = {{"<h2>", "<h3>", "<p>"}, {"</h2>\n", "</h3>\n", "</p>\n"}, report_html_inline},
+};
 
 void report_write_heading(FILE *out, const char *text, enum report_format format, int level)
 {
-    if (format == REPORT_MARKDOWN) fputs(level == 1 ? "## " : "### ", out);
-    if (format == REPORT_LATEX) fputs(level == 1 ? "\\section*{" : "\\subsection*{", out);
-    if (format == REPORT_HTML) fprintf(out, "<h%d>", level + 1);
-    write_line(out, text, format);
-    if (format == REPORT_HTML) fprintf(out, "</h%d>", level + 1);
-    fputs(format == REPORT_LATEX ? "}\n\n" : "\n", out);
-    if (format == REPORT_MARKDOWN) fputc('\n', out);
+    struct arena a;
+
+    arena_init(&a);
+    fputs(words[format].before[level - 1], out);
+    words[format].put(out, report_clean_text(&a, text));
+    fputs(words[format].after[level - 1], out);
+    arena_fini(&a);
 }
 
 void report_write_paragraph(FILE *out, const char *text, enum report_format format)
 {
-    if (format == REPORT_HTML) fputs("<p>", out);
-    write_line(out, text, format);
-    fputs(format == REPORT_HTML ? "</p>\n" : format == REPORT_TEXT ? "\n" : "\n\n", out);
+    report_write_heading(out, text, format, 3);
 }
 
 int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
@@ -391,19 +367,11 @@ int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
     return rc;
 }
 
-static const struct {
-    const char *name;
-    enum report_format format;
-} format_table[] = {
-    {"text", REPORT_TEXT}, {"markdown", REPORT_MARKDOWN}, {"csv", REPORT_CSV},
-    {"json", REPORT_JSON}, {"latex", REPORT_LATEX},       {"html", REPORT_HTML},
-};
-
 int report_format_find(enum report_format *out, const char *name, struct err *e)
 {
-    for (size_t i = 0; i < sizeof format_table / sizeof *format_table; i++) {
-        if (strcmp(name, format_table[i].name) != 0) continue;
-        *out = format_table[i].format;
+    for (int i = 0; i < ENCODINGS_N; i++) {
+        if (strcmp(name, encodings[i].name) != 0) continue;
+        *out = (enum report_format)i;
         return 0;
     }
     return ERR(e, ERR_USAGE,

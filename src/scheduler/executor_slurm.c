@@ -375,38 +375,18 @@ static int slurm_cancel_orphans(void *self, int32_t *n, const int64_t *known, in
 
 /* --- submitting ----------------------------------------------------------------------------- */
 
-/* Quotes a text as one shell word. */
-static void slurm_quote(struct strbuf *out, const char *text)
-{
-    strbuf_add(out, "'");
-    for (; *text; text++) {
-        if (*text == '\'')
-            strbuf_add(out, "'\\''");
-        else
-            strbuf_add_n(out, text, 1);
-    }
-    strbuf_add(out, "'");
-}
-
 static int slurm_write_script(struct arena *a, const struct worker_command *o, struct err *e)
 {
-    struct strbuf text;
+    bool avoids = o->avoid_blas && *o->avoid_blas;
+    const char *text = arena_printf(
+        a,
+        "#!/bin/sh\n# One attempt as a job of Slurm; see alibi run --help.\n%s%s%s"
+        "exec %s slurm-job %s --project %s\n",
+        avoids ? "export ALIBI_AVOID_BLAS=" : "", avoids ? str_shell_word(a, o->avoid_blas) : "",
+        avoids ? "\n" : "", str_shell_word(a, o->program), str_shell_word(a, o->dir),
+        str_shell_word(a, o->root));
 
-    strbuf_init(&text, a);
-    strbuf_add(&text, "#!/bin/sh\n# One attempt as a job of Slurm; see alibi run --help.\n");
-    if (o->avoid_blas && *o->avoid_blas) {
-        strbuf_add(&text, "export ALIBI_AVOID_BLAS=");
-        slurm_quote(&text, o->avoid_blas);
-        strbuf_add(&text, "\n");
-    }
-    strbuf_add(&text, "exec ");
-    slurm_quote(&text, o->program);
-    strbuf_add(&text, " slurm-job ");
-    slurm_quote(&text, o->dir);
-    strbuf_add(&text, " --project ");
-    slurm_quote(&text, o->root);
-    strbuf_add(&text, "\n");
-    return file_write_atomic(arena_printf(a, "%s/job.sh", o->attempt_dir), text.text, text.n, e);
+    return file_write_atomic(arena_printf(a, "%s/job.sh", o->attempt_dir), text, strlen(text), e);
 }
 
 static const char **slurm_arguments(const struct slurm *s, struct arena *a,

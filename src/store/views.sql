@@ -262,7 +262,7 @@ SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
     WHEN e.run_id IS NULL AND (SELECT a.state FROM run_attempts a WHERE a.run_id = r.train_run_id
       ORDER BY a.attempt DESC LIMIT 1) = 'diverged' THEN 'diverged' END AS state,
   coalesce(e.modified, r.modified) AS modified, r.run_id, r.train_run_id, r.config_id,
-  e.code_id, e.device, e.finished_at, p.point
+  e.code_id, e.device, e.finished_at, p.point, b.noisy AS alone_noisy
 FROM points p
 JOIN runs r ON r.run_id = p.run_id AND r.kind = 'eval'
 JOIN runs q ON q.run_id = r.train_run_id
@@ -286,7 +286,8 @@ SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
   r.precision, r.seed, r.mode, b.wps, b.peak_memory_bytes, b.batch_tokens, b.mfu,
   b.device AS machine, coalesce(b.modified, r.modified) AS modified, r.run_id, r.config_id,
   b.code_id, b.finished_at, p.point,
-  r.L_valid, coalesce(p.L_valid_nominal, r.L_valid) AS L_valid_nominal, b.rows, b.noisy
+  r.L_valid, coalesce(p.L_valid_nominal, r.L_valid) AS L_valid_nominal, b.rows, b.noisy,
+  r.parameters
 FROM points p
 JOIN runs r ON r.run_id = p.run_id AND r.kind = 'bench'
 LEFT JOIN position_methods m ON m.position = r.position

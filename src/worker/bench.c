@@ -5,7 +5,7 @@
  * tokens, such as one window at a time. After a few warm-up steps at least twenty are timed, each
  * with a synchronisation; the result is their median. Tokens are drawn by Zipf's law instead of
  * read from a corpus, so that the bands of an adaptive softmax have realistic shares. */
-#include "worker/bench.h"
+#include "worker/worker_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,6 @@
 #include "base/vec.h"
 #include "model/model.h"
 #include "shape/shape.h"
-#include "worker/worker_internal.h"
 
 /* --- the speed of a training ---------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
  * One is valid if its weights, its state and its best weights exist, match their hashes and belong
  * to this run. A missing file was deleted after a newer checkpoint; a file with another hash is
  * damaged and causes a warning. */
-#include "worker/checkpoints.h"
+#include "worker/worker_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,8 +25,6 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "interchange/checkpoint.h"
-#include "worker/weights.h"
-#include "worker/worker_internal.h"
 
 enum { CHECKPOINTS_WITH_STATE = 2 };
 

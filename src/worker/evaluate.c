@@ -22,8 +22,6 @@
 #include "base/str.h"
 #include "interchange/checkpoint.h"
 #include "model/model.h"
-#include "worker/score.h"
-#include "worker/weights.h"
 #include "worker/worker_internal.h"
 
 enum { EVALUATE_BINS = 64 }; /* the longest window has 54 */

@@ -1,6 +1,6 @@
 /* reproduce.c - runs a temporary attempt and compares its records with those of the verified one.
  */
-#include "worker/reproduce.h"
+#include "worker/worker.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,7 +15,6 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "record/run_folder.h"
-#include "worker/worker.h"
 
 /* Interval that disables checkpoints by time. */
 static const double verify_checkpoint_s = 1e15;

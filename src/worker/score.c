@@ -1,9 +1,8 @@
 /* score.c - fills batches of rows, scores them with the model, and passes each score to the sink.
  * Validation sums the scores of valid in double in the order of the text. */
-#include "worker/score.h"
+#include "worker/worker_internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "shape/shape.h"
 
@@ -214,16 +213,14 @@ static int validate_quirk(const struct score_pass *p, const struct spec *s, cons
 {
     struct shape_bands bands;
     struct window window;
+    struct arena a;
     int rc = 0;
-    size_t L = (size_t)w->L;
-    int32_t *source = calloc(L, sizeof *source), *target = calloc(L, sizeof *target);
-    float *logp = calloc((size_t)s->data.vocab, sizeof *logp);
 
+    arena_init(&a);
+    int32_t *source = arena_array(&a, (size_t)w->L, sizeof *source);
+    int32_t *target = arena_array(&a, (size_t)w->L, sizeof *target);
+    float *logp = arena_array(&a, (size_t)s->data.vocab, sizeof *logp);
     *gain = 0.0;
-    if (!source || !target || !logp) {
-        rc = ERR(e, ERR_NOMEM, "out of memory for a distribution over %d words", s->data.vocab);
-        goto out;
-    }
     shape_bands(&bands, &s->model, s->data.vocab);
     for (int64_t k = 0; k < windows_count(w); k++) {
         windows_get(w, k, &window);
@@ -239,9 +236,7 @@ static int validate_quirk(const struct score_pass *p, const struct spec *s, cons
         }
     }
 out:
-    free(source);
-    free(target);
-    free(logp);
+    arena_fini(&a);
     return rc;
 }
 

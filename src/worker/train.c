@@ -5,7 +5,7 @@
  * requested or the last one is old. A checkpoint is between two updates and states whether the
  * validation due there was done, so that a resumed run continues exactly there. Time only
  * determines when checkpoints are written, never a number. */
-#include "worker/train.h"
+#include "worker/worker_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,9 +14,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "data/batches.h"
-#include "worker/bench.h"
-#include "worker/score.h"
-#include "worker/worker_internal.h"
 
 struct train {
     struct worker *worker;

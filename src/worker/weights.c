@@ -1,5 +1,5 @@
 /* weights.c - transfers one tensor at a time through a host buffer. */
-#include "worker/weights.h"
+#include "worker/worker_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* worker_internal.h - shared by the kinds of runs: the attempt's folder, its records, requests to
- * stop.
+ * stop, weights, checkpoints, scores, speed.
  *
  * There is no signal handler: SIGTERM and SIGINT are blocked during the attempt, and
  * worker_stop_requested checks for pending ones. */
@@ -13,9 +13,11 @@
 #include "backend/backend.h"
 #include "base/arena.h"
 #include "data/corpus.h"
+#include "data/windows.h"
+#include "interchange/safetensors.h"
+#include "model/model.h"
 #include "record/run_folder.h"
 #include "spec/spec.h"
-#include "worker/checkpoints.h"
 #include "worker/worker.h"
 
 struct worker {
@@ -23,7 +25,7 @@ struct worker {
     const struct worker_options *options;
     struct arena arena;
     char *dir;      /* absolute */
-    int32_t number; /* number number of the attempt; 0: dir is not runs/<run id>/<attempt> and has
+    int32_t number; /* of the attempt; 0: dir is not runs/<run id>/<attempt> and has
                        no siblings */
     struct spec *spec;
     char (*run_id)[SPEC_ID_BYTES]; /* of each spec */
@@ -41,6 +43,9 @@ struct worker {
 int worker_open(struct worker *a, const struct project *p, const struct worker_options *o,
                 struct err *e);
 void worker_close(struct worker *a);
+
+/* --- train.c, evaluate.c, bench.c: the kinds of runs ------------------------------------------ */
+struct checkpoints;
 
 /* train_run - runs the attempt's only spec, of kind SPEC_TRAIN, from its first update or from a
  * checkpoint of an older attempt. Records updates, validations, checkpoints and EVENT_TRAINED. The
@@ -79,5 +84,181 @@ void worker_peak_reset(const struct worker *a);
 /* corpus_open_for - opens data/CORPUS of the spec. Errors: as corpus_open; ERR_DATA its vocabulary,
  * token counts or fingerprint (if the spec has one) differ from the spec's. */
 int corpus_open_for(struct corpus *c, const struct project *p, const struct spec *s, struct err *e);
+
+/* --- weights.c: a model's tensors in safetensors files ------------------------------------------
+ *
+ * Weights have the names of oracle SPEC.md section 14, optimiser state the same names and a prefix.
+ * Always fp32. */
+
+/* weights_save - slots_n 0: writes the parameters; otherwise slots_n optimiser tensors per
+ * parameter, named "state0.NAME", "state1.NAME". Texts are written to __metadata__. sha256 and
+ * bytes of the file may be NULL. */
+int weights_save(struct model *m, int32_t slots_n, const char *path,
+                 const struct safetensors_text *texts, int32_t texts_n, char sha256[HASH_HEX_BYTES],
+                 int64_t *bytes, struct err *e);
+
+/* weights_load - loads tensors saved by weights_save; path is for messages. The model is unchanged
+ * unless the whole file matches it. Errors: ERR_DATA a tensor is missing, has another shape or
+ * dtype, or is not in the model. */
+int weights_load(struct model *m, int32_t slots_n, const struct safetensors *s, const char *path,
+                 struct err *e);
+
+/* --- checkpoints.c: the checkpoints of a training, and resuming from them ------------------------
+ *
+ * 1. A checkpoint is update-N.safetensors (fp32 master weights; __metadata__: format, spec, run_id,
+ *    update, blas) and, if training may resume from it, update-N.state.safetensors (optimiser
+ *    state, and struct checkpoint_point as text). It has no random state: all draws and the
+ *    position in the data are functions of the seed and the number of the update.
+ * 2. Both files are complete or absent: written under another name, synced, renamed, and their
+ *    folder synced (base/file.h). The record EVENT_CHECKPOINT has their hashes; it is synced before
+ *    an older checkpoint is deleted.
+ * 3. During training the last two checkpoints with state are kept, and the weights that were best
+ *    on valid when each was written. When done, only the best and the last weights are kept, in one
+ *    file if they are of the same update.
+ * 4. If the files of a checkpoint do not match their hashes, an older one is used.
+ * 5. The folders of older attempts are only read. The best weights are copied from there, so that
+ *    every attempt's folder is complete. */
+
+enum { CHECKPOINT_PATH_BYTES = 64, CHECKPOINTS_KEPT_MAX = 6 };
+
+/* Weights in an attempt's folder. */
+struct checkpoint_weights {
+    int64_t update; /* after this many updates; 0: none */
+    int64_t bytes;
+    char path[CHECKPOINT_PATH_BYTES]; /* relative to the attempt */
+    char sha256[HASH_HEX_BYTES];
+};
+
+/* The position of a training between two updates. */
+struct checkpoint_point {
+    int64_t update;    /* updates done */
+    int64_t validated; /* update of the last validation; 0: none */
+    double loss_nats;  /* training loss per target of the last update */
+    struct checkpoint_weights best;
+    double best_loss_nats; /* loss of `best` on valid */
+    double seconds;        /* wall time so far, including the attempts that this one continues */
+    double wps;            /* targets per second so far; NaN: not measured */
+};
+
+/* A checkpoint in an attempt's folder. */
+struct checkpoint_kept {
+    struct checkpoint_weights weights;
+    bool has_state;
+    int64_t best_update; /* update of the best weights when it was written: resuming needs them */
+};
+
+struct checkpoints {
+    struct worker *worker;
+    struct model *model;
+    int32_t slots_n;                                   /* optimiser tensors per parameter */
+    struct checkpoint_kept kept[CHECKPOINTS_KEPT_MAX]; /* in rising order of updates */
+    int32_t kept_n;
+};
+
+/* checkpoints_save - writes and records a checkpoint of `now`, and deletes checkpoints no longer
+ * needed. best: these weights are the best so far, and now->best is set to them. last: the training
+ * is complete, so that no state is written. */
+int checkpoints_save(struct checkpoints *c, struct checkpoint_point *now, bool best, bool last,
+                     struct err *e);
+
+/* checkpoints_last - the weights written last; update 0: none. */
+struct checkpoint_weights checkpoints_last(const struct checkpoints *c);
+
+/* checkpoints_finish - deletes all but the best and the last weights, after the attempt's end is
+ * recorded. */
+void checkpoints_finish(struct checkpoints *c);
+
+/* checkpoints_resume - loads the newest valid checkpoint of older attempts into the model. *now is
+ * unchanged if there is none. */
+int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, struct err *e);
+
+/* --- score.c: passes over a token stream that score every target of a protocol once
+ * ---------------
+ *
+ * model_score is exact by row: the bits of a score depend only on the tokens of its row up to it.
+ * Therefore neither batching nor the length of a row after a scored position changes a score;
+ * score_prefixes relies on this. */
+
+/* score_sink_fn - receives log p (nats) of target `target` of the stream, at position `at` (from 0)
+ * of its window. `which` is the index of the length (0 in score_windows). For each `which`, targets
+ * arrive once each, in stream order. */
+typedef void (*score_sink_fn)(void *context, int32_t which, int64_t target, int32_t at, float logp);
+/* score_tick_fn - called before each batch with the number of rows done; a negative code ends the
+ * pass. */
+typedef int (*score_tick_fn)(void *context, int64_t rows_done, int64_t rows_n, struct err *e);
+
+struct score_pass {
+    struct model *model;
+    const struct tokens *tokens;
+    int32_t rows; /* rows per batch: shape_capacity_scores of the opened model */
+    score_sink_fn sink;
+    void *sink_context;
+    score_tick_fn tick; /* may be NULL */
+    void *tick_context;
+};
+
+/* score_windows - scores the windows of a protocol in order. */
+int score_windows(const struct score_pass *p, const struct windows *w, struct err *e);
+
+/* score_prefixes - scores stride 1 for several lengths at once; `L` is rising.
+ *
+ *   1. A row begins at every source position s and has the longest length, or ends with the stream.
+ *   2. In the row that begins at s, position L-1 has exactly L-1 tokens of context: it is the last
+ *      token of the window of length L of target s + L - 1.
+ *   3. Targets before L-1 have all earlier tokens as context: the row that begins at 0 scores them
+ *      for every length. */
+int score_prefixes(const struct score_pass *p, int64_t targets_n, const int32_t *L, int32_t L_n,
+                   struct err *e);
+
+/* validate_loss - the loss on valid during training, in nats per target, over nonoverlapping
+ * windows of train.validate_L tokens (0: train.L) of the whole split. It selects the best
+ * checkpoint and is never reported as perplexity. With train.tail_quirk a target of class 1 of a
+ * tail counts only its cluster term, as in the authors' validation (oracle SPEC.md section 7).
+ * p->sink is not used. */
+int validate_loss(const struct score_pass *p, const struct spec *s, double *loss_nats,
+                  struct err *e);
+
+/* --- bench.c: words per second of a training, the median over windows of ten updates
+ * --------------
+ *
+ * 1. The device is synchronised at both ends of a window; windows exclude validation and
+ *    checkpoints.
+ * 2. The first ten updates of an attempt, or a twentieth of its updates if that is fewer, are
+ *    warm-up and not measured.
+ * 3. The median ignores bursts of other load on the machine. An attempt too short for a whole
+ *    window is measured by the updates it has. */
+
+struct speed {
+    int64_t warmup; /* warm-up updates left */
+    int64_t window_n, window_targets;
+    double window_s;
+    struct {
+        double *item;
+        int32_t n, capacity;
+    } rates; /* targets per second of each whole window */
+    struct arena *arena;
+};
+
+void speed_init(struct speed *s, struct arena *a, int64_t updates);
+/* speed_window_ends - whether the next update added ends a window, so that the device must be
+ * synchronised first. */
+bool speed_window_ends(const struct speed *s);
+void speed_add(struct speed *s, int64_t targets_n, double seconds);
+/* speed_rate - targets per second, or NaN without a measurement. */
+double speed_rate(const struct speed *s);
+/* speed_median - the median of n values, which it sorts; NaN if n is 0. */
+double speed_median(double *values, int64_t n);
+
+/* --- train.c -------------------------------------------------------------------------------- */
+
+/* schedule_rate - the learning rate of update `update`, counted from 0.
+ *
+ * 1. Warm-up: below t->warmup it rises linearly from lr_init to lr (a negative lr_init means
+ *    lr_min).
+ * 2. SPEC_FIXED: afterwards lr.
+ * 3. SPEC_COSINE: period i has period * period_multiplier^i updates, in which the rate falls along
+ *    half a cosine from lr to lr_min, both times lr_shrink^i. If period is 0: lr.
+ * Source: the authors' README recipe and scheduler (oracle SPEC.md section 10). */
+double schedule_rate(const struct spec_train *t, int64_t update);
 
 #endif

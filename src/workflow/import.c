@@ -221,7 +221,7 @@ static int32_t nominal_length(const struct plan *p, const struct plan_run *r)
 }
 
 static int import_run(struct import_result *out, struct store *store, const struct project *project,
-                      struct arena *a, const struct import_options *o, const struct import *im,
+                      struct arena *a, const struct import_options *o, struct import *im,
                       const char *path, const struct plan_run *r, struct err *e)
 {
     struct store_run_state st;
@@ -238,7 +238,7 @@ static int import_run(struct import_result *out, struct store *store, const stru
     TRY(run_folder_claim(&dir, &number, a, project->root, r->run_id, st.attempts_n + 1, e));
     out->dir = dir;
     const char *folder = project_path(project, a, out->dir);
-    int rc = import_write(im, &r->spec, folder, loss_nats, e);
+    int rc = import_write(im, folder, loss_nats, e);
     if (rc == 0) rc = store_attempt(store, project, a, r, number, out->dir, e);
     if (rc < 0) dir_remove_tree(AT_FDCWD, folder, NULL, NULL);
     return rc;

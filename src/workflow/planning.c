@@ -7,30 +7,6 @@
 
 #include "base/map.h"
 #include "base/str.h"
-#include "base/vec.h"
-
-int planning_artefacts(const char *const **out, int32_t *out_n, const struct project *project,
-                       struct arena *a, const char *const *given, int32_t n, struct err *e)
-{
-    struct {
-        const char **item;
-        int32_t n, capacity;
-    } names = {0};
-    char **all;
-    int32_t all_n;
-
-    for (int32_t i = 0; i < n; i++) {
-        if (strcmp(given[i], "all") != 0) {
-            *vec_push(a, &names) = given[i];
-            continue;
-        }
-        TRY(plan_list(&all, &all_n, project, a, e));
-        for (int32_t k = 0; k < all_n; k++) *vec_push(a, &names) = all[k];
-    }
-    *out = names.item;
-    *out_n = names.n;
-    return 0;
-}
 
 /* The device for estimates: the first of --devices; without one, a GPU if found, else the CPU. */
 static int planning_device(struct planning *p, const char *devices, struct err *e)
@@ -211,14 +187,11 @@ int planning_open(struct planning *p, const struct project *project, const char 
                   int32_t n, const struct planning_options *o, struct store *store, struct err *e)
 {
     struct arena scratch;
-    const char *const *names;
-    int32_t names_n;
     int rc = 0;
 
     *p = (struct planning){0};
     arena_init(&scratch);
-    TRY_OUT(rc, planning_artefacts(&names, &names_n, project, &scratch, artefacts, n, e));
-    TRY_OUT(rc, plan_open(&p->plan, project, names, names_n, &o->plan, e));
+    TRY_OUT(rc, plan_open(&p->plan, project, artefacts, n, &o->plan, e));
     p->state = arena_array(&p->plan.arena, (size_t)p->plan.runs_n + 1, sizeof *p->state);
     p->seconds = arena_array(&p->plan.arena, (size_t)p->plan.runs_n + 1, sizeof *p->seconds);
     for (int32_t i = 0; i < p->plan.runs_n; i++) {

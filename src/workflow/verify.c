@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "interchange/checkpoint.h"
 #include "record/run_folder.h"
-#include "worker/reproduce.h"
+#include "worker/worker.h"
 #include "workflow/workflow.h"
 
 struct verify {

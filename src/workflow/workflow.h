@@ -56,8 +56,7 @@ struct planning {
     int32_t undefined_n; /* evaluations for which their position method is not defined */
 };
 
-/* planning_open - the artefact `all` means every artefact under experiments/. store may be NULL:
- * nothing is done. */
+/* planning_open - store may be NULL: nothing is done. */
 int planning_open(struct planning *p, const struct project *project, const char *const *artefacts,
                   int32_t n, const struct planning_options *o, struct store *store, struct err *e);
 void planning_close(struct planning *p);
@@ -65,10 +64,6 @@ void planning_close(struct planning *p);
 /* planning_check_precision - whether the device named in --devices supports the precision of every
  * remaining run. Errors: ERR_UNAVAILABLE names the --set to use. */
 int planning_check_precision(const struct planning *p, struct err *e);
-
-/* planning_artefacts - expands `all`; n names in the arena. */
-int planning_artefacts(const char *const **out, int32_t *out_n, const struct project *project,
-                       struct arena *a, const char *const *given, int32_t n, struct err *e);
 
 /* planning_why - the state of a run: "done", "new", "new: train.lr 2, was 3", "failed 2 times: …",
  * "cancelled; resumes". */

@@ -76,6 +76,19 @@ TEST(the_last_line_is_the_last_one_that_is_not_empty)
     assert_string_equal(str_last_line(none), "");
 }
 
+TEST(quotes_inside_a_quoted_text_are_doubled_and_a_shell_word_is_quoted_if_it_must_be)
+{
+    struct arena a;
+
+    arena_init(&a);
+    assert_string_equal(str_quote(&a, "it's \"x\"", '"'), "\"it's \"\"x\"\"\"");
+    assert_string_equal(str_quote(&a, "it's \"x\"", '\''), "'it''s \"x\"'");
+    assert_string_equal(str_shell_word(&a, "my/grid-1.2"), "my/grid-1.2");
+    assert_string_equal(str_shell_word(&a, "a $(b) 'c'"), "'a $(b) '\\''c'\\'''");
+    assert_string_equal(str_shell_word(&a, ""), "''");
+    arena_fini(&a);
+}
+
 TEST(a_buffer_grows_without_losing_a_byte)
 {
     struct arena a;

@@ -1,10 +1,10 @@
-/* bench_cpu.c - speed of whole training and evaluation steps of the CPU backend.
+/* bench_cpu.c - measures whole training and evaluation steps of the CPU backend.
  *
- * One profile and one number of threads a call: a plain tied softmax, final norm, NAG, clipping and
- * a position method (ALiBi) on random tokens. Prints one line of JSON, which run.sh puts beside
- * that of peer_torch.py: the same model from the file of --weights, whose loss and gradient norm
- * must be ours. The share of the peak is against fused multiply-adds measured in the same process,
- * so that a throttled or shared machine does not flatter or blame anybody. */
+ * A call measures one profile with one number of threads: a plain tied softmax, final norm, NAG,
+ * clipping and a position method (ALiBi) on random tokens. It prints one line of JSON, which run.sh
+ * compares with that of peer_torch.py: the same model from the file of --weights, which must have
+ * the same loss and gradient norm. The peak is that of fused multiply-adds, measured in the same
+ * process, so that the share of the peak is fair on a throttled or shared machine. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,9 +34,9 @@ struct bench {
     const struct profile *profile;
     enum spec_position position;
     int32_t threads, length;
-    double seconds;             /* of timed training; evaluation takes half as long */
+    double seconds;             /* of timed training; evaluation gets half as much */
     const char *blas, *kernels; /* NULL: what the backend chooses */
-    const char *weights;        /* a file to be written, and nothing else done; or NULL */
+    const char *weights;        /* NULL, or a file: only writes it */
     struct bench_steps steps;
 };
 
@@ -84,7 +84,7 @@ static double peak_flops(float *out)
     return 0.0;
 }
 
-/* The best of five bursts on all threads at once, GFLOP/s; 0 where it is not known how. */
+/* The best of five bursts on all threads, GFLOP/s; 0 if not implemented for this processor. */
 static double peak_gflops(int32_t threads)
 {
     double best = 0.0;
@@ -95,7 +95,7 @@ static double peak_gflops(int32_t threads)
         {
             float out;
             flops += peak_flops(&out);
-            if (out == 12345.0f) fputs(" ", stderr); /* keeps the chains alive */
+            if (out == 12345.0f) fputs(" ", stderr); /* so that the compiler keeps the chains */
         }
         int64_t took = clock_monotonic_us() - start;
         double rate = took > 0 ? flops / (double)took * 1e-3 : 0.0;
@@ -169,14 +169,14 @@ static int bench_run(struct bench *b, struct err *e)
     TRY(bench_steps_open(&b->steps, &s, "cpu", b->threads, false, e));
     if (b->weights) return bench_steps_write(&b->steps, b->weights, e);
     if (b->blas) TRY(blas_open_named(&cpu_of(b->steps.backend)->blas, b->blas, b->kernels, e));
-    /* Scoring first: then both are of the initial weights. */
+    /* Scoring first, so that both start from the initial weights. */
     TRY(bench_time(&b->steps, bench_eval_step, WARMUP, STEPS, b->seconds / 2.0, &eval, e));
     TRY(bench_time(&b->steps, bench_train_step, WARMUP, STEPS, b->seconds, &train, e));
     bench_print(b, &train, &eval);
     return 0;
 }
 
-/* One option into its place; false: not an option, or not its kind of value. */
+/* Reads one option; false if it is unknown or its value is invalid. */
 static bool bench_argument(struct bench *b, const char *name, const char *value)
 {
     int64_t whole = 0;

@@ -1,11 +1,11 @@
-/* bench_gpu.c - speed and memory of a GPU backend, a case a call; run by bench_gpu.sh.
+/* bench_gpu.c - measures speed and memory of a GPU backend, one case a call; bench_gpu.sh runs it.
  *
- *   bench_gpu --list                            the cases, the ones that say most first
- *   bench_gpu --case NAME [--device cuda:0]     measures one, prints its line of JSON
- *   bench_gpu --case skip-… --trained FILE      with a checkpoint's weights (safetensors)
- *   bench_gpu --case NAME --serve               steps as peer_torch_gpu.py asks for them
- *   bench_gpu --weights FILE                    initial values and tokens for peer_torch_gpu.py
- *   bench_gpu --table FILE                      a file of such lines as tables, and the goals
+ *   bench_gpu --list                            lists the cases, the most informative first
+ *   bench_gpu --case NAME [--device cuda:0]     measures one, prints a line of JSON
+ *   bench_gpu --case skip-… --trained FILE      uses a checkpoint's weights (safetensors)
+ *   bench_gpu --case NAME --serve               runs steps on request of peer_torch_gpu.py
+ *   bench_gpu --weights FILE                    writes initial values and tokens for it
+ *   bench_gpu --table FILE                      prints such lines as tables, and the goals
  *
  * The model is the paper's of 247M parameters. */
 #include "bench/bench_gpu.h"
@@ -32,7 +32,7 @@ struct call {
     bool list, serve;
 };
 
-/* Seconds since the kernel started this process; its clock ticks a hundred times a second. */
+/* Seconds since the exec of this process; the kernel counts in hundredths. */
 static double seconds_since_exec(void)
 {
     struct timespec now;
@@ -41,8 +41,7 @@ static double seconds_since_exec(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - start;
 }
 
-/* What a plan says that the model needs, what the driver counts since it was opened, and by how
- * much the plan is off. */
+/* The model's memory according to the plan and to the driver, and the plan's error. */
 static int add_memory(json_t *out, struct bench_steps *b, const struct spec *s, struct err *e)
 {
     int64_t peak = 0;
@@ -77,7 +76,7 @@ static int add_steps(json_t *out, const struct bench_case *c, struct bench_steps
     return add_memory(out, b, s, e);
 }
 
-/* The first step is timed apart: from the start of this program to the first update. */
+/* The first step is timed separately: from the start of this program to the first update. */
 static int bench_steps_case(json_t *out, const struct bench_case *c, const struct call *call,
                             struct err *e)
 {
@@ -105,7 +104,7 @@ out:
     return rc;
 }
 
-/* The others are cases of steps. */
+/* Kinds without a function here are cases of steps. */
 typedef int (*case_fn)(json_t *out, const struct bench_case *c, const struct bench_options *o,
                        struct err *e);
 static const case_fn measures[BENCH_KINDS_N] = {
@@ -121,7 +120,7 @@ static int bench_case_run(json_t *out, const struct bench_case *c, const struct 
     return measures[c->kind](out, c, &call->options, e);
 }
 
-/* A refusal is a result too, in the line. */
+/* A refused case is a result too. */
 static int bench_measure(const struct call *call, struct err *e)
 {
     struct bench_case cases[BENCH_CASES_MAX];
@@ -131,8 +130,7 @@ static int bench_measure(const struct call *call, struct err *e)
 
     for (int32_t i = 0; i < n; i++)
         if (strcmp(cases[i].name, call->name) == 0) c = &cases[i];
-    if (!c)
-        return ERR(e, ERR_USAGE, "--case %s: not a case; bench_gpu --list names them", call->name);
+    if (!c) return ERR(e, ERR_USAGE, "unknown case '%s' (see bench_gpu --list)", call->name);
     clock_utc(date);
     json_t *out = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "case", c->name, "device",
                             call->options.device, "gpu", call->options.gpu, "code_id", code_id(),

@@ -2,15 +2,14 @@
 # bench_gpu.sh - runs the cases of bench_gpu that a results file lacks for this code, then prints it.
 # usage: tests/bench/bench_gpu.sh BUILD [DEVICE]
 #
-# CASES=ceilings,train-alibi-1024 only cases whose name begins so (default: all, the ones that say
-#                                 most first; peer: those beside PyTorch, such as
+# CASES=ceilings,train-alibi-1024 only cases whose name begins so (default: all, the most informative
+#                                 first; peer: comparisons with PyTorch, such as
 #                                 peer-train-alibi-1024-drop-bf16, peer-eval1-t5-3072-bf16)
-# REDO=1                          measures again what is there
-# RESULTS=FILE                    default BUILD/bench/gpu.jsonl; a line a case, only ever appended to
-# PYTHON=python3                  the one that has PyTorch with CUDA; without one no peer-… cases
-# TRAINED=FILE                    weights of a trained ALiBi model for the cases skip: what attention leaves out depends
-#                                 on them
-# LIMIT=120                       seconds a case may take, three times that beside PyTorch, which compiles
+# REDO=1                          repeats cases that have results
+# RESULTS=FILE                    default BUILD/bench/gpu.jsonl; one line a case, appended
+# PYTHON=python3                  a Python that has PyTorch with CUDA; without it no peer-… cases
+# TRAINED=FILE                    weights of a trained ALiBi model for the cases skip, whose results depend on them
+# LIMIT=120                       seconds a case may take; three times that for PyTorch, which compiles
 # TINY=1                          a model of milliseconds, for tests of the benchmark
 set -u
 build=${1:?usage: bench_gpu.sh BUILD [DEVICE]}
@@ -27,7 +26,7 @@ weights=$build/bench/weights-$code${TINY:+-tiny}.safetensors
 failures=0
 mkdir -p "$build/bench" "$(dirname "$results")"
 
-# wanted NAME - whether CASES names it, and the results lack it.
+# wanted NAME - whether CASES includes it and the results lack it.
 wanted() {
     if [ -n "${CASES:-}" ]; then
         hit=0
@@ -40,7 +39,7 @@ wanted() {
     ! grep -F "\"case\":\"$1\",\"device\":\"$device\"," "$results" 2>/dev/null | grep -qF "\"code_id\":\"$code\""
 }
 
-# keep NAME command… - its line of JSON, or the sentence with which it failed, into the results.
+# keep NAME command… - runs a case and appends its line of JSON to the results; prints the error if it failed.
 keep() {
     name=$1
     shift

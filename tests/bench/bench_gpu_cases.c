@@ -1,7 +1,7 @@
-/* bench_gpu_cases.c - which cases there are, and the run of each.
+/* bench_gpu_cases.c - the list of cases, and the spec of each.
  *
- * The model and a shard are the paper's (configs/model/wt103_247m.yaml, configs/train), lengths are
- * in its tokens. The tiny model takes milliseconds. */
+ * Model and shard are the paper's (configs/model/wt103_247m.yaml, configs/train), and so are
+ * lengths. The tiny model takes milliseconds. */
 #include <stdio.h>
 
 #include "bench/bench_gpu.h"
@@ -14,7 +14,7 @@ static const char *const kind_names[] = {
     [BENCH_CHECKPOINT] = "checkpoint", [BENCH_EVAL1] = "eval1",   [BENCH_SKIP] = "skip",
     [BENCH_SLIDING] = "sliding"};
 
-/* Cases that differ in the position method only. */
+/* Cases that differ only in the position method. */
 struct series {
     enum bench_kind kind;
     int32_t length;
@@ -118,7 +118,7 @@ static void spec_of_model(struct spec_model *m, const struct bench_case *c, bool
     m->dropout_softmax = c->dropout ? 0.2 : 0.0;
 }
 
-/* A row longer than a shard, and a window that is read alone, are a shard by themselves. */
+/* A row longer than a shard, and a single window, make one shard. */
 void bench_spec(struct spec *s, const struct bench_case *c, const struct bench_options *o)
 {
     bool alone = c->kind == BENCH_EVAL1 || c->kind == BENCH_SLIDING || c->length > SHARD_TOKENS;

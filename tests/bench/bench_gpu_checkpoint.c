@@ -1,8 +1,7 @@
-/* bench_gpu_checkpoint.c - how long a training waits for a checkpoint: weights and optimiser
- * state to files, hashed and synced, as the worker writes them between two updates.
+/* bench_gpu_checkpoint.c - measures how long a training waits for a checkpoint: weights and
+ * optimiser state written to files, hashed and synced, as by the worker between two updates.
  *
- * The files are in a folder of their own in the current one, where runs/ would be, and are removed.
- */
+ * The files are in a temporary folder of the current one, where runs/ would be. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 
 #include "base/clock.h"
 #include "bench/bench_gpu.h"
-#include "worker/weights.h"
+#include "worker/worker_internal.h"
 
 enum { TIMES = 5, PATH_BYTES = 64, NAG_SLOTS = 1 };
 
@@ -26,7 +25,7 @@ static int save(struct model *m, const char *folder, double *seconds, int64_t *b
     if (rc == 0) rc = weights_save(m, NAG_SLOTS, state, NULL, 0, NULL, &state_bytes, e);
     *seconds = 1e-6 * (double)(clock_monotonic_us() - before);
     *bytes = weights_bytes + state_bytes;
-    (void)unlink(weights); /* absent after an error */
+    (void)unlink(weights); /* may be absent after an error */
     (void)unlink(state);
     return rc;
 }
@@ -43,7 +42,7 @@ int bench_checkpoint(json_t *out, const struct bench_case *c, const struct bench
     int rc = 0;
 
     if (!mkdtemp(folder))
-        return ERR(e, ERR_CREATE, "%s: no folder can be made here: %s", folder, strerror(errno));
+        return ERR(e, ERR_CREATE, "cannot create %s: %s", folder, strerror(errno));
     bench_spec(&s, c, o);
     TRY_OUT(rc, bench_steps_open(&b, &s, o->device, 1, true, e));
     for (uint32_t i = 0; i < TIMES; i++) {

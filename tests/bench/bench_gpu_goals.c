@@ -1,12 +1,12 @@
-/* bench_gpu_goals.c - the goals for one GPU beside what was measured.
+/* bench_gpu_goals.c - the goals for one GPU, and whether the measurements meet them.
  *
- * 1. A goal is made of numbers: a key of a case, or one key over another's, times a scale. In the
- *    names of cases @ is a position method and # a length: the goal's sets fill them in.
- * 2. Of these numbers the worst is the measured one. A goal some of whose cases were not measured
- *    is judged by the others and says by how many.
- * 3. A threshold is the lowest number that is accepted, or where the goal says so the highest.
- * 4. Goals of speed are set for an H200. On another GPU they are scaled by its peak of bf16
- *    products (shape_peak_flops); a GPU without a known peak has none. */
+ * 1. A goal has one number for each of its cases: a key of a case, or the ratio of two, times a
+ *    scale. In the names of cases, @ is a position method and # a length, from the goal's sets.
+ * 2. The worst of these numbers counts. If some cases were not measured, the others are judged and
+ *    their number is printed.
+ * 3. A threshold is the lowest accepted number (AT_LEAST) or the highest (AT_MOST).
+ * 4. Speed goals are set for an H200. On another GPU they are scaled by its peak of bf16 products
+ *    (shape_peak_flops); a GPU without a known peak has no speed goals. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,13 +17,13 @@
 
 enum goal_rule {
     EACH,       /* every number counts */
-    OF_METHODS, /* at each length the lowest over the highest of the methods */
-    OF_ALL      /* the lowest over the highest of all */
+    OF_METHODS, /* for each length, the ratio of the lowest to the highest of the methods */
+    OF_ALL      /* the ratio of the lowest to the highest of all */
 };
 enum goal_side { AT_LEAST, AT_MOST };
 enum goal_unit { OF_ITSELF, OF_PEAK /* TFLOP/s as % of the peak */, SPEED, TIME };
 
-/* Sets: bits of the entries of these lists. */
+/* Sets are bit masks over these lists. */
 static const enum spec_position methods[] = {SPEC_ALIBI, SPEC_SINUSOIDAL, SPEC_ROTARY, SPEC_T5};
 static const int32_t lengths[] = {512, 1024, 3072, 16384};
 enum { METHODS_N = sizeof methods / sizeof *methods, LENGTHS_N = sizeof lengths / sizeof *lengths };
@@ -58,20 +58,20 @@ static const struct goal goals[] = {
      "tflops", NULL, NULL, OF_PEAK},
     {"G2", "the paper's update of 73,728 tokens: MFU", "%", AT_LEAST, 55, 1, EACH, ONCE, ONCE,
      "update-alibi-1024-bf16", "tflops", NULL, NULL, OF_PEAK},
-    {"G3", "training, ALiBi and sinusoidal, beside PyTorch", "x", AT_LEAST, 1.25, 1, EACH,
+    {"G3", "training, ALiBi and sinusoidal, over PyTorch", "x", AT_LEAST, 1.25, 1, EACH,
      ALIBI_SINUSOIDAL, LENGTHS, PEER, THEIRS, PEER, OURS, OF_ITSELF},
-    {"G4", "with dropout, ALiBi, L 1024, beside PyTorch", "x", AT_LEAST, 1.5, 1, EACH, ALIBI, L1024,
+    {"G4", "with dropout, ALiBi, L 1024, over PyTorch", "x", AT_LEAST, 1.5, 1, EACH, ALIBI, L1024,
      DROP_PEER, THEIRS, DROP_PEER, OURS, OF_ITSELF},
-    {"G4", "with dropout, ALiBi, L 3072, beside PyTorch", "x", AT_LEAST, 2, 1, EACH, ALIBI, L3072,
+    {"G4", "with dropout, ALiBi, L 3072, over PyTorch", "x", AT_LEAST, 2, 1, EACH, ALIBI, L3072,
      DROP_PEER, THEIRS, DROP_PEER, OURS, OF_ITSELF},
     {"G4", "a step with dropout over one without", "", AT_MOST, 1.03, 1, EACH, METHODS, LENGTHS,
      DROP, "median_s", TRAIN, "median_s", OF_ITSELF},
     {"G5", "training: slowest method over fastest", "", AT_LEAST, 0.97, 1, OF_METHODS, METHODS,
      LENGTHS, TRAIN, "wps", NULL, NULL, OF_ITSELF},
-    {"G6", "training, T5, L 1024, beside PyTorch", "x", AT_LEAST, 1.5, 1, EACH, T5, L1024, PEER,
+    {"G6", "training, T5, L 1024, over PyTorch", "x", AT_LEAST, 1.5, 1, EACH, T5, L1024, PEER,
      THEIRS, PEER, OURS, OF_ITSELF},
-    {"G6", "training, T5, L 3072, beside PyTorch", "x", AT_LEAST, 2, 1, EACH, T5, L3072, PEER,
-     THEIRS, PEER, OURS, OF_ITSELF},
+    {"G6", "training, T5, L 3072, over PyTorch", "x", AT_LEAST, 2, 1, EACH, T5, L3072, PEER, THEIRS,
+     PEER, OURS, OF_ITSELF},
     {"G7", "training, L 3072: ALiBi over sinusoidal", "", AT_LEAST, 1.02, 1, EACH, ONCE, ONCE,
      "train-alibi-3072-bf16", "wps", "train-sinusoidal-3072-bf16", "wps", OF_ITSELF},
     {"G8", "training, ALiBi: L 3072 over L 512", "", AT_LEAST, 0.82, 1, EACH, ONCE, ONCE,
@@ -86,7 +86,7 @@ static const struct goal goals[] = {
      "eval-alibi-16384-bf16", "wps", "eval-alibi-1024-bf16", "wps", OF_ITSELF},
     {"E3", "evaluation, T5, L 3072, over the paper's", "x", AT_LEAST, 180, 1 / PAPER_T5_WPS, EACH,
      T5, L3072, "eval-@-#-bf16", "wps", NULL, NULL, SPEED},
-    {"E4", "one window at a time, beside PyTorch", "x", AT_LEAST, 2, 1, EACH, METHODS, L512_3072,
+    {"E4", "one window at a time, over PyTorch", "x", AT_LEAST, 2, 1, EACH, METHODS, L512_3072,
      PEER_1, THEIRS, PEER_1, OURS, OF_ITSELF},
     {"E5", "stride 1, L 3072, the whole validation set", "s", AT_MOST, 800, VALIDATION_TARGETS,
      EACH, ONCE, ONCE, SLIDING, "longest_target_s", NULL, NULL, TIME},
@@ -110,7 +110,7 @@ static const struct goal goals[] = {
      "checkpoint-@-#-bf16", "pause_s", NULL, NULL, OF_ITSELF},
 };
 
-/* A goal's numbers: the worst, and how many there are of how many. */
+/* The worst number of a goal; n of its `of` cases were measured. */
 struct found {
     double worst;
     int32_t n, of;
@@ -131,7 +131,7 @@ static void name_case(char out[BENCH_NAME_BYTES], const char *pattern, int metho
     out[n < BENCH_NAME_BYTES ? n : BENCH_NAME_BYTES - 1] = '\0';
 }
 
-/* A key of a case; false where it was not measured. */
+/* A key of a case; false if it was not measured. */
 static bool key_of(double *out, const struct table *t, const char *pattern, const char *key,
                    int method, int length)
 {
@@ -164,7 +164,7 @@ static void found_add(struct found *f, const struct goal *g, double x)
     f->n++;
 }
 
-/* The lowest over the highest of the numbers of a set, where there are at least two. */
+/* The ratio of the lowest to the highest number of a set, if there are at least two. */
 static void found_spread(struct found *f, const struct goal *g, const struct table *t,
                          uint32_t length_set)
 {
@@ -209,7 +209,7 @@ static const char *gpu_of(const struct table *t)
     return "H200";
 }
 
-/* The goal as it is for a GPU with that peak. */
+/* The goal, scaled for a GPU with that peak. */
 static struct goal goal_for(const struct goal *g, double peak_flops)
 {
     struct goal out = *g;

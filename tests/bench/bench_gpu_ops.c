@@ -1,10 +1,10 @@
-/* bench_gpu_ops.c - what one op costs at the 247M model's shapes, beside what the device can do at
- * all: copy bandwidth, and matrix products as cuda/gemm.h makes them.
+/* bench_gpu_ops.c - measures each op at the shapes of the 247M model, and the device's ceilings:
+ * copy bandwidth, and matrix products by cuda/gemm.h.
  *
- * 1. A row is an op and the letters of its shapes; the table of ops gives its arguments and the
- *    bytes that it must read and write once. flops: a multiply-add is two; attention's backward
- *    pass counts five products, as it is computed.
- * 2. An op is queued several times and waited for once, so that launching is not what is timed.
+ * 1. A row is an op with the sizes of its axes. The table of ops gives its arguments and the bytes
+ *    that it must read and write once. A multiply-add is two flops; the backward pass of attention
+ *    counts five products.
+ * 2. An op is queued several times and waited for once, so that the launch is not timed.
  * 3. Operands are random numbers: a product of zeros draws less power and runs faster. */
 #include <math.h>
 #include <stdio.h>
@@ -32,10 +32,10 @@ struct ops {
     void *step_own;     /* on the device */
     void *held_own[OP_ARGUMENTS_MAX];
     int32_t held_n;
-    json_t *rows; /* a loan */
+    json_t *rows; /* borrowed */
 };
 
-/* One row: with names the optional arguments that are there. */
+/* One row; `with` names the optional arguments that are present. */
 struct row {
     enum op op;
     const char *with;
@@ -65,7 +65,7 @@ static void release(struct ops *o)
     while (o->held_n > 0) o->b->ops->release(o->b, o->held_own[--o->held_n]);
 }
 
-/* n random numbers, the same block over and over. */
+/* n random numbers: one block, repeated. */
 static int random_memory(struct ops *o, void **out, int64_t n, enum dtype dtype, struct err *e)
 {
     const void *from = dtype == DTYPE_BF16 ? (const void *)o->bf16_own : o->random_own;
@@ -137,7 +137,7 @@ static int set_argument(struct ops *o, const struct row *r, const struct op_argu
     n[1] = op_dimension(&shape, r->size);
     int32_t size_32 = (int32_t)n[0];
     struct dropout d = {.p = r->dropout, .key = 1, .step_dev = o->step_own};
-    /* Where gradients of rows are added up they are fp32, as are all but activations. */
+    /* Accumulated gradients of rows are fp32, as is everything but activations. */
     bool sums = r->op == OP_SCATTER_ROWS && a->role == ARG_UPDATE;
     if (a->type == ARG_SIZE_32)
         memcpy(args + a->offset, &size_32, sizeof size_32);
@@ -155,7 +155,7 @@ static int set_argument(struct ops *o, const struct row *r, const struct op_argu
     return 0;
 }
 
-/* What the table does not hold: a scale, and ALiBi's slopes. */
+/* Arguments that the table does not describe: the scale, and ALiBi's slopes. */
 static int set_rest(struct ops *o, const struct row *r, char *args, struct err *e)
 {
     struct attention *a = (struct attention *)(void *)args;
@@ -168,7 +168,7 @@ static int set_rest(struct ops *o, const struct row *r, char *args, struct err *
                              (size_t)a->H * sizeof *slope, e);
 }
 
-/* Every argument once; of a table no more rows than are used. */
+/* Counts every argument once, and only the rows of a table that are used. */
 static double bytes_of(const struct row *r, const struct op_memory *memory, int32_t n)
 {
     double sum = 0.0;
@@ -228,7 +228,7 @@ static void add_row(struct ops *o, const char *name, const struct bench_timing *
                                              t->high_s, "bytes", bytes, "flops", flops));
 }
 
-/* A refusal ends this row only, which says so; a device that is gone or full ends the case. */
+/* A refused op ends only its row; a device that is lost or out of memory ends the case. */
 static int time_row(struct ops *o, const char *name, const struct row *r, struct err *e)
 {
     struct bench_timing t = {0};
@@ -236,7 +236,7 @@ static int time_row(struct ops *o, const char *name, const struct row *r, struct
     _Alignas(16) char args[OP_TABLE_ARGS_BYTES] = {0};
     const struct op_descriptor *d = &op_table[r->op];
     const struct call call = {run_op, r->op, args};
-    /* Gradients are wanted and added to those of earlier shards. */
+    /* Computes gradients and adds them to those of earlier shards. */
     const bool flag =
         r->op == OP_LINEAR_BWD_WEIGHT || r->op == OP_LAYERNORM_BWD || r->op == OP_SOFTMAX_LOSS;
     int32_t n = 0;
@@ -259,8 +259,8 @@ static int time_row(struct ops *o, const char *name, const struct row *r, struct
 
 /* ---- the rows ---- */
 
-/* The layers', the head's, and each tail's for about as many rows as WikiText-103's words fall into
- * it (4.0 and 2.3 % of the targets). */
+/* The products of the layers, of the head, and of each tail, with the share of rows that
+ * WikiText-103 has there (4.0 and 2.3 % of the targets). */
 static int time_products(struct ops *o, struct err *e)
 {
     static const enum op ops[] = {OP_LINEAR, OP_LINEAR_ROWS, OP_LINEAR_BWD_INPUT,
@@ -382,7 +382,7 @@ static int ops_open(struct ops *o, json_t *rows, const struct bench_case *c,
         uint32_t bits;
         o->random_own[i] = 2.0f * philox_uniform(philox_word(4, (uint64_t)i, 0, 0)) - 1.0f;
         memcpy(&bits, &o->random_own[i], sizeof bits);
-        o->bf16_own[i] = (uint16_t)(bits >> 16); /* cut off: any bf16 will do */
+        o->bf16_own[i] = (uint16_t)(bits >> 16); /* truncated: any value will do */
     }
     TRY(backend_open(&o->b, p->device, 1, c->precision == SPEC_BF16 ? DTYPE_BF16 : DTYPE_F32, e));
     TRY(o->b->ops->alloc(o->b, &o->step_own, sizeof step, e));
@@ -401,7 +401,7 @@ static void ops_close(struct ops *o)
     free(o->index_own);
 }
 
-/* What was chosen for the products: cuda/README.md explains how to read it. */
+/* The algorithm choices; cuda/README.md explains the format. */
 static int write_choices(json_t *out, struct backend *b, struct err *e)
 {
     if (!b->ops->choices) return 0;

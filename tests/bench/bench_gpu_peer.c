@@ -1,5 +1,5 @@
-/* bench_gpu_peer.c - what peer_torch_gpu.py needs of us: the same weights and tokens, and steps on
- * demand, so that both sides take turns on one GPU. */
+/* bench_gpu_peer.c - our side of peer_torch_gpu.py: writes the weights and tokens, and runs steps
+ * on request, so that both sides alternate on one GPU. */
 #include <stdio.h>
 #include <string.h>
 
@@ -61,8 +61,8 @@ int bench_serve(json_t *out, struct bench_steps *b, bench_step step, struct err 
     return 0;
 }
 
-/* The T5 model's: the others have all its tensors but its table, with the same values. Tokens of
- * the longest case: those of the others are their beginning. */
+/* Writes the T5 model: the other models have its tensors except the table, with the same values.
+ * The tokens are those of the longest case; other cases use a prefix. */
 int bench_write_weights(const char *path, const struct bench_options *o, struct err *e)
 {
     int rc = 0;

@@ -1,8 +1,8 @@
 /* bench_gpu_repeat.c - do two trainings of one seed give the same bits?
  *
- * The second opens device and model again and adopts the algorithms that the first chose by
- * measuring, as a resumed attempt does. Compared are every update's loss and norm, and every tensor
- * of the weights after the last. */
+ * The second training opens device and model again and restores the algorithms that the first chose
+ * by timing, as a resumed attempt does. We compare the loss and norm of every update, and every
+ * tensor of the final weights. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ static int keep_choices(struct run *r, struct backend *b, struct err *e)
     return 0;
 }
 
-/* choices: NULL, or those to adopt. */
+/* choices: NULL, or algorithm choices to restore. */
 static int train(struct run *r, const struct spec *s, const char *device, const char *choices,
                  struct err *e)
 {

@@ -1,10 +1,10 @@
-/* bench_gpu_skip.c - what attention leaves out under ALiBi, and whether it shows.
+/* bench_gpu_skip.c - measures what attention skips under ALiBi, and whether results change.
  *
- * 1. Scores with the certificates of cuda/attention_skip.cuh beside those of a dense pass: the same
- *    bias in a form that has no certificates, a table of one distance.
- * 2. The live share is that of the tiles of 128 queries by 64 keys, over all layers, from queries
- *    and keys of a training pass (bench_live.h). Initial weights are the best case; --trained FILE
- *    is the case that counts. */
+ * 1. Scores with the skip bounds of cuda/attention_skip.cuh are compared with those of a dense
+ * pass, which has the same bias in a form without bounds: a table of one distance.
+ * 2. The live share counts tiles of 128 queries by 64 keys over all layers, with the queries and
+ * keys of a training pass (bench_live.h). Initial weights are the best case; the share that counts
+ *    needs --trained FILE. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +12,17 @@
 #include "bench/bench_gpu.h"
 #include "bench/bench_live.h"
 #include "model/model_internal.h"
-#include "worker/weights.h"
+#include "worker/worker_internal.h"
 
 enum { WARMUP = 3, STEPS = 20, TINY_STEPS = 2, HEADS_MAX = 64 };
 
 struct skip {
     struct bench_steps steps;
     float *logp_own;                         /* (tokens) of the first pass */
-    uint16_t *half_own;                      /* (tokens, 3C) of a layer */
+    uint16_t *bf16_own;                      /* (tokens, 3C) of a layer */
     float *qk_own;                           /* (tokens, 2C) */
     float *norm_own, *cutoff_own, *keys_own; /* of a head */
-    void *near_own;                          /* (H) zeros, on the device */
+    void *table_own;                         /* (H) zeros, on the device */
 };
 
 static int skip_load(struct model *m, const char *path, struct err *e)
@@ -42,15 +42,15 @@ static int skip_open(struct skip *x, const struct bench_case *c, const struct be
     s.kind = SPEC_TRAIN; /* the model trains and scores */
     TRY(bench_steps_open(&x->steps, &s, o->device, 1, true, e));
     if (x->steps.backend->precision != DTYPE_BF16)
-        return ERR(e, ERR_INTERNAL, "%s: a case of bf16", c->name);
+        return ERR(e, ERR_INTERNAL, "%s: expected a bf16 case", c->name);
     size_t n = (size_t)x->steps.tokens, width = (size_t)s.model.dim, T = (size_t)s.train.L;
     x->logp_own = malloc(n * sizeof *x->logp_own);
-    x->half_own = malloc(n * 3 * width * sizeof *x->half_own);
+    x->bf16_own = malloc(n * 3 * width * sizeof *x->bf16_own);
     x->qk_own = malloc(n * 2 * width * sizeof *x->qk_own);
     x->norm_own = malloc(T * sizeof *x->norm_own);
     x->cutoff_own = malloc(T * sizeof *x->cutoff_own);
     x->keys_own = malloc((T / LIVE_TILE + 1) * sizeof *x->keys_own);
-    if (!x->logp_own || !x->half_own || !x->qk_own || !x->norm_own || !x->cutoff_own ||
+    if (!x->logp_own || !x->bf16_own || !x->qk_own || !x->norm_own || !x->cutoff_own ||
         !x->keys_own)
         return ERR(e, ERR_NOMEM, "no memory for the queries and keys of a layer");
     return o->trained ? skip_load(x->steps.model, o->trained, e) : 0;
@@ -58,15 +58,15 @@ static int skip_open(struct skip *x, const struct bench_case *c, const struct be
 
 static void skip_close(struct skip *x)
 {
-    void *const heap[] = {x->logp_own, x->half_own,   x->qk_own,
+    void *const heap[] = {x->logp_own, x->bf16_own,   x->qk_own,
                           x->norm_own, x->cutoff_own, x->keys_own};
     struct backend *b = x->steps.backend;
-    if (b && x->near_own) b->ops->release(b, x->near_own);
+    if (b && x->table_own) b->ops->release(b, x->table_own);
     bench_steps_close(&x->steps);
     for (size_t i = 0; i < sizeof heap / sizeof *heap; i++) free(heap[i]);
 }
 
-/* A forward pass that keeps every layer's queries and keys. */
+/* A forward pass; records the queries and keys of every layer. */
 static int skip_forward(struct skip *x, struct err *e)
 {
     const struct bench_steps *b = &x->steps;
@@ -84,10 +84,10 @@ static int count_layer(struct skip *x, int32_t layer, struct live_count *out, st
     const struct tensor *qkv = &m->buffers.layer[layer].qkv;
     int64_t n = x->steps.tokens, C = m->spec.model.dim;
     float slopes[HEADS_MAX];
-    TRY(m->b->ops->download(m->b, x->half_own, qkv->data, (size_t)(n * 3 * C) * 2, e));
+    TRY(m->b->ops->download(m->b, x->bf16_own, qkv->data, (size_t)(n * 3 * C) * 2, e));
     for (int64_t i = 0; i < n; i++)
         for (int64_t col = 0; col < 2 * C; col++) {
-            uint32_t bits = (uint32_t)x->half_own[i * 3 * C + col] << 16;
+            uint32_t bits = (uint32_t)x->bf16_own[i * 3 * C + col] << 16;
             memcpy(&x->qk_own[i * 2 * C + col], &bits, sizeof bits);
         }
     struct position_bias bias = {.tail = slopes};
@@ -124,15 +124,15 @@ static int add_live_share(struct skip *x, json_t *out, struct err *e)
     return 0;
 }
 
-/* Of a distance of 0 the bias is 0 in either form. */
+/* Replaces the bias by the same one with a table of distance 0, where it is 0 in either form. */
 static int forbid(struct skip *x, struct err *e)
 {
     static const float zeros[HEADS_MAX];
     struct model *m = x->steps.model;
     size_t bytes = (size_t)m->spec.model.heads * sizeof *zeros;
-    TRY(m->b->ops->alloc(m->b, &x->near_own, bytes, e));
-    TRY(m->b->ops->upload(m->b, x->near_own, zeros, bytes, e));
-    m->bias.bias_table_dev = x->near_own;
+    TRY(m->b->ops->alloc(m->b, &x->table_own, bytes, e));
+    TRY(m->b->ops->upload(m->b, x->table_own, zeros, bytes, e));
+    m->bias.bias_table_dev = x->table_own;
     m->bias.bias_table_n = 1;
     model_graphs_forget(m);
     return 0;
@@ -156,7 +156,7 @@ int bench_skip(json_t *out, const struct bench_case *c, const struct bench_optio
     for (int64_t i = 0; i < x.steps.tokens; i++) {
         double off = fabs((double)x.logp_own[i] - (double)x.steps.logp[i]);
         differ += x.logp_own[i] != x.steps.logp[i];
-        if (!(off <= most)) most = off; /* a NaN stays */
+        if (!(off <= most)) most = off; /* keeps a NaN */
     }
     if (!isfinite(most)) {
         rc = ERR(e, ERR_NUMBER, "%s: scores that are not finite", c->name);

@@ -1,12 +1,12 @@
-/* bench_gpu_sliding.c - evaluation with stride 1: what a target costs at every length of Tables 13
- * to 15, in windows of that length alone and in one pass that serves all lengths.
+/* bench_gpu_sliding.c - measures evaluation with stride 1: the cost of a target at every length of
+ * Tables 13 to 15, in windows of that length alone, and in one pass shared by all lengths.
  *
- * 1. A batch is what the worker gives the model (shape_capacity_scores); a window scores its last
- *    position, a row of the shared pass one position for each length.
- * 2. Tables 13 to 15 read models trained on 512, 1024 and 3072 tokens at their own and all longer
- *    lengths: ten cells a method. Apart they are ten passes; together three, of which that of the
- *    model of 3072 tokens serves one length.
- * 3. A score must have the same bits either way: compared in cells of the table start by length. */
+ * 1. A batch has the worker's size (shape_capacity_scores). A window scores its last position; a
+ * row of the shared pass scores one position for each length.
+ * 2. Tables 13 to 15 evaluate models trained on 512, 1024 and 3072 tokens at their own and all
+ * longer lengths: ten cells a method. Separately these are ten passes, shared they are three; the
+ * pass of the model of 3072 tokens has one length.
+ * 3. A score must have the same bits either way; compared for every start and length. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,8 +51,9 @@ static void sliding_close(struct sliding *x)
     free(x->target_own);
 }
 
-/* Rows of a batch that begin at tokens first, first + 1, … of a stream that the tokens of the step
- * make, over and over. */
+/* A batch whose rows begin at tokens first, first + 1, … of the step's tokens, repeated without
+ * end.
+ */
 static struct model_batch sliding_batch(struct sliding *x, int64_t first, int32_t rows, int32_t L)
 {
     for (int32_t r = 0; r < rows; r++)
@@ -86,14 +87,14 @@ static int sliding_time(struct sliding *x, const struct model_batch *batch, int3
     return 0;
 }
 
-/* A row from `first` on that is scored for every length. */
+/* A row from `first` on, scored for every length. */
 static struct model_batch shared_batch(struct sliding *x, int64_t first)
 {
     for (int k = 0; k < LENGTHS_N; k++) x->position[k] = x->length[k] - 1;
     return sliding_batch(x, first, 1, x->length[LENGTHS_N - 1]);
 }
 
-/* Windows of length k, the first from `first` on. */
+/* Windows of length number k, the first from `first` on. */
 static struct model_batch apart_batch(struct sliding *x, int64_t first, int k)
 {
     int32_t L = x->length[k], rows = x->batch_tokens / L;
@@ -102,7 +103,7 @@ static struct model_batch apart_batch(struct sliding *x, int64_t first, int k)
     return sliding_batch(x, first, rows, L);
 }
 
-/* Cells of the table start times length that differ. */
+/* Counts the pairs of start and length whose scores differ. */
 static int count_differing(struct sliding *x, int *differ_n, struct err *e)
 {
     float together[LENGTHS_N];
@@ -121,7 +122,7 @@ static int count_differing(struct sliding *x, int *differ_n, struct err *e)
     return 0;
 }
 
-/* Seconds of a pass that serves every length, and a target of each length in windows of its own. */
+/* Seconds of a shared pass, and of a target of each length in separate windows. */
 static int time_all(struct sliding *x, double *start_s, double apart_s[LENGTHS_N], struct err *e)
 {
     struct bench_timing t = {0};

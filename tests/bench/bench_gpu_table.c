@@ -1,4 +1,4 @@
-/* bench_gpu_table.c - a file of results as tables: of a case measured twice, the later line. */
+/* bench_gpu_table.c - prints a file of results as tables; the last line of a case counts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ static double share(double got, double most)
     return most > 0.0 ? 100.0 * got / most : 0.0;
 }
 
-/* An op's share is that of the ceiling it is nearer to. */
+/* An op's share is relative to the ceiling it is nearer to. */
 static void print_ops(const struct table *t, const json_t *line)
 {
     size_t k;
@@ -114,7 +114,7 @@ static void print_steps(const struct table *t)
     }
 }
 
-/* Whether two lines differ in nothing but the position method. */
+/* Whether two lines differ only in the position method. */
 static bool are_a_group(const json_t *a, const json_t *b)
 {
     return strncmp(table_text(a, "case"), table_text(b, "case"), 4) == 0 &&
@@ -157,8 +157,8 @@ static void print_peer(const struct table *t)
                ours = table_number(line, "ours_median_s");
         if (!(theirs > 0.0) || !(ours > 0.0)) continue;
         if (!any)
-            printf("\n%-34s %9s %9s %7s %9s %9s  %s\n", "beside PyTorch", "ours ms", "torch ms",
-                   "faster", "ours GB", "torch GB", "PyTorch, its best way");
+            printf("\n%-34s %9s %9s %7s %9s %9s  %s\n", "compared with PyTorch", "ours ms",
+                   "torch ms", "faster", "ours GB", "torch GB", "PyTorch, its best way");
         any = true;
         printf("%-34s %9.3f %9.3f %6.2fx %9.2f %9.2f  %s, %s\n", table_text(line, "case"),
                1e3 * ours, 1e3 * theirs, theirs / ours,

@@ -1,4 +1,4 @@
-/* bench_gpu_table.h - the lines of a results file, as what prints them reads them. */
+/* bench_gpu_table.h - the lines of a results file, for the code that prints them. */
 #ifndef TESTS_BENCH_GPU_TABLE_H
 #define TESTS_BENCH_GPU_TABLE_H
 
@@ -13,7 +13,7 @@ struct table {
     double copy_gb_s, tflops[2]; /* measured; products by enum spec_precision */
 };
 
-/* Empty or 0 where a line has no such key. */
+/* Empty or 0 if a line has no such key. */
 static inline const char *table_text(const json_t *line, const char *key)
 {
     const char *text = json_string_value(json_object_get(line, key));
@@ -25,8 +25,8 @@ static inline double table_number(const json_t *line, const char *key)
     return json_number_value(json_object_get(line, key));
 }
 
-/* table_goals - a line for each goal: what is accepted, what was measured, and whether it is met.
- * The tiny model's lines count nothing. */
+/* table_goals - prints a line for each goal: threshold, measured value, and whether it is met.
+ * Lines of the tiny model are ignored. */
 void table_goals(const struct table *t);
 
 #endif

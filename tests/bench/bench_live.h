@@ -1,10 +1,9 @@
-/* bench_live.h - how much of the causal triangle a bias that falls with distance leaves, from
- * queries and keys: a second reading of the certificates that cuda/attention_skip.cuh describes, in
- * plain loops.
+/* bench_live.h - the share of causal tiles that attention cannot skip under a bias that falls with
+ * distance: a second implementation, in plain loops, of the skip bounds of cuda/attention_skip.cuh.
  *
- * Row i leaves out the keys of a tile of 64 where every score is certainly below what it has near
- * its diagonal by 18.25 + ln(i + 1): |q| max|k| scale - slope * (distance to the nearest key). Rows
- * before 512 leave out nothing, and neither does a block of 128 rows on its own diagonal. */
+ * Row i skips a tile of 64 keys if its bound, |q| max|k| scale - slope * (distance to the nearest
+ * key), is below the row's highest score near the diagonal by 18.25 + ln(i + 1). Rows before 512
+ * skip nothing, and neither does a block of 128 rows on its own diagonal. */
 #ifndef TESTS_BENCH_LIVE_H
 #define TESTS_BENCH_LIVE_H
 
@@ -13,12 +12,12 @@
 
 enum { LIVE_ROWS = 128, LIVE_TILE = 64, LIVE_FROM = 512, LIVE_NEAR = 8 };
 
-/* One head of one row of a batch: row i of q and k is D numbers from i * stride. */
+/* One head of one batch row: row i of q and k is D numbers from i * stride on. */
 struct live_head {
     const float *q, *k;
     int64_t stride;
     int32_t T, D;
-    float slope, scale; /* slope: of ALiBi, above 0 */
+    float slope, scale; /* slope: ALiBi's, positive */
 };
 
 struct live_count {
@@ -32,8 +31,8 @@ static inline float live_dot(const float *a, const float *b, int32_t n)
     return sum;
 }
 
-/* norm and cutoff (T): the length of each query, and the score below which it leaves a tile out.
- * key_norm ((T + 63) / 64): the longest key of each tile. */
+/* norm and cutoff (T): the norm of each query, and the score below which it skips a tile. key_norm
+ * ((T + 63) / 64): the largest norm of each tile's keys. */
 static inline void live_measure(const struct live_head *h, float *norm, float *cutoff,
                                 float *key_norm)
 {

@@ -1,15 +1,15 @@
-/* bench_scheduler.c - what the scheduler and results.db cost beside the work.
+/* bench_scheduler.c - measures the overhead of the scheduler and of results.db.
  *
  *   bench_scheduler ALIBI FOLDER [RUNS]
  *
- * 1. Overhead: RUNS/10 trainings in one slot by an executor whose workers take no time: their
- *    records are written when they are started, and that is not counted. Counted is all
- *    between two workers: reading the records, the rows, the next folder and its spec, fsync.
+ * 1. Overhead: RUNS/10 trainings in one slot, by an executor whose workers take no time: it writes
+ *    their records at the start, which is not timed. Timed is everything between two workers:
+ *    ingesting the records, the next run folder and its spec, fsync.
  * 2. Processes: RUNS/50 trainings by worker processes (this program) that only write these records.
  * 3. Size: RUNS runs, half of them evaluations, are planned, run as in 1, reported and queried.
- * 4. Readers: meanwhile `alibi query` and `alibi report` read results.db again and again.
+ * 4. Readers: meanwhile `alibi query` and `alibi report` read results.db repeatedly.
  *
- * FOLDER is a new folder on the file system to measure; prints figures, judges nothing. */
+ * FOLDER is a new folder on the file system to measure. Prints numbers without a judgement. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -71,17 +71,17 @@ out:
     return rc;
 }
 
-/* --- an executor of such workers ------------------------------------------------------------ */
+/* --- an executor with such workers ---------------------------------------------------------- */
 
 /* Milliseconds for each run but the first. */
 struct intervals {
-    double *all_ms;  /* from the start of a worker to that of the next */
-    double *idle_ms; /* of these, when no worker ran: from the end of the one to the next */
+    double *all_ms;  /* from the start of a worker to the start of the next */
+    double *idle_ms; /* from the end of a worker to the start of the next */
     int32_t n, room;
     int64_t left_us, ended_us; /* of the last worker */
 };
 
-static struct intervals measured; /* the executor has no other way to hand them out */
+static struct intervals measured; /* global: the executor's interface cannot return it */
 
 static int idle_list(struct device *out, int32_t room, int32_t *n, struct err *e)
 {
@@ -106,7 +106,7 @@ static void idle_close(void *self)
     (void)self;
 }
 
-/* The scheduler looks at its workers when a child has ended, so it gets the signal of one. */
+/* The scheduler polls its workers when a child has ended, so send it that signal. */
 static int idle_start(void *self, void **job, struct worker_id *id, const struct worker_command *o,
                       struct err *e)
 {
@@ -164,7 +164,7 @@ struct bench {
     struct arena arena;
     struct project project;
     struct err e;
-    int32_t seed; /* the last one that a grid has: every grid has runs of its own */
+    int32_t seed; /* the last seed of a grid: grids share no runs */
 };
 
 static void must(struct bench *b, int rc)
@@ -174,7 +174,9 @@ static void must(struct bench *b, int rc)
     exit(err_exit_code(rc));
 }
 
-/* A grid of n trainings, a seed each, with one evaluation each if asked for. */
+/* Writes a grid of trainings_n trainings with different seeds, and one evaluation each if
+ * `evaluate`.
+ */
 static char *write_grid(struct bench *b, const char *name, int32_t trainings_n, bool evaluate)
 {
     struct strbuf text;
@@ -198,7 +200,7 @@ static char *write_grid(struct bench *b, const char *name, int32_t trainings_n, 
     return dir;
 }
 
-/* Runs the grid; its wall seconds. The intervals are in `measured`. */
+/* Runs the grid; returns its wall seconds. The intervals are in `measured`. */
 static double run_grid(struct bench *b, const char *dir, const struct scheduler_options *o)
 {
     const struct planning_options po = {0};
@@ -242,7 +244,7 @@ static void print_intervals(const char *what)
     }
 }
 
-/* Runs alibi; its wall seconds. */
+/* Runs alibi; returns its wall seconds. */
 static double run_alibi(struct bench *b, const char *const *words)
 {
     const char *argv[16] = {b->project.program};
@@ -266,7 +268,9 @@ static const char *const query[] = {
     "query", "SELECT position, L_train, count(*), avg(perplexity) FROM evaluations GROUP BY 1, 2",
     NULL};
 
-/* A process that reads until the file `stop` exists; it writes a byte to fd for each answer. */
+/* Starts a process that reads until the file `stop` exists, and writes a byte to fd for each
+ * answer.
+ */
 static pid_t start_reader(struct bench *b, const char *const *words, const char *stop, int fd)
 {
     pid_t pid = fork();
@@ -296,7 +300,7 @@ static void run_with_readers(struct bench *b, int32_t runs_n, const struct sched
     for (int i = 0; i < BENCH_READERS; i++)
         if (waitpid(reader[i], &status, 0) < 0 || status != 0) printf("a reader failed\n");
     while (read(fds[0], &byte, 1) == 1) answers_n++;
-    printf("%-44s %d\n", "answers they got meanwhile", answers_n);
+    printf("%-44s %d\n", "answers to readers meanwhile", answers_n);
 }
 
 int main(int argc, char **argv)

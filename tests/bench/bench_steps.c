@@ -1,4 +1,4 @@
-/* bench_steps.c - tokens, steps, clocks, and the file that another program starts from. */
+/* bench_steps.c - tokens, steps, timing, and the file of initial weights for another program. */
 #include "bench/bench_steps.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "interchange/safetensors.h"
 #include "shape/shape.h"
 
-enum { FIRST_WORD = 4 }; /* the ids before it are special symbols; none of these is padding */
+enum { FIRST_WORD = 4 }; /* lower ids are special symbols */
 
 /* The word of an element of stream 1 (source) or 2 (target). Rank r of Zipf's law has a probability
  * of about 1/r: r = V^u for a uniform u. */
@@ -82,7 +82,7 @@ static struct model_batch bench_batch(const struct bench_steps *b, int32_t shard
                                 .first_row = first};
 }
 
-/* As the worker does it: the host waits once, for the gradient's norm. */
+/* As in the worker, the host waits once, for the gradient norm. */
 int bench_train_step(struct bench_steps *b, uint32_t update, double *loss, double *norm,
                      struct err *e)
 {
@@ -111,7 +111,7 @@ int bench_eval_step(struct bench_steps *b, uint32_t update, double *loss, double
     return 0;
 }
 
-/* What bench_steps_write writes: the weights, then sources and targets. */
+/* The content of bench_steps_write: the weights, then sources and targets. */
 struct steps_content {
     struct bench_steps *steps;
     struct safetensors_entry *entry_own;
@@ -126,7 +126,7 @@ static int steps_read(void *context, int32_t i, const float **out, struct err *e
 
     *out = c->values_own;
     if (i < tensors_n) return model_read(b->model, MODEL_VALUES, i, c->values_own, e);
-    /* ids are below 2^24: a float holds each exactly */
+    /* ids are below 2^24, so a float represents each exactly */
     const int32_t *ids = i == tensors_n ? b->source : b->target;
     for (int64_t k = 0; k < b->tokens; k++) c->values_own[k] = (float)ids[k];
     return 0;
@@ -189,7 +189,7 @@ int bench_time(struct bench_steps *b, bench_step step, int32_t warmup, int32_t l
 {
     double took[BENCH_STEPS_MAX], queued[BENCH_STEPS_MAX], loss, norm;
     int64_t start = 0;
-    clock_t cpu_start = 0; /* processor time of all threads */
+    clock_t cpu_start = 0; /* CPU time of all threads */
     int32_t n = 0;
 
     for (int32_t update = 0; n < BENCH_STEPS_MAX; update++) {

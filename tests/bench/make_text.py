@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make_text.py - a text of the size of WikiText-103 out of WikiText-2, to measure `alibi data prepare` on.
+"""make_text.py - makes a text of the size of WikiText-103 from WikiText-2, to measure `alibi data prepare`.
 
 The training text is repeated 50 times (540 MB, 104 million tokens); in each repetition the words but for the 4,000 most
 frequent get one of nine endings, which makes about 267,000 words in all, as many as WikiText-103 has.

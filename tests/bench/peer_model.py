@@ -1,13 +1,13 @@
 """The model of bench_gpu in PyTorch: the paper's decoder with adaptive input and softmax and four
 position methods, from the same weights, written for speed.
 
-1. Masters are fp32. In bf16 the forward and backward passes use bf16 copies, without autocast; the
-   optimiser casts gradients to fp32, updates the masters and writes the copies.
-2. Nothing waits for the host: input bands are chosen on the device, and the rows of each tail come
-   as lists, padded to 256, as a data loader makes them. So a step can become one CUDA graph.
-3. q, k and v are one product; the head's table is the first band's with the class rows behind it.
-4. With dropout, the paper's at all its sites (configs/model/wt103_247m.yaml). Probabilities are constants of the
-   code, so that a compiler sees them as such."""
+1. Master weights are fp32. In bf16 the forward and backward passes use bf16 copies, without autocast; the
+   optimiser casts gradients to fp32, updates the master weights and writes the copies.
+2. Nothing waits for the host: the device chooses input bands, and the rows of each tail are lists,
+   padded to 256, as a data loader provides them. A step can therefore become one CUDA graph.
+3. q, k and v are one product. The head's table is the first band's, followed by the class rows.
+4. Dropout has the paper's probabilities at all its sites (configs/model/wt103_247m.yaml). They are constants in the
+   code, so that a compiler can use them."""
 import contextlib
 import json
 import math
@@ -47,8 +47,8 @@ def off(a, b):
 
 
 def disagreement(loss, norm, ours, tolerance):
-    """Why a step with these is not ours, in a sentence; None where it is. The loss (nats a token) may be
-    off by the tolerance, the gradient's norm by five times that; an evaluation's norm is None."""
+    """A sentence if loss and norm differ from ours, else None. The loss (nats a token) may differ by the
+    tolerance, the gradient norm by five times that; the norm of an evaluation is None."""
     if off(loss, ours["loss_nats"]) <= tolerance and (
             norm is None or off(norm, ours["grad_norm"]) <= 5 * tolerance):
         return None
@@ -57,7 +57,7 @@ def disagreement(loss, norm, ours, tolerance):
 
 
 class Shape:
-    """The sizes that follow from the weights, and the batch as the loader gives it."""
+    """The sizes, from the weights, and the batch as a data loader provides it."""
 
     def __init__(self, tensors, position, length, tokens, heads=8):
         table = [tensors["decoder.embed_tokens.embeddings.%d.0.weight" % i] for i in range(3)]
@@ -70,7 +70,7 @@ class Shape:
 
 
 def t5_buckets(length, buckets=32, most=128):
-    """Bucket of each distance: exact up to half of them, then by logarithm."""
+    """T5's bucket of each distance: exact for the first half of the buckets, then logarithmic."""
     out, exact = [], buckets // 2
     for d in range(length):
         far = exact + int(math.log(max(d, 1) / exact) / math.log(most / exact) * (buckets - exact)) if d >= exact else d
@@ -92,16 +92,16 @@ def rotary_tables(length, head_width):
     return angle.cos().float(), angle.sin().float()
 
 
-def turn(x, cosine, sine):
-    """Adjacent pairs of (B, H, T, D) by the angle of their token, in fp32."""
+def rotate(x, cosine, sine):
+    """Rotates adjacent pairs of (B, H, T, D) by the angle of their token, in fp32."""
     pairs = x.float().unflatten(-1, (-1, 2))
     u, w = pairs[..., 0], pairs[..., 1]
     return torch.stack([u * cosine - w * sine, w * cosine + u * sine], -1).flatten(-2).to(x.dtype)
 
 
 class LinearLoss(torch.autograd.Function):
-    """Sum of -log p over rows with a target, a chunk of logits at a time; gradients are made at
-    once, since the loss is last: no logits are kept and none are computed twice."""
+    """Sum of -log p over rows with a target, a chunk of logits at a time. The forward pass computes the
+    gradients too, so that no logits are stored and none are computed twice."""
 
     @staticmethod
     def forward(ctx, x, table, target, rows_a_chunk):
@@ -224,7 +224,7 @@ class Model:
             self.update_call = torch.compile(self.update)
 
     def dense_bias(self):
-        """(1, H, T, T) of a method that has one, -inf above the diagonal. ALiBi's is always the same."""
+        """The bias (1, H, T, T) of a method that has one, -inf above the diagonal. ALiBi's is constant."""
         s = self.shape
         at = torch.arange(s.length, device=self.device)
         distance = at[:, None] - at[None, :]
@@ -239,15 +239,15 @@ class Model:
         return F.dropout(x, p) if self.dropout else x
 
     def backend(self):
-        """The backend of scaled_dot_product_attention that the way names, or any: around a whole step, where
-        no compiler has to understand it."""
+        """The backend of scaled_dot_product_attention that the variant names, or any. It is set around a whole
+        step, outside the compiled code."""
         named = {"cudnn": "CUDNN_ATTENTION", "efficient": "EFFICIENT_ATTENTION"}.get(self.way["attention"])
         return sdpa_kernel(getattr(SDPBackend, named)) if named else contextlib.nullcontext()
 
     def attend(self, q, k, v, bias):
         s = self.shape
         if s.position == "rotary":
-            q, k = turn(q, self.cosine, self.sine), turn(k, self.cosine, self.sine)
+            q, k = rotate(q, self.cosine, self.sine), rotate(k, self.cosine, self.sine)
         if self.way["attention"] == "explicit":
             scores = q @ k.transpose(-2, -1) * s.head_width ** -0.5
             scores = scores.masked_fill(self.future, float("-inf")) if bias is None else scores + bias
@@ -277,7 +277,7 @@ class Model:
         return x + self.drop(F.linear(u, f2w, f2b), DROPOUT)
 
     def embed(self):
-        """Every band for every token, then chosen: two small products more, and no lists."""
+        """Computes every band for every token, then selects: two more small products, but no lists."""
         s, w, x = self.shape, self.weight, None
         for i in range(3):
             inside = (self.source >= s.bands[i]) & (self.source < s.bands[i + 1])

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """The PyTorch side of `make bench`: the model, weights and tokens of bench_cpu, eager, fp32, on the CPU.
 
-One case of bench_cpu a call: its weights, and its line of results, which says what the case is and
-what loss and gradient norm it starts from. A way of PyTorch's is timed only if it starts from the same
-(peer_model.disagreement). Prints one line of JSON with the keys of bench_cpu, or on stderr the
-sentence that says what disagrees (exit 65).
-OPENBLAS_CORETYPE is set to AVX-512 kernels where the processor has them: an OpenBLAS that does not
-know the processor takes far slower ones, which would not be a fair opponent. Subnormals are flushed,
-as on our side. Attention is scaled_dot_product_attention where this PyTorch has it (2.0), the plain
-formula otherwise, whichever is faster here."""
+A call measures one case of bench_cpu, from its weights and its line of results, which has the case's
+settings and its initial loss and gradient norm. A variant of PyTorch is timed only if its loss and norm
+agree (peer_model.disagreement). Prints one line of JSON with the keys of bench_cpu, or the disagreement
+on stderr (exit 65).
+OPENBLAS_CORETYPE is set to AVX-512 kernels if the processor has them: an OpenBLAS that does not know
+the processor uses far slower ones, which would be unfair. Subnormals are flushed, as on our side.
+Attention is scaled_dot_product_attention (PyTorch 2.0 or later) or the plain formula, whichever is
+faster here."""
 import argparse
 import json
 import math
@@ -70,7 +70,7 @@ class Block(torch.nn.Module):
         self.up, self.down = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
 
     def names(self, at):
-        """Our tensors of each of the modules: a bias and a weight each, the rows of several behind each other."""
+        """Our tensors of each of the modules: a bias and a weight each, with the rows of several concatenated."""
         attention = at + "self_attn"
         return {self.attention_norm: [attention + "_layer_norm"], self.ffn_norm: [at + "final_layer_norm"],
                 self.qkv: [attention + ".%s_proj" % part for part in "qkv"], self.out: [attention + ".out_proj"],
@@ -84,7 +84,7 @@ class Block(torch.nn.Module):
 
 
 class Decoder(torch.nn.Module):
-    """Takes every tensor of the file; KeyError where one has another name."""
+    """Loads every tensor of the file; KeyError if a name is unknown."""
 
     def __init__(self):
         super().__init__()
@@ -113,7 +113,7 @@ class Decoder(torch.nn.Module):
 
 
 def timed(step, seconds):
-    """Median and best seconds of a step and its mean processor time, after three to warm up."""
+    """Median and best seconds of a step, and its mean CPU time, after three warm-up steps."""
     for _ in range(3):
         step()
     taken, start, cpu = [], time.perf_counter(), time.process_time()
@@ -125,7 +125,7 @@ def timed(step, seconds):
 
 
 def train_step(attend):
-    """The loss, and the gradient's norm before clipping."""
+    """The loss, and the gradient norm before clipping."""
     optimizer.zero_grad(set_to_none=True)
     loss = model(attend)
     loss.backward()
@@ -144,7 +144,7 @@ if hasattr(F, "scaled_dot_product_attention"):
     ways["fused"] = fused_attention
 trained, scored, start = {}, {}, {}
 for way, attend in ways.items():
-    model = Decoder()  # from the same weights for each way
+    model = Decoder()  # every variant starts from the same weights
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.99, nesterov=True)
     eval_loss = eval_step(attend)
     loss, norm = train_step(attend)

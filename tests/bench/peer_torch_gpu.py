@@ -1,20 +1,19 @@
 #!/usr/bin/env python3
-"""A case of bench_gpu beside PyTorch: the same weights, the same tokens, turn by turn on one device.
+"""Compares a case of bench_gpu with PyTorch: same weights, same tokens, alternating on one device.
 
-bench_gpu --serve takes the steps of our side. A way of PyTorch's is timed only if it computes what
-we compute; the best of the ways begun within --budget seconds is reported. Prints one line of JSON.
+bench_gpu --serve runs the steps of our side. A variant of PyTorch is timed only if it computes the
+same; the best of the variants begun within --budget seconds is reported. Prints one line of JSON.
 
-1. Its loss and gradient norm are ours without dropout (loss: 1e-3 relative in bf16, 1e-5 in fp32;
+1. Without dropout, its loss and gradient norm must be ours (loss: 1e-3 relative in bf16, 1e-5 in fp32;
    norm: five times that).
-2. Then, where the case has dropout, the way gets it, and the mean loss and norm over MASKS draws of
-   masks are ours: they differ by at most five standard errors of the two means together and the
-   share of rule 1. What is drawn (and replayed, where the way becomes a graph) is what is timed.
-   This finds a wrong recipe, not every wrong probability: without attention's dropout the loss is
-   within the noise.
+2. If the case has dropout, the variant gets it too. Its mean loss and norm over MASKS masks must be
+   ours: they may differ by five standard errors of the two means together, plus the tolerance of
+   rule 1. The variant that is checked, graph or not, is the one that is timed. This detects a wrong
+   recipe, but not every wrong probability: without dropout of attention the loss is within the noise.
 
-Ways are combinations of attention (peer_model.Model says which), loss (plain, or chunked without
-keeping logits), compiling (each block; the whole step; the whole with max-autotune) and a CUDA graph
-of the whole step, which is tried with each. FlexAttention has no dropout: with it a bias is dense."""
+Variants combine attention (see peer_model.Model), loss (plain, or chunked without storing logits),
+compilation (each block; the whole step; the whole step with max-autotune), and optionally a CUDA graph
+of the whole step. FlexAttention has no dropout: with dropout a bias is dense."""
 import argparse
 import gc
 import json
@@ -43,7 +42,7 @@ on_gpu = options.device.startswith("cuda:") and options.device != "cuda:emulated
 
 
 class Ours:
-    """bench_gpu as it serves a case. first: its first line."""
+    """A bench_gpu process that serves a case. first: its first line."""
 
     def __init__(self, case):
         self.process = subprocess.Popen(
@@ -58,7 +57,7 @@ class Ours:
         return json.loads(line)
 
     def steps(self, n):
-        """seconds, loss_nats and grad_norm of n steps."""
+        """Runs n steps; returns seconds, loss_nats and grad_norm."""
         self.process.stdin.write("%d\n" % n)
         self.process.stdin.flush()
         return self.answer()
@@ -73,7 +72,7 @@ def finish(result, first):
     print(json.dumps(result, separators=(",", ":")))
 
 
-# Ours starts first: its peak memory is the driver's figure of the whole device.
+# Ours starts first: its peak memory is what the driver counts for the whole device.
 result = {"case": "peer-" + options.case, "device": options.device, "gpu": options.gpu}
 plain = ours = Ours(options.case.replace("-drop-", "-"))
 if dropout and "refused" not in plain.first:
@@ -96,7 +95,7 @@ tolerance = 1e-3 if precision == "bf16" else 1e-5
 torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
 torch.set_flush_denormal(True)
 torch.manual_seed(1)
-if on_gpu:  # a block is compiled for every way
+if on_gpu:  # every variant compiles a block
     import torch._dynamo
 
     for name in ("recompile_limit", "cache_size_limit"):
@@ -107,7 +106,7 @@ shape = Shape(tensors, position, first["L"], first["batch_tokens"])
 
 
 def ways():
-    """The ways of this machine, the most promising first."""
+    """The variants for this machine, the most promising first."""
     has_bias = position in ("alibi", "t5")
     losses = ("plain", "chunked") if trains else ("plain",)
     if not on_gpu:
@@ -128,7 +127,7 @@ def wait():
 
 
 def captured(step):
-    """The step as one CUDA graph, or None where it cannot be captured."""
+    """The step as one CUDA graph, or None if it cannot be captured."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -168,7 +167,7 @@ def numbers_of(step):
 
 
 def check_plain(name, step):
-    """Rule 1."""
+    """Checks rule 1."""
     loss, norm = numbers_of(step)
     why = disagreement(loss, norm if trains else None, plain.first, tolerance)
     if why:
@@ -177,7 +176,7 @@ def check_plain(name, step):
 
 
 def check_masks(name, step):
-    """Rule 2."""
+    """Checks rule 2."""
     theirs = list(zip(*(numbers_of(step) for _ in range(MASKS))))
     found = {"masks": MASKS}
     for what, values, share in (("loss_nats", theirs[0], tolerance), ("grad_norm", theirs[1], 5 * tolerance)):
@@ -198,7 +197,7 @@ def step_of(way, with_dropout):
 
 
 def faster(name, step):
-    """(name, step): the step, or the same as a graph where that is faster."""
+    """(name, step): the step, or the same as a graph if that is faster."""
     seconds_of(step, 3)
     replay = captured(step) if on_gpu else None
     if replay and statistics.median(seconds_of(replay, 5)) < statistics.median(seconds_of(step, 5)):
@@ -207,7 +206,7 @@ def faster(name, step):
 
 
 def prepare(way):
-    """(name, step, what was checked); raises ValueError where the numbers are not ours."""
+    """(name, step, what was checked); raises ValueError if the numbers differ from ours."""
     name = " ".join(way.values())
     step = step_of(way, False)
     found = check_plain(name, step)
@@ -220,7 +219,7 @@ def prepare(way):
 
 
 def peak_of_theirs(step):
-    """What the driver counts beyond our side, once only the best way is left."""
+    """The driver's memory in use minus our side's, once only the best variant is left."""
     if not on_gpu:
         return 0
     gc.collect()
@@ -231,7 +230,7 @@ def peak_of_theirs(step):
 
 
 def best_way():
-    """(median, name, step, what was checked) of the fastest, and all that were tried."""
+    """(median, name, step, what was checked) of the fastest variant, and a list of all that were tried."""
     start, tried, best = time.monotonic(), [], None
     for way in ways():
         if best and time.monotonic() - start > options.budget * (2 if dropout else 1):
@@ -241,7 +240,7 @@ def best_way():
         except ValueError as why:
             tried.append({"way": " ".join(way.values()), "disagrees": str(why)})
             continue
-        except Exception as why:  # a way that this PyTorch cannot go
+        except Exception as why:  # this PyTorch does not support the variant
             tried.append({"way": " ".join(way.values()), "failed": (str(why).splitlines() or [type(why).__name__])[0][:200]})
             continue
         median = statistics.median(seconds_of(step, 7))
@@ -252,7 +251,7 @@ def best_way():
 
 
 def time_both(best):
-    """Turn by turn."""
+    """Times both sides alternately."""
     median, name, step, found = best
     steps = max(2, min(40, int(1.0 / median)))
     peak, mine, theirs = peak_of_theirs(step), [], []

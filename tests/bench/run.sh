@@ -1,18 +1,18 @@
 #!/bin/sh
-# run.sh BUILD - speed of the CPU backend, and cost of the scheduler.
+# run.sh BUILD - measures the CPU backend and the scheduler.
 #
-# Everything that is compared takes turns for ROUNDS rounds (a turn each in every round, so that a busy machine is busy for
-# all). Printed: medians over the rounds, in tokens a second. CASES chooses among:
-#   steps      training and scoring steps of each of PROFILES with each of THREADS, beside PyTorch where one is installed,
-#              from the same weights and tokens: a PyTorch whose loss or gradient norm is not ours is not timed
-#              (peer_torch.py), and exit status 65 says so. The Pythons tried are those of the list PYTHONS.
+# Everything that is compared alternates for ROUNDS rounds, so that load on the machine affects all alike. Prints medians
+# over the rounds, in tokens a second. CASES chooses among:
+#   steps      training and scoring steps of each of PROFILES with each of THREADS, compared with PyTorch if installed, from
+#              the same weights and tokens. A PyTorch whose loss or gradient norm differs is not timed (peer_torch.py), and
+#              the exit status is 65. PYTHONS lists the Pythons to try.
 #   positions  the position methods on d128 and d256 (TAX_PROFILES) at each length of TAX_LENGTHS, in tokens a second of
-#              processor time, one thread: what the slowest costs, and ALiBi beside sinusoidal, which has no bias.
-#   libraries  one thread of d256 with the library that the backend chooses, with OpenBLAS as it steers it, and with OpenBLAS
-#              given each of CORETYPES: whether the choice is the right one on this processor.
-#   scheduler  what the scheduler and results.db cost beside the work (bench_scheduler.c), in a new folder in FOLDERS.
-# Settings: CASES (steps), ROUNDS (3), SECONDS_A_TURN (2), PROFILES, THREADS, PYTHONS (TORCH_PYTHON python3 /usr/bin/python3), OUT (BUILD/bench),
-# the folder that keeps the line of every turn, FOLDERS (OUT and /dev/shm), RUNS (10000).
+#              CPU time, one thread: the cost of the slowest, and ALiBi relative to sinusoidal, which has no bias.
+#   libraries  d256 with one thread: the library that the backend chooses, OpenBLAS with the backend's core type, and
+#              OpenBLAS with each of CORETYPES; shows whether the choice is right on this processor.
+#   scheduler  overhead of the scheduler and of results.db (bench_scheduler.c), in a new folder in each of FOLDERS.
+# Settings: CASES (steps), ROUNDS (3), SECONDS_A_TURN (2), PROFILES, THREADS, PYTHONS (TORCH_PYTHON python3 /usr/bin/python3),
+# OUT (BUILD/bench), the folder for the line of every turn, FOLDERS (OUT and /dev/shm), RUNS (10000).
 set -eu
 build=${1:?usage: run.sh BUILD}
 here=$(dirname "$0")
@@ -33,7 +33,7 @@ value() {
         awk '{ v[NR] = $1 } END { if (NR) print (NR % 2) ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
 }
 
-# find_torches - the Pythons that have a PyTorch, each PyTorch once.
+# find_torches - finds the Pythons that have PyTorch, one for each version.
 find_torches() {
     torches=
     seen=
@@ -48,7 +48,7 @@ find_torches() {
         echo "no PyTorch was found (PYTHONS): our own figures only"
 }
 
-# measure_steps PROFILE THREADS NAME - every side's turns, a file a side; a side that is not ours ends with a file .refused.
+# measure_steps PROFILE THREADS NAME - alternates all sides, one file a side; a PyTorch that disagrees gets a file .refused.
 measure_steps() {
     rm -f "$3"-*.json "$3"-*.refused
     "$program" --profile "$1" --weights "$3.safetensors"
@@ -65,7 +65,7 @@ measure_steps() {
     rm -f "$3.safetensors"
 }
 
-# print_peer PROFILE OURS THEIRS - their figures, how far their numbers are off ours, and how many times faster ours is.
+# print_peer PROFILE OURS THEIRS - prints their speeds, how far their loss and norm differ from ours, and the speed ratio.
 print_peer() {
     printf '%-10s %-18s' "$1" "$(sed -n '1s/.*"side": "\([^"]*\)".*/\1/p' "$3")"
     for key in train_tok_s train_tok_cpu_s eval_tok_s eval_tok_cpu_s; do
@@ -138,7 +138,7 @@ positions() {
     done
 }
 
-# measure_library NAME [option value]… - a turn of d256.
+# measure_library NAME [option value]… - one measurement of d256.
 measure_library() {
     file=$out/library-$1.json
     shift

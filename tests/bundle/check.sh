@@ -1,6 +1,6 @@
 #!/bin/sh
-# check.sh - the bundle as somebody finds it: unpacked elsewhere, nothing in the environment, and
-# nothing loaded from this machine, glibc included. Its results merge into a project.
+# check.sh - tests the bundle: unpacked elsewhere, with an empty environment, it loads nothing from
+# this machine, not even glibc. Its results merge into a project.
 # usage: tests/bundle/check.sh BUILD
 . tests/cli/expect.sh
 archive=$1/alibi-bundle.tar.xz
@@ -23,13 +23,13 @@ expect 69 "no GPU to check on\|self-test" bare sh "$root/check-gpu.sh" cuda:62
 expect 69 "no GPU to measure on" bare sh "$root/bench-gpu.sh" cuda:62
 expect 0 "of ceiling" bare env TINY=1 SECONDS_A_CASE=0 CASES=ceilings PYTHON=false sh "$root/bench-gpu.sh" cpu
 
-# Without a library of this machine, glibc's and the loader's included.
+# Uses no library of this machine, not even glibc or the loader.
 LD_DEBUG=libs LD_DEBUG_OUTPUT="$dir/own" ALIBI_PROGRAM="$root/bin/alibi" "$root/lib/ld-linux-x86-64.so.2" --library-path "$root/lib" \
     "$root/libexec/alibi" doctor >/dev/null 2>&1
 own=$(sed -n 's/.*calling init: //p' "$dir"/own.* | grep -v "^$root/" | sort -u)
 [ -z "$own" ] || fail "loaded from this machine: $own"
 
-# A grid there, its results here.
+# Runs a grid in the bundle and merges its results here.
 mkdir grid
 cp "$source/tests/bundle/grid.yaml" grid/
 expect 0 "" bare "$root/alibi" run ./grid --devices cpu:1 --set train.updates=4 --set train.warmup=1 --set train.period=3 --set eval.targets=512
@@ -40,7 +40,7 @@ expect 0 "" "$alibi" merge "$dir/there"
 [ "$("$alibi" query --format csv "$all")" = "$(cd ../there && "$alibi" query --format csv "$all")" ] || fail "what came home differs"
 
 outside=$(grep -h 'calling init: ' "$dir"/loaded.* | sed 's/.*calling init: //' | grep -v "^$root/" | grep -vE "$glibc" | sort -u)
-# Programs of this machine that the scripts call load their own libraries.
+# Programs of this machine, called by the scripts, load their own libraries.
 for library in $outside; do
     users=$(grep -l "calling init: $library$" "$dir"/loaded.* | xargs grep -l "$root/libexec")
     [ -z "$users" ] || fail "loaded from this machine: $library"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_old.sh - the bundle in the userland of an old Debian, whose C library is older than the bundle's: doctor, a grid, its table.
+# check_old.sh - tests the bundle in an old Debian, whose C library is older than the bundle's: doctor, a grid, its table.
 # usage: tests/bundle/check_old.sh BUILD [SUITE]     as root, with debootstrap; bullseye has glibc 2.31
 . tests/cli/expect.sh
 archive=$1/alibi-bundle.tar.xz
@@ -19,6 +19,6 @@ inside /opt/alibi-bundle/alibi doctor >"$dir/out" 2>&1
 grep -q "^ok *BLAS" "$dir/out" || { fail "alibi doctor finds no BLAS:"; cat "$dir/out"; }
 set -- --set train.updates=4 --set train.warmup=1 --set train.period=3 --set eval.targets=512
 expect 0 "" inside /opt/alibi-bundle/alibi run ./grid --devices cpu:1 "$@"
-expect 69 "ALiBi  " inside /opt/alibi-bundle/alibi report ./grid "$@" # 69: the table is there, gnuplot for its figure is not
+expect 69 "ALiBi  " inside /opt/alibi-bundle/alibi report ./grid "$@" # 69: prints the table, but has no gnuplot for the figure
 [ "$(inside /opt/alibi-bundle/alibi query --format csv "SELECT run_id FROM evaluations" | wc -l)" = 3 ] || fail "not two evaluations"
 finish

@@ -1,10 +1,10 @@
 #!/bin/sh
-# pack.sh - alibi with everything it needs on a machine without packages, as one archive.
+# pack.sh - packs alibi, with everything it needs on a machine without packages, as one archive.
 # usage: tests/bundle/pack.sh BUILD PROGRAM…     writes BUILD/alibi-bundle.tar.xz
 #
-# A program BUILD/x/y becomes alibi-bundle/libexec/y and links to `launch`: alibi-bundle/build/x/y, so
-# that scripts find it where they do in the tree, and bin/y, beside which the program looks for its
-# libraries. Libraries: all that these programs and the BLAS need, with glibc and its loader.
+# A program BUILD/x/y becomes alibi-bundle/libexec/y. Two links to `launch` run it: build/x/y, where
+# scripts expect it, and bin/y, beside which the program looks for its libraries. The libraries are
+# all that these programs and the BLAS need, with glibc and its loader.
 set -eu
 build=$1
 shift
@@ -32,10 +32,10 @@ for program in "$@"; do
     ln -s "$(dirname "build/$inside" | sed 's,[^/]*,..,g')/launch" "$out/build/$inside"
 done
 
-# needed FILE… - the libraries that files need, as the loader finds them here; and the loader.
+# needed FILE… - the libraries that files need, as the loader finds them here, and the loader.
 needed() { ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\/.*ld-linux/ { print $1 }' | sort -u; }
 for library in $(needed "$out"/libexec/*); do cp -L "$library" "$out/lib/"; done
-# One BLAS, which the program opens by name: the first that this machine has.
+# One BLAS, which the program opens by name: the first that is installed here.
 for blas in /usr/lib/x86_64-linux-gnu/libdnnl.so.2 /usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas.so.0; do
     [ -e "$blas" ] || continue
     for library in "$blas" $(needed "$blas"); do cp -L "$library" "$out/lib/"; done
@@ -55,6 +55,6 @@ for script in check_gpu bench/bench_gpu; do
     printf '#!/bin/sh\n# usage: %s [DEVICE]\ncd "$(dirname "$0")" && exec sh tests/%s.sh build "$@"\n' "$short" $script >"$out/$short"
 done
 chmod +x "$out"/*.sh "$out/launch"
-# The programs of the kernels' tests hold the same kernels: found again within 128 MiB, they cost nothing.
+# The kernel tests contain the same kernels; a dictionary of 128 MiB stores them once.
 tar -C "$build/bundle" --sort=name -cf - $name | xz --lzma2=preset=3,dict=128MiB -T0 >"$build/$name.tar.xz"
 echo "$build/$name.tar.xz: $(($(wc -c <"$build/$name.tar.xz") / 1048576)) MiB, $(ls "$out/lib" | wc -l) libraries, $(ls "$out/libexec" | wc -l) programs"

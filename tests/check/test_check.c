@@ -1,4 +1,4 @@
-/* test_check.c - the checking backend finds what a wrong backend does, and names the op. The
+/* test_check.c - the checking backend detects the faults of a wrong backend and names the op. The
  * wrong backend is the CPU's with one function replaced. */
 #include "harness/test.h"
 
@@ -10,7 +10,7 @@
 
 enum { ROWS = 3, COLS = 5, ROOM_FLOATS = 64 };
 
-/* A checked backend whose inner one has functions of the test's choice. */
+/* A checked backend around one with functions of the test's choice. */
 struct fixture {
     struct backend *b;
     struct backend_ops functions;
@@ -53,7 +53,7 @@ static void fill(const struct tensor *y, float value)
         for (int64_t j = 0; j < y->cols; j++) ((float *)y->data)[i * y->stride + j] = value;
 }
 
-/* What a wrong add does: a value of y that differs, and where. */
+/* The faults of a wrong add: where it writes a wrong value. */
 enum wrong { PAST_THE_END, BEFORE_Y, INPUT_X, LAST_ROW_UNWRITTEN, OTHER_BITS };
 static enum wrong wrong;
 

@@ -45,7 +45,7 @@ expect 64 "not a case of steps" "$program" --case sliding-alibi-3072-fp32 --serv
 grep -q '"case":"train-alibi-512-bf16".*"refused":"cpu: computes in fp32 only' "$RESULTS" || fail "bf16 on the CPU is not refused in the results"
 expect 0 "refused: cpu: computes in fp32 only" cases skip-alibi-1024
 expect 69 "cuda:63" cases ceilings cuda:63
-expect 64 "not a case" "$program" --case train-alibi-777-fp32 --device cpu
+expect 64 "unknown case" "$program" --case train-alibi-777-fp32 --device cpu
 echo "no json" >>"$RESULTS"
 expect 65 "gpu.jsonl:$(lines)" "$program" --table "$RESULTS"
 

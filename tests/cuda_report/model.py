@@ -1,36 +1,36 @@
 """model.py - a model of the training step of the 247M model, 9,216 tokens, bf16, without dropout.
 
 Nothing here was measured on a GPU. A time is work over a rate:
-  products          flops / (share of the peak that cuBLASLt is assumed to reach)
+  products          flops / (share of the peak that we assume for cuBLASLt)
   attention         tiles x cycles of a tile / (efficiency x SMs x clock). A tile is 32 x 32 pairs for each of 8 warps;
                     its cycles are the most of shared memory (128 bytes a cycle), tensor cores (mma.sync) and issue (four
                     instructions a cycle), counted in the compiled code of sm_90a. The efficiencies are those at which
                     the same count gives FlashAttention-2's published speed on an H100.
   everything else   bytes / (share of the memory bandwidth)
-The skipped share of ALiBi is that of initial weights."""
+The share that ALiBi skips is that of initial weights."""
 
 TOKENS, DIM, LAYERS, HEADS, WORDS, PARAMETERS = 9216, 1024, 16, 8, 20002, 246.9e6
 
-# peak TFLOP/s of bf16, GB/s, SMs, GHz under load, share of the peak that mma.sync reaches, share that products reach
+# bf16 peak TFLOP/s, GB/s, SMs, GHz under load, share of the peak that mma.sync reaches, share that cuBLASLt reaches
 GPUS = {
     "A100": (312.0, 2039, 108, 1.41, 0.95, 0.80),
     "H100": (989.5, 3350, 132, 1.70, 0.63, 0.65),
     "H200": (989.5, 4800, 132, 1.70, 0.63, 0.65),
     "RTX 4090": (165.2, 1008, 128, 2.52, 0.95, 0.85),
 }
-BANDWIDTH = 0.80  # share that kernels on rows reach
-# of a tile: cycles of shared memory, tensor-core instructions, cycles of issue, efficiency, products of the causal pass
+BANDWIDTH = 0.80  # share of the memory bandwidth that kernels on rows reach
+# per tile: cycles of shared memory, tensor-core instructions, cycles of issue, efficiency, products of the causal pass
 ATTENTION = {
     "forward": (1792, 1024, 1298, 0.55, 1.0, 524288),
     "keys": (2750, 1024, 1300, 0.80, 2.0, 524288),
     "queries": (2816, 1536, 1506, 0.70, 1.5, 786432),
 }
 T5_ISSUE = 9  # clamping, address, load, product, choice, masks
-MMA_FLOPS = 4096  # of an m16n8k16
+MMA_FLOPS = 4096  # of one m16n8k16
 SKIPPED = {512: 0.0, 1024: 0.22, 3072: 0.42}
 MATRICES = 201.3e6  # of the parameters: of layers, whose gradients a first pass writes; the others are zeroed and added to
 HEAD_ROWS = 9216    # of logits at a time (src/shape/memory.c)
-LAUNCHES = 590     # of kernels and copies, each with a gap of so many microseconds to the next within a graph
+LAUNCHES = 590     # kernels and copies; within a graph each is followed by a gap of so many microseconds
 GAP_US = 1.6
 
 
@@ -65,8 +65,8 @@ def step_ms(gpu, length, method):
     out["optimizer"] = (PARAMETERS * 26 + (PARAMETERS - MATRICES) * 12) / bandwidth * 1e3
     out["gaps"] = LAUNCHES * GAP_US / 1e3
     if method == "alibi" and length > 512:
-        # Of the instructions an eighth is for the norms of keys; rows from 512 on need the rest forward, and an eighth
-        # backward, where they take the sum that the forward pass left. Both read keys, and queries of these rows.
+        # An eighth of the instructions computes the norms of keys. Rows from 512 on need the rest forward, and an eighth
+        # backward, where they read lse of the forward pass. Both read keys, and queries of these rows.
         late = 1 - 512 / length
         issue, read = 0.033 * (132 * 1.70) / (sms * ghz), activation * (1 + late) / bandwidth * 1e3
         out["skip bounds"] = LAYERS * sum(max(issue * (1 + share * late) / 8, read) for share in (7, 1))

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""report.py - what the compiler and the launches say about each kernel, and the modelled step.
+"""report.py - resources and occupancy of each kernel, from compiler and launches; the modelled step.
 
 usage: report.py BUILD [--update]
 
 1. Registers, static shared memory and spills: nvcc's logs, BUILD/cuda/*.log.
 2. Threads and dynamic shared memory of a block: the launches of the paper's model on the emulated GPU
    (check_shapes), with the shared memory that each generation allows a block.
-3. Blocks of an SM follow from both and from the limits below (CUDA programming guide, compute capabilities). Where code
-   of sm_89 is missing, that of sm_80 runs.
+3. Blocks of an SM follow from both and from the limits below (CUDA programming guide, compute capabilities). Without code
+   of sm_89, that of sm_80 runs.
 4. A spill, or fewer blocks of an SM than blocks.txt records, is an error; --update rewrites that file.
-5. With cuobjdump (PyPI: nvidia-cuda-cuobjdump) in the path, instructions of the loops with tensor-core products.
-6. The modelled step: model.py. No number of it was measured."""
+5. With cuobjdump (PyPI: nvidia-cuda-cuobjdump) in PATH, prints instruction counts of the loops with tensor-core products.
+6. Prints the modelled step (model.py). None of its numbers was measured."""
 import glob
 import os
 import re
@@ -24,7 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RECORDED = os.path.join(HERE, "blocks.txt")
 SHAPES = ["alibi, 9 x 1024", "alibi, 1 x 16384", "sinusoidal", "rotary", "t5, 3 x 3072"]
 
-# target: shared memory of a block and of an SM in KB, warps and blocks of an SM
+# target: (shared memory of a block, of an SM in KB; warps, blocks of an SM)
 LIMITS = {
     "80": (163, 164, 64, 32),
     "86": (99, 100, 48, 16),
@@ -34,7 +34,7 @@ LIMITS = {
     "120": (99, 100, 48, 24),
 }
 LOOP_INSTRUCTIONS = ("HMMA", "LDSM", "MUFU", "LDG", "BAR")
-REGISTERS, SYSTEM_BYTES = 65536, 1024  # of an SM; of shared memory, that the system has in each block
+REGISTERS, SYSTEM_BYTES = 65536, 1024  # registers of an SM; shared memory that the system uses in each block
 
 
 def kernels_of(build):
@@ -96,8 +96,8 @@ def short(name):
 
 
 def loops_of(build, target):
-    """[(kernel, {instruction: how often})] of each kernel's loop with most tensor-core products, all its paths; blocks that
-    the compiler moved out of the loop are not counted"""
+    """[(kernel, {instruction: count})] for each kernel's loop with most tensor-core products, on all its paths; does not
+    count blocks that the compiler moved out of the loop"""
     found = []
     for name in ("mma", "bwd_keys", "bwd_queries"):
         path = os.path.join(build, "cuda", f"attention_{name}.cu.o")

@@ -1,6 +1,6 @@
 #!/bin/bash
-# disturb.sh - for run.sh: projects, what is compared, and the disturbances of a running grid. A disturbance returns 0 if
-# it struck; before_NAME prepares the start that it disturbs, after_NAME removes what would outlast it.
+# disturb.sh - for run.sh: projects, comparisons, and the disturbances of a running grid. A disturbance returns 0 if it had
+# an effect; before_NAME prepares a start, after_NAME cleans up.
 
 finish() {
     for p in $(workers_of "$base"); do kill -9 "$p" 2>/dev/null; done
@@ -12,12 +12,12 @@ say() { echo "    $name: $*"; }
 wrongly() { wrong=$((wrong + 1)); say "$@"; }
 alive() { kill -0 "$1" 2>/dev/null; }
 
-# Processes whose mark says that they work in a project under $1.
+# Processes that work in a project under $1, by the mark in their environment.
 workers_of() {
     grep -lzs "^ALIBI_ATTEMPT=$1/" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3
 }
 
-# No worker may be left; one that is being killed has 5 s.
+# No worker may be left; one that is being killed gets 5 s.
 no_orphans() {
     for _ in $(seq 50); do
         left=$(workers_of "$project")
@@ -37,8 +37,8 @@ new_project() {
 
 run_grid() { "$alibi" run "$grid" --devices "$devices" --project "$project" >>"$project/out" 2>&1 </dev/null; }
 
-wrap=() # what start puts before the program
-start() { # in the background; $pid
+wrap=() # words that start puts before the program
+start() { # runs the program in the background; sets $pid
     "${wrap[@]}" "$alibi" run "$grid" --devices "$devices" --project "$project" >>"$project/out" 2>&1 </dev/null &
     pid=$!
 }
@@ -52,7 +52,7 @@ results() {
         final_loss_nats, updates, 0, '' FROM trainings" | sort
 }
 
-# What was reported before must still be there, unchanged.
+# Results that were reported before must still exist, unchanged.
 still_there() {
     [ -f "$project/results.db" ] || return 0
     results >"$project/now"
@@ -63,7 +63,7 @@ still_there() {
     mv "$project/now" "$project/seen"
 }
 
-# Everything an undisturbed run has, nothing else, nothing twice, nothing left running.
+# The project must have exactly the results of an undisturbed run, each once, and no process left.
 compare() {
     local missing other running
     results >"$project/now"
@@ -78,7 +78,7 @@ compare() {
     "$alibi" verify --project "$project" >>"$project/out" 2>&1 || wrongly "alibi verify: $(tail -1 "$project/out")"
 }
 
-# The undisturbed run: its results, its time, the number of its calls and allocations.
+# Runs the grid undisturbed; records its results, its time, and the numbers of its calls and allocations.
 undisturbed() {
     cp -r "$here/grid" "$base/grid"
     project=$base/reference
@@ -111,17 +111,17 @@ count_calls() {
     calls_n=$(wc -l <"$project/trace")
 }
 
-# A moment within the time that an undisturbed run takes, in seconds, or within a share (%) of it.
+# A random moment within an undisturbed run, in seconds, or within the first $1 % of it.
 a_while() {
     local ms=$((RANDOM * (reference_ms * ${1:-100} / 100) / 32768 + 20))
     sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
 }
 
-# k of a call that fails: spread evenly over all of them ($1). How many there are depends on the moments at which the
-# scheduler looks, so that the last ones may not be reached.
+# The number of the call that fails, spread evenly over all $1. Their number depends on when the scheduler polls, so the
+# last ones may not occur.
 spread() { echo $((1 + $1 * (2 * round - 1) / (2 * times) % $1)); }
 
-# The end of a command that a fault disturbed: a status of its own, not a crash.
+# A disturbed command must end with a documented status, not crash.
 ended_well() {
     wait "$pid" 2>/dev/null
     rc=$?
@@ -143,14 +143,14 @@ kill_scheduler() {
     [ $? -eq 137 ]
 }
 
-# Killed within the first tenth of a second: folders and results.db are only just being made.
+# Kills it within the first tenth of a second, while it creates folders and results.db.
 kill_start() {
     sleep "0.0$((RANDOM % 90 + 10))"
     alive "$pid" && kill -9 "$pid" && wait "$pid" 2>/dev/null
     [ $? -eq 137 ]
 }
 
-# Killed, and killed again while it recovers.
+# Kills it, and kills it again while it recovers.
 kill_recovery() {
     kill_scheduler || return 1
     start
@@ -160,7 +160,7 @@ kill_recovery() {
     return 0
 }
 
-# The k-th of the scheduler's calls that change files or start processes is its last.
+# Kills the scheduler at its k-th call that changes files or starts processes.
 calls=pwrite64,write,fsync,fdatasync,ftruncate,rename,mkdir,unlink,clone,openat
 before_kill_at_call() {
     wrap=(strace -qq -o /dev/null -e signal=none -e "trace=$calls" -e "inject=$calls:signal=SIGKILL:when=$(spread "$calls_n")")
@@ -170,10 +170,10 @@ kill_at_call() {
     [ $? -eq 137 ]
 }
 
-# A worker dies at its k-th call that writes, syncs or renames; most of them belong to checkpoints. Nobody recorded its
-# attempt, but the next one resumes from what is whole.
+# Kills a worker at its k-th call that writes, syncs or renames; most of these belong to checkpoints. Its attempt is not
+# recorded; the next one resumes from the last complete checkpoint.
 checkpoint_calls=write,pwrite64,fsync,ftruncate,rename
-worker() { # RUN: a first attempt, alone; after it what strace is to do
+worker() { # RUN [strace option…]: runs a first attempt alone
     mkdir -p "$project/runs/$1/1"
     cp "$base/reference/runs/$1/1/spec" "$project/runs/$1/1/"
     (cd "$project" && strace -qq -o "$project/trace" -e signal=none -e "trace=$checkpoint_calls" "${@:2}" \
@@ -195,7 +195,7 @@ interrupt() { # SIGNAL
     alive "$pid" && kill "-$1" "$pid"
     wait "$pid"
     rc=$?
-    # 143: it came before the program listened.
+    # 143: the signal came before the program had its handler.
     [ $rc -eq 130 ] || [ $rc -eq 143 ] && return 0
     [ $rc -eq 0 ] || wrongly "SIG$1 ended with $rc, not 130"
     return 1
@@ -211,9 +211,9 @@ interrupt_twice() {
     [ $? -eq 130 ]
 }
 
-# --- calls that fail: in the scheduler and in each worker, the k-th of each ---
+# --- calls that fail: the k-th of each process ---
 
-before_fail() { # ERROR [+: and all later ones]
+before_fail() { # ERROR [+: also all later calls]
     local writes=pwrite64,write,fsync,fdatasync
     wrap=(strace -f -qq -o "$project/trace" -e signal=none -e "trace=$writes"
         -e "inject=$writes:error=$1:when=$((1 + RANDOM % 120))${2:-}")
@@ -223,7 +223,7 @@ fail() {
     grep -q INJECTED "$project/trace"
 }
 
-# Files can have so many kilobytes and no more: the write that reaches the limit is short, the next one fails.
+# Limits the size of files: the write that reaches the limit is short, the next one fails.
 before_short_write() {
     wrap=(bash -c 'trap "" XFSZ; ulimit -f "$0"; exec "$@"' $((RANDOM % 250 + 4)))
 }
@@ -235,7 +235,7 @@ short_write() {
 before_fail_malloc() {
     wrap=(env "LD_PRELOAD=$build/faults/inject.so" "FAULT_MALLOC=$(spread "$mallocs_n")${1:-}")
 }
-# What builds text and tables gives up with a sentence (abort); what holds results ends in order.
+# Code that builds text and tables aborts with a message; code that holds results exits cleanly.
 fail_malloc() {
     wait "$pid" 2>/dev/null
     rc=$?
@@ -244,16 +244,16 @@ fail_malloc() {
     return 0
 }
 
-# --- files that are changed, missing or in the way ---
+# --- files that are changed, missing or of the wrong kind ---
 
-# A checkpoint that the next attempt would resume from gets another byte in its middle.
+# Changes a byte in the middle of the checkpoint that the next attempt would resume from.
 damage_checkpoint() {
     kill_scheduler || return 1
     local file run size
     file=$(ls -t "$project"/runs/*/*/*.safetensors 2>/dev/null | head -1)
     [ -n "$file" ] || return 1
     run=$(basename "$(dirname "$(dirname "$file")")")
-    # A finished training's is for alibi verify, even if its scheduler was dead before the last record.
+    # Not that of a finished training, even if its scheduler died before the last record: alibi verify finds those.
     grep -q "^$run," "$project/seen" && return 1
     results | grep -q "^$run," && return 1
     grep -qa '"best_sha256"' "$(dirname "$file")/events" && return 1
@@ -261,7 +261,7 @@ damage_checkpoint() {
     printf '\377\000\377' | dd of="$file" bs=1 seek=$((size / 2)) conv=notrunc status=none
 }
 
-# A record file that ends in the middle of a record, as after a power cut.
+# Cuts a file of event records in the middle of a record, as after a power failure.
 tear_records() {
     kill_scheduler || return 1
     local file
@@ -270,7 +270,7 @@ tear_records() {
     truncate -s -$((RANDOM % 40 + 1)) "$file"
 }
 
-# The corpus has a byte changed, is cut, or has another file under a right name: nothing is trained on it.
+# Changes a byte of the corpus, cuts it, or replaces a file by another: nothing may be trained on it.
 before_damage_corpus() {
     local file=(train valid test) of
     of=${file[RANDOM % 3]}
@@ -293,7 +293,7 @@ damage_corpus() {
 }
 after_damage_corpus() { rm -rf "$project/data" && ln -s "$base/reference/data" "$project/data"; }
 
-# Read-only for as long as the command runs.
+# Makes the folder read-only while the command runs.
 before_read_only() {
     local places=(. runs results.db) at
     at=$project/${places[RANDOM % 3]}
@@ -301,7 +301,7 @@ before_read_only() {
     wrap=(unshare -rm sh -c 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"' "$at")
 }
 read_only() { refused; }
-# 0: what was to be done did not need it
+# 0: the remaining work did not need the file
 refused() {
     ended_well
     case $rc in
@@ -331,7 +331,7 @@ after_in_the_way() {
 
 # --- results.db ---
 
-# results.db and the files beside it are gone: the run folders rebuild it.
+# Deletes results.db and the files beside it; the run folders rebuild it.
 rebuild() {
     rm -f "$project"/results.db*
     "$alibi" merge "$project/runs" --project "$project" >>"$project/out" 2>&1 && return
@@ -347,8 +347,8 @@ lose_database() {
     rebuild
 }
 
-# Deleted, replaced by another project's, cut, overwritten or flipped while the scheduler has it open. The records of the
-# run folders rebuild it.
+# Deletes results.db, replaces it by another project's, cuts it, overwrites it or flips a bit, while the scheduler has it
+# open. The run folders rebuild it.
 hurt_database() {
     a_while
     local db=$project/results.db size
@@ -364,13 +364,13 @@ hurt_database() {
     esac
     wait "$pid" 2>/dev/null
     rc=$?
-    # 135: SIGBUS, of a shared mapping whose file was cut.
+    # 135: SIGBUS in a shared mapping, because its file was cut.
     [ $rc -lt 128 ] || [ $rc -eq 135 ] || wrongly "ended with $rc: $(tail -1 "$project/out")"
     no_orphans || wrongly "$(cat "$project/orphans")"
     rebuild
 }
 
-# Somebody else reads in a transaction, or writes in one, for a while.
+# Another program reads or writes in a transaction for a while.
 before_lock_database() { [ -f "$project/results.db" ] || run_grid_once; }
 run_grid_once() { start && a_while 60 && kill -INT "$pid" && wait "$pid"; }
 lock_database() {
@@ -385,7 +385,7 @@ c.execute(sys.argv[2]); c.execute("SELECT count(*) FROM runs").fetchall(); time.
     return 0
 }
 
-# Many at once: one works, the others exit with "try later".
+# Starts many at once: one works, the others exit with "try later".
 crowd() {
     local others=() later=0 n=9
     [ "${FAULTS:-}" = full ] && n=49
@@ -399,11 +399,11 @@ crowd() {
         [ $rc -eq 75 ] && later=$((later + 1))
         [ $rc -eq 75 ] || [ $rc -eq 0 ] || wrongly "one of many ended with $rc"
     done
-    injected=$((injected + n)) # each scheduler counts
+    injected=$((injected + n)) # every scheduler counts as a fault
     [ $later -gt 0 ]
 }
 
-# Readers all the time: each must see a whole state.
+# Reads all the time: each read must see a consistent state.
 read_along() {
     local reads=0
     while alive "$pid"; do
@@ -418,7 +418,7 @@ read_along() {
         [ $rc -eq 0 ] || [ $rc -eq 66 ] || # 66: there are no results yet
             wrongly "alibi $* beside the run: $rc, $(cat "$project/answer")"
     done
-    injected=$((injected + reads - 1)) # each read counts
+    injected=$((injected + reads - 1)) # every read counts as a fault
     return 0
 }
 
@@ -434,7 +434,7 @@ nothing() {
     return 0
 }
 
-# What a killed scheduler left is found after a reboot, by a host of another name.
+# A killed scheduler's attempts are found after a reboot, and by a host with another name.
 reboot() {
     kill_scheduler || return 1
     cat /proc/sys/kernel/random/uuid >"$project/boot_id"
@@ -448,8 +448,8 @@ reboot() {
     return 0
 }
 
-# The preferred BLAS crashes in every worker that opens it. Other libraries give other bits, so the run is compared with
-# one that never had it.
+# The preferred BLAS crashes in every worker that opens it. Libraries differ in bits, so the run is compared with one that
+# never had this BLAS.
 before_crash_blas() {
     if [ ! -s "$base/expected-other" ]; then
         local own=$project
@@ -470,7 +470,7 @@ crash_blas() {
 
 # --- a disk that is full ---
 
-# The sentence says so, nothing is lost, and with room again the rest is done.
+# The message says that the disk is full, nothing is lost, and with free space the rest is done.
 full_disk() { # FAULT TEXT
     is_chosen "$1" || return
     name=$1
@@ -479,7 +479,7 @@ full_disk() { # FAULT TEXT
     from=$(now_ms)
     new_project full
     mkdir "$project/disk"
-    # Inside a mount namespace of its own: the project is the mounted folder, which goes with the namespace.
+    # In a separate mount namespace; the mounted project folder disappears with it.
     export alibi grid devices project
     data="$base/reference/data" unshare -rm bash "$here/full_disk.sh" >"$project/full" 2>&1
     rc=$?
@@ -487,7 +487,7 @@ full_disk() { # FAULT TEXT
     if [ $rc -ne 0 ]; then
         wrongly "$(tail -2 "$project/full" | tr '\n' ' ')"
     else
-        # The results as the namespace printed them at its end.
+        # The results that the namespace printed at its end.
         sed '1,/^results/d' "$project/full" >"$project/perplexities"
         "$alibi" query --project "$base/reference" --format csv "SELECT run_id, perplexity FROM evaluations ORDER BY run_id" |
             diff -q - "$project/perplexities" >/dev/null || wrongly "results differ"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# full_disk.sh - for run.sh, in a mount namespace of its own: runs the grid on a file system that is
-# too small, then enlarges it and runs the same command again. Prints "full" for each time the disk
-# was full, then "results" and the perplexities.
+# full_disk.sh - for run.sh, in a separate mount namespace: runs the grid on a file system that is too
+# small, enlarges it and repeats the command. Prints "full" each time the disk is full, then "results"
+# and the perplexities.
 set -u
 disk=$project/disk
 run() { "$alibi" run "$grid" --devices "$devices" --project "$disk" >>"$project/out" 2>&1 </dev/null; }
@@ -21,7 +21,7 @@ for size in 200k 600k 1000k; do
 done
 mount -o remount,size=200m "$disk" || exit 1
 if ! run; then
-    echo "with room again it does not go on: $(tail -1 "$project/out")"
+    echo "with free space it does not continue: $(tail -1 "$project/out")"
     exit 1
 fi
 echo results

@@ -1,10 +1,10 @@
-/* inject.c - faults from inside a process, for run.sh. Loaded with LD_PRELOAD:
+/* inject.c - injects faults into a process, for run.sh. Loaded with LD_PRELOAD:
  *
- *   FAULT_MALLOC=K    the K-th allocation fails; with K+ every later one, too
- *   FAULT_COUNT=FILE  how many allocations there were, written at exit
- *   FAULT_CLOCK=1     the wall clock leaps by hours or decades at every reading
+ *   FAULT_MALLOC=K    the K-th allocation fails; with K+ also every later one
+ *   FAULT_COUNT=FILE  writes the number of allocations at exit
+ *   FAULT_CLOCK=1     the wall clock jumps by hours or decades at every reading
  *
- * Opened as libdnnl.so.2 it is a oneDNN that crashes at the first product. */
+ * Opened as libdnnl.so.2, it is a oneDNN that crashes at the first product. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -71,7 +71,7 @@ void *realloc(void *p, size_t n)
     return fails() ? NULL : __libc_realloc(p, n);
 }
 
-/* Seconds by which a reading is off: an hour, ten years, and beyond 2038, both ways. */
+/* The error of a reading, in seconds: an hour, ten years, and beyond 2038, in both directions. */
 static time_t leap(void)
 {
     static const int64_t by[] = {0, 3600, -3600, 315360000, -315360000, 1000000000, -1};

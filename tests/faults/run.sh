@@ -1,14 +1,14 @@
 #!/bin/bash
-# run.sh - every fault that this project is built to survive, injected and counted.
+# run.sh - injects every fault that alibi must survive, and counts what is lost.
 # usage: tests/faults/run.sh BUILD [FAULT...]      such as F1 F26; default: all
 # FAULTS=full: the long loops; SEED=N: the moments of an earlier call
 #
-#   times     faults that struck while the program ran; of a test of the suite, those it counts, else its cases
-#   lost      results that were reported once and are gone or changed, or missing at the end
-#   wrong     results that differ from the undisturbed run in anything but times (the hash of the weights included),
-#             current twice; processes left over; commands that crash or end with a status that is not theirs
+#   times     faults that occurred while the program ran; for a test of the suite, the faults it counts, or its cases
+#   lost      results that were reported once and are gone, changed, or missing at the end
+#   wrong     results that differ from the undisturbed run in anything but times (also in the hash of the weights) or are
+#             current twice; leftover processes; commands that crash or end with an undocumented status
 #
-# After each disturbance the same command is repeated until it ends by itself with 0. The table is printed and kept as
+# After each disturbance the same command is repeated until it exits with 0. The table is printed and written to
 # tests/faults/RESULTS.md.
 set -u
 export LC_ALL=C
@@ -51,8 +51,8 @@ report() {
     row "$1" "$2" "$injected" $lost $wrong "$((ms / 1000)).$((ms % 1000 / 100))" "$verdict"
 }
 
-# disturb FAULT TEXT "FUNCTION [WORD...]" TIMES FULL [EACH]: a disturbance of the running grid, so many times, at most
-# EACH (6) for a start from nothing. before_FUNCTION prepares the start that FUNCTION disturbs.
+# disturb FAULT TEXT "FUNCTION [WORD...]" TIMES FULL [EACH]: disturbs the running grid so many times, at most EACH (6)
+# times for each start from nothing. before_FUNCTION prepares a start.
 disturb() {
     is_chosen "$1" || return
     name=$1
@@ -79,7 +79,7 @@ disturb() {
             rc=$?
             no_orphans || { wrong=$((wrong + 1)); say "$(cat "$project/orphans")"; }
             still_there
-            # 127: the disturbance has waited for it already.
+            # 127: the disturbance has already waited for it.
             [ $rc -eq 0 ] && break
         done
         resumed=$((resumed + $(grep -ls "resuming after update" "$project"/runs/*/*/log | wc -l)))
@@ -90,8 +90,8 @@ disturb() {
     report "$1" "$2" "$from"
 }
 
-# suite FAULT TEXT PROGRAM CASE...: cases of a test program of the suite, or a script of tests/ (no cases). A case that
-# counts its faults prints "N faults injected".
+# suite FAULT TEXT PROGRAM CASE...: runs cases of a test program, or a script of tests/ (without cases). A case that counts
+# its faults prints "N faults injected".
 suite() {
     is_chosen "$1" || return
     name=$1
@@ -117,14 +117,14 @@ suite() {
     report "$fault" "$text" "$from"
 }
 
-# repeated TIMES FULL CASE: the same case so often, for suite
+# repeated TIMES FULL CASE: the case so many times, as arguments for suite
 repeated() {
     local n=$1
     [ "${FAULTS:-}" = full ] && n=$2
     for _ in $(seq "$n"); do echo "$3"; done
 }
 
-# needs WHAT COMMAND FAULT TEXT...: the row says so where this machine lacks WHAT.
+# needs WHAT COMMAND FAULT TEXT...: if this machine lacks WHAT, the row says so.
 needs() {
     local what=$1
     shift

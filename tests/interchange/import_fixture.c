@@ -19,12 +19,8 @@ int import_fixture_make(void **state)
     snprintf(f->path, sizeof f->path, "%s/changed.pt", f->root);
     arena_init(&f->arena);
     if (torch_file_open(&f->file, &f->arena, IMPORT_FIXTURE_TINY, &e) < 0) fail_msg("%s", e.text);
-    f->storages_n = f->file.storages_n;
-    f->storage = arena_array(&f->arena, (size_t)f->storages_n, sizeof *f->storage);
-    for (int32_t i = 0; i < f->storages_n; i++)
-        f->storage[i] =
-            (struct torch_wanted){.key = f->file.storage[i].key, .bytes = f->file.storage[i].bytes};
-    if (torch_file_read(&f->file, f->storage, f->storages_n, &e) < 0) fail_msg("%s", e.text);
+    for (int32_t i = 0; i < f->file.storages_n; i++) f->file.storage[i].wanted = true;
+    if (torch_file_read(&f->file, &e) < 0) fail_msg("%s", e.text);
     *state = f;
     return 0;
 }
@@ -33,7 +29,7 @@ int import_fixture_remove(void **state)
 {
     struct import_fixture *f = *state;
 
-    for (int32_t i = 0; i < f->storages_n; i++) free(f->storage[i].data_own);
+    torch_file_close(&f->file);
     arena_fini(&f->arena);
     test_folder_remove(f->root);
     free(f);
@@ -97,9 +93,9 @@ void import_fixture_zip(const struct import_fixture *f, const void *pickle, size
     assert_int_equal(archive_write_set_options(zip, "zip:compression=store"), ARCHIVE_OK);
     assert_int_equal(archive_write_open_filename(zip, f->path), ARCHIVE_OK);
     if (pickle) zip_add(zip, "archive/data.pkl", pickle, n);
-    for (int32_t i = 0; i < f->storages_n; i++) {
-        snprintf(name, sizeof name, "archive/data/%s", f->storage[i].key);
-        zip_add(zip, name, f->storage[i].data_own, (size_t)f->storage[i].bytes);
+    for (int32_t i = 0; i < f->file.storages_n; i++) {
+        snprintf(name, sizeof name, "archive/data/%s", f->file.storage[i].key);
+        zip_add(zip, name, f->file.storage[i].data_own, (size_t)f->file.storage[i].bytes);
     }
     assert_int_equal(archive_write_close(zip), ARCHIVE_OK);
     archive_write_free(zip);
@@ -154,11 +150,12 @@ void import_fixture_attempt(const struct import_fixture *f, char dir[IMPORT_PATH
     assert_int_equal(mkdir(dir, 0777), 0);
 }
 
-int import_fixture_write(const struct import_fixture *f, const struct import *im, struct err *e)
+int import_fixture_write(const struct import_fixture *f, struct import *im, struct err *e)
 {
     struct spec s = import_fixture_spec();
     char dir[IMPORT_PATH_BYTES + 16];
 
     import_fixture_attempt(f, dir);
-    return import_write(im, &s, dir, 2.5, e);
+    TRY(import_check(im, &s, e));
+    return import_write(im, dir, 2.5, e);
 }

@@ -19,9 +19,7 @@ enum { IMPORT_PATH_BYTES = TEST_PATH_BYTES };
 struct import_fixture {
     char root[IMPORT_PATH_BYTES], path[IMPORT_PATH_BYTES + 16]; /* path: for changed files */
     struct arena arena;
-    struct torch_file file;       /* tiny.pt */
-    struct torch_wanted *storage; /* all of them */
-    int32_t storages_n;
+    struct torch_file file; /* tiny.pt with all its storages */
 };
 
 /* cmocka setup and teardown; *state is the fixture. */
@@ -48,6 +46,6 @@ void import_fixture_must_say(int rc, const struct err *e, const char *word);
 /* import_fixture_attempt - an empty folder of an attempt under the fixture's. import_fixture_write
  * - an import into one. */
 void import_fixture_attempt(const struct import_fixture *f, char dir[IMPORT_PATH_BYTES + 16]);
-int import_fixture_write(const struct import_fixture *f, const struct import *im, struct err *e);
+int import_fixture_write(const struct import_fixture *f, struct import *im, struct err *e);
 
 #endif

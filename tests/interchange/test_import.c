@@ -120,7 +120,7 @@ TEST_WITH(const struct import_fixture *f, what_is_written_is_what_pytorch_stored
     int events_n = 0;
 
     import_fixture_attempt(f, dir);
-    if (import_write(im, &s, dir, 2.5, &e) < 0) fail_msg("%s", e.text);
+    if (import_check(im, &s, &e) < 0 || import_write(im, dir, 2.5, &e) < 0) fail_msg("%s", e.text);
     snprintf(path, sizeof path, "%s/imported.safetensors", dir);
     assert_int_equal(safetensors_open(&weights, path, &e), 0);
     spec_run_id(&s, run_id);
@@ -130,9 +130,9 @@ TEST_WITH(const struct import_fixture *f, what_is_written_is_what_pytorch_stored
     const struct safetensors_entry *table =
         safetensors_find(weights, "decoder.embed_tokens.embeddings.0.0.weight");
     assert_non_null(table);
-    for (int32_t i = 0; i < f->storages_n; i++)
-        if (strcmp(f->storage[i].key, "1") == 0)
-            assert_memory_equal(table->data, f->storage[i].data_own, 64 * 32 * sizeof(float));
+    for (int32_t i = 0; i < f->file.storages_n; i++)
+        if (strcmp(f->file.storage[i].key, "1") == 0)
+            assert_memory_equal(table->data, f->file.storage[i].data_own, 64 * 32 * sizeof(float));
     snprintf(path, sizeof path, "%s/events", dir);
     assert_int_equal(event_reader_open(&reader, path, &e), 0);
     while (event_read(reader, &record, &e) == 1) events_n++;

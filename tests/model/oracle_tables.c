@@ -10,7 +10,7 @@
 #include "model/model_internal.h"
 #include "model/oracle.h"
 #include "prepare/dictionary.h"
-#include "worker/train.h"
+#include "worker/worker_internal.h"
 
 static int set_schedule(struct spec_train *t, struct oracle *o, struct err *e)
 {

@@ -9,7 +9,7 @@
 
 #include "base/philox.h"
 #include "ops/ops.h"
-#include "worker/train.h"
+#include "worker/worker_internal.h"
 
 enum { N = 12, C = 40 };
 

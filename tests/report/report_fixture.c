@@ -11,13 +11,15 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "harness/test.h"
 
 int report_fixture_setup(void **state)
 {
+    static const char *const shipped[] = {"preamble.gp", "default/query.sql", "default/table.txt",
+                                          "default/plot.gp"};
     struct report_fixture *f = calloc(1, sizeof *f);
     void *base = NULL;
-    struct arena a;
-    char *preamble;
+    char path[256];
 
     assert_non_null(f);
     assert_int_equal(store_fixture_setup(&base), 0);
@@ -25,10 +27,13 @@ int report_fixture_setup(void **state)
     f->project = (struct project){.root = f->base->dir, .share = f->base->dir, .program = "alibi"};
     snprintf(f->artefact_dir, sizeof f->artefact_dir, "%s/experiments/tiny", f->base->dir);
     assert_int_equal(file_make_dirs(f->artefact_dir, &f->base->e), 0);
-    arena_init(&a);
-    assert_int_equal(file_read(&a, &preamble, NULL, "experiments/preamble.gp", 1 << 20, NULL), 0);
-    report_fixture_write(f, "../preamble.gp", preamble);
-    arena_fini(&a);
+    for (size_t i = 0; i < sizeof shipped / sizeof *shipped; i++) {
+        snprintf(path, sizeof path, "experiments/%s", shipped[i]);
+        char *text = test_read(path);
+        snprintf(path, sizeof path, "../%s", shipped[i]);
+        report_fixture_write(f, path, text);
+        free(text);
+    }
     *state = f;
     return 0;
 }
@@ -46,7 +51,7 @@ void report_fixture_write(const struct report_fixture *f, const char *name, cons
 {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", f->artefact_dir, name);
-    assert_int_equal(file_write_atomic(path, text, strlen(text), &f->base->e), 0);
+    test_write(path, text, strlen(text));
 }
 
 static void plant_one(const struct report_fixture *f, const struct report_plant *p,

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "worker/reproduce.h"
+#include "worker/worker.h"
 #include "worker/worker_fixture.h"
 
 static struct verify_report verify(struct worker_fixture *f, const struct spec *s, int32_t number,

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/score.h"
 #include "worker/worker_fixture.h"
+#include "worker/worker_internal.h"
 
 enum { SCORE_LENGTHS = 5, SCORE_TARGETS = 120, SCORE_LONGEST = 40 };
 

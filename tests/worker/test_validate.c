@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "worker/score.h"
 #include "worker/worker_fixture.h"
+#include "worker/worker_internal.h"
 
 static double training_loss(struct worker_fixture *f, struct model *m, const struct spec *s)
 {
