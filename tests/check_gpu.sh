@@ -45,14 +45,14 @@ leg "self-test of the primitives" "$build/cuda/selftest"
 for program in "$build"/cuda/kernels/*; do leg "kernels, $(basename "$program")" "$program"; done
 leg "op table" "$build/tests/ops/test_ops" "$device"
 leg "op table, each op checked" "$build/tests/ops/test_ops" "check:$device"
-leg "ops in bf16" "$build/tests/cuda_emulation/check_bf16" "$device"
+leg "ops in bf16" "$build/tests/ops/test_ops" --bf16 "$device"
 leg "oracle" "$build/tests/check_oracle" --device "$device" tests/fixtures/oracle/*.safetensors
 if [ -n "${ORACLE:-}" ]; then leg "oracle $ORACLE" "$build/tests/check_oracle" --device "$device" "$ORACLE"/*.safetensors; fi
 leg "20 updates as on the CPU" "$build/tests/model/check_training" "$device"
 leg "20 updates in bf16" "$build/tests/model/check_training" --bf16 "$device"
 leg "scores" "$build/tests/model/test_score" "$device"
 leg "scores in bf16" "$build/tests/model/test_score" --bf16 "$device"
-leg "graph capture" "$build/tests/ops/check_record" "$device"
+leg "graph capture" "$build/tests/ops/check_capture" "$device"
 leg "passes as graphs" "$build/tests/model/check_graphs" "$device"
 leg "attempts as on the CPU" "$build/tests/worker/check_device" "$device"
 if [ "${SANITIZE:-1}" = 0 ]; then

@@ -1,11 +1,10 @@
 -- What the paper says of Table 11, as verdicts. Parameters: :artefact, :scale.
--- Lengths are the paper's (nominal), so that one statement serves every scale. At scale paper the
--- thresholds are the paper's, elsewhere the shape is judged. A claim must hold for each case and for each
--- seed the grid asks for; until all its numbers exist it is "not run".
+-- Lengths are the paper's (nominal), so that one statement serves every scale. A claim must hold for
+-- each case and for each seed the grid asks for; until all its numbers exist it is "not run".
 WITH
 threshold AS (SELECT
-    1.0 AS below,                                                    -- C5a: ALiBi trained on 1024 over sinusoidal trained on 2048, perplexity at 2048, below
-    CASE :scale WHEN 'paper' THEN 0.05 ELSE -0.01 END AS less_share  -- C5c: share of the memory that it saves, at least (the paper: 3.1 of 29.3 GB)
+    1.0 AS below,      -- C5a: ALiBi trained on 1024 over sinusoidal trained on 2048, perplexity at 2048, below
+    0.05 AS less_share -- C5c: share of the memory that it saves, at least (the paper: 3.1 of 29.3 GB)
 ),
 seeds AS (
     SELECT DISTINCT r.seed FROM points p JOIN runs r ON r.run_id = p.run_id
@@ -29,11 +28,12 @@ found(claim, place, seed, holds, said) AS (
            printf('ALiBi L=1024: %.1f MB, sinusoidal L=2048: %.1f MB', 1e-6 * a.bytes, 1e-6 * s.bytes)
     FROM threshold, b a JOIN b s ON s.position = 'sinusoidal' AND s.L = 2048 AND s.mode = 'train' AND s.seed = a.seed
     WHERE a.position = 'alibi' AND a.L = 1024 AND a.mode = 'train'),
-statements(claim, statement, wanted_n) AS (
+statements(claim, statement, wanted_n, unjudged) AS (
     SELECT 'C5a', 'With 16 heads and in equal time ALiBi trained on 1,024 tokens beats the sinusoidal model trained on 2,048, both evaluated on 2,048.',
-           (SELECT count(*) FROM seeds)
+           (SELECT count(*) FROM seeds), NULL
     UNION ALL
-    SELECT 'C5c', CASE WHEN less_share > 0 THEN printf('It trains in at least %.0f %% less memory (the paper: 3.1 of 29.3 GB).', 100 * less_share) ELSE printf('It trains in no more memory (within %.0f %%).', -100 * less_share) END,
-           (SELECT count(*) FROM seeds) FROM threshold)
-SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said
+    SELECT 'C5c', printf('It trains in at least %.0f %% less memory (the paper: 3.1 of 29.3 GB).', 100 * less_share),
+           (SELECT count(*) FROM seeds),
+           CASE WHEN :scale <> 'paper' THEN 'at this scale: memory is judged at scale paper' END FROM threshold)
+SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said, s.unjudged
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place;

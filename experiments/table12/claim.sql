@@ -1,12 +1,11 @@
 -- What the paper says of Table 12, as verdicts. Parameters: :artefact, :scale.
--- Lengths are the paper's (nominal), so that one statement serves every scale. At scale paper the
--- thresholds are the paper's, elsewhere the shape is judged. A claim must hold for each case and for each
--- seed the grid asks for; until all its numbers exist it is "not run".
+-- Lengths are the paper's (nominal), so that one statement serves every scale. A claim must hold for
+-- each case and for each seed the grid asks for; until all its numbers exist it is "not run".
 WITH
 threshold AS (SELECT
     1.01 AS at_L,                                                       -- C7b: ALiBi over sinusoidal, both at L, at most
-    CASE :scale WHEN 'paper' THEN 0.99 ELSE 1.005 END AS at_2L,         -- C7b: ALiBi at 2L over ALiBi at L, at most
-    CASE :scale WHEN 'paper' THEN 3.0 ELSE 1.1 END AS sinusoidal_at_2L  -- C7b: the same of sinusoidal, at least
+    0.99 AS at_2L,                                                      -- C7b: ALiBi at 2L over ALiBi at L, at most
+    CASE :scale WHEN 'paper' THEN 3.0 ELSE 1.5 END AS sinusoidal_at_2L  -- C7b: the same of sinusoidal, at least; smaller models lose less
 ),
 judged(L) AS (VALUES (512), (1024)),
 seeds AS (

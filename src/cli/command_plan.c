@@ -141,6 +141,6 @@ int cli_plan(struct cli *c, struct err *e)
     else
         print_plan(&p, all, &c->arena);
 out:
-    planning_close(&p);
+    plan_close(&p.plan);
     return rc;
 }

@@ -97,7 +97,7 @@ static int print_artefact(struct cli *c, const char *name, const char *scale, st
     printf("%-10s %4d of %4d  %8s  %s\n", name, p.done_n, p.plan.runs_n, time,
            p.plan.artefact[0].title);
     (void)e;
-    planning_close(&p);
+    plan_close(&p.plan);
     return 0;
 }
 

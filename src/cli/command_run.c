@@ -90,6 +90,6 @@ int cli_run(struct cli *c, struct err *e)
     TRY_OUT(rc, store_open(&c->store, cli_results(c), STORE_WRITE, e));
     rc = workflow_run(c->store, &c->project, &p, &po.plan, &so, cli_show_progress, e);
 out:
-    planning_close(&p);
+    plan_close(&p.plan);
     return rc;
 }

@@ -1,5 +1,5 @@
-/* checkpoint.c - see checkpoint.h. Hash and run of a file must match the records. */
-#include "interchange/checkpoint.h"
+/* checkpoint.c - finds and opens checkpoints: hash and run of a file must match the records. */
+#include "interchange/interchange.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,12 +1,11 @@
 /* export.c - writes the tensors and describes the model. */
-#include "interchange/export.h"
+#include "interchange/interchange.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "interchange/checkpoint.h"
 
 static int export_put_tensors(const struct safetensors *from, const char *path,
                               const struct export_options *o, struct err *e)

@@ -2,7 +2,7 @@
  *
  * fairseq stores its options in `args` (a Namespace) or in `cfg` (groups `model`, `task`, …). Every
  * recorded option must agree with the spec. */
-#include "interchange/import.h"
+#include "interchange/interchange.h"
 
 #include <inttypes.h>
 #include <math.h>

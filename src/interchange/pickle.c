@@ -1,6 +1,6 @@
 /* pickle.c - interprets a pickle, a program for a stack machine. An operation pops values, then
  * pushes a new value or changes the topmost one. Every access is checked. */
-#include "interchange/pickle.h"
+#include "interchange/torch_file.h"
 
 #include <stdarg.h>
 #include <stdbool.h>

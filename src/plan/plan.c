@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,10 +236,8 @@ static int make_plan(struct expansion *x, const struct project *project,
         TRY(read_scale(&scale[i], p, &grid[i], project, o, e));
         k->title = grid[i].title;
         k->scale = scale[i].name;
-        k->divide = scale[i].divide;
     }
-    snprintf(p->scale, sizeof p->scale, "%s", p->artefact[0].scale);
-    p->divide = p->artefact[0].divide;
+    p->scale = p->artefact[0].scale;
     map_init(&x->runs, &p->arena);
     for (int32_t i = 0; runs && i < p->artefacts_n; i++)
         TRY(expand_grid(x, &grid[i], &scale[i], e));

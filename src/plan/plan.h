@@ -50,7 +50,6 @@ struct plan_artefact {
     const char *dir;  /* absolute path */
     const char *title;
     const char *scale; /* may differ between artefacts without --scale */
-    double divide;
 };
 
 struct plan {
@@ -58,8 +57,7 @@ struct plan {
     const char *variant; /* " --set train.lr=2", all settings of --set sorted by key; "": none. Part
                             of the name of a point in results.db, so that a variant never replaces
                             the artefact's own points */
-    char scale[SPEC_TEXT_BYTES]; /* of the first artefact */
-    double divide;
+    const char *scale;   /* of the first artefact */
     struct plan_artefact *artefact;
     int32_t artefacts_n;
     struct plan_run *run; /* trainings come before the evaluations that need them */

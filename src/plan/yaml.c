@@ -3,7 +3,7 @@
  * The bytes are checked first (size, NUL, UTF-8), so that later positions are reliable. Then events
  * are read one by one and the depth is checked before each node: libyaml has no limit and needs
  * quadratic time for deep nesting. */
-#include "plan/yaml.h"
+#include "plan/plan_internal.h"
 
 #include <limits.h>
 #include <stdarg.h>

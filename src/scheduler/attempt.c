@@ -9,7 +9,7 @@
  *
  * Recover: take control of a worker that an earlier scheduler left running.
  * Poll: ingest records first; they decide whether a worker is stalled and what its end means. */
-#include "scheduler/attempt.h"
+#include "scheduler/scheduler_internal.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -242,7 +242,7 @@ static void attempt_set_outcome(struct attempt *at, const struct exit_info *end)
     if (j->broken) {
         at->state = STORE_FAILED;
     } else if (at->killed_stalled_us > 0 &&
-               j->reported != STORE_DONE) { /* whatever it made of that */
+               j->reported != STORE_DONE) { /* even if it recorded an end */
         at->state = STORE_LOST;
         snprintf(at->message, sizeof at->message, "no record for %.0f s: killed",
                  (double)(at->killed_stalled_us - at->last_record_us) / 1e6);

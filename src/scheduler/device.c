@@ -13,8 +13,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "scheduler/executor.h"
-#include "scheduler/slots.h"
+#include "scheduler/scheduler_internal.h"
 
 /* The value of "name: value" in a text of such lines; "" if absent. */
 static char *device_field(struct arena *a, const char *text, const char *name)
@@ -31,49 +30,26 @@ static char *device_field(struct arena *a, const char *text, const char *name)
     return arena_strdup(a, "");
 }
 
-/* "24041 kB" in bytes. */
-static int64_t device_kilobytes(struct arena *a, const char *meminfo, const char *name)
+/* The first number after `name` in a file; fallback if there is none. why (may be NULL): as in
+ * proc_read. */
+static int64_t device_number(struct arena *a, const char *path, const char *name, int64_t fallback,
+                             struct err *why)
 {
-    int64_t n;
-    char *text = device_field(a, meminfo, name);
-    text[strcspn(text, " ")] = '\0';
-    return str_to_int(&n, text) ? n * 1024 : 0;
-}
+    long long n;
+    const char *at = strstr(proc_read(a, path, NULL, why), name);
 
-/* The only number in a file, such as a container's limit; fallback if there is none. */
-static int64_t device_number(struct arena *a, const char *path, int64_t fallback, struct err *why)
-{
-    int64_t n;
-    char *text = proc_read(a, path, NULL, why);
-    text[strcspn(text, " \n")] = '\0';
-    return str_to_int(&n, text) ? n : fallback;
-}
-
-/* Bytes of a container's limit used as page cache, which the kernel reclaims when needed. */
-static int64_t device_file_cache(struct arena *a)
-{
-    int64_t n;
-    char *line = strstr(proc_read(a, "/sys/fs/cgroup/memory.stat", NULL, NULL), "\nfile ");
-
-    if (!line) return 0;
-    line += strlen("\nfile ");
-    line[strcspn(line, "\n")] = '\0';
-    return str_to_int(&n, line) ? n : 0;
+    return at && sscanf(at + strlen(name), "%lld", &n) == 1 ? n : fallback;
 }
 
 /* CPU limit of a container in cores; INT_MAX: none. */
 static int32_t device_quota(struct arena *a)
 {
-    int64_t quota, period;
-    char *text = proc_read(a, "/sys/fs/cgroup/cpu.max", NULL, NULL);
-    char *space = strchr(text, ' ');
+    long long quota, period;
+    const char *text = proc_read(a, "/sys/fs/cgroup/cpu.max", NULL, NULL);
 
-    if (!space) return INT_MAX;
-    *space = '\0';
-    space[1 + strcspn(space + 1, "\n")] = '\0';
-    if (!str_to_int(&quota, text) || !str_to_int(&period, space + 1)) return INT_MAX;
-    if (quota <= 0 || period <= 0) return INT_MAX;
-    int64_t cores = (quota + period - 1) / period;
+    if (sscanf(text, "%lld %lld", &quota, &period) != 2 || quota <= 0 || period <= 0)
+        return INT_MAX;
+    long long cores = (quota + period - 1) / period;
     return cores < INT_MAX ? (int32_t)cores : INT_MAX;
 }
 
@@ -113,17 +89,17 @@ static void device_fill_cpu(struct device *d, struct arena *a)
     int32_t core[SLOTS_MAX], workers_n;
     int32_t cores_n = device_cores(core, SLOTS_MAX, &workers_n);
     const char *cpuinfo = proc_read(a, "/proc/cpuinfo", NULL, NULL);
-    const char *meminfo = proc_read(a, "/proc/meminfo", NULL, &why);
     const char *model = device_field(a, cpuinfo, "model name");
 
     *d = (struct device){.name = "cpu", .slots = workers_n, .is_counted = true};
     snprintf(d->description, sizeof d->description, "%.90s, %ld core%s",
              *model ? model : "unknown processor", (long)cores_n, cores_n == 1 ? "" : "s");
-    d->memory_bytes = device_kilobytes(a, meminfo, "MemTotal");
-    d->free_bytes = device_kilobytes(a, meminfo, "MemAvailable");
-    int64_t limit = device_number(a, "/sys/fs/cgroup/memory.max", d->memory_bytes, &why);
-    int64_t used =
-        device_number(a, "/sys/fs/cgroup/memory.current", 0, &why) - device_file_cache(a);
+    d->memory_bytes = 1024 * device_number(a, "/proc/meminfo", "MemTotal:", 0, &why);
+    d->free_bytes = 1024 * device_number(a, "/proc/meminfo", "MemAvailable:", 0, &why);
+    int64_t limit = device_number(a, "/sys/fs/cgroup/memory.max", "", d->memory_bytes, &why);
+    /* The kernel reclaims the page cache when needed. */
+    int64_t used = device_number(a, "/sys/fs/cgroup/memory.current", "", 0, &why) -
+                   device_number(a, "/sys/fs/cgroup/memory.stat", "\nfile ", 0, NULL);
     if (limit < d->memory_bytes) {
         d->memory_bytes = limit;
         if (limit - used < d->free_bytes) d->free_bytes = limit - used;

@@ -1,5 +1,5 @@
 /* executor.c - the table of executors. */
-#include "scheduler/executor.h"
+#include "scheduler/scheduler_internal.h"
 
 #include <string.h>
 

@@ -20,7 +20,7 @@
 #include "base/arena.h"
 #include "base/subprocess.h"
 #include "record/run_folder.h"
-#include "scheduler/executor.h"
+#include "scheduler/scheduler_internal.h"
 
 /* A full pipe is at most 16 chunks: one call drains what an ended worker left. */
 enum { LOCAL_WAIT_MS = 5000, LOCAL_CHUNK = 64 * 1024, LOCAL_CHUNKS_A_DRAIN = 16 };

@@ -34,7 +34,7 @@
 #include "base/subprocess.h"
 #include "base/vec.h"
 #include "record/run_folder.h"
-#include "scheduler/executor.h"
+#include "scheduler/scheduler_internal.h"
 
 enum {
     SLURM_JOBS_DEFAULT = 16,

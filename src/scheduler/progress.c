@@ -1,5 +1,5 @@
 /* progress.c - one line on stderr, and the counts of a queue. */
-#include "scheduler/progress.h"
+#include "scheduler/scheduler_internal.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/str.h"
 
 enum { PROGRESS_LIVE_US = 200000, PROGRESS_PLAIN_US = 10000000, PROGRESS_LINE_BYTES = 512 };
 
@@ -62,48 +63,22 @@ double progress_eta(const struct progress_state *st)
     return fmax(st->flops_left / st->slots_n, st->flops_longest_left) / flops_per_s;
 }
 
-/* 12345678 as 12,345,678. */
-static void format_count(char *out, size_t room, double value)
+static void format_line(struct strbuf *line, const struct progress_line *m,
+                        const struct progress_state *st)
 {
-    char digits[32];
-    size_t used = 0;
-
-    snprintf(digits, sizeof digits, "%.0f", fmin(fmax(value, 0), 1e15));
-    for (const char *p = digits; *p && used + 2 < room; p++) {
-        if (p > digits && strlen(p) % 3 == 0) out[used++] = ',';
-        out[used++] = *p;
-    }
-    out[used] = '\0';
-}
-
-/* ", 3 failed"; empty for 0. Returns the written length. */
-static size_t add_count(char *out, size_t room, int32_t n, const char *what)
-{
-    if (n == 0) return 0;
-    size_t length = (size_t)snprintf(out, room, ", %ld %s", (long)n, what);
-    return length < room ? length : room - 1;
-}
-
-static size_t format_line(char *line, size_t room, const struct progress_line *m,
-                          const struct progress_state *st)
-{
-    char wps[32], left[CLOCK_TEXT_BYTES] = "?";
+    char left[CLOCK_TEXT_BYTES] = "?";
     double eta = progress_eta(st);
-    int n = snprintf(line, room, "%s: %ld/%ld done, %ld running", m->headline, (long)st->ended_n,
-                     (long)st->total_n, (long)st->running_n);
-    size_t used = (size_t)n < room ? (size_t)n : room - 1;
 
-    used += add_count(line + used, room - used, st->failed_n, "failed");
-    used += add_count(line + used, room - used, st->diverged_n, "diverged");
+    strbuf_addf(line, "%s: %ld/%ld done, %ld running", m->headline, (long)st->ended_n,
+                (long)st->total_n, (long)st->running_n);
+    if (st->failed_n > 0) strbuf_addf(line, ", %ld failed", (long)st->failed_n);
+    if (st->diverged_n > 0) strbuf_addf(line, ", %ld diverged", (long)st->diverged_n);
+    if (eta >= 0) clock_duration(left, eta);
     if (st->stopping)
-        used += (size_t)snprintf(line + used, room - used, ", stopping");
-    else if (used < room) {
-        format_count(wps, sizeof wps, st->wps);
-        if (eta >= 0) clock_duration(left, eta);
-        used +=
-            (size_t)snprintf(line + used, room - used, ", %s tokens/s, about %s left", wps, left);
-    }
-    return used < room ? used : room - 1;
+        strbuf_add(line, ", stopping");
+    else
+        strbuf_addf(line, ", %s tokens/s, about %s left",
+                    str_thousands(line->arena, llround(fmin(fmax(st->wps, 0), 1e15))), left);
 }
 
 /* A line wider than the terminal would wrap and could not be overwritten. */
@@ -116,20 +91,24 @@ static size_t terminal_columns(void)
 
 void progress_draw(struct progress_line *m, const struct progress_state *st)
 {
-    char line[PROGRESS_LINE_BYTES];
     int64_t now = clock_monotonic_us();
+    struct arena a;
+    struct strbuf line;
 
     if (m->quiet || now - m->painted_us < (m->live ? PROGRESS_LIVE_US : PROGRESS_PLAIN_US)) return;
     m->painted_us = now;
-    size_t n = format_line(line, sizeof line, m, st);
-    if (!m->live) {
-        log_info("%s", line);
-        return;
+    arena_init(&a);
+    strbuf_init(&line, &a);
+    format_line(&line, m, st);
+    if (m->live) {
+        size_t columns = terminal_columns();
+        progress_clear(m);
+        progress_write(line.text, line.n < columns ? line.n : columns);
+        m->shown = true;
+    } else {
+        log_info("%s", line.text);
     }
-    progress_clear(m);
-    size_t columns = terminal_columns();
-    progress_write(line, n < columns ? n : columns);
-    m->shown = true;
+    arena_fini(&a);
 }
 
 void progress_close(struct progress_line *m)
@@ -203,18 +182,20 @@ void progress_print_start(struct progress_line *m, const struct queue *q, int32_
 {
     static const char *const names[] = {"training", "evaluation", "measurement"};
     int32_t n[3] = {0}, done_n = 0;
-    char counts[160] = "";
-    size_t used = 0;
+    struct arena a;
+    struct strbuf counts;
 
     for (int32_t i = 0; i < q->n; i++) {
         if (q->task[i].state == RUN_WAITING) n[q->job[i].spec.kind]++;
         done_n += q->task[i].was_done;
     }
+    arena_init(&a);
+    strbuf_init(&counts, &a);
     for (int k = 0; k < 3; k++)
         if (n[k] > 0)
-            used += (size_t)snprintf(counts + used, sizeof counts - used, "%s%ld %s%s",
-                                     used ? ", " : "", (long)n[k], names[k], plural(n[k]));
-    if (used == 0)
+            strbuf_addf(&counts, "%s%ld %s%s", counts.n ? ", " : "", (long)n[k], names[k],
+                        plural(n[k]));
+    if (counts.n == 0)
         progress_print(m, true, "%s: nothing to start, %ld run%s done; results are in results.db",
                        m->headline, (long)done_n, done_n == 1 ? " is" : "s are");
     else
@@ -222,7 +203,8 @@ void progress_print_start(struct progress_line *m, const struct queue *q, int32_
             m, true,
             "%s: %s to do, %ld done before, %ld worker%s; results go to results.db, attempts "
             "to runs/",
-            m->headline, counts, (long)done_n, (long)slots_n, plural(slots_n));
+            m->headline, counts.text, (long)done_n, (long)slots_n, plural(slots_n));
+    arena_fini(&a);
 }
 
 /* The evaluations that one training blocks. */
@@ -247,7 +229,6 @@ static void print_blocked(struct progress_line *m, const struct queue *q, int32_
 void progress_print_end(struct progress_line *m, const struct queue *q,
                         const struct scheduler_result *r)
 {
-    char took[CLOCK_TEXT_BYTES], rest[160] = "";
     const struct {
         const char *name;
         int32_t n;
@@ -255,15 +236,19 @@ void progress_print_end(struct progress_line *m, const struct queue *q,
                 {"diverged", r->diverged},
                 {"cancelled", r->cancelled},
                 {"not started", r->not_started}};
+    char took[CLOCK_TEXT_BYTES];
+    struct arena a;
+    struct strbuf rest;
 
     for (int32_t i = 0; i < q->n; i++)
         if (q->job[i].spec.kind == SPEC_TRAIN) print_blocked(m, q, i);
-    size_t used = 0;
+    arena_init(&a);
+    strbuf_init(&rest, &a);
+    strbuf_add(&rest, "");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].n > 0)
-            used += (size_t)snprintf(rest + used, sizeof rest - used, ", %ld %s", (long)rows[i].n,
-                                     rows[i].name);
+        if (rows[i].n > 0) strbuf_addf(&rest, ", %ld %s", (long)rows[i].n, rows[i].name);
     clock_duration(took, r->seconds);
     progress_print(m, true, "%s: %ld done now, %ld before%s, in %s", m->headline, (long)r->done,
-                   (long)r->already_done, rest, took);
+                   (long)r->already_done, rest.text, took);
+    arena_fini(&a);
 }

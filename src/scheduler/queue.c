@@ -1,5 +1,5 @@
 /* queue.c - selection, order and consequences; starts no processes. */
-#include "scheduler/queue.h"
+#include "scheduler/scheduler_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -179,11 +179,6 @@ void queue_block(struct queue *q, int32_t task)
     for (int32_t i = task + 1; i < q->n; i++)
         if (q->job[i].train == task && q->task[i].state == RUN_WAITING)
             q->task[i].state = RUN_BLOCKED;
-}
-
-void queue_refund_try(struct queue *q, int32_t task)
-{
-    q->task[task].tries_n--;
 }
 
 enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared)

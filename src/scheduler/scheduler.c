@@ -14,6 +14,7 @@
  *    and signal handling is restored. */
 #include "scheduler/scheduler.h"
 
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,8 +22,7 @@
 
 #include "base/clock.h"
 #include "record/run_folder.h"
-#include "scheduler/attempt.h"
-#include "scheduler/progress.h"
+#include "scheduler/scheduler_internal.h"
 
 enum { SCHEDULER_TICK_MS = 200, SCHEDULER_REJECTIONS_MAX = 30 };
 
@@ -96,15 +96,24 @@ static bool is_measuring(const struct scheduler *sc)
     return false;
 }
 
+/* Names the first run of an attempt, and how many share it. */
+static void name_attempt(char out[PROGRESS_NAME_BYTES], const struct scheduler *sc,
+                         const struct attempt *at, bool all)
+{
+    progress_name(out, &sc->queue.job[at->task[0]].spec);
+    size_t n = strlen(out);
+    if (all && at->tasks_n > 1)
+        snprintf(out + n, PROGRESS_NAME_BYTES - n, " and %ld more", (long)at->tasks_n - 1);
+}
+
 /* verb: "started" or another of that length. */
 static void print_start(struct scheduler *sc, const struct attempt *at, const char *verb)
 {
-    char name[PROGRESS_NAME_BYTES], more[32] = "";
+    char name[PROGRESS_NAME_BYTES];
     const char *label = at->id.label;
 
-    progress_name(name, &sc->queue.job[at->task[0]].spec);
-    if (at->tasks_n > 1) snprintf(more, sizeof more, " and %ld more", (long)at->tasks_n - 1);
-    progress_print(&sc->progress, false, "%s  %s%s  %s%s%s%s", verb, name, more, at->dir,
+    name_attempt(name, sc, at, true);
+    progress_print(&sc->progress, false, "%s  %s  %s%s%s%s", verb, name, at->dir,
                    *label ? "  (" : "", label, *label ? ")" : "");
 }
 
@@ -137,20 +146,13 @@ static int handle_rejection(struct scheduler *sc, struct executor_open *x, const
     return 0;
 }
 
-static bool has_rejected(const struct scheduler *sc)
-{
-    for (int32_t i = 0; i < sc->executors_n; i++)
-        if (sc->executor[i].rejected_n > 0) return true;
-    return false;
-}
-
-/* Whether an executor rejected a job too recently to submit another. */
-static bool waits_after_rejection(const struct scheduler *sc)
+/* Whether an executor's last answer was a rejection, less than so many seconds ago. */
+static bool was_rejected(const struct scheduler *sc, double within_s)
 {
     for (int32_t i = 0; i < sc->executors_n; i++) {
         const struct executor_open *x = &sc->executor[i];
         double since_s = (double)(now_us(sc) - x->rejected_us) / 1e6;
-        if (x->rejected_n > 0 && since_s < sc->poll_s) return true;
+        if (x->rejected_n > 0 && since_s < within_s) return true;
     }
     return false;
 }
@@ -191,7 +193,7 @@ static int commit_round(struct scheduler *sc, struct err *e)
 static int fill_slots(struct scheduler *sc, struct err *e)
 {
     while (!sc->stopping && !sc->halted && slots_free_n(&sc->slots) > 0 && !is_measuring(sc) &&
-           !waits_after_rejection(sc)) {
+           !was_rejected(sc, sc->poll_s)) {
         int32_t n = queue_next(&sc->queue, sc->pick, sc->running_n == 0, slots_free_n(&sc->slots),
                                fits_a_slot, &sc->slots);
         if (n == 0) break;
@@ -282,12 +284,9 @@ static void print_end(struct scheduler *sc, const struct attempt *at, bool again
 {
     char name[PROGRESS_NAME_BYTES], took[CLOCK_TEXT_BYTES];
 
-    progress_name(name, &sc->queue.job[at->task[0]].spec);
+    name_attempt(name, sc, at, at->state == STORE_DONE);
     clock_duration(took, (double)(now_us(sc) - at->start_us) / 1e6);
-    if (at->state == STORE_DONE && at->tasks_n > 1)
-        progress_print(&sc->progress, false, "done     %s and %ld more in %s", name,
-                       (long)at->tasks_n - 1, took);
-    else if (at->state == STORE_DONE)
+    if (at->state == STORE_DONE)
         progress_print(&sc->progress, false, "done     %s in %s", name, took);
     else
         progress_print(&sc->progress, true, "%-8s %s after %s: %s%s (%s)",
@@ -326,7 +325,7 @@ static void finish_attempt(struct scheduler *sc, struct attempt *at)
         const struct run *job = &sc->queue.job[at->task[i]];
         struct task *t = &sc->queue.task[at->task[i]];
         if (blas) snprintf(t->avoid_blas, sizeof t->avoid_blas, "%s", blas);
-        if (attempt_was_preempted(at)) queue_refund_try(&sc->queue, at->task[i]);
+        if (attempt_was_preempted(at)) t->tries_n--; /* the next does not count as a try */
         enum run_state state = queue_end(&sc->queue, at->task[i], at->state, at->n > 1);
         if (state == RUN_DONE) sc->flops_done += job->flops;
         if (state == RUN_WAITING) again = true;
@@ -402,7 +401,7 @@ static int scheduler_loop(struct scheduler *sc, struct err *e)
     for (;;) {
         bool child = false;
         TRY(fill_slots(sc, e));
-        bool waits = has_rejected(sc) && !sc->stopping && !sc->halted;
+        bool waits = was_rejected(sc, INFINITY) && !sc->stopping && !sc->halted;
         if ((sc->running_n == 0 && !waits) || may_abandon(sc)) return 0;
         wait_for_news(sc, &child);
         int64_t since_us = now_us(sc) - sc->last_poll_us;
@@ -495,20 +494,6 @@ static int open_executors(struct scheduler *sc, struct err *e)
     return 0;
 }
 
-/* Moves the rows that share a folder with row[0] to the front; returns their number. */
-static int32_t gather_rows(struct store_running *row, int32_t n)
-{
-    int32_t same_n = 1;
-
-    for (int32_t i = 1; i < n; i++) {
-        if (strcmp(row[i].dir, row[0].dir) != 0) continue;
-        struct store_running kept = row[same_n];
-        row[same_n++] = row[i];
-        row[i] = kept;
-    }
-    return same_n;
-}
-
 /* Recovers one worker, or ends its attempts as its records state. */
 static int recover_worker(struct scheduler *sc, const struct store_running *row, int32_t n,
                           struct err *e)
@@ -540,7 +525,8 @@ static int recover_workers(struct scheduler *sc, struct err *e)
     TRY(store_running(sc->store, &sc->arena, &row, &rows_n, e));
     sc->left = arena_array(&sc->arena, (size_t)rows_n + 1, sizeof *sc->left);
     for (int32_t i = 0, same_n; i < rows_n; i += same_n) {
-        same_n = gather_rows(row + i, rows_n - i);
+        for (same_n = 1; i + same_n < rows_n; same_n++)
+            if (strcmp(row[i + same_n].dir, row[i].dir) != 0) break;
         TRY(recover_worker(sc, row + i, same_n, e));
     }
     if (sc->recovered_n > 0)
@@ -623,7 +609,6 @@ out:
     if (rc < 0 && sc.batch) store_rollback(s);
     close_call(&sc);
     result->seconds = (double)(clock_monotonic_us() - start_us) / 1e6;
-    result->interrupted = sc.stopping;
     result->recovered = sc.recovered_n;
     progress_fill_result(result, &sc.queue);
     progress_close(&sc.progress);

@@ -68,7 +68,6 @@ struct scheduler_result {
     int32_t wanted, already_done, done, failed, diverged, cancelled, not_started;
     int32_t recovered; /* attempts that earlier calls left running and this one ended */
     double seconds;
-    bool interrupted;
 };
 
 /* scheduler_run - returns 0 when every wanted run is done or diverged; ERR_INTERNAL when some

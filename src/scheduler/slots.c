@@ -1,12 +1,11 @@
 /* slots.c - from the text of --devices to slots, and their use. */
-#include "scheduler/slots.h"
+#include "scheduler/scheduler_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/str.h"
-#include "scheduler/executor.h"
 
 /* The number after "cuda:", "cpu:" and so on; -1: missing or not a number. */
 static int32_t slots_number(const char *name)

@@ -214,7 +214,8 @@ int store_running(struct store *s, struct arena *a, struct store_running **out, 
     TRY(database_refresh(s, e));
     TRY(database_select(s, &row,
                         "SELECT attempt_id,run_id,attempt,dir,host,boot_id,pid,pid_start,slot "
-                        "FROM run_attempts WHERE state='running' ORDER BY attempt_id",
+                        "FROM run_attempts WHERE state='running'"
+                        " ORDER BY min(attempt_id) OVER(PARTITION BY dir),attempt_id",
                         NULL, 0, e));
     while ((rc = database_next(s, row, e)) > 0) {
         struct store_running *r = vec_push(a, &rows);

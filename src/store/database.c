@@ -2,9 +2,11 @@
  * and opening it: the one writer under its lock, readers that write nothing.
  *
  * How a reader opens the file:
- *   normal      the side files -wal and -shm exist or can be created: every commit is visible at
- * once immutable   the folder is read-only without a -wal: nobody writes; the file is reopened if
- * it has changed (database_refresh) refused     rows are in a -wal that cannot be read from here
+ * 1. Normally, if the side files -wal and -shm exist or can be created: every commit is visible at
+ *    once.
+ * 2. Immutable, if the folder is read-only without a -wal, so that nobody writes. The file is
+ *    reopened when it has changed (database_refresh).
+ * 3. Not at all, if rows are in a -wal that cannot be read from here.
  *
  * A new results.db is created under another name and renamed, so that it always has its schema. */
 #include "store/database.h"
@@ -269,8 +271,8 @@ char *database_uri(struct arena *a, const char *path, const char *query)
 
 /* --- migrations ----------------------------------------------------------------------------- */
 
-/* user_version of a file that is empty or ours. Errors: ERR_DATA another program's database;
- * ERR_UNAVAILABLE newer than `newest`. */
+/* user_version of a file that is empty or a results.db. Errors: ERR_DATA another program's
+ * database; ERR_UNAVAILABLE newer than `newest`. */
 static int migrate_version(struct store *s, int64_t *out, int newest, struct err *e)
 {
     int64_t id = 0, objects = 0;
@@ -325,9 +327,9 @@ static int drop_views(struct store *s, struct err *e)
     return rc;
 }
 
-/* A script for the columns of record_fields that tables of the file lack: `expression` for each
- * such table, of its name tab, and of its lacking columns as additions to it and as ",NULL AS
- * column". "" if no table lacks any. */
+/* A script for the columns of record_fields that tables of the file lack: for each such table the
+ * `expression` of its name `tab`, of the statements `additions` that add the columns, and of their
+ * list `nulls`, as ",NULL AS column". "" if no table lacks any. */
 static int script_for_lacking(struct store *s, char **out, const char *expression, struct err *e)
 {
     enum { SCRIPT_BYTES = 1 << 14 };
@@ -367,7 +369,7 @@ static int add_columns(struct store *s, struct err *e)
     return database_script(s, script, e);
 }
 
-/* Makes the views whose text in the file is not today's, or all: in the file, or, by a reader, as
+/* Creates the views whose text in the file is not today's, or all: in the file, or, by a reader, as
  * temporary views of its connection. Views of other names stay. */
 static int make_views(struct store *s, const char *const *views, bool all, struct err *e)
 {
@@ -615,8 +617,9 @@ static int open_reader(struct store *s, struct err *e)
                        s->path, (long long)version, schema_steps_n);
         TRY(database_script(s, schema_steps[i].reader, e));
     }
-    /* A temporary view of the name of a table that lacks columns adds them, NULL. Today's views
-     * read it in the place of the table; views of the file would not. */
+    /* A temporary view with the name of a table that lacks columns adds them as NULL. Today's
+     * views, recreated as temporary ones, read it instead of the table; views of the file would
+     * not. */
     TRY(script_for_lacking(
         s, &shadows, "'CREATE TEMP VIEW '||tab||' AS SELECT *'||nulls||' FROM main.'||tab||';'",
         e));
@@ -658,8 +661,8 @@ static int use_wal(struct store *s, struct err *e)
                s->path, mode);
 }
 
-/* Makes the file with its schema, under the lock. The log of a file that was deleted would be
- * replayed into the new one, so it goes first. */
+/* Creates the file with its schema, under the lock. The log of a deleted file would be replayed
+ * into the new one, so it is deleted first. */
 static int create_file(struct store *s, struct err *e)
 {
     static const char *const stale[] = {".new", ".new-journal", "-journal", "-wal", "-shm"};

@@ -105,8 +105,7 @@ int database_exists(struct store *s, const char *sql, const struct database_valu
 /* database_number - one integer from a constant statement without parameters. */
 int database_number(struct store *s, int64_t *out, const char *sql, struct err *e);
 
-/* database_error - the error of the connection as ours: code by kind, the sentence with the path.
- */
+/* database_error - the connection's error as an ERR_ code, with a message that names the file. */
 int database_error(struct store *s, int sqlite_code, struct err *e);
 
 /* database_authorize - statements of the program's own from here on: they may do everything, but no

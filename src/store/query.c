@@ -4,9 +4,9 @@
  * A fence is raised around each:
  * 1. Actions: a SELECT without PRAGMA, ATTACH and virtual tables.
  * 2. Functions: those of a list, called at most FENCE_FUNCTIONS_MAX times in a statement with its
- *    views. A function that is not on the list is refused where a statement is prepared, in the
+ *    views. A function that is not on the list is refused when a statement is prepared, in the
  *    statement itself and in the views it reads.
- * 3. Time: SQLite asks between the steps of a statement whether its time is over, never inside a
+ * 3. Time: SQLite checks between the steps of a statement whether its time is over, never inside a
  *    function. Some of its functions take time that grows with the product of two arguments, and
  *    printf returns NULL if its result is too large. Guards have their names: a guard limits the
  *    pattern or the widths, ends when the statement's time is over, and calls SQLite's own function
@@ -135,7 +135,7 @@ static int guarded_prepare(struct guarded *g, int n)
     return sqlite3_prepare_v2(f->plain_own, sql, -1, &g->statement_own, NULL);
 }
 
-/* Bytes of a text or blob, 0 of a number: asking for a number's would make it a text as well. */
+/* Bytes of a text or blob, 0 of a number: sqlite3_value_bytes would convert a number to a text. */
 static int text_bytes(sqlite3_value *value)
 {
     int type = sqlite3_value_type(value);
@@ -164,7 +164,7 @@ static void guarded_evaluate(struct guarded *g, sqlite3_context *context, int n,
         sqlite3_result_error_code(context, rc);
     }
     sqlite3_reset(g->statement_own);
-    /* Which does not take NULL: without memory there is no statement. */
+    /* It does not take NULL, and without memory there is no statement. */
     if (g->statement_own) sqlite3_clear_bindings(g->statement_own);
 }
 
@@ -425,7 +425,7 @@ static int sql_error(struct store *s, const char *sql, struct err *e)
 
     snprintf(text, sizeof text, "%s", sqlite3_errmsg(s->connection_own));
     TRY(limit_error(s->fence, primary, text, e));
-    database_authorize(s); /* the search for a name asks what a fenced statement may not */
+    database_authorize(s); /* name_error uses a PRAGMA, which a fenced statement may not */
     return primary == SQLITE_ERROR ? name_error(s, sql, text, e) : database_error(s, primary, e);
 }
 
@@ -499,8 +499,8 @@ static int64_t fill_cell(struct store_cell *cell, char number[STR_DOUBLE_BYTES],
     return 0;
 }
 
-/* The first step comes before the names are asked for: where another process has changed the schema
- * meanwhile, it prepares the statement again, and earlier names would be gone. */
+/* The first step comes before the names are read: if another process has changed the schema, the
+ * step prepares the statement again, which invalidates names that were read before. */
 static int give_rows(struct store *s, const char *sql, sqlite3_stmt *statement, store_row_fn row,
                      void *context, struct err *e)
 {

@@ -88,9 +88,9 @@ out:
     return rc;
 }
 
-/* Points that the artefact no longer asks for move aside, under its name and " (earlier)": their
- * runs keep the paper's lengths. 1. All move aside. 2. The new ones come. 3. What is asked for
- * again by anyone need not be kept. */
+/* Points that the artefact no longer needs are kept under its name and " (earlier)", so that their
+ * runs keep the paper's lengths. 1. All are renamed. 2. The new ones are added. 3. Renamed points
+ * of runs that any artefact needs are deleted. */
 static const char points_aside[] =
     "UPDATE points SET artefact=?1||' (earlier)', point=point+(SELECT coalesce(max(o.point)+1,0)"
     " FROM points o WHERE o.artefact=?1||' (earlier)' AND o.scale=?2)"

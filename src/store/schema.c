@@ -9,7 +9,7 @@
 #include "store/database.h"
 
 static const char version_1[] =
-    /* What was wanted: one row a run, whoever asked for it. */
+    /* The runs: one row each, whichever artefacts need them. */
     "CREATE TABLE runs("
     " run_id TEXT PRIMARY KEY,"
     " kind TEXT NOT NULL CHECK(kind IN('train','eval','bench')),"
@@ -44,7 +44,7 @@ static const char version_1[] =
     " CHECK((kind='bench')=(mode IS NOT NULL))) STRICT;"
     "CREATE INDEX runs_of_training ON runs(train_run_id);"
 
-    /* Which artefact asks for which run, under the paper's lengths. */
+    /* Which artefact needs which run, with the paper's lengths. */
     "CREATE TABLE points("
     " artefact TEXT NOT NULL,"
     " scale TEXT NOT NULL,"
@@ -56,7 +56,7 @@ static const char version_1[] =
     " PRIMARY KEY(artefact,scale,point)) STRICT;"
     "CREATE INDEX points_of_run ON points(run_id);"
 
-    /* Who tried: running -> done | failed | diverged | lost | cancelled, then never rewritten. */
+    /* Attempts: running -> done | failed | diverged | lost | cancelled, then never rewritten. */
     "CREATE TABLE run_attempts("
     " attempt_id INTEGER PRIMARY KEY,"
     " uid TEXT NOT NULL UNIQUE,"
@@ -81,8 +81,8 @@ static const char version_1[] =
     "CREATE TRIGGER an_attempt_ends_once BEFORE UPDATE ON run_attempts WHEN OLD.state<>'running'"
     " BEGIN SELECT RAISE(ABORT,'an ended attempt is never rewritten'); END;"
 
-    /* What came out. current: the one result of its run that is shown. late: it came after its
-     * attempt had ended, so it never is. */
+    /* Results. current: the one of its run that views show. late: it was read after its attempt had
+     * ended, so it never becomes current. */
     "CREATE TABLE results("
     " result_id INTEGER PRIMARY KEY,"
     " attempt_id INTEGER NOT NULL REFERENCES run_attempts(attempt_id),"

@@ -144,7 +144,8 @@ int store_find_run(struct store *s, char run_id[SPEC_ID_BYTES], const char *pref
 /* store_clear_results - the current result of a run is no longer current (--redo); rows stay. */
 int store_clear_results(struct store *s, const char *run_id, struct err *e);
 
-/* store_running - lists the attempts marked running, which a new scheduler must recover. */
+/* store_running - lists the attempts marked running, which a new scheduler must recover; those that
+ * share a folder are neighbours. */
 struct store_running {
     int64_t attempt_id;
     char run_id[SPEC_ID_BYTES];

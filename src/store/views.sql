@@ -3,8 +3,8 @@
 -- line, and comments are lines outside of it.
 --
 -- 1. Only current results are shown; nothing is searched for by time.
--- 2. Nominal lengths are the paper's. A run that several points ask for shows the smallest; a run
---    that no point asks for shows its own length.
+-- 2. Nominal lengths are the paper's. A run of several points shows the smallest; a run without
+--    points shows its own length.
 -- 3. Functions are SQLite's own, so that any sqlite3 shell can read the file.
 -- 4. The view position_methods is made from the table of methods (schema.c): their names in the
 --    paper, their places in tables, their styles in figures, and whether a method is bounded: not
@@ -29,7 +29,7 @@ JOIN runs t ON t.run_id = r.train_run_id
 WHERE v.current = 1 AND v.kind = 'eval';
 
 -- A row for each range of positions in the windows of an evaluation, from a line of 64 bytes of its
--- result (record/fields.h). None where an older program evaluated.
+-- result (record/fields.h). An older program's evaluation has none.
 CREATE VIEW position_loss AS
 WITH RECURSIVE
 lines(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM lines WHERE i < 63),
@@ -77,8 +77,8 @@ JOIN runs r ON r.run_id = v.run_id
 JOIN run_attempts a ON a.attempt_id = v.attempt_id
 WHERE v.current = 1 AND v.kind = 'train';
 
--- noisy: others used the machine. A worker on the CPU computes all the time; what it loses of it,
--- or loses often, went to others. NULL if nothing is known of it.
+-- noisy: other programs used the machine. A worker on the CPU never waits, so that lost processor
+-- time, or many involuntary switches, mean that others ran. NULL if neither was measured.
 CREATE VIEW benchmarks AS
 SELECT r.position, r.L_train, r.mode, v.batch_tokens, v.wps, v.peak_memory_bytes, v.mfu,
   coalesce(a.device, a.slot) AS device, r.scale, r.dataset, r.model,
@@ -116,10 +116,10 @@ SELECT artefact, dataset, panel, series, method, params, L_train, L_valid, split
   x_name, x, metric, value, unit, note, source, position, line
 FROM paper_cells;
 
--- What an artefact asks for beside what the paper says, a row for each configuration and metric.
+-- What an artefact needs beside the paper's numbers, a row for each configuration and metric.
 -- 1. Perplexities are of evaluations, speed and memory of runs that held their machine alone, in
---    the paper's units. What was asked for and has no result yet is a row of 0 seeds; its state
---    says whether its training diverged, or whether its position method is not defined there.
+--    the paper's units. A run without a result is a row of 0 seeds; its state tells whether its
+--    training diverged, or whether its position method is not defined there.
 -- 2. Seeds are averaged within a configuration; speed and memory within a device as well.
 -- 3. The paper's number is shown beside ours only if ours is of the paper's own configuration.
 -- 4. A paper row that gives its length as the x of a figure is read so; an x that is itself a
@@ -238,13 +238,12 @@ CREATE VIEW artefact_points AS
 SELECT artefact, scale, point, run_id, L_train_nominal, L_valid_nominal, stride_nominal
 FROM points;
 
--- What the tables and figures are made of: a row for each evaluation that an artefact's grid asks
--- for, whether it has a result or not.
+-- The rows of tables and figures: one for each evaluation that an artefact's grid needs, with a
+-- result or without.
 -- method, place: the position method as the paper writes it, and its place in the paper's tables.
 -- trained_on: the length a model was trained on, such as "L=64 (512)", with the paper's in
 --   parentheses where a scale divides.
--- alone_…: of the training's benchmark that the same artefact asks for, which had its device to
---   itself.
+-- alone_…: of the training's benchmark in the same artefact, which had its device to itself.
 CREATE VIEW wanted_evaluations AS
 SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
   coalesce(m.display, r.position) AS method, coalesce(m.place, 99) AS place,

@@ -24,7 +24,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "interchange/checkpoint.h"
+#include "interchange/interchange.h"
 
 enum { CHECKPOINTS_WITH_STATE = 2 };
 

@@ -1,13 +1,159 @@
-/* worker.c - carries out an attempt, from its folder to its outcome. */
-#include "worker/worker.h"
+/* worker.c - carries out an attempt, from its folder to its outcome, and what all kinds of runs
+ * share: records, requests to stop, the backend's choices, the corpus. */
+#include "worker/worker_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "spec/code_id.h"
-#include "worker/worker_internal.h"
+
+enum { WORKER_PROGRESS_US = 1000000 };
+
+static void stop_signals(sigset_t *out)
+{
+    sigemptyset(out);
+    sigaddset(out, SIGTERM);
+    sigaddset(out, SIGINT);
+}
+
+/* --- records and requests ------------------------------------------------------------------- */
+
+int worker_progress(struct worker *a, int64_t done, int64_t total, double loss_nats, double wps,
+                    struct err *e)
+{
+    int64_t now = clock_monotonic_us();
+
+    if (a->progress_us != 0 && now - a->progress_us < WORKER_PROGRESS_US) return 0;
+    a->progress_us = now;
+    const struct record r = {
+        .type = EVENT_PROGRESS,
+        .progress = {
+            .done = (double)done, .total = (double)total, .loss_nats = loss_nats, .wps = wps}};
+    return record_write(a->events, &r, e);
+}
+
+bool worker_stop_requested(struct worker *a)
+{
+    sigset_t signals;
+    const struct timespec now = {0};
+
+    stop_signals(&signals);
+    while (sigtimedwait(&signals, NULL, &now) > 0) a->stopped = true;
+    return a->stopped;
+}
+
+/* --- the backend ---------------------------------------------------------------------------- */
+
+const char *worker_choices(const struct worker *a, struct arena *arena)
+{
+    struct backend *b = a->backend;
+
+    if (!b || !b->ops->choices) return NULL;
+    size_t bytes = b->ops->choices(b, NULL, 0) + 1;
+    char *text = arena_array(arena, bytes, 1);
+    b->ops->choices(b, text, bytes);
+    return *text ? text : NULL;
+}
+
+void worker_restore_choices(struct worker *a, const char *choices)
+{
+    struct err why = {0};
+
+    if (!choices || !*choices || !a->backend->ops->restore_choices) return;
+    if (a->backend->ops->restore_choices(a->backend, choices, &why) < 0)
+        log_warn("%s: the last digits may differ from an uninterrupted run", why.text);
+}
+
+int worker_peak_bytes(struct worker *a, int64_t *out, struct err *e)
+{
+    return a->backend->ops->peak_bytes(a->backend, out, e);
+}
+
+void worker_peak_reset(const struct worker *a)
+{
+    /* Linux: writing 5 resets the peak resident size to the current one; GPU memory is not
+     * affected. */
+    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, "5", 1) != 1)
+        log_debug("%s: the peak memory is measured from the start of the process: %s", a->dir,
+                  strerror(errno));
+    if (fd >= 0) close(fd);
+}
+
+/* --- the corpus ----------------------------------------------------------------------------- */
+
+static int corpus_check(const struct corpus *c, const struct spec_data *d, struct err *e)
+{
+    const int64_t expected[CORPUS_SPLITS_N] = {d->train_tokens, d->valid_tokens, d->test_tokens};
+
+    /* Texts that cannot be shipped have no fingerprint in the spec; then only their counts are
+     * compared. */
+    if (*d->fingerprint && strcmp(c->fingerprint, d->fingerprint) != 0)
+        return ERR(e, ERR_DATA,
+                   "data/%s has fingerprint %.64s, but the run was planned for %.64s; prepare the "
+                   "same text again, or rerun `alibi plan` for this one",
+                   d->corpus, c->fingerprint, d->fingerprint);
+    if (c->vocab != d->vocab)
+        return ERR(e, ERR_DATA, "data/%s has a vocabulary of %d, but the run was planned for %d",
+                   d->corpus, c->vocab, d->vocab);
+    for (int i = 0; i < CORPUS_SPLITS_N; i++)
+        if (c->split[i].n != expected[i])
+            return ERR(
+                e, ERR_DATA, "data/%s has %" PRId64 " %s tokens, the run was planned for %" PRId64,
+                d->corpus, c->split[i].n, corpus_split_name((enum corpus_split)i), expected[i]);
+    return 0;
+}
+
+int corpus_open_for(struct corpus *c, const struct project *p, const struct spec *s, struct err *e)
+{
+    TRY(corpus_open(c, p, s->data.corpus, e));
+    int rc = corpus_check(c, &s->data, e);
+    if (rc < 0) corpus_close(c);
+    return rc;
+}
+
+/* --- the attempt ---------------------------------------------------------------------------- */
+
+/* Opens the attempt's folder, reads its specs, and blocks SIGTERM and SIGINT. worker_close is
+ * called also after an error. */
+static int worker_open(struct worker *a, const struct project *p, const struct worker_options *o,
+                       struct err *e)
+{
+    sigset_t signals;
+    char path[PATH_MAX];
+
+    *a = (struct worker){.project = p, .options = o, .started_us = clock_monotonic_us()};
+    arena_init(&a->arena);
+    stop_signals(&signals);
+    pthread_sigmask(SIG_BLOCK, &signals, &a->mask_before);
+    if (!realpath(o->dir, path)) return ERR(e, ERR_NOINPUT, "%s: %s", o->dir, strerror(errno));
+    a->dir = arena_strdup(&a->arena, path);
+    run_folder_parse(path, NULL, &a->number);
+    TRY(run_folder_append(&a->events, a->dir, e));
+    TRY(run_folder_read_specs(&a->spec, &a->specs_n, &a->arena, a->dir, e));
+    a->run_id = arena_array(&a->arena, (size_t)a->specs_n, sizeof *a->run_id);
+    for (int32_t i = 0; i < a->specs_n; i++) spec_run_id(&a->spec[i], a->run_id[i]);
+    return 0;
+}
+
+static void worker_close(struct worker *a)
+{
+    /* A late signal must not kill a process whose result is recorded. */
+    worker_stop_requested(a);
+    backend_close(a->backend);
+    event_writer_close(a->events);
+    pthread_sigmask(SIG_SETMASK, &a->mask_before, NULL);
+    arena_fini(&a->arena);
+}
 
 /* Opens the backend in the precision of the first spec. */
 static int worker_start(struct worker *a, struct err *e)

@@ -35,8 +35,7 @@ struct worker_options {
  * error). Errors: ERR_CREATE the attempt has already been executed. */
 int worker_run(const struct project *p, const struct worker_options *o, struct err *e);
 
-/* --- reproduce.c: repeats an attempt and compares it with its records bit for bit
- * -----------------
+/* --- reproduce.c: repeats an attempt and compares it with its records bit for bit ---
  *
  * 1. A training is repeated from its first update for a few updates. The records of updates,
  *    validations and checkpoints that both attempts have are compared, in the fields that

@@ -37,13 +37,6 @@ struct worker {
     sigset_t mask_before;
 };
 
-/* worker_open - opens the attempt's folder, reads its specs, and blocks SIGTERM and SIGINT. Call
- * worker_close also after an error. Errors: ERR_NOINPUT; ERR_CREATE the attempt has already been
- * executed; ERR_DATA. */
-int worker_open(struct worker *a, const struct project *p, const struct worker_options *o,
-                struct err *e);
-void worker_close(struct worker *a);
-
 /* --- train.c, evaluate.c, bench.c: the kinds of runs ------------------------------------------ */
 struct checkpoints;
 
@@ -172,8 +165,7 @@ void checkpoints_finish(struct checkpoints *c);
  * unchanged if there is none. */
 int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, struct err *e);
 
-/* --- score.c: passes over a token stream that score every target of a protocol once
- * ---------------
+/* --- score.c: passes over a token stream that score every target of a protocol once ---
  *
  * model_score is exact by row: the bits of a score depend only on the tokens of its row up to it.
  * Therefore neither batching nor the length of a row after a scored position changes a score;
@@ -218,8 +210,7 @@ int score_prefixes(const struct score_pass *p, int64_t targets_n, const int32_t 
 int validate_loss(const struct score_pass *p, const struct spec *s, double *loss_nats,
                   struct err *e);
 
-/* --- bench.c: words per second of a training, the median over windows of ten updates
- * --------------
+/* --- bench.c: words per second of a training, the median over windows of ten updates ---
  *
  * 1. The device is synchronised at both ends of a window; windows exclude validation and
  *    checkpoints.

@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "base/file.h"
-#include "interchange/export.h"
+#include "interchange/interchange.h"
 #include "workflow/workflow.h"
 
 enum { EXPORT_DICTIONARY_BYTES_MAX = 256 << 20 };

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "data/corpus.h"
-#include "interchange/import.h"
+#include "interchange/interchange.h"
 #include "prepare/dictionary.h"
 #include "record/run_folder.h"
 #include "store/ingest.h"

@@ -209,7 +209,7 @@ int planning_open(struct planning *p, const struct project *project, const char 
     TRY_OUT(rc, planning_estimate(p, store, e));
 out:
     arena_fini(&scratch);
-    if (rc < 0) planning_close(p);
+    if (rc < 0) plan_close(&p->plan);
     return rc;
 }
 
@@ -218,12 +218,6 @@ int planning_check_precision(const struct planning *p, struct err *e)
     for (int32_t i = 0; p->device_named && i < p->plan.runs_n; i++)
         if (!p->state[i].done) TRY(spec_check_device(&p->plan.run[i].spec, p->device.name, e));
     return 0;
-}
-
-void planning_close(struct planning *p)
-{
-    if (!p) return;
-    plan_close(&p->plan);
 }
 
 char *planning_why(const struct planning *p, int32_t run, struct arena *a)

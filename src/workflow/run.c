@@ -89,59 +89,48 @@ static int register_points(struct store *store, struct arena *a, const struct pl
     return store_set_points(store, name, artefact->scale, points, n, e);
 }
 
-static int register_plan(struct store *store, const struct project *project, const struct plan *p,
-                         struct err *e)
+static int register_plan(struct store *store, const struct project *project, struct arena *a,
+                         const struct plan *p, struct err *e)
 {
-    struct arena scratch;
     int rc = 0;
 
-    arena_init(&scratch);
-    TRY_OUT(rc, store_begin(store, e));
-    for (int32_t i = 0; i < p->runs_n && rc == 0; i++) {
-        const struct plan_run *r = &p->run[i];
-        struct store_run row = {.spec = &r->spec,
-                                .run_id = r->run_id,
-                                .config_id = r->config_id,
-                                .train_run_id = r->train >= 0 ? p->run[r->train].run_id : NULL,
-                                .parameters_n = r->cost.parameters_n,
-                                .flops = r->cost.flops};
-        rc = store_add_run(store, &row, e);
+    TRY(store_begin(store, e));
+    for (const struct plan_run *r = p->run; r < p->run + p->runs_n; r++) {
+        const struct store_run row = {.spec = &r->spec,
+                                      .run_id = r->run_id,
+                                      .config_id = r->config_id,
+                                      .train_run_id =
+                                          r->train >= 0 ? p->run[r->train].run_id : NULL,
+                                      .parameters_n = r->cost.parameters_n,
+                                      .flops = r->cost.flops};
+        TRY_OUT(rc, store_add_run(store, &row, e));
     }
-    for (int32_t k = 0; k < p->artefacts_n && rc == 0; k++)
-        rc = register_points(store, &scratch, p, &p->artefact[k], e);
-    if (rc == 0) rc = register_papers(store, project, &scratch, p, e);
-    if (rc == 0)
-        rc = store_commit(store, e);
-    else
-        store_rollback(store);
+    for (int32_t k = 0; k < p->artefacts_n; k++)
+        TRY_OUT(rc, register_points(store, a, p, &p->artefact[k], e));
+    TRY_OUT(rc, register_papers(store, project, a, p, e));
+    return store_commit(store, e);
 out:
-    arena_fini(&scratch);
+    store_rollback(store);
     return rc;
 }
 
-int workflow_register(struct store *store, const struct project *project, const struct planning *p,
-                      const struct plan_options *o, struct err *e)
+int workflow_register(struct store *store, const struct project *project, struct arena *a,
+                      const struct plan *p, const struct plan_options *o, struct err *e)
 {
     struct plan whole;
     struct plan_options all = *o;
     struct err why = {0};
 
-    struct arena scratch;
-    int rc;
-
-    if (o->only_n == 0) return register_plan(store, project, &p->plan, e);
-    arena_init(&scratch);
-    const char **dirs = arena_array(&scratch, (size_t)p->plan.artefacts_n, sizeof *dirs);
-    for (int32_t i = 0; i < p->plan.artefacts_n; i++) dirs[i] = p->plan.artefact[i].dir;
+    if (o->only_n == 0) return register_plan(store, project, a, p, e);
+    const char **dirs = arena_array(a, (size_t)p->artefacts_n, sizeof *dirs);
+    for (int32_t i = 0; i < p->artefacts_n; i++) dirs[i] = p->artefact[i].dir;
     all.only_n = 0;
-    if (plan_open(&whole, project, dirs, p->plan.artefacts_n, &all, &why) < 0) {
+    if (plan_open(&whole, project, dirs, p->artefacts_n, &all, &why) < 0) {
         log_info("note: only the selected part is registered: %s", why.text);
-        rc = register_plan(store, project, &p->plan, e);
-    } else {
-        rc = register_plan(store, project, &whole, e);
-        plan_close(&whole);
+        return register_plan(store, project, a, p, e);
     }
-    arena_fini(&scratch);
+    int rc = register_plan(store, project, a, &whole, e);
+    plan_close(&whole);
     return rc;
 }
 
@@ -187,7 +176,7 @@ int workflow_run(struct store *store, const struct project *project, const struc
     options.headline = headline(&a, plan);
     for (int32_t i = 0; i < plan->notes.n; i++) log_info("note: %s", plan->notes.item[i]);
     TRY_OUT(rc, prepare_corpora(project, &a, p, progress, e));
-    TRY_OUT(rc, workflow_register(store, project, p, o, e));
+    TRY_OUT(rc, workflow_register(store, project, &a, plan, o, e));
     TRY_OUT(rc,
             scheduler_run(store, project, make_runs(&a, plan), plan->runs_n, &options, &result, e));
     /* Updates the verdicts of the view `claims`; variants have none. */

@@ -56,10 +56,9 @@ struct planning {
     int32_t undefined_n; /* evaluations for which their position method is not defined */
 };
 
-/* planning_open - store may be NULL: nothing is done. */
+/* planning_open - store may be NULL: nothing is done. The caller closes p->plan. */
 int planning_open(struct planning *p, const struct project *project, const char *const *artefacts,
                   int32_t n, const struct planning_options *o, struct store *store, struct err *e);
-void planning_close(struct planning *p);
 
 /* planning_check_precision - whether the device named in --devices supports the precision of every
  * remaining run. Errors: ERR_UNAVAILABLE names the --set to use. */
@@ -73,8 +72,8 @@ char *planning_why(const struct planning *p, int32_t run, struct arena *a);
 /* workflow_register - registers runs, points and the paper's numbers of a plan in one transaction.
  * With --only it registers the points of the whole grid, unless the settings are invalid for
  * others. */
-int workflow_register(struct store *store, const struct project *project, const struct planning *p,
-                      const struct plan_options *o, struct err *e);
+int workflow_register(struct store *store, const struct project *project, struct arena *a,
+                      const struct plan *p, const struct plan_options *o, struct err *e);
 
 typedef void (*workflow_progress_fn)(void *context, const char *what, double share);
 

@@ -32,7 +32,7 @@ TEST_WITH(struct arena *a, output_errors_and_exit_status_are_returned)
     const struct subprocess s = {.argv = argv};
     struct subprocess_end end;
 
-    assert_int_equal(subprocess_run(&end, a, &s, &e), 0);
+    assert_ok(subprocess_run(&end, a, &s, &e));
     assert_string_equal(end.output, "out\n");
     assert_string_equal(end.errors, "first\nlast\n");
     assert_int_equal(end.exit_code, 3);
@@ -47,11 +47,10 @@ TEST_WITH(struct arena *a, a_signal_that_kills_it_is_named)
     const struct subprocess s = {.argv = argv};
     struct subprocess_end end;
 
-    assert_int_equal(subprocess_run(&end, a, &s, &e), 0);
+    assert_ok(subprocess_run(&end, a, &s, &e));
     assert_int_equal(end.exit_code, -1);
     assert_int_equal(end.signal, SIGKILL);
-    assert_int_equal(subprocess_check(&end, &s, ERR_TRYLATER, &e), ERR_TRYLATER);
-    assert_non_null(strstr(e.text, "signal 9"));
+    assert_fails(ERR_TRYLATER, "signal 9", subprocess_check(&end, &s, ERR_TRYLATER, &e));
 }
 
 TEST_WITH(struct arena *a, folder_and_environment_are_those_asked_for)
@@ -61,9 +60,9 @@ TEST_WITH(struct arena *a, folder_and_environment_are_those_asked_for)
     const struct subprocess s = {.argv = argv, .environment = environment, .folder = "/"};
     struct subprocess_end end;
 
-    assert_int_equal(subprocess_run(&end, a, &s, &e), 0);
+    assert_ok(subprocess_run(&end, a, &s, &e));
     assert_string_equal(end.output, "/\n1-\n");
-    assert_int_equal(subprocess_check(&end, &s, ERR_INTERNAL, &e), 0);
+    assert_ok(subprocess_check(&end, &s, ERR_INTERNAL, &e));
 }
 
 TEST_WITH(struct arena *a, a_program_that_does_not_end_is_killed_with_its_children)
@@ -72,10 +71,9 @@ TEST_WITH(struct arena *a, a_program_that_does_not_end_is_killed_with_its_childr
     const struct subprocess s = {.argv = argv, .timeout_s = 0.2};
     struct subprocess_end end;
 
-    assert_int_equal(subprocess_run(&end, a, &s, &e), 0);
+    assert_ok(subprocess_run(&end, a, &s, &e));
     assert_true(end.timed_out);
-    assert_int_equal(subprocess_check(&end, &s, ERR_TRYLATER, &e), ERR_TRYLATER);
-    assert_non_null(strstr(e.text, "0.2 s"));
+    assert_fails(ERR_TRYLATER, "0.2 s", subprocess_check(&end, &s, ERR_TRYLATER, &e));
 }
 
 TEST_WITH(struct arena *a, a_program_that_is_missing_is_an_error_with_its_name)
@@ -98,7 +96,7 @@ TEST_WITH(struct arena *a, no_descriptor_of_the_caller_is_open_in_it)
     struct subprocess_end end;
     int leaked = dup(2); /* without O_CLOEXEC */
 
-    assert_int_equal(subprocess_run(&end, a, &s, &e), 0);
+    assert_ok(subprocess_run(&end, a, &s, &e));
     assert_int_equal(atol(end.output), 4); /* 0, 1, 2 and ls's own */
     close(leaked);
 }

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/philox.h"
 #include "bench/bench_gpu.h"
-#include "ops/op_table_args.h"
+#include "ops/op_case.h"
 #include "shape/shape.h"
 
 enum { ROUNDS = 20, BURST_MAX = 64, BLOCK_ELEMENTS = 1 << 20, WARMUP_CALLS = 3 };
@@ -233,7 +233,7 @@ static int time_row(struct ops *o, const char *name, const struct row *r, struct
 {
     struct bench_timing t = {0};
     struct op_memory memory[OP_ARGUMENTS_MAX];
-    _Alignas(16) char args[OP_TABLE_ARGS_BYTES] = {0};
+    _Alignas(16) char args[OP_CASE_ARGS_BYTES] = {0};
     const struct op_descriptor *d = &op_table[r->op];
     const struct call call = {run_op, r->op, args};
     /* Computes gradients and adds them to those of earlier shards. */

@@ -23,7 +23,7 @@
 #include "base/str.h"
 #include "base/subprocess.h"
 #include "record/run_folder.h"
-#include "scheduler/executor.h"
+#include "scheduler/scheduler_internal.h"
 #include "workflow/workflow.h"
 
 enum { BENCH_RUNS = 10000, BENCH_LENGTHS = 5, BENCH_READERS = 2 };
@@ -211,7 +211,7 @@ static double run_grid(struct bench *b, const char *dir, const struct scheduler_
 
     must(b, store_open(&store, path, STORE_WRITE, &b->e));
     must(b, planning_open(&p, &b->project, &dir, 1, &po, store, &b->e));
-    must(b, workflow_register(store, &b->project, &p, &po.plan, &b->e));
+    must(b, workflow_register(store, &b->project, &p.plan.arena, &p.plan, &po.plan, &b->e));
     struct run *run = arena_array(&b->arena, (size_t)p.plan.runs_n, sizeof *run);
     for (int32_t i = 0; i < p.plan.runs_n; i++) {
         const struct plan_run *from = &p.plan.run[i];
@@ -221,7 +221,7 @@ static double run_grid(struct bench *b, const char *dir, const struct scheduler_
     int64_t from_us = clock_monotonic_us();
     must(b, scheduler_run(store, &b->project, run, p.plan.runs_n, o, &result, &b->e));
     double seconds = (double)(clock_monotonic_us() - from_us) / 1e6;
-    planning_close(&p);
+    plan_close(&p.plan);
     store_close(store);
     return seconds;
 }

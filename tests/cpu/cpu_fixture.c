@@ -7,8 +7,7 @@
 struct backend *cpu_variant_best(int32_t threads)
 {
     struct backend *b = NULL;
-    struct err e = {0};
-    op_ok(backend_cpu_library()->open(&b, 0, threads, DTYPE_F32, &e), &e);
+    assert_ok(backend_cpu_library()->open(&b, 0, threads, DTYPE_F32, &e));
     return b;
 }
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
-#include "ops/op_bench.h"
+#include "ops/op_case.h"
 
 enum { CPU_SETS = 3, CPU_VARIANTS = 2 * CPU_SETS };
 

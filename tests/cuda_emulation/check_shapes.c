@@ -4,20 +4,15 @@
  * A few blocks of each launch run, the first and the last among them, and no products
  * (emulation_set_blocks): losses are meaningless, addresses are not. An index that overflows 32
  * bits ends the program, in UBSan or at the end of a mapping. */
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "harness/test.h"
 
-#include <cmocka.h>
+#include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/philox.h"
 #include "model/model_bench.h"
 
-enum { DIM = 1024, HEADS = 8, FFN = 4096, WORDS = 267744, BLOCKS = 2 };
+enum { DIM = 1024, HEADS = 8, FFN = 4096, WORDS = 267744 };
 
 static const struct shapes {
     const char *name;
@@ -36,8 +31,6 @@ static const struct shapes {
     {"t5, 3 x 3072, bf16", SPEC_T5, SPEC_ADAPTIVE, DTYPE_BF16, 3, 3072},
     {"t5, 18 x 512, fp32", SPEC_T5, SPEC_ADAPTIVE, DTYPE_F32, 18, 512},
 };
-enum { SHAPES_N = sizeof shapes / sizeof *shapes };
-
 /* One layer runs every kernel; sixteen layers repeat them. */
 static struct spec spec_of(const struct shapes *t)
 {
@@ -51,8 +44,7 @@ static struct spec spec_of(const struct shapes *t)
     s.model.cutoffs[1] = 60000;
     s.option.t5_buckets = 32;
     s.option.t5_max_distance = 128;
-    s.model.dropout = s.model.dropout_attention = 0.1;
-    s.model.dropout_relu = s.model.dropout_softmax = 0.1;
+    model_bench_dropout(&s, 0.1);
     s.train.clip = 0.1;
     return s;
 }
@@ -60,7 +52,6 @@ static struct spec spec_of(const struct shapes *t)
 static void blocks_stay_within_their_memory(void **state)
 {
     const struct shapes *t = *state;
-    struct err e = {0};
     struct spec s = spec_of(t);
     struct backend *b = NULL;
     struct model *m = NULL;
@@ -78,12 +69,12 @@ static void blocks_stay_within_their_memory(void **state)
     struct model_batch batch = {
         .source = ids, .target = ids + 1, .rows = t->rows, .length = t->length};
     struct model_update u = {.lr = 0.5, .lr_previous = 0.5, .targets_n = n};
-    model_bench_ok(backend_open(&b, "cuda:emulated", 1, t->dtype, &e), &e);
-    model_bench_ok(model_open(&m, b, &s, &o, &e), &e);
+    assert_ok(backend_open(&b, "cuda:emulated", 1, t->dtype, &e));
+    assert_ok(model_open(&m, b, &s, &o, &e));
     for (int pass = 0; pass < 2; pass++) /* the second is captured and launched */
-        model_bench_ok(model_train_batch(m, &batch, 0, 0, &loss, &e), &e);
-    model_bench_ok(model_apply(m, &u, &norm, &e), &e);
-    model_bench_ok(model_score(m, &batch, place, n, logp, &e), &e);
+        assert_ok(model_train_batch(m, &batch, 0, 0, &loss, &e));
+    assert_ok(model_apply(m, &u, &norm, &e));
+    assert_ok(model_score(m, &batch, place, n, logp, &e));
     print_message("%s: %" PRId64 " bytes\n", t->name, model_bytes(m));
     model_close(m);
     backend_close(b);
@@ -92,26 +83,10 @@ static void blocks_stay_within_their_memory(void **state)
     free(logp);
 }
 
-/* Arguments are parts of the names of shapes; without arguments every shape. */
-static int is_wanted(const char *name, int argc, char **argv)
+TEST_CONSTRUCTOR(register_shapes)
 {
-    for (int i = 1; i < argc; i++)
-        if (strstr(name, argv[i])) return 1;
-    return argc == 1;
-}
-
-int main(int argc, char **argv)
-{
-    struct CMUnitTest tests[SHAPES_N] = {0};
-    size_t n = 0;
-    char blocks[16];
-    snprintf(blocks, sizeof blocks, "%d", BLOCKS);
-    setenv("EMULATION_BLOCKS", blocks, 1);
+    setenv("EMULATION_BLOCKS", "2", 1);
     setenv("EMULATION_MEMORY", "150000000000", 1);
-    for (int i = 0; i < SHAPES_N; i++)
-        if (is_wanted(shapes[i].name, argc, argv))
-            tests[n++] = (struct CMUnitTest){.name = shapes[i].name,
-                                             .test_func = blocks_stay_within_their_memory,
-                                             .initial_state = (void *)&shapes[i]};
-    return n > 0 && _cmocka_run_group_tests("real sizes", tests, n, NULL, NULL) == 0 ? 0 : 1;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        test_register(shapes[i].name, blocks_stay_within_their_memory, (void *)&shapes[i]);
 }

@@ -48,10 +48,8 @@ void data_folder_text(struct data_folder *f, const char *folder, const char *tra
 
 char *data_folder_read(struct data_folder *f, const char *name, size_t *n)
 {
-    struct err e = {0};
     char *text;
-    if (file_read(&f->arena, &text, n, data_folder_path(f, name), 1 << 26, &e) < 0)
-        fail_msg("%s", e.text);
+    assert_ok(file_read(&f->arena, &text, n, data_folder_path(f, name), 1 << 26, &e));
     return text;
 }
 
@@ -80,9 +78,4 @@ int data_count_items(int64_t *n, const struct text *t, struct err *e)
     text_scan_init(&scan, t);
     while ((item = text_next(&scan, &word, &word_bytes, e)) > TEXT_END) ++*n;
     return item;
-}
-
-void assert_says(const struct err *e, const char *words)
-{
-    if (!strstr(e->text, words)) fail_msg("'%s' lacks '%s'", e->text, words);
 }

@@ -22,16 +22,14 @@ static struct batches *opened(const struct tokens *s, int32_t L, int32_t shards,
     struct batches_options o = {
         .L = L, .shards = shards, .shard_tokens = shard_tokens, .seed = seed};
     struct batches *b;
-    struct err e = {0};
-    if (batches_open(&b, s, &o, &e) < 0) fail_msg("%s", e.text);
+    assert_ok(batches_open(&b, s, &o, &e));
     return b;
 }
 
 static struct batch got(struct batches *b, int64_t update, int32_t shard)
 {
     struct batch batch;
-    struct err e = {0};
-    if (batches_get(b, update, shard, &batch, &e) < 0) fail_msg("%s", e.text);
+    assert_ok(batches_get(b, update, shard, &batch, &e));
     return batch;
 }
 
@@ -220,14 +218,12 @@ TEST(options_that_cannot_be_are_rejected)
     const struct tokens none = data_tokens(s.ids, 0);
     struct batches_options o = {.L = 128, .shards = 1, .shard_tokens = 127};
     struct batches *b;
-    assert_int_equal(batches_open(&b, &s, &o, &e), ERR_DATA);
-    assert_says(&e, "a row of 128 tokens does not fit into a shard of 127");
+    assert_fails(ERR_DATA, "a row of 128 tokens does not fit into a shard of 127",
+                 batches_open(&b, &s, &o, &e));
     o.shard_tokens = 128;
-    assert_int_equal(batches_open(&b, &none, &o, &e), ERR_DATA);
-    assert_says(&e, "no tokens");
+    assert_fails(ERR_DATA, "no tokens", batches_open(&b, &none, &o, &e));
     o.shards = 0;
-    assert_int_equal(batches_open(&b, &s, &o, &e), ERR_DATA);
-    assert_says(&e, "0 shards");
+    assert_fails(ERR_DATA, "0 shards", batches_open(&b, &s, &o, &e));
     b = opened(&s, 16, 2, 100, 1);
     struct batch batch;
     assert_int_equal(batches_get(b, 0, 2, &batch, &e), ERR_INTERNAL);

@@ -8,19 +8,16 @@
 /* Prepares the corpus tiny in the folder, replacing an existing one. */
 static void make_corpus(struct data_folder *f)
 {
-    struct err e = {0};
     data_folder_text(f, "text", "b a a\na c\n", "a c zz\n", "b\n");
     struct prepare_options o = {
         .name = "tiny", .text_dir = data_folder_path(f, "text"), .force = true};
-    if (prepare_corpus(&f->project, &o, &e) < 0) fail_msg("%s", e.text);
+    assert_ok(prepare_corpus(&f->project, &o, &e));
 }
 
 static void assert_open_says(struct data_folder *f, int code, const char *words)
 {
     struct corpus c;
-    struct err e = {0};
-    assert_int_equal(corpus_open(&c, &f->project, "tiny", &e), code);
-    assert_says(&e, words);
+    assert_fails(code, words, corpus_open(&c, &f->project, "tiny", &e));
 }
 
 /* Replaces the first occurrence of a text in the manifest. */
@@ -74,15 +71,13 @@ TEST_WITH(struct data_folder *f, a_file_that_changed_is_found_by_verification)
     static const char *const files[] = {"dict.txt", "train.tokens", "valid.tokens", "test.tokens"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         make_corpus(f);
-        e = (struct err){0};
-        assert_int_equal(corpus_verify(&f->project, "tiny", &e), 0);
+        assert_ok(corpus_verify(&f->project, "tiny", &e));
         const char *name = arena_printf(&f->arena, "data/tiny/%s", files[i]);
         size_t n;
         char *bytes = data_folder_read(f, name, &n);
         bytes[n - 2] ^= 1;
         data_folder_write(f, name, bytes, n);
-        assert_int_equal(corpus_verify(&f->project, "tiny", &e), ERR_DATA);
-        assert_says(&e, files[i]);
+        assert_fails(ERR_DATA, files[i], corpus_verify(&f->project, "tiny", &e));
     }
 }
 
@@ -107,8 +102,8 @@ TEST_WITH(struct data_folder *f, a_manifest_comes_back_with_every_character)
     hash_sha256_hex(m.dictionary_sha256, "d", 1);
     for (int i = 0; i < CORPUS_SPLITS_N; i++) hash_sha256_hex(m.tokens_sha256[i], "t", 1);
     manifest_fingerprint(m.fingerprint, &m);
-    assert_int_equal(manifest_write(&m, f->path, &e), 0);
-    if (manifest_read(&found, &f->arena, f->path, &e) < 0) fail_msg("%s", e.text);
+    assert_ok(manifest_write(&m, f->path, &e));
+    assert_ok(manifest_read(&found, &f->arena, f->path, &e));
     assert_string_equal(found.source, m.source);
     assert_string_equal(found.options, "");
     assert_memory_equal(found.tokens_n, m.tokens_n, sizeof m.tokens_n);
@@ -120,13 +115,11 @@ TEST(known_corpora_have_known_numbers)
 {
     struct manifest m = {
         .name = "wikitext103", .vocab = 267744, .tokens_n = {103227021, 217646, 245569}};
-    assert_int_equal(manifest_check_known(&m, &e), 0);
+    assert_ok(manifest_check_known(&m, &e));
     m.vocab = 267736;
-    assert_int_equal(manifest_check_known(&m, &e), ERR_DATA);
-    assert_says(&e, "267744");
+    assert_fails(ERR_DATA, "267744", manifest_check_known(&m, &e));
     m.tokens_n[CORPUS_VALID]--;
-    assert_int_equal(manifest_check_known(&m, &e), ERR_DATA);
-    assert_says(&e, "valid has 217645");
+    assert_fails(ERR_DATA, "valid has 217645", manifest_check_known(&m, &e));
     m.name = "mytext";
-    assert_int_equal(manifest_check_known(&m, &e), 0);
+    assert_ok(manifest_check_known(&m, &e));
 }

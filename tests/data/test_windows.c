@@ -9,9 +9,8 @@ TEST(every_target_up_to_the_limit_is_scored_once_with_the_longest_context)
         for (int32_t stride = 1; stride <= L; stride++) {
             for (int64_t limit = 0; limit <= 40; limit += 13) {
                 struct windows w;
-                e = (struct err){0};
                 int64_t next = 0;
-                assert_int_equal(windows_make(&w, 30, L, stride, limit, &e), 0);
+                assert_ok(windows_make(&w, 30, L, stride, limit, &e));
                 assert_int_equal(w.targets_n, limit == 0 || limit > 30 ? 30 : limit);
                 for (int64_t k = 0; k < windows_count(&w); k++) {
                     struct window window;
@@ -30,13 +29,9 @@ TEST(every_target_up_to_the_limit_is_scored_once_with_the_longest_context)
 TEST(wrong_protocols_are_rejected)
 {
     struct windows w;
-    assert_int_equal(windows_make(&w, 10, 4, 5, 0, &e), ERR_DATA);
-    assert_says(&e, "stride 5");
+    assert_fails(ERR_DATA, "stride 5", windows_make(&w, 10, 4, 5, 0, &e));
     assert_int_equal(windows_make(&w, 10, 4, 0, 0, &e), ERR_DATA);
-    assert_int_equal(windows_make(&w, 10, 0, 1, 0, &e), ERR_DATA);
-    assert_says(&e, "window length 0");
-    assert_int_equal(windows_make(&w, 0, 4, 4, 0, &e), ERR_DATA);
-    assert_says(&e, "no tokens");
-    assert_int_equal(windows_make(&w, 10, 4, 4, -1, &e), ERR_DATA);
-    assert_says(&e, "-1 targets");
+    assert_fails(ERR_DATA, "window length 0", windows_make(&w, 10, 0, 1, 0, &e));
+    assert_fails(ERR_DATA, "no tokens", windows_make(&w, 0, 4, 4, 0, &e));
+    assert_fails(ERR_DATA, "-1 targets", windows_make(&w, 10, 4, 4, -1, &e));
 }

@@ -72,20 +72,16 @@ static void put_archive(const struct folder *f, int (*format)(struct archive *),
 
 static void must_refuse(const struct folder *f, int64_t bytes_max, const char *word)
 {
-    struct err e = {0};
-
-    assert_int_equal(unpack_files(f->archive, f->dir, wanted, 2, bytes_max, &e), ERR_DATA);
-    if (!strstr(e.text, word)) fail_msg("\"%s\" does not say \"%s\"", e.text, word);
+    assert_fails(ERR_DATA, word, unpack_files(f->archive, f->dir, wanted, 2, bytes_max, &e));
 }
 
 static void must_hold(const char *path, const char *text)
 {
     struct arena a;
-    struct err e = {0};
     char *found;
 
     arena_init(&a);
-    assert_int_equal(file_read(&a, &found, NULL, path, 1000, &e), 0);
+    assert_ok(file_read(&a, &found, NULL, path, 1000, &e));
     assert_string_equal(found, text);
     arena_fini(&a);
 }
@@ -102,7 +98,7 @@ TEST_WITH(struct folder *f, wanted_files_get_our_names)
 
     for (size_t i = 0; i < 2; i++) {
         put_archive(f, formats[i], members, 3);
-        if (unpack_files(f->archive, f->dir, wanted, 2, 100, &e) < 0) fail_msg("%s", e.text);
+        assert_ok(unpack_files(f->archive, f->dir, wanted, 2, 100, &e));
         must_hold(f->train, "a b\n");
         must_hold(f->valid, "b\n");
     }
@@ -158,14 +154,14 @@ TEST_WITH(struct folder *f, a_damaged_archive_is_rejected)
 
     put_archive(f, archive_write_set_format_zip, members, 2);
     arena_init(&a);
-    assert_int_equal(file_read(&a, &whole, &n, f->archive, 10000, &e), 0);
+    assert_ok(file_read(&a, &whole, &n, f->archive, 10000, &e));
     whole[70] ^= 1; /* in the first file's data */
-    assert_int_equal(file_write_atomic(f->archive, whole, n, &e), 0);
+    assert_ok(file_write_atomic(f->archive, whole, n, &e));
     must_refuse(f, 100, "damaged");
     assert_false(file_exists(f->train));
-    assert_int_equal(file_write_atomic(f->archive, whole, 40, &e), 0);
+    assert_ok(file_write_atomic(f->archive, whole, 40, &e));
     must_refuse(f, 100, f->archive);
-    assert_int_equal(file_write_atomic(f->archive, "no archive at all", 17, &e), 0);
+    assert_ok(file_write_atomic(f->archive, "no archive at all", 17, &e));
     must_refuse(f, 100, "not an archive");
     arena_fini(&a);
 }

@@ -18,10 +18,13 @@
 
 #include <cmocka.h>
 
+#include "backend/backend.h"
 #include "base/err.h"
 
+/* test_register - one case; also for rows of a table, from a TEST_CONSTRUCTOR: *state is the row,
+ * NULL what TEST_EACH or TEST_GROUP set up. */
 typedef int (*test_state_fn)(void **state);
-void test_register(const char *name, CMUnitTestFunction run);
+void test_register(const char *name, CMUnitTestFunction run, void *row);
 void test_each(test_state_fn setup, test_state_fn teardown);
 void test_group(test_state_fn setup, test_state_fn teardown);
 
@@ -41,7 +44,7 @@ void test_group(test_state_fn setup, test_state_fn teardown);
     }                                                                                              \
     TEST_CONSTRUCTOR(name##_register)                                                              \
     {                                                                                              \
-        test_register(#name, name##_run);                                                          \
+        test_register(#name, name##_run, NULL);                                                    \
     }                                                                                              \
     static void name(fixture, __attribute__((unused)) struct err e)
 
@@ -57,6 +60,34 @@ void test_group(test_state_fn setup, test_state_fn teardown);
     {                                                                                              \
         test_group(setup, teardown);                                                               \
     }
+
+/* TEST_DEVICES - the program's arguments are devices on which all cases run, one after the other;
+ * without arguments they run on this one, or with NULL the call is wrong. --bf16 before them: they
+ * compute in bf16. test_device, test_dtype - of the running cases. */
+#define TEST_DEVICES(device)                                                                       \
+    TEST_CONSTRUCTOR(test_devices)                                                                 \
+    {                                                                                              \
+        test_on_devices(device);                                                                   \
+    }
+extern const char *test_device;
+extern enum dtype test_dtype;
+void test_on_devices(const char *unless_named);
+
+/* assert_ok - a call that returns 0; `e` within it is a struct err of the macro's own, whose
+ * message a failure prints: assert_ok(model_open(&m, b, &s, &o, &e)). assert_fails - a call that
+ * returns this code, with these words in its message. */
+#define assert_ok(call) TEST_CALL(call, 0, "")
+#define assert_fails(code, words, call) TEST_CALL(call, code, words)
+#define TEST_CALL(call, code, words)                                                               \
+    do {                                                                                           \
+        _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"");             \
+        struct err e = {0};                                                                        \
+        int rc_of_call = (call);                                                                   \
+        _Pragma("GCC diagnostic pop")                                                              \
+            test_call(rc_of_call, &e, code, words, #call, __FILE__, __LINE__);                     \
+    } while (0)
+void test_call(int rc, const struct err *e, int code, const char *words, const char *call,
+               const char *file, int line);
 
 /* assert_golden - text equals the file tests/NAME (such as "report/golden/table5.txt"). With
  * TEST_UPDATE=1 in the environment the file is rewritten instead; review the change. */

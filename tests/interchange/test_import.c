@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "interchange/import.h"
 #include "interchange/import_fixture.h"
+#include "interchange/interchange.h"
 #include "interchange/safetensors.h"
 #include "interchange/torch_file.h"
 #include "record/event.h"

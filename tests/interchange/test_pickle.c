@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interchange/pickle.h"
+#include "interchange/torch_file.h"
 
 static const struct pickle_name names[] = {
     {"collections OrderedDict", PICKLE_USE_DICT},

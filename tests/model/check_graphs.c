@@ -7,7 +7,6 @@
 #include "harness/test.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,11 +24,21 @@ enum {
     SHAPES = GRAPHS + 4, /* that it sees */
 };
 
-static const char *device; /* of the running group */
+TEST_DEVICES(NULL)
+
 static const struct graph_slots *seen;
 
 /* The algorithm choices of the first of two runs, which the second reuses. */
 static char choices[1 << 20];
+
+static int forget_choices(void **state)
+{
+    (void)state;
+    choices[0] = '\0';
+    return 0;
+}
+
+TEST_GROUP(forget_choices, NULL)
 
 static void keep_choices(struct backend *b)
 {
@@ -37,28 +46,15 @@ static void keep_choices(struct backend *b)
 }
 
 /* With graphs, or executing at once. */
-static struct backend *open_backend(enum dtype precision, bool graphs)
-{
-    struct err e = {0};
-    struct backend *b = NULL;
-    model_bench_ok(backend_open(&b, device, 1, precision, &e), &e);
-    if (graphs && choices[0] != '\0') model_bench_ok(b->ops->restore_choices(b, choices, &e), &e);
-    seen = graphs ? graph_slots_watch(b) : graph_slots_now(b);
-    return b;
-}
-
 static void open_bench(struct model_bench *k, const struct spec *s, int32_t rows, int32_t length,
                        bool graphs)
 {
-    struct err e = {0};
-    const struct model_options o = {.train = true,
-                                    .rows_max = rows,
-                                    .length_max = length,
-                                    .scored_max = (int64_t)rows * length};
     enum dtype precision = s->train.precision == SPEC_BF16 ? DTYPE_BF16 : DTYPE_F32;
-    *k = (struct model_bench){.b = open_backend(precision, graphs)};
-    model_bench_ok(model_open(&k->m, k->b, s, &o, &e), &e);
-    model_bench_ok(model_init(k->m, 3, &e), &e);
+    struct backend *b = NULL;
+    assert_ok(backend_open(&b, test_device, 1, precision, &e));
+    if (graphs && choices[0] != '\0') assert_ok(b->ops->restore_choices(b, choices, &e));
+    seen = graphs ? graph_slots_watch(b) : graph_slots_now(b);
+    model_bench_open_with(k, b, s, rows, length, true);
 }
 
 /* ---- trainings ---- */
@@ -74,18 +70,16 @@ struct trace {
  * one occurs once. */
 static struct model_batch batch_of(int32_t *ids, uint32_t update, int shard)
 {
-    model_bench_tokens(ids, TOKENS + 1, (uint64_t)update * SHARDS + (uint64_t)shard);
+    struct model_batch batch =
+        model_bench_batch(ids, ROWS, LENGTH, (uint64_t)update * SHARDS + (uint64_t)shard);
     for (int i = 0; update % 4 == 3 && i <= TOKENS; i++) ids[i] = 2 + ids[i] % 18;
-    return (struct model_batch){.source = ids,
-                                .target = ids + 1,
-                                .rows = ROWS - (shard == 1 && update % 5 == 4),
-                                .length = LENGTH,
-                                .first_row = (int64_t)shard * ROWS};
+    batch.rows -= shard == 1 && update % 5 == 4;
+    batch.first_row = (int64_t)shard * ROWS;
+    return batch;
 }
 
 static void train_update(struct model_bench *k, struct trace *t, uint32_t update)
 {
-    struct err e = {0};
     int32_t ids[TOKENS + 1];
     struct model_update u = {.update = update,
                              .lr = 0.5 + 0.01 * update,
@@ -93,24 +87,22 @@ static void train_update(struct model_bench *k, struct trace *t, uint32_t update
                              .targets_n = SHARDS * TOKENS};
     for (int shard = 0; shard < SHARDS; shard++) {
         struct model_batch batch = batch_of(ids, update, shard);
-        model_bench_ok(model_train_batch(k->m, &batch, update, shard, NULL, &e), &e);
+        assert_ok(model_train_batch(k->m, &batch, update, shard, NULL, &e));
     }
-    model_bench_ok(model_apply(k->m, &u, &t->norm[update], &e), &e);
+    assert_ok(model_apply(k->m, &u, &t->norm[update], &e));
     t->loss[update] = model_loss(k->m);
 }
 
 static struct trace train(const struct spec *s, bool graphs)
 {
-    struct err e = {0};
     struct trace t = {.weights_n = 0};
     struct model_bench k;
-    int32_t ids[TOKENS + 1], position[TOKENS];
+    int32_t ids[TOKENS + 1];
     open_bench(&k, s, ROWS, LENGTH, graphs);
     for (uint32_t update = 0; update < UPDATES; update++) train_update(&k, &t, update);
-    for (int32_t i = 0; i < TOKENS; i++) position[i] = i;
     for (int i = 0; i < SCORES; i++) {
         struct model_batch batch = batch_of(ids, 100 + 4 * (uint32_t)i, 0);
-        model_bench_ok(model_score(k.m, &batch, position, TOKENS, t.logp[i], &e), &e);
+        model_bench_score(&k, &batch, 0, TOKENS, t.logp[i]);
     }
     t.weights_own = model_bench_all(&k, MODEL_VALUES, &t.weights_n);
     keep_choices(k.b);
@@ -118,13 +110,23 @@ static struct trace train(const struct spec *s, bool graphs)
     return t;
 }
 
-static void check_position(enum spec_position position, enum spec_precision precision)
+static const struct kind {
+    const char *name;
+    enum spec_position position;
+    enum spec_precision precision;
+} kinds[] = {{"replayed updates have the bits of others, sinusoidal", SPEC_SINUSOIDAL, SPEC_FP32},
+             {"replayed updates have the bits of others, rotary", SPEC_ROTARY, SPEC_FP32},
+             {"replayed updates have the bits of others, t5", SPEC_T5, SPEC_FP32},
+             {"replayed updates have the bits of others, alibi", SPEC_ALIBI, SPEC_FP32},
+             {"replayed updates have the bits of others, in bf16", SPEC_T5, SPEC_BF16}};
+
+static void replayed_updates_have_the_bits_of_others(void **state)
 {
-    struct spec s = model_bench_spec(position, SPEC_ADAPTIVE);
-    s.model.dropout = s.model.dropout_attention = 0.1;
-    s.model.dropout_relu = s.model.dropout_softmax = 0.1;
+    const struct kind *kind = *state;
+    struct spec s = model_bench_spec(kind->position, SPEC_ADAPTIVE);
+    model_bench_dropout(&s, 0.1);
     s.train.clip = 0.1;
-    s.train.precision = precision;
+    s.train.precision = kind->precision;
     s.model.layers = 1;
     struct trace want = train(&s, false), got = train(&s, true);
     /* Seven shapes occur more than once: the first and the second shard, with all words or few, the
@@ -140,34 +142,10 @@ static void check_position(enum spec_position position, enum spec_precision prec
     free(got.weights_own);
 }
 
-static void replayed_updates_have_the_bits_of_others_sinusoidal(void **state)
+TEST_CONSTRUCTOR(register_kinds)
 {
-    (void)state;
-    check_position(SPEC_SINUSOIDAL, SPEC_FP32);
-}
-
-static void replayed_updates_have_the_bits_of_others_rotary(void **state)
-{
-    (void)state;
-    check_position(SPEC_ROTARY, SPEC_FP32);
-}
-
-static void replayed_updates_have_the_bits_of_others_t5(void **state)
-{
-    (void)state;
-    check_position(SPEC_T5, SPEC_FP32);
-}
-
-static void replayed_updates_have_the_bits_of_others_alibi(void **state)
-{
-    (void)state;
-    check_position(SPEC_ALIBI, SPEC_FP32);
-}
-
-static void replayed_updates_have_the_bits_of_others_in_bf16(void **state)
-{
-    (void)state;
-    check_position(SPEC_T5, SPEC_BF16);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        test_register(kinds[i].name, replayed_updates_have_the_bits_of_others, (void *)&kinds[i]);
 }
 
 /* Losses of batches of every length, three times in a row, then once more from the longest down. */
@@ -193,9 +171,8 @@ static void train_lengths(double (*loss)[4], bool graphs)
     model_bench_close(&k);
 }
 
-static void more_shapes_than_are_kept_change_no_bit(void **state)
+TEST(more_shapes_than_are_kept_change_no_bit)
 {
-    (void)state;
     static double want[SHAPES][4], got[SHAPES][4];
     train_lengths(want, false);
     train_lengths(got, true);
@@ -208,13 +185,11 @@ static void more_shapes_than_are_kept_change_no_bit(void **state)
 }
 
 /* The update is a graph launch. It changes neither weights nor momentum, and returns the error. */
-static void a_norm_that_is_not_finite_changes_no_weight_in_a_replay(void **state)
+TEST(a_norm_that_is_not_finite_changes_no_weight_in_a_replay)
 {
-    (void)state;
     struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_PLAIN);
     struct model_bench k;
     struct trace t = {.weights_n = 0};
-    struct err e = {0};
     const struct model_update u = {.update = 9, .lr = 0.5, .lr_previous = 0.5, .targets_n = 1};
     double norm = 0.0;
     int64_t n = 0;
@@ -226,7 +201,7 @@ static void a_norm_that_is_not_finite_changes_no_weight_in_a_replay(void **state
     float *gradient = calloc((size_t)model_bench_tensor(&k, last), sizeof *gradient);
     assert_non_null(gradient);
     gradient[0] = (float)NAN;
-    model_bench_ok(model_write(k.m, MODEL_GRADIENTS, last, gradient, &e), &e);
+    assert_ok(model_write(k.m, MODEL_GRADIENTS, last, gradient, &e));
     int replays_n = seen->replays_n;
     assert_int_equal(model_apply(k.m, &u, &norm, &e), ERR_NUMBER);
     assert_int_equal(seen->replays_n, replays_n + 1);
@@ -241,28 +216,4 @@ static void a_norm_that_is_not_finite_changes_no_weight_in_a_replay(void **state
     free(values_now);
     free(momentum_now);
     model_bench_close(&k);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(replayed_updates_have_the_bits_of_others_sinusoidal),
-        cmocka_unit_test(replayed_updates_have_the_bits_of_others_rotary),
-        cmocka_unit_test(replayed_updates_have_the_bits_of_others_t5),
-        cmocka_unit_test(replayed_updates_have_the_bits_of_others_alibi),
-        cmocka_unit_test(replayed_updates_have_the_bits_of_others_in_bf16),
-        cmocka_unit_test(more_shapes_than_are_kept_change_no_bit),
-        cmocka_unit_test(a_norm_that_is_not_finite_changes_no_weight_in_a_replay),
-    };
-    int failed = 0;
-    if (argc < 2 || argv[1][0] == '-') {
-        fputs("usage: check_graphs DEVICE...\n", stderr);
-        return 64;
-    }
-    for (int i = 1; i < argc; i++) {
-        device = argv[i];
-        choices[0] = '\0';
-        failed += cmocka_run_group_tests_name(device, tests, NULL, NULL);
-    }
-    return failed == 0 ? 0 : 1;
 }

@@ -16,39 +16,17 @@
 #include "model/model_bench.h"
 #include "model/model_internal.h"
 
-enum {
-    UPDATES = 20,
-    STOPPED_AFTER = 7,
-    SHARDS = 2,
-    ROWS = 4,
-    LENGTH = 33,
-    TOKENS = ROWS * LENGTH,
-    CASES_MAX = 64
-};
+enum { UPDATES = 20, STOPPED_AFTER = 7, SHARDS = 2, ROWS = 4, LENGTH = 33, TOKENS = ROWS * LENGTH };
+
+TEST_DEVICES(NULL)
 
 /* The largest relative differences from the CPU that are allowed. fp32: rounding errors of sums in
  * another order, enlarged by twenty updates. bf16: for losses the project's goal. A number of bf16
  * is off by up to 2^-9 and a gradient has passed some twenty of them, 2^-7 as errors add up; a ReLU
  * that opens on one side only costs its channel far more, and the first updates are large. */
 static const struct tolerance {
-    enum dtype dtype;
     double loss, norm, gradient, weights, scores;
-} fp32 = {DTYPE_F32, 1e-5, 1e-5, 1e-5, 1e-5, 1e-5},
-  bf16 = {DTYPE_BF16, 1e-3, 0x1p-3, 0x1p-3, 0x1p-5, 0x1p-5};
-
-static const struct kind {
-    const char *name;
-    enum spec_position position;
-    enum spec_softmax softmax;
-    enum spec_optimizer optimizer;
-} kinds[] = {
-    {"sinusoidal, adaptive, nag", SPEC_SINUSOIDAL, SPEC_ADAPTIVE, SPEC_NAG},
-    {"rotary, adaptive, nag", SPEC_ROTARY, SPEC_ADAPTIVE, SPEC_NAG},
-    {"t5, adaptive, nag", SPEC_T5, SPEC_ADAPTIVE, SPEC_NAG},
-    {"alibi, adaptive, nag", SPEC_ALIBI, SPEC_ADAPTIVE, SPEC_NAG},
-    {"alibi, plain, adam", SPEC_ALIBI, SPEC_PLAIN, SPEC_ADAM},
-};
-enum { KINDS_N = sizeof kinds / sizeof *kinds };
+} fp32 = {1e-5, 1e-5, 1e-5, 1e-5, 1e-5}, bf16 = {1e-3, 0x1p-3, 0x1p-3, 0x1p-5, 0x1p-5};
 
 /* The results of a training. */
 struct trace {
@@ -67,19 +45,26 @@ static void trace_free(struct trace *t)
     free(t->weights_own);
 }
 
-struct place {
-    const struct kind *kind;
-    const struct tolerance *tolerance;
-    const char *device;
-    char name[128];
-    struct trace trace; /* of the device, for the test that follows */
+/* A kind of training, and the results of one. */
+static struct kind {
+    const char *name;
+    enum spec_position position;
+    enum spec_softmax softmax;
+    enum spec_optimizer optimizer;
+    struct trace trace; /* on the device, for the case that follows */
+} kinds[] = {
+    {"sinusoidal, adaptive, nag", SPEC_SINUSOIDAL, SPEC_ADAPTIVE, SPEC_NAG, {.loss = {0}}},
+    {"rotary, adaptive, nag", SPEC_ROTARY, SPEC_ADAPTIVE, SPEC_NAG, {.loss = {0}}},
+    {"t5, adaptive, nag", SPEC_T5, SPEC_ADAPTIVE, SPEC_NAG, {.loss = {0}}},
+    {"alibi, adaptive, nag", SPEC_ALIBI, SPEC_ADAPTIVE, SPEC_NAG, {.loss = {0}}},
+    {"alibi, plain, adam", SPEC_ALIBI, SPEC_PLAIN, SPEC_ADAM, {.loss = {0}}},
 };
+enum { KINDS_N = sizeof kinds / sizeof *kinds };
 
 static struct spec spec_of(const struct kind *k)
 {
     struct spec s = model_bench_spec(k->position, k->softmax);
-    s.model.dropout = s.model.dropout_attention = 0.1;
-    s.model.dropout_relu = s.model.dropout_softmax = 0.1;
+    model_bench_dropout(&s, 0.1);
     s.train.optimizer = k->optimizer;
     s.train.clip = 0.1;
     /* As at the small scales: with features of any size the first logits are tens, and of those
@@ -91,7 +76,6 @@ static struct spec spec_of(const struct kind *k)
 static void train_update(struct model_bench *k, const struct spec *s, struct trace *t,
                          uint32_t update)
 {
-    struct err e = {0};
     int32_t ids[TOKENS + 1];
     int64_t n = 0;
     double lr = s->train.optimizer == SPEC_ADAM ? 0.003 : 0.5;
@@ -101,27 +85,14 @@ static void train_update(struct model_bench *k, const struct spec *s, struct tra
                              .targets_n = SHARDS * TOKENS};
     t->loss[update] = 0.0;
     for (int shard = 0; shard < SHARDS; shard++) {
-        model_bench_tokens(ids, TOKENS + 1, (uint64_t)(update * SHARDS + (uint32_t)shard));
-        struct model_batch batch = {.source = ids,
-                                    .target = ids + 1,
-                                    .rows = ROWS,
-                                    .length = LENGTH,
-                                    .first_row = (int64_t)shard * ROWS};
+        struct model_batch batch =
+            model_bench_batch(ids, ROWS, LENGTH, (uint64_t)(update * SHARDS + (uint32_t)shard));
+        batch.first_row = (int64_t)shard * ROWS;
         t->loss[update] += model_bench_loss(k, &batch, update, shard);
         if (update + (uint32_t)shard == 0)
             t->gradients_own = model_bench_all(k, MODEL_GRADIENTS, &n);
     }
-    model_bench_ok(model_apply(k->m, &u, &t->norm[update], &e), &e);
-}
-
-static void score(struct model_bench *k, struct trace *t)
-{
-    struct err e = {0};
-    int32_t ids[TOKENS + 1], position[TOKENS];
-    model_bench_tokens(ids, TOKENS + 1, 99);
-    for (int32_t i = 0; i < TOKENS; i++) position[i] = i;
-    struct model_batch batch = {.source = ids, .target = ids + 1, .rows = ROWS, .length = LENGTH};
-    model_bench_ok(model_score(k->m, &batch, position, TOKENS, t->logp, &e), &e);
+    assert_ok(model_apply(k->m, &u, &t->norm[update], &e));
 }
 
 static uint16_t to_bf16(float value)
@@ -134,16 +105,15 @@ static uint16_t to_bf16(float value)
 /* The bf16 weights are the master weights rounded to nearest, bit for bit. */
 static void the_copy_is_the_rounded_weights(struct model_bench *k, int32_t updates)
 {
-    struct err e = {0};
     const struct shape_params *p = model_params(k->m);
     size_t bytes = (size_t)p->elements_n * sizeof(uint16_t);
     uint16_t *copy = malloc(bytes);
     float *values = malloc((size_t)p->elements_n * sizeof *values);
     assert_true(copy != NULL && values != NULL);
-    model_bench_ok(k->b->ops->download(k->b, copy, k->m->bf16_dev_own, bytes, &e), &e);
+    assert_ok(k->b->ops->download(k->b, copy, k->m->bf16_dev_own, bytes, &e));
     for (int32_t i = 0; i < p->tensors_n; i++) {
         const struct shape_tensor *t = &p->tensor[i];
-        model_bench_ok(model_read(k->m, MODEL_VALUES, i, values, &e), &e);
+        assert_ok(model_read(k->m, MODEL_VALUES, i, values, &e));
         for (int64_t j = 0; j < (int64_t)t->rows * t->cols; j++)
             if (copy[t->offset + j] != to_bf16(values[j]))
                 fail_msg("after %d updates element %lld of %s is %.9g and its copy %04x, expected "
@@ -157,39 +127,36 @@ static void the_copy_is_the_rounded_weights(struct model_bench *k, int32_t updat
 
 /* Continues as another process does: the content of a checkpoint, in a new model on a newly opened
  * device. */
-static void open_again(struct model_bench *k, const struct spec *s, const struct place *p)
+static void open_again(struct model_bench *k, const struct spec *s)
 {
-    struct err e = {0};
     struct model_bench next;
-    model_bench_open_on(&next, p->device, p->tolerance->dtype, s, ROWS, LENGTH, true);
+    model_bench_open_on(&next, test_device, test_dtype, s, ROWS, LENGTH, true);
     char *choices = model_bench_choices(k);
     model_bench_restore_choices(&next, choices);
     free(choices);
-    for (int block = MODEL_VALUES; block <= MODEL_STATE_1; block++) {
-        if (block == MODEL_GRADIENTS) continue;
-        if (block == MODEL_STATE_1 && s->train.optimizer != SPEC_ADAM) continue;
-        for (int32_t i = 0; i < model_params(k->m)->tensors_n; i++) {
-            model_bench_ok(model_read(k->m, (enum model_block)block, i, k->values, &e), &e);
-            model_bench_ok(model_write(next.m, (enum model_block)block, i, k->values, &e), &e);
-        }
-    }
+    model_bench_copy(&next, k, MODEL_VALUES);
+    model_bench_copy(&next, k, MODEL_STATE_0);
+    if (s->train.optimizer == SPEC_ADAM) model_bench_copy(&next, k, MODEL_STATE_1);
     model_bench_close(k);
     *k = next;
 }
 
-static struct trace train(const struct place *p, bool stopped)
+static struct trace train(const struct kind *kind, const char *device, enum dtype dtype,
+                          const char *choices, bool stopped)
 {
     struct trace t = {0};
     struct model_bench k;
-    struct spec s = spec_of(p->kind);
-    model_bench_open_on(&k, p->device, p->tolerance->dtype, &s, ROWS, LENGTH, true);
-    model_bench_restore_choices(&k, p->trace.choices_own);
+    struct spec s = spec_of(kind);
+    int32_t ids[TOKENS + 1];
+    model_bench_open_on(&k, device, dtype, &s, ROWS, LENGTH, true);
+    model_bench_restore_choices(&k, choices);
     for (uint32_t update = 0; update < UPDATES; update++) {
         train_update(&k, &s, &t, update);
-        if (k.b->precision == DTYPE_BF16) the_copy_is_the_rounded_weights(&k, (int)update + 1);
-        if (stopped && update + 1 == STOPPED_AFTER) open_again(&k, &s, p);
+        if (dtype == DTYPE_BF16) the_copy_is_the_rounded_weights(&k, (int)update + 1);
+        if (stopped && update + 1 == STOPPED_AFTER) open_again(&k, &s);
     }
-    score(&k, &t);
+    const struct model_batch batch = model_bench_batch(ids, ROWS, LENGTH, 99);
+    model_bench_score(&k, &batch, 0, TOKENS, t.logp);
     t.weights_own = model_bench_all(&k, MODEL_VALUES, &t.weights_n);
     t.choices_own = model_bench_choices(&k);
     model_bench_close(&k);
@@ -205,9 +172,9 @@ static void agree(const char *what, uint32_t update, double got, double want, do
 
 /* The gradient's error, as vectors, of the tensor where it is largest. Tensors whose gradient is
  * nothing but rounding errors, as a key's bias, count as their share of the whole. */
-static double gradient_difference(const struct place *p, const float *got, const float *want)
+static double gradient_difference(const struct kind *kind, const float *got, const float *want)
 {
-    struct spec s = spec_of(p->kind);
+    struct spec s = spec_of(kind);
     struct arena arena;
     struct shape_params params;
     double worst = 0.0, whole = 0.0;
@@ -230,10 +197,10 @@ static double gradient_difference(const struct place *p, const float *got, const
 
 static void twenty_updates_are_those_of_the_cpu(void **state)
 {
-    struct place *p = *state;
-    const struct place cpu = {.kind = p->kind, .device = "cpu", .tolerance = &fp32};
-    const struct tolerance *most = p->tolerance;
-    struct trace want = train(&cpu, false), got = train(p, false);
+    struct kind *kind = *state;
+    const struct tolerance *most = test_dtype == DTYPE_BF16 ? &bf16 : &fp32;
+    struct trace want = train(kind, "cpu", DTYPE_F32, NULL, false);
+    struct trace got = train(kind, test_device, test_dtype, NULL, false);
     double loss = 0.0, norm = 0.0;
     for (uint32_t i = 0; i < UPDATES; i++) {
         agree("loss", i, got.loss[i], want.loss[i], most->loss);
@@ -241,61 +208,45 @@ static void twenty_updates_are_those_of_the_cpu(void **state)
         loss = fmax(loss, fabs(got.loss[i] / want.loss[i] - 1.0));
         norm = fmax(norm, fabs(got.norm[i] / want.norm[i] - 1.0));
     }
-    double gradient = gradient_difference(p, got.gradients_own, want.gradients_own);
+    double gradient = gradient_difference(kind, got.gradients_own, want.gradients_own);
     double weights = model_bench_difference(want.weights_own, got.weights_own, want.weights_n);
     /* The gradient of a key's bias is only rounding errors, which Adam scales up. */
-    if (p->kind->optimizer == SPEC_ADAM) weights = 0.0;
+    if (kind->optimizer == SPEC_ADAM) weights = 0.0;
     double scores = model_bench_difference(want.logp, got.logp, TOKENS);
     print_message("%s: loss %.6f; largest relative differences: loss %.1e, norm %.1e, first "
                   "gradients %.1e, last weights %.1e, log p %.1e\n",
-                  p->name, got.loss[UPDATES - 1] / (SHARDS * TOKENS), loss, norm, gradient, weights,
-                  scores);
+                  kind->name, got.loss[UPDATES - 1] / (SHARDS * TOKENS), loss, norm, gradient,
+                  weights, scores);
     if (!(gradient <= most->gradient && weights <= most->weights && scores <= most->scores))
         fail_msg("at most %g, %g and %g of the last three", most->gradient, most->weights,
                  most->scores);
     trace_free(&want);
-    p->trace = got;
+    trace_free(&kind->trace);
+    kind->trace = got;
 }
 
 static void a_training_that_was_stopped_has_the_same_bits(void **state)
 {
-    const struct place *p = *state;
-    const struct trace *a = &p->trace;
-    struct trace b = train(p, true);             /* with the choices of the first */
+    struct kind *kind = *state;
+    struct trace *a = &kind->trace;
+    /* With the choices of the first. */
+    struct trace b = train(kind, test_device, test_dtype, a->choices_own, true);
     assert_int_equal(a->weights_n, b.weights_n); /* 0: the test before this one failed */
     assert_memory_equal(a->loss, b.loss, sizeof b.loss);
     assert_memory_equal(a->norm, b.norm, sizeof b.norm);
     assert_memory_equal(a->logp, b.logp, sizeof b.logp);
     assert_memory_equal(a->weights_own, b.weights_own, (size_t)b.weights_n * sizeof(float));
     trace_free(&b);
+    trace_free(a);
+    *a = (struct trace){0};
 }
 
-int main(int argc, char **argv)
+TEST_CONSTRUCTOR(register_kinds)
 {
-    static struct place places[CASES_MAX];
-    struct CMUnitTest tests[2 * CASES_MAX] = {0};
-    size_t n = 0, tests_n = 0;
-    int first = argc > 1 && strcmp(argv[1], "--bf16") == 0 ? 2 : 1;
-    if (argc <= first || argv[first][0] == '-') {
-        fputs("usage: check_training [--bf16] DEVICE...\n", stderr);
-        return 64;
+    for (int k = 0; k < KINDS_N; k++) {
+        test_register(kinds[k].name, twenty_updates_are_those_of_the_cpu, &kinds[k]);
+        if (kinds[k].position == SPEC_T5) /* it uses the most kernels */
+            test_register("the same, stopped and resumed",
+                          a_training_that_was_stopped_has_the_same_bits, &kinds[k]);
     }
-    for (int i = first; i < argc; i++)
-        for (int k = 0; k < KINDS_N && n < CASES_MAX; k++) {
-            struct place *p = &places[n++];
-            *p = (struct place){
-                .kind = &kinds[k], .tolerance = first == 2 ? &bf16 : &fp32, .device = argv[i]};
-            snprintf(p->name, sizeof p->name, "%s: %s", argv[i], kinds[k].name);
-            tests[tests_n++] = (struct CMUnitTest){.name = p->name,
-                                                   .test_func = twenty_updates_are_those_of_the_cpu,
-                                                   .initial_state = p};
-            if (kinds[k].position != SPEC_T5) continue; /* it uses the most kernels */
-            tests[tests_n++] =
-                (struct CMUnitTest){.name = "the same, stopped and resumed",
-                                    .test_func = a_training_that_was_stopped_has_the_same_bits,
-                                    .initial_state = p};
-        }
-    int failed = _cmocka_run_group_tests("training", tests, tests_n, NULL, NULL);
-    for (size_t i = 0; i < n; i++) trace_free(&places[i].trace);
-    return failed == 0 ? 0 : 1;
 }

@@ -23,8 +23,7 @@ struct spec model_bench_spec(enum spec_position position, enum spec_softmax soft
     s.model.cutoffs[1] = 40;
     s.model.adaptive_factor = 4;
     s.model.final_norm = softmax == SPEC_PLAIN;
-    s.model.dropout = s.model.dropout_attention = 0.0;
-    s.model.dropout_relu = s.model.dropout_softmax = 0.0;
+    model_bench_dropout(&s, 0.0);
     s.option.rotary_base = 10000.0;
     s.option.t5_buckets = 8;
     s.option.t5_max_distance = 16;
@@ -39,29 +38,43 @@ struct spec model_bench_spec(enum spec_position position, enum spec_softmax soft
     return s;
 }
 
-void model_bench_ok(int rc, const struct err *e)
+struct spec model_bench_spec_number(int i)
 {
-    if (rc < 0) fail_msg("%s", e->text);
+    return model_bench_spec((enum spec_position)(i / 2), i % 2 ? SPEC_PLAIN : SPEC_ADAPTIVE);
 }
 
-void model_bench_open_on(struct model_bench *k, const char *device, enum dtype dtype,
-                         const struct spec *s, int32_t rows_max, int32_t length_max, bool train)
+void model_bench_dropout(struct spec *s, double p)
 {
-    struct err e = {0};
-    struct model_options o = {.train = train,
-                              .rows_max = rows_max,
-                              .length_max = length_max,
-                              .scored_max = (int64_t)rows_max * length_max};
-    *k = (struct model_bench){0};
-    model_bench_ok(backend_open(&k->b, device, 1, dtype, &e), &e);
-    model_bench_ok(model_open(&k->m, k->b, s, &o, &e), &e);
-    model_bench_ok(model_init(k->m, 3, &e), &e);
+    s->model.dropout = s->model.dropout_attention = p;
+    s->model.dropout_relu = s->model.dropout_softmax = p;
+}
+
+void model_bench_open_with(struct model_bench *k, struct backend *b, const struct spec *s,
+                           int32_t rows_max, int32_t length_max, bool train)
+{
+    const struct model_options o = {.train = train,
+                                    .rows_max = rows_max,
+                                    .length_max = length_max,
+                                    .scored_max = (int64_t)rows_max * length_max};
     int64_t most = 0;
+
+    *k = (struct model_bench){.b = b};
+    assert_ok(model_open(&k->m, b, s, &o, &e));
+    assert_ok(model_init(k->m, 3, &e));
     for (int32_t i = 0; i < model_params(k->m)->tensors_n; i++)
         if (model_bench_tensor(k, i) > most) most = model_bench_tensor(k, i);
     k->values = malloc((size_t)most * sizeof *k->values);
     k->gradients = malloc((size_t)most * sizeof *k->gradients);
     assert_true(k->values != NULL && k->gradients != NULL);
+}
+
+void model_bench_open_on(struct model_bench *k, const char *device, enum dtype dtype,
+                         const struct spec *s, int32_t rows_max, int32_t length_max, bool train)
+{
+    struct backend *b = NULL;
+
+    assert_ok(backend_open(&b, device, 1, dtype, &e));
+    model_bench_open_with(k, b, s, rows_max, length_max, train);
 }
 
 void model_bench_open(struct model_bench *k, const struct spec *s, int32_t rows_max,
@@ -90,8 +103,7 @@ char *model_bench_choices(const struct model_bench *k)
 
 void model_bench_restore_choices(struct model_bench *k, const char *choices)
 {
-    struct err e = {0};
-    if (choices != NULL) model_bench_ok(k->b->ops->restore_choices(k->b, choices, &e), &e);
+    if (choices != NULL) assert_ok(k->b->ops->restore_choices(k->b, choices, &e));
 }
 
 void model_bench_tokens(int32_t *out, int64_t n, uint64_t seed)
@@ -100,12 +112,35 @@ void model_bench_tokens(int32_t *out, int64_t n, uint64_t seed)
         out[i] = 2 + (int32_t)(philox_word(seed, (uint64_t)i, 0, 0x70) % (BENCH_VOCAB - 2));
 }
 
+struct model_batch model_bench_batch(int32_t *ids, int32_t rows, int32_t length, uint64_t seed)
+{
+    model_bench_tokens(ids, (int64_t)rows * length + 1, seed);
+    return (struct model_batch){.source = ids, .target = ids + 1, .rows = rows, .length = length};
+}
+
+void model_bench_score(struct model_bench *k, const struct model_batch *batch, int32_t row,
+                       int32_t n, float *logp)
+{
+    int32_t position[BENCH_TOKENS_MAX];
+
+    assert_true(n <= BENCH_TOKENS_MAX);
+    for (int32_t i = 0; i < n; i++) position[i] = row * batch->length + i;
+    assert_ok(model_score(k->m, batch, position, n, logp, &e));
+}
+
+void model_bench_copy(struct model_bench *to, struct model_bench *from, enum model_block block)
+{
+    for (int32_t i = 0; i < model_params(from->m)->tensors_n; i++) {
+        assert_ok(model_read(from->m, block, i, from->values, &e));
+        assert_ok(model_write(to->m, block, i, from->values, &e));
+    }
+}
+
 double model_bench_loss(struct model_bench *k, const struct model_batch *batch, uint32_t update,
                         int accumulate)
 {
-    struct err e = {0};
     double loss = 0.0;
-    model_bench_ok(model_train_batch(k->m, batch, update, accumulate, &loss, &e), &e);
+    assert_ok(model_train_batch(k->m, batch, update, accumulate, &loss, &e));
     return loss;
 }
 
@@ -117,13 +152,12 @@ int64_t model_bench_tensor(const struct model_bench *k, int32_t tensor)
 
 float *model_bench_all(struct model_bench *k, enum model_block block, int64_t *n)
 {
-    struct err e = {0};
     const struct shape_params *params = model_params(k->m);
     float *out = malloc((size_t)params->parameters_n * sizeof *out);
     assert_non_null(out);
     *n = 0;
     for (int32_t i = 0; i < params->tensors_n; i++) {
-        model_bench_ok(model_read(k->m, block, i, out + *n, &e), &e);
+        assert_ok(model_read(k->m, block, i, out + *n, &e));
         *n += model_bench_tensor(k, i);
     }
     return out;

@@ -12,13 +12,22 @@ enum { BENCH_VOCAB = 60, BENCH_TOKENS_MAX = 512 };
  * plain with a final LayerNorm. No dropout. */
 struct spec model_bench_spec(enum spec_position position, enum spec_softmax softmax);
 
+/* model_bench_spec_number - every position method, adaptive and plain. */
+enum { BENCH_MODELS = 2 * POSITION_METHODS_N };
+struct spec model_bench_spec_number(int i);
+/* model_bench_dropout - at every site. */
+void model_bench_dropout(struct spec *s, double p);
+
 struct model_bench {
     struct backend *b;
     struct model *m;
     float *values, *gradients; /* capacity for the largest tensor */
 };
-/* model_bench_open_on - for rows_max x length_max, with initial values of a seed; asserts success.
- */
+/* model_bench_open_with - for rows_max x length_max, with initial values of a seed; closing it
+ * closes the backend. */
+void model_bench_open_with(struct model_bench *k, struct backend *b, const struct spec *s,
+                           int32_t rows_max, int32_t length_max, bool train);
+/* model_bench_open_on - also opens the device. */
 void model_bench_open_on(struct model_bench *k, const char *device, enum dtype dtype,
                          const struct spec *s, int32_t rows_max, int32_t length_max, bool train);
 /* model_bench_open - model_bench_open_on the CPU. */
@@ -34,8 +43,13 @@ void model_bench_restore_choices(struct model_bench *k, const char *choices);
 
 /* model_bench_tokens - n ids from 2 on, drawn from a seed. */
 void model_bench_tokens(int32_t *out, int64_t n, uint64_t seed);
-/* model_bench_ok - fails with the message unless the return code is 0. */
-void model_bench_ok(int rc, const struct err *e);
+/* model_bench_batch - the tokens of a seed as a batch; ids holds rows * length + 1. */
+struct model_batch model_bench_batch(int32_t *ids, int32_t rows, int32_t length, uint64_t seed);
+/* model_bench_score - log p of the first n targets from the beginning of a row on. */
+void model_bench_score(struct model_bench *k, const struct model_batch *batch, int32_t row,
+                       int32_t n, float *logp);
+/* model_bench_copy - all tensors of a block, between models of one spec. */
+void model_bench_copy(struct model_bench *to, struct model_bench *from, enum model_block block);
 /* model_bench_loss - loss of a batch, with gradients left in the model. */
 double model_bench_loss(struct model_bench *k, const struct model_batch *batch, uint32_t update,
                         int accumulate);

@@ -29,15 +29,14 @@ static int counting_alloc(struct backend *b, void **out, size_t bytes, struct er
 static int64_t allocated(const struct spec *s, const struct model_options *o,
                          enum spec_precision precision)
 {
-    struct err e = {0};
     struct backend *b = NULL;
     struct model *m = NULL;
-    model_bench_ok(backend_open(&b, "cpu", 1, DTYPE_F32, &e), &e);
+    assert_ok(backend_open(&b, "cpu", 1, DTYPE_F32, &e));
     struct counting k = {.ops = *b->ops, .inner = b->ops};
     k.ops.alloc = counting_alloc;
     b->ops = &k.ops;
     if (precision == SPEC_BF16) b->precision = DTYPE_BF16;
-    model_bench_ok(model_open(&m, b, s, o, &e), &e);
+    assert_ok(model_open(&m, b, s, o, &e));
     assert_int_equal(model_bytes(m), k.bytes);
     model_close(m);
     b->ops = k.inner;
@@ -126,7 +125,6 @@ static void assert_scoring_apart(const struct spec *s)
 {
     enum { ROWS = 3, LENGTH = 8, TOKENS = ROWS * LENGTH };
     struct model_bench k, only;
-    struct err e = {0};
     int32_t source[TOKENS], target[TOKENS], at[TOKENS];
     float first[TOKENS], second[TOKENS];
     int64_t n = 0;
@@ -141,8 +139,8 @@ static void assert_scoring_apart(const struct spec *s)
     double loss = model_bench_loss(&k, &batch, 4, 0);
     float *before = model_bench_all(&k, MODEL_GRADIENTS, &n);
     for (int32_t again = 0; again < 2; again++) {
-        model_bench_ok(model_score(k.m, &batch, at, TOKENS, first, &e), &e);
-        model_bench_ok(model_score(only.m, &batch, at, TOKENS, second, &e), &e);
+        assert_ok(model_score(k.m, &batch, at, TOKENS, first, &e));
+        assert_ok(model_score(only.m, &batch, at, TOKENS, second, &e));
         assert_memory_equal(first, second, sizeof first);
     }
     assert_true(model_bench_loss(&k, &batch, 4, 0) == loss);

@@ -34,17 +34,16 @@ static struct spec spec_of(int32_t position, int32_t heads, int32_t width)
 
 static void change(struct model *m, const char *name, float by, bool fall)
 {
-    struct err e = {0};
     const struct shape_params *p = model_params(m);
     int32_t index = shape_find(p, name);
     assert_true(index >= 0);
     int32_t n = p->tensor[index].rows * p->tensor[index].cols;
     float *values = malloc((size_t)n * sizeof *values);
     assert_non_null(values);
-    assert_int_equal(model_read(m, MODEL_VALUES, index, values, &e), 0);
+    assert_ok(model_read(m, MODEL_VALUES, index, values, &e));
     for (int32_t i = 0; i < n; i++)
         values[i] = fall ? by * (float)(i / p->tensor[index].cols) : by * values[i];
-    assert_int_equal(model_write(m, MODEL_VALUES, index, values, &e), 0);
+    assert_ok(model_write(m, MODEL_VALUES, index, values, &e));
     free(values);
 }
 
@@ -52,14 +51,13 @@ static void change(struct model *m, const char *name, float by, bool fall)
 static double change_by_order(struct backend *b, const struct spec *s)
 {
     const struct model_options options = {.rows_max = 1, .length_max = TOKENS, .scored_max = 1};
-    struct err e = {0};
     struct model *m = NULL;
     int32_t source[TOKENS], reversed[TOKENS], last = TOKENS - 1;
     float before[VOCAB], after[VOCAB];
     double most = 0.0;
 
-    if (model_open(&m, b, s, &options, &e) < 0) fail_msg("%s", e.text);
-    assert_int_equal(model_init(m, SEED, &e), 0);
+    assert_ok(model_open(&m, b, s, &options, &e));
+    assert_ok(model_init(m, SEED, &e));
     /* Fresh queries and keys give almost equal weight to every key: four times their size shows a
      * rotation. A T5 table may start as zeros, a method that has learned nothing yet: it falls with
      * the distance. */
@@ -71,9 +69,9 @@ static double change_by_order(struct backend *b, const struct spec *s)
     for (int32_t t = 0; t < last; t++) reversed[t] = source[last - 1 - t];
     reversed[last] = source[last];
     struct model_batch batch = {.source = source, .target = source, .rows = 1, .length = TOKENS};
-    assert_int_equal(model_distribution(m, &batch, last, before, &e), 0);
+    assert_ok(model_distribution(m, &batch, last, before, &e));
     batch.source = reversed;
-    assert_int_equal(model_distribution(m, &batch, last, after, &e), 0);
+    assert_ok(model_distribution(m, &batch, last, after, &e));
     for (int32_t w = 0; w < VOCAB; w++)
         most = fmax(most, fabs((double)after[w] - (double)before[w]));
     model_close(m);
@@ -84,7 +82,7 @@ TEST(every_method_that_should_notices_the_order_of_tokens)
 {
     static const int32_t widths[] = {8, 32, 128};
     struct backend *b = NULL;
-    assert_int_equal(backend_open(&b, "cpu", 1, DTYPE_F32, &e), 0);
+    assert_ok(backend_open(&b, "cpu", 1, DTYPE_F32, &e));
     for (int32_t p = 0; p < POSITION_METHODS_N; p++)
         for (int32_t heads = 1; heads <= 8; heads += heads < 3 ? 1 : 5)
             for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
@@ -101,7 +99,7 @@ TEST(a_method_without_effect_is_detected)
 {
     struct backend *b = NULL;
     struct spec s = spec_of(SPEC_T5, 8, 64);
-    assert_int_equal(backend_open(&b, "cpu", 1, DTYPE_F32, &e), 0);
+    assert_ok(backend_open(&b, "cpu", 1, DTYPE_F32, &e));
     assert_true(change_by_order(b, &s) > least_change);
     s.option.t5_multiplier = 0.0;
     assert_true(change_by_order(b, &s) < least_change / 10.0);

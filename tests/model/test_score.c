@@ -12,42 +12,22 @@
 
 enum { SHORT = 16, LONG = 48, ROWS = 4 };
 
-/* Of the running group. */
-static const char *device = "cpu";
-static enum dtype dtype = DTYPE_F32;
-
-/* Every method, adaptive and plain. */
-enum { MODELS = 2 * POSITION_METHODS_N };
-static struct spec spec_number(int i)
-{
-    return model_bench_spec((enum spec_position)(i / 2), i % 2 ? SPEC_PLAIN : SPEC_ADAPTIVE);
-}
-
-/* log p of the first n targets of row `row`. */
-static void score_row(struct model_bench *k, const struct model_batch *batch, int32_t row,
-                      int32_t n, float *out)
-{
-    struct err e = {0};
-    int32_t position[LONG];
-    for (int32_t i = 0; i < n; i++) position[i] = row * batch->length + i;
-    model_bench_ok(model_score(k->m, batch, position, n, out, &e), &e);
-}
+TEST_DEVICES("cpu")
 
 /* A window of 16 tokens alone, first of 4 windows, or the beginning of the third of 4 rows of 48:
  * the same bits. */
-static void a_score_depends_on_its_prefix_only(void **state)
+TEST(a_score_depends_on_its_prefix_only)
 {
-    (void)state;
-    for (int i = 0; i < MODELS; i++) {
-        struct spec s = spec_number(i);
+    for (int i = 0; i < BENCH_MODELS; i++) {
+        struct spec s = model_bench_spec_number(i);
         struct model_bench k;
         int32_t text[LONG + 1], others[ROWS * LONG + 1], source[ROWS * LONG], target[ROWS * LONG];
         float alone[SHORT], inside[LONG], first[SHORT];
-        model_bench_open_on(&k, device, dtype, &s, ROWS, LONG, i / 2 % 2);
+        model_bench_open_on(&k, test_device, test_dtype, &s, ROWS, LONG, i / 2 % 2);
         model_bench_tokens(text, LONG + 1, 1);
         model_bench_tokens(others, ROWS * LONG + 1, 2);
         struct model_batch one = {.source = text, .target = text + 1, .rows = 1, .length = SHORT};
-        score_row(&k, &one, 0, SHORT, alone);
+        model_bench_score(&k, &one, 0, SHORT, alone);
 
         memcpy(source, others, sizeof source);
         memcpy(target, others + 1, sizeof target);
@@ -55,13 +35,13 @@ static void a_score_depends_on_its_prefix_only(void **state)
         memcpy(target + 2 * LONG, text + 1, LONG * sizeof *text);
         struct model_batch four = {
             .source = source, .target = target, .rows = ROWS, .length = LONG};
-        score_row(&k, &four, 2, LONG, inside);
+        model_bench_score(&k, &four, 2, LONG, inside);
 
         memcpy(source, text, SHORT * sizeof *text);
         memcpy(target, text + 1, SHORT * sizeof *text);
         struct model_batch windows = {
             .source = source, .target = target, .rows = ROWS, .length = SHORT};
-        score_row(&k, &windows, 0, SHORT, first);
+        model_bench_score(&k, &windows, 0, SHORT, first);
         assert_memory_equal(alone, inside, sizeof alone);
         assert_memory_equal(alone, first, sizeof alone);
         model_bench_close(&k);
@@ -69,70 +49,62 @@ static void a_score_depends_on_its_prefix_only(void **state)
 }
 
 /* Scored one by one, every third, or all at once: the same bits. */
-static void a_score_does_not_depend_on_what_else_is_scored(void **state)
+TEST(a_score_does_not_depend_on_what_else_is_scored)
 {
-    (void)state;
-    struct spec s = spec_number(2 * SPEC_ALIBI);
+    struct spec s = model_bench_spec_number(2 * SPEC_ALIBI);
     struct model_bench k;
-    struct err e = {0};
     int32_t text[ROWS * LONG + 1], third[ROWS * LONG / 3];
     float all[ROWS * LONG], some[ROWS * LONG / 3], one = 0.0f;
-    model_bench_open_on(&k, device, dtype, &s, ROWS, LONG, false);
-    model_bench_tokens(text, ROWS * LONG + 1, 7);
-    struct model_batch batch = {.source = text, .target = text + 1, .rows = ROWS, .length = LONG};
+    model_bench_open_on(&k, test_device, test_dtype, &s, ROWS, LONG, false);
+    struct model_batch batch = model_bench_batch(text, ROWS, LONG, 7);
     int32_t every[ROWS * LONG];
     for (int32_t i = 0; i < ROWS * LONG; i++) every[i] = i;
     for (int32_t i = 0; i < ROWS * LONG / 3; i++) third[i] = 3 * i + 2;
-    model_bench_ok(model_score(k.m, &batch, every, ROWS * LONG, all, &e), &e);
-    model_bench_ok(model_score(k.m, &batch, third, ROWS * LONG / 3, some, &e), &e);
+    assert_ok(model_score(k.m, &batch, every, ROWS * LONG, all, &e));
+    assert_ok(model_score(k.m, &batch, third, ROWS * LONG / 3, some, &e));
     for (int32_t i = 0; i < ROWS * LONG / 3; i++) {
         assert_true(some[i] == all[third[i]]);
         if (i % 16 != 0) continue;
-        model_bench_ok(model_score(k.m, &batch, &third[i], 1, &one, &e), &e);
+        assert_ok(model_score(k.m, &batch, &third[i], 1, &one, &e));
         assert_true(one == some[i]);
     }
     model_bench_close(&k);
 }
 
-static void scores_add_up_to_the_loss(void **state)
+TEST(scores_add_up_to_the_loss)
 {
-    (void)state;
-    for (int i = 0; i < MODELS; i++) {
-        struct spec s = spec_number(i);
+    for (int i = 0; i < BENCH_MODELS; i++) {
+        struct spec s = model_bench_spec_number(i);
         struct model_bench k;
         int32_t text[2 * LONG + 1];
         float logp[LONG];
         double sum = 0.0;
-        model_bench_open_on(&k, device, dtype, &s, 2, LONG, true);
-        model_bench_tokens(text, 2 * LONG + 1, 9);
-        struct model_batch batch = {.source = text, .target = text + 1, .rows = 2, .length = LONG};
+        model_bench_open_on(&k, test_device, test_dtype, &s, 2, LONG, true);
+        struct model_batch batch = model_bench_batch(text, 2, LONG, 9);
         double loss = model_bench_loss(&k, &batch, 0, 0);
         for (int32_t row = 0; row < 2; row++) {
-            score_row(&k, &batch, row, LONG, logp);
+            model_bench_score(&k, &batch, row, LONG, logp);
             for (int32_t t = 0; t < LONG; t++) sum -= (double)logp[t];
         }
         /* In bf16 a training rounds its logits, here of the size of ten, to half a 32nd. */
-        assert_true(fabs(sum - loss) < (dtype == DTYPE_F32 ? 1e-6 : 1e-3) * loss);
+        assert_true(fabs(sum - loss) < (test_dtype == DTYPE_F32 ? 1e-6 : 1e-3) * loss);
         model_bench_close(&k);
     }
 }
 
-static void a_distribution_sums_to_one_and_holds_the_score(void **state)
+TEST(a_distribution_sums_to_one_and_holds_the_score)
 {
-    (void)state;
-    for (int i = 0; i < MODELS; i++) {
-        struct spec s = spec_number(i);
+    for (int i = 0; i < BENCH_MODELS; i++) {
+        struct spec s = model_bench_spec_number(i);
         struct model_bench k;
-        struct err e = {0};
         int32_t text[LONG + 1];
         float logp[LONG], all[BENCH_VOCAB];
-        model_bench_open_on(&k, device, dtype, &s, 1, LONG, false);
-        model_bench_tokens(text, LONG + 1, 9);
-        struct model_batch batch = {.source = text, .target = text + 1, .rows = 1, .length = LONG};
-        score_row(&k, &batch, 0, LONG, logp);
+        model_bench_open_on(&k, test_device, test_dtype, &s, 1, LONG, false);
+        struct model_batch batch = model_bench_batch(text, 1, LONG, 9);
+        model_bench_score(&k, &batch, 0, LONG, logp);
         for (int32_t t = 0; t < LONG; t += 13) {
             double sum = 0.0;
-            model_bench_ok(model_distribution(k.m, &batch, t, all, &e), &e);
+            assert_ok(model_distribution(k.m, &batch, t, all, &e));
             for (int w = 0; w < BENCH_VOCAB; w++) sum += exp((double)all[w]);
             assert_true(fabs(sum - 1.0) < 1e-5);
             assert_true(fabs((double)(all[text[t + 1]] - logp[t])) < 1e-5);
@@ -142,60 +114,28 @@ static void a_distribution_sums_to_one_and_holds_the_score(void **state)
 }
 
 /* Training afterwards changes scores: the transposed projections follow the weights. */
-static void scores_follow_an_update(void **state)
+TEST(scores_follow_an_update)
 {
-    (void)state;
-    struct spec s = spec_number(2 * SPEC_ALIBI);
+    struct spec s = model_bench_spec_number(2 * SPEC_ALIBI);
     struct model_bench k, again;
-    struct err e = {0};
     int32_t text[LONG + 1];
     float before[LONG], after[LONG], fresh[LONG];
     double norm = 0.0;
-    model_bench_open_on(&k, device, dtype, &s, 1, LONG, true);
-    model_bench_open_on(&again, device, dtype, &s, 1, LONG, false);
-    model_bench_tokens(text, LONG + 1, 9);
-    struct model_batch batch = {.source = text, .target = text + 1, .rows = 1, .length = LONG};
-    score_row(&k, &batch, 0, LONG, before);
+    model_bench_open_on(&k, test_device, test_dtype, &s, 1, LONG, true);
+    model_bench_open_on(&again, test_device, test_dtype, &s, 1, LONG, false);
+    struct model_batch batch = model_bench_batch(text, 1, LONG, 9);
+    model_bench_score(&k, &batch, 0, LONG, before);
     model_bench_loss(&k, &batch, 0, 0);
     struct model_update u = {.lr = 0.1, .lr_previous = 0.1, .targets_n = LONG};
-    model_bench_ok(model_apply(k.m, &u, &norm, &e), &e);
-    score_row(&k, &batch, 0, LONG, after);
+    assert_ok(model_apply(k.m, &u, &norm, &e));
+    model_bench_score(&k, &batch, 0, LONG, after);
     assert_memory_not_equal(before, after, sizeof before);
     char *choices = model_bench_choices(&k);
     model_bench_restore_choices(&again, choices);
     free(choices);
-    for (int32_t i = 0; i < model_params(k.m)->tensors_n; i++) {
-        model_bench_ok(model_read(k.m, MODEL_VALUES, i, k.values, &e), &e);
-        model_bench_ok(model_write(again.m, MODEL_VALUES, i, k.values, &e), &e);
-    }
-    score_row(&again, &batch, 0, LONG, fresh);
+    model_bench_copy(&again, &k, MODEL_VALUES);
+    model_bench_score(&again, &batch, 0, LONG, fresh);
     assert_memory_equal(after, fresh, sizeof after);
     model_bench_close(&k);
     model_bench_close(&again);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_score_depends_on_its_prefix_only),
-        cmocka_unit_test(a_score_does_not_depend_on_what_else_is_scored),
-        cmocka_unit_test(scores_add_up_to_the_loss),
-        cmocka_unit_test(a_distribution_sums_to_one_and_holds_the_score),
-        cmocka_unit_test(scores_follow_an_update),
-    };
-    int failed = 0, first = 1;
-    if (argc > 1 && strcmp(argv[1], "--bf16") == 0) {
-        dtype = DTYPE_BF16;
-        first = 2;
-    }
-    if (argc == first && dtype == DTYPE_BF16) {
-        fputs("usage: test_score [[--bf16] DEVICE...]\n", stderr);
-        return 64;
-    }
-    if (argc == first) return cmocka_run_group_tests(tests, NULL, NULL);
-    for (int i = first; i < argc; i++) {
-        device = argv[i];
-        failed += cmocka_run_group_tests_name(device, tests, NULL, NULL);
-    }
-    return failed != 0;
 }

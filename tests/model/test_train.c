@@ -10,13 +10,6 @@
 
 enum { ROWS = 4, LENGTH = 24, TOKENS = ROWS * LENGTH };
 
-/* Every method, adaptive and plain. */
-enum { MODELS = 2 * POSITION_METHODS_N };
-static struct spec spec_number(int i)
-{
-    return model_bench_spec((enum spec_position)(i / 2), i % 2 ? SPEC_PLAIN : SPEC_ADAPTIVE);
-}
-
 /* A batch of random tokens: targets are the next ones. */
 struct text {
     int32_t ids[TOKENS + 1];
@@ -25,39 +18,30 @@ struct text {
 
 static void make_text(struct text *t, uint64_t seed)
 {
-    model_bench_tokens(t->ids, TOKENS + 1, seed);
-    t->batch = (struct model_batch){
-        .source = t->ids, .target = t->ids + 1, .rows = ROWS, .length = LENGTH};
-}
-
-static void set_dropout(struct spec *s, double p)
-{
-    s->model.dropout = s->model.dropout_attention = p;
-    s->model.dropout_relu = s->model.dropout_softmax = p;
+    t->batch = model_bench_batch(t->ids, ROWS, LENGTH, seed);
 }
 
 /* Moves one tensor along its gradient: the loss must change by the gradient's norm times the step.
  */
 static void check_tensor_slope(struct model_bench *k, const struct text *t, int32_t tensor)
 {
-    struct err e = {0};
     int64_t n = model_bench_tensor(k, tensor);
     double norm = 0.0, loss[2], step = 1e-2;
     float *moved = malloc((size_t)n * sizeof *moved);
     assert_non_null(moved);
     model_bench_loss(k, &t->batch, 0, 0);
-    model_bench_ok(model_read(k->m, MODEL_GRADIENTS, tensor, k->gradients, &e), &e);
-    model_bench_ok(model_read(k->m, MODEL_VALUES, tensor, k->values, &e), &e);
+    assert_ok(model_read(k->m, MODEL_GRADIENTS, tensor, k->gradients, &e));
+    assert_ok(model_read(k->m, MODEL_VALUES, tensor, k->values, &e));
     for (int64_t i = 0; i < n; i++) norm += (double)k->gradients[i] * (double)k->gradients[i];
     norm = sqrt(norm);
     for (int side = 0; side < 2; side++) {
         double by = (side == 0 ? -step : step) / norm;
         for (int64_t i = 0; i < n; i++)
             moved[i] = (float)((double)k->values[i] + by * (double)k->gradients[i]);
-        model_bench_ok(model_write(k->m, MODEL_VALUES, tensor, moved, &e), &e);
+        assert_ok(model_write(k->m, MODEL_VALUES, tensor, moved, &e));
         loss[side] = model_bench_loss(k, &t->batch, 0, 0);
     }
-    model_bench_ok(model_write(k->m, MODEL_VALUES, tensor, k->values, &e), &e);
+    assert_ok(model_write(k->m, MODEL_VALUES, tensor, k->values, &e));
     free(moved);
     /* Key biases have no gradient but rounding; a loss of hundreds of nats is known to 1e-4. */
     double slope = (loss[1] - loss[0]) / (2.0 * step);
@@ -68,12 +52,12 @@ static void check_tensor_slope(struct model_bench *k, const struct text *t, int3
 
 TEST(gradients_of_every_tensor_are_differences)
 {
-    for (int i = 0; i < MODELS; i++) {
-        struct spec s = spec_number(i);
+    for (int i = 0; i < BENCH_MODELS; i++) {
+        struct spec s = model_bench_spec_number(i);
         struct model_bench k;
         struct text t;
-        set_dropout(&s,
-                    i / 2 % 2 ? 0.2 : 0.0); /* the masks of one update are fixed, so it is smooth */
+        model_bench_dropout(
+            &s, i / 2 % 2 ? 0.2 : 0.0); /* the masks of one update are fixed, so it is smooth */
         model_bench_open(&k, &s, ROWS, LENGTH, true);
         make_text(&t, (uint64_t)i);
         /* Row 1 of a tail's table starts as zeros, where LayerNorm is all but a straight line. */
@@ -95,12 +79,12 @@ static struct model_batch part_of(const struct text *t, int32_t first, int32_t n
 
 TEST(a_batch_in_two_parts_is_the_batch)
 {
-    for (int i = 0; i < MODELS; i++) {
-        struct spec s = spec_number(i);
+    for (int i = 0; i < BENCH_MODELS; i++) {
+        struct spec s = model_bench_spec_number(i);
         struct model_bench k;
         struct text t;
         int64_t n = 0;
-        set_dropout(&s, 0.3);
+        model_bench_dropout(&s, 0.3);
         model_bench_open(&k, &s, ROWS, LENGTH, true);
         make_text(&t, 5);
         double whole = model_bench_loss(&k, &t.batch, 9, 0);
@@ -190,8 +174,8 @@ TEST(dropout_keeps_the_mean_loss)
 
 TEST(padding_on_the_right_changes_nothing)
 {
-    for (int i = 0; i < MODELS; i++) {
-        struct spec s = spec_number(i);
+    for (int i = 0; i < BENCH_MODELS; i++) {
+        struct spec s = model_bench_spec_number(i);
         struct model_bench k;
         struct text t;
         enum { WIDE = LENGTH + 7 };
@@ -229,13 +213,12 @@ TEST(the_tail_quirk_leaves_out_class_one_of_a_tail)
     for (int quirk = 0; quirk < 2; quirk++) {
         struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
         struct model_bench k;
-        e = (struct err){0};
         float all[BENCH_VOCAB];
         double tail = 0.0;
         s.train.tail_quirk = quirk;
         model_bench_open(&k, &s, ROWS, LENGTH, true);
         loss[quirk] = model_bench_loss(&k, &t.batch, 0, 0);
-        model_bench_ok(model_distribution(k.m, &t.batch, 4, all, &e), &e);
+        assert_ok(model_distribution(k.m, &t.batch, 4, all, &e));
         for (int w = 20; w < 40; w++) tail += exp((double)all[w]);
         share = log(tail) - (double)all[21]; /* -log p within the tail */
         model_bench_close(&k);

@@ -3,7 +3,7 @@
 #ifndef OPS_OP_ATTENTION_H
 #define OPS_OP_ATTENTION_H
 
-#include "ops/op_bench.h"
+#include "ops/op_case.h"
 #include "ops/op_reference.h"
 
 /* The bias: none, slopes, a table with constants beyond it, a table with slopes beyond it. */

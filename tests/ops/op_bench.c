@@ -38,11 +38,6 @@ void op_bench_reset(struct op_bench *k)
     arena_init(&k->arena);
 }
 
-void op_ok(int rc, const struct err *e)
-{
-    if (rc < 0) fail_msg("%s", e->text);
-}
-
 static uint32_t draw(struct op_bench *k)
 {
     return philox_word(k->seed, k->drawn++, 0, OP_STREAM);
@@ -60,49 +55,98 @@ int32_t op_below(struct op_bench *k, int32_t n)
 
 void *op_memory(struct op_bench *k, const void *content, size_t bytes)
 {
-    struct err e = {0};
     void *p = NULL;
     assert_true(k->held_n < OP_HELD_MAX);
-    op_ok(k->b->ops->alloc(k->b, &p, bytes, &e), &e);
+    assert_ok(k->b->ops->alloc(k->b, &p, bytes, &e));
     k->held_own[k->held_n++] = p;
     if (content != NULL)
-        op_ok(k->b->ops->upload(k->b, p, content, bytes, &e), &e);
+        assert_ok(k->b->ops->upload(k->b, p, content, bytes, &e));
     else
-        op_ok(k->b->ops->zero(k->b, p, bytes, &e), &e);
+        assert_ok(k->b->ops->zero(k->b, p, bytes, &e));
     return p;
 }
 
-void op_set(struct op_bench *k, const struct op_matrix *m)
+float op_round_bf16(float value, uint16_t *rounded)
 {
-    struct err e = {0};
-    for (int64_t i = 0; i < m->t.rows; i++)
-        op_ok(k->b->ops->upload(k->b, (float *)m->t.data + i * m->t.stride, m->host + i * m->t.cols,
-                                (size_t)m->t.cols * sizeof(float), &e),
-              &e);
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits = (bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u;
+    if (rounded != NULL) *rounded = (uint16_t)(bits >> 16);
+    memcpy(&value, &bits, sizeof value);
+    return value;
 }
 
-struct op_matrix op_random(struct op_bench *k, int64_t rows, int64_t cols, int64_t spare)
+float op_stored(const struct op_bench *k, float value)
+{
+    return k->b->precision == DTYPE_BF16 ? op_round_bf16(value, NULL) : value;
+}
+
+/* The memory of a view, gaps between its rows included: on the emulated GPU a transfer costs what a
+ * kernel does, so that a matrix is one, not one for each row. */
+static void *extent_of(struct op_bench *k, const struct tensor *t, size_t *bytes)
+{
+    *bytes = (size_t)((t->rows - 1) * t->stride + t->cols) * dtype_bytes(t->dtype);
+    return arena_array(&k->arena, *bytes, 1);
+}
+
+/* Gaps become zeros, as they were. */
+void op_set(struct op_bench *k, const struct op_matrix *m)
+{
+    size_t bytes;
+    void *extent = extent_of(k, &m->t, &bytes);
+    for (int64_t i = 0; i < m->t.rows; i++)
+        for (int64_t j = 0; j < m->t.cols; j++) {
+            int64_t at = i * m->t.stride + j;
+            float value = m->host[i * m->t.cols + j];
+            if (m->t.dtype == DTYPE_BF16)
+                op_round_bf16(value, (uint16_t *)extent + at);
+            else
+                ((float *)extent)[at] = value;
+        }
+    assert_ok(k->b->ops->upload(k->b, m->t.data, extent, bytes, &e));
+}
+
+float *op_get(struct op_bench *k, const struct tensor *t)
+{
+    size_t bytes;
+    void *extent = extent_of(k, t, &bytes);
+    float *out = op_floats(k, t->rows * t->cols);
+    assert_ok(k->b->ops->download(k->b, extent, t->data, bytes, &e));
+    for (int64_t i = 0; i < t->rows; i++)
+        for (int64_t j = 0; j < t->cols; j++) {
+            int64_t at = i * t->stride + j;
+            uint32_t bits = t->dtype == DTYPE_BF16 ? (uint32_t)((uint16_t *)extent)[at] << 16 : 0;
+            float *to = &out[i * t->cols + j];
+            memcpy(to, t->dtype == DTYPE_BF16 ? (void *)&bits : (float *)extent + at, sizeof *to);
+        }
+    return out;
+}
+
+struct op_matrix op_random_of(struct op_bench *k, int64_t rows, int64_t cols, int64_t spare,
+                              enum dtype dtype)
 {
     struct op_matrix m;
-    size_t bytes = (size_t)(rows * (cols + spare)) * sizeof(float);
-    float *data = op_memory(k, NULL, bytes);
+    size_t size = dtype_bytes(dtype);
+    char *data = op_memory(k, NULL, (size_t)(rows * (cols + spare)) * size);
     m.host = op_floats(k, rows * cols);
-    for (int64_t i = 0; i < rows * cols; i++) m.host[i] = op_uniform(k);
-    m.t = tensor_make(data + spare / 2, rows, cols, DTYPE_F32);
+    for (int64_t i = 0; i < rows * cols; i++) {
+        m.host[i] = op_uniform(k);
+        if (dtype == DTYPE_BF16) m.host[i] = op_round_bf16(m.host[i], NULL);
+    }
+    m.t = tensor_make(data + (size_t)(spare / 2) * size, rows, cols, dtype);
     m.t.stride = cols + spare;
     op_set(k, &m);
     return m;
 }
 
-float *op_get(struct op_bench *k, const struct tensor *t)
+struct op_matrix op_random(struct op_bench *k, int64_t rows, int64_t cols, int64_t spare)
 {
-    struct err e = {0};
-    float *out = op_floats(k, t->rows * t->cols);
-    for (int64_t i = 0; i < t->rows; i++)
-        op_ok(k->b->ops->download(k->b, out + i * t->cols, (const float *)t->data + i * t->stride,
-                                  (size_t)t->cols * sizeof *out, &e),
-              &e);
-    return out;
+    return op_random_of(k, rows, cols, spare, DTYPE_F32);
+}
+
+struct op_matrix op_activations(struct op_bench *k, int64_t rows, int64_t cols, int64_t spare)
+{
+    return op_random_of(k, rows, cols, spare, k->b->precision);
 }
 
 const int32_t *op_list(struct op_bench *k, const int32_t **host, int64_t n, int32_t below, int gaps)
@@ -130,8 +174,9 @@ float *op_floats(struct op_bench *k, int64_t n)
     return arena_array(&k->arena, (size_t)n, sizeof(float));
 }
 
-void tol_check(struct op_bench *k, const char *what, const float *got, const double *want,
-               const float *plain, const float *before, int64_t n)
+void tol_check_in(struct op_bench *k, const char *what, enum dtype dtype, double ulps,
+                  double f32_error, const float *got, const double *want, const float *plain,
+                  const float *before, int64_t n)
 {
     enum { FLOOR_ULPS = 8 };
     double plain_error = 0.0, largest = k->terms;
@@ -143,6 +188,8 @@ void tol_check(struct op_bench *k, const char *what, const float *got, const dou
         largest = fmax(largest, fmax(fabs(want[i]), fabs(want[i] + start)));
     }
     double allowed = 2.0 * plain_error + FLOOR_ULPS * 0x1p-24 * largest;
+    if (k->b->precision == DTYPE_BF16) allowed = fmax(allowed, f32_error * largest);
+    if (dtype == DTYPE_BF16) allowed = ulps * 0x1p-8 * largest;
     for (int64_t i = 0; i < n; i++) {
         double expected = want[i] + (before == NULL ? 0.0 : (double)before[i]);
         double error = fabs((double)got[i] - expected);
@@ -151,6 +198,12 @@ void tol_check(struct op_bench *k, const char *what, const float *got, const dou
                      "(seed %" PRIu64 ")",
                      what, i, (double)got[i], expected, error, allowed, k->seed);
     }
+}
+
+void tol_check(struct op_bench *k, const char *what, const float *got, const double *want,
+               const float *plain, const float *before, int64_t n)
+{
+    tol_check_in(k, what, DTYPE_F32, 0.0, 0.0, got, want, plain, before, n);
 }
 
 void tol_check_tensor(struct op_bench *k, const char *what, const struct tensor *got,

@@ -42,9 +42,13 @@ float op_uniform(struct op_bench *k);
 /* op_below - the next whole number in [0, n). */
 int32_t op_below(struct op_bench *k, int32_t n);
 
-/* op_random - a matrix of random numbers; with spare > 0 a view into one with so many more columns,
- * half of them before it. Like all functions here, asserts that allocation succeeds. */
+/* op_random - a matrix of random numbers in f32 (op_activations: in the precision of the backend;
+ * the host copy has the numbers rounded to bf16); with spare > 0 a view into one with so many more
+ * columns, half of them before it. Like all functions here, asserts that allocation succeeds. */
 struct op_matrix op_random(struct op_bench *k, int64_t rows, int64_t cols, int64_t spare);
+struct op_matrix op_activations(struct op_bench *k, int64_t rows, int64_t cols, int64_t spare);
+struct op_matrix op_random_of(struct op_bench *k, int64_t rows, int64_t cols, int64_t spare,
+                              enum dtype dtype);
 /* op_set - uploads m->host again, after a change. */
 void op_set(struct op_bench *k, const struct op_matrix *m);
 /* op_get - the matrix as it is now, packed, in the arena. */
@@ -62,12 +66,19 @@ const struct step_state *op_step(struct op_bench *k, const struct step_state *co
 double *op_doubles(struct op_bench *k, int64_t n);
 float *op_floats(struct op_bench *k, int64_t n);
 
-/* op_ok - fails with the message unless the return code is 0. */
-void op_ok(int rc, const struct err *e);
 /* tol_check - compares got with the oracle's want; the error of plain float loops determines the
  * tolerance. want and plain are first added to before (unless NULL). */
 void tol_check(struct op_bench *k, const char *what, const float *got, const double *want,
                const float *plain, const float *before, int64_t n);
+/* tol_check_in - tol_check of results in f32 or bf16. bf16: may err by so many units in the last
+ * place of the largest number; f32: by this share of it, where that is more. */
+void tol_check_in(struct op_bench *k, const char *what, enum dtype dtype, double ulps,
+                  double f32_error, const float *got, const double *want, const float *plain,
+                  const float *before, int64_t n);
+/* op_round_bf16 - to the nearest, ties to even; bits may be NULL. */
+float op_round_bf16(float value, uint16_t *bits);
+/* op_stored - a number as activations of the backend hold it. */
+float op_stored(const struct op_bench *k, float value);
 /* tol_check_tensor - tol_check for a matrix on the backend. */
 void tol_check_tensor(struct op_bench *k, const char *what, const struct tensor *got,
                       const double *want, const float *plain, const float *before);
@@ -78,13 +89,5 @@ void op_same(const char *what, const float *got, const float *want, int64_t n);
  * from Philox. rows_host as d->rows_dev. */
 float *op_factors(struct op_bench *k, const struct dropout *d, const int32_t *rows_host,
                   uint32_t update, int64_t rows, int64_t cols);
-
-/* The table: a row is an op and one of its properties. */
-struct op_row {
-    const char *name; /* a sentence */
-    void (*run)(struct op_bench *k);
-};
-extern const struct op_row op_rows_linear[], op_rows_norm[], op_rows_attention[], op_rows_rotary[],
-    op_rows_update[], op_rows_table[]; /* each terminated by a row without a name */
 
 #endif

@@ -1,17 +1,20 @@
-/* test_ops.c - the table of all ops, run on each backend named on the command line. By default on
- * check:cpu and, with more rows, on every instruction set of this processor with one and two
- * threads. */
+/* test_ops.c - the table of all ops.
+ *
+ *   test_ops [[--bf16] DEVICE...]
+ *
+ * By default on check:cpu and, with more rows, on every instruction set of this processor with one
+ * and two threads. */
 #include "harness/test.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "cpu/cpu.h"
 #include "cpu/cpu_fixture.h"
 
 enum { ROWS_MAX = 64, NAME_BYTES = 128 };
 
-static const struct op_row *const tables[] = {op_rows_linear, op_rows_norm,   op_rows_attention,
-                                              op_rows_rotary, op_rows_update, op_rows_table,
+static const struct op_row *const tables[] = {op_rows, op_rows_attention, op_rows_table,
                                               op_rows_cpu};
 enum { TABLES_N = sizeof tables / sizeof *tables };
 
@@ -26,15 +29,14 @@ struct place {
 static void run_row(void **state)
 {
     const struct place *p = *state;
-    struct err e = {0};
     struct backend *b = NULL;
     struct op_bench k;
     if (p->backend == NULL)
         b = cpu_variant_open(p->variant);
     else
-        op_ok(backend_open(&b, p->backend, 1, DTYPE_F32, &e), &e);
+        assert_ok(backend_open(&b, p->backend, 1, test_dtype, &e));
     op_bench_init(&k, b, 20220425);
-    p->row->run(&k);
+    op_row_run(p->row, &k);
     op_bench_fini(&k);
     backend_close(b);
 }
@@ -73,7 +75,12 @@ static int run_variants(void)
 
 int main(int argc, char **argv)
 {
-    int failed = argc < 2 ? run_variants() + run_backend("check:cpu", "check:cpu", 0) : 0;
-    for (int i = 1; i < argc; i++) failed += run_backend(argv[i], argv[i], 0);
+    int failed = 0, first = 1;
+    if (argc > 1 && strcmp(argv[1], "--bf16") == 0) {
+        test_dtype = DTYPE_BF16;
+        first = 2;
+    }
+    if (argc == 1) failed = run_variants() + run_backend("check:cpu", "check:cpu", 0);
+    for (int i = first; i < argc; i++) failed += run_backend(argv[i], argv[i], 0);
     return failed == 0 ? 0 : 1;
 }

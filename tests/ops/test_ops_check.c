@@ -4,14 +4,13 @@
 #include <string.h>
 
 #include "ops/op_bench.h"
-#include "ops/op_table_args.h"
+#include "ops/op_case.h"
 #include "ops/ops.h"
 
 static struct backend *open_cpu(void)
 {
-    struct err e = {0};
     struct backend *b = NULL;
-    op_ok(backend_open(&b, "cpu", 1, DTYPE_F32, &e), &e);
+    assert_ok(backend_open(&b, "cpu", 1, DTYPE_F32, &e));
     return b;
 }
 
@@ -102,9 +101,9 @@ TEST(every_op_names_the_argument_that_is_wrong)
     for (int op = 0; op < OPS_N; op++)
         for (const struct op_argument *a = op_table[op].argument; a->name != NULL; a++)
             for (size_t f = 0; f < sizeof faults / sizeof *faults; f++) {
-                op_bench_reset(&k);
-                char *args = op_table_args(&k, (enum op)op, true);
-                op_ok(op_arguments(k.b, (enum op)op, args, memory, &n, &e), &e);
+                struct op_case c;
+                char *args = op_case_args(&c, &k, (enum op)op, true);
+                assert_ok(op_arguments(k.b, (enum op)op, args, memory, &n, &e));
                 if (!faults[f].spoil(a, args)) continue;
                 int rc = op_arguments(k.b, (enum op)op, args, memory, &n, &e);
                 assert_refused(rc, &e, op_table[op].name, a->name);
@@ -125,7 +124,8 @@ TEST(weights_in_bf16_are_rejected_by_a_backend_of_f32)
         struct op_memory memory[OP_ARGUMENTS_MAX];
         int32_t n = 0;
         op_bench_init(&k, open_cpu(), 1);
-        char *args = op_table_args(&k, ops[i], false);
+        struct op_case c;
+        char *args = op_case_args(&c, &k, ops[i], false);
         for (const struct op_argument *a = op_table[ops[i]].argument; a->name != NULL; a++)
             if (a->type == ARG_BF16) memcpy(args + a->offset, &args, sizeof args);
         assert_unavailable(op_arguments(k.b, ops[i], args, memory, &n, &e), &e,
@@ -204,17 +204,16 @@ TEST(a_fused_op_that_is_missing_is_composed)
         struct op_matrix y = op_random(&k[i], 9, 24, 0), stats = op_random(&k[i], 9, 2, 0);
         struct op_matrix gain = op_random(&k[i], 1, 24, 0), bias = op_random(&k[i], 1, 24, 0);
         struct dropout d = {.p = 0.3f, .key = 1, .stream = 2, .step_dev = op_step(&k[i], &step)};
-        op_ok(ops_residual_layernorm(b[i],
-                                     &(struct residual_layernorm_args){.s = x.t,
-                                                                       .y = y.t,
-                                                                       .stats = stats.t,
-                                                                       .x = x.t,
-                                                                       .r = r.t,
-                                                                       .dropout = d,
-                                                                       .gain = gain.t,
-                                                                       .bias = bias.t},
-                                     &e),
-              &e);
+        assert_ok(ops_residual_layernorm(b[i],
+                                         &(struct residual_layernorm_args){.s = x.t,
+                                                                           .y = y.t,
+                                                                           .stats = stats.t,
+                                                                           .x = x.t,
+                                                                           .r = r.t,
+                                                                           .dropout = d,
+                                                                           .gain = gain.t,
+                                                                           .bias = bias.t},
+                                         &e));
         result[i][0] = op_get(&k[i], &x.t);
         result[i][1] = op_get(&k[i], &y.t);
     }

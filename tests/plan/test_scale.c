@@ -45,7 +45,6 @@ TEST_WITH(struct plan_fixture *f, a_scale_divides_lengths_and_strides_above_one_
                      "evaluate: [{ window: sliding, stride: [1, 16], L_valid: 128 }]\n",
                 "eighth");
     assert_string_equal(p->scale, "eighth");
-    assert_true(p->divide == 8);
     const struct spec *t = &p->run[0].spec, *one = &p->run[1].spec, *two = &p->run[2].spec;
     assert_string_equal(t->scale, "eighth");
     assert_int_equal(t->train.L, 8);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "plan/plan.h"
-#include "plan/yaml.h"
+#include "plan/plan_internal.h"
 
 static struct arena arena;
 static struct err err;

@@ -10,8 +10,7 @@
 static struct dictionary *built(const char *text, int32_t limit)
 {
     struct dictionary *d;
-    struct err e = {0};
-    if (dictionary_build(&d, data_text(text, strlen(text)), limit, &e) < 0) fail_msg("%s", e.text);
+    assert_ok(dictionary_build(&d, data_text(text, strlen(text)), limit, &e));
     return d;
 }
 
@@ -69,8 +68,7 @@ TEST(a_limit_keeps_the_most_frequent_and_fills_to_eight)
                         "madeupword0002 0\nmadeupword0003 0\nmadeupword0004 0\n"
                         "madeupword0005 0\nmadeupword0006 0\n");
     dictionary_close(d);
-    assert_int_equal(dictionary_build(&d, data_text("a", 1), 7, &e), ERR_USAGE);
-    assert_says(&e, "limit 7");
+    assert_fails(ERR_USAGE, "limit 7", dictionary_build(&d, data_text("a", 1), 7, &e));
 }
 
 TEST(many_words_grow_the_table)
@@ -80,7 +78,7 @@ TEST(many_words_grow_the_table)
     size_t at = 0;
     for (int i = 0; i < N; i++) at += (size_t)snprintf(text + at, 8, "w%05d ", i);
     struct dictionary *d;
-    assert_int_equal(dictionary_build(&d, data_text(text, at), 0, &e), 0);
+    assert_ok(dictionary_build(&d, data_text(text, at), 0, &e));
     assert_int_equal(dictionary_size(d), 20008);
     for (int i = 0; i < N; i++) assert_int_equal(dictionary_find(d, text + 7 * i, 6), 4 + i);
     dictionary_close(d);
@@ -99,10 +97,8 @@ TEST(a_damaged_dict_txt_names_its_line)
                  {"a -1\n", "here:1: expected a word, a space and its count, found 'a -1'"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct dictionary *d;
-        e = (struct err){0};
-        assert_int_equal(dictionary_parse(&d, data_text(cases[i].text, strlen(cases[i].text)), &e),
-                         ERR_DATA);
-        assert_says(&e, cases[i].says);
+        assert_fails(ERR_DATA, cases[i].says,
+                     dictionary_parse(&d, data_text(cases[i].text, strlen(cases[i].text)), &e));
         assert_null(d);
     }
 }
@@ -111,8 +107,8 @@ TEST_WITH(struct data_folder *f, a_saved_dictionary_loads_as_it_was)
 {
     struct dictionary *d = built("one two two three three three", 0), *loaded;
     const char *path = data_folder_path(f, "dict.txt");
-    assert_int_equal(dictionary_save(d, path, &e), 0);
-    assert_int_equal(dictionary_load(&loaded, path, &e), 0);
+    assert_ok(dictionary_save(d, path, &e));
+    assert_ok(dictionary_load(&loaded, path, &e));
     assert_dict_text(loaded, "three 3\ntwo 2\none 1\nmadeupword0000 0\n");
     dictionary_close(loaded);
     dictionary_close(d);

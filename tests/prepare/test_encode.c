@@ -55,19 +55,15 @@ static int encode(struct data_folder *f, const struct encode_options *o, const v
 static void must_give(struct data_folder *f, const struct encode_options *o, const void *text,
                       size_t n, const char *expected)
 {
-    struct err e = {0};
 
-    if (encode(f, o, text, n, &e) < 0) fail_msg("%s", e.text);
+    assert_ok(encode(f, o, text, n, &e));
     assert_string_equal(data_folder_read(f, "to", NULL), expected);
 }
 
 static void must_fail(struct data_folder *f, const struct encode_options *o, const void *text,
                       size_t n, int code, const char *words)
 {
-    struct err e = {0};
-
-    assert_int_equal(encode(f, o, text, n, &e), code);
-    assert_says(&e, words);
+    assert_fails(code, words, encode(f, o, text, n, &e));
 }
 
 static void wordpiece_gives(struct data_folder *f, const char *text, const char *expected)

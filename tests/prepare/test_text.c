@@ -28,10 +28,8 @@ static void assert_items(const char *text, size_t n, const char *expected)
 
 static void assert_refused(const char *text, size_t n, const char *place)
 {
-    struct err e = {0};
     int64_t items;
-    assert_int_equal(data_count_items(&items, data_text(text, n), &e), ERR_DATA);
-    assert_says(&e, place);
+    assert_fails(ERR_DATA, place, data_count_items(&items, data_text(text, n), &e));
 }
 
 TEST(line_feeds_carriage_returns_and_pairs_end_a_line)
@@ -122,7 +120,7 @@ TEST(parts_end_after_white_space_and_make_up_the_text)
     int64_t whole, items, sum;
     for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
         const struct text *text = data_text(texts[t], strlen(texts[t]));
-        assert_int_equal(data_count_items(&whole, text, &e), 0);
+        assert_ok(data_count_items(&whole, text, &e));
         for (int32_t wanted = 1; wanted <= PARALLEL_MAX; wanted++) {
             int32_t n = text_cut(parts, wanted, text);
             const char *at = texts[t];
@@ -133,7 +131,7 @@ TEST(parts_end_after_white_space_and_make_up_the_text)
                 at += parts[i].n;
                 assert_int_equal(parts[i].goes_on, i + 1 < n);
                 if (i + 1 < n) assert_true(at[-1] == '\n' || at[-1] == ' ');
-                assert_int_equal(data_count_items(&items, &parts[i], &e), 0);
+                assert_ok(data_count_items(&items, &parts[i], &e));
                 sum += items;
             }
             assert_ptr_equal(at, texts[t] + strlen(texts[t]));

@@ -111,11 +111,6 @@ static int fake_succeed(struct fake *f)
     return fake_end(f, "done", "", 0);
 }
 
-static int fake_fail(struct fake *f)
-{
-    return fake_end(f, "failed", "the disk is full: 12 bytes of last.safetensors", 74);
-}
-
 static int fake_crash(struct fake *f)
 {
     (void)f;
@@ -156,22 +151,6 @@ static int fake_tear(struct fake *f)
     int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (write(fd, "\x20\0\0\0\x07\0\0\0", 8) != 8) return 74;
     raise(SIGKILL);
-    return 0;
-}
-
-static int fake_diverge(struct fake *f)
-{
-    return fake_end(f, "diverged", "the loss of update 7 is nan", 70);
-}
-
-static int fake_empty(struct fake *f)
-{
-    return fake_end(f, "done", "", 0);
-}
-
-static int fake_mute(struct fake *f)
-{
-    (void)f;
     return 0;
 }
 
@@ -293,30 +272,33 @@ static int fake_orphan(struct fake *f)
 
 static const struct {
     const char *name;
-    int (*run)(struct fake *);
+    int (*run)(struct fake *); /* NULL: only a last record of this state, if any */
+    const char *state, *message;
+    int exit_code;
     bool always; /* NUMBER is not a number of attempts */
 } fake_actions[] = {
-    {"succeed", fake_succeed, false},
-    {"fail", fake_fail, false},
-    {"crash", fake_crash, false},
-    {"die", fake_die, false},
-    {"blas_dies", fake_blas_dies, false},
-    {"blas_fails", fake_blas_fails, false},
-    {"tear", fake_tear, false},
-    {"diverge", fake_diverge, false},
-    {"empty", fake_empty, false},
-    {"mute", fake_mute, false},
-    {"lie", fake_lie, false},
-    {"stray", fake_stray, false},
-    {"malformed", fake_malformed, false},
-    {"hang", fake_hang, false},
-    {"wait", fake_wait, false},
-    {"drain", fake_drain, false},
-    {"gate", fake_gate, false},
-    {"ignore", fake_ignore, false},
-    {"print", fake_print, true},
-    {"orphan", fake_orphan, false},
-    {"environment", fake_environment, false},
+    {"succeed", .run = fake_succeed},
+    {"fail", .state = "failed", .message = "the disk is full: 12 bytes of last.safetensors",
+     .exit_code = 74},
+    {"crash", .run = fake_crash},
+    {"die", .run = fake_die},
+    {"blas_dies", .run = fake_blas_dies},
+    {"blas_fails", .run = fake_blas_fails},
+    {"tear", .run = fake_tear},
+    {"diverge", .state = "diverged", .message = "the loss of update 7 is nan", .exit_code = 70},
+    {"empty", .state = "done", .message = "", .exit_code = 0},
+    {.name = "mute"},
+    {"lie", .run = fake_lie},
+    {"stray", .run = fake_stray},
+    {"malformed", .run = fake_malformed},
+    {"hang", .run = fake_hang},
+    {"wait", .run = fake_wait},
+    {"drain", .run = fake_drain},
+    {"gate", .run = fake_gate},
+    {"ignore", .run = fake_ignore},
+    {"print", .run = fake_print, .always = true},
+    {"orphan", .run = fake_orphan},
+    {"environment", .run = fake_environment},
 };
 
 static int fake_act(struct fake *f)
@@ -324,7 +306,10 @@ static int fake_act(struct fake *f)
     for (size_t i = 0; i < sizeof fake_actions / sizeof *fake_actions; i++) {
         if (strcmp(fake_actions[i].name, f->action) != 0) continue;
         if (!fake_actions[i].always && f->number > 0 && f->attempt > f->number) break;
-        return fake_actions[i].run(f);
+        if (fake_actions[i].run) return fake_actions[i].run(f);
+        if (!fake_actions[i].state) return 0;
+        return fake_end(f, fake_actions[i].state, fake_actions[i].message,
+                        fake_actions[i].exit_code);
     }
     return fake_succeed(f);
 }

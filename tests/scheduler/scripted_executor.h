@@ -10,7 +10,7 @@
 #ifndef TESTS_SCRIPTED_EXECUTOR_H
 #define TESTS_SCRIPTED_EXECUTOR_H
 
-#include "scheduler/executor.h"
+#include "scheduler/scheduler_internal.h"
 
 /* The table that holds it alone; --devices scripted or scripted:N. */
 extern const struct executor *const scripted_table[];

@@ -13,23 +13,15 @@ static const char states[] = "SELECT count(*) FROM attempts WHERE state=:id";
 
 static int setup(void **state)
 {
-    struct toy_grid *g = calloc(1, sizeof *g);
-    toy_grid_open(g);
+    toy_grid_setup(state);
+    struct toy_grid *g = *state;
     g->options.executors = scripted_table;
     g->options.devices = "scripted:1";
     g->options.poll_s = 0.01;
-    *state = g;
     return 0;
 }
 
-static int teardown(void **state)
-{
-    toy_grid_close(*state);
-    free(*state);
-    return 0;
-}
-
-TEST_EACH(setup, teardown)
+TEST_EACH(setup, toy_grid_teardown)
 
 TEST(every_outcome_of_an_attempt_has_its_consequence)
 {
@@ -59,7 +51,7 @@ TEST(every_outcome_of_an_attempt_has_its_consequence)
             toy_grid_count(g, states, rows[i].state) == 0)
             fail_msg("'%s': %d done, %d failed, %d diverged, %ld attempts", rows[i].script,
                      g->result.done, g->result.failed, g->result.diverged, attempts);
-        teardown((void **)&g);
+        toy_grid_teardown((void **)&g);
     }
 }
 
@@ -75,8 +67,7 @@ TEST_WITH(struct toy_grid *g, a_first_job_that_is_rejected_ends_the_call)
 {
     int32_t train = toy_grid_train(g, 64);
     g->options.words[0] = "reject";
-    assert_int_equal(toy_grid_run(g), ERR_TRYLATER);
-    assert_non_null(strstr(g->e.text, "rejected as scripted"));
+    toy_grid_fail(g, ERR_TRYLATER, "rejected as scripted");
     assert_count(g, 0, "SELECT count(*) FROM attempts");
     /* What was rejected cannot start later. */
     const char *dir =
@@ -84,12 +75,11 @@ TEST_WITH(struct toy_grid *g, a_first_job_that_is_rejected_ends_the_call)
     assert_false(file_exists(run_folder_path(&g->arena, dir, RUN_SPEC)));
 }
 
-TEST_WITH(struct toy_grid *g, a_later_job_that_is_rejected_is_offered_again)
+TEST_WITH(struct toy_grid *g, a_later_job_that_is_rejected_is_submitted_again)
 {
     for (int32_t i = 0; i < 3; i++) toy_grid_train(g, 64 + i);
     g->options.words[0] = "done reject reject done reject";
-    assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(g->result.done, 3);
+    toy_grid_complete(g, 3);
     assert_count(g, 3, "SELECT count(*) FROM attempts");
 }
 
@@ -99,7 +89,7 @@ static void leave_running(struct toy_grid *g, int32_t job)
     toy_grid_leave(g, job, (struct store_attempt){.device = "scripted", .pid = 7});
 }
 
-TEST_WITH(struct toy_grid *g, a_worker_that_goes_on_is_recovered)
+TEST_WITH(struct toy_grid *g, a_worker_that_still_runs_is_recovered)
 {
     leave_running(g, toy_grid_train(g, 64));
     g->options.words[0] = "alive";
@@ -119,7 +109,7 @@ TEST_WITH(struct toy_grid *g, a_worker_that_is_gone_is_lost_and_its_run_retried)
     assert_attempts(g, 1, "state='done'");
 }
 
-TEST_WITH(struct toy_grid *g, a_worker_that_nobody_asks_for_goes_on_by_itself)
+TEST_WITH(struct toy_grid *g, a_worker_of_runs_that_are_not_wanted_keeps_running)
 {
     leave_running(g, toy_grid_train(g, 64));
     g->options.words[0] = "alive";
@@ -134,6 +124,5 @@ TEST_WITH(struct toy_grid *g, an_option_needs_its_executor)
     g->options.executors = NULL;
     g->options.devices = "cpu:1";
     g->options.words[1] = "partition=gpu";
-    assert_int_equal(toy_grid_run(g), ERR_USAGE);
-    assert_non_null(strstr(g->e.text, "--devices slurm"));
+    toy_grid_fail(g, ERR_USAGE, "--devices slurm");
 }

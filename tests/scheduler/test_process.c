@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "scheduler/executor.h"
+#include "scheduler/scheduler_internal.h"
 #include "scheduler/toy_grid.h"
 
 TEST_EACH(toy_grid_setup, toy_grid_teardown)

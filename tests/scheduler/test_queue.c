@@ -1,7 +1,7 @@
 /* test_queue.c - order, groups and consequences, without a process. */
 #include "harness/test.h"
 
-#include "scheduler/progress.h"
+#include "scheduler/scheduler_internal.h"
 #include "scheduler/toy_grid.h"
 #include "store/ingest.h"
 
@@ -137,7 +137,7 @@ TEST_WITH(struct bench_of_queue *b, a_job_without_room_lets_a_smaller_one_pass)
     assert_int_equal(b->pick[0], small);
 }
 
-TEST_WITH(struct bench_of_queue *b, tries_are_counted_and_what_waits_is_held)
+TEST_WITH(struct bench_of_queue *b, tries_are_counted_and_dependent_evaluations_are_blocked)
 {
     int32_t train = toy_grid_family(&b->grid, 64);
     b->grid.options.tries = 2;
@@ -150,7 +150,7 @@ TEST_WITH(struct bench_of_queue *b, tries_are_counted_and_what_waits_is_held)
     assert_int_equal(next(b, true, 1), 0);
 }
 
-TEST_WITH(struct bench_of_queue *b, an_evaluation_before_its_training_is_our_mistake)
+TEST_WITH(struct bench_of_queue *b, an_evaluation_before_its_training_is_an_internal_error)
 {
     struct toy_grid *g = &b->grid;
     toy_grid_family(g, 64);

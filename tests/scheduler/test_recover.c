@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "record/run_folder.h"
-#include "scheduler/attempt.h"
+#include "scheduler/scheduler_internal.h"
 #include "scheduler/toy_grid.h"
 
 static const char twice[] = "SELECT count(*) FROM (SELECT run_id FROM evaluations GROUP BY run_id "
@@ -71,7 +71,7 @@ static int recover(struct toy_grid *g)
 
 TEST_EACH(toy_grid_setup, toy_grid_teardown)
 
-TEST_WITH(struct toy_grid *g, a_killed_scheduler_takes_its_workers_along_and_loses_nothing)
+TEST_WITH(struct toy_grid *g, the_workers_of_a_killed_scheduler_end_and_nothing_is_lost)
 {
     int32_t train = toy_grid_family(g, 128);
     int32_t waits = toy_grid_family(g, 64);
@@ -218,7 +218,7 @@ static void end_bystander(const struct bystander *b)
     close(b->line);
 }
 
-TEST_WITH(struct toy_grid *g, a_live_worker_of_a_dead_scheduler_is_ended_first)
+TEST_WITH(struct toy_grid *g, a_live_worker_of_a_dead_scheduler_is_killed_first)
 {
     int32_t train = toy_grid_train(g, 64);
     struct bystander b = start_bystander(NULL);
@@ -242,7 +242,7 @@ TEST_WITH(struct toy_grid *g, what_a_worker_started_is_found_by_its_mark)
 }
 
 /* The number was given to another process since, or the machine was restarted since. */
-TEST_WITH(struct toy_grid *g, a_process_that_only_has_the_number_is_spared)
+TEST_WITH(struct toy_grid *g, a_process_that_only_has_the_same_number_is_spared)
 {
     int32_t reused = toy_grid_train(g, 64), restarted = toy_grid_train(g, 65);
     struct bystander b = start_bystander(NULL);

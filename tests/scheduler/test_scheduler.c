@@ -18,8 +18,7 @@ TEST_WITH(struct toy_grid *g, a_grid_runs_to_its_end_and_then_nothing_is_left)
     assert_int_equal(g->result.done, 8);
     assert_count(g, 6, "SELECT count(*) FROM evaluations");
     assert_count(g, 2, "SELECT count(*) FROM trainings");
-    assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(g->result.done, 0);
+    toy_grid_complete(g, 0);
     assert_int_equal(g->result.already_done, 8);
     assert_count(g, 8, "SELECT count(*) FROM attempts");
 }
@@ -52,8 +51,7 @@ TEST_WITH(struct toy_grid *g, a_run_that_fails_twice_succeeds_at_the_third_try)
 {
     int32_t train = toy_grid_family(g, 64);
     toy_grid_script(g, train, "fail 2", -1);
-    assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(g->result.done, 4);
+    toy_grid_complete(g, 4);
     assert_int_equal(toy_grid_attempts(g, train), 3);
     assert_attempts(g, 2, "state='failed' AND message LIKE '%12 bytes of last%' AND exit_code=74");
 }
@@ -63,8 +61,7 @@ TEST_WITH(struct toy_grid *g, a_run_whose_tries_are_used_up_has_failed)
     int32_t bad = toy_grid_family(g, 128), good = toy_grid_family(g, 64);
     toy_grid_script(g, bad, "crash", -1);
     g->options.tries = 2;
-    assert_int_equal(toy_grid_run(g), ERR_INTERNAL);
-    assert_non_null(strstr(g->e.text, "no such table"));
+    toy_grid_fail(g, ERR_INTERNAL, "no such table");
     assert_non_null(
         strstr(g->e.text, arena_printf(&g->arena, "runs/%s/2/log", g->job[bad].run_id)));
     assert_int_equal(g->result.failed, 1);
@@ -85,8 +82,7 @@ TEST_WITH(struct toy_grid *g, with_keep_going_the_others_are_still_done)
     assert_int_equal(g->result.not_started, 3);
     /* The same command tries the failed one again, and what waited for it. */
     toy_grid_script(g, -1);
-    assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(g->result.done, 4);
+    toy_grid_complete(g, 4);
 }
 
 TEST_WITH(struct toy_grid *g, a_killed_worker_is_lost_and_retried)
@@ -137,8 +133,7 @@ TEST_WITH(struct toy_grid *g, a_diverged_training_is_final_and_not_an_error)
     assert_count(g, 3, "SELECT count(*) FROM evaluations");
     toy_grid_script(g, -1);
     g->options.pick = PICK_FAILED;
-    assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(g->result.done, 4);
+    toy_grid_complete(g, 4);
     assert_count(g, 6, "SELECT count(*) FROM evaluations");
 }
 
@@ -169,8 +164,7 @@ TEST_WITH(struct toy_grid *g, a_silent_worker_is_killed_and_lost)
     pid_t pid = toy_grid_fork(g);
     toy_grid_await_count(g, "SELECT count(*) FROM progress WHERE done=4", 1); /* its last record */
     toy_grid_pass(g, TOY_STALL_S + 1);
-    assert_int_equal(toy_grid_status(pid), 0);
-    toy_grid_open_store(g);
+    toy_grid_join(g, pid, 0);
     assert_attempts(g, 1, "state='lost' AND message LIKE 'no record for%'");
 }
 
@@ -190,8 +184,7 @@ TEST_WITH(struct toy_grid *g, redo_runs_everything_from_the_start)
     int32_t train = toy_grid_family(g, 64);
     assert_int_equal(toy_grid_run(g), 0);
     g->options.pick = PICK_REDO;
-    assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(g->result.done, 4);
+    toy_grid_complete(g, 4);
     assert_count(g, 8, "SELECT count(*) FROM attempts");
     assert_count(g, 3, "SELECT count(*) FROM evaluations");
     const char *folder = project_path(&g->project, &g->arena, "runs");
@@ -205,8 +198,7 @@ TEST_WITH(struct toy_grid *g, evaluations_are_redone_without_their_training)
     int32_t train = toy_grid_family(g, 64);
     assert_int_equal(toy_grid_run(g), 0);
     g->options.pick = PICK_REEVALUATE;
-    assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(g->result.done, 3);
+    toy_grid_complete(g, 3);
     assert_int_equal(g->result.already_done, 1);
     assert_count(g, 3, "SELECT count(*) FROM evaluations");
     assert_count(g, 1,
@@ -219,8 +211,7 @@ TEST_WITH(struct toy_grid *g, stale_picks_nothing_of_the_same_code)
     toy_grid_family(g, 64);
     assert_int_equal(toy_grid_run(g), 0);
     g->options.pick = PICK_STALE;
-    assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(g->result.done, 0);
+    toy_grid_complete(g, 0);
     assert_int_equal(g->result.already_done, 4);
 }
 
@@ -228,8 +219,7 @@ TEST_WITH(struct toy_grid *g, a_job_that_no_device_can_hold_is_refused_before_an
 {
     int32_t small = toy_grid_family(g, 64), large = toy_grid_family(g, 128);
     g->job[large].device_bytes = INT64_MAX / 2;
-    assert_int_equal(toy_grid_run(g), ERR_NOMEM);
-    assert_non_null(strstr(g->e.text, "MB free"));
+    toy_grid_fail(g, ERR_NOMEM, "MB free");
     assert_int_equal(toy_grid_last(g, small), STORE_NONE);
     g->options.keep_going = true;
     assert_int_equal(toy_grid_run(g), ERR_NOMEM);
@@ -242,8 +232,7 @@ TEST_WITH(struct toy_grid *g,
 {
     int32_t plain = toy_grid_family(g, 64), half = toy_grid_family(g, 128);
     g->job[half].spec.train.precision = SPEC_BF16;
-    assert_int_equal(toy_grid_run(g), ERR_UNAVAILABLE);
-    assert_non_null(strstr(g->e.text, "--set train.precision=fp32"));
+    toy_grid_fail(g, ERR_UNAVAILABLE, "--set train.precision=fp32");
     assert_int_equal(toy_grid_last(g, plain), STORE_NONE);
     g->options.keep_going = true;
     assert_int_equal(toy_grid_run(g), ERR_UNAVAILABLE);
@@ -265,8 +254,7 @@ TEST_WITH(struct toy_grid *g, a_worker_that_cannot_be_started_says_so)
 {
     toy_grid_train(g, 64);
     g->options.worker = "/nowhere/alibi";
-    assert_int_equal(toy_grid_run(g), ERR_UNAVAILABLE);
-    assert_non_null(strstr(g->e.text, "/nowhere/alibi: cannot be started"));
+    toy_grid_fail(g, ERR_UNAVAILABLE, "/nowhere/alibi: cannot be started");
     assert_count(g, 0, "SELECT count(*) FROM attempts");
 }
 
@@ -274,6 +262,5 @@ TEST_WITH(struct toy_grid *g, two_hundred_runs_on_two_slots_are_all_done)
 {
     for (int32_t i = 0; i < 200; i++) toy_grid_train(g, 8 + i);
     g->options.devices = "cpu:2";
-    assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(g->result.done, 200);
+    toy_grid_complete(g, 200);
 }

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "scheduler/process.h"
+#include "scheduler/scheduler_internal.h"
 #include "scheduler/toy_grid.h"
 
 static int setup(void **state)
@@ -23,12 +23,10 @@ TEST(one_request_lets_workers_finish_their_update_and_the_next_call_continues)
         setup((void **)&g);
         pid_t pid = toy_grid_begin(g, toy_grid_family(g, 64), "wait 1");
         kill(pid, signals[i]);
-        assert_int_equal(toy_grid_status(pid), -ERR_INTERRUPTED);
-        toy_grid_open_store(g);
+        toy_grid_join(g, pid, ERR_INTERRUPTED);
         assert_attempts(g, 1, "state='cancelled'");
         assert_attempts(g, 1, "exit_code=130 AND message='stopped after update 5'");
-        assert_int_equal(toy_grid_run(g), 0);
-        assert_int_equal(g->result.done, 4);
+        toy_grid_complete(g, 4);
         toy_grid_teardown((void **)&g);
     }
 }
@@ -42,8 +40,7 @@ TEST_WITH(struct toy_grid *g, a_second_request_kills_workers_that_ignore_the_fir
     toy_grid_await_bell(g->bell, 1);
     toy_grid_pass(g, 1); /* two that come together count once */
     kill(pid, SIGINT);
-    assert_int_equal(toy_grid_status(pid), -ERR_INTERRUPTED);
-    toy_grid_open_store(g);
+    toy_grid_join(g, pid, ERR_INTERRUPTED);
     assert_attempts(g, 1, "state='cancelled' AND signal=9");
     assert_int_equal(toy_grid_run(g), 0);
 }
@@ -63,8 +60,7 @@ TEST_WITH(struct toy_grid *g, a_worker_stopped_by_another_program_is_lost_and_re
     }
     fclose(f);
     kill((pid_t)worker, SIGTERM);
-    assert_int_equal(toy_grid_status(pid), 0);
-    toy_grid_open_store(g);
+    toy_grid_join(g, pid, 0);
     assert_attempts(g, 1, "state='lost'");
     assert_attempts(g, 1, "state='done'");
 }

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "scheduler/executor.h"
-#include "scheduler/slots.h"
+#include "scheduler/scheduler_internal.h"
 
 struct place {
     struct arena arena;
@@ -31,6 +30,19 @@ static int teardown(void **state)
     arena_fini(&p->arena);
     free(p);
     return 0;
+}
+
+static struct slots *open_slots(struct place *p, const char *devices)
+{
+    if (slots_open(&p->slots, &p->arena, devices, executor_table, &p->e) < 0)
+        fail_msg("%s", p->e.text);
+    return &p->slots;
+}
+
+static void refuse_slots(struct place *p, const char *devices, int code, const char *word)
+{
+    assert_int_equal(slots_open(&p->slots, &p->arena, devices, executor_table, &p->e), code);
+    if (!strstr(p->e.text, word)) fail_msg("%s; expected: %s", p->e.text, word);
 }
 
 static int32_t cores_allowed(void)
@@ -85,16 +97,14 @@ TEST_WITH(struct place *p, a_gpu_that_cannot_be_used_says_why)
         dlclose(driver);
         skip(); /* a machine with a driver: the reason depends on the build */
     }
-    assert_int_equal(slots_open(&p->slots, &p->arena, "cuda:0", executor_table, &p->e),
-                     ERR_UNAVAILABLE);
-    assert_non_null(strstr(p->e.text, "libcuda.so.1"));
-    assert_int_equal(slots_open(&p->slots, &p->arena, "auto", executor_table, &p->e), 0);
+    refuse_slots(p, "cuda:0", ERR_UNAVAILABLE, "libcuda.so.1");
+    open_slots(p, "auto");
     assert_int_equal(p->slots.slot[0].cuda, -1);
 }
 
 TEST_WITH(struct place *p, auto_is_one_worker_a_core)
 {
-    assert_int_equal(slots_open(&p->slots, &p->arena, "cpu", executor_table, &p->e), 0);
+    open_slots(p, "cpu");
     assert_int_equal(p->slots.n, p->slots.device[0].slots);
     if (p->slots.n == cores_allowed())
         for (int32_t i = 1; i < p->slots.n; i++)
@@ -103,9 +113,9 @@ TEST_WITH(struct place *p, auto_is_one_worker_a_core)
 
 TEST_WITH(struct place *p, a_number_of_workers_up_to_that_of_cores_may_be_given)
 {
-    assert_int_equal(slots_open(&p->slots, &p->arena, "cpu:1", executor_table, &p->e), 0);
+    open_slots(p, "cpu:1");
     assert_int_equal(p->slots.n, 1);
-    assert_int_equal(slots_open(&p->slots, &p->arena, "cpu:4000", executor_table, &p->e), 0);
+    open_slots(p, "cpu:4000");
     assert_int_equal(p->slots.n, p->slots.device[0].slots);
 }
 
@@ -113,19 +123,14 @@ TEST_WITH(struct place *p, a_name_that_is_not_a_device_is_refused)
 {
     static const char *const wrong[] = {"gpu", "cpu:0",   "cpu:-1", "cpu:many",
                                         "",    "cpu,cpu", "cpu,",   "cpu:5000"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(slots_open(&p->slots, &p->arena, wrong[i], executor_table, &p->e),
-                         ERR_USAGE);
-        assert_non_null(strstr(p->e.text, "--devices"));
-    }
-    assert_int_equal(slots_open(&p->slots, &p->arena, "cuda:63", executor_table, &p->e),
-                     ERR_UNAVAILABLE);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        refuse_slots(p, wrong[i], ERR_USAGE, "--devices");
+    refuse_slots(p, "cuda:63", ERR_UNAVAILABLE, "--devices");
 }
 
-TEST_WITH(struct place *p, memory_limits_who_runs_together_but_never_all)
+TEST_WITH(struct place *p, memory_limits_which_jobs_run_together)
 {
-    struct slots *sl = &p->slots;
-    assert_int_equal(slots_open(sl, &p->arena, "cpu:1", executor_table, &p->e), 0);
+    struct slots *sl = open_slots(p, "cpu:1");
     sl->n = 2; /* on a machine of one core, too */
     sl->slot[1] = sl->slot[0];
     sl->device[0].free_bytes = 1000;
@@ -152,8 +157,7 @@ static void put_gpus(struct slots *sl)
 
 TEST_WITH(struct place *p, a_job_goes_to_a_gpu_that_can_hold_it)
 {
-    struct slots *sl = &p->slots;
-    assert_int_equal(slots_open(sl, &p->arena, "cpu", executor_table, &p->e), 0);
+    struct slots *sl = open_slots(p, "cpu");
     put_gpus(sl);
     assert_int_equal(slots_take(sl, -1, 1500), 1);
     assert_int_equal(slots_take(sl, -1, 1500), 2);
@@ -163,8 +167,7 @@ TEST_WITH(struct place *p, a_job_goes_to_a_gpu_that_can_hold_it)
 
 TEST_WITH(struct place *p, a_lost_gpu_gets_nothing_more)
 {
-    struct slots *sl = &p->slots;
-    assert_int_equal(slots_open(sl, &p->arena, "cpu", executor_table, &p->e), 0);
+    struct slots *sl = open_slots(p, "cpu");
     put_gpus(sl);
     int32_t slot = slots_take(sl, -1, 2500);
     assert_int_equal(slot, 1);
@@ -179,10 +182,9 @@ TEST_WITH(struct place *p, a_lost_gpu_gets_nothing_more)
     assert_int_equal(slots_take(sl, -1, 1), -1);
 }
 
-TEST_WITH(struct place *p, a_gpu_that_loses_one_worker_after_the_other_is_given_up)
+TEST_WITH(struct place *p, a_gpu_on_which_worker_after_worker_dies_is_disabled)
 {
-    struct slots *sl = &p->slots;
-    assert_int_equal(slots_open(sl, &p->arena, "cpu", executor_table, &p->e), 0);
+    struct slots *sl = open_slots(p, "cpu");
     put_gpus(sl);
     for (int32_t tries = 0; tries < 5; tries++) /* one job: it is the job */
         assert_false(slots_note_failure(sl, 1, 7, true));

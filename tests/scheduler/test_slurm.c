@@ -1,4 +1,4 @@
-/* test_slurm.c - what Slurm is asked for, and that no job is lost or done twice whatever Slurm, a
+/* test_slurm.c - the arguments of sbatch, and that no job is lost or done twice whatever Slurm, a
  * node, the user or the scheduler's end does. */
 #include "harness/test.h"
 
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "scheduler/process.h"
+#include "scheduler/scheduler_internal.h"
 #include "scheduler/toy_slurm.h"
 
 /* --- what is asked of Slurm --- */
@@ -17,8 +17,7 @@ TEST_WITH(struct toy_grid *g, a_grid_runs_as_jobs)
 {
     toy_grid_family(g, 64);
     toy_grid_family(g, 128);
-    assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(g->result.done, 8);
+    toy_grid_complete(g, 8);
     assert_count(g, 6, "SELECT count(*) FROM evaluations");
     assert_attempts(g, 8, "state='done' AND exit_code=0 AND host='h' AND device='fake'");
     toy_slurm_await(g, "1", "COMPLETED");
@@ -60,13 +59,11 @@ TEST_WITH(struct toy_grid *g, words_that_would_break_it_are_refused)
     toy_grid_train(g, 64);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         g->options.words[1] = wrong[i];
-        assert_int_equal(toy_grid_run(g), ERR_USAGE);
-        assert_non_null(strstr(g->e.text, "--slurm"));
+        toy_grid_fail(g, ERR_USAGE, "--slurm");
     }
     g->options.words[1] = "partition=gpu";
     g->options.devices = "cpu:1";
-    assert_int_equal(toy_grid_run(g), ERR_USAGE);
-    assert_non_null(strstr(g->e.text, "--devices slurm"));
+    toy_grid_fail(g, ERR_USAGE, "--devices slurm");
     assert_count(g, 0, "SELECT count(*) FROM attempts");
 }
 
@@ -96,8 +93,7 @@ TEST_WITH(struct toy_grid *g, a_rejected_job_is_submitted_again_while_others_run
 {
     for (int32_t i = 0; i < 3; i++) toy_grid_train(g, 64 + i);
     toy_slurm_put(g, "limit", "1\n");
-    assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(g->result.done, 3);
+    toy_grid_complete(g, 3);
     assert_count(g, 3, "SELECT count(*) FROM attempts");
 }
 
@@ -105,8 +101,7 @@ TEST_WITH(struct toy_grid *g, a_first_job_that_is_rejected_ends_the_call_with_th
 {
     toy_grid_train(g, 64);
     g->options.words[1] = "partition=nowhere";
-    assert_int_equal(toy_grid_run(g), ERR_TRYLATER);
-    assert_non_null(strstr(g->e.text, "invalid partition specified: nowhere"));
+    toy_grid_fail(g, ERR_TRYLATER, "invalid partition specified: nowhere");
     assert_count(g, 0, "SELECT count(*) FROM attempts");
 }
 
@@ -125,8 +120,7 @@ TEST_WITH(struct toy_grid *g, a_node_that_fails_costs_the_attempt_and_nothing_el
     pid_t pid = toy_grid_begin(g, toy_grid_train(g, 64), "wait 1");
     kill(toy_slurm_pid(g, "1/pid"), SIGKILL);
     kill(toy_slurm_pid(g, "1/first"), SIGKILL);
-    assert_int_equal(toy_grid_status(pid), 0);
-    toy_grid_open_store(g);
+    toy_grid_join(g, pid, 0);
     assert_attempts(g, 1, "state='lost' AND message='job 1 ended as NODE_FAIL'");
     assert_attempts(g, 1, "state='done'");
 }
@@ -140,8 +134,7 @@ TEST_WITH(struct toy_grid *g, a_job_that_slurm_forgot_is_lost)
     toy_slurm_put(g, "1/forgotten", "");
     kill(toy_slurm_pid(g, "1/first"), SIGKILL);
     unlink(toy_slurm_path(g, "silent"));
-    assert_int_equal(toy_grid_status(pid), 0);
-    toy_grid_open_store(g);
+    toy_grid_join(g, pid, 0);
     assert_attempts(g, 1, "state='lost' AND message='job 1 is not known to Slurm any more'");
 }
 
@@ -153,8 +146,7 @@ TEST_WITH(struct toy_grid *g, a_slurm_that_is_silent_for_a_while_loses_no_job)
     unlink(toy_slurm_path(g, "silent"));
     toy_slurm_await_questions(g, 5);
     toy_grid_open_gate(g);
-    assert_int_equal(toy_grid_status(pid), 0);
-    toy_grid_open_store(g);
+    toy_grid_join(g, pid, 0);
     assert_count(g, 1, "SELECT count(*) FROM attempts");
     assert_attempts(g, 1, "state='done'");
 }
@@ -185,8 +177,7 @@ TEST_WITH(struct toy_grid *g, a_job_that_waits_for_its_node_is_not_called_silent
     toy_grid_pass(g, TOY_STALL_S + 1);
     toy_slurm_await_questions(g, 2); /* between two it checks for silent workers */
     unlink(toy_slurm_path(g, "hold"));
-    assert_int_equal(toy_grid_status(pid), 0);
-    toy_grid_open_store(g);
+    toy_grid_join(g, pid, 0);
     assert_count(g, 1, "SELECT count(*) FROM attempts");
 }
 
@@ -196,8 +187,7 @@ TEST_WITH(struct toy_grid *g, a_job_that_is_silent_is_cancelled_and_lost)
     pid_t pid = toy_grid_fork(g);
     toy_grid_await_count(g, "SELECT count(*) FROM progress WHERE done=4", 1); /* its last record */
     toy_grid_pass(g, TOY_STALL_S + 1);
-    assert_int_equal(toy_grid_status(pid), 0);
-    toy_grid_open_store(g);
+    toy_grid_join(g, pid, 0);
     assert_attempts(g, 1, "state='lost' AND message LIKE 'no record for%'");
     assert_attempts(g, 1, "state='done'");
     assert_string_equal(toy_slurm_get(g, "1/state"), "CANCELLED");
@@ -231,8 +221,7 @@ TEST_WITH(struct toy_grid *g, ctrl_c_stops_jobs_that_run_and_jobs_that_wait)
     toy_grid_open_store(g);
     assert_attempts(g, 2, "state='cancelled'");
     assert_attempts(g, 1, "exit_code=130 AND message='stopped after update 5'");
-    assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(g->result.done, 2);
+    toy_grid_complete(g, 2);
 }
 
 TEST_WITH(struct toy_grid *g, a_second_request_cancels_jobs_that_ignore_the_first)
@@ -252,7 +241,7 @@ TEST_WITH(struct toy_grid *g, a_second_request_cancels_jobs_that_ignore_the_firs
 
 /* --- the scheduler dies --- */
 
-TEST_WITH(struct toy_grid *g, a_job_outlives_its_scheduler_and_the_next_one_takes_it_over)
+TEST_WITH(struct toy_grid *g, a_job_outlives_its_scheduler_and_the_next_one_recovers_it)
 {
     int32_t train = toy_grid_family(g, 64);
     leave_waiting(g, train, "gate");
@@ -260,8 +249,7 @@ TEST_WITH(struct toy_grid *g, a_job_outlives_its_scheduler_and_the_next_one_take
     toy_slurm_await_questions(g, 2);
     assert_string_equal(toy_slurm_get(g, "1/state"), "RUNNING");
     toy_grid_open_gate(g);
-    assert_int_equal(toy_grid_status(pid), 0);
-    toy_grid_open_store(g);
+    toy_grid_join(g, pid, 0);
     assert_int_equal(toy_grid_attempts(g, train), 1);
     assert_int_equal(
         toy_grid_count(g, "SELECT exit_code FROM attempts WHERE run_id=:id", g->job[train].run_id),
@@ -287,8 +275,7 @@ TEST_WITH(struct toy_grid *g, a_job_of_other_runs_is_left_alone)
     struct run left = g->job[other];
     g->n = 0;
     toy_grid_train(g, 128);
-    assert_int_equal(toy_grid_run(g), 0);
-    assert_int_equal(g->result.done, 1);
+    toy_grid_complete(g, 1);
     assert_attempts(g, 1, "state='running'");
     assert_string_equal(toy_slurm_get(g, "1/state"), "RUNNING");
     toy_grid_open_gate(g);
@@ -299,7 +286,7 @@ TEST_WITH(struct toy_grid *g, a_job_of_other_runs_is_left_alone)
     assert_count(g, 2, "SELECT count(*) FROM attempts");
 }
 
-TEST_WITH(struct toy_grid *g, the_limit_of_jobs_counts_those_that_are_taken_over)
+TEST_WITH(struct toy_grid *g, the_limit_of_jobs_counts_recovered_ones)
 {
     int32_t first = toy_grid_train(g, 64);
     toy_grid_train(g, 128);
@@ -313,12 +300,11 @@ TEST_WITH(struct toy_grid *g, the_limit_of_jobs_counts_those_that_are_taken_over
     toy_slurm_await(g, "2", "COMPLETED");
 }
 
-TEST_WITH(struct toy_grid *g, a_scheduler_that_cannot_ask_about_a_job_says_try_later)
+TEST_WITH(struct toy_grid *g, a_job_whose_state_is_unknown_ends_the_call_until_later)
 {
     leave_waiting(g, toy_grid_train(g, 64), "gate");
     toy_slurm_put(g, "silent", "");
-    assert_int_equal(toy_grid_run(g), ERR_TRYLATER);
-    assert_non_null(strstr(g->e.text, "job 1"));
+    toy_grid_fail(g, ERR_TRYLATER, "job 1");
     assert_non_null(strstr(g->e.text, "Unable to contact"));
     assert_attempts(g, 1, "state='running'");
 }

@@ -1,15 +1,11 @@
 /* toy_grid.c - see toy_grid.h. */
 #include "scheduler/toy_grid.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -40,13 +36,10 @@ void toy_grid_pass(struct toy_grid *g, double seconds)
 
 void toy_grid_open(struct toy_grid *g)
 {
-    const char *temporary = getenv("TMPDIR");
-
     *g = (struct toy_grid){0};
     arena_init(&g->arena);
     assert_int_equal(pipe2(g->clock, O_CLOEXEC | O_NONBLOCK), 0);
-    snprintf(g->root, sizeof g->root, "%s/alibi-grid-XXXXXX", temporary ? temporary : "/tmp");
-    assert_non_null(mkdtemp(g->root));
+    test_folder(g->root);
     /* The fake worker is beside the tests of its folder. */
     ssize_t n = readlink("/proc/self/exe", g->worker, sizeof g->worker - 32);
     assert_true(n > 0);
@@ -66,18 +59,10 @@ void toy_grid_open(struct toy_grid *g)
     g->gate = toy_grid_fifo(project_path(&g->project, &g->arena, "gate"));
 }
 
-static int toy_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 void toy_grid_close(struct toy_grid *g)
 {
     store_close(g->store);
-    nftw(g->root, toy_remove, 16, FTW_DEPTH | FTW_PHYS);
+    test_folder_remove(g->root);
     close(g->clock[0]);
     close(g->clock[1]);
     close(g->bell);
@@ -206,6 +191,7 @@ void toy_grid_open_store(struct toy_grid *g)
 {
     const char *path = project_path(&g->project, &g->arena, "results.db");
 
+    store_close(g->store);
     toy_must(g, store_open(&g->store, path, STORE_WRITE, &g->e));
     toy_must(g, store_begin(g->store, &g->e));
     for (int32_t i = 0; i < g->n; i++) toy_add_run(g, &g->job[i]);
@@ -216,6 +202,18 @@ int toy_grid_run(struct toy_grid *g)
 {
     if (!g->store) toy_grid_open_store(g);
     return scheduler_run(g->store, &g->project, g->job, g->n, &g->options, &g->result, &g->e);
+}
+
+void toy_grid_complete(struct toy_grid *g, int32_t done)
+{
+    if (toy_grid_run(g) != 0) fail_msg("%s", g->e.text);
+    assert_int_equal(g->result.done, done);
+}
+
+void toy_grid_fail(struct toy_grid *g, int code, const char *word)
+{
+    assert_int_equal(toy_grid_run(g), code);
+    if (!strstr(g->e.text, word)) fail_msg("%s; expected: %s", g->e.text, word);
 }
 
 pid_t toy_grid_fork(struct toy_grid *g)
@@ -234,6 +232,12 @@ int toy_grid_status(pid_t pid)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
+}
+
+void toy_grid_join(struct toy_grid *g, pid_t pid, int code)
+{
+    assert_int_equal(-toy_grid_status(pid), code);
+    toy_grid_open_store(g);
 }
 
 pid_t toy_grid_begin(struct toy_grid *g, int32_t job, const char *action)

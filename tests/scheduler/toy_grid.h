@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/project.h"
+#include "harness/test.h"
 #include "scheduler/scheduler.h"
 #include "store/store.h"
 
@@ -17,7 +18,7 @@ enum { TOY_JOBS_MAX = 512, TOY_STALL_S = 300, TOY_DEADLINE_MS = 120000 };
 struct toy_grid {
     struct arena arena;
     struct project project;
-    char root[256], worker[4200];
+    char root[TEST_PATH_BYTES], worker[4200];
     struct store *store;
     struct run job[TOY_JOBS_MAX];
     int32_t n;
@@ -52,6 +53,9 @@ void toy_grid_script(struct toy_grid *g, ...);
 
 void toy_grid_open_store(struct toy_grid *g); /* and adds the runs */
 int toy_grid_run(struct toy_grid *g);         /* scheduler_run into result and e */
+/* The same, which does so many runs; or fails with this code and a word of the message. */
+void toy_grid_complete(struct toy_grid *g, int32_t done);
+void toy_grid_fail(struct toy_grid *g, int code, const char *word);
 
 /* A running row of a job and its folder, as an earlier scheduler would have left them; the id of
  * the attempt. row: what else it has. */
@@ -69,8 +73,10 @@ long toy_grid_attempts(struct toy_grid *g, int32_t job);
 enum store_state toy_grid_last(struct toy_grid *g, int32_t job);
 /* The same in a process of its own; its exit status is -rc. The store must be closed. */
 pid_t toy_grid_fork(struct toy_grid *g);
-/* Waits for the end of that process; its exit status. */
+/* Waits for the end of that process; its exit status. toy_grid_join - expects this code, then opens
+ * the store. */
 int toy_grid_status(pid_t pid);
+void toy_grid_join(struct toy_grid *g, pid_t pid, int code);
 /* The same for a call in which one job does what the action says; returns when its worker has
  * begun to wait. */
 pid_t toy_grid_begin(struct toy_grid *g, int32_t job, const char *action);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <sqlite3.h>
 
@@ -273,11 +275,47 @@ int fixture_query(struct store_fixture *f, const char *sql)
     return store_query(f->store, sql, NULL, 0, 60, keep_first, &first, &f->e);
 }
 
+char *fixture_path(struct store_fixture *f, const char *name)
+{
+    static char path[TEST_PATH_BYTES + 64];
+
+    snprintf(path, sizeof path, "%s/%s", f->dir, name);
+    return path;
+}
+
+void fixture_refuse_open(struct store_fixture *f, const char *path, int code, const char *word)
+{
+    for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
+        struct store *s = NULL;
+        assert_refused(f, code, word, store_open(&s, path, (enum store_mode)mode, &f->e));
+        assert_null(s);
+    }
+}
+
+int fixture_race(struct store_fixture *f, int n, int (*racer)(const struct store_fixture *f))
+{
+    int gate[2], sum = 0, status;
+    char byte;
+
+    assert_int_equal(pipe(gate), 0);
+    for (int i = 0; i < n; i++) {
+        if (fork() != 0) continue;
+        close(gate[1]);
+        _exit(read(gate[0], &byte, 1) == 0 ? racer(f) : 99); /* the pipe closes: all start */
+    }
+    close(gate[0]);
+    close(gate[1]);
+    for (int i = 0; i < n; i++) {
+        assert_true(wait(&status) > 0 && WIFEXITED(status));
+        sum += WEXITSTATUS(status);
+    }
+    return sum;
+}
+
 int fixture_set_paper(struct store_fixture *f, const char *artefact, const char *text)
 {
-    char path[128];
+    const char *path = fixture_path(f, "paper.tsv");
 
-    snprintf(path, sizeof path, "%s/paper.tsv", f->dir);
     test_write(path, text, strlen(text));
     f->e = (struct err){0};
     return store_set_paper(f->store, artefact, path, &f->e);

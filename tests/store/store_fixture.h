@@ -69,6 +69,13 @@ const char *fixture_cell(struct store *s, const char *sql);
 /* fixture_query - the code of a query, its error in f->e. */
 int fixture_query(struct store_fixture *f, const char *sql);
 
+/* fixture_path - a path in the fixture's folder; overwritten by the next call. */
+char *fixture_path(struct store_fixture *f, const char *name);
+/* fixture_refuse_open - neither a reader nor a writer opens the file. */
+void fixture_refuse_open(struct store_fixture *f, const char *path, int code, const char *word);
+/* fixture_race - n processes call this function at once; the sum of the numbers it returns. */
+int fixture_race(struct store_fixture *f, int n, int (*racer)(const struct store_fixture *f));
+
 /* fixture_raw - statements by plain SQLite, as another program would run them on the file. */
 void fixture_raw(const char *path, const char *sql);
 

@@ -5,27 +5,19 @@
 
 #include "store/store_fixture.h"
 
-static void add_training(struct store_fixture *f, int64_t seed)
-{
-    struct spec train = fixture_train(SPEC_ALIBI, 64, seed);
-    fixture_add(f, &train, NULL);
-}
-
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
 
 TEST_WITH(struct store_fixture *f, a_run_is_added_once)
 {
-
-    add_training(f, 1);
-    add_training(f, 1);
+    fixture_add(f, &f->train, NULL);
+    fixture_add(f, &f->train, NULL);
     assert_cell(f, "SELECT count(*) FROM runs", "1");
 }
 
 TEST_WITH(struct store_fixture *f, an_evaluation_without_its_training_is_refused)
 {
-    struct spec eval = fixture_eval(&f->train, 64);
     struct store_run r = {
-        .spec = &eval, .run_id = "e", .config_id = "c", .train_run_id = "not there"};
+        .spec = &f->eval, .run_id = "e", .config_id = "c", .train_run_id = "not there"};
 
     assert_refused(f, ERR_INTERNAL, "FOREIGN KEY", store_add_run(f->store, &r, &f->e));
 }
@@ -35,7 +27,7 @@ TEST_WITH(struct store_fixture *f, a_run_has_one_running_attempt)
     int64_t attempt_id;
     struct store_attempt second = {.attempt = 2, .dir = "runs/x/2"};
 
-    add_training(f, 1);
+    fixture_add(f, &f->train, NULL);
     fixture_start(f, f->id);
     second.run_id = f->id;
     assert_refused(f, ERR_TRYLATER, "attempt 1 is still marked running",
@@ -47,8 +39,7 @@ TEST_WITH(struct store_fixture *f, done_needs_a_result)
     struct store_end end = {.state = STORE_DONE, .exit_code = 0, .signal = -1};
     struct store_run_state now;
 
-    add_training(f, 1);
-    int64_t attempt = fixture_start(f, f->id);
+    int64_t attempt = fixture_start_next(f, &f->train);
     assert_refused(f, ERR_INTERNAL, "no result", store_end_attempt(f->store, attempt, &end, &f->e));
     assert_int_equal(store_run_state(f->store, f->id, &now, &f->e), 0);
     assert_int_equal(now.last, STORE_RUNNING);
@@ -58,8 +49,7 @@ TEST_WITH(struct store_fixture *f, an_ended_attempt_is_never_rewritten)
 {
     struct store_end end = {.state = STORE_FAILED, .exit_code = 1, .signal = -1};
 
-    add_training(f, 1);
-    int64_t attempt = fixture_start(f, f->id);
+    int64_t attempt = fixture_start_next(f, &f->train);
     fixture_end(f, attempt, STORE_LOST);
     assert_refused(f, ERR_INTERNAL, "already ended as lost",
                    store_end_attempt(f->store, attempt, &end, &f->e));
@@ -68,9 +58,7 @@ TEST_WITH(struct store_fixture *f, an_ended_attempt_is_never_rewritten)
 
 TEST_WITH(struct store_fixture *f, a_late_result_is_kept_and_never_shown)
 {
-
-    add_training(f, 1);
-    int64_t first = fixture_start(f, f->id);
+    int64_t first = fixture_start_next(f, &f->train);
     fixture_end(f, first, STORE_LOST);
     int64_t second = fixture_start(f, f->id);
     fixture_trained(f, first, f->id, 9, 1.0, "old");
@@ -83,9 +71,7 @@ TEST_WITH(struct store_fixture *f, a_late_result_is_kept_and_never_shown)
 
 TEST_WITH(struct store_fixture *f, a_result_twice_is_one_row)
 {
-
-    add_training(f, 1);
-    int64_t attempt = fixture_start(f, f->id);
+    int64_t attempt = fixture_start_next(f, &f->train);
     fixture_trained(f, attempt, f->id, 9, 2.0, "a");
     fixture_trained(f, attempt, f->id, 9, 2.0, "a");
     fixture_end(f, attempt, STORE_DONE);
@@ -131,17 +117,14 @@ TEST_WITH(struct store_fixture *f, a_redone_run_shows_the_new_result_only)
     assert_cell(f, "SELECT group_concat(attempt||state) FROM attempts", "1done,2done");
 }
 
-TEST_WITH(struct store_fixture *f, another_checkpoint_takes_its_evaluations_back)
+TEST_WITH(struct store_fixture *f, evaluations_of_a_replaced_checkpoint_are_no_longer_current)
 {
-    struct spec eval = fixture_eval(&f->train, 64);
-    char train_id[SPEC_ID_BYTES];
-
-    fixture_done(f, &f->train, 2.0, train_id);
-    fixture_done(f, &eval, 9.0, NULL);
-    fixture_done(f, &f->train, 2.0, train_id); /* the same bits: the evaluation stays */
+    fixture_done(f, &f->train, 2.0, NULL);
+    fixture_done(f, &f->eval, 9.0, NULL);
+    fixture_done(f, &f->train, 2.0, NULL); /* the same bits: the evaluation stays */
     assert_cell(f, "SELECT count(*) FROM evaluations", "1");
-    int64_t attempt = fixture_start(f, train_id);
-    fixture_trained(f, attempt, train_id, 1, 2.0, "other");
+    int64_t attempt = fixture_start(f, f->id);
+    fixture_trained(f, attempt, f->id, 1, 2.0, "other");
     fixture_end(f, attempt, STORE_DONE);
     assert_cell(f, "SELECT count(*) FROM evaluations", "0");
     assert_cell(f, "SELECT count(*) FROM trainings", "1");
@@ -153,7 +136,7 @@ TEST_WITH(struct store_fixture *f, failures_count_since_the_last_good_end)
     struct store_end failed = {
         .state = STORE_FAILED, .exit_code = 70, .signal = -1, .message = "it broke"};
 
-    add_training(f, 1);
+    fixture_add(f, &f->train, NULL);
     assert_int_equal(store_run_state(f->store, f->id, &now, &f->e), 0);
     assert_true(now.last == STORE_NONE && now.attempts_n == 0 && now.failures_n == 0 && !now.done);
     fixture_end(f, fixture_start(f, f->id), STORE_LOST);
@@ -172,7 +155,6 @@ TEST_WITH(struct store_fixture *f, failures_count_since_the_last_good_end)
 
 TEST_WITH(struct store_fixture *f, every_run_has_a_state)
 {
-
     fixture_add(f, &f->train, NULL);
     assert_cell(f, "SELECT state FROM run_list", "none");
     fixture_end(f, fixture_start(f, f->id), STORE_LOST);
@@ -195,8 +177,8 @@ TEST_WITH(struct store_fixture *f, running_attempts_are_listed_for_the_next_sche
 
     arena_init(&a);
     for (int i = 0; i < 20; i++) {
-        add_training(f, i + 1);
-        int64_t attempt = fixture_start(f, f->id);
+        f->train.train.seed = i + 1;
+        int64_t attempt = fixture_start_next(f, &f->train);
         if (i == 0) fixture_end(f, attempt, STORE_LOST);
     }
     assert_int_equal(store_running(f->store, &a, &list, &n, &f->e), 0);
@@ -227,26 +209,31 @@ TEST_WITH(struct store_fixture *f, a_checkpoint_is_named_from_the_project)
 
 TEST_WITH(struct store_fixture *f, the_rate_is_the_median_of_like_runs)
 {
+    static const struct {
+        enum spec_kind kind;
+        const char *device_like;
+        double rate;
+    } rows[] = {{SPEC_TRAIN, "cpu", 5e9 / 2.5},
+                {SPEC_TRAIN, "a proc%", 5e9 / 2.5},
+                {SPEC_TRAIN, "cuda:0", 0},
+                {SPEC_EVAL, NULL, 0}};
     double rate = -1;
 
-    assert_int_equal(store_flops_rate(f->store, SPEC_TRAIN, "cpu", &rate, &f->e), 0);
+    assert_works(f, store_flops_rate(f->store, SPEC_TRAIN, "cpu", &rate, &f->e));
     assert_true(rate == 0);
     fixture_done(f, &f->train, 2.0, NULL);
-    assert_int_equal(store_flops_rate(f->store, SPEC_TRAIN, "cpu", &rate, &f->e), 0);
-    assert_true(rate == 5e9 / 2.5);
-    assert_int_equal(store_flops_rate(f->store, SPEC_TRAIN, "a proc%", &rate, &f->e), 0);
-    assert_true(rate == 5e9 / 2.5);
-    assert_int_equal(store_flops_rate(f->store, SPEC_TRAIN, "cuda:0", &rate, &f->e), 0);
-    assert_true(rate == 0);
-    assert_int_equal(store_flops_rate(f->store, SPEC_EVAL, NULL, &rate, &f->e), 0);
-    assert_true(rate == 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_works(f,
+                     store_flops_rate(f->store, rows[i].kind, rows[i].device_like, &rate, &f->e));
+        if (rate != rows[i].rate) fail_msg("row %zu: %g", i, rate);
+    }
 }
 
 TEST_WITH(struct store_fixture *f, an_inner_transaction_fails_without_the_outer)
 {
     struct store_end end = {.state = STORE_DONE, .exit_code = 0, .signal = -1};
 
-    add_training(f, 1);
+    fixture_add(f, &f->train, NULL);
     assert_int_equal(store_begin(f->store, &f->e), 0);
     int64_t attempt = fixture_start(f, f->id);
     assert_int_equal(store_end_attempt(f->store, attempt, &end, &f->e), ERR_INTERNAL);
@@ -259,12 +246,10 @@ TEST_WITH(struct store_fixture *f, an_inner_transaction_fails_without_the_outer)
 
 TEST_WITH(struct store_fixture *f, a_rollback_leaves_nothing)
 {
-
     assert_int_equal(store_begin(f->store, &f->e), 0);
     fixture_done(f, &f->train, 2.0, NULL);
     store_rollback(f->store);
     assert_cell(f, "SELECT count(*) FROM runs", "0");
-    fixture_done(f, &f->train, 2.0,
-                 NULL); /* the attempt's id is used again, with fresh knowledge */
+    fixture_done(f, &f->train, 2.0, NULL); /* the attempt's id is used again */
     assert_cell(f, "SELECT count(*) FROM trainings", "1");
 }

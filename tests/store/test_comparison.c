@@ -1,5 +1,5 @@
-/* test_comparison.c - the view comparison: which of our numbers stand together, which beside the
- * paper's, and what was asked for and not run. */
+/* test_comparison.c - the view comparison: which of our numbers are averaged, which are compared
+ * with the paper's, and runs without a result. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -61,7 +61,7 @@ TEST_WITH(struct store_fixture *f, seeds_of_one_configuration_are_averaged)
     assert_cell(f, "SELECT coalesce(paper,'-')||coalesce(delta,'-') FROM comparison", "--");
 }
 
-TEST_WITH(struct store_fixture *f, the_paper_stands_beside_its_own_configuration_only)
+TEST_WITH(struct store_fixture *f, the_papers_number_is_shown_for_its_own_configuration_only)
 {
     const double perplexity[] = {18, 19, 23};
 
@@ -77,7 +77,7 @@ TEST_WITH(struct store_fixture *f, a_modified_spec_is_not_compared_with_the_pape
     write_paper(f, "table5");
     add_seeds(f, "paper", true, perplexity);
     assert_cell(f, "SELECT ours||coalesce(paper,'-')||modified FROM comparison", "20.0-1");
-    add_seeds(f, "paper", false, perplexity); /* the same runs, asked for unmodified */
+    add_seeds(f, "paper", false, perplexity); /* the same runs, requested unmodified */
     assert_cell(f, "SELECT paper||' '||modified FROM comparison", "18.5 0");
 }
 
@@ -124,7 +124,7 @@ static struct store_point bench(struct store_fixture *f, struct spec *s, const c
     "||unit||' '||coalesce(device,'-') AS said FROM comparison WHERE artefact='table1'"            \
     " ORDER BY metric, device)"
 
-TEST_WITH(struct store_fixture *f, speed_and_memory_of_benchmarks_stand_in_the_papers_units)
+TEST_WITH(struct store_fixture *f, speed_and_memory_of_benchmarks_have_the_papers_units)
 {
     char id[2][SPEC_ID_BYTES];
     struct spec s[2];
@@ -146,7 +146,7 @@ TEST_WITH(struct store_fixture *f, speed_and_memory_of_benchmarks_stand_in_the_p
 
 /* The paper gives 82,000 words a second at L and 14,000 at 3072: each is shown beside the benchmark
  * that read rows of that length. */
-TEST_WITH(struct store_fixture *f, a_speed_stands_beside_the_papers_at_the_length_that_was_read)
+TEST_WITH(struct store_fixture *f, a_speed_is_compared_with_the_papers_at_the_measured_length)
 {
     char id[2][SPEC_ID_BYTES];
     struct spec s[2];
@@ -199,7 +199,7 @@ TEST_WITH(struct store_fixture *f, speeds_of_two_devices_are_not_averaged)
     assert_cell(f, ROWS, expected);
 }
 
-TEST_WITH(struct store_fixture *f, a_seed_without_a_result_is_no_part_of_the_mean)
+TEST_WITH(struct store_fixture *f, a_seed_without_a_result_is_not_part_of_the_mean)
 {
     const double perplexity[] = {18, 20, 0};
 
@@ -209,7 +209,7 @@ TEST_WITH(struct store_fixture *f, a_seed_without_a_result_is_no_part_of_the_mea
                 "19.0 2 0.5 done");
 }
 
-TEST_WITH(struct store_fixture *f, what_was_asked_for_and_not_run_is_a_row_of_no_seeds)
+TEST_WITH(struct store_fixture *f, a_wanted_run_without_a_result_is_a_row_of_0_seeds)
 {
     const double perplexity[] = {0, 0, 0};
 
@@ -230,8 +230,7 @@ TEST_WITH(struct store_fixture *f, an_evaluation_that_is_not_finite_has_no_numbe
     struct spec train = fixture_train(SPEC_ALIBI, 64, 1), eval = fixture_eval(&train, 128);
 
     fixture_done(f, &train, 2.0, NULL);
-    fixture_add(f, &eval, NULL);
-    int64_t attempt = fixture_start(f, f->id);
+    int64_t attempt = fixture_start_next(f, &eval);
     fixture_record(f, attempt, 1, EVENT_EVALUATED,
                    "{'run_id':'%s','loss_nats':null,'perplexity':null,'tokens':100,"
                    "'nonfinite':3,'eval_wps':null,'peak_memory_bytes':2048,'wall_seconds':1,"
@@ -259,7 +258,7 @@ TEST_WITH(struct store_fixture *f, a_speed_that_is_the_x_of_a_figure_is_a_number
     assert_int_equal(store_set_points(f->store, "table1", "paper", &point, 1, &f->e), 0);
     assert_cell(f, ROWS,
                 "memory_gb - - 0 - - GB - ; train_wps 28305.0 - 1 28304.0 1.0 words/s GPU A");
-    /* hours of a training are no end result of it */
+    /* hours of a training are not a result of it */
     const double perplexity[] = {18, 19, 23};
     add_seeds(f, "paper", false, perplexity);
     assert_works(f, fixture_set_paper(f, "table5", paper));

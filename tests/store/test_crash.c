@@ -129,8 +129,7 @@ TEST_WITH(struct store_fixture *f, a_batch_is_one_commit)
     int commits_n = 0;
 
     train.train.updates = 1000;
-    fixture_add(f, &train, NULL);
-    int64_t attempt = fixture_start(f, f->id);
+    int64_t attempt = fixture_start_next(f, &train);
     sqlite3_commit_hook(f->store->connection_own, count_commit, &commits_n);
     assert_int_equal(store_begin(f->store, &f->e), 0);
     for (int i = 1; i <= 1000; i++) {

@@ -81,7 +81,7 @@ TEST(a_result_that_is_here_stays)
     fixture_done(here, &there->train, 1.0, NULL);
     fixture_done(there, &there->train, 2.0, NULL);
     fixture_done(there, &other, 3.0, NULL);
-    fixture_start(there, there->id); /* running there: not ours to settle */
+    fixture_start(there, there->id); /* running there: not merged */
     merge(1);
     assert_cell(here,
                 "SELECT group_concat(pair) FROM (SELECT seed||':'||final_loss_nats AS pair FROM "

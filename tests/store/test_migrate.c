@@ -55,7 +55,7 @@ static void thaw(struct store_fixture *f, int version)
 }
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
 
-TEST_WITH(struct store_fixture *f, every_released_version_opens_and_says_the_same)
+TEST_WITH(struct store_fixture *f, every_released_version_opens_with_the_same_content)
 {
     for (int version = 1; version <= schema_steps_n; version++) {
         thaw(f, version);
@@ -200,7 +200,7 @@ TEST_WITH(struct store_fixture *f, a_file_of_the_next_version_is_not_read)
 }
 
 /* Until version 2 a claim that was not judged was stored as not run. */
-TEST_WITH(struct store_fixture *f, a_claim_of_version_2_that_was_not_judged_reads_so)
+TEST_WITH(struct store_fixture *f, a_claim_of_version_2_that_was_not_judged_is_read_as_not_judged)
 {
     static const char verdicts[] =
         "SELECT group_concat(claim||' '||verdict) FROM (SELECT * FROM claims ORDER BY claim)";
@@ -285,38 +285,25 @@ TEST_WITH(struct store_fixture *f, a_field_that_the_tables_lack_becomes_a_column
     assert_true(file_exists(copy));
 }
 
+/* 1: it has migrated the file; 0: another was first, and the file is newer now. */
+static int migrate_in_time(const struct store_fixture *f)
+{
+    struct store *s = NULL;
+    struct err e;
+    int rc;
+
+    while ((rc = store_open(&s, f->path, STORE_WRITE, &e)) == ERR_TRYLATER) continue;
+    if (rc == ERR_UNAVAILABLE) return 0;
+    if (rc == 0) rc = migrate_run(s, next_steps, 2, next_views, &e);
+    store_close(s);
+    return rc == 0 ? 1 : MIGRATORS;
+}
+
 /* Twenty processes meet an older file at once: each ends well, and it is migrated once. */
 TEST_WITH(struct store_fixture *f, a_race_migrates_once)
 {
-    pid_t child[MIGRATORS];
-    int gate[2], migrated = 0;
-
     thaw(f, schema_steps_n);
-    assert_int_equal(pipe(gate), 0);
-    for (int i = 0; i < MIGRATORS; i++) {
-        child[i] = fork();
-        if (child[i] != 0) continue;
-        struct store *s = NULL;
-        char byte;
-        close(gate[1]);
-        if (read(gate[0], &byte, 1) < 0) _exit(3);
-        int rc;
-        while ((rc = store_open(&s, f->path, STORE_WRITE, &e)) == ERR_TRYLATER) continue;
-        if (rc == ERR_UNAVAILABLE) _exit(0); /* another was first: the file is newer now */
-        if (rc < 0) _exit(2);
-        rc = migrate_run(s, next_steps, 2, next_views, &e);
-        store_close(s);
-        _exit(rc == 0 ? 1 : 2);
-    }
-    close(gate[0]);
-    close(gate[1]);
-    for (int i = 0; i < MIGRATORS; i++) {
-        int status = -1;
-        assert_int_equal(waitpid(child[i], &status, 0), child[i]);
-        assert_true(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
-        migrated += WEXITSTATUS(status);
-    }
-    assert_int_equal(migrated, 1);
+    assert_int_equal(fixture_race(f, MIGRATORS, migrate_in_time), 1);
     print_message("%d faults injected\n", MIGRATORS);
     unlink(f->path);
     store_fixture_open(f, STORE_WRITE);

@@ -180,41 +180,27 @@ TEST_WITH(struct store_fixture *f, limited_functions_answer_as_sqlite_does)
     sqlite3_close(plain);
 }
 
-static void assert_no_open(struct store_fixture *f, const char *path)
-{
-    for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
-        struct store *s = NULL;
-        assert_refused(f, ERR_DATA, "not a regular file",
-                       store_open(&s, path, (enum store_mode)mode, &f->e));
-        assert_null(s);
-    }
-}
-
 /* Opening a FIFO waits for its other end. */
 TEST_WITH(struct store_fixture *f, only_a_regular_file_is_opened)
 {
-    static const char *const beside[] = {"-journal", "-wal", "-shm"};
-    char path[160];
+    static const char *const beside[] = {"results.db-journal", "results.db-wal", "results.db-shm"};
+    static const char *const names[] = {"pipe", "link", "folder"};
+    static const char word[] = "not a regular file";
 
     store_fixture_close(f);
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
-        snprintf(path, sizeof path, "%s%s", f->path, beside[i]);
-        unlink(path);
-        assert_int_equal(mkfifo(path, 0600), 0);
-        assert_no_open(f, f->path);
-        assert_int_equal(unlink(path), 0);
+        unlink(fixture_path(f, beside[i]));
+        assert_int_equal(mkfifo(fixture_path(f, beside[i]), 0600), 0);
+        fixture_refuse_open(f, f->path, ERR_DATA, word);
+        assert_int_equal(unlink(fixture_path(f, beside[i])), 0);
     }
     store_fixture_open(f, STORE_WRITE);
-    snprintf(path, sizeof path, "%s/pipe", f->dir);
-    assert_int_equal(mkfifo(path, 0600), 0);
-    assert_no_open(f, path);
-    assert_refused(f, ERR_DATA, "not a regular file", store_merge(f->store, path, NULL, &f->e));
-    snprintf(path, sizeof path, "%s/link", f->dir);
-    assert_int_equal(symlink("pipe", path), 0);
-    assert_no_open(f, path);
-    snprintf(path, sizeof path, "%s/folder", f->dir);
-    assert_int_equal(mkdir(path, 0700), 0);
-    assert_no_open(f, path);
+    assert_int_equal(mkfifo(fixture_path(f, "pipe"), 0600), 0);
+    assert_int_equal(symlink("pipe", fixture_path(f, "link")), 0);
+    assert_int_equal(mkdir(fixture_path(f, "folder"), 0700), 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        fixture_refuse_open(f, fixture_path(f, names[i]), ERR_DATA, word);
+    assert_refused(f, ERR_DATA, word, store_merge(f->store, fixture_path(f, "pipe"), NULL, &f->e));
 }
 
 TEST_WITH(struct store_fixture *f, another_makers_trigger_does_not_run)

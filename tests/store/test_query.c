@@ -102,7 +102,7 @@ static int ask_without_end(void *context, int columns_n, const char *const *name
     return store_query(f->store, ENDLESS "SELECT count(*) FROM n", NULL, 0, 1e6, NULL, NULL, e);
 }
 
-TEST_WITH(struct store_fixture *f, the_time_of_a_query_holds_for_those_its_rows_ask)
+TEST_WITH(struct store_fixture *f, the_time_limit_of_a_query_includes_those_of_its_row_function)
 {
     assert_refused(f, ERR_UNAVAILABLE, "longer than 0.1 s",
                    store_query(f->store, "SELECT 1", NULL, 0, 0.1, ask_without_end, f, &f->e));
@@ -189,9 +189,8 @@ static int ask_again(void *context, int columns_n, const char *const *names,
     return store_checkpoint(f->store, cells[0].text, SPEC_BEST, path, sha256, e);
 }
 
-TEST_WITH(struct store_fixture *f, a_row_may_lead_to_another_question_but_not_to_a_write)
+TEST_WITH(struct store_fixture *f, a_row_function_may_query_but_not_write)
 {
-
     fixture_done(f, &f->train, 2.0, NULL);
     assert_int_equal(
         store_query(f->store, "SELECT run_id FROM trainings", NULL, 0, 9, ask_again, f, &f->e), 0);
@@ -199,7 +198,7 @@ TEST_WITH(struct store_fixture *f, a_row_may_lead_to_another_question_but_not_to
     assert_int_equal(store_clear_results(f->store, f->id, &f->e), 0);
 }
 
-TEST_WITH(struct store_fixture *f, a_reader_asks_without_a_lock)
+TEST_WITH(struct store_fixture *f, a_reader_queries_without_a_lock)
 {
     struct store *reader = NULL;
 

@@ -124,8 +124,7 @@ TEST_WITH(struct store_fixture *f, losses_by_position_are_rows_of_current_result
                                                    "3-4 95 237.5 2.5 12.18"};
 
     for (int i = 0; i < 2; i++) { /* an older program's, then a repetition */
-        fixture_add(f, &eval, NULL);
-        int64_t attempt = fixture_start(f, f->id);
+        int64_t attempt = fixture_start_next(f, &eval);
         fixture_record(f, attempt, 2, EVENT_EVALUATED,
                        "{'run_id':'%s','loss_nats':2.5,'perplexity':12.0,'tokens':100,"
                        "'nonfinite':0,'checkpoint_sha256':'x'%s}",
@@ -197,7 +196,6 @@ TEST_WITH(struct store_fixture *f, nominal_lengths_are_the_smallest_that_points_
 
 TEST_WITH(struct store_fixture *f, points_of_an_unknown_run_are_refused_and_the_old_ones_stay)
 {
-
     fixture_add(f, &f->train, NULL);
     struct store_point good = {0, f->id, 512, 0, 0};
     struct store_point bad[] = {{0, f->id, 512, 0, 0}, {1, "0000000000000000", 512, 0, 0}};

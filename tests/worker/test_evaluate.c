@@ -9,9 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "data/windows.h"
-#include "interchange/checkpoint.h"
+#include "interchange/interchange.h"
 #include "model/model.h"
 #include "worker/worker_fixture.h"
 #include "worker/worker_internal.h"
@@ -22,7 +21,6 @@ static struct spec train; /* done, in every case */
 
 static int make_trained(void **state)
 {
-    log_set_level(LOG_WARN);
     worker_fixture_make(state);
     train = worker_fixture_spec(*state, SPEC_ALIBI);
     worker_fixture_must_run(*state, &train, 1);

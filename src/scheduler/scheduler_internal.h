@@ -1,0 +1,439 @@
+/* scheduler_internal.h - the objects of the scheduler, for src/scheduler and its tests. */
+#ifndef SCHEDULER_SCHEDULER_INTERNAL_H
+#define SCHEDULER_SCHEDULER_INTERNAL_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/project.h"
+#include "scheduler/scheduler.h"
+#include "store/ingest.h"
+#include "store/store.h"
+
+/* --- processes of this machine ---------------------------------------------------------------- */
+
+/* Their names, and the signals of the scheduler.
+ *
+ * 1. A process is named by host, boot id, number and start time, so that neither a reused number
+ *    nor a reboot nor a renamed host leads to another process.
+ * 2. Every worker carries MACHINE_MARK=<absolute folder of its attempt> in its environment, and its
+ *    children inherit it: a scheduler that recovers an attempt finds leftovers by this mark. */
+
+#define MACHINE_MARK "ALIBI_ATTEMPT"
+
+struct machine {
+    char host[65], boot_id[40];
+};
+
+/* machine_read - identifies this machine; boot_id is empty if /proc lacks it. */
+void machine_read(struct machine *m);
+
+/* machine_pid_start - clock ticks since boot at which the process started; 0: no such process. */
+int64_t machine_pid_start(pid_t pid);
+
+/* machine_is_alive - whether the recorded process still runs on this machine. */
+bool machine_is_alive(const struct machine *m, const char *host, const char *boot_id, int64_t pid,
+                      int64_t pid_start);
+
+/* proc_read - a file of /proc or /sys, whose size is not known before it is read, with a zero byte
+ * after it; "" if it is absent. *n (may be NULL): its length. why (may be NULL) keeps the first
+ * error of a file that exists. */
+char *proc_read(struct arena *a, const char *path, size_t *n, struct err *why);
+
+/* kill_leftover_workers - kills (SIGKILL) every process of this user whose environment carries the
+ * mark of this attempt, and waits until they are gone, wait_ms at most each. Returns how many. */
+int kill_leftover_workers(const char *attempt_dir, int wait_ms);
+
+/* Ctrl-C and ended children as something to poll. While it is open SIGINT, SIGTERM, SIGHUP and
+ * SIGCHLD are blocked and read from a descriptor: no handler, no global. SIGHUP stays ignored if it
+ * was (nohup). SIGINT is read even if a shell ignores it for a background job: whoever sends it
+ * with kill means it. */
+struct signals {
+    int fd;
+    sigset_t mask_before;
+    struct sigaction child_before;
+    int64_t last_record_us; /* when the last request to stop was read */
+    int stops_n;            /* requests to stop so far */
+};
+
+int signals_open(struct signals *sg, struct err *e);
+/* signals_read - takes what has come by now_us, a monotonic time. Requests that are read together,
+ * or within a fifth of a second, count once: some tools signal a process and its group. *child: a
+ * child has ended. */
+void signals_read(struct signals *sg, int64_t now_us, bool *child);
+void signals_close(struct signals *sg);
+
+/* --- executors -------------------------------------------------------------------------------- */
+
+/* Where attempts run: one file and one row of executor_table each.
+ *
+ * Attempts, the queue and the loop use only this table. scheduler_run opens an executor once; its
+ * jobs are the workers it runs, one per attempt.
+ *
+ *                    local (executor_local.c)          slurm (executor_slurm.c)
+ *   start            fork and exec                     sbatch
+ *   runs             at once                           when Slurm has room
+ *   stop             SIGTERM to the process group      scancel --signal=TERM
+ *   has ended        waitid                            the job's file `exit`, or squeue
+ *   without alibi    it dies with the scheduler        it continues; the next call recovers it */
+
+struct executor_config {
+    const struct project *project;
+    const struct machine *machine; /* this one */
+    const char *words;             /* value of the executor's option; NULL: not given */
+    double poll_s;                 /* seconds between two queries */
+    bool in_use;                   /* --devices gives it slots */
+};
+
+/* What a worker is started with. */
+struct worker_command {
+    const char *program;     /* started as: program worker dir --device device --threads 1 */
+    const char *root;        /* working folder */
+    const char *dir;         /* the attempt's folder, relative to root */
+    const char *attempt_dir; /* the same, absolute: its mark, and where the log is */
+    const char *device;      /* backend name as the worker sees it */
+    int32_t cpu;             /* core to pin to; -1: any */
+    int32_t cuda;            /* the only GPU it may see; -1: none */
+    const char *cuda_uuid;   /* the same, as the driver names it; NULL or "": by number */
+    bool alone;              /* measures speed: nothing else may run on the device */
+    const char *avoid_blas;  /* BLAS that an earlier attempt failed with; NULL or "": none */
+};
+
+/* Identifies a worker in results.db and for the next scheduler. */
+struct worker_id {
+    const char *host, *boot_id; /* NULL: not known yet */
+    int64_t pid, pid_start;     /* see struct machine; of a cluster's job, its number and 0 */
+    char label[32];             /* for messages, such as "job 17"; may be empty */
+};
+
+/* How a worker ended. */
+struct exit_info {
+    int exit_code, signal; /* -1: not applicable. Both -1: not observed; see why */
+    char why[320];         /* such as "job 17 ended as TIMEOUT"; else empty */
+};
+
+enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_ENDED };
+enum job_signal { JOB_STOP, JOB_KILL }; /* write a checkpoint and end; end at once */
+
+struct executor {
+    const char *name;
+    bool outlives; /* jobs continue without the scheduler */
+    struct executor_option option;
+
+    /* Lists the devices it offers. */
+    int (*list)(struct device *out, int32_t room, int32_t *n, struct err *e);
+
+    int (*open)(void **self, const struct executor_config *c, struct err *e);
+    void (*close)(void *self); /* after its jobs are released; takes NULL */
+
+    /* Starts a worker. Errors: ERR_TRYLATER rejected for now; ERR_UNAVAILABLE it cannot be started;
+     * ERR_CREATE its log; ERR_NOMEM. */
+    int (*start)(void *self, void **job, struct worker_id *id, const struct worker_command *c,
+                 struct err *e);
+    /* Recovers the worker of a row that an earlier scheduler left running; attempt_dir is absolute.
+     * 1: it still runs and *job watches it. 0: it has ended and writes nothing more to its folder.
+     * Errors: ERR_TRYLATER unknown for now. */
+    int (*recover)(void *self, void **job, struct worker_id *id, const struct store_running *row,
+                   const char *attempt_dir, struct err *e);
+    /* Cancels jobs of this project without a row (known: the pids of the rows). NULL: not needed.
+     */
+    int (*cancel_orphans)(void *self, int32_t *n, const int64_t *known, int32_t known_n,
+                          struct err *e);
+
+    /* Called in every round of the loop: reads the workers' output, queries jobs, delivers signals.
+     * An error is logged as a warning; the jobs continue. NULL: nothing to do. */
+    int (*service)(void *self, struct err *e);
+    int (*wait_fd)(void *self); /* readable when service has work; NULL: none */
+
+    /* reported_end: the worker's last record was read. JOB_ENDED: it writes nothing more, and *end
+     * is set. */
+    enum job_state (*poll)(void *job, bool reported_end, struct exit_info *end);
+    void (*signal)(void *job, enum job_signal signal); /* repeating a signal has no effect */
+    /* Frees the job. Kills a worker that still runs, unless the executor outlives. */
+    void (*release)(void *job);
+};
+
+enum { WORKER_LOG_MAX_BYTES = 4 * 1024 * 1024 };
+extern const struct executor executor_local, executor_slurm;
+extern const struct executor *const executor_table[]; /* ended by NULL */
+
+/* executor_devices - the devices of all executors of a table, see device_list. */
+int executor_devices(const struct executor *const *table, struct device *out, int32_t room,
+                     int32_t *n, struct err *e);
+
+/* executor_find - the index of the executor that ran a worker on the device of this name: the one
+ * of that name, else the first. */
+int32_t executor_find(const struct executor *const *table, const char *device);
+
+/* local_devices - see device.c. */
+int local_devices(struct device *out, int32_t room, int32_t *n, struct err *e);
+
+/* --- the queue -------------------------------------------------------------------------------- */
+
+/* Selects the wanted runs, their order, and the consequences of each outcome.
+ *
+ *   skipped   not wanted, or done before
+ *   waiting   starts as soon as its training is done and a slot is free
+ *   running   in an attempt
+ *   done, failed, diverged, cancelled   its outcome in this call
+ *   blocked   cannot start: its training is not done, or no device is large enough
+ *
+ * Order: evaluations before trainings (results appear early), trainings by decreasing cost (the
+ * last ones are short), measurements of speed last and alone. */
+
+enum run_state {
+    RUN_SKIPPED,
+    RUN_WAITING,
+    RUN_RUNNING,
+    RUN_DONE,
+    RUN_FAILED,
+    RUN_DIVERGED,
+    RUN_CANCELLED,
+    RUN_BLOCKED
+};
+
+/* One run of this call. */
+struct task {
+    enum run_state state;
+    bool was_done; /* skipped because it is done */
+    bool fresh;    /* its next attempt does not resume from older ones */
+    bool alone;    /* a shared worker failed: the next attempt has its own */
+    int32_t tries_n;
+    char avoid_blas[96]; /* see attempt_failed_blas; may be empty */
+};
+
+struct queue {
+    const struct run *job; /* borrowed */
+    struct task *task;
+    int32_t n;
+    int32_t *order; /* indices in the order of starting */
+    int32_t tries;  /* attempts a run may have */
+};
+
+/* queue_init - reads the state of every run from the store and selects the wanted ones. PICK_REDO
+ * and PICK_REEVALUATE clear the current results they replace. */
+int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *jobs, int32_t n,
+               const struct scheduler_options *o, struct err *e);
+
+/* queue_next - selects the tasks of the next worker: one, or several evaluations that differ only
+ * in L and stride. out has capacity q->n. fits(context, job): whether memory is free for it now.
+ * idle: nothing runs. slots_free: if nothing else could use these slots, evaluations that gain
+ * nothing by sharing are spread over them. Returns the number of tasks; 0: nothing can start now.
+ */
+typedef bool (*queue_fits_fn)(void *context, const struct run *job);
+int32_t queue_next(const struct queue *q, int32_t *out, bool idle, int32_t slots_free,
+                   queue_fits_fn fits, void *context);
+
+/* queue_start - marks n tasks as running. */
+void queue_start(struct queue *q, const int32_t *task, int32_t n);
+
+/* queue_end - applies the outcome of a task's attempt. Failed and lost tasks wait again while tries
+ * are left. A training that ends without success blocks its evaluations. Returns the new state. */
+enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared);
+
+/* queue_block - blocks a task that cannot start, and the evaluations that wait for it. */
+void queue_block(struct queue *q, int32_t task);
+
+/* --- device slots ----------------------------------------------------------------------------- */
+
+/* Device slots: each holds one worker; selected with --devices. */
+
+enum { SLOTS_DEVICES_MAX = 64, SLOTS_MAX = 4096, SLOTS_LOSSES_MAX = 3 };
+
+/* Consecutive workers that died on a device before they made progress. */
+struct device_failures {
+    int32_t n, first; /* first: job of the first */
+    bool several;     /* of more than one job */
+};
+
+struct slot {
+    int32_t device; /* index in slots.device */
+    int32_t cpu;    /* core the worker is pinned to; -1: any */
+    int32_t cuda;   /* ordinal of the GPU; -1: none */
+    bool busy;
+};
+
+struct slots {
+    struct device device[SLOTS_DEVICES_MAX];
+    int64_t used_bytes[SLOTS_DEVICES_MAX]; /* planned bytes of the jobs that run there */
+    int32_t running_n[SLOTS_DEVICES_MAX];
+    struct device_failures losses[SLOTS_DEVICES_MAX];
+    int32_t devices_n;
+    struct slot *slot; /* in the arena */
+    int32_t n;
+};
+
+/* slots_open - selects slots of the devices of a table of executors. auto: every
+ * usable GPU without other programs, or every core if there is no GPU; cpu: every core; cpu:N: N
+ * workers, at most one per core (with a warning); cuda:0,cuda:1: these GPUs. A cluster and the
+ * emulated GPU must be named. auto never mixes CPU and GPU, because their last bits differ. Workers
+ * are pinned to cores only if every core has one; otherwise the kernel chooses better. Errors:
+ * ERR_USAGE not a device; ERR_UNAVAILABLE it cannot be used, with the reason. */
+int slots_open(struct slots *sl, struct arena *a, const char *devices,
+               const struct executor *const *executors, struct err *e);
+
+/* slots_take - takes a free slot of an executor (-1: any) with memory for the job; -1: none. An
+ * idle largest device always qualifies, because planned memory may be too high. slots_leave returns
+ * the slot with the same bytes. */
+int32_t slots_take(struct slots *sl, int32_t executor, int64_t bytes);
+void slots_leave(struct slots *sl, int32_t slot, int64_t bytes);
+int32_t slots_executor(const struct slots *sl, int32_t slot);
+bool slots_have(const struct slots *sl, int32_t executor);
+bool slots_fit(const struct slots *sl, int64_t bytes);
+int32_t slots_free_n(const struct slots *sl);
+
+/* slots_retire_device - starts no more workers on the slot's device; why: the reason. Returns the
+ * number of slots left. */
+int32_t slots_retire_device(struct slots *sl, int32_t slot, const char *why);
+
+/* slots_note_failure - records that a worker ended on the slot; in_vain: it was killed or vanished
+ * before it made progress. Returns whether to retire the device: SLOTS_LOSSES_MAX consecutive
+ * workers of more than one job ended so, and another device is left. */
+bool slots_note_failure(struct slots *sl, int32_t slot, int32_t job, bool in_vain);
+
+/* slots_largest - the device with the most free memory: a job that needs more is refused. */
+const struct device *slots_largest(const struct slots *sl);
+
+/* device_cores - lists the cores this process may use, at most room. *workers_n: workers that run
+ * at full speed; a container's CPU limit may make it smaller than the number of cores. */
+int32_t device_cores(int32_t *out, int32_t room, int32_t *workers_n);
+
+/* --- attempts --------------------------------------------------------------------------------- */
+
+/* One attempt at a run, or at several evaluations that share a worker: its folder, its
+ * worker, its records, its outcome.
+ *
+ * An attempt enters the database when its worker starts. A crash before that leaves a folder and
+ * perhaps an orphan of its executor; the next attempt has the next number. */
+
+enum { ATTEMPT_MESSAGE_BYTES = 600 };
+
+struct attempt {
+    struct arena arena;        /* owns the members below */
+    int32_t *task;             /* indices of the queue */
+    int32_t tasks_n;           /* at least 1 */
+    int32_t n;                 /* runs; more than tasks_n if a recovered attempt has others */
+    struct ingest_target *run; /* those of the tasks first */
+    const char *dir, *path;    /* runs/<run_id>/<attempt>, of the first task; the same, absolute */
+    struct journal journal;
+    const struct executor *executor;
+    void *job; /* of the executor; NULL: not started */
+    struct worker_id id;
+    int32_t slot;              /* -1: none; a recovered attempt when all slots were in use */
+    int64_t bytes;             /* planned, on the slot's device */
+    int64_t start_us;          /* monotonic; estimated if the attempt was recovered */
+    int64_t last_record_us;    /* of the newest record, or the start */
+    bool stop_sent;            /* the user requested a stop and it was sent */
+    int64_t killed_stalled_us; /* when it was killed as stalled; 0: it was not */
+    bool ended;                /* its outcome is in the database, not yet in the queue */
+    enum store_state state;
+    bool crashed; /* by a signal that a fault of the program raises */
+    char message[ATTEMPT_MESSAGE_BYTES];
+};
+
+/* Where attempts are started. */
+struct attempt_context {
+    struct store *store;
+    const struct project *project;
+    const struct queue *queue;
+    const struct slots *slots;
+    const struct executor *executor;
+    void *self;          /* of the executor */
+    const char *program; /* of the worker */
+    int64_t now_us;      /* monotonic */
+};
+
+/* attempt_start - creates the folder, writes the spec, starts the worker and adds the rows, in the
+ * caller's transaction. *out is freed with attempt_free. Errors: those of files, the store and the
+ * executor's start; then nothing runs. */
+int attempt_start(struct attempt **out, const struct attempt_context *place, const int32_t *task,
+                  int32_t n, int32_t slot, struct err *e);
+
+/* A running worker of an earlier scheduler: its rows, which share a folder. */
+struct attempt_left {
+    const struct store_running *row;
+    int32_t n, executor;
+    void *job;
+    struct worker_id id;
+};
+
+/* attempt_recover - takes control of such a worker and reads its records from the first. If none of
+ * its runs is in the queue, releases the job and sets *out to NULL: a call that wants the runs
+ * recovers it. */
+int attempt_recover(struct attempt **out, const struct attempt_context *place,
+                    const struct attempt_left *left, struct err *e);
+
+/* attempt_poll - ingests new records, kills a worker without a record for stall_s seconds, and sets
+ * `ended`, state and message when the worker has ended. *batch: see journal_ingest. */
+int attempt_poll(struct attempt *at, struct store *s, int64_t now_us, double stall_s, bool *batch,
+                 struct err *e);
+
+/* attempt_was_preempted - whether the worker was stopped from outside, such as by Slurm before a
+ * time limit, and wrote a checkpoint: this is not a failure, and the next attempt resumes. */
+bool attempt_was_preempted(const struct attempt *at);
+
+/* attempt_failed_blas - the BLAS that the worker crashed in or that reported an error; NULL: none.
+ * The next attempt avoids it. */
+const char *attempt_failed_blas(const struct attempt *at);
+
+/* attempt_free - takes NULL; releases the job. */
+void attempt_free(struct attempt *at);
+
+/* --- progress --------------------------------------------------------------------------------- */
+
+/* What the user sees while a grid runs: on stderr one line that is redrawn on a
+ * terminal, plain lines elsewhere; first and last lines of a call.
+ *
+ * Whatever else is printed while the line is shown goes through progress_print, which removes the
+ * line first. */
+
+enum { PROGRESS_NAME_BYTES = 160 };
+
+struct progress_line {
+    bool quiet, live, shown; /* shown: the line is on the terminal */
+    const char *headline;
+    int64_t start_us, painted_us;
+};
+
+/* How far things are. */
+struct progress_state {
+    int32_t total_n, ended_n, failed_n, diverged_n, running_n, slots_n;
+    double wps;                /* of all workers that run */
+    double flops_done;         /* in this call, running ones by their share */
+    double flops_left;         /* of what has not ended */
+    double flops_longest_left; /* of one run that is running or to come */
+    double worker_s;           /* time of all workers so far, added up */
+    bool stopping;
+};
+
+void progress_open(struct progress_line *m, bool quiet, const char *headline);
+void progress_close(struct progress_line *m);
+/* progress_print - a line that stays. live_too: also on a terminal, where the redrawn line already
+ * shows starts and ends. */
+void progress_print(struct progress_line *m, bool live_too, const char *format, ...)
+    ERR_PRINTF(3, 4);
+/* progress_draw - the line of now; does nothing if the last is recent enough. */
+void progress_draw(struct progress_line *m, const struct progress_state *st);
+
+/* progress_eta - seconds left by the speed reached so far; negative: not known yet. */
+double progress_eta(const struct progress_state *st);
+
+/* progress_name - a run for people: "train alibi L=64 seed 1", "evaluate alibi L=64 at 128". */
+void progress_name(char out[PROGRESS_NAME_BYTES], const struct spec *s);
+
+/* progress_count - counts, and the cost of what has not started. progress_fill_result - the counts
+ * of the whole call; takes a queue that was never filled. */
+void progress_count(struct progress_state *st, const struct queue *q);
+void progress_fill_result(struct scheduler_result *r, const struct queue *q);
+
+/* progress_print_start - how much is to do, and where the results are. progress_print_end - counts
+ * and time; which evaluations were not started, and why. */
+void progress_print_start(struct progress_line *m, const struct queue *q, int32_t slots_n);
+void progress_print_end(struct progress_line *m, const struct queue *q,
+                        const struct scheduler_result *r);
+
+#endif

@@ -1,0 +1,194 @@
+/* op_oracles.h - the results of each op from its operands by plain loops; op_case.c includes it for
+ * REAL double and float, with NAME, IN(argument) and OUT(argument).
+ *
+ * OUT is zeros, or what was there if results replace it. */
+
+static void NAME(linear)(struct op_case *c)
+{
+    NAME(op_linear)(OUT("y"), IN("x"), IN("w"), IN("bias"), ROWS(c), SIZE(c, 'I'), SIZE(c, 'O'));
+}
+
+static void NAME(linear_relu)(struct op_case *c)
+{
+    REAL *y = OUT("y");
+    NAME(linear)(c);
+    for (int64_t i = 0; i < ROWS(c) * SIZE(c, 'O'); i++) y[i] = y[i] < 0 ? 0 : y[i];
+}
+
+static void NAME(linear_bwd_input)(struct op_case *c)
+{
+    NAME(op_linear_bwd_input)(OUT("dx"), IN("dy"), IN("w"), ROWS(c), SIZE(c, 'I'), SIZE(c, 'O'));
+}
+
+static void NAME(linear_bwd_weight)(struct op_case *c)
+{
+    NAME(op_linear_bwd_weight)
+    (OUT("dw"), OUT("dbias"), IN("dy"), IN("x"), ROWS(c), SIZE(c, 'I'), SIZE(c, 'O'));
+}
+
+static void NAME(gather_rows)(struct op_case *c)
+{
+    const struct gather_rows_args *a = ARGS(c);
+    const int32_t *index = op_case_list(c, "index");
+    const float *x = IN("x");
+    REAL *y = OUT("y");
+    EACH(c, i)
+    y[i] =
+        index[ROW(c, i)] < 0 ? 0 : (REAL)a->scale * (REAL)x[index[ROW(c, i)] * COLS(c) + COL(c, i)];
+}
+
+static void NAME(scatter_rows)(struct op_case *c)
+{
+    const struct scatter_rows_args *a = ARGS(c);
+    const int32_t *index = op_case_list(c, "index");
+    const float *x = IN("x");
+    REAL *y = OUT("y");
+    EACH(c, i)
+    if (index[ROW(c, i)] >= 0)
+        y[index[ROW(c, i)] * COLS(c) + COL(c, i)] += (REAL)a->scale * (REAL)x[i];
+}
+
+static void NAME(add_rows)(struct op_case *c)
+{
+    const int32_t *index = op_case_list(c, "index");
+    const float *x = IN("x"), *table = IN("table");
+    REAL *y = OUT("y");
+    EACH(c, i) y[i] = (REAL)x[i] + (REAL)table[index[ROW(c, i)] * COLS(c) + COL(c, i)];
+}
+
+static void NAME(cast)(struct op_case *c)
+{
+    const float *x = IN("x");
+    REAL *y = OUT("y");
+    EACH(c, i) y[i] = (REAL)x[i];
+}
+
+static void NAME(add)(struct op_case *c)
+{
+    const float *x = IN("x"), *r = IN("r");
+    REAL *y = OUT("y");
+    EACH(c, i) y[i] = (REAL)x[i] + (REAL)r[i];
+}
+
+static void NAME(dropout)(struct op_case *c)
+{
+    const float *x = IN("x");
+    REAL *y = OUT("y");
+    EACH(c, i) y[i] = (REAL)x[i] * (REAL)c->factor[i];
+}
+
+static void NAME(relu)(struct op_case *c)
+{
+    const float *x = IN("x");
+    REAL *y = OUT("y");
+    EACH(c, i) y[i] = x[i] > 0.0f ? (REAL)x[i] * (REAL)c->factor[i] : 0;
+}
+
+/* dbias is the sum of dx as it is stored. */
+static void NAME(relu_bwd)(struct op_case *c)
+{
+    const float *y = IN("y"), *dy = IN("dy");
+    REAL *dx = OUT("dx"), *dbias = OUT("dbias");
+    EACH(c, i)
+    {
+        float stored = y[i] != 0.0f ? op_stored(c->k, dy[i] * c->factor[i]) : 0.0f;
+        dx[i] = (REAL)stored;
+        dbias[COL(c, i)] += (REAL)stored;
+    }
+}
+
+static void NAME(layernorm)(struct op_case *c)
+{
+    NAME(op_layernorm)(OUT("y"), OUT("stats"), IN("x"), IN("gain"), IN("bias"), ROWS(c), COLS(c));
+}
+
+static void NAME(layernorm_bwd)(struct op_case *c)
+{
+    NAME(op_layernorm_bwd)
+    (OUT("dx"), OUT("dgain"), OUT("dbias"), IN("dy"), IN("x"), IN("gain"), ROWS(c), COLS(c));
+}
+
+/* The LayerNorm is that of the sum which the op stored. */
+static void NAME(residual_layernorm)(struct op_case *c)
+{
+    const float *x = IN("x"), *r = IN("r");
+    REAL *s = OUT("s");
+    EACH(c, i) s[i] = (REAL)x[i] + (REAL)r[i] * (REAL)c->factor[i];
+    NAME(op_layernorm)
+    (OUT("y"), OUT("stats"), op_case_made(c, "s"), IN("gain"), IN("bias"), ROWS(c), COLS(c));
+}
+
+/* dr is made from ds as it is stored. */
+static void NAME(residual_layernorm_bwd)(struct op_case *c)
+{
+    const float *ds = op_case_made(c, "ds");
+    REAL *dr = OUT("dr");
+    NAME(op_layernorm_bwd)
+    (OUT("ds"), OUT("dgain"), OUT("dbias"), IN("dy"), IN("s"), IN("gain"), ROWS(c), COLS(c));
+    EACH(c, i) dr[i] = (REAL)ds[i] * (REAL)c->factor[i];
+}
+
+static void NAME(rotary)(struct op_case *c)
+{
+    const struct rotary_args *a = ARGS(c);
+    NAME(op_rotary)
+    (OUT("x"), IN("x"), IN("cosine"), IN("sine"), ROWS(c), a->T, a->H, 2 * (int32_t)SIZE(c, 'P'),
+     a->layout, a->inverse);
+}
+
+static void NAME(softmax_loss)(struct op_case *c)
+{
+    NAME(op_softmax)
+    (OUT("loss"), OUT("logits"), IN("logits"), op_case_list(c, "target"), ROWS(c), SIZE(c, 'V'));
+}
+
+static void NAME(softmax_logp)(struct op_case *c)
+{
+    REAL *logp = OUT("logp");
+    NAME(op_softmax)(logp, NULL, IN("logits"), op_case_list(c, "target"), ROWS(c), SIZE(c, 'V'));
+    for (int64_t i = 0; i < ROWS(c); i++) logp[i] = -logp[i];
+}
+
+static void NAME(nag)(struct op_case *c)
+{
+    const struct nag_args *a = ARGS(c);
+    const struct step_state *s = &c->step;
+    NAME(op_nag)
+    (OUT("theta"), OUT("momentum"), IN("gradient"), ROWS(c),
+     &(struct op_nag){s->lr, s->lr_previous, s->gradient_scale, s->clip, a->mu, a->weight_decay});
+}
+
+static void NAME(adam)(struct op_case *c)
+{
+    const struct adam_args *a = ARGS(c);
+    const struct step_state *s = &c->step;
+    NAME(op_adam)
+    (OUT("theta"), OUT("m"), OUT("v"), IN("gradient"), ROWS(c),
+     &(struct op_adam){s->lr, s->gradient_scale, s->clip, a->beta1, a->beta2, a->eps,
+                       a->weight_decay, s->adam_step});
+}
+
+static void (*const NAME(oracles)[OPS_N])(struct op_case *c) = {
+    [OP_LINEAR] = NAME(linear),
+    [OP_LINEAR_ROWS] = NAME(linear),
+    [OP_LINEAR_RELU] = NAME(linear_relu),
+    [OP_LINEAR_BWD_INPUT] = NAME(linear_bwd_input),
+    [OP_LINEAR_BWD_WEIGHT] = NAME(linear_bwd_weight),
+    [OP_GATHER_ROWS] = NAME(gather_rows),
+    [OP_SCATTER_ROWS] = NAME(scatter_rows),
+    [OP_ADD_ROWS] = NAME(add_rows),
+    [OP_CAST] = NAME(cast),
+    [OP_ADD] = NAME(add),
+    [OP_DROPOUT] = NAME(dropout),
+    [OP_RELU] = NAME(relu),
+    [OP_RELU_BWD] = NAME(relu_bwd),
+    [OP_LAYERNORM] = NAME(layernorm),
+    [OP_LAYERNORM_BWD] = NAME(layernorm_bwd),
+    [OP_RESIDUAL_LAYERNORM] = NAME(residual_layernorm),
+    [OP_RESIDUAL_LAYERNORM_BWD] = NAME(residual_layernorm_bwd),
+    [OP_ROTARY] = NAME(rotary),
+    [OP_SOFTMAX_LOSS] = NAME(softmax_loss),
+    [OP_SOFTMAX_LOGP] = NAME(softmax_logp),
+    [OP_NAG] = NAME(nag),
+    [OP_ADAM] = NAME(adam),
+};

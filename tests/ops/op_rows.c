@@ -1,0 +1,475 @@
+/* op_rows.c - rows of the op table but for attention: what every op computes, as series of calls
+ * that are compared with the oracle, and what a series cannot show. */
+#include "harness/test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "ops/op_case.h"
+#include "ops/op_reference.h"
+#include "ops/ops.h"
+
+#define SIZES(list) .sizes = (list), .sizes_n = sizeof(list) / sizeof *(list)
+
+static const float chances[] = {0.0f, 0.1f, 0.5f};
+enum { CHANCES_N = sizeof chances / sizeof *chances };
+
+/* One call; `bits` counts the ways: optional argument, flag, then chance and form. */
+static void run_call(struct op_bench *k, const struct op_row *s, int32_t size, int ways[4])
+{
+    struct op_case c;
+    int32_t letters_n = (int32_t)strlen(s->letters);
+    struct op_choice o = {.without = ways[0] ? s->optional : NULL,
+                          .flag = ways[1],
+                          .p = chances[ways[2]],
+                          /* A bias has the dtype of the output. */
+                          .wide = size % 2 && (s->optional == NULL || ways[0]),
+                          .spread = size % 5};
+    for (int32_t i = 0; i < letters_n; i++)
+        o.size[s->letters[i] - 'A'] = s->sizes[size * letters_n + i];
+    op_case_make(&c, k, s->op, &o);
+    if (s->prepare) s->prepare(&c, ways[3]);
+    op_case_check(&c, s);
+}
+
+void op_row_run(const struct op_row *row, struct op_bench *k)
+{
+    if (row->run != NULL) {
+        row->run(k);
+        return;
+    }
+    if (row->op == OP_ROTARY && !op_exists(k->b, OP_ROTARY)) return; /* attention rotates */
+    int32_t n = row->sizes_n / (int32_t)strlen(row->letters);
+    const int ways_n[] = {row->optional ? 2 : 1, op_table[row->op].flag ? 2 : 1,
+                          row->chances_n ? row->chances_n : 1, row->forms_n ? row->forms_n : 1};
+    for (int32_t size = 0; size < n; size++)
+        for (int way = 0; way < ways_n[0] * ways_n[1] * ways_n[2] * ways_n[3]; way++) {
+            int rest = way, ways[4];
+            for (int i = 0; i < 4; i++, rest /= ways_n[i - 1]) ways[i] = rest % ways_n[i];
+            run_call(k, row, size, ways);
+        }
+}
+
+/* ---- linear ops ---- */
+
+/* N, I, O: single elements, ragged, whole vectors, more rows than a tile, tall weights. */
+static const int32_t products[] = {
+    1,  1,   1,  3, 5, 7, 16, 16, 16, 33, 17, 65, 64,  64, 192, 130, 24, 48, 257, 64, 33,
+    21, 300, 12, 1, 8, 1, 5,  8,  24, 67, 24, 33, 130, 64, 65,  70,  8,  45, 300, 10, 61,
+};
+
+static void set_exact(struct op_case *c, int form)
+{
+    ((struct linear_relu_args *)(void *)c->args)->exact = form;
+}
+
+/* Any sub-batch of rows, in any place, gives the same bits. */
+static void linear_rows_is_exact(struct op_bench *k)
+{
+    struct op_matrix x = op_activations(k, 75, 40, 8), w = op_activations(k, 29, 40, 0);
+    struct op_matrix bias = op_activations(k, 1, 29, 0), y = op_activations(k, 75, 29, 0);
+    assert_ok(ops_linear_rows(k->b, &y.t, &x.t, &w.t, &bias.t, &e));
+    const float *all = op_get(k, &y.t);
+    static const int32_t first[] = {0, 1, 17, 74, 30}, n[] = {1, 3, 33, 1, 45};
+    for (int i = 0; i < 5; i++) {
+        struct tensor part = x.t;
+        part.data = (char *)x.t.data + (size_t)(first[i] * x.t.stride) * dtype_bytes(x.t.dtype);
+        part.rows = n[i];
+        struct op_matrix some = op_activations(k, n[i], 29, 0);
+        assert_ok(ops_linear_rows(k->b, &some.t, &part, &w.t, &bias.t, &e));
+        op_same("row", op_get(k, &some.t), all + first[i] * 29, n[i] * 29);
+    }
+}
+
+/* Fused or not: negative values become zero, all others keep the bits of linear_rows. */
+static void linear_relu_is_exact(struct op_bench *k)
+{
+    const struct dropout none = {0};
+    for (size_t i = 0; i < sizeof products / sizeof *products; i += 3) {
+        op_bench_reset(k);
+        int64_t N = products[i], I = products[i + 1], O = products[i + 2];
+        struct op_matrix x = op_activations(k, N, I, 0), w = op_activations(k, O, I, 0);
+        struct op_matrix bias = op_activations(k, 1, O, 0),
+                         y = op_activations(k, N, O, 4 * (i % 2));
+        assert_ok(ops_linear_relu(k->b, &y.t, &x.t, &w.t, &bias.t, &none, true, &e));
+        const float *made = op_get(k, &y.t);
+        assert_ok(ops_linear_rows(k->b, &y.t, &x.t, &w.t, &bias.t, &e));
+        float *want = op_get(k, &y.t);
+        for (int64_t j = 0; j < N * O; j++)
+            if (want[j] < 0.0f) want[j] = 0.0f;
+        op_same("y by rows", made, want, N * O);
+    }
+}
+
+/* ---- rows of a table ---- */
+
+static const int32_t tables[] = {1, 1, 1, 7, 5, 3, 40, 16, 64, 33, 100, 65, 37, 13, 21}; /* N M C */
+
+static void scale_gathered(struct op_case *c, int form)
+{
+    ((struct gather_rows_args *)(void *)c->args)->scale = form ? 1.0f : 8.0f;
+}
+
+/* The factor is a power of two, so that sums are exact to compare. */
+static void add_scattered(struct op_case *c, int form)
+{
+    struct scatter_rows_args *a = (void *)c->args;
+    a->scale = form ? 1.0f : 2.0f;
+    a->accumulate = true;
+}
+
+static void scatter_rows_overwrites(struct op_bench *k)
+{
+    int32_t at[] = {4, -1, 0, 2}, C = 19;
+    struct op_matrix x = op_activations(k, 4, C, 0), y = op_activations(k, 6, C, 5);
+    const int32_t *index = op_memory(k, at, sizeof at);
+    for (int32_t i = 0; i < 4; i++)
+        for (int32_t c = 0; at[i] >= 0 && c < C; c++)
+            y.host[at[i] * C + c] = 8.0f * x.host[i * C + c];
+    assert_ok(ops_scatter_rows(k->b, &y.t, &x.t, index, 8.0f, 0, &e));
+    op_same("y", op_get(k, &y.t), y.host, 6 * C);
+}
+
+/* ---- elementwise ops ---- */
+
+static const int32_t matrices[] = {1,  1, 2,  3,  17, 16,  33, 65,  12, 257, 70, 64,
+                                   41, 8, 41, 24, 41, 100, 41, 300, 41, 512, 1,  4099}; /* N C */
+
+/* The output of relu at this dropout. */
+static void make_relu(struct op_case *c, int form)
+{
+    (void)form;
+    struct op_matrix *y = op_case_matrix(c, "y");
+    for (int64_t i = 0; i < y->t.rows * y->t.cols; i++)
+        y->host[i] = y->host[i] > 0.0f ? op_stored(c->k, y->host[i] * c->factor[i]) : 0.0f;
+    op_set(c->k, y);
+}
+
+static void casts_round_to_the_nearest(struct op_bench *k)
+{
+    static const float ties[] = {1.00390625f, 1.01171875f,   -1.00390625f,
+                                 1.0039063f,  3.3895314e38f, 0x1.fffffep0f,
+                                 1e-40f,      0.0f,          -0.0f};
+    enum { N = sizeof ties / sizeof *ties };
+    if (k->b->precision != DTYPE_BF16) return;
+    struct op_matrix x = op_random(k, 1, N, 0), y = op_random_of(k, 1, N, 0, DTYPE_BF16);
+    memcpy(x.host, ties, sizeof ties);
+    op_set(k, &x);
+    assert_ok(ops_cast(k->b, &y.t, &x.t, &e));
+    for (int i = 0; i < N; i++) x.host[i] = op_round_bf16(ties[i], NULL);
+    op_same("y", op_get(k, &y.t), x.host, N);
+}
+
+static void dropout_of_listed_rows(struct op_bench *k)
+{
+    int64_t N = 29, C = 18;
+    struct op_matrix x = op_activations(k, N, C, 0), y = op_activations(k, N, C, 0);
+    const int32_t *rows = NULL;
+    const struct step_state step = {.update = OP_UPDATE};
+    struct dropout d = {.p = 0.3f,
+                        .key = 99,
+                        .stream = dropout_stream(1, DROPOUT_TAIL),
+                        .step_dev = op_step(k, &step),
+                        .first_row = 1000001,
+                        .span = 13};
+    d.rows_dev = op_list(k, &rows, N, 500, 0);
+    const float *factor = op_factors(k, &d, rows, OP_UPDATE, N, C);
+    assert_ok(ops_dropout(k->b, &y.t, &x.t, &d, &e));
+    for (int64_t i = 0; i < N * C; i++) x.host[i] = op_stored(k, x.host[i] * factor[i]);
+    op_same("y", op_get(k, &y.t), x.host, N * C);
+}
+
+/* Kept elements make up for dropped ones: of n draws with chance p, the mean strays by at most five
+ * standard deviations sqrt(p / (1 - p) / n). */
+static void dropout_keeps_the_mean(struct op_bench *k)
+{
+    int64_t N = 400, C = 250;
+    struct op_matrix x = op_activations(k, N, C, 0);
+    const struct step_state step = {.update = OP_UPDATE};
+    for (int64_t i = 0; i < N * C; i++) x.host[i] = 1.0f;
+    for (int c = 1; c < CHANCES_N; c++) {
+        struct dropout d = {.p = chances[c], .key = 5, .step_dev = op_step(k, &step), .span = 1};
+        double sum = 0.0, p = (double)chances[c];
+        op_set(k, &x);
+        assert_ok(ops_dropout(k->b, &x.t, &x.t, &d, &e));
+        const float *y = op_get(k, &x.t);
+        for (int64_t i = 0; i < N * C; i++) sum += (double)y[i];
+        double mean = sum / (double)(N * C);
+        assert_true(fabs(mean - 1.0) < 5.0 * sqrt(p / (1.0 - p) / (double)(N * C)));
+    }
+}
+
+/* ---- LayerNorm ---- */
+
+static const int32_t norms[] = {2, 3,  17, 16, 33,  65, 12,  257, 70,  64, 41,
+                                8, 41, 24, 41, 100, 41, 300, 41,  512, 9,  1024}; /* N C */
+
+/* A mean to take off. */
+static void shift_x(struct op_case *c, int form)
+{
+    (void)form;
+    struct op_matrix *x = op_case_matrix(c, "x");
+    for (int64_t i = 0; i < x->t.rows * x->t.cols; i++)
+        x->host[i] = op_stored(c->k, x->host[i] + 3.0f);
+    op_set(c->k, x);
+}
+
+static void set_stats(struct op_case *c, const char *of)
+{
+    struct op_matrix *x = op_case_matrix(c, of), *stats = op_case_matrix(c, "stats");
+    int64_t N = x->t.rows, C = x->t.cols;
+    op_layernorm_float(op_floats(c->k, N * C), stats->host, x->host,
+                       op_case_matrix(c, "gain")->host, op_floats(c->k, C), N, C);
+    op_set(c->k, stats);
+}
+
+static void stats_of_x(struct op_case *c, int form)
+{
+    (void)form;
+    set_stats(c, "x");
+}
+
+/* Without dropout dr is not given. */
+static void stats_of_s(struct op_case *c, int form)
+{
+    (void)form;
+    set_stats(c, "s");
+    if (c->choice.p > 0.0f) return;
+    ((struct residual_layernorm_bwd_args *)(void *)c->args)->dr = (struct tensor){0};
+    op_case_matrix(c, "dr")->t.data = NULL;
+}
+
+/* ---- rotary ---- */
+
+/* N, T, H, P, R, C = 2 H P: tables longer than a row. */
+static const int32_t rotations[] = {18, 9, 3, 4,  12, 24,  33, 33, 2, 8,  36, 32,
+                                    5,  5, 1, 64, 8,  128, 12, 4,  5, 16, 7,  160};
+
+static void set_layout(struct op_case *c, int form)
+{
+    struct rotary_args *a = (void *)c->args;
+    a->layout = form & 1;
+    a->inverse = form >> 1;
+}
+
+/* ---- losses ---- */
+
+static const int32_t losses[] = {1,   1,  3,  2,  16, 16, 21,  77, 5,   1031, 64,
+                                 258, 19, 15, 19, 17, 19, 500, 19, 513, 7,    4096}; /* N V */
+
+/* Logits with a spread of some tens, so that most classes are far from the best. */
+static void spread_logits(struct op_case *c, int form)
+{
+    (void)form;
+    struct op_matrix *m = op_case_matrix(c, "logits");
+    for (int64_t i = 0; i < m->t.rows * m->t.cols; i++)
+        m->host[i] = op_stored(c->k, 12.0f * m->host[i] + 30.0f);
+    op_set(c->k, m);
+}
+
+static void softmax_logp_is_exact(struct op_bench *k)
+{
+    int64_t N = 23, V = 91;
+    struct op_matrix logits = op_activations(k, N, V, 0), all = op_random(k, 1, N, 0);
+    const int32_t *at = NULL, *target = op_list(k, &at, N, (int32_t)V, 0);
+    assert_ok(ops_softmax_logp(k->b, &all.t, &logits.t, target, 0, &e));
+    for (int64_t i = 0; i < N; i++) {
+        struct op_matrix one = op_random(k, 1, 1, 0);
+        struct tensor row = logits.t;
+        row.data = (char *)row.data + (size_t)(i * V) * dtype_bytes(row.dtype);
+        row.rows = 1;
+        assert_ok(ops_softmax_logp(k->b, &one.t, &row, target + i, 0, &e));
+        op_same("row", op_get(k, &one.t), op_get(k, &all.t) + i, 1);
+    }
+}
+
+/* Batches of one update: the second sum is that of all of them. */
+static void sum_losses(struct op_bench *k)
+{
+    static const int32_t lengths[] = {1, 31, 512, 1025, 18432};
+    double zero[2] = {-1.0, 0.0}, got[2], all = 0.0, *sums = op_memory(k, zero, sizeof zero);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        struct op_matrix x = op_random(k, 1, lengths[i], 0);
+        double want = 0.0, size = 0.0;
+        for (int32_t j = 0; j < lengths[i]; j++) {
+            want += (double)x.host[j];
+            size += fabs((double)x.host[j]);
+        }
+        assert_ok(ops_sum_losses(k->b, sums, &x.t, &e));
+        assert_ok(k->b->ops->download(k->b, got, sums, sizeof got, &e));
+        /* A sum of n numbers errs by at most n roundings of it. */
+        assert_true(fabs(got[0] - want) <= lengths[i] * 0x1p-52 * size);
+        all += got[0];
+        assert_true(got[1] == all);
+    }
+}
+
+/* ---- a parameter block ---- */
+
+static const int32_t lengths[] = {1, 7, 64, 1000, 4097, 70001};
+enum { LENGTHS_N = sizeof lengths / sizeof *lengths };
+
+static double sum_squares_of(struct op_bench *k, const struct op_matrix *x, double *out_dev)
+{
+    double out = 0.0;
+    assert_ok(ops_sum_squares(k->b, out_dev, x->t.data, x->t.cols * x->t.rows, &e));
+    assert_ok(k->b->ops->download(k->b, &out, out_dev, sizeof out, &e));
+    return out;
+}
+
+static void sum_squares(struct op_bench *k)
+{
+    for (int i = 0; i < LENGTHS_N; i++) {
+        struct op_matrix x = op_random(k, 1, lengths[i], 0);
+        double *out = op_memory(k, NULL, sizeof *out), want = 0.0;
+        for (int32_t j = 0; j < lengths[i]; j++) want += (double)x.host[j] * (double)x.host[j];
+        double got = sum_squares_of(k, &x, out);
+        /* Squares are exact in double; a sum of n numbers errs by at most n roundings. */
+        assert_true(fabs(got - want) <= lengths[i] * 0x1p-52 * want);
+        assert_true(got == sum_squares_of(k, &x, out));
+    }
+}
+
+/* The squares of the gradient, and the step state as c->step now is. */
+static void set_update(struct op_case *c, const double *squares_dev)
+{
+    sum_squares_of(c->k, op_case_matrix(c, "gradient"), (double *)(uintptr_t)squares_dev);
+    op_case_step(c);
+}
+
+static void set_nag(struct op_case *c, int form)
+{
+    static const struct {
+        float lr, lr_previous, gradient_scale, clip, mu, decay;
+    } settings[] = {
+        {1.0f, 1.0f, 1.0f, 0.0f, 0.99f, 0.0f},
+        {0.25f, 0.5f, 1.0f / 512.0f, 0.1f, 0.9f, 0.01f},
+        {0.25f, 0.0f, 2.0f, 0.1f, 0.99f, 0.0f},
+        {1e-7f, 1e-7f, 1.0f, 1e9f, 0.99f, 0.0f},
+    };
+    struct nag_args *a = (void *)c->args;
+    a->mu = settings[form].mu;
+    a->weight_decay = settings[form].decay;
+    c->step.lr = settings[form].lr;
+    c->step.lr_previous = settings[form].lr_previous;
+    c->step.gradient_scale = settings[form].gradient_scale;
+    c->step.clip = settings[form].clip;
+    set_update(c, a->squares_dev);
+}
+
+static void set_adam(struct op_case *c, int form)
+{
+    static const struct {
+        float lr, gradient_scale, clip, beta2, decay;
+        uint32_t step;
+    } settings[] = {{8e-3f, 1.0f, 0.0f, 0.98f, 0.0f, 1},
+                    {1e-3f, 1.0f / 512.0f, 1.0f, 0.999f, 0.01f, 100}};
+    struct adam_args *a = (void *)c->args;
+    struct op_matrix *v = op_case_matrix(c, "v");
+    for (int64_t i = 0; i < v->t.rows * v->t.cols; i++)
+        v->host[i] = v->host[i] * v->host[i] + 0.01f;
+    op_set(c->k, v);
+    a->beta1 = 0.9f;
+    a->beta2 = settings[form].beta2;
+    a->eps = 1e-8f;
+    a->weight_decay = settings[form].decay;
+    c->step.lr = settings[form].lr;
+    c->step.gradient_scale = settings[form].gradient_scale;
+    c->step.clip = settings[form].clip;
+    c->step.adam_step = settings[form].step;
+    set_update(c, a->squares_dev);
+}
+
+/* Weights, their state and a rounded copy stay as they are. */
+static void norm_not_finite(struct op_bench *k)
+{
+    static const double squares[] = {(double)NAN, (double)INFINITY};
+    static const enum op ops[] = {OP_NAG, OP_ADAM};
+    for (int i = 0; i < 4; i++) {
+        const struct op_choice o = {.size = {OP_SIZE('N', 300)}};
+        struct op_case c;
+        struct op_memory memory[OP_ARGUMENTS_MAX];
+        unsigned char *before[OP_ARGUMENTS_MAX];
+        int32_t n = 0;
+        op_case_make(&c, k, ops[i / 2], &o);
+        (i / 2 ? set_adam : set_nag)(&c, 1);
+        assert_ok(op_arguments(k->b, c.op, c.args, memory, &n, &e));
+        for (int32_t j = 0; j < n; j++) {
+            if (memory[j].argument->type == ARG_F64)
+                assert_ok(
+                    k->b->ops->upload(k->b, memory[j].data, &squares[i % 2], sizeof *squares, &e));
+            before[j] = op_memory_get(k, &memory[j]);
+        }
+        assert_ok(op_case_run(&c, &e));
+        for (int32_t j = 0; j < n; j++)
+            assert_memory_equal(op_memory_get(k, &memory[j]), before[j],
+                                op_memory_bytes(&memory[j]));
+    }
+}
+
+static void all_reduce(struct op_bench *k)
+{
+    struct op_matrix x = op_random(k, 1, 1000, 0);
+    assert_ok(ops_all_reduce(k->b, x.t.data, 1000, &e));
+    op_same("x", op_get(k, &x.t), x.host, 1000);
+}
+
+const struct op_row op_rows[] = {
+    {"linear is x times w transposed plus bias", .op = OP_LINEAR, .letters = "NIO", SIZES(products),
+     .optional = "bias", .ulps = 1, .f32_error = 1e-5},
+    {"linear_rows is linear", .op = OP_LINEAR_ROWS, .letters = "NIO", SIZES(products),
+     .optional = "bias", .ulps = 1, .f32_error = 1e-5},
+    {"linear_rows gives a row the same bits in any batch", .run = linear_rows_is_exact},
+    {"linear_relu is linear followed by relu", .op = OP_LINEAR_RELU, .letters = "NIO",
+     SIZES(products), .forms_n = 2, .optional = "bias", .prepare = set_exact, .ulps = 1,
+     .f32_error = 1e-5},
+    {"linear_relu keeps the bits of linear_rows", .run = linear_relu_is_exact},
+    {"linear_bwd_input is dy times w", .op = OP_LINEAR_BWD_INPUT, .letters = "NIO", SIZES(products),
+     .ulps = 1, .f32_error = 1e-5},
+    {"linear_bwd_weight is dy transposed times x and its column sums", .op = OP_LINEAR_BWD_WEIGHT,
+     .letters = "NIO", SIZES(products), .optional = "dbias", .ulps = 1, .f32_error = 1e-5},
+    {"gather_rows scales listed rows and gives zeros for a gap", .op = OP_GATHER_ROWS,
+     .letters = "NMC", SIZES(tables), .forms_n = 2, .prepare = scale_gathered, .exact = "y"},
+    {"scatter_rows adds every listed row", .op = OP_SCATTER_ROWS, .letters = "NMC", SIZES(tables),
+     .forms_n = 2, .prepare = add_scattered, .ulps = 2},
+    {"scatter_rows overwrites listed rows only", .run = scatter_rows_overwrites},
+    {"add_rows adds rows of a table", .op = OP_ADD_ROWS, .letters = "NMC", SIZES(tables),
+     .exact = "y"},
+    {"cast rounds once, or copies", .op = OP_CAST, .letters = "NC", SIZES(matrices), .exact = "y"},
+    {"cast rounds to the nearest, ties to even", .run = casts_round_to_the_nearest},
+    {"add is a sum", .op = OP_ADD, .letters = "NC", SIZES(matrices), .exact = "y"},
+    {"dropout has the mask of Philox bit for bit", .op = OP_DROPOUT, .letters = "NC",
+     SIZES(matrices), .chances_n = CHANCES_N, .exact = "y"},
+    {"dropout keeps the mean", .run = dropout_keeps_the_mean},
+    {"dropout of a compacted tail counts the listed rows", .run = dropout_of_listed_rows},
+    {"relu passes what is positive and kept", .op = OP_RELU, .letters = "NC", SIZES(matrices),
+     .chances_n = CHANCES_N, .exact = "y"},
+    {"relu_bwd passes the gradient of what relu passed, and its column sums", .op = OP_RELU_BWD,
+     .letters = "NC", SIZES(matrices), .chances_n = CHANCES_N, .optional = "dbias",
+     .prepare = make_relu, .exact = "dx", .f32_error = 1e-5},
+    {"layernorm has zero mean and biased variance", .op = OP_LAYERNORM, .letters = "NC",
+     SIZES(norms), .prepare = shift_x, .ulps = 1, .f32_error = 1e-5},
+    {"layernorm_bwd is the gradient of layernorm", .op = OP_LAYERNORM_BWD, .letters = "NC",
+     SIZES(norms), .prepare = stats_of_x, .ulps = 1, .f32_error = 1e-5},
+    {"residual_layernorm is dropout, sum and layernorm", .op = OP_RESIDUAL_LAYERNORM,
+     .letters = "NC", SIZES(norms), .chances_n = CHANCES_N, .ulps = 2, .f32_error = 1e-5},
+    {"residual_layernorm_bwd is layernorm_bwd on top of the stream, then dropout",
+     .op = OP_RESIDUAL_LAYERNORM_BWD, .letters = "NC", SIZES(norms), .chances_n = CHANCES_N,
+     .prepare = stats_of_s, .exact = "dr", .ulps = 1, .f32_error = 1e-5},
+    {"rotary rotates pairs of both layouts and back", .op = OP_ROTARY, .letters = "NTHPRC",
+     SIZES(rotations), .forms_n = 4, .prepare = set_layout, .replaces = true, .ulps = 1},
+    {"softmax_loss is the cross-entropy and its gradient", .op = OP_SOFTMAX_LOSS, .letters = "NV",
+     SIZES(losses), .prepare = spread_logits, .replaces = true, .ulps = 1, .f32_error = 1e-6},
+    {"softmax_logp is minus the loss", .op = OP_SOFTMAX_LOGP, .letters = "NV", SIZES(losses),
+     .prepare = spread_logits, .f32_error = 1e-6},
+    {"softmax_logp gives a row the same bits in any batch", .run = softmax_logp_is_exact},
+    {"sum_losses adds up a batch and an update", .run = sum_losses},
+    {"sum_squares is exact in double and repeats", .run = sum_squares},
+    {"nag scales, clips, updates its momentum and steps", .op = OP_NAG, .letters = "N",
+     SIZES(lengths), .forms_n = 4, .prepare = set_nag, .replaces = true},
+    {"adam scales, clips, updates its moments and steps", .op = OP_ADAM, .letters = "N",
+     SIZES(lengths), .forms_n = 2, .prepare = set_adam, .replaces = true},
+    {"nag and adam change nothing if the norm is not finite", .run = norm_not_finite},
+    {"all_reduce of one device changes nothing", .run = all_reduce},
+    {.name = NULL},
+};
