@@ -66,7 +66,7 @@ $(KERNEL_PROGRAMS): $(BUILD)/cuda/kernels/%: tests/cuda/%.cu $(wildcard tests/cu
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(CUDA_CPPFLAGS) -std=c++17 -O2 -ccbin $(CXX) -Werror all-warnings $(CUDA_ARCHS) -o $@ $(filter-out %.h,$^)
 
-GPU_PROGRAMS := $(addprefix $(BUILD)/,alibi tests/ops/test_ops tests/check_oracle tests/model/check_training tests/model/test_score tests/model/check_graphs tests/ops/check_record tests/worker/check_device) \
+GPU_PROGRAMS := $(addprefix $(BUILD)/,alibi tests/ops/test_ops tests/check_oracle tests/model/check_training tests/model/test_score tests/model/check_graphs tests/ops/check_capture tests/worker/check_device) \
     $(if $(CUDA_LIBRARY),$(CUDA_LIBRARY) $(BUILD)/cuda/selftest $(KERNEL_PROGRAMS))
 
 .PHONY: check-gpu

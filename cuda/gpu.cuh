@@ -49,7 +49,7 @@ __device__ inline void barrier_sync(int id, unsigned threads)
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/* mma_16x8x16 - D (16x8) += A (16x16) B (16x8), bf16 in, f32 sums. With g = lane / 4, t = lane % 4
+/* mma_16x8x16 - D (16x8) += A (16x16) B (16x8), bf16 in, fp32 sums. With g = lane / 4, t = lane % 4
  * a lane holds of A (g, 2t) (g+8, 2t) (g, 2t+8) (g+8, 2t+8), each with the next column; of B
  * (2t, g) (2t+8, g), each with the next row; of D (g, 2t) (g, 2t+1) (g+8, 2t) (g+8, 2t+1). */
 __device__ inline void mma_16x8x16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)

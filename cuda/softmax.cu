@@ -13,7 +13,7 @@
 
 enum { SOFTMAX_THREADS_MIN = 64, SOFTMAX_THREADS_MAX = 512 };
 
-#define SOFTMAX_LOG2E_HIGH 1.4426950216293335f   /* log2(e) rounded to f32 */
+#define SOFTMAX_LOG2E_HIGH 1.4426950216293335f   /* log2(e) rounded to fp32 */
 #define SOFTMAX_LOG2E_LOW 1.925963033500011e-08f /* and the rest */
 #define SOFTMAX_LOWEST (-1e30f) /* below every k; finite, so that differences are numbers */
 

@@ -35,7 +35,8 @@ NARROW = FORMAT eq 'narrow.svg'
 COLS = NARROW ? 1 : PANELS
 ROWS = NARROW ? PANELS : 1
 WIDTH = NARROW ? 480 : PANELS > 1 ? 1180 : 960
-HEAD = NARROW ? 70 : 40
+TITLE_CHARS = NARROW ? 52 : WIDTH / 10 # a line of the title
+HEAD = NARROW ? 70 : strlen(TITLE) > TITLE_CHARS ? 64 : 40
 FOOT = NARROW ? 122 : 84
 KEY_COLUMNS = NARROW ? 2 : 6
 START = "HEIGHT = HEAD + FOOT + ROWS * (NARROW ? 370 : 440); if (FORMAT eq 'svg' || NARROW) { \
@@ -84,7 +85,7 @@ entry(i) = CURVE_STYLE[i] > 10 ? (i == PANEL_LAST[1] ? 'the paper' : '') : CURVE
     '' : method(i).(tokens(i) eq '' ? '' : ', by L_{train}')
 in_two(s) = strstrt(s, ' (') ? before(s, ' (')."\n".s[strstrt(s, ' (') + 1:*] : s
 BEGIN = "set multiplot; set label 101 wrap(TITLE, \
-    NARROW ? 52 : 130) at screen 0.5,1 - py(18) center font ',12'; set label 102 wrap(FACTS, \
+    TITLE_CHARS) at screen 0.5,1 - py(18) center font ',12'; set label 102 wrap(FACTS, \
     NARROW ? 72 : 150) at screen 0.5,py(NARROW ? 44 : 28) center \
     font ',9' textcolor rgb '#555555'"
 PANEL = "if (p > 1) { unset label 101; unset label 102 }; if ((p - 1) % COLS) { unset ylabel }; \

@@ -52,7 +52,7 @@ leg "20 updates as on the CPU" "$build/tests/model/check_training" "$device"
 leg "20 updates in bf16" "$build/tests/model/check_training" --bf16 "$device"
 leg "scores" "$build/tests/model/test_score" "$device"
 leg "scores in bf16" "$build/tests/model/test_score" --bf16 "$device"
-leg "graph capture" "$build/tests/ops/check_record" "$device"
+leg "graph capture" "$build/tests/ops/check_capture" "$device"
 leg "passes as graphs" "$build/tests/model/check_graphs" "$device"
 leg "attempts as on the CPU" "$build/tests/worker/check_device" "$device"
 if [ "${SANITIZE:-1}" = 0 ]; then

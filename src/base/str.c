@@ -175,6 +175,19 @@ const char *str_shell_word(struct arena *a, const char *text)
     return plain ? text : quoted(a, text, '\'', "'\\''");
 }
 
+char *str_trim(char *text)
+{
+    text += strspn(text, " \t\r");
+    size_t n = strlen(text);
+    while (n > 0 && strchr(" \t\r", text[n - 1])) text[--n] = '\0';
+    return text;
+}
+
+bool str_same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
 bool str_is_name(const char *text)
 {
     static const char allowed[] =

@@ -57,6 +57,12 @@ int str_decode_utf8(const char *text, const char *end, uint32_t *character);
 const char *str_quote(struct arena *a, const char *text, char quote);
 const char *str_shell_word(struct arena *a, const char *text);
 
+/* str_trim - text without the spaces, tabs and carriage returns around it, cut in place. */
+char *str_trim(char *text);
+
+/* str_same - whether both texts are NULL or equal. */
+bool str_same(const char *a, const char *b);
+
 /* str_is_name - [A-Za-z0-9._-]{1,64}, not beginning with a dot or a dash. */
 bool str_is_name(const char *text);
 

@@ -62,13 +62,12 @@ static void offer(const struct typed *t, const char *candidate, const char *end)
     printf("%.*s%s%s\n", (int)(t->kept_n - t->shell_n), t->word + t->shell_n, candidate, end);
 }
 
-/* Offers each word of a list separated by single spaces. */
+/* Offers the words of "one|two|three", which a space ends. */
 static void offer_words(const struct typed *t, const char *words)
 {
-    const char *end;
-    for (const char *w = words; *w; w = *end ? end + 1 : end) {
-        end = w + strcspn(w, " ");
-        offer(t, arena_printf(&t->cli->arena, "%.*s", (int)(end - w), w), "");
+    for (const char *end; *words; words = *end == '|' ? end + 1 : "") {
+        end = words + strcspn(words, "| ");
+        offer(t, arena_strndup(&t->cli->arena, words, (size_t)(end - words)), "");
     }
 }
 
@@ -112,9 +111,9 @@ static int offer_devices(const struct typed *t, bool of_one, struct err *e)
 static int offer_values(struct typed *t, enum cli_type type, struct err *e)
 {
     static const char *const words[CLI_LIST_SETTINGS + 1] = {
-        [CLI_SCALE] = "mini small paper none",
-        [CLI_FORMAT] = "text markdown csv json latex html",
-        [CLI_WHICH] = "best last"};
+        [CLI_SCALE] = "mini|small|paper|none",
+        [CLI_FORMAT] = "text|markdown|csv|json|latex|html",
+        [CLI_WHICH] = "best|last"};
     bool is_axes = type == CLI_AXES || type == CLI_LIST_AXES;
 
     if (words[type]) offer_words(t, words[type]);
@@ -135,10 +134,7 @@ static int offer_argument(struct typed *t, const struct cli_command *command, st
     int32_t n;
 
     if (strchr(usage, '|') && usage[0] >= 'a' && usage[0] <= 'z') {
-        for (const char *end; *usage && *usage != ' '; usage = *end == '|' ? end + 1 : end) {
-            end = usage + strcspn(usage, "| ");
-            offer(t, arena_strndup(&c->arena, usage, (size_t)(end - usage)), "");
-        }
+        offer_words(t, usage);
         return 0;
     }
     TRY(cli_open(c, e));

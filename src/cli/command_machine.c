@@ -96,37 +96,30 @@ static void device_try(struct device *d)
     waitpid(child, NULL, 0);
 }
 
-/* all: include devices for tests. */
-static int print_devices(struct cli *c, bool all, struct err *e)
-{
-    struct device list[PLANNING_DEVICES_MAX];
-    int32_t n;
-
-    TRY(device_list(list, PLANNING_DEVICES_MAX, &n, e));
-    for (int32_t i = 0; i < n; i++) {
-        if (list[i].is_test && !all) continue;
-        device_try(&list[i]);
-        printf("%-8s %s", list[i].name, list[i].description);
-        if (list[i].unusable[0])
-            printf("  not usable: %s\n", list[i].unusable);
-        else if (list[i].is_cluster)
-            printf("  %d at a time by default\n", list[i].slots);
-        else
-            printf("  %d at a time, %s of memory, %s free\n", list[i].slots,
-                   str_bytes(&c->arena, (double)list[i].memory_bytes),
-                   str_bytes(&c->arena, (double)list[i].free_bytes));
-    }
-    return 0;
-}
-
 int cli_devices(struct cli *c, struct err *e)
 {
     bool all = false;
+    struct device list[PLANNING_DEVICES_MAX];
+    int32_t n;
     const struct cli_option options[] = {
         {"all", 0, CLI_FLAG, &all, "", "also list the emulated GPU, if this build has one"}, {0}};
 
     TRY(cli_begin(c, options, e));
-    return print_devices(c, all, e);
+    TRY(device_list(list, PLANNING_DEVICES_MAX, &n, e));
+    for (struct device *d = list; d < list + n; d++) {
+        if (d->is_test && !all) continue;
+        device_try(d);
+        printf("%-8s %s", d->name, d->description);
+        if (d->unusable[0])
+            printf("  not usable: %s\n", d->unusable);
+        else if (d->is_cluster)
+            printf("  %d at a time by default\n", d->slots);
+        else
+            printf("  %d at a time, %s of memory, %s free\n", d->slots,
+                   str_bytes(&c->arena, (double)d->memory_bytes),
+                   str_bytes(&c->arena, (double)d->free_bytes));
+    }
+    return 0;
 }
 
 static void check(int *wrong, bool ok, const char *what, const char *detail)
@@ -135,7 +128,7 @@ static void check(int *wrong, bool ok, const char *what, const char *detail)
     *wrong += !ok;
 }
 
-static void check_cpu(struct cli *c, int *wrong)
+static void check_cpu(int *wrong)
 {
     struct backend *b = NULL;
     struct err e = {0};
@@ -147,7 +140,6 @@ static void check_cpu(struct cli *c, int *wrong)
     check(wrong, true, "cpu", b->device);
     check(wrong, true, "BLAS", b->blas);
     backend_close(b);
-    (void)c;
 }
 
 static void check_project(struct cli *c, int *wrong)
@@ -186,7 +178,7 @@ int cli_doctor(struct cli *c, struct err *e)
     check(&wrong, true, "program",
           arena_printf(&c->arena, "alibi %s, %s", code_id(), c->project.program));
     check(&wrong, true, "shipped", c->project.share);
-    check_cpu(c, &wrong);
+    check_cpu(&wrong);
     TRY(device_list(list, PLANNING_DEVICES_MAX, &n, e));
     for (int32_t i = 0; i < n; i++) {
         struct device *d = &list[i];

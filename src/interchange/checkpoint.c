@@ -1,4 +1,4 @@
-/* checkpoint.c - see checkpoint.h. Hash and run of a file must match the records. */
+/* checkpoint.c - finds and opens checkpoints: hash and run of a file must match the records. */
 #include "interchange/interchange.h"
 
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/vec.h"
 
 static void rows_begin(struct report_rows *r, struct arena *a)
 {
@@ -20,13 +21,7 @@ static void rows_set_names(struct report_rows *r, int32_t columns_n, const char 
 
 static void rows_push(struct report_rows *r, struct report_cell *cells)
 {
-    if (r->rows_n == r->room) {
-        int32_t room = r->room ? 2 * r->room : 64;
-        struct report_cell **grown = arena_array(r->arena, (size_t)room, sizeof *grown);
-        if (r->rows_n) memcpy(grown, r->row, (size_t)r->rows_n * sizeof *grown);
-        r->row = grown;
-        r->room = room;
-    }
+    vec_grow(r->arena, &r->row, r->rows_n, &r->room, sizeof *r->row);
     r->row[r->rows_n++] = cells;
 }
 
@@ -99,61 +94,40 @@ int report_rows_query(struct report_rows *r, struct arena *a, struct store *s, c
     return rc;
 }
 
-/* One line of a TSV, cut in place at its tabs into cells of r; line_no counts from 1. */
-static int rows_take_line(struct report_rows *r, char *line, const char *path, int line_no,
-                          struct err *e)
+/* Cuts a line at its tabs into n cells. */
+static const char **cut_line(int32_t *n, struct arena *a, char *line)
 {
-    struct report_cell *cells = rows_add(r);
-    int32_t c = 0;
+    const char **cell = arena_array(a, strlen(line) + 1, sizeof *cell);
 
-    for (char *cell = line; cell; c++) {
-        char *tab = strchr(cell, '\t');
-        double number;
-        if (tab) *tab = '\0';
-        if (c < r->columns_n && *cell) {
-            cells[c].text = cell;
-            cells[c].type = str_to_double(&number, cell) ? 'f' : 't';
-        }
-        cell = tab ? tab + 1 : NULL;
-    }
-    if (c != r->columns_n)
-        return ERR(e, ERR_DATA, "%s:%d: %d cells, the header line has %d", path, line_no, c,
-                   r->columns_n);
-    return 0;
-}
-
-static void rows_take_header(struct report_rows *r, char *line)
-{
-    int32_t n = 1;
-    for (const char *p = line; *p; p++) n += *p == '\t';
-    const char **names = arena_array(r->arena, (size_t)n, sizeof *names);
-    n = 0;
-    for (char *cell = line; cell;) {
-        char *tab = strchr(cell, '\t');
-        if (tab) *tab = '\0';
-        names[n++] = cell;
-        cell = tab ? tab + 1 : NULL;
-    }
-    rows_set_names(r, n, names);
+    *n = 0;
+    for (char *rest = line; rest;) cell[(*n)++] = strsep(&rest, "\t");
+    return cell;
 }
 
 int report_rows_tsv(struct report_rows *r, struct arena *a, const char *path, struct err *e)
 {
     char *text;
-    int line_no = 0;
+    double number;
+    int32_t n;
 
     rows_begin(r, a);
     TRY(file_read(a, &text, NULL, path, REPORT_MAX_FILE_BYTES, e));
-    while (*text) {
-        char *end = text + strcspn(text, "\n");
-        char *next = *end ? end + 1 : end;
-        *end = '\0';
-        line_no++;
-        if (!r->name)
-            rows_take_header(r, text);
-        else if (*text)
-            TRY(rows_take_line(r, text, path, line_no, e));
-        text = next;
+    for (int line_no = 1; text && *text; line_no++) {
+        char *line = strsep(&text, "\n");
+        if (r->name && !*line) continue;
+        const char **cell = cut_line(&n, a, line);
+        if (!r->name) {
+            rows_set_names(r, n, cell);
+            continue;
+        }
+        if (n != r->columns_n)
+            return ERR(e, ERR_DATA, "%s:%d: %d cells, the header line has %d", path, line_no, n,
+                       r->columns_n);
+        struct report_cell *own = rows_add(r);
+        for (int32_t c = 0; c < n; c++)
+            if (*cell[c])
+                own[c] = (struct report_cell){.text = cell[c],
+                                              .type = str_to_double(&number, cell[c]) ? 'f' : 't'};
     }
     return 0;
 }
@@ -207,9 +181,9 @@ static const struct {
     {"#markup", offsetof(struct report_cell, markup)},
 };
 
-/* Makes column c what its mark says: column `to`, or a field of column `owner`. Returns whether a
- * column was added. */
-static bool rows_obey(struct report_rows *r, int32_t c, int32_t to, int32_t owner)
+/* Applies the mark of column c: it becomes column `to`, or a field of column `owner`. Returns
+ * whether a column was added. */
+static bool rows_apply_mark(struct report_rows *r, int32_t c, int32_t to, int32_t owner)
 {
     const char *name = r->name[c];
     const char *value = NULL; /* the first there is */
@@ -234,10 +208,11 @@ static bool rows_obey(struct report_rows *r, int32_t c, int32_t to, int32_t owne
 
 void report_rows_arrange(struct report_rows *r)
 {
-    int32_t to = 0, owner = 0; /* owner: beyond the kept columns after one that was left out */
+    int32_t to = 0, owner = 0; /* owner: the column before a field, beyond the
+                                    kept ones if it was left out */
 
     for (int32_t c = 0; c < r->columns_n; c++) {
-        bool field = *r->name[c] == '#', kept = rows_obey(r, c, to, owner);
+        bool field = *r->name[c] == '#', kept = rows_apply_mark(r, c, to, owner);
         if (!field) owner = to;
         to += kept;
     }

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* Columns that decide what a number may be called. */
+/* The protocol: numbers that differ in one of these columns are not comparable. */
 static const char *const protocol_columns[] = {"dataset", "model",        "split",    "protocol",
                                                "stride",  "first_window", "precision"};
 enum { PROTOCOL_N = sizeof protocol_columns / sizeof *protocol_columns };
@@ -42,6 +42,13 @@ static const char *nominal(const struct statement *q, const char *name)
     const char *companion = arena_printf(q->arena, "%s_nominal", name);
     return report_answer_has(q->keys->answer, companion) ? str_quote(q->arena, companion, '"')
                                                          : NULL;
+}
+
+/* Whether a length is not the paper's. */
+static const char *is_scaled(const struct statement *q, const char *name)
+{
+    const char *paper = nominal(q, name);
+    return paper ? arena_printf(q->arena, "coalesce(%s <> %s, 0)", paper, column(q, name)) : "0";
 }
 
 static int check_column(const struct report_answer *r, const char *name, struct err *e)
@@ -154,8 +161,8 @@ static void add_group(struct statement *q, const char *name)
     q->group[q->group_n++] = str_quote(q->arena, name, '"');
 }
 
-/* The columns of a group: those of the layout, then what a number may be called, unless the layout
- * shows it at the head of lines or columns. */
+/* The columns of a group: those of the layout, then the protocol, except what the layout shows in
+ * the head of lines or columns. */
 static void find_groups(struct statement *q, bool all)
 {
     const struct report_keys *k = q->keys;
@@ -280,14 +287,11 @@ static void put_distinct(struct statement *q, const char *name)
 {
     const char *own = column(q, name);
 
-    if (strcmp(own, "NULL") == 0)
-        PUT(q, ",\n NULL AS \"%s\"", name);
-    else
-        PUT(q,
-            ",\n (SELECT group_concat(v, ', ') FROM (SELECT %s AS v FROM report_keyed k\n"
-            "   WHERE k.\"#group\" = g.\"#group\" AND %s IS NOT NULL GROUP BY v\n"
-            "   ORDER BY CASE typeof(v) WHEN 'text' THEN 0 ELSE v END, min(k.\"#row\"))) AS \"%s\"",
-            own, own, name);
+    PUT(q,
+        ",\n (SELECT group_concat(v, ', ') FROM (SELECT %s AS v FROM report_keyed k\n"
+        "   WHERE k.\"#group\" = g.\"#group\" AND %s IS NOT NULL GROUP BY v\n"
+        "   ORDER BY CASE typeof(v) WHEN 'text' THEN 0 ELSE v END, min(k.\"#row\"))) AS \"%s\"",
+        own, own, name);
 }
 
 int report_cells_groups(struct report_rows *out, struct arena *a, struct store *s,
@@ -297,12 +301,10 @@ int report_cells_groups(struct report_rows *out, struct arena *a, struct store *
                                         "protocol", "stride", "precision", "machine",
                                         "seed",     "source", "scale",     "corpus"};
     struct statement q;
-    const char *value, *train;
 
     TRY(check_columns(k, e));
     start(&q, a, k, all, false);
-    value = column(&q, k->value);
-    train = nominal(&q, "L_train");
+    const char *value = column(&q, k->value);
     PUT(&q,
         ",\nreport_run AS (SELECT \"#group\", min(\"#row\"), " IS_NUMBER
         " AS has FROM report_keyed\n"
@@ -318,15 +320,9 @@ int report_cells_groups(struct report_rows *out, struct arena *a, struct store *
         column(&q, "tokens"), column(&q, "tokens"), column(&q, "parameters"),
         column(&q, "parameters"), column(&q, "modified"), column(&q, "noisy"),
         column(&q, "alone_noisy"));
-    const char *paper = nominal(&q, k->column);
-    PUT(&q, ",\n max(coalesce(%s <> %s, 0)", paper ? paper : "0",
-        paper ? column(&q, k->column) : "0");
-    PUT(&q, " OR coalesce(%s <> %s, 0)) AS scaled", train ? train : "0",
-        train ? column(&q, "L_train") : "0");
-    const char *x = k->judged && k->judged->x ? k->judged->x : k->column;
-    paper = nominal(&q, x);
-    PUT(&q, ", max(coalesce(%s <> %s, 0)) AS x_scaled", paper ? paper : "0",
-        paper ? column(&q, x) : "0");
+    PUT(&q, ",\n max(%s OR %s) AS scaled, max(%s) AS x_scaled", is_scaled(&q, k->column),
+        is_scaled(&q, "L_train"),
+        is_scaled(&q, k->judged && k->judged->x ? k->judged->x : k->column));
     PUT(&q, ",\n (SELECT count(*) FROM report_run r WHERE r.\"#group\" = g.\"#group\") AS all_n"
             ",\n (SELECT sum(NOT has) FROM report_run r WHERE r.\"#group\" = g.\"#group\") AS "
             "missing_n\n"
@@ -405,8 +401,8 @@ static void put_cells(struct statement *q)
         k->why ? column(q, k->why) : "NULL");
     for (int32_t i = 0; i < TRACES_N; i++)
         PUT(q, ",\n  group_concat(\"#%s\", ', ') AS %s", traces[i].name, traces[i].name);
-    PUT(q, "\n FROM (SELECT * FROM report_keyed ORDER BY \"#row\") GROUP BY 1, 2, 3)\n"
-           "SELECT c.\"#group\" AS \"group\",\n"
+    PUT(q, "\n FROM (SELECT * FROM report_keyed ORDER BY \"#row\") GROUP BY 1, 2, 3),\n"
+           "report_cells AS (SELECT c.\"#group\" AS \"group\",\n"
            " dense_rank() OVER (PARTITION BY c.\"#group\" ORDER BY c.\"#label_order\","
            " c.\"#column\") - 1 AS column_n,\n"
            " c.\"#label\" AS label, c.x, c.x_nominal, c.metric, c.config_id, c.noisy, c.verdict, "
@@ -416,8 +412,7 @@ static void put_cells(struct statement *q)
     for (int32_t i = 0; i < TRACES_N; i++) PUT(q, ", c.%s", traces[i].name);
     PUT(q,
         "\nFROM report_cell c JOIN report_line l USING (\"#group\", \"#line\")\n"
-        " LEFT JOIN report_mean m USING (\"#group\", \"#line\", \"#column\")%s\n"
-        "ORDER BY 1, column_n, line_n",
+        " LEFT JOIN report_mean m USING (\"#group\", \"#line\", \"#column\")%s)\n",
         k->extras_n ? " JOIN report_extra e USING (\"#group\", \"#line\")" : "");
 }
 
@@ -436,16 +431,63 @@ static int check_alike(const struct report_rows *cells, struct err *e)
     return 0;
 }
 
+static int start_cells(struct statement *q, struct arena *a, const struct report_keys *k,
+                       struct err *e)
+{
+    TRY(check_columns(k, e));
+    start(q, a, k, false, k->judged != NULL);
+    put_lines(q);
+    put_means(q);
+    put_cells(q);
+    return 0;
+}
+
 int report_cells(struct report_rows *out, struct arena *a, struct store *s,
                  const struct report_keys *k, struct err *e)
 {
     struct statement q;
 
-    TRY(check_columns(k, e));
-    start(&q, a, k, false, k->judged != NULL);
-    put_lines(&q);
-    put_means(&q);
-    put_cells(&q);
+    TRY(start_cells(&q, a, k, e));
+    PUT(&q, "SELECT * FROM report_cells ORDER BY 1, column_n, line_n");
+    TRY(ask(out, &q, s, e));
+    return check_alike(out, e);
+}
+
+/* Points are the lines of a data file; an empty one is where cells without a number are between
+ * two of them. Curves of one style in a panel differ in shade. */
+static const char curves_sql[] =
+    ", report_placed AS (SELECT *, row_number() OVER (PARTITION BY \"group\", line_n\n"
+    "  ORDER BY column_n) AS place FROM report_cells),\n"
+    "report_point AS (SELECT *, place - lag(place) OVER (PARTITION BY \"group\", line_n\n"
+    "  ORDER BY place) AS step FROM report_placed\n"
+    " WHERE n > 0 AND typeof(x) IN ('integer', 'real') AND abs(x) < 9e999),\n"
+    "report_points AS (SELECT \"group\", line_n, count(*) AS points_n, max(n) AS seeds,\n"
+    "  min(x) AS x_low, max(x) AS x_high, min(mean) AS y_low, max(mean) AS y_high,\n"
+    "  group_concat(CASE WHEN step > 1 THEN char(10) ELSE '' END ||\n"
+    "   printf('%.10g %.10g %.10g %d %.10g # %s', x, mean, coalesce(std, 0), n,\n"
+    "    coalesce(x_nominal, x), coalesce(runs, 'paper')), char(10)) AS points\n"
+    " FROM (SELECT * FROM report_point ORDER BY \"group\", line_n, place) GROUP BY 1, 2)\n"
+    "SELECT l.\"group\", coalesce(l.label0, '') AS title, l.style, g.panel, l.configs_n, "
+    "l.configs,\n"
+    " p.points, p.points_n, p.seeds, p.x_low, p.x_high, p.y_low, p.y_high,\n"
+    " CASE count(*) OVER same WHEN 1 THEN 1.0 ELSE (row_number() OVER (same ORDER BY l.line_n) -\n"
+    "  1.0) / (count(*) OVER same - 1) END AS shade\n"
+    "FROM (SELECT \"group\", line_n, label0, style, max(configs_n) AS configs_n, configs\n"
+    "  FROM report_cells GROUP BY 1, 2) l\n"
+    " JOIN (SELECT \"#group\" AS \"group\", ";
+
+int report_cells_curves(struct report_rows *out, struct arena *a, struct store *s,
+                        const struct report_keys *k, struct err *e)
+{
+    struct statement q;
+
+    TRY(start_cells(&q, a, k, e));
+    strbuf_add(&q.text, curves_sql);
+    PUT(&q,
+        "%s AS panel FROM report_keyed GROUP BY 1) g USING (\"group\")\n"
+        " LEFT JOIN report_points p USING (\"group\", line_n)\n"
+        "WINDOW same AS (PARTITION BY l.\"group\", l.style) ORDER BY l.\"group\", l.line_n",
+        k->group_n ? "\"#group0\"" : "NULL");
     TRY(ask(out, &q, s, e));
     return check_alike(out, e);
 }
@@ -455,7 +497,8 @@ int report_cells(struct report_rows *out, struct arena *a, struct store *s,
 /* All cells; beside each, how many have each verdict, and all of that in a sentence: a bound of
  * "within" is a verdict of its own. */
 static const char counted_sql[] =
-    "\nSELECT *, nullif(sum(verdict = 'reproduced') OVER (), 0) AS reproduced_n,\n"
+    "\nSELECT *, count(paper) OVER () AS cells_n,\n"
+    " nullif(sum(verdict = 'reproduced') OVER (), 0) AS reproduced_n,\n"
     " nullif(sum(verdict = 'within') OVER (), 0) AS within_n,\n"
     " nullif(sum(verdict = 'not reproduced') OVER (), 0) AS not_reproduced_n,\n"
     " nullif(sum(verdict = 'not run') OVER (), 0) AS not_run_n,\n"
@@ -473,17 +516,16 @@ static const char counted_sql[] =
     "FROM report_judged ORDER BY \"#cell\"";
 
 int report_cells_judged(struct report_rows *out, struct arena *a, struct store *s,
-                        const struct report_layout *l, const char *artefact, const char *scale,
-                        struct err *e)
+                        const struct report_folder *f, const char *scale, struct err *e)
 {
     const struct report_answer none = {.where = "comparison with the paper"};
     const struct report_keys k = {
-        .answer = &none, .judged = l, .artefact = artefact, .scale = scale};
+        .answer = &none, .judged = &f->layout, .artefact = f->points, .scale = scale};
     struct statement q = {.arena = a, .keys = &k};
 
     strbuf_init(&q.text, a);
     strbuf_add(&q.text, "WITH ");
-    put_rules(&q, l);
+    put_rules(&q, &f->layout);
     strbuf_add(&q.text, judged_sql);
     strbuf_add(&q.text, counted_sql);
     return ask(out, &q, s, e);
@@ -502,21 +544,22 @@ int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
                  {"device", "device"},      {"machine", "device"},  {"protocol", "protocol"},
                  {"config_id", "config_id"}};
     struct statement q = {.arena = a, .keys = k};
+    struct strbuf columns;
 
     strbuf_init(&q.text, a);
     report_answer_begin(&q.text, k->answer);
     put_joined(&q, true);
-    PUT(&q, "\nSELECT ");
+    strbuf_init(&columns, a);
     for (int32_t c = 0; c < k->answer->columns_n; c++)
-        PUT(&q, "%s, ", str_quote(a, k->answer->name[c], '"'));
-    PUT(&q, "\"#compared\" AS compared, \"#ours_mean\" AS ours_mean, \"#ours_std\" AS ours_std,\n"
-            " \"#seeds\" AS seeds, \"#paper\" AS paper, \"#delta\" AS delta,"
-            " \"#verdict\" AS verdict FROM (\nSELECT ");
-    for (int32_t c = 0; c < k->answer->columns_n; c++)
-        PUT(&q, "%s, ", str_quote(a, k->answer->name[c], '"'));
-    PUT(&q, "\"#compared\", \"#ours_mean\", \"#ours_std\", \"#seeds\", \"#paper\", \"#delta\","
-            " \"#verdict\", 0 AS \"#part\", \"#row\" AS \"#place\" FROM report_joined\nUNION ALL "
-            "SELECT ");
+        strbuf_addf(&columns, "%s, ", str_quote(a, k->answer->name[c], '"'));
+    PUT(&q,
+        "\nSELECT %s\"#compared\" AS compared, \"#ours_mean\" AS ours_mean,"
+        " \"#ours_std\" AS ours_std,\n \"#seeds\" AS seeds, \"#paper\" AS paper,"
+        " \"#delta\" AS delta, \"#verdict\" AS verdict FROM (\n"
+        "SELECT %s\"#compared\", \"#ours_mean\", \"#ours_std\", \"#seeds\", \"#paper\","
+        " \"#delta\", \"#verdict\",\n 0 AS \"#part\", \"#row\" AS \"#place\" FROM report_joined\n"
+        "UNION ALL SELECT ",
+        columns.text, columns.text);
     for (int32_t c = 0; c < k->answer->columns_n; c++) {
         const char *cell = "NULL";
         for (size_t i = 0; i < sizeof known / sizeof *known; i++)

@@ -1,4 +1,5 @@
-/* compare.c - the filters, and the one statement that joins what they choose.
+/* compare.c - alibi compare: the filters, and the one statement that joins what they choose. The
+ * view `comparison` with the paper is in store/views.sql.
  *
  *   a, b      the evaluations of each side; c0.. are their coordinates in the order of the table
  *   kept      the settings of their trainings that are not coordinates
@@ -7,7 +8,7 @@
  *             filter frees
  *   near      the pairs that agree in all joined coordinates, and what else keeps them apart
  *   shown     the pairs that nothing keeps apart, then the rest of a and of b, with the reason
- *   listed    a row of the answer each; kind: what its number may be called */
+ *   listed    one row a row of the answer; kind: the first row of the same protocol */
 #include <string.h>
 
 #include "base/file.h"
@@ -28,7 +29,7 @@ enum {
 
 static const struct coordinate {
     const char *name, *column; /* in a filter; of the view evaluations */
-    bool is_protected;         /* agrees always: what a number may be called; else unless named */
+    bool is_protected;         /* part of the protocol: must agree, named or not */
     bool of_training;          /* fixed by the id of a training */
     bool shown;                /* always a column; the others where rows differ in them */
     const char *frees;         /* naming it lets trainings differ in these settings; may be NULL */
@@ -91,14 +92,6 @@ static bool is_id(const char *text)
     return n >= 4 && n <= 16 && text[n] == '\0';
 }
 
-static char *trimmed(char *text)
-{
-    text += strspn(text, " \t");
-    size_t n = strlen(text);
-    while (n > 0 && strchr(" \t", text[n - 1])) text[--n] = '\0';
-    return text;
-}
-
 /* train.lr=3e-4 as the spec writes it: train.lr=0.0003. */
 static int read_setting(struct side *s, struct arena *a, const struct spec_key *key,
                         const char *value, struct err *e)
@@ -133,17 +126,17 @@ static int read_part(struct side *s, struct arena *a, char *part, struct err *e)
 {
     char *equals = strchr(part, '=');
 
-    part = trimmed(part);
+    part = str_trim(part);
     if (!equals && is_id(part)) {
         s->run = part;
         return 0;
     }
-    char *value = equals ? trimmed(equals + 1) : part;
+    char *value = equals ? str_trim(equals + 1) : part;
     if (!equals || !*value)
         return FILTER_ERR(e, s, "\"%s\" is neither column=value nor a run id (4 to 16 hex digits)",
                           part);
     *equals = '\0';
-    part = trimmed(part);
+    part = str_trim(part);
     if (strcmp(part, "run") == 0) {
         if (!is_id(value))
             return FILTER_ERR(e, s, "\"%s\" is not a run id (4 to 16 hex digits)", value);
@@ -220,8 +213,8 @@ static int ask(struct report_rows *out, struct compare *c, const char *sql, stru
                              LIMIT_S, e);
 }
 
-/* Why nothing matches: a value that no evaluation has, with those there are; else the combination.
- */
+/* Reports why nothing matches: a value that no evaluation has, with the values there are, or else
+ * the combination. */
 static int report_empty(struct compare *c, const struct side *s, struct err *e)
 {
     struct report_rows known;
@@ -394,10 +387,8 @@ static bool is_constant(const struct report_rows *r, int32_t column)
     const char *first = report_rows_text(r, 0, column);
 
     if (first && strstr(first, " | ")) return false;
-    for (int32_t i = 1; i < r->rows_n; i++) {
-        const char *text = report_rows_text(r, i, column);
-        if (text != first && (!text || !first || strcmp(text, first) != 0)) return false;
-    }
+    for (int32_t i = 1; i < r->rows_n; i++)
+        if (!str_same(report_rows_text(r, i, column), first)) return false;
     return true;
 }
 

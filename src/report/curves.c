@@ -1,4 +1,4 @@
-/* curves.c - the data of the view `curves` and a gnuplot script, which draws both pictures. */
+/* curves.c - draws the view `curves` with gnuplot, as text and as SVG. */
 #include "report/report_internal.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ struct curves {
     int32_t blocks_n;
 };
 
-/* One row a split: what is drawn how, and its points a line each. */
+/* One row a split: its label, its gnuplot style and its points, one a line. */
 static const char curves_sql[] =
     "SELECT printf('%.8s %s L=%d seed %d, %s', :run, position, L_train, seed,\n"
     "  CASE split WHEN 'train' THEN 'training' ELSE 'validation' END) AS label,\n"
@@ -25,7 +25,7 @@ static const char curves_sql[] =
     "  ORDER BY split, step)\n"
     "GROUP BY split ORDER BY split";
 
-/* run: its place among those that are drawn, from 1. */
+/* run: its number in the picture, from 1. */
 static int read_run(struct curves *c, struct store *s, const char *run_id, int32_t run,
                     struct err *e)
 {

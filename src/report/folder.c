@@ -1,4 +1,4 @@
-/* folder.c - reads the files of an artefact; experiments/default has those it may lack. */
+/* folder.c - reads the files of an artefact; experiments/default replaces missing ones. */
 #include "report/report_internal.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* gnuplot.c - starting gnuplot, in a sandbox or without, and keeping what it said. */
+/* gnuplot.c - starting gnuplot, in a sandbox or without, and keeping its message. */
 #include "report/report_internal.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/subprocess.h"
 
-enum { GNUPLOT_SAID_MAX = 500, GNUPLOT_WORDS_MAX = 96 };
+enum { GNUPLOT_MESSAGE_MAX = 500, GNUPLOT_WORDS_MAX = 96 };
 
 void report_gnuplot_quote(struct strbuf *b, const char *text)
 {
@@ -89,9 +89,9 @@ static void words_enter(struct gnuplot_words *c, struct arena *a)
         words_bind(c, "--ro-bind-try", w, w);
 }
 
-/* Runs it in folder; *said: the beginning of what it printed where it failed, else NULL. Errors:
- * ERR_UNAVAILABLE it cannot be started. */
-static int gnuplot_run(const char **said, struct arena *a, const char *folder,
+/* Runs the command in folder. *message: the beginning of its output if it failed, else NULL.
+ * Errors: ERR_UNAVAILABLE it cannot be started. */
+static int gnuplot_run(const char **message, struct arena *a, const char *folder,
                        const struct gnuplot_words *c, struct err *e)
 {
     const struct subprocess program = {.argv = c->word,
@@ -100,15 +100,15 @@ static int gnuplot_run(const char **said, struct arena *a, const char *folder,
                                        .dies_with_parent = true};
     struct subprocess_end end;
 
-    *said = NULL;
+    *message = NULL;
     if (!subprocess_find(c->word[0]))
         return ERR(e, ERR_UNAVAILABLE, "%s is not in PATH", c->word[0]);
     TRY(subprocess_run(&end, a, &program, e));
     if (end.exit_code == 0) return 0;
     char *text = *end.errors ? end.errors : end.output;
     text += strspn(text, " \n\r\t");
-    if (strlen(text) > GNUPLOT_SAID_MAX) text[GNUPLOT_SAID_MAX] = '\0';
-    *said = *text ? text : "no message";
+    if (strlen(text) > GNUPLOT_MESSAGE_MAX) text[GNUPLOT_MESSAGE_MAX] = '\0';
+    *message = *text ? text : "no message";
     return 0;
 }
 
@@ -116,16 +116,16 @@ int report_gnuplot_check_sandbox(struct arena *a, const char *script, struct err
 {
     struct gnuplot_words c = {0};
     struct err fault;
-    const char *said;
+    const char *message;
 
     words_enter(&c, a);
     words_add(&c, "true");
-    if (gnuplot_run(&said, a, "/", &c, &fault) < 0) said = fault.text;
-    if (!said) return 0;
+    if (gnuplot_run(&message, a, "/", &c, &fault) < 0) message = fault.text;
+    if (!message) return 0;
     return ERR(e, ERR_UNAVAILABLE,
                "%s is not a shipped file, could run any command, and there is no sandbox for it "
                "(%.*s); install bubblewrap, or pass --trust",
-               script, (int)strcspn(said, "\n"), said);
+               script, (int)strcspn(message, "\n"), message);
 }
 
 /* gnuplot with NAME.gp and what it is to draw. */
@@ -168,7 +168,7 @@ static int draw(struct arena *a, const char *folder, const char *name, const cha
                 bool sandboxed, struct err *e)
 {
     int rc = 0;
-    const char *said;
+    const char *message;
     struct gnuplot_words c = {0};
     struct stat st;
     const char *path = arena_printf(a, "%s/%s.%s", folder, name, format);
@@ -180,9 +180,9 @@ static int draw(struct arena *a, const char *folder, const char *name, const cha
                    "gnuplot is not in PATH; install the package gnuplot-nox (make deps)");
     if (sandboxed) TRY(words_enter_folder(&c, a, folder, name, temporary, e));
     words_draw(&c, a, name, format, temporary);
-    rc = gnuplot_run(&said, a, folder, &c, e);
-    if (rc == 0 && said)
-        rc = ERR(e, ERR_INTERNAL, "gnuplot could not draw %s.gp: %s", name, said);
+    rc = gnuplot_run(&message, a, folder, &c, e);
+    if (rc == 0 && message)
+        rc = ERR(e, ERR_INTERNAL, "gnuplot could not draw %s.gp: %s", name, message);
     else if (rc == 0 && (stat(temporary_path, &st) < 0 || st.st_size == 0))
         rc = ERR(e, ERR_INTERNAL, "gnuplot drew nothing from %s.gp", name);
     else if (rc == 0 && rename(temporary_path, path) < 0)

@@ -61,9 +61,9 @@ void report_html(FILE *out, const char *format, ...)
  * 1. Tables and pictures wider than the page scroll inside their own box; the page itself does not.
  * 2. A picture is there twice: a phone shows the one whose panels are in a column, which it need
  * not shrink. It keeps its white ground in the dark.
- * 3. On paper everything is light, nothing scrolls, each later artefact begins a page, what is
- * closed opens, but for the specifications of the runs.
- * 4. On a phone a claim is above its statement, so that nothing scrolls.
+ * 3. In print everything is light, nothing scrolls, each artefact but the first begins a page, and
+ * folded parts are open, except the specifications of the runs.
+ * 4. On a phone a claim is above its statement, which avoids sideways scrolling.
  * 5. Text has a contrast of at least 4.5 with its ground, in the light and in the dark.
  * 6. The sheet has no < and no &: it is read as XML too. */
 const char report_html_style[] =
@@ -193,7 +193,7 @@ static void html_badge(FILE *out, const char *verdict)
     report_html(out, kind ? "<span class=\"badge %-s\">%s</span>" : "%s%s", kind, verdict);
 }
 
-/* A number's verdict: its sign, which says the whole when asked. */
+/* A number's verdict as a sign with the words as its tooltip. */
 static void html_sign(FILE *out, const char *verdict)
 {
     struct verdict_look look = verdict_look(verdict);
@@ -392,7 +392,7 @@ static void text_block(FILE *out, char *block)
     fputs("</p>\n", out);
 }
 
-/* Takes the carriage returns and tabs out of a text, so that blocks are found by empty lines. */
+/* Removes carriage returns and replaces tabs, because empty lines separate blocks. */
 static void text_plain(char *text)
 {
     char *to = text;

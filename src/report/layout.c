@@ -23,14 +23,6 @@ static int layout_err(struct err *e, const struct layout_line *line, const char 
     return ERR(e, ERR_DATA, "%s:%d: %s", line->path, line->number, what);
 }
 
-static char *layout_trim(char *text)
-{
-    text += strspn(text, " \t\r");
-    size_t n = strlen(text);
-    while (n > 0 && strchr(" \t\r", text[n - 1])) text[--n] = '\0';
-    return text;
-}
-
 static int layout_more(const struct layout_line *line, int32_t n, int32_t max, struct err *e)
 {
     return n < max ? 0 : LINE_ERR(e, line, "more than %d lines of %s:", max, line->key);
@@ -67,7 +59,7 @@ static int cut(char **part, int room, char *text, char at)
     for (char *next = text; next; n++) {
         char *end = strchr(next, at);
         if (end) *end = '\0';
-        if (n < room) part[n] = layout_trim(next);
+        if (n < room) part[n] = str_trim(next);
         next = end ? end + 1 : NULL;
     }
     return n;
@@ -130,7 +122,7 @@ static int read_share(const struct layout_line *line, double *out, const char *t
 {
     size_t n = strlen(text);
     bool percent = n > 0 && text[n - 1] == '%';
-    char *number = layout_trim(arena_strndup(line->arena, text, n - percent));
+    char *number = str_trim(arena_strndup(line->arena, text, n - percent));
 
     if (!percent || !str_to_double(out, number) || *out <= 0 || *out > 100)
         return LINE_ERR(e, line, "\"%s\" is not a share; write one above 0 such as 1.3 %%", text);
@@ -306,12 +298,12 @@ int report_layout_read(struct report_layout *l, struct arena *a, const char *pat
         char *next = *end ? end + 1 : end;
         *end = '\0';
         line.number++;
-        p = layout_trim(p);
+        p = str_trim(p);
         if (*p && *p != '#') {
             char *colon = strchr(p, ':');
             if (!colon) return LINE_ERR(e, &line, "\"%s\" has no colon; write key: value", p);
             *colon = '\0';
-            TRY(layout_set(&line, layout_trim(p), layout_trim(colon + 1), e));
+            TRY(layout_set(&line, str_trim(p), str_trim(colon + 1), e));
         }
         p = next;
     }

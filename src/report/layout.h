@@ -30,7 +30,7 @@
  *
  * Wherever a column NAME has a companion NAME_nominal and the two differ, lengths are shown as
  * actual (nominal). Columns of query.sql with a meaning of their own: scale, dataset, model, split,
- * protocol, stride, first_window, precision, seed, tokens, modified (what a number may be called:
+ * protocol, stride, first_window, precision, seed, tokens, modified (the protocol of a number:
  * rows that differ in one of dataset, model, split, protocol, stride, first_window or precision
  * are in different tables unless rows: or columns: names it); machine (what a speed was measured
  * on); run_id and config_id (what it came from); state (of a run without a result); compares (the

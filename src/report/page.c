@@ -57,16 +57,16 @@ static int scoreboard(struct report_rows *r, struct report_page *p, bool titled,
         const struct report_judged *k = &p->judged[i];
         const char *scale = p->item[i].scale, *title = k->folder.layout.title;
         const char *const names[] = {p->item[i].artefact, scale, title};
-        struct report_verdicts v = {0};
+        struct report_rows v = {0};
         struct report_rows counts;
         TRY(report_claims_count(&counts, p->store, &k->claims, scale, e));
-        if (judged) TRY(report_verdicts_find(&v, &p->arena, p->store, &k->folder, scale, e));
+        if (judged) TRY(report_cells_judged(&v, &p->arena, p->store, &k->folder, scale, e));
         r->columns_n = 0;
         for (int c = 0; c < COLUMNS_N; c++) {
             struct report_cell *cell = &r->row[i][r->columns_n];
             if ((c == 2 && !titled) || (columns[c].cells && !judged)) continue;
             r->name[r->columns_n++] = columns[c].head;
-            cell->text = columns[c].cells    ? report_rows_get(&v.rows, 0, columns[c].cells)
+            cell->text = columns[c].cells    ? report_rows_get(&v, 0, columns[c].cells)
                          : columns[c].claims ? report_rows_get(&counts, 0, columns[c].claims)
                                              : names[c];
             if (c == 2) cell->link = arena_printf(&p->arena, "a-%s", names[0]);
@@ -129,10 +129,10 @@ static const char page_counts_sql[] = PAGE_CLAIMS
     "%d'"
     "\n  || ' about the paper''s own numbers alone supported.', sum(own AND rank = 4),\n"
     "  sum(own AND rank = 1), sum(own AND rank = 2), sum(own AND rank = 3),\n"
-    "  sum(NOT own AND rank = 4), sum(NOT own)) AS said\n"
+    "  sum(NOT own AND rank = 4), sum(NOT own)) AS sentence\n"
     "FROM (SELECT min(rank) AS rank, counted <> 0 AS own FROM shared GROUP BY place)";
 
-static int write_claims(struct report_page *p, const char *said, struct err *e)
+static int write_claims(struct report_page *p, const char *sentence, struct err *e)
 {
     struct report_rows rows;
 
@@ -144,7 +144,7 @@ static int write_claims(struct report_page *p, const char *said, struct err *e)
                 "<p>%s The numbers that each rests on are in its artefact's section. Away from "
                 "scale paper a verdict is about the shape of the curves, not about the numbers."
                 "</p>\n</details>\n",
-                said);
+                sentence);
     return 0;
 }
 
@@ -353,7 +353,7 @@ static int page_section(struct report_page *p, int32_t i, struct err *e)
 }
 
 /* The scoreboard, the claims and the provenance. */
-static int page_contents(struct report_page *p, const char *said, struct err *e)
+static int page_contents(struct report_page *p, const char *sentence, struct err *e)
 {
     struct report_rows board;
     char now[CLOCK_TEXT_BYTES];
@@ -363,7 +363,7 @@ static int page_contents(struct report_page *p, const char *said, struct err *e)
     fputs("<section id=\"contents\">\n<h2>Tables and figures</h2>\n<div id=\"board\">\n", p->out);
     TRY(report_rows_write(p->out, &board, REPORT_HTML, e));
     fputs("</div>\n", p->out);
-    if (said) TRY(write_claims(p, said, e));
+    if (sentence) TRY(write_claims(p, sentence, e));
     report_html(p->out,
                 "<details id=\"made\"><summary>What was run, where, by which code</summary>\n"
                 "<p>Written by <code>alibi report</code>, version <code>%s</code>, on %s from "
@@ -381,11 +381,11 @@ static int page_write(struct report_page *p, struct err *e)
     TRY(report_claims_of(&p->claims, &p->judged, &p->arena, p->store, p->project, p->item,
                          p->items_n, e));
     TRY(report_claims_ask(&counts, p->store, &p->claims, NULL, page_counts_sql, e));
-    const char *said = report_rows_get(&counts, 0, "said");
+    const char *sentence = report_rows_get(&counts, 0, "sentence");
     TRY(page_open(p, report_rows_get(&counts, 0, "supported"),
                   report_rows_get(&counts, 0, "judged"), e));
     if (p->items_n) TRY(page_section(p, 0, e));
-    TRY(page_contents(p, said, e));
+    TRY(page_contents(p, sentence, e));
     for (int32_t i = 1; i < p->items_n; i++) TRY(page_section(p, i, e));
     TRY(page_runs(p, e));
     report_html_close(p->out);

@@ -2,32 +2,22 @@
 #include "report/report_internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "base/file.h"
-#include "report/report_internal.h"
 
 enum { PLOT_CURVES_MAX = 64, PLOT_PANELS_MAX = 8, PLOT_OF_PAPER = 10 };
 
-/* The groups and cells of ours or of the paper. */
-struct plot_side {
-    struct report_rows groups, cells;
-};
-
-/* One curve: a line of a side, and how it is drawn. */
+/* A row of report_cells_curves in the figure. */
 struct plot_curve {
-    const struct plot_side *side;
-    const char *group, *line; /* its place, as in report_cells */
+    const struct report_rows *rows;
+    int32_t row;
+    bool of_paper;
     const char *title;
-    int32_t style;
-    double shade;
 };
 
 struct plot_draft {
     struct arena *arena;
     const struct report_plot *plot;
-    struct plot_side ours, paper;
+    struct report_rows ours, paper;
     struct plot_curve curve[PLOT_CURVES_MAX];
     int32_t curves_n;
     const char *panel_title[PLOT_PANELS_MAX];
@@ -37,13 +27,8 @@ struct plot_draft {
     int32_t points_n;
 };
 
-static bool same(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-static int read_side(struct plot_side *side, struct plot_draft *d, const struct report_answer *of,
-                     const char *y, struct err *e)
+static int read_curves(struct report_rows *out, const struct plot_draft *d,
+                       const struct report_answer *of, const char *y, struct err *e)
 {
     const struct report_layout *l = d->plot->layout;
     const struct report_keys keys = {.answer = of,
@@ -57,47 +42,33 @@ static int read_side(struct plot_side *side, struct plot_draft *d, const struct 
                                      .artefact = d->plot->artefact,
                                      .scale = d->plot->scale};
 
-    TRY(report_cells_groups(&side->groups, d->arena, d->plot->store, &keys, false, e));
-    return report_cells(&side->cells, d->arena, d->plot->store, &keys, e);
+    return report_cells_curves(out, d->arena, d->plot->store, &keys, e);
 }
 
-static bool is_of(const struct plot_curve *c, const struct report_rows *cells, int32_t cell)
+static double real(const struct plot_curve *c, const char *column)
 {
-    return same(report_rows_get(cells, cell, "group"), c->group) &&
-           same(report_rows_get(cells, cell, "line_n"), c->line);
+    double value = 0;
+    report_rows_real(&value, c->rows, c->row, column);
+    return value;
 }
 
-/* Adds a curve for each line of a group. */
-static int plot_add_curves(struct plot_draft *d, const struct plot_side *side, int32_t group,
-                           bool of_paper, struct err *e)
+static int plot_add_curve(struct plot_draft *d, const struct report_rows *rows, int32_t row,
+                          struct err *e)
 {
-    const struct report_rows *cells = &side->cells;
-    int32_t first = d->curves_n;
+    const char *title = report_rows_get(rows, row, "title");
+    struct plot_curve *c = &d->curve[d->curves_n];
 
-    for (int32_t line = 0, i = 0; i < cells->rows_n; line++) {
-        const struct plot_curve c = {.side = side,
-                                     .group = report_rows_get(&side->groups, group, "group"),
-                                     .line = arena_printf(d->arena, "%d", line)};
-        for (i = 0; i < cells->rows_n && !is_of(&c, cells, i); i++) continue;
-        if (i == cells->rows_n) break;
-        const char *title = report_rows_get(cells, i, "label0");
-        const char *style = report_rows_get(cells, i, "style");
-        if (d->curves_n == PLOT_CURVES_MAX)
-            return ERR(e, ERR_DATA, "a figure of more than %d curves", PLOT_CURVES_MAX);
-        if (!title) title = "";
-        struct plot_curve *own = &d->curve[d->curves_n++];
-        *own = c;
-        own->title = of_paper ? arena_printf(d->arena, "%s (paper)", title) : title;
-        own->style = (int32_t)strtol(style, NULL, 10) + (of_paper ? PLOT_OF_PAPER : 0);
-    }
-    for (int32_t i = first; i < d->curves_n; i++) {
-        int32_t before = 0, all = 0;
-        for (int32_t j = first; j < d->curves_n; j++) {
-            all += d->curve[j].style == d->curve[i].style;
-            before += j < i && d->curve[j].style == d->curve[i].style;
-        }
-        d->curve[i].shade = all > 1 ? (double)before / (all - 1) : 1.0;
-    }
+    if (d->curves_n++ == PLOT_CURVES_MAX)
+        return ERR(e, ERR_DATA, "a figure of more than %d curves", PLOT_CURVES_MAX);
+    *c = (struct plot_curve){rows, row, rows == &d->paper, title};
+    if (c->of_paper) c->title = arena_printf(d->arena, "%s (paper)", title);
+    if (!report_rows_get(rows, row, "points")) return 0;
+    d->points_n += (int32_t)real(c, "points_n");
+    d->seeds = fmax(d->seeds, real(c, "seeds"));
+    d->x_low = fmin(d->x_low, real(c, "x_low"));
+    d->x_high = fmax(d->x_high, real(c, "x_high"));
+    d->y_low = fmin(d->y_low, real(c, "y_low"));
+    d->y_high = fmax(d->y_high, real(c, "y_high"));
     return 0;
 }
 
@@ -105,18 +76,20 @@ static int plot_add_curves(struct plot_draft *d, const struct plot_side *side, i
 static int plot_add_panels(struct plot_draft *d, struct err *e)
 {
     const char *panel = d->plot->layout->panel;
+    int32_t group = report_rows_column(&d->ours, "group");
 
-    for (int32_t i = 0; i < d->ours.groups.rows_n; i++) {
-        const char *label = panel ? report_rows_get(&d->ours.groups, i, "label0") : NULL;
+    for (int32_t i = 0, n; i < d->ours.rows_n; i += n) {
+        const char *label = panel ? report_rows_get(&d->ours, i, "panel") : NULL;
+        n = report_rows_alike(&d->ours, i, group);
         if (d->panels_n == PLOT_PANELS_MAX)
             return ERR(e, ERR_DATA, "a figure of more than %d panels", PLOT_PANELS_MAX);
         int32_t p = d->panels_n++;
         d->panel_title[p] = label ? arena_printf(d->arena, "%s = %s", panel, label) : "";
         d->panel_first[p] = d->curves_n + 1;
-        TRY(plot_add_curves(d, &d->ours, i, false, e));
-        for (int32_t k = 0; k < d->paper.groups.rows_n; k++)
-            if (!panel || same(report_rows_get(&d->paper.groups, k, "label0"), label))
-                TRY(plot_add_curves(d, &d->paper, k, true, e));
+        for (int32_t k = 0; k < n; k++) TRY(plot_add_curve(d, &d->ours, i + k, e));
+        for (int32_t k = 0; k < d->paper.rows_n; k++)
+            if (!panel || str_same(report_rows_get(&d->paper, k, "panel"), label))
+                TRY(plot_add_curve(d, &d->paper, k, e));
         d->panel_last[p] = d->curves_n;
     }
     return 0;
@@ -132,48 +105,14 @@ static void data_comment(struct strbuf *b, const char *key, const char *text)
     strbuf_add(b, "\n");
 }
 
-/* Writes a cell as a point of a curve; false where it has no number. */
-static bool data_point(struct plot_draft *d, struct strbuf *b, const struct report_rows *cells,
-                       int32_t cell)
-{
-    double x, nominal, n = 0, mean = 0, std = 0;
-    const char *runs = report_rows_get(cells, cell, "runs");
-
-    report_rows_real(&n, cells, cell, "n");
-    if (n == 0 || !report_rows_real(&x, cells, cell, "x")) return false;
-    report_rows_real(&mean, cells, cell, "mean");
-    report_rows_real(&std, cells, cell, "std");
-    if (!report_rows_real(&nominal, cells, cell, "x_nominal")) nominal = x;
-    strbuf_addf(b, "%.10g %.10g %.10g %.0f %.10g # %s\n", x, mean, std, n, nominal,
-                runs ? runs : "paper");
-    d->points_n++;
-    d->seeds = fmax(d->seeds, n);
-    d->x_low = fmin(d->x_low, x);
-    d->x_high = fmax(d->x_high, x);
-    d->y_low = fmin(d->y_low, mean);
-    d->y_high = fmax(d->y_high, mean);
-    return true;
-}
-
+/* A block; without a number its point is none, which keeps the numbering of the blocks. */
 static void data_curve(struct plot_draft *d, struct strbuf *b, struct plot_curve *c)
 {
-    const struct report_rows *cells = &c->side->cells;
-    int32_t before = d->points_n;
-    bool gap = true; /* two empty lines would end the block: never write one after another */
+    const char *points = report_rows_get(c->rows, c->row, "points");
 
     data_comment(b, "curve", c->title);
-    for (int32_t i = 0; i < cells->rows_n; i++) {
-        if (!is_of(c, cells, i)) continue;
-        bool point = data_point(d, b, cells, i);
-        if (!point && !gap) strbuf_add(b, "\n");
-        gap = !point;
-    }
-    if (d->points_n == before) {
-        strbuf_add(b, "NaN NaN 0 0 0\n"); /* keeps the numbering of the blocks */
-        c->title = arena_printf(d->arena, "%s (no result)", c->title);
-        gap = false;
-    }
-    strbuf_add(b, gap ? "\n" : "\n\n");
+    strbuf_addf(b, "%s\n\n\n", points ? points : "NaN NaN 0 0 0");
+    if (!points) c->title = arena_printf(d->arena, "%s (no result)", c->title);
 }
 
 static void plot_data(struct plot_draft *d, struct strbuf *b)
@@ -231,8 +170,8 @@ static void script_arrays(struct strbuf *b, const struct plot_draft *d)
         const struct plot_curve *c = &d->curve[i];
         script_text(b, arena_printf(d->arena, "CURVE_TITLE[%d]", i + 1),
                     script_shown(d->arena, c->title));
-        strbuf_addf(b, "CURVE_STYLE[%d] = %d\nCURVE_SHADE[%d] = %.4f\n", i + 1, c->style, i + 1,
-                    c->shade);
+        strbuf_addf(b, "CURVE_STYLE[%d] = %.0f\nCURVE_SHADE[%d] = %.4f\n", i + 1,
+                    real(c, "style") + (c->of_paper ? PLOT_OF_PAPER : 0), i + 1, real(c, "shade"));
     }
 }
 
@@ -278,10 +217,10 @@ int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot 
                              .y_low = INFINITY,
                              .y_high = -INFINITY};
     *points = 0;
-    TRY(read_side(&d->ours, d, plot->ours, plot->layout->y, e));
+    TRY(read_curves(&d->ours, d, plot->ours, plot->layout->y, e));
     if (plot->paper &&
         (!plot->layout->panel || report_answer_has(plot->paper, plot->layout->panel)))
-        TRY(read_side(&d->paper, d, plot->paper, "value", e));
+        TRY(read_curves(&d->paper, d, plot->paper, "value", e));
     TRY(plot_add_panels(d, e));
     strbuf_init(&data, a);
     plot_data(d, &data);

@@ -4,7 +4,7 @@
  * 2. The paper's numbers are under their own heading, and beside ours only in the view
  *    comparison, which holds them at scale paper alone: there each cell has a verdict, elsewhere
  *    the claims judge the shape.
- * 3. What is missing is listed, with the command that makes it. */
+ * 3. Missing results are counted, with the command that makes them. */
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@ struct report_job {
     const struct report_options *options;
     struct report_folder folder;
     struct report_answer answer;
-    struct report_rows all; /* the groups of the whole answer: one row, or none */
-    struct report_verdicts verdicts;
+    struct report_rows all;      /* the groups of the whole answer: one row, or none */
+    struct report_rows verdicts; /* of report_cells_judged */
     struct report_claims claims; /* no rows without a claim.sql */
     const char *title;
     double floor;
@@ -66,7 +66,7 @@ static void heading(struct report_job *j, const char *text, int level)
     report_write_heading(j->out, text, j->options->format, level);
 }
 
-/* What was read and what was trained: a row for each corpus of the artefact's runs. */
+/* The corpora of the artefact's runs, with the sizes of the models: one row a corpus. */
 static const char subject_sql[] =
     "WITH title(dataset, name) AS (VALUES ('wikitext103', 'WikiText-103'),\n"
     " ('bookcorpus', 'Toronto BookCorpus'), ('cc100', 'CC100 + RoBERTa'))\n"
@@ -133,7 +133,7 @@ static int write_scale(struct report_job *j, struct err *e)
     return 0;
 }
 
-/* --- what is missing ------------------------------------------------------------------------ */
+/* --- missing results ------------------------------------------------------------------------ */
 
 static const char *variant(const struct report_job *j)
 {
@@ -235,10 +235,10 @@ static void write_notes(struct report_job *j)
                    j->floor);
 }
 
-/* What the tables come to: verdicts of cells, and of the artefact's own claims. */
+/* The verdicts counted: of cells and of the artefact's claims. */
 static int write_foot(struct report_job *j, struct err *e)
 {
-    const char *cells = report_rows_get(&j->verdicts.rows, 0, "sentence");
+    const char *cells = report_rows_get(&j->verdicts, 0, "sentence");
     struct report_rows counts;
 
     TRY(report_claims_count(&counts, j->store, &j->claims, j->options->scale, e));
@@ -253,27 +253,105 @@ static int write_foot(struct report_job *j, struct err *e)
     return 0;
 }
 
+/* --- ours beside the paper's ---------------------------------------------------------------- */
+
+/* Ours, the paper's, the difference twice: the columns from `to` on of a cell's row. */
+static void put_numbers(struct report_cell *to, struct arena *a, const struct report_rows *v,
+                        int32_t cell, const struct report_folder *f)
+{
+    int32_t decimals = report_layout_decimals(&f->layout, report_rows_get(v, cell, "metric"));
+    const char *state = report_rows_get(v, cell, "state"),
+               *verdict = report_rows_get(v, cell, "verdict");
+    double ours, std, paper = 0;
+
+    report_rows_real(&paper, v, cell, "paper");
+    to[1].text = arena_printf(a, "%.*f", decimals, paper);
+    if (!report_rows_real(&ours, v, cell, "ours")) {
+        to[0].text = strcmp(state, "not run") == 0 ? "–" : state;
+        return;
+    }
+    to[0].text = arena_printf(a, "%.*f", decimals, ours);
+    if (report_rows_real(&std, v, cell, "ours_std"))
+        to[0].text = arena_printf(a, "%s ± %.*f", to[0].text, decimals, std);
+    if (str_same(verdict, "other device") || str_same(verdict, "noisy")) return; /* not compared */
+    to[2].text = arena_printf(a, "%+.*f", decimals, ours - paper);
+    to[3].text = arena_printf(a, "%+.1f %%", 100 * (ours - paper) / paper);
+}
+
+static void compared_table(struct report_rows *out, struct arena *a, const struct report_rows *v,
+                           const struct report_folder *f)
+{
+    /* What names a cell, with marks of report_rows_arrange. */
+    static const struct {
+        const char *column, *heading;
+    } names[] = {{"metric", "?metric"},   {"method", "method"},  {"L_train", ">L_train"},
+                 {"L_valid", "?L_valid"}, {"split", "?split"},   {"protocol", "?windows"},
+                 {"stride", "?stride"},   {"origin", "~origin"}, {"seeds", ">seeds"},
+                 {"ours", ">ours"},       {"paper", ">paper"},   {NULL, ">difference"},
+                 {NULL, ">relative"},     {"said", "verdict"},   {"said", "#verdict"}};
+    enum { COLUMNS_N = sizeof names / sizeof *names, OURS = 9 };
+
+    report_rows_init(out, a, COLUMNS_N, v->rows_n);
+    out->rows_n = 0;
+    for (int32_t c = 0; c < COLUMNS_N; c++) out->name[c] = names[c].heading;
+    for (int32_t i = 0; i < v->rows_n; i++) {
+        if (!report_rows_get(v, i, "paper")) continue;
+        struct report_cell *row = out->row[out->rows_n++];
+        for (int32_t c = 0; c < COLUMNS_N; c++)
+            if (names[c].column) row[c] = v->row[i][report_rows_column(v, names[c].column)];
+        put_numbers(row + OURS, a, v, i, f);
+    }
+    report_rows_arrange(out);
+}
+
+static bool same_rule(const struct report_rule *a, const struct report_rule *b)
+{
+    return a->near == b->near && a->far == b->far && str_same(a->device, b->device);
+}
+
+static const char *rule_words(struct arena *a, const struct report_folder *f)
+{
+    const struct report_rule *rule = f->layout.rule;
+    struct strbuf b;
+
+    if (f->layout.rules_n == 0) return NULL;
+    strbuf_init(&b, a);
+    for (int32_t i = 0; i < f->layout.rules_n; i++) {
+        bool again = i > 0 && same_rule(&rule[i - 1], &rule[i]);
+        bool last = i + 1 == f->layout.rules_n || !same_rule(&rule[i], &rule[i + 1]);
+        strbuf_addf(&b, "%s%s", again ? ", " : i ? "; " : "", rule[i].metric);
+        if (!last) continue;
+        strbuf_addf(&b, ": reproduced up to %g %% from the paper's number, \"within\" up to %g %%",
+                    100 * rule[i].near, 100 * rule[i].far);
+        if (rule[i].device)
+            strbuf_addf(&b, ", on a %s alone: of another device the ratio is shown",
+                        rule[i].device);
+    }
+    return arena_printf(a, "Rule: %s.", b.text);
+}
+
 static int write_comparison(struct report_job *j, struct err *e)
 {
     struct report_rows table;
-    const struct report_verdicts *v = &j->verdicts;
-    const char *rule = report_verdicts_rule(&j->arena, &j->folder);
+    const struct report_rows *v = &j->verdicts;
+    const char *rule = rule_words(&j->arena, &j->folder);
+    double cells_n = 0, not_run_n = 0;
 
     if (!is_paper(j)) return 0;
     heading(j, "Ours beside the paper's (unmodified specification only)", 2);
-    if (v->cells_n == 0) {
+    report_rows_real(&cells_n, v, 0, "cells_n");
+    if (cells_n == 0) {
         write_line(j, "There is no result of the paper's own specification yet.");
         return 0;
     }
     if (rule) write_line(j, "%s", rule);
-    double not_run_n = 0;
-    report_rows_real(&not_run_n, &v->rows, 0, "not_run_n");
-    if (not_run_n == v->cells_n) {
+    report_rows_real(&not_run_n, v, 0, "not_run_n");
+    if (not_run_n == cells_n) {
         write_line(j, "None of these numbers was made yet.");
         return 0;
     }
     if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
-    report_verdicts_table(&table, &j->arena, v, &j->folder);
+    compared_table(&table, &j->arena, v, &j->folder);
     TRY(report_rows_write(j->out, &table, j->options->format, e));
     if (j->options->format != REPORT_TEXT) fputc('\n', j->out);
     return 0;
@@ -419,14 +497,19 @@ static int find_floor(struct report_job *j, struct err *e)
 /* Cells and claims judged, before anything is written. */
 static int judge_all(struct report_job *j, struct err *e)
 {
-    TRY(report_verdicts_find(&j->verdicts, &j->arena, j->store, &j->folder, j->options->scale, e));
+    TRY(report_cells_judged(&j->verdicts, &j->arena, j->store, &j->folder, j->options->scale, e));
     return report_claims_judge(&j->claims, &j->arena, j->store, &j->folder, j->options->scale, e);
 }
 
-/* Beside the scale: that not all runs are what the scale prescribes. */
+/* Beside the scale: that the text is a generated one, and that not all runs are what the scale
+ * prescribes. A title says it because a picture is shown without its page. */
 static const char *whole_title(struct report_job *j)
 {
-    return arena_printf(&j->arena, "%s. Scale %s%s%s%s", j->folder.layout.title, j->options->scale,
+    const char *corpus = report_rows_get(&j->all, 0, "corpus");
+    bool synthetic = corpus && strncmp(corpus, "synthetic-", strlen("synthetic-")) == 0;
+
+    return arena_printf(&j->arena, "%s. Scale %s%s%s%s%s", j->folder.layout.title,
+                        j->options->scale, synthetic ? ", synthetic text" : "",
                         is_so(j, "modified") ? ", modified" : "", *variant(j) ? ":" : "",
                         variant(j));
 }

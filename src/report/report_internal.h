@@ -102,10 +102,10 @@ const char *report_rows_text(const struct report_rows *r, int32_t row, int32_t c
 const char *report_rows_get(const struct report_rows *r, int32_t row, const char *name);
 bool report_rows_real(double *out, const struct report_rows *r, int32_t row, const char *name);
 
-/* report_rows_right - which columns are aligned to the right: those without a text. */
+/* report_rows_right - which columns are aligned to the right: those that hold no text. */
 const bool *report_rows_right(const struct report_rows *r);
 
-/* An answer as a part of a larger statement: the rows of query.sql, or those of a paper.tsv. */
+/* An answer (the rows of query.sql or of a paper.tsv) as a part of a larger statement. */
 struct report_answer {
     const char *where; /* in messages: the file */
     const char *sql;   /* a SELECT without its semicolon, or VALUES */
@@ -187,8 +187,7 @@ struct report_keys {
     const struct report_answer *answer;
     const char *group[REPORT_GROUPS_MAX];
     int32_t group_n;
-    bool
-        protocol; /* rows that differ in what a number may be called are also groups of their own */
+    bool protocol; /* rows of different protocols are also groups of their own */
     const char *line[REPORT_MAX_NAMES];
     int32_t lines_n;
     const char *column, *value;
@@ -217,15 +216,30 @@ int report_cells_groups(struct report_rows *out, struct arena *a, struct store *
 int report_cells(struct report_rows *out, struct arena *a, struct store *s,
                  const struct report_keys *k, struct err *e);
 
-/* report_cells_judged - one row a cell of the view comparison, with verdict (reproduced, within,
- * not reproduced, not run, other device, noisy, or NULL), said (its words: "within 5 %", "× 1.20 on
- * …"), reproduced_n and so on (cells of all by verdict, NULL for 0) and sentence ("Verdicts on 50
- * numbers of the paper: 48 reproduced, …"; NULL without one). report_cells_rows - the rows of the
- * answer with compared, ours_mean, ours_std, seeds, paper, delta and verdict of their cell, then
- * the cells with a number of the paper that none of them shows. */
+/* report_cells_curves - one row a line, group by group: group, panel (label of its first key),
+ * title, style, shade (0 to 1), points (lines "x y deviation runs x_nominal # run ids"; NULL
+ * without), points_n, seeds (most runs of a point), x_low, x_high, y_low, y_high. */
+int report_cells_curves(struct report_rows *out, struct arena *a, struct store *s,
+                        const struct report_keys *k, struct err *e);
+
+/* report_cells_judged - one row a cell of the view comparison, with verdict, said (its words:
+ * "within 5 %", "× 1.20 on …"), cells_n (cells with a number of the paper), reproduced_n and so on
+ * (cells by verdict, NULL for 0) and sentence ("Verdicts on 50 numbers of the paper: 48 reproduced,
+ * …"; NULL without one). Errors: those of report_rows_query.
+ *
+ * 1. A number of the paper is judged only where the view holds it: scale paper, unmodified
+ *    specification. Everything else has no verdict.
+ * 2. The rule is data: the lines verdict: of table.txt. A metric without one is not judged.
+ * 3. reproduced: the mean of the seeds differs by no more than `near` of the paper's number;
+ *    within: by no more than `far`; not reproduced: by more, or the training diverged, or the
+ *    number is not finite; not run: there is no result yet.
+ * 4. A number that depends on the device is judged on the paper's device alone (other device: the
+ *    ratio is shown), a speed only if its machine was not busy (noisy, in the view benchmarks).
+ *
+ * report_cells_rows - the rows of the answer with compared, ours_mean, ours_std, seeds, paper,
+ * delta and verdict of their cell, then the cells with a number of the paper that none shows. */
 int report_cells_judged(struct report_rows *out, struct arena *a, struct store *s,
-                        const struct report_layout *l, const char *artefact, const char *scale,
-                        struct err *e);
+                        const struct report_folder *f, const char *scale, struct err *e);
 int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
                       const struct report_keys *k, struct err *e);
 
@@ -240,7 +254,7 @@ int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
 int report_rows_write(FILE *out, const struct report_rows *r, enum report_format format,
                       struct err *e);
 
-/* The words around the tables, in the formats for people: a heading, a paragraph. */
+/* Headings and paragraphs around the tables, in the formats for people. */
 void report_write_heading(FILE *out, const char *text, enum report_format format, int level);
 void report_write_paragraph(FILE *out, const char *text, enum report_format format);
 
@@ -287,8 +301,8 @@ int report_html_figure(FILE *out, struct arena *a, const char *path, const char 
 
 /* --- table.c - the tables of an artefact: the cells of an answer in the layout of table.txt.
  *
- * 1. Rows that differ in what a number may be called (dataset, model, split, protocol, stride,
- * first window, precision) never share a table.
+ * 1. Rows of different protocols (dataset, model, split, protocol, stride, first window, precision)
+ * never share a table.
  * 2. A cell that was asked for and has no number is "–" (or "diverged"); one that was not asked for
  * is empty. */
 
@@ -312,36 +326,6 @@ const char *report_table_facts(struct arena *a, const struct report_rows *groups
 /* report_table_size - "0.15M parameters", "0.15M to 0.20M parameters" of two counts; NULL without.
  */
 const char *report_table_size(struct arena *a, const char *low, const char *high);
-
-/* --- verdict.c - ours beside the paper's, cell by cell, and the verdict on each.
- *
- * 1. A cell of the paper is judged only where the view comparison holds its number: scale paper,
- *    unmodified specification. Everything else has no verdict.
- * 2. The rule is data: the lines verdict: of table.txt. A metric without one is not judged.
- * 3. reproduced: the mean of the seeds differs by no more than `near` of the paper's number; within
- *    x %: by no more than `far`; not reproduced: by more, or the training diverged, or the number
- *    is not finite; not run: there is no result yet.
- * 4. A number that depends on the device is judged on the paper's device alone; of another one the
- *    ratio is shown with its name. A speed measured on a busy machine (noisy, in the view
- *    benchmarks) is not judged. */
-
-/* The rows of report_cells_judged of an artefact at a scale. */
-struct report_verdicts {
-    struct report_rows rows;
-    int32_t cells_n; /* with a number of the paper */
-};
-
-/* report_verdicts_find - reads the view and judges. Errors: those of report_rows_query. */
-int report_verdicts_find(struct report_verdicts *v, struct arena *a, struct store *s,
-                         const struct report_folder *f, const char *scale, struct err *e);
-
-/* report_verdicts_table - the cells with a number of the paper: what each is, ours, the paper's,
- * the difference, the verdict. Columns with one value in every row are left out. */
-void report_verdicts_table(struct report_rows *out, struct arena *a,
-                           const struct report_verdicts *v, const struct report_folder *f);
-
-/* report_verdicts_rule - the rules in words; NULL without one. */
-const char *report_verdicts_rule(struct arena *a, const struct report_folder *f);
 
 /* --- claims.c - the verdicts of one folder's claim.sql. */
 
@@ -423,10 +407,10 @@ void report_gnuplot_quote(struct strbuf *b, const char *text);
  * has no sandbox, with the reason and the remedy. */
 int report_gnuplot_check_sandbox(struct arena *a, const char *script, struct err *e);
 
-/* report_gnuplot_draw - writes NAME.dat and NAME.gp into folder, made when absent, and runs NAME.gp
- * there for each format, with FORMAT and OUTPUT set, into NAME.FORMAT. In a sandbox the script sees
- * these two files alone. Errors: ERR_UNAVAILABLE gnuplot is not installed (names the package);
- * ERR_INTERNAL it failed: quotes its message; those of the files. */
+/* report_gnuplot_draw - writes NAME.dat and NAME.gp into folder, which it creates if needed, and
+ * runs NAME.gp there for each format, with FORMAT and OUTPUT set, into NAME.FORMAT. In a sandbox
+ * the script sees these two files alone. Errors: ERR_UNAVAILABLE gnuplot is not installed (names
+ * the package); ERR_INTERNAL it failed: quotes its message; those of the files. */
 struct report_gnuplot {
     const char *folder, *name;
     const struct strbuf *data, *script;
@@ -444,7 +428,7 @@ extern const char report_html_style[];
  * again, with -e "FORMAT='pdf'" as PDF. */
 
 struct report_plot {
-    const char *folder; /* where the files go; made when absent */
+    const char *folder; /* for the files; created if needed */
     const char *name;   /* <artefact>-<scale> */
     const char *title, *facts, *scale;
     const struct report_layout *layout;
@@ -453,7 +437,7 @@ struct report_plot {
     const struct report_answer *paper; /* NULL: the paper's points are not drawn */
     const char *artefact;
     bool scaled;           /* lengths are not the paper's */
-    const char *preamble;  /* the text of preamble.gp, which says what a plot.gp may use */
+    const char *preamble;  /* the text of preamble.gp, which documents what a plot.gp may use */
     const char *script;    /* that of plot.gp */
     const char *untrusted; /* its path, if it is to run in a sandbox; or NULL */
     double floor;          /* 0: unknown */
@@ -461,8 +445,8 @@ struct report_plot {
 };
 
 /* report_plot_draw - writes NAME.dat, NAME.gp, NAME.svg, NAME.png and NAME.pdf. *points is how many
- * numbers there were; with none, or without the sandbox it needs, nothing is written. Errors: those
- * of report_gnuplot_draw, of report_gnuplot_check_sandbox and of the files. */
+ * numbers there were; without any, or without the sandbox it needs, nothing is written. Errors:
+ * those of report_gnuplot_draw, of report_gnuplot_check_sandbox and of the files. */
 int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot *plot,
                      struct err *e);
 

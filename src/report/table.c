@@ -1,4 +1,4 @@
-/* table.c - placing cells in grids, and saying what they are. */
+/* table.c - places cells in tables and describes the tables. */
 #include "report/report_internal.h"
 
 #include <stdlib.h>
@@ -94,7 +94,7 @@ const char *report_table_facts(struct arena *a, const struct report_rows *groups
 
 /* --- one table ------------------------------------------------------------------------------ */
 
-/* The answer's cells: those of one group are cells[cell ..], column by column. */
+/* The cells of an answer. Those of the current group are cells[cell ..], column by column. */
 struct table {
     const struct report_table_args *args;
     struct arena *arena;
@@ -225,8 +225,8 @@ static const char *group_title(const struct table *t, int32_t group)
     return k->group_n ? b.text : NULL;
 }
 
-/* What the numbers of a table are. A reader may land on any table of a page, so the scale of ours
- * is repeated there. */
+/* Describes the numbers of a table. On a page it repeats the scale, because a link may lead to any
+ * table. */
 static void write_caption(FILE *out, const struct table *t, int32_t group)
 {
     const char *facts = report_table_facts(t->arena, &t->groups, group, false);

@@ -70,7 +70,7 @@ struct table {
     const struct report_rows *rows;
     const bool *right;
     int32_t *width; /* of the columns of the text form */
-    int32_t owed;   /* its spaces that are not written yet, so that no line ends with one */
+    int32_t owed;   /* spaces not written yet: no line ends with a space */
     int rc;         /* of the cells written so far, with the error in e */
     struct err *e;
 };

@@ -97,25 +97,19 @@ static int evaluate_check_group(const struct evaluate *v, struct err *e)
     return 0;
 }
 
-static int evaluate_open_checkpoint(struct evaluate *v, struct err *e)
-{
-    const struct spec_eval *s = evaluate_spec(v, 0);
-
-    TRY(checkpoint_find(&v->checkpoint, v->sha256, v->worker->project, &v->worker->arena,
-                        s->train_run, s->checkpoint, e));
-    return checkpoint_open(&v->weights, &v->trained, v->checkpoint, v->sha256, s->train_run, e);
-}
-
 static int evaluate_prepare(struct evaluate *v, struct err *e)
 {
     struct worker *a = v->worker;
+    const struct spec_eval *s = evaluate_spec(v, 0);
     struct windows w;
 
     v->sum = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->sum);
     v->done = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->done);
     v->member = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->member);
     TRY(evaluate_check_group(v, e));
-    TRY(evaluate_open_checkpoint(v, e));
+    TRY(checkpoint_find(&v->checkpoint, v->sha256, a->project, &a->arena, s->train_run,
+                        s->checkpoint, e));
+    TRY(checkpoint_open(&v->weights, &v->trained, v->checkpoint, v->sha256, s->train_run, e));
     TRY(corpus_open_for(&v->corpus, a->project, &v->trained, e));
     for (int32_t i = 0; i < a->specs_n; i++) {
         TRY(evaluate_windows(&w, v, i, e));

@@ -3,7 +3,7 @@
  *   1. results.db itself (integrity, foreign keys)
  *   2. the checkpoints of every training, by their recorded hashes
  *   3. every current result against its event record in the attempt's folder
- *   4. with updates: reproduces runs bit for bit (worker/reproduce.h) */
+ *   4. with updates: reproduces runs bit for bit (worker/reproduce.c) */
 #include <stdlib.h>
 #include <string.h>
 

@@ -36,8 +36,8 @@ expect 0 "" bare "$root/alibi" run ./grid --devices cpu:1 --set train.updates=4 
 all="SELECT run_id, perplexity, tokens FROM evaluations ORDER BY run_id"
 cd "$dir/home" || exit 1
 expect 0 "" "$alibi" merge "$dir/there"
-[ "$("$alibi" query --format csv "$all" | wc -l)" = 3 ] || fail "not two evaluations came home"
-[ "$("$alibi" query --format csv "$all")" = "$(cd ../there && "$alibi" query --format csv "$all")" ] || fail "what came home differs"
+[ "$("$alibi" query --format csv "$all" | wc -l)" = 3 ] || fail "not two evaluations were merged"
+[ "$("$alibi" query --format csv "$all")" = "$(cd ../there && "$alibi" query --format csv "$all")" ] || fail "merged evaluations differ"
 
 outside=$(grep -h 'calling init: ' "$dir"/loaded.* | sed 's/.*calling init: //' | grep -v "^$root/" | grep -vE "$glibc" | sort -u)
 # Programs of this machine, called by the scripts, load their own libraries.

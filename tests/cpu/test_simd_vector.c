@@ -93,7 +93,7 @@ TEST(transposes_move_every_element_and_nothing_beside_it)
 {
     enum { ROWS = 13, ROOM = 24 };
     float in[ROWS * ROOM], columns[2 * TRANSPOSE_BLOCK * ROOM];
-    float square[VECTOR_LANES * VECTOR_LANES], turned[VECTOR_LANES * VECTOR_LANES];
+    float square[VECTOR_LANES * VECTOR_LANES], transposed[VECTOR_LANES * VECTOR_LANES];
     for (int i = 0; i < ROWS * ROOM; i++) in[i] = (float)i;
     for (int cols = 2; cols <= 2 * TRANSPOSE_BLOCK; cols += 2) {
         float back[ROWS * ROOM] = {0};
@@ -108,7 +108,7 @@ TEST(transposes_move_every_element_and_nothing_beside_it)
                 assert_true(back[r * ROOM + c] == (c < cols ? in[r * ROOM + c] : 0.0f));
     }
     for (int i = 0; i < VECTOR_LANES * VECTOR_LANES; i++) square[i] = (float)i;
-    transpose_square(turned, VECTOR_LANES, square, VECTOR_LANES);
+    transpose_square(transposed, VECTOR_LANES, square, VECTOR_LANES);
     for (int i = 0; i < VECTOR_LANES * VECTOR_LANES; i++)
-        assert_true(turned[i] == square[i % VECTOR_LANES * VECTOR_LANES + i / VECTOR_LANES]);
+        assert_true(transposed[i] == square[i % VECTOR_LANES * VECTOR_LANES + i / VECTOR_LANES]);
 }

@@ -81,7 +81,7 @@ check() { # kind: runs all its legs; writes how many passed and failed
         leg "ops in bf16, order $order" env EMULATION_ORDER=$order "$place/tests/ops/test_ops" --bf16 cuda:emulated
     done
     leg "choices of products" "$place/tests/cuda_emulation/check_products"
-    leg "graph capture" "$place/tests/ops/check_record" cuda:emulated
+    leg "graph capture" "$place/tests/ops/check_capture" cuda:emulated
     leg "oracle" "$place/tests/check_oracle" --device cuda:emulated $oracle
     [ "$kind" = plain ] && leg "oracle, what CUDA rejects" refuses "$place/tests/check_oracle"
     [ "$kind" = asan ] && leg "the paper's model at its sizes" "$place/tests/cuda_emulation/check_shapes"

@@ -49,7 +49,7 @@ done
 
 # The test device is used only if it is named.
 expect 0 "" "$alibi" devices
-grep -q emulated "$dir/out" && fail "alibi devices shows the test device unasked"
+grep -q emulated "$dir/out" && fail "alibi devices lists the test device without --all"
 expect 0 "cuda:emulated" "$alibi" devices --all
 expect 0 "" run cpu auto
 [ "$(query cpu "SELECT DISTINCT device FROM attempts WHERE device LIKE '%emulated%'")" = "" ] || fail "auto took the test device"
@@ -103,7 +103,7 @@ CUDA_VISIBLE_DEVICES=1 expect 69 "leaves it out" run visible cuda:0
 
 # Too small: rejected before anything starts, with the bytes needed and free.
 NVML_FAKE_FREE="100000 90000" expect 70 "needs .* MB of memory, but cuda:0 has 0.1 MB free of 1000.0 MB" run small auto
-[ "$(query small "SELECT count(*) FROM attempts")" = 0 ] || fail "a refused run was started"
+[ "$(query small "SELECT count(*) FROM attempts")" = 0 ] || fail "a rejected run was started"
 
 # Memory runs out in the worker; a GPU breaks; another takes over.
 EMULATION_MEMORY=33854432 expect 70 "no memory for [0-9]* bytes: [0-9]* of the GPU's 33854432 are free" run short cuda:0 --tries 1
@@ -114,7 +114,7 @@ EMULATION_LOSE=9@GPU-fake-0 expect 0 "cuda:0 disabled for this run" run moved au
 [ "$(query moved "SELECT count(*) FROM attempts WHERE state='failed'")" = 1 ] || fail "not one attempt failed before the move"
 
 EMULATION_OPEN=802@GPU-fake-0 expect 0 "cuda:0 disabled for this run of alibi" run unready auto
-[ "$(query unready "$losses")" = "$(query cpu "$losses")" ] || fail "losses beside a GPU that is not ready differ"
+[ "$(query unready "$losses")" = "$(query cpu "$losses")" ] || fail "losses differ if another GPU is not ready"
 
 # cuBLASLt: CUDA 13 preferred to CUDA 12; either alone; none; one that lacks a function.
 stub() { # folder soname version

@@ -74,11 +74,11 @@ endif
 
 $(EMULATED)/plain/cuda/%.cu.o: EMULATED_plain += $(EMULATED_FUSES)
 
-EMULATED_PROGRAMS := tests/ops/test_ops tests/ops/check_record tests/cuda_emulation/check_products tests/check_oracle
+EMULATED_PROGRAMS := tests/ops/test_ops tests/ops/check_capture tests/cuda_emulation/check_products tests/check_oracle
 # The programs that open cuda:emulated. Those of tsan are this build's objects, linked with the race detector.
 $(EMULATED)/tsan/tests/check_oracle: tests/model/check_oracle.c
 $(EMULATED)/tsan/tests/ops/test_ops: tests/ops/test_ops.c
-$(EMULATED)/tsan/tests/ops/check_record: tests/ops/check_record.c
+$(EMULATED)/tsan/tests/ops/check_capture: tests/ops/check_capture.c
 $(EMULATED)/tsan/tests/cuda_emulation/check_products: $(EMULATION)/check_products.c
 $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%): $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)

@@ -121,7 +121,7 @@ inline int __all_sync(unsigned mask, int yes, EMULATION_AT)
     return __ballot_sync(mask, yes, at) == mask;
 }
 
-/* ---- matrix product of a warp: D (16x8) += A (16x16) B (16x8), bf16 in, f32 sums ----
+/* ---- matrix product of a warp: D (16x8) += A (16x16) B (16x8), bf16 in, fp32 sums ----
  * With g = lane / 4 and t = lane % 4, the registers of a lane hold
  *   A: (g, 2t) (g+8, 2t) (g, 2t+8) (g+8, 2t+8), each with the next column
  *   B: (2t, g) (2t+8, g), each with the next row      D: (g, 2t) (g, 2t+1) (g+8, 2t) (g+8, 2t+1) */

@@ -79,8 +79,3 @@ int data_count_items(int64_t *n, const struct text *t, struct err *e)
     while ((item = text_next(&scan, &word, &word_bytes, e)) > TEXT_END) ++*n;
     return item;
 }
-
-void assert_says(const struct err *e, const char *words)
-{
-    if (!strstr(e->text, words)) fail_msg("'%s' lacks '%s'", e->text, words);
-}

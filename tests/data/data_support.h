@@ -41,7 +41,5 @@ int data_write_tokens(const char *path, const int32_t *ids, int64_t n, int32_t v
     (&(const struct text){.bytes = (data), .n = (length), .place = "here"})
 /* data_count_items - words and line ends of a text. */
 int data_count_items(int64_t *n, const struct text *t, struct err *e);
-/* assert_says - the message contains the words. */
-void assert_says(const struct err *e, const char *words);
 
 #endif

@@ -17,9 +17,7 @@ static void make_corpus(struct data_folder *f)
 static void assert_open_says(struct data_folder *f, int code, const char *words)
 {
     struct corpus c;
-    struct err e = {0};
-    assert_int_equal(corpus_open(&c, &f->project, "tiny", &e), code);
-    assert_says(&e, words);
+    assert_fails(code, words, corpus_open(&c, &f->project, "tiny", &e));
 }
 
 /* Replaces the first occurrence of a text in the manifest. */
@@ -73,7 +71,6 @@ TEST_WITH(struct data_folder *f, a_file_that_changed_is_found_by_verification)
     static const char *const files[] = {"dict.txt", "train.tokens", "valid.tokens", "test.tokens"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         make_corpus(f);
-        e = (struct err){0};
         assert_ok(corpus_verify(&f->project, "tiny", &e));
         const char *name = arena_printf(&f->arena, "data/tiny/%s", files[i]);
         size_t n;

@@ -15,7 +15,6 @@ TEST_WITH(struct data_folder *f, ids_come_back_and_take_two_bytes_up_to_65536_wo
         enum { N = 70000 };
         int32_t *ids = calloc(N, sizeof *ids), *found = calloc(N, sizeof *found);
         struct tokens t;
-        e = (struct err){0};
         const char *path = data_folder_path(f, "t.tokens");
         for (int32_t i = 0; i < N; i++) ids[i] = (int32_t)((int64_t)i * 7919 % cases[c].vocab);
         ids[N - 1] = cases[c].vocab - 1;

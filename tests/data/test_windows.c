@@ -9,7 +9,6 @@ TEST(every_target_up_to_the_limit_is_scored_once_with_the_longest_context)
         for (int32_t stride = 1; stride <= L; stride++) {
             for (int64_t limit = 0; limit <= 40; limit += 13) {
                 struct windows w;
-                e = (struct err){0};
                 int64_t next = 0;
                 assert_ok(windows_make(&w, 30, L, stride, limit, &e));
                 assert_int_equal(w.targets_n, limit == 0 || limit > 30 ? 30 : limit);

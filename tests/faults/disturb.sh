@@ -381,7 +381,7 @@ c.execute(sys.argv[2]); c.execute("SELECT count(*) FROM runs").fetchall(); time.
         >>"$project/out" 2>&1 || { say "$(tail -1 "$project/out")"; return 1; }
     wait "$pid" 2>/dev/null
     rc=$?
-    [ $rc -eq 0 ] || wrongly "beside a lock: $rc, $(tail -1 "$project/out")"
+    [ $rc -eq 0 ] || wrongly "with a lock: $rc, $(tail -1 "$project/out")"
     return 0
 }
 
@@ -416,7 +416,7 @@ read_along() {
         rc=$?
         reads=$((reads + 1))
         [ $rc -eq 0 ] || [ $rc -eq 66 ] || # 66: there are no results yet
-            wrongly "alibi $* beside the run: $rc, $(cat "$project/answer")"
+            wrongly "alibi $* during the run: $rc, $(cat "$project/answer")"
     done
     injected=$((injected + reads - 1)) # every read counts as a fault
     return 0

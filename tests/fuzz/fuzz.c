@@ -23,6 +23,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-    target->read(bytes, n);
+    fuzz_target_read(target, bytes, n);
     return 0;
 }

@@ -87,25 +87,21 @@ static void write_state(char sha256[HASH_HEX_BYTES], struct arena *a, const char
     hash_sha256_hex(sha256, bytes, out.n + made.data_bytes);
 }
 
-void fuzz_resume(const uint8_t *bytes, size_t n)
+void fuzz_resume(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     const struct worker_options stop = {.stop_after = 1, .checkpoint_s = 1e15};
     char sha256[HASH_HEX_BYTES];
     struct event_writer *w = NULL;
-    struct arena a;
-    struct err e = {0};
 
     log_set_level(LOG_QUIET);
     if (!made.fixture) make_checkpoint();
-    arena_init(&a);
-    write_state(sha256, &a, arena_strndup(&a, (const char *)bytes, n));
+    write_state(sha256, a, arena_strndup(a, (const char *)bytes, n));
     struct record record = made.checkpoint;
     record.checkpoint.state_sha256 = sha256;
     unlink(made.events);
-    if (event_writer_open(&w, made.events, &e) < 0 || record_write(w, &record, &e) < 0) abort();
+    if (event_writer_open(&w, made.events, e) < 0 || record_write(w, &record, e) < 0) abort();
     event_writer_close(w);
-    (void)dir_remove_tree(AT_FDCWD, made.next, NULL, &e);
-    (void)worker_fixture_run(made.fixture, &made.spec, 1, 2, &stop, &e);
-    arena_fini(&a);
+    (void)dir_remove_tree(AT_FDCWD, made.next, NULL, e);
+    (void)worker_fixture_run(made.fixture, &made.spec, 1, 2, &stop, e);
     log_set_level(LOG_WARN);
 }

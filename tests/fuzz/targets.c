@@ -77,68 +77,56 @@ static char *text_of(struct arena *a, const uint8_t *bytes, size_t n)
     return arena_strndup(a, (const char *)bytes, n);
 }
 
-static void read_yaml(const uint8_t *bytes, size_t n)
+static void read_yaml(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    struct arena a;
-    struct err e = {0};
     const struct yaml_node *root;
-    arena_init(&a);
-    if (yaml_parse(&root, &a, "fuzz.yaml", (const char *)bytes, n, &e) == 0)
+    if (yaml_parse(&root, a, "fuzz.yaml", (const char *)bytes, n, e) == 0)
         require(root->line >= 1 && root->column >= 1, "every node has a place");
-    arena_fini(&a);
 }
 
-static void read_grid(const uint8_t *bytes, size_t n)
+static void read_grid(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    struct arena a;
-    struct err e = {0};
     struct project p;
     struct grid g;
-    arena_init(&a);
     write_scratch("grid.yaml", bytes, n);
-    if (project_open(&p, &a, NULL, &e) == 0)
-        (void)grid_read(&g, &a, &p, "fuzz", arena_strdup(&a, scratch("")), 0, &e);
-    arena_fini(&a);
+    if (project_open(&p, a, NULL, e) == 0)
+        (void)grid_read(&g, a, &p, "fuzz", arena_strdup(a, scratch("")), 0, e);
 }
 
-static void read_spec(const uint8_t *bytes, size_t n)
+static void read_spec(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    struct arena a;
-    struct err e = {0};
     struct spec s, again;
-    arena_init(&a);
-    if (spec_parse(&s, text_of(&a, bytes, n), &e) == 0) {
+    if (spec_parse(&s, text_of(a, bytes, n), e) == 0) {
         char id[SPEC_ID_BYTES], id_again[SPEC_ID_BYTES];
-        require(spec_parse(&again, spec_canonical(&s, &a), &e) == 0, "canonical text can be read");
+        require(spec_parse(&again, spec_canonical(&s, a), e) == 0, "canonical text can be read");
         spec_run_id(&s, id);
         spec_run_id(&again, id_again);
         require(strcmp(id, id_again) == 0, "canonical text keeps the run id");
     }
-    arena_fini(&a);
 }
 
-static void read_events(const uint8_t *bytes, size_t n)
+static void read_events(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    struct err e = {0};
+    (void)a;
     struct event_reader *r = NULL;
     struct event event;
     struct record record;
     uint64_t last = 0;
-    if (event_reader_open(&r, write_scratch("events", bytes, n), &e) == 0)
-        while (event_read(r, &event, &e) == 1) {
+    if (event_reader_open(&r, write_scratch("events", bytes, n), e) == 0)
+        while (event_read(r, &event, e) == 1) {
             require(event.sequence > last, "sequence numbers rise");
             last = event.sequence;
-            (void)record_read(&record, &event, &e);
+            (void)record_read(&record, &event, e);
         }
     event_reader_close(r);
 }
 
-static void read_safetensors(const uint8_t *bytes, size_t n)
+static void read_safetensors(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    struct err e = {0};
+    (void)a;
     struct safetensors *s = NULL;
     unsigned sum = 0;
-    if (safetensors_open(&s, write_scratch("x.safetensors", bytes, n), &e) == 0)
+    if (safetensors_open(&s, write_scratch("x.safetensors", bytes, n), e) == 0)
         for (int32_t i = 0; i < safetensors_count(s); i++) {
             const struct safetensors_entry *t = safetensors_at(s, i);
             for (size_t k = 0; k < t->data_bytes; k++) sum += ((const unsigned char *)t->data)[k];
@@ -148,106 +136,90 @@ static void read_safetensors(const uint8_t *bytes, size_t n)
     require(sum != 1u << 31, "the sum is read");
 }
 
-static void read_pickle(const uint8_t *bytes, size_t n)
+static void read_pickle(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     static const struct pickle_name names[] = {
         {"collections OrderedDict", PICKLE_USE_OBJECT},
         {"argparse Namespace", PICKLE_USE_OBJECT},
     };
-    struct arena a;
-    struct err e = {0};
     struct pickle_value *v;
-    arena_init(&a);
-    if (pickle_read(&v, &a, bytes, n, names, sizeof names / sizeof *names, "fuzz.pkl", &e) == 0)
+    if (pickle_read(&v, a, bytes, n, names, sizeof names / sizeof *names, "fuzz.pkl", e) == 0)
         (void)pickle_get(v, "model");
-    arena_fini(&a);
 }
 
-static void read_checkpoint(const uint8_t *bytes, size_t n)
+static void read_checkpoint(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    struct err e = {0};
+    (void)a;
     struct import *im = NULL;
-    (void)import_open(&im, write_scratch("checkpoint.pt", bytes, n), &e);
+    (void)import_open(&im, write_scratch("checkpoint.pt", bytes, n), e);
     import_close(im);
 }
 
-static void read_tokens(const uint8_t *bytes, size_t n)
+static void read_tokens(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    struct err e = {0};
+    (void)a;
     struct tokens t;
     int32_t ids[256];
-    if (tokens_open(&t, write_scratch("tokens", bytes, n), &e)) return;
+    if (tokens_open(&t, write_scratch("tokens", bytes, n), e)) return;
     for (int64_t i = 0; i < t.n; i += 256) tokens_read(&t, i, t.n - i < 256 ? t.n - i : 256, ids);
     tokens_close(&t);
 }
 
-static void read_manifest(const uint8_t *bytes, size_t n)
+static void read_manifest(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    struct arena a;
-    struct err e = {0};
     struct manifest m;
-    arena_init(&a);
     write_scratch("manifest.yaml", bytes, n);
-    (void)manifest_read(&m, &a, arena_strdup(&a, scratch("")), &e);
-    arena_fini(&a);
+    (void)manifest_read(&m, a, arena_strdup(a, scratch("")), e);
 }
 
-static void read_dictionary(const uint8_t *bytes, size_t n)
+static void read_dictionary(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    struct err e = {0};
+    (void)a;
     struct dictionary *d = NULL;
     const struct text text = {.bytes = (const char *)bytes, .n = n, .place = "fuzz"};
-    (void)dictionary_parse(&d, &text, &e);
+    (void)dictionary_parse(&d, &text, e);
     dictionary_close(d);
 }
 
-static void read_text(const uint8_t *bytes, size_t n)
+static void read_text(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    struct err e = {0};
+    (void)a;
     struct dictionary *d = NULL;
     const struct text text = {.bytes = (const char *)bytes, .n = n, .place = "fuzz"};
-    (void)dictionary_build(&d, &text, 16, &e);
+    (void)dictionary_build(&d, &text, 16, e);
     dictionary_close(d);
 }
 
-static void read_wordpiece(const uint8_t *bytes, size_t n)
+static void read_wordpiece(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    struct arena a;
     struct strbuf out;
-    struct err e = {0};
     struct wordpiece *w;
-    arena_init(&a);
-    strbuf_init(&out, &a);
-    if (wordpiece_open(&w, &a, write_scratch("vocab.txt", bytes, n), false, &e) == 0)
-        (void)wordpiece_line(w, &out, (const char *)bytes, n < 512 ? n : 512, &e);
-    arena_fini(&a);
+    strbuf_init(&out, a);
+    if (wordpiece_open(&w, a, write_scratch("vocab.txt", bytes, n), false, e) == 0)
+        (void)wordpiece_line(w, &out, (const char *)bytes, n < 512 ? n : 512, e);
 }
 
 /* The bytes are vocab.json up to the first zero byte, then merges.txt. */
-static void read_bpe(const uint8_t *bytes, size_t n)
+static void read_bpe(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    struct arena a;
     struct strbuf out;
-    struct err e = {0};
     struct bpe *b;
     size_t vocab_n = strnlen((const char *)bytes, n), merges_n = n - vocab_n - (vocab_n < n);
     const char *merges = (const char *)bytes + n - merges_n;
-    arena_init(&a);
-    strbuf_init(&out, &a);
-    const char *path = arena_strdup(&a, write_scratch("vocab.json", bytes, vocab_n));
+    strbuf_init(&out, a);
+    const char *path = arena_strdup(a, write_scratch("vocab.json", bytes, vocab_n));
     const char *merges_path = write_scratch("merges.txt", (const uint8_t *)merges, merges_n);
-    if (bpe_open(&b, &a, path, merges_path, &e) == 0)
-        (void)bpe_line(b, &out, merges, merges_n < 512 ? merges_n : 512, &e);
-    arena_fini(&a);
+    if (bpe_open(&b, a, path, merges_path, e) == 0)
+        (void)bpe_line(b, &out, merges, merges_n < 512 ? merges_n : 512, e);
 }
 
-static void read_archive(const uint8_t *bytes, size_t n)
+static void read_archive(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
+    (void)a;
     static const struct unpack_file files[] = {{"wiki.train.tokens", "train.txt"}};
-    struct err e = {0};
     char dir[PATH_BYTES + 32];
     snprintf(dir, sizeof dir, "%s", scratch(""));
-    (void)unpack_files(write_scratch("archive.zip", bytes, n), dir, files, 1, 1 << 20, &e);
+    (void)unpack_files(write_scratch("archive.zip", bytes, n), dir, files, 1, 1 << 20, e);
 }
 
 static int ignore_row(void *context, int columns_n, const char *const *names,
@@ -258,39 +230,31 @@ static int ignore_row(void *context, int columns_n, const char *const *names,
 }
 
 /* SQL of a claim.sql or the command line on a database of this program. */
-static void read_sql(const uint8_t *bytes, size_t n)
+static void read_sql(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     static struct store *s;
-    struct arena a;
-    struct err e = {0};
-    arena_init(&a);
     if (!s) {
         char path[PATH_BYTES + 32];
         struct store *made = NULL;
         snprintf(path, sizeof path, "%s", scratch("query.db"));
-        require(store_open(&made, path, STORE_WRITE, &e) == 0, "a database can be made");
+        require(store_open(&made, path, STORE_WRITE, e) == 0, "a database can be made");
         store_close(made);
-        require(store_open(&s, path, STORE_READ, &e) == 0, "the database can be read");
+        require(store_open(&s, path, STORE_READ, e) == 0, "the database can be read");
     }
-    (void)store_query(s, text_of(&a, bytes, n), NULL, 0, QUERY_LIMIT_S, ignore_row, NULL, &e);
-    arena_fini(&a);
+    (void)store_query(s, text_of(a, bytes, n), NULL, 0, QUERY_LIMIT_S, ignore_row, NULL, e);
 }
 
-static void read_layout(const uint8_t *bytes, size_t n)
+static void read_layout(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    struct arena a;
-    struct err e = {0};
     struct report_layout l, other;
     static const char text[] = "title: t\nrows: position\ncolumns: L_valid\nvalue: perplexity\n";
-    arena_init(&a);
-    int rc = report_layout_read(&other, &a, "table.txt", text, &e);
-    require(rc == 0, e.text);
-    if (report_layout_read(&l, &a, "table.txt", text_of(&a, bytes, n), &e) == 0) {
+    int rc = report_layout_read(&other, a, "table.txt", text, e);
+    require(rc == 0, e->text);
+    if (report_layout_read(&l, a, "table.txt", text_of(a, bytes, n), e) == 0) {
         for (int32_t i = 0; i < l.rules_n; i++)
             require(report_layout_rule(&l, l.rule[i].metric) != NULL, "every rule is found");
-        (void)report_layout_inherit(&l, &other, "table.txt", &e);
+        (void)report_layout_inherit(&l, &other, "table.txt", e);
     }
-    arena_fini(&a);
 }
 
 /* A database with results of a grid, open for writing. */
@@ -305,70 +269,66 @@ static struct store *store_of_results(void)
     return s;
 }
 
-static void read_paper(const uint8_t *bytes, size_t n)
+static void read_paper(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    struct err e = {0};
+    (void)a;
     struct store *s = store_of_results();
-    require(store_begin(s, &e) == 0, "a transaction begins");
-    (void)store_set_paper(s, "fuzz", write_scratch("paper.tsv", bytes, n), &e);
+    require(store_begin(s, e) == 0, "a transaction begins");
+    (void)store_set_paper(s, "fuzz", write_scratch("paper.tsv", bytes, n), e);
     store_rollback(s);
 }
 
 /* The files of an artefact's folder, each after a line "== NAME": reported and judged. */
-static void read_folder(const uint8_t *bytes, size_t n)
+static void read_folder(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     static const char *const names[] = {"query.sql", "table.txt", "paper.tsv", "claim.sql",
                                         "README.md"};
     struct store *s = store_of_results();
     struct project p;
-    struct arena a;
-    struct err e = {0};
-    arena_init(&a);
     char dir[PATH_BYTES + 32];
     snprintf(dir, sizeof dir, "%s", scratch("fuzz"));
     (void)mkdir(dir, 0700);
-    const char *text = text_of(&a, bytes, n);
+    const char *text = text_of(a, bytes, n);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char *mark = arena_printf(&a, "== %s\n", names[i]);
-        char *path = arena_printf(&a, "%s/%s", dir, names[i]);
+        char *mark = arena_printf(a, "== %s\n", names[i]);
+        char *path = arena_printf(a, "%s/%s", dir, names[i]);
         const char *from = strstr(text, mark);
         (void)unlink(path);
         if (!from) continue;
         from += strlen(mark);
         const char *end = strstr(from, "\n== ");
-        write_scratch(arena_printf(&a, "fuzz/%s", names[i]), (const uint8_t *)from,
+        write_scratch(arena_printf(a, "fuzz/%s", names[i]), (const uint8_t *)from,
                       end ? (size_t)(end + 1 - from) : strlen(from));
     }
     FILE *out = fopen("/dev/null", "w");
-    require(out && project_open(&p, &a, arena_strdup(&a, scratch("")), &e) == 0, "a project opens");
+    require(out && project_open(&p, a, arena_strdup(a, scratch("")), e) == 0, "a project opens");
     const struct report_options o = {.scale = "mini",
                                      .format = (enum report_format)(n % (REPORT_HTML + 1))};
-    (void)report_artefact(out, s, &p, "fuzz", dir, &o, &e);
-    (void)report_judge(s, &p, "fuzz", dir, "mini", &e);
+    (void)report_artefact(out, s, &p, "fuzz", dir, &o, e);
+    (void)report_judge(s, &p, "fuzz", dir, "mini", e);
     fclose(out);
-    arena_fini(&a);
 }
 
 /* A results.db from elsewhere: read, migrated, merged. */
-static void read_database(const uint8_t *bytes, size_t n)
+static void read_database(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    struct err e = {0};
+    (void)a;
     struct store *s = NULL;
     char path[PATH_BYTES + 32], other[PATH_BYTES + 32];
     snprintf(other, sizeof other, "%s", write_scratch("other.db", bytes, n));
-    if (store_open(&s, other, STORE_READ, &e) == 0)
+    if (store_open(&s, other, STORE_READ, e) == 0)
         (void)store_query(s, "SELECT * FROM evaluations", NULL, 0, QUERY_LIMIT_S, ignore_row, NULL,
-                          &e);
+                          e);
     store_close(s);
     s = NULL;
     snprintf(path, sizeof path, "%s", scratch("into.db"));
-    if (store_open(&s, path, STORE_WRITE, &e) == 0 && store_begin(s, &e) == 0) {
+    if (store_open(&s, path, STORE_WRITE, e) == 0 && store_begin(s, e) == 0) {
         store_rollback(s);
-        (void)store_merge(s, other, NULL, &e);
+        (void)store_merge(s, other, NULL, e);
     }
     store_close(s);
     s = NULL;
-    (void)store_open(&s, other, STORE_WRITE, &e);
+    (void)store_open(&s, other, STORE_WRITE, e);
     store_close(s);
 }
 
@@ -395,6 +355,15 @@ const struct fuzz_target fuzz_targets[] = {
     {"resume", fuzz_resume},
 };
 const int32_t fuzz_targets_n = sizeof fuzz_targets / sizeof *fuzz_targets;
+
+void fuzz_target_read(const struct fuzz_target *target, const uint8_t *bytes, size_t n)
+{
+    struct arena a;
+    struct err e = {0};
+    arena_init(&a);
+    target->read(bytes, n, &a, &e);
+    arena_fini(&a);
+}
 
 const struct fuzz_target *fuzz_target_find(const char *name)
 {

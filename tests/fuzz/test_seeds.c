@@ -21,13 +21,13 @@ TEST(every_seed_of_every_target_is_read)
         char folder[128];
         snprintf(folder, sizeof folder, "tests/fuzz/seeds/%s", fuzz_targets[i].name);
         arena_init(&a);
-        assert_int_equal(dir_open(&d, folder, &e), 0);
+        assert_ok(dir_open(&d, folder, &e));
         assert_true(d.n > 0);
         for (int32_t k = 0; k < d.n; k++) {
             char *bytes, *path = arena_printf(&a, "%s/%s", folder, d.name_own[k]);
             size_t n;
-            assert_int_equal(file_read(&a, &bytes, &n, path, SEED_BYTES_MAX, &e), 0);
-            fuzz_targets[i].read((const uint8_t *)bytes, n);
+            assert_ok(file_read(&a, &bytes, &n, path, SEED_BYTES_MAX, &e));
+            fuzz_target_read(&fuzz_targets[i], (const uint8_t *)bytes, n);
         }
         seeds_n += d.n;
         dir_close(&d);

@@ -1,4 +1,5 @@
-/* files.c - golden files and temporary folders. */
+/* files.c - the outcome of a call, golden files and temporary folders: what fixtures need that the
+ * fuzzer links, too, which has a main of its own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -10,6 +11,17 @@
 
 #include "base/file.h"
 #include "harness/test.h"
+
+void test_call(int rc, const struct err *e, int code, const char *words, const char *call,
+               const char *file, int line)
+{
+    bool as_expected = code == 0 ? rc == 0 : rc == code && strstr(e->text, words) != NULL;
+    if (as_expected) return;
+    print_error("%s returned %d, \"%s\"", call, rc, rc < 0 ? e->text : "");
+    if (code < 0) print_error(", expected %d and \"%s\"", code, words);
+    print_error("\n");
+    _fail(file, line);
+}
 
 static void show_difference(const char *path, const char *text)
 {

@@ -36,17 +36,6 @@ void test_group(test_state_fn setup, test_state_fn teardown)
     group_teardown = teardown;
 }
 
-void test_call(int rc, const struct err *e, int code, const char *words, const char *call,
-               const char *file, int line)
-{
-    bool as_expected = code == 0 ? rc == 0 : rc == code && strstr(e->text, words) != NULL;
-    if (as_expected) return;
-    print_error("%s returned %d, \"%s\"", call, rc, rc < 0 ? e->text : "");
-    if (code < 0) print_error(", expected %d and \"%s\"", code, words);
-    print_error("\n");
-    _fail(file, line);
-}
-
 const char *test_device;
 enum dtype test_dtype = DTYPE_F32;
 static const char *unless_named;

@@ -159,3 +159,13 @@ int import_fixture_write(const struct import_fixture *f, struct import *im, stru
     TRY(import_check(im, &s, e));
     return import_write(im, dir, 2.5, e);
 }
+
+void import_fixture_must_fail(const struct import_fixture *f, const char *word)
+{
+    struct import *im = import_fixture_must_open(f->path);
+    struct err e = {0};
+    int rc = import_fixture_write(f, im, &e);
+
+    import_fixture_must_say(rc, &e, word);
+    import_close(im);
+}

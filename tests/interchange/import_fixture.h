@@ -44,8 +44,9 @@ void import_fixture_must_refuse(const char *path, const char *word);
 void import_fixture_must_say(int rc, const struct err *e, const char *word);
 
 /* import_fixture_attempt - an empty folder of an attempt under the fixture's. import_fixture_write
- * - an import into one. */
+ * - an import into one. import_fixture_must_fail - such an import of f->path, which must_say. */
 void import_fixture_attempt(const struct import_fixture *f, char dir[IMPORT_PATH_BYTES + 16]);
 int import_fixture_write(const struct import_fixture *f, struct import *im, struct err *e);
+void import_fixture_must_fail(const struct import_fixture *f, const char *word);
 
 #endif

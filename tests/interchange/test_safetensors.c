@@ -130,6 +130,9 @@ TEST_WITH(const struct folder *f, false_header_lengths_are_rejected)
     refuse(f, "limit");
 }
 
+#define ENTRY(dtype, shape, offsets)                                                               \
+    "{\"a\":{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
+
 TEST_WITH(const struct folder *f, headers_that_are_not_the_format_are_rejected)
 {
     const struct {
@@ -143,23 +146,19 @@ TEST_WITH(const struct folder *f, headers_that_are_not_the_format_are_rejected)
         {"{\"__metadata__\":3}", "not an object", 0},
         {"{\"__metadata__\":{\"a\":3}}", "not text", 0},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", "exactly dtype", 4},
-        {"{\"a\":{\"dtype\":\"F33\",\"shape\":[1],\"data_offsets\":[0,4]}}", "F33", 4},
-        {"{\"a\":{\"dtype\":4,\"shape\":[1],\"data_offsets\":[0,4]}}", "not known", 4},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":1,\"data_offsets\":[0,4]}}", "shape", 4},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", "not a count", 4},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1.0],\"data_offsets\":[0,4]}}", "not a count", 4},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}",
-         "at most 8", 4},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}",
-         "too many", 4},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904],\"data_offsets\":[0,0]}}",
-         "a different number", 0},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", "a different number",
-         4},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]}}", "outside", 4},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", "outside", 4},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[-4,0]}}", "outside", 4},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]}}", "two numbers", 4},
+        {ENTRY("\"F33\"", "[1]", "[0,4]"), "F33", 4},
+        {ENTRY("4", "[1]", "[0,4]"), "not known", 4},
+        {ENTRY("\"F32\"", "1", "[0,4]"), "shape", 4},
+        {ENTRY("\"F32\"", "[-1]", "[0,4]"), "not a count", 4},
+        {ENTRY("\"F32\"", "[1.0]", "[0,4]"), "not a count", 4},
+        {ENTRY("\"F32\"", "[1,1,1,1,1,1,1,1,1]", "[0,4]"), "at most 8", 4},
+        {ENTRY("\"F32\"", "[4294967296,4294967296]", "[0,4]"), "too many", 4},
+        {ENTRY("\"F32\"", "[4611686018427387904]", "[0,0]"), "a different number", 0},
+        {ENTRY("\"F32\"", "[2]", "[0,4]"), "a different number", 4},
+        {ENTRY("\"F32\"", "[1]", "[0,8]"), "outside", 4},
+        {ENTRY("\"F32\"", "[1]", "[4,0]"), "outside", 4},
+        {ENTRY("\"F32\"", "[1]", "[-4,0]"), "outside", 4},
+        {ENTRY("\"F32\"", "[1]", "[0]"), "two numbers", 4},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
          "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
          "duplicate", 4},

@@ -85,6 +85,13 @@ const struct plan *plan_fixture_shipped(struct plan_fixture *f, const char *cons
     return &p->plan;
 }
 
+const struct plan *plan_fixture_at(struct plan_fixture *f, const char *const *names, int32_t n,
+                                   const char *scale)
+{
+    const struct plan_options o = {.scale = scale};
+    return plan_fixture_shipped(f, names, n, &o);
+}
+
 void plan_fixture_refuses(struct plan_fixture *f, const char *grid, const struct plan_options *o,
                           int code, ...)
 {

@@ -23,11 +23,13 @@ void plan_fixture_write(struct plan_fixture *f, const char *name, const char *te
 
 /* Plans, closed at the end of the case, which an error fails. plan_fixture_open: of
  * experiments/g/grid.yaml holding text; options may be NULL (scale none). plan_fixture_shipped: of
- * shipped artefacts. */
+ * shipped artefacts; plan_fixture_at: with no option but the scale. */
 const struct plan *plan_fixture_open(struct plan_fixture *f, const char *grid,
                                      const struct plan_options *o);
 const struct plan *plan_fixture_shipped(struct plan_fixture *f, const char *const *names, int32_t n,
                                         const struct plan_options *o);
+const struct plan *plan_fixture_at(struct plan_fixture *f, const char *const *names, int32_t n,
+                                   const char *scale);
 
 /* plan_fixture_refuses - opening fails with this code and the sentence holds every one of the
  * words, which NULL ends. */

@@ -10,19 +10,12 @@
 static const char *const all_three[] = {"table5", "figure1", "figure11"};
 static const char *const scales[] = {"mini", "small", "paper", "none"};
 
-static const struct plan *open_shipped(struct plan_fixture *f, const char *const *names, int32_t n,
-                                       const char *scale)
-{
-    const struct plan_options o = {.scale = scale};
-    return plan_fixture_shipped(f, names, n, &o);
-}
-
 TEST_EACH(plan_fixture_setup, plan_fixture_teardown)
 
 TEST_WITH(struct plan_fixture *f, table_5_is_22_trainings_and_50_evaluations)
 {
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
-        const struct plan *p = open_shipped(f, all_three, 1, scales[i]);
+        const struct plan *p = plan_fixture_at(f, all_three, 1, scales[i]);
         assert_int_equal(plan_fixture_trainings(p), 22);
         assert_int_equal(p->runs_n, 72);
         assert_int_equal(p->points_n, 72);
@@ -35,7 +28,7 @@ TEST_WITH(struct plan_fixture *f, table_5_has_the_cells_of_the_paper)
     static const int32_t lengths[] = {64, 128, 256, 512, 1024, 1536, 2048, 3072};
     int seen[4][8][8] = {0}; /* position, L_train, L_valid */
 
-    const struct plan *p = open_shipped(f, all_three, 1, "paper");
+    const struct plan *p = plan_fixture_at(f, all_three, 1, "paper");
     for (int32_t i = 0; i < p->points_n; i++) {
         const struct plan_point *point = &p->point[i];
         const struct spec *s = &p->run[point->run].spec;
@@ -64,7 +57,7 @@ TEST_WITH(struct plan_fixture *f, the_paper_scale_is_the_authors_recipe)
 {
     double flops = 0;
 
-    const struct plan *p = open_shipped(f, all_three, 1, "paper");
+    const struct plan *p = plan_fixture_at(f, all_three, 1, "paper");
     for (int32_t i = 0; i < p->runs_n; i++) {
         const struct plan_run *r = &p->run[i];
         const struct spec *s = &r->spec;
@@ -91,8 +84,8 @@ TEST_WITH(struct plan_fixture *f, the_paper_scale_is_the_authors_recipe)
 TEST_WITH(struct plan_fixture *f, the_figures_add_no_training_to_table_5)
 {
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
-        const struct plan *table = open_shipped(f, all_three, 1, scales[i]);
-        const struct plan *all = open_shipped(f, all_three, 3, scales[i]);
+        const struct plan *table = plan_fixture_at(f, all_three, 1, scales[i]);
+        const struct plan *all = plan_fixture_at(f, all_three, 3, scales[i]);
         assert_int_equal(plan_fixture_trainings(all), plan_fixture_trainings(table));
         for (int32_t k = 0; k < table->runs_n; k++)
             assert_string_equal(all->run[k].run_id, table->run[k].run_id);
@@ -103,8 +96,8 @@ TEST_WITH(struct plan_fixture *f, a_figure_alone_asks_for_the_same_trainings)
 {
     int32_t found = 0;
 
-    const struct plan *table = open_shipped(f, all_three, 1, "mini");
-    const struct plan *figure = open_shipped(f, &all_three[1], 1, "mini");
+    const struct plan *table = plan_fixture_at(f, all_three, 1, "mini");
+    const struct plan *figure = plan_fixture_at(f, &all_three[1], 1, "mini");
     for (int32_t i = 0; i < figure->runs_n; i++) {
         if (figure->run[i].spec.kind != SPEC_TRAIN) continue;
         for (int32_t k = 0; k < table->runs_n; k++)
@@ -122,7 +115,7 @@ TEST_WITH(struct plan_fixture *f, figure_1_has_the_papers_35_lengths)
                                       800,  900,  1000,  2000,  3000,  4000,  5000,  6000, 7000,
                                       8000, 9000, 10000, 11000, 12000, 13000, 14000, 15000};
 
-    const struct plan *p = open_shipped(f, &all_three[1], 1, "paper");
+    const struct plan *p = plan_fixture_at(f, &all_three[1], 1, "paper");
     assert_int_equal(p->points_n, 8 * 36);
     for (int32_t i = 0; i < p->points_n; i++) {
         const struct plan_point *point = &p->point[i];
@@ -139,7 +132,7 @@ TEST_WITH(struct plan_fixture *f, figure_1_has_the_papers_35_lengths)
 
 TEST_WITH(struct plan_fixture *f, merged_lengths_of_figure_1_are_told)
 {
-    const struct plan *p = open_shipped(f, &all_three[1], 1, "mini");
+    const struct plan *p = plan_fixture_at(f, &all_three[1], 1, "mini");
     assert_int_equal(p->notes.n, 1);
     assert_string_equal(p->notes.item[0],
                         "figure1: L_valid 512, 513 are both 64; 1024, 1025 are both 128 at scale "
@@ -154,7 +147,7 @@ TEST_WITH(struct plan_fixture *f, figure_11_has_the_cells_of_tables_13_and_15)
                                        {1024, 3072}, {3072, 3072}};
     int32_t n = 0;
 
-    const struct plan *p = open_shipped(f, &all_three[2], 1, "paper");
+    const struct plan *p = plan_fixture_at(f, &all_three[2], 1, "paper");
     for (int32_t i = 0; i < p->points_n; i++) {
         const struct plan_point *point = &p->point[i];
         const struct spec *s = &p->run[point->run].spec;
@@ -172,7 +165,7 @@ TEST_WITH(struct plan_fixture *f, figure_11_has_the_cells_of_tables_13_and_15)
 
 TEST_WITH(struct plan_fixture *f, mini_lengths_are_an_eighth_and_fill_an_update)
 {
-    const struct plan *p = open_shipped(f, all_three, 3, "mini");
+    const struct plan *p = plan_fixture_at(f, all_three, 3, "mini");
     for (int32_t i = 0; i < p->runs_n; i++) {
         const struct spec *s = &p->run[i].spec;
         assert_int_equal(s->train.shards * s->train.shard_tokens % s->train.L, 0);
@@ -192,7 +185,7 @@ TEST_WITH(struct plan_fixture *f, mini_lengths_are_an_eighth_and_fill_an_update)
 
 TEST_WITH(struct plan_fixture *f, small_has_about_20_million_parameters)
 {
-    const struct plan *p = open_shipped(f, all_three, 3, "small");
+    const struct plan *p = plan_fixture_at(f, all_three, 3, "small");
     for (int32_t i = 0; i < p->runs_n; i++) {
         const struct spec *s = &p->run[i].spec;
         assert_in_range(p->run[i].cost.parameters_n, 19000000, 21000000);
@@ -231,7 +224,7 @@ TEST_WITH(struct plan_fixture *f, runs_of_the_paper_keep_their_ids)
     } frozen[] = {{0, "85b928ef1d791c5c"},  {1, "403e49d1f5d6ef8b"},  {44, "be0db16d737a2a9b"},
                   {60, "b432412165d4c31c"}, {66, "45b881792b44aa2f"}, {71, "a0b7a1bbed65e7d1"}};
 
-    const struct plan *p = open_shipped(f, all_three, 1, "paper");
+    const struct plan *p = plan_fixture_at(f, all_three, 1, "paper");
     for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++)
         assert_string_equal(p->run[p->point[frozen[i].point].run].run_id, frozen[i].id);
 }
@@ -243,7 +236,7 @@ TEST_WITH(struct plan_fixture *f, only_chooses_by_nominal_values_and_keeps_numbe
     const struct plan_options cell = {.scale = "mini", .only = &cells, .only_n = 1};
     const struct plan *p;
 
-    const struct plan *all = open_shipped(f, all_three, 1, "mini");
+    const struct plan *all = plan_fixture_at(f, all_three, 1, "mini");
     p = plan_fixture_shipped(f, all_three, 1, &o);
     assert_int_equal(p->runs_n, 6);
     for (int32_t i = 0; i < p->points_n; i++) {

@@ -28,11 +28,10 @@ static const char *const scales[] = {"mini", "small", "paper"};
 
 static const struct plan *open_all(struct plan_fixture *f, const char *scale)
 {
-    const struct plan_options o = {.scale = scale};
     const char *names[ARTEFACTS_N];
 
     for (int i = 0; i < ARTEFACTS_N; i++) names[i] = artefact_table[i].name;
-    return plan_fixture_shipped(f, names, ARTEFACTS_N, &o);
+    return plan_fixture_at(f, names, ARTEFACTS_N, scale);
 }
 
 static int32_t count_kind(const struct plan *p, enum spec_kind kind)
@@ -60,11 +59,9 @@ TEST_WITH(struct plan_fixture *f, every_artefact_of_the_paper_is_shipped)
 
 TEST_WITH(struct plan_fixture *f, every_artefact_asks_for_what_the_paper_shows)
 {
-    const struct plan_options o = {.scale = "paper"};
-
     for (int i = 0; i < ARTEFACTS_N; i++) {
         int32_t points[3] = {0};
-        const struct plan *p = plan_fixture_shipped(f, &artefact_table[i].name, 1, &o);
+        const struct plan *p = plan_fixture_at(f, &artefact_table[i].name, 1, "paper");
         for (int32_t k = 0; k < p->points_n; k++) points[p->run[p->point[k].run].spec.kind]++;
         if (points[SPEC_TRAIN] != artefact_table[i].trainings ||
             points[SPEC_EVAL] != artefact_table[i].evaluations ||
@@ -110,10 +107,9 @@ TEST_WITH(struct plan_fixture *f, benchmarks_time_one_shard)
 TEST_WITH(struct plan_fixture *f, speeds_of_one_window_are_benchmarks_of_their_own)
 {
     const char *const names[] = {"table4", "table6"};
-    const struct plan_options o = {.scale = "mini"};
     int32_t n[2] = {0};
 
-    const struct plan *p = plan_fixture_shipped(f, names, 2, &o);
+    const struct plan *p = plan_fixture_at(f, names, 2, "mini");
     for (int32_t i = 0; i < p->points_n; i++) {
         const struct plan_point *q = &p->point[i];
         const struct spec *s = &p->run[q->run].spec;
@@ -157,8 +153,7 @@ TEST_WITH(struct plan_fixture *f, stopped_trainings_keep_their_schedule)
     const char *name = "table11";
 
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
-        const struct plan_options o = {.scale = scales[i]};
-        const struct plan *p = plan_fixture_shipped(f, &name, 1, &o);
+        const struct plan *p = plan_fixture_at(f, &name, 1, scales[i]);
         for (int32_t k = 0; k < p->points_n; k++) {
             const struct spec *s = &p->run[p->point[k].run].spec;
             bool alibi = s->model.position == SPEC_ALIBI;
@@ -176,8 +171,7 @@ TEST_WITH(struct plan_fixture *f, validations_of_figure_5_are_on_the_lengths_of_
     const char *name = "figure5";
 
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
-        const struct plan_options o = {.scale = scales[i]};
-        const struct plan *p = plan_fixture_shipped(f, &name, 1, &o);
+        const struct plan *p = plan_fixture_at(f, &name, 1, scales[i]);
         assert_int_equal(p->runs_n, 4);
         for (int32_t k = 0; k < p->runs_n; k++) {
             const struct spec *s = &p->run[k].spec;
@@ -194,9 +188,8 @@ TEST_WITH(struct plan_fixture *f, a_stride_of_512_is_divided_and_a_stride_of_1_i
     const char *names[] = {"table7", "table10"};
 
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
-        const struct plan_options o = {.scale = scales[i]};
         int32_t ones = 0, wide = 0;
-        const struct plan *p = plan_fixture_shipped(f, names, 2, &o);
+        const struct plan *p = plan_fixture_at(f, names, 2, scales[i]);
         for (int32_t k = 0; k < p->points_n; k++) {
             const struct spec *s = &p->run[p->point[k].run].spec;
             if (s->kind != SPEC_EVAL) continue;
@@ -216,13 +209,11 @@ TEST_WITH(struct plan_fixture *f, mini_pins_the_corpora_that_the_program_makes)
         {"table5", "synthetic-wikitext103-mini", "data/synthetic-wikitext103-mini.yaml"},
         {"table8", "synthetic-bookcorpus-mini", "data/synthetic-bookcorpus-mini.yaml"},
         {"table12", "synthetic-cc100-mini", "data/synthetic-cc100-mini.yaml"}};
-    const struct plan_options mini = {.scale = "mini"};
-
     for (size_t i = 0; i < sizeof pinned_table / sizeof *pinned_table; i++) {
         const struct prepare_options prepare = {.name = pinned_table[i].corpus};
         char grid[256];
         if (prepare_corpus(&f->project, &prepare, &f->err) < 0) fail_msg("%s", f->err.text);
-        const struct plan *pinned = plan_fixture_shipped(f, &pinned_table[i].artefact, 1, &mini);
+        const struct plan *pinned = plan_fixture_at(f, &pinned_table[i].artefact, 1, "mini");
         snprintf(grid, sizeof grid,
                  "base: [tiny.yaml, %s]\ngrid: [{ position: alibi, L_train: 64 }]\n",
                  pinned_table[i].piece);

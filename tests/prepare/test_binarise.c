@@ -143,7 +143,7 @@ TEST_WITH(struct data_folder *f, a_fault_has_the_number_of_its_line)
     assert_ok(dictionary_build(&d, &text, 0, &e));
     bytes[n - 40] = '\xFF';
     assert_int_equal(dictionary_build(&none, &text, 0, &expected), ERR_DATA);
-    assert_says(&expected, "is not UTF-8");
+    assert_non_null(strstr(expected.text, "is not UTF-8"));
     text.progress = &four;
     assert_int_equal(dictionary_build(&none, &text, 0, &e), ERR_DATA);
     assert_string_equal(e.text, expected.text);

@@ -97,7 +97,6 @@ TEST(a_damaged_dict_txt_names_its_line)
                  {"a -1\n", "here:1: expected a word, a space and its count, found 'a -1'"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct dictionary *d;
-        e = (struct err){0};
         assert_fails(ERR_DATA, cases[i].says,
                      dictionary_parse(&d, data_text(cases[i].text, strlen(cases[i].text)), &e));
         assert_null(d);

@@ -63,10 +63,7 @@ static void must_give(struct data_folder *f, const struct encode_options *o, con
 static void must_fail(struct data_folder *f, const struct encode_options *o, const void *text,
                       size_t n, int code, const char *words)
 {
-    struct err e = {0};
-
-    assert_int_equal(encode(f, o, text, n, &e), code);
-    assert_says(&e, words);
+    assert_fails(code, words, encode(f, o, text, n, &e));
 }
 
 static void wordpiece_gives(struct data_folder *f, const char *text, const char *expected)

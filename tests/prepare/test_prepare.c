@@ -19,7 +19,7 @@ static int prepare(struct data_folder *f, const char *name, const char *text, in
 }
 
 /* Prepares data/NAME. */
-static void must(struct data_folder *f, const char *name, const char *text, bool force)
+static void prepared(struct data_folder *f, const char *name, const char *text, bool force)
 {
     assert_ok(prepare(f, name, text, 0, force, &e));
 }
@@ -27,9 +27,7 @@ static void must(struct data_folder *f, const char *name, const char *text, bool
 static void refused(struct data_folder *f, const char *name, const char *text, bool force, int code,
                     const char *words)
 {
-    struct err e = {0};
-    assert_int_equal(prepare(f, name, text, 0, force, &e), code);
-    assert_says(&e, words);
+    assert_fails(code, words, prepare(f, name, text, 0, force, &e));
 }
 
 static struct corpus opened(struct data_folder *f, const char *name)
@@ -58,7 +56,7 @@ TEST_WITH(struct data_folder *f, a_text_folder_becomes_a_corpus_and_a_piece_for_
     int32_t ids[6];
     char expected[512];
     data_folder_text(f, "text", "b a a\na c\n", "a c zz\n", "\r\nb");
-    must(f, "tiny", "text", false);
+    prepared(f, "tiny", "text", false);
     struct corpus c = opened(f, "tiny");
     assert_int_equal(c.vocab, 8);
     assert_true(c.floor_perplexity == 0);
@@ -84,14 +82,14 @@ TEST_WITH(struct data_folder *f, a_text_folder_becomes_a_corpus_and_a_piece_for_
 TEST_WITH(struct data_folder *f, an_existing_corpus_is_left_alone)
 {
     data_folder_text(f, "text", "a\n", "a\n", "a\n");
-    must(f, "tiny", "text", false);
+    prepared(f, "tiny", "text", false);
     ino_t inode = inode_of(f, "data/tiny/manifest.yaml");
     assert_int_equal(remove(data_folder_path(f, "data/tiny.yaml")), 0);
-    must(f, "tiny", "text", false);
-    must(f, "tiny", NULL, false);
+    prepared(f, "tiny", "text", false);
+    prepared(f, "tiny", NULL, false);
     assert_int_equal(inode_of(f, "data/tiny/manifest.yaml"), inode);
     assert_true(has(f, "data/tiny.yaml"));
-    must(f, "tiny", "text", true);
+    prepared(f, "tiny", "text", true);
     assert_ok(corpus_verify(&f->project, "tiny", &e));
     assert_false(has(f, "data/.tiny.old"));
     assert_false(has(f, "data/.tiny.tmp"));
@@ -102,11 +100,11 @@ TEST_WITH(struct data_folder *f, another_text_or_limit_asks_for_force_or_another
     data_folder_text(f, "text", "a\n", "a\n", "a\n");
     data_folder_text(f, "other", "a\n", "a\n", "b\n");
     data_folder_text(f, "moved", "a\n", "a\n", "a\n");
-    must(f, "tiny", "text", false);
-    must(f, "tiny", "moved", false);
+    prepared(f, "tiny", "text", false);
+    prepared(f, "tiny", "moved", false);
     refused(f, "tiny", "other", false, ERR_CREATE, "--force");
     assert_fails(ERR_CREATE, "vocab_limit=8", prepare(f, "tiny", "text", 8, false, &e));
-    must(f, "tiny", "other", true);
+    prepared(f, "tiny", "other", true);
     struct corpus c = opened(f, "tiny");
     int32_t id;
     tokens_read(&c.split[CORPUS_TEST], 0, 1, &id);
@@ -140,7 +138,7 @@ TEST_WITH(struct data_folder *f, the_rest_of_an_interrupted_preparation_is_clear
     data_folder_text(f, "text", "a\n", "a\n", "a\n");
     data_folder_write(f, "data/.tiny.tmp/half.tokens", "x", 1);
     data_folder_write(f, "data/.tiny.old/dict.txt", "x", 1);
-    must(f, "tiny", "text", false);
+    prepared(f, "tiny", "text", false);
     assert_false(has(f, "data/tiny/half.tokens"));
     assert_false(has(f, "data/.tiny.old"));
 }
@@ -160,7 +158,7 @@ TEST_WITH(struct data_folder *f, two_preparations_of_one_corpus_exclude_each_oth
     assert_ok(file_lock(&lock, data_folder_path(f, "data/.tiny.lock"), "the other", &e));
     refused(f, "tiny", "text", false, ERR_TRYLATER, "the other");
     file_unlock(lock);
-    must(f, "tiny", "text", false);
+    prepared(f, "tiny", "text", false);
 }
 
 TEST_WITH(struct data_folder *f, embedded_corpora_have_their_pinned_figures_and_floors)
@@ -187,7 +185,7 @@ TEST_WITH(struct data_folder *f, embedded_corpora_have_their_pinned_figures_and_
     };
     for (size_t i = 0; i < sizeof pinned / sizeof *pinned; i++) {
         assert_true(prepare_is_embedded(pinned[i].name));
-        must(f, pinned[i].name, NULL, false);
+        prepared(f, pinned[i].name, NULL, false);
         struct corpus c = opened(f, pinned[i].name);
         assert_string_equal(c.fingerprint, pinned[i].fingerprint);
         assert_int_equal(c.vocab, pinned[i].vocab);
@@ -213,13 +211,13 @@ TEST_WITH(struct data_folder *f,
           damage_is_an_error_in_a_text_corpus_and_repaired_in_an_embedded_one)
 {
     data_folder_text(f, "text", "a\n", "a\n", "a\n");
-    must(f, "tiny", "text", false);
+    prepared(f, "tiny", "text", false);
     data_folder_write(f, "data/tiny/test.tokens", "x", 1);
     refused(f, "tiny", "text", false, ERR_DATA, "test.tokens: 1 bytes");
     refused(f, "tiny", NULL, false, ERR_DATA, "test.tokens: 1 bytes");
-    must(f, "synthetic-cc100", NULL, false);
+    prepared(f, "synthetic-cc100", NULL, false);
     data_folder_write(f, "data/synthetic-cc100/test.tokens", "x", 1);
-    must(f, "synthetic-cc100", NULL, false);
+    prepared(f, "synthetic-cc100", NULL, false);
     assert_ok(corpus_verify(&f->project, "synthetic-cc100", &e));
 }
 

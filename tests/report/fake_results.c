@@ -9,9 +9,6 @@ int main(int argc, char **argv)
 {
     struct store_fixture base = {.store = NULL};
     struct report_fixture f = {.base = &base};
-    struct arena a;
-    char **names;
-    int32_t n;
 
     if (argc != 2 || snprintf(base.dir, sizeof base.dir, "%s", argv[1]) >= (int)sizeof base.dir) {
         fputs("usage: fake_results FOLDER (of less than 64 bytes)\n", stderr);
@@ -19,11 +16,9 @@ int main(int argc, char **argv)
     }
     snprintf(base.path, sizeof base.path, "%s/results.db", base.dir);
     store_fixture_open(&base, STORE_WRITE);
-    arena_init(&a);
-    paper_plant_list(&f, &a, &names, &n);
-    paper_plant_numbers(&f);
-    paper_plant_runs(&f, "paper", (const char *const *)names, n);
-    arena_fini(&a);
+    arena_init(&f.arena);
+    paper_plant_all(&f, "paper");
+    arena_fini(&f.arena);
     store_fixture_close(&base);
     return 0;
 }

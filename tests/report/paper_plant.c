@@ -31,32 +31,28 @@ static struct project shipped(const struct report_fixture *f, char here[PATH_MAX
     return (struct project){.root = f->base->dir, .share = here, .program = "alibi"};
 }
 
-void paper_plant_list(struct report_fixture *f, struct arena *a, char ***names, int32_t *n)
+void paper_plant_list(struct report_fixture *f)
 {
     char here[PATH_MAX];
     struct project project = shipped(f, here);
 
-    if (plan_list(names, n, &project, a, &f->base->e) < 0) fail_msg("%s", f->base->e.text);
+    assert_works(f->base,
+                 plan_list(&f->artefact, &f->artefacts_n, &project, &f->arena, &f->base->e));
 }
 
 int32_t paper_plant_numbers(struct report_fixture *f)
 {
-    struct arena a;
-    char **names;
-    int32_t n, planted = 0;
+    int32_t planted = 0;
 
-    arena_init(&a);
-    paper_plant_list(f, &a, &names, &n);
-    assert_int_equal(store_begin(f->base->store, &f->base->e), 0);
-    for (int32_t i = 0; i < n; i++) {
-        const char *path = arena_printf(&a, "experiments/%s/paper.tsv", names[i]);
+    paper_plant_list(f);
+    assert_works(f->base, store_begin(f->base->store, &f->base->e));
+    for (int32_t i = 0; i < f->artefacts_n; i++) {
+        const char *path = arena_printf(&f->arena, "experiments/%s/paper.tsv", f->artefact[i]);
         if (!file_exists(path)) continue; /* it compares numbers of others */
-        if (store_set_paper(f->base->store, names[i], path, &f->base->e) < 0)
-            fail_msg("%s", f->base->e.text);
+        assert_works(f->base, store_set_paper(f->base->store, f->artefact[i], path, &f->base->e));
         planted++;
     }
-    assert_int_equal(store_commit(f->base->store, &f->base->e), 0);
-    arena_fini(&a);
+    assert_works(f->base, store_commit(f->base->store, &f->base->e));
     return planted;
 }
 
@@ -312,13 +308,18 @@ void paper_plant_runs(struct report_fixture *f, const char *scale, const char *c
     struct planting t = {.f = f};
     const struct plan_options o = {.scale = scale};
 
-    if (plan_open(&t.plan, &project, artefacts, n, &o, &f->base->e) < 0)
-        fail_msg("%s", f->base->e.text);
+    assert_works(f->base, plan_open(&t.plan, &project, artefacts, n, &o, &f->base->e));
     t.L_train = nominal_lengths(&t.plan);
-    assert_int_equal(store_begin(f->base->store, &f->base->e), 0);
+    assert_works(f->base, store_begin(f->base->store, &f->base->e));
     for (int32_t i = 0; i < t.plan.runs_n; i++) plant_run(&t, i);
     for (int32_t i = 0; i < n; i++) plant_points(&t, artefacts[i], scale);
-    assert_int_equal(store_commit(f->base->store, &f->base->e), 0);
+    assert_works(f->base, store_commit(f->base->store, &f->base->e));
     free(t.L_train);
     plan_close(&t.plan);
+}
+
+void paper_plant_all(struct report_fixture *f, const char *scale)
+{
+    paper_plant_numbers(f);
+    paper_plant_runs(f, scale, (const char *const *)f->artefact, f->artefacts_n);
 }

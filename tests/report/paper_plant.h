@@ -16,7 +16,9 @@ int32_t paper_plant_numbers(struct report_fixture *f);
 void paper_plant_runs(struct report_fixture *f, const char *scale, const char *const *artefacts,
                       int32_t n);
 
-/* paper_plant_list - names of the shipped artefacts, into the arena. */
-void paper_plant_list(struct report_fixture *f, struct arena *a, char ***names, int32_t *n);
+/* paper_plant_list - lists the shipped artefacts in f. paper_plant_all - lists them, and puts their
+ * numbers and their runs at a scale into the store. */
+void paper_plant_list(struct report_fixture *f);
+void paper_plant_all(struct report_fixture *f, const char *scale);
 
 #endif

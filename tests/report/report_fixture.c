@@ -26,7 +26,7 @@ int report_fixture_setup(void **state)
     f->base = base;
     f->project = (struct project){.root = f->base->dir, .share = f->base->dir, .program = "alibi"};
     snprintf(f->artefact_dir, sizeof f->artefact_dir, "%s/experiments/tiny", f->base->dir);
-    assert_int_equal(file_make_dirs(f->artefact_dir, &f->base->e), 0);
+    assert_works(f->base, file_make_dirs(f->artefact_dir, &f->base->e));
     for (size_t i = 0; i < sizeof shipped / sizeof *shipped; i++) {
         snprintf(path, sizeof path, "experiments/%s", shipped[i]);
         char *text = test_read(path);
@@ -34,6 +34,7 @@ int report_fixture_setup(void **state)
         report_fixture_write(f, path, text);
         free(text);
     }
+    arena_init(&f->arena);
     *state = f;
     return 0;
 }
@@ -43,6 +44,7 @@ int report_fixture_teardown(void **state)
     struct report_fixture *f = *state;
     void *base = f->base;
     int rc = store_fixture_teardown(&base);
+    arena_fini(&f->arena);
     free(f);
     return rc;
 }
@@ -71,9 +73,9 @@ static void plant_one(const struct report_fixture *f, const struct report_plant 
     fixture_add(f->base, &eval, run_id);
     if (p->perplexity <= 0) return;
     spec_run_id(&train, train_id);
-    assert_int_equal(store_run_state(f->base->store, train_id, &now, &f->base->e), 0);
+    assert_works(f->base, store_run_state(f->base->store, train_id, &now, &f->base->e));
     if (!now.done) fixture_done(f->base, &train, 2.0, train_id);
-    assert_int_equal(store_run_state(f->base->store, run_id, &now, &f->base->e), 0);
+    assert_works(f->base, store_run_state(f->base->store, run_id, &now, &f->base->e));
     if (!now.done) fixture_done(f->base, &eval, p->perplexity, run_id);
 }
 
@@ -84,7 +86,7 @@ void report_fixture_plant(const struct report_fixture *f, const char *artefact,
     struct store_point *points = calloc((size_t)n, sizeof *points);
 
     assert_true(run_id && points);
-    assert_int_equal(store_begin(f->base->store, &f->base->e), 0);
+    assert_works(f->base, store_begin(f->base->store, &f->base->e));
     for (int32_t i = 0; i < n; i++) {
         plant_one(f, &plants[i], run_id[i]);
         points[i] = (struct store_point){.point = i,
@@ -93,11 +95,18 @@ void report_fixture_plant(const struct report_fixture *f, const char *artefact,
                                          .L_valid_nominal = plants[i].L_valid_nominal,
                                          .stride_nominal = plants[i].stride};
     }
-    if (store_set_points(f->base->store, artefact, plants[0].scale, points, n, &f->base->e) < 0)
-        fail_msg("%s", f->base->e.text);
-    assert_int_equal(store_commit(f->base->store, &f->base->e), 0);
+    assert_works(f->base, store_set_points(f->base->store, artefact, plants[0].scale, points, n,
+                                           &f->base->e));
+    assert_works(f->base, store_commit(f->base->store, &f->base->e));
     free(run_id);
     free(points);
+}
+
+void report_fixture_open(struct report_fixture *f, struct report_folder *folder, const char *name)
+{
+    const char *dir = arena_printf(&f->arena, "experiments/%s", name);
+    assert_works(f->base,
+                 report_folder_open(folder, &f->arena, &f->project, name, dir, &f->base->e));
 }
 
 char *report_fixture_report(const struct report_fixture *f, const char *artefact, const char *dir,

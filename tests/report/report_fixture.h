@@ -3,13 +3,16 @@
 #ifndef TESTS_REPORT_FIXTURE_H
 #define TESTS_REPORT_FIXTURE_H
 
-#include "report/report.h"
+#include "report/report_internal.h"
 #include "store/store_fixture.h"
 
 struct report_fixture {
     struct store_fixture *base; /* folder, store, error */
     char artefact_dir[160];     /* experiments/tiny below the folder */
     struct project project;
+    struct arena arena; /* until the end of the case */
+    char **artefact;    /* names of the shipped ones, after paper_plant_list */
+    int32_t artefacts_n;
 };
 
 int report_fixture_setup(void **state);
@@ -32,6 +35,9 @@ struct report_plant {
 /* report_fixture_plant - runs, results and the points of an artefact at the scale of the first. */
 void report_fixture_plant(const struct report_fixture *f, const char *artefact,
                           const struct report_plant *plants, int32_t n);
+
+/* report_fixture_open - the files of a shipped artefact. */
+void report_fixture_open(struct report_fixture *f, struct report_folder *folder, const char *name);
 
 /* report_fixture_report - what report_artefact writes; its code in *rc. The caller frees it. */
 char *report_fixture_report(const struct report_fixture *f, const char *artefact, const char *dir,

@@ -63,9 +63,8 @@ TEST_WITH(struct report_fixture *f, every_folder_holds_every_number_of_the_paper
                 "0");
 }
 
-TEST_WITH(void *fixture_of_case, some_of_the_papers_numbers_are_read_right)
+TEST_WITH(struct report_fixture *f, some_of_the_papers_numbers_are_read_right)
 {
-    void **state = &fixture_of_case;
     static const struct {
         const char *where, *value; /* its page is in the table above */
     } cells[] = {
@@ -100,7 +99,6 @@ TEST_WITH(void *fixture_of_case, some_of_the_papers_numbers_are_read_right)
         {"artefact='figure8' AND x=15376", "18.67"},
         {"artefact='figure9' AND position='sinusoidal' AND x=1024", "14.73"},
     };
-    struct report_fixture *f = *state;
     char sql[512];
 
     paper_plant_numbers(f);
@@ -113,7 +111,7 @@ TEST_WITH(void *fixture_of_case, some_of_the_papers_numbers_are_read_right)
     }
 }
 
-TEST_WITH(struct report_fixture *f, published_models_are_cited_and_are_no_position_of_ours)
+TEST_WITH(struct report_fixture *f, published_models_are_cited_without_a_position_method)
 {
     paper_plant_numbers(f);
     assert_cell(f->base,
@@ -144,14 +142,8 @@ TEST_WITH(struct report_fixture *f, every_folder_is_reported_when_nothing_was_ru
 
 TEST_WITH(struct report_fixture *f, on_the_papers_own_numbers_nothing_differs)
 {
-    struct arena a;
-    char **names;
-    int32_t n;
 
-    arena_init(&a);
-    paper_plant_numbers(f);
-    paper_plant_list(f, &a, &names, &n);
-    paper_plant_runs(f, "paper", (const char *const *)names, n);
+    paper_plant_all(f, "paper");
     assert_cell(f->base,
                 "SELECT count(*)||' '||sum(abs(delta)>1e-9) FROM comparison WHERE paper IS NOT "
                 "NULL AND metric='perplexity'",
@@ -173,17 +165,14 @@ TEST_WITH(struct report_fixture *f, on_the_papers_own_numbers_nothing_differs)
                 "comparison WHERE paper IS NOT NULL AND metric<>'perplexity' GROUP BY artefact)",
                 "figure2 36,figure7 16,figure8 6,table1 36,table11 4,table12 6,table2 8,table3 8,"
                 "table4 8,table6 10");
-    arena_fini(&a);
 }
 
 TEST_WITH(struct report_fixture *f, a_contradiction_of_the_paper_is_judged_by_its_own_numbers)
 {
     int32_t contradicted;
-    struct arena a;
     char *text;
     size_t n;
 
-    arena_init(&a);
     paper_plant_numbers(f);
     text = judge_table5(f, &contradicted);
     assert_contains(text, "table5,paper,X2,");
@@ -191,16 +180,15 @@ TEST_WITH(struct report_fixture *f, a_contradiction_of_the_paper_is_judged_by_it
     assert_int_equal(contradicted, 0);
     free(text);
     /* If ALiBi had 18.46 at L=64, section 4.1 would be right about it. */
-    assert_int_equal(file_read(&a, &text, &n, "experiments/table5/paper.tsv", 1 << 20, &f->base->e),
-                     0);
+    assert_works(f->base, file_read(&f->arena, &text, &n, "experiments/table5/paper.tsv", 1 << 20,
+                                    &f->base->e));
     memcpy(strstr(text, "\t28.46\t"), "\t18.46\t", 7);
     report_fixture_write(f, "paper.tsv", text);
-    const char *path = arena_printf(&a, "%s/paper.tsv", f->artefact_dir);
-    assert_int_equal(store_set_paper(f->base->store, "table5", path, &f->base->e), 0);
+    const char *path = arena_printf(&f->arena, "%s/paper.tsv", f->artefact_dir);
+    assert_works(f->base, store_set_paper(f->base->store, "table5", path, &f->base->e));
     text = judge_table5(f, &contradicted);
     assert_int_equal(contradicted, 1);
     free(text);
-    arena_fini(&a);
 }
 
 /* Draws the figures named in `only` (NULL: all) from the paper's own numbers; the pictures hold
@@ -209,30 +197,27 @@ static void draw_figures(struct report_fixture *f, const char *scale, const char
                          const char *part)
 {
     const struct report_options o = {.scale = scale, .draw = true};
-    struct arena a;
     char *svg;
     int rc;
 
-    arena_init(&a);
     f->project.share = "."; /* so that plot.gp is a shipped file */
     paper_plant_numbers(f);
     for (int i = 0; i < ARTEFACTS_N; i++) {
         const char *name = artefact_table[i].name;
-        const char *dir = arena_printf(&a, "experiments/%s", name);
-        if (!file_exists(arena_printf(&a, "%s/plot.gp", dir))) continue;
-        if (only && !strstr(only, arena_printf(&a, " %s ", name))) continue;
+        const char *dir = arena_printf(&f->arena, "experiments/%s", name);
+        if (!file_exists(arena_printf(&f->arena, "%s/plot.gp", dir))) continue;
+        if (only && !strstr(only, arena_printf(&f->arena, " %s ", name))) continue;
         paper_plant_runs(f, scale, &name, 1);
         char *text = report_fixture_report(f, name, dir, &o, &rc);
         if (rc < 0) fail_msg("%s", f->base->e.text);
-        assert_contains(text, arena_printf(&a, "\nFigure: plots/%s-%s.svg", name, scale));
+        assert_contains(text, arena_printf(&f->arena, "\nFigure: plots/%s-%s.svg", name, scale));
         free(text);
-        const char *path = arena_printf(&a, "%s/plots/%s-%s", f->base->dir, name, scale);
-        assert_true(file_exists(arena_printf(&a, "%s.png", path)));
-        path = arena_printf(&a, "%s.svg", path);
-        assert_int_equal(file_read(&a, &svg, NULL, path, 1 << 22, &f->base->e), 0);
+        const char *path = arena_printf(&f->arena, "%s/plots/%s-%s", f->base->dir, name, scale);
+        assert_true(file_exists(arena_printf(&f->arena, "%s.png", path)));
+        path = arena_printf(&f->arena, "%s.svg", path);
+        assert_works(f->base, file_read(&f->arena, &svg, NULL, path, 1 << 22, &f->base->e));
         assert_contains(svg, part);
     }
-    arena_fini(&a);
 }
 
 TEST_WITH(struct report_fixture *f, every_figure_is_drawn_at_scale_paper_with_the_papers_points)

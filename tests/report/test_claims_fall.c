@@ -23,7 +23,7 @@ struct judged {
     struct report_folder folder;
     struct report_rows claims;
     bool fell[CLAIMS_MAX];
-    int32_t standing_n;
+    int32_t open_n;
 };
 
 struct bending {
@@ -31,7 +31,7 @@ struct bending {
     struct arena arena;
     const char *scale;
     struct judged *folder;
-    int32_t folders_n, standing_n;
+    int32_t folders_n, open_n;
 };
 
 static const char *verdict(const struct report_rows *claims, int32_t row)
@@ -62,26 +62,22 @@ static void judge(struct report_rows *claims, struct arena *a, const struct bend
 /* All folders with claims, judged by what the store holds. */
 static void open_folders(struct bending *b, struct report_fixture *f, const char *scale)
 {
-    char **names;
-    int32_t n;
 
     *b = (struct bending){.f = f, .scale = scale};
     arena_init(&b->arena);
-    paper_plant_list(f, &b->arena, &names, &n);
-    b->folder = arena_array(&b->arena, (size_t)n, sizeof *b->folder);
-    for (int32_t i = 0; i < n; i++) {
+    paper_plant_list(f);
+    b->folder = arena_array(&b->arena, (size_t)f->artefacts_n, sizeof *b->folder);
+    for (int32_t i = 0; i < f->artefacts_n; i++) {
         struct judged *k = &b->folder[b->folders_n];
-        const char *dir = arena_printf(&b->arena, "experiments/%s", names[i]);
-        if (report_folder_open(&k->folder, &b->arena, &f->project, names[i], dir, &f->base->e) < 0)
-            fail_msg("%s", f->base->e.text);
+        report_fixture_open(f, &k->folder, f->artefact[i]);
         if (!k->folder.claims) continue;
         judge(&k->claims, &b->arena, b, &k->folder);
         assert_in_range(k->claims.rows_n, 1, CLAIMS_MAX);
         for (int32_t c = 0; c < k->claims.rows_n; c++) {
             k->fell[c] = is_unjudged(&k->claims, c);
-            k->standing_n += !k->fell[c];
+            k->open_n += !k->fell[c];
         }
-        b->standing_n += k->standing_n;
+        b->open_n += k->open_n;
         b->folders_n++;
     }
     assert_true(b->folders_n > 0);
@@ -90,34 +86,34 @@ static void open_folders(struct bending *b, struct report_fixture *f, const char
 /* Fails with the claims whose verdict is another than this. */
 static void expect(const struct bending *b, const char *wanted, const char *wanted_of_x)
 {
-    char said[1024] = "";
+    char list[1024] = "";
 
     for (int32_t i = 0; i < b->folders_n; i++) {
         const struct report_rows *claims = &b->folder[i].claims;
         for (int32_t k = 0; k < claims->rows_n; k++) {
             bool of_paper = *name(claims, k) == 'X';
             if (strcmp(b->scale, "paper") != 0 && is_unjudged(claims, k)) continue;
-            size_t n = strlen(said);
+            size_t n = strlen(list);
             if (strcmp(verdict(claims, k), of_paper ? wanted_of_x : wanted) != 0)
-                snprintf(said + n, sizeof said - n, " %s %s %s", b->folder[i].folder.artefact,
+                snprintf(list + n, sizeof list - n, " %s %s %s", b->folder[i].folder.artefact,
                          name(claims, k), verdict(claims, k));
         }
     }
-    if (*said) fail_msg("scale %s: %s", b->scale, said);
+    if (*list) fail_msg("scale %s: %s", b->scale, list);
 }
 
-/* Notes which standing claims of a folder are contradicted now. */
+/* Notes which claims of a folder are contradicted for the first time. */
 static void note(struct bending *b, struct judged *k, struct arena *a)
 {
     struct report_rows now;
 
-    if (k->standing_n == 0) return;
+    if (k->open_n == 0) return;
     judge(&now, a, b, &k->folder);
     for (int32_t c = 0; c < now.rows_n; c++) {
         if (k->fell[c] || strcmp(verdict(&now, c), "contradicted") != 0) continue;
         k->fell[c] = true;
-        k->standing_n--;
-        b->standing_n--;
+        k->open_n--;
+        b->open_n--;
     }
 }
 
@@ -168,7 +164,7 @@ static void bend_ours(struct bending *b, const char *position, double factor)
     };
     char update[SQL_BYTES], sql[2 * SQL_BYTES];
 
-    for (size_t i = 0; i < sizeof ours / sizeof *ours && b->standing_n; i++) {
+    for (size_t i = 0; i < sizeof ours / sizeof *ours && b->open_n; i++) {
         snprintf(update, sizeof update, ours[i].update, factor);
         snprintf(sql, sizeof sql,
                  "%s WHERE run_id IN(SELECT run_id FROM runs WHERE position LIKE '%s' AND %s)",
@@ -177,7 +173,7 @@ static void bend_ours(struct bending *b, const char *position, double factor)
     }
 }
 
-/* The paper's numbers of the folders with claims that did not fall yet. */
+/* The paper's numbers of the folders with claims that were not contradicted yet. */
 static void bend_papers(struct bending *b, const char *position, double factor)
 {
     static const char *const lengths[] = {"1", "L_valid>L_train", "L_valid=2*L_train"};
@@ -185,7 +181,7 @@ static void bend_papers(struct bending *b, const char *position, double factor)
 
     for (int32_t i = 0; i < b->folders_n; i++)
         for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
-            if (b->folder[i].standing_n == 0) break;
+            if (b->folder[i].open_n == 0) break;
             snprintf(sql, sizeof sql,
                      "UPDATE paper_cells SET value=value*%g, params='1M' WHERE artefact='%s' AND "
                      "position LIKE '%s' AND %s",
@@ -197,12 +193,9 @@ static void bend_papers(struct bending *b, const char *position, double factor)
 static void claims_stand_and_fall(struct report_fixture *f, const char *scale)
 {
     struct bending b;
-    struct arena a;
-    char **names, said[1024] = "";
-    int32_t n;
+    char list[1024] = "";
 
-    arena_init(&a);
-    paper_plant_list(f, &a, &names, &n);
+    paper_plant_list(f);
     open_folders(&b, f, scale);
     expect(&b, "not run", "not run");
     arena_fini(&b.arena);
@@ -210,36 +203,33 @@ static void claims_stand_and_fall(struct report_fixture *f, const char *scale)
     open_folders(&b, f, scale);
     expect(&b, "not run", "supported");
     arena_fini(&b.arena);
-    paper_plant_runs(f, scale, (const char *const *)names, n);
+    paper_plant_runs(f, scale, (const char *const *)f->artefact, f->artefacts_n);
     open_folders(&b, f, scale);
     expect(&b, "supported", "supported");
-    for (int k = 0; k < FACTORS_N && b.standing_n; k++)
-        for (int p = 0; p < POSITIONS_N && b.standing_n; p++) {
+    for (int k = 0; k < FACTORS_N && b.open_n; k++)
+        for (int p = 0; p < POSITIONS_N && b.open_n; p++) {
             bend_ours(&b, positions[p], factors[k]);
             bend_papers(&b, positions[p], factors[k]);
         }
     for (int32_t i = 0; i < b.folders_n; i++)
         for (int32_t c = 0; c < b.folder[i].claims.rows_n; c++) {
-            size_t length = strlen(said);
+            size_t length = strlen(list);
             if (!b.folder[i].fell[c])
-                snprintf(said + length, sizeof said - length, " %s %s", b.folder[i].folder.artefact,
+                snprintf(list + length, sizeof list - length, " %s %s", b.folder[i].folder.artefact,
                          name(&b.folder[i].claims, c));
         }
-    if (*said) fail_msg("scale %s: no bend contradicts%s", scale, said);
+    if (*list) fail_msg("scale %s: no bend contradicts%s", scale, list);
     arena_fini(&b.arena);
-    arena_fini(&a);
 }
 
 TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
-TEST_WITH(void *fixture_of_case, every_claim_can_be_judged_either_way_at_scale_paper)
+TEST_WITH(struct report_fixture *f, every_claim_can_be_judged_either_way_at_scale_paper)
 {
-    void **state = &fixture_of_case;
-    claims_stand_and_fall(*state, "paper");
+    claims_stand_and_fall(f, "paper");
 }
 
-TEST_WITH(void *fixture_of_case, every_claim_can_be_judged_either_way_at_scale_mini)
+TEST_WITH(struct report_fixture *f, every_claim_can_be_judged_either_way_at_scale_mini)
 {
-    void **state = &fixture_of_case;
-    claims_stand_and_fall(*state, "mini");
+    claims_stand_and_fall(f, "mini");
 }

@@ -55,20 +55,16 @@ static int list_statements(char *sql[STATEMENTS_MAX], struct arena *a, const cha
 
 /* Every artefact at scale mini as if it had been run with the paper's numbers, judged; and a run of
  * a grid of the user's own. */
-static void plant_everything(struct report_fixture *f, struct arena *a)
+static void plant_everything(struct report_fixture *f)
 {
     const struct report_plant own[] = {{"none", SPEC_ALIBI, 64, 128, 64, 128, 0, 1, 44, false}};
-    char **names;
-    int32_t n;
 
-    paper_plant_numbers(f);
-    paper_plant_list(f, a, &names, &n);
-    paper_plant_runs(f, "mini", (const char *const *)names, n);
+    paper_plant_all(f, "mini");
     report_fixture_plant(f, "mygrid", own, 1);
-    for (int32_t i = 0; i < n; i++) {
-        const char *dir = arena_printf(a, "experiments/%s", names[i]);
-        if (report_judge(f->base->store, &f->project, names[i], dir, "mini", &f->base->e) < 0)
-            fail_msg("%s", f->base->e.text);
+    for (int32_t i = 0; i < f->artefacts_n; i++) {
+        const char *dir = arena_printf(&f->arena, "experiments/%s", f->artefact[i]);
+        assert_works(f->base, report_judge(f->base->store, &f->project, f->artefact[i], dir, "mini",
+                                           &f->base->e));
     }
 }
 
@@ -119,34 +115,29 @@ TEST_WITH(struct report_fixture *f, every_statement_in_the_documents_answers_wit
 {
     static const char *const documents[] = {"README.md", views_of, claims_of};
     char *sql[STATEMENTS_MAX];
-    struct arena a;
     int statements = 0;
 
-    arena_init(&a);
-    plant_everything(f, &a);
+    plant_everything(f);
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
-        int n = list_statements(sql, &a, read_document(&a, documents[i]));
+        int n = list_statements(sql, &f->arena, read_document(&f->arena, documents[i]));
         for (int k = 0; k < n; k++) {
             int plainly = count_plainly(f->base->path, sql[k]);
             if (plainly == 0) fail_msg("%s: no rows from:\n%s", documents[i], sql[k]);
-            assert_int_equal(count_by_command(f, &a, sql[k]), plainly);
+            assert_int_equal(count_by_command(f, &f->arena, sql[k]), plainly);
         }
         statements += n;
     }
     assert_in_range(statements, 12, 99); /* ten questions, and those of the other documents */
-    arena_fini(&a);
 }
 
 TEST_WITH(struct report_fixture *f, every_view_is_described_with_its_columns)
 {
-    struct arena a;
     char columns[2048];
     sqlite3 *plain = NULL;
     sqlite3_stmt *row = NULL;
     int views = 0;
 
-    arena_init(&a);
-    const char *text = read_document(&a, views_of);
+    const char *text = read_document(&f->arena, views_of);
     assert_int_equal(sqlite3_open_v2(f->base->path, &plain, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
     assert_int_equal(
         sqlite3_prepare_v2(plain,
@@ -156,16 +147,16 @@ TEST_WITH(struct report_fixture *f, every_view_is_described_with_its_columns)
         SQLITE_OK);
     for (; sqlite3_step(row) == SQLITE_ROW; views++) {
         const char *view = (const char *)sqlite3_column_text(row, 0);
-        const char *line = strstr(text, arena_printf(&a, "\n| `%s` | ", view));
+        const char *line = strstr(text, arena_printf(&f->arena, "\n| `%s` | ", view));
         if (!line) fail_msg("%s does not describe the view %s", views_of, view);
         snprintf(columns, sizeof columns, " | `%s` |", (const char *)sqlite3_column_text(row, 1));
-        const char *said = arena_strndup(&a, line + 1, strcspn(line + 1, "\n"));
-        if (!strstr(said, columns)) fail_msg("%s: columns of %s are %s", views_of, view, columns);
+        const char *row_text = arena_strndup(&f->arena, line + 1, strcspn(line + 1, "\n"));
+        if (!strstr(row_text, columns))
+            fail_msg("%s: columns of %s are %s", views_of, view, columns);
     }
     assert_in_range(views, 9, 99);
     sqlite3_finalize(row);
     sqlite3_close(plain);
-    arena_fini(&a);
 }
 
 /* The row of a claim in ARTIFACT.md, up to its end. */
@@ -178,44 +169,39 @@ static const char *find_claim(struct arena *a, const char *text, const char *cla
 
 TEST_WITH(struct report_fixture *f, every_artefact_and_claim_is_in_ARTIFACT_md_in_its_own_words)
 {
-    struct arena a;
-    char **names;
-    int32_t n, rows_n = 0, seen = 0;
-    const char *said[64];
+    int32_t rows_n = 0, seen = 0;
+    const char *claims_seen[64];
 
-    arena_init(&a);
-    const char *text = read_document(&a, claims_of);
-    paper_plant_list(f, &a, &names, &n);
-    for (int32_t i = 0; i < n; i++) {
+    const char *text = read_document(&f->arena, claims_of);
+    paper_plant_list(f);
+    for (int32_t i = 0; i < f->artefacts_n; i++) {
         struct report_folder folder;
         struct report_claims claims;
-        if (!strstr(text, arena_printf(&a, "\n| `make reproduce-%s` | ", names[i])))
-            fail_msg("%s has no row for %s", claims_of, names[i]);
-        const char *dir = arena_printf(&a, "experiments/%s", names[i]);
-        if (report_folder_open(&folder, &a, &f->project, names[i], dir, &f->base->e) < 0 ||
-            report_claims_judge(&claims, &a, f->base->store, &folder, "paper", &f->base->e) < 0)
-            fail_msg("%s", f->base->e.text);
+        if (!strstr(text, arena_printf(&f->arena, "\n| `make reproduce-%s` | ", f->artefact[i])))
+            fail_msg("%s has no row for %s", claims_of, f->artefact[i]);
+        report_fixture_open(f, &folder, f->artefact[i]);
+        assert_works(f->base, report_claims_judge(&claims, &f->arena, f->base->store, &folder,
+                                                  "paper", &f->base->e));
         for (int32_t k = 0; k < claims.rows.rows_n; k++) {
             const char *claim = report_rows_get(&claims.rows, k, "claim");
             const char *statement = report_rows_get(&claims.rows, k, "statement");
-            const char *row = find_claim(&a, text, claim);
-            if (!strstr(row, arena_printf(&a, "`%s`", names[i])))
-                fail_msg("%s: claim %s is in %s too", claims_of, claim, names[i]);
-            if (!strstr(row, arena_printf(&a, "| %s |", statement)))
-                fail_msg("%s: claim %s says: %s", claims_of, claim, statement);
+            const char *row = find_claim(&f->arena, text, claim);
+            if (!strstr(row, arena_printf(&f->arena, "`%s`", f->artefact[i])))
+                fail_msg("%s: claim %s is in %s too", claims_of, claim, f->artefact[i]);
+            if (!strstr(row, arena_printf(&f->arena, "| %s |", statement)))
+                fail_msg("%s: the statement of claim %s is: %s", claims_of, claim, statement);
             if (strcmp(report_rows_get(&claims.rows, k, "counted"), "1") == 0 &&
-                !strstr(row, arena_printf(&a, "reproduce-%s", names[i])))
-                fail_msg("%s: claim %s needs reproduce-%s", claims_of, claim, names[i]);
+                !strstr(row, arena_printf(&f->arena, "reproduce-%s", f->artefact[i])))
+                fail_msg("%s: claim %s needs reproduce-%s", claims_of, claim, f->artefact[i]);
             int32_t known = 0;
-            while (known < seen && strcmp(said[known], claim) != 0) known++;
-            if (known == seen) said[seen++] = claim;
+            while (known < seen && strcmp(claims_seen[known], claim) != 0) known++;
+            if (known == seen) claims_seen[seen++] = claim;
             assert_true(seen < 64);
         }
     }
     for (const char *p = text; (p = strstr(p, "\n| ")); p++) /* and no other claim */
         rows_n += strchr("CPX", p[3]) && p[4] >= '0' && p[4] <= '9';
     assert_int_equal(rows_n, seen);
-    arena_fini(&a);
 }
 
 /* The cost of an artefact as ARTIFACT.md writes it, such as "6.7e20". */
@@ -235,37 +221,35 @@ static const char *flops_of(const struct plan *p, struct arena *a)
 TEST_WITH(struct report_fixture *f, the_costs_in_ARTIFACT_md_are_those_of_the_plan)
 {
     static const char *const scales[] = {"small", "paper"};
-    struct arena a;
-    char here[PATH_MAX], **names;
-    int32_t n;
+    char here[PATH_MAX];
 
-    arena_init(&a);
     assert_non_null(getcwd(here, sizeof here));
     const struct project project = {.root = f->base->dir, .share = here, .program = "alibi"};
-    const char *text = read_document(&a, claims_of);
-    paper_plant_list(f, &a, &names, &n);
-    for (int32_t i = 0; i < n; i++) {
-        const char *line = strstr(text, arena_printf(&a, "\n| `make reproduce-%s` | ", names[i]));
+    const char *text = read_document(&f->arena, claims_of);
+    paper_plant_list(f);
+    for (int32_t i = 0; i < f->artefacts_n; i++) {
+        const char *line =
+            strstr(text, arena_printf(&f->arena, "\n| `make reproduce-%s` | ", f->artefact[i]));
         assert_non_null(line);
-        const char *row = arena_strndup(&a, line + 1, strcspn(line + 1, "\n"));
+        const char *row = arena_strndup(&f->arena, line + 1, strcspn(line + 1, "\n"));
         for (int s = 0; s < 2; s++) {
             const struct plan_options o = {.scale = scales[s]};
-            const char *const artefact[] = {names[i]};
+            const char *const artefact[] = {f->artefact[i]};
             struct plan p;
             int32_t kinds[3] = {0};
-            if (plan_open(&p, &project, artefact, 1, &o, &f->base->e) < 0)
-                fail_msg("%s", f->base->e.text);
+            assert_works(f->base, plan_open(&p, &project, artefact, 1, &o, &f->base->e));
             for (int32_t k = 0; k < p.runs_n; k++)
                 kinds[p.run[k].spec.kind == SPEC_TRAIN  ? 0
                       : p.run[k].spec.kind == SPEC_EVAL ? 1
                                                         : 2]++;
-            const char *flops = arena_printf(&a, " | %s, ", flops_of(&p, &a));
-            const char *runs = arena_printf(&a, " | %d + %d + %d | ", kinds[0], kinds[1], kinds[2]);
+            const char *flops = arena_printf(&f->arena, " | %s, ", flops_of(&p, &f->arena));
+            const char *runs =
+                arena_printf(&f->arena, " | %d + %d + %d | ", kinds[0], kinds[1], kinds[2]);
             if (!strstr(row, flops))
-                fail_msg("%s: %s at %s:%s", claims_of, names[i], scales[s], flops);
-            if (s == 1 && !strstr(row, runs)) fail_msg("%s: %s:%s", claims_of, names[i], runs);
+                fail_msg("%s: %s at %s:%s", claims_of, f->artefact[i], scales[s], flops);
+            if (s == 1 && !strstr(row, runs))
+                fail_msg("%s: %s:%s", claims_of, f->artefact[i], runs);
             plan_close(&p);
         }
     }
-    arena_fini(&a);
 }

@@ -23,22 +23,20 @@ static void write_at(const struct report_fixture *f, const char *folder, const c
     char path[256];
 
     snprintf(path, sizeof path, "%s/%s", f->base->dir, folder);
-    assert_int_equal(file_make_dirs(path, &f->base->e), 0);
+    assert_works(f->base, file_make_dirs(path, &f->base->e));
     snprintf(path, sizeof path, "%s/%s/%s", f->base->dir, folder, name);
-    assert_int_equal(file_write_atomic(path, text, strlen(text), &f->base->e), 0);
+    assert_works(f->base, file_write_atomic(path, text, strlen(text), &f->base->e));
 }
 
-static void expect_fault(struct report_fixture *f, const char *layout, const char *said)
+static void expect_fault(struct report_fixture *f, const char *layout, const char *expected)
 {
     struct report_folder folder;
-    struct arena a;
 
-    arena_init(&a);
     report_fixture_write(f, "table.txt", layout);
-    int rc = report_folder_open(&folder, &a, &f->project, "tiny", f->artefact_dir, &f->base->e);
-    if (rc != ERR_DATA || !strstr(f->base->e.text, said))
-        fail_msg("%d: \"%s\" is not in: %s", rc, said, f->base->e.text);
-    arena_fini(&a);
+    int rc =
+        report_folder_open(&folder, &f->arena, &f->project, "tiny", f->artefact_dir, &f->base->e);
+    if (rc != ERR_DATA || !strstr(f->base->e.text, expected))
+        fail_msg("%d: \"%s\" is not in: %s", rc, expected, f->base->e.text);
 }
 
 static const char other_layout[] = "title: Other\nrows: method\ncolumns: L_valid\n"
@@ -49,9 +47,7 @@ TEST_EACH(report_fixture_setup, report_fixture_teardown)
 TEST_WITH(struct report_fixture *f, a_folder_uses_the_files_of_its_neighbour)
 {
     struct report_folder folder;
-    struct arena a;
 
-    arena_init(&a);
     write_at(f, "experiments/other", "query.sql", "SELECT 'other'");
     write_at(f, "experiments/other", "claim.sql", "SELECT 'claims'");
     write_at(f, "experiments/other", "plot.gp", "plot x");
@@ -59,7 +55,8 @@ TEST_WITH(struct report_fixture *f, a_folder_uses_the_files_of_its_neighbour)
     report_fixture_write(f, "table.txt",
                          "use: other/table.txt\nuse: other/query.sql\nuse: other/plot.gp\n"
                          "title: Tiny\n");
-    if (report_folder_open(&folder, &a, &f->project, "tiny", f->artefact_dir, &f->base->e) < 0)
+    if (report_folder_open(&folder, &f->arena, &f->project, "tiny", f->artefact_dir, &f->base->e) <
+        0)
         fail_msg("%s", f->base->e.text);
     assert_string_equal(folder.query, "SELECT 'other'");
     assert_non_null(strstr(folder.query_path, "other/query.sql"));
@@ -67,28 +64,24 @@ TEST_WITH(struct report_fixture *f, a_folder_uses_the_files_of_its_neighbour)
     assert_null(folder.claims); /* only what is named */
     assert_string_equal(folder.layout.title, "Tiny");
     assert_string_equal(folder.layout.note[0], "Of the other.");
-    arena_fini(&a);
 }
 
 TEST_WITH(struct report_fixture *f,
           a_folder_outside_uses_what_the_project_has_and_then_what_is_shipped)
 {
     struct report_folder folder;
-    struct arena a;
     char here[PATH_MAX], dir[256];
 
-    arena_init(&a);
     assert_non_null(getcwd(here, sizeof here));
     f->project.share = here; /* the tree */
     snprintf(dir, sizeof dir, "%s/elsewhere/mine", f->base->dir);
     write_at(f, "elsewhere/mine", "table.txt",
              "use: table5/query.sql\nuse: table2/table.txt\ntitle: Mine\n");
     write_at(f, "experiments/table5", "query.sql", "SELECT 'the project'");
-    if (report_folder_open(&folder, &a, &f->project, "mine", dir, &f->base->e) < 0)
-        fail_msg("%s", f->base->e.text);
+    assert_works(f->base,
+                 report_folder_open(&folder, &f->arena, &f->project, "mine", dir, &f->base->e));
     assert_string_equal(folder.query, "SELECT 'the project'");
     assert_string_equal(folder.layout.columns, "method");
-    arena_fini(&a);
 }
 
 TEST_WITH(struct report_fixture *f, faults_of_a_use_line_name_it)
@@ -131,24 +124,22 @@ static char *read_bare(struct arena *a, const char *path, struct err *e)
 
 TEST_WITH(struct report_fixture *f, no_two_shipped_folders_hold_the_same_text)
 {
-    struct arena a;
-    char **names;
-    int32_t n, compared = 0;
+    int32_t compared = 0;
 
-    arena_init(&a);
-    paper_plant_list(f, &a, &names, &n);
-    const char **text = arena_array(&a, (size_t)n, sizeof *text);
+    paper_plant_list(f);
+    const char **text = arena_array(&f->arena, (size_t)f->artefacts_n, sizeof *text);
     for (int k = 0; k < FILES_N; k++) {
-        for (int32_t i = 0; i < n; i++) {
-            const char *path = arena_printf(&a, "experiments/%s/%s", names[i], file_names[k]);
-            text[i] = file_exists(path) ? read_bare(&a, path, &f->base->e) : NULL;
+        for (int32_t i = 0; i < f->artefacts_n; i++) {
+            const char *path =
+                arena_printf(&f->arena, "experiments/%s/%s", f->artefact[i], file_names[k]);
+            text[i] = file_exists(path) ? read_bare(&f->arena, path, &f->base->e) : NULL;
             for (int32_t j = 0; j < i && text[i]; j++) {
                 if (text[j] && strcmp(text[i], text[j]) == 0)
-                    fail_msg("%s of %s is that of %s", file_names[k], names[i], names[j]);
+                    fail_msg("%s of %s is that of %s", file_names[k], f->artefact[i],
+                             f->artefact[j]);
                 compared++;
             }
         }
     }
     assert_true(compared > 100);
-    arena_fini(&a);
 }

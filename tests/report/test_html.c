@@ -1,5 +1,5 @@
 /* test_html.c - the parts of a page: texts, tables, READMEs, colours, pictures. Text from a
- * grid, a README or results.db stays text, whatever it says. */
+ * grid, a README or results.db stays text whatever it contains. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@
 
 TEST_EACH(NULL, NULL)
 
-TEST(text_is_escaped_and_what_cannot_be_seen_is_shown)
+TEST(text_is_escaped_and_invisible_characters_become_hexadecimal)
 {
     static const struct {
         const char *text, *shown;
@@ -162,7 +162,7 @@ static uint32_t style_color(const char *name, bool dark)
     return rgb;
 }
 
-TEST(words_can_be_read_in_the_light_and_in_the_dark)
+TEST(text_has_a_contrast_of_4_5_in_the_light_and_in_the_dark)
 {
     static const char *const words[] = {"fg", "soft", "link", "yes", "no", "open"};
     static const char *const grounds[] = {"bg", "box"};
@@ -195,28 +195,25 @@ TEST_WITH(struct report_fixture *f, a_picture_is_embedded_as_it_is)
         const char *file, *base64; /* RFC 4648, section 10 */
     } cases[] = {{"f", "Zg=="},        {"fo", "Zm8="},        {"foo", "Zm9v"},
                  {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
-    struct arena a;
     char path[96];
 
-    arena_init(&a);
     snprintf(path, sizeof path, "%s/p", f->base->dir);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct page_text *w = page_text_begin();
         static const char *const ends[] = {".svg", ".narrow.svg"};
         for (int k = 0; k < 2; k++)
-            assert_int_equal(file_write_atomic(arena_printf(&a, "%s%s", path, ends[k]),
-                                               cases[i].file, strlen(cases[i].file), &f->base->e),
-                             0);
-        assert_int_equal(report_html_figure(w->out, &a, path, "f-tiny", "A \"title\"", &f->base->e),
-                         0);
+            assert_works(f->base,
+                         file_write_atomic(arena_printf(&f->arena, "%s%s", path, ends[k]),
+                                           cases[i].file, strlen(cases[i].file), &f->base->e));
+        assert_works(f->base, report_html_figure(w->out, &f->arena, path, "f-tiny", "A \"title\"",
+                                                 &f->base->e));
         const char *text = page_text_end(w);
         assert_page(text, false);
         assert_contains(text,
                         "<img id=\"f-tiny\" class=\"wide\" alt=\"A &quot;title&quot;\" src=\"");
         assert_contains(text, "\"/><img class=\"narrow\" alt=\"A &quot;title&quot;\" src=\"");
-        assert_contains(text,
-                        arena_printf(&a, "data:image/svg+xml;base64,%s\"/>", cases[i].base64));
+        assert_contains(
+            text, arena_printf(&f->arena, "data:image/svg+xml;base64,%s\"/>", cases[i].base64));
         page_text_free(w);
     }
-    arena_fini(&a);
 }

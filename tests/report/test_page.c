@@ -28,8 +28,8 @@ static const char *page(struct report_fixture *f, struct page_text *w, bool draw
     const struct report_item item = {"tiny", f->artefact_dir, "mini", NULL};
     const struct report_options o = {.format = REPORT_HTML, .draw = draw};
 
-    if (report_page(w->out, f->base->store, &f->project, &item, 1, &o, &f->base->e) < 0)
-        fail_msg("%s", f->base->e.text);
+    assert_works(f->base,
+                 report_page(w->out, f->base->store, &f->project, &item, 1, &o, &f->base->e));
     return page_text_end(w);
 }
 
@@ -139,22 +139,20 @@ static void put_query(struct report_fixture *f, const char *text)
 }
 
 /* The page of a folder whose title, note, heading, README and series are this text, drawn. */
-static void assert_folder_of(struct report_fixture *f, const char *said)
+static void assert_folder_of(struct report_fixture *f, const char *hostile)
 {
-    struct arena a;
-
-    arena_init(&a);
-    const char *line = strchr(said, '\n') ? "x" : said; /* a line of table.txt has no line end */
+    const char *line =
+        strchr(hostile, '\n') ? "x" : hostile; /* a line of table.txt has no line end */
     const char *heading = strchr(line, '|') ? "x" : line;
     report_fixture_write(
         f, "table.txt",
-        arena_printf(&a,
+        arena_printf(&f->arena,
                      "title: %s\nrows: method\ncolumns: L_valid\nvalue: perplexity\nnote: %s\n"
                      "extra: L_train | %s | %%.0f | 1\nseries: method\nstyle: position\n"
                      "x: L_valid\ny: perplexity\n",
                      line, line, heading));
-    report_fixture_write(f, "README.md", said);
-    put_query(f, said);
+    report_fixture_write(f, "README.md", hostile);
+    put_query(f, hostile);
     struct page_text *w = page_text_begin();
     const char *text = page(f, w, true);
     assert_page(text, true);
@@ -162,7 +160,6 @@ static void assert_folder_of(struct report_fixture *f, const char *said)
     assert_contains(text, ">44.50 ± 0.71</a>");
     assert_lacks(text, "not drawn");
     page_text_free(w);
-    arena_fini(&a);
 }
 
 TEST_WITH(struct report_fixture *f, a_folder_that_holds_markup_makes_no_markup)
@@ -183,9 +180,8 @@ TEST_WITH(struct report_fixture *f, a_folder_that_holds_markup_makes_no_markup)
 }
 
 /* Two folders with a claim in the same words, and a third with other words for it. */
-TEST_WITH(void *fixture_of_case, a_claim_that_folders_share_is_one_row)
+TEST_WITH(struct report_fixture *f, a_claim_that_folders_share_is_one_row)
 {
-    void **state = &fixture_of_case;
     static const struct {
         const char *name, *claims;
     } folders[] = {
@@ -199,16 +195,14 @@ TEST_WITH(void *fixture_of_case, a_claim_that_folders_share_is_one_row)
                   "evidence"},
     };
     enum { FOLDERS_N = sizeof folders / sizeof *folders };
-    struct report_fixture *f = *state;
     struct err *const err = &f->base->e;
     struct report_item items[FOLDERS_N];
     const struct report_options o = {.format = REPORT_HTML};
-    struct arena a;
 
-    arena_init(&a);
     for (int i = 0; i < FOLDERS_N; i++) {
-        const char *dir = arena_printf(&a, "%s/experiments/%s", f->base->dir, folders[i].name);
-        const char *path = arena_printf(&a, "%s/claim.sql", dir);
+        const char *dir =
+            arena_printf(&f->arena, "%s/experiments/%s", f->base->dir, folders[i].name);
+        const char *path = arena_printf(&f->arena, "%s/claim.sql", dir);
         if (file_make_dirs(dir, err) < 0 ||
             file_write_atomic(path, folders[i].claims, strlen(folders[i].claims), err) < 0)
             fail_msg("%s", err->text);
@@ -229,5 +223,4 @@ TEST_WITH(void *fixture_of_case, a_claim_that_folders_share_is_one_row)
     assert_contains(text, "<tr><td><a href=\"#a-three\">three</a></td><td>C1</td>");
     assert_contains(text, "<p>1 supported, 1 contradicted, 1 not run,");
     page_text_free(w);
-    arena_fini(&a);
 }

@@ -1,4 +1,4 @@
-/* test_plot.c - figures: what is written, what is drawn, and what stays text. */
+/* test_plot.c - figures: data file, script, pictures; hostile names stay text. */
 #include "harness/test.h"
 
 #include <stddef.h>
@@ -38,12 +38,12 @@ static char *draw(struct report_fixture *f)
 }
 
 /* A file of plots/, in the arena; NULL when it is not there. */
-static char *plot_file(struct report_fixture *f, struct arena *a, const char *name, size_t *n)
+static char *plot_file(struct report_fixture *f, const char *name)
 {
     char path[256], *text;
     snprintf(path, sizeof path, "%s/plots/%s", f->base->dir, name);
     if (!file_exists(path)) return NULL;
-    if (file_read(a, &text, n, path, 1 << 20, &f->base->e) < 0) fail_msg("%s", f->base->e.text);
+    assert_works(f->base, file_read(&f->arena, &text, NULL, path, 1 << 20, &f->base->e));
     return text;
 }
 
@@ -58,50 +58,36 @@ TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
 TEST_WITH(struct report_fixture *f, a_figure_is_an_svg_a_png_and_a_pdf_with_its_scale_in_it)
 {
-    struct arena a;
-    size_t n;
-
-    arena_init(&a);
     start(f, "title: Tiny\n" FIGURE_KEYS);
     char *text = draw(f);
     assert_contains(text, "Figure: plots/tiny-mini.svg, .png and .pdf\n");
-    char *svg = plot_file(f, &a, "tiny-mini.svg", &n);
+    char *svg = plot_file(f, "tiny-mini.svg");
     assert_non_null(svg);
     assert_contains(svg, "</svg>");
     assert_contains(svg, "Tiny. Scale mini");
     assert_contains(svg, "split valid, nonoverlapping windows");
-    char *png = plot_file(f, &a, "tiny-mini.png", &n);
+    char *png = plot_file(f, "tiny-mini.png");
     assert_non_null(png);
     assert_memory_equal(png, "\x89PNG\r\n", 6);
-    char *pdf = plot_file(f, &a, "tiny-mini.pdf", &n);
+    char *pdf = plot_file(f, "tiny-mini.pdf");
     assert_non_null(pdf);
     assert_memory_equal(pdf, "%PDF-", 5);
     free(text);
-    arena_fini(&a);
 }
 
 TEST_WITH(struct report_fixture *f, a_length_has_a_subscript_and_nothing_else)
 {
-    struct arena a;
-    size_t n;
-
-    arena_init(&a);
     start(f, "title: L_valid of x_1 and 2L_train\n" FIGURE_KEYS);
     free(draw(f));
-    assert_contains(plot_file(f, &a, "tiny-mini.gp", &n),
+    assert_contains(plot_file(f, "tiny-mini.gp"),
                     "\nTITLE = 'L_{valid} of x\\_1 and 2L\\_train. Scale mini'\n");
-    arena_fini(&a);
 }
 
 TEST_WITH(struct report_fixture *f, the_data_file_has_gaps_where_results_are_missing)
 {
-    struct arena a;
-    size_t n;
-
-    arena_init(&a);
     start(f, "title: Tiny\n" FIGURE_KEYS);
     free(draw(f));
-    char *data = plot_file(f, &a, "tiny-mini.dat", &n);
+    char *data = plot_file(f, "tiny-mini.dat");
     assert_non_null(data);
     char *first = strstr(data, "# curve: ALiBi\n64 44 0 1 512 # ");
     assert_non_null(first);
@@ -111,51 +97,36 @@ TEST_WITH(struct report_fixture *f, the_data_file_has_gaps_where_results_are_mis
     assert_int_equal(strncmp(end, "\n\n384 42 0 1 3072 # ", 20),
                      0); /* one empty line for two gaps */
     assert_contains(data, "\n\n\n# curve: Rotary\nNaN NaN 0 0 0\n");
-    char *svg = plot_file(f, &a, "tiny-mini.svg", &n);
+    char *svg = plot_file(f, "tiny-mini.svg");
     assert_contains(svg, "Rotary (no result)");
-    arena_fini(&a);
 }
 
 TEST_WITH(struct report_fixture *f, a_folder_without_a_layout_is_drawn_too)
 {
-    struct arena a;
-    size_t n;
-
-    arena_init(&a);
     report_fixture_plant(f, "tiny", curve, sizeof curve / sizeof *curve);
     char *text = draw(f);
     assert_contains(text, "Figure: plots/tiny-mini.svg");
-    char *svg = plot_file(f, &a, "tiny-mini.svg", &n);
+    char *svg = plot_file(f, "tiny-mini.svg");
     assert_contains(svg, "ALiBi L=64 (512)");
     free(text);
-    arena_fini(&a);
 }
 
 TEST_WITH(struct report_fixture *f, the_same_results_give_the_same_picture)
 {
-    struct arena a;
-    size_t n;
-
-    arena_init(&a);
     start(f, "title: Tiny\n" FIGURE_KEYS);
     free(draw(f));
-    const char *once = plot_file(f, &a, "tiny-mini.svg", &n);
+    const char *once = plot_file(f, "tiny-mini.svg");
     free(draw(f));
-    assert_string_equal(plot_file(f, &a, "tiny-mini.svg", &n), once);
-    arena_fini(&a);
+    assert_string_equal(plot_file(f, "tiny-mini.svg"), once);
 }
 
-/* For gnuplot to fall for, in SQL and in a layout: an end of the quotes, of the line and of a
- * block, a macro, a backslash at the end. */
+/* What could break out of a gnuplot string, in SQL and in a layout: an end of the quotes, of the
+ * line and of a block, a macro, a backslash at the end. */
 #define HOSTILE_SQL "'`touch HACK`'' @TRACE \"; }' || char(10) || 'system(\"touch HACK\") # \\'"
 #define HOSTILE_TITLE "`touch HACK` ' ; system('touch HACK') ; } ' @TRACE $(touch HACK) %n \" \\"
 
 TEST_WITH(struct report_fixture *f, hostile_titles_and_names_stay_text)
 {
-    struct arena a;
-    size_t n;
-
-    arena_init(&a);
     start(f, "title: " HOSTILE_TITLE "\npanel: trap\n" FIGURE_KEYS);
     report_fixture_write(f, "plot.gp",
                          "set multiplot layout 1,PANELS title TITLE\n"
@@ -171,20 +142,19 @@ TEST_WITH(struct report_fixture *f, hostile_titles_and_names_stay_text)
         " AS protocol, r.run_id FROM points p JOIN runs r USING (run_id) "
         "JOIN evaluations e USING (run_id) WHERE p.artefact = :artefact AND p.scale = :scale");
     free(draw(f));
-    const char *script = plot_file(f, &a, "tiny-mini.gp", &n);
+    const char *script = plot_file(f, "tiny-mini.gp");
     assert_non_null(script);
     assert_contains(script,
                     "\nTITLE = '`touch HACK` '' ; system(''touch HACK'') ; \\} '' \\@TRACE ");
     assert_contains(script, "\nPANEL_TITLE[1] = 'trap = `touch HACK`'' \\@TRACE \"; \\} system(\"");
     assert_contains(script, "\nCURVE_TITLE[1] = '`touch HACK`'' \\@TRACE \"; \\} system(\"");
     assert_contains(script, "\nFACTS = 'split `touch HACK`'' \\@TRACE \"; \\} system(\"");
-    const char *svg = plot_file(f, &a, "tiny-mini.svg", &n);
+    const char *svg = plot_file(f, "tiny-mini.svg");
     assert_non_null(svg);
     assert_contains(svg, "`touch HACK`");
     assert_contains(svg, "system(");
-    assert_null(plot_file(f, &a, "HACK", &n));
+    assert_null(plot_file(f, "HACK"));
     assert_false(file_exists("HACK"));
-    arena_fini(&a);
 }
 
 TEST(quoting_doubles_quotes_and_drops_line_ends)
@@ -201,12 +171,8 @@ TEST(quoting_doubles_quotes_and_drops_line_ends)
 
 TEST_WITH(struct report_fixture *f, without_gnuplot_the_table_is_still_the_answer)
 {
-    struct arena a;
-    size_t n;
-
-    arena_init(&a);
     const char *path = getenv("PATH");
-    char *kept = arena_strdup(&a, path ? path : "");
+    char *kept = arena_strdup(&f->arena, path ? path : "");
     start(f, "title: Tiny\n" FIGURE_KEYS);
     setenv("PATH", "/nonexistent", 1);
     char *text = draw(f);
@@ -214,33 +180,23 @@ TEST_WITH(struct report_fixture *f, without_gnuplot_the_table_is_still_the_answe
     assert_contains(text, "44.00");
     assert_contains(text, "The figure was not drawn: gnuplot is not in PATH; install the package "
                           "gnuplot-nox");
-    assert_null(plot_file(f, &a, "tiny-mini.svg", &n));
+    assert_null(plot_file(f, "tiny-mini.svg"));
     free(text);
-    arena_fini(&a);
 }
 
 TEST_WITH(struct report_fixture *f, a_script_that_fails_is_quoted_and_leaves_no_picture)
 {
-    struct arena a;
-    size_t n;
-
-    arena_init(&a);
     start(f, "title: Tiny\n" FIGURE_KEYS);
     report_fixture_write(f, "plot.gp", "plot no_such_variable\n");
     char *text = draw(f);
     assert_contains(text, "The figure was not drawn: gnuplot could not draw tiny-mini.gp:");
     assert_contains(text, "no_such_variable");
-    assert_null(plot_file(f, &a, "tiny-mini.svg", &n));
+    assert_null(plot_file(f, "tiny-mini.svg"));
     free(text);
-    arena_fini(&a);
 }
 
 TEST_WITH(struct report_fixture *f, a_script_for_the_preamble_of_an_earlier_version_draws)
 {
-    struct arena a;
-    size_t n;
-
-    arena_init(&a);
     start(f, "title: Tiny\n" FIGURE_KEYS);
     report_fixture_write(
         f, "plot.gp",
@@ -249,6 +205,5 @@ TEST_WITH(struct report_fixture *f, a_script_for_the_preamble_of_an_earlier_vers
         "CURVE_STYLE[i] linecolor rgb (CURVE_STYLE[i] == 4 ? blue(CURVE_SHADE[i]) : "
         "orange(CURVE_SHADE[i])) title name(CURVE_STYLE[i], CURVE_SHADE[i], CURVE_TITLE[i])\n");
     free(draw(f));
-    assert_non_null(plot_file(f, &a, "tiny-mini.svg", &n));
-    arena_fini(&a);
+    assert_non_null(plot_file(f, "tiny-mini.svg"));
 }

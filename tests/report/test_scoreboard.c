@@ -31,14 +31,14 @@ static char *summary(struct report_fixture *f, const struct report_item *items, 
 
 TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
-TEST_WITH(struct report_fixture *f, claims_are_counted_and_those_that_fall_are_named)
+TEST_WITH(struct report_fixture *f, claims_are_counted_and_the_contradicted_ones_are_named)
 {
     char other[200];
     const struct report_item items[] = {{"tiny", f->artefact_dir, "mini", NULL},
                                         {"other", other, "mini", NULL}};
 
     snprintf(other, sizeof other, "%.150s/../other", f->artefact_dir);
-    assert_int_equal(file_make_dirs(other, &f->base->e), 0);
+    assert_works(f->base, file_make_dirs(other, &f->base->e));
     report_fixture_write(
         f, "claim.sql",
         CLAIM("P1", "supported", "1") " UNION ALL " CLAIM(
@@ -81,7 +81,7 @@ TEST_WITH(struct report_fixture *f, cells_are_counted_where_an_artefact_is_at_sc
         "\t\t\tALiBi\t\t512\t1024\tvalid\tnonoverlapping\t\t\t\tperplexity\t20\tppl\t\t\n"
         "\t\t\tALiBi\t\t512\t2048\tvalid\tnonoverlapping\t\t\t\tperplexity\t20\tppl\t\t\n");
     snprintf(path, sizeof path, "%s/paper.tsv", f->artefact_dir);
-    assert_int_equal(store_set_paper(f->base->store, "tiny", path, &f->base->e), 0);
+    assert_works(f->base, store_set_paper(f->base->store, "tiny", path, &f->base->e));
     report_fixture_plant(f, "tiny", plants, 3);
     char *text = summary(f, items, 1, REPORT_MARKDOWN);
     assert_contains(text, "| artefact | scale | reproduced | within | not reproduced | cells not "

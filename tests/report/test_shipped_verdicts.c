@@ -15,24 +15,29 @@
 #include "store/database.h"
 
 /* The verdicts of a shipped folder at scale paper. */
-static void find_verdicts(struct report_verdicts *v, struct report_fixture *f, struct arena *a,
-                          const char *name)
+static void find_verdicts(struct report_rows *v, struct report_fixture *f, const char *name)
 {
     struct report_folder folder;
-    const char *dir = arena_printf(a, "experiments/%s", name);
 
-    if (report_folder_open(&folder, a, &f->project, name, dir, &f->base->e) < 0 ||
-        report_verdicts_find(v, a, f->base->store, &folder, "paper", &f->base->e) < 0)
-        fail_msg("%s", f->base->e.text);
+    report_fixture_open(f, &folder, name);
+    assert_works(f->base,
+                 report_cells_judged(v, &f->arena, f->base->store, &folder, "paper", &f->base->e));
 }
 
-/* Each number of the paper that the view holds has a rule in its folder, and comes out as the
- * results are bent; speeds are of no V100. */
+/* How many have a number of the paper. */
+static int32_t cells(const struct report_rows *v)
+{
+    double n = 0;
+    report_rows_real(&n, v, 0, "cells_n");
+    return (int32_t)n;
+}
+
+/* Each number of the paper in the view has a rule in its folder, and its verdict follows the
+ * changed results. No speed was measured on a V100. */
 TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
-TEST_WITH(void *fixture_of_case, every_shipped_cell_gets_each_of_the_four_verdicts)
+TEST_WITH(struct report_fixture *f, every_shipped_cell_gets_each_of_the_four_verdicts)
 {
-    void **state = &fixture_of_case;
     static const struct {
         const char *bend;
         const char *perplexity, *speed;
@@ -44,67 +49,54 @@ TEST_WITH(void *fixture_of_case, every_shipped_cell_gets_each_of_the_four_verdic
          "other device"},
         {"UPDATE results SET current=0", "not run", "not run"},
     };
-    struct report_fixture *f = *state;
-    struct arena a;
-    char **names;
-    int32_t n, cells_n = 0;
+    int32_t cells_n = 0;
 
-    arena_init(&a);
-    paper_plant_numbers(f);
-    paper_plant_list(f, &a, &names, &n);
-    paper_plant_runs(f, "paper", (const char *const *)names, n);
+    paper_plant_all(f, "paper");
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        assert_int_equal(store_begin(f->base->store, &f->base->e), 0);
-        assert_int_equal(database_script(f->base->store, cases[k].bend, &f->base->e), 0);
-        for (int32_t i = 0; i < n; i++) {
-            struct report_verdicts v;
-            find_verdicts(&v, f, &a, names[i]);
-            cells_n += v.cells_n;
-            for (int32_t c = 0; c < v.rows.rows_n; c++) {
-                const char *metric = report_rows_get(&v.rows, c, "metric");
+        assert_works(f->base, store_begin(f->base->store, &f->base->e));
+        assert_works(f->base, database_script(f->base->store, cases[k].bend, &f->base->e));
+        for (int32_t i = 0; i < f->artefacts_n; i++) {
+            struct report_rows v;
+            find_verdicts(&v, f, f->artefact[i]);
+            cells_n += cells(&v);
+            for (int32_t c = 0; c < v.rows_n; c++) {
+                const char *metric = report_rows_get(&v, c, "metric");
                 const char *expected =
                     strcmp(metric, "perplexity") == 0 ? cases[k].perplexity : cases[k].speed;
-                if (!report_rows_get(&v.rows, c, "paper")) continue;
-                const char *verdict = report_rows_get(&v.rows, c, "verdict");
+                if (!report_rows_get(&v, c, "paper")) continue;
+                const char *verdict = report_rows_get(&v, c, "verdict");
                 if (!verdict || strcmp(verdict, expected) != 0)
-                    fail_msg("%s, %s, %s: %s", names[i], metric, cases[k].bend,
+                    fail_msg("%s, %s, %s: %s", f->artefact[i], metric, cases[k].bend,
                              verdict ? verdict : "none");
             }
         }
         store_rollback(f->base->store);
     }
     assert_int_equal(cells_n, 4 * 1018);
-    arena_fini(&a);
 }
 
 TEST_WITH(struct report_fixture *f, json_gives_every_shipped_cell_its_verdict)
 {
-    struct arena a;
-    char **names, dir[64];
-    int32_t n;
+    char dir[64];
     int rc;
     const struct report_options o = {.scale = "paper", .format = REPORT_JSON};
 
-    arena_init(&a);
-    paper_plant_numbers(f);
-    paper_plant_list(f, &a, &names, &n);
-    paper_plant_runs(f, "paper", (const char *const *)names, n);
-    for (int32_t i = 0; i < n; i++) {
-        struct report_verdicts v;
+    paper_plant_all(f, "paper");
+    for (int32_t i = 0; i < f->artefacts_n; i++) {
+        struct report_rows v;
         int32_t judged_n = 0;
-        find_verdicts(&v, f, &a, names[i]);
-        snprintf(dir, sizeof dir, "experiments/%s", names[i]);
-        char *text = report_fixture_report(f, names[i], dir, &o, &rc);
+        find_verdicts(&v, f, f->artefact[i]);
+        snprintf(dir, sizeof dir, "experiments/%s", f->artefact[i]);
+        char *text = report_fixture_report(f, f->artefact[i], dir, &o, &rc);
         if (rc < 0) fail_msg("%s", f->base->e.text);
         json_t *array = json_loads(text, 0, NULL);
         for (size_t k = 0; k < json_array_size(array); k++)
             judged_n += json_is_string(json_object_get(json_array_get(array, k), "verdict"));
-        if (judged_n != v.cells_n)
-            fail_msg("%s: %d of %d cells have a verdict", dir, judged_n, v.cells_n);
+        if (judged_n != cells(&v))
+            fail_msg("%s: %d of %d cells have a verdict", dir, judged_n, cells(&v));
         json_decref(array);
         free(text);
     }
-    arena_fini(&a);
 }
 
 /* The recipe with a learning rate of 2, in the project's own configs/. */
@@ -123,19 +115,15 @@ static void write_other_recipe(struct report_fixture *f, struct arena *a)
         fail_msg("%s", err->text);
 }
 
-TEST_WITH(void *fixture_of_case, an_edited_recipe_is_called_modified_and_compared_with_no_number)
+TEST_WITH(struct report_fixture *f, an_edited_recipe_is_marked_modified_and_not_compared)
 {
-    void **state = &fixture_of_case;
     const struct report_options o = {.scale = "paper", .format = REPORT_TEXT};
     const char *name = "table5";
-    struct report_fixture *f = *state;
-    struct report_verdicts v;
-    struct arena a;
+    struct report_rows v;
     int rc;
 
-    arena_init(&a);
     paper_plant_numbers(f);
-    write_other_recipe(f, &a);
+    write_other_recipe(f, &f->arena);
     paper_plant_runs(f, "paper", &name, 1);
     assert_string_equal(
         fixture_cell(f->base->store, "SELECT count(*) FROM comparison WHERE ours IS NOT NULL"),
@@ -143,12 +131,11 @@ TEST_WITH(void *fixture_of_case, an_edited_recipe_is_called_modified_and_compare
     assert_string_equal(
         fixture_cell(f->base->store, "SELECT count(*) FROM comparison WHERE paper IS NOT NULL"),
         "0");
-    find_verdicts(&v, f, &a, name);
-    assert_int_equal(v.cells_n, 0);
+    find_verdicts(&v, f, name);
+    assert_int_equal(cells(&v), 0);
     char *text = report_fixture_report(f, name, "experiments/table5", &o, &rc);
     if (rc < 0) fail_msg("%s", f->base->e.text);
     assert_non_null(strstr(text, "Scale paper, modified"));
     assert_null(strstr(text, "reproduced"));
     free(text);
-    arena_fini(&a);
 }

@@ -1,6 +1,5 @@
-/* test_writer.c - tables of texts in the formats that are not HTML: whatever a cell says, a
- * terminal is not steered, LaTeX compiles, Markdown keeps its columns, a spreadsheet runs nothing.
- */
+/* test_writer.c - tables in the formats other than HTML: whatever a cell contains, it does not
+ * control a terminal, LaTeX compiles, Markdown keeps its columns, a spreadsheet runs no formula. */
 #include "harness/test.h"
 
 #include <stddef.h>
@@ -133,7 +132,7 @@ TEST(latex_escapes_whatever_a_cell_holds)
 
 TEST_EACH(NULL, NULL)
 
-TEST(a_terminal_is_not_steered)
+TEST(no_text_controls_a_terminal)
 {
     struct arena a;
 
@@ -169,7 +168,7 @@ TEST(markdown_keeps_its_columns)
     arena_fini(&a);
 }
 
-TEST(a_spreadsheet_runs_nothing_of_a_csv)
+TEST(a_csv_holds_no_formula)
 {
     static const struct {
         const char *text, *written;
@@ -204,7 +203,7 @@ TEST(a_spreadsheet_runs_nothing_of_a_csv)
     }
 }
 
-TEST(an_unknown_format_names_those_there_are)
+TEST(an_unknown_format_is_rejected_with_the_known_ones)
 {
     enum report_format format;
 
@@ -216,7 +215,7 @@ TEST(an_unknown_format_names_those_there_are)
 
 TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
-TEST_WITH(struct report_fixture *f, a_query_past_its_time_is_given_up)
+TEST_WITH(struct report_fixture *f, a_query_stops_at_its_time_limit)
 {
     int rc = report_query(stdout, f->base->store,
                           "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n)"
@@ -229,23 +228,21 @@ TEST_WITH(struct report_fixture *f, a_query_past_its_time_is_given_up)
 TEST_WITH(struct report_fixture *f, a_ragged_tsv_names_its_line)
 {
     struct report_rows rows;
-    struct arena a;
     char path[256];
 
     report_fixture_write(f, "paper.tsv", "a\tb\tc\n1\t\tx\n1\t2\n");
     snprintf(path, sizeof path, "%s/paper.tsv", f->artefact_dir);
-    arena_init(&a);
-    assert_int_equal(report_rows_tsv(&rows, &a, path, &f->base->e), ERR_DATA);
+    assert_int_equal(report_rows_tsv(&rows, &f->arena, path, &f->base->e), ERR_DATA);
     assert_contains(f->base->e.text, "paper.tsv:3: 2 cells, the header line has 3");
     report_fixture_write(f, "paper.tsv", "a\tb\tc\n1\t\tx\n");
-    assert_int_equal(report_rows_tsv(&rows, &a, path, &f->base->e), 0);
+    assert_works(f->base, report_rows_tsv(&rows, &f->arena, path, &f->base->e));
     assert_int_equal(rows.rows_n, 1);
     assert_null(report_rows_get(&rows, 0, "b"));
     assert_string_equal(report_rows_get(&rows, 0, "c"), "x");
-    arena_fini(&a);
 }
 
-TEST_WITH(struct report_fixture *f, two_sets_side_by_side_are_a_page_and_hostile_filters_are_none)
+TEST_WITH(struct report_fixture *f,
+          two_sets_side_by_side_are_a_page_and_hostile_filters_write_nothing)
 {
     const struct report_plant plant = {"mini", SPEC_ALIBI, 64, 64, 512, 512, 0, 1, 44, false};
 

@@ -90,7 +90,6 @@ TEST_WITH(struct data_folder *f, tokens_are_counted_as_preparation_will_find_the
     for (int i = 0; i < CORPORA_N; i++) {
         struct synthetic_text text = made(&f->arena, synthetic_at(i), 2, 20000);
         int64_t items, empty = 0;
-        e = (struct err){0};
         assert_ok(data_count_items(&items, data_text(text.text, text.n), &e));
         assert_int_equal(items, text.tokens_n);
         for (size_t k = 1; k < text.n; k++)

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "worker/worker_fixture.h"
 
 enum { STOPPED_AFTER = 7, CASES_MAX = 32 };
@@ -83,8 +82,7 @@ static void an_attempt_is_that_of_the_cpu(void **state)
 
     assert_int_equal(worker_fixture_run(p->fixture, &s, 1, 1, &stop, &e), ERR_INTERRUPTED);
     run(p, &s, 2, p->device);
-    struct record_trained resumed = worker_fixture_trained(p->fixture, &s, 2);
-    worker_fixture_same(&unbroken, &resumed);
+    worker_fixture_same(p->fixture, &s, 2, &unbroken);
 
     /* A checkpoint has fp32 weights in every precision. */
     eval = worker_fixture_eval(&s, 24, 0);
@@ -114,7 +112,6 @@ int main(int argc, char **argv)
         fputs("usage: check_device DEVICE...\n", stderr);
         return 64;
     }
-    log_set_level(LOG_QUIET);
     for (int i = 1; i < argc; i++)
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds && n < CASES_MAX; k++) {
             struct place *p = &places[n];

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "worker/worker_fixture.h"
 #include "worker/worker_internal.h"
 
@@ -54,11 +53,6 @@ TEST(a_median_of_an_even_number_is_the_middle_of_two)
     assert_true(speed_median(four, 4) == 2.5);
     assert_true(speed_median(three, 3) == 5.0);
     assert_true(isnan(speed_median(three, 0)));
-}
-
-TEST_CONSTRUCTOR(prepare)
-{
-    log_set_level(LOG_WARN);
 }
 
 TEST_EACH(worker_fixture_make, worker_fixture_remove)

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "data/windows.h"
 #include "interchange/interchange.h"
 #include "model/model.h"
@@ -22,7 +21,6 @@ static struct spec train; /* done, in every case */
 
 static int make_trained(void **state)
 {
-    log_set_level(LOG_WARN);
     worker_fixture_make(state);
     train = worker_fixture_spec(*state, SPEC_ALIBI);
     worker_fixture_must_run(*state, &train, 1);

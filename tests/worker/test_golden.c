@@ -9,7 +9,6 @@
 
 #include <math.h>
 
-#include "base/log.h"
 #include "worker/worker_fixture.h"
 
 /* Twenty updates amplify a difference in the last digit of a sum to about 1e-6. */
@@ -50,11 +49,6 @@ static struct spec golden_spec(const struct worker_fixture *f, const struct gold
         s.train.weight_decay = 0.01;
     }
     return s;
-}
-
-TEST_CONSTRUCTOR(prepare)
-{
-    log_set_level(LOG_WARN);
 }
 
 TEST_GROUP(worker_fixture_make, worker_fixture_remove)

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/log.h"
 #include "worker/worker.h"
 #include "worker/worker_fixture.h"
 
@@ -50,11 +49,6 @@ static void forge(struct worker_fixture *f, const struct spec *s, int32_t number
     event_writer_close(writer);
     json_decref(value);
     assert_int_equal(rename(forged, path), 0);
-}
-
-TEST_CONSTRUCTOR(prepare)
-{
-    log_set_level(LOG_QUIET);
 }
 
 TEST_EACH(worker_fixture_make, worker_fixture_remove)

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/log.h"
 #include "worker/worker_fixture.h"
 
 static void resume_at_updates(struct worker_fixture *f, const struct spec *s, int64_t step)
@@ -22,16 +21,10 @@ static void resume_at_updates(struct worker_fixture *f, const struct spec *s, in
         worker_fixture_must_stop(f, s, 1, k, 0.0);
         worker_fixture_must_run(f, s, 2);
         assert_int_equal(worker_fixture_record(f, s, 2, EVENT_STEP, 0).step.update, k + 1);
-        const struct record_trained got = worker_fixture_trained(f, s, 2);
-        worker_fixture_same(&expected, &got);
+        worker_fixture_same(f, s, 2, &expected);
         worker_fixture_forget(f, s);
     }
     print_message("%d faults injected\n", (s->train.updates - 1 + (int)step - 1) / (int)step);
-}
-
-TEST_CONSTRUCTOR(prepare)
-{
-    log_set_level(LOG_WARN);
 }
 
 TEST_EACH(worker_fixture_make, worker_fixture_remove)
@@ -60,9 +53,8 @@ TEST_WITH(struct worker_fixture *f, a_run_stopped_after_each_update_in_turn_ends
     for (int32_t k = 1; k <= 20; k++) worker_fixture_must_stop(f, &s, k, k, 0.0);
     worker_fixture_must_run(f, &s, 21);
     assert_int_equal(worker_fixture_count(f, &s, 21, EVENT_STEP), 0);
-    const struct record_trained got = worker_fixture_trained(f, &s, 21);
-    worker_fixture_same(&expected, &got);
-    assert_true(file_exists(worker_fixture_path(f, &s, 21, got.best_checkpoint)));
+    worker_fixture_same(f, &s, 21, &expected);
+    assert_true(file_exists(worker_fixture_path(f, &s, 21, expected.best_checkpoint)));
 }
 
 TEST_WITH(struct worker_fixture *f,
@@ -92,8 +84,7 @@ static void resume_damaged(struct worker_fixture *f, const char *const *damaged,
     for (; *damaged; damaged++) worker_fixture_flip(worker_fixture_path(f, &s, 1, *damaged), 5);
     worker_fixture_must_run(f, &s, 2);
     assert_int_equal(worker_fixture_record(f, &s, 2, EVENT_STEP, 0).step.update, first);
-    const struct record_trained got = worker_fixture_trained(f, &s, 2);
-    worker_fixture_same(expected, &got);
+    worker_fixture_same(f, &s, 2, expected);
     worker_fixture_forget(f, &s);
 }
 
@@ -107,12 +98,10 @@ TEST_WITH(struct worker_fixture *f, a_damaged_checkpoint_falls_back_to_the_older
                              *const all[] = {"update-000000010.state.safetensors",
                                              "update-000000009.safetensors", NULL};
 
-    log_set_level(LOG_QUIET);
     resume_damaged(f, none, 11, &expected);
     resume_damaged(f, weights, 10, &expected);
     resume_damaged(f, state_of, 10, &expected);
     resume_damaged(f, all, 1, &expected);
-    log_set_level(LOG_WARN);
 }
 
 TEST_WITH(struct worker_fixture *f, a_damaged_best_is_not_carried_along)
@@ -126,12 +115,9 @@ TEST_WITH(struct worker_fixture *f, a_damaged_best_is_not_carried_along)
         worker_fixture_record(f, &s, 1, EVENT_CHECKPOINT, 0).checkpoint;
     assert_true(best.best);
     worker_fixture_flip(worker_fixture_path(f, &s, 1, best.path), 5);
-    log_set_level(LOG_QUIET);
     worker_fixture_must_run(f, &s, 2);
-    log_set_level(LOG_WARN);
     assert_int_equal(worker_fixture_count(f, &s, 2, EVENT_STEP), 20);
-    const struct record_trained got = worker_fixture_trained(f, &s, 2);
-    worker_fixture_same(&expected, &got);
+    worker_fixture_same(f, &s, 2, &expected);
 }
 
 /* Runs an attempt in a child with a checkpoint after every update, and kills it when its records
@@ -175,6 +161,5 @@ TEST_WITH(struct worker_fixture *f, a_worker_killed_again_and_again_ends_with_th
     worker_fixture_must_run(f, &s, number);
     /* Each attempt began at a checkpoint of an older one, so that few updates are left. */
     assert_true(worker_fixture_count(f, &s, number, EVENT_STEP) <= 5);
-    const struct record_trained got = worker_fixture_trained(f, &s, number);
-    worker_fixture_same(&expected, &got);
+    worker_fixture_same(f, &s, number, &expected);
 }

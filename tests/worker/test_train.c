@@ -6,14 +6,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/log.h"
 #include "interchange/interchange.h"
 #include "worker/worker_fixture.h"
-
-TEST_CONSTRUCTOR(prepare)
-{
-    log_set_level(LOG_WARN);
-}
 
 TEST_EACH(worker_fixture_make, worker_fixture_remove)
 
@@ -69,9 +63,10 @@ TEST_WITH(struct worker_fixture *f,
                                                    SPEC_T5};
     for (size_t i = 0; i < sizeof positions / sizeof *positions; i++) {
         struct spec s = worker_fixture_spec(f, positions[i]);
-        const struct record_trained first = worker_fixture_unbroken(f, &s),
-                                    second = worker_fixture_unbroken(f, &s);
-        worker_fixture_same(&first, &second);
+        const struct record_trained first = worker_fixture_unbroken(f, &s);
+        worker_fixture_must_run(f, &s, 1);
+        worker_fixture_same(f, &s, 1, &first);
+        worker_fixture_forget(f, &s);
         s.train.seed = 2;
         assert_true(first.final_loss_nats != worker_fixture_unbroken(f, &s).final_loss_nats);
     }
@@ -87,8 +82,7 @@ TEST_WITH(struct worker_fixture *f, a_signal_ends_the_attempt_as_cancelled_after
     assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_STEP), 1);
     assert_int_equal(err_exit_code(ERR_INTERRUPTED), 130);
     worker_fixture_must_run(f, &s, 2);
-    const struct record_trained got = worker_fixture_trained(f, &s, 2);
-    worker_fixture_same(&expected, &got);
+    worker_fixture_same(f, &s, 2, &expected);
 }
 
 TEST_WITH(struct worker_fixture *f, a_loss_that_is_not_finite_ends_as_diverged)

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "worker/worker_fixture.h"
 #include "worker/worker_internal.h"
 
@@ -79,7 +78,6 @@ TEST_WITH(struct worker_fixture *f, blocks_of_any_length_give_the_loss_of_an_eva
     const int32_t lengths[] = {2 * train.train.L, train.train.shard_tokens + 5,
                                train.train.L / 2 + 1};
 
-    log_set_level(LOG_WARN);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         train.train.validate_L = lengths[i];
         worker_fixture_must_run(f, &train, 1);
@@ -99,7 +97,6 @@ TEST_WITH(struct worker_fixture *f, the_length_of_validations_changes_no_number_
     struct spec plain = worker_fixture_spec(f, SPEC_ALIBI), other = plain;
     char plain_id[SPEC_ID_BYTES], other_id[SPEC_ID_BYTES];
 
-    log_set_level(LOG_WARN);
     other.train.validate_L = 2 * plain.train.L;
     spec_run_id(&plain, plain_id);
     spec_run_id(&other, other_id);

@@ -8,6 +8,7 @@
 
 #include "backend/backend.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "prepare/prepare.h"
 
 enum { FIXTURE_WORDS = 56, FIXTURE_TRAIN = 1500, FIXTURE_VALID = 301 };
@@ -36,6 +37,7 @@ int worker_fixture_make(void **state)
     struct err e = {0};
 
     assert_non_null(f);
+    log_set_level(LOG_QUIET);
     arena_init(&f->arena);
     test_folder(f->root);
     f->project = (struct project){.root = f->root, .share = f->root, .program = "test"};
@@ -260,11 +262,13 @@ struct record_trained worker_fixture_trained(struct worker_fixture *f, const str
     return worker_fixture_record(f, s, number, EVENT_TRAINED, -1).trained;
 }
 
-void worker_fixture_same(const struct record_trained *a, const struct record_trained *b)
+void worker_fixture_same(struct worker_fixture *f, const struct spec *s, int32_t number,
+                         const struct record_trained *expected)
 {
-    assert_string_equal(a->best_sha256, b->best_sha256);
-    assert_string_equal(a->last_sha256, b->last_sha256);
-    assert_true(a->final_loss_nats == b->final_loss_nats);
+    const struct record_trained got = worker_fixture_trained(f, s, number);
+    assert_string_equal(got.best_sha256, expected->best_sha256);
+    assert_string_equal(got.last_sha256, expected->last_sha256);
+    assert_true(got.final_loss_nats == expected->final_loss_nats);
 }
 
 struct record_trained worker_fixture_unbroken(struct worker_fixture *f, const struct spec *s)

@@ -18,7 +18,7 @@ struct worker_fixture {
     struct arena arena;
 };
 
-/* cmocka setup and teardown; *state is the fixture. */
+/* cmocka setup and teardown; *state is the fixture. The log is silent from then on. */
 int worker_fixture_make(void **state);
 int worker_fixture_remove(void **state);
 
@@ -61,14 +61,15 @@ int32_t worker_fixture_count(struct worker_fixture *f, const struct spec *s, int
 struct record worker_fixture_record(struct worker_fixture *f, const struct spec *s, int32_t number,
                                     enum event_type type, int32_t index);
 
-/* worker_fixture_ended - the attempt ended in a state. worker_fixture_same - two trainings gave the
- * same numbers. worker_fixture_unbroken - the result of the run in one attempt, which is then
- * deleted. */
+/* worker_fixture_ended - the attempt ended in a state. worker_fixture_same - an attempt of a
+ * training gave the expected numbers. worker_fixture_unbroken - the result of the run in one
+ * attempt, which is then deleted. */
 void worker_fixture_ended(struct worker_fixture *f, const struct spec *s, int32_t number,
                           const char *state);
 struct record_trained worker_fixture_trained(struct worker_fixture *f, const struct spec *s,
                                              int32_t number);
-void worker_fixture_same(const struct record_trained *a, const struct record_trained *b);
+void worker_fixture_same(struct worker_fixture *f, const struct spec *s, int32_t number,
+                         const struct record_trained *expected);
 struct record_trained worker_fixture_unbroken(struct worker_fixture *f, const struct spec *s);
 
 /* worker_fixture_flip - flips a bit of a byte, counted from the end of a file. */

@@ -1,7 +1,7 @@
-/* check_record.c - work captured and launched as a graph, on the backends named on the command
+/* check_capture.c - work captured and launched as a graph, on the backends named on the command
  * line.
  *
- *   check_record DEVICE… */
+ *   check_capture DEVICE… */
 #include "harness/test.h"
 
 #include <string.h>
