@@ -60,15 +60,16 @@ def launches_of(build, kilobytes):
     if os.path.exists(out):
         os.remove(out)
     environment = dict(os.environ, EMULATION_SHARED=str(kilobytes), EMULATION_LAUNCHES=out)
-    subprocess.run([os.path.join(build, "tests/cuda_emulation/check_shapes"), *SHAPES], env=environment, check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for shape in SHAPES:  # each run appends its launches
+        subprocess.run([os.path.join(build, "tests/cuda_emulation/check_shapes"), shape + "*"], env=environment, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with open(out) as lines:
+        rows = [line.split() for line in lines]
     names = {}
     for line in subprocess.run(["nm", library], capture_output=True, text=True, check=True).stdout.splitlines():
         part = line.split()
         if len(part) == 3:
             names[int(part[0], 16)] = re.sub(r"^_ZL", "_Z", part[2])
-    with open(out) as lines:
-        rows = [line.split() for line in lines]
     return {names[int(at, 16)]: (int(threads), int(shared)) for at, threads, shared in rows}
 
 
