@@ -98,6 +98,8 @@ int cuda_run_linear_rows(struct backend *b, const struct linear_rows_args *a, st
 int cuda_run_linear_relu(struct backend *b, const struct linear_relu_args *a, struct err *e);
 int cuda_run_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a,
                               struct err *e);
+int cuda_run_linear_bwd_relu(struct backend *b, const struct linear_bwd_relu_args *a,
+                             struct err *e);
 int cuda_run_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a,
                                struct err *e);
 

@@ -1,13 +1,12 @@
 /* elementwise.cu - sums, dropout, ReLU, and copies that change dtype or stride.
  *
- * Every kernel: a thread owns eight neighbouring columns of one row (rows.cuh), a block of 256
- * threads whole rows or parts of them: enough 16-byte loads in flight on a multiprocessor to fill
- * the bus, and no registers to speak of. Outputs may be inputs: a thread reads what it owns before
- * it writes it. */
+ * In every kernel a thread owns eight neighbouring columns of one row (rows.cuh), a block of 256
+ * threads whole rows or parts of one. Few registers and 16-byte loads keep the memory busy. Outputs
+ * may be inputs, since a thread reads its elements before it writes them. */
 #include "kernels.h"
 #include "rows.cuh"
 
-/* y = x + r. Reads 2, writes 1 elements an element. */
+/* y = x + r. Reads 2 elements per element, writes 1. */
 template <class T>
 static __global__ void add_k(struct tensor y, struct tensor x, struct tensor r, bool wide)
 {
@@ -20,7 +19,7 @@ static __global__ void add_k(struct tensor y, struct tensor x, struct tensor r, 
     rows_store(row_of<T>(y, at.row) + at.column, a, at.n, wide);
 }
 
-/* y = mask * x / (1 - p). Reads 1, writes 1; about 25 integer operations an element to draw. */
+/* y = mask * x / (1 - p). Reads 1, writes 1; draws with about 25 integer operations per element. */
 template <class T>
 static __global__ void dropout_k(struct tensor y, struct tensor x, struct rows_draw d, bool wide)
 {
@@ -33,9 +32,17 @@ static __global__ void dropout_k(struct tensor y, struct tensor x, struct rows_d
     rows_store(row_of<T>(y, at.row) + at.column, v, at.n, wide);
 }
 
-/* y = max(x, 0), then dropout. Reads 1, writes 1. A NaN stays one: the comparison is false. */
+/* The bits of the thread's eight columns are one byte of the mask. */
+__device__ static uint8_t *mask_byte(const struct tensor &mask, const struct rows_place &at)
+{
+    return (uint8_t *)row_of<uint32_t>(mask, at.row) + at.column / 8;
+}
+
+/* y = max(x, 0), then dropout, and the mask. Reads 1, writes 1 and a bit. A NaN stays one: the
+ * comparison is false. */
 template <class T>
-static __global__ void relu_k(struct tensor y, struct tensor x, struct rows_draw d, bool wide)
+static __global__ void relu_k(struct tensor y, struct tensor x, struct tensor mask,
+                              struct rows_draw d, bool wide)
 {
     struct rows_place at = rows_place_of(y);
     if (at.n == 0) return;
@@ -47,10 +54,35 @@ static __global__ void relu_k(struct tensor y, struct tensor x, struct rows_draw
 #pragma unroll
         for (int i = 0; i < 8; i++) v.x[i] *= factor.x[i];
     }
-    rows_store(row_of<T>(y, at.row) + at.column, v, at.n, wide);
+    T *to = row_of<T>(y, at.row) + at.column;
+    rows_store(to, v, at.n, wide);
+    if (!mask.data) return;
+    unsigned bits = 0;
+#pragma unroll
+    for (int i = 0; i < 8; i++) bits |= (unsigned)(rows_rounded(to, v.x[i]) != 0.0f) << i;
+    *mask_byte(mask, at) = (uint8_t)bits;
 }
 
-/* y = x, each in its dtype and stride. Reads 1, writes 1. */
+/* dx = dy * scale where y is not 0, else 0. Reads 2, or 1 and a bit; writes 1. */
+template <class T> static __global__ void relu_bwd_k(struct relu_bwd_args a, float scale, bool wide)
+{
+    struct rows_place at = rows_place_of(a.dx);
+    if (at.n == 0) return;
+    struct eight v = rows_load(row_of<T>(a.dy, at.row) + at.column, at.n, wide, 0.0f);
+    unsigned bits = 0;
+    if (a.mask.data) {
+        bits = *mask_byte(a.mask, at);
+    } else {
+        struct eight y = rows_load(row_of<T>(a.y, at.row) + at.column, at.n, wide, 0.0f);
+#pragma unroll
+        for (int i = 0; i < 8; i++) bits |= (unsigned)(y.x[i] != 0.0f) << i;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++) v.x[i] = bits >> i & 1 ? v.x[i] * scale : 0.0f;
+    rows_store(row_of<T>(a.dx, at.row) + at.column, v, at.n, wide);
+}
+
+/* y = x, each with its dtype and stride. Reads 1, writes 1. */
 template <class Y, class X>
 static __global__ void cast_k(struct tensor y, struct tensor x, bool wide)
 {
@@ -60,52 +92,54 @@ static __global__ void cast_k(struct tensor y, struct tensor x, bool wide)
     rows_store(row_of<Y>(y, at.row) + at.column, v, at.n, wide);
 }
 
+/* One kernel over y, for its dtype. */
+template <class... P, class... A>
+static int launch_rows(void *stream, const struct tensor &y, void (*in_bf16)(P...),
+                       void (*in_f32)(P...), A... args)
+{
+    dim3 block = rows_block(y.cols);
+    if (!rows_is_float(&y)) return cudaErrorInvalidValue;
+    launch(y.dtype == DTYPE_BF16 ? in_bf16 : in_f32, rows_grid(y.rows, y.cols, block), block, 0,
+           (cudaStream_t)stream, args...);
+    return cudaGetLastError();
+}
+
 int cuda_add(void *stream, const struct add_args *a)
 {
-    const struct tensor *y = &a->y;
-    if (!rows_is_float(y)) return cudaErrorInvalidValue;
-    dim3 block = rows_block(y->cols);
-    bool wide = rows_is_wide(y) && rows_is_wide(&a->x) && rows_is_wide(&a->r);
-    launch(y->dtype == DTYPE_BF16 ? add_k<bf16> : add_k<float>, rows_grid(y->rows, y->cols, block),
-           block, 0, (cudaStream_t)stream, *y, a->x, a->r, wide);
-    return cudaGetLastError();
+    bool wide = rows_is_wide(&a->y) && rows_is_wide(&a->x) && rows_is_wide(&a->r);
+    return launch_rows(stream, a->y, add_k<bf16>, add_k<float>, a->y, a->x, a->r, wide);
 }
 
 int cuda_cast(void *stream, const struct cast_args *a)
 {
-    const struct tensor *y = &a->y, *x = &a->x;
-    if (!rows_is_float(y) || !rows_is_float(x)) return cudaErrorInvalidValue;
-    dim3 block = rows_block(y->cols), grid = rows_grid(y->rows, y->cols, block);
-    bool wide = rows_is_wide(y) && rows_is_wide(x);
-    bool from_bf16 = x->dtype == DTYPE_BF16;
-    launch(y->dtype == DTYPE_BF16 ? (from_bf16 ? cast_k<bf16, bf16> : cast_k<bf16, float>)
-                                  : (from_bf16 ? cast_k<float, bf16> : cast_k<float, float>),
-           grid, block, 0, (cudaStream_t)stream, *y, *x, wide);
-    return cudaGetLastError();
+    bool wide = rows_is_wide(&a->y) && rows_is_wide(&a->x);
+    if (!rows_is_float(&a->x)) return cudaErrorInvalidValue;
+    if (a->x.dtype == DTYPE_BF16)
+        return launch_rows(stream, a->y, cast_k<bf16, bf16>, cast_k<float, bf16>, a->y, a->x, wide);
+    return launch_rows(stream, a->y, cast_k<bf16, float>, cast_k<float, float>, a->y, a->x, wide);
 }
 
 int cuda_dropout(void *stream, const struct dropout_args *a)
 {
-    const struct tensor *y = &a->y, *x = &a->x;
-    struct rows_draw draw = rows_draw_of(&a->dropout, y->cols);
-    struct cast_args copy = {*y, *x};
-    if (!rows_is_float(y)) return cudaErrorInvalidValue;
-    if (draw.keep_scale == 0.0f && y->data == x->data) return cudaSuccess;
+    struct rows_draw draw = rows_draw_of(&a->dropout, a->y.cols);
+    struct cast_args copy = {a->y, a->x};
+    bool wide = rows_is_wide(&a->y) && rows_is_wide(&a->x);
+    if (draw.keep_scale == 0.0f && a->y.data == a->x.data) return cudaSuccess;
     if (draw.keep_scale == 0.0f) return cuda_cast(stream, &copy);
-    dim3 block = rows_block(y->cols);
-    launch(y->dtype == DTYPE_BF16 ? dropout_k<bf16> : dropout_k<float>,
-           rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, *x, draw,
-           rows_is_wide(y) && rows_is_wide(x));
-    return cudaGetLastError();
+    return launch_rows(stream, a->y, dropout_k<bf16>, dropout_k<float>, a->y, a->x, draw, wide);
 }
 
-int cuda_relu(void *stream, const struct dropout_args *a)
+int cuda_relu(void *stream, const struct relu_args *a)
 {
-    const struct tensor *y = &a->y;
-    if (!rows_is_float(y)) return cudaErrorInvalidValue;
-    dim3 block = rows_block(y->cols);
-    launch(y->dtype == DTYPE_BF16 ? relu_k<bf16> : relu_k<float>,
-           rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, a->x,
-           rows_draw_of(&a->dropout, y->cols), rows_is_wide(y) && rows_is_wide(&a->x));
-    return cudaGetLastError();
+    struct rows_draw draw = rows_draw_of(&a->dropout, a->y.cols);
+    bool wide = rows_is_wide(&a->y) && rows_is_wide(&a->x);
+    return launch_rows(stream, a->y, relu_k<bf16>, relu_k<float>, a->y, a->x, a->mask, draw, wide);
+}
+
+int cuda_relu_bwd(void *stream, const struct relu_bwd_args *a)
+{
+    float p = a->dropout.p, scale = p > 0.0f ? 1.0f / (1.0f - p) : 1.0f;
+    bool wide =
+        rows_is_wide(&a->dx) && rows_is_wide(&a->dy) && (a->mask.data || rows_is_wide(&a->y));
+    return launch_rows(stream, a->dx, relu_bwd_k<bf16>, relu_bwd_k<float>, *a, scale, wide);
 }

@@ -1,11 +1,9 @@
-/* gemm.c - gemm.h with cuBLASLt, which only the files gemm*.c know: its opening, a product as it
- * takes it, and its run. */
-#include <inttypes.h>
+/* gemm.c - gemm.h with cuBLASLt, which only the files gemm*.c know: opening it, and a product from
+ * the choice of its algorithm to its ReLU. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "gemm_internal.h"
-#include "kernels.h"
 
 /* What the GPU and the library are, for gemm_choices. */
 static int gemm_identify(struct gemm *g, char *text, size_t bytes, struct err *e)
@@ -57,113 +55,34 @@ void gemm_close(struct gemm *g)
     free(g);
 }
 
-int gemm_fault(const struct gemm *g, cublasStatus_t status, const struct gemm_product *p,
-               struct err *e)
+/* The product with its column sums or mask in one kernel, if the library has an algorithm for that.
+ */
+static int gemm_try_whole(struct gemm *g, const struct gemm_product *p, bool *done, struct err *e)
 {
-    if (status == CUBLAS_STATUS_SUCCESS) return 0;
-    return ERR(e, status == CUBLAS_STATUS_ALLOC_FAILED ? ERR_NOMEM : ERR_INTERNAL,
-               "cuBLASLt: a product of %" PRId64 " x %" PRId64 " x %" PRId64 ": %s", p->m, p->n,
-               p->k, g->lt.status_string(status));
+    struct gemm_call call;
+    const cublasLtMatmulAlgo_t *algorithm = NULL;
+    TRY(gemm_call_init(g, &call, p, e));
+    TRY(gemm_choose(g, &algorithm, &call, p, e));
+    *done = algorithm != NULL;
+    return *done ? gemm_fault(g, gemm_run(g, &call, p, algorithm, p->c), p, e) : 0;
 }
 
-static cudaDataType gemm_type(enum dtype type)
-{
-    return type == DTYPE_BF16 ? CUDA_R_16BF : CUDA_R_32F;
-}
-
-/* A stored matrix of `rows` x `cols`: to the library, its transpose. The chunks of a batch are
- * `step` elements apart. */
-static cublasStatus_t gemm_layout(const struct gemm *g, cublasLtMatrixLayoutOpaque_t *layout,
-                                  enum dtype type, int64_t rows, int64_t cols, int64_t stride,
-                                  int64_t chunks_n, int64_t step)
-{
-    int32_t batch_n = (int32_t)chunks_n;
-    cublasStatus_t status = g->lt.layout_init(layout, sizeof *layout, gemm_type(type),
-                                              (uint64_t)cols, (uint64_t)rows, stride);
-    if (status == CUBLAS_STATUS_SUCCESS && batch_n > 1)
-        status =
-            g->lt.layout_set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch_n, sizeof batch_n);
-    if (status == CUBLAS_STATUS_SUCCESS && batch_n > 1)
-        status = g->lt.layout_set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step,
-                                  sizeof step);
-    return status;
-}
-
-static cublasStatus_t gemm_describe(const struct gemm *g, cublasLtMatmulDescOpaque_t *d,
-                                    const struct gemm_product *p)
-{
-    /* The library's first operand is our b, its second our a; what we store transposed is to it
-     * the plain matrix and the other way round. */
-    cublasOperation_t first = p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
-    cublasOperation_t second = p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
-    cublasLtEpilogue_t epilogue = p->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-    if (p->relu) epilogue = p->bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
-    const struct {
-        cublasLtMatmulDescAttributes_t name;
-        const void *value;
-        size_t bytes;
-    } rows[] = {
-        {CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first},
-        {CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second},
-        {CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue},
-        {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias},
-    };
-    size_t rows_n = sizeof rows / sizeof *rows - (p->bias == NULL);
-    cublasStatus_t status = g->lt.product_init(d, sizeof *d, CUBLAS_COMPUTE_32F, CUDA_R_32F);
-    for (size_t i = 0; status == CUBLAS_STATUS_SUCCESS && i < rows_n; i++)
-        status = g->lt.product_set(d, rows[i].name, rows[i].value, rows[i].bytes);
-    return status;
-}
-
-int gemm_call_init(const struct gemm *g, struct gemm_call *call, const struct gemm_product *p,
-                   struct err *e)
-{
-    int64_t n = p->chunks_n, step_a = p->m * p->stride_a, step_c = p->m * p->stride_c;
-    cublasStatus_t status = gemm_describe(g, &call->product, p);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        status = gemm_layout(g, &call->a, p->from, p->transpose_a ? p->k : p->m,
-                             p->transpose_a ? p->m : p->k, p->stride_a, n, step_a);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        status = gemm_layout(g, &call->b, p->from, p->transpose_b ? p->n : p->k,
-                             p->transpose_b ? p->k : p->n, p->stride_b, n, 0);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        status = gemm_layout(g, &call->c, p->to, p->m, p->n, p->stride_c, n, step_c);
-    return gemm_fault(g, status, p, e);
-}
-
-cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
-                        const cublasLtMatmulAlgo_t *algorithm, void *to)
-{
-    /* The library's parameters are not const, but it only reads them. */
-    struct gemm_call own = *call;
-    float alpha = 1.0f, beta = p->accumulate ? 1.0f : 0.0f;
-    return g->lt.multiply(g->handle_own, &own.product, &alpha, p->b, &own.b, p->a, &own.a, &beta,
-                          p->c, &own.c, to, &own.c, algorithm, g->workspace_own,
-                          GEMM_WORKSPACE_BYTES, g->stream);
-}
-
-/* ReLU after a product that does not end with it. */
-static int gemm_cut_off(struct gemm *g, const struct gemm_product *p, struct err *e)
-{
-    struct tensor c = tensor_make(p->c, p->m * p->chunks_n, p->n, p->to);
-    c.stride = p->stride_c;
-    int status = cuda_relu(g->stream, &(struct dropout_args){.y = c, .x = c});
-    if (status == 0) return 0;
-    return ERR(e, ERR_INTERNAL, "relu after a product: %s",
-               cudaGetErrorString((cudaError_t)status));
-}
-
-int gemm_multiply(struct gemm *g, const struct gemm_product *p, struct err *e)
+int gemm_multiply(struct gemm *g, const struct gemm_product *p, bool *ended, struct err *e)
 {
     struct gemm_product plain = *p;
     struct gemm_call call, with_relu;
     const cublasLtMatmulAlgo_t *algorithm = NULL;
-    plain.relu = 0;
+    *ended = false;
+    if (gemm_has_own_class(p)) TRY(gemm_try_whole(g, p, ended, e));
+    if (*ended) return 0;
+    plain.relu = GEMM_LINEAR;
+    plain.sums = plain.mask = NULL;
     TRY(gemm_call_init(g, &call, &plain, e));
     TRY(gemm_choose(g, &algorithm, &call, &plain, e));
-    if (p->relu) TRY(gemm_call_init(g, &with_relu, p, e));
-    if (p->relu && gemm_fits(g, &with_relu, algorithm))
-        return gemm_fault(g, gemm_run(g, &with_relu, p, algorithm, p->c), p, e);
-    TRY(gemm_fault(g, gemm_run(g, &call, p, algorithm, p->c), p, e));
-    return p->relu ? gemm_cut_off(g, p, e) : 0;
+    if (p->relu == GEMM_RELU && !p->mask) {
+        TRY(gemm_call_init(g, &with_relu, p, e));
+        *ended = gemm_fits(g, &with_relu, algorithm);
+        if (*ended) call = with_relu;
+    }
+    return gemm_fault(g, gemm_run(g, &call, &plain, algorithm, p->c), p, e);
 }

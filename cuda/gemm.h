@@ -1,14 +1,15 @@
-/* gemm.h - matrix products of the CUDA backend, all behind one call, by cuBLASLt. On the emulated
- * GPU plain loops play that library (tests/cuda_emulation/cublaslt_emulated.c).
+/* gemm.h - the matrix products of the CUDA backend, by cuBLASLt. On the emulated GPU plain loops
+ * replace the library (tests/cuda_emulation/cublaslt_emulated.c).
  *
- * 1. Sums are fp32 for fp32 and for bf16 operands; nothing is rounded to TF32.
- * 2. The algorithm of a product is chosen once for each class of shapes and then kept; only
- *    algorithms whose sums have a fixed order are considered, so two runs that chose alike give the
- *    same bits. What was chosen can be written down and given to another process.
- * 3. Matrices are row-major with a stride, as struct tensor has them. */
+ * 1. Sums are in fp32 for fp32 and for bf16 operands, never in TF32.
+ * 2. The algorithm is chosen once for each class of products, among those whose sums have a fixed
+ *    order. Two runs with the same choices give the same bits; choices can be saved as text and
+ *    restored in another process.
+ * 3. Matrices are row-major with a stride, like struct tensor. */
 #ifndef CUDA_GEMM_H
 #define CUDA_GEMM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,13 +22,22 @@ extern "C" {
 
 struct gemm;
 
-/* c (m,n) = a (m,k) b (k,n) + bias (n), and + c when `accumulate`; chunks_n such products whose a
- * and c follow one another, m rows each, and share b. */
+/* The end of a product: c, max(c, 0), or relu_scale * c where the mask's bit is 1 and 0 elsewhere.
+ */
+enum gemm_relu { GEMM_LINEAR, GEMM_RELU, GEMM_RELU_BWD };
+
+/* c (m,n) = a (m,k) b (k,n) + bias (n), added to c if `accumulate`. chunks_n such products share b;
+ * their a and c are consecutive blocks of m rows. */
 struct gemm_product {
     const void *a, *b;
     void *c;
-    const void *bias; /* of the type of c; NULL: none */
-    int relu;         /* c is cut off at zero in the end */
+    const void *bias; /* of the dtype of c; NULL: none */
+    void *sums; /* (m) of the dtype of c: column sums of a as stored (k,m); overwritten also if
+                   `accumulate`; NULL: none */
+    enum gemm_relu relu;
+    float relu_scale; /* of GEMM_RELU_BWD */
+    void *mask; /* of struct relu_args: GEMM_RELU writes it (NULL: no), GEMM_RELU_BWD reads it */
+    int64_t mask_stride; /* words from row to row */
     int64_t m, n, k, chunks_n;
     int64_t stride_a, stride_b, stride_c;
     int transpose_a; /* a is stored (k,m) */
@@ -37,17 +47,17 @@ struct gemm_product {
     enum dtype from, to; /* of a and b; of c */
 };
 
-/* gemm_open - products on a stream of the current device. text: library and version, for people and
- * records. Errors: ERR_UNAVAILABLE, ERR_NOMEM. */
+/* gemm_open - products on a stream of the current device. text: library and version, for messages
+ * and records. Errors: ERR_UNAVAILABLE, ERR_NOMEM. */
 int gemm_open(struct gemm **out, void *stream, char *text, size_t bytes, struct err *e);
 void gemm_close(struct gemm *g); /* takes NULL */
-/* gemm_multiply - queues the product. Errors: ERR_INTERNAL when the library refuses it, ERR_NOMEM.
- */
-int gemm_multiply(struct gemm *g, const struct gemm_product *p, struct err *e);
+/* gemm_multiply - queues the product. *ended: relu, mask and sums are done as well; otherwise the
+ * caller computes them. Errors: ERR_INTERNAL if the library rejects the product, ERR_NOMEM. */
+int gemm_multiply(struct gemm *g, const struct gemm_product *p, bool *ended, struct err *e);
 
-/* gemm_choices - one line for each choice made so far, after a line that names library and GPU; the
- * return value is the length that the whole text has. gemm_adopt takes such a text: products of
- * these classes use what it names. A text of another library or GPU: ERR_DATA, nothing adopted. */
+/* gemm_choices - writes a line that names library and GPU, then a line for each choice; returns the
+ * length of the whole text. gemm_adopt reads such a text and uses its choices. ERR_DATA: it is of
+ * another library or GPU; nothing is adopted. */
 size_t gemm_choices(const struct gemm *g, char *text, size_t bytes);
 int gemm_adopt(struct gemm *g, const char *text, struct err *e);
 

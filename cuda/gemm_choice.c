@@ -1,6 +1,5 @@
-/* gemm_choice.c - which algorithm a product gets, found once for each class, and these choices as
- * text. A line of it is a class, its sizes and ten small numbers, and the words of its algorithm in
- * base 16. */
+/* gemm_choice.c - chooses the algorithm of each class of products, and writes the choices as text.
+ * A line is a class (its sizes and ten small numbers) and the words of its algorithm in base 16. */
 #include "gemm_internal.h"
 
 #include <inttypes.h>
@@ -9,16 +8,16 @@
 #include <string.h>
 #include <time.h>
 
-#define CHOICE_CLEARLY 0.95f /* of the favourite's time: another is preferred to it below that */
+#define CHOICE_CLEARLY 0.95f /* of the favourite's time, below which another is chosen */
 
 enum {
     GEMM_ROWS = 256,
     GEMM_CANDIDATES = 8,
     TEXT_LINE_BYTES = 320,
     ALGORITHM_WORDS = sizeof(cublasLtMatmulAlgo_t) / sizeof(uint64_t),
-    CHOICE_RUNS = 5,      /* that are timed */
-    CHOICE_WARM_RUNS = 8, /* between two looks at the clock */
-    CHOICE_CHUNKS = 8     /* for which the algorithm of exact products is chosen */
+    CHOICE_RUNS = 5,      /* timed for each candidate */
+    CHOICE_WARM_RUNS = 8, /* between two readings of the clock */
+    CHOICE_CHUNKS = 8     /* of an exact product while its algorithm is chosen */
 };
 
 static int32_t choice_alignment(const void *p, int64_t stride, enum dtype type)
@@ -34,7 +33,7 @@ static int64_t choice_round(int64_t rows)
     return (rows + GEMM_ROWS - 1) / GEMM_ROWS * GEMM_ROWS;
 }
 
-/* The class of p; rounded: as if its rows were a multiple of GEMM_ROWS. */
+/* The class of p; rounded: with rows rounded up to a multiple of GEMM_ROWS. */
 static struct gemm_class gemm_class_of(const struct gemm_product *p, int rounded)
 {
     struct gemm_class c;
@@ -46,7 +45,9 @@ static struct gemm_class gemm_class_of(const struct gemm_product *p, int rounded
     c.transpose_b = p->transpose_b;
     c.from = (int32_t)p->from;
     c.to = (int32_t)p->to;
-    c.bias = p->bias != NULL;
+    if (p->bias) c.ending |= GEMM_BIAS;
+    if (p->sums) c.ending |= GEMM_SUMS;
+    if (p->mask) c.ending |= p->relu == GEMM_RELU_BWD ? GEMM_MASK_READ : GEMM_MASK_WRITTEN;
     c.exact = p->exact;
     c.alignment_a = choice_alignment(p->a, p->stride_a, p->from);
     c.alignment_b = choice_alignment(p->b, p->stride_b, p->from);
@@ -102,7 +103,8 @@ static cublasStatus_t choice_prefer(const struct gemm *g,
     return status;
 }
 
-/* The library's favourite first. */
+/* The candidates, the library's favourite first; none if no algorithm has p's column sums or mask.
+ */
 static int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out, int *n,
                            const struct gemm_class *c, const struct gemm_product *p, struct err *e)
 {
@@ -118,23 +120,15 @@ static int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out,
     cublasStatus_t status = g->lt.heuristic(g->handle_own, &call.product, &call.b, &call.a, &call.c,
                                             &call.c, &preference, GEMM_CANDIDATES, out, &found_n);
     *n = 0;
+    if (gemm_has_own_class(p) && status == CUBLAS_STATUS_NOT_SUPPORTED) return 0;
     TRY(gemm_fault(g, status, p, e));
     for (int i = 0; i < found_n; i++)
         if (out[i].state == CUBLAS_STATUS_SUCCESS) out[(*n)++] = out[i];
-    if (*n == 0)
+    if (*n == 0 && !gemm_has_own_class(p))
         return ERR(e, ERR_INTERNAL,
                    "cuBLASLt: no algorithm for a product of %" PRId64 " x %" PRId64 " x %" PRId64,
                    c->m, c->n, c->k);
     return 0;
-}
-
-int gemm_fits(struct gemm *g, const struct gemm_call *call, const cublasLtMatmulAlgo_t *algorithm)
-{
-    struct gemm_call own = *call;
-    cublasLtMatmulHeuristicResult_t result = {0};
-    return g->lt.check(g->handle_own, &own.product, &own.b, &own.a, &own.c, &own.c, algorithm,
-                       &result) == CUBLAS_STATUS_SUCCESS &&
-           result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= GEMM_WORKSPACE_BYTES;
 }
 
 static double choice_seconds(void)
@@ -144,8 +138,8 @@ static double choice_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* An idle GPU raises its clock within milliseconds of work; until then the first candidate would
- * look slow because it is the first. Failures are found by what is timed next. */
+/* An idle GPU raises its clock after milliseconds of work; without this the first candidate would
+ * look slow. The timing that follows reports failures. */
 static void choice_warm(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
                         const cublasLtMatmulAlgo_t *algorithm, void *to)
 {
@@ -160,7 +154,7 @@ static void choice_warm(struct gemm *g, const struct gemm_call *call, const stru
     } while (choice_seconds() < until);
 }
 
-/* Milliseconds of some runs after one that is not timed; below 0: it does not fit, or failed. */
+/* Milliseconds of CHOICE_RUNS runs after one untimed run; negative if it does not fit or fails. */
 static float choice_time(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
                          const cublasLtMatmulAlgo_t *algorithm, void *to)
 {
@@ -178,8 +172,8 @@ static float choice_time(struct gemm *g, const struct gemm_call *call, const str
     return ms;
 }
 
-/* A candidate's index. The results of an accumulating product go to memory of their own, for it can
- * be run once only; without that memory the first is taken. */
+/* The index of the chosen candidate. Timed runs of an accumulating product write to temporary
+ * memory, since c must be added to once only; if there is no such memory, the first is chosen. */
 static int gemm_fastest(struct gemm *g, const cublasLtMatmulHeuristicResult_t *candidate, int n,
                         const struct gemm_call *call, const struct gemm_product *p)
 {
@@ -202,7 +196,7 @@ static int gemm_fastest(struct gemm *g, const cublasLtMatmulHeuristicResult_t *c
         least = ms;
         best = i;
     }
-    /* Again at the end: what slowed the first down once must not decide. */
+    /* The favourite again: something may have slowed down its first timing. */
     if (best > 0 && first >= 0.0f) {
         float again = choice_time(g, call, p, &candidate[0].algo, to);
         if (again >= 0.0f && least >= CHOICE_CLEARLY * again) best = 0;
@@ -224,8 +218,8 @@ static int gemm_need_time(struct gemm *g, const struct gemm_product *p, struct e
                p->m, p->n, p->k);
 }
 
-/* Exact products take no candidate that refuses a single chunk: every count of chunks has the one
- * algorithm. Returns how many are left. */
+/* Removes the candidates that do not fit a single chunk, since exact products use one algorithm for
+ * any number of chunks. */
 static int choice_keep_exact(struct gemm *g, cublasLtMatmulHeuristicResult_t *candidate, int n,
                              int *left_n, const struct gemm_product *p, struct err *e)
 {
@@ -252,7 +246,7 @@ static int choice_make(struct gemm *g, struct gemm_choice **out, const struct ge
     TRY(gemm_need_time(g, p, e));
     TRY(gemm_candidates(g, candidate, &n, c, p, e));
     if (p->exact) TRY(choice_keep_exact(g, candidate, n, &n, p, e));
-    choice.algorithm = candidate[gemm_fastest(g, candidate, n, call, p)].algo;
+    if (n > 0) choice.algorithm = candidate[gemm_fastest(g, candidate, n, call, p)].algo;
     TRY(gemm_add_choice(g, &choice, e));
     *out = &g->choice_own[g->choices_n - 1];
     return 0;
@@ -261,17 +255,19 @@ static int choice_make(struct gemm *g, struct gemm_choice **out, const struct ge
 int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct gemm_call *call,
                 const struct gemm_product *p, struct err *e)
 {
+    static const cublasLtMatmulAlgo_t none;
     for (int rounded = 1; rounded >= 0; rounded--) {
         struct gemm_class c = gemm_class_of(p, rounded);
         struct gemm_choice *choice = gemm_find(g, &c);
         if (!choice) TRY(choice_make(g, &choice, &c, call, p, e));
-        *out = &choice->algorithm;
-        if (gemm_fits(g, call, *out)) return 0;
+        bool is_none = memcmp(&choice->algorithm, &none, sizeof none) == 0;
+        *out = is_none ? NULL : &choice->algorithm;
+        if (is_none || gemm_fits(g, call, *out)) return 0;
         if (p->exact)
             return ERR(e, ERR_INTERNAL,
                        "cuBLASLt: the algorithm of exact products of %" PRId64 " x %" PRId64
                        " x %" PRId64 " refuses %" PRId64
-                       " chunks; another would change a row's bits with its batch",
+                       " chunks; another would change the bits of a row with its batch",
                        p->m, p->n, p->k, p->chunks_n);
     }
     return ERR(e, ERR_INTERNAL,
@@ -287,7 +283,7 @@ static int text_print(char *line, size_t bytes, const struct gemm_choice *choice
     const struct gemm_class *c = &choice->of;
     int n =
         snprintf(line, bytes, "%" PRId64 " %" PRId64 " %" PRId64 " %d %d %d %d %d %d %d %d %d %d",
-                 c->m, c->n, c->k, c->transpose_a, c->transpose_b, c->from, c->to, c->bias,
+                 c->m, c->n, c->k, c->transpose_a, c->transpose_b, c->from, c->to, c->ending,
                  c->exact, c->alignment_a, c->alignment_b, c->alignment_c, c->rounded);
     for (size_t i = 0; i < ALGORITHM_WORDS; i++)
         n += snprintf(line + n, bytes - (size_t)n, " %" PRIx64, choice->algorithm.data[i]);
@@ -312,7 +308,7 @@ static int text_scan(struct gemm_choice *choice, const char *line)
     int at = 0;
     memset(choice, 0, sizeof *choice);
     if (sscanf(line, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %d %d %d %d %d %d %d %d %d %d%n", &c->m,
-               &c->n, &c->k, &c->transpose_a, &c->transpose_b, &c->from, &c->to, &c->bias,
+               &c->n, &c->k, &c->transpose_a, &c->transpose_b, &c->from, &c->to, &c->ending,
                &c->exact, &c->alignment_a, &c->alignment_b, &c->alignment_c, &c->rounded, &at) < 13)
         return 0;
     for (size_t i = 0; i < ALGORITHM_WORDS; i++) {

@@ -1,20 +1,25 @@
-/* gemm_internal.h - what gemm.c and gemm_choice.c share.
+/* gemm_internal.h - what the files of products share. gemm.c calls gemm_choice.c, and both call
+ * gemm_call.c, which calls neither.
  *
- * 1. Products are grouped in classes: sizes, storage, types, alignment. The count of rows, which
- *    differs from batch to batch, is rounded up to a multiple of GEMM_ROWS; a product that the
- *    algorithm of its class cannot do gets a class of its own.
- * 2. At the first product of a class the library names candidates whose sums have a fixed order.
- *    They are timed; a later one is preferred to the first, the library's own favourite, only when
- *    it is clearly faster, on a device that is warm and twice, so that chance decides little.
- * 3. Exact products (struct gemm_product) take no candidate that sums in parts, and have one
- *    algorithm for any count of chunks: a product that it refuses fails.
- * 4. ReLU does not belong to a class: the product applies it if the class's algorithm can, else
- *    a kernel after it does. The sums are the same, and so are the bits. */
+ * 1. A class is sizes, layout, dtypes, alignment and epilogue. The number of rows, which differs
+ *    between batches, is rounded up to a multiple of GEMM_ROWS. If the algorithm of the class does
+ *    not fit a product, that product gets a class of its own.
+ * 2. At the first product of a class the library lists candidates whose sums have a fixed order,
+ *    its favourite first. They are timed on a warm device, the favourite twice; another is chosen
+ *    only if it is clearly faster than both, so that noise rarely decides.
+ * 3. Exact products (struct gemm_product) use no candidate that sums in parts, and one algorithm
+ *    for any number of chunks; a product that it does not fit fails.
+ * 4. ReLU without a mask is not part of the class: if the algorithm of the class fits the product
+ *    with ReLU, the product applies it, else the caller does. The bits are the same.
+ * 5. Products with column sums or masks are classes of their own, since few algorithms have these
+ *    epilogues. If the library names none, the class is recorded without an algorithm (words of
+ *    zeros). */
 #ifndef CUDA_GEMM_INTERNAL_H
 #define CUDA_GEMM_INTERNAL_H
 
 #include <cublasLt.h>
 #include <cuda_runtime.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "gemm.h"
@@ -39,10 +44,14 @@ struct cublaslt {
     __typeof__(cublasLtMatmul) *multiply;
 };
 
+enum gemm_ending { GEMM_BIAS = 1, GEMM_SUMS = 2, GEMM_MASK_WRITTEN = 4, GEMM_MASK_READ = 8 };
+
 /* Compared byte by byte: no padding. */
 struct gemm_class {
     int64_t m, n, k;
-    int32_t transpose_a, transpose_b, from, to, bias, exact;
+    int32_t transpose_a, transpose_b, from, to;
+    int32_t ending; /* bits of enum gemm_ending */
+    int32_t exact;
     int32_t alignment_a, alignment_b, alignment_c; /* bytes, 2 to 16 */
     int32_t rounded;                               /* m or k was rounded up */
 };
@@ -74,19 +83,27 @@ struct gemm_call {
  * ERR_UNAVAILABLE, with what is missing. */
 int cublaslt_open(struct cublaslt *out, struct err *e);
 
-/* gemm.c */
+/* gemm_call.c */
 int gemm_fault(const struct gemm *g, cublasStatus_t status, const struct gemm_product *p,
                struct err *e);
 int gemm_call_init(const struct gemm *g, struct gemm_call *call, const struct gemm_product *p,
                    struct err *e);
-/* gemm_run - queues it with that algorithm, its result at `to` (where p->c is, or memory alike). */
+/* gemm_fits - whether the algorithm can do exactly this product. */
+bool gemm_fits(struct gemm *g, const struct gemm_call *call, const cublasLtMatmulAlgo_t *algorithm);
+/* gemm_run - queues it with that algorithm, its result at `to` (p->c, or memory of the same
+ * layout). */
 cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
                         const cublasLtMatmulAlgo_t *algorithm, void *to);
 
-/* gemm_choice.c. gemm_choose - the algorithm of p's class, now chosen if it was not. */
+/* gemm_has_own_class - whether p has column sums or a mask (rule 5). */
+static inline bool gemm_has_own_class(const struct gemm_product *p)
+{
+    return p->sums || p->mask;
+}
+
+/* gemm_choice.c. gemm_choose - the algorithm of p's class, chosen at its first product. NULL: none
+ * has p's column sums or mask. */
 int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct gemm_call *call,
                 const struct gemm_product *p, struct err *e);
-/* gemm_fits - whether the algorithm can do exactly this product. */
-int gemm_fits(struct gemm *g, const struct gemm_call *call, const cublasLtMatmulAlgo_t *algorithm);
 
 #endif

@@ -34,7 +34,8 @@ int cuda_scatter_rows(void *stream, const struct scatter_rows_args *a);
 int cuda_add_rows(void *stream, const struct add_rows_args *a);
 int cuda_add(void *stream, const struct add_args *a);
 int cuda_dropout(void *stream, const struct dropout_args *a);
-int cuda_relu(void *stream, const struct dropout_args *a);
+int cuda_relu(void *stream, const struct relu_args *a);
+int cuda_relu_bwd(void *stream, const struct relu_bwd_args *a);
 int cuda_cast(void *stream, const struct cast_args *a);
 
 /* ---- layernorm.cu, layernorm_bwd.cu ----
@@ -62,13 +63,10 @@ int cuda_nag(void *stream, const struct nag_args *a);
 int cuda_adam(void *stream, const struct adam_args *a);
 
 /* ---- column_sums.cu: out (1,C) f32 = column sums of x (N,C), f32 or bf16 ----
- * workspace_dev: 4-byte aligned, of cuda_column_sums_workspace() or cuda_relu_bwd_workspace()
- * bytes. */
+ * workspace_dev: 4-byte aligned, of cuda_column_sums_workspace() bytes. */
 size_t cuda_column_sums_workspace(const struct tensor *x);
 int cuda_column_sums(void *stream, const struct tensor *out, const struct tensor *x, int accumulate,
                      void *workspace_dev);
-size_t cuda_relu_bwd_workspace(const struct relu_bwd_args *a);
-int cuda_relu_bwd(void *stream, const struct relu_bwd_args *a, void *workspace_dev);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,7 @@
 #include "kernels.h"
 #include "layernorm.cuh"
 
-enum { NORM_BLOCKS = 528 /* 4 for each of 132 multiprocessors, as registers allow */ };
+enum { NORM_BLOCKS = 528 /* 4, which registers allow, for each of 132 SMs */ };
 
 #define NORM_EPS 1e-5f
 
@@ -12,7 +12,7 @@ struct norm_forward {
     bool wide;
 };
 
-/* A row of x; after a residual sum, s = x + dropout(r), which is also stored and used as stored. */
+/* A row of x; or s = x + dropout(r), which is stored, and used as it is stored. */
 template <class T, int EIGHTS, bool RESIDUAL>
 __device__ static void norm_take(struct eight *v, const int *n, const struct norm_forward &f,
                                  int64_t row)
@@ -35,9 +35,9 @@ __device__ static void norm_take(struct eight *v, const int *n, const struct nor
     }
 }
 
-/* y = (x - mean) / deviation * gain + bias. Mapping: rule 1; a block takes ty rows at a time. Reads
- * 1, writes 1 (after a residual sum 2 and 2). 256 threads: two rows of 1024 columns, whose sums
- * meet at two barriers. */
+/* y = (x - mean) / deviation * gain + bias. Threads as in rule 1; a block visits ty rows at a time.
+ * Reads 1 element per element, writes 1; with a residual sum 2 and 2. 256 threads are two rows of
+ * 1024 columns, with two barriers. */
 template <class T, int EIGHTS, bool RESIDUAL>
 static __global__ void __launch_bounds__(ROWS_THREADS) norm_k(struct norm_forward f)
 {

@@ -1,12 +1,12 @@
 /* layernorm.cuh - how the kernels of LayerNorm share rows; layernorm.cu, layernorm_bwd.cu.
  *
- * 1. tx threads (a power of two) share a row, ty rows share a block of 256 threads; a thread owns
- *    EIGHTS eights of columns, tx eights apart, in registers: memory is read once. Rows of up to
- *    8192 columns fit.
- * 2. Blocks walk over rows with a fixed stride: gain and bias, or the sums of their gradients, stay
- *    in registers. The number of blocks depends on shape and type alone, hence the bits too. */
-#ifndef CUDA_NORM_CUH
-#define CUDA_NORM_CUH
+ * 1. tx threads (a power of two) share a row, and ty rows share a block of 256 threads. A thread
+ *    keeps EIGHTS groups of eight columns, tx groups apart, in registers, so that memory is read
+ *    once. Rows of up to 8192 columns fit.
+ * 2. Blocks visit rows with a fixed stride. Gain and bias, or the sums of their gradients, stay in
+ *    registers. The number of blocks, and thus the bits, depend on shape and dtype alone. */
+#ifndef CUDA_LAYERNORM_CUH
+#define CUDA_LAYERNORM_CUH
 
 #include "kernels.h"
 #include "rows.cuh"
@@ -14,17 +14,17 @@
 enum {
     NORM_WARPS = ROWS_THREADS / 32,
     NORM_COLS_MAX = 4 * 8 * ROWS_THREADS,
-    NORM_TURNS_MIN = 2 /* times that a block takes rows, where there are enough */
+    NORM_VISITS_MIN = 2 /* rows of a thread, if there are enough */
 };
-static_assert((int)NORM_COLS_MAX == (int)CUDA_NORM_COLS_MAX, "the host refuses what is longer");
+static_assert((int)NORM_COLS_MAX == (int)CUDA_NORM_COLS_MAX, "the host rejects longer rows");
 
 static __host__ __device__ inline int norm_is_long(int64_t cols)
 {
     return cols > 8 * ROWS_THREADS;
 }
 
-/* Both sums over the threads of a row, the same bits in each of them. `part` has a place for each
- * warp and is another one in the next call. */
+/* Both sums over the threads of a row, with the same bits in each thread. `part` has a place for
+ * each warp; consecutive calls need different ones. */
 __device__ inline float2 norm_row_sums(float a, float b, float2 *part)
 {
     int width = (int)blockDim.x, warps_n = width / 32;
@@ -50,7 +50,7 @@ __device__ inline int norm_column(int e)
     return (int)((e * blockDim.x + threadIdx.x) * 8);
 }
 
-/* How many columns of its eights this thread has. */
+/* How many columns this thread has in each of its groups. */
 template <int EIGHTS> __device__ inline void norm_parts(int *n, int64_t cols)
 {
 #pragma unroll
@@ -66,7 +66,7 @@ static inline dim3 norm_block(int64_t cols)
 
 static inline unsigned norm_blocks_n(int64_t rows, int64_t cols, int64_t most)
 {
-    int64_t taken = norm_block(cols).y * NORM_TURNS_MIN, n = (rows + taken - 1) / taken;
+    int64_t taken = norm_block(cols).y * NORM_VISITS_MIN, n = (rows + taken - 1) / taken;
     return (unsigned)(n < most ? n : most);
 }
 

@@ -1,12 +1,12 @@
 /* layernorm_bwd.cu - the backward pass of LayerNorm, alone or after a residual sum with dropout.
  *
- * The sums for dgain and dbias leave a block as one partial row; a second kernel adds the partial
- * rows in a fixed order. */
+ * Each block writes its sums for dgain and dbias as one partial row; a second kernel adds the
+ * partial rows in a fixed order. */
 #include "kernels.h"
 #include "layernorm.cuh"
 
 enum {
-    NORM_PARTS = 396,     /* blocks: 3 for each of 132 multiprocessors, as registers allow */
+    NORM_PARTS = 396,     /* blocks: 3, which registers allow, for each of 132 SMs */
     NORM_PARTS_F32 = 264, /* 2 */
     NORM_SUM_COLUMNS = 32,
     NORM_SUM_LANES = 16
@@ -20,7 +20,7 @@ struct norm_backward {
     bool wide;
 };
 
-/* What a thread holds of a row. */
+/* The elements of a row that a thread holds. */
 template <class T, int EIGHTS> struct norm_row {
     struct rows_raw<T> dy[EIGHTS], x[EIGHTS];
     float2 stats; /* mean, reciprocal deviation */
@@ -43,7 +43,7 @@ __device__ static void layernorm_bwd_take(struct norm_row<T, EIGHTS> *r, const i
     r->stats = make_float2(stats[0], stats[1]);
 }
 
-/* The block's sums over its ty rows, in the order of the rows, to the block's partial row. */
+/* Adds the ty rows of threads in order and writes the block's partial row. */
 template <int EIGHTS>
 __device__ static void layernorm_bwd_finish(const struct norm_backward &f,
                                             const struct eight *dgain, const struct eight *dbias)
@@ -51,10 +51,10 @@ __device__ static void layernorm_bwd_finish(const struct norm_backward &f,
     SHARED_DYNAMIC(float, sums); /* (2, cols) where ty > 1 */
     int64_t cols = f.dx.cols;
     float *parts = f.parts + (int64_t)blockIdx.x * 2 * cols;
-    for (unsigned turn = 0; turn < blockDim.y; turn++) {
-        if (turn > 0) __syncthreads();
-        if (turn != threadIdx.y) continue;
-        float *to = turn + 1 == blockDim.y ? parts : sums;
+    for (unsigned y = 0; y < blockDim.y; y++) {
+        if (y > 0) __syncthreads();
+        if (y != threadIdx.y) continue;
+        float *to = y + 1 == blockDim.y ? parts : sums;
 #pragma unroll
         for (int e = 0; e < EIGHTS; e++) {
             int column = norm_column(e);
@@ -62,7 +62,7 @@ __device__ static void layernorm_bwd_finish(const struct norm_backward &f,
             for (int i = 0; i < 8; i++) {
                 if (column + i >= cols) continue;
                 float g = dgain[e].x[i], b = dbias[e].x[i];
-                if (turn > 0) {
+                if (y > 0) {
                     g += sums[column + i];
                     b += sums[cols + column + i];
                 }
@@ -73,7 +73,7 @@ __device__ static void layernorm_bwd_finish(const struct norm_backward &f,
     }
 }
 
-/* Stores dx, and for a residual sum dr: dx as stored through the branch's dropout. */
+/* Stores dx, and with a residual sum dr, the dropout of dx as it is stored. */
 template <class T, bool RESIDUAL>
 __device__ static void layernorm_bwd_store(struct eight &d, const struct norm_backward &f,
                                            int64_t row, int column, int here)
@@ -87,13 +87,12 @@ __device__ static void layernorm_bwd_store(struct eight &d, const struct norm_ba
     rows_store(row_of<T>(f.dr, row) + column, d, here, f.wide);
 }
 
-/* dx = deviation * (g dy - mean(g dy) - hat * mean(g dy hat)), and the block's shares of dgain =
- * sum dy hat, dbias = sum dy. Mapping: rule 1; a block takes ty rows at a time, and asks for the
- * next ones (where registers hold them) and for what dx is added to before it waits for the sums of
- * these. Reads 2, writes 1
- * (accumulating: reads 3; a residual sum: reads 3, writes 2: 10 bytes an element in bf16, where
- * layernorm_bwd and then dropout move 12). 256 threads: as many loads under way with three blocks a
- * multiprocessor, or two of twice as wide numbers, as the bus needs. */
+/* dx = deviation * (g dy - mean(g dy) - hat * mean(g dy hat)), and the block's parts of dgain = sum
+ * dy hat, dbias = sum dy. Threads as in rule 1; a block visits ty rows at a time. Before it waits
+ * for their sums it loads the values that dx is added to, and the next rows if registers suffice.
+ * Reads 2 elements per element, writes 1; accumulating it reads 3; with a residual sum it reads 3
+ * and writes 2, which is 10 bytes in bf16, where layernorm_bwd and then dropout move 12. With 256
+ * threads, three blocks per SM (two in fp32) have enough loads in flight for the memory. */
 template <class T, int EIGHTS, bool RESIDUAL>
 static __global__ void __launch_bounds__(ROWS_THREADS, EIGHTS > 1       ? 1
                                                        : sizeof(T) == 2 ? 3
@@ -114,7 +113,7 @@ static __global__ void __launch_bounds__(ROWS_THREADS, EIGHTS > 1       ? 1
 #pragma unroll
         for (int i = 0; i < 8; i++) dgain[e].x[i] = dbias[e].x[i] = 0.0f;
     layernorm_bwd_take<T, EIGHTS>(&here, n, f, row);
-    for (int turn = 0; row - threadIdx.y < f.dx.rows; row += stride, turn ^= 1) {
+    for (int odd = 0; row - threadIdx.y < f.dx.rows; row += stride, odd ^= 1) {
         struct norm_row<T, EIGHTS> next;
         struct rows_raw<T> before[EIGHTS];
         if (EARLY) layernorm_bwd_take<T, EIGHTS>(&next, n, f, row + stride);
@@ -124,7 +123,7 @@ static __global__ void __launch_bounds__(ROWS_THREADS, EIGHTS > 1       ? 1
             before[e] = rows_fetch(row_of<T>(f.dx, row) + norm_column(e),
                                    there && f.accumulate ? n[e] : 0, f.wide);
         float a = 0.0f, b = 0.0f, mean = here.stats.x, deviation = here.stats.y;
-        struct eight dy[EIGHTS], hat[EIGHTS]; /* dy already times the gain */
+        struct eight dy[EIGHTS], hat[EIGHTS]; /* dy times the gain */
 #pragma unroll
         for (int e = 0; e < EIGHTS; e++) {
             struct eight gain =
@@ -142,7 +141,7 @@ static __global__ void __launch_bounds__(ROWS_THREADS, EIGHTS > 1       ? 1
                 b += d * gain.x[i] * hat[e].x[i];
             }
         }
-        float2 means = norm_row_sums(a, b, part[turn]);
+        float2 means = norm_row_sums(a, b, part[odd]);
         float mean_a = means.x * share, mean_b = means.y * share;
 #pragma unroll
         for (int e = 0; e < EIGHTS; e++) {
@@ -160,9 +159,9 @@ static __global__ void __launch_bounds__(ROWS_THREADS, EIGHTS > 1       ? 1
     layernorm_bwd_finish<EIGHTS>(f, dgain, dbias);
 }
 
-/* dgain and dbias += the sum of the partial rows. A block owns 32 columns of the 2 C, lane k of 16
- * sums the partial rows k, k + 16, ...; then the lanes are added in order. Reads 4 bytes a partial
- * element. 512 threads: 25 loads each. */
+/* dgain and dbias += the sum of the partial rows. A block owns 32 of the 2 C columns; lane k of 16
+ * adds partial rows k, k + 16, ...; then the lanes are added in order. Reads 4 bytes per partial
+ * element. With 512 threads a thread has 25 loads. */
 static __global__ void norm_sum_k(float *dgain, float *dbias, const float *parts, int parts_n,
                                   int64_t cols)
 {
@@ -212,7 +211,7 @@ static void layernorm_bwd_launch(void *stream, const struct norm_backward *f)
            dim3(layernorm_bwd_blocks_n(&f->dx)), block, bytes, (cudaStream_t)stream, *f);
 }
 
-/* Both kernels of the backward pass; dr NULL: no residual sum. */
+/* Both kernels of the backward pass; dr is NULL without a residual sum. */
 static int layernorm_bwd_queue(void *stream, const struct tensor *dx, const struct tensor *dr,
                                const struct tensor *dgain, const struct tensor *dbias,
                                const struct norm_backward *f)

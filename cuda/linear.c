@@ -1,9 +1,11 @@
-/* linear.c - the linear maps, as matrix products.
+/* linear.c - the linear ops, as matrix products.
  *
- * 1. linear_rows takes chunks of LINEAR_CHUNK rows, each one product of the same shape by the same
- *    algorithm; the last is filled up with zeros. So a row is computed alike wherever it stands.
- *    Rows that do not begin at 16 bytes go through aligned copies, for the same reason.
- * 2. A bias has the type of the result: the library adds it to the sums in f32. */
+ * 1. linear_rows multiplies chunks of LINEAR_CHUNK rows, the last padded with zeros. All chunks
+ * have one shape and one algorithm, so that the bits of a row do not depend on its place. Rows that
+ *    are not 16-byte aligned go through aligned copies, for the same reason.
+ * 2. A bias has the dtype of the result; the library adds it to the sums in fp32.
+ * 3. relu, its mask and its gradient, and the column sums of dy, are epilogues of products where
+ * the library has an algorithm for them (gemm.h); otherwise a kernel runs after the product. */
 #include <assert.h>
 
 #include "context.h"
@@ -11,44 +13,66 @@
 
 enum { LINEAR_CHUNK = 128, LINEAR_ALIGNMENT = 16 };
 
-/* The product. Of a GPU that is lost the library says only that it failed: the runtime knows, and
- * may be asked also during a capture. */
-static int linear_multiply(struct cuda *c, const struct gemm_product *p, struct err *e)
+/* The product. If the GPU is lost, the library reports only a failure; the runtime knows the
+ * reason, and this call is allowed during a capture. */
+static int linear_product(struct cuda *c, const struct gemm_product *p, bool *ended, struct err *e)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    int rc = gemm_multiply(c->gemm_own, p, e);
+    int rc = gemm_multiply(c->gemm_own, p, ended, e);
     if (rc != ERR_INTERNAL) return rc;
     cudaError_t status = cudaStreamIsCapturing(c->stream_own, &capture);
     return cuda_is_lost(status) ? cuda_fault(c, status, "product", e) : rc;
 }
 
-static int linear_whole(struct cuda *c, const struct tensor *y, const struct tensor *x,
-                        const struct tensor *w, const struct tensor *bias, int relu, int accumulate,
-                        struct err *e)
+/* The product, then relu unless that was the epilogue. */
+static int linear_multiply(struct cuda *c, const struct gemm_product *p, struct err *e)
 {
-    struct gemm_product p = {.a = x->data,
-                             .b = w->data,
-                             .c = y->data,
-                             .bias = bias->data,
-                             .m = x->rows,
-                             .n = w->rows,
-                             .k = w->cols,
-                             .chunks_n = 1,
-                             .stride_a = x->stride,
-                             .stride_b = w->stride,
-                             .stride_c = y->stride,
-                             .transpose_b = 1,
-                             .relu = relu,
-                             .accumulate = accumulate,
-                             .from = x->dtype,
-                             .to = y->dtype};
+    bool ended;
+    TRY(linear_product(c, p, &ended, e));
+    if (p->relu == GEMM_LINEAR || ended) return 0;
+    struct tensor y = tensor_make(p->c, p->m * p->chunks_n, p->n, p->to);
+    struct tensor mask = tensor_make(p->mask, y.rows, relu_mask_words(p->n), DTYPE_I32);
+    y.stride = p->stride_c;
+    mask.stride = p->mask_stride;
+    struct relu_args relu = {.y = y, .x = y, .mask = mask};
+    return cuda_fault(c, cuda_relu(c->stream_own, &relu), "relu after a product", e);
+}
+
+/* c = a b, each of them transposed or not. */
+static struct gemm_product product_of(const struct tensor *c, const struct tensor *a,
+                                      bool transpose_a, const struct tensor *b, bool transpose_b)
+{
+    return (struct gemm_product){.a = a->data,
+                                 .b = b->data,
+                                 .c = c->data,
+                                 .m = transpose_a ? a->cols : a->rows,
+                                 .n = transpose_b ? b->rows : b->cols,
+                                 .k = transpose_a ? a->rows : a->cols,
+                                 .chunks_n = 1,
+                                 .stride_a = a->stride,
+                                 .stride_b = b->stride,
+                                 .stride_c = c->stride,
+                                 .transpose_a = transpose_a,
+                                 .transpose_b = transpose_b,
+                                 .from = a->dtype,
+                                 .to = c->dtype};
+}
+
+/* y = x w^T + bias. */
+static struct gemm_product linear_forward(const struct tensor *y, const struct tensor *x,
+                                          const struct tensor *w, const struct tensor *bias)
+{
+    struct gemm_product p = product_of(y, x, false, w, true);
+    p.bias = bias->data;
     assert(!bias->data || bias->dtype == y->dtype);
-    return linear_multiply(c, &p, e);
+    return p;
 }
 
 int cuda_run_linear(struct backend *b, const struct linear_args *a, struct err *e)
 {
-    return linear_whole(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, 0, a->accumulate, e);
+    struct gemm_product p = linear_forward(&a->y, &a->x, &a->w, &a->bias);
+    p.accumulate = a->accumulate;
+    return linear_multiply(cuda_of(b), &p, e);
 }
 
 static int linear_is_aligned(const struct tensor *t)
@@ -94,7 +118,7 @@ static size_t linear_chunk_bytes(const struct tensor *of)
     return LINEAR_CHUNK * linear_padded((size_t)of->cols * dtype_bytes(of->dtype));
 }
 
-/* Rows `first` … through copies, a chunk at a time. */
+/* Rows from `first` on through copies, one chunk at a time. */
 static int linear_by_copies(struct cuda *c, struct gemm_product *p, const struct tensor *y,
                             const struct tensor *x, int64_t first, char *scratch, struct err *e)
 {
@@ -115,87 +139,85 @@ static int linear_by_copies(struct cuda *c, struct gemm_product *p, const struct
     return 0;
 }
 
-static int linear_chunks(struct cuda *c, const struct tensor *y, const struct tensor *x,
-                         const struct tensor *w, const struct tensor *bias, int relu, struct err *e)
+/* exact, by chunks; p is the whole product. */
+static int linear_chunks(struct cuda *c, struct gemm_product *p, const struct tensor *y,
+                         const struct tensor *x, struct err *e)
 {
     void *scratch = NULL;
     int64_t whole_n = linear_is_aligned(x) && linear_is_aligned(y) ? x->rows / LINEAR_CHUNK : 0;
-    struct gemm_product p = {.a = x->data,
-                             .b = w->data,
-                             .c = y->data,
-                             .bias = bias->data,
-                             .m = LINEAR_CHUNK,
-                             .n = w->rows,
-                             .k = w->cols,
-                             .chunks_n = whole_n,
-                             .stride_a = x->stride,
-                             .stride_b = w->stride,
-                             .stride_c = y->stride,
-                             .transpose_b = 1,
-                             .relu = relu,
-                             .exact = 1,
-                             .from = x->dtype,
-                             .to = y->dtype};
-    assert(!bias->data || bias->dtype == y->dtype);
+    p->m = LINEAR_CHUNK;
+    p->chunks_n = whole_n;
+    p->exact = 1;
     TRY(cuda_scratch(c, &scratch, linear_chunk_bytes(x) + linear_chunk_bytes(y), e));
-    if (whole_n > 0) TRY(linear_multiply(c, &p, e));
-    return linear_by_copies(c, &p, y, x, whole_n * LINEAR_CHUNK, scratch, e);
+    if (whole_n > 0) TRY(linear_multiply(c, p, e));
+    return linear_by_copies(c, p, y, x, whole_n * LINEAR_CHUNK, scratch, e);
 }
 
 int cuda_run_linear_rows(struct backend *b, const struct linear_rows_args *a, struct err *e)
 {
-    return linear_chunks(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, 0, e);
+    struct gemm_product p = linear_forward(&a->y, &a->x, &a->w, &a->bias);
+    return linear_chunks(cuda_of(b), &p, &a->y, &a->x, e);
 }
 
 int cuda_run_linear_relu(struct backend *b, const struct linear_relu_args *a, struct err *e)
 {
-    if (a->exact) return linear_chunks(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, 1, e);
-    return linear_whole(cuda_of(b), &a->y, &a->x, &a->w, &a->bias, 1, 0, e);
+    struct cuda *c = cuda_of(b);
+    struct gemm_product p = linear_forward(&a->y, &a->x, &a->w, &a->bias);
+    struct relu_args relu = {.y = a->y, .x = a->y, .mask = a->mask};
+    p.relu = GEMM_RELU;
+    if (!a->exact) {
+        p.mask = a->mask.data;
+        p.mask_stride = a->mask.stride;
+        return linear_multiply(c, &p, e);
+    }
+    TRY(linear_chunks(c, &p, &a->y, &a->x, e));
+    if (!a->mask.data) return 0;
+    return cuda_fault(c, cuda_relu(c->stream_own, &relu), "linear_relu", e);
 }
 
-/* dx = dy w. */
 int cuda_run_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a,
                               struct err *e)
 {
-    struct gemm_product p = {.a = a->dy.data,
-                             .b = a->w.data,
-                             .c = a->dx.data,
-                             .m = a->dy.rows,
-                             .n = a->w.cols,
-                             .k = a->w.rows,
-                             .chunks_n = 1,
-                             .stride_a = a->dy.stride,
-                             .stride_b = a->w.stride,
-                             .stride_c = a->dx.stride,
-                             .accumulate = a->accumulate,
-                             .from = a->dy.dtype,
-                             .to = a->dx.dtype};
+    struct gemm_product p = product_of(&a->dx, &a->dy, false, &a->w, false);
+    p.accumulate = a->accumulate;
     return linear_multiply(cuda_of(b), &p, e);
 }
 
+/* The mask holds dropout as well; its factor is that of the product. */
+int cuda_run_linear_bwd_relu(struct backend *b, const struct linear_bwd_relu_args *a, struct err *e)
+{
+    struct cuda *c = cuda_of(b);
+    struct gemm_product p = product_of(&a->dx, &a->dy, false, &a->w, false);
+    struct relu_bwd_args relu = {
+        .dx = a->dx, .dy = a->dx, .y = a->y, .mask = a->mask, .dropout = a->dropout};
+    bool ended;
+    p.relu = GEMM_RELU_BWD;
+    p.relu_scale = a->dropout.p > 0.0f ? 1.0f / (1.0f - a->dropout.p) : 1.0f;
+    p.mask = a->mask.data;
+    p.mask_stride = a->mask.stride;
+    TRY(linear_product(c, &p, &ended, e));
+    return ended ? 0 : cuda_fault(c, cuda_relu_bwd(c->stream_own, &relu), "linear_bwd_relu", e);
+}
+
+/* The product reads dy anyway, so that its column sums cost nothing where they are its epilogue.
+ * The library overwrites them; to accumulate, they go through the workspace. */
 int cuda_run_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a,
                                struct err *e)
 {
     struct cuda *c = cuda_of(b);
-    const struct tensor *dw = &a->dw, *dy = &a->dy, *x = &a->x;
-    struct gemm_product p = {.a = dy->data,
-                             .b = x->data,
-                             .c = dw->data,
-                             .m = dy->cols,
-                             .n = x->cols,
-                             .k = dy->rows,
-                             .chunks_n = 1,
-                             .stride_a = dy->stride,
-                             .stride_b = x->stride,
-                             .stride_c = dw->stride,
-                             .transpose_a = 1,
-                             .accumulate = a->accumulate,
-                             .from = dy->dtype,
-                             .to = dw->dtype};
+    const struct tensor *dw = &a->dw, *dy = &a->dy, *x = &a->x, *dbias = &a->dbias;
+    struct gemm_product p = product_of(dw, dy, true, x, false);
     void *workspace = NULL;
-    TRY(linear_multiply(c, &p, e));
-    if (!a->dbias.data) return 0;
+    bool summed;
+    p.accumulate = a->accumulate;
+    if (!dbias->data) return linear_product(c, &p, &summed, e);
     TRY(cuda_scratch(c, &workspace, cuda_column_sums_workspace(dy), e));
-    return cuda_fault(c, cuda_column_sums(c->stream_own, &a->dbias, dy, a->accumulate, workspace),
-                      "linear_bwd_weight", e);
+    p.sums = a->accumulate ? workspace : dbias->data;
+    TRY(linear_product(c, &p, &summed, e));
+    struct tensor sums = tensor_make(workspace, 1, dy->cols, DTYPE_F32);
+    struct add_args add = {.y = *dbias, .x = *dbias, .r = sums};
+    int status = !summed ? cuda_column_sums(c->stream_own, dbias, dy, a->accumulate, workspace)
+                 : a->accumulate ? cuda_add(c->stream_own, &add)
+                                 : cudaSuccess;
+    return cuda_fault(c, status, "linear_bwd_weight", e);
 }

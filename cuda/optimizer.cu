@@ -1,23 +1,22 @@
-/* optimizer.cu - what works on a whole parameter block: the gradient's norm, NAG and Adam in one
- * pass, with the bf16 copy of the weights that products read.
+/* optimizer.cu - the ops on a whole parameter block: the sum of squares of the gradient; NAG and
+ * Adam in one pass, with the bf16 copy of the weights that products read.
  *
- * 1. Sums of squares are in double. Their order depends on the number of elements alone: fixed
- *    parts of the block, then the parts.
- * 2. Factors that change between updates come from struct step_state and *squares_dev on the
- *    device, so that a captured graph replays; one thread of a block computes them in double, as
- *    src/cpu does. */
+ * 1. Sums of squares are in double. Their order depends on the number of elements alone.
+ * 2. Factors that change between updates are read from struct step_state and *squares_dev on the
+ *    device, so that a captured graph stays valid. One thread of each block computes them in
+ * double, like src/cpu. */
 #include "kernels.h"
 #include "rows.cuh"
 
 enum {
     OPTIMIZER_THREADS = 256,
-    OPTIMIZER_STEPS = 16, /* fours of a thread */
+    OPTIMIZER_STEPS = 16, /* groups of four of a thread */
     OPTIMIZER_BLOCK = OPTIMIZER_THREADS * OPTIMIZER_STEPS * 4,
-    SQUARES_PARTS = 1056,    /* 8 blocks for each of 132 multiprocessors */
-    SQUARES_BLOCK_MIN = 4096 /* elements of a part at least */
+    SQUARES_PARTS = 1056,    /* 8 blocks for each of 132 SMs */
+    SQUARES_BLOCK_MIN = 4096 /* fewest elements of a part */
 };
 
-/* The sum over a block of 256 threads, in thread 0; warps are added in order. */
+/* The sum over the block, with warps in order. */
 __device__ static double squares_block_sum(double sum)
 {
     SHARED(double, sums, [OPTIMIZER_THREADS / 32]);
@@ -29,9 +28,8 @@ __device__ static double squares_block_sum(double sum)
     return sum;
 }
 
-/* parts[block] = the sum of squares of the eights b * 256 + thread with b = block, block + blocks,
- * ... Two sums a thread, so that one addition need not wait for the other. Reads 4 bytes an
- * element. */
+/* parts[block] = the sum of squares of groups of eight b * 256 + thread with b = block, block +
+ * blocks, ... A thread has two sums, so that additions overlap. Reads 4 bytes per element. */
 static __global__ void __launch_bounds__(OPTIMIZER_THREADS)
     squares_parts_k(double *parts, const float *x, int64_t n, bool wide)
 {
@@ -51,7 +49,7 @@ static __global__ void __launch_bounds__(OPTIMIZER_THREADS)
     if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
-/* *out = the sum of the parts; one block, thread t adds parts t, t + 256, ... */
+/* *out = the sum of the parts. One block; thread t adds parts t, t + 256, ... */
 static __global__ void __launch_bounds__(OPTIMIZER_THREADS)
     squares_total_k(double *out, const double *parts, int parts_n)
 {
@@ -61,7 +59,7 @@ static __global__ void __launch_bounds__(OPTIMIZER_THREADS)
     if (threadIdx.x == 0) *out = sum;
 }
 
-/* Four neighbours: a warp writes 512 bytes without gaps, which eights of f32 would do in halves. */
+/* Four neighbours: a warp stores 512 contiguous bytes, which groups of eight fp32 would not. */
 struct four {
     float x[4];
 };
@@ -79,7 +77,7 @@ __device__ static struct four vec4_load(const float *from, int n, bool wide)
     return out;
 }
 
-__device__ static void four_store(float *to, const struct four &v, int n, bool wide)
+__device__ static void vec4_store(float *to, const struct four &v, int n, bool wide)
 {
     if (wide && n == 4) {
         *(float4 *)to = make_float4(v.x[0], v.x[1], v.x[2], v.x[3]);
@@ -90,7 +88,7 @@ __device__ static void four_store(float *to, const struct four &v, int n, bool w
         if (i < n) to[i] = v.x[i];
 }
 
-__device__ static void four_store(bf16 *to, const struct four &v, int n, bool wide)
+__device__ static void vec4_store(bf16 *to, const struct four &v, int n, bool wide)
 {
     if (wide && n == 4) {
         *(uint2 *)to = make_uint2(pack_bf16(v.x[0], v.x[1]), pack_bf16(v.x[2], v.x[3]));
@@ -101,8 +99,8 @@ __device__ static void four_store(bf16 *to, const struct four &v, int n, bool wi
         if (i < n) rows_narrow(to + i, v.x[i]);
 }
 
-/* What the gradient is multiplied by: the mean over targets, then clipping by the norm. NaN where
- * the norm is not finite: nothing may change then. */
+/* The factor of the gradient: the mean over targets, then clipping by the norm. NaN if the norm is
+ * not finite, when nothing may change. */
 __device__ static double gradient_factor(const double *squares, const struct step_state *step)
 {
     double norm = (double)step->gradient_scale * sqrt(*squares);
@@ -113,7 +111,7 @@ __device__ static double gradient_factor(const double *squares, const struct ste
     return (double)step->gradient_scale * clip;
 }
 
-/* base^n by squaring: pow() would cost registers that one thread alone uses. */
+/* base^n by squaring: pow() would cost all threads registers that only one uses. */
 __device__ static double whole_power(double base, uint32_t n)
 {
     double out = 1.0;
@@ -122,9 +120,9 @@ __device__ static double whole_power(double base, uint32_t n)
     return out;
 }
 
-/* The block, and what both optimisers read. */
+/* The block and the arguments of both optimisers. */
 struct update_block {
-    float *theta, *first, *second; /* momentum; or the running means of g and of g^2 */
+    float *theta, *first, *second; /* momentum; or the running means of g and g^2 */
     const float *grad;
     bf16 *copy; /* NULL: none */
     int64_t n;
@@ -136,7 +134,7 @@ struct update_block {
     bool wide;
 };
 
-/* What one thread of a block computes. */
+/* Computed by one thread of a block. */
 struct update_factors {
     float gradient, shrink;
     float theta_momentum, theta_gradient, momentum, lr; /* of NAG */
@@ -166,9 +164,9 @@ __device__ static void update_prepare(struct update_factors *f, const struct upd
  *   NAG   theta = shrink theta + (mu^2 ratio b - (1 + mu) lr g), b = mu ratio b - lr g
  *   Adam  m and v are running means of g and g^2; theta = shrink theta - step m / (sqrt(v)
  *         root_scale + eps)
- * A thread owns sixteen fours, 1024 elements apart. NAG reads 12, writes 8 bytes an element, Adam
- * 16 and 12; the copy takes 2 more. 256 threads of at most 64 registers: half a multiprocessor's
- * threads with six fours under way each. */
+ * A thread owns sixteen groups of four, 1024 elements apart. NAG reads 12 bytes per element and
+ * writes 8, Adam 16 and 12; the copy takes 2 more. 256 threads of at most 64 registers are half of
+ * an SM's threads, each with six loads in flight. */
 template <bool ADAM>
 static __global__ void __launch_bounds__(OPTIMIZER_THREADS) update_k(struct update_block a)
 {
@@ -201,10 +199,10 @@ static __global__ void __launch_bounds__(OPTIMIZER_THREADS) update_k(struct upda
                 m.x[i] = f.momentum * m.x[i] - f.lr * gradient;
             }
         }
-        four_store(a.theta + first, t, n, a.wide);
-        four_store(a.first + first, m, n, a.wide);
-        if (ADAM) four_store(a.second + first, v, n, a.wide);
-        if (a.copy) four_store(a.copy + first, t, n, a.wide);
+        vec4_store(a.theta + first, t, n, a.wide);
+        vec4_store(a.first + first, m, n, a.wide);
+        if (ADAM) vec4_store(a.second + first, v, n, a.wide);
+        if (a.copy) vec4_store(a.copy + first, t, n, a.wide);
     }
 }
 

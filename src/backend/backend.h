@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-enum { BACKEND_VERSION = 6 };
+enum { BACKEND_VERSION = 7 };
 
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_I32 };
 
@@ -132,10 +132,11 @@ struct linear_rows_args {
     struct tensor y, x, w, bias; /* as of linear */
 };
 
-/* linear_relu, fused: y = dropout(max(x w^T + bias, 0)). exact: with the bits of linear_rows. A
- * backend's own function is called only without dropout. */
+/* linear_relu, fused: y = relu(x w^T + bias). exact: with the bits of linear_rows. A backend's own
+ * function is called only without dropout. */
 struct linear_relu_args {
     struct tensor y, x, w, bias; /* as of linear */
+    struct tensor mask;          /* as of relu */
     struct dropout dropout;
     bool exact;
 };
@@ -146,6 +147,14 @@ struct linear_bwd_input_args {
     struct tensor dy; /* (N,O) */
     struct tensor w;  /* (O,I) */
     bool accumulate;
+};
+
+/* linear_bwd_relu, fused: dx = relu_bwd(dy w). A backend's own function is called only with a
+ * mask, and may round once where relu_bwd rounds dy w first. */
+struct linear_bwd_relu_args {
+    struct tensor dx, dy, w; /* as of linear_bwd_input */
+    struct tensor y, mask;   /* (N,I), (N,G): as of relu_bwd */
+    struct dropout dropout;
 };
 
 /* linear_bwd_weight: dw = dy^T x; dbias = column sums of dy. */
@@ -192,17 +201,32 @@ struct add_args {
     struct tensor y, x, r; /* (N,C) */
 };
 
-/* dropout: y = mask * x / (1-p), forward and backward; y may be x. relu: the same for max(x, 0). */
+/* dropout: y = mask * x / (1-p), forward and backward; y may be x. */
 struct dropout_args {
     struct tensor y, x; /* (N,C) */
     struct dropout dropout;
 };
 
-/* relu_bwd: dx = dy / (1-p) where y is not 0, else 0; dx may be dy. dbias is always accumulated. */
+/* relu: y = dropout(max(x, 0)); y may be x. The mask is a bit an element, for relu_bwd, which then
+ * need not read y: bit c % 32 of word c / 32 of a row is 1 where y is not 0. Bits from C on have no
+ * meaning. */
+struct relu_args {
+    struct tensor y, x; /* (N,C) */
+    struct tensor mask; /* (N,G) i32, G = relu_mask_words(C); or none */
+    struct dropout dropout;
+};
+
+/* Rows of a mask are multiples of 16 bytes, as cuBLASLt wants them. */
+static inline int64_t relu_mask_words(int64_t C)
+{
+    return (C + 127) / 128 * 4;
+}
+
+/* relu_bwd: dx = dy / (1-p) where y is not 0, else 0; dx may be dy. */
 struct relu_bwd_args {
     struct tensor dx, dy; /* (N,C) */
-    struct tensor dbias;  /* (1,C) f32: column sums of dx as stored, or none */
     struct tensor y;      /* (N,C) output of relu */
+    struct tensor mask;   /* (N,G) of relu, read instead of y; or none */
     struct dropout dropout;
 };
 
@@ -327,6 +351,7 @@ struct all_reduce_args {
     OP(LINEAR_ROWS, linear_rows, linear_rows_args)                                                 \
     OP(LINEAR_RELU, linear_relu, linear_relu_args)                                                 \
     OP(LINEAR_BWD_INPUT, linear_bwd_input, linear_bwd_input_args)                                  \
+    OP(LINEAR_BWD_RELU, linear_bwd_relu, linear_bwd_relu_args)                                     \
     OP(LINEAR_BWD_WEIGHT, linear_bwd_weight, linear_bwd_weight_args)                               \
     OP(GATHER_ROWS, gather_rows, gather_rows_args)                                                 \
     OP(SCATTER_ROWS, scatter_rows, scatter_rows_args)                                              \
@@ -334,7 +359,7 @@ struct all_reduce_args {
     OP(CAST, cast, cast_args)                                                                      \
     OP(ADD, add, add_args)                                                                         \
     OP(DROPOUT, dropout, dropout_args)                                                             \
-    OP(RELU, relu, dropout_args)                                                                   \
+    OP(RELU, relu, relu_args)                                                                      \
     OP(RELU_BWD, relu_bwd, relu_bwd_args)                                                          \
     OP(LAYERNORM, layernorm, layernorm_args)                                                       \
     OP(LAYERNORM_BWD, layernorm_bwd, layernorm_bwd_args)                                           \

@@ -26,6 +26,40 @@ static int rule_rotary(const void *args, struct err *e)
     return 0;
 }
 
+/* `mask` of `cols` columns. */
+static int rule_mask(const char *op, const struct tensor *mask, int64_t cols, struct err *e)
+{
+    if (mask->data == NULL || mask->cols == relu_mask_words(cols)) return 0;
+    return ERR(e, ERR_INTERNAL,
+               "op %s: argument mask has rows of %" PRId64 " words, expected %" PRId64
+               " for %" PRId64 " columns",
+               op, mask->cols, relu_mask_words(cols), cols);
+}
+
+static int rule_linear_relu(const void *args, struct err *e)
+{
+    const struct linear_relu_args *a = args;
+    return rule_mask("linear_relu", &a->mask, a->y.cols, e);
+}
+
+static int rule_linear_bwd_relu(const void *args, struct err *e)
+{
+    const struct linear_bwd_relu_args *a = args;
+    return rule_mask("linear_bwd_relu", &a->mask, a->dx.cols, e);
+}
+
+static int rule_relu(const void *args, struct err *e)
+{
+    const struct relu_args *a = args;
+    return rule_mask("relu", &a->mask, a->y.cols, e);
+}
+
+static int rule_relu_bwd(const void *args, struct err *e)
+{
+    const struct relu_bwd_args *a = args;
+    return rule_mask("relu_bwd", &a->mask, a->dx.cols, e);
+}
+
 static int rule_attention(const void *args, struct err *e)
 {
     const struct attention *a = args;
@@ -97,15 +131,26 @@ const struct op_descriptor op_table[OPS_N] = {
                                                     {"y", ARG_SAME_OR_F32, ARG_WRITE,
                                                      AT(linear_rows_args, y), "N O"}}},
     [OP_LINEAR_RELU] =
-        {"linear_relu", .fused = true,
+        {"linear_relu", .fused = true, .rule = rule_linear_relu,
          .argument = {LINEAR_ARGUMENTS(linear_relu_args),
                       {"y", ARG_SAME_OR_F32, ARG_WRITE, AT(linear_relu_args, y), "N O"},
+                      {"mask", ARG_TENSOR_I32, ARG_WRITE, AT(linear_relu_args, mask), "N G",
+                       .optional = true},
                       {"dropout", ARG_DROPOUT, ARG_READ, AT(linear_relu_args, dropout), "N"}}},
     [OP_LINEAR_BWD_INPUT] =
         {"linear_bwd_input", .flag = AT(linear_bwd_input_args, accumulate),
          .argument = {{"w", ARG_TENSOR, ARG_READ, AT(linear_bwd_input_args, w), "O I"},
                       {"dy", ARG_SAME, ARG_READ, AT(linear_bwd_input_args, dy), "N O"},
                       {"dx", ARG_SAME, ARG_WRITE_OR_UPDATE, AT(linear_bwd_input_args, dx), "N I"}}},
+    [OP_LINEAR_BWD_RELU] =
+        {"linear_bwd_relu", .fused = true, .rule = rule_linear_bwd_relu,
+         .argument = {{"w", ARG_TENSOR, ARG_READ, AT(linear_bwd_relu_args, w), "O I"},
+                      {"dy", ARG_SAME, ARG_READ, AT(linear_bwd_relu_args, dy), "N O"},
+                      {"y", ARG_SAME, ARG_READ, AT(linear_bwd_relu_args, y), "N I"},
+                      {"mask", ARG_TENSOR_I32, ARG_READ, AT(linear_bwd_relu_args, mask), "N G",
+                       .optional = true},
+                      {"dx", ARG_SAME, ARG_WRITE, AT(linear_bwd_relu_args, dx), "N I"},
+                      {"dropout", ARG_DROPOUT, ARG_READ, AT(linear_bwd_relu_args, dropout), "N"}}},
     [OP_LINEAR_BWD_WEIGHT] =
         {"linear_bwd_weight", .flag = AT(linear_bwd_weight_args, accumulate),
          .argument = {{"dy", ARG_TENSOR, ARG_READ, AT(linear_bwd_weight_args, dy), "N O"},
@@ -141,17 +186,19 @@ const struct op_descriptor op_table[OPS_N] = {
                                              .may_be = "x"},
                                             {"dropout", ARG_DROPOUT, ARG_READ,
                                              AT(dropout_args, dropout), "N"}}},
-    [OP_RELU] = {"relu",
-                 .argument = {{"x", ARG_TENSOR, ARG_READ, AT(dropout_args, x), "N C"},
-                              {"y", ARG_SAME, ARG_WRITE, AT(dropout_args, y), "N C", .may_be = "x"},
-                              {"dropout", ARG_DROPOUT, ARG_READ, AT(dropout_args, dropout), "N"}}},
+    [OP_RELU] = {"relu", .rule = rule_relu,
+                 .argument = {{"x", ARG_TENSOR, ARG_READ, AT(relu_args, x), "N C"},
+                              {"y", ARG_SAME, ARG_WRITE, AT(relu_args, y), "N C", .may_be = "x"},
+                              {"mask", ARG_TENSOR_I32, ARG_WRITE, AT(relu_args, mask), "N G",
+                               .optional = true},
+                              {"dropout", ARG_DROPOUT, ARG_READ, AT(relu_args, dropout), "N"}}},
     [OP_RELU_BWD] =
-        {"relu_bwd",
+        {"relu_bwd", .rule = rule_relu_bwd,
          .argument = {{"y", ARG_TENSOR, ARG_READ, AT(relu_bwd_args, y), "N C"},
                       {"dy", ARG_SAME, ARG_READ, AT(relu_bwd_args, dy), "N C"},
-                      {"dx", ARG_SAME, ARG_WRITE, AT(relu_bwd_args, dx), "N C", .may_be = "dy"},
-                      {"dbias", ARG_TENSOR_F32, ARG_UPDATE, AT(relu_bwd_args, dbias), "1 C",
+                      {"mask", ARG_TENSOR_I32, ARG_READ, AT(relu_bwd_args, mask), "N G",
                        .optional = true},
+                      {"dx", ARG_SAME, ARG_WRITE, AT(relu_bwd_args, dx), "N C", .may_be = "dy"},
                       {"dropout", ARG_DROPOUT, ARG_READ, AT(relu_bwd_args, dropout), "N"}}},
     [OP_LAYERNORM] =
         {"layernorm",
@@ -334,6 +381,7 @@ static enum dtype expected_dtype(struct reader *r, const struct op_argument *a,
                                  const struct tensor *t)
 {
     if (a->type == ARG_TENSOR_F32) return DTYPE_F32;
+    if (a->type == ARG_TENSOR_I32) return DTYPE_I32;
     if (a->type == ARG_SAME_OR_F32 && t->dtype == DTYPE_F32) return DTYPE_F32;
     if (a->type != ARG_TENSOR) return r->dtype;
     if (!r->dtype_known) r->dtype = t->dtype == DTYPE_BF16 ? DTYPE_BF16 : DTYPE_F32;
@@ -438,6 +486,7 @@ int op_arguments(const struct backend *b, enum op op, const void *args,
         case ARG_SAME:
         case ARG_SAME_OR_F32:
         case ARG_TENSOR_F32:
+        case ARG_TENSOR_I32:
             TRY(read_tensor(&r, a, e));
             break;
         case ARG_F32:

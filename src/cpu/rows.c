@@ -20,28 +20,13 @@ OVER(a->y.rows, ROWS_GRAIN, rows, gather_rows, gather_rows_args)
 OVER(a->y.cols, COLS_GRAIN, rows, scatter_rows, scatter_rows_args)
 OVER(a->y.rows, ROWS_GRAIN, rows, add_rows, add_rows_args)
 OVER(a->y.rows, ROWS_GRAIN, rows, add, add_args)
-OVER(a->y.rows, ROWS_GRAIN, rows, relu, dropout_args)
+OVER(a->y.rows, ROWS_GRAIN, rows, relu, relu_args)
+OVER(a->dx.rows, ROWS_GRAIN, rows, relu_bwd, relu_bwd_args)
 OVER(a->x.rows, ROWS_GRAIN, rows, rotary, rotary_args)
 OVER(a->y.rows, ROWS_GRAIN, norm, layernorm, layernorm_args)
 OVER(a->y.rows, ROWS_GRAIN, norm, residual_layernorm, residual_layernorm_args)
 OVER(a->logits.rows, ROWS_GRAIN, loss, softmax_loss, softmax_loss_args)
 OVER(a->logits.rows, ROWS_GRAIN, loss, softmax_logp, softmax_logp_args)
-
-static void relu_bwd_sums_task(const struct cpu_share *s, void *arguments)
-{
-    const struct relu_bwd_args *a = *(const struct relu_bwd_args **)arguments;
-    s->cpu->simd->rows->column_sums(a->dbias.data, &a->dx, 1,
-                                    (struct simd_range){s->begin, s->end});
-}
-
-int cpu_relu_bwd(struct backend *b, const struct relu_bwd_args *a, struct err *e)
-{
-    struct cpu *c = cpu_of(b);
-    (void)e;
-    cpu_items(b, a->dx.rows, ROWS_GRAIN, c->simd->rows->relu_bwd, a);
-    if (a->dbias.data) cpu_parallel(c, a->dx.cols, COLS_GRAIN, relu_bwd_sums_task, &a);
-    return 0;
-}
 
 int cpu_dropout(struct backend *b, const struct dropout_args *a, struct err *e)
 {

@@ -117,9 +117,18 @@ static void rows_dropout(const void *args, struct simd_range rows)
     }
 }
 
+/* The bits of a row. Only models in bf16 have masks, which this backend does not compute: not fast.
+ */
+static void mask_row(const struct tensor *mask, int64_t i, const float *y, int64_t cols)
+{
+    uint32_t *word = (uint32_t *)mask->data + i * mask->stride;
+    memset(word, 0, (size_t)mask->cols * sizeof *word);
+    for (int64_t c = 0; c < cols; c++) word[c / 32] |= (uint32_t)(y[c] != 0.0f) << c % 32;
+}
+
 static void rows_relu(const void *args, struct simd_range rows)
 {
-    const struct dropout_args *a = args;
+    const struct relu_args *a = args;
     const struct tensor *y = &a->y;
     const struct simd_dropout d = dropout_of(&a->dropout, y->cols);
     for (int64_t i = rows.begin; i < rows.end; i++) {
@@ -128,7 +137,14 @@ static void rows_relu(const void *args, struct simd_range rows)
         /* The comparison is false for NaN, which must stay NaN. */
         for (int64_t c = 0; c < y->cols; c++) to[c] = from[c] <= 0.0f ? 0.0f : from[c];
         if (d.keep_scale > 0.0f) drop_row(to, to, &d, i, y->cols);
+        if (a->mask.data) mask_row(&a->mask, i, to, y->cols);
     }
+}
+
+static void masked_row(float *to, const float *from, const uint32_t *word, float scale,
+                       int64_t cols)
+{
+    for (int64_t c = 0; c < cols; c++) to[c] = word[c / 32] >> c % 32 & 1 ? from[c] * scale : 0.0f;
 }
 
 /* If y is not 0, the element was kept, so that the mask need not be drawn again. */
@@ -140,6 +156,11 @@ static void rows_relu_bwd(const void *args, struct simd_range rows)
     for (int64_t i = rows.begin; i < rows.end; i++) {
         float *to = rows_at(dx, i);
         const float *from = rows_at(&a->dy, i), *result = rows_at(&a->y, i);
+        if (a->mask.data) {
+            masked_row(to, from, (const uint32_t *)a->mask.data + i * a->mask.stride, scale,
+                       dx->cols);
+            continue;
+        }
         for (int64_t c = 0; c < dx->cols; c++) to[c] = result[c] == 0.0f ? 0.0f : from[c] * scale;
     }
 }

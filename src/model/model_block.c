@@ -38,8 +38,15 @@ static int feed_forward(struct model *m, const struct model_pass *p, int32_t l, 
     const struct spec_model *s = &m->spec.model;
     int64_t n = p->tokens_n;
     struct tensor g = model_view(&act->ln2, n, s->dim), u = model_view(&act->ffn, n, s->ffn);
-    struct dropout inner = model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU);
-    TRY(ops_linear_relu(m->b, &u, &g, &w->fc1, &w->fc1_bias, &inner, !p->train, e));
+    struct linear_relu_args relu = {.y = u,
+                                    .x = g,
+                                    .w = w->fc1,
+                                    .bias = w->fc1_bias,
+                                    .dropout =
+                                        model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU),
+                                    .exact = !p->train};
+    if (p->train) relu.mask = model_rows(&act->relu_mask, 0, n);
+    TRY(ops_linear_relu(m->b, &relu, e));
     struct tensor branch = model_view(&m->buffers.narrow, n, s->dim);
     TRY(model_linear(m, p, &branch, &u, &w->fc2, &w->fc2_bias, e));
 

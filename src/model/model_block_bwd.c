@@ -3,8 +3,8 @@
  * buffers.stream_grad is the gradient of the residual stream, updated in place from layer to layer.
  * Each branch adds its gradient through its LayerNorm. The same op computes the gradient of the
  * preceding branch, whose sum that LayerNorm read. The first pass of an update overwrites the
- * gradients of the layers' matrices and later passes add to them; all other gradients are zeroed
- * first and added to. */
+ * gradients of matrices and biases, and later passes add to them; those of LayerNorms are zeroed
+ * first (model_step.c). */
 #include "model/model_internal.h"
 
 /* The gradients passed from branch to branch; without dropout `branch` is `stream`. */
@@ -45,12 +45,17 @@ static int feed_forward_bwd(struct model *m, const struct model_pass *p, int32_t
     const struct spec_model *s = &m->spec.model;
     int64_t n = p->tokens_n;
     struct tensor u = model_view(&act->ffn, n, s->ffn), g = model_view(&act->ln2, n, s->dim);
-    struct dropout inner = model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU);
     TRY(ops_linear_bwd_weight(m->b, &dw->fc2, &dw->fc2_bias, &f->branch, &u, p->accumulate, e));
     struct tensor du = model_view(&m->buffers.wide, n, s->ffn);
-    TRY(ops_linear_bwd_input(m->b, &du, &f->branch, &w->fc2, 0, e));
-    TRY(ops_relu_bwd(m->b, &du, &du, &u, &dw->fc1_bias, &inner, e));
-    TRY(ops_linear_bwd_weight(m->b, &dw->fc1, NULL, &du, &g, p->accumulate, e));
+    struct linear_bwd_relu_args relu = {.dx = du,
+                                        .dy = f->branch,
+                                        .w = w->fc2,
+                                        .y = u,
+                                        .mask = model_rows(&act->relu_mask, 0, n),
+                                        .dropout =
+                                            model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU)};
+    TRY(ops_linear_bwd_relu(m->b, &relu, e));
+    TRY(ops_linear_bwd_weight(m->b, &dw->fc1, &dw->fc1_bias, &du, &g, p->accumulate, e));
     struct tensor dg = model_view(&m->buffers.narrow, n, s->dim);
     TRY(ops_linear_bwd_input(m->b, &dg, &du, &w->fc1, 0, e));
     struct tensor x = model_view(&act->attn_residual, n, s->dim),

@@ -5,10 +5,11 @@
  * features goes to buffers.stream_grad, the sum of the losses to the model's state. */
 #include "model/model_internal.h"
 
-/* Loss and gradients of one softmax over all rows of x. Overwrites dx, adds to dtable. */
+/* Loss and gradients of one softmax over all rows of x. Overwrites dx, and dtable unless
+ * accumulate. */
 static int softmax_train(struct model *m, const struct tensor *x, const struct tensor *table,
                          const struct model_list *target, int64_t loss_from, struct tensor *dx,
-                         struct tensor *dtable, struct err *e)
+                         struct tensor *dtable, bool accumulate, struct err *e)
 {
     int64_t step = model_logits_rows(m, table->rows, true);
     for (int64_t row = 0; row < x->rows; row += step) {
@@ -20,7 +21,7 @@ static int softmax_train(struct model *m, const struct tensor *x, const struct t
         TRY(ops_linear(m->b, &logits, &part, table, NULL, 0, e));
         TRY(ops_softmax_loss(m->b, &loss, &logits, model_list_dev(m, target) + row, 1, e));
         TRY(ops_linear_bwd_input(m->b, &dpart, &logits, table, 0, e));
-        TRY(ops_linear_bwd_weight(m->b, dtable, NULL, &logits, &part, 1, e));
+        TRY(ops_linear_bwd_weight(m->b, dtable, NULL, &logits, &part, accumulate || row > 0, e));
     }
     return 0;
 }
@@ -43,7 +44,7 @@ static int tail_train(struct model *m, const struct model_pass *p, int32_t band,
     TRY(ops_linear_bwd_input(m->b, &y, &x, &m->values.projection[band], 0, e));
     if (d.p > 0.0f) TRY(ops_dropout(m->b, &y, &y, &d, e));
     TRY(softmax_train(m, &y, &m->values.table[band], &m->lists.tail_class[band], loss_from, &dy,
-                      &m->gradients.table[band], e));
+                      &m->gradients.table[band], true, e));
     if (d.p > 0.0f) TRY(ops_dropout(m->b, &dy, &dy, &d, e));
     TRY(ops_linear_bwd_weight(m->b, &m->gradients.projection[band], NULL, &x, &dy, 1, e));
     struct tensor dx = model_view(&m->buffers.dropped, n, c);
@@ -63,7 +64,7 @@ int model_head_train(struct model *m, const struct model_pass *p, struct err *e)
         features = dropped;
     }
     TRY(softmax_train(m, &features, &m->values.head, &m->lists.head, 0, &dfeatures,
-                      &m->gradients.head, e));
+                      &m->gradients.head, p->accumulate, e));
     for (int32_t band = 1; band < m->bands.n; band++) {
         if (m->lists.tail_row[band].n == 0) continue;
         TRY(tail_train(m, p, band, &features, losses_n, &dfeatures, e));

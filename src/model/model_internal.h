@@ -63,6 +63,7 @@ struct model_activations {
     struct tensor ln2;           /* (N,C) its LayerNorm 2 */
     struct tensor stats2;        /* (N,2) */
     struct tensor ffn;           /* (N,F) after ReLU and dropout */
+    struct tensor relu_mask;     /* (N,G) bits of ffn, training in bf16; or none */
 };
 
 struct model_buffers {

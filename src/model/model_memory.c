@@ -69,6 +69,7 @@ static void bind_layer(const struct model *m, struct model_activations *act, int
         .ln2 = model_buffer(m, SHAPE_LN2, copy),
         .stats2 = model_buffer(m, SHAPE_STATS2, copy),
         .ffn = model_buffer(m, SHAPE_FFN, copy),
+        .relu_mask = model_buffer(m, SHAPE_RELU_MASK, copy),
     };
 }
 

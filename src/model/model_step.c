@@ -8,31 +8,38 @@
 
 #include "model/model_internal.h"
 
-/* Zeroes the sums of an update and all gradients except those of the layers' matrices, which the
- * first pass overwrites. Relies on the order of the matrices in the block. */
-static int begin_update(struct model *m, const struct model_state *state, struct err *e)
+/* Zeroes the gradients from *from to the tensor; then *from is its end. */
+static int zero_until(struct model *m, float **from, const struct tensor *t, struct err *e)
 {
-    float *from = model_block_dev(m, MODEL_GRADIENTS), *end = from + m->params.elements_n;
-    m->step = state->step;
-    TRY(m->b->ops->upload(m->b, m->state_dev_own, state, sizeof *state, e));
+    float *written = t->data;
+    assert(*from <= written);
+    if (*from < written)
+        TRY(m->b->ops->zero(m->b, *from, (size_t)(written - *from) * sizeof **from, e));
+    *from = written + t->rows * t->cols;
+    return 0;
+}
+
+/* Zeroes all gradients except those that the first pass of an update overwrites: of the head's
+ * table and of the matrices and biases of the layers. Relies on their order in the block. */
+static int zero_gradients(struct model *m, struct err *e)
+{
+    float *from = model_block_dev(m, MODEL_GRADIENTS);
+    struct tensor end = {.data = from + m->params.elements_n};
+    TRY(zero_until(m, &from, &m->gradients.head, e));
     for (int32_t l = 0; l < m->spec.model.layers; l++) {
         const struct model_layer *dw = &m->gradients.layer[l];
-        const struct tensor *const matrix[] = {&dw->qkv, &dw->out, &dw->fc1, &dw->fc2};
-        for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++) {
-            float *written = matrix[i]->data;
-            assert(from <= written && written < end);
-            if (from < written)
-                TRY(m->b->ops->zero(m->b, from, (size_t)(written - from) * sizeof *from, e));
-            from = written + matrix[i]->rows * matrix[i]->cols;
-        }
+        const struct tensor *const product[] = {&dw->qkv, &dw->qkv_bias, &dw->out, &dw->out_bias,
+                                                &dw->fc1, &dw->fc1_bias, &dw->fc2, &dw->fc2_bias};
+        for (size_t i = 0; i < sizeof product / sizeof *product; i++)
+            TRY(zero_until(m, &from, product[i], e));
     }
-    if (from == end) return 0;
-    return m->b->ops->zero(m->b, from, (size_t)(end - from) * sizeof *from, e);
+    return zero_until(m, &from, &end, e);
 }
 
 /* Loss and gradients: a body of model_graph.c. */
 static int train_pass(struct model *m, const struct model_pass *p, struct err *e)
 {
+    if (!p->accumulate) TRY(zero_gradients(m, e));
     TRY(model_forward(m, p, e));
     TRY(model_head_train(m, p, e));
     return model_layers_bwd(m, p, e);
@@ -54,10 +61,11 @@ int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t
     TRY(model_position_refresh(m, e));
     state.step.update = update;
     state.step.first_row = batch->first_row;
+    m->step = state.step;
     if (accumulate)
         TRY(model_step_upload(m, &state.step, e));
-    else
-        TRY(begin_update(m, &state, e));
+    else /* and the sums of the update start at 0 */
+        TRY(m->b->ops->upload(m->b, m->state_dev_own, &state, sizeof state, e));
     TRY(model_graph_run(m, train_pass, &p, e));
     if (loss_sum == NULL) return 0;
     return m->b->ops->download(m->b, loss_sum, &m->state_dev_own->batch_loss, sizeof *loss_sum, e);

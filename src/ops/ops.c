@@ -40,21 +40,15 @@ int ops_linear_rows(struct backend *b, const struct tensor *y, const struct tens
                &(struct linear_rows_args){.y = *y, .x = *x, .w = *w, .bias = or_none(bias)}, e);
 }
 
-int ops_linear_relu(struct backend *b, const struct tensor *y, const struct tensor *x,
-                    const struct tensor *w, const struct tensor *bias, const struct dropout *d,
-                    bool exact, struct err *e)
+int ops_linear_relu(struct backend *b, const struct linear_relu_args *a, struct err *e)
 {
-    struct linear_relu_args a = {
-        .y = *y, .x = *x, .w = *w, .bias = or_none(bias), .dropout = *d, .exact = exact};
-    TRY(check(b, OP_LINEAR_RELU, &a, e));
-    if (b->ops->linear_relu != NULL && d->p == 0.0f) return b->ops->linear_relu(b, &a, e);
-    if (exact)
-        TRY(b->ops->linear_rows(
-            b, &(struct linear_rows_args){.y = a.y, .x = a.x, .w = a.w, .bias = a.bias}, e));
-    else
-        TRY(b->ops->linear(b, &(struct linear_args){.y = a.y, .x = a.x, .w = a.w, .bias = a.bias},
-                           e));
-    return b->ops->relu(b, &(struct dropout_args){.y = a.y, .x = a.y, .dropout = *d}, e);
+    TRY(check(b, OP_LINEAR_RELU, a, e));
+    if (b->ops->linear_relu != NULL && a->dropout.p == 0.0f) return b->ops->linear_relu(b, a, e);
+    struct linear_args plain = {.y = a->y, .x = a->x, .w = a->w, .bias = a->bias};
+    struct linear_rows_args rows = {.y = a->y, .x = a->x, .w = a->w, .bias = a->bias};
+    TRY(a->exact ? b->ops->linear_rows(b, &rows, e) : b->ops->linear(b, &plain, e));
+    struct relu_args relu = {.y = a->y, .x = a->y, .mask = a->mask, .dropout = a->dropout};
+    return b->ops->relu(b, &relu, e);
 }
 
 int ops_linear_bwd_input(struct backend *b, const struct tensor *dx, const struct tensor *dy,
@@ -64,6 +58,18 @@ int ops_linear_bwd_input(struct backend *b, const struct tensor *dx, const struc
         b, OP_LINEAR_BWD_INPUT,
         &(struct linear_bwd_input_args){.dx = *dx, .dy = *dy, .w = *w, .accumulate = accumulate},
         e);
+}
+
+int ops_linear_bwd_relu(struct backend *b, const struct linear_bwd_relu_args *a, struct err *e)
+{
+    TRY(check(b, OP_LINEAR_BWD_RELU, a, e));
+    if (b->ops->linear_bwd_relu != NULL && a->mask.data != NULL)
+        return b->ops->linear_bwd_relu(b, a, e);
+    TRY(b->ops->linear_bwd_input(
+        b, &(struct linear_bwd_input_args){.dx = a->dx, .dy = a->dy, .w = a->w}, e));
+    struct relu_bwd_args relu = {
+        .dx = a->dx, .dy = a->dx, .y = a->y, .mask = a->mask, .dropout = a->dropout};
+    return b->ops->relu_bwd(b, &relu, e);
 }
 
 int ops_linear_bwd_weight(struct backend *b, const struct tensor *dw, const struct tensor *dbias,
@@ -120,20 +126,14 @@ int ops_dropout(struct backend *b, const struct tensor *y, const struct tensor *
     return run(b, OP_DROPOUT, &(struct dropout_args){.y = *y, .x = *x, .dropout = *d}, e);
 }
 
-int ops_relu(struct backend *b, const struct tensor *y, const struct tensor *x,
-             const struct dropout *d, struct err *e)
+int ops_relu(struct backend *b, const struct relu_args *a, struct err *e)
 {
-    return run(b, OP_RELU, &(struct dropout_args){.y = *y, .x = *x, .dropout = *d}, e);
+    return run(b, OP_RELU, a, e);
 }
 
-int ops_relu_bwd(struct backend *b, const struct tensor *dx, const struct tensor *dy,
-                 const struct tensor *y, const struct tensor *dbias, const struct dropout *d,
-                 struct err *e)
+int ops_relu_bwd(struct backend *b, const struct relu_bwd_args *a, struct err *e)
 {
-    return run(b, OP_RELU_BWD,
-               &(struct relu_bwd_args){
-                   .dx = *dx, .dy = *dy, .dbias = or_none(dbias), .y = *y, .dropout = *d},
-               e);
+    return run(b, OP_RELU_BWD, a, e);
 }
 
 int ops_layernorm(struct backend *b, const struct tensor *y, const struct tensor *stats,

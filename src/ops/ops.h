@@ -29,11 +29,10 @@ int ops_linear(struct backend *b, const struct tensor *y, const struct tensor *x
                const struct tensor *w, const struct tensor *bias, bool accumulate, struct err *e);
 int ops_linear_rows(struct backend *b, const struct tensor *y, const struct tensor *x,
                     const struct tensor *w, const struct tensor *bias, struct err *e);
-int ops_linear_relu(struct backend *b, const struct tensor *y, const struct tensor *x,
-                    const struct tensor *w, const struct tensor *bias, const struct dropout *d,
-                    bool exact, struct err *e);
+int ops_linear_relu(struct backend *b, const struct linear_relu_args *a, struct err *e);
 int ops_linear_bwd_input(struct backend *b, const struct tensor *dx, const struct tensor *dy,
                          const struct tensor *w, bool accumulate, struct err *e);
+int ops_linear_bwd_relu(struct backend *b, const struct linear_bwd_relu_args *a, struct err *e);
 int ops_linear_bwd_weight(struct backend *b, const struct tensor *dw, const struct tensor *dbias,
                           const struct tensor *dy, const struct tensor *x, bool accumulate,
                           struct err *e);
@@ -48,11 +47,8 @@ int ops_add(struct backend *b, const struct tensor *y, const struct tensor *x,
             const struct tensor *r, struct err *e);
 int ops_dropout(struct backend *b, const struct tensor *y, const struct tensor *x,
                 const struct dropout *d, struct err *e);
-int ops_relu(struct backend *b, const struct tensor *y, const struct tensor *x,
-             const struct dropout *d, struct err *e);
-int ops_relu_bwd(struct backend *b, const struct tensor *dx, const struct tensor *dy,
-                 const struct tensor *y, const struct tensor *dbias, const struct dropout *d,
-                 struct err *e);
+int ops_relu(struct backend *b, const struct relu_args *a, struct err *e);
+int ops_relu_bwd(struct backend *b, const struct relu_bwd_args *a, struct err *e);
 int ops_layernorm(struct backend *b, const struct tensor *y, const struct tensor *stats,
                   const struct tensor *x, const struct tensor *gain, const struct tensor *bias,
                   struct err *e);

@@ -69,6 +69,7 @@ static const struct {
     [SHAPE_ATTN_RESIDUAL] = {"residual stream after attention", SHAPE_ACTIVATION,
                              TRAIN_KEPT | SCORE_BRANCH | SCORE_INNER | SCORE_OUTER},
     [SHAPE_FFN] = {"inner", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_INNER | SCORE_OUTER},
+    [SHAPE_RELU_MASK] = {"relu mask", SHAPE_I32, TRAIN_KEPT},
     [SHAPE_QKV] = {"q, k, v", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_ATTEND},
     [SHAPE_ATTN_OUT] = {"attention", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_ATTEND | SCORE_BRANCH},
     [SHAPE_LSE] = {"attention sums", SHAPE_F32, TRAIN_KEPT | SCORE_ATTEND},
@@ -250,6 +251,8 @@ static void form_layers(struct shape_memory *out, const struct measure *k)
     const struct spec_model *m = &k->spec->model;
     int64_t n = k->tokens_n, c = m->dim, layers = k->capacity->train ? m->layers : 1;
     int64_t last = k->capacity->train ? 1 : 0, normed = m->final_norm ? last : 0;
+    bool masked = k->capacity->train && k->capacity->precision == SPEC_BF16;
+    int64_t mask_words = (m->ffn + 127) / 128 * 4; /* relu_mask_words of backend.h */
 
     form(out, SHAPE_X, layers + last, n, c);
     form(out, SHAPE_LN1, layers + normed, n, c);
@@ -261,6 +264,7 @@ static void form_layers(struct shape_memory *out, const struct measure *k)
     form(out, SHAPE_LN2, layers, n, c);
     form(out, SHAPE_STATS2, layers, n, 2);
     form(out, SHAPE_FFN, layers, n, m->ffn);
+    form(out, SHAPE_RELU_MASK, masked ? layers : 0, n, mask_words);
 }
 
 static void form_once(struct shape_memory *out, const struct measure *k)

@@ -77,6 +77,7 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        /* Copies as of X: one per layer when training. */
                        SHAPE_ATTN_RESIDUAL, /* (N,C) residual stream after attention */
                        SHAPE_FFN,           /* (N,F) after ReLU and dropout */
+                       SHAPE_RELU_MASK,     /* (N,G) i32, a bit for each of F; training in bf16 */
                        SHAPE_QKV,           /* (N,3C) */
                        SHAPE_ATTN_OUT,      /* (N,C) attention */
                        SHAPE_LSE,           /* (1,NH) f32 */

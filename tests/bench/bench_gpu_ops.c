@@ -147,7 +147,9 @@ static int set_argument(struct ops *o, const struct row *r, const struct op_argu
         memcpy(args + a->offset, &d, sizeof d);
     else if ((a->optional && !is_named(r->with, a->name)) || n[0] * n[1] == 0)
         return 0;
-    else if (a->type <= ARG_TENSOR_F32)
+    else if (a->type == ARG_TENSOR_I32)
+        return set_tensor(o, a, args, n, DTYPE_I32, e);
+    else if (a->type < ARG_TENSOR_I32)
         return set_tensor(o, a, args, n,
                           sums || a->type == ARG_TENSOR_F32 ? DTYPE_F32 : o->b->precision, e);
     else
@@ -291,6 +293,33 @@ static int time_products(struct ops *o, struct err *e)
     return 0;
 }
 
+/* Products of the feed-forward layers with the epilogues of training, which the same products alone
+ * (time_products) show the price of. */
+static int time_epilogues(struct ops *o, struct err *e)
+{
+    static const struct {
+        enum op op;
+        const char *with;
+        bool narrows; /* from F to C columns */
+    } ops[] = {{OP_LINEAR_RELU, "bias", false},
+               {OP_LINEAR_RELU, "bias mask", false},
+               {OP_LINEAR_BWD_RELU, "mask", true},
+               {OP_LINEAR_BWD_WEIGHT, "dbias", false},
+               {OP_LINEAR_BWD_WEIGHT, "dbias", true}};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        char name[BENCH_NAME_BYTES];
+        struct row r = {.op = ops[i].op, .with = ops[i].with};
+        r.SIZE('N') = o->N;
+        r.SIZE('I') = ops[i].narrows ? o->F : o->C;
+        r.SIZE('O') = ops[i].narrows ? o->C : o->F;
+        r.SIZE('G') = relu_mask_words(o->F);
+        snprintf(name, sizeof name, "%s feed-forward %s, with %s", op_table[r.op].name,
+                 ops[i].narrows ? "out" : "in", r.with);
+        TRY(time_row(o, name, &r, e));
+    }
+    return 0;
+}
+
 static int time_others(struct ops *o, struct err *e)
 {
     static const struct {
@@ -423,6 +452,7 @@ int bench_ops(json_t *out, const struct bench_case *c, const struct bench_option
     json_object_set_new(out, "ops", rows);
     TRY_OUT(rc, ops_open(&o, rows, c, p, e));
     TRY_OUT(rc, time_products(&o, e));
+    TRY_OUT(rc, time_epilogues(&o, e));
     TRY_OUT(rc, time_others(&o, e));
     TRY_OUT(rc, time_attention(&o, e));
     rc = write_choices(out, o.b, e);

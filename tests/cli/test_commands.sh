@@ -42,7 +42,7 @@ expect 0 "^[0-9a-f]\{16\} eval wikitext103 alibi L_train=512 valid sliding L_val
 expect 64 "add --scale paper" "$alibi" plan table5 --configs
 expect 64 "cannot be combined with --set" "$alibi" plan table5 --scale paper --configs --set train.lr=2
 expect 0 "72 of 72 runs are not the paper's" "$alibi" plan table5 --scale paper --set train.lr=2
-expect 0 "7.6 GB" "$alibi" plan table5 --scale paper --set train.precision=bf16
+expect 0 "7.7 GB" "$alibi" plan table5 --scale paper --set train.precision=bf16
 expect 0 "note: train.precision=bf16.*--set train.precision=fp32" "$alibi" plan table5 --devices cpu --set train.precision=bf16
 expect 69 "train.precision=bf16 is not supported on cpu.*--set train.precision=fp32" "$alibi" run table5 --devices cpu --set train.precision=bf16
 expect 69 "eval.precision=bf16 is not supported on cpu.*--set eval.precision=fp32" "$alibi" run table5 --devices cpu --set eval.precision=bf16

@@ -56,37 +56,49 @@ static void masks_are_the_words_of_philox(int64_t rows, int64_t cols, enum dtype
 
 static void relu_and_its_gradient(int64_t rows, int64_t cols, enum dtype dtype, struct layout l)
 {
-    for (int c = 0; c < 2; c++) {
+    for (int c = 0; c < 4; c++) {
+        int64_t words = relu_mask_words(cols);
+        struct tensor mask = {};
+        if (c >= 2)
+            mask = tensor_make(device_alloc((size_t)(rows * words) * 4), rows, words, DTYPE_I32);
         struct matrix x = matrix_make(rows, cols, dtype, l, 8, 1.0, 0.0);
         struct matrix dy = matrix_make(rows, cols, dtype, l, 9, 1.0, 0.0);
-        struct draw w = draw_make(c ? 0.3f : 0.0f, rows, false, 12345);
+        struct draw w = draw_make(c % 2 ? 0.3f : 0.0f, rows, false, 12345);
         x.host[0] = NAN; /* must stay NaN */
         matrix_put(x);
         std::vector<float> want(x.host.size()), want_dx(x.host.size());
         for (int64_t i = 0; i < rows * cols; i++) {
-            float v = x.host[(size_t)i], scale = c ? 1.0f / (1.0f - w.d.p) : 1.0f;
+            float v = x.host[(size_t)i], scale = c % 2 ? 1.0f / (1.0f - w.d.p) : 1.0f;
             v = v <= 0.0f ? 0.0f : v;
             want[(size_t)i] = rounded(v * draw_factor(w, i / cols, i % cols, cols), dtype);
             want_dx[(size_t)i] =
                 want[(size_t)i] == 0.0f ? 0.0f : rounded(dy.host[(size_t)i] * scale, dtype);
         }
-        check_call(cuda_relu(NULL, args_of(dropout_args{x.t, x.t, w.d})), "relu");
+        check_call(cuda_relu(NULL, args_of(relu_args{x.t, x.t, mask, w.d})), "relu");
         check_same("relu", matrix_get(x, "relu"), want);
-        struct matrix dbias = matrix_make(1, cols, DTYPE_F32, l, 10, 1.0, 0.0);
-        struct relu_bwd_args back = {dy.t, dy.t, dbias.t, x.t, w.d};
-        void *workspace = device_alloc(cuda_relu_bwd_workspace(&back));
-        check_call(cuda_relu_bwd(NULL, &back, workspace), "relu_bwd");
-        std::vector<float> got_sums = matrix_get(dbias, "relu_bwd");
-        for (int64_t column = 0; column < cols; column++) {
-            double sum = dbias.host[(size_t)column], size = fabs(sum);
-            for (int64_t i = column; i < rows * cols; i += cols) {
-                sum += want_dx[(size_t)i];
-                size += fabs(want_dx[(size_t)i]);
-            }
-            check(fabs(got_sums[(size_t)column] - sum) <= 1e-5 * size, "column sums", "relu_bwd",
-                  column, rows);
-        }
+        check_call(cuda_relu_bwd(NULL, args_of(relu_bwd_args{dy.t, dy.t, x.t, mask, w.d})), "relu_bwd");
         check_same("relu_bwd", matrix_get(dy, "relu_bwd"), want_dx);
+    }
+    device_free();
+}
+
+static void columns_are_summed(int64_t rows, int64_t cols, enum dtype dtype, struct layout l)
+{
+    for (int accumulate = 0; accumulate < 2; accumulate++) {
+        struct matrix x = matrix_make(rows, cols, dtype, l, 9, 1.0, 0.0);
+        struct matrix out = matrix_make(1, cols, DTYPE_F32, l, 10, 1.0, 0.0);
+        void *workspace = device_alloc(cuda_column_sums_workspace(&x.t));
+        check_call(cuda_column_sums(NULL, &out.t, &x.t, accumulate, workspace), "column_sums");
+        std::vector<float> got = matrix_get(out, "column_sums");
+        for (int64_t column = 0; column < cols; column++) {
+            double sum = accumulate ? out.host[(size_t)column] : 0.0, size = fabs(sum);
+            for (int64_t i = column; i < rows * cols; i += cols) {
+                sum += x.host[(size_t)i];
+                size += fabs(x.host[(size_t)i]);
+            }
+            check(fabs(got[(size_t)column] - sum) <= 1e-5 * size, "sums", "column_sums", column,
+                  rows);
+        }
     }
     device_free();
 }
@@ -113,7 +125,7 @@ static void the_step_is_read_when_the_kernel_runs()
 int main(void)
 {
     static const test tests[] = {sums_are_rounded_once, copies_change_dtype_and_stride,
-                                 masks_are_the_words_of_philox, relu_and_its_gradient};
+                                 masks_are_the_words_of_philox, relu_and_its_gradient, columns_are_summed};
     for (test run : tests)
         for (const int64_t *shape : shapes)
             for (enum dtype dtype : dtypes)

@@ -132,7 +132,6 @@ TEST(a_lost_device_is_unavailable_at_the_sync_at_the_latest)
 TEST(a_device_lost_in_a_product_is_unavailable)
 {
     for (long launches = 0; launches < PRODUCT_LAUNCHES; launches++) {
-        struct dropout none = {0};
         void *p = NULL;
         struct backend *b = opened();
         int rc = b->ops->alloc(b, &p, 2 * N * N * sizeof(float), &e);
@@ -141,7 +140,7 @@ TEST(a_device_lost_in_a_product_is_unavailable)
         if (rc == 0) rc = b->ops->zero(b, p, 2 * N * N * sizeof(float), &e);
         lose(b, launches);
         for (int i = 0; rc == 0 && i < PRODUCT_LAUNCHES; i++)
-            rc = ops_linear_relu(b, &y, &x, &x, NULL, &none, false, &e);
+            rc = ops_linear_relu(b, &(struct linear_relu_args){.y = y, .x = x, .w = x}, &e);
         assert_int_equal(rc, ERR_UNAVAILABLE);
         assert_non_null(strstr(e.text, "the GPU cannot be used"));
         b->ops->release(b, p);

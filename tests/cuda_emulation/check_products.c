@@ -7,6 +7,7 @@
 
 #include "harness/test.h"
 #include "ops/op_bench.h"
+#include "ops/op_reference.h"
 #include "ops/ops.h"
 
 enum { N = 70, I = 300, O = 40, TEXT_BYTES = 1 << 14 };
@@ -138,11 +139,12 @@ TEST(relu_has_the_same_bits_within_a_product_and_after_it)
     for (int exact = 0; exact < 2; exact++) {
         for (int i = 0; i < 2; i++) {
             struct fixture d;
-            struct dropout none = {0};
             open_fixture(&d, words[i]);
             struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
             struct op_matrix bias = op_random(&d.k, 1, I, 0), y = op_random(&d.k, N, I, 0);
-            assert_ok(ops_linear_relu(d.k.b, &y.t, &x.t, &w.t, &bias.t, &none, exact, &e));
+            struct linear_relu_args relu = {
+                .y = y.t, .x = x.t, .w = w.t, .bias = bias.t, .exact = exact};
+            assert_ok(ops_linear_relu(d.k.b, &relu, &e));
             made[i] = malloc(sizeof(float) * N * I);
             assert_non_null(made[i]);
             memcpy(made[i], op_get(&d.k, &y.t), sizeof(float) * N * I);
@@ -157,19 +159,94 @@ TEST(relu_has_the_same_bits_within_a_product_and_after_it)
 TEST(relu_has_the_algorithm_that_its_product_has)
 {
     struct fixture d;
-    struct dropout none = {0};
     open_fixture(&d, "picky");
     struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
     struct op_matrix y = op_random(&d.k, N, I, 0), plain = op_random(&d.k, N, I, 0);
     for (int odd = 1; odd >= 0; odd--) {
         struct tensor few = x.t, to = y.t, alone = plain.t;
         few.rows = to.rows = alone.rows = N - odd;
-        assert_ok(ops_linear_relu(d.k.b, &to, &few, &w.t, NULL, &none, 0, &e));
+        struct linear_relu_args fused = {.y = to, .x = few, .w = w.t};
+        struct relu_args relu = {.y = alone, .x = alone};
+        assert_ok(ops_linear_relu(d.k.b, &fused, &e));
         assert_ok(ops_linear(d.k.b, &alone, &few, &w.t, NULL, 0, &e));
-        assert_ok(ops_relu(d.k.b, &alone, &alone, &none, &e));
+        assert_ok(ops_relu(d.k.b, &relu, &e));
         op_same("y", op_get(&d.k, &to), op_get(&d.k, &alone), to.rows * to.cols);
     }
     close_fixture(&d);
+}
+
+/* The mask is written by a product or after it, and read by a product or after it: four ways. */
+TEST(a_mask_has_the_same_bits_within_a_product_and_after_it)
+{
+    static const char *const words[] = {"", "mask-absent", "mask-absent relu-absent"};
+    float *made[3];
+    for (int i = 0; i < 3; i++) {
+        struct fixture d;
+        open_fixture(&d, words[i]);
+        struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
+        struct op_matrix bias = op_random(&d.k, 1, I, 0), y = op_random(&d.k, N, I, 0);
+        struct tensor mask = op_mask(&d.k, NULL, N, I);
+        struct linear_relu_args fwd = {.y = y.t, .x = x.t, .mask = mask, .w = w.t, .bias = bias.t};
+        struct linear_bwd_relu_args bwd = {
+            .dx = d.dx.t, .dy = d.dy.t, .w = d.w.t, .y = y.t, .mask = mask};
+        assert_ok(ops_linear_relu(d.k.b, &fwd, &e));
+        op_check_mask(&d.k, &mask, &y.t);
+        assert_ok(ops_linear_bwd_relu(d.k.b, &bwd, &e));
+        made[i] = malloc(sizeof(float) * N * I);
+        assert_non_null(made[i]);
+        memcpy(made[i], op_get(&d.k, &d.dx.t), sizeof(float) * N * I);
+        close_fixture(&d);
+    }
+    for (int i = 1; i < 3; i++) op_same("dx", made[i], made[0], N * I);
+    for (int i = 0; i < 3; i++) free(made[i]);
+}
+
+/* dw (O,I) and dbias (O), from the library's product or from a kernel of our own; the library
+ * writes its sums, so that those of later shards are added after it. */
+TEST(column_sums_are_right_within_a_product_and_after_it)
+{
+    static const char *const words[] = {"", "sums-absent", "three", "three sums-absent"};
+    for (int i = 0; i < 4; i++)
+        for (int accumulate = 0; accumulate < 2; accumulate++) {
+            struct fixture d;
+            open_fixture(&d, words[i]);
+            struct op_matrix x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0);
+            struct op_matrix dbias = op_random(&d.k, 1, O, 0);
+            double *want = op_doubles(&d.k, O * I), *want_sums = op_doubles(&d.k, O);
+            float *plain = op_floats(&d.k, O * I), *plain_sums = op_floats(&d.k, O);
+            op_linear_bwd_weight_double(want, want_sums, d.dy.host, x.host, N, I, O);
+            op_linear_bwd_weight_float(plain, plain_sums, d.dy.host, x.host, N, I, O);
+            assert_ok(ops_linear_bwd_weight(d.k.b, &dw.t, &dbias.t, &d.dy.t, &x.t, accumulate, &e));
+            tol_check_tensor(&d.k, "dw", &dw.t, want, plain, accumulate ? dw.host : NULL);
+            tol_check_tensor(&d.k, "dbias", &dbias.t, want_sums, plain_sums,
+                             accumulate ? dbias.host : NULL);
+            close_fixture(&d);
+        }
+}
+
+/* A class for which the library has nothing is asked about once, and remembered by its text. */
+TEST(sums_that_no_algorithm_computes_are_recorded_and_adopted)
+{
+    struct fixture d;
+    open_fixture(&d, "sums-absent");
+    struct op_matrix x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0);
+    struct op_matrix dbias = op_random(&d.k, 1, O, 0);
+    assert_ok(ops_linear_bwd_weight(d.k.b, &dw.t, &dbias.t, &d.dy.t, &x.t, 0, &e));
+    float *want = malloc(sizeof(float) * O);
+    memcpy(want, op_get(&d.k, &dbias.t), sizeof(float) * O);
+    char *text = choices_of(&d);
+    close_fixture(&d);
+    open_fixture(&d, "");
+    assert_ok(d.k.b->ops->restore_choices(d.k.b, text, &e));
+    x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0), dbias = op_random(&d.k, 1, O, 0);
+    assert_ok(ops_linear_bwd_weight(d.k.b, &dw.t, &dbias.t, &d.dy.t, &x.t, 0, &e));
+    char *now = choices_of(&d);
+    assert_string_equal(now, text);
+    op_same("dbias", op_get(&d.k, &dbias.t), want, O);
+    close_fixture(&d);
+    free(want);
+    free(now);
+    free(text);
 }
 
 /* 3 chunks at once, and one of them alone. The library's fastest algorithm rejects a single chunk.

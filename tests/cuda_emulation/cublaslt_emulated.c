@@ -16,6 +16,8 @@
  *      few           every algorithm rejects a batch of more than eight
  *      cold          the first products take three times as long
  *      relu-absent   no algorithm has a relu epilogue
+ *      sums-absent   no algorithm has an epilogue that sums columns
+ *      mask-absent   no algorithm has an epilogue that writes or reads a mask
  */
 #include <cublasLt.h>
 #include <stdio.h>
@@ -103,7 +105,11 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d,
     case CUBLASLT_MATMUL_DESC_EPILOGUE:
         return assign(&d->epilogue, sizeof d->epilogue, value, bytes);
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
-        return assign(&d->bias, sizeof d->bias, value, bytes);
+        return assign(&d->vector, sizeof d->vector, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+        return assign(&d->mask, sizeof d->mask, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+        return assign(&d->mask_ld, sizeof d->mask_ld, value, bytes);
     }
     return CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -167,6 +173,8 @@ static const char *fault_of_shapes(const cublasLtMatmulDescOpaque_t *d,
     return NULL;
 }
 
+enum { MASKED = 128, REVERSED = 8 }; /* bits of an epilogue */
+
 static const char *fault_of(const cublasLtMatmulDescOpaque_t *d,
                             const cublasLtMatrixLayoutOpaque_t *a,
                             const cublasLtMatrixLayoutOpaque_t *b,
@@ -176,7 +184,12 @@ static const char *fault_of(const cublasLtMatmulDescOpaque_t *d,
     const char *fault = fault_of_shapes(d, a, b, to);
     if (fault) return fault;
     if (memcmp(c, to, sizeof *c) != 0) return "C and D are laid out differently";
-    if ((d->epilogue & CUBLASLT_EPILOGUE_BIAS) && !d->bias) return "an epilogue without its vector";
+    if ((d->epilogue & (CUBLASLT_EPILOGUE_BIAS | CUBLASLT_EPILOGUE_BGRADB)) && !d->vector)
+        return "an epilogue without its vector";
+    if ((d->epilogue & MASKED) && !d->mask) return "an epilogue without its mask";
+    if ((d->epilogue & MASKED) && (d->mask_ld % 128 != 0 || d->mask_ld < (int64_t)to->rows))
+        return "rows of a mask that are not multiples of 128 bits, or shorter than a column of D";
+    if ((d->epilogue & MASKED) && to->batch_n > 1) return "a mask of a batch";
     return NULL;
 }
 
@@ -195,7 +208,7 @@ static uint32_t alignment_of(const void *p, size_t most)
 static uint64_t promised(const cublasLtMatmulPreferenceOpaque_t *preference,
                          const cublasLtMatmulDescOpaque_t *d)
 {
-    uint64_t out = (uint64_t)alignment_of(d->bias, VECTOR_MOST) << 8 * (PROMISES_N - 1);
+    uint64_t out = (uint64_t)alignment_of(d->vector, VECTOR_MOST) << 8 * (PROMISES_N - 1);
     for (int i = 0; i < PROMISES_N - 1; i++) {
         uint32_t bytes = preference->alignment[i];
         out |= (uint64_t)(bytes == 0 || bytes > PROMISE_MOST ? PROMISE_MOST : bytes) << 8 * i;
@@ -211,7 +224,7 @@ static const char *fault_of_places(const cublasLtMatmulAlgo_t *algorithm,
         "A is less aligned than was promised", "B is less aligned than was promised",
         "C is less aligned than was promised", "D is less aligned than was promised",
         "the vector is less aligned than the one asked about"};
-    const void *const places[PROMISES_N] = {a, b, c, to, d->bias};
+    const void *const places[PROMISES_N] = {a, b, c, to, d->vector};
     for (int i = 0; i < PROMISES_N; i++)
         if ((uintptr_t)places[i] % (algorithm->data[PROMISE_WORD] >> 8 * i & 0xff) != 0)
             return faults[i];
@@ -229,7 +242,9 @@ static cublasStatus_t refused(const char *fault)
 
 static int offered(cublasLtHandle_t handle, const cublasLtMatmulDescOpaque_t *d)
 {
-    return !(d->epilogue & CUBLASLT_EPILOGUE_RELU) || !has_word(handle, "relu-absent");
+    return !((d->epilogue & CUBLASLT_EPILOGUE_RELU) && has_word(handle, "relu-absent")) &&
+           !((d->epilogue & CUBLASLT_EPILOGUE_BGRADB) && has_word(handle, "sums-absent")) &&
+           !((d->epilogue & MASKED) && has_word(handle, "mask-absent"));
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t d,
@@ -330,7 +345,11 @@ static float finished(const struct product *p, const void *c, int64_t i, int64_t
     int64_t ld = p->layout_to.ld;
     sum *= p->alpha;
     if (p->beta != 0.0f) sum += p->beta * load(c, j * ld + i, p->layout_to.type);
-    if (d->epilogue & CUBLASLT_EPILOGUE_BIAS) sum += load(d->bias, i, p->layout_to.type);
+    if (d->epilogue & CUBLASLT_EPILOGUE_BIAS) sum += load(d->vector, i, p->layout_to.type);
+    int64_t bit = j * d->mask_ld + i;
+    uint8_t *byte = (uint8_t *)d->mask + bit / 8, one = (uint8_t)(1 << bit % 8);
+    if (d->epilogue & REVERSED) return *byte & one ? sum : 0.0f;
+    if (d->epilogue & MASKED) *byte = (uint8_t)(sum > 0.0f ? *byte | one : *byte & ~one);
     return (d->epilogue & CUBLASLT_EPILOGUE_RELU) && sum < 0.0f ? 0.0f : sum;
 }
 
@@ -352,6 +371,16 @@ static void column(const struct product *p, const float *a, const float *b, cons
     }
 }
 
+/* The sums over k of b, packed (columns of D, k), in the order of k. */
+static void sum_columns(const struct product *p, const float *b, int64_t k_n)
+{
+    for (int64_t j = 0; j < (int64_t)p->layout_to.cols; j++) {
+        float sum = 0.0f;
+        for (int64_t k = 0; k < k_n; k++) sum += b[j * k_n + k];
+        store(p->how.vector, j, p->layout_to.type, sum);
+    }
+}
+
 static const void *batch_at(const void *data, const cublasLtMatrixLayoutOpaque_t *l, int32_t number)
 {
     return (const char *)data + (size_t)(number * l->batch_step) * type_bytes(l->type);
@@ -370,6 +399,7 @@ static void multiply(void *argument)
             pack(batch_at(p->b, &p->layout_b, n), &p->layout_b, p->how.transpose_b, p->falling);
         for (int64_t j = 0; j < (int64_t)p->layout_to.cols; j++)
             column(p, a, b + j * k_n, c, to, j, k_n);
+        if (p->how.epilogue & CUBLASLT_EPILOGUE_BGRADB) sum_columns(p, b, k_n);
         free(a);
         free(b);
     }

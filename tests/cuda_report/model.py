@@ -1,7 +1,7 @@
 """model.py - a model of the training step of the 247M model, 9,216 tokens, bf16, without dropout.
 
 Nothing here was measured on a GPU. A time is work over a rate:
-  products          flops / (share of the peak that we assume for cuBLASLt)
+  products          flops / (share of the peak that we assume for cuBLASLt, with any epilogue)
   attention         tiles x cycles of a tile / (efficiency x SMs x clock). A tile is 32 x 32 pairs for each of 8 warps;
                     its cycles are the most of shared memory (128 bytes a cycle), tensor cores (mma.sync) and issue (four
                     instructions a cycle), counted in the compiled code of sm_90a. The efficiencies are those at which
@@ -30,7 +30,7 @@ MMA_FLOPS = 4096  # of one m16n8k16
 SKIPPED = {512: 0.0, 1024: 0.22, 3072: 0.42}
 MATRICES = 201.3e6  # of the parameters: of layers, whose gradients a first pass writes; the others are zeroed and added to
 HEAD_ROWS = 9216    # of logits at a time (src/shape/memory.c)
-LAUNCHES = 590     # kernels and copies; within a graph each is followed by a gap of so many microseconds
+LAUNCHES = 430     # kernels and copies; within a graph each is followed by a gap of so many microseconds
 GAP_US = 1.6
 
 
@@ -44,7 +44,7 @@ def step_ms(gpu, length, method):
     bandwidth, rate = gb_s * 1e9 * BANDWIDTH, peak * 1e12 * product_share
     activation = TOKENS * DIM * 2  # bytes
     out = {"products": 3 * LAYERS * 2.0 * TOKENS * 12 * DIM * DIM / rate * 1e3}
-    table = -(-TOKENS // HEAD_ROWS) * 2 * WORDS * DIM * 4  # bytes: its gradient is read and written for each chunk
+    table = (-(-TOKENS // HEAD_ROWS) * 2 - 1) * WORDS * DIM * 4  # bytes: the first chunk writes its gradient, later ones add
     out["head"] = (3 * 2.0 * TOKENS * WORDS * DIM / (0.85 * rate) + (2 * TOKENS * WORDS * 4 + table) / bandwidth) * 1e3
     causal = TOKENS // length * HEADS * 2.0 * length * length * 128  # two products of half the pairs
     blocks = -(-length // 128)
@@ -59,10 +59,10 @@ def step_ms(gpu, length, method):
             ms *= 1 + near * 4.5 / (sum(4 * b + 2.5 for b in range(blocks)) / blocks)
         out["attention " + name] = LAYERS * ms
     out["norms"] = LAYERS * 2 * 8.5 * activation / bandwidth * 1e3
-    # bias gradients of q, k, v, out and the second product of the feed-forward; relu's, 3 x 4 with its bias gradient
-    out["bias sums, relu"] = LAYERS * (5 + 12) * activation / bandwidth * 1e3
-    # squares 4, update 22 bytes a parameter; what is added to is zeroed, read and written
-    out["optimizer"] = (PARAMETERS * 26 + (PARAMETERS - MATRICES) * 12) / bandwidth * 1e3
+    # a bit for each of 4 C, written and read; relu, its gradient and bias gradients are epilogues of products (cuda/linear.c)
+    out["relu mask"] = LAYERS * 2 * 0.25 * activation / bandwidth * 1e3
+    # squares 4, update 22 bytes a parameter; what is added to is zeroed (but for the head's table), read and written
+    out["optimizer"] = (PARAMETERS * 26 + (PARAMETERS - MATRICES) * 12 - WORDS * DIM * 4) / bandwidth * 1e3
     out["gaps"] = LAUNCHES * GAP_US / 1e3
     if method == "alibi" and length > 512:
         # An eighth of the instructions computes the norms of keys. Rows from 512 on need the rest forward, and an eighth

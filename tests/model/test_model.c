@@ -41,7 +41,7 @@ static int seen_dropout(struct backend *b, const struct dropout_args *a, struct 
     return seen.inner->dropout(b, a, e);
 }
 
-static int seen_relu(struct backend *b, const struct dropout_args *a, struct err *e)
+static int seen_relu(struct backend *b, const struct relu_args *a, struct err *e)
 {
     note(&a->dropout);
     return seen.inner->relu(b, a, e);

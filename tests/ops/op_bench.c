@@ -89,6 +89,29 @@ static void *extent_of(struct op_bench *k, const struct tensor *t, size_t *bytes
     return arena_array(&k->arena, *bytes, 1);
 }
 
+struct tensor op_mask(struct op_bench *k, const float *y, int64_t rows, int64_t cols)
+{
+    int64_t words = relu_mask_words(cols);
+    size_t bytes = (size_t)(rows * words) * sizeof(uint32_t);
+    uint32_t *bits = arena_array(&k->arena, bytes, 1);
+    memset(bits, 0, bytes);
+    for (int64_t i = 0; y && i < rows * cols; i++)
+        bits[i / cols * words + i % cols / 32] |= (uint32_t)(y[i] != 0.0f) << i % cols % 32;
+    return tensor_make(op_memory(k, bits, bytes), rows, words, DTYPE_I32);
+}
+
+void op_check_mask(struct op_bench *k, const struct tensor *mask, const struct tensor *y)
+{
+    size_t bytes = (size_t)(mask->rows * mask->cols) * sizeof(uint32_t);
+    uint32_t *word = arena_array(&k->arena, bytes, 1);
+    const float *value = op_get(k, y);
+    assert_ok(k->b->ops->download(k->b, word, mask->data, bytes, &e));
+    for (int64_t i = 0; i < y->rows * y->cols; i++) {
+        int64_t row = i / y->cols, c = i % y->cols;
+        assert_int_equal(word[row * mask->cols + c / 32] >> c % 32 & 1, value[i] != 0.0f);
+    }
+}
+
 /* Gaps become zeros, as they were. */
 void op_set(struct op_bench *k, const struct op_matrix *m)
 {

@@ -53,6 +53,10 @@ struct op_matrix op_random_of(struct op_bench *k, int64_t rows, int64_t cols, in
 void op_set(struct op_bench *k, const struct op_matrix *m);
 /* op_get - the matrix as it is now, packed, in the arena. */
 float *op_get(struct op_bench *k, const struct tensor *t);
+/* op_mask - the mask that relu writes with y (NULL: no bits). op_check_mask - asserts that it is
+ * y's. */
+struct tensor op_mask(struct op_bench *k, const float *y, int64_t rows, int64_t cols);
+void op_check_mask(struct op_bench *k, const struct tensor *mask, const struct tensor *y);
 /* op_memory - bytes of backend memory with this content (zeros where NULL). */
 void *op_memory(struct op_bench *k, const void *content, size_t bytes);
 /* op_list - n random numbers below `below`; every eighth is -1 with gaps. *host gets them. */

@@ -77,6 +77,14 @@ static void set_pointer(struct op_case *c, int32_t i, int64_t n)
     memcpy(c->args + a->offset, &p, sizeof p);
 }
 
+/* Without bits; absent if the case has no size for it. */
+static void set_mask(struct op_case *c, const struct op_argument *a, int64_t rows, int64_t words)
+{
+    if (words == 0) return;
+    const struct tensor mask = op_mask(c->k, NULL, rows, 32 * words);
+    memcpy(c->args + a->offset, &mask, sizeof mask);
+}
+
 static void set_argument(struct op_case *c, int32_t i)
 {
     const struct op_argument *a = &c->argument[i];
@@ -95,6 +103,8 @@ static void set_argument(struct op_case *c, int32_t i)
         return;
     else if (a->type == ARG_F32)
         set_floats(c, i, 1, rows * cols);
+    else if (a->type == ARG_TENSOR_I32)
+        set_mask(c, a, rows, cols);
     else if (a->type <= ARG_TENSOR_F32)
         set_floats(c, i, rows, cols);
     else
@@ -125,7 +135,7 @@ void *op_case_args(struct op_case *c, struct op_bench *k, enum op op, bool flag)
                                          OP_SIZE('D', 8), OP_SIZE('K', 2), OP_SIZE('R', 4),
                                          OP_SIZE('P', 4), OP_SIZE('N', 6), OP_SIZE('M', 9),
                                          OP_SIZE('C', 16), OP_SIZE('I', 5), OP_SIZE('O', 7),
-                                         OP_SIZE('V', 11)},
+                                         OP_SIZE('V', 11), OP_SIZE('G', 4)},
                                 .flag = flag,
                                 .p = op == OP_LINEAR_RELU ? 0.0f : 0.5f};
     op_case_make(c, k, op, &o);
@@ -221,11 +231,8 @@ int op_case_run(struct op_case *c, struct err *e)
     struct backend *b = c->k->b;
     struct op_memory memory[OP_ARGUMENTS_MAX];
     int32_t n = 0;
-    if (c->op == OP_LINEAR_RELU) {
-        const struct linear_relu_args *a = ARGS(c);
-        const struct tensor *bias = a->bias.data != NULL ? &a->bias : NULL;
-        return ops_linear_relu(b, &a->y, &a->x, &a->w, bias, &a->dropout, a->exact, e);
-    }
+    if (c->op == OP_LINEAR_RELU) return ops_linear_relu(b, ARGS(c), e);
+    if (c->op == OP_LINEAR_BWD_RELU) return ops_linear_bwd_relu(b, ARGS(c), e);
     if (c->op == OP_RESIDUAL_LAYERNORM) return ops_residual_layernorm(b, ARGS(c), e);
     if (c->op == OP_RESIDUAL_LAYERNORM_BWD) return ops_residual_layernorm_bwd(b, ARGS(c), e);
     TRY(op_arguments(b, c->op, c->args, memory, &n, e));
@@ -313,6 +320,9 @@ void op_case_check(struct op_case *c, const struct op_row *t)
         bool is_result = memory[i].role != ARG_READ;
         if (memory[i].argument->type == ARG_BF16)
             check_bf16_copy(c, &memory[i]);
+        else if (is_result && memory[i].argument->type == ARG_TENSOR_I32)
+            op_check_mask(c->k, (const void *)(c->args + memory[i].argument->offset),
+                          &op_case_matrix(c, "y")->t);
         else if (is_result)
             check_result(c, at, memory[i].role == ARG_UPDATE && !t->replaces, t);
         for (int32_t in = 0; is_result && c->argument[in].name != NULL; in++)

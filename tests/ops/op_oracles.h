@@ -20,6 +20,15 @@ static void NAME(linear_bwd_input)(struct op_case *c)
     NAME(op_linear_bwd_input)(OUT("dx"), IN("dy"), IN("w"), ROWS(c), SIZE(c, 'I'), SIZE(c, 'O'));
 }
 
+static void NAME(linear_bwd_relu)(struct op_case *c)
+{
+    const struct linear_bwd_relu_args *a = ARGS(c);
+    const float *y = IN("y");
+    REAL *dx = OUT("dx"), factor = 1 / (1 - (REAL)a->dropout.p);
+    NAME(linear_bwd_input)(c);
+    for (int64_t i = 0; i < ROWS(c) * SIZE(c, 'I'); i++) dx[i] = y[i] != 0.0f ? dx[i] * factor : 0;
+}
+
 static void NAME(linear_bwd_weight)(struct op_case *c)
 {
     NAME(op_linear_bwd_weight)
@@ -84,17 +93,11 @@ static void NAME(relu)(struct op_case *c)
     EACH(c, i) y[i] = x[i] > 0.0f ? (REAL)x[i] * (REAL)c->factor[i] : 0;
 }
 
-/* dbias is the sum of dx as it is stored. */
 static void NAME(relu_bwd)(struct op_case *c)
 {
     const float *y = IN("y"), *dy = IN("dy");
-    REAL *dx = OUT("dx"), *dbias = OUT("dbias");
-    EACH(c, i)
-    {
-        float stored = y[i] != 0.0f ? op_stored(c->k, dy[i] * c->factor[i]) : 0.0f;
-        dx[i] = (REAL)stored;
-        dbias[COL(c, i)] += (REAL)stored;
-    }
+    REAL *dx = OUT("dx");
+    EACH(c, i) dx[i] = y[i] != 0.0f ? (REAL)dy[i] * (REAL)c->factor[i] : 0;
 }
 
 static void NAME(layernorm)(struct op_case *c)
@@ -173,6 +176,7 @@ static void (*const NAME(oracles)[OPS_N])(struct op_case *c) = {
     [OP_LINEAR_ROWS] = NAME(linear),
     [OP_LINEAR_RELU] = NAME(linear_relu),
     [OP_LINEAR_BWD_INPUT] = NAME(linear_bwd_input),
+    [OP_LINEAR_BWD_RELU] = NAME(linear_bwd_relu),
     [OP_LINEAR_BWD_WEIGHT] = NAME(linear_bwd_weight),
     [OP_GATHER_ROWS] = NAME(gather_rows),
     [OP_SCATTER_ROWS] = NAME(scatter_rows),

@@ -58,9 +58,25 @@ static const int32_t products[] = {
     21, 300, 12, 1, 8, 1, 5,  8,  24, 67, 24, 33, 130, 64, 65,  70,  8,  45, 300, 10, 61,
 };
 
+/* Exact or not; without or with a mask. */
 static void set_exact(struct op_case *c, int form)
 {
-    ((struct linear_relu_args *)(void *)c->args)->exact = form;
+    struct linear_relu_args *a = (void *)c->args;
+    a->exact = form & 1;
+    if (form & 2) a->mask = op_mask(c->k, NULL, a->y.rows, a->y.cols);
+}
+
+/* y as relu leaves it. With a mask, y is not read: the op gets another matrix. */
+static void set_passed(struct op_case *c, int form)
+{
+    struct linear_bwd_relu_args *a = (void *)c->args;
+    struct op_matrix *y = op_case_matrix(c, "y");
+    for (int64_t i = 0; i < y->t.rows * y->t.cols; i++)
+        if (y->host[i] < 0.0f) y->host[i] = 0.0f;
+    op_set(c->k, y);
+    if (form == 0) return;
+    a->mask = op_mask(c->k, y->host, y->t.rows, y->t.cols);
+    a->y = op_activations(c->k, y->t.rows, y->t.cols, 0).t;
 }
 
 /* Any sub-batch of rows, in any place, gives the same bits. */
@@ -84,14 +100,14 @@ static void linear_rows_is_exact(struct op_bench *k)
 /* Fused or not: negative values become zero, all others keep the bits of linear_rows. */
 static void linear_relu_is_exact(struct op_bench *k)
 {
-    const struct dropout none = {0};
     for (size_t i = 0; i < sizeof products / sizeof *products; i += 3) {
         op_bench_reset(k);
         int64_t N = products[i], I = products[i + 1], O = products[i + 2];
         struct op_matrix x = op_activations(k, N, I, 0), w = op_activations(k, O, I, 0);
         struct op_matrix bias = op_activations(k, 1, O, 0),
                          y = op_activations(k, N, O, 4 * (i % 2));
-        assert_ok(ops_linear_relu(k->b, &y.t, &x.t, &w.t, &bias.t, &none, true, &e));
+        struct linear_relu_args a = {.y = y.t, .x = x.t, .w = w.t, .bias = bias.t, .exact = true};
+        assert_ok(ops_linear_relu(k->b, &a, &e));
         const float *made = op_get(k, &y.t);
         assert_ok(ops_linear_rows(k->b, &y.t, &x.t, &w.t, &bias.t, &e));
         float *want = op_get(k, &y.t);
@@ -135,14 +151,23 @@ static void scatter_rows_overwrites(struct op_bench *k)
 static const int32_t matrices[] = {1,  1, 2,  3,  17, 16,  33, 65,  12, 257, 70, 64,
                                    41, 8, 41, 24, 41, 100, 41, 300, 41, 512, 1,  4099}; /* N C */
 
-/* The output of relu at this dropout. */
+static void add_mask(struct op_case *c, int form)
+{
+    struct relu_args *a = (void *)c->args;
+    if (form) a->mask = op_mask(c->k, NULL, a->y.rows, a->y.cols);
+}
+
+/* The output of relu at this dropout. With a mask, the op gets another matrix as y. */
 static void make_relu(struct op_case *c, int form)
 {
-    (void)form;
+    struct relu_bwd_args *a = (void *)c->args;
     struct op_matrix *y = op_case_matrix(c, "y");
     for (int64_t i = 0; i < y->t.rows * y->t.cols; i++)
         y->host[i] = y->host[i] > 0.0f ? op_stored(c->k, y->host[i] * c->factor[i]) : 0.0f;
     op_set(c->k, y);
+    if (form == 0) return;
+    a->mask = op_mask(c->k, y->host, y->t.rows, y->t.cols);
+    a->y = op_activations(c->k, y->t.rows, y->t.cols, 0).t;
 }
 
 static void casts_round_to_the_nearest(struct op_bench *k)
@@ -421,11 +446,14 @@ const struct op_row op_rows[] = {
      .optional = "bias", .ulps = 1, .f32_error = 1e-5},
     {"linear_rows gives a row the same bits in any batch", .run = linear_rows_is_exact},
     {"linear_relu is linear followed by relu", .op = OP_LINEAR_RELU, .letters = "NIO",
-     SIZES(products), .forms_n = 2, .optional = "bias", .prepare = set_exact, .ulps = 1,
+     SIZES(products), .forms_n = 4, .optional = "bias", .prepare = set_exact, .ulps = 1,
      .f32_error = 1e-5},
     {"linear_relu keeps the bits of linear_rows", .run = linear_relu_is_exact},
     {"linear_bwd_input is dy times w", .op = OP_LINEAR_BWD_INPUT, .letters = "NIO", SIZES(products),
      .ulps = 1, .f32_error = 1e-5},
+    {"linear_bwd_relu is dy times w where relu passed", .op = OP_LINEAR_BWD_RELU, .letters = "NIO",
+     SIZES(products), .chances_n = CHANCES_N, .forms_n = 2, .prepare = set_passed, .ulps = 2,
+     .f32_error = 1e-5},
     {"linear_bwd_weight is dy transposed times x and its column sums", .op = OP_LINEAR_BWD_WEIGHT,
      .letters = "NIO", SIZES(products), .optional = "dbias", .ulps = 1, .f32_error = 1e-5},
     {"gather_rows scales listed rows and gives zeros for a gap", .op = OP_GATHER_ROWS,
@@ -443,10 +471,9 @@ const struct op_row op_rows[] = {
     {"dropout keeps the mean", .run = dropout_keeps_the_mean},
     {"dropout of a compacted tail counts the listed rows", .run = dropout_of_listed_rows},
     {"relu passes what is positive and kept", .op = OP_RELU, .letters = "NC", SIZES(matrices),
-     .chances_n = CHANCES_N, .exact = "y"},
-    {"relu_bwd passes the gradient of what relu passed, and its column sums", .op = OP_RELU_BWD,
-     .letters = "NC", SIZES(matrices), .chances_n = CHANCES_N, .optional = "dbias",
-     .prepare = make_relu, .exact = "dx", .f32_error = 1e-5},
+     .chances_n = CHANCES_N, .forms_n = 2, .prepare = add_mask, .exact = "y"},
+    {"relu_bwd passes the gradient of what relu passed", .op = OP_RELU_BWD, .letters = "NC",
+     SIZES(matrices), .chances_n = CHANCES_N, .forms_n = 2, .prepare = make_relu, .exact = "dx"},
     {"layernorm has zero mean and biased variance", .op = OP_LAYERNORM, .letters = "NC",
      SIZES(norms), .prepare = shift_x, .ulps = 1, .f32_error = 1e-5},
     {"layernorm_bwd is the gradient of layernorm", .op = OP_LAYERNORM_BWD, .letters = "NC",

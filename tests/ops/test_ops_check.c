@@ -141,9 +141,13 @@ TEST(a_mask_of_another_shape_is_rejected)
     struct dropout d = {0};
     struct tensor dx = tensor_make(memory, 2, 3, DTYPE_F32),
                   y = tensor_make(memory, 2, 4, DTYPE_F32);
-    assert_refused(ops_relu_bwd(b, &dx, &dx, &y, NULL, &d, &e), &e, "op relu_bwd", "argument d");
+    assert_refused(
+        ops_relu_bwd(b, &(struct relu_bwd_args){.dx = dx, .dy = dx, .y = y, .dropout = d}, &e), &e,
+        "op relu_bwd", "argument d");
     d.p = 0.5f;
-    assert_refused(ops_relu_bwd(b, &dx, &dx, &dx, NULL, &d, &e), &e, "op relu_bwd", "step");
+    assert_refused(
+        ops_relu_bwd(b, &(struct relu_bwd_args){.dx = dx, .dy = dx, .y = dx, .dropout = d}, &e), &e,
+        "op relu_bwd", "step");
     backend_close(b);
 }
 

@@ -145,8 +145,8 @@ TEST(capacities_are_those_computed_by_hand)
     assert_true(capacity.rows_max == 1 && capacity.scored_max == 5000);
 }
 
-/* State 14 bytes a parameter (masters, rounded copy, gradients, momentum) and 12 C kept a
- * token and layer, of 2 bytes: 3.46 GB and 3.62 GB; the rest, of which 0.37 GB are
+/* State 14 bytes a parameter (masters, rounded copy, gradients, momentum) and for each token and
+ * layer 12 C of 2 bytes and a mask of 4 C bits: 3.46 GB and 3.70 GB; the rest, of which 0.37 GB are
  * logits, is under 0.55 GB. */
 TEST(the_paper_s_model_takes_seven_gigabytes_in_bf16)
 {
@@ -154,7 +154,7 @@ TEST(the_paper_s_model_takes_seven_gigabytes_in_bf16)
     struct shape_capacity capacity;
     s.train.precision = SPEC_BF16;
     struct shape_memory k = plan_of(&s, &capacity);
-    int64_t kept = INT64_C(16) * 9216 * 12 * 1024 * 2;
+    int64_t kept = INT64_C(16) * 9216 * (12 * 1024 * 2 + 4 * 1024 / 8);
     assert_int_equal(k.block_bytes + k.bf16_bytes, INT64_C(14) * k.elements_n);
     assert_true(k.pool_bytes > kept);
     assert_true(k.pool_bytes < kept + INT64_C(550000000));

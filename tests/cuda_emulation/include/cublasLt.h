@@ -26,7 +26,9 @@ typedef enum {
     CUBLASLT_MATMUL_DESC_TRANSA = 3,
     CUBLASLT_MATMUL_DESC_TRANSB = 4,
     CUBLASLT_MATMUL_DESC_EPILOGUE = 7,
-    CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8
+    CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,
+    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11,
+    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12
 } cublasLtMatmulDescAttributes_t;
 typedef enum {
     CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5,
@@ -44,7 +46,10 @@ typedef enum {
     CUBLASLT_EPILOGUE_DEFAULT = 1,
     CUBLASLT_EPILOGUE_RELU = 2,
     CUBLASLT_EPILOGUE_BIAS = 4,
-    CUBLASLT_EPILOGUE_RELU_BIAS = 6
+    CUBLASLT_EPILOGUE_RELU_BIAS = 6,
+    CUBLASLT_EPILOGUE_RELU_AUX = 130,
+    CUBLASLT_EPILOGUE_DRELU = 136,
+    CUBLASLT_EPILOGUE_BGRADB = 512
 } cublasLtEpilogue_t;
 enum {
     CUBLASLT_REDUCTION_SCHEME_NONE = 0,
@@ -57,8 +62,10 @@ typedef struct {
     cublasComputeType_t compute;
     cudaDataType scale;
     cublasOperation_t transpose_a, transpose_b;
-    cublasLtEpilogue_t epilogue;
-    const void *bias;
+    uint32_t epilogue;
+    void *vector; /* of the bias, or for its gradient */
+    void *mask;
+    int64_t mask_ld; /* bits */
 } cublasLtMatmulDescOpaque_t;
 typedef struct {
     cudaDataType type;
