@@ -13,7 +13,7 @@ static __device__ inline float row_sum(float x)
     return x;
 }
 
-static __device__ inline float vec8_dot(const struct eight &a, const struct eight &b)
+static __device__ inline float vec8_dot(const struct vec8 &a, const struct vec8 &b)
 {
     float sum = 0.0f;
     for (int e = 0; e < 8; e++) sum = fmaf(a.x[e], b.x[e], sum);
@@ -39,7 +39,7 @@ static __global__ void skip_bounds_k(struct attention a, struct attention_parts 
     for (int32_t step = 0; step < ATTENTION_NORM_TILE / PREPARE_ROWS; step++) {
         int32_t i = at.tile * ATTENTION_NORM_TILE + step * PREPARE_ROWS + group;
         bool present = i < a.T;
-        struct eight q = {{0}}, k = {{0}};
+        struct vec8 q = {{0}}, k = {{0}};
         if (present && bounded && col < a.D)
             q = vec8_load(head_row<const bf16>(a.q, a, at.b, at.h, i) + col);
         float norm = sqrtf(row_sum(vec8_dot(q, q))) * 1.0001f, known = ATTENTION_MASKED;

@@ -52,7 +52,7 @@ __device__ inline void tile_rotate_adjacent(bf16 *tile, const struct attention &
 #pragma unroll 1
     for (; row < ROWS && first + row < a.T; row += step) {
         bf16 *at = tile_at<D>(tile, row, col);
-        struct eight v = vec8_load(at);
+        struct vec8 v = vec8_load(at);
         float4 cosine = *(const float4 *)(row_of<float>(a.rotary.cosine, first + row) + col / 2);
         float4 sine = *(const float4 *)(row_of<float>(a.rotary.sine, first + row) + col / 2);
         rotate_pair(&v.x[0], &v.x[1], cosine.x, sine.x);
@@ -76,9 +76,9 @@ __device__ inline void tile_rotate_halves(bf16 *tile, const struct attention &a,
 #pragma unroll 1
     for (; row < ROWS && first + row < a.T; row += 2 * step) {
         bf16 *lower = tile_at<D>(tile, row, col), *upper = tile_at<D>(tile, row, col + D / 2);
-        struct eight u = vec8_load(lower), v = vec8_load(upper);
-        struct eight cosine = vec8_load(row_of<float>(a.rotary.cosine, first + row) + col);
-        struct eight sine = vec8_load(row_of<float>(a.rotary.sine, first + row) + col);
+        struct vec8 u = vec8_load(lower), v = vec8_load(upper);
+        struct vec8 cosine = vec8_load(row_of<float>(a.rotary.cosine, first + row) + col);
+        struct vec8 sine = vec8_load(row_of<float>(a.rotary.sine, first + row) + col);
 #pragma unroll
         for (int e = 0; e < 8; e++) rotate_pair(&u.x[e], &v.x[e], cosine.x[e], sine.x[e]);
         vec8_store(lower, u);

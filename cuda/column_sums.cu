@@ -20,10 +20,10 @@ static __global__ void __launch_bounds__(SUMS_LANES *SUMS_GROUPS)
     int64_t first = (int64_t)blockIdx.y * SUMS_SPAN;
     int64_t end = first + SUMS_SPAN < x.rows ? first + SUMS_SPAN : x.rows;
     int n = rows_part(column, x.cols);
-    struct eight sum = {{0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}};
+    struct vec8 sum = {{0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}};
 #pragma unroll 4
     for (int64_t row = first + threadIdx.y; row < end; row += SUMS_GROUPS) {
-        struct eight v = rows_load(row_of<const T>(x, row) + column, n, wide, 0.0f);
+        struct vec8 v = rows_load(row_of<const T>(x, row) + column, n, wide, 0.0f);
 #pragma unroll
         for (int i = 0; i < 8; i++) sum.x[i] += v.x[i];
     }

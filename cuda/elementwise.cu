@@ -12,8 +12,8 @@ static __global__ void add_k(struct tensor y, struct tensor x, struct tensor r, 
 {
     struct rows_place at = rows_place_of(y);
     if (at.n == 0) return;
-    struct eight a = rows_load(row_of<T>(x, at.row) + at.column, at.n, wide, 0.0f);
-    struct eight b = rows_load(row_of<T>(r, at.row) + at.column, at.n, wide, 0.0f);
+    struct vec8 a = rows_load(row_of<T>(x, at.row) + at.column, at.n, wide, 0.0f);
+    struct vec8 b = rows_load(row_of<T>(r, at.row) + at.column, at.n, wide, 0.0f);
 #pragma unroll
     for (int i = 0; i < 8; i++) a.x[i] += b.x[i];
     rows_store(row_of<T>(y, at.row) + at.column, a, at.n, wide);
@@ -25,8 +25,8 @@ static __global__ void dropout_k(struct tensor y, struct tensor x, struct rows_d
 {
     struct rows_place at = rows_place_of(y);
     if (at.n == 0) return;
-    struct eight v = rows_load(row_of<T>(x, at.row) + at.column, at.n, wide, 0.0f);
-    struct eight factor = rows_factors(d, at.row, at.column);
+    struct vec8 v = rows_load(row_of<T>(x, at.row) + at.column, at.n, wide, 0.0f);
+    struct vec8 factor = rows_factors(d, at.row, at.column);
 #pragma unroll
     for (int i = 0; i < 8; i++) v.x[i] *= factor.x[i];
     rows_store(row_of<T>(y, at.row) + at.column, v, at.n, wide);
@@ -46,11 +46,11 @@ static __global__ void relu_k(struct tensor y, struct tensor x, struct tensor ma
 {
     struct rows_place at = rows_place_of(y);
     if (at.n == 0) return;
-    struct eight v = rows_load(row_of<T>(x, at.row) + at.column, at.n, wide, 0.0f);
+    struct vec8 v = rows_load(row_of<T>(x, at.row) + at.column, at.n, wide, 0.0f);
 #pragma unroll
     for (int i = 0; i < 8; i++) v.x[i] = v.x[i] <= 0.0f ? 0.0f : v.x[i];
     if (d.keep_scale != 0.0f) {
-        struct eight factor = rows_factors(d, at.row, at.column);
+        struct vec8 factor = rows_factors(d, at.row, at.column);
 #pragma unroll
         for (int i = 0; i < 8; i++) v.x[i] *= factor.x[i];
     }
@@ -68,12 +68,12 @@ template <class T> static __global__ void relu_bwd_k(struct relu_bwd_args a, flo
 {
     struct rows_place at = rows_place_of(a.dx);
     if (at.n == 0) return;
-    struct eight v = rows_load(row_of<T>(a.dy, at.row) + at.column, at.n, wide, 0.0f);
+    struct vec8 v = rows_load(row_of<T>(a.dy, at.row) + at.column, at.n, wide, 0.0f);
     unsigned bits = 0;
     if (a.mask.data) {
         bits = *mask_byte(a.mask, at);
     } else {
-        struct eight y = rows_load(row_of<T>(a.y, at.row) + at.column, at.n, wide, 0.0f);
+        struct vec8 y = rows_load(row_of<T>(a.y, at.row) + at.column, at.n, wide, 0.0f);
 #pragma unroll
         for (int i = 0; i < 8; i++) bits |= (unsigned)(y.x[i] != 0.0f) << i;
     }
@@ -88,7 +88,7 @@ static __global__ void cast_k(struct tensor y, struct tensor x, bool wide)
 {
     struct rows_place at = rows_place_of(y);
     if (at.n == 0) return;
-    struct eight v = rows_load(row_of<X>(x, at.row) + at.column, at.n, wide, 0.0f);
+    struct vec8 v = rows_load(row_of<X>(x, at.row) + at.column, at.n, wide, 0.0f);
     rows_store(row_of<Y>(y, at.row) + at.column, v, at.n, wide);
 }
 

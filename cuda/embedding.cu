@@ -23,7 +23,7 @@ static __global__ void gather_k(struct tensor y, struct tensor x, const int32_t 
     struct rows_place at = rows_place_of(y);
     if (at.n == 0) return;
     int32_t from = index[at.row];
-    struct eight v = {{0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}};
+    struct vec8 v = {{0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}};
     if (from >= 0) v = rows_load(row_of<X>(x, from) + at.column, at.n, wide, 0.0f);
 #pragma unroll
     for (int i = 0; i < 8; i++) v.x[i] *= scale;
@@ -39,9 +39,9 @@ static __global__ void add_rows_k(struct tensor y, struct tensor x, struct tenso
     struct rows_place at = rows_place_of(y);
     if (at.n == 0) return;
     int32_t from = index[at.row];
-    struct eight v = rows_load(row_of<T>(x, at.row) + at.column, at.n, wide, 0.0f);
+    struct vec8 v = rows_load(row_of<T>(x, at.row) + at.column, at.n, wide, 0.0f);
     if (from >= 0) {
-        struct eight more = rows_load(row_of<float>(table, from) + at.column, at.n, wide, 0.0f);
+        struct vec8 more = rows_load(row_of<float>(table, from) + at.column, at.n, wide, 0.0f);
 #pragma unroll
         for (int i = 0; i < 8; i++) v.x[i] += more.x[i];
     }
@@ -90,12 +90,12 @@ __device__ static int scatter_list(int *list, int (*votes_n)[SCATTER_WARPS], con
 /* sum += scale * x of the n listed rows. Products and sums are rounded separately, as on the CPU.
  */
 template <class X>
-__device__ static void scatter_add(struct eight *sum, const struct tensor &x, int64_t begin,
+__device__ static void scatter_add(struct vec8 *sum, const struct tensor &x, int64_t begin,
                                    const int *list, int n, int64_t column, int columns_n,
                                    float scale, bool wide)
 {
     for (int first = 0; first < n; first += SCATTER_BATCH) {
-        struct eight v[SCATTER_BATCH];
+        struct vec8 v[SCATTER_BATCH];
 #pragma unroll
         for (int b = 0; b < SCATTER_BATCH; b++)
             if (first + b < n)
@@ -127,7 +127,7 @@ static __global__ void scatter_add_k(struct tensor y, struct tensor x, const int
     int32_t wanted = index[i];
     if (wanted < 0 || scatter_occurs(index, 0, i, wanted)) return;
     Y *to = row_of<Y>(y, wanted) + column;
-    struct eight sum = rows_load(to, columns_n, wide, 0.0f);
+    struct vec8 sum = rows_load(to, columns_n, wide, 0.0f);
     for (int64_t begin = i; begin < x.rows; begin += SCATTER_CHUNK) {
         int n = scatter_list(list, votes_n, index, begin, x.rows, wanted);
         if (columns_n > 0) scatter_add<X>(&sum, x, begin, list, n, column, columns_n, scale, wide);
@@ -146,7 +146,7 @@ static __global__ void scatter_set_k(struct tensor y, struct tensor x, const int
     int columns_n = rows_part(column, y.cols);
     int32_t wanted = index[i];
     if (wanted < 0 || scatter_occurs(index, i + 1, x.rows, wanted)) return;
-    struct eight v = rows_load(row_of<X>(x, i) + column, columns_n, wide, 0.0f);
+    struct vec8 v = rows_load(row_of<X>(x, i) + column, columns_n, wide, 0.0f);
 #pragma unroll
     for (int c = 0; c < 8; c++) v.x[c] *= scale;
     rows_store(row_of<Y>(y, wanted) + column, v, columns_n, wide);

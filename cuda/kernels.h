@@ -51,7 +51,7 @@ int cuda_residual_layernorm_bwd(void *stream, const struct residual_layernorm_bw
                                 void *workspace_dev);
 
 /* ---- softmax.cu ----
- * Logits f32 or bf16, any number of classes; sums and logarithms in double. */
+ * Logits fp32 or bf16, any number of classes; sums and logarithms in double. */
 int cuda_sum_losses(void *stream, const struct sum_losses_args *a);
 int cuda_softmax_loss(void *stream, const struct softmax_loss_args *a);
 int cuda_softmax_logp(void *stream, const struct softmax_logp_args *a);
@@ -62,7 +62,7 @@ int cuda_sum_squares(void *stream, const struct sum_squares_args *a, void *works
 int cuda_nag(void *stream, const struct nag_args *a);
 int cuda_adam(void *stream, const struct adam_args *a);
 
-/* ---- column_sums.cu: out (1,C) f32 = column sums of x (N,C), f32 or bf16 ----
+/* ---- column_sums.cu: out (1,C) fp32 = column sums of x (N,C), fp32 or bf16 ----
  * workspace_dev: 4-byte aligned, of cuda_column_sums_workspace() bytes. */
 size_t cuda_column_sums_workspace(const struct tensor *x);
 int cuda_column_sums(void *stream, const struct tensor *out, const struct tensor *x, int accumulate,

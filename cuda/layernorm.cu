@@ -14,7 +14,7 @@ struct norm_forward {
 
 /* A row of x; or s = x + dropout(r), which is stored, and used as it is stored. */
 template <class T, int EIGHTS, bool RESIDUAL>
-__device__ static void norm_take(struct eight *v, const int *n, const struct norm_forward &f,
+__device__ static void norm_take(struct vec8 *v, const int *n, const struct norm_forward &f,
                                  int64_t row)
 {
 #pragma unroll
@@ -22,9 +22,9 @@ __device__ static void norm_take(struct eight *v, const int *n, const struct nor
         int column = norm_column(e), here = row < f.y.rows ? n[e] : 0;
         v[e] = rows_load(row_of<T>(f.x, row) + column, here, f.wide, 0.0f);
         if (!RESIDUAL || here == 0) continue;
-        struct eight r = rows_load(row_of<T>(f.r, row) + column, here, f.wide, 0.0f);
+        struct vec8 r = rows_load(row_of<T>(f.r, row) + column, here, f.wide, 0.0f);
         if (f.draw.keep_scale != 0.0f) {
-            struct eight factor = rows_factors(f.draw, row, column);
+            struct vec8 factor = rows_factors(f.draw, row, column);
 #pragma unroll
             for (int i = 0; i < 8; i++) r.x[i] *= factor.x[i];
         }
@@ -42,7 +42,7 @@ template <class T, int EIGHTS, bool RESIDUAL>
 static __global__ void __launch_bounds__(ROWS_THREADS) norm_k(struct norm_forward f)
 {
     SHARED(float2, part, [2][NORM_WARPS]);
-    struct eight gain[EIGHTS], bias[EIGHTS], v[EIGHTS];
+    struct vec8 gain[EIGHTS], bias[EIGHTS], v[EIGHTS];
     float share = 1.0f / (float)f.y.cols;
     int n[EIGHTS];
     norm_parts<EIGHTS>(n, f.y.cols);

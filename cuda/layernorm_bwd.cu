@@ -45,8 +45,8 @@ __device__ static void layernorm_bwd_take(struct norm_row<T, EIGHTS> *r, const i
 
 /* Adds the ty rows of threads in order and writes the block's partial row. */
 template <int EIGHTS>
-__device__ static void layernorm_bwd_finish(const struct norm_backward &f,
-                                            const struct eight *dgain, const struct eight *dbias)
+__device__ static void layernorm_bwd_finish(const struct norm_backward &f, const struct vec8 *dgain,
+                                            const struct vec8 *dbias)
 {
     SHARED_DYNAMIC(float, sums); /* (2, cols) where ty > 1 */
     int64_t cols = f.dx.cols;
@@ -75,13 +75,13 @@ __device__ static void layernorm_bwd_finish(const struct norm_backward &f,
 
 /* Stores dx, and with a residual sum dr, the dropout of dx as it is stored. */
 template <class T, bool RESIDUAL>
-__device__ static void layernorm_bwd_store(struct eight &d, const struct norm_backward &f,
+__device__ static void layernorm_bwd_store(struct vec8 &d, const struct norm_backward &f,
                                            int64_t row, int column, int here)
 {
     T *to = row_of<T>(f.dx, row) + column;
     rows_store(to, d, here, f.wide);
     if (!RESIDUAL || here == 0) return;
-    struct eight factor = rows_factors(f.draw, row, column);
+    struct vec8 factor = rows_factors(f.draw, row, column);
 #pragma unroll
     for (int i = 0; i < 8; i++) d.x[i] = rows_rounded(to, d.x[i]) * factor.x[i];
     rows_store(row_of<T>(f.dr, row) + column, d, here, f.wide);
@@ -101,7 +101,7 @@ static __global__ void __launch_bounds__(ROWS_THREADS, EIGHTS > 1       ? 1
 {
     const bool EARLY = EIGHTS * sizeof(T) <= 8;
     SHARED(float2, part, [2][NORM_WARPS]);
-    struct eight dgain[EIGHTS], dbias[EIGHTS];
+    struct vec8 dgain[EIGHTS], dbias[EIGHTS];
     struct norm_row<T, EIGHTS> here;
     float share = 1.0f / (float)f.dx.cols;
     int n[EIGHTS];
@@ -123,10 +123,10 @@ static __global__ void __launch_bounds__(ROWS_THREADS, EIGHTS > 1       ? 1
             before[e] = rows_fetch(row_of<T>(f.dx, row) + norm_column(e),
                                    there && f.accumulate ? n[e] : 0, f.wide);
         float a = 0.0f, b = 0.0f, mean = here.stats.x, deviation = here.stats.y;
-        struct eight dy[EIGHTS], hat[EIGHTS]; /* dy times the gain */
+        struct vec8 dy[EIGHTS], hat[EIGHTS]; /* dy times the gain */
 #pragma unroll
         for (int e = 0; e < EIGHTS; e++) {
-            struct eight gain =
+            struct vec8 gain =
                 rows_load((const float *)f.gain.data + norm_column(e), n[e], f.wide, 0.0f);
             dy[e] = rows_widen(here.dy[e]);
             hat[e] = rows_widen(here.x[e]);
@@ -145,7 +145,7 @@ static __global__ void __launch_bounds__(ROWS_THREADS, EIGHTS > 1       ? 1
         float mean_a = means.x * share, mean_b = means.y * share;
 #pragma unroll
         for (int e = 0; e < EIGHTS; e++) {
-            struct eight d = rows_widen(before[e]);
+            struct vec8 d = rows_widen(before[e]);
 #pragma unroll
             for (int i = 0; i < 8; i++)
                 d.x[i] += deviation * (dy[e].x[i] - mean_a - hat[e].x[i] * mean_b);

@@ -38,7 +38,7 @@ static __global__ void __launch_bounds__(OPTIMIZER_THREADS)
     int64_t first = ((int64_t)blockIdx.x * OPTIMIZER_THREADS + threadIdx.x) * 8;
 #pragma unroll 2
     for (; first < n; first += step) {
-        struct eight v = rows_load(x + first, rows_part(first, n), wide, 0.0f);
+        struct vec8 v = rows_load(x + first, rows_part(first, n), wide, 0.0f);
 #pragma unroll
         for (int i = 0; i < 8; i += 2) {
             even += (double)v.x[i] * (double)v.x[i];
@@ -60,13 +60,13 @@ static __global__ void __launch_bounds__(OPTIMIZER_THREADS)
 }
 
 /* Four neighbours: a warp stores 512 contiguous bytes, which groups of eight fp32 would not. */
-struct four {
+struct vec4 {
     float x[4];
 };
 
-__device__ static struct four vec4_load(const float *from, int n, bool wide)
+__device__ static struct vec4 vec4_load(const float *from, int n, bool wide)
 {
-    struct four out;
+    struct vec4 out;
     if (wide && n == 4) {
         float4 v = *(const float4 *)from;
         out.x[0] = v.x, out.x[1] = v.y, out.x[2] = v.z, out.x[3] = v.w;
@@ -77,7 +77,7 @@ __device__ static struct four vec4_load(const float *from, int n, bool wide)
     return out;
 }
 
-__device__ static void vec4_store(float *to, const struct four &v, int n, bool wide)
+__device__ static void vec4_store(float *to, const struct vec4 &v, int n, bool wide)
 {
     if (wide && n == 4) {
         *(float4 *)to = make_float4(v.x[0], v.x[1], v.x[2], v.x[3]);
@@ -88,7 +88,7 @@ __device__ static void vec4_store(float *to, const struct four &v, int n, bool w
         if (i < n) to[i] = v.x[i];
 }
 
-__device__ static void vec4_store(bf16 *to, const struct four &v, int n, bool wide)
+__device__ static void vec4_store(bf16 *to, const struct vec4 &v, int n, bool wide)
 {
     if (wide && n == 4) {
         *(uint2 *)to = make_uint2(pack_bf16(v.x[0], v.x[1]), pack_bf16(v.x[2], v.x[3]));
@@ -181,10 +181,10 @@ static __global__ void __launch_bounds__(OPTIMIZER_THREADS) update_k(struct upda
     for (int s = 0; s < OPTIMIZER_STEPS; s++, first += OPTIMIZER_THREADS * 4) {
         int n = first + 4 <= a.n ? 4 : first < a.n ? (int)(a.n - first) : 0;
         if (n == 0) return;
-        struct four g = vec4_load(a.grad + first, n, a.wide), v = {{0}};
-        struct four m = vec4_load(a.first + first, n, a.wide);
+        struct vec4 g = vec4_load(a.grad + first, n, a.wide), v = {{0}};
+        struct vec4 m = vec4_load(a.first + first, n, a.wide);
         if (ADAM) v = vec4_load(a.second + first, n, a.wide);
-        struct four t = vec4_load(a.theta + first, n, a.wide);
+        struct vec4 t = vec4_load(a.theta + first, n, a.wide);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             float gradient = f.gradient * g.x[i];

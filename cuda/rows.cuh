@@ -59,16 +59,16 @@ __device__ inline float rows_rounded(const bf16 *, float x)
 
 /* The first n of eight elements, `fill` for the others. */
 template <class T>
-__device__ inline struct eight rows_load(const T *from, int n, bool wide, float fill)
+__device__ inline struct vec8 rows_load(const T *from, int n, bool wide, float fill)
 {
     if (wide && n == 8) return vec8_load(from);
-    struct eight out;
+    struct vec8 out;
 #pragma unroll
     for (int i = 0; i < 8; i++) out.x[i] = i < n ? rows_widen(from[i]) : fill;
     return out;
 }
 
-template <class T> __device__ inline void rows_store(T *to, const struct eight &v, int n, bool wide)
+template <class T> __device__ inline void rows_store(T *to, const struct vec8 &v, int n, bool wide)
 {
     if (wide && n == 8) {
         vec8_store(to, v);
@@ -79,7 +79,7 @@ template <class T> __device__ inline void rows_store(T *to, const struct eight &
         if (i < n) rows_narrow(to + i, v.x[i]);
 }
 
-/* Eight elements in their own dtype: in bf16 they take half the registers of struct eight. */
+/* Eight elements in their own dtype: in bf16 they take half the registers of struct vec8. */
 template <class T> struct rows_raw {
     uint32_t word[2 * sizeof(T)];
 };
@@ -99,7 +99,7 @@ __device__ inline struct rows_raw<T> rows_fetch(const T *from, int n, bool wide)
         }
         return out;
     }
-    struct eight v = rows_load(from, n, false, 0.0f);
+    struct vec8 v = rows_load(from, n, false, 0.0f);
 #pragma unroll
     for (int i = 0; i < 2 * (int)sizeof(T); i++)
         out.word[i] = sizeof(T) == 4 ? __float_as_uint(v.x[i])
@@ -108,9 +108,9 @@ __device__ inline struct rows_raw<T> rows_fetch(const T *from, int n, bool wide)
 }
 
 template <class T>
-__device__ inline struct eight rows_widen(const struct rows_raw<T> &raw)
+__device__ inline struct vec8 rows_widen(const struct rows_raw<T> &raw)
 {
-    struct eight out;
+    struct vec8 out;
 #pragma unroll
     for (int i = 0; i < 8; i++) {
         uint32_t word = raw.word[sizeof(T) == 4 ? i : i / 2];
@@ -193,7 +193,7 @@ static inline struct rows_draw rows_draw_of(const struct dropout *d, int64_t col
 
 /* The factors, 0 or keep_scale, of eight elements from (row, column) on. Each block of random words
  * becomes bits before the next is drawn: twelve words would need too many registers. */
-__device__ inline struct eight rows_factors(const struct rows_draw &d, int64_t row, int64_t column)
+__device__ inline struct vec8 rows_factors(const struct rows_draw &d, int64_t row, int64_t column)
 {
     int64_t place = d.first_row + (d.rows_dev ? d.rows_dev[row] : row);
     if (d.span) place += d.span * d.step_dev->first_row;
@@ -206,7 +206,7 @@ __device__ inline struct eight rows_factors(const struct rows_draw &d, int64_t r
 #pragma unroll
         for (int w = 0; w < 4; w++) kept |= (uint32_t)(out.word[w] < d.keep_below) << (4 * b + w);
     }
-    struct eight factor;
+    struct vec8 factor;
 #pragma unroll
     for (int i = 0; i < 8; i++) factor.x[i] = kept >> (skip + i) & 1 ? d.keep_scale : 0.0f;
     return factor;

@@ -40,7 +40,7 @@ __device__ static double softmax_power(float d)
     return d >= -126.0f ? (double)__int_as_float(((int)d + 127) << 23) : 0.0;
 }
 
-__device__ static void softmax_take(struct softmax_part *s, const struct eight &x)
+__device__ static void softmax_take(struct softmax_part *s, const struct vec8 &x)
 {
     float high = x.x[0], t[8];
 #pragma unroll
@@ -87,9 +87,9 @@ __device__ static struct softmax_sum softmax_row_sum(const T *row, int64_t cols,
 {
     struct softmax_part s = {0.0, SOFTMAX_LOWEST, -INFINITY};
     int64_t step = (int64_t)blockDim.x * 8, column = (int64_t)threadIdx.x * 8;
-    struct eight next = rows_load(row + column, rows_part(column, cols), wide, -INFINITY);
+    struct vec8 next = rows_load(row + column, rows_part(column, cols), wide, -INFINITY);
     while (column < cols) {
-        struct eight now = next;
+        struct vec8 now = next;
         column += step;
         next = rows_load(row + column, rows_part(column, cols), wide, -INFINITY);
         softmax_take(&s, now);
@@ -99,7 +99,7 @@ __device__ static struct softmax_sum softmax_row_sum(const T *row, int64_t cols,
 
 template <class T> __device__ static void softmax_clear(T *row, int64_t cols, bool wide)
 {
-    struct eight zero = {{0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}};
+    struct vec8 zero = {{0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}};
     int64_t step = (int64_t)blockDim.x * 8;
     for (int64_t column = (int64_t)threadIdx.x * 8; column < cols; column += step)
         rows_store(row + column, zero, rows_part(column, cols), wide);
@@ -114,9 +114,9 @@ __device__ static void softmax_gradient(T *row, int64_t cols, bool wide, struct 
     float share = (float)(1.0 / s.sum), base = __fmul_rn(s.high, SOFTMAX_LOG2E_HIGH);
     float rest = fmaf(s.high, SOFTMAX_LOG2E_LOW, fmaf(s.high, SOFTMAX_LOG2E_HIGH, -base));
     int64_t step = (int64_t)blockDim.x * 8, column = (int64_t)threadIdx.x * 8;
-    struct eight next = rows_load(row + column, rows_part(column, cols), wide, -INFINITY);
+    struct vec8 next = rows_load(row + column, rows_part(column, cols), wide, -INFINITY);
     while (column < cols) {
-        struct eight now = next;
+        struct vec8 now = next;
         int64_t here = column;
         column += step;
         next = rows_load(row + column, rows_part(column, cols), wide, -INFINITY);

@@ -6,7 +6,7 @@
  * 2. Callers use src/ops, which checks arguments against ops_table.c; backends may trust them. A
  * backend rejects what it cannot compute (ERR_UNAVAILABLE names the value).
  * 3. Work is asynchronous. A failure is reported at `sync` at the latest.
- * 4. Gradient ops take `accumulate` (0 overwrite, 1 add) and write f32. Sums have a fixed order:
+ * 4. Gradient ops take `accumulate` (0 overwrite, 1 add) and write fp32. Sums have a fixed order:
  * same inputs, same bits.
  * 5. Everything that changes between batches of one shape is in backend memory (struct step_state,
  * index lists), so that captured work can be launched again.
@@ -69,17 +69,17 @@ struct dropout {
  * A NULL tail is zero. */
 struct attention_bias {
     int32_t bias_table_n;
-    const float *bias_table_dev;  /* (H, bias_table_n) f32 */
-    const float *tail_offset_dev; /* (H) f32 */
-    const float *tail_slope_dev;  /* (H) f32; ALiBi: -m */
-    float *bias_table_grad_dev;   /* (H, bias_table_n) f32, accumulated by the backward pass; NULL:
+    const float *bias_table_dev;  /* (H, bias_table_n) fp32 */
+    const float *tail_offset_dev; /* (H) fp32 */
+    const float *tail_slope_dev;  /* (H) fp32; ALiBi: -m */
+    float *bias_table_grad_dev;   /* (H, bias_table_n) fp32, accumulated by the backward pass; NULL:
                                      not computed */
-    float *tail_offset_grad_dev;  /* (H) f32, with bias_table_grad_dev */
+    float *tail_offset_grad_dev;  /* (H) fp32, with bias_table_grad_dev */
 };
 
 /* Rotary positions of q and k: pairs of a head are rotated by the angle of their token. */
 struct attention_rotary {
-    struct tensor cosine, sine; /* (T', D/2) f32, T' >= T, one row per token; or none */
+    struct tensor cosine, sine; /* (T', D/2) fp32, T' >= T, one row per token; or none */
     int layout;                 /* enum position_rotary_layout: 0 adjacent pairs, 1 half split */
 };
 
@@ -106,7 +106,7 @@ struct attention {
     struct tensor q, k, v; /* (B*T, H*D), often thirds of one (B*T, 3*H*D) tensor; head h owns the
                               columns from h*D on */
     struct tensor out;     /* (B*T, H*D) */
-    struct tensor lse;     /* (B*H, T) f32: log of the sum of the softmax */
+    struct tensor lse;     /* (B*H, T) fp32: log of the sum of the softmax */
     struct attention_bias bias;
     struct attention_rotary rotary;
     struct attention_mask mask;
@@ -118,9 +118,9 @@ struct attention {
  * overwritten, or added to if accumulate is set. Outputs may overlap other arguments only where
  * stated. ops_table.c states the same for programs. */
 
-/* linear: y = x w^T + bias. Sums are f32. */
+/* linear: y = x w^T + bias. Sums are fp32. */
 struct linear_args {
-    struct tensor y;    /* (N,O) of the dtype of x, or f32 */
+    struct tensor y;    /* (N,O) of the dtype of x, or fp32 */
     struct tensor x;    /* (N,I) */
     struct tensor w;    /* (O,I) of the dtype of x */
     struct tensor bias; /* (1,O) of the dtype of x, and y too; or none */
@@ -159,8 +159,8 @@ struct linear_bwd_relu_args {
 
 /* linear_bwd_weight: dw = dy^T x; dbias = column sums of dy. */
 struct linear_bwd_weight_args {
-    struct tensor dw;    /* (O,I) f32 */
-    struct tensor dbias; /* (1,O) f32, or none */
+    struct tensor dw;    /* (O,I) fp32 */
+    struct tensor dbias; /* (1,O) fp32, or none */
     struct tensor dy;    /* (N,O) */
     struct tensor x;     /* (N,I) */
     bool accumulate;     /* for both */
@@ -187,11 +187,11 @@ struct scatter_rows_args {
 /* add_rows: y[i] = x[i] + table[index[i]]; y may be x. */
 struct add_rows_args {
     struct tensor y, x;       /* (N,C) */
-    struct tensor table;      /* (M,C) f32 */
+    struct tensor table;      /* (M,C) fp32 */
     const int32_t *index_dev; /* (N) */
 };
 
-/* cast: y = x between f32 and bf16, each with its own stride; rounds to nearest, ties to even. */
+/* cast: y = x between fp32 and bf16, each with its own stride; rounds to nearest, ties to even. */
 struct cast_args {
     struct tensor y, x; /* (N,C) */
 };
@@ -233,9 +233,9 @@ struct relu_bwd_args {
 /* layernorm: y = (x - mean) * rstd * gain + bias, eps 1e-5 inside the root, biased variance. */
 struct layernorm_args {
     struct tensor y;          /* (N,C) */
-    struct tensor stats;      /* (N,2) f32: mean, reciprocal deviation */
+    struct tensor stats;      /* (N,2) fp32: mean, reciprocal deviation */
     struct tensor x;          /* (N,C) */
-    struct tensor gain, bias; /* (1,C) f32 */
+    struct tensor gain, bias; /* (1,C) fp32 */
 };
 
 /* layernorm_bwd: gradients of y = layernorm(x).
@@ -243,19 +243,19 @@ struct layernorm_args {
  * dgain and dbias are always accumulated. */
 struct layernorm_bwd_args {
     struct tensor dx;           /* (N,C) written, or added to if accumulate_dx */
-    struct tensor dgain, dbias; /* (1,C) f32 */
+    struct tensor dgain, dbias; /* (1,C) fp32 */
     struct tensor dy, x;        /* (N,C) */
-    struct tensor stats;        /* (N,2) f32, of layernorm */
-    struct tensor gain;         /* (1,C) f32 */
+    struct tensor stats;        /* (N,2) fp32, of layernorm */
+    struct tensor gain;         /* (1,C) fp32 */
     bool accumulate_dx;
 };
 
 /* residual_layernorm, fused: s = x + dropout(r); y = layernorm(s). s may be x. */
 struct residual_layernorm_args {
     struct tensor s, y;       /* (N,C) */
-    struct tensor stats;      /* (N,2) f32, of s */
+    struct tensor stats;      /* (N,2) fp32, of s */
     struct tensor x, r;       /* (N,C) */
-    struct tensor gain, bias; /* (1,C) f32 */
+    struct tensor gain, bias; /* (1,C) fp32 */
     struct dropout dropout;
 };
 
@@ -266,10 +266,10 @@ struct residual_layernorm_args {
 struct residual_layernorm_bwd_args {
     struct tensor ds;           /* (N,C) added to */
     struct tensor dr;           /* (N,C), or none without dropout */
-    struct tensor dgain, dbias; /* (1,C) f32 */
+    struct tensor dgain, dbias; /* (1,C) fp32 */
     struct tensor dy, s;        /* (N,C) */
-    struct tensor stats;        /* (N,2) f32, of s */
-    struct tensor gain;         /* (1,C) f32 */
+    struct tensor stats;        /* (N,2) fp32, of s */
+    struct tensor gain;         /* (1,C) fp32 */
     struct dropout dropout;
 };
 
@@ -277,7 +277,7 @@ struct residual_layernorm_bwd_args {
  */
 struct rotary_args {
     struct tensor x;            /* (B*T, H*D), D even */
-    struct tensor cosine, sine; /* (T', D/2) f32, T' >= T; one row per token */
+    struct tensor cosine, sine; /* (T', D/2) fp32, T' >= T; one row per token */
     int32_t T, H;
     int layout;   /* enum position_rotary_layout: 0 adjacent pairs, 1 half split */
     bool inverse; /* rotates back: the backward pass */
@@ -285,9 +285,9 @@ struct rotary_args {
 
 /* softmax_loss: loss[i] = -log softmax(logits[i])[target[i]] in nats, 0 for target -1. gradient:
  * overwrites logits with the gradient of the sum of loss. Sums and logarithms are in double or
- * compensated f32. */
+ * compensated fp32. */
 struct softmax_loss_args {
-    struct tensor loss;        /* (1,N) f32 */
+    struct tensor loss;        /* (1,N) fp32 */
     struct tensor logits;      /* (N,V) */
     const int32_t *target_dev; /* (N) */
     bool gradient;
@@ -296,7 +296,7 @@ struct softmax_loss_args {
 /* softmax_logp: logp[i] = log p of target[i], exact by row; added to logp if accumulate (for a
  * tail). */
 struct softmax_logp_args {
-    struct tensor logp;        /* (1,N) f32 */
+    struct tensor logp;        /* (1,N) fp32 */
     struct tensor logits;      /* (N,V) */
     const int32_t *target_dev; /* (N) */
     bool accumulate;
@@ -305,7 +305,7 @@ struct softmax_logp_args {
 /* sum_losses: batch = sum of loss in double, in a fixed order; total += batch. */
 struct sum_losses_args {
     double *batch_dev, *total_dev;
-    struct tensor loss; /* (1,N) f32 */
+    struct tensor loss; /* (1,N) fp32 */
 };
 
 /* sum_squares: out = sum of x^2, in a fixed order. */

@@ -12,10 +12,10 @@
 
 /* Type of an argument in the argument struct. */
 enum op_argument_type {
-    ARG_TENSOR,      /* struct tensor of f32 or bf16 */
+    ARG_TENSOR,      /* struct tensor of fp32 or bf16 */
     ARG_SAME,        /* struct tensor of the dtype of the op's first tensor */
-    ARG_SAME_OR_F32, /* struct tensor of that dtype or of f32 */
-    ARG_TENSOR_F32,  /* struct tensor of f32 */
+    ARG_SAME_OR_F32, /* struct tensor of that dtype or of fp32 */
+    ARG_TENSOR_F32,  /* struct tensor of fp32 */
     ARG_TENSOR_I32,  /* struct tensor of i32: masks of bits, whose padding need not be written */
     ARG_F32,         /* pointers to as many elements as the shape states */
     ARG_F64,

@@ -1,6 +1,6 @@
 /* simd_loss.c - softmax cross-entropy on rows of logits.
  *
- * The sum of exponentials is in f32 within chunks of 512 classes and in double over chunks; its
+ * The sum of exponentials is in fp32 within chunks of 512 classes and in double over chunks; its
  * logarithm is in double. Order and chunks depend only on the number of classes, so that the bits
  * of a row depend only on that row. */
 #include <math.h>

@@ -12,7 +12,7 @@
  * 4. The backend determines the precision. With bf16, products and gathers read the bf16 copy of
  *    the weights, and activations and their gradients are bf16, including the residual stream and
  *    training logits. LayerNorm weights, statistics, attention sums, losses, scoring logits,
- *    position tables and parameter gradients are f32. The copy always matches: model_write rounds
+ *    position tables and parameter gradients are fp32. The copy always matches: model_write rounds
  *    the tensor that it writes, and the optimiser rewrites all of it.
  *
  * Axes as in backend.h; N = rows * length tokens of the current batch. */

@@ -24,7 +24,7 @@ static const struct shape_tensor *find(struct binder *b, const char *name)
     return at < 0 ? NULL : &b->params->tensor[at];
 }
 
-/* The named tensor as a view of the f32 block. */
+/* The named tensor as a view of the fp32 block. */
 static struct tensor bind(struct binder *b, const char *format, ...) ERR_PRINTF(2, 3);
 static struct tensor bind(struct binder *b, const char *format, ...)
 {

@@ -284,7 +284,7 @@ int attempt_poll(struct attempt *at, struct store *s, int64_t now_us, double sta
 
     do {
         before = at->journal.records_n;
-        TRY(journal_ingest(&at->journal, s, batch, e));
+        TRY(ingest_new_records(&at->journal, s, batch, e));
     } while (job == JOB_ENDED && at->journal.records_n > before);
     if (at->journal.records_n > first) at->last_record_us = now_us;
     if (job == JOB_ENDED) return attempt_end(at, s, &how, batch, e);

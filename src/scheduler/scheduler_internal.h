@@ -368,7 +368,7 @@ int attempt_recover(struct attempt **out, const struct attempt_context *place,
                     const struct attempt_left *left, struct err *e);
 
 /* attempt_poll - ingests new records, kills a worker without a record for stall_s seconds, and sets
- * `ended`, state and message when the worker has ended. *batch: see journal_ingest. */
+ * `ended`, state and message when the worker has ended. *batch: see ingest_new_records. */
 int attempt_poll(struct attempt *at, struct store *s, int64_t now_us, double stall_s, bool *batch,
                  struct err *e);
 

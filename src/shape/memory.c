@@ -19,7 +19,7 @@ enum {
     LOGITS_ROWS_MAX = 512,
     LOGITS_ROWS_MIN = 128,
     /* bf16 runs on GPUs: 384 MB, so that a shard of the paper's model reads and writes the gradient
-     * of the embedding table once; logits of a scoring are f32 and use 80 MB. */
+     * of the embedding table once; logits of a scoring are fp32 and use 80 MB. */
     LOGITS_CHUNK_ELEMENTS_BF16 = 192 * 1024 * 1024,
     LOGITS_CHUNK_SCORES_BF16 = 20 * 1024 * 1024,
     LOGITS_ROWS_MAX_BF16 = 16384,

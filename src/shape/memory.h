@@ -68,10 +68,10 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                                           */
                        SHAPE_LISTS, /* (1,4N+4R+64) i32 index lists, R rows of the head (scored_max,
                                        training: at least N); more for padding */
-                       SHAPE_EMBEDDING, /* (first_row+length_max,C) f32 rows added to tokens */
-                       SHAPE_COSINE,    /* (length_max,D/2) f32 of rotations */
+                       SHAPE_EMBEDDING, /* (first_row+length_max,C) fp32 rows added to tokens */
+                       SHAPE_COSINE,    /* (length_max,D/2) fp32 of rotations */
                        SHAPE_SINE,      /* the same */
-                       SHAPE_BIAS,      /* (K+1,H) f32: the table (H,K), then each head's tail */
+                       SHAPE_BIAS,      /* (K+1,H) fp32: the table (H,K), then each head's tail */
                        SHAPE_BIAS_GRAD, /* the same; training, of a learned bias */
                        SHAPE_NARROW,    /* (M,C) */
                        /* Copies as of X: one per layer when training. */
@@ -80,9 +80,9 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_RELU_MASK,     /* (N,G) i32, a bit for each of F; training in bf16 */
                        SHAPE_QKV,           /* (N,3C) */
                        SHAPE_ATTN_OUT,      /* (N,C) attention */
-                       SHAPE_LSE,           /* (1,NH) f32 */
-                       SHAPE_STATS1,        /* (N,2) f32 */
-                       SHAPE_STATS2,        /* (N,2) f32 */
+                       SHAPE_LSE,           /* (1,NH) fp32 */
+                       SHAPE_STATS1,        /* (N,2) fp32 */
+                       SHAPE_STATS2,        /* (N,2) fp32 */
                        /* One copy. */
                        SHAPE_STREAM_GRAD, /* (N,C) training */
                        SHAPE_DROPPED,     /* (M,C) training */
@@ -93,12 +93,12 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                                         gradient */
                        SHAPE_CHOSEN, /* (scored_max,C) features at scored positions */
                        SHAPE_LOGITS, /* (1,largest chunk) training */
-                       SHAPE_LOSS,   /* (1,2(R+1)) f32 */
-                       SHAPE_SCORES, /* (1,largest chunk) f32 logits of a scoring */
+                       SHAPE_LOSS,   /* (1,2(R+1)) fp32 */
+                       SHAPE_SCORES, /* (1,largest chunk) fp32 logits of a scoring */
                        SHAPE_BUFFERS_N
 };
 
-enum shape_number { SHAPE_F32, SHAPE_I32, SHAPE_ACTIVATION /* bf16 or f32, see shape_capacity */ };
+enum shape_number { SHAPE_F32, SHAPE_I32, SHAPE_ACTIVATION /* bf16 or fp32, see shape_capacity */ };
 
 struct shape_buffer {
     const char *name;

@@ -213,7 +213,7 @@ static int note_wrong(struct journal *j, int rc, const struct err *why, struct e
     return 0;
 }
 
-int journal_ingest(struct journal *j, struct store *s, bool *batch, struct err *e)
+int ingest_new_records(struct journal *j, struct store *s, bool *batch, struct err *e)
 {
     struct event ev;
     struct err why = {0};
@@ -260,7 +260,7 @@ int ingest_abandoned(struct store *s, const char *dir, const struct store_runnin
     TRY_OUT(rc, journal_open(&j, dir, run, n, e));
     for (int64_t before = -1; j.records_n > before;) {
         before = j.records_n;
-        TRY_OUT(rc, journal_ingest(&j, s, &batch, e));
+        TRY_OUT(rc, ingest_new_records(&j, s, &batch, e));
     }
     for (int32_t i = 0; i < n; i++) {
         struct store_end end = {.exit_code = -1, .signal = -1, .ended_at = ended_at};

@@ -56,11 +56,11 @@ int journal_open(struct journal *j, const char *dir, struct ingest_target *run, 
                  struct err *e);
 void journal_close(struct journal *j); /* takes a zeroed struct */
 
-/* journal_ingest - ingests new records, at most 10,000. *batch: whether a transaction
+/* ingest_new_records - ingests new records, at most 10,000. *batch: whether a transaction
  * of the store is open. The first record opens it and the caller commits it, so that several
  * journals share one. Errors: of the store or of reading. A wrong record is not an error: it sets
  * broken. */
-int journal_ingest(struct journal *j, struct store *s, bool *batch, struct err *e);
+int ingest_new_records(struct journal *j, struct store *s, bool *batch, struct err *e);
 
 /* journal_has_results - whether every run of the worker has its result. */
 bool journal_has_results(const struct journal *j);

@@ -161,7 +161,7 @@ TEST_WITH(struct toy_grid *g, records_that_are_read_again_change_nothing)
         bool batch = false;
         memcpy(run.run_id, g->job[train].run_id, sizeof run.run_id);
         assert_int_equal(journal_open(&j, dir_of(g, train), &run, 1, &g->e), 0);
-        assert_int_equal(journal_ingest(&j, g->store, &batch, &g->e), 0);
+        assert_int_equal(ingest_new_records(&j, g->store, &batch, &g->e), 0);
         assert_int_equal(store_commit(g->store, &g->e), 0);
         assert_int_equal(j.records_n, 8);
         assert_int_equal(j.reported, STORE_DONE);
