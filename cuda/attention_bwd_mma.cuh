@@ -1,11 +1,11 @@
 /* attention_bwd_mma.cuh - what the two kernels of the backward pass on tensor cores share.
  *
  * 1. One kernel owns keys and reads the queries after them for dk and dv. The other owns queries
- * and reads the keys before them for dq. No sum crosses blocks, so every sum has a fixed order.
+ *    and reads the keys before them for dq. No sum crosses blocks, so every sum has a fixed order.
  * 2. Both recompute p = exp(score - lse) and ds = p (dp factor - delta). An earlier kernel has
  *    written delta = dout . out.
  * 3. Skip bounds are tighter than in the forward pass: these kernels skip all pairs that it
- * skipped, and others as small. */
+ *    skipped, and others as small. */
 #ifndef CUDA_ATTENTION_BWD_MMA_CUH
 #define CUDA_ATTENTION_BWD_MMA_CUH
 

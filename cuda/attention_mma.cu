@@ -5,9 +5,9 @@
  *    as many as registers hold.
  * 2. Scores start as the bias divided by the scale, so a bias costs nothing. The softmax is online,
  *    in base 2.
- * 3. A row ignores a tile that its skip bounds exclude (attention_skip.cuh), and a tile that no row
- *    needs is not read. The rule looks at the row alone: the other rows of a block do not change
- * its bits. */
+ * 3. A row ignores a tile that its skip bounds exclude (attention_skip.cuh), and a tile that no
+ *    row needs is not read. The rule looks at the row alone: the other rows of a block do not
+ *    change its bits. */
 #include "attention_mma.cuh"
 #include "attention_skip.cuh"
 

@@ -4,7 +4,7 @@
  * 1. Sums of squares are in double. Their order depends on the number of elements alone.
  * 2. Factors that change between updates are read from struct step_state and *squares_dev on the
  *    device, so that a captured graph stays valid. One thread of each block computes them in
- * double, like src/cpu. */
+ *    double, like src/cpu. */
 #include "kernels.h"
 #include "rows.cuh"
 

@@ -3,7 +3,7 @@
  *
  * 1. The terms of a sum are 2^(x log2(e) - k), with an integer k that is at least the highest
  *    exponent so far. Raising k multiplies a sum by a power of two, which is exact. log2(e) is
- * split into two floats.
+ *    split into two floats.
  * 2. Eight terms are added in fp32. Sums of those, and the logarithm, are in double. At the end the
  *    sum is divided by the highest term, so that a loss is never negative, and 0 for one class.
  * 3. A block owns a row. How its threads share the columns depends on the number of columns alone,

@@ -2,7 +2,7 @@
  * of these.
  *
  * 1. The main program links no CUDA library. libalibi_cuda.so is opened only if the driver's
- * libcuda.so.1 exists. Each reason why it cannot be used has its own message.
+ *    libcuda.so.1 exists. Each reason why it cannot be used has its own message.
  * 2. A library stays open until the process ends, because the driver cannot be unloaded safely. */
 #include "backend/backend.h"
 

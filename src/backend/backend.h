@@ -2,16 +2,16 @@
  * check:cpu.
  *
  * 1. A backend is a struct of function pointers, chosen by name at run time. The plain ops are
- * required and suffice for every model. A fused op may be NULL; src/ops then composes it.
+ *    required and suffice for every model. A fused op may be NULL; src/ops then composes it.
  * 2. Callers use src/ops, which checks arguments against ops_table.c; backends may trust them. A
- * backend rejects what it cannot compute (ERR_UNAVAILABLE names the value).
+ *    backend rejects what it cannot compute (ERR_UNAVAILABLE names the value).
  * 3. Work is asynchronous. A failure is reported at `sync` at the latest.
  * 4. Gradient ops take `accumulate` (0 overwrite, 1 add) and write fp32. Sums have a fixed order:
- * same inputs, same bits.
+ *    same inputs, same bits.
  * 5. Everything that changes between batches of one shape is in backend memory (struct step_state,
- * index lists), so that captured work can be launched again.
+ *    index lists), so that captured work can be launched again.
  * 6. linear_rows is exact by row: the bits of an output row depend only on its input row and the
- * weights. Evaluation uses it.
+ *    weights. Evaluation uses it.
  *
  * Axes: B rows of a batch, T tokens of a row, N = B*T, H heads, D head width, C = H*D model width,
  * V classes. */

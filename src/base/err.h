@@ -1,9 +1,9 @@
 /* err.h - the error convention of the whole project.
  *
  * 1. A function that can fail returns 0 or a negative enum err_code; its last parameter is struct
- * err *.
+ *    err *.
  * 2. The function that detects the fault writes one sentence with ERR(): place, value, problem,
- * remedy.
+ *    remedy.
  * 3. Callers return the code with TRY or TRY_OUT. They may prefix their own place with err_ctx. */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H

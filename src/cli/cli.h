@@ -1,10 +1,10 @@
 /* cli.h - the table of commands and their options.
  *
  * 1. A command is a row: name, one-line help, function. `alibi NAME --help` is printed from the row
- * and the command's options.
+ *    and the command's options.
  * 2. Answers go to stdout, everything else to stderr; exit statuses follow err_exit_code.
- * 3. A command describes its options and calls cli_begin, which parses them and opens what the row
- * says; it returns an error code. */
+ * 3. A command describes its options and calls cli_begin, which parses them and opens what the
+ *    row says; it returns an error code. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 

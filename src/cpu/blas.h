@@ -1,12 +1,12 @@
 /* blas.h - single-precision matrix products of a BLAS library, loaded at run time.
  *
  * 1. With AVX2, oneDNN is preferred: it generates kernels for the processor, and was the fastest on
- * the small products of this project. Then OpenBLAS, the serial build first, then BLIS.
+ *    the small products of this project. Then OpenBLAS, the serial build first, then BLIS.
  * 2. The backend runs one product per thread, so libraries must not create threads.
  * 3. OpenBLAS selects kernels by processor model, and very slow ones for unknown models. Therefore
- * the instruction set is set explicitly before it is loaded.
- * 4. ALIBI_AVOID_BLAS is the description (or its first word) of a library that failed in a worker;
- * this library is tried last. The scheduler sets it for the next attempt. */
+ *    the instruction set is set explicitly before it is loaded.
+ * 4. ALIBI_AVOID_BLAS is the description (or its first word) of a library that failed in a
+ *    worker; this library is tried last. The scheduler sets it for the next attempt. */
 #ifndef CPU_BLAS_H
 #define CPU_BLAS_H
 

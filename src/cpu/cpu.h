@@ -1,14 +1,14 @@
 /* cpu.h - internals of the CPU backend: state, threads, and the ops of each file.
  *
  * 1. fp32 only. Kernels are in simd_*.c, which are compiled for several instruction sets and
- * selected when the backend opens. Files without that prefix divide work among threads and call
- * kernels.
+ *    selected when the backend opens. Files without that prefix divide work among threads and call
+ *    kernels.
  * 2. Every op runs its work through cpu_parallel; with one thread that is a plain call. A thread
- * gets a contiguous share, so that results for a given number of threads are always the same.
+ *    gets a contiguous share, so that results for a given number of threads are always the same.
  * 3. All computing threads flush subnormal numbers to zero: ALiBi's small weights at long distances
- * would otherwise cost a third of the speed.
+ *    would otherwise cost a third of the speed.
  * 4. Scratch memory is per thread and grows to the largest need: only the first training step
- * allocates.
+ *    allocates.
  * 5. Dropout elements are numbered within the update as stated in backend.h. */
 #ifndef CPU_CPU_H
 #define CPU_CPU_H

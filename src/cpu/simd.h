@@ -2,7 +2,7 @@
  *
  * 1. A kernel works on a range of rows, heads or elements; the caller manages threads.
  * 2. Every instruction set computes the same formulas. Bits may differ between sets, but not within
- * one.
+ *    one.
  * 3. Tensors are fp32 views as in backend/backend.h. */
 #ifndef CPU_SIMD_H
 #define CPU_SIMD_H

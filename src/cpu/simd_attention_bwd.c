@@ -6,8 +6,8 @@
  * 2. dv += p dout and dk += ds q: sums over queries, within lanes;
  * 3. transpose ds, so that a lane is a query; dq += ds k;
  * 4. gradient of the bias: sums of ds over pairs of equal distance. Tiles in which every
- * probability is zero are skipped (attention_skip below). With dropout, p is the dropped and scaled
- * factor of v, and dp is multiplied by the dropout factor. */
+ *    probability is zero are skipped (attention_skip below). With dropout, p is the dropped and
+ *    scaled factor of v, and dp is multiplied by the dropout factor. */
 #include <math.h>
 
 #include "cpu/simd_attention.h"

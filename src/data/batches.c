@@ -1,7 +1,7 @@
 /* batches.c - training batches: the blocks of each batch, and the order of batches in an epoch.
  *
  * 1. The rows of all batches in order are the short block (if any), then the full blocks in an
- * order drawn once from the seed.
+ *    order drawn once from the seed.
  * 2. Because only the first block may be short, packing greedily while rows * longest row <=
  *    shard_tokens gives every batch except the last shard_tokens / L rows.
  * 3. The order of the batches in an epoch is drawn from seed + epoch. Only the order of the last

@@ -202,7 +202,7 @@ int model_memory_open(struct model *m, struct err *e);
 void model_memory_close(struct model *m);
 /* model_view - the first rows of a buffer, with its columns or fewer, packed. */
 struct tensor model_view(const struct tensor *t, int64_t rows, int64_t cols);
-/* model_rows - rows [first, first + n) of a matrix. */
+/* model_rows - rows [first, first + n) of a matrix; of an absent one (data NULL) likewise. */
 struct tensor model_rows(const struct tensor *t, int64_t first, int64_t n);
 /* model_columns - columns [first, first + n) of a matrix. */
 struct tensor model_columns(const struct tensor *t, int64_t first, int64_t n);

@@ -26,7 +26,7 @@ struct tensor model_view(const struct tensor *t, int64_t rows, int64_t cols)
 struct tensor model_rows(const struct tensor *t, int64_t first, int64_t n)
 {
     struct tensor part = *t;
-    part.data = (char *)t->data + (size_t)(first * t->stride) * dtype_bytes(t->dtype);
+    if (t->data) part.data = (char *)t->data + (size_t)(first * t->stride) * dtype_bytes(t->dtype);
     part.rows = n;
     return part;
 }

@@ -3,7 +3,7 @@
  * 1. A nominal draft is base plus the grid point; where, skip and --only match it.
  * 2. The final draft is the nominal one after scale and --set; it defines the run.
  * 3. Points are numbered in grid order, including those that --only excludes, so that a number
- * always means the same point. A nominal point in two blocks is one point. */
+ *    always means the same point. A nominal point in two blocks is one point. */
 #include "plan/plan_internal.h"
 
 #include <stdarg.h>

@@ -257,7 +257,8 @@ void axes_apply(const struct axes *x, int64_t index, struct draft *d)
 {
     int64_t step = axes_size(x);
 
-    for (const struct axis *one = x->item; one < x->item + x->n; one++) {
+    for (int32_t i = 0; i < x->n; i++) {
+        const struct axis *one = &x->item[i];
         step /= one->n;
         draft_set(d, one->key, one->item[index / step % one->n]);
     }

@@ -60,9 +60,9 @@ void report_html(FILE *out, const char *format, ...)
  *
  * 1. Tables and pictures wider than the page scroll inside their own box; the page itself does not.
  * 2. A picture is there twice: a phone shows the one whose panels are in a column, which it need
- * not shrink. It keeps its white ground in the dark.
+ *    not shrink. It keeps its white ground in the dark.
  * 3. In print everything is light, nothing scrolls, each artefact but the first begins a page, and
- * folded parts are open, except the specifications of the runs.
+ *    folded parts are open, except the specifications of the runs.
  * 4. On a phone a claim is above its statement, which avoids sideways scrolling.
  * 5. Text has a contrast of at least 4.5 with its ground, in the light and in the dark.
  * 6. The sheet has no < and no &: it is read as XML too. */

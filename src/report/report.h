@@ -91,15 +91,15 @@ int report_judge(struct store *s, const struct project *p, const char *artefact,
  * ERR_NOINPUT no evaluation matches one.
  *
  * 1. A filter is a comma list of column=value over the view evaluations, of settings such as
- * train.lr=2, or the id of a run or a training. L_train and L_valid are the paper's lengths.
+ *    train.lr=2, or the id of a run or a training. L_train and L_valid are the paper's lengths.
  * 2. What neither filter names must agree: an evaluation of A is paired with one of B with the same
- * position, lengths, seed, and so on, whose training has the same settings.
+ *    position, lengths, seed, and so on, whose training has the same settings.
  * 3. Scale, dataset, corpus, split, protocol, stride, first window, precision, checkpoint and the
- * number of targets asked for must always agree, named or not: they decide what a number may be
- * called. Evaluations that agree in all but these keep rows of their own, with what differs.
+ *    number of targets asked for must always agree, named or not: they decide what a number may be
+ *    called. Evaluations that agree in all but these keep rows of their own, with what differs.
  * 4. CSV and JSON have every column in full. The formats for people fit 120 columns: a table for
- * each kind of number by rule 3, what its rows share above it, ids of 8 digits, long texts as notes
- * below. */
+ *    each kind of number by rule 3, what its rows share above it, ids of 8 digits, long texts as
+ *    notes below. */
 int report_compare(FILE *out, struct store *s, const char *a_filter, const char *b_filter,
                    enum report_format format, struct err *e);
 

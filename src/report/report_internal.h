@@ -261,7 +261,7 @@ void report_write_paragraph(FILE *out, const char *text, enum report_format form
 /* --- html.c - the parts of an HTML page: texts, tables, a figure.
  *
  * 1. Every text from outside is written by report_html: no name, title, claim or message can open
- * an element or an attribute.
+ *    an element or an attribute.
  * 2. The output is well-formed XML as well as HTML, so that a checker of either accepts it.
  * 3. The page loads nothing and needs no script. */
 
@@ -302,9 +302,9 @@ int report_html_figure(FILE *out, struct arena *a, const char *path, const char 
 /* --- table.c - the tables of an artefact: the cells of an answer in the layout of table.txt.
  *
  * 1. Rows of different protocols (dataset, model, split, protocol, stride, first window, precision)
- * never share a table.
- * 2. A cell that was asked for and has no number is "–" (or "diverged"); one that was not asked for
- * is empty. */
+ *    never share a table.
+ * 2. A cell that was asked for and has no number is "–" (or "diverged"); one that was not asked
+ *    for is empty. */
 
 struct report_table_args {
     struct store *store;
@@ -338,7 +338,7 @@ const char *report_table_size(struct arena *a, const char *low, const char *high
  * 1. A claim with fewer cases than are wanted, or with none wanted, is "not run".
  * 2. It is "supported" when every case holds, else "contradicted".
  * 3. Its evidence is the words of the cases, in their order, each with its seed, joined by "; ";
- * what is missing comes first.
+ *    what is missing comes first.
  *
  * Or it returns verdicts: claim, statement, verdict, evidence. In both two columns may follow.
  * counted is 0 of a claim about the paper's own numbers, which no run of ours can change. unjudged
@@ -390,14 +390,14 @@ int report_claims_write(FILE *out, const struct report_claims *claims, bool plac
 /* --- gnuplot.c - runs gnuplot; quotes texts for its scripts.
  *
  * 1. gnuplot is found in PATH and started with arguments, never through a shell, without the user's
- * gnuplotrc and without variables such as GNUPLOT_LIB.
+ *    gnuplotrc and without variables such as GNUPLOT_LIB.
  * 2. A text enters a script only through report_gnuplot_quote: single quotes, in which gnuplot
- * substitutes nothing.
+ *    substitutes nothing.
  * 3. A picture appears under its name complete or not at all.
  * 4. A script may run any command (system, backquotes, pipes, eval): a filter for that cannot be
- * complete. An untrusted script runs in a bubblewrap sandbox: no network, only its own processes,
- * no privileges, no files except programs, fonts, its script and its data. It can write only its
- * picture. */
+ *    complete. An untrusted script runs in a bubblewrap sandbox: no network, only its own
+ *    processes, no privileges, no files except programs, fonts, its script and its data. It can
+ *    write only its picture. */
 
 /* report_gnuplot_quote - text as a single-quoted gnuplot string; control characters become spaces.
  */

@@ -6,7 +6,7 @@
  *    project's. A job of that folder and this host without a row in results.db was submitted by a
  *    scheduler that died before it recorded the job: it is an orphan.
  * 3. The outcome of a job is in the attempt's file `exit`, which its node writes last. If that
- * stays empty, squeue decides after three consecutive answers that the job is over or unknown; a
+ *    stays empty, squeue decides after three consecutive answers that the job is over or unknown; a
  *    missing answer proves nothing.
  * 4. The file `exit` exists from the start, empty: on NFS a new file may appear missing for a
  *    minute, but an existing one is reread at each open.

@@ -1,11 +1,11 @@
 /* spec.h - the specification of a run: everything that determines its numbers, and nothing else.
  *
  * 1. The run id is a hash of the canonical text. That text contains only the keys that apply to the
- * run and are not at their neutral value, so that adding a key does not change existing ids.
+ *    run and are not at their neutral value, so that adding a key does not change existing ids.
  * 2. Device, host, BLAS, threads and code id belong to the attempt, not to the spec.
- * 3. A spec describes a training, an evaluation or a benchmark. The canonical text of an evaluation
- * contains its training's run id and eval.* keys; the struct also has the training's keys, for cost
- * and display. */
+ * 3. A spec describes a training, an evaluation or a benchmark. The canonical text of an
+ *    evaluation contains its training's run id and eval.* keys; the struct also has the
+ *    training's keys, for cost and display. */
 #ifndef SPEC_SPEC_H
 #define SPEC_SPEC_H
 

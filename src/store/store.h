@@ -1,18 +1,18 @@
 /* store.h - results.db: schema, migrations, the scheduler's writes, the users' read-only queries.
  *
  * 1. One writer: store_open(…, STORE_WRITE) needs the lock results.db.lock (ERR_TRYLATER names the
- * holder).
+ *    holder).
  * 2. WAL, synchronous FULL, STRICT tables, foreign keys, application_id, user_version with
- * migrations in one transaction and a backup beside the file; a newer user_version is refused. WAL
- * on a network file system is refused.
+ *    migrations in one transaction and a backup beside the file; a newer user_version is refused.
+ *    WAL on a network file system is refused.
  * 3. The views evaluations, artefact_evaluations, trainings, benchmarks, curves, paper_values,
- * comparison, attempts and claims are the contract with users: names and columns stay. Beside them:
- * progress (running attempts), run_list (every run and its state), artefact_points,
- * wanted_evaluations and wanted_benchmarks (what a grid asks for, with its result or without).
- * A file of an earlier program has the current views, too: a writer recreates them, a reader
- * creates temporary ones.
- * 4. NaN is never stored: a number that is not finite is NULL and nonfinite > 0, or the attempt is
- * diverged. */
+ *    comparison, attempts and claims are the contract with users: names and columns stay. Beside
+ *    them: progress (running attempts), run_list (every run and its state), artefact_points,
+ *    wanted_evaluations and wanted_benchmarks (what a grid asks for, with its result or without).
+ *    A file of an earlier program has the current views, too: a writer recreates them, a reader
+ *    creates temporary ones.
+ * 4. NaN is never stored: a number that is not finite is NULL and nonfinite > 0, or the attempt
+ *    is diverged. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 

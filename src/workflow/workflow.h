@@ -1,7 +1,7 @@
 /* workflow.h - the steps of commands, without options and printing.
  *
  * 1. A workflow takes an open project and, if it writes results, a store open for writing. Texts it
- * returns are in the caller's arena.
+ *    returns are in the caller's arena.
  * 2. It prints only log lines and returns its answer in a struct. */
 #ifndef WORKFLOW_WORKFLOW_H
 #define WORKFLOW_WORKFLOW_H

@@ -1,10 +1,10 @@
 /* bench_gpu_skip.c - measures what attention skips under ALiBi, and whether results change.
  *
  * 1. Scores with the skip bounds of cuda/attention_skip.cuh are compared with those of a dense
- * pass, which has the same bias in a form without bounds: a table of one distance.
+ *    pass, which has the same bias in a form without bounds: a table of one distance.
  * 2. The live share counts tiles of 128 queries by 64 keys over all layers, with the queries and
- * keys of a training pass (bench_live.h). Initial weights are the best case; the share that counts
- *    needs --trained FILE. */
+ *    keys of a training pass (bench_live.h). Initial weights are the best case; the share that
+ *    counts needs --trained FILE. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,10 @@
  * Tables 13 to 15, in windows of that length alone, and in one pass shared by all lengths.
  *
  * 1. A batch has the worker's size (shape_capacity_scores). A window scores its last position; a
- * row of the shared pass scores one position for each length.
+ *    row of the shared pass scores one position for each length.
  * 2. Tables 13 to 15 evaluate models trained on 512, 1024 and 3072 tokens at their own and all
- * longer lengths: ten cells a method. Separately these are ten passes, shared they are three; the
- * pass of the model of 3072 tokens has one length.
+ *    longer lengths: ten cells a method. Separately these are ten passes, shared they are three;
+ *    the pass of the model of 3072 tokens has one length.
  * 3. A score must have the same bits either way; compared for every start and length. */
 #include <stdlib.h>
 #include <string.h>
