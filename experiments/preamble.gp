@@ -44,8 +44,8 @@ START = "HEIGHT = HEAD + FOOT + ROWS * (NARROW ? 370 : 440); if (FORMAT eq 'svg'
     fontscale 1.15 enhanced background rgb 'white' }; if (FORMAT eq 'png') { \
     set terminal pngcairo size 1.5 * WIDTH,1.5 * HEIGHT font 'DejaVu Sans,10' fontscale 1.5 \
     linewidth 1.5 pointscale 1.5 enhanced background rgb 'white' }; if (FORMAT eq 'pdf') { \
-    set terminal pdfcairo size WIDTH / 96.0,HEIGHT / 96.0 font 'DejaVu Sans,9' \
-    fontscale 1.15 enhanced background rgb 'white' }; set output OUTPUT"
+    set terminal pdfcairo size WIDTH / 96.0,HEIGHT / 96.0 font 'DejaVu Sans,10' \
+    fontscale 0.75 linewidth 1.5 pointscale 1.2 enhanced background rgb 'white' }; set output OUTPUT"
 eval START
 
 # A colour for each style (Okabe and Ito's, and others the colour-blind can tell apart), and the marks
