@@ -1,6 +1,7 @@
-/* file.c - atomic writes, bounded reads, maps, locks. */
+/* file.c - atomic writes, bounded reads, maps, folders, locks. */
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -340,6 +341,95 @@ int file_make_dirs(const char *path, struct err *e)
         return ERR(e, ERR_CREATE, "%s exists but is not a directory", path);
     return 0;
 }
+
+/* --- folders --- */
+
+static int dir_is_entry(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+static int dir_compare(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Lists the names in d->fd. Returns 0 or an errno. */
+static int dir_read(struct dir *d)
+{
+    struct dirent **entry = NULL;
+    int why = 0, n = scandirat(d->fd, ".", &entry, dir_is_entry, dir_compare);
+
+    if (n < 0) return errno;
+    d->name_own = calloc((size_t)n + 1, sizeof *d->name_own);
+    if (!d->name_own) why = ENOMEM;
+    for (int i = 0; i < n; i++) {
+        if (!why && !(d->name_own[d->n++] = strdup(entry[i]->d_name))) why = ENOMEM;
+        free(entry[i]);
+    }
+    free(entry);
+    return why;
+}
+
+static int dir_open_with(struct dir *d, int parent_fd, const char *name, int flags, struct err *e)
+{
+    *d = (struct dir){.fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags)};
+    int why = d->fd < 0 ? errno : dir_read(d);
+
+    if (!why) return 0;
+    dir_close(d);
+    if (why == ENOMEM) return ERR(e, ERR_NOMEM, "out of memory while listing %s", name);
+    if (why == ENOENT) return ERR(e, ERR_NOINPUT, "%s not found", name);
+    if (why == ENOTDIR || why == ELOOP) return ERR(e, ERR_DATA, "%s is not a directory", name);
+    return ERR(e, ERR_IO, "%s: %s", name, strerror(why));
+}
+
+int dir_open(struct dir *d, const char *path, struct err *e)
+{
+    return dir_open_with(d, AT_FDCWD, path, 0, e);
+}
+
+int dir_open_at(struct dir *d, const struct dir *parent, const char *name, struct err *e)
+{
+    return dir_open_with(d, parent->fd, name, O_NOFOLLOW, e);
+}
+
+void dir_close(struct dir *d)
+{
+    for (int32_t i = 0; i < d->n; i++) free(d->name_own[i]);
+    free(d->name_own);
+    if (d->fd >= 0) close(d->fd);
+    *d = (struct dir){.fd = -1};
+}
+
+static int dir_remove(int parent_fd, const char *name, int flags, struct err *e)
+{
+    if (unlinkat(parent_fd, name, flags) == 0 || errno == ENOENT) return 0;
+    return ERR(e, ERR_IO, "%s cannot be deleted: %s", name, strerror(errno));
+}
+
+int dir_remove_tree(int parent_fd, const char *name, double *bytes, struct err *e)
+{
+    struct stat st;
+    struct dir d;
+    int rc = 0;
+
+    if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : ERR(e, ERR_IO, "%s: %s", name, strerror(errno));
+    if (!S_ISDIR(st.st_mode)) {
+        TRY(dir_remove(parent_fd, name, 0, e));
+        if (bytes && S_ISREG(st.st_mode)) *bytes += (double)st.st_size;
+        return 0;
+    }
+    TRY(dir_open_with(&d, parent_fd, name, O_NOFOLLOW, e));
+    for (int32_t i = 0; i < d.n && rc == 0; i++)
+        rc = dir_remove_tree(d.fd, d.name_own[i], bytes, e);
+    if (rc < 0) err_ctx(e, "%s", name);
+    dir_close(&d);
+    return rc < 0 ? rc : dir_remove(parent_fd, name, AT_REMOVEDIR, e);
+}
+
+/* --- locks --- */
 
 int file_lock(int *fd_out, const char *path, const char *holder, struct err *e)
 {

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/vec.h"
-
 struct pickle_values {
     struct pickle_value **item;
     int32_t n, capacity;

@@ -12,7 +12,6 @@
 
 #include "base/file.h"
 #include "base/map.h"
-#include "base/vec.h"
 
 enum {
     TORCH_BLOCK_BYTES = 1 << 20,

@@ -13,7 +13,6 @@
 
 #include "base/map.h"
 #include "base/str.h"
-#include "base/vec.h"
 
 struct expander {
     struct expansion *all;

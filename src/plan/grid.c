@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "base/vec.h"
 
 static const char *const top_keys[] = {"artefact", "title", "base",  "grid", "evaluate",
                                        "skip",     "seed",  "scale", "set",  "kind"};

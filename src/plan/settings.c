@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/vec.h"
 
 /* Short names, accepted wherever a key is. */
 static const struct {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/vec.h"
 #include "prepare/subword.h"
 #include "prepare/text.h"
 

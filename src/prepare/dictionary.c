@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "base/vec.h"
 #include "data/tokens.h"
 
 enum { DICTIONARY_LIMIT_LOWEST = 8, DICTIONARY_ENTRIES_MAX = 1 << 28 };

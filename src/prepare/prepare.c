@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/str.h"

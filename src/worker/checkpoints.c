@@ -23,7 +23,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "base/vec.h"
 #include "interchange/interchange.h"
 
 enum { CHECKPOINTS_WITH_STATE = 2 };

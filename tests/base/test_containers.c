@@ -7,7 +7,6 @@
 
 #include "base/map.h"
 #include "base/parallel.h"
-#include "base/vec.h"
 
 TEST(an_array_in_an_arena_keeps_what_was_pushed)
 {
@@ -23,25 +22,6 @@ TEST(an_array_in_an_arena_keeps_what_was_pushed)
     assert_true(v.capacity >= 1000);
     for (int i = 0; i < 1000; i++) assert_int_equal(v.item[i], (int64_t)i * i);
     arena_fini(&a);
-}
-
-TEST(an_array_from_malloc_grows_zeroed_and_rejects_what_memory_cannot_hold)
-{
-    char *text = NULL;
-    int32_t capacity = 0;
-
-    assert_ok(vec_reserve_heap(&text, 20, &capacity, 1, "letters", &e));
-    assert_true(capacity >= 20);
-    memset(text, 'x', (size_t)capacity);
-    int32_t before = capacity;
-    assert_ok(vec_reserve_heap(&text, before + 1, &capacity, 1, "letters", &e));
-    assert_int_equal(text[before - 1], 'x');
-    for (int32_t i = before; i < capacity; i++) assert_int_equal(text[i], 0);
-    before = capacity;
-    assert_fails(ERR_NOMEM, "letters",
-                 vec_reserve_heap(&text, before + 1, &capacity, SIZE_MAX / 8, "letters", &e));
-    assert_int_equal(capacity, before);
-    free(text);
 }
 
 TEST(a_map_finds_every_key_and_nothing_else)

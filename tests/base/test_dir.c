@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/dir.h"
 #include "base/file.h"
 
 struct place {

@@ -11,7 +11,6 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/hash.h"
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/project.h"
 #include "data/corpus.h"
