@@ -57,7 +57,7 @@ int file_sync(const char *path, struct err *e);
 /* file_write_named - file_write_atomic with the rules of file_writer_open_named. */
 int file_write_named(const char *path, const void *data, size_t n, struct err *e);
 
-/* Writing in pieces: open, add, then either commit or abandon, both of which free f. */
+/* Writing in pieces: open, add, close. Small pieces are buffered. */
 struct file_writer;
 int file_writer_open(struct file_writer **out, const char *path, struct err *e);
 /* file_writer_open_named - for a path that the user gave. Keeps a symbolic link and replaces its
@@ -67,8 +67,9 @@ int file_writer_add(struct file_writer *f, const void *data, size_t n, struct er
 /* file_writer_rewrite - overwrites the first n bytes, for a header whose values are known only at
  * the end. Not for a device or a FIFO. */
 int file_writer_rewrite(struct file_writer *f, const void *data, size_t n, struct err *e);
-int file_writer_commit(struct file_writer *f, struct err *e);
-void file_writer_abandon(struct file_writer *f); /* takes NULL */
+/* file_writer_close - commits the file if rc is 0, otherwise abandons it, and frees f (may be
+ * NULL). Returns rc or the error of the commit. */
+int file_writer_close(struct file_writer *f, int rc, struct err *e);
 
 /* file_map - maps a file read-only. data is NULL for an empty file. */
 struct file_map {
@@ -78,7 +79,7 @@ struct file_map {
 int file_map_open(struct file_map *m, const char *path, struct err *e);
 void file_map_close(struct file_map *m);
 
-/* file_check_output - flushes out; ERR_OUTPUT if anything printed to it could not be written. */
+/* file_check_output - ERR_OUTPUT if writing to out has failed. */
 int file_check_output(FILE *out, struct err *e);
 
 /* file_make_dirs - creates a folder and its parents unless they exist. */

@@ -109,8 +109,8 @@ static int find_training(const struct plan_run **out, const struct plan *p, int3
 static int compare_words(const struct dictionary *theirs, const struct dictionary *ours,
                          const char *dict, const char *corpus, struct err *e)
 {
-    for (int32_t i = 0; i < dictionary_size(theirs); i++) {
-        const char *x = dictionary_word(theirs, i), *y = dictionary_word(ours, i);
+    for (int32_t i = 0; i < theirs->entries.n; i++) {
+        const char *x = theirs->entries.item[i].word, *y = ours->entries.item[i].word;
         if (strcmp(x, y) == 0) continue;
         return ERR(e, ERR_DATA,
                    "%s: entry %d is '%.40s', but '%.40s' in data/%s; prepare the corpus with this "
@@ -123,31 +123,22 @@ static int compare_words(const struct dictionary *theirs, const struct dictionar
 static int check_dictionary(const struct project *project, struct arena *a, const char *dict,
                             const struct spec_data *d, struct err *e)
 {
-    struct dictionary *theirs = NULL, *ours = NULL;
+    struct dictionary theirs, ours;
     const char *path = arena_printf(a, "%s/data/%s/dict.txt", project->root, d->corpus);
-    int rc = 0;
 
-    TRY(dictionary_load(&theirs, dict, e));
-    if (dictionary_size(theirs) != d->vocab) {
-        rc = ERR(e, ERR_DATA, "%s: %d entries including special symbols, expected %d", dict,
-                 dictionary_size(theirs), d->vocab);
-        goto out;
-    }
+    TRY(dictionary_load(&theirs, a, dict, e));
+    if (theirs.entries.n != d->vocab)
+        return ERR(e, ERR_DATA, "%s: %d entries including special symbols, expected %d", dict,
+                   theirs.entries.n, d->vocab);
     if (!file_exists(path)) {
         log_warn(
             "data/%s is not prepared: only the size of %s was checked; prepare it with --dict %s",
             d->corpus, dict, dict);
-        goto out;
+        return 0;
     }
-    TRY_OUT(rc, dictionary_load(&ours, path, e));
-    if (dictionary_size(ours) != d->vocab)
-        rc = ERR(e, ERR_DATA, "%s: %d entries, expected %d", path, dictionary_size(ours), d->vocab);
-    else
-        rc = compare_words(theirs, ours, dict, d->corpus, e);
-out:
-    dictionary_close(theirs);
-    dictionary_close(ours);
-    return rc;
+    TRY(dictionary_load(&ours, a, path, e));
+    if (ours.entries.n == d->vocab) return compare_words(&theirs, &ours, dict, d->corpus, e);
+    return ERR(e, ERR_DATA, "%s: %d entries, expected %d", path, ours.entries.n, d->vocab);
 }
 
 /* --- 3. the attempt ------------------------------------------------------------------------- */

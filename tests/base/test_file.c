@@ -66,7 +66,7 @@ TEST_WITH(struct place *p, an_abandoned_file_leaves_the_old_one)
     assert_ok(file_write_atomic(path, "old", 3, &e));
     assert_ok(file_writer_open(&f, path, &e));
     assert_ok(file_writer_add(f, "new", 3, &e));
-    file_writer_abandon(f);
+    assert_int_equal(file_writer_close(f, ERR_DATA, &e), ERR_DATA);
     assert_ok(file_read(&p->arena, &text, NULL, path, 99, &e));
     assert_string_equal(text, "old");
     assert_int_equal(rmdir(p->dir), -1); /* only f is left, no temporary file */

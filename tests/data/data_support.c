@@ -60,22 +60,19 @@ struct tokens data_tokens(const int32_t *ids, int64_t n)
 
 int data_write_tokens(const char *path, const int32_t *ids, int64_t n, int32_t vocab, struct err *e)
 {
-    struct tokens_writer *w = NULL;
-    TRY(tokens_writer_open(&w, path, vocab, DATA_HASH, e));
-    int rc = tokens_writer_add(w, ids, n, e);
-    if (rc == 0) return tokens_writer_commit(w, e);
-    tokens_writer_abandon(w);
-    return rc;
+    struct tokens_writer w;
+    int rc = tokens_writer_open(&w, path, vocab, DATA_HASH, e);
+    TRY(rc);
+    for (int64_t i = 0; i < n && rc == 0; i++) rc = tokens_writer_add(&w, ids[i], e);
+    return tokens_writer_close(&w, rc, e);
 }
 
 int data_count_items(int64_t *n, const struct text *t, struct err *e)
 {
     struct text_scan scan;
-    const char *word;
-    size_t word_bytes;
     int item;
     *n = 0;
     text_scan_init(&scan, t);
-    while ((item = text_next(&scan, &word, &word_bytes, e)) > TEXT_END) ++*n;
+    while ((item = text_next(&scan, e)) > TEXT_END) ++*n;
     return item;
 }

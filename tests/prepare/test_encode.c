@@ -49,7 +49,8 @@ static int encode(struct data_folder *f, const struct encode_options *o, const v
 
     data_folder_write(f, "from", text, n);
     TRY(encoder_open(&c, &f->arena, o, e));
-    return encoder_file(c, data_folder_path(f, "from"), data_folder_path(f, "to"), NULL, e);
+    return encoder_file(c, data_folder_path(f, "from"), data_folder_path(f, "to"),
+                        (struct text_progress){0}, e);
 }
 
 static void must_give(struct data_folder *f, const struct encode_options *o, const void *text,

@@ -29,8 +29,6 @@ static int64_t symbols_of(struct arena *a, const struct synthetic_settings *s,
     struct map symbols;
     struct text_scan scan;
     struct err e = {0};
-    const char *word;
-    size_t bytes;
     int64_t n = 0;
     int item;
     bool begun = false;
@@ -42,9 +40,9 @@ static int64_t symbols_of(struct arena *a, const struct synthetic_settings *s,
         *map_put(&symbols, spelling, strlen(spelling), NULL) = i;
     }
     text_scan_init(&scan, data_text(text->text, text->n));
-    while (n < capacity && (item = text_next(&scan, &word, &bytes, &e)) > TEXT_END) {
+    while (n < capacity && (item = text_next(&scan, &e)) > TEXT_END) {
         int32_t symbol = begun ? SYMBOL_LINE_END : SYMBOL_DOCUMENT_END;
-        if (item == TEXT_WORD) assert_true(map_get(&symbols, word, bytes, &symbol));
+        if (item == TEXT_WORD) assert_true(map_get(&symbols, scan.word, scan.word_n, &symbol));
         out[n++] = (uint16_t)symbol;
         begun = item == TEXT_WORD;
     }
