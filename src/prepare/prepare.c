@@ -105,12 +105,13 @@ static int describe(struct preparation *p, struct err *e)
 }
 
 /* Compares the existing folder with the requested corpus. */
-static int compare_with_old(struct preparation *p, const struct project *project, struct err *e)
+static int compare_with_old(struct preparation *p, const struct project *project, const char *path,
+                            struct err *e)
 {
     struct manifest found;
     struct corpus corpus;
 
-    TRY(manifest_read(&found, &p->arena, p->folder, e));
+    TRY(manifest_read(&found, &p->arena, path, e));
     if (strcmp(found.options, p->manifest.options) != 0)
         return ERR(e, ERR_CREATE,
                    "%s exists, prepared with '%s' from %s, but '%s' was requested; choose another "
@@ -127,14 +128,16 @@ static int compare_with_old(struct preparation *p, const struct project *project
 static int find_old(struct preparation *p, const struct project *project, bool *found,
                     struct err *e)
 {
+    const char *path = arena_printf(&p->arena, "%s/manifest.yaml", p->folder);
+
     *found = false;
     if (!file_exists(p->folder)) return 0;
-    if (!file_exists(arena_printf(&p->arena, "%s/manifest.yaml", p->folder)))
+    if (!file_exists(path))
         return ERR(e, ERR_CREATE,
                    "%s exists but is not a prepared corpus; move it or choose another name",
                    p->folder);
     if (p->options->force) return 0;
-    int rc = compare_with_old(p, project, e);
+    int rc = compare_with_old(p, project, path, e);
     *found = rc == 0;
     return p->synthetic ? 0 : rc;
 }
@@ -248,7 +251,8 @@ static int build(struct preparation *p, struct err *e)
     }
     TRY(manifest_check_known(&p->manifest, e));
     manifest_fingerprint(p->manifest.fingerprint, &p->manifest);
-    return manifest_write(&p->manifest, p->temporary, e);
+    return manifest_write(&p->manifest, arena_printf(&p->arena, "%s/manifest.yaml", p->temporary),
+                          e);
 }
 
 static int move_folder(const char *from, const char *to, struct err *e)

@@ -44,7 +44,7 @@ TEST_WITH(struct data_folder *f, damage_to_the_manifest_is_named)
     } cases[] = {
         {"vocab: 8", "vocab: x", "vocab is 'x', expected a count"},
         {"vocab: 8\n", "", "key vocab is missing"},
-        {"format: 1", "format: 2", "format 2, but this program reads 1"},
+        {"format: 1", "format: 2", "format is '2', expected 1;"},
         {"name: \"tiny\"", "name: \"other\"", "describes another corpus, other"},
         {"fingerprint: \"", "fingerprint: \"z", "expected 64 hex digits"},
         {"train_tokens: 7", "train_tokens: 8", "train.tokens: 7 tokens"},
@@ -102,8 +102,9 @@ TEST_WITH(struct data_folder *f, a_manifest_comes_back_with_every_character)
     hash_sha256_hex(m.dictionary_sha256, "d", 1);
     for (int i = 0; i < CORPUS_SPLITS_N; i++) hash_sha256_hex(m.tokens_sha256[i], "t", 1);
     manifest_fingerprint(m.fingerprint, &m);
-    assert_ok(manifest_write(&m, f->path, &e));
-    assert_ok(manifest_read(&found, &f->arena, f->path, &e));
+    const char *path = data_folder_path(f, "manifest.yaml");
+    assert_ok(manifest_write(&m, path, &e));
+    assert_ok(manifest_read(&found, &f->arena, path, &e));
     assert_string_equal(found.source, m.source);
     assert_string_equal(found.options, "");
     assert_memory_equal(found.tokens_n, m.tokens_n, sizeof m.tokens_n);

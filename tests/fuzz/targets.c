@@ -167,8 +167,7 @@ static void read_tokens(const uint8_t *bytes, size_t n, struct arena *a, struct 
 static void read_manifest(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     struct manifest m;
-    write_scratch("manifest.yaml", bytes, n);
-    (void)manifest_read(&m, a, arena_strdup(a, scratch("")), e);
+    (void)manifest_read(&m, a, write_scratch("manifest.yaml", bytes, n), e);
 }
 
 static void read_dictionary(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
