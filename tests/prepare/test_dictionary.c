@@ -7,22 +7,21 @@
 #include "data/data_support.h"
 #include "prepare/dictionary.h"
 
-static struct dictionary built(struct data_folder *f, const char *text, int32_t limit)
+static struct dictionary built(struct test_place *f, const char *text, int32_t limit)
 {
     struct dictionary d;
     assert_ok(dictionary_build(&d, &f->arena, data_text(text, strlen(text)), limit, &e));
     return d;
 }
 
-static void assert_dict_text(struct data_folder *f, const struct dictionary *d,
-                             const char *expected)
+static void assert_dict_text(struct test_place *f, const struct dictionary *d, const char *expected)
 {
     assert_string_equal(dictionary_text(d, &f->arena, NULL), expected);
 }
 
-TEST_EACH(data_setup, data_teardown)
+TEST_EACH(test_place_make, test_place_remove)
 
-TEST_WITH(struct data_folder *f, equal_counts_are_ordered_by_code_point)
+TEST_WITH(struct test_place *f, equal_counts_are_ordered_by_code_point)
 {
     /* U+10400 comes after U+FF5E, though its first UTF-16 unit would come before. */
     struct dictionary d = built(f, "z \xf0\x90\x90\x80 \xef\xbd\x9e \xc3\xa9 Z ab a b b", 0);
@@ -37,7 +36,7 @@ TEST_WITH(struct data_folder *f, equal_counts_are_ordered_by_code_point)
     assert_int_equal(dictionary_find(&d, "never", 5), TOKEN_UNKNOWN);
 }
 
-TEST_WITH(struct data_folder *f, special_spellings_in_the_text_are_the_specials)
+TEST_WITH(struct test_place *f, special_spellings_in_the_text_are_the_specials)
 {
     struct dictionary d = built(f, "<unk> <s> </s> <pad> w x y z <unk>", 0);
     assert_int_equal(d.entries.n, 8);
@@ -46,14 +45,14 @@ TEST_WITH(struct data_folder *f, special_spellings_in_the_text_are_the_specials)
     assert_dict_text(f, &d, "w 1\nx 1\ny 1\nz 1\n");
 }
 
-TEST_WITH(struct data_folder *f, a_filler_that_is_a_word_of_the_text_is_left_out)
+TEST_WITH(struct test_place *f, a_filler_that_is_a_word_of_the_text_is_left_out)
 {
     struct dictionary d = built(f, "madeupword0001", 0);
     assert_dict_text(f, &d,
                      "madeupword0001 1\nmadeupword0000 0\nmadeupword0002 0\nmadeupword0003 0\n");
 }
 
-TEST_WITH(struct data_folder *f, a_limit_keeps_the_most_frequent_and_fills_to_eight)
+TEST_WITH(struct test_place *f, a_limit_keeps_the_most_frequent_and_fills_to_eight)
 {
     struct dictionary d = built(f, "a a a b b c c d e f g h", 8);
     assert_dict_text(f, &d, "a 3\nb 2\nc 2\nd 1\n");
@@ -66,7 +65,7 @@ TEST_WITH(struct data_folder *f, a_limit_keeps_the_most_frequent_and_fills_to_ei
     assert_fails(ERR_USAGE, "limit 7", dictionary_build(&d, &f->arena, data_text("a", 1), 7, &e));
 }
 
-TEST_WITH(struct data_folder *f, many_words_grow_the_table)
+TEST_WITH(struct test_place *f, many_words_grow_the_table)
 {
     enum { N = 20000 };
     struct strbuf text;
@@ -77,7 +76,7 @@ TEST_WITH(struct data_folder *f, many_words_grow_the_table)
     for (int i = 0; i < N; i++) assert_int_equal(dictionary_find(&d, text.text + 7 * i, 6), 4 + i);
 }
 
-TEST_WITH(struct data_folder *f, a_damaged_dict_txt_names_its_line)
+TEST_WITH(struct test_place *f, a_damaged_dict_txt_names_its_line)
 {
     static const struct {
         const char *text, *says;
@@ -89,28 +88,28 @@ TEST_WITH(struct data_folder *f, a_damaged_dict_txt_names_its_line)
                  {"a -1\n", "dict.txt:1: expected a word, a space and its count, found 'a -1'"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct dictionary d;
-        data_folder_write(f, "dict.txt", cases[i].text, strlen(cases[i].text));
+        test_place_write(f, "dict.txt", cases[i].text, strlen(cases[i].text));
         assert_fails(ERR_DATA, cases[i].says,
-                     dictionary_load(&d, &f->arena, data_folder_path(f, "dict.txt"), &e));
+                     dictionary_load(&d, &f->arena, test_place_path(f, "dict.txt"), &e));
     }
 }
 
-TEST_WITH(struct data_folder *f, a_saved_dictionary_loads_as_it_was)
+TEST_WITH(struct test_place *f, a_saved_dictionary_loads_as_it_was)
 {
     struct dictionary d = built(f, "one two two three three three", 0), loaded;
     size_t n;
     const char *text = dictionary_text(&d, &f->arena, &n);
-    data_folder_write(f, "dict.txt", text, n);
-    assert_ok(dictionary_load(&loaded, &f->arena, data_folder_path(f, "dict.txt"), &e));
+    test_place_write(f, "dict.txt", text, n);
+    assert_ok(dictionary_load(&loaded, &f->arena, test_place_path(f, "dict.txt"), &e));
     assert_dict_text(f, &loaded, "three 3\ntwo 2\none 1\nmadeupword0000 0\n");
-    assert_int_equal(dictionary_load(&d, &f->arena, data_folder_path(f, "none"), &e), ERR_NOINPUT);
+    assert_int_equal(dictionary_load(&d, &f->arena, test_place_path(f, "none"), &e), ERR_NOINPUT);
 }
 
-TEST_WITH(struct data_folder *f, words_not_in_the_dictionary_are_counted)
+TEST_WITH(struct test_place *f, words_not_in_the_dictionary_are_counted)
 {
     struct dictionary d;
     struct binarise_counts counts;
-    const char *path = data_folder_path(f, "x.tokens");
+    const char *path = test_place_path(f, "x.tokens");
     assert_ok(dictionary_build(&d, &f->arena, data_text("a b", 3), 0, &e));
     assert_ok(binarise_to_file(&counts, path, &d, DATA_HASH, data_text("a c\nb <unk>", 11), &e));
     assert_int_equal(counts.ids_n, 6);
@@ -119,7 +118,7 @@ TEST_WITH(struct data_folder *f, words_not_in_the_dictionary_are_counted)
                  binarise_to_file(&counts, path, &d, DATA_HASH, data_text("", 0), &e));
 }
 
-TEST_WITH(struct data_folder *f, texts_longer_than_the_buffer_come_through_whole)
+TEST_WITH(struct test_place *f, texts_longer_than_the_buffer_come_through_whole)
 {
     enum { N = 100000 };
     char *text = calloc(N, 4);
@@ -127,7 +126,7 @@ TEST_WITH(struct data_folder *f, texts_longer_than_the_buffer_come_through_whole
     struct binarise_counts counts;
     struct tokens tokens;
     for (int i = 0; i < N; i++) memcpy(text + 4 * i, i % 3 == 0 ? "aaa\n" : "bbb ", 4);
-    const char *path = data_folder_path(f, "x.tokens");
+    const char *path = test_place_path(f, "x.tokens");
     assert_ok(dictionary_build(&d, &f->arena, data_text(text, 4 * N), 0, &e));
     assert_ok(binarise_to_file(&counts, path, &d, DATA_HASH, data_text(text, 4 * N), &e));
     assert_int_equal(counts.ids_n, N + (N - 1) / 3 + 1); /* N = 3k + 1: the last word ends a line */
@@ -142,11 +141,11 @@ TEST_WITH(struct data_folder *f, texts_longer_than_the_buffer_come_through_whole
     free(text);
 }
 
-TEST_WITH(struct data_folder *f, a_fault_in_the_text_leaves_no_token_file)
+TEST_WITH(struct test_place *f, a_fault_in_the_text_leaves_no_token_file)
 {
     struct binarise_counts counts;
     struct dictionary d = built(f, "a", 0);
-    const char *path = data_folder_path(f, "x.tokens");
+    const char *path = test_place_path(f, "x.tokens");
     assert_fails(ERR_DATA, "here:2: byte 0xff (byte 3 of the line) is not UTF-8",
                  binarise_to_file(&counts, path, &d, DATA_HASH, data_text("a\na \xff", 5), &e));
     assert_false(file_exists(path));

@@ -49,9 +49,9 @@ static int64_t symbols_of(struct arena *a, const struct synthetic_settings *s,
     return n;
 }
 
-TEST_EACH(data_setup, data_teardown)
+TEST_EACH(test_place_make, test_place_remove)
 
-TEST_WITH(struct data_folder *f, the_prototypes_settings_give_its_text_token_for_token)
+TEST_WITH(struct test_place *f, the_prototypes_settings_give_its_text_token_for_token)
 {
     static const struct {
         uint64_t seed;
@@ -72,7 +72,7 @@ TEST_WITH(struct data_folder *f, the_prototypes_settings_give_its_text_token_for
     }
 }
 
-TEST_WITH(struct data_folder *f, the_floor_is_that_of_the_prototype)
+TEST_WITH(struct test_place *f, the_floor_is_that_of_the_prototype)
 {
     /* 3.8249 bits over its first 131,073 tokens; ours go on to the end of the document, some
      * hundred tokens, which cannot move the mean by more than a thousandth. */
@@ -83,7 +83,7 @@ TEST_WITH(struct data_folder *f, the_floor_is_that_of_the_prototype)
     assert_true(synthetic_floor(&text) == exp2(text.bits / (double)text.tokens_n));
 }
 
-TEST_WITH(struct data_folder *f, tokens_are_counted_as_preparation_will_find_them)
+TEST_WITH(struct test_place *f, tokens_are_counted_as_preparation_will_find_them)
 {
     for (int i = 0; i < CORPORA_N; i++) {
         struct synthetic_text text = made(&f->arena, synthetic_at(i), 2, 20000);
@@ -102,7 +102,7 @@ static int compare_words(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-TEST_WITH(struct data_folder *f, no_two_symbols_are_spelled_alike)
+TEST_WITH(struct test_place *f, no_two_symbols_are_spelled_alike)
 {
     for (int i = 0; i < CORPORA_N; i++) {
         const struct synthetic_settings *s = synthetic_at(i);
@@ -118,7 +118,7 @@ TEST_WITH(struct data_folder *f, no_two_symbols_are_spelled_alike)
     }
 }
 
-TEST_WITH(struct data_folder *f, shares_of_the_settings_are_whole)
+TEST_WITH(struct test_place *f, shares_of_the_settings_are_whole)
 {
     for (int i = 0; i < CORPORA_N; i++) {
         const struct synthetic_settings *s = synthetic_at(i);
@@ -133,7 +133,7 @@ TEST_WITH(struct data_folder *f, shares_of_the_settings_are_whole)
 }
 
 /* The differences that the descriptions of the corpora state. */
-TEST_WITH(struct data_folder *f, the_three_corpora_differ_as_described)
+TEST_WITH(struct test_place *f, the_three_corpora_differ_as_described)
 {
     double document[CORPORA_N], quotes[CORPORA_N], headings[CORPORA_N];
     for (int i = 0; i < CORPORA_N; i++) {
