@@ -121,20 +121,6 @@ int workflow_export(struct export_result *out, const struct project *project, st
                     enum spec_checkpoint which, struct err *e);
 
 /* --- folders.c ---------------------------------------------------------------------------- */
-struct merge_result {
-    const char *folders; /* ingested folder of run folders; NULL: a results.db was ingested */
-    struct ingest_summary summary; /* of them */
-    int32_t results_n;             /* of the results.db */
-    struct ingest_copies copied;   /* copied run folders */
-    int32_t skipped_n;             /* folders left out */
-    const char *why;               /* the first of them */
-};
-
-/* workflow_merge - path: a project folder, a results.db, or a folder of run folders. Errors:
- * ERR_NOINPUT it is none of these; those of store_merge and ingest_run_folders. */
-int workflow_merge(struct merge_result *out, const struct project *project, struct arena *a,
-                   struct store *store, const char *path, struct err *e);
-
 struct gc_result {
     int32_t folders_n;
     double bytes;

@@ -257,6 +257,15 @@ static void read_layout(const uint8_t *bytes, size_t n, struct arena *a, struct 
     }
 }
 
+static int merge(struct store *s, const char *path, struct err *e)
+{
+    char root[PATH_BYTES + 32];
+    struct merge_result m;
+    snprintf(root, sizeof root, "%s", scratch("home"));
+    const struct project p = {.root = root};
+    return store_merge(s, &m, &p, path, e);
+}
+
 /* A database with results of a grid, open for writing. */
 static struct store *store_of_results(void)
 {
@@ -264,8 +273,7 @@ static struct store *store_of_results(void)
     struct err e = {0};
     if (s) return s;
     require(store_open(&s, scratch("results.db"), STORE_WRITE, &e) == 0, "a database can be made");
-    if (store_merge(s, "tests/fuzz/seeds/database/run", NULL, &e) < 0)
-        fprintf(stderr, "%s\n", e.text);
+    if (merge(s, "tests/fuzz/seeds/database/run", &e) < 0) fprintf(stderr, "%s\n", e.text);
     return s;
 }
 
@@ -324,7 +332,7 @@ static void read_database(const uint8_t *bytes, size_t n, struct arena *a, struc
     snprintf(path, sizeof path, "%s", scratch("into.db"));
     if (store_open(&s, path, STORE_WRITE, e) == 0 && store_begin(s, e) == 0) {
         store_rollback(s);
-        (void)store_merge(s, other, NULL, e);
+        (void)merge(s, other, e);
     }
     store_close(s);
     s = NULL;

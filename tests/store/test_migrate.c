@@ -224,15 +224,16 @@ TEST_WITH(struct store_fixture *f, a_claim_of_version_2_that_was_not_judged_is_r
 
 TEST_WITH(struct store_fixture *f, a_file_of_version_2_is_merged_and_not_changed)
 {
+    const struct project project = {.root = f->dir};
     struct store *s = NULL;
+    struct merge_result m;
     char path[128], version[8];
-    int32_t added = 0;
 
     thaw(f, 2);
     snprintf(path, sizeof path, "%s/other.db", f->dir);
     assert_int_equal(store_open(&s, path, STORE_WRITE, &f->e), 0);
-    assert_works(f, store_merge(s, f->path, &added, &f->e));
-    assert_int_equal(added, 3);
+    assert_works(f, store_merge(s, &m, &project, f->path, &f->e));
+    assert_int_equal(m.results_n, 3);
     assert_string_equal(fixture_cell(s, "SELECT perplexity FROM evaluations"), "17.25");
     assert_string_equal(fixture_cell(s, "SELECT blas FROM attempts WHERE blas='some' LIMIT 1"),
                         "some");
