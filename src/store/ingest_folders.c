@@ -125,24 +125,21 @@ static int complete_spec(struct store *s, struct spec *spec, char config_id[SPEC
                          struct err *e)
 {
     struct spec whole;
-    sqlite3_stmt *row;
     char train_config[SPEC_ID_BYTES];
+    const char *text;
 
     if (spec->kind != SPEC_EVAL) {
         spec_config_id(spec, NULL, config_id);
         return 0;
     }
-    TRY(DATABASE_SELECT(s, &row, e, "SELECT spec,config_id FROM runs WHERE run_id=?1",
-                        DATABASE_TEXT(spec->eval.train_run)));
-    int rc = database_next(s, row, e);
+    int rc = database_get(s, "SELECT spec,config_id FROM runs WHERE run_id=?1",
+                          DATABASE_VALUES(DATABASE_TEXT(spec->eval.train_run)),
+                          DATABASE_COLUMNS(DATABASE_TO(text), DATABASE_TO(train_config)), e);
+    if (rc < 0) return rc;
     if (rc == 0)
         return ERR(e, ERR_NOINPUT, "an evaluation of training %s, whose folder is not here",
                    spec->eval.train_run);
-    if (rc < 0) return rc;
-    rc = spec_parse(&whole, (const char *)sqlite3_column_text(row, 0), e);
-    database_text(train_config, sizeof train_config, row, 1);
-    database_reset(row);
-    if (rc < 0) return rc;
+    TRY(spec_parse(&whole, text, e));
     whole.kind = SPEC_EVAL;
     whole.eval = spec->eval;
     memcpy(whole.scale, spec->scale, sizeof whole.scale);
@@ -306,57 +303,45 @@ static const struct {
                " AND h.scale=o.scale)"},
 };
 
-/* The columns of table ?1 and their values. NULL: a new number. */
-static const char merge_columns[] =
-    "SELECT group_concat(name), group_concat(CASE"
+/* The statement that copies table ?1 from ?2. A new number is NULL. */
+static const char merge_statement[] =
+    "SELECT 'INSERT INTO main.'||?1||'('||group_concat(name)||') SELECT '||group_concat(CASE"
     " WHEN name='result_id' OR(name='attempt_id' AND ?1='run_attempts') THEN 'NULL'"
     " WHEN name='attempt_id' THEN 'h.attempt_id'"
     " WHEN name='attempt' THEN 'o.attempt+(SELECT coalesce(max(h.attempt),0)"
     "  FROM main.run_attempts h WHERE h.run_id=o.run_id)'"
     " WHEN name='dir' THEN 'CASE WHEN substr(o.dir,1,1)=''/'' THEN o.dir ELSE ?1||''/''||o.dir END'"
     " WHEN name='merged_from' THEN 'coalesce(o.merged_from,?1)'"
-    " WHEN name='current' THEN '0' ELSE 'o.'||name END)"
+    " WHEN name='current' THEN '0' ELSE 'o.'||name END)||' FROM other.'||?1||?2"
     " FROM pragma_table_info(?1,'main')"
     " WHERE name IN(SELECT name FROM pragma_table_info(?1,'other'))";
-
-/* A step that names the other file's tables is prepared while it is attached and not kept. */
-static int run_step(struct store *s, const char *sql, const char *folder, struct err *e)
-{
-    const struct database_value value = DATABASE_TEXT(folder);
-    return database_first(s, NULL, 0, sql, &value, 1, e);
-}
 
 static int merge_table(struct store *s, const char *name, const char *from, const char *folder,
                        struct err *e)
 {
-    sqlite3_stmt *row;
+    const char *sql;
 
-    TRY(DATABASE_SELECT(s, &row, e, merge_columns, DATABASE_TEXT(name)));
-    int rc = database_next(s, row, e);
-    if (rc < 0) return rc;
-    const char *sql = arena_printf(&s->arena, "INSERT INTO main.%s(%s) SELECT %s FROM other.%s%s",
-                                   name, (const char *)sqlite3_column_text(row, 0),
-                                   (const char *)sqlite3_column_text(row, 1), name, from);
-    database_reset(row);
-    return run_step(s, sql, folder, e);
+    TRY(database_get(s, merge_statement, DATABASE_VALUES(DATABASE_TEXT(name), DATABASE_TEXT(from)),
+                     DATABASE_COLUMNS(DATABASE_TO(sql)), e));
+    return database_get(s, sql, DATABASE_VALUES(DATABASE_TEXT(folder)), NULL, 0, e);
 }
 
 static int merge_rows(struct store *s, const char *folder, int32_t *results_n, struct err *e)
 {
     static const char count[] = "SELECT count(*) FROM main.results WHERE current=1";
-    int64_t before = 0, after = 0;
+    int32_t before, after;
     int rc = 0;
 
     TRY(store_begin(s, e));
-    TRY_OUT(rc, database_number(s, &before, count, e));
+    TRY_OUT(rc, DATABASE_NUMBER(s, before, e, count));
     for (size_t i = 0; i < sizeof merge_tables / sizeof *merge_tables; i++)
         TRY_OUT(rc, merge_table(s, merge_tables[i].name, merge_tables[i].from, folder, e));
-    TRY_OUT(rc, run_step(s, merge_current, folder, e));
+    TRY_OUT(rc, database_script(s, merge_current, e));
     TRY_OUT(rc, results_unlink_evaluations(s, NULL, e));
-    rc = database_number(s, &after, count, e);
+    rc = DATABASE_NUMBER(s, after, e, count);
 out:
     rc = store_finish(s, rc, e);
-    if (rc == 0) *results_n = (int32_t)(after - before);
+    if (rc == 0) *results_n = after - before;
     return rc;
 }
 
@@ -369,11 +354,10 @@ static int check_other(struct store *s, struct store *other, struct err *e)
     if (other->opened.st_dev == s->opened.st_dev && other->opened.st_ino == s->opened.st_ino)
         return ERR(e, ERR_USAGE, "%s is this project's own file", other->path);
     TRY(store_check(other, e));
-    TRY(database_number(other, &tables_n,
+    TRY(DATABASE_NUMBER(other, tables_n, e,
                         "SELECT count(*) FROM sqlite_schema WHERE type='table' AND"
                         " sql LIKE 'CREATE TABLE %' AND name IN('runs','run_attempts','results',"
-                        "'checkpoint_files','curve_points','points')",
-                        e));
+                        "'checkpoint_files','curve_points','points')"));
     return tables_n == 6 ? 0 : ERR(e, ERR_DATA, "%s: lacks a table of results.db", other->path);
 }
 
@@ -401,7 +385,7 @@ static int merge_database(struct merge *m, const char *path, struct err *e)
 /* A folder in another project, and a result that identifies it. */
 struct remote {
     const char *dir, *sha256; /* of the checkpoint; NULL: a benchmark, which has none */
-    uint64_t sequence;
+    int64_t sequence;
 };
 
 /* Marks an error of reading the folder to copy. */
@@ -459,7 +443,7 @@ static int find_folder(struct merge *m, const struct remote *remote, const char 
     *from = holds ? remote->dir : NULL;
     if (holds || !other) return 0;
     const char *dir = arena_printf(&m->arena, "%s/%s", other, name);
-    int rc = run_folder_record(&r, &m->arena, dir, remote->sequence, e);
+    int rc = run_folder_record(&r, &m->arena, dir, (uint64_t)remote->sequence, e);
     if (rc <= 0) return rc;
     const char *sha256 = r.type == EVENT_TRAINED     ? r.trained.last_sha256
                          : r.type == EVENT_EVALUATED ? r.evaluated.checkpoint_sha256
@@ -507,18 +491,16 @@ static int list_remote(struct merge *m, struct remote_list *out, struct err *e)
         "SELECT a.dir, max(v.sequence), coalesce(v.last_sha256,v.checkpoint_sha256)"
         " FROM run_attempts a JOIN results v USING(attempt_id)"
         " WHERE v.current=1 AND substr(a.dir,1,1)='/' GROUP BY a.dir ORDER BY a.dir";
+    struct remote r;
     sqlite3_stmt *row;
     int rc;
 
     TRY(database_select(m->store, &row, sql, NULL, 0, e));
-    while ((rc = database_next(m->store, row, e)) > 0) {
-        const char *sha256 = (const char *)sqlite3_column_text(row, 2);
-        const char *dir = (const char *)sqlite3_column_text(row, 0);
-        *vec_push(&m->arena, out) =
-            (struct remote){.dir = arena_strdup(&m->arena, dir),
-                            .sha256 = sha256 ? arena_strdup(&m->arena, sha256) : NULL,
-                            .sequence = (uint64_t)sqlite3_column_int64(row, 1)};
-    }
+    while ((rc = database_next(m->store, row,
+                               DATABASE_COLUMNS(DATABASE_TO(r.dir), DATABASE_TO(r.sequence),
+                                                DATABASE_TO(r.sha256)),
+                               e)) > 0)
+        *vec_push(&m->arena, out) = r;
     return rc;
 }
 
