@@ -19,7 +19,7 @@ int import_fixture_make(void **state)
     snprintf(f->path, sizeof f->path, "%s/changed.pt", f->root);
     arena_init(&f->arena);
     if (torch_file_open(&f->file, &f->arena, IMPORT_FIXTURE_TINY, &e) < 0) fail_msg("%s", e.text);
-    for (int32_t i = 0; i < f->file.storages_n; i++) f->file.storage[i].wanted = true;
+    for (int32_t i = 0; i < f->file.storages.n; i++) f->file.storages.item[i].wanted = true;
     if (torch_file_read(&f->file, &e) < 0) fail_msg("%s", e.text);
     *state = f;
     return 0;
@@ -93,9 +93,10 @@ void import_fixture_zip(const struct import_fixture *f, const void *pickle, size
     assert_int_equal(archive_write_set_options(zip, "zip:compression=store"), ARCHIVE_OK);
     assert_int_equal(archive_write_open_filename(zip, f->path), ARCHIVE_OK);
     if (pickle) zip_add(zip, "archive/data.pkl", pickle, n);
-    for (int32_t i = 0; i < f->file.storages_n; i++) {
-        snprintf(name, sizeof name, "archive/data/%s", f->file.storage[i].key);
-        zip_add(zip, name, f->file.storage[i].data_own, (size_t)f->file.storage[i].bytes);
+    for (int32_t i = 0; i < f->file.storages.n; i++) {
+        snprintf(name, sizeof name, "archive/data/%s", f->file.storages.item[i].key);
+        zip_add(zip, name, f->file.storages.item[i].data_own,
+                (size_t)f->file.storages.item[i].bytes);
     }
     assert_int_equal(archive_write_close(zip), ARCHIVE_OK);
     archive_write_free(zip);

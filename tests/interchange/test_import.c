@@ -71,8 +71,11 @@ TEST(fp16_and_bf16_are_widened_exactly)
 {
     static uint16_t storage[1 << 16];
     static float wide[1 << 16];
-    struct torch_tensor t = {
-        .dtype = TORCH_F16, .elements_n = 1 << 16, .dims_n = 1, .dims = {1 << 16}, .strides = {1}};
+    struct torch_tensor t = {.type = torch_name_find("torch.HalfStorage"),
+                             .elements_n = 1 << 16,
+                             .dims_n = 1,
+                             .dims = {1 << 16},
+                             .strides = {1}};
 
     for (int i = 0; i < 1 << 16; i++) storage[i] = (uint16_t)i;
     torch_tensor_widen(wide, &t, storage);
@@ -85,7 +88,7 @@ TEST(fp16_and_bf16_are_widened_exactly)
         else
             assert_memory_equal(&wide[i], &expected, sizeof expected);
     }
-    t.dtype = TORCH_BF16;
+    t.type = torch_name_find("torch.BFloat16Storage");
     torch_tensor_widen(wide, &t, storage);
     for (int i = 0; i < 1 << 16; i++) {
         uint32_t bits;
@@ -99,7 +102,7 @@ TEST(strides_are_followed)
     const float storage[] = {0, 1, 2, 3, 4, 5, 6, 7};
     const float expected[] = {1, 3, 5, 2, 4, 6};
     float out[6];
-    const struct torch_tensor t = {.dtype = TORCH_F32,
+    const struct torch_tensor t = {.type = torch_name_find("torch.FloatStorage"),
                                    .elements_n = 6,
                                    .offset = 1,
                                    .dims_n = 2,
@@ -130,9 +133,10 @@ TEST_WITH(const struct import_fixture *f, what_is_written_is_what_pytorch_stored
     const struct safetensors_entry *table =
         safetensors_find(weights, "decoder.embed_tokens.embeddings.0.0.weight");
     assert_non_null(table);
-    for (int32_t i = 0; i < f->file.storages_n; i++)
-        if (strcmp(f->file.storage[i].key, "1") == 0)
-            assert_memory_equal(table->data, f->file.storage[i].data_own, 64 * 32 * sizeof(float));
+    for (int32_t i = 0; i < f->file.storages.n; i++)
+        if (strcmp(f->file.storages.item[i].key, "1") == 0)
+            assert_memory_equal(table->data, f->file.storages.item[i].data_own,
+                                64 * 32 * sizeof(float));
     snprintf(path, sizeof path, "%s/events", dir);
     assert_int_equal(event_reader_open(&reader, path, &e), 0);
     while (event_read(reader, &record, &e) == 1) events_n++;

@@ -42,7 +42,8 @@ TEST_WITH(struct import_fixture *f, a_file_cut_or_changed_is_rejected)
         import_fixture_must_refuse(f->path, "");
     }
     /* One bit of a weight: the description is valid, the checksum of the storage is not. */
-    char *at = memmem(whole, n, f->file.storage[1].data_own, (size_t)f->file.storage[1].bytes);
+    char *at =
+        memmem(whole, n, f->file.storages.item[1].data_own, (size_t)f->file.storages.item[1].bytes);
     assert_non_null(at);
     at[100] ^= 1;
     assert_int_equal(file_write_atomic(f->path, whole, n, &e), 0);
@@ -131,9 +132,9 @@ TEST_WITH(struct import_fixture *f, a_tied_tensor_that_differs_is_rejected)
 
 TEST_WITH(struct import_fixture *f, a_weight_that_is_not_finite_is_rejected)
 {
-    for (int32_t i = 0; i < f->file.storages_n; i++) {
-        if (strcmp(f->file.storage[i].key, "1") != 0) continue;
-        float *values = f->file.storage[i].data_own, kept = values[7];
+    for (int32_t i = 0; i < f->file.storages.n; i++) {
+        if (strcmp(f->file.storages.item[i].key, "1") != 0) continue;
+        float *values = f->file.storages.item[i].data_own, kept = values[7];
         values[7] = (float)NAN;
         import_fixture_zip(f, f->file.pickle, f->file.pickle_bytes);
         values[7] = kept;
@@ -167,8 +168,7 @@ TEST_WITH(struct import_fixture *f, changed_descriptions_never_crash_the_import)
         arena_init(&arena);
         struct torch_file file = f->file;
         file.arena = &arena;
-        file.pickle = pickle;
-        int rc = torch_file_describe(&v, &file, &e);
+        int rc = pickle_read(&v, &arena, pickle, n, "x", &e);
         if (rc == 0)
             rc = torch_tensors_read(&tensor, &tensors_n, &file, pickle_get(v, "model"), &e);
         arena_fini(&arena);

@@ -9,14 +9,6 @@
 
 #include "interchange/torch_file.h"
 
-static const struct pickle_name names[] = {
-    {"collections OrderedDict", PICKLE_USE_DICT},
-    {"argparse Namespace", PICKLE_USE_OBJECT},
-    {"torch FloatStorage", PICKLE_USE_NAME},
-    {"omegaconf.dictconfig DictConfig", PICKLE_USE_OBJECT},
-    {"omegaconf.nodes AnyNode", PICKLE_USE_OBJECT},
-};
-
 #define BYTES(text) (text), sizeof(text) - 1
 
 /* pickle.dumps({'a': [1, -2, 300, 70000, 2**40, -5], 'b': (True, False, None), 'r': 1.5,
@@ -43,18 +35,12 @@ static int remove_arena(void **state)
     return 0;
 }
 
-static int read_program(struct pickle_value **v, struct arena *a, const char *program, size_t n,
-                        struct err *e)
-{
-    return pickle_read(v, a, program, n, names, sizeof names / sizeof *names, "x", e);
-}
-
 static struct pickle_value *must_read(struct arena *a, const char *program, size_t n)
 {
     struct pickle_value *v = NULL;
     struct err e = {0};
 
-    if (read_program(&v, a, program, n, &e) < 0) fail_msg("%s", e.text);
+    if (pickle_read(&v, a, program, n, "x", &e) < 0) fail_msg("%s", e.text);
     return v;
 }
 
@@ -63,7 +49,7 @@ static void must_refuse(struct arena *a, const char *program, size_t n, const ch
     struct pickle_value *v = NULL;
     struct err e = {0};
 
-    assert_int_equal(read_program(&v, a, program, n, &e), ERR_DATA);
+    assert_int_equal(pickle_read(&v, a, program, n, "x", &e), ERR_DATA);
     if (!strstr(e.text, word)) fail_msg("\"%s\" does not say \"%s\"", e.text, word);
 }
 
@@ -218,7 +204,7 @@ TEST_WITH(struct arena *a, changed_pickles_never_crash_the_reader)
             seed = seed * 1664525u + 1013904223u;
             program[2 + (seed >> 8) % (sizeof mixed - 3)] = (char)(seed >> 24);
         }
-        refused += read_program(&v, a, program, sizeof mixed - 1, &e) < 0;
+        refused += pickle_read(&v, a, program, sizeof mixed - 1, "x", &e) < 0;
     }
     assert_true(refused > 5000);
 }
