@@ -147,7 +147,7 @@ TEST_WITH(const struct folder *f, headers_that_are_not_the_format_are_rejected)
         {"{\"__metadata__\":{\"a\":3}}", "not text", 0},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", "exactly dtype", 4},
         {ENTRY("\"F33\"", "[1]", "[0,4]"), "F33", 4},
-        {ENTRY("4", "[1]", "[0,4]"), "not known", 4},
+        {ENTRY("4", "[1]", "[0,4]"), "Expected string", 4},
         {ENTRY("\"F32\"", "1", "[0,4]"), "shape", 4},
         {ENTRY("\"F32\"", "[-1]", "[0,4]"), "not a count", 4},
         {ENTRY("\"F32\"", "[1.0]", "[0,4]"), "not a count", 4},
