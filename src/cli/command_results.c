@@ -21,12 +21,14 @@ static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c, c
                           const struct cli_list *set, const char **variant, struct err *e)
 {
     static const char *const all[] = {"all"};
-    const struct plan_options o = {
-        .scale = scale, .set = set ? set->item : NULL, .set_n = set ? set->n : 0};
+    const struct plan_options o = {.scale = scale,
+                                   .set = set ? set->item : NULL,
+                                   .set_n = set ? set->n : 0,
+                                   .artefacts_only = true};
     const char *const *names = c->rest.n ? c->rest.item : all;
     struct plan p;
 
-    TRY(plan_open_artefacts(&p, &c->project, names, c->rest.n ? c->rest.n : 1, &o, e));
+    TRY(plan_open(&p, &c->project, names, c->rest.n ? c->rest.n : 1, &o, e));
     *n = p.artefacts_n;
     *out = arena_array(&c->arena, (size_t)*n, sizeof **out);
     for (int32_t i = 0; i < *n; i++)

@@ -124,53 +124,52 @@ const char *settings_short(const struct spec_key *key)
     return key->name;
 }
 
+/* --- axes ----------------------------------------------------------------------------------- */
+
 /* Adds a value: a scalar; for a key with list values, such as model.cutoffs, also a YAML list. */
-static int axis_read_value(struct axis *x, struct arena *a, const struct yaml_node *value,
-                           struct err *e)
+static int add_value(struct axis *x, struct arena *a, const struct yaml_node *value, struct err *e)
 {
     struct strbuf b;
+    int32_t n = 1;
+    bool is_list = spec_key_is_list(x->key) && value->kind == YAML_LIST;
+    const struct yaml_node *const *item = is_list ? yaml_each(&value, &n) : &value;
 
     strbuf_init(&b, a);
-    if (spec_key_is_list(x->key) && value->kind == YAML_LIST) {
-        for (int32_t i = 0; i < value->n; i++) {
-            TRY(yaml_want(value->item[i], YAML_SCALAR, x->key->name, e));
-            strbuf_addf(&b, "%s%s", i ? "," : "", value->item[i]->text);
-        }
-        if (value->n == 0) strbuf_add(&b, "none");
-    } else {
-        TRY(yaml_want(value, YAML_SCALAR, x->key->name, e));
-        strbuf_add(&b, value->text);
+    for (int32_t i = 0; i < n; i++) {
+        TRY(yaml_want(item[i], YAML_SCALAR, x->key->name, e));
+        strbuf_addf(&b, "%s%s", i ? "," : "", item[i]->text);
     }
+    if (n == 0) strbuf_add(&b, "none");
     *vec_push(a, x) = b.text;
     return yaml_place(value, settings_value(x->key, b.text, e), e);
 }
 
-/* Adds an axis. Those from `first` on are from the same file and must not repeat. */
-static int axes_add(struct axes *x, int32_t first, struct arena *a, const struct axis *one,
-                    struct err *e)
+/* Adds an axis that its file may give once. */
+static int add_axis(struct axes *x, struct arena *a, const struct axis *one, struct err *e)
 {
-    for (int32_t i = first; i < x->n; i++)
-        if (x->item[i].key == one->key)
-            return yaml_error(one->at, e, "%s is already given at line %d, column %d",
-                              one->key->name, x->item[i].at->line, x->item[i].at->column);
+    const struct axis *before = axes_find(x, one->key->name);
+
+    if (before)
+        return yaml_error(one->at, e, "%s is already given at line %d, column %d", one->key->name,
+                          before->at->line, before->at->column);
     *vec_push(a, x) = *one;
     return 0;
 }
 
 /* Adds the settings of a mapping; its keys have the prefix "" or "model.". */
-static int read_nested(struct axes *x, int32_t first, struct arena *a, const char *prefix,
+static int read_nested(struct axes *x, struct arena *a, const char *prefix,
                        const struct yaml_node *map, struct err *e)
 {
     for (int32_t i = 0; i < map->n; i++) {
         const char *name = arena_printf(a, "%s%s", prefix, map->key[i]->text);
         struct axis one = {.at = map->key[i]};
         if (map->item[i]->kind == YAML_MAP) {
-            TRY(read_nested(x, first, a, arena_printf(a, "%s.", name), map->item[i], e));
+            TRY(read_nested(x, a, arena_printf(a, "%s.", name), map->item[i], e));
             continue;
         }
         TRY(yaml_place(one.at, settings_key(&one.key, name, e), e));
-        TRY(axis_read_value(&one, a, map->item[i], e));
-        TRY(axes_add(x, first, a, &one, e));
+        TRY(add_value(&one, a, map->item[i], e));
+        TRY(add_axis(x, a, &one, e));
     }
     return 0;
 }
@@ -178,7 +177,7 @@ static int read_nested(struct axes *x, int32_t first, struct arena *a, const cha
 int settings_read(struct axes *x, struct arena *a, const struct yaml_node *map, struct err *e)
 {
     TRY(yaml_want(map, YAML_MAP, "settings", e));
-    return read_nested(x, x->n, a, "", map, e);
+    return read_nested(x, a, "", map, e);
 }
 
 int settings_add_text(struct axes *x, struct arena *a, const char *option, const char *text,
@@ -203,35 +202,21 @@ int settings_add_text(struct axes *x, struct arena *a, const char *option, const
     return 0;
 }
 
-/* --- axes and conditions ---------------------------------------------------------------------- */
-
-enum { AXES_SIZE_MAX_BITS = 61 };
-
-int axes_read(struct axes *x, struct arena *a, const struct yaml_node *key,
-              const struct yaml_node *value, struct err *e)
+int axes_read(struct axes *x, struct arena *a, const struct yaml_node *map, int32_t i,
+              struct err *e)
 {
-    struct axis one = {.at = key};
+    const struct yaml_node *value = map->item[i];
+    struct axis one = {.at = map->key[i]};
 
-    TRY(yaml_place(key, settings_key(&one.key, key->text, e), e));
+    TRY(yaml_place(one.at, settings_key(&one.key, one.at->text, e), e));
     /* For a key with list values, a flat list is one value and a list of lists is an axis. */
     bool whole = value->kind == YAML_LIST && spec_key_is_list(one.key) && value->n > 0 &&
                  value->item[0]->kind == YAML_SCALAR && !strchr(value->item[0]->text, ',');
     int32_t n = 1;
     const struct yaml_node *const *item = whole ? &value : yaml_each(&value, &n);
-    if (n == 0) return yaml_error(value, e, "%s: the list is empty", key->text);
-    for (int32_t i = 0; i < n; i++) TRY(axis_read_value(&one, a, item[i], e));
-    return axes_add(x, 0, a, &one, e);
-}
-
-int axes_read_all(struct axes *x, struct arena *a, const struct yaml_node *map, const char *except,
-                  const char *other, struct err *e)
-{
-    for (int32_t i = 0; i < map->n; i++) {
-        const char *key = map->key[i]->text;
-        if ((except && strcmp(key, except) == 0) || (other && strcmp(key, other) == 0)) continue;
-        TRY(axes_read(x, a, map->key[i], map->item[i], e));
-    }
-    return 0;
+    if (n == 0) return yaml_error(value, e, "%s: the list is empty", one.at->text);
+    for (int32_t k = 0; k < n; k++) TRY(add_value(&one, a, item[k], e));
+    return add_axis(x, a, &one, e);
 }
 
 struct axis *axes_find(const struct axes *x, const char *key_name)
@@ -241,15 +226,19 @@ struct axis *axes_find(const struct axes *x, const char *key_name)
     return NULL;
 }
 
+bool axis_has(const struct axis *x, const char *text)
+{
+    int32_t i = 0;
+
+    while (i < x->n && strcmp(x->item[i], text) != 0) i++;
+    return i < x->n;
+}
+
 int64_t axes_size(const struct axes *x)
 {
     int64_t size = 1;
 
-    for (int32_t i = 0; i < x->n; i++) {
-        if (size > (INT64_C(1) << AXES_SIZE_MAX_BITS) / x->item[i].n)
-            return INT64_C(1) << AXES_SIZE_MAX_BITS;
-        size *= x->item[i].n;
-    }
+    for (int32_t i = 0; i < x->n && size <= PLAN_MAX_RUNS; i++) size *= x->item[i].n;
     return size;
 }
 
@@ -272,33 +261,35 @@ bool spec_key_equals(const struct spec *s, const struct spec_key *key, const cha
     return spec_set(&changed, key, text, NULL) == 0 && memcmp(&changed, s, sizeof changed) == 0;
 }
 
-bool where_matches(const struct axes *where, const struct spec *s)
+bool axis_applies(const struct axis *x, const struct spec *s)
 {
-    for (const struct axis *x = where->item; x < where->item + where->n; x++) {
-        int32_t i = 0;
-        if (settings_belongs(x->key, "eval.") && s->kind != SPEC_EVAL) return false;
-        while (i < x->n && !spec_key_equals(s, x->key, x->item[i])) i++;
-        if (i == x->n) return false;
-    }
-    return true;
+    return s->kind == SPEC_EVAL || !settings_belongs(x->key, "eval.");
 }
 
-const struct axis *axes_evaluation(const struct axes *x)
+bool axis_matches(const struct axis *x, const struct spec *s)
 {
-    for (int32_t i = 0; i < x->n; i++)
-        if (settings_belongs(x->item[i].key, "eval.")) return &x->item[i];
-    return NULL;
+    int32_t i = axis_applies(x, s) ? 0 : x->n;
+
+    while (i < x->n && !spec_key_equals(s, x->key, x->item[i])) i++;
+    return i < x->n;
 }
 
-char *where_text(const struct axes *where, struct arena *a)
+bool axes_match(const struct axes *where, const struct spec *s)
+{
+    int32_t i = 0;
+
+    while (i < where->n && axis_matches(&where->item[i], s)) i++;
+    return i == where->n;
+}
+
+char *axes_text(const struct axis *x, int32_t n, struct arena *a)
 {
     struct strbuf b;
 
     strbuf_init(&b, a);
-    for (int32_t i = 0; i < where->n; i++) {
-        const struct axis *x = &where->item[i];
-        strbuf_addf(&b, "%s%s=", i ? ", " : "", settings_short(x->key));
-        for (int32_t k = 0; k < x->n; k++) strbuf_addf(&b, "%s%s", k ? "|" : "", x->item[k]);
+    for (int32_t i = 0; i < n; i++) {
+        strbuf_addf(&b, "%s%s=", i ? ", " : "", settings_short(x[i].key));
+        for (int32_t k = 0; k < x[i].n; k++) strbuf_addf(&b, "%s%s", k ? "|" : "", x[i].item[k]);
     }
     return b.text;
 }

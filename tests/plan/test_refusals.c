@@ -218,6 +218,9 @@ TEST_WITH(struct plan_fixture *f, options_of_the_command_line_are_checked)
         {.only = "position", .word = "key=value"},
         {.only = "positon=alibi", .word = "did you mean 'position'"},
         {.only = "L_train=17", .word = "no run matches; L_train must be one of"},
+        {.set = "train.updates=5",
+         .only = "train.updates=5", /* --only reads the grid's values */
+         .word = "no run matches; train.updates must be one of 10"},
         {.only = "", .word = "key=value"},
         {.seeds = -1, .word = "--seeds"},
         {.seeds = 100001, .word = "--seeds"},
