@@ -174,9 +174,10 @@ static int read_options(struct expansion *x, const struct plan_options *o, struc
 {
     struct arena *a = &x->plan->arena;
 
-    for (int32_t i = 0; i < o->set_n; i++)
-        TRY(settings_add_text(&x->set, a, "--set", o->set[i], e));
-    for (int32_t i = 0; i < o->only_n; i++) TRY(read_only(&x->only, a, o->only[i], e));
+    for (const char *const *set = o->set; set && *set; set++)
+        TRY(settings_add_text(&x->set, a, "--set", *set, e));
+    for (const char *const *only = o->only; only && *only; only++)
+        TRY(read_only(&x->only, a, *only, e));
     if (o->seeds < 0 || o->seeds > PLAN_MAX_RUNS)
         return ERR(e, ERR_USAGE, "--seeds: expected 1 to %d, found %d", PLAN_MAX_RUNS, o->seeds);
     x->selection = arena_array(a, (size_t)x->only.n + 1, sizeof *x->selection);
@@ -258,7 +259,7 @@ static int make_plan(struct plan *p, const struct project *project, const char *
         if (!o->artefacts_only) TRY(expand_grid(&x, e));
     }
     p->scale = p->artefact[0].scale;
-    if (p->runs_n == 0 && o->only_n) return nothing_selected(&x, e);
+    if (p->runs_n == 0 && x.only.n) return nothing_selected(&x, e);
     return paper_mark(p, project, e);
 }
 

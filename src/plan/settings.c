@@ -8,35 +8,38 @@
 #include "base/str.h"
 #include "base/vec.h"
 
-/* Short names, accepted wherever a key is. */
-static const struct {
-    const char *name, *key;
-} short_names[] = {
-    {"position", "model.position"},    {"L_train", "train.L"},    {"L_valid", "eval.L"},
-    {"dataset", "data.dataset"},       {"seed", "train.seed"},    {"split", "eval.split"},
-    {"window", "eval.window"},         {"stride", "eval.stride"}, {"targets", "eval.targets"},
-    {"checkpoint", "eval.checkpoint"}, {"mode", "bench.mode"},
+/* What grids know about some keys. */
+static const struct key_note {
+    const char *key;
+    const char *short_name; /* accepted wherever the key is */
+    const char *initial;    /* of a key without a neutral value */
+    const char *decided;    /* why neither files nor --set may set it */
+} key_notes[] = {
+    {"model.position", .short_name = "position"},
+    {"train.L", .short_name = "L_train"},
+    {"eval.L", .short_name = "L_valid"},
+    {"data.dataset", .short_name = "dataset"},
+    {"train.seed", .short_name = "seed", .initial = "1"},
+    {"eval.split", .short_name = "split", .initial = "valid"},
+    {"eval.window", .short_name = "window", .initial = "nonoverlapping"},
+    {"eval.stride", .short_name = "stride"},
+    {"eval.targets", .short_name = "targets"},
+    {"eval.checkpoint", .short_name = "checkpoint"},
+    {"bench.mode", .short_name = "mode", .initial = "train"},
+    {"kind", .decided = "use kind: bench at the top of a grid or in a block"},
+    {"scale", .decided = "choose it with --scale, or with scale: at the top of a grid"},
+    {"eval.train_run", .decided = "the grid determines it"},
 };
-enum { SHORT_NAMES_N = sizeof short_names / sizeof *short_names };
+enum { KEY_NOTES_N = sizeof key_notes / sizeof *key_notes };
 
-/* Keys that neither files nor --set may set, and why. */
-static const struct {
-    const char *key, *why;
-} decided_keys[] = {
-    {"kind", "use kind: bench at the top of a grid or in a block"},
-    {"scale", "choose it with --scale, or with scale: at the top of a grid"},
-    {"eval.train_run", "the grid determines it"},
-};
+static const struct key_note *find_note(const struct spec_key *key)
+{
+    static const struct key_note none = {0};
 
-/* Default values of keys without a neutral value. */
-static const struct {
-    const char *key, *text;
-} draft_defaults[] = {
-    {"train.seed", "1"},
-    {"eval.split", "valid"},
-    {"eval.window", "nonoverlapping"},
-    {"bench.mode", "train"},
-};
+    for (int i = 0; i < KEY_NOTES_N; i++)
+        if (strcmp(key_notes[i].key, key->name) == 0) return &key_notes[i];
+    return &none;
+}
 
 static size_t key_index(const struct spec_key *key)
 {
@@ -51,8 +54,9 @@ void draft_init(struct draft *d)
 {
     *d = (struct draft){0};
     spec_init(&d->spec);
-    for (size_t i = 0; i < sizeof draft_defaults / sizeof *draft_defaults; i++)
-        draft_set(d, spec_key_find(draft_defaults[i].key), draft_defaults[i].text);
+    for (int i = 0; i < KEY_NOTES_N; i++)
+        if (key_notes[i].initial)
+            draft_set(d, spec_key_find(key_notes[i].key), key_notes[i].initial);
 }
 
 void draft_set(struct draft *d, const struct spec_key *key, const char *text)
@@ -64,20 +68,13 @@ void draft_set(struct draft *d, const struct spec_key *key, const char *text)
     d->given[key_index(key)] = true;
 }
 
-static const char *decided_why(const struct spec_key *key)
-{
-    for (size_t i = 0; i < sizeof decided_keys / sizeof *decided_keys; i++)
-        if (strcmp(decided_keys[i].key, key->name) == 0) return decided_keys[i].why;
-    return NULL;
-}
-
 int draft_complete(const struct draft *d, struct err *e)
 {
     size_t n;
     const struct spec_key *keys = spec_keys(&n);
 
     for (size_t i = 0; i < n; i++) {
-        if (keys[i].neutral || d->given[i] || decided_why(&keys[i])) continue;
+        if (keys[i].neutral || d->given[i] || find_note(&keys[i])->decided) continue;
         if (keys[i].applies && !keys[i].applies(&d->spec)) continue;
         return ERR(e, ERR_DATA,
                    "%s is not set (%s); set it in a piece of base, under set:, or with --set",
@@ -88,18 +85,20 @@ int draft_complete(const struct draft *d, struct err *e)
 
 int settings_key(const struct spec_key **out, const char *name, struct err *e)
 {
-    const char *names[SHORT_NAMES_N + SETTINGS_KEYS_MAX];
+    const char *names[KEY_NOTES_N + SETTINGS_KEYS_MAX];
     size_t n, names_n = 0;
-    const struct spec_key *keys = spec_keys(&n), *key = spec_key_find(name);
+    const struct spec_key *keys = spec_keys(&n);
 
-    for (size_t i = 0; i < SHORT_NAMES_N && !key; i++)
-        if (strcmp(short_names[i].name, name) == 0) key = spec_key_find(short_names[i].key);
-    if (key) {
-        const char *why = decided_why(key);
-        *out = key;
-        return why ? ERR(e, ERR_DATA, "%s cannot be set: %s", key->name, why) : 0;
+    *out = spec_key_find(name);
+    for (int i = 0; i < KEY_NOTES_N && !*out; i++) {
+        if (!key_notes[i].short_name) continue;
+        names[names_n++] = key_notes[i].short_name;
+        if (strcmp(key_notes[i].short_name, name) == 0) *out = spec_key_find(key_notes[i].key);
     }
-    for (size_t i = 0; i < SHORT_NAMES_N; i++) names[names_n++] = short_names[i].name;
+    if (*out) {
+        const char *why = find_note(*out)->decided;
+        return why ? ERR(e, ERR_DATA, "%s cannot be set: %s", (*out)->name, why) : 0;
+    }
     for (size_t i = 0; i < n; i++) names[names_n++] = keys[i].name;
     return ERR(e, ERR_DATA, "unknown key '%.60s'%s", name, str_hint(name, names, names_n).text);
 }
@@ -119,9 +118,8 @@ bool settings_belongs(const struct spec_key *key, const char *part)
 
 const char *settings_short(const struct spec_key *key)
 {
-    for (size_t i = 0; i < SHORT_NAMES_N; i++)
-        if (strcmp(short_names[i].key, key->name) == 0) return short_names[i].name;
-    return key->name;
+    const char *name = find_note(key)->short_name;
+    return name ? name : key->name;
 }
 
 /* --- axes ----------------------------------------------------------------------------------- */

@@ -227,10 +227,8 @@ TEST_WITH(struct plan_fixture *f, options_of_the_command_line_are_checked)
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         struct plan_options o = {.scale = "none",
-                                 .set = &list[i].set,
-                                 .set_n = list[i].set != NULL,
-                                 .only = &list[i].only,
-                                 .only_n = list[i].only != NULL,
+                                 .set = (const char *[]){list[i].set, NULL},
+                                 .only = (const char *[]){list[i].only, NULL},
                                  .seeds = list[i].seeds};
         plan_fixture_refuses(f, grid, &o, ERR_USAGE, list[i].word, NULL);
     }
