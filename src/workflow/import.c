@@ -258,7 +258,7 @@ int workflow_import(struct import_result *out, const struct project *project, st
     *out = (struct import_result){0};
     TRY_OUT(rc, import_open(&im, path, e));
     TRY_OUT(rc, complete_selection(a, o, import_facts(im), path, &only, &L, e));
-    const struct plan_options po = {.scale = o->scale, .only = &only, .only_n = 1};
+    const struct plan_options po = {.scale = o->scale, .only = (const char *[]){only, NULL}};
     TRY_OUT(rc, plan_open(&plan, project, &o->artefact, 1, &po, e));
     TRY_OUT(rc, find_training(&training, &plan, L, only, e));
     TRY_OUT(rc, import_check(im, &training->spec, e));
