@@ -325,11 +325,8 @@ int safetensors_write(const char *path, const struct safetensors_content *c,
     f.hash_own = NULL;
     TRY_OUT(rc, hash_close(hash, sha256, e));
     if (bytes) *bytes = f.bytes;
-    struct file_writer *file = f.file_own;
-    f.file_own = NULL;
-    rc = file_writer_commit(file, e);
 out:
-    file_writer_abandon(f.file_own);
+    rc = file_writer_close(f.file_own, rc, e);
     hash_close(f.hash_own, NULL, NULL);
     free(header);
     return rc;

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"

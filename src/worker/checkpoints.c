@@ -24,7 +24,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "base/vec.h"
 #include "interchange/interchange.h"
 
 /* The members of struct checkpoint_point in the metadata of a state file. */

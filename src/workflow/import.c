@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -102,11 +101,10 @@ static int compare_dictionary(const struct dictionary *theirs, const char *dict,
                               const struct dictionary *ours, const char *path,
                               const struct spec_data *d, struct err *e)
 {
-    if (dictionary_size(ours) != d->vocab)
-        return ERR(e, ERR_DATA, "%s: %d entries, expected %d", path, dictionary_size(ours),
-                   d->vocab);
+    if (ours->entries.n != d->vocab)
+        return ERR(e, ERR_DATA, "%s: %d entries, expected %d", path, ours->entries.n, d->vocab);
     for (int32_t i = 0; i < d->vocab; i++) {
-        const char *x = dictionary_word(theirs, i), *y = dictionary_word(ours, i);
+        const char *x = theirs->entries.item[i].word, *y = ours->entries.item[i].word;
         if (strcmp(x, y) == 0) continue;
         return ERR(e, ERR_DATA,
                    "%s: entry %d is '%.40s', but '%.40s' in data/%s; prepare the corpus with this "
@@ -119,25 +117,21 @@ static int compare_dictionary(const struct dictionary *theirs, const char *dict,
 static int check_dictionary(const struct project *project, struct arena *a, const char *dict,
                             const struct spec_data *d, struct err *e)
 {
-    struct dictionary *theirs = NULL, *ours = NULL;
+    struct dictionary theirs, ours;
     const char *path = arena_printf(a, "%s/data/%s/dict.txt", project->root, d->corpus);
-    int rc = 0;
 
-    TRY(dictionary_load(&theirs, dict, e));
-    if (dictionary_size(theirs) != d->vocab) {
-        rc = ERR(e, ERR_DATA, "%s: %d entries including special symbols, expected %d", dict,
-                 dictionary_size(theirs), d->vocab);
-    } else if (file_exists(path)) {
-        rc = dictionary_load(&ours, path, e);
-        if (rc == 0) rc = compare_dictionary(theirs, dict, ours, path, d, e);
-    } else {
+    TRY(dictionary_load(&theirs, a, dict, e));
+    if (theirs.entries.n != d->vocab)
+        return ERR(e, ERR_DATA, "%s: %d entries including special symbols, expected %d", dict,
+                   theirs.entries.n, d->vocab);
+    if (!file_exists(path)) {
         log_warn(
             "data/%s is not prepared: only the size of %s was checked; prepare it with --dict %s",
             d->corpus, dict, dict);
+        return 0;
     }
-    dictionary_close(theirs);
-    dictionary_close(ours);
-    return rc;
+    TRY(dictionary_load(&ours, a, path, e));
+    return compare_dictionary(&theirs, dict, &ours, path, d, e);
 }
 
 /* --- 3. the attempt ------------------------------------------------------------------------- */

@@ -167,14 +167,12 @@ static int line_lengths(int32_t **lengths, int64_t *n, struct oracle *o, const s
                         struct err *e)
 {
     struct text_scan scan;
-    const char *word;
-    size_t word_bytes;
     int32_t words = 0;
     int item;
     *lengths = arena_array(&o->arena, text->n + 1, sizeof **lengths);
     *n = 0;
     text_scan_init(&scan, text);
-    while ((item = text_next(&scan, &word, &word_bytes, e)) > TEXT_END) {
+    while ((item = text_next(&scan, e)) > TEXT_END) {
         words++;
         if (item == TEXT_LINE) (*lengths)[(*n)++] = words;
         if (item == TEXT_LINE) words = 0;
@@ -205,7 +203,7 @@ static int check_dictionary(struct oracle *o, const struct dictionary *d, struct
 {
     size_t text_n = 0;
     double size = 0.0;
-    int32_t words = dictionary_size(d), id = 0;
+    int32_t words = d->entries.n, id = 0;
     const char *text = dictionary_text(d, &o->arena, &text_n);
     int32_t *bytes = arena_array(&o->arena, text_n + 1, sizeof *bytes);
     for (size_t i = 0; i < text_n; i++) bytes[i] = (unsigned char)text[i];
@@ -214,7 +212,7 @@ static int check_dictionary(struct oracle *o, const struct dictionary *d, struct
     int32_t *counts = arena_array(&o->arena, (size_t)words, sizeof *counts);
     for (; id < TOKEN_SPECIALS_N; id++) counts[id] = 1;
     for (const char *line = text; *line && id < words; line = strchr(line, '\n') + 1) {
-        counts[id] = (int32_t)strtol(line + strlen(dictionary_word(d, id)), NULL, 10);
+        counts[id] = (int32_t)strtol(line + d->entries.item[id].n, NULL, 10);
         id++;
     }
     TRY(compare_list(o, counts, words, e, "counts"));
@@ -226,22 +224,19 @@ static int check_dictionary(struct oracle *o, const struct dictionary *d, struct
 int oracle_vocabulary(struct oracle *o, struct err *e)
 {
     static const char ending[] = ".text_utf8";
-    int rc = 0;
-    struct dictionary *d = NULL;
+    struct dictionary d;
     char *text = NULL;
     size_t n = 0;
-    TRY_OUT(rc, take_text(&text, &n, o, e, "train.text_utf8"));
+    TRY(take_text(&text, &n, o, e, "train.text_utf8"));
     const struct text train = {.bytes = text, .n = n, .place = "train"};
-    TRY_OUT(rc, dictionary_build(&d, &train, 0, e));
-    TRY_OUT(rc, check_dictionary(o, d, e));
+    TRY(dictionary_build(&d, &o->arena, &train, 0, e));
+    TRY(check_dictionary(o, &d, e));
     for (int32_t i = 0; i < safetensors_count(o->file_own); i++) {
         const char *name = safetensors_at(o->file_own, i)->name;
         size_t name_n = strlen(name), ending_n = sizeof ending - 1;
         if (name_n <= ending_n || strcmp(name + name_n - ending_n, ending) != 0) continue;
         char *split = arena_strndup(&o->arena, name, name_n - ending_n);
-        TRY_OUT(rc, check_split(o, d, split, e));
+        TRY(check_split(o, &d, split, e));
     }
-out:
-    dictionary_close(d);
-    return rc;
+    return 0;
 }

@@ -10,7 +10,6 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "base/vec.h"
 #include "store/database.h"
 #include "store/store_fixture.h"
 
