@@ -132,13 +132,8 @@ static void read_safetensors(const uint8_t *bytes, size_t n, struct arena *a, st
 
 static void read_pickle(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    static const struct pickle_name names[] = {
-        {"collections OrderedDict", PICKLE_USE_OBJECT},
-        {"argparse Namespace", PICKLE_USE_OBJECT},
-    };
     struct pickle_value *v;
-    if (pickle_read(&v, a, bytes, n, names, sizeof names / sizeof *names, "fuzz.pkl", e) == 0)
-        (void)pickle_get(v, "model");
+    if (pickle_read(&v, a, bytes, n, "fuzz.pkl", e) == 0) (void)pickle_get(v, "model");
 }
 
 static void read_checkpoint(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
@@ -240,6 +235,13 @@ static void read_layout(const uint8_t *bytes, size_t n, struct arena *a, struct 
     }
 }
 
+static int merge(struct store *s, struct arena *a, const char *path, struct err *e)
+{
+    struct merge_result m;
+    const struct project p = {.root = scratch(a, "home")};
+    return store_merge(s, &m, &p, path, e);
+}
+
 /* A database with results of a grid, open for writing. */
 static struct store *store_of_results(struct arena *a)
 {
@@ -248,8 +250,7 @@ static struct store *store_of_results(struct arena *a)
     if (s) return s;
     require(store_open(&s, scratch(a, "results.db"), STORE_WRITE, &e) == 0,
             "a database can be made");
-    if (store_merge(s, "tests/fuzz/seeds/database/run", NULL, &e) < 0)
-        fprintf(stderr, "%s\n", e.text);
+    if (merge(s, a, "tests/fuzz/seeds/database/run", &e) < 0) fprintf(stderr, "%s\n", e.text);
     return s;
 }
 
@@ -303,7 +304,7 @@ static void read_database(const uint8_t *bytes, size_t n, struct arena *a, struc
     s = NULL;
     if (store_open(&s, path, STORE_WRITE, e) == 0 && store_begin(s, e) == 0) {
         store_rollback(s);
-        (void)store_merge(s, other, NULL, e);
+        (void)merge(s, a, other, e);
     }
     store_close(s);
     s = NULL;
