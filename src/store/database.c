@@ -619,7 +619,7 @@ int database_refresh(struct store *s, struct err *e)
 {
     struct stat now;
 
-    if (!s->immutable || s->depth > 0 || s->fence) return 0;
+    if (!s->immutable || s->depth > 0) return 0;
     bool same = stat(s->path, &now) == 0 && now.st_ino == s->opened.st_ino &&
                 now.st_size == s->opened.st_size &&
                 now.st_mtim.tv_sec == s->opened.st_mtim.tv_sec &&

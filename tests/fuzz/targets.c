@@ -222,17 +222,11 @@ static void read_archive(const uint8_t *bytes, size_t n, struct arena *a, struct
     (void)unpack_files(write_scratch("archive.zip", bytes, n), dir, files, 1, 1 << 20, e);
 }
 
-static int ignore_row(void *context, int columns_n, const char *const *names,
-                      const struct store_cell *cells, struct err *e)
-{
-    (void)context, (void)columns_n, (void)names, (void)cells, (void)e;
-    return 0;
-}
-
 /* SQL of a claim.sql or the command line on a database of this program. */
 static void read_sql(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     static struct store *s;
+    struct rows rows;
     if (!s) {
         char path[PATH_BYTES + 32];
         struct store *made = NULL;
@@ -241,7 +235,7 @@ static void read_sql(const uint8_t *bytes, size_t n, struct arena *a, struct err
         store_close(made);
         require(store_open(&s, path, STORE_READ, e) == 0, "the database can be read");
     }
-    (void)store_query(s, text_of(a, bytes, n), NULL, 0, QUERY_LIMIT_S, ignore_row, NULL, e);
+    (void)store_query(s, &rows, a, text_of(a, bytes, n), NULL, 0, QUERY_LIMIT_S, e);
 }
 
 static void read_layout(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
@@ -320,13 +314,12 @@ static void read_folder(const uint8_t *bytes, size_t n, struct arena *a, struct 
 /* A results.db from elsewhere: read, migrated, merged. */
 static void read_database(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    (void)a;
     struct store *s = NULL;
+    struct rows rows;
     char path[PATH_BYTES + 32], other[PATH_BYTES + 32];
     snprintf(other, sizeof other, "%s", write_scratch("other.db", bytes, n));
     if (store_open(&s, other, STORE_READ, e) == 0)
-        (void)store_query(s, "SELECT * FROM evaluations", NULL, 0, QUERY_LIMIT_S, ignore_row, NULL,
-                          e);
+        (void)store_query(s, &rows, a, "SELECT * FROM evaluations", NULL, 0, QUERY_LIMIT_S, e);
     store_close(s);
     s = NULL;
     snprintf(path, sizeof path, "%s", scratch("into.db"));

@@ -68,7 +68,10 @@ int fixture_set_paper(struct store_fixture *f, const char *artefact, const char 
 const char *fixture_cell(struct store *s, const char *sql);
 /* fixture_rows - the whole answer: cells separated by spaces ("-" for NULL), rows by " ; ". */
 const char *fixture_rows(struct store *s, const char *sql);
-/* fixture_query - the code of a query, its error in f->e. */
+/* fixture_ask - store_query, its error in f->e; the rows stay until the next query. fixture_query -
+ * its code only. */
+int fixture_ask(struct store_fixture *f, struct rows *out, const char *sql,
+                const struct store_param *params, int32_t params_n, double limit_s);
 int fixture_query(struct store_fixture *f, const char *sql);
 
 /* fixture_path - a path in the fixture's folder; overwritten by the next call. */
