@@ -344,12 +344,22 @@ int fixture_merge(struct store_fixture *f, struct merge_result *out, const char 
     return store_merge(f->store, out, &project, path, &f->e);
 }
 
-void fixture_raw(const char *path, const char *sql)
+static int keep_cell(void *text, int columns_n, char **cells, char **names)
 {
+    (void)columns_n, (void)names;
+    snprintf(text, FIXTURE_RAW_BYTES, "%s", cells[0] ? cells[0] : "NULL");
+    return 0;
+}
+
+const char *fixture_raw(const char *path, const char *sql)
+{
+    static char text[FIXTURE_RAW_BYTES];
     sqlite3 *raw = NULL;
 
+    text[0] = '\0';
     assert_int_equal(sqlite3_open(path, &raw), SQLITE_OK);
-    if (sqlite3_exec(raw, sql, NULL, NULL, NULL) != SQLITE_OK)
+    if (sqlite3_exec(raw, sql, keep_cell, text, NULL) != SQLITE_OK)
         fail_msg("%s: %s", sql, sqlite3_errmsg(raw));
     sqlite3_close(raw);
+    return text;
 }

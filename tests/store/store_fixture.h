@@ -84,8 +84,10 @@ int fixture_race(struct store_fixture *f, int n, int (*racer)(const struct store
 /* fixture_merge - store_merge into the fixture's folder, its error in f->e. */
 int fixture_merge(struct store_fixture *f, struct merge_result *out, const char *path);
 
-/* fixture_raw - statements by plain SQLite, as another program would run them on the file. */
-void fixture_raw(const char *path, const char *sql);
+/* fixture_raw - statements by plain SQLite, as another program would run them on the file, and the
+ * first cell of their last row, until the next call. */
+enum { FIXTURE_RAW_BYTES = 1 << 16 };
+const char *fixture_raw(const char *path, const char *sql);
 
 #define assert_cell(f, sql, expected) assert_string_equal(fixture_cell((f)->store, (sql)), expected)
 #define assert_rows(f, sql, expected) assert_string_equal(fixture_rows((f)->store, (sql)), expected)
