@@ -279,23 +279,27 @@ int64_t toy_grid_leave(struct toy_grid *g, int32_t job, struct store_attempt row
     return attempt_id;
 }
 
-static int toy_keep_cell(void *context, int columns_n, const char *const *names,
-                         const struct store_cell *cells, struct err *e)
+/* The number that a query answers. */
+static int toy_query(int64_t *out, struct store *s, const char *sql, const char *id, struct err *e)
 {
-    int64_t *out = context;
-    (void)names;
-    (void)columns_n;
-    if (!cells[0].text || !str_to_int(out, cells[0].text))
-        return ERR(e, ERR_DATA, "'%s' is not an integer", cells[0].text ? cells[0].text : "NULL");
-    return 0;
+    const struct store_param param = {.name = "id", .value = id};
+    struct arena a;
+    struct rows rows;
+
+    arena_init(&a);
+    int rc = store_query(s, &rows, &a, sql, &param, id ? 1 : 0, 10, e);
+    const char *text = rc == 0 && rows.n > 0 ? rows.row[0][0].text : NULL;
+    if (rc == 0 && (!text || !str_to_int(out, text)))
+        rc = ERR(e, ERR_DATA, "'%s' is not an integer", text ? text : "NULL");
+    arena_fini(&a);
+    return rc;
 }
 
 long toy_grid_count(struct toy_grid *g, const char *sql, const char *id)
 {
     int64_t out = -1;
-    const struct store_param param = {.name = "id", .value = id};
 
-    toy_must(g, store_query(g->store, sql, &param, id ? 1 : 0, 10, toy_keep_cell, &out, &g->e));
+    toy_must(g, toy_query(&out, g->store, sql, id, &g->e));
     return (long)out;
 }
 
@@ -312,7 +316,7 @@ static bool toy_peek(int64_t *out, struct toy_grid *g, const char *sql)
     const char *path = project_path(&g->project, &g->arena, "results.db");
 
     if (store_open(&reader, path, STORE_READ, &e) < 0) return false;
-    int rc = store_query(reader, sql, NULL, 0, 10, toy_keep_cell, out, &e);
+    int rc = toy_query(out, reader, sql, NULL, &e);
     store_close(reader);
     return rc == 0;
 }
