@@ -40,9 +40,8 @@ static int remove_fixture(void **state)
 
 static void run(const struct place *p, const struct spec *s, int32_t number, const char *device)
 {
-    struct err e = {0};
     const struct worker_options o = {.device = device};
-    if (worker_fixture_run(p->fixture, s, 1, number, &o, &e) != 0) fail_msg("%s", e.text);
+    assert_ok(worker_fixture_run(p->fixture, s, 1, number, &o, &e));
 }
 
 static double evaluated(const struct place *p, const struct spec *s, const char *device)
