@@ -13,12 +13,16 @@
  * 6. Losses are also summed by position in the window, in bins that do not depend on the window:
  *    two per octave. They end at every power of two and halfway to the next, therefore also at the
  *    lengths of the paper. */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "interchange/interchange.h"
 #include "model/model.h"
@@ -261,6 +265,18 @@ static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, 
     return 0;
 }
 
+/* Peak memory is measured from here on, or from the start of the process if the system cannot. */
+static void reset_peak(const struct worker *a)
+{
+    /* Linux: writing 5 resets the peak resident size to the current one; GPU memory is not
+     * affected. */
+    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, "5", 1) != 1)
+        log_debug("%s: the peak memory is measured from the start of the process: %s", a->dir,
+                  strerror(errno));
+    if (fd >= 0) close(fd);
+}
+
 /* Opens a model for each pass, because the shape of batches differs; this is cheap compared with
  * the pass. */
 static int run_pass(struct evaluate *v, int32_t first, struct err *e)
@@ -278,12 +294,12 @@ static int run_pass(struct evaluate *v, int32_t first, struct err *e)
     shape_capacity_scores(&capacity, longest->L, w.stride, v->members_n, longest->precision);
     const struct model_options options = model_options_for(&capacity);
     const struct spec spec = spec_evaluated(&v->trained, longest);
-    worker_peak_reset(a);
+    reset_peak(a);
     TRY_OUT(rc, model_open(&m, a->backend, &spec, &options, e));
     TRY_OUT(rc, weights_load(m, 0, v->weights, v->checkpoint, e));
     TRY_OUT(rc, score(v, m, &w, capacity.rows_max, e));
     double wps = measured_wps(v, w.targets_n);
-    TRY_OUT(rc, worker_peak_bytes(a, &peak, e));
+    TRY_OUT(rc, a->backend->ops->peak_bytes(a->backend, &peak, e));
     double seconds = 1e-6 * (double)(clock_monotonic_us() - from_us) / v->members_n;
     for (int32_t i = 0; i < v->members_n; i++)
         TRY_OUT(rc, record(v, v->member[i], w.targets_n, wps, peak, seconds, e));
