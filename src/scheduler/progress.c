@@ -21,7 +21,7 @@ void progress_open(struct progress_line *m, bool quiet, const char *headline)
 
     *m = (struct progress_line){.quiet = quiet, .headline = headline ? headline : "run"};
     m->live = !quiet && isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
-    m->start_us = m->painted_us = clock_monotonic_us();
+    m->painted_us = clock_monotonic_us();
 }
 
 static void progress_write(const char *text, size_t n)

@@ -152,17 +152,17 @@ static int32_t queue_gather(const struct queue *q, int32_t *out, int32_t first, 
     return n;
 }
 
-int32_t queue_next(const struct queue *q, int32_t *out, bool idle, int32_t slots_free,
-                   queue_fits_fn fits, void *context)
+int32_t queue_next(const struct queue *q, int32_t *out, bool idle, const struct slots *slots)
 {
     for (int32_t i = 0; i < q->n; i++) {
-        int32_t first = q->order[i];
-        if (!queue_is_ready(q, first)) continue;
+        const struct run *job = &q->job[q->order[i]];
+        if (!queue_is_ready(q, q->order[i])) continue;
         /* Speed is measured while nothing else runs. */
-        if (q->job[first].spec.kind == SPEC_BENCH && !idle) continue;
-        if (!fits(context, &q->job[first])) continue;
-        if (q->job[first].spec.kind == SPEC_EVAL) return queue_gather(q, out, first, slots_free);
-        out[0] = first;
+        if (job->spec.kind == SPEC_BENCH && !idle) continue;
+        if (slots_find(slots, -1, job->device_bytes) < 0) continue;
+        if (job->spec.kind == SPEC_EVAL)
+            return queue_gather(q, out, q->order[i], slots_free_n(slots));
+        out[0] = q->order[i];
         return 1;
     }
     return 0;

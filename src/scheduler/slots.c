@@ -31,7 +31,7 @@ static void slots_add(struct slots *sl, int32_t device, int32_t slots_n)
 }
 
 /* The device whose name is the first n bytes of a text, or -1. */
-static int32_t slots_find(const struct slots *sl, const char *name, size_t n)
+static int32_t find_device(const struct slots *sl, const char *name, size_t n)
 {
     for (int32_t i = 0; i < sl->devices_n; i++)
         if (strlen(sl->device[i].name) == n && memcmp(sl->device[i].name, name, n) == 0) return i;
@@ -63,11 +63,11 @@ static int slots_add_named(struct slots *sl, const char *name, struct err *e)
     char first[64];
     int32_t number = 0;
     size_t length = strlen(name), prefix = strcspn(name, ":");
-    int32_t device = slots_find(sl, name, length);
-    int32_t counted = slots_find(sl, name, prefix);
+    int32_t device = find_device(sl, name, length);
+    int32_t counted = find_device(sl, name, prefix);
 
     snprintf(first, sizeof first, "%s:0", name);
-    if (device < 0 && prefix == length) device = slots_find(sl, first, length + 2);
+    if (device < 0 && prefix == length) device = find_device(sl, first, length + 2);
     if (device < 0 && counted >= 0 && sl->device[counted].is_counted) {
         device = counted;
         number = slots_number(name);
@@ -143,25 +143,31 @@ static bool slots_has_room(const struct slots *sl, int32_t device, int64_t bytes
     return sl->used_bytes[device] + bytes <= sl->device[device].free_bytes;
 }
 
-bool slots_fit(const struct slots *sl, int64_t bytes)
-{
-    for (int32_t i = 0; i < sl->n; i++)
-        if (!sl->slot[i].busy && slots_has_room(sl, sl->slot[i].device, bytes)) return true;
-    return false;
-}
-
-int32_t slots_take(struct slots *sl, int32_t executor, int64_t bytes)
+int32_t slots_find(const struct slots *sl, int32_t executor, int64_t bytes)
 {
     for (int32_t i = 0; i < sl->n; i++) {
-        struct slot *slot = &sl->slot[i];
+        const struct slot *slot = &sl->slot[i];
         if (slot->busy || (executor >= 0 && slots_executor(sl, i) != executor)) continue;
-        if (!slots_has_room(sl, slot->device, bytes)) continue;
-        slot->busy = true;
-        sl->running_n[slot->device]++;
-        sl->used_bytes[slot->device] += bytes;
-        return i;
+        if (slots_has_room(sl, slot->device, bytes)) return i;
     }
     return -1;
+}
+
+void slots_take(struct slots *sl, int32_t slot, int64_t bytes)
+{
+    struct slot *s = &sl->slot[slot];
+    s->busy = true;
+    s->bytes = bytes;
+    sl->running_n[s->device]++;
+    sl->used_bytes[s->device] += bytes;
+}
+
+void slots_leave(struct slots *sl, int32_t slot)
+{
+    struct slot *s = &sl->slot[slot];
+    s->busy = false;
+    sl->running_n[s->device]--;
+    sl->used_bytes[s->device] -= s->bytes;
 }
 
 int32_t slots_executor(const struct slots *sl, int32_t slot)
@@ -174,13 +180,6 @@ bool slots_have(const struct slots *sl, int32_t executor)
     for (int32_t i = 0; i < sl->n; i++)
         if (slots_executor(sl, i) == executor) return true;
     return false;
-}
-
-void slots_leave(struct slots *sl, int32_t slot, int64_t bytes)
-{
-    sl->slot[slot].busy = false;
-    sl->running_n[sl->slot[slot].device]--;
-    sl->used_bytes[sl->slot[slot].device] -= bytes;
 }
 
 int32_t slots_free_n(const struct slots *sl)

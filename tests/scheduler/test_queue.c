@@ -35,15 +35,15 @@ static void open_queue(struct bench_of_queue *b)
                      0);
 }
 
-static bool fits(void *context, const struct run *job)
-{
-    const int64_t *room = context;
-    return !room || job->device_bytes <= *room;
-}
-
+/* The next worker's tasks while so many slots are free, on a device of 2000 bytes. */
 static int32_t next(struct bench_of_queue *b, bool idle, int32_t slots_free)
 {
-    int32_t n = queue_next(&b->queue, b->pick, idle, slots_free, fits, NULL);
+    struct slots *slots = arena_array(&b->grid.arena, 1, sizeof *slots);
+    slots->device[0].free_bytes = 2000;
+    slots->running_n[0] = !idle;
+    slots->n = slots_free;
+    slots->slot = arena_array(&b->grid.arena, (size_t)slots_free, sizeof *slots->slot);
+    int32_t n = queue_next(&b->queue, b->pick, idle, slots);
     queue_start(&b->queue, b->pick, n);
     return n;
 }
@@ -130,10 +130,9 @@ TEST_WITH(struct bench_of_queue *b, speed_is_measured_last_and_alone)
 TEST_WITH(struct bench_of_queue *b, a_job_without_room_lets_a_smaller_one_pass)
 {
     int32_t large = toy_grid_train(&b->grid, 64), small = toy_grid_train(&b->grid, 65);
-    int64_t room = 2000;
     b->grid.job[large].device_bytes = 3000;
     open_queue(b);
-    assert_int_equal(queue_next(&b->queue, b->pick, true, 1, fits, &room), 1);
+    assert_int_equal(next(b, false, 1), 1);
     assert_int_equal(b->pick[0], small);
 }
 

@@ -128,19 +128,25 @@ TEST_WITH(struct place *p, a_name_that_is_not_a_device_is_refused)
     refuse_slots(p, "cuda:63", ERR_UNAVAILABLE, "--devices");
 }
 
+/* Takes the slot of a job, which must be this one. */
+static void take(struct slots *sl, int64_t bytes, int32_t expected)
+{
+    int32_t slot = slots_find(sl, -1, bytes);
+    assert_int_equal(slot, expected);
+    slots_take(sl, slot, bytes);
+}
+
 TEST_WITH(struct place *p, memory_limits_which_jobs_run_together)
 {
     struct slots *sl = open_slots(p, "cpu:1");
     sl->n = 2; /* on a machine of one core, too */
     sl->slot[1] = sl->slot[0];
     sl->device[0].free_bytes = 1000;
-    int32_t first = slots_take(sl, -1, 600);
-    assert_int_equal(first, 0);
-    assert_false(slots_fit(sl, 600));
-    assert_true(slots_fit(sl, 400));
-    assert_int_equal(slots_take(sl, -1, 600), -1);
-    slots_leave(sl, first, 600);
-    assert_true(slots_fit(sl, 5000)); /* alone: the planned bytes may be too careful */
+    take(sl, 600, 0);
+    assert_int_equal(slots_find(sl, -1, 600), -1);
+    assert_int_equal(slots_find(sl, -1, 400), 1);
+    slots_leave(sl, 0);
+    assert_int_equal(slots_find(sl, -1, 5000), 0); /* alone: the planned bytes may be too careful */
     assert_int_equal(slots_free_n(sl), 2);
 }
 
@@ -159,27 +165,26 @@ TEST_WITH(struct place *p, a_job_goes_to_a_gpu_that_can_hold_it)
 {
     struct slots *sl = open_slots(p, "cpu");
     put_gpus(sl);
-    assert_int_equal(slots_take(sl, -1, 1500), 1);
-    assert_int_equal(slots_take(sl, -1, 1500), 2);
-    assert_false(slots_fit(sl, 1500)); /* the first is idle but too small */
-    assert_int_equal(slots_take(sl, -1, 1000), 0);
+    take(sl, 1500, 1);
+    take(sl, 1500, 2);
+    assert_int_equal(slots_find(sl, -1, 1500), -1); /* the first is idle but too small */
+    take(sl, 1000, 0);
 }
 
 TEST_WITH(struct place *p, a_lost_gpu_gets_nothing_more)
 {
     struct slots *sl = open_slots(p, "cpu");
     put_gpus(sl);
-    int32_t slot = slots_take(sl, -1, 2500);
-    assert_int_equal(slot, 1);
-    assert_int_equal(slots_retire_device(sl, slot, "it fell off the bus"), 2);
-    slots_leave(sl, slot, 2500);
+    take(sl, 2500, 1);
+    assert_int_equal(slots_retire_device(sl, 1, "it fell off the bus"), 2);
+    slots_leave(sl, 1);
     assert_string_equal(sl->device[1].unusable, "it fell off the bus");
     assert_int_equal(slots_free_n(sl), 2);
     assert_ptr_equal(slots_largest(sl), &sl->device[2]);
-    assert_int_equal(slots_take(sl, -1, 2500), 2); /* the largest that is left may try */
+    take(sl, 2500, 2); /* the largest that is left may try */
     assert_int_equal(slots_retire_device(sl, 2, ""), 1);
     assert_int_equal(slots_retire_device(sl, 0, ""), 0);
-    assert_int_equal(slots_take(sl, -1, 1), -1);
+    assert_int_equal(slots_find(sl, -1, 1), -1);
 }
 
 TEST_WITH(struct place *p, a_gpu_on_which_worker_after_worker_dies_is_disabled)
