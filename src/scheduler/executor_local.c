@@ -71,35 +71,30 @@ static int local_open(void **self, const struct executor_config *c, struct err *
 /* The environment of a worker, ended by NULL. */
 static const char *const *worker_environment(struct arena *a, const struct worker_command *c)
 {
-    /* The last four only affect the emulated GPU; the one before changes no result. */
-    static const char *const passed[] = {"PATH",
-                                         "HOME",
-                                         "TMPDIR",
-                                         "LD_LIBRARY_PATH",
-                                         "ALIBI_CUDA_GRAPHS",
-                                         "EMULATION_ORDER",
-                                         "EMULATION_MEMORY",
-                                         "EMULATION_LOSE",
-                                         "EMULATION_OPEN"};
-    enum { PASSED_N = sizeof passed / sizeof *passed };
-    const char *avoid = *c->avoid_blas ? c->avoid_blas : getenv("ALIBI_AVOID_BLAS");
     const struct {
         const char *name, *value; /* value NULL: not set */
-    } set[] = {{"ALIBI_AVOID_BLAS", avoid},
-               {"LANG", "C.UTF-8"},
-               {"OMP_NUM_THREADS", "1"},
-               {MACHINE_MARK, c->attempt_dir},
-               {"CUDA_VISIBLE_DEVICES", c->gpu}, /* an empty list hides every GPU */
-               {"CUDA_DEVICE_ORDER", *c->gpu ? "PCI_BUS_ID" : NULL}};
-    enum { SET_N = sizeof set / sizeof *set };
-    const char **out = arena_array(a, PASSED_N + SET_N + 1, sizeof *out);
+    } rows[] = {{"PATH", getenv("PATH")},
+                {"HOME", getenv("HOME")},
+                {"TMPDIR", getenv("TMPDIR")},
+                {"LD_LIBRARY_PATH", getenv("LD_LIBRARY_PATH")},
+                {"LANG", "C.UTF-8"},
+                {"OMP_NUM_THREADS", "1"},
+                {MACHINE_MARK, c->attempt_dir},
+                {"ALIBI_AVOID_BLAS", *c->avoid_blas ? c->avoid_blas : getenv("ALIBI_AVOID_BLAS")},
+                {"CUDA_VISIBLE_DEVICES", c->gpu}, /* an empty list hides every GPU */
+                {"CUDA_DEVICE_ORDER", *c->gpu ? "PCI_BUS_ID" : NULL},
+                {"ALIBI_CUDA_GRAPHS", getenv("ALIBI_CUDA_GRAPHS")}, /* changes no result */
+                /* These only affect the emulated GPU. */
+                {"EMULATION_ORDER", getenv("EMULATION_ORDER")},
+                {"EMULATION_MEMORY", getenv("EMULATION_MEMORY")},
+                {"EMULATION_LOSE", getenv("EMULATION_LOSE")},
+                {"EMULATION_OPEN", getenv("EMULATION_OPEN")}};
+    enum { ROWS_N = sizeof rows / sizeof *rows };
+    const char **out = arena_array(a, ROWS_N + 1, sizeof *out);
     int n = 0;
 
-    for (int i = 0; i < PASSED_N + SET_N; i++) {
-        const char *name = i < PASSED_N ? passed[i] : set[i - PASSED_N].name;
-        const char *value = i < PASSED_N ? getenv(name) : set[i - PASSED_N].value;
-        if (value) out[n++] = arena_printf(a, "%s=%s", name, value);
-    }
+    for (int i = 0; i < ROWS_N; i++)
+        if (rows[i].value) out[n++] = arena_printf(a, "%s=%s", rows[i].name, rows[i].value);
     return out;
 }
 
