@@ -288,29 +288,6 @@ static int poll_attempts(struct scheduler *sc, struct err *e)
     return 0;
 }
 
-static void draw_progress(struct scheduler *sc)
-{
-    struct progress_state st = {.running_n = sc->running_n,
-                                .slots_n = sc->slots.n,
-                                .flops_done = sc->flops_done,
-                                .worker_s = sc->worker_s,
-                                .stopping = sc->stopping};
-
-    progress_count(&st, &sc->queue);
-    for (int32_t i = 0; i < sc->running_n; i++) {
-        const struct attempt *at = sc->running[i];
-        double flops = 0;
-        for (int32_t k = 0; k < at->tasks_n; k++) flops += sc->queue.job[at->task[k]].flops;
-        double done = flops * at->journal.share;
-        st.flops_done += done;
-        st.flops_left += flops - done;
-        if (flops - done > st.flops_longest_left) st.flops_longest_left = flops - done;
-        st.worker_s += (double)(scheduler_now_us(sc) - at->start_us) / 1e6;
-        st.wps += at->journal.wps;
-    }
-    progress_draw(&sc->progress, &st);
-}
-
 /* Third Ctrl-C: abandon unfinished jobs if their executor outlives the scheduler. The next call
  * recovers them. */
 static bool may_abandon(const struct scheduler *sc)
@@ -331,7 +308,7 @@ static int scheduler_loop(struct scheduler *sc, struct err *e)
         wait_for_news(sc, &child);
         int64_t since_us = scheduler_now_us(sc) - sc->last_poll_us;
         if (child || since_us >= SCHEDULER_TICK_MS * 1000) TRY(poll_attempts(sc, e));
-        if (sc->running_n > 0) draw_progress(sc);
+        if (sc->running_n > 0) progress_draw(sc);
     }
 }
 
@@ -501,7 +478,6 @@ int scheduler_run(struct store *s, const struct project *p, const struct run *jo
     int64_t start_us = clock_monotonic_us();
     struct scheduler sc = {.store = s, .project = p, .options = o, .signals = {.fd = -1}};
 
-    *result = (struct scheduler_result){0};
     arena_init(&sc.arena);
     sc.stall_s = o->stall_s > 0 ? o->stall_s : 300;
     sc.table = o->executors ? o->executors : executor_table;
@@ -513,9 +489,9 @@ int scheduler_run(struct store *s, const struct project *p, const struct run *jo
 out:
     if (rc < 0 && sc.batch) store_rollback(s);
     close_call(&sc);
+    progress_fill_result(result, &sc.queue);
     result->seconds = (double)(clock_monotonic_us() - start_us) / 1e6;
     result->recovered = sc.recovered_n;
-    progress_fill_result(result, &sc.queue);
     progress_close(&sc.progress);
     if (rc == 0) progress_print_end(&sc.progress, &sc.queue, result);
     if (rc == 0) rc = verdict(&sc, result, e);

@@ -313,15 +313,13 @@ struct progress_line {
     int64_t painted_us;
 };
 
-/* How far things are. */
-struct progress_state {
-    int32_t total_n, ended_n, failed_n, diverged_n, running_n, slots_n;
-    double wps;                /* of all workers that run */
+/* What is done and what is left. */
+struct progress_work {
+    int32_t slots_n;
     double flops_done;         /* in this call, running ones by their share */
     double flops_left;         /* of what has not ended */
     double flops_longest_left; /* of one run that is running or to come */
     double worker_s;           /* time of all workers so far, added up */
-    bool stopping;
 };
 
 void progress_open(struct progress_line *m, bool quiet, const char *headline);
@@ -331,17 +329,16 @@ void progress_close(struct progress_line *m);
 void progress_print(struct progress_line *m, bool live_too, const char *format, ...)
     ERR_PRINTF(3, 4);
 /* progress_draw - the line of now; does nothing if the last is recent enough. */
-void progress_draw(struct progress_line *m, const struct progress_state *st);
+struct scheduler;
+void progress_draw(struct scheduler *sc);
 
 /* progress_eta - seconds left by the speed reached so far; negative: not known yet. */
-double progress_eta(const struct progress_state *st);
+double progress_eta(const struct progress_work *w);
 
 /* progress_name - a run for people: "train alibi L=64 seed 1", "evaluate alibi L=64 at 128". */
 void progress_name(char out[PROGRESS_NAME_BYTES], const struct spec *s);
 
-/* progress_count - counts, and the cost of what has not started. progress_fill_result - the counts
- * of the whole call; takes a queue that was never filled. */
-void progress_count(struct progress_state *st, const struct queue *q);
+/* progress_fill_result - counts of the whole call; takes a queue that was never filled. */
 void progress_fill_result(struct scheduler_result *r, const struct queue *q);
 
 /* progress_print_start - how much is to do, and where the results are. progress_print_end - counts

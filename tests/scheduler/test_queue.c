@@ -137,7 +137,7 @@ TEST_EACH(NULL, NULL)
 
 TEST(the_time_left_follows_from_the_speed_reached)
 {
-    struct progress_state st = {.slots_n = 2, .flops_left = 600, .flops_longest_left = 100};
+    struct progress_work st = {.slots_n = 2, .flops_left = 600, .flops_longest_left = 100};
     assert_true(progress_eta(&st) < 0); /* nothing measured yet */
     st.flops_done = 100;
     st.worker_s = 10; /* 10 FLOP a second and worker */
