@@ -34,7 +34,7 @@ static void progress_write(const char *text, size_t n)
     }
 }
 
-static void progress_clear(struct progress_line *m)
+void progress_clear(struct progress_line *m)
 {
     static const char erase[] = "\r\033[K";
 
@@ -140,11 +140,6 @@ void progress_draw(struct scheduler *sc)
         log_info("%s", line.text);
     }
     arena_fini(&a);
-}
-
-void progress_close(struct progress_line *m)
-{
-    progress_clear(m);
 }
 
 void progress_name(char out[PROGRESS_NAME_BYTES], const struct spec *s)

@@ -492,7 +492,7 @@ out:
     progress_fill_result(result, &sc.queue);
     result->seconds = (double)(clock_monotonic_us() - start_us) / 1e6;
     result->recovered = sc.recovered_n;
-    progress_close(&sc.progress);
+    progress_clear(&sc.progress);
     if (rc == 0) progress_print_end(&sc.progress, &sc.queue, result);
     if (rc == 0) rc = verdict(&sc, result, e);
     arena_fini(&sc.arena);

@@ -323,7 +323,7 @@ struct progress_work {
 };
 
 void progress_open(struct progress_line *m, bool quiet, const char *headline);
-void progress_close(struct progress_line *m);
+void progress_clear(struct progress_line *m); /* removes the line that is redrawn */
 /* progress_print - a line that stays. live_too: also on a terminal, where the redrawn line already
  * shows starts and ends. */
 void progress_print(struct progress_line *m, bool live_too, const char *format, ...)
