@@ -61,8 +61,6 @@ struct slurm_row {
     const char *state, *name, *dir;
 };
 
-enum slurm_request { SLURM_NONE, SLURM_STOP, SLURM_CANCEL };
-
 struct slurm_job {
     struct slurm *cluster;
     struct slurm_job *next;
@@ -70,7 +68,7 @@ struct slurm_job {
     const char *attempt_dir;       /* absolute; borrowed */
     char state[SLURM_STATE_BYTES]; /* as squeue spells it */
     int32_t over_n;                /* consecutive answers that it is over */
-    enum slurm_request requested, accepted;
+    enum job_signal requested, accepted;
 };
 
 struct slurm {
@@ -450,9 +448,8 @@ static bool slurm_has_started(const struct slurm_job *job)
 static void slurm_signal(void *job, enum job_signal signal)
 {
     struct slurm_job *j = job;
-    enum slurm_request request = signal == JOB_STOP ? SLURM_STOP : SLURM_CANCEL;
 
-    if (request > j->requested) j->requested = request;
+    if (signal > j->requested) j->requested = signal;
 }
 
 /* Whether a signal is still to be accepted by scancel. */
@@ -470,7 +467,7 @@ static int slurm_deliver(struct slurm *s, bool terminate, struct err *e)
     for (int pass = 0; pass < 2; pass++) {
         if (pass == 1) TRY(slurm_scancel(s, terminate, &id, e));
         for (struct slurm_job *job = s->job; job; job = job->next) {
-            bool handles = job->requested == SLURM_STOP && slurm_has_started(job);
+            bool handles = job->requested == JOB_STOP && slurm_has_started(job);
             if (!slurm_is_pending(job) || handles != terminate) continue;
             if (pass == 0)
                 *vec_push(&s->answer, &id) = slurm_number(s, job->id);
@@ -489,7 +486,7 @@ static int slurm_service(void *self, struct err *e)
 
     if (!s->job) return 0;
     for (const struct slurm_job *job = s->job; job; job = job->next) {
-        ending = ending || job->requested != SLURM_NONE;
+        ending = ending || job->requested != JOB_NO_SIGNAL;
         pending = pending || slurm_is_pending(job);
     }
     int64_t since_us = clock_monotonic_us() - s->tried_us;

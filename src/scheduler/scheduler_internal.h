@@ -115,7 +115,8 @@ struct exit_info {
 };
 
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_ENDED };
-enum job_signal { JOB_STOP, JOB_KILL }; /* write a checkpoint and end; end at once */
+/* JOB_STOP: write a checkpoint and end; JOB_KILL: end at once. */
+enum job_signal { JOB_NO_SIGNAL, JOB_STOP, JOB_KILL };
 
 struct executor {
     const char *name;
