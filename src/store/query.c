@@ -23,7 +23,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "base/vec.h"
+#include "base/arena.h"
 #include "store/database.h"
 
 enum {
