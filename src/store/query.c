@@ -21,9 +21,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "base/arena.h"
 #include "store/database.h"
 
 enum {

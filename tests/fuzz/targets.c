@@ -244,8 +244,7 @@ static struct store *store_of_results(struct arena *a)
     if (s) return s;
     require(store_open(&s, scratch(a, "results.db"), STORE_WRITE, &e) == 0,
             "a database can be made");
-    if (merge(a, s, "tests/fuzz/seeds/database/run", &e) < 0) fprintf(stderr, "%s
-", e.text);
+    if (merge(a, s, "tests/fuzz/seeds/database/run", &e) < 0) fprintf(stderr, "%s\n", e.text);
     return s;
 }
 
