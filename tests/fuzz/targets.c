@@ -201,17 +201,11 @@ static void read_archive(const uint8_t *bytes, size_t n, struct arena *a, struct
                        e);
 }
 
-static int ignore_row(void *context, int columns_n, const char *const *names,
-                      const struct store_cell *cells, struct err *e)
-{
-    (void)context, (void)columns_n, (void)names, (void)cells, (void)e;
-    return 0;
-}
-
 /* SQL of a claim.sql or the command line on a database of this program. */
 static void read_sql(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     static struct store *s;
+    struct rows rows;
     if (!s) {
         const char *path = scratch(a, "query.db");
         struct store *made = NULL;
@@ -219,7 +213,7 @@ static void read_sql(const uint8_t *bytes, size_t n, struct arena *a, struct err
         store_close(made);
         require(store_open(&s, path, STORE_READ, e) == 0, "the database can be read");
     }
-    (void)store_query(s, text_of(a, bytes, n), NULL, 0, QUERY_LIMIT_S, ignore_row, NULL, e);
+    (void)store_query(s, &rows, a, text_of(a, bytes, n), NULL, 0, QUERY_LIMIT_S, e);
 }
 
 static void read_layout(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
@@ -235,7 +229,7 @@ static void read_layout(const uint8_t *bytes, size_t n, struct arena *a, struct 
     }
 }
 
-static int merge(struct store *s, struct arena *a, const char *path, struct err *e)
+static int merge(struct arena *a, struct store *s, const char *path, struct err *e)
 {
     struct merge_result m;
     const struct project p = {.root = scratch(a, "home")};
@@ -250,7 +244,7 @@ static struct store *store_of_results(struct arena *a)
     if (s) return s;
     require(store_open(&s, scratch(a, "results.db"), STORE_WRITE, &e) == 0,
             "a database can be made");
-    if (merge(s, a, "tests/fuzz/seeds/database/run", &e) < 0) fprintf(stderr, "%s\n", e.text);
+    if (merge(a, s, "tests/fuzz/seeds/database/run", &e) < 0) fprintf(stderr, "%s\n", e.text);
     return s;
 }
 
@@ -297,14 +291,14 @@ static void read_database(const uint8_t *bytes, size_t n, struct arena *a, struc
 {
     struct store *s = NULL;
     const char *path = scratch(a, "into.db"), *other = write_scratch(a, "other.db", bytes, n);
+    struct rows rows;
     if (store_open(&s, other, STORE_READ, e) == 0)
-        (void)store_query(s, "SELECT * FROM evaluations", NULL, 0, QUERY_LIMIT_S, ignore_row, NULL,
-                          e);
+        (void)store_query(s, &rows, a, "SELECT * FROM evaluations", NULL, 0, QUERY_LIMIT_S, e);
     store_close(s);
     s = NULL;
     if (store_open(&s, path, STORE_WRITE, e) == 0 && store_begin(s, e) == 0) {
         store_rollback(s);
-        (void)merge(s, a, other, e);
+        (void)merge(a, s, other, e);
     }
     store_close(s);
     s = NULL;
