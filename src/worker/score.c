@@ -93,10 +93,7 @@ static int score_batch_add_row(struct score_batch *b, const struct window *w, in
     if (b->rows_n == p->rows) TRY(score_batch_run(b, e));
     if (b->rows_n == 0 && p->tick) TRY(p->tick(p->tick_context, rows_done, rows_n, e));
     int64_t begin = (int64_t)b->rows_n++ * b->width;
-    windows_source(p->tokens, w, b->source + begin);
-    windows_target(p->tokens, w, b->target + begin);
-    for (int64_t i = begin + w->length; i < begin + b->width; i++)
-        b->source[i] = b->target[i] = TOKEN_PAD;
+    tokens_read_row(p->tokens, w->first, w->length, b->width, b->source + begin, b->target + begin);
     return 0;
 }
 
@@ -200,8 +197,7 @@ static int validate_quirk(const struct score_pass *p, const struct spec *s, cons
     shape_bands(&bands, &s->model, s->data.vocab);
     for (int64_t k = 0; k < windows_count(w); k++) {
         windows_get(w, k, &window);
-        windows_source(p->tokens, &window, source);
-        windows_target(p->tokens, &window, target);
+        tokens_read_row(p->tokens, window.first, window.length, window.length, source, target);
         const struct model_batch batch = {
             .source = source, .target = target, .rows = 1, .length = window.length};
         for (int32_t at = 0; at < window.length; at++) {

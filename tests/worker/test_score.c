@@ -221,8 +221,7 @@ static double training_loss(struct worker_fixture *f, struct model *m, const str
     for (int64_t k = 0; k < windows_count(&w); k++) {
         double loss = 0.0;
         windows_get(&w, k, &window);
-        windows_source(valid, &window, source);
-        windows_target(valid, &window, target);
+        tokens_read_row(valid, window.first, window.length, window.length, source, target);
         const struct model_batch batch = {
             .source = source, .target = target, .rows = 1, .length = window.length};
         assert_ok(model_train_batch(m, &batch, 0, 0, &loss, &e));
