@@ -1,4 +1,4 @@
-/* ingest_folders.c - `alibi merge`: results made elsewhere, and a lost results.db, from run folders
+/* merge.c - `alibi merge`: results made elsewhere, and a lost results.db, from run folders
  * and databases.
  *
  * Run folders
