@@ -8,11 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "base/vec.h"
 
 enum { RUN_ATTEMPT_MAX = 1000000, RUN_SPEC_BYTES_MAX = 4 << 20 };
 

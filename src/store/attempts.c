@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
-#include "base/vec.h"
 #include "store/database.h"
 
 static const char *const state_names[] = {"none",     "running", "done",     "failed",

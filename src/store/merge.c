@@ -31,12 +31,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "base/vec.h"
 #include "record/fields.h"
 #include "shape/shape.h"
 #include "store/database.h"

@@ -23,7 +23,6 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "base/vec.h"
 #include "store/database.h"
 
 enum {

@@ -112,7 +112,7 @@ int weights_load(struct model *m, int32_t slots_n, const struct safetensors *s, 
  * 5. The folders of older attempts are only read. The best weights are copied from there, so that
  *    every attempt's folder is complete. */
 
-enum { CHECKPOINT_PATH_BYTES = 64, CHECKPOINTS_KEPT_MAX = 6 };
+enum { CHECKPOINT_PATH_BYTES = 64 };
 
 /* Weights in an attempt's folder. */
 struct checkpoint_weights {
@@ -133,19 +133,14 @@ struct checkpoint_point {
     double wps;            /* targets per second so far; NaN: not measured */
 };
 
-/* A checkpoint in an attempt's folder. */
-struct checkpoint_kept {
-    struct checkpoint_weights weights;
-    bool has_state;
-    int64_t best_update; /* update of the best weights when it was written: resuming needs them */
-};
-
 struct checkpoints {
     struct worker *worker;
     struct model *model;
-    int32_t slots_n;                                   /* optimiser tensors per parameter */
-    struct checkpoint_kept kept[CHECKPOINTS_KEPT_MAX]; /* in rising order of updates */
-    int32_t kept_n;
+    int32_t slots_n;                /* optimiser tensors per parameter */
+    struct checkpoint_weights last; /* written last; update 0: none */
+    struct {
+        int64_t update, best; /* resuming from it needs the weights of both */
+    } kept[2];                /* the newest checkpoint and the one before it; update 0: none */
 };
 
 /* checkpoints_save - writes and records a checkpoint of `now`, and deletes checkpoints no longer
@@ -153,9 +148,6 @@ struct checkpoints {
  * is complete, so that no state is written. */
 int checkpoints_save(struct checkpoints *c, struct checkpoint_point *now, bool best, bool last,
                      struct err *e);
-
-/* checkpoints_last - the weights written last; update 0: none. */
-struct checkpoint_weights checkpoints_last(const struct checkpoints *c);
 
 /* checkpoints_finish - deletes all but the best and the last weights, after the attempt's end is
  * recorded. */

@@ -29,11 +29,6 @@ static inline int rows_read(struct rows *out, struct arena *a, struct store *sto
 /* --- planning.c: a plan with its state in results.db and its estimated time ----------------- */
 enum { PLANNING_DEVICES_MAX = 64 };
 
-struct planning_options {
-    struct plan_options plan;
-    const char *devices; /* --devices, for the estimate; NULL: auto */
-};
-
 struct planning {
     struct plan plan;
     struct store_run_state *state; /* of each run */
@@ -50,9 +45,11 @@ struct planning {
     int32_t undefined_n; /* evaluations for which their position method is not defined */
 };
 
-/* planning_open - store may be NULL: nothing is done. The caller closes p->plan. */
+/* planning_open - devices: --devices, for the estimate; NULL: auto. store may be NULL: nothing is
+ * done. The caller closes p->plan. */
 int planning_open(struct planning *p, const struct project *project, const char *const *artefacts,
-                  int32_t n, const struct planning_options *o, struct store *store, struct err *e);
+                  int32_t n, const struct plan_options *o, const char *devices, struct store *store,
+                  struct err *e);
 
 /* planning_check_precision - whether the device named in --devices supports the precision of every
  * remaining run. Errors: ERR_UNAVAILABLE names the --set to use. */

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/project.h"
 #include "data/corpus.h"
@@ -138,13 +137,8 @@ static void read_safetensors(const uint8_t *bytes, size_t n, struct arena *a, st
 
 static void read_pickle(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    static const struct pickle_name names[] = {
-        {"collections OrderedDict", PICKLE_USE_OBJECT},
-        {"argparse Namespace", PICKLE_USE_OBJECT},
-    };
     struct pickle_value *v;
-    if (pickle_read(&v, a, bytes, n, names, sizeof names / sizeof *names, "fuzz.pkl", e) == 0)
-        (void)pickle_get(v, "model");
+    if (pickle_read(&v, a, bytes, n, "fuzz.pkl", e) == 0) (void)pickle_get(v, "model");
 }
 
 static void read_checkpoint(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
@@ -168,26 +162,20 @@ static void read_tokens(const uint8_t *bytes, size_t n, struct arena *a, struct 
 static void read_manifest(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     struct manifest m;
-    write_scratch("manifest.yaml", bytes, n);
-    (void)manifest_read(&m, a, arena_strdup(a, scratch("")), e);
+    (void)manifest_read(&m, a, write_scratch("manifest.yaml", bytes, n), e);
 }
 
 static void read_dictionary(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    (void)a;
-    struct dictionary *d = NULL;
-    const struct text text = {.bytes = (const char *)bytes, .n = n, .place = "fuzz"};
-    (void)dictionary_parse(&d, &text, e);
-    dictionary_close(d);
+    struct dictionary d;
+    (void)dictionary_load(&d, a, write_scratch("dict.txt", bytes, n), e);
 }
 
 static void read_text(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    (void)a;
-    struct dictionary *d = NULL;
+    struct dictionary d;
     const struct text text = {.bytes = (const char *)bytes, .n = n, .place = "fuzz"};
-    (void)dictionary_build(&d, &text, 16, e);
-    dictionary_close(d);
+    (void)dictionary_build(&d, a, &text, 16, e);
 }
 
 static void read_wordpiece(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
