@@ -5,8 +5,6 @@
 #include <endian.h>
 #include <string.h>
 
-#include "base/vec.h"
-
 struct machine {
     const unsigned char *at, *end;
     struct arena *arena;

@@ -324,8 +324,5 @@ int safetensors_write(const char *path, const struct safetensors_content *c,
 out:
     free(header);
     int hashed = hash_close(f.hash_own, sha256, rc == 0 ? e : NULL);
-    if (rc == 0) rc = hashed;
-    if (rc == 0) return file_writer_commit(f.file_own, e);
-    file_writer_abandon(f.file_own);
-    return rc;
+    return file_writer_close(f.file_own, rc == 0 ? hashed : rc, e);
 }

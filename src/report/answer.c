@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/vec.h"
 
 static void rows_begin(struct report_rows *r, struct arena *a)
 {

@@ -7,7 +7,6 @@
 
 #include "shape/memory.h"
 #include "shape/shape.h"
-#include "shape/walk.h"
 
 /* Rank-frequency estimate 1 / (rank + offset)^exponent: for the WikiText-103 vocabulary it puts
  * 4.0 % of the tokens into the second band and 2.3 % into the third. */
@@ -121,15 +120,15 @@ static int64_t device_bytes(const struct spec *s)
 void shape_cost(struct shape_cost *out, const struct spec *s)
 {
     const struct spec_train *t = &s->train;
-    struct shape_walk w = {.tensor = NULL};
+    struct shape_params params;
 
-    shape_walk(&w, s);
-    *out = (struct shape_cost){.parameters_n = w.parameters_n};
+    shape_params(&params, NULL, s);
+    *out = (struct shape_cost){.parameters_n = params.parameters_n};
     out->tokens_per_update = (int64_t)t->shards * shape_shard_rows(t) * t->L;
     out->device_bytes = device_bytes(s);
     double update_flops = 3.0 * shape_forward_flops(s, t->L, NULL) * (double)out->tokens_per_update;
     if (s->kind == SPEC_TRAIN) {
-        int64_t weights = 4 * w.parameters_n;
+        int64_t weights = 4 * params.parameters_n;
         out->flops = update_flops * t->updates;
         out->disk_running_bytes = 3 * weights * (1 + optimizer_slots(s)); /* last two and best */
         out->disk_kept_bytes = 2 * weights;                               /* last and best */

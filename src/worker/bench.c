@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/philox.h"
-#include "base/vec.h"
 #include "model/model.h"
 #include "shape/shape.h"
 

@@ -20,11 +20,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "base/vec.h"
 #include "interchange/interchange.h"
 
 /* The members of struct checkpoint_point in the metadata of a state file. */

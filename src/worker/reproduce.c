@@ -9,11 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "base/vec.h"
 #include "record/run_folder.h"
 
 /* Interval that disables checkpoints by time. */

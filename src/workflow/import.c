@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -98,15 +97,27 @@ static int find_training(const struct plan_run **out, const struct plan *p, int3
 
 /* --- 2. the dictionary ---------------------------------------------------------------------- */
 
-static int compare_dictionary(const struct dictionary *theirs, const char *dict,
-                              const struct dictionary *ours, const char *path,
-                              const struct spec_data *d, struct err *e)
+static int check_dictionary(const struct project *project, struct arena *a, const char *dict,
+                            const struct spec_data *d, struct err *e)
 {
-    if (dictionary_size(ours) != d->vocab)
-        return ERR(e, ERR_DATA, "%s: %d entries, expected %d", path, dictionary_size(ours),
-                   d->vocab);
+    struct dictionary theirs, ours;
+    const char *path = arena_printf(a, "%s/data/%s/dict.txt", project->root, d->corpus);
+
+    TRY(dictionary_load(&theirs, a, dict, e));
+    if (theirs.entries.n != d->vocab)
+        return ERR(e, ERR_DATA, "%s: %d entries including special symbols, expected %d", dict,
+                   theirs.entries.n, d->vocab);
+    if (!file_exists(path)) {
+        log_warn(
+            "data/%s is not prepared: only the size of %s was checked; prepare it with --dict %s",
+            d->corpus, dict, dict);
+        return 0;
+    }
+    TRY(dictionary_load(&ours, a, path, e));
+    if (ours.entries.n != d->vocab)
+        return ERR(e, ERR_DATA, "%s: %d entries, expected %d", path, ours.entries.n, d->vocab);
     for (int32_t i = 0; i < d->vocab; i++) {
-        const char *x = dictionary_word(theirs, i), *y = dictionary_word(ours, i);
+        const char *x = theirs.entries.item[i].word, *y = ours.entries.item[i].word;
         if (strcmp(x, y) == 0) continue;
         return ERR(e, ERR_DATA,
                    "%s: entry %d is '%.40s', but '%.40s' in data/%s; prepare the corpus with this "
@@ -114,30 +125,6 @@ static int compare_dictionary(const struct dictionary *theirs, const char *dict,
                    dict, i, x, y, d->corpus);
     }
     return 0;
-}
-
-static int check_dictionary(const struct project *project, struct arena *a, const char *dict,
-                            const struct spec_data *d, struct err *e)
-{
-    struct dictionary *theirs = NULL, *ours = NULL;
-    const char *path = arena_printf(a, "%s/data/%s/dict.txt", project->root, d->corpus);
-    int rc = 0;
-
-    TRY(dictionary_load(&theirs, dict, e));
-    if (dictionary_size(theirs) != d->vocab) {
-        rc = ERR(e, ERR_DATA, "%s: %d entries including special symbols, expected %d", dict,
-                 dictionary_size(theirs), d->vocab);
-    } else if (file_exists(path)) {
-        rc = dictionary_load(&ours, path, e);
-        if (rc == 0) rc = compare_dictionary(theirs, dict, ours, path, d, e);
-    } else {
-        log_warn(
-            "data/%s is not prepared: only the size of %s was checked; prepare it with --dict %s",
-            d->corpus, dict, dict);
-    }
-    dictionary_close(theirs);
-    dictionary_close(ours);
-    return rc;
 }
 
 /* --- 3. the attempt ------------------------------------------------------------------------- */
@@ -258,7 +245,7 @@ int workflow_import(struct import_result *out, const struct project *project, st
     *out = (struct import_result){0};
     TRY_OUT(rc, import_open(&im, path, e));
     TRY_OUT(rc, complete_selection(a, o, import_facts(im), path, &only, &L, e));
-    const struct plan_options po = {.scale = o->scale, .only = &only, .only_n = 1};
+    const struct plan_options po = {.scale = o->scale, .only = (const char *[]){only, NULL}};
     TRY_OUT(rc, plan_open(&plan, project, &o->artefact, 1, &po, e));
     TRY_OUT(rc, find_training(&training, &plan, L, only, e));
     TRY_OUT(rc, import_check(im, &training->spec, e));

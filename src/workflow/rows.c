@@ -1,5 +1,5 @@
 /* rows.c - reads the whole answer of a query. */
-#include "base/vec.h"
+#include "base/arena.h"
 #include "workflow/workflow.h"
 
 struct reading {

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/project.h"
 #include "data/corpus.h"
@@ -163,26 +162,20 @@ static void read_tokens(const uint8_t *bytes, size_t n, struct arena *a, struct 
 static void read_manifest(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     struct manifest m;
-    write_scratch("manifest.yaml", bytes, n);
-    (void)manifest_read(&m, a, arena_strdup(a, scratch("")), e);
+    (void)manifest_read(&m, a, write_scratch("manifest.yaml", bytes, n), e);
 }
 
 static void read_dictionary(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    (void)a;
-    struct dictionary *d = NULL;
-    const struct text text = {.bytes = (const char *)bytes, .n = n, .place = "fuzz"};
-    (void)dictionary_parse(&d, &text, e);
-    dictionary_close(d);
+    struct dictionary d;
+    (void)dictionary_load(&d, a, write_scratch("dict.txt", bytes, n), e);
 }
 
 static void read_text(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    (void)a;
-    struct dictionary *d = NULL;
+    struct dictionary d;
     const struct text text = {.bytes = (const char *)bytes, .n = n, .place = "fuzz"};
-    (void)dictionary_build(&d, &text, 16, e);
-    dictionary_close(d);
+    (void)dictionary_build(&d, a, &text, 16, e);
 }
 
 static void read_wordpiece(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
@@ -252,6 +245,15 @@ static void read_layout(const uint8_t *bytes, size_t n, struct arena *a, struct 
     }
 }
 
+static int merge(struct store *s, const char *path, struct err *e)
+{
+    char root[PATH_BYTES + 32];
+    struct merge_result m;
+    snprintf(root, sizeof root, "%s", scratch("home"));
+    const struct project p = {.root = root};
+    return store_merge(s, &m, &p, path, e);
+}
+
 /* A database with results of a grid, open for writing. */
 static struct store *store_of_results(void)
 {
@@ -259,8 +261,7 @@ static struct store *store_of_results(void)
     struct err e = {0};
     if (s) return s;
     require(store_open(&s, scratch("results.db"), STORE_WRITE, &e) == 0, "a database can be made");
-    if (store_merge(s, "tests/fuzz/seeds/database/run", NULL, &e) < 0)
-        fprintf(stderr, "%s\n", e.text);
+    if (merge(s, "tests/fuzz/seeds/database/run", &e) < 0) fprintf(stderr, "%s\n", e.text);
     return s;
 }
 
@@ -319,7 +320,7 @@ static void read_database(const uint8_t *bytes, size_t n, struct arena *a, struc
     snprintf(path, sizeof path, "%s", scratch("into.db"));
     if (store_open(&s, path, STORE_WRITE, e) == 0 && store_begin(s, e) == 0) {
         store_rollback(s);
-        (void)store_merge(s, other, NULL, e);
+        (void)merge(s, other, e);
     }
     store_close(s);
     s = NULL;

@@ -231,9 +231,10 @@ TEST_WITH(struct plan_fixture *f, runs_of_the_paper_keep_their_ids)
 
 TEST_WITH(struct plan_fixture *f, only_chooses_by_nominal_values_and_keeps_numbers)
 {
-    static const char *const one[] = {"position=alibi", "L_train=512"}, *cells = "L_valid=3072|64";
-    const struct plan_options o = {.scale = "mini", .only = one, .only_n = 2};
-    const struct plan_options cell = {.scale = "mini", .only = &cells, .only_n = 1};
+    static const char *const one[] = {"position=alibi", "L_train=512", NULL};
+    static const char *const cells[] = {"L_valid=3072|64", NULL};
+    const struct plan_options o = {.scale = "mini", .only = one};
+    const struct plan_options cell = {.scale = "mini", .only = cells};
     const struct plan *p;
 
     const struct plan *all = plan_fixture_at(f, all_three, 1, "mini");

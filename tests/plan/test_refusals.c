@@ -218,16 +218,17 @@ TEST_WITH(struct plan_fixture *f, options_of_the_command_line_are_checked)
         {.only = "position", .word = "key=value"},
         {.only = "positon=alibi", .word = "did you mean 'position'"},
         {.only = "L_train=17", .word = "no run matches; L_train must be one of"},
+        {.set = "train.updates=5",
+         .only = "train.updates=5", /* --only reads the grid's values */
+         .word = "no run matches; train.updates must be one of 10"},
         {.only = "", .word = "key=value"},
         {.seeds = -1, .word = "--seeds"},
         {.seeds = 100001, .word = "--seeds"},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         struct plan_options o = {.scale = "none",
-                                 .set = &list[i].set,
-                                 .set_n = list[i].set != NULL,
-                                 .only = &list[i].only,
-                                 .only_n = list[i].only != NULL,
+                                 .set = (const char *[]){list[i].set, NULL},
+                                 .only = (const char *[]){list[i].only, NULL},
                                  .seeds = list[i].seeds};
         plan_fixture_refuses(f, grid, &o, ERR_USAGE, list[i].word, NULL);
     }

@@ -94,7 +94,7 @@ TEST_WITH(struct plan_fixture *f, a_setting_of_the_grid_that_the_scale_overrides
     static const char *const set = "train.updates=6";
     static const char grid[] = TINY "grid: [{ position: alibi, L_train: 64 }]\n"
                                     "set: { train.updates: 7, train.lr: 0.5 }\n";
-    const struct plan_options literal = {.scale = "eighth", .set = &set, .set_n = 1};
+    const struct plan_options literal = {.scale = "eighth", .set = (const char *[]){set, NULL}};
     const struct plan *p;
 
     plan_fixture_write(f, "configs/scale/eighth.yaml", eighth);
@@ -108,8 +108,8 @@ TEST_WITH(struct plan_fixture *f, a_setting_of_the_grid_that_the_scale_overrides
 
 TEST_WITH(struct plan_fixture *f, what_a_set_breaks_is_blamed_on_the_set)
 {
-    static const char *const set[] = {"train.lr=2", "model.heads=7"};
-    const struct plan_options o = {.scale = "none", .set = set, .set_n = 2};
+    static const char *const set[] = {"train.lr=2", "model.heads=7", NULL};
+    const struct plan_options o = {.scale = "none", .set = set};
 
     plan_fixture_refuses(f, TINY "grid: [{ position: alibi, L_train: 64 }]\n", &o, ERR_DATA,
                          "--set model.heads=7: model.heads", NULL);
@@ -146,7 +146,8 @@ TEST_WITH(struct plan_fixture *f, set_is_literal_and_marks_what_it_changes)
     };
     plan_fixture_write(f, "configs/scale/eighth.yaml", eighth);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct plan_options o = {.scale = "eighth", .set = &cases[i].set, .set_n = 1};
+        const struct plan_options o = {.scale = "eighth",
+                                       .set = (const char *[]){cases[i].set, NULL}};
         if (strcmp(cases[i].set, "t5_max=9") == 0) {
             plan_fixture_refuses(f, grid, &o, ERR_USAGE, "unknown key", NULL);
             continue;
@@ -165,8 +166,8 @@ TEST_WITH(struct plan_fixture *f, what_set_changes_has_another_id)
     static const char grid[] = TINY "grid: [{ position: alibi, L_train: 64 }]\n";
     const char *lr = "train.lr=0.3", *label = "model.name=mine";
     const struct plan_options plain = {.scale = "none"};
-    const struct plan_options changed = {.scale = "none", .set = &lr, .set_n = 1};
-    const struct plan_options labelled = {.scale = "none", .set = &label, .set_n = 1};
+    const struct plan_options changed = {.scale = "none", .set = (const char *[]){lr, NULL}};
+    const struct plan_options labelled = {.scale = "none", .set = (const char *[]){label, NULL}};
 
     const struct plan *p = plan_fixture_open(f, grid, &plain);
     const struct plan *q = plan_fixture_open(f, grid, &changed);

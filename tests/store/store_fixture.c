@@ -350,6 +350,14 @@ int fixture_set_paper(struct store_fixture *f, const char *artefact, const char 
     return store_set_paper(f->store, artefact, path, &f->e);
 }
 
+int fixture_merge(struct store_fixture *f, struct merge_result *out, const char *path)
+{
+    const struct project project = {.root = f->dir};
+
+    f->e = (struct err){0};
+    return store_merge(f->store, out, &project, path, &f->e);
+}
+
 void fixture_raw(const char *path, const char *sql)
 {
     sqlite3 *raw = NULL;

@@ -10,7 +10,6 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "base/vec.h"
 #include "store/database.h"
 #include "store/store_fixture.h"
 
@@ -152,7 +151,7 @@ TEST_WITH(struct store_fixture *f, a_migration_is_whole_and_leaves_a_copy)
     thaw(f, schema_steps_n);
     store_fixture_open(f, STORE_WRITE);
     assert_works(f, migrate_run(f->store, next_steps, 2, next_views, &f->e));
-    assert_int_equal(database_number(f->store, &version, "PRAGMA user_version", &f->e), 0);
+    assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA user_version"), 1);
     assert_int_equal(version, 4);
     assert_cell(f, "SELECT count(note)||count(*) FROM evaluations", "01");
     assert_cell(f, "SELECT artefact||coalesce(title,'-') FROM points", "table5-");
@@ -176,9 +175,9 @@ TEST_WITH(struct store_fixture *f, a_migration_that_fails_leaves_the_old_file)
     assert_non_null(strstr(f->e.text, "migration from version 3 to 4"));
     assert_refused(f, ERR_DATA, "rows that do not exist",
                    migrate_run(f->store, orphan_steps, 2, next_views, &f->e));
-    assert_int_equal(database_number(f->store, &version, "PRAGMA user_version", &f->e), 0);
+    assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA user_version"), 1);
     assert_int_equal(version, 3);
-    assert_int_equal(database_number(f->store, &version, "PRAGMA foreign_keys", &f->e), 0);
+    assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA foreign_keys"), 1);
     assert_int_equal(version, 1);
     store_fixture_close(f);
     store_fixture_open(f, STORE_WRITE);
@@ -224,23 +223,24 @@ TEST_WITH(struct store_fixture *f, a_claim_of_version_2_that_was_not_judged_is_r
 
 TEST_WITH(struct store_fixture *f, a_file_of_version_2_is_merged_and_not_changed)
 {
+    const struct project project = {.root = f->dir};
     struct store *s = NULL;
-    char path[128], version[8];
-    int32_t added = 0;
+    struct merge_result m;
+    char path[128];
+    int32_t version;
 
     thaw(f, 2);
     snprintf(path, sizeof path, "%s/other.db", f->dir);
     assert_int_equal(store_open(&s, path, STORE_WRITE, &f->e), 0);
-    assert_works(f, store_merge(s, f->path, &added, &f->e));
-    assert_int_equal(added, 3);
+    assert_works(f, store_merge(s, &m, &project, f->path, &f->e));
+    assert_int_equal(m.results_n, 3);
     assert_string_equal(fixture_cell(s, "SELECT perplexity FROM evaluations"), "17.25");
     assert_string_equal(fixture_cell(s, "SELECT blas FROM attempts WHERE blas='some' LIMIT 1"),
                         "some");
     store_close(s);
     assert_int_equal(store_open(&s, f->path, STORE_READ, &f->e), 0);
-    assert_int_equal(database_first(s, version, sizeof version, "PRAGMA user_version", NULL, 0, &e),
-                     1);
-    assert_string_equal(version, "2");
+    assert_int_equal(DATABASE_NUMBER(s, version, &e, "PRAGMA user_version"), 1);
+    assert_int_equal(version, 2);
     store_close(s);
 }
 
@@ -333,10 +333,10 @@ TEST_WITH(struct store_fixture *f, a_writer_replaces_an_earlier_programs_views_o
 
     age_the_views(f);
     store_fixture_open(f, STORE_WRITE);
-    assert_int_equal(database_number(f->store, &first, "PRAGMA schema_version", &f->e), 0);
+    assert_int_equal(DATABASE_NUMBER(f->store, first, &f->e, "PRAGMA schema_version"), 1);
     store_fixture_close(f);
     store_fixture_open(f, STORE_WRITE);
-    assert_int_equal(database_number(f->store, &second, "PRAGMA schema_version", &f->e), 0);
+    assert_int_equal(DATABASE_NUMBER(f->store, second, &f->e, "PRAGMA schema_version"), 1);
     assert_int_equal(first, second);
     store_fixture_close(f);
     /* as any SQLite tool sees them */

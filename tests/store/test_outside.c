@@ -186,6 +186,7 @@ TEST_WITH(struct store_fixture *f, only_a_regular_file_is_opened)
     static const char *const beside[] = {"results.db-journal", "results.db-wal", "results.db-shm"};
     static const char *const names[] = {"pipe", "link", "folder"};
     static const char word[] = "not a regular file";
+    struct merge_result m;
 
     store_fixture_close(f);
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
@@ -200,7 +201,7 @@ TEST_WITH(struct store_fixture *f, only_a_regular_file_is_opened)
     assert_int_equal(mkdir(fixture_path(f, "folder"), 0700), 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         fixture_refuse_open(f, fixture_path(f, names[i]), ERR_DATA, word);
-    assert_refused(f, ERR_DATA, word, store_merge(f->store, fixture_path(f, "pipe"), NULL, &f->e));
+    assert_refused(f, ERR_DATA, word, fixture_merge(f, &m, fixture_path(f, "pipe")));
 }
 
 TEST_WITH(struct store_fixture *f, another_makers_trigger_does_not_run)
