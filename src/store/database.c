@@ -8,7 +8,7 @@
  *    reopened when it has changed (database_refresh).
  * 3. Not at all, if rows are in a -wal that cannot be read from here.
  *
- * A new results.db is created under another name and renamed, so that it always has its schema. */
+ * A new results.db is made in memory and written as a whole, so that it always has its schema. */
 #include "store/database.h"
 
 #include <errno.h>
@@ -186,6 +186,7 @@ static int check_same_file(struct store *s, struct err *e)
     struct stat now;
 
     if (s->mode == STORE_READ) return database_refresh(s, e);
+    if (s->lock_fd < 0) return 0; /* in memory (create_file) */
     if (stat(s->path, &now) == 0 && now.st_dev == s->opened.st_dev &&
         now.st_ino == s->opened.st_ino)
         return 0;
@@ -619,7 +620,7 @@ int database_refresh(struct store *s, struct err *e)
 {
     struct stat now;
 
-    if (!s->immutable || s->depth > 0 || s->fence) return 0;
+    if (!s->immutable || s->depth > 0) return 0;
     bool same = stat(s->path, &now) == 0 && now.st_ino == s->opened.st_ino &&
                 now.st_size == s->opened.st_size &&
                 now.st_mtim.tv_sec == s->opened.st_mtim.tv_sec &&
@@ -654,28 +655,23 @@ static int use_wal(struct store *s, struct err *e)
  * into the new one, so it is deleted first. */
 static int create_file(struct store *s, struct err *e)
 {
-    static const char *const stale[] = {".new", ".new-journal", "-journal", "-wal", "-shm"};
-    struct store made = {.mode = STORE_WRITE, .lock_fd = -1, .path = beside(s, ".new")};
+    static const char *const stale[] = {"-journal", "-wal", "-shm"};
+    struct store made = {.mode = STORE_WRITE, .lock_fd = -1, .path = s->path};
+    sqlite3_int64 bytes = 0;
+    unsigned char *image = NULL;
     int rc = 0;
 
     arena_init(&made.arena);
     for (size_t i = 0; i < sizeof stale / sizeof *stale; i++) unlink(beside(s, stale[i]));
-    TRY_OUT(rc, connect_to(&made, made.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, e));
-    if (stat(made.path, &made.opened) < 0) {
-        rc = ERR(e, ERR_CREATE, "%s: %s", made.path, strerror(errno));
-        goto out;
-    }
+    TRY_OUT(rc, connect_to(&made, ":memory:", SQLITE_OPEN_READWRITE, e));
     TRY_OUT(rc, migrate_run(&made, schema_steps, schema_steps_n, schema_views, e));
-    close_connection(&made);
-    if (rename(made.path, s->path) < 0) {
-        rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", s->path, strerror(errno));
-        goto out;
-    }
-    rc = file_sync(s->folder, e);
+    image = sqlite3_serialize(made.connection_own, "main", &bytes, 0);
+    rc = image ? file_write_atomic(s->path, image, (size_t)bytes, e)
+               : ERR(e, ERR_NOMEM, "%s: no memory to create it", s->path);
 out:
+    sqlite3_free(image);
     close_connection(&made);
     arena_fini(&made.arena);
-    if (rc < 0) unlink(made.path);
     return rc;
 }
 

@@ -48,7 +48,7 @@ struct store {
     int depth;                 /* of nested transactions */
     bool immutable;            /* opened without side files: nobody writes now */
     bool has_guards;           /* the connection has the guards of query.c */
-    struct fence *fence;       /* of the query in progress; NULL: none */
+    const struct fence *fence; /* of the query in progress; NULL: none */
     struct stat opened;        /* the file when it was opened */
     struct database_statement statement[DATABASE_STATEMENTS];
     int statements_n;

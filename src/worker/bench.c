@@ -209,7 +209,7 @@ static int bench_measure(struct bench *x, struct err *e)
 static double bench_mfu(const struct bench *x, double wps)
 {
     const struct spec *s = x->spec;
-    double token_flops = shape_forward_flops(s, x->length, NULL) * (s->bench_mode == 0 ? 3 : 1);
+    double token_flops = shape_forward_flops(s, x->length) * (s->bench_mode == 0 ? 3 : 1);
     double peak = shape_peak_flops(x->worker->backend->device, spec_precision(s, NULL));
     double mfu = peak > 0 ? wps * token_flops / peak : 0;
 

@@ -17,20 +17,14 @@
 #include "store/ingest.h"
 #include "store/store.h"
 
-/* --- rows.c ------------------------------------------------------------------------------- */
-/* The answer of a query. */
-struct rows {
-    const char *const *name; /* of the columns; like the next two 0 without rows */
-    int columns_n;
-    int32_t n;
-    const struct store_cell **row;
-};
-
 enum { ROWS_LIMIT_S = 60 };
 
-/* rows_read - store_query within ROWS_LIMIT_S; the rows are in the arena. */
-int rows_read(struct rows *out, struct arena *a, struct store *store, const char *sql,
-              const struct store_param *params, int32_t params_n, struct err *e);
+/* rows_read - store_query within ROWS_LIMIT_S. */
+static inline int rows_read(struct rows *out, struct arena *a, struct store *store, const char *sql,
+                            const struct store_param *params, int32_t params_n, struct err *e)
+{
+    return store_query(store, out, a, sql, params, params_n, ROWS_LIMIT_S, e);
+}
 
 /* --- planning.c: a plan with its state in results.db and its estimated time ----------------- */
 enum { PLANNING_DEVICES_MAX = 64 };
