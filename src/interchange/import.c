@@ -356,18 +356,16 @@ static int check_tied(const struct import *im, struct err *e)
     return 0;
 }
 
-static int read_parameter(void *context, int32_t i, const float **values, struct err *e)
+/* Writes the parameter of this tensor. */
+static int write_parameter(struct safetensors_writer *w, const struct import *im,
+                           const struct torch_tensor *t, struct err *e)
 {
-    const struct import *im = context;
-    const struct torch_tensor *t = im->of[i];
-
     torch_tensor_widen(im->values_own, t, t->storage->data_own);
     for (int64_t k = 0; k < t->elements_n; k++)
         if (!isfinite(im->values_own[k]))
             return ERR(e, ERR_DATA, "%s: element %" PRId64 " of %s is not finite", im->file.path, k,
                        t->name);
-    *values = im->values_own;
-    return 0;
+    return safetensors_writer_add(w, im->values_own, t->elements_n, e);
 }
 
 static int write_weights(struct import *im, const char *dir, struct err *e)
@@ -394,14 +392,12 @@ static int write_weights(struct import *im, const char *dir, struct err *e)
             .name = t->name, .dims_n = t->dims_n, .elements_n = t->elements_n};
         memcpy(entry[i].dims, t->dims, sizeof t->dims);
     }
-    const struct safetensors_content content = {.text = texts,
-                                                .texts_n = sizeof texts / sizeof *texts,
-                                                .entry = entry,
-                                                .entries_n = n,
-                                                .read = read_parameter,
-                                                .context = im};
-    return safetensors_write(arena_printf(a, "%s/%s", dir, import_file), &content, im->sha256,
-                             &im->bytes, e);
+    const struct safetensors_content content = {
+        .text = texts, .texts_n = sizeof texts / sizeof *texts, .entry = entry, .entries_n = n};
+    struct safetensors_writer w;
+    int rc = safetensors_writer_open(&w, arena_printf(a, "%s/%s", dir, import_file), &content, e);
+    for (int32_t i = 0; rc == 0 && i < n; i++) rc = write_parameter(&w, im, im->of[i], e);
+    return safetensors_writer_close(&w, rc, im->sha256, &im->bytes, e);
 }
 
 /* --- writing records -------------------------------------------------------------------------- */
