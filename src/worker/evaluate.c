@@ -167,14 +167,13 @@ static void add_score(void *context, int32_t which, int64_t target, int32_t at, 
         sum->nonfinite_n++;
 }
 
-static int tick(void *context, int64_t rows_done, int64_t rows_n, struct err *e)
+static int tick(void *context, struct err *e)
 {
     struct evaluate *v = context;
     int64_t scored = 0;
 
-    (void)rows_n;
     for (int32_t i = 0; i < v->members_n; i++) scored += v->scores[v->member[i]].scored_n;
-    if (rows_done > 0 && v->first_batch_us == 0) {
+    if (scored > 0 && v->first_batch_us == 0) {
         v->first_batch_us = clock_monotonic_us();
         v->first_batch_scored = scored;
     }
