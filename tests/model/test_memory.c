@@ -2,12 +2,11 @@
  * each other. */
 #include "harness/test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "model/model.h"
 #include "model/model_bench.h"
 #include "shape/memory.h"
+
+TEST_EACH(NULL, model_bench_fini)
 
 /* A wrapper of the CPU backend that counts allocated bytes. The count is beside its table of ops,
  * where alloc finds it. */
@@ -124,33 +123,20 @@ TEST(a_run_s_device_bytes_are_those_its_worker_allocates)
 static void assert_scoring_apart(const struct spec *s)
 {
     enum { ROWS = 3, LENGTH = 8, TOKENS = ROWS * LENGTH };
-    struct model_bench k, only;
-    int32_t source[TOKENS], target[TOKENS], at[TOKENS];
-    float first[TOKENS], second[TOKENS];
-    int64_t n = 0;
-    model_bench_tokens(source, TOKENS, 1);
-    model_bench_tokens(target, TOKENS, 2);
-    for (int32_t i = 0; i < TOKENS; i++) at[i] = i;
-    const struct model_batch batch = {
-        .source = source, .target = target, .rows = ROWS, .length = LENGTH};
-    model_bench_open(&k, s, ROWS, LENGTH, true);
-    model_bench_open(&only, s, ROWS, LENGTH, false);
-
-    double loss = model_bench_loss(&k, &batch, 4, 0);
-    float *before = model_bench_all(&k, MODEL_GRADIENTS, &n);
-    for (int32_t again = 0; again < 2; again++) {
-        assert_ok(model_score(k.m, &batch, at, TOKENS, first, &e));
-        assert_ok(model_score(only.m, &batch, at, TOKENS, second, &e));
-        assert_memory_equal(first, second, sizeof first);
-    }
-    assert_true(model_bench_loss(&k, &batch, 4, 0) == loss);
-    float *after = model_bench_all(&k, MODEL_GRADIENTS, &n);
-    assert_memory_equal(before, after, (size_t)n * sizeof *before);
-
-    free(before);
-    free(after);
-    model_bench_close(&k);
-    model_bench_close(&only);
+    struct model_bench *k = model_bench_open(s, ROWS, LENGTH, true);
+    struct model_bench *only = model_bench_open(s, ROWS, LENGTH, false);
+    const struct model_batch batch = {.source = model_bench_tokens(TOKENS, 1),
+                                      .target = model_bench_tokens(TOKENS, 2),
+                                      .rows = ROWS,
+                                      .length = LENGTH};
+    double loss = model_bench_loss(k, &batch, 4, 0);
+    const float *before = model_bench_all(k, MODEL_GRADIENTS);
+    for (int32_t again = 0; again < 2; again++)
+        assert_memory_equal(model_bench_score(k, &batch, 0, TOKENS),
+                            model_bench_score(only, &batch, 0, TOKENS), TOKENS * sizeof(float));
+    assert_true(model_bench_loss(k, &batch, 4, 0) == loss);
+    assert_memory_equal(before, model_bench_all(k, MODEL_GRADIENTS),
+                        (size_t)model_bench_n(k) * sizeof *before);
 }
 
 TEST(scoring_between_batches_changes_no_bit)
