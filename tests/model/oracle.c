@@ -355,7 +355,6 @@ int oracle_file(const char *path, const char *device, char line[ORACLE_LINE_BYTE
     check_or_reject(&o);
     write_line(line, &o);
     json_decref(o.json_own);
-    dictionary_close(o.dictionary_own);
     model_close(o.model_own);
     if (o.memory_own) o.backend_own->ops->release(o.backend_own, o.memory_own);
     safetensors_close(o.file_own);

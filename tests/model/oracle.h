@@ -20,7 +20,6 @@
 #include "base/arena.h"
 #include "interchange/safetensors.h"
 #include "model/model.h"
-#include "prepare/dictionary.h"
 
 /* What a compared number is; see oracle.c for the tolerances. */
 enum oracle_measure {
@@ -47,7 +46,6 @@ struct oracle {
     struct backend *backend_own;
     struct model *model_own;
     void *memory_own; /* on the backend */
-    struct dictionary *dictionary_own;
     json_t *json_own; /* of a case */
     struct arena arena;
     bool *used;         /* by tensor of the file: compared or an input */

@@ -130,13 +130,11 @@ static void check_ids(struct oracle *o, const struct dictionary *d, const struct
 static void check_lengths(struct oracle *o, const struct text *text)
 {
     struct text_scan scan;
-    const char *word;
-    size_t word_bytes;
     int32_t words = 0, *lengths = oracle_int_array(o, (int64_t)text->n + 1);
     int64_t n = 0;
     int item;
     text_scan_init(&scan, text);
-    while ((item = text_next(&scan, &word, &word_bytes, &o->e)) > TEXT_END) {
+    while ((item = text_next(&scan, &o->e)) > TEXT_END) {
         words++;
         if (item == TEXT_LINE) lengths[n++] = words;
         if (item == TEXT_LINE) words = 0;
@@ -148,7 +146,7 @@ static void check_lengths(struct oracle *o, const struct text *text)
 static void check_dictionary(struct oracle *o, const struct dictionary *d)
 {
     size_t text_n = 0;
-    int32_t words = dictionary_size(d), id = 0;
+    int32_t words = d->entries.n, id = 0;
     const char *text = dictionary_text(d, &o->arena, &text_n);
     int32_t *bytes = oracle_int_array(o, (int64_t)text_n + 1);
     for (size_t i = 0; i < text_n; i++) bytes[i] = (unsigned char)text[i];
@@ -157,7 +155,7 @@ static void check_dictionary(struct oracle *o, const struct dictionary *d)
     int32_t *counts = oracle_int_array(o, words);
     for (; id < TOKEN_SPECIALS_N; id++) counts[id] = 1;
     for (const char *line = text; *line && id < words; line = strchr(line, '\n') + 1) {
-        counts[id] = (int32_t)strtol(line + strlen(dictionary_word(d, id)), NULL, 10);
+        counts[id] = (int32_t)strtol(line + d->entries.item[id].n, NULL, 10);
         id++;
     }
     oracle_check_ints(o, counts, words, "counts");
@@ -168,12 +166,13 @@ static void check_dictionary(struct oracle *o, const struct dictionary *d)
 void oracle_vocabulary(struct oracle *o)
 {
     const struct text train = take_text(o, "train");
+    struct dictionary d;
     const char *split;
-    oracle_must(o, dictionary_build(&o->dictionary_own, &train, 0, &o->e));
-    check_dictionary(o, o->dictionary_own);
+    oracle_must(o, dictionary_build(&d, &o->arena, &train, 0, &o->e));
+    check_dictionary(o, &d);
     for (int32_t i = 0; (split = oracle_next(o, &i, ".text_utf8"));) {
         const struct text text = take_text(o, split);
-        check_ids(o, o->dictionary_own, &text);
+        check_ids(o, &d, &text);
         check_lengths(o, &text);
     }
 }
