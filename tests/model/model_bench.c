@@ -68,10 +68,10 @@ int model_bench_fini(void **state)
 struct model_bench *model_bench_open_with(struct backend *b, const struct spec *s, int32_t rows_max,
                                           int32_t length_max, bool train)
 {
-    const struct model_options o = {.train = train,
-                                    .rows_max = rows_max,
-                                    .length_max = length_max,
-                                    .scored_max = (int64_t)rows_max * length_max};
+    const struct shape_capacity o = {.train = train,
+                                     .rows_max = rows_max,
+                                     .length_max = length_max,
+                                     .scored_max = (int64_t)rows_max * length_max};
     assert_true(benches_n < BENCHES_MAX);
     struct model_bench *k = &benches[benches_n++];
     *k = (struct model_bench){.b = b};

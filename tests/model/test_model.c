@@ -122,7 +122,7 @@ TEST(a_model_is_three_allocations)
     struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
     struct model_bench *k = model_bench_open(&s, ROWS, LENGTH, true);
     struct model *second = NULL;
-    struct model_options o = {.rows_max = ROWS, .length_max = LENGTH, .scored_max = TOKENS};
+    struct shape_capacity o = {.rows_max = ROWS, .length_max = LENGTH, .scored_max = TOKENS};
     watch(k);
     assert_ok(model_open(&second, k->b, &s, &o, &e));
     assert_int_equal(seen.allocations_n, 3);
