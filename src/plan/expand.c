@@ -13,7 +13,6 @@
 
 #include "base/map.h"
 #include "base/str.h"
-#include "base/vec.h"
 
 /* A training or benchmark during the expansion of its evaluations. */
 struct parent {

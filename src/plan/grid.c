@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "base/vec.h"
 
 /* A piece is in the grid's folder, in configs/ of the user or of the program, or a path in the
  * project such as data/NAME.yaml, which `alibi data prepare` writes. */

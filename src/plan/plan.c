@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "base/vec.h"
 
 static const char default_scale[] = "mini";
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/vec.h"
 
 static int unknown_scale(struct arena *a, const struct project *p, const char *name, struct err *e)
 {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/vec.h"
 
 /* What grids know about some keys. */
 static const struct key_note {

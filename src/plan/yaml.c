@@ -16,7 +16,6 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "base/vec.h"
 #include "plan/plan.h"
 
 /* The state of reading one file. */

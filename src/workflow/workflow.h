@@ -17,20 +17,14 @@
 #include "store/ingest.h"
 #include "store/store.h"
 
-/* --- rows.c ------------------------------------------------------------------------------- */
-/* The answer of a query. */
-struct rows {
-    const char *const *name; /* of the columns; like the next two 0 without rows */
-    int columns_n;
-    int32_t n;
-    const struct store_cell **row;
-};
-
 enum { ROWS_LIMIT_S = 60 };
 
-/* rows_read - store_query within ROWS_LIMIT_S; the rows are in the arena. */
-int rows_read(struct rows *out, struct arena *a, struct store *store, const char *sql,
-              const struct store_param *params, int32_t params_n, struct err *e);
+/* rows_read - store_query within ROWS_LIMIT_S. */
+static inline int rows_read(struct rows *out, struct arena *a, struct store *store, const char *sql,
+                            const struct store_param *params, int32_t params_n, struct err *e)
+{
+    return store_query(store, out, a, sql, params, params_n, ROWS_LIMIT_S, e);
+}
 
 /* --- planning.c: a plan with its state in results.db and its estimated time ----------------- */
 enum { PLANNING_DEVICES_MAX = 64 };
@@ -118,20 +112,6 @@ int workflow_export(struct export_result *out, const struct project *project, st
                     enum spec_checkpoint which, struct err *e);
 
 /* --- folders.c ---------------------------------------------------------------------------- */
-struct merge_result {
-    const char *folders; /* ingested folder of run folders; NULL: a results.db was ingested */
-    struct ingest_summary summary; /* of them */
-    int32_t results_n;             /* of the results.db */
-    struct ingest_copies copied;   /* copied run folders */
-    int32_t skipped_n;             /* folders left out */
-    const char *why;               /* the first of them */
-};
-
-/* workflow_merge - path: a project folder, a results.db, or a folder of run folders. Errors:
- * ERR_NOINPUT it is none of these; those of store_merge and ingest_run_folders. */
-int workflow_merge(struct merge_result *out, const struct project *project, struct arena *a,
-                   struct store *store, const char *path, struct err *e);
-
 struct gc_result {
     int32_t folders_n;
     double bytes;
