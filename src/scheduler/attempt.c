@@ -218,7 +218,6 @@ static void attempt_set_outcome(struct attempt *at, const struct exit_info *end)
     bool counts = j->reported == STORE_FAILED || j->reported == STORE_DIVERGED ||
                   (j->reported == STORE_DONE && journal_has_results(j));
 
-    at->ended = true;
     at->crashed = end->signal == SIGSEGV || end->signal == SIGBUS || end->signal == SIGILL ||
                   end->signal == SIGFPE || end->signal == SIGABRT;
     snprintf(at->message, sizeof at->message, "%s", j->message);
