@@ -33,7 +33,6 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/subprocess.h"
-#include "base/vec.h"
 #include "record/run_folder.h"
 #include "scheduler/scheduler_internal.h"
 

@@ -121,45 +121,26 @@ static double last_updates(const struct planting *t, int32_t run)
     return t->L_train[run] == 1024 ? 46700 : 44200;
 }
 
-enum { CURVE_POINTS_MAX = 64 };
-
-struct curve {
-    double x[CURVE_POINTS_MAX], y[CURVE_POINTS_MAX];
-    int32_t n;
-};
-
-static int keep_point(void *context, int columns_n, const char *const *names,
-                      const struct store_cell *cells, struct err *e)
-{
-    struct curve *c = context;
-
-    (void)columns_n, (void)names, (void)e;
-    assert_true(c->n < CURVE_POINTS_MAX);
-    c->x[c->n] = strtod(cells[0].text, NULL);
-    c->y[c->n++] = strtod(cells[1].text, NULL);
-    return 0;
-}
-
 /* The validations of a training in Figure 5. */
 static void plant_curve(const struct planting *t, int32_t run, int64_t attempt_id)
 {
     const struct spec *s = &t->plan.run[run].spec;
     struct store_fixture *base = t->f->base;
     char sql[PLANT_SQL_BYTES], json[PLANT_JSON_BYTES];
-    struct curve c = {.n = 0};
+    struct rows rows;
 
     snprintf(sql, sizeof sql,
              "SELECT x, value FROM paper_values WHERE artefact='figure5' AND position='%s' AND "
              "L_train=%d ORDER BY line",
              spec_position_name(s->model.position), t->L_train[run]);
-    if (store_query(base->store, sql, NULL, 0, 60, keep_point, &c, &base->e) < 0)
-        fail_msg("%s", base->e.text);
-    for (int32_t i = 0; i < c.n; i++) {
-        long long step = llround(c.x[i] / last_hours(t, run) * last_updates(t, run));
+    assert_works(base, fixture_ask(base, &rows, sql, NULL, 0, 60));
+    for (int32_t i = 0; i < rows.n; i++) {
+        double x = strtod(rows.row[i][0].text, NULL), y = strtod(rows.row[i][1].text, NULL);
+        long long step = llround(x / last_hours(t, run) * last_updates(t, run));
         snprintf(json, sizeof json,
                  "{\"update\":%lld,\"epoch\":1,\"loss_nats\":%.17g,\"perplexity\":%.17g,"
                  "\"best\":true}",
-                 step, log(c.y[i]), c.y[i]);
+                 step, log(y), y);
         if (fixture_ingest(base, attempt_id, (uint64_t)(10 + i), EVENT_VALIDATION, json) < 0)
             fail_msg("%s", base->e.text);
     }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/dir.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "scheduler/toy_grid.h"
 
