@@ -167,14 +167,13 @@ static void add_score(void *context, int32_t which, int64_t target, int32_t at, 
         sum->nonfinite_n++;
 }
 
-static int tick(void *context, int64_t rows_done, int64_t rows_n, struct err *e)
+static int tick(void *context, struct err *e)
 {
     struct evaluate *v = context;
     int64_t scored = 0;
 
-    (void)rows_n;
     for (int32_t i = 0; i < v->members_n; i++) scored += v->scores[v->member[i]].scored_n;
-    if (rows_done > 0 && v->first_batch_us == 0) {
+    if (scored > 0 && v->first_batch_us == 0) {
         v->first_batch_us = clock_monotonic_us();
         v->first_batch_scored = scored;
     }
@@ -290,10 +289,9 @@ static int run_pass(struct evaluate *v, int32_t first, struct err *e)
     const struct spec_eval *longest = eval_of(v, v->member[v->members_n - 1]);
     TRY(make_windows(&w, v, v->member[0], e));
     shape_capacity_scores(&capacity, longest->L, w.stride, v->members_n, longest->precision);
-    const struct model_options options = model_options_for(&capacity);
     const struct spec spec = spec_evaluated(&v->trained, longest);
     reset_peak();
-    TRY_OUT(rc, model_open(&m, a->backend, &spec, &options, e));
+    TRY_OUT(rc, model_open(&m, a->backend, &spec, &capacity, e));
     TRY_OUT(rc, weights_load(m, 0, v->weights, v->checkpoint, e));
     TRY_OUT(rc, score(v, m, &w, capacity.rows_max, e));
     double wps = measured_wps(v, w.targets_n);

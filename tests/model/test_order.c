@@ -50,7 +50,7 @@ static void change(struct model *m, const char *name, float by, bool fall)
 /* The largest change of a log probability after the last token when its context is reversed. */
 static double change_by_order(struct backend *b, const struct spec *s)
 {
-    const struct model_options options = {.rows_max = 1, .length_max = TOKENS, .scored_max = 1};
+    const struct shape_capacity options = {.rows_max = 1, .length_max = TOKENS, .scored_max = 1};
     struct model *m = NULL;
     int32_t source[TOKENS], reversed[TOKENS], last = TOKENS - 1;
     float before[VOCAB], after[VOCAB];
