@@ -8,7 +8,7 @@
 #include "data/windows.h"
 #include "model/oracle.h"
 
-enum { PAD = 1, LINE_END = 2, ROWS = 16 };
+enum { LINE_END = 2, ROWS = 16 };
 
 /* Windows of one case as arrays that the file also has. */
 struct eval_case {
