@@ -28,8 +28,6 @@ struct encode_options {
     int64_t id_end;             /* ids: the id that ends a line and becomes </s>; -1: none */
 };
 
-/* encode_suffix - suffix of the files of a split: "txt", for ids "bin". */
-const char *encode_suffix(const struct encode_options *o);
 /* encode_describe - describes the units with hashes of their files, for the manifest; nothing for
  * ENCODE_NONE. Errors: those of hash_file. */
 int encode_describe(const char **out, struct arena *a, const struct encode_options *o,
