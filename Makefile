@@ -79,6 +79,12 @@ $(SQL_INC):
 $(BUILD)/obj/store/schema.o $(BUILD)/testobj/bench/bench_gpu_table.o: CPPFLAGS += -I$(BUILD)
 $(BUILD)/obj/store/schema.o $(BUILD)/testobj/bench/bench_gpu_table.o: $(SQL_INC)
 
+# A C string of each part of a file of SQL, NAME from the line "-- @ NAME" on.
+$(BUILD)/report/%.inc: src/report/%.sql
+	@mkdir -p $(@D); awk '/^-- @ /{print end "static const char " $$3 "[] ="; end = ";"; next} !/^(--|$$)/{gsub(/["\\]/, "\\\\&"); print "\"" $$0 "\\n\""} END{print ";"}' $< > $@
+$(BUILD)/obj/report/%.o: CPPFLAGS += -I$(BUILD)
+$(BUILD)/obj/report/cells.o: $(BUILD)/report/cells.inc
+
 # The sections of the help, which begin with "@ NAME", as rows of a name and a text after a first row.
 $(BUILD)/cli/help.inc: src/cli/help.txt
 	@mkdir -p $(@D); sed -e 's/^@ \(.*\)$$/}, {"\1",/; t' -e 's/["\\]/\\&/g; s/.*/"&\\n"/' $< > $@

@@ -41,7 +41,8 @@ int file_program(char *out, size_t bytes, struct err *e)
     return 0;
 }
 
-int file_open_read(const char *path, struct err *e)
+/* file_open_read with the size of the file. */
+static int file_open_sized(const char *path, size_t *size, struct err *e)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -50,34 +51,35 @@ int file_open_read(const char *path, struct err *e)
         int code = errno == ENOENT || errno == ENOTDIR ? ERR_NOINPUT : ERR_IO;
         return ERR(e, code, "%s: %s", path, strerror(errno));
     }
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) return fd;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        *size = (size_t)st.st_size;
+        return fd;
+    }
     if (fd >= 0) close(fd);
     return ERR(e, ERR_DATA, "%s is not a regular file", path);
+}
+
+int file_open_read(const char *path, struct err *e)
+{
+    size_t size;
+    return file_open_sized(path, &size, e);
 }
 
 int file_read(struct arena *a, char **out, size_t *n, const char *path, size_t max_bytes,
               struct err *e)
 {
-    struct stat st;
     int rc = 0;
-    size_t size = 0, used = 0;
-    char *text = NULL;
-    int fd = file_open_read(path, e);
+    size_t size, used = 0;
+    int fd = file_open_sized(path, &size, e);
 
     if (fd < 0) return fd;
-    if (fstat(fd, &st) < 0) {
-        rc = ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
+    if (size > max_bytes) {
+        rc = ERR(e, ERR_DATA, "%s: %zu bytes, more than the limit of %zu", path, size, max_bytes);
         goto out;
     }
-    if ((uint64_t)st.st_size > max_bytes) {
-        rc = ERR(e, ERR_DATA, "%s: %lld bytes, more than the limit of %zu", path,
-                 (long long)st.st_size, max_bytes);
-        goto out;
-    }
-    size = (size_t)st.st_size;
-    text = arena_alloc(a, size + 1);
+    *out = arena_alloc(a, size + 1);
     while (used < size) {
-        ssize_t got = read(fd, text + used, size - used);
+        ssize_t got = read(fd, *out + used, size - used);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) {
             rc = ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
@@ -86,8 +88,6 @@ int file_read(struct arena *a, char **out, size_t *n, const char *path, size_t m
         if (got == 0) break;
         used += (size_t)got;
     }
-    text[used] = '\0';
-    *out = text;
     if (n) *n = used;
 out:
     close(fd);
@@ -253,26 +253,18 @@ int file_check_output(FILE *out, struct err *e)
 
 int file_map_open(struct file_map *m, const char *path, struct err *e)
 {
-    struct stat st;
-    int fd = file_open_read(path, e);
-
     *m = (struct file_map){0};
+    int rc = 0, fd = file_open_sized(path, &m->n, e);
     if (fd < 0) return fd;
-    if (fstat(fd, &st) < 0) {
-        close(fd);
-        return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
-    }
-    if (st.st_size > 0) {
-        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (p == MAP_FAILED) {
-            int rc = ERR(e, ERR_IO, "%s: mmap: %s", path, strerror(errno));
-            close(fd);
-            return rc;
-        }
-        *m = (struct file_map){.data = p, .n = (size_t)st.st_size};
+    if (m->n > 0) {
+        void *p = mmap(NULL, m->n, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (p == MAP_FAILED)
+            rc = ERR(e, ERR_IO, "%s: mmap: %s", path, strerror(errno));
+        else
+            m->data = p;
     }
     close(fd);
-    return 0;
+    return rc;
 }
 
 void file_map_close(struct file_map *m)

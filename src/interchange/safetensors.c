@@ -312,22 +312,17 @@ int safetensors_write(const char *path, const struct safetensors_content *c,
     char *header = safetensors_header(c);
     int rc = 0;
 
-    if (!header) {
-        rc = ERR(e, ERR_INTERNAL, "%s: header of %d tensors: a text is not UTF-8, or out of memory",
-                 path, c->entries_n);
-        goto out;
-    }
+    if (!header)
+        return ERR(e, ERR_INTERNAL,
+                   "%s: header of %d tensors: a text is not UTF-8, or out of memory", path,
+                   c->entries_n);
     TRY_OUT(rc, hash_open(&f.hash_own, e));
     TRY_OUT(rc, c->named ? file_writer_open_named(&f.file_own, path, e)
                          : file_writer_open(&f.file_own, path, e));
-    TRY_OUT(rc, safetensors_put_all(&f, c, header, e));
-    struct hash_state *hash = f.hash_own;
-    f.hash_own = NULL;
-    TRY_OUT(rc, hash_close(hash, sha256, e));
+    rc = safetensors_put_all(&f, c, header, e);
     if (bytes) *bytes = f.bytes;
 out:
-    rc = file_writer_close(f.file_own, rc, e);
-    hash_close(f.hash_own, NULL, NULL);
     free(header);
-    return rc;
+    int hashed = hash_close(f.hash_own, sha256, rc == 0 ? e : NULL);
+    return file_writer_close(f.file_own, rc == 0 ? hashed : rc, e);
 }

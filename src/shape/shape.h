@@ -58,9 +58,9 @@ void shape_params(struct shape_params *out, struct arena *a, const struct spec *
 int32_t shape_find(const struct shape_params *p, const char *name);
 
 /* shape_forward_flops - FLOPs of one token at row length L; a multiply-add counts as two. Causal
- * attention sees (L+1)/2 keys on average. tail_share[i] is the share of targets in band i (NULL: a
- * Zipf estimate). A training update costs three forward passes. */
-double shape_forward_flops(const struct spec *s, int32_t L, const double *tail_share);
+ * attention sees (L+1)/2 keys on average. The shares of the bands are a Zipf estimate. A training
+ * update costs three forward passes. */
+double shape_forward_flops(const struct spec *s, int32_t L);
 
 /* shape_peak_flops - peak FLOP/s of dense products on a device, by its name ("NVIDIA H200"). 0:
  * unknown, as for every CPU, whose name does not state its clock. */

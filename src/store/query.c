@@ -21,6 +21,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "store/database.h"

@@ -69,11 +69,6 @@ bool worker_stop_requested(struct worker *a);
 const char *worker_choices(const struct worker *a, struct arena *arena);
 void worker_restore_choices(struct worker *a, const char *choices);
 
-/* worker_peak_bytes - peak memory since worker_peak_reset, or since the start if the system cannot
- * reset its count. */
-int worker_peak_bytes(struct worker *a, int64_t *out, struct err *e);
-void worker_peak_reset(const struct worker *a);
-
 /* corpus_open_for - opens data/CORPUS of the spec. Errors: as corpus_open; ERR_DATA its vocabulary,
  * token counts or fingerprint (if the spec has one) differ from the spec's. */
 int corpus_open_for(struct corpus *c, const struct project *p, const struct spec *s, struct err *e);

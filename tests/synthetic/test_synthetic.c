@@ -123,7 +123,7 @@ TEST_WITH(struct test_place *f, shares_of_the_settings_are_whole)
     for (int i = 0; i < CORPORA_N; i++) {
         const struct synthetic_settings *s = synthetic_at(i);
         assert_ptr_equal(synthetic_find(s->name), s);
-        int32_t sum = 0;
+        uint32_t sum = 0;
         for (int k = 0; k < SYNTHETIC_OPENINGS_N; k++) sum += s->opening[k];
         assert_int_equal(sum, 1000);
         assert_true(s->from_section + s->from_document + s->from_successor <= 1000);
