@@ -4,9 +4,6 @@
 #include "harness/test.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "worker/worker_fixture.h"
@@ -56,13 +53,11 @@ static void keep_all(struct found *out, const struct score_options *o)
     scores_close(&s);
 }
 
-static struct found *found_make(void)
+static struct found nothing_found(void)
 {
-    struct found *s = calloc(1, sizeof *s);
-    assert_non_null(s);
-    for (int k = 0; k < SCORE_LENGTHS; k++) s->last[k] = -1;
-    s->only = -1;
-    s->stride = 1;
+    struct found s = {.only = -1, .stride = 1};
+
+    for (int k = 0; k < SCORE_LENGTHS; k++) s.last[k] = -1;
     return s;
 }
 
@@ -106,9 +101,9 @@ TEST_WITH(struct worker_fixture *f, one_pass_for_all_lengths_equals_a_pass_for_e
     for (int p = SPEC_SINUSOIDAL; p <= SPEC_ALIBI; p++) {
         struct spec s = worker_fixture_spec(f, (enum spec_position)p);
         s.option.t5_init_std = 0.5;
-        struct found *each = found_make(), *shared = found_make();
+        struct found each = nothing_found(), shared = nothing_found();
         struct model *m = open_model(f, &s, false, 7);
-        score_each(each, f, m, 7, 1);
+        score_each(&each, f, m, 7, 1);
         model_close(m);
         m = open_model(f, &s, false, 4);
         const struct score_options o = {.model = m,
@@ -117,13 +112,11 @@ TEST_WITH(struct worker_fixture *f, one_pass_for_all_lengths_equals_a_pass_for_e
                                         .windows = {.targets_n = SCORE_TARGETS},
                                         .L = lengths,
                                         .L_n = SCORE_LENGTHS};
-        keep_all(shared, &o);
+        keep_all(&shared, &o);
         model_close(m);
-        assert_each_once(each);
-        assert_each_once(shared);
-        assert_memory_equal(each->logp, shared->logp, sizeof each->logp);
-        free(each);
-        free(shared);
+        assert_each_once(&each);
+        assert_each_once(&shared);
+        assert_memory_equal(each.logp, shared.logp, sizeof each.logp);
     }
 }
 
@@ -133,15 +126,13 @@ TEST_WITH(struct worker_fixture *f, batching_changes_no_score)
     static const int32_t strides[] = {0, 1, 2, 5, 16};
 
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
-        struct found *alone = found_make(), *together = found_make();
+        struct found alone = nothing_found(), together = nothing_found();
         struct model *m = open_model(f, &s, false, 9);
-        score_each(alone, f, m, 1, strides[i]);
-        score_each(together, f, m, 9, strides[i]);
+        score_each(&alone, f, m, 1, strides[i]);
+        score_each(&together, f, m, 9, strides[i]);
         model_close(m);
-        assert_each_once(alone);
-        assert_memory_equal(alone->logp, together->logp, sizeof alone->logp);
-        free(alone);
-        free(together);
+        assert_each_once(&alone);
+        assert_memory_equal(alone.logp, together.logp, sizeof alone.logp);
     }
 }
 
@@ -170,17 +161,16 @@ TEST_WITH(struct worker_fixture *f, each_target_is_scored_with_the_context_of_it
     static const int32_t strides[] = {0, 1, 5};
 
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
-        struct found *got = found_make();
+        struct found got = nothing_found();
         struct model *m = open_model(f, &s, false, 5);
-        score_each(got, f, m, 5, strides[i]);
+        score_each(&got, f, m, 5, strides[i]);
         for (int32_t k = 0; k < SCORE_LENGTHS; k++) {
             for (int32_t t = 0; t < SCORE_TARGETS; t++) {
                 float expected = direct(f, m, t, t - begin_of(t, lengths[k], strides[i]));
-                assert_memory_equal(&got->logp[k][t], &expected, sizeof expected);
+                assert_memory_equal(&got.logp[k][t], &expected, sizeof expected);
             }
         }
         model_close(m);
-        free(got);
     }
 }
 
