@@ -216,8 +216,7 @@ static int train_open_model(struct train *t, struct err *e)
     if (shard_n > (int64_t)t->capacity.rows_max * t->capacity.length_max)
         return ERR(e, ERR_INTERNAL, "a shard of %" PRId64 " tokens, but %d x %d were planned",
                    shard_n, t->capacity.rows_max, t->capacity.length_max);
-    const struct model_options options = model_options_for(&t->capacity);
-    return model_open(&t->model, t->worker->backend, t->spec, &options, e);
+    return model_open(&t->model, t->worker->backend, t->spec, &t->capacity, e);
 }
 
 static int train_prepare(struct train *t, struct err *e)

@@ -54,10 +54,10 @@ int bench_steps_open(struct bench_steps *b, const struct spec *s, const char *de
                      s->train.precision == SPEC_BF16 ? DTYPE_BF16 : DTYPE_F32, e));
     TRY(b->backend->ops->peak_bytes(b->backend, &b->empty_bytes, e));
     bool both = s->kind != SPEC_BENCH, train = s->bench_mode == 0;
-    const struct model_options o = {.train = both || train,
-                                    .rows_max = b->rows,
-                                    .length_max = b->length,
-                                    .scored_max = both || !train ? shard_n : 0};
+    const struct shape_capacity o = {.train = both || train,
+                                     .rows_max = b->rows,
+                                     .length_max = b->length,
+                                     .scored_max = both || !train ? shard_n : 0};
     TRY(model_open(&b->model, b->backend, s, &o, e));
     return model_init(b->model, (uint64_t)s->train.seed, e);
 }

@@ -65,10 +65,10 @@ static struct model *open_model(const struct worker_fixture *f, const struct spe
                                 int32_t rows)
 {
     struct model *m;
-    const struct model_options o = {.train = train,
-                                    .rows_max = rows,
-                                    .length_max = SCORE_LONGEST,
-                                    .scored_max = (int64_t)rows * SCORE_LONGEST};
+    const struct shape_capacity o = {.train = train,
+                                     .rows_max = rows,
+                                     .length_max = SCORE_LONGEST,
+                                     .scored_max = (int64_t)rows * SCORE_LONGEST};
     assert_ok(model_open(&m, f->cpu, s, &o, &e));
     assert_ok(model_init(m, 7, &e));
     return m;
