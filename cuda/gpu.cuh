@@ -43,12 +43,6 @@ __device__ inline uint32_t shared_address(const void *p)
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-/* barrier_sync - `threads` threads of the block (a multiple of 32) meet at barrier 1 ... 15. */
-__device__ inline void barrier_sync(int id, unsigned threads)
-{
-    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
 /* mma_16x8x16 - D (16x8) += A (16x16) B (16x8), bf16 in, fp32 sums. With g = lane / 4, t = lane % 4
  * a lane holds of A (g, 2t) (g+8, 2t) (g, 2t+8) (g+8, 2t+8), each with the next column; of B
  * (2t, g) (2t+8, g), each with the next row; of D (g, 2t) (g, 2t+1) (g+8, 2t) (g+8, 2t+1). */
@@ -60,9 +54,9 @@ __device__ inline void mma_16x8x16(float (&d)[4], const uint32_t (&a)[4], uint32
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* ldmatrix_x4, _x2 - four or two 8x8 matrices of 16-bit elements from shared memory; lane i names
- * row i % 8 of matrix i / 8 (16 bytes, aligned). A lane gets of each matrix (g, 2t) and (g, 2t+1);
- * transposed (2t, g) and (2t+1, g). */
+/* ldmatrix_x4 - four 8x8 matrices of 16-bit elements from shared memory; lane i names row i % 8 of
+ * matrix i / 8 (16 bytes, aligned). A lane gets of each matrix (g, 2t) and (g, 2t+1); transposed
+ * (2t, g) and (2t+1, g). */
 __device__ inline void ldmatrix_x4(uint32_t (&r)[4], const void *row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -77,34 +71,14 @@ __device__ inline void ldmatrix_x4_trans(uint32_t (&r)[4], const void *row)
                  : "r"(shared_address(row))
                  : "memory");
 }
-__device__ inline void ldmatrix_x2(uint32_t (&r)[2], const void *row)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];"
-                 : "=r"(r[0]), "=r"(r[1])
-                 : "r"(shared_address(row))
-                 : "memory");
-}
-__device__ inline void ldmatrix_x2_trans(uint32_t (&r)[2], const void *row)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
-                 : "=r"(r[0]), "=r"(r[1])
-                 : "r"(shared_address(row))
-                 : "memory");
-}
 
-/* cp_async16, cp_async4 - copy 16 or 4 aligned bytes from global to shared memory; zeros if not
- * valid. cp_async_wait<N> waits for all but the N youngest committed groups; other threads see the
- * bytes after a barrier. */
+/* cp_async16 - copies 16 aligned bytes from global to shared memory; zeros if not valid.
+ * cp_async_wait<N> waits for all but the N youngest committed groups; other threads see the bytes
+ * after a barrier. */
 __device__ inline void cp_async16(void *to, const void *from, bool valid)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
                  "l"(from), "r"(valid ? 16 : 0)
-                 : "memory");
-}
-__device__ inline void cp_async4(void *to, const void *from, bool valid)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)),
-                 "l"(from), "r"(valid ? 4 : 0)
                  : "memory");
 }
 __device__ inline void cp_async_commit()
@@ -149,7 +123,7 @@ __device__ inline int32_t hide_from_compiler(int32_t x)
 }
 
 /* All lanes of a full warp call these; each gets the same bits. */
-__device__ inline float warp_sum(float v)
+template <class T> __device__ inline T warp_sum(T v)
 {
     for (int other = 16; other; other >>= 1) v += __shfl_xor_sync(0xffffffffu, v, other);
     return v;

@@ -46,6 +46,7 @@ for program in "$build"/cuda/kernels/*; do leg "kernels, $(basename "$program")"
 leg "op table" "$build/tests/ops/test_ops" "$device"
 leg "op table, each op checked" "$build/tests/ops/test_ops" "check:$device"
 leg "ops in bf16" "$build/tests/ops/test_ops" --bf16 "$device"
+leg "ops in bf16, each op checked" "$build/tests/ops/test_ops" --bf16 "check:$device"
 leg "oracle" "$build/tests/check_oracle" --device "$device" tests/fixtures/oracle/*.safetensors
 if [ -n "${ORACLE:-}" ]; then leg "oracle $ORACLE" "$build/tests/check_oracle" --device "$device" "$ORACLE"/*.safetensors; fi
 leg "20 updates as on the CPU" "$build/tests/model/check_training" "$device"

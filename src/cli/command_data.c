@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"

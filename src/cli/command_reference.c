@@ -84,12 +84,12 @@ int cli_settings(struct cli *c, struct err *e)
 
 static int print_artefact(struct cli *c, const char *name, const char *scale, struct err *e)
 {
-    const struct planning_options o = {.plan = {.scale = scale}};
+    const struct plan_options o = {.scale = scale};
     struct planning p;
     char time[CLOCK_TEXT_BYTES] = "-";
     struct err why = {0};
 
-    if (planning_open(&p, &c->project, &name, 1, &o, c->store, &why) < 0) {
+    if (planning_open(&p, &c->project, &name, 1, &o, NULL, c->store, &why) < 0) {
         printf("%-10s cannot be planned: %s\n", name, why.text);
         return 0;
     }

@@ -15,6 +15,7 @@
 
 /* The first ids of every dictionary: <s>, <pad>, </s>, <unk>. */
 enum { TOKEN_BEGIN, TOKEN_PAD, TOKEN_LINE_END, TOKEN_UNKNOWN, TOKEN_SPECIALS_N };
+enum { TOKENS_HASH_BYTES = 32 };
 
 /* A mapped token file. */
 struct tokens {
@@ -34,14 +35,24 @@ void tokens_read(const struct tokens *t, int64_t first, int64_t n, int32_t *out)
  * the first. */
 void tokens_read_source(const struct tokens *t, int64_t first, int64_t n, int32_t *out);
 
-/* Writes a token file: open, add, then commit or abandon, which free the writer. The file is
- * complete or absent. path must stay valid until then. Errors: ERR_DATA an id is not below vocab;
- * those of file_writer. */
-struct tokens_writer;
-int tokens_writer_open(struct tokens_writer **out, const char *path, int32_t vocab,
+/* Writes a token file: open, add, close. The file is complete or absent. path must stay valid until
+ * then. Errors: ERR_DATA an id is not below vocab; those of file_writer. */
+struct tokens_head {
+    char magic[8];
+    uint32_t version, width;
+    uint64_t n;
+    uint32_t vocab, zero;
+    unsigned char dictionary_sha256[TOKENS_HASH_BYTES];
+};
+struct tokens_writer {
+    struct file_writer *file;
+    const char *path;
+    struct tokens_head head; /* n is written by tokens_writer_close */
+};
+int tokens_writer_open(struct tokens_writer *w, const char *path, int32_t vocab,
                        const char *dictionary_sha256, struct err *e);
-int tokens_writer_add(struct tokens_writer *w, const int32_t *ids, int64_t n, struct err *e);
-int tokens_writer_commit(struct tokens_writer *w, struct err *e);
-void tokens_writer_abandon(struct tokens_writer *w); /* takes NULL */
+int tokens_writer_add(struct tokens_writer *w, int32_t id, struct err *e);
+/* tokens_writer_close - file_writer_close. */
+int tokens_writer_close(struct tokens_writer *w, int rc, struct err *e);
 
 #endif

@@ -62,10 +62,7 @@ static int unpack_one(struct unpack *u, const struct unpack_file *file, struct e
     struct file_writer *out = NULL;
 
     TRY(file_writer_open(&out, arena_printf(&u->arena, "%s/%s", u->dir, file->name), e));
-    int rc = unpack_copy(u, out, e);
-    if (rc == 0) return file_writer_commit(out, e);
-    file_writer_abandon(out);
-    return rc;
+    return file_writer_close(out, unpack_copy(u, out, e), e);
 }
 
 static int unpack_entry(struct unpack *u, struct archive_entry *entry, struct err *e)

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/str.h"
@@ -106,12 +105,13 @@ static int describe(struct preparation *p, struct err *e)
 }
 
 /* Compares the existing folder with the requested corpus. */
-static int compare_with_old(struct preparation *p, const struct project *project, struct err *e)
+static int compare_with_old(struct preparation *p, const struct project *project, const char *path,
+                            struct err *e)
 {
     struct manifest found;
     struct corpus corpus;
 
-    TRY(manifest_read(&found, &p->arena, p->folder, e));
+    TRY(manifest_read(&found, &p->arena, path, e));
     if (strcmp(found.options, p->manifest.options) != 0)
         return ERR(e, ERR_CREATE,
                    "%s exists, prepared with '%s' from %s, but '%s' was requested; choose another "
@@ -128,37 +128,39 @@ static int compare_with_old(struct preparation *p, const struct project *project
 static int find_old(struct preparation *p, const struct project *project, bool *found,
                     struct err *e)
 {
+    const char *path = arena_printf(&p->arena, "%s/manifest.yaml", p->folder);
+
     *found = false;
     if (!file_exists(p->folder)) return 0;
-    if (!file_exists(arena_printf(&p->arena, "%s/manifest.yaml", p->folder)))
+    if (!file_exists(path))
         return ERR(e, ERR_CREATE,
                    "%s exists but is not a prepared corpus; move it or choose another name",
                    p->folder);
     if (p->options->force) return 0;
-    int rc = compare_with_old(p, project, e);
+    int rc = compare_with_old(p, project, path, e);
     *found = rc == 0;
     return p->synthetic ? 0 : rc;
 }
 
-static struct text_progress progress_of(struct preparation *p, const char *what, const char *name)
+/* The progress of a pass over a split: "ids of train.txt". */
+static struct text_progress progress_of(struct preparation *p, const char *what, int split)
 {
-    return (struct text_progress){.call = p->options->progress,
-                                  .context = p->options->progress_context,
-                                  .what = arena_printf(&p->arena, "%s of %s", what, name)};
+    return (struct text_progress){
+        .call = p->options->progress,
+        .context = p->options->progress_context,
+        .what = arena_printf(&p->arena, "%s of %s.%s", what, corpus_split_name(split), p->suffix)};
 }
 
 /* Writes the ids of a split. The entropy floor is only valid if all tokens are in the dictionary.
  */
 static int build_split(struct preparation *p, const struct dictionary *d, int split, struct err *e)
 {
-    const char *name = corpus_split_name(split);
-    const char *path = arena_printf(&p->arena, "%s/%s.tokens", p->temporary, name);
-    const struct text_progress progress =
-        progress_of(p, "ids", arena_printf(&p->arena, "%s.txt", name));
+    const char *path =
+        arena_printf(&p->arena, "%s/%s.tokens", p->temporary, corpus_split_name(split));
     struct binarise_counts counts;
     struct text text;
 
-    TRY(text_open(&text, text_path(p, split), &progress, e));
+    TRY(text_open(&text, text_path(p, split), progress_of(p, "ids", split), e));
     int rc = binarise_to_file(&counts, path, d, p->manifest.dictionary_sha256, &text, e);
     text_close(&text);
     TRY(rc);
@@ -167,28 +169,29 @@ static int build_split(struct preparation *p, const struct dictionary *d, int sp
     return hash_file(p->manifest.tokens_sha256[split], path, e);
 }
 
-static int count_words(struct preparation *p, struct dictionary **d, struct err *e)
+static int count_words(struct preparation *p, struct dictionary *d, struct err *e)
 {
-    const struct text_progress progress = progress_of(p, "words", "train.txt");
     struct text text;
 
-    TRY(text_open(&text, text_path(p, CORPUS_TRAIN), &progress, e));
-    int rc = dictionary_build(d, &text, p->options->vocab_limit, e);
+    TRY(text_open(&text, text_path(p, CORPUS_TRAIN), progress_of(p, "words", CORPUS_TRAIN), e));
+    int rc = dictionary_build(d, &p->arena, &text, p->options->vocab_limit, e);
     text_close(&text);
     return rc;
 }
 
-static int build_dictionary(struct preparation *p, struct dictionary **d, struct err *e)
+static int build_dictionary(struct preparation *p, struct dictionary *d, struct err *e)
 {
     const char *path = arena_printf(&p->arena, "%s/dict.txt", p->temporary);
+    size_t n;
 
     if (p->options->dict)
-        TRY(dictionary_load(d, p->options->dict, e));
+        TRY(dictionary_load(d, &p->arena, p->options->dict, e));
     else
         TRY(count_words(p, d, e));
-    TRY(dictionary_save(*d, path, e));
-    p->manifest.vocab = dictionary_size(*d);
-    return hash_file(p->manifest.dictionary_sha256, path, e);
+    const char *text = dictionary_text(d, &p->arena, &n);
+    p->manifest.vocab = d->entries.n;
+    hash_sha256_hex(p->manifest.dictionary_sha256, text, n);
+    return file_write_atomic(path, text, n, e);
 }
 
 /* Writes the texts of an embedded corpus into the temporary folder. */
@@ -216,14 +219,11 @@ static int encode_text(struct preparation *p, struct err *e)
 
     arena_init(&arena);
     TRY_OUT(rc, encoder_open(&encoder, &arena, &p->options->encode, e));
-    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
-        const char *name = corpus_split_name(i);
-        const struct text_progress progress =
-            progress_of(p, "units", arena_printf(&p->arena, "%s.%s", name, p->suffix));
-        TRY_OUT(rc, encoder_file(encoder, text_path(p, i),
-                                 arena_printf(&p->arena, "%s/%s.txt", p->temporary, name),
-                                 &progress, e));
-    }
+    for (int i = 0; i < CORPUS_SPLITS_N; i++)
+        TRY_OUT(rc, encoder_file(
+                        encoder, text_path(p, i),
+                        arena_printf(&p->arena, "%s/%s.txt", p->temporary, corpus_split_name(i)),
+                        progress_of(p, "units", i), e));
     p->text_dir = p->temporary;
     p->suffix = "txt";
 out:
@@ -231,17 +231,11 @@ out:
     return rc;
 }
 
-/* Deletes the files of units, which are intermediate. */
-static void remove_units(struct preparation *p)
-{
-    for (int i = 0; i < CORPUS_SPLITS_N; i++) unlink(text_path(p, i));
-}
-
 /* Fills the temporary folder. */
 static int build(struct preparation *p, struct err *e)
 {
-    struct dictionary *d = NULL;
-    int rc = 0;
+    bool encoded = p->options->encode.kind != ENCODE_NONE;
+    struct dictionary d;
 
     TRY(dir_remove_tree(AT_FDCWD, p->temporary, NULL, e));
     TRY(file_make_dirs(p->temporary, e));
@@ -249,16 +243,16 @@ static int build(struct preparation *p, struct err *e)
         p->text_dir = p->temporary;
         TRY(write_synthetic(p, e));
     }
-    if (p->options->encode.kind != ENCODE_NONE) TRY(encode_text(p, e));
-    TRY_OUT(rc, build_dictionary(p, &d, e));
-    for (int i = 0; i < CORPUS_SPLITS_N; i++) TRY_OUT(rc, build_split(p, d, i, e));
-    if (p->options->encode.kind != ENCODE_NONE) remove_units(p);
-    TRY_OUT(rc, manifest_check_known(&p->manifest, e));
+    if (encoded) TRY(encode_text(p, e));
+    TRY(build_dictionary(p, &d, e));
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
+        TRY(build_split(p, &d, i, e));
+        if (encoded) unlink(text_path(p, i)); /* units are intermediate */
+    }
+    TRY(manifest_check_known(&p->manifest, e));
     manifest_fingerprint(p->manifest.fingerprint, &p->manifest);
-    rc = manifest_write(&p->manifest, p->temporary, e);
-out:
-    dictionary_close(d);
-    return rc;
+    return manifest_write(&p->manifest, arena_printf(&p->arena, "%s/manifest.yaml", p->temporary),
+                          e);
 }
 
 static int move_folder(const char *from, const char *to, struct err *e)

@@ -38,11 +38,7 @@ const char *report_clean_text(struct arena *a, const char *text);
  * (report_rows_init); writer.c writes them in every format. The text of a cell is NULL for SQL NULL
  * and for an empty cell. */
 
-enum {
-    REPORT_MAX_CELLS = 4 * 1000 * 1000,
-    REPORT_MAX_FILE_BYTES = 1024 * 1024,
-    REPORT_QUERY_LIMIT_S = 60
-};
+enum { REPORT_MAX_FILE_BYTES = 1024 * 1024, REPORT_QUERY_LIMIT_S = 60 };
 
 struct report_cell {
     const char *text;
@@ -75,7 +71,7 @@ void report_rows_slice(struct report_rows *out, const struct report_rows *of, in
 int32_t report_rows_alike(const struct report_rows *r, int32_t row, int32_t column);
 
 /* report_rows_query - all rows of one statement. where names its source in messages (a file), or
- * is NULL. Errors: those of store_query; ERR_DATA more than REPORT_MAX_CELLS cells. */
+ * is NULL. Errors: those of store_query. */
 int report_rows_query(struct report_rows *r, struct arena *a, struct store *s, const char *where,
                       const char *sql, const struct store_param *params, int32_t params_n,
                       double limit_s, struct err *e);

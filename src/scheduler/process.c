@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/dir.h"
+#include "base/file.h"
 #include "base/str.h"
 
 /* --- names ---------------------------------------------------------------------------------- */

@@ -39,76 +39,33 @@ static const char *const value_aliases[] = {POSITION_METHODS(POSITION_ALIAS) "Ro
                                             "bfloat16=bf16"};
 enum { ALIASES_N = sizeof value_aliases / sizeof *value_aliases, NAMES_MAX = 32 };
 
-static bool has_model(const struct spec *s)
-{
-    return s->kind != SPEC_EVAL;
-}
-static bool is_train(const struct spec *s)
-{
-    return s->kind == SPEC_TRAIN;
-}
-static bool is_eval(const struct spec *s)
-{
-    return s->kind == SPEC_EVAL;
-}
-static bool is_bench(const struct spec *s)
-{
-    return s->kind == SPEC_BENCH;
-}
-static bool is_bench_eval(const struct spec *s)
-{
-    return is_bench(s) && s->bench_mode == 1;
-}
-static bool is_adaptive(const struct spec *s)
-{
-    return has_model(s) && s->model.softmax == SPEC_ADAPTIVE;
-}
+/* NAME(s): the runs to which a key applies. */
+#define APPLIES(name, condition)                                                                   \
+    static bool name(const struct spec *s)                                                         \
+    {                                                                                              \
+        return condition;                                                                          \
+    }
+APPLIES(has_model, s->kind != SPEC_EVAL)
+APPLIES(is_train, s->kind == SPEC_TRAIN)
+APPLIES(is_eval, s->kind == SPEC_EVAL)
+APPLIES(is_bench, s->kind == SPEC_BENCH)
+APPLIES(is_bench_eval, is_bench(s) && s->bench_mode == 1)
+APPLIES(is_adaptive, has_model(s) && s->model.softmax == SPEC_ADAPTIVE)
+APPLIES(is_nag, has_model(s) && s->train.optimizer == SPEC_NAG)
+APPLIES(is_adam, has_model(s) && s->train.optimizer == SPEC_ADAM)
+APPLIES(is_cosine, is_train(s) && s->train.schedule == SPEC_COSINE)
+APPLIES(is_scaled, is_eval(s) && s->eval.scaling != POSITION_UNSCALED)
+APPLIES(has_window, has_model(s) && s->model.mask.window > 0)
+APPLIES(has_sinks, has_window(s) && s->model.mask.sinks > 0)
+APPLIES(is_masked, is_eval(s) && s->eval.mask.window > 0)
+APPLIES(is_sunk, is_masked(s) && s->eval.mask.sinks > 0)
+APPLIES(is_sliding, is_eval(s) && s->eval.window == SPEC_SLIDING)
 /* has_NAME: a run of that position method. */
 #define HAS_POSITION(NAME, name, display, place, style, bounded)                                   \
-    static bool has_##name(const struct spec *s)                                                   \
-    {                                                                                              \
-        return has_model(s) && s->model.position == SPEC_##NAME;                                   \
-    }
+    APPLIES(has_##name, has_model(s) && s->model.position == SPEC_##NAME)
 POSITION_METHODS(HAS_POSITION)
 #define POSITION_APPLIES(NAME, name, display, place, style, bounded) has_##name,
 static bool (*const position_applies[])(const struct spec *) = {POSITION_METHODS(POSITION_APPLIES)};
-
-static bool is_nag(const struct spec *s)
-{
-    return has_model(s) && s->train.optimizer == SPEC_NAG;
-}
-static bool is_adam(const struct spec *s)
-{
-    return has_model(s) && s->train.optimizer == SPEC_ADAM;
-}
-static bool is_cosine(const struct spec *s)
-{
-    return is_train(s) && s->train.schedule == SPEC_COSINE;
-}
-static bool is_scaled(const struct spec *s)
-{
-    return is_eval(s) && s->eval.scaling != POSITION_UNSCALED;
-}
-static bool has_window(const struct spec *s)
-{
-    return has_model(s) && s->model.mask.window > 0;
-}
-static bool has_sinks(const struct spec *s)
-{
-    return has_window(s) && s->model.mask.sinks > 0;
-}
-static bool is_masked(const struct spec *s)
-{
-    return is_eval(s) && s->eval.mask.window > 0;
-}
-static bool is_sunk(const struct spec *s)
-{
-    return is_masked(s) && s->eval.mask.sinks > 0;
-}
-static bool is_sliding(const struct spec *s)
-{
-    return is_eval(s) && s->eval.window == SPEC_SLIDING;
-}
 
 #define AT(field) offsetof(struct spec, field)
 #define INT(key, field, lo, hi, neutral_, applies_, help_, source_)                                \

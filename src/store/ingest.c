@@ -119,12 +119,12 @@ static int read_record(struct record *r, const struct event *ev, const char *run
 
 int store_ingest(struct store *s, int64_t attempt_id, const struct event *ev, struct err *e)
 {
-    const struct database_value id = DATABASE_INT(attempt_id);
     char run_id[SPEC_ID_BYTES];
     struct record r;
 
-    int rc = database_first(s, run_id, sizeof run_id,
-                            "SELECT run_id FROM run_attempts WHERE attempt_id=?1", &id, 1, e);
+    int rc = database_get(s, "SELECT run_id FROM run_attempts WHERE attempt_id=?1",
+                          DATABASE_VALUES(DATABASE_INT(attempt_id)),
+                          DATABASE_COLUMNS(DATABASE_TO(run_id)), e);
     if (rc < 0) return rc;
     if (rc == 0)
         return ERR(e, ERR_INTERNAL, "results.db has no attempt with id %lld",

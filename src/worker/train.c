@@ -269,10 +269,9 @@ static int train_finish(struct train *t, struct err *e)
     int64_t peak = 0;
     const struct spec_train *s = &t->spec->train;
 
-    if (checkpoints_last(t->checkpoints).update != t->now.update)
-        TRY(train_save(t, false, true, e));
-    const struct checkpoint_weights last = checkpoints_last(t->checkpoints);
-    TRY(worker_peak_bytes(t->worker, &peak, e));
+    const struct checkpoint_weights *last = &t->checkpoints->last;
+    if (last->update != t->now.update) TRY(train_save(t, false, true, e));
+    TRY(t->worker->backend->ops->peak_bytes(t->worker->backend, &peak, e));
     const struct record r = {
         .type = EVENT_TRAINED,
         .trained = {.run_id = t->worker->run_id[0],
@@ -285,8 +284,8 @@ static int train_finish(struct train *t, struct err *e)
                     .train_wps = train_wps(t),
                     .best_checkpoint = t->now.best.path,
                     .best_sha256 = t->now.best.sha256,
-                    .last_checkpoint = last.path,
-                    .last_sha256 = last.sha256}};
+                    .last_checkpoint = last->path,
+                    .last_sha256 = last->sha256}};
     return record_write(t->worker->events, &r, e);
 }
 

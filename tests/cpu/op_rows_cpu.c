@@ -106,15 +106,6 @@ static void linear_repeats(struct op_bench *k)
     op_same("dw", got[1][2], got[0][2], 192 * 64);
 }
 
-static void relu_of_nan(struct op_bench *k)
-{
-    struct op_matrix x = op_random(k, 3, 50, 10);
-    x.host[57] = NAN;
-    op_set(k, &x);
-    assert_ok(ops_relu(k->b, &(struct relu_args){.y = x.t, .x = x.t}, &e));
-    assert_true(isnan(op_get(k, &x.t)[57]));
-}
-
 static void softmax_of_large_logits(struct op_bench *k)
 {
     struct op_matrix logits = op_random(k, 1, 4, 0), loss = op_random(k, 1, 1, 0);
@@ -127,27 +118,12 @@ static void softmax_of_large_logits(struct op_bench *k)
     assert_true(x[0] == -0.5f && x[1] == 0.0f && x[3] == 0.5f);
 }
 
-static void softmax_of_nan(struct op_bench *k)
-{
-    const int32_t second = 1, *target = op_memory(k, &second, sizeof second);
-    struct op_matrix logits = op_random(k, 1, 40, 0), logp = op_random(k, 1, 1, 0);
-    for (int at = 0; at < 40; at++) {
-        memset(logits.host, 0, 40 * sizeof(float));
-        logits.host[at] = NAN;
-        op_set(k, &logits);
-        assert_ok(ops_softmax_logp(k->b, &logp.t, &logits.t, target, 0, &e));
-        assert_true(isnan(*op_get(k, &logp.t)));
-    }
-}
-
 const struct op_row op_rows_cpu[] = {
     {"attention refuses a head width that is odd or above 256", .run = attention_refuses_widths},
     {"attention gives a query the same bits in a longer row", .run = attention_prefix},
     {"attention does not read old values in scratch memory", .run = attention_scratch},
     {"linear_rows gives a row the same bits at every place", .run = linear_rows_is_exact},
     {"linear and its gradients repeat their bits at a training's size", .run = linear_repeats},
-    {"relu of a NaN is a NaN", .run = relu_of_nan},
     {"softmax_loss of large logits does not overflow", .run = softmax_of_large_logits},
-    {"softmax_logp of a row with a NaN is a NaN", .run = softmax_of_nan},
     {.name = NULL},
 };

@@ -1,17 +1,183 @@
 // attention_oracle.h - attention and its gradients from the formula, in double, with bounds for
-// rounding; and cases in device memory.
+// rounding; matrices and cases in device memory.
 //
-// Bounds are derived from how the kernels round. u is the unit roundoff of fp32, w that of stored
-// values and of operands of products (bf16: 2^-8, fp32: u). We take the error of a sum of n rounded
-// terms to be at most 4 sqrt(n) u times the sum of absolute terms.
+// Device memory ends with the last element; gaps between rows are NaN. Bounds are derived from how
+// the kernels round. u is the unit roundoff of fp32, w that of stored values and of operands of
+// products (bf16: 2^-8, fp32: u). We take the error of a sum of n rounded terms to be at most
+// 4 sqrt(n) u times the sum of absolute terms. A check reports the worst ratio of error to bound.
 #ifndef TESTS_CUDA_ATTENTION_ORACLE_H
 #define TESTS_CUDA_ATTENTION_ORACLE_H
 
-#include "rows_check.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <vector>
+
+#include "gpu.cuh"
+
+#include "base/philox.h"
+#include "kernels.h"
 
 #ifndef __CUDACC__
 #include "emulation_control.h"
 #endif
+
+static const double u = 0x1p-24;
+
+static inline double unit_of(enum dtype d)
+{
+    return d == DTYPE_BF16 ? 0x1p-8 : u;
+}
+
+static int failures, checks;
+
+static inline void check(bool good, const char *what, const char *where, int64_t a, int64_t b)
+{
+    checks++;
+    if (good) return;
+    failures++;
+    printf("  FAIL %s: %s (%lld, %lld)\n", where, what, (long long)a, (long long)b);
+}
+
+static inline void check_call(int rc, const char *where)
+{
+    check(rc == 0, cudaGetErrorString((cudaError_t)rc), where, rc, 0);
+}
+
+static inline double normal_at(uint64_t seed, uint64_t place)
+{
+    struct philox_block w = philox_4x32(seed, (uint32_t)place, (uint32_t)(place >> 32), 0, 0);
+    double a = (w.word[0] + 0.5) * 0x1p-32, b = (w.word[1] + 0.5) * 0x1p-32;
+    return sqrt(-2.0 * log(a)) * cos(6.283185307179586 * b);
+}
+
+static inline float rounded(float x, enum dtype d)
+{
+    return d == DTYPE_BF16 ? __bfloat162float(__float2bfloat16(x)) : x;
+}
+
+// ---- matrices ----
+
+struct matrix {
+    std::vector<float> host; // rows x cols: the values on the device
+    struct tensor t;
+    unsigned char *memory; // NULL for a part of another matrix
+    size_t bytes;
+};
+
+static std::vector<void *> device_own;
+
+static inline void *device_alloc(size_t bytes)
+{
+    void *p = NULL;
+    check_call(cudaMalloc(&p, bytes > 0 ? bytes : 1), "cudaMalloc");
+    device_own.push_back(p);
+    return p;
+}
+
+static inline void device_free()
+{
+    for (void *p : device_own) cudaFree(p);
+    device_own.clear();
+}
+
+// A list or a record on the device.
+template <class T> static inline T *device_copy(const std::vector<T> &host)
+{
+    T *p = (T *)device_alloc(host.size() * sizeof(T));
+    cudaMemcpy(p, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice);
+    return p;
+}
+
+static inline void matrix_put(struct matrix &m)
+{
+    size_t width = dtype_bytes(m.t.dtype);
+    std::vector<unsigned char> raw(m.bytes, 0xff);
+    for (int64_t r = 0; r < m.t.rows; r++)
+        for (int64_t c = 0; c < m.t.cols; c++) {
+            float &x = m.host[(size_t)(r * m.t.cols + c)];
+            unsigned char *to = &raw[(size_t)(r * m.t.stride + c) * width];
+            x = rounded(x, m.t.dtype);
+            bf16 b = __float2bfloat16(x);
+            memcpy(to, m.t.dtype == DTYPE_BF16 ? (const void *)&b : &x, width);
+        }
+    cudaMemcpy(m.memory, raw.data(), m.bytes, cudaMemcpyHostToDevice);
+}
+
+// matrix_make - normal numbers; rows are `gap` elements apart.
+static inline struct matrix matrix_make(int64_t rows, int64_t cols, enum dtype dtype, int64_t gap,
+                                        uint64_t seed)
+{
+    struct matrix m;
+    m.t = tensor_make(NULL, rows, cols, dtype);
+    m.t.stride = cols + gap;
+    m.bytes = (size_t)((rows - 1) * m.t.stride + cols) * dtype_bytes(dtype);
+    m.host.resize((size_t)(rows * cols));
+    for (size_t i = 0; i < m.host.size(); i++) m.host[i] = (float)normal_at(seed, i);
+    m.memory = (unsigned char *)device_alloc(m.bytes);
+    m.t.data = m.memory;
+    matrix_put(m);
+    return m;
+}
+
+// The device's values of a view, which may be part of wider rows.
+static inline std::vector<float> tensor_get(const struct tensor &t)
+{
+    size_t width = dtype_bytes(t.dtype);
+    std::vector<unsigned char> raw((size_t)((t.rows - 1) * t.stride + t.cols) * width);
+    std::vector<float> out;
+    cudaDeviceSynchronize();
+    cudaMemcpy(raw.data(), t.data, raw.size(), cudaMemcpyDeviceToHost);
+    for (int64_t r = 0; r < t.rows; r++)
+        for (int64_t c = 0; c < t.cols; c++) {
+            const unsigned char *from = &raw[(size_t)(r * t.stride + c) * width];
+            bf16 half;
+            float x = 0.0f;
+            memcpy(&half, from, sizeof half);
+            if (t.dtype == DTYPE_F32) memcpy(&x, from, sizeof x);
+            out.push_back(t.dtype == DTYPE_F32 ? x : __bfloat162float(half));
+        }
+    return out;
+}
+
+// ---- comparisons ----
+
+// Compares bit for bit; any NaN equals any other.
+static inline void check_same(const char *where, const std::vector<float> &got,
+                              const std::vector<float> &want)
+{
+    size_t differ = 0, first = 0;
+    for (size_t i = 0; i < want.size(); i++)
+        if (memcmp(&got[i], &want[i], 4) != 0 && !(got[i] != got[i] && want[i] != want[i])) {
+            if (differ++ == 0) first = i;
+        }
+    check(got.size() == want.size() && differ == 0, "bits differ: how many, the first", where,
+          (int64_t)differ, (int64_t)first);
+    if (differ) printf("       got %.9g, want %.9g\n", (double)got[first], (double)want[first]);
+}
+
+struct worst {
+    const char *where;
+    double ratio;
+};
+
+static inline void worst_see(struct worst &w, double got, double want, double bound)
+{
+    double ratio = fabs(got - want) / bound;
+    if (!(ratio <= w.ratio)) w.ratio = ratio == ratio ? ratio : INFINITY;
+}
+
+static inline void worst_check(const struct worst &w)
+{
+    checks++;
+    if (w.ratio <= 1.0) return;
+    failures++;
+    printf("  FAIL %s: %.3g times its bound\n", w.where, w.ratio);
+}
+
+// ---- cases ----
 
 enum bias_form { BIAS_NONE, BIAS_SLOPE, BIAS_TABLE, BIAS_ALL };
 
@@ -55,17 +221,15 @@ static inline void fixture_bias(struct attention_fixture &f)
 }
 
 // q, k and v as parts of one tensor, or as three tensors.
-static inline void fixture_parts(struct attention_fixture &f, struct matrix (&m)[3], uint64_t seed,
-                                 double spread)
+static inline void fixture_parts(struct attention_fixture &f, struct matrix (&m)[3], uint64_t seed)
 {
     const struct attention_case &c = f.c;
     int64_t N = (int64_t)c.B * c.T, C = (int64_t)c.H * c.D;
     if (!c.thirds) {
-        for (int i = 0; i < 3; i++)
-            m[i] = matrix_make(N, C, c.dtype, {c.gap, 0}, seed + (uint64_t)i, spread, 0.0);
+        for (int i = 0; i < 3; i++) m[i] = matrix_make(N, C, c.dtype, c.gap, seed + (uint64_t)i);
         return;
     }
-    struct matrix all = matrix_make(N, 3 * C, c.dtype, {0, 0}, seed, spread, 0.0);
+    struct matrix all = matrix_make(N, 3 * C, c.dtype, 0, seed);
     for (int i = 0; i < 3; i++) {
         m[i] = {};
         m[i].t = all.t;
@@ -87,11 +251,11 @@ static inline void fixture_open(struct attention_fixture &f, const struct attent
     f.a.B = c.B, f.a.T = c.T, f.a.H = c.H, f.a.D = c.D;
     f.a.scale = (float)(1.0 / sqrt((double)c.D));
     f.a.mask.window = c.window, f.a.mask.sinks = c.sinks;
-    fixture_parts(f, f.qkv, 1, 1.0);
-    fixture_parts(f, f.gradient, 5, 1.0);
-    f.out = matrix_make(N, C, c.dtype, {c.gap, 0}, 9, 1.0, 0.0);
-    f.dout = matrix_make(N, C, c.dtype, {c.gap, 0}, 10, 1.0, 0.0);
-    f.lse = matrix_make((int64_t)c.B * c.H, c.T, DTYPE_F32, {3, 0}, 11, 1.0, 0.0);
+    fixture_parts(f, f.qkv, 1);
+    fixture_parts(f, f.gradient, 5);
+    f.out = matrix_make(N, C, c.dtype, c.gap, 9);
+    f.dout = matrix_make(N, C, c.dtype, c.gap, 10);
+    f.lse = matrix_make((int64_t)c.B * c.H, c.T, DTYPE_F32, 3, 11);
     f.a.q = f.qkv[0].t, f.a.k = f.qkv[1].t, f.a.v = f.qkv[2].t;
     f.a.dq = f.gradient[0].t, f.a.dk = f.gradient[1].t, f.a.dv = f.gradient[2].t;
     f.a.out = f.out.t, f.a.dout = f.dout.t, f.a.lse = f.lse.t;
@@ -246,6 +410,14 @@ static inline void attention_wide_cases(void (*agrees)(const struct attention_ca
         for (const struct attention_case &c : wide_cases) agrees(c);
         if (failures > before) printf("  with %zu KB of shared memory\n", limit >> 10);
     }
+}
+
+static inline int checks_report(const char *family)
+{
+    check_call(cudaDeviceSynchronize(), family);
+    device_free();
+    printf("%s: %d checks, %s\n", family, checks, failures ? "FAILED" : "all hold");
+    return failures != 0;
 }
 
 #endif

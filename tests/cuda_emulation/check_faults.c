@@ -103,7 +103,7 @@ TEST(what_the_kernels_leave_out_is_refused_by_its_value)
     backend_close(b);
 }
 
-TEST(another_ordinal_is_no_device)
+TEST(another_ordinal_is_not_a_device)
 {
     struct backend *b = NULL;
     assert_int_equal(backend_open(&b, "cuda:first", 1, DTYPE_F32, &e), ERR_USAGE);

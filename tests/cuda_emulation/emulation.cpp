@@ -7,7 +7,6 @@
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
-emulation_counts emulation_counted;
 struct machine machine;
 
 void emulation_fail(emulation_place at, const char *format, ...)
@@ -55,7 +54,6 @@ static void machine_switch(struct fiber *to)
 {
     struct fiber *from = machine.current;
     if (to == from) return;
-    emulation_counted.switches++;
     machine.current = to;
     threadIdx = to->index;
     fiber_switch(from, to);
@@ -85,11 +83,10 @@ void machine_wait(const char *what, emulation_place at)
 
 static void thread_end(struct fiber *me)
 {
-    if (me->copies_first < me->copies_n)
-        emulation_fail(me->copies[me->copies_first].at,
+    if (!me->copies.empty())
+        emulation_fail(me->copies.front().at,
                        "this cp.async is still under way when its thread ends: it was never "
                        "waited for");
-    me->copies_first = me->copies_n = 0;
     me->group = 0;
     me->done = true;
     machine.ready[me->thread / WARP] &= ~(1u << me->thread % WARP);
@@ -102,7 +99,7 @@ static void thread_main()
     fiber_entered();
     for (;;) {
         race_acquire(&machine.block->start_token);
-        machine.call(machine.closure);
+        (*machine.call)();
         race_release(&machine.done_token);
         thread_end(machine.current);
         machine_yield();
@@ -113,11 +110,7 @@ static void thread_main()
 static void machine_prepare(dim3 block)
 {
     unsigned wanted = FIBER_SETS * machine.threads;
-    if (machine.pool_n < wanted) {
-        machine.pool = (struct fiber **)realloc(machine.pool, wanted * sizeof *machine.pool);
-        if (!machine.pool) emulation_fail({"launch", 0}, "no memory for %u fibers", wanted);
-        while (machine.pool_n < wanted) machine.pool[machine.pool_n++] = fiber_make(thread_main);
-    }
+    while (machine.pool.size() < wanted) machine.pool.push_back(fiber_make(thread_main));
     for (unsigned i = 0; i < wanted; i++) {
         unsigned t = i % machine.threads;
         struct fiber *f = machine.pool[i];
@@ -139,7 +132,6 @@ static void run_block(size_t shared_bytes)
     }
     for (unsigned t = 0; t < machine.threads; t++) machine.by_thread[t]->done = false;
     machine.live = machine.threads;
-    emulation_counted.blocks++;
     order_begin_block();
     race_release(&b->start_token);
     machine_yield();
@@ -153,25 +145,23 @@ static void end_block(struct block *b)
     race_free(b, token, &machine.scheduler);
 }
 
-void machine_run(const struct machine_grid *g)
+void machine_run(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &call)
 {
-    long blocks = (long)g->grid.x * g->grid.y * g->grid.z;
-    gridDim = g->grid;
-    blockDim = g->block;
-    machine.threads = g->block.x * g->block.y * g->block.z;
+    long blocks = (long)grid.x * grid.y * grid.z;
+    gridDim = grid;
+    blockDim = block;
+    machine.threads = block.x * block.y * block.z;
     machine.warps = (machine.threads + WARP - 1) / WARP;
-    machine.call = g->call;
-    machine.closure = g->closure;
+    machine.call = &call;
     machine.current = &machine.scheduler;
     fiber_adopt(&machine.scheduler);
-    machine_prepare(g->block);
-    emulation_counted.launches++;
+    machine_prepare(block);
     for (long n = 0, run_n = order_blocks_n(blocks); n < run_n; n++) {
         long i = order_block(n, blocks);
         blockIdx = {(unsigned)(i % gridDim.x), (unsigned)(i / gridDim.x % gridDim.y),
                     (unsigned)(i / ((long)gridDim.x * gridDim.y))};
-        machine.by_thread = machine.pool + n % FIBER_SETS * machine.threads;
-        run_block(g->shared_bytes);
+        machine.by_thread = machine.pool.data() + n % FIBER_SETS * machine.threads;
+        run_block(shared_bytes);
         end_block(machine.block);
     }
     race_acquire(&machine.done_token);

@@ -28,10 +28,9 @@ void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cu
 {
     int number = 0;
     (emulation_check_pointer(P(args), ++number), ...);
-    auto closure = [=] { kernel(P(args)...); };
-    static_assert(__is_trivially_copyable(decltype(closure)), "kernel arguments are plain data");
-    emulation_launch((const void *)kernel, grid, block, shared_bytes, stream,
-                     [](void *c) { (*(decltype(closure) *)c)(); }, &closure, sizeof closure);
+    auto call = [=] { kernel(P(args)...); };
+    static_assert(__is_trivially_copyable(decltype(call)), "kernel arguments are plain data");
+    emulation_launch((const void *)kernel, grid, block, shared_bytes, stream, call);
 }
 
 #define SHARED(type, name, dimensions)                                                             \

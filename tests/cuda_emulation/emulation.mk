@@ -57,10 +57,10 @@ $$(EMULATED_DIR_$(1))/libalibi_cuda_emulated.so: $$(EMULATED_OBJ:%=$$(EMULATED)/
 	@mkdir -p $$(@D)
 	$$(Q)$$(CXX) -shared -Wl,-Bsymbolic $$(EMULATED_$(1)) $$(if $$(filter plain,$(1)),-Wl$$(,)--no-undefined) -o $$@ $$^ -lm
 
-$$(EMULATED)/$(1)/selftest: $$(patsubst %,$$(EMULATED)/$(1)/$$(EMULATION)/%.cu.o,selftest selftest_runtime) $$(MACHINE_OBJ:%=$$(EMULATED)/$(1)/%)
+$$(EMULATED)/$(1)/selftest: $$(patsubst %,$$(EMULATED)/$(1)/$$(EMULATION)/%.cu.o,selftest selftest_warp selftest_block selftest_runtime) $$(MACHINE_OBJ:%=$$(EMULATED)/$(1)/%)
 	$$(Q)$$(CXX) $$(EMULATED_$(1)) -o $$@ $$^
 
-$$(EMULATED)/$(1)/mutants: $$(patsubst %,$$(EMULATED)/$(1)/$$(EMULATION)/%.cu.o,mutants mutants_block mutants_warp mutants_host) $$(MACHINE_OBJ:%=$$(EMULATED)/$(1)/%)
+$$(EMULATED)/$(1)/mutants: $$(patsubst %,$$(EMULATED)/$(1)/$$(EMULATION)/%.cu.o,mutants selftest_warp selftest_block selftest_runtime) $$(MACHINE_OBJ:%=$$(EMULATED)/$(1)/%)
 	$$(Q)$$(CXX) $$(EMULATED_$(1)) -o $$@ $$^
 
 $$(KERNEL_TESTS:%=$$(EMULATED)/$(1)/kernels/%): $$(EMULATED)/$(1)/kernels/%: $$(EMULATED)/$(1)/tests/cuda/%.cu.o $$(KERNEL_OBJ:%=$$(EMULATED)/$(1)/%) $$(MACHINE_OBJ:%=$$(EMULATED)/$(1)/%)

@@ -5,9 +5,11 @@
 #ifndef EMULATION_BLOCK_H
 #define EMULATION_BLOCK_H
 
+#include <vector>
+
 #include "emulation_fiber.h"
 
-enum { WARP = 32, WARPS_MAX = 32, BARRIERS = 16, STATICS_MAX = 32 };
+enum { WARP = 32, WARPS_MAX = 32, STATICS_MAX = 32 };
 /* Shared memory of a block by default. launch() in gpu.cuh raises the limit if the dynamic part
  * alone needs more; then it is emulation_shared_most(). */
 enum { SHARED_UNASKED = 48 << 10 };
@@ -39,7 +41,7 @@ struct block_static {
 };
 
 struct block {
-    struct block_barrier barrier[BARRIERS];
+    struct block_barrier barrier;
     struct block_warp warp[WARPS_MAX];
     struct block_static statics[STATICS_MAX];
     int statics_n;
@@ -51,25 +53,18 @@ struct block {
 /* The emulated GPU: one launch runs at a time. */
 struct machine {
     struct fiber scheduler, *current;
-    struct fiber **pool, **by_thread; /* by_thread: the fibers of the running block */
-    unsigned pool_n, threads, warps, live;
+    std::vector<struct fiber *> pool;
+    struct fiber **by_thread; /* of the running block, in the pool */
+    unsigned threads, warps, live;
     uint32_t ready[WARPS_MAX]; /* lanes that can run, by warp */
     struct block *block;
-    void (*call)(void *closure);
-    void *closure;
+    const std::function<void()> *call;
     char done_token; /* released by every thread; acquired at the end of a launch */
 };
 extern struct machine machine;
 
-/* A launch. */
-struct machine_grid {
-    dim3 grid, block;
-    size_t shared_bytes;
-    void (*call)(void *closure);
-    void *closure;
-};
-/* machine_run - runs the launch to its end. The caller has checked the shapes. */
-void machine_run(const struct machine_grid *g);
+/* machine_run - runs a launch to its end. The caller has checked the shapes. */
+void machine_run(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &call);
 
 /* machine_wait - blocks the running thread until another sets its ready bit. */
 void machine_wait(const char *what, emulation_place at);

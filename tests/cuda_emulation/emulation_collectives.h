@@ -16,22 +16,11 @@
 
 inline void __syncthreads(EMULATION_AT)
 {
-    emulation_barrier(0, 0, at);
-}
-/* barrier_sync - `threads` threads of the block meet at barrier 1 ... 15. */
-inline void barrier_sync(int id, unsigned threads, EMULATION_AT)
-{
-    emulation_barrier(id, threads, at);
+    emulation_barrier(at);
 }
 inline void __syncwarp(unsigned mask = ~0u, EMULATION_AT)
 {
     emulation_collective(mask, "__syncwarp", nullptr, nullptr, true, at);
-}
-inline void __threadfence()
-{
-}
-inline void __threadfence_block()
-{
 }
 
 /* ---- shuffles ---- */
@@ -62,33 +51,13 @@ inline T emulation_shuffled(unsigned mask, T value, unsigned from, emulation_pla
     return s.out;
 }
 
-/* Lanes form groups of `width`; a source lane outside the group is replaced by the lane itself. */
-template <class T>
-inline T __shfl_sync(unsigned mask, T value, int from, int width = 32, EMULATION_AT)
+template <class T> inline T __shfl_sync(unsigned mask, T value, int from, EMULATION_AT)
 {
-    unsigned w = (unsigned)width - 1;
-    return emulation_shuffled(mask, value, (emulation_lane() & ~w) | ((unsigned)from & w), at);
+    return emulation_shuffled(mask, value, (unsigned)from % warpSize, at);
 }
-template <class T>
-inline T __shfl_xor_sync(unsigned mask, T value, int other, int width = 32, EMULATION_AT)
+template <class T> inline T __shfl_xor_sync(unsigned mask, T value, int other, EMULATION_AT)
 {
-    unsigned lane = emulation_lane(), from = lane ^ (unsigned)other;
-    bool inside = from < (lane & ~((unsigned)width - 1)) + (unsigned)width;
-    return emulation_shuffled(mask, value, inside ? from : lane, at);
-}
-template <class T>
-inline T __shfl_down_sync(unsigned mask, T value, unsigned by, int width = 32, EMULATION_AT)
-{
-    unsigned lane = emulation_lane();
-    bool inside = (lane & ((unsigned)width - 1)) + by < (unsigned)width;
-    return emulation_shuffled(mask, value, inside ? lane + by : lane, at);
-}
-template <class T>
-inline T __shfl_up_sync(unsigned mask, T value, unsigned by, int width = 32, EMULATION_AT)
-{
-    unsigned lane = emulation_lane();
-    bool inside = (lane & ((unsigned)width - 1)) >= by;
-    return emulation_shuffled(mask, value, inside ? lane - by : lane, at);
+    return emulation_shuffled(mask, value, emulation_lane() ^ (unsigned)other, at);
 }
 
 /* ---- votes ---- */
@@ -115,10 +84,6 @@ inline unsigned __ballot_sync(unsigned mask, int yes, EMULATION_AT)
 inline int __any_sync(unsigned mask, int yes, EMULATION_AT)
 {
     return __ballot_sync(mask, yes, at) != 0;
-}
-inline int __all_sync(unsigned mask, int yes, EMULATION_AT)
-{
-    return __ballot_sync(mask, yes, at) == mask;
 }
 
 /* ---- matrix product of a warp: D (16x8) += A (16x16) B (16x8), bf16 in, fp32 sums ----
@@ -164,7 +129,6 @@ EMULATION_RAW inline void emulation_product_combine(void **slots, unsigned)
             p->d[i] = emulation_cut_off(sum);
         }
     }
-    emulation_counted.products++;
 }
 
 inline void mma_16x8x16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
@@ -182,9 +146,7 @@ inline void mma_16x8x16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint
 typedef uint32_t __attribute__((may_alias)) emulation_word;
 
 struct emulation_rows {
-    const void *address;
     uint32_t row[4], out[4]; /* a row of 8 elements in, a register of each matrix out */
-    unsigned matrices;
     bool transposed;
 };
 
@@ -197,12 +159,7 @@ EMULATION_RAW inline uint32_t emulation_element(void **slots, unsigned matrix, u
 
 EMULATION_RAW inline void emulation_rows_combine(void **slots, unsigned)
 {
-    unsigned matrices = ((const emulation_rows *)slots[0])->matrices;
-    for (unsigned m = 0; m < matrices; m++) {
-        unsigned banks = 0; /* a row fills four of the 32 banks; eight rows should fill all */
-        for (unsigned i = 0; i < 8; i++)
-            banks |= 1u << ((uintptr_t)((emulation_rows *)slots[8 * m + i])->address >> 4 & 7);
-        emulation_counted.bank_conflicts += 8 - __builtin_popcount(banks);
+    for (unsigned m = 0; m < 4; m++)
         for (unsigned lane = 0; lane < warpSize; lane++) {
             emulation_rows *s = (emulation_rows *)slots[lane];
             unsigned g = lane / 4, t = 2 * (lane % 4);
@@ -212,28 +169,16 @@ EMULATION_RAW inline void emulation_rows_combine(void **slots, unsigned)
                                           : emulation_element(slots, m, g, t + 1);
             s->out[m] = low | high << 16;
         }
-    }
-    emulation_counted.row_loads++;
 }
 
-template <unsigned MATRICES>
-inline void emulation_ldmatrix(uint32_t (&r)[MATRICES], const void *row, bool transposed,
+inline void emulation_ldmatrix(uint32_t (&r)[4], const void *row, bool transposed,
                                emulation_place at)
 {
-    emulation_rows s = {row, {}, {}, MATRICES, transposed};
+    emulation_rows s = {{}, {}, transposed};
     if ((uintptr_t)row % 16) emulation_fail(at, "ldmatrix: %p is not aligned to 16 bytes", row);
-    for (int i = 0; i < 4 && emulation_lane() < 8 * MATRICES; i++)
-        s.row[i] = ((const emulation_word *)row)[i];
+    for (int i = 0; i < 4; i++) s.row[i] = ((const emulation_word *)row)[i];
     emulation_collective(~0u, "ldmatrix", &s, emulation_rows_combine, false, at);
-    for (unsigned i = 0; i < MATRICES; i++) r[i] = s.out[i];
-}
-inline void ldmatrix_x2(uint32_t (&r)[2], const void *row, EMULATION_AT)
-{
-    emulation_ldmatrix(r, row, false, at);
-}
-inline void ldmatrix_x2_trans(uint32_t (&r)[2], const void *row, EMULATION_AT)
-{
-    emulation_ldmatrix(r, row, true, at);
+    for (int i = 0; i < 4; i++) r[i] = s.out[i];
 }
 inline void ldmatrix_x4(uint32_t (&r)[4], const void *row, EMULATION_AT)
 {
@@ -246,19 +191,10 @@ inline void ldmatrix_x4_trans(uint32_t (&r)[4], const void *row, EMULATION_AT)
 
 /* ---- asynchronous copies: the destination is NaN until its group has been waited for ---- */
 
-inline void emulation_copy_start(void *to, const void *from, int bytes, bool valid,
-                                 emulation_place at)
-{
-    emulation_copy_issue(to, from, bytes, valid, at);
-    for (int i = 0; i < bytes / 4; i++) ((emulation_word *)to)[i] = ~0u;
-}
 inline void cp_async16(void *to, const void *from, bool valid, EMULATION_AT)
 {
-    emulation_copy_start(to, from, 16, valid, at);
-}
-inline void cp_async4(void *to, const void *from, bool valid, EMULATION_AT)
-{
-    emulation_copy_start(to, from, 4, valid, at);
+    emulation_copy_issue(to, from, valid, at);
+    for (int i = 0; i < 4; i++) ((emulation_word *)to)[i] = ~0u;
 }
 inline void cp_async_commit()
 {
@@ -268,48 +204,8 @@ template <int KEEP> inline void cp_async_wait()
 {
     emulation_copy c;
     while (emulation_copy_next(KEEP, &c))
-        for (int i = 0; i < c.bytes / 4; i++)
+        for (int i = 0; i < 4; i++)
             ((emulation_word *)c.to)[i] = c.valid ? ((const emulation_word *)c.from)[i] : 0;
-}
-
-/* ---- atomics: relaxed, so that a race of an atomic with a plain access is reported ---- */
-
-template <class T> inline T atomicCAS(T *p, T expected, T value)
-{
-    __atomic_compare_exchange_n(p, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    return expected;
-}
-template <class T> inline T atomicExch(T *p, T value)
-{
-    return __atomic_exchange_n(p, value, __ATOMIC_RELAXED);
-}
-template <class T> inline T atomicAdd(T *p, T value)
-{
-    return __atomic_fetch_add(p, value, __ATOMIC_RELAXED);
-}
-template <> inline float atomicAdd(float *p, float value)
-{
-    emulation_word *bits = (emulation_word *)p, old = __atomic_load_n(bits, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(bits, &old, __float_as_uint(__uint_as_float(old) + value),
-                                        false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
-    return __uint_as_float(old);
-}
-template <class T> inline T atomicMax(T *p, T value)
-{
-    T old = __atomic_load_n(p, __ATOMIC_RELAXED);
-    while (old < value && !__atomic_compare_exchange_n(p, &old, value, false, __ATOMIC_RELAXED,
-                                                       __ATOMIC_RELAXED)) {
-    }
-    return old;
-}
-template <class T> inline T atomicMin(T *p, T value)
-{
-    T old = __atomic_load_n(p, __ATOMIC_RELAXED);
-    while (value < old && !__atomic_compare_exchange_n(p, &old, value, false, __ATOMIC_RELAXED,
-                                                       __ATOMIC_RELAXED)) {
-    }
-    return old;
 }
 
 #endif

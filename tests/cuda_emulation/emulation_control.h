@@ -13,8 +13,7 @@
  *   EMULATION_PRODUCTS=WORDS               what cuBLASLt offers: cublaslt_emulated.c
  *   EMULATION_LAUNCHES=FILE                at its end the process appends a line for each kernel:
  *                                          address in the library, threads of a block, largest
- *                                          dynamic shared memory
- *   EMULATION_COUNTS=1                     prints at the end of the process what has run */
+ *                                          dynamic shared memory */
 #ifndef EMULATION_CONTROL_H
 #define EMULATION_CONTROL_H
 

@@ -9,48 +9,20 @@ static struct {
     long launches_left; /* until the device is lost; negative: never */
 } device = {cudaSuccess, false, false, -1};
 
-struct error_text {
+static const struct error_text {
     cudaError_t error;
     const char *name, *text;
-};
-
-static const struct error_text error_texts[] = {
-    {cudaSuccess, "cudaSuccess", "no error"},
-    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
-    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
-    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
-     "invalid configuration argument"},
-    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
-    {cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver",
-     "CUDA driver version is insufficient for CUDA runtime version"},
-    {cudaErrorECCUncorrectable, "cudaErrorECCUncorrectable", "uncorrectable ECC error encountered"},
-    {cudaErrorSystemNotReady, "cudaErrorSystemNotReady", "system not yet initialized"},
-    {cudaErrorSystemDriverMismatch, "cudaErrorSystemDriverMismatch",
-     "system has unsupported display driver / cuda driver combination"},
-    {cudaErrorCompatNotSupportedOnDevice, "cudaErrorCompatNotSupportedOnDevice",
-     "forward compatibility was attempted on non supported HW"},
-    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
-    {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
-    {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
-    {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
-     "operation not permitted when stream is capturing"},
-    {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
-     "operation failed due to a previous error during capture"},
-    {cudaErrorStreamCaptureUnmatched, "cudaErrorStreamCaptureUnmatched",
-     "capture was not ended in the same stream as it began"},
-    {cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined",
-     "capturing stream has unjoined work"},
-    {cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
-     "dependency created on uncaptured work in another stream"},
+} error_texts[] = {
+#define ERROR_TEXT(name, value, text) {name, #name, text},
+    EMULATION_ERRORS(ERROR_TEXT)
+#undef ERROR_TEXT
 };
 
 static const struct error_text *error_text_of(cudaError_t error)
 {
-    static const struct error_text unknown = {cudaErrorUnknown, "cudaErrorUnknown",
-                                              "unknown error"};
-    for (const struct error_text &t : error_texts)
-        if (t.error == error) return &t;
-    return &unknown;
+    const struct error_text *t = error_texts;
+    while (t->error != error && t->error != cudaErrorUnknown) t++; /* the last is unknown */
+    return t;
 }
 
 const char *cudaGetErrorName(cudaError_t error)
@@ -70,29 +42,14 @@ cudaError_t device_error(cudaError_t error, const char *sentence)
     return error;
 }
 
-cudaError_t cudaPeekAtLastError()
-{
-    return device.lost ? cudaErrorECCUncorrectable : device.last;
-}
-
 cudaError_t cudaGetLastError()
 {
-    cudaError_t error = cudaPeekAtLastError();
+    cudaError_t error = device.lost ? cudaErrorECCUncorrectable : device.last;
     device.last = cudaSuccess;
     return error;
 }
 
 /* ---- loss ---- */
-
-static void counts_print()
-{
-    const emulation_counts *c = &emulation_counted;
-    fprintf(stderr,
-            "emulation: %ld launches, %ld blocks, %ld switches, %ld barriers, %ld products, %ld "
-            "row loads with %ld bank conflicts, %ld asynchronous copies\n",
-            c->launches, c->blocks, c->switches, c->barriers, c->products, c->row_loads,
-            c->bank_conflicts, c->copies);
-}
 
 /* A setting "N" or "N@GPU", which counts only if that GPU is visible; -1: none. */
 static long device_setting(const char *name)
@@ -107,7 +64,6 @@ static void device_ask_environment()
 {
     device.asked = true;
     device.launches_left = device_setting("EMULATION_LOSE");
-    if (getenv("EMULATION_COUNTS")) atexit(counts_print);
 }
 
 void emulation_lose_device(long launches)
@@ -130,7 +86,7 @@ cudaError_t device_count_launch()
 
 /* ---- properties ---- */
 
-enum { SHARED_DEFAULT = 48 << 10, SHARED_OPTIN = 227 << 10, PROCESSORS = 132 };
+enum { SHARED_OPTIN = 227 << 10 };
 
 static size_t shared_most;
 
@@ -171,49 +127,15 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int number)
 {
     size_t unused_bytes;
     if (number != 0) return device_error(cudaErrorInvalidDevice, "there is only device 0");
-    *p = {};
-    snprintf(p->name, sizeof p->name, "emulated GPU");
-    memcpy(p->uuid.bytes, "alibi-emulated-0", sizeof p->uuid.bytes);
-    p->sharedMemPerBlock = SHARED_DEFAULT;
-    p->sharedMemPerBlockOptin = emulation_shared_most();
-    p->sharedMemPerMultiprocessor = emulation_shared_most() + 1024; /* the system uses 1 KB */
-    p->regsPerBlock = 65536;
-    p->warpSize = 32;
-    p->maxThreadsPerBlock = 1024;
-    p->major = 9;
-    p->multiProcessorCount = PROCESSORS;
-    p->l2CacheSize = 50 << 20;
-    p->memoryBusWidth = 6144;
+    *p = {"emulated GPU", 0, emulation_shared_most(), 9, 0, 132};
     return cudaMemGetInfo(&unused_bytes, &p->totalGlobalMem);
 }
 
-cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int number)
+/* The only attribute that this runtime knows. */
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr, int number)
 {
     if (number != 0) return device_error(cudaErrorInvalidDevice, "there is only device 0");
-    switch (attribute) {
-    case cudaDevAttrMaxThreadsPerBlock:
-        *value = 1024;
-        return cudaSuccess;
-    case cudaDevAttrMultiProcessorCount:
-        *value = PROCESSORS;
-        return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMajor:
-        *value = 9;
-        return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMinor:
-        *value = 0;
-        return cudaSuccess;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-        *value = (int)emulation_shared_most();
-        return cudaSuccess;
-    }
-    return device_error(cudaErrorInvalidValue, "an attribute that the emulator lacks");
-}
-
-cudaError_t cudaDeviceGetPCIBusId(char *text, int bytes, int number)
-{
-    if (number != 0) return device_error(cudaErrorInvalidDevice, "there is only device 0");
-    snprintf(text, (size_t)bytes, "0000:00:00.0");
+    *value = (int)emulation_shared_most();
     return cudaSuccess;
 }
 
@@ -222,12 +144,6 @@ cudaError_t cudaDriverGetVersion(int *version)
     const int OLD = 12040; /* driver 550, for EMULATION_OPEN=35 */
     bool is_old = device_setting("EMULATION_OPEN") == (long)cudaErrorInsufficientDriver;
     *version = is_old ? OLD : CUDART_VERSION;
-    return cudaSuccess;
-}
-
-cudaError_t cudaRuntimeGetVersion(int *version)
-{
-    *version = CUDART_VERSION;
     return cudaSuccess;
 }
 

@@ -98,10 +98,10 @@ emulation_switch:
 
 struct fiber *fiber_make(void (*entry)())
 {
-    struct fiber *f = (struct fiber *)calloc(1, sizeof *f);
+    struct fiber *f = new fiber();
     char *memory = (char *)mmap(nullptr, GUARD_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (!f || memory == MAP_FAILED || mprotect(memory, GUARD_BYTES, PROT_NONE) != 0)
+    if (memory == MAP_FAILED || mprotect(memory, GUARD_BYTES, PROT_NONE) != 0)
         emulation_fail({"fiber", 0}, "no memory for one more stack");
     f->stack = memory + GUARD_BYTES;
     f->stack_bytes = STACK_BYTES;

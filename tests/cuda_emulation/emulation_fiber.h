@@ -3,6 +3,8 @@
 #ifndef EMULATION_FIBER_H
 #define EMULATION_FIBER_H
 
+#include <deque>
+
 #include "emulation_machine.h"
 
 #if !defined(__x86_64__)
@@ -28,9 +30,8 @@ struct fiber {
     bool done;
     const char *waits_in; /* for reports */
     emulation_place waits_at;
-    emulation_copy *copies; /* pending: copies_first ... copies_n - 1 */
-    int copies_first, copies_n, copies_room;
-    long group; /* number of the open group */
+    std::deque<emulation_copy> copies; /* pending */
+    long group;                        /* number of the open group */
 };
 
 /* fiber_make - makes a fiber that runs entry(), which never returns. */

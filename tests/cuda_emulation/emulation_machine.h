@@ -9,8 +9,10 @@
 #ifndef EMULATION_MACHINE_H
 #define EMULATION_MACHINE_H
 
-#include "emulation_types.h"
 #include <cuda_runtime.h>
+#include <functional>
+
+#include "emulation_types.h"
 
 enum { EMULATION_EXIT = 70 };
 
@@ -29,26 +31,20 @@ extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
 enum { warpSize = 32 };
 
-struct emulation_counts {
-    long launches, blocks, switches, barriers, products, row_loads, bank_conflicts, copies;
-};
-extern emulation_counts emulation_counted;
-
 [[noreturn]] void emulation_fail(emulation_place at, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* emulation_launch - queues a kernel; `call` gets a copy of the `closure`. As in CUDA, wrong shapes
- * set the last error. Stricter than CUDA, so does capturing a kernel that has never run: a driver
- * with lazy loading would load it during the capture. */
+/* emulation_launch - queues a kernel; `call` runs a thread of it. As in CUDA, wrong shapes set the
+ * last error. Stricter than CUDA, so does capturing a kernel that has never run: a driver with lazy
+ * loading would load it during the capture. */
 void emulation_launch(const void *kernel, dim3 grid, dim3 block, size_t shared_bytes,
-                      cudaStream_t stream, void (*call)(void *closure), const void *closure,
-                      size_t closure_bytes);
+                      cudaStream_t stream, const std::function<void()> &call);
 
 /* emulation_check_argument - ends the process if p is neither NULL nor device memory. */
 void emulation_check_argument(const void *p, int number);
 
-/* emulation_barrier - waits for `threads` threads of the block (0: all) at barrier `id`. */
-void emulation_barrier(int id, unsigned threads, emulation_place at);
+/* emulation_barrier - waits for all threads of the block. */
+void emulation_barrier(emulation_place at);
 
 /* emulation_collective - every lane of mask arrives with a slot on its stack; the last one runs
  * combine(slots, mask) and wakes the others. */
@@ -70,12 +66,11 @@ void *emulation_shared_static(const void *key, size_t bytes);
 struct emulation_copy {
     void *to;
     const void *from;
-    int bytes;
     bool valid;
     long group;
     emulation_place at;
 };
-void emulation_copy_issue(void *to, const void *from, int bytes, bool valid, emulation_place at);
+void emulation_copy_issue(void *to, const void *from, bool valid, emulation_place at);
 void emulation_copy_commit();
 bool emulation_copy_next(int keep, emulation_copy *out);
 

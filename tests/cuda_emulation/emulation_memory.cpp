@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
 extern "C" void __asan_poison_memory_region(void const volatile *p, size_t bytes);
@@ -30,8 +31,8 @@ struct allocation {
 };
 
 static struct {
-    struct allocation *list_own;
-    int n, room, opened;
+    std::vector<struct allocation> list;
+    int opened;
     size_t used, limit; /* bytes of the device */
 } memory;
 
@@ -52,10 +53,8 @@ static size_t memory_limit()
 /* The allocation that contains the byte at p. */
 static struct allocation *memory_find(const void *p)
 {
-    for (int i = memory.n - 1; i >= 0; i--) {
-        struct allocation *a = &memory.list_own[i];
-        if ((const char *)p >= a->p && (const char *)p < a->p + a->bytes) return a;
-    }
+    for (struct allocation &a : memory.list)
+        if ((const char *)p >= a.p && (const char *)p < a.p + a.bytes) return &a;
     return nullptr;
 }
 
@@ -80,16 +79,14 @@ void emulation_check_argument(const void *p, int number)
 void memory_open()
 {
     if (memory.opened++ || order_is_sample()) return;
-    for (int i = 0; i < memory.n; i++)
-        __asan_unpoison_memory_region(memory.list_own[i].p, memory.list_own[i].bytes);
+    for (const struct allocation &a : memory.list) __asan_unpoison_memory_region(a.p, a.bytes);
 }
 
 void memory_close()
 {
     if (--memory.opened || order_is_sample()) return;
-    for (int i = 0; i < memory.n; i++)
-        if (memory.list_own[i].side == MEMORY_DEVICE)
-            __asan_poison_memory_region(memory.list_own[i].p, memory.list_own[i].bytes);
+    for (const struct allocation &a : memory.list)
+        if (a.side == MEMORY_DEVICE) __asan_poison_memory_region(a.p, a.bytes);
 }
 
 enum { PAGE = 4096, ALIGNMENT = 256 };
@@ -143,20 +140,14 @@ static cudaError_t memory_add(void **out, size_t bytes, enum memory_side side)
 {
     struct allocation a = {nullptr, bytes, side, nullptr};
     *out = nullptr;
+    if (cudaError_t error = capture_forbids()) return error;
     if (bytes == 0) return cudaSuccess;
     if (side == MEMORY_DEVICE && bytes > memory_limit() - memory.used)
         return device_error(cudaErrorMemoryAllocation, nullptr);
-    if (memory.n == memory.room) {
-        int room = memory.room ? 2 * memory.room : 64;
-        void *list = realloc(memory.list_own, (size_t)room * sizeof *memory.list_own);
-        if (!list) return device_error(cudaErrorMemoryAllocation, nullptr);
-        memory.list_own = (struct allocation *)list;
-        memory.room = room;
-    }
     bool there = side == MEMORY_DEVICE && order_is_sample() ? memory_map(&a) : memory_from_heap(&a);
     if (!there) return device_error(cudaErrorMemoryAllocation, nullptr);
     if (side == MEMORY_DEVICE) memory.used += bytes;
-    memory.list_own[memory.n++] = a;
+    memory.list.push_back(a);
     *out = a.p;
     return cudaSuccess;
 }
@@ -169,47 +160,42 @@ static cudaError_t memory_remove(void *p, enum memory_side side)
         return device_error(cudaErrorInvalidValue, "this pointer was not allocated here");
     if (side == MEMORY_DEVICE) memory.used -= a->bytes;
     memory_give_back(a);
-    *a = memory.list_own[--memory.n];
+    *a = memory.list.back();
+    memory.list.pop_back();
     return cudaSuccess;
 }
 
 void memory_release_all()
 {
-    while (memory.n) memory_remove(memory.list_own[0].p, memory.list_own[0].side);
+    while (!memory.list.empty()) memory_remove(memory.list.back().p, memory.list.back().side);
 }
 
 cudaError_t cudaMalloc(void **out, size_t bytes)
 {
-    cudaError_t error = capture_forbids(nullptr, false);
-    return error ? error : memory_add(out, bytes, MEMORY_DEVICE);
-}
-
-/* As in CUDA, first waits for the work that may use the memory. */
-cudaError_t cudaFree(void *p)
-{
-    cudaError_t error = capture_forbids(nullptr, false);
-    if (error) return error;
-    stream_drain_all();
-    return memory_remove(p, MEMORY_DEVICE);
+    return memory_add(out, bytes, MEMORY_DEVICE);
 }
 
 cudaError_t cudaMallocHost(void **out, size_t bytes)
 {
-    cudaError_t error = capture_forbids(nullptr, false);
-    return error ? error : memory_add(out, bytes, MEMORY_PINNED);
+    return memory_add(out, bytes, MEMORY_PINNED);
 }
 
-cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned)
+/* As in CUDA, first waits for the work that may use the memory. */
+static cudaError_t memory_free(void *p, enum memory_side side)
 {
-    return cudaMallocHost(out, bytes);
+    if (cudaError_t error = capture_forbids()) return error;
+    stream_drain_all();
+    return memory_remove(p, side);
+}
+
+cudaError_t cudaFree(void *p)
+{
+    return memory_free(p, MEMORY_DEVICE);
 }
 
 cudaError_t cudaFreeHost(void *p)
 {
-    cudaError_t error = capture_forbids(nullptr, false);
-    if (error) return error;
-    stream_drain_all();
-    return memory_remove(p, MEMORY_PINNED);
+    return memory_free(p, MEMORY_PINNED);
 }
 
 cudaError_t cudaMemGetInfo(size_t *unused_bytes, size_t *total_bytes)

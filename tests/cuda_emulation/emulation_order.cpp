@@ -100,13 +100,6 @@ int order_next()
     return -1;
 }
 
-int order_pick(int n)
-{
-    order_ask_environment();
-    if (order.kind == ORDER_SEEDED) return (int)order_random((unsigned)n);
-    return order.kind == ORDER_REVERSE ? n - 1 : 0;
-}
-
 void emulation_set_blocks(long n)
 {
     order.sampled = true;

@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 
-void emulation_barrier(int id, unsigned threads, emulation_place at)
+void emulation_barrier(emulation_place at)
 {
-    struct block_barrier *b = &machine.block->barrier[id];
+    struct block_barrier *b = &machine.block->barrier;
     const struct fiber *me = machine.current;
     if (b->arrived && (b->at.line != at.line || b->at.file != at.file))
         emulation_fail(at, "divergent __syncthreads: other threads wait at %s:%d", b->at.file,
@@ -15,13 +15,12 @@ void emulation_barrier(int id, unsigned threads, emulation_place at)
     b->at = at;
     char *token = &b->token[b->generation & 1];
     race_release(token);
-    if (++b->arrived < (threads ? threads : machine.threads)) {
+    if (++b->arrived < machine.threads) {
         b->waiting[me->thread / WARP] |= 1u << me->thread % WARP;
         machine_wait("__syncthreads", at);
     } else {
         b->arrived = 0;
         b->generation++;
-        emulation_counted.barriers++;
         for (unsigned w = 0; w < machine.warps; w++) {
             machine.ready[w] |= b->waiting[w];
             b->waiting[w] = 0;
@@ -122,20 +121,12 @@ void *emulation_shared_static(const void *key, size_t bytes)
     return data;
 }
 
-void emulation_copy_issue(void *to, const void *from, int bytes, bool valid, emulation_place at)
+void emulation_copy_issue(void *to, const void *from, bool valid, emulation_place at)
 {
     struct fiber *f = machine.current;
-    if (((uintptr_t)to | (uintptr_t)from) % (unsigned)bytes)
-        emulation_fail(at, "cp.async: %p or %p is not aligned to %d bytes", to, from, bytes);
-    if (f->copies_first == f->copies_n) f->copies_first = f->copies_n = 0;
-    if (f->copies_n == f->copies_room) {
-        f->copies_room = f->copies_room ? 2 * f->copies_room : 64;
-        f->copies =
-            (emulation_copy *)realloc(f->copies, (size_t)f->copies_room * sizeof *f->copies);
-        if (!f->copies) emulation_fail(at, "no memory for one more cp.async");
-    }
-    f->copies[f->copies_n++] = {to, from, bytes, valid, f->group, at};
-    emulation_counted.copies++;
+    if (((uintptr_t)to | (uintptr_t)from) % 16)
+        emulation_fail(at, "cp.async: %p or %p is not aligned to 16 bytes", to, from);
+    f->copies.push_back({to, from, valid, f->group, at});
 }
 
 void emulation_copy_commit()
@@ -146,8 +137,8 @@ void emulation_copy_commit()
 bool emulation_copy_next(int keep, emulation_copy *out)
 {
     struct fiber *f = machine.current;
-    if (f->copies_first == f->copies_n) return false;
-    if (f->copies[f->copies_first].group + keep >= f->group) return false;
-    *out = f->copies[f->copies_first++];
+    if (f->copies.empty() || f->copies.front().group + keep >= f->group) return false;
+    *out = f->copies.front();
+    f->copies.pop_front();
     return true;
 }

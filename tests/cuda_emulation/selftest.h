@@ -1,4 +1,8 @@
-/* selftest.h - what the parts of the self-test share. A case returns the number of errors. */
+/* selftest.h - programs that use every primitive of kernels and every call of the runtime that this
+ * project uses, and the bugs that can be switched on in them.
+ *
+ * Without bugs they are the self-test (selftest.cu), which nvcc compiles too. With a bug each is a
+ * mutant, which the emulator must detect (mutants.cu). */
 #ifndef SELFTEST_H
 #define SELFTEST_H
 
@@ -7,11 +11,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct selftest_case {
-    const char *name; /* a sentence */
-    int (*wrong)();
+/* Outcomes of a process, as bits so that a row may allow several. */
+enum outcome {
+    PASSES = 1,  /* right numbers and no report */
+    WRONG = 2,   /* wrong numbers */
+    STOPPED = 4, /* the emulator reported a broken rule */
+    ADDRESS = 8, /* AddressSanitizer */
+    UNDEFINED = 16,
+    RACE = 32, /* ThreadSanitizer */
+    CRASHED = 64,
+    ANY = 127
 };
-extern const struct selftest_case selftest_runtime[]; /* ends with a row without a name */
+
+struct selftest_row {
+    const char *name;           /* a sentence; of a mutant: its bug, as a phrase */
+    int (*wrong)(int bug);      /* the number of errors */
+    int bug;                    /* 0: the correct program */
+    int plain, address, thread; /* outcomes in the three builds; 0: a program that reports errors */
+};
+/* Each list ends with a row without a name. The rows of a program follow its correct one. */
+extern const struct selftest_row selftest_warp[], selftest_block[], selftest_runtime[];
 
 /* Ends the program with a sentence if the runtime returned an error. */
 void selftest_must(cudaError_t error, const char *what);

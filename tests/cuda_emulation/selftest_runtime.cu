@@ -1,251 +1,229 @@
-/* selftest_runtime.cu - tests streams, events, graphs, copies and errors of the runtime, as host code
- * uses them. */
+/* selftest_runtime.cu - streams, events, graphs, copies and errors of the runtime, as host code uses
+ * them. */
 #include "selftest.h"
 
-enum { N = 1000 };
+enum { N = 256 };
 
-static __global__ void add_k(int *x, int n, int by)
+/* x = (x + *by) * 2 of n elements. */
+static __global__ void add_double_k(float *x, const float *by, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) x[i] += by;
+    if (i < n) x[i] = (x[i] + *by) * 2.0f;
 }
 
-static __global__ void double_k(int *x, int n)
+static __global__ void nothing_k(int)
 {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) x[i] *= 2;
 }
 
-static __global__ void add_from_k(int *x, const int *by, int n)
+/* A stream, its memory on the device, and a page of the host. */
+struct fixture {
+    cudaStream_t s;
+    cudaEvent_t begin, end;
+    struct both<float> x, by;
+    float *pinned;
+};
+
+/* x is zeros and by is 1; kernels are loaded, so that a capture may hold them. */
+static struct fixture fixture_open()
 {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) x[i] += *by;
+    struct fixture f;
+    MUST(cudaStreamCreateWithFlags(&f.s, cudaStreamNonBlocking));
+    MUST(cudaEventCreate(&f.begin));
+    MUST(cudaEventCreateWithFlags(&f.end, cudaEventDefault));
+    MUST(cudaMallocHost((void **)&f.pinned, N * sizeof(float)));
+    for (int i = 0; i < N; i++) f.pinned[i] = -1;
+    f.x = both_make<float>(N);
+    f.by = both_make<float>(1);
+    f.by.host_own[0] = 1;
+    both_up(&f.by);
+    launch(add_double_k, 1, 1, 0, f.s, f.x.device_own, (const float *)f.by.device_own, 0);
+    return f;
 }
 
-static void add(cudaStream_t s, int *x, int by)
+static void fixture_close(struct fixture *f)
 {
-    launch(add_k, (N + 127) / 128, 128, 0, s, x, (int)N, by);
+    MUST(cudaDeviceSynchronize());
+    MUST(cudaFreeHost(f->pinned));
+    both_free(&f->x), both_free(&f->by);
+    MUST(cudaEventDestroy(f->begin));
+    MUST(cudaEventDestroy(f->end));
+    MUST(cudaStreamDestroy(f->s));
 }
 
-static void twice(cudaStream_t s, int *x)
+static void step(const struct fixture *f, const float *by)
 {
-    launch(double_k, (N + 127) / 128, 128, 0, s, x, (int)N);
+    launch(add_double_k, 2, N / 2, 0, f->s, f->x.device_own, by, (int)N);
 }
 
-static int count_unlike(const struct both<int> *b, int value)
+static void download(const struct fixture *f)
+{
+    MUST(cudaMemcpyAsync(f->pinned, f->x.device_own, N * sizeof(float), cudaMemcpyDeviceToHost,
+                         f->s));
+}
+
+static int count_unlike(const struct fixture *f, float value)
 {
     int wrong = 0;
-    both_down(b);
-    for (size_t i = 0; i < b->n; i++) wrong += b->host_own[i] != value;
+    for (int i = 0; i < N; i++) wrong += f->pinned[i] != value;
     return wrong;
 }
 
-static int a_stream_keeps_its_order()
-{
-    cudaStream_t s;
-    struct both<int> x = both_make<int>(N);
-    MUST(cudaStreamCreate(&s));
-    for (int i = 0; i < 5; i++) {
-        add(s, x.device_own, 1);
-        twice(s, x.device_own);
-    }
-    MUST(cudaStreamSynchronize(s));
-    int wrong = count_unlike(&x, 62);
-    MUST(cudaStreamDestroy(s));
-    both_free(&x);
-    return wrong;
-}
+enum { STREAM_NO_WAIT = 1, STREAM_EARLY_EVENT };
 
-static int an_event_orders_two_streams()
+/* Five steps, waited for by an event; then a sixth. */
+static int streams(int bug)
 {
-    cudaStream_t a, b;
-    cudaEvent_t added, done;
+    struct fixture f = fixture_open();
     float ms = -1;
-    struct both<int> x = both_make<int>(N);
-    MUST(cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking));
-    MUST(cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking));
-    MUST(cudaEventCreate(&added));
-    MUST(cudaEventCreate(&done));
-    add(a, x.device_own, 3);
-    MUST(cudaEventRecord(added, a));
-    MUST(cudaStreamWaitEvent(b, added, 0));
-    twice(b, x.device_own);
-    MUST(cudaEventRecord(done, b));
-    MUST(cudaEventSynchronize(done));
-    MUST(cudaEventElapsedTime(&ms, added, done));
-    int wrong = count_unlike(&x, 6) + (ms < 0) + (cudaEventQuery(done) != cudaSuccess);
-    MUST(cudaEventDestroy(added));
-    MUST(cudaEventDestroy(done));
-    MUST(cudaStreamDestroy(a));
-    MUST(cudaStreamDestroy(b));
-    both_free(&x);
+    MUST(cudaEventRecord(f.begin, f.s));
+    for (int i = 0; i < 5; i++) step(&f, f.by.device_own);
+    if (bug == STREAM_EARLY_EVENT) MUST(cudaEventRecord(f.end, f.s));
+    download(&f);
+    if (bug != STREAM_EARLY_EVENT) MUST(cudaEventRecord(f.end, f.s));
+    MUST(cudaEventSynchronize(f.end));
+    MUST(cudaEventElapsedTime(&ms, f.begin, f.end));
+    int wrong = count_unlike(&f, 62) + (ms < 0);
+    step(&f, f.by.device_own);
+    download(&f);
+    if (bug != STREAM_NO_WAIT) MUST(cudaStreamSynchronize(f.s));
+    wrong += count_unlike(&f, 126);
+    fixture_close(&f);
     return wrong;
 }
 
-static int copies_and_fills_go_where_they_should()
+enum { COPY_BACKWARDS = 1, COPY_BEYOND, COPY_PAGEABLE };
+
+static int copies(int bug)
 {
-    cudaStream_t s;
-    int *pinned, from[6] = {1, 2, 3, 4, 5, 6}, wrong = 0;
-    struct both<int> x = both_make<int>(12);
-    MUST(cudaStreamCreate(&s));
-    MUST(cudaMallocHost((void **)&pinned, 12 * sizeof *pinned));
-    MUST(cudaMemsetAsync(x.device_own, 0xff, 12 * sizeof(int), s));
-    MUST(cudaMemcpy2DAsync(x.device_own + 1, 4 * sizeof(int), from, 2 * sizeof(int),
-                           2 * sizeof(int), 3, cudaMemcpyHostToDevice, s));
-    from[0] = 100; /* pageable memory is read before the call returns */
-    MUST(cudaMemcpyAsync(pinned, x.device_own, 12 * sizeof(int), cudaMemcpyDeviceToHost, s));
-    MUST(cudaStreamSynchronize(s));
-    for (int i = 0; i < 12; i++) {
+    struct fixture f = fixture_open();
+    float home[N], *x = f.x.device_own;
+    int wrong = 0;
+    for (int i = 0; i < 6; i++) f.pinned[i] = (float)i;
+    MUST(cudaMemsetAsync(x, 0, 12 * sizeof(float), f.s));
+    MUST(cudaMemcpy2DAsync(x + 1, 4 * sizeof(float), f.pinned, 2 * sizeof(float), 2 * sizeof(float),
+                           3, bug == COPY_BACKWARDS ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice,
+                           f.s));
+    MUST(cudaMemcpyAsync(x + 12, x, 12 * sizeof(float), cudaMemcpyDeviceToDevice, f.s));
+    MUST(cudaMemcpyAsync(bug == COPY_PAGEABLE ? home : f.pinned, x + (bug == COPY_BEYOND),
+                         N * sizeof(float), cudaMemcpyDeviceToHost, f.s));
+    MUST(cudaStreamSynchronize(f.s));
+    for (int i = 0; i < 24; i++) {
         bool inside = i % 4 == 1 || i % 4 == 2;
-        wrong += pinned[i] != (inside ? i / 4 * 2 + i % 4 : -1);
+        wrong += f.pinned[i] != (float)(inside ? i % 12 / 4 * 2 + i % 4 - 1 : 0);
     }
-    MUST(cudaFreeHost(pinned));
-    MUST(cudaStreamDestroy(s));
-    both_free(&x);
+    fixture_close(&f);
     return wrong;
 }
 
-/* Launches the kernel once, which loads it: its first launch should not be captured. */
-static void load(cudaStream_t s)
-{
-    struct both<int> x = both_make<int>(N);
-    add(s, x.device_own, 0);
-    twice(s, x.device_own);
-    launch(add_from_k, 1, 1, 0, s, x.device_own, (const int *)x.device_own, 0);
-    MUST(cudaStreamSynchronize(s));
-    both_free(&x);
-}
+enum { GRAPH_STALE_ARGUMENT = 1, GRAPH_WAITS, GRAPH_LOADS };
 
-static cudaGraphExec_t captured(cudaStream_t s, cudaStream_t side, struct both<int> *x, int *by,
-                                size_t *nodes_n)
+/* Captures a step and launches it twice, with another number. Arguments are those of the capture;
+ * device memory is read at each launch. */
+static int graphs(int bug)
 {
-    cudaGraph_t graph;
+    struct fixture f = fixture_open();
+    struct both<float> other = both_make<float>(1);
+    cudaGraph_t graph = nullptr;
     cudaGraphExec_t exec;
-    cudaEvent_t fork, join;
-    MUST(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
-    MUST(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
-    load(s);
-    MUST(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
-    launch(add_from_k, (N + 127) / 128, 128, 0, s, x[0].device_own, (const int *)by, (int)N);
-    MUST(cudaEventRecord(fork, s));
-    MUST(cudaStreamWaitEvent(side, fork, 0));
-    add(side, x[1].device_own, 1);
-    MUST(cudaEventRecord(join, side));
-    twice(s, x[0].device_own);
-    MUST(cudaStreamWaitEvent(s, join, 0));
-    MUST(cudaMemsetAsync(x[2].device_own, 0, N * sizeof(int), s));
-    MUST(cudaStreamEndCapture(s, &graph));
-    MUST(cudaGraphGetNodes(graph, nullptr, nodes_n));
+    const float *by = f.by.device_own;
+    MUST(cudaStreamSynchronize(f.s));
+    MUST(cudaStreamBeginCapture(f.s, cudaStreamCaptureModeThreadLocal));
+    step(&f, by);
+    if (bug == GRAPH_WAITS) (void)cudaStreamSynchronize(f.s);
+    if (bug == GRAPH_LOADS) launch(nothing_k, 1, 1, 0, f.s, (int)N);
+    MUST(cudaStreamEndCapture(f.s, &graph));
     MUST(cudaGraphInstantiate(&exec, graph, 0));
     MUST(cudaGraphDestroy(graph));
-    MUST(cudaEventDestroy(fork));
-    MUST(cudaEventDestroy(join));
-    return exec;
-}
-
-/* Arguments are those of the capture; device memory is read at each launch. */
-static int a_graph_runs_what_was_captured()
-{
-    cudaStream_t s, side;
-    size_t nodes_n = 0;
-    int by[2] = {1, 10}, *by_device;
-    struct both<int> x[3] = {
-        both_make<int>(N), both_make<int>(N), both_make<int>(N)
-    };
-    MUST(cudaMalloc((void **)&by_device, sizeof *by_device));
-    MUST(cudaMemset(x[2].device_own, 1, N * sizeof(int)));
-    MUST(cudaStreamCreate(&s));
-    MUST(cudaStreamCreate(&side));
-    cudaGraphExec_t exec = captured(s, side, x, by_device, &nodes_n);
-    int wrong = (nodes_n != 4) + count_unlike(&x[0], 0); /* capturing does nothing */
-    for (int i = 0; i < 2; i++) {
-        MUST(cudaMemcpyAsync(by_device, &by[i], sizeof *by, cudaMemcpyHostToDevice, s));
-        MUST(cudaGraphLaunch(exec, s));
-    }
-    MUST(cudaStreamSynchronize(s));
-    wrong += count_unlike(&x[0], 24) + count_unlike(&x[1], 2) + count_unlike(&x[2], 0);
+    struct both<float> *changed = bug == GRAPH_STALE_ARGUMENT ? &other : &f.by;
+    changed->host_own[0] = 4;
+    both_up(changed);
+    for (int i = 0; i < 2; i++) MUST(cudaGraphLaunch(exec, f.s));
+    download(&f);
+    MUST(cudaStreamSynchronize(f.s));
+    int wrong = count_unlike(&f, 24);
     MUST(cudaGraphExecDestroy(exec));
-    MUST(cudaStreamDestroy(side));
-    MUST(cudaStreamDestroy(s));
-    MUST(cudaFree(by_device));
-    for (int i = 0; i < 3; i++) both_free(&x[i]);
+    both_free(&other);
+    fixture_close(&f);
     return wrong;
 }
 
-static int waiting_makes_a_capture_invalid()
+static int spoilt_captures(int)
 {
-    cudaStream_t s;
+    struct fixture f = fixture_open();
     cudaGraph_t graph = nullptr;
     enum cudaStreamCaptureStatus status;
-    struct both<int> x = both_make<int>(N);
-    MUST(cudaStreamCreate(&s));
-    load(s);
-    MUST(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
-    add(s, x.device_own, 1);
-    int wrong = cudaStreamSynchronize(s) != cudaErrorStreamCaptureUnsupported;
-    MUST(cudaStreamIsCapturing(s, &status));
+    MUST(cudaStreamSynchronize(f.s));
+    MUST(cudaStreamBeginCapture(f.s, cudaStreamCaptureModeThreadLocal));
+    step(&f, f.by.device_own);
+    int wrong = cudaStreamSynchronize(f.s) != cudaErrorStreamCaptureUnsupported;
+    MUST(cudaStreamIsCapturing(f.s, &status));
     wrong += status != cudaStreamCaptureStatusInvalidated;
-    wrong += cudaStreamEndCapture(s, &graph) != cudaErrorStreamCaptureInvalidated || graph;
+    wrong += cudaStreamEndCapture(f.s, &graph) != cudaErrorStreamCaptureInvalidated || graph;
     (void)cudaGetLastError();
-    MUST(cudaStreamIsCapturing(s, &status));
+    MUST(cudaStreamIsCapturing(f.s, &status));
     wrong += status != cudaStreamCaptureStatusNone;
-    add(s, x.device_own, 1); /* the stream works again */
-    wrong += count_unlike(&x, 1);
-    MUST(cudaStreamDestroy(s));
-    both_free(&x);
+    step(&f, f.by.device_own); /* the stream works again */
+    download(&f);
+    MUST(cudaStreamSynchronize(f.s));
+    wrong += count_unlike(&f, 2);
+    fixture_close(&f);
     return wrong;
 }
 
-static int wrong_launches_and_sizes_are_errors_that_pass()
+static int errors(int)
 {
     size_t unused_bytes = 0, total_bytes = 0;
     void *p = nullptr;
-    struct both<int> x = both_make<int>(N);
-    launch(add_k, 1, 2000, 0, 0, x.device_own, (int)N, 1);
+    launch(nothing_k, 1, 2000, 0, 0, (int)N);
     int wrong = cudaGetLastError() != cudaErrorInvalidConfiguration;
     wrong += cudaGetLastError() != cudaSuccess;
     MUST(cudaMemGetInfo(&unused_bytes, &total_bytes));
     wrong += cudaMalloc(&p, total_bytes + 1) != cudaErrorMemoryAllocation;
     wrong += cudaGetLastError() != cudaErrorMemoryAllocation;
     wrong += unused_bytes > total_bytes;
-    add(0, x.device_own, 1);
-    wrong += count_unlike(&x, 1);
-    both_free(&x);
     return wrong;
 }
 
-static void note(void *data)
-{
-    int *at = (int *)data;
-    at[1] = at[0] + 1;
-}
+enum { SIDE_POINTER_TO_KERNEL = 1, SIDE_TOUCHES_DEVICE, SIDE_USE_AFTER_FREE };
 
-static int a_host_function_runs_in_stream_order()
+/* Memory of the wrong side, or after it is freed. */
+static int sides(int bug)
 {
-    cudaStream_t s;
-    int *pinned;
-    struct both<int> x = both_make<int>(N);
-    MUST(cudaStreamCreate(&s));
-    MUST(cudaMallocHost((void **)&pinned, 2 * sizeof *pinned));
-    add(s, x.device_own, 41);
-    MUST(cudaMemcpyAsync(pinned, x.device_own, sizeof *pinned, cudaMemcpyDeviceToHost, s));
-    MUST(cudaLaunchHostFunc(s, note, pinned));
-    MUST(cudaStreamSynchronize(s));
-    int wrong = pinned[1] != 42;
-    MUST(cudaFreeHost(pinned));
-    MUST(cudaStreamDestroy(s));
-    both_free(&x);
+    struct fixture f = fixture_open();
+    float one = 1, *freed = nullptr;
+    MUST(cudaMalloc((void **)&freed, 2 * sizeof *freed));
+    if (bug == SIDE_USE_AFTER_FREE) MUST(cudaFree(freed));
+    if (bug == SIDE_TOUCHES_DEVICE) one = f.by.device_own[0];
+    step(&f, bug == SIDE_POINTER_TO_KERNEL ? &one : f.by.device_own);
+    if (bug == SIDE_USE_AFTER_FREE)
+        launch(add_double_k, 1, 1, 0, f.s, freed + 1, (const float *)f.by.device_own, 1);
+    download(&f);
+    MUST(cudaStreamSynchronize(f.s));
+    int wrong = count_unlike(&f, 2 * one);
+    if (bug != SIDE_USE_AFTER_FREE) MUST(cudaFree(freed));
+    fixture_close(&f);
     return wrong;
 }
 
-const struct selftest_case selftest_runtime[] = {
-    {"a stream keeps its order", a_stream_keeps_its_order},
-    {"an event orders two streams", an_event_orders_two_streams},
-    {"copies and fills go where they should", copies_and_fills_go_where_they_should},
-    {"a graph runs what was captured", a_graph_runs_what_was_captured},
-    {"waiting makes a capture invalid", waiting_makes_a_capture_invalid},
-    {"wrong launches and sizes are errors that pass",
-     wrong_launches_and_sizes_are_errors_that_pass},
-    {"a host function runs in stream order", a_host_function_runs_in_stream_order},
-    {nullptr, nullptr},
+const struct selftest_row selftest_runtime[] = {
+    {"a stream keeps its order, and events mark it", streams, 0, PASSES, PASSES, PASSES},
+    {"a result read before it is waited for", streams, STREAM_NO_WAIT, WRONG, WRONG, WRONG},
+    {"an event recorded before its copy", streams, STREAM_EARLY_EVENT, WRONG, WRONG,
+     WRONG},
+    {"copies and fills go where they should", copies, 0, PASSES, PASSES, PASSES},
+    {"a copy in the wrong direction", copies, COPY_BACKWARDS, WRONG, WRONG, WRONG},
+    {"a copy beyond an allocation's end", copies, COPY_BEYOND, WRONG, WRONG, WRONG},
+    {"pageable memory in a copy of a stream", copies, COPY_PAGEABLE, WRONG, WRONG, WRONG},
+    {"a graph runs what was captured", graphs, 0, PASSES, PASSES, PASSES},
+    {"a graph expected to follow a host variable", graphs, GRAPH_STALE_ARGUMENT, WRONG, WRONG,
+     WRONG},
+    {"waiting for a stream under capture", graphs, GRAPH_WAITS, WRONG, WRONG, WRONG},
+    {"a kernel first launched under capture", graphs, GRAPH_LOADS, WRONG, WRONG, WRONG},
+    {"waiting makes a capture invalid", spoilt_captures, 0, 0, 0, 0},
+    {"wrong launches and sizes are errors that pass", errors, 0, 0, 0, 0},
+    {"host and kernels access their own memory", sides, 0, PASSES, PASSES, PASSES},
+    {"a host pointer given to a kernel", sides, SIDE_POINTER_TO_KERNEL, STOPPED, STOPPED, STOPPED},
+    {"host code that reads device memory", sides, SIDE_TOUCHES_DEVICE, PASSES, ADDRESS, ANY},
+    {"a kernel that uses freed memory", sides, SIDE_USE_AFTER_FREE, STOPPED, STOPPED, STOPPED},
+    {nullptr, nullptr, 0, 0, 0, 0},
 };

@@ -28,12 +28,13 @@ static enum dtype dtype_of(const struct op_case *c, const struct op_argument *a)
     return c->k->b->precision;
 }
 
-/* A view of rows of activations may begin anywhere and have any stride. */
+/* A view of rows of activations may begin anywhere and have any stride; a parameter block may begin
+ * anywhere. */
 static int64_t spare_of(const struct op_case *c, int32_t i)
 {
     static const int64_t spares[] = {0, 6, 3, 4, 2};
     const struct op_argument *a = &c->argument[i];
-    if (c->choice.spread == 0 || a->shape[0] != 'N' || a->type == ARG_F32) return 0;
+    if (c->choice.spread == 0 || a->shape[0] != 'N') return 0;
     return spares[(c->choice.spread + i) % 5];
 }
 

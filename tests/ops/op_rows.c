@@ -119,7 +119,8 @@ static void linear_relu_is_exact(struct op_bench *k)
 
 /* ---- rows of a table ---- */
 
-static const int32_t tables[] = {1, 1, 1, 7, 5, 3, 40, 16, 64, 33, 100, 65, 37, 13, 21}; /* N M C */
+/* N M C */
+static const int32_t tables[] = {1, 1, 1, 7, 5, 3, 40, 16, 64, 33, 100, 65, 37, 13, 21, 600, 7, 3};
 
 static void scale_gathered(struct op_case *c, int form)
 {
@@ -146,6 +147,19 @@ static void scatter_rows_overwrites(struct op_bench *k)
     op_same("y", op_get(k, &y.t), y.host, 6 * C);
 }
 
+/* Terms are added one after another, in the order of the list, and rounded once. */
+static void scatter_rows_adds_in_order(struct op_bench *k)
+{
+    enum { N = 600, M = 7, C = 3 };
+    struct op_matrix x = op_activations(k, N, C, 0), y = op_activations(k, M, C, 5);
+    const int32_t *at = NULL, *index = op_list(k, &at, N, M, 1);
+    for (int32_t i = 0; i < N * C; i++)
+        if (at[i / C] >= 0) y.host[at[i / C] * C + i % C] += 0.5f * x.host[i];
+    for (int32_t i = 0; i < M * C; i++) y.host[i] = op_stored(k, y.host[i]);
+    assert_ok(ops_scatter_rows(k->b, &y.t, &x.t, index, 0.5f, 1, &e));
+    op_same("y", op_get(k, &y.t), y.host, M * C);
+}
+
 /* ---- elementwise ops ---- */
 
 static const int32_t matrices[] = {1,  1, 2,  3,  17, 16,  33, 65,  12, 257, 70, 64,
@@ -168,6 +182,15 @@ static void make_relu(struct op_case *c, int form)
     if (form == 0) return;
     a->mask = op_mask(c->k, y->host, y->t.rows, y->t.cols);
     a->y = op_activations(c->k, y->t.rows, y->t.cols, 0).t;
+}
+
+static void relu_of_nan(struct op_bench *k)
+{
+    struct op_matrix x = op_activations(k, 3, 50, 10);
+    x.host[57] = NAN;
+    op_set(k, &x);
+    assert_ok(ops_relu(k->b, &(struct relu_args){.y = x.t, .x = x.t}, &e));
+    assert_true(isnan(op_get(k, &x.t)[57]));
 }
 
 static void casts_round_to_the_nearest(struct op_bench *k)
@@ -195,7 +218,7 @@ static void dropout_of_listed_rows(struct op_bench *k)
                         .key = 99,
                         .stream = dropout_stream(1, DROPOUT_TAIL),
                         .step_dev = op_step(k, &step),
-                        .first_row = 1000001,
+                        .first_row = 5000000001, /* elements beyond 32 bits */
                         .span = 13};
     d.rows_dev = op_list(k, &rows, N, 500, 0);
     const float *factor = op_factors(k, &d, rows, OP_UPDATE, N, C);
@@ -226,8 +249,8 @@ static void dropout_keeps_the_mean(struct op_bench *k)
 
 /* ---- LayerNorm ---- */
 
-static const int32_t norms[] = {2, 3,  17, 16, 33,  65, 12,  257, 70,  64, 41,
-                                8, 41, 24, 41, 100, 41, 300, 41,  512, 9,  1024}; /* N C */
+static const int32_t norms[] = {2,  3,  17, 16,  33, 65,  12, 257, 70, 64,   41, 8,
+                                41, 24, 41, 100, 41, 300, 41, 512, 9,  1024, 3,  4100}; /* N C */
 
 /* A mean to take off. */
 static void shift_x(struct op_case *c, int form)
@@ -279,8 +302,8 @@ static void set_layout(struct op_case *c, int form)
 
 /* ---- losses ---- */
 
-static const int32_t losses[] = {1,   1,  3,  2,  16, 16, 21,  77, 5,   1031, 64,
-                                 258, 19, 15, 19, 17, 19, 500, 19, 513, 7,    4096}; /* N V */
+static const int32_t losses[] = {1,  1,  3,  2,  16, 16,  21, 77,  5, 1031, 64, 258,
+                                 19, 15, 19, 17, 19, 500, 19, 513, 7, 4096, 3,  20002}; /* N V */
 
 /* Logits with a spread of some tens, so that most classes are far from the best. */
 static void spread_logits(struct op_case *c, int form)
@@ -290,6 +313,19 @@ static void spread_logits(struct op_case *c, int form)
     for (int64_t i = 0; i < m->t.rows * m->t.cols; i++)
         m->host[i] = op_stored(c->k, 12.0f * m->host[i] + 30.0f);
     op_set(c->k, m);
+}
+
+static void softmax_of_nan(struct op_bench *k)
+{
+    const int32_t second = 1, *target = op_memory(k, &second, sizeof second);
+    struct op_matrix logits = op_random(k, 1, 40, 0), logp = op_random(k, 1, 1, 0);
+    for (int at = 0; at < 40; at++) {
+        memset(logits.host, 0, 40 * sizeof(float));
+        logits.host[at] = NAN;
+        op_set(k, &logits);
+        assert_ok(ops_softmax_logp(k->b, &logp.t, &logits.t, target, 0, &e));
+        assert_true(isnan(*op_get(k, &logp.t)));
+    }
 }
 
 static void softmax_logp_is_exact(struct op_bench *k)
@@ -460,6 +496,7 @@ const struct op_row op_rows[] = {
      .letters = "NMC", SIZES(tables), .forms_n = 2, .prepare = scale_gathered, .exact = "y"},
     {"scatter_rows adds every listed row", .op = OP_SCATTER_ROWS, .letters = "NMC", SIZES(tables),
      .forms_n = 2, .prepare = add_scattered, .ulps = 2},
+    {"scatter_rows adds in the order of the list", .run = scatter_rows_adds_in_order},
     {"scatter_rows overwrites listed rows only", .run = scatter_rows_overwrites},
     {"add_rows adds rows of a table", .op = OP_ADD_ROWS, .letters = "NMC", SIZES(tables),
      .exact = "y"},
@@ -472,6 +509,7 @@ const struct op_row op_rows[] = {
     {"dropout of a compacted tail counts the listed rows", .run = dropout_of_listed_rows},
     {"relu passes what is positive and kept", .op = OP_RELU, .letters = "NC", SIZES(matrices),
      .chances_n = CHANCES_N, .forms_n = 2, .prepare = add_mask, .exact = "y"},
+    {"relu of a NaN is a NaN", .run = relu_of_nan},
     {"relu_bwd passes the gradient of what relu passed", .op = OP_RELU_BWD, .letters = "NC",
      SIZES(matrices), .chances_n = CHANCES_N, .forms_n = 2, .prepare = make_relu, .exact = "dx"},
     {"layernorm has zero mean and biased variance", .op = OP_LAYERNORM, .letters = "NC",
@@ -489,6 +527,7 @@ const struct op_row op_rows[] = {
      SIZES(losses), .prepare = spread_logits, .replaces = true, .ulps = 1, .f32_error = 1e-6},
     {"softmax_logp is minus the loss", .op = OP_SOFTMAX_LOGP, .letters = "NV", SIZES(losses),
      .prepare = spread_logits, .f32_error = 1e-6},
+    {"softmax_logp of a row with a NaN is a NaN", .run = softmax_of_nan},
     {"softmax_logp gives a row the same bits in any batch", .run = softmax_logp_is_exact},
     {"sum_losses adds up a batch and an update", .run = sum_losses},
     {"sum_squares is exact in double and repeats", .run = sum_squares},

@@ -165,29 +165,11 @@ TEST_WITH(struct place *p, an_attempt_is_executed_once)
     assert_int_equal(run_folder_append(&w, below(p, "runs/" RUN_A "/1"), &e), ERR_CREATE);
 }
 
-struct seen {
-    struct arena *arena;
-    char text[512];
-};
-
-static int note_folder(void *context, const struct run_folder *f, struct err *e)
+TEST_WITH(struct place *p, what_started_is_listed_in_order_with_what_cannot_be_read)
 {
-    struct seen *s = context;
-
-    (void)e;
-    snprintf(s->text + strlen(s->text), sizeof s->text - strlen(s->text), "%.2s/%d%s ",
-             f->run_id + 14, (int)f->attempt, f->why ? "!" : "");
-    return 0;
-}
-
-static int stop_at_once(void *context, const struct run_folder *f, struct err *e)
-{
-    return note_folder(context, f, e) + 1;
-}
-
-TEST_WITH(struct place *p, a_walk_meets_what_started_in_order_and_names_what_it_cannot_read)
-{
-    struct seen s = {.arena = &p->arena}, first = s;
+    struct run_folder *f;
+    char text[128] = "";
+    int32_t n;
 
     write_attempt(p, "runs/" RUN_B "/10", true, "done");
     write_attempt(p, "runs/" RUN_B "/9", true, NULL);
@@ -196,11 +178,12 @@ TEST_WITH(struct place *p, a_walk_meets_what_started_in_order_and_names_what_it_
     test_write(below(p, "runs/" RUN_A "/4"), "x", 1);   /* not a directory */
     write_attempt(p, "runs/.verify-x/again", true, ""); /* not a run */
     assert_int_equal(symlink(RUN_A, below(p, "runs/00000000000000cc")), 0);
-    if (run_folder_walk(below(p, "runs"), note_folder, &s, &e) < 0) fail_msg("%s", e.text);
-    assert_string_equal(s.text, "aa/2 aa/4! bb/9 bb/10 cc/0! ");
-    assert_int_equal(run_folder_walk(below(p, "runs"), stop_at_once, &first, &e), 1);
-    assert_string_equal(first.text, "aa/2 ");
-    assert_int_equal(run_folder_walk(below(p, "none"), note_folder, &s, &e), ERR_NOINPUT);
+    assert_int_equal(run_folder_list(&f, &n, &p->arena, below(p, "runs"), &e), 0);
+    for (int32_t i = 0; i < n; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%.2s/%d%s ", f[i].run_id + 14,
+                 (int)f[i].attempt, f[i].why ? "!" : "");
+    assert_string_equal(text, "aa/2 aa/4! bb/9 bb/10 cc/0! ");
+    assert_int_equal(run_folder_list(&f, &n, &p->arena, below(p, "none"), &e), ERR_NOINPUT);
 }
 
 TEST_WITH(struct place *p, removal_spares_links_and_what_they_lead_to)

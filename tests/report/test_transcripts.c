@@ -26,7 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "report/paper_plant.h"

@@ -1,12 +1,14 @@
 /* cuda_runtime.h - the part of the CUDA runtime that this project's host code calls, implemented by
  * the emulator. Valid as C17 and C++17. Names, values and meanings are CUDA's.
  *
- * 1. The emulated device is device 0 of one process, used from one thread.
+ * 1. The emulated device is device 0 of one process, used from one thread. Streams do not wait for
+ *    each other.
  * 2. Work on a stream is deferred until something waits for it, so that code which forgets to wait
  *    reads old data. Only the default stream (NULL) runs its work at once.
  * 3. Device memory is NaN at first and has exactly the requested size. Only kernels and copies may
  *    access it; AddressSanitizer reports host code that does.
- * 4. Copies check on which side their pointers are.
+ * 4. Copies check on which side their pointers are. Stricter than CUDA, those of a stream take no
+ *    pageable memory.
  * Settings from the environment: emulation_control.h. */
 #ifndef CUDA_RUNTIME_H
 #define CUDA_RUNTIME_H
@@ -19,78 +21,56 @@ extern "C" {
 
 enum { CUDART_VERSION = 13000 };
 
-typedef enum cudaError {
-    cudaSuccess = 0,
-    cudaErrorInvalidValue = 1,
-    cudaErrorMemoryAllocation = 2,
-    cudaErrorInitializationError = 3,
-    cudaErrorInvalidConfiguration = 9,
-    cudaErrorInvalidDevicePointer = 17,
-    cudaErrorInvalidMemcpyDirection = 21,
-    cudaErrorInsufficientDriver = 35,
-    cudaErrorDevicesUnavailable = 46,
-    cudaErrorNoDevice = 100,
-    cudaErrorInvalidDevice = 101,
-    cudaErrorNoKernelImageForDevice = 209,
-    cudaErrorECCUncorrectable = 214,
-    cudaErrorNvlinkUncorrectable = 220,
-    cudaErrorUnsupportedPtxVersion = 222,
-    cudaErrorInvalidResourceHandle = 400,
-    cudaErrorNotReady = 600,
-    cudaErrorIllegalAddress = 700,
-    cudaErrorLaunchOutOfResources = 701,
-    cudaErrorLaunchTimeout = 702,
-    cudaErrorMisalignedAddress = 716,
-    cudaErrorLaunchFailure = 719,
-    cudaErrorContained = 721,
-    cudaErrorNotSupported = 801,
-    cudaErrorSystemNotReady = 802,
-    cudaErrorSystemDriverMismatch = 803,
-    cudaErrorCompatNotSupportedOnDevice = 804,
-    cudaErrorStreamCaptureUnsupported = 900,
-    cudaErrorStreamCaptureInvalidated = 901,
-    cudaErrorStreamCaptureUnmatched = 903,
-    cudaErrorStreamCaptureUnjoined = 904,
-    cudaErrorStreamCaptureIsolation = 905,
-    cudaErrorStreamCaptureImplicit = 906,
-    cudaErrorUnknown = 999
-} cudaError_t;
+#define EMULATION_ERRORS(E)                                                                        \
+    E(cudaSuccess, 0, "no error")                                                                  \
+    E(cudaErrorInvalidValue, 1, "invalid argument")                                                \
+    E(cudaErrorMemoryAllocation, 2, "out of memory")                                               \
+    E(cudaErrorInitializationError, 3, "initialization error")                                     \
+    E(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                          \
+    E(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient for CUDA runtime version") \
+    E(cudaErrorDevicesUnavailable, 46, "CUDA-capable device(s) is/are busy or unavailable")        \
+    E(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                                \
+    E(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                       \
+    E(cudaErrorNoKernelImageForDevice, 209, "no kernel image is available for execution on the device") \
+    E(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered")                       \
+    E(cudaErrorNvlinkUncorrectable, 220, "uncorrectable NVLink error detected during the execution") \
+    E(cudaErrorUnsupportedPtxVersion, 222, "the provided PTX was compiled with an unsupported toolchain.") \
+    E(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                              \
+    E(cudaErrorNotReady, 600, "device not ready")                                                  \
+    E(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")                      \
+    E(cudaErrorContained, 721, "Invalid access of peer GPU memory over nvlink or a hardware error") \
+    E(cudaErrorSystemNotReady, 802, "system not yet initialized")                                  \
+    E(cudaErrorSystemDriverMismatch, 803, "system has unsupported display driver / cuda driver combination") \
+    E(cudaErrorCompatNotSupportedOnDevice, 804, "forward compatibility was attempted on non supported HW") \
+    E(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing")  \
+    E(cudaErrorStreamCaptureInvalidated, 901, "operation failed due to a previous error during capture") \
+    E(cudaErrorStreamCaptureUnmatched, 903, "capture was not ended in the same stream as it began") \
+    E(cudaErrorUnknown, 999, "unknown error")
+
+#define EMULATION_ERROR(name, value, text) name = value,
+typedef enum cudaError { EMULATION_ERRORS(EMULATION_ERROR) } cudaError_t;
+#undef EMULATION_ERROR
 
 const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError(void);
-cudaError_t cudaPeekAtLastError(void);
 
 /* ---- devices ---- */
 
-typedef struct CUuuid_st {
-    char bytes[16];
-} cudaUUID_t;
-
 struct cudaDeviceProp {
     char name[256];
-    cudaUUID_t uuid;
-    size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
-    int regsPerBlock, warpSize, maxThreadsPerBlock, major, minor, multiProcessorCount, l2CacheSize,
-        memoryBusWidth, ECCEnabled, pciBusID, pciDeviceID, pciDomainID;
+    size_t totalGlobalMem, sharedMemPerBlockOptin;
+    int major, minor, multiProcessorCount;
 };
 
-enum cudaDeviceAttr {
-    cudaDevAttrMaxThreadsPerBlock = 1,
-    cudaDevAttrMultiProcessorCount = 16,
-    cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76,
-    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
-};
+enum cudaDeviceAttr { cudaDevAttrMaxSharedMemoryPerBlockOptin = 97 };
 
 cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device);
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device);
-cudaError_t cudaDeviceGetPCIBusId(char *text, int bytes, int device);
 cudaError_t cudaDriverGetVersion(int *version);
-cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaDeviceReset(void);
 
@@ -98,71 +78,47 @@ cudaError_t cudaDeviceReset(void);
 
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
-typedef void (*cudaHostFn_t)(void *data);
 
-enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1 };
-enum { cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2 };
+enum { cudaStreamNonBlocking = 1 };
+enum { cudaEventDefault = 0, cudaEventDisableTiming = 2 };
 
-cudaError_t cudaStreamCreate(cudaStream_t *stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
-cudaError_t cudaStreamQuery(cudaStream_t stream);
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data);
 cudaError_t cudaEventCreate(cudaEvent_t *event);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
-cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
 
 /* ---- memory ---- */
 
 enum cudaMemcpyKind {
-    cudaMemcpyHostToHost = 0,
     cudaMemcpyHostToDevice = 1,
     cudaMemcpyDeviceToHost = 2,
-    cudaMemcpyDeviceToDevice = 3,
-    cudaMemcpyDefault = 4
+    cudaMemcpyDeviceToDevice = 3
 };
-enum { cudaHostAllocDefault = 0 };
-
-/* As in CUDA, C++ may leave the stream out. */
-#ifdef __cplusplus
-#define EMULATION_NULL_STREAM = nullptr
-#else
-#define EMULATION_NULL_STREAM
-#endif
 
 cudaError_t cudaMalloc(void **out, size_t bytes);
 cudaError_t cudaFree(void *p);
 cudaError_t cudaMallocHost(void **out, size_t bytes);
-cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *p);
 cudaError_t cudaMemGetInfo(size_t *unused_bytes, size_t *total_bytes);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
-                            cudaStream_t stream EMULATION_NULL_STREAM);
+                            cudaStream_t stream);
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                               size_t width, size_t height, enum cudaMemcpyKind kind,
-                              cudaStream_t stream EMULATION_NULL_STREAM);
-cudaError_t cudaMemset(void *to, int value, size_t bytes);
-cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes,
-                            cudaStream_t stream EMULATION_NULL_STREAM);
+                              cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream);
 
 /* ---- graphs ---- */
 
 typedef struct CUgraph_st *cudaGraph_t;
 typedef struct CUgraphExec_st *cudaGraphExec_t;
-typedef struct CUgraphNode_st *cudaGraphNode_t;
 
-enum cudaStreamCaptureMode {
-    cudaStreamCaptureModeGlobal = 0,
-    cudaStreamCaptureModeThreadLocal = 1,
-    cudaStreamCaptureModeRelaxed = 2
-};
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 enum cudaStreamCaptureStatus {
     cudaStreamCaptureStatusNone = 0,
     cudaStreamCaptureStatusActive = 1,
@@ -172,19 +128,13 @@ enum cudaStreamCaptureStatus {
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status);
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *nodes_n);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
                                  unsigned long long flags);
-cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 
 #ifdef __cplusplus
-}
-template <class T> cudaError_t cudaMalloc(T **out, size_t bytes)
-{
-    return cudaMalloc(reinterpret_cast<void **>(out), bytes);
 }
 #endif
 #endif

@@ -1,5 +1,5 @@
-// attention_backward.cu - gradients of attention and of its bias table: compared with the formula,
-// and with a second run.
+// attention_formula.cu - attention and its gradients, also those of the bias table: compared with the
+// formula, with prefixes, with tiles of other sizes, and with a second run.
 #include "attention_oracle.h"
 
 // Expected values and their bounds, in the order of the device's tensors.
@@ -8,7 +8,7 @@ struct sums {
 };
 
 struct wanted {
-    struct sums dq, dk, dv, table, offset;
+    struct sums out, lse, dq, dk, dv, table, offset;
 };
 
 static void sums_make(struct sums &s, size_t n)
@@ -23,34 +23,12 @@ static void sums_add(struct sums &s, size_t at, double x, double bound)
     s.bound[at] += bound;
 }
 
-// The input of the backward pass: out and lse of an exact forward pass.
-static void forward_by_formula(struct attention_fixture &f)
-{
-    const struct attention_case &c = f.c;
-    for (int b = 0; b < c.B; b++)
-        for (int h = 0; h < c.H; h++)
-            for (int i = 0; i < c.T; i++) {
-                struct oracle_row r = oracle_row_of(f, b, h, i);
-                float *out = const_cast<float *>(host_row(f.out, c, b, h, i));
-                for (int d = 0; d < c.D; d++) {
-                    double sum = 0.0;
-                    for (int j = 0; j <= i; j++)
-                        sum += r.p[(size_t)j] * r.factor[(size_t)j] *
-                               (double)host_row(f.qkv[2], c, b, h, j)[d];
-                    out[d] = rounded((float)sum, c.dtype);
-                }
-                f.lse.host[(size_t)((b * c.H + h) * c.T + i)] = (float)r.lse;
-            }
-    matrix_put(f.out);
-    matrix_put(f.lse);
-}
-
 // The gradients of one query's row.
-static void backward_row(const struct attention_fixture &f, struct wanted &g, int b, int h, int i)
+static void backward_row(const struct attention_fixture &f, struct wanted &g,
+                         const struct oracle_row &r, int b, int h, int i)
 {
     const struct attention_case &c = f.c;
     const double w = unit_of(c.dtype), scale = (double)f.a.scale;
-    struct oracle_row r = oracle_row_of(f, b, h, i);
     const float *dout = host_row(f.dout, c, b, h, i), *out = host_row(f.out, c, b, h, i);
     const float *q = host_row(f.qkv[0], c, b, h, i);
     double delta = 0.0, delta_size = 0.0, row_sum = 0.0;
@@ -92,6 +70,47 @@ static void backward_row(const struct attention_fixture &f, struct wanted &g, in
     if (bias_table_n > 0 && bias_table_n < c.T) g.offset.bound[(size_t)h] += fabs(row_sum);
 }
 
+// One query's row of out and lse. They become the input of the backward pass, exact but for the
+// rounding of out.
+static void forward_row(struct attention_fixture &f, struct wanted &g, const struct oracle_row &r,
+                        int b, int h, int i)
+{
+    const struct attention_case &c = f.c;
+    float *out = const_cast<float *>(host_row(f.out, c, b, h, i));
+    size_t at = (size_t)(out - f.out.host.data()), at_lse = (size_t)((b * c.H + h) * c.T + i);
+    for (int d = 0; d < c.D; d++) {
+        double sum = 0.0, size = 0.0;
+        for (int j = 0; j <= i; j++) {
+            double x = r.p[(size_t)j] * r.factor[(size_t)j] *
+                       (double)host_row(f.qkv[2], c, b, h, j)[d];
+            sum += x;
+            size += fabs(x);
+        }
+        sums_add(g.out, at + (size_t)d, sum, (unit_of(c.dtype) + r.score_error) * size);
+        out[d] = rounded((float)sum, c.dtype);
+    }
+    sums_add(g.lse, at_lse, r.lse, r.score_error + 0x1p-22 * fabs(r.lse));
+    f.lse.host[at_lse] = (float)r.lse;
+}
+
+// The input of the backward pass.
+static void forward_by_formula(struct attention_fixture &f, struct wanted *g)
+{
+    const struct attention_case &c = f.c;
+    struct wanted own;
+    if (!g) g = &own;
+    sums_make(g->out, f.out.host.size()), sums_make(g->lse, f.lse.host.size());
+    for (int b = 0; b < c.B; b++)
+        for (int h = 0; h < c.H; h++)
+            for (int i = 0; i < c.T; i++) {
+                struct oracle_row r = oracle_row_of(f, b, h, i);
+                forward_row(f, *g, r, b, h, i);
+                if (g != &own) backward_row(f, *g, r, b, h, i);
+            }
+    matrix_put(f.out);
+    matrix_put(f.lse);
+}
+
 static void see(const char *what, const struct sums &s, const std::vector<float> &got, double w,
                 double before)
 {
@@ -120,7 +139,7 @@ static std::vector<float> gradients_of(struct attention_fixture &f)
     return all;
 }
 
-static void backward_agrees(const struct attention_case &c)
+static void both_passes_agree(const struct attention_case &c)
 {
     struct attention_fixture f;
     struct wanted g;
@@ -130,19 +149,51 @@ static void backward_agrees(const struct attention_case &c)
     fixture_open(f, c);
     sums_make(g.dq, n), sums_make(g.dk, n), sums_make(g.dv, n);
     sums_make(g.table, (size_t)(c.H * f.a.bias.bias_table_n)), sums_make(g.offset, (size_t)c.H);
-    forward_by_formula(f);
-    for (int b = 0; b < c.B; b++)
-        for (int h = 0; h < c.H; h++)
-            for (int i = 0; i < c.T; i++) backward_row(f, g, b, h, i);
+    check_call(cuda_attention(NULL, &f.a, f.workspace), "attention");
+    std::vector<float> out = tensor_get(f.a.out), lse = tensor_get(f.a.lse);
+    forward_by_formula(f, &g);
+    see("out", g.out, out, w, 0.0);
+    see("lse", g.lse, lse, 0.0, 0.0);
     std::vector<float> got = gradients_of(f);
     see("dq", g.dq, std::vector<float>(got.begin(), got.begin() + (long)n), w, 0.0);
     see("dk", g.dk, std::vector<float>(got.begin() + (long)n, got.begin() + 2 * (long)n), w, 0.0);
     see("dv", g.dv, std::vector<float>(got.begin() + 2 * (long)n, got.end()), w, 0.0);
     if (f.a.bias.bias_table_grad_dev) { // accumulated: they began at 1/4
-        see("bias_table_grad", g.table, read_floats(f.a.bias.bias_table_grad_dev, g.table.want.size()), 0x1p-22, 0.25);
-        see("tail_offset_grad", g.offset, read_floats(f.a.bias.tail_offset_grad_dev, (size_t)c.H), 0x1p-22, 0.25);
+        see("bias_table_grad", g.table,
+            read_floats(f.a.bias.bias_table_grad_dev, g.table.want.size()), 0x1p-22, 0.25);
+        see("tail_offset_grad", g.offset,
+            read_floats(f.a.bias.tail_offset_grad_dev, (size_t)c.H), 0x1p-22, 0.25);
     }
     check_same("two runs", gradients_of(f), got);
+    case_end(c, before);
+}
+
+// A query's row has the same bits in a longer input, and in a second run.
+static void prefixes_have_the_same_bits(struct attention_case c, int32_t shorter)
+{
+    std::vector<float> got[3];
+    int before = failures;
+    for (int run = 0; run < 3; run++) {
+        struct attention_fixture f;
+        c.B = 1;
+        int32_t whole = c.T;
+        if (run == 2) c.T = shorter;
+        fixture_open(f, c); // an element's index determines its value, so this is a prefix
+        check_call(cuda_attention(NULL, &f.a, f.workspace), "attention");
+        got[run] = tensor_get(f.a.out);
+        std::vector<float> lse = tensor_get(f.a.lse);
+        for (int h = 0; h < c.H; h++)
+            got[run].insert(got[run].end(), lse.begin() + h * c.T, lse.begin() + h * c.T + shorter);
+        if (run < 2) { // keep only the prefix
+            size_t rows = (size_t)shorter * (size_t)(c.H * c.D);
+            std::vector<float> part(got[run].begin(), got[run].begin() + (long)rows);
+            part.insert(part.end(), got[run].begin() + (long)(c.T * c.H * c.D), got[run].end());
+            got[run] = part;
+        }
+        c.T = whole;
+    }
+    check_same("two runs", got[1], got[0]);
+    check_same("a prefix", got[2], got[0]);
     case_end(c, before);
 }
 
@@ -154,7 +205,7 @@ static void table_gradients_repeat(const struct attention_case &c)
     for (std::vector<float> &g : got) {
         struct attention_fixture f;
         fixture_open(f, c);
-        forward_by_formula(f);
+        forward_by_formula(f, NULL);
         gradients_of(f);
         g = read_floats(f.a.bias.bias_table_grad_dev, (size_t)(c.H * f.a.bias.bias_table_n));
         std::vector<float> far = read_floats(f.a.bias.tail_offset_grad_dev, (size_t)c.H);
@@ -173,7 +224,7 @@ static void tiles_change_no_bit(const struct attention_case &c)
         struct attention_fixture f;
         shared_limit(shared_limits[i]);
         fixture_open(f, c);
-        forward_by_formula(f);
+        forward_by_formula(f, NULL);
         got[i] = gradients_of(f);
         if (f.a.bias.bias_table_grad_dev) {
             size_t n = (size_t)(c.H * f.a.bias.bias_table_n);
@@ -234,9 +285,10 @@ static void skipped_tiles_are_not_read(void)
 int main(int argc, char **argv)
 {
     bool all = argc > 1 && strcmp(argv[1], "all") == 0;
-    attention_cases(all, backward_agrees);
-    attention_wide_cases(backward_agrees);
+    attention_cases(all, both_passes_agree);
+    attention_wide_cases(both_passes_agree);
     for (int i : {1, 2}) tiles_change_no_bit(wide_cases[i]);
+    // Widths that are not a multiple of 16 bytes, and unaligned rows.
     const struct attention_case odd[] = {{2, 70, 2, 12, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
                                          {2, 70, 2, 24, DTYPE_BF16, BIAS_ALL, 9, 0.2f, true, 0},
                                          {1, 64, 1, 64, DTYPE_BF16, BIAS_SLOPE, 0, 0.2f, false, 3},
@@ -244,12 +296,18 @@ int main(int argc, char **argv)
                                          {1, 257, 1, 64, DTYPE_BF16, BIAS_TABLE, 113, 0.1f, true, 0},
                                          {1, 257, 1, 64, DTYPE_F32, BIAS_TABLE, 113, 0.1f, true, 0},
                                          {2, 64, 1, 32, DTYPE_BF16, BIAS_TABLE, 65, 0.1f, true, 0}};
-    for (const struct attention_case &c : odd) backward_agrees(c);
+    for (const struct attention_case &c : odd) both_passes_agree(c);
     for (int dtype = 0; dtype < 2; dtype++) {
         struct attention_case c = {2,         100, 2,    32,   dtype ? DTYPE_BF16 : DTYPE_F32,
                                    BIAS_TABLE, 40,  0.1f, true, 0};
         table_gradients_repeat(c);
+        c.T = 150, c.p = 0.0f, c.bias_table_n = 20;
+        for (int32_t shorter : {65, 131}) prefixes_have_the_same_bits(c, shorter);
+        c.form = BIAS_SLOPE, c.D = 64;
+        prefixes_have_the_same_bits(c, 100);
     }
+    struct attention_case c = {1, 700, 2, 16, DTYPE_BF16, BIAS_SLOPE, 0, 0, true, 0};
+    prefixes_have_the_same_bits(c, 530);
     skipped_tiles_are_not_read();
-    return checks_report("attention backward");
+    return checks_report("attention");
 }

@@ -1,5 +1,6 @@
-/* mutants_block.cu - bugs between the warps of a block, between blocks, and in addresses. */
-#include "mutants.h"
+/* selftest_block.cu - what the warps of a block, and blocks, do together: barriers, shared memory,
+ * asynchronous copies, addresses. */
+#include "selftest.h"
 
 enum { THREADS = 64, TILES = 5, TILE = 4 * THREADS };
 
@@ -66,8 +67,9 @@ enum {
     PIPE_LAST_NOT_COMMITTED
 };
 
-/* out[i] = sum over tiles of the tile's element from the other end. */
-static __global__ void pipe_k(float *out, const float *x, int bug)
+/* out[i] = sum over tiles of the tile's element from the other end; the last tile has n elements,
+ * then zeros. */
+static __global__ void pipe_k(float *out, const float *x, int n, int bug)
 {
     SHARED(float, buffer, [2][TILE]);
     int t = threadIdx.x * 4;
@@ -76,7 +78,8 @@ static __global__ void pipe_k(float *out, const float *x, int bug)
     cp_async_commit();
     for (int j = 0; j < TILES; j++) {
         bool more = j + 1 < TILES;
-        if (more) cp_async16(&buffer[(j + 1) % 2][t], x + (j + 1) * TILE + t, true);
+        if (more)
+            cp_async16(&buffer[(j + 1) % 2][t], x + (j + 1) * TILE + t, j + 2 < TILES || t < n);
         if (more || bug != PIPE_LAST_NOT_COMMITTED) cp_async_commit();
         if (bug == PIPE_WAITS_TOO_LITTLE)
             cp_async_wait<2>();
@@ -91,13 +94,14 @@ static __global__ void pipe_k(float *out, const float *x, int bug)
 
 static int pipe(int bug)
 {
-    struct both<float> x = numbers(TILES * TILE), o = both_make<float>(TILE);
+    enum { LAST = TILE / 4 };
+    struct both<float> x = numbers((TILES - 1) * TILE + LAST), o = both_make<float>(TILE);
     int wrong = 0;
-    launch(pipe_k, 1, THREADS, 0, 0, o.device_own, x.device_own, bug);
+    launch(pipe_k, 1, THREADS, 0, 0, o.device_own, x.device_own, (int)LAST, bug);
     both_down(&o);
     for (int i = 0; i < TILE; i++) {
         double want = 0;
-        for (int j = 0; j < TILES; j++) want += x.host_own[j * TILE + TILE - 1 - i];
+        for (size_t at = TILE - 1 - i; at < x.n; at += TILE) want += x.host_own[at];
         wrong += unlike(o.host_own[i], want);
     }
     both_free(&x), both_free(&o);
@@ -113,11 +117,10 @@ enum {
     PLACE_SMALL_LAUNCH,
     PLACE_EARLY_RETURN,
     PLACE_TWO_BARRIERS,
-    PLACE_BLOCKS_COLLIDE,
-    PLACE_ATOMIC_AND_PLAIN
+    PLACE_BLOCKS_COLLIDE
 };
 
-/* A block doubles its 64 of n elements through shared memory, and counts them. */
+/* A block doubles its 64 of n elements through shared memory, and counts itself. */
 static __global__ void place_k(float *out, int *count, const float *x, int n, int bug)
 {
     SHARED_DYNAMIC(float, s);
@@ -131,48 +134,103 @@ static __global__ void place_k(float *out, int *count, const float *x, int n, in
         __syncthreads();
     if (i < n || bug == PLACE_RAGGED_END) out[i] = 2 * s[t];
     if (bug == PLACE_MISALIGNED && t == 0) *(float2 *)(out + i + 1) = make_float2(0, 0);
-    if (i >= n) return;
-    if (bug == PLACE_BLOCKS_COLLIDE)
-        *count += t == 5;
-    else if (bug == PLACE_ATOMIC_AND_PLAIN && blockIdx.x % 2)
-        *count += t == 5;
-    else if (t == 5)
-        atomicAdd(count, 1);
+    if (t == 5) count[bug == PLACE_BLOCKS_COLLIDE ? 0 : blockIdx.x] += 1;
 }
 
 static int place(int bug)
 {
     enum { BLOCKS = 3, COUNT = BLOCKS * THREADS - 15 };
     struct both<float> x = numbers(COUNT), o = both_make<float>(COUNT);
-    struct both<int> count = both_make<int>(1);
+    struct both<int> count = both_make<int>(BLOCKS);
     size_t bytes = (size_t)THREADS * sizeof(float) / (bug == PLACE_SMALL_LAUNCH ? 2 : 1);
     launch(place_k, BLOCKS, THREADS, bytes, 0, o.device_own, count.device_own, x.device_own,
            (int)COUNT, bug);
     both_down(&o), both_down(&count);
-    int wrong = count.host_own[0] != BLOCKS;
+    int wrong = count.host_own[0] + count.host_own[1] + count.host_own[2] != BLOCKS;
     for (int i = 0; i < COUNT; i++) wrong += unlike(o.host_own[i], 2.0 * x.host_own[i]);
     both_free(&x), both_free(&o), both_free(&count);
     return wrong;
 }
 
-const struct mutant mutants_block[] = {
+/* Blocks of 5 x 3 x 2 threads, not a whole number of warps. */
+static __global__ void indices_k(int *out)
+{
+    int t = threadIdx.x + 5 * (threadIdx.y + 3 * threadIdx.z);
+    int b = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    out[b * 30 + t] = threadIdx.x + 10 * threadIdx.y + 100 * threadIdx.z + 1000 * blockIdx.z;
+    __syncthreads();
+}
+
+static int indices(int)
+{
+    struct both<int> o = both_make<int>(2 * 2 * 3 * 30);
+    int wrong = 0;
+    launch(indices_k, dim3(2, 2, 3), dim3(5, 3, 2), 0, 0, o.device_own);
+    both_down(&o);
+    for (int i = 0; i < 360; i++) {
+        int t = i % 30;
+        wrong += o.host_own[i] != t % 5 + t / 5 % 3 * 10 + t / 15 * 100 + i / 120 * 1000;
+    }
+    both_free(&o);
+    return wrong;
+}
+
+/* ---- the two kinds of shared memory ---- */
+
+enum { SHARED_UNASKED = 1 };
+
+/* Reverses a block's numbers through static shared memory, 4096 bytes, and dynamic. */
+static __global__ void reverse_k(float *x, int last)
+{
+    SHARED(float, still, [1024]);
+    SHARED_DYNAMIC(float, moving);
+    still[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    moving[last - threadIdx.x] = still[THREADS - 1 - threadIdx.x];
+    x[threadIdx.x] = moving[last - threadIdx.x];
+}
+
+/* 44 + 4 KiB are within the default limit. 46 + 4 are not, and launch() raises the limit only if the
+ * dynamic part alone exceeds 48: 64 + 4 are allowed. */
+static int shared_kinds(int bug)
+{
+    const int kilobytes[] = {bug == SHARED_UNASKED ? 46 : 44, 64};
+    struct both<float> x = numbers(THREADS);
+    int wrong = 0;
+    for (int i = 0; i < 2; i++) {
+        size_t bytes = (size_t)kilobytes[i] << 10;
+        launch(reverse_k, 1, THREADS, bytes, 0, x.device_own, (int)(bytes / sizeof(float)) - 1);
+        both_down(&x);
+        for (int t = 0; t < THREADS; t++)
+            wrong += x.host_own[t] != (float)(i ? t + 1 : THREADS - t);
+    }
+    both_free(&x);
+    return wrong;
+}
+
+const struct selftest_row selftest_block[] = {
+    {"sums over a block are added in order", sums, 0, PASSES, PASSES, PASSES},
     {"no barrier before partial sums are read", sums, SUM_NO_BARRIER, WRONG, WRONG, RACE},
     {"a warp's barrier where the block's is needed", sums, SUM_WARP_BARRIER, WRONG, WRONG, RACE},
     {"no barrier before scratch is used again", sums, SUM_SCRATCH_REUSED, WRONG, WRONG, RACE},
     {"shared memory read before it is written", sums, SUM_NO_FILL, WRONG, WRONG, WRONG},
+    {"asynchronous copies arrive group by group", pipe, 0, PASSES, PASSES, PASSES},
     {"no barrier before a buffer is refilled", pipe, PIPE_NO_BARRIER_BEFORE_REFILL, WRONG, WRONG,
      RACE},
     {"no barrier after waiting for a copy", pipe, PIPE_NO_BARRIER_AFTER_WAIT, WRONG, WRONG, RACE},
     {"one group too many left under way", pipe, PIPE_WAITS_TOO_LITTLE, STOPPED, STOPPED, STOPPED},
     {"the last group not committed", pipe, PIPE_LAST_NOT_COMMITTED, STOPPED, STOPPED, STOPPED},
+    {"blocks access their own elements", place, 0, PASSES, PASSES, PASSES},
     {"one element beyond shared memory", place, PLACE_SHARED_BEYOND, ANY, ADDRESS, ANY},
     {"too little shared memory in the launch", place, PLACE_SMALL_LAUNCH, ANY, ADDRESS, ANY},
     {"a write beyond the ragged end", place, PLACE_RAGGED_END, ANY, ADDRESS, ANY},
     {"a misaligned vector store", place, PLACE_MISALIGNED, ANY, UNDEFINED, ANY},
     {"a barrier after some threads returned", place, PLACE_EARLY_RETURN, STOPPED, STOPPED, STOPPED},
     {"two barriers in two branches", place, PLACE_TWO_BARRIERS, STOPPED, STOPPED, STOPPED},
-    {"blocks add to one cell without atomics", place, PLACE_BLOCKS_COLLIDE, PASSES, PASSES, RACE},
-    {"an atomic and a plain access to one cell", place, PLACE_ATOMIC_AND_PLAIN, PASSES, PASSES,
-     RACE},
+    {"blocks that add to one cell", place, PLACE_BLOCKS_COLLIDE, PASSES, PASSES, RACE},
+    {"indices run through three dimensions", indices, 0, PASSES, PASSES, PASSES},
+    {"shared memory is static, dynamic and large", shared_kinds, 0, PASSES, PASSES, PASSES},
+    {"shared memory of two kinds, too much without asking", shared_kinds, SHARED_UNASKED, STOPPED,
+     STOPPED, STOPPED},
     {nullptr, nullptr, 0, 0, 0, 0},
 };
