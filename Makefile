@@ -70,11 +70,21 @@ $(BUILD)/code_id: FORCE
 $(BUILD)/obj/spec/code_id.o: CPPFLAGS += -DCODE_ID='"$(CODE_ID)"'
 $(BUILD)/obj/spec/code_id.o: $(BUILD)/code_id
 
-# A C string of each statement of the views, which end with a semicolon at the end of a line.
+# A C string of each statement of an SQL file, which end with a semicolon at the end of a line.
+SQL_INC := $(BUILD)/store/views.inc $(BUILD)/bench/bench_gpu_table.inc
 $(BUILD)/store/views.inc: src/store/views.sql
+$(BUILD)/bench/bench_gpu_table.inc: tests/bench/bench_gpu_table.sql
+$(SQL_INC):
 	@mkdir -p $(@D); sed -e '/^--/d; /^$$/d; s/["\\]/\\&/g; s/^\(.*\);$$/"\1",/; t' -e 's/.*/"&\\n"/' $< > $@
-$(BUILD)/obj/store/schema.o: CPPFLAGS += -I$(BUILD)
-$(BUILD)/obj/store/schema.o: $(BUILD)/store/views.inc
+$(BUILD)/obj/store/schema.o $(BUILD)/testobj/bench/bench_gpu_table.o: CPPFLAGS += -I$(BUILD)
+$(BUILD)/obj/store/schema.o $(BUILD)/testobj/bench/bench_gpu_table.o: $(SQL_INC)
+
+# A C string of each part of a file of SQL, NAME from the line "-- @ NAME" on.
+$(BUILD)/report/%.inc: src/report/%.sql
+	@mkdir -p $(@D); awk '/^-- @ /{print end "static const char " $$3 "[] ="; end = ";"; next} !/^(--|$$)/{gsub(/["\\]/, "\\\\&"); print "\"" $$0 "\\n\""} END{print ";"}' $< > $@
+$(BUILD)/obj/report/%.o: CPPFLAGS += -I$(BUILD)
+$(BUILD)/obj/report/cells.o: $(BUILD)/report/cells.inc
+$(BUILD)/obj/report/page.o: $(BUILD)/report/page.inc
 
 # The sections of the help, which begin with "@ NAME", as rows of a name and a text after a first row.
 $(BUILD)/cli/help.inc: src/cli/help.txt

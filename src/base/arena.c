@@ -1,13 +1,17 @@
-/* arena.c - a chain of growing blocks. */
+/* arena.c - a chain of growing blocks, and arrays in them. */
 #include "base/arena.h"
 
 #include <assert.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARENA_ALIGN = 16, ARENA_FIRST_BYTES = 4096, ARENA_MAX_BLOCK_BYTES = 1 << 20 };
+enum {
+    ARENA_ALIGN = 16,
+    ARENA_FIRST_BYTES = 4096,
+    ARENA_MAX_BLOCK_BYTES = 1 << 20,
+    VEC_FIRST = 16
+};
 
 struct arena_block {
     struct arena_block *before;
@@ -90,4 +94,17 @@ char *arena_printf(struct arena *a, const char *format, ...)
     char *text = arena_vprintf(a, format, args);
     va_end(args);
     return text;
+}
+
+void vec_grow(struct arena *a, void *item, int32_t n, int32_t *capacity, size_t element_bytes)
+{
+    void *old;
+
+    if (n < *capacity) return;
+    assert(n < INT32_MAX / 2);
+    *capacity = n < VEC_FIRST ? VEC_FIRST : 2 * n;
+    memcpy(&old, item, sizeof old);
+    void *grown = arena_array(a, (size_t)*capacity, element_bytes);
+    if (n > 0) memcpy(grown, old, (size_t)n * element_bytes);
+    memcpy(item, &grown, sizeof grown);
 }

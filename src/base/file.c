@@ -1,8 +1,10 @@
-/* file.c - atomic writes, bounded reads, maps, locks. */
+/* file.c - atomic writes, bounded reads, maps, folders, locks. */
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,7 @@
 enum { FILE_LINKS_MAX = 40 };
 
 struct file_writer {
-    int fd;
+    FILE *to;
     char path[FILE_PATH_BYTES], temporary[FILE_PATH_BYTES + 32]; /* "": written in place */
 };
 
@@ -39,7 +41,8 @@ int file_program(char *out, size_t bytes, struct err *e)
     return 0;
 }
 
-int file_open_read(const char *path, struct err *e)
+/* file_open_read with the size of the file. */
+static int file_open_sized(const char *path, size_t *size, struct err *e)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -48,34 +51,35 @@ int file_open_read(const char *path, struct err *e)
         int code = errno == ENOENT || errno == ENOTDIR ? ERR_NOINPUT : ERR_IO;
         return ERR(e, code, "%s: %s", path, strerror(errno));
     }
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) return fd;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        *size = (size_t)st.st_size;
+        return fd;
+    }
     if (fd >= 0) close(fd);
     return ERR(e, ERR_DATA, "%s is not a regular file", path);
+}
+
+int file_open_read(const char *path, struct err *e)
+{
+    size_t size;
+    return file_open_sized(path, &size, e);
 }
 
 int file_read(struct arena *a, char **out, size_t *n, const char *path, size_t max_bytes,
               struct err *e)
 {
-    struct stat st;
     int rc = 0;
-    size_t size = 0, used = 0;
-    char *text = NULL;
-    int fd = file_open_read(path, e);
+    size_t size, used = 0;
+    int fd = file_open_sized(path, &size, e);
 
     if (fd < 0) return fd;
-    if (fstat(fd, &st) < 0) {
-        rc = ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
+    if (size > max_bytes) {
+        rc = ERR(e, ERR_DATA, "%s: %zu bytes, more than the limit of %zu", path, size, max_bytes);
         goto out;
     }
-    if ((uint64_t)st.st_size > max_bytes) {
-        rc = ERR(e, ERR_DATA, "%s: %lld bytes, more than the limit of %zu", path,
-                 (long long)st.st_size, max_bytes);
-        goto out;
-    }
-    size = (size_t)st.st_size;
-    text = arena_alloc(a, size + 1);
+    *out = arena_alloc(a, size + 1);
     while (used < size) {
-        ssize_t got = read(fd, text + used, size - used);
+        ssize_t got = read(fd, *out + used, size - used);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) {
             rc = ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
@@ -84,8 +88,6 @@ int file_read(struct arena *a, char **out, size_t *n, const char *path, size_t m
         if (got == 0) break;
         used += (size_t)got;
     }
-    text[used] = '\0';
-    *out = text;
     if (n) *n = used;
 out:
     close(fd);
@@ -103,7 +105,7 @@ void file_read_tail(char *out, size_t capacity, const char *path)
     if (fd >= 0) close(fd);
 }
 
-/* in_place: opens the target of path itself. Otherwise creates the temporary file with O_EXCL, so
+/* in_place: opens the target of path itself. Otherwise creates the temporary file exclusively, so
  * that a symbolic link of that name is not followed. */
 static int file_writer_make(struct file_writer **out, const char *path, bool in_place,
                             struct err *e)
@@ -116,14 +118,12 @@ static int file_writer_make(struct file_writer **out, const char *path, bool in_
         free(f);
         return ERR(e, ERR_CREATE, "%.80s…: path longer than %d bytes", path, FILE_PATH_BYTES);
     }
-    if (in_place) {
-        f->fd = open(path, O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC);
-    } else {
+    if (!in_place) {
         snprintf(f->temporary, sizeof f->temporary, "%s.tmp-%ld", path, (long)getpid());
         unlink(f->temporary);
-        f->fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     }
-    if (f->fd < 0) {
+    f->to = in_place ? fopen(path, "we") : fopen(f->temporary, "wxe");
+    if (!f->to) {
         int rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
         free(f);
         return rc;
@@ -172,16 +172,8 @@ int file_writer_open_named(struct file_writer **out, const char *path, struct er
 
 int file_writer_add(struct file_writer *f, const void *data, size_t n, struct err *e)
 {
-    const char *p = data;
-    while (n > 0) {
-        ssize_t wrote = write(f->fd, p, n);
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote < 0)
-            return ERR(e, ERR_IO, "%s: writing %zu bytes: %s", f->path, n, strerror(errno));
-        p += wrote;
-        n -= (size_t)wrote;
-    }
-    return 0;
+    if (fwrite_unlocked(data, 1, n, f->to) == n) return 0; /* one thread has the writer */
+    return ERR(e, ERR_IO, "%s: writing %zu bytes: %s", f->path, n, strerror(errno));
 }
 
 int file_sync(const char *path, struct err *e)
@@ -196,93 +188,62 @@ int file_sync(const char *path, struct err *e)
     return rc;
 }
 
-static int file_sync_folder(const char *path, struct err *e)
-{
-    char folder[FILE_PATH_BYTES];
-    const char *slash = strrchr(path, '/');
-
-    snprintf(folder, sizeof folder, "%.*s",
-             slash == path ? 1
-             : slash       ? (int)(slash - path)
-                           : 1,
-             slash ? path : ".");
-    return file_sync(folder, e);
-}
-
 int file_writer_rewrite(struct file_writer *f, const void *data, size_t n, struct err *e)
 {
-    if (pwrite(f->fd, data, n, 0) == (ssize_t)n) return 0;
+    if (fflush(f->to) == 0 && pwrite(fileno(f->to), data, n, 0) == (ssize_t)n) return 0;
     return ERR(e, ERR_IO, "%s: rewriting its header: %s", f->path, strerror(errno));
 }
 
-int file_writer_commit(struct file_writer *f, struct err *e)
+/* Flushes, syncs and renames. */
+static int file_writer_commit(struct file_writer *f, struct err *e)
 {
     bool in_place = !f->temporary[0];
-    int rc = 0;
 
-    if (fsync(f->fd) < 0 && !(in_place && (errno == EINVAL || errno == EROFS))) {
-        rc = ERR(e, ERR_IO, "%s: fsync: %s", f->path, strerror(errno));
-        goto out;
-    }
-    int closed = close(f->fd);
-    f->fd = -1;
-    if (closed < 0) {
-        rc = ERR(e, ERR_IO, "%s: close: %s", f->path, strerror(errno));
-        goto out;
-    }
-    if (in_place) goto out;
-    if (rename(f->temporary, f->path) < 0) {
-        rc = ERR(e, ERR_CREATE, "%s: rename: %s", f->path, strerror(errno));
-        goto out;
-    }
+    if (fflush(f->to) != 0 ||
+        (fsync(fileno(f->to)) < 0 && !(in_place && (errno == EINVAL || errno == EROFS))))
+        return ERR(e, ERR_IO, "%s: writing: %s", f->path, strerror(errno));
+    int closed = fclose(f->to);
+    f->to = NULL;
+    if (closed != 0) return ERR(e, ERR_IO, "%s: close: %s", f->path, strerror(errno));
+    if (in_place) return 0;
+    if (rename(f->temporary, f->path) < 0)
+        return ERR(e, ERR_CREATE, "%s: rename: %s", f->path, strerror(errno));
     f->temporary[0] = '\0';
-    rc = file_sync_folder(f->path, e);
-out:
-    file_writer_abandon(f);
-    return rc;
+    return file_sync(dirname(f->path), e);
 }
 
-void file_writer_abandon(struct file_writer *f)
+int file_writer_close(struct file_writer *f, int rc, struct err *e)
 {
-    if (!f) return;
-    if (f->fd >= 0) close(f->fd);
+    if (!f) return rc;
+    if (rc == 0) rc = file_writer_commit(f, e);
+    if (f->to) fclose(f->to);
     if (f->temporary[0]) unlink(f->temporary);
     free(f);
-}
-
-static int file_write(struct file_writer *f, const void *data, size_t n, struct err *e)
-{
-    int rc = file_writer_add(f, data, n, e);
-    if (rc < 0) {
-        file_writer_abandon(f);
-        return rc;
-    }
-    return file_writer_commit(f, e);
+    return rc;
 }
 
 int file_write_new(const char *path, const void *data, size_t n, struct err *e)
 {
-    struct file_writer f = {.fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)};
+    FILE *to = fopen(path, "wxe");
 
-    if (f.fd < 0) return ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
-    snprintf(f.path, sizeof f.path, "%s", path);
-    int rc = file_writer_add(&f, data, n, e);
-    if (close(f.fd) < 0 && rc == 0) rc = ERR(e, ERR_IO, "%s: close: %s", path, strerror(errno));
-    return rc;
+    if (!to) return ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
+    bool whole = fwrite(data, 1, n, to) == n;
+    if (fclose(to) == 0 && whole) return 0;
+    return ERR(e, ERR_IO, "%s: writing %zu bytes: %s", path, n, strerror(errno));
 }
 
 int file_write_atomic(const char *path, const void *data, size_t n, struct err *e)
 {
     struct file_writer *f;
     TRY(file_writer_open(&f, path, e));
-    return file_write(f, data, n, e);
+    return file_writer_close(f, file_writer_add(f, data, n, e), e);
 }
 
 int file_write_named(const char *path, const void *data, size_t n, struct err *e)
 {
     struct file_writer *f;
     TRY(file_writer_open_named(&f, path, e));
-    return file_write(f, data, n, e);
+    return file_writer_close(f, file_writer_add(f, data, n, e), e);
 }
 
 int file_check_output(FILE *out, struct err *e)
@@ -292,26 +253,18 @@ int file_check_output(FILE *out, struct err *e)
 
 int file_map_open(struct file_map *m, const char *path, struct err *e)
 {
-    struct stat st;
-    int fd = file_open_read(path, e);
-
     *m = (struct file_map){0};
+    int rc = 0, fd = file_open_sized(path, &m->n, e);
     if (fd < 0) return fd;
-    if (fstat(fd, &st) < 0) {
-        close(fd);
-        return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
-    }
-    if (st.st_size > 0) {
-        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (p == MAP_FAILED) {
-            int rc = ERR(e, ERR_IO, "%s: mmap: %s", path, strerror(errno));
-            close(fd);
-            return rc;
-        }
-        *m = (struct file_map){.data = p, .n = (size_t)st.st_size};
+    if (m->n > 0) {
+        void *p = mmap(NULL, m->n, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (p == MAP_FAILED)
+            rc = ERR(e, ERR_IO, "%s: mmap: %s", path, strerror(errno));
+        else
+            m->data = p;
     }
     close(fd);
-    return 0;
+    return rc;
 }
 
 void file_map_close(struct file_map *m)
@@ -340,6 +293,95 @@ int file_make_dirs(const char *path, struct err *e)
         return ERR(e, ERR_CREATE, "%s exists but is not a directory", path);
     return 0;
 }
+
+/* --- folders --- */
+
+static int dir_is_entry(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+static int dir_compare(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Lists the names in d->fd. Returns 0 or an errno. */
+static int dir_read(struct dir *d)
+{
+    struct dirent **entry = NULL;
+    int why = 0, n = scandirat(d->fd, ".", &entry, dir_is_entry, dir_compare);
+
+    if (n < 0) return errno;
+    d->name_own = calloc((size_t)n + 1, sizeof *d->name_own);
+    if (!d->name_own) why = ENOMEM;
+    for (int i = 0; i < n; i++) {
+        if (!why && !(d->name_own[d->n++] = strdup(entry[i]->d_name))) why = ENOMEM;
+        free(entry[i]);
+    }
+    free(entry);
+    return why;
+}
+
+static int dir_open_with(struct dir *d, int parent_fd, const char *name, int flags, struct err *e)
+{
+    *d = (struct dir){.fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags)};
+    int why = d->fd < 0 ? errno : dir_read(d);
+
+    if (!why) return 0;
+    dir_close(d);
+    if (why == ENOMEM) return ERR(e, ERR_NOMEM, "out of memory while listing %s", name);
+    if (why == ENOENT) return ERR(e, ERR_NOINPUT, "%s not found", name);
+    if (why == ENOTDIR || why == ELOOP) return ERR(e, ERR_DATA, "%s is not a directory", name);
+    return ERR(e, ERR_IO, "%s: %s", name, strerror(why));
+}
+
+int dir_open(struct dir *d, const char *path, struct err *e)
+{
+    return dir_open_with(d, AT_FDCWD, path, 0, e);
+}
+
+int dir_open_at(struct dir *d, const struct dir *parent, const char *name, struct err *e)
+{
+    return dir_open_with(d, parent->fd, name, O_NOFOLLOW, e);
+}
+
+void dir_close(struct dir *d)
+{
+    for (int32_t i = 0; i < d->n; i++) free(d->name_own[i]);
+    free(d->name_own);
+    if (d->fd >= 0) close(d->fd);
+    *d = (struct dir){.fd = -1};
+}
+
+static int dir_remove(int parent_fd, const char *name, int flags, struct err *e)
+{
+    if (unlinkat(parent_fd, name, flags) == 0 || errno == ENOENT) return 0;
+    return ERR(e, ERR_IO, "%s cannot be deleted: %s", name, strerror(errno));
+}
+
+int dir_remove_tree(int parent_fd, const char *name, double *bytes, struct err *e)
+{
+    struct stat st;
+    struct dir d;
+    int rc = 0;
+
+    if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : ERR(e, ERR_IO, "%s: %s", name, strerror(errno));
+    if (!S_ISDIR(st.st_mode)) {
+        TRY(dir_remove(parent_fd, name, 0, e));
+        if (bytes && S_ISREG(st.st_mode)) *bytes += (double)st.st_size;
+        return 0;
+    }
+    TRY(dir_open_with(&d, parent_fd, name, O_NOFOLLOW, e));
+    for (int32_t i = 0; i < d.n && rc == 0; i++)
+        rc = dir_remove_tree(d.fd, d.name_own[i], bytes, e);
+    if (rc < 0) err_ctx(e, "%s", name);
+    dir_close(&d);
+    return rc < 0 ? rc : dir_remove(parent_fd, name, AT_REMOVEDIR, e);
+}
+
+/* --- locks --- */
 
 int file_lock(int *fd_out, const char *path, const char *holder, struct err *e)
 {

@@ -1,9 +1,11 @@
-/* file.h - reads and writes whole files, atomically.
+/* file.h - reads and writes whole files, atomically; lists and deletes folders.
  *
  * 1. A file written here is complete or absent: write to a temporary file in the same folder,
  *    fsync, rename, fsync the folder. Only file_writer_open_named follows links.
  * 2. Files from users are opened with file_open_read. It returns an error for a FIFO, a device or a
- *    folder and never blocks. */
+ *    folder and never blocks.
+ * 3. dir_open_at and dir_remove_tree, which descend into a tree, never follow symbolic links, so a
+ *    walk cannot leave the tree. dir_open follows links: the user or the project chose its path. */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
@@ -55,7 +57,7 @@ int file_sync(const char *path, struct err *e);
 /* file_write_named - file_write_atomic with the rules of file_writer_open_named. */
 int file_write_named(const char *path, const void *data, size_t n, struct err *e);
 
-/* Writing in pieces: open, add, then either commit or abandon, both of which free f. */
+/* Writing in pieces: open, add, close. Small pieces are buffered. */
 struct file_writer;
 int file_writer_open(struct file_writer **out, const char *path, struct err *e);
 /* file_writer_open_named - for a path that the user gave. Keeps a symbolic link and replaces its
@@ -65,8 +67,9 @@ int file_writer_add(struct file_writer *f, const void *data, size_t n, struct er
 /* file_writer_rewrite - overwrites the first n bytes, for a header whose values are known only at
  * the end. Not for a device or a FIFO. */
 int file_writer_rewrite(struct file_writer *f, const void *data, size_t n, struct err *e);
-int file_writer_commit(struct file_writer *f, struct err *e);
-void file_writer_abandon(struct file_writer *f); /* takes NULL */
+/* file_writer_close - commits the file if rc is 0, otherwise abandons it, and frees f (may be
+ * NULL). Returns rc or the error of the commit. */
+int file_writer_close(struct file_writer *f, int rc, struct err *e);
 
 /* file_map - maps a file read-only. data is NULL for an empty file. */
 struct file_map {
@@ -76,11 +79,34 @@ struct file_map {
 int file_map_open(struct file_map *m, const char *path, struct err *e);
 void file_map_close(struct file_map *m);
 
-/* file_check_output - flushes out; ERR_OUTPUT if anything printed to it could not be written. */
+/* file_check_output - ERR_OUTPUT if writing to out has failed. */
 int file_check_output(FILE *out, struct err *e);
 
 /* file_make_dirs - creates a folder and its parents unless they exist. */
 int file_make_dirs(const char *path, struct err *e);
+
+/* A folder and its names. */
+struct dir {
+    int fd;          /* of the folder, for openat and similar calls; -1: closed */
+    char **name_own; /* names of the entries without . and .., sorted by strcmp */
+    int32_t n;
+};
+
+/* dir_open - opens a folder and reads its names. Errors: ERR_NOINPUT absent; ERR_DATA not a
+ * directory; ERR_IO. d is closed after an error. */
+int dir_open(struct dir *d, const char *path, struct err *e);
+
+/* dir_open_at - dir_open for the entry `name` of an open folder. Errors: also ERR_DATA if it is a
+ * symbolic link. */
+int dir_open_at(struct dir *d, const struct dir *parent, const char *name, struct err *e);
+
+void dir_close(struct dir *d); /* d may be closed already */
+
+/* dir_remove_tree - deletes the entry `name` of a folder and everything below it. A link is
+ * deleted, its target is not. With AT_FDCWD, name is a path, of which only the last component is
+ * not followed. An absent entry is not an error. The sizes of the deleted files are added to *bytes
+ * (may be NULL). Errors: ERR_IO. */
+int dir_remove_tree(int parent_fd, const char *name, double *bytes, struct err *e);
 
 /* file_lock - takes an exclusive lock, released by file_unlock or when the process ends, and writes
  * holder (such as "pid 12 on host") to the file. Errors: ERR_TRYLATER if another process holds it;

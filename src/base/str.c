@@ -1,6 +1,7 @@
 /* str.c - see str.h. */
 #include "base/str.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -15,16 +16,18 @@ void strbuf_init(struct strbuf *b, struct arena *a)
     *b = (struct strbuf){.arena = a, .capacity = 128, .text = arena_alloc(a, 128)};
 }
 
+/* Grows the buffer for n more bytes. */
+static void strbuf_reserve(struct strbuf *b, size_t n)
+{
+    if (b->n + n < b->capacity) return;
+    while (b->n + n >= b->capacity) b->capacity *= 2;
+    char *text = arena_alloc(b->arena, b->capacity);
+    b->text = memcpy(text, b->text, b->n);
+}
+
 void strbuf_add_n(struct strbuf *b, const char *bytes, size_t n)
 {
-    if (b->n + n + 1 > b->capacity) {
-        size_t capacity = b->capacity;
-        while (b->n + n + 1 > capacity) capacity *= 2;
-        char *text = arena_alloc(b->arena, capacity);
-        memcpy(text, b->text, b->n);
-        b->text = text;
-        b->capacity = capacity;
-    }
+    strbuf_reserve(b, n);
     memcpy(b->text + b->n, bytes, n);
     b->n += n;
     b->text[b->n] = '\0';
@@ -40,14 +43,15 @@ void strbuf_addf(struct strbuf *b, const char *format, ...)
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    if (n >= 0) {
-        char *text = arena_alloc(b->arena, (size_t)n + 1);
-        vsnprintf(text, (size_t)n + 1, format, again);
-        strbuf_add_n(b, text, (size_t)n);
+    int n = vsnprintf(b->text + b->n, b->capacity - b->n, format, args);
+    assert(n >= 0);
+    if ((size_t)n >= b->capacity - b->n) {
+        strbuf_reserve(b, (size_t)n);
+        vsnprintf(b->text + b->n, (size_t)n + 1, format, again);
     }
+    b->n += (size_t)n;
     va_end(again);
+    va_end(args);
 }
 
 bool str_to_int(int64_t *out, const char *text)

@@ -9,7 +9,6 @@
 
 #include "backend/ops_table.h"
 #include "base/hash.h"
-#include "base/vec.h"
 
 enum {
     CHECK_GUARD_BYTES = 256,
@@ -44,7 +43,7 @@ struct check {
     struct backend_ops table;
     struct backend *inner_own;
     struct check_region **region_own;
-    int32_t regions_n, regions_capacity;
+    int32_t regions_n;
     const char *op; /* being checked */
     struct check_span span[OP_ARGUMENTS_MAX];
     int32_t spans_n;
@@ -123,10 +122,13 @@ static int check_alloc(struct backend *b, void **out, size_t bytes, struct err *
 {
     struct check *c = self(b);
     *out = NULL;
-    TRY(vec_reserve_heap(&c->region_own, c->regions_n + 1, &c->regions_capacity,
-                         sizeof *c->region_own, "the allocations of check", e));
+    void *grown = reallocarray(c->region_own, (size_t)c->regions_n + 1, sizeof *c->region_own);
+    if (grown) c->region_own = grown;
     struct check_region *r = calloc(1, sizeof *r);
-    if (!r) return ERR(e, ERR_NOMEM, "check: no memory for the record of an allocation");
+    if (!r || !grown) {
+        free(r);
+        return ERR(e, ERR_NOMEM, "check: no memory for the record of an allocation");
+    }
     int rc = region_init(c, r, bytes, e);
     if (rc < 0) {
         region_free(c, r);

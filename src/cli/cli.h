@@ -22,19 +22,19 @@ enum { CLI_OPTIONS_MAX = 24, CLI_LIST_MAX = 256 };
 
 /* The type of an option's argument; determines parsing, messages and completion. */
 enum cli_type {
-    CLI_FLAG,    /* nothing; out: bool */
-    CLI_NUMBER,  /* an integer from 0; out: int32_t */
-    CLI_COUNT,   /* an integer from 1; out: int32_t */
-    CLI_REAL,    /* a number from 0; out: double */
-    CLI_FORMAT,  /* of a report; out: enum report_format */
-    CLI_WHICH,   /* best, last; out: enum spec_checkpoint */
-    CLI_TEXT,    /* this and the following types: a text; out: const char * */
-    CLI_SCALE,   /* mini, small, paper, none */
-    CLI_DEVICE,  /* a device of this machine */
-    CLI_DEVICES, /* argument of --devices: also a cluster */
-    CLI_AXES,    /* position=alibi,L_train=512 */
-    CLI_LIST,    /* this and the following types are repeatable; out: struct cli_list */
-    CLI_LIST_AXES,
+    CLI_FLAG,         /* nothing; out: bool */
+    CLI_NUMBER,       /* an integer from 0; out: int32_t */
+    CLI_COUNT,        /* an integer from 1; out: int32_t */
+    CLI_REAL,         /* a number from 0; out: double */
+    CLI_FORMAT,       /* of a report; out: enum report_format */
+    CLI_WHICH,        /* best, last; out: enum spec_checkpoint */
+    CLI_TEXT,         /* this and the following types: a text; out: const char * */
+    CLI_SCALE,        /* mini, small, paper, none */
+    CLI_DEVICE,       /* a device of this machine */
+    CLI_DEVICES,      /* argument of --devices: also a cluster */
+    CLI_AXES,         /* position=alibi,L_train=512 */
+    CLI_LIST_AXES,    /* this and the following type are repeatable; out: NULL-terminated list of
+                         texts, const char *const * */
     CLI_LIST_SETTINGS /* model.heads=4 */
 };
 
@@ -59,13 +59,12 @@ struct cli {
     char **argv;
     struct arena arena;
     struct project project;
-    const char *project_dir; /* --project, or NULL */
-    bool quiet;              /* --quiet */
-    struct cli_list rest;    /* positional arguments */
-    struct store *store;     /* results.db if the command opened it; main closes it */
-    /* For completion: cli_begin passes the options to it and returns CLI_DONE. */
-    void (*take_options)(void *context, const struct cli_option *all);
-    void *take_options_context;
+    const char *project_dir;  /* --project, or NULL */
+    bool quiet;               /* --quiet */
+    struct cli_list rest;     /* positional arguments */
+    struct store *store;      /* results.db if the command opened it; main closes it */
+    struct planning planning; /* likewise; its plan is also that of commands without estimates */
+    bool completes;           /* cli_begin completes the last word and returns CLI_DONE */
 };
 
 /* What cli_begin opens. */
@@ -102,14 +101,11 @@ int cli_open(struct cli *c, struct err *e);
 char *cli_results(struct cli *c);
 /* cli_plural - "" for one, else "s". */
 const char *cli_plural(int64_t n);
+/* cli_complete_word - prints the completions of the last word of a command with these options. */
+int cli_complete_word(struct cli *c, const struct cli_option *all, struct err *e);
 
-/* Options of plan and run. */
-struct cli_planning {
-    const char *scale, *devices;
-    int32_t seeds;
-    struct cli_list set, only;
-};
-#define CLI_PLANNING_OPTIONS(o)                                                                    \
+/* Options of plan and run; o: struct plan_options. */
+#define CLI_PLANNING_OPTIONS(o, devices)                                                           \
     {"scale",    's',    CLI_SCALE,                                                                \
      &(o).scale, "NAME", "mini, small, paper or none (default: the grid's, else mini)"},           \
         {"set",    0,           CLI_LIST_SETTINGS,                                                 \
@@ -118,10 +114,8 @@ struct cli_planning {
          &(o).only, "K=V,…", "select points, such as position=alibi,L_train=512"},                 \
         {"seeds", 0, CLI_COUNT, &(o).seeds, "N", "use seeds 1 to N instead of the grid's"},        \
     {                                                                                              \
-        "devices", 0, CLI_DEVICES, &(o).devices, "D", DEVICES_SYNTAX " (default auto)"             \
+        "devices", 0, CLI_DEVICES, &(devices), "D", DEVICES_SYNTAX " (default auto)"               \
     }
-/* cli_planning - the options as struct planning_options. */
-struct planning_options cli_planning(const struct cli_planning *o);
 
 /* cli_show_progress - draws the share of a preparation at a terminal. */
 void cli_show_progress(void *context, const char *what, double share);

@@ -125,11 +125,11 @@ static int offer_values(struct typed *t, enum cli_type type, struct err *e)
 }
 
 /* Offers positional arguments: artefacts, runs, or the words listed in the usage. */
-static int offer_argument(struct typed *t, const struct cli_command *command, struct err *e)
+static int offer_argument(const struct typed *t, struct err *e)
 {
     struct cli *c = t->cli;
     struct rows runs;
-    const char *usage = command->arguments;
+    const char *usage = c->self->arguments;
     char **name;
     int32_t n;
 
@@ -151,28 +151,6 @@ static int offer_argument(struct typed *t, const struct cli_command *command, st
     return 0;
 }
 
-/* Searches the options of a command for the incomplete word. */
-struct option_search {
-    struct typed *typed;
-    const char *before; /* the previous word */
-    const char *named;  /* "--name" of "--name=…", or NULL */
-    enum cli_type type; /* of the option whose argument is incomplete; CLI_FLAG: none */
-};
-
-static void search_options(void *context, const struct cli_option *all)
-{
-    struct option_search *s = context;
-    const char *w = s->named ? s->named : s->before;
-
-    for (const struct cli_option *o = all; o->name; o++) {
-        const char *name = arena_printf(&s->typed->cli->arena, "--%s", o->name);
-        bool is_it =
-            strcmp(w, name) == 0 || (o->letter && w[0] == '-' && w[1] == o->letter && !w[2]);
-        if (s->typed->word[0] == '-' && !s->named) offer(s->typed, name, "");
-        if (is_it) s->type = o->type;
-    }
-}
-
 /* Joins the last word with the words that bash split off at "="; returns the number of words before
  * it. */
 static int typed_join(struct typed *t, int argc, char **argv)
@@ -191,40 +169,42 @@ static int typed_join(struct typed *t, int argc, char **argv)
     return first;
 }
 
-/* Completes a word after the name of a command. */
-static int complete_argument(struct typed *t, const struct cli_command *command, struct err *e)
+int cli_complete_word(struct cli *c, const struct cli_option *all, struct err *e)
 {
-    int first = typed_join(t, t->cli->argc, t->cli->argv);
-    struct option_search s = {.typed = t, .before = t->cli->argv[first - 1]};
-    const char *equals = strncmp(t->word, "--", 2) == 0 ? strchr(t->word, '=') : NULL;
+    struct typed t = {.cli = c};
+    enum cli_type type = CLI_FLAG; /* of the option whose argument is incomplete; a flag: none */
+    const char *option = c->argv[typed_join(&t, c->argc, c->argv) - 1];
+    const char *equals = strncmp(t.word, "--", 2) == 0 ? strchr(t.word, '=') : NULL;
+    bool is_option = t.word[0] == '-' && !equals;
 
     if (equals) {
-        s.named = arena_strndup(&t->cli->arena, t->word, (size_t)(equals - t->word));
-        t->kept_n = (size_t)(equals + 1 - t->word);
+        option = arena_strndup(&c->arena, t.word, (size_t)(equals - t.word));
+        t.kept_n = (size_t)(equals + 1 - t.word);
     }
-    t->cli->self = command;
-    t->cli->take_options = search_options;
-    t->cli->take_options_context = &s;
-    int rc = command->run(t->cli, e);
-    if (rc != CLI_DONE) return rc;
-    if (t->word[0] == '-' && !equals) return 0;
-    if (equals || s.type != CLI_FLAG) return offer_values(t, s.type, e);
-    return offer_argument(t, command, e);
+    for (const struct cli_option *o = all; o->name; o++) {
+        const char *name = arena_printf(&c->arena, "--%s", o->name);
+        const char letter[] = {'-', o->letter, '\0'};
+        if (is_option) offer(&t, name, "");
+        if (strcmp(option, name) == 0 || (o->letter && strcmp(option, letter) == 0)) type = o->type;
+    }
+    if (is_option) return 0;
+    return equals || type != CLI_FLAG ? offer_values(&t, type, e) : offer_argument(&t, e);
 }
 
 int cli_complete(struct cli *c, struct err *e)
 {
-    struct typed t = {.cli = c};
     size_t n;
     const struct cli_command *commands = cli_commands(&n);
 
     if (c->argc < 1) return 0;
-    t.word = c->argv[0];
     for (size_t i = 0; i < n; i++) {
         if (commands[i].hidden) continue;
-        if (c->argc == 1) offer(&t, commands[i].name, "");
-        if (c->argc > 1 && strcmp(commands[i].name, t.word) == 0)
-            return complete_argument(&t, &commands[i], e);
+        if (c->argc == 1)
+            offer(&(struct typed){.cli = c, .word = c->argv[0]}, commands[i].name, "");
+        if (c->argc == 1 || strcmp(commands[i].name, c->argv[0]) != 0) continue;
+        c->self = &commands[i];
+        c->completes = true;
+        return c->self->run(c, e);
     }
     return 0;
 }

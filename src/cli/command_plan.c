@@ -122,25 +122,20 @@ static void print_plan(const struct planning *p, bool all, struct arena *a)
 
 int cli_plan(struct cli *c, struct err *e)
 {
-    struct cli_planning o = {0};
+    struct plan_options o = {0};
+    const char *devices = NULL;
     bool all = false, configs = false;
-    struct planning p = {0};
     const struct cli_option options[] = {
-        CLI_PLANNING_OPTIONS(o),
+        CLI_PLANNING_OPTIONS(o, devices),
         {"all", 'a', CLI_FLAG, &all, NULL, "list evaluations too"},
         {"configs", 0, CLI_FLAG, &configs, NULL, "print lines for experiments/paper_configs.txt"},
         {0}};
 
     TRY(cli_begin(c, options, e));
-    if (configs && o.set.n) return ERR(e, ERR_USAGE, "--configs cannot be combined with --set");
-    int rc = 0;
-    const struct planning_options po = cli_planning(&o);
-    TRY_OUT(rc, planning_open(&p, &c->project, c->rest.item, c->rest.n, &po, c->store, e));
-    if (configs)
-        rc = print_configs(&p.plan, &c->arena, e);
-    else
-        print_plan(&p, all, &c->arena);
-out:
-    plan_close(&p.plan);
-    return rc;
+    if (configs && o.set) return ERR(e, ERR_USAGE, "--configs cannot be combined with --set");
+    struct planning *p = &c->planning;
+    TRY(planning_open(p, &c->project, c->rest.item, c->rest.n, &o, devices, c->store, e));
+    if (configs) return print_configs(&p->plan, &c->arena, e);
+    print_plan(p, all, &c->arena);
+    return 0;
 }

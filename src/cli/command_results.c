@@ -15,27 +15,23 @@
         "format", 'f', CLI_FORMAT, out, "F", "text, markdown, csv, json, latex or html"            \
     }
 
-/* Finds the artefacts of the command line, none: all of them. *variant (may be NULL): the name of
- * `set` in results.db. */
-static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c, const char *scale,
-                          const struct cli_list *set, const char **variant, struct err *e)
+/* Finds the artefacts of the command line, none: all of them. */
+static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c,
+                          struct plan_options *o, struct err *e)
 {
     static const char *const all[] = {"all"};
-    const struct plan_options o = {
-        .scale = scale, .set = set ? set->item : NULL, .set_n = set ? set->n : 0};
     const char *const *names = c->rest.n ? c->rest.item : all;
-    struct plan p;
+    struct plan *p = &c->planning.plan;
 
-    TRY(plan_open_artefacts(&p, &c->project, names, c->rest.n ? c->rest.n : 1, &o, e));
-    *n = p.artefacts_n;
+    o->artefacts_only = true;
+    TRY(plan_open(p, &c->project, names, c->rest.n ? c->rest.n : 1, o, e));
+    *n = p->artefacts_n;
     *out = arena_array(&c->arena, (size_t)*n, sizeof **out);
-    for (int32_t i = 0; i < *n; i++)
-        (*out)[i] = (struct report_item){.artefact = arena_strdup(&c->arena, p.artefact[i].name),
-                                         .dir = arena_strdup(&c->arena, p.artefact[i].dir),
-                                         .scale = arena_strdup(&c->arena, p.artefact[i].scale),
-                                         .title = arena_strdup(&c->arena, p.artefact[i].title)};
-    if (variant) *variant = arena_strdup(&c->arena, p.variant);
-    plan_close(&p);
+    for (int32_t i = 0; i < *n; i++) {
+        const struct plan_artefact *k = &p->artefact[i];
+        (*out)[i] = (struct report_item){
+            .artefact = k->name, .dir = k->dir, .scale = k->scale, .title = k->title};
+    }
     return 0;
 }
 
@@ -93,17 +89,17 @@ static int note_variants(struct cli *c, const struct report_item *item, struct e
 
 int cli_report(struct cli *c, struct err *e)
 {
-    const char *path = NULL, *scale = NULL;
-    struct cli_list set = {0};
+    const char *path = NULL;
+    struct plan_options selected = {0};
     bool no_draw = false;
     struct report_undrawn undrawn = {0};
     struct report_item *items;
     int32_t items_n;
     struct report_options o = {.color = isatty(STDOUT_FILENO), .undrawn = &undrawn};
     const struct cli_option options[] = {
-        {"scale", 's', CLI_SCALE, &scale, "NAME",
+        {"scale", 's', CLI_SCALE, &selected.scale, "NAME",
          "show results of this scale (default: the grid's, else mini)"},
-        {"set", 0, CLI_LIST_SETTINGS, &set, "KEY=VALUE",
+        {"set", 0, CLI_LIST_SETTINGS, &selected.set, "KEY=VALUE",
          "show the results of `alibi run` with the same --set"},
         {"format", 'f', CLI_FORMAT, &o.format, "F",
          "text, markdown, csv, json, latex or html (one page)"},
@@ -113,7 +109,8 @@ int cli_report(struct cli *c, struct err *e)
         {0}};
 
     TRY(cli_begin(c, options, e));
-    TRY(take_artefacts(&items, &items_n, c, scale, &set, &o.variant, e));
+    TRY(take_artefacts(&items, &items_n, c, &selected, e));
+    o.variant = c->planning.plan.variant;
     o.draw = !no_draw;
     for (int32_t i = 0; i < items_n && !*o.variant; i++) TRY(note_variants(c, &items[i], e));
     if (path) o.color = false;
@@ -126,19 +123,19 @@ int cli_report(struct cli *c, struct err *e)
 
 int cli_claims(struct cli *c, struct err *e)
 {
-    const char *scale = NULL;
+    struct plan_options selected = {0};
     struct report_item *items;
     int32_t items_n;
     struct report_options o = {.color = isatty(STDOUT_FILENO)};
     int32_t contradicted = 0;
     const struct cli_option options[] = {
-        {"scale", 's', CLI_SCALE, &scale, "NAME",
+        {"scale", 's', CLI_SCALE, &selected.scale, "NAME",
          "judge results of this scale (default: the grid's, else mini)"},
         CLI_FORMAT_OPTION(&o.format),
         {0}};
 
     TRY(cli_begin(c, options, e));
-    TRY(take_artefacts(&items, &items_n, c, scale, NULL, NULL, e));
+    TRY(take_artefacts(&items, &items_n, c, &selected, e));
     for (int32_t i = 0; i < items_n; i++) o.scale = items[i].scale;
     for (int32_t i = 0; i < items_n; i++) items[i].scale = o.scale; /* that of the heading */
     TRY(report_claims(stdout, c->store, &c->project, items, items_n, &o, &contradicted, e));

@@ -41,13 +41,11 @@ static void add_executor_options(struct cli_option *option, const char **words)
 
 int cli_run(struct cli *c, struct err *e)
 {
-    struct cli_planning o = {0};
+    struct plan_options o = {0};
     struct scheduler_options so = {.tries = 3, .stall_s = 300};
     bool redo = false, reevaluate = false, failed = false, stale = false, yes = false;
-    struct planning p = {0};
-    int rc = 0;
     struct cli_option options[CLI_OPTIONS_MAX] = {
-        CLI_PLANNING_OPTIONS(o),
+        CLI_PLANNING_OPTIONS(o, so.devices),
         {"tries", 0, CLI_COUNT, &so.tries, "N", "attempts per failing run (default 3)"},
         {"keep-going", 'k', CLI_FLAG, &so.keep_going, NULL,
          "continue with other runs after a failure"},
@@ -68,13 +66,11 @@ int cli_run(struct cli *c, struct err *e)
     if (redo + reevaluate + failed + stale > 1)
         return ERR(e, ERR_USAGE,
                    "--redo, --redo-evaluations, --failed and --stale exclude each other");
-    const struct planning_options po = cli_planning(&o);
     so.pick = redo         ? PICK_REDO
               : reevaluate ? PICK_REEVALUATE
               : failed     ? PICK_FAILED
               : stale      ? PICK_STALE
                            : PICK_MISSING;
-    so.devices = o.devices;
     so.quiet = c->quiet;
     /* Used only for the estimate: errors are ignored, because opening the file for writing creates,
      * migrates or rejects it. */
@@ -82,14 +78,12 @@ int cli_run(struct cli *c, struct err *e)
     if (!file_exists(cli_results(c)) && file_exists(project_path(&c->project, &c->arena, "runs")))
         log_warn("no results.db, but runs/ exists: `alibi merge runs/` restores it and avoids "
                  "rerunning");
-    TRY_OUT(rc, planning_open(&p, &c->project, c->rest.item, c->rest.n, &po, c->store, e));
-    TRY_OUT(rc, planning_check_precision(&p, e));
-    TRY_OUT(rc, check_duration(&p, yes, e));
+    struct planning *p = &c->planning;
+    TRY(planning_open(p, &c->project, c->rest.item, c->rest.n, &o, so.devices, c->store, e));
+    TRY(planning_check_precision(p, e));
+    TRY(check_duration(p, yes, e));
     store_close(c->store);
     c->store = NULL;
-    TRY_OUT(rc, store_open(&c->store, cli_results(c), STORE_WRITE, e));
-    rc = workflow_run(c->store, &c->project, &p, &po.plan, &so, cli_show_progress, e);
-out:
-    plan_close(&p.plan);
-    return rc;
+    TRY(store_open(&c->store, cli_results(c), STORE_WRITE, e));
+    return workflow_run(c->store, &c->project, p, &o, &so, cli_show_progress, e);
 }

@@ -8,26 +8,24 @@
 
 static void print_merge(struct cli *c, const struct merge_result *m, const char *path)
 {
-    const struct ingest_summary *s = &m->summary;
-
-    if (m->folders) {
-        printf("ingested %d attempts from %d folders of %s; %d were already known", s->attempts_n,
-               s->folders_n, m->folders, s->known_n);
-        if (s->skipped_n) printf("; %d folders left out (the first: %s)", s->skipped_n, s->why);
+    if (*m->runs) {
+        printf("ingested %d attempts from %d folders of %s; %d were already known", m->attempts_n,
+               m->folders_n, m->runs, m->known_n);
+        if (m->skipped.n)
+            printf("; %d folders left out (the first: %s)", m->skipped.n, m->skipped.why);
         printf("\nnext: alibi run ARTEFACT, which registers what the artefact needs and runs only "
                "what is missing\n");
     } else {
         printf("ingested %d results from %s\n", m->results_n, path);
     }
-    if (m->copied.folders_n)
-        printf("copied %d run folders to runs/, %s\n", m->copied.folders_n,
-               str_bytes(&c->arena, m->copied.bytes));
-    if (m->copied.remote_n)
+    if (m->copied_n)
+        printf("copied %d run folders to runs/, %s\n", m->copied_n, str_bytes(&c->arena, m->bytes));
+    if (m->remote_n)
         printf("%d run folders not found: their results are ingested, but their checkpoints are "
                "missing; `alibi merge FOLDER` adds them\n",
-               m->copied.remote_n);
-    if (m->copied.skipped_n)
-        printf("%d of them cannot be read (the first: %s)\n", m->copied.skipped_n, m->copied.why);
+               m->remote_n);
+    if (m->unreadable.n)
+        printf("%d of them cannot be read (the first: %s)\n", m->unreadable.n, m->unreadable.why);
 }
 
 int cli_merge(struct cli *c, struct err *e)
@@ -35,13 +33,15 @@ int cli_merge(struct cli *c, struct err *e)
     struct merge_result m;
 
     TRY(cli_begin(c, NULL, e));
-    if (!file_exists(c->rest.item[0])) return ERR(e, ERR_NOINPUT, "%s not found", c->rest.item[0]);
+    const char *path = c->rest.item[0];
+    if (!file_exists(path)) return ERR(e, ERR_NOINPUT, "%s not found", path);
     TRY(store_open(&c->store, cli_results(c), STORE_WRITE, e));
-    TRY(workflow_merge(&m, &c->project, &c->arena, c->store, c->rest.item[0], e));
-    print_merge(c, &m, c->rest.item[0]);
-    if (m.skipped_n)
-        return ERR(e, ERR_DATA, "%d run folder%s left out; the first: %s", m.skipped_n,
-                   cli_plural(m.skipped_n), m.why);
+    TRY(store_merge(c->store, &m, &c->project, path, e));
+    print_merge(c, &m, path);
+    int32_t n = m.skipped.n + m.unreadable.n;
+    if (n)
+        return ERR(e, ERR_DATA, "%d run folder%s left out; the first: %s", n, cli_plural(n),
+                   m.skipped.n ? m.skipped.why : m.unreadable.why);
     return 0;
 }
 

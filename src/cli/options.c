@@ -26,10 +26,25 @@ static void print_help(const struct cli_command *self, const struct cli_option *
     }
 }
 
-static int take_value(const struct cli_option *o, const char *text, struct err *e)
+/* Appends text to the list of a repeatable option. */
+static int add_value(struct arena *a, const struct cli_option *o, const char *text, struct err *e)
+{
+    const char *const **list = o->out;
+    size_t n = 0;
+
+    while (*list && (*list)[n]) n++;
+    if (n == CLI_LIST_MAX)
+        return ERR(e, ERR_USAGE, "--%s is given more than %d times", o->name, CLI_LIST_MAX);
+    const char **longer = arena_array(a, n + 2, sizeof *longer);
+    for (size_t i = 0; i < n; i++) longer[i] = (*list)[i];
+    longer[n] = text;
+    *list = longer;
+    return 0;
+}
+
+static int take_value(struct arena *a, const struct cli_option *o, const char *text, struct err *e)
 {
     int64_t number;
-    struct cli_list *list = o->out;
 
     if (o->type == CLI_FLAG) {
         *(bool *)o->out = true;
@@ -49,12 +64,10 @@ static int take_value(const struct cli_option *o, const char *text, struct err *
         if (!last && strcmp(text, "best") != 0)
             return ERR(e, ERR_USAGE, "--%s: expected best or last, found '%.40s'", o->name, text);
         *(enum spec_checkpoint *)o->out = last ? SPEC_LAST : SPEC_BEST;
-    } else if (o->type < CLI_LIST) {
+    } else if (o->type < CLI_LIST_AXES) {
         *(const char **)o->out = text;
     } else {
-        if (list->n == CLI_LIST_MAX)
-            return ERR(e, ERR_USAGE, "--%s is given more than %d times", o->name, CLI_LIST_MAX);
-        list->item[list->n++] = text;
+        return add_value(a, o, text, e);
     }
     return 0;
 }
@@ -95,8 +108,8 @@ static int parse(struct cli *c, const struct cli_option *all, const bool *help, 
         const struct cli_option *o = NULL;
         if (only_rest || (*word)[0] != '-' || (*word)[1] == '\0') {
             if (rest->n == self->rest_max)
-                return ERR(e, ERR_USAGE, "unexpected argument '%s'; usage: alibi %s %s", *word,
-                           self->name, self->arguments);
+                return ERR(e, ERR_USAGE, "unexpected argument '%s'; usage: alibi %s%s%s", *word,
+                           self->name, *self->arguments ? " " : "", self->arguments);
             rest->item[rest->n++] = *word;
             continue;
         }
@@ -112,7 +125,7 @@ static int parse(struct cli *c, const struct cli_option *all, const bool *help, 
             value++;
         else if (o->type != CLI_FLAG)
             value = *++word;
-        TRY(take_value(o, value, e));
+        TRY(take_value(&c->arena, o, value, e));
     }
     if (!*help && rest->n < self->rest_min)
         return ERR(e, ERR_USAGE, "`alibi %s` needs %s; see `alibi %s --help`", self->name,
@@ -148,8 +161,8 @@ int cli_begin(struct cli *c, const struct cli_option *options, struct err *e)
     all[n++] = (struct cli_option){"quiet",   'q',  CLI_FLAG,
                                    &c->quiet, NULL, "log only warnings and errors"};
     all[n++] = (struct cli_option){"help", 'h', CLI_FLAG, &help, NULL, "print this help"};
-    if (c->take_options) {
-        c->take_options(c->take_options_context, all);
+    if (c->completes) {
+        TRY(cli_complete_word(c, all, e));
         return CLI_DONE;
     }
     TRY(parse(c, all, &help, e));
@@ -189,15 +202,4 @@ void cli_show_progress(void *context, const char *what, double share)
 const char *cli_plural(int64_t n)
 {
     return n == 1 ? "" : "s";
-}
-
-struct planning_options cli_planning(const struct cli_planning *o)
-{
-    return (struct planning_options){.plan = {.scale = o->scale,
-                                              .set = o->set.item,
-                                              .set_n = o->set.n,
-                                              .only = o->only.item,
-                                              .only_n = o->only.n,
-                                              .seeds = o->seeds},
-                                     .devices = o->devices};
 }

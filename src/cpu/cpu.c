@@ -74,47 +74,30 @@ static void cpu_prepare_thread(void)
 #endif
 }
 
-static void cpu_run_share(struct cpu *c, int64_t n, int64_t grain, int32_t thread, int32_t threads,
-                          cpu_task task, void *arguments)
+static void cpu_run_range(struct cpu *c, int64_t n, int64_t grain, int32_t thread, int32_t threads,
+                          simd_kernel *kernel, const void *args)
 {
     int64_t grains = (n + grain - 1) / grain;
-    struct cpu_share share = {.cpu = c,
-                              .begin = grains * thread / threads * grain,
-                              .end = grains * (thread + 1) / threads * grain,
-                              .thread = thread};
-    if (share.end > n) share.end = n;
-    if (share.begin >= share.end) return;
+    struct simd_range range = {.begin = grains * thread / threads * grain,
+                               .end = grains * (thread + 1) / threads * grain,
+                               .scratch = c->scratch_own[thread].data_own};
+    if (range.end > n) range.end = n;
+    if (range.begin >= range.end) return;
     cpu_prepare_thread();
-    task(&share, arguments);
+    kernel(args, range);
 }
 
-void cpu_parallel(struct cpu *c, int64_t n, int64_t grain, cpu_task task, void *arguments)
+void cpu_parallel(struct backend *b, int64_t n, int64_t grain, simd_kernel *kernel,
+                  const void *args)
 {
-    int32_t threads = c->backend.threads;
+    int32_t threads = b->threads;
     if (threads == 1 || n <= grain) {
-        cpu_run_share(c, n, grain, 0, 1, task, arguments);
+        cpu_run_range(cpu_of(b), n, grain, 0, 1, kernel, args);
         return;
     }
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int32_t thread = 0; thread < threads; thread++)
-        cpu_run_share(c, n, grain, thread, threads, task, arguments);
-}
-
-struct items_call {
-    simd_kernel *kernel;
-    const void *args;
-};
-
-static void cpu_items_share(const struct cpu_share *s, void *arguments)
-{
-    const struct items_call *call = arguments;
-    call->kernel(call->args, (struct simd_range){s->begin, s->end});
-}
-
-void cpu_items(struct backend *b, int64_t n, int64_t grain, simd_kernel *kernel, const void *args)
-{
-    cpu_parallel(cpu_of(b), n, grain, cpu_items_share,
-                 &(struct items_call){.kernel = kernel, .args = args});
+        cpu_run_range(cpu_of(b), n, grain, thread, threads, kernel, args);
 }
 
 static int cpu_scratch_grow(struct cpu_scratch *s, size_t bytes, struct err *e)

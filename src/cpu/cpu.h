@@ -47,30 +47,17 @@ static inline struct cpu *cpu_of(struct backend *b)
 const struct simd_kernels *cpu_simd_best(void);
 const struct simd_kernels *cpu_simd_named(const char *name);
 
-/* A thread's share of an op's work: items begin ... end - 1. */
-struct cpu_share {
-    struct cpu *cpu;
-    int64_t begin, end;
-    int32_t thread;
-};
-typedef void (*cpu_task)(const struct cpu_share *share, void *arguments);
-
-/* cpu_parallel - divides items 0 ... n - 1 among the threads into contiguous shares with borders at
- * multiples of grain, and runs task for each share that is not empty. */
-void cpu_parallel(struct cpu *c, int64_t n, int64_t grain, cpu_task task, void *arguments);
-
-/* cpu_items - cpu_parallel for a kernel. */
-void cpu_items(struct backend *b, int64_t n, int64_t grain, simd_kernel *kernel, const void *args);
+/* cpu_parallel - divides items 0 ... n - 1 among the threads into contiguous ranges with borders at
+ * multiples of grain, and runs the kernel for each range that is not empty, with the thread's
+ * scratch. */
+void cpu_parallel(struct backend *b, int64_t n, int64_t grain, simd_kernel *kernel,
+                  const void *args);
 
 /* cpu_scratch_reserve - grows every thread's scratch to at least bytes. Errors: ERR_NOMEM. */
 int cpu_scratch_reserve(struct cpu *c, size_t bytes, struct err *e);
 /* cpu_scratch_reserve_first - cpu_scratch_reserve for the first thread's scratch only, for data
  * that all threads read. */
 int cpu_scratch_reserve_first(struct cpu *c, size_t bytes, struct err *e);
-static inline void *cpu_scratch_of(const struct cpu_share *s)
-{
-    return s->cpu->scratch_own[s->thread].data_own;
-}
 
 /* The ops, by file: linear.c, rows.c, attention.c, update.c. residual_layernorm is the only fused
  * op. */

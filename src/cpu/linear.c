@@ -15,11 +15,13 @@ enum {
     LINEAR_PACKED_FLOATS = 1 << 21
 };
 
+/* A gradient: dw, dy, x or dx, dy, w. */
 struct linear_work {
+    const struct cpu *cpu;
     const struct tensor *y, *x, *w;
     float *bias_sums;
     bool accumulate;
-    int status; /* of a failed product; 0: none */
+    int *status; /* of a failed product; 0: none */
 };
 
 static float *linear_at(const struct tensor *t, int64_t row)
@@ -27,33 +29,33 @@ static float *linear_at(const struct tensor *t, int64_t row)
     return (float *)t->data + row * t->stride;
 }
 
-/* Rows of y of this share: rows of a, (rows,k) or transposed (k,rows), times w (k,cols). Several
- * threads may write status; any failure suffices. */
-static void linear_multiply(const struct cpu_share *s, struct linear_work *w, bool transpose_a,
+/* Some rows of y: rows of a, (rows,k) or transposed (k,rows), times w (k,cols). Several threads may
+ * write status; any failure suffices. */
+static void linear_multiply(const struct linear_work *w, struct simd_range rows, bool transpose_a,
                             int64_t k, const float *a)
 {
     struct blas_product p = {.transpose_a = transpose_a,
-                             .m = s->end - s->begin,
+                             .m = rows.end - rows.begin,
                              .n = w->w->cols,
                              .k = k,
                              .a = a,
                              .b = w->w->data,
-                             .c = linear_at(w->y, s->begin),
+                             .c = linear_at(w->y, rows.begin),
                              .stride_a = w->x->stride,
                              .stride_b = w->w->stride,
                              .stride_c = w->y->stride,
                              .beta = w->accumulate ? 1.0f : 0.0f};
-    int status = blas_multiply(&s->cpu->blas, &p);
+    int status = blas_multiply(&w->cpu->blas, &p);
     if (status == 0) return;
 #pragma omp atomic write
-    w->status = status;
+    *w->status = status;
 }
 
-static int linear_finish(const struct backend *b, const struct linear_work *w, struct err *e)
+static int linear_finish(const struct backend *b, int status, struct err *e)
 {
-    if (w->status == 0) return 0;
+    if (status == 0) return 0;
     return ERR(e, ERR_UNAVAILABLE, "cpu: %s failed to multiply (status %d), probably out of memory",
-               b->blas, w->status);
+               b->blas, status);
 }
 
 /* Rows of the weight that are packed at a time, to bound the scratch memory. */
@@ -82,8 +84,8 @@ int cpu_linear(struct backend *b, const struct linear_args *a, struct err *e)
             .bias = a->bias.data ? (const float *)a->bias.data + first : NULL,
             .accumulate = a->accumulate,
         };
-        cpu_items(b, (w_part.rows + panel - 1) / panel, 1, c->simd->linear->pack, &product);
-        cpu_items(b, a->y.rows, LINEAR_GRAIN, c->simd->linear->rows, &product);
+        cpu_parallel(b, (w_part.rows + panel - 1) / panel, 1, c->simd->linear->pack, &product);
+        cpu_parallel(b, a->y.rows, LINEAR_GRAIN, c->simd->linear->rows, &product);
     }
     return 0;
 }
@@ -94,48 +96,56 @@ int cpu_linear_rows(struct backend *b, const struct linear_rows_args *a, struct 
     return cpu_linear(b, &whole, e);
 }
 
-static void linear_bwd_input_task(const struct cpu_share *s, void *arguments)
+static void linear_bwd_input_rows(const void *args, struct simd_range rows)
 {
-    struct linear_work *w = arguments;
-    linear_multiply(s, w, false, w->w->rows, linear_at(w->x, s->begin));
+    const struct linear_work *w = args;
+    linear_multiply(w, rows, false, w->w->rows, linear_at(w->x, rows.begin));
 }
 
 int cpu_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a, struct err *e)
 {
-    struct linear_work work = {.y = &a->dx, .x = &a->dy, .w = &a->w, .accumulate = a->accumulate};
-    cpu_parallel(cpu_of(b), a->dx.rows, LINEAR_LIBRARY_GRAIN, linear_bwd_input_task, &work);
-    return linear_finish(b, &work, e);
+    int status = 0;
+    const struct linear_work work = {.cpu = cpu_of(b),
+                                     .y = &a->dx,
+                                     .x = &a->dy,
+                                     .w = &a->w,
+                                     .accumulate = a->accumulate,
+                                     .status = &status};
+    cpu_parallel(b, a->dx.rows, LINEAR_LIBRARY_GRAIN, linear_bwd_input_rows, &work);
+    return linear_finish(b, status, e);
 }
 
-/* Rows begin ... end - 1 of dw are columns of dy. */
-static void linear_bwd_weight_task(const struct cpu_share *s, void *arguments)
+static bool is_tall(const struct tensor *dw)
 {
-    struct linear_work *w = arguments;
-    struct simd_range outputs = {s->begin, s->end};
-    s->cpu->simd->linear->dw(w->y, w->x, w->w, w->accumulate, cpu_scratch_of(s), outputs);
-    if (w->bias_sums) s->cpu->simd->rows->column_sums(w->bias_sums, w->x, w->accumulate, outputs);
+    return dw->rows >= LINEAR_TALL * dw->cols;
 }
 
-/* linear_bwd_weight_task with the library. */
-static void linear_bwd_weight_library_task(const struct cpu_share *s, void *arguments)
+/* Rows of dw are columns of dy. */
+static void linear_bwd_weight_rows(const void *args, struct simd_range rows)
 {
-    struct linear_work *w = arguments;
-    struct simd_range cols = {s->begin, s->end};
-    linear_multiply(s, w, true, w->x->rows, (const float *)w->x->data + s->begin);
-    if (w->bias_sums) s->cpu->simd->rows->column_sums(w->bias_sums, w->x, w->accumulate, cols);
+    const struct linear_work *w = args;
+    const struct simd_kernels *simd = w->cpu->simd;
+    if (is_tall(w->y))
+        simd->linear->dw(w->y, w->x, w->w, w->accumulate, rows);
+    else
+        linear_multiply(w, rows, true, w->x->rows, (const float *)w->x->data + rows.begin);
+    if (w->bias_sums) simd->rows->column_sums(w->bias_sums, w->x, w->accumulate, rows);
 }
 
 int cpu_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a, struct err *e)
 {
     struct cpu *c = cpu_of(b);
-    const struct tensor *dw = &a->dw;
-    struct linear_work work = {
-        .y = dw, .x = &a->dy, .w = &a->x, .bias_sums = a->dbias.data, .accumulate = a->accumulate};
-    if (dw->rows < LINEAR_TALL * dw->cols) {
-        cpu_parallel(c, dw->rows, LINEAR_LIBRARY_GRAIN, linear_bwd_weight_library_task, &work);
-        return linear_finish(b, &work, e);
-    }
-    TRY(cpu_scratch_reserve(c, c->simd->linear->dw_bytes(&a->x), e));
-    cpu_parallel(c, dw->rows, LINEAR_GRAIN, linear_bwd_weight_task, &work);
-    return 0;
+    bool tall = is_tall(&a->dw);
+    int status = 0;
+    const struct linear_work work = {.cpu = c,
+                                     .y = &a->dw,
+                                     .x = &a->dy,
+                                     .w = &a->x,
+                                     .bias_sums = a->dbias.data,
+                                     .accumulate = a->accumulate,
+                                     .status = &status};
+    if (tall) TRY(cpu_scratch_reserve(c, c->simd->linear->dw_bytes(&a->x), e));
+    cpu_parallel(b, a->dw.rows, tall ? LINEAR_GRAIN : LINEAR_LIBRARY_GRAIN, linear_bwd_weight_rows,
+                 &work);
+    return linear_finish(b, status, e);
 }

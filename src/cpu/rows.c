@@ -12,7 +12,7 @@ enum { ROWS_GRAIN = 8, COLS_GRAIN = 16 };
     int cpu_##name(struct backend *b, const struct args *a, struct err *e)                         \
     {                                                                                              \
         (void)e;                                                                                   \
-        cpu_items(b, items, grain, cpu_of(b)->simd->family->name, a);                              \
+        cpu_parallel(b, items, grain, cpu_of(b)->simd->family->name, a);                           \
         return 0;                                                                                  \
     }
 
@@ -32,7 +32,7 @@ int cpu_dropout(struct backend *b, const struct dropout_args *a, struct err *e)
 {
     (void)e;
     if (a->dropout.p == 0.0f && a->y.data == a->x.data) return 0;
-    cpu_items(b, a->y.rows, ROWS_GRAIN, cpu_of(b)->simd->rows->dropout, a);
+    cpu_parallel(b, a->y.rows, ROWS_GRAIN, cpu_of(b)->simd->rows->dropout, a);
     return 0;
 }
 
@@ -48,19 +48,11 @@ static void cast_kernel(const void *args, struct simd_range rows)
 int cpu_cast(struct backend *b, const struct cast_args *a, struct err *e)
 {
     (void)e;
-    cpu_items(b, a->y.rows, ROWS_GRAIN, cast_kernel, a);
+    cpu_parallel(b, a->y.rows, ROWS_GRAIN, cast_kernel, a);
     return 0;
 }
 
 /* Each thread sums its rows' shares of dgain and dbias in its own scratch. */
-static void layernorm_bwd_task(const struct cpu_share *s, void *arguments)
-{
-    const struct layernorm_bwd_args *a = *(const struct layernorm_bwd_args **)arguments;
-    float *parts = cpu_scratch_of(s);
-    s->cpu->simd->norm->layernorm_bwd(a, parts, parts + a->dx.cols,
-                                      (struct simd_range){s->begin, s->end});
-}
-
 int cpu_layernorm_bwd(struct backend *b, const struct layernorm_bwd_args *a, struct err *e)
 {
     struct cpu *c = cpu_of(b);
@@ -68,7 +60,7 @@ int cpu_layernorm_bwd(struct backend *b, const struct layernorm_bwd_args *a, str
 
     TRY(cpu_scratch_reserve(c, bytes, e));
     for (int32_t t = 0; t < b->threads; t++) memset(c->scratch_own[t].data_own, 0, bytes);
-    cpu_parallel(c, a->dx.rows, ROWS_GRAIN, layernorm_bwd_task, &a);
+    cpu_parallel(b, a->dx.rows, ROWS_GRAIN, c->simd->norm->layernorm_bwd, a);
     for (int32_t t = 0; t < b->threads; t++) {
         const float *part = c->scratch_own[t].data_own;
         for (int64_t i = 0; i < a->dx.cols; i++) {

@@ -13,8 +13,10 @@
 
 #include "backend/backend.h"
 
+/* Items begin ... end - 1 of an op, and the scratch memory of the thread that computes them. */
 struct simd_range {
     int64_t begin, end;
+    void *scratch;
 };
 
 /* A kernel computes a range of an op's items: rows unless stated otherwise. Each item depends only
@@ -34,9 +36,8 @@ struct simd_rows {
 /* simd_norm.c */
 struct simd_norm {
     simd_kernel *layernorm, *residual_layernorm;
-    /* dgain_part, dbias_part (C): overwritten with sums over this range. */
-    void (*layernorm_bwd)(const struct layernorm_bwd_args *a, float *dgain_part, float *dbias_part,
-                          struct simd_range rows);
+    /* Overwrites scratch (2,C) with this range's sums of dgain and dbias. */
+    simd_kernel *layernorm_bwd;
 };
 
 /* simd_linear.c */
@@ -52,10 +53,10 @@ struct simd_linear {
     /* Both take struct simd_product. pack: items are panels of w. rows: y = or += x w^T + bias with
      * packed w; the bits of a row depend only on it and w. */
     simd_kernel *pack, *rows;
-    /* dw = or += dy^T x for a range of dw's rows; packed is dw_bytes of scratch. */
+    /* dw = or += dy^T x for a range of dw's rows; needs dw_bytes of scratch. */
     size_t (*dw_bytes)(const struct tensor *x);
     void (*dw)(const struct tensor *dw, const struct tensor *dy, const struct tensor *x,
-               bool accumulate, float *packed, struct simd_range outputs);
+               bool accumulate, struct simd_range outputs);
 };
 
 /* simd_loss.c */
@@ -88,16 +89,11 @@ struct simd_update {
 };
 
 /* simd_attention.c, simd_attention_bwd.c. An item is a head of a row of the batch: row * H + head.
- * run needs scratch_bytes, 64-byte aligned. */
+ * run needs scratch_bytes, 64-byte aligned. The backward pass adds the gradients of a bias to sums
+ * behind them, if one is wanted: tail_offset (H), then bias_table (H, bias_table_n). */
 struct simd_attention {
-    size_t (*scratch_bytes)(const struct attention *a);
-    void (*run)(const struct attention *a, void *scratch, struct simd_range items);
-};
-struct simd_attention_bwd {
-    size_t (*scratch_bytes)(const struct attention *a);
-    /* Adds to bias_table_grad (H, bias_table_n) and tail_offset_grad (H), unless NULL. */
-    void (*run)(const struct attention *a, float *bias_table_grad, float *tail_offset_grad,
-                void *scratch, struct simd_range items);
+    size_t (*scratch_bytes)(const struct attention *a); /* a multiple of 64 */
+    simd_kernel *run;
 };
 
 struct simd_kernels {
@@ -107,8 +103,7 @@ struct simd_kernels {
     const struct simd_linear *linear;
     const struct simd_loss *loss;
     const struct simd_update *update;
-    const struct simd_attention *attention;
-    const struct simd_attention_bwd *attention_bwd;
+    const struct simd_attention *attention, *attention_bwd;
 };
 
 /* The tables as each instruction set exports them. */
@@ -119,7 +114,7 @@ struct simd_kernels {
     extern const struct simd_loss simd_loss_##isa;                                                 \
     extern const struct simd_update simd_update_##isa;                                             \
     extern const struct simd_attention simd_attention_##isa;                                       \
-    extern const struct simd_attention_bwd simd_attention_bwd_##isa
+    extern const struct simd_attention simd_attention_bwd_##isa
 SIMD_DECLARE(base);
 SIMD_DECLARE(v3);
 SIMD_DECLARE(v4);

@@ -33,7 +33,7 @@ static size_t forward_bytes(const struct attention *a)
     int64_t floats = tables_n * a->H * attention_table_floats(a->T) +
                      queries_n * transpose_padded(a->D) * ATTENTION_WIDE +
                      3 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
-    return (size_t)floats * sizeof(float);
+    return ((size_t)floats * sizeof(float) + 63) / 64 * 64;
 }
 
 static struct forward forward_plan(const struct attention *a, const struct simd_dropout *d,
@@ -281,10 +281,11 @@ VECTOR_FN void forward_queries(const struct forward *f, struct forward_tile t, c
     forward_finish(f, &t, highest, sum, QV);
 }
 
-static void forward_run(const struct attention *a, void *scratch, struct simd_range items)
+static void forward_run(const void *args, struct simd_range items)
 {
+    const struct attention *a = args;
     const struct simd_dropout d = dropout_of(&a->dropout, a->T);
-    struct forward f = forward_plan(a, &d, scratch);
+    struct forward f = forward_plan(a, &d, items.scratch);
     for (int64_t item = items.begin; item < items.end; item++) {
         struct forward_tile t = {.b = item / a->H, .h = item % a->H};
         if (a->T <= VECTOR_LANES) {

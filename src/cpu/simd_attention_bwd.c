@@ -134,7 +134,7 @@ static size_t backward_bytes(const struct attention *a)
     int64_t floats = sinks + (a->H + 1) * backward_table_floats(Tp) + 3 * D * backward_column(Tp) +
                      2 * D * ATTENTION_WIDE + 2 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE +
                      BACKWARD_DS_FLOATS + 3 * Tp + 2 * (Tp / ATTENTION_TILE + 1);
-    return (size_t)floats * sizeof(float);
+    return ((size_t)floats * sizeof(float) + 63) / 64 * 64;
 }
 
 /* Distance d of head h has index Tp - 1 - d: keys j, j + 1, ... of query i are consecutive from
@@ -487,8 +487,9 @@ static struct simd_range backward_seen_by(const struct backward *w, const struct
     const struct attention *a = w->a;
     int64_t window = a->mask.window, end = t->first_key + ATTENTION_WIDE - 1 + window;
     if (t->sinks)
-        return (struct simd_range){(t->first_key + window) / ATTENTION_TILE * ATTENTION_TILE, a->T};
-    return (struct simd_range){t->first_key, window > 0 && end < a->T ? end : a->T};
+        return (struct simd_range){
+            .begin = (t->first_key + window) / ATTENTION_TILE * ATTENTION_TILE, .end = a->T};
+    return (struct simd_range){.begin = t->first_key, .end = window > 0 && end < a->T ? end : a->T};
 }
 
 VECTOR_FN void backward_pairs(const struct backward *w, struct backward_tile *t, int want_bias,
@@ -543,11 +544,11 @@ VECTOR_FN void backward_keys(const struct backward *w, struct backward_tile t, i
     backward_store(w, &t, KV * VECTOR_LANES);
 }
 
-/* Adds the head's sums by distance to the gradients of its table and its tail constant. */
-static void backward_fold(const struct backward *w, int64_t h, float *bias_table_grad,
-                          float *tail_offset_grad)
+/* Adds the head's sums by distance to the gradients of its tail constant and its table. */
+static void backward_fold(const struct backward *w, int64_t h, float *tail_offset_grad)
 {
     int64_t bias_table_n = w->a->bias.bias_table_n;
+    float *bias_table_grad = tail_offset_grad + w->a->H;
     double far = 0.0;
     for (int64_t d = 0; d < w->a->T; d++) {
         float sum = w->by_distance[w->Tp - 1 - d];
@@ -556,32 +557,34 @@ static void backward_fold(const struct backward *w, int64_t h, float *bias_table
         else
             far += (double)sum;
     }
-    if (tail_offset_grad) tail_offset_grad[h] += (float)far;
+    tail_offset_grad[h] += (float)far;
 }
 
-static void backward_run(const struct attention *a, float *bias_table_grad, float *tail_offset_grad,
-                         void *scratch, struct simd_range items)
+static void backward_run(const void *args, struct simd_range items)
 {
+    const struct attention *a = args;
     const struct simd_dropout d = dropout_of(&a->dropout, a->T);
-    struct backward w = backward_plan(a, &d, scratch);
+    struct backward w = backward_plan(a, &d, items.scratch);
+    int want_bias = a->bias.bias_table_grad_dev || a->bias.tail_offset_grad_dev;
+    float *sums = (float *)(void *)((char *)items.scratch + backward_bytes(a));
     for (int64_t item = items.begin; item < items.end; item++) {
         struct backward_tile t = {.b = item / a->H, .h = item % a->H};
         w.table = w.tables + t.h * w.table_n;
         backward_load(&w, t.b, t.h);
-        if (bias_table_grad) memset(w.by_distance, 0, (size_t)w.table_n * sizeof *w.by_distance);
+        if (want_bias) memset(w.by_distance, 0, (size_t)w.table_n * sizeof *w.by_distance);
         if (a->T <= VECTOR_LANES)
-            backward_keys(&w, t, bias_table_grad != NULL, 1);
+            backward_keys(&w, t, want_bias, 1);
         else
             for (; t.first_key < a->T; t.first_key += ATTENTION_WIDE)
-                backward_keys(&w, t, bias_table_grad != NULL, 2);
+                backward_keys(&w, t, want_bias, 2);
         float *dquery = attention_head(&a->dq, a, t.b, t.h);
         transpose_to_rows(dquery, a->dq.stride, w.dquery, w.column, a->T, a->D,
                           (float)ATTENTION_LN2);
-        if (bias_table_grad) backward_fold(&w, t.h, bias_table_grad, tail_offset_grad);
+        if (want_bias) backward_fold(&w, t.h, sums);
     }
 }
 
-const struct simd_attention_bwd SIMD_NAME(simd_attention_bwd) = {
+const struct simd_attention SIMD_NAME(simd_attention_bwd) = {
     .scratch_bytes = backward_bytes,
     .run = backward_run,
 };

@@ -167,10 +167,10 @@ static void linear_bwd_weight_pack(float *packed, const struct tensor *x, int64_
 }
 
 static void linear_bwd_weight(const struct tensor *dw, const struct tensor *dy,
-                              const struct tensor *x, bool accumulate, float *packed,
-                              struct simd_range outputs)
+                              const struct tensor *x, bool accumulate, struct simd_range outputs)
 {
     const float no_bias[PANEL] = {0};
+    float *packed = outputs.scratch;
     int64_t I = x->cols, step = linear_bwd_weight_depth(I);
     for (int64_t first = 0; first < x->rows; first += step) {
         int64_t depth = x->rows - first < step ? x->rows - first : step;

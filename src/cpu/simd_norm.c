@@ -122,12 +122,12 @@ static void layernorm_bwd_row(float *restrict dx, float *restrict dgain, float *
     }
 }
 
-static void norm_layernorm_bwd(const struct layernorm_bwd_args *a, float *dgain_part,
-                               float *dbias_part, struct simd_range rows)
+static void norm_layernorm_bwd(const void *args, struct simd_range rows)
 {
+    const struct layernorm_bwd_args *a = args;
     int64_t C = a->dx.cols;
-    memset(dgain_part, 0, (size_t)C * sizeof *dgain_part);
-    memset(dbias_part, 0, (size_t)C * sizeof *dbias_part);
+    float *dgain_part = rows.scratch, *dbias_part = dgain_part + C;
+    memset(dgain_part, 0, 2 * (size_t)C * sizeof *dgain_part);
     for (int64_t i = rows.begin; i < rows.end; i++)
         layernorm_bwd_row(norm_at(&a->dx, i), dgain_part, dbias_part, norm_at(&a->dy, i),
                           norm_at(&a->x, i), norm_at(&a->stats, i), a->gain.data, a->accumulate_dx,

@@ -9,25 +9,21 @@ static int corpus_manifest(struct manifest *m, const char **folder, struct arena
                            const struct project *p, const char *name, struct err *e)
 {
     *folder = arena_printf(a, "%s/data/%s", p->root, name);
-    if (!file_exists(arena_printf(a, "%s/manifest.yaml", *folder)))
+    const char *path = arena_printf(a, "%s/manifest.yaml", *folder);
+    if (!file_exists(path))
         return ERR(e, ERR_NOINPUT,
-                   "corpus %s not found (no %s/manifest.yaml); run `alibi data prepare %s --text "
-                   "DIR` (without --text for an embedded corpus)",
-                   name, *folder, name);
-    TRY(manifest_read(m, a, *folder, e));
+                   "corpus %s not found (no %s); run `alibi data prepare %s --text DIR` (without "
+                   "--text for an embedded corpus)",
+                   name, path, name);
+    TRY(manifest_read(m, a, path, e));
     if (strcmp(m->name, name) == 0) return 0;
-    return ERR(e, ERR_DATA, "%s/manifest.yaml describes another corpus, %s", *folder, m->name);
+    return ERR(e, ERR_DATA, "%s describes another corpus, %s", path, m->name);
 }
 
+/* hash_check of a file of the folder. */
 static int verify_file(const char *path, const char *expected, struct err *e)
 {
-    char found[HASH_HEX_BYTES];
-
-    TRY(hash_file(found, path, e));
-    if (strcmp(found, expected) == 0) return 0;
-    return ERR(e, ERR_DATA,
-               "%s: SHA-256 %.16s…, but the manifest states %.16s…; prepare the corpus again", path,
-               found, expected);
+    return hash_check(path, expected, "prepare the corpus again", e);
 }
 
 /* Maps a split and compares its header with the manifest. */

@@ -38,12 +38,12 @@ void manifest_fingerprint(char out[HASH_HEX_BYTES], const struct manifest *m);
  * with this name, if any. Results on another text or preparation would not be comparable. Errors:
  * ERR_DATA with the count that differs. */
 int manifest_check_known(const struct manifest *m, struct err *e);
-/* manifest_write - writes folder/manifest.yaml atomically. */
-int manifest_write(const struct manifest *m, const char *folder, struct err *e);
-/* manifest_read - reads folder/manifest.yaml and checks its fingerprint against its hashes. Errors:
+/* manifest_write - writes a manifest.yaml atomically. */
+int manifest_write(const struct manifest *m, const char *path, struct err *e);
+/* manifest_read - reads a manifest.yaml and checks its fingerprint against its hashes. Errors:
  * ERR_NOINPUT absent, ERR_DATA damaged. */
-int manifest_read(struct manifest *out, struct arena *a, const char *folder, struct err *e);
-/* manifest_write_piece - writes data/NAME.yaml at path, a piece for `base` of a grid. */
+int manifest_read(struct manifest *out, struct arena *a, const char *path, struct err *e);
+/* manifest_write_piece - writes data/NAME.yaml, a piece for `base` of a grid. */
 int manifest_write_piece(const struct manifest *m, const char *path, struct err *e);
 
 struct corpus {

@@ -10,15 +10,16 @@
 
 enum { MANIFEST_FORMAT = 1, MANIFEST_MAX_BYTES = 1 << 16 };
 
-/* Type of a field: int64_t, double (omitted if 0), hex digits, pointer to text. */
-enum field_kind { FIELD_COUNT, FIELD_FLOOR, FIELD_HASH, FIELD_TEXT };
+/* Type of a field: MANIFEST_FORMAT, int64_t, double (omitted if 0), hex digits, pointer to text. */
+enum field_kind { FIELD_FORMAT, FIELD_COUNT, FIELD_FLOOR, FIELD_HASH, FIELD_TEXT };
 
-/* In the order of the file. The first line is "format: 1". */
+/* In the order of the file. */
 static const struct field {
     const char *key;
     enum field_kind kind;
     size_t at;
 } fields[] = {
+    {"format", FIELD_FORMAT, 0},
     {"name", FIELD_TEXT, offsetof(struct manifest, name)},
     {"vocab", FIELD_COUNT, offsetof(struct manifest, vocab)},
     {"train_tokens", FIELD_COUNT, offsetof(struct manifest, tokens_n[CORPUS_TRAIN])},
@@ -35,7 +36,7 @@ static const struct field {
     {"source", FIELD_TEXT, offsetof(struct manifest, source)},
     {"options", FIELD_TEXT, offsetof(struct manifest, options)},
 };
-enum { FIELD_VOCAB = 1, FIELD_FINGERPRINT = 5, FIELDS_N = sizeof fields / sizeof *fields };
+enum { FIELD_VOCAB = 2, FIELD_FINGERPRINT = 6, FIELDS_N = sizeof fields / sizeof *fields };
 
 const char *corpus_split_name(enum corpus_split split)
 {
@@ -100,8 +101,8 @@ static void add_field(struct strbuf *b, const struct manifest *m, const struct f
 {
     const void *at = (const char *)m + f->at;
 
-    if (f->kind == FIELD_FLOOR && *(const double *)at == 0) return;
     strbuf_addf(b, "%s: ", f->key);
+    if (f->kind == FIELD_FORMAT) strbuf_addf(b, "%d", MANIFEST_FORMAT);
     if (f->kind == FIELD_COUNT) strbuf_addf(b, "%lld", (long long)*(const int64_t *)at);
     if (f->kind == FIELD_FLOOR) strbuf_addf(b, "%.6f", *(const double *)at);
     if (f->kind == FIELD_HASH) add_quoted(b, at);
@@ -109,33 +110,20 @@ static void add_field(struct strbuf *b, const struct manifest *m, const struct f
     strbuf_add(b, "\n");
 }
 
-int manifest_write(const struct manifest *m, const char *folder, struct err *e)
+/* Writes the fields [first, last] after the head. */
+static int write_fields(const struct manifest *m, const char *path, const char *head,
+                        const char *indent, int first, int last, struct err *e)
 {
     struct arena arena;
     struct strbuf b;
 
     arena_init(&arena);
     strbuf_init(&b, &arena);
-    strbuf_addf(&b, "format: %d\n", MANIFEST_FORMAT);
-    for (int i = 0; i < FIELDS_N; i++) add_field(&b, m, &fields[i]);
-    int rc = file_write_atomic(arena_printf(&arena, "%s/manifest.yaml", folder), b.text, b.n, e);
-    arena_fini(&arena);
-    return rc;
-}
-
-int manifest_write_piece(const struct manifest *m, const char *path, struct err *e)
-{
-    struct arena arena;
-    struct strbuf b;
-
-    arena_init(&arena);
-    strbuf_init(&b, &arena);
-    strbuf_addf(&b,
-                "# Written when the corpus was prepared; a grid names it in `base`.\n"
-                "data:\n  dataset: \"%s\"\n  corpus: \"%s\"\n",
-                m->name, m->name);
-    for (int i = FIELD_VOCAB; i <= FIELD_FINGERPRINT; i++) {
-        strbuf_add(&b, "  ");
+    strbuf_add(&b, head);
+    for (int i = first; i <= last; i++) {
+        if (fields[i].kind == FIELD_FLOOR && *(const double *)((const char *)m + fields[i].at) == 0)
+            continue;
+        strbuf_add(&b, indent);
         add_field(&b, m, &fields[i]);
     }
     int rc = file_write_atomic(path, b.text, b.n, e);
@@ -143,12 +131,31 @@ int manifest_write_piece(const struct manifest *m, const char *path, struct err 
     return rc;
 }
 
-/* Undoes add_quoted on the n bytes inside the quotes. */
-static char *unquoted(struct arena *a, const char *text, size_t n)
+int manifest_write(const struct manifest *m, const char *path, struct err *e)
 {
-    char *out = arena_strndup(a, text, n), *put = out;
+    return write_fields(m, path, "", "", 0, FIELDS_N - 1, e);
+}
 
-    for (const char *at = out; *at; at++) {
+int manifest_write_piece(const struct manifest *m, const char *path, struct err *e)
+{
+    char head[320];
+
+    snprintf(head, sizeof head,
+             "# Written when the corpus was prepared; a grid names it in `base`.\n"
+             "data:\n  dataset: \"%s\"\n  corpus: \"%s\"\n",
+             m->name, m->name);
+    return write_fields(m, path, head, "  ", FIELD_VOCAB, FIELD_FINGERPRINT, e);
+}
+
+/* Undoes add_quoted in place; a value without quotes is itself. */
+static char *unquoted(char *text)
+{
+    size_t n = strlen(text);
+    char *put = text;
+
+    if (n < 2 || text[0] != '"' || text[n - 1] != '"') return text;
+    text[n - 1] = '\0';
+    for (const char *at = text + 1; *at; at++) {
         unsigned code;
         int read_n = 0;
         if (*at == '\\' && sscanf(at, "\\x%2x%n", &code, &read_n) == 1 && read_n == 4) {
@@ -160,35 +167,27 @@ static char *unquoted(struct arena *a, const char *text, size_t n)
         }
     }
     *put = '\0';
-    return out;
+    return text;
 }
 
-/* The value of a key, or NULL. */
+/* The value of a key in a text of lines after '\n', or NULL. */
 static char *read_value(struct arena *a, const char *text, const char *key)
 {
-    size_t key_n = strlen(key);
+    const char *mark = arena_printf(a, "\n%s: ", key), *at = strstr(text, mark);
 
-    for (const char *line = text; *line;) {
-        size_t n = strcspn(line, "\n");
-        if (n > key_n + 2 && strncmp(line, key, key_n) == 0 && line[key_n] == ':' &&
-            line[key_n + 1] == ' ') {
-            const char *value = line + key_n + 2;
-            size_t value_n = n - key_n - 2;
-            if (value_n >= 2 && value[0] == '"' && value[value_n - 1] == '"')
-                return unquoted(a, value + 1, value_n - 2);
-            return arena_strndup(a, value, value_n);
-        }
-        line += n + (line[n] == '\n');
-    }
-    return NULL;
+    if (!at) return NULL;
+    at += strlen(mark);
+    return unquoted(arena_strndup(a, at, strcspn(at, "\n")));
 }
 
 /* Parses a field; returns NULL, or the expected form. */
 static const char *parse_field(void *at, enum field_kind kind, const char *text)
 {
-    int64_t *count = at;
+    int64_t *count = at, format;
 
     switch (kind) {
+    case FIELD_FORMAT:
+        return str_to_int(&format, text) && format == MANIFEST_FORMAT ? NULL : "1";
     case FIELD_COUNT:
         return str_to_int(count, text) && *count >= 1 && *count <= INT64_MAX / 8 ? NULL : "a count";
     case FIELD_FLOOR:
@@ -205,32 +204,24 @@ static const char *parse_field(void *at, enum field_kind kind, const char *text)
     return NULL;
 }
 
-int manifest_read(struct manifest *out, struct arena *a, const char *folder, struct err *e)
+int manifest_read(struct manifest *out, struct arena *a, const char *path, struct err *e)
 {
-    const char *path = arena_printf(a, "%s/manifest.yaml", folder);
-    char fingerprint[HASH_HEX_BYTES];
-    int64_t format = 0;
-    char *text;
+    char fingerprint[HASH_HEX_BYTES], *text;
 
     *out = (struct manifest){0};
     TRY(file_read(a, &text, NULL, path, MANIFEST_MAX_BYTES, e));
-    for (int i = -1; i < FIELDS_N; i++) {
-        static const struct field first = {.key = "format", .kind = FIELD_COUNT};
-        const struct field *f = i < 0 ? &first : &fields[i];
+    text = arena_printf(a, "\n%s", text);
+    for (int i = 0; i < FIELDS_N; i++) {
+        const struct field *f = &fields[i];
         const char *value = read_value(a, text, f->key);
         if (!value && f->kind == FIELD_FLOOR) continue;
         if (!value)
             return ERR(e, ERR_DATA, "%s: key %s is missing; prepare the corpus again", path,
                        f->key);
-        const char *expected =
-            parse_field(i < 0 ? (void *)&format : (char *)out + f->at, f->kind, value);
+        const char *expected = parse_field((char *)out + f->at, f->kind, value);
         if (expected)
             return ERR(e, ERR_DATA, "%s: %s is '%.70s', expected %s; prepare the corpus again",
                        path, f->key, value, expected);
-        if (format != MANIFEST_FORMAT)
-            return ERR(e, ERR_DATA,
-                       "%s: format %lld, but this program reads %d; prepare the corpus again", path,
-                       (long long)format, MANIFEST_FORMAT);
     }
     manifest_fingerprint(fingerprint, out);
     if (strcmp(fingerprint, out->fingerprint) == 0) return 0;

@@ -9,24 +9,17 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "token files are mapped as they are");
 
-enum { TOKENS_VERSION = 1, TOKENS_BUFFER_N = 1 << 15, TOKENS_HASH = 32 };
-static const char tokens_magic[8] = "ALIBITOK";
+_Static_assert(sizeof(struct tokens_head) == 64, "the header has no padding");
 
-struct file_head {
-    char magic[8];
-    uint32_t version, width;
-    uint64_t n;
-    uint32_t vocab, zero;
-    unsigned char dictionary_sha256[TOKENS_HASH];
-};
-_Static_assert(sizeof(struct file_head) == 64, "the header has no padding");
+enum { TOKENS_VERSION = 1 };
+static const char tokens_magic[8] = "ALIBITOK";
 
 static uint32_t tokens_width(uint32_t vocab)
 {
     return vocab <= 65536 ? 2 : 4;
 }
 
-static int check_head(const struct file_head *head, uint64_t file_bytes, const char *path,
+static int check_head(const struct tokens_head *head, uint64_t file_bytes, const char *path,
                       struct err *e)
 {
     if (memcmp(head->magic, tokens_magic, sizeof head->magic) != 0)
@@ -52,7 +45,7 @@ static int check_head(const struct file_head *head, uint64_t file_bytes, const c
 
 int tokens_open(struct tokens *t, const char *path, struct err *e)
 {
-    struct file_head head;
+    struct tokens_head head;
     int rc = 0;
 
     *t = (struct tokens){0};
@@ -68,7 +61,7 @@ int tokens_open(struct tokens *t, const char *path, struct err *e)
     t->width = (int32_t)head.width;
     t->vocab = (int32_t)head.vocab;
     t->ids = (const char *)t->map.data + sizeof head;
-    for (size_t i = 0; i < TOKENS_HASH; i++)
+    for (size_t i = 0; i < TOKENS_HASH_BYTES; i++)
         snprintf(t->dictionary_sha256 + 2 * i, 3, "%02x", head.dictionary_sha256[i]);
 out:
     if (rc < 0) tokens_close(t);
@@ -101,70 +94,33 @@ void tokens_read_source(const struct tokens *t, int64_t first, int64_t n, int32_
     tokens_read(t, first - 1 + start, n - start, out + start);
 }
 
-struct tokens_writer {
-    struct file_writer *file;
-    const char *path;
-    struct file_head head; /* n is written by the commit */
-    uint16_t narrow[TOKENS_BUFFER_N];
-};
-
-int tokens_writer_open(struct tokens_writer **out, const char *path, int32_t vocab,
+int tokens_writer_open(struct tokens_writer *w, const char *path, int32_t vocab,
                        const char *dictionary_sha256, struct err *e)
 {
-    struct tokens_writer *w = *out = calloc(1, sizeof *w);
-    int rc = 0;
-
-    if (!w) return ERR(e, ERR_NOMEM, "out of memory while writing %s", path);
-    assert(vocab >= 1 && strlen(dictionary_sha256) == 2 * TOKENS_HASH);
-    w->path = path;
-    w->head = (struct file_head){.version = TOKENS_VERSION,
-                                 .width = tokens_width((uint32_t)vocab),
-                                 .vocab = (uint32_t)vocab};
+    assert(vocab >= 1 && strlen(dictionary_sha256) == 2 * TOKENS_HASH_BYTES);
+    *w = (struct tokens_writer){.path = path,
+                                .head = {.version = TOKENS_VERSION,
+                                         .width = tokens_width((uint32_t)vocab),
+                                         .vocab = (uint32_t)vocab}};
     memcpy(w->head.magic, tokens_magic, sizeof w->head.magic);
-    for (size_t i = 0; i < TOKENS_HASH; i++)
+    for (size_t i = 0; i < TOKENS_HASH_BYTES; i++)
         sscanf(dictionary_sha256 + 2 * i, "%2hhx", &w->head.dictionary_sha256[i]);
-    TRY_OUT(rc, file_writer_open(&w->file, path, e));
-    TRY_OUT(rc, file_writer_add(w->file, &w->head, sizeof w->head, e));
-    return 0;
-out:
-    tokens_writer_abandon(w);
-    *out = NULL;
-    return rc;
+    TRY(file_writer_open(&w->file, path, e));
+    int rc = file_writer_add(w->file, &w->head, sizeof w->head, e);
+    return rc < 0 ? file_writer_close(w->file, rc, e) : 0;
 }
 
-int tokens_writer_add(struct tokens_writer *w, const int32_t *ids, int64_t n, struct err *e)
+int tokens_writer_add(struct tokens_writer *w, int32_t id, struct err *e)
 {
-    bool narrow = w->head.width == 2;
-
-    for (int64_t part; n > 0; ids += part, n -= part, w->head.n += (uint64_t)part) {
-        part = n < TOKENS_BUFFER_N ? n : TOKENS_BUFFER_N;
-        for (int64_t i = 0; i < part; i++) {
-            if ((uint32_t)ids[i] >= w->head.vocab)
-                return ERR(e, ERR_DATA, "%s: id %d at position %lld, expected 0 to %u", w->path,
-                           ids[i], (long long)w->head.n + i, w->head.vocab - 1);
-            w->narrow[i] = (uint16_t)ids[i];
-        }
-        const void *bytes = narrow ? (const void *)w->narrow : ids;
-        TRY(file_writer_add(w->file, bytes, (size_t)part * w->head.width, e));
-    }
-    return 0;
+    if ((uint32_t)id >= w->head.vocab)
+        return ERR(e, ERR_DATA, "%s: id %d at position %lld, expected 0 to %u", w->path, id,
+                   (long long)w->head.n, w->head.vocab - 1);
+    w->head.n++;
+    return file_writer_add(w->file, &id, w->head.width, e);
 }
 
-int tokens_writer_commit(struct tokens_writer *w, struct err *e)
+int tokens_writer_close(struct tokens_writer *w, int rc, struct err *e)
 {
-    int rc = file_writer_rewrite(w->file, &w->head, sizeof w->head, e);
-
-    if (rc == 0) {
-        rc = file_writer_commit(w->file, e);
-        w->file = NULL;
-    }
-    tokens_writer_abandon(w);
-    return rc;
-}
-
-void tokens_writer_abandon(struct tokens_writer *w)
-{
-    if (!w) return;
-    file_writer_abandon(w->file);
-    free(w);
+    if (rc == 0) rc = file_writer_rewrite(w->file, &w->head, sizeof w->head, e);
+    return file_writer_close(w->file, rc, e);
 }

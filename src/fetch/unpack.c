@@ -1,6 +1,7 @@
 /* unpack.c - see fetch.h; reads the archive with libarchive in one pass. */
 #include "fetch/fetch.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,10 +63,7 @@ static int unpack_one(struct unpack *u, const struct unpack_file *file, struct e
     struct file_writer *out = NULL;
 
     TRY(file_writer_open(&out, arena_printf(&u->arena, "%s/%s", u->dir, file->name), e));
-    int rc = unpack_copy(u, out, e);
-    if (rc == 0) return file_writer_commit(out, e);
-    file_writer_abandon(out);
-    return rc;
+    return file_writer_close(out, unpack_copy(u, out, e), e);
 }
 
 static int unpack_entry(struct unpack *u, struct archive_entry *entry, struct err *e)
@@ -116,8 +114,7 @@ int unpack_files(const char *archive_path, const char *dir, const struct unpack_
                        .files_n = files_n,
                        .bytes_left = bytes_max};
 
-    if (files_n > UNPACK_FILES_MAX)
-        return ERR(e, ERR_INTERNAL, "%d files to unpack, at most %d", files_n, UNPACK_FILES_MAX);
+    assert(files_n <= UNPACK_FILES_MAX);
     int fd = file_open_read(archive_path, e);
     if (fd < 0) return fd;
     u.archive = archive_read_new();

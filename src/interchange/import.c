@@ -22,11 +22,6 @@
 static const char import_file[] = "imported.safetensors";
 static const double import_ln2 = 0.69314718055994530942;
 
-/* A tensor that the file lists a second time under another name. */
-struct tied_alias {
-    const struct torch_tensor *listed, *parameter;
-};
-
 struct import {
     struct arena arena;
     struct torch_file file;
@@ -35,12 +30,17 @@ struct import {
     int32_t tensors_n;
     struct import_facts facts;
 
-    /* Of import_check: the spec, its parameters, the tensor of each, and the tied ones. */
+    /* Of import_check: the spec, its parameters, the tensor of each; of each tensor the parameter
+     * that it is or is tied to, or -1. */
     struct spec spec;
     struct shape_params params;
     const struct torch_tensor **of;
-    struct tied_alias *alias;
-    int32_t aliases_n;
+    int32_t *parameter;
+
+    /* Of import_write: capacity for the largest tensor each; the written file. */
+    float *values_own, *tied_own;
+    char run_id[SPEC_ID_BYTES], sha256[HASH_HEX_BYTES];
+    int64_t bytes, updates;
 };
 
 /* --- options and statistics ----------------------------------------------------------------- */
@@ -126,7 +126,7 @@ static void read_facts(struct import *im)
         .heads_recorded = is_number(&number, option_of(checkpoint, "decoder_attention_heads")),
         .position = find_position(im)};
     for (int32_t i = 0; i < im->tensors_n; i++)
-        if (im->tensor[i].dtype == TORCH_F16 || im->tensor[i].dtype == TORCH_BF16)
+        if (im->tensor[i].type->dtype == TORCH_F16 || im->tensor[i].type->dtype == TORCH_BF16)
             out->was_fp16 = true;
     if (is_number(&number, option_of(checkpoint, "tokens_per_sample")) && number >= 1 &&
         number <= 1e6)
@@ -140,71 +140,60 @@ static void read_facts(struct import *im)
         out->valid_loss_nats = number * import_ln2;
 }
 
-/* An option of the spec. */
+/* What is expected of an option: the value of a key of the spec, or else a text. */
 struct import_option {
-    const char *name;
-    double number;
-    const char *text; /* NULL: the option is a number */
+    bool applies;
+    const char *name, *key, *text;
 };
 
-static int check_option(const struct import *im, const struct import_option *o, struct err *e)
+static int check_option(struct import *im, const struct spec *s, const struct import_option *o,
+                        struct err *e)
 {
-    const struct pickle_value *v = option_of(im->checkpoint, o->name);
-    const char *path = im->file.path;
-    double found;
+    const struct pickle_value *v = o->applies ? option_of(im->checkpoint, o->name) : NULL;
+    const char *found = "(neither number nor text)";
+    const char *expected = o->key ? spec_get(s, spec_key_find(o->key), &im->arena) : o->text;
+    double number, expected_number;
 
     if (!v) return 0;
-    if (o->text) {
-        if (v->type == PICKLE_TEXT && strcmp(v->text, o->text) == 0) return 0;
-        return ERR(e, ERR_DATA, "%s: trained with %s=%.60s, expected %s", path, o->name,
-                   v->type == PICKLE_TEXT ? v->text : "(not text)", o->text);
+    if (v->type == PICKLE_TEXT) {
+        if (strcmp(v->text, expected) == 0) return 0;
+        found = v->text;
+    } else if (is_number(&number, v)) {
+        if (str_to_double(&expected_number, expected) && number == expected_number) return 0;
+        found = arena_printf(&im->arena, "%g", number);
     }
-    if (!is_number(&found, v))
-        return ERR(e, ERR_DATA, "%s: option %s is not a number, expected %g", path, o->name,
-                   o->number);
-    if (found == o->number) return 0;
-    return ERR(e, ERR_DATA, "%s: trained with %s=%g, expected %g", path, o->name, found, o->number);
+    return ERR(e, ERR_DATA, "%s: trained with %s=%.60s, expected %s", im->file.path, o->name, found,
+               expected);
 }
 
 static int check_options(struct import *im, const struct spec *s, struct err *e)
 {
-    const struct spec_model *m = &s->model;
-    bool adaptive = m->softmax == SPEC_ADAPTIVE;
-    struct strbuf cutoffs;
-
-    strbuf_init(&cutoffs, &im->arena);
-    for (int32_t i = 0; i < m->cutoffs_n; i++)
-        strbuf_addf(&cutoffs, "%s%d", i ? "," : "", m->cutoffs[i]);
-    const struct import_option common[] = {
-        {"tokens_per_sample", s->train.L, NULL},
-        {"decoder_layers", m->layers, NULL},
-        {"decoder_embed_dim", m->dim, NULL},
-        {"decoder_input_dim", m->dim, NULL},
-        {"decoder_output_dim", m->dim, NULL},
-        {"decoder_ffn_embed_dim", m->ffn, NULL},
-        {"decoder_attention_heads", m->heads, NULL},
-        {"adaptive_input", adaptive, NULL},
-        {"tie_adaptive_weights", adaptive, NULL},
-        {"tie_adaptive_proj", adaptive, NULL},
-        {"no_decoder_final_norm", !m->final_norm, NULL},
-        {"decoder_learned_pos", 0, NULL},
-        {"no_scale_embedding", 0, NULL},
-        {"layernorm_embedding", 0, NULL},
-        {"character_embeddings", 0, NULL},
-        {"activation_fn", 0, "relu"},
+    bool adaptive = s->model.softmax == SPEC_ADAPTIVE;
+    const struct import_option options[] = {
+        {true, "tokens_per_sample", "train.L", NULL},
+        {true, "decoder_layers", "model.layers", NULL},
+        {true, "decoder_embed_dim", "model.dim", NULL},
+        {true, "decoder_input_dim", "model.dim", NULL},
+        {true, "decoder_output_dim", "model.dim", NULL},
+        {true, "decoder_ffn_embed_dim", "model.ffn", NULL},
+        {true, "decoder_attention_heads", "model.heads", NULL},
+        {true, "adaptive_input", NULL, adaptive ? "1" : "0"},
+        {true, "tie_adaptive_weights", NULL, adaptive ? "1" : "0"},
+        {true, "tie_adaptive_proj", NULL, adaptive ? "1" : "0"},
+        {true, "no_decoder_final_norm", NULL, s->model.final_norm ? "0" : "1"},
+        {true, "decoder_learned_pos", NULL, "0"},
+        {true, "no_scale_embedding", NULL, "0"},
+        {true, "layernorm_embedding", NULL, "0"},
+        {true, "character_embeddings", NULL, "0"},
+        {true, "activation_fn", NULL, "relu"},
+        {adaptive, "adaptive_input_factor", "model.adaptive_factor", NULL},
+        {adaptive, "adaptive_softmax_factor", "model.adaptive_factor", NULL},
+        {adaptive, "adaptive_input_cutoff", "model.cutoffs", NULL},
+        {adaptive, "adaptive_softmax_cutoff", "model.cutoffs", NULL},
+        {!adaptive, "share_decoder_input_output_embed", NULL, "1"},
     };
-    const struct import_option bands[] = {
-        {"adaptive_input_factor", m->adaptive_factor, NULL},
-        {"adaptive_softmax_factor", m->adaptive_factor, NULL},
-        {"adaptive_input_cutoff", 0, cutoffs.text},
-        {"adaptive_softmax_cutoff", 0, cutoffs.text},
-    };
-    const struct import_option plain[] = {{"share_decoder_input_output_embed", 1, NULL}};
-
-    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
-        TRY(check_option(im, &common[i], e));
-    if (!adaptive) return check_option(im, plain, e);
-    for (size_t i = 0; i < sizeof bands / sizeof *bands; i++) TRY(check_option(im, &bands[i], e));
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        TRY(check_option(im, s, &options[i], e));
     return 0;
 }
 
@@ -219,7 +208,8 @@ int import_open(struct import **out, const char *path, struct err *e)
     if (!im) return ERR(e, ERR_NOMEM, "out of memory while reading %s", path);
     arena_init(&im->arena);
     TRY_OUT(rc, torch_file_open(&im->file, &im->arena, arena_strdup(&im->arena, path), e));
-    TRY_OUT(rc, torch_file_describe(&im->checkpoint, &im->file, e));
+    TRY_OUT(rc, pickle_read(&im->checkpoint, &im->arena, im->file.pickle, im->file.pickle_bytes,
+                            path, e));
     TRY_OUT(rc, torch_tensors_read(&im->tensor, &im->tensors_n, &im->file,
                                    pickle_get(im->checkpoint, "model"), e));
     read_facts(im);
@@ -233,6 +223,8 @@ out:
 void import_close(struct import *im)
 {
     if (!im) return;
+    free(im->values_own);
+    free(im->tied_own);
     torch_file_close(&im->file);
     arena_fini(&im->arena);
     free(im);
@@ -245,16 +237,14 @@ const struct import_facts *import_facts(const struct import *im)
 
 /* --- matching tensors ------------------------------------------------------------------------- */
 
-static int fit_parameter(const struct torch_tensor **out, struct import *im,
-                         const struct shape_tensor *p, struct err *e)
+static int check_shape(struct import *im, const struct torch_tensor *t,
+                       const struct shape_tensor *p, struct err *e)
 {
-    const struct torch_tensor *t = *out = find_tensor(im, p->name);
     struct strbuf shape;
 
-    if (!t) return ERR(e, ERR_DATA, "%s: tensor %s is missing", im->file.path, p->name);
-    if (t->dtype == TORCH_OTHER)
+    if (t->type->dtype == TORCH_OTHER)
         return ERR(e, ERR_DATA, "%s: %s is %s, expected float, half or bfloat16", im->file.path,
-                   t->name, t->type);
+                   t->name, t->type->name + strlen("torch."));
     if (p->dims == 1 ? t->dims_n == 1 && t->dims[0] == (int64_t)p->rows * p->cols
                      : t->dims_n == 2 && t->dims[0] == p->rows && t->dims[1] == p->cols)
         return 0;
@@ -291,25 +281,16 @@ static int32_t tied_parameter(const struct shape_params *params, const char *nam
     return -1;
 }
 
-/* Checks a tensor that is not a parameter: tied or bookkeeping; anything else is another
- * architecture. */
-static int fit_other(struct import *im, const struct torch_tensor *t, struct err *e)
+static bool is_bookkeeping(const struct torch_tensor *t)
 {
-    static const char *const bookkeeping[] = {".version", "._float_tensor", ".buffer"};
-    int32_t k = tied_parameter(&im->params, t->name);
+    static const char *const endings[] = {".version", "._float_tensor", ".buffer"};
     size_t n = strlen(t->name);
 
-    for (size_t i = 0; i < sizeof bookkeeping / sizeof *bookkeeping; i++) {
-        size_t end = strlen(bookkeeping[i]);
-        if (t->elements_n <= 1 && n > end && strcmp(t->name + n - end, bookkeeping[i]) == 0)
-            return 0;
+    for (size_t i = 0; t->elements_n <= 1 && i < sizeof endings / sizeof *endings; i++) {
+        size_t end = strlen(endings[i]);
+        if (n > end && strcmp(t->name + n - end, endings[i]) == 0) return true;
     }
-    if (k < 0 || t->dims_n != 2 || t->dims[0] != im->of[k]->dims[0] ||
-        t->dims[1] != im->of[k]->dims[1] || t->dtype == TORCH_OTHER)
-        return ERR(e, ERR_DATA, "%s: unexpected tensor %.80s, which the spec's model does not have",
-                   im->file.path, t->name);
-    im->alias[im->aliases_n++] = (struct tied_alias){t, im->of[k]};
-    return 0;
+    return false;
 }
 
 int import_check(struct import *im, const struct spec *s, struct err *e)
@@ -320,117 +301,116 @@ int import_check(struct import *im, const struct spec *s, struct err *e)
     im->spec = *s;
     shape_params(p, &im->arena, s);
     im->of = arena_array(&im->arena, (size_t)p->tensors_n + 1, sizeof *im->of);
-    im->alias = arena_array(&im->arena, (size_t)im->tensors_n + 1, sizeof *im->alias);
-    im->aliases_n = 0;
-    for (int32_t i = 0; i < p->tensors_n; i++) TRY(fit_parameter(&im->of[i], im, &p->tensor[i], e));
-    for (int32_t i = 0; i < im->tensors_n; i++)
-        if (shape_find(p, im->tensor[i].name) < 0) TRY(fit_other(im, &im->tensor[i], e));
+    im->parameter = arena_array(&im->arena, (size_t)im->tensors_n + 1, sizeof *im->parameter);
+    for (int32_t i = 0; i < p->tensors_n; i++) {
+        im->of[i] = find_tensor(im, p->tensor[i].name);
+        if (!im->of[i])
+            return ERR(e, ERR_DATA, "%s: tensor %s is missing", im->file.path, p->tensor[i].name);
+    }
+    for (int32_t i = 0; i < im->tensors_n; i++) {
+        const struct torch_tensor *t = &im->tensor[i];
+        int32_t k = shape_find(p, t->name);
+        if (k < 0) k = tied_parameter(p, t->name);
+        if (k < 0 && !is_bookkeeping(t)) /* another architecture */
+            return ERR(e, ERR_DATA,
+                       "%s: unexpected tensor %.80s, which the spec's model does not have",
+                       im->file.path, t->name);
+        if (k >= 0) TRY(check_shape(im, t, &p->tensor[k], e));
+        im->parameter[i] = k;
+    }
     return 0;
 }
 
 /* --- writing weights -------------------------------------------------------------------------- */
 
-struct import_writing {
-    struct import *im;
-    const char *dir;
-    float *values_own, *tied_own; /* capacity for the largest tensor each */
-    char run_id[SPEC_ID_BYTES], sha256[HASH_HEX_BYTES];
-    int64_t bytes, updates;
-};
-
-static int load_storages(struct import_writing *w, struct err *e)
+static int load_storages(struct import *im, struct err *e)
 {
-    struct import *im = w->im;
     int64_t most = 1;
 
-    for (int32_t i = 0; i < im->params.tensors_n; i++) {
-        im->of[i]->storage->wanted = true;
-        if (im->of[i]->elements_n > most) most = im->of[i]->elements_n;
+    for (int32_t i = 0; i < im->tensors_n; i++) {
+        if (im->parameter[i] < 0) continue;
+        im->tensor[i].storage->wanted = true;
+        if (im->tensor[i].elements_n > most) most = im->tensor[i].elements_n;
     }
-    for (int32_t i = 0; i < im->aliases_n; i++) im->alias[i].listed->storage->wanted = true;
-    w->values_own = malloc((size_t)most * sizeof *w->values_own);
-    w->tied_own = malloc((size_t)most * sizeof *w->tied_own);
-    if (!w->values_own || !w->tied_own)
+    im->values_own = malloc((size_t)most * sizeof *im->values_own);
+    im->tied_own = malloc((size_t)most * sizeof *im->tied_own);
+    if (!im->values_own || !im->tied_own)
         return ERR(e, ERR_NOMEM, "%s: out of memory for a tensor of %" PRId64 " elements",
                    im->file.path, most);
     return torch_file_read(&im->file, e);
 }
 
-/* Tied tensors with separate storage must have equal numbers. */
-static int check_tied(struct import_writing *w, struct err *e)
+/* Tied tensors must have equal numbers. */
+static int check_tied(const struct import *im, struct err *e)
 {
-    for (int32_t i = 0; i < w->im->aliases_n; i++) {
-        const struct tied_alias *x = &w->im->alias[i];
-        if (torch_tensor_same_view(x->listed, x->parameter)) continue;
-        torch_tensor_widen(w->values_own, x->parameter, x->parameter->storage->data_own);
-        torch_tensor_widen(w->tied_own, x->listed, x->listed->storage->data_own);
-        size_t bytes = (size_t)x->parameter->elements_n * sizeof *w->values_own;
-        if (memcmp(w->values_own, w->tied_own, bytes) != 0)
+    for (int32_t i = 0; i < im->tensors_n; i++) {
+        const struct torch_tensor *listed = &im->tensor[i];
+        const struct torch_tensor *t = im->parameter[i] < 0 ? listed : im->of[im->parameter[i]];
+        if (t == listed) continue;
+        torch_tensor_widen(im->values_own, t, t->storage->data_own);
+        torch_tensor_widen(im->tied_own, listed, listed->storage->data_own);
+        if (memcmp(im->values_own, im->tied_own, (size_t)t->elements_n * sizeof(float)) != 0)
             return ERR(e, ERR_DATA, "%s: %s differs from %s, but the spec's model ties them",
-                       w->im->file.path, x->listed->name, x->parameter->name);
+                       im->file.path, listed->name, t->name);
     }
     return 0;
 }
 
-static int read_parameter(void *context, int32_t i, const float **values, struct err *e)
+/* Writes the parameter of this tensor. */
+static int write_parameter(struct safetensors_writer *w, const struct import *im,
+                           const struct torch_tensor *t, struct err *e)
 {
-    struct import_writing *w = context;
-    const struct torch_tensor *t = w->im->of[i];
-
-    torch_tensor_widen(w->values_own, t, t->storage->data_own);
+    torch_tensor_widen(im->values_own, t, t->storage->data_own);
     for (int64_t k = 0; k < t->elements_n; k++)
-        if (!isfinite(w->values_own[k]))
-            return ERR(e, ERR_DATA, "%s: element %" PRId64 " of %s is not finite", w->im->file.path,
-                       k, t->name);
-    *values = w->values_own;
-    return 0;
+        if (!isfinite(im->values_own[k]))
+            return ERR(e, ERR_DATA, "%s: element %" PRId64 " of %s is not finite", im->file.path, k,
+                       t->name);
+    return safetensors_writer_add(w, im->values_own, t->elements_n, e);
 }
 
-static int write_weights(struct import_writing *w, struct err *e)
+static int write_weights(struct import *im, const char *dir, struct err *e)
 {
     char source[HASH_HEX_BYTES];
-    struct arena *a = &w->im->arena;
-    const char *from = w->im->file.path, *slash = strrchr(from, '/');
-    int32_t n = w->im->params.tensors_n;
+    struct arena *a = &im->arena;
+    const char *from = im->file.path, *slash = strrchr(from, '/');
+    int32_t n = im->params.tensors_n;
     struct safetensors_entry *entry = arena_array(a, (size_t)n, sizeof *entry);
 
     TRY(hash_file(source, from, e));
     const struct safetensors_text texts[] = {
         {"format", "alibi weights 1"},
-        {"run_id", w->run_id},
-        {"spec", spec_text(&w->im->spec, a)},
-        {"update", arena_printf(a, "%" PRId64, w->updates)},
+        {"run_id", im->run_id},
+        {"spec", spec_text(&im->spec, a)},
+        {"update", arena_printf(a, "%" PRId64, im->updates)},
         {"origin", "imported"},
         {"source", slash ? slash + 1 : from},
         {"source_sha256", source},
     };
     for (int32_t i = 0; i < n; i++) {
-        const struct torch_tensor *t = w->im->of[i];
+        const struct torch_tensor *t = im->of[i];
         entry[i] = (struct safetensors_entry){
             .name = t->name, .dims_n = t->dims_n, .elements_n = t->elements_n};
-        memcpy(entry[i].dims, t->dims, (size_t)t->dims_n * sizeof *t->dims);
+        memcpy(entry[i].dims, t->dims, sizeof t->dims);
     }
-    const struct safetensors_content content = {.text = texts,
-                                                .texts_n = sizeof texts / sizeof *texts,
-                                                .entry = entry,
-                                                .entries_n = n,
-                                                .read = read_parameter,
-                                                .context = w};
-    return safetensors_write(arena_printf(a, "%s/%s", w->dir, import_file), &content, w->sha256,
-                             &w->bytes, e);
+    const struct safetensors_content content = {
+        .text = texts, .texts_n = sizeof texts / sizeof *texts, .entry = entry, .entries_n = n};
+    struct safetensors_writer w;
+    int rc = safetensors_writer_open(&w, arena_printf(a, "%s/%s", dir, import_file), &content, e);
+    for (int32_t i = 0; rc == 0 && i < n; i++) rc = write_parameter(&w, im, im->of[i], e);
+    return safetensors_writer_close(&w, rc, im->sha256, &im->bytes, e);
 }
 
 /* --- writing records -------------------------------------------------------------------------- */
 
 /* Speed, memory and time of the training are unknown. */
-static int write_records(const struct import_writing *w, struct event_writer *events,
-                         double loss_nats, struct err *e)
+static int write_records(const struct import *im, struct event_writer *events, double loss_nats,
+                         struct err *e)
 {
     struct shape_cost cost;
     struct utsname host;
 
     if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "cannot get the name of this host");
-    shape_cost(&cost, &w->im->spec);
+    shape_cost(&cost, &im->spec);
     const struct record records[] = {
         {.type = EVENT_STARTED,
          .started = {.pid = getpid(),
@@ -441,25 +421,25 @@ static int write_records(const struct import_writing *w, struct event_writer *ev
                      .code_id = code_id(),
                      .program = "alibi import"}},
         {.type = EVENT_CHECKPOINT,
-         .checkpoint = {.update = w->updates,
+         .checkpoint = {.update = im->updates,
                         .path = import_file,
-                        .sha256 = w->sha256,
-                        .bytes = w->bytes,
+                        .sha256 = im->sha256,
+                        .bytes = im->bytes,
                         .best = true,
                         .best_update = RECORD_NONE}},
         {.type = EVENT_TRAINED,
-         .trained = {.run_id = w->run_id,
+         .trained = {.run_id = im->run_id,
                      .peak_memory_bytes = RECORD_NONE,
                      .wall_seconds = (double)NAN,
-                     .updates = w->updates,
+                     .updates = im->updates,
                      .tokens_per_update = cost.tokens_per_update,
-                     .parameters = w->im->params.parameters_n,
+                     .parameters = im->params.parameters_n,
                      .final_loss_nats = loss_nats,
                      .train_wps = (double)NAN,
                      .best_checkpoint = import_file,
-                     .best_sha256 = w->sha256,
+                     .best_sha256 = im->sha256,
                      .last_checkpoint = import_file,
-                     .last_sha256 = w->sha256}},
+                     .last_sha256 = im->sha256}},
         {.type = EVENT_ENDED,
          .ended = {.state = "done", .code = err_name(0), .message = "imported"}},
     };
@@ -470,23 +450,18 @@ static int write_records(const struct import_writing *w, struct event_writer *ev
 
 int import_write(struct import *im, const char *dir, double loss_nats, struct err *e)
 {
-    struct import_writing w = {.im = im, .dir = dir};
     const struct spec *spec = &im->spec;
     struct event_writer *events = NULL;
-    int rc = 0;
 
-    spec_run_id(spec, w.run_id);
-    w.updates = im->facts.updates > 0 ? im->facts.updates : spec->train.updates;
-    TRY_OUT(rc, load_storages(&w, e));
-    TRY_OUT(rc, check_tied(&w, e));
-    TRY_OUT(rc, write_weights(&w, e));
-    TRY_OUT(rc, run_folder_write_specs(dir, &spec, 1, e));
-    TRY_OUT(rc, run_folder_sync(dir, e));
-    TRY_OUT(rc, run_folder_append(&events, dir, e));
-    rc = write_records(&w, events, loss_nats, e);
-out:
+    spec_run_id(spec, im->run_id);
+    im->updates = im->facts.updates > 0 ? im->facts.updates : spec->train.updates;
+    TRY(load_storages(im, e));
+    TRY(check_tied(im, e));
+    TRY(write_weights(im, dir, e));
+    TRY(run_folder_write_specs(dir, &spec, 1, e));
+    TRY(run_folder_sync(dir, e));
+    TRY(run_folder_append(&events, dir, e));
+    int rc = write_records(im, events, loss_nats, e);
     event_writer_close(events);
-    free(w.values_own);
-    free(w.tied_own);
     return rc;
 }

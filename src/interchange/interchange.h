@@ -74,8 +74,8 @@ const struct import_facts *import_facts(const struct import *im);
 /* import_check - step 2. Errors: ERR_DATA names the tensor or the option. */
 int import_check(struct import *im, const struct spec *s, struct err *e);
 
-/* import_write - step 3, for the spec that import_check last accepted. dir: absolute path of an
- * existing, empty attempt folder. loss_nats: the last training loss, for the records. Errors:
+/* import_write - step 3, once, for the spec that import_check last accepted. dir: absolute path of
+ * an existing, empty attempt folder. loss_nats: the last training loss, for the records. Errors:
  * ERR_DATA damaged weights, tied tensors that differ, a weight that is not finite; ERR_CREATE,
  * ERR_IO, ERR_NOMEM. */
 int import_write(struct import *im, const char *dir, double loss_nats, struct err *e);

@@ -27,11 +27,12 @@ enum { SAFETENSORS_ALIGNMENT = 8 };
 
 static const struct {
     const char *name;
-    size_t bytes;
+    int bytes; /* of an element */
 } safetensors_dtypes[] = {
     {"F32", 4}, {"I32", 4}, {"F16", 2}, {"BF16", 2}, {"F64", 8}, {"I64", 8},  {"U8", 1},
     {"I8", 1},  {"I16", 2}, {"U16", 2}, {"U32", 4},  {"U64", 8}, {"BOOL", 1},
 };
+enum { SAFETENSORS_DTYPES_N = sizeof safetensors_dtypes / sizeof *safetensors_dtypes };
 
 struct safetensors {
     struct file_map map;
@@ -81,20 +82,7 @@ static int safetensors_check_metadata(json_t *metadata, struct err *e)
     return 0;
 }
 
-static int safetensors_parse_dtype(struct safetensors_entry *out, size_t *element_bytes,
-                                   const json_t *dtype, struct err *e)
-{
-    const char *text = json_string_value(dtype);
-
-    for (size_t i = 0; text && i < sizeof safetensors_dtypes / sizeof *safetensors_dtypes; i++) {
-        if (strcmp(text, safetensors_dtypes[i].name) != 0) continue;
-        out->dtype = safetensors_dtypes[i].name;
-        *element_bytes = safetensors_dtypes[i].bytes;
-        return 0;
-    }
-    return ERR(e, ERR_DATA, "dtype \"%.20s\" is not known", text ? text : "(none)");
-}
-
+/* Sets dims and the number of elements. */
 static int safetensors_parse_shape(struct safetensors_entry *out, const json_t *shape,
                                    struct err *e)
 {
@@ -107,53 +95,47 @@ static int safetensors_parse_shape(struct safetensors_entry *out, const json_t *
     out->elements_n = 1;
     for (size_t i = 0; i < n; i++) {
         const json_t *dim = json_array_get(shape, i);
-        json_int_t v = json_integer_value(dim);
-        if (!json_is_integer(dim) || v < 0)
+        out->dims[i] = json_integer_value(dim);
+        if (!json_is_integer(dim) || out->dims[i] < 0)
             return ERR(e, ERR_DATA, "dimension %zu is not a count", i);
-        out->dims[i] = v;
-        if (__builtin_mul_overflow(out->elements_n, (int64_t)v, &out->elements_n))
+        if (__builtin_mul_overflow(out->elements_n, out->dims[i], &out->elements_n))
             return ERR(e, ERR_DATA, "the shape has too many elements");
     }
     return 0;
 }
 
-/* Parses the offsets of a tensor. */
-static int safetensors_parse_offsets(struct safetensors_entry *out, size_t element_bytes,
-                                     const json_t *offsets, const char *data, uint64_t data_bytes,
-                                     struct err *e)
+static int safetensors_parse_entry(struct safetensors_entry *out, json_t *value, const char *data,
+                                   size_t data_bytes, struct err *e)
 {
-    const json_t *first = json_array_get(offsets, 0), *last = json_array_get(offsets, 1);
-    json_int_t begin = json_integer_value(first), end = json_integer_value(last);
+    const char *dtype;
+    json_t *shape;
+    json_int_t begin, end;
+    json_error_t fault;
     int64_t expected;
+    size_t i = 0;
 
-    if (json_array_size(offsets) != 2 || !json_is_integer(first) || !json_is_integer(last))
-        return ERR(e, ERR_DATA, "data_offsets are not two numbers");
+    if (json_unpack_ex(value, &fault, JSON_STRICT, "{s:s, s:o, s:[I,I]}", "dtype", &dtype, "shape",
+                       &shape, "data_offsets", &begin, &end) < 0)
+        return ERR(e, ERR_DATA,
+                   "expected exactly dtype, shape and data_offsets, which are two numbers: %s",
+                   fault.text);
+    while (i < SAFETENSORS_DTYPES_N && strcmp(dtype, safetensors_dtypes[i].name) != 0) i++;
+    if (i == SAFETENSORS_DTYPES_N) return ERR(e, ERR_DATA, "dtype \"%.20s\" is not known", dtype);
+    TRY(safetensors_parse_shape(out, shape, e));
     if (begin < 0 || end < begin || (uint64_t)end > data_bytes)
-        return ERR(e, ERR_DATA, "bytes %lld to %lld are outside the %" PRIu64 " bytes of data",
+        return ERR(e, ERR_DATA, "bytes %lld to %lld are outside the %zu bytes of data",
                    (long long)begin, (long long)end, data_bytes);
-    if (__builtin_mul_overflow(out->elements_n, (int64_t)element_bytes, &expected) ||
+    if (__builtin_mul_overflow(out->elements_n, safetensors_dtypes[i].bytes, &expected) ||
         end - begin != expected)
         return ERR(e, ERR_DATA,
                    "%lld bytes, but %" PRId64 " elements of %s need a different number",
-                   (long long)(end - begin), out->elements_n, out->dtype);
+                   (long long)(end - begin), out->elements_n, dtype);
+    out->dtype = dtype;
     out->data = data + begin;
     out->data_bytes = (size_t)expected;
-    if ((uintptr_t)out->data % element_bytes != 0)
-        return ERR(e, ERR_DATA, "not aligned to its %zu byte elements", element_bytes);
+    if ((uintptr_t)out->data % (size_t)safetensors_dtypes[i].bytes != 0)
+        return ERR(e, ERR_DATA, "not aligned to its %d byte elements", safetensors_dtypes[i].bytes);
     return 0;
-}
-
-static int safetensors_parse_entry(struct safetensors_entry *out, const json_t *value,
-                                   const char *data, uint64_t data_bytes, struct err *e)
-{
-    size_t element_bytes = 1;
-
-    if (!json_is_object(value) || json_object_size(value) != 3)
-        return ERR(e, ERR_DATA, "expected exactly dtype, shape and data_offsets");
-    TRY(safetensors_parse_dtype(out, &element_bytes, json_object_get(value, "dtype"), e));
-    TRY(safetensors_parse_shape(out, json_object_get(value, "shape"), e));
-    return safetensors_parse_offsets(out, element_bytes, json_object_get(value, "data_offsets"),
-                                     data, data_bytes, e);
 }
 
 /* Sorts by offset; an empty tensor precedes one with the same offset. */
@@ -161,8 +143,7 @@ static int safetensors_compare(const void *a, const void *b)
 {
     const struct safetensors_entry *x = a, *y = b;
     if (x->data != y->data) return (uintptr_t)x->data < (uintptr_t)y->data ? -1 : 1;
-    if (x->data_bytes != y->data_bytes) return x->data_bytes < y->data_bytes ? -1 : 1;
-    return strcmp(x->name, y->name);
+    return (x->data_bytes > y->data_bytes) - (x->data_bytes < y->data_bytes);
 }
 
 static int safetensors_check_order(const struct safetensors *s, const char *data, struct err *e)
@@ -263,13 +244,12 @@ const char *safetensors_metadata(const struct safetensors *s, const char *key)
 
 /* --- writing -------------------------------------------------------------------------------- */
 
-/* The header as JSON text from malloc, padded so that tensors are aligned. NULL: out of memory, or
- * a name or text is not UTF-8. */
+/* The header as JSON text from malloc. NULL: out of memory, or a name or text is not UTF-8. */
 static char *safetensors_header(const struct safetensors_content *c)
 {
     json_t *header = json_object(), *metadata = json_object();
     int64_t begin = 0;
-    char *text = NULL, *padded = NULL;
+    char *text = NULL;
 
     if (json_object_set_new(header, SAFETENSORS_METADATA, metadata) < 0) goto out;
     for (int32_t i = 0; i < c->texts_n; i++)
@@ -287,75 +267,55 @@ static char *safetensors_header(const struct safetensors_content *c)
         begin = end;
     }
     text = json_dumps(header, JSON_COMPACT);
-    size_t n = text ? strlen(text) : 0, more = -n % SAFETENSORS_ALIGNMENT;
-    if (text) padded = realloc(text, n + more + 1);
-    if (!padded) goto out;
-    text = NULL;
-    memset(padded + n, ' ', more);
-    padded[n + more] = '\0';
 out:
-    free(text);
     json_decref(header);
-    return padded;
+    return text;
 }
 
-/* Hashes a file while writing it. */
-struct safetensors_output {
-    struct file_writer *file_own;
-    struct hash_state *hash_own;
-    int64_t bytes;
-};
-
-static int safetensors_put(struct safetensors_output *f, const void *data, size_t n, struct err *e)
+static int safetensors_put(struct safetensors_writer *w, const void *data, size_t n, struct err *e)
 {
-    TRY(hash_add(f->hash_own, data, n, e));
-    TRY(file_writer_add(f->file_own, data, n, e));
-    f->bytes += (int64_t)n;
+    TRY(hash_add(w->hash_own, data, n, e));
+    TRY(file_writer_add(w->file_own, data, n, e));
+    w->bytes += (int64_t)n;
     return 0;
 }
 
-static int safetensors_put_all(struct safetensors_output *f, const struct safetensors_content *c,
-                               const char *header, struct err *e)
+int safetensors_writer_open(struct safetensors_writer *w, const char *path,
+                            const struct safetensors_content *c, struct err *e)
 {
-    size_t n = strlen(header);
-    uint64_t length = htole64(n);
-
-    TRY(safetensors_put(f, &length, sizeof length, e));
-    TRY(safetensors_put(f, header, n, e));
-    for (int32_t i = 0; i < c->entries_n; i++) {
-        const float *values = c->entry[i].data;
-        if (c->read) TRY(c->read(c->context, i, &values, e));
-        TRY(safetensors_put(f, values, (size_t)c->entry[i].elements_n * sizeof *values, e));
-    }
-    return 0;
-}
-
-int safetensors_write(const char *path, const struct safetensors_content *c,
-                      char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e)
-{
-    struct safetensors_output f = {0};
+    static const char padding[SAFETENSORS_ALIGNMENT] = "        ";
     char *header = safetensors_header(c);
     int rc = 0;
 
-    if (!header) {
-        rc = ERR(e, ERR_INTERNAL, "%s: header of %d tensors: a text is not UTF-8, or out of memory",
-                 path, c->entries_n);
-        goto out;
-    }
-    TRY_OUT(rc, hash_open(&f.hash_own, e));
-    TRY_OUT(rc, c->named ? file_writer_open_named(&f.file_own, path, e)
-                         : file_writer_open(&f.file_own, path, e));
-    TRY_OUT(rc, safetensors_put_all(&f, c, header, e));
-    struct hash_state *hash = f.hash_own;
-    f.hash_own = NULL;
-    TRY_OUT(rc, hash_close(hash, sha256, e));
-    if (bytes) *bytes = f.bytes;
-    struct file_writer *file = f.file_own;
-    f.file_own = NULL;
-    rc = file_writer_commit(file, e);
+    *w = (struct safetensors_writer){0};
+    if (!header)
+        return ERR(e, ERR_INTERNAL,
+                   "%s: header of %d tensors: a text is not UTF-8, or out of memory", path,
+                   c->entries_n);
+    size_t n = strlen(header), more = -n % SAFETENSORS_ALIGNMENT;
+    uint64_t length = htole64(n + more);
+    TRY_OUT(rc, hash_open(&w->hash_own, e));
+    TRY_OUT(rc, c->named ? file_writer_open_named(&w->file_own, path, e)
+                         : file_writer_open(&w->file_own, path, e));
+    TRY_OUT(rc, safetensors_put(w, &length, sizeof length, e));
+    TRY_OUT(rc, safetensors_put(w, header, n, e));
+    rc = safetensors_put(w, padding, more, e);
 out:
-    file_writer_abandon(f.file_own);
-    hash_close(f.hash_own, NULL, NULL);
     free(header);
     return rc;
+}
+
+int safetensors_writer_add(struct safetensors_writer *w, const float *values, int64_t elements_n,
+                           struct err *e)
+{
+    return safetensors_put(w, values, (size_t)elements_n * sizeof *values, e);
+}
+
+int safetensors_writer_close(struct safetensors_writer *w, int rc, char sha256[HASH_HEX_BYTES],
+                             int64_t *bytes, struct err *e)
+{
+    int hashed = hash_close(w->hash_own, sha256, rc == 0 ? e : NULL);
+
+    if (bytes) *bytes = w->bytes;
+    return file_writer_close(w->file_own, rc == 0 ? hashed : rc, e);
 }

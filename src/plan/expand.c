@@ -13,19 +13,6 @@
 
 #include "base/map.h"
 #include "base/str.h"
-#include "base/vec.h"
-
-struct expander {
-    struct expansion *all;
-    struct plan *plan;
-    struct map points; /* nominal ids of this grid */
-    const struct grid *grid;
-    const struct scale *scale;
-    int64_t points_n; /* before --only and skips */
-    int32_t next_point;
-    bool *skip_hit, *rule_hit; /* to report entries that match nothing */
-    bool warmup_said;
-};
 
 /* A training or benchmark during the expansion of its evaluations. */
 struct parent {
@@ -59,12 +46,11 @@ static int compare_pairs(const void *a, const void *b)
 
 /* Notes which lengths of one kind the scale maps to one: "512, 513 are both 64; 1024, 1025 are both
  * 128". */
-static void note_pairs(struct plan *plan, const struct grid *g, const char *what, int64_t *pair,
-                       int32_t n, const char *scale)
+static void note_pairs(struct expansion *x, const char *what, int64_t *pair, int32_t n)
 {
     struct strbuf b;
 
-    strbuf_init(&b, &plan->arena);
+    strbuf_init(&b, &x->plan->arena);
     qsort(pair, (size_t)n, sizeof *pair, compare_pairs);
     for (int32_t i = 0, from = 0; i < n; from = i) {
         int32_t values = 0, mapped = (int32_t)(pair[from] >> 32);
@@ -74,15 +60,15 @@ static void note_pairs(struct plan *plan, const struct grid *g, const char *what
                 strbuf_addf(&b, "%s%d", values++ ? ", " : "", (int32_t)pair[i]);
         strbuf_addf(&b, " are %s %d", values == 2 ? "both" : "all", mapped);
     }
-    notes_add(plan, "%s: %s %s at scale %s", g->name, what, b.text, scale);
+    notes_add(x->plan, "%s: %s %s at scale %s", x->grid.name, what, b.text, x->scale.name);
 }
 
 /* Notes points that share a run with an earlier point of the grid. */
-static void note_merged(struct plan *plan, int32_t first_point, const struct grid *g,
-                        const char *scale)
+static void note_merged(struct expansion *x, int32_t first_point)
 {
     static const char *const what[] = {"L_train", "L_valid", "stride"};
     enum { WHATS_N = sizeof what / sizeof *what };
+    struct plan *plan = x->plan;
     struct {
         int64_t *item;
         int32_t n, capacity;
@@ -114,15 +100,67 @@ static void note_merged(struct plan *plan, int32_t first_point, const struct gri
         same_n += same;
     }
     for (int i = 0; i < WHATS_N; i++)
-        if (pairs[i].n > 0) note_pairs(plan, g, what[i], pairs[i].item, pairs[i].n, scale);
+        if (pairs[i].n > 0) note_pairs(x, what[i], pairs[i].item, pairs[i].n);
     if (same_n > 0)
         notes_add(plan,
                   "%s: %d points share runs with others, because they differ only in keys that "
                   "scale %s or --set sets",
-                  g->name, same_n, scale);
+                  x->grid.name, same_n, x->scale.name);
 }
 
-/* --- runs and points ------------------------------------------------------------------------ */
+/* Warns if --set reduces the updates but not the schedule: the training then ends in its warm-up.
+ */
+static void note_warmup(struct expansion *x, const struct spec *s)
+{
+    const struct spec_train *t = &s->train;
+
+    if (s->kind != SPEC_TRAIN || t->schedule != SPEC_COSINE || t->updates > t->warmup) return;
+    if (!x->warmup_noted)
+        notes_add(x->plan,
+                  "%s: train.updates %d ends in the warm-up of %d updates; set train.warmup and "
+                  "train.period too",
+                  x->grid.name, t->updates, t->warmup);
+    x->warmup_noted = true;
+}
+
+/* Reports settings of the grid without effect, because the scale, applied later, sets them too. */
+static void note_overridden(struct expansion *x)
+{
+    const struct spec *base = &x->grid.base.spec;
+
+    for (int32_t i = 0; i < x->grid.set.n; i++) {
+        const struct axis *own = &x->grid.set.item[i];
+        const char *value = scale_value(&x->scale, base, own->key);
+        if (value && !axes_find(&x->set, own->key->name) && !spec_key_equals(base, own->key, value))
+            notes_add(x->plan,
+                      "%s: %s=%s in the grid has no effect, because scale %s sets it to %s; use "
+                      "--set or --scale none",
+                      x->grid.name, own->key->name, own->item[0], x->scale.name, value);
+    }
+}
+
+/* Reports what is left out, and entries that match nothing. */
+static void note_entries(struct expansion *x)
+{
+    struct plan *p = x->plan;
+    const struct grid *g = &x->grid;
+
+    if (g->said && strcmp(g->said, g->name) != 0)
+        notes_add(p, "%s: ignoring artefact: %s in the grid; the folder's name is used", g->name,
+                  g->said);
+    for (const struct rule *r = g->evaluate.item; r < g->evaluate.item + g->evaluate.n; r++)
+        if (!r->used)
+            notes_add(p, "%s: the entry of evaluate at line %d matches no training", g->name,
+                      r->at->line);
+    for (const struct rule *r = g->skip.item; r < g->skip.item + g->skip.n; r++)
+        if (r->used)
+            notes_add(p, "%s: left out %s: %s", g->name,
+                      axes_text(r->where.item, r->where.n, &p->arena), r->why);
+        else
+            notes_add(p, "%s: the entry of skip at line %d matches nothing", g->name, r->at->line);
+}
+
+/* --- specs ---------------------------------------------------------------------------------- */
 
 /* --set is literal and applied last. Unless it changes only the seed, it marks the spec as
  * modified. A key that does not apply to the run changes nothing. */
@@ -165,29 +203,63 @@ static void blame(const struct axes *set, const struct draft *before, const stru
 }
 
 /* Turns the nominal draft into the spec of a run. */
-static int finish(const struct expander *x, struct draft *d, const struct yaml_node *at,
+static int finish(const struct expansion *x, struct draft *d, const struct yaml_node *at,
                   struct err *e)
 {
-    TRY(yaml_place(at, scale_apply(x->scale, d, e), e));
+    TRY(yaml_place(at, scale_apply(&x->scale, d, e), e));
     struct draft before = *d;
-    apply_set(&x->all->set, d);
+    apply_set(&x->set, d);
     int rc = check_draft(d, e);
-    if (rc < 0) blame(&x->all->set, &before, at, e);
+    if (rc < 0) blame(&x->set, &before, at, e);
     return rc;
 }
 
+/* Whether an entry of skip excludes this spec. Entries with evaluation keys match no training. */
+static bool is_skipped(struct expansion *x, const struct spec *nominal)
+{
+    bool skipped = false;
+
+    for (struct rule *r = x->grid.skip.item; r < x->grid.skip.item + x->grid.skip.n; r++) {
+        bool matches = axes_match(&r->where, nominal);
+        r->used |= matches;
+        skipped |= matches;
+    }
+    return skipped;
+}
+
+/* Whether --only selects this spec. */
+static bool is_selected(struct expansion *x, const struct spec *nominal)
+{
+    bool selected = true;
+
+    for (int32_t i = 0; i < x->only.n; i++) {
+        const struct axis *only = &x->only.item[i];
+        struct selection *s = &x->selection[i];
+        bool matches = axis_matches(only, nominal), added;
+        selected &= matches;
+        s->matched |= matches;
+        if (!axis_applies(only, nominal)) continue;
+        const char *value = spec_get(nominal, only->key, &x->plan->arena);
+        (void)map_put(&s->seen, value, strlen(value), &added);
+        if (added) strbuf_addf(&s->values, "%s%s", s->values.n ? ", " : "", value);
+    }
+    return selected;
+}
+
+/* --- runs and points ------------------------------------------------------------------------ */
+
 /* Index of the run of a final spec; adds it if it is new. */
-static int32_t add_run(struct expander *x, const struct spec *final, int32_t train)
+static int32_t add_run(struct expansion *x, const struct spec *final, int32_t train)
 {
     struct plan *p = x->plan;
     char id[SPEC_ID_BYTES];
     bool added;
 
     spec_run_id(final, id);
-    int32_t *at = map_put(&x->all->runs, id, strlen(id), &added);
+    int32_t *at = map_put(&x->runs, id, strlen(id), &added);
     if (!added) return *at;
     *at = p->runs_n;
-    vec_grow(&p->arena, &p->run, p->runs_n, &x->all->runs_capacity, sizeof *p->run);
+    vec_grow(&p->arena, &p->run, p->runs_n, &x->runs_capacity, sizeof *p->run);
     struct plan_run *run = &p->run[p->runs_n++];
     *run = (struct plan_run){.spec = *final, .train = train};
     memcpy(run->run_id, id, sizeof id);
@@ -196,15 +268,14 @@ static int32_t add_run(struct expander *x, const struct spec *final, int32_t tra
     return p->runs_n - 1;
 }
 
-static void add_point(struct expander *x, int32_t number, int32_t run, const struct spec *nominal)
+static void add_point(struct expansion *x, int32_t number, int32_t run, const struct spec *nominal)
 {
     struct plan *p = x->plan;
-    bool eval = nominal->kind == SPEC_EVAL;
-    bool sliding = eval && nominal->eval.window == SPEC_SLIDING;
+    bool sliding = nominal->kind == SPEC_EVAL && nominal->eval.window == SPEC_SLIDING;
 
-    vec_grow(&p->arena, &p->point, p->points_n, &x->all->points_capacity, sizeof *p->point);
+    vec_grow(&p->arena, &p->point, p->points_n, &x->points_capacity, sizeof *p->point);
     p->point[p->points_n++] =
-        (struct plan_point){.artefact = x->grid->name,
+        (struct plan_point){.artefact = x->grid.name,
                             .point = number,
                             .run = run,
                             .L_train_nominal = nominal->train.L,
@@ -213,7 +284,7 @@ static void add_point(struct expander *x, int32_t number, int32_t run, const str
 }
 
 /* The number of a new nominal point, or -1 if the grid already has it. */
-static int32_t number_point(struct expander *x, const char *nominal_id)
+static int32_t number_point(struct expansion *x, const char *nominal_id)
 {
     bool added;
 
@@ -221,36 +292,8 @@ static int32_t number_point(struct expander *x, const char *nominal_id)
     return added ? x->next_point++ : -1;
 }
 
-/* Whether an entry of skip excludes this spec. Entries with evaluation keys match no training. */
-static bool is_skipped(struct expander *x, const struct spec *nominal)
-{
-    bool skipped = false;
-
-    for (int32_t i = 0; i < x->grid->skips_n; i++) {
-        if (!where_matches(&x->grid->skip[i].where, nominal)) continue;
-        x->skip_hit[i] = true;
-        skipped = true;
-    }
-    return skipped;
-}
-
-/* Warns if --set reduces the updates but not the schedule: the training then ends in its warm-up.
- */
-static void note_warmup(struct expander *x, const struct spec *s)
-{
-    const struct spec_train *t = &s->train;
-
-    if (s->kind != SPEC_TRAIN || t->schedule != SPEC_COSINE || t->updates > t->warmup) return;
-    if (!x->warmup_said)
-        notes_add(x->plan,
-                  "%s: train.updates %d ends in the warm-up of %d updates; set train.warmup and "
-                  "train.period too",
-                  x->grid->name, t->updates, t->warmup);
-    x->warmup_said = true;
-}
-
 /* Adds the run of a training when it is first needed. */
-static int need_parent(struct expander *x, struct parent *t, struct err *e)
+static int need_parent(struct expansion *x, struct parent *t, struct err *e)
 {
     if (t->run >= 0) return 0;
     struct draft d = t->nominal;
@@ -266,7 +309,7 @@ static int need_parent(struct expander *x, struct parent *t, struct err *e)
 }
 
 /* One evaluation of a training: point `index` of the rule's product at one length. */
-static int expand_evaluation(struct expander *x, struct parent *t, const struct grid_rule *r,
+static int expand_evaluation(struct expansion *x, struct parent *t, const struct rule *r,
                              int64_t index, int64_t L, struct err *e)
 {
     const struct spec_key *length = spec_key_find("eval.L");
@@ -282,7 +325,7 @@ static int expand_evaluation(struct expander *x, struct parent *t, const struct 
     if (is_skipped(x, &d.spec)) return 0;
     spec_run_id(&d.spec, id);
     int32_t number = number_point(x, id);
-    if (number < 0 || !where_matches(&x->all->only, &d.spec)) return 0;
+    if (number < 0 || !is_selected(x, &d.spec)) return 0;
     TRY(need_parent(x, t, e));
     struct spec nominal = d.spec;
     TRY(finish(x, &d, r->at, e));
@@ -296,100 +339,62 @@ static int expand_evaluation(struct expander *x, struct parent *t, const struct 
 }
 
 /* Counts points of the product of a block or a rule before they are made. */
-static int count_points(struct expander *x, const struct yaml_node *block, int64_t n, struct err *e)
+static int count_points(struct expansion *x, const struct yaml_node *block, int64_t n,
+                        struct err *e)
 {
     x->points_n += n;
     if (x->points_n <= PLAN_MAX_RUNS) return 0;
     return yaml_error(block, e, "the grid has more than %d runs up to this block", PLAN_MAX_RUNS);
 }
 
-static int expand_rules(struct expander *x, struct parent *t, struct err *e)
+static int expand_rule(struct expansion *x, struct parent *t, struct rule *r, struct err *e)
 {
-    for (int32_t i = 0; i < x->grid->rules_n; i++) {
-        const struct grid_rule *r = &x->grid->rule[i];
-        int64_t *length;
-        if (!where_matches(&r->where, &t->nominal.spec)) continue;
-        x->rule_hit[i] = true;
-        int64_t products = axes_size(&r->axes);
-        int32_t n =
-            grid_lengths_list(&length, &r->lengths, t->nominal.spec.train.L, &x->plan->arena);
-        TRY(count_points(x, t->at, products > PLAN_MAX_RUNS ? products : products * n, e));
-        for (int64_t k = 0; k < products; k++)
-            for (int32_t l = 0; l < n; l++) TRY(expand_evaluation(x, t, r, k, length[l], e));
-    }
+    int32_t L_train = t->nominal.spec.train.L, lengths_n = 0;
+    int64_t products = axes_size(&r->axes), L;
+
+    if (!axes_match(&r->where, &t->nominal.spec)) return 0;
+    r->used = true;
+    for (int32_t i = 0; i < r->lengths_n; i++) lengths_n += length_of(r, i, L_train) > 0;
+    if (lengths_n == 0) return 0;
+    TRY(count_points(x, t->at, products * lengths_n, e));
+    for (int64_t k = 0; k < products; k++)
+        for (int32_t i = 0; i < r->lengths_n; i++)
+            if ((L = length_of(r, i, L_train)) > 0) TRY(expand_evaluation(x, t, r, k, L, e));
     return 0;
 }
 
-static int expand_training(struct expander *x, const struct grid_block *block, int64_t index,
+static int expand_training(struct expansion *x, const struct rule *block, int64_t index,
                            struct err *e)
 {
-    struct parent t = {.at = block->at, .nominal = x->grid->base, .run = -1};
-    const struct axes *only = &x->all->only;
+    struct parent t = {.at = block->at, .nominal = x->grid.base, .run = -1};
+    struct rules *rules = &x->grid.evaluate;
 
     t.nominal.spec.kind = block->kind;
     axes_apply(&block->axes, index, &t.nominal);
     if (is_skipped(x, &t.nominal.spec)) return 0;
     spec_run_id(&t.nominal.spec, t.nominal_id);
     t.point = number_point(x, t.nominal_id);
-    if (!axes_evaluation(only) && where_matches(only, &t.nominal.spec)) TRY(need_parent(x, &t, e));
-    return block->kind == SPEC_TRAIN ? expand_rules(x, &t, e) : 0;
+    if (is_selected(x, &t.nominal.spec)) TRY(need_parent(x, &t, e));
+    for (int32_t i = 0; i < rules->n && block->kind == SPEC_TRAIN; i++)
+        TRY(expand_rule(x, &t, &rules->item[i], e));
+    return 0;
 }
 
-/* Reports settings of the grid without effect, because the scale, applied later, sets them too. */
-static void note_overridden(struct expander *x)
+int expand_grid(struct expansion *x, struct err *e)
 {
-    const struct spec *base = &x->grid->base.spec;
+    int32_t first_point = x->plan->points_n;
 
-    for (const struct axis *own = x->grid->set.item; own < x->grid->set.item + x->grid->set.n;
-         own++) {
-        const char *value = scale_value(x->scale, base, own->key);
-        if (!value || axes_find(&x->all->set, own->key->name) ||
-            spec_key_equals(base, own->key, value))
-            continue;
-        notes_add(x->plan,
-                  "%s: %s=%s in the grid has no effect, because scale %s sets it to %s; use "
-                  "--set or --scale none",
-                  x->grid->name, own->key->name, own->item[0], x->scale->name, value);
+    map_init(&x->points, &x->plan->arena);
+    x->points_n = x->next_point = 0;
+    x->warmup_noted = false;
+    for (int32_t k = 0; k < x->grid.blocks.n; k++) {
+        const struct rule *block = &x->grid.blocks.item[k];
+        int64_t size = axes_size(&block->axes);
+        TRY(count_points(x, block->at, size, e));
+        for (int64_t i = 0; i < size; i++) TRY(expand_training(x, block, i, e));
     }
-}
-
-static void note_entries(struct expander *x)
-{
-    struct plan *p = x->plan;
-    const struct grid *g = x->grid;
-
-    if (g->said && strcmp(g->said, g->name) != 0)
-        notes_add(p, "%s: ignoring artefact: %s in the grid; the folder's name is used", g->name,
-                  g->said);
-    for (int32_t i = 0; i < g->rules_n; i++)
-        if (!x->rule_hit[i])
-            notes_add(p, "%s: the entry of evaluate at line %d matches no training", g->name,
-                      g->rule[i].at->line);
-    for (int32_t i = 0; i < g->skips_n; i++) {
-        const struct grid_skip *s = &g->skip[i];
-        if (x->skip_hit[i])
-            notes_add(p, "%s: left out %s: %s", g->name, where_text(&s->where, &p->arena), s->why);
-        else
-            notes_add(p, "%s: the entry of skip at line %d matches nothing", g->name, s->at->line);
-    }
-}
-
-int expand_grid(struct expansion *all, const struct grid *g, const struct scale *s, struct err *e)
-{
-    struct plan *plan = all->plan;
-    struct expander x = {.all = all, .plan = plan, .grid = g, .scale = s};
-    int32_t first_point = plan->points_n;
-
-    map_init(&x.points, &plan->arena);
-    x.skip_hit = arena_array(&plan->arena, (size_t)g->skips_n + 1, sizeof *x.skip_hit);
-    x.rule_hit = arena_array(&plan->arena, (size_t)g->rules_n + 1, sizeof *x.rule_hit);
-    for (const struct grid_block *b = g->block; b < g->block + g->blocks_n; b++) {
-        int64_t size = axes_size(&b->axes);
-        TRY(count_points(&x, b->at, size, e));
-        for (int64_t i = 0; i < size; i++) TRY(expand_training(&x, b, i, e));
-    }
-    note_overridden(&x);
-    note_entries(&x);
-    note_merged(plan, first_point, g, s->name);
+    note_overridden(x);
+    note_entries(x);
+    note_merged(x, first_point);
     return 0;
 }

@@ -1,14 +1,10 @@
-/* grid.c - reads a grid.yaml: top-level keys, pieces, blocks, evaluation rules. */
+/* grid.c - reads a grid.yaml: top-level keys, pieces, and rules, also those of a scale. */
 #include "plan/plan_internal.h"
 
 #include <string.h>
 
 #include "base/file.h"
 #include "base/str.h"
-#include "base/vec.h"
-
-static const char *const top_keys[] = {"artefact", "title", "base",  "grid", "evaluate",
-                                       "skip",     "seed",  "scale", "set",  "kind"};
 
 /* A piece is in the grid's folder, in configs/ of the user or of the program, or a path in the
  * project such as data/NAME.yaml, which `alibi data prepare` writes. */
@@ -45,263 +41,256 @@ static int read_piece(struct grid *g, struct arena *a, const struct project *p,
 }
 
 static int read_base(struct grid *g, struct arena *a, const struct project *p,
-                     const struct yaml_node *root, struct err *e)
+                     const struct yaml_node *base, const struct yaml_node *set, struct err *e)
 {
-    const struct yaml_node *base = yaml_get(root, "base"), *set = yaml_get(root, "set");
+    int32_t n = 0;
+    const struct yaml_node *const *piece = base ? yaml_each(&base, &n) : NULL;
 
-    draft_init(&g->base);
-    if (base) {
-        int32_t n;
-        const struct yaml_node *const *piece = yaml_each(&base, &n);
-        if (base->kind == YAML_MAP) TRY(yaml_want(base, YAML_LIST, "base", e));
-        for (int32_t i = 0; i < n; i++) TRY(read_piece(g, a, p, piece[i], e));
-    }
+    if (base && base->kind == YAML_MAP) TRY(yaml_want(base, YAML_LIST, "base", e));
+    for (int32_t i = 0; i < n; i++) TRY(read_piece(g, a, p, piece[i], e));
     if (set) TRY(settings_read(&g->set, a, set, e));
     axes_apply(&g->set, 0, &g->base);
     return 0;
 }
 
-static int read_kind(enum spec_kind *out, const struct yaml_node *map, struct err *e)
+static int read_kind(enum spec_kind *out, const struct yaml_node *node, struct err *e)
 {
-    const struct yaml_node *node;
-
-    TRY(yaml_take(&node, map, "kind", YAML_SCALAR, e));
-    if (!node) return 0;
-    if (strcmp(node->text, "train") == 0)
-        *out = SPEC_TRAIN;
-    else if (strcmp(node->text, "bench") == 0)
-        *out = SPEC_BENCH;
-    else
+    TRY(yaml_want(node, YAML_SCALAR, "kind", e));
+    if (strcmp(node->text, "train") != 0 && strcmp(node->text, "bench") != 0)
         return yaml_error(node, e, "kind: expected train or bench, found '%.60s'", node->text);
+    *out = strcmp(node->text, "bench") == 0 ? SPEC_BENCH : SPEC_TRAIN;
     return 0;
 }
 
-/* Rejects evaluation keys in a block, and benchmark keys unless its kind is bench. */
-static int check_block_axis(const struct grid_block *b, const struct axis *x, struct err *e)
-{
-    if (settings_belongs(x->key, "eval."))
-        return yaml_error(x->at, e, "%s is an evaluation key; put it under evaluate:", x->at->text);
-    if (settings_belongs(x->key, "bench.") && b->kind != SPEC_BENCH)
-        return yaml_error(x->at, e, "%s needs kind: bench", x->at->text);
-    return 0;
-}
-
-/* Seeds: of the command line, else of the block, else of the top level. */
-static int add_seeds(struct grid_block *b, struct arena *a, const struct yaml_node *root,
-                     int32_t seeds, struct err *e)
-{
-    struct axis *axis = axes_find(&b->axes, "train.seed");
-
-    if (seeds > 0) {
-        if (!axis) axis = vec_push(a, &b->axes);
-        *axis = (struct axis){.key = spec_key_find("train.seed"), .at = b->at};
-        for (int32_t s = 1; s <= seeds; s++) *vec_push(a, axis) = arena_printf(a, "%d", s);
-        return 0;
-    }
-    for (int32_t i = 0; i < root->n && !axis; i++)
-        if (strcmp(root->key[i]->text, "seed") == 0)
-            return axes_read(&b->axes, a, root->key[i], root->item[i], e);
-    return 0;
-}
-
-static int read_block(struct grid_block *b, struct arena *a, const struct yaml_node *root,
-                      const struct yaml_node *map, int32_t seeds, struct err *e)
-{
-    TRY(yaml_want(map, YAML_MAP, "a block of grid", e));
-    *b = (struct grid_block){.at = map, .kind = SPEC_TRAIN};
-    TRY(read_kind(&b->kind, root, e));
-    TRY(read_kind(&b->kind, map, e));
-    for (int32_t i = 0; i < map->n; i++) {
-        if (strcmp(map->key[i]->text, "kind") == 0) continue;
-        TRY(axes_read(&b->axes, a, map->key[i], map->item[i], e));
-        TRY(check_block_axis(b, &b->axes.item[b->axes.n - 1], e));
-    }
-    return add_seeds(b, a, root, seeds, e);
-}
-
-static int read_blocks(struct grid *g, struct arena *a, const struct yaml_node *root, int32_t seeds,
-                       struct err *e)
-{
-    const struct yaml_node *list;
-
-    TRY(yaml_take(&list, root, "grid", YAML_LIST, e));
-    if (!list)
-        return yaml_error(root, e,
-                          "grid is missing: a list of blocks such as "
-                          "{ position: alibi, L_train: [64, 128] }");
-    if (list->n == 0) return yaml_error(list, e, "grid: the list is empty");
-    g->block = arena_array(a, (size_t)list->n, sizeof *g->block);
-    for (int32_t i = 0; i < list->n; i++)
-        TRY(read_block(&g->block[i], a, root, list->item[i], seeds, e));
-    g->blocks_n = list->n;
-    return 0;
-}
-
-/* --- evaluation rules ------------------------------------------------------------------------- */
+/* --- lengths -------------------------------------------------------------------------------- */
 
 /* A number of tokens; an offset may be 0, and what is not an offset may be L_train. */
-static int read_length(const char **out, const struct yaml_node *node, bool offset, struct err *e)
+static int read_length(struct length *out, const struct yaml_node *node, bool offset, struct err *e)
 {
     TRY(yaml_want(node, YAML_SCALAR, offset ? "an offset" : "a length", e));
-    *out = node->text;
-    if (strcmp(node->text, offset ? "0" : "L_train") == 0) return 0;
-    return yaml_place(node, settings_value(spec_key_find("eval.L"), node->text, e), e);
-}
-
-/* One length or a list of them. */
-static int read_lengths(struct grid_lengths *l, struct arena *a, const struct yaml_node *node,
-                        bool offsets, struct err *e)
-{
-    int32_t n;
-    const struct yaml_node *const *item = yaml_each(&node, &n);
-
-    if (n == 0) return yaml_error(node, e, "L_valid: the list is empty");
-    const char **length = arena_array(a, (size_t)n, sizeof *length);
-    for (int32_t i = 0; i < n; i++) TRY(read_length(&length[i], item[i], offsets, e));
-    l->item = length;
-    l->n = n;
+    out->relative = !offset && strcmp(node->text, "L_train") == 0;
+    out->tokens = 0;
+    if (out->relative || (offset && strcmp(node->text, "0") == 0)) return 0;
+    TRY(yaml_place(node, settings_value(spec_key_find("eval.L"), node->text, e), e));
+    (void)str_to_int(&out->tokens, node->text); /* cannot fail: it is a value of eval.L */
     return 0;
 }
 
-/* { list: […], at_least: L } or { from: L, add: […] }. */
-static int read_length_map(struct grid_lengths *l, struct arena *a, const struct yaml_node *map,
-                           struct err *e)
+/* One length or a list of them; `from`, if given, is added to each. */
+static int read_lengths(struct rule *r, struct arena *a, const struct yaml_node *node,
+                        const struct length *from, struct err *e)
 {
-    static const char *const names[] = {"list", "at_least", "from", "add"};
-    const struct yaml_node *list = yaml_get(map, "list"), *least = yaml_get(map, "at_least");
-    const struct yaml_node *from = yaml_get(map, "from"), *add = yaml_get(map, "add");
+    const struct yaml_node *const *item = yaml_each(&node, &r->lengths_n);
+    struct length *length = arena_array(a, (size_t)r->lengths_n + 1, sizeof *length);
 
-    TRY(yaml_known(map, names, sizeof names / sizeof *names, e));
+    if (r->lengths_n == 0) return yaml_error(node, e, "L_valid: the list is empty");
+    for (int32_t i = 0; i < r->lengths_n; i++) {
+        TRY(read_length(&length[i], item[i], from != NULL, e));
+        if (!from) continue;
+        length[i].tokens += from->tokens;
+        length[i].relative = from->relative;
+    }
+    r->length = length;
+    return 0;
+}
+
+/* A length, a list, { list: […], at_least: L } or { from: L, add: […] }. */
+static int read_valid(struct rule *r, struct arena *a, const struct yaml_node *node, struct err *e)
+{
+    const struct yaml_node *list, *least, *from, *add;
+    const struct yaml_field fields[] = {{"list", YAML_ANY, &list},
+                                        {"at_least", YAML_ANY, &least},
+                                        {"from", YAML_ANY, &from},
+                                        {"add", YAML_ANY, &add}};
+    struct length start;
+
+    if (node->kind != YAML_MAP) return read_lengths(r, a, node, NULL, e);
+    TRY(yaml_fields(node, fields, sizeof fields / sizeof *fields, e));
     if (list && !from && !add) {
-        TRY(read_lengths(l, a, list, false, e));
-        return least ? read_length(&l->least, least, false, e) : 0;
+        TRY(read_lengths(r, a, list, NULL, e));
+        return least ? read_length(&r->least, least, false, e) : 0;
     }
     if (from && add && !list && !least) {
-        TRY(read_length(&l->from, from, false, e));
-        return read_lengths(l, a, add, true, e);
+        TRY(read_length(&start, from, false, e));
+        return read_lengths(r, a, add, &start, e);
     }
-    return yaml_error(map, e,
+    return yaml_error(node, e,
                       "L_valid: expected a length, a list, { list: [...], at_least: L_train } or { "
                       "from: L_train, add: [...] }");
 }
 
-static int64_t length_of(const char *text, int64_t L_train)
+int64_t length_of(const struct rule *r, int32_t i, int64_t L_train)
 {
-    int64_t tokens = L_train;
+    int64_t least = r->least.tokens + (r->least.relative ? L_train : 0);
+    int64_t tokens = r->length[i].tokens + (r->length[i].relative ? L_train : 0);
 
-    if (strcmp(text, "L_train") != 0) (void)str_to_int(&tokens, text); /* read_length checked it */
-    return tokens;
+    return tokens >= least ? tokens : 0;
 }
 
-int32_t grid_lengths_list(int64_t **out, const struct grid_lengths *l, int64_t L_train,
-                          struct arena *a)
-{
-    int64_t from = l->from ? length_of(l->from, L_train) : 0;
-    int64_t least = l->least ? length_of(l->least, L_train) : 0;
-    int32_t n = 0;
+/* --- rules ---------------------------------------------------------------------------------- */
 
-    *out = arena_array(a, (size_t)l->n, sizeof **out);
-    for (int32_t i = 0; i < l->n; i++) {
-        int64_t tokens = from + length_of(l->item[i], L_train);
-        if (tokens >= least) (*out)[n++] = tokens;
-    }
-    return n;
-}
-
-static int read_rule_key(struct grid_rule *r, struct arena *a, const struct yaml_node *key,
-                         const struct yaml_node *value, struct err *e)
+static int read_conditions(struct rule *r, struct arena *a, const struct yaml_node *map,
+                           struct err *e)
 {
-    if (strcmp(key->text, "where") == 0) {
-        TRY(yaml_want(value, YAML_MAP, "where", e));
-        return axes_read_all(&r->where, a, value, NULL, NULL, e);
-    }
-    if (strcmp(key->text, "L_valid") == 0 || strcmp(key->text, "eval.L") == 0) {
-        if (r->lengths.n > 0) return yaml_error(key, e, "eval.L is already given in this rule");
-        return value->kind == YAML_MAP ? read_length_map(&r->lengths, a, value, e)
-                                       : read_lengths(&r->lengths, a, value, false, e);
-    }
-    TRY(axes_read(&r->axes, a, key, value, e));
-    if (!settings_belongs(r->axes.item[r->axes.n - 1].key, "eval."))
-        return yaml_error(key, e,
-                          "%s is a training key; put it under where: or under grid:", key->text);
+    TRY(yaml_want(map, YAML_MAP, "where", e));
+    for (int32_t i = 0; i < map->n; i++) TRY(axes_read(&r->where, a, map, i, e));
     return 0;
 }
 
-static bool axis_has(const struct axis *x, const char *text)
+static int read_block(struct rule *r, struct arena *a, const struct yaml_node *map, struct err *e)
 {
-    for (int32_t i = 0; x && i < x->n; i++)
-        if (strcmp(x->item[i], text) == 0) return true;
-    return false;
+    for (int32_t i = 0; i < map->n; i++) {
+        if (strcmp(map->key[i]->text, "kind") == 0)
+            TRY(read_kind(&r->kind, map->item[i], e));
+        else
+            TRY(axes_read(&r->axes, a, map, i, e));
+    }
+    for (const struct axis *x = r->axes.item; x < r->axes.item + r->axes.n; x++) {
+        if (settings_belongs(x->key, "eval."))
+            return yaml_error(x->at, e,
+                              "%s is an evaluation key; put it under evaluate:", x->at->text);
+        if (settings_belongs(x->key, "bench.") && r->kind != SPEC_BENCH)
+            return yaml_error(x->at, e, "%s needs kind: bench", x->at->text);
+    }
+    return 0;
 }
 
-static int read_rule(void *item, struct arena *a, const struct yaml_node *map, struct err *e)
+static int read_evaluate(struct rule *r, struct arena *a, const struct yaml_node *map,
+                         struct err *e)
 {
-    struct grid_rule *r = item;
+    static const struct length own = {.relative = true};
 
-    r->at = map;
-    for (int32_t i = 0; i < map->n; i++) TRY(read_rule_key(r, a, map->key[i], map->item[i], e));
-    if (r->lengths.n == 0) { /* default: the training's own length */
-        static const char *const own[] = {"L_train"};
-        r->lengths = (struct grid_lengths){.item = own, .n = 1};
+    for (int32_t i = 0; i < map->n; i++) {
+        const struct yaml_node *key = map->key[i], *value = map->item[i];
+        if (strcmp(key->text, "where") == 0) {
+            TRY(read_conditions(r, a, value, e));
+        } else if (strcmp(key->text, "L_valid") == 0 || strcmp(key->text, "eval.L") == 0) {
+            if (r->length) return yaml_error(key, e, "eval.L is already given in this rule");
+            TRY(read_valid(r, a, value, e));
+        } else {
+            TRY(axes_read(&r->axes, a, map, i, e));
+            if (!settings_belongs(r->axes.item[r->axes.n - 1].key, "eval."))
+                return yaml_error(key, e,
+                                  "%s is a training key; put it under where: or under "
+                                  "grid:",
+                                  key->text);
+        }
     }
-    const struct axis *misplaced = axes_evaluation(&r->where);
-    if (misplaced)
-        return yaml_error(misplaced->at, e,
-                          "%s is an evaluation key; put it beside where:, not in it",
-                          misplaced->at->text);
+    if (!r->length) { /* default: the training's own length */
+        r->length = &own;
+        r->lengths_n = 1;
+    }
+    for (const struct axis *x = r->where.item; x < r->where.item + r->where.n; x++)
+        if (settings_belongs(x->key, "eval."))
+            return yaml_error(x->at, e, "%s is an evaluation key; put it beside where:, not in it",
+                              x->at->text);
     const struct axis *stride = axes_find(&r->axes, "eval.stride");
-    if (stride && !axis_has(axes_find(&r->axes, "eval.window"), "sliding"))
+    const struct axis *window = axes_find(&r->axes, "eval.window");
+    if (stride && !(window && axis_has(window, "sliding")))
         return yaml_error(stride->at, e, "stride needs window: sliding in the same rule");
     return 0;
 }
 
-/* --- skips and the whole ---------------------------------------------------------------------- */
-
-static int read_skip(void *item, struct arena *a, const struct yaml_node *map, struct err *e)
+static int read_skip(struct rule *r, struct arena *a, const struct yaml_node *map, struct err *e)
 {
-    struct grid_skip *s = item;
-    const struct yaml_node *where, *why;
-
-    s->at = map;
-    TRY(yaml_take(&why, map, "why", YAML_SCALAR, e));
-    TRY(yaml_take(&where, map, "where", YAML_MAP, e));
-    if (where) TRY(axes_read_all(&s->where, a, where, NULL, NULL, e));
-    TRY(axes_read_all(&s->where, a, map, "why", "where", e));
-    if (!why || !why->text[0])
+    for (int32_t i = 0; i < map->n; i++) {
+        const char *key = map->key[i]->text;
+        if (strcmp(key, "where") == 0) {
+            TRY(read_conditions(r, a, map->item[i], e));
+        } else if (strcmp(key, "why") == 0) {
+            TRY(yaml_want(map->item[i], YAML_SCALAR, key, e));
+            r->why = map->item[i]->text;
+        } else {
+            TRY(axes_read(&r->where, a, map, i, e));
+        }
+    }
+    if (!r->why || !*r->why)
         return yaml_error(map, e, "why is missing: give a sentence, which is displayed");
-    if (s->where.n == 0) return yaml_error(map, e, "no key selects what to skip");
-    s->why = why->text;
+    return r->where.n > 0 ? 0 : yaml_error(map, e, "no key selects what to skip");
+}
+
+static int read_settings(struct rule *r, struct arena *a, const struct yaml_node *map,
+                         struct err *e)
+{
+    int32_t set = yaml_find(map, "set");
+
+    for (int32_t i = 0; i < map->n; i++)
+        if (i != set) TRY(axes_read(&r->where, a, map, i, e));
+    if (set < 0) return yaml_error(map, e, "set is missing: give the settings for these runs");
+    if (r->where.n == 0)
+        return yaml_error(map, e, "no key selects the runs; add a condition such as dataset");
+    return settings_read(&r->axes, a, map->item[set], e);
+}
+
+int rules_read(struct rules *out, struct arena *a, const struct yaml_node *list,
+               enum rule_part part, enum spec_kind kind, struct err *e)
+{
+    static const struct {
+        const char *what;
+        int (*read)(struct rule *r, struct arena *a, const struct yaml_node *map, struct err *e);
+    } parts[] = {[RULE_GRID] = {"a block of grid", read_block},
+                 [RULE_EVALUATE] = {"an entry of evaluate", read_evaluate},
+                 [RULE_SKIP] = {"an entry of skip", read_skip},
+                 [RULE_SCALE] = {"an entry of where", read_settings}};
+
+    for (int32_t i = 0; list && i < list->n; i++) {
+        struct rule *r = vec_push(a, out);
+        r->at = list->item[i];
+        r->kind = kind;
+        TRY(yaml_want(r->at, YAML_MAP, parts[part].what, e));
+        TRY(parts[part].read(r, a, r->at, e));
+    }
     return 0;
 }
 
-/* A top-level text, or the fallback. */
-static int read_text(const char **out, const struct yaml_node *root, const char *key,
-                     const char *fallback, struct err *e)
-{
-    const struct yaml_node *node;
+/* --- the whole ------------------------------------------------------------------------------ */
 
-    TRY(yaml_take(&node, root, key, YAML_SCALAR, e));
-    *out = node ? node->text : fallback;
+/* Seeds of a block: of the command line, else its own, else of the top level. */
+static int add_seeds(struct grid *g, struct arena *a, const struct yaml_node *root, int32_t seeds,
+                     struct err *e)
+{
+    struct axis given = {.key = spec_key_find("train.seed")};
+    struct axes top = {0};
+    int32_t at = yaml_find(root, "seed");
+
+    for (int32_t s = 1; s <= seeds; s++) *vec_push(a, &given) = arena_printf(a, "%d", s);
+    if (at >= 0) TRY(axes_read(&top, a, root, at, e));
+    for (struct rule *b = g->blocks.item; b < g->blocks.item + g->blocks.n; b++) {
+        struct axis *own = axes_find(&b->axes, given.key->name);
+        if (seeds == 0 && (own || !top.n)) continue;
+        if (!own) own = vec_push(a, &b->axes);
+        *own = seeds > 0 ? given : top.item[0];
+    }
     return 0;
 }
 
 int grid_read(struct grid *g, struct arena *a, const struct project *p, const char *name,
               const char *dir, int32_t seeds, struct err *e)
 {
-    const struct yaml_node *root;
+    const struct yaml_node *root, *said, *title, *base, *set, *kind, *seed, *blocks, *rules, *skips;
+    const struct yaml_field fields[] = {
+        {"artefact", YAML_SCALAR, &said}, {"title", YAML_SCALAR, &title},
+        {"base", YAML_ANY, &base},        {"grid", YAML_LIST, &blocks},
+        {"evaluate", YAML_LIST, &rules},  {"skip", YAML_LIST, &skips},
+        {"seed", YAML_ANY, &seed},        {"scale", YAML_SCALAR, &g->scale},
+        {"set", YAML_ANY, &set},          {"kind", YAML_ANY, &kind}};
+    enum spec_kind usual = SPEC_TRAIN;
 
     *g = (struct grid){.name = name, .dir = dir};
+    draft_init(&g->base);
     TRY(yaml_read(&root, a, arena_printf(a, "%s/grid.yaml", dir), e));
-    TRY(yaml_known(root, top_keys, sizeof top_keys / sizeof *top_keys, e));
-    TRY(read_text(&g->said, root, "artefact", NULL, e));
-    TRY(read_text(&g->title, root, "title", name, e));
-    TRY(yaml_take(&g->scale, root, "scale", YAML_SCALAR, e));
-    TRY(read_base(g, a, p, root, e));
-    TRY(read_blocks(g, a, root, seeds, e));
-    void *rules = NULL, *skips = NULL;
-    TRY(yaml_items(&rules, &g->rules_n, sizeof *g->rule, a, root, "evaluate", read_rule, e));
-    TRY(yaml_items(&skips, &g->skips_n, sizeof *g->skip, a, root, "skip", read_skip, e));
-    g->rule = rules;
-    g->skip = skips;
-    return 0;
+    TRY(yaml_fields(root, fields, sizeof fields / sizeof *fields, e));
+    g->said = said ? said->text : NULL;
+    g->title = title ? title->text : name;
+    TRY(read_base(g, a, p, base, set, e));
+    if (kind) TRY(read_kind(&usual, kind, e));
+    if (!blocks)
+        return yaml_error(root, e,
+                          "grid is missing: a list of blocks such as "
+                          "{ position: alibi, L_train: [64, 128] }");
+    if (blocks->n == 0) return yaml_error(blocks, e, "grid: the list is empty");
+    TRY(rules_read(&g->blocks, a, blocks, RULE_GRID, usual, e));
+    TRY(add_seeds(g, a, root, seeds, e));
+    TRY(rules_read(&g->evaluate, a, rules, RULE_EVALUATE, SPEC_EVAL, e));
+    return rules_read(&g->skip, a, skips, RULE_SKIP, SPEC_EVAL, e);
 }

@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "base/vec.h"
 
 static const char default_scale[] = "mini";
 
@@ -105,36 +103,34 @@ static int find_artefact(struct plan_artefact *out, const struct project *projec
 
 /* Adds an artefact unless it is known. Two folders of one name are an error: they would share the
  * results of that name. */
-static int add_artefact(struct plan *p, int32_t *capacity, const struct project *project,
-                        const char *asked, struct err *e)
+static int add_artefact(struct plan *p, const struct project *project, const char *asked,
+                        struct err *e)
 {
-    struct plan_artefact one = {0};
+    struct plan_artefact *one = &p->artefact[p->artefacts_n];
 
-    TRY(find_artefact(&one, project, &p->arena, asked, e));
-    for (const struct plan_artefact *k = p->artefact; k < p->artefact + p->artefacts_n; k++) {
-        if (strcmp(k->name, one.name) != 0) continue;
-        if (strcmp(k->dir, one.dir) == 0) return 0;
-        return ERR(e, ERR_USAGE, "%s and %s are both named %s; rename one", k->dir, one.dir,
-                   one.name);
+    TRY(find_artefact(one, project, &p->arena, asked, e));
+    for (const struct plan_artefact *k = p->artefact; k < one; k++) {
+        if (strcmp(k->name, one->name) != 0) continue;
+        if (strcmp(k->dir, one->dir) == 0) return 0;
+        return ERR(e, ERR_USAGE, "%s and %s are both named %s; rename one", k->dir, one->dir,
+                   one->name);
     }
-    vec_grow(&p->arena, &p->artefact, p->artefacts_n, capacity, sizeof *p->artefact);
-    p->artefact[p->artefacts_n++] = one;
+    p->artefacts_n++;
     return 0;
 }
 
 static int find_artefacts(struct plan *p, const struct project *project,
                           const char *const *artefacts, int32_t n, struct err *e)
 {
-    int32_t capacity = 0, all_n;
+    int32_t all_n;
     char **all;
 
+    TRY(plan_list(&all, &all_n, project, &p->arena, e));
+    p->artefact = arena_array(&p->arena, (size_t)(n + all_n + 1), sizeof *p->artefact);
     for (int32_t i = 0; i < n; i++) {
-        if (strcmp(artefacts[i], "all") != 0) {
-            TRY(add_artefact(p, &capacity, project, artefacts[i], e));
-            continue;
-        }
-        TRY(plan_list(&all, &all_n, project, &p->arena, e));
-        for (int32_t k = 0; k < all_n; k++) TRY(add_artefact(p, &capacity, project, all[k], e));
+        bool every = strcmp(artefacts[i], "all") == 0;
+        for (int32_t k = 0; k < (every ? all_n : 1); k++)
+            TRY(add_artefact(p, project, every ? all[k] : artefacts[i], e));
     }
     if (p->artefacts_n > 0) return 0;
     return ERR(e, ERR_USAGE,
@@ -170,14 +166,21 @@ static int read_only(struct axes *out, struct arena *a, const char *text, struct
                      "--only: expected key=value, such as position=alibi,L_train=512");
 }
 
-static int read_options(struct expansion *out, struct arena *a, const struct plan_options *o,
-                        struct err *e)
+static int read_options(struct expansion *x, const struct plan_options *o, struct err *e)
 {
-    for (int32_t i = 0; i < o->set_n; i++)
-        TRY(settings_add_text(&out->set, a, "--set", o->set[i], e));
-    for (int32_t i = 0; i < o->only_n; i++) TRY(read_only(&out->only, a, o->only[i], e));
+    struct arena *a = &x->plan->arena;
+
+    for (const char *const *set = o->set; set && *set; set++)
+        TRY(settings_add_text(&x->set, a, "--set", *set, e));
+    for (const char *const *only = o->only; only && *only; only++)
+        TRY(read_only(&x->only, a, *only, e));
     if (o->seeds < 0 || o->seeds > PLAN_MAX_RUNS)
         return ERR(e, ERR_USAGE, "--seeds: expected 1 to %d, found %d", PLAN_MAX_RUNS, o->seeds);
+    x->selection = arena_array(a, (size_t)x->only.n + 1, sizeof *x->selection);
+    for (int32_t i = 0; i < x->only.n; i++) {
+        map_init(&x->selection[i].seen, a);
+        strbuf_init(&x->selection[i].values, a);
+    }
     return 0;
 }
 
@@ -206,119 +209,64 @@ static const char *variant_text(const struct axes *set, struct arena *a)
 
 /* --- the plan ------------------------------------------------------------------------------- */
 
-static int read_scale(struct scale *out, struct plan *p, const struct grid *g,
-                      const struct project *project, const struct plan_options *o, struct err *e)
+static int read_scale(struct expansion *x, const struct project *project, const char *given,
+                      struct err *e)
 {
-    const char *name = o->scale ? o->scale : g->scale ? g->scale->text : default_scale;
-    int rc = scale_read(out, &p->arena, project, name, e);
+    const struct yaml_node *own = x->grid.scale;
+    const char *name = given ? given : own ? own->text : default_scale;
+    int rc = scale_read(&x->scale, &x->plan->arena, project, name, e);
 
-    if (rc != ERR_USAGE || o->scale || !g->scale) return rc;
-    yaml_place(g->scale, rc, e); /* the error is in the file, not on the command line */
+    if (rc != ERR_USAGE || given || !own) return rc;
+    yaml_place(own, rc, e); /* the error is in the file, not on the command line */
     if (e) e->code = ERR_DATA;
     return ERR_DATA;
 }
 
-/* Reads options, artefacts, grids and scales, and expands them unless runs is false. */
-static int make_plan(struct expansion *x, const struct project *project,
-                     const char *const *artefacts, int32_t n, const struct plan_options *o,
-                     bool runs, struct err *e)
-{
-    struct plan *p = x->plan;
-
-    TRY(read_options(x, &p->arena, o, e));
-    p->variant = variant_text(&x->set, &p->arena);
-    TRY(find_artefacts(p, project, artefacts, n, e));
-    struct grid *grid = arena_array(&p->arena, (size_t)p->artefacts_n, sizeof *grid);
-    struct scale *scale = arena_array(&p->arena, (size_t)p->artefacts_n, sizeof *scale);
-    for (int32_t i = 0; i < p->artefacts_n; i++) {
-        struct plan_artefact *k = &p->artefact[i];
-        TRY(grid_read(&grid[i], &p->arena, project, k->name, k->dir, o->seeds, e));
-        TRY(read_scale(&scale[i], p, &grid[i], project, o, e));
-        k->title = grid[i].title;
-        k->scale = scale[i].name;
-    }
-    p->scale = p->artefact[0].scale;
-    map_init(&x->runs, &p->arena);
-    for (int32_t i = 0; runs && i < p->artefacts_n; i++)
-        TRY(expand_grid(x, &grid[i], &scale[i], e));
-    return paper_mark(p, project, e);
-}
-
-/* The nominal value of a point, as used in --only; NULL: an evaluation key of a training. */
-static const char *point_value(const struct plan *p, const struct plan_point *t,
-                               const struct spec_key *key, struct arena *a)
-{
-    struct spec s = p->run[t->run].spec;
-
-    if (settings_belongs(key, "eval.") && s.kind != SPEC_EVAL) return NULL;
-    s.train.L = t->L_train_nominal;
-    if (s.kind == SPEC_EVAL) s.eval.L = t->L_valid_nominal;
-    if (t->stride_nominal) s.eval.stride = t->stride_nominal;
-    return spec_get(&s, key, a);
-}
-
 /* The error for a --only that selects nothing: names the first key whose values no point has. */
-static int nothing_selected(struct plan *p, const struct project *project,
-                            const char *const *artefacts, int32_t n, const struct plan_options *o,
-                            const struct axes *only, struct err *e)
+static int nothing_selected(const struct expansion *x, struct err *e)
 {
-    struct arena *a = &p->arena;
-    struct plan_options all = *o;
-    struct plan whole;
-    int rc = 0;
+    struct arena *a = &x->plan->arena;
 
-    all.only_n = 0;
-    TRY(plan_open(&whole, project, artefacts, n, &all, e));
-    for (const struct axis *x = only->item; x < only->item + only->n && rc == 0; x++) {
-        struct strbuf values; /* of the key among all points: "64, 128, 256" */
-        struct map seen;
-        int32_t v = 0, ignored;
-        strbuf_init(&values, a);
-        map_init(&seen, a);
-        for (int32_t i = 0; i < whole.points_n; i++) {
-            const char *value = point_value(&whole, &whole.point[i], x->key, a);
-            bool added;
-            if (!value) continue;
-            (void)map_put(&seen, value, strlen(value), &added);
-            if (added) strbuf_addf(&values, "%s%s", values.n ? ", " : "", value);
-        }
-        while (v < x->n && !map_get(&seen, x->item[v], strlen(x->item[v]), &ignored)) v++;
-        if (v == x->n)
-            rc = ERR(e, ERR_USAGE, "--only %s: no run matches; %s must be one of %s",
-                     where_text(&(struct axes){.item = (struct axis *)x, .n = 1}, a),
-                     settings_short(x->key), values.text);
-    }
-    if (rc == 0)
-        rc = ERR(e, ERR_USAGE, "--only %s: no run matches all of these conditions",
-                 where_text(only, a));
-    plan_close(&whole);
-    return rc;
+    for (int32_t i = 0; i < x->only.n; i++)
+        if (!x->selection[i].matched)
+            return ERR(e, ERR_USAGE, "--only %s: no run matches; %s must be one of %s",
+                       axes_text(&x->only.item[i], 1, a), settings_short(x->only.item[i].key),
+                       x->selection[i].values.text);
+    return ERR(e, ERR_USAGE, "--only %s: no run matches all of these conditions",
+               axes_text(x->only.item, x->only.n, a));
 }
 
-static int open_plan(struct plan *p, const struct project *project, const char *const *artefacts,
-                     int32_t n, const struct plan_options *o, bool runs, struct err *e)
+/* Reads options, artefacts, grids and scales, and expands the grids. */
+static int make_plan(struct plan *p, const struct project *project, const char *const *artefacts,
+                     int32_t n, const struct plan_options *o, struct err *e)
 {
     struct expansion x = {.plan = p};
 
-    *p = (struct plan){0};
-    arena_init(&p->arena);
-    int rc = make_plan(&x, project, artefacts, n, o, runs, e);
-    if (rc == 0 && runs && p->runs_n == 0 && o->only_n)
-        rc = nothing_selected(p, project, artefacts, n, o, &x.only, e);
-    if (rc < 0) plan_close(p);
-    return rc;
+    TRY(read_options(&x, o, e));
+    p->variant = variant_text(&x.set, &p->arena);
+    map_init(&x.runs, &p->arena);
+    TRY(find_artefacts(p, project, artefacts, n, e));
+    for (int32_t i = 0; i < p->artefacts_n; i++) {
+        struct plan_artefact *k = &p->artefact[i];
+        TRY(grid_read(&x.grid, &p->arena, project, k->name, k->dir, o->seeds, e));
+        TRY(read_scale(&x, project, o->scale, e));
+        k->title = x.grid.title;
+        k->scale = x.scale.name;
+        if (!o->artefacts_only) TRY(expand_grid(&x, e));
+    }
+    p->scale = p->artefact[0].scale;
+    if (p->runs_n == 0 && x.only.n) return nothing_selected(&x, e);
+    return paper_mark(p, project, e);
 }
 
 int plan_open(struct plan *p, const struct project *project, const char *const *artefacts,
               int32_t n, const struct plan_options *o, struct err *e)
 {
-    return open_plan(p, project, artefacts, n, o, true, e);
-}
-
-int plan_open_artefacts(struct plan *p, const struct project *project, const char *const *artefacts,
-                        int32_t n, const struct plan_options *o, struct err *e)
-{
-    return open_plan(p, project, artefacts, n, o, false, e);
+    *p = (struct plan){0};
+    arena_init(&p->arena);
+    int rc = make_plan(p, project, artefacts, n, o, e);
+    if (rc < 0) plan_close(p);
+    return rc;
 }
 
 void plan_close(struct plan *p)

@@ -18,13 +18,13 @@
 enum { PLAN_MAX_YAML_BYTES = 256 * 1024, PLAN_MAX_DEPTH = 32, PLAN_MAX_RUNS = 100000 };
 
 struct plan_options {
-    const char *scale;      /* --scale; NULL: the grid's own `scale:`, else mini */
-    const char *const *set; /* --set key=value, in order */
-    int32_t set_n;
+    const char *scale; /* --scale; NULL: the grid's own `scale:`, else mini */
+    /* NULL-terminated lists, or NULL: */
+    const char *const *set;  /* --set key=value, in order */
     const char *const *only; /* --only position=alibi,L_train=512|1024 (nominal lengths); values of
                                 a repeated key are alternatives */
-    int32_t only_n;
-    int32_t seeds; /* --seeds N: seeds 1..N instead of the grid's; 0: the grid's */
+    int32_t seeds;           /* --seeds N: seeds 1..N instead of the grid's; 0: the grid's */
+    bool artefacts_only;     /* no runs and points: only names, titles, scales and the variant */
 };
 
 /* A training, an evaluation or a benchmark. A run that several points need exists once. */
@@ -75,10 +75,6 @@ struct plan {
  * "file:line:column: problem; remedy"; ERR_NOINPUT; ERR_USAGE. */
 int plan_open(struct plan *p, const struct project *project, const char *const *artefacts,
               int32_t n, const struct plan_options *o, struct err *e);
-/* plan_open_artefacts - plan_open without runs and points: only names, titles, scales and the
- * variant. */
-int plan_open_artefacts(struct plan *p, const struct project *project, const char *const *artefacts,
-                        int32_t n, const struct plan_options *o, struct err *e);
 void plan_close(struct plan *p);
 
 /* settings_key - the key with this name or short name, such as L_train. Errors: ERR_DATA an unknown

@@ -8,6 +8,7 @@
 #define PLAN_PLAN_INTERNAL_H
 
 #include "base/map.h"
+#include "base/str.h"
 #include "plan/plan.h"
 
 /* --- yaml.c: a YAML file as a tree whose nodes know their line and column ---
@@ -18,7 +19,7 @@
  *    PLAN_MAX_DEPTH, files above PLAN_MAX_YAML_BYTES, NUL, invalid UTF-8.
  * 3. Errors read "file:line:column: problem". Only yaml.c uses libyaml. */
 
-enum yaml_kind { YAML_SCALAR, YAML_LIST, YAML_MAP };
+enum yaml_kind { YAML_SCALAR, YAML_LIST, YAML_MAP, YAML_ANY /* only as a condition */ };
 
 struct yaml_node {
     enum yaml_kind kind;
@@ -44,29 +45,28 @@ int yaml_error(const struct yaml_node *at, struct err *e, const char *format, ..
 /* yaml_place - returns rc; if it is negative, prefixes "file:line:column: " to the message in e. */
 int yaml_place(const struct yaml_node *at, int rc, struct err *e);
 
-/* yaml_get - the value of a key of a mapping, or NULL. */
-const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
-
-/* yaml_take - sets *out to the value of a key, or NULL. Errors: ERR_DATA it is not of this kind. */
-int yaml_take(const struct yaml_node **out, const struct yaml_node *map, const char *key,
-              enum yaml_kind kind, struct err *e);
-
-/* yaml_each - the n items of a list; anything else counts as a list of itself. */
-const struct yaml_node *const *yaml_each(const struct yaml_node *const *node, int32_t *n);
-
-/* yaml_items - reads the list of mappings under a key, if present, into an array of n zeroed items
- * of so many bytes in the arena. */
-typedef int yaml_item_fn(void *item, struct arena *a, const struct yaml_node *map, struct err *e);
-int yaml_items(void **out, int32_t *n, size_t bytes, struct arena *a, const struct yaml_node *map,
-               const char *key, yaml_item_fn *read, struct err *e);
+/* yaml_find - the index of a key in a mapping, or -1. */
+int32_t yaml_find(const struct yaml_node *map, const char *key);
 
 /* yaml_want - ERR_DATA if node is not of this kind; `what` is its name in the message, such as
  * "base". */
 int yaml_want(const struct yaml_node *node, enum yaml_kind kind, const char *what, struct err *e);
 
-/* yaml_known - ERR_DATA at the first key of the mapping that is not one of the n names, with the
- * nearest of them. */
-int yaml_known(const struct yaml_node *map, const char *const *names, size_t n, struct err *e);
+/* A key that a mapping may have, and where its value goes. */
+struct yaml_field {
+    const char *name;
+    enum yaml_kind kind;
+    const struct yaml_node **value; /* NULL if the mapping does not have the key */
+};
+enum { YAML_FIELDS_MAX = 16 };
+
+/* yaml_fields - finds the values of n keys. Errors: ERR_DATA another key, with the nearest of
+ * these; a value of the wrong kind. */
+int yaml_fields(const struct yaml_node *map, const struct yaml_field *field, size_t n,
+                struct err *e);
+
+/* yaml_each - the n items of a list; anything else counts as a list of itself. */
+const struct yaml_node *const *yaml_each(const struct yaml_node *const *node, int32_t *n);
 
 /* --- settings.c ----------------------------------------------------------------------------- */
 
@@ -111,60 +111,67 @@ int settings_read(struct axes *x, struct arena *a, const struct yaml_node *map, 
  * option. */
 int settings_add_text(struct axes *x, struct arena *a, const char *option, const char *text,
                       struct err *e);
-/* axes_read - adds the axis of a key of a mapping: a value or a list of values. A key may appear
+/* axes_read - adds the axis of pair i of a mapping: a value or a list of values. A key may appear
  * once, under either of its names. Errors: ERR_DATA with the place. */
-int axes_read(struct axes *x, struct arena *a, const struct yaml_node *key,
-              const struct yaml_node *value, struct err *e);
-/* axes_read_all - axes_read for all keys of a mapping except two, each of which may be NULL. */
-int axes_read_all(struct axes *x, struct arena *a, const struct yaml_node *map, const char *except,
-                  const char *other, struct err *e);
+int axes_read(struct axes *x, struct arena *a, const struct yaml_node *map, int32_t i,
+              struct err *e);
 
 /* axes_find - the axis of a key, or NULL. */
 struct axis *axes_find(const struct axes *x, const char *key_name);
-/* axes_size - number of points of the product, at most INT64_MAX / 4. */
+/* axes_size - number of points of the product; of one that is larger than PLAN_MAX_RUNS, some
+ * larger number. */
 int64_t axes_size(const struct axes *x);
 /* axes_apply - sets the keys of point `index` (0 for settings); the last axis varies fastest. Of
  * settings of one key the last counts. */
 void axes_apply(const struct axes *x, int64_t index, struct draft *d);
-/* where_matches - whether the spec has one of the values of every axis. Evaluation keys never match
- * a training. */
-bool where_matches(const struct axes *where, const struct spec *s);
-/* axes_evaluation - the first evaluation key, or NULL. */
-const struct axis *axes_evaluation(const struct axes *x);
-/* where_text - "position=t5, L_train=512|1024" for notes. */
-char *where_text(const struct axes *where, struct arena *a);
+/* axis_has - whether one of the axis's values is this text. */
+bool axis_has(const struct axis *x, const char *text);
+/* axis_applies - false for an evaluation key and a spec of another kind. axis_matches - whether the
+ * axis applies to the spec and has its value. axes_match - whether all axes match. */
+bool axis_applies(const struct axis *x, const struct spec *s);
+bool axis_matches(const struct axis *x, const struct spec *s);
+bool axes_match(const struct axes *where, const struct spec *s);
+/* axes_text - n axes for messages: "position=t5, L_train=512|1024". */
+char *axes_text(const struct axis *x, int32_t n, struct arena *a);
 
-/* --- grid.c: a grid.yaml as data; all values are nominal, as in the file -----------------------
- */
+/* --- grid.c: a grid.yaml and a configs/scale/NAME.yaml as rules ---------------------------------
+ *
+ * All values are nominal, as in the file. What a scale does to a grid in the paper's lengths:
+ * 1. `divide` maps L_train, L_valid, bench.L and strides above 1 by round-half-up(n / divide), at
+ *    least 1; nothing else is divided.
+ * 2. `set` gives further settings; entries of `where` add settings for runs that match, in order.
+ * 3. A scale with conditions on the dataset rejects all other datasets. */
 
-/* A product of trainings or benchmarks. */
-struct grid_block {
+/* A length in tokens; relative: added to L_train of the evaluated training. */
+struct length {
+    int64_t tokens;
+    bool relative;
+};
+
+/* An entry of a list in a file: something for the runs that match. */
+struct rule {
     const struct yaml_node *at;
-    enum spec_kind kind; /* SPEC_TRAIN or SPEC_BENCH */
+    struct axes where;
+    /* grid: a product of runs; evaluate: a product of eval.* except eval.L for every training;
+     * where of a scale: settings */
     struct axes axes;
+    enum spec_kind kind;         /* grid: SPEC_TRAIN or SPEC_BENCH */
+    const struct length *length; /* evaluate: L_valid */
+    int32_t lengths_n;
+    struct length least; /* evaluate: shorter lengths are left out */
+    const char *why;     /* skip: the reason */
+    bool used;           /* evaluate and skip: it has matched */
 };
+struct rules {
+    struct rule *item;
+    int32_t n, capacity;
+};
+enum rule_part { RULE_GRID, RULE_EVALUATE, RULE_SKIP, RULE_SCALE };
 
-/* L_valid of a rule: the lengths of a list, perhaps only those of at least one, or one plus each of
- * a list. A text is a number or L_train, the length of the evaluated training. */
-struct grid_lengths {
-    const char *const *item;
-    int32_t n;
-    const char *from, *least; /* NULL: none */
-};
-
-/* A product of evaluations of every training that matches. */
-struct grid_rule {
-    const struct yaml_node *at;
-    struct axes where;
-    struct axes axes; /* eval.* except eval.L */
-    struct grid_lengths lengths;
-};
-
-struct grid_skip {
-    const struct yaml_node *at;
-    struct axes where;
-    const char *why;
-};
+/* rules_read - adds the entries of a list (NULL: none) of this part of a file. kind: of blocks that
+ * do not name theirs. Errors: ERR_DATA with the place. */
+int rules_read(struct rules *out, struct arena *a, const struct yaml_node *list,
+               enum rule_part part, enum spec_kind kind, struct err *e);
 
 struct grid {
     const char *name, *dir, *title;
@@ -172,10 +179,7 @@ struct grid {
     const struct yaml_node *scale; /* the grid's own, or NULL */
     struct axes set;               /* the grid's own */
     struct draft base;             /* pieces of base, then set */
-    struct grid_block *block;
-    struct grid_rule *rule;
-    struct grid_skip *skip;
-    int32_t blocks_n, rules_n, skips_n;
+    struct rules blocks, evaluate, skip;
 };
 
 /* grid_read - reads DIR/grid.yaml and its pieces. If seeds > 0, the seeds are 1..seeds instead of
@@ -183,29 +187,16 @@ struct grid {
 int grid_read(struct grid *g, struct arena *a, const struct project *p, const char *name,
               const char *dir, int32_t seeds, struct err *e);
 
-/* grid_lengths_list - the lengths of a rule for a training of L_train tokens per row, in the arena.
- */
-int32_t grid_lengths_list(int64_t **out, const struct grid_lengths *l, int64_t L_train,
-                          struct arena *a);
-
-/* --- scale.c: configs/scale/NAME.yaml ---------------------------------------------------------
- *
- * How to scale down a grid written in the paper's lengths.
- * 1. `divide` maps L_train, L_valid, bench.L and strides above 1 by round-half-up(n / divide), at
- *    least 1; nothing else is divided.
- * 2. `set` gives further settings; entries of `where` add settings for runs that match, in order.
- *    Conditions use nominal values.
- * 3. A scale with conditions on the dataset rejects all other datasets. */
-struct scale_rule {
-    struct axes where, set;
-};
+/* length_of - the i-th length of a rule for a training with rows of L_train tokens; 0 if the rule
+ * leaves it out. */
+int64_t length_of(const struct rule *r, int32_t i, int64_t L_train);
 
 struct scale {
     const char *name;
     double divide;
-    struct axes set;
-    struct scale_rule *rule;
-    int32_t rules_n;
+    struct rules rules;   /* `set` has no condition */
+    struct axis datasets; /* of the conditions */
+    const char *known;    /* the same as text: "wikitext103, cc100" */
 };
 
 /* scale_read - Errors: ERR_USAGE unknown scale, with the nearest name; ERR_DATA with the place. */
@@ -222,17 +213,33 @@ const char *scale_value(const struct scale *s, const struct spec *nominal,
 
 /* --- expand.c ------------------------------------------------------------------------------- */
 
+/* An axis of --only: whether a point has one of its values, and the values of all points, as text
+ * for the message otherwise. */
+struct selection {
+    bool matched;
+    struct map seen;
+    struct strbuf values; /* "64, 128" */
+};
+
 /* A plan under construction from the grids of its artefacts. */
 struct expansion {
     struct plan *plan;
-    struct axes set, only; /* of the command line, for every grid */
-    struct map runs;       /* run id -> index in plan->run */
+    struct axes set, only;       /* of the command line, for every grid */
+    struct selection *selection; /* of each axis of only */
+    struct map runs;             /* run id -> index in plan->run */
     int32_t runs_capacity, points_capacity;
+    /* The current artefact: */
+    struct grid grid;
+    struct scale scale;
+    struct map points; /* nominal ids */
+    int64_t points_n;  /* before --only and skips */
+    int32_t next_point;
+    bool warmup_noted;
 };
 
-/* expand_grid - adds the grid's runs and points to the plan. Errors: ERR_DATA with the place of the
- * block or rule, also for more than PLAN_MAX_RUNS points before --only. */
-int expand_grid(struct expansion *x, const struct grid *g, const struct scale *s, struct err *e);
+/* expand_grid - adds the runs and points of x->grid to the plan. Errors: ERR_DATA with the place of
+ * the block or rule, also for more than PLAN_MAX_RUNS points before --only. */
+int expand_grid(struct expansion *x, struct err *e);
 
 /* notes_add - adds a note to the plan. */
 void notes_add(struct plan *plan, const char *format, ...) ERR_PRINTF(2, 3);

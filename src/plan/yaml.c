@@ -16,7 +16,6 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "base/vec.h"
 #include "plan/plan.h"
 
 /* The state of reading one file. */
@@ -25,6 +24,7 @@ struct yaml_reader {
     const char *file;
     const char *bytes; /* without a byte order mark */
     yaml_parser_t parser;
+    yaml_event_t event; /* the current one */
 };
 
 int yaml_error(const struct yaml_node *at, struct err *e, const char *format, ...)
@@ -89,9 +89,11 @@ static struct yaml_node node_at_mark(const struct yaml_reader *r, yaml_mark_t ma
                               .column = mark.column < INT_MAX ? (int32_t)mark.column + 1 : INT_MAX};
 }
 
-static int next_event(struct yaml_reader *r, yaml_event_t *event, struct err *e)
+/* Replaces the reader's event by the next one. */
+static int next_event(struct yaml_reader *r, struct err *e)
 {
-    if (yaml_parser_parse(&r->parser, event)) return 0;
+    yaml_event_delete(&r->event);
+    if (yaml_parser_parse(&r->parser, &r->event)) return 0;
     struct yaml_node at = node_at_mark(r, r->parser.problem_mark);
     const char *problem = r->parser.problem ? r->parser.problem : "not YAML";
     if (r->parser.error == YAML_READER_ERROR) at = node_at_byte(r, r->parser.problem_offset);
@@ -103,32 +105,20 @@ static int next_event(struct yaml_reader *r, yaml_event_t *event, struct err *e)
                       r->parser.context ? r->parser.context : "");
 }
 
-/* Rejects aliases, anchors and tags. */
-static int check_plain(const struct yaml_reader *r, const yaml_event_t *event, struct err *e)
+/* Rejects an event that is an alias or has an anchor or a tag. */
+static int check_plain(const struct yaml_reader *r, const struct yaml_node *at, struct err *e)
 {
-    const yaml_char_t *anchor = NULL, *tag = NULL;
-    struct yaml_node at = node_at_mark(r, event->start_mark);
+    /* The events of scalars, lists and mappings begin with these two members. */
+    const char *anchor = (const char *)r->event.data.scalar.anchor;
+    const char *tag = (const char *)r->event.data.scalar.tag;
 
-    if (event->type == YAML_SCALAR_EVENT) {
-        anchor = event->data.scalar.anchor;
-        tag = event->data.scalar.tag;
-    } else if (event->type == YAML_SEQUENCE_START_EVENT) {
-        anchor = event->data.sequence_start.anchor;
-        tag = event->data.sequence_start.tag;
-    } else if (event->type == YAML_MAPPING_START_EVENT) {
-        anchor = event->data.mapping_start.anchor;
-        tag = event->data.mapping_start.tag;
-    } else if (event->type == YAML_ALIAS_EVENT) {
-        return yaml_error(&at, e, "alias *%.60s is not supported; write the value out",
-                          (const char *)event->data.alias.anchor);
-    }
-    if (anchor)
-        return yaml_error(&at, e, "anchor &%.60s is not supported; remove it",
-                          (const char *)anchor);
+    if (r->event.type == YAML_ALIAS_EVENT)
+        return yaml_error(at, e, "alias *%.60s is not supported; write the value out",
+                          (const char *)r->event.data.alias.anchor);
+    if (anchor) return yaml_error(at, e, "anchor &%.60s is not supported; remove it", anchor);
     if (tag)
-        return yaml_error(&at, e,
-                          "tag %.60s is not supported; remove it: the key determines the type",
-                          (const char *)tag);
+        return yaml_error(
+            at, e, "tag %.60s is not supported; remove it: the key determines the type", tag);
     return 0;
 }
 
@@ -157,26 +147,32 @@ static int check_duplicates(const struct yaml_reader *r, const struct node_list 
     return 0;
 }
 
-static int read_node(struct yaml_reader *r, const struct yaml_node **out, yaml_event_t *event,
-                     int depth, struct err *e);
-
-/* Reads the content of a list or a mapping up to its end event. */
-static int read_children(struct yaml_reader *r, struct yaml_node *node, int depth, struct err *e)
+/* Reads the node that the reader's event begins, up to its last event. */
+static int read_node(struct yaml_reader *r, const struct yaml_node **out, int depth, struct err *e)
 {
     struct node_list keys = {0}, values = {0};
-    bool map = node->kind == YAML_MAP;
-    int rc = 0;
+    struct yaml_node *node = arena_alloc(r->arena, sizeof *node);
+    bool is_map = r->event.type == YAML_MAPPING_START_EVENT;
 
+    *node = node_at_mark(r, r->event.start_mark);
+    *out = node;
+    TRY(check_plain(r, node, e));
+    if (r->event.type == YAML_SCALAR_EVENT) {
+        node->text = arena_strdup(r->arena, (const char *)r->event.data.scalar.value);
+        return strlen(node->text) == r->event.data.scalar.length
+                   ? 0
+                   : yaml_error(node, e, "text contains a NUL character");
+    }
+    if (depth == PLAN_MAX_DEPTH)
+        return yaml_error(node, e, "nested deeper than %d levels", PLAN_MAX_DEPTH);
+    node->kind = is_map ? YAML_MAP : YAML_LIST;
     for (;;) {
-        yaml_event_t event;
         const struct yaml_node *child;
-        TRY(next_event(r, &event, e));
-        bool end = event.type == YAML_MAPPING_END_EVENT || event.type == YAML_SEQUENCE_END_EVENT;
-        if (!end) rc = read_node(r, &child, &event, depth, e);
-        yaml_event_delete(&event);
-        if (rc < 0) return rc;
-        if (end) break;
-        bool is_key = map && keys.n == values.n;
+        TRY(next_event(r, e));
+        if (r->event.type == YAML_MAPPING_END_EVENT || r->event.type == YAML_SEQUENCE_END_EVENT)
+            break;
+        TRY(read_node(r, &child, depth + 1, e));
+        bool is_key = is_map && keys.n == values.n;
         if (is_key && child->kind != YAML_SCALAR)
             return yaml_error(child, e, "a key must be a name, not a list or a mapping");
         *vec_push(r->arena, is_key ? &keys : &values) = child;
@@ -187,60 +183,29 @@ static int read_children(struct yaml_reader *r, struct yaml_node *node, int dept
     return check_duplicates(r, &keys, e);
 }
 
-/* Reads the node that an event begins; the caller deletes the event. */
-static int read_node(struct yaml_reader *r, const struct yaml_node **out, yaml_event_t *event,
-                     int depth, struct err *e)
-{
-    TRY(check_plain(r, event, e));
-    struct yaml_node *node = arena_alloc(r->arena, sizeof *node);
-    *node = node_at_mark(r, event->start_mark);
-    *out = node;
-    if (event->type == YAML_SCALAR_EVENT) {
-        const char *text = (const char *)event->data.scalar.value;
-        if (strlen(text) != event->data.scalar.length)
-            return yaml_error(node, e, "text contains a NUL character");
-        node->text = arena_strdup(r->arena, text);
-        return 0;
-    }
-    if (depth >= PLAN_MAX_DEPTH)
-        return yaml_error(node, e, "nested deeper than %d levels", PLAN_MAX_DEPTH);
-    node->kind = event->type == YAML_MAPPING_START_EVENT ? YAML_MAP : YAML_LIST;
-    return read_children(r, node, depth + 1, e);
-}
-
 /* Reads the only document of the stream. */
 static int read_document(struct yaml_reader *r, const struct yaml_node **out, struct err *e)
 {
-    static const yaml_event_type_t order[] = {YAML_STREAM_START_EVENT, YAML_DOCUMENT_START_EVENT};
-    yaml_event_t event;
-    int rc = 0;
+    static const yaml_event_type_t start[] = {YAML_STREAM_START_EVENT, YAML_DOCUMENT_START_EVENT};
 
     for (int i = 0; i < 2; i++) {
-        TRY(next_event(r, &event, e));
-        bool right = event.type == order[i];
-        yaml_event_delete(&event);
-        if (!right) return ERR(e, ERR_DATA, "%s:1:1: the file is empty", r->file);
+        TRY(next_event(r, e));
+        if (r->event.type != start[i])
+            return ERR(e, ERR_DATA, "%s:1:1: the file is empty", r->file);
     }
-    TRY(next_event(r, &event, e));
-    rc = read_node(r, out, &event, 0, e);
-    yaml_event_delete(&event);
-    if (rc < 0) return rc;
-    TRY(next_event(r, &event, e)); /* the end of the document */
-    yaml_event_delete(&event);
-    TRY(next_event(r, &event, e));
-    if (event.type != YAML_STREAM_END_EVENT) {
-        struct yaml_node at = node_at_mark(r, event.start_mark);
-        rc = yaml_error(&at, e, "a second document begins here; a file must contain one");
-    }
-    yaml_event_delete(&event);
-    return rc;
+    TRY(next_event(r, e));
+    TRY(read_node(r, out, 0, e));
+    TRY(next_event(r, e)); /* the end of the document */
+    TRY(next_event(r, e));
+    if (r->event.type == YAML_STREAM_END_EVENT) return yaml_want(*out, YAML_MAP, "the file", e);
+    struct yaml_node at = node_at_mark(r, r->event.start_mark);
+    return yaml_error(&at, e, "a second document begins here; a file must contain one");
 }
 
 int yaml_parse(const struct yaml_node **out, struct arena *a, const char *file, const char *bytes,
                size_t n, struct err *e)
 {
     struct yaml_reader r = {.arena = a, .file = arena_strdup(a, file), .bytes = bytes};
-    int rc;
 
     if (n > PLAN_MAX_YAML_BYTES)
         return ERR(e, ERR_DATA, "%s:1:1: file has %zu bytes, more than the limit of %d", file, n,
@@ -254,9 +219,10 @@ int yaml_parse(const struct yaml_node **out, struct arena *a, const char *file, 
         return ERR(e, ERR_NOMEM, "out of memory while reading %s", file);
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)r.bytes, n);
-    rc = read_document(&r, out, e);
+    int rc = read_document(&r, out, e);
+    yaml_event_delete(&r.event);
     yaml_parser_delete(&r.parser);
-    return rc < 0 ? rc : yaml_want(*out, YAML_MAP, "the file", e);
+    return rc;
 }
 
 int yaml_read(const struct yaml_node **out, struct arena *a, const char *path, struct err *e)
@@ -275,26 +241,43 @@ int yaml_read(const struct yaml_node **out, struct arena *a, const char *path, s
 
 /* --- looking at a tree ---------------------------------------------------------------------- */
 
-const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key)
+int32_t yaml_find(const struct yaml_node *map, const char *key)
 {
-    for (int32_t i = 0; i < map->n; i++)
-        if (strcmp(map->key[i]->text, key) == 0) return map->item[i];
-    return NULL;
+    int32_t i = map->n - 1;
+
+    while (i >= 0 && strcmp(map->key[i]->text, key) != 0) i--;
+    return i;
 }
 
 int yaml_want(const struct yaml_node *node, enum yaml_kind kind, const char *what, struct err *e)
 {
     static const char *const names[] = {"one value", "a list", "a mapping of keys to values"};
 
-    if (node->kind == kind) return 0;
+    if (kind == YAML_ANY || node->kind == kind) return 0;
     return yaml_error(node, e, "%s must be %s, not %s", what, names[kind], names[node->kind]);
 }
 
-int yaml_take(const struct yaml_node **out, const struct yaml_node *map, const char *key,
-              enum yaml_kind kind, struct err *e)
+int yaml_fields(const struct yaml_node *map, const struct yaml_field *field, size_t n,
+                struct err *e)
 {
-    *out = yaml_get(map, key);
-    return *out ? yaml_want(*out, kind, key, e) : 0;
+    const char *names[YAML_FIELDS_MAX];
+
+    for (size_t k = 0; k < n; k++) {
+        names[k] = field[k].name;
+        *field[k].value = NULL;
+    }
+    for (int32_t i = 0; i < map->n; i++) {
+        const char *key = map->key[i]->text;
+        size_t k = 0;
+        while (k < n && strcmp(names[k], key) != 0) k++;
+        if (k == n)
+            return yaml_error(map->key[i], e, "unknown key '%.60s'%s", key,
+                              str_hint(key, names, n).text);
+        *field[k].value = map->item[i];
+    }
+    for (size_t k = 0; k < n; k++)
+        if (*field[k].value) TRY(yaml_want(*field[k].value, field[k].kind, names[k], e));
+    return 0;
 }
 
 const struct yaml_node *const *yaml_each(const struct yaml_node *const *node, int32_t *n)
@@ -303,35 +286,4 @@ const struct yaml_node *const *yaml_each(const struct yaml_node *const *node, in
 
     *n = list ? (*node)->n : 1;
     return list ? (*node)->item : node;
-}
-
-int yaml_items(void **out, int32_t *n, size_t bytes, struct arena *a, const struct yaml_node *map,
-               const char *key, yaml_item_fn *read, struct err *e)
-{
-    const struct yaml_node *list;
-    char what[64];
-
-    TRY(yaml_take(&list, map, key, YAML_LIST, e));
-    if (!list) return 0;
-    *n = list->n;
-    *out = arena_array(a, (size_t)*n + 1, bytes);
-    snprintf(what, sizeof what, "an entry of %s", key);
-    for (int32_t i = 0; i < *n; i++) {
-        TRY(yaml_want(list->item[i], YAML_MAP, what, e));
-        TRY(read((char *)*out + (size_t)i * bytes, a, list->item[i], e));
-    }
-    return 0;
-}
-
-int yaml_known(const struct yaml_node *map, const char *const *names, size_t n, struct err *e)
-{
-    for (int32_t i = 0; i < map->n; i++) {
-        const char *key = map->key[i]->text;
-        size_t k = 0;
-        while (k < n && strcmp(names[k], key) != 0) k++;
-        if (k < n) continue;
-        return yaml_error(map->key[i], e, "unknown key '%.60s'%s", key,
-                          str_hint(key, names, n).text);
-    }
-    return 0;
 }

@@ -46,12 +46,6 @@ static void start(const struct position_shape *s, int32_t tensor, float *out)
     }
 }
 
-static int32_t table_length(const struct position_shape *s, int32_t L)
-{
-    (void)s;
-    return L;
-}
-
 static void fill(const struct position_shape *s, const float *const *params,
                  struct position_bias *out)
 {
@@ -74,11 +68,10 @@ static void pullback(const struct position_shape *s, const float *const *params,
 }
 
 const struct position_functions position_alibi_learned = {
-    .order_sensitive = true,
     .options = options,
     .tensors = tensors,
     .start = start,
-    .table_length = table_length,
+    .table_length = position_row_length,
     .fill = fill,
     .pullback = pullback,
 };

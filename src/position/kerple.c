@@ -29,12 +29,6 @@ static int32_t tensors(const struct position_shape *s, struct position_tensor *o
     return 2;
 }
 
-static int32_t table_length(const struct position_shape *s, int32_t L)
-{
-    (void)s;
-    return L;
-}
-
 static void project(const struct position_shape *s, float *value, double high)
 {
     for (int32_t h = 0; h < s->heads; h++)
@@ -104,19 +98,17 @@ static void power_pullback(const struct position_shape *s, const float *const *p
 }
 
 const struct position_functions position_kerple_log = {
-    .order_sensitive = true,
     .tensors = tensors,
     .project = log_project,
-    .table_length = table_length,
+    .table_length = position_row_length,
     .fill = log_fill,
     .pullback = log_pullback,
 };
 
 const struct position_functions position_kerple_power = {
-    .order_sensitive = true,
     .tensors = tensors,
     .project = power_project,
-    .table_length = table_length,
+    .table_length = position_row_length,
     .fill = power_fill,
     .pullback = power_pullback,
 };

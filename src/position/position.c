@@ -41,6 +41,12 @@ int32_t position_original_length(const struct position_shape *s)
     return s->options->original_length > 0 ? s->options->original_length : s->trained_length;
 }
 
+int32_t position_row_length(const struct position_shape *s, int32_t L)
+{
+    (void)s;
+    return L;
+}
+
 int32_t position_table_length(const struct position_functions *f, const struct position_shape *s,
                               int32_t L)
 {

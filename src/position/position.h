@@ -149,8 +149,6 @@ struct position_bias {
 
 /* params and dparams: one (rows, cols) array per tensor, in the order of `tensors`. */
 struct position_functions {
-    bool order_sensitive; /* whether the output of a single layer changes when earlier tokens are
-                             permuted */
     uint32_t scalings; /* bit set of supported enum position_scaling, without POSITION_UNSCALED */
     int32_t first_row; /* embedding row of the first token; padding uses the row before it, or if it
                           is 0, the row of a token */
@@ -200,6 +198,8 @@ bool position_follows_length(int32_t method, const struct position_shape *s);
 int32_t position_original_length(const struct position_shape *s);
 /* position_alibi_slope - the paper's slope of head h. */
 float position_alibi_slope(int32_t h, int32_t heads);
+/* position_row_length - table_length of a method whose table has every distance of a row: L. */
+int32_t position_row_length(const struct position_shape *s, int32_t L);
 /* position_table_length - K for rows of at most L tokens; 0 without a table. */
 int32_t position_table_length(const struct position_functions *f, const struct position_shape *s,
                               int32_t L);

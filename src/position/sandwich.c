@@ -23,12 +23,6 @@ static int check(const struct position_shape *s, struct err *e)
                s->options->sandwich_dim);
 }
 
-static int32_t table_length(const struct position_shape *s, int32_t L)
-{
-    (void)s;
-    return L;
-}
-
 static void fill(const struct position_shape *s, const float *const *params,
                  struct position_bias *out)
 {
@@ -44,9 +38,8 @@ static void fill(const struct position_shape *s, const float *const *params,
 }
 
 const struct position_functions position_sandwich = {
-    .order_sensitive = true,
     .options = options,
     .check = check,
-    .table_length = table_length,
+    .table_length = position_row_length,
     .fill = fill,
 };

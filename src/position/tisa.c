@@ -37,12 +37,6 @@ static int32_t tensors(const struct position_shape *s, struct position_tensor *o
     return 3;
 }
 
-static int32_t table_length(const struct position_shape *s, int32_t L)
-{
-    (void)s;
-    return L;
-}
-
 static void fill(const struct position_shape *s, const float *const *params,
                  struct position_bias *out)
 {
@@ -83,10 +77,9 @@ static void pullback(const struct position_shape *s, const float *const *params,
 }
 
 const struct position_functions position_tisa = {
-    .order_sensitive = true,
     .options = options,
     .tensors = tensors,
-    .table_length = table_length,
+    .table_length = position_row_length,
     .fill = fill,
     .pullback = pullback,
 };

@@ -1,11 +1,8 @@
 /* bpe.c - reads the vocabulary, splits a line into words and merges the bytes of each. */
-#include <inttypes.h>
 #include <jansson.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "base/vec.h"
 #include "prepare/subword.h"
 #include "prepare/text.h"
 
@@ -164,14 +161,9 @@ static int32_t bpe_join(struct bpe *b, int32_t n)
 
 static void bpe_spell(struct bpe *b, struct strbuf *out, const char *word, size_t n)
 {
-    char number[16];
-
     for (size_t i = 0; i < n; i++) b->symbol[i] = b->of_byte[(unsigned char)word[i]];
     int32_t symbols_n = bpe_join(b, (int32_t)n);
-    for (int32_t i = 0; i < symbols_n; i++) {
-        int digits = snprintf(number, sizeof number, "%" PRId32, b->symbol[i]);
-        text_add_unit(out, "", number, (size_t)digits);
-    }
+    for (int32_t i = 0; i < symbols_n; i++) unit_add_number(out, (uint32_t)b->symbol[i]);
 }
 
 /* Adds the units of a word. Words are cached, because texts repeat them. */
@@ -185,7 +177,7 @@ static int bpe_word(struct bpe *b, struct strbuf *out, const char *word, size_t 
                    BPE_WORD_BYTES_MAX);
     if (n <= BPE_KNOWN_WORD_BYTES && map_get(&b->known, word, n, &at)) {
         const char *units = b->known_text.text + at;
-        text_add_unit(out, "", units, strlen(units));
+        unit_add(out, "", units, strlen(units));
         return 0;
     }
     bpe_spell(b, out, word, n);
@@ -199,7 +191,7 @@ static int bpe_word(struct bpe *b, struct strbuf *out, const char *word, size_t 
 
 enum bpe_class { BPE_END, BPE_SPACE, BPE_LETTER, BPE_NUMBER, BPE_OTHER };
 
-/* Class and length of the valid character at p; BPE_END at the end. */
+/* Class and length of the character at p, 0 if it is not UTF-8; BPE_END at the end. */
 static enum bpe_class bpe_class(const struct bpe *b, const char *p, const char *end, int *bytes)
 {
     uint32_t c;
@@ -254,20 +246,20 @@ static const char *bpe_next(const struct bpe *b, const char *p, const char *end)
 
 int bpe_line(struct bpe *b, struct strbuf *out, const char *line, size_t n, struct err *e)
 {
-    const char *p = line, *end = line + n;
-    int bytes = 0;
+    const char *first = line, *end = line; /* without white space around them */
+    int bytes;
 
-    TRY(text_check_utf8(line, n, e));
-    p = bpe_run(b, p, end, BPE_SPACE);
-    for (const char *q = p, *after; q < end; q = after) {
-        enum bpe_class class = bpe_class(b, q, end, &bytes);
-        after = bpe_run(b, q, end, class);
-        if (class == BPE_SPACE && after == end) end = q;
+    for (const char *p = line; p < line + n; p += bytes) {
+        bool space = bpe_class(b, p, line + n, &bytes) == BPE_SPACE;
+        if (bytes == 0) return text_not_utf8(line, p, e);
+        if (!space)
+            end = p + bytes;
+        else if (p == first)
+            first += bytes;
     }
-    while (p < end) {
-        const char *after = bpe_next(b, p, end);
+    for (const char *p = first, *after; p < end; p = after) {
+        after = bpe_next(b, p, end);
         TRY(bpe_word(b, out, p, (size_t)(after - p), e));
-        p = after;
     }
     return 0;
 }

@@ -4,89 +4,56 @@
  * limit, and the table is updated, so that an entry's index is its id. */
 #include "prepare/dictionary.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/map.h"
 #include "base/str.h"
-#include "base/vec.h"
 #include "data/tokens.h"
 
 enum { DICTIONARY_LIMIT_LOWEST = 8, DICTIONARY_ENTRIES_MAX = 1 << 28 };
 
-struct entry {
-    const char *word; /* owned by the table */
-    size_t n;         /* bytes */
-    int64_t count;
-};
-
-struct dictionary {
-    struct arena arena;
-    struct map ids; /* of each word; TOKEN_UNKNOWN for words beyond the limit */
-    struct {
-        struct entry *item;
-        int32_t n, capacity;
-    } entries;
-};
-
 static void dictionary_append(struct dictionary *d, int32_t *id, size_t n, int64_t count)
 {
     *id = d->entries.n;
-    *vec_push(&d->arena, &d->entries) = (struct entry){.word = map_key(id), .n = n, .count = count};
+    *vec_push(d->arena, &d->entries) =
+        (struct dictionary_entry){.word = map_key(id), .n = n, .count = count};
 }
 
-/* Adds count to a word's count. A new word gets an entry and sets *added (may be NULL) to true. */
+/* Adds count to a word's count. Returns 1 if the word is new, 0 if not, or an error. */
 static int dictionary_add(struct dictionary *d, const char *word, size_t n, int64_t count,
-                          bool *added, struct err *e)
+                          struct err *e)
 {
     bool fresh;
     int32_t *id = map_put(&d->ids, word, n, &fresh);
 
-    if (added) *added = fresh;
-    if (!fresh) {
+    if (!fresh)
         d->entries.item[*id].count += count;
-        return 0;
-    }
-    if (d->entries.n >= DICTIONARY_ENTRIES_MAX)
+    else if (d->entries.n < DICTIONARY_ENTRIES_MAX)
+        dictionary_append(d, id, n, count);
+    else
         return ERR(e, ERR_DATA, "more than %d different words; check that the file is text",
                    d->entries.n);
-    dictionary_append(d, id, n, count);
-    return 0;
+    return fresh;
 }
 
-/* A dictionary of the four special symbols. Their count is 1, as in fairseq. */
-static struct dictionary *dictionary_open(void)
+/* A dictionary of the four special symbols. */
+static void dictionary_init(struct dictionary *d, struct arena *a)
 {
     static const char *const specials[TOKEN_SPECIALS_N] = {"<s>", "<pad>", "</s>", "<unk>"};
-    struct arena arena;
 
-    arena_init(&arena);
-    struct dictionary *d = arena_alloc(&arena, sizeof *d);
-    d->arena = arena;
-    map_init(&d->ids, &d->arena);
+    *d = (struct dictionary){.arena = a};
+    map_init(&d->ids, a);
     for (int i = 0; i < TOKEN_SPECIALS_N; i++)
-        (void)dictionary_add(d, specials[i], strlen(specials[i]), 1, NULL, NULL);
-    return d;
-}
-
-void dictionary_close(struct dictionary *d)
-{
-    if (!d) return;
-    struct arena arena = d->arena; /* d is in this arena */
-    arena_fini(&arena);
+        (void)dictionary_add(d, specials[i], strlen(specials[i]), 1, NULL);
 }
 
 /* In UTF-8, byte order is code point order. */
 static int compare_entries(const void *left, const void *right)
 {
-    const struct entry *a = left, *b = right;
+    const struct dictionary_entry *a = left, *b = right;
 
     if (a->count != b->count) return a->count > b->count ? -1 : 1;
-    int order = memcmp(a->word, b->word, a->n < b->n ? a->n : b->n);
-    if (order != 0) return order;
-    return (a->n > b->n) - (a->n < b->n);
+    return strcmp(a->word, b->word);
 }
 
 /* Sorts, cuts to the limit and adds fillers; afterwards indices are ids. */
@@ -98,141 +65,67 @@ static void dictionary_finish(struct dictionary *d, int32_t limit)
           sizeof *d->entries.item, compare_entries);
     if (limit > 0 && n > limit) d->entries.n = limit;
     for (int32_t i = TOKEN_SPECIALS_N; i < n; i++) {
-        const struct entry *entry = &d->entries.item[i];
+        const struct dictionary_entry *entry = &d->entries.item[i];
         *map_put(&d->ids, entry->word, entry->n, NULL) = i < d->entries.n ? i : TOKEN_UNKNOWN;
     }
     for (int i = 0; d->entries.n % DICTIONARY_MULTIPLE != 0; i++) {
-        const char *filler = arena_printf(&d->arena, "madeupword%04d", i);
+        const char *filler = arena_printf(d->arena, "madeupword%04d", i);
         bool fresh;
         int32_t *id = map_put(&d->ids, filler, strlen(filler), &fresh);
         if (fresh || *id == TOKEN_UNKNOWN) dictionary_append(d, id, strlen(filler), 0);
     }
 }
 
-/* Adds the words of a text. */
-static int dictionary_count_words(struct dictionary *d, const struct text *t, struct err *e)
+int dictionary_build(struct dictionary *d, struct arena *a, const struct text *t, int32_t limit,
+                     struct err *e)
 {
     struct text_scan scan;
-    const char *word;
-    size_t word_bytes;
     int item;
 
-    text_scan_init(&scan, t);
-    while ((item = text_next(&scan, &word, &word_bytes, e)) > TEXT_END)
-        if (item == TEXT_WORD) TRY(dictionary_add(d, word, word_bytes, 1, NULL, e));
-    return item;
-}
-
-/* The dictionaries of the parts of a text that threads count. */
-struct counting {
-    struct text part[PARALLEL_MAX];
-    struct dictionary *own[PARALLEL_MAX];
-};
-
-static int dictionary_count_part(void *context, int32_t i, struct err *e)
-{
-    struct counting *c = context;
-
-    c->own[i] = dictionary_open();
-    return dictionary_count_words(c->own[i], &c->part[i], e);
-}
-
-/* Counts the parts in parallel and adds them to the first one. The order does not matter, because
- * entries are sorted later. */
-static int dictionary_count(struct dictionary **out, const struct text *t, struct err *e)
-{
-    struct counting c = {0};
-    int32_t parts_n = text_cut(c.part, text_threads(t), t);
-    int rc = parallel_run(parts_n, dictionary_count_part, &c, e);
-
-    *out = c.own[0];
-    for (int32_t i = 1; i < parts_n; i++) {
-        const struct dictionary *part = c.own[i];
-        for (int32_t k = 0; rc == 0 && k < part->entries.n; k++) {
-            const struct entry *entry = &part->entries.item[k];
-            rc = dictionary_add(*out, entry->word, entry->n, entry->count, NULL, e);
-        }
-        dictionary_close(c.own[i]);
-    }
-    return rc;
-}
-
-int dictionary_build(struct dictionary **out, const struct text *t, int32_t limit, struct err *e)
-{
-    struct dictionary *d = NULL;
-    int rc = 0;
-
-    *out = NULL;
+    dictionary_init(d, a);
     if (limit != 0 && limit < DICTIONARY_LIMIT_LOWEST)
         return ERR(e, ERR_USAGE, "vocabulary limit %d must be 0 (all words) or at least %d", limit,
                    DICTIONARY_LIMIT_LOWEST);
-    if (dictionary_count(&d, t, NULL) <
-        0) { /* again from the start, so that the message counts lines in the whole text */
-        dictionary_close(d);
-        d = dictionary_open();
-        TRY_OUT(rc, dictionary_count_words(d, t, e));
-    }
-    for (int i = 0; i < TOKEN_SPECIALS_N; i++) d->entries.item[i].count = 1;
+    text_scan_init(&scan, t);
+    while ((item = text_next(&scan, e)) > TEXT_END)
+        if (item == TEXT_WORD) TRY(dictionary_add(d, scan.word, scan.word_n, 1, e));
+    TRY(item);
     dictionary_finish(d, limit);
-    *out = d;
-    d = NULL;
-out:
-    dictionary_close(d);
-    return rc;
-}
-
-/* Parses a line of dict.txt: the word, a space, the count. */
-static int dictionary_parse_line(struct dictionary *d, const char *line, size_t n,
-                                 const char *place, int64_t line_number, struct err *e)
-{
-    char digits[24];
-    size_t word_bytes = n;
-    int64_t count;
-    bool fresh = false;
-
-    while (word_bytes > 0 && line[word_bytes - 1] != ' ') word_bytes--;
-    size_t digits_n = n - word_bytes;
-    bool whole = word_bytes > 1 && digits_n < sizeof digits;
-    if (whole) {
-        memcpy(digits, line + word_bytes, digits_n);
-        digits[digits_n] = '\0';
-        whole = str_to_int(&count, digits) && count >= 0;
-    }
-    if (!whole)
-        return ERR(e, ERR_DATA, "%s:%lld: expected a word, a space and its count, found '%.*s'",
-                   place, (long long)line_number, (int)(n < 80 ? n : 80), line);
-    word_bytes--;
-    TRY(dictionary_add(d, line, word_bytes, count, &fresh, e));
-    if (!fresh)
-        return ERR(e, ERR_DATA, "%s:%lld: '%.*s' occurs twice", place, (long long)line_number,
-                   (int)(word_bytes < 80 ? word_bytes : 80), line);
     return 0;
 }
 
-int dictionary_parse(struct dictionary **out, const struct text *t, struct err *e)
+/* Parses a line of dict.txt: the word, a space, the count. */
+static int dictionary_parse_line(struct dictionary *d, const char *line, size_t n, struct err *e)
 {
-    const char *at = t->bytes, *end = t->n > 0 ? at + t->n : at, *line;
-    size_t n;
-    int rc = 0;
+    const char *space = memrchr(line, ' ', n);
+    size_t word_n = space ? (size_t)(space - line) : 0;
+    int64_t count;
 
-    *out = dictionary_open();
-    for (int64_t number = 1; rc == 0 && text_line(&at, end, false, &line, &n); number++)
-        rc = dictionary_parse_line(*out, line, n, t->place, number, e);
-    if (rc == 0) return 0;
-    dictionary_close(*out);
-    *out = NULL;
-    return rc;
+    if (word_n == 0 || !str_to_int(&count, arena_strndup(d->arena, space + 1, n - word_n - 1)) ||
+        count < 0)
+        return ERR(e, ERR_DATA, "expected a word, a space and its count, found '%.*s'",
+                   (int)(n < 80 ? n : 80), line);
+    int added = dictionary_add(d, line, word_n, count, e);
+    if (added != 0) return added;
+    return ERR(e, ERR_DATA, "'%.*s' occurs twice", (int)(word_n < 80 ? word_n : 80), line);
 }
 
-int dictionary_load(struct dictionary **out, const char *path, struct err *e)
+int dictionary_load(struct dictionary *d, struct arena *a, const char *path, struct err *e)
 {
-    struct text text;
+    struct text t;
+    const char *line;
+    size_t n;
+    int rc = 0, number = 0;
 
-    *out = NULL;
-    TRY(text_open(&text, path, NULL, e));
-    int rc = dictionary_parse(out, &text, e);
-    text_close(&text);
-    return rc;
+    dictionary_init(d, a);
+    TRY(text_open(&t, path, (struct text_progress){0}, e));
+    for (const char *at = t.bytes; rc >= 0 && text_line(&at, t.bytes + t.n, false, &line, &n);) {
+        number++;
+        rc = dictionary_parse_line(d, line, n, e);
+    }
+    if (rc < 0) err_ctx(e, "%s:%d", path, number);
+    text_close(&t);
+    return rc < 0 ? rc : 0;
 }
 
 char *dictionary_text(const struct dictionary *d, struct arena *a, size_t *n)
@@ -248,23 +141,6 @@ char *dictionary_text(const struct dictionary *d, struct arena *a, size_t *n)
     return text.text;
 }
 
-int dictionary_save(const struct dictionary *d, const char *path, struct err *e)
-{
-    struct arena arena;
-    size_t n;
-
-    arena_init(&arena);
-    const char *text = dictionary_text(d, &arena, &n);
-    int rc = file_write_atomic(path, text, n, e);
-    arena_fini(&arena);
-    return rc;
-}
-
-int32_t dictionary_size(const struct dictionary *d)
-{
-    return d->entries.n;
-}
-
 int32_t dictionary_find(const struct dictionary *d, const char *word, size_t n)
 {
     int32_t id;
@@ -272,8 +148,23 @@ int32_t dictionary_find(const struct dictionary *d, const char *word, size_t n)
     return map_get(&d->ids, word, n, &id) ? id : TOKEN_UNKNOWN;
 }
 
-const char *dictionary_word(const struct dictionary *d, int32_t id)
+int binarise_to_file(struct binarise_counts *out, const char *path, const struct dictionary *d,
+                     const char *dictionary_sha256, const struct text *t, struct err *e)
 {
-    assert(id >= 0 && id < d->entries.n);
-    return d->entries.item[id].word;
+    struct tokens_writer file;
+    struct text_scan scan;
+    int rc = 0;
+
+    *out = (struct binarise_counts){0};
+    if (t->n == 0) return ERR(e, ERR_DATA, "%s: the file is empty", t->place);
+    TRY(tokens_writer_open(&file, path, d->entries.n, dictionary_sha256, e));
+    text_scan_init(&scan, t);
+    for (int item; rc == 0 && (item = text_next(&scan, e)) != TEXT_END;) {
+        int32_t id = TOKEN_LINE_END;
+        if (item == TEXT_WORD) id = dictionary_find(d, scan.word, scan.word_n);
+        out->ids_n++;
+        out->unknown_n += id == TOKEN_UNKNOWN;
+        rc = item < 0 ? item : tokens_writer_add(&file, id, e);
+    }
+    return tokens_writer_close(&file, rc, e);
 }

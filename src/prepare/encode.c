@@ -9,8 +9,6 @@
 #include "base/hash.h"
 #include "prepare/subword.h"
 
-enum { ENCODE_BUFFER_BYTES = 1 << 20 };
-
 struct encoder {
     struct encode_options options;
     struct wordpiece *wordpiece;
@@ -55,6 +53,18 @@ int encoder_open(struct encoder **out, struct arena *a, const struct encode_opti
 
 /* --- lines of units --- */
 
+void unit_add(struct strbuf *line, const char *first, const char *rest, size_t rest_n)
+{
+    if (line->n > 0) strbuf_add_n(line, " ", 1);
+    strbuf_add(line, first);
+    strbuf_add_n(line, rest, rest_n);
+}
+
+void unit_add_number(struct strbuf *line, uint32_t number)
+{
+    strbuf_addf(line, "%s%" PRIu32, line->n > 0 ? " " : "", number);
+}
+
 /* Terminates the current line and writes it. */
 static void encoder_put(struct encoder *c, FILE *to)
 {
@@ -65,10 +75,10 @@ static void encoder_put(struct encoder *c, FILE *to)
 
 static int encoder_text(struct encoder *c, const struct text *t, FILE *to, struct err *e)
 {
-    const char *at = t->bytes, *end = t->n > 0 ? at + t->n : at, *reported = at, *line;
+    const char *at = t->bytes, *reported = at, *line;
     size_t n;
 
-    for (long long number = 1; text_line(&at, end, true, &line, &n); number++) {
+    for (long long number = 1; text_line(&at, t->bytes + t->n, true, &line, &n); number++) {
         int rc = c->bpe ? bpe_line(c->bpe, &c->line, line, n, e)
                         : wordpiece_line(c->wordpiece, &c->line, line, n, e);
         if (rc < 0) {
@@ -85,7 +95,6 @@ static int encoder_ids(struct encoder *c, const struct text *t, FILE *to, struct
 {
     size_t width = (size_t)c->options.id_bytes;
     const char *reported = t->bytes;
-    char number[16];
 
     if (t->n % width != 0)
         return ERR(e, ERR_DATA, "%s: %zu bytes, not a multiple of the id size %zu", t->place, t->n,
@@ -97,32 +106,26 @@ static int encoder_ids(struct encoder *c, const struct text *t, FILE *to, struct
             encoder_put(c, to);
             continue;
         }
-        int digits = snprintf(number, sizeof number, "%" PRIu32, id);
-        text_add_unit(&c->line, "", number, (size_t)digits);
+        unit_add_number(&c->line, id);
         text_report(t, &reported, t->bytes + at + width);
     }
     if (c->line.n > 0) encoder_put(c, to);
     return 0;
 }
 
-int encoder_file(struct encoder *c, const char *from, const char *to,
-                 const struct text_progress *progress, struct err *e)
+int encoder_file(struct encoder *c, const char *from, const char *to, struct text_progress progress,
+                 struct err *e)
 {
     struct text t;
-    int rc;
 
     TRY(text_open(&t, from, progress, e));
     FILE *out = fopen(to, "wbe");
-    if (out) {
-        setvbuf(out, NULL, _IOFBF, ENCODE_BUFFER_BYTES);
-        rc = c->options.kind == ENCODE_IDS ? encoder_ids(c, &t, out, e)
-                                           : encoder_text(c, &t, out, e);
-        bool failed = ferror(out) != 0;
-        if ((fclose(out) != 0 || failed) && rc == 0)
-            rc = ERR(e, ERR_IO, "%s: %s", to, strerror(errno));
-    } else {
-        rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", to, strerror(errno));
-    }
+    int rc = !out ? ERR(e, ERR_CREATE, "%s: cannot be created: %s", to, strerror(errno))
+             : c->options.kind == ENCODE_IDS ? encoder_ids(c, &t, out, e)
+                                             : encoder_text(c, &t, out, e);
+    bool failed = out && ferror(out) != 0;
+    if (out && (fclose(out) != 0 || failed) && rc == 0)
+        rc = ERR(e, ERR_IO, "%s: %s", to, strerror(errno));
     text_close(&t);
     return rc;
 }

@@ -42,7 +42,7 @@ int encoder_open(struct encoder **out, struct arena *a, const struct encode_opti
                  struct err *e);
 /* encoder_file - writes the units of the file `from` to the file `to`. Errors: ERR_DATA from:line;
  * ERR_IO. */
-int encoder_file(struct encoder *c, const char *from, const char *to,
-                 const struct text_progress *progress, struct err *e);
+int encoder_file(struct encoder *c, const char *from, const char *to, struct text_progress progress,
+                 struct err *e);
 
 #endif

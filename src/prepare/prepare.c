@@ -8,14 +8,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/str.h"
@@ -24,6 +23,7 @@
 #include "synthetic/synthetic.h"
 
 struct preparation {
+    const struct project *project;
     const struct prepare_options *options;
     const struct synthetic_settings *synthetic; /* NULL: a text folder */
     const char *text_dir; /* absolute; for a synthetic corpus or units: temporary */
@@ -55,16 +55,13 @@ static int find_text(struct preparation *p, struct err *e)
 {
     struct strbuf missing;
     const char *dir = p->options->text_dir;
-    struct stat st;
+    char absolute[PATH_MAX];
 
-    if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
+    if (!realpath(dir, absolute))
         return ERR(e, ERR_NOINPUT,
                    "%s not found; expected a folder with train.%s, valid.%s and test.%s", dir,
                    p->suffix, p->suffix, p->suffix);
-    char *absolute = realpath(dir, NULL);
-    if (!absolute) return ERR(e, ERR_NOINPUT, "%s: %s", dir, strerror(errno));
     p->text_dir = arena_strdup(&p->arena, absolute);
-    free(absolute);
     strbuf_init(&missing, &p->arena);
     for (int i = 0; i < CORPUS_SPLITS_N; i++)
         if (!file_exists(text_path(p, i)))
@@ -106,59 +103,42 @@ static int describe(struct preparation *p, struct err *e)
 }
 
 /* Compares the existing folder with the requested corpus. */
-static int compare_with_old(struct preparation *p, const struct project *project, struct err *e)
+static int compare_with_old(struct preparation *p, const char *path, struct err *e)
 {
-    struct manifest found;
+    struct manifest old;
     struct corpus corpus;
 
-    TRY(manifest_read(&found, &p->arena, p->folder, e));
-    if (strcmp(found.options, p->manifest.options) != 0)
+    TRY(manifest_read(&old, &p->arena, path, e));
+    if (strcmp(old.options, p->manifest.options) != 0)
         return ERR(e, ERR_CREATE,
                    "%s exists, prepared with '%s' from %s, but '%s' was requested; choose another "
                    "name, or replace it with --force",
-                   p->folder, found.options, found.source, p->manifest.options);
-    TRY(corpus_open(&corpus, project, p->options->name, e));
+                   p->folder, old.options, old.source, p->manifest.options);
+    TRY(corpus_open(&corpus, p->project, p->options->name, e));
     corpus_close(&corpus);
-    p->manifest = found;
+    p->manifest = old;
     return 0;
 }
 
-/* Whether data/NAME exists as requested. Errors: it exists but differs. An embedded corpus that
- * differs or is damaged counts as absent, because it can be regenerated. */
-static int find_old(struct preparation *p, const struct project *project, bool *found,
-                    struct err *e)
+/* The progress of a pass over a split: "ids of train.txt". */
+static struct text_progress progress_of(struct preparation *p, const char *what, int split)
 {
-    *found = false;
-    if (!file_exists(p->folder)) return 0;
-    if (!file_exists(arena_printf(&p->arena, "%s/manifest.yaml", p->folder)))
-        return ERR(e, ERR_CREATE,
-                   "%s exists but is not a prepared corpus; move it or choose another name",
-                   p->folder);
-    if (p->options->force) return 0;
-    int rc = compare_with_old(p, project, e);
-    *found = rc == 0;
-    return p->synthetic ? 0 : rc;
-}
-
-static struct text_progress progress_of(struct preparation *p, const char *what, const char *name)
-{
-    return (struct text_progress){.call = p->options->progress,
-                                  .context = p->options->progress_context,
-                                  .what = arena_printf(&p->arena, "%s of %s", what, name)};
+    return (struct text_progress){
+        .call = p->options->progress,
+        .context = p->options->progress_context,
+        .what = arena_printf(&p->arena, "%s of %s.%s", what, corpus_split_name(split), p->suffix)};
 }
 
 /* Writes the ids of a split. The entropy floor is only valid if all tokens are in the dictionary.
  */
 static int build_split(struct preparation *p, const struct dictionary *d, int split, struct err *e)
 {
-    const char *name = corpus_split_name(split);
-    const char *path = arena_printf(&p->arena, "%s/%s.tokens", p->temporary, name);
-    const struct text_progress progress =
-        progress_of(p, "ids", arena_printf(&p->arena, "%s.txt", name));
+    const char *path =
+        arena_printf(&p->arena, "%s/%s.tokens", p->temporary, corpus_split_name(split));
     struct binarise_counts counts;
     struct text text;
 
-    TRY(text_open(&text, text_path(p, split), &progress, e));
+    TRY(text_open(&text, text_path(p, split), progress_of(p, "ids", split), e));
     int rc = binarise_to_file(&counts, path, d, p->manifest.dictionary_sha256, &text, e);
     text_close(&text);
     TRY(rc);
@@ -167,28 +147,29 @@ static int build_split(struct preparation *p, const struct dictionary *d, int sp
     return hash_file(p->manifest.tokens_sha256[split], path, e);
 }
 
-static int count_words(struct preparation *p, struct dictionary **d, struct err *e)
+static int count_words(struct preparation *p, struct dictionary *d, struct err *e)
 {
-    const struct text_progress progress = progress_of(p, "words", "train.txt");
     struct text text;
 
-    TRY(text_open(&text, text_path(p, CORPUS_TRAIN), &progress, e));
-    int rc = dictionary_build(d, &text, p->options->vocab_limit, e);
+    TRY(text_open(&text, text_path(p, CORPUS_TRAIN), progress_of(p, "words", CORPUS_TRAIN), e));
+    int rc = dictionary_build(d, &p->arena, &text, p->options->vocab_limit, e);
     text_close(&text);
     return rc;
 }
 
-static int build_dictionary(struct preparation *p, struct dictionary **d, struct err *e)
+static int build_dictionary(struct preparation *p, struct dictionary *d, struct err *e)
 {
     const char *path = arena_printf(&p->arena, "%s/dict.txt", p->temporary);
+    size_t n;
 
     if (p->options->dict)
-        TRY(dictionary_load(d, p->options->dict, e));
+        TRY(dictionary_load(d, &p->arena, p->options->dict, e));
     else
         TRY(count_words(p, d, e));
-    TRY(dictionary_save(*d, path, e));
-    p->manifest.vocab = dictionary_size(*d);
-    return hash_file(p->manifest.dictionary_sha256, path, e);
+    const char *text = dictionary_text(d, &p->arena, &n);
+    p->manifest.vocab = d->entries.n;
+    hash_sha256_hex(p->manifest.dictionary_sha256, text, n);
+    return file_write_atomic(path, text, n, e);
 }
 
 /* Writes the texts of an embedded corpus into the temporary folder. */
@@ -216,14 +197,11 @@ static int encode_text(struct preparation *p, struct err *e)
 
     arena_init(&arena);
     TRY_OUT(rc, encoder_open(&encoder, &arena, &p->options->encode, e));
-    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
-        const char *name = corpus_split_name(i);
-        const struct text_progress progress =
-            progress_of(p, "units", arena_printf(&p->arena, "%s.%s", name, p->suffix));
-        TRY_OUT(rc, encoder_file(encoder, text_path(p, i),
-                                 arena_printf(&p->arena, "%s/%s.txt", p->temporary, name),
-                                 &progress, e));
-    }
+    for (int i = 0; i < CORPUS_SPLITS_N; i++)
+        TRY_OUT(rc, encoder_file(
+                        encoder, text_path(p, i),
+                        arena_printf(&p->arena, "%s/%s.txt", p->temporary, corpus_split_name(i)),
+                        progress_of(p, "units", i), e));
     p->text_dir = p->temporary;
     p->suffix = "txt";
 out:
@@ -231,17 +209,11 @@ out:
     return rc;
 }
 
-/* Deletes the files of units, which are intermediate. */
-static void remove_units(struct preparation *p)
-{
-    for (int i = 0; i < CORPUS_SPLITS_N; i++) unlink(text_path(p, i));
-}
-
 /* Fills the temporary folder. */
 static int build(struct preparation *p, struct err *e)
 {
-    struct dictionary *d = NULL;
-    int rc = 0;
+    bool encoded = p->options->encode.kind != ENCODE_NONE;
+    struct dictionary d;
 
     TRY(dir_remove_tree(AT_FDCWD, p->temporary, NULL, e));
     TRY(file_make_dirs(p->temporary, e));
@@ -249,16 +221,16 @@ static int build(struct preparation *p, struct err *e)
         p->text_dir = p->temporary;
         TRY(write_synthetic(p, e));
     }
-    if (p->options->encode.kind != ENCODE_NONE) TRY(encode_text(p, e));
-    TRY_OUT(rc, build_dictionary(p, &d, e));
-    for (int i = 0; i < CORPUS_SPLITS_N; i++) TRY_OUT(rc, build_split(p, d, i, e));
-    if (p->options->encode.kind != ENCODE_NONE) remove_units(p);
-    TRY_OUT(rc, manifest_check_known(&p->manifest, e));
+    if (encoded) TRY(encode_text(p, e));
+    TRY(build_dictionary(p, &d, e));
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
+        TRY(build_split(p, &d, i, e));
+        if (encoded) unlink(text_path(p, i)); /* units are intermediate */
+    }
+    TRY(manifest_check_known(&p->manifest, e));
     manifest_fingerprint(p->manifest.fingerprint, &p->manifest);
-    rc = manifest_write(&p->manifest, p->temporary, e);
-out:
-    dictionary_close(d);
-    return rc;
+    return manifest_write(&p->manifest, arena_printf(&p->arena, "%s/manifest.yaml", p->temporary),
+                          e);
 }
 
 static int move_folder(const char *from, const char *to, struct err *e)
@@ -278,13 +250,22 @@ static int put_in_place(struct preparation *p, struct err *e)
     return manifest_write_piece(&p->manifest, p->piece, e);
 }
 
-static int prepare_locked(struct preparation *p, const struct project *project, struct err *e)
+static int prepare_locked(struct preparation *p, struct err *e)
 {
-    bool found;
+    const char *manifest = arena_printf(&p->arena, "%s/manifest.yaml", p->folder);
+    bool exists = file_exists(p->folder);
 
     TRY(describe(p, e));
-    TRY(find_old(p, project, &found, e));
-    if (found) return file_exists(p->piece) ? 0 : manifest_write_piece(&p->manifest, p->piece, e);
+    if (exists && !file_exists(manifest))
+        return ERR(e, ERR_CREATE,
+                   "%s exists but is not a prepared corpus; move it or choose another name",
+                   p->folder);
+    if (exists && !p->options->force) {
+        int rc = compare_with_old(p, manifest, e);
+        if (rc == 0)
+            return file_exists(p->piece) ? 0 : manifest_write_piece(&p->manifest, p->piece, e);
+        if (!p->synthetic) return rc; /* an embedded corpus is generated again */
+    }
     int rc = build(p, e);
     if (rc == 0) return put_in_place(p, e);
     dir_remove_tree(AT_FDCWD, p->temporary, NULL, NULL);
@@ -331,8 +312,10 @@ int prepare_corpus(const struct project *project, const struct prepare_options *
 
     TRY(check_options(project, o, e));
     if (!o->text_dir && !prepare_is_embedded(o->name)) return 0;
-    struct preparation p = {
-        .options = o, .suffix = encode_suffix(&o->encode), .synthetic = synthetic_find(o->name)};
+    struct preparation p = {.project = project,
+                            .options = o,
+                            .suffix = encode_suffix(&o->encode),
+                            .synthetic = synthetic_find(o->name)};
     arena_init(&p.arena);
     const char *data = project_path(project, &p.arena, "data");
     p.manifest.name = o->name;
@@ -344,7 +327,7 @@ int prepare_corpus(const struct project *project, const struct prepare_options *
     gethostname(host, sizeof host - 1);
     TRY_OUT(rc, file_lock(&lock, arena_printf(&p.arena, "%s/.%s.lock", data, o->name),
                           arena_printf(&p.arena, "process %ld on %s", (long)getpid(), host), e));
-    rc = prepare_locked(&p, project, e);
+    rc = prepare_locked(&p, e);
 out:
     file_unlock(lock);
     arena_fini(&p.arena);

@@ -11,6 +11,12 @@
 #include "base/map.h"
 #include "base/str.h"
 
+/* unit_add - appends a unit to a line of units separated by spaces. The unit is `first` (may be
+ * empty) followed by `rest`. */
+void unit_add(struct strbuf *line, const char *first, const char *rest, size_t rest_n);
+/* unit_add_number - unit_add of a decimal number. */
+void unit_add_number(struct strbuf *line, uint32_t number);
+
 /* Classes of characters used by the encoders. */
 enum unicode_class {
     UNICODE_OTHER = '-',

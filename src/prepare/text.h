@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/parallel.h"
 #include "base/str.h"
 
 /* Reports progress of a long pass: what it does and the share done, 0 to 1. call may be NULL. */
@@ -23,48 +22,36 @@ struct text_progress {
     void (*call)(void *context, const char *what, double share);
     void *context;
     const char *what;
-    int32_t threads; /* number of threads for the pass; 0: choose by size */
 };
 
-/* A text in memory or a part of one; borrowed. */
+/* A text in memory; borrowed. */
 struct text {
     const char *bytes;
     size_t n;
-    const char *place;                    /* name of the text in messages */
-    const struct text_progress *progress; /* may be NULL */
-    bool goes_on; /* another part follows: the end is not the end of a line */
+    const char *place; /* name of the text in messages */
+    struct text_progress progress;
 };
 
 /* text_open - maps a file; text_close unmaps it. Errors: those of file_map_open. */
-int text_open(struct text *t, const char *path, const struct text_progress *progress,
-              struct err *e);
+int text_open(struct text *t, const char *path, struct text_progress progress, struct err *e);
 void text_close(struct text *t);
-
-/* text_threads - number of threads for a text: as progress states, else by its size and the cores
- * this process may use. */
-int32_t text_threads(const struct text *t);
-/* text_take - takes the next part of at least `bytes` from *at on, which ends after ASCII white
- * space or with the text; false at the end. Only the first part reports progress. */
-bool text_take(struct text *out, const struct text *t, size_t *at, size_t bytes);
-/* text_cut - cuts a text into parts of about equal size, at most `wanted` and at least one; returns
- * their number. Combine the results of the parts in their order. Line numbers count from the start
- * of a part: for a message, scan the whole text again. */
-int32_t text_cut(struct text out[PARALLEL_MAX], int32_t wanted, const struct text *t);
 
 enum text_item { TEXT_END, TEXT_WORD, TEXT_LINE };
 
 struct text_scan {
     const struct text *text;
-    const char *at, *end;
+    const char *at;
+    const char *word;       /* the last word, in the text */
+    size_t word_n;          /* bytes */
     const char *line_first; /* first byte of the line being read */
-    const char *reported;   /* end of the last reported progress */
     int64_t line;           /* from 1 */
+    const char *reported;   /* end of the last reported progress */
 };
 
 void text_scan_init(struct text_scan *s, const struct text *t);
-/* text_next - the next item: TEXT_WORD (*word and *word_bytes point into the text), TEXT_LINE at
- * the end of a line, TEXT_END at the end of the text. Errors: ERR_DATA place:line. */
-int text_next(struct text_scan *s, const char **word, size_t *word_bytes, struct err *e);
+/* text_next - the next item: TEXT_WORD, TEXT_LINE at the end of a line, TEXT_END at the end of the
+ * text. Errors: ERR_DATA place:line. */
+int text_next(struct text_scan *s, struct err *e);
 
 /* text_report - reports the share done, at most once per so many bytes. A pass that has reported
  * progress ends by reporting 1. */
@@ -82,11 +69,8 @@ static inline int text_decode(const char *p, const char *end, uint32_t *characte
 }
 /* text_encode - writes a character in UTF-8; returns its number of bytes. */
 int text_encode(char out[4], uint32_t character);
-/* text_check_utf8 - Errors: ERR_DATA names the byte of the line that is not UTF-8. */
-int text_check_utf8(const char *line, size_t n, struct err *e);
-/* text_add_unit - appends a unit to a line of units separated by spaces. The unit is `first` (may
- * be empty) followed by `rest`. */
-void text_add_unit(struct strbuf *line, const char *first, const char *rest, size_t rest_n);
+/* text_not_utf8 - ERR_DATA for the byte at p of a line. */
+int text_not_utf8(const char *line, const char *p, struct err *e);
 /* text_is_long_space - whether the character is white space outside ASCII. */
 bool text_is_long_space(uint32_t c);
 

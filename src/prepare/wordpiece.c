@@ -75,12 +75,12 @@ static void wordpiece_flush(struct wordpiece *w, struct strbuf *out)
         size_t k =
             wordpiece_longest(at ? &w->next : &w->first, w->word + at, w->word_n - at, w->longest);
         spelled = k > 0;
-        if (spelled) text_add_unit(out, at ? "##" : "", w->word + at, k);
+        if (spelled) unit_add(out, at ? "##" : "", w->word + at, k);
         at += k;
     }
     if (!spelled) {
         out->n = before;
-        text_add_unit(out, "", "<unk>", 5);
+        unit_add(out, "", "<unk>", 5);
     }
     w->word_n = 0;
     w->characters_n = 0;
@@ -133,7 +133,7 @@ int wordpiece_line(struct wordpiece *w, struct strbuf *out, const char *line, si
     w->characters_n = 0;
     for (const char *at = line; at < end; at += bytes) {
         bytes = text_decode(at, end, &c);
-        if (bytes == 0) return text_check_utf8(line, n, e); /* for the message */
+        if (bytes == 0) return text_not_utf8(line, at, e);
         wordpiece_take(w, out, c);
     }
     wordpiece_flush(w, out);

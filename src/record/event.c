@@ -1,6 +1,7 @@
 /* event.c - framed records in an append-only file. */
 #include "record/event.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +12,15 @@
 #include "base/file.h"
 #include "base/hash.h"
 
-enum { EVENT_HEAD_BYTES = 16, EVENT_TAIL_BYTES = 4, EVENT_JSON_MAX_BYTES = 1 << 20 };
+enum { EVENT_TAIL_BYTES = 4, EVENT_JSON_MAX_BYTES = 1 << 20 };
+
+/* Before the JSON; little endian. */
+struct event_head {
+    uint32_t json_bytes;
+    uint64_t sequence;
+    uint32_t type;
+} __attribute__((packed));
+_Static_assert(sizeof(struct event_head) == 16, "as in the file");
 
 struct event_writer {
     int fd;
@@ -26,16 +35,6 @@ struct event_reader {
     json_t *json_own;
     char path[];
 };
-
-static void put_u32(unsigned char *p, uint32_t v)
-{
-    for (int i = 0; i < 4; i++) p[i] = (unsigned char)(v >> 8 * i);
-}
-
-static uint32_t get_u32(const unsigned char *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
 
 int event_writer_open(struct event_writer **out, const char *path, struct err *e)
 {
@@ -65,17 +64,17 @@ int event_write(struct event_writer *w, enum event_type type, json_t *json, stru
     json_decref(json);
     if (!text) return ERR(e, ERR_INTERNAL, "%s: a record of type %d has no JSON", w->path, type);
     size_t n = strlen(text);
-    size_t bytes = EVENT_HEAD_BYTES + n + EVENT_TAIL_BYTES;
+    size_t bytes = sizeof(struct event_head) + n + EVENT_TAIL_BYTES;
     if (n > EVENT_JSON_MAX_BYTES || !(record = malloc(bytes))) {
         rc = ERR(e, ERR_INTERNAL, "%s: a record of %zu bytes is too long", w->path, n);
         goto out;
     }
-    put_u32(record, (uint32_t)n);
-    put_u32(record + 4, (uint32_t)(w->sequence + 1));
-    put_u32(record + 8, (uint32_t)((w->sequence + 1) >> 32));
-    put_u32(record + 12, (uint32_t)type);
-    memcpy(record + EVENT_HEAD_BYTES, text, n);
-    put_u32(record + EVENT_HEAD_BYTES + n, hash_crc32c(0, record, EVENT_HEAD_BYTES + n));
+    const struct event_head head = {htole32((uint32_t)n), htole64(w->sequence + 1),
+                                    htole32((uint32_t)type)};
+    memcpy(record, &head, sizeof head);
+    memcpy(record + sizeof head, text, n);
+    uint32_t crc = htole32(hash_crc32c(0, record, sizeof head + n));
+    memcpy(record + sizeof head + n, &crc, sizeof crc);
     for (size_t done = 0; done < bytes;) {
         ssize_t wrote = write(w->fd, record + done, bytes - done);
         if (wrote < 0 && errno == EINTR) continue;
@@ -134,33 +133,34 @@ static int read_at(struct event_reader *r, void *out, size_t n, struct err *e)
 
 int event_read(struct event_reader *r, struct event *out, struct err *e)
 {
-    unsigned char head[EVENT_HEAD_BYTES];
+    struct event_head head;
     unsigned char *record = NULL;
+    uint32_t crc;
     int rc = 0;
 
     if (r->fd < 0) r->fd = file_open_read(r->path, e);
     if (r->fd < 0) return r->fd == ERR_NOINPUT ? 0 : r->fd;
-    rc = read_at(r, head, sizeof head, e);
+    rc = read_at(r, &head, sizeof head, e);
     if (rc <= 0) return rc;
-    uint32_t n = get_u32(head);
-    uint64_t sequence = get_u32(head + 4) | (uint64_t)get_u32(head + 8) << 32;
+    uint32_t n = le32toh(head.json_bytes);
+    uint64_t sequence = le64toh(head.sequence);
     if (n > EVENT_JSON_MAX_BYTES || sequence != r->sequence + 1) return 0; /* damaged: the end */
-    size_t bytes = EVENT_HEAD_BYTES + n + EVENT_TAIL_BYTES;
+    size_t bytes = sizeof(struct event_head) + n + EVENT_TAIL_BYTES;
     record = malloc(bytes);
     if (!record) return ERR(e, ERR_NOMEM, "%s: no memory for a record", r->path);
     rc = read_at(r, record, bytes, e);
     if (rc <= 0) goto out;
     rc = 0;
-    if (hash_crc32c(0, record, EVENT_HEAD_BYTES + n) != get_u32(record + EVENT_HEAD_BYTES + n))
-        goto out;
-    json_t *json = json_loadb((char *)record + EVENT_HEAD_BYTES, n, 0, NULL);
+    memcpy(&crc, record + sizeof head + n, sizeof crc);
+    if (hash_crc32c(0, record, sizeof head + n) != le32toh(crc)) goto out;
+    json_t *json = json_loadb((char *)record + sizeof head, n, 0, NULL);
     if (!json) goto out;
     json_decref(r->json_own);
     r->json_own = json;
     r->at += (int64_t)bytes;
     r->sequence = sequence;
     *out = (struct event){
-        .sequence = sequence, .type = (enum event_type)get_u32(head + 12), .json = json};
+        .sequence = sequence, .type = (enum event_type)le32toh(head.type), .json = json};
     rc = 1;
 out:
     free(record);

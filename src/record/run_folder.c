@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -172,60 +171,57 @@ int run_folder_each(const char *dir, run_record_fn fn, void *context, struct err
     return rc;
 }
 
-struct record_search {
-    struct record *out;
-    struct arena *arena;
-    enum event_type type;
-};
-
-static int find_record(void *context, const struct event *ev, struct err *e)
+/* Copies the first record of a type, or, for type 0, the one with a sequence number. */
+static int find_record(struct record *out, struct arena *a, const char *dir, enum event_type type,
+                       uint64_t sequence, struct err *e)
 {
-    struct record_search *x = context;
+    struct event_reader *reader;
+    struct event ev;
     struct record r;
+    int rc;
 
-    if (ev->type != x->type) return 0;
-    TRY(record_read(&r, ev, e));
-    record_copy(x->out, &r, x->arena);
-    return 1;
+    TRY(run_folder_poll(&reader, dir, e));
+    do rc = event_read(reader, &ev, e);
+    while (rc == 1 && (type ? ev.type != type : ev.sequence != sequence));
+    int wrong = rc == 1 ? record_read(&r, &ev, e) : 0;
+    if (rc == 1 && wrong == 0) record_copy(out, &r, a);
+    event_reader_close(reader);
+    return wrong < 0 ? wrong : rc;
 }
 
 int run_folder_find(struct record *out, struct arena *a, const char *dir, enum event_type type,
                     struct err *e)
 {
-    struct record_search x = {out, a, type};
-    return run_folder_each(dir, find_record, &x, e);
+    return find_record(out, a, dir, type, 0, e);
 }
 
-struct outcome_search {
-    struct run_outcome *out;
-    struct arena *arena;
-    const char *run_id;
-};
-
-static int note_outcome(void *context, const struct event *ev, struct err *e)
+int run_folder_record(struct record *out, struct arena *a, const char *dir, uint64_t sequence,
+                      struct err *e)
 {
-    struct outcome_search *x = context;
-    struct err wrong;
-    struct record r;
-
-    (void)e;
-    if (record_read(&r, ev, &wrong) < 0) return 0;
-    const char *run_id = record_run_id(&r);
-    if (run_id && strcmp(run_id, x->run_id) == 0) record_copy(&x->out->result, &r, x->arena);
-    if (r.type == EVENT_ENDED) record_copy(&x->out->ended, &r, x->arena);
-    return 0;
+    return find_record(out, a, dir, 0, sequence, e);
 }
 
 int run_folder_outcome(struct run_outcome *out, struct arena *a, const char *dir,
                        const char *run_id, struct err *e)
 {
-    struct outcome_search x = {out, a, run_id};
+    struct event_reader *reader;
+    struct event ev;
+    struct record r;
+    struct err wrong;
+    int rc;
 
     *out = (struct run_outcome){0};
-    TRY(run_folder_each(dir, note_outcome, &x, e));
+    TRY(run_folder_poll(&reader, dir, e));
+    while ((rc = event_read(reader, &ev, e)) == 1) {
+        if (record_read(&r, &ev, &wrong) < 0) continue;
+        const char *of = record_run_id(&r);
+        if (of && strcmp(of, run_id) == 0) record_copy(&out->result, &r, a);
+        if (r.type == EVENT_ENDED) record_copy(&out->ended, &r, a);
+    }
+    event_reader_close(reader);
     const char *state = out->ended.type ? out->ended.ended.state : NULL;
     out->done = out->result.type && state && strcmp(state, "done") == 0;
-    return 0;
+    return rc;
 }
 
 /* --- all of them ---------------------------------------------------------------------------- */
@@ -258,70 +254,55 @@ int run_folder_attempts(int32_t **out, int32_t *n, struct arena *a, const char *
     return 0;
 }
 
-struct walk {
-    const char *runs;
-    run_folder_fn fn;
-    void *context;
+struct folder_list {
+    struct run_folder *item;
+    int32_t n, capacity;
 };
 
-static int walk_attempt(const struct walk *w, struct run_folder *f, struct arena *a, struct err *e)
+/* Appends the attempt `number` of a run if it started. */
+static void add_attempt(struct folder_list *all, struct arena *a, const char *run, int32_t number)
 {
-    struct stat st, events;
-    struct err why = {0};
-    const char *path = arena_printf(a, "%s/%s/%ld", w->runs, f->run_id, (long)f->attempt);
+    struct run_folder f = {.attempt = number, .path = arena_printf(a, "%s/%ld", run, (long)number)};
+    struct stat st;
 
-    f->path = path;
-    if (lstat(path, &st) < 0)
-        ERR(&why, ERR_IO, "%s", strerror(errno));
+    if (lstat(f.path, &st) < 0)
+        f.why = arena_strdup(a, strerror(errno));
     else if (!S_ISDIR(st.st_mode))
-        ERR(&why, ERR_DATA, "not a directory");
-    else if (stat(path_of(path, RUN_EVENTS).text, &events) < 0
+        f.why = "not a directory";
+    else if (stat(path_of(f.path, RUN_EVENTS).text, &st) < 0
                  ? errno == ENOENT
-                 : S_ISREG(events.st_mode) && events.st_size == 0)
-        return 0; /* never started */
-    f->why = why.code ? &why : NULL;
-    return w->fn(w->context, f, e);
+                 : S_ISREG(st.st_mode) && st.st_size == 0)
+        return;
+    run_folder_parse(f.path, f.run_id, NULL);
+    *vec_push(a, all) = f;
 }
 
-static int walk_run(const struct walk *w, const struct dir *runs, const char *run_id,
-                    struct arena *a, struct err *e)
+int run_folder_list(struct run_folder **out, int32_t *n, struct arena *a, const char *runs,
+                    struct err *e)
 {
-    struct run_folder f = {.path = arena_printf(a, "%s/%s", w->runs, run_id)};
-    struct err why;
-    struct dir d;
-    int32_t *attempt, n;
-    int rc = 0;
-
-    snprintf(f.run_id, sizeof f.run_id, "%s", run_id);
-    if (dir_open_at(&d, runs, run_id, &why) < 0) {
-        f.why = &why;
-        return w->fn(w->context, &f, e);
-    }
-    list_attempts(&attempt, &n, a, &d);
-    dir_close(&d);
-    for (int32_t i = 0; rc == 0 && i < n; i++) {
-        f.attempt = attempt[i];
-        rc = walk_attempt(w, &f, a, e);
-    }
-    return rc;
-}
-
-int run_folder_walk(const char *runs, run_folder_fn fn, void *context, struct err *e)
-{
-    const struct walk w = {runs, fn, context};
-    struct dir d;
-    int rc = 0;
+    struct folder_list all = {0};
+    struct dir d, run;
+    int32_t *attempt, attempts_n;
 
     TRY(dir_open(&d, runs, e));
-    for (int32_t i = 0; rc == 0 && i < d.n; i++) {
-        struct arena a;
+    for (int32_t i = 0; i < d.n; i++) {
+        const char *path = arena_printf(a, "%s/%s", runs, d.name_own[i]);
+        struct err why;
         if (!is_run_id(d.name_own[i], strlen(d.name_own[i]))) continue;
-        arena_init(&a);
-        rc = walk_run(&w, &d, d.name_own[i], &a, e);
-        arena_fini(&a);
+        if (dir_open_at(&run, &d, d.name_own[i], &why) < 0) {
+            struct run_folder *f = vec_push(a, &all);
+            *f = (struct run_folder){.path = path, .why = arena_strdup(a, why.text)};
+            snprintf(f->run_id, sizeof f->run_id, "%s", d.name_own[i]);
+            continue;
+        }
+        list_attempts(&attempt, &attempts_n, a, &run);
+        dir_close(&run);
+        for (int32_t k = 0; k < attempts_n; k++) add_attempt(&all, a, path, attempt[k]);
     }
     dir_close(&d);
-    return rc;
+    *out = all.item;
+    *n = all.n;
+    return 0;
 }
 
 int run_folder_remove(const char *root, const char *run_id, int32_t attempt, bool *removed,

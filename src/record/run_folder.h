@@ -79,9 +79,12 @@ int run_folder_poll(struct event_reader **out, const char *dir, struct err *e);
 typedef int (*run_record_fn)(void *context, const struct event *ev, struct err *e);
 int run_folder_each(const char *dir, run_record_fn fn, void *context, struct err *e);
 
-/* run_folder_find - 1 and the first record of a type, its texts in the arena; 0: there is none. */
+/* run_folder_find, run_folder_record - 1 and the first record of a type, or the record with a
+ * sequence number, its texts in the arena; 0: there is none. */
 int run_folder_find(struct record *out, struct arena *a, const char *dir, enum event_type type,
                     struct err *e);
+int run_folder_record(struct record *out, struct arena *a, const char *dir, uint64_t sequence,
+                      struct err *e);
 
 /* What the records of an attempt report about one run. */
 struct run_outcome {
@@ -102,15 +105,14 @@ int run_folder_attempts(int32_t **out, int32_t *n, struct arena *a, const char *
 
 struct run_folder {
     char run_id[SPEC_ID_BYTES];
-    int32_t attempt;       /* 0: the folder of the run cannot be read */
-    const char *path;      /* runs/<run id>/<attempt> below the folder that is walked; a loan */
-    const struct err *why; /* what is wrong: a link, a file, not readable; NULL: nothing */
+    int32_t attempt; /* 0: the folder of the run cannot be read */
+    const char *path;
+    const char *why; /* what is wrong: a link, a file, not readable; NULL: nothing */
 };
-/* run_folder_walk - calls fn for the attempts that started, by run id and number, until it returns
- * something else than 0, which is then returned. runs: a folder of run folders. Links are not
- * followed. Errors also: ERR_NOINPUT no such folder. */
-typedef int (*run_folder_fn)(void *context, const struct run_folder *folder, struct err *e);
-int run_folder_walk(const char *runs, run_folder_fn fn, void *context, struct err *e);
+/* run_folder_list - the attempts that started, by run id and number, in the arena. runs: a folder
+ * of run folders. Links are not followed. Errors: ERR_NOINPUT no such folder. */
+int run_folder_list(struct run_folder **out, int32_t *n, struct arena *a, const char *runs,
+                    struct err *e);
 
 /* run_folder_remove - removes root/runs/<run id>/<attempt> with all files: *removed, and *bytes
  * grows by their sizes. An absent one is fine. A link in place of either folder is kept, and what

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/vec.h"
 
 static void rows_begin(struct report_rows *r, struct arena *a)
 {
@@ -66,31 +65,21 @@ int32_t report_rows_alike(const struct report_rows *r, int32_t row, int32_t colu
     return n;
 }
 
-static int rows_take(void *context, int columns_n, const char *const *names,
-                     const struct store_cell *cells, struct err *e)
-{
-    struct report_rows *r = context;
-
-    if (!r->name) rows_set_names(r, columns_n, names);
-    if (!cells) return 0;
-    if ((int64_t)(r->rows_n + 1) * columns_n > REPORT_MAX_CELLS)
-        return ERR(e, ERR_DATA, "the answer has more than %d cells; narrow it with WHERE or LIMIT",
-                   REPORT_MAX_CELLS);
-    struct report_cell *own = rows_add(r);
-    for (int32_t c = 0; c < r->columns_n; c++) {
-        own[c].type = cells[c].type;
-        own[c].text = cells[c].text ? arena_strdup(r->arena, cells[c].text) : NULL;
-    }
-    return 0;
-}
-
 int report_rows_query(struct report_rows *r, struct arena *a, struct store *s, const char *where,
                       const char *sql, const struct store_param *params, int32_t params_n,
                       double limit_s, struct err *e)
 {
+    struct rows rows;
+
     rows_begin(r, a);
-    int rc = store_query(s, sql, params, params_n, limit_s, rows_take, r, e);
+    int rc = store_query(s, &rows, a, sql, params, params_n, limit_s, e);
     if (rc < 0 && where) err_ctx(e, "%s", where);
+    if (rows.n > 0) rows_set_names(r, rows.columns_n, rows.name);
+    for (int32_t i = 0; i < rows.n; i++) {
+        struct report_cell *own = rows_add(r);
+        for (int32_t c = 0; c < rows.columns_n; c++)
+            own[c] = (struct report_cell){.text = rows.row[i][c].text, .type = rows.row[i][c].type};
+    }
     return rc;
 }
 

@@ -13,7 +13,6 @@
 
 #include "base/file.h"
 #include "base/map.h"
-#include "base/vec.h"
 #include "report/report_internal.h"
 #include "spec/spec.h"
 

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/dir.h"
 #include "base/file.h"
 
 /* Where the file of a use: line is. */

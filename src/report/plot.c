@@ -32,10 +32,8 @@ static int read_curves(struct report_rows *out, const struct plot_draft *d,
 {
     const struct report_layout *l = d->plot->layout;
     const struct report_keys keys = {.answer = of,
-                                     .group = {l->panel},
-                                     .group_n = l->panel != NULL,
-                                     .line = {l->series},
-                                     .lines_n = 1,
+                                     .group = {{l->panel}, l->panel != NULL},
+                                     .line = {{l->series}, 1},
                                      .column = l->x,
                                      .value = y,
                                      .style = l->style,

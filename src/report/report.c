@@ -149,22 +149,19 @@ static bool has_rows(const struct report_job *j)
 static struct report_keys keys_of(const struct report_job *j)
 {
     const struct report_layout *l = &j->folder.layout;
-    struct report_keys k = {.answer = &j->answer,
-                            .group_n = l->group.n,
-                            .protocol = true,
-                            .lines_n = l->rows.n,
-                            .column = l->columns,
-                            .value = l->value,
-                            .why = "state",
-                            .extra = l->extra,
-                            .extras_n = l->extras_n,
-                            .judged = l,
-                            .artefact = j->folder.points,
-                            .scale = j->options->scale};
 
-    memcpy(k.group, l->group.name, sizeof l->group.name);
-    memcpy(k.line, l->rows.name, sizeof l->rows.name);
-    return k;
+    return (struct report_keys){.answer = &j->answer,
+                                .group = l->group,
+                                .protocol = true,
+                                .line = l->rows,
+                                .column = l->columns,
+                                .value = l->value,
+                                .why = "state",
+                                .extra = l->extra,
+                                .extras_n = l->extras_n,
+                                .judged = l,
+                                .artefact = j->folder.points,
+                                .scale = j->options->scale};
 }
 
 /* Reads query.sql and the facts of its whole answer. */

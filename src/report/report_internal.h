@@ -38,11 +38,7 @@ const char *report_clean_text(struct arena *a, const char *text);
  * (report_rows_init); writer.c writes them in every format. The text of a cell is NULL for SQL NULL
  * and for an empty cell. */
 
-enum {
-    REPORT_MAX_CELLS = 4 * 1000 * 1000,
-    REPORT_MAX_FILE_BYTES = 1024 * 1024,
-    REPORT_QUERY_LIMIT_S = 60
-};
+enum { REPORT_MAX_FILE_BYTES = 1024 * 1024, REPORT_QUERY_LIMIT_S = 60 };
 
 struct report_cell {
     const char *text;
@@ -75,7 +71,7 @@ void report_rows_slice(struct report_rows *out, const struct report_rows *of, in
 int32_t report_rows_alike(const struct report_rows *r, int32_t row, int32_t column);
 
 /* report_rows_query - all rows of one statement. where names its source in messages (a file), or
- * is NULL. Errors: those of store_query; ERR_DATA more than REPORT_MAX_CELLS cells. */
+ * is NULL. Errors: those of store_query. */
 int report_rows_query(struct report_rows *r, struct arena *a, struct store *s, const char *where,
                       const char *sql, const struct store_param *params, int32_t params_n,
                       double limit_s, struct err *e);
@@ -179,17 +175,12 @@ int report_entropy_floor(double *out, struct arena *a, const char *root, const c
  * 3. A length NAME whose companion NAME_nominal differs is labelled "8 (64)", and "65 (522–524)"
  *    where several of the paper's lengths became one. */
 
-enum { REPORT_GROUPS_MAX = 16 };
-
 /* The roles of the answer's columns. A name that the answer lacks is an error for group to value,
  * and NULL for the others. */
 struct report_keys {
     const struct report_answer *answer;
-    const char *group[REPORT_GROUPS_MAX];
-    int32_t group_n;
+    struct report_names group, line;
     bool protocol; /* rows of different protocols are also groups of their own */
-    const char *line[REPORT_MAX_NAMES];
-    int32_t lines_n;
     const char *column, *value;
     const char *style; /* the position method whose style a line has: that of its first row */
     const char *why;   /* why a cell has no number */
@@ -208,17 +199,18 @@ struct report_keys {
  * and those without a number). report_cells - one row a cell, column by column: group, column_n and
  * line_n (its place there, from 0), label (of the column), x, x_nominal, metric, config_id, noisy,
  * verdict, why, n, mean, std, configs_n, configs, runs, devices, codes, sources; of its line
- * label0.., right0.. (its key is a number), style (of position_methods; 5 of another),
- * train_run_id, extra0.., each the mean over its trainings. Errors:
- * ERR_DATA a column the answer lacks, with the nearest; unlike configurations in one cell. */
+ * label0.., right0.. (its key is a number), train_run_id, extra0.., each the mean over its
+ * trainings. Errors: ERR_DATA a column the answer lacks, with the nearest; unlike configurations in
+ * one cell. */
 int report_cells_groups(struct report_rows *out, struct arena *a, struct store *s,
                         const struct report_keys *k, bool all, struct err *e);
 int report_cells(struct report_rows *out, struct arena *a, struct store *s,
                  const struct report_keys *k, struct err *e);
 
 /* report_cells_curves - one row a line, group by group: group, panel (label of its first key),
- * title, style, shade (0 to 1), points (lines "x y deviation runs x_nominal # run ids"; NULL
- * without), points_n, seeds (most runs of a point), x_low, x_high, y_low, y_high. */
+ * title, style (of position_methods; 5 of another), shade (0 to 1), points (lines "x y deviation
+ * runs x_nominal # run ids"; NULL without), points_n, seeds (most runs of a point), x_low, x_high,
+ * y_low, y_high. */
 int report_cells_curves(struct report_rows *out, struct arena *a, struct store *s,
                         const struct report_keys *k, struct err *e);
 

@@ -175,7 +175,7 @@ static void put_line(struct report_cell *row, const struct table *t, int32_t cel
     const char *run = get(t, cell, "train_run_id");
     double mean;
 
-    for (int32_t i = 0; i < k->lines_n; i++) {
+    for (int32_t i = 0; i < k->line.n; i++) {
         row[i].text = get(t, cell, arena_printf(t->arena, "label%d", i));
         row[i].type = real(t, cell, arena_printf(t->arena, "right%d", i)) == 1 ? 'n' : 't';
     }
@@ -192,14 +192,14 @@ static void put_line(struct report_cell *row, const struct table *t, int32_t cel
 static int write_cells(FILE *out, const struct table *t, struct err *e)
 {
     const struct report_keys *k = t->args->keys;
-    int32_t first_extra = k->lines_n + t->columns_n;
+    int32_t first_extra = k->line.n + t->columns_n;
     struct report_rows r;
 
     report_rows_init(&r, t->arena, first_extra + k->extras_n, t->lines_n);
-    for (int32_t c = 0; c < k->lines_n; c++) r.name[c] = k->line[c];
+    for (int32_t c = 0; c < k->line.n; c++) r.name[c] = k->line.name[c];
     for (int32_t i = 0; i < k->extras_n; i++) r.name[first_extra + i] = k->extra[i].heading;
     for (int32_t i = t->cell; i < t->cell + t->cells_n; i++) {
-        int32_t column = k->lines_n + (int32_t)real(t, i, "column_n");
+        int32_t column = k->line.n + (int32_t)real(t, i, "column_n");
         struct report_cell *row = r.row[(int32_t)real(t, i, "line_n")];
         put_line(row, t, i, first_extra);
         r.name[column] = get(t, i, "label");
@@ -217,12 +217,12 @@ static const char *group_title(const struct table *t, int32_t group)
     struct strbuf b;
 
     strbuf_init(&b, t->arena);
-    for (int32_t i = 0; i < k->group_n; i++) {
+    for (int32_t i = 0; i < k->group.n; i++) {
         const char *label =
             report_rows_get(&t->groups, group, arena_printf(t->arena, "label%d", i));
-        strbuf_addf(&b, "%s%s = %s", i ? ", " : "", k->group[i], label ? label : "(null)");
+        strbuf_addf(&b, "%s%s = %s", i ? ", " : "", k->group.name[i], label ? label : "(null)");
     }
-    return k->group_n ? b.text : NULL;
+    return k->group.n ? b.text : NULL;
 }
 
 /* Describes the numbers of a table. On a page it repeats the scale, because a link may lead to any

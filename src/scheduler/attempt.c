@@ -12,6 +12,7 @@
 #include "scheduler/scheduler_internal.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,42 +26,42 @@ enum { ATTEMPT_LOG_TAIL_BYTES = 2048 };
 
 /* --- start ---------------------------------------------------------------------------------- */
 
-static struct attempt *attempt_make(const struct attempt_context *place, const int32_t *task,
-                                    int32_t n, int32_t slot)
+static struct attempt *attempt_make(const struct scheduler *sc, struct executor_open *x, int32_t n)
 {
     struct attempt *at = calloc(1, sizeof *at);
 
     if (!at) abort(); /* a few hundred bytes: see arena.h */
     arena_init(&at->arena);
-    at->task = arena_array(&at->arena, (size_t)n, sizeof *at->task);
     at->run = arena_array(&at->arena, (size_t)n, sizeof *at->run);
-    at->n = at->tasks_n = n;
-    at->slot = slot;
-    at->executor = place->executor;
-    for (int32_t i = 0; i < n; i++) {
-        const struct run *job = &place->queue->job[task[i]];
-        at->task[i] = task[i];
-        memcpy(at->run[i].run_id, job->run_id, sizeof job->run_id);
-        if (job->device_bytes > at->bytes) at->bytes = job->device_bytes;
-    }
-    at->start_us = at->last_record_us = place->now_us;
+    at->task = arena_array(&at->arena, (size_t)n, sizeof *at->task);
+    at->n = n;
+    at->slot = -1;
+    at->executor = x;
+    at->start_us = at->last_record_us = scheduler_now_us(sc);
     return at;
 }
 
 void attempt_free(struct attempt *at)
 {
     if (!at) return;
-    if (at->job) at->executor->release(at->job);
+    if (at->job) at->executor->kind->release(at->job);
     journal_close(&at->journal);
     arena_fini(&at->arena);
     free(at);
 }
 
-/* Step 2. */
-static int attempt_write_files(struct attempt *at, const struct attempt_context *place,
-                               struct err *e)
+int64_t attempt_bytes(const struct queue *q, const int32_t *task, int32_t n)
 {
-    const struct queue *q = place->queue;
+    int64_t bytes = 0;
+
+    for (int32_t i = 0; i < n; i++)
+        if (q->job[task[i]].device_bytes > bytes) bytes = q->job[task[i]].device_bytes;
+    return bytes;
+}
+
+/* Step 2. */
+static int attempt_write_files(struct attempt *at, const struct queue *q, struct err *e)
+{
     const struct spec **spec = arena_array(&at->arena, (size_t)at->n, sizeof *spec);
 
     for (int32_t i = 0; i < at->n; i++) spec[i] = &q->job[at->task[i]].spec;
@@ -68,230 +69,206 @@ static int attempt_write_files(struct attempt *at, const struct attempt_context 
     return run_folder_write_specs(at->path, spec, at->n, e);
 }
 
-/* Step 3. */
-static int attempt_spawn(struct attempt *at, const struct attempt_context *place, struct err *e)
+/* Step 3. A GPU is named by its UUID: numbers change when one fails. A worker that sees one GPU
+ * sees it as its first. */
+static int attempt_spawn(struct attempt *at, const struct scheduler *sc, struct err *e)
 {
-    const struct slot *slot = &place->slots->slot[at->slot];
-    const struct device *device = &place->slots->device[slot->device];
+    const struct slot *slot = &sc->slots.slot[at->slot];
+    const struct device *device = &sc->slots.device[slot->device];
+    const char *number = arena_printf(&at->arena, "%ld", (long)slot->cuda);
     const struct worker_command o = {
-        .program = place->program,
-        .root = place->project->root,
         .dir = at->dir,
         .attempt_dir = at->path,
-        /* A worker that sees one GPU sees it as its first. */
         .device = slot->cuda >= 0 ? "cuda:0" : device->name,
+        .gpu = slot->cuda < 0  ? ""
+               : *device->uuid ? device->uuid
+                               : number,
         .cpu = slot->cpu,
-        .cuda = slot->cuda,
-        .cuda_uuid = device->uuid,
-        .alone = place->queue->job[at->task[0]].spec.kind == SPEC_BENCH,
-        .avoid_blas = place->queue->task[at->task[0]].avoid_blas,
+        .alone = sc->queue.job[at->task[0]].spec.kind == SPEC_BENCH,
+        .avoid_blas = sc->queue.task[at->task[0]].avoid_blas,
     };
     TRY(journal_open(&at->journal, at->path, at->run, at->n, e));
-    return at->executor->start(place->self, &at->job, &at->id, &o, e);
+    return at->executor->kind->start(at->executor->self, &at->job, &at->id, &o, e);
 }
 
 /* Step 4. number: of each task's attempt. */
-static int attempt_record(struct attempt *at, const struct attempt_context *place,
-                          const int32_t *number, struct err *e)
+static int attempt_record(struct attempt *at, const struct scheduler *sc, const int32_t *number,
+                          struct err *e)
 {
-    const struct slot *slot = &place->slots->slot[at->slot];
-
     TRY(run_folder_sync(at->path, e));
     for (int32_t i = 0; i < at->n; i++) {
         struct store_attempt row = {
             .run_id = at->run[i].run_id,
             .attempt = number[i],
-            .device = place->slots->device[slot->device].name,
+            .device = sc->slots.device[sc->slots.slot[at->slot].device].name,
             .host = at->id.host,
             .boot_id = at->id.boot_id,
             .pid = at->id.pid,
             .pid_start = at->id.pid_start,
             .dir = at->dir,
         };
-        TRY(store_start_attempt(place->store, &row, &at->run[i].attempt_id, e));
+        TRY(store_start_attempt(sc->store, &row, &at->run[i].attempt_id, e));
     }
     return 0;
 }
 
-int attempt_start(struct attempt **out, const struct attempt_context *place, const int32_t *task,
-                  int32_t n, int32_t slot, struct err *e)
+int attempt_start(struct attempt **out, struct scheduler *sc, const int32_t *task, int32_t n,
+                  int32_t slot, struct err *e)
 {
     int rc = 0;
-    struct attempt *at = attempt_make(place, task, n, slot);
+    char *dir;
+    struct attempt *at = attempt_make(sc, &sc->executor[slots_executor(&sc->slots, slot)], n);
     int32_t *number = arena_array(&at->arena, (size_t)n, sizeof *number);
 
-    *out = NULL;
+    at->slot = slot;
+    at->tasks_n = n;
     for (int32_t i = 0; i < n; i++) {
         struct store_run_state st;
-        TRY_OUT(rc, store_run_state(place->store, at->run[i].run_id, &st, e));
+        at->task[i] = task[i];
+        memcpy(at->run[i].run_id, sc->queue.job[task[i]].run_id, SPEC_ID_BYTES);
+        TRY_OUT(rc, store_run_state(sc->store, at->run[i].run_id, &st, e));
         number[i] = st.attempts_n + 1;
     }
-    char *dir;
-    TRY_OUT(rc, run_folder_claim(&dir, &number[0], &at->arena, place->project->root,
-                                 at->run[0].run_id, number[0], e));
+    TRY_OUT(rc, run_folder_claim(&dir, &number[0], &at->arena, sc->project->root, at->run[0].run_id,
+                                 number[0], e));
     at->dir = dir;
-    at->path = project_path(place->project, &at->arena, dir);
-    TRY_OUT(rc, attempt_write_files(at, place, e));
-    TRY_OUT(rc, attempt_spawn(at, place, e));
-    rc = attempt_record(at, place, number, e);
+    at->path = project_path(sc->project, &at->arena, dir);
+    TRY_OUT(rc, attempt_write_files(at, &sc->queue, e));
+    TRY_OUT(rc, attempt_spawn(at, sc, e));
+    rc = attempt_record(at, sc, number, e);
 out:
     if (rc < 0) {
         /* An attempt without a row must not start later, even if a cluster has accepted it. */
         if (at->path) unlink(run_folder_path(&at->arena, at->path, RUN_SPEC));
         attempt_free(at);
-        return rc;
+        at = NULL;
     }
     *out = at;
-    return 0;
+    return rc;
 }
 
 /* --- recover -------------------------------------------------------------------------------- */
 
-/* Index of the run in the queue, or -1. */
-static int32_t attempt_find_run(const struct queue *q, const char *run_id)
+int attempt_recover(struct attempt **out, struct scheduler *sc, const struct store_running *row,
+                    int32_t n, struct err *e)
 {
-    for (int32_t i = 0; i < q->n; i++)
-        if (strcmp(q->job[i].run_id, run_id) == 0) return i;
-    return -1;
+    struct executor_open *x = &sc->executor[executor_find(sc->table, row->slot)];
+    struct attempt *at = attempt_make(sc, x, n);
+
+    for (int32_t i = 0; i < n; i++) {
+        memcpy(at->run[i].run_id, row[i].run_id, sizeof row[i].run_id);
+        at->run[i].attempt_id = row[i].attempt_id;
+    }
+    at->dir = arena_strdup(&at->arena, row->dir);
+    at->path = project_path(sc->project, &at->arena, at->dir);
+    int rc = x->kind->recover(x->self, &at->job, &at->id, row, at->path, e);
+    if (rc > 0)
+        rc = journal_open(&at->journal, at->path, at->run, n, e);
+    else if (rc == 0)
+        rc = ingest_abandoned(sc->store, at->path, row, n, NULL, e);
+    if (rc < 0) err_ctx(e, "%s", row->dir);
+    if (rc < 0 || !at->job) {
+        attempt_free(at);
+        at = NULL;
+    }
+    *out = at;
+    return rc;
 }
 
-int attempt_recover(struct attempt **out, const struct attempt_context *place,
-                    const struct attempt_left *left, struct err *e)
+void attempt_find_tasks(struct attempt *at, const struct queue *q)
 {
-    int32_t tasks_n = 0, n = left->n;
-    int rc = 0;
-    struct arena a;
-
-    *out = NULL;
-    arena_init(&a);
-    int32_t *task = arena_array(&a, (size_t)n, sizeof *task);
-    const struct store_running **of = arena_array(&a, (size_t)n, sizeof(struct store_running *));
-    /* Rows of wanted runs come first, in their order; records of the others are ingested, too.
-     */
-    for (int32_t i = 0, others_n = 0; i < n; i++) {
-        int32_t k = attempt_find_run(place->queue, left->row[i].run_id);
-        of[k >= 0 ? tasks_n : n - ++others_n] = &left->row[i];
-        if (k >= 0) task[tasks_n++] = k;
-    }
-    if (tasks_n == 0) {
-        place->executor->release(left->job);
-        goto out;
-    }
-    struct attempt *at = attempt_make(place, task, tasks_n, -1);
-    at->job = left->job;
-    at->id = left->id;
-    at->n = n;
-    at->run = arena_array(&at->arena, (size_t)n, sizeof *at->run);
-    for (int32_t i = 0; i < n; i++) {
-        memcpy(at->run[i].run_id, of[i]->run_id, sizeof of[i]->run_id);
-        at->run[i].attempt_id = of[i]->attempt_id;
-    }
-    at->dir = arena_strdup(&at->arena, left->row->dir);
-    at->path = project_path(place->project, &at->arena, at->dir);
-    rc = journal_open(&at->journal, at->path, at->run, n, e);
-    if (rc < 0)
-        attempt_free(at);
-    else
-        *out = at;
-out:
-    arena_fini(&a);
-    return rc;
+    for (int32_t i = 0; i < at->n; i++)
+        for (int32_t k = 0; k < q->n; k++)
+            if (strcmp(q->job[k].run_id, at->run[i].run_id) == 0) at->task[at->tasks_n++] = k;
 }
 
 /* --- poll ----------------------------------------------------------------------------------- */
 
-/* The worker ended by itself. message: its own, if it recorded one. */
-static enum store_state attempt_outcome_of_exit(struct attempt *at, int exit_code, char *message)
+/* Sets the message and returns the state. */
+static enum store_state attempt_conclude(struct attempt *at, enum store_state state,
+                                         const char *format, ...) ERR_PRINTF(3, 4);
+static enum store_state attempt_conclude(struct attempt *at, enum store_state state,
+                                         const char *format, ...)
 {
-    const struct journal *j = &at->journal;
-    char tail[ATTEMPT_LOG_TAIL_BYTES + 1];
+    va_list args;
 
-    if (j->reported == STORE_CANCELLED && !at->stop_sent) {
-        snprintf(message, ATTEMPT_MESSAGE_BYTES, "stopped by a signal from elsewhere");
-        return STORE_LOST;
-    }
-    if (j->reported != STORE_NONE && j->reported != STORE_DONE) return j->reported;
-    if (j->reported == STORE_DONE && exit_code == 0 && journal_has_results(j)) return STORE_DONE;
-    if (j->reported == STORE_NONE && at->stop_sent) return STORE_CANCELLED;
-    if (exit_code == 0 || j->reported == STORE_DONE) {
-        snprintf(message, ATTEMPT_MESSAGE_BYTES, "exit %d without %s", exit_code,
-                 j->reported == STORE_NONE ? "a last record"
-                 : journal_has_results(j)  ? "success, though its last record says done"
-                                           : "the result it was started for");
-    } else { /* without a record, the log may tell why */
-        file_read_tail(tail, sizeof tail, run_folder_path(&at->arena, at->path, RUN_LOG));
-        const char *line = str_last_line(tail);
-        snprintf(message, ATTEMPT_MESSAGE_BYTES, "exit %d: %.255s", exit_code,
-                 *line ? line : "no message");
-    }
-    return STORE_FAILED;
+    va_start(args, format);
+    vsnprintf(at->message, sizeof at->message, format, args);
+    va_end(args);
+    return state;
 }
 
-/* Derives the outcome: done needs exit status 0, the last record and the results. */
-static void attempt_set_outcome(struct attempt *at, const struct exit_info *end)
+/* The outcome: done needs exit status 0, the last record and the results. An end that was not
+ * observed is what the last record says. */
+static enum store_state attempt_outcome(struct attempt *at, const struct exit_info *end)
 {
     const struct journal *j = &at->journal;
     enum store_state cut_off = at->stop_sent ? STORE_CANCELLED : STORE_LOST;
-    bool counts = j->reported == STORE_FAILED || j->reported == STORE_DIVERGED ||
-                  (j->reported == STORE_DONE && journal_has_results(j));
+    bool has_results = journal_has_results(j);
+    char tail[ATTEMPT_LOG_TAIL_BYTES + 1];
 
-    at->ended = true;
-    at->crashed = end->signal == SIGSEGV || end->signal == SIGBUS || end->signal == SIGILL ||
-                  end->signal == SIGFPE || end->signal == SIGABRT;
-    snprintf(at->message, sizeof at->message, "%s", j->message);
-    if (j->broken) {
-        at->state = STORE_FAILED;
-    } else if (at->killed_stalled_us > 0 &&
-               j->reported != STORE_DONE) { /* even if it recorded an end */
-        at->state = STORE_LOST;
-        snprintf(at->message, sizeof at->message, "no record for %.0f s: killed",
-                 (double)(at->killed_stalled_us - at->last_record_us) / 1e6);
-    } else if (end->exit_code >= 0) {
-        at->state = attempt_outcome_of_exit(at, end->exit_code, at->message);
-    } else if (end->signal >= 0) {
-        at->state = cut_off;
-        snprintf(at->message, sizeof at->message, "%s by signal %d (%s)",
-                 at->stop_sent ? "stopped" : "killed", end->signal, strsignal(end->signal));
-    } else if (counts) { /* not observed: its last record counts */
-        at->state = j->reported;
-    } else {
-        at->state = cut_off;
-        snprintf(at->message, sizeof at->message, "%s", end->why);
-    }
+    attempt_conclude(at, STORE_NONE, "%s", j->message);
+    if (j->broken) return STORE_FAILED;
+    if (at->killed_stalled_us > 0 && j->reported != STORE_DONE) /* even if it recorded an end */
+        return attempt_conclude(at, STORE_LOST, "no record for %.0f s: killed",
+                                (double)(at->killed_stalled_us - at->last_record_us) / 1e6);
+    if (end->signal >= 0)
+        return attempt_conclude(at, cut_off, "%s by signal %d (%s)",
+                                at->stop_sent ? "stopped" : "killed", end->signal,
+                                strsignal(end->signal));
+    if (j->reported == STORE_FAILED || j->reported == STORE_DIVERGED) return j->reported;
+    if (j->reported == STORE_DONE && has_results && end->exit_code <= 0) return STORE_DONE;
+    if (end->exit_code < 0) return attempt_conclude(at, cut_off, "%s", end->why);
+    if (j->reported != STORE_DONE && at->stop_sent) return STORE_CANCELLED;
+    if (j->reported == STORE_CANCELLED)
+        return attempt_conclude(at, STORE_LOST, "stopped by a signal from elsewhere");
+    if (end->exit_code == 0 || j->reported == STORE_DONE)
+        return attempt_conclude(at, STORE_FAILED, "exit %d without %s", end->exit_code,
+                                j->reported == STORE_NONE ? "a last record"
+                                : has_results ? "success, though its last record says done"
+                                              : "the result it was started for");
+    /* Without a record, the log may tell why. */
+    file_read_tail(tail, sizeof tail, run_folder_path(&at->arena, at->path, RUN_LOG));
+    const char *line = str_last_line(tail);
+    return attempt_conclude(at, STORE_FAILED, "exit %d: %.255s", end->exit_code,
+                            *line ? line : "no message");
 }
 
 /* Ends the rows of the attempt. */
-static int attempt_end(struct attempt *at, struct store *s, const struct exit_info *how,
-                       bool *batch, struct err *e)
+static int attempt_end(struct attempt *at, struct scheduler *sc, const struct exit_info *how,
+                       struct err *e)
 {
-    attempt_set_outcome(at, how);
-    if (!*batch) TRY(store_begin(s, e));
-    *batch = true;
+    at->state = attempt_outcome(at, how);
+    at->crashed = how->signal == SIGSEGV || how->signal == SIGBUS || how->signal == SIGILL ||
+                  how->signal == SIGFPE || how->signal == SIGABRT;
+    if (!sc->batch) TRY(store_begin(sc->store, e));
+    sc->batch = true;
     const struct store_end end = {.state = at->state,
                                   .exit_code = how->exit_code,
                                   .signal = how->signal,
                                   .message = *at->message ? at->message : NULL};
-    for (int32_t i = 0; i < at->n; i++) TRY(store_end_attempt(s, at->run[i].attempt_id, &end, e));
+    for (int32_t i = 0; i < at->n; i++)
+        TRY(store_end_attempt(sc->store, at->run[i].attempt_id, &end, e));
     return 0;
 }
 
-int attempt_poll(struct attempt *at, struct store *s, int64_t now_us, double stall_s, bool *batch,
-                 struct err *e)
+int attempt_poll(struct attempt *at, struct scheduler *sc, struct err *e)
 {
     struct exit_info how;
-    int64_t before, first = at->journal.records_n;
-    enum job_state job = at->executor->poll(at->job, at->journal.reported != STORE_NONE, &how);
+    const struct executor *x = at->executor->kind;
+    int64_t before, now_us = scheduler_now_us(sc), first = at->journal.records_n;
+    enum job_state job = x->poll(at->job, at->journal.reported != STORE_NONE, &how);
 
     do {
         before = at->journal.records_n;
-        TRY(ingest_new_records(&at->journal, s, batch, e));
+        TRY(ingest_new_records(&at->journal, sc->store, &sc->batch, e));
     } while (job == JOB_ENDED && at->journal.records_n > before);
     if (at->journal.records_n > first) at->last_record_us = now_us;
-    if (job == JOB_ENDED) return attempt_end(at, s, &how, batch, e);
+    if (job == JOB_ENDED) return attempt_end(at, sc, &how, e);
     if (at->journal.records_n == 0 && job == JOB_QUEUED) at->start_us = at->last_record_us = now_us;
-    bool stalled = (double)(now_us - at->last_record_us) / 1e6 > stall_s;
+    bool stalled = (double)(now_us - at->last_record_us) / 1e6 > sc->stall_s;
     if (stalled && at->killed_stalled_us == 0) at->killed_stalled_us = now_us;
-    if (at->killed_stalled_us > 0 || at->journal.broken) at->executor->signal(at->job, JOB_KILL);
+    if (at->killed_stalled_us > 0 || at->journal.broken) x->signal(at->job, JOB_KILL);
     return 0;
 }
 

@@ -36,7 +36,7 @@ struct local_job {
 };
 
 struct local {
-    const struct machine *machine;
+    struct executor_config config;
     struct local_job *job; /* those not released */
     int epoll;             /* of the log pipes */
 };
@@ -55,7 +55,7 @@ static int local_open(void **self, const struct executor_config *c, struct err *
     struct local *l = calloc(1, sizeof *l);
 
     if (!l) return ERR(e, ERR_NOMEM, "out of memory while opening the devices of this machine");
-    l->machine = c->machine;
+    l->config = *c;
     l->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (l->epoll < 0) {
         int error = errno;
@@ -71,40 +71,30 @@ static int local_open(void **self, const struct executor_config *c, struct err *
 /* The environment of a worker, ended by NULL. */
 static const char *const *worker_environment(struct arena *a, const struct worker_command *c)
 {
-    /* The last four only affect the emulated GPU; the one before changes no result. */
-    static const char *const passed[] = {"PATH",
-                                         "HOME",
-                                         "TMPDIR",
-                                         "LD_LIBRARY_PATH",
-                                         "ALIBI_CUDA_GRAPHS",
-                                         "EMULATION_ORDER",
-                                         "EMULATION_MEMORY",
-                                         "EMULATION_LOSE",
-                                         "EMULATION_OPEN"};
-    enum { PASSED_N = sizeof passed / sizeof *passed };
-    /* An empty list hides every GPU from a CPU worker. A GPU is named by its UUID:
-     * numbers change when one fails. */
-    bool has_uuid = c->cuda >= 0 && c->cuda_uuid && *c->cuda_uuid;
-    const char *gpu = c->cuda < 0 ? "" : arena_printf(a, "%ld", (long)c->cuda);
-    const char *avoid =
-        c->avoid_blas && *c->avoid_blas ? c->avoid_blas : getenv("ALIBI_AVOID_BLAS");
     const struct {
         const char *name, *value; /* value NULL: not set */
-    } set[] = {{"ALIBI_AVOID_BLAS", avoid},
-               {"LANG", "C.UTF-8"},
-               {"OMP_NUM_THREADS", "1"},
-               {MACHINE_MARK, c->attempt_dir},
-               {"CUDA_VISIBLE_DEVICES", has_uuid ? c->cuda_uuid : gpu},
-               {"CUDA_DEVICE_ORDER", c->cuda >= 0 ? "PCI_BUS_ID" : NULL}};
-    enum { SET_N = sizeof set / sizeof *set };
-    const char **out = arena_array(a, PASSED_N + SET_N + 1, sizeof *out);
+    } rows[] = {{"PATH", getenv("PATH")},
+                {"HOME", getenv("HOME")},
+                {"TMPDIR", getenv("TMPDIR")},
+                {"LD_LIBRARY_PATH", getenv("LD_LIBRARY_PATH")},
+                {"LANG", "C.UTF-8"},
+                {"OMP_NUM_THREADS", "1"},
+                {MACHINE_MARK, c->attempt_dir},
+                {"ALIBI_AVOID_BLAS", *c->avoid_blas ? c->avoid_blas : getenv("ALIBI_AVOID_BLAS")},
+                {"CUDA_VISIBLE_DEVICES", c->gpu}, /* an empty list hides every GPU */
+                {"CUDA_DEVICE_ORDER", *c->gpu ? "PCI_BUS_ID" : NULL},
+                {"ALIBI_CUDA_GRAPHS", getenv("ALIBI_CUDA_GRAPHS")}, /* changes no result */
+                /* These only affect the emulated GPU. */
+                {"EMULATION_ORDER", getenv("EMULATION_ORDER")},
+                {"EMULATION_MEMORY", getenv("EMULATION_MEMORY")},
+                {"EMULATION_LOSE", getenv("EMULATION_LOSE")},
+                {"EMULATION_OPEN", getenv("EMULATION_OPEN")}};
+    enum { ROWS_N = sizeof rows / sizeof *rows };
+    const char **out = arena_array(a, ROWS_N + 1, sizeof *out);
     int n = 0;
 
-    for (int i = 0; i < PASSED_N + SET_N; i++) {
-        const char *name = i < PASSED_N ? passed[i] : set[i - PASSED_N].name;
-        const char *value = i < PASSED_N ? getenv(name) : set[i - PASSED_N].value;
-        if (value) out[n++] = arena_printf(a, "%s=%s", name, value);
-    }
+    for (int i = 0; i < ROWS_N; i++)
+        if (rows[i].value) out[n++] = arena_printf(a, "%s=%s", rows[i].name, rows[i].value);
     return out;
 }
 
@@ -135,11 +125,12 @@ static int spawn(struct local_job *j, struct arena *a, const struct worker_comma
 {
     int output[2];
     const char *path = run_folder_path(a, c->attempt_dir, RUN_LOG);
-    const char *const argv[] = {c->program, "worker",    c->dir, "--device",
-                                c->device,  "--threads", "1",    NULL};
+    const struct executor_config *config = &j->local->config;
+    const char *const argv[] = {config->program, "worker",    c->dir, "--device",
+                                c->device,       "--threads", "1",    NULL};
     const struct subprocess worker = {.argv = argv,
                                       .environment = worker_environment(a, c),
-                                      .folder = c->root,
+                                      .folder = config->project->root,
                                       .dies_with_parent = true,
                                       .core = c->cpu >= 0 ? &c->cpu : NULL};
     struct epoll_event ready = {.events = EPOLLIN};
@@ -158,7 +149,7 @@ static int spawn(struct local_job *j, struct arena *a, const struct worker_comma
         int failure = subprocess_spawn(&j->pid, &worker, output[1], output[1]);
         if (failure)
             rc = ERR(e, j->pid < 0 ? ERR_NOMEM : ERR_UNAVAILABLE, "%s: cannot be started: %s",
-                     c->program, strerror(failure));
+                     config->program, strerror(failure));
         if (failure) j->pid = 0;
     }
     close(output[1]);
@@ -183,8 +174,8 @@ static int local_start(void *self, void **job, struct worker_id *id, const struc
         local_release(j);
         return rc;
     }
-    *id = (struct worker_id){.host = l->machine->host,
-                             .boot_id = l->machine->boot_id,
+    *id = (struct worker_id){.host = l->config.machine->host,
+                             .boot_id = l->config.machine->boot_id,
                              .pid = j->pid,
                              .pid_start = machine_pid_start(j->pid)};
     *job = j;
@@ -198,7 +189,7 @@ static int local_recover(void *self, void **job, struct worker_id *id,
     const struct local *l = self;
 
     (void)job, (void)id, (void)e;
-    if (machine_is_alive(l->machine, row->host, row->boot_id, row->pid, row->pid_start))
+    if (machine_is_alive(l->config.machine, row->host, row->boot_id, row->pid, row->pid_start))
         kill(-(pid_t)row->pid, SIGKILL);
     kill_leftover_workers(attempt_dir, LOCAL_WAIT_MS);
     return 0;

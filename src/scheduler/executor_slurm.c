@@ -23,6 +23,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,14 +33,12 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/subprocess.h"
-#include "base/vec.h"
 #include "record/run_folder.h"
 #include "scheduler/scheduler_internal.h"
 
 enum {
     SLURM_JOBS_DEFAULT = 16,
     SLURM_STATE_BYTES = 32,
-    SLURM_NAME_BYTES = 128,
     SLURM_OVER_MIN = 3,          /* consecutive answers after which a job is over */
     SLURM_HURRY = 5,             /* factor of polling while a job is to end */
     SLURM_FAILURES_REPORTED = 2, /* in a row: a single failure is usually transient */
@@ -49,13 +48,17 @@ enum {
 static const char slurm_exit_file[] = "exit"; /* rules 3 and 4 */
 static const double slurm_limit_s = 20, slurm_submit_limit_s = 60;
 
+/* Arguments of a program, or what becomes some. */
+struct slurm_words {
+    const char **item;
+    int32_t n, capacity;
+};
+
 /* A line of squeue. */
 struct slurm_row {
     int64_t id;
     const char *state, *name, *dir;
 };
-
-enum slurm_request { SLURM_NONE, SLURM_STOP, SLURM_CANCEL };
 
 struct slurm_job {
     struct slurm *cluster;
@@ -63,22 +66,18 @@ struct slurm_job {
     int64_t id;
     const char *attempt_dir;       /* absolute; borrowed */
     char state[SLURM_STATE_BYTES]; /* as squeue spells it */
-    int64_t since_us;              /* watched since then */
     int32_t over_n;                /* consecutive answers that it is over */
-    enum slurm_request requested, accepted;
+    enum job_signal requested, accepted;
 };
 
 struct slurm {
     struct arena arena;
-    const char *root; /* the project's folder */
-    const struct machine *machine;
-    const char **option; /* the user's for sbatch: --partition=gpu; ended by NULL */
-    char **environment;  /* of Slurm's programs; ended by NULL */
-    bool in_use;
-    int64_t poll_us;     /* between two queries */
-    int64_t asked_us;    /* time of the query that the newest answer is for; 0: never */
-    int64_t tried_us;    /* time of the last query, answered or not */
-    struct arena answer; /* holds the rows */
+    struct executor_config config;
+    struct slurm_words option;      /* the user's for sbatch: --partition=gpu */
+    struct slurm_words environment; /* of Slurm's programs; ended by NULL */
+    bool answered;                  /* squeue has answered */
+    int64_t tried_us;               /* time of the last query, answered or not */
+    struct arena answer;            /* holds the rows, and what is made of them */
     struct {
         struct slurm_row *item;
         int32_t n, capacity;
@@ -114,29 +113,27 @@ static int slurm_check_word(const char *word, struct err *e)
     return 0;
 }
 
-static int slurm_parse_options(const char ***out, struct arena *a, const char *text, struct err *e)
+static int slurm_parse_options(struct slurm *s, struct err *e)
 {
-    char *rest = arena_strdup(a, text ? text : "");
-    int32_t n = 0;
+    char *rest = arena_strdup(&s->arena, s->config.words ? s->config.words : "");
 
-    *out = arena_array(a, strlen(rest) / 2 + 2, sizeof **out);
     for (char *word = strsep(&rest, " \t\n"); word; word = strsep(&rest, " \t\n")) {
         word += strspn(word, "-");
         if (!*word) continue;
         TRY(slurm_check_word(word, e));
-        (*out)[n++] = arena_printf(a, "--%s", word);
+        *vec_push(&s->arena, &s->option) = arena_printf(&s->arena, "--%s", word);
     }
     return 0;
 }
 
 /* The name of the job (rule 2). */
-static void slurm_name(char out[SLURM_NAME_BYTES], const char *host, const char *dir)
+static char *slurm_name(struct arena *a, const char *host, const char *dir)
 {
     char run_id[SPEC_ID_BYTES] = "";
     int32_t attempt = 0;
 
     run_folder_parse(dir, run_id, &attempt);
-    snprintf(out, SLURM_NAME_BYTES, "alibi-%s-%ld@%s", run_id, (long)attempt, host);
+    return arena_printf(a, "alibi-%s-%ld@%s", run_id, (long)attempt, host);
 }
 
 /* --- Slurm's programs ----------------------------------------------------------------------- */
@@ -145,42 +142,52 @@ static void slurm_name(char out[SLURM_NAME_BYTES], const char *host, const char 
  * the answers. */
 static bool slurm_passes(const char *variable)
 {
-    static const char *const kept[] = {"SLURM_CONF=", "SLURM_JWT="};
-    static const char *const dropped[] = {"SLURM_", "SQUEUE_", "SCANCEL_", "SBATCH_ARRAY",
-                                          "SBATCH_WAIT"};
+    static const struct {
+        const char *prefix;
+        bool passes;
+    } rows[] = {{"SLURM_CONF=", true}, {"SLURM_JWT=", true}, {"SLURM_", false},
+                {"SQUEUE_", false},    {"SCANCEL_", false},  {"SBATCH_ARRAY", false},
+                {"SBATCH_WAIT", false}};
 
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        if (strncmp(variable, kept[i], strlen(kept[i])) == 0) return true;
-    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
-        if (strncmp(variable, dropped[i], strlen(dropped[i])) == 0) return false;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strncmp(variable, rows[i].prefix, strlen(rows[i].prefix)) == 0) return rows[i].passes;
     return true;
 }
 
-static char **slurm_environment(struct arena *a)
+static void slurm_set_environment(struct slurm *s)
 {
-    size_t n = 0, kept_n = 0;
     extern char **environ;
 
-    while (environ[n]) n++;
-    char **out = arena_array(a, n + 1, sizeof *out);
-    for (size_t i = 0; i < n; i++)
-        if (slurm_passes(environ[i])) out[kept_n++] = arena_strdup(a, environ[i]);
-    return out;
+    for (char **v = environ; *v; v++)
+        if (slurm_passes(*v)) *vec_push(&s->arena, &s->environment) = arena_strdup(&s->arena, *v);
+    *vec_push(&s->arena, &s->environment) = NULL;
 }
 
 /* Runs one of Slurm's programs. *out (may be NULL): its output, in the arena. Errors:
  * ERR_UNAVAILABLE it cannot be started; ERR_TRYLATER it fails or times out. */
-static int slurm_run(char **out, const struct slurm *s, struct arena *a, const char *const *argv,
+static int slurm_run(char **out, const struct slurm *s, struct arena *a, struct slurm_words *argv,
                      double limit_s, struct err *e)
 {
+    *vec_push(a, argv) = NULL;
     const struct subprocess program = {
-        .argv = argv, .environment = (const char *const *)s->environment, .timeout_s = limit_s};
+        .argv = argv->item, .environment = s->environment.item, .timeout_s = limit_s};
     struct subprocess_end end;
 
     TRY(subprocess_run(&end, a, &program, e));
     TRY(subprocess_check(&end, &program, ERR_TRYLATER, e));
     if (out) *out = end.output;
     return 0;
+}
+
+/* Appends the words of a list that NULL ends. */
+static void slurm_add(struct arena *a, struct slurm_words *w, ...)
+{
+    va_list words;
+
+    va_start(words, w);
+    for (const char *word = va_arg(words, const char *); word; word = va_arg(words, const char *))
+        *vec_push(a, w) = word;
+    va_end(words);
 }
 
 /* The next word of a line, or NULL. */
@@ -219,84 +226,53 @@ static const struct slurm_row *slurm_row_of(const struct slurm *s, int64_t id)
     return NULL;
 }
 
-/* A job submitted after the query is not in its answer. */
-static void slurm_note_answer(struct slurm *s)
-{
-    for (struct slurm_job *job = s->job; job; job = job->next) {
-        const struct slurm_row *row = slurm_row_of(s, job->id);
-        if (row) snprintf(job->state, sizeof job->state, "%s", row->state);
-        if (row && !slurm_is_over(row->state))
-            job->over_n = 0;
-        else if (row || job->since_us < s->asked_us)
-            job->over_n++;
-    }
-}
-
 static int slurm_query(struct slurm *s, struct err *e)
 {
-    char *text, user[64];
-    int64_t now_us = clock_monotonic_us();
+    char *text;
+    struct slurm_words argv = {0};
 
-    snprintf(user, sizeof user, "--user=%lld", (long long)getuid());
-    const char *const argv[] = {"squeue", "--noheader",           "--states=all",
-                                user,     "--format=%i %T %j %Z", NULL};
-    s->tried_us = now_us;
+    s->tried_us = clock_monotonic_us();
     arena_fini(&s->answer);
     arena_init(&s->answer);
     memset(&s->rows, 0, sizeof s->rows);
-    TRY(slurm_run(&text, s, &s->answer, argv, slurm_limit_s, e));
-    s->asked_us = now_us;
+    slurm_add(&s->answer, &argv, "squeue", "--noheader", "--states=all",
+              arena_printf(&s->answer, "--user=%lld", (long long)getuid()), "--format=%i %T %j %Z",
+              NULL);
+    TRY(slurm_run(&text, s, &s->answer, &argv, slurm_limit_s, e));
+    s->answered = true;
     slurm_take_answer(s, text);
-    slurm_note_answer(s);
+    for (struct slurm_job *job = s->job; job; job = job->next) {
+        const struct slurm_row *row = slurm_row_of(s, job->id);
+        if (row) snprintf(job->state, sizeof job->state, "%s", row->state);
+        job->over_n = row && !slurm_is_over(row->state) ? 0 : job->over_n + 1;
+    }
     return 0;
 }
 
-/* Whether a row is of a job that executes dir; its scheduler may have had another host name. */
-static bool slurm_is_of(const struct slurm *s, const struct slurm_row *row, const char *dir)
+/* Whether a row is of a job of this project whose name begins so, and which is not over. */
+static bool slurm_is_ours(const struct slurm *s, const struct slurm_row *row, const char *name)
 {
-    char name[SLURM_NAME_BYTES];
-
-    slurm_name(name, "", dir);
-    return strcmp(row->dir, s->root) == 0 && strncmp(row->name, name, strlen(name)) == 0;
+    return !slurm_is_over(row->state) && strcmp(row->dir, s->config.project->root) == 0 &&
+           strncmp(row->name, name, strlen(name)) == 0;
 }
 
-/* Whether a row is of a job that a scheduler of this project on this machine submitted. */
-static bool slurm_is_ours(const struct slurm *s, const struct slurm_row *row)
-{
-    const char *at = strrchr(row->name, '@');
-
-    return strcmp(row->dir, s->root) == 0 && strncmp(row->name, "alibi-", 6) == 0 && at &&
-           strcmp(at + 1, s->machine->host) == 0;
-}
-
-/* The job of this number in the newest answer, if it executes the attempt and is not over. */
-static const struct slurm_row *slurm_find(const struct slurm *s, int64_t id, const char *dir)
-{
-    const struct slurm_row *row = slurm_row_of(s, id);
-
-    return row && !slurm_is_over(row->state) && slurm_is_of(s, row, dir) ? row : NULL;
-}
-
-static int slurm_scancel(struct slurm *s, const char *option, const int64_t *id, int32_t n,
+/* Cancels jobs, or sends SIGTERM to the first process of each, which forwards it. */
+static int slurm_scancel(struct slurm *s, bool terminate, const struct slurm_words *id,
                          struct err *e)
 {
-    struct arena a;
-    int32_t argc = 0;
+    struct slurm_words argv = {0};
 
-    if (n == 0) return 0;
-    arena_init(&a);
-    const char **argv = arena_array(&a, (size_t)n + 8, sizeof *argv);
-    argv[argc++] = "scancel";
-    argv[argc++] = "--quiet";
-    if (option) {
-        argv[argc++] = "--batch"; /* the job's first process, which forwards the signal */
-        argv[argc++] = option;
-    }
-    for (int32_t i = 0; i < n; i++) argv[argc++] = arena_printf(&a, "%lld", (long long)id[i]);
+    if (id->n == 0) return 0;
+    slurm_add(&s->answer, &argv, "scancel", "--quiet", NULL);
+    if (terminate) slurm_add(&s->answer, &argv, "--batch", "--signal=TERM", NULL);
+    for (int32_t i = 0; i < id->n; i++) *vec_push(&s->answer, &argv) = id->item[i];
     s->tried_us = clock_monotonic_us();
-    int rc = slurm_run(NULL, s, &a, argv, slurm_limit_s, e);
-    arena_fini(&a);
-    return rc;
+    return slurm_run(NULL, s, &s->answer, &argv, slurm_limit_s, e);
+}
+
+static const char *slurm_number(struct slurm *s, int64_t id)
+{
+    return arena_printf(&s->answer, "%lld", (long long)id);
 }
 
 /* --- one cluster ---------------------------------------------------------------------------- */
@@ -336,14 +312,11 @@ static int slurm_open(void **self, const struct executor_config *c, struct err *
     struct slurm *s = calloc(1, sizeof *s);
 
     if (!s) return ERR(e, ERR_NOMEM, "out of memory while opening Slurm");
-    *s = (struct slurm){.root = c->project->root,
-                        .machine = c->machine,
-                        .in_use = c->in_use,
-                        .poll_us = (int64_t)(c->poll_s * 1e6)};
+    s->config = *c;
     arena_init(&s->arena);
     arena_init(&s->answer);
-    s->environment = slurm_environment(&s->arena);
-    int rc = slurm_parse_options(&s->option, &s->arena, c->words, e);
+    slurm_set_environment(s);
+    int rc = slurm_parse_options(s, e);
     if (rc < 0)
         slurm_close(s);
     else
@@ -351,78 +324,70 @@ static int slurm_open(void **self, const struct executor_config *c, struct err *
     return rc;
 }
 
-/* Errors: as slurm_scancel. */
-static int slurm_cancel_orphans(void *self, int32_t *n, const int64_t *known, int32_t known_n,
-                                struct err *e)
+/* A job that runs and has a row is watched by now. */
+static int slurm_cancel_orphans(void *self, int32_t *n, struct err *e)
 {
     struct slurm *s = self;
+    struct slurm_words orphan = {0};
 
     *n = 0;
-    if (s->in_use && s->asked_us == 0) TRY(slurm_query(s, e));
-    int64_t *orphan = arena_array(&s->answer, (size_t)s->rows.n + 1, sizeof *orphan);
+    if (s->config.in_use && !s->answered) TRY(slurm_query(s, e));
     for (int32_t i = 0; i < s->rows.n; i++) {
         const struct slurm_row *row = &s->rows.item[i];
-        bool is_known = false;
-        for (int32_t k = 0; k < known_n; k++) is_known = is_known || known[k] == row->id;
-        if (!is_known && !slurm_is_over(row->state) && slurm_is_ours(s, row))
-            orphan[(*n)++] = row->id;
+        const struct slurm_job *job = s->job;
+        const char *at = strrchr(row->name, '@');
+        while (job && job->id != row->id) job = job->next;
+        if (!job && slurm_is_ours(s, row, "alibi-") && at &&
+            strcmp(at + 1, s->config.machine->host) == 0)
+            *vec_push(&s->answer, &orphan) = slurm_number(s, row->id);
     }
-    return slurm_scancel(s, NULL, orphan, *n, e);
+    *n = orphan.n;
+    return slurm_scancel(s, false, &orphan, e);
 }
 
 /* --- submitting ----------------------------------------------------------------------------- */
 
-static int slurm_write_script(struct arena *a, const struct worker_command *o, struct err *e)
+static int slurm_write_script(const struct slurm *s, struct arena *a,
+                              const struct worker_command *o, struct err *e)
 {
-    bool avoids = o->avoid_blas && *o->avoid_blas;
+    bool avoids = *o->avoid_blas != '\0';
     const char *text = arena_printf(
         a,
         "#!/bin/sh\n# One attempt as a job of Slurm; see alibi run --help.\n%s%s%s"
         "exec %s slurm-job %s --project %s\n",
         avoids ? "export ALIBI_AVOID_BLAS=" : "", avoids ? str_shell_word(a, o->avoid_blas) : "",
-        avoids ? "\n" : "", str_shell_word(a, o->program), str_shell_word(a, o->dir),
-        str_shell_word(a, o->root));
+        avoids ? "\n" : "", str_shell_word(a, s->config.program), str_shell_word(a, o->dir),
+        str_shell_word(a, s->config.project->root));
 
     return file_write_atomic(arena_printf(a, "%s/job.sh", o->attempt_dir), text, strlen(text), e);
 }
 
-static const char **slurm_arguments(const struct slurm *s, struct arena *a,
-                                    const struct worker_command *o)
+static struct slurm_words slurm_arguments(const struct slurm *s, struct arena *a,
+                                          const struct worker_command *o)
 {
-    char name[SLURM_NAME_BYTES];
-    int32_t n = 0, words_n = 0;
+    struct slurm_words argv = {0};
+    const char *name = slurm_name(a, s->config.machine->host, o->dir);
 
-    while (s->option[words_n]) words_n++;
-    const char **argv = arena_array(a, (size_t)words_n + 12, sizeof *argv);
-    argv[n++] = "sbatch";
-    argv[n++] = "--parsable";
-    slurm_name(name, s->machine->host, o->dir);
-    argv[n++] = arena_printf(a, "--job-name=%s", name);
-    argv[n++] = arena_printf(a, "--chdir=%s", o->root);
-    argv[n++] = arena_printf(a, "--output=%s/slurm.log", o->dir);
-    argv[n++] = "--no-requeue";
-    argv[n++] = "--signal=B:TERM@120";
-    if (o->alone) argv[n++] = "--exclusive";
-    for (int32_t i = 0; i < words_n; i++) argv[n++] = s->option[i];
-    argv[n++] = arena_printf(a, "%s/job.sh", o->attempt_dir);
+    slurm_add(a, &argv, "sbatch", "--parsable", arena_printf(a, "--job-name=%s", name),
+              arena_printf(a, "--chdir=%s", s->config.project->root),
+              arena_printf(a, "--output=%s/slurm.log", o->dir), "--no-requeue",
+              "--signal=B:TERM@120", o->alone ? "--exclusive" : NULL, NULL);
+    for (int32_t i = 0; i < s->option.n; i++) *vec_push(a, &argv) = s->option.item[i];
+    *vec_push(a, &argv) = arena_printf(a, "%s/job.sh", o->attempt_dir);
     return argv;
 }
 
-static struct slurm_job *slurm_watch(struct slurm *s, const struct slurm_row *row,
-                                     const char *attempt_dir, struct worker_id *id)
+static struct slurm_job *slurm_watch(struct slurm *s, int64_t id, const char *state,
+                                     const char *attempt_dir, struct worker_id *worker)
 {
     struct slurm_job *job = calloc(1, sizeof *job);
 
     if (!job) abort(); /* a few hundred bytes: see arena.h */
-    *job = (struct slurm_job){.cluster = s,
-                              .next = s->job,
-                              .id = row->id,
-                              .attempt_dir = attempt_dir,
-                              .since_us = clock_monotonic_us()};
-    snprintf(job->state, sizeof job->state, "%s", row->state);
+    *job = (struct slurm_job){.cluster = s, .next = s->job, .id = id, .attempt_dir = attempt_dir};
+    snprintf(job->state, sizeof job->state, "%s", state);
     s->job = job;
-    *id = (struct worker_id){.pid = row->id}; /* its host comes with its first record */
-    snprintf(id->label, sizeof id->label, "job %lld", (long long)row->id);
+    *worker = (struct worker_id){.pid = id}; /* its host comes with its first record */
+    snprintf(worker->label, sizeof worker->label, "job %lld", (long long)id);
     return job;
 }
 
@@ -430,34 +395,35 @@ static int slurm_start(void *self, void **job, struct worker_id *id, const struc
                        struct err *e)
 {
     int rc = 0;
+    int64_t number;
     char *text;
     struct arena a;
     struct slurm *s = self;
-    struct slurm_row row = {.state = "PENDING"};
 
     arena_init(&a);
     const char *path = arena_printf(&a, "%s/%s", o->attempt_dir, slurm_exit_file);
+    struct slurm_words argv = slurm_arguments(s, &a, o);
     TRY_OUT(rc, file_write_atomic(path, "", 0, e));
-    TRY_OUT(rc, slurm_write_script(&a, o, e));
-    TRY_OUT(rc, slurm_run(&text, s, &a, slurm_arguments(s, &a, o), slurm_submit_limit_s, e));
+    TRY_OUT(rc, slurm_write_script(s, &a, o, e));
+    TRY_OUT(rc, slurm_run(&text, s, &a, &argv, slurm_submit_limit_s, e));
     text[strcspn(text, ";\n")] = '\0'; /* number;cluster */
-    if (!str_to_int(&row.id, text) || row.id <= 0) {
+    if (!str_to_int(&number, text) || number <= 0) {
         rc = ERR(e, ERR_UNAVAILABLE, "sbatch: expected the number of a job, found '%.80s'", text);
         goto out;
     }
-    *job = slurm_watch(s, &row, o->attempt_dir, id);
+    *job = slurm_watch(s, number, "PENDING", o->attempt_dir, id);
 out:
     arena_fini(&a);
     return rc;
 }
 
-/* Without squeue there are no jobs. */
+/* Without squeue there are no jobs. The host of the job's scheduler may have been renamed. */
 static int slurm_recover(void *self, void **job, struct worker_id *id,
                          const struct store_running *row, const char *attempt_dir, struct err *e)
 {
     struct slurm *s = self;
 
-    if (s->asked_us == 0) {
+    if (!s->answered) {
         int rc = slurm_query(s, e);
         if (rc == ERR_UNAVAILABLE) return 0;
         if (rc < 0) {
@@ -465,9 +431,9 @@ static int slurm_recover(void *self, void **job, struct worker_id *id,
             return rc;
         }
     }
-    const struct slurm_row *found = slurm_find(s, row->pid, row->dir);
-    if (!found) return 0;
-    *job = slurm_watch(s, found, attempt_dir, id);
+    const struct slurm_row *found = slurm_row_of(s, row->pid);
+    if (!found || !slurm_is_ours(s, found, slurm_name(&s->answer, "", row->dir))) return 0;
+    *job = slurm_watch(s, found->id, found->state, attempt_dir, id);
     return 1;
 }
 
@@ -481,9 +447,8 @@ static bool slurm_has_started(const struct slurm_job *job)
 static void slurm_signal(void *job, enum job_signal signal)
 {
     struct slurm_job *j = job;
-    enum slurm_request request = signal == JOB_STOP ? SLURM_STOP : SLURM_CANCEL;
 
-    if (request > j->requested) j->requested = request;
+    if (signal > j->requested) j->requested = signal;
 }
 
 /* Whether a signal is still to be accepted by scancel. */
@@ -492,30 +457,24 @@ static bool slurm_is_pending(const struct slurm_job *job)
     return job->requested != job->accepted && job->over_n == 0;
 }
 
-/* A started job handles SIGTERM; a waiting one is cancelled. */
-static bool slurm_takes_signal(const struct slurm_job *job)
+/* Delivers signals. A started job handles SIGTERM; a waiting one is cancelled. terminate: select
+ * those that get SIGTERM, or the others. */
+static int slurm_deliver(struct slurm *s, bool terminate, struct err *e)
 {
-    return job->requested == SLURM_STOP && slurm_has_started(job);
-}
+    struct slurm_words id = {0};
 
-/* takes_signal: select started jobs, or the others. */
-static int slurm_deliver(struct slurm *s, bool takes_signal, struct err *e)
-{
-    int32_t n = 0, pending_n = 0;
-    struct arena a;
-
-    for (const struct slurm_job *job = s->job; job; job = job->next) n++;
-    arena_init(&a);
-    int64_t *id = arena_array(&a, (size_t)n + 1, sizeof *id);
-    for (const struct slurm_job *job = s->job; job; job = job->next)
-        if (slurm_is_pending(job) && slurm_takes_signal(job) == takes_signal)
-            id[pending_n++] = job->id;
-    int rc = slurm_scancel(s, takes_signal ? "--signal=TERM" : NULL, id, pending_n, e);
-    for (struct slurm_job *job = s->job; job && rc == 0; job = job->next)
-        if (slurm_is_pending(job) && slurm_takes_signal(job) == takes_signal)
-            job->accepted = job->requested;
-    arena_fini(&a);
-    return rc;
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass == 1) TRY(slurm_scancel(s, terminate, &id, e));
+        for (struct slurm_job *job = s->job; job; job = job->next) {
+            bool handles = job->requested == JOB_STOP && slurm_has_started(job);
+            if (!slurm_is_pending(job) || handles != terminate) continue;
+            if (pass == 0)
+                *vec_push(&s->answer, &id) = slurm_number(s, job->id);
+            else
+                job->accepted = job->requested;
+        }
+    }
+    return 0;
 }
 
 /* Queries squeue when due, then delivers signals. Reports the second consecutive failure. */
@@ -526,20 +485,20 @@ static int slurm_service(void *self, struct err *e)
 
     if (!s->job) return 0;
     for (const struct slurm_job *job = s->job; job; job = job->next) {
-        ending = ending || job->requested != SLURM_NONE;
+        ending = ending || job->requested != JOB_NO_SIGNAL;
         pending = pending || slurm_is_pending(job);
     }
     int64_t since_us = clock_monotonic_us() - s->tried_us;
     /* Poll faster while waiting for a job that is to end. Back off while squeue fails. */
-    int64_t poll_us = ending && well ? s->poll_us / SLURM_HURRY : s->poll_us;
-    if (since_us < poll_us && !(pending && well)) return 0;
+    double poll_us = 1e6 * s->config.poll_s / (ending && well ? SLURM_HURRY : 1);
+    if ((double)since_us < poll_us && !(pending && well)) return 0;
     int rc = slurm_query(s, e);
     if (rc == 0) rc = slurm_deliver(s, true, e);
     if (rc == 0) rc = slurm_deliver(s, false, e);
     s->failures_n = rc < 0 ? s->failures_n + 1 : 0;
     if (s->failures_n != SLURM_FAILURES_REPORTED) return 0;
     return ERR(e, rc, "%s; jobs go on, squeue is asked again every %.3g s",
-               arena_strdup(&s->answer, e->text), (double)s->poll_us / 1e6);
+               arena_strdup(&s->answer, e->text), s->config.poll_s);
 }
 
 static void slurm_read_tail(char *out, size_t room, const char *dir, const char *name)
@@ -550,19 +509,14 @@ static void slurm_read_tail(char *out, size_t room, const char *dir, const char 
     file_read_tail(out, room, path);
 }
 
-/* "exit 0\n" or "signal 9\n", see slurm_node_write. */
+/* Whether the node has written how the worker ended: "exit 0\n" or "signal 9\n". */
 static bool slurm_read_exit(const struct slurm_job *job, struct exit_info *end)
 {
     char text[32];
-    int64_t number;
 
     slurm_read_tail(text, sizeof text, job->attempt_dir, slurm_exit_file);
-    char *newline = strchr(text, '\n'), *space = strchr(text, ' ');
-    if (!newline || !space) return false;
-    *newline = *space = '\0';
-    if (!str_to_int(&number, space + 1)) return false;
-    *(strcmp(text, "exit") == 0 ? &end->exit_code : &end->signal) = (int)number;
-    return true;
+    return strchr(text, '\n') && (sscanf(text, "exit %d", &end->exit_code) == 1 ||
+                                  sscanf(text, "signal %d", &end->signal) == 1);
 }
 
 static enum job_state slurm_poll(void *job, bool reported_end, struct exit_info *end)
@@ -588,13 +542,10 @@ static enum job_state slurm_poll(void *job, bool reported_end, struct exit_info 
 
 static void slurm_release(void *job)
 {
-    struct slurm_job *j = job;
+    struct slurm_job *j = job, **at = &j->cluster->job;
 
-    for (struct slurm_job **at = &j->cluster->job; *at; at = &(*at)->next) {
-        if (*at != j) continue;
-        *at = j->next;
-        break;
-    }
+    while (*at != j) at = &(*at)->next;
+    *at = j->next;
     free(j);
 }
 
@@ -627,16 +578,15 @@ static const char *slurm_node_gpu(struct arena *a)
 }
 
 /* Written in place: see rule 4. */
-static int slurm_node_write(const char *path, int exit_code, int signal_number, struct err *e)
+static int slurm_node_write(const char *path, const struct exit_info *end, struct err *e)
 {
-    char text[32];
-    int rc = 0;
-    int n = snprintf(text, sizeof text, "%s %d\n", exit_code >= 0 ? "exit" : "signal",
-                     exit_code >= 0 ? exit_code : signal_number);
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    int rc = 0, fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 
     if (fd < 0) return ERR(e, ERR_CREATE, "%s: %s", path, strerror(errno));
-    if (write(fd, text, (size_t)n) != n || fsync(fd) < 0)
+    bool exited = end->exit_code >= 0;
+    if (dprintf(fd, exited ? "exit %d\n" : "signal %d\n", exited ? end->exit_code : end->signal) <
+            0 ||
+        fsync(fd) < 0)
         rc = ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
     if (close(fd) < 0 && rc == 0) rc = ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
     return rc;
@@ -681,17 +631,16 @@ int slurm_node_run(const struct project *p, const char *dir, struct err *e)
 
     arena_init(&a);
     machine_read(&machine);
-    const struct executor_config config = {.project = p, .machine = &machine};
+    const struct executor_config config = {
+        .project = p, .machine = &machine, .program = p->program};
     const char *gpu = slurm_node_gpu(&a), *attempt_dir = project_path(p, &a, dir);
     const struct worker_command command = {
-        .program = p->program,
-        .root = p->root,
         .dir = dir,
         .attempt_dir = attempt_dir,
         .device = *gpu ? "cuda:0" : "cpu",
+        .gpu = gpu,
         .cpu = -1,
-        .cuda = *gpu ? 0 : -1,
-        .cuda_uuid = gpu,
+        .avoid_blas = "",
     };
     TRY_OUT(rc, signals_open(&signals, e));
     if (file_exists(run_folder_path(&a, attempt_dir, RUN_EVENTS))) {
@@ -702,7 +651,7 @@ int slurm_node_run(const struct project *p, const char *dir, struct err *e)
     TRY_OUT(rc, executor_local.start(local, &job, &id, &command, e));
     const struct exit_info end = slurm_node_attend(local, job, &signals);
     const char *path = arena_printf(&a, "%s/%s", attempt_dir, slurm_exit_file);
-    TRY_OUT(rc, slurm_node_write(path, end.exit_code, end.signal, e));
+    TRY_OUT(rc, slurm_node_write(path, &end, e));
     rc = slurm_node_judge(dir, &end, e);
 out:
     if (job) executor_local.release(job);

@@ -21,7 +21,7 @@ void progress_open(struct progress_line *m, bool quiet, const char *headline)
 
     *m = (struct progress_line){.quiet = quiet, .headline = headline ? headline : "run"};
     m->live = !quiet && isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
-    m->start_us = m->painted_us = clock_monotonic_us();
+    m->painted_us = clock_monotonic_us();
 }
 
 static void progress_write(const char *text, size_t n)
@@ -34,7 +34,7 @@ static void progress_write(const char *text, size_t n)
     }
 }
 
-static void progress_clear(struct progress_line *m)
+void progress_clear(struct progress_line *m)
 {
     static const char erase[] = "\r\033[K";
 
@@ -56,29 +56,59 @@ void progress_print(struct progress_line *m, bool live_too, const char *format, 
     if (m->live) m->painted_us = 0; /* redraw at once */
 }
 
-double progress_eta(const struct progress_state *st)
+double progress_eta(const struct progress_work *w)
 {
-    if (st->worker_s < 1.0 || !(st->flops_done > 0) || st->slots_n < 1) return -1;
-    double flops_per_s = st->flops_done / st->worker_s; /* of one worker */
-    return fmax(st->flops_left / st->slots_n, st->flops_longest_left) / flops_per_s;
+    if (w->worker_s < 1.0 || !(w->flops_done > 0) || w->slots_n < 1) return -1;
+    double flops_per_s = w->flops_done / w->worker_s; /* of one worker */
+    return fmax(w->flops_left / w->slots_n, w->flops_longest_left) / flops_per_s;
 }
 
-static void format_line(struct strbuf *line, const struct progress_line *m,
-                        const struct progress_state *st)
+static void add_left(struct progress_work *w, double flops)
+{
+    w->flops_left += flops;
+    w->flops_longest_left = fmax(w->flops_longest_left, flops);
+}
+
+/* *wps: words per second of all workers that run. */
+static struct progress_work measure_work(const struct scheduler *sc, double *wps)
+{
+    struct progress_work w = {
+        .slots_n = sc->slots.n, .flops_done = sc->flops_done, .worker_s = sc->worker_s};
+
+    *wps = 0;
+    for (int32_t i = 0; i < sc->queue.n; i++)
+        if (sc->queue.task[i].state == RUN_WAITING) add_left(&w, sc->queue.job[i].flops);
+    for (int32_t i = 0; i < sc->running_n; i++) {
+        const struct attempt *at = sc->running[i];
+        double flops = 0;
+        for (int32_t k = 0; k < at->tasks_n; k++) flops += sc->queue.job[at->task[k]].flops;
+        w.flops_done += flops * at->journal.share;
+        add_left(&w, flops - flops * at->journal.share);
+        w.worker_s += (double)(scheduler_now_us(sc) - at->start_us) / 1e6;
+        *wps += at->journal.wps;
+    }
+    return w;
+}
+
+static void format_line(struct strbuf *line, const struct scheduler *sc)
 {
     char left[CLOCK_TEXT_BYTES] = "?";
-    double eta = progress_eta(st);
+    struct scheduler_result r;
+    double wps;
+    const struct progress_work work = measure_work(sc, &wps);
+    double eta = progress_eta(&work);
 
-    strbuf_addf(line, "%s: %ld/%ld done, %ld running", m->headline, (long)st->ended_n,
-                (long)st->total_n, (long)st->running_n);
-    if (st->failed_n > 0) strbuf_addf(line, ", %ld failed", (long)st->failed_n);
-    if (st->diverged_n > 0) strbuf_addf(line, ", %ld diverged", (long)st->diverged_n);
+    progress_fill_result(&r, &sc->queue);
+    strbuf_addf(line, "%s: %ld/%ld done, %ld running", sc->progress.headline,
+                (long)(r.already_done + r.done), (long)r.wanted, (long)sc->running_n);
+    if (r.failed > 0) strbuf_addf(line, ", %ld failed", (long)r.failed);
+    if (r.diverged > 0) strbuf_addf(line, ", %ld diverged", (long)r.diverged);
     if (eta >= 0) clock_duration(left, eta);
-    if (st->stopping)
+    if (sc->stopping)
         strbuf_add(line, ", stopping");
     else
         strbuf_addf(line, ", %s tokens/s, about %s left",
-                    str_thousands(line->arena, llround(fmin(fmax(st->wps, 0), 1e15))), left);
+                    str_thousands(line->arena, llround(fmin(fmax(wps, 0), 1e15))), left);
 }
 
 /* A line wider than the terminal would wrap and could not be overwritten. */
@@ -89,8 +119,9 @@ static size_t terminal_columns(void)
     return size.ws_col - 1u;
 }
 
-void progress_draw(struct progress_line *m, const struct progress_state *st)
+void progress_draw(struct scheduler *sc)
 {
+    struct progress_line *m = &sc->progress;
     int64_t now = clock_monotonic_us();
     struct arena a;
     struct strbuf line;
@@ -99,7 +130,7 @@ void progress_draw(struct progress_line *m, const struct progress_state *st)
     m->painted_us = now;
     arena_init(&a);
     strbuf_init(&line, &a);
-    format_line(&line, m, st);
+    format_line(&line, sc);
     if (m->live) {
         size_t columns = terminal_columns();
         progress_clear(m);
@@ -109,11 +140,6 @@ void progress_draw(struct progress_line *m, const struct progress_state *st)
         log_info("%s", line.text);
     }
     arena_fini(&a);
-}
-
-void progress_close(struct progress_line *m)
-{
-    progress_clear(m);
 }
 
 void progress_name(char out[PROGRESS_NAME_BYTES], const struct spec *s)
@@ -136,12 +162,6 @@ static const char *plural(int32_t n)
     return n == 1 ? "" : "s";
 }
 
-/* A run that this call does not want. */
-static bool is_left_out(const struct task *t)
-{
-    return t->state == RUN_SKIPPED && !t->was_done;
-}
-
 void progress_fill_result(struct scheduler_result *r, const struct queue *q)
 {
     int32_t *const counter[] = {
@@ -155,26 +175,12 @@ void progress_fill_result(struct scheduler_result *r, const struct queue *q)
         [RUN_CANCELLED] = &r->cancelled,
     };
 
+    *r = (struct scheduler_result){0};
     for (int32_t i = 0; i < q->n; i++) {
-        if (is_left_out(&q->task[i])) continue;
+        /* A run that this call does not want. */
+        if (q->task[i].state == RUN_SKIPPED && !q->task[i].was_done) continue;
         r->wanted++;
         ++*counter[q->task[i].state];
-    }
-}
-
-void progress_count(struct progress_state *st, const struct queue *q)
-{
-    struct scheduler_result r = {0};
-
-    progress_fill_result(&r, q);
-    st->total_n = r.wanted;
-    st->ended_n = r.already_done + r.done;
-    st->failed_n = r.failed;
-    st->diverged_n = r.diverged;
-    for (int32_t i = 0; i < q->n; i++) {
-        if (q->task[i].state != RUN_WAITING) continue;
-        st->flops_left += q->job[i].flops;
-        if (q->job[i].flops > st->flops_longest_left) st->flops_longest_left = q->job[i].flops;
     }
 }
 

@@ -6,28 +6,26 @@
 
 #include "spec/code_id.h"
 
-static bool queue_has_failed(const struct store_run_state *st)
-{
-    return st->last == STORE_FAILED || st->last == STORE_LOST || st->last == STORE_DIVERGED;
-}
-
-/* Whether a run is wanted for its own sake; queue_init adds what follows from its training. */
+/* follows: an evaluation whose training is wanted. Retrying a training also retries the evaluations
+ * it blocked; redoing a stale one redoes those that depend on it. */
 static bool queue_wants(const struct store_run_state *st, enum spec_kind kind,
-                        enum scheduler_pick pick)
+                        enum scheduler_pick pick, bool follows)
 {
+    bool diverged = st->last == STORE_DIVERGED;
+
     switch (pick) {
-    case PICK_REEVALUATE:
-        if (kind == SPEC_EVAL) return true;
-        /* fallthrough */
     case PICK_MISSING:
-        return !st->done && st->last != STORE_DIVERGED;
+        return !st->done && !diverged;
+    case PICK_REEVALUATE:
+        return kind == SPEC_EVAL || (!st->done && !diverged);
     case PICK_REDO:
         return true;
     case PICK_FAILED:
-        return !st->done && queue_has_failed(st);
+        return !st->done &&
+               (follows || diverged || st->last == STORE_FAILED || st->last == STORE_LOST);
     case PICK_STALE:
         /* An imported training is not the result of any version of this program. */
-        return st->done && !st->imported && strcmp(st->code_id, code_id()) != 0;
+        return follows || (st->done && !st->imported && strcmp(st->code_id, code_id()) != 0);
     }
     return false;
 }
@@ -37,16 +35,11 @@ static int queue_pick(struct queue *q, int32_t i, struct store *s, enum schedule
 {
     struct store_run_state st;
     struct task *t = &q->task[i];
-    int32_t train = q->job[i].train;
+    const struct run *job = &q->job[i];
 
-    TRY(store_run_state(s, q->job[i].run_id, &st, e));
-    bool follows = train >= 0 && q->task[train].state == RUN_WAITING;
-    bool is_defined = spec_is_defined(&q->job[i].spec);
-    bool wanted = queue_wants(&st, q->job[i].spec.kind, pick) && is_defined;
-    /* Retrying a training also retries the evaluations it blocked and redoes those that depend on
-     * it. */
-    if (pick == PICK_FAILED && follows && !st.done) wanted = is_defined;
-    if (pick == PICK_STALE && follows) wanted = is_defined;
+    TRY(store_run_state(s, job->run_id, &st, e));
+    bool follows = job->train >= 0 && q->task[job->train].state == RUN_WAITING;
+    bool wanted = spec_is_defined(&job->spec) && queue_wants(&st, job->spec.kind, pick, follows);
     t->was_done = st.done && !wanted;
     t->fresh =
         wanted && (st.done || pick == PICK_REDO || pick == PICK_STALE || st.last == STORE_DIVERGED);
@@ -54,7 +47,7 @@ static int queue_pick(struct queue *q, int32_t i, struct store *s, enum schedule
         t->state = RUN_WAITING;
     else if (!st.done && st.last == STORE_DIVERGED && pick != PICK_STALE)
         t->state = RUN_DIVERGED;
-    if (wanted && st.done && pick != PICK_STALE) TRY(store_clear_results(s, q->job[i].run_id, e));
+    if (wanted && st.done && pick != PICK_STALE) TRY(store_clear_results(s, job->run_id, e));
     return 0;
 }
 
@@ -152,17 +145,17 @@ static int32_t queue_gather(const struct queue *q, int32_t *out, int32_t first, 
     return n;
 }
 
-int32_t queue_next(const struct queue *q, int32_t *out, bool idle, int32_t slots_free,
-                   queue_fits_fn fits, void *context)
+int32_t queue_next(const struct queue *q, int32_t *out, bool idle, const struct slots *slots)
 {
     for (int32_t i = 0; i < q->n; i++) {
-        int32_t first = q->order[i];
-        if (!queue_is_ready(q, first)) continue;
+        const struct run *job = &q->job[q->order[i]];
+        if (!queue_is_ready(q, q->order[i])) continue;
         /* Speed is measured while nothing else runs. */
-        if (q->job[first].spec.kind == SPEC_BENCH && !idle) continue;
-        if (!fits(context, &q->job[first])) continue;
-        if (q->job[first].spec.kind == SPEC_EVAL) return queue_gather(q, out, first, slots_free);
-        out[0] = first;
+        if (job->spec.kind == SPEC_BENCH && !idle) continue;
+        if (slots_find(slots, -1, job->device_bytes) < 0) continue;
+        if (job->spec.kind == SPEC_EVAL)
+            return queue_gather(q, out, q->order[i], slots_free_n(slots));
+        out[0] = q->order[i];
         return 1;
     }
     return 0;

@@ -14,7 +14,6 @@
  *    and signal handling is restored. */
 #include "scheduler/scheduler.h"
 
-#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,44 +25,7 @@
 
 enum { SCHEDULER_TICK_MS = 200, SCHEDULER_REJECTIONS_MAX = 30 };
 
-/* An open executor. */
-struct executor_open {
-    const struct executor *kind;
-    void *self;
-    bool accepted;       /* it accepted a job of this call */
-    int32_t rejected_n;  /* consecutive rejections */
-    int64_t rejected_us; /* time of the last one */
-};
-
-struct scheduler {
-    struct arena arena;
-    struct store *store;
-    const struct project *project;
-    const struct scheduler_options *options;
-    struct machine machine;
-    struct queue queue;
-    struct slots slots;
-    struct progress_line progress;
-    struct signals signals;
-    const struct executor *const *table; /* of executors; ended by NULL */
-    struct executor_open executor[EXECUTORS_MAX];
-    int32_t executors_n;
-    struct attempt_left *left;   /* workers of earlier calls */
-    int32_t left_n, recovered_n; /* recovered_n: ended attempts of earlier calls */
-    struct attempt **running;    /* room for slots.n and left_n */
-    struct pollfd *poll;         /* room for the signals and the executors */
-    int32_t *pick;               /* room for queue.n */
-    int32_t running_n;
-    double stall_s, poll_s, flops_done, worker_s;
-    int64_t last_poll_us;
-    bool batch;         /* a transaction is open */
-    bool stopping;      /* first Ctrl-C */
-    bool killed;        /* second Ctrl-C */
-    bool halted;        /* after a failure, without --keep-going */
-    struct err failure; /* of the first run that failed for good; code 0: none */
-};
-
-static int64_t now_us(const struct scheduler *sc)
+int64_t scheduler_now_us(const struct scheduler *sc)
 {
     const struct scheduler_options *o = sc->options;
     return o->now_us ? o->now_us(o->now_context) : clock_monotonic_us();
@@ -84,11 +46,6 @@ static void note_failure(struct scheduler *sc, int code, const struct run *job, 
 
 /* --- starting --- */
 
-static bool fits_a_slot(void *context, const struct run *job)
-{
-    return slots_fit(context, job->device_bytes);
-}
-
 static bool is_measuring(const struct scheduler *sc)
 {
     for (int32_t i = 0; i < sc->running_n; i++)
@@ -106,79 +63,48 @@ static void name_attempt(char out[PROGRESS_NAME_BYTES], const struct scheduler *
         snprintf(out + n, PROGRESS_NAME_BYTES - n, " and %ld more", (long)at->tasks_n - 1);
 }
 
-/* verb: "started" or another of that length. */
-static void print_start(struct scheduler *sc, const struct attempt *at, const char *verb)
+/* Watches an attempt. verb: "started" or another of that length. */
+static void add_running(struct scheduler *sc, struct attempt *at, const char *verb)
 {
     char name[PROGRESS_NAME_BYTES];
     const char *label = at->id.label;
 
+    sc->running[sc->running_n++] = at;
+    at->executor->accepted = true;
+    queue_start(&sc->queue, at->task, at->tasks_n);
     name_attempt(name, sc, at, true);
     progress_print(&sc->progress, false, "%s  %s  %s%s%s%s", verb, name, at->dir,
                    *label ? "  (" : "", label, *label ? ")" : "");
 }
 
-static struct attempt_context context_of(struct scheduler *sc, int32_t executor)
-{
-    return (struct attempt_context){
-        .store = sc->store,
-        .project = sc->project,
-        .queue = &sc->queue,
-        .slots = &sc->slots,
-        .executor = sc->executor[executor].kind,
-        .self = sc->executor[executor].self,
-        .program = sc->options->worker ? sc->options->worker : sc->project->program,
-        .now_us = now_us(sc),
-    };
-}
-
 /* 0: submit the job again later. */
-static int handle_rejection(struct scheduler *sc, struct executor_open *x, const struct err *why,
-                            struct err *e)
+static int handle_rejection(struct scheduler *sc, const struct executor_open *x,
+                            const struct err *why, struct err *e)
 {
-    bool hopeless = sc->running_n == 0 && x->rejected_n >= SCHEDULER_REJECTIONS_MAX;
+    bool hopeless = sc->running_n == 0 && sc->rejected_n >= SCHEDULER_REJECTIONS_MAX;
 
     if (why->code != ERR_TRYLATER || !x->accepted || hopeless)
         return ERR(e, why->code, "%s", why->text);
-    x->rejected_us = now_us(sc);
-    if (++x->rejected_n == 1)
+    sc->rejected_us = scheduler_now_us(sc);
+    if (++sc->rejected_n == 1)
         progress_print(&sc->progress, true, "warning: %s; retrying every %.3g s", why->text,
                        sc->poll_s);
     return 0;
-}
-
-/* Whether an executor's last answer was a rejection, less than so many seconds ago. */
-static bool was_rejected(const struct scheduler *sc, double within_s)
-{
-    for (int32_t i = 0; i < sc->executors_n; i++) {
-        const struct executor_open *x = &sc->executor[i];
-        double since_s = (double)(now_us(sc) - x->rejected_us) / 1e6;
-        if (x->rejected_n > 0 && since_s < within_s) return true;
-    }
-    return false;
 }
 
 static int start_next(struct scheduler *sc, int32_t n, struct err *e)
 {
     struct err why = {0};
     struct attempt *at;
-    int64_t bytes = 0;
+    int64_t bytes = attempt_bytes(&sc->queue, sc->pick, n);
+    int32_t slot = slots_find(&sc->slots, -1, bytes);
 
-    for (int32_t i = 0; i < n; i++)
-        if (sc->queue.job[sc->pick[i]].device_bytes > bytes)
-            bytes = sc->queue.job[sc->pick[i]].device_bytes;
-    int32_t slot = slots_take(&sc->slots, -1, bytes);
     if (slot < 0) return ERR(e, ERR_INTERNAL, "a run was chosen though no slot has room for it");
-    int32_t executor = slots_executor(&sc->slots, slot);
-    const struct attempt_context place = context_of(sc, executor);
-    if (attempt_start(&at, &place, sc->pick, n, slot, &why) < 0) {
-        slots_leave(&sc->slots, slot, bytes);
-        return handle_rejection(sc, &sc->executor[executor], &why, e);
-    }
-    sc->executor[executor].rejected_n = 0;
-    sc->executor[executor].accepted = true;
-    queue_start(&sc->queue, sc->pick, n);
-    sc->running[sc->running_n++] = at;
-    print_start(sc, at, "started");
+    if (attempt_start(&at, sc, sc->pick, n, slot, &why) < 0)
+        return handle_rejection(sc, &sc->executor[slots_executor(&sc->slots, slot)], &why, e);
+    slots_take(&sc->slots, slot, bytes);
+    sc->rejected_n = 0;
+    add_running(sc, at, "started");
     return 0;
 }
 
@@ -192,10 +118,10 @@ static int commit_round(struct scheduler *sc, struct err *e)
 /* Each start is committed at once, so that the next scheduler knows what runs. */
 static int fill_slots(struct scheduler *sc, struct err *e)
 {
-    while (!sc->stopping && !sc->halted && slots_free_n(&sc->slots) > 0 && !is_measuring(sc) &&
-           !was_rejected(sc, sc->poll_s)) {
-        int32_t n = queue_next(&sc->queue, sc->pick, sc->running_n == 0, slots_free_n(&sc->slots),
-                               fits_a_slot, &sc->slots);
+    while (!sc->stopping && !sc->halted && slots_free_n(&sc->slots) > 0 && !is_measuring(sc)) {
+        double since_s = (double)(scheduler_now_us(sc) - sc->rejected_us) / 1e6;
+        if (sc->rejected_n > 0 && since_s < sc->poll_s) break;
+        int32_t n = queue_next(&sc->queue, sc->pick, sc->running_n == 0, &sc->slots);
         if (n == 0) break;
         if (!sc->batch) TRY(store_begin(sc->store, e));
         sc->batch = true;
@@ -205,27 +131,25 @@ static int fill_slots(struct scheduler *sc, struct err *e)
     return 0;
 }
 
-/* Watches the workers of `left` that execute runs of the queue. */
-static int take_over(struct scheduler *sc, struct err *e)
+/* Keeps those of the recovered attempts that execute runs of the queue; a call that wants the runs
+ * of the others recovers them. */
+static void take_over(struct scheduler *sc)
 {
-    struct attempt *at;
-    size_t room = (size_t)(sc->slots.n + sc->left_n);
+    int32_t recovered_n = sc->running_n;
 
-    sc->running = arena_array(&sc->arena, room, sizeof(struct attempt *));
-    sc->poll = arena_array(&sc->arena, EXECUTORS_MAX + 1, sizeof *sc->poll);
-    for (int32_t i = 0; i < sc->left_n; i++) {
-        const struct attempt_left left = sc->left[i];
-        const struct attempt_context place = context_of(sc, left.executor);
-        sc->left[i].job = NULL;
-        TRY(attempt_recover(&at, &place, &left, e));
-        if (!at) continue;
-        at->slot = slots_take(&sc->slots, left.executor, at->bytes);
-        queue_start(&sc->queue, at->task, at->tasks_n);
-        sc->running[sc->running_n++] = at;
-        sc->executor[left.executor].accepted = true;
-        print_start(sc, at, "goes on");
+    sc->running_n = 0;
+    for (int32_t i = 0; i < recovered_n; i++) {
+        struct attempt *at = sc->running[i];
+        attempt_find_tasks(at, &sc->queue);
+        if (at->tasks_n == 0) {
+            attempt_free(at);
+            continue;
+        }
+        int64_t bytes = attempt_bytes(&sc->queue, at->task, at->tasks_n);
+        at->slot = slots_find(&sc->slots, (int32_t)(at->executor - sc->executor), bytes);
+        if (at->slot >= 0) slots_take(&sc->slots, at->slot, bytes);
+        add_running(sc, at, "goes on");
     }
-    return 0;
 }
 
 /* --- waiting --- */
@@ -234,7 +158,7 @@ static void signal_all(struct scheduler *sc, enum job_signal signal)
 {
     for (int32_t i = 0; i < sc->running_n; i++) {
         sc->running[i]->stop_sent = true;
-        sc->running[i]->executor->signal(sc->running[i]->job, signal);
+        sc->running[i]->executor->kind->signal(sc->running[i]->job, signal);
     }
 }
 
@@ -259,17 +183,18 @@ static void handle_signals(struct scheduler *sc)
 static void wait_for_news(struct scheduler *sc, bool *child)
 {
     struct err e;
-    int64_t since_ms = (now_us(sc) - sc->last_poll_us) / 1000;
+    struct pollfd wait[EXECUTORS_MAX + 1];
+    int64_t since_ms = (scheduler_now_us(sc) - sc->last_poll_us) / 1000;
     int timeout_ms = since_ms >= SCHEDULER_TICK_MS ? 0 : (int)(SCHEDULER_TICK_MS - since_ms);
 
-    sc->poll[0] = (struct pollfd){.fd = sc->signals.fd, .events = POLLIN};
+    wait[0] = (struct pollfd){.fd = sc->signals.fd, .events = POLLIN};
     for (int32_t i = 0; i < sc->executors_n; i++) {
         const struct executor_open *x = &sc->executor[i];
         int fd = x->kind->wait_fd ? x->kind->wait_fd(x->self) : -1; /* poll ignores -1 */
-        sc->poll[i + 1] = (struct pollfd){.fd = fd, .events = POLLIN};
+        wait[i + 1] = (struct pollfd){.fd = fd, .events = POLLIN};
     }
-    poll(sc->poll, (nfds_t)sc->executors_n + 1, timeout_ms);
-    signals_read(&sc->signals, now_us(sc), child);
+    poll(wait, (nfds_t)sc->executors_n + 1, timeout_ms);
+    signals_read(&sc->signals, scheduler_now_us(sc), child);
     handle_signals(sc);
     for (int32_t i = 0; i < sc->executors_n; i++) {
         const struct executor_open *x = &sc->executor[i];
@@ -285,7 +210,7 @@ static void print_end(struct scheduler *sc, const struct attempt *at, bool again
     char name[PROGRESS_NAME_BYTES], took[CLOCK_TEXT_BYTES];
 
     name_attempt(name, sc, at, at->state == STORE_DONE);
-    clock_duration(took, (double)(now_us(sc) - at->start_us) / 1e6);
+    clock_duration(took, (double)(scheduler_now_us(sc) - at->start_us) / 1e6);
     if (at->state == STORE_DONE)
         progress_print(&sc->progress, false, "done     %s in %s", name, took);
     else
@@ -331,9 +256,9 @@ static void finish_attempt(struct scheduler *sc, struct attempt *at)
         if (state == RUN_WAITING) again = true;
         if (state == RUN_FAILED) note_failure(sc, ERR_INTERNAL, job, at->message, at->dir);
     }
-    sc->worker_s += (double)(now_us(sc) - at->start_us) / 1e6;
+    sc->worker_s += (double)(scheduler_now_us(sc) - at->start_us) / 1e6;
     print_end(sc, at, again && !sc->stopping && !sc->halted);
-    if (at->slot >= 0) slots_leave(&sc->slots, at->slot, at->bytes);
+    if (at->slot >= 0) slots_leave(&sc->slots, at->slot);
 }
 
 static int poll_attempts(struct scheduler *sc, struct err *e)
@@ -342,17 +267,17 @@ static int poll_attempts(struct scheduler *sc, struct err *e)
 
     for (int32_t i = 0; i < sc->running_n; i++) {
         struct attempt *at = sc->running[i];
-        int rc = attempt_poll(at, sc->store, now_us(sc), sc->stall_s, &sc->batch, e);
+        int rc = attempt_poll(at, sc, e);
         if (rc < 0) {
             err_ctx(e, "%s", at->dir);
             return rc;
         }
     }
     TRY(commit_round(sc, e));
-    sc->last_poll_us = now_us(sc);
+    sc->last_poll_us = scheduler_now_us(sc);
     for (int32_t i = 0; i < sc->running_n; i++) {
         struct attempt *at = sc->running[i];
-        if (!at->ended) {
+        if (at->state == STORE_NONE) {
             sc->running[kept++] = at;
             continue;
         }
@@ -363,36 +288,13 @@ static int poll_attempts(struct scheduler *sc, struct err *e)
     return 0;
 }
 
-static void draw_progress(struct scheduler *sc)
-{
-    struct progress_state st = {.running_n = sc->running_n,
-                                .slots_n = sc->slots.n,
-                                .flops_done = sc->flops_done,
-                                .worker_s = sc->worker_s,
-                                .stopping = sc->stopping};
-
-    progress_count(&st, &sc->queue);
-    for (int32_t i = 0; i < sc->running_n; i++) {
-        const struct attempt *at = sc->running[i];
-        double flops = 0;
-        for (int32_t k = 0; k < at->tasks_n; k++) flops += sc->queue.job[at->task[k]].flops;
-        double done = flops * at->journal.share;
-        st.flops_done += done;
-        st.flops_left += flops - done;
-        if (flops - done > st.flops_longest_left) st.flops_longest_left = flops - done;
-        st.worker_s += (double)(now_us(sc) - at->start_us) / 1e6;
-        st.wps += at->journal.wps;
-    }
-    progress_draw(&sc->progress, &st);
-}
-
 /* Third Ctrl-C: abandon unfinished jobs if their executor outlives the scheduler. The next call
  * recovers them. */
 static bool may_abandon(const struct scheduler *sc)
 {
     if (sc->signals.stops_n < 3) return false;
     for (int32_t i = 0; i < sc->running_n; i++)
-        if (!sc->running[i]->executor->outlives) return false;
+        if (!sc->running[i]->executor->kind->outlives) return false;
     return true;
 }
 
@@ -401,12 +303,12 @@ static int scheduler_loop(struct scheduler *sc, struct err *e)
     for (;;) {
         bool child = false;
         TRY(fill_slots(sc, e));
-        bool waits = was_rejected(sc, INFINITY) && !sc->stopping && !sc->halted;
+        bool waits = sc->rejected_n > 0 && !sc->stopping && !sc->halted;
         if ((sc->running_n == 0 && !waits) || may_abandon(sc)) return 0;
         wait_for_news(sc, &child);
-        int64_t since_us = now_us(sc) - sc->last_poll_us;
+        int64_t since_us = scheduler_now_us(sc) - sc->last_poll_us;
         if (child || since_us >= SCHEDULER_TICK_MS * 1000) TRY(poll_attempts(sc, e));
-        if (sc->running_n > 0) draw_progress(sc);
+        if (sc->running_n > 0) progress_draw(sc);
     }
 }
 
@@ -479,11 +381,13 @@ static int open_executors(struct scheduler *sc, struct err *e)
 
     TRY(slots_open(&sc->slots, &sc->arena, sc->options->devices, table, e));
     for (int32_t i = 0; table[i] && i < EXECUTORS_MAX; i++) {
-        const struct executor_config config = {.project = sc->project,
-                                               .machine = &sc->machine,
-                                               .words = sc->options->words[i],
-                                               .poll_s = sc->poll_s,
-                                               .in_use = slots_have(&sc->slots, i)};
+        const struct executor_config config = {
+            .project = sc->project,
+            .machine = &sc->machine,
+            .program = sc->options->worker ? sc->options->worker : sc->project->program,
+            .words = sc->options->words[i],
+            .poll_s = sc->poll_s,
+            .in_use = slots_have(&sc->slots, i)};
         if (config.words && !config.in_use)
             return ERR(e, ERR_USAGE, "--%s %s requires --devices %s", table[i]->option.name,
                        config.words, table[i]->name);
@@ -494,27 +398,6 @@ static int open_executors(struct scheduler *sc, struct err *e)
     return 0;
 }
 
-/* Recovers one worker, or ends its attempts as its records state. */
-static int recover_worker(struct scheduler *sc, const struct store_running *row, int32_t n,
-                          struct err *e)
-{
-    struct attempt_left *left = &sc->left[sc->left_n];
-    const char *path = project_path(sc->project, &sc->arena, row->dir);
-
-    *left =
-        (struct attempt_left){.row = row, .n = n, .executor = executor_find(sc->table, row->slot)};
-    const struct executor_open *x = &sc->executor[left->executor];
-    int rc = x->kind->recover(x->self, &left->job, &left->id, row, path, e);
-    if (rc == 0) rc = ingest_abandoned(sc->store, path, row, n, NULL, e);
-    if (rc < 0)
-        err_ctx(e, "%s", row->dir);
-    else if (left->job)
-        sc->left_n++;
-    else
-        sc->recovered_n += n;
-    return rc < 0 ? rc : 0;
-}
-
 /* Recovers what an earlier scheduler left running. The store's lock proves that no other scheduler
  * of this project is alive. */
 static int recover_workers(struct scheduler *sc, struct err *e)
@@ -523,11 +406,16 @@ static int recover_workers(struct scheduler *sc, struct err *e)
     int32_t rows_n;
 
     TRY(store_running(sc->store, &sc->arena, &row, &rows_n, e));
-    sc->left = arena_array(&sc->arena, (size_t)rows_n + 1, sizeof *sc->left);
+    sc->running = arena_array(&sc->arena, (size_t)(sc->slots.n + rows_n), sizeof(struct attempt *));
     for (int32_t i = 0, same_n; i < rows_n; i += same_n) {
+        struct attempt *at;
         for (same_n = 1; i + same_n < rows_n; same_n++)
             if (strcmp(row[i + same_n].dir, row[i].dir) != 0) break;
-        TRY(recover_worker(sc, row + i, same_n, e));
+        TRY(attempt_recover(&at, sc, row + i, same_n, e));
+        if (at)
+            sc->running[sc->running_n++] = at;
+        else
+            sc->recovered_n += same_n;
     }
     if (sc->recovered_n > 0)
         progress_print(&sc->progress, true, "recovered %ld unfinished attempt%s",
@@ -538,22 +426,18 @@ static int recover_workers(struct scheduler *sc, struct err *e)
 /* Cancels orphans. The call continues if that fails. */
 static int cancel_orphans(struct scheduler *sc, const struct executor_open *x, struct err *e)
 {
-    int32_t known_n = 0, rows_n, orphans_n = 0;
-    struct store_running *row;
+    int32_t n = 0;
     struct err why = {0};
 
     if (!x->kind->cancel_orphans) return 0;
-    TRY(store_running(sc->store, &sc->arena, &row, &rows_n, e));
-    int64_t *known = arena_array(&sc->arena, (size_t)rows_n + 1, sizeof *known);
-    for (int32_t i = 0; i < rows_n; i++) known[known_n++] = row[i].pid;
-    int rc = x->kind->cancel_orphans(x->self, &orphans_n, known, known_n, &why);
-    const char *plural = orphans_n == 1 ? "" : "s";
-    if (rc < 0 && orphans_n == 0) return ERR(e, rc, "%s", why.text);
+    int rc = x->kind->cancel_orphans(x->self, &n, &why);
+    const char *plural = n == 1 ? "" : "s";
+    if (rc < 0 && n == 0) return ERR(e, rc, "%s", why.text);
     if (rc < 0)
-        progress_print(&sc->progress, true, "warning: %ld orphaned %s job%s still run: %s",
-                       (long)orphans_n, x->kind->name, plural, why.text);
-    else if (orphans_n > 0)
-        progress_print(&sc->progress, true, "cancelled %ld orphaned %s job%s", (long)orphans_n,
+        progress_print(&sc->progress, true, "warning: %ld orphaned %s job%s still run: %s", (long)n,
+                       x->kind->name, plural, why.text);
+    else if (n > 0)
+        progress_print(&sc->progress, true, "cancelled %ld orphaned %s job%s", (long)n,
                        x->kind->name, plural);
     return 0;
 }
@@ -567,15 +451,13 @@ static int prepare(struct scheduler *sc, const struct run *jobs, int32_t jobs_n,
     for (int32_t i = 0; i < sc->executors_n; i++) TRY(cancel_orphans(sc, &sc->executor[i], e));
     TRY(queue_init(&sc->queue, &sc->arena, sc->store, jobs, jobs_n, sc->options, e));
     progress_print_start(&sc->progress, &sc->queue, sc->slots.n);
-    TRY(take_over(sc, e));
+    take_over(sc);
     return refuse_impossible(sc, e);
 }
 
 static void close_call(struct scheduler *sc)
 {
     for (int32_t i = 0; i < sc->running_n; i++) attempt_free(sc->running[i]);
-    for (int32_t i = 0; i < sc->left_n; i++)
-        if (sc->left[i].job) sc->executor[sc->left[i].executor].kind->release(sc->left[i].job);
     for (int32_t i = 0; i < sc->executors_n; i++) sc->executor[i].kind->close(sc->executor[i].self);
     signals_close(&sc->signals);
 }
@@ -596,7 +478,6 @@ int scheduler_run(struct store *s, const struct project *p, const struct run *jo
     int64_t start_us = clock_monotonic_us();
     struct scheduler sc = {.store = s, .project = p, .options = o, .signals = {.fd = -1}};
 
-    *result = (struct scheduler_result){0};
     arena_init(&sc.arena);
     sc.stall_s = o->stall_s > 0 ? o->stall_s : 300;
     sc.table = o->executors ? o->executors : executor_table;
@@ -608,10 +489,10 @@ int scheduler_run(struct store *s, const struct project *p, const struct run *jo
 out:
     if (rc < 0 && sc.batch) store_rollback(s);
     close_call(&sc);
+    progress_fill_result(result, &sc.queue);
     result->seconds = (double)(clock_monotonic_us() - start_us) / 1e6;
     result->recovered = sc.recovered_n;
-    progress_fill_result(result, &sc.queue);
-    progress_close(&sc.progress);
+    progress_clear(&sc.progress);
     if (rc == 0) progress_print_end(&sc.progress, &sc.queue, result);
     if (rc == 0) rc = verdict(&sc, result, e);
     arena_fini(&sc.arena);

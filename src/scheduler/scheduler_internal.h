@@ -56,8 +56,8 @@ struct signals {
     int fd;
     sigset_t mask_before;
     struct sigaction child_before;
-    int64_t last_record_us; /* when the last request to stop was read */
-    int stops_n;            /* requests to stop so far */
+    int64_t last_request_us; /* when the last request to stop was read */
+    int stops_n;             /* requests to stop so far */
 };
 
 int signals_open(struct signals *sg, struct err *e);
@@ -84,6 +84,7 @@ void signals_close(struct signals *sg);
 struct executor_config {
     const struct project *project;
     const struct machine *machine; /* this one */
+    const char *program;           /* started as: program worker dir --device device --threads 1 */
     const char *words;             /* value of the executor's option; NULL: not given */
     double poll_s;                 /* seconds between two queries */
     bool in_use;                   /* --devices gives it slots */
@@ -91,16 +92,13 @@ struct executor_config {
 
 /* What a worker is started with. */
 struct worker_command {
-    const char *program;     /* started as: program worker dir --device device --threads 1 */
-    const char *root;        /* working folder */
-    const char *dir;         /* the attempt's folder, relative to root */
+    const char *dir;         /* the attempt's folder, relative to the project's */
     const char *attempt_dir; /* the same, absolute: its mark, and where the log is */
     const char *device;      /* backend name as the worker sees it */
+    const char *gpu;         /* the only GPU it may see, by UUID or number; "": none */
     int32_t cpu;             /* core to pin to; -1: any */
-    int32_t cuda;            /* the only GPU it may see; -1: none */
-    const char *cuda_uuid;   /* the same, as the driver names it; NULL or "": by number */
     bool alone;              /* measures speed: nothing else may run on the device */
-    const char *avoid_blas;  /* BLAS that an earlier attempt failed with; NULL or "": none */
+    const char *avoid_blas;  /* BLAS that an earlier attempt failed with; "": none */
 };
 
 /* Identifies a worker in results.db and for the next scheduler. */
@@ -117,7 +115,8 @@ struct exit_info {
 };
 
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_ENDED };
-enum job_signal { JOB_STOP, JOB_KILL }; /* write a checkpoint and end; end at once */
+/* JOB_STOP: write a checkpoint and end; JOB_KILL: end at once. */
+enum job_signal { JOB_NO_SIGNAL, JOB_STOP, JOB_KILL };
 
 struct executor {
     const char *name;
@@ -139,10 +138,9 @@ struct executor {
      * Errors: ERR_TRYLATER unknown for now. */
     int (*recover)(void *self, void **job, struct worker_id *id, const struct store_running *row,
                    const char *attempt_dir, struct err *e);
-    /* Cancels jobs of this project without a row (known: the pids of the rows). NULL: not needed.
-     */
-    int (*cancel_orphans)(void *self, int32_t *n, const int64_t *known, int32_t known_n,
-                          struct err *e);
+    /* After all rows were recovered: cancels jobs of this project without a row. *n: how many.
+     * NULL: not needed. */
+    int (*cancel_orphans)(void *self, int32_t *n, struct err *e);
 
     /* Called in every round of the loop: reads the workers' output, queries jobs, delivers signals.
      * An error is logged as a warning; the jobs continue. NULL: nothing to do. */
@@ -171,6 +169,70 @@ int32_t executor_find(const struct executor *const *table, const char *device);
 
 /* local_devices - see device.c. */
 int local_devices(struct device *out, int32_t room, int32_t *n, struct err *e);
+
+/* --- device slots ----------------------------------------------------------------------------- */
+
+/* Device slots: each holds one worker; selected with --devices. */
+
+enum { SLOTS_DEVICES_MAX = 64, SLOTS_MAX = 4096, SLOTS_LOSSES_MAX = 3 };
+
+/* Consecutive workers that died on a device before they made progress. */
+struct device_failures {
+    int32_t n, first; /* first: job of the first */
+    bool several;     /* of more than one job */
+};
+
+struct slot {
+    int32_t device; /* index in slots.device */
+    int32_t cpu;    /* core the worker is pinned to; -1: any */
+    int32_t cuda;   /* ordinal of the GPU; -1: none */
+    bool busy;
+    int64_t bytes; /* planned bytes of its job */
+};
+
+struct slots {
+    struct device device[SLOTS_DEVICES_MAX];
+    int64_t used_bytes[SLOTS_DEVICES_MAX]; /* planned bytes of the jobs that run there */
+    int32_t running_n[SLOTS_DEVICES_MAX];
+    struct device_failures losses[SLOTS_DEVICES_MAX];
+    int32_t devices_n;
+    struct slot *slot; /* in the arena */
+    int32_t n;
+};
+
+/* slots_open - selects slots of the devices of a table of executors. auto: every
+ * usable GPU without other programs, or every core if there is no GPU; cpu: every core; cpu:N: N
+ * workers, at most one per core (with a warning); cuda:0,cuda:1: these GPUs. A cluster and the
+ * emulated GPU must be named. auto never mixes CPU and GPU, because their last bits differ. Workers
+ * are pinned to cores only if every core has one; otherwise the kernel chooses better. Errors:
+ * ERR_USAGE not a device; ERR_UNAVAILABLE it cannot be used, with the reason. */
+int slots_open(struct slots *sl, struct arena *a, const char *devices,
+               const struct executor *const *executors, struct err *e);
+
+/* slots_find - a free slot of an executor (-1: any) with memory for a job; -1: none. An idle
+ * largest device always qualifies, because planned memory may be too high. */
+int32_t slots_find(const struct slots *sl, int32_t executor, int64_t bytes);
+void slots_take(struct slots *sl, int32_t slot, int64_t bytes);
+void slots_leave(struct slots *sl, int32_t slot);
+int32_t slots_executor(const struct slots *sl, int32_t slot);
+bool slots_have(const struct slots *sl, int32_t executor);
+int32_t slots_free_n(const struct slots *sl);
+
+/* slots_retire_device - starts no more workers on the slot's device; why: the reason. Returns the
+ * number of slots left. */
+int32_t slots_retire_device(struct slots *sl, int32_t slot, const char *why);
+
+/* slots_note_failure - records that a worker ended on the slot; in_vain: it was killed or vanished
+ * before it made progress. Returns whether to retire the device: SLOTS_LOSSES_MAX consecutive
+ * workers of more than one job ended so, and another device is left. */
+bool slots_note_failure(struct slots *sl, int32_t slot, int32_t job, bool in_vain);
+
+/* slots_largest - the device with the most free memory: a job that needs more is refused. */
+const struct device *slots_largest(const struct slots *sl);
+
+/* device_cores - lists the cores this process may use, at most room. *workers_n: workers that run
+ * at full speed; a container's CPU limit may make it smaller than the number of cores. */
+int32_t device_cores(int32_t *out, int32_t room, int32_t *workers_n);
 
 /* --- the queue -------------------------------------------------------------------------------- */
 
@@ -219,14 +281,11 @@ struct queue {
 int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *jobs, int32_t n,
                const struct scheduler_options *o, struct err *e);
 
-/* queue_next - selects the tasks of the next worker: one, or several evaluations that differ only
- * in L and stride. out has capacity q->n. fits(context, job): whether memory is free for it now.
- * idle: nothing runs. slots_free: if nothing else could use these slots, evaluations that gain
- * nothing by sharing are spread over them. Returns the number of tasks; 0: nothing can start now.
- */
-typedef bool (*queue_fits_fn)(void *context, const struct run *job);
-int32_t queue_next(const struct queue *q, int32_t *out, bool idle, int32_t slots_free,
-                   queue_fits_fn fits, void *context);
+/* queue_next - selects the tasks of the next worker: one that has a slot, or several evaluations
+ * that differ only in L and stride. out has capacity q->n. idle: nothing runs. If nothing else
+ * could use the free slots, evaluations that gain nothing by sharing are spread over them. Returns
+ * the number of tasks; 0: nothing can start now. */
+int32_t queue_next(const struct queue *q, int32_t *out, bool idle, const struct slots *slots);
 
 /* queue_start - marks n tasks as running. */
 void queue_start(struct queue *q, const int32_t *task, int32_t n);
@@ -237,151 +296,6 @@ enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, 
 
 /* queue_block - blocks a task that cannot start, and the evaluations that wait for it. */
 void queue_block(struct queue *q, int32_t task);
-
-/* --- device slots ----------------------------------------------------------------------------- */
-
-/* Device slots: each holds one worker; selected with --devices. */
-
-enum { SLOTS_DEVICES_MAX = 64, SLOTS_MAX = 4096, SLOTS_LOSSES_MAX = 3 };
-
-/* Consecutive workers that died on a device before they made progress. */
-struct device_failures {
-    int32_t n, first; /* first: job of the first */
-    bool several;     /* of more than one job */
-};
-
-struct slot {
-    int32_t device; /* index in slots.device */
-    int32_t cpu;    /* core the worker is pinned to; -1: any */
-    int32_t cuda;   /* ordinal of the GPU; -1: none */
-    bool busy;
-};
-
-struct slots {
-    struct device device[SLOTS_DEVICES_MAX];
-    int64_t used_bytes[SLOTS_DEVICES_MAX]; /* planned bytes of the jobs that run there */
-    int32_t running_n[SLOTS_DEVICES_MAX];
-    struct device_failures losses[SLOTS_DEVICES_MAX];
-    int32_t devices_n;
-    struct slot *slot; /* in the arena */
-    int32_t n;
-};
-
-/* slots_open - selects slots of the devices of a table of executors. auto: every
- * usable GPU without other programs, or every core if there is no GPU; cpu: every core; cpu:N: N
- * workers, at most one per core (with a warning); cuda:0,cuda:1: these GPUs. A cluster and the
- * emulated GPU must be named. auto never mixes CPU and GPU, because their last bits differ. Workers
- * are pinned to cores only if every core has one; otherwise the kernel chooses better. Errors:
- * ERR_USAGE not a device; ERR_UNAVAILABLE it cannot be used, with the reason. */
-int slots_open(struct slots *sl, struct arena *a, const char *devices,
-               const struct executor *const *executors, struct err *e);
-
-/* slots_take - takes a free slot of an executor (-1: any) with memory for the job; -1: none. An
- * idle largest device always qualifies, because planned memory may be too high. slots_leave returns
- * the slot with the same bytes. */
-int32_t slots_take(struct slots *sl, int32_t executor, int64_t bytes);
-void slots_leave(struct slots *sl, int32_t slot, int64_t bytes);
-int32_t slots_executor(const struct slots *sl, int32_t slot);
-bool slots_have(const struct slots *sl, int32_t executor);
-bool slots_fit(const struct slots *sl, int64_t bytes);
-int32_t slots_free_n(const struct slots *sl);
-
-/* slots_retire_device - starts no more workers on the slot's device; why: the reason. Returns the
- * number of slots left. */
-int32_t slots_retire_device(struct slots *sl, int32_t slot, const char *why);
-
-/* slots_note_failure - records that a worker ended on the slot; in_vain: it was killed or vanished
- * before it made progress. Returns whether to retire the device: SLOTS_LOSSES_MAX consecutive
- * workers of more than one job ended so, and another device is left. */
-bool slots_note_failure(struct slots *sl, int32_t slot, int32_t job, bool in_vain);
-
-/* slots_largest - the device with the most free memory: a job that needs more is refused. */
-const struct device *slots_largest(const struct slots *sl);
-
-/* device_cores - lists the cores this process may use, at most room. *workers_n: workers that run
- * at full speed; a container's CPU limit may make it smaller than the number of cores. */
-int32_t device_cores(int32_t *out, int32_t room, int32_t *workers_n);
-
-/* --- attempts --------------------------------------------------------------------------------- */
-
-/* One attempt at a run, or at several evaluations that share a worker: its folder, its
- * worker, its records, its outcome.
- *
- * An attempt enters the database when its worker starts. A crash before that leaves a folder and
- * perhaps an orphan of its executor; the next attempt has the next number. */
-
-enum { ATTEMPT_MESSAGE_BYTES = 600 };
-
-struct attempt {
-    struct arena arena;        /* owns the members below */
-    int32_t *task;             /* indices of the queue */
-    int32_t tasks_n;           /* at least 1 */
-    int32_t n;                 /* runs; more than tasks_n if a recovered attempt has others */
-    struct ingest_target *run; /* those of the tasks first */
-    const char *dir, *path;    /* runs/<run_id>/<attempt>, of the first task; the same, absolute */
-    struct journal journal;
-    const struct executor *executor;
-    void *job; /* of the executor; NULL: not started */
-    struct worker_id id;
-    int32_t slot;              /* -1: none; a recovered attempt when all slots were in use */
-    int64_t bytes;             /* planned, on the slot's device */
-    int64_t start_us;          /* monotonic; estimated if the attempt was recovered */
-    int64_t last_record_us;    /* of the newest record, or the start */
-    bool stop_sent;            /* the user requested a stop and it was sent */
-    int64_t killed_stalled_us; /* when it was killed as stalled; 0: it was not */
-    bool ended;                /* its outcome is in the database, not yet in the queue */
-    enum store_state state;
-    bool crashed; /* by a signal that a fault of the program raises */
-    char message[ATTEMPT_MESSAGE_BYTES];
-};
-
-/* Where attempts are started. */
-struct attempt_context {
-    struct store *store;
-    const struct project *project;
-    const struct queue *queue;
-    const struct slots *slots;
-    const struct executor *executor;
-    void *self;          /* of the executor */
-    const char *program; /* of the worker */
-    int64_t now_us;      /* monotonic */
-};
-
-/* attempt_start - creates the folder, writes the spec, starts the worker and adds the rows, in the
- * caller's transaction. *out is freed with attempt_free. Errors: those of files, the store and the
- * executor's start; then nothing runs. */
-int attempt_start(struct attempt **out, const struct attempt_context *place, const int32_t *task,
-                  int32_t n, int32_t slot, struct err *e);
-
-/* A running worker of an earlier scheduler: its rows, which share a folder. */
-struct attempt_left {
-    const struct store_running *row;
-    int32_t n, executor;
-    void *job;
-    struct worker_id id;
-};
-
-/* attempt_recover - takes control of such a worker and reads its records from the first. If none of
- * its runs is in the queue, releases the job and sets *out to NULL: a call that wants the runs
- * recovers it. */
-int attempt_recover(struct attempt **out, const struct attempt_context *place,
-                    const struct attempt_left *left, struct err *e);
-
-/* attempt_poll - ingests new records, kills a worker without a record for stall_s seconds, and sets
- * `ended`, state and message when the worker has ended. *batch: see ingest_new_records. */
-int attempt_poll(struct attempt *at, struct store *s, int64_t now_us, double stall_s, bool *batch,
-                 struct err *e);
-
-/* attempt_was_preempted - whether the worker was stopped from outside, such as by Slurm before a
- * time limit, and wrote a checkpoint: this is not a failure, and the next attempt resumes. */
-bool attempt_was_preempted(const struct attempt *at);
-
-/* attempt_failed_blas - the BLAS that the worker crashed in or that reported an error; NULL: none.
- * The next attempt avoids it. */
-const char *attempt_failed_blas(const struct attempt *at);
-
-/* attempt_free - takes NULL; releases the job. */
-void attempt_free(struct attempt *at);
 
 /* --- progress --------------------------------------------------------------------------------- */
 
@@ -396,38 +310,35 @@ enum { PROGRESS_NAME_BYTES = 160 };
 struct progress_line {
     bool quiet, live, shown; /* shown: the line is on the terminal */
     const char *headline;
-    int64_t start_us, painted_us;
+    int64_t painted_us;
 };
 
-/* How far things are. */
-struct progress_state {
-    int32_t total_n, ended_n, failed_n, diverged_n, running_n, slots_n;
-    double wps;                /* of all workers that run */
+/* What is done and what is left. */
+struct progress_work {
+    int32_t slots_n;
     double flops_done;         /* in this call, running ones by their share */
     double flops_left;         /* of what has not ended */
     double flops_longest_left; /* of one run that is running or to come */
     double worker_s;           /* time of all workers so far, added up */
-    bool stopping;
 };
 
 void progress_open(struct progress_line *m, bool quiet, const char *headline);
-void progress_close(struct progress_line *m);
+void progress_clear(struct progress_line *m); /* removes the line that is redrawn */
 /* progress_print - a line that stays. live_too: also on a terminal, where the redrawn line already
  * shows starts and ends. */
 void progress_print(struct progress_line *m, bool live_too, const char *format, ...)
     ERR_PRINTF(3, 4);
 /* progress_draw - the line of now; does nothing if the last is recent enough. */
-void progress_draw(struct progress_line *m, const struct progress_state *st);
+struct scheduler;
+void progress_draw(struct scheduler *sc);
 
 /* progress_eta - seconds left by the speed reached so far; negative: not known yet. */
-double progress_eta(const struct progress_state *st);
+double progress_eta(const struct progress_work *w);
 
 /* progress_name - a run for people: "train alibi L=64 seed 1", "evaluate alibi L=64 at 128". */
 void progress_name(char out[PROGRESS_NAME_BYTES], const struct spec *s);
 
-/* progress_count - counts, and the cost of what has not started. progress_fill_result - the counts
- * of the whole call; takes a queue that was never filled. */
-void progress_count(struct progress_state *st, const struct queue *q);
+/* progress_fill_result - counts of the whole call; takes a queue that was never filled. */
 void progress_fill_result(struct scheduler_result *r, const struct queue *q);
 
 /* progress_print_start - how much is to do, and where the results are. progress_print_end - counts
@@ -435,5 +346,107 @@ void progress_fill_result(struct scheduler_result *r, const struct queue *q);
 void progress_print_start(struct progress_line *m, const struct queue *q, int32_t slots_n);
 void progress_print_end(struct progress_line *m, const struct queue *q,
                         const struct scheduler_result *r);
+
+/* --- one call --------------------------------------------------------------------------------- */
+
+/* An open executor. */
+struct executor_open {
+    const struct executor *kind;
+    void *self;
+    bool accepted; /* it accepted a job of this call */
+};
+
+struct scheduler {
+    struct arena arena;
+    struct store *store;
+    const struct project *project;
+    const struct scheduler_options *options;
+    struct machine machine;
+    struct queue queue;
+    struct slots slots;
+    struct progress_line progress;
+    struct signals signals;
+    const struct executor *const *table; /* of executors; ended by NULL */
+    struct executor_open executor[EXECUTORS_MAX];
+    int32_t executors_n;
+    struct attempt **running;       /* room for slots.n and the workers of earlier calls */
+    int32_t running_n, recovered_n; /* recovered_n: ended attempts of earlier calls */
+    int32_t *pick;                  /* room for queue.n */
+    double stall_s, poll_s, flops_done, worker_s;
+    int64_t last_poll_us, rejected_us; /* rejected_us: when a job was rejected last */
+    int32_t rejected_n;                /* consecutive rejections */
+    bool batch;                        /* a transaction is open */
+    bool stopping;                     /* first Ctrl-C */
+    bool killed;                       /* second Ctrl-C */
+    bool halted;                       /* after a failure, without --keep-going */
+    struct err failure;                /* of the first run that failed for good; code 0: none */
+};
+
+/* scheduler_now_us - monotonic. */
+int64_t scheduler_now_us(const struct scheduler *sc);
+
+/* --- attempts --------------------------------------------------------------------------------- */
+
+/* One attempt at a run, or at several evaluations that share a worker: its folder, its
+ * worker, its records, its outcome.
+ *
+ * An attempt enters the database when its worker starts. A crash before that leaves a folder and
+ * perhaps an orphan of its executor; the next attempt has the next number. */
+
+enum { ATTEMPT_MESSAGE_BYTES = 600 };
+
+struct attempt {
+    struct arena arena;        /* owns the members below */
+    struct ingest_target *run; /* its runs */
+    int32_t n;
+    int32_t *task; /* those of them that this call wants: indices of the queue */
+    int32_t tasks_n;
+    const char *dir, *path; /* runs/<run_id>/<attempt>, of the first run; the same, absolute */
+    struct journal journal;
+    struct executor_open *executor;
+    void *job; /* of the executor; NULL: not started */
+    struct worker_id id;
+    int32_t slot;              /* -1: none; a recovered attempt when all slots were in use */
+    int64_t start_us;          /* monotonic; of a recovered attempt, when it was recovered */
+    int64_t last_record_us;    /* of the newest record, or the start */
+    bool stop_sent;            /* the user requested a stop and it was sent */
+    int64_t killed_stalled_us; /* when it was killed as stalled; 0: it was not */
+    enum store_state state;    /* STORE_NONE: has not ended; else in the database */
+    bool crashed;              /* by a signal that a fault of the program raises */
+    char message[ATTEMPT_MESSAGE_BYTES];
+};
+
+/* attempt_start - creates the folder, writes the spec, starts the worker of the slot and adds the
+ * rows, in the caller's transaction. *out is freed with attempt_free. Errors: those of files, the
+ * store and the executor's start; then nothing runs. */
+int attempt_start(struct attempt **out, struct scheduler *sc, const int32_t *task, int32_t n,
+                  int32_t slot, struct err *e);
+
+/* attempt_recover - takes control of a worker of an earlier scheduler: its running rows [0, n),
+ * which share a folder. Its records are read from the first. If it has ended, ends the rows as its
+ * records state and sets *out to NULL. */
+int attempt_recover(struct attempt **out, struct scheduler *sc, const struct store_running *row,
+                    int32_t n, struct err *e);
+
+/* attempt_find_tasks - the runs of a recovered attempt that the queue has. */
+void attempt_find_tasks(struct attempt *at, const struct queue *q);
+
+/* attempt_bytes - memory that its tasks are planned to need. */
+int64_t attempt_bytes(const struct queue *q, const int32_t *task, int32_t n);
+
+/* attempt_poll - ingests new records, kills a stalled worker, and sets state and message when
+ * the worker has ended. */
+int attempt_poll(struct attempt *at, struct scheduler *sc, struct err *e);
+
+/* attempt_was_preempted - whether the worker was stopped from outside, such as by Slurm before a
+ * time limit, and wrote a checkpoint: this is not a failure, and the next attempt resumes. */
+bool attempt_was_preempted(const struct attempt *at);
+
+/* attempt_failed_blas - the BLAS that the worker crashed in or that reported an error; NULL: none.
+ * The next attempt avoids it. */
+const char *attempt_failed_blas(const struct attempt *at);
+
+/* attempt_free - takes NULL; releases the job. */
+void attempt_free(struct attempt *at);
 
 #endif

@@ -30,24 +30,6 @@ static void slots_add(struct slots *sl, int32_t device, int32_t slots_n)
             (struct slot){.device = device, .cpu = slots_n == cores_n ? core[i] : -1, .cuda = cuda};
 }
 
-/* The device whose name is the first n bytes of a text, or -1. */
-static int32_t slots_find(const struct slots *sl, const char *name, size_t n)
-{
-    for (int32_t i = 0; i < sl->devices_n; i++)
-        if (strlen(sl->device[i].name) == n && memcmp(sl->device[i].name, name, n) == 0) return i;
-    return -1;
-}
-
-/* Whether a device's name up to its colon is this text. */
-static bool slots_know_prefix(const struct slots *sl, const char *name, size_t n)
-{
-    for (int32_t i = 0; i < sl->devices_n; i++) {
-        const char *other = sl->device[i].name;
-        if (strcspn(other, ":") == n && memcmp(other, name, n) == 0) return true;
-    }
-    return false;
-}
-
 /* More workers than cores would compete. A cluster has no limit. */
 static int32_t slots_cap(const struct device *d, const char *name, int32_t wanted_n)
 {
@@ -60,31 +42,32 @@ static int32_t slots_cap(const struct device *d, const char *name, int32_t wante
 /* One name of the list: a device, NAME:N slots of a counted one, or cuda for cuda:0. */
 static int slots_add_named(struct slots *sl, const char *name, struct err *e)
 {
-    char first[64];
-    int32_t number = 0;
-    size_t length = strlen(name), prefix = strcspn(name, ":");
-    int32_t device = slots_find(sl, name, length);
-    int32_t counted = slots_find(sl, name, prefix);
+    size_t prefix = strcspn(name, ":");
+    bool is_bare = name[prefix] == '\0', is_known = false;
+    int32_t device = -1, number = 0;
 
-    snprintf(first, sizeof first, "%s:0", name);
-    if (device < 0 && prefix == length) device = slots_find(sl, first, length + 2);
-    if (device < 0 && counted >= 0 && sl->device[counted].is_counted) {
-        device = counted;
-        number = slots_number(name);
-        if (number < 1 || sl->n + number > SLOTS_MAX)
-            return ERR(e, ERR_USAGE, "--devices %s: the number of workers must be 1 to %d", name,
-                       SLOTS_MAX);
-        number = slots_cap(&sl->device[device], name, number);
+    for (int32_t i = 0; i < sl->devices_n; i++) {
+        const struct device *d = &sl->device[i];
+        if (strcspn(d->name, ":") != prefix || memcmp(d->name, name, prefix) != 0) continue;
+        is_known = true;
+        if (d->is_counted || strcmp(d->name, name) == 0 || (is_bare && device < 0)) device = i;
     }
-    if (device < 0 && !slots_know_prefix(sl, name, prefix))
+    if (!is_known)
         return ERR(e, ERR_USAGE, "--devices %s: not a device; expected " DEVICES_SYNTAX, name);
     if (device < 0)
         return ERR(e, ERR_UNAVAILABLE,
                    "--devices %s: this machine has no such device; `alibi devices` lists what it "
                    "has",
                    name);
-    if (*sl->device[device].unusable)
-        return ERR(e, ERR_UNAVAILABLE, "--devices %s: %s", name, sl->device[device].unusable);
+    const struct device *d = &sl->device[device];
+    if (d->is_counted && !is_bare) {
+        number = slots_number(name);
+        if (number < 1 || sl->n + number > SLOTS_MAX)
+            return ERR(e, ERR_USAGE, "--devices %s: the number of workers must be 1 to %d", name,
+                       SLOTS_MAX);
+        number = slots_cap(d, name, number);
+    }
+    if (*d->unusable) return ERR(e, ERR_UNAVAILABLE, "--devices %s: %s", name, d->unusable);
     for (int32_t i = 0; i < sl->n; i++)
         if (sl->slot[i].device == device)
             return ERR(e, ERR_USAGE, "--devices %s: named twice", name);
@@ -143,25 +126,31 @@ static bool slots_has_room(const struct slots *sl, int32_t device, int64_t bytes
     return sl->used_bytes[device] + bytes <= sl->device[device].free_bytes;
 }
 
-bool slots_fit(const struct slots *sl, int64_t bytes)
-{
-    for (int32_t i = 0; i < sl->n; i++)
-        if (!sl->slot[i].busy && slots_has_room(sl, sl->slot[i].device, bytes)) return true;
-    return false;
-}
-
-int32_t slots_take(struct slots *sl, int32_t executor, int64_t bytes)
+int32_t slots_find(const struct slots *sl, int32_t executor, int64_t bytes)
 {
     for (int32_t i = 0; i < sl->n; i++) {
-        struct slot *slot = &sl->slot[i];
+        const struct slot *slot = &sl->slot[i];
         if (slot->busy || (executor >= 0 && slots_executor(sl, i) != executor)) continue;
-        if (!slots_has_room(sl, slot->device, bytes)) continue;
-        slot->busy = true;
-        sl->running_n[slot->device]++;
-        sl->used_bytes[slot->device] += bytes;
-        return i;
+        if (slots_has_room(sl, slot->device, bytes)) return i;
     }
     return -1;
+}
+
+void slots_take(struct slots *sl, int32_t slot, int64_t bytes)
+{
+    struct slot *s = &sl->slot[slot];
+    s->busy = true;
+    s->bytes = bytes;
+    sl->running_n[s->device]++;
+    sl->used_bytes[s->device] += bytes;
+}
+
+void slots_leave(struct slots *sl, int32_t slot)
+{
+    struct slot *s = &sl->slot[slot];
+    s->busy = false;
+    sl->running_n[s->device]--;
+    sl->used_bytes[s->device] -= s->bytes;
 }
 
 int32_t slots_executor(const struct slots *sl, int32_t slot)
@@ -174,13 +163,6 @@ bool slots_have(const struct slots *sl, int32_t executor)
     for (int32_t i = 0; i < sl->n; i++)
         if (slots_executor(sl, i) == executor) return true;
     return false;
-}
-
-void slots_leave(struct slots *sl, int32_t slot, int64_t bytes)
-{
-    sl->slot[slot].busy = false;
-    sl->running_n[sl->slot[slot].device]--;
-    sl->used_bytes[sl->slot[slot].device] -= bytes;
 }
 
 int32_t slots_free_n(const struct slots *sl)

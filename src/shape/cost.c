@@ -7,7 +7,6 @@
 
 #include "shape/memory.h"
 #include "shape/shape.h"
-#include "shape/walk.h"
 
 /* Rank-frequency estimate 1 / (rank + offset)^exponent: for the WikiText-103 vocabulary it puts
  * 4.0 % of the tokens into the second band and 2.3 % into the third. */
@@ -24,16 +23,11 @@ static double zipf_tail(double rank, double vocab)
     return pow(rank + zipf_offset, power) - pow(vocab + zipf_offset, power);
 }
 
-static double band_share(const struct shape_bands *b, int32_t i, const double *tail_share)
+/* Share of the tokens in a band. */
+static double band_share(const struct shape_bands *b, int32_t i)
 {
     double vocab = b->band[b->n - 1].last;
 
-    if (tail_share && i > 0) return tail_share[i];
-    if (tail_share) {
-        double share = 1.0;
-        for (int32_t k = 1; k < b->n; k++) share -= tail_share[k];
-        return share;
-    }
     return (zipf_tail(b->band[i].first, vocab) - zipf_tail(b->band[i].last, vocab)) /
            zipf_tail(0.0, vocab);
 }
@@ -48,36 +42,35 @@ static double layers_flops(const struct spec_model *m, int32_t L)
 }
 
 /* Projections of the adaptive input, per token. */
-static double input_flops(const struct spec *s, const struct shape_bands *b, const double *share)
+static double input_flops(const struct spec *s, const struct shape_bands *b)
 {
     double flops = 0.0;
 
     if (s->model.softmax == SPEC_PLAIN) return 0.0;
     for (int32_t i = 0; i < b->n; i++)
-        flops += band_share(b, i, share) * 2.0 * s->model.dim * b->band[i].width;
+        flops += band_share(b, i) * 2.0 * s->model.dim * b->band[i].width;
     return flops;
 }
 
 /* The softmax, per target: the head for all targets, a tail for the targets in its band. */
-static double output_flops(const struct spec *s, const struct shape_bands *b, const double *share)
+static double output_flops(const struct spec *s, const struct shape_bands *b)
 {
     double D = s->model.dim;
     double flops = 2.0 * b->head_n * D;
 
     for (int32_t i = 1; i < b->n; i++) {
         double width = b->band[i].width, rows = (double)b->band[i].last - b->band[i].first;
-        flops += band_share(b, i, share) * 2.0 * (D * width + width * rows);
+        flops += band_share(b, i) * 2.0 * (D * width + width * rows);
     }
     return flops;
 }
 
-double shape_forward_flops(const struct spec *s, int32_t L, const double *tail_share)
+double shape_forward_flops(const struct spec *s, int32_t L)
 {
     struct shape_bands b;
 
     shape_bands(&b, &s->model, s->data.vocab);
-    return layers_flops(&s->model, L) + input_flops(s, &b, tail_share) +
-           output_flops(s, &b, tail_share);
+    return layers_flops(&s->model, L) + input_flops(s, &b) + output_flops(s, &b);
 }
 
 static int64_t eval_targets(const struct spec *s)
@@ -98,49 +91,36 @@ static double eval_flops(const struct spec *s)
     shape_bands(&b, &s->model, s->data.vocab);
     if (s->eval.window == SPEC_SLIDING && s->eval.stride > 0)
         positions = ceil(targets / s->eval.stride) * (L < targets ? L : targets);
-    return positions * (layers_flops(&s->model, s->eval.L) + input_flops(s, &b, NULL)) +
-           targets * output_flops(s, &b, NULL);
-}
-
-static int optimizer_slots(const struct spec *s)
-{
-    return s->train.optimizer == SPEC_ADAM ? 2 : 1;
-}
-
-/* Bytes that src/model allocates on the device. */
-static int64_t device_bytes(const struct spec *s)
-{
-    struct shape_capacity capacity;
-    struct shape_memory memory;
-
-    shape_capacity(&capacity, s);
-    shape_memory(&memory, s, &capacity);
-    return memory.total_bytes;
+    return positions * (layers_flops(&s->model, s->eval.L) + input_flops(s, &b)) +
+           targets * output_flops(s, &b);
 }
 
 void shape_cost(struct shape_cost *out, const struct spec *s)
 {
     const struct spec_train *t = &s->train;
-    struct shape_walk w = {.tensor = NULL};
+    struct shape_capacity capacity;
+    struct shape_memory memory;
+    struct shape_params params;
 
-    shape_walk(&w, s);
-    *out = (struct shape_cost){.parameters_n = w.parameters_n};
-    out->tokens_per_update = (int64_t)t->shards * shape_shard_rows(t) * t->L;
-    out->device_bytes = device_bytes(s);
-    double update_flops = 3.0 * shape_forward_flops(s, t->L, NULL) * (double)out->tokens_per_update;
+    shape_params(&params, NULL, s);
+    shape_capacity(&capacity, s);
+    shape_memory(&memory, s, &capacity);
+    *out = (struct shape_cost){.parameters_n = params.parameters_n,
+                               .tokens_per_update = (int64_t)t->shards * shape_shard_rows(t) * t->L,
+                               .device_bytes = memory.total_bytes};
+    double update_flops = 3.0 * shape_forward_flops(s, t->L) * (double)out->tokens_per_update;
     if (s->kind == SPEC_TRAIN) {
-        int64_t weights = 4 * w.parameters_n;
+        int64_t weights = 4 * params.parameters_n;
         out->flops = update_flops * t->updates;
-        out->disk_running_bytes = 3 * weights * (1 + optimizer_slots(s)); /* last two and best */
-        out->disk_kept_bytes = 2 * weights;                               /* last and best */
+        /* The last two checkpoints and the best, with optimiser state but without gradients. */
+        out->disk_running_bytes = 3 * weights * (memory.slots_n - 1);
+        out->disk_kept_bytes = 2 * weights; /* last and best */
     } else if (s->kind == SPEC_EVAL) {
         out->flops = eval_flops(s);
     } else if (s->bench_mode == 0) {
         out->flops = update_flops * COST_BENCH_UPDATES;
     } else {
-        struct shape_capacity capacity;
-        shape_capacity(&capacity, s);
-        out->flops = shape_forward_flops(s, capacity.length_max, NULL) * capacity.length_max *
+        out->flops = shape_forward_flops(s, capacity.length_max) * capacity.length_max *
                      capacity.rows_max * COST_BENCH_UPDATES;
     }
 }

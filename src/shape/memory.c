@@ -8,8 +8,6 @@
 
 #include <stddef.h>
 
-#include "shape/walk.h"
-
 enum {
     POOL_ALIGN_BYTES = 64,
     LISTS_SPARE = 64,
@@ -348,7 +346,7 @@ static void place(struct shape_memory *out, int32_t id, bool bf16)
 void shape_memory(struct shape_memory *out, const struct spec *s,
                   const struct shape_capacity *capacity)
 {
-    struct shape_walk w = {.tensor = NULL};
+    struct shape_params params;
     struct measure k;
     bool bf16 = capacity->precision == SPEC_BF16;
 
@@ -361,8 +359,8 @@ void shape_memory(struct shape_memory *out, const struct spec *s,
         out->buffer[id].alive &= ~(uint32_t)TRAIN_ALL;
     for (int32_t id = 0; id < SHAPE_BUFFERS_N; id++) place(out, id, bf16);
 
-    shape_walk(&w, s);
-    out->elements_n = w.elements_n;
+    shape_params(&params, NULL, s);
+    out->elements_n = params.elements_n;
     if (capacity->train) out->slots_n = s->train.optimizer == SPEC_ADAM ? 4 : 3;
     out->block_bytes = out->elements_n * 4 * out->slots_n;
     out->bf16_bytes = bf16 ? out->elements_n * 2 : 0;

@@ -3,6 +3,7 @@
 #ifndef SHAPE_SHAPE_H
 #define SHAPE_SHAPE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -19,13 +20,14 @@ struct shape_tensor {
     char name[SHAPE_NAME_BYTES]; /* as in SPEC.md section 14 */
     int32_t rows, cols;          /* (out, in); a vector is (1, n) */
     int32_t dims;                /* 1 or 2: how a checkpoint writes it */
+    bool joined;                 /* continues the group of the tensor before it */
     int64_t offset;              /* elements from the start of the parameter block */
     enum shape_init init;
     double init_mean, init_value;
     int32_t init_zero_row; /* a row initialised to zeros (the pad id); -1: none */
 };
 
-/* Parameters in one block. Tensors used as one matrix are adjacent without a gap: q, k, v weights
+/* Parameters in one block. Tensors used as one matrix are a group without gaps: q, k, v weights
  * (3D, D); q, k, v biases (3D); band 0's table and the class rows (c1 + K, D). Every group starts
  * at a multiple of 16 elements. */
 struct shape_params {
@@ -50,14 +52,15 @@ void shape_bands(struct shape_bands *out, const struct spec_model *m, int32_t vo
 /* shape_shard_rows - rows of L_train tokens in one shard. */
 int32_t shape_shard_rows(const struct spec_train *t);
 
+/* shape_params - the parameters, listed in the arena; without an arena, only their numbers. */
 void shape_params(struct shape_params *out, struct arena *a, const struct spec *s);
 /* shape_find - index of the tensor with that name, or -1. */
 int32_t shape_find(const struct shape_params *p, const char *name);
 
 /* shape_forward_flops - FLOPs of one token at row length L; a multiply-add counts as two. Causal
- * attention sees (L+1)/2 keys on average. tail_share[i] is the share of targets in band i (NULL: a
- * Zipf estimate). A training update costs three forward passes. */
-double shape_forward_flops(const struct spec *s, int32_t L, const double *tail_share);
+ * attention sees (L+1)/2 keys on average. The shares of the bands are a Zipf estimate. A training
+ * update costs three forward passes. */
+double shape_forward_flops(const struct spec *s, int32_t L);
 
 /* shape_peak_flops - peak FLOP/s of dense products on a device, by its name ("NVIDIA H200"). 0:
  * unknown, as for every CPU, whose name does not state its clock. */

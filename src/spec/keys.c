@@ -39,102 +39,51 @@ static const char *const value_aliases[] = {POSITION_METHODS(POSITION_ALIAS) "Ro
                                             "bfloat16=bf16"};
 enum { ALIASES_N = sizeof value_aliases / sizeof *value_aliases, NAMES_MAX = 32 };
 
-static bool has_model(const struct spec *s)
-{
-    return s->kind != SPEC_EVAL;
-}
-static bool is_train(const struct spec *s)
-{
-    return s->kind == SPEC_TRAIN;
-}
-static bool is_eval(const struct spec *s)
-{
-    return s->kind == SPEC_EVAL;
-}
-static bool is_bench(const struct spec *s)
-{
-    return s->kind == SPEC_BENCH;
-}
-static bool is_bench_eval(const struct spec *s)
-{
-    return is_bench(s) && s->bench_mode == 1;
-}
-static bool is_adaptive(const struct spec *s)
-{
-    return has_model(s) && s->model.softmax == SPEC_ADAPTIVE;
-}
+/* NAME(s): the runs to which a key applies. */
+#define APPLIES(name, condition)                                                                   \
+    static bool name(const struct spec *s)                                                         \
+    {                                                                                              \
+        return condition;                                                                          \
+    }
+APPLIES(has_model, s->kind != SPEC_EVAL)
+APPLIES(is_train, s->kind == SPEC_TRAIN)
+APPLIES(is_eval, s->kind == SPEC_EVAL)
+APPLIES(is_bench, s->kind == SPEC_BENCH)
+APPLIES(is_bench_eval, is_bench(s) && s->bench_mode == 1)
+APPLIES(is_adaptive, has_model(s) && s->model.softmax == SPEC_ADAPTIVE)
+APPLIES(is_nag, has_model(s) && s->train.optimizer == SPEC_NAG)
+APPLIES(is_adam, has_model(s) && s->train.optimizer == SPEC_ADAM)
+APPLIES(is_cosine, is_train(s) && s->train.schedule == SPEC_COSINE)
+APPLIES(is_scaled, is_eval(s) && s->eval.scaling != POSITION_UNSCALED)
+APPLIES(has_window, has_model(s) && s->model.mask.window > 0)
+APPLIES(has_sinks, has_window(s) && s->model.mask.sinks > 0)
+APPLIES(is_masked, is_eval(s) && s->eval.mask.window > 0)
+APPLIES(is_sunk, is_masked(s) && s->eval.mask.sinks > 0)
+APPLIES(is_sliding, is_eval(s) && s->eval.window == SPEC_SLIDING)
 /* has_NAME: a run of that position method. */
 #define HAS_POSITION(NAME, name, display, place, style, bounded)                                   \
-    static bool has_##name(const struct spec *s)                                                   \
-    {                                                                                              \
-        return has_model(s) && s->model.position == SPEC_##NAME;                                   \
-    }
+    APPLIES(has_##name, has_model(s) && s->model.position == SPEC_##NAME)
 POSITION_METHODS(HAS_POSITION)
 #define POSITION_APPLIES(NAME, name, display, place, style, bounded) has_##name,
 static bool (*const position_applies[])(const struct spec *) = {POSITION_METHODS(POSITION_APPLIES)};
 
-static bool is_nag(const struct spec *s)
-{
-    return has_model(s) && s->train.optimizer == SPEC_NAG;
-}
-static bool is_adam(const struct spec *s)
-{
-    return has_model(s) && s->train.optimizer == SPEC_ADAM;
-}
-static bool is_cosine(const struct spec *s)
-{
-    return is_train(s) && s->train.schedule == SPEC_COSINE;
-}
-static bool is_scaled(const struct spec *s)
-{
-    return is_eval(s) && s->eval.scaling != POSITION_UNSCALED;
-}
-static bool has_window(const struct spec *s)
-{
-    return has_model(s) && s->model.mask.window > 0;
-}
-static bool has_sinks(const struct spec *s)
-{
-    return has_window(s) && s->model.mask.sinks > 0;
-}
-static bool is_masked(const struct spec *s)
-{
-    return is_eval(s) && s->eval.mask.window > 0;
-}
-static bool is_sunk(const struct spec *s)
-{
-    return is_masked(s) && s->eval.mask.sinks > 0;
-}
-static bool is_sliding(const struct spec *s)
-{
-    return is_eval(s) && s->eval.window == SPEC_SLIDING;
-}
-
-#define AT(field) offsetof(struct spec, field)
-#define INT(key, field, lo, hi, neutral_, applies_, help_, source_)                                \
+#define KEY(key, type_, field, lo, hi, names_, neutral_, hashed_, applies_, help_, source_)        \
     {                                                                                              \
-        key, SPEC_T_INT32, AT(field), lo, hi, NULL, neutral_, true, applies_, help_, source_       \
+        key, type_, offsetof(struct spec, field), lo, hi, names_, neutral_, hashed_, applies_,     \
+            help_, source_                                                                         \
     }
-#define LONG(key, field, lo, hi, neutral_, applies_, help_, source_)                               \
-    {                                                                                              \
-        key, SPEC_T_INT64, AT(field), lo, hi, NULL, neutral_, true, applies_, help_, source_       \
-    }
-#define REAL(key, field, lo, hi, neutral_, applies_, help_, source_)                               \
-    {                                                                                              \
-        key, SPEC_T_DOUBLE, AT(field), lo, hi, NULL, neutral_, true, applies_, help_, source_      \
-    }
-#define FLAG(key, field, neutral_, applies_, help_, source_)                                       \
-    {                                                                                              \
-        key, SPEC_T_BOOL, AT(field), 0, 1, NULL, neutral_, true, applies_, help_, source_          \
-    }
-#define ENUM(key, field, names_, neutral_, applies_, help_, source_)                               \
-    {                                                                                              \
-        key, SPEC_T_ENUM, AT(field), 0, 0, names_, neutral_, true, applies_, help_, source_        \
-    }
-#define TEXT(key, field, hashed_, neutral_, applies_, help_, source_)                              \
-    {                                                                                              \
-        key, SPEC_T_TEXT, AT(field), 0, 0, NULL, neutral_, hashed_, applies_, help_, source_       \
-    }
+#define INT(key, field, lo, hi, neutral, applies, help, source)                                    \
+    KEY(key, SPEC_T_INT32, field, lo, hi, NULL, neutral, true, applies, help, source)
+#define LONG(key, field, lo, hi, neutral, applies, help, source)                                   \
+    KEY(key, SPEC_T_INT64, field, lo, hi, NULL, neutral, true, applies, help, source)
+#define REAL(key, field, lo, hi, neutral, applies, help, source)                                   \
+    KEY(key, SPEC_T_DOUBLE, field, lo, hi, NULL, neutral, true, applies, help, source)
+#define FLAG(key, field, neutral, applies, help, source)                                           \
+    KEY(key, SPEC_T_BOOL, field, 0, 1, NULL, neutral, true, applies, help, source)
+#define ENUM(key, field, names, neutral, applies, help, source)                                    \
+    KEY(key, SPEC_T_ENUM, field, 0, 0, names, neutral, true, applies, help, source)
+#define TEXT(key, field, hashed, neutral, applies, help, source)                                   \
+    KEY(key, SPEC_T_TEXT, field, 0, 0, NULL, neutral, hashed, applies, help, source)
 
 static const struct spec_key model_keys[] = {
     ENUM("kind", kind, kind_names, NULL, NULL, "kind of run", "this project"),
@@ -151,9 +100,9 @@ static const struct spec_key model_keys[] = {
         "inner width of the feed-forward layers", "p.3: 4096"),
     ENUM("model.softmax", model.softmax, softmax_names, NULL, has_model,
          "adaptive input and softmax, or one tied embedding table", "p.3; Baevski and Auli 2018"),
-    {"model.cutoffs", SPEC_T_INTS, AT(model.cutoffs), 1, 2147483647, NULL, NULL, true, is_adaptive,
-     "first ids of the tail bands, rising, such as 20000,60000",
-     "authors' transformer_lm.py: 20000,60000"},
+    KEY("model.cutoffs", SPEC_T_INTS, model.cutoffs, 1, 2147483647, NULL, NULL, true, is_adaptive,
+        "first ids of the tail bands, rising, such as 20000,60000",
+        "authors' transformer_lm.py: 20000,60000"),
     INT("model.adaptive_factor", model.adaptive_factor, 1, 64, "4", is_adaptive,
         "each band is this many times narrower than the one before", "authors' code: 4"),
     FLAG("model.final_norm", model.final_norm, "false", has_model, "LayerNorm after the last block",
@@ -269,8 +218,8 @@ static const struct spec_key other_keys[] = {
     ENUM("eval.sink_positions", eval.mask.sink_positions, sink_names, "cache", is_sunk,
          "model.sink_positions in evaluation", "StreamingLLM, section 3.2: cache"),
 
-    {"bench.mode", SPEC_T_ENUM, AT(bench_mode), 0, 0, mode_names, NULL, true, is_bench,
-     "measured pass: training or evaluation", "Table 1"},
+    ENUM("bench.mode", bench_mode, mode_names, NULL, is_bench,
+         "measured pass: training or evaluation", "Table 1"),
     INT("bench.rows", bench_rows, 0, 65536, "0", is_bench_eval,
         "rows per batch; 0: as many as fit into a shard", "Tables 2 to 4: 1"),
     INT("bench.L", bench_L, 0, 1000000, "0", is_bench_eval, "tokens per row; 0: train.L",
@@ -296,7 +245,7 @@ static struct spec_key option_key(const struct position_option *o, int32_t metho
                                            [POSITION_REALS] = SPEC_T_REALS};
     return (struct spec_key){.name = o->name,
                              .type = types[o->type],
-                             .offset = AT(option) + o->offset,
+                             .offset = offsetof(struct spec, option) + o->offset,
                              .low = o->low,
                              .high = o->high,
                              .names = o->names,

@@ -75,63 +75,56 @@ static int set_int(void *field, const struct spec_key *key, const char *text, st
     return 0;
 }
 
-/* A list is stored in the array at the key's offset, its length in the int32_t before it. */
-static int set_ints(struct spec *s, const struct spec_key *key, const char *text, struct err *e)
+/* The text of a list: "none", or numbers separated by commas. Integers are stored in the array at
+ * the key's offset and counted in model.cutoffs_n, other numbers in a struct position_list. */
+static int set_list(struct spec *s, const struct spec_key *key, const char *text, struct err *e)
 {
-    int32_t value[SPEC_CUTOFFS_MAX] = {0};
-    int32_t n = 0;
-    char item[32];
-
-    for (const char *p = text; strcmp(text, "none") != 0;) {
-        size_t length = strcspn(p, ",");
-        int64_t number;
-        const char *from = p + strspn(p, " ");
-        size_t used = length - (size_t)(from - p);
-        while (used > 0 && from[used - 1] == ' ') used--;
-        if (n == SPEC_CUTOFFS_MAX)
-            return ERR(e, ERR_DATA, "%s: '%.60s' has more than %d numbers", key->name, text,
-                       SPEC_CUTOFFS_MAX);
-        snprintf(item, sizeof item, "%.*s", (int)(used < sizeof item ? used : sizeof item - 1),
-                 from);
-        if (!str_to_int(&number, item))
-            return ERR(e, ERR_DATA,
-                       "%s: '%.60s' is not a list of whole numbers such as 20000,60000", key->name,
-                       text);
-        if ((double)number < key->low || (double)number > key->high)
-            return range_error(key, item, e);
-        value[n++] = (int32_t)number;
-        if (!p[length]) break;
-        p += length + 1;
-    }
-    s->model.cutoffs_n = n;
-    memcpy(field_of(s, key), value, sizeof value);
-    return 0;
-}
-
-static int set_reals(struct position_list *out, const struct spec_key *key, const char *text,
-                     struct err *e)
-{
+    bool whole = key->type == SPEC_T_INTS;
+    int32_t most = whole ? SPEC_CUTOFFS_MAX : POSITION_LIST_MAX;
     struct position_list list = {0};
 
     for (const char *p = text; strcmp(text, "none") != 0;) {
         char item[STR_DOUBLE_BYTES + 8];
-        double number;
+        double number = 0;
+        int64_t integer;
         p += strspn(p, " ");
         size_t length = strcspn(p, ","), used = length;
         while (used > 0 && p[used - 1] == ' ') used--;
-        if (list.n == POSITION_LIST_MAX)
-            return ERR(e, ERR_DATA, "%s: '%.60s' has more than %d numbers", key->name, text,
-                       POSITION_LIST_MAX);
+        if (list.n == most)
+            return ERR(e, ERR_DATA, "%s: '%.60s' has more than %d numbers", key->name, text, most);
         snprintf(item, sizeof item, "%.*s", (int)(used < sizeof item ? used : sizeof item - 1), p);
-        if (!str_to_double(&number, item))
-            return ERR(e, ERR_DATA, "%s: '%.60s' is not a list of numbers such as 0.5,0.25",
-                       key->name, text);
+        if (whole ? !str_to_int(&integer, item) : !str_to_double(&number, item))
+            return ERR(e, ERR_DATA, "%s: '%.60s' is not a list of %s", key->name, text,
+                       whole ? "whole numbers such as 20000,60000" : "numbers such as 0.5,0.25");
+        if (whole) number = (double)integer;
         if (number < key->low || number > key->high) return range_error(key, item, e);
         list.value[list.n++] = number == 0 ? 0 : number;
         if (!p[length]) break;
         p += length + 1;
     }
-    *out = list;
+    if (!whole) {
+        *(struct position_list *)field_of(s, key) = list;
+        return 0;
+    }
+    s->model.cutoffs_n = list.n;
+    for (int32_t i = 0; i < most; i++) ((int32_t *)field_of(s, key))[i] = (int32_t)list.value[i];
+    return 0;
+}
+
+static int set_text(char *field, const struct spec_key *key, const char *text, struct err *e)
+{
+    size_t n = strlen(text);
+
+    if (n >= SPEC_TEXT_BYTES)
+        return ERR(e, ERR_DATA, "%s: '%.40s…' is longer than %d bytes", key->name, text,
+                   SPEC_TEXT_BYTES - 1);
+    for (const char *p = text; *p; p++)
+        if ((unsigned char)*p < ' ')
+            return ERR(e, ERR_DATA, "%s: text contains a control character", key->name);
+    if (key->offset == offsetof(struct spec, eval.train_run) && n >= SPEC_ID_BYTES)
+        return ERR(e, ERR_DATA, "%s: expected a run id of 16 hex digits, found '%.40s'", key->name,
+                   text);
+    memcpy(field, text, n + 1);
     return 0;
 }
 
@@ -163,22 +156,10 @@ int spec_set(struct spec *s, const struct spec_key *key, const char *text, struc
     case SPEC_T_ENUM:
         return set_enum(field, key, text, e);
     case SPEC_T_INTS:
-        return set_ints(s, key, text, e);
     case SPEC_T_REALS:
-        return set_reals(field, key, text, e);
+        return set_list(s, key, text, e);
     case SPEC_T_TEXT:
-        if (strlen(text) >= SPEC_TEXT_BYTES)
-            return ERR(e, ERR_DATA, "%s: '%.40s…' is longer than %d bytes", key->name, text,
-                       SPEC_TEXT_BYTES - 1);
-        for (const char *p = text; *p; p++)
-            if ((unsigned char)*p < ' ')
-                return ERR(e, ERR_DATA, "%s: text contains a control character", key->name);
-        memset(field, 0, key->offset == offsetof(struct spec, eval.train_run) ? SPEC_ID_BYTES : 1);
-        if (key->offset == offsetof(struct spec, eval.train_run) && strlen(text) >= SPEC_ID_BYTES)
-            return ERR(e, ERR_DATA, "%s: expected a run id of 16 hex digits, found '%.40s'",
-                       key->name, text);
-        memcpy(field, text, strlen(text) + 1);
-        return 0;
+        return set_text(field, key, text, e);
     }
     return ERR(e, ERR_INTERNAL, "%s: unknown type %d", key->name, (int)key->type);
 }
@@ -204,18 +185,16 @@ char *spec_get(const struct spec *s, const struct spec_key *key, struct arena *a
     case SPEC_T_TEXT:
         return arena_strdup(a, field);
     case SPEC_T_INTS:
-        strbuf_init(&b, a);
-        for (int32_t i = 0; i < s->model.cutoffs_n; i++)
-            strbuf_addf(&b, "%s%d", i ? "," : "", ((const int32_t *)field)[i]);
-        return s->model.cutoffs_n ? b.text : arena_strdup(a, "none");
     case SPEC_T_REALS: {
-        const struct position_list *list = field;
+        const struct position_list *reals = field;
+        bool whole = key->type == SPEC_T_INTS;
+        int32_t n = whole ? s->model.cutoffs_n : reals->n;
         strbuf_init(&b, a);
-        for (int32_t i = 0; i < list->n; i++) {
-            str_from_double(number, list->value[i]);
+        for (int32_t i = 0; i < n; i++) {
+            str_from_double(number, whole ? ((const int32_t *)field)[i] : reals->value[i]);
             strbuf_addf(&b, "%s%s", i ? "," : "", number);
         }
-        return list->n ? b.text : arena_strdup(a, "none");
+        return n ? b.text : arena_strdup(a, "none");
     }
     }
     return arena_strdup(a, "");

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
-#include "base/vec.h"
 #include "store/database.h"
 
 static const char *const state_names[] = {"none",     "running", "done",     "failed",
@@ -29,14 +29,13 @@ static enum store_state state_find(const char *name)
 /* Rejects a second running attempt of a run with a message, before the index does. */
 static int check_not_running(struct store *s, const char *run_id, struct err *e)
 {
-    const struct database_value id = DATABASE_TEXT(run_id);
-    char attempt[16];
-    int rc = database_first(s, attempt, sizeof attempt,
-                            "SELECT attempt FROM run_attempts WHERE run_id=?1 AND state='running'",
-                            &id, 1, e);
+    int32_t attempt;
+    int rc = database_get(s, "SELECT attempt FROM run_attempts WHERE run_id=?1 AND state='running'",
+                          DATABASE_VALUES(DATABASE_TEXT(run_id)),
+                          DATABASE_COLUMNS(DATABASE_TO(attempt)), e);
 
     if (rc <= 0) return rc;
-    return ERR(e, ERR_TRYLATER, "run %s: attempt %s is still marked running", run_id, attempt);
+    return ERR(e, ERR_TRYLATER, "run %s: attempt %d is still marked running", run_id, attempt);
 }
 
 int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t *attempt_id,
@@ -59,24 +58,20 @@ int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t 
 }
 
 /* The attempt's run; an attempt that has ended is an error. */
-static int check_running(struct store *s, int64_t attempt_id, char run_id[SPEC_ID_BYTES],
-                         struct err *e)
+static int check_running(struct store *s, int64_t attempt_id, const char **run_id, struct err *e)
 {
-    sqlite3_stmt *row;
+    char state[16];
+    int32_t attempt;
+    int rc = database_get(
+        s, "SELECT run_id,state,attempt FROM run_attempts WHERE attempt_id=?1",
+        DATABASE_VALUES(DATABASE_INT(attempt_id)),
+        DATABASE_COLUMNS(DATABASE_TO(*run_id), DATABASE_TO(state), DATABASE_TO(attempt)), e);
 
-    TRY(DATABASE_SELECT(s, &row, e,
-                        "SELECT run_id,state,attempt FROM run_attempts WHERE attempt_id=?1",
-                        DATABASE_INT(attempt_id)));
-    int rc = database_next(s, row, e);
-    if (rc == 0) return ERR(e, ERR_INTERNAL, "attempt id %lld: not found", (long long)attempt_id);
     if (rc < 0) return rc;
-    database_text(run_id, SPEC_ID_BYTES, row, 0);
-    rc = 0;
-    if (strcmp((const char *)sqlite3_column_text(row, 1), "running") != 0)
-        rc = ERR(e, ERR_INTERNAL, "run %s: attempt %d has already ended as %s", run_id,
-                 sqlite3_column_int(row, 2), (const char *)sqlite3_column_text(row, 1));
-    database_reset(row);
-    return rc;
+    if (rc == 0) return ERR(e, ERR_INTERNAL, "attempt id %lld: not found", (long long)attempt_id);
+    if (strcmp(state, "running") == 0) return 0;
+    return ERR(e, ERR_INTERNAL, "run %s: attempt %d has already ended as %s", *run_id, attempt,
+               state);
 }
 
 static int end_row(struct store *s, int64_t attempt_id, const struct store_end *end, struct err *e)
@@ -126,20 +121,18 @@ static int results_set_origin(struct store *s, int64_t attempt_id, const char *r
 static int results_make_current(struct store *s, int64_t attempt_id, const char *run_id,
                                 struct err *e)
 {
-    sqlite3_stmt *row;
+    int64_t result_id;
+    int rc = database_get(s,
+                          "SELECT result_id FROM results WHERE attempt_id=?1 AND late=0"
+                          " ORDER BY sequence DESC LIMIT 1",
+                          DATABASE_VALUES(DATABASE_INT(attempt_id)),
+                          DATABASE_COLUMNS(DATABASE_TO(result_id)), e);
 
-    TRY(DATABASE_SELECT(s, &row, e,
-                        "SELECT result_id FROM results WHERE attempt_id=?1 AND late=0 ORDER BY "
-                        "sequence DESC LIMIT 1",
-                        DATABASE_INT(attempt_id)));
-    int rc = database_next(s, row, e);
     if (rc < 0) return rc;
     if (rc == 0)
         return ERR(e, ERR_INTERNAL,
                    "run %s: the attempt cannot end as done, it left no result; see its log",
                    run_id);
-    int64_t result_id = sqlite3_column_int64(row, 0);
-    database_reset(row);
     TRY(DATABASE_RUN(s, e, "UPDATE results SET current=0 WHERE run_id=?1 AND current=1",
                      DATABASE_TEXT(run_id)));
     TRY(DATABASE_RUN(s, e, "UPDATE results SET current=1 WHERE result_id=?1",
@@ -151,14 +144,14 @@ static int results_make_current(struct store *s, int64_t attempt_id, const char 
 int store_end_attempt(struct store *s, int64_t attempt_id, const struct store_end *end,
                       struct err *e)
 {
-    char run_id[SPEC_ID_BYTES] = "";
+    const char *run_id;
     int rc = 0;
 
     if (end->state <= STORE_RUNNING || end->state > STORE_CANCELLED)
         return ERR(e, ERR_INTERNAL, "attempt id %lld: cannot end as %d", (long long)attempt_id,
                    (int)end->state);
     TRY(store_begin(s, e));
-    TRY_OUT(rc, check_running(s, attempt_id, run_id, e));
+    TRY_OUT(rc, check_running(s, attempt_id, &run_id, e));
     if (end->state == STORE_DONE) TRY_OUT(rc, results_make_current(s, attempt_id, run_id, e));
     TRY_OUT(rc, end_row(s, attempt_id, end, e));
     TRY_OUT(rc, DATABASE_RUN(s, e, "DELETE FROM progress_now WHERE attempt_id=?1",
@@ -170,31 +163,26 @@ out:
 int store_run_state(struct store *s, const char *run_id, struct store_run_state *out, struct err *e)
 {
     static const char sql[] =
-        "SELECT (SELECT coalesce(a.code_id,'') FROM results v JOIN run_attempts a USING(attempt_id)"
-        " WHERE v.run_id=?1 AND v.current=1), n.state, n.attempt, coalesce(n.message,''),"
+        "SELECT c.attempt_id IS NOT NULL, c.code_id, coalesce(c.slot='imported',0), n.state,"
+        " n.attempt, n.message,"
         " (SELECT count(*) FROM run_attempts f WHERE f.run_id=?1 AND f.state IN('failed','lost')"
         "  AND f.attempt>(SELECT coalesce(max(g.attempt),0) FROM run_attempts g WHERE g.run_id=?1"
-        "  AND g.state IN('done','cancelled'))),"
-        " EXISTS(SELECT 1 FROM results v JOIN run_attempts a USING(attempt_id) WHERE v.run_id=?1"
-        "  AND v.current=1 AND a.slot='imported')"
+        "  AND g.state IN('done','cancelled')))"
         " FROM (SELECT 1) LEFT JOIN run_attempts n ON n.run_id=?1"
+        " LEFT JOIN results v ON v.run_id=?1 AND v.current=1"
+        " LEFT JOIN run_attempts c ON c.attempt_id=v.attempt_id"
         " ORDER BY n.attempt DESC LIMIT 1";
-    sqlite3_stmt *row;
+    char state[16];
 
     *out = (struct store_run_state){0};
     TRY(database_refresh(s, e));
-    TRY(DATABASE_SELECT(s, &row, e, sql, DATABASE_TEXT(run_id)));
-    int rc = database_next(s, row, e);
-    if (rc <= 0) return rc;
-    out->done = sqlite3_column_type(row, 0) != SQLITE_NULL;
-    database_text(out->code_id, sizeof out->code_id, row, 0);
-    const char *state = (const char *)sqlite3_column_text(row, 1);
-    if (state) out->last = state_find(state);
-    out->attempts_n = sqlite3_column_int(row, 2);
-    database_text(out->last_message, sizeof out->last_message, row, 3);
-    out->failures_n = sqlite3_column_int(row, 4);
-    out->imported = sqlite3_column_int(row, 5);
-    database_reset(row);
+    TRY(database_get(s, sql, DATABASE_VALUES(DATABASE_TEXT(run_id)),
+                     DATABASE_COLUMNS(DATABASE_TO(out->done), DATABASE_TO(out->code_id),
+                                      DATABASE_TO(out->imported), DATABASE_TO(state),
+                                      DATABASE_TO(out->attempts_n), DATABASE_TO(out->last_message),
+                                      DATABASE_TO(out->failures_n)),
+                     e));
+    out->last = state_find(state);
     return 0;
 }
 
@@ -205,6 +193,7 @@ int store_running(struct store *s, struct arena *a, struct store_running **out, 
         struct store_running *item;
         int32_t n, capacity;
     } rows = {0};
+    struct store_running r;
     sqlite3_stmt *row;
     int rc = 0;
 
@@ -214,18 +203,14 @@ int store_running(struct store *s, struct arena *a, struct store_running **out, 
                         "FROM run_attempts WHERE state='running'"
                         " ORDER BY min(attempt_id) OVER(PARTITION BY dir),attempt_id",
                         NULL, 0, e));
-    while ((rc = database_next(s, row, e)) > 0) {
-        struct store_running *r = vec_push(a, &rows);
-        r->attempt_id = sqlite3_column_int64(row, 0);
-        database_text(r->run_id, sizeof r->run_id, row, 1);
-        r->attempt = sqlite3_column_int(row, 2);
-        database_text(r->dir, sizeof r->dir, row, 3);
-        database_text(r->host, sizeof r->host, row, 4);
-        database_text(r->boot_id, sizeof r->boot_id, row, 5);
-        r->pid = sqlite3_column_int64(row, 6);
-        r->pid_start = sqlite3_column_int64(row, 7);
-        database_text(r->slot, sizeof r->slot, row, 8);
-    }
+    while ((rc = database_next(s, row,
+                               DATABASE_COLUMNS(DATABASE_TO(r.attempt_id), DATABASE_TO(r.run_id),
+                                                DATABASE_TO(r.attempt), DATABASE_TO(r.dir),
+                                                DATABASE_TO(r.host), DATABASE_TO(r.boot_id),
+                                                DATABASE_TO(r.pid), DATABASE_TO(r.pid_start),
+                                                DATABASE_TO(r.slot)),
+                               e)) > 0)
+        *vec_push(a, &rows) = r;
     *out = rows.item;
     *n = rows.n;
     return rc;
@@ -241,33 +226,28 @@ int store_checkpoint(struct store *s, const char *train_run_id, enum spec_checkp
                      char path[256], char sha256[65], struct err *e)
 {
     static const char *const names[] = {"best", "last"};
-    sqlite3_stmt *row;
-    int rc = 0;
+    const char *dir, *name, *hash;
 
     TRY(database_refresh(s, e));
-    TRY(DATABASE_SELECT(
-        s, &row, e,
+    int rc = database_get(
+        s,
         "SELECT a.dir, CASE ?2 WHEN 0 THEN v.best_checkpoint ELSE v.last_checkpoint END,"
         " CASE ?2 WHEN 0 THEN v.best_sha256 ELSE v.last_sha256 END FROM results v"
         " JOIN run_attempts a USING(attempt_id) WHERE v.run_id=?1 AND v.current=1",
-        DATABASE_TEXT(train_run_id), DATABASE_INT(which)));
-    rc = database_next(s, row, e);
+        DATABASE_VALUES(DATABASE_TEXT(train_run_id), DATABASE_INT(which)),
+        DATABASE_COLUMNS(DATABASE_TO(dir), DATABASE_TO(name), DATABASE_TO(hash)), e);
     if (rc < 0) return rc;
     if (rc == 0)
         return ERR(e, ERR_NOINPUT, "training %s: is not done; the plan that needs it runs it first",
                    train_run_id);
-    rc = 0;
-    const char *dir = (const char *)sqlite3_column_text(row, 0);
-    const char *name = (const char *)sqlite3_column_text(row, 1);
-    if (!name || sqlite3_column_type(row, 2) == SQLITE_NULL)
-        rc = ERR(e, ERR_NOINPUT, "training %s: left no %s checkpoint", train_run_id, names[which]);
-    else if (snprintf(path, 256, "%s/%s", dir, name) >= 256)
-        rc = ERR(e, ERR_DATA, "training %s: the path of its checkpoint is longer than 255 bytes",
-                 train_run_id);
-    else
-        database_text(sha256, 65, row, 2);
-    database_reset(row);
-    return rc;
+    if (!name || !hash)
+        return ERR(e, ERR_NOINPUT, "training %s: left no %s checkpoint", train_run_id,
+                   names[which]);
+    if (snprintf(path, 256, "%s/%s", dir, name) >= 256)
+        return ERR(e, ERR_DATA, "training %s: the path of its checkpoint is longer than 255 bytes",
+                   train_run_id);
+    snprintf(sha256, 65, "%s", hash);
+    return 0;
 }
 
 int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_like,
@@ -280,14 +260,10 @@ int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_li
         " AND v.kind=?1 AND r.flops>0 AND v.wall_seconds>0"
         " AND (?2 IS NULL OR a.slot LIKE ?2 OR a.device LIKE ?2)"
         " ORDER BY v.result_id DESC LIMIT 51)) WHERE place=n/2+1";
-    sqlite3_stmt *row;
 
-    *flops_per_s = 0;
     TRY(database_refresh(s, e));
-    TRY(DATABASE_SELECT(s, &row, e, sql, DATABASE_TEXT(spec_kind_name(kind)),
-                        DATABASE_TEXT(device_like)));
-    int rc = database_next(s, row, e);
-    if (rc > 0) *flops_per_s = sqlite3_column_double(row, 0);
-    database_reset(row);
+    int rc = database_get(
+        s, sql, DATABASE_VALUES(DATABASE_TEXT(spec_kind_name(kind)), DATABASE_TEXT(device_like)),
+        DATABASE_COLUMNS(DATABASE_TO(*flops_per_s)), e);
     return rc < 0 ? rc : 0;
 }

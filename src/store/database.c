@@ -8,10 +8,9 @@
  *    reopened when it has changed (database_refresh).
  * 3. Not at all, if rows are in a -wal that cannot be read from here.
  *
- * A new results.db is created under another name and renamed, so that it always has its schema. */
+ * A new results.db is made in memory and written as a whole, so that it always has its schema. */
 #include "store/database.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -97,55 +96,49 @@ static int bind_value(sqlite3_stmt *statement, int at, const struct database_val
     return sqlite3_bind_null(statement, at);
 }
 
-static int bind_values(struct store *s, sqlite3_stmt *statement,
-                       const struct database_value *values, int n, struct err *e)
+int database_select(struct store *s, sqlite3_stmt **out, const char *sql,
+                    const struct database_value *values, int n, struct err *e)
 {
-    for (int i = 0; i < n; i++) {
-        int rc = bind_value(statement, i + 1, &values[i]);
+    TRY(statement_get(s, out, sql, e));
+    for (int i = 0; i < n && i < sqlite3_bind_parameter_count(*out); i++) {
+        int rc = bind_value(*out, i + 1, &values[i]);
         if (rc != SQLITE_OK) return database_error(s, rc, e);
     }
     return 0;
 }
 
-int database_select(struct store *s, sqlite3_stmt **out, const char *sql,
-                    const struct database_value *values, int n, struct err *e)
+static void reset(sqlite3_stmt *statement)
 {
-    TRY(statement_get(s, out, sql, e));
-    return bind_values(s, *out, values, n, e);
-}
-
-int database_next(struct store *s, sqlite3_stmt *statement, struct err *e)
-{
-    int rc = sqlite3_step(statement);
-
-    if (rc == SQLITE_ROW) return 1;
-    int code = rc == SQLITE_DONE ? 0 : database_error(s, rc, e);
-    database_reset(statement);
-    return code;
-}
-
-void database_reset(sqlite3_stmt *statement)
-{
-    if (!statement) return;
     sqlite3_reset(statement);
     sqlite3_clear_bindings(statement);
 }
 
-int database_run(struct store *s, const char *sql, const struct database_value *values, int n,
-                 struct err *e)
+static void read_columns(struct store *s, sqlite3_stmt *row, const struct database_column *column,
+                         int n)
 {
-    sqlite3_stmt *statement;
-
-    TRY(database_select(s, &statement, sql, values, n, e));
-    int rc = database_next(s, statement, e);
-    if (rc > 0) database_reset(statement);
-    return rc < 0 ? rc : 0;
-}
-
-void database_text(char *out, size_t room, sqlite3_stmt *statement, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(statement, column);
-    snprintf(out, room, "%s", text ? text : "");
+    for (int i = 0; i < n; i++) {
+        void *to = column[i].to;
+        const char *text = (const char *)sqlite3_column_text(row, i);
+        switch (column[i].type) {
+        case 'b':
+            *(bool *)to = sqlite3_column_int(row, i);
+            break;
+        case 'w':
+            *(int32_t *)to = sqlite3_column_int(row, i);
+            break;
+        case 'i':
+            *(int64_t *)to = sqlite3_column_int64(row, i);
+            break;
+        case 'r':
+            *(double *)to = sqlite3_column_double(row, i);
+            break;
+        case 't':
+            snprintf(to, column[i].bytes, "%s", text ? text : "");
+            break;
+        default:
+            *(const char **)to = text ? arena_strdup(&s->arena, text) : NULL;
+        }
+    }
 }
 
 int database_script(struct store *s, const char *sql, struct err *e)
@@ -154,39 +147,37 @@ int database_script(struct store *s, const char *sql, struct err *e)
     return rc == SQLITE_OK ? 0 : database_error(s, rc, e);
 }
 
-int database_first(struct store *s, char *out, size_t room, const char *sql,
-                   const struct database_value *values, int n, struct err *e)
+int database_next(struct store *s, sqlite3_stmt *statement, const struct database_column *column,
+                  int n, struct err *e)
 {
-    sqlite3_stmt *statement = NULL;
-    int rc = sqlite3_prepare_v2(s->connection_own, sql, -1, &statement, NULL);
-    int code = rc == SQLITE_OK ? 0 : database_error(s, rc, e);
-    int parameters_n = sqlite3_bind_parameter_count(statement);
+    int rc = sqlite3_step(statement);
 
-    if (room > 0) out[0] = '\0';
-    if (code == 0) code = bind_values(s, statement, values, n < parameters_n ? n : parameters_n, e);
-    if (code == 0) code = database_next(s, statement, e);
-    if (code > 0) database_text(out, room, statement, 0);
-    sqlite3_finalize(statement);
+    if (rc == SQLITE_ROW) {
+        read_columns(s, statement, column, n);
+        return 1;
+    }
+    int code = rc == SQLITE_DONE ? 0 : database_error(s, rc, e);
+    reset(statement);
     return code;
 }
 
-int database_exists(struct store *s, const char *sql, const struct database_value *values, int n,
-                    struct err *e)
+int database_get(struct store *s, const char *sql, const struct database_value *values,
+                 int values_n, const struct database_column *column, int columns_n, struct err *e)
 {
     sqlite3_stmt *statement;
 
-    TRY(database_select(s, &statement, sql, values, n, e));
-    int rc = database_next(s, statement, e);
-    database_reset(statement);
+    for (int i = 0; i < columns_n; i++) memset(column[i].to, 0, column[i].bytes);
+    TRY(database_select(s, &statement, sql, values, values_n, e));
+    int rc = database_next(s, statement, column, columns_n, e);
+    if (rc > 0) reset(statement);
     return rc;
 }
 
-int database_number(struct store *s, int64_t *out, const char *sql, struct err *e)
+int database_run(struct store *s, const char *sql, const struct database_value *values, int n,
+                 struct err *e)
 {
-    char text[32];
-
-    TRY(database_first(s, text, sizeof text, sql, NULL, 0, e));
-    return str_to_int(out, text) ? 0 : ERR(e, ERR_INTERNAL, "%s: no number from %s", s->path, sql);
+    int rc = database_get(s, sql, values, n, NULL, 0, e);
+    return rc < 0 ? rc : 0;
 }
 
 /* Whether the path still names the opened file: it may have been deleted or replaced. */
@@ -195,6 +186,7 @@ static int check_same_file(struct store *s, struct err *e)
     struct stat now;
 
     if (s->mode == STORE_READ) return database_refresh(s, e);
+    if (s->lock_fd < 0) return 0; /* in memory (create_file) */
     if (stat(s->path, &now) == 0 && now.st_dev == s->opened.st_dev &&
         now.st_ino == s->opened.st_ino)
         return 0;
@@ -277,9 +269,9 @@ static int migrate_version(struct store *s, int64_t *out, int newest, struct err
 {
     int64_t id = 0, objects = 0;
 
-    TRY(database_number(s, out, "PRAGMA user_version", e));
-    TRY(database_number(s, &id, "PRAGMA application_id", e));
-    TRY(database_number(s, &objects, "SELECT count(*) FROM sqlite_schema", e));
+    TRY(DATABASE_NUMBER(s, *out, e, "PRAGMA user_version"));
+    TRY(DATABASE_NUMBER(s, id, e, "PRAGMA application_id"));
+    TRY(DATABASE_NUMBER(s, objects, e, "SELECT count(*) FROM sqlite_schema"));
     if (id != SCHEMA_APPLICATION_ID && (id != 0 || objects > 0 || *out != 0))
         return ERR(e, ERR_DATA,
                    "%s: is a database of another program (application_id %lld); name another "
@@ -313,26 +305,20 @@ static int back_up(struct store *s, int64_t version, struct err *e)
     return 0;
 }
 
-static int drop_views(struct store *s, struct err *e)
+/* Runs the statements that a query gives as one text, or NULL. */
+static int run_answer(struct store *s, const char *sql, struct err *e)
 {
-    char name[128], sql[160];
-    int rc;
+    const char *script;
 
-    while ((rc = database_first(s, name, sizeof name,
-                                "SELECT name FROM sqlite_schema WHERE type='view'", NULL, 0, e)) >
-           0) {
-        sqlite3_snprintf(sizeof sql, sql, "DROP VIEW \"%w\"", name);
-        TRY(database_script(s, sql, e));
-    }
-    return rc;
+    TRY(database_get(s, sql, NULL, 0, DATABASE_COLUMNS(DATABASE_TO(script)), e));
+    return script ? database_script(s, script, e) : 0;
 }
 
-/* A script for the columns of record_fields that tables of the file lack: for each such table the
- * `expression` of its name `tab`, of the statements `additions` that add the columns, and of their
- * list `nulls`, as ",NULL AS column". "" if no table lacks any. */
-static int script_for_lacking(struct store *s, char **out, const char *expression, struct err *e)
+/* A query for the columns of record_fields that tables of the file lack. It concatenates for each
+ * such table the `expression` of its name `tab`, of the statements `additions` that add the
+ * columns, and of their list `nulls`, as ",NULL AS column"; NULL if no table lacks any. */
+static const char *query_lacking(struct store *s, const char *expression)
 {
-    enum { SCRIPT_BYTES = 1 << 14 };
     static const char *const types[] = {[RECORD_INT] = "INTEGER",
                                         [RECORD_REAL] = "REAL",
                                         [RECORD_TEXT] = "TEXT",
@@ -355,18 +341,12 @@ static int script_for_lacking(struct store *s, char **out, const char *expressio
     }
     strbuf_add(&sql, ")) WHERE col NOT IN(SELECT name FROM pragma_table_info(tab,'main'))"
                      " GROUP BY tab)");
-    *out = arena_alloc(&s->arena, SCRIPT_BYTES);
-    int rc = database_first(s, *out, SCRIPT_BYTES, sql.text, NULL, 0, e);
-    assert(strlen(*out) < SCRIPT_BYTES - 1);
-    return rc < 0 ? rc : 0;
+    return sql.text;
 }
 
 static int add_columns(struct store *s, struct err *e)
 {
-    char *script;
-
-    TRY(script_for_lacking(s, &script, "additions", e));
-    return database_script(s, script, e);
+    return run_answer(s, query_lacking(s, "additions"), e);
 }
 
 /* Creates the views whose text in the file is not today's, or all: in the file, or, by a reader, as
@@ -378,18 +358,16 @@ static int make_views(struct store *s, const char *const *views, bool all, struc
 
     for (; *views; views++) {
         const char *name = *views + sizeof prefix - 1;
-        char drop[96];
-        int rc = all ? 0
-                     : DATABASE_EXISTS(
-                           s, e, "SELECT 1 FROM main.sqlite_schema WHERE type='view' AND sql=?1",
-                           DATABASE_TEXT(*views));
-        if (rc < 0) return rc;
-        if (rc > 0) continue;
-        sqlite3_snprintf(sizeof drop, drop, "DROP VIEW IF EXISTS %s.\"%.*w\"",
-                         writes ? "main" : "temp", (int)strcspn(name, " "), name);
-        TRY(database_script(s, drop, e));
-        TRY(database_script(
-            s, arena_printf(&s->arena, "%s%s", writes ? prefix : "CREATE TEMP VIEW ", name), e));
+        int same = DATABASE_EXISTS(
+            s, e, "SELECT 1 FROM main.sqlite_schema WHERE type='view' AND sql=?1 AND NOT ?2",
+            DATABASE_TEXT(*views), DATABASE_INT(all));
+        if (same < 0) return same;
+        if (same) continue;
+        TRY(database_script(s,
+                            arena_printf(&s->arena, "DROP VIEW IF EXISTS %s.%.*s;CREATE %s VIEW %s",
+                                         writes ? "main" : "temp", (int)strcspn(name, " "), name,
+                                         writes ? "" : "TEMP", name),
+                            e));
     }
     return 0;
 }
@@ -402,7 +380,11 @@ static int apply(struct store *s, const struct schema_step *steps, int steps_n, 
     int64_t broken = 0;
     int newest = steps[steps_n - 1].version;
 
-    if (from < newest) TRY(drop_views(s, e)); /* a view would follow a renamed table */
+    if (from < newest) /* a view would follow a renamed table */
+        TRY(run_answer(s,
+                       "SELECT group_concat(printf('DROP VIEW \"%w\";',name),'')"
+                       " FROM sqlite_schema WHERE type='view'",
+                       e));
     if (from > 0) TRY(add_columns(s, e));
     for (int i = 0; i < steps_n; i++) {
         if (steps[i].version <= from) continue;
@@ -410,7 +392,7 @@ static int apply(struct store *s, const struct schema_step *steps, int steps_n, 
         TRY(add_columns(s, e));
     }
     TRY(make_views(s, views, false, e));
-    TRY(database_number(s, &broken, "SELECT count(*) FROM pragma_foreign_key_check", e));
+    TRY(DATABASE_NUMBER(s, broken, e, "SELECT count(*) FROM pragma_foreign_key_check"));
     if (broken > 0)
         return ERR(e, ERR_DATA, "%s: %lld rows point to rows that do not exist", s->path,
                    (long long)broken);
@@ -424,12 +406,13 @@ int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
 {
     int newest = steps[steps_n - 1].version;
     int64_t version = 0;
-    char *lacking = NULL;
+    const char *lacking;
     int rc = 0;
 
     TRY(migrate_version(s, &version, newest, e));
-    if (version == newest) TRY(script_for_lacking(s, &lacking, "tab", e));
-    bool renews = version < newest || *lacking;
+    TRY(database_get(s, query_lacking(s, "tab"), NULL, 0, DATABASE_COLUMNS(DATABASE_TO(lacking)),
+                     e));
+    bool renews = version < newest || lacking;
     if (renews && version > 0) TRY(back_up(s, version, e));
     /* A step may rebuild a referenced table; foreign_key_check follows. */
     if (renews) {
@@ -585,7 +568,7 @@ static int connect_reader(struct store *s, struct err *e)
     if (network) return connect_immutable(s, e);
     TRY(connect_to(s, s->path, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, e));
     struct err first = {0};
-    if (database_number(s, &version, "PRAGMA user_version", &first) == 0) return 0;
+    if (DATABASE_NUMBER(s, version, &first, "PRAGMA user_version") >= 0) return 0;
     if (first.code != ERR_IO) {
         if (e) *e = first;
         return first.code;
@@ -600,8 +583,10 @@ static int connect_reader(struct store *s, struct err *e)
 
 static int open_reader(struct store *s, struct err *e)
 {
+    static const char view[] =
+        "'CREATE TEMP VIEW '||tab||' AS SELECT *'||nulls||' FROM main.'||tab||';'";
     int64_t version;
-    char *shadows;
+    const char *shadows;
 
     TRY(connect_reader(s, e));
     TRY(migrate_version(s, &version, schema_steps_n, e));
@@ -620,18 +605,17 @@ static int open_reader(struct store *s, struct err *e)
     /* A temporary view with the name of a table that lacks columns adds them as NULL. Today's
      * views, recreated as temporary ones, read it instead of the table; views of the file would
      * not. */
-    TRY(script_for_lacking(
-        s, &shadows, "'CREATE TEMP VIEW '||tab||' AS SELECT *'||nulls||' FROM main.'||tab||';'",
-        e));
-    TRY(database_script(s, shadows, e));
-    return make_views(s, schema_views, *shadows || version < schema_steps_n, e);
+    TRY(database_get(s, query_lacking(s, view), NULL, 0, DATABASE_COLUMNS(DATABASE_TO(shadows)),
+                     e));
+    if (shadows) TRY(database_script(s, shadows, e));
+    return make_views(s, schema_views, shadows || version < schema_steps_n, e);
 }
 
 int database_refresh(struct store *s, struct err *e)
 {
     struct stat now;
 
-    if (!s->immutable || s->depth > 0 || s->fence) return 0;
+    if (!s->immutable || s->depth > 0) return 0;
     bool same = stat(s->path, &now) == 0 && now.st_ino == s->opened.st_ino &&
                 now.st_size == s->opened.st_size &&
                 now.st_mtim.tv_sec == s->opened.st_mtim.tv_sec &&
@@ -653,7 +637,8 @@ static int use_wal(struct store *s, struct err *e)
 {
     char mode[16];
 
-    TRY(database_first(s, mode, sizeof mode, "PRAGMA journal_mode=WAL", NULL, 0, e));
+    TRY(database_get(s, "PRAGMA journal_mode=WAL", NULL, 0, DATABASE_COLUMNS(DATABASE_TO(mode)),
+                     e));
     if (strcmp(mode, "wal") == 0) return 0;
     return ERR(e, ERR_UNAVAILABLE,
                "%s: this file system gives no shared memory for WAL (journal mode %s); put "
@@ -665,28 +650,23 @@ static int use_wal(struct store *s, struct err *e)
  * into the new one, so it is deleted first. */
 static int create_file(struct store *s, struct err *e)
 {
-    static const char *const stale[] = {".new", ".new-journal", "-journal", "-wal", "-shm"};
-    struct store made = {.mode = STORE_WRITE, .lock_fd = -1, .path = beside(s, ".new")};
+    static const char *const stale[] = {"-journal", "-wal", "-shm"};
+    struct store made = {.mode = STORE_WRITE, .lock_fd = -1, .path = s->path};
+    sqlite3_int64 bytes = 0;
+    unsigned char *image = NULL;
     int rc = 0;
 
     arena_init(&made.arena);
     for (size_t i = 0; i < sizeof stale / sizeof *stale; i++) unlink(beside(s, stale[i]));
-    TRY_OUT(rc, connect_to(&made, made.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, e));
-    if (stat(made.path, &made.opened) < 0) {
-        rc = ERR(e, ERR_CREATE, "%s: %s", made.path, strerror(errno));
-        goto out;
-    }
+    TRY_OUT(rc, connect_to(&made, ":memory:", SQLITE_OPEN_READWRITE, e));
     TRY_OUT(rc, migrate_run(&made, schema_steps, schema_steps_n, schema_views, e));
-    close_connection(&made);
-    if (rename(made.path, s->path) < 0) {
-        rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", s->path, strerror(errno));
-        goto out;
-    }
-    rc = file_sync(s->folder, e);
+    image = sqlite3_serialize(made.connection_own, "main", &bytes, 0);
+    rc = image ? file_write_atomic(s->path, image, (size_t)bytes, e)
+               : ERR(e, ERR_NOMEM, "%s: no memory to create it", s->path);
 out:
+    sqlite3_free(image);
     close_connection(&made);
     arena_fini(&made.arena);
-    if (rc < 0) unlink(made.path);
     return rc;
 }
 
@@ -694,10 +674,9 @@ out:
 static int check_triggers(struct store *s, struct err *e)
 {
     char name[64];
-    const struct database_value ours = DATABASE_TEXT(schema_trigger);
-    int rc = database_first(s, name, sizeof name,
-                            "SELECT name FROM sqlite_schema WHERE type='trigger' AND sql<>?1",
-                            &ours, 1, e);
+    int rc = database_get(s, "SELECT name FROM sqlite_schema WHERE type='trigger' AND sql<>?1",
+                          DATABASE_VALUES(DATABASE_TEXT(schema_trigger)),
+                          DATABASE_COLUMNS(DATABASE_TO(name)), e);
 
     if (rc <= 0) return rc;
     return ERR(e, ERR_DATA,

@@ -4,7 +4,8 @@
  * 1. SQL is constant text; values from outside are bound, never pasted.
  * 2. Statements are cached by the address of their text, which must live as long as the store.
  * 3. Transactions nest: the outermost is BEGIN IMMEDIATE, inner ones are savepoints.
- * 4. A statement that returned a row is reset (database_reset) before its function returns. */
+ * 4. Rows of database_next are read to the end: a statement that stays open holds its transaction.
+ */
 #ifndef STORE_DATABASE_H
 #define STORE_DATABASE_H
 
@@ -47,7 +48,7 @@ struct store {
     int depth;                 /* of nested transactions */
     bool immutable;            /* opened without side files: nobody writes now */
     bool has_guards;           /* the connection has the guards of query.c */
-    struct fence *fence;       /* of the query in progress; NULL: none */
+    const struct fence *fence; /* of the query in progress; NULL: none */
     struct stat opened;        /* the file when it was opened */
     struct database_statement statement[DATABASE_STATEMENTS];
     int statements_n;
@@ -75,35 +76,48 @@ struct database_value {
         (int)(sizeof((const struct database_value[]){__VA_ARGS__}) /                               \
               sizeof(struct database_value))
 
-/* database_run - runs a statement without rows; binds values from ?1 on. */
+/* database_run - runs a statement without rows. Values are bound from ?1 on, as many as the
+ * statement has parameters. */
 #define DATABASE_RUN(s, e, sql, ...) database_run((s), (sql), DATABASE_VALUES(__VA_ARGS__), (e))
-/* database_select - prepares a statement for database_next. */
-#define DATABASE_SELECT(s, out, e, sql, ...)                                                       \
-    database_select((s), (out), (sql), DATABASE_VALUES(__VA_ARGS__), (e))
-
 int database_run(struct store *s, const char *sql, const struct database_value *values, int n,
                  struct err *e);
+/* Where a column of a row goes: a bool, int32_t, int64_t or double, 0 for NULL; an array of char,
+ * truncated and "" for NULL; a const char *, in the store's arena and NULL for NULL. */
+struct database_column {
+    char type;
+    void *to;
+    size_t bytes;
+};
+#define DATABASE_TO(x)                                                                             \
+    ((struct database_column){_Generic((x),                                                        \
+                                  bool: 'b',                                                       \
+                                  int32_t: 'w',                                                    \
+                                  int64_t: 'i',                                                    \
+                                  double: 'r',                                                     \
+                                  char *: 't',                                                     \
+                                  const char *: 's'),                                              \
+                              &(x), sizeof(x)})
+#define DATABASE_COLUMNS(...)                                                                      \
+    (const struct database_column[]){__VA_ARGS__},                                                 \
+        (int)(sizeof((const struct database_column[]){__VA_ARGS__}) /                              \
+              sizeof(struct database_column))
+
+/* database_get - the first row of a statement: 1; without a row 0, and the columns are NULL.
+ * database_select, database_next - each row: 1, then 0. */
+int database_get(struct store *s, const char *sql, const struct database_value *values,
+                 int values_n, const struct database_column *column, int columns_n, struct err *e);
 int database_select(struct store *s, sqlite3_stmt **out, const char *sql,
                     const struct database_value *values, int n, struct err *e);
-/* database_next - 1: a row; 0: no more (the statement is reset); or an error (reset too). */
-int database_next(struct store *s, sqlite3_stmt *statement, struct err *e);
-void database_reset(sqlite3_stmt *statement);
-/* database_text - copies a column's text, truncated to the capacity; "" for NULL. */
-void database_text(char *out, size_t room, sqlite3_stmt *statement, int column);
+int database_next(struct store *s, sqlite3_stmt *statement, const struct database_column *column,
+                  int n, struct err *e);
+/* DATABASE_EXISTS - whether a statement has a row: 1 or 0. DATABASE_NUMBER - its first column. */
+#define DATABASE_EXISTS(s, e, sql, ...)                                                            \
+    database_get((s), (sql), DATABASE_VALUES(__VA_ARGS__), NULL, 0, (e))
+#define DATABASE_NUMBER(s, x, e, sql)                                                              \
+    database_get((s), (sql), NULL, 0, DATABASE_COLUMNS(DATABASE_TO(x)), (e))
 
 /* database_script - several statements of constant text. */
 int database_script(struct store *s, const char *sql, struct err *e);
-/* database_first - the first column of the first row of a statement that is used once, as text:
- * 1, or 0 and "" without a row. As many values are bound as it has parameters. */
-int database_first(struct store *s, char *out, size_t room, const char *sql,
-                   const struct database_value *values, int n, struct err *e);
-/* database_exists - whether a statement has a row: 1 or 0. */
-#define DATABASE_EXISTS(s, e, sql, ...)                                                            \
-    database_exists((s), (sql), DATABASE_VALUES(__VA_ARGS__), (e))
-int database_exists(struct store *s, const char *sql, const struct database_value *values, int n,
-                    struct err *e);
-/* database_number - one integer from a constant statement without parameters. */
-int database_number(struct store *s, int64_t *out, const char *sql, struct err *e);
 
 /* database_error - the connection's error as an ERR_ code, with a message that names the file. */
 int database_error(struct store *s, int sqlite_code, struct err *e);

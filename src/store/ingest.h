@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/project.h"
 #include "record/event.h"
 #include "record/run_folder.h"
@@ -68,48 +69,41 @@ bool journal_has_results(const struct journal *j);
 /* ingest_abandoned - ingests the remaining records of a worker that ended without a scheduler, and
  * ends its attempts (the running rows [0, n), which share the folder `dir`) as its last record
  * states: done only with a result, lost without a last record. ended_at: as clock_utc writes it;
- * NULL: now. Opens a transaction if none is open. */
+ * NULL: now. All in one transaction. */
 int ingest_abandoned(struct store *s, const char *dir, const struct store_running *row, int32_t n,
                      const char *ended_at, struct err *e);
 
 /* --- run folders and databases from elsewhere ----------------------------------------------- */
 
-/* Run folders contain runs, attempts, results and curves. They do not record which artefact needs a
- * run or whether --set changed its spec; therefore every run counts as modified until `alibi run
- * ARTEFACT` requests it unmodified. */
-struct ingest_summary {
-    int32_t folders_n;  /* with records */
-    int32_t attempts_n; /* rows added; evaluations of one worker are several */
-    int32_t known_n;    /* attempts already in results.db */
-    int32_t skipped_n;  /* folders that cannot be ingested */
-    char why[512];      /* the first of them */
+struct merge_skipped {
+    int32_t n;
+    char why[512]; /* the first */
 };
-
-/* ingest_run_folders - ingests every unknown attempt under `runs` (absolute; of this project or
- * another): trainings by run and number, evaluations in the order they ended. The last one that is
- * done is the current result. Errors: ERR_NOINPUT no such folder; those of the store. */
-int ingest_run_folders(struct store *s, const struct project *p, const char *runs,
-                       struct ingest_summary *out, struct err *e);
-
-/* store_merge - ingests runs, ended attempts, results, curves, and the points of artefacts without
- * points here, from another results.db (or its folder), which is checked and not changed. Run ids
- * stay, attempts get new numbers, current results stay current. *added (may be NULL): runs that are
- * newly done. Errors: as store_open; ERR_DATA the other file is
- * damaged; ERR_USAGE inside a transaction or with the file itself. */
-int store_merge(struct store *s, const char *other_path, int32_t *added, struct err *e);
-
-/* ingest_copy_folders - links or copies the folder of every current result that is in another
- * project into runs/ of this one (hard links on the same file system). A folder that is not where
- * its row states is also searched in `other`, a project's folder or NULL. Folders that are not
- * found or not readable stay where they are. Errors: ERR_CREATE, ERR_IO. */
-struct ingest_copies {
-    int32_t folders_n; /* copied */
+struct merge_result {
+    char runs[FILE_PATH_BYTES];   /* the ingested folder of run folders; "": it was a results.db */
+    int32_t folders_n;            /* in it, with records */
+    int32_t attempts_n;           /* rows added from them; evaluations of one worker are several */
+    int32_t known_n;              /* attempts already in results.db */
+    struct merge_skipped skipped; /* folders that cannot be ingested */
+    int32_t results_n;            /* runs newly done, from a results.db */
+    int32_t copied_n;             /* folders of current results, copied to runs/ */
     double bytes;
-    int32_t remote_n;  /* folders of current results that are still elsewhere */
-    int32_t skipped_n; /* of these: found, but not readable */
-    char why[512];     /* the first of them */
+    int32_t remote_n;                /* such folders that are still elsewhere */
+    struct merge_skipped unreadable; /* of these: found, but not readable */
 };
-int ingest_copy_folders(struct store *s, const struct project *p, const char *other,
-                        struct ingest_copies *out, struct err *e);
+
+/* store_merge - ingests results made elsewhere, or a lost results.db, once:
+ *   1. path is a results.db or its folder: runs, ended attempts, results, curves, and the points of
+ *      artefacts without points here. The file is checked and not changed. Run ids stay, attempts
+ *      get new numbers, current results stay current.
+ *   2. path is a folder of run folders, or one with runs/: every unknown attempt. Folders do not
+ *      record which artefact needs a run or whether --set changed its spec; therefore every run
+ *      counts as modified until `alibi run ARTEFACT` requests it unmodified.
+ *   3. Folders of current results that are in another project are linked or copied into runs/ of
+ *      this one (hard links on the same file system).
+ * Errors: ERR_NOINPUT path is neither; as store_open; ERR_DATA the other file is damaged; ERR_USAGE
+ * inside a transaction or with the file itself; ERR_CREATE, ERR_IO. */
+int store_merge(struct store *s, struct merge_result *out, const struct project *p,
+                const char *path, struct err *e);
 
 #endif

@@ -2,7 +2,6 @@
  *
  * The file has a header line and a cell a line, separated by tabs; nothing is quoted. Errors are
  * reported as file:line:column; the column counts bytes from 1. */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,8 +14,7 @@
 
 enum {
     PAPER_MAX_BYTES = 4 << 20,
-    PAPER_DATASET = 0, /* indices in the column table */
-    PAPER_SERIES = 2,
+    PAPER_SERIES = 2, /* indices in the column table */
     PAPER_METHOD = 3,
     PAPER_METRIC = 12,
     PAPER_POSITION = 17,
@@ -57,44 +55,30 @@ static int complain(const struct paper_reader *r, struct err *e, const char *wha
                remedy);
 }
 
-/* Cuts a line at its tabs, in place; the number of fields, at most room. */
-static int cut(char *line, char **field, int room)
+static int read_header(struct paper_reader *r, char *line, struct err *e)
 {
-    int n = 0;
-
-    while (n < room && (field[n] = strsep(&line, "\t"))) n++;
-    return n;
-}
-
-static int column_find(const struct paper_reader *r, const char *name, int *out, struct err *e)
-{
-    const char *names[PAPER_COLUMNS];
+    const char *names[PAPER_COLUMNS], *start = line;
+    char *field;
+    int column;
 
     for (int i = 0; i < PAPER_COLUMNS; i++) {
         names[i] = columns[i].name;
-        *out = i;
-        if (strcmp(columns[i].name, name) == 0) return 0;
+        r->field_of[i] = -1;
     }
-    return complain(r, e, "unknown column", name, str_hint(name, names, PAPER_COLUMNS).text);
-}
-
-static int read_header(struct paper_reader *r, char *line, struct err *e)
-{
-    char *field[PAPER_COLUMNS + 1];
-    int column;
-
-    for (int i = 0; i < PAPER_COLUMNS; i++) r->field_of[i] = -1;
-    r->fields_n = cut(line, field, PAPER_COLUMNS + 1);
-    for (int i = 0; i < r->fields_n; i++) {
-        r->column = (int)(field[i] - line) + 1;
-        TRY(column_find(r, field[i], &column, e));
-        if (r->field_of[column] >= 0) return complain(r, e, "second column", field[i], "");
-        r->field_of[column] = i;
+    while ((field = strsep(&line, "\t"))) {
+        r->column = (int)(field - start) + 1;
+        for (column = 0; column < PAPER_COLUMNS; column++)
+            if (strcmp(names[column], field) == 0) break;
+        if (column == PAPER_COLUMNS)
+            return complain(r, e, "unknown column", field,
+                            str_hint(field, names, PAPER_COLUMNS).text);
+        if (r->field_of[column] >= 0) return complain(r, e, "second column", field, "");
+        r->field_of[column] = r->fields_n++;
     }
     r->column = 1;
     for (int i = 0; i < PAPER_COLUMNS; i++)
         if (r->field_of[i] < 0 && i != PAPER_POSITION)
-            return complain(r, e, "the header lacks the column", columns[i].name, "");
+            return complain(r, e, "the header lacks the column", names[i], "");
     return 0;
 }
 
@@ -126,36 +110,31 @@ static int read_cell(const struct paper_reader *r, int column, const char *text,
     return 0;
 }
 
-/* Whether text is the name, or the name and a length, such as "ALiBi L=512". */
-static bool names(const char *text, const char *name)
-{
-    size_t n = strlen(name);
-
-    if (strncasecmp(text, name, n) != 0) return false;
-    const char *rest = text + n;
-    if (strncmp(rest, " L=", 3) == 0 && isdigit((unsigned char)rest[3])) {
-        rest += 3;
-        while (isdigit((unsigned char)*rest)) rest++;
-    }
-    return !*rest;
-}
-
 /* The position method that a free text names, such as "T5 Bias" or "ALiBi L=512"; or NULL. */
 static const char *position_of(const char *text)
 {
-    for (int32_t p = 0; text && p < POSITION_METHODS_N; p++)
-        if (names(text, position_methods[p].name) || names(text, position_methods[p].display))
-            return position_methods[p].name;
+    const char *length = text ? strstr(text, " L=") : NULL;
+    size_t n = text ? strlen(text) : 0;
+
+    if (length && length[3] && strspn(length + 3, "0123456789") == strlen(length + 3))
+        n = (size_t)(length - text);
+    for (int32_t p = 0; text && p < POSITION_METHODS_N; p++) {
+        const char *name = position_methods[p].name, *display = position_methods[p].display;
+        if ((strncasecmp(text, name, n) == 0 && !name[n]) ||
+            (strncasecmp(text, display, n) == 0 && !display[n]))
+            return name;
+    }
     return NULL;
 }
 
 static int read_row(struct store *s, struct paper_reader *r, char *line, struct err *e)
 {
-    char *field[PAPER_COLUMNS + 1];
+    char *field[PAPER_COLUMNS + 1], *rest = line;
     struct database_value value[PAPER_COLUMNS + 2];
     struct database_value *cell = value + 2;
-    int n = cut(line, field, PAPER_COLUMNS + 1);
+    int n = 0;
 
+    while (n <= PAPER_COLUMNS && (field[n] = strsep(&rest, "\t"))) n++;
     if (n != r->fields_n) {
         r->column = (int)(field[n - 1] - line) + 1;
         return ERR(e, ERR_DATA, "%s:%d:%d: %d cells, the header has %d", r->path, r->line,
@@ -180,8 +159,17 @@ static int read_row(struct store *s, struct paper_reader *r, char *line, struct 
                         value, PAPER_COLUMNS + 2, e);
 }
 
-static int read_all(struct store *s, struct paper_reader *r, char *text, struct err *e)
+/* Inside a transaction. */
+static int replace_rows(struct store *s, struct paper_reader *r, const char *sha256, char *text,
+                        struct err *e)
 {
+    char now[CLOCK_TEXT_BYTES];
+
+    clock_utc(now);
+    TRY(DATABASE_RUN(s, e, "DELETE FROM paper_files WHERE artefact=?1",
+                     DATABASE_TEXT(r->artefact)));
+    TRY(DATABASE_RUN(s, e, "INSERT INTO paper_files VALUES(?1,?2,?3)", DATABASE_TEXT(r->artefact),
+                     DATABASE_TEXT(sha256), DATABASE_TEXT(now)));
     while (text && *text) {
         char *line = strsep(&text, "\n");
         size_t n = strlen(line);
@@ -197,7 +185,7 @@ int store_set_paper(struct store *s, const char *artefact, const char *tsv_path,
 {
     struct arena a;
     struct paper_reader r = {.path = tsv_path, .artefact = artefact};
-    char sha256[HASH_HEX_BYTES], now[CLOCK_TEXT_BYTES];
+    char sha256[HASH_HEX_BYTES];
     char *text;
     size_t n;
     int rc = 0;
@@ -209,21 +197,12 @@ int store_set_paper(struct store *s, const char *artefact, const char *tsv_path,
         goto out;
     }
     hash_sha256_hex(sha256, text, n);
-    rc = DATABASE_EXISTS(s, e, "SELECT 1 FROM paper_files WHERE artefact=?1 AND sha256=?2",
-                         DATABASE_TEXT(artefact), DATABASE_TEXT(sha256));
-    if (rc != 0) {
-        rc = rc < 0 ? rc : 0;
-        goto out;
-    }
-    clock_utc(now);
+    TRY_OUT(rc, DATABASE_EXISTS(s, e, "SELECT 1 FROM paper_files WHERE artefact=?1 AND sha256=?2",
+                                DATABASE_TEXT(artefact), DATABASE_TEXT(sha256)));
+    if (rc > 0) goto out;
     TRY_OUT(rc, store_begin(s, e));
-    rc = DATABASE_RUN(s, e, "DELETE FROM paper_files WHERE artefact=?1", DATABASE_TEXT(artefact));
-    if (rc == 0)
-        rc = DATABASE_RUN(s, e, "INSERT INTO paper_files VALUES(?1,?2,?3)", DATABASE_TEXT(artefact),
-                          DATABASE_TEXT(sha256), DATABASE_TEXT(now));
-    if (rc == 0) rc = read_all(s, &r, text, e);
-    rc = store_finish(s, rc, e);
+    rc = store_finish(s, replace_rows(s, &r, sha256, text, e), e);
 out:
     arena_fini(&a);
-    return rc;
+    return rc < 0 ? rc : 0;
 }

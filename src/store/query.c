@@ -12,7 +12,7 @@
  *    pattern or the widths, ends when the statement's time is over, and calls SQLite's own function
  *    on a connection of its own, where the name still means that.
  * 4. Memory: FENCE_HEAP_BYTES for SQLite, DATABASE_VALUE_BYTES for a value or a row,
- *    QUERY_ANSWER_BYTES for the answer.
+ *    QUERY_ANSWER_BYTES and QUERY_CELLS_MAX for the answer.
  * 5. The program's own statements may do everything, but no view of the file takes part in them,
  *    and of its triggers only the one of the schema. SQLite names a WITH table as it names a view,
  *    so these statements have none. */
@@ -21,6 +21,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "store/database.h"
@@ -33,32 +34,25 @@ enum {
     FUNCTION_SQL_BYTES = 512,
     FUNCTION_PRINTF_BYTES = 1 << 29,
     QUERY_NAMES_MAX = 256,
-    QUERY_ANSWER_BYTES = 64 << 20
+    QUERY_ANSWER_BYTES = 64 << 20,
+    QUERY_CELLS_MAX = 4 * 1000 * 1000
 };
 
 struct fence {
-    struct store *store;
-    struct fence *outer; /* of the query whose row function asks this one; NULL: none */
     double limit_s;
     int64_t end_us; /* monotonic; 0: no limit */
     bool preparing; /* only then functions count: SQLite prepares again when the schema changes */
     int functions_n;
-    char refused[64];             /* the function that is not on the list; "": none */
-    int64_t heap_hard, heap_soft; /* limits before */
+    char refused[64]; /* the function that is not on the list; "": none */
 };
 
 /* --- time ----------------------------------------------------------------------------------- */
 
-/* This fence or the next one around it whose time is over; NULL: none. */
-static const struct fence *fence_over(const struct fence *f)
-{
-    while (f && (f->end_us == 0 || clock_monotonic_us() <= f->end_us)) f = f->outer;
-    return f;
-}
-
+/* Whether the time of the statement is over. */
 static int is_late(void *store)
 {
-    return fence_over(((const struct store *)store)->fence) != NULL;
+    const struct fence *f = ((const struct store *)store)->fence;
+    return f && f->end_us > 0 && clock_monotonic_us() > f->end_us;
 }
 
 /* --- functions ------------------------------------------------------------------------------ */
@@ -110,7 +104,7 @@ struct guarded {
 
 struct functions {
     struct guarded guarded[GUARDS_N]; /* first: its address is that of the whole */
-    const struct store *store;
+    struct store *store;
     sqlite3 *plain_own; /* where the guarded names mean SQLite's own; NULL: not needed yet */
 };
 
@@ -214,7 +208,7 @@ static void guarded_call(sqlite3_context *context, int n, sqlite3_value **values
     char text[128];
 
     for (int i = 0; i < n; i++) bytes += text_bytes(values[i]);
-    if (fence_over(g->functions->store->fence)) {
+    if (is_late(g->functions->store)) {
         sqlite3_result_error_code(context, SQLITE_INTERRUPT);
     } else if (guard->pattern == FORMAT && bytes > DATABASE_VALUE_BYTES) {
         sqlite3_result_error_toobig(context);
@@ -282,69 +276,58 @@ static int authorize_fenced(void *context, int action, const char *first, const 
     return first && strncasecmp(first, pragma, strlen(pragma)) == 0 ? SQLITE_DENY : SQLITE_OK;
 }
 
-static void authorize(struct store *s)
-{
-    if (s->fence)
-        sqlite3_set_authorizer(s->connection_own, authorize_fenced, s->fence);
-    else
-        database_authorize(s);
-}
-
 /* --- raising and lowering ------------------------------------------------------------------- */
 
-/* Statements are fenced until fence_lower; limit_s 0: without limit of time. The fence is the
- * caller's and must stay where it is. Fences nest. */
+/* Statements of a fresh connection are fenced until fence_lower; limit_s 0: without limit of time.
+ * The fence is the caller's and must stay where it is. */
 static int fence_raise(struct fence *f, struct store *s, double limit_s, struct err *e)
 {
-    *f = (struct fence){.store = s, .outer = s->fence, .limit_s = limit_s};
+    *f = (struct fence){.limit_s = limit_s};
+    TRY(database_refresh(s, e));
     if (!s->has_guards) TRY(functions_register(s, e));
     if (limit_s > 0 && limit_s < 1e9) f->end_us = clock_monotonic_us() + (int64_t)(limit_s * 1e6);
-    if (!f->outer) sqlite3_progress_handler(s->connection_own, FENCE_STEPS, is_late, s);
-    f->heap_soft = sqlite3_soft_heap_limit64(-1);
-    f->heap_hard = sqlite3_hard_heap_limit64(FENCE_HEAP_BYTES);
     s->fence = f;
-    authorize(s);
+    sqlite3_progress_handler(s->connection_own, FENCE_STEPS, is_late, s);
+    sqlite3_hard_heap_limit64(FENCE_HEAP_BYTES);
+    sqlite3_set_authorizer(s->connection_own, authorize_fenced, f);
     return 0;
 }
 
-static void fence_lower(struct fence *f)
+static void fence_lower(struct store *s)
 {
-    if (!f->outer) sqlite3_progress_handler(f->store->connection_own, 0, NULL, NULL);
-    sqlite3_hard_heap_limit64(f->heap_hard);
-    sqlite3_soft_heap_limit64(f->heap_soft);
-    f->store->fence = f->outer;
-    authorize(f->store);
+    s->fence = NULL;
+    sqlite3_progress_handler(s->connection_own, 0, NULL, NULL);
+    sqlite3_hard_heap_limit64(0);
+    sqlite3_soft_heap_limit64(0);
+    database_authorize(s);
 }
 
 /* --- queries -------------------------------------------------------------------------------- */
 
 /* The view or the column of a view that the user probably meant. */
-static struct str_hint hint(struct store *s, struct arena *a, const char *wrong)
+static struct str_hint hint(struct store *s, const char *wrong)
 {
     static const char sql[] =
         "SELECT name FROM sqlite_schema WHERE type='view' UNION SELECT c.name FROM sqlite_schema v,"
-        " pragma_table_info(v.name) c WHERE v.type='view'";
-    const char *names[QUERY_NAMES_MAX];
+        " pragma_table_info(v.name) c WHERE v.type='view' LIMIT ?1";
+    const char *names[QUERY_NAMES_MAX], *name;
     size_t n = 0;
-    sqlite3_stmt *row = NULL;
+    sqlite3_stmt *row;
 
-    if (sqlite3_prepare_v2(s->connection_own, sql, -1, &row, NULL) == SQLITE_OK)
-        while (n < QUERY_NAMES_MAX && sqlite3_step(row) == SQLITE_ROW)
-            names[n++] = arena_strdup(a, (const char *)sqlite3_column_text(row, 0));
-    sqlite3_finalize(row);
+    if (database_select(s, &row, sql, DATABASE_VALUES(DATABASE_INT(QUERY_NAMES_MAX)), NULL) == 0)
+        while (database_next(s, row, DATABASE_COLUMNS(DATABASE_TO(name)), NULL) > 0)
+            names[n++] = name;
     return str_hint(wrong, names, n);
 }
 
 /* The error of a limit; the message states the limit. */
 static int limit_error(const struct fence *f, int primary, const char *text, struct err *e)
 {
-    const struct fence *over = fence_over(f);
-
     if (primary == SQLITE_INTERRUPT)
         return ERR(
             e, ERR_UNAVAILABLE,
             "query: took longer than %g s; narrow it, or give `alibi query` a longer --limit",
-            (over ? over : f)->limit_s);
+            f->limit_s);
     if (*f->refused)
         return ERR(e, ERR_USAGE,
                    "query: %s() is not allowed here, only SELECT with SQLite's functions of "
@@ -402,7 +385,7 @@ static int name_error(struct store *s, const char *sql, const char *text, struct
     bool bare = column && !dot; /* perhaps a text */
     int rc;
 
-    if (name) near = hint(s, &a, dot ? dot + 1 : name);
+    if (name) near = hint(s, dot ? dot + 1 : name);
     if (name && !*near.text && !bare)
         advice = "; `alibi query \"SELECT name FROM sqlite_schema WHERE type='view'\"` lists the "
                  "views";
@@ -477,69 +460,69 @@ static int bind_params(struct store *s, sqlite3_stmt *statement, const struct st
 }
 
 /* Its bytes of text. */
-static int64_t fill_cell(struct store_cell *cell, char number[STR_DOUBLE_BYTES], sqlite3_stmt *row,
-                         int column)
+static int64_t read_cell(struct store_cell *cell, struct arena *a, sqlite3_stmt *row, int column)
 {
+    char number[STR_DOUBLE_BYTES];
+    const char *text = NULL;
+
     switch (sqlite3_column_type(row, column)) {
     case SQLITE_NULL:
-        *cell = (struct store_cell){NULL, 'n'};
-        break;
+        cell->type = 'n';
+        return 0;
     case SQLITE_INTEGER:
-        snprintf(number, STR_DOUBLE_BYTES, "%lld", (long long)sqlite3_column_int64(row, column));
-        *cell = (struct store_cell){number, 'i'};
-        break;
+        cell->type = 'i';
+        snprintf(number, sizeof number, "%lld", (long long)sqlite3_column_int64(row, column));
+        cell->text = arena_strdup(a, number);
+        return 0;
     case SQLITE_FLOAT:
+        cell->type = 'r';
         str_from_double(number, sqlite3_column_double(row, column));
-        *cell = (struct store_cell){number, 'r'};
-        break;
+        cell->text = arena_strdup(a, number);
+        return 0;
     default:
-        *cell = (struct store_cell){(const char *)sqlite3_column_text(row, column), 't'};
+        cell->type = 't';
+        text = (const char *)sqlite3_column_text(row, column);
+        cell->text = text ? arena_strdup(a, text) : NULL;
         return sqlite3_column_bytes(row, column);
     }
-    return 0;
+}
+
+static void read_names(const char ***names, int *n, struct arena *a, sqlite3_stmt *statement)
+{
+    *n = sqlite3_column_count(statement);
+    *names = arena_array(a, (size_t)*n + 1, sizeof **names);
+    for (int i = 0; i < *n; i++) (*names)[i] = arena_strdup(a, sqlite3_column_name(statement, i));
 }
 
 /* The first step comes before the names are read: if another process has changed the schema, the
- * step prepares the statement again, which invalidates names that were read before. */
-static int give_rows(struct store *s, const char *sql, sqlite3_stmt *statement, store_row_fn row,
-                     void *context, struct err *e)
+ * step prepares the statement again, perhaps with other names. */
+static int read_rows(struct store *s, struct rows *out, struct arena *a, const char *sql,
+                     sqlite3_stmt *statement, struct err *e)
 {
-    int step = sqlite3_step(statement);
-    int n = sqlite3_column_count(statement);
-    const char **names = calloc((size_t)n + 1, sizeof *names);
-    struct store_cell *cells = calloc((size_t)n + 1, sizeof *cells);
-    char(*numbers)[STR_DOUBLE_BYTES] = calloc((size_t)n + 1, sizeof *numbers);
+    int32_t capacity = 0;
     int64_t bytes = 0;
-    int rc = 0;
+    int step;
 
-    if (!names || !cells || !numbers) {
-        rc = ERR(e, ERR_NOMEM, "query: no memory for %d columns", n);
-        goto out;
-    }
-    for (int i = 0; i < n; i++) names[i] = sqlite3_column_name(statement, i);
-    for (; step == SQLITE_ROW; step = sqlite3_step(statement)) {
-        for (int i = 0; i < n; i++) {
-            bytes += fill_cell(&cells[i], numbers[i], statement, i);
-            if (cells[i].type != 'n' && !cells[i].text) {
-                rc = sql_error(s, sql, e);
-                goto out;
-            }
+    while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
+        if (out->n == 0) read_names(&out->name, &out->columns_n, a, statement);
+        if ((int64_t)(out->n + 1) * out->columns_n > QUERY_CELLS_MAX)
+            return ERR(e, ERR_DATA,
+                       "the answer has more than %d cells; narrow it with WHERE or LIMIT",
+                       QUERY_CELLS_MAX);
+        struct store_cell *cells = arena_array(a, (size_t)out->columns_n, sizeof *cells);
+        for (int i = 0; i < out->columns_n; i++) {
+            bytes += read_cell(&cells[i], a, statement, i);
+            if (cells[i].type != 'n' && !cells[i].text) return sql_error(s, sql, e);
         }
-        if (bytes > QUERY_ANSWER_BYTES) {
-            rc = ERR(e, ERR_DATA,
-                     "query: the answer is larger than the limit of %d MiB; narrow it with WHERE "
-                     "or LIMIT",
-                     QUERY_ANSWER_BYTES >> 20);
-            goto out;
-        }
-        TRY_OUT(rc, row(context, n, names, cells, e));
+        if (bytes > QUERY_ANSWER_BYTES)
+            return ERR(e, ERR_DATA,
+                       "query: the answer is larger than the limit of %d MiB; narrow it with WHERE "
+                       "or LIMIT",
+                       QUERY_ANSWER_BYTES >> 20);
+        vec_grow(a, &out->row, out->n, &capacity, sizeof *out->row);
+        out->row[out->n++] = cells;
     }
-    if (step != SQLITE_DONE) rc = sql_error(s, sql, e);
-out:
-    free(names);
-    free(cells);
-    free(numbers);
-    return rc;
+    return step == SQLITE_DONE ? 0 : sql_error(s, sql, e);
 }
 
 /* The statement of sql, checked: one SELECT and nothing after it. *bytes: its length there. */
@@ -560,22 +543,20 @@ static int prepare(struct store *s, struct fence *fence, const char *sql, sqlite
     return 0;
 }
 
-int store_query(struct store *s, const char *sql, const struct store_param *params,
-                int32_t params_n, double limit_s, store_row_fn row, void *context, struct err *e)
+int store_query(struct store *s, struct rows *out, struct arena *a, const char *sql,
+                const struct store_param *params, int32_t params_n, double limit_s, struct err *e)
 {
     sqlite3_stmt *statement = NULL;
     struct fence fence;
     size_t bytes;
-    int rc = 0;
 
-    TRY(database_refresh(s, e));
+    *out = (struct rows){0};
     TRY(fence_raise(&fence, s, limit_s, e));
-    TRY_OUT(rc, prepare(s, &fence, sql, &statement, &bytes, e));
-    TRY_OUT(rc, bind_params(s, statement, params, params_n, e));
-    TRY_OUT(rc, give_rows(s, sql, statement, row, context, e));
-out:
+    int rc = prepare(s, &fence, sql, &statement, &bytes, e);
+    if (rc == 0) rc = bind_params(s, statement, params, params_n, e);
+    if (rc == 0) rc = read_rows(s, out, a, sql, statement, e);
     sqlite3_finalize(statement);
-    fence_lower(&fence);
+    fence_lower(s);
     return rc;
 }
 
@@ -584,19 +565,13 @@ int store_columns(struct store *s, struct arena *a, const char *sql, const char 
 {
     sqlite3_stmt *statement = NULL;
     struct fence fence;
-    int rc = 0;
 
-    TRY(database_refresh(s, e));
     TRY(fence_raise(&fence, s, 0, e));
-    TRY_OUT(rc, prepare(s, &fence, sql, &statement, bytes, e));
-    *n = sqlite3_column_count(statement);
-    *names = arena_array(a, (size_t)*n + 1, sizeof **names);
-    for (int32_t i = 0; i < *n; i++)
-        (*names)[i] = arena_strdup(a, sqlite3_column_name(statement, i));
-    if (*bytes > 0 && sql[*bytes - 1] == ';') --*bytes;
-out:
+    int rc = prepare(s, &fence, sql, &statement, bytes, e);
+    if (rc == 0) read_names(names, n, a, statement);
+    if (rc == 0 && *bytes > 0 && sql[*bytes - 1] == ';') --*bytes;
     sqlite3_finalize(statement);
-    fence_lower(&fence);
+    fence_lower(s);
     return rc;
 }
 
@@ -606,10 +581,11 @@ int store_check(struct store *s, struct err *e)
     int64_t broken = 0;
 
     TRY(database_refresh(s, e));
-    TRY(database_first(s, text, sizeof text, "PRAGMA integrity_check(1)", NULL, 0, e));
+    TRY(database_get(s, "PRAGMA integrity_check(1)", NULL, 0, DATABASE_COLUMNS(DATABASE_TO(text)),
+                     e));
     if (strcmp(text, "ok") != 0)
         return ERR(e, ERR_DATA, "%s: is damaged: %s" DATABASE_REBUILD, s->path, text);
-    TRY(database_number(s, &broken, "SELECT count(*) FROM pragma_foreign_key_check", e));
+    TRY(DATABASE_NUMBER(s, broken, e, "SELECT count(*) FROM pragma_foreign_key_check"));
     if (broken > 0)
         return ERR(e, ERR_DATA, "%s: %lld rows point to rows that do not exist", s->path,
                    (long long)broken);

@@ -1,4 +1,5 @@
 /* runs.c - runs, points of artefacts, verdicts of claims. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -14,13 +15,13 @@ static const char *key_text(const struct spec *spec, const char *name, struct ar
 static int check_known(struct store *s, const struct store_run *r, const char *canonical,
                        bool *known, struct err *e)
 {
-    const struct database_value values[] = {DATABASE_TEXT(r->run_id), DATABASE_TEXT(canonical)};
-    char same[2];
-    int rc = database_first(s, same, sizeof same, "SELECT canonical=?2 FROM runs WHERE run_id=?1",
-                            values, 2, e);
+    bool same;
+    int rc = database_get(s, "SELECT canonical=?2 FROM runs WHERE run_id=?1",
+                          DATABASE_VALUES(DATABASE_TEXT(r->run_id), DATABASE_TEXT(canonical)),
+                          DATABASE_COLUMNS(DATABASE_TO(same)), e);
 
     *known = rc > 0;
-    if (rc > 0 && *same != '1')
+    if (rc > 0 && !same)
         return ERR(e, ERR_INTERNAL, "run %s: two specifications have this id", r->run_id);
     if (rc <= 0 || r->spec->modified) return rc < 0 ? rc : 0;
     return DATABASE_RUN(s, e, "UPDATE runs SET modified=0 WHERE run_id=?1 AND modified=1",
@@ -145,25 +146,21 @@ out:
 
 int store_find_run(struct store *s, char run_id[SPEC_ID_BYTES], const char *prefix, struct err *e)
 {
-    sqlite3_stmt *row;
     size_t n = strlen(prefix);
+    const char *found;
+    int32_t matches_n;
 
     if (n < 4 || n >= SPEC_ID_BYTES || strspn(prefix, "0123456789abcdef") != n)
         return ERR(e, ERR_USAGE, "'%.40s' is not a run id (4 to 16 hex digits)", prefix);
     TRY(database_refresh(s, e));
-    TRY(DATABASE_SELECT(s, &row, e,
-                        "SELECT count(*),min(run_id) FROM runs WHERE run_id>=?1 AND"
-                        " run_id<?1||'g'",
-                        DATABASE_TEXT(prefix)));
-    int rc = database_next(s, row, e);
-    if (rc < 0) return rc;
-    int matches_n = sqlite3_column_int(row, 0);
-    database_text(run_id, SPEC_ID_BYTES, row, 1);
-    database_reset(row);
+    TRY(database_get(s, "SELECT count(*),min(run_id) FROM runs WHERE run_id>=?1 AND run_id<?1||'g'",
+                     DATABASE_VALUES(DATABASE_TEXT(prefix)),
+                     DATABASE_COLUMNS(DATABASE_TO(matches_n), DATABASE_TO(found)), e));
     if (matches_n == 0)
         return ERR(e, ERR_NOINPUT,
                    "no run matches '%s'; `alibi query \"SELECT run_id FROM run_list\"` lists them",
                    prefix);
+    snprintf(run_id, SPEC_ID_BYTES, "%s", found);
     if (matches_n == 1) return 0;
     return ERR(e, ERR_USAGE, "run id '%s' is ambiguous: %d runs match", prefix, matches_n);
 }

@@ -170,23 +170,26 @@ int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_li
 
 /* --- reading ------------------------------------------------------------------------------ */
 /* store_query - one SELECT, fenced: no PRAGMA, no ATTACH, no virtual table, only functions of a
- * list (query.c), ended after limit_s (0: no limit), with values of 1 MiB, an answer of 64 MiB,
- * and 256 MiB for SQLite at most. Named parameters :name are bound as numbers if they look like
- * one (a real needs a point or a sign: an id of hex digits stays text), else as text; the statement
- * may leave some unused. Each row goes to `row`, which may stop by returning an error and may read
- * the store but not write it. Errors: ERR_USAGE what is wrong with the SQL;
- * ERR_UNAVAILABLE the limit of time; ERR_DATA another limit, which the message names. */
+ * list (query.c), ended after limit_s (0: no limit), with values of 1 MiB, an answer of 64 MiB and
+ * 4 million cells, and 256 MiB for SQLite at most. Named parameters :name are bound as numbers if
+ * they look like one (a real needs a point or a sign: an id of hex digits stays text), else as
+ * text; the statement may leave some unused. The rows are in the arena. Errors: ERR_USAGE what is
+ * wrong with the SQL; ERR_UNAVAILABLE the limit of time; ERR_DATA another limit, which the message
+ * names. */
 struct store_param {
     const char *name, *value; /* name without the colon; value NULL: SQL NULL */
 };
 struct store_cell {
     const char *text; /* NULL: SQL NULL; doubles in shortest round-trip form */
-    char type;        /* i integer, f real, t text, n null */
+    char type;        /* i integer, r real, t text, n null */
 };
-typedef int (*store_row_fn)(void *context, int columns_n, const char *const *names,
-                            const struct store_cell *cells, struct err *e);
-int store_query(struct store *s, const char *sql, const struct store_param *params,
-                int32_t params_n, double limit_s, store_row_fn row, void *context, struct err *e);
+struct rows {
+    const char **name; /* of the columns; like the next two 0 without rows */
+    int32_t columns_n, n;
+    const struct store_cell **row;
+};
+int store_query(struct store *s, struct rows *out, struct arena *a, const char *sql,
+                const struct store_param *params, int32_t params_n, double limit_s, struct err *e);
 
 /* store_columns - the column names of such a statement, without running it, and its length in bytes
  * without the final semicolon. Errors: ERR_USAGE as above. */

@@ -24,7 +24,7 @@ struct zipf {
 };
 
 struct entity {
-    int32_t number, mentions, role, year;
+    int32_t number, role, year;
 };
 
 struct generator {
@@ -40,6 +40,7 @@ struct generator {
     int32_t document_cluster[TITLE_N], section_cluster, last_cluster;
     int32_t entities_n;
     struct entity entities[ENTITIES_MOST];
+    uint32_t mentions[ENTITIES_MOST];
     uint32_t (*word_count)[CLUSTER_N]; /* (clusters) */
     uint32_t (*kind_count)[KINDS_N];   /* (clusters) */
     /* The text. */
@@ -67,6 +68,16 @@ static uint32_t below(struct generator *g, uint64_t n)
     return (uint32_t)((draw(g) >> 32) * n >> 32);
 }
 
+/* An index in proportion to the weights, whose sum is total. */
+static int32_t drawn(struct generator *g, const uint32_t *weight, uint64_t total)
+{
+    uint64_t left = below(g, total);
+    int32_t i = 0;
+
+    while (left >= weight[i]) left -= weight[i++];
+    return i;
+}
+
 /* True with the given share in permille, for mixtures. Does not change `pending`. */
 static bool chance(struct generator *g, int32_t permille)
 {
@@ -84,11 +95,7 @@ static void zipf_init(struct zipf *z, int32_t first, int32_t n, int32_t offset)
 
 static int32_t zipf_draw(struct generator *g, const struct zipf *z)
 {
-    uint64_t left = below(g, z->total);
-    int32_t i = 0;
-
-    while (left >= z->weight[i]) left -= z->weight[i++];
-    return i;
+    return drawn(g, z->weight, z->total);
 }
 
 static double zipf_p(const struct zipf *z, int32_t i)
@@ -96,24 +103,19 @@ static double zipf_p(const struct zipf *z, int32_t i)
     return (double)z->weight[i] / (double)z->total;
 }
 
-/* A choice that the next symbol reveals; true with the given share. */
-static bool happens(struct generator *g, int32_t permille)
-{
-    bool yes = chance(g, permille);
-
-    g->pending *= (yes ? permille : 1000 - permille) / 1000.0;
-    return yes;
-}
-
 /* A choice among several alternatives that the next symbol reveals; the shares add up to 1000. */
-static int choose(struct generator *g, const int32_t *permille)
+static int32_t choose(struct generator *g, const uint32_t *permille)
 {
-    int32_t left = (int32_t)below(g, 1000);
-    int i = 0;
+    int32_t i = drawn(g, permille, 1000);
 
-    while (left >= permille[i]) left -= permille[i++];
     g->pending *= permille[i] / 1000.0;
     return i;
+}
+
+/* A choice that the next symbol reveals; true with the given share. */
+static bool happens(struct generator *g, uint32_t permille)
+{
+    return choose(g, (const uint32_t[]){permille, 1000 - permille}) == 0;
 }
 
 /* Writes a symbol; p is its probability after the pending choices. */
@@ -195,7 +197,7 @@ static void count_word(struct generator *g, int32_t cluster, enum synthetic_kind
 static double content_cluster_p(const struct generator *g, int32_t cluster)
 {
     const struct synthetic_settings *s = g->settings;
-    int32_t any = 1000 - s->from_section - s->from_document - s->from_successor;
+    uint32_t any = 1000 - s->from_section - s->from_document - s->from_successor;
     double permille = any * zipf_p(&g->cluster, cluster);
 
     if (cluster == g->section_cluster) permille += s->from_section;
@@ -208,13 +210,12 @@ static double content_cluster_p(const struct generator *g, int32_t cluster)
 static int32_t content_cluster(struct generator *g)
 {
     const struct synthetic_settings *s = g->settings;
-    int32_t u = (int32_t)below(g, 1000);
+    const uint32_t share[] = {s->from_section, s->from_document, s->from_successor, 1000};
+    int32_t from = drawn(g, share, 1000);
 
-    if (u < s->from_section) return g->section_cluster;
-    u -= s->from_section;
-    if (u < s->from_document) return g->document_cluster[below(g, TITLE_N)];
-    u -= s->from_document;
-    if (u < s->from_successor) return g->successor[g->last_cluster];
+    if (from == 0) return g->section_cluster;
+    if (from == 1) return g->document_cluster[below(g, TITLE_N)];
+    if (from == 2) return g->successor[g->last_cluster];
     return zipf_draw(g, &g->cluster);
 }
 
@@ -229,14 +230,8 @@ static int32_t content(struct generator *g, enum synthetic_kind kind)
     const uint32_t *counts = &g->word_count[cluster][z->first];
     uint32_t total = g->kind_count[cluster][kind];
     double reuse = total > 0 ? g->settings->reuse / 1000.0 : 0;
-    int32_t word = 0;
-
-    if (total > 0 && chance(g, g->settings->reuse)) {
-        uint32_t left = below(g, total);
-        while (left >= counts[word]) left -= counts[word++];
-    } else {
-        word = zipf_draw(g, z);
-    }
+    bool used = total > 0 && chance(g, g->settings->reuse);
+    int32_t word = used ? drawn(g, counts, total) : zipf_draw(g, z);
     double word_p = (1 - reuse) * zipf_p(z, word);
     if (total > 0) word_p += reuse * counts[word] / total;
     count_word(g, cluster, kind, z->first + word);
@@ -255,9 +250,10 @@ static int32_t entity_slot(const struct generator *g, int32_t number)
 /* E ( role , year ) */
 static void introduce(struct generator *g, int32_t number)
 {
-    struct entity *entity = &g->entities[g->entities_n++];
+    struct entity *entity = &g->entities[g->entities_n];
 
-    *entity = (struct entity){.number = number, .mentions = 1};
+    g->mentions[g->entities_n++] = 1;
+    entity->number = number;
     emit(g, SYMBOL_OPEN, 1);
     entity->role = emit_drawn(g, &g->role);
     emit(g, SYMBOL_COMMA, 1);
@@ -271,30 +267,25 @@ static int32_t mention(struct generator *g)
 {
     const struct synthetic_settings *s = g->settings;
     uint32_t total = 0, newness = 1000;
-    int32_t number;
 
-    for (int32_t i = 0; i < g->entities_n; i++) total += (uint32_t)g->entities[i].mentions;
+    for (int32_t i = 0; i < g->entities_n; i++) total += g->mentions[i];
     if (g->entities_n >= s->entities_most) {
         newness = 0;
     } else if (g->entities_n > 0) {
         newness = 1000u * (uint32_t)s->newness / ((uint32_t)s->newness + total);
         if (newness < (uint32_t)s->newness_least) newness = (uint32_t)s->newness_least;
     }
-    if (below(g, 1000) < newness) {
-        number = zipf_draw(g, &g->entity);
-    } else {
-        int32_t left = (int32_t)below(g, total), i = 0;
-        while (left >= g->entities[i].mentions) left -= g->entities[i++].mentions;
-        number = g->entities[i].number;
-    }
+    bool any = chance(g, (int32_t)newness);
+    int32_t number =
+        any ? zipf_draw(g, &g->entity) : g->entities[drawn(g, g->mentions, total)].number;
     int32_t slot = entity_slot(g, number);
     double p = newness / 1000.0 * zipf_p(&g->entity, number);
-    if (slot >= 0) p += (1 - newness / 1000.0) * g->entities[slot].mentions / total;
+    if (slot >= 0) p += (1 - newness / 1000.0) * g->mentions[slot] / total;
     emit(g, g->entity.first + number, p);
     if (slot < 0)
         introduce(g, number);
     else
-        g->entities[slot].mentions++;
+        g->mentions[slot]++;
     return slot;
 }
 
@@ -307,7 +298,7 @@ static void noun_phrase(struct generator *g)
 }
 
 /* Returns the result of mention; -1 for a noun phrase. */
-static int32_t phrase_or_entity(struct generator *g, int32_t entity_permille)
+static int32_t phrase_or_entity(struct generator *g, uint32_t entity_permille)
 {
     if (happens(g, entity_permille)) return mention(g);
     noun_phrase(g);
@@ -326,9 +317,9 @@ static void recall(struct generator *g, int32_t first_symbol, int32_t introduced
 /* The subject of a sentence; *quoted: whether it opens a quotation. */
 static void subject(struct generator *g, bool *quoted)
 {
-    static const int32_t after_mention[] = {150, 150, 700}; /* role, ( year ), verb */
+    static const uint32_t after_mention[] = {150, 150, 700}; /* role, ( year ), verb */
     int32_t slot = -1;
-    int opening = choose(g, g->settings->opening);
+    int32_t opening = choose(g, g->settings->opening);
 
     *quoted = opening == 3;
     if (opening == 0) noun_phrase(g);
@@ -340,7 +331,7 @@ static void subject(struct generator *g, bool *quoted)
     if (opening == 3) emit(g, SYMBOL_QUOTE, 1);
     if (opening >= 2) slot = phrase_or_entity(g, CONNECTED_ENTITY);
     if (slot < 0) return;
-    int way = choose(g, after_mention);
+    int32_t way = choose(g, after_mention);
     if (way == 0) recall(g, SYMBOL_ROLE, g->entities[slot].role, ROLES_N);
     if (way != 1) return;
     emit(g, SYMBOL_OPEN, 1);
@@ -363,13 +354,13 @@ static void preposition_phrase(struct generator *g, int32_t verb)
 static bool clause(struct generator *g, bool first)
 {
     /* preposition phrase, another clause, end */
-    static const int32_t after_first[] = {480, 150, 370}, after_other[] = {480, 0, 520};
+    static const uint32_t after_first[] = {480, 150, 370}, after_other[] = {480, 0, 520};
     int32_t verb = content(g, KIND_VERB);
     bool more;
 
     if (happens(g, 150)) emit_drawn(g, &g->adverb);
     phrase_or_entity(g, OBJECT_ENTITY);
-    int way = choose(g, first ? after_first : after_other);
+    int32_t way = choose(g, first ? after_first : after_other);
     if (way == 0) {
         preposition_phrase(g, verb);
         more = first && !happens(g, 800);

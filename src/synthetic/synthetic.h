@@ -31,18 +31,18 @@ struct synthetic_settings {
     uint64_t language_seed; /* determines successors of clusters and prepositions of verbs */
     int64_t tokens_n[SYNTHETIC_SPLITS_N]; /* at least */
     int32_t clusters_n, years_n, entities_n;
-    int32_t from_section;   /* a content word's cluster is the section's ... */
-    int32_t from_document;  /* ... or one of the document's four ... */
-    int32_t from_successor; /* ... or follows from the cluster before; otherwise any, by Zipf */
-    int32_t reuse;          /* a word is drawn from the document's counts of its cluster */
+    uint32_t from_section;   /* a content word's cluster is the section's ... */
+    uint32_t from_document;  /* ... or one of the document's four ... */
+    uint32_t from_successor; /* ... or follows from the cluster before; otherwise any, by Zipf */
+    int32_t reuse;           /* a word is drawn from the document's counts of its cluster */
     int32_t newness; /* an entity is new with probability newness / (newness + mentions) ... */
-    int32_t newness_least;                 /* ... but at least this */
-    int32_t entities_most;                 /* different entities in a document; at most 64 */
-    int32_t opening[SYNTHETIC_OPENINGS_N]; /* a sentence begins with a noun phrase, an entity, a
+    int32_t newness_least;                  /* ... but at least this */
+    int32_t entities_most;                  /* different entities in a document; at most 64 */
+    uint32_t opening[SYNTHETIC_OPENINGS_N]; /* a sentence begins with a noun phrase, an entity, a
                                               connective, a quotation mark */
-    int32_t paragraph_end;                 /* after a sentence */
-    int32_t section_end;                   /* after a paragraph */
-    int32_t document_end;                  /* after a section, from section sections_least on */
+    uint32_t paragraph_end;                 /* after a sentence */
+    uint32_t section_end;                   /* after a paragraph */
+    uint32_t document_end;                  /* after a section, from section sections_least on */
     int32_t sections_least;
 };
 

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/philox.h"
-#include "base/vec.h"
 #include "model/model.h"
 #include "shape/shape.h"
 
@@ -127,8 +126,7 @@ static int bench_open(struct bench *x, struct err *e)
         x->target[i] = bench_word(s, i + 1);
     }
     for (int64_t i = 0; i < x->shard_n; i++) x->position[i] = (int32_t)i;
-    const struct model_options options = model_options_for(&capacity);
-    TRY(model_open(&x->model, x->worker->backend, s, &options, e));
+    TRY(model_open(&x->model, x->worker->backend, s, &capacity, e));
     return model_init(x->model, (uint64_t)s->train.seed, e);
 }
 
@@ -210,7 +208,7 @@ static int bench_measure(struct bench *x, struct err *e)
 static double bench_mfu(const struct bench *x, double wps)
 {
     const struct spec *s = x->spec;
-    double token_flops = shape_forward_flops(s, x->length, NULL) * (s->bench_mode == 0 ? 3 : 1);
+    double token_flops = shape_forward_flops(s, x->length) * (s->bench_mode == 0 ? 3 : 1);
     double peak = shape_peak_flops(x->worker->backend->device, spec_precision(s, NULL));
     double mfu = peak > 0 ? wps * token_flops / peak : 0;
 
@@ -223,7 +221,7 @@ static int bench_record(struct bench *x, struct err *e)
     int64_t peak = 0, tokens = x->shards * x->shard_n;
     double wps = (double)tokens / speed_median(x->seconds, x->steps_n);
 
-    TRY(worker_peak_bytes(a, &peak, e));
+    TRY(a->backend->ops->peak_bytes(a->backend, &peak, e));
     const struct record r = {
         .type = EVENT_BENCHED,
         .benched = {.run_id = a->run_id[0],

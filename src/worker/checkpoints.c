@@ -23,10 +23,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "base/vec.h"
 #include "interchange/interchange.h"
-
-enum { CHECKPOINTS_WITH_STATE = 2 };
 
 /* The members of struct checkpoint_point in the metadata of a state file. */
 static const struct point_field {
@@ -49,6 +46,11 @@ enum { POINT_FIELDS_N = sizeof point_fields / sizeof *point_fields };
 
 /* --- writing -------------------------------------------------------------------------------- */
 
+static void weights_path(char out[CHECKPOINT_PATH_BYTES], int64_t update)
+{
+    snprintf(out, CHECKPOINT_PATH_BYTES, "update-%09" PRId64 ".safetensors", update);
+}
+
 static void state_path(char out[CHECKPOINT_PATH_BYTES], int64_t update)
 {
     snprintf(out, CHECKPOINT_PATH_BYTES, "update-%09" PRId64 ".state.safetensors", update);
@@ -59,18 +61,13 @@ static char *path_in(struct arena *a, const struct checkpoints *c, const char *n
     return arena_printf(a, "%s/%s", c->worker->dir, name);
 }
 
-struct checkpoint_weights checkpoints_last(const struct checkpoints *c)
-{
-    return c->kept_n ? c->kept[c->kept_n - 1].weights : (struct checkpoint_weights){0};
-}
-
 static int write_weights(const struct checkpoints *c, struct arena *arena, int64_t update,
                          struct checkpoint_weights *out, struct err *e)
 {
     const struct worker *a = c->worker;
 
     *out = (struct checkpoint_weights){.update = update};
-    snprintf(out->path, sizeof out->path, "update-%09" PRId64 ".safetensors", update);
+    weights_path(out->path, update);
     /* No texts that differ between attempts, so that equal weights give equal files. */
     const struct safetensors_text texts[] = {
         {"format", "alibi weights 1"},
@@ -117,75 +114,56 @@ static int write_state(const struct checkpoints *c, struct arena *arena,
 
 /* --- deleting ------------------------------------------------------------------------------- */
 
-static void delete_file(const struct checkpoints *c, const char *name)
+/* Deletes the files of all checkpoints but the kept ones: of these the weights, the best weights
+ * and, unless the training is done, the state. */
+static void prune(const struct checkpoints *c, bool done)
 {
-    char path[PATH_MAX];
+    char needed[6][CHECKPOINT_PATH_BYTES] = {0};
+    int32_t needed_n = 0;
+    struct dir d;
+    struct err why;
 
-    snprintf(path, sizeof path, "%s/%s", c->worker->dir, name);
-    if (unlink(path) < 0 && errno != ENOENT)
-        log_warn("%s: cannot be deleted: %s", path, strerror(errno));
-}
-
-/* Whether the weights of entry i are still needed: the newest, the best, or those that an entry
- * with state needs. */
-static bool is_needed(const struct checkpoints *c, int32_t i)
-{
-    int64_t update = c->kept[i].weights.update;
-
-    for (int32_t k = 0; k < c->kept_n; k++)
-        if ((c->kept[k].has_state || k == c->kept_n - 1) &&
-            (k == i || c->kept[k].best_update == update))
-            return true;
-    return false;
-}
-
-/* Deletes all but the state of the newest `states` checkpoints and the weights that are needed. */
-static void prune(struct checkpoints *c, int32_t states)
-{
-    bool needed[CHECKPOINTS_KEPT_MAX];
-    int32_t kept_n = 0;
-
-    for (int32_t i = 0; i < c->kept_n - states; i++) {
-        char path[CHECKPOINT_PATH_BYTES];
-        if (!c->kept[i].has_state) continue;
-        state_path(path, c->kept[i].weights.update);
-        delete_file(c, path);
-        c->kept[i].has_state = false;
+    for (int i = 0; i < (done ? 1 : 2); i++) {
+        weights_path(needed[needed_n++], c->kept[i].update);
+        weights_path(needed[needed_n++], c->kept[i].best);
+        if (!done) state_path(needed[needed_n++], c->kept[i].update);
     }
-    for (int32_t i = 0; i < c->kept_n; i++) needed[i] = is_needed(c, i);
-    for (int32_t i = 0; i < c->kept_n; i++) {
-        if (needed[i])
-            c->kept[kept_n++] = c->kept[i];
-        else
-            delete_file(c, c->kept[i].weights.path);
+    if (dir_open(&d, c->worker->dir, &why) < 0) {
+        log_warn("%s; its old checkpoints are kept", why.text);
+        return;
     }
-    c->kept_n = kept_n;
+    for (int32_t i = 0; i < d.n; i++) {
+        const char *name = d.name_own[i];
+        int32_t k = 0;
+        while (k < needed_n && strcmp(name, needed[k]) != 0) k++;
+        if (k < needed_n || strncmp(name, "update-", strlen("update-")) != 0) continue;
+        if (unlinkat(d.fd, name, 0) < 0)
+            log_warn("%s/%s: cannot be deleted: %s", c->worker->dir, name, strerror(errno));
+    }
+    dir_close(&d);
 }
 
 static int save(struct checkpoints *c, struct arena *arena, struct checkpoint_point *now, bool best,
                 bool last, struct err *e)
 {
-    struct checkpoint_weights weights = checkpoints_last(c);
+    const struct checkpoint_weights *weights = &c->last;
     char path[CHECKPOINT_PATH_BYTES], sha256[HASH_HEX_BYTES];
 
-    if (weights.update != now->update) {
-        TRY(write_weights(c, arena, now->update, &weights, e));
-        c->kept[c->kept_n++].weights = weights;
+    if (weights->update != now->update) {
+        TRY(write_weights(c, arena, now->update, &c->last, e));
+        c->kept[1] = c->kept[0];
     }
-    struct checkpoint_kept *kept = &c->kept[c->kept_n - 1];
-    if (best) now->best = weights;
-    kept->best_update = now->best.update;
-    if (!last) {
-        state_path(path, now->update);
-        TRY(write_state(c, arena, now, weights.sha256, path, sha256, e));
-        kept->has_state = true;
-    }
+    if (best) now->best = *weights;
+    c->kept[0].update = now->update;
+    c->kept[0].best = now->best.update;
+    state_path(path, now->update);
+    if (!last) TRY(write_state(c, arena, now, weights->sha256, path, sha256, e));
     const struct record r = {
         .type = EVENT_CHECKPOINT,
-        .checkpoint = {.update = weights.update,
-                       .path = weights.path,
-                       .sha256 = weights.sha256,
-                       .bytes = weights.bytes,
+        .checkpoint = {.update = weights->update,
+                       .path = weights->path,
+                       .sha256 = weights->sha256,
+                       .bytes = weights->bytes,
                        .best = best,
                        .state_path = last ? NULL : path,
                        .state_sha256 = last ? NULL : sha256,
@@ -202,20 +180,19 @@ int checkpoints_save(struct checkpoints *c, struct checkpoint_point *now, bool b
     arena_init(&arena);
     int rc = save(c, &arena, now, best, last, e);
     arena_fini(&arena);
-    if (rc == 0) prune(c, CHECKPOINTS_WITH_STATE);
+    if (rc == 0) prune(c, false);
     return rc;
 }
 
 void checkpoints_finish(struct checkpoints *c)
 {
-    prune(c, 0);
+    prune(c, true);
 }
 
 /* --- resuming ------------------------------------------------------------------------------- */
 
 struct candidate {
     struct record_checkpoint record;
-    const char *dir;
     int32_t attempt;
 };
 
@@ -223,8 +200,7 @@ struct candidates {
     struct candidate *item;
     int32_t n, capacity;
     struct arena *arena;
-    const char *dir; /* folder of the attempt being read */
-    int32_t attempt;
+    int32_t attempt; /* that is being read */
 };
 
 /* Adds a checkpoint whose paths are plain file names; others are ignored. */
@@ -240,8 +216,7 @@ static int add_candidate(void *context, const struct event *ev, struct err *e)
     const struct record_checkpoint *c = &r.checkpoint;
     if (!c->state_path || !c->state_sha256 || strchr(c->path, '/') || strchr(c->state_path, '/'))
         return 0;
-    *vec_push(list->arena, list) =
-        (struct candidate){.record = *c, .dir = list->dir, .attempt = list->attempt};
+    *vec_push(list->arena, list) = (struct candidate){.record = *c, .attempt = list->attempt};
     return 0;
 }
 
@@ -292,7 +267,6 @@ static int copy_best(struct checkpoints *c, const struct checkpoint_weights *bes
     TRY(file_map_open(&map, from, e));
     int rc = file_write_atomic(path_in(&a->arena, c, best->path), map.data, map.n, e);
     file_map_close(&map);
-    c->kept[c->kept_n++] = (struct checkpoint_kept){.weights = *best, .best_update = best->update};
     return rc;
 }
 
@@ -302,11 +276,11 @@ static int load(struct checkpoints *c, const struct candidate *x, struct checkpo
     struct worker *a = c->worker;
     struct safetensors *weights = NULL, *state = NULL;
     const char *run_id = a->run_id[0], *sha256 = x->record.sha256;
-    const char *path = arena_printf(&a->arena, "%s/%s", x->dir, x->record.path);
-    const char *states = arena_printf(&a->arena, "%s/%s", x->dir, x->record.state_path);
+    const char *dir = run_folder_sibling(&a->arena, a->dir, x->attempt);
+    const char *path = arena_printf(&a->arena, "%s/%s", dir, x->record.path);
+    const char *states = arena_printf(&a->arena, "%s/%s", dir, x->record.state_path);
     int rc = 0;
 
-    c->kept_n = 0;
     TRY_OUT(rc, checkpoint_open(&weights, NULL, path, sha256, run_id, e));
     TRY_OUT(rc, checkpoint_open(&state, NULL, states, x->record.state_sha256, run_id, e));
     const char *of = safetensors_metadata(state, "weights_sha256");
@@ -316,7 +290,7 @@ static int load(struct checkpoints *c, const struct candidate *x, struct checkpo
         goto out;
     }
     TRY_OUT(rc, read_point(out, state, states, e));
-    TRY_OUT(rc, copy_best(c, &out->best, x->dir, e));
+    TRY_OUT(rc, copy_best(c, &out->best, dir, e));
     TRY_OUT(rc, weights_load(c->model, 0, weights, path, e));
     TRY_OUT(rc, weights_load(c->model, c->slots_n, state, states, e));
     worker_restore_choices(a, safetensors_metadata(state, "choices"));
@@ -338,10 +312,9 @@ int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, stru
     struct checkpoint_point point;
 
     list.attempt = run_folder_first(a->dir, a->number);
-    for (; list.attempt < a->number; list.attempt++) {
-        list.dir = run_folder_sibling(&a->arena, a->dir, list.attempt);
-        TRY(run_folder_each(list.dir, add_candidate, &list, e));
-    }
+    for (; list.attempt < a->number; list.attempt++)
+        TRY(run_folder_each(run_folder_sibling(&a->arena, a->dir, list.attempt), add_candidate,
+                            &list, e));
     if (list.n > 1) qsort(list.item, (size_t)list.n, sizeof *list.item, compare_candidates);
     for (int32_t i = 0; i < list.n; i++) {
         struct err why = {0};
@@ -355,6 +328,5 @@ int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, stru
         if (rc != ERR_DATA && rc != ERR_NOINPUT) return ERR(e, rc, "%s", why.text);
         if (rc == ERR_DATA) log_warn("%s; trying an older checkpoint", why.text);
     }
-    c->kept_n = 0;
     return 0;
 }

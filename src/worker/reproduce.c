@@ -9,11 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "base/vec.h"
 #include "record/run_folder.h"
 
 /* Interval that disables checkpoints by time. */
@@ -25,13 +23,13 @@ struct verify {
     struct verify_report *report;
     struct arena arena;
     struct spec spec;
-    const char *temporary; /* folder, deleted at the end */
-    const char *dir;       /* folder of the temporary attempt, in it */
+    char *dir; /* folder of the temporary attempt, deleted at the end */
     struct {
         struct record *item;
         int32_t n, capacity;
     } ours;                /* records of the temporary attempt */
     struct map ours_index; /* type and update -> index of the newest record */
+    int64_t done;          /* updates of the temporary attempt */
     bool *seen;            /* updates for which the verified attempts have a record */
 };
 
@@ -78,15 +76,13 @@ static int find_spec(struct verify *v, struct err *e)
 static int make_folder(struct verify *v, struct err *e)
 {
     const char *runs = arena_printf(&v->arena, "%s/" RUN_FOLDERS, v->project->root);
-    char *parent = arena_printf(&v->arena, "%s/.verify-XXXXXX", runs);
+    char *dir = arena_printf(&v->arena, "%s/.verify-XXXXXX", runs);
     const struct spec *spec = &v->spec;
 
     TRY(file_make_dirs(runs, e));
-    if (!mkdtemp(parent)) return ERR(e, ERR_CREATE, "cannot create a folder in %s", runs);
-    v->temporary = parent;
-    v->dir = arena_printf(&v->arena, "%s/attempt", parent);
-    TRY(file_make_dirs(v->dir, e));
-    return run_folder_write_specs(v->dir, &spec, 1, e);
+    if (!mkdtemp(dir)) return ERR(e, ERR_CREATE, "cannot create a folder in %s", runs);
+    v->dir = dir;
+    return run_folder_write_specs(dir, &spec, 1, e);
 }
 
 static int reproduce(struct verify *v, const struct record_started *recorded, struct err *e)
@@ -118,24 +114,18 @@ static int reproduce(struct verify *v, const struct record_started *recorded, st
 
 /* --- comparing ------------------------------------------------------------------------------ */
 
-static int64_t update_of(const struct record *r)
-{
-    switch (r->type) {
-    case EVENT_STEP:
-        return r->step.update;
-    case EVENT_VALIDATION:
-        return r->validation.update;
-    case EVENT_CHECKPOINT:
-        return r->checkpoint.update;
-    default:
-        return 0;
-    }
-}
-
-/* The key by which records are paired. */
+/* The key by which records are paired. Other types occur once or are not compared. */
 struct record_key {
     int64_t type, update;
 };
+
+static struct record_key key_of(const struct record *r)
+{
+    return (struct record_key){r->type, r->type == EVENT_STEP         ? r->step.update
+                                        : r->type == EVENT_VALIDATION ? r->validation.update
+                                        : r->type == EVENT_CHECKPOINT ? r->checkpoint.update
+                                                                      : 0};
+}
 
 static int take_ours(void *context, const struct event *ev, struct err *e)
 {
@@ -143,15 +133,17 @@ static int take_ours(void *context, const struct event *ev, struct err *e)
     struct record r;
 
     TRY(record_read(&r, ev, e));
-    const struct record_key key = {r.type, update_of(&r)};
+    const struct record_key key = key_of(&r);
     *map_put(&v->ours_index, &key, sizeof key, NULL) = v->ours.n;
     record_copy(vec_push(&v->arena, &v->ours), &r, &v->arena);
+    if (r.type == EVENT_STEP) v->done = r.step.update;
     return 0;
 }
 
-static const struct record *find_ours(const struct verify *v, enum event_type type, int64_t update)
+/* Our record with the key of this one; NULL: none. */
+static const struct record *find_ours(const struct verify *v, const struct record *r)
 {
-    const struct record_key key = {type, update};
+    const struct record_key key = key_of(r);
     int32_t i;
 
     return map_get(&v->ours_index, &key, sizeof key, &i) ? &v->ours.item[i] : NULL;
@@ -159,7 +151,7 @@ static const struct record *find_ours(const struct verify *v, enum event_type ty
 
 static void compare_record(struct verify *v, const struct record *theirs)
 {
-    const struct record *ours = find_ours(v, theirs->type, update_of(theirs));
+    const struct record *ours = find_ours(v, theirs);
 
     if (!ours) return;
     v->report->compared_n++;
@@ -170,16 +162,16 @@ static void compare_record(struct verify *v, const struct record *theirs)
         const struct record_value a = record_get(theirs, f), b = record_get(ours, f);
         if (record_equal(&a, &b)) continue;
         note_difference(v, "%s %" PRId64 ": %s is %s, on record %s", verify_what[theirs->type],
-                        update_of(theirs), f->name, record_format(&b, &v->arena),
+                        key_of(theirs).update, f->name, record_format(&b, &v->arena),
                         record_format(&a, &v->arena));
         return;
     }
 }
 
-static void compare_makers(struct verify *v, const struct record_started *theirs)
+static void compare_makers(struct verify *v, const struct record *recorded)
 {
-    const struct record *started = find_ours(v, EVENT_STARTED, 0);
-    const struct record_started *ours = &started->started;
+    const struct record_started *theirs = &recorded->started;
+    const struct record_started *ours = &find_ours(v, recorded)->started;
     const struct {
         const char *name, *theirs, *ours;
     } makers[] = {{"code_id", theirs->code_id, ours->code_id},
@@ -205,31 +197,28 @@ static int compare_event(void *context, const struct event *ev, struct err *e)
     if (record_read(&r, ev, &wrong) < 0) return 0;
     const char *run_id = record_run_id(&r);
     if (run_id && strcmp(run_id, v->options->run_id) != 0) return 0;
-    if (r.type == EVENT_STARTED) compare_makers(v, &r.started);
+    if (r.type == EVENT_STARTED) compare_makers(v, &r);
     if (r.type == EVENT_STEP && r.step.update >= 1 && r.step.update <= v->report->updates)
         v->seen[r.step.update] = true;
     if (verify_what[r.type]) compare_record(v, &r);
     return 0;
 }
 
-/* Compares the attempts of a training: from the newest fresh one up to the given one. */
-static int compare_attempts(struct verify *v, struct err *e)
+/* Compares the attempts of a training, from the newest fresh one up to the given one, or that of an
+ * evaluation. */
+static int compare_all(struct verify *v, struct err *e)
 {
     const char *dir = v->options->dir;
     int32_t last = 0;
 
-    if (v->spec.kind != SPEC_TRAIN || !run_folder_parse(dir, NULL, &last))
-        return run_folder_each(dir, compare_event, v, e);
-    for (int32_t i = run_folder_first(dir, last); i <= last; i++)
-        TRY(run_folder_each(run_folder_sibling(&v->arena, dir, i), compare_event, v, e));
-    return 0;
-}
-
-static int compare_all(struct verify *v, struct err *e)
-{
     v->seen = arena_array(&v->arena, (size_t)v->report->updates + 1, sizeof *v->seen);
     v->report->same_maker = true;
-    TRY(compare_attempts(v, e));
+    if (v->spec.kind == SPEC_TRAIN && run_folder_parse(dir, NULL, &last)) {
+        for (int32_t i = run_folder_first(dir, last); i <= last; i++)
+            TRY(run_folder_each(run_folder_sibling(&v->arena, dir, i), compare_event, v, e));
+    } else {
+        TRY(run_folder_each(dir, compare_event, v, e));
+    }
     if (v->spec.kind == SPEC_EVAL && v->report->compared_n == 0)
         note_difference(v, "the record of the evaluation is missing");
     for (int64_t i = 1; i <= v->report->updates; i++)
@@ -240,14 +229,12 @@ static int compare_all(struct verify *v, struct err *e)
 /* Checks for fewer updates than requested: the user stopped the run, or it diverged. */
 static int check_end(struct verify *v, struct err *e)
 {
-    const struct record *ended = find_ours(v, EVENT_ENDED, 0);
-    int64_t done = 0;
+    const struct record *ended = find_ours(v, &(struct record){.type = EVENT_ENDED});
 
-    while (find_ours(v, EVENT_STEP, done + 1)) done++;
-    if (done >= v->report->updates) return 0;
+    if (v->done >= v->report->updates) return 0;
     if (ended && strcmp(ended->ended.state, "cancelled") == 0)
-        return ERR(e, ERR_INTERRUPTED, "stopped after %" PRId64 " updates", done);
-    v->report->updates = done;
+        return ERR(e, ERR_INTERRUPTED, "stopped after %" PRId64 " updates", v->done);
+    v->report->updates = v->done;
     return 0;
 }
 
@@ -296,7 +283,7 @@ int verify_run(struct verify_report *out, const struct project *p,
         rc = verify(&v, e);
     else
         snprintf(out->why, sizeof out->why, "its records are not on this machine (%.200s)", o->dir);
-    if (v.temporary) dir_remove_tree(AT_FDCWD, v.temporary, NULL, NULL);
+    if (v.dir) dir_remove_tree(AT_FDCWD, v.dir, NULL, NULL);
     arena_fini(&v.arena);
     return rc;
 }

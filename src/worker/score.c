@@ -6,42 +6,41 @@
 
 #include "shape/shape.h"
 
-enum { SCORE_PAD = 1 };
-
 /* In place of the index of a length: the position is scored for all lengths above it. */
 enum { SCORE_ALL_LENGTHS = -1 };
 
 /* A position that is scored. */
 struct score_target {
-    int32_t row, at; /* at: token of the row */
-    int32_t which;   /* index of a length, or SCORE_ALL_LENGTHS */
+    int64_t target; /* of the stream */
+    int32_t at;     /* token of the row */
+    int32_t which;  /* index of a length, or SCORE_ALL_LENGTHS */
 };
 
 /* A batch under construction: rows, and their scored positions. */
 struct score_batch {
     const struct score_pass *pass;
     struct arena arena; /* of the arrays */
-    int32_t width;      /* tokens of the longest window: the capacity of a row */
-    int32_t longest;    /* longest row so far: the length of the model's batch */
+    int32_t length;     /* nominal length of a row */
+    int32_t width;      /* tokens of a row, padded */
     int32_t rows_n;
     int64_t scored_n, scored_max;
-    struct window *row;
-    int32_t *source, *target; /* (rows, longest) */
+    int32_t *source, *target; /* (rows, width) */
     struct score_target *scored;
-    int32_t *position; /* of each target: row * longest + at */
+    int32_t *position; /* of each target: row * width + at */
     float *logp;       /* of each target */
     const int32_t *L;  /* rising; NULL: one length */
     int32_t L_n;
 };
 
-static void score_batch_init(struct score_batch *b, const struct score_pass *p, int32_t width,
-                             int64_t scored_max)
+static void score_batch_init(struct score_batch *b, const struct score_pass *p, int32_t length,
+                             int64_t targets_n, int64_t scored_max)
 {
-    size_t rows = (size_t)p->rows, ids_n = rows * (size_t)width, scored_n = (size_t)scored_max;
+    int32_t width = targets_n < length ? (int32_t)targets_n : length;
+    size_t ids_n = (size_t)p->rows * (size_t)width, scored_n = (size_t)scored_max;
 
-    *b = (struct score_batch){.pass = p, .width = width, .scored_max = scored_max};
+    *b =
+        (struct score_batch){.pass = p, .length = length, .width = width, .scored_max = scored_max};
     arena_init(&b->arena);
-    b->row = arena_array(&b->arena, rows, sizeof *b->row);
     b->source = arena_array(&b->arena, ids_n, sizeof *b->source);
     b->target = arena_array(&b->arena, ids_n, sizeof *b->target);
     b->scored = arena_array(&b->arena, scored_n, sizeof *b->scored);
@@ -49,76 +48,54 @@ static void score_batch_init(struct score_batch *b, const struct score_pass *p, 
     b->logp = arena_array(&b->arena, scored_n, sizeof *b->logp);
 }
 
-static void score_batch_add_row(struct score_batch *b, const struct window *w)
-{
-    b->row[b->rows_n++] = *w;
-    if (w->length > b->longest) b->longest = w->length;
-}
-
-/* Adds token `at` of the last row to the targets. */
-static int score_batch_add(struct score_batch *b, int32_t at, int32_t which, struct err *e)
+/* Adds token `at` of the last row, a window, to the targets. */
+static int score_batch_add(struct score_batch *b, const struct window *w, int32_t at, int32_t which,
+                           struct err *e)
 {
     if (b->scored_n == b->scored_max)
         return ERR(e, ERR_INTERNAL, "a batch has more than %lld scored positions",
                    (long long)b->scored_max);
-    b->scored[b->scored_n++] = (struct score_target){b->rows_n - 1, at, which};
+    b->position[b->scored_n] = (b->rows_n - 1) * b->width + at;
+    b->scored[b->scored_n++] = (struct score_target){w->first + at, at, which};
     return 0;
 }
 
-static void score_batch_fill(struct score_batch *b)
-{
-    for (int32_t r = 0; r < b->rows_n; r++) {
-        const struct window *w = &b->row[r];
-        int32_t *source = b->source + (int64_t)r * b->longest;
-        int32_t *target = b->target + (int64_t)r * b->longest;
-        windows_source(b->pass->tokens, w, source);
-        windows_target(b->pass->tokens, w, target);
-        for (int32_t t = w->length; t < b->longest; t++) source[t] = target[t] = SCORE_PAD;
-    }
-    for (int64_t i = 0; i < b->scored_n; i++)
-        b->position[i] = b->scored[i].row * b->longest + b->scored[i].at;
-}
-
-static void score_batch_emit(const struct score_batch *b)
-{
-    const struct score_pass *p = b->pass;
-
-    for (int64_t i = 0; i < b->scored_n; i++) {
-        const struct score_target *t = &b->scored[i];
-        int64_t target = b->row[t->row].first + t->at;
-        if (t->which != SCORE_ALL_LENGTHS)
-            p->sink(p->sink_context, t->which, target, t->at, b->logp[i]);
-        else
-            for (int32_t k = 0; k < b->L_n; k++)
-                if (target < b->L[k]) p->sink(p->sink_context, k, target, t->at, b->logp[i]);
-    }
-}
-
-/* Runs the batch and empties it. */
+/* Runs the batch, passes on its scores and empties it. */
 static int score_batch_run(struct score_batch *b, struct err *e)
 {
-    if (b->rows_n == 0) return 0;
-    score_batch_fill(b);
+    const struct score_pass *p = b->pass;
     const struct model_batch batch = {.source = b->source,
                                       .target = b->target,
                                       .rows = b->rows_n,
-                                      .length = b->longest,
-                                      .stated_length = b->width};
-    if (b->scored_n > 0)
-        TRY(model_score(b->pass->model, &batch, b->position, b->scored_n, b->logp, e));
-    score_batch_emit(b);
-    b->rows_n = b->longest = 0;
+                                      .length = b->width,
+                                      .stated_length = b->length};
+
+    if (b->scored_n > 0) TRY(model_score(p->model, &batch, b->position, b->scored_n, b->logp, e));
+    for (int64_t i = 0; i < b->scored_n; i++) {
+        const struct score_target *t = &b->scored[i];
+        if (t->which != SCORE_ALL_LENGTHS)
+            p->sink(p->sink_context, t->which, t->target, t->at, b->logp[i]);
+        else
+            for (int32_t k = 0; k < b->L_n; k++)
+                if (t->target < b->L[k]) p->sink(p->sink_context, k, t->target, t->at, b->logp[i]);
+    }
+    b->rows_n = 0;
     b->scored_n = 0;
     return 0;
 }
 
-/* Before a row is added: runs the batch if it is full, after calling tick. */
-static int score_batch_prepare(struct score_batch *b, int64_t rows_done, int64_t rows_n,
-                               struct err *e)
+/* Adds a row. First runs the batch if it is full, and calls tick before a new one. */
+static int score_batch_add_row(struct score_batch *b, const struct window *w, struct err *e)
 {
-    if (b->rows_n == b->pass->rows) TRY(score_batch_run(b, e));
-    if (b->rows_n == 0 && b->pass->tick)
-        return b->pass->tick(b->pass->tick_context, rows_done, rows_n, e);
+    const struct score_pass *p = b->pass;
+
+    if (b->rows_n == p->rows) TRY(score_batch_run(b, e));
+    if (b->rows_n == 0 && p->tick) TRY(p->tick(p->tick_context, e));
+    int64_t begin = (int64_t)b->rows_n++ * b->width;
+    windows_source(p->tokens, w, b->source + begin);
+    windows_target(p->tokens, w, b->target + begin);
+    for (int64_t i = begin + w->length; i < begin + b->width; i++)
+        b->source[i] = b->target[i] = TOKEN_PAD;
     return 0;
 }
 
@@ -127,15 +104,13 @@ int score_windows(const struct score_pass *p, const struct windows *w, struct er
     struct score_batch b;
     struct window window;
     int rc = 0;
-    int64_t windows_n = windows_count(w);
 
-    score_batch_init(&b, p, w->L, (int64_t)p->rows * w->stride);
-    for (int64_t k = 0; k < windows_n; k++) {
-        TRY_OUT(rc, score_batch_prepare(&b, k, windows_n, e));
+    score_batch_init(&b, p, w->L, w->targets_n, (int64_t)p->rows * w->stride);
+    for (int64_t k = 0; k < windows_count(w); k++) {
         windows_get(w, k, &window);
-        score_batch_add_row(&b, &window);
+        TRY_OUT(rc, score_batch_add_row(&b, &window, e));
         for (int32_t at = window.scored_from; at < window.length; at++)
-            TRY_OUT(rc, score_batch_add(&b, at, 0, e));
+            TRY_OUT(rc, score_batch_add(&b, &window, at, 0, e));
     }
     rc = score_batch_run(&b, e);
 out:
@@ -151,18 +126,17 @@ int score_prefixes(const struct score_pass *p, int64_t targets_n, const int32_t 
     int32_t longest = L[L_n - 1];
     int64_t starts_n = targets_n > L[0] ? targets_n - L[0] + 1 : 1;
 
-    score_batch_init(&b, p, longest, (int64_t)(p->rows - 1) * L_n + longest);
+    score_batch_init(&b, p, longest, targets_n, (int64_t)(p->rows - 1) * L_n + longest);
     b.L = L;
     b.L_n = L_n;
     for (int64_t s = 0; s < starts_n; s++) {
         int64_t left = targets_n - s;
         const struct window row = {.first = s, .length = left < longest ? (int32_t)left : longest};
-        TRY_OUT(rc, score_batch_prepare(&b, s, starts_n, e));
-        score_batch_add_row(&b, &row);
+        TRY_OUT(rc, score_batch_add_row(&b, &row, e));
         for (int32_t at = 0; s == 0 && at < row.length; at++)
-            TRY_OUT(rc, score_batch_add(&b, at, SCORE_ALL_LENGTHS, e));
+            TRY_OUT(rc, score_batch_add(&b, &row, at, SCORE_ALL_LENGTHS, e));
         for (int32_t k = 0; s > 0 && k < L_n && L[k] <= row.length; k++)
-            TRY_OUT(rc, score_batch_add(&b, L[k] - 1, k, e));
+            TRY_OUT(rc, score_batch_add(&b, &row, L[k] - 1, k, e));
     }
     rc = score_batch_run(&b, e);
 out:

@@ -3,7 +3,6 @@
 #include "worker/worker_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -71,22 +70,6 @@ void worker_restore_choices(struct worker *a, const char *choices)
     if (!choices || !*choices || !a->backend->ops->restore_choices) return;
     if (a->backend->ops->restore_choices(a->backend, choices, &why) < 0)
         log_warn("%s: the last digits may differ from an uninterrupted run", why.text);
-}
-
-int worker_peak_bytes(struct worker *a, int64_t *out, struct err *e)
-{
-    return a->backend->ops->peak_bytes(a->backend, out, e);
-}
-
-void worker_peak_reset(const struct worker *a)
-{
-    /* Linux: writing 5 resets the peak resident size to the current one; GPU memory is not
-     * affected. */
-    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
-    if (fd < 0 || write(fd, "5", 1) != 1)
-        log_debug("%s: the peak memory is measured from the start of the process: %s", a->dir,
-                  strerror(errno));
-    if (fd >= 0) close(fd);
 }
 
 /* --- the corpus ----------------------------------------------------------------------------- */

@@ -69,11 +69,6 @@ bool worker_stop_requested(struct worker *a);
 const char *worker_choices(const struct worker *a, struct arena *arena);
 void worker_restore_choices(struct worker *a, const char *choices);
 
-/* worker_peak_bytes - peak memory since worker_peak_reset, or since the start if the system cannot
- * reset its count. */
-int worker_peak_bytes(struct worker *a, int64_t *out, struct err *e);
-void worker_peak_reset(const struct worker *a);
-
 /* corpus_open_for - opens data/CORPUS of the spec. Errors: as corpus_open; ERR_DATA its vocabulary,
  * token counts or fingerprint (if the spec has one) differ from the spec's. */
 int corpus_open_for(struct corpus *c, const struct project *p, const struct spec *s, struct err *e);
@@ -112,7 +107,7 @@ int weights_load(struct model *m, int32_t slots_n, const struct safetensors *s, 
  * 5. The folders of older attempts are only read. The best weights are copied from there, so that
  *    every attempt's folder is complete. */
 
-enum { CHECKPOINT_PATH_BYTES = 64, CHECKPOINTS_KEPT_MAX = 6 };
+enum { CHECKPOINT_PATH_BYTES = 64 };
 
 /* Weights in an attempt's folder. */
 struct checkpoint_weights {
@@ -133,19 +128,14 @@ struct checkpoint_point {
     double wps;            /* targets per second so far; NaN: not measured */
 };
 
-/* A checkpoint in an attempt's folder. */
-struct checkpoint_kept {
-    struct checkpoint_weights weights;
-    bool has_state;
-    int64_t best_update; /* update of the best weights when it was written: resuming needs them */
-};
-
 struct checkpoints {
     struct worker *worker;
     struct model *model;
-    int32_t slots_n;                                   /* optimiser tensors per parameter */
-    struct checkpoint_kept kept[CHECKPOINTS_KEPT_MAX]; /* in rising order of updates */
-    int32_t kept_n;
+    int32_t slots_n;                /* optimiser tensors per parameter */
+    struct checkpoint_weights last; /* written last; update 0: none */
+    struct {
+        int64_t update, best; /* resuming from it needs the weights of both */
+    } kept[2];                /* the newest checkpoint and the one before it; update 0: none */
 };
 
 /* checkpoints_save - writes and records a checkpoint of `now`, and deletes checkpoints no longer
@@ -153,9 +143,6 @@ struct checkpoints {
  * is complete, so that no state is written. */
 int checkpoints_save(struct checkpoints *c, struct checkpoint_point *now, bool best, bool last,
                      struct err *e);
-
-/* checkpoints_last - the weights written last; update 0: none. */
-struct checkpoint_weights checkpoints_last(const struct checkpoints *c);
 
 /* checkpoints_finish - deletes all but the best and the last weights, after the attempt's end is
  * recorded. */
@@ -175,9 +162,8 @@ int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, stru
  * of its window. `which` is the index of the length (0 in score_windows). For each `which`, targets
  * arrive once each, in stream order. */
 typedef void (*score_sink_fn)(void *context, int32_t which, int64_t target, int32_t at, float logp);
-/* score_tick_fn - called before each batch with the number of rows done; a negative code ends the
- * pass. */
-typedef int (*score_tick_fn)(void *context, int64_t rows_done, int64_t rows_n, struct err *e);
+/* score_tick_fn - called before each batch; a negative code ends the pass. */
+typedef int (*score_tick_fn)(void *context, struct err *e);
 
 struct score_pass {
     struct model *model;

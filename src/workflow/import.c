@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -24,13 +23,11 @@
 
 /* --- 1. select the training ------------------------------------------------------------------- */
 
-/* The position method of the file's content, or the longest name of a method in the file's name. */
-static const char *guess_position(const struct import *im, const char *path)
+/* The longest name of a method in the file's name; NULL: none. */
+static const char *guess_position(const char *name)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path, *found = NULL;
+    const char *found = NULL;
 
-    if (import_facts(im)->position) return import_facts(im)->position;
     for (int32_t p = 0; p < POSITION_METHODS_N; p++) {
         const char *method = position_methods[p].name;
         if (strcasestr(name, method) && (!found || strlen(method) > strlen(found))) found = method;
@@ -39,46 +36,39 @@ static const char *guess_position(const struct import *im, const char *path)
 }
 
 /* The number in "_L512" of the file's name; 0: none. */
-static int32_t guess_length(const char *path)
+static int32_t guess_length(const char *name)
 {
-    const char *slash = strrchr(path, '/'), *at = strstr(slash ? slash : path, "_L");
-    char digits[8];
-    int64_t n;
+    const char *at = strstr(name, "_L");
+    int32_t L = 0;
 
-    if (!at) return 0;
-    size_t length = strspn(at + 2, "0123456789");
-    snprintf(digits, sizeof digits, "%.*s", (int)(length < 7 ? length : 7), at + 2);
-    return str_to_int(&n, digits) ? (int32_t)n : 0;
+    return at && sscanf(at + 2, "%7d", &L) == 1 && L > 0 ? L : 0;
 }
 
 /* Adds what --as does not state, as text for the plan's --only. *L: required training length; 0 if
  * --as states it. */
 static int complete_selection(struct arena *a, const struct import_options *o,
-                              const struct import *im, const char *path, const char **only,
+                              const struct import_facts *facts, const char *path, const char **only,
                               int32_t *L, struct err *e)
 {
-    struct strbuf text;
-    const char *as = o->as ? o->as : "";
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-    strbuf_init(&text, a);
-    strbuf_add(&text, as);
-    if (!strstr(as, "position=")) {
-        const char *position = guess_position(im, path);
+    *only = o->as ? o->as : "";
+    if (!strstr(*only, "position=")) {
+        const char *position = facts->position ? facts->position : guess_position(name);
         if (!position)
             return ERR(
                 e, ERR_USAGE,
                 "%s: unknown position method; add --as position=alibi (or sinusoidal, rotary)",
                 path);
         log_info("position %s, from the %s", position,
-                 import_facts(im)->position ? "tensors in the file" : "file's name");
-        strbuf_addf(&text, "%sposition=%s", text.n ? "," : "", position);
+                 facts->position ? "tensors in the file" : "file's name");
+        *only = arena_printf(a, "%s%sposition=%s", *only, **only ? "," : "", position);
     }
-    *only = text.text;
     *L = 0;
-    if (strstr(as, "L_train=")) return 0;
-    *L = import_facts(im)->L ? import_facts(im)->L : guess_length(path);
+    if (strstr(*only, "L_train=")) return 0;
+    *L = facts->L ? facts->L : guess_length(name);
     if (*L == 0) return ERR(e, ERR_USAGE, "%s: unknown training length; add --as L_train=N", path);
-    log_info("training length %d, from the %s", *L, import_facts(im)->L ? "file" : "file's name");
+    log_info("training length %d, from the %s", *L, facts->L ? "file" : "file's name");
     return 0;
 }
 
@@ -107,48 +97,34 @@ static int find_training(const struct plan_run **out, const struct plan *p, int3
 
 /* --- 2. the dictionary ---------------------------------------------------------------------- */
 
-static int compare_words(const struct dictionary *theirs, const struct dictionary *ours,
-                         const char *dict, const char *corpus, struct err *e)
-{
-    for (int32_t i = 0; i < dictionary_size(theirs); i++) {
-        const char *x = dictionary_word(theirs, i), *y = dictionary_word(ours, i);
-        if (strcmp(x, y) == 0) continue;
-        return ERR(e, ERR_DATA,
-                   "%s: entry %d is '%.40s', but '%.40s' in data/%s; prepare the corpus with this "
-                   "dictionary",
-                   dict, i, x, y, corpus);
-    }
-    return 0;
-}
-
 static int check_dictionary(const struct project *project, struct arena *a, const char *dict,
                             const struct spec_data *d, struct err *e)
 {
-    struct dictionary *theirs = NULL, *ours = NULL;
+    struct dictionary theirs, ours;
     const char *path = arena_printf(a, "%s/data/%s/dict.txt", project->root, d->corpus);
-    int rc = 0;
 
-    TRY(dictionary_load(&theirs, dict, e));
-    if (dictionary_size(theirs) != d->vocab) {
-        rc = ERR(e, ERR_DATA, "%s: %d entries including special symbols, expected %d", dict,
-                 dictionary_size(theirs), d->vocab);
-        goto out;
-    }
+    TRY(dictionary_load(&theirs, a, dict, e));
+    if (theirs.entries.n != d->vocab)
+        return ERR(e, ERR_DATA, "%s: %d entries including special symbols, expected %d", dict,
+                   theirs.entries.n, d->vocab);
     if (!file_exists(path)) {
         log_warn(
             "data/%s is not prepared: only the size of %s was checked; prepare it with --dict %s",
             d->corpus, dict, dict);
-        goto out;
+        return 0;
     }
-    TRY_OUT(rc, dictionary_load(&ours, path, e));
-    if (dictionary_size(ours) != d->vocab)
-        rc = ERR(e, ERR_DATA, "%s: %d entries, expected %d", path, dictionary_size(ours), d->vocab);
-    else
-        rc = compare_words(theirs, ours, dict, d->corpus, e);
-out:
-    dictionary_close(theirs);
-    dictionary_close(ours);
-    return rc;
+    TRY(dictionary_load(&ours, a, path, e));
+    if (ours.entries.n != d->vocab)
+        return ERR(e, ERR_DATA, "%s: %d entries, expected %d", path, ours.entries.n, d->vocab);
+    for (int32_t i = 0; i < d->vocab; i++) {
+        const char *x = theirs.entries.item[i].word, *y = ours.entries.item[i].word;
+        if (strcmp(x, y) == 0) continue;
+        return ERR(e, ERR_DATA,
+                   "%s: entry %d is '%.40s', but '%.40s' in data/%s; prepare the corpus with this "
+                   "dictionary",
+                   dict, i, x, y, d->corpus);
+    }
+    return 0;
 }
 
 /* --- 3. the attempt ------------------------------------------------------------------------- */
@@ -268,8 +244,8 @@ int workflow_import(struct import_result *out, const struct project *project, st
 
     *out = (struct import_result){0};
     TRY_OUT(rc, import_open(&im, path, e));
-    TRY_OUT(rc, complete_selection(a, o, im, path, &only, &L, e));
-    const struct plan_options po = {.scale = o->scale, .only = &only, .only_n = 1};
+    TRY_OUT(rc, complete_selection(a, o, import_facts(im), path, &only, &L, e));
+    const struct plan_options po = {.scale = o->scale, .only = (const char *[]){only, NULL}};
     TRY_OUT(rc, plan_open(&plan, project, &o->artefact, 1, &po, e));
     TRY_OUT(rc, find_training(&training, &plan, L, only, e));
     TRY_OUT(rc, import_check(im, &training->spec, e));

@@ -65,58 +65,50 @@ static bool is_setting(const struct spec_key *key, const struct spec *s)
     return counts(key, s);
 }
 
-/* Marks the keys in which two runs differ. */
-static void mark_varying(bool *varying, const struct spec *a, const struct spec *b,
-                         struct arena *scratch)
-{
-    size_t n;
-    const struct spec_key *keys = spec_keys(&n);
-
-    for (size_t k = 0; k < n; k++)
-        if (!varying[k] && is_setting(&keys[k], a) && is_setting(&keys[k], b))
-            varying[k] =
-                strcmp(spec_get(a, &keys[k], scratch), spec_get(b, &keys[k], scratch)) != 0;
-}
-
-/* Finds the keys in which trainings with equal columns differ, by comparing each with the first one
+/* Marks the keys in which trainings with equal columns differ: each is compared with the first one
  * with these columns. */
-static void planning_find_settings(struct planning *p)
+static void find_varying(bool *varying, const struct plan *p, struct arena *scratch)
 {
-    struct arena scratch;
     struct map first;
     size_t n;
     const struct spec_key *keys = spec_keys(&n);
-    bool added, *varying = arena_array(&p->plan.arena, n, sizeof *varying);
+    bool added;
 
-    arena_init(&scratch);
-    map_init(&first, &scratch);
-    p->settings = arena_array(&p->plan.arena, (size_t)p->plan.runs_n + 1, sizeof *p->settings);
-    for (int32_t i = 0; i < p->plan.runs_n; i++) {
-        const struct spec *s = &p->plan.run[i].spec;
+    map_init(&first, scratch);
+    for (int32_t i = 0; i < p->runs_n; i++) {
+        const struct spec *s = &p->run[i].spec;
         if (s->kind == SPEC_EVAL) continue;
         const char *columns =
-            arena_printf(&scratch, "%d %s %s %s %d %d", (int)s->kind, s->data.dataset,
+            arena_printf(scratch, "%d %s %s %s %d %d", (int)s->kind, s->data.dataset,
                          s->data.corpus, s->model.name, (int)s->model.position, s->train.L);
         int32_t *at = map_put(&first, columns, strlen(columns), &added);
-        if (added)
-            *at = i;
-        else
-            mark_varying(varying, &p->plan.run[*at].spec, s, &scratch);
+        if (added) *at = i;
+        const struct spec *other = &p->run[*at].spec;
+        for (size_t k = 0; k < n; k++)
+            if (!varying[k] && is_setting(&keys[k], s) && is_setting(&keys[k], other))
+                varying[k] =
+                    strcmp(spec_get(s, &keys[k], scratch), spec_get(other, &keys[k], scratch)) != 0;
     }
-    arena_fini(&scratch);
+}
+
+static void planning_find_settings(struct planning *p, struct arena *scratch)
+{
+    struct arena *a = &p->plan.arena;
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+    bool *varying = arena_array(scratch, n, sizeof *varying);
+
+    find_varying(varying, &p->plan, scratch);
+    p->settings = arena_array(a, (size_t)p->plan.runs_n + 1, sizeof *p->settings);
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         const struct plan_run *r = &p->plan.run[i];
         struct strbuf text;
-        if (r->train >= 0) {
-            p->settings[i] = p->settings[r->train];
-            continue;
-        }
-        strbuf_init(&text, &p->plan.arena);
-        for (size_t k = 0; k < n; k++)
+        strbuf_init(&text, a);
+        for (size_t k = 0; k < n && r->train < 0; k++)
             if (varying[k] && is_setting(&keys[k], &r->spec))
                 strbuf_addf(&text, "%s%s=%s", text.n ? " " : "", keys[k].name,
-                            spec_get(&r->spec, &keys[k], &p->plan.arena));
-        p->settings[i] = text.text;
+                            spec_get(&r->spec, &keys[k], a));
+        p->settings[i] = r->train < 0 ? text.text : p->settings[r->train];
     }
 }
 
@@ -184,14 +176,15 @@ static int find_changes(struct planning *p, struct arena *scratch, struct store 
 }
 
 int planning_open(struct planning *p, const struct project *project, const char *const *artefacts,
-                  int32_t n, const struct planning_options *o, struct store *store, struct err *e)
+                  int32_t n, const struct plan_options *o, const char *devices, struct store *store,
+                  struct err *e)
 {
     struct arena scratch;
     int rc = 0;
 
     *p = (struct planning){0};
     arena_init(&scratch);
-    TRY_OUT(rc, plan_open(&p->plan, project, artefacts, n, &o->plan, e));
+    TRY_OUT(rc, plan_open(&p->plan, project, artefacts, n, o, e));
     p->state = arena_array(&p->plan.arena, (size_t)p->plan.runs_n + 1, sizeof *p->state);
     p->seconds = arena_array(&p->plan.arena, (size_t)p->plan.runs_n + 1, sizeof *p->seconds);
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
@@ -203,9 +196,9 @@ int planning_open(struct planning *p, const struct project *project, const char 
         p->done_n += p->state[i].done;
         p->undefined_n += !p->state[i].done && !spec_is_defined(&r->spec);
     }
-    planning_find_settings(p);
+    planning_find_settings(p, &scratch);
     TRY_OUT(rc, find_changes(p, &scratch, store, e));
-    TRY_OUT(rc, planning_device(p, o->devices, e));
+    TRY_OUT(rc, planning_device(p, devices, e));
     TRY_OUT(rc, planning_estimate(p, store, e));
 out:
     arena_fini(&scratch);

@@ -121,10 +121,10 @@ int workflow_register(struct store *store, const struct project *project, struct
     struct plan_options all = *o;
     struct err why = {0};
 
-    if (o->only_n == 0) return register_plan(store, project, a, p, e);
+    if (!o->only) return register_plan(store, project, a, p, e);
     const char **dirs = arena_array(a, (size_t)p->artefacts_n, sizeof *dirs);
     for (int32_t i = 0; i < p->artefacts_n; i++) dirs[i] = p->artefact[i].dir;
-    all.only_n = 0;
+    all.only = NULL;
     if (plan_open(&whole, project, dirs, p->artefacts_n, &all, &why) < 0) {
         log_info("note: only the selected part is registered: %s", why.text);
         return register_plan(store, project, a, p, e);

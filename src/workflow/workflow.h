@@ -17,28 +17,17 @@
 #include "store/ingest.h"
 #include "store/store.h"
 
-/* --- rows.c ------------------------------------------------------------------------------- */
-/* The answer of a query. */
-struct rows {
-    const char *const *name; /* of the columns; like the next two 0 without rows */
-    int columns_n;
-    int32_t n;
-    const struct store_cell **row;
-};
-
 enum { ROWS_LIMIT_S = 60 };
 
-/* rows_read - store_query within ROWS_LIMIT_S; the rows are in the arena. */
-int rows_read(struct rows *out, struct arena *a, struct store *store, const char *sql,
-              const struct store_param *params, int32_t params_n, struct err *e);
+/* rows_read - store_query within ROWS_LIMIT_S. */
+static inline int rows_read(struct rows *out, struct arena *a, struct store *store, const char *sql,
+                            const struct store_param *params, int32_t params_n, struct err *e)
+{
+    return store_query(store, out, a, sql, params, params_n, ROWS_LIMIT_S, e);
+}
 
 /* --- planning.c: a plan with its state in results.db and its estimated time ----------------- */
 enum { PLANNING_DEVICES_MAX = 64 };
-
-struct planning_options {
-    struct plan_options plan;
-    const char *devices; /* --devices, for the estimate; NULL: auto */
-};
 
 struct planning {
     struct plan plan;
@@ -56,9 +45,11 @@ struct planning {
     int32_t undefined_n; /* evaluations for which their position method is not defined */
 };
 
-/* planning_open - store may be NULL: nothing is done. The caller closes p->plan. */
+/* planning_open - devices: --devices, for the estimate; NULL: auto. store may be NULL: nothing is
+ * done. The caller closes p->plan. */
 int planning_open(struct planning *p, const struct project *project, const char *const *artefacts,
-                  int32_t n, const struct planning_options *o, struct store *store, struct err *e);
+                  int32_t n, const struct plan_options *o, const char *devices, struct store *store,
+                  struct err *e);
 
 /* planning_check_precision - whether the device named in --devices supports the precision of every
  * remaining run. Errors: ERR_UNAVAILABLE names the --set to use. */
@@ -121,20 +112,6 @@ int workflow_export(struct export_result *out, const struct project *project, st
                     enum spec_checkpoint which, struct err *e);
 
 /* --- folders.c ---------------------------------------------------------------------------- */
-struct merge_result {
-    const char *folders; /* ingested folder of run folders; NULL: a results.db was ingested */
-    struct ingest_summary summary; /* of them */
-    int32_t results_n;             /* of the results.db */
-    struct ingest_copies copied;   /* copied run folders */
-    int32_t skipped_n;             /* folders left out */
-    const char *why;               /* the first of them */
-};
-
-/* workflow_merge - path: a project folder, a results.db, or a folder of run folders. Errors:
- * ERR_NOINPUT it is none of these; those of store_merge and ingest_run_folders. */
-int workflow_merge(struct merge_result *out, const struct project *project, struct arena *a,
-                   struct store *store, const char *path, struct err *e);
-
 struct gc_result {
     int32_t folders_n;
     double bytes;

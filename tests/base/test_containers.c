@@ -1,60 +1,34 @@
-/* test_containers.c - growing arrays, the hash table, parts on threads. */
+/* test_containers.c - growing arrays, the hash table. */
 #include "harness/test.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/map.h"
-#include "base/parallel.h"
-#include "base/vec.h"
 
-TEST(an_array_in_an_arena_keeps_what_was_pushed)
+TEST_EACH(test_place_make, test_place_remove)
+
+TEST_WITH(struct test_place *p, an_array_in_an_arena_keeps_what_was_pushed)
 {
-    struct arena a;
     struct {
         int64_t *item;
         int32_t n, capacity;
     } v = {0};
 
-    arena_init(&a);
-    for (int i = 0; i < 1000; i++) *vec_push(&a, &v) = (int64_t)i * i;
+    for (int i = 0; i < 1000; i++) *vec_push(&p->arena, &v) = (int64_t)i * i;
     assert_int_equal(v.n, 1000);
     assert_true(v.capacity >= 1000);
     for (int i = 0; i < 1000; i++) assert_int_equal(v.item[i], (int64_t)i * i);
-    arena_fini(&a);
 }
 
-TEST(an_array_from_malloc_grows_zeroed_and_rejects_what_memory_cannot_hold)
-{
-    char *text = NULL;
-    int32_t capacity = 0;
-
-    assert_ok(vec_reserve_heap(&text, 20, &capacity, 1, "letters", &e));
-    assert_true(capacity >= 20);
-    memset(text, 'x', (size_t)capacity);
-    int32_t before = capacity;
-    assert_ok(vec_reserve_heap(&text, before + 1, &capacity, 1, "letters", &e));
-    assert_int_equal(text[before - 1], 'x');
-    for (int32_t i = before; i < capacity; i++) assert_int_equal(text[i], 0);
-    before = capacity;
-    assert_fails(ERR_NOMEM, "letters",
-                 vec_reserve_heap(&text, before + 1, &capacity, SIZE_MAX / 8, "letters", &e));
-    assert_int_equal(capacity, before);
-    free(text);
-}
-
-TEST(a_map_finds_every_key_and_nothing_else)
+TEST_WITH(struct test_place *p, a_map_finds_every_key_and_nothing_else)
 {
     enum { N = 5000 };
-    struct arena a;
     struct map m;
     char key[32];
     int32_t value;
     bool added;
 
-    arena_init(&a);
-    map_init(&m, &a);
+    map_init(&m, &p->arena);
     for (int i = 0; i < N; i++) {
         int n = snprintf(key, sizeof key, "key %d", i);
         *map_put(&m, key, (size_t)n, &added) = i;
@@ -70,17 +44,14 @@ TEST(a_map_finds_every_key_and_nothing_else)
     }
     assert_false(map_get(&m, "key", 3, &value));
     assert_false(map_get(&m, "", 0, &value));
-    arena_fini(&a);
 }
 
-TEST(keys_are_bytes_with_zeros_and_may_be_empty)
+TEST_WITH(struct test_place *p, keys_are_bytes_with_zeros_and_may_be_empty)
 {
-    struct arena a;
     struct map m;
     int32_t value;
 
-    arena_init(&a);
-    map_init(&m, &a);
+    map_init(&m, &p->arena);
     *map_put(&m, "a\0b", 3, NULL) = 1;
     *map_put(&m, "a\0c", 3, NULL) = 2;
     *map_put(&m, "", 0, NULL) = 3;
@@ -91,26 +62,4 @@ TEST(keys_are_bytes_with_zeros_and_may_be_empty)
     assert_true(map_get(&m, "", 0, &value));
     assert_int_equal(value, 3);
     assert_false(map_get(&m, "a", 1, &value));
-    arena_fini(&a);
-}
-
-static int square(void *context, int32_t part, struct err *e)
-{
-    int *out = context;
-
-    if (out[part] < 0) return ERR(e, ERR_DATA, "part %d", part);
-    out[part] *= out[part];
-    return 0;
-}
-
-TEST(every_part_runs_and_the_lowest_failure_is_returned)
-{
-    int numbers[4] = {1, 2, 3, 4}, failing[4] = {1, -1, 3, -1};
-
-    assert_ok(parallel_run(4, square, numbers, &e));
-    for (int i = 0; i < 4; i++) assert_int_equal(numbers[i], (i + 1) * (i + 1));
-    assert_int_equal(parallel_run(4, square, failing, &e), ERR_DATA);
-    assert_string_equal(e.text, "part 1");
-    assert_int_equal(failing[2], 9);
-    assert_in_range(parallel_cores(), 1, PARALLEL_MAX);
 }

@@ -62,7 +62,7 @@ static int add_steps(json_t *out, const struct bench_case *c, struct bench_steps
                      const struct spec *s, const struct bench_timing *t, double first_s,
                      struct err *e)
 {
-    double forward = shape_forward_flops(s, s->train.L, NULL);
+    double forward = shape_forward_flops(s, s->train.L);
     double flops = (bench_trains(c->kind) ? 3.0 : 1.0) * forward;
     double wps = (double)b->tokens / t->median_s;
     json_t *more = json_pack(

@@ -203,15 +203,15 @@ static char *write_grid(struct bench *b, const char *name, int32_t trainings_n, 
 /* Runs the grid; returns its wall seconds. The intervals are in `measured`. */
 static double run_grid(struct bench *b, const char *dir, const struct scheduler_options *o)
 {
-    const struct planning_options po = {0};
+    const struct plan_options po = {0};
     struct scheduler_result result;
     struct planning p;
     struct store *store;
     const char *path = project_path(&b->project, &b->arena, "results.db");
 
     must(b, store_open(&store, path, STORE_WRITE, &b->e));
-    must(b, planning_open(&p, &b->project, &dir, 1, &po, store, &b->e));
-    must(b, workflow_register(store, &b->project, &p.plan.arena, &p.plan, &po.plan, &b->e));
+    must(b, planning_open(&p, &b->project, &dir, 1, &po, NULL, store, &b->e));
+    must(b, workflow_register(store, &b->project, &p.plan.arena, &p.plan, &po, &b->e));
     struct run *run = arena_array(&b->arena, (size_t)p.plan.runs_n, sizeof *run);
     for (int32_t i = 0; i < p.plan.runs_n; i++) {
         const struct plan_run *from = &p.plan.run[i];

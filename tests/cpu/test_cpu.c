@@ -106,11 +106,11 @@ TEST(bytes_are_uploaded_copied_and_downloaded)
     backend_close(b);
 }
 
-static void count_items(const struct cpu_share *s, void *arguments)
+static void count_items(const void *args, struct simd_range items)
 {
-    int *seen = arguments;
-    assert_true(s->begin < s->end);
-    for (int64_t i = s->begin; i < s->end; i++) seen[i]++;
+    int *const *seen = args;
+    assert_true(items.begin < items.end);
+    for (int64_t i = items.begin; i < items.end; i++) (*seen)[i]++;
 }
 
 TEST(every_item_is_given_to_exactly_one_thread)
@@ -119,8 +119,8 @@ TEST(every_item_is_given_to_exactly_one_thread)
     for (int32_t threads = 1; threads <= 5; threads++) {
         struct backend *b = cpu_variant_best(threads);
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
-            int seen[201] = {0};
-            cpu_parallel(cpu_of(b), sizes[k], 8, count_items, seen);
+            int seen[201] = {0}, *first = seen;
+            cpu_parallel(b, sizes[k], 8, count_items, &first);
             for (int64_t i = 0; i < 201; i++) assert_int_equal(seen[i], i < sizes[k]);
         }
         backend_close(b);

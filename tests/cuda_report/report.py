@@ -118,6 +118,20 @@ def loops_of(build, target):
     return found
 
 
+def read_recorded():
+    """{(target, kernel): blocks of an SM}, from a table with a column for each target"""
+    with open(RECORDED) as lines:
+        (_, *targets), *rows = map(str.split, lines)
+    return {(target, name): int(n) for name, *blocks in rows for target, n in zip(targets, blocks) if n != "-"}
+
+
+def write_recorded(blocks):
+    rows = [["kernel", *LIMITS]]
+    rows += [[name, *(str(blocks.get((target, name), "-")) for target in LIMITS)] for name in sorted({row[1] for row in blocks})]
+    with open(RECORDED, "w") as out:
+        out.writelines(f"{name:<36}" + "".join(f"{n:>4}" for n in columns) + "\n" for name, *columns in rows)
+
+
 def main():
     build, update = sys.argv[1], "--update" in sys.argv
     kernels, failures = kernels_of(build), []
@@ -126,11 +140,7 @@ def main():
     if "80" in kernels:
         kernels.setdefault("89", kernels["80"])
     launches = {kb: launches_of(build, kb) for kb in {LIMITS[t][0] for t in kernels}}
-    recorded = {}
-    if os.path.exists(RECORDED):
-        with open(RECORDED) as lines:
-            recorded = {tuple(line.split()[:2]): int(line.split()[2]) for line in lines if line.strip()}
-    now = {}
+    recorded, now = read_recorded(), {}
     for target in sorted(kernels, key=list(LIMITS).index):
         kb = LIMITS[target][0]
         print(f"\nsm_{target}, {kb} KB of shared memory a block\n{'kernel':<36}{'threads':>8}{'regs':>6}{'shared':>9}"
@@ -149,10 +159,7 @@ def main():
                 failures.append(f"sm_{target} {short(name)}: {blocks} blocks of an SM, recorded are "
                                 f"{recorded[target, short(name)]}")
     if update:
-        with open(RECORDED, "w") as out:
-            others = {row: blocks for row, blocks in recorded.items() if row[0] not in kernels}
-            for (target, name), blocks in sorted({**others, **now}.items()):
-                out.write(f"{target} {name} {blocks}\n")
+        write_recorded({row: blocks for row, blocks in recorded.items() if row[0] not in kernels} | now)
     if shutil.which("cuobjdump") and "90a" in kernels:
         print("\nsm_90a, the loop over tiles, all its paths" + "".join(f"{name:>8}" for name in ("all", *LOOP_INSTRUCTIONS)))
         for name, counts in loops_of(build, "90a"):

@@ -4,9 +4,9 @@
 
 #include "data/data_support.h"
 
-TEST_EACH(data_setup, data_teardown)
+TEST_EACH(test_place_make, test_place_remove)
 
-TEST_WITH(struct data_folder *f, ids_come_back_and_take_two_bytes_up_to_65536_words)
+TEST_WITH(struct test_place *f, ids_come_back_and_take_two_bytes_up_to_65536_words)
 {
     static const struct {
         int32_t vocab, width;
@@ -15,7 +15,7 @@ TEST_WITH(struct data_folder *f, ids_come_back_and_take_two_bytes_up_to_65536_wo
         enum { N = 70000 };
         int32_t *ids = calloc(N, sizeof *ids), *found = calloc(N, sizeof *found);
         struct tokens t;
-        const char *path = data_folder_path(f, "t.tokens");
+        const char *path = test_place_path(f, "t.tokens");
         for (int32_t i = 0; i < N; i++) ids[i] = (int32_t)((int64_t)i * 7919 % cases[c].vocab);
         ids[N - 1] = cases[c].vocab - 1;
         assert_ok(data_write_tokens(path, ids, N, cases[c].vocab, &e));
@@ -32,11 +32,11 @@ TEST_WITH(struct data_folder *f, ids_come_back_and_take_two_bytes_up_to_65536_wo
     }
 }
 
-TEST_WITH(struct data_folder *f, the_head_keeps_vocabulary_and_dictionary_hash)
+TEST_WITH(struct test_place *f, the_head_keeps_vocabulary_and_dictionary_hash)
 {
     struct tokens t;
     const int32_t ids[] = {1, 2, 3};
-    const char *path = data_folder_path(f, "t.tokens");
+    const char *path = test_place_path(f, "t.tokens");
     assert_ok(data_write_tokens(path, ids, 3, 1032, &e));
     assert_ok(tokens_open(&t, path, &e));
     assert_int_equal(t.vocab, 1032);
@@ -44,7 +44,7 @@ TEST_WITH(struct data_folder *f, the_head_keeps_vocabulary_and_dictionary_hash)
     tokens_close(&t);
 }
 
-TEST_WITH(struct data_folder *f, damaged_files_are_rejected_with_what_was_expected)
+TEST_WITH(struct test_place *f, damaged_files_are_rejected_with_what_was_expected)
 {
     const int32_t ids[] = {1, 2, 3, 4, 5};
     static const struct {
@@ -60,48 +60,45 @@ TEST_WITH(struct data_folder *f, damaged_files_are_rejected_with_what_was_expect
                  {99, 0, "too short"},
                  {23, 74, "74 bytes"},
                  {28, 74, "damaged head"}};
-    const char *path = data_folder_path(f, "t.tokens");
+    const char *path = test_place_path(f, "t.tokens");
     assert_ok(data_write_tokens(path, ids, 5, 16, &e));
     size_t n;
-    const char *whole = data_folder_read(f, "t.tokens", &n);
+    const char *whole = test_place_read(f, "t.tokens", &n);
     assert_int_equal(n, 74);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char bytes[80] = {0};
         struct tokens t;
         memcpy(bytes, whole, n);
         if (cases[i].at < cases[i].n) bytes[cases[i].at] = 9;
-        data_folder_write(f, "bad.tokens", bytes, cases[i].n);
-        const char *bad = data_folder_path(f, "bad.tokens");
+        test_place_write(f, "bad.tokens", bytes, cases[i].n);
+        const char *bad = test_place_path(f, "bad.tokens");
         assert_fails(ERR_DATA, cases[i].says, tokens_open(&t, bad, &e));
     }
     struct tokens t;
-    assert_int_equal(tokens_open(&t, data_folder_path(f, "none"), &e), ERR_NOINPUT);
+    assert_int_equal(tokens_open(&t, test_place_path(f, "none"), &e), ERR_NOINPUT);
 }
 
-TEST_WITH(struct data_folder *f, an_id_outside_the_vocabulary_is_never_written)
+TEST_WITH(struct test_place *f, an_id_outside_the_vocabulary_is_never_written)
 {
     const int32_t high[] = {1, 16}, low[] = {-1};
-    const char *path = data_folder_path(f, "t.tokens");
+    const char *path = test_place_path(f, "t.tokens");
     assert_fails(ERR_DATA, "id 16 at position 1, expected 0 to 15",
                  data_write_tokens(path, high, 2, 16, &e));
     assert_int_equal(data_write_tokens(path, low, 1, 16, &e), ERR_DATA);
     assert_false(file_exists(path));
 }
 
-TEST_WITH(struct data_folder *f, a_writer_counts_what_it_gets_and_leaves_no_file_if_abandoned)
+TEST_WITH(struct test_place *f, a_writer_counts_what_it_gets_and_leaves_no_file_if_abandoned)
 {
-    struct tokens_writer *w;
+    struct tokens_writer w;
     struct tokens t;
     const int32_t ids[] = {1, 2, 3};
-    const char *path = data_folder_path(f, "t.tokens");
+    const char *path = test_place_path(f, "t.tokens");
     assert_ok(tokens_writer_open(&w, path, 16, DATA_HASH, &e));
-    assert_ok(tokens_writer_add(w, ids, 1, &e));
-    tokens_writer_abandon(w);
+    assert_ok(tokens_writer_add(&w, 1, &e));
+    assert_int_equal(tokens_writer_close(&w, ERR_DATA, &e), ERR_DATA);
     assert_false(file_exists(path));
-    assert_ok(tokens_writer_open(&w, path, 16, DATA_HASH, &e));
-    assert_ok(tokens_writer_add(w, ids, 1, &e));
-    assert_ok(tokens_writer_add(w, ids + 1, 2, &e));
-    assert_ok(tokens_writer_commit(w, &e));
+    assert_ok(data_write_tokens(path, ids, 3, 16, &e));
     assert_ok(tokens_open(&t, path, &e));
     assert_int_equal(t.n, 3);
     tokens_close(&t);

@@ -1,10 +1,8 @@
 /* test_fetch.c - downloads from correct and from faulty servers. */
 #include "harness/test.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -14,24 +12,25 @@
 enum { CONTENT_N = 300000 };
 
 struct scene {
-    char dir[TEST_PATH_BYTES], path[TEST_PATH_BYTES + 8], part[TEST_PATH_BYTES + 16],
-        etag[TEST_PATH_BYTES + 24], url[64], sha256[HASH_HEX_BYTES];
-    char *content;
+    struct test_place *place;
+    const char *path, *part, *etag;
+    char *content, sha256[HASH_HEX_BYTES];
     struct http_server server;
     int64_t last_done, last_total;
 };
 
 static int make_scene(void **state)
 {
-    struct scene *s = calloc(1, sizeof *s);
     uint32_t seed = 5;
 
-    test_folder(s->dir);
-    snprintf(s->path, sizeof s->path, "%s/file", s->dir);
-    snprintf(s->part, sizeof s->part, "%s.part", s->path);
-    snprintf(s->etag, sizeof s->etag, "%s.etag", s->part);
-    s->content = malloc(CONTENT_N);
-    assert_non_null(s->content);
+    test_place_make(state);
+    struct test_place *place = *state;
+    struct scene *s = *state = arena_alloc(&place->arena, sizeof *s);
+    s->place = place;
+    s->path = test_place_path(place, "file");
+    s->part = test_place_path(place, "file.part");
+    s->etag = test_place_path(place, "file.part.etag");
+    s->content = arena_alloc(&place->arena, CONTENT_N);
     for (int i = 0; i < CONTENT_N; i++) {
         seed = seed * 1664525u + 1013904223u;
         s->content[i] = (char)(seed >> 24);
@@ -41,7 +40,6 @@ static int make_scene(void **state)
     unsetenv("all_proxy");
     setenv("no_proxy", "127.0.0.1", 1);
     http_server_start(&s->server, s->content, CONTENT_N);
-    *state = s;
     return 0;
 }
 
@@ -49,10 +47,13 @@ static int remove_scene(void **state)
 {
     struct scene *s = *state;
     http_server_stop(&s->server);
-    test_folder_remove(s->dir);
-    free(s->content);
-    free(s);
-    return 0;
+    *state = s->place;
+    return test_place_remove(state);
+}
+
+static const char *url_of(struct scene *s, const char *path)
+{
+    return arena_printf(&s->place->arena, "http://127.0.0.1:%d%s", s->server.port, path);
 }
 
 static void note_progress(void *context, int64_t done, int64_t total)
@@ -64,8 +65,7 @@ static void note_progress(void *context, int64_t done, int64_t total)
 
 static int get(struct scene *s, const char *path, const char *sha256, struct err *e)
 {
-    snprintf(s->url, sizeof s->url, "http://127.0.0.1:%d%s", s->server.port, path);
-    const struct fetch_options o = {.url = s->url,
+    const struct fetch_options o = {.url = url_of(s, path),
                                     .path = s->path,
                                     .sha256 = sha256,
                                     .bytes_max = CONTENT_N + 10,
@@ -94,8 +94,8 @@ static void must_fail(struct scene *s, const char *path, const char *sha256, int
 
 static void put_part(struct scene *s, size_t n, const char *etag)
 {
-    assert_ok(file_write_atomic(s->part, s->content, n, &e));
-    if (etag) assert_ok(file_write_atomic(s->etag, etag, strlen(etag), &e));
+    test_write(s->part, s->content, n);
+    if (etag) test_write(s->etag, etag, strlen(etag));
 }
 
 TEST_EACH(make_scene, remove_scene)
@@ -135,7 +135,6 @@ TEST_WITH(struct scene *s, a_part_of_another_version_is_thrown_away)
     hash_sha256_hex(s->sha256, s->content, CONTENT_N);
     must_get(s, "/whole", s->sha256);
     assert_int_equal(s->server.ranges_n, 0);
-    (void)e;
 }
 
 TEST_WITH(struct scene *s, a_part_of_unknown_origin_is_thrown_away)
@@ -181,8 +180,8 @@ TEST_WITH(struct scene *s, an_altered_file_is_removed)
 
 TEST_WITH(struct scene *s, a_file_over_the_limit_is_rejected)
 {
-    snprintf(s->url, sizeof s->url, "http://127.0.0.1:%d/whole", s->server.port);
-    const struct fetch_options o = {.url = s->url, .path = s->path, .bytes_max = CONTENT_N - 1};
+    const struct fetch_options o = {
+        .url = url_of(s, "/whole"), .path = s->path, .bytes_max = CONTENT_N - 1};
     assert_fails(ERR_DATA, "limit", fetch_file(&o, &e));
     assert_false(file_exists(s->path));
 }
@@ -197,23 +196,21 @@ TEST_WITH(struct scene *s, an_absent_file_and_an_absent_server_are_named)
 
 TEST_WITH(struct scene *s, a_file_of_this_machine_is_copied)
 {
-    char url[TEST_PATH_BYTES + 16], from[TEST_PATH_BYTES + 8];
-    snprintf(from, sizeof from, "%s/from", s->dir);
-    snprintf(url, sizeof url, "file://%s", from);
-    assert_ok(file_write_atomic(from, s->content, CONTENT_N, &e));
+    const char *from = test_place_path(s->place, "from");
+    test_write(from, s->content, CONTENT_N);
     put_part(s, 1000, NULL);
-    const struct fetch_options o = {
-        .url = url, .path = s->path, .sha256 = s->sha256, .bytes_max = CONTENT_N};
+    const struct fetch_options o = {.url = arena_printf(&s->place->arena, "file://%s", from),
+                                    .path = s->path,
+                                    .sha256 = s->sha256,
+                                    .bytes_max = CONTENT_N};
     assert_ok(fetch_file(&o, &e));
     assert_ok(fetch_check(s->path, s->sha256, &e));
 }
 
 TEST_WITH(struct scene *s, a_second_process_waits)
 {
-    char lock[TEST_PATH_BYTES + 16];
     int fd;
-    snprintf(lock, sizeof lock, "%s.lock", s->path);
-    assert_ok(file_lock(&fd, lock, "process 1", &e));
+    assert_ok(file_lock(&fd, test_place_path(s->place, "file.lock"), "process 1", &e));
     must_fail(s, "/whole", NULL, ERR_TRYLATER, "process 1");
     file_unlock(fd);
 }

@@ -3,57 +3,37 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "base/file.h"
 #include "fetch/fetch.h"
 
 static const struct unpack_file wanted[] = {{"wiki.train.tokens", "train.txt"},
                                             {"wiki.valid.tokens", "valid.txt"}};
 
-struct folder {
-    char dir[TEST_PATH_BYTES], archive[TEST_PATH_BYTES + 16], train[TEST_PATH_BYTES + 16],
-        valid[TEST_PATH_BYTES + 16];
-};
-
-static int make_folder(void **state)
+/* Nothing but the archive and the wanted files was written. */
+static int remove_place(void **state)
 {
-    struct folder *f = calloc(1, sizeof *f);
+    static const char *const files[] = {"archive", "train.txt", "valid.txt"};
+    struct test_place *f = *state;
 
-    test_folder(f->dir);
-    snprintf(f->archive, sizeof f->archive, "%s/archive", f->dir);
-    snprintf(f->train, sizeof f->train, "%s/train.txt", f->dir);
-    snprintf(f->valid, sizeof f->valid, "%s/valid.txt", f->dir);
-    *state = f;
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    struct folder *f = *state;
-    unlink(f->archive);
-    unlink(f->train);
-    unlink(f->valid);
-    assert_int_equal(rmdir(f->dir), 0); /* nothing else was written */
-    free(f);
-    return 0;
+    for (int i = 0; i < 3; i++) unlink(test_place_path(f, files[i]));
+    assert_int_equal(rmdir(f->path), 0);
+    return test_place_remove(state);
 }
 
 struct member {
     const char *path, *text, *link;
 };
 
-static void put_archive(const struct folder *f, int (*format)(struct archive *),
+static void put_archive(struct test_place *f, int (*format)(struct archive *),
                         const struct member *members, int n)
 {
     struct archive *out = archive_write_new();
 
     assert_int_equal(format(out), ARCHIVE_OK);
-    assert_int_equal(archive_write_open_filename(out, f->archive), ARCHIVE_OK);
+    assert_int_equal(archive_write_open_filename(out, test_place_path(f, "archive")), ARCHIVE_OK);
     for (int i = 0; i < n; i++) {
         struct archive_entry *entry = archive_entry_new();
         size_t bytes = members[i].text ? strlen(members[i].text) : 0;
@@ -70,25 +50,24 @@ static void put_archive(const struct folder *f, int (*format)(struct archive *),
     archive_write_free(out);
 }
 
-static void must_refuse(const struct folder *f, int64_t bytes_max, const char *word)
+static int unpack(struct test_place *f, int64_t bytes_max, struct err *e)
 {
-    assert_fails(ERR_DATA, word, unpack_files(f->archive, f->dir, wanted, 2, bytes_max, &e));
+    return unpack_files(test_place_path(f, "archive"), f->path, wanted, 2, bytes_max, e);
 }
 
-static void must_hold(const char *path, const char *text)
+static void must_refuse(struct test_place *f, int64_t bytes_max, const char *word)
 {
-    struct arena a;
-    char *found;
-
-    arena_init(&a);
-    assert_ok(file_read(&a, &found, NULL, path, 1000, &e));
-    assert_string_equal(found, text);
-    arena_fini(&a);
+    assert_fails(ERR_DATA, word, unpack(f, bytes_max, &e));
 }
 
-TEST_EACH(make_folder, remove_folder)
+static bool has(struct test_place *f, const char *name)
+{
+    return file_exists(test_place_path(f, name));
+}
 
-TEST_WITH(struct folder *f, wanted_files_get_our_names)
+TEST_EACH(test_place_make, remove_place)
+
+TEST_WITH(struct test_place *f, wanted_files_get_our_names)
 {
     static const struct member members[] = {{"wikitext-2/README", "hello\n", NULL},
                                             {"wikitext-2/wiki.train.tokens", "a b\n", NULL},
@@ -98,13 +77,13 @@ TEST_WITH(struct folder *f, wanted_files_get_our_names)
 
     for (size_t i = 0; i < 2; i++) {
         put_archive(f, formats[i], members, 3);
-        assert_ok(unpack_files(f->archive, f->dir, wanted, 2, 100, &e));
-        must_hold(f->train, "a b\n");
-        must_hold(f->valid, "b\n");
+        assert_ok(unpack(f, 100, &e));
+        assert_string_equal(test_place_read(f, "train.txt", NULL), "a b\n");
+        assert_string_equal(test_place_read(f, "valid.txt", NULL), "b\n");
     }
 }
 
-TEST_WITH(struct folder *f, paths_that_lead_out_are_rejected)
+TEST_WITH(struct test_place *f, paths_that_lead_out_are_rejected)
 {
     static const char *const paths[] = {"../wiki.train.tokens", "/etc/wiki.train.tokens",
                                         "a/../../wiki.train.tokens", "..", "a/.."};
@@ -114,17 +93,17 @@ TEST_WITH(struct folder *f, paths_that_lead_out_are_rejected)
         put_archive(f, archive_write_set_format_pax_restricted, &member, 1);
         must_refuse(f, 100, "leads out");
     }
-    assert_false(file_exists(f->train));
+    assert_false(has(f, "train.txt"));
 }
 
-TEST_WITH(struct folder *f, a_link_in_place_of_a_file_is_rejected)
+TEST_WITH(struct test_place *f, a_link_in_place_of_a_file_is_rejected)
 {
     static const struct member member = {"x/wiki.train.tokens", NULL, "/etc/hostname"};
     put_archive(f, archive_write_set_format_pax_restricted, &member, 1);
     must_refuse(f, 100, "not a regular file");
 }
 
-TEST_WITH(struct folder *f, missing_and_repeated_files_are_named)
+TEST_WITH(struct test_place *f, missing_and_repeated_files_are_named)
 {
     static const struct member members[] = {{"x/wiki.train.tokens", "a\n", NULL},
                                             {"y/wiki.train.tokens", "b\n", NULL}};
@@ -134,41 +113,37 @@ TEST_WITH(struct folder *f, missing_and_repeated_files_are_named)
     must_refuse(f, 100, "twice");
 }
 
-TEST_WITH(struct folder *f, more_bytes_than_allowed_are_not_written)
+TEST_WITH(struct test_place *f, more_bytes_than_allowed_are_not_written)
 {
     static const struct member members[] = {{"x/wiki.train.tokens", "aaaaaaaaaa", NULL},
                                             {"x/wiki.valid.tokens", "b\n", NULL}};
     put_archive(f, archive_write_set_format_zip, members, 2);
     must_refuse(f, 9, "limit");
     must_refuse(f, 11, "limit");
-    assert_false(file_exists(f->valid));
+    assert_false(has(f, "valid.txt"));
 }
 
-TEST_WITH(struct folder *f, a_damaged_archive_is_rejected)
+TEST_WITH(struct test_place *f, a_damaged_archive_is_rejected)
 {
     static const struct member members[] = {{"x/wiki.train.tokens", "the same old words", NULL},
                                             {"x/wiki.valid.tokens", "b\n", NULL}};
-    struct arena a;
-    char *whole;
     size_t n;
 
     put_archive(f, archive_write_set_format_zip, members, 2);
-    arena_init(&a);
-    assert_ok(file_read(&a, &whole, &n, f->archive, 10000, &e));
+    char *whole = test_place_read(f, "archive", &n);
     whole[70] ^= 1; /* in the first file's data */
-    assert_ok(file_write_atomic(f->archive, whole, n, &e));
+    test_place_write(f, "archive", whole, n);
     must_refuse(f, 100, "damaged");
-    assert_false(file_exists(f->train));
-    assert_ok(file_write_atomic(f->archive, whole, 40, &e));
-    must_refuse(f, 100, f->archive);
-    assert_ok(file_write_atomic(f->archive, "no archive at all", 17, &e));
+    assert_false(has(f, "train.txt"));
+    test_place_write(f, "archive", whole, 40);
+    must_refuse(f, 100, test_place_path(f, "archive"));
+    test_place_write(f, "archive", "no archive at all", 17);
     must_refuse(f, 100, "not an archive");
-    arena_fini(&a);
 }
 
-TEST_WITH(const struct folder *f, an_absent_archive_is_no_input)
+TEST_WITH(struct test_place *f, an_absent_archive_is_no_input)
 {
-    assert_int_equal(unpack_files(f->archive, f->dir, wanted, 2, 100, &e), ERR_NOINPUT);
+    assert_int_equal(unpack(f, 100, &e), ERR_NOINPUT);
 }
 
 TEST(every_source_is_complete)

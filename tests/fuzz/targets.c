@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/dir.h"
 #include "base/file.h"
 #include "base/project.h"
 #include "data/corpus.h"
@@ -49,9 +48,8 @@ static void remove_folder(void)
     (void)dir_remove_tree(AT_FDCWD, folder, NULL, &e);
 }
 
-static const char *scratch(const char *name)
+static const char *scratch(struct arena *a, const char *name)
 {
-    static char path[PATH_BYTES + 32];
     if (!*folder) {
         const char *base = getenv("TMPDIR");
         snprintf(folder, sizeof folder, "%s/alibi-fuzz-%ld", base ? base : "/dev/shm",
@@ -59,13 +57,12 @@ static const char *scratch(const char *name)
         (void)mkdir(folder, 0700);
         atexit(remove_folder);
     }
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
+    return arena_printf(a, "%s/%s", folder, name);
 }
 
-static const char *write_scratch(const char *name, const uint8_t *bytes, size_t n)
+static const char *write_scratch(struct arena *a, const char *name, const uint8_t *bytes, size_t n)
 {
-    const char *path = scratch(name);
+    const char *path = scratch(a, name);
     FILE *f = fopen(path, "wb");
     require(f && fwrite(bytes, 1, n, f) == n && fclose(f) == 0, "the scratch file can be written");
     return path;
@@ -88,9 +85,8 @@ static void read_grid(const uint8_t *bytes, size_t n, struct arena *a, struct er
 {
     struct project p;
     struct grid g;
-    write_scratch("grid.yaml", bytes, n);
-    if (project_open(&p, a, NULL, e) == 0)
-        (void)grid_read(&g, a, &p, "fuzz", arena_strdup(a, scratch("")), 0, e);
+    write_scratch(a, "grid.yaml", bytes, n);
+    if (project_open(&p, a, NULL, e) == 0) (void)grid_read(&g, a, &p, "fuzz", scratch(a, ""), 0, e);
 }
 
 static void read_spec(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
@@ -107,12 +103,11 @@ static void read_spec(const uint8_t *bytes, size_t n, struct arena *a, struct er
 
 static void read_events(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    (void)a;
     struct event_reader *r = NULL;
     struct event event;
     struct record record;
     uint64_t last = 0;
-    if (event_reader_open(&r, write_scratch("events", bytes, n), e) == 0)
+    if (event_reader_open(&r, write_scratch(a, "events", bytes, n), e) == 0)
         while (event_read(r, &event, e) == 1) {
             require(event.sequence > last, "sequence numbers rise");
             last = event.sequence;
@@ -123,10 +118,9 @@ static void read_events(const uint8_t *bytes, size_t n, struct arena *a, struct 
 
 static void read_safetensors(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    (void)a;
     struct safetensors *s = NULL;
     unsigned sum = 0;
-    if (safetensors_open(&s, write_scratch("x.safetensors", bytes, n), e) == 0)
+    if (safetensors_open(&s, write_scratch(a, "x.safetensors", bytes, n), e) == 0)
         for (int32_t i = 0; i < safetensors_count(s); i++) {
             const struct safetensors_entry *t = safetensors_at(s, i);
             for (size_t k = 0; k < t->data_bytes; k++) sum += ((const unsigned char *)t->data)[k];
@@ -138,29 +132,22 @@ static void read_safetensors(const uint8_t *bytes, size_t n, struct arena *a, st
 
 static void read_pickle(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    static const struct pickle_name names[] = {
-        {"collections OrderedDict", PICKLE_USE_OBJECT},
-        {"argparse Namespace", PICKLE_USE_OBJECT},
-    };
     struct pickle_value *v;
-    if (pickle_read(&v, a, bytes, n, names, sizeof names / sizeof *names, "fuzz.pkl", e) == 0)
-        (void)pickle_get(v, "model");
+    if (pickle_read(&v, a, bytes, n, "fuzz.pkl", e) == 0) (void)pickle_get(v, "model");
 }
 
 static void read_checkpoint(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    (void)a;
     struct import *im = NULL;
-    (void)import_open(&im, write_scratch("checkpoint.pt", bytes, n), e);
+    (void)import_open(&im, write_scratch(a, "checkpoint.pt", bytes, n), e);
     import_close(im);
 }
 
 static void read_tokens(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    (void)a;
     struct tokens t;
     int32_t ids[256];
-    if (tokens_open(&t, write_scratch("tokens", bytes, n), e)) return;
+    if (tokens_open(&t, write_scratch(a, "tokens", bytes, n), e)) return;
     for (int64_t i = 0; i < t.n; i += 256) tokens_read(&t, i, t.n - i < 256 ? t.n - i : 256, ids);
     tokens_close(&t);
 }
@@ -168,26 +155,20 @@ static void read_tokens(const uint8_t *bytes, size_t n, struct arena *a, struct 
 static void read_manifest(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     struct manifest m;
-    write_scratch("manifest.yaml", bytes, n);
-    (void)manifest_read(&m, a, arena_strdup(a, scratch("")), e);
+    (void)manifest_read(&m, a, write_scratch(a, "manifest.yaml", bytes, n), e);
 }
 
 static void read_dictionary(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    (void)a;
-    struct dictionary *d = NULL;
-    const struct text text = {.bytes = (const char *)bytes, .n = n, .place = "fuzz"};
-    (void)dictionary_parse(&d, &text, e);
-    dictionary_close(d);
+    struct dictionary d;
+    (void)dictionary_load(&d, a, write_scratch(a, "dict.txt", bytes, n), e);
 }
 
 static void read_text(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    (void)a;
-    struct dictionary *d = NULL;
+    struct dictionary d;
     const struct text text = {.bytes = (const char *)bytes, .n = n, .place = "fuzz"};
-    (void)dictionary_build(&d, &text, 16, e);
-    dictionary_close(d);
+    (void)dictionary_build(&d, a, &text, 16, e);
 }
 
 static void read_wordpiece(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
@@ -195,7 +176,7 @@ static void read_wordpiece(const uint8_t *bytes, size_t n, struct arena *a, stru
     struct strbuf out;
     struct wordpiece *w;
     strbuf_init(&out, a);
-    if (wordpiece_open(&w, a, write_scratch("vocab.txt", bytes, n), false, e) == 0)
+    if (wordpiece_open(&w, a, write_scratch(a, "vocab.txt", bytes, n), false, e) == 0)
         (void)wordpiece_line(w, &out, (const char *)bytes, n < 512 ? n : 512, e);
 }
 
@@ -207,41 +188,32 @@ static void read_bpe(const uint8_t *bytes, size_t n, struct arena *a, struct err
     size_t vocab_n = strnlen((const char *)bytes, n), merges_n = n - vocab_n - (vocab_n < n);
     const char *merges = (const char *)bytes + n - merges_n;
     strbuf_init(&out, a);
-    const char *path = arena_strdup(a, write_scratch("vocab.json", bytes, vocab_n));
-    const char *merges_path = write_scratch("merges.txt", (const uint8_t *)merges, merges_n);
+    const char *path = write_scratch(a, "vocab.json", bytes, vocab_n);
+    const char *merges_path = write_scratch(a, "merges.txt", (const uint8_t *)merges, merges_n);
     if (bpe_open(&b, a, path, merges_path, e) == 0)
         (void)bpe_line(b, &out, merges, merges_n < 512 ? merges_n : 512, e);
 }
 
 static void read_archive(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    (void)a;
     static const struct unpack_file files[] = {{"wiki.train.tokens", "train.txt"}};
-    char dir[PATH_BYTES + 32];
-    snprintf(dir, sizeof dir, "%s", scratch(""));
-    (void)unpack_files(write_scratch("archive.zip", bytes, n), dir, files, 1, 1 << 20, e);
-}
-
-static int ignore_row(void *context, int columns_n, const char *const *names,
-                      const struct store_cell *cells, struct err *e)
-{
-    (void)context, (void)columns_n, (void)names, (void)cells, (void)e;
-    return 0;
+    (void)unpack_files(write_scratch(a, "archive.zip", bytes, n), scratch(a, ""), files, 1, 1 << 20,
+                       e);
 }
 
 /* SQL of a claim.sql or the command line on a database of this program. */
 static void read_sql(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     static struct store *s;
+    struct rows rows;
     if (!s) {
-        char path[PATH_BYTES + 32];
+        const char *path = scratch(a, "query.db");
         struct store *made = NULL;
-        snprintf(path, sizeof path, "%s", scratch("query.db"));
         require(store_open(&made, path, STORE_WRITE, e) == 0, "a database can be made");
         store_close(made);
         require(store_open(&s, path, STORE_READ, e) == 0, "the database can be read");
     }
-    (void)store_query(s, text_of(a, bytes, n), NULL, 0, QUERY_LIMIT_S, ignore_row, NULL, e);
+    (void)store_query(s, &rows, a, text_of(a, bytes, n), NULL, 0, QUERY_LIMIT_S, e);
 }
 
 static void read_layout(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
@@ -257,24 +229,30 @@ static void read_layout(const uint8_t *bytes, size_t n, struct arena *a, struct 
     }
 }
 
+static int merge(struct arena *a, struct store *s, const char *path, struct err *e)
+{
+    struct merge_result m;
+    const struct project p = {.root = scratch(a, "home")};
+    return store_merge(s, &m, &p, path, e);
+}
+
 /* A database with results of a grid, open for writing. */
-static struct store *store_of_results(void)
+static struct store *store_of_results(struct arena *a)
 {
     static struct store *s;
     struct err e = {0};
     if (s) return s;
-    require(store_open(&s, scratch("results.db"), STORE_WRITE, &e) == 0, "a database can be made");
-    if (store_merge(s, "tests/fuzz/seeds/database/run", NULL, &e) < 0)
-        fprintf(stderr, "%s\n", e.text);
+    require(store_open(&s, scratch(a, "results.db"), STORE_WRITE, &e) == 0,
+            "a database can be made");
+    if (merge(a, s, "tests/fuzz/seeds/database/run", &e) < 0) fprintf(stderr, "%s\n", e.text);
     return s;
 }
 
 static void read_paper(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    (void)a;
-    struct store *s = store_of_results();
+    struct store *s = store_of_results(a);
     require(store_begin(s, e) == 0, "a transaction begins");
-    (void)store_set_paper(s, "fuzz", write_scratch("paper.tsv", bytes, n), e);
+    (void)store_set_paper(s, "fuzz", write_scratch(a, "paper.tsv", bytes, n), e);
     store_rollback(s);
 }
 
@@ -283,10 +261,9 @@ static void read_folder(const uint8_t *bytes, size_t n, struct arena *a, struct 
 {
     static const char *const names[] = {"query.sql", "table.txt", "paper.tsv", "claim.sql",
                                         "README.md"};
-    struct store *s = store_of_results();
+    struct store *s = store_of_results(a);
     struct project p;
-    char dir[PATH_BYTES + 32];
-    snprintf(dir, sizeof dir, "%s", scratch("fuzz"));
+    const char *dir = scratch(a, "fuzz");
     (void)mkdir(dir, 0700);
     const char *text = text_of(a, bytes, n);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -297,11 +274,11 @@ static void read_folder(const uint8_t *bytes, size_t n, struct arena *a, struct 
         if (!from) continue;
         from += strlen(mark);
         const char *end = strstr(from, "\n== ");
-        write_scratch(arena_printf(a, "fuzz/%s", names[i]), (const uint8_t *)from,
+        write_scratch(a, arena_printf(a, "fuzz/%s", names[i]), (const uint8_t *)from,
                       end ? (size_t)(end + 1 - from) : strlen(from));
     }
     FILE *out = fopen("/dev/null", "w");
-    require(out && project_open(&p, a, arena_strdup(a, scratch("")), e) == 0, "a project opens");
+    require(out && project_open(&p, a, scratch(a, ""), e) == 0, "a project opens");
     const struct report_options o = {.scale = "mini",
                                      .format = (enum report_format)(n % (REPORT_HTML + 1))};
     (void)report_artefact(out, s, &p, "fuzz", dir, &o, e);
@@ -312,19 +289,16 @@ static void read_folder(const uint8_t *bytes, size_t n, struct arena *a, struct 
 /* A results.db from elsewhere: read, migrated, merged. */
 static void read_database(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    (void)a;
     struct store *s = NULL;
-    char path[PATH_BYTES + 32], other[PATH_BYTES + 32];
-    snprintf(other, sizeof other, "%s", write_scratch("other.db", bytes, n));
+    const char *path = scratch(a, "into.db"), *other = write_scratch(a, "other.db", bytes, n);
+    struct rows rows;
     if (store_open(&s, other, STORE_READ, e) == 0)
-        (void)store_query(s, "SELECT * FROM evaluations", NULL, 0, QUERY_LIMIT_S, ignore_row, NULL,
-                          e);
+        (void)store_query(s, &rows, a, "SELECT * FROM evaluations", NULL, 0, QUERY_LIMIT_S, e);
     store_close(s);
     s = NULL;
-    snprintf(path, sizeof path, "%s", scratch("into.db"));
     if (store_open(&s, path, STORE_WRITE, e) == 0 && store_begin(s, e) == 0) {
         store_rollback(s);
-        (void)store_merge(s, other, NULL, e);
+        (void)merge(a, s, other, e);
     }
     store_close(s);
     s = NULL;

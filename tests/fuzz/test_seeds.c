@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/arena.h"
-#include "base/dir.h"
 #include "base/file.h"
 #include "fuzz/targets.h"
 

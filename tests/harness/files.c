@@ -112,3 +112,42 @@ char *test_read(const char *path)
     fclose(f);
     return text;
 }
+
+int test_place_make(void **state)
+{
+    struct test_place *p = *state = calloc(1, sizeof *p);
+
+    assert_non_null(p);
+    test_folder(p->path);
+    p->project = (struct project){.root = p->path, .share = p->path, .program = p->path};
+    arena_init(&p->arena);
+    return 0;
+}
+
+int test_place_remove(void **state)
+{
+    struct test_place *p = *state;
+
+    test_folder_remove(p->path);
+    arena_fini(&p->arena);
+    free(p);
+    return 0;
+}
+
+char *test_place_path(struct test_place *p, const char *name)
+{
+    return arena_printf(&p->arena, "%s/%s", p->path, name);
+}
+
+void test_place_write(struct test_place *p, const char *name, const void *bytes, size_t n)
+{
+    test_write(test_place_path(p, name), bytes, n);
+}
+
+char *test_place_read(struct test_place *p, const char *name, size_t *n)
+{
+    char *text;
+
+    assert_ok(file_read(&p->arena, &text, n, test_place_path(p, name), 1 << 26, &e));
+    return text;
+}

@@ -20,6 +20,7 @@
 
 #include "backend/backend.h"
 #include "base/err.h"
+#include "base/project.h"
 
 /* test_register - one case; also for rows of a table, from a TEST_CONSTRUCTOR: *state is the row,
  * NULL what TEST_EACH or TEST_GROUP set up. */
@@ -102,5 +103,20 @@ void test_folder_remove(const char *path);
  * malloc; both fail the case on error. */
 void test_write(const char *path, const void *bytes, size_t n);
 char *test_read(const char *path);
+
+/* A temporary folder with an arena, for TEST_EACH(test_place_make, test_place_remove). project has
+ * the folder as its root. */
+struct test_place {
+    struct arena arena;
+    char path[TEST_PATH_BYTES];
+    struct project project;
+};
+int test_place_make(void **state);
+int test_place_remove(void **state);
+/* test_place_path - path/name in the arena. test_place_write, test_place_read - its content, in the
+ * arena; *n (may be NULL) is its length. */
+char *test_place_path(struct test_place *p, const char *name);
+void test_place_write(struct test_place *p, const char *name, const void *bytes, size_t n);
+char *test_place_read(struct test_place *p, const char *name, size_t *n);
 
 #endif

@@ -1,23 +1,13 @@
 /* test_pickle.c - values written by Python, and malicious pickles. */
 #include "harness/test.h"
 
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "interchange/torch_file.h"
 
-static const struct pickle_name names[] = {
-    {"collections OrderedDict", PICKLE_USE_DICT},
-    {"argparse Namespace", PICKLE_USE_OBJECT},
-    {"torch FloatStorage", PICKLE_USE_NAME},
-    {"omegaconf.dictconfig DictConfig", PICKLE_USE_OBJECT},
-    {"omegaconf.nodes AnyNode", PICKLE_USE_OBJECT},
-};
-
 #define BYTES(text) (text), sizeof(text) - 1
+#define PROTOCOL "\x80\x02" /* the beginning of every pickle */
 
 /* pickle.dumps({'a': [1, -2, 300, 70000, 2**40, -5], 'b': (True, False, None), 'r': 1.5,
  * 'n': ()}, 2) of Python 3.11 */
@@ -29,42 +19,31 @@ static const char mixed[] =
 
 static int make_arena(void **state)
 {
-    struct arena *a = calloc(1, sizeof *a);
-    assert_non_null(a);
-    arena_init(a);
-    *state = a;
+    static struct arena a;
+    arena_init(&a);
+    *state = &a;
     return 0;
 }
 
 static int remove_arena(void **state)
 {
     arena_fini(*state);
-    free(*state);
     return 0;
-}
-
-static int read_program(struct pickle_value **v, struct arena *a, const char *program, size_t n,
-                        struct err *e)
-{
-    return pickle_read(v, a, program, n, names, sizeof names / sizeof *names, "x", e);
 }
 
 static struct pickle_value *must_read(struct arena *a, const char *program, size_t n)
 {
-    struct pickle_value *v = NULL;
-    struct err e = {0};
+    struct pickle_value *v;
 
-    if (read_program(&v, a, program, n, &e) < 0) fail_msg("%s", e.text);
+    assert_ok(pickle_read(&v, a, program, n, "x", &e));
     return v;
 }
 
-static void must_refuse(struct arena *a, const char *program, size_t n, const char *word)
+static void refuse(struct arena *a, const char *program, size_t n, const char *word)
 {
-    struct pickle_value *v = NULL;
-    struct err e = {0};
+    struct pickle_value *v;
 
-    assert_int_equal(read_program(&v, a, program, n, &e), ERR_DATA);
-    if (!strstr(e.text, word)) fail_msg("\"%s\" does not say \"%s\"", e.text, word);
+    assert_fails(ERR_DATA, word, pickle_read(&v, a, program, n, "x", &e));
 }
 
 TEST_GROUP(make_arena, remove_arena)
@@ -91,33 +70,20 @@ TEST_WITH(struct arena *a, values_are_those_that_python_wrote)
 
 TEST_WITH(struct arena *a, a_value_is_found_by_its_name)
 {
-    static const struct {
-        const char *program;
-        size_t n;
-        const char *key;
-        int64_t value;
-    } cases[] = {
-        /* pickle.dumps(argparse.Namespace(heads=8, L=512), 2) */
-        {BYTES("\x80\x02"
-               "cargparse\nNamespace\nq\0)\x81q\1}q\2(X\5\0\0\0headsq\3K\10X\1\0\0\0Lq\4M\0\2ub."),
-         "heads", 8},
-        {BYTES("\x80\x02"
-               "cargparse\nNamespace\nq\0)\x81q\1}q\2(X\5\0\0\0headsq\3K\10X\1\0\0\0Lq\4M\0\2ub."),
-         "L", 512},
-        /* an ordered dict is a dict */
-        {BYTES("\x80\x02"
-               "ccollections\nOrderedDict\nq\0)Rq\1X\1\0\0\0xq\2K\1s."),
-         "x", 1},
-        /* containers of omegaconf */
-        {BYTES("\x80\x02"
-               "comegaconf.dictconfig\nDictConfig\n)\x81}X\10\0\0\0_content}X\1\0\0\0x"
-               "comegaconf.nodes\nAnyNode\n)\x81}X\4\0\0\0_valK\7sbssb."),
-         "x", 7},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct pickle_value *v = must_read(a, cases[i].program, cases[i].n);
-        assert_int_equal(pickle_get(v, cases[i].key)->integer, cases[i].value);
-    }
+    /* pickle.dumps(argparse.Namespace(heads=8, L=512), 2) */
+    static const char namespace[] =
+        PROTOCOL "cargparse\nNamespace\nq\0)\x81q\1}q\2(X\5\0\0\0headsq\3K\10X\1\0\0\0Lq\4M\0\2ub.";
+    /* an ordered dict is a dict */
+    static const char ordered[] = PROTOCOL "ccollections\nOrderedDict\nq\0)Rq\1X\1\0\0\0xq\2K\1s.";
+    /* containers of omegaconf */
+    static const char omegaconf[] =
+        PROTOCOL "comegaconf.dictconfig\nDictConfig\n)\x81}X\10\0\0\0_content}X\1\0\0\0x"
+                 "comegaconf.nodes\nAnyNode\n)\x81}X\4\0\0\0_valK\7sbssb.";
+
+    assert_int_equal(pickle_get(must_read(a, BYTES(namespace)), "heads")->integer, 8);
+    assert_int_equal(pickle_get(must_read(a, BYTES(namespace)), "L")->integer, 512);
+    assert_int_equal(pickle_get(must_read(a, BYTES(ordered)), "x")->integer, 1);
+    assert_int_equal(pickle_get(must_read(a, BYTES(omegaconf)), "x")->integer, 7);
 }
 
 TEST_WITH(struct arena *a, programs_that_torch_save_does_not_write_are_rejected)
@@ -128,26 +94,16 @@ TEST_WITH(struct arena *a, programs_that_torch_save_does_not_write_are_rejected)
         const char *word;
     } cases[] = {
         /* a name that is not listed */
-        {BYTES("\x80\x02"
-               "cos\nsystem\nX\2\0\0\0id\x85R."),
-         "os.system"},
-        {BYTES("\x80\x02"
-               "cposix\nsystem\nX\2\0\0\0id\x85R."),
-         "posix.system"},
-        {BYTES("\x80\x02"
-               "c__builtin__\neval\nX\1\0\0\0001\x85R."),
-         "eval"},
+        {BYTES(PROTOCOL "cos\nsystem\nX\2\0\0\0id\x85R."), "os.system"},
+        {BYTES(PROTOCOL "cposix\nsystem\nX\2\0\0\0id\x85R."), "posix.system"},
+        {BYTES(PROTOCOL "c__builtin__\neval\nX\1\0\0\0001\x85R."), "eval"},
         /* calls of a type of storage and of a value that is not a name */
-        {BYTES("\x80\x02"
-               "ctorch\nFloatStorage\n)R."),
-         "not a function"},
+        {BYTES(PROTOCOL "ctorch\nFloatStorage\n)R."), "not a function"},
         {BYTES("\x80\x02X\2\0\0\0id)R."), "not a name"},
         /* other operations and protocols */
         {BYTES("\x80\x04N."), "protocol 4"},
         {BYTES("I1\n."), "does not begin"},
-        {BYTES("\x80\x02"
-               "iargparse\nNamespace\n."),
-         "byte 3 of the pickle: unknown operation 0x69"},
+        {BYTES(PROTOCOL "iargparse\nNamespace\n."), "byte 3 of the pickle: unknown operation 0x69"},
         {BYTES("\x80\x02\x82\1."), "0x82"},
         /* the stack, the marks and the memo */
         {BYTES("\x80\x02."), "no value"},
@@ -168,8 +124,8 @@ TEST_WITH(struct arena *a, programs_that_torch_save_does_not_write_are_rejected)
         {BYTES("\x80\x02K\1}b."), "not an object"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        must_refuse(a, cases[i].program, cases[i].n, cases[i].word);
-    for (size_t n = 0; n + 1 < sizeof mixed - 1; n++) must_refuse(a, mixed, n, "x: byte");
+        refuse(a, cases[i].program, cases[i].n, cases[i].word);
+    for (size_t n = 0; n + 1 < sizeof mixed - 1; n++) refuse(a, mixed, n, "x: byte");
 }
 
 TEST_WITH(struct arena *a, deep_nesting_needs_no_deep_stack)
@@ -194,7 +150,7 @@ TEST_WITH(struct arena *a, more_values_than_a_checkpoint_has_are_rejected)
     assert_non_null(program);
     memset(program, 'N', n);
     memcpy(program, "\x80\x02", 2);
-    must_refuse(a, program, n, "values");
+    refuse(a, program, n, "values");
     free(program);
 }
 
@@ -218,7 +174,7 @@ TEST_WITH(struct arena *a, changed_pickles_never_crash_the_reader)
             seed = seed * 1664525u + 1013904223u;
             program[2 + (seed >> 8) % (sizeof mixed - 3)] = (char)(seed >> 24);
         }
-        refused += read_program(&v, a, program, sizeof mixed - 1, &e) < 0;
+        refused += pickle_read(&v, a, program, sizeof mixed - 1, "x", &e) < 0;
     }
     assert_true(refused > 5000);
 }

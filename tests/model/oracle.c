@@ -37,57 +37,38 @@ static const struct {
     [ORACLE_TABLE] = {"tables", 0.0, 5e-7},
 };
 
-/* A file that has this tensor (or one that begins with it, where it ends with a dot) is of this
- * kind. */
+/* A file is of the kind that its metadata states, or of that of a tensor it has. */
 static const struct {
-    const char *tensor;
-    int (*check)(struct oracle *o, struct err *e);
+    const char *stated, *tensor;
+    void (*check)(struct oracle *o);
 } kinds[] = {
-    {"batch.src", oracle_trace},  {"stream", oracle_evaluation},
-    {"A.src", oracle_model},      {"scaled_grads", oracle_half_master},
-    {"param0", oracle_nag},       {"case0.in0", oracle_clip},
-    {"update", oracle_cosine},    {"slopes.", oracle_slopes},
-    {"distance", oracle_buckets}, {"train.text_utf8", oracle_vocabulary},
+    {"bias_tables", NULL, oracle_bias_tables},
+    {"rope_tables", NULL, oracle_rope_tables},
+    {NULL, "batch.src", oracle_trace},
+    {NULL, "stream", oracle_evaluation},
+    {NULL, "A.src", oracle_model},
+    {NULL, "scaled_grads", oracle_half_master},
+    {NULL, "param0", oracle_nag},
+    {NULL, "case0.in0", oracle_clip},
+    {NULL, "update", oracle_cosine},
+    {NULL, "slopes.8", oracle_slopes},
+    {NULL, "distance", oracle_buckets},
+    {NULL, "train.text_utf8", oracle_vocabulary},
 };
 
-/* Files without a model say their kind. */
-static const struct {
-    const char *kind;
-    int (*check)(struct oracle *o, struct err *e);
-} stated_kinds[] = {
-    {"bias_tables", oracle_bias_tables},
-    {"rope_tables", oracle_rope_tables},
-};
-
-bool oracle_has(const struct oracle *o, const char *format, ...)
+void oracle_reject(struct oracle *o, const char *format, ...)
 {
-    char name[200];
     va_list args;
     va_start(args, format);
-    vsnprintf(name, sizeof name, format, args);
+    vsnprintf(o->failure, sizeof o->failure, format, args);
     va_end(args);
-    return safetensors_find(o->file_own, name) != NULL;
+    o->failures_n = 1;
+    longjmp(o->rejected, 1);
 }
 
-int oracle_take(const struct safetensors_entry **out, struct oracle *o, const char *dtype,
-                int64_t elements_n, struct err *e, const char *format, ...)
+void oracle_must(struct oracle *o, int rc)
 {
-    char name[200];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(name, sizeof name, format, args);
-    va_end(args);
-    for (int32_t i = 0; i < safetensors_count(o->file_own); i++) {
-        const struct safetensors_entry *t = safetensors_at(o->file_own, i);
-        if (strcmp(t->name, name) != 0) continue;
-        if (strcmp(t->dtype, dtype) != 0 || (elements_n >= 0 && t->elements_n != elements_n))
-            return ERR(e, ERR_DATA, "%s is %s with %" PRId64 " elements, expected %s with %" PRId64,
-                       name, t->dtype, t->elements_n, dtype, elements_n);
-        o->used[i] = true;
-        *out = t;
-        return 0;
-    }
-    return ERR(e, ERR_DATA, "there is no tensor %s", name);
+    if (rc < 0) oracle_reject(o, "%s", o->e.text);
 }
 
 void oracle_fail(struct oracle *o, const char *format, ...)
@@ -98,6 +79,129 @@ void oracle_fail(struct oracle *o, const char *format, ...)
     vsnprintf(o->failure, sizeof o->failure, format, args);
     va_end(args);
 }
+
+/* ---- what the file has ---- */
+
+const char *oracle_name(struct oracle *o, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *name = arena_vprintf(&o->arena, format, args);
+    va_end(args);
+    return name;
+}
+
+bool oracle_has(const struct oracle *o, const char *name)
+{
+    return safetensors_find(o->file_own, name) != NULL;
+}
+
+/* The number of a tensor, or the number of tensors. */
+static int32_t index_of(const struct oracle *o, const char *name)
+{
+    int32_t i = 0, n = safetensors_count(o->file_own);
+    while (i < n && strcmp(safetensors_at(o->file_own, i)->name, name) != 0) i++;
+    return i;
+}
+
+const struct safetensors_entry *oracle_take(struct oracle *o, const char *dtype, int64_t elements_n,
+                                            const char *name)
+{
+    const struct safetensors_entry *t = safetensors_find(o->file_own, name);
+    if (t == NULL) oracle_reject(o, "there is no tensor %s", name);
+    if (strcmp(t->dtype, dtype) != 0 || (elements_n >= 0 && t->elements_n != elements_n))
+        oracle_reject(o, "%s is %s with %" PRId64 " elements, expected %s with %" PRId64, name,
+                      t->dtype, t->elements_n, dtype, elements_n);
+    o->used[index_of(o, name)] = true;
+    return t;
+}
+
+const float *oracle_floats(struct oracle *o, int64_t n, const char *name)
+{
+    return oracle_take(o, "F32", n, name)->data;
+}
+
+const int32_t *oracle_ints(struct oracle *o, int64_t n, const char *name)
+{
+    return oracle_take(o, "I32", n, name)->data;
+}
+
+const char *oracle_next(struct oracle *o, int32_t *i, const char *ending)
+{
+    size_t ending_n = strlen(ending);
+    while (*i < safetensors_count(o->file_own)) {
+        const char *name = safetensors_at(o->file_own, (*i)++)->name;
+        size_t n = strlen(name);
+        if (n > ending_n && strcmp(name + n - ending_n, ending) == 0)
+            return arena_strndup(&o->arena, name, n - ending_n);
+    }
+    return NULL;
+}
+
+float *oracle_array(struct oracle *o, int64_t n)
+{
+    return arena_array(&o->arena, (size_t)n, sizeof(float));
+}
+
+int32_t *oracle_int_array(struct oracle *o, int64_t n)
+{
+    return arena_array(&o->arena, (size_t)n, sizeof(int32_t));
+}
+
+const char *oracle_text(const struct oracle *o, const char *key)
+{
+    return safetensors_metadata(o->file_own, key);
+}
+
+double oracle_number(struct oracle *o, const char *key)
+{
+    const char *text = oracle_text(o, key);
+    double number = 0.0;
+    if (text == NULL || !str_to_double(&number, text))
+        oracle_reject(o, "metadata %s is %s, expected a number", key,
+                      text == NULL ? "absent" : text);
+    return number;
+}
+
+const double *oracle_numbers(struct oracle *o, int64_t *n, const char *key)
+{
+    const char *text = oracle_text(o, key);
+    if (text == NULL) oracle_reject(o, "there is no metadata %s", key);
+    double *list = arena_array(&o->arena, strlen(text) + 1, sizeof *list);
+    char *copy = arena_strdup(&o->arena, text), *rest = copy;
+    *n = 0;
+    for (char *item = strtok_r(copy, "[], ", &rest); item != NULL;
+         item = strtok_r(NULL, "[], ", &rest))
+        if (!str_to_double(&list[(*n)++], item))
+            oracle_reject(o, "metadata %s has %s, expected numbers", key, item);
+    return list;
+}
+
+/* ---- the device ---- */
+
+struct backend *oracle_backend(struct oracle *o)
+{
+    if (o->backend_own == NULL)
+        oracle_must(o, backend_open(&o->backend_own, o->device, 1, DTYPE_F32, &o->e));
+    return o->backend_own;
+}
+
+void *oracle_memory(struct oracle *o, size_t bytes)
+{
+    struct backend *b = oracle_backend(o);
+    if (o->memory_own) b->ops->release(b, o->memory_own);
+    o->memory_own = NULL;
+    oracle_must(o, b->ops->alloc(b, &o->memory_own, bytes, &o->e));
+    oracle_must(o, b->ops->zero(b, o->memory_own, bytes, &o->e));
+    return o->memory_own;
+}
+
+void oracle_model_open(struct oracle *o, const struct spec *s, const struct shape_capacity *options)
+{
+    oracle_must(o, model_open(&o->model_own, oracle_backend(o), s, options, &o->e));
+}
+
+/* ---- comparisons ---- */
 
 /* The largest difference in the measure's own unit: of the tolerance's absolute or relative part.
  */
@@ -117,13 +221,9 @@ static void note(struct oracle *o, enum oracle_measure measure, const char *name
  * counts as one. */
 static void count(struct oracle *o, const char *name)
 {
-    for (int32_t i = 0; i < safetensors_count(o->file_own); i++) {
-        if (strcmp(safetensors_at(o->file_own, i)->name, name) != 0) continue;
-        o->compared_n += !o->counted[i];
-        o->counted[i] = true;
-        return;
-    }
-    o->compared_n++;
+    int32_t i = index_of(o, name);
+    o->compared_n += !o->counted[i];
+    o->counted[i] = i < safetensors_count(o->file_own);
 }
 
 void oracle_compare(struct oracle *o, enum oracle_measure measure, const char *name,
@@ -142,9 +242,15 @@ void oracle_compare(struct oracle *o, enum oracle_measure measure, const char *n
     note(o, measure, name, worst, scale, at);
 }
 
-void oracle_compare_ints(struct oracle *o, const char *name, const int32_t *got,
-                         const int32_t *want, int64_t n)
+void oracle_check(struct oracle *o, enum oracle_measure measure, const float *got, int64_t n,
+                  const char *name)
 {
+    oracle_compare(o, measure, name, got, oracle_floats(o, n, name), n);
+}
+
+void oracle_check_ints(struct oracle *o, const int32_t *got, int64_t n, const char *name)
+{
+    const int32_t *want = oracle_ints(o, n, name);
     count(o, name);
     for (int64_t i = 0; i < n; i++) {
         if (got[i] == want[i]) continue;
@@ -160,45 +266,14 @@ void oracle_compare_number(struct oracle *o, enum oracle_measure measure, const 
     note(o, measure, name, isfinite(difference) ? difference : INFINITY, fabs(want), 0);
 }
 
-int oracle_number(double *out, const struct oracle *o, struct err *e, const char *format, ...)
+void oracle_compare_metadata(struct oracle *o, enum oracle_measure measure, const char *key,
+                             const float *got, int64_t n)
 {
-    char key[200];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(key, sizeof key, format, args);
-    va_end(args);
-    const char *text = safetensors_metadata(o->file_own, key);
-    if (text == NULL || !str_to_double(out, text))
-        return ERR(e, ERR_DATA, "metadata %s is %s, expected a number", key,
-                   text == NULL ? "absent" : text);
-    return 0;
-}
-
-int oracle_numbers(const double **out, int64_t *n, struct oracle *o, const char *key, struct err *e)
-{
-    const char *text = safetensors_metadata(o->file_own, key);
-    if (text == NULL) return ERR(e, ERR_DATA, "there is no metadata %s", key);
-    double *list = arena_array(&o->arena, strlen(text) + 1, sizeof *list);
-    char *copy = arena_strdup(&o->arena, text), *rest = copy;
-    *n = 0;
-    for (char *item = strtok_r(copy, "[], ", &rest); item != NULL;
-         item = strtok_r(NULL, "[], ", &rest))
-        if (!str_to_double(&list[(*n)++], item))
-            return ERR(e, ERR_DATA, "metadata %s has %s, expected numbers", key, item);
-    *out = list;
-    return 0;
-}
-
-int oracle_compare_metadata(struct oracle *o, enum oracle_measure measure, const char *key,
-                            const float *got, int64_t n, struct err *e)
-{
-    const double *want = NULL;
     int64_t want_n = 0;
-    if (safetensors_metadata(o->file_own, key) == NULL) return 0;
-    TRY(oracle_numbers(&want, &want_n, o, key, e));
-    if (want_n != n) return 0;
-    for (int64_t i = 0; i < n; i++) oracle_compare_number(o, measure, key, (double)got[i], want[i]);
-    return 0;
+    if (oracle_text(o, key) == NULL) return;
+    const double *want = oracle_numbers(o, &want_n, key);
+    for (int64_t i = 0; want_n == n && i < n; i++)
+        oracle_compare_number(o, measure, key, (double)got[i], want[i]);
 }
 
 int64_t oracle_targets(const int32_t *target, int64_t n)
@@ -208,40 +283,34 @@ int64_t oracle_targets(const int32_t *target, int64_t n)
     return count;
 }
 
-int oracle_backend(struct oracle *o, struct err *e)
+/* ---- a file ---- */
+
+static bool is_kind(const struct oracle *o, size_t i)
 {
-    if (o->backend_own != NULL) return 0;
-    return backend_open(&o->backend_own, o->device, 1, DTYPE_F32, e);
+    const char *stated = oracle_text(o, "kind");
+    if (stated == NULL) return kinds[i].tensor != NULL && oracle_has(o, kinds[i].tensor);
+    return kinds[i].stated != NULL && strcmp(stated, kinds[i].stated) == 0;
 }
 
-/* Whether the file has the tensor, or one that begins so. */
-static bool is_kind(const struct oracle *o, const char *tensor)
+static void check(struct oracle *o)
 {
-    size_t n = strlen(tensor);
-    if (tensor[n - 1] != '.') return safetensors_find(o->file_own, tensor) != NULL;
-    for (int32_t i = 0; i < safetensors_count(o->file_own); i++)
-        if (strncmp(safetensors_at(o->file_own, i)->name, tensor, n) == 0) return true;
-    return false;
-}
-
-static int check(struct oracle *o, struct err *e)
-{
-    int rc = 1;
-    TRY(safetensors_open(&o->file_own, o->path, e));
+    enum { KINDS_N = sizeof kinds / sizeof *kinds };
+    size_t kind = 0;
+    oracle_must(o, safetensors_open(&o->file_own, o->path, &o->e));
     int32_t tensors_n = safetensors_count(o->file_own);
     o->used = arena_array(&o->arena, (size_t)tensors_n + 1, sizeof *o->used);
     o->counted = arena_array(&o->arena, (size_t)tensors_n + 1, sizeof *o->counted);
-    const char *kind = safetensors_metadata(o->file_own, "kind");
-    for (size_t i = 0; i < sizeof stated_kinds / sizeof *stated_kinds && kind != NULL; i++)
-        if (strcmp(kind, stated_kinds[i].kind) == 0) rc = stated_kinds[i].check(o, e);
-    if (kind != NULL && rc > 0) return ERR(e, ERR_DATA, "kind %s is not checked", kind);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && rc > 0; i++)
-        if (is_kind(o, kinds[i].tensor)) rc = kinds[i].check(o, e);
-    if (rc > 0) return ERR(e, ERR_DATA, "a file of no known kind");
-    for (int32_t i = 0; i < tensors_n && rc == 0; i++)
+    while (kind < KINDS_N && !is_kind(o, kind)) kind++;
+    if (kind == KINDS_N) oracle_reject(o, "a file of no known kind");
+    kinds[kind].check(o);
+    for (int32_t i = 0; i < tensors_n; i++)
         if (!o->used[i])
             oracle_fail(o, "tensor %s was not compared", safetensors_at(o->file_own, i)->name);
-    return rc;
+}
+
+static void check_or_reject(struct oracle *o)
+{
+    if (setjmp(o->rejected) == 0) check(o);
 }
 
 /* The file's name without folder and ending. */
@@ -281,16 +350,15 @@ static void write_line(char line[ORACLE_LINE_BYTES], const struct oracle *o)
 
 int oracle_file(const char *path, const char *device, char line[ORACLE_LINE_BYTES])
 {
-    struct err e = {0};
     struct oracle o = {.path = path, .device = device};
     arena_init(&o.arena);
-    int rc = check(&o, &e);
-    if (rc < 0) {
-        o.failures_n = 0;
-        oracle_fail(&o, "%s", e.text);
-    }
+    check_or_reject(&o);
     write_line(line, &o);
+    json_decref(o.json_own);
+    model_close(o.model_own);
+    if (o.memory_own) o.backend_own->ops->release(o.backend_own, o.memory_own);
     safetensors_close(o.file_own);
+    safetensors_close(o.weights_own);
     backend_close(o.backend_own);
     arena_fini(&o.arena);
     return o.failures_n == 0 ? 0 : ERR_DATA;

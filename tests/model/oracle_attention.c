@@ -1,29 +1,25 @@
 /* oracle_attention.c - attention weights of a batch's row 0. The op does not store them, but
  * outputs them if the values are unit vectors: as many keys at a time as a head has features. */
-#include <stdio.h>
-
 #include "model/model_internal.h"
 #include "model/oracle.h"
 
 /* Memory on the backend for one layer's attention. */
 struct weights_memory {
-    void *own;
     struct tensor qkv, value, out, lse;
     float *host; /* (N,C) */
 };
 
-static int memory_open(struct weights_memory *r, struct oracle *o, const struct model *m,
-                       struct err *e)
+static struct weights_memory memory_open(struct oracle *o)
 {
+    const struct model *m = o->model_own;
     int64_t n = m->last.tokens_n, c = m->spec.model.dim, sums = n * m->spec.model.heads;
-    TRY(m->b->ops->alloc(m->b, &r->own, (size_t)(5 * n * c + sums) * sizeof(float), e));
-    float *at = r->own;
-    r->qkv = tensor_make(at, n, 3 * c, DTYPE_F32);
-    r->value = tensor_make(at + 3 * n * c, n, c, DTYPE_F32);
-    r->out = tensor_make(at + 4 * n * c, n, c, DTYPE_F32);
-    r->lse = tensor_make(at + 5 * n * c, sums / m->last.length, m->last.length, DTYPE_F32);
-    r->host = arena_array(&o->arena, (size_t)(n * c), sizeof *r->host);
-    return 0;
+    float *at = oracle_memory(o, (size_t)(5 * n * c + sums) * sizeof *at);
+    return (struct weights_memory){
+        .qkv = tensor_make(at, n, 3 * c, DTYPE_F32),
+        .value = tensor_make(at + 3 * n * c, n, c, DTYPE_F32),
+        .out = tensor_make(at + 4 * n * c, n, c, DTYPE_F32),
+        .lse = tensor_make(at + 5 * n * c, sums / m->last.length, m->last.length, DTYPE_F32),
+        .host = oracle_array(o, n * c)};
 }
 
 /* Weights of keys first ... first + D - 1: queries and keys are computed again, for rotation may
@@ -66,34 +62,24 @@ static int layer_weights(struct weights_memory *r, struct model *m, int32_t laye
     return 0;
 }
 
-int oracle_attention(struct oracle *o, struct model *m, char letter, struct err *e)
+void oracle_attention(struct oracle *o, char letter)
 {
-    int rc = 0;
-    struct weights_memory memory = {0};
-    const struct safetensors_entry *want = NULL;
+    struct model *m = o->model_own;
     int32_t T = m->last.length, H = m->spec.model.heads, layers = m->spec.model.layers;
     int64_t n = (int64_t)H * T * T;
-    char name[64];
-    snprintf(name, sizeof name, "%c.attention_first", letter);
-    if (!oracle_has(o, "%c.attention.0", letter) && !oracle_has(o, "%s", name)) return 0;
-    float *weight = arena_array(&o->arena, (size_t)n, sizeof *weight);
-    float *first = arena_array(&o->arena, (size_t)(layers * H), sizeof *first);
-    TRY_OUT(rc, memory_open(&memory, o, m, e));
+    const char *name = oracle_name(o, "%c.attention_first", letter);
+    if (!oracle_has(o, oracle_name(o, "%c.attention.0", letter)) && !oracle_has(o, name)) return;
+    float *weight = oracle_array(o, n), *first = oracle_array(o, (int64_t)layers * H);
+    struct weights_memory memory = memory_open(o);
     for (int32_t l = 0; l < layers; l++) {
-        TRY_OUT(rc, layer_weights(&memory, m, l, weight, e));
+        const char *of_layer = oracle_name(o, "%c.attention.%d", letter, l);
+        oracle_must(o, layer_weights(&memory, m, l, weight, &o->e));
         for (int32_t h = 0; h < H; h++) {
             double sum = 0.0;
             for (int32_t i = 0; i < T; i++) sum += (double)weight[((int64_t)h * T + i) * T];
             first[l * H + h] = (float)(sum / T);
         }
-        if (!oracle_has(o, "%c.attention.%d", letter, l)) continue;
-        TRY_OUT(rc, oracle_take(&want, o, "F32", n, e, "%c.attention.%d", letter, l));
-        oracle_compare(o, ORACLE_ATTENTION, want->name, weight, want->data, n);
+        if (oracle_has(o, of_layer)) oracle_check(o, ORACLE_ATTENTION, weight, n, of_layer);
     }
-    if (!oracle_has(o, "%s", name)) goto out;
-    TRY_OUT(rc, oracle_take(&want, o, "F32", (int64_t)layers * H, e, "%s", name));
-    oracle_compare(o, ORACLE_ATTENTION, name, first, want->data, want->elements_n);
-out:
-    if (memory.own != NULL) m->b->ops->release(m->b, memory.own);
-    return rc;
+    if (oracle_has(o, name)) oracle_check(o, ORACLE_ATTENTION, first, (int64_t)layers * H, name);
 }

@@ -3,23 +3,15 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "data/windows.h"
 #include "model/oracle.h"
 
 enum { PAD = 1, LINE_END = 2, ROWS = 16 };
 
-struct evaluation {
-    struct oracle *o;
-    struct safetensors *weights_own;
-    struct model *model_own;
-    struct tokens stream; /* points into the file */
-};
-
 /* Windows of one case as arrays that the file also has. */
 struct eval_case {
-    char name[64]; /* such as L32_S16 */
+    const char *name; /* such as L32_S16 */
     struct windows windows;
     int64_t windows_n;
     int32_t *context, *scored, *source; /* (windows), (windows), (windows, L) */
@@ -27,172 +19,121 @@ struct eval_case {
 };
 
 /* L and S of "L<L>_S<S>". */
-static bool parse_case(const char *name, size_t n, int32_t *L, int32_t *stride)
+static void parse_case(struct oracle *o, const char *name, int32_t *L, int32_t *stride)
 {
     int used = 0;
-    return sscanf(name, "L%d_S%d%n", L, stride, &used) == 2 && (size_t)used == n && *L > 0;
+    if (sscanf(name, "L%d_S%d%n", L, stride, &used) != 2 || name[used] != '\0' || *L < 1)
+        oracle_reject(o, "case %s, expected a name such as L32_S16", name);
 }
 
-static int cut_windows(struct evaluation *v, struct eval_case *c, int32_t L, int32_t stride,
-                       struct err *e)
+static struct eval_case cut_windows(struct oracle *o, const struct tokens *stream, const char *name)
 {
-    struct arena *a = &v->o->arena;
-    TRY(windows_make(&c->windows, v->stream.n, L, stride, 0, e));
-    c->windows_n = windows_count(&c->windows);
-    size_t cells = (size_t)c->windows_n * (size_t)L;
-    c->context = arena_array(a, (size_t)c->windows_n, sizeof *c->context);
-    c->scored = arena_array(a, (size_t)c->windows_n, sizeof *c->scored);
-    c->source = arena_array(a, cells, sizeof *c->source);
-    c->target = arena_array(a, cells, sizeof *c->target);
-    for (size_t i = 0; i < cells; i++) c->source[i] = c->target[i] = PAD;
-    for (int64_t k = 0; k < c->windows_n; k++) {
+    struct eval_case c = {.name = name};
+    int32_t L = 0, stride = 0;
+    parse_case(o, name, &L, &stride);
+    oracle_must(o, windows_make(&c.windows, stream->n, L, stride, 0, &o->e));
+    c.windows_n = windows_count(&c.windows);
+    int64_t cells = c.windows_n * L;
+    c.context = oracle_int_array(o, c.windows_n);
+    c.scored = oracle_int_array(o, c.windows_n);
+    c.source = oracle_int_array(o, cells);
+    c.target = oracle_int_array(o, cells);
+    for (int64_t i = 0; i < cells; i++) c.source[i] = c.target[i] = PAD;
+    for (int64_t k = 0; k < c.windows_n; k++) {
         struct window w;
-        windows_get(&c->windows, k, &w);
-        c->context[k] = w.scored_from;
-        c->scored[k] = w.length - w.scored_from;
-        windows_source(&v->stream, &w, c->source + k * L);
-        windows_target(&v->stream, &w, c->target + k * L);
+        windows_get(&c.windows, k, &w);
+        c.context[k] = w.scored_from;
+        c.scored[k] = w.length - w.scored_from;
+        windows_source(stream, &w, c.source + k * L);
+        windows_target(stream, &w, c.target + k * L);
     }
-    return 0;
+    oracle_check_ints(o, c.context, c.windows_n, oracle_name(o, "%s.ctx", name));
+    oracle_check_ints(o, c.scored, c.windows_n, oracle_name(o, "%s.scored", name));
+    oracle_check_ints(o, c.source, cells, oracle_name(o, "%s.src", name));
+    return c;
 }
 
-static int compare_windows(struct evaluation *v, const struct eval_case *c, struct err *e)
-{
-    struct oracle *o = v->o;
-    const struct safetensors_entry *t = NULL;
-    TRY(oracle_take(&t, o, "I32", c->windows_n, e, "%s.ctx", c->name));
-    oracle_compare_ints(o, t->name, c->context, t->data, t->elements_n);
-    TRY(oracle_take(&t, o, "I32", c->windows_n, e, "%s.scored", c->name));
-    oracle_compare_ints(o, t->name, c->scored, t->data, t->elements_n);
-    TRY(oracle_take(&t, o, "I32", c->windows_n * c->windows.L, e, "%s.src", c->name));
-    oracle_compare_ints(o, t->name, c->source, t->data, t->elements_n);
-    return 0;
-}
-
-/* Scores of up to ROWS windows from k on; appended to `score`. */
-static int score_some(struct evaluation *v, const struct eval_case *c, int64_t k, int32_t rows,
-                      float *score, int64_t *scored_n, struct err *e)
+/* Scores of up to ROWS windows from k on; returns their number. */
+static int64_t score_some(struct oracle *o, const struct eval_case *c, int64_t k, float *score)
 {
     int32_t L = c->windows.L;
-    int32_t *position = arena_array(&v->o->arena, (size_t)rows * (size_t)L, sizeof *position);
+    int32_t rows = c->windows_n - k < ROWS ? (int32_t)(c->windows_n - k) : ROWS;
+    int32_t *position = oracle_int_array(o, (int64_t)rows * L);
     int64_t n = 0;
     for (int32_t row = 0; row < rows; row++)
         for (int32_t t = 0; t < c->scored[k + row]; t++)
             position[n++] = row * L + c->context[k + row] + t;
-    struct model_batch batch = {
+    const struct model_batch batch = {
         .source = c->source + k * L, .target = c->target + k * L, .rows = rows, .length = L};
-    TRY(model_score(v->model_own, &batch, position, n, score + *scored_n, e));
-    *scored_n += n;
-    return 0;
+    oracle_must(o, model_score(o->model_own, &batch, position, n, score, &o->e));
+    return n;
 }
 
-static int compare_scores(struct evaluation *v, const struct eval_case *c, struct err *e)
+static void check_scores(struct oracle *o, const struct eval_case *c, int64_t n)
 {
-    struct oracle *o = v->o;
-    const struct safetensors_entry *want = NULL;
-    TRY(oracle_take(&want, o, "F32", v->stream.n, e, "%s.score", c->name));
-    float *score = arena_array(&o->arena, (size_t)v->stream.n + 1, sizeof *score);
+    float *score = oracle_array(o, n + 1);
     int64_t scored_n = 0, targets_n = 0;
     for (int64_t k = 0; k < c->windows_n; k++) targets_n += c->scored[k];
-    if (targets_n != v->stream.n)
-        return ERR(e, ERR_DATA, "%s: the windows score %" PRId64 " of %" PRId64 " targets", c->name,
-                   targets_n, v->stream.n);
-    for (int64_t k = 0; k < c->windows_n; k += ROWS) {
-        int32_t rows = c->windows_n - k < ROWS ? (int32_t)(c->windows_n - k) : ROWS;
-        TRY(score_some(v, c, k, rows, score, &scored_n, e));
-    }
-    oracle_compare(o, ORACLE_LOGP, want->name, score, want->data, v->stream.n);
+    if (targets_n != n)
+        oracle_reject(o, "%s: the windows score %" PRId64 " of %" PRId64 " targets", c->name,
+                      targets_n, n);
+    for (int64_t k = 0; k < c->windows_n; k += ROWS)
+        scored_n += score_some(o, c, k, score + scored_n);
+    oracle_check(o, ORACLE_LOGP, score, n, oracle_name(o, "%s.score", c->name));
 
-    double sum = 0.0, loss = 0.0, perplexity = 0.0;
-    for (int64_t i = 0; i < v->stream.n; i++) sum += (double)score[i];
-    TRY(oracle_number(&loss, o, e, "%s.loss_base2", c->name));
-    TRY(oracle_number(&perplexity, o, e, "%s.ppl", c->name));
-    double mean = -sum / (double)v->stream.n;
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++) sum += (double)score[i];
+    double loss = oracle_number(o, oracle_name(o, "%s.loss_base2", c->name));
+    double perplexity = oracle_number(o, oracle_name(o, "%s.ppl", c->name));
+    double mean = -sum / (double)n;
     /* A mean of log p is as near as they are; its exponential then is so in relation. */
     oracle_compare_number(o, ORACLE_LOGP, "loss", mean, loss * log(2.0));
     oracle_compare_number(o, ORACLE_LOGP, "perplexity", mean, log(perplexity));
-    return 0;
-}
-
-static int check_case(struct evaluation *v, const char *name, size_t n, struct err *e)
-{
-    struct eval_case c = {0};
-    int32_t L = 0, stride = 0;
-    snprintf(c.name, sizeof c.name, "%.*s", (int)n, name);
-    if (!parse_case(name, n, &L, &stride))
-        return ERR(e, ERR_DATA, "case %s, expected a name such as L32_S16", c.name);
-    TRY(cut_windows(v, &c, L, stride, e));
-    TRY(compare_windows(v, &c, e));
-    return compare_scores(v, &c, e);
-}
-
-/* The longest L of the cases. */
-static int32_t longest_case(const struct safetensors *file)
-{
-    int32_t most = 1, L = 0, stride = 0;
-    for (int32_t i = 0; i < safetensors_count(file); i++) {
-        const char *name = safetensors_at(file, i)->name, *dot = strchr(name, '.');
-        if (dot != NULL && parse_case(name, (size_t)(dot - name), &L, &stride) && L > most)
-            most = L;
-    }
-    return most;
 }
 
 /* Lines cover the stream, and each ends with </s>. */
-static int check_lines(struct evaluation *v, struct err *e)
+static void check_lines(struct oracle *o, const struct tokens *stream)
 {
-    const struct safetensors_entry *t = NULL;
-    if (!oracle_has(v->o, "sentence_lengths")) return 0;
-    TRY(oracle_take(&t, v->o, "I32", -1, e, "sentence_lengths"));
-    const int32_t *length = t->data, *ids = v->stream.ids;
+    if (!oracle_has(o, "sentence_lengths")) return;
+    const struct safetensors_entry *t = oracle_take(o, "I32", -1, "sentence_lengths");
+    const int32_t *length = t->data, *ids = stream->ids;
     int64_t at = 0;
     for (int64_t i = 0; i < t->elements_n; i++) {
         at += length[i];
-        if (length[i] < 1 || at > v->stream.n || ids[at - 1] != LINE_END) {
-            oracle_fail(v->o, "line %" PRId64 " of the stream does not end with id 2", i);
-            return 0;
-        }
+        if (length[i] >= 1 && at <= stream->n && ids[at - 1] == LINE_END) continue;
+        oracle_fail(o, "line %" PRId64 " of the stream does not end with id 2", i);
+        return;
     }
-    if (at != v->stream.n) oracle_fail(v->o, "the lines do not cover the stream");
-    oracle_compare_ints(v->o, t->name, length, length, t->elements_n);
-    return 0;
+    if (at != stream->n) oracle_fail(o, "the lines do not cover the stream");
+    oracle_check_ints(o, length, t->elements_n, t->name);
 }
 
-static int open_model(struct evaluation *v, struct err *e)
+/* For windows of the longest case. */
+static void open_model(struct oracle *o)
 {
-    struct oracle *o = v->o;
-    struct spec spec, of_weights;
-    TRY(oracle_weights_open(&v->weights_own, o, e));
-    TRY(oracle_spec(&spec, o->file_own, e));
-    TRY(oracle_spec(&of_weights, v->weights_own, e));
-    if (spec.data.vocab != of_weights.data.vocab || spec.model.dim != of_weights.model.dim ||
-        spec.model.layers != of_weights.model.layers || spec.model.heads != of_weights.model.heads)
-        return ERR(e, ERR_DATA, "the weights are those of another model");
-    int32_t longest = longest_case(o->file_own);
-    struct model_options options = {
-        .rows_max = ROWS, .length_max = longest, .scored_max = (int64_t)ROWS * longest};
-    TRY(oracle_backend(o, e));
-    TRY(model_open(&v->model_own, o->backend_own, &spec, &options, e));
-    return oracle_load(v->model_own, v->weights_own, "w", NULL, e);
+    struct spec spec;
+    struct shape_capacity options = {.rows_max = ROWS, .length_max = 1};
+    const char *name;
+    for (int32_t i = 0; (name = oracle_next(o, &i, ".score"));) {
+        int32_t L = 0, stride = 0;
+        parse_case(o, name, &L, &stride);
+        if (L > options.length_max) options.length_max = L;
+    }
+    options.scored_max = (int64_t)ROWS * options.length_max;
+    oracle_spec(o, &spec, o->file_own);
+    oracle_model_open(o, &spec, &options);
+    oracle_load_weights(o, &spec);
 }
 
-int oracle_evaluation(struct oracle *o, struct err *e)
+void oracle_evaluation(struct oracle *o)
 {
-    int rc = 0;
-    struct evaluation v = {.o = o};
-    const struct safetensors_entry *stream = NULL;
-    TRY_OUT(rc, oracle_take(&stream, o, "I32", -1, e, "stream"));
-    v.stream = (struct tokens){.n = stream->elements_n, .width = 4, .ids = stream->data};
-    TRY_OUT(rc, check_lines(&v, e));
-    TRY_OUT(rc, open_model(&v, e));
-    for (int32_t i = 0; i < safetensors_count(o->file_own); i++) {
-        const char *name = safetensors_at(o->file_own, i)->name;
-        size_t n = strlen(name);
-        if (n > 6 && strcmp(name + n - 6, ".score") == 0)
-            TRY_OUT(rc, check_case(&v, name, n - 6, e));
+    const struct safetensors_entry *t = oracle_take(o, "I32", -1, "stream");
+    const struct tokens stream = {.n = t->elements_n, .width = 4, .ids = t->data};
+    const char *name;
+    check_lines(o, &stream);
+    open_model(o);
+    for (int32_t i = 0; (name = oracle_next(o, &i, ".score"));) {
+        const struct eval_case c = cut_windows(o, &stream, name);
+        check_scores(o, &c, stream.n);
     }
-out:
-    model_close(v.model_own);
-    safetensors_close(v.weights_own);
-    return rc;
 }

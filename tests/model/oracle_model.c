@@ -1,212 +1,159 @@
 /* oracle_model.c - model files: weights, log p of every target, streams, distributions, loss and
  * gradients of one or more batches, named A, B, …. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "model/model_internal.h"
 #include "model/oracle.h"
 
-struct model_file {
-    struct oracle *o;
-    struct model *model_own;
-    struct spec spec;
-};
-
 struct file_batch {
     char letter;
     struct model_batch batch;
-    const int32_t *source;
     int64_t tokens_n;
 };
 
-static int take_batch(struct file_batch *out, struct oracle *o, char letter, struct err *e)
+static struct file_batch take_batch(struct oracle *o, char letter)
 {
-    const struct safetensors_entry *source = NULL, *target = NULL;
-    TRY(oracle_take(&source, o, "I32", -1, e, "%c.src", letter));
-    TRY(oracle_take(&target, o, "I32", source->elements_n, e, "%c.tgt", letter));
+    const struct safetensors_entry *source =
+        oracle_take(o, "I32", -1, oracle_name(o, "%c.src", letter));
     if (source->dims_n != 2 || source->elements_n < 1 || source->elements_n > INT32_MAX)
-        return ERR(e, ERR_DATA, "%c.src has %d dimensions, expected 2", letter, source->dims_n);
-    *out = (struct file_batch){.letter = letter,
-                               .batch = {.source = source->data,
-                                         .target = target->data,
-                                         .rows = (int32_t)source->dims[0],
-                                         .length = (int32_t)source->dims[1]},
-                               .source = source->data,
-                               .tokens_n = source->elements_n};
-    return 0;
+        oracle_reject(o, "%c.src has %d dimensions, expected 2", letter, source->dims_n);
+    return (struct file_batch){
+        .letter = letter,
+        .batch = {.source = source->data,
+                  .target = oracle_ints(o, source->elements_n, oracle_name(o, "%c.tgt", letter)),
+                  .rows = (int32_t)source->dims[0],
+                  .length = (int32_t)source->dims[1]},
+        .tokens_n = source->elements_n};
 }
 
 /* log p of every target that is not padding, 0 elsewhere. */
-static int check_logp(struct model_file *f, const struct file_batch *b, struct err *e)
+static void check_logp(struct oracle *o, const struct file_batch *b)
 {
-    struct oracle *o = f->o;
-    const struct safetensors_entry *want = NULL;
-    TRY(oracle_take(&want, o, "F32", b->tokens_n, e, "%c.logprob", b->letter));
-    int32_t *position = arena_array(&o->arena, (size_t)b->tokens_n, sizeof *position);
-    float *logp = arena_array(&o->arena, (size_t)b->tokens_n, sizeof *logp);
-    float *got = arena_array(&o->arena, (size_t)b->tokens_n, sizeof *got);
+    int32_t *position = oracle_int_array(o, b->tokens_n);
+    float *logp = oracle_array(o, b->tokens_n), *got = oracle_array(o, b->tokens_n);
     int64_t n = 0;
+    double sum = 0.0;
     for (int64_t i = 0; i < b->tokens_n; i++)
         if (b->batch.target[i] != 1) position[n++] = (int32_t)i;
-    TRY(model_score(f->model_own, &b->batch, position, n, logp, e));
-    for (int64_t i = 0; i < n; i++) got[position[i]] = logp[i];
-    oracle_compare(o, ORACLE_LOGP, want->name, got, want->data, b->tokens_n);
-    double sum = 0.0;
-    for (int64_t i = 0; i < n; i++) sum -= (double)logp[i];
-    float total = (float)sum;
-    char key[64];
-    snprintf(key, sizeof key, "%c.sum_neg_logprob", b->letter);
-    return oracle_compare_metadata(o, ORACLE_LOSS, key, &total, 1, e);
-}
-
-/* A residual stream that the last pass kept. */
-static int read_stream(struct model *m, int32_t layer, float *out_host, struct err *e)
-{
-    int64_t c = m->spec.model.dim;
-    const float *from = m->inner_dev_own + layer * m->tokens_max * c;
-    return m->b->ops->download(m->b, out_host, from,
-                               (size_t)(m->last.tokens_n * c) * sizeof *out_host, e);
-}
-
-/* One kept stream. At padded source positions the authors mask the padding's keys and this program
- * need not: nothing reads those rows, so they are not compared. */
-static int check_stream(struct model_file *f, const struct file_batch *b, int32_t layer,
-                        const char *name, struct err *e)
-{
-    struct oracle *o = f->o;
-    const struct safetensors_entry *want = NULL;
-    int64_t dim = f->spec.model.dim, n = b->tokens_n * dim;
-    if (!oracle_has(o, "%s", name)) return 0;
-    TRY(oracle_take(&want, o, "F32", n, e, "%s", name));
-    float *got = arena_array(&o->arena, (size_t)n, sizeof *got);
-    TRY(read_stream(f->model_own, layer, got, e));
-    for (int64_t i = 0; i < b->tokens_n; i++)
-        if (b->source[i] == 1)
-            memcpy(got + i * dim, (const float *)want->data + i * dim, (size_t)dim * sizeof *got);
-    oracle_compare(o, ORACLE_STREAM, name, got, want->data, n);
-    return 0;
-}
-
-static int check_streams(struct model_file *f, const struct file_batch *b, struct err *e)
-{
-    char name[64];
-    for (int32_t l = 0; l <= f->spec.model.layers; l++) {
-        snprintf(name, sizeof name, "%c.inner.%d", b->letter, l);
-        TRY(check_stream(f, b, l, name, e));
+    oracle_must(o, model_score(o->model_own, &b->batch, position, n, logp, &o->e));
+    for (int64_t i = 0; i < n; i++) {
+        got[position[i]] = logp[i];
+        sum -= (double)logp[i];
     }
-    snprintf(name, sizeof name, "%c.features", b->letter);
-    return check_stream(f, b, f->spec.model.layers + 1, name, e);
+    oracle_check(o, ORACLE_LOGP, got, b->tokens_n, oracle_name(o, "%c.logprob", b->letter));
+    float total = (float)sum;
+    oracle_compare_metadata(o, ORACLE_LOSS, oracle_name(o, "%c.sum_neg_logprob", b->letter), &total,
+                            1);
+}
+
+/* One residual stream that the last pass kept. At padded source positions the authors mask the
+ * padding's keys and this program need not: nothing reads those rows, so they are not compared. */
+static void check_stream(struct oracle *o, const struct file_batch *b, int32_t layer,
+                         const char *name)
+{
+    struct model *m = o->model_own;
+    int64_t dim = m->spec.model.dim, n = b->tokens_n * dim;
+    if (!oracle_has(o, name)) return;
+    const float *want = oracle_floats(o, n, name);
+    const float *kept_dev = m->inner_dev_own + layer * m->tokens_max * dim;
+    float *got = oracle_array(o, n);
+    oracle_must(o, m->b->ops->download(m->b, got, kept_dev,
+                                       (size_t)(m->last.tokens_n * dim) * sizeof *got, &o->e));
+    for (int64_t i = 0; i < b->tokens_n; i++)
+        if (b->batch.source[i] == 1)
+            memcpy(got + i * dim, want + i * dim, (size_t)dim * sizeof *got);
+    oracle_check(o, ORACLE_STREAM, got, n, name);
+}
+
+static void check_streams(struct oracle *o, const struct file_batch *b)
+{
+    int32_t layers = o->model_own->spec.model.layers;
+    for (int32_t l = 0; l <= layers; l++)
+        check_stream(o, b, l, oracle_name(o, "%c.inner.%d", b->letter, l));
+    check_stream(o, b, layers + 1, oracle_name(o, "%c.features", b->letter));
 }
 
 /* Whole distributions at the stated positions of a row: X.full_logprob.rowN. */
-static int check_distributions(struct model_file *f, const struct file_batch *b, struct err *e)
+static void check_distributions(struct oracle *o, const struct file_batch *b)
 {
-    struct oracle *o = f->o;
-    char key[64];
-    const double *position = NULL;
-    int64_t n = 0, vocab = f->spec.data.vocab;
+    int64_t n = 0, vocab = o->model_own->spec.data.vocab;
+    const char *key = oracle_name(o, "%c.full_logprob.positions", b->letter);
     for (int32_t row = 0; row < b->batch.rows; row++) {
-        const struct safetensors_entry *want = NULL;
-        if (!oracle_has(o, "%c.full_logprob.row%d", b->letter, row)) continue;
-        snprintf(key, sizeof key, "%c.full_logprob.positions", b->letter);
-        TRY(oracle_numbers(&position, &n, o, key, e));
-        TRY(oracle_take(&want, o, "F32", n * vocab, e, "%c.full_logprob.row%d", b->letter, row));
-        float *got = arena_array(&o->arena, (size_t)(n * vocab), sizeof *got);
+        const char *name = oracle_name(o, "%c.full_logprob.row%d", b->letter, row);
+        if (!oracle_has(o, name)) continue;
+        const double *position = oracle_numbers(o, &n, key);
+        float *got = oracle_array(o, n * vocab);
         for (int64_t i = 0; i < n; i++) {
             if (!(position[i] >= 0.0 && position[i] < b->batch.length))
-                return ERR(e, ERR_DATA, "%s has %g, beyond the row", key, position[i]);
-            TRY(model_distribution(f->model_own, &b->batch,
-                                   row * b->batch.length + (int32_t)position[i], got + i * vocab,
-                                   e));
+                oracle_reject(o, "%s has %g, beyond the row", key, position[i]);
+            int32_t at = row * b->batch.length + (int32_t)position[i];
+            oracle_must(o, model_distribution(o->model_own, &b->batch, at, got + i * vocab, &o->e));
         }
-        oracle_compare(o, ORACLE_LOGP, want->name, got, want->data, n * vocab);
+        oracle_check(o, ORACLE_LOGP, got, n * vocab, name);
     }
-    return 0;
 }
 
 /* Key biases have no effect unless they are rotated: their gradient is rounding noise. */
-static enum oracle_measure gradient_measure(const struct model_file *f, const char *name)
+static enum oracle_measure gradient_measure(const struct oracle *o, const char *name)
 {
     bool key_bias = strstr(name, "k_proj.bias") != NULL;
-    return key_bias && f->spec.model.position != SPEC_ROTARY ? ORACLE_KEY_BIAS : ORACLE_GRADIENT;
+    bool rotates = o->model_own->spec.model.position == SPEC_ROTARY;
+    return key_bias && !rotates ? ORACLE_KEY_BIAS : ORACLE_GRADIENT;
 }
 
-static int check_gradients(struct model_file *f, const struct file_batch *b, struct err *e)
+static void check_gradients(struct oracle *o, const struct file_batch *b)
 {
-    struct oracle *o = f->o;
-    const struct shape_params *params = model_params(f->model_own);
+    const struct shape_params *params = model_params(o->model_own);
     for (int32_t i = 0; i < params->tensors_n; i++) {
         const struct shape_tensor *t = &params->tensor[i];
-        const struct safetensors_entry *want = NULL;
+        const char *name = oracle_name(o, "g%c.%s", b->letter, t->name);
         int64_t n = (int64_t)t->rows * t->cols;
-        if (!oracle_has(o, "g%c.%s", b->letter, t->name)) continue;
-        TRY(oracle_take(&want, o, "F32", n, e, "g%c.%s", b->letter, t->name));
-        float *got = arena_array(&o->arena, (size_t)n, sizeof *got);
-        TRY(model_read(f->model_own, MODEL_GRADIENTS, i, got, e));
-        oracle_compare(o, gradient_measure(f, t->name), want->name, got, want->data, n);
+        if (!oracle_has(o, name)) continue;
+        float *got = oracle_array(o, n);
+        oracle_must(o, model_read(o->model_own, MODEL_GRADIENTS, i, got, &o->e));
+        oracle_check(o, gradient_measure(o, t->name), got, n, name);
     }
-    return 0;
 }
 
-static int check_loss(struct model_file *f, const struct file_batch *b, struct err *e)
+static void check_loss(struct oracle *o, const struct file_batch *b)
 {
-    struct oracle *o = f->o;
-    const struct safetensors_entry *loss = NULL, *size = NULL;
-    double sum = 0.0, exact = 0.0;
-    TRY(oracle_take(&loss, o, "F32", 1, e, "%c.loss_sum", b->letter));
-    TRY(oracle_take(&size, o, "I32", 1, e, "%c.sample_size", b->letter));
-    TRY(model_train_batch(f->model_own, &b->batch, 0, 0, &sum, e));
-    float got = (float)sum;
-    int32_t targets = (int32_t)oracle_targets(b->batch.target, b->tokens_n);
-    oracle_compare(o, ORACLE_LOSS, loss->name, &got, loss->data, 1);
-    oracle_compare_ints(o, size->name, &targets, size->data, 1);
-    char key[32];
-    snprintf(key, sizeof key, "%c.loss_sum", b->letter);
-    if (safetensors_metadata(o->file_own, key) != NULL) {
-        TRY(oracle_number(&exact, o, e, "%s", key));
-        oracle_compare_number(o, ORACLE_LOSS, key, sum, exact);
-    }
-    TRY(oracle_attention(o, f->model_own, b->letter, e));
-    return check_gradients(f, b, e);
+    const char *name = oracle_name(o, "%c.loss_sum", b->letter);
+    int32_t targets_n = (int32_t)oracle_targets(b->batch.target, b->tokens_n);
+    double sum = 0.0;
+    oracle_must(o, model_train_batch(o->model_own, &b->batch, 0, 0, &sum, &o->e));
+    float loss = (float)sum;
+    oracle_check(o, ORACLE_LOSS, &loss, 1, name);
+    oracle_check_ints(o, &targets_n, 1, oracle_name(o, "%c.sample_size", b->letter));
+    if (oracle_text(o, name) != NULL)
+        oracle_compare_number(o, ORACLE_LOSS, name, sum, oracle_number(o, name));
+    oracle_attention(o, b->letter);
+    check_gradients(o, b);
 }
 
-static int check_batches(struct model_file *f, const struct file_batch *batch, int32_t batches_n,
-                         struct err *e)
+void oracle_model(struct oracle *o)
 {
-    TRY(oracle_load(f->model_own, f->o->file_own, "w", f->o, e));
-    TRY(model_keep_inner(f->model_own, e));
-    for (int32_t i = 0; i < batches_n; i++) {
-        TRY(check_logp(f, &batch[i], e));
-        TRY(check_streams(f, &batch[i], e));
-        TRY(check_distributions(f, &batch[i], e));
-        TRY(check_loss(f, &batch[i], e));
-        /* The training pass keeps its own activations: its streams must be the same. */
-        if (i == 0) TRY(check_streams(f, &batch[i], e));
-    }
-    return 0;
-}
-
-int oracle_model(struct oracle *o, struct err *e)
-{
-    int rc = 0;
-    struct model_file f = {.o = o};
+    struct spec spec;
     struct file_batch batch[26];
     int32_t batches_n = 0;
-    struct model_options options = {.train = true};
-    TRY_OUT(rc, oracle_spec(&f.spec, o->file_own, e));
+    struct shape_capacity options = {.train = true};
+    oracle_spec(o, &spec, o->file_own);
     for (char letter = 'A'; letter <= 'Z'; letter++) {
-        if (!oracle_has(o, "%c.src", letter)) continue;
+        if (!oracle_has(o, oracle_name(o, "%c.src", letter))) continue;
         struct file_batch *b = &batch[batches_n++];
-        TRY_OUT(rc, take_batch(b, o, letter, e));
+        *b = take_batch(o, letter);
         if (b->batch.rows > options.rows_max) options.rows_max = b->batch.rows;
         if (b->batch.length > options.length_max) options.length_max = b->batch.length;
         if (b->tokens_n > options.scored_max) options.scored_max = b->tokens_n;
     }
-    TRY_OUT(rc, oracle_backend(o, e));
-    TRY_OUT(rc, model_open(&f.model_own, o->backend_own, &f.spec, &options, e));
-    TRY_OUT(rc, check_batches(&f, batch, batches_n, e));
-out:
-    model_close(f.model_own);
-    return rc;
+    oracle_model_open(o, &spec, &options);
+    oracle_load(o, "w");
+    oracle_must(o, model_keep_inner(o->model_own, &o->e));
+    for (int32_t i = 0; i < batches_n; i++) {
+        check_logp(o, &batch[i]);
+        check_streams(o, &batch[i]);
+        check_distributions(o, &batch[i]);
+        check_loss(o, &batch[i]);
+        /* The training pass keeps its own activations: its streams must be the same. */
+        if (i == 0) check_streams(o, &batch[i]);
+    }
 }

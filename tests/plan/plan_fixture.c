@@ -50,39 +50,25 @@ void plan_fixture_write(struct plan_fixture *f, const char *name, const char *te
     test_write(project_path(&f->project, &f->arena, name), text, strlen(text));
 }
 
-static int open_grid(struct plan_fixture *f, struct plan *p, const char *grid,
-                     const struct plan_options *o)
-{
-    static const struct plan_options none = {.scale = "none"};
-    const char *name = "g";
-
-    plan_fixture_write(f, "experiments/g/grid.yaml", grid);
-    return plan_open(p, &f->project, &name, 1, o ? o : &none, &f->err);
-}
-
-static struct plan_fixture_plan *add(struct plan_fixture *f)
+const struct plan *plan_fixture_shipped(struct plan_fixture *f, const char *const *names, int32_t n,
+                                        const struct plan_options *o)
 {
     struct plan_fixture_plan *p = arena_array(&f->arena, 1, sizeof *p);
+
+    if (plan_open(&p->plan, &f->project, names, n, o, &f->err) < 0) fail_msg("%s", f->err.text);
     p->next = f->plans;
-    return p;
+    f->plans = p;
+    return &p->plan;
 }
 
 const struct plan *plan_fixture_open(struct plan_fixture *f, const char *grid,
                                      const struct plan_options *o)
 {
-    struct plan_fixture_plan *p = add(f);
-    if (open_grid(f, &p->plan, grid, o) < 0) fail_msg("%s\n%s", f->err.text, grid);
-    f->plans = p;
-    return &p->plan;
-}
+    static const struct plan_options none = {.scale = "none"};
+    const char *name = "g";
 
-const struct plan *plan_fixture_shipped(struct plan_fixture *f, const char *const *names, int32_t n,
-                                        const struct plan_options *o)
-{
-    struct plan_fixture_plan *p = add(f);
-    if (plan_open(&p->plan, &f->project, names, n, o, &f->err) < 0) fail_msg("%s", f->err.text);
-    f->plans = p;
-    return &p->plan;
+    plan_fixture_write(f, "experiments/g/grid.yaml", grid);
+    return plan_fixture_shipped(f, &name, 1, o ? o : &none);
 }
 
 const struct plan *plan_fixture_at(struct plan_fixture *f, const char *const *names, int32_t n,
@@ -90,27 +76,4 @@ const struct plan *plan_fixture_at(struct plan_fixture *f, const char *const *na
 {
     const struct plan_options o = {.scale = scale};
     return plan_fixture_shipped(f, names, n, &o);
-}
-
-void plan_fixture_refuses(struct plan_fixture *f, const char *grid, const struct plan_options *o,
-                          int code, ...)
-{
-    struct plan p;
-    va_list words;
-    int rc = open_grid(f, &p, grid, o);
-
-    if (rc >= 0) plan_close(&p);
-    if (rc != code) fail_msg("code %d, expected %d: %s\n%s", rc, code, f->err.text, grid);
-    va_start(words, code);
-    for (const char *word; (word = va_arg(words, const char *));)
-        if (!strstr(f->err.text, word))
-            fail_msg("'%s' is not in '%s'\n%s", word, f->err.text, grid);
-    va_end(words);
-}
-
-int32_t plan_fixture_trainings(const struct plan *p)
-{
-    int32_t n = 0;
-    for (int32_t i = 0; i < p->runs_n; i++) n += p->run[i].spec.kind == SPEC_TRAIN;
-    return n;
 }

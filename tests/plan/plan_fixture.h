@@ -31,14 +31,6 @@ const struct plan *plan_fixture_shipped(struct plan_fixture *f, const char *cons
 const struct plan *plan_fixture_at(struct plan_fixture *f, const char *const *names, int32_t n,
                                    const char *scale);
 
-/* plan_fixture_refuses - opening fails with this code and the sentence holds every one of the
- * words, which NULL ends. */
-void plan_fixture_refuses(struct plan_fixture *f, const char *grid, const struct plan_options *o,
-                          int code, ...);
-
-/* plan_fixture_trainings - runs of kind train. */
-int32_t plan_fixture_trainings(const struct plan *p);
-
 /* A complete base for grids of two words: tiny model, corpus and recipe as one piece. */
 extern const char plan_fixture_tiny[];
 

@@ -127,7 +127,7 @@ TEST_WITH(struct plan_fixture *f, an_edited_grid_modifies_what_it_changes)
 TEST_WITH(struct plan_fixture *f, an_artefact_of_ones_own_answers_for_its_numbers)
 {
     const char *set = "model.dropout=0.1";
-    const struct plan_options other = {.scale = "paper", .set = &set, .set_n = 1};
+    const struct plan_options other = {.scale = "paper", .set = (const char *[]){set, NULL}};
     char *grid = shipped(f, "experiments/table5/grid.yaml");
     int32_t n;
 
@@ -156,7 +156,8 @@ TEST_WITH(struct plan_fixture *f, a_set_is_judged_by_what_comes_out)
     int32_t n;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct plan_options o = {.scale = "paper", .set = &cases[i].set, .set_n = 1};
+        const struct plan_options o = {.scale = "paper",
+                                       .set = (const char *[]){cases[i].set, NULL}};
         int32_t found = modified(f, "table5", &o, &n);
         if (found != cases[i].modified)
             fail_msg("%s: %d of %d, expected %d", cases[i].set, found, n, cases[i].modified);
@@ -166,8 +167,8 @@ TEST_WITH(struct plan_fixture *f, a_set_is_judged_by_what_comes_out)
 TEST_WITH(struct plan_fixture *f, any_copy_counts_of_a_text_that_the_paper_does_not_count)
 {
     const char *set[] = {"data.vocab=29001", "data.train_tokens=690000001", "data.fingerprint=abcd",
-                         "data.valid_tokens=12345"};
-    const struct plan_options o = {.scale = "paper", .set = set, .set_n = 4};
+                         "data.valid_tokens=12345", NULL};
+    const struct plan_options o = {.scale = "paper", .set = set};
     int32_t n;
 
     assert_int_equal(modified(f, "table8", &o, &n), 0);

@@ -14,7 +14,7 @@ static const char pieces[] = "[UNK]\n[CLS]\n[SEP]\nwant\n##want\n##ed\nwa\nun\nr
                              "##u\n\xE4\xB8\xAD\ncafe\n##\n#\n";
 
 /* Symbols 0 to 255 are the bytes in the order of their characters, 256 on what is merged. */
-static void put_bpe(struct data_folder *f)
+static void put_bpe(struct test_place *f)
 {
     static const char merges[] = "#version: 0.2\nl o\nlo w\n\xC4\xA0 low\ne r\n";
     struct strbuf text;
@@ -28,55 +28,56 @@ static void put_bpe(struct data_folder *f)
         strbuf_addf(&text, "\"\\u%04x\": %d, ", c, b);
     }
     strbuf_add(&text, "\"lo\": 256, \"low\":257,\n\"\\u0120low\": 258, \"er\": 259}\n");
-    data_folder_write(f, "vocab", text.text, text.n);
-    data_folder_write(f, "merges", merges, strlen(merges));
+    test_place_write(f, "vocab", text.text, text.n);
+    test_place_write(f, "merges", merges, strlen(merges));
 }
 
 /* Options of the vocabulary in the folder. */
-static struct encode_options options(struct data_folder *f, enum encode_kind kind)
+static struct encode_options options(struct test_place *f, enum encode_kind kind)
 {
     return (struct encode_options){.kind = kind,
-                                   .vocab = data_folder_path(f, "vocab"),
-                                   .merges = data_folder_path(f, "merges"),
+                                   .vocab = test_place_path(f, "vocab"),
+                                   .merges = test_place_path(f, "merges"),
                                    .id_bytes = 2,
                                    .id_end = -1};
 }
 
-static int encode(struct data_folder *f, const struct encode_options *o, const void *text, size_t n,
+static int encode(struct test_place *f, const struct encode_options *o, const void *text, size_t n,
                   struct err *e)
 {
     struct encoder *c;
 
-    data_folder_write(f, "from", text, n);
+    test_place_write(f, "from", text, n);
     TRY(encoder_open(&c, &f->arena, o, e));
-    return encoder_file(c, data_folder_path(f, "from"), data_folder_path(f, "to"), NULL, e);
+    return encoder_file(c, test_place_path(f, "from"), test_place_path(f, "to"),
+                        (struct text_progress){0}, e);
 }
 
-static void must_give(struct data_folder *f, const struct encode_options *o, const void *text,
+static void must_give(struct test_place *f, const struct encode_options *o, const void *text,
                       size_t n, const char *expected)
 {
 
     assert_ok(encode(f, o, text, n, &e));
-    assert_string_equal(data_folder_read(f, "to", NULL), expected);
+    assert_string_equal(test_place_read(f, "to", NULL), expected);
 }
 
-static void must_fail(struct data_folder *f, const struct encode_options *o, const void *text,
+static void must_fail(struct test_place *f, const struct encode_options *o, const void *text,
                       size_t n, int code, const char *words)
 {
     assert_fails(code, words, encode(f, o, text, n, &e));
 }
 
-static void wordpiece_gives(struct data_folder *f, const char *text, const char *expected)
+static void wordpiece_gives(struct test_place *f, const char *text, const char *expected)
 {
     const struct encode_options o = options(f, ENCODE_WORDPIECE);
     must_give(f, &o, text, strlen(text), expected);
 }
 
-TEST_EACH(data_setup, data_teardown)
+TEST_EACH(test_place_make, test_place_remove)
 
-TEST_WITH(struct data_folder *f, words_become_their_longest_pieces)
+TEST_WITH(struct test_place *f, words_become_their_longest_pieces)
 {
-    data_folder_write(f, "vocab", pieces, strlen(pieces));
+    test_place_write(f, "vocab", pieces, strlen(pieces));
     wordpiece_gives(f,
                     "UNwant\xC3\xA9"
                     "d,running\n",
@@ -89,24 +90,24 @@ TEST_WITH(struct data_folder *f, words_become_their_longest_pieces)
                     "cafe want \xE4\xB8\xAD want want\n");
 }
 
-TEST_WITH(struct data_folder *f, cased_pieces_keep_case_and_accents)
+TEST_WITH(struct test_place *f, cased_pieces_keep_case_and_accents)
 {
     static const char vocab[] = "[UNK]\nWant\nwant\n##\xC3\xA9\n";
     struct encode_options o = options(f, ENCODE_WORDPIECE);
     o.cased = true;
-    data_folder_write(f, "vocab", vocab, sizeof vocab - 1);
+    test_place_write(f, "vocab", vocab, sizeof vocab - 1);
     must_give(f, &o, "Want want WANT want\xC3\xA9\n", 22, "Want want <unk> want ##\xC3\xA9\n");
 }
 
-TEST_WITH(struct data_folder *f, a_word_of_more_than_100_characters_is_unknown)
+TEST_WITH(struct test_place *f, a_word_of_more_than_100_characters_is_unknown)
 {
     char text[128] = "un";
-    data_folder_write(f, "vocab", pieces, strlen(pieces));
+    test_place_write(f, "vocab", pieces, strlen(pieces));
     memset(text + 2, 'u', 99);
     wordpiece_gives(f, text, "<unk>\n");
 }
 
-TEST_WITH(struct data_folder *f, bytes_are_joined_by_rank)
+TEST_WITH(struct test_place *f, bytes_are_joined_by_rank)
 {
     static const char text[] = "low lower  slow\n\n  lo \xC3\xA9 12ab it's\t x\n";
     const struct encode_options o = options(f, ENCODE_BPE);
@@ -118,7 +119,7 @@ TEST_WITH(struct data_folder *f, bytes_are_joined_by_rank)
               "120\n");
 }
 
-TEST_WITH(struct data_folder *f, ids_become_words_and_lines)
+TEST_WITH(struct test_place *f, ids_become_words_and_lines)
 {
     static const unsigned char two[] = {7, 0, 0, 1, 255, 255, 7, 0, 2, 0};
     static const unsigned char four[] = {1, 0, 1, 0, 2, 0, 0, 0};
@@ -134,18 +135,18 @@ TEST_WITH(struct data_folder *f, ids_become_words_and_lines)
     must_fail(f, &o, two, sizeof two, ERR_USAGE, "3 bytes");
 }
 
-TEST_WITH(struct data_folder *f, what_is_not_utf8_names_its_line)
+TEST_WITH(struct test_place *f, what_is_not_utf8_names_its_line)
 {
     struct encode_options o = options(f, ENCODE_WORDPIECE);
 
-    data_folder_write(f, "vocab", pieces, strlen(pieces));
+    test_place_write(f, "vocab", pieces, strlen(pieces));
     must_fail(f, &o, "want\nwa\xFFnt\n", 11, ERR_DATA, "from:2: byte 0xff (byte 3 of the line)");
     put_bpe(f);
     o = options(f, ENCODE_BPE);
     must_fail(f, &o, "low\n\xC3\n", 6, ERR_DATA, "from:2: byte 0xc3");
 }
 
-TEST_WITH(struct data_folder *f, files_that_are_not_vocabularies_are_rejected)
+TEST_WITH(struct test_place *f, files_that_are_not_vocabularies_are_rejected)
 {
     static const struct {
         const char *vocab, *words;
@@ -166,22 +167,22 @@ TEST_WITH(struct data_folder *f, files_that_are_not_vocabularies_are_rejected)
 
     must_fail(f, &o, "x", 1, ERR_NOINPUT, "vocab");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        data_folder_write(f, "vocab", cases[i].vocab, strlen(cases[i].vocab));
+        test_place_write(f, "vocab", cases[i].vocab, strlen(cases[i].vocab));
         must_fail(f, &o, "x", 1, ERR_DATA, cases[i].words);
     }
     put_bpe(f);
-    data_folder_write(f, "merges", "l o\nzz q\n", 9);
+    test_place_write(f, "merges", "l o\nzz q\n", 9);
     must_fail(f, &o, "x", 1, ERR_DATA, "merges:2: symbols not in the vocabulary: 'zz q'");
-    data_folder_write(f, "merges", "l o\nlo\n", 7);
+    test_place_write(f, "merges", "l o\nlo\n", 7);
     must_fail(f, &o, "x", 1, ERR_DATA, "merges:2: expected a pair");
     o.kind = ENCODE_WORDPIECE;
-    data_folder_write(f, "vocab", "want\n##ed\n", 10);
+    test_place_write(f, "vocab", "want\n##ed\n", 10);
     must_fail(f, &o, "x", 1, ERR_DATA, "[UNK]");
-    data_folder_write(f, "vocab", "want\n##ed\nwant\n", 15);
+    test_place_write(f, "vocab", "want\n##ed\nwant\n", 15);
     must_fail(f, &o, "x", 1, ERR_DATA, "vocab:3: 'want' occurs twice");
 }
 
-TEST_WITH(struct data_folder *f, characters_have_their_classes)
+TEST_WITH(struct test_place *f, characters_have_their_classes)
 {
     static const struct {
         uint32_t character;

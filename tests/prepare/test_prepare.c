@@ -8,54 +8,54 @@
 #include "data/data_support.h"
 #include "prepare/prepare.h"
 
-static int prepare(struct data_folder *f, const char *name, const char *text, int32_t limit,
+static int prepare(struct test_place *f, const char *name, const char *text, int32_t limit,
                    bool force, struct err *e)
 {
     struct prepare_options o = {.name = name,
-                                .text_dir = text ? data_folder_path(f, text) : NULL,
+                                .text_dir = text ? test_place_path(f, text) : NULL,
                                 .vocab_limit = limit,
                                 .force = force};
     return prepare_corpus(&f->project, &o, e);
 }
 
 /* Prepares data/NAME. */
-static void prepared(struct data_folder *f, const char *name, const char *text, bool force)
+static void prepared(struct test_place *f, const char *name, const char *text, bool force)
 {
     assert_ok(prepare(f, name, text, 0, force, &e));
 }
 
-static void refused(struct data_folder *f, const char *name, const char *text, bool force, int code,
+static void refused(struct test_place *f, const char *name, const char *text, bool force, int code,
                     const char *words)
 {
     assert_fails(code, words, prepare(f, name, text, 0, force, &e));
 }
 
-static struct corpus opened(struct data_folder *f, const char *name)
+static struct corpus opened(struct test_place *f, const char *name)
 {
     struct corpus c;
     assert_ok(corpus_open(&c, &f->project, name, &e));
     return c;
 }
 
-static bool has(struct data_folder *f, const char *name)
+static bool has(struct test_place *f, const char *name)
 {
-    return file_exists(data_folder_path(f, name));
+    return file_exists(test_place_path(f, name));
 }
 
-static ino_t inode_of(struct data_folder *f, const char *name)
+static ino_t inode_of(struct test_place *f, const char *name)
 {
     struct stat st;
-    assert_int_equal(stat(data_folder_path(f, name), &st), 0);
+    assert_int_equal(stat(test_place_path(f, name), &st), 0);
     return st.st_ino;
 }
 
-TEST_EACH(data_setup, data_teardown)
+TEST_EACH(test_place_make, test_place_remove)
 
-TEST_WITH(struct data_folder *f, a_text_folder_becomes_a_corpus_and_a_piece_for_grids)
+TEST_WITH(struct test_place *f, a_text_folder_becomes_a_corpus_and_a_piece_for_grids)
 {
     int32_t ids[6];
     char expected[512];
-    data_folder_text(f, "text", "b a a\na c\n", "a c zz\n", "\r\nb");
+    data_write_texts(f, "text", "b a a\na c\n", "a c zz\n", "\r\nb");
     prepared(f, "tiny", "text", false);
     struct corpus c = opened(f, "tiny");
     assert_int_equal(c.vocab, 8);
@@ -68,9 +68,9 @@ TEST_WITH(struct data_folder *f, a_text_folder_becomes_a_corpus_and_a_piece_for_
     tokens_read(&c.split[CORPUS_TEST], 0, 3, ids);
     assert_memory_equal(ids, ((const int32_t[]){2, 5, 2}), 12);
     assert_ok(corpus_verify(&f->project, "tiny", &e));
-    assert_string_equal(data_folder_read(f, "data/tiny/dict.txt", NULL),
+    assert_string_equal(test_place_read(f, "data/tiny/dict.txt", NULL),
                         "a 3\nb 1\nc 1\nmadeupword0000 0\n");
-    const char *piece = data_folder_read(f, "data/tiny.yaml", NULL);
+    const char *piece = test_place_read(f, "data/tiny.yaml", NULL);
     snprintf(expected, sizeof expected,
              "data:\n  dataset: \"tiny\"\n  corpus: \"tiny\"\n  vocab: 8\n  train_tokens: 7\n"
              "  valid_tokens: 4\n  test_tokens: 3\n  fingerprint: \"%s\"\n",
@@ -79,12 +79,12 @@ TEST_WITH(struct data_folder *f, a_text_folder_becomes_a_corpus_and_a_piece_for_
     corpus_close(&c);
 }
 
-TEST_WITH(struct data_folder *f, an_existing_corpus_is_left_alone)
+TEST_WITH(struct test_place *f, an_existing_corpus_is_left_alone)
 {
-    data_folder_text(f, "text", "a\n", "a\n", "a\n");
+    data_write_texts(f, "text", "a\n", "a\n", "a\n");
     prepared(f, "tiny", "text", false);
     ino_t inode = inode_of(f, "data/tiny/manifest.yaml");
-    assert_int_equal(remove(data_folder_path(f, "data/tiny.yaml")), 0);
+    assert_int_equal(remove(test_place_path(f, "data/tiny.yaml")), 0);
     prepared(f, "tiny", "text", false);
     prepared(f, "tiny", NULL, false);
     assert_int_equal(inode_of(f, "data/tiny/manifest.yaml"), inode);
@@ -95,11 +95,11 @@ TEST_WITH(struct data_folder *f, an_existing_corpus_is_left_alone)
     assert_false(has(f, "data/.tiny.tmp"));
 }
 
-TEST_WITH(struct data_folder *f, another_text_or_limit_asks_for_force_or_another_name)
+TEST_WITH(struct test_place *f, another_text_or_limit_asks_for_force_or_another_name)
 {
-    data_folder_text(f, "text", "a\n", "a\n", "a\n");
-    data_folder_text(f, "other", "a\n", "a\n", "b\n");
-    data_folder_text(f, "moved", "a\n", "a\n", "a\n");
+    data_write_texts(f, "text", "a\n", "a\n", "a\n");
+    data_write_texts(f, "other", "a\n", "a\n", "b\n");
+    data_write_texts(f, "moved", "a\n", "a\n", "a\n");
     prepared(f, "tiny", "text", false);
     prepared(f, "tiny", "moved", false);
     refused(f, "tiny", "other", false, ERR_CREATE, "--force");
@@ -112,9 +112,9 @@ TEST_WITH(struct data_folder *f, another_text_or_limit_asks_for_force_or_another
     corpus_close(&c);
 }
 
-TEST_WITH(struct data_folder *f, missing_files_are_named)
+TEST_WITH(struct test_place *f, missing_files_are_named)
 {
-    data_folder_text(f, "text", NULL, "a\n", NULL);
+    data_write_texts(f, "text", NULL, "a\n", NULL);
     refused(f, "tiny", "text", false, ERR_NOINPUT, "contains no train.txt, test.txt;");
     refused(f, "tiny", "nowhere", false, ERR_NOINPUT, "nowhere not found");
     refused(f, "tiny", NULL, false, ERR_NOINPUT, "`alibi data list`");
@@ -122,46 +122,46 @@ TEST_WITH(struct data_folder *f, missing_files_are_named)
     refused(f, "synthetic-cc100", "text", false, ERR_USAGE, "embedded");
 }
 
-TEST_WITH(struct data_folder *f, a_text_that_cannot_be_used_leaves_nothing_behind)
+TEST_WITH(struct test_place *f, a_text_that_cannot_be_used_leaves_nothing_behind)
 {
-    data_folder_text(f, "text", "fine\n", "fine\nbad \xff here\n", "fine\n");
+    data_write_texts(f, "text", "fine\n", "fine\nbad \xff here\n", "fine\n");
     refused(f, "tiny", "text", false, ERR_DATA, "text/valid.txt:2: byte 0xff");
-    data_folder_text(f, "text", "fine\n", "", "fine\n");
+    data_write_texts(f, "text", "fine\n", "", "fine\n");
     refused(f, "tiny", "text", false, ERR_DATA, "valid.txt: the file is empty");
     assert_false(has(f, "data/tiny"));
     assert_false(has(f, "data/.tiny.tmp"));
     assert_false(has(f, "data/tiny.yaml"));
 }
 
-TEST_WITH(struct data_folder *f, the_rest_of_an_interrupted_preparation_is_cleared)
+TEST_WITH(struct test_place *f, the_rest_of_an_interrupted_preparation_is_cleared)
 {
-    data_folder_text(f, "text", "a\n", "a\n", "a\n");
-    data_folder_write(f, "data/.tiny.tmp/half.tokens", "x", 1);
-    data_folder_write(f, "data/.tiny.old/dict.txt", "x", 1);
+    data_write_texts(f, "text", "a\n", "a\n", "a\n");
+    test_place_write(f, "data/.tiny.tmp/half.tokens", "x", 1);
+    test_place_write(f, "data/.tiny.old/dict.txt", "x", 1);
     prepared(f, "tiny", "text", false);
     assert_false(has(f, "data/tiny/half.tokens"));
     assert_false(has(f, "data/.tiny.old"));
 }
 
-TEST_WITH(struct data_folder *f, a_folder_that_is_not_a_corpus_is_never_replaced)
+TEST_WITH(struct test_place *f, a_folder_that_is_not_a_corpus_is_never_replaced)
 {
-    data_folder_text(f, "data/mine", "a\n", "a\n", "a\n");
+    data_write_texts(f, "data/mine", "a\n", "a\n", "a\n");
     refused(f, "mine", "data/mine", true, ERR_CREATE, "not a prepared corpus");
     assert_true(has(f, "data/mine/train.txt"));
 }
 
-TEST_WITH(struct data_folder *f, two_preparations_of_one_corpus_exclude_each_other)
+TEST_WITH(struct test_place *f, two_preparations_of_one_corpus_exclude_each_other)
 {
     int lock;
-    data_folder_text(f, "text", "a\n", "a\n", "a\n");
-    data_folder_write(f, "data/.tiny.lock", "", 0);
-    assert_ok(file_lock(&lock, data_folder_path(f, "data/.tiny.lock"), "the other", &e));
+    data_write_texts(f, "text", "a\n", "a\n", "a\n");
+    test_place_write(f, "data/.tiny.lock", "", 0);
+    assert_ok(file_lock(&lock, test_place_path(f, "data/.tiny.lock"), "the other", &e));
     refused(f, "tiny", "text", false, ERR_TRYLATER, "the other");
     file_unlock(lock);
     prepared(f, "tiny", "text", false);
 }
 
-TEST_WITH(struct data_folder *f, embedded_corpora_have_their_pinned_figures_and_floors)
+TEST_WITH(struct test_place *f, embedded_corpora_have_their_pinned_figures_and_floors)
 {
     static const struct {
         const char *name;
@@ -198,7 +198,7 @@ TEST_WITH(struct data_folder *f, embedded_corpora_have_their_pinned_figures_and_
     }
 }
 
-TEST_WITH(struct data_folder *f, a_limit_that_makes_words_unknown_takes_the_floor_away)
+TEST_WITH(struct test_place *f, a_limit_that_makes_words_unknown_takes_the_floor_away)
 {
     assert_ok(prepare(f, "synthetic-bookcorpus", NULL, 64, false, &e));
     struct corpus c = opened(f, "synthetic-bookcorpus");
@@ -207,16 +207,15 @@ TEST_WITH(struct data_folder *f, a_limit_that_makes_words_unknown_takes_the_floo
     corpus_close(&c);
 }
 
-TEST_WITH(struct data_folder *f,
-          damage_is_an_error_in_a_text_corpus_and_repaired_in_an_embedded_one)
+TEST_WITH(struct test_place *f, damage_is_an_error_in_a_text_corpus_and_repaired_in_an_embedded_one)
 {
-    data_folder_text(f, "text", "a\n", "a\n", "a\n");
+    data_write_texts(f, "text", "a\n", "a\n", "a\n");
     prepared(f, "tiny", "text", false);
-    data_folder_write(f, "data/tiny/test.tokens", "x", 1);
+    test_place_write(f, "data/tiny/test.tokens", "x", 1);
     refused(f, "tiny", "text", false, ERR_DATA, "test.tokens: 1 bytes");
     refused(f, "tiny", NULL, false, ERR_DATA, "test.tokens: 1 bytes");
     prepared(f, "synthetic-cc100", NULL, false);
-    data_folder_write(f, "data/synthetic-cc100/test.tokens", "x", 1);
+    test_place_write(f, "data/synthetic-cc100/test.tokens", "x", 1);
     prepared(f, "synthetic-cc100", NULL, false);
     assert_ok(corpus_verify(&f->project, "synthetic-cc100", &e));
 }
@@ -233,7 +232,7 @@ static void report(void *context, const char *what, double share)
     r->ends += share == 1;
 }
 
-TEST_WITH(struct data_folder *f, long_passes_report_their_progress)
+TEST_WITH(struct test_place *f, long_passes_report_their_progress)
 {
     struct reports reports = {0};
     struct prepare_options o = {
@@ -243,7 +242,7 @@ TEST_WITH(struct data_folder *f, long_passes_report_their_progress)
     assert_in_range(reports.calls, 4, 20);
 }
 
-TEST_WITH(struct data_folder *f, wikitext2_has_the_published_token_counts)
+TEST_WITH(struct test_place *f, wikitext2_has_the_published_token_counts)
 {
     const char *text = getenv("ALIBI_TEST_WIKITEXT2");
     if (!text) {

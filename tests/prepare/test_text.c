@@ -11,15 +11,15 @@ static void assert_items(const char *text, size_t n, const char *expected)
     char found[256] = "";
     struct text_scan scan;
     struct err e = {0};
-    const char *word;
-    size_t bytes, at = 0;
+    size_t at = 0;
     int item;
     text_scan_init(&scan, data_text(text, n));
-    while ((item = text_next(&scan, &word, &bytes, &e)) > 0) {
+    while ((item = text_next(&scan, &e)) > 0) {
         if (item == TEXT_LINE)
             found[at++] = '|';
         else
-            at += (size_t)snprintf(found + at, sizeof found - at, "[%.*s]", (int)bytes, word);
+            at += (size_t)snprintf(found + at, sizeof found - at, "[%.*s]", (int)scan.word_n,
+                                   scan.word);
         found[at] = '\0';
     }
     assert_int_equal(item, TEXT_END);
@@ -102,42 +102,4 @@ TEST(a_zero_byte_is_rejected_with_its_line)
 TEST(a_byte_order_mark_stays_part_of_the_first_word)
 {
     assert_items("\xef\xbb\xbfthe end", 10, "[\xef\xbb\xbfthe][end]|");
-}
-
-TEST(parts_end_after_white_space_and_make_up_the_text)
-{
-    static const char *const texts[] = {
-        "a\nb\nc\nd\ne\nf\ng\nh\n",
-        "a long first line\nb\nc",
-        "no-end",
-        "one\r\ntwo\r\nthree\r\n",
-        "\n\n\n\n\n\n\n\n\n\n",
-        "a\rb\rc\r",
-        "no line end at all  ",
-        "",
-    };
-    struct text parts[PARALLEL_MAX];
-    int64_t whole, items, sum;
-    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
-        const struct text *text = data_text(texts[t], strlen(texts[t]));
-        assert_ok(data_count_items(&whole, text, &e));
-        for (int32_t wanted = 1; wanted <= PARALLEL_MAX; wanted++) {
-            int32_t n = text_cut(parts, wanted, text);
-            const char *at = texts[t];
-            assert_in_range(n, 1, wanted);
-            sum = 0;
-            for (int32_t i = 0; i < n; i++) {
-                assert_ptr_equal(parts[i].bytes, at);
-                at += parts[i].n;
-                assert_int_equal(parts[i].goes_on, i + 1 < n);
-                if (i + 1 < n) assert_true(at[-1] == '\n' || at[-1] == ' ');
-                assert_ok(data_count_items(&items, &parts[i], &e));
-                sum += items;
-            }
-            assert_ptr_equal(at, texts[t] + strlen(texts[t]));
-            assert_int_equal(sum, whole);
-        }
-    }
-    assert_int_equal(text_cut(parts, 4, data_text(texts[0], strlen(texts[0]))), 4);
-    assert_int_equal(text_cut(parts, 4, data_text(texts[2], strlen(texts[2]))), 1);
 }

@@ -231,29 +231,6 @@ const char *const page_hostile[PAGE_HOSTILE_N] = {
     "=1+1",
 };
 
-struct page_text *page_text_begin(void)
-{
-    struct page_text *w = calloc(1, sizeof *w);
-    assert_non_null(w);
-    w->out = open_memstream(&w->text, &w->n);
-    assert_non_null(w->out);
-    return w;
-}
-
-const char *page_text_end(struct page_text *w)
-{
-    if (w->out) fclose(w->out);
-    w->out = NULL;
-    return w->text;
-}
-
-void page_text_free(struct page_text *w)
-{
-    page_text_end(w);
-    free(w->text);
-    free(w);
-}
-
 void assert_page(const char *page, bool whole)
 {
     struct err e = {0};

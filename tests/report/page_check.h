@@ -10,7 +10,6 @@
 #define TESTS_PAGE_CHECK_H
 
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "base/err.h"
 
@@ -24,15 +23,5 @@ void assert_page(const char *page, bool whole);
 /* What names, titles and messages may hold at worst, each a text. */
 enum { PAGE_HOSTILE_N = 10 };
 extern const char *const page_hostile[PAGE_HOSTILE_N];
-
-/* A text that is being written: to out, which page_text_end closes. */
-struct page_text {
-    char *text;
-    size_t n;
-    FILE *out;
-};
-struct page_text *page_text_begin(void);
-const char *page_text_end(struct page_text *w);
-void page_text_free(struct page_text *w);
 
 #endif

@@ -56,6 +56,30 @@ void report_fixture_write(const struct report_fixture *f, const char *name, cons
     test_write(path, text, strlen(text));
 }
 
+char *report_fixture_read(struct report_fixture *f, const char *name)
+{
+    char *text = NULL;
+    const char *path = arena_printf(&f->arena, "%s/%s", f->base->dir, name);
+    file_read(&f->arena, &text, NULL, path, 1 << 22, NULL);
+    return text;
+}
+
+FILE *report_text_begin(struct report_fixture *f)
+{
+    f->base->e = (struct err){0};
+    f->out = open_memstream(&f->text, &f->text_n);
+    assert_non_null(f->out);
+    return f->out;
+}
+
+char *report_text_end(struct report_fixture *f)
+{
+    fclose(f->out);
+    char *text = arena_strdup(&f->arena, f->text);
+    free(f->text);
+    return text;
+}
+
 static void plant_one(const struct report_fixture *f, const struct report_plant *p,
                       char run_id[SPEC_ID_BYTES])
 {
@@ -102,23 +126,21 @@ void report_fixture_plant(const struct report_fixture *f, const char *artefact,
     free(points);
 }
 
-void report_fixture_open(struct report_fixture *f, struct report_folder *folder, const char *name)
+const char *report_fixture_dir(struct report_fixture *f, const char *artefact)
 {
-    const char *dir = arena_printf(&f->arena, "experiments/%s", name);
-    assert_works(f->base,
-                 report_folder_open(folder, &f->arena, &f->project, name, dir, &f->base->e));
+    return strcmp(artefact, "tiny") == 0 ? f->artefact_dir
+                                         : arena_printf(&f->arena, "experiments/%s", artefact);
 }
 
-char *report_fixture_report(const struct report_fixture *f, const char *artefact, const char *dir,
-                            const struct report_options *o, int *rc)
+void report_fixture_open(struct report_fixture *f, struct report_folder *folder, const char *name)
 {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *out = open_memstream(&text, &n);
+    assert_works(f->base, report_folder_open(folder, &f->arena, &f->project, name,
+                                             report_fixture_dir(f, name), &f->base->e));
+}
 
-    assert_non_null(out);
-    f->base->e = (struct err){0};
-    *rc = report_artefact(out, f->base->store, &f->project, artefact, dir, o, &f->base->e);
-    fclose(out);
-    return text;
+char *report_fixture_report(struct report_fixture *f, const char *artefact,
+                            const struct report_options *o)
+{
+    return report_text(f, report_artefact(out, f->base->store, &f->project, artefact,
+                                          report_fixture_dir(f, artefact), o, &f->base->e));
 }

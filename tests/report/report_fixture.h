@@ -13,13 +13,30 @@ struct report_fixture {
     struct arena arena; /* until the end of the case */
     char **artefact;    /* names of the shipped ones, after paper_plant_list */
     int32_t artefacts_n;
+    char *text; /* that is being written */
+    size_t text_n;
+    FILE *out;
 };
 
 int report_fixture_setup(void **state);
 int report_fixture_teardown(void **state);
 
-/* report_fixture_write - a file of the artefact folder. */
+/* report_fixture_write - a file of the artefact folder. report_fixture_read - a file of the
+ * project, in the arena; NULL when it is not there. */
 void report_fixture_write(const struct report_fixture *f, const char *name, const char *text);
+char *report_fixture_read(struct report_fixture *f, const char *name);
+
+/* report_text - what a call that returns 0 writes to `out`, in the arena:
+ * report_text(f, report_page(out, …, &f->base->e)). */
+#define report_text(f, call)                                                                       \
+    ({                                                                                             \
+        FILE *out = report_text_begin(f);                                                          \
+        int rc_of_call = (call);                                                                   \
+        assert_works((f)->base, rc_of_call);                                                       \
+        report_text_end(f);                                                                        \
+    })
+FILE *report_text_begin(struct report_fixture *f);
+char *report_text_end(struct report_fixture *f);
 
 /* One planted evaluation and its point in the artefact. */
 struct report_plant {
@@ -36,12 +53,14 @@ struct report_plant {
 void report_fixture_plant(const struct report_fixture *f, const char *artefact,
                           const struct report_plant *plants, int32_t n);
 
-/* report_fixture_open - the files of a shipped artefact. */
+/* report_fixture_open - the files of an artefact. */
 void report_fixture_open(struct report_fixture *f, struct report_folder *folder, const char *name);
 
-/* report_fixture_report - what report_artefact writes; its code in *rc. The caller frees it. */
-char *report_fixture_report(const struct report_fixture *f, const char *artefact, const char *dir,
-                            const struct report_options *o, int *rc);
+/* report_fixture_dir - the folder of an artefact: tiny is the fixture's own, others are shipped.
+ * report_fixture_report - what report_artefact writes, which works. */
+const char *report_fixture_dir(struct report_fixture *f, const char *artefact);
+char *report_fixture_report(struct report_fixture *f, const char *artefact,
+                            const struct report_options *o);
 
 #define assert_contains(text, part)                                                                \
     do {                                                                                           \

@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -28,17 +27,10 @@ enum { ARTEFACTS_N = sizeof artefact_table / sizeof *artefact_table };
 static char *judge_table5(struct report_fixture *f, int32_t *contradicted)
 {
     const struct report_item item = {"table5", "experiments/table5", "paper", NULL};
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
     const struct report_options o = {.scale = "paper", .format = REPORT_CSV};
 
-    assert_non_null(out);
-    int rc =
-        report_claims(out, f->base->store, &f->project, &item, 1, &o, contradicted, &f->base->e);
-    fclose(out);
-    if (rc < 0) fail_msg("%s", f->base->e.text);
-    return text;
+    return report_text(f, report_claims(out, f->base->store, &f->project, &item, 1, &o,
+                                        contradicted, &f->base->e));
 }
 
 TEST_EACH(report_fixture_setup, report_fixture_teardown)
@@ -123,20 +115,15 @@ TEST_WITH(struct report_fixture *f, published_models_are_cited_without_a_positio
 TEST_WITH(struct report_fixture *f, every_folder_is_reported_when_nothing_was_run)
 {
     const struct report_options o = {.scale = "mini", .draw = true};
-    char dir[64];
-    int rc;
 
     for (int i = 0; i < ARTEFACTS_N; i++) {
-        snprintf(dir, sizeof dir, "experiments/%s", artefact_table[i].name);
-        char *text = report_fixture_report(f, artefact_table[i].name, dir, &o, &rc);
-        if (rc < 0) fail_msg("%s", f->base->e.text);
+        const char *text = report_fixture_report(f, artefact_table[i].name, &o);
         assert_contains(text, "There are no results of");
         assert_contains(text, "The paper's numbers (not comparable with scale mini)");
         assert_lacks(text, ": supported");
         assert_lacks(text, ": contradicted");
-        free(text);
-        snprintf(dir, sizeof dir, "experiments/%s/README.md", artefact_table[i].name);
-        assert_true(file_exists(dir));
+        assert_true(file_exists(
+            arena_printf(&f->arena, "experiments/%s/README.md", artefact_table[i].name)));
     }
 }
 
@@ -170,25 +157,21 @@ TEST_WITH(struct report_fixture *f, on_the_papers_own_numbers_nothing_differs)
 TEST_WITH(struct report_fixture *f, a_contradiction_of_the_paper_is_judged_by_its_own_numbers)
 {
     int32_t contradicted;
-    char *text;
-    size_t n;
 
     paper_plant_numbers(f);
-    text = judge_table5(f, &contradicted);
+    char *text = judge_table5(f, &contradicted);
     assert_contains(text, "table5,paper,X2,");
     assert_contains(text, ",supported,\"L=64: ALiBi 28.46, Sinusoidal 28.03; ");
     assert_int_equal(contradicted, 0);
-    free(text);
     /* If ALiBi had 18.46 at L=64, section 4.1 would be right about it. */
-    assert_works(f->base, file_read(&f->arena, &text, &n, "experiments/table5/paper.tsv", 1 << 20,
+    assert_works(f->base, file_read(&f->arena, &text, NULL, "experiments/table5/paper.tsv", 1 << 20,
                                     &f->base->e));
     memcpy(strstr(text, "\t28.46\t"), "\t18.46\t", 7);
     report_fixture_write(f, "paper.tsv", text);
     const char *path = arena_printf(&f->arena, "%s/paper.tsv", f->artefact_dir);
     assert_works(f->base, store_set_paper(f->base->store, "table5", path, &f->base->e));
-    text = judge_table5(f, &contradicted);
+    judge_table5(f, &contradicted);
     assert_int_equal(contradicted, 1);
-    free(text);
 }
 
 /* Draws the figures named in `only` (NULL: all) from the paper's own numbers; the pictures hold
@@ -197,26 +180,19 @@ static void draw_figures(struct report_fixture *f, const char *scale, const char
                          const char *part)
 {
     const struct report_options o = {.scale = scale, .draw = true};
-    char *svg;
-    int rc;
 
     f->project.share = "."; /* so that plot.gp is a shipped file */
     paper_plant_numbers(f);
     for (int i = 0; i < ARTEFACTS_N; i++) {
         const char *name = artefact_table[i].name;
-        const char *dir = arena_printf(&f->arena, "experiments/%s", name);
-        if (!file_exists(arena_printf(&f->arena, "%s/plot.gp", dir))) continue;
+        if (!file_exists(arena_printf(&f->arena, "experiments/%s/plot.gp", name))) continue;
         if (only && !strstr(only, arena_printf(&f->arena, " %s ", name))) continue;
         paper_plant_runs(f, scale, &name, 1);
-        char *text = report_fixture_report(f, name, dir, &o, &rc);
-        if (rc < 0) fail_msg("%s", f->base->e.text);
-        assert_contains(text, arena_printf(&f->arena, "\nFigure: plots/%s-%s.svg", name, scale));
-        free(text);
-        const char *path = arena_printf(&f->arena, "%s/plots/%s-%s", f->base->dir, name, scale);
-        assert_true(file_exists(arena_printf(&f->arena, "%s.png", path)));
-        path = arena_printf(&f->arena, "%s.svg", path);
-        assert_works(f->base, file_read(&f->arena, &svg, NULL, path, 1 << 22, &f->base->e));
-        assert_contains(svg, part);
+        const char *picture = arena_printf(&f->arena, "plots/%s-%s", name, scale);
+        assert_contains(report_fixture_report(f, name, &o),
+                        arena_printf(&f->arena, "\nFigure: %s.svg", picture));
+        assert_non_null(report_fixture_read(f, arena_printf(&f->arena, "%s.png", picture)));
+        assert_contains(report_fixture_read(f, arena_printf(&f->arena, "%s.svg", picture)), part);
     }
 }
 

@@ -2,12 +2,9 @@
  * among what is shipped; every fault names the line; and no two shipped folders hold one text. */
 #include "harness/test.h"
 
-#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "report/paper_plant.h"
@@ -16,27 +13,14 @@
 static const char *const file_names[] = {"query.sql", "table.txt", "plot.gp", "claim.sql"};
 enum { FILES_N = 4 };
 
-/* A file below the project's folder. */
-static void write_at(const struct report_fixture *f, const char *folder, const char *name,
-                     const char *text)
-{
-    char path[256];
-
-    snprintf(path, sizeof path, "%s/%s", f->base->dir, folder);
-    assert_works(f->base, file_make_dirs(path, &f->base->e));
-    snprintf(path, sizeof path, "%s/%s/%s", f->base->dir, folder, name);
-    assert_works(f->base, file_write_atomic(path, text, strlen(text), &f->base->e));
-}
-
 static void expect_fault(struct report_fixture *f, const char *layout, const char *expected)
 {
     struct report_folder folder;
 
     report_fixture_write(f, "table.txt", layout);
-    int rc =
-        report_folder_open(&folder, &f->arena, &f->project, "tiny", f->artefact_dir, &f->base->e);
-    if (rc != ERR_DATA || !strstr(f->base->e.text, expected))
-        fail_msg("%d: \"%s\" is not in: %s", rc, expected, f->base->e.text);
+    assert_refused(
+        f->base, ERR_DATA, expected,
+        report_folder_open(&folder, &f->arena, &f->project, "tiny", f->artefact_dir, &f->base->e));
 }
 
 static const char other_layout[] = "title: Other\nrows: method\ncolumns: L_valid\n"
@@ -48,16 +32,14 @@ TEST_WITH(struct report_fixture *f, a_folder_uses_the_files_of_its_neighbour)
 {
     struct report_folder folder;
 
-    write_at(f, "experiments/other", "query.sql", "SELECT 'other'");
-    write_at(f, "experiments/other", "claim.sql", "SELECT 'claims'");
-    write_at(f, "experiments/other", "plot.gp", "plot x");
-    write_at(f, "experiments/other", "table.txt", other_layout);
+    report_fixture_write(f, "../other/query.sql", "SELECT 'other'");
+    report_fixture_write(f, "../other/claim.sql", "SELECT 'claims'");
+    report_fixture_write(f, "../other/plot.gp", "plot x");
+    report_fixture_write(f, "../other/table.txt", other_layout);
     report_fixture_write(f, "table.txt",
                          "use: other/table.txt\nuse: other/query.sql\nuse: other/plot.gp\n"
                          "title: Tiny\n");
-    if (report_folder_open(&folder, &f->arena, &f->project, "tiny", f->artefact_dir, &f->base->e) <
-        0)
-        fail_msg("%s", f->base->e.text);
+    report_fixture_open(f, &folder, "tiny");
     assert_string_equal(folder.query, "SELECT 'other'");
     assert_non_null(strstr(folder.query_path, "other/query.sql"));
     assert_string_equal(folder.plot, "plot x");
@@ -70,14 +52,12 @@ TEST_WITH(struct report_fixture *f,
           a_folder_outside_uses_what_the_project_has_and_then_what_is_shipped)
 {
     struct report_folder folder;
-    char here[PATH_MAX], dir[256];
+    const char *dir = arena_printf(&f->arena, "%s/elsewhere/mine", f->base->dir);
 
-    assert_non_null(getcwd(here, sizeof here));
-    f->project.share = here; /* the tree */
-    snprintf(dir, sizeof dir, "%s/elsewhere/mine", f->base->dir);
-    write_at(f, "elsewhere/mine", "table.txt",
-             "use: table5/query.sql\nuse: table2/table.txt\ntitle: Mine\n");
-    write_at(f, "experiments/table5", "query.sql", "SELECT 'the project'");
+    f->project.share = "."; /* the tree */
+    report_fixture_write(f, "../../elsewhere/mine/table.txt",
+                         "use: table5/query.sql\nuse: table2/table.txt\ntitle: Mine\n");
+    report_fixture_write(f, "../table5/query.sql", "SELECT 'the project'");
     assert_works(f->base,
                  report_folder_open(&folder, &f->arena, &f->project, "mine", dir, &f->base->e));
     assert_string_equal(folder.query, "SELECT 'the project'");
@@ -88,14 +68,14 @@ TEST_WITH(struct report_fixture *f, faults_of_a_use_line_name_it)
 {
     expect_fault(f, "title: T\nuse: nowhere/query.sql\nrows: m\ncolumns: c\nvalue: v\n",
                  "tiny/table.txt:2: use: there is no nowhere/query.sql in ");
-    write_at(f, "experiments/other", "query.sql", "SELECT 1");
-    write_at(f, "experiments/other", "table.txt", "use: third/table.txt\ntitle: Other\n");
-    write_at(f, "experiments/third", "table.txt", other_layout);
+    report_fixture_write(f, "../other/query.sql", "SELECT 1");
+    report_fixture_write(f, "../other/table.txt", "use: third/table.txt\ntitle: Other\n");
+    report_fixture_write(f, "../third/table.txt", other_layout);
     expect_fault(f, "use: other/table.txt\n",
                  "table.txt:1: use: other/table.txt itself uses third/table.txt; name that one");
     expect_fault(f, "use: tiny/table.txt\n", "itself uses");
-    write_at(f, "experiments/third", "table.txt", "title: Third\nrows: m\ncolumns: c\nvalue: v\n");
-    write_at(f, "experiments/other", "table.txt", other_layout);
+    report_fixture_write(f, "../third/table.txt", "title: Third\nrows: m\ncolumns: c\nvalue: v\n");
+    report_fixture_write(f, "../other/table.txt", other_layout);
     report_fixture_write(f, "query.sql", "SELECT 2");
     expect_fault(f, "use: other/query.sql\nuse: third/table.txt\n",
                  "table.txt:1: use: other/query.sql, but ");

@@ -15,9 +15,9 @@
 
 /* --- parts ---------------------------------------------------------------------------------- */
 
-TEST_EACH(NULL, NULL)
+TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
-TEST(text_is_escaped_and_invisible_characters_become_hexadecimal)
+TEST_WITH(struct report_fixture *f, text_is_escaped_and_invisible_characters_become_hexadecimal)
 {
     static const struct {
         const char *text, *shown;
@@ -36,22 +36,19 @@ TEST(text_is_escaped_and_invisible_characters_become_hexadecimal)
         {NULL, ""},
     };
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct page_text *w = page_text_begin();
-        report_html(w->out, "%s", cases[i].text);
-        assert_string_equal(page_text_end(w), cases[i].shown);
-        page_text_free(w);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(report_text(f, (report_html(out, "%s", cases[i].text), 0)),
+                            cases[i].shown);
 }
 
 /* Every byte and many sequences of bytes, as an element's text and as an attribute's value. */
-TEST(no_bytes_make_a_broken_page)
+TEST_WITH(struct report_fixture *f, no_bytes_make_a_broken_page)
 {
     static const char likely[] = "<>&\"'\xe2\x80\xae";
     uint64_t seed = 20221121;
     char text[9];
 
-    struct page_text *w = page_text_begin();
+    FILE *out = report_text_begin(f);
     for (int i = 0; i < 20000; i++) {
         int n = i < 256 ? 1 : 1 + i % 8;
         for (int k = 0; k < n; k++) {
@@ -61,20 +58,16 @@ TEST(no_bytes_make_a_broken_page)
             if (!text[k]) text[k] = 1;
         }
         text[n] = '\0';
-        report_html(w->out, "<p title=\"%-s\">%s</p>\n", text, text);
+        report_html(out, "<p title=\"%-s\">%s</p>\n", text, text);
     }
-    assert_page(page_text_end(w), false);
-    page_text_free(w);
+    assert_page(report_text_end(f), false);
 }
 
-TEST(a_table_of_hostile_cells_is_a_table)
+TEST_WITH(struct report_fixture *f, a_table_of_hostile_cells_is_a_table)
 {
-    struct arena a;
     struct report_rows r;
 
-    arena_init(&a);
-    struct page_text *w = page_text_begin();
-    report_rows_init(&r, &a, PAGE_HOSTILE_N, 3);
+    report_rows_init(&r, &f->arena, PAGE_HOSTILE_N, 3);
     for (int i = 0; i < PAGE_HOSTILE_N; i++) {
         const char *next = page_hostile[(i + 1) % PAGE_HOSTILE_N];
         const char *third = page_hostile[(i + 2) % PAGE_HOSTILE_N];
@@ -85,41 +78,30 @@ TEST(a_table_of_hostile_cells_is_a_table)
         r.row[2][i] =
             (struct report_cell){.text = third, .type = 't', .more = next, .id = page_hostile[i]};
     }
-    assert_int_equal(report_rows_write(w->out, &r, REPORT_HTML, &e), 0);
-    const char *text = page_text_end(w);
+    const char *text = report_text(f, report_rows_write(out, &r, REPORT_HTML, &f->base->e));
     assert_page(text, false);
     assert_contains(text, "<th scope=\"col\">&lt;script&gt;alert(1)&lt;/script&gt;</th>");
     assert_lacks(text, "<script");
     assert_lacks(text, "<img");
-    page_text_free(w);
-    arena_fini(&a);
 }
 
-TEST(a_readme_shows_its_claim_and_opens_the_rest)
+TEST_WITH(struct report_fixture *f, a_readme_shows_its_claim_and_opens_the_rest)
 {
-    struct arena a;
-
-    arena_init(&a);
-    struct page_text *w = page_text_begin();
-    report_html_text(
-        w->out, &a,
+    static const char readme[] =
         "# Title\r\n\r\n**Claim.** ALiBi `keeps` it\r\nto the end.\r\n\r\nMore & more.\n\n"
-        "- one\n- two\n\n## Heading\n\nan open ** and an open `\n",
-        "the rest");
-    const char *text = page_text_end(w);
+        "- one\n- two\n\n## Heading\n\nan open ** and an open `\n";
+
+    const char *text = report_text(f, (report_html_text(out, &f->arena, readme, "the rest"), 0));
     assert_page(text, false);
     assert_string_equal(
         text, "<p><strong>Claim.</strong> ALiBi <code>keeps</code> it to the end.</p>\n"
               "<details class=\"readme\"><summary>the rest</summary>\n<p>More &amp; more.</p>\n"
               "<pre>- one\n- two</pre>\n<h4>Heading</h4>\n"
               "<p>an open ** and an open `</p>\n</details>\n");
-    page_text_free(w);
-    w = page_text_begin();
+    FILE *out = report_text_begin(f);
     for (int i = 0; i < PAGE_HOSTILE_N; i++)
-        report_html_text(w->out, &a, page_hostile[i], page_hostile[i]);
-    assert_page(page_text_end(w), false);
-    page_text_free(w);
-    arena_fini(&a);
+        report_html_text(out, &f->arena, page_hostile[i], page_hostile[i]);
+    assert_page(report_text_end(f), false);
 }
 
 /* --- colours -------------------------------------------------------------------------------- */
@@ -187,33 +169,24 @@ TEST(curves_are_distinct_from_their_white_ground)
 
 /* --- the figure ----------------------------------------------------------------------------- */
 
-TEST_EACH(report_fixture_setup, report_fixture_teardown)
-
 TEST_WITH(struct report_fixture *f, a_picture_is_embedded_as_it_is)
 {
     static const struct {
         const char *file, *base64; /* RFC 4648, section 10 */
     } cases[] = {{"f", "Zg=="},        {"fo", "Zm8="},        {"foo", "Zm9v"},
                  {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
-    char path[96];
 
-    snprintf(path, sizeof path, "%s/p", f->base->dir);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct page_text *w = page_text_begin();
-        static const char *const ends[] = {".svg", ".narrow.svg"};
-        for (int k = 0; k < 2; k++)
-            assert_works(f->base,
-                         file_write_atomic(arena_printf(&f->arena, "%s%s", path, ends[k]),
-                                           cases[i].file, strlen(cases[i].file), &f->base->e));
-        assert_works(f->base, report_html_figure(w->out, &f->arena, path, "f-tiny", "A \"title\"",
-                                                 &f->base->e));
-        const char *text = page_text_end(w);
+        report_fixture_write(f, "p.svg", cases[i].file);
+        report_fixture_write(f, "p.narrow.svg", cases[i].file);
+        const char *path = arena_printf(&f->arena, "%s/p", f->artefact_dir);
+        const char *text = report_text(
+            f, report_html_figure(out, &f->arena, path, "f-tiny", "A \"title\"", &f->base->e));
         assert_page(text, false);
         assert_contains(text,
                         "<img id=\"f-tiny\" class=\"wide\" alt=\"A &quot;title&quot;\" src=\"");
         assert_contains(text, "\"/><img class=\"narrow\" alt=\"A &quot;title&quot;\" src=\"");
         assert_contains(
             text, arena_printf(&f->arena, "data:image/svg+xml;base64,%s\"/>", cases[i].base64));
-        page_text_free(w);
     }
 }

@@ -22,17 +22,19 @@ static const struct report_plant curve[] = {
     {"mini", SPEC_ALIBI, 64, 128, 512, 1024, 0, 1, 43, false},
 };
 
-/* The artefact's folder moves away from experiments/, where the fixture's program ships it. */
-static void move_away(struct report_fixture *f)
-{
-    snprintf(f->artefact_dir, sizeof f->artefact_dir, "%s/theirs", f->base->dir);
-    assert_works(f->base, file_make_dirs(f->artefact_dir, &f->base->e));
-}
-
+/* An artefact with a figure, in experiments/, where the fixture's program ships it; away: in a
+ * folder of the user's, with this plot.gp. */
 static void start(struct report_fixture *f, const char *keys)
 {
     report_fixture_write(f, "table.txt", keys);
     report_fixture_plant(f, "tiny", curve, sizeof curve / sizeof *curve);
+}
+
+static void start_away(struct report_fixture *f, const char *keys, const char *plot)
+{
+    snprintf(f->artefact_dir, sizeof f->artefact_dir, "%s/theirs", f->base->dir);
+    start(f, keys);
+    if (plot) report_fixture_write(f, "plot.gp", plot);
 }
 
 static char *own_file(struct report_fixture *f, const char *name)
@@ -40,32 +42,23 @@ static char *own_file(struct report_fixture *f, const char *name)
     return arena_printf(&f->arena, "%s/%s", f->base->dir, name);
 }
 
-/* A file of the project in the arena; NULL when it is not there. */
-static char *read_own(struct report_fixture *f, const char *name)
+static void write_own(struct report_fixture *f, const char *name, const char *text)
 {
-    char *text = NULL;
-    file_read(&f->arena, &text, NULL, own_file(f, name), 1 << 20, NULL);
-    return text;
-}
-
-static void write_file(struct report_fixture *f, const char *path, const char *text)
-{
-    assert_works(f->base, file_write_atomic(path, text, strlen(text), &f->base->e));
+    test_write(own_file(f, name), text, strlen(text));
 }
 
 /* Runs a command in each way that gnuplot has, then draws. */
-static void write_hostile(struct report_fixture *f)
+static const char *hostile(struct report_fixture *f)
 {
     const char *mark = own_file(f, "HACK");
 
-    report_fixture_write(f, "plot.gp",
-                         arena_printf(&f->arena,
-                                      "x = system('touch %s')\nsystem 'touch %s'\n!touch %s\n"
-                                      "x = \"`touch %s`\"\n"
-                                      "set print '|touch %s'\nprint 1\nunset print\n"
-                                      "stats '< touch %s; echo 1 1' nooutput\n"
-                                      "eval 'sys'.'tem \"touch %s\"'\n%s",
-                                      mark, mark, mark, mark, mark, mark, mark, plot_gp));
+    return arena_printf(&f->arena,
+                        "x = system('touch %s')\nsystem 'touch %s'\n!touch %s\n"
+                        "x = \"`touch %s`\"\n"
+                        "set print '|touch %s'\nprint 1\nunset print\n"
+                        "stats '< touch %s; echo 1 1' nooutput\n"
+                        "eval 'sys'.'tem \"touch %s\"'\n%s",
+                        mark, mark, mark, mark, mark, mark, mark, plot_gp);
 }
 
 static char start_path[4096]; /* PATH as it was when this program started */
@@ -81,7 +74,7 @@ static int setup(void **state)
  * case. */
 static void set_path(struct report_fixture *f, const char *bwrap)
 {
-    const char *bin = own_file(f, "bin"), *fake = own_file(f, "bin/bwrap"), *found = NULL;
+    const char *bin = own_file(f, "bin"), *found = NULL;
 
     for (char *at = arena_strdup(&f->arena, start_path); at && !found;) {
         const char *path = arena_printf(&f->arena, "%s/gnuplot", strsep(&at, ":"));
@@ -91,58 +84,49 @@ static void set_path(struct report_fixture *f, const char *bwrap)
     assert_works(f->base, file_make_dirs(bin, &f->base->e));
     assert_int_equal(symlink(found, own_file(f, "bin/gnuplot")), 0);
     if (bwrap) {
-        write_file(f, fake, bwrap);
-        assert_int_equal(chmod(fake, 0755), 0);
+        write_own(f, "bin/bwrap", bwrap);
+        assert_int_equal(chmod(own_file(f, "bin/bwrap"), 0755), 0);
     }
     setenv("PATH", bin, 1);
 }
 
-static char *draw(struct report_fixture *f, bool trust, enum report_format format,
-                  struct report_undrawn *undrawn)
+/* Its report, in which undrawn_n figures were not drawn. */
+static char *draw(struct report_fixture *f, bool trust, enum report_format format, int undrawn_n)
 {
-    int rc;
+    struct report_undrawn undrawn = {0};
     const struct report_options o = {
-        .scale = "mini", .format = format, .draw = true, .trust = trust, .undrawn = undrawn};
+        .scale = "mini", .format = format, .draw = true, .trust = trust, .undrawn = &undrawn};
+    char *text = report_fixture_report(f, "tiny", &o);
 
-    *undrawn = (struct report_undrawn){0};
-    char *text = report_fixture_report(f, "tiny", f->artefact_dir, &o, &rc);
-    if (rc < 0) fail_msg("%s", f->base->e.text);
+    if (undrawn.n != undrawn_n) fail_msg("%d: %s", undrawn.n, undrawn.first.text);
     return text;
 }
 
 /* bwrap: see set_path; why: a part of the sentence. */
 static void expect_refusal(struct report_fixture *f, const char *bwrap, const char *why)
 {
-    struct report_undrawn undrawn;
-
     set_path(f, bwrap);
-    char *text = draw(f, false, REPORT_TEXT, &undrawn);
-    assert_int_equal(undrawn.n, 1);
+    const char *text = draw(f, false, REPORT_TEXT, 1);
     assert_contains(text, "44.00");
     assert_contains(text, "The figure was not drawn: ");
     assert_contains(text, why);
     assert_contains(text, "install bubblewrap, or pass --trust");
     assert_false(file_exists(own_file(f, "HACK")));
-    assert_null(read_own(f, "plots/tiny-mini.svg"));
-    assert_null(read_own(f, "plots/tiny-mini.gp"));
-    free(text);
+    assert_null(report_fixture_read(f, "plots/tiny-mini.svg"));
+    assert_null(report_fixture_read(f, "plots/tiny-mini.gp"));
 }
 
 TEST_EACH(setup, report_fixture_teardown)
 
 TEST_WITH(struct report_fixture *f, a_script_of_the_user_does_not_run_without_a_sandbox)
 {
-    move_away(f);
-    start(f, FIGURE);
-    write_hostile(f);
+    start_away(f, FIGURE, hostile(f));
     expect_refusal(f, NULL, "(bwrap is not in PATH)");
 }
 
 TEST_WITH(struct report_fixture *f, a_script_of_the_user_does_not_run_in_a_sandbox_that_fails)
 {
-    move_away(f);
-    start(f, FIGURE);
-    write_hostile(f);
+    start_away(f, FIGURE, hostile(f));
     expect_refusal(f, "#!/bin/sh\necho 'bwrap: No permissions' >&2\nexit 1\n",
                    "(bwrap: No permissions)");
 }
@@ -151,78 +135,60 @@ TEST_WITH(struct report_fixture *f, a_script_of_the_user_does_not_run_in_a_sandb
 TEST_WITH(struct report_fixture *f, a_folder_with_the_name_of_a_shipped_one_is_not_trusted)
 {
     report_fixture_write(f, "plot.gp", plot_gp); /* experiments/tiny/plot.gp */
-    move_away(f);
-    start(f, FIGURE "use: tiny/plot.gp\n");
-    assert_works(f->base, file_make_dirs(own_file(f, "tiny"), &f->base->e));
-    write_file(f, own_file(f, "tiny/plot.gp"),
-               arena_printf(&f->arena, "system('touch %s')\n", own_file(f, "HACK")));
+    start_away(f, FIGURE "use: tiny/plot.gp\n", NULL);
+    write_own(f, "tiny/plot.gp",
+              arena_printf(&f->arena, "system('touch %s')\n", own_file(f, "HACK")));
     expect_refusal(f, NULL, "tiny/plot.gp is not a shipped file");
 }
 
 TEST_WITH(struct report_fixture *f, shipped_scripts_need_no_sandbox)
 {
-    struct report_undrawn undrawn;
-
     report_fixture_write(f, "plot.gp", plot_gp); /* experiments/tiny/plot.gp */
-    move_away(f);
-    start(f, FIGURE);
-    report_fixture_write(f, "plot.gp", plot_gp);
+    start_away(f, FIGURE, plot_gp);
     set_path(f, NULL);
-    free(draw(f, false, REPORT_TEXT, &undrawn));
-    assert_int_equal(undrawn.n, 0);
-    assert_non_null(read_own(f, "plots/tiny-mini.svg"));
+    draw(f, false, REPORT_TEXT, 0);
+    assert_non_null(report_fixture_read(f, "plots/tiny-mini.svg"));
     assert_int_equal(unlink(own_file(f, "plots/tiny-mini.svg")), 0);
     assert_int_equal(unlink(own_file(f, "theirs/plot.gp")), 0);
     assert_int_equal(unlink(own_file(f, "theirs/table.txt")), 0);
-    free(draw(f, false, REPORT_TEXT, &undrawn)); /* the default figure */
-    assert_int_equal(undrawn.n, 0);
-    assert_non_null(read_own(f, "plots/tiny-mini.svg"));
+    draw(f, false, REPORT_TEXT, 0); /* the default figure */
+    assert_non_null(report_fixture_read(f, "plots/tiny-mini.svg"));
 }
 
 TEST_WITH(struct report_fixture *f, a_trusted_script_runs_outside_the_sandbox)
 {
-    struct report_undrawn undrawn;
-
-    move_away(f);
-    start(f, FIGURE);
-    write_hostile(f);
-    free(draw(f, true, REPORT_TEXT, &undrawn));
-    if (undrawn.n > 0) fail_msg("%s", undrawn.first.text);
+    start_away(f, FIGURE, hostile(f));
+    draw(f, true, REPORT_TEXT, 0);
     assert_true(file_exists(own_file(f, "HACK")));
-    assert_non_null(read_own(f, "plots/tiny-mini.svg"));
+    assert_non_null(report_fixture_read(f, "plots/tiny-mini.svg"));
 }
 
 TEST_WITH(struct report_fixture *f, in_the_sandbox_a_script_draws_and_reaches_nothing_else)
 {
-    struct report_undrawn undrawn;
-
     if (report_gnuplot_check_sandbox(&f->arena, "plot.gp", &f->base->e) < 0) {
         print_message("skipped: no sandbox: %s\n", f->base->e.text);
         skip();
     }
-    move_away(f);
-    start(f, FIGURE);
-    write_hostile(f);
-    free(draw(f, false, REPORT_TEXT, &undrawn));
-    assert_int_equal(undrawn.n, 0);
+    start_away(f, FIGURE, hostile(f));
+    draw(f, false, REPORT_TEXT, 0);
     assert_false(file_exists(own_file(f, "HACK")));
-    assert_contains(read_own(f, "plots/tiny-mini.svg"), "Tiny. Scale mini");
-    assert_memory_equal(read_own(f, "plots/tiny-mini.png"), "\x89PNG\r\n", 6);
+    assert_contains(report_fixture_read(f, "plots/tiny-mini.svg"), "Tiny. Scale mini");
+    assert_memory_equal(report_fixture_read(f, "plots/tiny-mini.png"), "\x89PNG\r\n", 6);
     /* Commands do run in it, but find neither the project nor a network nor a place to write. */
-    write_file(f, own_file(f, "secret"), "hunter2\n");
+    write_own(f, "secret", "hunter2\n");
     report_fixture_write(
         f, "plot.gp",
         arena_printf(&f->arena,
                      "set xlabel 'ran '.system('echo yes; cat %s; ls /plots /sys/class/net /proc; "
                      "echo x >other; echo x >tiny-mini.dat')\n%s",
                      own_file(f, "secret"), strstr(plot_gp, "plot for")));
-    free(draw(f, false, REPORT_TEXT, &undrawn));
-    const char *svg = read_own(f, "plots/tiny-mini.svg");
+    draw(f, false, REPORT_TEXT, 0);
+    const char *svg = report_fixture_read(f, "plots/tiny-mini.svg");
     assert_contains(svg, "ran yes");
     assert_contains(svg, "tiny-mini.dat");
     assert_lacks(svg, "hunter2");
-    assert_null(read_own(f, "plots/other"));
-    assert_contains(read_own(f, "plots/tiny-mini.dat"), "# curve: ALiBi");
+    assert_null(report_fixture_read(f, "plots/other"));
+    assert_contains(report_fixture_read(f, "plots/tiny-mini.dat"), "# curve: ALiBi");
 }
 
 /* Where bubblewrap is not installed too: a bwrap that notes how it was started. */
@@ -240,18 +206,14 @@ TEST_WITH(struct report_fixture *f, the_sandbox_has_no_network_and_one_file_to_w
                                          "HOME=\n",
                                          "--ro-bind\ntiny-mini.gp\n/plots/tiny-mini.gp\n",
                                          "--ro-bind\ntiny-mini.dat\n/plots/tiny-mini.dat\n"};
-    struct report_undrawn undrawn;
     int32_t binds_n = 0;
-    char *words;
 
-    move_away(f);
-    start(f, FIGURE);
-    report_fixture_write(f, "plot.gp", plot_gp);
+    start_away(f, FIGURE, plot_gp);
     set_path(f, fake);
-    char *text = draw(f, false, REPORT_TEXT, &undrawn);
+    const char *text = draw(f, false, REPORT_TEXT, 0);
     assert_contains(text, "Figure: plots/tiny-mini.svg");
-    const char *path = own_file(f, "bin/words");
-    assert_works(f->base, file_read(&f->arena, &words, NULL, path, 1 << 20, &f->base->e));
+    const char *words = report_fixture_read(f, "bin/words");
+    assert_non_null(words);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) assert_contains(words, wanted[i]);
     assert_lacks(words, "--share-net");
     assert_lacks(words, f->base->dir);
@@ -261,7 +223,6 @@ TEST_WITH(struct report_fixture *f, the_sandbox_has_no_network_and_one_file_to_w
         assert_int_equal(strncmp(p + 13, ".tmp-", 5), 0);
     }
     assert_int_equal(binds_n, 3); /* SVG, PNG and PDF */
-    free(text);
 }
 
 TEST_WITH(struct report_fixture *f, a_page_links_a_figure_from_the_sandbox_instead_of_embedding_it)
@@ -271,39 +232,30 @@ TEST_WITH(struct report_fixture *f, a_page_links_a_figure_from_the_sandbox_inste
         "    [ \"$1\" = --bind ] && echo '<svg viewBox=\"0 0 1 1\"></svg></div><h1>Forged</h1>' "
         ">\"$2\"\n"
         "    shift\ndone\nexit 0\n";
-    struct report_undrawn undrawn;
-
-    move_away(f);
-    start(f, FIGURE);
-    report_fixture_write(f, "plot.gp", plot_gp);
+    start_away(f, FIGURE, plot_gp);
     set_path(f, fake);
-    char *text = draw(f, false, REPORT_HTML, &undrawn);
-    assert_int_equal(undrawn.n, 0);
+    const char *text = draw(f, false, REPORT_HTML, 0);
     assert_contains(text, "Figure: plots/tiny-mini.svg");
     assert_lacks(text, "Forged");
-    free(text);
 }
 
 TEST_WITH(struct report_fixture *f, gnuplot_sees_neither_variables_nor_settings_of_the_user)
 {
-    char *environment;
-    struct report_undrawn undrawn;
-
     start(f, FIGURE);
     const char *home = arena_strdup(&f->arena, getenv("HOME") ? getenv("HOME") : "/");
-    const char *seen = own_file(f, "seen");
-    write_file(f, own_file(f, ".gnuplot"),
-               arena_printf(&f->arena, "system('touch %s')\n", own_file(f, "HACK")));
-    report_fixture_write(f, "plot.gp",
-                         arena_printf(&f->arena, "system('env >%s')\n%s", seen, plot_gp));
+    write_own(f, ".gnuplot", arena_printf(&f->arena, "system('touch %s')\n", own_file(f, "HACK")));
+    report_fixture_write(
+        f, "plot.gp",
+        arena_printf(&f->arena, "system('env >%s')\n%s", own_file(f, "seen"), plot_gp));
     setenv("HOME", f->base->dir, 1);
     setenv("GNUPLOT_LIB", "/nowhere", 1);
     setenv("ALIBI_TEST_SECRET", "1", 1);
-    free(draw(f, false, REPORT_TEXT, &undrawn));
+    draw(f, false, REPORT_TEXT, 0);
     setenv("HOME", home, 1);
     unsetenv("GNUPLOT_LIB");
     unsetenv("ALIBI_TEST_SECRET");
-    assert_works(f->base, file_read(&f->arena, &environment, NULL, seen, 1 << 20, &f->base->e));
+    const char *environment = report_fixture_read(f, "seen");
+    assert_non_null(environment);
     assert_contains(environment, "PATH=");
     assert_lacks(environment, "GNUPLOT");
     assert_lacks(environment, "ALIBI_TEST_SECRET");

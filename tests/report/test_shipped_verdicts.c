@@ -77,8 +77,6 @@ TEST_WITH(struct report_fixture *f, every_shipped_cell_gets_each_of_the_four_ver
 
 TEST_WITH(struct report_fixture *f, json_gives_every_shipped_cell_its_verdict)
 {
-    char dir[64];
-    int rc;
     const struct report_options o = {.scale = "paper", .format = REPORT_JSON};
 
     paper_plant_all(f, "paper");
@@ -86,33 +84,24 @@ TEST_WITH(struct report_fixture *f, json_gives_every_shipped_cell_its_verdict)
         struct report_rows v;
         int32_t judged_n = 0;
         find_verdicts(&v, f, f->artefact[i]);
-        snprintf(dir, sizeof dir, "experiments/%s", f->artefact[i]);
-        char *text = report_fixture_report(f, f->artefact[i], dir, &o, &rc);
-        if (rc < 0) fail_msg("%s", f->base->e.text);
-        json_t *array = json_loads(text, 0, NULL);
+        json_t *array = json_loads(report_fixture_report(f, f->artefact[i], &o), 0, NULL);
         for (size_t k = 0; k < json_array_size(array); k++)
             judged_n += json_is_string(json_object_get(json_array_get(array, k), "verdict"));
         if (judged_n != cells(&v))
-            fail_msg("%s: %d of %d cells have a verdict", dir, judged_n, cells(&v));
+            fail_msg("%s: %d of %d cells have a verdict", f->artefact[i], judged_n, cells(&v));
         json_decref(array);
-        free(text);
     }
 }
 
 /* The recipe with a learning rate of 2, in the project's own configs/. */
-static void write_other_recipe(struct report_fixture *f, struct arena *a)
+static void write_other_recipe(struct report_fixture *f)
 {
-    struct err *const err = &f->base->e;
-    char *text, *at, *dir = arena_printf(a, "%s/configs/train", f->base->dir);
+    char *text = test_read("configs/train/wikitext103.yaml"), *at = strstr(text, "lr: 1\n");
 
-    if (file_read(a, &text, NULL, "configs/train/wikitext103.yaml", 1 << 20, err) < 0)
-        fail_msg("%s", err->text);
-    at = strstr(text, "lr: 1\n");
     assert_non_null(at);
     at[4] = '2';
-    if (file_make_dirs(dir, err) < 0 ||
-        file_write_atomic(arena_printf(a, "%s/wikitext103.yaml", dir), text, strlen(text), err) < 0)
-        fail_msg("%s", err->text);
+    test_write(fixture_path(f->base, "configs/train/wikitext103.yaml"), text, strlen(text));
+    free(text);
 }
 
 TEST_WITH(struct report_fixture *f, an_edited_recipe_is_marked_modified_and_not_compared)
@@ -120,22 +109,14 @@ TEST_WITH(struct report_fixture *f, an_edited_recipe_is_marked_modified_and_not_
     const struct report_options o = {.scale = "paper", .format = REPORT_TEXT};
     const char *name = "table5";
     struct report_rows v;
-    int rc;
 
     paper_plant_numbers(f);
-    write_other_recipe(f, &f->arena);
+    write_other_recipe(f);
     paper_plant_runs(f, "paper", &name, 1);
-    assert_string_equal(
-        fixture_cell(f->base->store, "SELECT count(*) FROM comparison WHERE ours IS NOT NULL"),
-        "50");
-    assert_string_equal(
-        fixture_cell(f->base->store, "SELECT count(*) FROM comparison WHERE paper IS NOT NULL"),
-        "0");
+    assert_cell(f->base, "SELECT count(ours)||' '||count(paper) FROM comparison", "50 0");
     find_verdicts(&v, f, name);
     assert_int_equal(cells(&v), 0);
-    char *text = report_fixture_report(f, name, "experiments/table5", &o, &rc);
-    if (rc < 0) fail_msg("%s", f->base->e.text);
-    assert_non_null(strstr(text, "Scale paper, modified"));
-    assert_null(strstr(text, "reproduced"));
-    free(text);
+    const char *text = report_fixture_report(f, name, &o);
+    assert_contains(text, "Scale paper, modified");
+    assert_lacks(text, "reproduced");
 }

@@ -5,7 +5,7 @@
  *
  *   $ # words                                a comment
  *   $ new                                    an empty store and an empty artefact, tiny
- *   $ file NAME                              a file of tiny
+ *   $ file NAME                              a file of tiny, or ../OTHER/NAME
  *   $ plant SCALE POSITION L V L' V' STRIDE SEED PERPLEXITY [modified]
  *                                            an evaluation; L' and V' are the paper's lengths, 0 of
  *                                            STRIDE is nonoverlapping, of PERPLEXITY not run. Those
@@ -16,6 +16,7 @@
  *   $ sql STATEMENT                          changes results.db
  *   $ report ARTEFACT SCALE FORMAT
  *   $ claims SCALE FORMAT ARTEFACT           $ judge SCALE ARTEFACT
+ *   $ summary FORMAT SCALE ARTEFACT…
  *   $ compare FORMAT FILTER | FILTER         {SELECT …} in it is replaced by its answer
  *   $ query FORMAT STATEMENT */
 #include "harness/test.h"
@@ -25,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dir.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "report/paper_plant.h"
 #include "store/database.h"
@@ -94,10 +95,11 @@ static enum report_format format(const struct transcript *t, int i)
     return out;
 }
 
+/* Of the fixture, or a shipped one. */
 static const char *folder(struct transcript *t, int i)
 {
-    return strcmp(word(t, i), "tiny") == 0 ? t->f->artefact_dir
-                                           : arena_printf(&t->arena, "experiments/%s", word(t, i));
+    const char *own = arena_printf(&t->arena, "%s/experiments/%s", t->f->base->dir, word(t, i));
+    return file_exists(own) ? own : report_fixture_dir(t->f, word(t, i));
 }
 
 static int run_plant(struct transcript *t)
@@ -194,6 +196,17 @@ static int run_judge(struct transcript *t)
                         &t->f->base->e);
 }
 
+static int run_summary(struct transcript *t)
+{
+    const struct report_options o = {.format = format(t, 1)};
+    struct report_item items[WORDS_MAX];
+    int32_t n = 0;
+
+    for (int i = 3; i < t->words_n; i++)
+        items[n++] = (struct report_item){word(t, i), folder(t, i), word(t, 2), NULL};
+    return report_summary(t->out, t->f->base->store, &t->f->project, items, n, &o, &t->f->base->e);
+}
+
 /* {SELECT …} becomes its answer. */
 static const char *replaced(struct transcript *t, const char *text)
 {
@@ -242,6 +255,7 @@ static const struct {
     {"diverge", run_diverge, false}, {"bench", run_bench, false},    {"paper", run_paper, false},
     {"sql", run_sql, false},         {"report", run_report, true},   {"claims", run_claims, true},
     {"judge", run_judge, true},      {"compare", run_compare, true}, {"query", run_query, true},
+    {"summary", run_summary, true},
 };
 enum { COMMANDS_N = sizeof commands / sizeof *commands };
 

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "scheduler/scheduler_internal.h"
 #include "scheduler/toy_grid.h"
 
 static int setup(void **state)
@@ -21,7 +20,7 @@ TEST(one_request_lets_workers_finish_their_update_and_the_next_call_continues)
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         struct toy_grid *g;
         setup((void **)&g);
-        pid_t pid = toy_grid_begin(g, toy_grid_family(g, 64), "wait 1");
+        pid_t pid = toy_grid_begin(g, toy_grid_family(g, 64), "wait done");
         kill(pid, signals[i]);
         toy_grid_join(g, pid, ERR_INTERRUPTED);
         assert_attempts(g, 1, "state='cancelled'");
@@ -35,7 +34,7 @@ TEST_EACH(setup, toy_grid_teardown)
 
 TEST_WITH(struct toy_grid *g, a_second_request_kills_workers_that_ignore_the_first)
 {
-    pid_t pid = toy_grid_begin(g, toy_grid_family(g, 64), "ignore 1");
+    pid_t pid = toy_grid_begin(g, toy_grid_family(g, 64), "ignore done");
     kill(pid, SIGINT);
     toy_grid_await_bell(g->bell, 1);
     toy_grid_pass(g, 1); /* two that come together count once */
@@ -47,7 +46,7 @@ TEST_WITH(struct toy_grid *g, a_second_request_kills_workers_that_ignore_the_fir
 
 TEST_WITH(struct toy_grid *g, a_worker_stopped_by_another_program_is_lost_and_retried)
 {
-    pid_t pid = toy_grid_begin(g, toy_grid_train(g, 64), "wait 1");
+    pid_t pid = toy_grid_begin(g, toy_grid_train(g, 64), "wait done");
     /* The scheduler's only child. */
     const char *path = arena_printf(&g->arena, "/proc/%ld/task/%ld/children", (long)pid, (long)pid);
     FILE *f = fopen(path, "r");

@@ -8,41 +8,12 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/toy_grid.h"
 
-struct place {
-    struct arena arena;
-    struct slots slots;
-    struct err e;
-};
-
-static int setup(void **state)
+static struct slots *open_slots(struct toy_grid *g, const char *devices)
 {
-    struct place *p = calloc(1, sizeof *p);
-    arena_init(&p->arena);
-    *state = p;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct place *p = *state;
-    arena_fini(&p->arena);
-    free(p);
-    return 0;
-}
-
-static struct slots *open_slots(struct place *p, const char *devices)
-{
-    if (slots_open(&p->slots, &p->arena, devices, executor_table, &p->e) < 0)
-        fail_msg("%s", p->e.text);
-    return &p->slots;
-}
-
-static void refuse_slots(struct place *p, const char *devices, int code, const char *word)
-{
-    assert_int_equal(slots_open(&p->slots, &p->arena, devices, executor_table, &p->e), code);
-    if (!strstr(p->e.text, word)) fail_msg("%s; expected: %s", p->e.text, word);
+    assert_ok(slots_open(&g->slots, &g->arena, devices, executor_table, &e));
+    return &g->slots;
 }
 
 static int32_t cores_allowed(void)
@@ -70,9 +41,9 @@ TEST(the_processor_is_listed_first)
 }
 
 /* A process that has no descriptor left. */
-TEST_EACH(setup, teardown)
+TEST_EACH(toy_grid_setup, toy_grid_teardown)
 
-TEST_WITH(struct place *p, a_processor_whose_memory_cannot_be_read_says_why)
+TEST_WITH(struct toy_grid *g, a_processor_whose_memory_cannot_be_read_says_why)
 {
     struct device d[8];
     struct rlimit before, none;
@@ -80,67 +51,76 @@ TEST_WITH(struct place *p, a_processor_whose_memory_cannot_be_read_says_why)
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    int rc = device_list(d, 8, &n, &p->e);
-    int opened = slots_open(&p->slots, &p->arena, NULL, executor_table, &p->e);
+    int rc = device_list(d, 8, &n, &g->e);
+    int opened = slots_open(&g->slots, &g->arena, NULL, executor_table, &g->e);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(rc, 0);
     assert_non_null(strstr(d[0].unusable, "/proc/meminfo"));
     assert_non_null(strstr(d[0].unusable, strerror(EMFILE)));
     assert_int_equal(opened, ERR_UNAVAILABLE);
-    assert_non_null(strstr(p->e.text, "/proc/meminfo"));
+    assert_non_null(strstr(g->e.text, "/proc/meminfo"));
 }
 
-TEST_WITH(struct place *p, a_gpu_that_cannot_be_used_says_why)
+TEST_WITH(struct toy_grid *g, a_gpu_that_cannot_be_used_says_why)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (driver) {
         dlclose(driver);
         skip(); /* a machine with a driver: the reason depends on the build */
     }
-    refuse_slots(p, "cuda:0", ERR_UNAVAILABLE, "libcuda.so.1");
-    open_slots(p, "auto");
-    assert_int_equal(p->slots.slot[0].cuda, -1);
+    assert_fails(ERR_UNAVAILABLE, "libcuda.so.1",
+                 slots_open(&g->slots, &g->arena, "cuda:0", executor_table, &e));
+    open_slots(g, "auto");
+    assert_int_equal(g->slots.slot[0].cuda, -1);
 }
 
-TEST_WITH(struct place *p, auto_is_one_worker_a_core)
+TEST_WITH(struct toy_grid *g, auto_is_one_worker_a_core)
 {
-    open_slots(p, "cpu");
-    assert_int_equal(p->slots.n, p->slots.device[0].slots);
-    if (p->slots.n == cores_allowed())
-        for (int32_t i = 1; i < p->slots.n; i++)
-            assert_true(p->slots.slot[i].cpu > p->slots.slot[i - 1].cpu);
+    open_slots(g, "cpu");
+    assert_int_equal(g->slots.n, g->slots.device[0].slots);
+    if (g->slots.n == cores_allowed())
+        for (int32_t i = 1; i < g->slots.n; i++)
+            assert_true(g->slots.slot[i].cpu > g->slots.slot[i - 1].cpu);
 }
 
-TEST_WITH(struct place *p, a_number_of_workers_up_to_that_of_cores_may_be_given)
+TEST_WITH(struct toy_grid *g, a_number_of_workers_up_to_that_of_cores_may_be_given)
 {
-    open_slots(p, "cpu:1");
-    assert_int_equal(p->slots.n, 1);
-    open_slots(p, "cpu:4000");
-    assert_int_equal(p->slots.n, p->slots.device[0].slots);
+    open_slots(g, "cpu:1");
+    assert_int_equal(g->slots.n, 1);
+    open_slots(g, "cpu:4000");
+    assert_int_equal(g->slots.n, g->slots.device[0].slots);
 }
 
-TEST_WITH(struct place *p, a_name_that_is_not_a_device_is_refused)
+TEST_WITH(struct toy_grid *g, a_name_that_is_not_a_device_is_refused)
 {
     static const char *const wrong[] = {"gpu", "cpu:0",   "cpu:-1", "cpu:many",
                                         "",    "cpu,cpu", "cpu,",   "cpu:5000"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        refuse_slots(p, wrong[i], ERR_USAGE, "--devices");
-    refuse_slots(p, "cuda:63", ERR_UNAVAILABLE, "--devices");
+        assert_fails(ERR_USAGE, "--devices",
+                     slots_open(&g->slots, &g->arena, wrong[i], executor_table, &e));
+    assert_fails(ERR_UNAVAILABLE, "--devices",
+                 slots_open(&g->slots, &g->arena, "cuda:63", executor_table, &e));
 }
 
-TEST_WITH(struct place *p, memory_limits_which_jobs_run_together)
+/* Takes the slot of a job, which must be this one. */
+static void take(struct slots *sl, int64_t bytes, int32_t expected)
 {
-    struct slots *sl = open_slots(p, "cpu:1");
+    int32_t slot = slots_find(sl, -1, bytes);
+    assert_int_equal(slot, expected);
+    slots_take(sl, slot, bytes);
+}
+
+TEST_WITH(struct toy_grid *g, memory_limits_which_jobs_run_together)
+{
+    struct slots *sl = open_slots(g, "cpu:1");
     sl->n = 2; /* on a machine of one core, too */
     sl->slot[1] = sl->slot[0];
     sl->device[0].free_bytes = 1000;
-    int32_t first = slots_take(sl, -1, 600);
-    assert_int_equal(first, 0);
-    assert_false(slots_fit(sl, 600));
-    assert_true(slots_fit(sl, 400));
-    assert_int_equal(slots_take(sl, -1, 600), -1);
-    slots_leave(sl, first, 600);
-    assert_true(slots_fit(sl, 5000)); /* alone: the planned bytes may be too careful */
+    take(sl, 600, 0);
+    assert_int_equal(slots_find(sl, -1, 600), -1);
+    assert_int_equal(slots_find(sl, -1, 400), 1);
+    slots_leave(sl, 0);
+    assert_int_equal(slots_find(sl, -1, 5000), 0); /* alone: the planned bytes may be too careful */
     assert_int_equal(slots_free_n(sl), 2);
 }
 
@@ -155,36 +135,35 @@ static void put_gpus(struct slots *sl)
     }
 }
 
-TEST_WITH(struct place *p, a_job_goes_to_a_gpu_that_can_hold_it)
+TEST_WITH(struct toy_grid *g, a_job_goes_to_a_gpu_that_can_hold_it)
 {
-    struct slots *sl = open_slots(p, "cpu");
+    struct slots *sl = open_slots(g, "cpu");
     put_gpus(sl);
-    assert_int_equal(slots_take(sl, -1, 1500), 1);
-    assert_int_equal(slots_take(sl, -1, 1500), 2);
-    assert_false(slots_fit(sl, 1500)); /* the first is idle but too small */
-    assert_int_equal(slots_take(sl, -1, 1000), 0);
+    take(sl, 1500, 1);
+    take(sl, 1500, 2);
+    assert_int_equal(slots_find(sl, -1, 1500), -1); /* the first is idle but too small */
+    take(sl, 1000, 0);
 }
 
-TEST_WITH(struct place *p, a_lost_gpu_gets_nothing_more)
+TEST_WITH(struct toy_grid *g, a_lost_gpu_gets_nothing_more)
 {
-    struct slots *sl = open_slots(p, "cpu");
+    struct slots *sl = open_slots(g, "cpu");
     put_gpus(sl);
-    int32_t slot = slots_take(sl, -1, 2500);
-    assert_int_equal(slot, 1);
-    assert_int_equal(slots_retire_device(sl, slot, "it fell off the bus"), 2);
-    slots_leave(sl, slot, 2500);
+    take(sl, 2500, 1);
+    assert_int_equal(slots_retire_device(sl, 1, "it fell off the bus"), 2);
+    slots_leave(sl, 1);
     assert_string_equal(sl->device[1].unusable, "it fell off the bus");
     assert_int_equal(slots_free_n(sl), 2);
     assert_ptr_equal(slots_largest(sl), &sl->device[2]);
-    assert_int_equal(slots_take(sl, -1, 2500), 2); /* the largest that is left may try */
+    take(sl, 2500, 2); /* the largest that is left may try */
     assert_int_equal(slots_retire_device(sl, 2, ""), 1);
     assert_int_equal(slots_retire_device(sl, 0, ""), 0);
-    assert_int_equal(slots_take(sl, -1, 1), -1);
+    assert_int_equal(slots_find(sl, -1, 1), -1);
 }
 
-TEST_WITH(struct place *p, a_gpu_on_which_worker_after_worker_dies_is_disabled)
+TEST_WITH(struct toy_grid *g, a_gpu_on_which_worker_after_worker_dies_is_disabled)
 {
-    struct slots *sl = open_slots(p, "cpu");
+    struct slots *sl = open_slots(g, "cpu");
     put_gpus(sl);
     for (int32_t tries = 0; tries < 5; tries++) /* one job: it is the job */
         assert_false(slots_note_failure(sl, 1, 7, true));

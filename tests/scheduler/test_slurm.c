@@ -2,16 +2,107 @@
  * node, the user or the scheduler's end does. */
 #include "harness/test.h"
 
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "scheduler/scheduler_internal.h"
-#include "scheduler/toy_slurm.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "scheduler/toy_grid.h"
+
+/* --- a Slurm that is made of scripts (fake_slurm/) --- */
+
+/* A file of it, relative to its folder: path, new content, first line, the number in it. */
+static char *slurm_path(struct toy_grid *g, const char *name)
+{
+    return arena_printf(&g->arena, "%s/slurm/%s", g->root, name);
+}
+
+static void slurm_put(struct toy_grid *g, const char *name, const char *text)
+{
+    test_write(slurm_path(g, name), text, strlen(text));
+}
+
+static char *slurm_get(struct toy_grid *g, const char *name)
+{
+    char *text = toy_grid_read(g, arena_printf(&g->arena, "slurm/%s", name));
+    text[strcspn(text, "\n")] = '\0';
+    return text;
+}
+
+static pid_t slurm_pid(struct toy_grid *g, const char *name)
+{
+    int64_t pid = 0;
+    assert_true(str_to_int(&pid, slurm_get(g, name)));
+    return (pid_t)pid;
+}
+
+/* A grid whose devices are slurm:2, in a folder whose name a shell would take apart. */
+static int setup(void **state)
+{
+    const char *before = getenv("TMPDIR"), *path = getenv("PATH");
+    char kept[256], odd[300], *scripts = realpath("tests/scheduler/fake_slurm", NULL);
+
+    assert_non_null(scripts);
+    snprintf(kept, sizeof kept, "%s", before ? before : "/tmp");
+    snprintf(odd, sizeof odd, "%s/it's $HOME; %ld", kept, (long)getpid());
+    mkdir(odd, 0700);
+    setenv("TMPDIR", odd, 1);
+    toy_grid_setup(state);
+    setenv("TMPDIR", kept, 1);
+    struct toy_grid *g = *state;
+    if (!strstr(path, scripts)) setenv("PATH", arena_printf(&g->arena, "%s:%s", scripts, path), 1);
+    free(scripts);
+    assert_int_equal(mkdir(slurm_path(g, ""), 0700), 0);
+    setenv("FAKE_SLURM", arena_printf(&g->arena, "%s/slurm", g->root), 1);
+    g->asked = toy_grid_fifo(slurm_path(g, "bell"));
+    g->options.devices = "slurm:2";
+    g->options.poll_s = 0.05;
+    return 0;
+}
+
+/* Ends the jobs that a failed test has left; a job's first process takes its worker along. */
+static int teardown(void **state)
+{
+    struct toy_grid *g = *state;
+    struct dir jobs;
+    char *odd = arena_strdup(&g->arena, g->root);
+
+    assert_ok(dir_open(&jobs, slurm_path(g, ""), &e));
+    for (int32_t i = 0; i < jobs.n; i++) {
+        const char *name = jobs.name_own[i];
+        if (strcmp(slurm_get(g, arena_printf(&g->arena, "%s/state", name)), "RUNNING") == 0)
+            kill(slurm_pid(g, arena_printf(&g->arena, "%s/first", name)), SIGKILL);
+    }
+    dir_close(&jobs);
+    close(g->asked);
+    *strrchr(odd, '/') = '\0';
+    test_folder_remove(odd);
+    return toy_grid_teardown(state);
+}
+
+/* Waits for the processes of a job to end, and asserts the state it then has. */
+static void slurm_await(struct toy_grid *g, const char *number, const char *state)
+{
+    toy_grid_await_end(slurm_pid(g, arena_printf(&g->arena, "%s/pid", number)));
+    assert_string_equal(slurm_get(g, arena_printf(&g->arena, "%s/state", number)), state);
+}
+
+/* Waits for n questions of squeue from now on. */
+static void slurm_await_questions(struct toy_grid *g, int n)
+{
+    struct pollfd before = {.fd = g->asked, .events = POLLIN};
+    char byte;
+
+    while (poll(&before, 1, 0) == 1) assert_int_equal(read(g->asked, &byte, 1), 1);
+    toy_grid_await_bell(g->asked, n);
+}
 
 /* --- what is asked of Slurm --- */
 
-TEST_EACH(toy_slurm_setup, toy_slurm_teardown)
+TEST_EACH(setup, teardown)
 
 TEST_WITH(struct toy_grid *g, a_grid_runs_as_jobs)
 {
@@ -20,15 +111,13 @@ TEST_WITH(struct toy_grid *g, a_grid_runs_as_jobs)
     toy_grid_complete(g, 8);
     assert_count(g, 6, "SELECT count(*) FROM evaluations");
     assert_attempts(g, 8, "state='done' AND exit_code=0 AND host='h' AND device='fake'");
-    toy_slurm_await(g, "1", "COMPLETED");
+    slurm_await(g, "1", "COMPLETED");
     /* Nothing is left to do, and no job is submitted for it. */
     assert_int_equal(toy_grid_run(g), 0);
     assert_int_equal(g->result.already_done, 8);
-    const char *last = arena_printf(&g->arena, "slurm/%ld/state",
-                                    1 + toy_grid_count(g,
-                                                       "SELECT count(DISTINCT log_path) FROM "
-                                                       "attempts",
-                                                       NULL));
+    const char *last =
+        arena_printf(&g->arena, "slurm/%ld/state",
+                     1 + toy_grid_count(g, "SELECT count(DISTINCT log_path) FROM attempts"));
     assert_string_equal(toy_grid_read(g, last), "");
 }
 
@@ -89,14 +178,6 @@ TEST_WITH(struct toy_grid *g, a_worker_gets_the_gpu_that_its_job_was_given)
     }
 }
 
-TEST_WITH(struct toy_grid *g, a_rejected_job_is_submitted_again_while_others_run)
-{
-    for (int32_t i = 0; i < 3; i++) toy_grid_train(g, 64 + i);
-    toy_slurm_put(g, "limit", "1\n");
-    toy_grid_complete(g, 3);
-    assert_count(g, 3, "SELECT count(*) FROM attempts");
-}
-
 TEST_WITH(struct toy_grid *g, a_first_job_that_is_rejected_ends_the_call_with_the_reason)
 {
     toy_grid_train(g, 64);
@@ -109,7 +190,7 @@ TEST_WITH(struct toy_grid *g, a_first_job_that_is_rejected_ends_the_call_with_th
 
 TEST_WITH(struct toy_grid *g, a_worker_that_dies_is_lost_and_retried)
 {
-    toy_grid_script(g, toy_grid_train(g, 64), "die 1", -1);
+    toy_grid_script(g, toy_grid_train(g, 64), "lost done", -1);
     assert_int_equal(toy_grid_run(g), 0);
     assert_attempts(g, 1, "state='lost' AND signal=9");
     assert_attempts(g, 1, "state='done'");
@@ -117,9 +198,9 @@ TEST_WITH(struct toy_grid *g, a_worker_that_dies_is_lost_and_retried)
 
 TEST_WITH(struct toy_grid *g, a_node_that_fails_costs_the_attempt_and_nothing_else)
 {
-    pid_t pid = toy_grid_begin(g, toy_grid_train(g, 64), "wait 1");
-    kill(toy_slurm_pid(g, "1/pid"), SIGKILL);
-    kill(toy_slurm_pid(g, "1/first"), SIGKILL);
+    pid_t pid = toy_grid_begin(g, toy_grid_train(g, 64), "wait done");
+    kill(slurm_pid(g, "1/pid"), SIGKILL);
+    kill(slurm_pid(g, "1/first"), SIGKILL);
     toy_grid_join(g, pid, 0);
     assert_attempts(g, 1, "state='lost' AND message='job 1 ended as NODE_FAIL'");
     assert_attempts(g, 1, "state='done'");
@@ -127,13 +208,13 @@ TEST_WITH(struct toy_grid *g, a_node_that_fails_costs_the_attempt_and_nothing_el
 
 TEST_WITH(struct toy_grid *g, a_job_that_slurm_forgot_is_lost)
 {
-    pid_t pid = toy_grid_begin(g, toy_grid_train(g, 64), "wait 1");
+    pid_t pid = toy_grid_begin(g, toy_grid_train(g, 64), "wait done");
     /* An answer that is being made while the job ends could still have said how it ended. */
-    toy_slurm_put(g, "silent", "");
-    toy_slurm_await_questions(g, 1);
-    toy_slurm_put(g, "1/forgotten", "");
-    kill(toy_slurm_pid(g, "1/first"), SIGKILL);
-    unlink(toy_slurm_path(g, "silent"));
+    slurm_put(g, "silent", "");
+    slurm_await_questions(g, 1);
+    slurm_put(g, "1/forgotten", "");
+    kill(slurm_pid(g, "1/first"), SIGKILL);
+    unlink(slurm_path(g, "silent"));
     toy_grid_join(g, pid, 0);
     assert_attempts(g, 1, "state='lost' AND message='job 1 is not known to Slurm any more'");
 }
@@ -141,10 +222,10 @@ TEST_WITH(struct toy_grid *g, a_job_that_slurm_forgot_is_lost)
 TEST_WITH(struct toy_grid *g, a_slurm_that_is_silent_for_a_while_loses_no_job)
 {
     pid_t pid = toy_grid_begin(g, toy_grid_train(g, 64), "gate");
-    toy_slurm_put(g, "silent", "");
-    toy_slurm_await_questions(g, 5);
-    unlink(toy_slurm_path(g, "silent"));
-    toy_slurm_await_questions(g, 5);
+    slurm_put(g, "silent", "");
+    slurm_await_questions(g, 5);
+    unlink(slurm_path(g, "silent"));
+    slurm_await_questions(g, 5);
     toy_grid_open_gate(g);
     toy_grid_join(g, pid, 0);
     assert_count(g, 1, "SELECT count(*) FROM attempts");
@@ -154,13 +235,13 @@ TEST_WITH(struct toy_grid *g, a_slurm_that_is_silent_for_a_while_loses_no_job)
 /* What Slurm does before a time limit: no try is used up if the worker kept a checkpoint. */
 TEST_WITH(struct toy_grid *g, a_job_at_its_time_limit_continues_in_another)
 {
-    static const char *const actions[] = {"drain 1", "wait 1"};
+    static const char *const actions[] = {"drain done", "wait done"};
     g->options.tries = 1;
     for (int i = 0; i < 2; i++) {
         g->n = 0;
         int32_t train = toy_grid_train(g, 64 + i);
         pid_t pid = toy_grid_begin(g, train, actions[i]);
-        kill(toy_slurm_pid(g, i == 0 ? "1/first" : "3/first"), SIGTERM);
+        kill(slurm_pid(g, i == 0 ? "1/first" : "3/first"), SIGTERM);
         assert_int_equal(toy_grid_status(pid), i == 0 ? 0 : -ERR_INTERNAL);
     }
     toy_grid_open_store(g);
@@ -171,26 +252,26 @@ TEST_WITH(struct toy_grid *g, a_job_at_its_time_limit_continues_in_another)
 TEST_WITH(struct toy_grid *g, a_job_that_waits_for_its_node_is_not_called_silent)
 {
     toy_grid_train(g, 64);
-    toy_slurm_put(g, "hold", "");
+    slurm_put(g, "hold", "");
     pid_t pid = toy_grid_fork(g);
     toy_grid_await_count(g, "SELECT count(*) FROM attempts", 1);
     toy_grid_pass(g, TOY_STALL_S + 1);
-    toy_slurm_await_questions(g, 2); /* between two it checks for silent workers */
-    unlink(toy_slurm_path(g, "hold"));
+    slurm_await_questions(g, 2); /* between two it checks for silent workers */
+    unlink(slurm_path(g, "hold"));
     toy_grid_join(g, pid, 0);
     assert_count(g, 1, "SELECT count(*) FROM attempts");
 }
 
 TEST_WITH(struct toy_grid *g, a_job_that_is_silent_is_cancelled_and_lost)
 {
-    toy_grid_script(g, toy_grid_train(g, 64), "hang 1", -1);
+    toy_grid_script(g, toy_grid_train(g, 64), "hang done", -1);
     pid_t pid = toy_grid_fork(g);
     toy_grid_await_count(g, "SELECT count(*) FROM progress WHERE done=4", 1); /* its last record */
     toy_grid_pass(g, TOY_STALL_S + 1);
     toy_grid_join(g, pid, 0);
     assert_attempts(g, 1, "state='lost' AND message LIKE 'no record for%'");
     assert_attempts(g, 1, "state='done'");
-    assert_string_equal(toy_slurm_get(g, "1/state"), "CANCELLED");
+    assert_string_equal(slurm_get(g, "1/state"), "CANCELLED");
 }
 
 /* --- Ctrl-C --- */
@@ -209,15 +290,15 @@ TEST_WITH(struct toy_grid *g, ctrl_c_stops_jobs_that_run_and_jobs_that_wait)
     toy_grid_train(g, 128);
     g->options.devices = "slurm:1";
     leave_waiting(g, first,
-                  "wait 1"); /* a second job, which waits, is submitted by the next call */
-    toy_slurm_put(g, "hold", "");
+                  "wait done"); /* a second job, which waits, is submitted by the next call */
+    slurm_put(g, "hold", "");
     g->options.devices = "slurm:2";
     pid_t pid = toy_grid_fork(g);
-    toy_slurm_await_questions(g, 3);
+    slurm_await_questions(g, 3);
     kill(pid, SIGINT);
     assert_int_equal(toy_grid_status(pid), -ERR_INTERRUPTED);
-    assert_string_equal(toy_slurm_get(g, "2/state"), "CANCELLED");
-    unlink(toy_slurm_path(g, "hold"));
+    assert_string_equal(slurm_get(g, "2/state"), "CANCELLED");
+    unlink(slurm_path(g, "hold"));
     toy_grid_open_store(g);
     assert_attempts(g, 2, "state='cancelled'");
     assert_attempts(g, 1, "exit_code=130 AND message='stopped after update 5'");
@@ -226,13 +307,13 @@ TEST_WITH(struct toy_grid *g, ctrl_c_stops_jobs_that_run_and_jobs_that_wait)
 
 TEST_WITH(struct toy_grid *g, a_second_request_cancels_jobs_that_ignore_the_first)
 {
-    pid_t pid = toy_grid_begin(g, toy_grid_train(g, 64), "ignore 1");
+    pid_t pid = toy_grid_begin(g, toy_grid_train(g, 64), "ignore done");
     kill(pid, SIGINT);
     toy_grid_await_bell(g->bell, 1);
     toy_grid_pass(g, 1); /* two that come together count once */
     kill(pid, SIGINT);
     assert_int_equal(toy_grid_status(pid), -ERR_INTERRUPTED);
-    assert_string_equal(toy_slurm_get(g, "1/state"), "CANCELLED");
+    assert_string_equal(slurm_get(g, "1/state"), "CANCELLED");
     toy_grid_open_store(g);
     assert_attempts(g, 1, "state='cancelled'");
     assert_int_equal(toy_grid_run(g), 0);
@@ -246,21 +327,21 @@ TEST_WITH(struct toy_grid *g, a_job_outlives_its_scheduler_and_the_next_one_reco
     int32_t train = toy_grid_family(g, 64);
     leave_waiting(g, train, "gate");
     pid_t pid = toy_grid_fork(g);
-    toy_slurm_await_questions(g, 2);
-    assert_string_equal(toy_slurm_get(g, "1/state"), "RUNNING");
+    slurm_await_questions(g, 2);
+    assert_string_equal(slurm_get(g, "1/state"), "RUNNING");
     toy_grid_open_gate(g);
     toy_grid_join(g, pid, 0);
     assert_int_equal(toy_grid_attempts(g, train), 1);
-    assert_int_equal(
-        toy_grid_count(g, "SELECT exit_code FROM attempts WHERE run_id=:id", g->job[train].run_id),
-        0);
+    assert_count(g, 0,
+                 arena_printf(&g->arena, "SELECT exit_code FROM attempts WHERE run_id='%s'",
+                              g->job[train].run_id));
     assert_attempts(g, 4, "state='done'");
 }
 
 TEST_WITH(struct toy_grid *g, the_records_of_a_job_that_ended_without_its_scheduler_count)
 {
     leave_waiting(g, toy_grid_train(g, 64), "gate");
-    pid_t job = toy_slurm_pid(g, "1/pid");
+    pid_t job = slurm_pid(g, "1/pid");
     toy_grid_open_gate(g);
     toy_grid_await_end(job);
     assert_int_equal(toy_grid_run(g), 0);
@@ -277,7 +358,7 @@ TEST_WITH(struct toy_grid *g, a_job_of_other_runs_is_left_alone)
     toy_grid_train(g, 128);
     toy_grid_complete(g, 1);
     assert_attempts(g, 1, "state='running'");
-    assert_string_equal(toy_slurm_get(g, "1/state"), "RUNNING");
+    assert_string_equal(slurm_get(g, "1/state"), "RUNNING");
     toy_grid_open_gate(g);
     g->job[0] = left;
     g->n = 1;
@@ -293,17 +374,17 @@ TEST_WITH(struct toy_grid *g, the_limit_of_jobs_counts_recovered_ones)
     g->options.devices = "slurm:1";
     leave_waiting(g, first, "gate");
     pid_t pid = toy_grid_fork(g);
-    toy_slurm_await_questions(g, 4);
-    assert_string_equal(toy_slurm_get(g, "2/state"), "");
+    slurm_await_questions(g, 4);
+    assert_string_equal(slurm_get(g, "2/state"), "");
     toy_grid_open_gate(g);
     assert_int_equal(toy_grid_status(pid), 0);
-    toy_slurm_await(g, "2", "COMPLETED");
+    slurm_await(g, "2", "COMPLETED");
 }
 
 TEST_WITH(struct toy_grid *g, a_job_whose_state_is_unknown_ends_the_call_until_later)
 {
     leave_waiting(g, toy_grid_train(g, 64), "gate");
-    toy_slurm_put(g, "silent", "");
+    slurm_put(g, "silent", "");
     toy_grid_fail(g, ERR_TRYLATER, "job 1");
     assert_non_null(strstr(g->e.text, "Unable to contact"));
     assert_attempts(g, 1, "state='running'");
@@ -319,14 +400,14 @@ TEST_WITH(struct toy_grid *g, a_job_of_this_project_that_no_attempt_knows_is_can
     toy_grid_train(g, 64);
     for (int i = 0; i < 4; i++) {
         const char *job = arena_printf(&g->arena, "%d", 91 + i);
-        mkdir(toy_slurm_path(g, job), 0700);
-        toy_slurm_put(g, arena_printf(&g->arena, "%s/state", job), "PENDING\n");
-        toy_slurm_put(g, arena_printf(&g->arena, "%s/name", job), name[i]);
-        toy_slurm_put(g, arena_printf(&g->arena, "%s/dir", job), i == 1 ? "/elsewhere" : g->root);
+        mkdir(slurm_path(g, job), 0700);
+        slurm_put(g, arena_printf(&g->arena, "%s/state", job), "PENDING\n");
+        slurm_put(g, arena_printf(&g->arena, "%s/name", job), name[i]);
+        slurm_put(g, arena_printf(&g->arena, "%s/dir", job), i == 1 ? "/elsewhere" : g->root);
     }
     assert_int_equal(toy_grid_run(g), 0);
-    assert_string_equal(toy_slurm_get(g, "91/state"), "CANCELLED");
-    assert_string_equal(toy_slurm_get(g, "92/state"), "PENDING");
-    assert_string_equal(toy_slurm_get(g, "93/state"), "PENDING");
-    assert_string_equal(toy_slurm_get(g, "94/state"), "PENDING");
+    assert_string_equal(slurm_get(g, "91/state"), "CANCELLED");
+    assert_string_equal(slurm_get(g, "92/state"), "PENDING");
+    assert_string_equal(slurm_get(g, "93/state"), "PENDING");
+    assert_string_equal(slurm_get(g, "94/state"), "PENDING");
 }

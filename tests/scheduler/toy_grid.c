@@ -13,12 +13,6 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "record/run_folder.h"
-#include "store/store_fixture.h"
-
-static void toy_must(const struct toy_grid *g, int rc)
-{
-    if (rc < 0) fail_msg("%s", g->e.text);
-}
 
 static int64_t toy_now_us(void *context)
 {
@@ -35,9 +29,10 @@ void toy_grid_pass(struct toy_grid *g, double seconds)
     assert_int_equal(write(g->clock[1], &us, sizeof us), sizeof us);
 }
 
-void toy_grid_open(struct toy_grid *g)
+int toy_grid_setup(void **state)
 {
-    *g = (struct toy_grid){0};
+    struct toy_grid *g = *state = calloc(1, sizeof *g);
+
     arena_init(&g->arena);
     assert_int_equal(pipe2(g->clock, O_CLOEXEC | O_NONBLOCK), 0);
     test_folder(g->root);
@@ -58,10 +53,13 @@ void toy_grid_open(struct toy_grid *g)
     toy_grid_script(g, -1);
     g->bell = toy_grid_fifo(project_path(&g->project, &g->arena, "bell"));
     g->gate = toy_grid_fifo(project_path(&g->project, &g->arena, "gate"));
+    return 0;
 }
 
-void toy_grid_close(struct toy_grid *g)
+int toy_grid_teardown(void **state)
 {
+    struct toy_grid *g = *state;
+
     store_close(g->store);
     test_folder_remove(g->root);
     close(g->clock[0]);
@@ -69,19 +67,7 @@ void toy_grid_close(struct toy_grid *g)
     close(g->bell);
     close(g->gate);
     arena_fini(&g->arena);
-}
-
-int toy_grid_setup(void **state)
-{
-    *state = calloc(1, sizeof(struct toy_grid));
-    toy_grid_open(*state);
-    return 0;
-}
-
-int toy_grid_teardown(void **state)
-{
-    toy_grid_close(*state);
-    free(*state);
+    free(g);
     return 0;
 }
 
@@ -94,10 +80,11 @@ static int32_t toy_add(struct toy_grid *g, const struct spec *s, int32_t train)
     return g->n++;
 }
 
-int32_t toy_grid_train(struct toy_grid *g, int32_t L)
+static int32_t toy_add_train(struct toy_grid *g, int32_t L, enum spec_kind kind)
 {
     struct spec s = fixture_train(SPEC_ALIBI, L, 1);
 
+    s.kind = kind;
     s.model.layers = 1;
     s.model.heads = 2;
     s.model.dim = s.model.ffn = 16;
@@ -111,20 +98,20 @@ int32_t toy_grid_train(struct toy_grid *g, int32_t L)
     return toy_add(g, &s, -1);
 }
 
-int32_t toy_grid_evaluate(struct toy_grid *g, int32_t train, int32_t L)
+int32_t toy_grid_train(struct toy_grid *g, int32_t L)
 {
-    const struct spec s = fixture_eval(&g->job[train].spec, L);
-    return toy_add(g, &s, train);
+    return toy_add_train(g, L, SPEC_TRAIN);
 }
 
 int32_t toy_grid_bench(struct toy_grid *g, int32_t L)
 {
-    int32_t train = toy_grid_train(g, L);
-    struct spec s = g->job[train].spec;
+    return toy_add_train(g, L, SPEC_BENCH);
+}
 
-    g->n--;
-    s.kind = SPEC_BENCH;
-    return toy_add(g, &s, -1);
+int32_t toy_grid_evaluate(struct toy_grid *g, int32_t train, int32_t L)
+{
+    const struct spec s = fixture_eval(&g->job[train].spec, L);
+    return toy_add(g, &s, train);
 }
 
 int32_t toy_grid_family(struct toy_grid *g, int32_t L)
@@ -144,9 +131,8 @@ void toy_grid_script(struct toy_grid *g, ...)
     for (int job = va_arg(args, int); job >= 0; job = va_arg(args, int))
         strbuf_addf(&text, "%s %s\n", g->job[job].run_id, va_arg(args, const char *));
     va_end(args);
-    strbuf_add(&text, "* succeed\n");
-    const char *path = project_path(&g->project, &g->arena, "fake");
-    toy_must(g, file_write_atomic(path, text.text, text.n, &g->e));
+    strbuf_add(&text, "* done\n");
+    test_write(project_path(&g->project, &g->arena, "fake"), text.text, text.n);
 }
 
 static void toy_add_run(struct toy_grid *g, const struct run *job)
@@ -161,7 +147,7 @@ static void toy_add_run(struct toy_grid *g, const struct run *job)
                                   .config_id = config_id,
                                   .train_run_id = train ? train->run_id : NULL,
                                   .parameters_n = 1000};
-    toy_must(g, store_add_run(g->store, &run, &g->e));
+    assert_ok(store_add_run(g->store, &run, &e));
 }
 
 void toy_grid_open_store(struct toy_grid *g)
@@ -169,10 +155,10 @@ void toy_grid_open_store(struct toy_grid *g)
     const char *path = project_path(&g->project, &g->arena, "results.db");
 
     store_close(g->store);
-    toy_must(g, store_open(&g->store, path, STORE_WRITE, &g->e));
-    toy_must(g, store_begin(g->store, &g->e));
+    assert_ok(store_open(&g->store, path, STORE_WRITE, &e));
+    assert_ok(store_begin(g->store, &e));
     for (int32_t i = 0; i < g->n; i++) toy_add_run(g, &g->job[i]);
-    toy_must(g, store_commit(g->store, &g->e));
+    assert_ok(store_commit(g->store, &e));
 }
 
 int toy_grid_run(struct toy_grid *g)
@@ -272,58 +258,52 @@ int64_t toy_grid_leave(struct toy_grid *g, int32_t job, struct store_attempt row
 
     if (!g->store) toy_grid_open_store(g);
     row.run_id = g->job[job].run_id;
-    toy_must(g, run_folder_claim(&dir, &row.attempt, &g->arena, g->root, row.run_id, 1, &g->e));
+    assert_ok(run_folder_claim(&dir, &row.attempt, &g->arena, g->root, row.run_id, 1, &e));
     row.dir = dir;
-    toy_must(g, run_folder_write_specs(project_path(&g->project, &g->arena, dir), &spec, 1, &g->e));
-    toy_must(g, store_start_attempt(g->store, &row, &attempt_id, &g->e));
+    assert_ok(run_folder_write_specs(project_path(&g->project, &g->arena, dir), &spec, 1, &e));
+    assert_ok(store_start_attempt(g->store, &row, &attempt_id, &e));
     return attempt_id;
 }
 
-static int toy_keep_cell(void *context, int columns_n, const char *const *names,
-                         const struct store_cell *cells, struct err *e)
+static long integer(struct store *s, const char *sql)
 {
-    int64_t *out = context;
-    (void)names;
-    (void)columns_n;
-    if (!cells[0].text || !str_to_int(out, cells[0].text))
-        return ERR(e, ERR_DATA, "'%s' is not an integer", cells[0].text ? cells[0].text : "NULL");
-    return 0;
+    int64_t n;
+
+    if (!str_to_int(&n, fixture_cell(s, sql))) fail_msg("%s: not an integer", sql);
+    return (long)n;
 }
 
-long toy_grid_count(struct toy_grid *g, const char *sql, const char *id)
+long toy_grid_count(struct toy_grid *g, const char *sql)
 {
-    int64_t out = -1;
-    const struct store_param param = {.name = "id", .value = id};
-
-    toy_must(g, store_query(g->store, sql, &param, id ? 1 : 0, 10, toy_keep_cell, &out, &g->e));
-    return (long)out;
+    return integer(g->store, sql);
 }
 
 long toy_grid_attempts(struct toy_grid *g, int32_t job)
 {
-    return toy_grid_count(g, "SELECT count(*) FROM attempts WHERE run_id=:id", g->job[job].run_id);
+    return toy_grid_count(g,
+                          arena_printf(&g->arena, "SELECT count(*) FROM attempts WHERE run_id='%s'",
+                                       g->job[job].run_id));
 }
 
-/* False: there is no such database yet. */
-static bool toy_peek(int64_t *out, struct toy_grid *g, const char *sql)
+/* -1: there is no such database yet. */
+static long toy_peek(struct toy_grid *g, const char *sql)
 {
     struct store *reader;
     struct err e;
     const char *path = project_path(&g->project, &g->arena, "results.db");
 
-    if (store_open(&reader, path, STORE_READ, &e) < 0) return false;
-    int rc = store_query(reader, sql, NULL, 0, 10, toy_keep_cell, out, &e);
+    if (store_open(&reader, path, STORE_READ, &e) < 0) return -1;
+    long n = integer(reader, sql);
     store_close(reader);
-    return rc == 0;
+    return n;
 }
 
 void toy_grid_await_count(struct toy_grid *g, const char *sql, long expected)
 {
     enum { PAUSE_MS = 10 };
-    int64_t got = -1;
 
-    for (int waited_ms = 0; !toy_peek(&got, g, sql) || got != expected; waited_ms += PAUSE_MS) {
-        if (waited_ms >= TOY_DEADLINE_MS) fail_msg("%s: %ld, not %ld", sql, (long)got, expected);
+    for (int waited_ms = 0; toy_peek(g, sql) != expected; waited_ms += PAUSE_MS) {
+        if (waited_ms >= TOY_DEADLINE_MS) fail_msg("%s is not %ld", sql, expected);
         poll(NULL, 0, PAUSE_MS);
     }
 }
@@ -331,7 +311,7 @@ void toy_grid_await_count(struct toy_grid *g, const char *sql, long expected)
 enum store_state toy_grid_last(struct toy_grid *g, int32_t job)
 {
     struct store_run_state st;
-    toy_must(g, store_run_state(g->store, g->job[job].run_id, &st, &g->e));
+    assert_ok(store_run_state(g->store, g->job[job].run_id, &st, &e));
     return st.last;
 }
 

@@ -6,11 +6,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/arena.h"
-#include "base/project.h"
 #include "harness/test.h"
-#include "scheduler/scheduler.h"
-#include "store/store.h"
+#include "scheduler/scheduler_internal.h"
+#include "store/store_fixture.h"
 
 /* TOY_DEADLINE_MS: of every wait for a condition; generous, since the machine may be busy. */
 enum { TOY_JOBS_MAX = 512, TOY_STALL_S = 300, TOY_DEADLINE_MS = 120000 };
@@ -25,19 +23,20 @@ struct toy_grid {
     struct scheduler_options options;
     struct scheduler_result result;
     struct err e;
+    struct slots slots; /* of the tests of slots and queue alone */
+    struct queue queue;
+    int32_t pick[TOY_JOBS_MAX];
     int clock[2];     /* a pipe: how much time has passed besides */
     int64_t ahead_us; /* of the machine's clock, as far as the pipe was read */
     int bell;         /* a FIFO: the fake worker writes a byte when it begins to wait */
     int gate;         /* a FIFO: a byte lets the fake worker's action `gate` go on */
-    int asked;        /* a FIFO of toy_slurm: squeue writes a byte when it is asked */
+    int asked;        /* a FIFO of test_slurm.c: squeue writes a byte when it is asked */
 };
 
 /* Makes the folder; the script lets everything succeed. One slot, no progress lines. A worker may
  * be silent for TOY_STALL_S. */
-void toy_grid_open(struct toy_grid *g);
-void toy_grid_close(struct toy_grid *g); /* removes the folder */
-int toy_grid_setup(void **state);        /* both for cmocka, with a grid of their own */
-int toy_grid_teardown(void **state);
+int toy_grid_setup(void **state);
+int toy_grid_teardown(void **state); /* removes the folder */
 
 /* Adds a training (L) and returns its index; costs fall in the order of adding. */
 int32_t toy_grid_train(struct toy_grid *g, int32_t L);
@@ -47,8 +46,7 @@ int32_t toy_grid_bench(struct toy_grid *g, int32_t L);
 /* A training with three evaluations; returns the training's index. */
 int32_t toy_grid_family(struct toy_grid *g, int32_t L);
 
-/* Replaces the script of the fake worker: for each pair (job, text such as "fail 2"), ended by -1;
- * all others succeed. */
+/* Replaces the script (outcome.h): for each pair (job, words), ended by -1; all others are done. */
 void toy_grid_script(struct toy_grid *g, ...);
 
 void toy_grid_open_store(struct toy_grid *g); /* and adds the runs */
@@ -61,10 +59,10 @@ void toy_grid_fail(struct toy_grid *g, int code, const char *word);
  * the attempt. row: what else it has. */
 int64_t toy_grid_leave(struct toy_grid *g, int32_t job, struct store_attempt row);
 
-/* One integer from the store; the statement's only parameter :id may be NULL. */
-long toy_grid_count(struct toy_grid *g, const char *sql, const char *id);
+/* One integer from the store. */
+long toy_grid_count(struct toy_grid *g, const char *sql);
 /* The number of rows, or of attempts that fulfil a condition. */
-#define assert_count(g, n, sql) assert_int_equal(toy_grid_count((g), (sql), NULL), (n))
+#define assert_count(g, n, sql) assert_int_equal(toy_grid_count((g), (sql)), (n))
 #define assert_attempts(g, n, condition)                                                           \
     assert_count(g, n, "SELECT count(*) FROM attempts WHERE " condition)
 /* The number of attempts of a job. */

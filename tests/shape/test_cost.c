@@ -26,23 +26,24 @@ TEST(forward_flops_agree_with_the_table_worked_by_hand)
 
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
         struct spec s = shape_specs_paper(SPEC_ALIBI, small[i].L);
-        assert_within(shape_forward_flops(&s, s.train.L, NULL) / 1e6, small[i].paper, 0.005);
+        assert_within(shape_forward_flops(&s, s.train.L) / 1e6, small[i].paper, 0.005);
     }
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
         struct spec s = shape_specs_large(large[i].L);
-        assert_within(shape_forward_flops(&s, s.train.L, NULL) / 1e6, large[i].paper, 0.005);
+        assert_within(shape_forward_flops(&s, s.train.L) / 1e6, large[i].paper, 0.005);
     }
 }
 
-TEST(measured_band_shares_replace_the_estimate)
+/* 93.72, 4.00 and 2.28 % of the tokens are in the three bands. */
+TEST(a_token_costs_the_projection_of_its_band_and_a_target_its_tail)
 {
     struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
-    const double none[] = {0.0, 0.0, 0.0}, all[] = {0.0, 0.0, 1.0};
-    double head = 2.0 * 20002 * 1024, layers = 402653184.0 + 32768.0 * 513;
+    const double share[] = {0.9372010431401847, 0.03996380913292313, 0.02283514772689221};
+    double layers = 402653184.0 + 32768.0 * 513, head = 2.0 * 20002 * 1024;
+    double input = 2.0 * 1024 * (1024 * share[0] + 256 * share[1] + 64 * share[2]);
+    double tails = 2.0 * 256 * (1024 + 40000) * share[1] + 2.0 * 64 * (1024 + 207744) * share[2];
 
-    assert_within(shape_forward_flops(&s, 512, none), layers + head + 2.0 * 1024 * 1024, 1e-12);
-    assert_within(shape_forward_flops(&s, 512, all),
-                  layers + head + 2.0 * 1024 * 64 + 2.0 * (1024.0 * 64 + 64.0 * 207744), 1e-12);
+    assert_within(shape_forward_flops(&s, 512), layers + head + input + tails, 1e-12);
 }
 
 TEST(a_training_costs_three_forward_passes_of_every_target)
@@ -150,6 +151,6 @@ TEST(a_devices_peak_is_found_by_its_name)
             fail_msg("%s: %g and %g", cases[i].device, bf16, fp32);
     }
     struct spec s = shape_specs_paper(SPEC_ALIBI, 1024);
-    double mfu = 3 * shape_forward_flops(&s, 1024, NULL) * 9216 / 23.9e-3 / 989.5e12;
+    double mfu = 3 * shape_forward_flops(&s, 1024) * 9216 / 23.9e-3 / 989.5e12;
     assert_within(mfu, 0.562, 0.005);
 }

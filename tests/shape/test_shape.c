@@ -27,15 +27,15 @@ TEST(the_paper_model_has_247_million_parameters)
     assert_int_equal(parameters_of(&t5), 246933504 + 32 * 8);
 }
 
-TEST(embeddings_projections_and_class_rows_are_45_million)
+TEST_EACH(test_place_make, test_place_remove)
+
+TEST_WITH(struct test_place *place, embeddings_projections_and_class_rows_are_45_million)
 {
     struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
     struct shape_params p;
-    struct arena a;
     int64_t layers = 0, all = 0;
 
-    arena_init(&a);
-    shape_params(&p, &a, &s);
+    shape_params(&p, &place->arena, &s);
     for (int32_t i = 0; i < p.tensors_n; i++) {
         int64_t n = (int64_t)p.tensor[i].rows * p.tensor[i].cols;
         all += n;
@@ -46,7 +46,6 @@ TEST(embeddings_projections_and_class_rows_are_45_million)
     assert_int_equal(layers, 201539584);
     assert_int_equal(all - layers, 45393920);
     assert_int_equal(p.tensors_n, 3 * 2 + 1 + 16 * 16);
-    arena_fini(&a);
 }
 
 static const struct shape_tensor *tensor_of(const struct shape_params *p, const char *name)
@@ -61,18 +60,16 @@ static int64_t end_of(const struct shape_tensor *t)
     return t->offset + (int64_t)t->rows * t->cols;
 }
 
-TEST(tensors_used_as_one_matrix_are_neighbours)
+TEST_WITH(struct test_place *place, tensors_used_as_one_matrix_are_neighbours)
 {
     struct spec s = shape_specs_paper(SPEC_T5, 512);
     struct shape_params p;
-    struct arena a;
 
-    arena_init(&a);
     s.model.dim = 40; /* no multiple of 16: groups need gaps */
     s.model.heads = 5;
     s.model.ffn = 72;
     s.model.adaptive_factor = 3;
-    shape_params(&p, &a, &s);
+    shape_params(&p, &place->arena, &s);
     const struct shape_tensor *table = tensor_of(&p, "decoder.embed_tokens.embeddings.0.0.weight");
     const struct shape_tensor *rows =
         tensor_of(&p, "decoder.adaptive_softmax.head.class_proj.weight");
@@ -100,17 +97,14 @@ TEST(tensors_used_as_one_matrix_are_neighbours)
     }
     assert_in_range(p.elements_n - end_of(&p.tensor[p.tensors_n - 1]), 0, 15);
     assert_int_equal(p.elements_n % 16, 0);
-    arena_fini(&a);
 }
 
-TEST(shapes_and_names_are_those_of_a_checkpoint)
+TEST_WITH(struct test_place *place, shapes_and_names_are_those_of_a_checkpoint)
 {
     struct spec s = shape_specs_paper(SPEC_T5, 512);
     struct shape_params p;
-    struct arena a;
 
-    arena_init(&a);
-    shape_params(&p, &a, &s);
+    shape_params(&p, &place->arena, &s);
     const struct shape_tensor *t = tensor_of(&p, "decoder.embed_tokens.embeddings.2.0.weight");
     assert_int_equal(t->rows, 207744);
     assert_int_equal(t->cols, 64);
@@ -130,17 +124,16 @@ TEST(shapes_and_names_are_those_of_a_checkpoint)
     assert_int_equal(shape_find(&p, "decoder.embed_tokens.weight"), -1);
     s = shape_specs_large(512);
     s.model.final_norm = true;
-    shape_params(&p, &a, &s);
+    shape_params(&p, &place->arena, &s);
     t = tensor_of(&p, "decoder.embed_tokens.weight");
     assert_int_equal(t->rows, 50265);
     assert_int_equal(t->cols, 2048);
     assert_true(shape_find(&p, "decoder.layer_norm.bias") > 0);
     assert_int_equal(shape_find(&p, "decoder.relative_attention_bias.weight"), -1);
-    arena_fini(&a);
 }
 
 /* Standard deviations measured on the authors' freshly made model. */
-TEST(initial_values_have_the_measured_spread)
+TEST_WITH(struct test_place *place, initial_values_have_the_measured_spread)
 {
     static const struct {
         const char *name;
@@ -161,10 +154,8 @@ TEST(initial_values_have_the_measured_spread)
     };
     struct spec s = shape_specs_paper(SPEC_T5, 512);
     struct shape_params p;
-    struct arena a;
 
-    arena_init(&a);
-    shape_params(&p, &a, &s);
+    shape_params(&p, &place->arena, &s);
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
         const struct shape_tensor *t = tensor_of(&p, measured[i].name);
         double std = t->init == SHAPE_UNIFORM ? t->init_value / sqrt(3.0) : t->init_value;
@@ -176,12 +167,11 @@ TEST(initial_values_have_the_measured_spread)
     assert_int_equal(tensor_of(&p, "decoder.layers.0.final_layer_norm.weight")->init, SHAPE_ONES);
     assert_int_equal(tensor_of(&p, "decoder.relative_attention_bias.weight")->init, SHAPE_ZEROS);
     s.option.t5_init_std = 0.5;
-    shape_params(&p, &a, &s);
+    shape_params(&p, &place->arena, &s);
     const struct shape_tensor *t = tensor_of(&p, "decoder.relative_attention_bias.weight");
     assert_int_equal(t->init, SHAPE_NORMAL);
     assert_true(t->init_value == 0.5);
     assert_int_equal(t->init_zero_row, -1);
-    arena_fini(&a);
 }
 
 TEST(bands_follow_the_cut_offs)

@@ -15,9 +15,11 @@ static const char train_text[] =
     "train.updates=20\ntrain.lr=0.1\ntrain.period=18\ntrain.warmup=2\ntrain.clip=0.1\n"
     "train.seed=1\n";
 
-static void parse(struct spec *s, const char *text)
+static struct spec parsed(const char *text)
 {
-    assert_ok(spec_parse(s, text, &e));
+    struct spec s;
+    assert_ok(spec_parse(&s, text, &e));
+    return s;
 }
 
 static void set(struct spec *s, const char *name, const char *text)
@@ -26,27 +28,36 @@ static void set(struct spec *s, const char *name, const char *text)
     assert_ok(spec_set(s, spec_key_find(name), text, &e));
 }
 
-static void id(const struct spec *s, char out[SPEC_ID_BYTES])
+struct id {
+    char text[SPEC_ID_BYTES];
+};
+
+static struct id id(const struct spec *s)
 {
-    spec_run_id(s, out);
+    struct id out;
+    spec_run_id(s, out.text);
+    return out;
 }
 
-TEST(the_run_id_is_the_hash_of_the_canonical_text)
+static struct id config_id(const struct spec *s)
 {
-    struct spec s;
-    struct arena a;
-    char got[SPEC_ID_BYTES], hex[HASH_HEX_BYTES];
+    struct id out;
+    spec_config_id(s, NULL, out.text);
+    return out;
+}
 
-    arena_init(&a);
-    parse(&s, train_text);
-    const char *canonical = spec_canonical(&s, &a);
+TEST_EACH(test_place_make, test_place_remove)
+
+TEST_WITH(struct test_place *p, the_run_id_is_the_hash_of_the_canonical_text)
+{
+    struct spec s = parsed(train_text);
+    char hex[HASH_HEX_BYTES];
+    const char *canonical = spec_canonical(&s, &p->arena);
     hash_sha256_hex(hex, canonical, strlen(canonical));
-    id(&s, got);
-    assert_memory_equal(got, hex, 16);
+    assert_memory_equal(id(&s).text, hex, 16);
     assert_null(strstr(canonical, "train.momentum")); /* 0.99 is neutral */
     assert_null(strstr(canonical, "t5"));
     assert_non_null(strstr(canonical, "train.lr=0.1\n"));
-    arena_fini(&a);
 }
 
 /* An id that changes here changes every user's results.db: raise SPEC_MEANING instead if the
@@ -62,34 +73,26 @@ TEST(frozen_specs_keep_their_ids)
         {"train.optimizer", "adam", "512f5cb65be1ea6e"},
     };
     for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++) {
-        struct spec s;
-        char got[SPEC_ID_BYTES];
-        parse(&s, train_text);
+        struct spec s = parsed(train_text);
         set(&s, frozen[i].key, frozen[i].value);
-        id(&s, got);
-        assert_string_equal(got, frozen[i].id);
+        assert_string_equal(id(&s).text, frozen[i].id);
     }
 }
 
 TEST(keys_that_do_not_apply_do_not_change_the_id)
 {
-    struct spec s;
-    char before[SPEC_ID_BYTES], after[SPEC_ID_BYTES];
-
-    parse(&s, train_text);
-    id(&s, before);
+    struct spec s = parsed(train_text);
+    struct id before = id(&s);
     set(&s, "model.t5_max_distance", "32");
     set(&s, "train.adam_beta1", "0.5");
     set(&s, "model.rotary_base", "500");
     set(&s, "model.name", "something");
-    id(&s, after);
-    assert_string_equal(before, after);
+    assert_string_equal(before.text, id(&s).text);
     set(&s, "model.position", "t5");
     set(&s, "model.t5_max_distance", "128");
-    id(&s, before);
+    before = id(&s);
     set(&s, "model.t5_max_distance", "32");
-    id(&s, after);
-    assert_string_not_equal(before, after);
+    assert_string_not_equal(before.text, id(&s).text);
 }
 
 /* Rows and length are in the id of a benchmark only if they are set and its mode is eval. */
@@ -102,24 +105,19 @@ TEST(a_benchmarks_own_rows_change_its_id_where_it_reads_them)
                  {"train", "1", "512", "3de5bc115ad9bb74", 0},
                  {"eval", "1", "512", "dec249120acd7720", 512}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct spec s;
-        char got[SPEC_ID_BYTES];
-        parse(&s, train_text);
+        struct spec s = parsed(train_text);
         set(&s, "kind", "bench");
         set(&s, "bench.mode", cases[i].mode);
         set(&s, "bench.rows", cases[i].rows);
         set(&s, "bench.L", cases[i].L);
-        id(&s, got);
-        assert_string_equal(got, cases[i].id);
+        assert_string_equal(id(&s).text, cases[i].id);
         assert_int_equal(spec_valid_length(&s), cases[i].length);
     }
 }
 
 TEST(a_benchmark_of_too_many_tokens_is_rejected)
 {
-    struct spec s;
-
-    parse(&s, train_text);
+    struct spec s = parsed(train_text);
     set(&s, "kind", "bench");
     set(&s, "bench.mode", "eval");
     set(&s, "bench.rows", "101");
@@ -130,58 +128,43 @@ TEST(a_benchmark_of_too_many_tokens_is_rejected)
     assert_ok(spec_check(&s, &e));
 }
 
-TEST(every_key_reads_back_what_it_writes)
+TEST_WITH(struct test_place *p, every_key_reads_back_what_it_writes)
 {
-    struct spec s, again;
-    struct arena a;
-
-    arena_init(&a);
     for (int position = 0; position < POSITION_METHODS_N; position++) {
-        parse(&s, train_text);
+        struct spec s = parsed(train_text);
         s.model.position = (enum spec_position)position;
         s.train.lr = 1.0 / 3.0;
-        parse(&again, spec_text(&s, &a));
-        assert_string_equal(spec_text(&s, &a), spec_text(&again, &a));
+        struct spec again = parsed(spec_text(&s, &p->arena));
+        assert_string_equal(spec_text(&s, &p->arena), spec_text(&again, &p->arena));
         assert_true(again.train.lr == 1.0 / 3.0);
-        parse(&again, spec_canonical(&s, &a));
-        assert_string_equal(spec_canonical(&s, &a), spec_canonical(&again, &a));
+        again = parsed(spec_canonical(&s, &p->arena));
+        assert_string_equal(spec_canonical(&s, &p->arena), spec_canonical(&again, &p->arena));
     }
-    arena_fini(&a);
 }
 
 TEST(seeds_share_a_config_id)
 {
-    struct spec s;
-    char one[SPEC_ID_BYTES], two[SPEC_ID_BYTES];
-
-    parse(&s, train_text);
-    spec_config_id(&s, NULL, one);
+    struct spec s = parsed(train_text);
+    struct id one = config_id(&s);
     set(&s, "train.seed", "2");
-    spec_config_id(&s, NULL, two);
-    assert_string_equal(one, two);
+    assert_string_equal(one.text, config_id(&s).text);
     set(&s, "train.lr", "0.2");
-    spec_config_id(&s, NULL, two);
-    assert_string_not_equal(one, two);
+    assert_string_not_equal(one.text, config_id(&s).text);
 }
 
 TEST(an_evaluation_is_hashed_by_its_training_and_its_own_keys)
 {
-    struct spec s;
-    char one[SPEC_ID_BYTES], two[SPEC_ID_BYTES];
-
-    parse(&s, train_text);
+    struct spec s = parsed(train_text);
     s.kind = SPEC_EVAL;
     set(&s, "eval.train_run", "0123456789abcdef");
     set(&s, "eval.split", "valid");
     set(&s, "eval.L", "64");
-    id(&s, one);
+    struct id one = id(&s);
     set(&s, "train.lr", "7");    /* the training's keys are in its id already */
     set(&s, "eval.stride", "3"); /* nonoverlapping has no stride */
-    id(&s, two);
-    assert_string_equal(one, two);
+    assert_string_equal(one.text, id(&s).text);
     set(&s, "eval.targets", "100");
-    id(&s, two);
-    assert_string_not_equal(one, two);
+    assert_string_not_equal(one.text, id(&s).text);
 }
 
 TEST(wrong_values_are_rejected_with_the_nearest_right_one)
@@ -231,8 +214,7 @@ TEST(rules_between_keys_name_both)
         {"model.attention_sinks", "4", "without model.attention_window"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct spec s;
-        parse(&s, train_text);
+        struct spec s = parsed(train_text);
         set(&s, wrong[i].key, wrong[i].value);
         assert_fails(wrong[i].word[0] ? ERR_DATA : 0, wrong[i].word, spec_check(&s, &e));
     }
@@ -248,8 +230,7 @@ TEST(a_device_rejects_a_head_width_that_it_cannot_compute)
         {512, 2, true, true}, {14, 2, false, false}, {516, 2, false, false}, {520, 2, false, false},
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct spec s;
-        parse(&s, train_text);
+        struct spec s = parsed(train_text);
         s.model.dim = sizes[i].dim;
         s.model.heads = sizes[i].heads;
         assert_fails(sizes[i].cpu ? 0 : ERR_UNAVAILABLE, "", spec_check_device(&s, "cpu", &e));
@@ -270,8 +251,7 @@ TEST(an_evaluation_is_stretched_only_as_its_method_can_be)
                  {"rotary", "slopes", false}, {"t5", "yarn", false},
                  {"learned", "pi", false},    {"none", "none", true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct spec s;
-        parse(&s, train_text);
+        struct spec s = parsed(train_text);
         set(&s, "model.position", cases[i].position);
         set(&s, "kind", "eval");
         set(&s, "eval.L", "128");
@@ -282,8 +262,7 @@ TEST(an_evaluation_is_stretched_only_as_its_method_can_be)
 
 TEST(learned_positions_are_defined_up_to_the_training_length)
 {
-    struct spec s;
-    parse(&s, train_text);
+    struct spec s = parsed(train_text);
     set(&s, "model.position", "learned");
     set(&s, "train.validate_L", "65");
     assert_fails(ERR_DATA, "train.validate_L: 65 is longer than train.L = 64", spec_check(&s, &e));
@@ -296,26 +275,21 @@ TEST(learned_positions_are_defined_up_to_the_training_length)
     assert_true(spec_is_defined(&s));
 }
 
-TEST(a_list_of_numbers_reads_back)
+TEST_WITH(struct test_place *p, a_list_of_numbers_reads_back)
 {
-    struct spec s;
-    struct arena a;
-    arena_init(&a);
-    parse(&s, train_text);
+    struct spec s = parsed(train_text);
     const struct spec_key *key = spec_key_find("model.alibi_slopes");
-    assert_string_equal(spec_get(&s, key, &a), "none");
+    assert_string_equal(spec_get(&s, key, &p->arena), "none");
     set(&s, "model.alibi_slopes", "0.9, 1e-3 ,0");
-    assert_string_equal(spec_get(&s, key, &a), "0.9,0.001,0");
+    assert_string_equal(spec_get(&s, key, &p->arena), "0.9,0.001,0");
     assert_int_equal(spec_set(&s, key, "0.5,,1", &e), ERR_DATA);
     assert_fails(ERR_DATA, "outside", spec_set(&s, key, "0.5,-1", &e));
-    arena_fini(&a);
 }
 
 TEST(a_cpu_rejects_bf16_of_the_key_that_applies)
 {
-    struct spec s;
+    struct spec s = parsed(train_text);
     const char *key;
-    parse(&s, train_text);
     s.eval.precision = SPEC_BF16; /* does not apply to a training */
     assert_int_equal(spec_precision(&s, &key), SPEC_FP32);
     assert_string_equal(key, "train.precision");
@@ -339,29 +313,27 @@ TEST(an_unknown_line_of_a_spec_file_is_named)
 
 /* A key without a neutral value must be given: every accepted text parses again from its canonical
  * text. */
-TEST(a_spec_that_lacks_a_key_is_rejected)
+TEST_WITH(struct test_place *p, a_spec_that_lacks_a_key_is_rejected)
 {
-    struct arena a;
-    arena_init(&a);
     for (const char *line = train_text; *line;) {
         struct spec s;
         const char *end = strchr(line, '\n') + 1;
-        char *name = arena_strndup(&a, line, strcspn(line, "="));
-        const char *text = arena_printf(&a, "%.*s%s", (int)(line - train_text), train_text, end);
+        char *name = arena_strndup(&p->arena, line, strcspn(line, "="));
+        const char *text =
+            arena_printf(&p->arena, "%.*s%s", (int)(line - train_text), train_text, end);
         bool optional = spec_key_find(name)->neutral != NULL;
-        assert_fails(optional ? 0 : ERR_DATA, arena_printf(&a, "%s is missing", name),
+        assert_fails(optional ? 0 : ERR_DATA, arena_printf(&p->arena, "%s is missing", name),
                      spec_parse(&s, text, &e));
-        if (optional) parse(&s, spec_canonical(&s, &a));
+        if (optional) (void)parsed(spec_canonical(&s, &p->arena));
         line = end;
     }
-    arena_fini(&a);
 }
 
 TEST(a_key_that_does_not_apply_may_be_absent)
 {
-    struct spec s;
-    parse(&s, "kind=eval\nscale=mini\neval.train_run=0123456789abcdef\neval.split=valid\n"
-              "eval.window=nonoverlapping\neval.L=64\n");
+    struct spec s =
+        parsed("kind=eval\nscale=mini\neval.train_run=0123456789abcdef\neval.split=valid\n"
+               "eval.window=nonoverlapping\neval.L=64\n");
     assert_fails(ERR_DATA, "eval.stride is missing",
                  spec_parse(&s,
                             "kind=eval\nscale=mini\neval.train_run=0123456789abcdef\n"

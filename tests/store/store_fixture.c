@@ -239,69 +239,55 @@ void fixture_benched(struct store_fixture *f, const struct spec *s, const char *
     if (run_id) memcpy(run_id, f->id, sizeof f->id);
 }
 
-enum { FIXTURE_ROWS_BYTES = 4096 };
+/* Answers stay until the next query. */
+static struct arena answers;
 
-struct first_cell {
-    char text[512];
-    bool seen;
-};
-
-static int keep_first(void *context, int columns_n, const char *const *names,
-                      const struct store_cell *cells, struct err *e)
+int fixture_ask(struct store_fixture *f, struct rows *out, const char *sql,
+                const struct store_param *params, int32_t params_n, double limit_s)
 {
-    struct first_cell *first = context;
-
-    (void)columns_n, (void)names, (void)e;
-    if (first->seen) return 0;
-    first->seen = true;
-    snprintf(first->text, sizeof first->text, "%s", cells[0].text ? cells[0].text : "NULL");
-    return 0;
-}
-
-const char *fixture_cell(struct store *s, const char *sql)
-{
-    static struct first_cell first;
-    struct err e = {0};
-
-    first = (struct first_cell){.text = "none"};
-    if (store_query(s, sql, NULL, 0, 60, keep_first, &first, &e) < 0)
-        fail_msg("%s: %s", sql, e.text);
-    return first.text;
-}
-
-static int add_row(void *context, int columns_n, const char *const *names,
-                   const struct store_cell *cells, struct err *e)
-{
-    char *text = context;
-
-    (void)names, (void)e;
-    for (int i = 0; i < columns_n; i++) {
-        size_t n = strlen(text);
-        snprintf(text + n, FIXTURE_ROWS_BYTES - n, "%s%s",
-                 i   ? " "
-                 : n ? " ; "
-                     : "",
-                 cells[i].text ? cells[i].text : "-");
-    }
-    return 0;
-}
-
-const char *fixture_rows(struct store *s, const char *sql)
-{
-    static char text[FIXTURE_ROWS_BYTES];
-    struct err e = {0};
-
-    text[0] = '\0';
-    if (store_query(s, sql, NULL, 0, 60, add_row, text, &e) < 0) fail_msg("%s: %s", sql, e.text);
-    return text;
+    f->e = (struct err){0};
+    arena_fini(&answers);
+    return store_query(f->store, out, &answers, sql, params, params_n, limit_s, &f->e);
 }
 
 int fixture_query(struct store_fixture *f, const char *sql)
 {
-    struct first_cell first = {0};
+    struct rows rows;
+    return fixture_ask(f, &rows, sql, NULL, 0, 60);
+}
 
-    f->e = (struct err){0};
-    return store_query(f->store, sql, NULL, 0, 60, keep_first, &first, &f->e);
+static struct rows answer(struct store *s, const char *sql)
+{
+    struct store_fixture f = {.store = s};
+    struct rows rows;
+
+    if (fixture_ask(&f, &rows, sql, NULL, 0, 60) < 0) fail_msg("%s: %s", sql, f.e.text);
+    return rows;
+}
+
+const char *fixture_cell(struct store *s, const char *sql)
+{
+    struct rows rows = answer(s, sql);
+
+    if (rows.n == 0) return "none";
+    return rows.row[0][0].text ? rows.row[0][0].text : "NULL";
+}
+
+const char *fixture_rows(struct store *s, const char *sql)
+{
+    static char text[4096];
+    struct rows rows = answer(s, sql);
+    size_t n = 0;
+
+    text[0] = '\0';
+    for (int32_t i = 0; i < rows.n; i++)
+        for (int32_t k = 0; k < rows.columns_n && n < sizeof text; k++)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s",
+                                  k   ? " "
+                                  : i ? " ; "
+                                      : "",
+                                  rows.row[i][k].text ? rows.row[i][k].text : "-");
+    return text;
 }
 
 char *fixture_path(struct store_fixture *f, const char *name)
@@ -350,12 +336,30 @@ int fixture_set_paper(struct store_fixture *f, const char *artefact, const char 
     return store_set_paper(f->store, artefact, path, &f->e);
 }
 
-void fixture_raw(const char *path, const char *sql)
+int fixture_merge(struct store_fixture *f, struct merge_result *out, const char *path)
 {
+    const struct project project = {.root = f->dir};
+
+    f->e = (struct err){0};
+    return store_merge(f->store, out, &project, path, &f->e);
+}
+
+static int keep_cell(void *text, int columns_n, char **cells, char **names)
+{
+    (void)columns_n, (void)names;
+    snprintf(text, FIXTURE_RAW_BYTES, "%s", cells[0] ? cells[0] : "NULL");
+    return 0;
+}
+
+const char *fixture_raw(const char *path, const char *sql)
+{
+    static char text[FIXTURE_RAW_BYTES];
     sqlite3 *raw = NULL;
 
+    text[0] = '\0';
     assert_int_equal(sqlite3_open(path, &raw), SQLITE_OK);
-    if (sqlite3_exec(raw, sql, NULL, NULL, NULL) != SQLITE_OK)
+    if (sqlite3_exec(raw, sql, keep_cell, text, NULL) != SQLITE_OK)
         fail_msg("%s: %s", sql, sqlite3_errmsg(raw));
     sqlite3_close(raw);
+    return text;
 }

@@ -68,7 +68,10 @@ int fixture_set_paper(struct store_fixture *f, const char *artefact, const char 
 const char *fixture_cell(struct store *s, const char *sql);
 /* fixture_rows - the whole answer: cells separated by spaces ("-" for NULL), rows by " ; ". */
 const char *fixture_rows(struct store *s, const char *sql);
-/* fixture_query - the code of a query, its error in f->e. */
+/* fixture_ask - store_query, its error in f->e; the rows stay until the next query. fixture_query -
+ * its code only. */
+int fixture_ask(struct store_fixture *f, struct rows *out, const char *sql,
+                const struct store_param *params, int32_t params_n, double limit_s);
 int fixture_query(struct store_fixture *f, const char *sql);
 
 /* fixture_path - a path in the fixture's folder; overwritten by the next call. */
@@ -78,8 +81,13 @@ void fixture_refuse_open(struct store_fixture *f, const char *path, int code, co
 /* fixture_race - n processes call this function at once; the sum of the numbers it returns. */
 int fixture_race(struct store_fixture *f, int n, int (*racer)(const struct store_fixture *f));
 
-/* fixture_raw - statements by plain SQLite, as another program would run them on the file. */
-void fixture_raw(const char *path, const char *sql);
+/* fixture_merge - store_merge into the fixture's folder, its error in f->e. */
+int fixture_merge(struct store_fixture *f, struct merge_result *out, const char *path);
+
+/* fixture_raw - statements by plain SQLite, as another program would run them on the file, and the
+ * first cell of their last row, until the next call. */
+enum { FIXTURE_RAW_BYTES = 1 << 16 };
+const char *fixture_raw(const char *path, const char *sql);
 
 #define assert_cell(f, sql, expected) assert_string_equal(fixture_cell((f)->store, (sql)), expected)
 #define assert_rows(f, sql, expected) assert_string_equal(fixture_rows((f)->store, (sql)), expected)

@@ -23,10 +23,10 @@ static int teardown(void **state)
 /* Merges what is there, which adds so many done runs. The folder names the results.db in it. */
 static void merge(int32_t expected)
 {
-    int32_t added = -1;
+    struct merge_result m;
 
-    assert_works(here, store_merge(here->store, there->dir, &added, &here->e));
-    assert_int_equal(added, expected);
+    assert_works(here, fixture_merge(here, &m, there->dir));
+    assert_int_equal(m.results_n, expected);
 }
 
 TEST_EACH(setup, teardown)
@@ -117,18 +117,17 @@ TEST(what_cannot_be_merged_says_why)
          " SELECT k.* FROM kept_results k, n",
          ERR_DATA, "lacks a table"},
     };
-    struct store *to = here->store;
+    struct merge_result m;
     struct store_run_state run;
 
-    assert_refused(here, ERR_NOINPUT, "", store_merge(to, "/nowhere/results.db", NULL, &here->e));
-    assert_refused(here, ERR_USAGE, "own file", store_merge(to, here->path, NULL, &here->e));
-    assert_works(here, store_begin(to, &here->e));
-    assert_refused(here, ERR_USAGE, "transaction", store_merge(to, there->path, NULL, &here->e));
-    store_rollback(to);
+    assert_refused(here, ERR_NOINPUT, "", fixture_merge(here, &m, "/nowhere/results.db"));
+    assert_refused(here, ERR_USAGE, "own file", fixture_merge(here, &m, here->path));
+    assert_works(here, store_begin(here->store, &here->e));
+    assert_refused(here, ERR_USAGE, "transaction", fixture_merge(here, &m, there->path));
+    store_rollback(here->store);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fixture_raw(there->path, rows[i].sql);
-        assert_refused(here, rows[i].code, rows[i].word,
-                       store_merge(to, there->path, NULL, &here->e));
+        assert_refused(here, rows[i].code, rows[i].word, fixture_merge(here, &m, there->path));
         assert_non_null(strstr(here->e.text, there->path));
     }
     /* nor does the open store read a view in place of a table */
@@ -139,10 +138,11 @@ TEST(what_cannot_be_merged_says_why)
 /* The message must not make a user move his own file away. */
 TEST(damage_of_a_merged_file_names_that_file)
 {
+    struct merge_result m;
+
     store_fixture_close(there);
     assert_int_equal(truncate(there->path, 5 * 4096), 0);
-    assert_refused(here, ERR_DATA, there->path,
-                   store_merge(here->store, there->path, NULL, &here->e));
+    assert_refused(here, ERR_DATA, there->path, fixture_merge(here, &m, there->path));
     assert_null(strstr(here->e.text, here->path));
     assert_non_null(strstr(here->e.text, "`alibi merge runs/`"));
 }

@@ -74,7 +74,7 @@ TEST_WITH(struct store_fixture *f, the_file_is_wal_full_strict_and_ours)
     int64_t value = 0;
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_works(f, database_number(f->store, &value, rows[i].sql, &f->e));
+        assert_int_equal(DATABASE_NUMBER(f->store, value, &f->e, rows[i].sql), 1);
         if (value != rows[i].value) fail_msg("%s: %lld", rows[i].sql, (long long)value);
     }
     assert_cell(f,

@@ -17,18 +17,11 @@ struct refusal {
     const char *word;
 };
 
-static int ignore_row(void *context, int columns_n, const char *const *names,
-                      const struct store_cell *cells, struct err *e)
-{
-    (void)context, (void)columns_n, (void)names, (void)cells, (void)e;
-    return 0;
-}
-
 /* Without a limit of time, so that a busy machine gives no other reason. */
 static int ask(struct store_fixture *f, const char *sql)
 {
-    f->e = (struct err){0};
-    return store_query(f->store, sql, NULL, 0, 0, ignore_row, NULL, &f->e);
+    struct rows rows;
+    return fixture_ask(f, &rows, sql, NULL, 0, 0);
 }
 
 static void assert_all_refused(struct store_fixture *f, const struct refusal *refusals, size_t n)
@@ -56,13 +49,12 @@ TEST_WITH(struct store_fixture *f, functions_outside_the_list_are_refused)
         {"SELECT nobody_made_this(1)", ERR_USAGE, "no such function"},
     };
     struct store_param name = {"name", "simple"};
+    struct rows rows;
 
     fixture_raw(f->path, "CREATE VIEW theirs AS SELECT fts3_tokenizer('simple') AS address");
     assert_all_refused(f, refusals, sizeof refusals / sizeof *refusals);
     /* SQLite takes a bound name even where the function is switched off */
-    assert_int_equal(
-        store_query(f->store, "SELECT fts3_tokenizer(:name)", &name, 1, 0, NULL, NULL, &f->e),
-        ERR_USAGE);
+    assert_int_equal(fixture_ask(f, &rows, "SELECT fts3_tokenizer(:name)", &name, 1, 0), ERR_USAGE);
 }
 
 /* The file of somebody who wants a pointer of his choice called. */
@@ -108,6 +100,7 @@ TEST_WITH(struct store_fixture *f, what_is_too_large_names_its_limit)
         {"SELECT instr('a',hex(zeroblob(600)))", ERR_USAGE, "limit of 1000"},
         {"SELECT trim('a',hex(zeroblob(600)))", ERR_USAGE, "limit of 1000"},
         {ENDLESS "SELECT " MEGABYTE " FROM n", ERR_DATA, "limit of 64 MiB"},
+        {ENDLESS "SELECT i,i,i,i,i,i,i,i FROM n", ERR_DATA, "more than 4000000 cells"},
         {ENDLESS "SELECT randomblob(500000) FROM n UNION SELECT 1", ERR_DATA, "limit of 256 MiB"},
     };
 
@@ -165,19 +158,12 @@ TEST_WITH(struct store_fixture *f, limited_functions_answer_as_sqlite_does)
         "'abc' GLOB 'a[b-c]*'",
         "'abc' NOT LIKE 'z%'",
     };
-    sqlite3 *plain = NULL;
-    sqlite3_stmt *row = NULL;
     char sql[256];
 
-    assert_int_equal(sqlite3_open(":memory:", &plain), SQLITE_OK);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         snprintf(sql, sizeof sql, "SELECT typeof(%s)||':'||quote(%s)", calls[i], calls[i]);
-        assert_int_equal(sqlite3_prepare_v2(plain, sql, -1, &row, NULL), SQLITE_OK);
-        assert_int_equal(sqlite3_step(row), SQLITE_ROW);
-        assert_cell(f, sql, (const char *)sqlite3_column_text(row, 0));
-        sqlite3_finalize(row);
+        assert_cell(f, sql, fixture_raw(":memory:", sql));
     }
-    sqlite3_close(plain);
 }
 
 /* Opening a FIFO waits for its other end. */
@@ -186,6 +172,7 @@ TEST_WITH(struct store_fixture *f, only_a_regular_file_is_opened)
     static const char *const beside[] = {"results.db-journal", "results.db-wal", "results.db-shm"};
     static const char *const names[] = {"pipe", "link", "folder"};
     static const char word[] = "not a regular file";
+    struct merge_result m;
 
     store_fixture_close(f);
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
@@ -200,7 +187,7 @@ TEST_WITH(struct store_fixture *f, only_a_regular_file_is_opened)
     assert_int_equal(mkdir(fixture_path(f, "folder"), 0700), 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         fixture_refuse_open(f, fixture_path(f, names[i]), ERR_DATA, word);
-    assert_refused(f, ERR_DATA, word, store_merge(f->store, fixture_path(f, "pipe"), NULL, &f->e));
+    assert_refused(f, ERR_DATA, word, fixture_merge(f, &m, fixture_path(f, "pipe")));
 }
 
 TEST_WITH(struct store_fixture *f, another_makers_trigger_does_not_run)

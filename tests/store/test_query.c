@@ -85,117 +85,54 @@ TEST_WITH(struct store_fixture *f, a_query_without_end_ends_in_its_time)
         ENDLESS "SELECT sum(length(replace(t,'0','1'))) FROM n,"
                 " (SELECT hex(zeroblob(400000)) AS t)",
     };
+    struct rows rows;
 
     for (size_t i = 0; i < sizeof endless / sizeof *endless; i++) {
         assert_refused(f, ERR_UNAVAILABLE, "longer than 0.1 s",
-                       store_query(f->store, endless[i], NULL, 0, 0.1, NULL, NULL, &f->e));
+                       fixture_ask(f, &rows, endless[i], NULL, 0, 0.1));
         assert_int_equal(fixture_query(f, "SELECT 1"), 0);
     }
 }
 
-static int ask_without_end(void *context, int columns_n, const char *const *names,
-                           const struct store_cell *cells, struct err *e)
+/* The cells of the only row: NAME:TYPE:TEXT;… */
+static const char *cells_of(const struct rows *rows)
 {
-    struct store_fixture *f = context;
+    static char text[256];
+    size_t n = 0;
 
-    (void)columns_n, (void)names, (void)cells;
-    return store_query(f->store, ENDLESS "SELECT count(*) FROM n", NULL, 0, 1e6, NULL, NULL, e);
-}
-
-TEST_WITH(struct store_fixture *f, the_time_limit_of_a_query_includes_those_of_its_row_function)
-{
-    assert_refused(f, ERR_UNAVAILABLE, "longer than 0.1 s",
-                   store_query(f->store, "SELECT 1", NULL, 0, 0.1, ask_without_end, f, &f->e));
-    assert_int_equal(fixture_query(f, "SELECT 1"), 0);
-}
-
-struct row_text {
-    char text[256];
-};
-
-static int join_cells(void *context, int columns_n, const char *const *names,
-                      const struct store_cell *cells, struct err *e)
-{
-    struct row_text *row = context;
-
-    (void)e;
-    for (int i = 0; i < columns_n; i++) {
-        size_t n = strlen(row->text);
-        snprintf(row->text + n, sizeof row->text - n, "%s:%c:%s;", names[i], cells[i].type,
-                 cells[i].text ? cells[i].text : "NULL");
+    assert_int_equal(rows->n, 1);
+    for (int32_t i = 0; i < rows->columns_n; i++) {
+        const struct store_cell *cell = &rows->row[0][i];
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s:%c:%s;", rows->name[i], cell->type,
+                              cell->text ? cell->text : "NULL");
     }
-    return 0;
+    return text;
 }
 
 TEST_WITH(struct store_fixture *f, cells_have_types_and_shortest_numbers)
 {
-    struct row_text row = {""};
+    static const char sql[] = "SELECT 1 AS a, 0.1 AS b, 'x' AS c, NULL AS d, 1e300 AS g";
+    struct rows rows;
 
-    assert_int_equal(store_query(f->store,
-                                 "SELECT 1 AS a, 0.1 AS b, 'x' AS c, NULL AS d, 1e300 AS g", NULL,
-                                 0, 1, join_cells, &row, &f->e),
-                     0);
-    assert_string_equal(row.text, "a:i:1;b:r:0.1;c:t:x;d:n:NULL;g:r:1e+300;");
+    assert_works(f, fixture_ask(f, &rows, sql, NULL, 0, 1));
+    assert_string_equal(cells_of(&rows), "a:i:1;b:r:0.1;c:t:x;d:n:NULL;g:r:1e+300;");
 }
 
 TEST_WITH(struct store_fixture *f, parameters_are_bound_by_name_and_kind)
 {
-    struct row_text row = {""};
-    struct store_param params[] = {{"scale", "mini"}, {"L", "64"},     {"x", "0.5"},
-                                   {"none", NULL},    {"unused", "1"}, {"text", "'; --"}};
+    static const char sql[] = "SELECT :scale AS s, :L AS l, :x AS x, :none AS n, :text AS t";
+    static const struct store_param params[] = {{"scale", "mini"}, {"L", "64"},
+                                                {"x", "0.5"},      {"none", NULL},
+                                                {"unused", "1"},   {"text", "'; --"}},
+                                    ids[] = {{"a", "1234567890123e45"}, {"b", "0012345678901234"}};
+    struct rows rows;
 
-    assert_int_equal(store_query(f->store,
-                                 "SELECT :scale AS s, :L AS l, :x AS x, :none AS n, :text AS t",
-                                 params, 6, 1, join_cells, &row, &f->e),
-                     0);
-    assert_string_equal(row.text, "s:t:mini;l:i:64;x:r:0.5;n:n:NULL;t:t:'; --;");
+    assert_works(f, fixture_ask(f, &rows, sql, params, 6, 1));
+    assert_string_equal(cells_of(&rows), "s:t:mini;l:i:64;x:r:0.5;n:n:NULL;t:t:'; --;");
     assert_refused(f, ERR_USAGE, ":other has no value",
-                   store_query(f->store, "SELECT :other", params, 6, 1, join_cells, &row, &f->e));
-    struct store_param ids[] = {{"a", "1234567890123e45"}, {"b", "0012345678901234"}};
-    row.text[0] = '\0';
-    assert_int_equal(
-        store_query(f->store, "SELECT :a AS a, :b AS b", ids, 2, 1, join_cells, &row, &f->e), 0);
-    assert_string_equal(row.text, "a:t:1234567890123e45;b:t:0012345678901234;");
-}
-
-static int stop_at_once(void *context, int columns_n, const char *const *names,
-                        const struct store_cell *cells, struct err *e)
-{
-    (void)columns_n, (void)names, (void)cells;
-    ++*(int *)context;
-    return ERR(e, ERR_IO, "the pipe is closed");
-}
-
-TEST_WITH(struct store_fixture *f, a_reader_of_rows_may_stop)
-{
-    int rows = 0;
-
-    assert_int_equal(store_query(f->store, "SELECT 1 UNION ALL SELECT 2", NULL, 0, 1, stop_at_once,
-                                 &rows, &f->e),
-                     ERR_IO);
-    assert_int_equal(rows, 1);
-    assert_string_equal(f->e.text, "the pipe is closed");
-}
-
-static int ask_again(void *context, int columns_n, const char *const *names,
-                     const struct store_cell *cells, struct err *e)
-{
-    struct store_fixture *f = context;
-    char path[256], sha256[65];
-
-    (void)columns_n, (void)names;
-    assert_string_equal(fixture_cell(f->store, "SELECT count(*) FROM trainings"), "1");
-    assert_int_equal(store_clear_results(f->store, cells[0].text, &f->e), ERR_INTERNAL);
-    return store_checkpoint(f->store, cells[0].text, SPEC_BEST, path, sha256, e);
-}
-
-TEST_WITH(struct store_fixture *f, a_row_function_may_query_but_not_write)
-{
-    fixture_done(f, &f->train, 2.0, NULL);
-    assert_int_equal(
-        store_query(f->store, "SELECT run_id FROM trainings", NULL, 0, 9, ask_again, f, &f->e), 0);
-    assert_cell(f, "SELECT count(*) FROM trainings", "1");
-    assert_int_equal(store_clear_results(f->store, f->id, &f->e), 0);
+                   fixture_ask(f, &rows, "SELECT :other", params, 6, 1));
+    assert_works(f, fixture_ask(f, &rows, "SELECT :a AS a, :b AS b", ids, 2, 1));
+    assert_string_equal(cells_of(&rows), "a:t:1234567890123e45;b:t:0012345678901234;");
 }
 
 TEST_WITH(struct store_fixture *f, a_reader_queries_without_a_lock)

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include <sqlite3.h>
-
 #include "store/store_fixture.h"
 
 /* DESIGN section 6, word for word and in its order. */
@@ -39,38 +37,19 @@ static const struct {
     {"claims", "claim, statement, verdict, evidence, scale, artefact, judged_at"},
 };
 
-/* The view's columns as a plain SQLite connection lists them. */
-static void list_columns(char *out, size_t room, const char *path, const char *view)
-{
-    sqlite3 *connection = NULL;
-    sqlite3_stmt *row = NULL;
-
-    out[0] = '\0';
-    assert_int_equal(sqlite3_open_v2(path, &connection, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-    assert_int_equal(
-        sqlite3_prepare_v2(connection, "SELECT name FROM pragma_table_info(?1)", -1, &row, NULL),
-        SQLITE_OK);
-    sqlite3_bind_text(row, 1, view, -1, SQLITE_STATIC);
-    while (sqlite3_step(row) == SQLITE_ROW) {
-        size_t n = strlen(out);
-        snprintf(out + n, room - n, "%s%s", n ? ", " : "",
-                 (const char *)sqlite3_column_text(row, 0));
-    }
-    sqlite3_finalize(row);
-    sqlite3_close(connection);
-}
-
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
 
 TEST_WITH(struct store_fixture *f, the_views_have_the_columns_of_the_contract)
 {
-    char columns[2048], sql[64];
+    char sql[128];
 
     for (size_t i = 0; i < sizeof contract / sizeof *contract; i++) {
-        list_columns(columns, sizeof columns, f->path, contract[i].view);
+        snprintf(sql, sizeof sql, "SELECT group_concat(name,', ') FROM pragma_table_info('%s')",
+                 contract[i].view);
+        const char *columns = fixture_raw(f->path, sql);
         size_t n = strlen(contract[i].columns);
-        if (strlen(columns) > n && columns[n] == ',') columns[n] = '\0'; /* added after these */
-        assert_string_equal(columns, contract[i].columns);
+        if (strncmp(columns, contract[i].columns, n) != 0 || (columns[n] && columns[n] != ','))
+            fail_msg("%s: %s", contract[i].view, columns); /* columns may follow */
         snprintf(sql, sizeof sql, "SELECT * FROM %s", contract[i].view);
         if (fixture_query(f, sql) < 0) fail_msg("%s: %s", contract[i].view, f->e.text);
     }

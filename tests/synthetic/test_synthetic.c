@@ -29,8 +29,6 @@ static int64_t symbols_of(struct arena *a, const struct synthetic_settings *s,
     struct map symbols;
     struct text_scan scan;
     struct err e = {0};
-    const char *word;
-    size_t bytes;
     int64_t n = 0;
     int item;
     bool begun = false;
@@ -42,18 +40,18 @@ static int64_t symbols_of(struct arena *a, const struct synthetic_settings *s,
         *map_put(&symbols, spelling, strlen(spelling), NULL) = i;
     }
     text_scan_init(&scan, data_text(text->text, text->n));
-    while (n < capacity && (item = text_next(&scan, &word, &bytes, &e)) > TEXT_END) {
+    while (n < capacity && (item = text_next(&scan, &e)) > TEXT_END) {
         int32_t symbol = begun ? SYMBOL_LINE_END : SYMBOL_DOCUMENT_END;
-        if (item == TEXT_WORD) assert_true(map_get(&symbols, word, bytes, &symbol));
+        if (item == TEXT_WORD) assert_true(map_get(&symbols, scan.word, scan.word_n, &symbol));
         out[n++] = (uint16_t)symbol;
         begun = item == TEXT_WORD;
     }
     return n;
 }
 
-TEST_EACH(data_setup, data_teardown)
+TEST_EACH(test_place_make, test_place_remove)
 
-TEST_WITH(struct data_folder *f, the_prototypes_settings_give_its_text_token_for_token)
+TEST_WITH(struct test_place *f, the_prototypes_settings_give_its_text_token_for_token)
 {
     static const struct {
         uint64_t seed;
@@ -74,7 +72,7 @@ TEST_WITH(struct data_folder *f, the_prototypes_settings_give_its_text_token_for
     }
 }
 
-TEST_WITH(struct data_folder *f, the_floor_is_that_of_the_prototype)
+TEST_WITH(struct test_place *f, the_floor_is_that_of_the_prototype)
 {
     /* 3.8249 bits over its first 131,073 tokens; ours go on to the end of the document, some
      * hundred tokens, which cannot move the mean by more than a thousandth. */
@@ -85,7 +83,7 @@ TEST_WITH(struct data_folder *f, the_floor_is_that_of_the_prototype)
     assert_true(synthetic_floor(&text) == exp2(text.bits / (double)text.tokens_n));
 }
 
-TEST_WITH(struct data_folder *f, tokens_are_counted_as_preparation_will_find_them)
+TEST_WITH(struct test_place *f, tokens_are_counted_as_preparation_will_find_them)
 {
     for (int i = 0; i < CORPORA_N; i++) {
         struct synthetic_text text = made(&f->arena, synthetic_at(i), 2, 20000);
@@ -104,7 +102,7 @@ static int compare_words(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-TEST_WITH(struct data_folder *f, no_two_symbols_are_spelled_alike)
+TEST_WITH(struct test_place *f, no_two_symbols_are_spelled_alike)
 {
     for (int i = 0; i < CORPORA_N; i++) {
         const struct synthetic_settings *s = synthetic_at(i);
@@ -120,12 +118,12 @@ TEST_WITH(struct data_folder *f, no_two_symbols_are_spelled_alike)
     }
 }
 
-TEST_WITH(struct data_folder *f, shares_of_the_settings_are_whole)
+TEST_WITH(struct test_place *f, shares_of_the_settings_are_whole)
 {
     for (int i = 0; i < CORPORA_N; i++) {
         const struct synthetic_settings *s = synthetic_at(i);
         assert_ptr_equal(synthetic_find(s->name), s);
-        int32_t sum = 0;
+        uint32_t sum = 0;
         for (int k = 0; k < SYNTHETIC_OPENINGS_N; k++) sum += s->opening[k];
         assert_int_equal(sum, 1000);
         assert_true(s->from_section + s->from_document + s->from_successor <= 1000);
@@ -135,7 +133,7 @@ TEST_WITH(struct data_folder *f, shares_of_the_settings_are_whole)
 }
 
 /* The differences that the descriptions of the corpora state. */
-TEST_WITH(struct data_folder *f, the_three_corpora_differ_as_described)
+TEST_WITH(struct test_place *f, the_three_corpora_differ_as_described)
 {
     double document[CORPORA_N], quotes[CORPORA_N], headings[CORPORA_N];
     for (int i = 0; i < CORPORA_N; i++) {

@@ -44,8 +44,7 @@ static struct record_evaluated record_of(struct worker_fixture *f, const struct 
 
 static void run_group(struct worker_fixture *f, const struct spec *specs, int32_t n)
 {
-    struct err e = {0};
-    if (worker_fixture_run(f, specs, n, 1, NULL, &e) < 0) fail_msg("%s", e.text);
+    assert_ok(worker_fixture_run(f, specs, n, 1, NULL, &e));
     assert_int_equal(worker_fixture_count(f, specs, 1, EVENT_EVALUATED), n);
 }
 
@@ -97,30 +96,29 @@ static double nll_of(struct worker_fixture *f, struct model *m, int64_t t, int32
     const struct window w = {.first = t - at, .length = at + 1};
     int32_t source[POSITION_TARGETS], target[POSITION_TARGETS];
     float logp[64];
-    struct err e = {0};
 
     windows_source(&f->corpus.split[CORPUS_VALID], &w, source);
     windows_target(&f->corpus.split[CORPUS_VALID], &w, target);
     const struct model_batch batch = {
         .source = source, .target = target, .rows = 1, .length = at + 1};
-    if (model_distribution(m, &batch, at, logp, &e) < 0) fail_msg("%s", e.text);
+    assert_ok(model_distribution(m, &batch, at, logp, &e));
     return -(double)logp[target[at]];
 }
 
 static struct model *open_trained(struct worker_fixture *f)
 {
-    const struct model_options o = {.rows_max = 1, .length_max = POSITION_TARGETS, .scored_max = 1};
+    const struct shape_capacity o = {
+        .rows_max = 1, .length_max = POSITION_TARGETS, .scored_max = 1};
     const struct record_trained r = worker_fixture_trained(f, &train, 1);
     const char *path = worker_fixture_path(f, &train, 1, r.best_checkpoint);
     struct safetensors *weights = NULL;
     char id[SPEC_ID_BYTES];
     struct model *m = NULL;
-    struct err e = {0};
 
     spec_run_id(&train, id);
-    if (checkpoint_open(&weights, NULL, path, r.best_sha256, id, &e) < 0 ||
-        model_open(&m, f->cpu, &train, &o, &e) < 0 || weights_load(m, 0, weights, path, &e) < 0)
-        fail_msg("%s", e.text);
+    assert_ok(checkpoint_open(&weights, NULL, path, r.best_sha256, id, &e));
+    assert_ok(model_open(&m, f->cpu, &train, &o, &e));
+    assert_ok(weights_load(m, 0, weights, path, &e));
     safetensors_close(weights);
     return m;
 }

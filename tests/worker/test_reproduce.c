@@ -17,12 +17,11 @@ static struct verify_report verify(struct worker_fixture *f, const struct spec *
 {
     char id[SPEC_ID_BYTES];
     struct verify_report r;
-    struct err e = {0};
 
     spec_run_id(s, id);
     const struct verify_run_options o = {
         .dir = worker_fixture_dir(f, s, number), .run_id = id, .updates = updates};
-    if (verify_run(&r, &f->project, &o, &e) < 0) fail_msg("%s", e.text);
+    assert_ok(verify_run(&r, &f->project, &o, &e));
     return r;
 }
 
@@ -37,12 +36,12 @@ static void forge(struct worker_fixture *f, const struct spec *s, int32_t number
     struct event record;
     struct err e = {0};
 
-    assert_int_equal(event_reader_open(&reader, path, &e), 0);
-    assert_int_equal(event_writer_open(&writer, forged, &e), 0);
+    assert_ok(event_reader_open(&reader, path, &e));
+    assert_ok(event_writer_open(&writer, forged, &e));
     while (event_read(reader, &record, &e) == 1) {
         json_t *copy = json_deep_copy(record.json);
         if (record.type == type && index-- == 0) json_object_set(copy, key, value);
-        assert_int_equal(event_write(writer, record.type, copy, &e), 0);
+        assert_ok(event_write(writer, record.type, copy, &e));
     }
     assert_true(index < 0);
     event_reader_close(reader);
@@ -148,14 +147,14 @@ TEST_WITH(struct worker_fixture *f, an_evaluation_of_a_shared_pass_is_reproduced
     char id[SPEC_ID_BYTES];
 
     worker_fixture_must_run(f, &s, 1);
-    assert_int_equal(worker_fixture_run(f, shared, 2, 1, NULL, &e), 0);
+    assert_ok(worker_fixture_run(f, shared, 2, 1, NULL, &e));
     spec_run_id(&shared[1], id);
     const struct verify_run_options o = {
         .dir = worker_fixture_dir(f, shared, 1), .run_id = id, .updates = 5};
-    assert_int_equal(verify_run(&r, &f->project, &o, &e), 0);
+    assert_ok(verify_run(&r, &f->project, &o, &e));
     assert_true(r.ran && r.differ_n == 0 && r.compared_n == 1 && r.updates == 0);
     forge(f, &shared[0], 1, EVENT_EVALUATED, 1, "tokens", json_integer(1));
-    assert_int_equal(verify_run(&r, &f->project, &o, &e), 0);
+    assert_ok(verify_run(&r, &f->project, &o, &e));
     assert_int_equal(r.differ_n, 1);
     assert_non_null(strstr(r.why, "tokens is"));
     spec_run_id(&s, id);

@@ -65,7 +65,7 @@ TEST_WITH(struct worker_fixture *f,
 
     for (int32_t k = 1; k <= 3; k++) {
         const char *dir = worker_fixture_attempt(f, &s, 1, k);
-        if (k == 2) assert_int_equal(run_folder_set_fresh(dir, &e), 0);
+        if (k == 2) assert_ok(run_folder_set_fresh(dir, &e));
         worker_fixture_must_stop(f, &s, k, stops[k - 1], 0.0);
     }
     /* Not from update 10 of the first: the second began at 1, the third resumed from 4. */
@@ -137,7 +137,7 @@ static void kill_after(struct worker_fixture *f, const struct spec *s, int32_t n
         worker_fixture_run(f, s, 1, number, &o, &e);
         _exit(0);
     }
-    assert_int_equal(event_reader_open(&reader, path, &e), 0);
+    assert_ok(event_reader_open(&reader, path, &e));
     while (seen < update) {
         int got = event_read(reader, &record, &e);
         assert_true(got >= 0);

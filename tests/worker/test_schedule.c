@@ -29,8 +29,7 @@ TEST(the_recipe_of_the_readme_gives_the_authors_rates)
 {
     struct safetensors *s = NULL;
 
-    assert_int_equal(safetensors_open(&s, "tests/fixtures/oracle/cosine_readme.safetensors", &e),
-                     0);
+    assert_ok(safetensors_open(&s, "tests/fixtures/oracle/cosine_readme.safetensors", &e));
     const struct safetensors_entry *update = safetensors_find(s, "update");
     const struct safetensors_entry *rate = safetensors_find(s, "lr");
     const char *exact = safetensors_metadata(s, "lr_exact"); /* doubles between commas */

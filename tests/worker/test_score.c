@@ -1,5 +1,6 @@
 /* test_score.c - every target once, the right context for each, and one pass for many lengths equal
- * bit for bit to a pass for each. */
+ * bit for bit to a pass for each. The loss on valid against that of the training pass on the same
+ * rows, which is computed another way: whole logits, and the quirk as an ignored class. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -54,20 +55,22 @@ static struct scores *scores_make(void)
     return s;
 }
 
-static struct model *open_model(const struct worker_fixture *f, const struct spec *s, int32_t rows)
+static struct model *open_model(const struct worker_fixture *f, const struct spec *s, bool train,
+                                int32_t rows)
 {
-    struct err e = {0};
-    struct model *m = NULL;
-    const struct model_options o = {
-        .rows_max = rows, .length_max = SCORE_LONGEST, .scored_max = (int64_t)rows * SCORE_LONGEST};
-    if (model_open(&m, f->cpu, s, &o, &e) < 0 || model_init(m, 7, &e) < 0) fail_msg("%s", e.text);
+    struct model *m;
+    const struct shape_capacity o = {.train = train,
+                                     .rows_max = rows,
+                                     .length_max = SCORE_LONGEST,
+                                     .scored_max = (int64_t)rows * SCORE_LONGEST};
+    assert_ok(model_open(&m, f->cpu, s, &o, &e));
+    assert_ok(model_init(m, 7, &e));
     return m;
 }
 
 static void score_each(struct scores *out, struct worker_fixture *f, struct model *m, int32_t rows,
                        int32_t stride_of_all)
 {
-    struct err e = {0};
     const struct score_pass pass = {.model = m,
                                     .tokens = &f->corpus.split[CORPUS_VALID],
                                     .rows = rows,
@@ -78,9 +81,8 @@ static void score_each(struct scores *out, struct worker_fixture *f, struct mode
         struct windows w;
         int32_t stride = stride_of_all && stride_of_all < lengths[k] ? stride_of_all : lengths[k];
         out->only = k;
-        assert_int_equal(windows_make(&w, pass.tokens->n, lengths[k], stride, SCORE_TARGETS, &e),
-                         0);
-        if (score_windows(&pass, &w, &e) < 0) fail_msg("%s", e.text);
+        assert_ok(windows_make(&w, pass.tokens->n, lengths[k], stride, SCORE_TARGETS, &e));
+        assert_ok(score_windows(&pass, &w, &e));
     }
 }
 
@@ -98,17 +100,16 @@ TEST_WITH(struct worker_fixture *f, one_pass_for_all_lengths_equals_a_pass_for_e
         struct spec s = worker_fixture_spec(f, (enum spec_position)p);
         s.option.t5_init_std = 0.5;
         struct scores *each = scores_make(), *shared = scores_make();
-        struct model *m = open_model(f, &s, 7);
+        struct model *m = open_model(f, &s, false, 7);
         score_each(each, f, m, 7, 1);
         model_close(m);
-        m = open_model(f, &s, 4);
+        m = open_model(f, &s, false, 4);
         const struct score_pass pass = {.model = m,
                                         .tokens = &f->corpus.split[CORPUS_VALID],
                                         .rows = 4,
                                         .sink = keep,
                                         .sink_context = shared};
-        if (score_prefixes(&pass, SCORE_TARGETS, lengths, SCORE_LENGTHS, &e) < 0)
-            fail_msg("%s", e.text);
+        assert_ok(score_prefixes(&pass, SCORE_TARGETS, lengths, SCORE_LENGTHS, &e));
         model_close(m);
         assert_each_once(each);
         assert_each_once(shared);
@@ -125,7 +126,7 @@ TEST_WITH(struct worker_fixture *f, batching_changes_no_score)
 
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
         struct scores *alone = scores_make(), *together = scores_make();
-        struct model *m = open_model(f, &s, 9);
+        struct model *m = open_model(f, &s, false, 9);
         score_each(alone, f, m, 1, strides[i]);
         score_each(together, f, m, 9, strides[i]);
         model_close(m);
@@ -139,7 +140,6 @@ TEST_WITH(struct worker_fixture *f, batching_changes_no_score)
 /* log p of target t with `context` tokens before the one that predicts it, from a direct call. */
 static float direct(struct worker_fixture *f, struct model *m, int64_t t, int32_t context)
 {
-    struct err e = {0};
     int32_t source[SCORE_LONGEST], target[SCORE_LONGEST], first = (int32_t)t - context;
     float logp;
 
@@ -152,7 +152,7 @@ static float direct(struct worker_fixture *f, struct model *m, int64_t t, int32_
     }
     const struct model_batch batch = {
         .source = source, .target = target, .rows = 1, .length = context + 1};
-    assert_int_equal(model_score(m, &batch, &context, 1, &logp, &e), 0);
+    assert_ok(model_score(m, &batch, &context, 1, &logp, &e));
     return logp;
 }
 
@@ -163,7 +163,7 @@ TEST_WITH(struct worker_fixture *f, each_target_is_scored_with_the_context_of_it
 
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
         struct scores *got = scores_make();
-        struct model *m = open_model(f, &s, 5);
+        struct model *m = open_model(f, &s, false, 5);
         score_each(got, f, m, 5, strides[i]);
         for (int32_t k = 0; k < SCORE_LENGTHS; k++) {
             for (int32_t t = 0; t < SCORE_TARGETS; t++) {
@@ -176,38 +176,130 @@ TEST_WITH(struct worker_fixture *f, each_target_is_scored_with_the_context_of_it
     }
 }
 
-static int stop_at_once(void *context, int64_t rows_done, int64_t rows_n, struct err *e)
+static int stop_at_second(void *context, struct err *e)
 {
-    assert_true(rows_n == SCORE_TARGETS);
-    if (rows_done == 0) return 0;
-    (*(int *)context)++;
-    return ERR(e, ERR_INTERRUPTED, "stop");
-}
-
-static void ignore(void *context, int32_t which, int64_t target, int32_t at, float logp)
-{
-    (void)context;
-    (void)which;
-    (void)target;
-    (void)at;
-    (void)logp;
+    return ++*(int *)context == 2 ? ERR(e, ERR_INTERRUPTED, "stop") : 0;
 }
 
 TEST_WITH(struct worker_fixture *f, a_tick_ends_a_pass_between_two_batches)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+    struct scores *got = scores_make();
+    struct model *m = open_model(f, &s, false, 4);
     struct windows w;
     int ticks = 0;
 
-    struct model *m = open_model(f, &s, 4);
+    got->only = 2;
     const struct score_pass pass = {.model = m,
                                     .tokens = &f->corpus.split[CORPUS_VALID],
                                     .rows = 4,
-                                    .sink = ignore,
-                                    .tick = stop_at_once,
+                                    .sink = keep,
+                                    .sink_context = got,
+                                    .tick = stop_at_second,
                                     .tick_context = &ticks};
-    assert_int_equal(windows_make(&w, pass.tokens->n, 8, 1, SCORE_TARGETS, &e), 0);
-    assert_int_equal(score_windows(&pass, &w, &e), ERR_INTERRUPTED);
-    assert_int_equal(ticks, 1);
+    assert_ok(windows_make(&w, pass.tokens->n, lengths[2], 1, SCORE_TARGETS, &e));
+    assert_fails(ERR_INTERRUPTED, "stop", score_windows(&pass, &w, &e));
+    assert_int_equal(ticks, 2);
+    assert_int_equal(got->last[2], 3); /* one batch was scored */
     model_close(m);
+    free(got);
+}
+
+/* --- validation ----------------------------------------------------------------------------- */
+
+static double training_loss(struct worker_fixture *f, struct model *m, const struct spec *s)
+{
+    struct windows w;
+    struct window window;
+    const struct tokens *valid = &f->corpus.split[CORPUS_VALID];
+    double sum = 0.0;
+    int32_t source[64], target[64];
+
+    assert_ok(windows_make(&w, valid->n, s->train.L, s->train.L, 0, &e));
+    for (int64_t k = 0; k < windows_count(&w); k++) {
+        double loss = 0.0;
+        windows_get(&w, k, &window);
+        windows_source(valid, &window, source);
+        windows_target(valid, &window, target);
+        const struct model_batch batch = {
+            .source = source, .target = target, .rows = 1, .length = window.length};
+        assert_ok(model_train_batch(m, &batch, 0, 0, &loss, &e));
+        sum += loss;
+    }
+    return sum / (double)valid->n;
+}
+
+static double validation_loss(struct worker_fixture *f, bool quirk, double *expected)
+{
+    struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+    double loss;
+
+    s.model.dropout = s.model.dropout_attention = 0.0;
+    s.train.tail_quirk = quirk;
+    struct model *m = open_model(f, &s, true, 4);
+    *expected = training_loss(f, m, &s);
+    const struct score_pass pass = {
+        .model = m, .tokens = &f->corpus.split[CORPUS_VALID], .rows = 4};
+    assert_ok(validate_loss(&pass, &s, &loss, &e));
+    model_close(m);
+    return loss;
+}
+
+TEST_WITH(struct worker_fixture *f, validation_is_the_mean_loss_of_every_target)
+{
+    double expected = 0.0;
+    double loss = validation_loss(f, false, &expected);
+    assert_true(fabs(loss - expected) < 1e-5);
+}
+
+TEST_WITH(struct worker_fixture *f, with_the_quirk_class_1_of_a_tail_counts_its_cluster_only)
+{
+    double expected = 0.0, without = 0.0;
+    double loss = validation_loss(f, true, &expected);
+    assert_true(fabs(loss - expected) < 1e-5);
+    /* The case would prove nothing if no such word occurred. */
+    assert_true(loss < validation_loss(f, false, &without) - 1e-3);
+}
+
+/* Longer than training rows, longer than a whole shard, shorter than training rows. */
+TEST_WITH(struct worker_fixture *f, blocks_of_any_length_give_the_loss_of_an_evaluation)
+{
+    struct spec train = worker_fixture_spec(f, SPEC_ALIBI);
+    const int32_t blocks[] = {2 * train.train.L, train.train.shard_tokens + 5,
+                              train.train.L / 2 + 1};
+
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        train.train.validate_L = blocks[i];
+        worker_fixture_must_run(f, &train, 1);
+        struct spec eval = worker_fixture_eval(&train, blocks[i], 0);
+        eval.eval.checkpoint = SPEC_LAST;
+        worker_fixture_must_run(f, &eval, 1);
+        double validated =
+            worker_fixture_record(f, &train, 1, EVENT_VALIDATION, -1).validation.loss_nats;
+        double evaluated =
+            worker_fixture_record(f, &eval, 1, EVENT_EVALUATED, -1).evaluated.loss_nats;
+        assert_true(fabs(validated - evaluated) <= 1e-9 * evaluated);
+    }
+}
+
+TEST_WITH(struct worker_fixture *f, the_length_of_validations_changes_no_number_of_the_training)
+{
+    struct spec plain = worker_fixture_spec(f, SPEC_ALIBI), other = plain;
+    char plain_id[SPEC_ID_BYTES], other_id[SPEC_ID_BYTES];
+
+    other.train.validate_L = 3 * plain.train.L;
+    spec_run_id(&plain, plain_id);
+    spec_run_id(&other, other_id);
+    assert_string_not_equal(plain_id, other_id);
+    assert_true(worker_fixture_unbroken(f, &plain).final_loss_nats ==
+                worker_fixture_unbroken(f, &other).final_loss_nats);
+}
+
+TEST_WITH(struct worker_fixture *f, a_validation_length_of_0_is_not_part_of_the_identity)
+{
+    struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+
+    assert_null(strstr(spec_canonical(&s, &f->arena), "validate_L"));
+    s.train.validate_L = s.train.L;
+    assert_non_null(strstr(spec_canonical(&s, &f->arena), "train.validate_L="));
 }

@@ -33,8 +33,7 @@ TEST_WITH(struct worker_fixture *f,
     assert_true(trained.train_wps > 0.0);
     assert_true(trained.peak_memory_bytes > 0);
     const char *path = worker_fixture_path(f, &s, 1, trained.last_checkpoint);
-    if (checkpoint_open(&weights, &inside, path, trained.last_sha256, id, &e) < 0)
-        fail_msg("%s", e.text);
+    assert_ok(checkpoint_open(&weights, &inside, path, trained.last_sha256, id, &e));
     safetensors_close(weights);
 }
 
@@ -43,7 +42,7 @@ TEST_WITH(struct worker_fixture *f, when_done_only_weights_are_left)
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     const struct worker_options o = {.checkpoint_s = 1e-9};
 
-    assert_int_equal(worker_fixture_run(f, &s, 1, 1, &o, &e), 0);
+    assert_ok(worker_fixture_run(f, &s, 1, 1, &o, &e));
     assert_true(worker_fixture_count(f, &s, 1, EVENT_CHECKPOINT) >= 20);
     const struct record_trained trained = worker_fixture_trained(f, &s, 1);
     for (int u = 1; u <= 20; u++) {

@@ -14,11 +14,11 @@ static const enum model_block blocks[] = {MODEL_VALUES, MODEL_STATE_0, MODEL_STA
 /* A model whose first `blocks_n` blocks have numbers that show block, tensor and place. */
 static struct model *open_model(const struct worker_fixture *f, const struct spec *s, int blocks_n)
 {
-    struct err e = {0};
     struct model *m = NULL;
-    const struct model_options o = {.train = true, .rows_max = 1, .length_max = 4, .scored_max = 4};
+    const struct shape_capacity o = {
+        .train = true, .rows_max = 1, .length_max = 4, .scored_max = 4};
 
-    if (model_open(&m, f->cpu, s, &o, &e) < 0) fail_msg("%s", e.text);
+    assert_ok(model_open(&m, f->cpu, s, &o, &e));
     const struct shape_params *p = model_params(m);
     for (int32_t i = 0; i < blocks_n * p->tensors_n; i++) {
         const struct shape_tensor *t = &p->tensor[i % p->tensors_n];
@@ -26,7 +26,7 @@ static struct model *open_model(const struct worker_fixture *f, const struct spe
         float *values = calloc(n, sizeof *values);
         assert_non_null(values);
         for (size_t k = 0; k < n; k++) values[k] = 1.0f + (float)i + (float)k / 4096.0f;
-        assert_int_equal(model_write(m, blocks[i / p->tensors_n], i % p->tensors_n, values, &e), 0);
+        assert_ok(model_write(m, blocks[i / p->tensors_n], i % p->tensors_n, values, &e));
         free(values);
     }
     return m;
@@ -36,11 +36,10 @@ static struct model *open_model(const struct worker_fixture *f, const struct spe
 static const char *save(struct worker_fixture *f, struct model *m, int32_t slots_n,
                         const char **path)
 {
-    struct err e = {0};
     char *sha256 = arena_alloc(&f->arena, HASH_HEX_BYTES);
 
     *path = arena_printf(&f->arena, "%s/%d.safetensors", f->root, slots_n);
-    if (weights_save(m, slots_n, *path, NULL, 0, sha256, NULL, &e) < 0) fail_msg("%s", e.text);
+    assert_ok(weights_save(m, slots_n, *path, NULL, 0, sha256, NULL, &e));
     return sha256;
 }
 
@@ -66,7 +65,7 @@ TEST_WITH(struct worker_fixture *f, every_tensor_comes_back)
         const char *sha256 = save(f, from, slots_n, &path);
         assert_string_not_equal(save(f, to, slots_n, &path), sha256);
         save(f, from, slots_n, &path);
-        if (load(to, slots_n, path, &e) < 0) fail_msg("%s", e.text);
+        assert_ok(load(to, slots_n, path, &e));
         assert_string_equal(save(f, to, slots_n, &path), sha256);
     }
     model_close(from);

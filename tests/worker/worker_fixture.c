@@ -34,7 +34,6 @@ static void put_text(const char *path, int words_n, uint32_t seed)
 int worker_fixture_make(void **state)
 {
     struct worker_fixture *f = calloc(1, sizeof *f);
-    struct err e = {0};
 
     assert_non_null(f);
     log_set_level(LOG_QUIET);
@@ -46,9 +45,9 @@ int worker_fixture_make(void **state)
         put_text(arena_printf(&f->arena, "%s/%s.txt", dir, corpus_split_name((enum corpus_split)i)),
                  i == CORPUS_TRAIN ? FIXTURE_TRAIN : FIXTURE_VALID, 17u + (uint32_t)i);
     const struct prepare_options o = {.name = "tiny", .text_dir = dir};
-    if (prepare_corpus(&f->project, &o, &e) < 0) fail_msg("%s", e.text);
-    if (corpus_open(&f->corpus, &f->project, "tiny", &e) < 0) fail_msg("%s", e.text);
-    if (backend_open(&f->cpu, "cpu", 1, DTYPE_F32, &e) < 0) fail_msg("%s", e.text);
+    assert_ok(prepare_corpus(&f->project, &o, &e));
+    assert_ok(corpus_open(&f->corpus, &f->project, "tiny", &e));
+    assert_ok(backend_open(&f->cpu, "cpu", 1, DTYPE_F32, &e));
     *state = f;
     return 0;
 }
@@ -69,31 +68,27 @@ struct spec worker_fixture_spec(const struct worker_fixture *f, enum spec_positi
     struct spec s;
 
     spec_init(&s);
-    s.kind = SPEC_TRAIN;
     snprintf(s.scale, sizeof s.scale, "none");
     s.model.position = position;
     s.model.layers = 2;
     s.model.dim = 32;
     s.model.heads = 4;
     s.model.ffn = 48;
-    s.model.softmax = SPEC_ADAPTIVE;
     s.model.cutoffs_n = 2;
     s.model.cutoffs[0] = 16;
     s.model.cutoffs[1] = 40;
-    s.model.dropout = 0.1;
-    s.model.dropout_attention = 0.1;
-    snprintf(s.data.dataset, sizeof s.data.dataset, "tiny");
-    snprintf(s.data.corpus, sizeof s.data.corpus, "tiny");
+    s.model.dropout = s.model.dropout_attention = 0.1;
+    s.data = (struct spec_data){.dataset = "tiny",
+                                .corpus = "tiny",
+                                .vocab = f->corpus.vocab,
+                                .train_tokens = f->corpus.split[CORPUS_TRAIN].n,
+                                .valid_tokens = f->corpus.split[CORPUS_VALID].n,
+                                .test_tokens = f->corpus.split[CORPUS_TEST].n};
     snprintf(s.data.fingerprint, sizeof s.data.fingerprint, "%s", f->corpus.fingerprint);
-    s.data.vocab = f->corpus.vocab;
-    s.data.train_tokens = f->corpus.split[CORPUS_TRAIN].n;
-    s.data.valid_tokens = f->corpus.split[CORPUS_VALID].n;
-    s.data.test_tokens = f->corpus.split[CORPUS_TEST].n;
     s.train.L = 16;
     s.train.shards = 2;
     s.train.shard_tokens = 64;
     s.train.updates = 20;
-    s.train.optimizer = SPEC_NAG;
     s.train.lr = 0.5;
     s.train.warmup = 4;
     s.train.period = 16;
@@ -135,15 +130,13 @@ char *worker_fixture_path(struct worker_fixture *f, const struct spec *s, int32_
 char *worker_fixture_attempt(struct worker_fixture *f, const struct spec *specs, int32_t n,
                              int32_t number)
 {
-    struct err e = {0};
     char *dir = worker_fixture_dir(f, specs, number);
     const struct spec **list = arena_array(&f->arena, (size_t)n, sizeof *list);
 
     for (int32_t i = 0; i < n; i++) list[i] = &specs[i];
-    /* An attempt that exists keeps its spec. */
-    if (file_make_dirs(dir, &e) < 0 || (!file_exists(arena_printf(&f->arena, "%s/spec", dir)) &&
-                                        run_folder_write_specs(dir, list, n, &e) < 0))
-        fail_msg("%s", e.text);
+    assert_ok(file_make_dirs(dir, &e));
+    if (!file_exists(run_folder_path(&f->arena, dir, RUN_SPEC))) /* an attempt keeps its spec */
+        assert_ok(run_folder_write_specs(dir, list, n, &e));
     return dir;
 }
 
@@ -160,30 +153,27 @@ int worker_fixture_run(struct worker_fixture *f, const struct spec *specs, int32
 
 void worker_fixture_must_run(struct worker_fixture *f, const struct spec *s, int32_t number)
 {
-    struct err e = {0};
-    if (worker_fixture_run(f, s, 1, number, NULL, &e) != 0) fail_msg("%s", e.text);
+    assert_ok(worker_fixture_run(f, s, 1, number, NULL, &e));
 }
 
 void worker_fixture_must_stop(struct worker_fixture *f, const struct spec *s, int32_t number,
                               int64_t after, double checkpoint_s)
 {
-    struct err e = {0};
     const struct worker_options o = {.stop_after = after, .checkpoint_s = checkpoint_s};
-    assert_int_equal(worker_fixture_run(f, s, 1, number, &o, &e), ERR_INTERRUPTED);
+    assert_fails(ERR_INTERRUPTED, "", worker_fixture_run(f, s, 1, number, &o, &e));
     worker_fixture_ended(f, s, number, "cancelled");
 }
 
 void worker_fixture_must_cancel(struct worker_fixture *f, const struct spec *s, int32_t number,
                                 int signal)
 {
-    struct err e = {0};
     sigset_t signals, before;
 
     sigemptyset(&signals);
     sigaddset(&signals, signal);
     sigprocmask(SIG_BLOCK, &signals, &before);
     raise(signal);
-    assert_int_equal(worker_fixture_run(f, s, 1, number, NULL, &e), ERR_INTERRUPTED);
+    assert_fails(ERR_INTERRUPTED, "", worker_fixture_run(f, s, 1, number, NULL, &e));
     sigprocmask(SIG_SETMASK, &before, NULL);
     worker_fixture_ended(f, s, number, "cancelled");
 }
@@ -191,9 +181,7 @@ void worker_fixture_must_cancel(struct worker_fixture *f, const struct spec *s, 
 void worker_fixture_must_fail(struct worker_fixture *f, const struct spec *specs, int32_t n,
                               int code, const char *word)
 {
-    struct err e = {0};
-    assert_int_equal(worker_fixture_run(f, specs, n, 1, NULL, &e), code);
-    if (!strstr(e.text, word)) fail_msg("\"%s\" does not say \"%s\"", e.text, word);
+    assert_fails(code, word, worker_fixture_run(f, specs, n, 1, NULL, &e));
     assert_int_equal(worker_fixture_count(f, specs, 1, EVENT_EVALUATED), 0);
     worker_fixture_forget(f, specs);
 }
@@ -220,7 +208,7 @@ static int search_record(void *context, const struct event *ev, struct err *e)
     struct record r;
 
     if (ev->type != x->type) return 0;
-    if (record_read(&r, ev, e) < 0) fail_msg("%s", e->text);
+    TRY(record_read(&r, ev, e));
     if (x->index < 0 || x->n == x->index) record_copy(&x->found, &r, x->arena);
     x->n++;
     return 0;
@@ -229,10 +217,9 @@ static int search_record(void *context, const struct event *ev, struct err *e)
 static struct search search(struct worker_fixture *f, const struct spec *s, int32_t number,
                             enum event_type type, int32_t index)
 {
-    struct err e = {0};
     struct search x = {.arena = &f->arena, .type = type, .index = index};
-    if (run_folder_each(worker_fixture_dir(f, s, number), search_record, &x, &e) < 0)
-        fail_msg("%s", e.text);
+
+    assert_ok(run_folder_each(worker_fixture_dir(f, s, number), search_record, &x, &e));
     return x;
 }
 

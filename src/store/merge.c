@@ -1,0 +1,540 @@
+/* merge.c - `alibi merge`: results made elsewhere, and a lost results.db, from run folders
+ * and databases.
+ *
+ * Run folders
+ *   1. list    the folders with a spec and records: trainings first, then evaluations as they ended
+ *   2. name    the uid of an attempt is a hash of its run and records, so that it is added once
+ *   3. add     runs and running rows; an evaluation needs the spec of its training, added before
+ *   4. end     as after a crash: ingest the records; the last one decides
+ *
+ * A database
+ *   5. The other file is not changed. It must be undamaged and readable (see schema_steps).
+ *   6. An attempt is known by its uid. Attempts that run there are left out. The others get the
+ *      next numbers of their run here, and the absolute path of their folder there.
+ *   7. A result becomes current only if the run has none; an evaluation of another checkpoint than
+ *      the current training's does not.
+ *
+ * Then their folders
+ *   8. Only folders of current results are copied.
+ *   9. A folder is searched where its rows name it, and under runs/ of the merged folder, because a
+ *      results.db may have been copied without its run folders. The latter must contain the record
+ *      of the result.
+ *  10. Files are linked, or copied if linking fails. The records come last, because a folder
+ * without them counts as not started; then the rows name the new folder.
+ *  11. A folder that cannot be read is left out; one that cannot be written ends the call. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "record/fields.h"
+#include "shape/shape.h"
+#include "store/database.h"
+#include "store/ingest.h"
+
+struct merge {
+    struct store *store;
+    const struct project *project;
+    struct merge_result *result;
+    struct arena arena;
+    bool unreadable; /* the error is one of the folder to copy */
+};
+
+static void leave_out(struct merge_skipped *s, const char *path, const char *why)
+{
+    if (s->n++ == 0) snprintf(s->why, sizeof s->why, "%s: %s", path, why);
+    log_warn("%s is left out: %s", path, why);
+}
+
+/* --- run folders: 1. list ------------------------------------------------------------------- */
+
+struct source {
+    const struct run_folder *folder;
+    char records[HASH_HEX_BYTES]; /* the hash of its records */
+    int64_t began_ns, ended_ns;   /* by the times of spec and records */
+    struct spec *spec;
+    int32_t specs_n;
+};
+
+enum { SECOND_NS = 1000000000 };
+
+static int read_time(int64_t *out_ns, const char *path, struct err *e)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
+    *out_ns = (int64_t)st.st_mtim.tv_sec * SECOND_NS + st.st_mtim.tv_nsec;
+    return 0;
+}
+
+static int read_source(struct merge *m, struct source *f, struct err *e)
+{
+    const char *path = f->folder->path;
+    const char *events = run_folder_path(&m->arena, path, RUN_EVENTS);
+
+    if (f->folder->why) return ERR(e, ERR_DATA, "%s", f->folder->why);
+    TRY(hash_file(f->records, events, e));
+    TRY(run_folder_read_specs(&f->spec, &f->specs_n, &m->arena, path, e));
+    TRY(read_time(&f->began_ns, run_folder_path(&m->arena, path, RUN_SPEC), e));
+    return read_time(&f->ended_ns, events, e);
+}
+
+static int compare_sources(const void *a, const void *b)
+{
+    const struct source *x = a, *y = b;
+    bool x_eval = x->spec[0].kind == SPEC_EVAL, y_eval = y->spec[0].kind == SPEC_EVAL;
+
+    if (x_eval != y_eval) return x_eval - y_eval;
+    if (x_eval && x->ended_ns != y->ended_ns) return x->ended_ns > y->ended_ns ? 1 : -1;
+    return (x->folder > y->folder) - (x->folder < y->folder); /* by run and number */
+}
+
+/* --- 2. name -------------------------------------------------------------------------------- */
+
+static void attempt_uid(char out[HASH_HEX_BYTES], struct merge *m, const struct source *f,
+                        const char *run_id)
+{
+    const char *text = arena_printf(&m->arena, "%s %s", run_id, f->records);
+
+    hash_sha256_hex(out, text, strlen(text));
+    out[32] = '\0';
+}
+
+/* The folder as a row names it: the project's own without the project's path. */
+static const char *row_dir(struct merge *m, const struct run_folder *f)
+{
+    const char *own = run_folder_name(&m->arena, f->run_id, f->attempt);
+
+    return strcmp(project_path(m->project, &m->arena, own), f->path) == 0 ? own : f->path;
+}
+
+/* --- 3. add --------------------------------------------------------------------------------- */
+
+/* The spec of an evaluation has only its own keys; those of the training are in its row. */
+static int complete_spec(struct store *s, struct spec *spec, char config_id[SPEC_ID_BYTES],
+                         struct err *e)
+{
+    struct spec whole;
+    char train_config[SPEC_ID_BYTES];
+    const char *text;
+
+    if (spec->kind != SPEC_EVAL) {
+        spec_config_id(spec, NULL, config_id);
+        return 0;
+    }
+    int rc = database_get(s, "SELECT spec,config_id FROM runs WHERE run_id=?1",
+                          DATABASE_VALUES(DATABASE_TEXT(spec->eval.train_run)),
+                          DATABASE_COLUMNS(DATABASE_TO(text), DATABASE_TO(train_config)), e);
+    if (rc < 0) return rc;
+    if (rc == 0)
+        return ERR(e, ERR_NOINPUT, "an evaluation of training %s, whose folder is not here",
+                   spec->eval.train_run);
+    TRY(spec_parse(&whole, text, e));
+    whole.kind = SPEC_EVAL;
+    whole.eval = spec->eval;
+    memcpy(whole.scale, spec->scale, sizeof whole.scale);
+    *spec = whole;
+    spec_config_id(spec, train_config, config_id);
+    return 0;
+}
+
+static int add_run(struct store *store, const struct spec *given, const char *run_id, struct err *e)
+{
+    struct spec s = *given;
+    struct shape_cost cost;
+    char config_id[SPEC_ID_BYTES];
+
+    TRY(complete_spec(store, &s, config_id, e));
+    s.modified = true; /* until a plan requests it unmodified */
+    shape_cost(&cost, &s);
+    const struct store_run row = {.spec = &s,
+                                  .run_id = run_id,
+                                  .config_id = config_id,
+                                  .train_run_id = s.kind == SPEC_EVAL ? s.eval.train_run : NULL,
+                                  .parameters_n = cost.parameters_n,
+                                  .flops = cost.flops};
+    return store_add_run(store, &row, e);
+}
+
+/* The device as the scheduler names it: `imported`, or the name of the backend. NULL: not recorded.
+ */
+static int find_slot(const char **out, struct merge *m, const char *path, struct err *e)
+{
+    struct record r;
+
+    *out = NULL;
+    int rc = run_folder_find(&r, &m->arena, path, EVENT_STARTED, e);
+    if (rc != 1) return rc == ERR_DATA ? 0 : rc; /* a wrong record is judged with the others */
+    bool imported = strcmp(r.started.device, "imported") == 0;
+    *out = imported || !r.started.backend ? r.started.device : r.started.backend;
+    return 0;
+}
+
+/* Adds the running row of one run of the folder: 1, or 0 if its attempt is known. */
+static int start_row(struct merge *m, const struct source *f, const struct spec *spec,
+                     const char *slot, struct store_running *row, struct err *e)
+{
+    struct store *s = m->store;
+    struct store_run_state st;
+    char uid[HASH_HEX_BYTES], began[CLOCK_TEXT_BYTES];
+    const char *dir = row_dir(m, f->folder);
+
+    spec_run_id(spec, row->run_id);
+    attempt_uid(uid, m, f, row->run_id);
+    int known =
+        DATABASE_EXISTS(s, e, "SELECT 1 FROM run_attempts WHERE run_id=?1 AND (uid=?2 OR dir=?3)",
+                        DATABASE_TEXT(row->run_id), DATABASE_TEXT(uid), DATABASE_TEXT(dir));
+    if (known < 0) return known;
+    m->result->known_n += known;
+    if (known) return 0;
+    TRY(add_run(s, spec, row->run_id, e));
+    TRY(store_run_state(s, row->run_id, &st, e));
+    bool own = strcmp(row->run_id, f->folder->run_id) == 0 && f->folder->attempt > st.attempts_n;
+    clock_utc_at(began, f->began_ns / SECOND_NS);
+    const struct store_attempt attempt = {.run_id = row->run_id,
+                                          .attempt = own ? f->folder->attempt : st.attempts_n + 1,
+                                          .device = slot,
+                                          .dir = dir,
+                                          .uid = uid,
+                                          .started_at = began};
+    TRY(store_start_attempt(s, &attempt, &row->attempt_id, e));
+    return 1;
+}
+
+/* Steps 2 to 4 of a folder, inside a transaction. *n: rows added. */
+static int add_rows(struct merge *m, const struct source *f, int32_t *n, struct err *e)
+{
+    struct store_running *row = arena_array(&m->arena, (size_t)f->specs_n, sizeof *row);
+    char ended[CLOCK_TEXT_BYTES];
+    const char *slot;
+
+    *n = 0;
+    TRY(find_slot(&slot, m, f->folder->path, e));
+    for (int32_t i = 0; i < f->specs_n; i++) {
+        int added = start_row(m, f, &f->spec[i], slot, &row[*n], e);
+        if (added < 0) return added;
+        *n += added;
+    }
+    clock_utc_at(ended, f->ended_ns / SECOND_NS);
+    return *n > 0 ? ingest_abandoned(m->store, f->folder->path, row, *n, ended, e) : 0;
+}
+
+/* Leaves out a folder with errors; an error of the store ends the call. */
+static int merge_folder(struct merge *m, const struct source *f, struct err *e)
+{
+    struct err why = {0};
+    int32_t n;
+
+    TRY(store_begin(m->store, e));
+    int rc = store_finish(m->store, add_rows(m, f, &n, &why), &why);
+    if (rc == 0)
+        m->result->attempts_n += n;
+    else if (rc == ERR_DATA || rc == ERR_NOINPUT)
+        leave_out(&m->result->skipped, f->folder->path, why.text);
+    else
+        return ERR(e, rc, "%s: %s", f->folder->path, why.text);
+    return 0;
+}
+
+static int merge_folders(struct merge *m, const char *path, struct err *e)
+{
+    struct merge_result *r = m->result;
+    const char *below = arena_printf(&m->arena, "%s/" RUN_FOLDERS, path);
+    struct run_folder *folder;
+    int32_t n = 0;
+
+    if (!realpath(file_exists(below) ? below : path, r->runs))
+        return ERR(e, ERR_NOINPUT, "%s: %s", path, strerror(errno));
+    TRY(run_folder_list(&folder, &r->folders_n, &m->arena, r->runs, e));
+    if (r->folders_n == 0)
+        return ERR(e, ERR_NOINPUT,
+                   "%s contains neither results.db nor run folders (runs/<run>/<attempt>/)", path);
+    struct source *source = arena_array(&m->arena, (size_t)r->folders_n, sizeof *source);
+    for (int32_t i = 0; i < r->folders_n; i++) {
+        struct err why;
+        source[n].folder = &folder[i];
+        if (read_source(m, &source[n], &why) < 0)
+            leave_out(&r->skipped, folder[i].path, why.text);
+        else
+            n++;
+    }
+    qsort(source, (size_t)n, sizeof *source, compare_sources);
+    for (int32_t i = 0; i < n; i++) TRY(merge_folder(m, &source[i], e));
+    return 0;
+}
+
+/* --- a database ----------------------------------------------------------------------------- */
+
+static const char merge_current[] =
+    "UPDATE main.results SET current=1 WHERE result_id IN("
+    " SELECT v.result_id FROM other.results o"
+    " JOIN other.run_attempts t ON t.attempt_id=o.attempt_id"
+    " JOIN main.run_attempts h ON h.uid=t.uid"
+    " JOIN main.results v ON v.attempt_id=h.attempt_id AND v.sequence=o.sequence"
+    " WHERE o.current=1 AND NOT EXISTS(SELECT 1 FROM main.results c WHERE c.run_id=v.run_id"
+    "  AND c.current=1))";
+
+/* What is copied, in this order: rows o of the other file, with h, the row here of their attempt.
+ */
+#define OF_ATTEMPT                                                                                 \
+    " o JOIN other.run_attempts t ON t.attempt_id=o.attempt_id"                                    \
+    " JOIN main.run_attempts h ON h.uid=t.uid WHERE true"
+
+static const struct {
+    const char *name, *from;
+} merge_tables[] = {
+    {"runs", " o WHERE true"},
+    {"run_attempts", " o WHERE o.state<>'running' ORDER BY o.run_id,o.attempt"},
+    {"results", OF_ATTEMPT},
+    {"checkpoint_files", OF_ATTEMPT},
+    {"curve_points", OF_ATTEMPT},
+    {"points", " o WHERE NOT EXISTS(SELECT 1 FROM main.points h WHERE h.artefact=o.artefact"
+               " AND h.scale=o.scale)"},
+};
+
+/* The statement that copies table ?1 from ?2: the columns that both files have. Its own ?1 is the
+ * other file's folder. A new number is NULL; a row whose key is here stays as it is. */
+static const char merge_statement[] =
+    "SELECT 'INSERT INTO main.'||?1||'('||group_concat(name)||') SELECT '||group_concat(CASE"
+    " WHEN name='result_id' OR(name='attempt_id' AND ?1='run_attempts') THEN 'NULL'"
+    " WHEN name='attempt_id' THEN 'h.attempt_id'"
+    " WHEN name='attempt' THEN 'o.attempt+(SELECT coalesce(max(h.attempt),0)"
+    "  FROM main.run_attempts h WHERE h.run_id=o.run_id)'"
+    " WHEN name='dir' THEN 'CASE WHEN substr(o.dir,1,1)=''/'' THEN o.dir ELSE ?1||''/''||o.dir END'"
+    " WHEN name='merged_from' THEN 'coalesce(o.merged_from,?1)'"
+    " WHEN name='current' THEN '0' ELSE 'o.'||name END)||' FROM other.'||?1||?2"
+    " ||' ON CONFLICT DO NOTHING'"
+    " FROM pragma_table_info(?1,'main')"
+    " WHERE name IN(SELECT name FROM pragma_table_info(?1,'other'))";
+
+static int merge_table(struct store *s, const char *name, const char *from, const char *folder,
+                       struct err *e)
+{
+    const char *sql;
+
+    TRY(database_get(s, merge_statement, DATABASE_VALUES(DATABASE_TEXT(name), DATABASE_TEXT(from)),
+                     DATABASE_COLUMNS(DATABASE_TO(sql)), e));
+    return database_get(s, sql, DATABASE_VALUES(DATABASE_TEXT(folder)), NULL, 0, e);
+}
+
+static int merge_rows(struct store *s, const char *folder, int32_t *results_n, struct err *e)
+{
+    static const char count[] = "SELECT count(*) FROM main.results WHERE current=1";
+    int32_t before, after;
+    int rc = 0;
+
+    TRY(store_begin(s, e));
+    TRY_OUT(rc, DATABASE_NUMBER(s, before, e, count));
+    for (size_t i = 0; i < sizeof merge_tables / sizeof *merge_tables; i++)
+        TRY_OUT(rc, merge_table(s, merge_tables[i].name, merge_tables[i].from, folder, e));
+    TRY_OUT(rc, database_script(s, merge_current, e));
+    TRY_OUT(rc, results_unlink_evaluations(s, NULL, e));
+    rc = DATABASE_NUMBER(s, after, e, count);
+out:
+    rc = store_finish(s, rc, e);
+    if (rc == 0) *results_n = after - before;
+    return rc;
+}
+
+/* Checks that the other file is another, undamaged, and that the steps read tables: a view would
+ * run a foreign statement. */
+static int check_other(struct store *s, struct store *other, struct err *e)
+{
+    int64_t tables_n = 0;
+
+    if (other->opened.st_dev == s->opened.st_dev && other->opened.st_ino == s->opened.st_ino)
+        return ERR(e, ERR_USAGE, "%s is this project's own file", other->path);
+    TRY(store_check(other, e));
+    TRY(DATABASE_NUMBER(other, tables_n, e,
+                        "SELECT count(*) FROM sqlite_schema WHERE type='table' AND"
+                        " sql LIKE 'CREATE TABLE %' AND name IN('runs','run_attempts','results',"
+                        "'checkpoint_files','curve_points','points')"));
+    return tables_n == 6 ? 0 : ERR(e, ERR_DATA, "%s: lacks a table of results.db", other->path);
+}
+
+static int merge_database(struct merge *m, const char *path, struct err *e)
+{
+    struct store *s = m->store, *other = NULL;
+
+    if (s->depth > 0) return ERR(e, ERR_USAGE, "merge: cannot be part of a transaction");
+    TRY(store_open(&other, path, STORE_READ, e));
+    path = arena_strdup(&m->arena, other->path);
+    const char *folder = arena_strdup(&m->arena, other->folder);
+    const char *uri = database_uri(&m->arena, path, other->immutable ? "immutable=1" : "mode=ro");
+    int rc = check_other(s, other, e);
+    store_close(other);
+    if (rc < 0) return rc;
+    TRY(DATABASE_RUN(s, e, "ATTACH ?1 AS other", DATABASE_TEXT(uri)));
+    rc = merge_rows(s, folder, &m->result->results_n, e);
+    if (rc < 0) err_ctx(e, "merge of %s", path);
+    database_script(s, "DETACH other", NULL);
+    return rc;
+}
+
+/* --- their folders -------------------------------------------------------------------------- */
+
+/* A folder in another project, and a result that identifies it. */
+struct remote {
+    const char *dir, *sha256; /* of the checkpoint; NULL: a benchmark, which has none */
+    int64_t sequence;
+};
+
+/* Marks an error of reading the folder to copy. */
+static int reading(struct merge *m, int rc)
+{
+    if (rc < 0) m->unreadable = true;
+    return rc;
+}
+
+static int copy_file(struct merge *m, const char *from, const char *to, double *bytes,
+                     struct err *e)
+{
+    struct file_map map;
+    struct stat st;
+
+    if (lstat(from, &st) < 0) return reading(m, ERR(e, ERR_IO, "%s: %s", from, strerror(errno)));
+    if (!S_ISREG(st.st_mode)) return 0;
+    *bytes += (double)st.st_size;
+    if (link(from, to) == 0) return 0;
+    TRY(reading(m, file_map_open(&map, from, e)));
+    int rc = file_write_atomic(to, map.data, map.n, e);
+    file_map_close(&map);
+    return rc;
+}
+
+/* All regular files of a folder, the records last. */
+static int copy_files(struct merge *m, const char *from, const char *to, double *bytes,
+                      struct err *e)
+{
+    const char *records = run_folder_path(&m->arena, from, RUN_EVENTS);
+    const char *records_here = run_folder_path(&m->arena, to, RUN_EVENTS);
+    struct dir d;
+    int rc = 0;
+
+    TRY(reading(m, dir_open(&d, from, e)));
+    for (int32_t i = 0; rc == 0 && i < d.n; i++) {
+        const char *path = arena_printf(&m->arena, "%s/%s", from, d.name_own[i]);
+        if (d.name_own[i][0] == '.' || strcmp(path, records) == 0) continue;
+        rc = copy_file(m, path, arena_printf(&m->arena, "%s/%s", to, d.name_own[i]), bytes, e);
+    }
+    dir_close(&d);
+    if (rc == 0) rc = copy_file(m, records, records_here, bytes, e);
+    if (rc < 0 || file_exists(records_here)) return rc;
+    return reading(m, ERR(e, ERR_DATA, "%s is not a regular file", records));
+}
+
+/* The folder, or the one of the same name in the merged project `other` if it has the record that
+ * the result was made from; NULL: neither exists. */
+static int find_folder(struct merge *m, const struct remote *remote, const char *other,
+                       const char *name, const char **from, struct err *e)
+{
+    struct record r;
+    bool holds = file_exists(run_folder_path(&m->arena, remote->dir, RUN_EVENTS));
+
+    *from = holds ? remote->dir : NULL;
+    if (holds || !other) return 0;
+    const char *dir = arena_printf(&m->arena, "%s/%s", other, name);
+    int rc = run_folder_record(&r, &m->arena, dir, (uint64_t)remote->sequence, e);
+    if (rc <= 0) return rc;
+    const char *sha256 = r.type == EVENT_TRAINED     ? r.trained.last_sha256
+                         : r.type == EVENT_EVALUATED ? r.evaluated.checkpoint_sha256
+                                                     : NULL;
+    if (sha256 && remote->sha256 ? strcmp(sha256, remote->sha256) == 0 : sha256 == remote->sha256)
+        *from = dir;
+    return 0;
+}
+
+/* 1, or 0 if the folder is not found. */
+static int copy_folder(struct merge *m, const struct remote *remote, const char *other,
+                       struct err *e)
+{
+    char run_id[SPEC_ID_BYTES], *dir;
+    const char *from;
+    double bytes = 0;
+    int32_t attempt;
+
+    if (!run_folder_parse(remote->dir, run_id, &attempt)) return 0;
+    const char *name = run_folder_name(&m->arena, run_id, attempt);
+    TRY(reading(m, find_folder(m, remote, other, name, &from, e)));
+    if (!from) return 0;
+    TRY(run_folder_claim(&dir, &attempt, &m->arena, m->project->root, run_id, attempt, e));
+    const char *here = project_path(m->project, &m->arena, dir);
+    int rc = copy_files(m, from, here, &bytes, e);
+    if (rc < 0) {
+        dir_remove_tree(AT_FDCWD, here, NULL, NULL);
+        return rc;
+    }
+    m->result->bytes += bytes;
+    TRY(DATABASE_RUN(m->store, e, "UPDATE run_attempts SET dir=?2 WHERE dir=?1",
+                     DATABASE_TEXT(remote->dir), DATABASE_TEXT(dir)));
+    return 1;
+}
+
+struct remote_list {
+    struct remote *item;
+    int32_t n, capacity;
+};
+
+/* The folders of current results in other projects. */
+static int list_remote(struct merge *m, struct remote_list *out, struct err *e)
+{
+    static const char sql[] =
+        "SELECT a.dir, max(v.sequence), coalesce(v.last_sha256,v.checkpoint_sha256)"
+        " FROM run_attempts a JOIN results v USING(attempt_id)"
+        " WHERE v.current=1 AND substr(a.dir,1,1)='/' GROUP BY a.dir ORDER BY a.dir";
+    struct remote r;
+    sqlite3_stmt *row;
+    int rc;
+
+    TRY(database_select(m->store, &row, sql, NULL, 0, e));
+    while ((rc = database_next(m->store, row,
+                               DATABASE_COLUMNS(DATABASE_TO(r.dir), DATABASE_TO(r.sequence),
+                                                DATABASE_TO(r.sha256)),
+                               e)) > 0)
+        *vec_push(&m->arena, out) = r;
+    return rc;
+}
+
+static int copy_folders(struct merge *m, const char *other, struct err *e)
+{
+    struct remote_list remote = {0};
+    struct err why;
+
+    TRY(list_remote(m, &remote, e));
+    for (int32_t i = 0; i < remote.n; i++) {
+        m->unreadable = false;
+        int rc = copy_folder(m, &remote.item[i], other, &why);
+        if (rc < 0 && !m->unreadable) return ERR(e, rc, "%s", why.text);
+        if (rc < 0) leave_out(&m->result->unreadable, remote.item[i].dir, why.text);
+        m->result->copied_n += rc == 1;
+        m->result->remote_n += rc != 1;
+    }
+    return 0;
+}
+
+int store_merge(struct store *s, struct merge_result *out, const struct project *p,
+                const char *path, struct err *e)
+{
+    struct merge m = {.store = s, .project = p, .result = out};
+    struct stat st;
+    bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    int rc = 0;
+
+    *out = (struct merge_result){0};
+    arena_init(&m.arena);
+    const char *database = is_folder ? arena_printf(&m.arena, "%s/results.db", path) : path;
+    TRY_OUT(rc,
+            file_exists(database) ? merge_database(&m, database, e) : merge_folders(&m, path, e));
+    rc = copy_folders(&m, is_folder ? path : NULL, e);
+out:
+    arena_fini(&m.arena);
+    return rc;
+}
