@@ -39,19 +39,16 @@ int err_set(struct err *e, int code, const char *format, ...)
 
 void err_ctx(struct err *e, const char *format, ...)
 {
-    char place[sizeof e->text];
-    char old[sizeof e->text];
+    char text[sizeof e->text];
     va_list args;
 
     if (!e) return;
     va_start(args, format);
-    vsnprintf(place, sizeof place, format, args);
+    int n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    memcpy(old, e->text, sizeof old);
-    size_t n = strlen(place);
-    if (n + 3 > sizeof e->text) return;
-    memcpy(e->text, place, n);
-    snprintf(e->text + n, sizeof e->text - n, ": %.*s", (int)(sizeof old - 1), old);
+    if (n < 0 || (size_t)n + 3 > sizeof text) return;
+    snprintf(text + n, sizeof text - (size_t)n, ": %s", e->text);
+    memcpy(e->text, text, sizeof text);
 }
 
 int err_exit_code(int code)

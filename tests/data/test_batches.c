@@ -234,23 +234,19 @@ TEST(options_that_cannot_be_are_rejected)
 TEST(a_shuffle_has_every_number_once_and_differs_by_key_and_stream)
 {
     enum { M = 5000 };
-    int32_t *a = calloc(M, sizeof *a), *b = calloc(M, sizeof *b);
-    char *seen = calloc(M, 1);
+    static int32_t a[M], b[M], seen[M];
     batches_shuffle(a, M, 7, 1);
     for (int i = 0; i < M; i++) seen[a[i]]++;
     for (int i = 0; i < M; i++) assert_int_equal(seen[i], 1);
     batches_shuffle(b, M, 7, 1);
-    assert_memory_equal(a, b, M * sizeof *a);
+    assert_memory_equal(a, b, sizeof a);
     batches_shuffle(b, M, 8, 1);
-    assert_memory_not_equal(a, b, M * sizeof *a);
+    assert_memory_not_equal(a, b, sizeof a);
     batches_shuffle(b, M, 7, 2);
-    assert_memory_not_equal(a, b, M * sizeof *a);
+    assert_memory_not_equal(a, b, sizeof a);
     batches_shuffle(b, 0, 7, 1);
     batches_shuffle(b, 1, 7, 1);
     assert_int_equal(b[0], 0);
-    free(a);
-    free(b);
-    free(seen);
 }
 
 TEST(all_shuffles_of_four_are_equally_frequent)

@@ -13,7 +13,7 @@ TEST_WITH(struct test_place *f, ids_come_back_and_take_two_bytes_up_to_65536_wor
     } cases[] = {{8, 2}, {65536, 2}, {65537, 4}, {267744, 4}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         enum { N = 70000 };
-        int32_t *ids = calloc(N, sizeof *ids), *found = calloc(N, sizeof *found);
+        static int32_t ids[N], found[N];
         struct tokens t;
         const char *path = test_place_path(f, "t.tokens");
         for (int32_t i = 0; i < N; i++) ids[i] = (int32_t)((int64_t)i * 7919 % cases[c].vocab);
@@ -23,12 +23,10 @@ TEST_WITH(struct test_place *f, ids_come_back_and_take_two_bytes_up_to_65536_wor
         assert_int_equal(t.width, cases[c].width);
         assert_int_equal(t.n, N);
         tokens_read(&t, 0, N, found);
-        assert_memory_equal(found, ids, N * sizeof *ids);
+        assert_memory_equal(found, ids, sizeof ids);
         tokens_read(&t, 33333, 5, found);
         assert_memory_equal(found, ids + 33333, 5 * sizeof *ids);
         tokens_close(&t);
-        free(ids);
-        free(found);
     }
 }
 

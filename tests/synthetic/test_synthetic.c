@@ -63,12 +63,11 @@ TEST_WITH(struct test_place *f, the_prototypes_settings_give_its_text_token_for_
     const struct synthetic_settings s = *synthetic_find(prototype);
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
         struct synthetic_text text = made(&f->arena, &s, streams[i].seed, streams[i].n);
-        uint16_t *symbols = calloc((size_t)streams[i].n, sizeof *symbols);
+        uint16_t *symbols = arena_array(&f->arena, (size_t)streams[i].n, sizeof *symbols);
         char sha256[HASH_HEX_BYTES];
         assert_int_equal(symbols_of(&f->arena, &s, &text, symbols, streams[i].n), streams[i].n);
         hash_sha256_hex(sha256, symbols, (size_t)streams[i].n * sizeof *symbols);
         assert_string_equal(sha256, streams[i].sha256);
-        free(symbols);
     }
 }
 
@@ -107,14 +106,13 @@ TEST_WITH(struct test_place *f, no_two_symbols_are_spelled_alike)
     for (int i = 0; i < CORPORA_N; i++) {
         const struct synthetic_settings *s = synthetic_at(i);
         int32_t n = synthetic_words_n(s);
-        char(*words)[SYNTHETIC_WORD_BYTES] = calloc((size_t)n, sizeof *words);
+        char(*words)[SYNTHETIC_WORD_BYTES] = arena_array(&f->arena, (size_t)n, sizeof *words);
         for (int32_t k = 2; k < n; k++) {
             synthetic_word(words[k], s, k);
             assert_true(words[k][0] != '\0' && !strpbrk(words[k], " \t\n<"));
         }
         qsort(words + 2, (size_t)n - 2, sizeof *words, compare_words);
         for (int32_t k = 3; k < n; k++) assert_string_not_equal(words[k - 1], words[k]);
-        free(words);
     }
 }
 
