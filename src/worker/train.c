@@ -102,11 +102,9 @@ static bool train_validation_due(const struct train *t)
     return last_of_epoch != 0;
 }
 
-static int train_validate_tick(void *context, int64_t rows_done, int64_t rows_n, struct err *e)
+static int train_validate_tick(void *context, struct err *e)
 {
     struct train *t = context;
-    (void)rows_done;
-    (void)rows_n;
     TRY(worker_progress(t->worker, t->now.update, t->spec->train.updates, t->now.loss_nats,
                         train_wps(t), e));
     if (worker_stop_requested(t->worker)) return train_stopped(t, e);
