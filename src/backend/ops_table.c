@@ -313,13 +313,13 @@ const struct op_descriptor op_table[OPS_N] = {
 
 /* ---- reading an argument struct ---- */
 
-enum { LETTERS_N = 26, UNBOUND = -1 };
+enum { UNBOUND = -1 };
 
 struct reader {
     const struct backend *b;
     const struct op_descriptor *op;
     const void *args;
-    int64_t size[LETTERS_N];
+    int64_t size[OP_LETTERS_N];
     bool dtype_known;
     enum dtype dtype; /* of the first tensor */
     struct op_memory *memory;
@@ -331,24 +331,22 @@ static const void *field_of(const struct reader *r, const struct op_argument *a)
     return (const char *)r->args + a->offset;
 }
 
-/* The next dimension of a shape; advances *shape. A single unbound letter is bound to `actual`.
- * Dimensions after the end of a shape are 1. */
-static int64_t dimension(struct reader *r, const char **shape, int64_t actual)
+int64_t op_dimension(const char **shape, const int64_t size[OP_LETTERS_N])
 {
     int64_t n = 1;
     const char *at = *shape;
-    for (; *at != '\0' && *at != ' '; at++) {
-        if (*at == '*') continue;
-        if (*at >= '0' && *at <= '9') {
-            n *= *at - '0';
-            continue;
-        }
-        int64_t *size = &r->size[*at - 'A'];
-        if (*size == UNBOUND) *size = actual;
-        n *= *size;
-    }
+    for (; *at != '\0' && *at != ' '; at++)
+        if (*at != '*') n *= *at >= '0' && *at <= '9' ? *at - '0' : size[*at - 'A'];
     *shape = *at == ' ' ? at + 1 : at;
     return n;
+}
+
+/* The next dimension of a shape. A letter that is not bound yet is bound to `actual`. */
+static int64_t dimension(struct reader *r, const char **shape, int64_t actual)
+{
+    for (const char *at = *shape; *at != '\0' && *at != ' '; at++)
+        if (*at >= 'A' && *at <= 'Z' && r->size[*at - 'A'] == UNBOUND) r->size[*at - 'A'] = actual;
+    return op_dimension(shape, r->size);
 }
 
 static void add_memory(struct reader *r, const struct op_argument *a, const char *name,
@@ -479,7 +477,7 @@ int op_arguments(const struct backend *b, enum op op, const void *args,
     struct reader r = {
         .b = b, .op = &op_table[op], .args = args, .memory = memory, .memory_n = memory_n};
     *memory_n = 0;
-    for (int i = 0; i < LETTERS_N; i++) r.size[i] = UNBOUND;
+    for (int i = 0; i < OP_LETTERS_N; i++) r.size[i] = UNBOUND;
     for (const struct op_argument *a = r.op->argument; a->name != NULL; a++) {
         switch (a->type) {
         case ARG_TENSOR:
@@ -508,15 +506,11 @@ int op_arguments(const struct backend *b, enum op op, const void *args,
     return r.op->rule ? r.op->rule(args, e) : 0;
 }
 
-bool op_argument_may_be(const struct op_argument *output, const char *name)
+bool op_is_listed(const char *list, const char *name)
 {
-    const char *at = output->may_be;
-    size_t length = strlen(name);
-    while (at && *at != '\0') {
-        size_t n = strcspn(at, " ");
-        if (n == length && strncmp(at, name, n) == 0) return true;
-        at += n + (at[n] == ' ');
-    }
+    size_t n = strlen(name);
+    for (const char *at = list; at && (at = strstr(at, name)); at += n)
+        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0')) return true;
     return false;
 }
 

@@ -73,8 +73,13 @@ struct op_memory {
 int op_arguments(const struct backend *b, enum op op, const void *args,
                  struct op_memory memory[OP_ARGUMENTS_MAX], int32_t *memory_n, struct err *e);
 
-/* op_argument_may_be - whether the output may share the memory of that argument. */
-bool op_argument_may_be(const struct op_argument *output, const char *name);
+/* op_dimension - the next dimension of an argument's shape, moving *shape past it; size has the
+ * value of each letter. A shape that has ended is 1. */
+enum { OP_LETTERS_N = 26 };
+int64_t op_dimension(const char **shape, const int64_t size[OP_LETTERS_N]);
+
+/* op_is_listed - whether a list such as "x r", or NULL, has the name. */
+bool op_is_listed(const char *list, const char *name);
 
 /* op_exists - whether the backend has the function (a fused op may be NULL). op_run - calls it
  * without checking arguments. */

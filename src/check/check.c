@@ -235,7 +235,7 @@ static bool overlap(const struct check_span *a, const struct check_span *b)
 static bool may_be(const struct op_memory *output, const struct op_memory *other)
 {
     return output->data == other->data && output->stride_bytes == other->stride_bytes &&
-           op_argument_may_be(output->argument, other->name);
+           op_is_listed(output->argument->may_be, other->name);
 }
 
 static int check_overlaps(const struct check *c, const struct check_span *s, struct err *e)

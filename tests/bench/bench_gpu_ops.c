@@ -89,14 +89,6 @@ static int make_index(struct ops *o, void **out, int64_t n, int64_t below, struc
 
 /* ---- arguments ---- */
 
-static bool is_named(const char *list, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *at = list; at && (at = strstr(at, name)); at += n)
-        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0')) return true;
-    return false;
-}
-
 static int set_pointer(struct ops *o, const struct row *r, const struct op_argument *a, char *args,
                        int64_t n, struct err *e)
 {
@@ -145,7 +137,7 @@ static int set_argument(struct ops *o, const struct row *r, const struct op_argu
         memcpy(args + a->offset, &n[0], sizeof n[0]);
     else if (a->type == ARG_DROPOUT)
         memcpy(args + a->offset, &d, sizeof d);
-    else if ((a->optional && !is_named(r->with, a->name)) || n[0] * n[1] == 0)
+    else if ((a->optional && !op_is_listed(r->with, a->name)) || n[0] * n[1] == 0)
         return 0;
     else if (a->type == ARG_TENSOR_I32)
         return set_tensor(o, a, args, n, DTYPE_I32, e);

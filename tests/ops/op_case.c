@@ -11,14 +11,6 @@
 
 /* ---- operands ---- */
 
-static bool names(const char *list, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *at = list; at && (at = strstr(at, name)); at += n)
-        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0')) return true;
-    return false;
-}
-
 static enum dtype dtype_of(const struct op_case *c, const struct op_argument *a)
 {
     bool either = a->type == ARG_SAME_OR_F32 || (a->type == ARG_TENSOR && a != c->argument &&
@@ -100,7 +92,7 @@ static void set_argument(struct op_case *c, int32_t i)
         memcpy(c->args + a->offset, &rows, sizeof rows);
     else if (a->type == ARG_DROPOUT)
         set_dropout(c, a);
-    else if (names(c->choice.without, a->name))
+    else if (op_is_listed(c->choice.without, a->name))
         return;
     else if (a->type == ARG_F32)
         set_floats(c, i, 1, rows * cols);
@@ -263,7 +255,7 @@ static void check_result(struct op_case *c, int32_t i, bool adds, const struct o
     const struct op_matrix *m = &c->value[i].m;
     int64_t n = m->t.rows * m->t.cols;
     const float *got = op_get(c->k, &m->t);
-    if (!names(t->exact, name)) {
+    if (!op_is_listed(t->exact, name)) {
         tol_check(c->k, name, m->t.dtype, t->ulps, t->f32_error, got, c->value[i].want,
                   c->value[i].plain, adds ? m->host : NULL, n);
         return;
@@ -327,7 +319,7 @@ void op_case_check(struct op_case *c, const struct op_row *t)
         else if (is_result)
             check_result(c, at, memory[i].role == ARG_UPDATE && !t->replaces, t);
         for (int32_t in = 0; is_result && c->argument[in].name != NULL; in++)
-            if (op_argument_may_be(memory[i].argument, c->argument[in].name) &&
+            if (op_is_listed(memory[i].argument->may_be, c->argument[in].name) &&
                 c->value[in].m.t.data != NULL)
                 check_in_place(c, at, in);
     }

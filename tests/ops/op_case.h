@@ -6,22 +6,10 @@
 #include "backend/ops_table.h"
 #include "ops/op_bench.h"
 
-enum { OP_CASE_ARGS_BYTES = 2048, OP_LETTERS_N = 26, OP_UPDATE = 12345 };
+enum { OP_CASE_ARGS_BYTES = 2048, OP_UPDATE = 12345 };
 
 /* OP_SIZE - sizes of letters, as .size = {OP_SIZE('N', 6), …}. */
 #define OP_SIZE(letter, n) [(letter) - 'A'] = (n)
-
-/* op_dimension - the next dimension of an argument's shape, moving *shape past it; size has the
- * value of each letter. A shape that has ended is 1. */
-static inline int64_t op_dimension(const char **shape, const int64_t size[OP_LETTERS_N])
-{
-    int64_t n = 1;
-    const char *at = *shape;
-    for (; *at != '\0' && *at != ' '; at++)
-        if (*at != '*') n *= *at >= '0' && *at <= '9' ? *at - '0' : size[*at - 'A'];
-    *shape = *at == ' ' ? at + 1 : at;
-    return n;
-}
 
 /* What the table leaves open. */
 struct op_choice {
