@@ -60,10 +60,11 @@ struct cli {
     struct arena arena;
     struct project project;
     const char *project_dir;  /* --project, or NULL */
+    const char *results;      /* path of results.db */
     bool quiet;               /* --quiet */
     struct cli_list rest;     /* positional arguments */
     struct store *store;      /* results.db if the command opened it; main closes it */
-    struct planning planning; /* likewise; its plan is also that of commands without estimates */
+    struct planning planning; /* likewise; commands without estimates use only its plan */
     bool completes;           /* cli_begin completes the last word and returns CLI_DONE */
 };
 
@@ -97,8 +98,6 @@ enum { CLI_DONE = INT_MIN };
 int cli_begin(struct cli *c, const struct cli_option *options, struct err *e);
 /* cli_open - opens --project or the current folder. */
 int cli_open(struct cli *c, struct err *e);
-/* cli_results - path of results.db. */
-char *cli_results(struct cli *c);
 /* cli_plural - "" for one, else "s". */
 const char *cli_plural(int64_t n);
 /* cli_complete_word - prints the completions of the last word of a command with these options. */

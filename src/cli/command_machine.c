@@ -158,11 +158,11 @@ static void check_project(struct cli *c, int *wrong)
         check(wrong, free_bytes > 200e6, "disk",
               arena_printf(&c->arena, "%s free", str_bytes(&c->arena, free_bytes)));
     }
-    if (!file_exists(cli_results(c))) {
+    if (!file_exists(c->results)) {
         check(wrong, true, "results.db", "none yet; `alibi run table5` creates it");
         return;
     }
-    int rc = store_open(&store, cli_results(c), STORE_READ, &e);
+    int rc = store_open(&store, c->results, STORE_READ, &e);
     if (rc == 0) rc = store_check(store, &e);
     check(wrong, rc == 0, "results.db", rc == 0 ? "intact" : e.text);
     store_close(store);

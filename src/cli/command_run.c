@@ -74,8 +74,8 @@ int cli_run(struct cli *c, struct err *e)
     so.quiet = c->quiet;
     /* Used only for the estimate: errors are ignored, because opening the file for writing creates,
      * migrates or rejects it. */
-    (void)store_open(&c->store, cli_results(c), STORE_READ, NULL);
-    if (!file_exists(cli_results(c)) && file_exists(project_path(&c->project, &c->arena, "runs")))
+    (void)store_open(&c->store, c->results, STORE_READ, NULL);
+    if (!file_exists(c->results) && file_exists(project_path(&c->project, &c->arena, "runs")))
         log_warn("no results.db, but runs/ exists: `alibi merge runs/` restores it and avoids "
                  "rerunning");
     struct planning *p = &c->planning;
@@ -84,6 +84,6 @@ int cli_run(struct cli *c, struct err *e)
     TRY(check_duration(p, yes, e));
     store_close(c->store);
     c->store = NULL;
-    TRY(store_open(&c->store, cli_results(c), STORE_WRITE, e));
+    TRY(store_open(&c->store, c->results, STORE_WRITE, e));
     return workflow_run(c->store, &c->project, p, &o, &so, cli_show_progress, e);
 }

@@ -35,7 +35,7 @@ int cli_merge(struct cli *c, struct err *e)
     TRY(cli_begin(c, NULL, e));
     const char *path = c->rest.item[0];
     if (!file_exists(path)) return ERR(e, ERR_NOINPUT, "%s not found", path);
-    TRY(store_open(&c->store, cli_results(c), STORE_WRITE, e));
+    TRY(store_open(&c->store, c->results, STORE_WRITE, e));
     TRY(store_merge(c->store, &m, &c->project, path, e));
     print_merge(c, &m, path);
     int32_t n = m.skipped.n + m.unreadable.n;
@@ -50,10 +50,10 @@ int cli_gc(struct cli *c, struct err *e)
     struct gc_result r;
 
     TRY(cli_begin(c, NULL, e));
-    if (!file_exists(cli_results(c)))
-        return ERR(e, ERR_NOINPUT, "%s not found; nothing to delete", cli_results(c));
+    if (!file_exists(c->results))
+        return ERR(e, ERR_NOINPUT, "%s not found; nothing to delete", c->results);
     /* Opening for writing ensures that no scheduler is running. */
-    TRY(store_open(&c->store, cli_results(c), STORE_WRITE, e));
+    TRY(store_open(&c->store, c->results, STORE_WRITE, e));
     TRY(workflow_gc(&r, &c->project, &c->arena, c->store, e));
     printf("%d attempts removed, %s freed\n", r.folders_n, str_bytes(&c->arena, r.bytes));
     return 0;

@@ -173,7 +173,7 @@ int cli_begin(struct cli *c, const struct cli_option *options, struct err *e)
     if (c->quiet) log_set_level(LOG_WARN);
     if (opens >= CLI_PROJECT) TRY(cli_open(c, e));
     if (opens >= CLI_RESULTS_IF_ANY) {
-        int rc = store_open(&c->store, cli_results(c), STORE_READ, e);
+        int rc = store_open(&c->store, c->results, STORE_READ, e);
         if (rc < 0 && !(rc == ERR_NOINPUT && opens == CLI_RESULTS_IF_ANY)) return rc;
     }
     for (int32_t i = 0; opens == CLI_RUNS && i < c->rest.n; i++)
@@ -183,12 +183,9 @@ int cli_begin(struct cli *c, const struct cli_option *options, struct err *e)
 
 int cli_open(struct cli *c, struct err *e)
 {
-    return project_open(&c->project, &c->arena, c->project_dir, e);
-}
-
-char *cli_results(struct cli *c)
-{
-    return project_path(&c->project, &c->arena, "results.db");
+    TRY(project_open(&c->project, &c->arena, c->project_dir, e));
+    c->results = project_path(&c->project, &c->arena, "results.db");
+    return 0;
 }
 
 void cli_show_progress(void *context, const char *what, double share)
