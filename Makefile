@@ -83,8 +83,7 @@ $(BUILD)/obj/store/schema.o $(BUILD)/testobj/bench/bench_gpu_table.o: $(SQL_INC)
 $(BUILD)/report/%.inc: src/report/%.sql
 	@mkdir -p $(@D); awk '/^-- @ /{print end "static const char " $$3 "[] ="; end = ";"; next} !/^(--|$$)/{gsub(/["\\]/, "\\\\&"); print "\"" $$0 "\\n\""} END{print ";"}' $< > $@
 $(BUILD)/obj/report/%.o: CPPFLAGS += -I$(BUILD)
-$(BUILD)/obj/report/cells.o: $(BUILD)/report/cells.inc
-$(BUILD)/obj/report/page.o: $(BUILD)/report/page.inc
+$(foreach f,cells claims page,$(eval $(BUILD)/obj/report/$(f).o: $(BUILD)/report/$(f).inc))
 
 # The sections of the help, which begin with "@ NAME", as rows of a name and a text after a first row.
 $(BUILD)/cli/help.inc: src/cli/help.txt

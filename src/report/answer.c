@@ -6,18 +6,6 @@
 
 #include "base/file.h"
 
-static void rows_begin(struct report_rows *r, struct arena *a)
-{
-    *r = (struct report_rows){.arena = a};
-}
-
-static void rows_set_names(struct report_rows *r, int32_t columns_n, const char *const *names)
-{
-    r->columns_n = columns_n;
-    r->name = arena_array(r->arena, (size_t)columns_n + 1, sizeof *r->name);
-    for (int32_t c = 0; c < columns_n; c++) r->name[c] = arena_strdup(r->arena, names[c]);
-}
-
 static void rows_push(struct report_rows *r, struct report_cell *cells)
 {
     vec_grow(r->arena, &r->row, r->rows_n, &r->room, sizeof *r->row);
@@ -71,10 +59,9 @@ int report_rows_query(struct report_rows *r, struct arena *a, struct store *s, c
 {
     struct rows rows;
 
-    rows_begin(r, a);
     int rc = store_query(s, &rows, a, sql, params, params_n, limit_s, e);
     if (rc < 0 && where) err_ctx(e, "%s", where);
-    if (rows.n > 0) rows_set_names(r, rows.columns_n, rows.name);
+    *r = (struct report_rows){.arena = a, .name = rows.name, .columns_n = rows.columns_n};
     for (int32_t i = 0; i < rows.n; i++) {
         struct report_cell *own = rows_add(r);
         for (int32_t c = 0; c < rows.columns_n; c++)
@@ -99,14 +86,15 @@ int report_rows_tsv(struct report_rows *r, struct arena *a, const char *path, st
     double number;
     int32_t n;
 
-    rows_begin(r, a);
+    *r = (struct report_rows){.arena = a};
     TRY(file_read(a, &text, NULL, path, REPORT_MAX_FILE_BYTES, e));
     for (int line_no = 1; text && *text; line_no++) {
         char *line = strsep(&text, "\n");
         if (r->name && !*line) continue;
         const char **cell = cut_line(&n, a, line);
         if (!r->name) {
-            rows_set_names(r, n, cell);
+            r->name = cell;
+            r->columns_n = n;
             continue;
         }
         if (n != r->columns_n)

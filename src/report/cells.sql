@@ -1,10 +1,16 @@
--- cells.sql - the numbers of tables and figures. "-- @ NAME" begins a part, which cells.c puts into a
--- statement. Before these parts it writes, after the table report_row of the answer's rows, one of
--- report_matched: that of cells_matched, or an empty one where nothing is judged.
+-- cells.sql - the numbers of tables and figures. "-- @ NAME" begins a part; cells.c puts them together.
 --
--- report_row has the place of a row (row), a number for each group (part), and the columns of the
--- answer by their meaning, NULL where it has none: line0 to line3, head and group0 to group3 are the
--- keys of table.txt (head: of columns:), NAME_paper the paper's length that NAME stands for.
+--   report_answer, report_numbered   the rows of query.sql or of a paper.tsv (answer.c)
+--   report_row       the same by their meaning (cells.c): row, its place; part, a number for each
+--                    group; the keys of table.txt, line0 to line3, head (of columns:) and group0 to
+--                    group3, each with the paper's length that it stands for (line0_paper); number
+--                    (of value:), extra0 to extra3. A column that the answer lacks is NULL
+--   report_matched   the judged cell of each row
+--   report_shown     the rows that are shown, with the places of their group, line and column
+--   report_label     the labels of keys
+--   report_cells     the cells
+--
+-- Tables begin with report_: query.sql may use any other name.
 
 -- @ judged_sql
 -- A row a cell of the view comparison: what it is, ours, the paper's, the verdict and its words.
@@ -114,7 +120,7 @@ report_valued AS (
       WHEN 'group0' THEN group0_paper WHEN 'group1' THEN group1_paper
       WHEN 'group2' THEN group2_paper ELSE group3_paper END AS paper
   FROM report_shown, report_key),
-report_compared_key AS (
+report_ranged AS (
   SELECT *, min(typeof(own) <> 'text') OVER (PARTITION BY grp, key) AS is_number,
     min(row) OVER same AS first, min(paper) OVER same AS low, max(paper) OVER same AS high
   FROM report_valued WINDOW same AS (PARTITION BY grp, key, own)),
@@ -123,7 +129,7 @@ report_label AS MATERIALIZED (
     CASE WHEN low IS NULL OR low = own AND high = own THEN own
       ELSE own || printf(CASE WHEN low = high THEN ' (%.0f)' ELSE ' (%.0f–%.0f)' END, low, high)
       END AS label
-  FROM report_compared_key WHERE row IN (grp, line, col))
+  FROM report_ranged WHERE row IN (grp, line, col))
 
 -- @ groups_sql
 -- Before the columns of the facts: report_run, a run asked for, and whether it has a number.

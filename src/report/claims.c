@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "report/claims.inc"
 
 static const char *const case_columns[] = {"claim", "statement", "wanted", "seed", "holds", "said"};
 static const char *const verdict_columns[] = {"claim", "statement", "verdict", "evidence"};
@@ -21,49 +22,6 @@ static bool has_columns(const struct report_answer *r, const char *const *names,
             return false;
     return r->columns_n >= n;
 }
-
-/* One row a case, each with what its claim comes to; %s: counted, unjudged. head is the row at
- * which the claim begins, note what its evidence lacks, line the words of the case. */
-static const char cases_sql[] =
-    ",\nreport_case AS (\n"
-    " SELECT \"#row\", claim, seed, coalesce(holds, 0) <> 0 AS holds,\n"
-    "  CASE WHEN seed IS NULL THEN '' ELSE 'seed ' || seed || ', ' END || said AS line,\n"
-    "  first_value(statement) OVER of_claim AS statement,\n"
-    "  first_value(wanted) OVER of_claim AS wanted, first_value(%s) OVER of_claim AS counted,\n"
-    "  max(%s) OVER of_claim AS unjudged,\n"
-    "  first_value(\"#row\") OVER of_claim AS head, count(said) OVER of_claim AS cases_n,\n"
-    "  min(said IS NULL OR coalesce(holds, 0) <> 0) OVER of_claim AS all_hold\n"
-    " FROM report_numbered WINDOW of_claim AS (PARTITION BY claim ORDER BY \"#row\"\n"
-    "  ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)),\n"
-    "report_judged AS (\n"
-    " SELECT \"#row\", claim, seed, holds, CASE WHEN wanted <> 0 THEN line END AS line, "
-    "statement,\n"
-    "  wanted, counted, head,\n"
-    "  CASE WHEN unjudged IS NOT NULL THEN 'not judged'\n"
-    "   WHEN wanted = 0 OR cases_n < wanted THEN 'not run'\n"
-    "   WHEN all_hold THEN 'supported' ELSE 'contradicted' END AS verdict,\n"
-    "  CASE WHEN unjudged IS NOT NULL THEN 'not judged ' || unjudged\n"
-    "   WHEN wanted = 0 THEN 'nothing was run' WHEN cases_n < wanted\n"
-    "   THEN printf('%%d of %%d cases have their numbers', cases_n, wanted) END AS note\n"
-    " FROM report_case)\n";
-
-/* The same of verdicts: the evidence is the one line. */
-static const char verdicts_sql[] =
-    ",\nreport_judged AS (\n"
-    " SELECT \"#row\", claim, NULL AS seed, NULL AS holds, evidence AS line, statement,\n"
-    "  0 AS wanted, %s AS counted, \"#row\" AS head,\n"
-    "  CASE WHEN unjudged IS NULL THEN nullif(verdict, 'not judged')\n"
-    "   ELSE 'not judged' END AS verdict,\n"
-    "  'not judged ' || unjudged AS note\n"
-    " FROM (SELECT *, %s AS unjudged FROM report_numbered))\n";
-
-static const char judged_sql[] =
-    "SELECT :artefact AS artefact, :scale AS scale, claim, statement, verdict, coalesce(note || "
-    "coalesce('; ' || lines, ''), lines) AS evidence,\n"
-    " counted, wanted, head, note, seed, holds, line, \"#row\" = head AS first\n"
-    "FROM (SELECT *, group_concat(line, '; ') OVER (PARTITION BY head ORDER BY \"#row\"\n"
-    "  ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS lines FROM report_judged)\n"
-    "ORDER BY head, \"#row\"";
 
 static int check_claim(const struct report_rows *r, int32_t row, const char *path, struct err *e)
 {
@@ -122,10 +80,12 @@ int report_claims_judge(struct report_claims *out, struct arena *a, struct store
             f->claims_path);
     strbuf_init(&sql, a);
     report_answer_begin(&sql, &answer);
-    strbuf_addf(&sql, cases ? cases_sql : verdicts_sql,
+    strbuf_addf(&sql,
+                ",\nreport_claim AS (SELECT *, %s AS is_counted, %s AS why_not FROM "
+                "report_numbered),\n%s%s",
                 report_answer_has(&answer, "counted") ? "counted" : "1",
-                report_answer_has(&answer, "unjudged") ? "unjudged" : "NULL");
-    strbuf_add(&sql, judged_sql);
+                report_answer_has(&answer, "unjudged") ? "unjudged" : "NULL",
+                cases ? cases_sql : verdicts_sql, judged_sql);
     TRY(report_rows_query(&out->cases, a, s, f->claims_path, sql.text, params, 2,
                           REPORT_QUERY_LIMIT_S, e));
     if (out->cases.rows_n == 0)
@@ -211,39 +171,6 @@ const char *report_claims_heading(struct arena *a, const char *scale)
 }
 
 /* --- counted -------------------------------------------------------------------------------- */
-
-/* once: a claim that folders share counts once. own: about runs of ours. */
-static const char count_sql[] =
-    ",\nonce AS (\n"
-    " SELECT min(\"#row\") AS place, claim, verdict, counted <> 0 AS own FROM report_numbered\n"
-    " GROUP BY claim ORDER BY place),\n"
-    "counts AS (\n"
-    " SELECT coalesce(sum(own AND verdict = 'supported'), 0) AS supported_n,\n"
-    "  sum(own AND verdict = 'contradicted') AS contradicted_n,\n"
-    "  sum(own AND verdict = 'not run') AS not_run_n,\n"
-    "  sum(own AND verdict = 'not judged') AS not_judged_n,\n"
-    "  group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'supported') AS supported,\n"
-    "  group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'contradicted') AS contradicted,\n"
-    "  group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'not run') AS not_run,\n"
-    "  group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'not judged') AS not_judged,\n"
-    "  sum(own AND verdict <> 'not judged') AS all_n, sum(own) AS own_n,\n"
-    "  nullif(sum(NOT own), 0) AS paper_n, sum(NOT own AND verdict = 'supported') AS held_n\n"
-    " FROM (SELECT * FROM once ORDER BY place)),\n"
-    "paper AS (\n"
-    " SELECT CASE WHEN paper_n THEN printf('About the paper''s own numbers alone: %d of %d '\n"
-    "  || 'statement%s supported.', held_n, paper_n, CASE paper_n WHEN 1 THEN '' ELSE 's' END)\n"
-    "  END AS of_paper FROM counts)\n"
-    "SELECT *, CASE WHEN all_n THEN printf('%d of %d', supported_n, all_n) END AS share,\n"
-    " printf('%d supported, %d contradicted, %d not run', supported_n, contradicted_n, not_run_n)\n"
-    "  || CASE WHEN not_judged_n THEN printf(', %d not judged', not_judged_n) ELSE '' END || '.'\n"
-    "  || coalesce(' ' || of_paper, '') AS sum,\n"
-    " CASE WHEN own_n THEN printf('%s: %d of %d claim%s supported',\n"
-    "   CASE :scale WHEN 'paper' THEN 'Claims' ELSE 'Shape' END, supported_n, all_n,\n"
-    "   CASE all_n WHEN 1 THEN '' ELSE 's' END) || coalesce(' (' || supported || ')', '')\n"
-    "  || coalesce('; contradicted: ' || contradicted, '') || coalesce('; not run: ' || not_run, "
-    "'')\n"
-    "  || coalesce('; not judged: ' || not_judged, '') || '.' END AS sentence\n"
-    "FROM counts, paper";
 
 int report_claims_ask(struct report_rows *out, struct store *s, const struct report_claims *claims,
                       const char *scale, const char *sql, struct err *e)

@@ -199,8 +199,8 @@ struct report_keys {
  * L_train is not the paper's), x_scaled (of the figure's x), all_n and missing_n (runs asked for,
  * and those without a number). report_cells - one row a cell, column by column: group, column_n and
  * line_n (its place there, from 0), label (of the column), x, x_nominal, metric, config_id, noisy,
- * verdict, why, n, mean, std, configs_n, configs, runs, devices, codes, sources; of its line
- * label0.., right0.. (its key is a number), train_run_id, extra0.., each the mean over its
+ * verdict, why, n, mean, std, configs_n, configs, runs, devices, machines, codes, sources; of its
+ * line label0.., right0.. (its key is a number), train_run_id, extra0.., each the mean over its
  * trainings. Errors: ERR_DATA a column the answer lacks, with the nearest; unlike configurations in
  * one cell. */
 int report_cells_groups(struct report_rows *out, struct arena *a, struct store *s,

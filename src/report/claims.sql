@@ -1,0 +1,74 @@
+-- claims.sql - claims judged and counted. "-- @ NAME" begins a part; claims.c puts them together.
+
+-- @ cases_sql
+-- One row a case, each with what its claim comes to. head is the row at which the claim begins, note
+-- what its evidence lacks, line the words of the case. report_claim has the rows of claim.sql, with
+-- is_counted and why_not (its columns counted and unjudged, or 1 and NULL).
+report_case AS (
+  SELECT "#row", claim, seed, coalesce(holds, 0) <> 0 AS holds,
+    CASE WHEN seed IS NULL THEN '' ELSE 'seed ' || seed || ', ' END || said AS line,
+    first_value(statement) OVER of_claim AS statement, first_value(wanted) OVER of_claim AS wanted,
+    first_value(is_counted) OVER of_claim AS counted, max(why_not) OVER of_claim AS unjudged,
+    first_value("#row") OVER of_claim AS head, count(said) OVER of_claim AS cases_n,
+    min(said IS NULL OR coalesce(holds, 0) <> 0) OVER of_claim AS all_hold
+  FROM report_claim WINDOW of_claim AS (PARTITION BY claim ORDER BY "#row"
+    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)),
+report_judged AS (
+  SELECT "#row", claim, seed, holds, CASE WHEN wanted <> 0 THEN line END AS line, statement, wanted,
+    counted, head,
+    CASE WHEN unjudged IS NOT NULL THEN 'not judged'
+      WHEN wanted = 0 OR cases_n < wanted THEN 'not run'
+      WHEN all_hold THEN 'supported' ELSE 'contradicted' END AS verdict,
+    CASE WHEN unjudged IS NOT NULL THEN 'not judged ' || unjudged
+      WHEN wanted = 0 THEN 'nothing was run' WHEN cases_n < wanted
+      THEN printf('%d of %d cases have their numbers', cases_n, wanted) END AS note
+  FROM report_case)
+
+-- @ verdicts_sql
+-- The same of verdicts: the evidence is the one line.
+report_judged AS (
+  SELECT "#row", claim, NULL AS seed, NULL AS holds, evidence AS line, statement, 0 AS wanted,
+    is_counted AS counted, "#row" AS head,
+    CASE WHEN why_not IS NULL THEN nullif(verdict, 'not judged') ELSE 'not judged' END AS verdict,
+    'not judged ' || why_not AS note
+  FROM report_claim)
+
+-- @ judged_sql
+SELECT :artefact AS artefact, :scale AS scale, claim, statement, verdict,
+  coalesce(note || coalesce('; ' || lines, ''), lines) AS evidence, counted, wanted, head, note, seed,
+  holds, line, "#row" = head AS first
+FROM (SELECT *, group_concat(line, '; ') OVER (PARTITION BY head ORDER BY "#row"
+    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS lines FROM report_judged)
+ORDER BY head, "#row"
+
+-- @ count_sql
+-- once: a claim that folders share counts once. own: about runs of ours.
+,
+once AS (
+  SELECT min("#row") AS place, claim, verdict, counted <> 0 AS own FROM report_numbered
+  GROUP BY claim ORDER BY place),
+counts AS (
+  SELECT coalesce(sum(own AND verdict = 'supported'), 0) AS supported_n,
+    sum(own AND verdict = 'contradicted') AS contradicted_n,
+    sum(own AND verdict = 'not run') AS not_run_n, sum(own AND verdict = 'not judged') AS not_judged_n,
+    group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'supported') AS supported,
+    group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'contradicted') AS contradicted,
+    group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'not run') AS not_run,
+    group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'not judged') AS not_judged,
+    sum(own AND verdict <> 'not judged') AS all_n, sum(own) AS own_n,
+    nullif(sum(NOT own), 0) AS paper_n, sum(NOT own AND verdict = 'supported') AS held_n
+  FROM (SELECT * FROM once ORDER BY place)),
+paper AS (
+  SELECT CASE WHEN paper_n THEN printf('About the paper''s own numbers alone: %d of %d '
+    || 'statement%s supported.', held_n, paper_n, CASE paper_n WHEN 1 THEN '' ELSE 's' END)
+    END AS of_paper FROM counts)
+SELECT *, CASE WHEN all_n THEN printf('%d of %d', supported_n, all_n) END AS share,
+  printf('%d supported, %d contradicted, %d not run', supported_n, contradicted_n, not_run_n)
+    || CASE WHEN not_judged_n THEN printf(', %d not judged', not_judged_n) ELSE '' END || '.'
+    || coalesce(' ' || of_paper, '') AS sum,
+  CASE WHEN own_n THEN printf('%s: %d of %d claim%s supported',
+      CASE :scale WHEN 'paper' THEN 'Claims' ELSE 'Shape' END, supported_n, all_n,
+      CASE all_n WHEN 1 THEN '' ELSE 's' END) || coalesce(' (' || supported || ')', '')
+    || coalesce('; contradicted: ' || contradicted, '') || coalesce('; not run: ' || not_run, '')
+    || coalesce('; not judged: ' || not_judged, '') || '.' END AS sentence
+FROM counts, paper
