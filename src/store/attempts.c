@@ -77,7 +77,7 @@ static int check_running(struct store *s, int64_t attempt_id, const char **run_i
 static int end_row(struct store *s, int64_t attempt_id, const struct store_end *end, struct err *e)
 {
     char now[CLOCK_TEXT_BYTES];
-    struct database_value none = DATABASE_NULL;
+    struct record_value none = DATABASE_NULL;
 
     clock_utc(now);
     return DATABASE_RUN(s, e,

@@ -83,7 +83,7 @@ static int read_header(struct paper_reader *r, char *line, struct err *e)
 }
 
 static int read_cell(const struct paper_reader *r, int column, const char *text,
-                     struct database_value *out, struct err *e)
+                     struct record_value *out, struct err *e)
 {
     const char *const *among = columns[column].among;
     int64_t integer;
@@ -130,8 +130,8 @@ static const char *position_of(const char *text)
 static int read_row(struct store *s, struct paper_reader *r, char *line, struct err *e)
 {
     char *field[PAPER_COLUMNS + 1], *rest = line;
-    struct database_value value[PAPER_COLUMNS + 2];
-    struct database_value *cell = value + 2;
+    struct record_value value[PAPER_COLUMNS + 2];
+    struct record_value *cell = value + 2;
     int n = 0;
 
     while (n <= PAPER_COLUMNS && (field[n] = strsep(&rest, "\t"))) n++;
@@ -150,7 +150,7 @@ static int read_row(struct store *s, struct paper_reader *r, char *line, struct 
     }
     const char *position = position_of(cell[PAPER_METHOD].text);
     if (!position) position = position_of(cell[PAPER_SERIES].text);
-    if (cell[PAPER_POSITION].type == 'n') cell[PAPER_POSITION] = DATABASE_TEXT(position);
+    if (!cell[PAPER_POSITION].known) cell[PAPER_POSITION] = DATABASE_TEXT(position);
     return database_run(s,
                         "INSERT INTO paper_cells(artefact,line,dataset,panel,series,method,params,"
                         "L_train,L_valid,split,protocol,stride,x_name,x,metric,value,unit,note,"

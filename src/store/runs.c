@@ -36,7 +36,7 @@ static int insert_run(struct store *s, const struct store_run *r, const char *ca
     bool bench = p->kind == SPEC_BENCH;
     bool sliding = eval && p->eval.window == SPEC_SLIDING;
     char now[CLOCK_TEXT_BYTES];
-    struct database_value none = DATABASE_NULL;
+    struct record_value none = DATABASE_NULL;
 
     clock_utc(now);
     return DATABASE_RUN(
