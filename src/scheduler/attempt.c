@@ -12,6 +12,7 @@
 #include "scheduler/scheduler_internal.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,71 +184,63 @@ void attempt_find_tasks(struct attempt *at, const struct queue *q)
 
 /* --- poll ----------------------------------------------------------------------------------- */
 
-/* The worker ended by itself. message: its own, if it recorded one. */
-static enum store_state attempt_outcome_of_exit(struct attempt *at, int exit_code, char *message)
+/* Sets the message and returns the state. */
+static enum store_state attempt_conclude(struct attempt *at, enum store_state state,
+                                         const char *format, ...) ERR_PRINTF(3, 4);
+static enum store_state attempt_conclude(struct attempt *at, enum store_state state,
+                                         const char *format, ...)
 {
-    const struct journal *j = &at->journal;
-    char tail[ATTEMPT_LOG_TAIL_BYTES + 1];
+    va_list args;
 
-    if (j->reported == STORE_CANCELLED && !at->stop_sent) {
-        snprintf(message, ATTEMPT_MESSAGE_BYTES, "stopped by a signal from elsewhere");
-        return STORE_LOST;
-    }
-    if (j->reported != STORE_NONE && j->reported != STORE_DONE) return j->reported;
-    if (j->reported == STORE_DONE && exit_code == 0 && journal_has_results(j)) return STORE_DONE;
-    if (j->reported == STORE_NONE && at->stop_sent) return STORE_CANCELLED;
-    if (exit_code == 0 || j->reported == STORE_DONE) {
-        snprintf(message, ATTEMPT_MESSAGE_BYTES, "exit %d without %s", exit_code,
-                 j->reported == STORE_NONE ? "a last record"
-                 : journal_has_results(j)  ? "success, though its last record says done"
-                                           : "the result it was started for");
-    } else { /* without a record, the log may tell why */
-        file_read_tail(tail, sizeof tail, run_folder_path(&at->arena, at->path, RUN_LOG));
-        const char *line = str_last_line(tail);
-        snprintf(message, ATTEMPT_MESSAGE_BYTES, "exit %d: %.255s", exit_code,
-                 *line ? line : "no message");
-    }
-    return STORE_FAILED;
+    va_start(args, format);
+    vsnprintf(at->message, sizeof at->message, format, args);
+    va_end(args);
+    return state;
 }
 
-/* Derives the outcome: done needs exit status 0, the last record and the results. */
-static void attempt_set_outcome(struct attempt *at, const struct exit_info *end)
+/* The outcome: done needs exit status 0, the last record and the results. An end that was not
+ * observed is what the last record says. */
+static enum store_state attempt_outcome(struct attempt *at, const struct exit_info *end)
 {
     const struct journal *j = &at->journal;
     enum store_state cut_off = at->stop_sent ? STORE_CANCELLED : STORE_LOST;
-    bool counts = j->reported == STORE_FAILED || j->reported == STORE_DIVERGED ||
-                  (j->reported == STORE_DONE && journal_has_results(j));
+    bool has_results = journal_has_results(j);
+    char tail[ATTEMPT_LOG_TAIL_BYTES + 1];
 
-    at->ended = true;
-    at->crashed = end->signal == SIGSEGV || end->signal == SIGBUS || end->signal == SIGILL ||
-                  end->signal == SIGFPE || end->signal == SIGABRT;
-    snprintf(at->message, sizeof at->message, "%s", j->message);
-    if (j->broken) {
-        at->state = STORE_FAILED;
-    } else if (at->killed_stalled_us > 0 &&
-               j->reported != STORE_DONE) { /* even if it recorded an end */
-        at->state = STORE_LOST;
-        snprintf(at->message, sizeof at->message, "no record for %.0f s: killed",
-                 (double)(at->killed_stalled_us - at->last_record_us) / 1e6);
-    } else if (end->exit_code >= 0) {
-        at->state = attempt_outcome_of_exit(at, end->exit_code, at->message);
-    } else if (end->signal >= 0) {
-        at->state = cut_off;
-        snprintf(at->message, sizeof at->message, "%s by signal %d (%s)",
-                 at->stop_sent ? "stopped" : "killed", end->signal, strsignal(end->signal));
-    } else if (counts) { /* not observed: its last record counts */
-        at->state = j->reported;
-    } else {
-        at->state = cut_off;
-        snprintf(at->message, sizeof at->message, "%s", end->why);
-    }
+    attempt_conclude(at, STORE_NONE, "%s", j->message);
+    if (j->broken) return STORE_FAILED;
+    if (at->killed_stalled_us > 0 && j->reported != STORE_DONE) /* even if it recorded an end */
+        return attempt_conclude(at, STORE_LOST, "no record for %.0f s: killed",
+                                (double)(at->killed_stalled_us - at->last_record_us) / 1e6);
+    if (end->signal >= 0)
+        return attempt_conclude(at, cut_off, "%s by signal %d (%s)",
+                                at->stop_sent ? "stopped" : "killed", end->signal,
+                                strsignal(end->signal));
+    if (j->reported == STORE_FAILED || j->reported == STORE_DIVERGED) return j->reported;
+    if (j->reported == STORE_DONE && has_results && end->exit_code <= 0) return STORE_DONE;
+    if (end->exit_code < 0) return attempt_conclude(at, cut_off, "%s", end->why);
+    if (j->reported != STORE_DONE && at->stop_sent) return STORE_CANCELLED;
+    if (j->reported == STORE_CANCELLED)
+        return attempt_conclude(at, STORE_LOST, "stopped by a signal from elsewhere");
+    if (end->exit_code == 0 || j->reported == STORE_DONE)
+        return attempt_conclude(at, STORE_FAILED, "exit %d without %s", end->exit_code,
+                                j->reported == STORE_NONE ? "a last record"
+                                : has_results ? "success, though its last record says done"
+                                              : "the result it was started for");
+    /* Without a record, the log may tell why. */
+    file_read_tail(tail, sizeof tail, run_folder_path(&at->arena, at->path, RUN_LOG));
+    const char *line = str_last_line(tail);
+    return attempt_conclude(at, STORE_FAILED, "exit %d: %.255s", end->exit_code,
+                            *line ? line : "no message");
 }
 
 /* Ends the rows of the attempt. */
 static int attempt_end(struct attempt *at, struct scheduler *sc, const struct exit_info *how,
                        struct err *e)
 {
-    attempt_set_outcome(at, how);
+    at->state = attempt_outcome(at, how);
+    at->crashed = how->signal == SIGSEGV || how->signal == SIGBUS || how->signal == SIGILL ||
+                  how->signal == SIGFPE || how->signal == SIGABRT;
     if (!sc->batch) TRY(store_begin(sc->store, e));
     sc->batch = true;
     const struct store_end end = {.state = at->state,

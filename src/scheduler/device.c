@@ -15,19 +15,14 @@
 #include "base/str.h"
 #include "scheduler/scheduler_internal.h"
 
-/* The value of "name: value" in a text of such lines; "" if absent. */
+/* The value of a line "name: value", whose name has the newline before it; "" if absent. */
 static char *device_field(struct arena *a, const char *text, const char *name)
 {
-    for (const char *line = text; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        size_t n = strlen(name);
-        if (strncmp(line, name, n) != 0) continue;
-        const char *value = line + n + strspn(line + n, " \t");
-        if (*value != ':') continue;
-        value += 1 + strspn(value + 1, " \t");
-        return arena_strndup(a, value, strcspn(value, "\n"));
-    }
-    return arena_strdup(a, "");
+    const char *at = strstr(text, name);
+
+    if (!at) return arena_strdup(a, "");
+    at += strlen(name) + strspn(at + strlen(name), " \t:");
+    return arena_strndup(a, at, strcspn(at, "\n"));
 }
 
 /* The first number after `name` in a file; fallback if there is none. why (may be NULL): as in
@@ -75,10 +70,10 @@ int32_t device_cores(int32_t *out, int32_t room, int32_t *workers_n)
 static double device_core_flops(struct arena *a, const char *cpuinfo)
 {
     double mhz;
-    const char *flags = device_field(a, cpuinfo, "flags");
+    const char *flags = device_field(a, cpuinfo, "\nflags");
     double a_cycle = strstr(flags, " avx512f") ? 64 : strstr(flags, " fma") ? 32 : 8;
 
-    if (!str_to_double(&mhz, device_field(a, cpuinfo, "cpu MHz")) || mhz <= 0) mhz = 2000;
+    if (!str_to_double(&mhz, device_field(a, cpuinfo, "\ncpu MHz")) || mhz <= 0) mhz = 2000;
     return a_cycle * mhz * 1e6 * 0.67;
 }
 
@@ -89,7 +84,7 @@ static void device_fill_cpu(struct device *d, struct arena *a)
     int32_t core[SLOTS_MAX], workers_n;
     int32_t cores_n = device_cores(core, SLOTS_MAX, &workers_n);
     const char *cpuinfo = proc_read(a, "/proc/cpuinfo", NULL, NULL);
-    const char *model = device_field(a, cpuinfo, "model name");
+    const char *model = device_field(a, cpuinfo, "\nmodel name");
 
     *d = (struct device){.name = "cpu", .slots = workers_n, .is_counted = true};
     snprintf(d->description, sizeof d->description, "%.90s, %ld core%s",

@@ -158,9 +158,9 @@ void signals_read(struct signals *sg, int64_t now_us, bool *child)
             *child = true;
             continue;
         }
-        if (sg->stops_n == 0 || now_us - sg->last_record_us > SIGNALS_SAME_REQUEST_US)
+        if (sg->stops_n == 0 || now_us - sg->last_request_us > SIGNALS_SAME_REQUEST_US)
             sg->stops_n++;
-        sg->last_record_us = now_us;
+        sg->last_request_us = now_us;
     }
 }
 

@@ -277,7 +277,7 @@ static int poll_attempts(struct scheduler *sc, struct err *e)
     sc->last_poll_us = scheduler_now_us(sc);
     for (int32_t i = 0; i < sc->running_n; i++) {
         struct attempt *at = sc->running[i];
-        if (!at->ended) {
+        if (at->state == STORE_NONE) {
             sc->running[kept++] = at;
             continue;
         }

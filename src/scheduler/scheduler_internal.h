@@ -56,8 +56,8 @@ struct signals {
     int fd;
     sigset_t mask_before;
     struct sigaction child_before;
-    int64_t last_record_us; /* when the last request to stop was read */
-    int stops_n;            /* requests to stop so far */
+    int64_t last_request_us; /* when the last request to stop was read */
+    int stops_n;             /* requests to stop so far */
 };
 
 int signals_open(struct signals *sg, struct err *e);
@@ -170,70 +170,6 @@ int32_t executor_find(const struct executor *const *table, const char *device);
 /* local_devices - see device.c. */
 int local_devices(struct device *out, int32_t room, int32_t *n, struct err *e);
 
-/* --- the queue -------------------------------------------------------------------------------- */
-
-/* Selects the wanted runs, their order, and the consequences of each outcome.
- *
- *   skipped   not wanted, or done before
- *   waiting   starts as soon as its training is done and a slot is free
- *   running   in an attempt
- *   done, failed, diverged, cancelled   its outcome in this call
- *   blocked   cannot start: its training is not done, or no device is large enough
- *
- * Order: evaluations before trainings (results appear early), trainings by decreasing cost (the
- * last ones are short), measurements of speed last and alone. */
-
-enum run_state {
-    RUN_SKIPPED,
-    RUN_WAITING,
-    RUN_RUNNING,
-    RUN_DONE,
-    RUN_FAILED,
-    RUN_DIVERGED,
-    RUN_CANCELLED,
-    RUN_BLOCKED
-};
-
-/* One run of this call. */
-struct task {
-    enum run_state state;
-    bool was_done; /* skipped because it is done */
-    bool fresh;    /* its next attempt does not resume from older ones */
-    bool alone;    /* a shared worker failed: the next attempt has its own */
-    int32_t tries_n;
-    char avoid_blas[96]; /* see attempt_failed_blas; may be empty */
-};
-
-struct queue {
-    const struct run *job; /* borrowed */
-    struct task *task;
-    int32_t n;
-    int32_t *order; /* indices in the order of starting */
-    int32_t tries;  /* attempts a run may have */
-};
-
-/* queue_init - reads the state of every run from the store and selects the wanted ones. PICK_REDO
- * and PICK_REEVALUATE clear the current results they replace. */
-int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *jobs, int32_t n,
-               const struct scheduler_options *o, struct err *e);
-
-/* queue_next - selects the tasks of the next worker: one that has a slot, or several evaluations
- * that differ only in L and stride. out has capacity q->n. idle: nothing runs. If nothing else
- * could use the free slots, evaluations that gain nothing by sharing are spread over them. Returns
- * the number of tasks; 0: nothing can start now. */
-struct slots;
-int32_t queue_next(const struct queue *q, int32_t *out, bool idle, const struct slots *slots);
-
-/* queue_start - marks n tasks as running. */
-void queue_start(struct queue *q, const int32_t *task, int32_t n);
-
-/* queue_end - applies the outcome of a task's attempt. Failed and lost tasks wait again while tries
- * are left. A training that ends without success blocks its evaluations. Returns the new state. */
-enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared);
-
-/* queue_block - blocks a task that cannot start, and the evaluations that wait for it. */
-void queue_block(struct queue *q, int32_t task);
-
 /* --- device slots ----------------------------------------------------------------------------- */
 
 /* Device slots: each holds one worker; selected with --devices. */
@@ -298,6 +234,69 @@ const struct device *slots_largest(const struct slots *sl);
  * at full speed; a container's CPU limit may make it smaller than the number of cores. */
 int32_t device_cores(int32_t *out, int32_t room, int32_t *workers_n);
 
+/* --- the queue -------------------------------------------------------------------------------- */
+
+/* Selects the wanted runs, their order, and the consequences of each outcome.
+ *
+ *   skipped   not wanted, or done before
+ *   waiting   starts as soon as its training is done and a slot is free
+ *   running   in an attempt
+ *   done, failed, diverged, cancelled   its outcome in this call
+ *   blocked   cannot start: its training is not done, or no device is large enough
+ *
+ * Order: evaluations before trainings (results appear early), trainings by decreasing cost (the
+ * last ones are short), measurements of speed last and alone. */
+
+enum run_state {
+    RUN_SKIPPED,
+    RUN_WAITING,
+    RUN_RUNNING,
+    RUN_DONE,
+    RUN_FAILED,
+    RUN_DIVERGED,
+    RUN_CANCELLED,
+    RUN_BLOCKED
+};
+
+/* One run of this call. */
+struct task {
+    enum run_state state;
+    bool was_done; /* skipped because it is done */
+    bool fresh;    /* its next attempt does not resume from older ones */
+    bool alone;    /* a shared worker failed: the next attempt has its own */
+    int32_t tries_n;
+    char avoid_blas[96]; /* see attempt_failed_blas; may be empty */
+};
+
+struct queue {
+    const struct run *job; /* borrowed */
+    struct task *task;
+    int32_t n;
+    int32_t *order; /* indices in the order of starting */
+    int32_t tries;  /* attempts a run may have */
+};
+
+/* queue_init - reads the state of every run from the store and selects the wanted ones. PICK_REDO
+ * and PICK_REEVALUATE clear the current results they replace. */
+int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *jobs, int32_t n,
+               const struct scheduler_options *o, struct err *e);
+
+/* queue_next - selects the tasks of the next worker: one that has a slot, or several evaluations
+ * that differ only in L and stride. out has capacity q->n. idle: nothing runs. If nothing else
+ * could use the free slots, evaluations that gain nothing by sharing are spread over them. Returns
+ * the number of tasks; 0: nothing can start now. */
+int32_t queue_next(const struct queue *q, int32_t *out, bool idle, const struct slots *slots);
+
+/* queue_start - marks n tasks as running. */
+void queue_start(struct queue *q, const int32_t *task, int32_t n);
+
+/* queue_end - applies the outcome of a task's attempt. Failed and lost tasks wait again while tries
+ * are left. A training that ends without success blocks its evaluations. Returns the new state. */
+enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared);
+
+/* queue_block - blocks a task that cannot start, and the evaluations that wait for it. */
+void queue_block(struct queue *q, int32_t task);
+
 /* --- progress --------------------------------------------------------------------------------- */
 
 /* What the user sees while a grid runs: on stderr one line that is redrawn on a
@@ -348,8 +347,7 @@ void progress_print_start(struct progress_line *m, const struct queue *q, int32_
 void progress_print_end(struct progress_line *m, const struct queue *q,
                         const struct scheduler_result *r);
 
-/* --- one call -----------------------------------------------------------------------------------
- */
+/* --- one call --------------------------------------------------------------------------------- */
 
 /* An open executor. */
 struct executor_open {
@@ -413,9 +411,8 @@ struct attempt {
     int64_t last_record_us;    /* of the newest record, or the start */
     bool stop_sent;            /* the user requested a stop and it was sent */
     int64_t killed_stalled_us; /* when it was killed as stalled; 0: it was not */
-    bool ended;                /* its outcome is in the database, not yet in the queue */
-    enum store_state state;
-    bool crashed; /* by a signal that a fault of the program raises */
+    enum store_state state;    /* STORE_NONE: has not ended; else in the database */
+    bool crashed;              /* by a signal that a fault of the program raises */
     char message[ATTEMPT_MESSAGE_BYTES];
 };
 
@@ -437,8 +434,8 @@ void attempt_find_tasks(struct attempt *at, const struct queue *q);
 /* attempt_bytes - memory that its tasks are planned to need. */
 int64_t attempt_bytes(const struct queue *q, const int32_t *task, int32_t n);
 
-/* attempt_poll - ingests new records, kills a stalled worker, and sets `ended`, state and message
- * when the worker has ended. */
+/* attempt_poll - ingests new records, kills a stalled worker, and sets state and message when
+ * the worker has ended. */
 int attempt_poll(struct attempt *at, struct scheduler *sc, struct err *e);
 
 /* attempt_was_preempted - whether the worker was stopped from outside, such as by Slurm before a

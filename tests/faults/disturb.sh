@@ -121,11 +121,17 @@ a_while() {
 # last ones may not occur.
 spread() { echo $((1 + $1 * (2 * round - 1) / (2 * times) % $1)); }
 
-# A disturbed command must end with a documented status, not crash.
-ended_well() {
+# Waits for the program; sets $rc.
+await() {
     wait "$pid" 2>/dev/null
     rc=$?
-    [ $rc -lt 128 ] || wrongly "ended with $rc: $(tail -1 "$project/out")"
+}
+
+# ended WHEN [STATUS...]: with one of these; without any it must not crash.
+ended() {
+    await
+    if [ $# -eq 1 ]; then [ $rc -lt 128 ]; else [[ " ${*:2} " == *" $rc "* ]]; fi ||
+        wrongly "$1 it ended with $rc: $(tail -1 "$project/out")"
 }
 
 # --- killed ---
@@ -137,17 +143,22 @@ kill_worker() {
     [ -n "$victim" ] && kill -9 "$victim" 2>/dev/null
 }
 
+# Whether it was alive to be killed.
+strike() {
+    alive "$pid" && kill -9 "$pid" || return 1
+    await
+    [ $rc -eq 137 ]
+}
+
 kill_scheduler() {
     a_while
-    alive "$pid" && kill -9 "$pid" && wait "$pid" 2>/dev/null
-    [ $? -eq 137 ]
+    strike
 }
 
 # Kills it within the first tenth of a second, while it creates folders and results.db.
 kill_start() {
     sleep "0.0$((RANDOM % 90 + 10))"
-    alive "$pid" && kill -9 "$pid" && wait "$pid" 2>/dev/null
-    [ $? -eq 137 ]
+    strike
 }
 
 # Kills it, and kills it again while it recovers.
@@ -155,8 +166,7 @@ kill_recovery() {
     kill_scheduler || return 1
     start
     a_while 8
-    alive "$pid" && kill -9 "$pid"
-    wait "$pid" 2>/dev/null
+    strike || await
     return 0
 }
 
@@ -166,8 +176,8 @@ before_kill_at_call() {
     wrap=(strace -qq -o /dev/null -e signal=none -e "trace=$calls" -e "inject=$calls:signal=SIGKILL:when=$(spread "$calls_n")")
 }
 kill_at_call() {
-    wait "$pid" 2>/dev/null
-    [ $? -eq 137 ]
+    await
+    [ $rc -eq 137 ]
 }
 
 # Kills a worker at its k-th call that writes, syncs or renames; most of these belong to checkpoints. Its attempt is not
@@ -193,8 +203,7 @@ kill_in_checkpoint() {
 interrupt() { # SIGNAL
     a_while
     alive "$pid" && kill "-$1" "$pid"
-    wait "$pid"
-    rc=$?
+    await
     # 143: the signal came before the program had its handler.
     [ $rc -eq 130 ] || [ $rc -eq 143 ] && return 0
     [ $rc -eq 0 ] || wrongly "SIG$1 ended with $rc, not 130"
@@ -207,8 +216,8 @@ interrupt_twice() {
     kill -INT "$pid"
     sleep 0.05
     kill -INT "$pid" 2>/dev/null
-    wait "$pid"
-    [ $? -eq 130 ]
+    await
+    [ $rc -eq 130 ]
 }
 
 # --- calls that fail: the k-th of each process ---
@@ -219,7 +228,7 @@ before_fail() { # ERROR [+: also all later calls]
         -e "inject=$writes:error=$1:when=$((1 + RANDOM % 120))${2:-}")
 }
 fail() {
-    ended_well
+    ended disturbed
     grep -q INJECTED "$project/trace"
 }
 
@@ -228,7 +237,7 @@ before_short_write() {
     wrap=(bash -c 'trap "" XFSZ; ulimit -f "$0"; exec "$@"' $((RANDOM % 250 + 4)))
 }
 short_write() {
-    ended_well
+    ended "with short writes"
     [ $rc -ne 0 ]
 }
 
@@ -237,8 +246,7 @@ before_fail_malloc() {
 }
 # Code that builds text and tables aborts with a message; code that holds results exits cleanly.
 fail_malloc() {
-    wait "$pid" 2>/dev/null
-    rc=$?
+    await
     [ $rc -lt 128 ] || { [ $rc -eq 134 ] && tail -3 "$project/out" | grep -q "memory"; } ||
         wrongly "ended with $rc: $(tail -1 "$project/out")"
     return 0
@@ -287,8 +295,7 @@ before_damage_corpus() {
     esac
 }
 damage_corpus() {
-    ended_well
-    [ $rc -eq 65 ] || wrongly "a damaged corpus: $rc, $(tail -1 "$project/out")"
+    ended "on a damaged corpus" 65
     [ ! -e "$project/runs" ] || wrongly "a run was started on a damaged corpus"
 }
 after_damage_corpus() { rm -rf "$project/data" && ln -s "$base/reference/data" "$project/data"; }
@@ -300,15 +307,9 @@ before_read_only() {
     [ -e "$at" ] || at=$project
     wrap=(unshare -rm sh -c 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"' "$at")
 }
-read_only() { refused; }
-# 0: the remaining work did not need the file
-refused() {
-    ended_well
-    case $rc in
-    0) return 1 ;;
-    65 | 66 | 69 | 73 | 74) ;;
-    *) wrongly "ended with $rc: $(tail -1 "$project/out")" ;;
-    esac
+read_only() {
+    ended "on a read-only folder" 0 65 66 69 73 74
+    [ $rc -ne 0 ] # 0: the remaining work did not need the file
 }
 
 before_in_the_way() {
@@ -321,7 +322,7 @@ before_in_the_way() {
     esac
 }
 in_the_way() {
-    ended_well
+    ended "with another kind of file"
     [ $rc -ne 0 ]
 }
 after_in_the_way() {
@@ -362,8 +363,7 @@ hurt_database() {
     4) printf '\377\377\377\377' | dd of="$db" bs=1 seek=$((RANDOM * size / 32768)) conv=notrunc status=none ;;
     5) truncate -s 10 "$db-wal" ;;
     esac
-    wait "$pid" 2>/dev/null
-    rc=$?
+    await
     # 135: SIGBUS in a shared mapping, because its file was cut.
     [ $rc -lt 128 ] || [ $rc -eq 135 ] || wrongly "ended with $rc: $(tail -1 "$project/out")"
     no_orphans || wrongly "$(cat "$project/orphans")"
@@ -379,9 +379,7 @@ c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)
 c.execute(sys.argv[2]); c.execute("SELECT count(*) FROM runs").fetchall(); time.sleep(1); c.execute("ROLLBACK")' \
         "$project/results.db" "BEGIN $(shuf -n 1 -e DEFERRED IMMEDIATE EXCLUSIVE --random-source=<(yes $RANDOM))" \
         >>"$project/out" 2>&1 || { say "$(tail -1 "$project/out")"; return 1; }
-    wait "$pid" 2>/dev/null
-    rc=$?
-    [ $rc -eq 0 ] || wrongly "with a lock: $rc, $(tail -1 "$project/out")"
+    ended "with a lock" 0
     return 0
 }
 
@@ -428,9 +426,7 @@ before_leap_clock() { wrap=(env "LD_PRELOAD=$build/faults/inject.so" FAULT_CLOCK
 leap_clock() { nothing; }
 
 nothing() {
-    wait "$pid" 2>/dev/null
-    rc=$?
-    [ $rc -eq 0 ] || wrongly "ended with $rc: $(tail -1 "$project/out")"
+    ended undisturbed 0
     return 0
 }
 
@@ -442,9 +438,7 @@ reboot() {
         "$project/boot_id")
     start
     wrap=()
-    wait "$pid" 2>/dev/null
-    rc=$?
-    [ $rc -eq 0 ] || wrongly "after a reboot: $rc, $(tail -1 "$project/out")"
+    ended "after a reboot" 0
     return 0
 }
 

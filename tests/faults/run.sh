@@ -75,8 +75,7 @@ disturb() {
             else
                 start
             fi
-            wait "$pid" 2>/dev/null
-            rc=$?
+            await
             no_orphans || { wrong=$((wrong + 1)); say "$(cat "$project/orphans")"; }
             still_there
             # 127: the disturbance has already waited for it.

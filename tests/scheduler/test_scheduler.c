@@ -346,12 +346,3 @@ TEST_WITH(struct toy_grid *g, a_worker_of_runs_that_are_not_wanted_keeps_running
     toy_grid_complete(g, 0);
     assert_attempts(g, 1, "state='running'");
 }
-
-TEST_WITH(struct toy_grid *g, an_option_needs_its_executor)
-{
-    toy_grid_train(g, 64);
-    g->options.executors = NULL;
-    g->options.devices = "cpu:1";
-    g->options.words[1] = "partition=gpu";
-    toy_grid_fail(g, ERR_USAGE, "--devices slurm");
-}
