@@ -1,4 +1,4 @@
-/* folders.c - gc: deletes the folders of superseded attempts. */
+/* gc.c - deletes the folders of superseded attempts. */
 #include <string.h>
 
 #include "record/run_folder.h"
