@@ -69,6 +69,9 @@ struct store {
     (const struct record_value[]){__VA_ARGS__},                                                    \
         (int)(sizeof((const struct record_value[]){__VA_ARGS__}) / sizeof(struct record_value))
 
+/* Now, as clock_utc writes it. */
+#define DATABASE_NOW "strftime('%Y-%m-%dT%H:%M:%SZ','now')"
+
 /* database_run - runs a statement without rows. Values are bound from ?1 on, as many as the
  * statement has parameters. */
 #define DATABASE_RUN(s, e, sql, ...) database_run((s), (sql), DATABASE_VALUES(__VA_ARGS__), (e))

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/str.h"
@@ -163,13 +162,10 @@ static int read_row(struct store *s, struct paper_reader *r, char *line, struct 
 static int replace_rows(struct store *s, struct paper_reader *r, const char *sha256, char *text,
                         struct err *e)
 {
-    char now[CLOCK_TEXT_BYTES];
-
-    clock_utc(now);
     TRY(DATABASE_RUN(s, e, "DELETE FROM paper_files WHERE artefact=?1",
                      DATABASE_TEXT(r->artefact)));
-    TRY(DATABASE_RUN(s, e, "INSERT INTO paper_files VALUES(?1,?2,?3)", DATABASE_TEXT(r->artefact),
-                     DATABASE_TEXT(sha256), DATABASE_TEXT(now)));
+    TRY(DATABASE_RUN(s, e, "INSERT INTO paper_files VALUES(?1,?2," DATABASE_NOW ")",
+                     DATABASE_TEXT(r->artefact), DATABASE_TEXT(sha256)));
     while (text && *text) {
         char *line = strsep(&text, "\n");
         size_t n = strlen(line);
