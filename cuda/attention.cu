@@ -73,9 +73,8 @@ cudaError_t attention_skip_bounds(cudaStream_t stream, const struct attention *a
 {
     int64_t blocks = attention_norm_tiles(a->T) * a->B * a->H;
     if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
-    launch(skip_bounds_k, dim3((unsigned)blocks), dim3(PREPARE_THREADS), 0, stream, *a,
-           attention_parts_of(a), workspace, summed);
-    return cudaGetLastError();
+    return launch(skip_bounds_k, dim3((unsigned)blocks), dim3(PREPARE_THREADS), 0, stream, *a,
+                  attention_parts_of(a), workspace, summed);
 }
 
 /* delta = dout . out of each query and head. 16 lanes own a row, a lane owns eight columns of each
@@ -104,11 +103,11 @@ static cudaError_t delta_launch(cudaStream_t stream, const struct attention *a, 
 {
     int64_t rows_n = (int64_t)a->B * a->T * a->H;
     int64_t blocks = (rows_n + PREPARE_ROWS - 1) / PREPARE_ROWS;
-    bool vectors = a->D % 8 == 0 && rows_is_wide(&a->out) && rows_is_wide(&a->dout);
+    bool vectors = a->D % 8 == 0 && rows_are_wide(a->out, a->dout);
     if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
-    launch(a->q.dtype == DTYPE_BF16 ? delta_k<bf16> : delta_k<float>, dim3((unsigned)blocks),
-           dim3(PREPARE_THREADS), 0, stream, *a, delta, rows_n, vectors);
-    return cudaGetLastError();
+    return (cudaError_t)launch_by_dtype(a->q, delta_k<bf16>, delta_k<float>, dim3((unsigned)blocks),
+                                        dim3(PREPARE_THREADS), 0, stream, *a, delta, rows_n,
+                                        vectors);
 }
 
 size_t cuda_attention_workspace(const struct attention *a)
@@ -118,7 +117,7 @@ size_t cuda_attention_workspace(const struct attention *a)
 
 static bool fits_kernels(const struct attention *a)
 {
-    return a->D <= ATTENTION_WIDTH_MAX && a->scale > 0.0f && rows_is_float(&a->q);
+    return a->D <= ATTENTION_WIDTH_MAX && a->scale > 0.0f && a->q.dtype != DTYPE_I32;
 }
 
 /* Whether the tensor-core kernels can rotate a tile in shared memory. Adjacent pairs lie within one
@@ -128,7 +127,7 @@ static bool fits_rotation(const struct attention *a)
 {
     const struct attention_rotary *r = &a->rotary;
     if (!attention_rotates(*a)) return true;
-    return rows_is_wide(&r->cosine) && rows_is_wide(&r->sine) &&
+    return rows_are_wide(r->cosine, r->sine) &&
            (r->layout == 0 || a->D == attention_compiled_width(a->D));
 }
 

@@ -52,11 +52,11 @@ cudaError_t attention_bias_grad(cudaStream_t stream, const struct attention *a, 
     struct attention_parts parts = attention_parts_of(a);
     int32_t chunks_n = (parts.bias_table_n + ATTENTION_CHUNK - 1) / ATTENTION_CHUNK;
     if (chunks_n == 0) return cudaSuccess; /* every pair is in the tail: the sum is zero */
-    launch(bias_grad_k, dim3((unsigned)(a->H * chunks_n)), dim3(BIAS_GRAD_THREADS), 0, stream, *a,
-           parts, workspace, chunks_n);
+    cudaError_t rc = launch(bias_grad_k, dim3((unsigned)(a->H * chunks_n)), dim3(BIAS_GRAD_THREADS),
+                            0, stream, *a, parts, workspace, chunks_n);
     /* Up to bias_table_n tokens, no pair is in the tail. */
-    if (a->bias.tail_offset_grad_dev && a->bias.bias_table_n < a->T)
-        launch(tail_grad_k, dim3((unsigned)((a->H + 63) / 64)), dim3(64), 0, stream, *a,
-               (const float *)(workspace + parts.total), chunks_n);
-    return cudaGetLastError();
+    if (rc != cudaSuccess || !a->bias.tail_offset_grad_dev || a->bias.bias_table_n >= a->T)
+        return rc;
+    return launch(tail_grad_k, dim3((unsigned)((a->H + 63) / 64)), dim3(64), 0, stream, *a,
+                  (const float *)(workspace + parts.total), chunks_n);
 }

@@ -135,12 +135,12 @@ cudaError_t attention_bwd_fma(cudaStream_t stream, const struct attention *a, fl
         const int D = width(), ROWS = rows();
         int32_t tiles_n;
         dim3 grid = attention_grid(a, &tiles_n, ROWS);
-        launch(bwd_fma_k<true, D, ROWS, decltype(zero)>, grid, dim3(4 * ROWS),
-               fma_bytes(ROWS, D, 4), stream, *a, attention_keep_of(a), deltas, (float *)NULL,
-               parts, tiles_n);
-        launch(bwd_fma_k<false, D, ROWS, decltype(zero)>, grid, dim3(4 * ROWS),
-               fma_bytes(ROWS, D, 4), stream, *a, attention_keep_of(a), deltas, bias_sums, parts,
-               tiles_n);
-        return cudaGetLastError();
+        cudaError_t rc = launch(bwd_fma_k<true, D, ROWS, decltype(zero)>, grid, dim3(4 * ROWS),
+                                fma_bytes(ROWS, D, 4), stream, *a, attention_keep_of(a), deltas,
+                                (float *)NULL, parts, tiles_n);
+        if (rc != cudaSuccess) return rc;
+        return launch(bwd_fma_k<false, D, ROWS, decltype(zero)>, grid, dim3(4 * ROWS),
+                      fma_bytes(ROWS, D, 4), stream, *a, attention_keep_of(a), deltas, bias_sums,
+                      parts, tiles_n);
     });
 }

@@ -196,9 +196,9 @@ static cudaError_t keys_launch(cudaStream_t stream, const struct attention *a,
 {
     int32_t tiles_n;
     dim3 grid = attention_grid(a, &tiles_n, KEYS_OWNED);
-    launch(keys_mma_k<D, QUERIES>, grid, dim3(KEYS_THREADS), keys_bytes(a, D, QUERIES, has_bounds),
-           stream, *a, attention_keep_of(a), attention_parts_of(a), workspace, has_bounds, tiles_n);
-    return cudaGetLastError();
+    return launch(keys_mma_k<D, QUERIES>, grid, dim3(KEYS_THREADS),
+                  keys_bytes(a, D, QUERIES, has_bounds), stream, *a, attention_keep_of(a),
+                  attention_parts_of(a), workspace, has_bounds, tiles_n);
 }
 
 /* At width 128 shared memory may not hold tiles of 64 queries; then tiles of 32, and on long inputs

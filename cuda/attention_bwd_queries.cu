@@ -208,10 +208,10 @@ static cudaError_t queries_launch(cudaStream_t stream, const struct attention *a
 {
     int32_t tiles_n;
     dim3 grid = attention_grid(a, &tiles_n, QUERIES_OWNED);
-    launch(attention_rotates(*a) ? queries_mma_k<D, true, STAGES> : queries_mma_k<D, false, STAGES>,
-           grid, dim3(QUERIES_THREADS), queries_bytes(a, D, STAGES, has_bounds), stream, *a,
-           attention_keep_of(a), attention_parts_of(a), workspace, has_bounds, tiles_n);
-    return cudaGetLastError();
+    return launch(attention_rotates(*a) ? queries_mma_k<D, true, STAGES>
+                                        : queries_mma_k<D, false, STAGES>,
+                  grid, dim3(QUERIES_THREADS), queries_bytes(a, D, STAGES, has_bounds), stream, *a,
+                  attention_keep_of(a), attention_parts_of(a), workspace, has_bounds, tiles_n);
 }
 
 /* At width 128 shared memory may not suffice: drop the skip bounds, then a stage. Neither changes

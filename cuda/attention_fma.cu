@@ -84,8 +84,7 @@ cudaError_t attention_fma(cudaStream_t stream, const struct attention *a)
         const int D = width(), ROWS = rows();
         int32_t tiles_n;
         dim3 grid = attention_grid(a, &tiles_n, ROWS);
-        launch(attention_fma_k<D, ROWS, decltype(zero)>, grid, dim3(4 * ROWS),
-               fma_bytes(ROWS, D, 3), stream, *a, attention_keep_of(a), tiles_n);
-        return cudaGetLastError();
+        return launch(attention_fma_k<D, ROWS, decltype(zero)>, grid, dim3(4 * ROWS),
+                      fma_bytes(ROWS, D, 3), stream, *a, attention_keep_of(a), tiles_n);
     });
 }

@@ -190,9 +190,8 @@ static cudaError_t forward_launch(cudaStream_t stream, const struct attention *a
     dim3 grid = attention_grid(a, &tiles_n, FORWARD_QUERIES);
     size_t bytes = (FORWARD_QUERIES + 4 * KEYS) * D * sizeof(bf16);
     if (bounds) bytes += (size_t)attention_norm_tiles(a->T) * SKIP_TILE_BYTES;
-    launch(attention_mma_k<D, KEYS>, grid, dim3(FORWARD_THREADS), bytes, stream, *a,
-           attention_keep_of(a), attention_parts_of(a), bounds, tiles_n);
-    return cudaGetLastError();
+    return launch(attention_mma_k<D, KEYS>, grid, dim3(FORWARD_THREADS), bytes, stream, *a,
+                  attention_keep_of(a), attention_parts_of(a), bounds, tiles_n);
 }
 
 cudaError_t attention_mma(cudaStream_t stream, const struct attention *a, float *workspace)

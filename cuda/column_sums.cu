@@ -65,10 +65,9 @@ static __global__ void __launch_bounds__(ADD_COLUMNS *ADD_LANES)
 int rows_add_parts(void *stream, float *out, float *rest, int64_t split, const float *parts,
                    int64_t parts_n, int64_t cols, int accumulate)
 {
-    launch(add_parts_k, dim3((unsigned)((cols + ADD_COLUMNS - 1) / ADD_COLUMNS)),
-           dim3(ADD_COLUMNS, ADD_LANES), 0, (cudaStream_t)stream, out, rest, split, parts, parts_n,
-           cols, accumulate);
-    return (int)cudaGetLastError();
+    return launch(add_parts_k, dim3((unsigned)((cols + ADD_COLUMNS - 1) / ADD_COLUMNS)),
+                  dim3(ADD_COLUMNS, ADD_LANES), 0, (cudaStream_t)stream, out, rest, split, parts,
+                  parts_n, cols, accumulate);
 }
 
 static int64_t sums_spans_n(const struct tensor *x)
@@ -86,9 +85,10 @@ int cuda_column_sums(void *stream, const struct tensor *out, const struct tensor
 {
     float *parts = (float *)workspace_dev;
     dim3 grid((unsigned)((x->cols + SUMS_COLUMNS - 1) / SUMS_COLUMNS), (unsigned)sums_spans_n(x));
-    if (!rows_is_float(x)) return cudaErrorInvalidValue;
-    launch(x->dtype == DTYPE_BF16 ? column_sums_k<bf16> : column_sums_k<float>, grid,
-           dim3(SUMS_LANES, SUMS_GROUPS), 0, (cudaStream_t)stream, parts, *x, rows_is_wide(x));
+    int rc =
+        launch_by_dtype(*x, column_sums_k<bf16>, column_sums_k<float>, grid,
+                        dim3(SUMS_LANES, SUMS_GROUPS), 0, stream, parts, *x, rows_are_wide(*x));
+    if (rc != cudaSuccess) return rc;
     return rows_add_parts(stream, (float *)out->data, NULL, x->cols, parts, sums_spans_n(x),
                           x->cols, accumulate);
 }

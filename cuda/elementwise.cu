@@ -92,28 +92,15 @@ static __global__ void cast_k(struct tensor y, struct tensor x, bool wide)
     rows_store(row_of<Y>(y, at.row) + at.column, v, at.n, wide);
 }
 
-/* One kernel over y, for its dtype. */
-template <class... P, class... A>
-static int launch_rows(void *stream, const struct tensor &y, void (*in_bf16)(P...),
-                       void (*in_f32)(P...), A... args)
-{
-    dim3 block = rows_block(y.cols);
-    if (!rows_is_float(&y)) return cudaErrorInvalidValue;
-    launch(y.dtype == DTYPE_BF16 ? in_bf16 : in_f32, rows_grid(y.rows, y.cols, block), block, 0,
-           (cudaStream_t)stream, args...);
-    return cudaGetLastError();
-}
-
 int cuda_add(void *stream, const struct add_args *a)
 {
-    bool wide = rows_is_wide(&a->y) && rows_is_wide(&a->x) && rows_is_wide(&a->r);
+    bool wide = rows_are_wide(a->y, a->x, a->r);
     return launch_rows(stream, a->y, add_k<bf16>, add_k<float>, a->y, a->x, a->r, wide);
 }
 
 int cuda_cast(void *stream, const struct cast_args *a)
 {
-    bool wide = rows_is_wide(&a->y) && rows_is_wide(&a->x);
-    if (!rows_is_float(&a->x)) return cudaErrorInvalidValue;
+    bool wide = rows_are_wide(a->y, a->x);
     if (a->x.dtype == DTYPE_BF16)
         return launch_rows(stream, a->y, cast_k<bf16, bf16>, cast_k<float, bf16>, a->y, a->x, wide);
     return launch_rows(stream, a->y, cast_k<bf16, float>, cast_k<float, float>, a->y, a->x, wide);
@@ -123,7 +110,7 @@ int cuda_dropout(void *stream, const struct dropout_args *a)
 {
     struct rows_draw draw = rows_draw_of(&a->dropout, a->y.cols);
     struct cast_args copy = {a->y, a->x};
-    bool wide = rows_is_wide(&a->y) && rows_is_wide(&a->x);
+    bool wide = rows_are_wide(a->y, a->x);
     if (draw.keep_scale == 0.0f && a->y.data == a->x.data) return cudaSuccess;
     if (draw.keep_scale == 0.0f) return cuda_cast(stream, &copy);
     return launch_rows(stream, a->y, dropout_k<bf16>, dropout_k<float>, a->y, a->x, draw, wide);
@@ -132,14 +119,13 @@ int cuda_dropout(void *stream, const struct dropout_args *a)
 int cuda_relu(void *stream, const struct relu_args *a)
 {
     struct rows_draw draw = rows_draw_of(&a->dropout, a->y.cols);
-    bool wide = rows_is_wide(&a->y) && rows_is_wide(&a->x);
+    bool wide = rows_are_wide(a->y, a->x);
     return launch_rows(stream, a->y, relu_k<bf16>, relu_k<float>, a->y, a->x, a->mask, draw, wide);
 }
 
 int cuda_relu_bwd(void *stream, const struct relu_bwd_args *a)
 {
     float p = a->dropout.p, scale = p > 0.0f ? 1.0f / (1.0f - p) : 1.0f;
-    bool wide =
-        rows_is_wide(&a->dx) && rows_is_wide(&a->dy) && (a->mask.data || rows_is_wide(&a->y));
+    bool wide = rows_are_wide(a->dx, a->dy) && (a->mask.data || rows_are_wide(a->y));
     return launch_rows(stream, a->dx, relu_bwd_k<bf16>, relu_bwd_k<float>, *a, scale, wide);
 }

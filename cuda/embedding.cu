@@ -154,50 +154,32 @@ static __global__ void scatter_set_k(struct tensor y, struct tensor x, const int
 
 int cuda_gather_rows(void *stream, const struct gather_rows_args *a)
 {
-    const struct tensor *y = &a->y, *x = &a->x;
-    if (!rows_is_float(y) || !rows_is_float(x)) return cudaErrorInvalidValue;
-    dim3 block = rows_block(y->cols), grid = rows_grid(y->rows, y->cols, block);
-    bool from_bf16 = x->dtype == DTYPE_BF16;
-    launch(y->dtype == DTYPE_BF16 ? (from_bf16 ? gather_k<bf16, bf16> : gather_k<bf16, float>)
-                                  : (from_bf16 ? gather_k<float, bf16> : gather_k<float, float>),
-           grid, block, 0, (cudaStream_t)stream, *y, *x, a->index_dev, a->scale,
-           rows_is_wide(y) && rows_is_wide(x));
-    return cudaGetLastError();
+    bool wide = rows_are_wide(a->y, a->x);
+    if (a->x.dtype == DTYPE_BF16)
+        return launch_rows(stream, a->y, gather_k<bf16, bf16>, gather_k<float, bf16>, a->y, a->x,
+                           a->index_dev, a->scale, wide);
+    return launch_rows(stream, a->y, gather_k<bf16, float>, gather_k<float, float>, a->y, a->x,
+                       a->index_dev, a->scale, wide);
 }
 
 int cuda_add_rows(void *stream, const struct add_rows_args *a)
 {
-    const struct tensor *y = &a->y;
-    if (!rows_is_float(y) || a->table.dtype != DTYPE_F32) return cudaErrorInvalidValue;
-    dim3 block = rows_block(y->cols);
-    bool wide = rows_is_wide(y) && rows_is_wide(&a->x) && rows_is_wide(&a->table);
-    launch(y->dtype == DTYPE_BF16 ? add_rows_k<bf16> : add_rows_k<float>,
-           rows_grid(y->rows, y->cols, block), block, 0, (cudaStream_t)stream, *y, a->x, a->table,
-           a->index_dev, wide);
-    return cudaGetLastError();
+    return launch_rows(stream, a->y, add_rows_k<bf16>, add_rows_k<float>, a->y, a->x, a->table,
+                       a->index_dev, rows_are_wide(a->y, a->x, a->table));
 }
 
-template <class Y, class X>
-static void scatter_launch(void *stream, const struct scatter_rows_args *a)
+template <class X> static int scatter_launch(void *stream, const struct scatter_rows_args *a)
 {
     const int64_t width = 8 * SCATTER_THREADS;
     dim3 grid((unsigned)a->x.rows, (unsigned)((a->y.cols + width - 1) / width));
-    launch(a->accumulate ? scatter_add_k<Y, X> : scatter_set_k<Y, X>, grid, dim3(SCATTER_THREADS),
-           0, (cudaStream_t)stream, a->y, a->x, a->index_dev, a->scale,
-           rows_is_wide(&a->y) && rows_is_wide(&a->x));
+    return launch_by_dtype(a->y, a->accumulate ? scatter_add_k<bf16, X> : scatter_set_k<bf16, X>,
+                           a->accumulate ? scatter_add_k<float, X> : scatter_set_k<float, X>, grid,
+                           dim3(SCATTER_THREADS), 0, stream, a->y, a->x, a->index_dev, a->scale,
+                           rows_are_wide(a->y, a->x));
 }
 
 int cuda_scatter_rows(void *stream, const struct scatter_rows_args *a)
 {
-    const struct tensor *y = &a->y, *x = &a->x;
-    if (!rows_is_float(y) || !rows_is_float(x)) return cudaErrorInvalidValue;
-    if (y->dtype == DTYPE_BF16 && x->dtype == DTYPE_BF16)
-        scatter_launch<bf16, bf16>(stream, a);
-    else if (y->dtype == DTYPE_BF16)
-        scatter_launch<bf16, float>(stream, a);
-    else if (x->dtype == DTYPE_BF16)
-        scatter_launch<float, bf16>(stream, a);
-    else
-        scatter_launch<float, float>(stream, a);
-    return cudaGetLastError();
+    return a->x.dtype == DTYPE_BF16 ? scatter_launch<bf16>(stream, a)
+                                    : scatter_launch<float>(stream, a);
 }

@@ -25,17 +25,17 @@ typedef __nv_bfloat16 bf16;
     extern __shared__ __align__(128) unsigned char shared_dynamic_[];                              \
     type *name = reinterpret_cast<type *>(shared_dynamic_)
 
-/* launch - starts kernel(args...) on a stream; the caller checks cudaGetLastError(). */
+/* launch - starts kernel(args...) on a stream. */
 template <class... P, class... A>
-void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
-            A... args)
+[[nodiscard]] cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
+                                 cudaStream_t stream, A... args)
 {
     enum { SHARED_WITHOUT_ASKING = 48 << 10 };
-    if (shared_bytes > SHARED_WITHOUT_ASKING &&
+    if (shared_bytes <= SHARED_WITHOUT_ASKING ||
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             (int)shared_bytes) != cudaSuccess)
-        return;
-    kernel<<<grid, block, shared_bytes, stream>>>(P(args)...);
+                             (int)shared_bytes) == cudaSuccess)
+        kernel<<<grid, block, shared_bytes, stream>>>(P(args)...);
+    return cudaGetLastError();
 }
 
 __device__ inline uint32_t shared_address(const void *p)

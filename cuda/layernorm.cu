@@ -85,34 +85,41 @@ static __global__ void __launch_bounds__(ROWS_THREADS) norm_k(struct norm_forwar
     }
 }
 
-template <class T, bool RESIDUAL> static int norm_launch(void *stream, const struct norm_forward *f)
+template <bool RESIDUAL> static int norm_launch(void *stream, const struct norm_forward &f)
 {
-    dim3 grid(norm_blocks_n(f->y.rows, f->y.cols, NORM_BLOCKS));
-    launch(norm_is_long(f->y.cols) ? norm_k<T, 4, RESIDUAL> : norm_k<T, 1, RESIDUAL>, grid,
-           norm_block(f->y.cols), 0, (cudaStream_t)stream, *f);
-    return cudaGetLastError();
+    int64_t cols = f.y.cols;
+    bool is_long = norm_is_long(cols);
+    if (cols > NORM_COLS_MAX) return cudaErrorInvalidValue;
+    return launch_by_dtype(f.y, is_long ? norm_k<bf16, 4, RESIDUAL> : norm_k<bf16, 1, RESIDUAL>,
+                           is_long ? norm_k<float, 4, RESIDUAL> : norm_k<float, 1, RESIDUAL>,
+                           dim3(norm_blocks_n(f.y.rows, cols, NORM_BLOCKS)), norm_block(cols), 0,
+                           stream, f);
 }
 
 int cuda_layernorm(void *stream, const struct layernorm_args *a)
 {
-    const struct tensor *y = &a->y, *x = &a->x;
-    struct norm_forward f = {
-        *y, a->stats, *x, *x, *x, a->gain, a->bias, rows_draw_of(NULL, y->cols), false};
-    if (!rows_is_float(y) || y->cols > NORM_COLS_MAX) return cudaErrorInvalidValue;
-    f.wide = rows_is_wide(y) && rows_is_wide(x) && rows_is_wide(&a->gain) && rows_is_wide(&a->bias);
-    return y->dtype == DTYPE_BF16 ? norm_launch<bf16, false>(stream, &f)
-                                  : norm_launch<float, false>(stream, &f);
+    struct norm_forward f = {a->y,
+                             a->stats,
+                             a->x,
+                             a->x,
+                             a->x,
+                             a->gain,
+                             a->bias,
+                             rows_draw_of(NULL, a->y.cols),
+                             rows_are_wide(a->y, a->x, a->gain, a->bias)};
+    return norm_launch<false>(stream, f);
 }
 
 int cuda_residual_layernorm(void *stream, const struct residual_layernorm_args *a)
 {
-    const struct tensor *y = &a->y;
-    struct norm_forward f = {*y,   a->stats, a->s,    a->x,
-                             a->r, a->gain,  a->bias, rows_draw_of(&a->dropout, y->cols),
-                             false};
-    if (!rows_is_float(y) || y->cols > NORM_COLS_MAX) return cudaErrorInvalidValue;
-    f.wide = rows_is_wide(y) && rows_is_wide(&a->s) && rows_is_wide(&a->x) && rows_is_wide(&a->r) &&
-             rows_is_wide(&a->gain) && rows_is_wide(&a->bias);
-    return y->dtype == DTYPE_BF16 ? norm_launch<bf16, true>(stream, &f)
-                                  : norm_launch<float, true>(stream, &f);
+    struct norm_forward f = {a->y,
+                             a->stats,
+                             a->s,
+                             a->x,
+                             a->r,
+                             a->gain,
+                             a->bias,
+                             rows_draw_of(&a->dropout, a->y.cols),
+                             rows_are_wide(a->y, a->s, a->x, a->r, a->gain, a->bias)};
+    return norm_launch<true>(stream, f);
 }

@@ -157,51 +157,36 @@ static __global__ void __launch_bounds__(ROWS_THREADS, EIGHTS > 1       ? 1
     layernorm_bwd_finish<EIGHTS>(f, dgain, dbias);
 }
 
-static unsigned layernorm_bwd_blocks_n(const struct tensor *dx)
-{
-    return norm_blocks_n(dx->rows, dx->cols, dx->dtype == DTYPE_BF16 ? NORM_PARTS : NORM_PARTS_F32);
-}
-
 size_t cuda_layernorm_bwd_workspace(const struct tensor *x)
 {
     return (size_t)norm_blocks_n(x->rows, x->cols, NORM_PARTS) * 2 * (size_t)x->cols *
            sizeof(float);
 }
 
-template <class T, bool RESIDUAL>
-static void layernorm_bwd_launch(void *stream, const struct norm_backward *f)
+/* Both kernels of the backward pass. */
+template <bool RESIDUAL>
+static int layernorm_bwd_launch(void *stream, const struct norm_backward &f,
+                                const struct tensor &dgain, const struct tensor &dbias)
 {
-    int64_t cols = f->dx.cols;
+    int64_t cols = f.dx.cols;
+    bool is_long = norm_is_long(cols);
     dim3 block = norm_block(cols);
-    size_t bytes = block.y > 1 ? 2 * (size_t)cols * sizeof(float) : 0;
-    launch(norm_is_long(cols) ? layernorm_bwd_k<T, 4, RESIDUAL> : layernorm_bwd_k<T, 1, RESIDUAL>,
-           dim3(layernorm_bwd_blocks_n(&f->dx)), block, bytes, (cudaStream_t)stream, *f);
-}
-
-/* Both kernels of the backward pass; dr is NULL without a residual sum. */
-static int layernorm_bwd_queue(void *stream, const struct tensor *dx, const struct tensor *dr,
-                               const struct tensor *dgain, const struct tensor *dbias,
-                               const struct norm_backward *f)
-{
-    int64_t cols = dx->cols;
-    if (!rows_is_float(dx) || cols > NORM_COLS_MAX) return cudaErrorInvalidValue;
-    if (dx->dtype == DTYPE_BF16)
-        dr ? layernorm_bwd_launch<bf16, true>(stream, f)
-           : layernorm_bwd_launch<bf16, false>(stream, f);
-    else
-        dr ? layernorm_bwd_launch<float, true>(stream, f)
-           : layernorm_bwd_launch<float, false>(stream, f);
-    cudaError_t rc = cudaGetLastError();
+    unsigned blocks_n =
+        norm_blocks_n(f.dx.rows, cols, f.dx.dtype == DTYPE_BF16 ? NORM_PARTS : NORM_PARTS_F32);
+    if (cols > NORM_COLS_MAX) return cudaErrorInvalidValue;
+    int rc = launch_by_dtype(
+        f.dx, is_long ? layernorm_bwd_k<bf16, 4, RESIDUAL> : layernorm_bwd_k<bf16, 1, RESIDUAL>,
+        is_long ? layernorm_bwd_k<float, 4, RESIDUAL> : layernorm_bwd_k<float, 1, RESIDUAL>,
+        dim3(blocks_n), block, block.y > 1 ? 2 * (size_t)cols * sizeof(float) : 0, stream, f);
     if (rc != cudaSuccess) return rc;
-    return rows_add_parts(stream, (float *)dgain->data, (float *)dbias->data, cols, f->parts,
-                          layernorm_bwd_blocks_n(dx), 2 * cols, 1);
+    return rows_add_parts(stream, (float *)dgain.data, (float *)dbias.data, cols, f.parts, blocks_n,
+                          2 * cols, 1);
 }
 
 int cuda_layernorm_bwd(void *stream, const struct layernorm_bwd_args *a, void *workspace_dev)
 {
-    const struct tensor *dx = &a->dx;
-    struct norm_backward f = {*dx,
-                              *dx,
+    struct norm_backward f = {a->dx,
+                              a->dx,
                               a->dy,
                               a->x,
                               a->stats,
@@ -209,27 +194,22 @@ int cuda_layernorm_bwd(void *stream, const struct layernorm_bwd_args *a, void *w
                               rows_draw_of(NULL, 0),
                               (float *)workspace_dev,
                               a->accumulate_dx,
-                              false};
-    f.wide =
-        rows_is_wide(dx) && rows_is_wide(&a->dy) && rows_is_wide(&a->x) && rows_is_wide(&a->gain);
-    return layernorm_bwd_queue(stream, dx, NULL, &a->dgain, &a->dbias, &f);
+                              rows_are_wide(a->dx, a->dy, a->x, a->gain)};
+    return layernorm_bwd_launch<false>(stream, f, a->dgain, a->dbias);
 }
 
 int cuda_residual_layernorm_bwd(void *stream, const struct residual_layernorm_bwd_args *a,
                                 void *workspace_dev)
 {
-    const struct tensor *ds = &a->ds, *dr = &a->dr;
-    struct norm_backward f = {*ds,
-                              *dr,
+    struct norm_backward f = {a->ds,
+                              a->dr,
                               a->dy,
                               a->s,
                               a->stats,
                               a->gain,
-                              rows_draw_of(&a->dropout, ds->cols),
+                              rows_draw_of(&a->dropout, a->ds.cols),
                               (float *)workspace_dev,
                               1,
-                              false};
-    f.wide = rows_is_wide(ds) && rows_is_wide(dr) && rows_is_wide(&a->dy) && rows_is_wide(&a->s) &&
-             rows_is_wide(&a->gain);
-    return layernorm_bwd_queue(stream, ds, dr, &a->dgain, &a->dbias, &f);
+                              rows_are_wide(a->ds, a->dr, a->dy, a->s, a->gain)};
+    return layernorm_bwd_launch<true>(stream, f, a->dgain, a->dbias);
 }

@@ -214,13 +214,11 @@ int cuda_sum_squares(void *stream, const struct sum_squares_args *a, void *works
 {
     int parts_n = squares_parts_n(a->n);
     double *parts = (double *)workspace_dev;
-    launch(squares_parts_k, dim3((unsigned)parts_n), dim3(OPTIMIZER_THREADS), 0,
-           (cudaStream_t)stream, parts, a->x_dev, a->n, optimizer_is_wide(a->x_dev));
-    cudaError_t rc = cudaGetLastError();
+    int rc = launch(squares_parts_k, dim3((unsigned)parts_n), dim3(OPTIMIZER_THREADS), 0,
+                    (cudaStream_t)stream, parts, a->x_dev, a->n, optimizer_is_wide(a->x_dev));
     if (rc != cudaSuccess) return rc;
-    launch(squares_total_k, dim3(1), dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream, a->out_dev,
-           (const double *)parts, parts_n);
-    return cudaGetLastError();
+    return launch(squares_total_k, dim3(1), dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream,
+                  a->out_dev, (const double *)parts, parts_n);
 }
 
 template <bool ADAM> static int update_launch(void *stream, struct update_block *a)
@@ -229,8 +227,7 @@ template <bool ADAM> static int update_launch(void *stream, struct update_block 
     a->wide = optimizer_is_wide(a->theta) && optimizer_is_wide(a->first) &&
               optimizer_is_wide(a->second) && optimizer_is_wide(a->grad) &&
               optimizer_is_wide(a->copy);
-    launch(update_k<ADAM>, grid, dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream, *a);
-    return cudaGetLastError();
+    return launch(update_k<ADAM>, grid, dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream, *a);
 }
 
 int cuda_nag(void *stream, const struct nag_args *a)

@@ -127,11 +127,13 @@ __device__ inline int rows_part(int64_t column, int64_t cols)
     return left >= 8 ? 8 : left > 0 ? (int)left : 0;
 }
 
-/* Whether every row of this view begins at a multiple of 16 bytes. */
-static inline bool rows_is_wide(const struct tensor *t)
+/* Whether every row of these views begins at a multiple of 16 bytes. */
+template <class... T> static inline bool rows_are_wide(const struct tensor &t, const T &...others)
 {
-    int64_t stride_bytes = t->rows > 1 ? t->stride * (int64_t)dtype_bytes(t->dtype) : 0;
-    return ((uintptr_t)t->data & 15) == 0 && stride_bytes % 16 == 0;
+    int64_t stride_bytes = t.rows > 1 ? t.stride * (int64_t)dtype_bytes(t.dtype) : 0;
+    bool wide = ((uintptr_t)t.data & 15) == 0 && stride_bytes % 16 == 0;
+    if constexpr (sizeof...(others) > 0) return wide && rows_are_wide(others...);
+    return wide;
 }
 
 /* ---- a thread for each group of eight columns ---- */
@@ -162,6 +164,27 @@ static inline dim3 rows_grid(int64_t rows, int64_t cols, dim3 block)
 {
     return dim3((unsigned)((rows + block.y - 1) / block.y),
                 (unsigned)((cols + 8 * (int64_t)block.x - 1) / (8 * (int64_t)block.x)));
+}
+
+/* Starts one of two kernels, for the dtype of t. */
+template <class... P, class... A>
+static inline int launch_by_dtype(const struct tensor &t, void (*in_bf16)(P...),
+                                  void (*in_f32)(P...), dim3 grid, dim3 block, size_t shared_bytes,
+                                  void *stream, A... args)
+{
+    if (t.dtype != DTYPE_BF16 && t.dtype != DTYPE_F32) return cudaErrorInvalidValue;
+    return launch(t.dtype == DTYPE_BF16 ? in_bf16 : in_f32, grid, block, shared_bytes,
+                  (cudaStream_t)stream, args...);
+}
+
+/* The same with a thread for each group of eight columns of y. */
+template <class... P, class... A>
+static inline int launch_rows(void *stream, const struct tensor &y, void (*in_bf16)(P...),
+                              void (*in_f32)(P...), A... args)
+{
+    dim3 block = rows_block(y.cols);
+    return launch_by_dtype(y, in_bf16, in_f32, rows_grid(y.rows, y.cols, block), block, 0, stream,
+                           args...);
 }
 
 /* rows_add_parts - out[c] (+)= the sum of the parts (parts_n, cols) in column c, in a fixed order;
@@ -195,17 +218,16 @@ struct rows_draw {
 
 static inline struct rows_draw rows_draw_of(const struct dropout *d, int64_t cols)
 {
-    struct rows_draw out = {0, NULL, NULL, 0, 0, cols, 0, 0, 0.0f};
-    if (!d || !(d->p > 0.0f)) return out;
-    out.key = d->key;
-    out.step_dev = d->step_dev;
-    out.rows_dev = d->rows_dev;
-    out.first_row = d->first_row;
-    out.span = d->span;
-    out.stream = d->stream;
-    out.keep_below = philox_keep_below(d->p);
-    out.keep_scale = 1.0f / (1.0f - d->p);
-    return out;
+    if (!d || !(d->p > 0.0f)) return {0, NULL, NULL, 0, 0, cols, 0, 0, 0.0f};
+    return {d->key,
+            d->step_dev,
+            d->rows_dev,
+            d->first_row,
+            d->span,
+            cols,
+            d->stream,
+            philox_keep_below(d->p),
+            1.0f / (1.0f - d->p)};
 }
 
 /* The factors, 0 or keep_scale, of eight elements from (row, column) on. Each block of random words
@@ -227,13 +249,6 @@ __device__ inline struct vec8 rows_factors(const struct rows_draw &d, int64_t ro
 #pragma unroll
     for (int i = 0; i < 8; i++) factor.x[i] = kept >> (skip + i) & 1 ? d.keep_scale : 0.0f;
     return factor;
-}
-
-/* ---- dtypes ---- */
-
-static inline bool rows_is_float(const struct tensor *t)
-{
-    return t->dtype == DTYPE_F32 || t->dtype == DTYPE_BF16;
 }
 
 #endif

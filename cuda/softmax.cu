@@ -194,26 +194,23 @@ static dim3 softmax_block(int64_t cols)
 int cuda_softmax_loss(void *stream, const struct softmax_loss_args *a)
 {
     const struct tensor *logits = &a->logits;
-    if (!rows_is_float(logits)) return cudaErrorInvalidValue;
-    launch(logits->dtype == DTYPE_BF16 ? softmax_loss_k<bf16> : softmax_loss_k<float>,
-           dim3((unsigned)logits->rows), softmax_block(logits->cols), 0, (cudaStream_t)stream,
-           (float *)a->loss.data, *logits, a->target_dev, (int)a->gradient, rows_is_wide(logits));
-    return cudaGetLastError();
+    return launch_by_dtype(*logits, softmax_loss_k<bf16>, softmax_loss_k<float>,
+                           dim3((unsigned)logits->rows), softmax_block(logits->cols), 0, stream,
+                           (float *)a->loss.data, *logits, a->target_dev, (int)a->gradient,
+                           rows_are_wide(*logits));
 }
 
 int cuda_softmax_logp(void *stream, const struct softmax_logp_args *a)
 {
     const struct tensor *logits = &a->logits;
-    if (!rows_is_float(logits)) return cudaErrorInvalidValue;
-    launch(logits->dtype == DTYPE_BF16 ? softmax_logp_k<bf16> : softmax_logp_k<float>,
-           dim3((unsigned)logits->rows), softmax_block(logits->cols), 0, (cudaStream_t)stream,
-           (float *)a->logp.data, *logits, a->target_dev, (int)a->accumulate, rows_is_wide(logits));
-    return cudaGetLastError();
+    return launch_by_dtype(*logits, softmax_logp_k<bf16>, softmax_logp_k<float>,
+                           dim3((unsigned)logits->rows), softmax_block(logits->cols), 0, stream,
+                           (float *)a->logp.data, *logits, a->target_dev, (int)a->accumulate,
+                           rows_are_wide(*logits));
 }
 
 int cuda_sum_losses(void *stream, const struct sum_losses_args *a)
 {
-    launch(sum_losses_k, dim3(1), dim3(SOFTMAX_THREADS_MAX), 0, (cudaStream_t)stream, a->batch_dev,
-           a->total_dev, (const float *)a->loss.data, a->loss.cols);
-    return cudaGetLastError();
+    return launch(sum_losses_k, dim3(1), dim3(SOFTMAX_THREADS_MAX), 0, (cudaStream_t)stream,
+                  a->batch_dev, a->total_dev, (const float *)a->loss.data, a->loss.cols);
 }

@@ -23,14 +23,15 @@ template <class T> inline void emulation_check_pointer(T *const &p, int number)
 /* launch - starts kernel(args...) on a stream. Arguments that are pointers must be device memory.
  */
 template <class... P, class... A>
-void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
-            A... args)
+[[nodiscard]] cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
+                                 cudaStream_t stream, A... args)
 {
     int number = 0;
     (emulation_check_pointer(P(args), ++number), ...);
     auto call = [=] { kernel(P(args)...); };
     static_assert(__is_trivially_copyable(decltype(call)), "kernel arguments are plain data");
     emulation_launch((const void *)kernel, grid, block, shared_bytes, stream, call);
+    return cudaGetLastError();
 }
 
 #define SHARED(type, name, dimensions)                                                             \

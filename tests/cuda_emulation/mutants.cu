@@ -135,7 +135,7 @@ static int places(int bug)
     emulation_set_blocks(3);
     emulation_set_memory(2 * (size_t)bytes);
     MUST(cudaMalloc((void **)&x, (size_t)bytes));
-    launch(number_k, (unsigned)(bytes / 32), 32, 0, nullptr, x, bug);
+    MUST(launch(number_k, (unsigned)(bytes / 32), 32, 0, nullptr, x, bug));
     MUST(cudaMemcpy(&home, x + last, 1, cudaMemcpyDeviceToHost));
     MUST(cudaMemcpy(&first, x, 1, cudaMemcpyDeviceToHost));
     MUST(cudaFree(x));
@@ -146,7 +146,7 @@ static int lost_devices(int bug)
 {
     struct both<char> x = both_make<char>(1);
     if (bug) emulation_lose_device(0);
-    launch(number_k, 1, 1, 0, nullptr, x.device_own, 0);
+    MUST(launch(number_k, 1, 1, 0, nullptr, x.device_own, 0));
     both_down(&x);
     both_free(&x);
     return 0;

@@ -47,7 +47,6 @@ template <class T> inline void both_up(const struct both<T> *b)
 }
 template <class T> inline void both_down(const struct both<T> *b)
 {
-    MUST(cudaGetLastError());
     MUST(cudaDeviceSynchronize());
     MUST(cudaMemcpy(b->host_own, b->device_own, b->n * sizeof(T), cudaMemcpyDeviceToHost));
 }

@@ -50,7 +50,7 @@ static int sums(int bug)
         sum += x.host_own[i];
         squares += (double)x.host_own[i] * x.host_own[i];
     }
-    launch(sums_k, 1, THREADS, 0, 0, o.device_own, x.device_own, bug);
+    MUST(launch(sums_k, 1, THREADS, 0, 0, o.device_own, x.device_own, bug));
     both_down(&o);
     for (int i = 0; i < THREADS; i++)
         wrong += unlike(o.host_own[i], sum) + unlike(o.host_own[THREADS + i], squares);
@@ -97,7 +97,7 @@ static int pipe(int bug)
     enum { LAST = TILE / 4 };
     struct both<float> x = numbers((TILES - 1) * TILE + LAST), o = both_make<float>(TILE);
     int wrong = 0;
-    launch(pipe_k, 1, THREADS, 0, 0, o.device_own, x.device_own, (int)LAST, bug);
+    MUST(launch(pipe_k, 1, THREADS, 0, 0, o.device_own, x.device_own, (int)LAST, bug));
     both_down(&o);
     for (int i = 0; i < TILE; i++) {
         double want = 0;
@@ -143,8 +143,8 @@ static int place(int bug)
     struct both<float> x = numbers(COUNT), o = both_make<float>(COUNT);
     struct both<int> count = both_make<int>(BLOCKS);
     size_t bytes = (size_t)THREADS * sizeof(float) / (bug == PLACE_SMALL_LAUNCH ? 2 : 1);
-    launch(place_k, BLOCKS, THREADS, bytes, 0, o.device_own, count.device_own, x.device_own,
-           (int)COUNT, bug);
+    MUST(launch(place_k, BLOCKS, THREADS, bytes, 0, o.device_own, count.device_own, x.device_own,
+           (int)COUNT, bug));
     both_down(&o), both_down(&count);
     int wrong = count.host_own[0] + count.host_own[1] + count.host_own[2] != BLOCKS;
     for (int i = 0; i < COUNT; i++) wrong += unlike(o.host_own[i], 2.0 * x.host_own[i]);
@@ -165,7 +165,7 @@ static int indices(int)
 {
     struct both<int> o = both_make<int>(2 * 2 * 3 * 30);
     int wrong = 0;
-    launch(indices_k, dim3(2, 2, 3), dim3(5, 3, 2), 0, 0, o.device_own);
+    MUST(launch(indices_k, dim3(2, 2, 3), dim3(5, 3, 2), 0, 0, o.device_own));
     both_down(&o);
     for (int i = 0; i < 360; i++) {
         int t = i % 30;
@@ -199,7 +199,7 @@ static int shared_kinds(int bug)
     int wrong = 0;
     for (int i = 0; i < 2; i++) {
         size_t bytes = (size_t)kilobytes[i] << 10;
-        launch(reverse_k, 1, THREADS, bytes, 0, x.device_own, (int)(bytes / sizeof(float)) - 1);
+        MUST(launch(reverse_k, 1, THREADS, bytes, 0, x.device_own, (int)(bytes / sizeof(float)) - 1));
         both_down(&x);
         for (int t = 0; t < THREADS; t++)
             wrong += x.host_own[t] != (float)(i ? t + 1 : THREADS - t);

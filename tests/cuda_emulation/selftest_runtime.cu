@@ -36,7 +36,7 @@ static struct fixture fixture_open()
     f.by = both_make<float>(1);
     f.by.host_own[0] = 1;
     both_up(&f.by);
-    launch(add_double_k, 1, 1, 0, f.s, f.x.device_own, (const float *)f.by.device_own, 0);
+    MUST(launch(add_double_k, 1, 1, 0, f.s, f.x.device_own, (const float *)f.by.device_own, 0));
     return f;
 }
 
@@ -52,7 +52,7 @@ static void fixture_close(struct fixture *f)
 
 static void step(const struct fixture *f, const float *by)
 {
-    launch(add_double_k, 2, N / 2, 0, f->s, f->x.device_own, by, (int)N);
+    MUST(launch(add_double_k, 2, N / 2, 0, f->s, f->x.device_own, by, (int)N));
 }
 
 static void download(const struct fixture *f)
@@ -130,7 +130,7 @@ static int graphs(int bug)
     MUST(cudaStreamBeginCapture(f.s, cudaStreamCaptureModeThreadLocal));
     step(&f, by);
     if (bug == GRAPH_WAITS) (void)cudaStreamSynchronize(f.s);
-    if (bug == GRAPH_LOADS) launch(nothing_k, 1, 1, 0, f.s, (int)N);
+    if (bug == GRAPH_LOADS) (void)launch(nothing_k, 1, 1, 0, f.s, (int)N);
     MUST(cudaStreamEndCapture(f.s, &graph));
     MUST(cudaGraphInstantiate(&exec, graph, 0));
     MUST(cudaGraphDestroy(graph));
@@ -174,8 +174,7 @@ static int errors(int)
 {
     size_t unused_bytes = 0, total_bytes = 0;
     void *p = nullptr;
-    launch(nothing_k, 1, 2000, 0, 0, (int)N);
-    int wrong = cudaGetLastError() != cudaErrorInvalidConfiguration;
+    int wrong = launch(nothing_k, 1, 2000, 0, 0, (int)N) != cudaErrorInvalidConfiguration;
     wrong += cudaGetLastError() != cudaSuccess;
     MUST(cudaMemGetInfo(&unused_bytes, &total_bytes));
     wrong += cudaMalloc(&p, total_bytes + 1) != cudaErrorMemoryAllocation;
@@ -196,7 +195,7 @@ static int sides(int bug)
     if (bug == SIDE_TOUCHES_DEVICE) one = f.by.device_own[0];
     step(&f, bug == SIDE_POINTER_TO_KERNEL ? &one : f.by.device_own);
     if (bug == SIDE_USE_AFTER_FREE)
-        launch(add_double_k, 1, 1, 0, f.s, freed + 1, (const float *)f.by.device_own, 1);
+        MUST(launch(add_double_k, 1, 1, 0, f.s, freed + 1, (const float *)f.by.device_own, 1));
     download(&f);
     MUST(cudaStreamSynchronize(f.s));
     int wrong = count_unlike(&f, 2 * one);

@@ -31,7 +31,7 @@ static int shuffles(int bug)
 {
     struct both<int> o = both_make<int>(128);
     int wrong = 0;
-    launch(shuffles_k, 1, 32, 0, 0, o.device_own, bug);
+    MUST(launch(shuffles_k, 1, 32, 0, 0, o.device_own, bug));
     both_down(&o);
     for (int lane = 0; lane < 32; lane++) {
         const int *at = o.host_own + lane;
@@ -55,7 +55,7 @@ static int votes(int)
 {
     struct both<unsigned> o = both_make<unsigned>(80);
     int wrong = 0;
-    launch(votes_k, 1, 40, 0, 0, o.device_own);
+    MUST(launch(votes_k, 1, 40, 0, 0, o.device_own));
     both_down(&o);
     for (int t = 0; t < 40; t++) {
         wrong += o.host_own[t] != (t < 32 ? 0x49249249u : 0x92u);
@@ -109,7 +109,7 @@ static int product(int bug)
         bt.host_own[i % 8 * 16 + i / 8] = b.host_own[i];
     }
     both_up(&a), both_up(&b), both_up(&bt);
-    launch(product_k, 1, 32, 0, 0, d.device_own, a.device_own, b.device_own, bt.device_own, bug);
+    MUST(launch(product_k, 1, 32, 0, 0, d.device_own, a.device_own, b.device_own, bt.device_own, bug));
     both_down(&d);
     for (int i = 0; i < 2 * 128; i++) {
         int sum = 0;
@@ -150,7 +150,7 @@ static int rounding(int)
         x.host_own[i] = bits > 0x7f800000u ? 0x3f800000u : bits; /* no NaN */
     }
     both_up(&x);
-    launch(round_k, N / 128, 128, 0, 0, o.device_own, x.device_own, (int)N);
+    MUST(launch(round_k, N / 128, 128, 0, 0, o.device_own, x.device_own, (int)N));
     both_down(&o);
     for (int i = 0; i < N; i++) {
         uint32_t want = rounded(x.host_own[i]);
@@ -171,7 +171,7 @@ static int words(int)
 {
     struct both<uint32_t> b = both_make<uint32_t>(64);
     int wrong = 0;
-    launch(words_k, 1, 32, 0, 0, b.device_own);
+    MUST(launch(words_k, 1, 32, 0, 0, b.device_own));
     both_down(&b);
     for (uint32_t i = 0; i < 32; i++) {
         wrong += b.host_own[i] != philox_word(5, i, 7, 9);
