@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/clock.h"
 #include "store/database.h"
 
 static const char *const state_names[] = {"none",     "running", "done",     "failed",
@@ -41,18 +40,15 @@ static int check_not_running(struct store *s, const char *run_id, struct err *e)
 int store_start_attempt(struct store *s, const struct store_attempt *a, int64_t *attempt_id,
                         struct err *e)
 {
-    char now[CLOCK_TEXT_BYTES];
-
-    clock_utc(now);
     TRY(check_not_running(s, a->run_id, e));
     TRY(DATABASE_RUN(s, e,
                      "INSERT INTO run_attempts(uid,run_id,attempt,state,slot,host,boot_id,pid,"
                      "pid_start,dir,started_at) VALUES(coalesce(?10,lower(hex(randomblob(16)))),"
-                     "?1,?2,'running',?3,?4,?5,?6,?7,?8,?9)",
+                     "?1,?2,'running',?3,?4,?5,?6,?7,?8,coalesce(?9," DATABASE_NOW "))",
                      DATABASE_TEXT(a->run_id), DATABASE_INT(a->attempt), DATABASE_TEXT(a->device),
                      DATABASE_TEXT(a->host), DATABASE_TEXT(a->boot_id), DATABASE_POSITIVE(a->pid),
                      DATABASE_POSITIVE(a->pid_start), DATABASE_TEXT(a->dir),
-                     DATABASE_TEXT(a->started_at ? a->started_at : now), DATABASE_TEXT(a->uid)));
+                     DATABASE_TEXT(a->started_at), DATABASE_TEXT(a->uid)));
     *attempt_id = sqlite3_last_insert_rowid(s->connection_own);
     return 0;
 }
@@ -76,18 +72,15 @@ static int check_running(struct store *s, int64_t attempt_id, const char **run_i
 
 static int end_row(struct store *s, int64_t attempt_id, const struct store_end *end, struct err *e)
 {
-    char now[CLOCK_TEXT_BYTES];
-    struct database_value none = DATABASE_NULL;
+    struct record_value none = DATABASE_NULL;
 
-    clock_utc(now);
-    return DATABASE_RUN(s, e,
-                        "UPDATE run_attempts SET state=?2,ended_at=?3,exit_code=?4,signal=?5,"
-                        "message=?6 WHERE attempt_id=?1",
-                        DATABASE_INT(attempt_id), DATABASE_TEXT(store_state_name(end->state)),
-                        DATABASE_TEXT(end->ended_at ? end->ended_at : now),
-                        end->exit_code < 0 ? none : DATABASE_INT(end->exit_code),
-                        end->signal < 0 ? none : DATABASE_INT(end->signal),
-                        DATABASE_TEXT(end->message));
+    return DATABASE_RUN(
+        s, e,
+        "UPDATE run_attempts SET state=?2,ended_at=coalesce(?3," DATABASE_NOW "),"
+        "exit_code=?4,signal=?5,message=?6 WHERE attempt_id=?1",
+        DATABASE_INT(attempt_id), DATABASE_TEXT(store_state_name(end->state)),
+        DATABASE_TEXT(end->ended_at), end->exit_code < 0 ? none : DATABASE_INT(end->exit_code),
+        end->signal < 0 ? none : DATABASE_INT(end->signal), DATABASE_TEXT(end->message));
 }
 
 /* --- current results ------------------------------------------------------------------------ */

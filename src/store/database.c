@@ -87,17 +87,17 @@ static int statement_get(struct store *s, sqlite3_stmt **out, const char *sql, s
     return 0;
 }
 
-static int bind_value(sqlite3_stmt *statement, int at, const struct database_value *v)
+static int bind_value(sqlite3_stmt *statement, int at, const struct record_value *v)
 {
-    if (v->type == 'i') return sqlite3_bind_int64(statement, at, v->integer);
-    if (v->type == 'r' && isfinite(v->real)) return sqlite3_bind_double(statement, at, v->real);
-    if (v->type == 't' && v->text)
-        return sqlite3_bind_text(statement, at, v->text, -1, SQLITE_TRANSIENT);
-    return sqlite3_bind_null(statement, at);
+    if (!v->known || (v->kind == RECORD_REAL && !isfinite(v->real)))
+        return sqlite3_bind_null(statement, at);
+    if (v->kind == RECORD_REAL) return sqlite3_bind_double(statement, at, v->real);
+    if (v->kind != RECORD_TEXT) return sqlite3_bind_int64(statement, at, v->integer);
+    return sqlite3_bind_text(statement, at, v->text, -1, SQLITE_TRANSIENT);
 }
 
 int database_select(struct store *s, sqlite3_stmt **out, const char *sql,
-                    const struct database_value *values, int n, struct err *e)
+                    const struct record_value *values, int n, struct err *e)
 {
     TRY(statement_get(s, out, sql, e));
     for (int i = 0; i < n && i < sqlite3_bind_parameter_count(*out); i++) {
@@ -161,8 +161,8 @@ int database_next(struct store *s, sqlite3_stmt *statement, const struct databas
     return code;
 }
 
-int database_get(struct store *s, const char *sql, const struct database_value *values,
-                 int values_n, const struct database_column *column, int columns_n, struct err *e)
+int database_get(struct store *s, const char *sql, const struct record_value *values, int values_n,
+                 const struct database_column *column, int columns_n, struct err *e)
 {
     sqlite3_stmt *statement;
 
@@ -173,7 +173,7 @@ int database_get(struct store *s, const char *sql, const struct database_value *
     return rc;
 }
 
-int database_run(struct store *s, const char *sql, const struct database_value *values, int n,
+int database_run(struct store *s, const char *sql, const struct record_value *values, int n,
                  struct err *e)
 {
     int rc = database_get(s, sql, values, n, NULL, 0, e);

@@ -17,7 +17,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "record/event.h"
+#include "record/fields.h"
 #include "spec/spec.h"
 #include "store/store.h"
 
@@ -56,30 +56,26 @@ struct store {
     const char *ingest_sql[DATABASE_EVENT_TYPES]; /* made from record_fields; NULL: not yet */
 };
 
-/* A bound value. */
-struct database_value {
-    char type; /* i r t n */
-    int64_t integer;
-    double real;
-    const char *text;
-};
-#define DATABASE_INT(v) ((struct database_value){'i', (int64_t)(v), 0, NULL})
-/* a number that is not finite becomes NULL */
-#define DATABASE_REAL(v) ((struct database_value){'r', 0, (v), NULL})
-/* NULL becomes NULL */
-#define DATABASE_TEXT(v) ((struct database_value){'t', 0, 0, (v)})
-#define DATABASE_NULL ((struct database_value){'n', 0, 0, NULL})
+/* Bound values. A number that is not finite and a text that is NULL become NULL. */
+#define DATABASE_INT(v)                                                                            \
+    ((struct record_value){.kind = RECORD_INT, .known = true, .integer = (int64_t)(v)})
+#define DATABASE_REAL(v) ((struct record_value){.kind = RECORD_REAL, .known = true, .real = (v)})
+#define DATABASE_TEXT(v) ((struct record_value){.kind = RECORD_TEXT, .known = true, .text = (v)})
+#define DATABASE_NULL ((struct record_value){.known = false})
 /* the number, or NULL for 0 */
-#define DATABASE_POSITIVE(v) ((struct database_value){(v) ? 'i' : 'n', (int64_t)(v), 0, NULL})
+#define DATABASE_POSITIVE(v)                                                                       \
+    ((struct record_value){.kind = RECORD_INT, .known = (v) != 0, .integer = (int64_t)(v)})
 #define DATABASE_VALUES(...)                                                                       \
-    (const struct database_value[]){__VA_ARGS__},                                                  \
-        (int)(sizeof((const struct database_value[]){__VA_ARGS__}) /                               \
-              sizeof(struct database_value))
+    (const struct record_value[]){__VA_ARGS__},                                                    \
+        (int)(sizeof((const struct record_value[]){__VA_ARGS__}) / sizeof(struct record_value))
+
+/* Now, as clock_utc writes it. */
+#define DATABASE_NOW "strftime('%Y-%m-%dT%H:%M:%SZ','now')"
 
 /* database_run - runs a statement without rows. Values are bound from ?1 on, as many as the
  * statement has parameters. */
 #define DATABASE_RUN(s, e, sql, ...) database_run((s), (sql), DATABASE_VALUES(__VA_ARGS__), (e))
-int database_run(struct store *s, const char *sql, const struct database_value *values, int n,
+int database_run(struct store *s, const char *sql, const struct record_value *values, int n,
                  struct err *e);
 /* Where a column of a row goes: a bool, int32_t, int64_t or double, 0 for NULL; an array of char,
  * truncated and "" for NULL; a const char *, in the store's arena and NULL for NULL. */
@@ -104,10 +100,10 @@ struct database_column {
 
 /* database_get - the first row of a statement: 1; without a row 0, and the columns are NULL.
  * database_select, database_next - each row: 1, then 0. */
-int database_get(struct store *s, const char *sql, const struct database_value *values,
-                 int values_n, const struct database_column *column, int columns_n, struct err *e);
+int database_get(struct store *s, const char *sql, const struct record_value *values, int values_n,
+                 const struct database_column *column, int columns_n, struct err *e);
 int database_select(struct store *s, sqlite3_stmt **out, const char *sql,
-                    const struct database_value *values, int n, struct err *e);
+                    const struct record_value *values, int n, struct err *e);
 int database_next(struct store *s, sqlite3_stmt *statement, const struct database_column *column,
                   int n, struct err *e);
 /* DATABASE_EXISTS - whether a statement has a row: 1 or 0. DATABASE_NUMBER - its first column. */

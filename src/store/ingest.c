@@ -80,18 +80,11 @@ static const char *ingest_sql(struct store *s, enum event_type type)
                arena_printf(&s->arena, ingest_templates[type], columns.text, values.text);
 }
 
-static struct database_value bound_value(const struct record_value *v)
-{
-    if (!v->known) return DATABASE_NULL;
-    if (v->kind == RECORD_REAL) return DATABASE_REAL(v->real);
-    return v->kind == RECORD_TEXT ? DATABASE_TEXT(v->text) : DATABASE_INT(v->integer);
-}
-
 static int store_record(struct store *s, int64_t attempt_id, const struct record *r,
                         uint64_t sequence, struct err *e)
 {
     char now[CLOCK_TEXT_BYTES];
-    struct database_value value[INGEST_FIXED + INGEST_FIELDS_MAX];
+    struct record_value value[INGEST_FIXED + INGEST_FIELDS_MAX];
     int n = INGEST_FIXED;
 
     clock_utc(now);
@@ -102,8 +95,7 @@ static int store_record(struct store *s, int64_t attempt_id, const struct record
     for (int32_t i = 0; i < record_fields_n; i++) {
         if (!is_stored(&record_fields[i], r->type)) continue;
         assert(n < INGEST_FIXED + INGEST_FIELDS_MAX);
-        struct record_value v = record_get(r, &record_fields[i]);
-        value[n++] = bound_value(&v);
+        value[n++] = record_get(r, &record_fields[i]);
     }
     return database_run(s, ingest_sql(s, r->type), value, n, e);
 }

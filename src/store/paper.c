@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/str.h"
@@ -83,7 +82,7 @@ static int read_header(struct paper_reader *r, char *line, struct err *e)
 }
 
 static int read_cell(const struct paper_reader *r, int column, const char *text,
-                     struct database_value *out, struct err *e)
+                     struct record_value *out, struct err *e)
 {
     const char *const *among = columns[column].among;
     int64_t integer;
@@ -130,8 +129,8 @@ static const char *position_of(const char *text)
 static int read_row(struct store *s, struct paper_reader *r, char *line, struct err *e)
 {
     char *field[PAPER_COLUMNS + 1], *rest = line;
-    struct database_value value[PAPER_COLUMNS + 2];
-    struct database_value *cell = value + 2;
+    struct record_value value[PAPER_COLUMNS + 2];
+    struct record_value *cell = value + 2;
     int n = 0;
 
     while (n <= PAPER_COLUMNS && (field[n] = strsep(&rest, "\t"))) n++;
@@ -150,7 +149,7 @@ static int read_row(struct store *s, struct paper_reader *r, char *line, struct 
     }
     const char *position = position_of(cell[PAPER_METHOD].text);
     if (!position) position = position_of(cell[PAPER_SERIES].text);
-    if (cell[PAPER_POSITION].type == 'n') cell[PAPER_POSITION] = DATABASE_TEXT(position);
+    if (!cell[PAPER_POSITION].known) cell[PAPER_POSITION] = DATABASE_TEXT(position);
     return database_run(s,
                         "INSERT INTO paper_cells(artefact,line,dataset,panel,series,method,params,"
                         "L_train,L_valid,split,protocol,stride,x_name,x,metric,value,unit,note,"
@@ -163,13 +162,10 @@ static int read_row(struct store *s, struct paper_reader *r, char *line, struct 
 static int replace_rows(struct store *s, struct paper_reader *r, const char *sha256, char *text,
                         struct err *e)
 {
-    char now[CLOCK_TEXT_BYTES];
-
-    clock_utc(now);
     TRY(DATABASE_RUN(s, e, "DELETE FROM paper_files WHERE artefact=?1",
                      DATABASE_TEXT(r->artefact)));
-    TRY(DATABASE_RUN(s, e, "INSERT INTO paper_files VALUES(?1,?2,?3)", DATABASE_TEXT(r->artefact),
-                     DATABASE_TEXT(sha256), DATABASE_TEXT(now)));
+    TRY(DATABASE_RUN(s, e, "INSERT INTO paper_files VALUES(?1,?2," DATABASE_NOW ")",
+                     DATABASE_TEXT(r->artefact), DATABASE_TEXT(sha256)));
     while (text && *text) {
         char *line = strsep(&text, "\n");
         size_t n = strlen(line);

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "spec/spec.h"
 #include "store/database.h"
 
@@ -35,17 +34,15 @@ static int insert_run(struct store *s, const struct store_run *r, const char *ca
     bool eval = p->kind == SPEC_EVAL;
     bool bench = p->kind == SPEC_BENCH;
     bool sliding = eval && p->eval.window == SPEC_SLIDING;
-    char now[CLOCK_TEXT_BYTES];
-    struct database_value none = DATABASE_NULL;
+    struct record_value none = DATABASE_NULL;
 
-    clock_utc(now);
     return DATABASE_RUN(
         s, e,
         "INSERT INTO runs(run_id,kind,config_id,train_run_id,scale,modified,origin,dataset,corpus,"
         "model,position,L_train,seed,precision,updates,parameters,L_valid,split,protocol,stride,"
         "first_window,checkpoint,targets,mode,flops,canonical,spec,created_at) VALUES(?1,?2,?3,?4,"
-        "?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?27,"
-        "?28)",
+        "?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?"
+        "27," DATABASE_NOW ")",
         DATABASE_TEXT(r->run_id), DATABASE_TEXT(spec_kind_name(p->kind)),
         DATABASE_TEXT(r->config_id), DATABASE_TEXT(eval ? r->train_run_id : NULL),
         DATABASE_TEXT(p->scale), DATABASE_INT(p->modified),
@@ -69,7 +66,7 @@ static int insert_run(struct store *s, const struct store_run *r, const char *ca
                       : p->bench_mode ? "eval"
                                       : "train"),
         r->flops > 0 ? DATABASE_REAL(r->flops) : none, DATABASE_TEXT(canonical),
-        DATABASE_TEXT(spec_text(p, a)), DATABASE_TEXT(now));
+        DATABASE_TEXT(spec_text(p, a)));
 }
 
 int store_add_run(struct store *s, const struct store_run *r, struct err *e)
@@ -123,21 +120,19 @@ out:
 int store_set_claims(struct store *s, const char *artefact, const char *scale,
                      const struct store_claim *claims, int32_t n, struct err *e)
 {
-    char now[CLOCK_TEXT_BYTES];
     int rc = 0;
 
-    clock_utc(now);
     TRY(store_begin(s, e));
     TRY_OUT(rc, DATABASE_RUN(s, e, "DELETE FROM claim_verdicts WHERE artefact=?1 AND scale=?2",
                              DATABASE_TEXT(artefact), DATABASE_TEXT(scale)));
     for (int32_t i = 0; i < n; i++)
-        TRY_OUT(rc, DATABASE_RUN(s, e,
-                                 "INSERT INTO claim_verdicts(artefact,scale,claim,statement,"
-                                 "verdict,evidence,judged_at) VALUES(?1,?2,?3,?4,?5,?6,?7)",
-                                 DATABASE_TEXT(artefact), DATABASE_TEXT(scale),
-                                 DATABASE_TEXT(claims[i].claim), DATABASE_TEXT(claims[i].statement),
-                                 DATABASE_TEXT(claims[i].verdict),
-                                 DATABASE_TEXT(claims[i].evidence), DATABASE_TEXT(now)));
+        TRY_OUT(rc, DATABASE_RUN(
+                        s, e,
+                        "INSERT INTO claim_verdicts(artefact,scale,claim,statement,"
+                        "verdict,evidence,judged_at) VALUES(?1,?2,?3,?4,?5,?6," DATABASE_NOW ")",
+                        DATABASE_TEXT(artefact), DATABASE_TEXT(scale),
+                        DATABASE_TEXT(claims[i].claim), DATABASE_TEXT(claims[i].statement),
+                        DATABASE_TEXT(claims[i].verdict), DATABASE_TEXT(claims[i].evidence)));
 out:
     rc = store_finish(s, rc, e);
     if (rc < 0) err_ctx(e, "claims of %s", artefact);

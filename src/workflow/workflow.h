@@ -111,7 +111,7 @@ int workflow_export(struct export_result *out, const struct project *project, st
                     struct store *store, const char *run_id, const char *dir,
                     enum spec_checkpoint which, struct err *e);
 
-/* --- folders.c ---------------------------------------------------------------------------- */
+/* --- gc.c --------------------------------------------------------------------------------- */
 struct gc_result {
     int32_t folders_n;
     double bytes;

@@ -1,4 +1,4 @@
-/* folders.c - gc: deletes the folders of superseded attempts. */
+/* gc.c - deletes the folders of superseded attempts. */
 #include <string.h>
 
 #include "record/run_folder.h"
@@ -6,8 +6,8 @@
 
 /* Attempt folders that neither a current result nor a run that may still resume needs. */
 static const char needless_sql[] =
-    "SELECT DISTINCT a.log_path FROM attempts a WHERE a.state <> 'running' AND NOT EXISTS"
-    " (SELECT 1 FROM attempts d WHERE d.log_path = a.log_path AND d.current_result)"
+    "SELECT DISTINCT a.dir FROM attempts a WHERE a.state <> 'running' AND NOT EXISTS"
+    " (SELECT 1 FROM attempts d WHERE d.dir = a.dir AND d.current_result)"
     " AND EXISTS (SELECT 1 FROM attempts b WHERE b.run_id = a.run_id AND b.current_result)";
 
 int workflow_gc(struct gc_result *out, const struct project *project, struct arena *a,
@@ -18,8 +18,7 @@ int workflow_gc(struct gc_result *out, const struct project *project, struct are
     *out = (struct gc_result){0};
     TRY(rows_read(&rows, a, store, needless_sql, NULL, 0, e));
     for (int32_t i = 0; i < rows.n; i++) {
-        const char *log_path = rows.row[i][0].text, *slash = strrchr(log_path, '/');
-        const char *dir = arena_strndup(a, log_path, slash ? (size_t)(slash - log_path) : 0);
+        const char *dir = rows.row[i][0].text;
         char run_id[SPEC_ID_BYTES];
         int32_t attempt;
         bool removed = false;
