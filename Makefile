@@ -84,6 +84,7 @@ $(BUILD)/report/%.inc: src/report/%.sql
 	@mkdir -p $(@D); awk '/^-- @ /{print end "static const char " $$3 "[] ="; end = ";"; next} !/^(--|$$)/{gsub(/["\\]/, "\\\\&"); print "\"" $$0 "\\n\""} END{print ";"}' $< > $@
 $(BUILD)/obj/report/%.o: CPPFLAGS += -I$(BUILD)
 $(BUILD)/obj/report/cells.o: $(BUILD)/report/cells.inc
+$(BUILD)/obj/report/page.o: $(BUILD)/report/page.inc
 
 # The sections of the help, which begin with "@ NAME", as rows of a name and a text after a first row.
 $(BUILD)/cli/help.inc: src/cli/help.txt

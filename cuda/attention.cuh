@@ -21,7 +21,6 @@
 
 #include <type_traits>
 
-#include "rotate.cuh"
 #include "rows.cuh"
 
 #define ATTENTION_LOG2E 1.44269504088896340736f
@@ -133,6 +132,14 @@ static inline dim3 attention_grid(const struct attention *a, int32_t *tiles_n, i
 static __host__ __device__ inline bool attention_rotates(const struct attention &a)
 {
     return a.rotary.cosine.data != NULL;
+}
+
+/* Rotates a pair of a head by the angle of its token. */
+__device__ inline void rotate_pair(float *a, float *b, float cosine, float sine)
+{
+    float first = *a * cosine - *b * sine;
+    *b = *b * cosine + *a * sine;
+    *a = first;
 }
 
 /* Head h of row i of batch row b. */

@@ -1,6 +1,6 @@
-/* attention_bwd_fma.cu - attention backward with products in fp32: one kernel for keys and values,
- * one for queries. Both recompute p = exp(score - lse) and ds = p (dp factor - delta). Each sum has
- * a fixed order. */
+/* attention_bwd_fma.cu - attention backward with products in fp32: a kernel that owns keys, for dk
+ * and dv, or queries, for dq. Both recompute p = exp(score - lse) and ds = p (dp factor - delta).
+ * Each sum has a fixed order. */
 #include "attention_fma.cuh"
 
 /* Turns scores into p, with dropout applied, and dp into ds. Element [r][n] has its query's lse (in
@@ -40,61 +40,6 @@ static __device__ inline void fma_query(float *lse, float *delta, const struct a
     *delta = deltas[item * a.T + i];
 }
 
-/* A block owns ROWS keys of one head and reads the queries from its diagonal on. Threads own
- * elements as in attention_fma.cuh, with keys as rows. Reads k and v once, q and dout once per ROWS
- * keys, writes dk and dv: 4 bytes an element. */
-template <int D, int ROWS, class T>
-static __global__ void __launch_bounds__(4 * ROWS, 1)
-    keys_fma_k(struct attention a, struct attention_keep keep, const float *deltas, int32_t tiles_n)
-{
-    const int N = ROWS / 16;
-    SHARED_DYNAMIC(float, memory);
-    float *K = memory, *V = K + ROWS * (D + 4), *Q = V + ROWS * (D + 4);
-    float *G = Q + ROWS * (D + 4), *P = G + ROWS * (D + 4);
-    struct attention_place at = attention_place_of(a, tiles_n, false);
-    struct head_bias bias = head_bias_of(a.bias, at.h, ATTENTION_LOG2E);
-    int x = threadIdx.x % 16, y = threadIdx.x / 16;
-    int32_t key = at.tile * ROWS + y * 4;
-    float dk[4][D / 16], dv[4][D / 16];
-    fma_clear<D>(dk);
-    fma_clear<D>(dv);
-
-    fma_load<D, ROWS, T>(K, a.k, a, at, at.tile * ROWS, attention_rotates(a));
-    fma_load<D, ROWS, T>(V, a.v, a, at, at.tile * ROWS, false);
-    for (int32_t query = at.tile * ROWS; query < a.T; query += ROWS) {
-        if (!mask_sees_some(a.mask, query, at.tile * ROWS, ROWS)) break;
-        float s[4][N], dp[4][N], lse[N], delta[N];
-        uint32_t kept = 0xffffffffu;
-        fma_load<D, ROWS, T>(Q, a.q, a, at, query, attention_rotates(a));
-        fma_load<D, ROWS, T>(G, a.dout, a, at, query, false);
-        __syncthreads();
-        for (int n = 0; n < N; n++)
-            fma_query(&lse[n], &delta[n], a, deltas, at.item, query + x + 16 * n);
-        fma_rows<D>(s, K, Q);
-        fma_rows<D>(dp, V, G);
-        fma_scores<N, true>(s, a, bias, query + x - key, key);
-        if (keep.scale != 0.0f)
-            kept = fma_keep<N>(head_dropout_of(a, keep, at.item), key, query + x, true);
-        fma_gradients(s, dp, lse, delta, kept, keep.factor, true);
-        fma_put(P, s);
-        __syncwarp(); /* half a warp writes a row of P and reads it */
-        fma_columns<D, ROWS>(dv, P, G);
-        __syncwarp();
-        fma_put(P, dp);
-        __syncwarp();
-        fma_columns<D, ROWS>(dk, P, Q);
-        __syncthreads();
-    }
-    if (attention_rotates(a))
-        fma_store_rotated<D, ROWS, T>(K, a.dk, a, at, at.tile * ROWS, dk, a.scale);
-#pragma unroll
-    for (int r = 0; r < 4; r++) {
-        if (key + r >= a.T) continue;
-        if (!attention_rotates(a)) fma_store<D, T>(a.dk, a, at, key + r, dk[r], a.scale);
-        fma_store<D, T>(a.dv, a, at, key + r, dv[r], 1.0f);
-    }
-}
-
 /* Adds the sums of a tile of ds by distance to the block's bias sums. A thread owns the distances
  * congruent to its number modulo OWNERS; a tile has at most one of them. */
 template <int ROWS>
@@ -111,24 +56,27 @@ __device__ inline void bias_sums_add(float *bias_sums, const float *P, int32_t b
     bias_sums[d] += sum;
 }
 
-/* A block owns ROWS queries of one head and reads the keys up to its diagonal. Threads own elements
- * as in attention_fma.cuh. Reads q and dout once, k and v once per ROWS queries, writes dq. */
-template <int D, int ROWS, class T>
+/* A block owns ROWS keys of one head (KEYS), or ROWS queries, and reads the tiles of the other
+ * kind: the queries from its diagonal on, or the keys up to it. Threads own elements as in
+ * attention_fma.cuh; the block's own are rows. Reads k and v, or q and dout, once, the others once
+ * per ROWS rows; writes dk and dv, or dq: 4 bytes an element. */
+template <bool KEYS, int D, int ROWS, class T>
 static __global__ void __launch_bounds__(4 * ROWS, 1)
-    queries_fma_k(struct attention a, struct attention_keep keep, const float *deltas,
-                  float *bias_sums, struct attention_parts parts, int32_t tiles_n)
+    bwd_fma_k(struct attention a, struct attention_keep keep, const float *deltas, float *bias_sums,
+              struct attention_parts parts, int32_t tiles_n)
 {
     const int N = ROWS / 16;
     SHARED_DYNAMIC(float, memory);
-    float *Q = memory, *G = Q + ROWS * (D + 4), *K = G + ROWS * (D + 4);
-    float *V = K + ROWS * (D + 4), *P = V + ROWS * (D + 4);
-    struct attention_place at = attention_place_of(a, tiles_n, true);
+    float *X = memory, *Y = X + ROWS * (D + 4); /* own: k, v or q, dout */
+    float *OTHER_X = Y + ROWS * (D + 4), *OTHER_Y = OTHER_X + ROWS * (D + 4);
+    float *P = OTHER_Y + ROWS * (D + 4);
+    struct attention_place at = attention_place_of(a, tiles_n, !KEYS);
     struct head_bias bias = head_bias_of(a.bias, at.h, ATTENTION_LOG2E);
     int x = threadIdx.x % 16;
-    int32_t first = at.tile * ROWS, query = first + (int32_t)threadIdx.x / 16 * 4;
-    float dq[4][D / 16], lse[4], delta[4]; /* by row */
-    fma_clear<D>(dq);
-    for (int r = 0; r < 4; r++) fma_query(&lse[r], &delta[r], a, deltas, at.item, query + r);
+    int32_t first = at.tile * ROWS, row = first + (int32_t)threadIdx.x / 16 * 4;
+    float dx[4][D / 16] = {}, dv[4][D / 16] = {}, lse[KEYS ? N : 4],
+                    delta[KEYS ? N : 4]; /* of queries */
+    for (int r = 0; r < 4 && !KEYS; r++) fma_query(&lse[r], &delta[r], a, deltas, at.item, row + r);
     if (bias_sums) { /* clear the block's slots; only the first is used */
         int32_t end = first + ROWS < a.T ? first + ROWS : a.T;
         bias_sums += (at.item * parts.slots_n + first / parts.slot) * parts.bias_table_n;
@@ -138,66 +86,61 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
                 bias_sums[slot * parts.bias_table_n + d] = 0.0f;
     }
 
-    fma_load<D, ROWS, T>(Q, a.q, a, at, first, attention_rotates(a));
-    fma_load<D, ROWS, T>(G, a.dout, a, at, first, false);
-    for (int32_t key = 0; key <= first; key += ROWS) {
-        if (!mask_sees_some(a.mask, first, key, ROWS)) continue;
+    fma_load<D, ROWS, T>(X, KEYS ? a.k : a.q, a, at, first, attention_rotates(a));
+    fma_load<D, ROWS, T>(Y, KEYS ? a.v : a.dout, a, at, first, false);
+    for (int32_t other = KEYS ? first : 0; KEYS ? other < a.T : other <= first; other += ROWS) {
+        if (!mask_sees_some(a.mask, KEYS ? other : first, KEYS ? first : other, ROWS)) continue;
+        int32_t col = other + x;
         float s[4][N], dp[4][N];
         uint32_t kept = 0xffffffffu;
-        fma_load<D, ROWS, T>(K, a.k, a, at, key, attention_rotates(a));
-        fma_load<D, ROWS, T>(V, a.v, a, at, key, false);
+        fma_load<D, ROWS, T>(OTHER_X, KEYS ? a.q : a.k, a, at, other, attention_rotates(a));
+        fma_load<D, ROWS, T>(OTHER_Y, KEYS ? a.dout : a.v, a, at, other, false);
         __syncthreads();
-        fma_rows<D>(s, Q, K);
-        fma_rows<D>(dp, G, V);
-        fma_scores<N, false>(s, a, bias, query - key - x, key + x);
+        for (int n = 0; n < N && KEYS; n++)
+            fma_query(&lse[n], &delta[n], a, deltas, at.item, col + 16 * n);
+        fma_rows<D>(s, X, OTHER_X);
+        fma_rows<D>(dp, Y, OTHER_Y);
+        fma_scores<N, KEYS>(s, a, bias, KEYS ? col - row : row - col, KEYS ? row : col);
         if (keep.scale != 0.0f)
-            kept = fma_keep<N>(head_dropout_of(a, keep, at.item), query, key + x, false);
-        fma_gradients(s, dp, lse, delta, kept, keep.factor, false);
+            kept = fma_keep<N>(head_dropout_of(a, keep, at.item), row, col, KEYS);
+        fma_gradients(s, dp, lse, delta, kept, keep.factor, KEYS);
+        if (KEYS) {
+            fma_put(P, s);
+            __syncwarp(); /* half a warp writes a row of P and reads it */
+            fma_columns<D, ROWS>(dv, P, OTHER_Y);
+            __syncwarp();
+        }
         fma_put(P, dp);
         __syncthreads();
-        if (bias_sums) bias_sums_add<ROWS>(bias_sums, P, first - key, parts.bias_table_n);
-        fma_columns<D, ROWS>(dq, P, K);
+        if (bias_sums) bias_sums_add<ROWS>(bias_sums, P, first - other, parts.bias_table_n);
+        fma_columns<D, ROWS>(dx, P, OTHER_X);
         __syncthreads();
     }
-    if (attention_rotates(a)) {
-        fma_store_rotated<D, ROWS, T>(Q, a.dq, a, at, first, dq, a.scale);
-        return;
-    }
+    const struct tensor &out = KEYS ? a.dk : a.dq;
+    if (attention_rotates(a)) fma_store_rotated<D, ROWS, T>(X, out, a, at, first, dx, a.scale);
 #pragma unroll
-    for (int r = 0; r < 4; r++)
-        if (query + r < a.T) fma_store<D, T>(a.dq, a, at, query + r, dq[r], a.scale);
-}
-
-template <int D, int ROWS, class T>
-static cudaError_t bwd_launch(cudaStream_t stream, const struct attention *a, float *workspace)
-{
-    struct attention_parts parts = attention_parts_of(a);
-    const float *deltas = workspace + parts.delta;
-    float *bias_sums = a->bias.bias_table_grad_dev ? workspace + parts.bias_sums : NULL;
-    int32_t tiles_n;
-    dim3 grid = attention_grid(a, &tiles_n, ROWS);
-    size_t bytes = fma_bytes(ROWS, D, 4);
-    launch(keys_fma_k<D, ROWS, T>, grid, dim3(4 * ROWS), bytes, stream, *a, attention_keep_of(a),
-           deltas, tiles_n);
-    launch(queries_fma_k<D, ROWS, T>, grid, dim3(4 * ROWS), bytes, stream, *a, attention_keep_of(a),
-           deltas, bias_sums, parts, tiles_n);
-    return cudaGetLastError();
-}
-
-template <int D, class T>
-static cudaError_t bwd_tiles(cudaStream_t stream, const struct attention *a, float *workspace)
-{
-    const int MANY = fma_rows_of<D>::MANY, FEW = fma_rows_of<D>::FEW;
-    if (fma_bytes(MANY, D, 4) <= attention_shared_bytes())
-        return bwd_launch<D, MANY, T>(stream, a, workspace);
-    return bwd_launch<D, FEW, T>(stream, a, workspace);
+    for (int r = 0; r < 4; r++) {
+        if (row + r >= a.T) continue;
+        if (!attention_rotates(a)) fma_store<D, T>(out, a, at, row + r, dx[r], a.scale);
+        if (KEYS) fma_store<D, T>(a.dv, a, at, row + r, dv[r], 1.0f);
+    }
 }
 
 cudaError_t attention_bwd_fma(cudaStream_t stream, const struct attention *a, float *workspace)
 {
-    bool is_bf16 = a->q.dtype == DTYPE_BF16;
-    return attention_by_width<ATTENTION_WIDTH_MAX>(a->D, [&](auto width) {
-        return is_bf16 ? bwd_tiles<width(), bf16>(stream, a, workspace)
-                       : bwd_tiles<width(), float>(stream, a, workspace);
+    struct attention_parts parts = attention_parts_of(a);
+    const float *deltas = workspace + parts.delta;
+    float *bias_sums = a->bias.bias_table_grad_dev ? workspace + parts.bias_sums : NULL;
+    return fma_dispatch(a, 4, [&](auto width, auto rows, auto zero) {
+        const int D = width(), ROWS = rows();
+        int32_t tiles_n;
+        dim3 grid = attention_grid(a, &tiles_n, ROWS);
+        launch(bwd_fma_k<true, D, ROWS, decltype(zero)>, grid, dim3(4 * ROWS),
+               fma_bytes(ROWS, D, 4), stream, *a, attention_keep_of(a), deltas, (float *)NULL,
+               parts, tiles_n);
+        launch(bwd_fma_k<false, D, ROWS, decltype(zero)>, grid, dim3(4 * ROWS),
+               fma_bytes(ROWS, D, 4), stream, *a, attention_keep_of(a), deltas, bias_sums, parts,
+               tiles_n);
+        return cudaGetLastError();
     });
 }

@@ -14,7 +14,7 @@
 
 enum { QUERIES_OWNED = 128 /* by a block of queries_mma_k, and by one of the forward pass */ };
 
-#define PAST_END 1e30f /* stands in for lse past the end, where p must be 0 */
+#define PAST_END 1e30f /* replaces lse past the end, where p must be 0 */
 
 cudaError_t attention_bwd_keys(cudaStream_t stream, const struct attention *a,
                                const float *workspace, bool has_bounds);

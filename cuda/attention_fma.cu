@@ -46,13 +46,8 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     struct head_bias bias = head_bias_of(a.bias, at.h, ATTENTION_LOG2E);
     int x = threadIdx.x % 16, y = threadIdx.x / 16;
     int32_t query = at.tile * ROWS + y * 4;
-    float acc[4][D / 16], top[4], sum[4];
-    fma_clear<D>(acc);
-#pragma unroll
-    for (int r = 0; r < 4; r++) {
-        top[r] = ATTENTION_MASKED;
-        sum[r] = 0.0f;
-    }
+    float acc[4][D / 16] = {}, sum[4] = {};
+    float top[4] = {ATTENTION_MASKED, ATTENTION_MASKED, ATTENTION_MASKED, ATTENTION_MASKED};
 
     fma_load<D, ROWS, T>(Q, a.q, a, at, at.tile * ROWS, attention_rotates(a));
     for (int32_t key = 0; key <= at.tile * ROWS; key += ROWS) {
@@ -83,28 +78,14 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     }
 }
 
-template <int D, int ROWS, class T>
-static cudaError_t fma_launch(cudaStream_t stream, const struct attention *a)
-{
-    int32_t tiles_n;
-    dim3 grid = attention_grid(a, &tiles_n, ROWS);
-    launch(attention_fma_k<D, ROWS, T>, grid, dim3(4 * ROWS), fma_bytes(ROWS, D, 3), stream, *a,
-           attention_keep_of(a), tiles_n);
-    return cudaGetLastError();
-}
-
-template <int D, class T>
-static cudaError_t fma_tiles(cudaStream_t stream, const struct attention *a)
-{
-    const int MANY = fma_rows_of<D>::MANY, FEW = fma_rows_of<D>::FEW;
-    if (fma_bytes(MANY, D, 3) <= attention_shared_bytes()) return fma_launch<D, MANY, T>(stream, a);
-    return fma_launch<D, FEW, T>(stream, a);
-}
-
 cudaError_t attention_fma(cudaStream_t stream, const struct attention *a)
 {
-    bool is_bf16 = a->q.dtype == DTYPE_BF16;
-    return attention_by_width<ATTENTION_WIDTH_MAX>(a->D, [&](auto width) {
-        return is_bf16 ? fma_tiles<width(), bf16>(stream, a) : fma_tiles<width(), float>(stream, a);
+    return fma_dispatch(a, 3, [&](auto width, auto rows, auto zero) {
+        const int D = width(), ROWS = rows();
+        int32_t tiles_n;
+        dim3 grid = attention_grid(a, &tiles_n, ROWS);
+        launch(attention_fma_k<D, ROWS, decltype(zero)>, grid, dim3(4 * ROWS),
+               fma_bytes(ROWS, D, 3), stream, *a, attention_keep_of(a), tiles_n);
+        return cudaGetLastError();
     });
 }

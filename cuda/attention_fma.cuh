@@ -20,6 +20,21 @@ static inline size_t fma_bytes(int rows, int D, int tiles_n)
     return (size_t)rows * (size_t)(tiles_n * (D + 4) + rows + 4) * sizeof(float);
 }
 
+/* Calls run(width, rows, zero): the compiled width, the rows of a tile, and a zero of the dtype;
+ * tiles_n: tiles that a block keeps in shared memory, besides that of scores. */
+template <class F> static cudaError_t fma_dispatch(const struct attention *a, int tiles_n, F run)
+{
+    return attention_by_width<ATTENTION_WIDTH_MAX>(a->D, [&](auto width) {
+        typedef fma_rows_of<width()> choice;
+        auto with_rows = [&](auto rows) {
+            return a->q.dtype == DTYPE_BF16 ? run(width, rows, bf16()) : run(width, rows, 0.0f);
+        };
+        if (fma_bytes(choice::MANY, width(), tiles_n) <= attention_shared_bytes())
+            return with_rows(std::integral_constant<int, choice::MANY>());
+        return with_rows(std::integral_constant<int, choice::FEW>());
+    });
+}
+
 /* Column `col` of row i after rotation; SIGN -1 rotates back. */
 template <int SIGN, class T>
 __device__ inline float fma_rotated(const T *row, const struct attention &a, int32_t i, int col)
@@ -50,14 +65,6 @@ __device__ inline void fma_load(float *tile, const struct tensor &t, const struc
             value = rotates ? fma_rotated<1>(source, a, first + row, col) : rows_widen(source[col]);
         tile[row * (D + 4) + col] = value;
     }
-}
-
-template <int D> __device__ inline void fma_clear(float (&acc)[4][D / 16])
-{
-#pragma unroll
-    for (int r = 0; r < 4; r++)
-#pragma unroll
-        for (int c = 0; c < D / 16; c++) acc[r][c] = 0.0f;
 }
 
 /* s = rows of `left` times rows of `right`, summed over D. */
@@ -150,7 +157,7 @@ __device__ inline void fma_store(const struct tensor &t, const struct attention 
 }
 
 /* Rotates the block's rows from `first` on back, times scale, and stores them. Different threads
- * hold the numbers of a pair; they exchange them in `scratch`, a tile that is no longer needed. */
+ * hold the numbers of a pair; they exchange them in `scratch`, a free tile. */
 template <int D, int ROWS, class T>
 __device__ inline void fma_store_rotated(float *scratch, const struct tensor &t,
                                          const struct attention &a,

@@ -15,21 +15,9 @@ enum { FORWARD_THREADS = 128, FORWARD_QUERIES = 128 };
 
 /* A lane's part of its warp's 32 rows: rows 16m + l/4 + 8r. */
 template <int D> struct forward_rows {
-    float acc[2][D / 8][4];
-    float top[2][2], sum[2][2];
+    float acc[2][D / 8][4] = {}, sum[2][2] = {};
+    float top[2][2] = {{ATTENTION_MASKED, ATTENTION_MASKED}, {ATTENTION_MASKED, ATTENTION_MASKED}};
 };
-
-template <int D> __device__ inline void forward_begin(struct forward_rows<D> &rows)
-{
-#pragma unroll
-    for (int place = 0; place < 4; place++) {
-        const int m = place / 2, r = place % 2;
-        rows.top[m][r] = ATTENTION_MASKED;
-        rows.sum[m][r] = 0.0f;
-#pragma unroll
-        for (int c = 0; c < D / 8; c++) rows.acc[m][c][2 * r] = rows.acc[m][c][2 * r + 1] = 0.0f;
-    }
-}
 
 /* Turns scores into probabilities relative to the row's new maximum; rescales sums and results. */
 template <int D, int N>
@@ -156,7 +144,6 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
     if (skips)
         skip_find(alive, attention_skip_of(bounds, parts, w.item, a.T), first, past_n,
                   w.bias.slope);
-    forward_begin<D>(rows);
     int32_t tile = ((first + FORWARD_QUERIES < a.T ? first + FORWARD_QUERIES : a.T) - 1) / KEYS;
     tile_load<D, FORWARD_QUERIES, FORWARD_THREADS>(Q, head_row<const bf16>(a.q, a, at.b, at.h, 0),
                                                    a.q.stride, first, a.T, a.D);

@@ -1,7 +1,7 @@
 /* column_sums.cu - sums of columns, the gradient of a bias, if no product computes them.
  *
  * Two passes in a fixed order: each block writes the sums of a span of rows to the workspace, then
- * a second kernel adds the spans. */
+ * a second kernel adds the spans. layernorm_bwd.cu uses the second, too. */
 #include "kernels.h"
 #include "rows.cuh"
 
@@ -40,23 +40,35 @@ static __global__ void __launch_bounds__(SUMS_LANES *SUMS_GROUPS)
     parts[(int64_t)blockIdx.y * x.cols + mine] = total;
 }
 
-/* A block owns 32 columns, lane k of 16 adds the spans k, k + 16, ...; then the lanes are added in
- * order. Reads 4 bytes a span and column: little beside the first pass. */
+/* A block owns 32 columns, lane k of 16 adds the parts k, k + 16, ...; then the lanes are added in
+ * order. Reads 4 bytes a part and column: little beside the kernel that wrote them. With 512
+ * threads a thread has at most 25 loads of layernorm's parts. */
 static __global__ void __launch_bounds__(ADD_COLUMNS *ADD_LANES)
-    column_sums_add_k(float *out, const float *parts, int64_t spans_n, int64_t cols, int accumulate)
+    add_parts_k(float *out, float *rest, int64_t split, const float *parts, int64_t parts_n,
+                int64_t cols, int accumulate)
 {
     SHARED(float, sums, [ADD_LANES][ADD_COLUMNS]);
     int64_t column = (int64_t)blockIdx.x * ADD_COLUMNS + threadIdx.x;
     float sum = 0.0f;
     if (column < cols)
 #pragma unroll 4
-        for (int64_t span = threadIdx.y; span < spans_n; span += ADD_LANES)
-            sum += parts[span * cols + column];
+        for (int64_t part = threadIdx.y; part < parts_n; part += ADD_LANES)
+            sum += parts[part * cols + column];
     sums[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.y > 0 || column >= cols) return;
     for (int lane = 1; lane < ADD_LANES; lane++) sum += sums[lane][threadIdx.x];
-    out[column] = accumulate ? out[column] + sum : sum;
+    float *to = column < split ? out + column : rest + (column - split);
+    *to = accumulate ? *to + sum : sum;
+}
+
+int rows_add_parts(void *stream, float *out, float *rest, int64_t split, const float *parts,
+                   int64_t parts_n, int64_t cols, int accumulate)
+{
+    launch(add_parts_k, dim3((unsigned)((cols + ADD_COLUMNS - 1) / ADD_COLUMNS)),
+           dim3(ADD_COLUMNS, ADD_LANES), 0, (cudaStream_t)stream, out, rest, split, parts, parts_n,
+           cols, accumulate);
+    return (int)cudaGetLastError();
 }
 
 static int64_t sums_spans_n(const struct tensor *x)
@@ -77,8 +89,6 @@ int cuda_column_sums(void *stream, const struct tensor *out, const struct tensor
     if (!rows_is_float(x)) return cudaErrorInvalidValue;
     launch(x->dtype == DTYPE_BF16 ? column_sums_k<bf16> : column_sums_k<float>, grid,
            dim3(SUMS_LANES, SUMS_GROUPS), 0, (cudaStream_t)stream, parts, *x, rows_is_wide(x));
-    launch(column_sums_add_k, dim3((unsigned)((x->cols + ADD_COLUMNS - 1) / ADD_COLUMNS)),
-           dim3(ADD_COLUMNS, ADD_LANES), 0, (cudaStream_t)stream, (float *)out->data,
-           (const float *)parts, sums_spans_n(x), x->cols, accumulate);
-    return (int)cudaGetLastError();
+    return rows_add_parts(stream, (float *)out->data, NULL, x->cols, parts, sums_spans_n(x),
+                          x->cols, accumulate);
 }

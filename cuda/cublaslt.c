@@ -3,7 +3,6 @@
  *
  * Both versions have the same functions and constants. Callers pass the size of the opaque structs
  * they hold; those of CUDA 12 are not larger. */
-#include <assert.h>
 #include <dlfcn.h>
 #include <string.h>
 
@@ -12,21 +11,9 @@
 static const char *const cublaslt_sonames[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
 
 /* In the order of struct cublaslt. */
-static const char *const cublaslt_names[] = {"cublasLtGetVersion",
-                                             "cublasLtGetStatusString",
-                                             "cublasLtCreate",
-                                             "cublasLtDestroy",
-                                             "cublasLtMatmulDescInit_internal",
-                                             "cublasLtMatmulDescSetAttribute",
-                                             "cublasLtMatrixLayoutInit_internal",
-                                             "cublasLtMatrixLayoutSetAttribute",
-                                             "cublasLtMatmulPreferenceInit_internal",
-                                             "cublasLtMatmulPreferenceSetAttribute",
-                                             "cublasLtMatmulAlgoGetHeuristic",
-                                             "cublasLtMatmulAlgoCheck",
-                                             "cublasLtMatmul"};
+#define NAME(field, name) #name,
+static const char *const cublaslt_names[] = {CUBLASLT_FUNCTIONS(NAME)};
 enum { CUBLASLT_NAMES_N = sizeof cublaslt_names / sizeof *cublaslt_names };
-static_assert(sizeof(struct cublaslt) == CUBLASLT_NAMES_N * sizeof(void *), "a name for each");
 
 int cublaslt_open(struct cublaslt *out, struct err *e)
 {

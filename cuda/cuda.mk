@@ -23,7 +23,7 @@ $(BUILD)/cuda/targets: FORCE
 
 $(BUILD)/cuda/%.cu.o: cuda/%.cu $(BUILD)/cuda/targets
 	@mkdir -p $(@D)
-	$(Q)$(NVCC) $(CUDA_CPPFLAGS) $(NVCCFLAGS) $(CUDA_ARCHS) -MD -MF $(@:.o=.d) -c -o $@ $< >$(@:.o=.log) 2>&1 || { cat $(@:.o=.log); rm -f $@; exit 1; }
+	$(Q)$(NVCC) $(CUDA_CPPFLAGS) $(NVCCFLAGS) $(CUDA_ARCHS) -MD -MP -MF $(@:.o=.d) -c -o $@ $< >$(@:.o=.log) 2>&1 || { cat $(@:.o=.log); rm -f $@; exit 1; }
 
 $(BUILD)/cuda/%.c.o: cuda/%.c
 	@mkdir -p $(@D)

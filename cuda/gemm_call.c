@@ -3,13 +3,18 @@
 
 #include "gemm_internal.h"
 
+int gemm_reject(const struct gemm_product *p, int code, const char *why, struct err *e)
+{
+    return ERR(e, code, "cuBLASLt: a product of %" PRId64 " x %" PRId64 " x %" PRId64 ": %s", p->m,
+               p->n, p->k, why);
+}
+
 int gemm_fault(const struct gemm *g, cublasStatus_t status, const struct gemm_product *p,
                struct err *e)
 {
     if (status == CUBLAS_STATUS_SUCCESS) return 0;
-    return ERR(e, status == CUBLAS_STATUS_ALLOC_FAILED ? ERR_NOMEM : ERR_INTERNAL,
-               "cuBLASLt: a product of %" PRId64 " x %" PRId64 " x %" PRId64 ": %s", p->m, p->n,
-               p->k, g->lt.status_string(status));
+    return gemm_reject(p, status == CUBLAS_STATUS_ALLOC_FAILED ? ERR_NOMEM : ERR_INTERNAL,
+                       g->lt.status_string(status), e);
 }
 
 static cudaDataType gemm_type(enum dtype type)

@@ -124,10 +124,7 @@ static int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out,
     TRY(gemm_fault(g, status, p, e));
     for (int i = 0; i < found_n; i++)
         if (out[i].state == CUBLAS_STATUS_SUCCESS) out[(*n)++] = out[i];
-    if (*n == 0 && !gemm_has_own_class(p))
-        return ERR(e, ERR_INTERNAL,
-                   "cuBLASLt: no algorithm for a product of %" PRId64 " x %" PRId64 " x %" PRId64,
-                   c->m, c->n, c->k);
+    if (*n == 0 && !gemm_has_own_class(p)) return gemm_reject(p, ERR_INTERNAL, "no algorithm", e);
     return 0;
 }
 
@@ -212,10 +209,9 @@ static int gemm_need_time(struct gemm *g, const struct gemm_product *p, struct e
     if (cudaStreamIsCapturing(g->stream, &status) == cudaSuccess &&
         status == cudaStreamCaptureStatusNone)
         return 0;
-    return ERR(e, ERR_INTERNAL,
-               "cuBLASLt: the algorithm of a product of %" PRId64 " x %" PRId64 " x %" PRId64
-               " is chosen by timing, which is not possible during graph capture",
-               p->m, p->n, p->k);
+    return gemm_reject(
+        p, ERR_INTERNAL,
+        "its algorithm is chosen by timing, which is not possible during graph capture", e);
 }
 
 /* Removes the candidates that do not fit a single chunk, since exact products use one algorithm for
@@ -231,10 +227,7 @@ static int choice_keep_exact(struct gemm *g, cublasLtMatmulHeuristicResult_t *ca
     for (int i = 0; i < n; i++)
         if (gemm_fits(g, &call, &candidate[i].algo)) candidate[(*left_n)++] = candidate[i];
     if (*left_n > 0) return 0;
-    return ERR(e, ERR_INTERNAL,
-               "cuBLASLt: no algorithm for exact products of %" PRId64 " x %" PRId64 " x %" PRId64
-               " takes one chunk as well as %d",
-               p->m, p->n, p->k, CHOICE_CHUNKS);
+    return gemm_reject(p, ERR_INTERNAL, "no algorithm takes one chunk as well as several", e);
 }
 
 static int choice_make(struct gemm *g, struct gemm_choice **out, const struct gemm_class *c,
@@ -256,6 +249,7 @@ int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct g
                 const struct gemm_product *p, struct err *e)
 {
     static const cublasLtMatmulAlgo_t none;
+    char why[160];
     for (int rounded = 1; rounded >= 0; rounded--) {
         struct gemm_class c = gemm_class_of(p, rounded);
         struct gemm_choice *choice = gemm_find(g, &c);
@@ -263,17 +257,14 @@ int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct g
         bool is_none = memcmp(&choice->algorithm, &none, sizeof none) == 0;
         *out = is_none ? NULL : &choice->algorithm;
         if (is_none || gemm_fits(g, call, *out)) return 0;
-        if (p->exact)
-            return ERR(e, ERR_INTERNAL,
-                       "cuBLASLt: the algorithm of exact products of %" PRId64 " x %" PRId64
-                       " x %" PRId64 " refuses %" PRId64
-                       " chunks; another would change the bits of a row with its batch",
-                       p->m, p->n, p->k, p->chunks_n);
+        if (!p->exact) continue;
+        snprintf(why, sizeof why,
+                 "the algorithm of exact products refuses %" PRId64
+                 " chunks; another would change the bits of a row with its batch",
+                 p->chunks_n);
+        return gemm_reject(p, ERR_INTERNAL, why, e);
     }
-    return ERR(e, ERR_INTERNAL,
-               "cuBLASLt: the algorithm chosen for a product of %" PRId64 " x %" PRId64
-               " x %" PRId64 " does not fit it",
-               p->m, p->n, p->k);
+    return gemm_reject(p, ERR_INTERNAL, "the algorithm chosen for it does not fit", e);
 }
 
 /* ---- choices as text ---- */

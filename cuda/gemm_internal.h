@@ -26,22 +26,27 @@
 
 enum { GEMM_IDENTITY_BYTES = 160, GEMM_WORKSPACE_BYTES = 32 << 20 };
 
-/* The functions of cuBLASLt that are called; the bytes of an opaque struct come before its values.
+/* The functions of cuBLASLt that are called. The bytes of an opaque struct come before its values.
  */
+#define CUBLASLT_FUNCTIONS(F)                                                                      \
+    F(version, cublasLtGetVersion)                                                                 \
+    F(status_string, cublasLtGetStatusString)                                                      \
+    F(create, cublasLtCreate)                                                                      \
+    F(destroy, cublasLtDestroy)                                                                    \
+    F(product_init, cublasLtMatmulDescInit_internal)                                               \
+    F(product_set, cublasLtMatmulDescSetAttribute)                                                 \
+    F(layout_init, cublasLtMatrixLayoutInit_internal)                                              \
+    F(layout_set, cublasLtMatrixLayoutSetAttribute)                                                \
+    F(preference_init, cublasLtMatmulPreferenceInit_internal)                                      \
+    F(preference_set, cublasLtMatmulPreferenceSetAttribute)                                        \
+    F(heuristic, cublasLtMatmulAlgoGetHeuristic)                                                   \
+    F(check, cublasLtMatmulAlgoCheck)                                                              \
+    F(multiply, cublasLtMatmul)
+
 struct cublaslt {
-    __typeof__(cublasLtGetVersion) *version;
-    __typeof__(cublasLtGetStatusString) *status_string;
-    __typeof__(cublasLtCreate) *create;
-    __typeof__(cublasLtDestroy) *destroy;
-    __typeof__(cublasLtMatmulDescInit_internal) *product_init;
-    __typeof__(cublasLtMatmulDescSetAttribute) *product_set;
-    __typeof__(cublasLtMatrixLayoutInit_internal) *layout_init;
-    __typeof__(cublasLtMatrixLayoutSetAttribute) *layout_set;
-    __typeof__(cublasLtMatmulPreferenceInit_internal) *preference_init;
-    __typeof__(cublasLtMatmulPreferenceSetAttribute) *preference_set;
-    __typeof__(cublasLtMatmulAlgoGetHeuristic) *heuristic;
-    __typeof__(cublasLtMatmulAlgoCheck) *check;
-    __typeof__(cublasLtMatmul) *multiply;
+#define FIELD(field, name) __typeof__(name) *field;
+    CUBLASLT_FUNCTIONS(FIELD)
+#undef FIELD
 };
 
 enum gemm_ending { GEMM_BIAS = 1, GEMM_SUMS = 2, GEMM_MASK_WRITTEN = 4, GEMM_MASK_READ = 8 };
@@ -83,7 +88,9 @@ struct gemm_call {
  * ERR_UNAVAILABLE, with what is missing. */
 int cublaslt_open(struct cublaslt *out, struct err *e);
 
-/* gemm_call.c */
+/* gemm_call.c. gemm_reject - returns `code`, with why the product fails; gemm_fault - the error of
+ * a status; 0 stays 0. */
+int gemm_reject(const struct gemm_product *p, int code, const char *why, struct err *e);
 int gemm_fault(const struct gemm *g, cublasStatus_t status, const struct gemm_product *p,
                struct err *e);
 int gemm_call_init(const struct gemm *g, struct gemm_call *call, const struct gemm_product *p,

@@ -44,9 +44,8 @@ int cuda_cast(void *stream, const struct cast_args *a);
 enum { CUDA_NORM_COLS_MAX = 8192 };
 int cuda_layernorm(void *stream, const struct layernorm_args *a);
 int cuda_residual_layernorm(void *stream, const struct residual_layernorm_args *a);
-size_t cuda_layernorm_bwd_workspace(const struct layernorm_bwd_args *a);
+size_t cuda_layernorm_bwd_workspace(const struct tensor *x); /* of both backward passes */
 int cuda_layernorm_bwd(void *stream, const struct layernorm_bwd_args *a, void *workspace_dev);
-size_t cuda_residual_layernorm_bwd_workspace(const struct residual_layernorm_bwd_args *a);
 int cuda_residual_layernorm_bwd(void *stream, const struct residual_layernorm_bwd_args *a,
                                 void *workspace_dev);
 

@@ -1,15 +1,13 @@
 /* layernorm_bwd.cu - the backward pass of LayerNorm, alone or after a residual sum with dropout.
  *
- * Each block writes its sums for dgain and dbias as one partial row; a second kernel adds the
- * partial rows in a fixed order. */
+ * Each block writes its sums for dgain and dbias as one partial row; a second kernel
+ * (rows_add_parts) adds the partial rows in a fixed order. */
 #include "kernels.h"
 #include "layernorm.cuh"
 
 enum {
-    NORM_PARTS = 396,     /* blocks: 3, which registers allow, for each of 132 SMs */
-    NORM_PARTS_F32 = 264, /* 2 */
-    NORM_SUM_COLUMNS = 32,
-    NORM_SUM_LANES = 16
+    NORM_PARTS = 396,    /* blocks: 3, which registers allow, for each of 132 SMs */
+    NORM_PARTS_F32 = 264 /* 2 */
 };
 
 struct norm_backward {
@@ -159,46 +157,15 @@ static __global__ void __launch_bounds__(ROWS_THREADS, EIGHTS > 1       ? 1
     layernorm_bwd_finish<EIGHTS>(f, dgain, dbias);
 }
 
-/* dgain and dbias += the sum of the partial rows. A block owns 32 of the 2 C columns; lane k of 16
- * adds partial rows k, k + 16, ...; then the lanes are added in order. Reads 4 bytes per partial
- * element. With 512 threads a thread has 25 loads. */
-static __global__ void norm_sum_k(float *dgain, float *dbias, const float *parts, int parts_n,
-                                  int64_t cols)
-{
-    SHARED(float, sums, [NORM_SUM_LANES][NORM_SUM_COLUMNS]);
-    int64_t column = (int64_t)blockIdx.x * NORM_SUM_COLUMNS + threadIdx.x;
-    float sum = 0.0f;
-    if (column < 2 * cols)
-#pragma unroll 4
-        for (int p = (int)threadIdx.y; p < parts_n; p += NORM_SUM_LANES)
-            sum += parts[p * 2 * cols + column];
-    sums[threadIdx.y][threadIdx.x] = sum;
-    __syncthreads();
-    if (threadIdx.y > 0 || column >= 2 * cols) return;
-    for (int lane = 1; lane < NORM_SUM_LANES; lane++) sum += sums[lane][threadIdx.x];
-    float *to = column < cols ? dgain + column : dbias + (column - cols);
-    *to += sum;
-}
-
 static unsigned layernorm_bwd_blocks_n(const struct tensor *dx)
 {
     return norm_blocks_n(dx->rows, dx->cols, dx->dtype == DTYPE_BF16 ? NORM_PARTS : NORM_PARTS_F32);
 }
 
-static size_t layernorm_bwd_workspace(const struct tensor *x)
+size_t cuda_layernorm_bwd_workspace(const struct tensor *x)
 {
     return (size_t)norm_blocks_n(x->rows, x->cols, NORM_PARTS) * 2 * (size_t)x->cols *
            sizeof(float);
-}
-
-size_t cuda_layernorm_bwd_workspace(const struct layernorm_bwd_args *a)
-{
-    return layernorm_bwd_workspace(&a->x);
-}
-
-size_t cuda_residual_layernorm_bwd_workspace(const struct residual_layernorm_bwd_args *a)
-{
-    return layernorm_bwd_workspace(&a->s);
 }
 
 template <class T, bool RESIDUAL>
@@ -226,11 +193,8 @@ static int layernorm_bwd_queue(void *stream, const struct tensor *dx, const stru
            : layernorm_bwd_launch<float, false>(stream, f);
     cudaError_t rc = cudaGetLastError();
     if (rc != cudaSuccess) return rc;
-    dim3 grid((unsigned)((2 * cols + NORM_SUM_COLUMNS - 1) / NORM_SUM_COLUMNS));
-    launch(norm_sum_k, grid, dim3(NORM_SUM_COLUMNS, NORM_SUM_LANES), 0, (cudaStream_t)stream,
-           (float *)dgain->data, (float *)dbias->data, (const float *)f->parts,
-           (int)layernorm_bwd_blocks_n(dx), cols);
-    return cudaGetLastError();
+    return rows_add_parts(stream, (float *)dgain->data, (float *)dbias->data, cols, f->parts,
+                          layernorm_bwd_blocks_n(dx), 2 * cols, 1);
 }
 
 int cuda_layernorm_bwd(void *stream, const struct layernorm_bwd_args *a, void *workspace_dev)

@@ -19,7 +19,7 @@ int cuda_memory_open(struct cuda *c, struct err *e)
     return 0;
 }
 
-/* Ignores errors: nobody can act on them. */
+/* Ignores errors: no caller can act on them. */
 void cuda_memory_close(struct cuda *c)
 {
     for (int i = 0; i < CUDA_STAGES_N; i++) {

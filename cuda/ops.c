@@ -70,10 +70,10 @@ LAUNCH(relu, relu_args, 0)
 LAUNCH(relu_bwd, relu_bwd_args, 0)
 LAUNCH(layernorm, layernorm_args, check_columns(op, b, &a->x, e))
 LAUNCH_WITH_WORKSPACE(layernorm_bwd, layernorm_bwd_args, check_columns(op, b, &a->x, e),
-                      cuda_layernorm_bwd_workspace(a))
+                      cuda_layernorm_bwd_workspace(&a->x))
 LAUNCH(residual_layernorm, residual_layernorm_args, check_columns(op, b, &a->x, e))
 LAUNCH_WITH_WORKSPACE(residual_layernorm_bwd, residual_layernorm_bwd_args,
-                      check_columns(op, b, &a->s, e), cuda_residual_layernorm_bwd_workspace(a))
+                      check_columns(op, b, &a->s, e), cuda_layernorm_bwd_workspace(&a->s))
 LAUNCH_WITH_WORKSPACE(attention, attention, check_attention(op, b, a, e),
                       cuda_attention_workspace(a))
 LAUNCH_WITH_WORKSPACE(attention_bwd, attention, check_attention(op, b, a, e),

@@ -16,18 +16,6 @@ enum {
     SQUARES_BLOCK_MIN = 4096 /* fewest elements of a part */
 };
 
-/* The sum over the block, with warps in order. */
-__device__ static double squares_block_sum(double sum)
-{
-    SHARED(double, sums, [OPTIMIZER_THREADS / 32]);
-    for (int other = 16; other; other >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, other);
-    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;
-    __syncthreads();
-    sum = 0.0;
-    for (int w = 0; w < OPTIMIZER_THREADS / 32; w++) sum += sums[w];
-    return sum;
-}
-
 /* parts[block] = the sum of squares of groups of eight b * 256 + thread with b = block, block +
  * blocks, ... A thread has two sums, so that additions overlap. Reads 4 bytes per element. */
 static __global__ void __launch_bounds__(OPTIMIZER_THREADS)
@@ -45,7 +33,7 @@ static __global__ void __launch_bounds__(OPTIMIZER_THREADS)
             odd += (double)v.x[i + 1] * (double)v.x[i + 1];
         }
     }
-    double sum = squares_block_sum(even + odd);
+    double sum = rows_block_sum<OPTIMIZER_THREADS>(even + odd);
     if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
@@ -55,7 +43,7 @@ static __global__ void __launch_bounds__(OPTIMIZER_THREADS)
 {
     double sum = 0.0;
     for (int p = (int)threadIdx.x; p < parts_n; p += OPTIMIZER_THREADS) sum += parts[p];
-    sum = squares_block_sum(sum);
+    sum = rows_block_sum<OPTIMIZER_THREADS>(sum);
     if (threadIdx.x == 0) *out = sum;
 }
 

@@ -164,6 +164,23 @@ static inline dim3 rows_grid(int64_t rows, int64_t cols, dim3 block)
                 (unsigned)((cols + 8 * (int64_t)block.x - 1) / (8 * (int64_t)block.x)));
 }
 
+/* rows_add_parts - out[c] (+)= the sum of the parts (parts_n, cols) in column c, in a fixed order;
+ * columns from `split` on go to rest[c - split] (column_sums.cu). */
+int rows_add_parts(void *stream, float *out, float *rest, int64_t split, const float *parts,
+                   int64_t parts_n, int64_t cols, int accumulate);
+
+/* The sum over a block of THREADS, warps in order; each thread gets it. */
+template <int THREADS> __device__ inline double rows_block_sum(double sum)
+{
+    SHARED(double, sums, [THREADS / 32]);
+    sum = warp_sum(sum);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;
+    __syncthreads();
+    sum = 0.0;
+    for (int w = 0; w < THREADS / 32; w++) sum += sums[w];
+    return sum;
+}
+
 /* ---- dropout ---- */
 
 /* A dropout as kernels take it; keep_scale is 0 without dropout. */

@@ -63,8 +63,7 @@ __device__ static struct softmax_sum softmax_block_sum(const struct softmax_part
     SHARED(float2, scales, [SOFTMAX_THREADS_MAX / 32]); /* k and high */
     int warp = (int)threadIdx.x / 32, warps_n = (int)blockDim.x / 32;
     float k = warp_max(s.k), high = warp_max(s.high);
-    double sum = s.sum * softmax_power(s.k - k);
-    for (int other = 16; other; other >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, other);
+    double sum = warp_sum(s.sum * softmax_power(s.k - k));
     if (threadIdx.x % 32 == 0) {
         sums[warp] = sum;
         scales[warp] = make_float2(k, high);
@@ -177,15 +176,10 @@ static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
 static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
     sum_losses_k(double *batch, double *total, const float *loss, int64_t n)
 {
-    SHARED(double, warps, [SOFTMAX_THREADS_MAX / 32]);
     double sum = 0.0;
     for (int64_t i = threadIdx.x; i < n; i += SOFTMAX_THREADS_MAX) sum += (double)loss[i];
-    for (int other = 16; other; other >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, other);
-    if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sum;
-    __syncthreads();
+    sum = rows_block_sum<SOFTMAX_THREADS_MAX>(sum);
     if (threadIdx.x != 0) return;
-    sum = 0.0;
-    for (int w = 0; w < SOFTMAX_THREADS_MAX / 32; w++) sum += warps[w];
     *batch = sum;
     *total += sum;
 }

@@ -95,6 +95,16 @@ out:
     return rc;
 }
 
+int hash_check(const char *path, const char *expected, const char *remedy, struct err *e)
+{
+    char found[HASH_HEX_BYTES];
+
+    TRY(hash_file(found, path, e));
+    if (strcmp(found, expected) == 0) return 0;
+    return ERR(e, ERR_DATA, "%s: SHA-256 %.16s…, expected %.16s…: %s", path, found, expected,
+               remedy);
+}
+
 static uint32_t crc32c_entry(uint32_t value)
 {
     for (int bit = 0; bit < 8; bit++) value = value >> 1 ^ (value & 1 ? 0x82F63B78u : 0);

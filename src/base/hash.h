@@ -21,6 +21,10 @@ int hash_close(struct hash_state *h, char out[HASH_HEX_BYTES],
 /* hash_file - SHA-256 of a whole file. Errors: ERR_NOINPUT, ERR_IO. */
 int hash_file(char out[HASH_HEX_BYTES], const char *path, struct err *e);
 
+/* hash_check - compares the SHA-256 of a file with the expected one. Errors: those of hash_file;
+ * ERR_DATA states both hashes and then `remedy`. */
+int hash_check(const char *path, const char *expected, const char *remedy, struct err *e);
+
 /* hash_crc32c - Castagnoli polynomial, start with crc = 0. */
 uint32_t hash_crc32c(uint32_t crc, const void *data, size_t n);
 

@@ -14,11 +14,18 @@ void log_set_level(enum log_level level)
     log_level = level;
 }
 
-static void log_write(const char *prefix, const char *format, va_list args)
+void log_write(enum log_level level, const char *format, ...)
 {
+    static const char *const prefixes[] = {
+        [LOG_QUIET] = "alibi: ", [LOG_WARN] = "warning: ", [LOG_INFO] = ""};
     char line[2048];
-    size_t n = (size_t)snprintf(line, sizeof line - 1, "%s", prefix);
+    va_list args;
+
+    if (level > log_level) return;
+    size_t n = (size_t)snprintf(line, sizeof line - 1, "%s", prefixes[level]);
+    va_start(args, format);
     int more = vsnprintf(line + n, sizeof line - 1 - n, format, args);
+    va_end(args);
     if (more > 0) n += (size_t)more;
     if (n > sizeof line - 2) n = sizeof line - 2;
     line[n++] = '\n';
@@ -27,36 +34,4 @@ static void log_write(const char *prefix, const char *format, va_list args)
         if (wrote <= 0) return; /* stderr is closed */
         done += (size_t)wrote;
     }
-}
-
-#define LOG_BODY(level, prefix)                                                                    \
-    va_list args;                                                                                  \
-    if (log_level < (level)) return;                                                               \
-    va_start(args, format);                                                                        \
-    log_write((prefix), format, args);                                                             \
-    va_end(args)
-
-void log_info(const char *format, ...)
-{
-    LOG_BODY(LOG_INFO, "");
-}
-
-void log_warn(const char *format, ...)
-{
-    LOG_BODY(LOG_WARN, "warning: ");
-}
-
-void log_debug(const char *format, ...)
-{
-    LOG_BODY(LOG_DEBUG, "");
-}
-
-static void log_line(const char *format, ...)
-{
-    LOG_BODY(LOG_QUIET, "alibi: ");
-}
-
-void log_error(const struct err *e)
-{
-    log_line("%s", e->text);
 }

@@ -5,15 +5,16 @@
 
 #include "base/err.h"
 
-enum log_level { LOG_QUIET, LOG_WARN, LOG_INFO, LOG_DEBUG };
+enum log_level { LOG_QUIET, LOG_WARN, LOG_INFO };
 
 /* log_set_level - drops messages above the level, initially LOG_INFO. The level is a global of the
  * process. */
 void log_set_level(enum log_level level);
 
-void log_info(const char *format, ...) ERR_PRINTF(1, 2);
-void log_warn(const char *format, ...) ERR_PRINTF(1, 2); /* prefixed "warning: " */
-void log_debug(const char *format, ...) ERR_PRINTF(1, 2);
-void log_error(const struct err *e); /* prefixed "alibi: "; never dropped */
+/* log_write - a message at a level. log_error takes a struct err * and is never dropped. */
+void log_write(enum log_level level, const char *format, ...) ERR_PRINTF(2, 3);
+#define log_info(...) log_write(LOG_INFO, __VA_ARGS__)
+#define log_warn(...) log_write(LOG_WARN, __VA_ARGS__)     /* prefixed "warning: " */
+#define log_error(e) log_write(LOG_QUIET, "%s", (e)->text) /* prefixed "alibi: " */
 
 #endif

@@ -59,11 +59,12 @@ struct cli {
     char **argv;
     struct arena arena;
     struct project project;
-    const char *project_dir; /* --project, or NULL */
-    bool quiet;              /* --quiet */
-    struct cli_list rest;    /* positional arguments */
-    struct store *store;     /* results.db if the command opened it; main closes it */
-    bool completes;          /* cli_begin completes the last word and returns CLI_DONE */
+    const char *project_dir;  /* --project, or NULL */
+    bool quiet;               /* --quiet */
+    struct cli_list rest;     /* positional arguments */
+    struct store *store;      /* results.db if the command opened it; main closes it */
+    struct planning planning; /* likewise; its plan is also that of commands without estimates */
+    bool completes;           /* cli_begin completes the last word and returns CLI_DONE */
 };
 
 /* What cli_begin opens. */

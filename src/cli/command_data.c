@@ -16,10 +16,8 @@
 
 struct data_options {
     struct prepare_options prepare;
-    const char *text, *ids, *vocab_file, *merges;
+    const char *text, *ids, *id_end;
     const char *from, *url, *sha256;
-    int32_t id_bytes;
-    const char *id_end;
 };
 
 static void print_corpus(const struct corpus *k)
@@ -148,20 +146,18 @@ static int read_units(struct data_options *o, struct err *e)
     struct encode_options *u = &o->prepare.encode;
     int64_t end = -1;
 
-    if ((o->vocab_file != NULL) + (o->merges != NULL && !o->vocab_file) + (o->ids != NULL) > 1)
+    if (o->ids && (u->vocab || u->merges))
         return ERR(e, ERR_USAGE, "--vocab-file cannot be combined with --ids");
-    if (o->merges && !o->vocab_file) return ERR(e, ERR_USAGE, "--merges requires --vocab-file");
+    if (o->ids && o->text) return ERR(e, ERR_USAGE, "--ids cannot be combined with --text");
+    if (u->merges && !u->vocab) return ERR(e, ERR_USAGE, "--merges requires --vocab-file");
     if (o->id_end && (!o->ids || !str_to_int(&end, o->id_end) || end < 0))
         return ERR(e, ERR_USAGE,
                    "--id-end: expected a non-negative id together with --ids, found '%s'",
                    o->id_end);
     u->id_end = end;
-    u->id_bytes = o->id_bytes ? o->id_bytes : 2;
-    u->vocab = o->vocab_file;
-    u->merges = o->merges;
-    if (o->vocab_file) u->kind = o->merges ? ENCODE_BPE : ENCODE_WORDPIECE;
+    if (!u->id_bytes) u->id_bytes = 2;
+    if (u->vocab) u->kind = u->merges ? ENCODE_BPE : ENCODE_WORDPIECE;
     if (o->ids) u->kind = ENCODE_IDS;
-    if (o->ids && o->text) return ERR(e, ERR_USAGE, "--ids cannot be combined with --text");
     return 0;
 }
 
@@ -201,14 +197,16 @@ int cli_data(struct cli *c, struct err *e)
          "keep only the N most frequent words (default all)"},
         {"dict", 0, CLI_TEXT, &o.prepare.dict, "FILE",
          "use this dict.txt instead of building one from train.txt"},
-        {"vocab-file", 0, CLI_TEXT, &o.vocab_file, "FILE",
+        {"vocab-file", 0, CLI_TEXT, &o.prepare.encode.vocab, "FILE",
          "use word pieces of a BERT vocab.txt; with --merges, of a GPT-2 vocab.json"},
         {"cased", 0, CLI_FLAG, &o.prepare.encode.cased, NULL,
          "keep case and accents (for a cased BERT vocabulary)"},
-        {"merges", 0, CLI_TEXT, &o.merges, "FILE", "use this merges.txt of byte-level BPE"},
+        {"merges", 0, CLI_TEXT, &o.prepare.encode.merges, "FILE",
+         "use this merges.txt of byte-level BPE"},
         {"ids", 0, CLI_TEXT, &o.ids, "DIR",
          "prepare train.bin, valid.bin, test.bin of ids from this folder"},
-        {"id-bytes", 0, CLI_NUMBER, &o.id_bytes, "N", "with --ids: bytes per id, 2 (default) or 4"},
+        {"id-bytes", 0, CLI_NUMBER, &o.prepare.encode.id_bytes, "N",
+         "with --ids: bytes per id, 2 (default) or 4"},
         {"id-end", 0, CLI_TEXT, &o.id_end, "ID", "with --ids: id of the end of a line or document"},
         {"from", 0, CLI_TEXT, &o.from, "FILE", "fetch: use this archive instead of downloading"},
         {"url", 0, CLI_TEXT, &o.url, "URL", "fetch: download from this address"},

@@ -98,7 +98,7 @@ static int print_configs(const struct plan *p, struct arena *a, struct err *e)
     return 0;
 }
 
-static int print_plan(const struct planning *p, bool all, struct arena *a)
+static void print_plan(const struct planning *p, bool all, struct arena *a)
 {
     struct err lacking = {0};
 
@@ -118,7 +118,6 @@ static int print_plan(const struct planning *p, bool all, struct arena *a)
     for (int32_t i = 0; i < p->plan.notes.n; i++) printf("note: %s\n", p->plan.notes.item[i]);
     print_totals(p, a);
     if (planning_check_precision(p, &lacking) < 0) printf("note: %s\n", lacking.text);
-    return 0;
 }
 
 int cli_plan(struct cli *c, struct err *e)
@@ -126,7 +125,6 @@ int cli_plan(struct cli *c, struct err *e)
     struct plan_options o = {0};
     const char *devices = NULL;
     bool all = false, configs = false;
-    struct planning p;
     const struct cli_option options[] = {
         CLI_PLANNING_OPTIONS(o, devices),
         {"all", 'a', CLI_FLAG, &all, NULL, "list evaluations too"},
@@ -135,8 +133,9 @@ int cli_plan(struct cli *c, struct err *e)
 
     TRY(cli_begin(c, options, e));
     if (configs && o.set) return ERR(e, ERR_USAGE, "--configs cannot be combined with --set");
-    TRY(planning_open(&p, &c->project, c->rest.item, c->rest.n, &o, devices, c->store, e));
-    int rc = configs ? print_configs(&p.plan, &c->arena, e) : print_plan(&p, all, &c->arena);
-    plan_close(&p.plan);
-    return rc;
+    struct planning *p = &c->planning;
+    TRY(planning_open(p, &c->project, c->rest.item, c->rest.n, &o, devices, c->store, e));
+    if (configs) return print_configs(&p->plan, &c->arena, e);
+    print_plan(p, all, &c->arena);
+    return 0;
 }

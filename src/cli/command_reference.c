@@ -82,7 +82,7 @@ int cli_settings(struct cli *c, struct err *e)
 
 /* --- list ----------------------------------------------------------------------------------- */
 
-static int print_artefact(struct cli *c, const char *name, const char *scale, struct err *e)
+static void print_artefact(struct cli *c, const char *name, const char *scale)
 {
     const struct plan_options o = {.scale = scale};
     struct planning p;
@@ -91,14 +91,12 @@ static int print_artefact(struct cli *c, const char *name, const char *scale, st
 
     if (planning_open(&p, &c->project, &name, 1, &o, NULL, c->store, &why) < 0) {
         printf("%-10s cannot be planned: %s\n", name, why.text);
-        return 0;
+        return;
     }
     if (p.done_n < p.plan.runs_n) clock_duration(time, p.seconds_left);
     printf("%-10s %4d of %4d  %8s  %s\n", name, p.done_n, p.plan.runs_n, time,
            p.plan.artefact[0].title);
-    (void)e;
     plan_close(&p.plan);
-    return 0;
 }
 
 int cli_artefacts(struct cli *c, struct err *e)
@@ -113,6 +111,6 @@ int cli_artefacts(struct cli *c, struct err *e)
     TRY(cli_begin(c, options, e));
     TRY(plan_list(&name, &n, &c->project, &c->arena, e));
     printf("artefact   runs done    time left  title\n");
-    for (int32_t i = 0; i < n; i++) TRY(print_artefact(c, name[i], scale, e));
+    for (int32_t i = 0; i < n; i++) print_artefact(c, name[i], scale);
     return 0;
 }

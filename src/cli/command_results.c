@@ -15,26 +15,23 @@
         "format", 'f', CLI_FORMAT, out, "F", "text, markdown, csv, json, latex or html"            \
     }
 
-/* Finds the artefacts of the command line, none: all of them. *variant (may be NULL): the name of
- * o->set in results.db. */
+/* Finds the artefacts of the command line, none: all of them. */
 static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c,
-                          struct plan_options *o, const char **variant, struct err *e)
+                          struct plan_options *o, struct err *e)
 {
     static const char *const all[] = {"all"};
     const char *const *names = c->rest.n ? c->rest.item : all;
-    struct plan p;
+    struct plan *p = &c->planning.plan;
 
     o->artefacts_only = true;
-    TRY(plan_open(&p, &c->project, names, c->rest.n ? c->rest.n : 1, o, e));
-    *n = p.artefacts_n;
+    TRY(plan_open(p, &c->project, names, c->rest.n ? c->rest.n : 1, o, e));
+    *n = p->artefacts_n;
     *out = arena_array(&c->arena, (size_t)*n, sizeof **out);
-    for (int32_t i = 0; i < *n; i++)
-        (*out)[i] = (struct report_item){.artefact = arena_strdup(&c->arena, p.artefact[i].name),
-                                         .dir = arena_strdup(&c->arena, p.artefact[i].dir),
-                                         .scale = arena_strdup(&c->arena, p.artefact[i].scale),
-                                         .title = arena_strdup(&c->arena, p.artefact[i].title)};
-    if (variant) *variant = arena_strdup(&c->arena, p.variant);
-    plan_close(&p);
+    for (int32_t i = 0; i < *n; i++) {
+        const struct plan_artefact *k = &p->artefact[i];
+        (*out)[i] = (struct report_item){
+            .artefact = k->name, .dir = k->dir, .scale = k->scale, .title = k->title};
+    }
     return 0;
 }
 
@@ -112,7 +109,8 @@ int cli_report(struct cli *c, struct err *e)
         {0}};
 
     TRY(cli_begin(c, options, e));
-    TRY(take_artefacts(&items, &items_n, c, &selected, &o.variant, e));
+    TRY(take_artefacts(&items, &items_n, c, &selected, e));
+    o.variant = c->planning.plan.variant;
     o.draw = !no_draw;
     for (int32_t i = 0; i < items_n && !*o.variant; i++) TRY(note_variants(c, &items[i], e));
     if (path) o.color = false;
@@ -137,7 +135,7 @@ int cli_claims(struct cli *c, struct err *e)
         {0}};
 
     TRY(cli_begin(c, options, e));
-    TRY(take_artefacts(&items, &items_n, c, &selected, NULL, e));
+    TRY(take_artefacts(&items, &items_n, c, &selected, e));
     for (int32_t i = 0; i < items_n; i++) o.scale = items[i].scale;
     for (int32_t i = 0; i < items_n; i++) items[i].scale = o.scale; /* that of the heading */
     TRY(report_claims(stdout, c->store, &c->project, items, items_n, &o, &contradicted, e));

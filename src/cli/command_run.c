@@ -44,8 +44,6 @@ int cli_run(struct cli *c, struct err *e)
     struct plan_options o = {0};
     struct scheduler_options so = {.tries = 3, .stall_s = 300};
     bool redo = false, reevaluate = false, failed = false, stale = false, yes = false;
-    struct planning p = {0};
-    int rc = 0;
     struct cli_option options[CLI_OPTIONS_MAX] = {
         CLI_PLANNING_OPTIONS(o, so.devices),
         {"tries", 0, CLI_COUNT, &so.tries, "N", "attempts per failing run (default 3)"},
@@ -80,15 +78,12 @@ int cli_run(struct cli *c, struct err *e)
     if (!file_exists(cli_results(c)) && file_exists(project_path(&c->project, &c->arena, "runs")))
         log_warn("no results.db, but runs/ exists: `alibi merge runs/` restores it and avoids "
                  "rerunning");
-    TRY_OUT(rc,
-            planning_open(&p, &c->project, c->rest.item, c->rest.n, &o, so.devices, c->store, e));
-    TRY_OUT(rc, planning_check_precision(&p, e));
-    TRY_OUT(rc, check_duration(&p, yes, e));
+    struct planning *p = &c->planning;
+    TRY(planning_open(p, &c->project, c->rest.item, c->rest.n, &o, so.devices, c->store, e));
+    TRY(planning_check_precision(p, e));
+    TRY(check_duration(p, yes, e));
     store_close(c->store);
     c->store = NULL;
-    TRY_OUT(rc, store_open(&c->store, cli_results(c), STORE_WRITE, e));
-    rc = workflow_run(c->store, &c->project, &p, &o, &so, cli_show_progress, e);
-out:
-    plan_close(&p.plan);
-    return rc;
+    TRY(store_open(&c->store, cli_results(c), STORE_WRITE, e));
+    return workflow_run(c->store, &c->project, p, &o, &so, cli_show_progress, e);
 }

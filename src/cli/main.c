@@ -47,6 +47,7 @@ static int run_command(int argc, char **argv, struct err *e)
         struct cli c = {.self = &commands[i], .argc = argc - 2, .argv = argv + 2};
         arena_init(&c.arena);
         int rc = commands[i].run(&c, e);
+        plan_close(&c.planning.plan);
         store_close(c.store);
         arena_fini(&c.arena);
         return rc == CLI_DONE ? 0 : rc;

@@ -108,8 +108,8 @@ static int parse(struct cli *c, const struct cli_option *all, const bool *help, 
         const struct cli_option *o = NULL;
         if (only_rest || (*word)[0] != '-' || (*word)[1] == '\0') {
             if (rest->n == self->rest_max)
-                return ERR(e, ERR_USAGE, "unexpected argument '%s'; usage: alibi %s %s", *word,
-                           self->name, self->arguments);
+                return ERR(e, ERR_USAGE, "unexpected argument '%s'; usage: alibi %s%s%s", *word,
+                           self->name, *self->arguments ? " " : "", self->arguments);
             rest->item[rest->n++] = *word;
             continue;
         }

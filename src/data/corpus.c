@@ -20,15 +20,10 @@ static int corpus_manifest(struct manifest *m, const char **folder, struct arena
     return ERR(e, ERR_DATA, "%s describes another corpus, %s", path, m->name);
 }
 
+/* hash_check of a file of the folder. */
 static int verify_file(const char *path, const char *expected, struct err *e)
 {
-    char found[HASH_HEX_BYTES];
-
-    TRY(hash_file(found, path, e));
-    if (strcmp(found, expected) == 0) return 0;
-    return ERR(e, ERR_DATA,
-               "%s: SHA-256 %.16s…, but the manifest states %.16s…; prepare the corpus again", path,
-               found, expected);
+    return hash_check(path, expected, "prepare the corpus again", e);
 }
 
 /* Maps a split and compares its header with the manifest. */

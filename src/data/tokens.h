@@ -1,9 +1,7 @@
 /* tokens.h - token files: mapped for reading, written in pieces.
  *
- * The file is a header of 64 bytes, then the ids, all little-endian:
- *   0  magic "ALIBITOK"   8  u32 version, 1   12  u32 width, 2 or 4   16  u64 ids
- *  24  u32 vocabulary    28  u32 zero         32  32 bytes SHA-256 of dict.txt
- * Ids take 2 bytes when the vocabulary has at most 65,536 entries, otherwise 4. */
+ * The file is a struct tokens_head, then the ids, all little-endian. Ids take 2 bytes when the
+ * vocabulary has at most 65,536 entries, otherwise 4. */
 #ifndef DATA_TOKENS_H
 #define DATA_TOKENS_H
 
@@ -15,7 +13,15 @@
 
 /* The first ids of every dictionary: <s>, <pad>, </s>, <unk>. */
 enum { TOKEN_BEGIN, TOKEN_PAD, TOKEN_LINE_END, TOKEN_UNKNOWN, TOKEN_SPECIALS_N };
+
 enum { TOKENS_HASH_BYTES = 32 };
+struct tokens_head {
+    char magic[8];           /* "ALIBITOK" */
+    uint32_t version, width; /* 1; bytes per id */
+    uint64_t n;              /* ids */
+    uint32_t vocab, zero;
+    unsigned char dictionary_sha256[TOKENS_HASH_BYTES]; /* of dict.txt */
+};
 
 /* A mapped token file. */
 struct tokens {
@@ -37,13 +43,6 @@ void tokens_read_source(const struct tokens *t, int64_t first, int64_t n, int32_
 
 /* Writes a token file: open, add, close. The file is complete or absent. path must stay valid until
  * then. Errors: ERR_DATA an id is not below vocab; those of file_writer. */
-struct tokens_head {
-    char magic[8];
-    uint32_t version, width;
-    uint64_t n;
-    uint32_t vocab, zero;
-    unsigned char dictionary_sha256[TOKENS_HASH_BYTES];
-};
 struct tokens_writer {
     struct file_writer *file;
     const char *path;

@@ -51,7 +51,7 @@ static const char *fetch_etag(struct fetch *f)
     return rc == 0 ? text : "";
 }
 
-/* Whether the rest of the part would belong to it: the hash or the server tells. */
+/* Whether a hash or the ETag can show that the rest belongs to the part. */
 static bool fetch_can_resume(struct fetch *f)
 {
     return f->options->sha256 || *fetch_etag(f);
@@ -197,13 +197,7 @@ static int fetch_all(struct fetch *f, struct err *e)
 
 int fetch_check(const char *path, const char *sha256, struct err *e)
 {
-    char found[HASH_HEX_BYTES];
-
-    TRY(hash_file(found, path, e));
-    if (strcmp(found, sha256) == 0) return 0;
-    return ERR(e, ERR_DATA,
-               "%s: SHA-256 %.16s…, expected %.16s…: modified, truncated, or another file", path,
-               found, sha256);
+    return hash_check(path, sha256, "modified, truncated, or another file", e);
 }
 
 /* Checks the part and renames it to the file. A part with a wrong hash is deleted, so that the next

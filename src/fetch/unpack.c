@@ -1,6 +1,7 @@
 /* unpack.c - see fetch.h; reads the archive with libarchive in one pass. */
 #include "fetch/fetch.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,8 +114,7 @@ int unpack_files(const char *archive_path, const char *dir, const struct unpack_
                        .files_n = files_n,
                        .bytes_left = bytes_max};
 
-    if (files_n > UNPACK_FILES_MAX)
-        return ERR(e, ERR_INTERNAL, "%d files to unpack, at most %d", files_n, UNPACK_FILES_MAX);
+    assert(files_n <= UNPACK_FILES_MAX);
     int fd = file_open_read(archive_path, e);
     if (fd < 0) return fd;
     u.archive = archive_read_new();

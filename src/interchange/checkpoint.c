@@ -27,15 +27,8 @@ static int check_run(struct spec *trained, const struct safetensors *s, const ch
 int checkpoint_open(struct safetensors **out, struct spec *trained, const char *path,
                     const char *sha256, const char *run_id, struct err *e)
 {
-    char found[HASH_HEX_BYTES];
-
     *out = NULL;
-    TRY(hash_file(found, path, e));
-    if (strcmp(found, sha256) != 0)
-        return ERR(e, ERR_DATA,
-                   "%s: SHA-256 %.12s…, expected %.12s…: the file is damaged; `alibi run --redo` "
-                   "replaces it",
-                   path, found, sha256);
+    TRY(hash_check(path, sha256, "the file is damaged; `alibi run --redo` replaces it", e));
     TRY(safetensors_open(out, path, e));
     int rc = check_run(trained, *out, path, run_id, e);
     if (rc < 0) {

@@ -17,7 +17,11 @@ static int export_put_tensors(const struct safetensors *from, const char *path,
                                                 .texts_n = sizeof texts / sizeof *texts,
                                                 .entry = safetensors_at(from, 0),
                                                 .entries_n = safetensors_count(from)};
-    return safetensors_write(path, &content, NULL, NULL, e);
+    struct safetensors_writer w;
+    int rc = safetensors_writer_open(&w, path, &content, e);
+    for (int32_t i = 0; rc == 0 && i < content.entries_n; i++)
+        rc = safetensors_writer_add(&w, content.entry[i].data, content.entry[i].elements_n, e);
+    return safetensors_writer_close(&w, rc, NULL, NULL, e);
 }
 
 static json_t *export_text(const struct spec *s, const char *key, struct arena *a)

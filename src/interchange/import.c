@@ -140,67 +140,60 @@ static void read_facts(struct import *im)
         out->valid_loss_nats = number * import_ln2;
 }
 
-/* What the spec expects of an option. */
+/* What is expected of an option: the value of a key of the spec, or else a text. */
 struct import_option {
     bool applies;
-    const char *name;
-    double number;
-    const char *text; /* NULL: the option is a number */
+    const char *name, *key, *text;
 };
 
-static int check_option(const struct import *im, const struct import_option *o, struct err *e)
+static int check_option(struct import *im, const struct spec *s, const struct import_option *o,
+                        struct err *e)
 {
     const struct pickle_value *v = o->applies ? option_of(im->checkpoint, o->name) : NULL;
-    const char *path = im->file.path;
-    double found;
+    const char *found = "(neither number nor text)";
+    const char *expected = o->key ? spec_get(s, spec_key_find(o->key), &im->arena) : o->text;
+    double number, expected_number;
 
     if (!v) return 0;
-    if (o->text) {
-        if (v->type == PICKLE_TEXT && strcmp(v->text, o->text) == 0) return 0;
-        return ERR(e, ERR_DATA, "%s: trained with %s=%.60s, expected %s", path, o->name,
-                   v->type == PICKLE_TEXT ? v->text : "(not text)", o->text);
+    if (v->type == PICKLE_TEXT) {
+        if (strcmp(v->text, expected) == 0) return 0;
+        found = v->text;
+    } else if (is_number(&number, v)) {
+        if (str_to_double(&expected_number, expected) && number == expected_number) return 0;
+        found = arena_printf(&im->arena, "%g", number);
     }
-    if (!is_number(&found, v))
-        return ERR(e, ERR_DATA, "%s: option %s is not a number, expected %g", path, o->name,
-                   o->number);
-    if (found == o->number) return 0;
-    return ERR(e, ERR_DATA, "%s: trained with %s=%g, expected %g", path, o->name, found, o->number);
+    return ERR(e, ERR_DATA, "%s: trained with %s=%.60s, expected %s", im->file.path, o->name, found,
+               expected);
 }
 
 static int check_options(struct import *im, const struct spec *s, struct err *e)
 {
-    const struct spec_model *m = &s->model;
-    bool adaptive = m->softmax == SPEC_ADAPTIVE;
-    struct strbuf cutoffs;
-
-    strbuf_init(&cutoffs, &im->arena);
-    for (int32_t i = 0; i < m->cutoffs_n; i++)
-        strbuf_addf(&cutoffs, "%s%d", i ? "," : "", m->cutoffs[i]);
+    bool adaptive = s->model.softmax == SPEC_ADAPTIVE;
     const struct import_option options[] = {
-        {true, "tokens_per_sample", s->train.L, NULL},
-        {true, "decoder_layers", m->layers, NULL},
-        {true, "decoder_embed_dim", m->dim, NULL},
-        {true, "decoder_input_dim", m->dim, NULL},
-        {true, "decoder_output_dim", m->dim, NULL},
-        {true, "decoder_ffn_embed_dim", m->ffn, NULL},
-        {true, "decoder_attention_heads", m->heads, NULL},
-        {true, "adaptive_input", adaptive, NULL},
-        {true, "tie_adaptive_weights", adaptive, NULL},
-        {true, "tie_adaptive_proj", adaptive, NULL},
-        {true, "no_decoder_final_norm", !m->final_norm, NULL},
-        {true, "decoder_learned_pos", 0, NULL},
-        {true, "no_scale_embedding", 0, NULL},
-        {true, "layernorm_embedding", 0, NULL},
-        {true, "character_embeddings", 0, NULL},
-        {true, "activation_fn", 0, "relu"},
-        {adaptive, "adaptive_input_factor", m->adaptive_factor, NULL},
-        {adaptive, "adaptive_softmax_factor", m->adaptive_factor, NULL},
-        {adaptive, "adaptive_input_cutoff", 0, cutoffs.text},
-        {adaptive, "adaptive_softmax_cutoff", 0, cutoffs.text},
-        {!adaptive, "share_decoder_input_output_embed", 1, NULL},
+        {true, "tokens_per_sample", "train.L", NULL},
+        {true, "decoder_layers", "model.layers", NULL},
+        {true, "decoder_embed_dim", "model.dim", NULL},
+        {true, "decoder_input_dim", "model.dim", NULL},
+        {true, "decoder_output_dim", "model.dim", NULL},
+        {true, "decoder_ffn_embed_dim", "model.ffn", NULL},
+        {true, "decoder_attention_heads", "model.heads", NULL},
+        {true, "adaptive_input", NULL, adaptive ? "1" : "0"},
+        {true, "tie_adaptive_weights", NULL, adaptive ? "1" : "0"},
+        {true, "tie_adaptive_proj", NULL, adaptive ? "1" : "0"},
+        {true, "no_decoder_final_norm", NULL, s->model.final_norm ? "0" : "1"},
+        {true, "decoder_learned_pos", NULL, "0"},
+        {true, "no_scale_embedding", NULL, "0"},
+        {true, "layernorm_embedding", NULL, "0"},
+        {true, "character_embeddings", NULL, "0"},
+        {true, "activation_fn", NULL, "relu"},
+        {adaptive, "adaptive_input_factor", "model.adaptive_factor", NULL},
+        {adaptive, "adaptive_softmax_factor", "model.adaptive_factor", NULL},
+        {adaptive, "adaptive_input_cutoff", "model.cutoffs", NULL},
+        {adaptive, "adaptive_softmax_cutoff", "model.cutoffs", NULL},
+        {!adaptive, "share_decoder_input_output_embed", NULL, "1"},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        TRY(check_option(im, &options[i], e));
+        TRY(check_option(im, s, &options[i], e));
     return 0;
 }
 
@@ -363,18 +356,16 @@ static int check_tied(const struct import *im, struct err *e)
     return 0;
 }
 
-static int read_parameter(void *context, int32_t i, const float **values, struct err *e)
+/* Writes the parameter of this tensor. */
+static int write_parameter(struct safetensors_writer *w, const struct import *im,
+                           const struct torch_tensor *t, struct err *e)
 {
-    const struct import *im = context;
-    const struct torch_tensor *t = im->of[i];
-
     torch_tensor_widen(im->values_own, t, t->storage->data_own);
     for (int64_t k = 0; k < t->elements_n; k++)
         if (!isfinite(im->values_own[k]))
             return ERR(e, ERR_DATA, "%s: element %" PRId64 " of %s is not finite", im->file.path, k,
                        t->name);
-    *values = im->values_own;
-    return 0;
+    return safetensors_writer_add(w, im->values_own, t->elements_n, e);
 }
 
 static int write_weights(struct import *im, const char *dir, struct err *e)
@@ -401,14 +392,12 @@ static int write_weights(struct import *im, const char *dir, struct err *e)
             .name = t->name, .dims_n = t->dims_n, .elements_n = t->elements_n};
         memcpy(entry[i].dims, t->dims, sizeof t->dims);
     }
-    const struct safetensors_content content = {.text = texts,
-                                                .texts_n = sizeof texts / sizeof *texts,
-                                                .entry = entry,
-                                                .entries_n = n,
-                                                .read = read_parameter,
-                                                .context = im};
-    return safetensors_write(arena_printf(a, "%s/%s", dir, import_file), &content, im->sha256,
-                             &im->bytes, e);
+    const struct safetensors_content content = {
+        .text = texts, .texts_n = sizeof texts / sizeof *texts, .entry = entry, .entries_n = n};
+    struct safetensors_writer w;
+    int rc = safetensors_writer_open(&w, arena_printf(a, "%s/%s", dir, import_file), &content, e);
+    for (int32_t i = 0; rc == 0 && i < n; i++) rc = write_parameter(&w, im, im->of[i], e);
+    return safetensors_writer_close(&w, rc, im->sha256, &im->bytes, e);
 }
 
 /* --- writing records -------------------------------------------------------------------------- */

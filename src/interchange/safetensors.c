@@ -272,57 +272,50 @@ out:
     return text;
 }
 
-/* Hashes a file while writing it. */
-struct safetensors_output {
-    struct file_writer *file_own;
-    struct hash_state *hash_own;
-    int64_t bytes;
-};
-
-static int safetensors_put(struct safetensors_output *f, const void *data, size_t n, struct err *e)
+static int safetensors_put(struct safetensors_writer *w, const void *data, size_t n, struct err *e)
 {
-    TRY(hash_add(f->hash_own, data, n, e));
-    TRY(file_writer_add(f->file_own, data, n, e));
-    f->bytes += (int64_t)n;
+    TRY(hash_add(w->hash_own, data, n, e));
+    TRY(file_writer_add(w->file_own, data, n, e));
+    w->bytes += (int64_t)n;
     return 0;
 }
 
-static int safetensors_put_all(struct safetensors_output *f, const struct safetensors_content *c,
-                               const char *header, struct err *e)
+int safetensors_writer_open(struct safetensors_writer *w, const char *path,
+                            const struct safetensors_content *c, struct err *e)
 {
     static const char padding[SAFETENSORS_ALIGNMENT] = "        ";
-    size_t n = strlen(header), more = -n % SAFETENSORS_ALIGNMENT;
-    uint64_t length = htole64(n + more);
-
-    TRY(safetensors_put(f, &length, sizeof length, e));
-    TRY(safetensors_put(f, header, n, e));
-    TRY(safetensors_put(f, padding, more, e));
-    for (int32_t i = 0; i < c->entries_n; i++) {
-        const float *values = c->entry[i].data;
-        if (c->read) TRY(c->read(c->context, i, &values, e));
-        TRY(safetensors_put(f, values, (size_t)c->entry[i].elements_n * sizeof *values, e));
-    }
-    return 0;
-}
-
-int safetensors_write(const char *path, const struct safetensors_content *c,
-                      char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e)
-{
-    struct safetensors_output f = {0};
     char *header = safetensors_header(c);
     int rc = 0;
 
+    *w = (struct safetensors_writer){0};
     if (!header)
         return ERR(e, ERR_INTERNAL,
                    "%s: header of %d tensors: a text is not UTF-8, or out of memory", path,
                    c->entries_n);
-    TRY_OUT(rc, hash_open(&f.hash_own, e));
-    TRY_OUT(rc, c->named ? file_writer_open_named(&f.file_own, path, e)
-                         : file_writer_open(&f.file_own, path, e));
-    rc = safetensors_put_all(&f, c, header, e);
-    if (bytes) *bytes = f.bytes;
+    size_t n = strlen(header), more = -n % SAFETENSORS_ALIGNMENT;
+    uint64_t length = htole64(n + more);
+    TRY_OUT(rc, hash_open(&w->hash_own, e));
+    TRY_OUT(rc, c->named ? file_writer_open_named(&w->file_own, path, e)
+                         : file_writer_open(&w->file_own, path, e));
+    TRY_OUT(rc, safetensors_put(w, &length, sizeof length, e));
+    TRY_OUT(rc, safetensors_put(w, header, n, e));
+    rc = safetensors_put(w, padding, more, e);
 out:
     free(header);
-    int hashed = hash_close(f.hash_own, sha256, rc == 0 ? e : NULL);
-    return file_writer_close(f.file_own, rc == 0 ? hashed : rc, e);
+    return rc;
+}
+
+int safetensors_writer_add(struct safetensors_writer *w, const float *values, int64_t elements_n,
+                           struct err *e)
+{
+    return safetensors_put(w, values, (size_t)elements_n * sizeof *values, e);
+}
+
+int safetensors_writer_close(struct safetensors_writer *w, int rc, char sha256[HASH_HEX_BYTES],
+                             int64_t *bytes, struct err *e)
+{
+    int hashed = hash_close(w->hash_own, sha256, rc == 0 ? e : NULL);
+
+    if (bytes) *bytes = w->bytes;
+    return file_writer_close(w->file_own, rc == 0 ? hashed : rc, e);
 }

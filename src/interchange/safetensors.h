@@ -43,7 +43,7 @@ const struct safetensors_entry *safetensors_find(const struct safetensors *s, co
 /* safetensors_metadata - the text of a key of __metadata__, or NULL. */
 const char *safetensors_metadata(const struct safetensors *s, const char *key);
 
-/* The content of a file to write. */
+/* What a file to write begins with. */
 struct safetensors_text {
     const char *key, *text;
 };
@@ -53,15 +53,22 @@ struct safetensors_content {
     int32_t texts_n;
     const struct safetensors_entry *entry; /* name and dims of each tensor, in order */
     int32_t entries_n;
-    /* The values of tensor i, valid until the next call. NULL: entry[i].data. */
-    int (*read)(void *context, int32_t i, const float **values, struct err *e);
-    void *context;
 };
 
-/* safetensors_write - writes the file, replacing an existing one; every tensor is F32. sha256 and
- * bytes of the whole file may be NULL. Errors: those of `read`; ERR_CREATE, ERR_IO, ERR_NOMEM;
- * ERR_INTERNAL a name or a text is not UTF-8. */
-int safetensors_write(const char *path, const struct safetensors_content *c,
-                      char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e);
+/* Writes a file: open, add the values of each tensor in order, close, which also follows an error
+ * of open. Every tensor is F32. The file replaces an existing one if rc is 0; sha256 and bytes of
+ * the whole file may be NULL. Close returns rc or its own error. Errors: ERR_CREATE, ERR_IO,
+ * ERR_NOMEM; ERR_INTERNAL a name or a text is not UTF-8. */
+struct safetensors_writer {
+    struct file_writer *file_own;
+    struct hash_state *hash_own;
+    int64_t bytes;
+};
+int safetensors_writer_open(struct safetensors_writer *w, const char *path,
+                            const struct safetensors_content *c, struct err *e);
+int safetensors_writer_add(struct safetensors_writer *w, const float *values, int64_t elements_n,
+                           struct err *e);
+int safetensors_writer_close(struct safetensors_writer *w, int rc, char sha256[HASH_HEX_BYTES],
+                             int64_t *bytes, struct err *e);
 
 #endif

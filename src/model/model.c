@@ -6,9 +6,9 @@
 
 #include "model/model_internal.h"
 
-static int check_options(const struct model *m, struct err *e)
+static int check_sizes(const struct model *m, struct err *e)
 {
-    const struct model_options *o = &m->options;
+    const struct shape_capacity *o = &m->capacity;
     const struct spec_model *s = &m->spec.model;
     if (o->rows_max < 1 || o->length_max < 1 || o->scored_max < 0)
         return ERR(e, ERR_INTERNAL,
@@ -31,22 +31,14 @@ static int fill(struct model *m, struct err *e)
     shape_bands(&m->bands, &m->spec.model, m->spec.data.vocab);
     TRY(model_memory_open(m, e));
     TRY(model_weights_bind(&m->values, m, model_block_dev(m, MODEL_VALUES), m->bf16_dev_own, e));
-    if (m->options.train)
+    if (m->capacity.train)
         TRY(model_weights_bind(&m->gradients, m, model_block_dev(m, MODEL_GRADIENTS), NULL, e));
     TRY(model_position_open(m, e));
     return model_step_upload(m, &m->step, e);
 }
 
-struct model_options model_options_for(const struct shape_capacity *c)
-{
-    return (struct model_options){.train = c->train,
-                                  .rows_max = c->rows_max,
-                                  .length_max = c->length_max,
-                                  .scored_max = c->scored_max};
-}
-
 int model_open(struct model **out, struct backend *b, const struct spec *s,
-               const struct model_options *o, struct err *e)
+               const struct shape_capacity *capacity, struct err *e)
 {
     int rc = 0;
     struct model *m = calloc(1, sizeof *m);
@@ -54,10 +46,11 @@ int model_open(struct model **out, struct backend *b, const struct spec *s,
     if (m == NULL) return ERR(e, ERR_NOMEM, "out of memory for a model");
     m->b = b;
     m->spec = *s;
-    m->options = *o;
+    m->capacity = *capacity;
+    m->capacity.precision = b->precision == DTYPE_BF16 ? SPEC_BF16 : SPEC_FP32;
     arena_init(&m->arena);
-    TRY_OUT(rc, check_options(m, e));
-    m->tokens_max = (int64_t)o->rows_max * o->length_max;
+    TRY_OUT(rc, check_sizes(m, e));
+    m->tokens_max = (int64_t)capacity->rows_max * capacity->length_max;
     m->width = s->model.dim / s->model.heads;
     TRY_OUT(rc, fill(m, e));
     *out = m;

@@ -21,19 +21,10 @@
 
 struct model;
 
-struct model_options {
-    bool train; /* gradients, optimiser state and backward activations are allocated */
-    int32_t rows_max, length_max; /* largest batch: rows * length tokens */
-    int64_t scored_max;           /* largest number of positions of one model_score call */
-};
-
-/* model_options_for - the options that open a model with the capacity of a plan. */
-struct model_options model_options_for(const struct shape_capacity *c);
-
 /* model_open - allocates everything once; parameters are zero until model_init or model_load_*. The
- * spec is copied. */
+ * spec is copied. The backend determines the precision, whatever that of the capacity. */
 int model_open(struct model **out, struct backend *b, const struct spec *s,
-               const struct model_options *o, struct err *e);
+               const struct shape_capacity *capacity, struct err *e);
 void model_close(struct model *m); /* takes NULL */
 const struct shape_params *model_params(const struct model *m);
 /* model_bytes - bytes allocated on the backend at open: weights, optimiser state, activations, step

@@ -157,7 +157,7 @@ struct model_position {
 struct model {
     struct backend *b; /* borrowed */
     struct spec spec;
-    struct model_options options;
+    struct shape_capacity capacity; /* precision: the backend's */
     struct model_position position;
     int64_t tokens_max;
     int32_t width; /* D, of a head */

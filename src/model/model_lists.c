@@ -72,7 +72,7 @@ static void add_band(struct model *m, const int32_t *source, int64_t n, int32_t 
     for (int64_t i = 0; i < in_band; i++)
         list_add(m, &lists->band_id[band], source[row[i]] - range->first);
     list_fill(m, &lists->band_id[band]);
-    if (!m->options.train) return;
+    if (!m->capacity.train) return;
     lists->band_grad[band] = list_open(m);
     for (int64_t i = 0; i < in_band; i++) {
         int32_t id = source[row[i]];

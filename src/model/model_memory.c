@@ -39,14 +39,9 @@ struct tensor model_columns(const struct tensor *t, int64_t first, int64_t n)
     return part;
 }
 
-static enum spec_precision precision(const struct model *m)
-{
-    return m->b->precision == DTYPE_BF16 ? SPEC_BF16 : SPEC_FP32;
-}
-
 int64_t model_logits_rows(const struct model *m, int64_t classes, bool train)
 {
-    return shape_logits_rows(classes, precision(m), train);
+    return shape_logits_rows(classes, m->capacity.precision, train);
 }
 
 struct tensor model_logits(const struct tensor *buffer, int64_t rows, int64_t classes)
@@ -129,33 +124,25 @@ static int host_open(struct model *m, struct err *e)
     return 0;
 }
 
+/* Zeroed memory; none for 0 bytes. */
+static int allocate(struct model *m, void **out, int64_t bytes, struct err *e)
+{
+    if (bytes == 0) return 0;
+    TRY(m->b->ops->alloc(m->b, out, (size_t)bytes, e));
+    m->allocated_bytes += bytes;
+    return m->b->ops->zero(m->b, *out, (size_t)bytes, e);
+}
+
 int model_memory_open(struct model *m, struct err *e)
 {
-    struct backend *b = m->b;
-    const struct shape_capacity capacity = {.train = m->options.train,
-                                            .rows_max = m->options.rows_max,
-                                            .length_max = m->options.length_max,
-                                            .scored_max = m->options.scored_max,
-                                            .precision = precision(m)};
-    shape_memory(&m->memory, &m->spec, &capacity);
+    shape_memory(&m->memory, &m->spec, &m->capacity);
     TRY(host_open(m, e));
-
-    size_t block_bytes = (size_t)m->memory.block_bytes, pool_bytes = (size_t)m->memory.pool_bytes;
-    size_t bf16_bytes = (size_t)m->memory.bf16_bytes;
-    TRY(b->ops->alloc(b, (void **)&m->block_dev_own, block_bytes, e));
-    TRY(b->ops->zero(b, m->block_dev_own, block_bytes, e));
-    if (bf16_bytes > 0) {
-        TRY(b->ops->alloc(b, &m->bf16_dev_own, bf16_bytes, e));
-        TRY(b->ops->zero(b, m->bf16_dev_own, bf16_bytes, e));
-    }
-    TRY(b->ops->alloc(b, &m->pool_own, pool_bytes, e));
-    TRY(b->ops->zero(b, m->pool_own, pool_bytes, e));
-    bind_pool(m);
-
-    TRY(b->ops->alloc(b, (void **)&m->state_dev_own, SHAPE_STEP_BYTES, e));
-    TRY(b->ops->zero(b, m->state_dev_own, SHAPE_STEP_BYTES, e));
+    TRY(allocate(m, (void **)&m->block_dev_own, m->memory.block_bytes, e));
+    TRY(allocate(m, &m->bf16_dev_own, m->memory.bf16_bytes, e));
+    TRY(allocate(m, &m->pool_own, m->memory.pool_bytes, e));
+    TRY(allocate(m, (void **)&m->state_dev_own, SHAPE_STEP_BYTES, e));
     m->step_dev = &m->state_dev_own->step;
-    m->allocated_bytes = (int64_t)(block_bytes + bf16_bytes + pool_bytes + SHAPE_STEP_BYTES);
+    bind_pool(m);
     return 0;
 }
 

@@ -10,11 +10,11 @@ int model_pass_begin(struct model *m, struct model_pass *p, const struct model_b
 {
     int64_t n = (int64_t)batch->rows * batch->length;
     if (batch->rows < 1 || batch->length < 1 || n > m->tokens_max ||
-        batch->length > m->options.length_max)
+        batch->length > m->capacity.length_max)
         return ERR(
             e, ERR_INTERNAL,
             "a batch of %d rows of %d tokens exceeds the capacity of the model, %d rows of %d",
-            batch->rows, batch->length, m->options.rows_max, m->options.length_max);
+            batch->rows, batch->length, m->capacity.rows_max, m->capacity.length_max);
     *p = (struct model_pass){
         .rows = batch->rows, .length = batch->length, .tokens_n = n, .train = train};
     m->last = *p;

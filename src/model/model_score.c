@@ -95,10 +95,10 @@ int model_score(struct model *m, const struct model_batch *batch, const int32_t 
 {
     struct model_pass p;
     if (positions_n == 0) return 0;
-    if (positions_n < 0 || positions_n > m->options.scored_max)
+    if (positions_n < 0 || positions_n > m->capacity.scored_max)
         return ERR(e, ERR_INTERNAL,
                    "%" PRId64 " positions to score, but the model was opened for %" PRId64,
-                   positions_n, m->options.scored_max);
+                   positions_n, m->capacity.scored_max);
     TRY(model_pass_begin(m, &p, batch, false, e));
     TRY(model_lists_chosen(m, batch, position, positions_n, e));
     TRY(model_lists_target(m, batch->target, position, positions_n, false, e));

@@ -50,7 +50,7 @@ int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t
 {
     struct model_pass p;
     struct model_state state = {.step = m->step};
-    if (!m->options.train)
+    if (!m->capacity.train)
         return ERR(e, ERR_INTERNAL, "the model was opened for scoring, not for training");
     TRY(model_pass_begin(m, &p, batch, true, e));
     p.accumulate = accumulate != 0;
@@ -120,9 +120,9 @@ static int update_pass(struct model *m, const struct model_pass *p, struct err *
 int model_apply(struct model *m, const struct model_update *u, double *grad_norm, struct err *e)
 {
     struct model_state state = {.squares = 0.0};
-    if (!m->options.train || u->targets_n < 1)
+    if (!m->capacity.train || u->targets_n < 1)
         return ERR(e, ERR_INTERNAL, "an update over %" PRId64 " targets of a model opened for %s",
-                   u->targets_n, m->options.train ? "training" : "scoring");
+                   u->targets_n, m->capacity.train ? "training" : "scoring");
     struct step_state step = {.lr = (float)u->lr,
                               .lr_previous = (float)u->lr_previous,
                               .gradient_scale = (float)(1.0 / (double)u->targets_n),

@@ -40,7 +40,7 @@ static struct position_bias bias_open(struct model *m, int32_t table_n)
 static void bind_bias(struct model *m)
 {
     struct model_position *p = &m->position;
-    int32_t table_n = position_table_length(p->functions, &p->shape, m->options.length_max);
+    int32_t table_n = position_table_length(p->functions, &p->shape, m->capacity.length_max);
     int64_t tail = (int64_t)table_n * p->shape.heads;
     p->bias_host = bias_open(m, table_n);
     p->bias_dev = model_buffer(m, SHAPE_BIAS, 0).data;
@@ -115,13 +115,13 @@ static void bind_rotation(struct model *m)
         (struct attention_rotary){.cosine = model_buffer(m, SHAPE_COSINE, 0),
                                   .sine = model_buffer(m, SHAPE_SINE, 0),
                                   .layout = m->spec.option.rotary_layout == POSITION_HALF_SPLIT};
-    p->rotation_host = new_floats(m, 2 * (int64_t)m->options.length_max * (m->width / 2));
+    p->rotation_host = new_floats(m, 2 * (int64_t)m->capacity.length_max * (m->width / 2));
 }
 
 static int upload_rotation(struct model *m, struct err *e)
 {
     struct model_position *p = &m->position;
-    int32_t L = m->options.length_max;
+    int32_t L = m->capacity.length_max;
     int64_t n = (int64_t)L * (m->width / 2);
     if (p->functions->frequencies == NULL) return 0;
     float *cosine = p->rotation_host, *sine = cosine + n;
@@ -135,7 +135,7 @@ int model_position_open(struct model *m, struct err *e)
     struct model_position *p = &m->position;
     p->functions = position_methods[m->spec.model.position].functions;
     p->shape = spec_position_shape(&m->spec);
-    p->shape.length = m->options.length_max;
+    p->shape.length = m->capacity.length_max;
     TRY(position_check((int32_t)m->spec.model.position, &p->shape, e));
     if (position_methods[m->spec.model.position].bounded &&
         p->shape.length > p->shape.trained_length)

@@ -103,36 +103,34 @@ static int find_artefact(struct plan_artefact *out, const struct project *projec
 
 /* Adds an artefact unless it is known. Two folders of one name are an error: they would share the
  * results of that name. */
-static int add_artefact(struct plan *p, int32_t *capacity, const struct project *project,
-                        const char *asked, struct err *e)
+static int add_artefact(struct plan *p, const struct project *project, const char *asked,
+                        struct err *e)
 {
-    struct plan_artefact one = {0};
+    struct plan_artefact *one = &p->artefact[p->artefacts_n];
 
-    TRY(find_artefact(&one, project, &p->arena, asked, e));
-    for (const struct plan_artefact *k = p->artefact; k < p->artefact + p->artefacts_n; k++) {
-        if (strcmp(k->name, one.name) != 0) continue;
-        if (strcmp(k->dir, one.dir) == 0) return 0;
-        return ERR(e, ERR_USAGE, "%s and %s are both named %s; rename one", k->dir, one.dir,
-                   one.name);
+    TRY(find_artefact(one, project, &p->arena, asked, e));
+    for (const struct plan_artefact *k = p->artefact; k < one; k++) {
+        if (strcmp(k->name, one->name) != 0) continue;
+        if (strcmp(k->dir, one->dir) == 0) return 0;
+        return ERR(e, ERR_USAGE, "%s and %s are both named %s; rename one", k->dir, one->dir,
+                   one->name);
     }
-    vec_grow(&p->arena, &p->artefact, p->artefacts_n, capacity, sizeof *p->artefact);
-    p->artefact[p->artefacts_n++] = one;
+    p->artefacts_n++;
     return 0;
 }
 
 static int find_artefacts(struct plan *p, const struct project *project,
                           const char *const *artefacts, int32_t n, struct err *e)
 {
-    int32_t capacity = 0, all_n;
+    int32_t all_n;
     char **all;
 
+    TRY(plan_list(&all, &all_n, project, &p->arena, e));
+    p->artefact = arena_array(&p->arena, (size_t)(n + all_n + 1), sizeof *p->artefact);
     for (int32_t i = 0; i < n; i++) {
-        if (strcmp(artefacts[i], "all") != 0) {
-            TRY(add_artefact(p, &capacity, project, artefacts[i], e));
-            continue;
-        }
-        TRY(plan_list(&all, &all_n, project, &p->arena, e));
-        for (int32_t k = 0; k < all_n; k++) TRY(add_artefact(p, &capacity, project, all[k], e));
+        bool every = strcmp(artefacts[i], "all") == 0;
+        for (int32_t k = 0; k < (every ? all_n : 1); k++)
+            TRY(add_artefact(p, project, every ? all[k] : artefacts[i], e));
     }
     if (p->artefacts_n > 0) return 0;
     return ERR(e, ERR_USAGE,

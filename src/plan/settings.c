@@ -141,40 +141,45 @@ static int add_value(struct axis *x, struct arena *a, const struct yaml_node *va
     return yaml_place(value, settings_value(x->key, b.text, e), e);
 }
 
-/* Adds an axis that its file may give once. */
-static int add_axis(struct axes *x, struct arena *a, const struct axis *one, struct err *e)
+/* Adds the axis of pair i of a mapping, which its file may give once. prefix: of its keys, "" or
+ * "model."; many: a list is several values, else a mapping is further settings. */
+static int read_pair(struct axes *x, struct arena *a, const char *prefix,
+                     const struct yaml_node *map, int32_t i, bool many, struct err *e)
 {
-    const struct axis *before = axes_find(x, one->key->name);
+    const struct yaml_node *value = map->item[i];
+    const char *name = arena_printf(a, "%s%s", prefix, map->key[i]->text);
+    struct axis one = {.at = map->key[i]};
+    int32_t n = 1;
 
+    for (int32_t k = 0; !many && value->kind == YAML_MAP && k < value->n; k++)
+        TRY(read_pair(x, a, arena_printf(a, "%s.", name), value, k, false, e));
+    if (!many && value->kind == YAML_MAP) return 0;
+    TRY(yaml_place(one.at, settings_key(&one.key, name, e), e));
+    /* For a key with list values, a flat list is one value and a list of lists is an axis. */
+    bool flat = value->kind == YAML_LIST && spec_key_is_list(one.key) && value->n > 0 &&
+                value->item[0]->kind == YAML_SCALAR && !strchr(value->item[0]->text, ',');
+    const struct yaml_node *const *item = many && !flat ? yaml_each(&value, &n) : &value;
+    if (n == 0) return yaml_error(value, e, "%s: the list is empty", name);
+    for (int32_t k = 0; k < n; k++) TRY(add_value(&one, a, item[k], e));
+    const struct axis *before = axes_find(x, one.key->name);
     if (before)
-        return yaml_error(one->at, e, "%s is already given at line %d, column %d", one->key->name,
+        return yaml_error(one.at, e, "%s is already given at line %d, column %d", one.key->name,
                           before->at->line, before->at->column);
-    *vec_push(a, x) = *one;
-    return 0;
-}
-
-/* Adds the settings of a mapping; its keys have the prefix "" or "model.". */
-static int read_nested(struct axes *x, struct arena *a, const char *prefix,
-                       const struct yaml_node *map, struct err *e)
-{
-    for (int32_t i = 0; i < map->n; i++) {
-        const char *name = arena_printf(a, "%s%s", prefix, map->key[i]->text);
-        struct axis one = {.at = map->key[i]};
-        if (map->item[i]->kind == YAML_MAP) {
-            TRY(read_nested(x, a, arena_printf(a, "%s.", name), map->item[i], e));
-            continue;
-        }
-        TRY(yaml_place(one.at, settings_key(&one.key, name, e), e));
-        TRY(add_value(&one, a, map->item[i], e));
-        TRY(add_axis(x, a, &one, e));
-    }
+    *vec_push(a, x) = one;
     return 0;
 }
 
 int settings_read(struct axes *x, struct arena *a, const struct yaml_node *map, struct err *e)
 {
     TRY(yaml_want(map, YAML_MAP, "settings", e));
-    return read_nested(x, a, "", map, e);
+    for (int32_t i = 0; i < map->n; i++) TRY(read_pair(x, a, "", map, i, false, e));
+    return 0;
+}
+
+int axes_read(struct axes *x, struct arena *a, const struct yaml_node *map, int32_t i,
+              struct err *e)
+{
+    return read_pair(x, a, "", map, i, true, e);
 }
 
 int settings_add_text(struct axes *x, struct arena *a, const char *option, const char *text,
@@ -197,23 +202,6 @@ int settings_add_text(struct axes *x, struct arena *a, const char *option, const
     *vec_push(a, &one) = arena_strdup(a, equals + 1);
     *vec_push(a, x) = one;
     return 0;
-}
-
-int axes_read(struct axes *x, struct arena *a, const struct yaml_node *map, int32_t i,
-              struct err *e)
-{
-    const struct yaml_node *value = map->item[i];
-    struct axis one = {.at = map->key[i]};
-
-    TRY(yaml_place(one.at, settings_key(&one.key, one.at->text, e), e));
-    /* For a key with list values, a flat list is one value and a list of lists is an axis. */
-    bool whole = value->kind == YAML_LIST && spec_key_is_list(one.key) && value->n > 0 &&
-                 value->item[0]->kind == YAML_SCALAR && !strchr(value->item[0]->text, ',');
-    int32_t n = 1;
-    const struct yaml_node *const *item = whole ? &value : yaml_each(&value, &n);
-    if (n == 0) return yaml_error(value, e, "%s: the list is empty", one.at->text);
-    for (int32_t k = 0; k < n; k++) TRY(add_value(&one, a, item[k], e));
-    return add_axis(x, a, &one, e);
 }
 
 struct axis *axes_find(const struct axes *x, const char *key_name)

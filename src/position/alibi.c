@@ -90,7 +90,6 @@ static bool follows_length(const struct position_shape *s)
 }
 
 const struct position_functions position_alibi = {
-    .order_sensitive = true,
     .scalings = 1u << POSITION_SLOPES,
     .options = options,
     .check = check,

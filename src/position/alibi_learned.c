@@ -68,7 +68,6 @@ static void pullback(const struct position_shape *s, const float *const *params,
 }
 
 const struct position_functions position_alibi_learned = {
-    .order_sensitive = true,
     .options = options,
     .tensors = tensors,
     .start = start,

@@ -98,7 +98,6 @@ static void power_pullback(const struct position_shape *s, const float *const *p
 }
 
 const struct position_functions position_kerple_log = {
-    .order_sensitive = true,
     .tensors = tensors,
     .project = log_project,
     .table_length = position_row_length,
@@ -107,7 +106,6 @@ const struct position_functions position_kerple_log = {
 };
 
 const struct position_functions position_kerple_power = {
-    .order_sensitive = true,
     .tensors = tensors,
     .project = power_project,
     .table_length = position_row_length,

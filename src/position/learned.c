@@ -27,7 +27,6 @@ static int32_t tensors(const struct position_shape *s, struct position_tensor *o
 }
 
 const struct position_functions position_learned = {
-    .order_sensitive = true,
     .options = options,
     .tensors = tensors,
 };

@@ -2,4 +2,4 @@
  * the causal mask distinguishes positions, and a single layer cannot use it. */
 #include "position/position.h"
 
-const struct position_functions position_none = {.order_sensitive = false};
+const struct position_functions position_none = {0};

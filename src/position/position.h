@@ -149,8 +149,6 @@ struct position_bias {
 
 /* params and dparams: one (rows, cols) array per tensor, in the order of `tensors`. */
 struct position_functions {
-    bool order_sensitive; /* whether the output of a single layer changes when earlier tokens are
-                             permuted */
     uint32_t scalings; /* bit set of supported enum position_scaling, without POSITION_UNSCALED */
     int32_t first_row; /* embedding row of the first token; padding uses the row before it, or if it
                           is 0, the row of a token */

@@ -118,7 +118,6 @@ static bool follows_length(const struct position_shape *s)
 }
 
 const struct position_functions position_rotary = {
-    .order_sensitive = true,
     .scalings =
         1u << POSITION_PI | 1u << POSITION_NTK | 1u << POSITION_DYNAMIC_NTK | 1u << POSITION_YARN,
     .options = options,

@@ -38,7 +38,6 @@ static void fill(const struct position_shape *s, const float *const *params,
 }
 
 const struct position_functions position_sandwich = {
-    .order_sensitive = true,
     .options = options,
     .check = check,
     .table_length = position_row_length,

@@ -32,7 +32,6 @@ static void embedding(const struct position_shape *s, int32_t p, float *row)
 }
 
 const struct position_functions position_sinusoidal = {
-    .order_sensitive = true,
     .first_row = FIRST_ROW,
     .check = check,
     .embedding = embedding,

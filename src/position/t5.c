@@ -100,7 +100,6 @@ static void pullback(const struct position_shape *s, const float *const *params,
 }
 
 const struct position_functions position_t5 = {
-    .order_sensitive = true,
     .options = options,
     .check = check,
     .tensors = tensors,

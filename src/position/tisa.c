@@ -77,7 +77,6 @@ static void pullback(const struct position_shape *s, const float *const *params,
 }
 
 const struct position_functions position_tisa = {
-    .order_sensitive = true,
     .options = options,
     .tensors = tensors,
     .table_length = position_row_length,

@@ -8,10 +8,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -23,6 +23,7 @@
 #include "synthetic/synthetic.h"
 
 struct preparation {
+    const struct project *project;
     const struct prepare_options *options;
     const struct synthetic_settings *synthetic; /* NULL: a text folder */
     const char *text_dir; /* absolute; for a synthetic corpus or units: temporary */
@@ -54,16 +55,13 @@ static int find_text(struct preparation *p, struct err *e)
 {
     struct strbuf missing;
     const char *dir = p->options->text_dir;
-    struct stat st;
+    char absolute[PATH_MAX];
 
-    if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
+    if (!realpath(dir, absolute))
         return ERR(e, ERR_NOINPUT,
                    "%s not found; expected a folder with train.%s, valid.%s and test.%s", dir,
                    p->suffix, p->suffix, p->suffix);
-    char *absolute = realpath(dir, NULL);
-    if (!absolute) return ERR(e, ERR_NOINPUT, "%s: %s", dir, strerror(errno));
     p->text_dir = arena_strdup(&p->arena, absolute);
-    free(absolute);
     strbuf_init(&missing, &p->arena);
     for (int i = 0; i < CORPUS_SPLITS_N; i++)
         if (!file_exists(text_path(p, i)))
@@ -105,41 +103,21 @@ static int describe(struct preparation *p, struct err *e)
 }
 
 /* Compares the existing folder with the requested corpus. */
-static int compare_with_old(struct preparation *p, const struct project *project, const char *path,
-                            struct err *e)
+static int compare_with_old(struct preparation *p, const char *path, struct err *e)
 {
-    struct manifest found;
+    struct manifest old;
     struct corpus corpus;
 
-    TRY(manifest_read(&found, &p->arena, path, e));
-    if (strcmp(found.options, p->manifest.options) != 0)
+    TRY(manifest_read(&old, &p->arena, path, e));
+    if (strcmp(old.options, p->manifest.options) != 0)
         return ERR(e, ERR_CREATE,
                    "%s exists, prepared with '%s' from %s, but '%s' was requested; choose another "
                    "name, or replace it with --force",
-                   p->folder, found.options, found.source, p->manifest.options);
-    TRY(corpus_open(&corpus, project, p->options->name, e));
+                   p->folder, old.options, old.source, p->manifest.options);
+    TRY(corpus_open(&corpus, p->project, p->options->name, e));
     corpus_close(&corpus);
-    p->manifest = found;
+    p->manifest = old;
     return 0;
-}
-
-/* Whether data/NAME exists as requested. Errors: it exists but differs. An embedded corpus that
- * differs or is damaged counts as absent, because it can be regenerated. */
-static int find_old(struct preparation *p, const struct project *project, bool *found,
-                    struct err *e)
-{
-    const char *path = arena_printf(&p->arena, "%s/manifest.yaml", p->folder);
-
-    *found = false;
-    if (!file_exists(p->folder)) return 0;
-    if (!file_exists(path))
-        return ERR(e, ERR_CREATE,
-                   "%s exists but is not a prepared corpus; move it or choose another name",
-                   p->folder);
-    if (p->options->force) return 0;
-    int rc = compare_with_old(p, project, path, e);
-    *found = rc == 0;
-    return p->synthetic ? 0 : rc;
 }
 
 /* The progress of a pass over a split: "ids of train.txt". */
@@ -272,13 +250,22 @@ static int put_in_place(struct preparation *p, struct err *e)
     return manifest_write_piece(&p->manifest, p->piece, e);
 }
 
-static int prepare_locked(struct preparation *p, const struct project *project, struct err *e)
+static int prepare_locked(struct preparation *p, struct err *e)
 {
-    bool found;
+    const char *manifest = arena_printf(&p->arena, "%s/manifest.yaml", p->folder);
+    bool exists = file_exists(p->folder);
 
     TRY(describe(p, e));
-    TRY(find_old(p, project, &found, e));
-    if (found) return file_exists(p->piece) ? 0 : manifest_write_piece(&p->manifest, p->piece, e);
+    if (exists && !file_exists(manifest))
+        return ERR(e, ERR_CREATE,
+                   "%s exists but is not a prepared corpus; move it or choose another name",
+                   p->folder);
+    if (exists && !p->options->force) {
+        int rc = compare_with_old(p, manifest, e);
+        if (rc == 0)
+            return file_exists(p->piece) ? 0 : manifest_write_piece(&p->manifest, p->piece, e);
+        if (!p->synthetic) return rc; /* an embedded corpus is generated again */
+    }
     int rc = build(p, e);
     if (rc == 0) return put_in_place(p, e);
     dir_remove_tree(AT_FDCWD, p->temporary, NULL, NULL);
@@ -325,8 +312,10 @@ int prepare_corpus(const struct project *project, const struct prepare_options *
 
     TRY(check_options(project, o, e));
     if (!o->text_dir && !prepare_is_embedded(o->name)) return 0;
-    struct preparation p = {
-        .options = o, .suffix = encode_suffix(&o->encode), .synthetic = synthetic_find(o->name)};
+    struct preparation p = {.project = project,
+                            .options = o,
+                            .suffix = encode_suffix(&o->encode),
+                            .synthetic = synthetic_find(o->name)};
     arena_init(&p.arena);
     const char *data = project_path(project, &p.arena, "data");
     p.manifest.name = o->name;
@@ -338,7 +327,7 @@ int prepare_corpus(const struct project *project, const struct prepare_options *
     gethostname(host, sizeof host - 1);
     TRY_OUT(rc, file_lock(&lock, arena_printf(&p.arena, "%s/.%s.lock", data, o->name),
                           arena_printf(&p.arena, "process %ld on %s", (long)getpid(), host), e));
-    rc = prepare_locked(&p, project, e);
+    rc = prepare_locked(&p, e);
 out:
     file_unlock(lock);
     arena_fini(&p.arena);

@@ -67,31 +67,23 @@ POSITION_METHODS(HAS_POSITION)
 #define POSITION_APPLIES(NAME, name, display, place, style, bounded) has_##name,
 static bool (*const position_applies[])(const struct spec *) = {POSITION_METHODS(POSITION_APPLIES)};
 
-#define AT(field) offsetof(struct spec, field)
-#define INT(key, field, lo, hi, neutral_, applies_, help_, source_)                                \
+#define KEY(key, type_, field, lo, hi, names_, neutral_, hashed_, applies_, help_, source_)        \
     {                                                                                              \
-        key, SPEC_T_INT32, AT(field), lo, hi, NULL, neutral_, true, applies_, help_, source_       \
+        key, type_, offsetof(struct spec, field), lo, hi, names_, neutral_, hashed_, applies_,     \
+            help_, source_                                                                         \
     }
-#define LONG(key, field, lo, hi, neutral_, applies_, help_, source_)                               \
-    {                                                                                              \
-        key, SPEC_T_INT64, AT(field), lo, hi, NULL, neutral_, true, applies_, help_, source_       \
-    }
-#define REAL(key, field, lo, hi, neutral_, applies_, help_, source_)                               \
-    {                                                                                              \
-        key, SPEC_T_DOUBLE, AT(field), lo, hi, NULL, neutral_, true, applies_, help_, source_      \
-    }
-#define FLAG(key, field, neutral_, applies_, help_, source_)                                       \
-    {                                                                                              \
-        key, SPEC_T_BOOL, AT(field), 0, 1, NULL, neutral_, true, applies_, help_, source_          \
-    }
-#define ENUM(key, field, names_, neutral_, applies_, help_, source_)                               \
-    {                                                                                              \
-        key, SPEC_T_ENUM, AT(field), 0, 0, names_, neutral_, true, applies_, help_, source_        \
-    }
-#define TEXT(key, field, hashed_, neutral_, applies_, help_, source_)                              \
-    {                                                                                              \
-        key, SPEC_T_TEXT, AT(field), 0, 0, NULL, neutral_, hashed_, applies_, help_, source_       \
-    }
+#define INT(key, field, lo, hi, neutral, applies, help, source)                                    \
+    KEY(key, SPEC_T_INT32, field, lo, hi, NULL, neutral, true, applies, help, source)
+#define LONG(key, field, lo, hi, neutral, applies, help, source)                                   \
+    KEY(key, SPEC_T_INT64, field, lo, hi, NULL, neutral, true, applies, help, source)
+#define REAL(key, field, lo, hi, neutral, applies, help, source)                                   \
+    KEY(key, SPEC_T_DOUBLE, field, lo, hi, NULL, neutral, true, applies, help, source)
+#define FLAG(key, field, neutral, applies, help, source)                                           \
+    KEY(key, SPEC_T_BOOL, field, 0, 1, NULL, neutral, true, applies, help, source)
+#define ENUM(key, field, names, neutral, applies, help, source)                                    \
+    KEY(key, SPEC_T_ENUM, field, 0, 0, names, neutral, true, applies, help, source)
+#define TEXT(key, field, hashed, neutral, applies, help, source)                                   \
+    KEY(key, SPEC_T_TEXT, field, 0, 0, NULL, neutral, hashed, applies, help, source)
 
 static const struct spec_key model_keys[] = {
     ENUM("kind", kind, kind_names, NULL, NULL, "kind of run", "this project"),
@@ -108,9 +100,9 @@ static const struct spec_key model_keys[] = {
         "inner width of the feed-forward layers", "p.3: 4096"),
     ENUM("model.softmax", model.softmax, softmax_names, NULL, has_model,
          "adaptive input and softmax, or one tied embedding table", "p.3; Baevski and Auli 2018"),
-    {"model.cutoffs", SPEC_T_INTS, AT(model.cutoffs), 1, 2147483647, NULL, NULL, true, is_adaptive,
-     "first ids of the tail bands, rising, such as 20000,60000",
-     "authors' transformer_lm.py: 20000,60000"},
+    KEY("model.cutoffs", SPEC_T_INTS, model.cutoffs, 1, 2147483647, NULL, NULL, true, is_adaptive,
+        "first ids of the tail bands, rising, such as 20000,60000",
+        "authors' transformer_lm.py: 20000,60000"),
     INT("model.adaptive_factor", model.adaptive_factor, 1, 64, "4", is_adaptive,
         "each band is this many times narrower than the one before", "authors' code: 4"),
     FLAG("model.final_norm", model.final_norm, "false", has_model, "LayerNorm after the last block",
@@ -226,8 +218,8 @@ static const struct spec_key other_keys[] = {
     ENUM("eval.sink_positions", eval.mask.sink_positions, sink_names, "cache", is_sunk,
          "model.sink_positions in evaluation", "StreamingLLM, section 3.2: cache"),
 
-    {"bench.mode", SPEC_T_ENUM, AT(bench_mode), 0, 0, mode_names, NULL, true, is_bench,
-     "measured pass: training or evaluation", "Table 1"},
+    ENUM("bench.mode", bench_mode, mode_names, NULL, is_bench,
+         "measured pass: training or evaluation", "Table 1"),
     INT("bench.rows", bench_rows, 0, 65536, "0", is_bench_eval,
         "rows per batch; 0: as many as fit into a shard", "Tables 2 to 4: 1"),
     INT("bench.L", bench_L, 0, 1000000, "0", is_bench_eval, "tokens per row; 0: train.L",
@@ -253,7 +245,7 @@ static struct spec_key option_key(const struct position_option *o, int32_t metho
                                            [POSITION_REALS] = SPEC_T_REALS};
     return (struct spec_key){.name = o->name,
                              .type = types[o->type],
-                             .offset = AT(option) + o->offset,
+                             .offset = offsetof(struct spec, option) + o->offset,
                              .low = o->low,
                              .high = o->high,
                              .names = o->names,

@@ -305,24 +305,19 @@ static int back_up(struct store *s, int64_t version, struct err *e)
     return 0;
 }
 
-static int drop_views(struct store *s, struct err *e)
+/* Runs the statements that a query gives as one text, or NULL. */
+static int run_answer(struct store *s, const char *sql, struct err *e)
 {
-    char name[128], sql[160];
-    int rc;
+    const char *script;
 
-    while ((rc = database_get(s, "SELECT name FROM sqlite_schema WHERE type='view'", NULL, 0,
-                              DATABASE_COLUMNS(DATABASE_TO(name)), e)) > 0) {
-        sqlite3_snprintf(sizeof sql, sql, "DROP VIEW \"%w\"", name);
-        TRY(database_script(s, sql, e));
-    }
-    return rc;
+    TRY(database_get(s, sql, NULL, 0, DATABASE_COLUMNS(DATABASE_TO(script)), e));
+    return script ? database_script(s, script, e) : 0;
 }
 
-/* A script for the columns of record_fields that tables of the file lack: for each such table the
- * `expression` of its name `tab`, of the statements `additions` that add the columns, and of their
- * list `nulls`, as ",NULL AS column". "" if no table lacks any. */
-static int script_for_lacking(struct store *s, const char **out, const char *expression,
-                              struct err *e)
+/* A query for the columns of record_fields that tables of the file lack. It concatenates for each
+ * such table the `expression` of its name `tab`, of the statements `additions` that add the
+ * columns, and of their list `nulls`, as ",NULL AS column"; NULL if no table lacks any. */
+static const char *query_lacking(struct store *s, const char *expression)
 {
     static const char *const types[] = {[RECORD_INT] = "INTEGER",
                                         [RECORD_REAL] = "REAL",
@@ -333,7 +328,7 @@ static int script_for_lacking(struct store *s, const char **out, const char *exp
 
     strbuf_init(&sql, &s->arena);
     strbuf_addf(&sql,
-                "SELECT coalesce(group_concat(%s,''),'') FROM(SELECT tab,"
+                "SELECT group_concat(%s,'') FROM(SELECT tab,"
                 " group_concat('ALTER TABLE '||tab||' ADD COLUMN '||col||' '||type||';','')"
                 "  AS additions, group_concat(',NULL AS '||col,'') AS nulls"
                 " FROM(SELECT DISTINCT column1 AS tab, column2 AS col, column3 AS type FROM(VALUES",
@@ -346,16 +341,12 @@ static int script_for_lacking(struct store *s, const char **out, const char *exp
     }
     strbuf_add(&sql, ")) WHERE col NOT IN(SELECT name FROM pragma_table_info(tab,'main'))"
                      " GROUP BY tab)");
-    int rc = database_get(s, sql.text, NULL, 0, DATABASE_COLUMNS(DATABASE_TO(*out)), e);
-    return rc < 0 ? rc : 0;
+    return sql.text;
 }
 
 static int add_columns(struct store *s, struct err *e)
 {
-    const char *script;
-
-    TRY(script_for_lacking(s, &script, "additions", e));
-    return database_script(s, script, e);
+    return run_answer(s, query_lacking(s, "additions"), e);
 }
 
 /* Creates the views whose text in the file is not today's, or all: in the file, or, by a reader, as
@@ -367,18 +358,16 @@ static int make_views(struct store *s, const char *const *views, bool all, struc
 
     for (; *views; views++) {
         const char *name = *views + sizeof prefix - 1;
-        char drop[96];
-        int rc = all ? 0
-                     : DATABASE_EXISTS(
-                           s, e, "SELECT 1 FROM main.sqlite_schema WHERE type='view' AND sql=?1",
-                           DATABASE_TEXT(*views));
-        if (rc < 0) return rc;
-        if (rc > 0) continue;
-        sqlite3_snprintf(sizeof drop, drop, "DROP VIEW IF EXISTS %s.\"%.*w\"",
-                         writes ? "main" : "temp", (int)strcspn(name, " "), name);
-        TRY(database_script(s, drop, e));
-        TRY(database_script(
-            s, arena_printf(&s->arena, "%s%s", writes ? prefix : "CREATE TEMP VIEW ", name), e));
+        int same = DATABASE_EXISTS(
+            s, e, "SELECT 1 FROM main.sqlite_schema WHERE type='view' AND sql=?1 AND NOT ?2",
+            DATABASE_TEXT(*views), DATABASE_INT(all));
+        if (same < 0) return same;
+        if (same) continue;
+        TRY(database_script(s,
+                            arena_printf(&s->arena, "DROP VIEW IF EXISTS %s.%.*s;CREATE %s VIEW %s",
+                                         writes ? "main" : "temp", (int)strcspn(name, " "), name,
+                                         writes ? "" : "TEMP", name),
+                            e));
     }
     return 0;
 }
@@ -391,7 +380,11 @@ static int apply(struct store *s, const struct schema_step *steps, int steps_n, 
     int64_t broken = 0;
     int newest = steps[steps_n - 1].version;
 
-    if (from < newest) TRY(drop_views(s, e)); /* a view would follow a renamed table */
+    if (from < newest) /* a view would follow a renamed table */
+        TRY(run_answer(s,
+                       "SELECT group_concat(printf('DROP VIEW \"%w\";',name),'')"
+                       " FROM sqlite_schema WHERE type='view'",
+                       e));
     if (from > 0) TRY(add_columns(s, e));
     for (int i = 0; i < steps_n; i++) {
         if (steps[i].version <= from) continue;
@@ -413,12 +406,13 @@ int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
 {
     int newest = steps[steps_n - 1].version;
     int64_t version = 0;
-    const char *lacking = NULL;
+    const char *lacking;
     int rc = 0;
 
     TRY(migrate_version(s, &version, newest, e));
-    if (version == newest) TRY(script_for_lacking(s, &lacking, "tab", e));
-    bool renews = version < newest || *lacking;
+    TRY(database_get(s, query_lacking(s, "tab"), NULL, 0, DATABASE_COLUMNS(DATABASE_TO(lacking)),
+                     e));
+    bool renews = version < newest || lacking;
     if (renews && version > 0) TRY(back_up(s, version, e));
     /* A step may rebuild a referenced table; foreign_key_check follows. */
     if (renews) {
@@ -589,6 +583,8 @@ static int connect_reader(struct store *s, struct err *e)
 
 static int open_reader(struct store *s, struct err *e)
 {
+    static const char view[] =
+        "'CREATE TEMP VIEW '||tab||' AS SELECT *'||nulls||' FROM main.'||tab||';'";
     int64_t version;
     const char *shadows;
 
@@ -609,11 +605,10 @@ static int open_reader(struct store *s, struct err *e)
     /* A temporary view with the name of a table that lacks columns adds them as NULL. Today's
      * views, recreated as temporary ones, read it instead of the table; views of the file would
      * not. */
-    TRY(script_for_lacking(
-        s, &shadows, "'CREATE TEMP VIEW '||tab||' AS SELECT *'||nulls||' FROM main.'||tab||';'",
-        e));
-    TRY(database_script(s, shadows, e));
-    return make_views(s, schema_views, *shadows || version < schema_steps_n, e);
+    TRY(database_get(s, query_lacking(s, view), NULL, 0, DATABASE_COLUMNS(DATABASE_TO(shadows)),
+                     e));
+    if (shadows) TRY(database_script(s, shadows, e));
+    return make_views(s, schema_views, shadows || version < schema_steps_n, e);
 }
 
 int database_refresh(struct store *s, struct err *e)

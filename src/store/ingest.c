@@ -155,12 +155,6 @@ bool journal_has_results(const struct journal *j)
     return true;
 }
 
-static void journal_break(struct journal *j, const char *why)
-{
-    j->broken = true;
-    snprintf(j->message, sizeof j->message, "%s", why);
-}
-
 static void note_end(struct journal *j, const struct record_ended *r)
 {
     static const enum store_state ends[] = {STORE_DONE, STORE_FAILED, STORE_DIVERGED,
@@ -169,10 +163,11 @@ static void note_end(struct journal *j, const struct record_ended *r)
     j->unavailable = r->code && strcmp(r->code, err_name(ERR_UNAVAILABLE)) == 0;
     for (size_t i = 0; r->state && i < sizeof ends / sizeof *ends; i++)
         if (strcmp(r->state, store_state_name(ends[i])) == 0) j->reported = ends[i];
-    if (j->reported == STORE_NONE)
-        journal_break(j, "the worker's last record has no known state");
-    else
-        snprintf(j->message, sizeof j->message, "%s", r->message ? r->message : "");
+    j->broken = j->reported == STORE_NONE;
+    snprintf(j->message, sizeof j->message, "%s",
+             j->broken    ? "the worker's last record has no known state"
+             : r->message ? r->message
+                          : "");
 }
 
 static void note_progress(struct journal *j, const struct record_progress *r)
@@ -205,14 +200,6 @@ static int ingest_event(struct journal *j, struct store *s, const struct event *
     return 0;
 }
 
-/* A wrong record, or a file without records, ends only the attempt of its worker. */
-static int note_wrong(struct journal *j, int rc, const struct err *why, struct err *e)
-{
-    if (rc != ERR_DATA && rc != ERR_NUMBER) return ERR(e, rc, "%s", why->text);
-    journal_break(j, why->text);
-    return 0;
-}
-
 int ingest_new_records(struct journal *j, struct store *s, bool *batch, struct err *e)
 {
     struct event ev;
@@ -224,7 +211,11 @@ int ingest_new_records(struct journal *j, struct store *s, bool *batch, struct e
         if (rc > 0 && !*batch) TRY(store_begin(s, e));
         *batch = *batch || rc > 0;
         if (rc > 0) rc = ingest_event(j, s, &ev, &why);
-        if (rc < 0) TRY(note_wrong(j, rc, &why, e));
+        if (rc >= 0) continue;
+        /* A wrong record, or a file without records, ends only the attempt of its worker. */
+        j->broken = rc == ERR_DATA || rc == ERR_NUMBER;
+        if (!j->broken) return ERR(e, rc, "%s", why.text);
+        snprintf(j->message, sizeof j->message, "%s", why.text);
     }
     return 0;
 }
@@ -247,10 +238,12 @@ int ingest_abandoned(struct store *s, const char *dir, const struct store_runnin
                      const char *ended_at, struct err *e)
 {
     int rc = 0;
-    bool batch = false;
+    bool batch = true;
+    int64_t before;
     struct arena arena;
     struct journal j = {0};
 
+    TRY(store_begin(s, e));
     arena_init(&arena);
     struct ingest_target *run = arena_array(&arena, (size_t)n, sizeof *run);
     for (int32_t i = 0; i < n; i++) {
@@ -258,17 +251,17 @@ int ingest_abandoned(struct store *s, const char *dir, const struct store_runnin
         memcpy(run[i].run_id, row[i].run_id, sizeof run[i].run_id);
     }
     TRY_OUT(rc, journal_open(&j, dir, run, n, e));
-    for (int64_t before = -1; j.records_n > before;) {
+    do {
         before = j.records_n;
         TRY_OUT(rc, ingest_new_records(&j, s, &batch, e));
-    }
+    } while (j.records_n > before);
     for (int32_t i = 0; i < n; i++) {
         struct store_end end = {.exit_code = -1, .signal = -1, .ended_at = ended_at};
         judge_abandoned(&j, &run[i], &end);
         TRY_OUT(rc, store_end_attempt(s, run[i].attempt_id, &end, e));
     }
 out:
-    if (batch) rc = store_finish(s, rc, e);
+    rc = store_finish(s, rc, e);
     journal_close(&j);
     arena_fini(&arena);
     return rc;

@@ -305,19 +305,18 @@ static void fence_lower(struct store *s)
 /* --- queries -------------------------------------------------------------------------------- */
 
 /* The view or the column of a view that the user probably meant. */
-static struct str_hint hint(struct store *s, struct arena *a, const char *wrong)
+static struct str_hint hint(struct store *s, const char *wrong)
 {
     static const char sql[] =
         "SELECT name FROM sqlite_schema WHERE type='view' UNION SELECT c.name FROM sqlite_schema v,"
-        " pragma_table_info(v.name) c WHERE v.type='view'";
-    const char *names[QUERY_NAMES_MAX];
+        " pragma_table_info(v.name) c WHERE v.type='view' LIMIT ?1";
+    const char *names[QUERY_NAMES_MAX], *name;
     size_t n = 0;
-    sqlite3_stmt *row = NULL;
+    sqlite3_stmt *row;
 
-    if (sqlite3_prepare_v2(s->connection_own, sql, -1, &row, NULL) == SQLITE_OK)
-        while (n < QUERY_NAMES_MAX && sqlite3_step(row) == SQLITE_ROW)
-            names[n++] = arena_strdup(a, (const char *)sqlite3_column_text(row, 0));
-    sqlite3_finalize(row);
+    if (database_select(s, &row, sql, DATABASE_VALUES(DATABASE_INT(QUERY_NAMES_MAX)), NULL) == 0)
+        while (database_next(s, row, DATABASE_COLUMNS(DATABASE_TO(name)), NULL) > 0)
+            names[n++] = name;
     return str_hint(wrong, names, n);
 }
 
@@ -386,7 +385,7 @@ static int name_error(struct store *s, const char *sql, const char *text, struct
     bool bare = column && !dot; /* perhaps a text */
     int rc;
 
-    if (name) near = hint(s, &a, dot ? dot + 1 : name);
+    if (name) near = hint(s, dot ? dot + 1 : name);
     if (name && !*near.text && !bare)
         advice = "; `alibi query \"SELECT name FROM sqlite_schema WHERE type='view'\"` lists the "
                  "views";

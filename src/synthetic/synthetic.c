@@ -197,7 +197,7 @@ static void count_word(struct generator *g, int32_t cluster, enum synthetic_kind
 static double content_cluster_p(const struct generator *g, int32_t cluster)
 {
     const struct synthetic_settings *s = g->settings;
-    int32_t any = 1000 - s->from_section - s->from_document - s->from_successor;
+    uint32_t any = 1000 - s->from_section - s->from_document - s->from_successor;
     double permille = any * zipf_p(&g->cluster, cluster);
 
     if (cluster == g->section_cluster) permille += s->from_section;
@@ -210,13 +210,12 @@ static double content_cluster_p(const struct generator *g, int32_t cluster)
 static int32_t content_cluster(struct generator *g)
 {
     const struct synthetic_settings *s = g->settings;
-    int32_t u = (int32_t)below(g, 1000);
+    const uint32_t share[] = {s->from_section, s->from_document, s->from_successor, 1000};
+    int32_t from = drawn(g, share, 1000);
 
-    if (u < s->from_section) return g->section_cluster;
-    u -= s->from_section;
-    if (u < s->from_document) return g->document_cluster[below(g, TITLE_N)];
-    u -= s->from_document;
-    if (u < s->from_successor) return g->successor[g->last_cluster];
+    if (from == 0) return g->section_cluster;
+    if (from == 1) return g->document_cluster[below(g, TITLE_N)];
+    if (from == 2) return g->successor[g->last_cluster];
     return zipf_draw(g, &g->cluster);
 }
 

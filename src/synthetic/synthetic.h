@@ -31,10 +31,10 @@ struct synthetic_settings {
     uint64_t language_seed; /* determines successors of clusters and prepositions of verbs */
     int64_t tokens_n[SYNTHETIC_SPLITS_N]; /* at least */
     int32_t clusters_n, years_n, entities_n;
-    int32_t from_section;   /* a content word's cluster is the section's ... */
-    int32_t from_document;  /* ... or one of the document's four ... */
-    int32_t from_successor; /* ... or follows from the cluster before; otherwise any, by Zipf */
-    int32_t reuse;          /* a word is drawn from the document's counts of its cluster */
+    uint32_t from_section;   /* a content word's cluster is the section's ... */
+    uint32_t from_document;  /* ... or one of the document's four ... */
+    uint32_t from_successor; /* ... or follows from the cluster before; otherwise any, by Zipf */
+    int32_t reuse;           /* a word is drawn from the document's counts of its cluster */
     int32_t newness; /* an entity is new with probability newness / (newness + mentions) ... */
     int32_t newness_least;                  /* ... but at least this */
     int32_t entities_most;                  /* different entities in a document; at most 64 */

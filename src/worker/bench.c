@@ -126,8 +126,7 @@ static int bench_open(struct bench *x, struct err *e)
         x->target[i] = bench_word(s, i + 1);
     }
     for (int64_t i = 0; i < x->shard_n; i++) x->position[i] = (int32_t)i;
-    const struct model_options options = model_options_for(&capacity);
-    TRY(model_open(&x->model, x->worker->backend, s, &options, e));
+    TRY(model_open(&x->model, x->worker->backend, s, &capacity, e));
     return model_init(x->model, (uint64_t)s->train.seed, e);
 }
 

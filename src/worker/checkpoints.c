@@ -193,7 +193,6 @@ void checkpoints_finish(struct checkpoints *c)
 
 struct candidate {
     struct record_checkpoint record;
-    const char *dir;
     int32_t attempt;
 };
 
@@ -201,8 +200,7 @@ struct candidates {
     struct candidate *item;
     int32_t n, capacity;
     struct arena *arena;
-    const char *dir; /* folder of the attempt being read */
-    int32_t attempt;
+    int32_t attempt; /* that is being read */
 };
 
 /* Adds a checkpoint whose paths are plain file names; others are ignored. */
@@ -218,8 +216,7 @@ static int add_candidate(void *context, const struct event *ev, struct err *e)
     const struct record_checkpoint *c = &r.checkpoint;
     if (!c->state_path || !c->state_sha256 || strchr(c->path, '/') || strchr(c->state_path, '/'))
         return 0;
-    *vec_push(list->arena, list) =
-        (struct candidate){.record = *c, .dir = list->dir, .attempt = list->attempt};
+    *vec_push(list->arena, list) = (struct candidate){.record = *c, .attempt = list->attempt};
     return 0;
 }
 
@@ -279,8 +276,9 @@ static int load(struct checkpoints *c, const struct candidate *x, struct checkpo
     struct worker *a = c->worker;
     struct safetensors *weights = NULL, *state = NULL;
     const char *run_id = a->run_id[0], *sha256 = x->record.sha256;
-    const char *path = arena_printf(&a->arena, "%s/%s", x->dir, x->record.path);
-    const char *states = arena_printf(&a->arena, "%s/%s", x->dir, x->record.state_path);
+    const char *dir = run_folder_sibling(&a->arena, a->dir, x->attempt);
+    const char *path = arena_printf(&a->arena, "%s/%s", dir, x->record.path);
+    const char *states = arena_printf(&a->arena, "%s/%s", dir, x->record.state_path);
     int rc = 0;
 
     TRY_OUT(rc, checkpoint_open(&weights, NULL, path, sha256, run_id, e));
@@ -292,7 +290,7 @@ static int load(struct checkpoints *c, const struct candidate *x, struct checkpo
         goto out;
     }
     TRY_OUT(rc, read_point(out, state, states, e));
-    TRY_OUT(rc, copy_best(c, &out->best, x->dir, e));
+    TRY_OUT(rc, copy_best(c, &out->best, dir, e));
     TRY_OUT(rc, weights_load(c->model, 0, weights, path, e));
     TRY_OUT(rc, weights_load(c->model, c->slots_n, state, states, e));
     worker_restore_choices(a, safetensors_metadata(state, "choices"));
@@ -314,10 +312,9 @@ int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, stru
     struct checkpoint_point point;
 
     list.attempt = run_folder_first(a->dir, a->number);
-    for (; list.attempt < a->number; list.attempt++) {
-        list.dir = run_folder_sibling(&a->arena, a->dir, list.attempt);
-        TRY(run_folder_each(list.dir, add_candidate, &list, e));
-    }
+    for (; list.attempt < a->number; list.attempt++)
+        TRY(run_folder_each(run_folder_sibling(&a->arena, a->dir, list.attempt), add_candidate,
+                            &list, e));
     if (list.n > 1) qsort(list.item, (size_t)list.n, sizeof *list.item, compare_candidates);
     for (int32_t i = 0; i < list.n; i++) {
         struct err why = {0};

@@ -13,16 +13,15 @@
  * 6. Losses are also summed by position in the window, in bins that do not depend on the window:
  *    two per octave. They end at every power of two and halfway to the next, therefore also at the
  *    lengths of the paper. */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/str.h"
 #include "interchange/interchange.h"
 #include "model/model.h"
@@ -168,14 +167,13 @@ static void add_score(void *context, int32_t which, int64_t target, int32_t at, 
         sum->nonfinite_n++;
 }
 
-static int tick(void *context, int64_t rows_done, int64_t rows_n, struct err *e)
+static int tick(void *context, struct err *e)
 {
     struct evaluate *v = context;
     int64_t scored = 0;
 
-    (void)rows_n;
     for (int32_t i = 0; i < v->members_n; i++) scored += v->scores[v->member[i]].scored_n;
-    if (rows_done > 0 && v->first_batch_us == 0) {
+    if (scored > 0 && v->first_batch_us == 0) {
         v->first_batch_us = clock_monotonic_us();
         v->first_batch_scored = scored;
     }
@@ -266,15 +264,14 @@ static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, 
 }
 
 /* Peak memory is measured from here on, or from the start of the process if the system cannot. */
-static void reset_peak(const struct worker *a)
+static void reset_peak(void)
 {
     /* Linux: writing 5 resets the peak resident size to the current one; GPU memory is not
      * affected. */
     int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
-    if (fd < 0 || write(fd, "5", 1) != 1)
-        log_debug("%s: the peak memory is measured from the start of the process: %s", a->dir,
-                  strerror(errno));
-    if (fd >= 0) close(fd);
+    if (fd < 0) return;
+    dprintf(fd, "5");
+    close(fd);
 }
 
 /* Opens a model for each pass, because the shape of batches differs; this is cheap compared with
@@ -292,10 +289,9 @@ static int run_pass(struct evaluate *v, int32_t first, struct err *e)
     const struct spec_eval *longest = eval_of(v, v->member[v->members_n - 1]);
     TRY(make_windows(&w, v, v->member[0], e));
     shape_capacity_scores(&capacity, longest->L, w.stride, v->members_n, longest->precision);
-    const struct model_options options = model_options_for(&capacity);
     const struct spec spec = spec_evaluated(&v->trained, longest);
-    reset_peak(a);
-    TRY_OUT(rc, model_open(&m, a->backend, &spec, &options, e));
+    reset_peak();
+    TRY_OUT(rc, model_open(&m, a->backend, &spec, &capacity, e));
     TRY_OUT(rc, weights_load(m, 0, v->weights, v->checkpoint, e));
     TRY_OUT(rc, score(v, m, &w, capacity.rows_max, e));
     double wps = measured_wps(v, w.targets_n);

@@ -84,14 +84,13 @@ static int score_batch_run(struct score_batch *b, struct err *e)
     return 0;
 }
 
-/* Adds a row of `rows_n`. First runs the batch if it is full, and calls tick before a new one. */
-static int score_batch_add_row(struct score_batch *b, const struct window *w, int64_t rows_done,
-                               int64_t rows_n, struct err *e)
+/* Adds a row. First runs the batch if it is full, and calls tick before a new one. */
+static int score_batch_add_row(struct score_batch *b, const struct window *w, struct err *e)
 {
     const struct score_pass *p = b->pass;
 
     if (b->rows_n == p->rows) TRY(score_batch_run(b, e));
-    if (b->rows_n == 0 && p->tick) TRY(p->tick(p->tick_context, rows_done, rows_n, e));
+    if (b->rows_n == 0 && p->tick) TRY(p->tick(p->tick_context, e));
     int64_t begin = (int64_t)b->rows_n++ * b->width;
     windows_source(p->tokens, w, b->source + begin);
     windows_target(p->tokens, w, b->target + begin);
@@ -105,12 +104,11 @@ int score_windows(const struct score_pass *p, const struct windows *w, struct er
     struct score_batch b;
     struct window window;
     int rc = 0;
-    int64_t windows_n = windows_count(w);
 
     score_batch_init(&b, p, w->L, w->targets_n, (int64_t)p->rows * w->stride);
-    for (int64_t k = 0; k < windows_n; k++) {
+    for (int64_t k = 0; k < windows_count(w); k++) {
         windows_get(w, k, &window);
-        TRY_OUT(rc, score_batch_add_row(&b, &window, k, windows_n, e));
+        TRY_OUT(rc, score_batch_add_row(&b, &window, e));
         for (int32_t at = window.scored_from; at < window.length; at++)
             TRY_OUT(rc, score_batch_add(&b, &window, at, 0, e));
     }
@@ -134,7 +132,7 @@ int score_prefixes(const struct score_pass *p, int64_t targets_n, const int32_t 
     for (int64_t s = 0; s < starts_n; s++) {
         int64_t left = targets_n - s;
         const struct window row = {.first = s, .length = left < longest ? (int32_t)left : longest};
-        TRY_OUT(rc, score_batch_add_row(&b, &row, s, starts_n, e));
+        TRY_OUT(rc, score_batch_add_row(&b, &row, e));
         for (int32_t at = 0; s == 0 && at < row.length; at++)
             TRY_OUT(rc, score_batch_add(&b, &row, at, SCORE_ALL_LENGTHS, e));
         for (int32_t k = 0; s > 0 && k < L_n && L[k] <= row.length; k++)

@@ -102,11 +102,9 @@ static bool train_validation_due(const struct train *t)
     return last_of_epoch != 0;
 }
 
-static int train_validate_tick(void *context, int64_t rows_done, int64_t rows_n, struct err *e)
+static int train_validate_tick(void *context, struct err *e)
 {
     struct train *t = context;
-    (void)rows_done;
-    (void)rows_n;
     TRY(worker_progress(t->worker, t->now.update, t->spec->train.updates, t->now.loss_nats,
                         train_wps(t), e));
     if (worker_stop_requested(t->worker)) return train_stopped(t, e);
@@ -220,8 +218,7 @@ static int train_open_model(struct train *t, struct err *e)
     if (shard_n > (int64_t)t->capacity.rows_max * t->capacity.length_max)
         return ERR(e, ERR_INTERNAL, "a shard of %" PRId64 " tokens, but %d x %d were planned",
                    shard_n, t->capacity.rows_max, t->capacity.length_max);
-    const struct model_options options = model_options_for(&t->capacity);
-    return model_open(&t->model, t->worker->backend, t->spec, &options, e);
+    return model_open(&t->model, t->worker->backend, t->spec, &t->capacity, e);
 }
 
 static int train_prepare(struct train *t, struct err *e)

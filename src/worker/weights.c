@@ -8,23 +8,20 @@
 
 /* The tensors of a file, in their order. */
 struct weights {
-    struct model *model;
     struct arena arena;
     struct safetensors_entry *entry;
     int32_t n, tensors_n; /* tensors_n: of a block */
     const enum model_block *block;
-    float *buffer_own; /* capacity for the largest tensor; NULL while reading */
 };
 
-static void weights_init(struct weights *w, struct model *m, int32_t slots_n)
+static void weights_init(struct weights *w, const struct model *m, int32_t slots_n)
 {
     static const enum model_block values[] = {MODEL_VALUES};
     static const enum model_block states[] = {MODEL_STATE_0, MODEL_STATE_1};
     const struct shape_params *p = model_params(m);
     int32_t blocks_n = slots_n > 0 ? slots_n : 1;
 
-    *w = (struct weights){.model = m,
-                          .n = blocks_n * p->tensors_n,
+    *w = (struct weights){.n = blocks_n * p->tensors_n,
                           .tensors_n = p->tensors_n,
                           .block = slots_n > 0 ? states : values};
     arena_init(&w->arena);
@@ -42,38 +39,30 @@ static void weights_init(struct weights *w, struct model *m, int32_t slots_n)
     }
 }
 
-static int read_tensor(void *context, int32_t i, const float **out, struct err *e)
-{
-    const struct weights *w = context;
-
-    *out = w->buffer_own;
-    return model_read(w->model, w->block[i / w->tensors_n], i % w->tensors_n, w->buffer_own, e);
-}
-
 int weights_save(struct model *m, int32_t slots_n, const char *path,
                  const struct safetensors_text *texts, int32_t texts_n, char sha256[HASH_HEX_BYTES],
                  int64_t *bytes, struct err *e)
 {
+    struct safetensors_writer file;
     struct weights w;
     int64_t most = 1;
-    int rc;
 
     weights_init(&w, m, slots_n);
     for (int32_t i = 0; i < w.n; i++)
         if (w.entry[i].elements_n > most) most = w.entry[i].elements_n;
-    w.buffer_own = malloc((size_t)most * sizeof *w.buffer_own);
-    const struct safetensors_content content = {.text = texts,
-                                                .texts_n = texts_n,
-                                                .entry = w.entry,
-                                                .entries_n = w.n,
-                                                .read = read_tensor,
-                                                .context = &w};
-    if (w.buffer_own)
-        rc = safetensors_write(path, &content, sha256, bytes, e);
-    else
+    float *buffer = malloc((size_t)most * sizeof *buffer);
+    const struct safetensors_content content = {
+        .text = texts, .texts_n = texts_n, .entry = w.entry, .entries_n = w.n};
+    int rc = safetensors_writer_open(&file, path, &content, e);
+    if (rc == 0 && !buffer)
         rc = ERR(e, ERR_NOMEM, "out of memory for a tensor of %lld elements", (long long)most);
+    for (int32_t i = 0; rc == 0 && i < w.n; i++) {
+        rc = model_read(m, w.block[i / w.tensors_n], i % w.tensors_n, buffer, e);
+        if (rc == 0) rc = safetensors_writer_add(&file, buffer, w.entry[i].elements_n, e);
+    }
+    rc = safetensors_writer_close(&file, rc, sha256, bytes, e);
     if (rc < 0) err_ctx(e, "checkpoint");
-    free(w.buffer_own);
+    free(buffer);
     arena_fini(&w.arena);
     return rc;
 }

@@ -162,9 +162,8 @@ int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, stru
  * of its window. `which` is the index of the length (0 in score_windows). For each `which`, targets
  * arrive once each, in stream order. */
 typedef void (*score_sink_fn)(void *context, int32_t which, int64_t target, int32_t at, float logp);
-/* score_tick_fn - called before each batch with the number of rows done; a negative code ends the
- * pass. */
-typedef int (*score_tick_fn)(void *context, int64_t rows_done, int64_t rows_n, struct err *e);
+/* score_tick_fn - called before each batch; a negative code ends the pass. */
+typedef int (*score_tick_fn)(void *context, struct err *e);
 
 struct score_pass {
     struct model *model;

@@ -97,23 +97,6 @@ static int find_training(const struct plan_run **out, const struct plan *p, int3
 
 /* --- 2. the dictionary ---------------------------------------------------------------------- */
 
-static int compare_dictionary(const struct dictionary *theirs, const char *dict,
-                              const struct dictionary *ours, const char *path,
-                              const struct spec_data *d, struct err *e)
-{
-    if (ours->entries.n != d->vocab)
-        return ERR(e, ERR_DATA, "%s: %d entries, expected %d", path, ours->entries.n, d->vocab);
-    for (int32_t i = 0; i < d->vocab; i++) {
-        const char *x = theirs->entries.item[i].word, *y = ours->entries.item[i].word;
-        if (strcmp(x, y) == 0) continue;
-        return ERR(e, ERR_DATA,
-                   "%s: entry %d is '%.40s', but '%.40s' in data/%s; prepare the corpus with this "
-                   "dictionary",
-                   dict, i, x, y, d->corpus);
-    }
-    return 0;
-}
-
 static int check_dictionary(const struct project *project, struct arena *a, const char *dict,
                             const struct spec_data *d, struct err *e)
 {
@@ -131,7 +114,17 @@ static int check_dictionary(const struct project *project, struct arena *a, cons
         return 0;
     }
     TRY(dictionary_load(&ours, a, path, e));
-    return compare_dictionary(&theirs, dict, &ours, path, d, e);
+    if (ours.entries.n != d->vocab)
+        return ERR(e, ERR_DATA, "%s: %d entries, expected %d", path, ours.entries.n, d->vocab);
+    for (int32_t i = 0; i < d->vocab; i++) {
+        const char *x = theirs.entries.item[i].word, *y = ours.entries.item[i].word;
+        if (strcmp(x, y) == 0) continue;
+        return ERR(e, ERR_DATA,
+                   "%s: entry %d is '%.40s', but '%.40s' in data/%s; prepare the corpus with this "
+                   "dictionary",
+                   dict, i, x, y, d->corpus);
+    }
+    return 0;
 }
 
 /* --- 3. the attempt ------------------------------------------------------------------------- */

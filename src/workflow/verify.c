@@ -62,28 +62,6 @@ static const char result_sql[] =
     " WHERE v.current = 1 AND (" VERIFY_CHOSEN("v.run_id") ") ORDER BY v.kind DESC, v.run_id";
 enum { RESULT_FIRST_FIELD = 3 };
 
-/* The event record of a result. */
-struct result_record {
-    struct arena *arena;
-    const char *run_id;
-    int64_t sequence;
-    struct record record;
-};
-
-static int take_record(void *context, const struct event *ev, struct err *e)
-{
-    struct result_record *x = context;
-    struct record r;
-
-    if ((int64_t)ev->sequence != x->sequence) return 0;
-    TRY(record_read(&r, ev, e));
-    const char *run_id = record_run_id(&r);
-    if (!run_id || strcmp(run_id, x->run_id) != 0)
-        return ERR(e, ERR_DATA, "record %lld is not a result of this run", (long long)x->sequence);
-    record_copy(&x->record, &r, x->arena);
-    return 1;
-}
-
 /* Compares the columns of reproducible fields with the record. */
 static void compare_result(struct verify *v, const struct record *r, const struct rows *rows,
                            const struct store_cell *row)
@@ -111,8 +89,8 @@ static int verify_result(struct verify *v, const struct rows *rows, const struct
     struct err why = {0};
     const char *dir = project_path(v->project, a, row[1].text), *run_id = row[0].text;
     const char *events = run_folder_path(a, dir, RUN_EVENTS);
-    struct result_record x = {
-        .arena = a, .run_id = run_id, .sequence = strtoll(row[2].text, NULL, 10)};
+    const char *sequence = row[2].text;
+    struct record r;
 
     v->sum->results_n++;
     if (!file_exists(events)) {
@@ -121,10 +99,13 @@ static int verify_result(struct verify *v, const struct rows *rows, const struct
                NULL);
         return 0;
     }
-    int rc = run_folder_each(dir, take_record, &x, &why);
+    int rc = run_folder_record(&r, a, dir, strtoull(sequence, NULL, 10), &why);
+    const char *of = rc == 1 ? record_run_id(&r) : NULL;
+    if (rc == 1 && (!of || strcmp(of, run_id) != 0))
+        rc = ERR(&why, ERR_DATA, "record %s is not a result of this run", sequence);
     if (rc < 0 && rc != ERR_DATA) return ERR(e, rc, "%s", why.text);
     if (rc == 1)
-        compare_result(v, &x.record, rows, row);
+        compare_result(v, &r, rows, row);
     else
         report(v, VERIFY_WRONG,
                arena_printf(a, "run %s: %s contains no record of its result", run_id, events),

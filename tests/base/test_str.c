@@ -76,28 +76,24 @@ TEST(the_last_line_is_the_last_one_that_is_not_empty)
     assert_string_equal(str_last_line(none), "");
 }
 
-TEST(quotes_inside_a_quoted_text_are_doubled_and_a_shell_word_is_quoted_if_it_must_be)
-{
-    struct arena a;
+TEST_EACH(test_place_make, test_place_remove)
 
-    arena_init(&a);
-    assert_string_equal(str_quote(&a, "it's \"x\"", '"'), "\"it's \"\"x\"\"\"");
-    assert_string_equal(str_quote(&a, "it's \"x\"", '\''), "'it''s \"x\"'");
-    assert_string_equal(str_shell_word(&a, "my/grid-1.2"), "my/grid-1.2");
-    assert_string_equal(str_shell_word(&a, "a $(b) 'c'"), "'a $(b) '\\''c'\\'''");
-    assert_string_equal(str_shell_word(&a, ""), "''");
-    arena_fini(&a);
+TEST_WITH(struct test_place *p,
+          quotes_inside_a_quoted_text_are_doubled_and_a_shell_word_is_quoted_if_it_must_be)
+{
+    assert_string_equal(str_quote(&p->arena, "it's \"x\"", '"'), "\"it's \"\"x\"\"\"");
+    assert_string_equal(str_quote(&p->arena, "it's \"x\"", '\''), "'it''s \"x\"'");
+    assert_string_equal(str_shell_word(&p->arena, "my/grid-1.2"), "my/grid-1.2");
+    assert_string_equal(str_shell_word(&p->arena, "a $(b) 'c'"), "'a $(b) '\\''c'\\'''");
+    assert_string_equal(str_shell_word(&p->arena, ""), "''");
 }
 
-TEST(a_buffer_grows_without_losing_a_byte)
+TEST_WITH(struct test_place *p, a_buffer_grows_without_losing_a_byte)
 {
-    struct arena a;
     struct strbuf b;
-    arena_init(&a);
-    strbuf_init(&b, &a);
+    strbuf_init(&b, &p->arena);
     for (int i = 0; i < 3000; i++) strbuf_addf(&b, "%d,", i % 10);
     assert_int_equal(b.n, 6000);
     assert_int_equal(strlen(b.text), 6000);
     for (int i = 0; i < 3000; i++) assert_int_equal(b.text[2 * i], '0' + i % 10);
-    arena_fini(&a);
 }

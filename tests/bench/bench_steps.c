@@ -54,10 +54,10 @@ int bench_steps_open(struct bench_steps *b, const struct spec *s, const char *de
                      s->train.precision == SPEC_BF16 ? DTYPE_BF16 : DTYPE_F32, e));
     TRY(b->backend->ops->peak_bytes(b->backend, &b->empty_bytes, e));
     bool both = s->kind != SPEC_BENCH, train = s->bench_mode == 0;
-    const struct model_options o = {.train = both || train,
-                                    .rows_max = b->rows,
-                                    .length_max = b->length,
-                                    .scored_max = both || !train ? shard_n : 0};
+    const struct shape_capacity o = {.train = both || train,
+                                     .rows_max = b->rows,
+                                     .length_max = b->length,
+                                     .scored_max = both || !train ? shard_n : 0};
     TRY(model_open(&b->model, b->backend, s, &o, e));
     return model_init(b->model, (uint64_t)s->train.seed, e);
 }
@@ -111,61 +111,45 @@ int bench_eval_step(struct bench_steps *b, uint32_t update, double *loss, double
     return 0;
 }
 
-/* The content of bench_steps_write: the weights, then sources and targets. */
-struct steps_content {
-    struct bench_steps *steps;
-    struct safetensors_entry *entry_own;
-    float *values_own; /* capacity for the largest tensor */
-};
-
-static int steps_read(void *context, int32_t i, const float **out, struct err *e)
-{
-    const struct steps_content *c = context;
-    const struct bench_steps *b = c->steps;
-    int32_t tensors_n = model_params(b->model)->tensors_n;
-
-    *out = c->values_own;
-    if (i < tensors_n) return model_read(b->model, MODEL_VALUES, i, c->values_own, e);
-    /* ids are below 2^24, so a float represents each exactly */
-    const int32_t *ids = i == tensors_n ? b->source : b->target;
-    for (int64_t k = 0; k < b->tokens; k++) c->values_own[k] = (float)ids[k];
-    return 0;
-}
-
 int bench_steps_write(struct bench_steps *b, const char *path, struct err *e)
 {
     const struct shape_params *p = model_params(b->model);
     int32_t n = p->tensors_n + 2;
     int64_t most = p->elements_n;
-    struct steps_content c = {
-        .steps = b,
-        .entry_own = calloc((size_t)n, sizeof *c.entry_own),
-        .values_own = malloc((size_t)(most > b->tokens ? most : b->tokens) * sizeof(float))};
+    struct safetensors_entry *entry = calloc((size_t)n, sizeof *entry);
+    float *values = malloc((size_t)(most > b->tokens ? most : b->tokens) * sizeof *values);
     int rc = ERR_NOMEM;
 
-    if (!c.entry_own || !c.values_own) {
+    if (!entry || !values) {
         ERR(e, rc, "%s: no memory for a copy of the weights", path);
         goto out;
     }
     for (int32_t i = 0; i < p->tensors_n; i++) {
         const struct shape_tensor *t = &p->tensor[i];
-        c.entry_own[i] =
-            (struct safetensors_entry){.name = t->name,
-                                       .dims = {t->dims == 1 ? t->cols : t->rows, t->cols},
-                                       .dims_n = t->dims,
-                                       .elements_n = (int64_t)t->rows * t->cols};
+        entry[i] = (struct safetensors_entry){.name = t->name,
+                                              .dims = {t->dims == 1 ? t->cols : t->rows, t->cols},
+                                              .dims_n = t->dims,
+                                              .elements_n = (int64_t)t->rows * t->cols};
     }
     for (int side = 0; side < 2; side++)
-        c.entry_own[n - 2 + side] = (struct safetensors_entry){.name = side ? "target" : "source",
-                                                               .dims = {b->tokens},
-                                                               .dims_n = 1,
-                                                               .elements_n = b->tokens};
-    const struct safetensors_content content = {
-        .entry = c.entry_own, .entries_n = n, .read = steps_read, .context = &c};
-    rc = safetensors_write(path, &content, NULL, NULL, e);
+        entry[n - 2 + side] = (struct safetensors_entry){.name = side ? "target" : "source",
+                                                         .dims = {b->tokens},
+                                                         .dims_n = 1,
+                                                         .elements_n = b->tokens};
+    const struct safetensors_content content = {.entry = entry, .entries_n = n};
+    struct safetensors_writer w;
+    rc = safetensors_writer_open(&w, path, &content, e);
+    for (int32_t i = 0; rc == 0 && i < n; i++) {
+        /* ids are below 2^24, so a float represents each exactly */
+        const int32_t *ids = i == n - 2 ? b->source : b->target;
+        if (i < p->tensors_n) rc = model_read(b->model, MODEL_VALUES, i, values, e);
+        for (int64_t k = 0; i >= p->tensors_n && k < b->tokens; k++) values[k] = (float)ids[k];
+        if (rc == 0) rc = safetensors_writer_add(&w, values, entry[i].elements_n, e);
+    }
+    rc = safetensors_writer_close(&w, rc, NULL, NULL, e);
 out:
-    free(c.values_own);
-    free(c.entry_own);
+    free(values);
+    free(entry);
     return rc;
 }
 

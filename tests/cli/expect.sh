@@ -32,6 +32,29 @@ golden() {
     fi
 }
 
+alibi() { "$alibi" "$@"; }
+
+# transcript NAME: runs the commands of golden/NAME, the lines that begin with `$ `, and compares their output and exit status;
+# lines that begin with `# ` are comments
+transcript() {
+    grep '^[$#] ' "$source/tests/cli/golden/$1" | while read -r kind command; do
+        echo "$kind $command"
+        [ "$kind" = "$" ] || continue
+        eval "$command" 2>&1 </dev/null || echo "exit status $?"
+        echo
+    done | sed -e "s#$dir#DIR#g" -e "s#$source#SOURCE#g" >"$dir/out"
+    golden "$1"
+}
+
+# find_torch: sets python to one that can import torch; TORCH_PYTHON names one to try first. WHAT is not run without it
+find_torch() { # WHAT
+    for python in ${TORCH_PYTHON:-} python3 /usr/bin/python3; do
+        "$python" -c 'import torch' 2>/dev/null && return
+    done
+    echo "skipped: no python3 here can import torch, so $1; TORCH_PYTHON names one that can"
+    false
+}
+
 finish() {
     echo "$failures failures"
     [ $failures -eq 0 ]

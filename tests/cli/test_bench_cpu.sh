@@ -28,15 +28,7 @@ expect 64 "CASES=fast" env CASES=fast tests/bench/run.sh "$build"
 expect 64 "expected --profile d64" "$program" --profile d63
 
 # The real one accepts our weights and tokens, and rejects those of another case.
-python=
-for candidate in ${TORCH_PYTHON:-} python3 /usr/bin/python3; do
-    if "$candidate" -c 'import torch' 2>/dev/null; then python=$candidate && break; fi
-done
-if [ -z "$python" ]; then
-    echo "skipped: no python3 here can import torch, so peer_torch.py was not run; TORCH_PYTHON names one that can"
-    finish
-    exit
-fi
+find_torch "peer_torch.py was not run" || { finish; exit; }
 peer() { "$python" tests/bench/peer_torch.py --weights "$dir/weights" --ours "$dir/$1" --seconds 0; }
 expect 0 "" "$program" --profile d64 --weights "$dir/weights"
 "$program" --profile d64 --seconds 0 >"$dir/ours"

@@ -64,15 +64,7 @@ echo 3 | "$program" --case train-alibi-512-drop-fp32 --device cpu --tiny --serve
 [ "$(losses "$dir/dropped")" = 3 ] || fail "three masks give $(losses "$dir/dropped") losses"
 
 # With dropout, PyTorch is compared without it and then by the mean over masks; another recipe is rejected.
-python=
-for candidate in ${TORCH_PYTHON:-} python3 /usr/bin/python3; do
-    if "$candidate" -c 'import torch' 2>/dev/null; then python=$candidate && break; fi
-done
-if [ -z "$python" ]; then
-    echo "skipped: no python3 here can import torch, so peer_torch_gpu.py was not run; TORCH_PYTHON names one that can"
-    finish
-    exit
-fi
+find_torch "peer_torch_gpu.py was not run" || { finish; exit; }
 mkdir "$dir/peer"
 cp tests/bench/peer_torch_gpu.py tests/bench/peer_model.py "$dir/peer/"
 peer() {

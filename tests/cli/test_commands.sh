@@ -18,34 +18,18 @@ golden help.txt
 expect 0 "" "$alibi" settings
 golden settings.txt
 expect 0 "alibi " "$alibi" --version
-expect 64 "did you mean 'report'" "$alibi" reprot
-expect 64 "did you mean --scale" "$alibi" plan table5 --scal mini
-expect 64 "needs ARTEFACT" "$alibi" plan
-expect 64 "positive integer" "$alibi" run table5 --tries many
-expect 66 "alibi run" "$alibi" report table5
-expect 66 "nosuch" "$alibi" plan nosuch
-expect 64 "did you mean" "$alibi" plan table5 --set model.headz=4
-expect 65 "model.heads" "$alibi" plan table5 --set model.heads=7
-expect 64 "did you mean" "$alibi" plan table5 --scale tiny
-expect 64 "not an embedded corpus" "$alibi" data prepare nosuch
+transcript errors.txt
 
 # The paper's plan needs neither corpus nor GPU; running it on a CPU needs confirmation.
 expect 0 "22 trainings" "$alibi" plan table5 --scale paper
 expect 0 "246,933,504" "$alibi" plan table5 --scale paper
 expect 64 "years" "$alibi" run table5 --scale paper --devices cpu
 expect 69 "cuda" "$alibi" run table5 --devices cuda:7
-# Devices do not choose the precision: a run that a CPU does not support is rejected before it starts.
-# The lines of the shipped list of the paper's configurations; only at scale paper and without --set.
-expect 0 "train wikitext103 alibi L_train=512$" "$alibi" plan table5 --scale paper --configs
+"$alibi" plan table5 --scale paper --configs >"$dir/out"
 [ "$(wc -l <"$dir/out")" -eq 72 ] || fail "plan table5 --configs: not 72 lines"
-expect 0 "^[0-9a-f]\{16\} eval wikitext103 alibi L_train=512 valid sliding L_valid=3072 stride=1$" "$alibi" plan table15 --scale paper --configs
-expect 64 "add --scale paper" "$alibi" plan table5 --configs
-expect 64 "cannot be combined with --set" "$alibi" plan table5 --scale paper --configs --set train.lr=2
 expect 0 "72 of 72 runs are not the paper's" "$alibi" plan table5 --scale paper --set train.lr=2
 expect 0 "7.7 GB" "$alibi" plan table5 --scale paper --set train.precision=bf16
 expect 0 "note: train.precision=bf16.*--set train.precision=fp32" "$alibi" plan table5 --devices cpu --set train.precision=bf16
-expect 69 "train.precision=bf16 is not supported on cpu.*--set train.precision=fp32" "$alibi" run table5 --devices cpu --set train.precision=bf16
-expect 69 "eval.precision=bf16 is not supported on cpu.*--set eval.precision=fp32" "$alibi" run table5 --devices cpu --set eval.precision=bf16
 expect 69 "cuda:7" "$alibi" run table5 --devices cuda:7 --set train.precision=bf16
 [ ! -e runs ] || fail "a refused run left a folder"
 

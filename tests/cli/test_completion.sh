@@ -12,42 +12,22 @@ mkdir "$dir/project"
 cd "$dir/project" || exit 1
 eval "$("$alibi" completion bash)"
 
-# offers "WANT" WORD…: the candidates for the last word, separated by spaces.
-offers() {
-    want=$1
-    shift
+# tab WORD…: the candidates for the last word
+tab() {
     COMP_WORDS=(alibi "$@")
     COMP_CWORD=$#
     _alibi 2>/dev/null
-    [ "${COMPREPLY[*]}" = "$want" ] || fail "Tab behind 'alibi $*' offers '${COMPREPLY[*]}', not '$want'"
+    echo "${COMPREPLY[*]}"
 }
 
-offers "report" rep
-offers "table1 table10 table11 table12 table13 table14 table15" run table1 --redo table1
-offers "all" plan al
-offers "--scale --set --seeds --stale --stall --slurm" run table5 --s
-offers "mini small paper none" run --scale ""
-offers "mini" report -s m
-offers "--trust" report --t
-offers "json" report table5 --format = j
-offers "list fetch prepare verify" data ""
-offers "best last" export --checkpoint ""
-offers "model.heads=" run --set model.he
-offers "fp32 bf16" run --set train.precision =
-offers "rotary" run --set model.position = rota
-offers "position=alibi,L_train= position=alibi,L_valid=" plan --only position=alibi,L
-offers "alibi,L_train= alibi,L_valid=" plan --only position = alibi,L
-offers "" run --tries ""
-offers "" nosuch ""
-offers "" show ""
+transcript completion.txt
 expect 0 "" "$alibi" complete
 expect 0 "compdef _alibi alibi" "$alibi" completion zsh
 expect 0 "complete -c alibi" "$alibi" completion fish
-expect 64 "bash, zsh or fish" "$alibi" completion tcsh
 
 # Runs in results.db, by a prefix of their ids.
 "$alibi" run table5 --only position=alibi,L_train=64 --set train.updates=2 --quiet >"$dir/out" 2>&1 || fail "a small run"
 run=$("$alibi" query "SELECT run_id FROM trainings" --format csv | tail -1)
-offers "$run" show "${run:0:8}"
+[ "$(tab show "${run:0:8}")" = "$run" ] || fail "no completion of a run"
 
 finish

@@ -51,17 +51,11 @@ run=$("$alibi" query "SELECT run_id FROM trainings" --format csv | tail -n 1)
 expect 0 "model.safetensors, config.json, dict.txt" "$alibi" export "$run" --out "$dir/exported"
 expect 0 '"heads": 4' cat exported/config.json
 expect 66 "no run matches" "$alibi" export 0123456789abcdef
-python=
-for candidate in ${TORCH_PYTHON:-} python3 /usr/bin/python3; do
-    [ -n "$python" ] || { "$candidate" -c "import torch" 2>/dev/null && python=$candidate; }
-done
-if [ -n "$python" ]; then
+if find_torch "the exported model was not loaded with it"; then
     for L in 32 64 128; do
         same "PyTorch on the export at $L" "$(PYTHONDONTWRITEBYTECODE=1 "$python" "$loader" exported data/tiny/valid.tokens $L)" "$(perplexity $L)"
     done
     echo "checked: the export, loaded with PyTorch $("$python" -c 'import torch; print(torch.__version__)'), has our perplexity to 1e-4"
-else
-    echo "skipped: no python3 here can import torch, so the exported model was not loaded with it; TORCH_PYTHON names one that can"
 fi
 
 # An fp16 checkpoint replaces an existing result only with --force, and its evaluations are redone.
@@ -79,16 +73,7 @@ expect 0 "" "$alibi" run ./grid/ --only position=sinusoidal --redo
 expect 0 "^sinusoidal,trained$" "$alibi" query "SELECT position, origin FROM trainings WHERE origin = 'trained'" --format csv
 
 # Errors.
-expect 64 "position method" "$alibi" import "$fixtures/tiny.pt" --for ./grid/
-expect 64 "no run matches" "$alibi" import "$fixtures/tiny.pt" --as position=t5 --for ./grid/
-expect 64 "rows of 32 tokens" "$alibi" import "$fixtures/tiny.pt" --as position=alibi
-expect 65 "tokens_per_sample=32" "$alibi" import "$fixtures/tiny.pt" --as position=alibi,L_train=512
-head -n 100 "$fixtures/dict.txt" >short.txt
-expect 65 "expected 208" "$alibi" import alibi_tiny_L32.pt --dict short.txt --for ./grid/ --force
-sed '5s/.*/other 1/' "$fixtures/dict.txt" >other.txt
-expect 65 "entry 8 is 'other'" "$alibi" import alibi_tiny_L32.pt --dict other.txt --for ./grid/ --force
-expect 66 "No such file" "$alibi" import none.pt
-expect 65 "not a PyTorch checkpoint" "$alibi" import other.txt
+transcript import.txt
 [ "$(find runs -name imported.safetensors | wc -l)" -eq 3 ] || fail "a refused import left weights behind"
 
 finish

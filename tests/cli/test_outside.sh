@@ -27,7 +27,7 @@ second=$("$alibi" query "SELECT max(run_id) FROM trainings" --format csv | tail 
 # A corpus changed after its preparation is not trained on.
 mkdir "$dir/changed" && cp -r g data "$dir/changed/"
 printf x | dd of="$dir/changed/data/tiny/train.tokens" bs=1 seek=3000 conv=notrunc 2>/dev/null
-expect 65 "train.tokens: SHA-256 .* the manifest states" "$alibi" run g/ --devices cpu:1 --project "$dir/changed"
+expect 65 "train.tokens: SHA-256 .* prepare the corpus again" "$alibi" run g/ --devices cpu:1 --project "$dir/changed"
 [ ! -e "$dir/changed/runs" ] || fail "a run was started on a changed corpus"
 
 # No command blocks on a FIFO in place of FILE; a folder is an error too.

@@ -1,5 +1,6 @@
-/* op_rows_cpu.c - rows of the op table for the CPU backend alone: more cases than a slower device
- * could run, and guarantees of this backend only. */
+/* op_rows_cpu.c - CPU backends of every instruction set (cpu_fixture.h), and the rows of the op
+ * table for them alone: more cases than a slower device could run, and guarantees of this backend
+ * only. */
 #include "harness/test.h"
 
 #include <math.h>
@@ -9,6 +10,23 @@
 #include "cpu/cpu_fixture.h"
 #include "ops/op_attention.h"
 #include "ops/ops.h"
+
+struct backend *cpu_variant_best(int32_t threads)
+{
+    struct backend *b = NULL;
+    assert_ok(backend_cpu_library()->open(&b, 0, threads, DTYPE_F32, &e));
+    return b;
+}
+
+struct backend *cpu_variant_open(int variant)
+{
+    static const char *const names[CPU_SETS] = {"base", "v3", "v4"};
+    const struct simd_kernels *kernels = cpu_simd_named(names[variant % CPU_SETS]);
+    if (!kernels) return NULL;
+    struct backend *b = cpu_variant_best(1 + variant / CPU_SETS);
+    cpu_of(b)->simd = kernels;
+    return b;
+}
 
 static void attention_refuses_widths(struct op_bench *k)
 {

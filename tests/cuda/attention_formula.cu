@@ -282,10 +282,9 @@ static void skipped_tiles_are_not_read(void)
     case_end(c, before);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    bool all = argc > 1 && strcmp(argv[1], "all") == 0;
-    attention_cases(all, both_passes_agree);
+    attention_cases(both_passes_agree);
     attention_wide_cases(both_passes_agree);
     for (int i : {1, 2}) tiles_change_no_bit(wide_cases[i]);
     // Widths that are not a multiple of 16 bytes, and unaligned rows.

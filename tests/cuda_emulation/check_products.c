@@ -7,7 +7,6 @@
 
 #include "harness/test.h"
 #include "ops/op_bench.h"
-#include "ops/op_reference.h"
 #include "ops/ops.h"
 
 enum { N = 70, I = 300, O = 40, TEXT_BYTES = 1 << 14 };
@@ -199,29 +198,6 @@ TEST(a_mask_has_the_same_bits_within_a_product_and_after_it)
     }
     for (int i = 1; i < 3; i++) op_same("dx", made[i], made[0], N * I);
     for (int i = 0; i < 3; i++) free(made[i]);
-}
-
-/* dw (O,I) and dbias (O), from the library's product or from a kernel of our own; the library
- * writes its sums, so that those of later shards are added after it. */
-TEST(column_sums_are_right_within_a_product_and_after_it)
-{
-    static const char *const words[] = {"", "sums-absent", "three", "three sums-absent"};
-    for (int i = 0; i < 4; i++)
-        for (int accumulate = 0; accumulate < 2; accumulate++) {
-            struct fixture d;
-            open_fixture(&d, words[i]);
-            struct op_matrix x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0);
-            struct op_matrix dbias = op_random(&d.k, 1, O, 0);
-            double *want = op_doubles(&d.k, O * I), *want_sums = op_doubles(&d.k, O);
-            float *plain = op_floats(&d.k, O * I), *plain_sums = op_floats(&d.k, O);
-            op_linear_bwd_weight_double(want, want_sums, d.dy.host, x.host, N, I, O);
-            op_linear_bwd_weight_float(plain, plain_sums, d.dy.host, x.host, N, I, O);
-            assert_ok(ops_linear_bwd_weight(d.k.b, &dw.t, &dbias.t, &d.dy.t, &x.t, accumulate, &e));
-            tol_check_tensor(&d.k, "dw", &dw.t, want, plain, accumulate ? dw.host : NULL);
-            tol_check_tensor(&d.k, "dbias", &dbias.t, want_sums, plain_sums,
-                             accumulate ? dbias.host : NULL);
-            close_fixture(&d);
-        }
 }
 
 /* A class for which the library has nothing is asked about once, and remembered by its text. */

@@ -119,7 +119,7 @@ EMULATION_OPEN=802@GPU-fake-0 expect 0 "cuda:0 disabled for this run of alibi" r
 # cuBLASLt: CUDA 13 preferred to CUDA 12; either alone; none; one that lacks a function.
 stub() { # folder soname version
     mkdir -p "$dir/$1"
-    for name in $(sed -n 's/.*"\(cublasLt[A-Za-z_]*\)".*/\1/p' cuda/cublaslt.c); do echo "long $name(void); long $name(void) { return $3; }"; done |
+    for name in $(sed -n 's/.* F(.*, \(cublasLt[A-Za-z_]*\)).*/\1/p' cuda/gemm_internal.h); do echo "long $name(void); long $name(void) { return $3; }"; done |
         ${CC:-cc} -x c -shared -fPIC -nostdlib -o "$dir/$1/$2" -
 }
 stub only12 libcublasLt.so.12 120805

@@ -56,7 +56,7 @@ static void blocks_stay_within_their_memory(void **state)
     struct backend *b = NULL;
     struct model *m = NULL;
     int64_t n = (int64_t)t->rows * t->length;
-    struct model_options o = {
+    struct shape_capacity o = {
         .train = true, .rows_max = t->rows, .length_max = t->length, .scored_max = n};
     int32_t *ids = malloc((size_t)(n + 1) * sizeof *ids),
             *place = malloc((size_t)n * sizeof *place);

@@ -75,12 +75,25 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
 
 /* ---- descriptions ---- */
 
-static cublasStatus_t assign(void *field, size_t field_bytes, const void *value, size_t bytes)
+/* The fields of an opaque struct, by the number of their attribute. */
+struct field {
+    size_t at, bytes;
+};
+#define FIELD(type, name)                                                                          \
+    {                                                                                              \
+        offsetof(type, name), sizeof((type){0}.name)                                               \
+    }
+
+static cublasStatus_t assign(void *to, const struct field *fields, size_t n, size_t attribute,
+                             const void *value, size_t bytes)
 {
-    if (bytes != field_bytes) return CUBLAS_STATUS_INVALID_VALUE;
-    memcpy(field, value, bytes);
+    if (attribute >= n || bytes == 0 || bytes != fields[attribute].bytes)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy((char *)to + fields[attribute].at, value, bytes);
     return CUBLAS_STATUS_SUCCESS;
 }
+#define ASSIGN(to, fields)                                                                         \
+    assign(to, fields, sizeof(fields) / sizeof *(fields), (size_t)name, value, bytes)
 
 cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t d, size_t bytes,
                                                cublasComputeType_t compute, cudaDataType scale)
@@ -97,21 +110,14 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d,
                                               cublasLtMatmulDescAttributes_t name,
                                               const void *value, size_t bytes)
 {
-    switch (name) {
-    case CUBLASLT_MATMUL_DESC_TRANSA:
-        return assign(&d->transpose_a, sizeof d->transpose_a, value, bytes);
-    case CUBLASLT_MATMUL_DESC_TRANSB:
-        return assign(&d->transpose_b, sizeof d->transpose_b, value, bytes);
-    case CUBLASLT_MATMUL_DESC_EPILOGUE:
-        return assign(&d->epilogue, sizeof d->epilogue, value, bytes);
-    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
-        return assign(&d->vector, sizeof d->vector, value, bytes);
-    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
-        return assign(&d->mask, sizeof d->mask, value, bytes);
-    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
-        return assign(&d->mask_ld, sizeof d->mask_ld, value, bytes);
-    }
-    return CUBLAS_STATUS_INVALID_VALUE;
+    static const struct field fields[] = {
+        [CUBLASLT_MATMUL_DESC_TRANSA] = FIELD(cublasLtMatmulDescOpaque_t, transpose_a),
+        [CUBLASLT_MATMUL_DESC_TRANSB] = FIELD(cublasLtMatmulDescOpaque_t, transpose_b),
+        [CUBLASLT_MATMUL_DESC_EPILOGUE] = FIELD(cublasLtMatmulDescOpaque_t, epilogue),
+        [CUBLASLT_MATMUL_DESC_BIAS_POINTER] = FIELD(cublasLtMatmulDescOpaque_t, vector),
+        [CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER] = FIELD(cublasLtMatmulDescOpaque_t, mask),
+        [CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD] = FIELD(cublasLtMatmulDescOpaque_t, mask_ld)};
+    return ASSIGN(d, fields);
 }
 
 cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t bytes,
@@ -129,9 +135,11 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t name,
                                                 const void *value, size_t bytes)
 {
-    if (name == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT)
-        return assign(&layout->batch_n, sizeof layout->batch_n, value, bytes);
-    return assign(&layout->batch_step, sizeof layout->batch_step, value, bytes);
+    static const struct field fields[] = {[CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT] =
+                                              FIELD(cublasLtMatrixLayoutOpaque_t, batch_n),
+                                          [CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET] =
+                                              FIELD(cublasLtMatrixLayoutOpaque_t, batch_step)};
+    return ASSIGN(layout, fields);
 }
 
 cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t preference,
@@ -146,13 +154,15 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                                                     cublasLtMatmulPreferenceAttributes_t name,
                                                     const void *value, size_t bytes)
 {
-    if (name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
-        return assign(&preference->workspace_bytes, sizeof preference->workspace_bytes, value,
-                      bytes);
-    if (name == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK)
-        return assign(&preference->reductions, sizeof preference->reductions, value, bytes);
-    return assign(&preference->alignment[name - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES],
-                  sizeof *preference->alignment, value, bytes);
+    typedef cublasLtMatmulPreferenceOpaque_t opaque;
+    static const struct field fields[] = {
+        [CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES] = FIELD(opaque, workspace_bytes),
+        [CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK] = FIELD(opaque, reductions),
+        [CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES] = FIELD(opaque, alignment[0]),
+        [CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES] = FIELD(opaque, alignment[1]),
+        [CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES] = FIELD(opaque, alignment[2]),
+        [CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES] = FIELD(opaque, alignment[3])};
+    return ASSIGN(preference, fields);
 }
 
 /* ---- what the library's documentation forbids: a sentence, or NULL ---- */
@@ -453,18 +463,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, c
 int cublaslt_open(struct cublaslt *out, struct err *e)
 {
     (void)e;
-    *out = (struct cublaslt){.version = cublasLtGetVersion,
-                             .status_string = cublasLtGetStatusString,
-                             .create = cublasLtCreate,
-                             .destroy = cublasLtDestroy,
-                             .product_init = cublasLtMatmulDescInit_internal,
-                             .product_set = cublasLtMatmulDescSetAttribute,
-                             .layout_init = cublasLtMatrixLayoutInit_internal,
-                             .layout_set = cublasLtMatrixLayoutSetAttribute,
-                             .preference_init = cublasLtMatmulPreferenceInit_internal,
-                             .preference_set = cublasLtMatmulPreferenceSetAttribute,
-                             .heuristic = cublasLtMatmulAlgoGetHeuristic,
-                             .check = cublasLtMatmulAlgoCheck,
-                             .multiply = cublasLtMatmul};
+#define FUNCTION(field, name) .field = name,
+    *out = (struct cublaslt){CUBLASLT_FUNCTIONS(FUNCTION)};
     return 0;
 }

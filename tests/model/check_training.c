@@ -9,8 +9,6 @@
 #include "harness/test.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/model_bench.h"
@@ -19,6 +17,7 @@
 enum { UPDATES = 20, STOPPED_AFTER = 7, SHARDS = 2, ROWS = 4, LENGTH = 33, TOKENS = ROWS * LENGTH };
 
 TEST_DEVICES(NULL)
+TEST_GROUP(NULL, model_bench_fini) /* a case needs the results of the one before */
 
 /* The largest relative differences from the CPU that are allowed. fp32: rounding errors of sums in
  * another order, enlarged by twenty updates. bf16: for losses the project's goal. A number of bf16
@@ -31,19 +30,10 @@ static const struct tolerance {
 /* The results of a training. */
 struct trace {
     double loss[UPDATES], norm[UPDATES];
-    float logp[TOKENS];
-    float *gradients_own; /* of the first shard */
-    float *weights_own;
+    const float *logp, *gradients /* of the first shard */, *weights;
     int64_t weights_n;
-    char *choices_own;
+    const char *choices;
 };
-
-static void trace_free(struct trace *t)
-{
-    free(t->choices_own);
-    free(t->gradients_own);
-    free(t->weights_own);
-}
 
 /* A kind of training, and the results of one. */
 static struct kind {
@@ -76,8 +66,6 @@ static struct spec spec_of(const struct kind *k)
 static void train_update(struct model_bench *k, const struct spec *s, struct trace *t,
                          uint32_t update)
 {
-    int32_t ids[TOKENS + 1];
-    int64_t n = 0;
     double lr = s->train.optimizer == SPEC_ADAM ? 0.003 : 0.5;
     struct model_update u = {.update = update,
                              .lr = lr * (1.0 + 0.01 * update),
@@ -86,11 +74,10 @@ static void train_update(struct model_bench *k, const struct spec *s, struct tra
     t->loss[update] = 0.0;
     for (int shard = 0; shard < SHARDS; shard++) {
         struct model_batch batch =
-            model_bench_batch(ids, ROWS, LENGTH, (uint64_t)(update * SHARDS + (uint32_t)shard));
+            model_bench_batch(NULL, ROWS, LENGTH, (uint64_t)(update * SHARDS + (uint32_t)shard));
         batch.first_row = (int64_t)shard * ROWS;
         t->loss[update] += model_bench_loss(k, &batch, update, shard);
-        if (update + (uint32_t)shard == 0)
-            t->gradients_own = model_bench_all(k, MODEL_GRADIENTS, &n);
+        if (update + (uint32_t)shard == 0) t->gradients = model_bench_all(k, MODEL_GRADIENTS);
     }
     assert_ok(model_apply(k->m, &u, &t->norm[update], &e));
 }
@@ -106,60 +93,51 @@ static uint16_t to_bf16(float value)
 static void the_copy_is_the_rounded_weights(struct model_bench *k, int32_t updates)
 {
     const struct shape_params *p = model_params(k->m);
-    size_t bytes = (size_t)p->elements_n * sizeof(uint16_t);
-    uint16_t *copy = malloc(bytes);
-    float *values = malloc((size_t)p->elements_n * sizeof *values);
-    assert_true(copy != NULL && values != NULL);
-    assert_ok(k->b->ops->download(k->b, copy, k->m->bf16_dev_own, bytes, &e));
+    uint16_t *copy = (void *)model_bench_array((p->elements_n + 1) / 2);
+    assert_ok(k->b->ops->download(k->b, copy, k->m->bf16_dev_own,
+                                  (size_t)p->elements_n * sizeof *copy, &e));
     for (int32_t i = 0; i < p->tensors_n; i++) {
         const struct shape_tensor *t = &p->tensor[i];
-        assert_ok(model_read(k->m, MODEL_VALUES, i, values, &e));
-        for (int64_t j = 0; j < (int64_t)t->rows * t->cols; j++)
+        const float *values = model_bench_read(k, MODEL_VALUES, i);
+        for (int64_t j = 0; j < model_bench_tensor_n(k, i); j++)
             if (copy[t->offset + j] != to_bf16(values[j]))
                 fail_msg("after %d updates element %lld of %s is %.9g and its copy %04x, expected "
                          "%04x",
                          updates, (long long)j, t->name, (double)values[j], copy[t->offset + j],
                          to_bf16(values[j]));
     }
-    free(copy);
-    free(values);
 }
 
 /* Continues as another process does: the content of a checkpoint, in a new model on a newly opened
  * device. */
-static void open_again(struct model_bench *k, const struct spec *s)
+static struct model_bench *open_again(struct model_bench *k, const struct spec *s)
 {
-    struct model_bench next;
-    model_bench_open_on(&next, test_device, test_dtype, s, ROWS, LENGTH, true);
-    char *choices = model_bench_choices(k);
-    model_bench_restore_choices(&next, choices);
-    free(choices);
-    model_bench_copy(&next, k, MODEL_VALUES);
-    model_bench_copy(&next, k, MODEL_STATE_0);
-    if (s->train.optimizer == SPEC_ADAM) model_bench_copy(&next, k, MODEL_STATE_1);
+    struct model_bench *next = model_bench_open_on(test_device, test_dtype, s, ROWS, LENGTH, true);
+    model_bench_restore_choices(next, model_bench_choices(k));
+    model_bench_copy(next, k, MODEL_VALUES);
+    model_bench_copy(next, k, MODEL_STATE_0);
+    if (s->train.optimizer == SPEC_ADAM) model_bench_copy(next, k, MODEL_STATE_1);
     model_bench_close(k);
-    *k = next;
+    return next;
 }
 
 static struct trace train(const struct kind *kind, const char *device, enum dtype dtype,
                           const char *choices, bool stopped)
 {
-    struct trace t = {0};
-    struct model_bench k;
     struct spec s = spec_of(kind);
-    int32_t ids[TOKENS + 1];
-    model_bench_open_on(&k, device, dtype, &s, ROWS, LENGTH, true);
-    model_bench_restore_choices(&k, choices);
+    struct model_bench *k = model_bench_open_on(device, dtype, &s, ROWS, LENGTH, true);
+    struct trace t = {.weights_n = model_bench_n(k)};
+    model_bench_restore_choices(k, choices);
     for (uint32_t update = 0; update < UPDATES; update++) {
-        train_update(&k, &s, &t, update);
-        if (dtype == DTYPE_BF16) the_copy_is_the_rounded_weights(&k, (int)update + 1);
-        if (stopped && update + 1 == STOPPED_AFTER) open_again(&k, &s);
+        train_update(k, &s, &t, update);
+        if (dtype == DTYPE_BF16) the_copy_is_the_rounded_weights(k, (int)update + 1);
+        if (stopped && update + 1 == STOPPED_AFTER) k = open_again(k, &s);
     }
-    const struct model_batch batch = model_bench_batch(ids, ROWS, LENGTH, 99);
-    model_bench_score(&k, &batch, 0, TOKENS, t.logp);
-    t.weights_own = model_bench_all(&k, MODEL_VALUES, &t.weights_n);
-    t.choices_own = model_bench_choices(&k);
-    model_bench_close(&k);
+    const struct model_batch batch = model_bench_batch(NULL, ROWS, LENGTH, 99);
+    t.logp = model_bench_score(k, &batch, 0, TOKENS);
+    t.weights = model_bench_all(k, MODEL_VALUES);
+    t.choices = model_bench_choices(k);
+    model_bench_close(k);
     return t;
 }
 
@@ -199,6 +177,7 @@ static void twenty_updates_are_those_of_the_cpu(void **state)
 {
     struct kind *kind = *state;
     const struct tolerance *most = test_dtype == DTYPE_BF16 ? &bf16 : &fp32;
+    kind->trace = (struct trace){0};
     struct trace want = train(kind, "cpu", DTYPE_F32, NULL, false);
     struct trace got = train(kind, test_device, test_dtype, NULL, false);
     double loss = 0.0, norm = 0.0;
@@ -208,8 +187,8 @@ static void twenty_updates_are_those_of_the_cpu(void **state)
         loss = fmax(loss, fabs(got.loss[i] / want.loss[i] - 1.0));
         norm = fmax(norm, fabs(got.norm[i] / want.norm[i] - 1.0));
     }
-    double gradient = gradient_difference(kind, got.gradients_own, want.gradients_own);
-    double weights = model_bench_difference(want.weights_own, got.weights_own, want.weights_n);
+    double gradient = gradient_difference(kind, got.gradients, want.gradients);
+    double weights = model_bench_difference(want.weights, got.weights, want.weights_n);
     /* The gradient of a key's bias is only rounding errors, which Adam scales up. */
     if (kind->optimizer == SPEC_ADAM) weights = 0.0;
     double scores = model_bench_difference(want.logp, got.logp, TOKENS);
@@ -220,8 +199,6 @@ static void twenty_updates_are_those_of_the_cpu(void **state)
     if (!(gradient <= most->gradient && weights <= most->weights && scores <= most->scores))
         fail_msg("at most %g, %g and %g of the last three", most->gradient, most->weights,
                  most->scores);
-    trace_free(&want);
-    trace_free(&kind->trace);
     kind->trace = got;
 }
 
@@ -230,14 +207,12 @@ static void a_training_that_was_stopped_has_the_same_bits(void **state)
     struct kind *kind = *state;
     struct trace *a = &kind->trace;
     /* With the choices of the first. */
-    struct trace b = train(kind, test_device, test_dtype, a->choices_own, true);
+    struct trace b = train(kind, test_device, test_dtype, a->choices, true);
     assert_int_equal(a->weights_n, b.weights_n); /* 0: the test before this one failed */
     assert_memory_equal(a->loss, b.loss, sizeof b.loss);
     assert_memory_equal(a->norm, b.norm, sizeof b.norm);
-    assert_memory_equal(a->logp, b.logp, sizeof b.logp);
-    assert_memory_equal(a->weights_own, b.weights_own, (size_t)b.weights_n * sizeof(float));
-    trace_free(&b);
-    trace_free(a);
+    assert_memory_equal(a->logp, b.logp, TOKENS * sizeof *b.logp);
+    assert_memory_equal(a->weights, b.weights, (size_t)b.weights_n * sizeof *b.weights);
     *a = (struct trace){0};
 }
 

@@ -9,7 +9,7 @@ enum play { WATCH, RUN_NOW, PRETEND };
 
 static int graph_begin(struct backend *b, struct err *e)
 {
-    seen.records_n++;
+    seen.captures_n++;
     return seen.play == WATCH ? seen.inner->graph_begin(b, e) : 0;
 }
 
@@ -24,7 +24,7 @@ static int graph_end(struct backend *b, void **graph_out, struct err *e)
 
 static int graph_launch(struct backend *b, void *graph, struct err *e)
 {
-    seen.replays_n++;
+    seen.launches_n++;
     return seen.play == WATCH ? seen.inner->graph_launch(b, graph, e) : 0;
 }
 

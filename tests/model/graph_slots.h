@@ -8,7 +8,7 @@
 struct graph_slots {
     const struct backend_ops *inner; /* the backend's own */
     struct backend_ops slots;        /* its current functions; a test may replace more of them */
-    int records_n, replays_n, downloads_n;
+    int captures_n, launches_n, downloads_n;
     int alive_n, alive_most; /* graphs captured and not freed */
     int play;                /* what the functions do */
 };

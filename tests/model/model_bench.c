@@ -2,10 +2,12 @@
 #include "model/model_bench.h"
 
 #include <math.h>
-#include <stdlib.h>
 
+#include "base/arena.h"
 #include "base/philox.h"
 #include "harness/test.h"
+
+enum { BENCHES_MAX = 128 };
 
 struct spec model_bench_spec(enum spec_position position, enum spec_softmax softmax)
 {
@@ -49,54 +51,61 @@ void model_bench_dropout(struct spec *s, double p)
     s->model.dropout_relu = s->model.dropout_softmax = p;
 }
 
-void model_bench_open_with(struct model_bench *k, struct backend *b, const struct spec *s,
-                           int32_t rows_max, int32_t length_max, bool train)
-{
-    const struct model_options o = {.train = train,
-                                    .rows_max = rows_max,
-                                    .length_max = length_max,
-                                    .scored_max = (int64_t)rows_max * length_max};
-    int64_t most = 0;
+/* Of the running case. */
+static struct model_bench benches[BENCHES_MAX];
+static int32_t benches_n;
+static struct arena arena;
 
+int model_bench_fini(void **state)
+{
+    (void)state;
+    while (benches_n > 0) model_bench_close(&benches[--benches_n]);
+    arena_fini(&arena);
+    arena_init(&arena);
+    return 0;
+}
+
+struct model_bench *model_bench_open_with(struct backend *b, const struct spec *s, int32_t rows_max,
+                                          int32_t length_max, bool train)
+{
+    const struct shape_capacity o = {.train = train,
+                                     .rows_max = rows_max,
+                                     .length_max = length_max,
+                                     .scored_max = (int64_t)rows_max * length_max};
+    assert_true(benches_n < BENCHES_MAX);
+    struct model_bench *k = &benches[benches_n++];
     *k = (struct model_bench){.b = b};
     assert_ok(model_open(&k->m, b, s, &o, &e));
-    assert_ok(model_init(k->m, 3, &e));
-    for (int32_t i = 0; i < model_params(k->m)->tensors_n; i++)
-        if (model_bench_tensor(k, i) > most) most = model_bench_tensor(k, i);
-    k->values = malloc((size_t)most * sizeof *k->values);
-    k->gradients = malloc((size_t)most * sizeof *k->gradients);
-    assert_true(k->values != NULL && k->gradients != NULL);
+    assert_ok(model_init(k->m, (uint64_t)s->train.seed, &e));
+    return k;
 }
 
-void model_bench_open_on(struct model_bench *k, const char *device, enum dtype dtype,
-                         const struct spec *s, int32_t rows_max, int32_t length_max, bool train)
+struct model_bench *model_bench_open_on(const char *device, enum dtype dtype, const struct spec *s,
+                                        int32_t rows_max, int32_t length_max, bool train)
 {
     struct backend *b = NULL;
-
     assert_ok(backend_open(&b, device, 1, dtype, &e));
-    model_bench_open_with(k, b, s, rows_max, length_max, train);
+    return model_bench_open_with(b, s, rows_max, length_max, train);
 }
 
-void model_bench_open(struct model_bench *k, const struct spec *s, int32_t rows_max,
-                      int32_t length_max, bool train)
+struct model_bench *model_bench_open(const struct spec *s, int32_t rows_max, int32_t length_max,
+                                     bool train)
 {
-    model_bench_open_on(k, "cpu", DTYPE_F32, s, rows_max, length_max, train);
+    return model_bench_open_on("cpu", DTYPE_F32, s, rows_max, length_max, train);
 }
 
 void model_bench_close(struct model_bench *k)
 {
     model_close(k->m);
     backend_close(k->b);
-    free(k->values);
-    free(k->gradients);
+    *k = (struct model_bench){0};
 }
 
 char *model_bench_choices(const struct model_bench *k)
 {
     if (k->b->ops->choices == NULL) return NULL;
     size_t bytes = k->b->ops->choices(k->b, NULL, 0) + 1;
-    char *text = malloc(bytes);
-    assert_non_null(text);
+    char *text = arena_alloc(&arena, bytes);
     k->b->ops->choices(k->b, text, bytes);
     return text;
 }
@@ -106,34 +115,35 @@ void model_bench_restore_choices(struct model_bench *k, const char *choices)
     if (choices != NULL) assert_ok(k->b->ops->restore_choices(k->b, choices, &e));
 }
 
-void model_bench_tokens(int32_t *out, int64_t n, uint64_t seed)
+float *model_bench_array(int64_t n)
 {
+    return arena_array(&arena, (size_t)n, sizeof(float));
+}
+
+int32_t *model_bench_tokens(int64_t n, uint64_t seed)
+{
+    int32_t *ids = arena_array(&arena, (size_t)n, sizeof *ids);
     for (int64_t i = 0; i < n; i++)
-        out[i] = 2 + (int32_t)(philox_word(seed, (uint64_t)i, 0, 0x70) % (BENCH_VOCAB - 2));
+        ids[i] = 2 + (int32_t)(philox_word(seed, (uint64_t)i, 0, 0x70) % (BENCH_VOCAB - 2));
+    return ids;
 }
 
-struct model_batch model_bench_batch(int32_t *ids, int32_t rows, int32_t length, uint64_t seed)
+struct model_batch model_bench_batch(int32_t **ids, int32_t rows, int32_t length, uint64_t seed)
 {
-    model_bench_tokens(ids, (int64_t)rows * length + 1, seed);
-    return (struct model_batch){.source = ids, .target = ids + 1, .rows = rows, .length = length};
+    int32_t *drawn = model_bench_tokens((int64_t)rows * length + 1, seed);
+    if (ids != NULL) *ids = drawn;
+    return (struct model_batch){
+        .source = drawn, .target = drawn + 1, .rows = rows, .length = length};
 }
 
-void model_bench_score(struct model_bench *k, const struct model_batch *batch, int32_t row,
-                       int32_t n, float *logp)
+float *model_bench_score(struct model_bench *k, const struct model_batch *batch, int32_t row,
+                         int32_t n)
 {
-    int32_t position[BENCH_TOKENS_MAX];
-
-    assert_true(n <= BENCH_TOKENS_MAX);
+    float *logp = model_bench_array(n);
+    int32_t *position = arena_array(&arena, (size_t)n, sizeof *position);
     for (int32_t i = 0; i < n; i++) position[i] = row * batch->length + i;
     assert_ok(model_score(k->m, batch, position, n, logp, &e));
-}
-
-void model_bench_copy(struct model_bench *to, struct model_bench *from, enum model_block block)
-{
-    for (int32_t i = 0; i < model_params(from->m)->tensors_n; i++) {
-        assert_ok(model_read(from->m, block, i, from->values, &e));
-        assert_ok(model_write(to->m, block, i, from->values, &e));
-    }
+    return logp;
 }
 
 double model_bench_loss(struct model_bench *k, const struct model_batch *batch, uint32_t update,
@@ -144,21 +154,45 @@ double model_bench_loss(struct model_bench *k, const struct model_batch *batch, 
     return loss;
 }
 
-int64_t model_bench_tensor(const struct model_bench *k, int32_t tensor)
+double model_bench_apply(struct model_bench *k, uint32_t update, double lr, int64_t targets_n)
+{
+    const struct model_update u = {
+        .update = update, .lr = lr, .lr_previous = lr, .targets_n = targets_n};
+    double norm = 0.0;
+    assert_ok(model_apply(k->m, &u, &norm, &e));
+    return norm;
+}
+
+void model_bench_copy(struct model_bench *to, struct model_bench *from, enum model_block block)
+{
+    for (int32_t i = 0; i < model_params(from->m)->tensors_n; i++)
+        assert_ok(model_write(to->m, block, i, model_bench_read(from, block, i), &e));
+}
+
+int64_t model_bench_tensor_n(const struct model_bench *k, int32_t tensor)
 {
     const struct shape_tensor *t = &model_params(k->m)->tensor[tensor];
     return (int64_t)t->rows * t->cols;
 }
 
-float *model_bench_all(struct model_bench *k, enum model_block block, int64_t *n)
+int64_t model_bench_n(const struct model_bench *k)
 {
-    const struct shape_params *params = model_params(k->m);
-    float *out = malloc((size_t)params->parameters_n * sizeof *out);
-    assert_non_null(out);
-    *n = 0;
-    for (int32_t i = 0; i < params->tensors_n; i++) {
-        assert_ok(model_read(k->m, block, i, out + *n, &e));
-        *n += model_bench_tensor(k, i);
+    return model_params(k->m)->parameters_n;
+}
+
+float *model_bench_read(struct model_bench *k, enum model_block block, int32_t tensor)
+{
+    float *out = model_bench_array(model_bench_tensor_n(k, tensor));
+    assert_ok(model_read(k->m, block, tensor, out, &e));
+    return out;
+}
+
+float *model_bench_all(struct model_bench *k, enum model_block block)
+{
+    float *out = model_bench_array(model_bench_n(k)), *to = out;
+    for (int32_t i = 0; i < model_params(k->m)->tensors_n; i++) {
+        assert_ok(model_read(k->m, block, i, to, &e));
+        to += model_bench_tensor_n(k, i);
     }
     return out;
 }

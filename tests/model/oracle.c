@@ -196,7 +196,7 @@ void *oracle_memory(struct oracle *o, size_t bytes)
     return o->memory_own;
 }
 
-void oracle_model_open(struct oracle *o, const struct spec *s, const struct model_options *options)
+void oracle_model_open(struct oracle *o, const struct spec *s, const struct shape_capacity *options)
 {
     oracle_must(o, model_open(&o->model_own, oracle_backend(o), s, options, &o->e));
 }

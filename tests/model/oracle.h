@@ -145,7 +145,8 @@ struct backend *oracle_backend(struct oracle *o);
 /* oracle_memory - zeroed memory on o's device, valid until the next call. */
 void *oracle_memory(struct oracle *o, size_t bytes);
 /* oracle_model_open - opens the spec's model on o's device, as o->model_own. */
-void oracle_model_open(struct oracle *o, const struct spec *s, const struct model_options *options);
+void oracle_model_open(struct oracle *o, const struct spec *s,
+                       const struct shape_capacity *options);
 /* oracle_load - writes the tensors PREFIX.<name> of o's file into the model; oracle_load_weights -
  * w.<name> of the file that metadata weights_file names, whose model must be the spec's. */
 void oracle_load(struct oracle *o, const char *prefix);

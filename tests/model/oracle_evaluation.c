@@ -112,7 +112,7 @@ static void check_lines(struct oracle *o, const struct tokens *stream)
 static void open_model(struct oracle *o)
 {
     struct spec spec;
-    struct model_options options = {.rows_max = ROWS, .length_max = 1};
+    struct shape_capacity options = {.rows_max = ROWS, .length_max = 1};
     const char *name;
     for (int32_t i = 0; (name = oracle_next(o, &i, ".score"));) {
         int32_t L = 0, stride = 0;

@@ -135,7 +135,7 @@ void oracle_model(struct oracle *o)
     struct spec spec;
     struct file_batch batch[26];
     int32_t batches_n = 0;
-    struct model_options options = {.train = true};
+    struct shape_capacity options = {.train = true};
     oracle_spec(o, &spec, o->file_own);
     for (char letter = 'A'; letter <= 'Z'; letter++) {
         if (!oracle_has(o, oracle_name(o, "%c.src", letter))) continue;

@@ -97,7 +97,7 @@ void oracle_trace(struct oracle *o)
     struct trace t;
     set_training(&t, o);
     take_batches(&t, o);
-    const struct model_options options = {
+    const struct shape_capacity options = {
         .train = true, .rows_max = t.rows, .length_max = t.length};
     oracle_model_open(o, &t.spec, &options);
     if (oracle_has(o, oracle_name(o, "w0.%s", model_params(o->model_own)->tensor[0].name)))

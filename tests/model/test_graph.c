@@ -3,17 +3,17 @@
 #include "harness/test.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "model/graph_slots.h"
 #include "model/model_bench.h"
 
 enum { ROWS = 2, LENGTH = 19, TOKENS = ROWS * LENGTH, GRAPHS = 32 };
 
-static struct model_batch make_batch(int32_t *ids, int32_t rows, int32_t length, uint64_t seed)
+TEST_EACH(NULL, model_bench_fini)
+
+static struct model_batch make_batch(int32_t rows, int32_t length, uint64_t seed)
 {
-    struct model_batch batch = model_bench_batch(ids, rows, length, seed);
+    struct model_batch batch = model_bench_batch(NULL, rows, length, seed);
     batch.first_row = 3;
     return batch;
 }
@@ -21,25 +21,23 @@ static struct model_batch make_batch(int32_t *ids, int32_t rows, int32_t length,
 /* The results of a batch. */
 struct trace {
     double loss;
-    float *gradients_own, logp[BENCH_TOKENS_MAX];
+    const float *gradients, *logp;
     int64_t gradients_n;
 };
 
 /* A batch on a model with exactly its capacity; padded on a checking backend. */
 static struct trace trace_of(const struct spec *s, int32_t rows, int32_t length, bool filled)
 {
-    struct trace t = {.loss = 0.0};
-    struct model_bench k;
     struct backend *b = NULL;
-    int32_t ids[BENCH_TOKENS_MAX + 1];
-    struct model_batch batch = make_batch(ids, rows, length, 6);
+    const struct model_batch batch = make_batch(rows, length, 6);
     assert_ok(backend_open(&b, filled ? "check:cpu" : "cpu", 1, DTYPE_F32, &e));
     if (filled) graph_slots_now(b);
-    model_bench_open_with(&k, b, s, rows, length, true);
-    model_bench_score(&k, &batch, 0, rows * length, t.logp);
-    t.loss = model_bench_loss(&k, &batch, 4, 0);
-    t.gradients_own = model_bench_all(&k, MODEL_GRADIENTS, &t.gradients_n);
-    model_bench_close(&k);
+    struct model_bench *k = model_bench_open_with(b, s, rows, length, true);
+    struct trace t = {.gradients_n = model_bench_n(k)};
+    t.logp = model_bench_score(k, &batch, 0, rows * length);
+    t.loss = model_bench_loss(k, &batch, 4, 0);
+    t.gradients = model_bench_all(k, MODEL_GRADIENTS);
+    model_bench_close(k);
     return t;
 }
 
@@ -53,116 +51,97 @@ TEST(padded_lists_change_nothing)
         s.model.dropout = s.model.dropout_softmax = i & 1 ? 0.2 : 0.0;
         s.model.layers = 1;
         const int32_t *size = sizes[i / 2];
-        struct trace want = trace_of(&s, size[0], size[1], false);
-        struct trace got = trace_of(&s, size[0], size[1], true);
+        const struct trace want = trace_of(&s, size[0], size[1], false);
+        const struct trace got = trace_of(&s, size[0], size[1], true);
         /* More rows let a BLAS choose another kernel: the same products, rounded differently
          * (oneDNN does so with AVX2, not with AVX-512). */
         assert_true(fabs(got.loss - want.loss) <= 1e-6 * fabs(want.loss));
         for (int32_t j = 0; j < size[0] * size[1]; j++)
             assert_true(fabs((double)got.logp[j] - want.logp[j]) < 1e-5);
-        assert_true(
-            model_bench_difference(want.gradients_own, got.gradients_own, want.gradients_n) < 1e-6);
-        free(want.gradients_own);
-        free(got.gradients_own);
+        assert_true(model_bench_difference(want.gradients, got.gradients, want.gradients_n) < 1e-6);
     }
 }
 
 TEST(a_shape_runs_then_is_captured_then_launched)
 {
     struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_ADAPTIVE);
-    struct model_bench k;
-    int32_t ids[TOKENS + 1];
-    float logp[TOKENS];
-    double norm = 0.0;
-    model_bench_open(&k, &s, ROWS, LENGTH, true);
-    const struct graph_slots *seen = graph_slots_pretend(k.b);
+    struct model_bench *k = model_bench_open(&s, ROWS, LENGTH, true);
+    const struct graph_slots *seen = graph_slots_pretend(k->b);
     for (int i = 0; i < 4; i++) {
-        struct model_update u = {.update = (uint32_t)i, .lr = 0.1, .lr_previous = 0.1};
-        struct model_batch batch = make_batch(ids, ROWS, LENGTH, (uint64_t)i);
-        u.targets_n = TOKENS;
+        struct model_batch batch = make_batch(ROWS, LENGTH, (uint64_t)i);
         batch.first_row = 10 * i; /* not part of the shape */
-        assert_ok(model_train_batch(k.m, &batch, (uint32_t)i, 0, NULL, &e));
-        assert_ok(model_apply(k.m, &u, &norm, &e));
-        model_bench_score(&k, &batch, 0, TOKENS, logp);
-        assert_int_equal(seen->records_n, i > 0 ? 3 : 0);
-        assert_int_equal(seen->replays_n, 3 * i);
+        assert_ok(model_train_batch(k->m, &batch, (uint32_t)i, 0, NULL, &e));
+        model_bench_apply(k, (uint32_t)i, 0.1, TOKENS);
+        model_bench_score(k, &batch, 0, TOKENS);
+        assert_int_equal(seen->captures_n, i > 0 ? 3 : 0);
+        assert_int_equal(seen->launches_n, 3 * i);
     }
-    /* Accumulated gradients are another shape. */
-    struct model_batch later = make_batch(ids, ROWS, LENGTH, 0);
-    assert_ok(model_train_batch(k.m, &later, 0, 1, NULL, &e));
-    struct model_batch shorter = make_batch(ids, ROWS, LENGTH - 1, 9);
-    assert_ok(model_train_batch(k.m, &shorter, 9, 0, NULL, &e));
-    struct model_batch few = make_batch(ids, ROWS, LENGTH, 9);
-    for (int32_t i = 0; i <= TOKENS; i++) ids[i] = 2 + ids[i] % 18; /* words of the first band */
-    assert_ok(model_train_batch(k.m, &few, 9, 0, NULL, &e));
-    assert_int_equal(seen->replays_n, 9);
+    /* Accumulated gradients are another shape; so are words of the first band only. */
+    struct model_batch batch = make_batch(ROWS, LENGTH, 0);
+    assert_ok(model_train_batch(k->m, &batch, 0, 1, NULL, &e));
+    batch = make_batch(ROWS, LENGTH - 1, 9);
+    assert_ok(model_train_batch(k->m, &batch, 9, 0, NULL, &e));
+    int32_t *ids;
+    batch = model_bench_batch(&ids, ROWS, LENGTH, 9);
+    for (int32_t i = 0; i <= TOKENS; i++) ids[i] = 2 + ids[i] % 18;
+    assert_ok(model_train_batch(k->m, &batch, 9, 0, NULL, &e));
+    assert_int_equal(seen->launches_n, 9);
     assert_int_equal(seen->alive_n, 3);
-    assert_ok(model_keep_inner(k.m, &e)); /* graphs must not outlive it */
+    assert_ok(model_keep_inner(k->m, &e)); /* graphs must not outlive it */
     assert_int_equal(seen->alive_n, 0);
-    model_bench_close(&k);
 }
 
 static void batch_of_length(struct model_bench *k, int32_t length)
 {
-    int32_t ids[2 * GRAPHS + 1];
-    struct model_batch batch = make_batch(ids, 1, length, 2);
+    const struct model_batch batch = make_batch(1, length, 2);
     assert_ok(model_train_batch(k->m, &batch, 0, 0, NULL, &e));
 }
 
 TEST(the_least_recently_used_shape_is_replaced)
 {
     struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_PLAIN);
-    struct model_bench k;
     s.model.layers = 1;
-    model_bench_open(&k, &s, 1, 2 * GRAPHS, true);
-    const struct graph_slots *seen = graph_slots_pretend(k.b);
+    struct model_bench *k = model_bench_open(&s, 1, 2 * GRAPHS, true);
+    const struct graph_slots *seen = graph_slots_pretend(k->b);
     for (int32_t length = 1; length <= GRAPHS; length++) {
-        batch_of_length(&k, length);
-        batch_of_length(&k, length);
+        batch_of_length(k, length);
+        batch_of_length(k, length);
     }
     assert_int_equal(seen->alive_n, GRAPHS);
-    batch_of_length(&k, 1);
-    batch_of_length(&k, GRAPHS + 1); /* takes the place of length 2 */
+    batch_of_length(k, 1);
+    batch_of_length(k, GRAPHS + 1); /* takes the place of length 2 */
     assert_int_equal(seen->alive_n, GRAPHS - 1);
-    int before = seen->replays_n;
-    batch_of_length(&k, 1);
-    batch_of_length(&k, 3);
-    assert_int_equal(seen->replays_n, before + 2);
-    batch_of_length(&k, 2);
-    assert_int_equal(seen->replays_n, before + 2);
+    int before = seen->launches_n;
+    batch_of_length(k, 1);
+    batch_of_length(k, 3);
+    assert_int_equal(seen->launches_n, before + 2);
+    batch_of_length(k, 2);
+    assert_int_equal(seen->launches_n, before + 2);
 
     /* If more shapes alternate than the cache holds, none is captured. */
-    int records_n = seen->records_n;
+    int captures_n = seen->captures_n;
     for (int round = 0; round < 2; round++)
-        for (int32_t length = 2 * GRAPHS; length > GRAPHS - 2; length--)
-            batch_of_length(&k, length);
-    assert_int_equal(seen->records_n, records_n);
-    model_bench_close(&k);
+        for (int32_t length = 2 * GRAPHS; length > GRAPHS - 2; length--) batch_of_length(k, length);
+    assert_int_equal(seen->captures_n, captures_n);
 }
 
 TEST(an_update_waits_for_the_backend_once)
 {
     enum { SHARDS = 3 };
     struct spec s = model_bench_spec(SPEC_ROTARY, SPEC_ADAPTIVE);
-    struct model_bench k;
-    int32_t ids[TOKENS + 1];
-    double sum = 0.0, norm = 0.0;
-    struct model_update u = {.lr = 0.1, .lr_previous = 0.1, .targets_n = SHARDS * TOKENS};
-    model_bench_open(&k, &s, ROWS, LENGTH, true);
-    const struct graph_slots *seen = graph_slots_now(k.b);
-    for (int shard = 0; shard < SHARDS; shard++) {
-        struct model_batch batch = make_batch(ids, ROWS, LENGTH, (uint64_t)shard);
-        sum += model_bench_loss(&k, &batch, 0, shard);
+    struct model_bench *k = model_bench_open(&s, ROWS, LENGTH, true);
+    const struct graph_slots *seen = graph_slots_now(k->b);
+    struct model_batch shards[SHARDS];
+    double sum = 0.0;
+    for (int i = 0; i < SHARDS; i++) {
+        shards[i] = make_batch(ROWS, LENGTH, (uint64_t)i);
+        sum += model_bench_loss(k, &shards[i], 0, i);
     }
     int before = seen->downloads_n;
-    for (int shard = 0; shard < SHARDS; shard++) {
-        struct model_batch batch = make_batch(ids, ROWS, LENGTH, (uint64_t)shard);
-        assert_ok(model_train_batch(k.m, &batch, 0, shard, NULL, &e));
-    }
-    assert_ok(model_apply(k.m, &u, &norm, &e));
+    for (int i = 0; i < SHARDS; i++) assert_ok(model_train_batch(k->m, &shards[i], 0, i, NULL, &e));
+    model_bench_apply(k, 0, 0.1, SHARDS * TOKENS);
     assert_int_equal(seen->downloads_n, before + 1);
-    assert_true(model_loss(k.m) == sum);
-    model_bench_close(&k);
+    assert_true(model_loss(k->m) == sum);
 }
 
 static int broken_softmax_loss(struct backend *b, const struct softmax_loss_args *a, struct err *e)
@@ -174,18 +153,15 @@ static int broken_softmax_loss(struct backend *b, const struct softmax_loss_args
 TEST(an_error_ends_the_capture)
 {
     struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_PLAIN);
-    struct model_bench k;
-    int32_t ids[TOKENS + 1];
-    model_bench_open(&k, &s, ROWS, LENGTH, true);
-    struct graph_slots *seen = graph_slots_pretend(k.b);
-    struct model_batch batch = make_batch(ids, ROWS, LENGTH, 1);
-    model_bench_loss(&k, &batch, 0, 0);
+    struct model_bench *k = model_bench_open(&s, ROWS, LENGTH, true);
+    struct graph_slots *seen = graph_slots_pretend(k->b);
+    const struct model_batch batch = make_batch(ROWS, LENGTH, 1);
+    model_bench_loss(k, &batch, 0, 0);
     seen->slots.softmax_loss = broken_softmax_loss;
-    assert_fails(ERR_INTERNAL, "a broken slot", model_train_batch(k.m, &batch, 0, 0, NULL, &e));
+    assert_fails(ERR_INTERNAL, "a broken slot", model_train_batch(k->m, &batch, 0, 0, NULL, &e));
     assert_int_equal(seen->alive_n, 0);
     seen->slots.softmax_loss = seen->inner->softmax_loss;
-    model_bench_loss(&k, &batch, 0, 0);
-    assert_int_equal(seen->records_n, 2);
+    model_bench_loss(k, &batch, 0, 0);
+    assert_int_equal(seen->captures_n, 2);
     assert_int_equal(seen->alive_n, 1);
-    model_bench_close(&k);
 }

@@ -2,12 +2,11 @@
  * each other. */
 #include "harness/test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "model/model.h"
 #include "model/model_bench.h"
 #include "shape/memory.h"
+
+TEST_EACH(NULL, model_bench_fini)
 
 /* A wrapper of the CPU backend that counts allocated bytes. The count is beside its table of ops,
  * where alloc finds it. */
@@ -26,8 +25,7 @@ static int counting_alloc(struct backend *b, void **out, size_t bytes, struct er
 
 /* Opens and closes a model; returns the allocated bytes. Opening calls no op, so that the CPU can
  * act as a device of bf16. */
-static int64_t allocated(const struct spec *s, const struct model_options *o,
-                         enum spec_precision precision)
+static int64_t allocated(const struct spec *s, const struct shape_capacity *capacity)
 {
     struct backend *b = NULL;
     struct model *m = NULL;
@@ -35,8 +33,8 @@ static int64_t allocated(const struct spec *s, const struct model_options *o,
     struct counting k = {.ops = *b->ops, .inner = b->ops};
     k.ops.alloc = counting_alloc;
     b->ops = &k.ops;
-    if (precision == SPEC_BF16) b->precision = DTYPE_BF16;
-    assert_ok(model_open(&m, b, s, o, &e));
+    if (capacity->precision == SPEC_BF16) b->precision = DTYPE_BF16;
+    assert_ok(model_open(&m, b, s, capacity, &e));
     assert_int_equal(model_bytes(m), k.bytes);
     model_close(m);
     b->ops = k.inner;
@@ -44,22 +42,16 @@ static int64_t allocated(const struct spec *s, const struct model_options *o,
     return k.bytes;
 }
 
-static void assert_planned(const struct spec *s, const struct model_options *o,
-                           enum spec_precision precision)
+static void assert_planned(const struct spec *s, const struct shape_capacity *capacity)
 {
     struct shape_memory planned;
-    const struct shape_capacity capacity = {.train = o->train,
-                                            .rows_max = o->rows_max,
-                                            .length_max = o->length_max,
-                                            .scored_max = o->scored_max,
-                                            .precision = precision};
-    shape_memory(&planned, s, &capacity);
-    assert_int_equal(allocated(s, o, precision), planned.total_bytes);
+    shape_memory(&planned, s, capacity);
+    assert_int_equal(allocated(s, capacity), planned.total_bytes);
 }
 
 TEST(planned_bytes_are_the_bytes_asked_of_the_backend)
 {
-    static const struct model_options options[] = {
+    static const struct shape_capacity capacities[] = {
         {.train = true, .rows_max = 3, .length_max = 7, .scored_max = 21},
         {.train = true, .rows_max = 1, .length_max = 40, .scored_max = 0},
         {.train = true, .rows_max = 2, .length_max = 9, .scored_max = 100},
@@ -69,13 +61,15 @@ TEST(planned_bytes_are_the_bytes_asked_of_the_backend)
     };
     for (int32_t position = 0; position < POSITION_METHODS_N; position++)
         for (int32_t softmax = SPEC_ADAPTIVE; softmax <= SPEC_PLAIN; softmax++)
-            for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+            for (size_t i = 0; i < sizeof capacities / sizeof *capacities; i++) {
                 struct spec s =
                     model_bench_spec((enum spec_position)position, (enum spec_softmax)softmax);
                 s.train.optimizer = i % 2 ? SPEC_ADAM : SPEC_NAG;
                 s.model.dropout_softmax = i % 2 ? 0.1 : 0.0;
-                assert_planned(&s, &options[i], SPEC_FP32);
-                assert_planned(&s, &options[i], SPEC_BF16);
+                struct shape_capacity capacity = capacities[i];
+                assert_planned(&s, &capacity);
+                capacity.precision = SPEC_BF16;
+                assert_planned(&s, &capacity);
             }
 }
 
@@ -96,12 +90,11 @@ TEST(a_run_s_device_bytes_are_those_its_worker_allocates)
         s.train.validate_L = trainings[i].validate_L;
         struct shape_capacity capacity;
         shape_capacity(&capacity, &s);
-        const struct model_options o = model_options_for(&capacity);
         shape_cost(&cost, &s);
-        assert_int_equal(allocated(&s, &o, SPEC_FP32), cost.device_bytes);
-        s.train.precision = SPEC_BF16;
+        assert_int_equal(allocated(&s, &capacity), cost.device_bytes);
+        s.train.precision = capacity.precision = SPEC_BF16;
         shape_cost(&cost, &s);
-        assert_int_equal(allocated(&s, &o, SPEC_BF16), cost.device_bytes);
+        assert_int_equal(allocated(&s, &capacity), cost.device_bytes);
     }
     static const int32_t lengths[] = {64, 700, 3000};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
@@ -113,9 +106,8 @@ TEST(a_run_s_device_bytes_are_those_its_worker_allocates)
             s.eval.stride = stride;
             struct shape_capacity capacity;
             shape_capacity_scores(&capacity, lengths[i], stride, 1, SPEC_FP32);
-            const struct model_options o = model_options_for(&capacity);
             shape_cost(&cost, &s);
-            assert_int_equal(allocated(&s, &o, SPEC_FP32), cost.device_bytes);
+            assert_int_equal(allocated(&s, &capacity), cost.device_bytes);
         }
 }
 
@@ -124,33 +116,20 @@ TEST(a_run_s_device_bytes_are_those_its_worker_allocates)
 static void assert_scoring_apart(const struct spec *s)
 {
     enum { ROWS = 3, LENGTH = 8, TOKENS = ROWS * LENGTH };
-    struct model_bench k, only;
-    int32_t source[TOKENS], target[TOKENS], at[TOKENS];
-    float first[TOKENS], second[TOKENS];
-    int64_t n = 0;
-    model_bench_tokens(source, TOKENS, 1);
-    model_bench_tokens(target, TOKENS, 2);
-    for (int32_t i = 0; i < TOKENS; i++) at[i] = i;
-    const struct model_batch batch = {
-        .source = source, .target = target, .rows = ROWS, .length = LENGTH};
-    model_bench_open(&k, s, ROWS, LENGTH, true);
-    model_bench_open(&only, s, ROWS, LENGTH, false);
-
-    double loss = model_bench_loss(&k, &batch, 4, 0);
-    float *before = model_bench_all(&k, MODEL_GRADIENTS, &n);
-    for (int32_t again = 0; again < 2; again++) {
-        assert_ok(model_score(k.m, &batch, at, TOKENS, first, &e));
-        assert_ok(model_score(only.m, &batch, at, TOKENS, second, &e));
-        assert_memory_equal(first, second, sizeof first);
-    }
-    assert_true(model_bench_loss(&k, &batch, 4, 0) == loss);
-    float *after = model_bench_all(&k, MODEL_GRADIENTS, &n);
-    assert_memory_equal(before, after, (size_t)n * sizeof *before);
-
-    free(before);
-    free(after);
-    model_bench_close(&k);
-    model_bench_close(&only);
+    struct model_bench *k = model_bench_open(s, ROWS, LENGTH, true);
+    struct model_bench *only = model_bench_open(s, ROWS, LENGTH, false);
+    const struct model_batch batch = {.source = model_bench_tokens(TOKENS, 1),
+                                      .target = model_bench_tokens(TOKENS, 2),
+                                      .rows = ROWS,
+                                      .length = LENGTH};
+    double loss = model_bench_loss(k, &batch, 4, 0);
+    const float *before = model_bench_all(k, MODEL_GRADIENTS);
+    for (int32_t again = 0; again < 2; again++)
+        assert_memory_equal(model_bench_score(k, &batch, 0, TOKENS),
+                            model_bench_score(only, &batch, 0, TOKENS), TOKENS * sizeof(float));
+    assert_true(model_bench_loss(k, &batch, 4, 0) == loss);
+    assert_memory_equal(before, model_bench_all(k, MODEL_GRADIENTS),
+                        (size_t)model_bench_n(k) * sizeof *before);
 }
 
 TEST(scoring_between_batches_changes_no_bit)

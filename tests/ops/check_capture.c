@@ -146,69 +146,50 @@ TEST(a_graph_keeps_scratch_memory_that_grew_later)
     close_fixture(&d);
 }
 
-static int try_alloc(struct fixture *d, struct err *e)
+/* Calls that a capture forbids. */
+enum forbidden { ALLOC, UPLOAD, DOWNLOAD, SYNC, BEGIN, LAUNCH, SCRATCH, PRODUCT, FORBIDDEN_N };
+
+static int try_call(struct fixture *d, enum forbidden which, struct err *e)
 {
+    const struct backend_ops *ops = d->b->ops;
+    struct tensor product = tensor_make(d->y.data, N, N, DTYPE_F32);
     void *p = NULL;
-    return d->b->ops->alloc(d->b, &p, 64, e);
-}
-
-static int try_upload(struct fixture *d, struct err *e)
-{
-    return d->b->ops->upload(d->b, d->y.data, d->ones, sizeof d->ones, e);
-}
-
-static int try_download(struct fixture *d, struct err *e)
-{
-    return d->b->ops->download(d->b, d->ones, d->x.data, sizeof d->ones, e);
-}
-
-static int try_sync(struct fixture *d, struct err *e)
-{
-    return d->b->ops->sync(d->b, e);
-}
-
-static int try_record(struct fixture *d, struct err *e)
-{
-    return d->b->ops->graph_begin(d->b, e);
-}
-
-static int try_replay(struct fixture *d, struct err *e)
-{
-    return d->b->ops->graph_launch(d->b, NULL, e);
-}
-
-static int try_scratch(struct fixture *d, struct err *e)
-{
-    return ops_sum_squares(d->b, d->squares_dev, d->x.data, N * C, e);
-}
-
-static int try_product(struct fixture *d, struct err *e)
-{
-    struct tensor y = tensor_make(d->y.data, N, N, DTYPE_F32);
-    return ops_linear(d->b, &y, &d->x, &d->x, NULL, 0, e);
+    switch (which) {
+    case ALLOC:
+        return ops->alloc(d->b, &p, 64, e);
+    case UPLOAD:
+        return ops->upload(d->b, d->y.data, d->ones, sizeof d->ones, e);
+    case DOWNLOAD:
+        return ops->download(d->b, d->ones, d->x.data, sizeof d->ones, e);
+    case SYNC:
+        return ops->sync(d->b, e);
+    case BEGIN:
+        return ops->graph_begin(d->b, e);
+    case LAUNCH:
+        return ops->graph_launch(d->b, NULL, e);
+    case SCRATCH:
+        return ops_sum_squares(d->b, d->squares_dev, d->x.data, N * C, e);
+    default:
+        return ops_linear(d->b, &product, &d->x, &d->x, NULL, 0, e);
+    }
 }
 
 TEST(calls_that_a_capture_forbids_are_named)
 {
-    static const struct {
-        int (*attempt)(struct fixture *d, struct err *e);
-        const char *word;
-    } rows[] = {
-        {try_alloc, "an allocation"},
-        {try_upload, "an upload"},
-        {try_download, "a download"},
-        {try_sync, "a sync"},
-        {try_record, "a second capture"},
-        {try_replay, "a graph launch"},
-        {try_scratch, "growth of scratch memory"},
-        {try_product, "a product of 12 x 12 x 40"},
-    };
+    static const char *const words[FORBIDDEN_N] = {[ALLOC] = "an allocation",
+                                                   [UPLOAD] = "an upload",
+                                                   [DOWNLOAD] = "a download",
+                                                   [SYNC] = "a sync",
+                                                   [BEGIN] = "a second capture",
+                                                   [LAUNCH] = "a graph launch",
+                                                   [SCRATCH] = "growth of scratch memory",
+                                                   [PRODUCT] = "a product of 12 x 12 x 40"};
     struct fixture d;
     open_fixture(&d);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (int i = 0; i < FORBIDDEN_N; i++) {
         assert_ok(d.b->ops->graph_begin(d.b, &e));
-        assert_fails(ERR_INTERNAL, rows[i].word, rows[i].attempt(&d, &e));
-        assert_fails(ERR_INTERNAL, "during graph capture", rows[i].attempt(&d, &e));
+        assert_fails(ERR_INTERNAL, words[i], try_call(&d, (enum forbidden)i, &e));
+        assert_fails(ERR_INTERNAL, "during graph capture", try_call(&d, (enum forbidden)i, &e));
         assert_ok(d.b->ops->graph_end(d.b, NULL, &e));
         assert_ok(d.b->ops->sync(d.b, &e));
     }

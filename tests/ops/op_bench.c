@@ -48,7 +48,7 @@ float op_uniform(struct op_bench *k)
     return 2.0f * philox_uniform(draw(k)) - 1.0f;
 }
 
-int32_t op_below(struct op_bench *k, int32_t n)
+static int32_t below_of(struct op_bench *k, int32_t n)
 {
     return (int32_t)(draw(k) % (uint32_t)n);
 }
@@ -175,7 +175,7 @@ struct op_matrix op_activations(struct op_bench *k, int64_t rows, int64_t cols, 
 const int32_t *op_list(struct op_bench *k, const int32_t **host, int64_t n, int32_t below, int gaps)
 {
     int32_t *list = arena_array(&k->arena, (size_t)n, sizeof *list);
-    for (int64_t i = 0; i < n; i++) list[i] = gaps && op_below(k, 8) == 0 ? -1 : op_below(k, below);
+    for (int64_t i = 0; i < n; i++) list[i] = gaps && below_of(k, 8) == 0 ? -1 : below_of(k, below);
     *host = list;
     return op_memory(k, list, (size_t)n * sizeof *list);
 }
@@ -197,9 +197,9 @@ float *op_floats(struct op_bench *k, int64_t n)
     return arena_array(&k->arena, (size_t)n, sizeof(float));
 }
 
-void tol_check_in(struct op_bench *k, const char *what, enum dtype dtype, double ulps,
-                  double f32_error, const float *got, const double *want, const float *plain,
-                  const float *before, int64_t n)
+void tol_check(struct op_bench *k, const char *what, enum dtype dtype, double ulps,
+               double f32_error, const float *got, const double *want, const float *plain,
+               const float *before, int64_t n)
 {
     enum { FLOOR_ULPS = 8 };
     double plain_error = 0.0, largest = k->terms;
@@ -223,16 +223,11 @@ void tol_check_in(struct op_bench *k, const char *what, enum dtype dtype, double
     }
 }
 
-void tol_check(struct op_bench *k, const char *what, const float *got, const double *want,
-               const float *plain, const float *before, int64_t n)
-{
-    tol_check_in(k, what, DTYPE_F32, 0.0, 0.0, got, want, plain, before, n);
-}
-
 void tol_check_tensor(struct op_bench *k, const char *what, const struct tensor *got,
                       const double *want, const float *plain, const float *before)
 {
-    tol_check(k, what, op_get(k, got), want, plain, before, got->rows * got->cols);
+    tol_check(k, what, DTYPE_F32, 0.0, 0.0, op_get(k, got), want, plain, before,
+              got->rows * got->cols);
 }
 
 void op_same(const char *what, const float *got, const float *want, int64_t n)

@@ -39,8 +39,6 @@ void op_bench_close(struct op_bench *k);
 
 /* op_uniform - the next number in [-1, 1). */
 float op_uniform(struct op_bench *k);
-/* op_below - the next whole number in [0, n). */
-int32_t op_below(struct op_bench *k, int32_t n);
 
 /* op_random - a matrix of random numbers in f32 (op_activations: in the precision of the backend;
  * the host copy has the numbers rounded to bf16); with spare > 0 a view into one with so many more
@@ -70,20 +68,18 @@ const struct step_state *op_step(struct op_bench *k, const struct step_state *co
 double *op_doubles(struct op_bench *k, int64_t n);
 float *op_floats(struct op_bench *k, int64_t n);
 
-/* tol_check - compares got with the oracle's want; the error of plain float loops determines the
- * tolerance. want and plain are first added to before (unless NULL). */
-void tol_check(struct op_bench *k, const char *what, const float *got, const double *want,
-               const float *plain, const float *before, int64_t n);
-/* tol_check_in - tol_check of results in f32 or bf16. bf16: may err by so many units in the last
- * place of the largest number; f32: by this share of it, where that is more. */
-void tol_check_in(struct op_bench *k, const char *what, enum dtype dtype, double ulps,
-                  double f32_error, const float *got, const double *want, const float *plain,
-                  const float *before, int64_t n);
+/* tol_check - compares got, results in f32 or bf16, with the oracle's want; the error of plain
+ * float loops determines the tolerance. want and plain are first added to before (unless NULL).
+ * bf16: may err by so many units in the last place of the largest number; f32 on a backend of bf16:
+ * by this share of it, where that is more. */
+void tol_check(struct op_bench *k, const char *what, enum dtype dtype, double ulps,
+               double f32_error, const float *got, const double *want, const float *plain,
+               const float *before, int64_t n);
 /* op_round_bf16 - to the nearest, ties to even; bits may be NULL. */
 float op_round_bf16(float value, uint16_t *bits);
 /* op_stored - a number as activations of the backend hold it. */
 float op_stored(const struct op_bench *k, float value);
-/* tol_check_tensor - tol_check for a matrix on the backend. */
+/* tol_check_tensor - tol_check for a matrix of f32 on a backend of f32. */
 void tol_check_tensor(struct op_bench *k, const char *what, const struct tensor *got,
                       const double *want, const float *plain, const float *before);
 /* op_same - bit for bit. */

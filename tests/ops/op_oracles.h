@@ -152,23 +152,47 @@ static void NAME(softmax_logp)(struct op_case *c)
     for (int64_t i = 0; i < ROWS(c); i++) logp[i] = -logp[i];
 }
 
+/* The factor of the gradient: its scale times the clip factor. */
+static REAL NAME(gradient_factor)(struct op_case *c)
+{
+    const float *grad = IN("gradient");
+    REAL squares = 0;
+    for (int64_t i = 0; i < ROWS(c); i++) squares += (REAL)grad[i] * (REAL)grad[i];
+    REAL norm = (REAL)c->step.gradient_scale * (REAL)sqrt((double)squares);
+    REAL clip = (REAL)c->step.clip / (norm + (REAL)1e-6);
+    return (REAL)c->step.gradient_scale * (c->step.clip > 0.0f && clip < 1 ? clip : 1);
+}
+
 static void NAME(nag)(struct op_case *c)
 {
     const struct nag_args *a = ARGS(c);
-    const struct step_state *s = &c->step;
-    NAME(op_nag)
-    (OUT("theta"), OUT("momentum"), IN("gradient"), ROWS(c),
-     &(struct op_nag){s->lr, s->lr_previous, s->gradient_scale, s->clip, a->mu, a->weight_decay});
+    const float *grad = IN("gradient");
+    REAL *theta = OUT("theta"), *momentum = OUT("momentum"), factor = NAME(gradient_factor)(c);
+    REAL mu = (REAL)a->mu, lr = (REAL)c->step.lr, before = (REAL)c->step.lr_previous;
+    REAL rho = before == 0 ? lr : lr / before;
+    for (int64_t i = 0; i < ROWS(c); i++) {
+        REAL g = (REAL)grad[i] * factor, b = momentum[i];
+        theta[i] =
+            theta[i] * (1 - lr * (REAL)a->weight_decay) + mu * mu * rho * b - (1 + mu) * lr * g;
+        momentum[i] = mu * rho * b - lr * g;
+    }
 }
 
 static void NAME(adam)(struct op_case *c)
 {
     const struct adam_args *a = ARGS(c);
-    const struct step_state *s = &c->step;
-    NAME(op_adam)
-    (OUT("theta"), OUT("m"), OUT("v"), IN("gradient"), ROWS(c),
-     &(struct op_adam){s->lr, s->gradient_scale, s->clip, a->beta1, a->beta2, a->eps,
-                       a->weight_decay, s->adam_step});
+    const float *grad = IN("gradient");
+    REAL *theta = OUT("theta"), *m = OUT("m"), *v = OUT("v"), factor = NAME(gradient_factor)(c);
+    REAL beta1 = (REAL)a->beta1, beta2 = (REAL)a->beta2, lr = (REAL)c->step.lr;
+    REAL correct1 = (REAL)(1.0 - pow((double)a->beta1, c->step.adam_step));
+    REAL correct2 = (REAL)(1.0 - pow((double)a->beta2, c->step.adam_step));
+    for (int64_t i = 0; i < ROWS(c); i++) {
+        REAL g = (REAL)grad[i] * factor;
+        m[i] = beta1 * m[i] + (1 - beta1) * g;
+        v[i] = beta2 * v[i] + (1 - beta2) * g * g;
+        REAL root = (REAL)sqrt((double)(v[i] / correct2)) + (REAL)a->eps;
+        theta[i] = theta[i] * (1 - lr * (REAL)a->weight_decay) - lr * (m[i] / correct1) / root;
+    }
 }
 
 static void (*const NAME(oracles)[OPS_N])(struct op_case *c) = {

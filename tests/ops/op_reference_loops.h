@@ -1,23 +1,24 @@
 /* op_reference_loops.h - the formulas of backend.h, written once for REAL and NAME; included twice
- * by op_reference.c and by nothing else. Every sum runs in rising index. */
+ * by op_reference.h and by nothing else. Every sum runs in rising index. */
 /* exp and log of REAL. */
-static REAL NAME(real_exp)(REAL x)
+static inline REAL NAME(real_exp)(REAL x)
 {
     return sizeof(REAL) == sizeof(float) ? (REAL)expf((float)x) : (REAL)exp((double)x);
 }
 
-static REAL NAME(real_log)(REAL x)
+static inline REAL NAME(real_log)(REAL x)
 {
     return sizeof(REAL) == sizeof(float) ? (REAL)logf((float)x) : (REAL)log((double)x);
 }
 
-static REAL NAME(real_sqrt)(REAL x)
+static inline REAL NAME(real_sqrt)(REAL x)
 {
     return (REAL)sqrt((double)x);
 }
 
-void NAME(op_linear)(REAL *y, const float *x, const float *w, const float *bias, int64_t N,
-                     int64_t I, int64_t O)
+/* y (N,O) = x (N,I) w (O,I)^T + bias or NULL */
+static inline void NAME(op_linear)(REAL *y, const float *x, const float *w, const float *bias,
+                                   int64_t N, int64_t I, int64_t O)
 {
     for (int64_t n = 0; n < N; n++)
         for (int64_t o = 0; o < O; o++) {
@@ -27,8 +28,8 @@ void NAME(op_linear)(REAL *y, const float *x, const float *w, const float *bias,
         }
 }
 
-void NAME(op_linear_bwd_input)(REAL *dx, const float *dy, const float *w, int64_t N, int64_t I,
-                               int64_t O)
+static inline void NAME(op_linear_bwd_input)(REAL *dx, const float *dy, const float *w, int64_t N,
+                                             int64_t I, int64_t O)
 {
     for (int64_t n = 0; n < N; n++)
         for (int64_t i = 0; i < I; i++) {
@@ -38,8 +39,8 @@ void NAME(op_linear_bwd_input)(REAL *dx, const float *dy, const float *w, int64_
         }
 }
 
-void NAME(op_linear_bwd_weight)(REAL *dw, REAL *dbias, const float *dy, const float *x, int64_t N,
-                                int64_t I, int64_t O)
+static inline void NAME(op_linear_bwd_weight)(REAL *dw, REAL *dbias, const float *dy,
+                                              const float *x, int64_t N, int64_t I, int64_t O)
 {
     for (int64_t o = 0; o < O; o++) {
         dbias[o] = 0;
@@ -53,7 +54,7 @@ void NAME(op_linear_bwd_weight)(REAL *dw, REAL *dbias, const float *dy, const fl
 }
 
 /* Mean and reciprocal deviation of one row: biased variance, 1e-5 inside the root. */
-static void NAME(row_stats)(REAL *mean, REAL *rdev, const float *x, int64_t C)
+static inline void NAME(row_stats)(REAL *mean, REAL *rdev, const float *x, int64_t C)
 {
     REAL sum = 0, squares = 0;
     for (int64_t c = 0; c < C; c++) sum += (REAL)x[c];
@@ -62,8 +63,8 @@ static void NAME(row_stats)(REAL *mean, REAL *rdev, const float *x, int64_t C)
     *rdev = 1 / NAME(real_sqrt)(squares / (REAL)C + (REAL)1e-5);
 }
 
-void NAME(op_layernorm)(REAL *y, REAL *stats, const float *x, const float *gain, const float *bias,
-                        int64_t N, int64_t C)
+static inline void NAME(op_layernorm)(REAL *y, REAL *stats, const float *x, const float *gain,
+                                      const float *bias, int64_t N, int64_t C)
 {
     for (int64_t n = 0; n < N; n++) {
         REAL *mean = stats + 2 * n, *rdev = mean + 1;
@@ -73,8 +74,9 @@ void NAME(op_layernorm)(REAL *y, REAL *stats, const float *x, const float *gain,
     }
 }
 
-void NAME(op_layernorm_bwd)(REAL *dx, REAL *dgain, REAL *dbias, const float *dy, const float *x,
-                            const float *gain, int64_t N, int64_t C)
+/* dgain and dbias are overwritten. */
+static inline void NAME(op_layernorm_bwd)(REAL *dx, REAL *dgain, REAL *dbias, const float *dy,
+                                          const float *x, const float *gain, int64_t N, int64_t C)
 {
     for (int64_t c = 0; c < C; c++) dgain[c] = dbias[c] = 0;
     for (int64_t n = 0; n < N; n++) {
@@ -96,9 +98,9 @@ void NAME(op_layernorm_bwd)(REAL *dx, REAL *dgain, REAL *dbias, const float *dy,
 }
 
 /* Rotates the pairs of x (rows, H*D) in place; no token is later than `last`. */
-static void NAME(rotate_pairs)(REAL *x, const float *cosine, const float *sine, int64_t rows,
-                               int32_t T, int32_t last, int32_t H, int32_t D, int layout,
-                               int inverse)
+static inline void NAME(rotate_pairs)(REAL *x, const float *cosine, const float *sine, int64_t rows,
+                                      int32_t T, int32_t last, int32_t H, int32_t D, int layout,
+                                      int inverse)
 {
     int64_t half = D / 2;
     for (int64_t n = 0; n < rows; n++)
@@ -117,15 +119,17 @@ static void NAME(rotate_pairs)(REAL *x, const float *cosine, const float *sine, 
             }
 }
 
-void NAME(op_rotary)(REAL *y, const float *x, const float *cosine, const float *sine, int64_t rows,
-                     int32_t T, int32_t H, int32_t D, int layout, int inverse)
+static inline void NAME(op_rotary)(REAL *y, const float *x, const float *cosine, const float *sine,
+                                   int64_t rows, int32_t T, int32_t H, int32_t D, int layout,
+                                   int inverse)
 {
     for (int64_t i = 0; i < rows * H * D; i++) y[i] = (REAL)x[i];
     NAME(rotate_pairs)(y, cosine, sine, rows, T, T, H, D, layout, inverse);
 }
 
 /* A rotated copy of q or k on the heap; no token is later than `last`. */
-static REAL *NAME(attention_rotated)(const float *x, int32_t last, const struct op_attention *a)
+static inline REAL *NAME(attention_rotated)(const float *x, int32_t last,
+                                            const struct op_attention *a)
 {
     int64_t rows = (int64_t)a->B * a->T, n = rows * a->H * a->D;
     REAL *out = malloc((size_t)n * sizeof *out);
@@ -137,14 +141,15 @@ static REAL *NAME(attention_rotated)(const float *x, int32_t last, const struct 
 }
 
 /* The latest position of a query that sees a sink outside its window. */
-static int32_t NAME(sink_last)(const struct op_attention *a)
+static inline int32_t NAME(sink_last)(const struct op_attention *a)
 {
     const struct attention_mask *m = &a->mask;
     return m->sink_positions == SINKS_CACHE ? m->sinks + m->window - 1 : a->T;
 }
 
 /* Whether j is a sink outside the window of i; then sets *distance. */
-static int NAME(is_far)(int32_t *distance, int32_t i, int32_t j, const struct op_attention *a)
+static inline int NAME(is_far)(int32_t *distance, int32_t i, int32_t j,
+                               const struct op_attention *a)
 {
     int32_t last = NAME(sink_last)(a);
     *distance = i - j;
@@ -155,8 +160,9 @@ static int NAME(is_far)(int32_t *distance, int32_t i, int32_t j, const struct op
 
 /* Softmax of query i over keys 0 … i, those that the mask hides excepted; returns the log of its
  * sum. far: q as sinks outside the window see it. */
-static REAL NAME(attention_row)(REAL *p, const REAL *q, const REAL *far, const REAL *k, int32_t b,
-                                int32_t h, int32_t i, const struct op_attention *a)
+static inline REAL NAME(attention_row)(REAL *p, const REAL *q, const REAL *far, const REAL *k,
+                                       int32_t b, int32_t h, int32_t i,
+                                       const struct op_attention *a)
 {
     int64_t C = (int64_t)a->H * a->D;
     REAL most = -INFINITY, sum = 0;
@@ -185,15 +191,15 @@ static REAL NAME(attention_row)(REAL *p, const REAL *q, const REAL *far, const R
     return most + NAME(real_log)(sum);
 }
 
-static REAL NAME(attention_factor)(const struct op_attention *a, int32_t b, int32_t h, int32_t i,
-                                   int32_t j)
+static inline REAL NAME(attention_factor)(const struct op_attention *a, int32_t b, int32_t h,
+                                          int32_t i, int32_t j)
 {
     if (a->factor == NULL) return 1;
     return (REAL)a->factor[(((int64_t)b * a->H + h) * a->T + i) * a->T + j];
 }
 
-void NAME(op_attention)(REAL *out, REAL *lse, const float *q_in, const float *k_in, const float *v,
-                        const struct op_attention *a)
+static inline void NAME(op_attention)(REAL *out, REAL *lse, const float *q_in, const float *k_in,
+                                      const float *v, const struct op_attention *a)
 {
     int64_t C = (int64_t)a->H * a->D;
     REAL *p = malloc((size_t)a->T * sizeof *p);
@@ -220,11 +226,11 @@ void NAME(op_attention)(REAL *out, REAL *lse, const float *q_in, const float *k_
 }
 
 /* The contribution of a query to all gradients; dfar is that of q rotated for sinks. */
-static void NAME(attention_row_bwd)(REAL *p, REAL *dq, REAL *dfar, REAL *dk, REAL *dv,
-                                    REAL *dbias_table, REAL *dtail_offset, const REAL *q,
-                                    const REAL *far, const REAL *k, const float *v,
-                                    const float *dout, int32_t b, int32_t h, int32_t i,
-                                    const struct op_attention *a)
+static inline void NAME(attention_row_bwd)(REAL *p, REAL *dq, REAL *dfar, REAL *dk, REAL *dv,
+                                           REAL *dbias_table, REAL *dtail_offset, const REAL *q,
+                                           const REAL *far, const REAL *k, const float *v,
+                                           const float *dout, int32_t b, int32_t h, int32_t i,
+                                           const struct op_attention *a)
 {
     int64_t C = (int64_t)a->H * a->D, from = ((int64_t)b * a->T + i) * C + h * a->D;
     REAL *dp = p + a->T, dot = 0;
@@ -254,9 +260,11 @@ static void NAME(attention_row_bwd)(REAL *p, REAL *dq, REAL *dfar, REAL *dk, REA
     }
 }
 
-void NAME(op_attention_bwd)(REAL *dq, REAL *dk, REAL *dv, REAL *dbias_table, REAL *dtail_offset,
-                            const float *q_in, const float *k_in, const float *v, const float *dout,
-                            const struct op_attention *a)
+/* dbias_table (H, bias_table_n) and dtail_offset (H) are overwritten. */
+static inline void NAME(op_attention_bwd)(REAL *dq, REAL *dk, REAL *dv, REAL *dbias_table,
+                                          REAL *dtail_offset, const float *q_in, const float *k_in,
+                                          const float *v, const float *dout,
+                                          const struct op_attention *a)
 {
     int64_t n = (int64_t)a->B * a->T * a->H * a->D;
     REAL *p = malloc(2 * (size_t)a->T * sizeof *p), *dfar = calloc((size_t)n, sizeof *dfar);
@@ -285,8 +293,9 @@ void NAME(op_attention_bwd)(REAL *dq, REAL *dk, REAL *dv, REAL *dbias_table, REA
     free(p);
 }
 
-void NAME(op_softmax)(REAL *loss, REAL *dlogits, const float *logits, const int32_t *target,
-                      int64_t N, int64_t V)
+/* loss (N); dlogits (N,V) or NULL; target -1 counts nothing */
+static inline void NAME(op_softmax)(REAL *loss, REAL *dlogits, const float *logits,
+                                    const int32_t *target, int64_t N, int64_t V)
 {
     for (int64_t n = 0; n < N; n++) {
         const float *row = logits + n * V;
@@ -300,43 +309,5 @@ void NAME(op_softmax)(REAL *loss, REAL *dlogits, const float *logits, const int3
             REAL p = NAME(real_exp)((REAL)row[c] - most) / sum;
             dlogits[n * V + c] = target[n] < 0 ? 0 : p - (c == target[n] ? 1 : 0);
         }
-    }
-}
-
-/* The factor of a gradient: its scale times the clip factor. */
-static REAL NAME(clipped_scale)(const float *grad, int64_t n, float gradient_scale, float clip)
-{
-    REAL squares = 0;
-    for (int64_t i = 0; i < n; i++) squares += (REAL)grad[i] * (REAL)grad[i];
-    REAL norm = (REAL)gradient_scale * NAME(real_sqrt)(squares);
-    REAL factor = (REAL)clip / (norm + (REAL)1e-6);
-    return (REAL)gradient_scale * (clip > 0.0f && factor < 1 ? factor : 1);
-}
-
-void NAME(op_nag)(REAL *theta, REAL *momentum, const float *grad, int64_t n, const struct op_nag *s)
-{
-    REAL scale = NAME(clipped_scale)(grad, n, s->gradient_scale, s->clip);
-    REAL mu = (REAL)s->mu, lr = (REAL)s->lr;
-    REAL rho = s->lr_previous == 0.0f ? lr : lr / (REAL)s->lr_previous;
-    for (int64_t i = 0; i < n; i++) {
-        REAL g = (REAL)grad[i] * scale, b = momentum[i];
-        theta[i] = theta[i] * (1 - lr * (REAL)s->decay) + mu * mu * rho * b - (1 + mu) * lr * g;
-        momentum[i] = mu * rho * b - lr * g;
-    }
-}
-
-void NAME(op_adam)(REAL *theta, REAL *m, REAL *v, const float *grad, int64_t n,
-                   const struct op_adam *s)
-{
-    REAL scale = NAME(clipped_scale)(grad, n, s->gradient_scale, s->clip);
-    REAL beta1 = (REAL)s->beta1, beta2 = (REAL)s->beta2, lr = (REAL)s->lr;
-    REAL correct1 = (REAL)(1.0 - pow((double)s->beta1, s->step));
-    REAL correct2 = (REAL)(1.0 - pow((double)s->beta2, s->step));
-    for (int64_t i = 0; i < n; i++) {
-        REAL g = (REAL)grad[i] * scale;
-        m[i] = beta1 * m[i] + (1 - beta1) * g;
-        v[i] = beta2 * v[i] + (1 - beta2) * g * g;
-        REAL root = NAME(real_sqrt)(v[i] / correct2) + (REAL)s->eps;
-        theta[i] = theta[i] * (1 - lr * (REAL)s->decay) - lr * (m[i] / correct1) / root;
     }
 }

@@ -252,14 +252,20 @@ static void dropout_keeps_the_mean(struct op_bench *k)
 static const int32_t norms[] = {2,  3,  17, 16,  33, 65,  12, 257, 70, 64,   41, 8,
                                 41, 24, 41, 100, 41, 300, 41, 512, 9,  1024, 3,  4100}; /* N C */
 
+/* x = factor * x + offset, as the backend stores it. */
+static void stretch(struct op_case *c, const char *name, float factor, float offset)
+{
+    struct op_matrix *x = op_case_matrix(c, name);
+    for (int64_t i = 0; i < x->t.rows * x->t.cols; i++)
+        x->host[i] = op_stored(c->k, factor * x->host[i] + offset);
+    op_set(c->k, x);
+}
+
 /* A mean to take off. */
 static void shift_x(struct op_case *c, int form)
 {
     (void)form;
-    struct op_matrix *x = op_case_matrix(c, "x");
-    for (int64_t i = 0; i < x->t.rows * x->t.cols; i++)
-        x->host[i] = op_stored(c->k, x->host[i] + 3.0f);
-    op_set(c->k, x);
+    stretch(c, "x", 1.0f, 3.0f);
 }
 
 static void set_stats(struct op_case *c, const char *of)
@@ -309,10 +315,7 @@ static const int32_t losses[] = {1,  1,  3,  2,  16, 16,  21, 77,  5, 1031, 64, 
 static void spread_logits(struct op_case *c, int form)
 {
     (void)form;
-    struct op_matrix *m = op_case_matrix(c, "logits");
-    for (int64_t i = 0; i < m->t.rows * m->t.cols; i++)
-        m->host[i] = op_stored(c->k, 12.0f * m->host[i] + 30.0f);
-    op_set(c->k, m);
+    stretch(c, "logits", 12.0f, 30.0f);
 }
 
 static void softmax_of_nan(struct op_bench *k)

@@ -6,7 +6,67 @@
 #include <string.h>
 
 #include "base/philox.h"
-#include "position/fixture.h"
+#include "position/position.h"
+#include "spec/spec.h"
+
+/* A method at some shape. Everything is in the arena. */
+struct fixture {
+    const struct position_functions *functions;
+    struct spec spec;
+    struct position_shape shape;
+    struct arena arena;
+    int32_t tensors_n;
+    struct position_tensor tensor[POSITION_TENSORS_MAX];
+    float *values[POSITION_TENSORS_MAX]; /* zeros */
+    struct position_bias bias;           /* rows of at most L tokens */
+};
+
+static int64_t fixture_elements(const struct fixture *f, int32_t i)
+{
+    return (int64_t)f->tensor[i].rows * f->tensor[i].cols;
+}
+
+static struct position_bias fixture_zeros(struct fixture *f)
+{
+    int64_t heads = f->shape.heads, table = heads * f->bias.table_n;
+    return (struct position_bias){
+        .table_n = f->bias.table_n,
+        .table = arena_array(&f->arena, (size_t)table + 1, sizeof(float)),
+        .tail = arena_array(&f->arena, (size_t)heads, sizeof(float)),
+    };
+}
+
+static void fixture_open(struct fixture *f, const struct spec *s, int32_t L)
+{
+    *f = (struct fixture){.functions = position_methods[s->model.position].functions, .spec = *s};
+    arena_init(&f->arena);
+    f->shape = spec_position_shape(&f->spec);
+    f->tensors_n = f->functions->tensors ? f->functions->tensors(&f->shape, f->tensor) : 0;
+    for (int32_t i = 0; i < f->tensors_n; i++)
+        f->values[i] = arena_array(&f->arena, (size_t)fixture_elements(f, i), sizeof(float));
+    f->bias.table_n = position_table_length(f->functions, &f->shape, L);
+    f->bias = fixture_zeros(f);
+}
+
+static void fixture_close(struct fixture *f)
+{
+    arena_fini(&f->arena);
+}
+
+static void fixture_fill(struct fixture *f)
+{
+    size_t heads = (size_t)f->shape.heads;
+    memset(f->bias.table, 0, heads * (size_t)f->bias.table_n * sizeof(float));
+    memset(f->bias.tail, 0, heads * sizeof(float));
+    f->functions->fill(&f->shape, (const float *const *)f->values, &f->bias);
+}
+
+static float fixture_bias(const struct fixture *f, int32_t h, int32_t distance)
+{
+    const struct position_bias *b = &f->bias;
+    if (distance < b->table_n) return b->table[(int64_t)h * b->table_n + distance];
+    return b->table_n > 0 ? b->tail[h] : b->tail[h] * (float)distance;
+}
 
 static struct spec spec_of(enum spec_position position, int32_t heads, int32_t width)
 {
@@ -27,27 +87,26 @@ TEST(styles_are_those_of_figures)
 
 TEST(slopes_of_eight_and_twelve_heads_are_the_papers)
 {
-    struct position_fixture f;
+    struct fixture f;
     for (int heads = 8; heads <= 12; heads += 4) {
         struct spec s = spec_of(SPEC_ALIBI, heads, 8);
-        position_fixture_open(&f, &s, 64);
-        position_fixture_fill(&f);
+        fixture_open(&f, &s, 64);
+        fixture_fill(&f);
         for (int h = 0; h < heads; h++) {
             double slope = h < 8 ? ldexp(1.0, -(h + 1)) : pow(2.0, -0.5 - (h - 8));
-            assert_true(fabs((double)position_fixture_bias(&f, h, 1) + slope) <
-                        (h < 8 ? 0x1p-30 : 1e-7));
-            assert_true(position_fixture_bias(&f, h, 0) == 0.0f);
+            assert_true(fabs((double)fixture_bias(&f, h, 1) + slope) < (h < 8 ? 0x1p-30 : 1e-7));
+            assert_true(fixture_bias(&f, h, 0) == 0.0f);
         }
-        position_fixture_close(&f);
+        fixture_close(&f);
     }
 }
 
 TEST(sinusoids_have_two_halves_and_a_zero_row_for_padding)
 {
     struct spec s = spec_of(SPEC_SINUSOIDAL, 1, 9);
-    struct position_fixture f;
+    struct fixture f;
     float row[9];
-    position_fixture_open(&f, &s, 64);
+    fixture_open(&f, &s, 64);
     f.functions->embedding(&f.shape, 1, row);
     for (int c = 0; c < 9; c++) assert_true(row[c] == 0.0f);
     f.functions->embedding(&f.shape, 5, row);
@@ -57,16 +116,16 @@ TEST(sinusoids_have_two_halves_and_a_zero_row_for_padding)
         assert_true(fabs((double)row[4 + j] - cos(angle)) < 1e-6);
     }
     assert_true(row[8] == 0.0f);
-    position_fixture_close(&f);
+    fixture_close(&f);
 }
 
 TEST(rotations_begin_at_no_angle_and_turn_the_first_pair_by_one)
 {
     enum { L = 5, HALF = 4 };
     struct spec s = spec_of(SPEC_ROTARY, 3, 2 * HALF);
-    struct position_fixture f;
+    struct fixture f;
     float cosine[L * HALF], sine[L * HALF];
-    position_fixture_open(&f, &s, L);
+    fixture_open(&f, &s, L);
     position_rotation(f.functions, &f.shape, L, cosine, sine);
     for (int t = 0; t < L; t++)
         for (int p = 0; p < HALF; p++) {
@@ -74,25 +133,25 @@ TEST(rotations_begin_at_no_angle_and_turn_the_first_pair_by_one)
             assert_true(fabs((double)cosine[t * HALF + p] - cos(angle)) < 1e-7);
             assert_true(fabs((double)sine[t * HALF + p] - sin(angle)) < 1e-7);
         }
-    position_fixture_close(&f);
+    fixture_close(&f);
 }
 
 /* A table whose row is its number gives the bucket of a distance. */
-static void open_buckets(struct position_fixture *f, int32_t buckets, int32_t max_distance)
+static void open_buckets(struct fixture *f, int32_t buckets, int32_t max_distance)
 {
     struct spec s = spec_of(SPEC_T5, 1, 8);
     s.option.t5_buckets = buckets;
     s.option.t5_max_distance = max_distance;
-    position_fixture_open(f, &s, 64);
+    fixture_open(f, &s, 64);
     for (int32_t b = 0; b < buckets; b++) f->values[0][b] = (float)b;
-    position_fixture_fill(f);
+    fixture_fill(f);
 }
 
 TEST(t5_buckets_begin_where_the_authors_of_t5_begin_them)
 {
     static const int32_t first[] = {16, 19, 21, 24, 27, 31, 35, 40,
                                     46, 52, 59, 67, 77, 87, 99, 113};
-    struct position_fixture f;
+    struct fixture f;
     float bucket = 0.0f;
     open_buckets(&f, 32, 128);
     assert_int_equal(f.bias.table_n, 113);
@@ -100,27 +159,27 @@ TEST(t5_buckets_begin_where_the_authors_of_t5_begin_them)
         if (distance > 0 && distance < 16) bucket = (float)distance;
         for (int i = 0; i < 16; i++)
             if (first[i] == distance) bucket = (float)(16 + i);
-        assert_true(position_fixture_bias(&f, 0, distance) == bucket);
+        assert_true(fixture_bias(&f, 0, distance) == bucket);
     }
-    position_fixture_close(&f);
+    fixture_close(&f);
 }
 
 TEST(a_bucket_border_on_an_exact_power_is_not_missed)
 {
-    struct position_fixture f;
+    struct fixture f;
     open_buckets(&f, 32, 256);
     /* 16 buckets a factor of 16: every doubling is exactly four buckets. */
     for (int32_t k = 0; k < 4; k++) {
-        assert_true(position_fixture_bias(&f, 0, 16 << k) == (float)(16 + 4 * k));
-        if (k) assert_true(position_fixture_bias(&f, 0, (16 << k) - 1) == (float)(15 + 4 * k));
+        assert_true(fixture_bias(&f, 0, 16 << k) == (float)(16 + 4 * k));
+        if (k) assert_true(fixture_bias(&f, 0, (16 << k) - 1) == (float)(15 + 4 * k));
     }
-    assert_true(position_fixture_bias(&f, 0, 256) == 31.0f);
-    assert_true(position_fixture_bias(&f, 0, 2147483647) == 31.0f);
-    position_fixture_close(&f);
+    assert_true(fixture_bias(&f, 0, 256) == 31.0f);
+    assert_true(fixture_bias(&f, 0, 2147483647) == 31.0f);
+    fixture_close(&f);
     open_buckets(&f, 4, 8); /* the smallest table: two exact distances, two buckets */
-    assert_true(position_fixture_bias(&f, 0, 2) == 2.0f);
-    assert_true(position_fixture_bias(&f, 0, 4) == 3.0f);
-    position_fixture_close(&f);
+    assert_true(fixture_bias(&f, 0, 2) == 2.0f);
+    assert_true(fixture_bias(&f, 0, 4) == 3.0f);
+    fixture_close(&f);
 }
 
 /* The sum of a bias, each entry times its weight. */
@@ -144,13 +203,13 @@ TEST(gradients_of_every_learned_tensor_are_differences)
 {
     for (int32_t p = 0; p < POSITION_METHODS_N; p++) {
         struct spec s = spec_of((enum spec_position)p, 3, 8);
-        struct position_fixture f;
-        position_fixture_open(&f, &s, 40);
+        struct fixture f;
+        fixture_open(&f, &s, 40);
         if (f.functions->pullback == NULL) {
-            position_fixture_close(&f);
+            fixture_close(&f);
             continue;
         }
-        struct position_bias weight = position_fixture_zeros(&f);
+        struct position_bias weight = fixture_zeros(&f);
         float *gradient[POSITION_TENSORS_MAX];
         uint32_t seed = 0;
         for (int64_t i = 0; i < (int64_t)3 * weight.table_n; i++)
@@ -160,18 +219,18 @@ TEST(gradients_of_every_learned_tensor_are_differences)
                                  ? 0.0f /* the table is as long as a row: there is no tail */
                                  : random_number(seed++, 1);
         for (int32_t t = 0; t < f.tensors_n; t++) {
-            int64_t n = position_fixture_elements(&f, t);
+            int64_t n = fixture_elements(&f, t);
             gradient[t] = arena_array(&f.arena, (size_t)n, sizeof(float));
             for (int64_t i = 0; i < n; i++) f.values[t][i] = 0.6f + 0.3f * random_number(seed++, 2);
         }
         f.functions->pullback(&f.shape, (const float *const *)f.values, &weight, gradient);
         for (int32_t t = 0; t < f.tensors_n; t++)
-            for (int64_t i = 0; i < position_fixture_elements(&f, t); i++) {
+            for (int64_t i = 0; i < fixture_elements(&f, t); i++) {
                 const float step = 0x1p-7f, value = f.values[t][i];
                 double sum[2];
                 for (int side = 0; side < 2; side++) {
                     f.values[t][i] = value + (side == 0 ? -step : step);
-                    position_fixture_fill(&f);
+                    fixture_fill(&f);
                     sum[side] = weighted(&f.bias, &weight, 3);
                 }
                 f.values[t][i] = value;
@@ -180,6 +239,6 @@ TEST(gradients_of_every_learned_tensor_are_differences)
                     fail_msg("%s: %s[%lld]: difference %g, gradient %g", position_methods[p].name,
                              f.tensor[t].name, (long long)i, slope, (double)gradient[t][i]);
             }
-        position_fixture_close(&f);
+        fixture_close(&f);
     }
 }

@@ -9,26 +9,17 @@
 
 enum { RECORDS_N = 5 };
 
-struct place {
-    char dir[TEST_PATH_BYTES], path[TEST_PATH_BYTES + 8];
-};
+static const char *path; /* of the events */
 
 static int setup(void **state)
 {
-    static struct place p;
-    test_folder(p.dir);
-    snprintf(p.path, sizeof p.path, "%s/events", p.dir);
-    *state = &p;
-    return 0;
+    int rc = test_place_make(state);
+
+    path = test_place_path(*state, "events");
+    return rc;
 }
 
-static int teardown(void **state)
-{
-    test_folder_remove(((struct place *)*state)->dir);
-    return 0;
-}
-
-static void write_records(const char *path)
+static void write_records(void)
 {
     struct event_writer *w;
     struct err e = {0};
@@ -42,7 +33,7 @@ static void write_records(const char *path)
 }
 
 /* Reads all there is; each record must be the next one. */
-static int read_records(const char *path)
+static int read_records(void)
 {
     struct event_reader *r;
     struct event ev;
@@ -60,70 +51,78 @@ static int read_records(const char *path)
     return n;
 }
 
-TEST_EACH(setup, teardown)
+TEST_EACH(setup, test_place_remove)
 
-TEST_WITH(struct place *p, records_read_back_in_order_with_every_bit)
+TEST(records_read_back_in_order_with_every_bit)
 {
-    write_records(p->path);
-    assert_int_equal(read_records(p->path), RECORDS_N);
+    write_records();
+    assert_int_equal(read_records(), RECORDS_N);
 }
 
-TEST_WITH(struct place *p, a_file_that_is_not_there_yet_is_empty)
+TEST(a_file_that_is_not_there_yet_is_empty)
 {
-    assert_int_equal(read_records(p->path), 0);
+    assert_int_equal(read_records(), 0);
 }
 
-TEST_WITH(struct place *p, a_file_cut_anywhere_gives_a_whole_prefix)
+static long file_size(void)
 {
-    write_records(p->path);
-    FILE *f = fopen(p->path, "rb");
-    assert_int_equal(fseek(f, 0, SEEK_END), 0);
-    long size = ftell(f);
-    fclose(f);
+    struct stat st;
+
+    assert_int_equal(stat(path, &st), 0);
+    return (long)st.st_size;
+}
+
+TEST(a_file_cut_anywhere_gives_a_whole_prefix)
+{
+    write_records();
+    long size = file_size();
     for (long n = size - 1; n >= 0; n--) {
-        assert_int_equal(truncate(p->path, n), 0);
-        int got = read_records(p->path);
+        assert_int_equal(truncate(path, n), 0);
+        int got = read_records();
         assert_true(got < RECORDS_N && got >= 0 && got <= n / (size / RECORDS_N - 8));
     }
     print_message("%ld faults injected\n", size);
 }
 
-TEST_WITH(struct place *p, a_flipped_bit_ends_the_file_there)
+static void flip_bit(long at)
 {
-    write_records(p->path);
-    FILE *f = fopen(p->path, "r+b");
-    assert_int_equal(fseek(f, 0, SEEK_END), 0);
-    long size = ftell(f);
+    FILE *f = fopen(path, "r+b");
+
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    int c = fgetc(f);
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    assert_int_equal(fputc(c ^ 16, f), c ^ 16);
+    assert_int_equal(fclose(f), 0);
+}
+
+TEST(a_flipped_bit_ends_the_file_there)
+{
+    write_records();
+    long size = file_size();
     for (long at = 0; at < size; at++) {
-        for (int turn = 0; turn < 2; turn++) { /* flip, then back */
-            fseek(f, at, SEEK_SET);
-            int c = fgetc(f);
-            fseek(f, at, SEEK_SET);
-            fputc(c ^ 16, f);
-            fflush(f);
-            if (turn == 0) assert_true(read_records(p->path) < RECORDS_N);
-        }
+        flip_bit(at);
+        assert_true(read_records() < RECORDS_N);
+        flip_bit(at);
     }
-    fclose(f);
-    assert_int_equal(read_records(p->path), RECORDS_N);
+    assert_int_equal(read_records(), RECORDS_N);
     print_message("%ld faults injected\n", size);
 }
 
-TEST_WITH(struct place *p, a_second_writer_is_refused)
+TEST(a_second_writer_is_refused)
 {
     struct event_writer *w;
-    write_records(p->path);
-    assert_int_equal(event_writer_open(&w, p->path, &e), ERR_CREATE);
-    assert_non_null(strstr(e.text, p->path));
+    write_records();
+    assert_int_equal(event_writer_open(&w, path, &e), ERR_CREATE);
+    assert_non_null(strstr(e.text, path));
 }
 
 /* A FIFO without a writer would be waited for. */
-TEST_WITH(struct place *p, what_is_not_a_file_is_refused)
+TEST(what_is_not_a_file_is_refused)
 {
     struct event_reader *r;
     struct event ev;
-    assert_int_equal(mkfifo(p->path, 0666), 0);
-    assert_int_equal(event_reader_open(&r, p->path, &e), 0);
+    assert_int_equal(mkfifo(path, 0666), 0);
+    assert_int_equal(event_reader_open(&r, path, &e), 0);
     alarm(60);
     assert_int_equal(event_read(r, &ev, &e), ERR_DATA);
     alarm(0);

@@ -6,30 +6,6 @@
 
 #include "record/run_folder.h"
 
-struct place {
-    char dir[TEST_PATH_BYTES];
-    struct arena arena;
-};
-
-static int setup(void **state)
-{
-    static struct place p;
-
-    arena_init(&p.arena);
-    test_folder(p.dir);
-    *state = &p;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct place *p = *state;
-
-    arena_fini(&p->arena);
-    test_folder_remove(p->dir);
-    return 0;
-}
-
 static struct record_value value_for(const struct record_field *f, int32_t i)
 {
     char *const at[] = {"alpha", "beta", "\xc3\xa9t\xc3\xa9"};
@@ -65,12 +41,12 @@ static struct record whole_record(enum event_type type)
     return r;
 }
 
-static void write_all(struct place *p, const struct record *r, int32_t n)
+static void write_all(struct test_place *p, const struct record *r, int32_t n)
 {
     struct event_writer *w;
     struct err e = {0};
 
-    assert_int_equal(run_folder_append(&w, p->dir, &e), 0);
+    assert_int_equal(run_folder_append(&w, p->path, &e), 0);
     for (int32_t i = 0; i < n; i++)
         if (record_write(w, &r[i], &e) < 0) fail_msg("%s", e.text);
     event_writer_close(w);
@@ -87,9 +63,9 @@ static int read_json(struct record *r, enum event_type type, const char *text, s
     return record_read(r, &ev, e);
 }
 
-TEST_EACH(setup, teardown)
+TEST_EACH(test_place_make, test_place_remove)
 
-TEST_WITH(struct place *p, every_field_of_every_type_reads_back_with_every_bit)
+TEST_WITH(struct test_place *p, every_field_of_every_type_reads_back_with_every_bit)
 {
     struct record written[EVENT_ENDED], read;
 
@@ -98,14 +74,14 @@ TEST_WITH(struct place *p, every_field_of_every_type_reads_back_with_every_bit)
     write_all(p, written, EVENT_ENDED);
     for (int32_t i = 0; i < record_fields_n; i++) {
         const struct record_field *f = &record_fields[i];
-        assert_int_equal(run_folder_find(&read, &p->arena, p->dir, f->type, &e), 1);
+        assert_int_equal(run_folder_find(&read, &p->arena, p->path, f->type, &e), 1);
         struct record_value a = record_get(&written[f->type - 1], f), b = record_get(&read, f);
         assert_true(a.known);
         if (!record_equal(&a, &b)) fail_msg("%s of type %d differs", f->name, (int)f->type);
     }
 }
 
-TEST_WITH(struct place *p, what_is_not_known_stays_unknown)
+TEST_WITH(struct test_place *p, what_is_not_known_stays_unknown)
 {
     const struct record r[] = {
         {EVENT_TRAINED, .trained = {.run_id = "0123456789abcdef",
@@ -120,20 +96,20 @@ TEST_WITH(struct place *p, what_is_not_known_stays_unknown)
     struct record back;
 
     write_all(p, r, 1);
-    assert_int_equal(run_folder_find(&back, &p->arena, p->dir, EVENT_TRAINED, &e), 1);
+    assert_int_equal(run_folder_find(&back, &p->arena, p->path, EVENT_TRAINED, &e), 1);
     assert_true(back.trained.parameters == RECORD_NONE);
     assert_true(isnan(back.trained.train_wps) && isnan(back.trained.wall_seconds));
     assert_null(back.trained.best_sha256);
     assert_int_equal(back.trained.tokens_per_update, 2);
 }
 
-TEST_WITH(struct place *p, a_text_that_is_not_utf8_is_recorded_all_the_same)
+TEST_WITH(struct test_place *p, a_text_that_is_not_utf8_is_recorded_all_the_same)
 {
     const struct record r = {EVENT_ENDED, .ended = {.state = "failed", .message = "/tmp/\xff.bin"}};
     struct record back;
 
     write_all(p, &r, 1);
-    assert_int_equal(run_folder_find(&back, &p->arena, p->dir, EVENT_ENDED, &e), 1);
+    assert_int_equal(run_folder_find(&back, &p->arena, p->path, EVENT_ENDED, &e), 1);
     assert_string_equal(back.ended.message, "/tmp/?.bin");
 }
 
@@ -179,7 +155,7 @@ TEST(targets_that_are_not_finite_leave_no_loss)
     assert_string_equal(record_run_id(&r), "x");
 }
 
-TEST_WITH(struct place *p, values_compare_with_cells_of_the_database)
+TEST_WITH(struct test_place *p, values_compare_with_cells_of_the_database)
 {
     const struct record_value third = {.kind = RECORD_REAL, .known = true, .real = 0.1};
     const struct record_value seven = {.kind = RECORD_INT, .known = true, .integer = 7};

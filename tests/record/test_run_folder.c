@@ -10,37 +10,8 @@
 #define RUN_A "00000000000000aa"
 #define RUN_B "00000000000000bb"
 
-struct place {
-    char root[TEST_PATH_BYTES];
-    struct arena arena;
-};
-
-static int setup(void **state)
-{
-    static struct place p;
-
-    arena_init(&p.arena);
-    test_folder(p.root);
-    *state = &p;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct place *p = *state;
-
-    arena_fini(&p->arena);
-    test_folder_remove(p->root);
-    return 0;
-}
-
-static char *below(struct place *p, const char *name)
-{
-    return arena_printf(&p->arena, "%s/%s", p->root, name);
-}
-
 /* Records of an attempt: a result of the run where result is true, then an end where state is. */
-static void write_attempt(struct place *p, const char *name, bool result, const char *state)
+static void write_attempt(struct test_place *p, const char *name, bool result, const char *state)
 {
     struct err e = {0};
     struct event_writer *w;
@@ -48,31 +19,31 @@ static void write_attempt(struct place *p, const char *name, bool result, const 
     const struct record benched = {EVENT_BENCHED, .benched = {.run_id = RUN_A, .wps = 5}};
     const struct record ended = {EVENT_ENDED, .ended = {.state = state, .message = "so"}};
 
-    assert_int_equal(file_make_dirs(below(p, name), &e), 0);
-    assert_int_equal(run_folder_append(&w, below(p, name), &e), 0);
+    assert_int_equal(file_make_dirs(test_place_path(p, name), &e), 0);
+    assert_int_equal(run_folder_append(&w, test_place_path(p, name), &e), 0);
     assert_int_equal(record_write(w, &started, &e), 0);
     if (result) assert_int_equal(record_write(w, &benched, &e), 0);
     if (state) assert_int_equal(record_write(w, &ended, &e), 0);
     event_writer_close(w);
 }
 
-TEST_EACH(setup, teardown)
+TEST_EACH(test_place_make, test_place_remove)
 
-TEST_WITH(struct place *p, each_claim_gets_a_number_of_its_own)
+TEST_WITH(struct test_place *p, each_claim_gets_a_number_of_its_own)
 {
     char *dir;
     int32_t attempt;
 
     for (int32_t i = 1; i <= 3; i++) {
-        assert_int_equal(run_folder_claim(&dir, &attempt, &p->arena, p->root, RUN_A, 1, &e), 0);
+        assert_int_equal(run_folder_claim(&dir, &attempt, &p->arena, p->path, RUN_A, 1, &e), 0);
         assert_int_equal(attempt, i);
         assert_string_equal(dir, run_folder_name(&p->arena, RUN_A, i));
-        assert_int_equal(access(below(p, dir), F_OK), 0);
+        assert_int_equal(access(test_place_path(p, dir), F_OK), 0);
     }
-    assert_int_equal(run_folder_claim(&dir, &attempt, &p->arena, p->root, RUN_A, 7, &e), 0);
+    assert_int_equal(run_folder_claim(&dir, &attempt, &p->arena, p->path, RUN_A, 7, &e), 0);
     assert_int_equal(attempt, 7);
-    test_write(below(p, "runs/" RUN_B), "", 0);
-    assert_int_equal(run_folder_claim(&dir, &attempt, &p->arena, p->root, RUN_B, 1, &e),
+    test_write(test_place_path(p, "runs/" RUN_B), "", 0);
+    assert_int_equal(run_folder_claim(&dir, &attempt, &p->arena, p->path, RUN_B, 1, &e),
                      ERR_CREATE);
 }
 
@@ -104,7 +75,7 @@ TEST(names_are_recognised)
     }
 }
 
-TEST_WITH(struct place *p, specs_read_back)
+TEST_WITH(struct test_place *p, specs_read_back)
 {
     const struct spec train = fixture_train(SPEC_ALIBI, 64, 1);
     struct spec eval = fixture_eval(&train, 128);
@@ -114,18 +85,18 @@ TEST_WITH(struct place *p, specs_read_back)
     struct spec other = eval;
     other.eval.L = 256;
     const struct spec *both[] = {&eval, &other};
-    assert_int_equal(run_folder_write_specs(p->root, both, 2, &e), 0);
-    if (run_folder_read_specs(&read, &n, &p->arena, p->root, &e) < 0) fail_msg("%s", e.text);
+    assert_int_equal(run_folder_write_specs(p->path, both, 2, &e), 0);
+    if (run_folder_read_specs(&read, &n, &p->arena, p->path, &e) < 0) fail_msg("%s", e.text);
     assert_int_equal(n, 2);
     assert_int_equal(read[0].eval.L, 128);
     assert_int_equal(read[1].eval.L, 256);
 }
 
-TEST_WITH(struct place *p, work_continues_from_the_newest_fresh_attempt)
+TEST_WITH(struct test_place *p, work_continues_from_the_newest_fresh_attempt)
 {
     for (int32_t i = 1; i <= 5; i++)
-        file_make_dirs(below(p, run_folder_name(&p->arena, RUN_A, i)), &e);
-    const char *third = below(p, "runs/" RUN_A "/3");
+        file_make_dirs(test_place_path(p, run_folder_name(&p->arena, RUN_A, i)), &e);
+    const char *third = test_place_path(p, "runs/" RUN_A "/3");
     assert_int_equal(run_folder_first(third, 5), 1);
     assert_int_equal(run_folder_set_fresh(third, &e), 0);
     assert_int_equal(run_folder_first(third, 5), 3);
@@ -133,7 +104,7 @@ TEST_WITH(struct place *p, work_continues_from_the_newest_fresh_attempt)
     assert_int_equal(run_folder_first(third, 2), 1);
 }
 
-TEST_WITH(struct place *p, an_outcome_needs_the_last_record_and_the_result)
+TEST_WITH(struct test_place *p, an_outcome_needs_the_last_record_and_the_result)
 {
     static const struct {
         bool result;
@@ -149,23 +120,16 @@ TEST_WITH(struct place *p, an_outcome_needs_the_last_record_and_the_result)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *name = run_folder_name(&p->arena, RUN_A, (int32_t)i + 1);
         write_attempt(p, name, cases[i].result, cases[i].state);
-        assert_int_equal(run_folder_outcome(&out, &p->arena, below(p, name), cases[i].run_id, &e),
-                         0);
+        assert_int_equal(
+            run_folder_outcome(&out, &p->arena, test_place_path(p, name), cases[i].run_id, &e), 0);
         if (out.done != cases[i].done) fail_msg("case %zu", i);
     }
-    assert_int_equal(run_folder_outcome(&out, &p->arena, below(p, "runs/none"), RUN_A, &e), 0);
+    assert_int_equal(
+        run_folder_outcome(&out, &p->arena, test_place_path(p, "runs/none"), RUN_A, &e), 0);
     assert_false(out.done);
 }
 
-TEST_WITH(struct place *p, an_attempt_is_executed_once)
-{
-    struct event_writer *w;
-
-    write_attempt(p, "runs/" RUN_A "/1", true, "done");
-    assert_int_equal(run_folder_append(&w, below(p, "runs/" RUN_A "/1"), &e), ERR_CREATE);
-}
-
-TEST_WITH(struct place *p, what_started_is_listed_in_order_with_what_cannot_be_read)
+TEST_WITH(struct test_place *p, what_started_is_listed_in_order_with_what_cannot_be_read)
 {
     struct run_folder *f;
     char text[128] = "";
@@ -174,27 +138,29 @@ TEST_WITH(struct place *p, what_started_is_listed_in_order_with_what_cannot_be_r
     write_attempt(p, "runs/" RUN_B "/10", true, "done");
     write_attempt(p, "runs/" RUN_B "/9", true, NULL);
     write_attempt(p, "runs/" RUN_A "/2", true, "done");
-    file_make_dirs(below(p, "runs/" RUN_A "/3"), &e);   /* never started */
-    test_write(below(p, "runs/" RUN_A "/4"), "x", 1);   /* not a directory */
-    write_attempt(p, "runs/.verify-x/again", true, ""); /* not a run */
-    assert_int_equal(symlink(RUN_A, below(p, "runs/00000000000000cc")), 0);
-    assert_int_equal(run_folder_list(&f, &n, &p->arena, below(p, "runs"), &e), 0);
+    file_make_dirs(test_place_path(p, "runs/" RUN_A "/3"), &e); /* never started */
+    test_write(test_place_path(p, "runs/" RUN_A "/4"), "x", 1); /* not a directory */
+    write_attempt(p, "runs/.verify-x/again", true, "");         /* not a run */
+    assert_int_equal(symlink(RUN_A, test_place_path(p, "runs/00000000000000cc")), 0);
+    assert_int_equal(run_folder_list(&f, &n, &p->arena, test_place_path(p, "runs"), &e), 0);
     for (int32_t i = 0; i < n; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%.2s/%d%s ", f[i].run_id + 14,
                  (int)f[i].attempt, f[i].why ? "!" : "");
     assert_string_equal(text, "aa/2 aa/4! bb/9 bb/10 cc/0! ");
-    assert_int_equal(run_folder_list(&f, &n, &p->arena, below(p, "none"), &e), ERR_NOINPUT);
+    assert_int_equal(run_folder_list(&f, &n, &p->arena, test_place_path(p, "none"), &e),
+                     ERR_NOINPUT);
 }
 
-TEST_WITH(struct place *p, removal_spares_links_and_what_they_lead_to)
+TEST_WITH(struct test_place *p, removal_spares_links_and_what_they_lead_to)
 {
     double bytes = 0;
     bool removed;
 
     write_attempt(p, "runs/" RUN_A "/1", true, "done");
     write_attempt(p, "elsewhere/" RUN_B "/1", true, "done");
-    assert_int_equal(symlink("../elsewhere/" RUN_B, below(p, "runs/" RUN_B)), 0);
-    assert_int_equal(symlink("../../elsewhere/" RUN_B "/1", below(p, "runs/" RUN_A "/2")), 0);
+    assert_int_equal(symlink("../elsewhere/" RUN_B, test_place_path(p, "runs/" RUN_B)), 0);
+    assert_int_equal(symlink("../../elsewhere/" RUN_B "/1", test_place_path(p, "runs/" RUN_A "/2")),
+                     0);
     static const struct {
         const char *run_id;
         int32_t attempt;
@@ -206,9 +172,9 @@ TEST_WITH(struct place *p, removal_spares_links_and_what_they_lead_to)
                  {"00000000000000dd", 1, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(
-            run_folder_remove(p->root, cases[i].run_id, cases[i].attempt, &removed, &bytes, &e), 0);
+            run_folder_remove(p->path, cases[i].run_id, cases[i].attempt, &removed, &bytes, &e), 0);
         if (removed != cases[i].removed) fail_msg("case %zu", i);
     }
     assert_true(bytes > 0);
-    assert_int_equal(access(below(p, "elsewhere/" RUN_B "/1/events"), F_OK), 0);
+    assert_int_equal(access(test_place_path(p, "elsewhere/" RUN_B "/1/events"), F_OK), 0);
 }

@@ -1,104 +1,22 @@
-/* test_comparison.c - the view comparison: which of our numbers are averaged, which are compared
- * with the paper's, and runs without a result. */
+/* test_comparison.c - speed and memory in the view comparison; evaluations are in
+ * report/golden/comparison.txt. */
 #include "harness/test.h"
-
-#include <math.h>
 
 #include "store/store_fixture.h"
 
-/* Three seeds of one evaluation at a scale, with these perplexities (0: not run), as points of
- * table5. */
-static void add_seeds(struct store_fixture *f, const char *scale, bool modified,
-                      const double *perplexity)
-{
-    struct store_point points[3];
-    char ids[3][SPEC_ID_BYTES];
-
-    for (int i = 0; i < 3; i++) {
-        struct spec train = fixture_train(SPEC_ALIBI, 64, i + 1);
-        snprintf(train.scale, sizeof train.scale, "%s", scale);
-        train.modified = modified;
-        struct spec eval = fixture_eval(&train, 128);
-        fixture_add(f, &eval, ids[i]);
-        if (perplexity[i] > 0) {
-            fixture_done(f, &train, 2.0, NULL);
-            fixture_done(f, &eval, perplexity[i], ids[i]);
-        }
-        points[i] = (struct store_point){i, ids[i], 512, 1024, 0};
-    }
-    assert_int_equal(store_set_points(f->store, "table5", scale, points, 3, &f->e), 0);
-}
-
-static void write_paper(struct store_fixture *f, const char *artefact)
+static void write_paper(struct store_fixture *f)
 {
     static const char text[] = FIXTURE_PAPER
-        "\n"
-        "WikiText-103\t\t\tALiBi\t247M\t512\t1024\tvalid\tnonoverlapping\t\t\t\tperplexity\t18.5"
-        "\tppl\t\tp. 19\n"
-        "WikiText-103\t\t\tALiBi\t247M\t512\t1024\tvalid\tsliding\t1\t\t\tperplexity\t17\tppl\t\t"
         "\n"
         "wikitext103\tTraining Speed\t\tALiBi\t247M\t512\t\ttrain\t\t\tinput_length\t512\t"
         "train_wps\t28300\twords/s\t\t\n"
         "wikitext103\t\t\tALiBi\t247M\t512\t\ttrain\t\t\t\t\tmemory_gb\t15.5\tGB\t\t\n"
         "wikitext103\t\t\tALiBi\t247M\t512\t512\t\t\t\t\t\teval_wps\t82000\twords/s\t\t\n"
         "wikitext103\t\t\tALiBi\t247M\t512\t3072\t\t\t\t\t\teval_wps\t14000\twords/s\t\t\n";
-    assert_works(f, fixture_set_paper(f, artefact, text));
+    assert_works(f, fixture_set_paper(f, "table1", text));
 }
 
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
-
-TEST_WITH(struct store_fixture *f, seeds_of_one_configuration_are_averaged)
-{
-    const double perplexity[] = {18, 19, 23};
-
-    write_paper(f, "table5");
-    add_seeds(f, "mini", false, perplexity);
-    assert_cell(f, "SELECT count(*) FROM comparison", "1");
-    assert_rows(f, "SELECT ours, seeds FROM comparison", "20 3");
-    /* the sample deviation by hand: squares 4 + 1 + 9 over 2 */
-    double deviation = strtod(fixture_cell(f->store, "SELECT ours_std FROM comparison"), NULL);
-    assert_true(fabs(deviation - sqrt(7)) < 1e-14);
-    assert_cell(f, "SELECT coalesce(paper,'-')||coalesce(delta,'-') FROM comparison", "--");
-}
-
-TEST_WITH(struct store_fixture *f, the_papers_number_is_shown_for_its_own_configuration_only)
-{
-    const double perplexity[] = {18, 19, 23};
-
-    write_paper(f, "table5");
-    add_seeds(f, "paper", false, perplexity);
-    assert_rows(f, "SELECT paper, delta FROM comparison WHERE scale='paper'", "18.5 1.5");
-}
-
-TEST_WITH(struct store_fixture *f, a_modified_spec_is_not_compared_with_the_paper)
-{
-    const double perplexity[] = {18, 19, 23};
-
-    write_paper(f, "table5");
-    add_seeds(f, "paper", true, perplexity);
-    assert_cell(f, "SELECT ours||coalesce(paper,'-')||modified FROM comparison", "20.0-1");
-    add_seeds(f, "paper", false, perplexity); /* the same runs, requested unmodified */
-    assert_rows(f, "SELECT paper, modified FROM comparison", "18.5 0");
-}
-
-TEST_WITH(struct store_fixture *f, learned_positions_are_not_defined_beyond_their_rows)
-{
-    const int32_t length[] = {64, 128};
-    struct spec train = fixture_train(SPEC_LEARNED, 64, 1);
-    struct store_point points[2];
-    char ids[2][SPEC_ID_BYTES];
-
-    fixture_done(f, &train, 2.0, NULL);
-    for (int i = 0; i < 2; i++) {
-        struct spec eval = fixture_eval(&train, length[i]);
-        fixture_add(f, &eval, ids[i]);
-        points[i] = (struct store_point){i, ids[i], 64, length[i], 0};
-    }
-    assert_int_equal(store_set_points(f->store, "mine", "mini", points, 2, &f->e), 0);
-    assert_rows(f, "SELECT state FROM comparison ORDER BY L_valid_nominal",
-                "not run ; not defined");
-    assert_rows(f, "SELECT state FROM wanted_evaluations ORDER BY L_valid", "- ; not defined");
-}
 
 /* A benchmark of ALiBi at 512 tokens, 64 long here, and its point of table1. */
 static struct store_point bench(struct store_fixture *f, struct spec *s, const char *scale,
@@ -124,7 +42,7 @@ TEST_WITH(struct store_fixture *f, speed_and_memory_of_benchmarks_have_the_paper
     struct store_point points[] = {bench(f, &s[0], "paper", 0, 1, id[0]),
                                    bench(f, &s[1], "paper", 1, 1, id[1])};
 
-    write_paper(f, "table1");
+    write_paper(f);
     assert_int_equal(store_set_points(f->store, "table1", "paper", points, 2, &f->e), 0);
     assert_rows(f, ROWS,
                 "eval_wps - - 0 82000 - words/s - ; memory_gb - - 0 15.5 - GB - ; "
@@ -145,7 +63,7 @@ TEST_WITH(struct store_fixture *f, a_speed_is_compared_with_the_papers_at_the_me
     struct spec s[2];
     struct store_point points[2];
 
-    write_paper(f, "table1");
+    write_paper(f);
     for (int i = 0; i < 2; i++) {
         s[i] = fixture_train(SPEC_ALIBI, 64, 1);
         s[i].kind = SPEC_BENCH;
@@ -186,54 +104,11 @@ TEST_WITH(struct store_fixture *f, speeds_of_two_devices_are_not_averaged)
     assert_rows(f, ROWS, expected);
 }
 
-TEST_WITH(struct store_fixture *f, a_seed_without_a_result_is_not_part_of_the_mean)
-{
-    const double perplexity[] = {18, 20, 0};
-
-    write_paper(f, "table5");
-    add_seeds(f, "paper", false, perplexity);
-    assert_rows(f, "SELECT ours, seeds, delta, state FROM comparison", "19 2 0.5 done");
-}
-
-TEST_WITH(struct store_fixture *f, a_wanted_run_without_a_result_is_a_row_of_0_seeds)
-{
-    const double perplexity[] = {0, 0, 0};
-
-    write_paper(f, "table5");
-    add_seeds(f, "paper", false, perplexity);
-    static const char sql[] = "SELECT ours, seeds, paper, delta, state FROM comparison";
-    assert_rows(f, sql, "- 0 18.5 - not run");
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 2);
-    snprintf(train.scale, sizeof train.scale, "paper");
-    fixture_add(f, &train, NULL);
-    fixture_end(f, fixture_start(f, f->id), STORE_DIVERGED);
-    assert_rows(f, sql, "- 0 18.5 - diverged");
-}
-
-TEST_WITH(struct store_fixture *f, an_evaluation_that_is_not_finite_has_no_number)
-{
-    struct spec train = fixture_train(SPEC_ALIBI, 64, 1), eval = fixture_eval(&train, 128);
-
-    fixture_done(f, &train, 2.0, NULL);
-    int64_t attempt = fixture_start_next(f, &eval);
-    fixture_record(f, attempt, 1, EVENT_EVALUATED,
-                   "{'run_id':'%s','loss_nats':null,'perplexity':null,'tokens':100,"
-                   "'nonfinite':3,'eval_wps':null,'peak_memory_bytes':2048,'wall_seconds':1,"
-                   "'checkpoint_sha256':'abc'}",
-                   f->id);
-    fixture_end(f, attempt, STORE_DONE);
-    struct store_point point = {0, f->id, 512, 1024, 0};
-    assert_int_equal(store_set_points(f->store, "table5", "mini", &point, 1, &f->e), 0);
-    assert_rows(f, "SELECT ours, seeds, state FROM comparison", "- 1 not finite");
-}
-
 TEST_WITH(struct store_fixture *f, a_speed_that_is_the_x_of_a_figure_is_a_number_of_its_own)
 {
     static const char paper[] =
         FIXTURE_PAPER "\nWikiText-103\t\t\tALiBi\t247M\t512\t3072\tvalid\tnonoverlapping\t\t"
-                      "train_wps\t28304\tperplexity\t18.4\tppl\t\tp. 19\n"
-                      "WikiText-103\t\t\tALiBi\t247M\t512\t1024\tvalid\tnonoverlapping\t\t"
-                      "gpu_hours\t100\tperplexity\t20\tppl\t\tp. 8\n";
+                      "train_wps\t28304\tperplexity\t18.4\tppl\t\tp. 19\n";
     struct spec s;
     struct store_point point = bench(f, &s, "paper", 0, 1, f->id);
 
@@ -241,9 +116,4 @@ TEST_WITH(struct store_fixture *f, a_speed_that_is_the_x_of_a_figure_is_a_number
     fixture_benched(f, &s, "GPU A", 28305, "null", NULL);
     assert_int_equal(store_set_points(f->store, "table1", "paper", &point, 1, &f->e), 0);
     assert_rows(f, ROWS, "memory_gb - - 0 - - GB - ; train_wps 28305 - 1 28304 1 words/s GPU A");
-    /* hours of a training are not a result of it */
-    const double perplexity[] = {18, 19, 23};
-    add_seeds(f, "paper", false, perplexity);
-    assert_works(f, fixture_set_paper(f, "table5", paper));
-    assert_cell(f, "SELECT coalesce(paper,'-') FROM comparison WHERE artefact='table5'", "-");
 }

@@ -107,7 +107,8 @@ static double nll_of(struct worker_fixture *f, struct model *m, int64_t t, int32
 
 static struct model *open_trained(struct worker_fixture *f)
 {
-    const struct model_options o = {.rows_max = 1, .length_max = POSITION_TARGETS, .scored_max = 1};
+    const struct shape_capacity o = {
+        .rows_max = 1, .length_max = POSITION_TARGETS, .scored_max = 1};
     const struct record_trained r = worker_fixture_trained(f, &train, 1);
     const char *path = worker_fixture_path(f, &train, 1, r.best_checkpoint);
     struct safetensors *weights = NULL;

@@ -59,10 +59,10 @@ static struct model *open_model(const struct worker_fixture *f, const struct spe
                                 int32_t rows)
 {
     struct model *m;
-    const struct model_options o = {.train = train,
-                                    .rows_max = rows,
-                                    .length_max = SCORE_LONGEST,
-                                    .scored_max = (int64_t)rows * SCORE_LONGEST};
+    const struct shape_capacity o = {.train = train,
+                                     .rows_max = rows,
+                                     .length_max = SCORE_LONGEST,
+                                     .scored_max = (int64_t)rows * SCORE_LONGEST};
     assert_ok(model_open(&m, f->cpu, s, &o, &e));
     assert_ok(model_init(m, 7, &e));
     return m;
@@ -176,12 +176,9 @@ TEST_WITH(struct worker_fixture *f, each_target_is_scored_with_the_context_of_it
     }
 }
 
-static int stop_at_once(void *context, int64_t rows_done, int64_t rows_n, struct err *e)
+static int stop_at_second(void *context, struct err *e)
 {
-    assert_true(rows_n == SCORE_TARGETS);
-    if (rows_done == 0) return 0;
-    (*(int *)context)++;
-    return ERR(e, ERR_INTERRUPTED, "stop");
+    return ++*(int *)context == 2 ? ERR(e, ERR_INTERRUPTED, "stop") : 0;
 }
 
 TEST_WITH(struct worker_fixture *f, a_tick_ends_a_pass_between_two_batches)
@@ -198,11 +195,12 @@ TEST_WITH(struct worker_fixture *f, a_tick_ends_a_pass_between_two_batches)
                                     .rows = 4,
                                     .sink = keep,
                                     .sink_context = got,
-                                    .tick = stop_at_once,
+                                    .tick = stop_at_second,
                                     .tick_context = &ticks};
     assert_ok(windows_make(&w, pass.tokens->n, lengths[2], 1, SCORE_TARGETS, &e));
     assert_fails(ERR_INTERRUPTED, "stop", score_windows(&pass, &w, &e));
-    assert_int_equal(ticks, 1);
+    assert_int_equal(ticks, 2);
+    assert_int_equal(got->last[2], 3); /* one batch was scored */
     model_close(m);
     free(got);
 }

@@ -15,7 +15,8 @@ static const enum model_block blocks[] = {MODEL_VALUES, MODEL_STATE_0, MODEL_STA
 static struct model *open_model(const struct worker_fixture *f, const struct spec *s, int blocks_n)
 {
     struct model *m = NULL;
-    const struct model_options o = {.train = true, .rows_max = 1, .length_max = 4, .scored_max = 4};
+    const struct shape_capacity o = {
+        .train = true, .rows_max = 1, .length_max = 4, .scored_max = 4};
 
     assert_ok(model_open(&m, f->cpu, s, &o, &e));
     const struct shape_params *p = model_params(m);

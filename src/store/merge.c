@@ -1,4 +1,4 @@
-/* ingest_folders.c - `alibi merge`: results made elsewhere, and a lost results.db, from run folders
+/* merge.c - `alibi merge`: results made elsewhere, and a lost results.db, from run folders
  * and databases.
  *
  * Run folders
@@ -59,17 +59,19 @@ static void leave_out(struct merge_skipped *s, const char *path, const char *why
 struct source {
     const struct run_folder *folder;
     char records[HASH_HEX_BYTES]; /* the hash of its records */
-    struct timespec began, ended; /* by the times of spec and records */
+    int64_t began_ns, ended_ns;   /* by the times of spec and records */
     struct spec *spec;
     int32_t specs_n;
 };
 
-static int read_time(struct timespec *out, const char *path, struct err *e)
+enum { SECOND_NS = 1000000000 };
+
+static int read_time(int64_t *out_ns, const char *path, struct err *e)
 {
     struct stat st;
 
     if (stat(path, &st) < 0) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
-    *out = st.st_mtim;
+    *out_ns = (int64_t)st.st_mtim.tv_sec * SECOND_NS + st.st_mtim.tv_nsec;
     return 0;
 }
 
@@ -81,19 +83,17 @@ static int read_source(struct merge *m, struct source *f, struct err *e)
     if (f->folder->why) return ERR(e, ERR_DATA, "%s", f->folder->why);
     TRY(hash_file(f->records, events, e));
     TRY(run_folder_read_specs(&f->spec, &f->specs_n, &m->arena, path, e));
-    TRY(read_time(&f->began, run_folder_path(&m->arena, path, RUN_SPEC), e));
-    return read_time(&f->ended, events, e);
+    TRY(read_time(&f->began_ns, run_folder_path(&m->arena, path, RUN_SPEC), e));
+    return read_time(&f->ended_ns, events, e);
 }
 
 static int compare_sources(const void *a, const void *b)
 {
     const struct source *x = a, *y = b;
     bool x_eval = x->spec[0].kind == SPEC_EVAL, y_eval = y->spec[0].kind == SPEC_EVAL;
-    const struct timespec *s = &x->ended, *t = &y->ended;
 
     if (x_eval != y_eval) return x_eval - y_eval;
-    if (x_eval && s->tv_sec != t->tv_sec) return s->tv_sec > t->tv_sec ? 1 : -1;
-    if (x_eval && s->tv_nsec != t->tv_nsec) return s->tv_nsec > t->tv_nsec ? 1 : -1;
+    if (x_eval && x->ended_ns != y->ended_ns) return x->ended_ns > y->ended_ns ? 1 : -1;
     return (x->folder > y->folder) - (x->folder < y->folder); /* by run and number */
 }
 
@@ -198,7 +198,7 @@ static int start_row(struct merge *m, const struct source *f, const struct spec 
     TRY(add_run(s, spec, row->run_id, e));
     TRY(store_run_state(s, row->run_id, &st, e));
     bool own = strcmp(row->run_id, f->folder->run_id) == 0 && f->folder->attempt > st.attempts_n;
-    clock_utc_at(began, f->began.tv_sec);
+    clock_utc_at(began, f->began_ns / SECOND_NS);
     const struct store_attempt attempt = {.run_id = row->run_id,
                                           .attempt = own ? f->folder->attempt : st.attempts_n + 1,
                                           .device = slot,
@@ -223,7 +223,7 @@ static int add_rows(struct merge *m, const struct source *f, int32_t *n, struct 
         if (added < 0) return added;
         *n += added;
     }
-    clock_utc_at(ended, f->ended.tv_sec);
+    clock_utc_at(ended, f->ended_ns / SECOND_NS);
     return *n > 0 ? ingest_abandoned(m->store, f->folder->path, row, *n, ended, e) : 0;
 }
 
@@ -235,10 +235,12 @@ static int merge_folder(struct merge *m, const struct source *f, struct err *e)
 
     TRY(store_begin(m->store, e));
     int rc = store_finish(m->store, add_rows(m, f, &n, &why), &why);
-    if (rc == 0) m->result->attempts_n += n;
-    if (rc == 0) return 0;
-    if (rc != ERR_DATA && rc != ERR_NOINPUT) return ERR(e, rc, "%s: %s", f->folder->path, why.text);
-    leave_out(&m->result->skipped, f->folder->path, why.text);
+    if (rc == 0)
+        m->result->attempts_n += n;
+    else if (rc == ERR_DATA || rc == ERR_NOINPUT)
+        leave_out(&m->result->skipped, f->folder->path, why.text);
+    else
+        return ERR(e, rc, "%s: %s", f->folder->path, why.text);
     return 0;
 }
 
@@ -280,28 +282,26 @@ static const char merge_current[] =
     " WHERE o.current=1 AND NOT EXISTS(SELECT 1 FROM main.results c WHERE c.run_id=v.run_id"
     "  AND c.current=1))";
 
-/* What is copied, in this order. Of each table the columns that both files have: a row o of the
- * other file, the row h here of its attempt, ?1 the other file's folder. */
+/* What is copied, in this order: rows o of the other file, with h, the row here of their attempt.
+ */
 #define OF_ATTEMPT                                                                                 \
     " o JOIN other.run_attempts t ON t.attempt_id=o.attempt_id"                                    \
-    " JOIN main.run_attempts h ON h.uid=t.uid WHERE NOT EXISTS(SELECT 1 FROM main."
+    " JOIN main.run_attempts h ON h.uid=t.uid WHERE true"
 
 static const struct {
     const char *name, *from;
 } merge_tables[] = {
-    {"runs", " o WHERE NOT EXISTS(SELECT 1 FROM main.runs h WHERE h.run_id=o.run_id)"},
-    {"run_attempts", " o WHERE o.state<>'running' AND NOT EXISTS(SELECT 1 FROM main.run_attempts h"
-                     " WHERE h.uid=o.uid) ORDER BY o.run_id,o.attempt"},
-    {"results", OF_ATTEMPT "results v WHERE v.attempt_id=h.attempt_id AND v.sequence=o.sequence)"},
-    {"checkpoint_files",
-     OF_ATTEMPT "checkpoint_files v WHERE v.attempt_id=h.attempt_id AND v.sequence=o.sequence)"},
-    {"curve_points", OF_ATTEMPT "curve_points v WHERE v.attempt_id=h.attempt_id"
-                                " AND v.split=o.split AND v.step=o.step)"},
+    {"runs", " o WHERE true"},
+    {"run_attempts", " o WHERE o.state<>'running' ORDER BY o.run_id,o.attempt"},
+    {"results", OF_ATTEMPT},
+    {"checkpoint_files", OF_ATTEMPT},
+    {"curve_points", OF_ATTEMPT},
     {"points", " o WHERE NOT EXISTS(SELECT 1 FROM main.points h WHERE h.artefact=o.artefact"
                " AND h.scale=o.scale)"},
 };
 
-/* The statement that copies table ?1 from ?2. A new number is NULL. */
+/* The statement that copies table ?1 from ?2: the columns that both files have. Its own ?1 is the
+ * other file's folder. A new number is NULL; a row whose key is here stays as it is. */
 static const char merge_statement[] =
     "SELECT 'INSERT INTO main.'||?1||'('||group_concat(name)||') SELECT '||group_concat(CASE"
     " WHEN name='result_id' OR(name='attempt_id' AND ?1='run_attempts') THEN 'NULL'"
@@ -311,6 +311,7 @@ static const char merge_statement[] =
     " WHEN name='dir' THEN 'CASE WHEN substr(o.dir,1,1)=''/'' THEN o.dir ELSE ?1||''/''||o.dir END'"
     " WHEN name='merged_from' THEN 'coalesce(o.merged_from,?1)'"
     " WHEN name='current' THEN '0' ELSE 'o.'||name END)||' FROM other.'||?1||?2"
+    " ||' ON CONFLICT DO NOTHING'"
     " FROM pragma_table_info(?1,'main')"
     " WHERE name IN(SELECT name FROM pragma_table_info(?1,'other'))";
 

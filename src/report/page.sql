@@ -1,0 +1,139 @@
+-- page.sql - the claims, the provenance and the runs of the page. "-- @ NAME" begins a part. Columns
+-- have the marks of report_rows_arrange.
+
+-- @ shared_sql
+-- Over the claims of all artefacts. A claim that several folders share, in the same words and at one
+-- scale, is one: place. Where they differ it counts as the worst, and each verdict names its
+-- folders. Names of artefacts are letters, digits, dots, dashes and underscores.
+,
+shared AS (
+  SELECT *, min("#row") OVER same AS place, count(*) OVER same AS all_n,
+    '<a href="#a-' || artefact || '">' || artefact || '</a>' AS folder,
+    CASE verdict WHEN 'contradicted' THEN 1 WHEN 'not run' THEN 2 WHEN 'not judged' THEN 3
+      ELSE 4 END AS rank
+  FROM report_numbered WINDOW same AS (PARTITION BY claim, statement, scale)),
+badge AS (
+  SELECT place, '<span class="badge '
+    || CASE rank WHEN 4 THEN 'yes' WHEN 1 THEN 'no' ELSE 'open' END || '">' || verdict || '</span>'
+    || CASE WHEN count(*) < all_n THEN ' ' || group_concat(folder, ' ') ELSE '' END AS badge
+  FROM (SELECT * FROM shared ORDER BY "#row") GROUP BY place, rank ORDER BY place, rank)
+
+-- @ claims_sql
+SELECT '' AS artefact, group_concat(folder, ' ') AS "#markup", claim AS "<claim",
+  scale AS "<scale", '' AS verdict,
+  (SELECT group_concat(badge, ' ') FROM badge b WHERE b.place = s.place) AS "#markup",
+  statement AS "<statement", '' AS "#wide"
+FROM (SELECT * FROM shared ORDER BY "#row") s GROUP BY place ORDER BY place
+
+-- @ counts_sql
+-- One row: how many claims about runs hold, how many were judged, and all of it in words.
+SELECT sum(own AND rank = 4) AS supported, sum(own AND rank IN (1, 4)) AS judged,
+  printf('%d supported, %d contradicted, %d not run, %d not judged at their scale; and %d of %d'
+    || ' about the paper''s own numbers alone supported.', sum(own AND rank = 4),
+    sum(own AND rank = 1), sum(own AND rank = 2), sum(own AND rank = 3),
+    sum(NOT own AND rank = 4), sum(NOT own)) AS sentence
+FROM (SELECT min(rank) AS rank, counted <> 0 AS own FROM shared GROUP BY place)
+
+-- @ runs_sql
+-- The runs that the artefacts ask for, and the attempt whose result is shown; machine numbers what
+-- they ran on from 1.
+WITH
+kinds(kind, many, title, heading) AS (
+  VALUES ('train', 'trainings', 'Trainings: ', '>last loss (nats)'),
+    ('eval', 'evaluations', 'Evaluations: ', '>perplexity'),
+    ('bench', 'benchmarks', 'Benchmarks: ', '>words/s')),
+wanted AS (
+  SELECT DISTINCT r.run_id FROM artefact_points p
+  JOIN run_list e ON e.run_id = p.run_id
+  JOIN run_list r ON r.run_id IN (e.run_id, e.train_run_id)
+  WHERE instr(:items, '|' || p.artefact || ' ' || p.scale || '|')),
+made AS (
+  SELECT a.run_id, a.attempt, a.device, a.backend, a.blas, a.threads, a.code_id, a.ended_at,
+    dense_rank() OVER (ORDER BY a.device, a.backend, a.blas, a.threads) AS machine
+  FROM wanted w JOIN attempts a ON a.run_id = w.run_id WHERE a.current_result = 1)
+
+-- @ subject_sql
+SELECT count(*) AS n, min(r.parameters) AS low, max(r.parameters) AS high,
+  replace(group_concat(DISTINCT r.scale), ',', ', ') AS scales,
+  replace(group_concat(DISTINCT r.corpus), ',', ', ') AS corpora
+FROM wanted w JOIN runs r USING (run_id)
+
+-- @ made_sql
+SELECT r.scale, k.many AS what, r.dataset, r.model, count(*) AS "asked for",
+  sum(r.state = 'done') AS done, group_concat(DISTINCT r.seed) AS seeds,
+  group_concat(DISTINCT m.code_id) AS code, min(m.ended_at) AS oldest, max(m.ended_at) AS newest,
+  CASE max(r.modified) WHEN 1 THEN 'modified' ELSE 'as written' END AS settings
+FROM wanted w JOIN run_list r USING (run_id) JOIN kinds k USING (kind)
+LEFT JOIN made m ON m.run_id = w.run_id
+GROUP BY r.scale, r.dataset, r.model, r.kind ORDER BY r.scale, r.dataset, r.model, r.kind DESC
+
+-- @ machines_sql
+SELECT 'm-' || machine AS machine, 'm-' || machine AS "#id", backend AS "<backend",
+  device AS "<device", blas AS "<BLAS", threads, count(*) AS runs
+FROM made GROUP BY machine, backend, device, blas, threads ORDER BY machine
+
+-- @ list_sql
+-- drawn: the curves of each training, a polyline of each split in a box of 300 by 60: the mean of
+-- each hundredth of the updates, and in words the losses and updates it begins and ends with. The
+-- box is as high as what follows the first twentieth, whose fall would flatten the rest.
+,
+sized AS (
+  SELECT run_id, max(step) AS steps FROM wanted JOIN curves USING (run_id)
+  WHERE loss_nats IS NOT NULL GROUP BY run_id),
+losses AS MATERIALIZED (
+  SELECT c.run_id, c.split, c.step, c.loss_nats AS loss, s.steps, min(c.loss_nats) OVER run AS low,
+    max(CASE WHEN c.step * 20 >= s.steps THEN c.loss_nats END) OVER run AS high
+  FROM sized s JOIN curves c USING (run_id) WHERE c.loss_nats IS NOT NULL
+  WINDOW run AS (PARTITION BY c.run_id)),
+points AS (
+  SELECT run_id, split, min(step) AS first, max(step) AS last, avg(loss) AS mean,
+    printf('%.0f,%.0f', 300.0 * max(step) / steps,
+      max(3, 57 - 54 * (avg(loss) - low) / max(high - low, 1e-9))) AS point
+  FROM losses GROUP BY run_id, split, 100 * step / steps),
+ends AS (
+  SELECT *, first_value(mean) OVER curve AS of_first, last_value(mean) OVER curve AS of_last
+  FROM points WINDOW curve AS (PARTITION BY run_id, split ORDER BY first
+    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)),
+lines AS (
+  SELECT run_id, printf('<g><title>%s loss: %.2f nats at update %d, %.2f at update %d</title>',
+      CASE split WHEN 'train' THEN 'training' ELSE 'validation' END, of_first, min(first), of_last,
+      max(last))
+    || printf('<polyline class="%s" points="', CASE split WHEN 'train' THEN 'train' ELSE 'valid' END)
+    || group_concat(point, ' ') || '"/></g>' AS line
+  FROM (SELECT * FROM ends ORDER BY run_id, split, first) GROUP BY run_id, split
+  ORDER BY run_id, split),
+drawn AS (
+  SELECT run_id, '<svg xmlns="http://www.w3.org/2000/svg" class="curve" viewBox="0 0 300 60"'
+    || ' role="img">' || group_concat(line, '') || '</svg>' AS svg
+  FROM lines GROUP BY run_id),
+listed AS (
+  SELECT r.*, k.*, r.config_id IS lag(r.config_id) OVER (PARTITION BY r.kind, r.dataset
+      ORDER BY r.position, r.L_train, r.L_valid, r.config_id, r.seed, r.run_id) AS again,
+    CASE r.kind
+      WHEN 'eval' THEN (
+        SELECT printf('%.4f', v.perplexity) FROM evaluations v WHERE v.run_id = r.run_id)
+      WHEN 'train' THEN (
+        SELECT printf('%.4f', v.final_loss_nats) FROM trainings v WHERE v.run_id = r.run_id)
+      ELSE (SELECT printf('%.0f', v.wps) FROM benchmarks v WHERE v.run_id = r.run_id) END AS result,
+    printf('%s, L=%d', r.position, r.L_train)
+      || CASE WHEN r.L_valid AND r.kind <> 'train' THEN printf(' at %d', r.L_valid) ELSE '' END
+      || CASE r.kind WHEN 'eval' THEN printf(', %s, %s', r.split, r.protocol)
+        WHEN 'bench' THEN printf(', %s', r.mode) ELSE '' END
+      || CASE WHEN r.kind = 'eval' AND r.protocol = 'sliding' THEN printf(' S=%d', r.stride)
+        ELSE '' END
+      || printf(' (model %s, scale %s%s)', r.model, r.scale,
+        CASE r.modified WHEN 1 THEN ', modified' ELSE '' END) AS facts
+  FROM wanted w JOIN run_list r ON r.run_id = w.run_id JOIN kinds k ON k.kind = r.kind)
+-- The runs, those of a kind and a dataset together: title and heading are those of their table and
+-- of its results. A configuration has its specification at its first seed.
+SELECT r.title || coalesce(r.dataset, '') AS title, r.heading, r.run_id AS "<run",
+  'r-' || r.run_id AS "#id", CASE WHEN again THEN 'the same' ELSE facts END AS "<configuration",
+  CASE WHEN NOT again THEN 'c-' || r.config_id END AS "#id",
+  CASE WHEN NOT again THEN coalesce(r.spec, '') END AS "#more", r.seed AS ">seed",
+  coalesce(result, nullif(r.state, 'none'), 'not run') AS result,
+  CASE r.kind WHEN 'eval' THEN r.train_run_id END AS "~training", 'r-' || r.train_run_id AS "#link",
+  CASE r.kind WHEN 'train' THEN '' END AS "~loss over updates", d.svg AS "#markup",
+  m.attempt AS ">attempt", 'm-' || m.machine AS "<machine", 'm-' || m.machine AS "#link",
+  m.code_id AS "<code", m.ended_at AS "<ended"
+FROM listed r LEFT JOIN made m USING (run_id) LEFT JOIN drawn d USING (run_id)
+ORDER BY r.kind DESC, r.dataset, r.position, r.L_train, r.L_valid, r.config_id, r.seed, r.run_id
