@@ -166,12 +166,17 @@ void queue_start(struct queue *q, const int32_t *task, int32_t n)
     for (int32_t i = 0; i < n; i++) q->task[task[i]].state = RUN_RUNNING;
 }
 
+static void queue_block_after(struct queue *q, int32_t train)
+{
+    for (int32_t i = train + 1; i < q->n; i++)
+        if (q->job[i].train == train && q->task[i].state == RUN_WAITING)
+            q->task[i].state = RUN_BLOCKED;
+}
+
 void queue_block(struct queue *q, int32_t task)
 {
     q->task[task].state = RUN_BLOCKED;
-    for (int32_t i = task + 1; i < q->n; i++)
-        if (q->job[i].train == task && q->task[i].state == RUN_WAITING)
-            q->task[i].state = RUN_BLOCKED;
+    queue_block_after(q, task);
 }
 
 enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared)
@@ -179,26 +184,17 @@ enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, 
     struct task *t = &q->task[task];
 
     t->tries_n++;
-    switch (state) {
-    case STORE_DONE:
+    if (state == STORE_DONE)
         t->state = RUN_DONE;
-        return RUN_DONE;
-    case STORE_DIVERGED:
+    else if (state == STORE_DIVERGED)
         t->state = RUN_DIVERGED;
-        break;
-    case STORE_CANCELLED:
+    else if (state == STORE_CANCELLED)
         t->state = RUN_CANCELLED;
-        break;
-    default:
+    else
         t->state = t->tries_n < q->tries ? RUN_WAITING : RUN_FAILED;
-    }
     if (state == STORE_FAILED && shared) t->alone = true;
     /* A later attempt resumes from this one. */
     if (state != STORE_DIVERGED) t->fresh = false;
-    enum run_state now = t->state;
-    if (now == RUN_DIVERGED || now == RUN_FAILED) {
-        queue_block(q, task);
-        t->state = now;
-    }
-    return now;
+    if (t->state == RUN_DIVERGED || t->state == RUN_FAILED) queue_block_after(q, task);
+    return t->state;
 }
