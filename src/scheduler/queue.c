@@ -87,6 +87,7 @@ int queue_init(struct queue *q, struct arena *a, struct store *s, const struct r
     *q = (struct queue){.job = jobs, .n = n, .tries = o->tries > 0 ? o->tries : 3};
     q->task = arena_array(a, (size_t)n + 1, sizeof *q->task);
     q->order = arena_array(a, (size_t)n + 1, sizeof *q->order);
+    q->pick = arena_array(a, (size_t)n + 1, sizeof *q->pick);
     TRY(store_begin(s, e));
     for (int32_t i = 0; i < n; i++) {
         q->order[i] = i;
@@ -128,7 +129,7 @@ static bool queue_shares_a_pass(const struct run *job)
     return job->spec.eval.window == SPEC_SLIDING && job->spec.eval.stride == 1;
 }
 
-static int32_t queue_gather(const struct queue *q, int32_t *out, int32_t first, int32_t slots_free)
+static int32_t queue_gather(struct queue *q, int32_t first, int32_t slots_free)
 {
     int32_t n = 0;
     bool others = false;
@@ -136,7 +137,7 @@ static int32_t queue_gather(const struct queue *q, int32_t *out, int32_t first, 
     for (int32_t i = 0; i < q->n; i++) {
         if (i != first && !queue_is_ready(q, i)) continue;
         if (i == first || queue_may_share(q, first, i))
-            out[n++] = i;
+            q->pick[n++] = i;
         else
             others = true;
     }
@@ -145,7 +146,7 @@ static int32_t queue_gather(const struct queue *q, int32_t *out, int32_t first, 
     return n;
 }
 
-int32_t queue_next(const struct queue *q, int32_t *out, bool idle, const struct slots *slots)
+int32_t queue_next(struct queue *q, bool idle, const struct slots *slots)
 {
     for (int32_t i = 0; i < q->n; i++) {
         const struct run *job = &q->job[q->order[i]];
@@ -153,9 +154,8 @@ int32_t queue_next(const struct queue *q, int32_t *out, bool idle, const struct 
         /* Speed is measured while nothing else runs. */
         if (job->spec.kind == SPEC_BENCH && !idle) continue;
         if (slots_find(slots, -1, job->device_bytes) < 0) continue;
-        if (job->spec.kind == SPEC_EVAL)
-            return queue_gather(q, out, q->order[i], slots_free_n(slots));
-        out[0] = q->order[i];
+        if (job->spec.kind == SPEC_EVAL) return queue_gather(q, q->order[i], slots_free_n(slots));
+        q->pick[0] = q->order[i];
         return 1;
     }
     return 0;

@@ -93,11 +93,11 @@ static bool may_resubmit(struct scheduler *sc, const struct executor_open *x, co
 static int start_next(struct scheduler *sc, int32_t n, struct err *e)
 {
     struct attempt *at;
-    int64_t bytes = attempt_bytes(&sc->queue, sc->pick, n);
+    int64_t bytes = attempt_bytes(&sc->queue, sc->queue.pick, n);
     int32_t slot = slots_find(&sc->slots, -1, bytes);
 
     if (slot < 0) return ERR(e, ERR_INTERNAL, "a run was chosen though no slot has room for it");
-    int rc = attempt_start(&at, sc, sc->pick, n, slot, e);
+    int rc = attempt_start(&at, sc, n, slot, e);
     if (rc < 0)
         return may_resubmit(sc, &sc->executor[slots_executor(&sc->slots, slot)], e) ? 0 : rc;
     slots_take(&sc->slots, slot, bytes);
@@ -119,7 +119,7 @@ static int fill_slots(struct scheduler *sc, struct err *e)
     while (!sc->stopping && !sc->halted && slots_free_n(&sc->slots) > 0 && !is_measuring(sc)) {
         double since_s = (double)(scheduler_now_us(sc) - sc->rejected_us) / 1e6;
         if (sc->rejected_n > 0 && since_s < sc->poll_s) break;
-        int32_t n = queue_next(&sc->queue, sc->pick, sc->running_n == 0, &sc->slots);
+        int32_t n = queue_next(&sc->queue, sc->running_n == 0, &sc->slots);
         if (n == 0) break;
         if (!sc->batch) TRY(store_begin(sc->store, e));
         sc->batch = true;
@@ -442,7 +442,6 @@ static int prepare(struct scheduler *sc, const struct run *jobs, int32_t jobs_n,
 {
     machine_read(&sc->machine);
     TRY(open_executors(sc, e));
-    sc->pick = arena_array(&sc->arena, (size_t)jobs_n + 1, sizeof *sc->pick);
     TRY(recover_workers(sc, e));
     for (int32_t i = 0; i < sc->executors_n; i++) TRY(cancel_orphans(sc, &sc->executor[i], e));
     TRY(queue_init(&sc->queue, &sc->arena, sc->store, jobs, jobs_n, sc->options, e));
