@@ -112,8 +112,8 @@ static int attempt_record(struct attempt *at, const struct scheduler *sc, const 
     return 0;
 }
 
-int attempt_start(struct attempt **out, struct scheduler *sc, const int32_t *task, int32_t n,
-                  int32_t slot, struct err *e)
+int attempt_start(struct attempt **out, struct scheduler *sc, int32_t n, int32_t slot,
+                  struct err *e)
 {
     int rc = 0;
     char *dir;
@@ -124,8 +124,8 @@ int attempt_start(struct attempt **out, struct scheduler *sc, const int32_t *tas
     at->tasks_n = n;
     for (int32_t i = 0; i < n; i++) {
         struct store_run_state st;
-        at->task[i] = task[i];
-        memcpy(at->run[i].run_id, sc->queue.job[task[i]].run_id, SPEC_ID_BYTES);
+        at->task[i] = sc->queue.pick[i];
+        memcpy(at->run[i].run_id, sc->queue.job[at->task[i]].run_id, SPEC_ID_BYTES);
         TRY_OUT(rc, store_run_state(sc->store, at->run[i].run_id, &st, e));
         number[i] = st.attempts_n + 1;
     }

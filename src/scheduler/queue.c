@@ -87,6 +87,7 @@ int queue_init(struct queue *q, struct arena *a, struct store *s, const struct r
     *q = (struct queue){.job = jobs, .n = n, .tries = o->tries > 0 ? o->tries : 3};
     q->task = arena_array(a, (size_t)n + 1, sizeof *q->task);
     q->order = arena_array(a, (size_t)n + 1, sizeof *q->order);
+    q->pick = arena_array(a, (size_t)n + 1, sizeof *q->pick);
     TRY(store_begin(s, e));
     for (int32_t i = 0; i < n; i++) {
         q->order[i] = i;
@@ -128,7 +129,7 @@ static bool queue_shares_a_pass(const struct run *job)
     return job->spec.eval.window == SPEC_SLIDING && job->spec.eval.stride == 1;
 }
 
-static int32_t queue_gather(const struct queue *q, int32_t *out, int32_t first, int32_t slots_free)
+static int32_t queue_gather(struct queue *q, int32_t first, int32_t slots_free)
 {
     int32_t n = 0;
     bool others = false;
@@ -136,7 +137,7 @@ static int32_t queue_gather(const struct queue *q, int32_t *out, int32_t first, 
     for (int32_t i = 0; i < q->n; i++) {
         if (i != first && !queue_is_ready(q, i)) continue;
         if (i == first || queue_may_share(q, first, i))
-            out[n++] = i;
+            q->pick[n++] = i;
         else
             others = true;
     }
@@ -145,7 +146,7 @@ static int32_t queue_gather(const struct queue *q, int32_t *out, int32_t first, 
     return n;
 }
 
-int32_t queue_next(const struct queue *q, int32_t *out, bool idle, const struct slots *slots)
+int32_t queue_next(struct queue *q, bool idle, const struct slots *slots)
 {
     for (int32_t i = 0; i < q->n; i++) {
         const struct run *job = &q->job[q->order[i]];
@@ -153,9 +154,8 @@ int32_t queue_next(const struct queue *q, int32_t *out, bool idle, const struct 
         /* Speed is measured while nothing else runs. */
         if (job->spec.kind == SPEC_BENCH && !idle) continue;
         if (slots_find(slots, -1, job->device_bytes) < 0) continue;
-        if (job->spec.kind == SPEC_EVAL)
-            return queue_gather(q, out, q->order[i], slots_free_n(slots));
-        out[0] = q->order[i];
+        if (job->spec.kind == SPEC_EVAL) return queue_gather(q, q->order[i], slots_free_n(slots));
+        q->pick[0] = q->order[i];
         return 1;
     }
     return 0;
@@ -166,12 +166,17 @@ void queue_start(struct queue *q, const int32_t *task, int32_t n)
     for (int32_t i = 0; i < n; i++) q->task[task[i]].state = RUN_RUNNING;
 }
 
+static void queue_block_after(struct queue *q, int32_t train)
+{
+    for (int32_t i = train + 1; i < q->n; i++)
+        if (q->job[i].train == train && q->task[i].state == RUN_WAITING)
+            q->task[i].state = RUN_BLOCKED;
+}
+
 void queue_block(struct queue *q, int32_t task)
 {
     q->task[task].state = RUN_BLOCKED;
-    for (int32_t i = task + 1; i < q->n; i++)
-        if (q->job[i].train == task && q->task[i].state == RUN_WAITING)
-            q->task[i].state = RUN_BLOCKED;
+    queue_block_after(q, task);
 }
 
 enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared)
@@ -179,26 +184,17 @@ enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, 
     struct task *t = &q->task[task];
 
     t->tries_n++;
-    switch (state) {
-    case STORE_DONE:
+    if (state == STORE_DONE)
         t->state = RUN_DONE;
-        return RUN_DONE;
-    case STORE_DIVERGED:
+    else if (state == STORE_DIVERGED)
         t->state = RUN_DIVERGED;
-        break;
-    case STORE_CANCELLED:
+    else if (state == STORE_CANCELLED)
         t->state = RUN_CANCELLED;
-        break;
-    default:
+    else
         t->state = t->tries_n < q->tries ? RUN_WAITING : RUN_FAILED;
-    }
     if (state == STORE_FAILED && shared) t->alone = true;
     /* A later attempt resumes from this one. */
     if (state != STORE_DIVERGED) t->fresh = false;
-    enum run_state now = t->state;
-    if (now == RUN_DIVERGED || now == RUN_FAILED) {
-        queue_block(q, task);
-        t->state = now;
-    }
-    return now;
+    if (t->state == RUN_DIVERGED || t->state == RUN_FAILED) queue_block_after(q, task);
+    return t->state;
 }

@@ -77,31 +77,29 @@ static void add_running(struct scheduler *sc, struct attempt *at, const char *ve
                    *label ? "  (" : "", label, *label ? ")" : "");
 }
 
-/* 0: submit the job again later. */
-static int handle_rejection(struct scheduler *sc, const struct executor_open *x,
-                            const struct err *why, struct err *e)
+/* Whether a job that was not started is submitted again later. */
+static bool may_resubmit(struct scheduler *sc, const struct executor_open *x, const struct err *why)
 {
     bool hopeless = sc->running_n == 0 && sc->rejected_n >= SCHEDULER_REJECTIONS_MAX;
 
-    if (why->code != ERR_TRYLATER || !x->accepted || hopeless)
-        return ERR(e, why->code, "%s", why->text);
+    if (why->code != ERR_TRYLATER || !x->accepted || hopeless) return false;
     sc->rejected_us = scheduler_now_us(sc);
     if (++sc->rejected_n == 1)
         progress_print(&sc->progress, true, "warning: %s; retrying every %.3g s", why->text,
                        sc->poll_s);
-    return 0;
+    return true;
 }
 
 static int start_next(struct scheduler *sc, int32_t n, struct err *e)
 {
-    struct err why = {0};
     struct attempt *at;
-    int64_t bytes = attempt_bytes(&sc->queue, sc->pick, n);
+    int64_t bytes = attempt_bytes(&sc->queue, sc->queue.pick, n);
     int32_t slot = slots_find(&sc->slots, -1, bytes);
 
     if (slot < 0) return ERR(e, ERR_INTERNAL, "a run was chosen though no slot has room for it");
-    if (attempt_start(&at, sc, sc->pick, n, slot, &why) < 0)
-        return handle_rejection(sc, &sc->executor[slots_executor(&sc->slots, slot)], &why, e);
+    int rc = attempt_start(&at, sc, n, slot, e);
+    if (rc < 0)
+        return may_resubmit(sc, &sc->executor[slots_executor(&sc->slots, slot)], e) ? 0 : rc;
     slots_take(&sc->slots, slot, bytes);
     sc->rejected_n = 0;
     add_running(sc, at, "started");
@@ -121,7 +119,7 @@ static int fill_slots(struct scheduler *sc, struct err *e)
     while (!sc->stopping && !sc->halted && slots_free_n(&sc->slots) > 0 && !is_measuring(sc)) {
         double since_s = (double)(scheduler_now_us(sc) - sc->rejected_us) / 1e6;
         if (sc->rejected_n > 0 && since_s < sc->poll_s) break;
-        int32_t n = queue_next(&sc->queue, sc->pick, sc->running_n == 0, &sc->slots);
+        int32_t n = queue_next(&sc->queue, sc->running_n == 0, &sc->slots);
         if (n == 0) break;
         if (!sc->batch) TRY(store_begin(sc->store, e));
         sc->batch = true;
@@ -427,16 +425,14 @@ static int recover_workers(struct scheduler *sc, struct err *e)
 static int cancel_orphans(struct scheduler *sc, const struct executor_open *x, struct err *e)
 {
     int32_t n = 0;
-    struct err why = {0};
-
-    if (!x->kind->cancel_orphans) return 0;
-    int rc = x->kind->cancel_orphans(x->self, &n, &why);
+    int rc = x->kind->cancel_orphans ? x->kind->cancel_orphans(x->self, &n, e) : 0;
     const char *plural = n == 1 ? "" : "s";
-    if (rc < 0 && n == 0) return ERR(e, rc, "%s", why.text);
+
+    if (n == 0) return rc;
     if (rc < 0)
         progress_print(&sc->progress, true, "warning: %ld orphaned %s job%s still run: %s", (long)n,
-                       x->kind->name, plural, why.text);
-    else if (n > 0)
+                       x->kind->name, plural, e->text);
+    else
         progress_print(&sc->progress, true, "cancelled %ld orphaned %s job%s", (long)n,
                        x->kind->name, plural);
     return 0;
@@ -446,7 +442,6 @@ static int prepare(struct scheduler *sc, const struct run *jobs, int32_t jobs_n,
 {
     machine_read(&sc->machine);
     TRY(open_executors(sc, e));
-    sc->pick = arena_array(&sc->arena, (size_t)jobs_n + 1, sizeof *sc->pick);
     TRY(recover_workers(sc, e));
     for (int32_t i = 0; i < sc->executors_n; i++) TRY(cancel_orphans(sc, &sc->executor[i], e));
     TRY(queue_init(&sc->queue, &sc->arena, sc->store, jobs, jobs_n, sc->options, e));

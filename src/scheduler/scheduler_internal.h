@@ -273,6 +273,7 @@ struct queue {
     struct task *task;
     int32_t n;
     int32_t *order; /* indices in the order of starting */
+    int32_t *pick;  /* the tasks of the next worker */
     int32_t tries;  /* attempts a run may have */
 };
 
@@ -282,10 +283,10 @@ int queue_init(struct queue *q, struct arena *a, struct store *s, const struct r
                const struct scheduler_options *o, struct err *e);
 
 /* queue_next - selects the tasks of the next worker: one that has a slot, or several evaluations
- * that differ only in L and stride. out has capacity q->n. idle: nothing runs. If nothing else
+ * that differ only in L and stride, and writes them to q->pick. idle: nothing runs. If nothing else
  * could use the free slots, evaluations that gain nothing by sharing are spread over them. Returns
  * the number of tasks; 0: nothing can start now. */
-int32_t queue_next(const struct queue *q, int32_t *out, bool idle, const struct slots *slots);
+int32_t queue_next(struct queue *q, bool idle, const struct slots *slots);
 
 /* queue_start - marks n tasks as running. */
 void queue_start(struct queue *q, const int32_t *task, int32_t n);
@@ -371,7 +372,6 @@ struct scheduler {
     int32_t executors_n;
     struct attempt **running;       /* room for slots.n and the workers of earlier calls */
     int32_t running_n, recovered_n; /* recovered_n: ended attempts of earlier calls */
-    int32_t *pick;                  /* room for queue.n */
     double stall_s, poll_s, flops_done, worker_s;
     int64_t last_poll_us, rejected_us; /* rejected_us: when a job was rejected last */
     int32_t rejected_n;                /* consecutive rejections */
@@ -416,11 +416,11 @@ struct attempt {
     char message[ATTEMPT_MESSAGE_BYTES];
 };
 
-/* attempt_start - creates the folder, writes the spec, starts the worker of the slot and adds the
- * rows, in the caller's transaction. *out is freed with attempt_free. Errors: those of files, the
- * store and the executor's start; then nothing runs. */
-int attempt_start(struct attempt **out, struct scheduler *sc, const int32_t *task, int32_t n,
-                  int32_t slot, struct err *e);
+/* attempt_start - for the n tasks of queue.pick: creates the folder, writes the spec, starts the
+ * worker of the slot and adds the rows, in the caller's transaction. *out is freed with
+ * attempt_free. Errors: those of files, the store and the executor's start; then nothing runs. */
+int attempt_start(struct attempt **out, struct scheduler *sc, int32_t n, int32_t slot,
+                  struct err *e);
 
 /* attempt_recover - takes control of a worker of an earlier scheduler: its running rows [0, n),
  * which share a folder. Its records are read from the first. If it has ended, ends the rows as its

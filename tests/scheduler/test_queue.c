@@ -18,8 +18,8 @@ static int32_t next(struct toy_grid *g, bool idle, int32_t slots_free)
     g->slots = (struct slots){.running_n = {!idle}, .n = slots_free};
     g->slots.device[0].free_bytes = 2000;
     g->slots.slot = arena_array(&g->arena, (size_t)slots_free, sizeof *g->slots.slot);
-    int32_t n = queue_next(&g->queue, g->pick, idle, &g->slots);
-    queue_start(&g->queue, g->pick, n);
+    int32_t n = queue_next(&g->queue, idle, &g->slots);
+    queue_start(&g->queue, g->queue.pick, n);
     return n;
 }
 
@@ -34,7 +34,7 @@ TEST_WITH(struct toy_grid *g, the_longest_training_comes_first)
     static const int32_t expected[] = {1, 2, 0};
     for (int32_t i = 0; i < 3; i++) {
         assert_int_equal(next(g, true, 1), 1);
-        assert_int_equal(g->pick[0], expected[i]);
+        assert_int_equal(g->queue.pick[0], expected[i]);
     }
     assert_int_equal(next(g, true, 1), 0);
 }
@@ -56,12 +56,12 @@ TEST_WITH(struct toy_grid *g, evaluations_come_as_soon_as_their_training_is_done
     int32_t second = toy_grid_family(g, 128);
     open_queue(g);
     assert_int_equal(next(g, true, 1), 1);
-    assert_int_equal(g->pick[0], first);
+    assert_int_equal(g->queue.pick[0], first);
     assert_int_equal(queue_end(&g->queue, first, STORE_DONE, false), RUN_DONE);
     assert_int_equal(next(g, true, 1), 3);
-    assert_int_equal(g->pick[0], first + 1);
+    assert_int_equal(g->queue.pick[0], first + 1);
     assert_int_equal(next(g, true, 1), 1);
-    assert_int_equal(g->pick[0], second);
+    assert_int_equal(g->queue.pick[0], second);
     assert_int_equal(next(g, true, 1), 0); /* its evaluations wait */
 }
 
@@ -95,11 +95,11 @@ TEST_WITH(struct toy_grid *g, speed_is_measured_last_and_alone)
     int32_t bench = toy_grid_bench(g, 64), train = toy_grid_train(g, 64);
     open_queue(g);
     assert_int_equal(next(g, true, 2), 1);
-    assert_int_equal(g->pick[0], train);
+    assert_int_equal(g->queue.pick[0], train);
     assert_int_equal(next(g, false, 1), 0);
     queue_end(&g->queue, train, STORE_DONE, false);
     assert_int_equal(next(g, true, 2), 1);
-    assert_int_equal(g->pick[0], bench);
+    assert_int_equal(g->queue.pick[0], bench);
 }
 
 TEST_WITH(struct toy_grid *g, a_job_without_room_lets_a_smaller_one_pass)
@@ -108,7 +108,7 @@ TEST_WITH(struct toy_grid *g, a_job_without_room_lets_a_smaller_one_pass)
     g->job[large].device_bytes = 3000;
     open_queue(g);
     assert_int_equal(next(g, false, 1), 1);
-    assert_int_equal(g->pick[0], small);
+    assert_int_equal(g->queue.pick[0], small);
 }
 
 TEST_WITH(struct toy_grid *g, tries_are_counted_and_dependent_evaluations_are_blocked)

@@ -25,7 +25,6 @@ struct toy_grid {
     struct err e;
     struct slots slots; /* of the tests of slots and queue alone */
     struct queue queue;
-    int32_t pick[TOY_JOBS_MAX];
     int clock[2];     /* a pipe: how much time has passed besides */
     int64_t ahead_us; /* of the machine's clock, as far as the pipe was read */
     int bell;         /* a FIFO: the fake worker writes a byte when it begins to wait */
