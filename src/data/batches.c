@@ -141,22 +141,6 @@ static int32_t block_length(const struct batches *b, int32_t block)
     return rest < b->options.L ? (int32_t)rest : b->options.L;
 }
 
-/* Fills a row: targets are the block, sources the block shifted by one, with </s> before the first
- * token of the text. */
-static void batches_fill_row(const struct batches *b, int32_t block, int32_t length,
-                             int32_t *source, int32_t *target)
-{
-    int64_t first = (int64_t)block * b->options.L;
-    int32_t n = block_length(b, block);
-
-    tokens_read(b->train, first, n, target);
-    tokens_read_source(b->train, first, n, source);
-    for (int32_t i = n; i < length; i++) {
-        source[i] = TOKEN_PAD;
-        target[i] = TOKEN_PAD;
-    }
-}
-
 /* Fills batch number `batch` of the composition. */
 static void batches_fill(struct batches *b, int32_t batch, struct batch *out)
 {
@@ -168,10 +152,11 @@ static void batches_fill(struct batches *b, int32_t batch, struct batch *out)
     /* Lengths are rising, so that a batch's last row is its longest. */
     out->length = block_length(b, b->blocks_own[first + rows - 1]);
     for (int32_t row = 0; row < rows; row++) {
-        int32_t block = b->blocks_own[first + row];
+        int32_t block = b->blocks_own[first + row], n = block_length(b, block);
         int64_t at = (int64_t)row * out->length;
-        batches_fill_row(b, block, out->length, b->source_own + at, b->target_own + at);
-        out->targets_n += block_length(b, block);
+        tokens_read_row(b->train, (int64_t)block * b->options.L, n, out->length, b->source_own + at,
+                        b->target_own + at);
+        out->targets_n += n;
     }
 }
 

@@ -86,12 +86,14 @@ void tokens_read(const struct tokens *t, int64_t first, int64_t n, int32_t *out)
     for (int64_t i = 0; i < n; i++) out[i] = ids[i];
 }
 
-void tokens_read_source(const struct tokens *t, int64_t first, int64_t n, int32_t *out)
+void tokens_read_row(const struct tokens *t, int64_t first, int32_t n, int32_t length,
+                     int32_t *source, int32_t *target)
 {
-    int64_t start = first == 0 && n > 0 ? 1 : 0;
-
-    if (start > 0) out[0] = TOKEN_LINE_END;
-    tokens_read(t, first - 1 + start, n - start, out + start);
+    tokens_read(t, first, n, target);
+    source[0] = TOKEN_LINE_END;
+    if (first > 0) tokens_read(t, first - 1, 1, source);
+    for (int32_t i = 1; i < n; i++) source[i] = target[i - 1];
+    for (int32_t i = n; i < length; i++) source[i] = target[i] = TOKEN_PAD;
 }
 
 int tokens_writer_open(struct tokens_writer *w, const char *path, int32_t vocab,

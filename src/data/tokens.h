@@ -37,9 +37,11 @@ int tokens_open(struct tokens *t, const char *path, struct err *e);
 void tokens_close(struct tokens *t);
 /* tokens_read - reads ids [first, first + n), which must be within t->n, as int32. */
 void tokens_read(const struct tokens *t, int64_t first, int64_t n, int32_t *out);
-/* tokens_read_source - reads the inputs that predict these ids: each preceding id, and </s> before
- * the first. */
-void tokens_read_source(const struct tokens *t, int64_t first, int64_t n, int32_t *out);
+/* tokens_read_row - reads the ids [first, first + n), n >= 1, as targets, and as sources the inputs
+ * that predict them: each preceding id, and </s> before the first of the file. Both are padded on
+ * the right to `length`. */
+void tokens_read_row(const struct tokens *t, int64_t first, int32_t n, int32_t length,
+                     int32_t *source, int32_t *target);
 
 /* Writes a token file: open, add, close. The file is complete or absent. path must stay valid until
  * then. Errors: ERR_DATA an id is not below vocab; those of file_writer. */

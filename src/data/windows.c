@@ -37,13 +37,3 @@ void windows_get(const struct windows *w, int64_t k, struct window *out)
     out->length = (int32_t)(end - first);
     out->scored_from = (int32_t)(scored - first);
 }
-
-void windows_source(const struct tokens *t, const struct window *w, int32_t *out)
-{
-    tokens_read_source(t, w->first, w->length, out);
-}
-
-void windows_target(const struct tokens *t, const struct window *w, int32_t *out)
-{
-    tokens_read(t, w->first, w->length, out);
-}

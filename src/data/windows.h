@@ -3,15 +3,13 @@
  *
  * Source position i holds x[i-1], and </s> for i = 0. Nonoverlapping: block k is [kL, (k+1)L).
  * Sliding with stride S: window k scores targets [kS, (k+1)S) with up to L - S earlier source
- * tokens. Every target of the split is scored exactly once. The caller pads windows on the right.
- */
+ * tokens. Every target of the split is scored exactly once. tokens_read_row reads a window. */
 #ifndef DATA_WINDOWS_H
 #define DATA_WINDOWS_H
 
 #include <stdint.h>
 
 #include "base/err.h"
-#include "data/tokens.h"
 
 struct window {
     int64_t first;       /* source position of the window's first token */
@@ -29,8 +27,5 @@ int windows_make(struct windows *w, int64_t split_tokens, int32_t L, int32_t str
                  struct err *e);
 int64_t windows_count(const struct windows *w);
 void windows_get(const struct windows *w, int64_t k, struct window *out);
-/* windows_source, windows_target - `length` ids of a window. */
-void windows_source(const struct tokens *t, const struct window *w, int32_t *out);
-void windows_target(const struct tokens *t, const struct window *w, int32_t *out);
 
 #endif

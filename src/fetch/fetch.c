@@ -1,9 +1,8 @@
 /* fetch.c - repeats transfers until the file is complete.
  *
- *   part absent ----------------------> request all of it part, ETag or expected hash ------>
- *   request the rest: 206 appends, 200 restarts
- *   part, neither --------------------> request all of it
- * A transfer that fails after receiving bytes is resumed, a few times. */
+ * 1. Without a part, or if its rest could not be checked, request the whole file.
+ * 2. Otherwise request the rest: an answer 206 is appended, an answer 200 restarts.
+ * 3. A transfer that fails after receiving bytes is resumed, a few times. */
 #include "fetch/fetch.h"
 
 #include <errno.h>

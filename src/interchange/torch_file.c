@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/map.h"
-
 enum { TORCH_STORAGES_MAX = 1 << 16, TORCH_NAME_MAX = 512, TORCH_ELEMENTS_MAX_LOG2 = 40 };
 
 /* --- the zip -------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* torch_file.h - reads zip files of torch.save: FOLDER/data.pkl describes tensors, FOLDER/data/KEY
  * contains the bytes of each storage.
  *
- * 1. libarchive reads the zip and checks sizes and checksums. This file checks that there is one
- *    folder, that no name occurs twice, and that no member is larger than the file.
+ * 1. The file is mapped. libarchive reads the zip and checks sizes and checksums. This file checks
+ *    that no name occurs twice, and that no member is larger than the file.
  * 2. A tensor is a view of a storage: offset, sizes and strides in elements. Every view must be
  *    inside its storage, and every storage must be in the file with the stated size.
  * 3. Nothing in the file is executed. */

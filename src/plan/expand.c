@@ -347,6 +347,16 @@ static int count_points(struct expansion *x, const struct yaml_node *block, int6
     return yaml_error(block, e, "the grid has more than %d runs up to this block", PLAN_MAX_RUNS);
 }
 
+/* The i-th length of a rule for a training with rows of L_train tokens; 0 if the rule leaves it
+ * out. */
+static int64_t length_of(const struct rule *r, int32_t i, int64_t L_train)
+{
+    int64_t least = r->least.tokens + (r->least.relative ? L_train : 0);
+    int64_t tokens = r->length[i].tokens + (r->length[i].relative ? L_train : 0);
+
+    return tokens >= least ? tokens : 0;
+}
+
 static int expand_rule(struct expansion *x, struct parent *t, struct rule *r, struct err *e)
 {
     int32_t L_train = t->nominal.spec.train.L, lengths_n = 0;

@@ -119,14 +119,6 @@ static int read_valid(struct rule *r, struct arena *a, const struct yaml_node *n
                       "from: L_train, add: [...] }");
 }
 
-int64_t length_of(const struct rule *r, int32_t i, int64_t L_train)
-{
-    int64_t least = r->least.tokens + (r->least.relative ? L_train : 0);
-    int64_t tokens = r->length[i].tokens + (r->length[i].relative ? L_train : 0);
-
-    return tokens >= least ? tokens : 0;
-}
-
 /* --- rules ---------------------------------------------------------------------------------- */
 
 static int read_conditions(struct rule *r, struct arena *a, const struct yaml_node *map,

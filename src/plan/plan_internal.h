@@ -70,12 +70,10 @@ const struct yaml_node *const *yaml_each(const struct yaml_node *const *node, in
 
 /* --- settings.c ----------------------------------------------------------------------------- */
 
-enum { SETTINGS_KEYS_MAX = 256 };
-
 /* A spec under construction and which of its keys have been set. */
 struct draft {
     struct spec spec;
-    bool given[SETTINGS_KEYS_MAX]; /* by index in the key table */
+    bool given[SPEC_KEYS_MAX]; /* by index in the key table */
 };
 void draft_init(struct draft *d);
 /* draft_set - sets a key; text must be valid. */
@@ -187,10 +185,6 @@ struct grid {
 int grid_read(struct grid *g, struct arena *a, const struct project *p, const char *name,
               const char *dir, int32_t seeds, struct err *e);
 
-/* length_of - the i-th length of a rule for a training with rows of L_train tokens; 0 if the rule
- * leaves it out. */
-int64_t length_of(const struct rule *r, int32_t i, int64_t L_train);
-
 struct scale {
     const char *name;
     double divide;
@@ -202,8 +196,6 @@ struct scale {
 /* scale_read - Errors: ERR_USAGE unknown scale, with the nearest name; ERR_DATA with the place. */
 int scale_read(struct scale *s, struct arena *a, const struct project *p, const char *name,
                struct err *e);
-/* scale_length - round-half-up(n / divide), at least 1; 0 stays 0. */
-int32_t scale_length(const struct scale *s, int32_t n);
 /* scale_apply - applies the scale to a nominal draft. Errors: ERR_DATA if the scale has no settings
  * for the dataset. */
 int scale_apply(const struct scale *s, struct draft *d, struct err *e);

@@ -40,15 +40,6 @@ static const struct key_note *find_note(const struct spec_key *key)
     return &none;
 }
 
-static size_t key_index(const struct spec_key *key)
-{
-    size_t n;
-    const struct spec_key *keys = spec_keys(&n);
-
-    assert(n <= SETTINGS_KEYS_MAX);
-    return (size_t)(key - keys);
-}
-
 void draft_init(struct draft *d)
 {
     *d = (struct draft){0};
@@ -60,11 +51,12 @@ void draft_init(struct draft *d)
 
 void draft_set(struct draft *d, const struct spec_key *key, const char *text)
 {
+    size_t n;
     int rc = spec_set(&d->spec, key, text, NULL);
 
     assert(rc == 0);
     (void)rc;
-    d->given[key_index(key)] = true;
+    d->given[key - spec_keys(&n)] = true;
 }
 
 int draft_complete(const struct draft *d, struct err *e)
@@ -84,7 +76,7 @@ int draft_complete(const struct draft *d, struct err *e)
 
 int settings_key(const struct spec_key **out, const char *name, struct err *e)
 {
-    const char *names[KEY_NOTES_N + SETTINGS_KEYS_MAX];
+    const char *names[KEY_NOTES_N + SPEC_KEYS_MAX];
     size_t n, names_n = 0;
     const struct spec_key *keys = spec_keys(&n);
 

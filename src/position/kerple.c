@@ -1,7 +1,7 @@
 /* kerple.c - KERPLE (Chi et al. 2022): learned p and a for each head, one set for all layers.
  *
- *   kerple_log:    -p * ln(1 + a * distance),   p and a at least 0.01 kerple_power:  -a *
- *   distance^p,             a at least 0.01, p from 0.01 to 2
+ * - kerple_log: -p * ln(1 + a * distance), p and a at least 0.01
+ * - kerple_power: -a * distance^p, a at least 0.01, p from 0.01 to 2
  *
  * Values are projected into these ranges. Gradients are not clipped there, so that a value can
  * leave the end of its range again. */

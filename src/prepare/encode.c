@@ -16,11 +16,6 @@ struct encoder {
     struct strbuf line;
 };
 
-const char *encode_suffix(const struct encode_options *o)
-{
-    return o->kind == ENCODE_IDS ? "bin" : "txt";
-}
-
 int encode_describe(const char **out, struct arena *a, const struct encode_options *o,
                     struct err *e)
 {

@@ -4,9 +4,9 @@
  * like a text of words (dictionary by frequency, ids, </s> at the end of each line), as fairseq
  * does. Units that do not occur in the training text are not in the dictionary.
  *
- *   wordpiece  pieces of a BERT vocabulary (vocab.txt), uncased or cased; prepare/subword.h bpe
- *   numbers of a GPT-2 vocabulary (vocab.json, merges.txt), as in RoBERTa; the same
- *   ids        numbers of files that hold ids already: 2 or 4 bytes each, little endian */
+ * - wordpiece: pieces of a BERT vocabulary (vocab.txt), uncased or cased; see prepare/subword.h
+ * - bpe: numbers of a GPT-2 vocabulary (vocab.json, merges.txt), as in RoBERTa; see the same
+ * - ids: numbers of files that hold ids already, 2 or 4 bytes each, little-endian */
 #ifndef PREPARE_ENCODE_H
 #define PREPARE_ENCODE_H
 
@@ -28,8 +28,6 @@ struct encode_options {
     int64_t id_end;             /* ids: the id that ends a line and becomes </s>; -1: none */
 };
 
-/* encode_suffix - suffix of the files of a split: "txt", for ids "bin". */
-const char *encode_suffix(const struct encode_options *o);
 /* encode_describe - describes the units with hashes of their files, for the manifest; nothing for
  * ENCODE_NONE. Errors: those of hash_file. */
 int encode_describe(const char **out, struct arena *a, const struct encode_options *o,

@@ -314,7 +314,7 @@ int prepare_corpus(const struct project *project, const struct prepare_options *
     if (!o->text_dir && !prepare_is_embedded(o->name)) return 0;
     struct preparation p = {.project = project,
                             .options = o,
-                            .suffix = encode_suffix(&o->encode),
+                            .suffix = o->encode.kind == ENCODE_IDS ? "bin" : "txt",
                             .synthetic = synthetic_find(o->name)};
     arena_init(&p.arena);
     const char *data = project_path(project, &p.arena, "data");

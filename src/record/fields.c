@@ -7,98 +7,11 @@
 
 #include "base/str.h"
 
-#define STARTED(member) EVENT_STARTED, #member, offsetof(struct record, started.member)
-#define PROGRESS(member) EVENT_PROGRESS, #member, offsetof(struct record, progress.member)
-#define STEP(member) EVENT_STEP, #member, offsetof(struct record, step.member)
-#define VALIDATION(member) EVENT_VALIDATION, #member, offsetof(struct record, validation.member)
-#define CHECKPOINT(member) EVENT_CHECKPOINT, #member, offsetof(struct record, checkpoint.member)
-#define TRAINED(member) EVENT_TRAINED, #member, offsetof(struct record, trained.member)
-#define EVALUATED(member) EVENT_EVALUATED, #member, offsetof(struct record, evaluated.member)
-#define BENCHED(member) EVENT_BENCHED, #member, offsetof(struct record, benched.member)
-#define ENDED(member) EVENT_ENDED, #member, offsetof(struct record, ended.member)
-
-#define INT RECORD_INT
-#define REAL RECORD_REAL
-#define TEXT RECORD_TEXT
-#define BOOL RECORD_BOOL
-#define MUST RECORD_REQUIRED
-#define MAY RECORD_OPTIONAL
-#define FINITE RECORD_IF_FINITE
-
-const struct record_field record_fields[] = {
-    {STARTED(pid), INT, MAY, NULL, NULL, false},
-    {STARTED(host), TEXT, MAY, "run_attempts", "host", false},
-    {STARTED(device), TEXT, MUST, "run_attempts", "device", false},
-    {STARTED(backend), TEXT, MAY, "run_attempts", "backend", false},
-    {STARTED(blas), TEXT, MAY, "run_attempts", "blas", false},
-    {STARTED(threads), INT, MAY, "run_attempts", "threads", false},
-    {STARTED(code_id), TEXT, MUST, "run_attempts", "code_id", false},
-    {STARTED(program), TEXT, MAY, "run_attempts", "program", false},
-
-    {PROGRESS(done), REAL, MUST, "progress_now", "done", false},
-    {PROGRESS(total), REAL, MUST, "progress_now", "total", false},
-    {PROGRESS(loss_nats), REAL, MAY, "progress_now", "loss_nats", false},
-    {PROGRESS(wps), REAL, MAY, "progress_now", "wps", false},
-
-    {STEP(update), INT, MUST, "curve_points", "step", false},
-    {STEP(loss_nats), REAL, MAY, "curve_points", "loss_nats", true},
-    {STEP(lr), REAL, MAY, "curve_points", "lr", true},
-    {STEP(grad_norm), REAL, MAY, "curve_points", "grad_norm", true},
-
-    {VALIDATION(update), INT, MUST, "curve_points", "step", false},
-    {VALIDATION(epoch), INT, MAY, "curve_points", "epoch", false},
-    {VALIDATION(loss_nats), REAL, MAY, "curve_points", "loss_nats", true},
-    {VALIDATION(perplexity), REAL, MAY, "curve_points", "perplexity", true},
-    {VALIDATION(best), BOOL, MAY, "curve_points", "best", true},
-
-    {CHECKPOINT(update), INT, MUST, "checkpoint_files", "step", false},
-    {CHECKPOINT(path), TEXT, MUST, "checkpoint_files", "path", false},
-    {CHECKPOINT(sha256), TEXT, MUST, "checkpoint_files", "sha256", true},
-    {CHECKPOINT(bytes), INT, MAY, "checkpoint_files", "bytes", false},
-    {CHECKPOINT(best), BOOL, MAY, "checkpoint_files", "best", false},
-    {CHECKPOINT(state_path), TEXT, MAY, NULL, NULL, false},
-    {CHECKPOINT(state_sha256), TEXT, MAY, NULL, NULL, false},
-    {CHECKPOINT(best_update), INT, MAY, NULL, NULL, false},
-
-    {TRAINED(run_id), TEXT, MUST, NULL, NULL, false},
-    {TRAINED(peak_memory_bytes), INT, MAY, "results", "peak_memory_bytes", false},
-    {TRAINED(wall_seconds), REAL, MAY, "results", "wall_seconds", false},
-    {TRAINED(updates), INT, MUST, "results", "updates", false},
-    {TRAINED(tokens_per_update), INT, MUST, "results", "tokens_per_update", false},
-    {TRAINED(parameters), INT, MAY, "results", "parameters", false},
-    {TRAINED(final_loss_nats), REAL, MUST, "results", "final_loss_nats", true},
-    {TRAINED(train_wps), REAL, MAY, "results", "train_wps", false},
-    {TRAINED(best_checkpoint), TEXT, MAY, "results", "best_checkpoint", false},
-    {TRAINED(best_sha256), TEXT, MAY, "results", "best_sha256", true},
-    {TRAINED(last_checkpoint), TEXT, MAY, "results", "last_checkpoint", false},
-    {TRAINED(last_sha256), TEXT, MAY, "results", "last_sha256", true},
-
-    {EVALUATED(run_id), TEXT, MUST, NULL, NULL, false},
-    {EVALUATED(peak_memory_bytes), INT, MAY, "results", "peak_memory_bytes", false},
-    {EVALUATED(wall_seconds), REAL, MAY, "results", "wall_seconds", false},
-    {EVALUATED(loss_nats), REAL, FINITE, "results", "loss_nats", true},
-    {EVALUATED(perplexity), REAL, FINITE, "results", "perplexity", true},
-    {EVALUATED(tokens), INT, MUST, "results", "tokens", true},
-    {EVALUATED(nonfinite), INT, MUST, "results", "nonfinite", true},
-    {EVALUATED(eval_wps), REAL, MAY, "results", "eval_wps", false},
-    {EVALUATED(checkpoint_sha256), TEXT, MAY, "results", "checkpoint_sha256", true},
-    /* Records of an older program lack it, so it cannot be verified; loss_nats is. */
-    {EVALUATED(position_loss), TEXT, MAY, "results", "position_loss", false},
-
-    {BENCHED(run_id), TEXT, MUST, NULL, NULL, false},
-    {BENCHED(peak_memory_bytes), INT, MAY, "results", "peak_memory_bytes", false},
-    {BENCHED(wall_seconds), REAL, MAY, "results", "wall_seconds", false},
-    {BENCHED(wps), REAL, MUST, "results", "wps", true},
-    {BENCHED(mfu), REAL, MAY, "results", "mfu", false},
-    {BENCHED(batch_tokens), INT, MAY, "results", "batch_tokens", false},
-    {BENCHED(cpu_share), REAL, MAY, "results", "cpu_share", false},
-    {BENCHED(switches_per_s), REAL, MAY, "results", "switches_per_s", false},
-
-    {ENDED(state), TEXT, MAY, NULL, NULL, false},
-    {ENDED(code), TEXT, MAY, NULL, NULL, false},
-    {ENDED(message), TEXT, MAY, NULL, NULL, false},
-    {ENDED(choices), TEXT, MAY, "run_attempts", "choices", false},
-};
+#define ROW(T, t, kind, name, need, table, column, verified)                                       \
+    {EVENT_##T, #name,   offsetof(struct record, t.name), RECORD_##kind, RECORD_##need, table,     \
+     column,    verified},
+#define ROWS(T, t) RECORD_##T(ROW, T, t)
+const struct record_field record_fields[] = {RECORD_TYPES(ROWS)};
 const int32_t record_fields_n = sizeof record_fields / sizeof *record_fields;
 
 /* The first row of a type; NULL: there is no such type. */

@@ -1,8 +1,9 @@
-/* fields.h - the contents of event records: a struct for each type, and one table of all fields.
+/* fields.h - the contents of event records: one table of all fields, and a struct for each type
+ * that is made from it.
  *
- * 1. A fact about a field is in its row of record_fields: its name in JSON, its type, where
+ * 1. A fact about a field is in its row: its name in JSON and as a member, its type, where
  *    results.db keeps it, whether `alibi verify` compares it. Writer, reader, schema, ingest, merge
- *    and verify iterate over the table. A new metric is a member, a row and its place in a view.
+ *    and verify iterate over the table. A new metric is a row and its place in a view.
  * 2. An unknown value is NaN, RECORD_NONE or NULL, never zero; in JSON it is null or absent. An
  *    absent flag is false.
  * 3. Texts of a record that was read are borrowed from its JSON. */
@@ -19,81 +20,133 @@
 
 #define RECORD_NONE INT64_MIN /* an integer that is not known */
 
-struct record_started { /* the worker has opened its device */
-    int64_t pid, threads;
-    const char *host, *device, *backend, *blas; /* device: product name; backend: cpu … */
-    const char *code_id, *program;
-};
-struct record_progress { /* about once a second; also the heartbeat */
-    double done, total;  /* updates or targets */
-    double loss_nats, wps;
-};
-struct record_step { /* every update */
-    int64_t update;
-    double loss_nats, lr, grad_norm;
-};
-struct record_validation {
-    int64_t update, epoch;
-    double loss_nats, perplexity;
-    bool best;
-};
-struct record_checkpoint {
-    int64_t update;
-    const char *path, *sha256; /* names of files in the attempt's folder */
-    int64_t bytes;
-    bool best;
-    const char *state_path, *state_sha256; /* of the optimiser; NULL: weights only */
-    int64_t best_update;                   /* of the best weights so far */
-};
-/* A result names its run, because several evaluations share a worker. */
-struct record_trained {
-    const char *run_id;
-    int64_t peak_memory_bytes;
-    double wall_seconds;
-    int64_t updates, tokens_per_update, parameters;
-    double final_loss_nats, train_wps;
-    const char *best_checkpoint, *best_sha256, *last_checkpoint, *last_sha256;
-};
-struct record_evaluated {
-    const char *run_id;
-    int64_t peak_memory_bytes;
-    double wall_seconds;
-    double loss_nats, perplexity; /* not known where nonfinite > 0 */
-    int64_t tokens, nonfinite;    /* targets scored; those without a finite loss */
-    double eval_wps;              /* not known where a pass was shared */
-    const char *checkpoint_sha256;
-    /* A line of 64 bytes for each range of positions in the windows, rising: first and last
-     * position, from 1 (10 bytes each), targets there (16), the sum of their losses in nats (27,
-     * empty where it is not finite), a newline. NULL: an older program's record. */
-    const char *position_loss;
-};
-struct record_benched {
-    const char *run_id;
-    int64_t peak_memory_bytes;
-    double wall_seconds, wps, mfu;
-    int64_t batch_tokens;
-    double cpu_share;      /* of the measured steps: processor time over wall time */
-    double switches_per_s; /* of the measured steps: involuntary context switches */
-};
-struct record_ended {
-    const char *state;   /* done, failed, diverged or cancelled */
-    const char *code;    /* as err_name gives it */
-    const char *message; /* one line, perhaps empty */
-    const char *choices; /* algorithms the device selected by timing; NULL: it selects none */
-};
+/* The fields of each type: X(T, t, kind, name, need, table, column, verified), as in struct
+ * record_field. They are the members of struct record_t, the content of a record EVENT_T. */
 
+/* The worker has opened its device. device: product name; backend: cpu … */
+#define RECORD_STARTED(X, T, t)                                                                    \
+    X(T, t, INT, pid, OPTIONAL, NULL, NULL, false)                                                 \
+    X(T, t, TEXT, host, OPTIONAL, "run_attempts", "host", false)                                   \
+    X(T, t, TEXT, device, REQUIRED, "run_attempts", "device", false)                               \
+    X(T, t, TEXT, backend, OPTIONAL, "run_attempts", "backend", false)                             \
+    X(T, t, TEXT, blas, OPTIONAL, "run_attempts", "blas", false)                                   \
+    X(T, t, INT, threads, OPTIONAL, "run_attempts", "threads", false)                              \
+    X(T, t, TEXT, code_id, REQUIRED, "run_attempts", "code_id", false)                             \
+    X(T, t, TEXT, program, OPTIONAL, "run_attempts", "program", false)
+
+/* About once a second; also the heartbeat. done, total: updates or targets. */
+#define RECORD_PROGRESS(X, T, t)                                                                   \
+    X(T, t, REAL, done, REQUIRED, "progress_now", "done", false)                                   \
+    X(T, t, REAL, total, REQUIRED, "progress_now", "total", false)                                 \
+    X(T, t, REAL, loss_nats, OPTIONAL, "progress_now", "loss_nats", false)                         \
+    X(T, t, REAL, wps, OPTIONAL, "progress_now", "wps", false)
+
+/* Every update. */
+#define RECORD_STEP(X, T, t)                                                                       \
+    X(T, t, INT, update, REQUIRED, "curve_points", "step", false)                                  \
+    X(T, t, REAL, loss_nats, OPTIONAL, "curve_points", "loss_nats", true)                          \
+    X(T, t, REAL, lr, OPTIONAL, "curve_points", "lr", true)                                        \
+    X(T, t, REAL, grad_norm, OPTIONAL, "curve_points", "grad_norm", true)
+
+#define RECORD_VALIDATION(X, T, t)                                                                 \
+    X(T, t, INT, update, REQUIRED, "curve_points", "step", false)                                  \
+    X(T, t, INT, epoch, OPTIONAL, "curve_points", "epoch", false)                                  \
+    X(T, t, REAL, loss_nats, OPTIONAL, "curve_points", "loss_nats", true)                          \
+    X(T, t, REAL, perplexity, OPTIONAL, "curve_points", "perplexity", true)                        \
+    X(T, t, BOOL, best, OPTIONAL, "curve_points", "best", true)
+
+/* path, state_path: names of files in the attempt's folder. state_…: of the optimiser; NULL:
+ * weights only. best_update: of the best weights so far. */
+#define RECORD_CHECKPOINT(X, T, t)                                                                 \
+    X(T, t, INT, update, REQUIRED, "checkpoint_files", "step", false)                              \
+    X(T, t, TEXT, path, REQUIRED, "checkpoint_files", "path", false)                               \
+    X(T, t, TEXT, sha256, REQUIRED, "checkpoint_files", "sha256", true)                            \
+    X(T, t, INT, bytes, OPTIONAL, "checkpoint_files", "bytes", false)                              \
+    X(T, t, BOOL, best, OPTIONAL, "checkpoint_files", "best", false)                               \
+    X(T, t, TEXT, state_path, OPTIONAL, NULL, NULL, false)                                         \
+    X(T, t, TEXT, state_sha256, OPTIONAL, NULL, NULL, false)                                       \
+    X(T, t, INT, best_update, OPTIONAL, NULL, NULL, false)
+
+/* A result names its run, because several evaluations share a worker. */
+#define RECORD_TRAINED(X, T, t)                                                                    \
+    X(T, t, TEXT, run_id, REQUIRED, NULL, NULL, false)                                             \
+    X(T, t, INT, peak_memory_bytes, OPTIONAL, "results", "peak_memory_bytes", false)               \
+    X(T, t, REAL, wall_seconds, OPTIONAL, "results", "wall_seconds", false)                        \
+    X(T, t, INT, updates, REQUIRED, "results", "updates", false)                                   \
+    X(T, t, INT, tokens_per_update, REQUIRED, "results", "tokens_per_update", false)               \
+    X(T, t, INT, parameters, OPTIONAL, "results", "parameters", false)                             \
+    X(T, t, REAL, final_loss_nats, REQUIRED, "results", "final_loss_nats", true)                   \
+    X(T, t, REAL, train_wps, OPTIONAL, "results", "train_wps", false)                              \
+    X(T, t, TEXT, best_checkpoint, OPTIONAL, "results", "best_checkpoint", false)                  \
+    X(T, t, TEXT, best_sha256, OPTIONAL, "results", "best_sha256", true)                           \
+    X(T, t, TEXT, last_checkpoint, OPTIONAL, "results", "last_checkpoint", false)                  \
+    X(T, t, TEXT, last_sha256, OPTIONAL, "results", "last_sha256", true)
+
+/* loss_nats, perplexity: not known where nonfinite > 0. tokens, nonfinite: targets scored; those
+ * without a finite loss. eval_wps: not known where a pass was shared. position_loss: a line of 64
+ * bytes for each range of positions in the windows, rising: first and last position, from 1 (10
+ * bytes each), targets there (16), the sum of their losses in nats (27, empty where it is not
+ * finite), a newline. NULL: an older program's record, so that it cannot be verified; loss_nats is.
+ */
+#define RECORD_EVALUATED(X, T, t)                                                                  \
+    X(T, t, TEXT, run_id, REQUIRED, NULL, NULL, false)                                             \
+    X(T, t, INT, peak_memory_bytes, OPTIONAL, "results", "peak_memory_bytes", false)               \
+    X(T, t, REAL, wall_seconds, OPTIONAL, "results", "wall_seconds", false)                        \
+    X(T, t, REAL, loss_nats, IF_FINITE, "results", "loss_nats", true)                              \
+    X(T, t, REAL, perplexity, IF_FINITE, "results", "perplexity", true)                            \
+    X(T, t, INT, tokens, REQUIRED, "results", "tokens", true)                                      \
+    X(T, t, INT, nonfinite, REQUIRED, "results", "nonfinite", true)                                \
+    X(T, t, REAL, eval_wps, OPTIONAL, "results", "eval_wps", false)                                \
+    X(T, t, TEXT, checkpoint_sha256, OPTIONAL, "results", "checkpoint_sha256", true)               \
+    X(T, t, TEXT, position_loss, OPTIONAL, "results", "position_loss", false)
+
+/* cpu_share, switches_per_s: of the measured steps, processor time over wall time and involuntary
+ * context switches. */
+#define RECORD_BENCHED(X, T, t)                                                                    \
+    X(T, t, TEXT, run_id, REQUIRED, NULL, NULL, false)                                             \
+    X(T, t, INT, peak_memory_bytes, OPTIONAL, "results", "peak_memory_bytes", false)               \
+    X(T, t, REAL, wall_seconds, OPTIONAL, "results", "wall_seconds", false)                        \
+    X(T, t, REAL, wps, REQUIRED, "results", "wps", true)                                           \
+    X(T, t, REAL, mfu, OPTIONAL, "results", "mfu", false)                                          \
+    X(T, t, INT, batch_tokens, OPTIONAL, "results", "batch_tokens", false)                         \
+    X(T, t, REAL, cpu_share, OPTIONAL, "results", "cpu_share", false)                              \
+    X(T, t, REAL, switches_per_s, OPTIONAL, "results", "switches_per_s", false)
+
+/* state: done, failed, diverged or cancelled. code: as err_name gives it. message: one line,
+ * perhaps empty. choices: algorithms the device selected by timing; NULL: it selects none. */
+#define RECORD_ENDED(X, T, t)                                                                      \
+    X(T, t, TEXT, state, OPTIONAL, NULL, NULL, false)                                              \
+    X(T, t, TEXT, code, OPTIONAL, NULL, NULL, false)                                               \
+    X(T, t, TEXT, message, OPTIONAL, NULL, NULL, false)                                            \
+    X(T, t, TEXT, choices, OPTIONAL, "run_attempts", "choices", false)
+
+#define RECORD_TYPES(X)                                                                            \
+    X(STARTED, started)                                                                            \
+    X(PROGRESS, progress)                                                                          \
+    X(STEP, step)                                                                                  \
+    X(VALIDATION, validation)                                                                      \
+    X(CHECKPOINT, checkpoint)                                                                      \
+    X(TRAINED, trained)                                                                            \
+    X(EVALUATED, evaluated)                                                                        \
+    X(BENCHED, benched)                                                                            \
+    X(ENDED, ended)
+
+#define RECORD_INT_TYPE int64_t
+#define RECORD_REAL_TYPE double
+#define RECORD_TEXT_TYPE const char *
+#define RECORD_BOOL_TYPE bool
+#define RECORD_MEMBER(T, t, kind, name, ...) RECORD_##kind##_TYPE name;
+#define RECORD_STRUCT(T, t)                                                                        \
+    struct record_##t {                                                                            \
+        RECORD_##T(RECORD_MEMBER, T, t)                                                            \
+    };
+RECORD_TYPES(RECORD_STRUCT)
+
+#define RECORD_IN_UNION(T, t) struct record_##t t;
 struct record {
     enum event_type type;
     union {
-        struct record_started started;
-        struct record_progress progress;
-        struct record_step step;
-        struct record_validation validation;
-        struct record_checkpoint checkpoint;
-        struct record_trained trained;
-        struct record_evaluated evaluated;
-        struct record_benched benched;
-        struct record_ended ended;
+        RECORD_TYPES(RECORD_IN_UNION)
     };
 };
 

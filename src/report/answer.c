@@ -138,10 +138,12 @@ const char *report_rows_get(const struct report_rows *r, int32_t row, const char
     return report_rows_text(r, row, report_rows_column(r, name));
 }
 
-bool report_rows_real(double *out, const struct report_rows *r, int32_t row, const char *name)
+double report_rows_real(const struct report_rows *r, int32_t row, const char *name,
+                        double otherwise)
 {
     const char *text = report_rows_get(r, row, name);
-    return text && str_to_double(out, text);
+    double value;
+    return text && str_to_double(&value, text) ? value : otherwise;
 }
 
 const bool *report_rows_right(const struct report_rows *r)

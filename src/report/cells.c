@@ -202,15 +202,15 @@ int report_cells_groups(struct report_rows *out, struct arena *a, struct store *
 /* Unlike configurations are not averaged. */
 static int check_alike(const struct report_rows *cells, struct err *e)
 {
-    double n;
-
-    for (int32_t i = 0; i < cells->rows_n; i++)
-        if (report_rows_real(&n, cells, i, "configs_n") && n > 1)
+    for (int32_t i = 0; i < cells->rows_n; i++) {
+        double n = report_rows_real(cells, i, "configs_n", 0);
+        if (n > 1)
             return ERR(
                 e, ERR_DATA,
                 "%.0f configurations (config_id %s) fall into one cell; name the column that "
                 "tells them apart in rows: or group: of table.txt",
                 n, report_rows_get(cells, i, "configs"));
+    }
     return 0;
 }
 

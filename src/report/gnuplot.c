@@ -48,45 +48,43 @@ static const char *const *gnuplot_environment(struct arena *a, bool sandboxed)
     return environment;
 }
 
-/* A command: its words, ended by NULL. */
+/* A command: its words, and after them NULL. */
 struct gnuplot_words {
     const char *word[GNUPLOT_WORDS_MAX + 1];
     int n;
     bool sandboxed;
 };
 
-static void words_add(struct gnuplot_words *c, const char *word)
+static void words_add(struct gnuplot_words *c, int n, const char *const *words)
 {
-    assert(c->n < GNUPLOT_WORDS_MAX);
-    c->word[c->n++] = word;
+    assert(c->n + n <= GNUPLOT_WORDS_MAX);
+    for (int i = 0; i < n; i++) c->word[c->n++] = words[i];
 }
 
-/* A file or folder of this machine, as the sandbox sees it. */
-static void words_bind(struct gnuplot_words *c, const char *how, const char *path, const char *seen)
-{
-    words_add(c, how);
-    words_add(c, path);
-    words_add(c, seen);
-}
+#define ADD(c, ...)                                                                                \
+    words_add((c), sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *),                         \
+              (const char *[]){__VA_ARGS__})
 
 /* The sandbox's part of a command. */
-static void words_enter(struct gnuplot_words *c, struct arena *a)
+static void words_enter(struct gnuplot_words *c)
 {
-    static const char options[] = "bwrap --unshare-all --die-with-parent --new-session --cap-drop "
-                                  "ALL --dev /dev --tmpfs /tmp "
-                                  "--dir /plots --chdir /plots";
-    static const char programs[] =
-        "/usr /bin /sbin /lib /lib64 /opt /nix /etc/alternatives /etc/fonts /etc/ld.so.cache "
-        "/var/cache/fontconfig";
-    char *rest;
+    static const char *const programs[] = {"/usr",
+                                           "/bin",
+                                           "/sbin",
+                                           "/lib",
+                                           "/lib64",
+                                           "/opt",
+                                           "/nix",
+                                           "/etc/alternatives",
+                                           "/etc/fonts",
+                                           "/etc/ld.so.cache",
+                                           "/var/cache/fontconfig"};
 
     c->sandboxed = true;
-    for (char *w = strtok_r(arena_strdup(a, options), " ", &rest); w;
-         w = strtok_r(NULL, " ", &rest))
-        words_add(c, w);
-    for (char *w = strtok_r(arena_strdup(a, programs), " ", &rest); w;
-         w = strtok_r(NULL, " ", &rest))
-        words_bind(c, "--ro-bind-try", w, w);
+    ADD(c, "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+        "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/plots", "--chdir", "/plots");
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        ADD(c, "--ro-bind-try", programs[i], programs[i]);
 }
 
 /* Runs the command in folder. *message: the beginning of its output if it failed, else NULL.
@@ -118,8 +116,8 @@ int report_gnuplot_check_sandbox(struct arena *a, const char *script, struct err
     struct err fault;
     const char *message;
 
-    words_enter(&c, a);
-    words_add(&c, "true");
+    words_enter(&c);
+    ADD(&c, "true");
     if (gnuplot_run(&message, a, "/", &c, &fault) < 0) message = fault.text;
     if (!message) return 0;
     return ERR(e, ERR_UNAVAILABLE,
@@ -139,11 +137,7 @@ static void words_draw(struct gnuplot_words *c, struct arena *a, const char *nam
     report_gnuplot_quote(&settings, format);
     strbuf_add(&settings, "; OUTPUT = ");
     report_gnuplot_quote(&settings, picture);
-    words_add(c, "gnuplot");
-    words_add(c, "-d");
-    words_add(c, "-e");
-    words_add(c, settings.text);
-    words_add(c, arena_printf(a, "%s.gp", name));
+    ADD(c, "gnuplot", "-d", "-e", settings.text, arena_printf(a, "%s.gp", name));
 }
 
 /* What it needs of folder, which is its current folder outside the sandbox. */
@@ -157,10 +151,9 @@ static int words_enter_folder(struct gnuplot_words *c, struct arena *a, const ch
 
     if (fd < 0) return ERR(e, ERR_CREATE, "%s: %s", path, strerror(errno));
     close(fd);
-    words_enter(c, a);
-    for (int i = 0; i < 2; i++)
-        words_bind(c, "--ro-bind", read[i], arena_printf(a, "/plots/%s", read[i]));
-    words_bind(c, "--bind", picture, arena_printf(a, "/plots/%s", picture));
+    words_enter(c);
+    for (int i = 0; i < 2; i++) ADD(c, "--ro-bind", read[i], arena_printf(a, "/plots/%s", read[i]));
+    ADD(c, "--bind", picture, arena_printf(a, "/plots/%s", picture));
     return 0;
 }
 

@@ -30,14 +30,14 @@ struct plot_draft {
 static int read_curves(struct report_rows *out, const struct plot_draft *d,
                        const struct report_answer *of, const char *y, struct err *e)
 {
-    const struct report_layout *l = d->plot->layout;
+    const struct report_layout *l = &d->plot->artefact->layout;
     const struct report_keys keys = {.answer = of,
                                      .group = {{l->panel}, l->panel != NULL},
                                      .line = {{l->series}, 1},
                                      .column = l->x,
                                      .value = y,
                                      .style = l->style,
-                                     .artefact = d->plot->artefact,
+                                     .artefact = d->plot->artefact->points,
                                      .scale = d->plot->scale};
 
     return report_cells_curves(out, d->arena, d->plot->store, &keys, e);
@@ -45,9 +45,7 @@ static int read_curves(struct report_rows *out, const struct plot_draft *d,
 
 static double real(const struct plot_curve *c, const char *column)
 {
-    double value = 0;
-    report_rows_real(&value, c->rows, c->row, column);
-    return value;
+    return report_rows_real(c->rows, c->row, column, 0);
 }
 
 static int plot_add_curve(struct plot_draft *d, const struct report_rows *rows, int32_t row,
@@ -73,7 +71,7 @@ static int plot_add_curve(struct plot_draft *d, const struct report_rows *rows, 
 /* A panel for each group of ours, with the paper's curves of the same one. */
 static int plot_add_panels(struct plot_draft *d, struct err *e)
 {
-    const char *panel = d->plot->layout->panel;
+    const char *panel = d->plot->artefact->layout.panel;
     int32_t group = report_rows_column(&d->ours, "group");
 
     for (int32_t i = 0, n; i < d->ours.rows_n; i += n) {
@@ -177,16 +175,17 @@ static void plot_script(const struct plot_draft *d, struct strbuf *b)
 {
     const struct report_plot *plot = d->plot;
 
-    strbuf_addf(b,
-                "# gnuplot %s.gp draws the figure again.%s\n"
-                "folder(s) = s eq '' || s[strlen(s):*] eq '/' ? s : folder(s[1:strlen(s) - 1])\n"
-                "if (exists('ARG0') && strstrt(ARG0, '/')) { cd folder(ARG0) }\n"
-                "if (!exists('FORMAT')) FORMAT = 'png'\n"
-                "if (!exists('OUTPUT')) OUTPUT = '%s.'.FORMAT\n"
-                "PANELS = %d\n",
-                plot->name,
-                plot->untrusted ? " It can run any command; alibi ran it in a sandbox." : "",
-                plot->name, d->panels_n);
+    strbuf_addf(
+        b,
+        "# gnuplot %s.gp draws the figure again.%s\n"
+        "folder(s) = s eq '' || s[strlen(s):*] eq '/' ? s : folder(s[1:strlen(s) - 1])\n"
+        "if (exists('ARG0') && strstrt(ARG0, '/')) { cd folder(ARG0) }\n"
+        "if (!exists('FORMAT')) FORMAT = 'png'\n"
+        "if (!exists('OUTPUT')) OUTPUT = '%s.'.FORMAT\n"
+        "PANELS = %d\n",
+        plot->name,
+        plot->artefact->plot_untrusted ? " It can run any command; alibi ran it in a sandbox." : "",
+        plot->name, d->panels_n);
     script_text(b, "DATA", arena_printf(d->arena, "%s.dat", plot->name));
     script_text(b, "SCALE", plot->scale);
     script_text(b, "TITLE", script_shown(d->arena, plot->title));
@@ -197,7 +196,7 @@ static void plot_script(const struct plot_draft *d, struct strbuf *b)
                 d->x_high, d->y_low, d->y_high);
     script_arrays(b, d);
     strbuf_add(b, plot->preamble);
-    strbuf_add(b, plot->script);
+    strbuf_add(b, plot->artefact->plot);
     strbuf_add(b, "\nunset output\n");
 }
 
@@ -205,6 +204,8 @@ int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot 
                      struct err *e)
 {
     struct plot_draft *d = arena_alloc(a, sizeof *d);
+    const struct report_layout *l = &plot->artefact->layout;
+    const char *untrusted = plot->artefact->plot_untrusted;
     static const char *const formats[] = {"narrow.svg", "svg", "png", "pdf", NULL};
     struct strbuf data, script;
 
@@ -215,19 +216,18 @@ int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot 
                              .y_low = INFINITY,
                              .y_high = -INFINITY};
     *points = 0;
-    TRY(read_curves(&d->ours, d, plot->ours, plot->layout->y, e));
-    if (plot->paper &&
-        (!plot->layout->panel || report_answer_has(plot->paper, plot->layout->panel)))
+    TRY(read_curves(&d->ours, d, plot->ours, l->y, e));
+    if (plot->paper && (!l->panel || report_answer_has(plot->paper, l->panel)))
         TRY(read_curves(&d->paper, d, plot->paper, "value", e));
     TRY(plot_add_panels(d, e));
     strbuf_init(&data, a);
     plot_data(d, &data);
     *points = d->points_n;
     if (d->points_n == 0) return 0;
-    if (plot->untrusted) TRY(report_gnuplot_check_sandbox(a, plot->untrusted, e));
+    if (untrusted) TRY(report_gnuplot_check_sandbox(a, untrusted, e));
     strbuf_init(&script, a);
     plot_script(d, &script);
     const struct report_gnuplot g = {
-        plot->folder, plot->name, &data, &script, formats + !plot->narrow, plot->untrusted != NULL};
+        plot->folder, plot->name, &data, &script, formats + !plot->narrow, untrusted != NULL};
     return report_gnuplot_draw(a, &g, e);
 }

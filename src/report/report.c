@@ -6,6 +6,7 @@
  *    the claims judge the shape.
  * 3. Missing results are counted, with the command that makes them. */
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,7 +176,8 @@ static int read_answer(struct report_job *j, struct err *e)
 
 static int write_missing(struct report_job *j, struct err *e)
 {
-    double all = 0, missing = 0, undone = 0, seeds = 0;
+    double all = report_rows_real(&j->all, 0, "all_n", 0);
+    double missing = report_rows_real(&j->all, 0, "missing_n", 0);
     struct report_rows rows;
     const char *command =
         arena_printf(&j->arena, "alibi run %s --scale %s%s",
@@ -186,13 +188,11 @@ static int write_missing(struct report_job *j, struct err *e)
                    j->folder.artefact, j->options->scale, command);
         return 0;
     }
-    report_rows_real(&all, &j->all, 0, "all_n");
-    report_rows_real(&missing, &j->all, 0, "missing_n");
     if (missing == 0) return 0;
     TRY(ask_artefact(&rows, j, undone_sql, e));
-    report_rows_real(&undone, &rows, 0, "n");
-    if (report_rows_real(&seeds, &rows, 0, "seeds"))
-        command = arena_printf(&j->arena, "%s --seeds %.0f", command, seeds);
+    double undone = report_rows_real(&rows, 0, "n", 0);
+    const char *seeds = report_rows_get(&rows, 0, "seeds");
+    if (seeds) command = arena_printf(&j->arena, "%s --seeds %s", command, seeds);
     write_line(j, "%.0f of %.0f results %s missing (%s)%s: %s%s", missing, all,
                missing == 1 ? "is" : "are", is_html(j) ? "not run" : "–",
                undone > 0 ? ". The command that makes them"
@@ -259,17 +259,17 @@ static void put_numbers(struct report_cell *to, struct arena *a, const struct re
     int32_t decimals = report_layout_decimals(&f->layout, report_rows_get(v, cell, "metric"));
     const char *state = report_rows_get(v, cell, "state"),
                *verdict = report_rows_get(v, cell, "verdict");
-    double ours, std, paper = 0;
+    double ours = report_rows_real(v, cell, "ours", NAN);
+    double std = report_rows_real(v, cell, "ours_std", NAN);
+    double paper = report_rows_real(v, cell, "paper", 0);
 
-    report_rows_real(&paper, v, cell, "paper");
     to[1].text = arena_printf(a, "%.*f", decimals, paper);
-    if (!report_rows_real(&ours, v, cell, "ours")) {
+    if (isnan(ours)) {
         to[0].text = strcmp(state, "not run") == 0 ? "–" : state;
         return;
     }
     to[0].text = arena_printf(a, "%.*f", decimals, ours);
-    if (report_rows_real(&std, v, cell, "ours_std"))
-        to[0].text = arena_printf(a, "%s ± %.*f", to[0].text, decimals, std);
+    if (!isnan(std)) to[0].text = arena_printf(a, "%s ± %.*f", to[0].text, decimals, std);
     if (str_same(verdict, "other device") || str_same(verdict, "noisy")) return; /* not compared */
     to[2].text = arena_printf(a, "%+.*f", decimals, ours - paper);
     to[3].text = arena_printf(a, "%+.1f %%", 100 * (ours - paper) / paper);
@@ -332,18 +332,16 @@ static int write_comparison(struct report_job *j, struct err *e)
     struct report_rows table;
     const struct report_rows *v = &j->verdicts;
     const char *rule = rule_words(&j->arena, &j->folder);
-    double cells_n = 0, not_run_n = 0;
+    double cells_n = report_rows_real(v, 0, "cells_n", 0);
 
     if (!is_paper(j)) return 0;
     heading(j, "Ours beside the paper's (unmodified specification only)", 2);
-    report_rows_real(&cells_n, v, 0, "cells_n");
     if (cells_n == 0) {
         write_line(j, "There is no result of the paper's own specification yet.");
         return 0;
     }
     if (rule) write_line(j, "%s", rule);
-    report_rows_real(&not_run_n, v, 0, "not_run_n");
-    if (not_run_n == cells_n) {
+    if (report_rows_real(v, 0, "not_run_n", 0) == cells_n) {
         write_line(j, "None of these numbers was made yet.");
         return 0;
     }
@@ -422,15 +420,12 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
                                      .title = j->title,
                                      .facts = report_table_facts(&j->arena, &j->all, 0, true),
                                      .scale = j->options->scale,
-                                     .layout = &j->folder.layout,
+                                     .artefact = &j->folder,
                                      .store = j->store,
                                      .ours = &j->answer,
                                      .paper = beside ? &paper : NULL,
-                                     .artefact = j->folder.points,
                                      .scaled = is_so(j, "x_scaled"),
                                      .preamble = preamble,
-                                     .script = j->folder.plot,
-                                     .untrusted = j->folder.plot_untrusted,
                                      .floor = j->floor,
                                      .narrow = is_html(j)};
     *picture = NULL;

@@ -93,10 +93,11 @@ int32_t report_rows_column(const struct report_rows *r, const char *name);
 /* report_rows_text - the cell's text; NULL for SQL NULL, for column -1 and beyond the rows. */
 const char *report_rows_text(const struct report_rows *r, int32_t row, int32_t column);
 
-/* report_rows_get - the same by the column's name. report_rows_real - true and the value if it is a
- * finite number. */
+/* report_rows_get - the same by the column's name. report_rows_real - its number; `otherwise` where
+ * it has none. */
 const char *report_rows_get(const struct report_rows *r, int32_t row, const char *name);
-bool report_rows_real(double *out, const struct report_rows *r, int32_t row, const char *name);
+double report_rows_real(const struct report_rows *r, int32_t row, const char *name,
+                        double otherwise);
 
 /* report_rows_right - which columns are aligned to the right: those that hold no text. */
 const bool *report_rows_right(const struct report_rows *r);
@@ -423,17 +424,14 @@ struct report_plot {
     const char *folder; /* for the files; created if needed */
     const char *name;   /* <artefact>-<scale> */
     const char *title, *facts, *scale;
-    const struct report_layout *layout;
+    const struct report_folder *artefact; /* its plot.gp, in a sandbox if it is untrusted */
     struct store *store;
     const struct report_answer *ours;
     const struct report_answer *paper; /* NULL: the paper's points are not drawn */
-    const char *artefact;
-    bool scaled;           /* lengths are not the paper's */
-    const char *preamble;  /* the text of preamble.gp, which documents what a plot.gp may use */
-    const char *script;    /* that of plot.gp */
-    const char *untrusted; /* its path, if it is to run in a sandbox; or NULL */
-    double floor;          /* 0: unknown */
-    bool narrow;           /* also NAME.narrow.svg, its panels in a column, for a phone */
+    bool scaled;                       /* lengths are not the paper's */
+    const char *preamble; /* the text of preamble.gp, which documents what a plot.gp may use */
+    double floor;         /* 0: unknown */
+    bool narrow;          /* also NAME.narrow.svg, its panels in a column, for a phone */
 };
 
 /* report_plot_draw - writes NAME.dat, NAME.gp, NAME.svg, NAME.png and NAME.pdf. *points is how many

@@ -1,6 +1,7 @@
 /* table.c - places cells in tables and describes the tables. */
 #include "report/report_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,9 +112,7 @@ static const char *get(const struct table *t, int32_t cell, const char *name)
 /* A number that is always there, or 0. */
 static double real(const struct table *t, int32_t cell, const char *name)
 {
-    double value = 0;
-    report_rows_real(&value, &t->cells, cell, name);
-    return value;
+    return report_rows_real(&t->cells, cell, name, 0);
 }
 
 /* The text of a cell: its number, or why it has none. */
@@ -173,7 +172,6 @@ static void put_line(struct report_cell *row, const struct table *t, int32_t cel
 {
     const struct report_keys *k = t->args->keys;
     const char *run = get(t, cell, "train_run_id");
-    double mean;
 
     for (int32_t i = 0; i < k->line.n; i++) {
         row[i].text = get(t, cell, arena_printf(t->arena, "label%d", i));
@@ -182,10 +180,11 @@ static void put_line(struct report_cell *row, const struct table *t, int32_t cel
     for (int32_t i = 0; i < k->extras_n; i++) {
         const struct report_extra *x = &k->extra[i];
         struct report_cell *out = &row[first + i];
-        bool is = report_rows_real(&mean, &t->cells, cell, arena_printf(t->arena, "extra%d", i));
-        out->text = is ? arena_printf(t->arena, "%.*f", x->decimals, mean * x->factor) : table_gap;
-        if (is && run && t->args->format == REPORT_HTML)
-            out->link = arena_printf(t->arena, "r-%s", run);
+        double mean = report_rows_real(&t->cells, cell, arena_printf(t->arena, "extra%d", i), NAN);
+        out->text = table_gap;
+        if (isnan(mean)) continue;
+        out->text = arena_printf(t->arena, "%.*f", x->decimals, mean * x->factor);
+        if (run && t->args->format == REPORT_HTML) out->link = arena_printf(t->arena, "r-%s", run);
     }
 }
 

@@ -104,19 +104,16 @@ static void device_fill_cpu(struct device *d, struct arena *a)
     d->flops_per_s = workers_n * device_core_flops(a, cpuinfo);
 }
 
-/* Path of a backend's library: beside the program or in lib/ of its installation; "": not found. */
-static char *device_library(struct arena *a, const char *name)
+/* Whether a backend's library is beside the program or in lib/ of its installation. */
+static bool device_has_library(struct arena *a, const char *name)
 {
     struct err why = {0};
     char path[PATH_MAX];
 
-    if (file_program(path, sizeof path, &why) < 0) return arena_strdup(a, "");
-    char *slash = strrchr(path, '/');
-    *slash = '\0';
-    char *beside = arena_printf(a, "%s/%s", path, name);
-    char *installed = arena_printf(a, "%s/../lib/%s", path, name);
-    if (file_exists(beside)) return beside;
-    return file_exists(installed) ? installed : arena_strdup(a, "");
+    if (file_program(path, sizeof path, &why) < 0) return false;
+    *strrchr(path, '/') = '\0';
+    return file_exists(arena_printf(a, "%s/%s", path, name)) ||
+           file_exists(arena_printf(a, "%s/../lib/%s", path, name));
 }
 
 /* The part of NVML's interface used here, from its public documentation. */
@@ -190,8 +187,7 @@ static void device_check_capability(struct device *d, int major, int minor)
     if (major >= LEAST) return;
     snprintf(d->unusable, sizeof d->unusable,
              "compute capability %d.%d (%s), alibi needs 8.0 (A100, RTX 30 series) or later: bf16 "
-             "tensor "
-             "cores, asynchronous copies",
+             "tensor cores, asynchronous copies",
              major, minor, generation);
 }
 
@@ -270,7 +266,7 @@ int local_devices(struct device *out, int32_t room, int32_t *n, struct err *e)
     arena_init(&arena);
     device_fill_cpu(&out[(*n)++], &arena);
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-    bool has_library = *device_library(&arena, "libalibi_cuda.so") != '\0';
+    bool has_library = device_has_library(&arena, "libalibi_cuda.so");
     const char *why =
         "no NVIDIA driver: libcuda.so.1 is not on this machine; install it, or use cpu";
     int32_t gpus_n = driver ? device_list_gpus(out + 1, room - 1, &why) : 0;
@@ -283,10 +279,9 @@ int local_devices(struct device *out, int32_t room, int32_t *n, struct err *e)
         if (!has_library && !*out[i].unusable)
             snprintf(out[i].unusable, sizeof out[i].unusable,
                      "built without CUDA: libalibi_cuda.so is not beside the program; run make "
-                     "where nvcc is, "
-                     "or take the bundle");
+                     "where nvcc is, or take the bundle");
     *n += gpus_n;
-    if (*n < room && *device_library(&arena, "libalibi_cuda_emulated.so"))
+    if (*n < room && device_has_library(&arena, "libalibi_cuda_emulated.so"))
         device_fill_emulated(&out[(*n)++], &out[0]);
     if (driver) dlclose(driver);
     arena_fini(&arena);

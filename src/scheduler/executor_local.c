@@ -23,7 +23,7 @@
 #include "scheduler/scheduler_internal.h"
 
 /* A full pipe is at most 16 chunks: one call drains what an ended worker left. */
-enum { LOCAL_WAIT_MS = 5000, LOCAL_CHUNK = 64 * 1024, LOCAL_CHUNKS_A_DRAIN = 16 };
+enum { LOCAL_CHUNK = 64 * 1024, LOCAL_CHUNKS_A_DRAIN = 16 };
 
 struct local_job {
     struct local *local;
@@ -191,7 +191,7 @@ static int local_recover(void *self, void **job, struct worker_id *id,
     (void)job, (void)id, (void)e;
     if (machine_is_alive(l->config.machine, row->host, row->boot_id, row->pid, row->pid_start))
         kill(-(pid_t)row->pid, SIGKILL);
-    kill_leftover_workers(attempt_dir, LOCAL_WAIT_MS);
+    kill_leftover_workers(attempt_dir);
     return 0;
 }
 

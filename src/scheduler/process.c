@@ -17,7 +17,7 @@
 
 /* --- names ---------------------------------------------------------------------------------- */
 
-enum { PROC_MAX_BYTES = 1 << 20, MACHINE_START_FIELD = 22 };
+enum { PROC_MAX_BYTES = 1 << 20, MACHINE_START_FIELD = 22, KILL_WAIT_MS = 5000 };
 
 char *proc_read(struct arena *a, const char *path, size_t *n, struct err *why)
 {
@@ -89,23 +89,22 @@ static bool machine_has_mark(const char *text, size_t n, const char *mark)
     return false;
 }
 
-static void machine_kill_and_wait(pid_t pid, int wait_ms)
+static void machine_kill_and_wait(pid_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
     kill(pid, SIGKILL);
     if (fd < 0) return; /* already gone, or a kernel without pidfd: the kill works anyway */
     struct pollfd gone = {.fd = fd, .events = POLLIN};
-    poll(&gone, 1, wait_ms);
+    poll(&gone, 1, KILL_WAIT_MS);
     close(fd);
 }
 
-int kill_leftover_workers(const char *attempt_dir, int wait_ms)
+void kill_leftover_workers(const char *attempt_dir)
 {
-    int killed_n = 0;
     struct dir proc;
 
-    if (dir_open(&proc, "/proc", NULL) < 0) return 0;
+    if (dir_open(&proc, "/proc", NULL) < 0) return;
     for (int32_t i = 0; i < proc.n; i++) {
         int64_t pid;
         size_t n;
@@ -115,14 +114,10 @@ int kill_leftover_workers(const char *attempt_dir, int wait_ms)
         const char *mark = arena_printf(&a, "%s=%s", MACHINE_MARK, attempt_dir);
         const char *path = arena_printf(&a, "/proc/%lld/environ", (long long)pid);
         const char *text = proc_read(&a, path, &n, NULL);
-        if (machine_has_mark(text, n, mark)) {
-            machine_kill_and_wait((pid_t)pid, wait_ms);
-            killed_n++;
-        }
+        if (machine_has_mark(text, n, mark)) machine_kill_and_wait((pid_t)pid);
         arena_fini(&a);
     }
     dir_close(&proc);
-    return killed_n;
 }
 
 /* --- signals -------------------------------------------------------------------------------- */

@@ -45,8 +45,8 @@ bool machine_is_alive(const struct machine *m, const char *host, const char *boo
 char *proc_read(struct arena *a, const char *path, size_t *n, struct err *why);
 
 /* kill_leftover_workers - kills (SIGKILL) every process of this user whose environment carries the
- * mark of this attempt, and waits until they are gone, wait_ms at most each. Returns how many. */
-int kill_leftover_workers(const char *attempt_dir, int wait_ms);
+ * mark of this attempt, and waits until they are gone, 5 seconds at most each. */
+void kill_leftover_workers(const char *attempt_dir);
 
 /* Ctrl-C and ended children as something to poll. While it is open SIGINT, SIGTERM, SIGHUP and
  * SIGCHLD are blocked and read from a descriptor: no handler, no global. SIGHUP stays ignored if it

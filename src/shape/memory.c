@@ -137,15 +137,14 @@ void shape_capacity_scores(struct shape_capacity *out, int32_t longest, int32_t 
 /* Mode eval may set the number and length of rows. */
 static void capacity_bench(struct shape_capacity *out, const struct spec *s)
 {
-    struct spec_train t = s->train;
     bool eval = s->bench_mode == 1;
+    int32_t L = spec_valid_length(s) > 0 ? spec_valid_length(s) : s->train.L;
 
-    if (spec_valid_length(s) > 0) t.L = spec_valid_length(s);
     out->train = !eval;
-    out->length_max = t.L;
-    out->rows_max =
-        eval && s->bench_rows > 0 ? s->bench_rows : (int32_t)larger(shape_shard_rows(&t), 1);
-    out->scored_max = eval ? (int64_t)out->rows_max * t.L : 0;
+    out->length_max = L;
+    out->rows_max = (int32_t)larger(s->train.shard_tokens / L, 1);
+    if (eval && s->bench_rows > 0) out->rows_max = s->bench_rows;
+    out->scored_max = eval ? (int64_t)out->rows_max * L : 0;
 }
 
 void shape_capacity(struct shape_capacity *out, const struct spec *s)

@@ -5,7 +5,7 @@
  * 2. Every evaluation checks that it scored exactly the targets of its protocol. Scores that are
  *    not finite are counted; perplexity and loss are then null.
  * 3. Log-probabilities are summed in double in the order of the text.
- * 4. Sliding evaluations with stride 1 that differ only in length share one pass (score_prefixes).
+ * 4. Sliding evaluations with stride 1 that differ only in length share one pass (struct scores).
  *    Their eval_wps is unknown, their peak memory is that of the pass, and each has an equal share
  *    of its wall_seconds.
  * 5. eval_wps: targets per second of the pass without its first batch, which is warm-up; of the
@@ -30,7 +30,7 @@
 enum { EVALUATE_BINS = 64 }; /* the longest window has 54 */
 
 /* The scores of one evaluation so far. */
-struct scores {
+struct sums {
     double logp; /* nats, sum of finite scores */
     int64_t scored_n, nonfinite_n;
     bool recorded;
@@ -47,8 +47,8 @@ struct evaluate {
     char sha256[HASH_HEX_BYTES];
     struct safetensors *weights;
     struct corpus corpus;
-    struct scores *scores; /* of each spec; in the arena, as the next */
-    int32_t *member;       /* specs of the current pass, by rising length */
+    struct sums *sums; /* of each spec; in the arena, as the next */
+    int32_t *member;   /* specs of the current pass, by rising length */
     int32_t members_n;
     int64_t targets_done, targets_total; /* of all passes, for progress */
     int64_t pass_us, first_batch_us;     /* start of the pass and of its second batch */
@@ -95,7 +95,7 @@ static int prepare(struct evaluate *v, struct err *e)
     const struct spec_eval *s = eval_of(v, 0);
     struct windows w;
 
-    v->scores = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->scores);
+    v->sums = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->sums);
     v->member = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->member);
     TRY(check_group(v, e));
     TRY(checkpoint_find(&v->checkpoint, v->sha256, a->project, &a->arena, s->train_run,
@@ -130,7 +130,7 @@ static void gather_members(struct evaluate *v, int32_t i)
     v->members_n = 0;
     for (int32_t k = i; k < v->worker->specs_n; k++) {
         bool joins = k == i || (prefixes && shares_rows(eval_of(v, i), eval_of(v, k)));
-        if (v->scores[k].recorded || !joins) continue;
+        if (v->sums[k].recorded || !joins) continue;
         int32_t at = v->members_n++;
         for (; at > 0 && eval_of(v, v->member[at - 1])->L > eval_of(v, k)->L; at--)
             v->member[at] = v->member[at - 1];
@@ -151,28 +151,26 @@ static int32_t bin_first(int32_t bin)
     return bin < 2 ? bin : (2 + (bin & 1)) << (bin / 2 - 1);
 }
 
-static void add_score(void *context, int32_t which, int64_t target, int32_t at, float logp)
+static void add_score(struct evaluate *v, const struct score *x)
 {
-    struct evaluate *v = context;
-    struct scores *sum = &v->scores[v->member[which]];
-    int32_t bin = bin_of(at);
+    struct sums *sum = &v->sums[v->member[x->which]];
+    int32_t bin = bin_of(x->at);
 
-    (void)target;
-    sum->bin[bin].nll -= (double)logp;
+    sum->bin[bin].nll -= (double)x->logp;
     sum->bin[bin].targets_n++;
     sum->scored_n++;
-    if (isfinite(logp))
-        sum->logp += (double)logp;
+    if (isfinite(x->logp))
+        sum->logp += (double)x->logp;
     else
         sum->nonfinite_n++;
 }
 
-static int tick(void *context, struct err *e)
+/* Before each batch: reports progress and ends the pass if a stop was requested. */
+static int tick(struct evaluate *v, struct err *e)
 {
-    struct evaluate *v = context;
     int64_t scored = 0;
 
-    for (int32_t i = 0; i < v->members_n; i++) scored += v->scores[v->member[i]].scored_n;
+    for (int32_t i = 0; i < v->members_n; i++) scored += v->sums[v->member[i]].scored_n;
     if (scored > 0 && v->first_batch_us == 0) {
         v->first_batch_us = clock_monotonic_us();
         v->first_batch_scored = scored;
@@ -188,20 +186,27 @@ static int tick(void *context, struct err *e)
 static int score(struct evaluate *v, struct model *m, const struct windows *w, int32_t rows,
                  struct err *e)
 {
-    const struct score_pass pass = {.model = m,
+    int32_t *L = arena_array(&v->worker->arena, (size_t)v->members_n, sizeof *L);
+    const struct score_options o = {.model = m,
                                     .tokens = &v->corpus.split[eval_of(v, v->member[0])->split],
                                     .rows = rows,
-                                    .sink = add_score,
-                                    .sink_context = v,
-                                    .tick = tick,
-                                    .tick_context = v};
+                                    .windows = *w,
+                                    .L = v->members_n > 1 ? L : NULL,
+                                    .L_n = v->members_n};
+    struct scores scores;
+    int rc = 0;
 
+    for (int32_t i = 0; i < v->members_n; i++) L[i] = eval_of(v, v->member[i])->L;
     v->pass_us = clock_monotonic_us();
     v->first_batch_us = v->first_batch_scored = 0;
-    if (v->members_n == 1) return score_windows(&pass, w, e);
-    int32_t *L = arena_array(&v->worker->arena, (size_t)v->members_n, sizeof *L);
-    for (int32_t i = 0; i < v->members_n; i++) L[i] = eval_of(v, v->member[i])->L;
-    return score_prefixes(&pass, w->targets_n, L, v->members_n, e);
+    scores_open(&scores, &o);
+    while (rc == 0 && scores.rows_left > 0) {
+        rc = tick(v, e);
+        if (rc == 0) rc = scores_next(&scores, e);
+        for (int64_t i = 0; rc == 0 && i < scores.n; i++) add_score(v, &scores.item[i]);
+    }
+    scores_close(&scores);
+    return rc;
 }
 
 /* Targets per second of the pass; NaN if it was shared. */
@@ -223,10 +228,10 @@ static const char *bins_text(const struct evaluate *v, int32_t i)
     strbuf_init(&text, &v->worker->arena);
     for (int32_t k = 0; k < EVALUATE_BINS && bin_first(k) < L; k++) {
         int32_t last = bin_first(k + 1);
-        double nll = v->scores[i].bin[k].nll;
-        if (v->scores[i].bin[k].targets_n == 0) continue;
+        double nll = v->sums[i].bin[k].nll;
+        if (v->sums[i].bin[k].targets_n == 0) continue;
         strbuf_addf(&text, "%10d%10d%16" PRId64, bin_first(k) + 1, last < L ? last : L,
-                    v->scores[i].bin[k].targets_n);
+                    v->sums[i].bin[k].targets_n);
         if (isfinite(nll))
             strbuf_addf(&text, "%27.17g\n", nll);
         else
@@ -238,7 +243,7 @@ static const char *bins_text(const struct evaluate *v, int32_t i)
 static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, int64_t peak,
                   double seconds, struct err *e)
 {
-    struct scores *sum = &v->scores[i];
+    struct sums *sum = &v->sums[i];
     struct worker *a = v->worker;
     double loss = sum->nonfinite_n ? (double)NAN : -sum->logp / (double)targets_n;
 
@@ -311,7 +316,7 @@ int evaluate_run(struct worker *a, struct err *e)
 
     TRY_OUT(rc, prepare(&v, e));
     for (int32_t i = 0; i < a->specs_n; i++)
-        if (!v.scores[i].recorded) TRY_OUT(rc, run_pass(&v, i, e));
+        if (!v.sums[i].recorded) TRY_OUT(rc, run_pass(&v, i, e));
 out:
     safetensors_close(v.weights);
     corpus_close(&v.corpus);

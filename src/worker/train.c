@@ -113,14 +113,12 @@ static int train_validate_tick(void *context, struct err *e)
 
 static int train_validate(struct train *t, struct err *e)
 {
-    const struct score_pass pass = {.model = t->model,
+    const struct score_options o = {.model = t->model,
                                     .tokens = &t->corpus.split[CORPUS_VALID],
                                     .rows =
-                                        shape_capacity_validation(&t->capacity, &t->spec->train),
-                                    .tick = train_validate_tick,
-                                    .tick_context = t};
+                                        shape_capacity_validation(&t->capacity, &t->spec->train)};
     double loss = 0.0;
-    int rc = validate_loss(&pass, t->spec, &loss, e);
+    int rc = validate_loss(&o, t->spec, train_validate_tick, t, &loss, e);
 
     /* A resumed run repeats the validation. */
     if (rc == ERR_INTERRUPTED) {

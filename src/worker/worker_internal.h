@@ -155,46 +155,61 @@ int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, stru
 /* --- score.c: passes over a token stream that score every target of a protocol once ---
  *
  * model_score is exact by row: the bits of a score depend only on the tokens of its row up to it.
- * Therefore neither batching nor the length of a row after a scored position changes a score;
- * score_prefixes relies on this. */
+ * Therefore neither batching nor the length of a row after a scored position changes a score; a
+ * pass for several lengths relies on this. */
 
-/* score_sink_fn - receives log p (nats) of target `target` of the stream, at position `at` (from 0)
- * of its window. `which` is the index of the length (0 in score_windows). For each `which`, targets
- * arrive once each, in stream order. */
-typedef void (*score_sink_fn)(void *context, int32_t which, int64_t target, int32_t at, float logp);
-/* score_tick_fn - called before each batch; a negative code ends the pass. */
-typedef int (*score_tick_fn)(void *context, struct err *e);
-
-struct score_pass {
+struct score_options {
     struct model *model;
     const struct tokens *tokens;
     int32_t rows; /* rows per batch: shape_capacity_scores of the opened model */
-    score_sink_fn sink;
-    void *sink_context;
-    score_tick_fn tick; /* may be NULL */
-    void *tick_context;
+    struct windows windows;
+    const int32_t *L; /* rising lengths that share a pass with stride 1 over windows.targets_n
+                         targets; NULL: only the windows */
+    int32_t L_n;
 };
 
-/* score_windows - scores the windows of a protocol in order. */
-int score_windows(const struct score_pass *p, const struct windows *w, struct err *e);
+/* A score. For each `which`, targets come once each, in stream order. */
+struct score {
+    int64_t target; /* of the stream */
+    int32_t at;     /* position in its window, from 0 */
+    int32_t which;  /* index of the length; 0 without L */
+    float logp;     /* log p of the target, nats */
+    int32_t index;  /* internal: of the scored position */
+};
 
-/* score_prefixes - scores stride 1 for several lengths at once; `L` is rising.
+/* A pass in batches: `while (s.rows_left > 0)` scores_next, which sets item[0 .. n).
  *
+ * With several lengths:
  *   1. A row begins at every source position s and has the longest length, or ends with the stream.
  *   2. In the row that begins at s, position L-1 has exactly L-1 tokens of context: it is the last
  *      token of the window of length L of target s + L - 1.
  *   3. Targets before L-1 have all earlier tokens as context: the row that begins at 0 scores them
  *      for every length. */
-int score_prefixes(const struct score_pass *p, int64_t targets_n, const int32_t *L, int32_t L_n,
-                   struct err *e);
+struct scores {
+    struct score_options options;
+    struct arena arena; /* of the arrays */
+    struct score *item;
+    int64_t n;
+    int64_t next_row, rows_left, rows_n; /* rows_n: of the batch */
+    int32_t length, width;               /* of a row: nominal, and tokens with padding */
+    int64_t scored_n, scored_max;
+    int32_t *source, *target; /* (rows, width) */
+    int32_t *position;        /* of each scored position: row * width + at */
+    float *logp;              /* of each scored position */
+};
+void scores_open(struct scores *s, const struct score_options *o);
+int scores_next(struct scores *s, struct err *e);
+void scores_close(struct scores *s);
 
 /* validate_loss - the loss on valid during training, in nats per target, over nonoverlapping
  * windows of train.validate_L tokens (0: train.L) of the whole split. It selects the best
  * checkpoint and is never reported as perplexity. With train.tail_quirk a target of class 1 of a
  * tail counts only its cluster term, as in the authors' validation (oracle SPEC.md section 7).
- * p->sink is not used. */
-int validate_loss(const struct score_pass *p, const struct spec *s, double *loss_nats,
-                  struct err *e);
+ * o->windows is not used. tick (may be NULL) is called before each batch; a negative code ends the
+ * validation. */
+typedef int (*validate_tick_fn)(void *context, struct err *e);
+int validate_loss(const struct score_options *o, const struct spec *s, validate_tick_fn tick,
+                  void *context, double *loss_nats, struct err *e);
 
 /* --- bench.c: words per second of a training, the median over windows of ten updates ---
  *

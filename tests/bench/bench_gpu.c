@@ -24,12 +24,10 @@
 #include "shape/shape.h"
 #include "spec/code_id.h"
 
-enum { WARMUP = 3, STEPS = 20, TINY_STEPS = 2 };
-
 struct call {
     struct bench_options options;
     const char *name, *weights, *table;
-    bool list, serve;
+    bool list;
 };
 
 /* Seconds since the exec of this process; the kernel counts in hundredths. */
@@ -42,11 +40,11 @@ static double seconds_since_exec(void)
 }
 
 /* The model's memory according to the plan and to the driver, and the plan's error. */
-static int add_memory(json_t *out, struct bench_steps *b, const struct spec *s, struct err *e)
+static int add_memory(json_t *out, struct bench_steps *b, struct err *e)
 {
     int64_t peak = 0;
     struct shape_cost cost;
-    shape_cost(&cost, s);
+    shape_cost(&cost, &b->spec);
     TRY(b->backend->ops->peak_bytes(b->backend, &peak, e));
     double grown = (double)(peak - b->empty_bytes), planned = (double)cost.device_bytes;
     json_object_update_new(out, json_pack("{s:I, s:I, s:I, s:I, s:f}", "peak_memory_bytes",
@@ -59,65 +57,60 @@ static int add_memory(json_t *out, struct bench_steps *b, const struct spec *s, 
 }
 
 static int add_steps(json_t *out, const struct bench_case *c, struct bench_steps *b,
-                     const struct spec *s, const struct bench_timing *t, double first_s,
-                     struct err *e)
+                     const struct bench_timing *t, double first_s, struct err *e)
 {
+    const struct spec *s = &b->spec;
     double forward = shape_forward_flops(s, s->train.L);
     double flops = (bench_trains(c->kind) ? 3.0 : 1.0) * forward;
     double wps = (double)b->tokens / t->median_s;
     json_t *more = json_pack(
         "{s:s, s:i, s:b, s:I, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s}",
         "position", spec_position_name(c->position), "L", (int)s->train.L, "dropout", c->dropout,
-        "batch_tokens", (json_int_t)b->tokens, "warmup_steps", WARMUP, "steps", (int)t->steps_n,
-        "median_s", t->median_s, "low_s", t->low_s, "high_s", t->high_s, "wps", wps, "tflops",
-        flops * wps * 1e-12, "loss_nats", t->first_loss, "grad_norm", t->first_norm, "first_step_s",
-        first_s, "queue_s", t->queue_s, "backend", b->backend->device);
+        "batch_tokens", (json_int_t)b->tokens, "warmup_steps", BENCH_WARMUP, "steps",
+        (int)t->steps_n, "median_s", t->median_s, "low_s", t->low_s, "high_s", t->high_s, "wps",
+        wps, "tflops", flops * wps * 1e-12, "loss_nats", t->first_loss, "grad_norm", t->first_norm,
+        "first_step_s", first_s, "queue_s", t->queue_s, "backend", b->backend->device);
     json_object_update_new(out, more);
-    return add_memory(out, b, s, e);
+    return add_memory(out, b, e);
 }
 
 /* The first step is timed separately: from the start of this program to the first update. */
-static int bench_steps_case(json_t *out, const struct bench_case *c, const struct call *call,
-                            struct err *e)
+static int bench_steps_case(json_t *out, struct bench_steps *b, const struct bench_case *c,
+                            const struct bench_options *o, struct err *e)
 {
-    int rc = 0;
-    struct spec s;
-    struct bench_steps b = {0};
     struct bench_timing t = {0}, first = {0};
     bench_step step = bench_trains(c->kind) ? bench_train_step : bench_eval_step;
 
-    bench_spec(&s, c, &call->options);
-    TRY_OUT(rc, bench_steps_open(&b, &s, call->options.device, 1, true, e));
-    if (call->serve) {
-        rc = bench_serve(out, &b, step, e);
-        goto out;
-    }
-    TRY_OUT(rc, bench_time(&b, step, 0, 1, 0.0, &first, e));
+    if (o->serve) return bench_serve(out, b, step, e);
+    TRY(bench_time(b, step, 0, 1, 0.0, &first, e));
     double first_s = seconds_since_exec();
-    TRY_OUT(rc, bench_time(&b, step, WARMUP, call->options.tiny ? TINY_STEPS : STEPS,
-                           call->options.seconds, &t, e));
+    TRY(bench_time(b, step, BENCH_WARMUP, o->tiny ? BENCH_TINY_STEPS : BENCH_STEPS, o->seconds, &t,
+                   e));
     t.first_loss = first.first_loss;
     t.first_norm = first.first_norm;
-    rc = add_steps(out, c, &b, &s, &t, first_s, e);
-out:
-    bench_steps_close(&b);
-    return rc;
+    return add_steps(out, c, b, &t, first_s, e);
 }
 
 /* Kinds without a function here are cases of steps. */
-typedef int (*case_fn)(json_t *out, const struct bench_case *c, const struct bench_options *o,
-                       struct err *e);
-static const case_fn measures[BENCH_KINDS_N] = {
-    [BENCH_CEILINGS] = bench_ceilings, [BENCH_OPS] = bench_ops,
-    [BENCH_REPEAT] = bench_repeat,     [BENCH_CHECKPOINT] = bench_checkpoint,
-    [BENCH_SKIP] = bench_skip,         [BENCH_SLIDING] = bench_sliding};
+static bench_steps_fn *const measures[BENCH_KINDS_N] = {[BENCH_REPEAT] = bench_repeat,
+                                                        [BENCH_CHECKPOINT] = bench_checkpoint,
+                                                        [BENCH_SKIP] = bench_skip,
+                                                        [BENCH_SLIDING] = bench_sliding};
 
-static int bench_case_run(json_t *out, const struct bench_case *c, const struct call *call,
+static int bench_case_run(json_t *out, const struct bench_case *c, const struct bench_options *o,
                           struct err *e)
 {
-    if (!measures[c->kind]) return bench_steps_case(out, c, call, e);
-    if (call->serve) return ERR(e, ERR_USAGE, "--serve: %s is not a case of steps", c->name);
-    return measures[c->kind](out, c, &call->options, e);
+    struct bench_steps b = {0};
+    struct spec s;
+    bool has_model = c->kind != BENCH_CEILINGS && c->kind != BENCH_OPS;
+    if (o->serve && (!has_model || measures[c->kind]))
+        return ERR(e, ERR_USAGE, "--serve: %s is not a case of steps", c->name);
+    if (!has_model) return (c->kind == BENCH_OPS ? bench_ops : bench_ceilings)(out, c, o, e);
+    bench_spec(&s, c, o);
+    int rc = bench_steps_open(&b, &s, o->device, 1, true, e);
+    if (rc == 0) rc = (measures[c->kind] ? measures[c->kind] : bench_steps_case)(out, &b, c, o, e);
+    bench_steps_close(&b);
+    return rc;
 }
 
 /* A refused case is a result too. */
@@ -136,9 +129,9 @@ static int bench_measure(const struct call *call, struct err *e)
                             call->options.device, "gpu", call->options.gpu, "code_id", code_id(),
                             "date", date, "precision", bench_precision_name(c->precision), "tiny",
                             call->options.tiny);
-    int rc = bench_case_run(out, c, call, e);
+    int rc = bench_case_run(out, c, &call->options, e);
     if (rc < 0) json_object_set_new(out, "refused", json_string(e->text));
-    if (rc < 0 || !call->serve) {
+    if (rc < 0 || !call->options.serve) {
         json_dumpf(out, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
         puts("");
     }
@@ -162,7 +155,7 @@ static int parse(struct call *c, int count, char **values, struct err *e)
         if (strcmp(values[i], "--list") == 0)
             c->list = true;
         else if (strcmp(values[i], "--serve") == 0)
-            c->serve = true;
+            c->options.serve = true;
         else if (strcmp(values[i], "--tiny") == 0)
             c->options.tiny = true;
         else if (to && i + 1 < count)

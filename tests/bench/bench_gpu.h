@@ -45,6 +45,7 @@ struct bench_options {
     const char *gpu;     /* driver, clocks and power from nvidia-smi; may be empty */
     const char *trained; /* weights for cases of BENCH_SKIP, or NULL */
     bool tiny;           /* a tiny model, lengths / 32, for tests of the benchmark itself */
+    bool serve;          /* steps on request instead of a measurement */
     double seconds;      /* of timed steps */
 };
 
@@ -67,18 +68,14 @@ int bench_ceilings(json_t *out, const struct bench_case *c, const struct bench_o
 int bench_ops(json_t *out, const struct bench_case *c, const struct bench_options *o,
               struct err *e);
 
-/* bench_repeat: a few updates twice from the same seed, and which tensors differ. bench_skip:
- * scores with and without skipping, and the share of tiles that is not skipped. bench_sliding:
- * seconds a target of every length of Tables 13 to 15, separately and shared, and how many scores
- * differ. */
-int bench_repeat(json_t *out, const struct bench_case *c, const struct bench_options *o,
-                 struct err *e);
-int bench_checkpoint(json_t *out, const struct bench_case *c, const struct bench_options *o,
-                     struct err *e);
-int bench_skip(json_t *out, const struct bench_case *c, const struct bench_options *o,
-               struct err *e);
-int bench_sliding(json_t *out, const struct bench_case *c, const struct bench_options *o,
-                  struct err *e);
+/* Cases of an open model. bench_repeat: a few updates twice from the same seed, and which tensors
+ * differ. bench_checkpoint: how long an update waits for one. bench_skip: scores with and without
+ * skipping, and the share of tiles that is not skipped. bench_sliding: seconds a target of every
+ * length of Tables 13 to 15, separately and shared, and how many scores differ. */
+enum { BENCH_WARMUP = 3, BENCH_STEPS = 20, BENCH_TINY_STEPS = 2 };
+typedef int bench_steps_fn(json_t *out, struct bench_steps *b, const struct bench_case *c,
+                           const struct bench_options *o, struct err *e);
+bench_steps_fn bench_repeat, bench_checkpoint, bench_skip, bench_sliding;
 
 /* bench_serve - runs whole steps on request of another process. First prints `out` with the sizes
  * of a step and the loss and norm of the first. Then, for each number read from stdin, runs so many

@@ -123,7 +123,7 @@ void bench_spec(struct spec *s, const struct bench_case *c, const struct bench_o
 {
     bool alone = c->kind == BENCH_EVAL1 || c->kind == BENCH_SLIDING || c->length > SHARD_TOKENS;
     spec_init(s);
-    s->kind = SPEC_BENCH;
+    s->kind = c->kind == BENCH_SKIP ? SPEC_TRAIN : SPEC_BENCH; /* trains and scores, or one */
     s->bench_mode = !bench_trains(c->kind);
     spec_of_model(&s->model, c, o->tiny);
     s->option.t5_init_std = 0.03125;

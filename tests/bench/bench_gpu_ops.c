@@ -430,19 +430,6 @@ static void ops_close(struct ops *o)
     free(o->index_own);
 }
 
-/* The algorithm choices; cuda/README.md explains the format. */
-static int write_choices(json_t *out, struct backend *b, struct err *e)
-{
-    if (!b->ops->choices) return 0;
-    size_t bytes = b->ops->choices(b, NULL, 0) + 1;
-    char *text = malloc(bytes);
-    if (!text) return ERR(e, ERR_NOMEM, "no memory for %zu bytes of choices", bytes);
-    (void)b->ops->choices(b, text, bytes);
-    json_object_set_new(out, "choices", json_string(text));
-    free(text);
-    return 0;
-}
-
 int bench_ops(json_t *out, const struct bench_case *c, const struct bench_options *p, struct err *e)
 {
     struct ops o;
@@ -455,7 +442,9 @@ int bench_ops(json_t *out, const struct bench_case *c, const struct bench_option
     TRY_OUT(rc, time_epilogues(&o, e));
     TRY_OUT(rc, time_others(&o, e));
     TRY_OUT(rc, time_attention(&o, e));
-    rc = write_choices(out, o.b, e);
+    char *choices = bench_choices(o.b);
+    if (choices) json_object_set_new(out, "choices", json_string(choices));
+    free(choices);
 out:
     ops_close(&o);
     return rc;

@@ -16,14 +16,7 @@ struct run {
     double loss[UPDATES], norm[UPDATES];
     char (*hash_own)[HASH_HEX_BYTES]; /* of each tensor */
     int32_t tensors_n;
-    char *choices_own;
 };
-
-static void run_fini(struct run *r)
-{
-    free(r->hash_own);
-    free(r->choices_own);
-}
 
 static int keep_weights(struct run *r, struct model *m, struct err *e)
 {
@@ -46,42 +39,37 @@ out:
     return rc;
 }
 
-static int keep_choices(struct run *r, struct backend *b, struct err *e)
+static int train(struct run *r, struct bench_steps *b, struct err *e)
 {
-    if (!b->ops->choices) return 0;
-    size_t bytes = b->ops->choices(b, NULL, 0) + 1;
-    r->choices_own = malloc(bytes);
-    if (!r->choices_own) return ERR(e, ERR_NOMEM, "no memory for %zu bytes of choices", bytes);
-    (void)b->ops->choices(b, r->choices_own, bytes);
-    return 0;
+    b->lr = rate;
+    for (uint32_t u = 0; u < UPDATES; u++) TRY(bench_train_step(b, u, &r->loss[u], &r->norm[u], e));
+    return keep_weights(r, b->model, e);
 }
 
-/* choices: NULL, or algorithm choices to restore. */
-static int train(struct run *r, const struct spec *s, const char *device, const char *choices,
-                 struct err *e)
+/* Opens device and model again, with the algorithm choices of the first time. */
+static int open_again(struct bench_steps *b, const char *device, struct err *e)
 {
-    struct bench_steps b = {.lr = rate};
-    int rc = bench_steps_open(&b, s, device, 1, true, e);
-    if (rc == 0 && choices && b.backend->ops->restore_choices)
-        rc = b.backend->ops->restore_choices(b.backend, choices, e);
-    for (uint32_t u = 0; rc == 0 && u < UPDATES; u++)
-        rc = bench_train_step(&b, u, &r->loss[u], &r->norm[u], e);
-    if (rc == 0) rc = keep_weights(r, b.model, e);
-    if (rc == 0) rc = keep_choices(r, b.backend, e);
-    bench_steps_close(&b);
+    const struct spec s = b->spec;
+    char *choices = bench_choices(b->backend);
+    bench_steps_close(b);
+    *b = (struct bench_steps){0};
+    int rc = bench_steps_open(b, &s, device, 1, true, e);
+    if (rc == 0 && choices && b->backend->ops->restore_choices)
+        rc = b->backend->ops->restore_choices(b->backend, choices, e);
+    free(choices);
     return rc;
 }
 
-int bench_repeat(json_t *out, const struct bench_case *c, const struct bench_options *o,
-                 struct err *e)
+int bench_repeat(json_t *out, struct bench_steps *b, const struct bench_case *c,
+                 const struct bench_options *o, struct err *e)
 {
     struct run runs[2] = {0};
-    struct spec s;
     int rc = 0, updates_differ = 0, tensors_differ = 0;
 
-    bench_spec(&s, c, o);
-    TRY_OUT(rc, train(&runs[0], &s, o->device, NULL, e));
-    TRY_OUT(rc, train(&runs[1], &s, o->device, runs[0].choices_own, e));
+    (void)c;
+    TRY_OUT(rc, train(&runs[0], b, e));
+    TRY_OUT(rc, open_again(b, o->device, e));
+    TRY_OUT(rc, train(&runs[1], b, e));
     for (int u = 0; u < UPDATES; u++)
         updates_differ += memcmp(&runs[0].loss[u], &runs[1].loss[u], sizeof(double)) != 0 ||
                           memcmp(&runs[0].norm[u], &runs[1].norm[u], sizeof(double)) != 0;
@@ -91,10 +79,10 @@ int bench_repeat(json_t *out, const struct bench_case *c, const struct bench_opt
                                           "updates_differ", updates_differ, "tensors",
                                           (int)runs[0].tensors_n, "tensors_differ", tensors_differ,
                                           "differ", updates_differ + tensors_differ, "loss_nats",
-                                          runs[0].loss[UPDATES - 1] / s.train.shard_tokens,
+                                          runs[0].loss[UPDATES - 1] / b->spec.train.shard_tokens,
                                           "grad_norm", runs[0].norm[UPDATES - 1]));
 out:
-    run_fini(&runs[0]);
-    run_fini(&runs[1]);
+    free(runs[0].hash_own);
+    free(runs[1].hash_own);
     return rc;
 }

@@ -14,42 +14,20 @@
 #include "bench/bench_gpu.h"
 #include "shape/memory.h"
 
-enum { LENGTHS_N = 5, STARTS_N = 8, ROWS_MAX = 64, WARMUP = 3, STEPS = 20, TINY_STEPS = 2 };
+enum { LENGTHS_N = 5, STARTS_N = 8, ROWS_MAX = 64 };
 
 static const int32_t paper_lengths[LENGTHS_N] = {512, 1024, 1536, 2048, 3072};
 static const int32_t models_that_read[LENGTHS_N] = {1, 2, 2, 2, 3};
 static const int32_t models_n = 3;
 
 struct sliding {
-    struct bench_steps steps;
+    struct bench_steps *steps;
     int32_t length[LENGTHS_N];
     int32_t timed_n, batch_tokens;
     int32_t *source_own, *target_own; /* of one batch */
     int32_t position[ROWS_MAX];
     float logp[ROWS_MAX];
 };
-
-static int sliding_open(struct sliding *x, const struct bench_case *c,
-                        const struct bench_options *o, struct err *e)
-{
-    struct spec s;
-    bench_spec(&s, c, o);
-    TRY(bench_steps_open(&x->steps, &s, o->device, 1, true, e));
-    for (int k = 0; k < LENGTHS_N; k++) x->length[k] = bench_length(paper_lengths[k], o);
-    x->batch_tokens = bench_length(SHAPE_SCORE_TOKENS, o);
-    x->timed_n = o->tiny ? TINY_STEPS : STEPS;
-    x->source_own = calloc((size_t)x->steps.tokens, sizeof *x->source_own);
-    x->target_own = calloc((size_t)x->steps.tokens, sizeof *x->target_own);
-    if (!x->source_own || !x->target_own) return ERR(e, ERR_NOMEM, "no memory for a batch");
-    return 0;
-}
-
-static void sliding_close(struct sliding *x)
-{
-    bench_steps_close(&x->steps);
-    free(x->source_own);
-    free(x->target_own);
-}
 
 /* A batch whose rows begin at tokens first, first + 1, … of the step's tokens, repeated without
  * end.
@@ -58,9 +36,9 @@ static struct model_batch sliding_batch(struct sliding *x, int64_t first, int32_
 {
     for (int32_t r = 0; r < rows; r++)
         for (int32_t i = 0; i < L; i++) {
-            int64_t from = (first + r + i) % x->steps.tokens;
-            x->source_own[(int64_t)r * L + i] = x->steps.source[from];
-            x->target_own[(int64_t)r * L + i] = x->steps.target[from];
+            int64_t from = (first + r + i) % x->steps->tokens;
+            x->source_own[(int64_t)r * L + i] = x->steps->source[from];
+            x->target_own[(int64_t)r * L + i] = x->steps->target[from];
         }
     return (struct model_batch){
         .source = x->source_own, .target = x->target_own, .rows = rows, .length = L};
@@ -69,7 +47,7 @@ static struct model_batch sliding_batch(struct sliding *x, int64_t first, int32_
 static int sliding_score(struct sliding *x, const struct model_batch *batch, int32_t positions_n,
                          struct err *e)
 {
-    struct bench_steps *b = &x->steps;
+    struct bench_steps *b = x->steps;
     TRY(model_score(b->model, batch, x->position, positions_n, x->logp, e));
     return b->backend->ops->sync(b->backend, e);
 }
@@ -77,8 +55,8 @@ static int sliding_score(struct sliding *x, const struct model_batch *batch, int
 static int sliding_time(struct sliding *x, const struct model_batch *batch, int32_t positions_n,
                         struct bench_timing *out, struct err *e)
 {
-    double seconds[STEPS];
-    for (int32_t i = -WARMUP; i < x->timed_n; i++) {
+    double seconds[BENCH_STEPS];
+    for (int32_t i = -BENCH_WARMUP; i < x->timed_n; i++) {
         int64_t before = clock_monotonic_us();
         TRY(sliding_score(x, batch, positions_n, e));
         if (i >= 0) seconds[i] = 1e-6 * (double)(clock_monotonic_us() - before);
@@ -109,7 +87,7 @@ static int count_differing(struct sliding *x, int *differ_n, struct err *e)
     float together[LENGTHS_N];
     *differ_n = 0;
     for (int s = 0; s < STARTS_N; s++) {
-        int64_t first = s * x->steps.tokens / STARTS_N;
+        int64_t first = s * x->steps->tokens / STARTS_N;
         struct model_batch batch = shared_batch(x, first);
         TRY(sliding_score(x, &batch, LENGTHS_N, e));
         memcpy(together, x->logp, sizeof together);
@@ -137,16 +115,24 @@ static int time_all(struct sliding *x, double *start_s, double apart_s[LENGTHS_N
     return 0;
 }
 
-int bench_sliding(json_t *out, const struct bench_case *c, const struct bench_options *o,
-                  struct err *e)
+int bench_sliding(json_t *out, struct bench_steps *b, const struct bench_case *c,
+                  const struct bench_options *o, struct err *e)
 {
-    struct sliding x = {0};
+    struct sliding x = {.steps = b,
+                        .batch_tokens = bench_length(SHAPE_SCORE_TOKENS, o),
+                        .timed_n = o->tiny ? BENCH_TINY_STEPS : BENCH_STEPS,
+                        .source_own = calloc((size_t)b->tokens, sizeof *x.source_own),
+                        .target_own = calloc((size_t)b->tokens, sizeof *x.target_own)};
     double apart_s[LENGTHS_N], all_apart_s = 0.0, start_s = 0.0;
     int rc = 0, differ_n = 0;
     json_t *rows = json_array();
 
     json_object_set_new(out, "lengths", rows);
-    TRY_OUT(rc, sliding_open(&x, c, o, e));
+    if (!x.source_own || !x.target_own) {
+        rc = ERR(e, ERR_NOMEM, "no memory for a batch");
+        goto out;
+    }
+    for (int k = 0; k < LENGTHS_N; k++) x.length[k] = bench_length(paper_lengths[k], o);
     TRY_OUT(rc, count_differing(&x, &differ_n, e));
     TRY_OUT(rc, time_all(&x, &start_s, apart_s, e));
     for (int k = 0; k < LENGTHS_N; k++) {
@@ -162,6 +148,7 @@ int bench_sliding(json_t *out, const struct bench_case *c, const struct bench_op
                                      "tables_together_s", (models_n - 1) * start_s + longest_s,
                                      "cells", STARTS_N * LENGTHS_N, "differ", differ_n));
 out:
-    sliding_close(&x);
+    free(x.source_own);
+    free(x.target_own);
     return rc;
 }

@@ -44,6 +44,7 @@ static int bench_fill(struct bench_steps *b, int32_t vocab, bool zipf, struct er
 int bench_steps_open(struct bench_steps *b, const struct spec *s, const char *device,
                      int32_t threads, bool zipf, struct err *e)
 {
+    b->spec = *s;
     b->rows = shape_shard_rows(&s->train);
     b->length = s->train.L;
     b->shards = s->bench_mode == 0 ? s->train.shards : 1;
@@ -151,6 +152,15 @@ out:
     free(values);
     free(entry);
     return rc;
+}
+
+char *bench_choices(struct backend *b)
+{
+    if (!b->ops->choices) return NULL;
+    size_t bytes = b->ops->choices(b, NULL, 0) + 1;
+    char *text = malloc(bytes);
+    if (text) (void)b->ops->choices(b, text, bytes);
+    return text;
 }
 
 static int compare_seconds(const void *a, const void *b)

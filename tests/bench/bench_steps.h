@@ -18,6 +18,7 @@
 enum { BENCH_STEPS_MAX = 1000 };
 
 struct bench_steps {
+    struct spec spec;
     struct backend *backend;
     struct model *model;
     int32_t *source, *target; /* (shards, rows, length) */
@@ -63,6 +64,10 @@ struct bench_timing {
  * most BENCH_STEPS_MAX steps. */
 int bench_time(struct bench_steps *b, bench_step step, int32_t warmup, int32_t least_n,
                double seconds, struct bench_timing *out, struct err *e);
+
+/* bench_choices - the device's algorithm choices in new heap memory; NULL: it has none, or no
+ * memory. cuda/README.md explains the format. */
+char *bench_choices(struct backend *b);
 
 /* bench_quartiles - sorts n seconds and sets the first four members of out. */
 void bench_quartiles(double *seconds, int32_t n, struct bench_timing *out);

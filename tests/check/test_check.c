@@ -11,40 +11,48 @@
 enum { ROWS = 3, COLS = 5, ROOM_FLOATS = 64 };
 
 /* A checked backend around one with functions of the test's choice. */
-struct fixture {
+static struct fixture {
     struct backend *b;
     struct backend_ops functions;
     float *memory; /* on the backend */
     struct tensor x, y;
-};
+} f;
 
-static void open_with(struct fixture *f, void (*spoil)(struct backend_ops *))
+static void open_with(void (*spoil)(struct backend_ops *))
 {
-    struct err e = {0};
     struct backend *inner = NULL;
     float ones[ROOM_FLOATS];
     void *memory = NULL;
-    assert_int_equal(backend_open(&inner, "cpu", 1, DTYPE_F32, &e), 0);
-    f->functions = *inner->ops;
-    if (spoil != NULL) spoil(&f->functions);
-    inner->ops = &f->functions;
-    assert_int_equal(backend_check_library()->wrap(&f->b, inner, &e), 0);
-    assert_int_equal(f->b->ops->alloc(f->b, &memory, sizeof ones, &e), 0);
-    f->memory = memory;
+    assert_ok(backend_open(&inner, "cpu", 1, DTYPE_F32, &e));
+    f.functions = *inner->ops;
+    if (spoil != NULL) spoil(&f.functions);
+    inner->ops = &f.functions;
+    assert_ok(backend_check_library()->wrap(&f.b, inner, &e));
+    assert_ok(f.b->ops->alloc(f.b, &memory, sizeof ones, &e));
+    f.memory = memory;
     for (int i = 0; i < ROOM_FLOATS; i++) ones[i] = 1.0f;
-    assert_int_equal(f->b->ops->upload(f->b, memory, ones, sizeof ones, &e), 0);
-    f->x = tensor_make(f->memory, ROWS, COLS, DTYPE_F32);
-    f->y = tensor_make(f->memory + ROOM_FLOATS - ROWS * COLS, ROWS, COLS, DTYPE_F32);
+    assert_ok(f.b->ops->upload(f.b, memory, ones, sizeof ones, &e));
+    f.x = tensor_make(f.memory, ROWS, COLS, DTYPE_F32);
+    f.y = tensor_make(f.memory + ROOM_FLOATS - ROWS * COLS, ROWS, COLS, DTYPE_F32);
 }
 
-static void assert_found(struct fixture *f, const char *word)
+static int close_backend(void **state)
+{
+    (void)state;
+    backend_close(f.b);
+    f.b = NULL;
+    return 0;
+}
+
+TEST_EACH(NULL, close_backend)
+
+static void assert_found(const char *word)
 {
     struct err e = {0};
-    int rc = ops_add(f->b, &f->y, &f->x, &f->x, &e);
+    int rc = ops_add(f.b, &f.y, &f.x, &f.x, &e);
     assert_int_equal(rc, ERR_INTERNAL);
     if (strstr(e.text, "op add") == NULL || strstr(e.text, word) == NULL)
         fail_msg("\"%s\" does not say op add and %s", e.text, word);
-    backend_close(f->b);
 }
 
 static void fill(const struct tensor *y, float value)
@@ -84,18 +92,17 @@ TEST(a_wrong_op_is_found)
                                         [LAST_ROW_UNWRITTEN] = "output y unwritten",
                                         [OTHER_BITS] = "other bits in y"};
     for (wrong = PAST_THE_END; wrong <= OTHER_BITS; wrong++) {
-        struct fixture f;
-        open_with(&f, spoil_add);
-        assert_found(&f, words[wrong]);
+        open_with(spoil_add);
+        assert_found(words[wrong]);
+        close_backend(NULL);
     }
 }
 
 TEST(an_output_over_a_part_of_an_input_is_found)
 {
-    struct fixture f;
-    open_with(&f, NULL);
+    open_with(NULL);
     f.y.data = f.memory + COLS;
-    assert_found(&f, "output y overlaps argument x");
+    assert_found("output y overlaps argument x");
 }
 
 static int sync_late_fault(struct backend *b, struct err *e)
@@ -110,70 +117,61 @@ static void spoil_sync(struct backend_ops *o)
 
 TEST(a_late_fault_belongs_to_its_op)
 {
-    struct fixture f;
-    open_with(&f, spoil_sync);
-    assert_found(&f, "a kernel failed");
+    open_with(spoil_sync);
+    assert_found("a kernel failed");
 }
 
 TEST(a_changed_input_is_found_in_a_large_allocation)
 {
-    struct fixture f;
     void *large = NULL;
     wrong = INPUT_X;
-    open_with(&f, spoil_add);
-    assert_int_equal(f.b->ops->alloc(f.b, &large, (size_t)8 << 20, &e), 0);
-    assert_int_equal(f.b->ops->zero(f.b, large, (size_t)8 << 20, &e), 0);
+    open_with(spoil_add);
+    assert_ok(f.b->ops->alloc(f.b, &large, (size_t)8 << 20, &e));
+    assert_ok(f.b->ops->zero(f.b, large, (size_t)8 << 20, &e));
     f.x.data = large;
-    assert_found(&f, "changed its input x");
+    assert_found("changed its input x");
 }
 
 TEST(an_argument_outside_every_allocation_is_found)
 {
-    struct fixture f;
-    open_with(&f, NULL);
+    open_with(NULL);
     f.y.rows = ROWS + 1;
     f.x.rows = ROWS + 1;
-    assert_found(&f, "argument y is outside");
+    assert_found("argument y is outside");
 }
 
 TEST(a_transfer_beyond_an_allocation_is_found)
 {
-    struct fixture f;
     float out[ROOM_FLOATS + 1];
-    open_with(&f, NULL);
+    open_with(NULL);
     assert_int_equal(f.b->ops->download(f.b, out, f.memory, sizeof out, &e), ERR_INTERNAL);
     assert_non_null(strstr(e.text, "download"));
     assert_int_equal(f.b->ops->zero(f.b, f.memory + 1, ROOM_FLOATS * sizeof *out, &e),
                      ERR_INTERNAL);
-    backend_close(f.b);
 }
 
 TEST(a_right_op_passes_also_in_place_and_in_wider_matrices)
 {
-    struct fixture f;
     float out[ROOM_FLOATS];
-    open_with(&f, NULL);
-    assert_int_equal(ops_add(f.b, &f.y, &f.x, &f.x, &e), 0);
-    assert_int_equal(ops_add(f.b, &f.x, &f.x, &f.y, &e), 0);
+    open_with(NULL);
+    assert_ok(ops_add(f.b, &f.y, &f.x, &f.x, &e));
+    assert_ok(ops_add(f.b, &f.x, &f.x, &f.y, &e));
     struct tensor left = tensor_make(f.memory, 4, 3, DTYPE_F32), right = left;
     left.stride = right.stride = 6;
     right.data = f.memory + 3;
-    assert_int_equal(ops_add(f.b, &left, &right, &right, &e), 0);
-    assert_int_equal(f.b->ops->download(f.b, out, f.memory, sizeof out, &e), 0);
+    assert_ok(ops_add(f.b, &left, &right, &right, &e));
+    assert_ok(f.b->ops->download(f.b, out, f.memory, sizeof out, &e));
     assert_true(out[0] == out[3] + out[3]);
     assert_string_equal(f.b->name, "check:cpu");
-    backend_close(f.b);
 }
 
 TEST(fresh_memory_is_not_a_number)
 {
-    struct fixture f;
     void *fresh = NULL;
     float out[4];
-    open_with(&f, NULL);
-    assert_int_equal(f.b->ops->alloc(f.b, &fresh, sizeof out, &e), 0);
-    assert_int_equal(f.b->ops->download(f.b, out, fresh, sizeof out, &e), 0);
+    open_with(NULL);
+    assert_ok(f.b->ops->alloc(f.b, &fresh, sizeof out, &e));
+    assert_ok(f.b->ops->download(f.b, out, fresh, sizeof out, &e));
     for (int i = 0; i < 4; i++) assert_true(out[i] != out[i]);
     f.b->ops->release(f.b, fresh);
-    backend_close(f.b);
 }

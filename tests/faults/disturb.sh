@@ -464,6 +464,27 @@ crash_blas() {
 
 # --- a disk that is full ---
 
+# For full_disk, in a separate mount namespace: runs the grid on a file system that is too small, enlarges it and repeats the
+# command. Prints "full" each time the disk is full, then "results" and the perplexities.
+small_disk() {
+    local disk=$project/disk said rc
+    mount -t tmpfs -o size=600k none "$disk" || exit 1
+    ln -s "$base/reference/data" "$disk/data"
+    for size in 200k 600k 1000k 200m; do
+        mount -o "remount,size=$size" "$disk" || exit 1
+        "$alibi" run "$grid" --devices "$devices" --project "$disk" >>"$project/out" 2>&1 </dev/null && continue
+        rc=$?
+        said=$(grep -iE 'no space left|disk is full|disk full|wants .* of disk' "$project/out" | tail -1)
+        if [ -z "$said" ] || [ $size = 200m ]; then
+            echo "the run on $size ended with $rc, not because of a full disk: $(tail -1 "$project/out")"
+            exit 1
+        fi
+        echo "full: $said"
+    done
+    echo results
+    "$alibi" query --project "$disk" --format csv "SELECT run_id, perplexity FROM evaluations ORDER BY run_id"
+}
+
 # The message says that the disk is full, nothing is lost, and with free space the rest is done.
 full_disk() { # FAULT TEXT
     is_chosen "$1" || return
@@ -473,9 +494,9 @@ full_disk() { # FAULT TEXT
     from=$(now_ms)
     new_project full
     mkdir "$project/disk"
-    # In a separate mount namespace; the mounted project folder disappears with it.
-    export alibi grid devices project
-    data="$base/reference/data" unshare -rm bash "$here/full_disk.sh" >"$project/full" 2>&1
+    # The mounted project folder disappears with the namespace.
+    export alibi base grid devices project
+    unshare -rm bash -uc "$(declare -f small_disk); small_disk" >"$project/full" 2>&1
     rc=$?
     injected=$(grep -c '^full' "$project/full")
     if [ $rc -ne 0 ]; then

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -121,11 +122,24 @@ TEST_WITH(struct scene *s, a_transfer_that_breaks_off_goes_on_where_it_was)
     assert_int_equal(s->server.ranges_n, 2);
 }
 
-TEST_WITH(struct scene *s, a_part_of_an_earlier_call_is_continued)
+TEST_WITH(struct scene *s, a_part_of_an_earlier_call_is_continued_if_it_can_be_checked)
 {
-    put_part(s, 100000, "\"v1\"");
-    must_get(s, "/whole", NULL);
-    assert_int_equal(s->server.ranges_n, 1);
+    static const struct {
+        size_t n;
+        const char *etag, *path;
+        bool hash;
+        int ranges_n;
+    } rows[] = {{100000, "\"v1\"", "/whole", false, 1},
+                {100000, NULL, "/whole", false, 0}, /* of unknown origin */
+                {100000, NULL, "/weak", true, 0},   /* the server has no ranges */
+                {CONTENT_N, "\"v1\"", "/whole", true, 0} /* whole already */};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        s->server.ranges_n = 0;
+        put_part(s, rows[i].n, rows[i].etag);
+        must_get(s, rows[i].path, rows[i].hash ? s->sha256 : NULL);
+        assert_int_equal(s->server.ranges_n, rows[i].ranges_n);
+        assert_int_equal(unlink(s->path), 0);
+    }
 }
 
 TEST_WITH(struct scene *s, a_part_of_another_version_is_thrown_away)
@@ -135,25 +149,6 @@ TEST_WITH(struct scene *s, a_part_of_another_version_is_thrown_away)
     hash_sha256_hex(s->sha256, s->content, CONTENT_N);
     must_get(s, "/whole", s->sha256);
     assert_int_equal(s->server.ranges_n, 0);
-}
-
-TEST_WITH(struct scene *s, a_part_of_unknown_origin_is_thrown_away)
-{
-    put_part(s, 100000, NULL);
-    must_get(s, "/whole", NULL);
-    assert_int_equal(s->server.ranges_n, 0);
-}
-
-TEST_WITH(struct scene *s, a_server_without_ranges_begins_again)
-{
-    put_part(s, 100000, NULL);
-    must_get(s, "/weak", s->sha256);
-}
-
-TEST_WITH(struct scene *s, a_part_that_is_whole_already_is_taken)
-{
-    put_part(s, CONTENT_N, "\"v1\"");
-    must_get(s, "/whole", s->sha256);
 }
 
 TEST_WITH(struct scene *s, a_file_that_changes_all_the_time_is_given_up)

@@ -4,10 +4,11 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "data/tokens.h"
 #include "data/windows.h"
 #include "model/oracle.h"
 
-enum { PAD = 1, LINE_END = 2, ROWS = 16 };
+enum { LINE_END = 2, ROWS = 16 };
 
 /* Windows of one case as arrays that the file also has. */
 struct eval_case {
@@ -38,14 +39,12 @@ static struct eval_case cut_windows(struct oracle *o, const struct tokens *strea
     c.scored = oracle_int_array(o, c.windows_n);
     c.source = oracle_int_array(o, cells);
     c.target = oracle_int_array(o, cells);
-    for (int64_t i = 0; i < cells; i++) c.source[i] = c.target[i] = PAD;
     for (int64_t k = 0; k < c.windows_n; k++) {
         struct window w;
         windows_get(&c.windows, k, &w);
         c.context[k] = w.scored_from;
         c.scored[k] = w.length - w.scored_from;
-        windows_source(stream, &w, c.source + k * L);
-        windows_target(stream, &w, c.target + k * L);
+        tokens_read_row(stream, w.first, w.length, L, c.source + k * L, c.target + k * L);
     }
     oracle_check_ints(o, c.context, c.windows_n, oracle_name(o, "%s.ctx", name));
     oracle_check_ints(o, c.scored, c.windows_n, oracle_name(o, "%s.scored", name));

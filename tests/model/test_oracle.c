@@ -11,7 +11,7 @@
 
 enum { FILE_BYTES_MAX = 8 << 20 };
 
-/* A copy of a fixture with the bit 0x40 of the byte at `from_end` before its end turned over, or
+/* A copy of a fixture with the bit 0x40 of the byte at `from_end` before its end flipped, or
  * with `text` of its header replaced by another of the same length. */
 struct change {
     const char *fixture;

@@ -91,7 +91,7 @@ static void check_step(struct fixture *d, const struct step_state *s, float thet
     assert_true(weight == theta);
 }
 
-TEST(masks_and_rates_are_those_of_each_replay)
+TEST(masks_and_rates_are_those_of_each_launch)
 {
     struct fixture d;
     void *graph = NULL;

@@ -7,12 +7,25 @@
 #include "ops/op_case.h"
 #include "ops/ops.h"
 
-static struct backend *open_cpu(void)
+static struct op_bench k; /* of the running case, on the CPU */
+
+static int setup(void **state)
 {
     struct backend *b = NULL;
+    (void)state;
     assert_ok(backend_open(&b, "cpu", 1, DTYPE_F32, &e));
-    return b;
+    op_bench_init(&k, b, 3);
+    return 0;
 }
+
+static int teardown(void **state)
+{
+    (void)state;
+    op_bench_close(&k);
+    return 0;
+}
+
+TEST_EACH(setup, teardown)
 
 static void assert_names(const struct err *e, const char *op, const char *word)
 {
@@ -34,17 +47,15 @@ static void assert_unavailable(int rc, const struct err *e, const char *op, cons
 
 TEST(a_wrong_shape_names_op_argument_and_sizes)
 {
-    struct backend *b = open_cpu();
     float memory[64] = {0};
     struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32),
                   w = tensor_make(memory, 4, 3, DTYPE_F32);
     struct tensor y = tensor_make(memory, 2, 5, DTYPE_F32);
-    int rc = ops_linear(b, &y, &x, &w, NULL, 0, &e);
+    int rc = ops_linear(k.b, &y, &x, &w, NULL, 0, &e);
     assert_refused(rc, &e, "op linear", "argument y is 2 x 5 f32, expected 2 x 4 f32");
     w.cols = w.stride = 2;
-    rc = ops_linear_rows(b, &y, &x, &w, NULL, &e);
+    rc = ops_linear_rows(k.b, &y, &x, &w, NULL, &e);
     assert_refused(rc, &e, "op linear_rows", "argument x");
-    backend_close(b);
 }
 
 /* Makes one argument of an op invalid in some way; false: not applicable. */
@@ -94,10 +105,8 @@ TEST(every_op_names_the_argument_that_is_wrong)
                   {spoil_stride, "stride"},
                   {spoil_dtype, "i32"},
                   {spoil_chance, "below 1"}};
-    struct op_bench k;
     struct op_memory memory[OP_ARGUMENTS_MAX];
     int32_t n, refused_n = 0;
-    op_bench_init(&k, open_cpu(), 3);
     for (int op = 0; op < OPS_N; op++)
         for (const struct op_argument *a = op_table[op].argument; a->name != NULL; a++)
             for (size_t f = 0; f < sizeof faults / sizeof *faults; f++) {
@@ -111,61 +120,50 @@ TEST(every_op_names_the_argument_that_is_wrong)
                 refused_n++;
             }
     assert_true(refused_n > 290);
-    struct backend *b = k.b;
-    op_bench_fini(&k);
-    backend_close(b);
 }
 
 TEST(weights_in_bf16_are_rejected_by_a_backend_of_f32)
 {
     static const enum op ops[] = {OP_NAG, OP_ADAM};
     for (int i = 0; i < 2; i++) {
-        struct op_bench k;
         struct op_memory memory[OP_ARGUMENTS_MAX];
         int32_t n = 0;
-        op_bench_init(&k, open_cpu(), 1);
         struct op_case c;
         char *args = op_case_args(&c, &k, ops[i], false);
         for (const struct op_argument *a = op_table[ops[i]].argument; a->name != NULL; a++)
             if (a->type == ARG_BF16) memcpy(args + a->offset, &args, sizeof args);
         assert_unavailable(op_arguments(k.b, ops[i], args, memory, &n, &e), &e,
                            op_table[ops[i]].name, "bf16");
-        op_bench_close(&k);
     }
 }
 
 TEST(a_mask_of_another_shape_is_rejected)
 {
-    struct backend *b = open_cpu();
     float memory[64] = {0};
     struct dropout d = {0};
     struct tensor dx = tensor_make(memory, 2, 3, DTYPE_F32),
                   y = tensor_make(memory, 2, 4, DTYPE_F32);
     assert_refused(
-        ops_relu_bwd(b, &(struct relu_bwd_args){.dx = dx, .dy = dx, .y = y, .dropout = d}, &e), &e,
-        "op relu_bwd", "argument d");
+        ops_relu_bwd(k.b, &(struct relu_bwd_args){.dx = dx, .dy = dx, .y = y, .dropout = d}, &e),
+        &e, "op relu_bwd", "argument d");
     d.p = 0.5f;
     assert_refused(
-        ops_relu_bwd(b, &(struct relu_bwd_args){.dx = dx, .dy = dx, .y = dx, .dropout = d}, &e), &e,
-        "op relu_bwd", "step");
-    backend_close(b);
+        ops_relu_bwd(k.b, &(struct relu_bwd_args){.dx = dx, .dy = dx, .y = dx, .dropout = d}, &e),
+        &e, "op relu_bwd", "step");
 }
 
 TEST(dropout_without_a_step_is_rejected)
 {
-    struct backend *b = open_cpu();
     float memory[64] = {0};
     struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32);
     struct dropout d = {.p = 0.5f};
-    assert_refused(ops_dropout(b, &x, &x, &d, &e), &e, "op dropout", "step");
+    assert_refused(ops_dropout(k.b, &x, &x, &d, &e), &e, "op dropout", "step");
     d.p = 1.0f;
-    assert_refused(ops_dropout(b, &x, &x, &d, &e), &e, "op dropout", "below 1");
-    backend_close(b);
+    assert_refused(ops_dropout(k.b, &x, &x, &d, &e), &e, "op dropout", "below 1");
 }
 
 TEST(attention_of_disagreeing_sizes_is_rejected)
 {
-    struct backend *b = open_cpu();
     float memory[512] = {0};
     struct tensor t = tensor_make(memory, 4, 16, DTYPE_F32),
                   lse = tensor_make(memory, 4, 2, DTYPE_F32);
@@ -180,51 +178,37 @@ TEST(attention_of_disagreeing_sizes_is_rejected)
                           .out = t,
                           .lse = lse};
     a.v.rows = 3;
-    assert_refused(ops_attention(b, &a, &e), &e, "op attention", "argument v");
+    assert_refused(ops_attention(k.b, &a, &e), &e, "op attention", "argument v");
     a.v.rows = 4;
     a.bias.bias_table_n = 3;
-    assert_refused(ops_attention(b, &a, &e), &e, "op attention", "bias.bias_table");
+    assert_refused(ops_attention(k.b, &a, &e), &e, "op attention", "bias.bias_table");
     a.bias.bias_table_n = 0;
     a.rotary.cosine = a.rotary.sine = tensor_make(memory, 1, 4, DTYPE_F32);
-    assert_refused(ops_attention(b, &a, &e), &e, "op attention", "expected T = 2");
+    assert_refused(ops_attention(k.b, &a, &e), &e, "op attention", "expected T = 2");
     a.rotary.sine.cols = 3;
-    assert_refused(ops_attention(b, &a, &e), &e, "op attention", "argument rotary.sine");
-    backend_close(b);
+    assert_refused(ops_attention(k.b, &a, &e), &e, "op attention", "argument rotary.sine");
 }
 
 /* The same numbers, whether the backend fuses residual_layernorm or ops composes it. */
 TEST(a_fused_op_that_is_missing_is_composed)
 {
-    float *result[2][2];
-    struct op_bench k[2];
-    struct backend *b[2] = {open_cpu(), open_cpu()};
-    struct backend_ops plain = *b[1]->ops;
+    enum { N = 9, C = 24 };
+    const struct op_choice choice = {.size = {OP_SIZE('N', N), OP_SIZE('C', C)}, .p = 0.3f};
+    const struct backend_ops *fused = k.b->ops;
+    struct backend_ops plain = *fused;
+    float made[2][2 * N * C];
     plain.residual_layernorm = NULL;
-    b[1]->ops = &plain;
     for (int i = 0; i < 2; i++) {
-        struct step_state step = {.update = 4};
-        op_bench_init(&k[i], b[i], 5);
-        struct op_matrix x = op_random(&k[i], 9, 24, 0), r = op_random(&k[i], 9, 24, 0);
-        struct op_matrix y = op_random(&k[i], 9, 24, 0), stats = op_random(&k[i], 9, 2, 0);
-        struct op_matrix gain = op_random(&k[i], 1, 24, 0), bias = op_random(&k[i], 1, 24, 0);
-        struct dropout d = {.p = 0.3f, .key = 1, .stream = 2, .step_dev = op_step(&k[i], &step)};
-        assert_ok(ops_residual_layernorm(b[i],
-                                         &(struct residual_layernorm_args){.s = x.t,
-                                                                           .y = y.t,
-                                                                           .stats = stats.t,
-                                                                           .x = x.t,
-                                                                           .r = r.t,
-                                                                           .dropout = d,
-                                                                           .gain = gain.t,
-                                                                           .bias = bias.t},
-                                         &e));
-        result[i][0] = op_get(&k[i], &x.t);
-        result[i][1] = op_get(&k[i], &y.t);
+        struct op_case c;
+        struct residual_layernorm_args *a = (void *)c.args;
+        k.drawn = 0; /* the same operands */
+        op_case_make(&c, &k, OP_RESIDUAL_LAYERNORM, &choice);
+        a->s = a->x;
+        k.b->ops = i == 0 ? fused : &plain;
+        assert_ok(op_case_run(&c, &e));
+        memcpy(made[i], op_get(&k, &a->s), sizeof made[i] / 2);
+        memcpy(made[i] + N * C, op_get(&k, &a->y), sizeof made[i] / 2);
+        k.b->ops = fused;
     }
-    for (int j = 0; j < 2; j++)
-        for (int i = 0; i < 9 * 24; i++) assert_float_equal(result[0][j][i], result[1][j][i], 2e-6);
-    for (int i = 0; i < 2; i++) {
-        op_bench_fini(&k[i]);
-        backend_close(b[i]);
-    }
+    for (int i = 0; i < 2 * N * C; i++) assert_float_equal(made[0][i], made[1][i], 2e-6);
 }

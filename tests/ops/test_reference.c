@@ -144,11 +144,11 @@ TEST(attention_gradients_are_differences)
     static const struct attention_mask masks[] = {
         {0, 0, SINKS_TEXT}, {2, 0, SINKS_TEXT}, {2, 1, SINKS_TEXT}, {2, 2, SINKS_CACHE}};
     for (int way = 0; way < 12; way++) {
-        int transposed = way % 3; /* not, adjacent pairs, halves */
+        int rotation = way % 3; /* none, adjacent pairs, halves */
         l.a.mask = masks[way / 3];
-        l.a.cosine = transposed > 0 ? l.cosine : NULL;
-        l.a.sine = transposed > 0 ? l.sine : NULL;
-        l.a.layout = transposed == 2;
+        l.a.cosine = rotation > 0 ? l.cosine : NULL;
+        l.a.sine = rotation > 0 ? l.sine : NULL;
+        l.a.layout = rotation == 2;
         op_attention_bwd_double(dq, dk, dv, dbias_table, dtail_offset, l.q, l.k, l.v, l.dout, &l.a);
         check_differences(attention_value, &l, l.q, dq, l.n);
         check_differences(attention_value, &l, l.k, dk, l.n);
@@ -184,17 +184,17 @@ TEST(softmax_gradients_are_differences)
 TEST(rotary_backwards_undoes_rotary)
 {
     enum { T = 3, H = 2, D = 4 };
-    float x[T * H * D], rotated_float[T * H * D], cosine[T * D / 2], sine[T * D / 2];
-    double transposed[T * H * D], back[T * H * D];
+    float x[T * H * D], as_float[T * H * D], cosine[T * D / 2], sine[T * D / 2];
+    double rotated[T * H * D], back[T * H * D];
     fill(x, T * H * D, 1);
     for (int i = 0; i < T * D / 2; i++) {
         cosine[i] = cosf((float)i);
         sine[i] = sinf((float)i);
     }
     for (int layout = 0; layout < 2; layout++) {
-        op_rotary_double(transposed, x, cosine, sine, T, T, H, D, layout, 0);
-        for (int i = 0; i < T * H * D; i++) rotated_float[i] = (float)transposed[i];
-        op_rotary_double(back, rotated_float, cosine, sine, T, T, H, D, layout, 1);
+        op_rotary_double(rotated, x, cosine, sine, T, T, H, D, layout, 0);
+        for (int i = 0; i < T * H * D; i++) as_float[i] = (float)rotated[i];
+        op_rotary_double(back, as_float, cosine, sine, T, T, H, D, layout, 1);
         for (int i = 0; i < T * H * D; i++) assert_true(fabs(back[i] - (double)x[i]) < 1e-6);
     }
 }

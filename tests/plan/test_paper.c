@@ -29,15 +29,11 @@ static char *edited(struct plan_fixture *f, const char *text, const char *from, 
     return arena_printf(&f->arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
 }
 
-/* The number of modified runs in the plan of an artefact, of *of runs. */
-static int32_t modified(struct plan_fixture *f, const char *artefact, const struct plan_options *o,
-                        int32_t *of)
+static int32_t modified(const struct plan *p)
 {
     int32_t n = 0;
 
-    const struct plan *p = plan_fixture_shipped(f, &artefact, 1, o);
     for (int32_t i = 0; i < p->runs_n; i++) n += p->run[i].spec.modified;
-    *of = p->runs_n;
     return n;
 }
 
@@ -82,116 +78,101 @@ TEST_WITH(struct plan_fixture *f, the_list_is_what_the_shipped_grids_ask_for)
     assert_true(asked_n > 500);
 }
 
-TEST_WITH(struct plan_fixture *f, an_unedited_copy_is_the_papers)
+#define FINGERPRINT                                                                                \
+    "data.fingerprint=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define COUNTS                                                                                     \
+    "data.vocab=29001", "data.train_tokens=690000001", "data.fingerprint=abcd",                    \
+        "data.valid_tokens=12345"
+
+/* Each row in a project of its own. */
+TEST(a_run_is_modified_unless_the_list_has_what_comes_out)
 {
-    const struct plan_options seeds = {.scale = "paper", .seeds = 2};
-    int32_t n;
-
-    plan_fixture_write(f, "experiments/mine/grid.yaml", shipped(f, "experiments/table5/grid.yaml"));
-    plan_fixture_write(f, "configs/train/wikitext103.yaml",
-                       shipped(f, "configs/train/wikitext103.yaml"));
-    assert_int_equal(modified(f, "mine", &paper, &n), 0);
-    assert_int_equal(n, 72);
-    assert_int_equal(modified(f, "mine", &seeds, &n), 0);
-    assert_int_equal(n, 144);
-}
-
-TEST_WITH(struct plan_fixture *f, an_edited_piece_modifies_trainings_and_their_evaluations)
-{
-    const char *name = "table5";
-    int32_t n;
-    char *recipe = shipped(f, "configs/train/wikitext103.yaml");
-
-    plan_fixture_write(f, "configs/train/wikitext103.yaml",
-                       edited(f, recipe, "  lr: 1", "  lr: 2"));
-    assert_int_equal(modified(f, name, &paper, &n), 72);
-    assert_int_equal(n, 72);
-    const struct plan *p = plan_fixture_shipped(f, &name, 1, &paper);
-    assert_int_equal(p->notes.n, 1);
-    assert_non_null(strstr(p->notes.item[0], "72 of 72 runs are not the paper's"));
-}
-
-TEST_WITH(struct plan_fixture *f, an_edited_grid_modifies_what_it_changes)
-{
-    char *grid = shipped(f, "experiments/table5/grid.yaml");
-    int32_t n;
-
-    plan_fixture_write(
-        f, "experiments/table5/grid.yaml",
-        edited(f, grid, "{ position: alibi,", "{ position: alibi, model.dropout: 0.2,"));
-    /* 8 trainings of ALiBi and what is evaluated of them: 8 + 7 + … + 1. */
-    assert_int_equal(modified(f, "table5", &paper, &n), 8 + 36);
-    assert_int_equal(n, 72);
-}
-
-TEST_WITH(struct plan_fixture *f, an_artefact_of_ones_own_answers_for_its_numbers)
-{
-    const char *set = "model.dropout=0.1";
-    const struct plan_options other = {.scale = "paper", .set = (const char *[]){set, NULL}};
-    char *grid = shipped(f, "experiments/table5/grid.yaml");
-    int32_t n;
-
-    plan_fixture_write(
-        f, "experiments/mine/grid.yaml",
-        edited(f, grid, "{ position: alibi,", "{ position: alibi, model.dropout: 0.2,"));
-    assert_int_equal(modified(f, "mine", &paper, &n), 0);
-    assert_int_equal(modified(f, "mine", &other, &n), 72);
-}
-
-TEST_WITH(struct plan_fixture *f, a_set_is_judged_by_what_comes_out)
-{
+    static const char grid[] = "experiments/table5/grid.yaml",
+                      mine[] = "experiments/mine/grid.yaml";
+    static const char recipe[] = "configs/train/wikitext103.yaml";
+    static const char alibi[] = "{ position: alibi,";
+    static const char changed[] = "{ position: alibi, model.dropout: 0.2,";
     static const struct {
-        const char *set;
-        int32_t modified;
-    } cases[] = {
-        {"train.lr=2", 72},
-        {"train.lr=1", 0},
-        {"train.seed=7", 0},
-        {"model.name=mine", 0},
-        {"eval.targets=5", 50},
-        {"data.corpus=elsewhere", 0},
-        {"data.fingerprint=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", 0},
-        {"data.valid_tokens=217000", 72},
+        const char *artefact, *scale, *set[5];
+        int32_t seeds, modified, runs;
+        const char *from, *at;  /* this shipped file is copied there, */
+        const char *word, *now; /* with this word replaced */
+    } rows[] = {
+        {"mine", "paper", .runs = 72, .from = grid, .at = mine},
+        {"mine", "paper", .seeds = 2, .runs = 144, .from = grid, .at = mine},
+        {"table5", "paper", .runs = 72, .from = recipe, .at = recipe},
+        {"table5", "paper", .modified = 72, .runs = 72, .from = recipe, .at = recipe,
+         .word = "  lr: 1", .now = "  lr: 2"},
+        /* 8 trainings of ALiBi and what is evaluated of them: 8 + 7 + … + 1. */
+        {"table5", "paper", .modified = 8 + 36, .runs = 72, .from = grid, .at = grid, .word = alibi,
+         .now = changed},
+        /* An artefact of one's own has its own numbers; at other scales only --set modifies. */
+        {"mine", "paper", .runs = 72, .from = grid, .at = mine, .word = alibi, .now = changed},
+        {"mine",
+         "paper",
+         {"model.dropout=0.1"},
+         .modified = 72,
+         .runs = 72,
+         .from = grid,
+         .at = mine,
+         .word = alibi,
+         .now = changed},
+        {"mine", "mini", .runs = 72, .from = grid, .at = mine, .word = alibi, .now = changed},
+        {"table5", "paper", {"train.lr=2"}, .modified = 72, .runs = 72},
+        {"table5", "paper", {"train.lr=1"}, .runs = 72},
+        {"table5", "paper", {"train.seed=7"}, .runs = 72},
+        {"table5", "paper", {"model.name=mine"}, .runs = 72},
+        {"table5", "paper", {"eval.targets=5"}, .modified = 50, .runs = 72},
+        {"table5", "paper", {"data.corpus=elsewhere"}, .runs = 72},
+        {"table5", "paper", {FINGERPRINT}, .runs = 72},
+        {"table5", "paper", {"data.valid_tokens=217000"}, .modified = 72, .runs = 72},
+        /* The paper does not count these texts: any copy is its text. */
+        {"table8", "paper", {COUNTS}, .runs = 15},
+        {"table12", "paper", {COUNTS}, .runs = 24},
     };
-    int32_t n;
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct plan_options o = {.scale = "paper",
-                                       .set = (const char *[]){cases[i].set, NULL}};
-        int32_t found = modified(f, "table5", &o, &n);
-        if (found != cases[i].modified)
-            fail_msg("%s: %d of %d, expected %d", cases[i].set, found, n, cases[i].modified);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct plan_options o = {
+            .scale = rows[i].scale, .set = rows[i].set, .seeds = rows[i].seeds};
+        void *state;
+        assert_int_equal(plan_fixture_setup(&state), 0);
+        struct plan_fixture *f = state;
+        if (rows[i].from) {
+            const char *text = shipped(f, rows[i].from);
+            if (rows[i].word) text = edited(f, text, rows[i].word, rows[i].now);
+            plan_fixture_write(f, rows[i].at, text);
+        }
+        const struct plan *p = plan_fixture_shipped(f, &rows[i].artefact, 1, &o);
+        int32_t n = modified(p);
+        if (n != rows[i].modified || p->runs_n != rows[i].runs)
+            fail_msg("row %zu: %d of %d runs are modified, expected %d of %d", i, n, p->runs_n,
+                     rows[i].modified, rows[i].runs);
+        bool own = strcmp(rows[i].artefact, "mine") == 0;
+        const char *note =
+            own ? "mine: ignoring artefact: table5"
+                : arena_printf(&f->arena, "%d of %d runs are not the paper's", n, p->runs_n);
+        assert_int_equal(p->notes.n, own || n > 0);
+        if (p->notes.n) assert_non_null(strstr(p->notes.item[0], note));
+        plan_fixture_teardown(&state);
     }
-}
-
-TEST_WITH(struct plan_fixture *f, any_copy_counts_of_a_text_that_the_paper_does_not_count)
-{
-    const char *set[] = {"data.vocab=29001", "data.train_tokens=690000001", "data.fingerprint=abcd",
-                         "data.valid_tokens=12345", NULL};
-    const struct plan_options o = {.scale = "paper", .set = set};
-    int32_t n;
-
-    assert_int_equal(modified(f, "table8", &o, &n), 0);
-    assert_int_equal(modified(f, "table12", &o, &n), 0);
 }
 
 TEST_WITH(struct plan_fixture *f, a_line_in_the_projects_own_list_adds_a_configuration)
 {
-    const char *name = "table13";
-    int32_t n;
+    const char *const names[] = {"table13", "table14"};
     char *grid = shipped(f, "experiments/table13/grid.yaml");
     struct strbuf lines;
 
     plan_fixture_write(f, "experiments/table13/grid.yaml",
                        edited(f, grid, "grid:", "set: {train.clip: 1}\ngrid:"));
-    assert_int_equal(modified(f, name, &paper, &n), 13);
+    const struct plan *p = plan_fixture_shipped(f, names, 1, &paper);
+    assert_int_equal(modified(p), 13);
     strbuf_init(&lines, &f->arena);
-    const struct plan *p = plan_fixture_shipped(f, &name, 1, &paper);
     for (int32_t i = 0; i < p->runs_n; i++)
         strbuf_addf(&lines, "%s what it is\n", p->run[i].paper_id);
     plan_fixture_write(f, list, lines.text);
-    assert_int_equal(modified(f, name, &paper, &n), 0);
-    assert_int_equal(modified(f, "table14", &paper, &n), 0); /* the shipped list counts too */
+    assert_int_equal(modified(plan_fixture_shipped(f, names, 1, &paper)), 0);
+    /* The shipped list counts too. */
+    assert_int_equal(modified(plan_fixture_shipped(f, &names[1], 1, &paper)), 0);
 }
 
 TEST_WITH(struct plan_fixture *f, a_wrong_line_is_rejected_with_its_place)
@@ -200,20 +181,9 @@ TEST_WITH(struct plan_fixture *f, a_wrong_line_is_rejected_with_its_place)
     struct plan p;
 
     plan_fixture_write(f, list, "# mine\n\na8cb8768c3db818b train\nA8CB8768C3DB818B train\n");
-    assert_int_equal(plan_open(&p, &f->project, &name, 1, &paper, &f->err), ERR_DATA);
-    assert_non_null(strstr(f->err.text, "experiments/paper_configs.txt:4: expected an id"));
+    assert_fails(ERR_DATA, "experiments/paper_configs.txt:4: expected an id",
+                 plan_open(&p, &f->project, &name, 1, &paper, &e));
     plan_fixture_write(f, list, "uncounted\n");
-    assert_int_equal(plan_open(&p, &f->project, &name, 1, &paper, &f->err), ERR_DATA);
-    assert_non_null(strstr(f->err.text, "paper_configs.txt:1: expected an id"));
-}
-
-TEST_WITH(struct plan_fixture *f, at_other_scales_only_set_modifies)
-{
-    const struct plan_options mini = {.scale = "mini"};
-    int32_t n;
-    char *grid = shipped(f, "experiments/table5/grid.yaml");
-
-    plan_fixture_write(f, "experiments/mine/grid.yaml",
-                       edited(f, grid, "position: alibi,", "position: alibi, train.clip: 1,"));
-    assert_int_equal(modified(f, "mine", &mini, &n), 0);
+    assert_fails(ERR_DATA, "paper_configs.txt:1: expected an id",
+                 plan_open(&p, &f->project, &name, 1, &paper, &e));
 }

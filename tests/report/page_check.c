@@ -12,17 +12,21 @@
 #include <jansson.h>
 
 #include "base/arena.h"
+#include "base/map.h"
 
 enum { CHECK_DEPTH_MAX = 64, CHECK_NAME_BYTES = 32, CHECK_ATTRIBUTES_MAX = 24 };
 
 struct check {
     struct arena arena;
     const char *page, *at;
-    char open[CHECK_DEPTH_MAX][CHECK_NAME_BYTES];
+    const char *open[CHECK_DEPTH_MAX];
     int depth;
     bool policy, title;
-    const char **id, **reference;
-    int ids_n, references_n, room;
+    struct map ids;
+    struct {
+        const char **item;
+        int32_t n, capacity;
+    } references; /* to ids */
     struct err *e;
 };
 
@@ -65,11 +69,6 @@ static int check_character(struct check *c)
     return 0;
 }
 
-static void check_keep(struct check *c, const char ***list, int *n, const char *text)
-{
-    (*list)[(*n)++] = arena_strdup(&c->arena, text);
-}
-
 /* What an attribute may not be or say. */
 static int check_attribute(struct check *c, const char *name, const char *value)
 {
@@ -87,8 +86,10 @@ static int check_attribute(struct check *c, const char *name, const char *value)
     bool loads = !link && !text;
     for (const char *url = value; loads && (url = strstr(url, "url(")); url++)
         if (url[4] != '#') return WRONG(c, "a url from outside the page: %.40s", url);
-    if (strcmp(name, "id") == 0) check_keep(c, &c->id, &c->ids_n, value);
-    if (link && value[0] == '#') check_keep(c, &c->reference, &c->references_n, value + 1);
+    bool added = true;
+    if (strcmp(name, "id") == 0) map_put(&c->ids, value, strlen(value), &added);
+    if (!added) return WRONG(c, "two ids %s", value);
+    if (link && value[0] == '#') *vec_push(&c->arena, &c->references) = value + 1;
     if (strcmp(value, "Content-Security-Policy") == 0) c->policy = true;
     return 0;
 }
@@ -164,23 +165,7 @@ static int check_tag(struct check *c)
     }
     c->at++;
     if (c->depth == CHECK_DEPTH_MAX) return WRONG(c, "elements nest too deep");
-    snprintf(c->open[c->depth++], CHECK_NAME_BYTES, "%s", name);
-    return 0;
-}
-
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static int check_ids(struct check *c, bool whole)
-{
-    qsort(c->id, (size_t)c->ids_n, sizeof *c->id, compare_texts);
-    for (int i = 1; i < c->ids_n; i++)
-        if (strcmp(c->id[i - 1], c->id[i]) == 0) return WRONG(c, "two ids %s", c->id[i]);
-    for (int i = 0; i < c->references_n && whole; i++)
-        if (!bsearch(&c->reference[i], c->id, (size_t)c->ids_n, sizeof *c->id, compare_texts))
-            return WRONG(c, "nothing has the id %s", c->reference[i]);
+    c->open[c->depth++] = name;
     return 0;
 }
 
@@ -198,23 +183,22 @@ static int check_all(struct check *c, bool whole)
     while (*c->at) TRY(*c->at == '<' ? check_tag(c) : check_character(c));
     if (c->depth) return WRONG(c, "<%s> does not end", c->open[c->depth - 1]);
     if (whole && (!c->policy || !c->title)) return WRONG(c, "no policy or no title");
-    return check_ids(c, whole);
+    int32_t known;
+    for (int32_t i = 0; i < c->references.n && whole; i++) {
+        const char *id = c->references.item[i];
+        if (!map_get(&c->ids, id, strlen(id), &known)) return WRONG(c, "nothing has the id %s", id);
+    }
+    return 0;
 }
 
 int page_check(const char *page, bool whole, struct err *e)
 {
-    struct check *c = calloc(1, sizeof *c);
+    struct check c = {.page = page, .at = page, .e = e};
 
-    if (!c) return ERR(e, ERR_NOMEM, "out of memory");
-    c->page = c->at = page;
-    c->e = e;
-    for (const char *p = page; *p; p++) c->room += *p == '=';
-    arena_init(&c->arena);
-    c->id = arena_array(&c->arena, (size_t)c->room + 1, sizeof *c->id);
-    c->reference = arena_array(&c->arena, (size_t)c->room + 1, sizeof *c->reference);
-    int rc = check_all(c, whole);
-    arena_fini(&c->arena);
-    free(c);
+    arena_init(&c.arena);
+    map_init(&c.ids, &c.arena);
+    int rc = check_all(&c, whole);
+    arena_fini(&c.arena);
     return rc;
 }
 

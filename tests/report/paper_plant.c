@@ -57,12 +57,10 @@ static double number(const struct planting *t, int32_t run, const char *metric, 
     const struct store_param params[] = {{"run", t->plan.run[run].run_id}, {"metric", metric}};
     struct report_fixture *f = t->f;
     struct report_rows rows;
-    double value = 0;
 
     assert_works(f->base, report_rows_query(&rows, &f->arena, f->base->store, NULL, sql, params, 2,
                                             REPORT_QUERY_LIMIT_S, &f->base->e));
-    report_rows_real(&value, &rows, 0, "value");
-    return value;
+    return report_rows_real(&rows, 0, "value", 0);
 }
 
 /* Under the first artefact that asks for it and has a value; 0: nothing. Speeds of one window at a
@@ -139,7 +137,7 @@ static void plant_curve(const struct planting *t, int32_t run, int64_t attempt_i
     const struct store_param param = {"run", t->plan.run[run].run_id};
     struct report_fixture *f = t->f;
     struct report_rows rows;
-    double hours, updates, x, y;
+    double hours, updates;
 
     last_point(&hours, &updates, t, run);
     assert_works(f->base,
@@ -149,7 +147,8 @@ static void plant_curve(const struct planting *t, int32_t run, int64_t attempt_i
                                    "WHERE r.run_id=:run AND v.L_train=" NOMINAL " ORDER BY v.line",
                                    &param, 1, REPORT_QUERY_LIMIT_S, &f->base->e));
     for (int32_t i = 0; i < rows.rows_n; i++) {
-        assert_true(report_rows_real(&x, &rows, i, "x") && report_rows_real(&y, &rows, i, "value"));
+        double x = report_rows_real(&rows, i, "x", NAN),
+               y = report_rows_real(&rows, i, "value", NAN);
         fixture_record(f->base, attempt_id, (uint64_t)(10 + i), EVENT_VALIDATION,
                        "{'update':%lld,'epoch':1,'loss_nats':%.17g,'perplexity':%.17g,"
                        "'best':true}",

@@ -9,14 +9,13 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/paper_plant.h"
 #include "report/report_internal.h"
 #include "store/database.h"
 
-enum { CLAIMS_MAX = 16, SQL_BYTES = 768 };
+enum { CLAIMS_MAX = 16 };
 
 /* A folder with a claim.sql, its claims as first judged, and which of them fell. */
 struct judged {
@@ -34,19 +33,15 @@ struct bending {
     int32_t folders_n, open_n;
 };
 
-static const char *verdict(const struct report_rows *claims, int32_t row)
+static bool is(const struct report_rows *claims, int32_t row, const char *verdict)
 {
-    return report_rows_text(claims, row, report_rows_column(claims, "verdict"));
+    return strcmp(report_rows_get(claims, row, "verdict"), verdict) == 0;
 }
 
-static const char *name(const struct report_rows *claims, int32_t row)
+static void complain(struct strbuf *list, const struct judged *k, int32_t row)
 {
-    return report_rows_text(claims, row, report_rows_column(claims, "claim"));
-}
-
-static bool is_unjudged(const struct report_rows *claims, int32_t row)
-{
-    return strcmp(verdict(claims, row), "not judged") == 0;
+    strbuf_addf(list, " %s %s (%s)", k->folder.artefact, report_rows_get(&k->claims, row, "claim"),
+                report_rows_get(&k->claims, row, "verdict"));
 }
 
 static void judge(struct report_rows *claims, struct arena *a, const struct bending *b,
@@ -54,8 +49,8 @@ static void judge(struct report_rows *claims, struct arena *a, const struct bend
 {
     struct report_claims judged;
 
-    if (report_claims_judge(&judged, a, b->f->base->store, folder, b->scale, &b->f->base->e) < 0)
-        fail_msg("%s: %s", folder->artefact, b->f->base->e.text);
+    assert_works(b->f->base, report_claims_judge(&judged, a, b->f->base->store, folder, b->scale,
+                                                 &b->f->base->e));
     *claims = judged.rows;
 }
 
@@ -74,7 +69,7 @@ static void open_folders(struct bending *b, struct report_fixture *f, const char
         judge(&k->claims, &b->arena, b, &k->folder);
         assert_in_range(k->claims.rows_n, 1, CLAIMS_MAX);
         for (int32_t c = 0; c < k->claims.rows_n; c++) {
-            k->fell[c] = is_unjudged(&k->claims, c);
+            k->fell[c] = is(&k->claims, c, "not judged");
             k->open_n += !k->fell[c];
         }
         b->open_n += k->open_n;
@@ -86,20 +81,18 @@ static void open_folders(struct bending *b, struct report_fixture *f, const char
 /* Fails with the claims whose verdict is another than this. */
 static void expect(const struct bending *b, const char *wanted, const char *wanted_of_x)
 {
-    char list[1024] = "";
+    struct strbuf list;
 
+    strbuf_init(&list, &b->f->arena);
     for (int32_t i = 0; i < b->folders_n; i++) {
         const struct report_rows *claims = &b->folder[i].claims;
         for (int32_t k = 0; k < claims->rows_n; k++) {
-            bool of_paper = *name(claims, k) == 'X';
-            if (strcmp(b->scale, "paper") != 0 && is_unjudged(claims, k)) continue;
-            size_t n = strlen(list);
-            if (strcmp(verdict(claims, k), of_paper ? wanted_of_x : wanted) != 0)
-                snprintf(list + n, sizeof list - n, " %s %s %s", b->folder[i].folder.artefact,
-                         name(claims, k), verdict(claims, k));
+            bool of_paper = *report_rows_get(claims, k, "claim") == 'X';
+            if (strcmp(b->scale, "paper") != 0 && is(claims, k, "not judged")) continue;
+            if (!is(claims, k, of_paper ? wanted_of_x : wanted)) complain(&list, &b->folder[i], k);
         }
     }
-    if (*list) fail_msg("scale %s: %s", b->scale, list);
+    if (list.n) fail_msg("scale %s:%s", b->scale, list.text);
 }
 
 /* Notes which claims of a folder are contradicted for the first time. */
@@ -110,7 +103,7 @@ static void note(struct bending *b, struct judged *k, struct arena *a)
     if (k->open_n == 0) return;
     judge(&now, a, b, &k->folder);
     for (int32_t c = 0; c < now.rows_n; c++) {
-        if (k->fell[c] || strcmp(verdict(&now, c), "contradicted") != 0) continue;
+        if (k->fell[c] || !is(&now, c, "contradicted")) continue;
         k->fell[c] = true;
         k->open_n--;
         b->open_n--;
@@ -124,7 +117,7 @@ static void bend(struct bending *b, struct judged *one, const char *sql)
     struct arena a;
 
     arena_init(&a);
-    assert_int_equal(store_begin(s, &b->f->base->e), 0);
+    assert_works(b->f->base, store_begin(s, &b->f->base->e));
     if (database_script(s, sql, &b->f->base->e) < 0) fail_msg("%s: %s", sql, b->f->base->e.text);
     for (int32_t i = 0; i < b->folders_n; i++)
         if (!one || one == &b->folder[i]) note(b, &b->folder[i], &a);
@@ -162,14 +155,14 @@ static void bend_ours(struct bending *b, const char *position, double factor)
          "kind='bench'"},
         {"UPDATE results SET train_wps=train_wps*%g", "kind='train'"},
     };
-    char update[SQL_BYTES], sql[2 * SQL_BYTES];
 
     for (size_t i = 0; i < sizeof ours / sizeof *ours && b->open_n; i++) {
-        snprintf(update, sizeof update, ours[i].update, factor);
-        snprintf(sql, sizeof sql,
-                 "%s WHERE run_id IN(SELECT run_id FROM runs WHERE position LIKE '%s' AND %s)",
-                 update, position, ours[i].runs);
-        bend(b, NULL, sql);
+        const char *update = arena_printf(&b->arena, ours[i].update, factor);
+        bend(b, NULL,
+             arena_printf(&b->arena,
+                          "%s WHERE run_id IN(SELECT run_id FROM runs WHERE position LIKE '%s'"
+                          " AND %s)",
+                          update, position, ours[i].runs));
     }
 }
 
@@ -177,25 +170,23 @@ static void bend_ours(struct bending *b, const char *position, double factor)
 static void bend_papers(struct bending *b, const char *position, double factor)
 {
     static const char *const lengths[] = {"1", "L_valid>L_train", "L_valid=2*L_train"};
-    char sql[SQL_BYTES];
 
     for (int32_t i = 0; i < b->folders_n; i++)
         for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
             if (b->folder[i].open_n == 0) break;
-            snprintf(sql, sizeof sql,
-                     "UPDATE paper_cells SET value=value*%g, params='1M' WHERE artefact='%s' AND "
-                     "position LIKE '%s' AND %s",
-                     factor, b->folder[i].folder.artefact, position, lengths[k]);
-            bend(b, &b->folder[i], sql);
+            bend(b, &b->folder[i],
+                 arena_printf(&b->arena,
+                              "UPDATE paper_cells SET value=value*%g, params='1M'"
+                              " WHERE artefact='%s' AND position LIKE '%s' AND %s",
+                              factor, b->folder[i].folder.artefact, position, lengths[k]));
         }
 }
 
 static void claims_stand_and_fall(struct report_fixture *f, const char *scale)
 {
     struct bending b;
-    char list[1024] = "";
+    struct strbuf list;
 
-    paper_plant_list(f);
     open_folders(&b, f, scale);
     expect(&b, "not run", "not run");
     arena_fini(&b.arena);
@@ -211,14 +202,11 @@ static void claims_stand_and_fall(struct report_fixture *f, const char *scale)
             bend_ours(&b, positions[p], factors[k]);
             bend_papers(&b, positions[p], factors[k]);
         }
+    strbuf_init(&list, &f->arena);
     for (int32_t i = 0; i < b.folders_n; i++)
-        for (int32_t c = 0; c < b.folder[i].claims.rows_n; c++) {
-            size_t length = strlen(list);
-            if (!b.folder[i].fell[c])
-                snprintf(list + length, sizeof list - length, " %s %s", b.folder[i].folder.artefact,
-                         name(&b.folder[i].claims, c));
-        }
-    if (*list) fail_msg("scale %s: no bend contradicts%s", scale, list);
+        for (int32_t c = 0; c < b.folder[i].claims.rows_n; c++)
+            if (!b.folder[i].fell[c]) complain(&list, &b.folder[i], c);
+    if (list.n) fail_msg("scale %s: no bend contradicts%s", scale, list.text);
     arena_fini(&b.arena);
 }
 

@@ -11,6 +11,7 @@
 #include <sqlite3.h>
 
 #include "base/file.h"
+#include "base/map.h"
 #include "base/subprocess.h"
 #include "plan/plan.h"
 #include "report/paper_plant.h"
@@ -109,6 +110,14 @@ static int count_by_command(struct report_fixture *f, struct arena *a, const cha
     return rows;
 }
 
+/* The row of a table of a document whose first cell is this, up to its end. */
+static const char *row_of(struct report_fixture *f, const char *text, const char *first)
+{
+    const char *line = strstr(text, arena_printf(&f->arena, "\n| %s | ", first));
+    if (!line) fail_msg("there is no row for %s", first);
+    return arena_strndup(&f->arena, line + 1, strcspn(line + 1, "\n"));
+}
+
 TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
 TEST_WITH(struct report_fixture *f, every_statement_in_the_documents_answers_with_rows)
@@ -132,60 +141,51 @@ TEST_WITH(struct report_fixture *f, every_statement_in_the_documents_answers_wit
 
 TEST_WITH(struct report_fixture *f, every_view_is_described_with_its_columns)
 {
-    char columns[2048];
-    sqlite3 *plain = NULL;
-    sqlite3_stmt *row = NULL;
-    int views = 0;
+    const char *text = read_document(&f->arena, views_of), **name;
+    struct err *const err = &f->base->e;
+    struct report_rows views;
+    int32_t n;
+    size_t bytes;
 
-    const char *text = read_document(&f->arena, views_of);
-    assert_int_equal(sqlite3_open_v2(f->base->path, &plain, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-    assert_int_equal(
-        sqlite3_prepare_v2(plain,
-                           "SELECT v.name, (SELECT group_concat(name, ', ') FROM "
-                           "pragma_table_info(v.name)) FROM sqlite_schema v WHERE v.type='view'",
-                           -1, &row, NULL),
-        SQLITE_OK);
-    for (; sqlite3_step(row) == SQLITE_ROW; views++) {
-        const char *view = (const char *)sqlite3_column_text(row, 0);
-        const char *line = strstr(text, arena_printf(&f->arena, "\n| `%s` | ", view));
-        if (!line) fail_msg("%s does not describe the view %s", views_of, view);
-        snprintf(columns, sizeof columns, " | `%s` |", (const char *)sqlite3_column_text(row, 1));
-        const char *row_text = arena_strndup(&f->arena, line + 1, strcspn(line + 1, "\n"));
-        if (!strstr(row_text, columns))
-            fail_msg("%s: columns of %s are %s", views_of, view, columns);
+    assert_works(f->base, report_rows_query(&views, &f->arena, f->base->store, NULL,
+                                            "SELECT name FROM sqlite_schema WHERE type='view'",
+                                            NULL, 0, REPORT_QUERY_LIMIT_S, err));
+    assert_in_range(views.rows_n, 9, 99);
+    for (int32_t i = 0; i < views.rows_n; i++) {
+        const char *view = views.row[i][0].text;
+        struct strbuf columns;
+        assert_works(f->base, store_columns(f->base->store, &f->arena,
+                                            arena_printf(&f->arena, "SELECT * FROM %s", view),
+                                            &name, &n, &bytes, err));
+        strbuf_init(&columns, &f->arena);
+        for (int32_t c = 0; c < n; c++) strbuf_addf(&columns, "%s%s", c ? ", " : " | `", name[c]);
+        strbuf_add(&columns, "` |");
+        const char *row = row_of(f, text, arena_printf(&f->arena, "`%s`", view));
+        if (!strstr(row, columns.text))
+            fail_msg("%s: columns of %s are %s", views_of, view, columns.text);
     }
-    assert_in_range(views, 9, 99);
-    sqlite3_finalize(row);
-    sqlite3_close(plain);
-}
-
-/* The row of a claim in ARTIFACT.md, up to its end. */
-static const char *find_claim(struct arena *a, const char *text, const char *claim)
-{
-    const char *line = strstr(text, arena_printf(a, "\n| %s | ", claim));
-    if (!line) fail_msg("%s has no row for claim %s", claims_of, claim);
-    return arena_strndup(a, line + 1, strcspn(line + 1, "\n"));
 }
 
 TEST_WITH(struct report_fixture *f, every_artefact_and_claim_is_in_ARTIFACT_md_in_its_own_words)
 {
     int32_t rows_n = 0, seen = 0;
-    const char *claims_seen[64];
+    struct map claims_seen;
 
+    map_init(&claims_seen, &f->arena);
     const char *text = read_document(&f->arena, claims_of);
     paper_plant_list(f);
     for (int32_t i = 0; i < f->artefacts_n; i++) {
         struct report_folder folder;
         struct report_claims claims;
-        if (!strstr(text, arena_printf(&f->arena, "\n| `make reproduce-%s` | ", f->artefact[i])))
-            fail_msg("%s has no row for %s", claims_of, f->artefact[i]);
+        row_of(f, text, arena_printf(&f->arena, "`make reproduce-%s`", f->artefact[i]));
         report_fixture_open(f, &folder, f->artefact[i]);
         assert_works(f->base, report_claims_judge(&claims, &f->arena, f->base->store, &folder,
                                                   "paper", &f->base->e));
         for (int32_t k = 0; k < claims.rows.rows_n; k++) {
             const char *claim = report_rows_get(&claims.rows, k, "claim");
             const char *statement = report_rows_get(&claims.rows, k, "statement");
-            const char *row = find_claim(&f->arena, text, claim);
+            const char *row = row_of(f, text, claim);
+            bool added;
             if (!strstr(row, arena_printf(&f->arena, "`%s`", f->artefact[i])))
                 fail_msg("%s: claim %s is in %s too", claims_of, claim, f->artefact[i]);
             if (!strstr(row, arena_printf(&f->arena, "| %s |", statement)))
@@ -193,10 +193,8 @@ TEST_WITH(struct report_fixture *f, every_artefact_and_claim_is_in_ARTIFACT_md_i
             if (strcmp(report_rows_get(&claims.rows, k, "counted"), "1") == 0 &&
                 !strstr(row, arena_printf(&f->arena, "reproduce-%s", f->artefact[i])))
                 fail_msg("%s: claim %s needs reproduce-%s", claims_of, claim, f->artefact[i]);
-            int32_t known = 0;
-            while (known < seen && strcmp(claims_seen[known], claim) != 0) known++;
-            if (known == seen) claims_seen[seen++] = claim;
-            assert_true(seen < 64);
+            map_put(&claims_seen, claim, strlen(claim), &added);
+            seen += added;
         }
     }
     for (const char *p = text; (p = strstr(p, "\n| ")); p++) /* and no other claim */
@@ -210,10 +208,7 @@ static const char *flops_of(const struct plan *p, struct arena *a)
     double flops = 0;
     char text[32];
 
-    for (int32_t i = 0; i < p->runs_n; i++) {
-        const struct plan_run *r = &p->run[i];
-        flops += r->cost.flops;
-    }
+    for (int32_t i = 0; i < p->runs_n; i++) flops += p->run[i].cost.flops;
     snprintf(text, sizeof text, "%.1e", flops);
     return arena_printf(a, "%.3se%s", text, strchr(text, '+') + 1);
 }
@@ -221,30 +216,22 @@ static const char *flops_of(const struct plan *p, struct arena *a)
 TEST_WITH(struct report_fixture *f, the_costs_in_ARTIFACT_md_are_those_of_the_plan)
 {
     static const char *const scales[] = {"small", "paper"};
-    char here[PATH_MAX];
-
-    assert_non_null(getcwd(here, sizeof here));
-    const struct project project = {.root = f->base->dir, .share = here, .program = "alibi"};
+    const struct project project = {.root = f->base->dir, .share = ".", .program = "alibi"};
     const char *text = read_document(&f->arena, claims_of);
     paper_plant_list(f);
     for (int32_t i = 0; i < f->artefacts_n; i++) {
-        const char *line =
-            strstr(text, arena_printf(&f->arena, "\n| `make reproduce-%s` | ", f->artefact[i]));
-        assert_non_null(line);
-        const char *row = arena_strndup(&f->arena, line + 1, strcspn(line + 1, "\n"));
+        const char *row =
+            row_of(f, text, arena_printf(&f->arena, "`make reproduce-%s`", f->artefact[i]));
         for (int s = 0; s < 2; s++) {
             const struct plan_options o = {.scale = scales[s]};
             const char *const artefact[] = {f->artefact[i]};
             struct plan p;
             int32_t kinds[3] = {0};
             assert_works(f->base, plan_open(&p, &project, artefact, 1, &o, &f->base->e));
-            for (int32_t k = 0; k < p.runs_n; k++)
-                kinds[p.run[k].spec.kind == SPEC_TRAIN  ? 0
-                      : p.run[k].spec.kind == SPEC_EVAL ? 1
-                                                        : 2]++;
+            for (int32_t k = 0; k < p.runs_n; k++) kinds[p.run[k].spec.kind]++;
             const char *flops = arena_printf(&f->arena, " | %s, ", flops_of(&p, &f->arena));
-            const char *runs =
-                arena_printf(&f->arena, " | %d + %d + %d | ", kinds[0], kinds[1], kinds[2]);
+            const char *runs = arena_printf(&f->arena, " | %d + %d + %d | ", kinds[SPEC_TRAIN],
+                                            kinds[SPEC_EVAL], kinds[SPEC_BENCH]);
             if (!strstr(row, flops))
                 fail_msg("%s: %s at %s:%s", claims_of, f->artefact[i], scales[s], flops);
             if (s == 1 && !strstr(row, runs))

@@ -27,9 +27,7 @@ static void find_verdicts(struct report_rows *v, struct report_fixture *f, const
 /* How many have a number of the paper. */
 static int32_t cells(const struct report_rows *v)
 {
-    double n = 0;
-    report_rows_real(&n, v, 0, "cells_n");
-    return (int32_t)n;
+    return (int32_t)report_rows_real(v, 0, "cells_n", 0);
 }
 
 /* Each number of the paper in the view has a rule in its folder, and its verdict follows the

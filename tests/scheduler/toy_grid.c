@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "record/run_folder.h"
+#include "shape/shape_specs.h"
 
 static int64_t toy_now_us(void *context)
 {
@@ -82,19 +83,12 @@ static int32_t toy_add(struct toy_grid *g, const struct spec *s, int32_t train)
 
 static int32_t toy_add_train(struct toy_grid *g, int32_t L, enum spec_kind kind)
 {
-    struct spec s = fixture_train(SPEC_ALIBI, L, 1);
+    struct spec s = shape_specs_paper(SPEC_ALIBI, L);
 
     s.kind = kind;
-    s.model.layers = 1;
-    s.model.heads = 2;
-    s.model.dim = s.model.ffn = 16;
-    s.model.softmax = SPEC_PLAIN;
-    s.data.vocab = 64;
-    s.data.train_tokens = 1000;
-    s.data.valid_tokens = s.data.test_tokens = 100;
-    s.train.shard_tokens = 100000;
     s.train.updates = s.train.period = 8;
     s.train.lr = 0.1;
+    s.train.seed = 1;
     return toy_add(g, &s, -1);
 }
 

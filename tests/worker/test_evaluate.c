@@ -93,12 +93,10 @@ TEST_WITH(struct worker_fixture *f, a_group_gives_each_evaluation_the_numbers_it
 /* -log p of target t as the last of at + 1 tokens, with the softmax in double. */
 static double nll_of(struct worker_fixture *f, struct model *m, int64_t t, int32_t at)
 {
-    const struct window w = {.first = t - at, .length = at + 1};
     int32_t source[POSITION_TARGETS], target[POSITION_TARGETS];
     float logp[64];
 
-    windows_source(&f->corpus.split[CORPUS_VALID], &w, source);
-    windows_target(&f->corpus.split[CORPUS_VALID], &w, target);
+    tokens_read_row(&f->corpus.split[CORPUS_VALID], t - at, at + 1, at + 1, source, target);
     const struct model_batch batch = {
         .source = source, .target = target, .rows = 1, .length = at + 1};
     assert_ok(model_distribution(m, &batch, at, logp, &e));

@@ -4,9 +4,6 @@
 #include "harness/test.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "worker/worker_fixture.h"
@@ -16,11 +13,11 @@ enum { SCORE_LENGTHS = 5, SCORE_TARGETS = 120, SCORE_LONGEST = 40 };
 
 static const int32_t lengths[SCORE_LENGTHS] = {1, 3, 16, 17, SCORE_LONGEST};
 
-struct scores {
+struct found {
     float logp[SCORE_LENGTHS][SCORE_TARGETS];
     int32_t times[SCORE_LENGTHS][SCORE_TARGETS];
     int64_t last[SCORE_LENGTHS];
-    int32_t only;   /* score_windows calls every length 0 */
+    int32_t only;   /* windows call every length 0 */
     int32_t stride; /* 0: nonoverlapping */
 };
 
@@ -32,26 +29,35 @@ static int32_t begin_of(int32_t target, int32_t L, int32_t stride)
     return begin > 0 ? begin : 0;
 }
 
-static void keep(void *context, int32_t which, int64_t target, int32_t at, float logp)
+static void keep(struct found *s, const struct score *x)
 {
-    struct scores *s = context;
-    int32_t k = s->only >= 0 ? s->only : which;
+    int32_t k = s->only >= 0 ? s->only : x->which;
 
-    assert_in_range(target, 0, SCORE_TARGETS - 1);
-    assert_true(target > s->last[k]); /* stream order */
-    assert_int_equal(at, target - begin_of((int32_t)target, lengths[k], s->stride));
-    s->last[k] = target;
-    s->times[k][target]++;
-    s->logp[k][target] = logp;
+    assert_in_range(x->target, 0, SCORE_TARGETS - 1);
+    assert_true(x->target > s->last[k]); /* stream order */
+    assert_int_equal(x->at, x->target - begin_of((int32_t)x->target, lengths[k], s->stride));
+    s->last[k] = x->target;
+    s->times[k][x->target]++;
+    s->logp[k][x->target] = x->logp;
 }
 
-static struct scores *scores_make(void)
+static void keep_all(struct found *out, const struct score_options *o)
 {
-    struct scores *s = calloc(1, sizeof *s);
-    assert_non_null(s);
-    for (int k = 0; k < SCORE_LENGTHS; k++) s->last[k] = -1;
-    s->only = -1;
-    s->stride = 1;
+    struct scores s;
+
+    scores_open(&s, o);
+    while (s.rows_left > 0) {
+        assert_ok(scores_next(&s, &e));
+        for (int64_t i = 0; i < s.n; i++) keep(out, &s.item[i]);
+    }
+    scores_close(&s);
+}
+
+static struct found nothing_found(void)
+{
+    struct found s = {.only = -1, .stride = 1};
+
+    for (int k = 0; k < SCORE_LENGTHS; k++) s.last[k] = -1;
     return s;
 }
 
@@ -68,25 +74,21 @@ static struct model *open_model(const struct worker_fixture *f, const struct spe
     return m;
 }
 
-static void score_each(struct scores *out, struct worker_fixture *f, struct model *m, int32_t rows,
+static void score_each(struct found *out, struct worker_fixture *f, struct model *m, int32_t rows,
                        int32_t stride_of_all)
 {
-    const struct score_pass pass = {.model = m,
-                                    .tokens = &f->corpus.split[CORPUS_VALID],
-                                    .rows = rows,
-                                    .sink = keep,
-                                    .sink_context = out};
+    struct score_options o = {.model = m, .tokens = &f->corpus.split[CORPUS_VALID], .rows = rows};
+
     out->stride = stride_of_all;
     for (int32_t k = 0; k < SCORE_LENGTHS; k++) {
-        struct windows w;
         int32_t stride = stride_of_all && stride_of_all < lengths[k] ? stride_of_all : lengths[k];
         out->only = k;
-        assert_ok(windows_make(&w, pass.tokens->n, lengths[k], stride, SCORE_TARGETS, &e));
-        assert_ok(score_windows(&pass, &w, &e));
+        assert_ok(windows_make(&o.windows, o.tokens->n, lengths[k], stride, SCORE_TARGETS, &e));
+        keep_all(out, &o);
     }
 }
 
-static void assert_each_once(const struct scores *s)
+static void assert_each_once(const struct found *s)
 {
     for (int k = 0; k < SCORE_LENGTHS; k++)
         for (int t = 0; t < SCORE_TARGETS; t++) assert_int_equal(s->times[k][t], 1);
@@ -99,23 +101,22 @@ TEST_WITH(struct worker_fixture *f, one_pass_for_all_lengths_equals_a_pass_for_e
     for (int p = SPEC_SINUSOIDAL; p <= SPEC_ALIBI; p++) {
         struct spec s = worker_fixture_spec(f, (enum spec_position)p);
         s.option.t5_init_std = 0.5;
-        struct scores *each = scores_make(), *shared = scores_make();
+        struct found each = nothing_found(), shared = nothing_found();
         struct model *m = open_model(f, &s, false, 7);
-        score_each(each, f, m, 7, 1);
+        score_each(&each, f, m, 7, 1);
         model_close(m);
         m = open_model(f, &s, false, 4);
-        const struct score_pass pass = {.model = m,
+        const struct score_options o = {.model = m,
                                         .tokens = &f->corpus.split[CORPUS_VALID],
                                         .rows = 4,
-                                        .sink = keep,
-                                        .sink_context = shared};
-        assert_ok(score_prefixes(&pass, SCORE_TARGETS, lengths, SCORE_LENGTHS, &e));
+                                        .windows = {.targets_n = SCORE_TARGETS},
+                                        .L = lengths,
+                                        .L_n = SCORE_LENGTHS};
+        keep_all(&shared, &o);
         model_close(m);
-        assert_each_once(each);
-        assert_each_once(shared);
-        assert_memory_equal(each->logp, shared->logp, sizeof each->logp);
-        free(each);
-        free(shared);
+        assert_each_once(&each);
+        assert_each_once(&shared);
+        assert_memory_equal(each.logp, shared.logp, sizeof each.logp);
     }
 }
 
@@ -125,15 +126,13 @@ TEST_WITH(struct worker_fixture *f, batching_changes_no_score)
     static const int32_t strides[] = {0, 1, 2, 5, 16};
 
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
-        struct scores *alone = scores_make(), *together = scores_make();
+        struct found alone = nothing_found(), together = nothing_found();
         struct model *m = open_model(f, &s, false, 9);
-        score_each(alone, f, m, 1, strides[i]);
-        score_each(together, f, m, 9, strides[i]);
+        score_each(&alone, f, m, 1, strides[i]);
+        score_each(&together, f, m, 9, strides[i]);
         model_close(m);
-        assert_each_once(alone);
-        assert_memory_equal(alone->logp, together->logp, sizeof alone->logp);
-        free(alone);
-        free(together);
+        assert_each_once(&alone);
+        assert_memory_equal(alone.logp, together.logp, sizeof alone.logp);
     }
 }
 
@@ -162,17 +161,16 @@ TEST_WITH(struct worker_fixture *f, each_target_is_scored_with_the_context_of_it
     static const int32_t strides[] = {0, 1, 5};
 
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
-        struct scores *got = scores_make();
+        struct found got = nothing_found();
         struct model *m = open_model(f, &s, false, 5);
-        score_each(got, f, m, 5, strides[i]);
+        score_each(&got, f, m, 5, strides[i]);
         for (int32_t k = 0; k < SCORE_LENGTHS; k++) {
             for (int32_t t = 0; t < SCORE_TARGETS; t++) {
                 float expected = direct(f, m, t, t - begin_of(t, lengths[k], strides[i]));
-                assert_memory_equal(&got->logp[k][t], &expected, sizeof expected);
+                assert_memory_equal(&got.logp[k][t], &expected, sizeof expected);
             }
         }
         model_close(m);
-        free(got);
     }
 }
 
@@ -181,28 +179,18 @@ static int stop_at_second(void *context, struct err *e)
     return ++*(int *)context == 2 ? ERR(e, ERR_INTERRUPTED, "stop") : 0;
 }
 
-TEST_WITH(struct worker_fixture *f, a_tick_ends_a_pass_between_two_batches)
+TEST_WITH(struct worker_fixture *f, a_tick_ends_a_validation_between_two_batches)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    struct scores *got = scores_make();
     struct model *m = open_model(f, &s, false, 4);
-    struct windows w;
+    const struct score_options o = {
+        .model = m, .tokens = &f->corpus.split[CORPUS_VALID], .rows = 4};
+    double loss;
     int ticks = 0;
 
-    got->only = 2;
-    const struct score_pass pass = {.model = m,
-                                    .tokens = &f->corpus.split[CORPUS_VALID],
-                                    .rows = 4,
-                                    .sink = keep,
-                                    .sink_context = got,
-                                    .tick = stop_at_second,
-                                    .tick_context = &ticks};
-    assert_ok(windows_make(&w, pass.tokens->n, lengths[2], 1, SCORE_TARGETS, &e));
-    assert_fails(ERR_INTERRUPTED, "stop", score_windows(&pass, &w, &e));
+    assert_fails(ERR_INTERRUPTED, "stop", validate_loss(&o, &s, stop_at_second, &ticks, &loss, &e));
     assert_int_equal(ticks, 2);
-    assert_int_equal(got->last[2], 3); /* one batch was scored */
     model_close(m);
-    free(got);
 }
 
 /* --- validation ----------------------------------------------------------------------------- */
@@ -219,8 +207,7 @@ static double training_loss(struct worker_fixture *f, struct model *m, const str
     for (int64_t k = 0; k < windows_count(&w); k++) {
         double loss = 0.0;
         windows_get(&w, k, &window);
-        windows_source(valid, &window, source);
-        windows_target(valid, &window, target);
+        tokens_read_row(valid, window.first, window.length, window.length, source, target);
         const struct model_batch batch = {
             .source = source, .target = target, .rows = 1, .length = window.length};
         assert_ok(model_train_batch(m, &batch, 0, 0, &loss, &e));
@@ -238,9 +225,9 @@ static double validation_loss(struct worker_fixture *f, bool quirk, double *expe
     s.train.tail_quirk = quirk;
     struct model *m = open_model(f, &s, true, 4);
     *expected = training_loss(f, m, &s);
-    const struct score_pass pass = {
+    const struct score_options o = {
         .model = m, .tokens = &f->corpus.split[CORPUS_VALID], .rows = 4};
-    assert_ok(validate_loss(&pass, &s, &loss, &e));
+    assert_ok(validate_loss(&o, &s, NULL, NULL, &loss, &e));
     model_close(m);
     return loss;
 }
