@@ -74,8 +74,8 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     struct head_bias bias = head_bias_of(a.bias, at.h, ATTENTION_LOG2E);
     int x = threadIdx.x % 16;
     int32_t first = at.tile * ROWS, row = first + (int32_t)threadIdx.x / 16 * 4;
-    float dx[4][D / 16] = {}, dv[4][D / 16] = {}, lse[KEYS ? N : 4],
-                    delta[KEYS ? N : 4]; /* of queries */
+    float dx[4][D / 16] = {}, dv[4][D / 16] = {};
+    float lse[KEYS ? N : 4], delta[KEYS ? N : 4]; /* of queries */
     for (int r = 0; r < 4 && !KEYS; r++) fma_query(&lse[r], &delta[r], a, deltas, at.item, row + r);
     if (bias_sums) { /* clear the block's slots; only the first is used */
         int32_t end = first + ROWS < a.T ? first + ROWS : a.T;

@@ -81,41 +81,27 @@ static int linear_is_aligned(const struct tensor *t)
            (size_t)t->stride * dtype_bytes(t->dtype) % LINEAR_ALIGNMENT == 0;
 }
 
-static void *linear_row(const struct tensor *t, int64_t row)
-{
-    return (char *)t->data + (size_t)(row * t->stride) * dtype_bytes(t->dtype);
-}
-
-static int linear_copy_rows(struct cuda *c, const struct tensor *to, int64_t to_row,
-                            const struct tensor *from, int64_t from_row, int64_t rows,
-                            struct err *e)
-{
-    size_t element = dtype_bytes(to->dtype);
-    return cuda_fault(c,
-                      cudaMemcpy2DAsync(linear_row(to, to_row), (size_t)to->stride * element,
-                                        linear_row(from, from_row), (size_t)from->stride * element,
-                                        (size_t)to->cols * element, (size_t)rows,
-                                        cudaMemcpyDeviceToDevice, c->stream_own),
-                      "linear_rows", e);
-}
-
-static size_t linear_padded(size_t bytes)
-{
-    return (bytes + LINEAR_ALIGNMENT - 1) / LINEAR_ALIGNMENT * LINEAR_ALIGNMENT;
-}
-
-/* One chunk in aligned memory. */
+/* One chunk in memory of its own, whose rows are aligned. */
 static struct tensor linear_chunk(char *data, const struct tensor *of)
 {
+    int64_t elements = LINEAR_ALIGNMENT / (int64_t)dtype_bytes(of->dtype);
     struct tensor t = tensor_make(data, LINEAR_CHUNK, of->cols, of->dtype);
-    t.stride = (int64_t)(linear_padded((size_t)of->cols * dtype_bytes(of->dtype)) /
-                         dtype_bytes(of->dtype));
+    t.stride = (of->cols + elements - 1) / elements * elements;
     return t;
 }
 
 static size_t linear_chunk_bytes(const struct tensor *of)
 {
-    return LINEAR_CHUNK * linear_padded((size_t)of->cols * dtype_bytes(of->dtype));
+    return LINEAR_CHUNK * (size_t)linear_chunk(NULL, of).stride * dtype_bytes(of->dtype);
+}
+
+/* `rows` rows of t from `row` on. */
+static struct tensor linear_part(const struct tensor *t, int64_t row, int64_t rows)
+{
+    struct tensor part = *t;
+    part.data = (char *)t->data + (size_t)(row * t->stride) * dtype_bytes(t->dtype);
+    part.rows = rows;
+    return part;
 }
 
 /* Rows from `first` on through copies, one chunk at a time. */
@@ -131,10 +117,12 @@ static int linear_by_copies(struct cuda *c, struct gemm_product *p, const struct
     p->chunks_n = 1;
     for (int64_t row = first; row < x->rows; row += LINEAR_CHUNK) {
         int64_t rows = x->rows - row < LINEAR_CHUNK ? x->rows - row : LINEAR_CHUNK;
+        struct cast_args in = {.y = linear_part(&from, 0, rows), .x = linear_part(x, row, rows)};
+        struct cast_args out = {.y = linear_part(y, row, rows), .x = linear_part(&to, 0, rows)};
         TRY(cuda_zero(&c->backend, from.data, linear_chunk_bytes(x), e));
-        TRY(linear_copy_rows(c, &from, 0, x, row, rows, e));
+        TRY(cuda_fault(c, cuda_cast(c->stream_own, &in), "linear_rows", e));
         TRY(linear_multiply(c, p, e));
-        TRY(linear_copy_rows(c, y, row, &to, 0, rows, e));
+        TRY(cuda_fault(c, cuda_cast(c->stream_own, &out), "linear_rows", e));
     }
     return 0;
 }

@@ -6,44 +6,31 @@
 #include "emulation_device.h"
 
 /* One end of a copy: `device` is the side it must be on. */
-static cudaError_t end_check(const void *p, size_t pitch, size_t width, size_t height, bool device,
-                             cudaStream_t stream)
+static cudaError_t end_check(const void *p, size_t bytes, bool device, cudaStream_t stream)
 {
     size_t room;
     enum memory_side side = memory_side_of(p, &room);
     if (device != (side == MEMORY_DEVICE))
         return device_error(cudaErrorInvalidValue, "copy: a pointer is on the other side");
-    if (pitch < width) return device_error(cudaErrorInvalidValue, "copy: pitch below width");
     if (side == MEMORY_PAGEABLE && stream)
         return device_error(cudaErrorInvalidValue, "copy: pageable memory on a stream");
-    if (side != MEMORY_PAGEABLE && (height - 1) * pitch + width > room)
+    if (side != MEMORY_PAGEABLE && bytes > room)
         return device_error(cudaErrorInvalidValue, "copy: beyond the end of an allocation");
     return cudaSuccess;
-}
-
-cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                              size_t width, size_t height, enum cudaMemcpyKind kind,
-                              cudaStream_t stream)
-{
-    if (cudaError_t lost = device_lost()) return lost;
-    if (width == 0 || height == 0) return cudaSuccess;
-    if (cudaError_t error =
-            end_check(to, to_pitch, width, height, kind != cudaMemcpyDeviceToHost, stream))
-        return error;
-    if (cudaError_t error =
-            end_check(from, from_pitch, width, height, kind != cudaMemcpyHostToDevice, stream))
-        return error;
-    return stream_put(stream, [=] {
-        if (order_is_sample() && width * height > SAMPLE_BYTES_MAX) return;
-        for (size_t row = 0; row < height; row++)
-            memmove((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width);
-    });
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
-    return cudaMemcpy2DAsync(to, bytes, from, bytes, bytes, 1, kind, stream);
+    if (cudaError_t lost = device_lost()) return lost;
+    if (bytes == 0) return cudaSuccess;
+    if (cudaError_t error = end_check(to, bytes, kind != cudaMemcpyDeviceToHost, stream))
+        return error;
+    if (cudaError_t error = end_check(from, bytes, kind != cudaMemcpyHostToDevice, stream))
+        return error;
+    return stream_put(stream, [=] {
+        if (!order_is_sample() || bytes <= SAMPLE_BYTES_MAX) memmove(to, from, bytes);
+    });
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)

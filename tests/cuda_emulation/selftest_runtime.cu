@@ -100,17 +100,15 @@ static int copies(int bug)
     int wrong = 0;
     for (int i = 0; i < 6; i++) f.pinned[i] = (float)i;
     MUST(cudaMemsetAsync(x, 0, 12 * sizeof(float), f.s));
-    MUST(cudaMemcpy2DAsync(x + 1, 4 * sizeof(float), f.pinned, 2 * sizeof(float), 2 * sizeof(float),
-                           3, bug == COPY_BACKWARDS ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice,
-                           f.s));
+    MUST(cudaMemcpyAsync(x + 3, f.pinned, 6 * sizeof(float),
+                         bug == COPY_BACKWARDS ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice,
+                         f.s));
     MUST(cudaMemcpyAsync(x + 12, x, 12 * sizeof(float), cudaMemcpyDeviceToDevice, f.s));
     MUST(cudaMemcpyAsync(bug == COPY_PAGEABLE ? home : f.pinned, x + (bug == COPY_BEYOND),
                          N * sizeof(float), cudaMemcpyDeviceToHost, f.s));
     MUST(cudaStreamSynchronize(f.s));
-    for (int i = 0; i < 24; i++) {
-        bool inside = i % 4 == 1 || i % 4 == 2;
-        wrong += f.pinned[i] != (float)(inside ? i % 12 / 4 * 2 + i % 4 - 1 : 0);
-    }
+    for (int i = 0; i < 24; i++)
+        wrong += f.pinned[i] != (float)(i % 12 >= 3 && i % 12 < 9 ? i % 12 - 3 : 0);
     fixture_close(&f);
     return wrong;
 }
