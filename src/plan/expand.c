@@ -148,16 +148,20 @@ static void note_entries(struct expansion *x)
     if (g->said && strcmp(g->said, g->name) != 0)
         notes_add(p, "%s: ignoring artefact: %s in the grid; the folder's name is used", g->name,
                   g->said);
-    for (const struct rule *r = g->evaluate.item; r < g->evaluate.item + g->evaluate.n; r++)
+    for (int32_t i = 0; i < g->evaluate.n; i++) {
+        const struct rule *r = &g->evaluate.item[i];
         if (!r->used)
             notes_add(p, "%s: the entry of evaluate at line %d matches no training", g->name,
                       r->at->line);
-    for (const struct rule *r = g->skip.item; r < g->skip.item + g->skip.n; r++)
+    }
+    for (int32_t i = 0; i < g->skip.n; i++) {
+        const struct rule *r = &g->skip.item[i];
         if (r->used)
             notes_add(p, "%s: left out %s: %s", g->name,
                       axes_text(r->where.item, r->where.n, &p->arena), r->why);
         else
             notes_add(p, "%s: the entry of skip at line %d matches nothing", g->name, r->at->line);
+    }
 }
 
 /* --- specs ---------------------------------------------------------------------------------- */
@@ -219,7 +223,8 @@ static bool is_skipped(struct expansion *x, const struct spec *nominal)
 {
     bool skipped = false;
 
-    for (struct rule *r = x->grid.skip.item; r < x->grid.skip.item + x->grid.skip.n; r++) {
+    for (int32_t i = 0; i < x->grid.skip.n; i++) {
+        struct rule *r = &x->grid.skip.item[i];
         bool matches = axes_match(&r->where, nominal);
         r->used |= matches;
         skipped |= matches;

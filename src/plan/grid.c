@@ -137,7 +137,8 @@ static int read_block(struct rule *r, struct arena *a, const struct yaml_node *m
         else
             TRY(axes_read(&r->axes, a, map, i, e));
     }
-    for (const struct axis *x = r->axes.item; x < r->axes.item + r->axes.n; x++) {
+    for (int32_t i = 0; i < r->axes.n; i++) {
+        const struct axis *x = &r->axes.item[i];
         if (settings_belongs(x->key, "eval."))
             return yaml_error(x->at, e,
                               "%s is an evaluation key; put it under evaluate:", x->at->text);
@@ -172,10 +173,12 @@ static int read_evaluate(struct rule *r, struct arena *a, const struct yaml_node
         r->length = &own;
         r->lengths_n = 1;
     }
-    for (const struct axis *x = r->where.item; x < r->where.item + r->where.n; x++)
+    for (int32_t i = 0; i < r->where.n; i++) {
+        const struct axis *x = &r->where.item[i];
         if (settings_belongs(x->key, "eval."))
             return yaml_error(x->at, e, "%s is an evaluation key; put it beside where:, not in it",
                               x->at->text);
+    }
     const struct axis *stride = axes_find(&r->axes, "eval.stride");
     const struct axis *window = axes_find(&r->axes, "eval.window");
     if (stride && !(window && axis_has(window, "sliding")))
@@ -247,7 +250,8 @@ static int add_seeds(struct grid *g, struct arena *a, const struct yaml_node *ro
 
     for (int32_t s = 1; s <= seeds; s++) *vec_push(a, &given) = arena_printf(a, "%d", s);
     if (at >= 0) TRY(axes_read(&top, a, root, at, e));
-    for (struct rule *b = g->blocks.item; b < g->blocks.item + g->blocks.n; b++) {
+    for (int32_t i = 0; i < g->blocks.n; i++) {
+        struct rule *b = &g->blocks.item[i];
         struct axis *own = axes_find(&b->axes, given.key->name);
         if (seeds == 0 && (own || !top.n)) continue;
         if (!own) own = vec_push(a, &b->axes);

@@ -82,8 +82,10 @@ int scale_apply(const struct scale *s, struct draft *d, struct err *e)
     d->spec.eval.L = scale_length(s, d->spec.eval.L);
     d->spec.bench_L = scale_length(s, d->spec.bench_L);
     if (d->spec.eval.stride > 1) d->spec.eval.stride = scale_length(s, d->spec.eval.stride);
-    for (const struct rule *r = s->rules.item; r < s->rules.item + s->rules.n; r++)
+    for (int32_t i = 0; i < s->rules.n; i++) {
+        const struct rule *r = &s->rules.item[i];
         if (axes_match(&r->where, &nominal)) axes_apply(&r->axes, 0, d);
+    }
     snprintf(d->spec.scale, sizeof d->spec.scale, "%s", s->name);
     return 0;
 }
@@ -93,7 +95,8 @@ const char *scale_value(const struct scale *s, const struct spec *nominal,
 {
     const char *value = NULL;
 
-    for (const struct rule *r = s->rules.item; r < s->rules.item + s->rules.n; r++) {
+    for (int32_t i = 0; i < s->rules.n; i++) {
+        const struct rule *r = &s->rules.item[i];
         const struct axis *x = axes_find(&r->axes, key->name);
         if (x && axes_match(&r->where, nominal)) value = x->item[0];
     }
