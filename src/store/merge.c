@@ -540,6 +540,7 @@ static int copy_folder(struct merge *m, const struct remote *remote, const char 
     TRY(run_folder_claim(&dir, &attempt, &m->arena, m->project->root, run_id, attempt, e));
     const char *here = project_path(m->project, &m->arena, dir);
     int rc = copy_files(m, from, here, &bytes, e);
+    if (rc == 0) rc = file_sync(here, e);
     if (rc < 0) {
         dir_remove_tree(AT_FDCWD, here, NULL, NULL);
         return rc;
