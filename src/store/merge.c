@@ -372,11 +372,12 @@ static int list_known(struct merge *m, const char *folder, struct err *e)
     int rc;
 
     TRY(database_script(m->store, "CREATE TEMP TABLE known(uid TEXT PRIMARY KEY)", e));
-    TRY(database_select(m->store, &row,
-                        "SELECT run_id,uid,dir FROM other.run_attempts WHERE state<>'running'"
-                        " AND uid NOT IN(SELECT uid FROM main.run_attempts)"
-                        " AND run_id IN(SELECT run_id FROM main.run_attempts)",
-                        NULL, 0, e));
+    TRY(database_select(
+        m->store, &row,
+        "SELECT run_id,uid,dir FROM other.run_attempts WHERE state<>'running' AND dir<>''"
+        " AND uid NOT IN(SELECT uid FROM main.run_attempts)"
+        " AND run_id IN(SELECT run_id FROM main.run_attempts)",
+        NULL, 0, e));
     while ((rc = database_next(
                 m->store, row,
                 DATABASE_COLUMNS(DATABASE_TO(o.run_id), DATABASE_TO(o.uid), DATABASE_TO(o.dir)),
