@@ -3,14 +3,16 @@
  *
  * Run folders
  *   1. list    the folders with a spec and records: trainings first, then evaluations as they ended
- *   2. name    the uid of an attempt is a hash of its run and records, so that it is added once
+ *   2. name    the uid of an attempt is a hash of its run and records, so that it is added once;
+ *              with a random uid it is known by the records in its folder
  *   3. add     runs and running rows; an evaluation needs the spec of its training, added before
  *   4. end     as after a crash: ingest the records; the last one decides
  *
  * A database
  *   5. The other file is not changed. It must be undamaged and readable (see schema_steps).
- *   6. An attempt is known by its uid. Attempts that run there are left out. The others get the
- *      next numbers of their run here, and the absolute path of their folder there.
+ *   6. An attempt is known by its uid, or by its records if both folders can be read. Attempts that
+ *      run there are left out. The others get the next numbers of their run here, and the absolute
+ *      path of their folder there.
  *   7. A result becomes current only if the run has none; an evaluation of another checkpoint than
  *      the current training's does not.
  *
@@ -108,6 +110,32 @@ static void attempt_uid(char out[HASH_HEX_BYTES], struct merge *m, const struct 
     out[32] = '\0';
 }
 
+/* The hash of the records in a folder; false: there are none. */
+static bool hash_records(char out[HASH_HEX_BYTES], struct merge *m, const char *dir)
+{
+    const char *events = run_folder_path(&m->arena, dir, RUN_EVENTS);
+    struct stat st;
+
+    return stat(events, &st) == 0 && st.st_size > 0 && hash_file(out, events, NULL) == 0;
+}
+
+/* Whether the folder of an attempt here has these records of the run: 1 or 0. */
+static int find_records(struct merge *m, const char *run_id, const char *records, struct err *e)
+{
+    char found[HASH_HEX_BYTES];
+    const char *dir;
+    bool known = false;
+    sqlite3_stmt *row;
+    int rc;
+
+    TRY(database_select(m->store, &row, "SELECT dir FROM main.run_attempts WHERE run_id=?1",
+                        DATABASE_VALUES(DATABASE_TEXT(run_id)), e));
+    while ((rc = database_next(m->store, row, DATABASE_COLUMNS(DATABASE_TO(dir)), e)) > 0)
+        known = known || (hash_records(found, m, project_path(m->project, &m->arena, dir)) &&
+                          strcmp(found, records) == 0);
+    return rc < 0 ? rc : known;
+}
+
 /* The folder as a row names it: the project's own without the project's path. */
 static const char *row_dir(struct merge *m, const struct run_folder *f)
 {
@@ -192,6 +220,7 @@ static int start_row(struct merge *m, const struct source *f, const struct spec 
     int known =
         DATABASE_EXISTS(s, e, "SELECT 1 FROM run_attempts WHERE run_id=?1 AND (uid=?2 OR dir=?3)",
                         DATABASE_TEXT(row->run_id), DATABASE_TEXT(uid), DATABASE_TEXT(dir));
+    if (known == 0) known = find_records(m, row->run_id, f->records, e);
     if (known < 0) return known;
     m->result->known_n += known;
     if (known) return 0;
@@ -292,7 +321,8 @@ static const struct {
     const char *name, *from;
 } merge_tables[] = {
     {"runs", " o WHERE true"},
-    {"run_attempts", " o WHERE o.state<>'running' ORDER BY o.run_id,o.attempt"},
+    {"run_attempts", " o WHERE o.state<>'running' AND o.uid NOT IN(SELECT uid FROM temp.known)"
+                     " ORDER BY o.run_id,o.attempt"},
     {"results", OF_ATTEMPT},
     {"checkpoint_files", OF_ATTEMPT},
     {"curve_points", OF_ATTEMPT},
@@ -325,22 +355,65 @@ static int merge_table(struct store *s, const char *name, const char *from, cons
     return database_get(s, sql, DATABASE_VALUES(DATABASE_TEXT(folder)), NULL, 0, e);
 }
 
-static int merge_rows(struct store *s, const char *folder, int32_t *results_n, struct err *e)
+struct attempt_list {
+    struct other_attempt {
+        const char *run_id, *uid, *dir;
+    } * item;
+    int32_t n, capacity;
+};
+
+/* Attempts with other uids whose records are here, in the table temp.known. */
+static int list_known(struct merge *m, const char *folder, struct err *e)
+{
+    struct attempt_list all = {0};
+    struct other_attempt o;
+    char records[HASH_HEX_BYTES];
+    sqlite3_stmt *row;
+    int rc;
+
+    TRY(database_script(m->store, "CREATE TEMP TABLE known(uid TEXT PRIMARY KEY)", e));
+    TRY(database_select(
+        m->store, &row,
+        "SELECT run_id,uid,dir FROM other.run_attempts WHERE state<>'running' AND dir<>''"
+        " AND uid NOT IN(SELECT uid FROM main.run_attempts)"
+        " AND run_id IN(SELECT run_id FROM main.run_attempts)",
+        NULL, 0, e));
+    while ((rc = database_next(
+                m->store, row,
+                DATABASE_COLUMNS(DATABASE_TO(o.run_id), DATABASE_TO(o.uid), DATABASE_TO(o.dir)),
+                e)) > 0)
+        *vec_push(&m->arena, &all) = o;
+    for (int32_t i = 0; rc == 0 && i < all.n; i++) {
+        o = all.item[i];
+        const char *dir = *o.dir == '/' ? o.dir : arena_printf(&m->arena, "%s/%s", folder, o.dir);
+        if (!hash_records(records, m, dir)) continue;
+        rc = find_records(m, o.run_id, records, e);
+        if (rc > 0)
+            rc = DATABASE_RUN(m->store, e, "INSERT INTO temp.known VALUES(?1)",
+                              DATABASE_TEXT(o.uid));
+    }
+    return rc;
+}
+
+static int merge_rows(struct merge *m, const char *folder, struct err *e)
 {
     static const char count[] = "SELECT count(*) FROM main.results WHERE current=1";
+    struct store *s = m->store;
     int32_t before, after;
     int rc = 0;
 
     TRY(store_begin(s, e));
     TRY_OUT(rc, DATABASE_NUMBER(s, before, e, count));
+    TRY_OUT(rc, list_known(m, folder, e));
     for (size_t i = 0; i < sizeof merge_tables / sizeof *merge_tables; i++)
         TRY_OUT(rc, merge_table(s, merge_tables[i].name, merge_tables[i].from, folder, e));
     TRY_OUT(rc, database_script(s, merge_current, e));
     TRY_OUT(rc, results_unlink_evaluations(s, NULL, e));
+    TRY_OUT(rc, database_script(s, "DROP TABLE temp.known", e));
     rc = DATABASE_NUMBER(s, after, e, count);
 out:
     rc = store_finish(s, rc, e);
-    if (rc == 0) *results_n = after - before;
+    if (rc == 0) m->result->results_n = after - before;
     return rc;
 }
 
@@ -373,7 +446,7 @@ static int merge_database(struct merge *m, const char *path, struct err *e)
     store_close(other);
     if (rc < 0) return rc;
     TRY(DATABASE_RUN(s, e, "ATTACH ?1 AS other", DATABASE_TEXT(uri)));
-    rc = merge_rows(s, folder, &m->result->results_n, e);
+    rc = merge_rows(m, folder, e);
     if (rc < 0) err_ctx(e, "merge of %s", path);
     database_script(s, "DETACH other", NULL);
     return rc;
@@ -468,6 +541,7 @@ static int copy_folder(struct merge *m, const struct remote *remote, const char 
     TRY(run_folder_claim(&dir, &attempt, &m->arena, m->project->root, run_id, attempt, e));
     const char *here = project_path(m->project, &m->arena, dir);
     int rc = copy_files(m, from, here, &bytes, e);
+    if (rc == 0) rc = file_sync(here, e);
     if (rc < 0) {
         dir_remove_tree(AT_FDCWD, here, NULL, NULL);
         return rc;

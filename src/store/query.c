@@ -278,8 +278,8 @@ static int authorize_fenced(void *context, int action, const char *first, const 
 
 /* --- raising and lowering ------------------------------------------------------------------- */
 
-/* Statements of a fresh connection are fenced until fence_lower; limit_s 0: without limit of time.
- * The fence is the caller's and must stay where it is. */
+/* Statements are fenced until fence_lower; limit_s 0: without limit of time. The fence is the
+ * caller's and must stay where it is. */
 static int fence_raise(struct fence *f, struct store *s, double limit_s, struct err *e)
 {
     *f = (struct fence){.limit_s = limit_s};
@@ -507,7 +507,7 @@ static int read_rows(struct store *s, struct rows *out, struct arena *a, const c
         if (out->n == 0) read_names(&out->name, &out->columns_n, a, statement);
         if ((int64_t)(out->n + 1) * out->columns_n > QUERY_CELLS_MAX)
             return ERR(e, ERR_DATA,
-                       "the answer has more than %d cells; narrow it with WHERE or LIMIT",
+                       "query: the answer has more than %d cells; narrow it with WHERE or LIMIT",
                        QUERY_CELLS_MAX);
         struct store_cell *cells = arena_array(a, (size_t)out->columns_n, sizeof *cells);
         for (int i = 0; i < out->columns_n; i++) {

@@ -109,6 +109,15 @@ TEST_WITH(struct store_fixture *f, the_algorithms_that_a_device_chose_stay_with_
     assert_int_equal(fixture_ingest(f, attempt, 1, EVENT_ENDED, "{\"choices\":7}"), ERR_DATA);
 }
 
+TEST_WITH(struct store_fixture *f, nonfinite_targets_leave_no_perplexity)
+{
+    fixture_result(f, &f->eval, EVENT_EVALUATED,
+                   "{'run_id':'%s','loss_nats':2.5,'perplexity':null,'tokens':100,'nonfinite':3,"
+                   "'checkpoint_sha256':'x'}",
+                   f->id);
+    assert_rows(f, "SELECT perplexity, loss_nats, nonfinite FROM evaluations", "- - 3");
+}
+
 TEST_WITH(struct store_fixture *f, a_wrong_field_names_run_record_and_field)
 {
     int64_t attempt = fixture_start_next(f, &f->eval);

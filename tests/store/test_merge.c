@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "record/run_folder.h"
 #include "store/store_fixture.h"
 
 static struct store_fixture *here, *there;
@@ -72,6 +74,62 @@ TEST(merging_twice_changes_nothing)
     assert_cell(here, "SELECT count(*) FROM attempts", "1");
     assert_cell(here, "SELECT count(*) FROM results", "1");
     assert_cell(there, "SELECT count(*) FROM results", "1");
+}
+
+/* Adds a training there, as a row with a random uid and as a run folder. */
+static void train_there(void)
+{
+    struct spec *spec = &there->train;
+    struct record r[] = {
+        {EVENT_STARTED, .started = {.device = "a processor", .code_id = "c0de"}},
+        {EVENT_TRAINED,
+         .trained = {.updates = 20, .tokens_per_update = 768, .final_loss_nats = 2, .run_id = ""}},
+        {EVENT_ENDED, .ended = {.state = "done"}}};
+    struct event_writer *w;
+
+    spec->model.layers = spec->model.heads = 1;
+    spec->model.dim = spec->model.ffn = spec->data.vocab = 8;
+    spec->model.softmax = SPEC_PLAIN;
+    spec->data.train_tokens = spec->data.valid_tokens = spec->data.test_tokens = 1000;
+    spec->train.shard_tokens = spec->train.L;
+    spec->train.period = 1;
+    fixture_done(there, spec, 2.0, NULL);
+    r[1].trained.run_id = there->id;
+    char *dir = fixture_path(there, "runs/");
+    strcat(strcat(dir, there->id), "/1");
+    assert_works(there, file_make_dirs(dir, &there->e));
+    assert_works(there, run_folder_write_specs(dir, (const struct spec *[]){spec}, 1, &there->e));
+    assert_works(there, run_folder_append(&w, dir, &there->e));
+    for (size_t i = 0; i < sizeof r / sizeof *r; i++)
+        assert_works(there, record_write(w, &r[i], &there->e));
+    event_writer_close(w);
+}
+
+TEST(an_attempt_is_ingested_once_from_a_database_and_its_folder)
+{
+    struct merge_result m;
+
+    train_there();
+    merge(1);
+    assert_rows(here, "SELECT attempt, substr(dir,1,5) FROM attempts", "1 runs/");
+    assert_works(here, fixture_merge(here, &m, fixture_path(there, "runs")));
+    assert_int_equal(m.attempts_n, 0);
+    assert_int_equal(m.known_n, 1);
+    assert_cell(here, "SELECT count(*) FROM attempts", "1");
+}
+
+TEST(an_attempt_is_ingested_once_from_its_folder_and_a_database)
+{
+    struct merge_result m;
+
+    train_there();
+    assert_works(here, fixture_merge(here, &m, fixture_path(there, "runs")));
+    assert_int_equal(m.attempts_n, 1);
+    merge(0);
+    assert_rows(here, "SELECT attempt, substr(dir,1,5) FROM attempts", "1 runs/");
+    fixture_done(there, &there->train, 3.0, NULL); /* without a folder */
+    merge(0);
+    assert_cell(here, "SELECT count(*) FROM attempts", "2");
 }
 
 TEST(a_result_that_is_here_stays)
