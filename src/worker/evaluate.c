@@ -55,6 +55,9 @@ struct evaluate {
     int64_t first_batch_scored;
 };
 
+_Static_assert((int)SPEC_VALID == CORPUS_VALID && (int)SPEC_TEST == CORPUS_TEST,
+               "a spec's split is an index of corpus.split");
+
 static const struct spec_eval *eval_of(const struct evaluate *v, int32_t i)
 {
     return &v->worker->spec[i].eval;
