@@ -143,7 +143,7 @@ kill_worker() {
     [ -n "$victim" ] && kill -9 "$victim" 2>/dev/null
 }
 
-# Whether it was alive to be killed.
+# Kills it; fails if it had ended before.
 strike() {
     alive "$pid" && kill -9 "$pid" || return 1
     await
