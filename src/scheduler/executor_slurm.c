@@ -48,7 +48,7 @@ enum {
 static const char slurm_exit_file[] = "exit"; /* rules 3 and 4 */
 static const double slurm_limit_s = 20, slurm_submit_limit_s = 60;
 
-/* Arguments of a program, or what becomes some. */
+/* A list of texts: arguments of a program, its environment, numbers of jobs. */
 struct slurm_words {
     const char **item;
     int32_t n, capacity;

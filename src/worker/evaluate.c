@@ -55,6 +55,9 @@ struct evaluate {
     int64_t first_batch_scored;
 };
 
+_Static_assert((int)SPEC_VALID == CORPUS_VALID && (int)SPEC_TEST == CORPUS_TEST,
+               "a spec's split is an index of corpus.split");
+
 static const struct spec_eval *eval_of(const struct evaluate *v, int32_t i)
 {
     return &v->worker->spec[i].eval;
@@ -268,7 +271,7 @@ static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, 
     return 0;
 }
 
-/* Peak memory is measured from here on, or from the start of the process if the system cannot. */
+/* Measures peak memory from here on, or from the start of the process if the system cannot. */
 static void reset_peak(void)
 {
     /* Linux: writing 5 resets the peak resident size to the current one; GPU memory is not

@@ -143,7 +143,7 @@ kill_worker() {
     [ -n "$victim" ] && kill -9 "$victim" 2>/dev/null
 }
 
-# Whether it was alive to be killed.
+# Kills it; fails if it had ended before.
 strike() {
     alive "$pid" && kill -9 "$pid" || return 1
     await
@@ -474,7 +474,7 @@ small_disk() {
         mount -o "remount,size=$size" "$disk" || exit 1
         "$alibi" run "$grid" --devices "$devices" --project "$disk" >>"$project/out" 2>&1 </dev/null && continue
         rc=$?
-        said=$(grep -iE 'no space left|disk is full|disk full|wants .* of disk' "$project/out" | tail -1)
+        said=$(grep -iE 'no space left|disk is full|disk full|needs .* of disk' "$project/out" | tail -1)
         if [ -z "$said" ] || [ $size = 200m ]; then
             echo "the run on $size ended with $rc, not because of a full disk: $(tail -1 "$project/out")"
             exit 1

@@ -1,5 +1,6 @@
 /* test_resume.c - a training that resumes from an older attempt has the same bits from any update,
- * skips damaged checkpoints, and does not resume if the attempt is fresh. */
+ * skips damaged checkpoints, does not resume if the attempt is fresh, and keeps what a later one
+ * needs. */
 #include "harness/test.h"
 
 #include <sched.h>
@@ -118,6 +119,34 @@ TEST_WITH(struct worker_fixture *f, a_damaged_best_is_not_carried_along)
     worker_fixture_must_run(f, &s, 2);
     assert_int_equal(worker_fixture_count(f, &s, 2, EVENT_STEP), 20);
     worker_fixture_same(f, &s, 2, &expected);
+}
+
+/* The attempt has the weights and states of this update and the one before, and the best weights.
+ */
+static void assert_kept(struct worker_fixture *f, const struct spec *s, int32_t number, int last)
+{
+    const int best =
+        13; /* the end of the first epoch, the only validation before the last update */
+
+    for (int u = 1; u <= 20; u++) {
+        const char *weights = arena_printf(&f->arena, "update-%09d.safetensors", u);
+        const char *state = arena_printf(&f->arena, "update-%09d.state.safetensors", u);
+        bool kept = u == last || u == last - 1;
+        assert_int_equal(file_exists(worker_fixture_path(f, s, number, weights)),
+                         kept || u == best);
+        assert_int_equal(file_exists(worker_fixture_path(f, s, number, state)), kept);
+    }
+}
+
+TEST_WITH(struct worker_fixture *f, each_attempt_keeps_its_last_two_checkpoints_and_the_best)
+{
+    const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+
+    worker_fixture_must_stop(f, &s, 1, 16, 1e-9);
+    assert_kept(f, &s, 1, 16);
+    worker_fixture_must_stop(f, &s, 2, 18, 1e-9);
+    assert_kept(f, &s, 2, 18);
+    assert_kept(f, &s, 1, 16);
 }
 
 /* Runs an attempt in a child with a checkpoint after every update, and kills it when its records
