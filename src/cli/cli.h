@@ -60,7 +60,7 @@ struct cli {
     struct arena arena;
     struct project project;
     const char *project_dir;  /* --project, or NULL */
-    const char *results;      /* path of results.db */
+    const char *results;      /* path of results.db, set by cli_open */
     bool quiet;               /* --quiet */
     struct cli_list rest;     /* positional arguments */
     struct store *store;      /* results.db if the command opened it; main closes it */
@@ -90,10 +90,10 @@ const struct cli_command *cli_commands(size_t *n);
 const char *cli_help_text(const struct cli_command *command);
 
 /* cli_begin - parses options (NULL: none) and positional arguments, in any order, and opens what
- * the command needs. Every command also has --project DIR, --quiet and --help. CLI_DONE: --help was
- * printed or completion took the options; the command must return. Errors: ERR_USAGE unknown
- * option, with the nearest name; too few or too many arguments; the name of an artefact instead of
- * a run, with the right command. */
+ * the command needs. Every command also has --project DIR, --quiet and --help. CLI_DONE: --help or
+ * completions were printed; the command must return. Errors: ERR_USAGE unknown option, with the
+ * nearest name; too few or too many arguments; the name of an artefact instead of a run, with the
+ * right command. */
 enum { CLI_DONE = INT_MIN };
 int cli_begin(struct cli *c, const struct cli_option *options, struct err *e);
 /* cli_open - opens --project or the current folder. */

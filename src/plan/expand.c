@@ -352,14 +352,14 @@ static int count_points(struct expansion *x, const struct yaml_node *block, int6
     return yaml_error(block, e, "the grid has more than %d runs up to this block", PLAN_MAX_RUNS);
 }
 
-/* The i-th length of a rule for a training with rows of L_train tokens; 0 if the rule leaves it
- * out. */
+/* The i-th length of a rule for a training with rows of L_train tokens (0: not set in the grid);
+ * -1 if the rule leaves it out. */
 static int64_t length_of(const struct rule *r, int32_t i, int64_t L_train)
 {
     int64_t least = r->least.tokens + (r->least.relative ? L_train : 0);
     int64_t tokens = r->length[i].tokens + (r->length[i].relative ? L_train : 0);
 
-    return tokens >= least ? tokens : 0;
+    return tokens >= least ? tokens : -1;
 }
 
 static int expand_rule(struct expansion *x, struct parent *t, struct rule *r, struct err *e)
@@ -369,12 +369,12 @@ static int expand_rule(struct expansion *x, struct parent *t, struct rule *r, st
 
     if (!axes_match(&r->where, &t->nominal.spec)) return 0;
     r->used = true;
-    for (int32_t i = 0; i < r->lengths_n; i++) lengths_n += length_of(r, i, L_train) > 0;
+    for (int32_t i = 0; i < r->lengths_n; i++) lengths_n += length_of(r, i, L_train) >= 0;
     if (lengths_n == 0) return 0;
     TRY(count_points(x, t->at, products * lengths_n, e));
     for (int64_t k = 0; k < products; k++)
         for (int32_t i = 0; i < r->lengths_n; i++)
-            if ((L = length_of(r, i, L_train)) > 0) TRY(expand_evaluation(x, t, r, k, L, e));
+            if ((L = length_of(r, i, L_train)) >= 0) TRY(expand_evaluation(x, t, r, k, L, e));
     return 0;
 }
 

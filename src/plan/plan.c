@@ -122,12 +122,13 @@ static int add_artefact(struct plan *p, const struct project *project, const cha
 static int find_artefacts(struct plan *p, const struct project *project,
                           const char *const *artefacts, int32_t n, struct err *e)
 {
-    int32_t all_n;
-    char **all;
+    int32_t all_n = 0, i = 0;
+    char **all = NULL;
 
-    TRY(plan_list(&all, &all_n, project, &p->arena, e));
+    while (i < n && strcmp(artefacts[i], "all") != 0) i++;
+    if (i < n) TRY(plan_list(&all, &all_n, project, &p->arena, e));
     p->artefact = arena_array(&p->arena, (size_t)(n + all_n + 1), sizeof *p->artefact);
-    for (int32_t i = 0; i < n; i++) {
+    for (i = 0; i < n; i++) {
         bool every = strcmp(artefacts[i], "all") == 0;
         for (int32_t k = 0; k < (every ? all_n : 1); k++)
             TRY(add_artefact(p, project, every ? all[k] : artefacts[i], e));
@@ -227,11 +228,14 @@ static int nothing_selected(const struct expansion *x, struct err *e)
 {
     struct arena *a = &x->plan->arena;
 
-    for (int32_t i = 0; i < x->only.n; i++)
-        if (!x->selection[i].matched)
-            return ERR(e, ERR_USAGE, "--only %s: no run matches; %s must be one of %s",
-                       axes_text(&x->only.item[i], 1, a), settings_short(x->only.item[i].key),
-                       x->selection[i].values.text);
+    for (int32_t i = 0; i < x->only.n; i++) {
+        const struct selection *s = &x->selection[i];
+        const char *key = settings_short(x->only.item[i].key);
+        if (s->matched) continue;
+        return ERR(e, ERR_USAGE, "--only %s: no run matches; %s", axes_text(&x->only.item[i], 1, a),
+                   s->values.n ? arena_printf(a, "%s must be one of %s", key, s->values.text)
+                               : arena_printf(a, "no run has the key %s", key));
+    }
     return ERR(e, ERR_USAGE, "--only %s: no run matches all of these conditions",
                axes_text(x->only.item, x->only.n, a));
 }

@@ -4,7 +4,8 @@
 --   report_row       the same by their meaning (cells.c): row, its place; part, a number for each
 --                    group; the keys of table.txt, line0 to line3, head (of columns:) and group0 to
 --                    group3, each with the paper's length that it stands for (line0_paper); number
---                    (of value:), extra0 to extra3. A column that the answer lacks is NULL
+--                    (of value:), extra0 to extra3, x (of the figure), style, state, compared (the
+--                    metric of its cell), run, training. A column that the answer lacks is NULL
 --   report_matched   the judged cell of each row
 --   report_shown     the rows that are shown, with the places of their group, line and column
 --   report_label     the labels of keys
