@@ -32,12 +32,13 @@ struct fetch {
     struct arena arena;
     const char *part, *etag_path;
     CURL *curl;
-    FILE *to;       /* appends to the part */
-    int64_t done;   /* bytes in the part */
-    int64_t asked;  /* requested start of the current transfer */
-    int64_t total;  /* bytes of the file; 0: unknown */
-    bool begun;     /* the transfer has received bytes */
-    struct err why; /* an error during the transfer; code 0: none */
+    FILE *to;                      /* appends to the part */
+    int64_t done;                  /* bytes in the part */
+    int64_t asked;                 /* requested start of the current transfer */
+    int64_t total;                 /* bytes of the file; 0: unknown */
+    bool begun;                    /* the transfer has received bytes */
+    struct err why;                /* an error during the transfer; code 0: none */
+    char message[CURL_ERROR_SIZE]; /* curl may write it until curl_easy_cleanup */
 };
 
 /* --- the part on disk --- */
@@ -118,9 +119,10 @@ static size_t fetch_on_data(char *data, size_t size, size_t n, void *context)
     if (!f->begun && fetch_begin(f, &f->why) < 0) return 0;
     f->begun = true;
     f->done += (int64_t)bytes;
-    if (f->done > f->options->bytes_max || f->total > f->options->bytes_max) {
-        ERR(&f->why, ERR_DATA, "%s: longer than the limit of %lld bytes", f->options->url,
-            (long long)f->options->bytes_max);
+    int64_t least = f->done > f->total ? f->done : f->total;
+    if (least > f->options->bytes_max) {
+        ERR(&f->why, ERR_DATA, "%s: at least %lld bytes, more than the limit of %lld",
+            f->options->url, (long long)least, (long long)f->options->bytes_max);
         return 0;
     }
     if (fwrite(data, 1, bytes, f->to) != bytes) {
@@ -146,6 +148,7 @@ static void fetch_set_options(struct fetch *f)
     curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)FETCH_SILENCE_S);
     curl_easy_setopt(c, CURLOPT_USERAGENT, "alibi");
+    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, f->message);
     curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, fetch_on_data);
     curl_easy_setopt(c, CURLOPT_WRITEDATA, f);
 }
@@ -154,14 +157,12 @@ static void fetch_set_options(struct fetch *f)
  */
 static int fetch_transfer(struct fetch *f, struct err *e)
 {
-    char message[CURL_ERROR_SIZE] = "";
     struct curl_slist *headers = NULL;
     const char *etag = fetch_etag(f);
     long status = 0;
 
     f->asked = f->done;
     f->begun = false;
-    curl_easy_setopt(f->curl, CURLOPT_ERRORBUFFER, message);
     if (f->done > 0) {
         curl_easy_setopt(f->curl, CURLOPT_RANGE,
                          arena_printf(&f->arena, "%lld-", (long long)f->done));
@@ -178,7 +179,7 @@ static int fetch_transfer(struct fetch *f, struct err *e)
         return 0;
     if (f->done > f->asked) return 1;
     return ERR(e, ERR_UNAVAILABLE, "%s: %s%s", f->options->url,
-               *message ? message : curl_easy_strerror(code),
+               *f->message ? f->message : curl_easy_strerror(code),
                f->done > 0 ? "; rerun the command to resume" : "");
 }
 

@@ -6,8 +6,8 @@
  * - ntk: base times s^(D/(D-2)): the last pair divided by s, the first not at all
  * - dynamic_ntk: the same with s of the row at hand; a row that is not longer stays as it is
  * - yarn: pairs that turn often keep their angle, slow ones are divided by s, between two numbers
- * of turns by a ramp in the pair's index; cosines and sines grow by 0.1 ln(s) + 1 (Peng et al.
- * 2024, as in their code) */
+ *   of turns by a ramp in the pair's index; cosines and sines grow by 0.1 ln(s) + 1 (Peng et al.
+ *   2024, as in their code) */
 #include <math.h>
 
 #include "position/position.h"

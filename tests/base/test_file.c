@@ -3,9 +3,11 @@
 #include "harness/test.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,6 +59,27 @@ TEST_WITH(struct test_place *p, folders_are_made_with_their_parents)
     assert_ok(file_make_dirs(test_place_path(p, "a/b"), &e));
     assert_ok(file_write_atomic(test_place_path(p, "f"), "", 0, &e));
     assert_int_equal(file_make_dirs(test_place_path(p, "f/b"), &e), ERR_CREATE);
+}
+
+/* Small pieces are buffered, so that the disk's refusal comes with the close. */
+TEST_WITH(struct test_place *p, a_file_that_cannot_be_flushed_leaves_the_old_one)
+{
+    struct file_writer *f;
+    struct rlimit limit, zero;
+    const char *path = test_place_path(p, "f");
+    assert_ok(file_write_atomic(path, "old", 3, &e));
+    assert_ok(file_writer_open(&f, path, &e));
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    zero = (struct rlimit){.rlim_max = limit.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &zero), 0);
+    int added = file_writer_add(f, "new", 3, &e), closed = file_writer_close(f, added, &e);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(closed, ERR_IO);
+    assert_string_equal(test_place_read(p, "f", NULL), "old");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(p->path), 0); /* no temporary file */
 }
 
 TEST_WITH(struct test_place *p, a_held_lock_names_its_holder_and_frees_at_unlock)
