@@ -54,8 +54,8 @@ void op_row_run(const struct op_row *row, struct op_bench *k)
 
 /* N, I, O: single elements, ragged, whole vectors, more rows than a tile, tall weights. */
 static const int32_t products[] = {
-    1,  1,   1,  3, 5, 7, 16, 16, 16, 33, 17, 65, 64,  64, 192, 130, 24, 48, 257, 64, 33,
-    21, 300, 12, 1, 8, 1, 5,  8,  24, 67, 24, 33, 130, 64, 65,  70,  8,  45, 300, 10, 61,
+    1,  1, 1, 3, 5, 7, 16, 16, 16, 33, 17,  65, 64, 64, 192, 130, 24,  48, 257, 64,  33, 21,  300,
+    12, 1, 8, 1, 5, 8, 24, 67, 24, 33, 130, 64, 65, 70, 8,   45,  300, 10, 61,  130, 8,  300,
 };
 
 /* Exact or not; without or with a mask. */
@@ -120,7 +120,8 @@ static void linear_relu_is_exact(struct op_bench *k)
 /* ---- rows of a table ---- */
 
 /* N M C */
-static const int32_t tables[] = {1, 1, 1, 7, 5, 3, 40, 16, 64, 33, 100, 65, 37, 13, 21, 600, 7, 3};
+static const int32_t tables[] = {1,  1,  1,  7,  5,   3, 40, 16, 64, 33,  100,
+                                 65, 37, 13, 21, 600, 7, 3,  17, 9,  1031};
 
 static void scale_gathered(struct op_case *c, int form)
 {
@@ -135,12 +136,13 @@ static void add_scattered(struct op_case *c, int form)
     a->accumulate = true;
 }
 
+/* Of two rows with the same index the later one remains. */
 static void scatter_rows_overwrites(struct op_bench *k)
 {
-    int32_t at[] = {4, -1, 0, 2}, C = 19;
-    struct op_matrix x = op_activations(k, 4, C, 0), y = op_activations(k, 6, C, 5);
+    int32_t at[] = {4, -1, 0, 2, 4}, N = 5, C = 19;
+    struct op_matrix x = op_activations(k, N, C, 0), y = op_activations(k, 6, C, 5);
     const int32_t *index = op_memory(k, at, sizeof at);
-    for (int32_t i = 0; i < 4; i++)
+    for (int32_t i = 0; i < N; i++)
         for (int32_t c = 0; at[i] >= 0 && c < C; c++)
             y.host[at[i] * C + c] = 8.0f * x.host[i * C + c];
     assert_ok(ops_scatter_rows(k->b, &y.t, &x.t, index, 8.0f, 0, &e));
