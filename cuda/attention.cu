@@ -105,9 +105,8 @@ static cudaError_t delta_launch(cudaStream_t stream, const struct attention *a, 
     int64_t blocks = (rows_n + PREPARE_ROWS - 1) / PREPARE_ROWS;
     bool vectors = a->D % 8 == 0 && rows_are_wide(a->out, a->dout);
     if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
-    return (cudaError_t)launch_by_dtype(a->q, delta_k<bf16>, delta_k<float>, dim3((unsigned)blocks),
-                                        dim3(PREPARE_THREADS), 0, stream, *a, delta, rows_n,
-                                        vectors);
+    return launch_by_dtype(a->q, delta_k<bf16>, delta_k<float>, dim3((unsigned)blocks),
+                           dim3(PREPARE_THREADS), 0, stream, *a, delta, rows_n, vectors);
 }
 
 size_t cuda_attention_workspace(const struct attention *a)

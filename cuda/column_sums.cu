@@ -62,8 +62,8 @@ static __global__ void __launch_bounds__(ADD_COLUMNS *ADD_LANES)
     *to = accumulate ? *to + sum : sum;
 }
 
-int rows_add_parts(void *stream, float *out, float *rest, int64_t split, const float *parts,
-                   int64_t parts_n, int64_t cols, int accumulate)
+cudaError_t rows_add_parts(void *stream, float *out, float *rest, int64_t split, const float *parts,
+                           int64_t parts_n, int64_t cols, int accumulate)
 {
     return launch(add_parts_k, dim3((unsigned)((cols + ADD_COLUMNS - 1) / ADD_COLUMNS)),
                   dim3(ADD_COLUMNS, ADD_LANES), 0, (cudaStream_t)stream, out, rest, split, parts,
@@ -85,7 +85,7 @@ int cuda_column_sums(void *stream, const struct tensor *out, const struct tensor
 {
     float *parts = (float *)workspace_dev;
     dim3 grid((unsigned)((x->cols + SUMS_COLUMNS - 1) / SUMS_COLUMNS), (unsigned)sums_spans_n(x));
-    int rc =
+    cudaError_t rc =
         launch_by_dtype(*x, column_sums_k<bf16>, column_sums_k<float>, grid,
                         dim3(SUMS_LANES, SUMS_GROUPS), 0, stream, parts, *x, rows_are_wide(*x));
     if (rc != cudaSuccess) return rc;

@@ -174,7 +174,7 @@ static int layernorm_bwd_launch(void *stream, const struct norm_backward &f,
     unsigned blocks_n =
         norm_blocks_n(f.dx.rows, cols, f.dx.dtype == DTYPE_BF16 ? NORM_PARTS : NORM_PARTS_F32);
     if (cols > NORM_COLS_MAX) return cudaErrorInvalidValue;
-    int rc = launch_by_dtype(
+    cudaError_t rc = launch_by_dtype(
         f.dx, is_long ? layernorm_bwd_k<bf16, 4, RESIDUAL> : layernorm_bwd_k<bf16, 1, RESIDUAL>,
         is_long ? layernorm_bwd_k<float, 4, RESIDUAL> : layernorm_bwd_k<float, 1, RESIDUAL>,
         dim3(blocks_n), block, block.y > 1 ? 2 * (size_t)cols * sizeof(float) : 0, stream, f);

@@ -214,8 +214,9 @@ int cuda_sum_squares(void *stream, const struct sum_squares_args *a, void *works
 {
     int parts_n = squares_parts_n(a->n);
     double *parts = (double *)workspace_dev;
-    int rc = launch(squares_parts_k, dim3((unsigned)parts_n), dim3(OPTIMIZER_THREADS), 0,
-                    (cudaStream_t)stream, parts, a->x_dev, a->n, optimizer_is_wide(a->x_dev));
+    cudaError_t rc =
+        launch(squares_parts_k, dim3((unsigned)parts_n), dim3(OPTIMIZER_THREADS), 0,
+               (cudaStream_t)stream, parts, a->x_dev, a->n, optimizer_is_wide(a->x_dev));
     if (rc != cudaSuccess) return rc;
     return launch(squares_total_k, dim3(1), dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream,
                   a->out_dev, (const double *)parts, parts_n);

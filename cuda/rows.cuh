@@ -168,9 +168,10 @@ static inline dim3 rows_grid(int64_t rows, int64_t cols, dim3 block)
 
 /* Starts one of two kernels, for the dtype of t. */
 template <class... P, class... A>
-static inline int launch_by_dtype(const struct tensor &t, void (*in_bf16)(P...),
-                                  void (*in_f32)(P...), dim3 grid, dim3 block, size_t shared_bytes,
-                                  void *stream, A... args)
+[[nodiscard]] static inline cudaError_t launch_by_dtype(const struct tensor &t,
+                                                        void (*in_bf16)(P...), void (*in_f32)(P...),
+                                                        dim3 grid, dim3 block, size_t shared_bytes,
+                                                        void *stream, A... args)
 {
     if (t.dtype != DTYPE_BF16 && t.dtype != DTYPE_F32) return cudaErrorInvalidValue;
     return launch(t.dtype == DTYPE_BF16 ? in_bf16 : in_f32, grid, block, shared_bytes,
@@ -179,8 +180,9 @@ static inline int launch_by_dtype(const struct tensor &t, void (*in_bf16)(P...),
 
 /* The same with a thread for each group of eight columns of y. */
 template <class... P, class... A>
-static inline int launch_rows(void *stream, const struct tensor &y, void (*in_bf16)(P...),
-                              void (*in_f32)(P...), A... args)
+[[nodiscard]] static inline cudaError_t launch_rows(void *stream, const struct tensor &y,
+                                                    void (*in_bf16)(P...), void (*in_f32)(P...),
+                                                    A... args)
 {
     dim3 block = rows_block(y.cols);
     return launch_by_dtype(y, in_bf16, in_f32, rows_grid(y.rows, y.cols, block), block, 0, stream,
@@ -189,10 +191,11 @@ static inline int launch_rows(void *stream, const struct tensor &y, void (*in_bf
 
 /* rows_add_parts - out[c] (+)= the sum of the parts (parts_n, cols) in column c, in a fixed order;
  * columns from `split` on go to rest[c - split] (column_sums.cu). */
-int rows_add_parts(void *stream, float *out, float *rest, int64_t split, const float *parts,
-                   int64_t parts_n, int64_t cols, int accumulate);
+[[nodiscard]] cudaError_t rows_add_parts(void *stream, float *out, float *rest, int64_t split,
+                                         const float *parts, int64_t parts_n, int64_t cols,
+                                         int accumulate);
 
-/* The sum over a block of THREADS, warps in order; each thread gets it. */
+/* The sum over a block of THREADS, warps in order; each thread gets it. Once in a kernel. */
 template <int THREADS> __device__ inline double rows_block_sum(double sum)
 {
     SHARED(double, sums, [THREADS / 32]);

@@ -16,6 +16,9 @@ enum { SOFTMAX_THREADS_MIN = 64, SOFTMAX_THREADS_MAX = 512 };
 #define SOFTMAX_LOG2E_HIGH 1.4426950216293335f   /* log2(e) rounded to fp32 */
 #define SOFTMAX_LOG2E_LOW 1.925963033500011e-08f /* and the rest */
 #define SOFTMAX_LOWEST (-1e30f) /* below every k; finite, so that differences are numbers */
+/* Beyond it, x log2(e) - k is a rounding error; but floats are 128 apart, so that next to the
+ * highest x all others vanish: softmax_coarse. */
+#define SOFTMAX_COARSE 0x1p30f
 
 /* sum * 2^k = the sum of e^x so far. */
 struct softmax_part {
@@ -46,7 +49,7 @@ __device__ static void softmax_take(struct softmax_part *s, const struct vec8 &x
 #pragma unroll
     for (int i = 1; i < 8; i++) high = fmaxf(high, x.x[i]);
     if (high > s->high) {
-        float k = ceilf(high * SOFTMAX_LOG2E_HIGH);
+        float k = ceilf(fmaxf(high, -SOFTMAX_COARSE) * SOFTMAX_LOG2E_HIGH);
         s->sum *= softmax_power(s->k - k);
         s->k = k;
         s->high = high;
@@ -130,6 +133,24 @@ __device__ static void softmax_gradient(T *row, int64_t cols, bool wide, struct 
     }
 }
 
+/* The sum over a row whose `high` is beyond SOFTMAX_COARSE, that is how often `high` occurs, or
+ * NaN. With a target >= 0 also the gradient. Inlined it would take registers from every row. */
+template <class T>
+__device__ __attribute__((noinline)) static double softmax_coarse(T *row, int64_t cols, float high,
+                                                                  int32_t target)
+{
+    struct softmax_part s = {0.0, 0.0f, 0.0f};
+    for (int64_t c = threadIdx.x; c < cols; c += blockDim.x)
+        s.sum += (double)expf(rows_widen(row[c]) - high);
+    __syncthreads(); /* all threads have read the parts of the first sum */
+    double sum = softmax_block_sum(s).sum;
+    for (int64_t c = threadIdx.x; target >= 0 && c < cols; c += blockDim.x) {
+        float p = expf(rows_widen(row[c]) - high) / (float)sum;
+        rows_narrow(row + c, c == target ? p - 1.0f : p);
+    }
+    return sum;
+}
+
 /* The loss of a row and, with `gradient`, the gradient of its logits in place. A block owns a row,
  * a thread every blockDim-th group of eight columns. Reads 1 element an element; with the gradient
  * 2, the second from the L2 cache, and writes 1. Blocks have at most 512 threads, about eight
@@ -149,6 +170,10 @@ static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
     }
     double chosen = rows_widen(row[wanted]); /* the gradient overwrites it */
     struct softmax_sum s = softmax_row_sum(row, logits.cols, wide);
+    if (fabsf(s.high) > SOFTMAX_COARSE) {
+        s.sum = softmax_coarse(row, logits.cols, s.high, gradient ? wanted : -1);
+        gradient = 0;
+    }
     if (threadIdx.x == 0) loss[i] = (float)(log(s.sum) + ((double)s.high - chosen));
     if (gradient) softmax_gradient(row, logits.cols, wide, s, wanted);
 }
@@ -165,6 +190,8 @@ static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
     float value = 0.0f;
     if (wanted >= 0) {
         struct softmax_sum s = softmax_row_sum(row, logits.cols, wide);
+        if (fabsf(s.high) > SOFTMAX_COARSE)
+            s.sum = softmax_coarse(row_of<T>(logits, i), logits.cols, s.high, -1);
         value = (float)(((double)rows_widen(row[wanted]) - (double)s.high) - log(s.sum));
     }
     if (threadIdx.x == 0) logp[i] = accumulate ? logp[i] + value : value;

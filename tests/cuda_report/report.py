@@ -46,7 +46,7 @@ def kernels_of(build):
                 if m := re.search(r"Compiling entry function '(\S+)' for 'sm_(\w+)'", line):
                     row = found.setdefault(m[2], {}).setdefault(m[1], [0, 0, 0])
                 elif m := re.search(r"(\d+) bytes spill stores", line):
-                    row[2] = int(m[1])
+                    row[2] += int(m[1])  # of a function that is called, too
                 elif m := re.search(r"Used (\d+) registers", line):
                     row[0] = int(m[1])
                     row[1] = int(s[1]) if (s := re.search(r"(\d+) bytes smem", line)) else 0
