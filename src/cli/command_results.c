@@ -35,33 +35,17 @@ static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c,
     return 0;
 }
 
-/* Writes one page of HTML for all artefacts, or their reports one after another, with a summary if
- * there are several. */
-static int write_reports(FILE *out, struct cli *c, const struct report_item *items, int32_t n,
-                         struct report_options *o, struct err *e)
-{
-    if (o->format == REPORT_HTML) return report_page(out, c->store, &c->project, items, n, o, e);
-    for (int32_t i = 0; i < n; i++) {
-        const struct report_item *k = &items[i];
-        o->scale = k->scale;
-        o->title = k->title;
-        if (i && o->format == REPORT_TEXT) fputc('\n', out);
-        TRY(report_artefact(out, c->store, &c->project, k->artefact, k->dir, o, e));
-    }
-    return n > 1 ? report_summary(out, c->store, &c->project, items, n, o, e) : 0;
-}
-
 /* Writes to the file `path`, completely or not at all; path NULL: to stdout. */
 static int write_reports_to(const char *path, struct cli *c, const struct report_item *items,
-                            int32_t items_n, struct report_options *o, struct err *e)
+                            int32_t items_n, const struct report_options *o, struct err *e)
 {
     char *text = NULL;
     size_t n = 0;
 
-    if (!path) return write_reports(stdout, c, items, items_n, o, e);
+    if (!path) return report_artefacts(stdout, c->store, &c->project, items, items_n, o, e);
     FILE *out = open_memstream(&text, &n);
     if (!out) return ERR(e, ERR_NOMEM, "out of memory while writing the report");
-    int rc = write_reports(out, c, items, items_n, o, e);
+    int rc = report_artefacts(out, c->store, &c->project, items, items_n, o, e);
     if (fclose(out) != 0 && rc == 0)
         rc = ERR(e, ERR_NOMEM, "out of memory while writing the report");
     if (rc == 0) rc = file_write_named(path, text, n, e);

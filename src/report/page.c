@@ -85,7 +85,6 @@ int report_summary(FILE *out, struct store *s, const struct project *p,
     struct report_rows rows;
     int rc = 0;
 
-    if (o->format == REPORT_CSV || o->format == REPORT_JSON) return 0;
     arena_init(&page.arena);
     TRY_OUT(rc, report_claims_of(&page.claims, &page.judged, &page.arena, s, p, items, n, e));
     TRY_OUT(rc, scoreboard(&rows, &page, false, e));
@@ -197,21 +196,23 @@ static int page_runs(struct report_page *p, struct err *e)
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
-/* The sentence that the page opens with; supported and judged: claims. */
-static int page_open(struct report_page *p, const char *supported, const char *judged,
-                     struct err *e)
+/* Writes the sentence that the page opens with from the row of counts_sql. */
+static int page_open(struct report_page *p, const struct report_rows *counts, struct err *e)
 {
-    const char *subject;
+    const char *subject, *claims_n = report_rows_get(counts, 0, "claims_n");
 
     TRY(page_subject(&subject, p, e));
-    bool some = judged && strcmp(judged, "0") != 0;
+    bool some = claims_n && strcmp(claims_n, "0") != 0;
     report_html_open(p->out, page_title);
     report_html(p->out, "<h1>%s</h1>\n<p class=\"lead\">", page_title);
-    if (some) report_html(p->out, "%s of %s claims of ", supported, judged);
+    if (some)
+        report_html(p->out, "%s of %s claims of ", report_rows_get(counts, 0, "supported"),
+                    claims_n);
     report_html(p->out,
                 "<em>Attention with Linear Biases Enables Input Length Extrapolation</em> (Press, "
-                "Smith, Lewis; ICLR 2022)%s%s.</p>\n",
-                some ? " hold in " : ": ", subject);
+                "Smith, Lewis; ICLR 2022)%s%s%s%s.</p>\n",
+                some ? " hold in " : ": ", subject, some ? "; " : "",
+                some ? report_rows_get(counts, 0, "rest") : "");
     return 0;
 }
 
@@ -259,8 +260,7 @@ static int page_write(struct report_page *p, struct err *e)
                          p->items_n, e));
     TRY(page_claims(&counts, p, counts_sql, e));
     const char *sentence = report_rows_get(&counts, 0, "sentence");
-    TRY(page_open(p, report_rows_get(&counts, 0, "supported"),
-                  report_rows_get(&counts, 0, "judged"), e));
+    TRY(page_open(p, &counts, e));
     if (p->items_n) TRY(page_section(p, 0, e));
     TRY(page_contents(p, sentence, e));
     for (int32_t i = 1; i < p->items_n; i++) TRY(page_section(p, i, e));
