@@ -48,6 +48,11 @@ expect 0 "12 done now" "$alibi" run h/ --devices cpu:2 --set model.ffn=32
 expect 0 "note: h has results only of a changed grid: alibi report h --set model.ffn=32 --scale none" "$alibi" report h/
 expect 0 "^Scale none: models of 0.01M parameters on tiny" "$alibi" report h/ --set model.ffn=32 --no-figure
 
+# A grid whose runs other grids have made is reported without a run of its own.
+mkdir known && sed 's/artefact: g/artefact: known/; s/train.lr: \[0.25, 0.5\]/train.lr: 0.25/' g/grid.yaml >known/grid.yaml
+expect 0 "^Sinusoidal  *16" "$alibi" report known/ --no-figure
+expect 0 "^6$" "$alibi" query "SELECT count(*) FROM artefact_points WHERE artefact = 'known'" --format csv
+
 # Settings are data.
 expect 0 "^4$" "$alibi" query "SELECT count(*) FROM settings JOIN trainings USING (run_id) WHERE key = 'train.lr' AND value = '0.5' AND modified" --format csv
 expect 0 "^28$" "$alibi" query "SELECT count(*) FROM settings s JOIN evaluations e USING (run_id) WHERE key = 'train.lr'" --format csv
