@@ -67,6 +67,12 @@ SELECT count(*) AS n, min(r.parameters) AS low, max(r.parameters) AS high,
   replace(group_concat(DISTINCT r.corpus), ',', ', ') AS corpora
 FROM wanted w JOIN runs r USING (run_id)
 
+-- @ results_sql
+-- The artefacts that have a result; trainings alone fill no table.
+SELECT DISTINCT p.artefact, p.scale FROM artefact_points p JOIN run_list r USING (run_id)
+WHERE instr(:items, '|' || p.artefact || ' ' || p.scale || '|') AND r.kind <> 'train'
+  AND r.state = 'done'
+
 -- @ made_sql
 SELECT r.scale, k.many AS what, r.dataset, r.model, count(*) AS "asked for",
   sum(r.state = 'done') AS done, group_concat(DISTINCT r.seed) AS seeds,

@@ -256,7 +256,8 @@ static int write_foot(struct report_job *j, struct err *e)
     if (claims)
         write_line(j, "%s", claims);
     else if (j->folder.paper_path && !is_paper(j))
-        write_line(j, "Shape: no claim of its own; its README says where its curves are judged.");
+        write_line(j, "Shape: this artefact has no claims; its README names the artefact that "
+                      "judges its curves.");
     if (alone) write_line(j, "%s", alone);
     return 0;
 }
@@ -511,7 +512,10 @@ static const char *whole_title(struct report_job *j)
     const char *corpus = report_rows_get(&j->all, 0, "corpus");
     bool synthetic = corpus && strncmp(corpus, "synthetic-", strlen("synthetic-")) == 0;
 
-    return arena_printf(&j->arena, "%s. Scale %s%s%s%s%s", j->folder.layout.title,
+    const char *title = j->folder.layout.title;
+    bool ended = *title && strchr(".?!", title[strlen(title) - 1]);
+
+    return arena_printf(&j->arena, "%s%s Scale %s%s%s%s%s", title, ended ? "" : ".",
                         j->options->scale, synthetic ? ", synthetic text" : "",
                         is_so(j, "modified") ? ", modified" : "", *variant(j) ? ":" : "",
                         variant(j));
