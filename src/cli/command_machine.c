@@ -36,7 +36,7 @@ static int trial_multiply(struct backend *b, struct err *e)
     struct tensor y = tensor_make(memory[0], TRIAL_ROWS, TRIAL_COLS, DTYPE_F32);
     struct tensor x = tensor_make(memory[1], TRIAL_ROWS, TRIAL_COLS, DTYPE_F32);
     struct tensor w = tensor_make(memory[2], TRIAL_COLS, TRIAL_COLS, DTYPE_F32);
-    TRY_OUT(rc, ops_linear(b, &y, &x, &w, NULL, 0, e));
+    TRY_OUT(rc, OPS(b, linear, e, .y = y, .x = x, .w = w));
     TRY_OUT(rc, b->ops->download(b, got, memory[0], bytes[0], e));
     for (int i = 0; i < X && rc == 0; i++)
         if (got[i] != (float)TRIAL_COLS)
