@@ -1,8 +1,9 @@
 /* plan.h - turns experiments/<artefact>/grid.yaml into runs: points, specs, identity, cost.
  *
- * Order of settings: base pieces, grid point, scale, --set (literal, never scaled). Grid, `where`
- * and `skip` use nominal lengths. A scale maps lengths and strides > 1 by round(n / divide); a note
- * lists the points that this merges. */
+ * Order of settings: base pieces, scale, axes of the grid, --set (literal, never scaled). Grid,
+ * `where` and `skip` use nominal lengths. A scale maps lengths and strides > 1 by round(n /
+ * divide); a note lists the points that this merges. A run whose axes or --set differ from what the
+ * scale sets is `modified`. */
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H
 
