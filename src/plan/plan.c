@@ -9,8 +9,6 @@
 #include "base/file.h"
 #include "base/str.h"
 
-static const char default_scale[] = "mini";
-
 /* --- artefacts ------------------------------------------------------------------------------ */
 
 int plan_roots(const char *out[2], const struct project *p)
@@ -214,7 +212,7 @@ static int read_scale(struct expansion *x, const struct project *project, const 
                       struct err *e)
 {
     const struct yaml_node *own = x->grid.scale;
-    const char *name = given ? given : own ? own->text : default_scale;
+    const char *name = given ? given : own ? own->text : PLAN_SCALE;
     int rc = scale_read(&x->scale, &x->plan->arena, project, name, e);
 
     if (rc != ERR_USAGE || given || !own) return rc;

@@ -18,8 +18,10 @@
 
 enum { PLAN_MAX_YAML_BYTES = 256 * 1024, PLAN_MAX_DEPTH = 32, PLAN_MAX_RUNS = 100000 };
 
+#define PLAN_SCALE "mini" /* of a grid without `scale:` */
+
 struct plan_options {
-    const char *scale; /* --scale; NULL: the grid's own `scale:`, else mini */
+    const char *scale; /* --scale; NULL: the grid's own `scale:`, else PLAN_SCALE */
     /* NULL-terminated lists, or NULL: */
     const char *const *set;  /* --set key=value, in order */
     const char *const *only; /* --only position=alibi,L_train=512|1024 (nominal lengths); values of
