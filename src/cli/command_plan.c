@@ -116,6 +116,8 @@ static void print_plan(const struct planning *p, bool all, struct arena *a)
     }
     printf("\n");
     for (int32_t i = 0; i < p->plan.notes.n; i++) printf("note: %s\n", p->plan.notes.item[i]);
+    for (int32_t i = 0; i < p->plan.runs_n; i++)
+        if (p->gone[i]) printf("note: %s\n", p->gone[i]);
     print_totals(p, a);
     if (planning_check_precision(p, &lacking) < 0) printf("note: %s\n", lacking.text);
 }
