@@ -81,8 +81,13 @@ int plan_open(struct plan *p, const struct project *project, const char *const *
 void plan_close(struct plan *p);
 
 /* settings_key - the key with this name or short name, such as L_train. Errors: ERR_DATA an unknown
- * key, with the nearest name; a key that the plan determines. No file position. */
+ * key, with the keys that were probably meant; a key that the plan determines, with *out set. No
+ * file position. */
 int settings_key(const struct spec_key **out, const char *name, struct err *e);
+/* settings_mentions - whether the key's name contains this word, such as window or sinks. */
+bool settings_mentions(const struct spec_key *key, const char *word);
+/* settings_default - the value of a key that a grid does not set; NULL: the grid must set it. */
+const char *settings_default(const struct spec_key *key);
 /* settings_short - the short name of a key if it has one, else its name. */
 const char *settings_short(const struct spec_key *key);
 
