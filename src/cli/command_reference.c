@@ -151,6 +151,35 @@ static void print_artefact(struct cli *c, const char *name, const char *scale)
     plan_close(&p.plan);
 }
 
+/* The user's own grids: results.db has their points, but not where their folders are. */
+static int print_own(struct cli *c, const char *scale, char **shipped, int32_t shipped_n,
+                     struct err *e)
+{
+    static const char sql[] =
+        "SELECT artefact, scale, count(DISTINCT run_id),"
+        " count(DISTINCT CASE WHEN state = 'done' THEN run_id END)"
+        " FROM artefact_points JOIN run_list USING (run_id, scale)"
+        " WHERE instr(artefact, ' ') = 0" /* neither a variant nor an earlier grid */
+        " AND scale = coalesce(nullif(:scale, ''), scale)"
+        " GROUP BY artefact, scale ORDER BY artefact, scale";
+    const struct store_param param = {"scale", scale ? scale : ""};
+    struct rows rows;
+    bool any = false;
+
+    if (!c->store) return 0;
+    TRY(rows_read(&rows, &c->arena, c->store, sql, &param, 1, e));
+    for (int32_t i = 0; i < rows.n; i++) {
+        const struct store_cell *row = rows.row[i];
+        int32_t k = 0;
+        while (k < shipped_n && strcmp(shipped[k], row[0].text) != 0) k++;
+        if (k < shipped_n) continue;
+        if (!any) printf("\nother grids in results.db (`alibi plan PATH` has their time left)\n");
+        any = true;
+        printf("%-10s %4s of %4s  scale %s\n", row[0].text, row[3].text, row[2].text, row[1].text);
+    }
+    return 0;
+}
+
 int cli_artefacts(struct cli *c, struct err *e)
 {
     const char *scale = NULL;
@@ -164,5 +193,5 @@ int cli_artefacts(struct cli *c, struct err *e)
     TRY(plan_list(&name, &n, &c->project, &c->arena, e));
     printf("artefact   runs done    time left  title\n");
     for (int32_t i = 0; i < n; i++) print_artefact(c, name[i], scale);
-    return 0;
+    return print_own(c, scale, name, n, e);
 }

@@ -52,6 +52,8 @@ static int run_command(int argc, char **argv, struct err *e)
         arena_fini(&c.arena);
         return rc == CLI_DONE ? 0 : rc;
     }
+    if (argv[1][0] == '-')
+        return ERR(e, ERR_USAGE, "%s: options follow the command (see `alibi --help`)", argv[1]);
     return ERR(e, ERR_USAGE, "unknown command '%s' (see `alibi --help`)%s", argv[1],
                str_hint(argv[1], names, n).text);
 }
@@ -92,6 +94,22 @@ static int finish(int rc, struct err *e)
     return err_exit_code(rc);
 }
 
+/* Moves --project DIR or --project=DIR in front of the command behind it, as git and make have it.
+ */
+static void move_project(int argc, char **argv)
+{
+    char *option = argv[1], *dir = argc > 2 ? argv[2] : NULL;
+
+    if (argc > 3 && strcmp(option, "--project") == 0) {
+        argv[1] = argv[3];
+        argv[2] = option;
+        argv[3] = dir;
+    } else if (argc > 2 && strncmp(option, "--project=", strlen("--project=")) == 0) {
+        argv[1] = dir;
+        argv[2] = option;
+    }
+}
+
 static int answer(int argc, char **argv, struct err *e)
 {
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
@@ -99,6 +117,7 @@ static int answer(int argc, char **argv, struct err *e)
         print_commands(stdout);
         return 0;
     }
+    move_project(argc, argv);
     if (strcmp(argv[1], "--version") == 0) {
         printf("alibi %s\n", code_id());
         return 0;
