@@ -66,6 +66,8 @@ expect 66 "neither results.db nor" "$alibi" merge "$dir/empty/runs" --project "$
 expect 0 "^no runs yet; " "$alibi" status --project "$dir/empty"
 expect 0 "train.lr=0.25|0.5" "$alibi" compare train.lr=0.25,modified=0 train.lr=5e-1,modified=0 --format csv
 [ "$(grep -c '^none,' "$dir/out")" -eq 4 ] || { fail "compare pairs other settings than those named"; cat "$dir/out"; }
+# A setting makes a run modified: settings are compared whether one, both or none of the runs are.
+expect 0 "^none,.*train.lr=0.5|0.25 train.updates=6|4" "$alibi" compare train.lr=0.5,train.updates=6 train.lr=0.25,train.updates=4,seed=3,position=alibi --format csv
 expect 0 "not compared: B has model.ffn 32, this one 64" "$alibi" compare position=alibi,modified=0 position=sinusoidal,modified=1
 expect 0 "highest learning rate" "$alibi" settings train.lr
 expect 0 "^model.position" "$alibi" settings position
