@@ -457,7 +457,8 @@ static int prepare(struct scheduler *sc, const struct run *jobs, int32_t jobs_n,
     TRY(queue_init(&sc->queue, &sc->arena, sc->store, jobs, jobs_n, sc->options, e));
     progress_print_start(&sc->progress, &sc->queue, sc->slots.n);
     take_over(sc);
-    return refuse_impossible(sc, e);
+    TRY(refuse_impossible(sc, e));
+    return queue_clear(&sc->queue, sc->store, e);
 }
 
 static void close_call(struct scheduler *sc)

@@ -43,6 +43,8 @@ grep -q "^note: the checkpoint of training $run is gone (runs/$run/1/.*); .alibi
 grep -q "cannot run: the checkpoint of its training is gone$" "$dir/out" || { fail "evaluations in plan -a"; cat "$dir/out"; }
 expect 66 "the checkpoint of training $run is gone (runs/$run/1/.*); .alibi run. with --redo trains it again" "$alibi" run g/ --devices cpu:1
 grep -q "started\|retried" "$dir/out" && { fail "an evaluation without a checkpoint was started"; cat "$dir/out"; }
+expect 66 "is gone" "$alibi" run g/ --devices cpu:1 --redo-evaluations
+expect 0 "^2$" "$alibi" query "SELECT count(*) FROM evaluations" --format csv
 expect 66 "run $run: its log is gone: runs/$run/1/log" "$alibi" logs "$run"
 expect 0 "5 done now" "$alibi" run g/ --devices cpu:1 --redo
 
