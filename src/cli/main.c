@@ -30,9 +30,9 @@ static void print_commands(FILE *out)
         if (!commands[i].hidden) fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].help);
     fprintf(out,
             "\nEach command has --help. A first result: alibi run table5 && alibi report table5\n\n"
-            "exit status: 0 success, 64 usage, 65 wrong data, 66 missing input, 69 unavailable,\n"
-            "70 internal or a contradicted claim, 73 cannot create, 74 I/O, 75 try later,\n"
-            "130 interrupted\n");
+            "exit status: 0 success, 64 usage, 65 wrong data or a diverged run, 66 missing input,\n"
+            "69 unavailable, 70 internal or a contradicted claim, 73 cannot create, 74 I/O,\n"
+            "75 try later, 130 interrupted\n");
 }
 
 static int run_command(int argc, char **argv, struct err *e)
