@@ -80,6 +80,8 @@ golden devices_three_gpus.txt
 EMULATION_OPEN=35@GPU-fake-2 several expect 69 "WRONG *cuda:2 .*driver 580" "$alibi" doctor
 EMULATION_OPEN=802 expect 0 "cuda:0 .*not usable: .*fabric manager" "$alibi" devices
 EMULATION_SHARED=64 expect 0 "cuda:0 .*not usable: .*64 KB of shared memory, alibi needs 99" "$alibi" devices
+# Kernels without code for the GPU: products of the library alone would succeed.
+EMULATION_LAUNCH=209 expect 69 "WRONG *cuda:0 .*no kernel image.*build alibi with a newer CUDA" "$alibi" doctor
 NVML_FAKE_INIT=18 expect 0 "cuda:0 .*not usable: .*does not start: nvidia-smi says why" "$alibi" devices
 # A library that needs a newer C library than the machine has.
 mkdir "$dir/newer"
