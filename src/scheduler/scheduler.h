@@ -87,7 +87,7 @@ struct device {
     bool is_counted;    /* NAME:N takes N slots */
     double flops_per_s; /* rough, for estimates where nothing was measured */
     char uuid[64];      /* of a GPU, as the driver spells it; empty: unknown */
-    int32_t others_n;   /* other programs that compute on this GPU */
+    int32_t others_n;   /* other programs that hold more than 1 GB of this GPU */
     char unusable[512]; /* why the device cannot be used; empty: usable */
     bool is_test;       /* the emulated GPU of a test build: used only if named */
     bool is_cluster;    /* many machines: used only if named; memory unknown */

@@ -42,7 +42,7 @@ run() {
     timeout 60 "$alibi" run "$dir/grid" --project "$dir/$project" --devices "$devices" "$@"
 }
 query() { "$alibi" query --project "$dir/$1" --format csv "$2" | tail -n +2 | tr -d '\r'; }
-for project in cpu named gpus idle busy visible small short lost moved unready; do
+for project in cpu named gpus idle busy visible instance small short lost moved unready; do
     mkdir "$dir/$project"
     expect 0 "" "$alibi" data prepare tiny --text "$dir/text" --project "$dir/$project"
 done
@@ -98,10 +98,18 @@ mv "$dir/newer/libalibi_cuda.so" "$dir/bin/"
 several expect 0 "" run idle auto
 [ "$(query idle "SELECT DISTINCT slot FROM attempts" | grep -c 'cuda:[01]')" = 0 ] || fail "auto took a GPU in use: $(query idle "SELECT DISTINCT slot FROM attempts")"
 NVML_FAKE_OTHERS="1 1" expect 69 "other programs compute on every usable GPU" run busy auto
+NVML_FAKE_OTHERS="3 3" NVML_FAKE_HELD=300000000 expect 0 "" run busy auto
 CUDA_VISIBLE_DEVICES=1 expect 0 "cuda:0 .*not usable: CUDA_VISIBLE_DEVICES=1 leaves it out" "$alibi" devices
 CUDA_VISIBLE_DEVICES=GPU-fake-1 expect 0 "" run visible auto
 [ "$(query visible "SELECT count(*) FROM attempts WHERE slot LIKE '%cuda:0%'")" = 0 ] || fail "auto took a hidden GPU"
 CUDA_VISIBLE_DEVICES=1 expect 69 "leaves it out" run visible cuda:0
+# An instance of a divided GPU is a device; the GPU itself is not.
+NVML_FAKE_MIG="1 0" expect 0 "cuda:0 .*not usable: it is divided into MIG instances; name them" "$alibi" devices
+export CUDA_VISIBLE_DEVICES=MIG-fake-1,MIG-gone
+NVML_FAKE_MIG="0 1" expect 0 "cuda:0 *Fake GPU 1  1 at a time.*800 MB free" "$alibi" devices
+grep -q "cuda:1 .*not usable: .*the driver does not know MIG-gone" "$dir/out" || fail "an instance that does not exist: $(cat "$dir/out")"
+expect 0 "" run instance cuda:0
+unset CUDA_VISIBLE_DEVICES
 
 # Too small: rejected before anything starts, with the bytes needed and free.
 NVML_FAKE_FREE="100000 90000" expect 70 "needs .* MB of memory, but cuda:0 has 0.1 MB free of 1000.0 MB" run small auto
