@@ -101,7 +101,7 @@ static void device_fill_cpu(struct device *d, struct arena *a)
     }
     if (why.code != 0 || d->memory_bytes == 0)
         snprintf(d->unusable, sizeof d->unusable, "its memory is unknown: %s", why.text);
-    d->flops_per_s = workers_n * device_core_flops(a, cpuinfo);
+    d->flops_per_s = device_core_flops(a, cpuinfo);
 }
 
 /* Whether a backend's library is beside the program or in lib/ of its installation. */

@@ -20,6 +20,7 @@
 #include <sys/statvfs.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "record/run_folder.h"
 #include "scheduler/scheduler_internal.h"
 
@@ -378,6 +379,7 @@ static int open_executors(struct scheduler *sc, struct err *e)
     const struct executor *const *table = sc->table;
 
     TRY(slots_open(&sc->slots, &sc->arena, sc->options->devices, table, e));
+    if (*sc->slots.note) log_warn("%s", sc->slots.note);
     for (int32_t i = 0; table[i] && i < EXECUTORS_MAX; i++) {
         const struct executor_config config = {
             .project = sc->project,

@@ -78,6 +78,7 @@ EMULATION_OPEN=35@GPU-fake-2 several expect 0 "" "$alibi" devices
 sed -i '/^cuda:/!d' "$dir/out"
 golden devices_three_gpus.txt
 EMULATION_OPEN=35@GPU-fake-2 several expect 69 "WRONG *cuda:2 .*driver 580" "$alibi" doctor
+several expect 0 "on cuda:1 (NVIDIA GeForce RTX 4090.*, 1 at a time; modelled, not measured: 40 % of its peak of 165.2" "$alibi" plan "$dir/grid" --devices cuda:1
 EMULATION_OPEN=802 expect 0 "cuda:0 .*not usable: .*fabric manager" "$alibi" devices
 EMULATION_SHARED=64 expect 0 "cuda:0 .*not usable: .*64 KB of shared memory, alibi needs 99" "$alibi" devices
 # Kernels without code for the GPU: products of the library alone would succeed.
