@@ -23,7 +23,8 @@
 /* The fields of each type: X(T, t, kind, name, need, table, column, verified), as in struct
  * record_field. They are the members of struct record_t, the content of a record EVENT_T. */
 
-/* The worker has opened its device. device: product name; backend: cpu … */
+/* The worker has opened its device. device: product name; backend: cpu … memory_in_use_bytes: of a
+ * GPU at that moment, by all programs and CUDA itself; results count what the run adds to it. */
 #define RECORD_STARTED(X, T, t)                                                                    \
     X(T, t, INT, pid, OPTIONAL, NULL, NULL, false)                                                 \
     X(T, t, TEXT, host, OPTIONAL, "run_attempts", "host", false)                                   \
@@ -32,7 +33,8 @@
     X(T, t, TEXT, blas, OPTIONAL, "run_attempts", "blas", false)                                   \
     X(T, t, INT, threads, OPTIONAL, "run_attempts", "threads", false)                              \
     X(T, t, TEXT, code_id, REQUIRED, "run_attempts", "code_id", false)                             \
-    X(T, t, TEXT, program, OPTIONAL, "run_attempts", "program", false)
+    X(T, t, TEXT, program, OPTIONAL, "run_attempts", "program", false)                             \
+    X(T, t, INT, memory_in_use_bytes, OPTIONAL, NULL, NULL, false)
 
 /* About once a second; also the heartbeat. done, total: updates or targets. */
 #define RECORD_PROGRESS(X, T, t)                                                                   \

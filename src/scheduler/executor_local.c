@@ -88,6 +88,7 @@ static const char *const *worker_environment(struct arena *a, const struct worke
                 /* These only affect the emulated GPU. */
                 {"EMULATION_ORDER", getenv("EMULATION_ORDER")},
                 {"EMULATION_MEMORY", getenv("EMULATION_MEMORY")},
+                {"EMULATION_OTHERS", getenv("EMULATION_OTHERS")},
                 {"EMULATION_LOSE", getenv("EMULATION_LOSE")},
                 {"EMULATION_OPEN", getenv("EMULATION_OPEN")}};
     enum { ROWS_N = sizeof rows / sizeof *rows };

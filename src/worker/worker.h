@@ -37,8 +37,8 @@ struct worker_options {
 int worker_run(const struct project *p, const struct worker_options *o, struct err *e);
 
 /* trial_run - runs some ops on a device and compares them with the CPU backend, in a fraction of a
- * second. Errors: ERR_UNAVAILABLE names the op whose result is wrong; those of the ops, such as code
- * that is missing for this GPU. */
+ * second. Errors: ERR_UNAVAILABLE names the op whose result is wrong; those of the ops, such as
+ * code that is missing for this GPU. */
 int trial_run(struct backend *b, struct err *e);
 
 /* --- reproduce.c: repeats an attempt and compares it with its records bit for bit ---

@@ -42,7 +42,7 @@ run() {
     timeout 60 "$alibi" run "$dir/grid" --project "$dir/$project" --devices "$devices" "$@"
 }
 query() { "$alibi" query --project "$dir/$1" --format csv "$2" | tail -n +2 | tr -d '\r'; }
-for project in cpu named gpus idle busy visible instance small short lost moved unready; do
+for project in cpu named shared gpus idle busy visible instance small short lost moved unready; do
     mkdir "$dir/$project"
     expect 0 "" "$alibi" data prepare tiny --text "$dir/text" --project "$dir/$project"
 done
@@ -58,6 +58,11 @@ expect 0 "" run named cuda:emulated
 losses="SELECT position, round(loss_nats, 4) FROM evaluations ORDER BY position"
 [ "$(query named "$losses")" = "$(query cpu "$losses")" ] || fail "losses differ: $(query named "$losses") and on the CPU $(query cpu "$losses")"
 [ "$(query named "SELECT DISTINCT device FROM evaluations")" = "$(query named "SELECT device FROM evaluations WHERE device LIKE '%emulated%' LIMIT 1")" ] || fail "an evaluation ran elsewhere"
+
+# Memory of other programs on the device is not the run's.
+expect 0 "" env EMULATION_OTHERS=700000000 timeout 60 "$alibi" run "$dir/grid" --project "$dir/shared" --devices cuda:emulated
+memory="SELECT position, peak_memory_bytes FROM trainings ORDER BY position"
+[ "$(query shared "$memory")" = "$(query named "$memory")" ] || fail "peak memory beside other programs: $(query shared "$memory"), alone $(query named "$memory")"
 
 # GPUs as a driver shows them.
 ln -s "$build/emulation/libnvidia-ml.so.1" "$dir/driver/libnvidia-ml.so.1"
@@ -78,7 +83,7 @@ EMULATION_OPEN=35@GPU-fake-2 several expect 0 "" "$alibi" devices
 sed -i '/^cuda:/!d' "$dir/out"
 golden devices_three_gpus.txt
 EMULATION_OPEN=35@GPU-fake-2 several expect 69 "WRONG *cuda:2 .*driver 580" "$alibi" doctor
-several expect 0 "on cuda:1 (NVIDIA GeForce RTX 4090.*, 1 at a time; modelled, not measured: 40 % of its peak of 165.2" "$alibi" plan "$dir/grid" --devices cuda:1
+several expect 0 "on cuda:1 (NVIDIA GeForce RTX 4090.*, 1 at a time; modelled, not measured: 40 % of its peak of 165.2" "$alibi" plan "$dir/grid" --project "$dir/idle" --devices cuda:1
 EMULATION_OPEN=802 expect 0 "cuda:0 .*not usable: .*fabric manager" "$alibi" devices
 EMULATION_SHARED=64 expect 0 "cuda:0 .*not usable: .*64 KB of shared memory, alibi needs 99" "$alibi" devices
 # Kernels without code for the GPU: products of the library alone would succeed.
