@@ -1,5 +1,7 @@
--- page.sql - the claims, the provenance and the runs of the page. "-- @ NAME" begins a part. Columns
--- have the marks of report_rows_arrange.
+-- page.sql - the claims, the provenance and the runs of the page. "-- @ NAME" begins a part.
+-- The first character of a column's name tells report_rows_arrange what to do with the column: > and <
+-- align it to the right and left, ? leaves it out if all its values are the same and ~ if it has none,
+-- and # sets a field (the verdict, the markup, ...) of the cells in the column before it.
 
 -- @ shared_sql
 -- Over the claims of all artefacts. A claim that several folders share, in the same words and at one
