@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/map.h"
 #include "base/str.h"
@@ -18,42 +17,48 @@ enum { GPUS_MAX = 4096 };
 
 /* --- devices and time ----------------------------------------------------------------------- */
 
-char *planning_gpu_word(int32_t i, struct arena *a)
+/* In lower case, without blanks and hyphens. */
+static char *gpu_word(const char *name, struct arena *a)
 {
-    size_t n;
-    const struct shape_gpu *gpu = shape_gpus(&n);
     struct strbuf word;
 
-    if ((size_t)i >= n) return NULL;
     strbuf_init(&word, a);
-    for (const char *c = gpu[i].name; *c; c++)
-        if (*c != ' ') strbuf_addf(&word, "%c", tolower((unsigned char)*c));
+    for (const char *c = name; *c; c++)
+        if (*c != ' ' && *c != '-') strbuf_addf(&word, "%c", tolower((unsigned char)*c));
     return word.text;
 }
 
-/* The GPU of a name in lower or upper case, with or without "RTX"; NULL: there is none. */
-static const struct shape_gpu *find_gpu(const char *name, struct arena *a)
+char *planning_gpu_word(int32_t i, struct arena *a)
 {
     size_t n;
     const struct shape_gpu *gpus = shape_gpus(&n);
 
-    for (int32_t i = 0; i < (int32_t)n; i++) {
-        const char *word = planning_gpu_word(i, a);
-        if (strcasecmp(name, word) == 0) return &gpus[i];
-        if (strncmp(word, "rtx", 3) == 0 && strcasecmp(name, word + 3) == 0) return &gpus[i];
+    return (size_t)i < n ? gpu_word(gpus[i].name, a) : NULL;
+}
+
+/* The GPU of a word, with or without "rtx"; NULL: there is none. */
+static const struct shape_gpu *find_gpu(const char *word, struct arena *a)
+{
+    size_t n;
+    const struct shape_gpu *gpus = shape_gpus(&n);
+
+    for (size_t i = 0; i < n; i++) {
+        const char *known = gpu_word(gpus[i].name, a);
+        if (strcmp(word, known) == 0) return &gpus[i];
+        if (strncmp(known, "rtx", 3) == 0 && strcmp(word, known + 3) == 0) return &gpus[i];
     }
     return NULL;
 }
 
-/* Whether text names a GPU ("rtx4090") or several ("h100x8"). */
+/* Whether text names a GPU ("rtx4090") or several ("H100x8"). */
 static bool planning_find_hardware(struct planning *p, const char *text, struct arena *a)
 {
     int64_t gpus_n = 1;
-    const char *x = strrchr(text, 'x');
+    const char *word = gpu_word(text, a), *x = strrchr(word, 'x');
 
-    p->gpu = find_gpu(text, a);
+    p->gpu = find_gpu(word, a);
     if (!p->gpu && x && str_to_int(&gpus_n, x + 1) && gpus_n >= 1 && gpus_n <= GPUS_MAX)
-        p->gpu = find_gpu(arena_strndup(a, text, (size_t)(x - text)), a);
+        p->gpu = find_gpu(arena_strndup(a, word, (size_t)(x - word)), a);
     if (!p->gpu) return false;
     p->device = (struct device){.slots = (int32_t)gpus_n,
                                 .memory_bytes = (int64_t)(1e9 * p->gpu->memory_gb)};

@@ -27,7 +27,7 @@ expect 0 "246,933,504" "$alibi" plan table5 --scale paper
 {
     paper="--scale paper --set train.precision=bf16"
     "$alibi" plan table5 $paper --devices h100x8 --budget 1d --only "position=alibi|sinusoidal"
-    "$alibi" plan table5 $paper --devices RTX4090 --set model.dim=4096 --set model.heads=32 --only L_train=512 --budget 90m
+    "$alibi" plan table5 $paper --devices "RTX 4090X1" --set model.dim=4096 --set model.heads=32 --only L_train=512 --budget 90m
     "$alibi" plan table5 --devices a6000
 } | sed -n '/ L_train /p; / \(alibi\|sinusoidal\) .* \(64\|512\|3072\) /p; /^about/,/^table5/p' >"$dir/out"
 golden plan_gpus.txt
