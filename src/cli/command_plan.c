@@ -7,8 +7,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 
-/* The state of a run, after the settings that distinguish it from similar runs: "train.lr=0.5,
- * new". fit: of --budget; NULL: not given. */
+/* The state of a run; with --budget also whether it fits. fit: NULL without. */
 static const char *state_text(const struct planning *p, const struct planning_fit *fit, int32_t i,
                               struct arena *a)
 {
@@ -18,12 +17,22 @@ static const char *state_text(const struct planning *p, const struct planning_fi
                          : fit->fits[i]                ? ", fits"
                                                        : ", beyond the budget";
 
-    return arena_printf(a, "%s%s%s%s", p->settings[i], *p->settings[i] ? ", " : "",
-                        planning_why(p, i, a), within);
+    return arena_printf(a, "%s%s", planning_why(p, i, a), within);
+}
+
+/* Width of the column of the settings that distinguish trainings; 0: it is left out. */
+static int settings_width(const struct planning *p)
+{
+    size_t width = 0;
+
+    for (int32_t i = 0; i < p->plan.runs_n; i++)
+        if (p->plan.run[i].spec.kind != SPEC_EVAL && strlen(p->settings[i]) > width)
+            width = strlen(p->settings[i]);
+    return width > 0 && width < strlen("settings") ? (int)strlen("settings") : (int)width;
 }
 
 static void print_training(const struct planning *p, const struct planning_fit *fit, int32_t i,
-                           struct arena *a)
+                           int width, struct arena *a)
 {
     const struct plan_run *r = &p->plan.run[i];
     char time[CLOCK_TEXT_BYTES] = "-";
@@ -31,12 +40,12 @@ static void print_training(const struct planning *p, const struct planning_fit *
 
     for (int32_t k = 0; k < p->plan.runs_n; k++) evaluations += p->plan.run[k].train == i;
     if (!p->state[i].done) clock_duration(time, p->seconds[i]);
-    printf("%s  %-5s  %-10s  %7d  %4lld  %11s  %9.2e  %8s  %8s  %10s  %11d  %s\n", r->run_id,
+    printf("%s  %-5s  %-10s  %7d  %4lld  %11s  %9.2e  %8s  %8s  %10s  %11d  %-*s%s%s\n", r->run_id,
            spec_kind_name(r->spec.kind), spec_position_name(r->spec.model.position),
            r->spec.train.L, (long long)r->spec.train.seed, str_thousands(a, r->cost.parameters_n),
            r->cost.flops, str_bytes(a, (double)r->cost.device_bytes),
-           str_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations,
-           state_text(p, fit, i, a));
+           str_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations, width, p->settings[i],
+           width ? "  " : "", state_text(p, fit, i, a));
 }
 
 static void print_evaluation(const struct planning *p, const struct planning_fit *fit, int32_t i,
@@ -47,11 +56,12 @@ static void print_evaluation(const struct planning *p, const struct planning_fit
     char time[CLOCK_TEXT_BYTES] = "-";
 
     if (!p->state[i].done) clock_duration(time, p->seconds[i]);
-    printf("%s  eval   %-10s  %7d  %4lld  %s L_valid %d%s of %s  %.2e FLOP  %s  %s\n", r->run_id,
-           spec_position_name(r->spec.model.position), r->spec.train.L,
+    printf("%s  eval   %-10s  %7d  %4lld  %s L_valid %d%s of %s  %.2e FLOP  %s  %s%s%s\n",
+           r->run_id, spec_position_name(r->spec.model.position), r->spec.train.L,
            (long long)r->spec.train.seed, v->window == SPEC_SLIDING ? "sliding" : "nonoverlapping",
            v->L, v->window == SPEC_SLIDING ? arena_printf(a, " stride %d", v->stride) : "",
-           r->spec.data.corpus, r->cost.flops, time, state_text(p, fit, i, a));
+           r->spec.data.corpus, r->cost.flops, time, p->settings[i], *p->settings[i] ? "  " : "",
+           state_text(p, fit, i, a));
 }
 
 static void print_totals(const struct planning *p, struct arena *a)
@@ -184,6 +194,7 @@ static void print_plan(const struct planning *p, bool all, double budget_s, stru
 {
     struct err lacking = {0};
     struct planning_fit within, *fit = budget_s > 0 ? &within : NULL;
+    int width = settings_width(p);
 
     if (fit) planning_fit(fit, p, budget_s, a);
 
@@ -192,15 +203,18 @@ static void print_plan(const struct planning *p, bool all, double budget_s, stru
     printf("scale %s\n\n", p->plan.scale);
     printf(
         "run id            kind   position    L_train  seed   parameters       FLOP    memory      "
-        "disk        time  evaluations  state\n");
+        "disk        time  evaluations  %-*s%sstate\n",
+        width, width ? "settings" : "", width ? "  " : "");
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         if (p->plan.run[i].spec.kind != SPEC_EVAL)
-            print_training(p, fit, i, a);
+            print_training(p, fit, i, width, a);
         else if (all)
             print_evaluation(p, fit, i, a);
     }
     printf("\n");
     for (int32_t i = 0; i < p->plan.notes.n; i++) printf("note: %s\n", p->plan.notes.item[i]);
+    for (int32_t i = 0; i < p->plan.runs_n; i++)
+        if (p->gone[i]) printf("note: %s\n", p->gone[i]);
     print_totals(p, a);
     print_time(p, a);
     if (fit) print_fit(p, fit, budget_s);
