@@ -10,7 +10,8 @@ enum {
     PLOT_PANELS_MAX = 8,
     PLOT_OF_PAPER = 100,
     PLOT_TICS_MAX = 9,
-    PLOT_LOG_SPAN = 8 /* from which ratio of its values an axis that is not a length is logarithmic */
+    PLOT_LOG_SPAN =
+        8 /* from which ratio of its values an axis that is not a length is logarithmic */
 };
 
 /* A row of report_cells_curves in the figure. */
@@ -284,13 +285,6 @@ static void plot_data(struct plot_draft *d, struct strbuf *b)
 
 /* --- the script ----------------------------------------------------------------------------- */
 
-static void script_text(struct strbuf *b, const char *name, const char *text)
-{
-    strbuf_addf(b, "%s = ", name);
-    report_gnuplot_quote(b, text);
-    strbuf_add(b, "\n");
-}
-
 /* A text as gnuplot's enhanced text shows it as it is, but for L_word, which gets its subscript. */
 static const char *script_shown(struct arena *a, const char *text)
 {
@@ -310,13 +304,31 @@ static const char *script_shown(struct arena *a, const char *text)
     return b.text ? b.text : "";
 }
 
+void report_script_text(struct strbuf *b, const char *name, const char *text)
+{
+    strbuf_addf(b, "%s = ", name);
+    report_gnuplot_quote(b, script_shown(b->arena, text));
+    strbuf_add(b, "\n");
+}
+
+void report_script_begin(struct strbuf *b, const char *name, const char *remark)
+{
+    strbuf_addf(b,
+                "# gnuplot %s.gp draws the figure again.%s\n"
+                "folder(s) = s eq '' || s[strlen(s):*] eq '/' ? s : folder(s[1:strlen(s) - 1])\n"
+                "if (exists('ARG0') && strstrt(ARG0, '/')) { cd folder(ARG0) }\n"
+                "if (!exists('FORMAT')) FORMAT = 'png'\n"
+                "if (!exists('OUTPUT')) OUTPUT = '%s.'.FORMAT\n"
+                "DATA = '%s.dat'\n",
+                name, remark, name, name);
+}
+
 static void script_arrays(struct strbuf *b, const struct plot_draft *d)
 {
     strbuf_add(b, "array PANEL_TITLE[PANELS]\narray PANEL_FIRST[PANELS]\n"
                   "array PANEL_LAST[PANELS]\narray PANEL_X_MAX[PANELS]\n");
     for (int32_t p = 0; p < d->panels_n; p++) {
-        script_text(b, arena_printf(d->arena, "PANEL_TITLE[%d]", p + 1),
-                    script_shown(d->arena, d->panel_title[p]));
+        report_script_text(b, arena_printf(d->arena, "PANEL_TITLE[%d]", p + 1), d->panel_title[p]);
         strbuf_addf(b, "PANEL_FIRST[%d] = %d\nPANEL_LAST[%d] = %d\n", p + 1, d->panel_first[p],
                     p + 1, d->panel_last[p]);
         if (isfinite(d->panel_x_high[p]))
@@ -328,8 +340,7 @@ static void script_arrays(struct strbuf *b, const struct plot_draft *d)
                 d->curves_n);
     for (int32_t i = 0; i < d->curves_n; i++) {
         const struct plot_curve *c = &d->curve[i];
-        script_text(b, arena_printf(d->arena, "CURVE_TITLE[%d]", i + 1),
-                    script_shown(d->arena, c->title));
+        report_script_text(b, arena_printf(d->arena, "CURVE_TITLE[%d]", i + 1), c->title);
         strbuf_addf(b, "CURVE_STYLE[%d] = %.0f\nCURVE_SHADE[%d] = %.4f\nCURVE_DASH[%d] = %d\n",
                     i + 1, real(c, "style") + (c->of_paper ? PLOT_OF_PAPER : 0), i + 1, c->shade,
                     i + 1, c->dash);
@@ -367,8 +378,8 @@ static void script_axes(struct strbuf *b, const struct plot_draft *d)
 {
     const struct report_layout *l = &d->plot->artefact->layout;
 
-    script_text(b, "X_LABEL", script_shown(d->arena, axis_label(l->xlabel, l->x)));
-    script_text(b, "Y_LABEL", script_shown(d->arena, axis_label(l->ylabel, l->y)));
+    report_script_text(b, "X_LABEL", axis_label(l->xlabel, l->x));
+    report_script_text(b, "Y_LABEL", axis_label(l->ylabel, l->y));
     strbuf_addf(b, "X_BASE = %d\nX_TICS = '", axis_base(d));
     for (int32_t i = 0; i < d->tics_n && d->tics_n <= PLOT_TICS_MAX; i++)
         strbuf_addf(b, "%s%.10g", i ? " " : "", d->tic[i]);
@@ -382,23 +393,16 @@ static void plot_script(const struct plot_draft *d, struct strbuf *b)
 {
     const struct report_plot *plot = d->plot;
 
-    strbuf_addf(
-        b,
-        "# gnuplot %s.gp draws the figure again.%s\n"
-        "folder(s) = s eq '' || s[strlen(s):*] eq '/' ? s : folder(s[1:strlen(s) - 1])\n"
-        "if (exists('ARG0') && strstrt(ARG0, '/')) { cd folder(ARG0) }\n"
-        "if (!exists('FORMAT')) FORMAT = 'png'\n"
-        "if (!exists('OUTPUT')) OUTPUT = '%s.'.FORMAT\n"
-        "PANELS = %d\n",
-        plot->name,
-        plot->artefact->plot_untrusted ? " It can run any command; alibi ran it in a sandbox." : "",
-        plot->name, d->panels_n);
-    script_text(b, "DATA", arena_printf(d->arena, "%s.dat", plot->name));
-    script_text(b, "SCALE", plot->scale);
-    script_text(b, "TITLE", script_shown(d->arena, plot->title));
-    script_text(b, "FACTS", script_shown(d->arena, plot_facts(d)));
-    strbuf_addf(b, "PAPER = %d\nSCALED = %d\nSEEDS = %.0f\nFLOOR = %.10g\n",
-                strcmp(plot->scale, "paper") == 0, plot->scaled, d->seeds, plot->floor);
+    report_script_begin(b, plot->name,
+                        plot->artefact->plot_untrusted
+                            ? " It can run any command; alibi ran it in a sandbox."
+                            : "");
+    report_script_text(b, "SCALE", plot->scale);
+    report_script_text(b, "TITLE", plot->title);
+    report_script_text(b, "FACTS", plot_facts(d));
+    strbuf_addf(b, "PANELS = %d\nPAPER = %d\nSCALED = %d\nSEEDS = %.0f\nFLOOR = %.10g\n",
+                d->panels_n, strcmp(plot->scale, "paper") == 0, plot->scaled, d->seeds,
+                plot->floor);
     script_axes(b, d);
     script_arrays(b, d);
     strbuf_add(b, plot->preamble);

@@ -326,7 +326,7 @@ struct report_table_args {
     const struct report_keys *keys;
     const struct report_layout *layout;
     enum report_format format;
-    bool drawn; /* HTML: the page has the figure of these numbers */
+    bool drawn;                  /* HTML: the page has the figure of these numbers */
     const char *caption, *label; /* not NULL: the tables alone; LaTeX: each a float with these */
 };
 
@@ -418,6 +418,12 @@ int report_claims_write(FILE *out, const struct report_claims *claims, bool plac
 /* report_gnuplot_quote - text as a single-quoted gnuplot string; control characters become spaces.
  */
 void report_gnuplot_quote(struct strbuf *b, const char *text);
+
+/* report_script_begin - the first lines of the script of a picture: where it finds itself and its
+ * data. report_script_text - sets a variable to a text that enhanced mode shows as it is, except
+ * that L_valid and its like have subscripts (plot.c). */
+void report_script_begin(struct strbuf *b, const char *name, const char *remark);
+void report_script_text(struct strbuf *b, const char *name, const char *text);
 
 /* report_gnuplot_check_sandbox - for the script at this path. Errors: ERR_UNAVAILABLE this machine
  * has no sandbox, with the reason and the remedy. */
