@@ -24,6 +24,8 @@
  *   series:   the column that names a curve
  *   style:    the column that selects its colour: a position method
  *   x: y:     the columns that are drawn
+ *             columns:, x:, panel:, rows: and group: may name a setting, such as train.lr, if the
+ *             rows have a run_id; the words train.lr=2 of series: and rows: are then left out
  *   xlabel: ylabel:   labels of the axes (default: the columns' names)
  *   xscale:   linear, log2 or log10 (default: by the column and its values). Like the labels it is
  *             for the plot.gp of experiments/default and for others that use X_LABEL and so on
