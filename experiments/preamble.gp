@@ -51,7 +51,7 @@ TITLE_CHARS = int(WIDTH / (NARROW ? 9.2 : 10)) # a line of the title, of the fac
 FACTS_CHARS = int(WIDTH / 6.4)
 lines(s, n) = strlen(s) / n + 1
 HEAD = WIDTH_IN > 0 ? 4 : 20 + 20 * lines(TITLE, TITLE_CHARS)
-LEFT = WIDTH_IN > 0 ? 66 : 86
+LEFT = WIDTH_IN > 0 ? 76 : 86
 FOOT = WIDTH_IN > 0 ? 6 : 16 + 14 * lines(FACTS, FACTS_CHARS)
 KEY_COLUMNS = 6 # at most
 START = "HEIGHT = HEAD + FOOT + ROWS * ROW; if (FORMAT eq 'svg' || FORMAT eq 'narrow.svg') { \
@@ -126,7 +126,7 @@ LEGEND = "KEYS = ''; KEYS_SAID = '|'; KEY_CHARS = 1; do for [i = 1:CURVES] { \
     KEY_COLS = least(KEY_COLUMNS, int((WIDTH - 16) / KEY_WIDE)); \
     KEY_COLS = KEY_COLS < 1 ? 1 : KEY_COLS; KEY_ROWS = (KEYS_N + KEY_COLS - 1) / KEY_COLS; \
     KEY_COLS = KEY_ROWS ? (KEYS_N + KEY_ROWS - 1) / KEY_ROWS : 1; \
-    KEY_LOW = FOOT; FOOT = FOOT + 8 + 20 * KEY_ROWS"
+    KEY_LOW = FOOT; FOOT = FOOT + 14 + 20 * KEY_ROWS"
 key_x(k, n) = px((WIDTH - KEY_COLS * KEY_WIDE) / 2.0 + (k - 1) % KEY_COLS * KEY_WIDE + 8 + n)
 key_y(k) = py(KEY_LOW + 20 * (KEY_ROWS - (k - 1) / KEY_COLS) - 8)
 BEGIN = "eval LEGEND; eval START; set multiplot; if (WIDTH_IN == 0) { set label 101 wrap(TITLE, \
@@ -135,7 +135,7 @@ BEGIN = "eval LEGEND; eval START; set multiplot; if (WIDTH_IN == 0) { set label 
     font ',9' textcolor rgb '#555555' }"
 PANEL = "if (p > 1) { unset label 101; unset label 102 }; if ((p - 1) % COLS) { unset ylabel }; \
     set title PANEL_TITLE[p]; set lmargin at screen ((p - 1) % COLS) * (1 - px(16)) / COLS + \
-    px(LEFT); set rmargin at screen ((p - 1) % COLS + 1) * (1 - px(16)) / COLS - px(4); \
+    px(LEFT); set rmargin at screen ((p - 1) % COLS + 1) * (1 - px(16)) / COLS - px(12); \
     set tmargin at screen 1 - py(HEAD) - (p - 1) / COLS * (1 - py(HEAD + FOOT)) / ROWS - \
     py(PANEL_TITLE[p] eq '' ? 6 : 26); \
     set bmargin at screen 1 - py(HEAD) - ((p - 1) / COLS + 1) * (1 - py(HEAD + FOOT)) / ROWS + \
