@@ -12,6 +12,8 @@ length(x, nominal) = x == nominal ? sprintf('%d', x) : sprintf('%d (%d)', x, nom
 BARS = CURVES_OF_PANEL.'using (place($5, CURVE_STYLE[i])):(!is_theirs(i) ? $2 * factor : NaN) with boxes linestyle (CURVE_STYLE[i] % 100) notitle'
 MARKS = CURVES_OF_PANEL.'using (place($1, CURVE_STYLE[i])):(is_theirs(i) ? $2 * factor : NaN) with points pointtype 6 pointsize 1.2 linecolor rgb "#222222" notitle'
 TICS = 'DATA index (PANEL_FIRST[p] - 1) using (group($5)):(0):xtic(length($1, $5)) with dots linecolor rgb "white" notitle'
+lined(i) = 0 # the legend shows squares for bars
+mark(i) = is_theirs(i) ? 6 : 5
 eval BEGIN
 do for [p = 1:PANELS] {
     eval PANEL

@@ -4,7 +4,7 @@
 y_room = 0.33 * Y_MIN > Y_MAX - Y_MIN ? (0.33 * Y_MIN - Y_MAX + Y_MIN) / 2 : 0
 y_low = PAPER ? floor(Y_MIN) : 0.97 * Y_MIN - y_room
 y_top = PAPER ? ceil(Y_MAX) : 1.02 * Y_MAX + y_room
-lined(i) = CURVE_STYLE[i] == 4
+lined(i) = CURVE_STYLE[i] % 100 == 4
 
 set xrange [0:1.08 * X_MAX]
 set yrange [y_low:y_top]

@@ -5,6 +5,7 @@ y_room = 0.12 * (Y_MAX - Y_MIN) + 0.001 * Y_MAX
 
 set xrange [X_MIN - x_room:X_MAX + x_room]
 set yrange [Y_MIN - y_room:Y_MAX + y_room]
+lined(i) = 0
 set format x '%.0s%c'
 set xlabel 'training, words per second (faster to the right)'
 set ylabel 'perplexity on the longest length (lower is better)'

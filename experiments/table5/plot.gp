@@ -3,7 +3,7 @@
 # hence a logarithmic x axis.
 y_low = Y_MIN - 0.2 * (Y_MAX - Y_MIN) # room for the lengths
 y_top = 1.02 * Y_MAX
-lined(i) = CURVE_STYLE[i] == 4
+lined(i) = CURVE_STYLE[i] % 100 == 4
 
 eval LOG_X
 set xrange [0.7 * X_MIN:1.4 * X_MAX]

@@ -194,6 +194,10 @@ static void draw_figures(struct report_fixture *f, const char *scale, const char
         assert_non_null(report_fixture_read(f, arena_printf(&f->arena, "%s.png", picture)));
         assert_contains(report_fixture_read(f, arena_printf(&f->arena, "%s.svg", picture)), part);
         report_fixture_check_svg(f, arena_printf(&f->arena, "%s.svg", picture));
+        if (strcmp(scale, "mini") != 0) continue;
+        report_fixture_report(
+            f, name, &(struct report_options){.scale = scale, .draw = true, .format = REPORT_HTML});
+        report_fixture_check_svg(f, arena_printf(&f->arena, "%s.narrow.svg", picture));
     }
 }
 
