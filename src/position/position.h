@@ -34,8 +34,8 @@
     X(LEARNED, learned, "Learned", 6, 7, 1)                                                        \
     X(ALIBI_LEARNED, alibi_learned, "ALiBi, learned slopes", 7, 8, 0)                              \
     X(KERPLE_LOG, kerple_log, "KERPLE-log", 8, 9, 0)                                               \
-    X(KERPLE_POWER, kerple_power, "KERPLE-power", 9, 10, 0)                                         \
-    X(SANDWICH, sandwich, "Sandwich", 10, 11, 0)                                                    \
+    X(KERPLE_POWER, kerple_power, "KERPLE-power", 9, 10, 0)                                        \
+    X(SANDWICH, sandwich, "Sandwich", 10, 11, 0)                                                   \
     X(TISA, tisa, "TISA", 11, 12, 0)
 
 #define POSITION_ONE_MORE(NAME, name, display, place, style, bounded) +1

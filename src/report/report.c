@@ -490,6 +490,10 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
         j->options->undrawn->first = fault;
     if (rc < 0)
         *sentence = arena_printf(&j->arena, "The figure was not drawn: %s", fault.text);
+    else if (points == 0 && report_rows_real(&j->all, 0, "all_n", 0) >
+                                report_rows_real(&j->all, 0, "missing_n", 0))
+        *sentence = arena_printf(&j->arena, "The figure was not drawn: no %s is a number.",
+                                 j->folder.layout.x);
     else if (points == 0)
         *sentence = "The figure was not drawn: there is no result yet.";
     else {
