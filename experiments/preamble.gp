@@ -157,7 +157,7 @@ along(a, b, y) = (y - a) / (b - a)
 LOG_Y = "set logscale y; along(a, b, y) = log(y / a) / log(b / a)"
 # Pixels from the beginning of a panel to x, about.
 frame_x(x) = 0.9 * (WIDTH / COLS - LEFT - 20) * share(x)
-share(x) = X_MAX <= X_MIN ? 0.5 : x_is_log ? log(x / X_MIN) / log(X_MAX / X_MIN) : \
+share(x) = X_MAX <= X_MIN ? 0.5 : x_is_log ? log(1.0 * x / X_MIN) / log(1.0 * X_MAX / X_MIN) : \
     1.0 * (x - X_MIN) / (X_MAX - X_MIN)
 # Like a label of a curve, one that would touch the one before it is left out.
 AT_DATA = "tick_list = ''; tick_end = -1e9; do for [t in X_TICS] { \

@@ -112,7 +112,7 @@ static void plant_crowd(struct report_fixture *f)
 
     for (int p = 0; p < POSITION_METHODS_N; p++)
         for (int i = 0; i < 4; i++) {
-            int L = 64 << (i / 2), L_valid = 64 << (i % 2 ? 2 : i / 2);
+            int L = 64 << (i / 2), L_valid = i % 2 ? 3 * L / 2 : L;
             crowd[n++] = (struct report_plant){
                 "mini", (enum spec_position)p, L, L_valid, 8 * L, 8 * L_valid, 0, 1, 20 + n, false};
         }
@@ -124,6 +124,7 @@ TEST_WITH(struct report_fixture *f, a_crowded_figure_has_its_texts_on_the_page_a
     plant_crowd(f);
     draw(f);
     report_fixture_check_svg(f, "plots/tiny-mini.svg");
+    assert_contains(plot_file(f, "tiny-mini.svg"), ">96<"); /* a tick at each length */
     report_fixture_report(f, "tiny",
                           &(struct report_options){.scale = "mini", .draw = true, .width_in = 3.3});
     report_fixture_check_svg(f, "plots/tiny-mini-3.3in.svg");
