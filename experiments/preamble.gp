@@ -20,7 +20,7 @@
 #   CURVES            and arrays CURVE_TITLE, CURVE_STYLE (that of the view position_methods,
 #                     such as 4 of ALiBi; 100 more for a curve of the paper), CURVE_SHADE (0 to 1
 #                     among the curves of one style in a panel), CURVE_DASH (from 1: a number for each
-#                     combination of settings in the titles)
+#                     combination of settings in the titles), CURVE_Y_MAX
 #   color(i)          of curve i: the method's, light to dark by shade; the paper's grey
 #   lined(i)          1: a line joins the points of curve i. plot.gp may define it again
 #   method(i) tokens(i) entry(i)   CURVE_TITLE without its length; the length; what the legend says
@@ -140,16 +140,24 @@ PANEL = "if (p > 1) { unset label 101; unset label 102 }; if ((p - 1) % COLS) { 
     py(PANEL_TITLE[p] eq '' ? 6 : 26); \
     set bmargin at screen 1 - py(HEAD) - ((p - 1) / COLS + 1) * (1 - py(HEAD + FOOT)) / ROWS + \
     py(NARROW && ROWS > 1 ? 70 : 50); LABELLED = ''; \
-    LABELS_END = -1e9; do for [i = PANEL_FIRST[p]:PANEL_LAST[p]] { if (tokens(i) ne '') { \
+    JOINED = ''; ALONE = ''; LEAVING = ''; LABELS_END = -1e9; \
+    do for [i = PANEL_FIRST[p]:PANEL_LAST[p]] { \
+    if (lined(i)) { JOINED = JOINED.' '.i } else { ALONE = ALONE.' '.i }; \
+    if (exists('y_top') && CURVE_Y_MAX[i] > y_top) { LEAVING = LEAVING.' '.i }; \
+    if (tokens(i) ne '') { \
     LABELLED = LABELLED.' '.i; LABELS_AT = frame_x(tokens(i) + 0); if (LABELS_AT < LABELS_END) { \
     LABEL_TEXT[i] = '' } else { LABEL_TEXT[i] = in_two(tokens(i)); \
     LABELS_END = LABELS_AT + 6.4 * strlen(in_two(tokens(i))) / (NARROW ? 1 : 2) } } }"
 CURVES_OF_PANEL = 'for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) '
 BANDS = SEEDS < 2 ? 'NaN notitle' : CURVES_OF_PANEL.'using 1:($2 - $3):($2 + $3) \
     with filledcurves fillstyle transparent solid 0.2 noborder fillcolor rgb color(i) notitle'
-LINES = CURVES_OF_PANEL.'using 1:(lined(i) ? $2 : NaN) with lines linestyle CURVE_STYLE[i] \
-    linecolor rgb color(i) dashtype dash(i) notitle, '.CURVES_OF_PANEL.'using 1:2 with points \
-    linestyle CURVE_STYLE[i] pointtype mark(i) linecolor rgb color(i) notitle'
+# A word of a list of curves. gnuplot reads a plot command once even for an empty list.
+nth(i) = i eq '' ? 1 : int(i)
+LINES = 'for [i in JOINED] DATA index (nth(i) - 1) using 1:2 with linespoints \
+    linestyle CURVE_STYLE[nth(i)] linecolor rgb color(nth(i)) dashtype dash(nth(i)) \
+    pointtype mark(nth(i)) notitle, \
+    for [i in ALONE] DATA index (nth(i) - 1) using 1:2 with points \
+    linestyle CURVE_STYLE[nth(i)] linecolor rgb color(nth(i)) pointtype mark(nth(i)) notitle'
 between(a, b, t) = a + (b - a) * t
 x_is_log = 0
 LOG_X = "x_is_log = 1; set logscale x X_BASE > 0 ? X_BASE : 2; between(a, b, t) = a * (b / a)**t"
@@ -167,18 +175,16 @@ AT_DATA = "tick_list = ''; tick_end = -1e9; do for [t in X_TICS] { \
     tick_end = tick_at + tick_half + 4 } }; \
     if (tick_list ne '') { eval 'set xtics ('.tick_list.')' }"
 x_was = 0; y_was = 0; is_off = 0; x_off = NaN
-OFF = CURVES_OF_PANEL.'using (is_off = $0 == 0 ? 0 : is_off, \
+OFF = 'for [i in LEAVING] DATA index (nth(i) - 1) using (is_off = $0 == 0 ? 0 : is_off, \
     x_off = is_off || !($2 > y_top) ? NaN : $0 == 0 ? $1 : between(x_was, $1, \
     along(y_was, $2, y_top)), is_off = is_off || $2 > y_top, x_was = $1, y_was = $2, \
-    x_off):(y_top) with points pointtype 9 pointsize 1 linecolor rgb color(i) notitle'
-# gnuplot reads a plot command once even where no curve is labelled.
-labelled(i) = i eq '' ? 1 : int(i)
+    x_off):(y_top) with points pointtype 9 pointsize 1 linecolor rgb color(nth(i)) notitle'
 array LABEL_TEXT[CURVES]
-LABELS = 'for [i in LABELLED] DATA index (labelled(i) - 1) every ::0:0:0:0 \
+LABELS = 'for [i in LABELLED] DATA index (nth(i) - 1) every ::0:0:0:0 \
     using 1:(y_low):(0):($2 - y_low) with vectors nohead linewidth 1 dashtype 3 \
-    linecolor rgb color(labelled(i)) notitle, \
-    for [i in LABELLED] DATA index (labelled(i) - 1) every ::0:0:0:0 \
-    using 1:(y_low):(LABEL_TEXT[labelled(i)]) \
+    linecolor rgb color(nth(i)) notitle, \
+    for [i in LABELLED] DATA index (nth(i) - 1) every ::0:0:0:0 \
+    using 1:(y_low):(LABEL_TEXT[nth(i)]) \
     with labels left offset 0.4,1.5 font ",9" textcolor rgb "#333333" notitle'
 FLOOR_LINE = "if (FLOOR > y_low && FLOOR < y_top) { set arrow 1 from graph 0, \
     first FLOOR to graph 1, first FLOOR nohead dt 3 lc rgb '#555555'; \

@@ -336,14 +336,17 @@ static void script_arrays(struct strbuf *b, const struct plot_draft *d)
     }
     strbuf_addf(b,
                 "CURVES = %d\narray CURVE_TITLE[CURVES]\narray CURVE_STYLE[CURVES]\n"
-                "array CURVE_SHADE[CURVES]\narray CURVE_DASH[CURVES]\n",
+                "array CURVE_SHADE[CURVES]\narray CURVE_DASH[CURVES]\n"
+                "array CURVE_Y_MAX[CURVES]\n",
                 d->curves_n);
     for (int32_t i = 0; i < d->curves_n; i++) {
         const struct plot_curve *c = &d->curve[i];
         report_script_text(b, arena_printf(d->arena, "CURVE_TITLE[%d]", i + 1), c->title);
-        strbuf_addf(b, "CURVE_STYLE[%d] = %.0f\nCURVE_SHADE[%d] = %.4f\nCURVE_DASH[%d] = %d\n",
+        strbuf_addf(b,
+                    "CURVE_STYLE[%d] = %.0f\nCURVE_SHADE[%d] = %.4f\nCURVE_DASH[%d] = %d\n"
+                    "CURVE_Y_MAX[%d] = %.10g\n",
                     i + 1, real(c, "style") + (c->of_paper ? PLOT_OF_PAPER : 0), i + 1, c->shade,
-                    i + 1, c->dash);
+                    i + 1, c->dash, i + 1, real(c, "y_high"));
     }
 }
 
