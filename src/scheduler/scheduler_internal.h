@@ -198,11 +198,12 @@ struct slots {
     int32_t devices_n;
     struct slot *slot; /* in the arena */
     int32_t n;
+    char note[160]; /* why there are fewer slots than --devices says; empty: there are not */
 };
 
 /* slots_open - selects slots of the devices of a table of executors. auto: every
- * usable GPU without other programs, or every core if there is no GPU; cpu: every core; cpu:N: N
- * workers, at most one per core (with a warning); cuda:0,cuda:1: these GPUs. A cluster and the
+ * usable GPU that is not busy, or every core if there is no GPU; cpu: every core; cpu:N: N
+ * workers, at most one per core (then with a note); cuda:0,cuda:1: these GPUs. A cluster and the
  * emulated GPU must be named. auto never mixes CPU and GPU, because their last bits differ. Workers
  * are pinned to cores only if every core has one; otherwise the kernel chooses better. Errors:
  * ERR_USAGE not a device; ERR_UNAVAILABLE it cannot be used, with the reason. */
@@ -263,6 +264,7 @@ struct task {
     enum run_state state;
     bool was_done; /* skipped because it is done */
     bool fresh;    /* its next attempt does not resume from older ones */
+    bool replaces; /* a current result, which queue_clear clears */
     bool alone;    /* a shared worker failed: the next attempt has its own */
     int32_t tries_n;
     char avoid_blas[96]; /* see attempt_failed_blas; may be empty */
@@ -277,10 +279,12 @@ struct queue {
     int32_t tries;  /* attempts a run may have */
 };
 
-/* queue_init - reads the state of every run from the store and selects the wanted ones. PICK_REDO
- * and PICK_REEVALUATE clear the current results they replace. */
+/* queue_init - reads the state of every run from the store and selects the wanted ones. */
 int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *jobs, int32_t n,
                const struct scheduler_options *o, struct err *e);
+/* queue_clear - clears the current results that PICK_REDO and PICK_REEVALUATE replace. A run that
+ * cannot start keeps its own: call it when such runs are blocked. */
+int queue_clear(const struct queue *q, struct store *s, struct err *e);
 
 /* queue_next - selects the tasks of the next worker: one that has a slot, or several evaluations
  * that differ only in L and stride, and writes them to q->pick. idle: nothing runs. If nothing else

@@ -45,6 +45,7 @@ cudaError_t emulation_launch(const void *kernel, dim3 grid, dim3 block, size_t s
     const char *fault = launch_fault(grid, block, shared_bytes);
     if (cudaError_t lost = device_lost()) return lost;
     if (cudaError_t lost = device_count_launch()) return lost;
+    if (cudaError_t refusal = device_refuse_kernel()) return refusal;
     if (fault) return device_error(cudaErrorInvalidConfiguration, fault);
     if (loaded.count(kernel) == 0 && stream_is_captured(stream))
         return capture_spoil(cudaErrorStreamCaptureUnsupported,
