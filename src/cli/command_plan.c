@@ -23,11 +23,12 @@ static void print_training(const struct planning *p, int32_t i, struct arena *a)
 
     for (int32_t k = 0; k < p->plan.runs_n; k++) evaluations += p->plan.run[k].train == i;
     if (!p->state[i].done) clock_duration(time, p->seconds[i]);
-    printf("%s  %-5s  %-10s  %7d  %4lld  %11s  %9.2e  %8s  %8s  %10s  %11d  %s\n", r->run_id,
-           spec_kind_name(r->spec.kind), spec_position_name(r->spec.model.position),
-           r->spec.train.L, (long long)r->spec.train.seed, str_thousands(a, r->cost.parameters_n),
-           r->cost.flops, str_bytes(a, (double)r->cost.device_bytes),
-           str_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations, state_text(p, i, a));
+    cli_print(
+        "%s  %-5s  %-10s  %7d  %4lld  %11s  %9.2e  %8s  %8s  %10s  %11d  %s\n", r->run_id,
+        spec_kind_name(r->spec.kind), spec_position_name(r->spec.model.position), r->spec.train.L,
+        (long long)r->spec.train.seed, str_thousands(a, r->cost.parameters_n), r->cost.flops,
+        str_bytes(a, (double)r->cost.device_bytes), str_bytes(a, (double)r->cost.disk_kept_bytes),
+        time, evaluations, state_text(p, i, a));
 }
 
 static void print_evaluation(const struct planning *p, int32_t i, struct arena *a)
@@ -37,11 +38,12 @@ static void print_evaluation(const struct planning *p, int32_t i, struct arena *
     char time[CLOCK_TEXT_BYTES] = "-";
 
     if (!p->state[i].done) clock_duration(time, p->seconds[i]);
-    printf("%s  eval   %-10s  %7d  %4lld  %s L_valid %d%s of %s  %.2e FLOP  %s  %s\n", r->run_id,
-           spec_position_name(r->spec.model.position), r->spec.train.L,
-           (long long)r->spec.train.seed, v->window == SPEC_SLIDING ? "sliding" : "nonoverlapping",
-           v->L, v->window == SPEC_SLIDING ? arena_printf(a, " stride %d", v->stride) : "",
-           r->spec.data.corpus, r->cost.flops, time, state_text(p, i, a));
+    cli_print("%s  eval   %-10s  %7d  %4lld  %s L_valid %d%s of %s  %.2e FLOP  %s  %s\n", r->run_id,
+              spec_position_name(r->spec.model.position), r->spec.train.L,
+              (long long)r->spec.train.seed,
+              v->window == SPEC_SLIDING ? "sliding" : "nonoverlapping", v->L,
+              v->window == SPEC_SLIDING ? arena_printf(a, " stride %d", v->stride) : "",
+              r->spec.data.corpus, r->cost.flops, time, state_text(p, i, a));
 }
 
 static void print_totals(const struct planning *p, struct arena *a)
@@ -56,16 +58,17 @@ static void print_totals(const struct planning *p, struct arena *a)
         if (!p->state[i].done && spec_is_defined(&r->spec)) flops += r->cost.flops;
     }
     clock_duration(time, p->seconds_left);
-    printf("%d training%s, %d evaluation%s", p->trainings_n, cli_plural(p->trainings_n),
-           p->evaluations_n, cli_plural(p->evaluations_n));
-    if (p->benchmarks_n) printf(", %d benchmark%s", p->benchmarks_n, cli_plural(p->benchmarks_n));
-    printf(": %d done, %d to do", p->done_n, p->plan.runs_n - p->done_n - p->undefined_n);
-    if (p->undefined_n) printf(", %d not defined", p->undefined_n);
-    printf("; %.3g FLOP, at most %s of memory per run, %s of disk\n", flops, str_bytes(a, memory),
-           str_bytes(a, disk));
-    printf("about %s on %s (%s, %d at a time; %s)\n", time, p->device.name, p->device.description,
-           p->device.slots,
-           p->rate_measured > 0 ? "measured by earlier runs" : "estimated from the device");
+    cli_print("%d training%s, %d evaluation%s", p->trainings_n, cli_plural(p->trainings_n),
+              p->evaluations_n, cli_plural(p->evaluations_n));
+    if (p->benchmarks_n)
+        cli_print(", %d benchmark%s", p->benchmarks_n, cli_plural(p->benchmarks_n));
+    cli_print(": %d done, %d to do", p->done_n, p->plan.runs_n - p->done_n - p->undefined_n);
+    if (p->undefined_n) cli_print(", %d not defined", p->undefined_n);
+    cli_print("; %.3g FLOP, at most %s of memory per run, %s of disk\n", flops,
+              str_bytes(a, memory), str_bytes(a, disk));
+    cli_print("about %s on %s (%s, %d at a time; %s)\n", time, p->device.name,
+              p->device.description, p->device.slots,
+              p->rate_measured > 0 ? "measured by earlier runs" : "estimated from the device");
 }
 
 /* Prints lines for experiments/paper_configs.txt: each configuration once, without its seeds. */
@@ -85,15 +88,15 @@ static int print_configs(const struct plan *p, struct arena *a, struct err *e)
                        s->scale);
         (void)map_put(&printed, r->paper_id, strlen(r->paper_id), &added);
         if (!added) continue;
-        printf("%s %s %s %s L_train=%d", r->paper_id, spec_kind_name(s->kind), s->data.dataset,
-               spec_position_name(s->model.position), s->train.L);
-        if (s->kind == SPEC_BENCH) printf(" %s", spec_get(s, spec_key_find("bench.mode"), a));
+        cli_print("%s %s %s %s L_train=%d", r->paper_id, spec_kind_name(s->kind), s->data.dataset,
+                  spec_position_name(s->model.position), s->train.L);
+        if (s->kind == SPEC_BENCH) cli_print(" %s", spec_get(s, spec_key_find("bench.mode"), a));
         if (s->kind == SPEC_EVAL)
-            printf(" %s %s", spec_get(s, spec_key_find("eval.split"), a),
-                   spec_get(s, spec_key_find("eval.window"), a));
-        if (spec_valid_length(s)) printf(" L_valid=%d", spec_valid_length(s));
-        if (s->kind == SPEC_EVAL && v->window == SPEC_SLIDING) printf(" stride=%d", v->stride);
-        printf("\n");
+            cli_print(" %s %s", spec_get(s, spec_key_find("eval.split"), a),
+                      spec_get(s, spec_key_find("eval.window"), a));
+        if (spec_valid_length(s)) cli_print(" L_valid=%d", spec_valid_length(s));
+        if (s->kind == SPEC_EVAL && v->window == SPEC_SLIDING) cli_print(" stride=%d", v->stride);
+        cli_print("\n");
     }
     return 0;
 }
@@ -103,9 +106,9 @@ static void print_plan(const struct planning *p, bool all, struct arena *a)
     struct err lacking = {0};
 
     for (int32_t i = 0; i < p->plan.artefacts_n; i++)
-        printf("%s: %s\n", p->plan.artefact[i].name, p->plan.artefact[i].title);
-    printf("scale %s\n\n", p->plan.scale);
-    printf(
+        cli_print("%s: %s\n", p->plan.artefact[i].name, p->plan.artefact[i].title);
+    cli_print("scale %s\n\n", p->plan.scale);
+    cli_print(
         "run id            kind   position    L_train  seed   parameters       FLOP    memory      "
         "disk        time  evaluations  state\n");
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
@@ -114,10 +117,10 @@ static void print_plan(const struct planning *p, bool all, struct arena *a)
         else if (all)
             print_evaluation(p, i, a);
     }
-    printf("\n");
-    for (int32_t i = 0; i < p->plan.notes.n; i++) printf("note: %s\n", p->plan.notes.item[i]);
+    cli_print("\n");
+    for (int32_t i = 0; i < p->plan.notes.n; i++) cli_print("note: %s\n", p->plan.notes.item[i]);
     print_totals(p, a);
-    if (planning_check_precision(p, &lacking) < 0) printf("note: %s\n", lacking.text);
+    if (planning_check_precision(p, &lacking) < 0) cli_print("note: %s\n", lacking.text);
 }
 
 int cli_plan(struct cli *c, struct err *e)

@@ -50,14 +50,14 @@ static void print_key(const struct spec_key *key, bool in_full, struct arena *a)
                                            : arena_printf(a, "default %s", key->neutral);
 
     if (!in_full) {
-        printf("%-26s %s (%s; %s)\n", key->name, key->help, range_text(key, a), neutral);
+        cli_print("%-26s %s (%s; %s)\n", key->name, key->help, range_text(key, a), neutral);
         return;
     }
-    printf("%s\n  %s\n  values   %s\n  default  %s\n", key->name, key->help, range_text(key, a),
-           key->neutral ? key->neutral : "none: set it in a piece of base, a grid or --set");
-    if (strcmp(short_name, key->name) != 0) printf("  short    %s\n", short_name);
-    if (!key->hashed) printf("  a label, not part of a run's identity\n");
-    if (*key->source) printf("  source   %s\n", key->source);
+    cli_print("%s\n  %s\n  values   %s\n  default  %s\n", key->name, key->help, range_text(key, a),
+              key->neutral ? key->neutral : "none: set it in a piece of base, a grid or --set");
+    if (strcmp(short_name, key->name) != 0) cli_print("  short    %s\n", short_name);
+    if (!key->hashed) cli_print("  a label, not part of a run's identity\n");
+    if (*key->source) cli_print("  source   %s\n", key->source);
 }
 
 int cli_settings(struct cli *c, struct err *e)
@@ -70,7 +70,7 @@ int cli_settings(struct cli *c, struct err *e)
     const char *asked = c->rest.n ? c->rest.item[0] : NULL;
     for (size_t i = 0; i < n; i++) {
         if (!is_selected(&keys[i], asked)) continue;
-        if (asked && found) printf("\n");
+        if (asked && found) cli_print("\n");
         print_key(&keys[i], asked != NULL, &c->arena);
         found++;
     }
@@ -90,12 +90,12 @@ static void print_artefact(struct cli *c, const char *name, const char *scale)
     struct err why = {0};
 
     if (planning_open(&p, &c->project, &name, 1, &o, NULL, c->store, &why) < 0) {
-        printf("%-10s cannot be planned: %s\n", name, why.text);
+        cli_print("%-10s cannot be planned: %s\n", name, why.text);
         return;
     }
     if (p.done_n < p.plan.runs_n) clock_duration(time, p.seconds_left);
-    printf("%-10s %4d of %4d  %8s  %s\n", name, p.done_n, p.plan.runs_n, time,
-           p.plan.artefact[0].title);
+    cli_print("%-10s %4d of %4d  %8s  %s\n", name, p.done_n, p.plan.runs_n, time,
+              p.plan.artefact[0].title);
     plan_close(&p.plan);
 }
 
@@ -110,7 +110,7 @@ int cli_artefacts(struct cli *c, struct err *e)
 
     TRY(cli_begin(c, options, e));
     TRY(plan_list(&name, &n, &c->project, &c->arena, e));
-    printf("artefact   runs done    time left  title\n");
+    cli_print("artefact   runs done    time left  title\n");
     for (int32_t i = 0; i < n; i++) print_artefact(c, name[i], scale);
     return 0;
 }

@@ -1,4 +1,5 @@
 /* options.c - parses and describes the options of a command, and opens what it needs. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,6 +8,23 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "report/report.h"
+
+void cli_print(const char *format, ...)
+{
+    struct arena a;
+    va_list args, again;
+
+    va_start(args, format);
+    va_copy(again, args);
+    size_t n = (size_t)vsnprintf(NULL, 0, format, args) + 1;
+    va_end(args);
+    arena_init(&a);
+    char *text = arena_alloc(&a, n);
+    vsnprintf(text, n, format, again);
+    va_end(again);
+    fputs(str_clean(&a, text, "\n\t"), stdout);
+    arena_fini(&a);
+}
 
 static void print_help(const struct cli_command *self, const struct cli_option *all)
 {

@@ -17,13 +17,14 @@ enum { GNUPLOT_MESSAGE_MAX = 500, GNUPLOT_WORDS_MAX = 96 };
 
 void report_gnuplot_quote(struct strbuf *b, const char *text)
 {
+    const char *end = text + strlen(text);
     struct strbuf line;
     bool clean;
 
     strbuf_init(&line, b->arena);
     strbuf_add(&line, "");
-    for (const char *p = text; *p;) {
-        int n = report_text_step(&clean, p);
+    for (const char *p = text; p < end;) {
+        int n = str_clean_step(&clean, p, end);
         strbuf_add_n(&line, clean ? p : " ", clean ? (size_t)n : 1);
         p += n;
     }

@@ -15,22 +15,12 @@
 #include "report/report.h"
 #include "store/store.h"
 
-/* --- writer.c - texts from outside: names, titles, notes, messages.
- *
- * Characters that control a terminal, reverse a line or break a file (control characters, marks of
- * writing direction, line and paragraph separators, bytes that are not UTF-8) become \xNN, byte by
- * byte. Each format escapes the rest in its own way. */
-
-/* report_text_step - length in bytes of the character at p (not the terminating zero); *clean:
- * whether it needs no escape. */
-int report_text_step(bool *clean, const char *p);
+/* --- writer.c - tables, headings and paragraphs in every format. Texts are printed as str_clean
+ * has them; each format escapes the rest in its own way. */
 
 /* report_subscript - length of the word that is a subscript of the L at p, as in L_valid, or 0.
  * `text` is where p's text begins. */
 size_t report_subscript(const char *text, const char *p);
-
-/* report_clean_text - the text with the other characters as \xNN; "" for NULL. */
-const char *report_clean_text(struct arena *a, const char *text);
 
 /* --- answer.c - tables in memory: the only form between SQL and the output.
  *
@@ -258,7 +248,7 @@ void report_write_paragraph(FILE *out, const char *text, enum report_format form
  * 2. The output is well-formed XML as well as HTML, so that a checker of either accepts it.
  * 3. The page loads nothing and needs no script. */
 
-/* report_html - writes the format. %s: a text of the page, escaped, after report_clean_text; NULL
+/* report_html - writes the format. %s: a text of the page, escaped, after str_clean; NULL
  * is empty; L_valid and its like have subscripts. %-s: a text in an attribute, in double quotes, or
  * in code: without subscripts. %d: an int. */
 void report_html(FILE *out, const char *format, ...) ERR_PRINTF(2, 3);
