@@ -105,7 +105,7 @@ int cli_report(struct cli *c, struct err *e)
          "text, markdown, csv, json, latex or html (one page)"},
         {"out", 'o', CLI_TEXT, &path, "FILE", "write to FILE instead of the standard output"},
         {"no-figure", 0, CLI_FLAG, &no_draw, NULL, "print the table only"},
-        {"trust", 0, CLI_FLAG, &o.trust, NULL, "run every plot.gp outside the sandbox"},
+        {"trust", 0, CLI_FLAG, &o.trust, NULL, "trust each plot.gp as it is now"},
         {0}};
 
     TRY(cli_begin(c, options, e));

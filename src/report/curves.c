@@ -71,7 +71,8 @@ static int draw(FILE *out, struct curves *c, const char *folder,
                                      .name = picture_name(c, args),
                                      .data = &c->data,
                                      .script = &script,
-                                     .format = args->svg ? formats : terminal};
+                                     .format = args->svg ? formats : terminal,
+                                     .limit_s = REPORT_GNUPLOT_LIMIT_S};
     const char *picture = arena_printf(&c->arena, "%s/%s.txt", folder, g.name);
     char *text;
     size_t n;

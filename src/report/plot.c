@@ -175,17 +175,14 @@ static void plot_script(const struct plot_draft *d, struct strbuf *b)
 {
     const struct report_plot *plot = d->plot;
 
-    strbuf_addf(
-        b,
-        "# gnuplot %s.gp draws the figure again.%s\n"
-        "folder(s) = s eq '' || s[strlen(s):*] eq '/' ? s : folder(s[1:strlen(s) - 1])\n"
-        "if (exists('ARG0') && strstrt(ARG0, '/')) { cd folder(ARG0) }\n"
-        "if (!exists('FORMAT')) FORMAT = 'png'\n"
-        "if (!exists('OUTPUT')) OUTPUT = '%s.'.FORMAT\n"
-        "PANELS = %d\n",
-        plot->name,
-        plot->artefact->plot_untrusted ? " It can run any command; alibi ran it in a sandbox." : "",
-        plot->name, d->panels_n);
+    strbuf_addf(b,
+                "# gnuplot %s.gp draws the figure again.\n"
+                "folder(s) = s eq '' || s[strlen(s):*] eq '/' ? s : folder(s[1:strlen(s) - 1])\n"
+                "if (exists('ARG0') && strstrt(ARG0, '/')) { cd folder(ARG0) }\n"
+                "if (!exists('FORMAT')) FORMAT = 'png'\n"
+                "if (!exists('OUTPUT')) OUTPUT = '%s.'.FORMAT\n"
+                "PANELS = %d\n",
+                plot->name, plot->name, d->panels_n);
     script_text(b, "DATA", arena_printf(d->arena, "%s.dat", plot->name));
     script_text(b, "SCALE", plot->scale);
     script_text(b, "TITLE", script_shown(d->arena, plot->title));
@@ -224,10 +221,14 @@ int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot 
     plot_data(d, &data);
     *points = d->points_n;
     if (d->points_n == 0) return 0;
-    if (untrusted) TRY(report_gnuplot_check_sandbox(a, untrusted, e));
+    if (untrusted)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s is not a shipped file and can run any command; read it, then pass --trust, "
+                   "which trusts it until it changes",
+                   untrusted);
     strbuf_init(&script, a);
     plot_script(d, &script);
     const struct report_gnuplot g = {
-        plot->folder, plot->name, &data, &script, formats + !plot->narrow, untrusted != NULL};
+        plot->folder, plot->name, &data, &script, formats + !plot->narrow, REPORT_GNUPLOT_LIMIT_S};
     return report_gnuplot_draw(a, &g, e);
 }

@@ -454,7 +454,7 @@ static int write_figure(struct report_job *j, struct err *e)
         log_info("%s", sentence);
         return 0;
     }
-    j->drawn = is_html(j) && picture && !j->folder.plot_untrusted;
+    j->drawn = is_html(j) && picture;
     if (j->drawn)
         return report_html_figure(j->out, &j->arena, picture,
                                   arena_printf(&j->arena, "f-%s", j->folder.artefact), j->title, e);
@@ -536,6 +536,19 @@ static int report_write(struct report_job *j, struct err *e)
     return write_claims(j, e);
 }
 
+/* Trusts the script of the folder if the user does now (and remembers it) or did before. */
+static void trust(struct report_job *j)
+{
+    struct report_folder *f = &j->folder;
+    struct err why;
+
+    if (!f->plot_untrusted) return;
+    bool now = j->options->trust;
+    if (now && report_trust_add(&j->arena, f->plot, f->plot_untrusted, &why) < 0)
+        log_warn("%s is trusted for this command only: %s", f->plot_untrusted, why.text);
+    if (now || report_trust_has(&j->arena, f->plot)) f->plot_untrusted = NULL;
+}
+
 int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
                     const char *dir, const struct report_options *o, struct err *e)
 {
@@ -545,7 +558,7 @@ int report_artefact(FILE *out, struct store *s, const struct project *p, const c
     arena_init(&j.arena);
     TRY_OUT(rc, report_folder_open(&j.folder, &j.arena, p, artefact, dir, e));
     if (o->title && !j.folder.laid_out) j.folder.layout.title = o->title;
-    if (o->trust) j.folder.plot_untrusted = NULL;
+    trust(&j);
     if (*variant(&j)) {
         j.folder.points = arena_printf(&j.arena, "%s%s", artefact, variant(&j));
         j.folder.claims = NULL; /* they are about the grid as written */

@@ -133,8 +133,8 @@ struct report_folder {
     const char *query, *query_path;
     const char *claims, *claims_path; /* NULL without claim.sql */
     const char *plot;                 /* NULL without plot.gp but with table.txt */
-    const char *plot_untrusted;       /* path of a plot.gp that is not, byte for byte, one that the
-                                         program ships; else NULL */
+    const char *plot_untrusted;       /* path of a plot.gp that is neither, byte for byte, one that
+                                         the program ships nor one that the user trusts; else NULL */
     struct report_layout layout;
     bool laid_out;            /* table.txt is there */
     struct report_rows paper; /* rows of the layout's paper metrics */
@@ -378,29 +378,38 @@ int report_claims_write(FILE *out, const struct report_claims *claims, bool plac
  *    substitutes nothing.
  * 3. A picture appears under its name complete or not at all.
  * 4. A script may run any command (system, backquotes, pipes, eval): a filter for that cannot be
- *    complete. An untrusted script runs in a bubblewrap sandbox: no network, only its own
- *    processes, no privileges, no files except programs, fonts, its script and its data. It can
- *    write only its picture. */
+ *    complete. Only scripts that are shipped or trusted (trust.c) are run.
+ * 5. gnuplot is stopped at its time limit. */
 
 /* report_gnuplot_quote - text as a single-quoted gnuplot string; control characters become spaces.
  */
 void report_gnuplot_quote(struct strbuf *b, const char *text);
 
-/* report_gnuplot_check_sandbox - for the script at this path. Errors: ERR_UNAVAILABLE this machine
- * has no sandbox, with the reason and the remedy. */
-int report_gnuplot_check_sandbox(struct arena *a, const char *script, struct err *e);
-
 /* report_gnuplot_draw - writes NAME.dat and NAME.gp into folder, which it creates if needed, and
- * runs NAME.gp there for each format, with FORMAT and OUTPUT set, into NAME.FORMAT. In a sandbox
- * the script sees these two files alone. Errors: ERR_UNAVAILABLE gnuplot is not installed (names
- * the package); ERR_INTERNAL it failed: quotes its message; those of the files. */
+ * runs NAME.gp there for each format, with FORMAT and OUTPUT set, into NAME.FORMAT. Errors:
+ * ERR_UNAVAILABLE gnuplot is not installed (names the package); ERR_INTERNAL it failed: quotes its
+ * message, or did not end in time; those of the files. */
+enum { REPORT_GNUPLOT_LIMIT_S = 60 };
 struct report_gnuplot {
     const char *folder, *name;
     const struct strbuf *data, *script;
     const char *const *format; /* ended by NULL */
-    bool sandboxed;
+    double limit_s;            /* for each format */
 };
 int report_gnuplot_draw(struct arena *a, const struct report_gnuplot *g, struct err *e);
+
+/* --- trust.c - the scripts of others that the user has read and trusts.
+ *
+ * `alibi report --trust` remembers the SHA-256 of a plot.gp in the user's state folder
+ * ($XDG_STATE_HOME/alibi, else ~/.local/state/alibi), in the file `trusted`: a line for each, the
+ * hash and where the script was. The text decides, not the path: a script that changes must be
+ * trusted again. A file that belongs to or can be written by somebody else is ignored. */
+
+/* report_trust_has - whether the script is trusted. report_trust_add - trusts the script that is at
+ * path. Errors: ERR_UNAVAILABLE there is no state folder; ERR_DATA the file is somebody else's;
+ * those of the files. */
+bool report_trust_has(struct arena *a, const char *script);
+int report_trust_add(struct arena *a, const char *script, const char *path, struct err *e);
 
 extern const char report_html_style[];
 
@@ -414,7 +423,7 @@ struct report_plot {
     const char *folder; /* for the files; created if needed */
     const char *name;   /* <artefact>-<scale> */
     const char *title, *facts, *scale;
-    const struct report_folder *artefact; /* its plot.gp, in a sandbox if it is untrusted */
+    const struct report_folder *artefact; /* its plot.gp */
     struct store *store;
     const struct report_answer *ours;
     const struct report_answer *paper; /* NULL: the paper's points are not drawn */
@@ -425,8 +434,8 @@ struct report_plot {
 };
 
 /* report_plot_draw - writes NAME.dat, NAME.gp, NAME.svg, NAME.png and NAME.pdf. *points is how many
- * numbers there were; without any, or without the sandbox it needs, nothing is written. Errors:
- * those of report_gnuplot_draw, of report_gnuplot_check_sandbox and of the files. */
+ * numbers there were; without any, nothing is written. Errors: ERR_UNAVAILABLE the plot.gp is
+ * untrusted, with the remedy; those of report_gnuplot_draw and of the files. */
 int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot *plot,
                      struct err *e);
 
