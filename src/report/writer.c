@@ -182,6 +182,8 @@ static void latex_cell(struct table *t, int32_t row, int32_t column)
     const char *text = clean_text(t, row, column);
     bool negative = text[0] == '-' && text[1] >= '0' && text[1] <= '9';
 
+    /* The command that ends the line before takes [ and * as its argument. */
+    if (column == 0 && *text && strchr("[*", *text)) fputs("{}", t->out);
     if (negative) fputs("$-$", t->out); /* a minus, not a hyphen */
     latex_put(t->out, text + negative);
 }
