@@ -470,7 +470,7 @@ static int write_readme(struct report_job *j, struct err *e)
     const char *path = arena_printf(&j->arena, "%s/README.md", j->folder.dir);
 
     if (!is_html(j) || !file_exists(path)) return 0;
-    TRY(file_read(&j->arena, &text, NULL, path, REPORT_MAX_FILE_BYTES, e));
+    TRY(report_folder_read(&text, &j->arena, path, e));
     report_html_text(j->out, &j->arena, text, "What is run, how it is judged, how it deviates");
     return 0;
 }

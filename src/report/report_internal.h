@@ -147,6 +147,12 @@ struct report_folder {
 int report_folder_open(struct report_folder *f, struct arena *a, const struct project *p,
                        const char *artefact, const char *dir, struct err *e);
 
+/* report_folder_check - a file of an artefact's folder is not a link that leads out of the folder:
+ * a stranger's folder could put any file of the user into a page. report_folder_read - its text, if
+ * so. Errors: ERR_DATA; those of file_read. */
+int report_folder_check(const char *path, struct err *e);
+int report_folder_read(char **text, struct arena *a, const char *path, struct err *e);
+
 /* report_entropy_floor - the perplexity no model can be below on a split, from
  * <root>/data/<corpus>/manifest.yaml: floor_perplexity of valid, floor_perplexity_test of test; 0
  * when the file or the line is not there. Errors: ERR_DATA the line holds no number. */
