@@ -119,7 +119,8 @@ static int file_writer_make(struct file_writer **out, const char *path, bool in_
         return ERR(e, ERR_CREATE, "%.80s…: path longer than %d bytes", path, FILE_PATH_BYTES);
     }
     if (!in_place) {
-        snprintf(f->temporary, sizeof f->temporary, "%s.tmp-%ld", path, (long)getpid());
+        snprintf(f->temporary, sizeof f->temporary, "%s" FILE_TEMPORARY "%ld", path,
+                 (long)getpid());
         unlink(f->temporary);
     }
     f->to = in_place ? fopen(path, "we") : fopen(f->temporary, "wxe");

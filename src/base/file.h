@@ -18,6 +18,8 @@
 #include "base/err.h"
 
 enum { FILE_PATH_BYTES = 4096 };
+#define FILE_TEMPORARY                                                                             \
+    ".tmp-" /* in the name of a temporary file, before the number of its process */
 
 bool file_exists(const char *path);
 
