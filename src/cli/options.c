@@ -12,17 +12,12 @@
 void cli_print(const char *format, ...)
 {
     struct arena a;
-    va_list args, again;
+    va_list args;
 
-    va_start(args, format);
-    va_copy(again, args);
-    size_t n = (size_t)vsnprintf(NULL, 0, format, args) + 1;
-    va_end(args);
     arena_init(&a);
-    char *text = arena_alloc(&a, n);
-    vsnprintf(text, n, format, again);
-    va_end(again);
-    fputs(str_clean(&a, text, "\n\t"), stdout);
+    va_start(args, format);
+    fputs(str_clean(&a, arena_vprintf(&a, format, args), "\n\t"), stdout);
+    va_end(args);
     arena_fini(&a);
 }
 
