@@ -24,7 +24,7 @@ static struct {
     struct spec spec;
     struct record checkpoint; /* the first attempt's last one */
     const char *state, *events;
-    char *next; /* the folder of the second attempt */
+    char *next;       /* the folder of the second attempt */
     const char *data; /* of the state's tensors */
     size_t data_bytes;
     struct worker worker; /* of the second attempt, with what it needs until it resumes */
