@@ -155,7 +155,7 @@ int cli_report(struct cli *c, struct err *e)
         {"table-only", 0, CLI_FLAG, &o.table_only, NULL,
          "print the tables without the text around"},
         {"no-figure", 0, CLI_FLAG, &no_draw, NULL, "print the table only"},
-        {"trust", 0, CLI_FLAG, &o.trust, NULL, "run every plot.gp outside the sandbox"},
+        {"trust", 0, CLI_FLAG, &o.trust, NULL, "trust each plot.gp as it is now"},
         {0}};
 
     TRY(cli_begin(c, options, e));
