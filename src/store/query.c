@@ -27,7 +27,7 @@
 #include "store/database.h"
 
 enum {
-    FENCE_FUNCTIONS_MAX = 2000,
+    FENCE_FUNCTIONS_MAX = 20000,
     FENCE_PATTERN_MAX = 1000, /* bytes of a pattern; width and precision in a format */
     FENCE_HEAP_BYTES = 256 << 20,
     FENCE_STEPS = 100, /* of a statement, between two looks at the clock */
