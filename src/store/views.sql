@@ -77,7 +77,7 @@ bins AS (
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol,
   r.stride, r.seed, b.first, b.last, b.targets, b.nll, b.nll / b.targets AS loss_nats,
   exp(b.nll / b.targets) AS perplexity, r.run_id, r.train_run_id, r.config_id,
-  max(r.modified, t.modified) AS modified, s.settings
+  max(r.modified, t.modified) AS modified, r.precision, r.checkpoint, s.settings
 FROM bins b
 JOIN runs r ON r.run_id = b.run_id
 JOIN runs t ON t.run_id = r.train_run_id
