@@ -290,7 +290,8 @@ static int report_empty(struct compare *c, const struct side *s, struct err *e)
                 e));
         const char *list = report_rows_text(&known, 0, 0);
         if (list)
-            return ERR(e, ERR_NOINPUT, "filter \"%s\": no evaluation has %s %s; there are %s",
+            return ERR(e, ERR_NOINPUT,
+                       "filter \"%s\": no evaluation has %s=%s; values in results.db: %s",
                        s->filter, key, s->setting[i].value, list);
     }
     return ERR(e, ERR_NOINPUT,

@@ -95,7 +95,7 @@ compare position=alibi,L_valid=32,eval.position_scaling=none,eval.attention_wind
 run=$(query "SELECT run_id FROM evaluations WHERE position_scaling = 'slopes'")
 compare "$run" position=rotary,eval.position_scaling=yarn,eval.position_scaling_factor=0,L_valid=32
 [ "$(pairs)" = 1 ] || { fail "the id of an evaluation does not free its settings"; cat "$dir/out"; }
-expect 66 "no evaluation has eval.attention_window 9; there are 0, 8" "$alibi" compare eval.attention_window=9 position=rotary
+expect 66 "no evaluation has eval.attention_window=9; values in results.db: 0, 8" "$alibi" compare eval.attention_window=9 position=rotary
 expect 64 "did you mean 'eval.position_scaling'" "$alibi" compare position_scaling=pi position=rotary
 
 finish

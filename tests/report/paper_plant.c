@@ -170,7 +170,12 @@ static void plant_training(const struct planting *t, int32_t run)
                    "'last_checkpoint':'last','last_sha256':'abc'}",
                    r->run_id, r->spec.train.updates, tokens, (long long)r->cost.parameters_n,
                    updates * tokens / (hours * 3600));
-    if (strcmp(r->spec.data.dataset, "cc100") == 0) plant_curve(t, run, id);
+    if (strcmp(r->spec.data.dataset, "cc100") == 0)
+        plant_curve(t, run, id);
+    else /* train.validate_every=0: once, at the end */
+        fixture_record(t->f->base, id, 10, EVENT_VALIDATION,
+                       "{'update':%d,'epoch':1,'loss_nats':2.5,'perplexity':12.25,'best':true}",
+                       r->spec.train.updates);
     fixture_end(t->f->base, id, STORE_DONE);
 }
 
