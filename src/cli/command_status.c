@@ -125,7 +125,7 @@ int cli_show(struct cli *c, struct err *e)
     struct rows rows;
 
     TRY(cli_begin(c, NULL, e));
-    const struct store_param run = {"run", c->rest.item[0]};
+    const struct store_param run = {"run", c->rest.item[0], STORE_TEXT};
     printf("run %s\nspec\n", run.value);
     TRY(rows_read(&rows, &c->arena, c->store, specs_sql, &run, 1, e));
     const struct store_cell *specs = rows.row[0];

@@ -142,7 +142,7 @@ int cli_logs(struct cli *c, struct err *e)
     static const char sql[] =
         "SELECT substr(a.log_path, 1, length(a.log_path) - 4), r.kind,"
         " (SELECT value FROM settings s WHERE s.run_id = r.run_id AND s.key = 'train.updates')"
-        " FROM attempts a JOIN run_list r USING (run_id) WHERE run_id = CAST(:run AS TEXT)"
+        " FROM attempts a JOIN run_list r USING (run_id) WHERE run_id = :run"
         " ORDER BY a.attempt DESC LIMIT 1";
     bool follow = false;
     struct log l = {.fd = -1};
@@ -152,7 +152,7 @@ int cli_logs(struct cli *c, struct err *e)
 
     TRY(cli_begin(c, options, e));
     const char *run_id = c->rest.item[0];
-    const struct store_param run = {"run", run_id};
+    const struct store_param run = {"run", run_id, STORE_TEXT};
     TRY(rows_read(&rows, &c->arena, c->store, sql, &run, 1, e));
     if (rows.n == 0)
         return ERR(e, ERR_NOINPUT, "run %s has no attempts and therefore no log", run_id);

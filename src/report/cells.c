@@ -165,11 +165,12 @@ static int ask(struct report_rows *out, const struct statement *q, struct store 
 {
     const struct report_keys *k = q->keys;
     const struct report_layout *l = k->judged;
-    const struct store_param params[] = {{"artefact", k->artefact},
-                                         {"scale", k->scale},
-                                         {"metric", l && l->paper.n ? l->paper.name[0] : k->value},
-                                         {"lines_n", k->line.n == 1 ? "1" : "0"},
-                                         {"whole", q->whole ? "1" : "0"}};
+    const struct store_param params[] = {
+        {"artefact", k->artefact, STORE_TEXT},
+        {"scale", k->scale, STORE_TEXT},
+        {"metric", l && l->paper.n ? l->paper.name[0] : k->value, STORE_TEXT},
+        {"lines_n", k->line.n == 1 ? "1" : "0", STORE_INTEGER},
+        {"whole", q->whole ? "1" : "0", STORE_INTEGER}};
 
     return report_rows_query(out, q->arena, s, k->answer->where, q->text.text, params,
                              sizeof params / sizeof *params, REPORT_QUERY_LIMIT_S, e);
@@ -217,7 +218,7 @@ static int check_alike(const struct report_rows *cells, struct store *s, struct 
         double n = report_rows_real(cells, i, "configs_n", 0);
         const char *configs = report_rows_get(cells, i, "configs");
         if (n <= 1) continue;
-        const struct store_param param = {"configs", configs};
+        const struct store_param param = {"configs", configs, STORE_TEXT};
         TRY(report_rows_query(&differing, cells->arena, s, NULL, differing_sql, &param, 1,
                               REPORT_QUERY_LIMIT_S, e));
         const char *keys = report_rows_text(&differing, 0, 0);

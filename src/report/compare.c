@@ -34,24 +34,25 @@ static const struct coordinate {
     bool shown;                /* always a column; the others where rows differ in them */
     const char *frees;         /* naming it lets runs differ in these settings; may be NULL. A key
                                   by its whole name is this coordinate and no setting beside it */
+    enum store_type type;
 } coordinates[] = {
-    {"scale", "scale", true, false, true, "data.*"},
-    {"dataset", "dataset", true, false, true, "data.*"},
-    {"corpus", "corpus", true, false, false, "data.*"},
-    {"model", "model", false, true, true, "model.*"},
-    {"position", "position", false, true, true, "model.position"},
-    {"L_train", "L_train_nominal", false, true, true, "train.L"},
-    {"L_valid", "L_valid_nominal", false, false, true, "eval.L"},
-    {"split", "split", true, false, true, "eval.split"},
-    {"protocol", "protocol", true, false, true, "eval.window"},
-    {"stride", "stride", true, false, true, "eval.stride"},
-    {"first_window", "first_window", true, false, false, NULL},
-    {"precision", "precision", true, false, false, "eval.precision"},
-    {"checkpoint", "checkpoint", true, false, false, "eval.checkpoint"},
-    {"targets", "targets", true, false, false, "eval.targets"},
-    {"seed", "seed", false, true, true, "train.seed"},
-    {"modified", "modified", false, true, false, NULL},
-    {"origin", "origin", false, true, false, NULL},
+    {"scale", "scale", true, false, true, "data.*", STORE_TEXT},
+    {"dataset", "dataset", true, false, true, "data.*", STORE_TEXT},
+    {"corpus", "corpus", true, false, false, "data.*", STORE_TEXT},
+    {"model", "model", false, true, true, "model.*", STORE_TEXT},
+    {"position", "position", false, true, true, "model.position", STORE_TEXT},
+    {"L_train", "L_train_nominal", false, true, true, "train.L", STORE_INTEGER},
+    {"L_valid", "L_valid_nominal", false, false, true, "eval.L", STORE_INTEGER},
+    {"split", "split", true, false, true, "eval.split", STORE_TEXT},
+    {"protocol", "protocol", true, false, true, "eval.window", STORE_TEXT},
+    {"stride", "stride", true, false, true, "eval.stride", STORE_INTEGER},
+    {"first_window", "first_window", true, false, false, NULL, STORE_TEXT},
+    {"precision", "precision", true, false, false, "eval.precision", STORE_TEXT},
+    {"checkpoint", "checkpoint", true, false, false, "eval.checkpoint", STORE_TEXT},
+    {"targets", "targets", true, false, false, "eval.targets", STORE_INTEGER},
+    {"seed", "seed", false, true, true, "train.seed", STORE_INTEGER},
+    {"modified", "modified", false, true, false, NULL, STORE_INTEGER},
+    {"origin", "origin", false, true, false, NULL, STORE_TEXT},
 };
 enum { COORDINATES_N = sizeof coordinates / sizeof *coordinates, PARAMS_MAX = 64 };
 
@@ -190,12 +191,18 @@ static bool is_free(const struct side *s, int32_t i)
 /* --- the evaluations of a side -------------------------------------------------------------- */
 
 /* Binds a value of a side; its name in SQL. */
-static const char *bind(struct compare *c, const struct side *s, const char *value)
+static const char *bind(struct compare *c, const struct side *s, const char *value,
+                        enum store_type type)
 {
     const char *name = arena_printf(c->arena, "%c%d", s->name, c->params_n);
 
-    c->params[c->params_n++] = (struct store_param){name, value};
+    c->params[c->params_n++] = (struct store_param){name, value, type};
     return arena_printf(c->arena, ":%s", name);
+}
+
+static const char *bind_coordinate(struct compare *c, const struct side *s, int32_t i)
+{
+    return bind(c, s, s->value[i], coordinates[i].type);
 }
 
 /* Whether every evaluation has a value of this key: the neutral one where its spec is older than
@@ -221,7 +228,7 @@ static const char *has_setting(struct compare *c, const struct side *s, int32_t 
         c->arena,
         "EXISTS (SELECT 1 FROM run_list l WHERE l.run_id = e.%s AND (instr(char(10) || l.spec\n"
         "  || char(10), %s) > 0%s))",
-        is_of_evaluation(key) ? "run_id" : "train_run_id", bind(c, s, line),
+        is_of_evaluation(key) ? "run_id" : "train_run_id", bind(c, s, line, STORE_TEXT),
         neutral ? arena_printf(c->arena, " OR instr(l.spec, '%s=') = 0", key->name) : "");
 }
 
@@ -234,10 +241,10 @@ static const char *chosen(struct compare *c, const struct side *s)
     strbuf_add(&b, " FROM evaluations e WHERE 1");
     for (int32_t i = 0; i < COORDINATES_N; i++)
         if (s->value[i])
-            strbuf_addf(&b, " AND %s = %s", coordinates[i].column, bind(c, s, s->value[i]));
+            strbuf_addf(&b, " AND %s = %s", coordinates[i].column, bind_coordinate(c, s, i));
     for (int32_t i = 0; i < s->settings_n; i++) strbuf_addf(&b, " AND %s", has_setting(c, s, i));
     if (s->run) {
-        const char *run = bind(c, s, s->run);
+        const char *run = bind(c, s, s->run, STORE_TEXT);
         strbuf_addf(&b, " AND (instr(run_id, %s) = 1 OR instr(train_run_id, %s) = 1)", run, run);
     }
     return b.text;
@@ -266,7 +273,7 @@ static int report_empty(struct compare *c, const struct side *s, struct err *e)
                     "FROM (SELECT DISTINCT CAST(%s AS TEXT) AS v FROM evaluations\n"
                     " WHERE %s NOT NULL ORDER BY %s LIMIT %d)\n"
                     "WHERE NOT EXISTS (SELECT 1 FROM evaluations WHERE %s = %s)",
-                    KNOWN_MAX, column, column, column, KNOWN_MAX, column, bind(c, s, s->value[i])),
+                    KNOWN_MAX, column, column, column, KNOWN_MAX, column, bind_coordinate(c, s, i)),
                 e));
         const char *list = report_rows_text(&known, 0, 0), *frees = coordinates[i].frees;
         const struct spec_key *key = frees ? spec_key_find(frees) : NULL;

@@ -21,7 +21,7 @@ static const char curves_sql[] =
     " CASE split WHEN 'train' THEN 'lines linetype' ELSE 'points pointtype' END AS style,\n"
     " group_concat(step || ' ' || loss_nats, char(10)) AS points\n"
     "FROM (SELECT * FROM curves WHERE loss_nats NOT NULL AND run_id =\n"
-    "  (SELECT coalesce(train_run_id, run_id) FROM run_list WHERE run_id = CAST(:run AS TEXT))\n"
+    "  (SELECT coalesce(train_run_id, run_id) FROM run_list WHERE run_id = :run)\n"
     "  ORDER BY split, step)\n"
     "GROUP BY split ORDER BY split";
 
@@ -29,7 +29,7 @@ static const char curves_sql[] =
 static int read_run(struct curves *c, struct store *s, const char *run_id, int32_t run,
                     struct err *e)
 {
-    const struct store_param param = {"run", run_id};
+    const struct store_param param = {"run", run_id, STORE_TEXT};
     struct report_rows rows;
 
     TRY(report_rows_query(&rows, &c->arena, s, NULL, curves_sql, &param, 1, REPORT_QUERY_LIMIT_S,

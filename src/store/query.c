@@ -430,18 +430,14 @@ static int check_tail(struct store *s, const char *tail, struct err *e)
     return 0;
 }
 
-/* Sixteen hex digits such as 12345678901234e5 are an id, though they would do as a number: a real
- * number needs a point or a sign. */
-static int bind_param(sqlite3_stmt *statement, int at, const char *value)
+static int bind_param(sqlite3_stmt *statement, int at, const struct store_param *param)
 {
     int64_t integer;
-    double real;
 
-    if (!value) return sqlite3_bind_null(statement, at);
-    if (str_to_int(&integer, value)) return sqlite3_bind_int64(statement, at, integer);
-    if (strpbrk(value, ".+-") && str_to_double(&real, value))
-        return sqlite3_bind_double(statement, at, real);
-    return sqlite3_bind_text(statement, at, value, -1, SQLITE_TRANSIENT);
+    if (!param->value) return sqlite3_bind_null(statement, at);
+    if (param->type == STORE_INTEGER && str_to_int(&integer, param->value))
+        return sqlite3_bind_int64(statement, at, integer);
+    return sqlite3_bind_text(statement, at, param->value, -1, SQLITE_TRANSIENT);
 }
 
 static int bind_params(struct store *s, sqlite3_stmt *statement, const struct store_param *params,
@@ -453,7 +449,7 @@ static int bind_params(struct store *s, sqlite3_stmt *statement, const struct st
         while (name && k < params_n && strcmp(params[k].name, name + 1) != 0) k++;
         if (!name || k == params_n)
             return ERR(e, ERR_USAGE, "query: the parameter %s has no value", name ? name : "?");
-        int rc = bind_param(statement, i, params[k].value);
+        int rc = bind_param(statement, i, &params[k]);
         if (rc != SQLITE_OK) return database_error(s, rc, e);
     }
     return 0;

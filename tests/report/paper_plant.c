@@ -54,7 +54,8 @@ int32_t paper_plant_numbers(struct report_fixture *f)
 /* The first cell of a statement over :run and :metric as a number, or 0. */
 static double number(const struct planting *t, int32_t run, const char *metric, const char *sql)
 {
-    const struct store_param params[] = {{"run", t->plan.run[run].run_id}, {"metric", metric}};
+    const struct store_param params[] = {{"run", t->plan.run[run].run_id, STORE_TEXT},
+                                         {"metric", metric, STORE_TEXT}};
     struct report_fixture *f = t->f;
     struct report_rows rows;
 
@@ -134,7 +135,7 @@ static const char *position_loss(struct arena *a, const struct spec *s)
 /* The validations of a training in Figure 5. */
 static void plant_curve(const struct planting *t, int32_t run, int64_t attempt_id)
 {
-    const struct store_param param = {"run", t->plan.run[run].run_id};
+    const struct store_param param = {"run", t->plan.run[run].run_id, STORE_TEXT};
     struct report_fixture *f = t->f;
     struct report_rows rows;
     double hours, updates;

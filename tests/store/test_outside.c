@@ -48,7 +48,7 @@ TEST_WITH(struct store_fixture *f, functions_outside_the_list_are_refused)
         {"SELECT sqlite_compileoption_get(0)", ERR_USAGE, "sqlite_compileoption_get()"},
         {"SELECT nobody_made_this(1)", ERR_USAGE, "no such function"},
     };
-    struct store_param name = {"name", "simple"};
+    struct store_param name = {"name", "simple", STORE_TEXT};
     struct rows rows;
 
     fixture_raw(f->path, "CREATE VIEW theirs AS SELECT fts3_tokenizer('simple') AS address");
