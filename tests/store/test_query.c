@@ -60,6 +60,27 @@ TEST_WITH(struct store_fixture *f, a_wrong_name_gets_the_nearest)
     assert_int_equal(fixture_query(f, "SELECT 1"), 0); /* and the fences are gone and back */
 }
 
+TEST_WITH(struct store_fixture *f, a_name_of_another_view_or_a_setting_gets_its_place)
+{
+    static const struct {
+        const char *sql, *words;
+    } wrong[] = {
+        {"SELECT lr FROM trainings", "column: lr; it is a column of curves; a setting is a row of "
+                                     "the view settings: WHERE key = 'train.lr'"},
+        {"SELECT t.lr FROM trainings t", "WHERE key = 'train.lr'"},
+        {"SELECT train.lr FROM settings", "column: train.lr; a setting is a row of the view "
+                                          "settings: WHERE key = 'train.lr'"},
+        {"SELECT loss FROM trainings", "did you mean 'final_loss_nats'"},
+        {"SELECT perplexity FROM comparison", "column of evaluations, position_loss, "},
+        {"SELECT e.postion FROM evaluations e", "did you mean 'position'"},
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        if (fixture_query(f, wrong[i].sql) != ERR_USAGE || !strstr(f->e.text, wrong[i].words))
+            fail_msg("%s: %s", wrong[i].sql, f->e.text);
+    }
+}
+
 TEST_WITH(struct store_fixture *f, a_text_without_quotes_gets_a_hint)
 {
     static const char *const wrong[] = {"SELECT 1 FROM evaluations WHERE position = alibi",
