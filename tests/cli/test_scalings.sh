@@ -62,6 +62,10 @@ if command -v gnuplot >/dev/null 2>&1; then
     done
 fi
 
+"$alibi" report g/ --format html --out page.html >"$dir/out" 2>&1 || fail "page"
+grep -q "rotary, L=16 at 32, valid, nonoverlapping, eval.position_scaling=pi eval.position_scaling_factor=4 (" page.html ||
+    fail "the page lists evaluations without their settings"
+
 # A layout without a column of settings does not average, and says which column to name.
 mkdir -p bare
 sed 's/artefact: g/artefact: bare/' g/grid.yaml >bare/grid.yaml
