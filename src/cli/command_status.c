@@ -85,18 +85,18 @@ static int print_protocol(const char *spec, const char *trained, struct err *e)
                   : v->split == SPEC_VALID ? t.data.valid_tokens
                                            : t.data.train_tokens;
     TRY(windows_make(&w, all, v->L, sliding ? v->stride : v->L, v->targets, e));
-    printf("protocol\n  %-20s ", "targets");
+    printf("protocol\n  %-23s ", "targets");
     if (w.targets_n < all) printf("first %lld of ", (long long)w.targets_n);
     printf("%lld tokens of the split, </s> of each line included\n", (long long)all);
-    printf("  %-20s %lld of at most %d tokens", "windows", (long long)windows_count(&w), v->L);
+    printf("  %-23s %lld of at most %d tokens", "windows", (long long)windows_count(&w), v->L);
     if (sliding)
         printf(", stride %d: each scores its last %d after up to %d tokens of context; "
                "the first windows have less\n",
                v->stride, v->stride, v->L - v->stride);
     else
         printf(", without overlap: each scores all its tokens\n");
-    printf("  %-20s the token before the window is its first input; of the text, </s>\n", "prefix");
-    printf("  %-20s exp(sum of -ln p over the targets / %lld)\n\n", "perplexity",
+    printf("  %-23s the token before the window is its first input; of the text, </s>\n", "prefix");
+    printf("  %-23s exp(sum of -ln p over the targets / %lld)\n\n", "perplexity",
            (long long)w.targets_n);
     return 0;
 }
@@ -141,7 +141,7 @@ int cli_show(struct cli *c, struct err *e)
         for (int32_t r = 0; r < rows.n; r++) {
             if (r == 0) printf("%s\n", parts[i].heading);
             for (int k = 0; k < rows.columns_n; k++)
-                if (rows.row[r][k].text) printf("  %-20s %s\n", rows.name[k], rows.row[r][k].text);
+                if (rows.row[r][k].text) printf("  %-23s %s\n", rows.name[k], rows.row[r][k].text);
             printf("\n");
         }
     }
