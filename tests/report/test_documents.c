@@ -50,7 +50,10 @@ static int list_statements(char *sql[STATEMENTS_MAX], struct arena *a, const cha
         assert_non_null(end);
         for (size_t i = 0; i < sizeof embedded / sizeof *embedded; i++) {
             const char *begins = embedded[i].begins, *ends = embedded[i].ends;
-            if (strncmp(language, embedded[i].language, (size_t)(from - language)) != 0) continue;
+            size_t length = strlen(embedded[i].language);
+            if (length != (size_t)(from - language) ||
+                strncmp(language, embedded[i].language, length) != 0)
+                continue;
             for (const char *q = from; (q = strstr(q, begins)) && q < end;) {
                 q += strlen(begins);
                 assert_true(n < STATEMENTS_MAX);
