@@ -5,11 +5,11 @@
  *   subjects  the trainings, and one evaluation for each value of the column `settings`
  *   kept      their settings that are not coordinates
  *   varying   those in which they differ: the column settings of the answer
- *   apart     of two trainings, or two evaluations, the first setting that both have, in which they
- * differ and which no filter frees near      the pairs that agree in all joined coordinates, and
- * what else keeps them apart shown     the pairs that nothing keeps apart, then the rest of a and
- * of b, with the reason listed    one row a row of the answer; kind: the first row of the same
- * protocol */
+ *   apart     the first setting that two trainings, or two evaluations, both have, in which they
+ *             differ and which no filter frees
+ *   near      the pairs that agree in all joined coordinates, and what else keeps them apart
+ *   shown     the pairs that nothing keeps apart, then the rest of a and of b, with the reason
+ *   listed    one row a row of the answer; kind: the first row of the same protocol */
 #include <string.h>
 
 #include "base/file.h"
@@ -54,7 +54,10 @@ static const struct coordinate {
     {"modified", "modified", false, true, false, NULL, STORE_INTEGER},
     {"origin", "origin", false, true, false, NULL, STORE_TEXT},
 };
-enum { COORDINATES_N = sizeof coordinates / sizeof *coordinates, PARAMS_MAX = 64 };
+enum {
+    COORDINATES_N = sizeof coordinates / sizeof *coordinates,
+    PARAMS_MAX = 2 * (COORDINATES_N + SETTINGS_MAX + 1) /* of both filters, with a run id */
+};
 
 struct side {
     char name; /* a or b */

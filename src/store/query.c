@@ -370,8 +370,8 @@ static const struct spec_key *find_setting(const char *name)
     return NULL;
 }
 
-/* Where the column of this name is, as a column of other views or as a setting; or the nearest
- * name, first among the columns of the statement's views. *found: it exists. */
+/* Names the views that have the column, and the setting of this name; else the nearest name, first
+ * among the columns of the statement's views. *found: the column or setting exists. */
 static const char *column_advice(bool *found, struct store *s, struct arena *a, const char *sql,
                                  const char *column)
 {

@@ -30,7 +30,7 @@ static char *read_document(struct arena *a, const char *path)
     return text;
 }
 
-/* Where a statement begins and ends in the blocks of a language. */
+/* The texts around a statement in the blocks of a language. */
 static const struct {
     const char *language, *begins, *ends;
 } embedded[] = {{"sql", "\n", "```"},
@@ -131,7 +131,7 @@ static const char *row_of(struct report_fixture *f, const char *text, const char
 
 TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
-/* What the sentence above each statement promises, as conditions on its answer `a`, in the order of
+/* The promises of the sentences above the statements, as conditions on the answers, in the order of
  * the document. */
 static const char *const readme_promises[] = {
     "count(DISTINCT position) = 4 AND count(DISTINCT L_train) = 2 AND count(*) = 8"
