@@ -55,9 +55,9 @@ expect 0 "^Rotary eval.checkpoint=last " "$alibi" report h/ --no-figure
 if command -v gnuplot >/dev/null 2>&1; then
     for artefact in g h; do expect 0 "plots/$artefact-none.svg" "$alibi" report $artefact/; done
     sed 's/\\_/_/g' plots/g-none.gp plots/h-none.gp >"$dir/figures"
-    for label in "ALiBi L=16 eval.position_scaling=slopes" "Rotary L=16 eval.attention_sinks=4 eval.attention_window=8" \
-        "Rotary L=16 eval.position_scaling=pi eval.position_scaling_factor=4" \
-        "ALiBi L=16 eval.checkpoint=last eval.split=test" "ALiBi L=16 eval.stride=4"; do
+    for label in "ALiBi eval.position_scaling=slopes" "Rotary eval.attention_sinks=4 eval.attention_window=8" \
+        "Rotary eval.position_scaling=pi eval.position_scaling_factor=4" \
+        "ALiBi eval.checkpoint=last eval.split=test" "ALiBi eval.stride=4"; do
         grep -q " = '$label'" "$dir/figures" || fail "no figure has a curve '$label'"
     done
 fi
