@@ -162,7 +162,7 @@ static int print_own(struct cli *c, const char *scale, char **shipped, int32_t s
         " WHERE instr(artefact, ' ') = 0" /* neither a variant nor an earlier grid */
         " AND scale = coalesce(nullif(:scale, ''), scale)"
         " GROUP BY artefact, scale ORDER BY artefact, scale";
-    const struct store_param param = {"scale", scale ? scale : ""};
+    const struct store_param param = {"scale", scale ? scale : "", STORE_TEXT};
     struct rows rows;
     bool any = false;
 

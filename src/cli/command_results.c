@@ -99,7 +99,8 @@ static int note_variants(struct cli *c, const struct report_item *item, struct e
         "SELECT DISTINCT artefact FROM artefact_points WHERE scale = :scale"
         " AND substr(artefact, 1, length(:name) + 7) = :name || ' --set '"
         " AND NOT EXISTS (SELECT 1 FROM artefact_points WHERE artefact = :name AND scale = :scale)";
-    const struct store_param params[] = {{"name", item->artefact}, {"scale", item->scale}};
+    const struct store_param params[] = {{"name", item->artefact, STORE_TEXT},
+                                         {"scale", item->scale, STORE_TEXT}};
     struct rows rows;
 
     TRY(rows_read(&rows, &c->arena, c->store, sql, params, 2, e));

@@ -86,19 +86,19 @@ static int print_protocol(const char *spec, const char *trained, struct err *e)
                   : v->split == SPEC_VALID ? t.data.valid_tokens
                                            : t.data.train_tokens;
     TRY(windows_make(&w, all, v->L, sliding ? v->stride : v->L, v->targets, e));
-    cli_print("protocol\n  %-20s ", "targets");
+    cli_print("protocol\n  %-23s ", "targets");
     if (w.targets_n < all) cli_print("first %lld of ", (long long)w.targets_n);
     cli_print("%lld tokens of the split, </s> of each line included\n", (long long)all);
-    cli_print("  %-20s %lld of at most %d tokens", "windows", (long long)windows_count(&w), v->L);
+    cli_print("  %-23s %lld of at most %d tokens", "windows", (long long)windows_count(&w), v->L);
     if (sliding)
         cli_print(", stride %d: each scores its last %d after up to %d tokens of context; "
                   "the first windows have less\n",
                   v->stride, v->stride, v->L - v->stride);
     else
         cli_print(", without overlap: each scores all its tokens\n");
-    cli_print("  %-20s the token before the window is its first input; of the text, </s>\n",
+    cli_print("  %-23s the token before the window is its first input; of the text, </s>\n",
               "prefix");
-    cli_print("  %-20s exp(sum of -ln p over the targets / %lld)\n\n", "perplexity",
+    cli_print("  %-23s exp(sum of -ln p over the targets / %lld)\n\n", "perplexity",
               (long long)w.targets_n);
     return 0;
 }
@@ -127,7 +127,7 @@ int cli_show(struct cli *c, struct err *e)
     struct rows rows;
 
     TRY(cli_begin(c, NULL, e));
-    const struct store_param run = {"run", c->rest.item[0]};
+    const struct store_param run = {"run", c->rest.item[0], STORE_TEXT};
     cli_print("run %s\nspec\n", run.value);
     TRY(rows_read(&rows, &c->arena, c->store, specs_sql, &run, 1, e));
     const struct store_cell *specs = rows.row[0];
@@ -144,7 +144,7 @@ int cli_show(struct cli *c, struct err *e)
             if (r == 0) cli_print("%s\n", parts[i].heading);
             for (int k = 0; k < rows.columns_n; k++)
                 if (rows.row[r][k].text)
-                    cli_print("  %-20s %s\n", rows.name[k], rows.row[r][k].text);
+                    cli_print("  %-23s %s\n", rows.name[k], rows.row[r][k].text);
             cli_print("\n");
         }
     }

@@ -120,10 +120,11 @@ static int print_log_file(struct log *l, const char *path, struct err *e)
 static int read_outcome(const char **out, struct cli *c, const struct log *l, struct err *e)
 {
     static const char sql[] = "SELECT state || coalesce(': ' || nullif(message, ''), '')"
-                              " FROM attempts WHERE run_id = CAST(:run AS TEXT)"
-                              " AND attempt = CAST(:attempt AS INTEGER) AND state <> 'running'";
+                              " FROM attempts WHERE run_id = :run"
+                              " AND attempt = :attempt AND state <> 'running'";
     const struct store_param params[] = {
-        {"run", l->run_id}, {"attempt", arena_printf(&c->arena, "%lld", (long long)l->attempt)}};
+        {"run", l->run_id, STORE_TEXT},
+        {"attempt", arena_printf(&c->arena, "%lld", (long long)l->attempt), STORE_INTEGER}};
     struct rows rows;
 
     TRY(rows_read(&rows, &c->arena, c->store, sql, params, 2, e));
@@ -163,7 +164,7 @@ int cli_logs(struct cli *c, struct err *e)
     static const char sql[] =
         "SELECT a.dir, r.kind, a.attempt,"
         " (SELECT value FROM settings s WHERE s.run_id = r.run_id AND s.key = 'train.updates')"
-        " FROM attempts a JOIN run_list r USING (run_id) WHERE run_id = CAST(:run AS TEXT)"
+        " FROM attempts a JOIN run_list r USING (run_id) WHERE run_id = :run"
         " ORDER BY a.attempt DESC LIMIT 1";
     bool follow = false;
     struct log l = {.fd = -1};
@@ -173,7 +174,7 @@ int cli_logs(struct cli *c, struct err *e)
 
     TRY(cli_begin(c, options, e));
     l.run_id = c->rest.item[0];
-    const struct store_param run = {"run", l.run_id};
+    const struct store_param run = {"run", l.run_id, STORE_TEXT};
     TRY(rows_read(&rows, &c->arena, c->store, sql, &run, 1, e));
     if (rows.n == 0)
         return ERR(e, ERR_NOINPUT, "run %s has no attempts and therefore no log", l.run_id);

@@ -64,7 +64,8 @@ static void find_claims(struct report_claims *c)
 int report_claims_judge(struct report_claims *out, struct arena *a, struct store *s,
                         const struct report_folder *f, const char *scale, struct err *e)
 {
-    const struct store_param params[] = {{"artefact", f->artefact}, {"scale", scale}};
+    const struct store_param params[] = {{"artefact", f->artefact, STORE_TEXT},
+                                         {"scale", scale, STORE_TEXT}};
     struct report_answer answer;
     struct strbuf sql;
 
@@ -176,7 +177,7 @@ int report_claims_ask(struct report_rows *out, struct store *s, const struct rep
                       const char *scale, const char *sql, struct err *e)
 {
     struct arena *a = claims->rows.arena;
-    const struct store_param params[] = {{"scale", scale}};
+    const struct store_param params[] = {{"scale", scale, STORE_TEXT}};
     struct report_answer answer;
     struct strbuf b;
 

@@ -75,7 +75,7 @@ static int read_runs(struct curves *c, struct store *s, struct err *e)
 
     strbuf_init(&runs, &c->arena);
     for (int32_t i = 0; i < c->args->runs_n; i++) strbuf_addf(&runs, "%s ", c->args->run_id[i]);
-    const struct store_param param = {"runs", runs.text};
+    const struct store_param param = {"runs", runs.text, STORE_TEXT};
     TRY(report_rows_query(&c->runs, &c->arena, s, NULL, runs_sql, &param, 1, REPORT_QUERY_LIMIT_S,
                           e));
     for (int32_t i = 0; i < c->runs.rows_n; i++)

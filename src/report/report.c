@@ -93,8 +93,8 @@ static const char undone_sql[] =
 static int ask_artefact(struct report_rows *out, struct report_job *j, const char *sql,
                         struct err *e)
 {
-    const struct store_param params[] = {{"artefact", j->folder.points},
-                                         {"scale", j->options->scale}};
+    const struct store_param params[] = {{"artefact", j->folder.points, STORE_TEXT},
+                                         {"scale", j->options->scale, STORE_TEXT}};
 
     return report_rows_query(out, &j->arena, j->store, j->folder.artefact, sql, params, 2,
                              REPORT_QUERY_LIMIT_S, e);
