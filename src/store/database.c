@@ -6,12 +6,16 @@
  *    once.
  * 2. Immutable, if the folder is read-only without a -wal, so that nobody writes. The file is
  *    reopened when it has changed (database_refresh).
- * 3. Not at all, if rows are in a -wal that cannot be read from here.
+ * 3. Not at all, if rows are in a -wal that cannot be read from here, or if a -journal holds a
+ *    transaction that was not finished: only a writer undoes it.
+ *
+ * SQLite obeys the files beside the database, so they are checked before it opens them.
  *
  * A new results.db is made in memory and written as a whole, so that it always has its schema. */
 #include "store/database.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -466,9 +470,27 @@ static int64_t wal_bytes(struct store *s)
     return stat(beside(s, "-wal"), &st) == 0 ? (int64_t)st.st_size : 0;
 }
 
-/* Rejects other files: SQLite would block on a FIFO and read a device. It does not open side files
- * that are links. */
-static int check_regular(struct store *s, struct err *e)
+/* Begins every rollback journal, and ends one that names another file. */
+static const unsigned char journal_magic[] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+
+static bool journal_has_magic(struct store *s, bool at_end)
+{
+    unsigned char found[sizeof journal_magic];
+    int fd = open(beside(s, "-journal"), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0) return false;
+    off_t at = at_end && fstat(fd, &st) == 0 ? st.st_size - (off_t)sizeof found : 0;
+    bool has = at >= 0 && pread(fd, found, sizeof found, at) == (ssize_t)sizeof found &&
+               memcmp(found, journal_magic, sizeof found) == 0;
+    close(fd);
+    return has;
+}
+
+/* Rejects what SQLite would obey to somebody's harm. It would block on a FIFO and read a device; it
+ * does not open side files that are links. A journal may name a file by its path, the super-journal
+ * of a transaction on several databases, which SQLite deletes after undoing the transaction. */
+static int check_files(struct store *s, struct err *e)
 {
     static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
     struct stat st;
@@ -479,6 +501,12 @@ static int check_regular(struct store *s, struct err *e)
         if (found == 0 && !S_ISREG(st.st_mode))
             return ERR(e, ERR_DATA, "%s: is not a regular file; move it away", path);
     }
+    if (journal_has_magic(s, true))
+        return ERR(
+            e, ERR_DATA,
+            "%s-journal: names another file, which SQLite would delete; alibi writes no such "
+            "journal: move it away",
+            s->path);
     return 0;
 }
 
@@ -537,8 +565,17 @@ static int connect_to(struct store *s, const char *name, int flags, struct err *
     return restrict_connection(s, e);
 }
 
+/* SQLite ignores the journal of an immutable file, so the pages of a transaction that was not
+ * finished would be read as results. */
 static int connect_immutable(struct store *s, struct err *e)
 {
+    if (journal_has_magic(s, false))
+        return ERR(
+            e, ERR_UNAVAILABLE,
+            "%s: its -journal holds a change that another program did not finish; a command "
+            "that writes, such as `alibi gc`, undoes it; for a read-only folder, run it on a "
+            "copy",
+            s->path);
     s->immutable = true;
     return connect_to(s, database_uri(&s->arena, s->path, "immutable=1"),
                       SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, e);
@@ -556,7 +593,7 @@ static int connect_reader(struct store *s, struct err *e)
     const char *network = network_name(s->folder);
 
     s->immutable = false;
-    TRY(check_regular(s, e));
+    TRY(check_files(s, e));
     if (stat(s->path, &s->opened) < 0)
         return ERR(e, ERR_NOINPUT, "%s not found; run `alibi %s` first", s->path,
                    has_runs(s) ? "merge runs/" : "run table5");
@@ -697,7 +734,7 @@ static int open_writer(struct store *s, struct err *e)
                    "local folder with --project",
                    s->path, network);
     TRY(take_lock(s, e));
-    TRY(check_regular(s, e));
+    TRY(check_files(s, e));
     if (stat(s->path, &s->opened) < 0 || s->opened.st_size == 0) TRY(create_file(s, e));
     TRY(connect_to(s, s->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, e));
     TRY(migrate_version(s, &version, schema_steps_n, e)); /* before any change */

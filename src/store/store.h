@@ -29,9 +29,10 @@ enum store_mode { STORE_READ, STORE_WRITE };
 /* store_open - opens results.db. WRITE creates or migrates it and holds the lock until store_close.
  * READ never changes it and needs no lock; it works beside a writer and in a read-only folder.
  * Errors: ERR_NOINPUT READ of an absent or empty file (names the command to run); ERR_TRYLATER
- * another writer; ERR_UNAVAILABLE a newer schema, one for READ that a writer must migrate first, a
- * network file system; ERR_DATA another program's file, one that is not regular, an unknown trigger
- * (WRITE), or damage. If another program locks the file, every function below returns ERR_TRYLATER
+ * another writer; ERR_UNAVAILABLE a newer schema, one for READ that a writer must migrate first, an
+ * unfinished transaction that a writer must undo first (READ), a network file system; ERR_DATA
+ * another program's file, one that is not regular, a journal that names another file, an unknown
+ * trigger (WRITE), or damage. If another program locks the file, every function below returns ERR_TRYLATER
  * after 60 s. */
 int store_open(struct store **out, const char *path, enum store_mode mode, struct err *e);
 void store_close(struct store *s); /* takes NULL */
