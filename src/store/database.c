@@ -184,20 +184,47 @@ int database_run(struct store *s, const char *sql, const struct record_value *va
     return rc < 0 ? rc : 0;
 }
 
-/* Whether the path still names the opened file: it may have been deleted or replaced. */
-static int check_same_file(struct store *s, struct err *e)
+/* The path of a file beside the database. */
+static const char *beside(struct store *s, const char *suffix)
+{
+    return arena_printf(&s->arena, "%s%s", s->path, suffix);
+}
+
+static bool is_file(const char *path, const struct stat *known)
 {
     struct stat now;
 
+    return stat(path, &now) == 0 && now.st_dev == known->st_dev && now.st_ino == known->st_ino;
+}
+
+static const char *const side_files[] = {"-wal", "-shm"};
+
+/* Whether the path no longer names the opened file. If so, the log that it leaves there is moved
+ * away: SQLite would replay it into whichever file is put in its place. Before that the log is
+ * written into the opened file, which may only have been moved. */
+static bool is_replaced(struct store *s)
+{
+    if (s->mode == STORE_READ || !s->connection_own || !s->opened.st_ino) return false;
+    if (is_file(s->path, &s->opened)) return false;
+    sqlite3_wal_checkpoint_v2(s->connection_own, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    for (size_t i = 0; i < sizeof side_files / sizeof *side_files; i++) {
+        const char *path = beside(s, side_files[i]);
+        if (is_file(path, &s->side[i]))
+            rename(path, arena_printf(&s->arena, "%s.deleted%s", s->path, side_files[i]));
+    }
+    return true;
+}
+
+static int check_same_file(struct store *s, struct err *e)
+{
     if (s->mode == STORE_READ) return database_refresh(s, e);
-    if (s->lock_fd < 0) return 0; /* in memory (create_file) */
-    if (stat(s->path, &now) == 0 && now.st_dev == s->opened.st_dev &&
-        now.st_ino == s->opened.st_ino)
-        return 0;
-    return ERR(e, ERR_IO,
-               "%s: was deleted or replaced while in use; nothing more is written to it, and the "
-               "records under runs/ are kept: put the file back and repeat the command",
-               s->path);
+    if (!is_replaced(s)) return 0;
+    return ERR(
+        e, ERR_IO,
+        "%s: was deleted or replaced while in use; nothing more is written, and its log is "
+        "now %s.deleted-wal; put the file or a copy of it there, run `alibi merge runs/` for "
+        "the results that it lacks, and repeat the command",
+        s->path, s->path);
 }
 
 static int savepoint(struct store *s, const char *verb, struct err *e)
@@ -454,12 +481,6 @@ static int resolve(struct store *s, const char *path, struct err *e)
     s->folder = arena_strdup(&s->arena, found);
     s->path = arena_printf(&s->arena, "%s/%s", strcmp(found, "/") == 0 ? "" : found, name);
     return 0;
-}
-
-/* The path of a file beside the database. */
-static const char *beside(struct store *s, const char *suffix)
-{
-    return arena_printf(&s->arena, "%s%s", s->path, suffix);
 }
 
 /* Bytes of the write-ahead log beside the file; 0: none. */
@@ -742,6 +763,8 @@ static int open_writer(struct store *s, struct err *e)
     TRY(database_script(s, "PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON", e));
     if (stat(s->path, &s->opened) < 0) return ERR(e, ERR_IO, "%s: %s", s->path, strerror(errno));
     TRY(migrate_run(s, schema_steps, schema_steps_n, schema_views, e));
+    for (size_t i = 0; i < sizeof side_files / sizeof *side_files; i++)
+        (void)stat(beside(s, side_files[i]), &s->side[i]);
     return check_triggers(s, e);
 }
 
@@ -768,6 +791,7 @@ void store_close(struct store *s)
 {
     if (!s) return;
     while (s->depth > 0) store_rollback(s);
+    (void)is_replaced(s); /* since the last transaction began */
     close_connection(s);
     file_unlock(s->lock_fd);
     arena_fini(&s->arena);

@@ -50,6 +50,7 @@ struct store {
     bool has_guards;           /* the connection has the guards of query.c */
     const struct fence *fence; /* of the query in progress; NULL: none */
     struct stat opened;        /* the file when it was opened */
+    struct stat side[2];       /* its -wal and -shm, of a writer */
     struct database_statement statement[DATABASE_STATEMENTS];
     int statements_n;
     struct arena arena;                           /* until store_close */
