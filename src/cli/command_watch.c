@@ -157,8 +157,8 @@ int cli_logs(struct cli *c, struct err *e)
     if (rows.n == 0)
         return ERR(e, ERR_NOINPUT, "run %s has no attempts and therefore no log", run_id);
     const struct store_cell *row = rows.row[0];
-    l.dir = row[0].text;
-    l.is_training = strcmp(row[1].text, "train") == 0;
+    l.dir = store_text(&row[0]);
+    l.is_training = strcmp(store_text(&row[1]), "train") == 0;
     if (row[2].text) (void)str_to_int(&l.updates, row[2].text);
     int rc = print_attempt(c, &l, follow, e);
     if (l.fd >= 0) close(l.fd);

@@ -140,7 +140,7 @@ static void read_columns(struct store *s, sqlite3_stmt *row, const struct databa
             snprintf(to, column[i].bytes, "%s", text ? text : "");
             break;
         default:
-            *(const char **)to = text ? arena_strdup(&s->arena, text) : NULL;
+            *(const char **)to = text ? arena_strdup(&s->arena, text) : "";
         }
     }
 }
@@ -336,18 +336,18 @@ static int back_up(struct store *s, int64_t version, struct err *e)
     return 0;
 }
 
-/* Runs the statements that a query gives as one text, or NULL. */
+/* Runs the statements that a query gives as one text, which may be empty. */
 static int run_answer(struct store *s, const char *sql, struct err *e)
 {
     const char *script;
 
     TRY(database_get(s, sql, NULL, 0, DATABASE_COLUMNS(DATABASE_TO(script)), e));
-    return script ? database_script(s, script, e) : 0;
+    return database_script(s, script, e);
 }
 
 /* A query for the columns of record_fields that tables of the file lack. It concatenates for each
  * such table the `expression` of its name `tab`, of the statements `additions` that add the
- * columns, and of their list `nulls`, as ",NULL AS column"; NULL if no table lacks any. */
+ * columns, and of their list `nulls`, as ",NULL AS column"; "" if no table lacks any. */
 static const char *query_lacking(struct store *s, const char *expression)
 {
     static const char *const types[] = {[RECORD_INT] = "INTEGER",
@@ -443,7 +443,7 @@ int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
     TRY(migrate_version(s, &version, newest, e));
     TRY(database_get(s, query_lacking(s, "tab"), NULL, 0, DATABASE_COLUMNS(DATABASE_TO(lacking)),
                      e));
-    bool renews = version < newest || lacking;
+    bool renews = version < newest || *lacking;
     if (renews && version > 0) TRY(back_up(s, version, e));
     /* A step may rebuild a referenced table; foreign_key_check follows. */
     if (renews) {
@@ -651,6 +651,7 @@ static int open_reader(struct store *s, struct err *e)
     if (version == 0)
         return ERR(e, ERR_NOINPUT, "%s: holds no results yet; `alibi run table5` makes some",
                    s->path);
+    TRY(schema_check(s, e));
     for (int64_t i = version; i < schema_steps_n; i++) { /* step i leads to version i + 1 */
         if (!schema_steps[i].reader)
             return ERR(e, ERR_UNAVAILABLE,
@@ -665,8 +666,8 @@ static int open_reader(struct store *s, struct err *e)
      * not. */
     TRY(database_get(s, query_lacking(s, view), NULL, 0, DATABASE_COLUMNS(DATABASE_TO(shadows)),
                      e));
-    if (shadows) TRY(database_script(s, shadows, e));
-    return make_views(s, schema_views, shadows || version < schema_steps_n, e);
+    TRY(database_script(s, shadows, e));
+    return make_views(s, schema_views, *shadows || version < schema_steps_n, e);
 }
 
 int database_refresh(struct store *s, struct err *e)
@@ -759,6 +760,7 @@ static int open_writer(struct store *s, struct err *e)
     if (stat(s->path, &s->opened) < 0 || s->opened.st_size == 0) TRY(create_file(s, e));
     TRY(connect_to(s, s->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, e));
     TRY(migrate_version(s, &version, schema_steps_n, e)); /* before any change */
+    TRY(schema_check(s, e));
     TRY(use_wal(s, e));
     TRY(database_script(s, "PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON", e));
     if (stat(s->path, &s->opened) < 0) return ERR(e, ERR_IO, "%s: %s", s->path, strerror(errno));
