@@ -112,7 +112,6 @@ static int update_pass(struct model *m, const struct model_pass *p, struct err *
 {
     float *grad = model_block_dev(m, MODEL_GRADIENTS);
     (void)p;
-    TRY(ops_all_reduce(m->b, grad, m->params.elements_n, e));
     TRY(ops_sum_squares(m->b, &m->state_dev_own->squares, grad, m->params.elements_n, e));
     return update_weights(m, e);
 }

@@ -66,6 +66,14 @@ char *planning_why(const struct planning *p, int32_t run, struct arena *a);
 int workflow_register(struct store *store, const struct project *project, struct arena *a,
                       const struct plan *p, const struct plan_options *o, struct err *e);
 
+/* workflow_unregistered - whether results.db has results for an artefact that no `alibi run` has
+ * asked for at its scale, because other artefacts needed the same runs. If so, *p is its plan,
+ * which the caller closes. variant: of plan.h; o: the same options. Warns of a grid that cannot be
+ * read. */
+int workflow_unregistered(struct plan *p, bool *out, struct store *store,
+                          const struct project *project, const struct plan_artefact *artefact,
+                          const char *variant, const struct plan_options *o, struct err *e);
+
 typedef void (*workflow_progress_fn)(void *context, const char *what, double share);
 
 /* workflow_run - prepares the corpora, registers the plan, runs what is missing and judges the
