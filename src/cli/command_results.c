@@ -158,10 +158,16 @@ int cli_claims(struct cli *c, struct err *e)
         {0}};
 
     TRY(cli_begin(c, options, e));
+    if (c->rest.n == 0 && !selected.scale) selected.scale = PLAN_SCALE;
     TRY(take_artefacts(&items, &items_n, c, &selected, e));
+    o.scale = items[0].scale; /* that of the heading */
+    for (int32_t i = 1; i < items_n; i++)
+        if (strcmp(items[i].scale, o.scale) != 0)
+            return ERR(e, ERR_USAGE,
+                       "%s is of scale %s and %s of scale %s; judge them one by one, or all with "
+                       "--scale",
+                       items[0].artefact, o.scale, items[i].artefact, items[i].scale);
     TRY(register_known(c, &selected, e));
-    for (int32_t i = 0; i < items_n; i++) o.scale = items[i].scale;
-    for (int32_t i = 0; i < items_n; i++) items[i].scale = o.scale; /* that of the heading */
     TRY(report_claims(stdout, c->store, &c->project, items, items_n, &o, &contradicted, e));
     if (contradicted > 0)
         return ERR(e, ERR_INTERNAL, "%d claim%s contradicted by results.db at scale %s",

@@ -230,6 +230,12 @@ int workflow_run(struct store *store, const struct project *project, const struc
     for (int32_t i = 0; i < plan->artefacts_n && !*plan->variant; i++)
         TRY_OUT(rc, report_judge(store, project, plan->artefact[i].name, plan->artefact[i].dir,
                                  plan->artefact[i].scale, e));
+    if (result.diverged > 0 && !so->keep_going)
+        rc = ERR(e, ERR_DATA,
+                 "%d run%s diverged and %s not retried (`alibi status` has the reason); change the "
+                 "settings, or pass --keep-going to accept it",
+                 result.diverged, result.diverged == 1 ? "" : "s",
+                 result.diverged == 1 ? "is" : "are");
 out:
     arena_fini(&a);
     return rc;

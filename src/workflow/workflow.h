@@ -36,11 +36,13 @@ struct planning {
                        the artefact was last run; NULL: none, or the same run */
     const char **settings; /* of each run: settings in which its training differs from others with
                               equal columns, such as "train.lr=0.5"; "": none */
-    double *seconds;       /* estimate for each run on one device slot; 0 if done */
-    struct device device;  /* device assumed by the estimate */
-    bool device_named;     /* device is one of --devices; false: none of them is on this machine */
-    double rate_measured;  /* FLOP/s of earlier trainings here; 0: estimated from the device */
-    double seconds_left;   /* estimated wall time of all remaining runs on all slots */
+    const char **gone; /* of each done training: why an evaluation to do cannot use its checkpoint;
+                          NULL: it can, or none needs it */
+    double *seconds;   /* estimate for each run on one device slot; 0 if done */
+    struct device device; /* device assumed by the estimate */
+    bool device_named;    /* device is one of --devices; false: none of them is on this machine */
+    double rate_measured; /* FLOP/s of earlier trainings here; 0: estimated from the device */
+    double seconds_left;  /* estimated wall time of all remaining runs on all slots */
     int32_t trainings_n, evaluations_n, benchmarks_n, done_n;
     int32_t undefined_n; /* evaluations for which their position method is not defined */
 };
@@ -56,7 +58,7 @@ int planning_open(struct planning *p, const struct project *project, const char 
 int planning_check_precision(const struct planning *p, struct err *e);
 
 /* planning_why - the state of a run: "done", "new", "new: train.lr 2, was 3", "failed 2 times: …",
- * "cancelled; resumes". */
+ * "cancelled; resumes", "done, but its checkpoint is gone". */
 char *planning_why(const struct planning *p, int32_t run, struct arena *a);
 
 /* --- run.c -------------------------------------------------------------------------------- */
@@ -78,7 +80,8 @@ typedef void (*workflow_progress_fn)(void *context, const char *what, double sha
 
 /* workflow_run - prepares the corpora, registers the plan, runs what is missing and judges the
  * claims. so: devices NULL means auto; headline is set here. Errors: those of scheduler_run;
- * ERR_DATA if a corpus does not match the plan. */
+ * ERR_DATA a corpus does not match the plan, or, without so->keep_going, a run diverged, now or
+ * before. */
 int workflow_run(struct store *store, const struct project *project, const struct planning *p,
                  const struct plan_options *o, const struct scheduler_options *so,
                  workflow_progress_fn progress, struct err *e);

@@ -67,9 +67,21 @@ expect 0 "^4$" "$alibi" query "SELECT count(*) FROM settings JOIN trainings USIN
 expect 0 "^28$" "$alibi" query "SELECT count(*) FROM settings s JOIN evaluations e USING (run_id) WHERE key = 'train.lr'" --format csv
 expect 0 "^0$" "$alibi" query "SELECT count(*) - count(DISTINCT run_id || key) FROM settings" --format csv
 expect 0 "^train.lr=0.25,6" "$alibi" query "SELECT settings, count(*) FROM grid_settings WHERE artefact = 'g' GROUP BY 1" --format csv
-expect 0 "train.lr=0.25, done" "$alibi" plan g/
+expect 0 "evaluations  settings       state$" "$alibi" plan g/
+grep -q "  train.lr=0.25  done$" "$dir/out" || { fail "settings and state of plan"; cat "$dir/out"; }
+expect 0 "evaluations  state$" "$alibi" plan g/ --set train.lr=0.25
+expect 0 "^g  *12 of  *12  scale none$" "$alibi" list
+grep -q "^h " "$dir/out" && { fail "a variant in the list"; cat "$dir/out"; }
+expect 0 "^g  *12 of  *12  scale none$" "$alibi" --project "$dir/project" list --scale none
+expect 0 "^table15 " "$alibi" list --scale mini
+grep -q "^g " "$dir/out" && { fail "a grid of another scale in the list"; cat "$dir/out"; }
+mkdir -p "$dir/empty/runs"
+expect 66 "neither results.db nor" "$alibi" merge "$dir/empty/runs" --project "$dir/empty"
+expect 0 "^no runs yet; " "$alibi" status --project "$dir/empty"
 expect 0 "train.lr=0.25|0.5" "$alibi" compare train.lr=0.25,modified=0 train.lr=5e-1,modified=0 --format csv
 [ "$(grep -c '^none,' "$dir/out")" -eq 4 ] || { fail "compare pairs other settings than those named"; cat "$dir/out"; }
+# A setting makes a run modified: settings are compared whether one, both or none of the runs are.
+expect 0 "^none,.*train.lr=0.5|0.25 train.updates=6|4" "$alibi" compare train.lr=0.5,train.updates=6 train.lr=0.25,train.updates=4,seed=3,position=alibi --format csv
 expect 0 "not compared: B has model.ffn 32, this one 64" "$alibi" compare position=alibi,modified=0 position=sinusoidal,modified=1
 expect 0 "highest learning rate" "$alibi" settings train.lr
 expect 0 "^model.position" "$alibi" settings position
