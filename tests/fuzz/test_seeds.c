@@ -77,17 +77,20 @@ static void read_with_null(const char *path, const char *table, const char *colu
     assert_int_equal(sqlite3_exec(raw, schema_trigger, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(raw);
     assert_ok(file_read(&a, &bytes, &n, path, SEED_BYTES_MAX, &e));
-    for (int32_t way = 0; way < fuzz_database_ways; way++)
-        fuzz_database((const uint8_t *)bytes, n, way, &a, &e);
+    /* The last, `list`, takes long and reads the points. */
+    int32_t ways = fuzz_database_ways - (strcmp(table, "points") != 0);
+    for (int32_t way = 0; way < ways; way++) fuzz_database((const uint8_t *)bytes, n, way, &a, &e);
     arena_fini(&a);
 }
 
 /* The columns that the schema never lets be NULL, in a file whose schema is right. */
 TEST(a_null_where_the_schema_has_none_crashes_no_command)
 {
+    /* SQLite itself keeps NULL out of the key of a table without rowids. */
     static const char columns[] =
         "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c"
-        " WHERE t.type='table' AND c.\"notnull\" AND NOT c.pk";
+        " WHERE t.type='table' AND c.\"notnull\""
+        " AND NOT (c.pk AND t.sql LIKE '%WITHOUT ROWID')";
     char dir[TEST_PATH_BYTES], path[TEST_PATH_BYTES + 16];
     sqlite3 *raw = NULL;
     sqlite3_stmt *row = NULL;
