@@ -313,7 +313,7 @@ static void read_views(const char *path, struct arena *a, struct err *e)
         (void)store_run_state(s, runs[i], &state, e);
         (void)store_find_run(s, id, runs[i], e);
         (void)store_checkpoint(s, runs[i], SPEC_BEST, file, sha256, e);
-        (void)store_flops_rate(s, (enum spec_kind)i, NULL, &rate, e);
+        (void)store_flops_rate(s, (enum spec_kind)i, NULL, 0, &rate, e);
     }
     if (s) (void)store_running(s, a, &running, &n, e);
     store_close(s);
