@@ -332,7 +332,6 @@ static const char *const database_commands[][5] = {
     {"claims", "table5"},
     {"export", "bc00", "--out", "/nowhere/at/all"},
     {"compare", "position=alibi", "seed=1"},
-    {"list"}, /* the last, see test_seeds.c */
 };
 enum { DATABASE_COMMANDS = sizeof database_commands / sizeof *database_commands };
 const int32_t fuzz_database_ways = 3 + DATABASE_COMMANDS;
