@@ -180,7 +180,7 @@ TEST(a_gpu_that_cannot_be_opened_is_unavailable)
                 {"209", "newer CUDA"},
                 {"220", "cannot be used"},
                 {"222", "newer CUDA"},
-                {"721", ""},
+                {"226", ""},
                 {"802", "fabric manager"},
                 {"803", "libcuda.so.1"},
                 {"804", "compatibility libraries"}};

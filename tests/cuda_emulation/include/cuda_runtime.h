@@ -35,10 +35,10 @@ enum { CUDART_VERSION = 13000 };
     E(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered")                       \
     E(cudaErrorNvlinkUncorrectable, 220, "uncorrectable NVLink error detected during the execution") \
     E(cudaErrorUnsupportedPtxVersion, 222, "the provided PTX was compiled with an unsupported toolchain.") \
+    E(cudaErrorContained, 226, "Invalid access of peer GPU memory over nvlink or a hardware error") \
     E(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                              \
     E(cudaErrorNotReady, 600, "device not ready")                                                  \
     E(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")                      \
-    E(cudaErrorContained, 721, "Invalid access of peer GPU memory over nvlink or a hardware error") \
     E(cudaErrorSystemNotReady, 802, "system not yet initialized")                                  \
     E(cudaErrorSystemDriverMismatch, 803, "system has unsupported display driver / cuda driver combination") \
     E(cudaErrorCompatNotSupportedOnDevice, 804, "forward compatibility was attempted on non supported HW") \
