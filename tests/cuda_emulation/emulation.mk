@@ -7,7 +7,7 @@
 # The emulator's own files are not instrumented for races: their accesses are not a kernel's.
 EMULATION := tests/cuda_emulation
 EMULATED := $(BUILD)/emulation
-EMULATED_KINDS ?= plain asan tsan
+EMULATED_KINDS ?= gpu plain asan tsan
 CXX ?= g++
 
 EMULATED_DIR_plain := $(BUILD)
@@ -112,8 +112,13 @@ emulated-programs-asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='$(ASAN_FLAGS)' $(EMULATED_PROGRAMS:%=build/asan/%) build/asan/tests/cuda_emulation/check_shapes
 emulated-programs-tsan: $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%)
 
-EMULATED_ALL = $(foreach kind,$(EMULATED_KINDS),$(EMULATED)/$(kind)/selftest $(EMULATED)/$(kind)/mutants $(KERNEL_TESTS:%=$(EMULATED)/$(kind)/kernels/%) \
+# The kind gpu needs what plain needs.
+EMULATED_ALL = $(foreach kind,$(sort $(EMULATED_KINDS:gpu=plain)),$(EMULATED)/$(kind)/selftest $(EMULATED)/$(kind)/mutants $(KERNEL_TESTS:%=$(EMULATED)/$(kind)/kernels/%) \
     $(EMULATED_DIR_$(kind))/libalibi_cuda_emulated.so emulated-programs-$(kind))
 
-check-cuda-emulated: $(EMULATED_ALL) ## kernels and host code of the CUDA backend on the host emulator: plain, asan, tsan
+check-cuda-emulated: $(EMULATED_ALL) ## kernels and host code of the CUDA backend on the host emulator: check-gpu's legs, and three builds: plain, asan, tsan
 	@$(EMULATION)/check.sh $(BUILD) $(EMULATED_KINDS)
+
+ifeq ($(GPU_DEVICE),cuda:emulated)
+check-gpu: $(EMULATED)/plain/selftest $(KERNEL_TESTS:%=$(EMULATED)/plain/kernels/%) $(BUILD)/libalibi_cuda_emulated.so
+endif
