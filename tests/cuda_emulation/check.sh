@@ -78,10 +78,12 @@ check() { # kind: runs all its legs; writes how many passed and failed
         leg "faults have their types" "$place/tests/cuda_emulation/check_faults"
         leg "whole program: a grid, GPUs too small, lost, left" sh tests/cuda_emulation/check_program.sh "$build"
         rm -f "$emulated/gpu.jsonl"
-        leg "bench-gpu: each kind of case, a tiny model" env TINY=1 SECONDS_A_CASE=0 PYTHON=false RESULTS="$emulated/gpu.jsonl" \
-            CASES=ceilings,ops-bf16,train-t5-512-bf16,train-alibi-512-fp32,eval-alibi-512-bf16,eval1-rotary-512-bf16,skip-alibi-3072,sliding-alibi-3072-bf16,repeat-alibi-1024-drop-bf16 tests/bench/bench_gpu.sh "$build" cuda:emulated
+        leg "bench-gpu: each kind of case, a tiny model" env TINY=1 SECONDS_A_CASE=0 PYTHON=false EMULATION_PRODUCTS=lazy RESULTS="$emulated/gpu.jsonl" \
+            CASES=ceilings,ops-bf16,train-t5-512-bf16,train-alibi-512-fp32,eval-alibi-512-bf16,eval1-rotary-512-bf16,skip-alibi-3072,sliding-alibi-3072-bf16,repeat-alibi-1024-drop-bf16,graphs tests/bench/bench_gpu.sh "$build" cuda:emulated
         leg "bench-gpu: shared scores and repeated updates are the same" sh -c 'test "$(grep -c "\"differ\":0" "$1")" = 3' sh "$emulated/gpu.jsonl"
         leg "bench-gpu: models take the memory that is planned" sh -c '! grep "\"model_bytes\"" "$1" | grep -vE "\"model_bytes\":([0-9]+),\"planned_bytes\":\1,"' sh "$emulated/gpu.jsonl"
+        leg "bench-gpu: kernels that the library loads do not count" sh -c '! grep "\"case\":\"train" "$1" | grep -v "\"planned_off\":0\.0[0-2]"' sh "$emulated/gpu.jsonl"
+        leg "bench-gpu: updates of different batches use graphs" sh -c 'grep "\"case\":\"graphs" "$1" | grep -E "\"direct_passes\":[2-9],\"graphs_captured\":[2-9],"' sh "$emulated/gpu.jsonl"
         leg "bench-gpu: no op was refused" sh -c 'test -s "$1" && ! grep -o "\"op\":\"[^\"]*\",\"refused\":\"[^\"]*\"" "$1"' sh "$emulated/gpu.jsonl"
     fi
     echo "$passed $failed" >"$emulated/$kind.legs"

@@ -18,6 +18,8 @@
  *      relu-absent   no algorithm has a relu epilogue
  *      sums-absent   no algorithm has an epilogue that sums columns
  *      mask-absent   no algorithm has an epilogue that writes or reads a mask
+ *      lazy          the first product with an epilogue takes device memory for good, as its
+ * kernels
  */
 #include <cublasLt.h>
 #include <stdio.h>
@@ -416,6 +418,16 @@ static void multiply(void *argument)
     emulation_spend(p->spent_ms);
 }
 
+/* With `lazy`, a kernel that is loaded at its first use. */
+static void load_kernel(cublasLtHandle_t handle, uint32_t epilogue)
+{
+    enum { KERNEL_BYTES = 8 << 20, EPILOGUES = 1024 };
+    static char loaded[EPILOGUES];
+    void *code = NULL;
+    if (loaded[epilogue % EPILOGUES] || !has_word(handle, "lazy")) return;
+    if (cudaMalloc(&code, KERNEL_BYTES) == cudaSuccess) loaded[epilogue % EPILOGUES] = 1;
+}
+
 /* Time of the product, in addition to that of any piece of work. */
 static double work_spent_ms(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t *algorithm)
 {
@@ -439,6 +451,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, c
     if (status == CUBLAS_STATUS_SUCCESS)
         status = refused(fault_of_places(algorithm, d, a, b, c, to));
     if (status != CUBLAS_STATUS_SUCCESS) return status;
+    load_kernel(handle, d->epilogue);
     struct product p = {.how = *d,
                         .layout_a = *layout_a,
                         .layout_b = *layout_b,
