@@ -28,7 +28,6 @@
 #define ATTENTION_MASKED (-1e30f)
 
 enum {
-    ATTENTION_WIDTH_MAX = 256,
     ATTENTION_WIDTH_MMA = 128, /* the widest head on tensor cores */
     ATTENTION_SLOT = 32,       /* queries that share bias sums; half as many for wider heads */
     ATTENTION_CHUNK = 32,      /* distances that one block adds up */

@@ -8,11 +8,10 @@
 static int check_attention(const char *op, const struct backend *b, const struct attention *a,
                            struct err *e)
 {
-    enum { WIDTH_MAX = 256 };
-    if (a->D % 8 != 0 || a->D > WIDTH_MAX)
+    if (a->D % 8 != 0 || a->D > ATTENTION_WIDTH_MAX)
         return ERR(e, ERR_UNAVAILABLE,
                    "op %s: head width %d is not supported on %s: expected a multiple of 8 up to %d",
-                   op, a->D, b->name, WIDTH_MAX);
+                   op, a->D, b->name, ATTENTION_WIDTH_MAX);
     if (a->mask.window > 0 && a->mask.sinks > 0 && a->mask.sink_positions != SINKS_TEXT)
         return ERR(e, ERR_UNAVAILABLE,
                    "op %s: %d sinks at positions in a cache are not supported on %s; use cpu", op,
@@ -84,14 +83,6 @@ LAUNCH(sum_losses, sum_losses_args, 0)
 LAUNCH_WITH_WORKSPACE(sum_squares, sum_squares_args, 0, cuda_sum_squares_workspace(a))
 LAUNCH(nag, nag_args, 0)
 LAUNCH(adam, adam_args, 0)
-
-static int cuda_run_all_reduce(struct backend *b, const struct all_reduce_args *a, struct err *e)
-{
-    (void)b;
-    (void)a;
-    (void)e;
-    return 0; /* with one device the sum over devices is its own value */
-}
 
 static size_t cuda_choices(struct backend *b, char *text, size_t bytes)
 {

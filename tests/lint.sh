@@ -55,6 +55,18 @@ for folder in src/*/; do
     done
 done
 
+# No file has the markers of an unresolved merge.
+git grep -nE '^(<{7}|>{7}|\|{7})( |$)' && say "conflict markers above"
+
+# Documents and comments name files that exist. A word in capitals (NAME, RUN) is a placeholder; a program is named without .c.
+while IFS=: read -r file line path; do
+    [[ $path =~ /[A-Z]+([./-]|$) ]] || compgen -G "$path" >/dev/null || compgen -G "$path.c" >/dev/null || say "$file:$line: $path does not exist"
+done < <(git ls-files '*.md' '*.txt' src cuda configs experiments Makefile .ci | grep -vE '^tests/(.*/golden|fixtures)/|\.mk$' |
+    xargs grep -noHP '(?<![\w./~-])(src|cuda|configs|experiments|tests)/[\w.*-]*[\w*](/[\w.*-]*[\w*])*')
+while IFS=: read -r file line path; do
+    [ -e "$(dirname "$file")/$path" ] || say "$file:$line: the link $path does not exist"
+done < <(git ls-files '*.md' | xargs grep -noHP '\]\(\K(?!https?:|#)[^)#]+')
+
 # Headers compile alone as C17; those that CUDA or C++ includes also as C++17.
 for header in src/*/*.h; do
     gcc -std=c17 -D_GNU_SOURCE -Isrc -Wall -Wextra -Werror -fsyntax-only -x c "$header" || say "$header: does not compile alone as C17"

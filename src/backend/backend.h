@@ -94,6 +94,8 @@ struct attention_mask {
     enum attention_sink_positions sink_positions;
 };
 
+enum { ATTENTION_WIDTH_MAX = 256 }; /* of D, on every backend */
+
 /* attention, attention_bwd: causal attention and its gradients. With q and k rotated first,
  *   out[i] = sum over the j that mask lets i see of
  *            dropout(softmax_j(q[i] . k[j] * scale + bias(distance))) v[j]
@@ -338,12 +340,6 @@ struct adam_args {
     void *bf16_dev; /* as in nag_args */
 };
 
-/* all_reduce: sum over devices; the identity for one device. */
-struct all_reduce_args {
-    float *x_dev; /* (n) */
-    int64_t n;
-};
-
 /* Every op: enumerator, function, argument struct. Code that lists or wraps all ops derives from
  * this list and ops_table.c. */
 #define BACKEND_OPS(OP)                                                                            \
@@ -373,8 +369,7 @@ struct all_reduce_args {
     OP(SUM_LOSSES, sum_losses, sum_losses_args)                                                    \
     OP(SUM_SQUARES, sum_squares, sum_squares_args)                                                 \
     OP(NAG, nag, nag_args)                                                                         \
-    OP(ADAM, adam, adam_args)                                                                      \
-    OP(ALL_REDUCE, all_reduce, all_reduce_args)
+    OP(ADAM, adam, adam_args)
 
 #define OP_ENUMERATOR(NAME, name, args) OP_##NAME,
 enum op { BACKEND_OPS(OP_ENUMERATOR) OPS_N };

@@ -306,9 +306,6 @@ const struct op_descriptor op_table[OPS_N] = {
                               {"step", ARG_STEP, ARG_READ, AT(adam_args, step_dev), "1"},
                               {"bf16", ARG_BF16, ARG_UPDATE, AT(adam_args, bf16_dev), "N",
                                .optional = true}}},
-    [OP_ALL_REDUCE] = {"all_reduce",
-                       .argument = {{"n", ARG_SIZE_64, ARG_READ, AT(all_reduce_args, n), "N"},
-                                    {"x", ARG_F32, ARG_UPDATE, AT(all_reduce_args, x_dev), "N"}}},
 };
 
 /* ---- reading an argument struct ---- */

@@ -7,15 +7,18 @@
 #include "base/str.h"
 #include "cli/cli.h"
 
-/* The state of a run, after the settings that distinguish it from similar runs: "train.lr=0.5,
- * new". */
-static const char *state_text(const struct planning *p, int32_t i, struct arena *a)
+/* Width of the column of the settings that distinguish trainings; 0: it is left out. */
+static int settings_width(const struct planning *p)
 {
-    return arena_printf(a, "%s%s%s", p->settings[i], *p->settings[i] ? ", " : "",
-                        planning_why(p, i, a));
+    size_t width = 0;
+
+    for (int32_t i = 0; i < p->plan.runs_n; i++)
+        if (p->plan.run[i].spec.kind != SPEC_EVAL && strlen(p->settings[i]) > width)
+            width = strlen(p->settings[i]);
+    return width > 0 && width < strlen("settings") ? (int)strlen("settings") : (int)width;
 }
 
-static void print_training(const struct planning *p, int32_t i, struct arena *a)
+static void print_training(const struct planning *p, int32_t i, int width, struct arena *a)
 {
     const struct plan_run *r = &p->plan.run[i];
     char time[CLOCK_TEXT_BYTES] = "-";
@@ -23,11 +26,12 @@ static void print_training(const struct planning *p, int32_t i, struct arena *a)
 
     for (int32_t k = 0; k < p->plan.runs_n; k++) evaluations += p->plan.run[k].train == i;
     if (!p->state[i].done) clock_duration(time, p->seconds[i]);
-    printf("%s  %-5s  %-10s  %7d  %4lld  %11s  %9.2e  %8s  %8s  %10s  %11d  %s\n", r->run_id,
+    printf("%s  %-5s  %-10s  %7d  %4lld  %11s  %9.2e  %8s  %8s  %10s  %11d  %-*s%s%s\n", r->run_id,
            spec_kind_name(r->spec.kind), spec_position_name(r->spec.model.position),
            r->spec.train.L, (long long)r->spec.train.seed, str_thousands(a, r->cost.parameters_n),
            r->cost.flops, str_bytes(a, (double)r->cost.device_bytes),
-           str_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations, state_text(p, i, a));
+           str_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations, width, p->settings[i],
+           width ? "  " : "", planning_why(p, i, a));
 }
 
 static void print_evaluation(const struct planning *p, int32_t i, struct arena *a)
@@ -37,11 +41,12 @@ static void print_evaluation(const struct planning *p, int32_t i, struct arena *
     char time[CLOCK_TEXT_BYTES] = "-";
 
     if (!p->state[i].done) clock_duration(time, p->seconds[i]);
-    printf("%s  eval   %-10s  %7d  %4lld  %s L_valid %d%s of %s  %.2e FLOP  %s  %s\n", r->run_id,
-           spec_position_name(r->spec.model.position), r->spec.train.L,
+    printf("%s  eval   %-10s  %7d  %4lld  %s L_valid %d%s of %s  %.2e FLOP  %s  %s%s%s\n",
+           r->run_id, spec_position_name(r->spec.model.position), r->spec.train.L,
            (long long)r->spec.train.seed, v->window == SPEC_SLIDING ? "sliding" : "nonoverlapping",
            v->L, v->window == SPEC_SLIDING ? arena_printf(a, " stride %d", v->stride) : "",
-           r->spec.data.corpus, r->cost.flops, time, state_text(p, i, a));
+           r->spec.data.corpus, r->cost.flops, time, p->settings[i], *p->settings[i] ? "  " : "",
+           planning_why(p, i, a));
 }
 
 static void print_totals(const struct planning *p, struct arena *a)
@@ -101,21 +106,25 @@ static int print_configs(const struct plan *p, struct arena *a, struct err *e)
 static void print_plan(const struct planning *p, bool all, struct arena *a)
 {
     struct err lacking = {0};
+    int width = settings_width(p);
 
     for (int32_t i = 0; i < p->plan.artefacts_n; i++)
         printf("%s: %s\n", p->plan.artefact[i].name, p->plan.artefact[i].title);
     printf("scale %s\n\n", p->plan.scale);
     printf(
         "run id            kind   position    L_train  seed   parameters       FLOP    memory      "
-        "disk        time  evaluations  state\n");
+        "disk        time  evaluations  %-*s%sstate\n",
+        width, width ? "settings" : "", width ? "  " : "");
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         if (p->plan.run[i].spec.kind != SPEC_EVAL)
-            print_training(p, i, a);
+            print_training(p, i, width, a);
         else if (all)
             print_evaluation(p, i, a);
     }
     printf("\n");
     for (int32_t i = 0; i < p->plan.notes.n; i++) printf("note: %s\n", p->plan.notes.item[i]);
+    for (int32_t i = 0; i < p->plan.runs_n; i++)
+        if (p->gone[i]) printf("note: %s\n", p->gone[i]);
     print_totals(p, a);
     if (planning_check_precision(p, &lacking) < 0) printf("note: %s\n", lacking.text);
 }

@@ -32,32 +32,81 @@ static const char *range_text(const struct spec_key *key, struct arena *a)
     }
 }
 
-/* Whether text selects a key: its name, its short name, or a prefix of its name. */
-static bool is_selected(const struct spec_key *key, const char *text)
-{
-    const struct spec_key *exact;
+/* How text selects a key: as its name or short name, as the beginning of its name, or as a word of
+ * it. The first of these that selects a key counts. */
+enum selects { SELECTS_EXACTLY, SELECTS_BEGINNING, SELECTS_WORD, SELECTS_N };
 
-    if (!text) return true;
-    if (settings_key(&exact, text, NULL) == 0) return exact == key;
-    return strncmp(key->name, text, strlen(text)) == 0;
+static bool is_selected(const struct spec_key *key, const char *text, enum selects how)
+{
+    const struct spec_key *exact = NULL;
+
+    if (how == SELECTS_WORD) return settings_mentions(key, text);
+    if (how == SELECTS_BEGINNING) return strncmp(key->name, text, strlen(text)) == 0;
+    (void)settings_key(&exact, text, NULL);
+    return exact == key;
 }
 
-static void print_key(const struct spec_key *key, bool in_full, struct arena *a)
+/* The position method that lists the key among its options, or NULL. */
+static const char *method_of(const struct spec_key *key)
 {
-    const char *short_name = settings_short(key);
-    const char *neutral = !key->neutral    ? "must be set"
-                          : !*key->neutral ? "empty"
-                                           : arena_printf(a, "default %s", key->neutral);
+    for (int32_t m = 0; m < POSITION_METHODS_N; m++)
+        for (const struct position_option *o = position_methods[m].functions->options; o && o->name;
+             o++)
+            if (strcmp(o->name, key->name) == 0) return position_methods[m].name;
+    return NULL;
+}
 
-    if (!in_full) {
-        printf("%-26s %s (%s; %s)\n", key->name, key->help, range_text(key, a), neutral);
-        return;
-    }
-    printf("%s\n  %s\n  values   %s\n  default  %s\n", key->name, key->help, range_text(key, a),
-           key->neutral ? key->neutral : "none: set it in a piece of base, a grid or --set");
+/* "cannot be set: REASON" of a key that the plan determines, else NULL. */
+static const char *refusal_text(const struct spec_key *key, struct arena *a)
+{
+    const struct spec_key *found;
+    struct err why = {0};
+
+    if (settings_key(&found, key->name, &why) == 0) return NULL;
+    return arena_strdup(a, why.text + strlen(key->name) + 1);
+}
+
+static void print_line(const struct spec_key *key, struct arena *a)
+{
+    const char *value = settings_default(key), *refusal = refusal_text(key, a);
+    const char *state = refusal  ? refusal
+                        : !value ? "required"
+                        : *value ? arena_printf(a, "default %s", value)
+                                 : "empty";
+
+    printf("%-26s %s (%s; %s)\n", key->name, key->help, range_text(key, a), state);
+}
+
+static void print_key(const struct spec_key *key, struct arena *a)
+{
+    const char *short_name = settings_short(key), *method = method_of(key);
+    const char *value = settings_default(key), *refusal = refusal_text(key, a);
+
+    printf("%s\n  %s\n  values   %s\n", key->name, key->help, range_text(key, a));
+    if (refusal)
+        printf("  %s\n", refusal);
+    else if (value)
+        printf("  default  %s\n", *value ? value : "empty");
+    else
+        printf("  required: set it in a piece of base, a grid or --set\n");
+    if (method) printf("  method   %s\n", method);
     if (strcmp(short_name, key->name) != 0) printf("  short    %s\n", short_name);
     if (!key->hashed) printf("  a label, not part of a run's identity\n");
     if (*key->source) printf("  source   %s\n", key->source);
+}
+
+/* Names the other keys that contain the word, such as the attention windows beside eval.window. */
+static void print_others(const char *word)
+{
+    const struct spec_key *shown = NULL;
+    size_t n, printed = 0;
+    const struct spec_key *keys = spec_keys(&n);
+
+    (void)settings_key(&shown, word, NULL);
+    for (size_t i = 0; i < n; i++)
+        if (&keys[i] != shown && settings_mentions(&keys[i], word))
+            printf("%s%s", printed++ ? ", " : "\nsee also ", keys[i].name);
+    if (printed) printf("\n");
 }
 
 int cli_settings(struct cli *c, struct err *e)
@@ -68,12 +117,15 @@ int cli_settings(struct cli *c, struct err *e)
 
     TRY(cli_begin(c, NULL, e));
     const char *asked = c->rest.n ? c->rest.item[0] : NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (!is_selected(&keys[i], asked)) continue;
-        if (asked && found) printf("\n");
-        print_key(&keys[i], asked != NULL, &c->arena);
-        found++;
-    }
+    for (size_t i = 0; i < n && !asked; i++) print_line(&keys[i], &c->arena);
+    if (!asked) return 0;
+    for (int how = 0; how < SELECTS_N && found == 0; how++)
+        for (size_t i = 0; i < n; i++) {
+            if (!is_selected(&keys[i], asked, (enum selects)how)) continue;
+            if (found++) printf("\n");
+            print_key(&keys[i], &c->arena);
+        }
+    if (found == 1) print_others(asked);
     if (found > 0) return 0;
     int rc = settings_key(&key, asked, e);
     if (e) e->code = ERR_USAGE;
@@ -99,6 +151,35 @@ static void print_artefact(struct cli *c, const char *name, const char *scale)
     plan_close(&p.plan);
 }
 
+/* The user's own grids: results.db has their points, but not where their folders are. */
+static int print_own(struct cli *c, const char *scale, char **shipped, int32_t shipped_n,
+                     struct err *e)
+{
+    static const char sql[] =
+        "SELECT artefact, scale, count(DISTINCT run_id),"
+        " count(DISTINCT CASE WHEN state = 'done' THEN run_id END)"
+        " FROM artefact_points JOIN run_list USING (run_id, scale)"
+        " WHERE instr(artefact, ' ') = 0" /* neither a variant nor an earlier grid */
+        " AND scale = coalesce(nullif(:scale, ''), scale)"
+        " GROUP BY artefact, scale ORDER BY artefact, scale";
+    const struct store_param param = {"scale", scale ? scale : ""};
+    struct rows rows;
+    bool any = false;
+
+    if (!c->store) return 0;
+    TRY(rows_read(&rows, &c->arena, c->store, sql, &param, 1, e));
+    for (int32_t i = 0; i < rows.n; i++) {
+        const struct store_cell *row = rows.row[i];
+        int32_t k = 0;
+        while (k < shipped_n && strcmp(shipped[k], row[0].text) != 0) k++;
+        if (k < shipped_n) continue;
+        if (!any) printf("\nother grids in results.db (`alibi plan PATH` has their time left)\n");
+        any = true;
+        printf("%-10s %4s of %4s  scale %s\n", row[0].text, row[3].text, row[2].text, row[1].text);
+    }
+    return 0;
+}
+
 int cli_artefacts(struct cli *c, struct err *e)
 {
     const char *scale = NULL;
@@ -112,5 +193,5 @@ int cli_artefacts(struct cli *c, struct err *e)
     TRY(plan_list(&name, &n, &c->project, &c->arena, e));
     printf("artefact   runs done    time left  title\n");
     for (int32_t i = 0; i < n; i++) print_artefact(c, name[i], scale);
-    return 0;
+    return print_own(c, scale, name, n, e);
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "report/report.h"
+#include "workflow/workflow.h"
 
 #define CLI_FORMAT_OPTION(out)                                                                     \
     {                                                                                              \
@@ -35,39 +36,60 @@ static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c,
     return 0;
 }
 
-/* Writes one page of HTML for all artefacts, or their reports one after another, with a summary if
- * there are several. */
-static int write_reports(FILE *out, struct cli *c, const struct report_item *items, int32_t n,
-                         struct report_options *o, struct err *e)
-{
-    if (o->format == REPORT_HTML) return report_page(out, c->store, &c->project, items, n, o, e);
-    for (int32_t i = 0; i < n; i++) {
-        const struct report_item *k = &items[i];
-        o->scale = k->scale;
-        o->title = k->title;
-        if (i && o->format == REPORT_TEXT) fputc('\n', out);
-        TRY(report_artefact(out, c->store, &c->project, k->artefact, k->dir, o, e));
-    }
-    return n > 1 ? report_summary(out, c->store, &c->project, items, n, o, e) : 0;
-}
-
 /* Writes to the file `path`, completely or not at all; path NULL: to stdout. */
 static int write_reports_to(const char *path, struct cli *c, const struct report_item *items,
-                            int32_t items_n, struct report_options *o, struct err *e)
+                            int32_t items_n, const struct report_options *o, struct err *e)
 {
     char *text = NULL;
     size_t n = 0;
 
-    if (!path) return write_reports(stdout, c, items, items_n, o, e);
+    if (!path) return report_artefacts(stdout, c->store, &c->project, items, items_n, o, e);
     FILE *out = open_memstream(&text, &n);
     if (!out) return ERR(e, ERR_NOMEM, "out of memory while writing the report");
-    int rc = write_reports(out, c, items, items_n, o, e);
+    int rc = report_artefacts(out, c->store, &c->project, items, items_n, o, e);
     if (fclose(out) != 0 && rc == 0)
         rc = ERR(e, ERR_NOMEM, "out of memory while writing the report");
     if (rc == 0) rc = file_write_named(path, text, n, e);
     if (rc == 0) log_info("%s: %zu bytes", path, n);
     free(text);
     return rc;
+}
+
+/* Registers the points of an artefact in results.db. A file that cannot be written now stays as it
+ * is. */
+static int register_plan(struct cli *c, const struct plan *p, const struct plan_options *o,
+                         struct err *e)
+{
+    struct store *store;
+    struct err why = {0};
+
+    store_close(c->store);
+    c->store = NULL;
+    int rc = store_open(&store, c->results, STORE_WRITE, &why);
+    if (rc == 0) rc = workflow_register(store, &c->project, &c->arena, p, o, &why);
+    store_close(store);
+    if (rc < 0)
+        log_warn("the runs of %s are done, but its grid could not be registered: %s",
+                 p->artefact[0].name, why.text);
+    return store_open(&c->store, c->results, STORE_READ, e);
+}
+
+/* Registers the artefacts whose runs are done although only other artefacts have asked for them. */
+static int register_known(struct cli *c, const struct plan_options *o, struct err *e)
+{
+    const struct plan *asked = &c->planning.plan;
+
+    for (int32_t i = 0; i < asked->artefacts_n; i++) {
+        struct plan p;
+        bool unregistered;
+        TRY(workflow_unregistered(&p, &unregistered, c->store, &c->project, &asked->artefact[i],
+                                  asked->variant, o, e));
+        if (!unregistered) continue;
+        int rc = register_plan(c, &p, o, e);
+        plan_close(&p);
+        TRY(rc);
+    }
+    return 0;
 }
 
 /* If only variants of the grid have results, names the command that shows them. */
@@ -110,6 +132,7 @@ int cli_report(struct cli *c, struct err *e)
 
     TRY(cli_begin(c, options, e));
     TRY(take_artefacts(&items, &items_n, c, &selected, e));
+    TRY(register_known(c, &selected, e));
     o.variant = c->planning.plan.variant;
     o.draw = !no_draw;
     for (int32_t i = 0; i < items_n && !*o.variant; i++) TRY(note_variants(c, &items[i], e));
@@ -135,9 +158,16 @@ int cli_claims(struct cli *c, struct err *e)
         {0}};
 
     TRY(cli_begin(c, options, e));
+    if (c->rest.n == 0 && !selected.scale) selected.scale = PLAN_SCALE;
     TRY(take_artefacts(&items, &items_n, c, &selected, e));
-    for (int32_t i = 0; i < items_n; i++) o.scale = items[i].scale;
-    for (int32_t i = 0; i < items_n; i++) items[i].scale = o.scale; /* that of the heading */
+    o.scale = items[0].scale; /* that of the heading */
+    for (int32_t i = 1; i < items_n; i++)
+        if (strcmp(items[i].scale, o.scale) != 0)
+            return ERR(e, ERR_USAGE,
+                       "%s is of scale %s and %s of scale %s; judge them one by one, or all with "
+                       "--scale",
+                       items[0].artefact, o.scale, items[i].artefact, items[i].scale);
+    TRY(register_known(c, &selected, e));
     TRY(report_claims(stdout, c->store, &c->project, items, items_n, &o, &contradicted, e));
     if (contradicted > 0)
         return ERR(e, ERR_INTERNAL, "%d claim%s contradicted by results.db at scale %s",

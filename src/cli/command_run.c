@@ -48,7 +48,7 @@ int cli_run(struct cli *c, struct err *e)
         CLI_PLANNING_OPTIONS(o, so.devices),
         {"tries", 0, CLI_COUNT, &so.tries, "N", "attempts per failing run (default 3)"},
         {"keep-going", 'k', CLI_FLAG, &so.keep_going, NULL,
-         "continue with other runs after a failure"},
+         "continue with other runs after a failure; accept runs that diverge"},
         {"redo", 0, CLI_FLAG, &redo, NULL, "replace existing results"},
         {"redo-evaluations", 0, CLI_FLAG, &reevaluate, NULL,
          "replace existing evaluations; keep trainings"},

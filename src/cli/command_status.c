@@ -44,7 +44,8 @@ static int print_status(struct cli *c, struct err *e)
     arena_init(&scratch);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         TRY_OUT(rc, rows_read(&rows, &scratch, c->store, parts[i].sql, NULL, 0, e));
-        if (rows.n == 0 && i > 0) continue;
+        if (rows.n == 0 && i == 0) printf("no runs yet; `alibi run table5` makes some\n");
+        if (rows.n == 0) continue;
         printf("%s%s\n", i ? "\n" : "", parts[i].heading);
         TRY_OUT(rc, report_query(stdout, c->store, parts[i].sql, 30, REPORT_TEXT, e));
     }

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "record/fields.h"
+#include "record/run_folder.h"
 #include "report/report.h"
 
 /* --- logs ----------------------------------------------------------------------------------- */
@@ -19,7 +19,8 @@ enum { LOG_LINES = 20 }; /* lines of losses or progress, approximately */
 
 /* An attempt whose event records are printed as they arrive. */
 struct log {
-    const char *dir; /* relative to the project */
+    const char *run_id, *dir; /* dir: of the attempt */
+    int64_t attempt;
     bool is_training, ended;
     int64_t updates; /* of the training */
     double wps,
@@ -113,26 +114,44 @@ static int print_log_file(struct log *l, const char *path, struct err *e)
     return n < 0 ? ERR(e, ERR_IO, "%s: %s", path, strerror(errno)) : 0;
 }
 
-/* Prints the records and log; with follow, continues until the attempt has ended. */
+/* Whether results.db has the attempt's outcome, and that in words: "lost: killed by signal 9". */
+static int read_outcome(const char **out, struct cli *c, const struct log *l, struct err *e)
+{
+    static const char sql[] = "SELECT state || coalesce(': ' || nullif(message, ''), '')"
+                              " FROM attempts WHERE run_id = CAST(:run AS TEXT)"
+                              " AND attempt = CAST(:attempt AS INTEGER) AND state <> 'running'";
+    const struct store_param params[] = {
+        {"run", l->run_id}, {"attempt", arena_printf(&c->arena, "%lld", (long long)l->attempt)}};
+    struct rows rows;
+
+    TRY(rows_read(&rows, &c->arena, c->store, sql, params, 2, e));
+    *out = rows.n ? rows.row[0][0].text : NULL;
+    return 0;
+}
+
+/* Prints the records and log; with follow, continues until the attempt has ended. Its last record
+ * is missing if the worker was killed or the disk was full: results.db then has the outcome, which
+ * is read before the records, so that the last ones are printed. */
 static int print_attempt(struct cli *c, struct log *l, bool follow, struct err *e)
 {
-    const char *dir = project_path(&c->project, &c->arena, l->dir);
-    const char *log_path = arena_printf(&c->arena, "%s/log", dir);
+    const char *log_path = run_folder_path(&c->arena, l->dir, RUN_LOG), *outcome = NULL;
     struct event event;
     struct record record;
     int rc;
 
-    TRY(event_reader_open(&l->reader, arena_printf(&c->arena, "%s/events", dir), e));
+    TRY(run_folder_poll(&l->reader, l->dir, e));
     for (;;) {
+        if (follow) TRY(read_outcome(&outcome, c, l, e));
         while ((rc = event_read(l->reader, &event, e)) == 1) {
             TRY(record_read(&record, &event, e));
             print_record(c, l, &record);
         }
         TRY(rc);
         TRY(print_log_file(l, log_path, e));
+        if (outcome && !l->ended) printf("ended: %s (no last record)\n", outcome);
         fflush(stdout);
         TRY(file_check_output(stdout, e));
-        if (!follow || l->ended) return 0;
+        if (!follow || l->ended || outcome) return 0;
         nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
     }
 }
@@ -140,7 +159,7 @@ static int print_attempt(struct cli *c, struct log *l, bool follow, struct err *
 int cli_logs(struct cli *c, struct err *e)
 {
     static const char sql[] =
-        "SELECT substr(a.log_path, 1, length(a.log_path) - 4), r.kind,"
+        "SELECT a.dir, r.kind, a.attempt,"
         " (SELECT value FROM settings s WHERE s.run_id = r.run_id AND s.key = 'train.updates')"
         " FROM attempts a JOIN run_list r USING (run_id) WHERE run_id = CAST(:run AS TEXT)"
         " ORDER BY a.attempt DESC LIMIT 1";
@@ -151,15 +170,19 @@ int cli_logs(struct cli *c, struct err *e)
         {"follow", 'f', CLI_FLAG, &follow, NULL, "follow until the attempt ends"}, {0}};
 
     TRY(cli_begin(c, options, e));
-    const char *run_id = c->rest.item[0];
-    const struct store_param run = {"run", run_id};
+    l.run_id = c->rest.item[0];
+    const struct store_param run = {"run", l.run_id};
     TRY(rows_read(&rows, &c->arena, c->store, sql, &run, 1, e));
     if (rows.n == 0)
-        return ERR(e, ERR_NOINPUT, "run %s has no attempts and therefore no log", run_id);
+        return ERR(e, ERR_NOINPUT, "run %s has no attempts and therefore no log", l.run_id);
     const struct store_cell *row = rows.row[0];
-    l.dir = row[0].text;
+    l.dir = project_path(&c->project, &c->arena, row[0].text);
     l.is_training = strcmp(row[1].text, "train") == 0;
-    if (row[2].text) (void)str_to_int(&l.updates, row[2].text);
+    (void)str_to_int(&l.attempt, row[2].text);
+    if (row[3].text) (void)str_to_int(&l.updates, row[3].text);
+    if (!file_exists(l.dir))
+        return ERR(e, ERR_NOINPUT, "run %s: its log is gone: %s", l.run_id,
+                   run_folder_path(&c->arena, row[0].text, RUN_LOG));
     int rc = print_attempt(c, &l, follow, e);
     if (l.fd >= 0) close(l.fd);
     event_reader_close(l.reader);

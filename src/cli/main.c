@@ -30,9 +30,9 @@ static void print_commands(FILE *out)
         if (!commands[i].hidden) fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].help);
     fprintf(out,
             "\nEach command has --help. A first result: alibi run table5 && alibi report table5\n\n"
-            "exit status: 0 success, 64 usage, 65 wrong data, 66 missing input, 69 unavailable,\n"
-            "70 internal or a contradicted claim, 73 cannot create, 74 I/O, 75 try later,\n"
-            "130 interrupted\n");
+            "exit status: 0 success, 64 usage, 65 wrong data or a diverged run, 66 missing input,\n"
+            "69 unavailable, 70 internal or a contradicted claim, 73 cannot create, 74 I/O,\n"
+            "75 try later, 130 interrupted\n");
 }
 
 static int run_command(int argc, char **argv, struct err *e)
@@ -52,6 +52,8 @@ static int run_command(int argc, char **argv, struct err *e)
         arena_fini(&c.arena);
         return rc == CLI_DONE ? 0 : rc;
     }
+    if (argv[1][0] == '-')
+        return ERR(e, ERR_USAGE, "%s: options follow the command (see `alibi --help`)", argv[1]);
     return ERR(e, ERR_USAGE, "unknown command '%s' (see `alibi --help`)%s", argv[1],
                str_hint(argv[1], names, n).text);
 }
@@ -92,6 +94,22 @@ static int finish(int rc, struct err *e)
     return err_exit_code(rc);
 }
 
+/* Moves --project DIR or --project=DIR in front of the command behind it, as git and make have it.
+ */
+static void move_project(int argc, char **argv)
+{
+    char *option = argv[1], *dir = argc > 2 ? argv[2] : NULL;
+
+    if (argc > 3 && strcmp(option, "--project") == 0) {
+        argv[1] = argv[3];
+        argv[2] = option;
+        argv[3] = dir;
+    } else if (argc > 2 && strncmp(option, "--project=", strlen("--project=")) == 0) {
+        argv[1] = dir;
+        argv[2] = option;
+    }
+}
+
 static int answer(int argc, char **argv, struct err *e)
 {
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
@@ -99,6 +117,7 @@ static int answer(int argc, char **argv, struct err *e)
         print_commands(stdout);
         return 0;
     }
+    move_project(argc, argv);
     if (strcmp(argv[1], "--version") == 0) {
         printf("alibi %s\n", code_id());
         return 0;

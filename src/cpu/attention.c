@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-enum { ATTENTION_WIDTH_MAX = 256 };
-
 static int check_width(const char *op, const struct attention *a, struct err *e)
 {
     if (a->D >= 2 && a->D <= ATTENTION_WIDTH_MAX && a->D % 2 == 0) return 0;

@@ -227,7 +227,6 @@ static const struct backend_ops cpu_ops = {
     .sum_squares = cpu_sum_squares,
     .nag = cpu_nag,
     .adam = cpu_adam,
-    .all_reduce = cpu_all_reduce,
 };
 
 /* Describes the backend, such as "AMD EPYC, 1 thread, v4 kernels", with the name of the processor

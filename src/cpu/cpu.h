@@ -43,7 +43,7 @@ static inline struct cpu *cpu_of(struct backend *b)
 }
 
 /* cpu_simd_best - the best kernels for this processor. cpu_simd_named - the kernels "base", "v3" or
- * "v4"; NULL if this processor or this build lacks them. */
+ * "v4"; NULL if this processor or this build lacks them. Tests compare the sets with it. */
 const struct simd_kernels *cpu_simd_best(void);
 const struct simd_kernels *cpu_simd_named(const char *name);
 

@@ -89,11 +89,3 @@ int cpu_adam(struct backend *b, const struct adam_args *a, struct err *e)
     cpu_parallel(b, a->n, UPDATE_GRAIN, cpu_of(b)->simd->update->adam, &work);
     return 0;
 }
-
-int cpu_all_reduce(struct backend *b, const struct all_reduce_args *a, struct err *e)
-{
-    (void)b;
-    (void)a;
-    (void)e;
-    return 0; /* one device: x is already the sum */
-}

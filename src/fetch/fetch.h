@@ -59,7 +59,7 @@ struct fetch_source {
     const char *url[SOURCES_URLS_MAX]; /* tried in this order; NULL-terminated */
     const char *sha256;                /* of the archive */
     int64_t archive_bytes_max, text_bytes_max;
-    struct unpack_file file[SOURCES_FILES_N];
+    const struct unpack_file *file; /* SOURCES_FILES_N */
     const char *licence;
 };
 

@@ -6,13 +6,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#define SOURCES_WIKITEXT_FILES                                                                     \
-    {                                                                                              \
-        {"wiki.train.tokens", "train.txt"}, {"wiki.valid.tokens", "valid.txt"},                    \
-        {                                                                                          \
-            "wiki.test.tokens", "test.txt"                                                         \
-        }                                                                                          \
-    }
+static const struct unpack_file wikitext_files[SOURCES_FILES_N] = {
+    {"wiki.train.tokens", "train.txt"},
+    {"wiki.valid.tokens", "valid.txt"},
+    {"wiki.test.tokens", "test.txt"},
+};
 
 static const struct fetch_source sources_table[] = {
     {.name = "wikitext103",
@@ -21,7 +19,7 @@ static const struct fetch_source sources_table[] = {
      .sha256 = "242ba0f20b329cfdf1ccc61e9e9e5b59becf189db7f7a81cd2a0e2fc31539590",
      .archive_bytes_max = 400000000,
      .text_bytes_max = 1000000000,
-     .file = SOURCES_WIKITEXT_FILES,
+     .file = wikitext_files,
      .licence = "CC BY-SA 3.0, Wikipedia"},
     {.name = "wikitext2",
      .url = {"https://s3.amazonaws.com/research.metamind.io/wikitext/wikitext-2-v1.zip",
@@ -29,7 +27,7 @@ static const struct fetch_source sources_table[] = {
      .sha256 = "92675f1d63015c1c8b51f1656a52d5bdbc33aafa60cc47a218a66e7ee817488c",
      .archive_bytes_max = 20000000,
      .text_bytes_max = 50000000,
-     .file = SOURCES_WIKITEXT_FILES,
+     .file = wikitext_files,
      .licence = "CC BY-SA 3.0, Wikipedia"},
 };
 

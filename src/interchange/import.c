@@ -416,7 +416,7 @@ static int write_records(const struct import *im, struct event_writer *events, d
          .started = {.pid = getpid(),
                      .threads = 1,
                      .host = host.nodename,
-                     .device = "imported",
+                     .device = RECORD_IMPORTED,
                      .backend = "none",
                      .code_id = code_id(),
                      .program = "alibi import"}},

@@ -6,6 +6,8 @@
 
 #include "model/model_internal.h"
 
+_Static_assert((int)POSITION_WIDTH_MAX == (int)ATTENTION_WIDTH_MAX, "every head has its tables");
+
 static int check_sizes(const struct model *m, struct err *e)
 {
     const struct shape_capacity *o = &m->capacity;

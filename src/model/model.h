@@ -28,7 +28,7 @@ int model_open(struct model **out, struct backend *b, const struct spec *s,
 void model_close(struct model *m); /* takes NULL */
 const struct shape_params *model_params(const struct model *m);
 /* model_bytes - bytes allocated on the backend at open: weights, optimiser state, activations, step
- * state. */
+ * state. Tests compare it with the memory that shape predicts. */
 int64_t model_bytes(const struct model *m);
 
 /* model_init - draws the initial values of SPEC.md section 9 with Philox from the seed. The stream
@@ -84,9 +84,9 @@ double model_loss(const struct model *m);
 int model_score(struct model *m, const struct model_batch *batch, const int32_t *position,
                 int64_t positions_n, float *out_host, struct err *e);
 
-/* model_keep_inner - later passes copy the residual stream to inner_dev_own of model_internal.h,
- * which costs memory: 0 the embedding, l the stream after layer l, layers + 1 the features.
- * model_distribution - log p of every word at one position. */
+/* model_keep_inner - for tests that compare layers: later passes copy the residual stream to
+ * inner_dev_own of model_internal.h, which costs memory: 0 the embedding, l the stream after layer
+ * l, layers + 1 the features. model_distribution - log p of every word at one position. */
 int model_keep_inner(struct model *m, struct err *e);
 int model_distribution(struct model *m, const struct model_batch *batch, int32_t position,
                        float *out_host /* (V) */, struct err *e);

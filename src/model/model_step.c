@@ -112,7 +112,6 @@ static int update_pass(struct model *m, const struct model_pass *p, struct err *
 {
     float *grad = model_block_dev(m, MODEL_GRADIENTS);
     (void)p;
-    TRY(ops_all_reduce(m->b, grad, m->params.elements_n, e));
     TRY(ops_sum_squares(m->b, &m->state_dev_own->squares, grad, m->params.elements_n, e));
     return update_weights(m, e);
 }
@@ -139,9 +138,10 @@ int model_apply(struct model *m, const struct model_update *u, double *grad_norm
     *grad_norm = sqrt(state.squares) / (double)u->targets_n;
     if (!isfinite(*grad_norm))
         return ERR(e, ERR_NUMBER,
-                   "update %u: gradient norm is %s, weights unchanged; a lower train.lr or "
-                   "train.clip may help",
-                   u->update, isnan(*grad_norm) ? "not a number" : "infinite");
+                   "update %u: gradient norm is %s, weights unchanged; a lower train.lr or %s may "
+                   "help",
+                   u->update, isnan(*grad_norm) ? "not a number" : "infinite",
+                   step.clip > 0 ? "train.clip" : "a train.clip (it is 0: off)");
     return m->position.functions->project != NULL ? model_position_refresh(m, e) : 0;
 }
 

@@ -284,8 +284,3 @@ int ops_adam(struct backend *b, const struct adam_args *a, struct err *e)
 {
     return run(b, OP_ADAM, a, e);
 }
-
-int ops_all_reduce(struct backend *b, float *x_dev, int64_t n, struct err *e)
-{
-    return run(b, OP_ALL_REDUCE, &(struct all_reduce_args){.x_dev = x_dev, .n = n}, e);
-}

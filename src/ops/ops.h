@@ -72,6 +72,5 @@ int ops_sum_squares(struct backend *b, double *out_dev, const float *x_dev, int6
                     struct err *e);
 int ops_nag(struct backend *b, const struct nag_args *a, struct err *e);
 int ops_adam(struct backend *b, const struct adam_args *a, struct err *e);
-int ops_all_reduce(struct backend *b, float *x_dev, int64_t n, struct err *e);
 
 #endif

@@ -1,7 +1,8 @@
 /* expand.c - expands a grid: its blocks, then the evaluations of each training.
  *
  * 1. A nominal draft is base plus the grid point; where, skip and --only match it.
- * 2. The final draft is the nominal one after scale and --set; it defines the run.
+ * 2. The final draft is the nominal one after the scale, the point's own axes where the scale sets
+ *    them too, and --set; it defines the run.
  * 3. Points are numbered in grid order, including those that --only excludes, so that a number
  *    always means the same point. A nominal point in two blocks is one point. */
 #include "plan/plan_internal.h"
@@ -16,7 +17,7 @@
 
 /* A training or benchmark during the expansion of its evaluations. */
 struct parent {
-    const struct yaml_node *at;
+    const struct rule *block;
     struct draft nominal;
     struct spec final;
     char nominal_id[SPEC_ID_BYTES];
@@ -33,6 +34,20 @@ void notes_add(struct plan *plan, const char *format, ...)
     va_start(args, format);
     *vec_push(&plan->arena, &plan->notes) = arena_vprintf(&plan->arena, format, args);
     va_end(args);
+}
+
+static void mentions_init(struct mentions *m, struct arena *a)
+{
+    map_init(&m->seen, a);
+    strbuf_init(&m->text, a);
+}
+
+static void mention(struct mentions *m, const char *text)
+{
+    bool added;
+
+    (void)map_put(&m->seen, text, strlen(text), &added);
+    if (added) strbuf_addf(&m->text, "%s%s", m->text.n ? ", " : "", text);
 }
 
 /* A nominal length and the length of its run, as one number that sorts by the latter. */
@@ -63,6 +78,12 @@ static void note_pairs(struct expansion *x, const char *what, int64_t *pair, int
     notes_add(x->plan, "%s: %s %s at scale %s", x->grid.name, what, b.text, x->scale.name);
 }
 
+/* "2 trainings"; "" of none. */
+static const char *count_text(int32_t n, const char *what, struct arena *a)
+{
+    return n ? arena_printf(a, "%d %s%s", n, what, n == 1 ? "" : "s") : "";
+}
+
 /* Notes points that share a run with an earlier point of the grid. */
 static void note_merged(struct expansion *x, int32_t first_point)
 {
@@ -73,7 +94,7 @@ static void note_merged(struct expansion *x, int32_t first_point)
         int64_t *item;
         int32_t n, capacity;
     } pairs[WHATS_N] = {{0}};
-    int32_t same_n = 0;
+    int32_t trainings_n = 0, evaluations_n = 0; /* with the lengths of an earlier point */
     const struct plan_point **first =
         arena_array(&plan->arena, (size_t)plan->runs_n + 1, sizeof *first); /* of each run */
 
@@ -97,15 +118,26 @@ static void note_merged(struct expansion *x, int32_t first_point)
             *vec_push(&plan->arena, &pairs[i]) = PAIR(l[0], l[2]);
             same = false;
         }
-        same_n += same;
+        trainings_n += same && s->kind != SPEC_EVAL;
+        evaluations_n += same && s->kind == SPEC_EVAL;
     }
     for (int i = 0; i < WHATS_N; i++)
         if (pairs[i].n > 0) note_pairs(x, what[i], pairs[i].item, pairs[i].n);
-    if (same_n > 0)
-        notes_add(plan,
-                  "%s: %d points share runs with others, because they differ only in keys that "
-                  "scale %s or --set sets",
-                  x->grid.name, same_n, x->scale.name);
+    if (trainings_n + evaluations_n == 0) return;
+    notes_add(plan, "%s: %s%s%s share runs with others: %s", x->grid.name,
+              count_text(trainings_n, "training", &plan->arena),
+              trainings_n && evaluations_n ? " and " : "",
+              count_text(evaluations_n, "evaluation", &plan->arena), x->lost.text.text);
+}
+
+/* Notes which settings of the scale axes of the grid replace. */
+static void note_kept(struct expansion *x)
+{
+    if (x->kept.text.n > 0)
+        notes_add(x->plan,
+                  "%s: axes of the grid win over scale %s, which sets %s; runs with another value "
+                  "are `modified`",
+                  x->grid.name, x->scale.name, x->kept.text.text);
 }
 
 /* Warns if --set reduces the updates but not the schedule: the training then ends in its warm-up.
@@ -130,11 +162,12 @@ static void note_overridden(struct expansion *x)
 
     for (int32_t i = 0; i < x->grid.set.n; i++) {
         const struct axis *own = &x->grid.set.item[i];
-        const char *value = scale_value(&x->scale, base, own->key);
+        bool maps;
+        const char *value = scale_value(&x->scale, base, own->key, &maps);
         if (value && !axes_find(&x->set, own->key->name) && !spec_key_equals(base, own->key, value))
             notes_add(x->plan,
-                      "%s: %s=%s in the grid has no effect, because scale %s sets it to %s; use "
-                      "--set or --scale none",
+                      "%s: %s=%s under set: has no effect, because scale %s sets it to %s; make it "
+                      "an axis under grid:, or use --set or --scale none",
                       x->grid.name, own->key->name, own->item[0], x->scale.name, value);
     }
 }
@@ -166,17 +199,52 @@ static void note_entries(struct expansion *x)
 
 /* --- specs ---------------------------------------------------------------------------------- */
 
-/* --set is literal and applied last. Unless it changes only the seed, it marks the spec as
- * modified. A key that does not apply to the run changes nothing. */
-static void apply_set(const struct axes *set, struct draft *d)
+/* Replaces a setting of the scale. Unless that changes only the seed or a label, it marks the spec
+ * as modified. A key that does not apply to the run changes nothing. Returns whether it marks. */
+static bool override(struct draft *d, const struct spec_key *key, const char *value)
 {
-    for (int32_t i = 0; i < set->n; i++) {
-        const struct spec_key *key = set->item[i].key;
-        bool same = spec_key_equals(&d->spec, key, set->item[i].item[0]);
-        draft_set(d, key, set->item[i].item[0]);
-        bool counts = key->hashed && strcmp(key->name, "train.seed") != 0 &&
-                      (!key->applies || key->applies(&d->spec));
-        if (!same && counts) d->spec.modified = true;
+    bool same = spec_key_equals(&d->spec, key, value);
+
+    draft_set(d, key, value);
+    bool counts = key->hashed && strcmp(key->name, "train.seed") != 0 &&
+                  (!key->applies || key->applies(&d->spec));
+    if (!same && counts) d->spec.modified = true;
+    return !same && counts;
+}
+
+/* A point's own values win over settings of the scale, but not over what it maps them to. */
+static void apply_axes(struct expansion *x, const struct axes *own, const struct spec *nominal,
+                       struct draft *d)
+{
+    struct arena *a = &x->plan->arena;
+    bool maps;
+
+    for (int32_t i = 0; i < own->n; i++) {
+        const struct spec_key *key = own->item[i].key;
+        const char *value = scale_value(&x->scale, nominal, key, &maps);
+        if (value && !maps && !axes_find(&x->set, key->name) &&
+            override(d, key, spec_get(nominal, key, a)))
+            mention(&x->kept, arena_printf(a, "%s=%s", key->name, value));
+    }
+}
+
+/* Mentions why axes of several values do not tell runs apart. */
+static void mention_lost(struct expansion *x, const struct axes *own, const struct spec *nominal,
+                         const struct spec *final)
+{
+    struct arena *a = &x->plan->arena;
+    bool maps;
+
+    for (int32_t i = 0; i < own->n; i++) {
+        const struct spec_key *key = own->item[i].key;
+        bool other = final->kind == SPEC_EVAL && !settings_belongs(key, "eval.");
+        if (own->item[i].n < 2) continue;
+        if (axes_find(&x->set, key->name))
+            mention(&x->lost, arena_printf(a, "--set sets %s", key->name));
+        else if (scale_value(&x->scale, nominal, key, &maps) && maps)
+            mention(&x->lost, arena_printf(a, "scale %s maps %s", x->scale.name, key->name));
+        else if (!other && key->applies && !key->applies(final))
+            mention(&x->lost, arena_printf(a, "%s does not apply", key->name));
     }
 }
 
@@ -206,13 +274,21 @@ static void blame(const struct axes *set, const struct draft *before, const stru
     err_ctx(e, "--set");
 }
 
-/* Turns the nominal draft into the spec of a run. */
-static int finish(const struct expansion *x, struct draft *d, const struct yaml_node *at,
-                  struct err *e)
+/* Turns the nominal draft of a point of a block, or of an evaluation of it, into the spec of a run.
+ */
+static int finish(struct expansion *x, struct draft *d, const struct rule *block,
+                  const struct rule *evaluate, struct err *e)
 {
+    static const struct axes none = {0};
+    const struct yaml_node *at = evaluate ? evaluate->at : block->at;
+    const struct axes *const own[] = {&block->axes, evaluate ? &evaluate->axes : &none};
+    const struct spec nominal = d->spec;
+
     TRY(yaml_place(at, scale_apply(&x->scale, d, e), e));
+    for (int i = 0; i < 2; i++) apply_axes(x, own[i], &nominal, d);
     struct draft before = *d;
-    apply_set(&x->set, d);
+    for (int32_t i = 0; i < x->set.n; i++) override(d, x->set.item[i].key, x->set.item[i].item[0]);
+    for (int i = 0; i < 2; i++) mention_lost(x, own[i], &nominal, &d->spec);
     int rc = check_draft(d, e);
     if (rc < 0) blame(&x->set, &before, at, e);
     return rc;
@@ -303,7 +379,7 @@ static int need_parent(struct expansion *x, struct parent *t, struct err *e)
     if (t->run >= 0) return 0;
     struct draft d = t->nominal;
     struct draft bare;
-    TRY(finish(x, &d, t->at, e));
+    TRY(finish(x, &d, t->block, NULL, e));
     draft_init(&bare);
     d.spec.eval = bare.spec.eval; /* not part of a training; evaluations have their own */
     t->final = d.spec;
@@ -333,7 +409,7 @@ static int expand_evaluation(struct expansion *x, struct parent *t, const struct
     if (number < 0 || !is_selected(x, &d.spec)) return 0;
     TRY(need_parent(x, t, e));
     struct spec nominal = d.spec;
-    TRY(finish(x, &d, r->at, e));
+    TRY(finish(x, &d, t->block, r, e));
     d.spec.model = t->final.model;
     d.spec.data = t->final.data;
     d.spec.train = t->final.train;
@@ -371,7 +447,7 @@ static int expand_rule(struct expansion *x, struct parent *t, struct rule *r, st
     r->used = true;
     for (int32_t i = 0; i < r->lengths_n; i++) lengths_n += length_of(r, i, L_train) >= 0;
     if (lengths_n == 0) return 0;
-    TRY(count_points(x, t->at, products * lengths_n, e));
+    TRY(count_points(x, t->block->at, products * lengths_n, e));
     for (int64_t k = 0; k < products; k++)
         for (int32_t i = 0; i < r->lengths_n; i++)
             if ((L = length_of(r, i, L_train)) >= 0) TRY(expand_evaluation(x, t, r, k, L, e));
@@ -381,7 +457,7 @@ static int expand_rule(struct expansion *x, struct parent *t, struct rule *r, st
 static int expand_training(struct expansion *x, const struct rule *block, int64_t index,
                            struct err *e)
 {
-    struct parent t = {.at = block->at, .nominal = x->grid.base, .run = -1};
+    struct parent t = {.block = block, .nominal = x->grid.base, .run = -1};
     struct rules *rules = &x->grid.evaluate;
 
     t.nominal.spec.kind = block->kind;
@@ -402,6 +478,8 @@ int expand_grid(struct expansion *x, struct err *e)
     map_init(&x->points, &x->plan->arena);
     x->points_n = x->next_point = 0;
     x->warmup_noted = false;
+    mentions_init(&x->kept, &x->plan->arena);
+    mentions_init(&x->lost, &x->plan->arena);
     for (int32_t k = 0; k < x->grid.blocks.n; k++) {
         const struct rule *block = &x->grid.blocks.item[k];
         int64_t size = axes_size(&block->axes);
@@ -410,6 +488,7 @@ int expand_grid(struct expansion *x, struct err *e)
     }
     note_overridden(x);
     note_entries(x);
+    note_kept(x);
     note_merged(x, first_point);
     return 0;
 }

@@ -9,8 +9,6 @@
 #include "base/file.h"
 #include "base/str.h"
 
-static const char default_scale[] = "mini";
-
 /* --- artefacts ------------------------------------------------------------------------------ */
 
 int plan_roots(const char *out[2], const struct project *p)
@@ -68,6 +66,11 @@ static int unknown_artefact(const struct project *project, struct arena *a, cons
     char **names;
     int32_t n;
 
+    if (file_exists(arena_printf(a, "%s/grid.yaml", name)))
+        return ERR(e, ERR_NOINPUT,
+                   "unknown artefact '%.100s' (a path must contain a slash); did you mean "
+                   "./%.100s/ ?",
+                   name, name);
     TRY(plan_list(&names, &n, project, a, e));
     return ERR(e, ERR_NOINPUT,
                "unknown artefact '%.100s' (`alibi list` lists them; a path must contain a slash)%s",
@@ -78,19 +81,22 @@ static int unknown_artefact(const struct project *project, struct arena *a, cons
 static int find_artefact(struct plan_artefact *out, const struct project *project, struct arena *a,
                          const char *asked, struct err *e)
 {
+    static const char file[] = "/grid.yaml";
     char path[PATH_MAX], *grid;
 
     if (strchr(asked, '/')) {
         if (!realpath(asked, path)) return ERR(e, ERR_NOINPUT, "%s: %s", asked, strerror(errno));
+        size_t n = strlen(path) - strlen(file); /* a grid.yaml stands for its folder */
+        if (strlen(path) > strlen(file) && strcmp(path + n, file) == 0) path[n] = '\0';
         out->dir = arena_strdup(a, path);
-        if (!file_exists(arena_printf(a, "%s/grid.yaml", path)))
+        if (!file_exists(arena_printf(a, "%s%s", path, file)))
             return ERR(e, ERR_NOINPUT, "%s contains no grid.yaml", asked);
     } else {
         if (!str_is_name(asked) ||
-            project_find(&grid, project, a, arena_printf(a, "experiments/%s/grid.yaml", asked),
+            project_find(&grid, project, a, arena_printf(a, "experiments/%s%s", asked, file),
                          NULL) < 0)
             return unknown_artefact(project, a, asked, e);
-        out->dir = arena_strndup(a, grid, strlen(grid) - strlen("/grid.yaml"));
+        out->dir = arena_strndup(a, grid, strlen(grid) - strlen(file));
     }
     out->name = strrchr(out->dir, '/') + 1;
     if (!str_is_name(out->name))
@@ -148,6 +154,11 @@ static int read_only(struct axes *out, struct arena *a, const char *text, struct
 
     for (char *part = strtok_r(copy, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
         char *equals = strchr(part, '='), *value = equals ? equals + 1 : part;
+        if (!equals && any)
+            return ERR(e, ERR_USAGE,
+                       "--only %s: '%s' has no key; values of one key are separated by |, such as "
+                       "L_train=64|512",
+                       text, part);
         int32_t name_n = (int32_t)(value - part);
         for (char *one = strtok_r(value, "|", &more); one; one = strtok_r(NULL, "|", &more)) {
             struct axes s = {0};
@@ -214,7 +225,7 @@ static int read_scale(struct expansion *x, const struct project *project, const 
                       struct err *e)
 {
     const struct yaml_node *own = x->grid.scale;
-    const char *name = given ? given : own ? own->text : default_scale;
+    const char *name = given ? given : own ? own->text : PLAN_SCALE;
     int rc = scale_read(&x->scale, &x->plan->arena, project, name, e);
 
     if (rc != ERR_USAGE || given || !own) return rc;

@@ -1,8 +1,9 @@
 /* plan.h - turns experiments/<artefact>/grid.yaml into runs: points, specs, identity, cost.
  *
- * Order of settings: base pieces, grid point, scale, --set (literal, never scaled). Grid, `where`
- * and `skip` use nominal lengths. A scale maps lengths and strides > 1 by round(n / divide); a note
- * lists the points that this merges. */
+ * Order of settings: base pieces, scale, axes of the grid, --set (literal, never scaled). Grid,
+ * `where` and `skip` use nominal lengths. A scale maps lengths and strides > 1 by round(n /
+ * divide); a note lists the points that this merges. A run whose axes or --set differ from what the
+ * scale sets is `modified`. */
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H
 
@@ -17,8 +18,10 @@
 
 enum { PLAN_MAX_YAML_BYTES = 256 * 1024, PLAN_MAX_DEPTH = 32, PLAN_MAX_RUNS = 100000 };
 
+#define PLAN_SCALE "mini" /* of a grid without `scale:` */
+
 struct plan_options {
-    const char *scale; /* --scale; NULL: the grid's own `scale:`, else mini */
+    const char *scale; /* --scale; NULL: the grid's own `scale:`, else PLAN_SCALE */
     /* NULL-terminated lists, or NULL: */
     const char *const *set;  /* --set key=value, in order */
     const char *const *only; /* --only position=alibi,L_train=512|1024 (nominal lengths); values of
@@ -78,8 +81,13 @@ int plan_open(struct plan *p, const struct project *project, const char *const *
 void plan_close(struct plan *p);
 
 /* settings_key - the key with this name or short name, such as L_train. Errors: ERR_DATA an unknown
- * key, with the nearest name; a key that the plan determines. No file position. */
+ * key, with the keys that were probably meant; a key that the plan determines, with *out set. No
+ * file position. */
 int settings_key(const struct spec_key **out, const char *name, struct err *e);
+/* settings_mentions - whether the key's name contains this word, such as window or sinks. */
+bool settings_mentions(const struct spec_key *key, const char *word);
+/* settings_default - the value of a key that a grid does not set; NULL: the grid must set it. */
+const char *settings_default(const struct spec_key *key);
 /* settings_short - the short name of a key if it has one, else its name. */
 const char *settings_short(const struct spec_key *key);
 

@@ -138,7 +138,9 @@ char *axes_text(const struct axis *x, int32_t n, struct arena *a);
  * 1. `divide` maps L_train, L_valid, bench.L and strides above 1 by round-half-up(n / divide), at
  *    least 1; nothing else is divided.
  * 2. `set` gives further settings; entries of `where` add settings for runs that match, in order.
- * 3. A scale with conditions on the dataset rejects all other datasets. */
+ * 3. A value of an axis of the grid wins over them (expand.c), except over an entry of `where` with
+ *    a condition on the same key: it maps that value, as rule 1 maps lengths.
+ * 4. A scale with conditions on the dataset rejects all other datasets. */
 
 /* A length in tokens; relative: added to L_train of the evaluated training. */
 struct length {
@@ -199,9 +201,10 @@ int scale_read(struct scale *s, struct arena *a, const struct project *p, const 
 /* scale_apply - applies the scale to a nominal draft. Errors: ERR_DATA if the scale has no settings
  * for the dataset. */
 int scale_apply(const struct scale *s, struct draft *d, struct err *e);
-/* scale_value - the value that the scale sets for a key of such a nominal spec; NULL: none. */
+/* scale_value - the value that the scale sets for a key of such a nominal spec; NULL: none. *maps:
+ * the scale computes it from the nominal value. */
 const char *scale_value(const struct scale *s, const struct spec *nominal,
-                        const struct spec_key *key);
+                        const struct spec_key *key, bool *maps);
 
 /* --- expand.c ------------------------------------------------------------------------------- */
 
@@ -211,6 +214,12 @@ struct selection {
     bool matched;
     struct map seen;
     struct strbuf values; /* "64, 128" */
+};
+
+/* Distinct texts in the order of their first mention, for a note. */
+struct mentions {
+    struct map seen;
+    struct strbuf text; /* "a, b"; empty: none */
 };
 
 /* A plan under construction from the grids of its artefacts. */
@@ -227,6 +236,8 @@ struct expansion {
     int64_t points_n;  /* before --only and skips */
     int32_t next_point;
     bool warmup_noted;
+    struct mentions kept; /* "train.lr=7e-3": settings of the scale that axes of the grid replace */
+    struct mentions lost; /* "--set sets train.lr": why axes do not tell runs apart */
 };
 
 /* expand_grid - adds the runs and points of x->grid to the plan. Errors: ERR_DATA with the place of
@@ -249,14 +260,14 @@ int plan_names(char ***out, int32_t *n, const struct project *p, struct arena *a
  *
  * 1. Runs of an artefact with a shipped name are compared with the paper's numbers if their
  *    configuration is listed, whatever grid produced them; the others are `modified`. An artefact
- *    with another name has its own paper.tsv: its runs are `modified` only by --set, as at other
- *    scales.
+ *    with another name has its own paper.tsv: its runs are `modified` only by --set.
  * 2. The lists are experiments/paper_configs.txt of the project and of the shipped files. A line is
  *    an id and a description, or `uncounted DATASET`; # begins a comment.
  * 3. The id is the config id without the corpus's folder and fingerprint, because the paper's texts
  *    cannot be shipped. For an `uncounted` dataset it also excludes the counts of words and tokens,
  *    which the paper does not state.
- * 4. At other scales only --set makes a run `modified`. */
+ * 4. At other scales --set makes a run `modified`, and so does an axis that replaces a setting of
+ *    the scale. */
 /* paper_mark - sets paper_id and `modified` of every run at scale paper; adds a note with the
  * number of runs that are not listed. Errors: ERR_DATA a wrong line, with its place. */
 int paper_mark(struct plan *p, const struct project *project, struct err *e);

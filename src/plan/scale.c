@@ -67,6 +67,19 @@ static int32_t scale_length(const struct scale *s, int32_t n)
     return mapped < 1.0 ? 1 : (int32_t)mapped;
 }
 
+/* The keys that `divide` maps. */
+static const char *const lengths[] = {"train.L", "train.validate_L", "eval.L", "bench.L",
+                                      "eval.stride"};
+enum { LENGTHS_N = sizeof lengths / sizeof *lengths };
+
+static bool is_length(const struct spec_key *key)
+{
+    int i = 0;
+
+    while (i < LENGTHS_N && strcmp(lengths[i], key->name) != 0) i++;
+    return i < LENGTHS_N;
+}
+
 int scale_apply(const struct scale *s, struct draft *d, struct err *e)
 {
     const struct spec nominal = d->spec;
@@ -77,11 +90,10 @@ int scale_apply(const struct scale *s, struct draft *d, struct err *e)
                    "run the grid as written, or add an entry under where: in "
                    "configs/scale/%s.yaml",
                    s->name, nominal.data.dataset, s->known, s->name);
-    d->spec.train.L = scale_length(s, d->spec.train.L);
-    d->spec.train.validate_L = scale_length(s, d->spec.train.validate_L);
-    d->spec.eval.L = scale_length(s, d->spec.eval.L);
-    d->spec.bench_L = scale_length(s, d->spec.bench_L);
-    if (d->spec.eval.stride > 1) d->spec.eval.stride = scale_length(s, d->spec.eval.stride);
+    for (int i = 0; i < LENGTHS_N; i++) {
+        int32_t *length = (int32_t *)((char *)&d->spec + spec_key_find(lengths[i])->offset);
+        *length = scale_length(s, *length);
+    }
     for (int32_t i = 0; i < s->rules.n; i++) {
         const struct rule *r = &s->rules.item[i];
         if (axes_match(&r->where, &nominal)) axes_apply(&r->axes, 0, d);
@@ -91,14 +103,17 @@ int scale_apply(const struct scale *s, struct draft *d, struct err *e)
 }
 
 const char *scale_value(const struct scale *s, const struct spec *nominal,
-                        const struct spec_key *key)
+                        const struct spec_key *key, bool *maps)
 {
     const char *value = NULL;
 
+    *maps = is_length(key);
     for (int32_t i = 0; i < s->rules.n; i++) {
         const struct rule *r = &s->rules.item[i];
         const struct axis *x = axes_find(&r->axes, key->name);
-        if (x && axes_match(&r->where, nominal)) value = x->item[0];
+        if (!x || !axes_match(&r->where, nominal)) continue;
+        value = x->item[0];
+        *maps = is_length(key) || axes_find(&r->where, key->name);
     }
     return value;
 }

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/str.h"
 
@@ -30,6 +31,53 @@ static const struct key_note {
     {"eval.train_run", .decided = "the grid determines it"},
 };
 enum { KEY_NOTES_N = sizeof key_notes / sizeof *key_notes };
+
+/* What other projects call some keys. */
+static const char *const key_aliases[] = {"learning_rate=train.lr",
+                                          "max_lr=train.lr",
+                                          "min_lr=train.lr_min",
+                                          "warmup_steps=train.warmup",
+                                          "warmup_updates=train.warmup",
+                                          "batch_size=train.shard_tokens",
+                                          "max_tokens=train.shard_tokens",
+                                          "accumulation_steps=train.shards",
+                                          "update_freq=train.shards",
+                                          "steps=train.updates",
+                                          "max_steps=train.updates",
+                                          "max_update=train.updates",
+                                          "iterations=train.updates",
+                                          "max_iters=train.updates",
+                                          "grad_clip=train.clip",
+                                          "clip_norm=train.clip",
+                                          "max_grad_norm=train.clip",
+                                          "dtype=train.precision",
+                                          "n_layer=model.layers",
+                                          "n_layers=model.layers",
+                                          "num_layers=model.layers",
+                                          "depth=model.layers",
+                                          "n_head=model.heads",
+                                          "n_heads=model.heads",
+                                          "num_heads=model.heads",
+                                          "n_embd=model.dim",
+                                          "d_model=model.dim",
+                                          "hidden_size=model.dim",
+                                          "embed_dim=model.dim",
+                                          "width=model.dim",
+                                          "d_ff=model.ffn",
+                                          "ffn_dim=model.ffn",
+                                          "intermediate_size=model.ffn",
+                                          "attention_dropout=model.dropout_attention",
+                                          "position_embedding=model.position",
+                                          "pos_emb=model.position",
+                                          "rope_theta=model.rotary_base",
+                                          "sliding_window=model.attention_window",
+                                          "block_size=train.L",
+                                          "context_length=train.L",
+                                          "sequence_length=train.L",
+                                          "seq_len=train.L",
+                                          "length=train.L",
+                                          "vocab_size=data.vocab"};
+enum { KEY_ALIASES_N = sizeof key_aliases / sizeof *key_aliases };
 
 static const struct key_note *find_note(const struct spec_key *key)
 {
@@ -74,24 +122,66 @@ int draft_complete(const struct draft *d, struct err *e)
     return 0;
 }
 
+bool settings_mentions(const struct spec_key *key, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (const char *p = key->name; (p = strstr(p, word)); p++)
+        if (p != key->name && strchr("._", p[-1]) && (!p[n] || p[n] == '_')) return true;
+    return false;
+}
+
+/* The target of an alias, whatever section was written in front of it; NULL: not an alias. */
+static const char *find_alias(const char *word)
+{
+    for (int i = 0; i < KEY_ALIASES_N; i++) {
+        size_t n = strcspn(key_aliases[i], "=");
+        if (strlen(word) == n && strncasecmp(word, key_aliases[i], n) == 0)
+            return key_aliases[i] + n + 1;
+    }
+    return NULL;
+}
+
+/* The error of a name that is not a key: with the key of this last part or alias, all keys that
+ * contain its last part as a word, or the nearest name. */
+static int unknown_key(const char *name, struct err *e)
+{
+    const char *names[KEY_NOTES_N + KEY_ALIASES_N + SPEC_KEYS_MAX];
+    char list[256] = "";
+    size_t n, names_n = 0, used = 0, found = 0;
+    const struct spec_key *keys = spec_keys(&n);
+    const char *dot = strrchr(name, '.'), *word = dot ? dot + 1 : name, *meant = find_alias(word);
+
+    for (size_t i = 0; i < n && !meant; i++)
+        if (!dot &&
+            strcmp(strchr(keys[i].name, '.') ? strchr(keys[i].name, '.') + 1 : "", word) == 0)
+            meant = keys[i].name;
+    for (size_t i = 0; i < n && !meant && *word && used < sizeof list; i++) {
+        if (!settings_mentions(&keys[i], word)) continue;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", found++ ? ", " : "",
+                                 keys[i].name);
+    }
+    if (found > 1)
+        return ERR(e, ERR_DATA, "unknown key '%.60s'; keys with '%.60s': %s", name, word, list);
+    if (meant || found)
+        return ERR(e, ERR_DATA, "unknown key '%.60s'; did you mean '%s'?", name,
+                   meant ? meant : list);
+    for (int i = 0; i < KEY_NOTES_N; i++)
+        if (key_notes[i].short_name) names[names_n++] = key_notes[i].short_name;
+    for (size_t i = 0; i < n; i++) names[names_n++] = keys[i].name;
+    for (int i = 0; i < KEY_ALIASES_N; i++) names[names_n++] = key_aliases[i];
+    return ERR(e, ERR_DATA, "unknown key '%.60s'%s", name, str_hint(name, names, names_n).text);
+}
+
 int settings_key(const struct spec_key **out, const char *name, struct err *e)
 {
-    const char *names[KEY_NOTES_N + SPEC_KEYS_MAX];
-    size_t n, names_n = 0;
-    const struct spec_key *keys = spec_keys(&n);
-
     *out = spec_key_find(name);
-    for (int i = 0; i < KEY_NOTES_N && !*out; i++) {
-        if (!key_notes[i].short_name) continue;
-        names[names_n++] = key_notes[i].short_name;
-        if (strcmp(key_notes[i].short_name, name) == 0) *out = spec_key_find(key_notes[i].key);
-    }
-    if (*out) {
-        const char *why = find_note(*out)->decided;
-        return why ? ERR(e, ERR_DATA, "%s cannot be set: %s", (*out)->name, why) : 0;
-    }
-    for (size_t i = 0; i < n; i++) names[names_n++] = keys[i].name;
-    return ERR(e, ERR_DATA, "unknown key '%.60s'%s", name, str_hint(name, names, names_n).text);
+    for (int i = 0; i < KEY_NOTES_N && !*out; i++)
+        if (key_notes[i].short_name && strcmp(key_notes[i].short_name, name) == 0)
+            *out = spec_key_find(key_notes[i].key);
+    if (!*out) return unknown_key(name, e);
+    const char *why = find_note(*out)->decided;
+    return why ? ERR(e, ERR_DATA, "%s cannot be set: %s", (*out)->name, why) : 0;
 }
 
 int settings_value(const struct spec_key *key, const char *text, struct err *e)
@@ -105,6 +195,11 @@ int settings_value(const struct spec_key *key, const char *text, struct err *e)
 bool settings_belongs(const struct spec_key *key, const char *part)
 {
     return strncmp(key->name, part, strlen(part)) == 0;
+}
+
+const char *settings_default(const struct spec_key *key)
+{
+    return key->neutral ? key->neutral : find_note(key)->initial;
 }
 
 const char *settings_short(const struct spec_key *key)
@@ -186,6 +281,10 @@ int settings_add_text(struct axes *x, struct arena *a, const char *option, const
                    text);
     rc = settings_key(&one.key, arena_strndup(a, text, (size_t)(equals - text)), e);
     if (rc == 0) rc = settings_value(one.key, equals + 1, e);
+    if (rc < 0 && e && one.key && strchr(equals, ',') && strcmp(option, "--set") == 0)
+        err_set(e, rc,
+                "%s; several values are an axis: `%s: [%s]` under grid:", arena_strdup(a, e->text),
+                settings_short(one.key), equals + 1);
     if (rc < 0) {
         err_ctx(e, "%s %.80s", option, text);
         if (e) e->code = ERR_USAGE;

@@ -17,10 +17,12 @@ static const char *const source_names[] = {"geometric", "exponential", NULL};
 
 static const struct position_option options[] = {
     POSITION_NUMBER(POSITION_REALS, "model.alibi_slopes", alibi_slopes, 0, 1e6, "none",
-                    "slope of each head; none: see model.alibi_slopes_source", "section 3"),
-    POSITION_NAMES("model.alibi_slopes_source", alibi_slopes_source, source_names, "geometric",
-                   "the paper's geometric slopes, or exponential ones drawn from train.seed",
-                   "section 3: geometric; footnote 11: random ones"),
+                    "slope of each head of alibi; none: see model.alibi_slopes_source",
+                    "ALiBi paper, section 3"),
+    POSITION_NAMES(
+        "model.alibi_slopes_source", alibi_slopes_source, source_names, "geometric",
+        "slopes of alibi: the paper's geometric ones, or exponential ones drawn from train.seed",
+        "ALiBi paper, section 3: geometric; footnote 11: random ones"),
     {.name = NULL},
 };
 

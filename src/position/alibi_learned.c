@@ -8,10 +8,10 @@
 static const char *const parametrisation_names[] = {"exp", "softplus", NULL};
 
 static const struct position_option options[] = {
-    POSITION_NAMES("model.alibi_parametrisation", alibi_parametrisation, parametrisation_names,
-                   "exp",
-                   "slope as a function of the learned number u: e^u, or softplus ln(1 + e^u)",
-                   "section 3, footnote 11: not stated"),
+    POSITION_NAMES(
+        "model.alibi_parametrisation", alibi_parametrisation, parametrisation_names, "exp",
+        "slope of alibi_learned as a function of its number u: e^u, or softplus ln(1 + e^u)",
+        "ALiBi paper, section 3 and footnote 11: not stated"),
     {.name = NULL},
 };
 

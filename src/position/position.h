@@ -1,9 +1,9 @@
 /* position.h - the table of position methods: how a model encodes the order of its tokens.
  *
  * A method is a row of POSITION_METHODS and functions in a file of this folder (similar methods
- * share a file). A new one also needs a fixture in tests/fixtures/oracle, and its name in README.md
- * and tests/cli/golden/settings.txt. The functions compute at most (heads, tokens of a row) numbers
- * on the host; src/model uploads them to a device.
+ * share a file). A new one also needs a fixture in tests/fixtures/oracle, and its name in
+ * README.md, the table of configs/README.md and tests/cli/golden/settings.txt. The functions
+ * compute at most (heads, tokens of a row) numbers on the host; src/model uploads them to a device.
  *
  * 1. The index of a row is the number of the method. Add rows at the end.
  * 2. A function is NULL if the method does not need it.

@@ -23,7 +23,7 @@ static const struct position_option options[] = {
     POSITION_NAMES("model.rotary_layout", rotary_layout, layout_names, "adjacent_pairs",
                    "which features form a pair", "RoFormer: adjacent pairs"),
     POSITION_NAMES("model.rope_scaling", scaling, scaling_names, "none",
-                   "scaling of the angles in training; eval.position_scaling applies at evaluation",
+                   "scaling of the angles in training; at evaluation: eval.position_scaling",
                    "PI, YaRN"),
     POSITION_NUMBER(POSITION_REAL, "model.rope_scaling_factor", scaling_factor, 1, 1e6, "1",
                     "scaling factor", "PI: L' / L"),

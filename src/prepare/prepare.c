@@ -54,6 +54,7 @@ static const char *text_path(struct preparation *p, int split)
 static int find_text(struct preparation *p, struct err *e)
 {
     struct strbuf missing;
+    int missing_n = 0;
     const char *dir = p->options->text_dir;
     char absolute[PATH_MAX];
 
@@ -63,11 +64,15 @@ static int find_text(struct preparation *p, struct err *e)
                    p->suffix, p->suffix, p->suffix);
     p->text_dir = arena_strdup(&p->arena, absolute);
     strbuf_init(&missing, &p->arena);
-    for (int i = 0; i < CORPUS_SPLITS_N; i++)
-        if (!file_exists(text_path(p, i)))
-            strbuf_addf(&missing, "%s%s.%s", missing.n > 0 ? ", " : "", corpus_split_name(i),
-                        p->suffix);
-    if (missing.n == 0) return 0;
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
+        if (file_exists(text_path(p, i))) continue;
+        missing_n++;
+        strbuf_addf(&missing, "%s%s.%s", missing.n > 0 ? ", " : "", corpus_split_name(i),
+                    p->suffix);
+    }
+    if (missing_n == 0) return 0;
+    if (missing_n == CORPUS_SPLITS_N)
+        return ERR(e, ERR_NOINPUT, "%s contains none of the files %s", dir, missing.text);
     return ERR(e, ERR_NOINPUT, "%s contains no %s; expected train.%s, valid.%s and test.%s", dir,
                missing.text, p->suffix, p->suffix, p->suffix);
 }

@@ -18,12 +18,13 @@
 #include "base/err.h"
 #include "record/event.h"
 
-#define RECORD_NONE INT64_MIN /* an integer that is not known */
+#define RECORD_NONE INT64_MIN      /* an integer that is not known */
+#define RECORD_IMPORTED "imported" /* the device of a training that another program did */
 
 /* The fields of each type: X(T, t, kind, name, need, table, column, verified), as in struct
  * record_field. They are the members of struct record_t, the content of a record EVENT_T. */
 
-/* The worker has opened its device. device: product name; backend: cpu … */
+/* The worker has opened its device. device: product name, or RECORD_IMPORTED; backend: cpu … */
 #define RECORD_STARTED(X, T, t)                                                                    \
     X(T, t, INT, pid, OPTIONAL, NULL, NULL, false)                                                 \
     X(T, t, TEXT, host, OPTIONAL, "run_attempts", "host", false)                                   \

@@ -34,6 +34,32 @@ void report_rows_init(struct report_rows *r, struct arena *a, int32_t columns_n,
     while (r->rows_n < rows_n) rows_add(r);
 }
 
+void report_rows_join(struct report_rows *to, const struct report_rows *from)
+{
+    struct report_rows all;
+    int32_t *place = arena_array(to->arena, (size_t)from->columns_n + 1, sizeof *place);
+
+    report_rows_init(&all, to->arena, to->columns_n + from->columns_n, to->rows_n + from->rows_n);
+    all.columns_n = to->columns_n;
+    for (int32_t c = 0; c < to->columns_n; c++) all.name[c] = to->name[c];
+    for (int32_t c = 0; c < from->columns_n; c++) {
+        place[c] = report_rows_column(&all, from->name[c]);
+        if (place[c] >= 0) continue;
+        place[c] = all.columns_n;
+        all.name[all.columns_n++] = arena_strdup(to->arena, from->name[c]);
+    }
+    for (int32_t i = 0; i < to->rows_n; i++)
+        for (int32_t c = 0; c < to->columns_n; c++) all.row[i][c] = to->row[i][c];
+    for (int32_t i = 0; i < from->rows_n; i++)
+        for (int32_t c = 0; c < from->columns_n; c++) {
+            const struct report_cell *cell = &from->row[i][c];
+            all.row[to->rows_n + i][place[c]] = (struct report_cell){
+                .text = cell->text ? arena_strdup(to->arena, cell->text) : NULL,
+                .type = cell->type};
+        }
+    *to = all;
+}
+
 void report_rows_slice(struct report_rows *out, const struct report_rows *of, int32_t column,
                        int32_t columns_n, int32_t row, int32_t rows_n)
 {

@@ -133,11 +133,15 @@ report_label AS MATERIALIZED (
   FROM report_ranged WHERE row IN (grp, line, col))
 
 -- @ groups_sql
--- Before the columns of the facts: report_run, a run asked for, and whether it has a number.
+-- Before the columns of the facts: report_run, a run asked for, and why it has no number. Another run of
+-- it gives none either if its method is not defined there or its training diverged.
 report_run AS (
-  SELECT grp, min(row), number IS NOT NULL AS has FROM report_shown GROUP BY grp, run),
+  SELECT grp, min(row), CASE WHEN number IS NULL THEN coalesce(state, 'none') END AS lacks
+  FROM report_shown GROUP BY grp, run),
 report_runs AS (
-  SELECT grp, count(*) AS all_n, sum(NOT has) AS missing_n FROM report_run GROUP BY grp),
+  SELECT grp, count(*) AS all_n, sum(lacks = 'not defined') AS undefined_n,
+    sum(lacks = 'diverged') AS diverged_n,
+    sum(lacks NOT IN ('not defined', 'diverged')) AS missing_n FROM report_run GROUP BY grp),
 report_title AS (
   SELECT grp, max(label) FILTER (WHERE key = 'group0') AS label0,
     max(label) FILTER (WHERE key = 'group1') AS label1,

@@ -55,20 +55,21 @@ counts AS (
     group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'contradicted') AS contradicted,
     group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'not run') AS not_run,
     group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'not judged') AS not_judged,
-    sum(own AND verdict <> 'not judged') AS all_n, sum(own) AS own_n,
+    sum(own) AS own_n, sum(own AND verdict IN ('supported', 'contradicted')) AS judged_n,
     nullif(sum(NOT own), 0) AS paper_n, sum(NOT own AND verdict = 'supported') AS held_n
   FROM (SELECT * FROM once ORDER BY place)),
 paper AS (
   SELECT CASE WHEN paper_n THEN printf('About the paper''s own numbers alone: %d of %d '
     || 'statement%s supported.', held_n, paper_n, CASE paper_n WHEN 1 THEN '' ELSE 's' END)
     END AS of_paper FROM counts)
-SELECT *, CASE WHEN all_n THEN printf('%d of %d', supported_n, all_n) END AS share,
+SELECT *, CASE WHEN judged_n THEN printf('%d of %d', supported_n, own_n) END AS share,
   printf('%d supported, %d contradicted, %d not run', supported_n, contradicted_n, not_run_n)
     || CASE WHEN not_judged_n THEN printf(', %d not judged', not_judged_n) ELSE '' END || '.'
     || coalesce(' ' || of_paper, '') AS sum,
-  CASE WHEN own_n THEN printf('%s: %d of %d claim%s supported',
-      CASE :scale WHEN 'paper' THEN 'Claims' ELSE 'Shape' END, supported_n, all_n,
-      CASE all_n WHEN 1 THEN '' ELSE 's' END) || coalesce(' (' || supported || ')', '')
-    || coalesce('; contradicted: ' || contradicted, '') || coalesce('; not run: ' || not_run, '')
-    || coalesce('; not judged: ' || not_judged, '') || '.' END AS sentence
+  CASE WHEN own_n THEN CASE :scale WHEN 'paper' THEN 'Claims: ' ELSE 'Shape: ' END
+    || trim(CASE WHEN judged_n THEN printf('%d of %d claim%s supported', supported_n, own_n,
+        CASE own_n WHEN 1 THEN '' ELSE 's' END) || coalesce(' (' || supported || ')', '') ELSE '' END
+      || coalesce('; ' || contradicted || ' contradicted', '')
+      || coalesce('; ' || not_run || ' not run', '')
+      || coalesce('; ' || not_judged || ' not judged', ''), '; ') || '.' END AS sentence
 FROM counts, paper

@@ -164,9 +164,11 @@ static int read_filter(struct side *s, struct arena *a, struct err *e)
 }
 
 /* Whether the sides may differ in a coordinate: a filter names it, or an id fixes it. An id fixes
- * what its training does, that of an evaluation L_valid, too. */
+ * what its training does, that of an evaluation L_valid, too. A setting makes a run modified, so
+ * that a filter that names one frees `modified`. */
 static bool is_free(const struct side *s, int32_t i)
 {
+    if (s->settings_n > 0 && i == find_coordinate("modified")) return true;
     return s->value[i] || (s->run && (coordinates[i].of_training ||
                                       (s->of_evaluation && i == find_coordinate("L_valid"))));
 }

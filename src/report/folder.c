@@ -124,8 +124,11 @@ int report_folder_open(struct report_folder *f, struct arena *a, const struct pr
     if (!file_exists(dir))
         return ERR(e, ERR_NOINPUT, "%s: the artefact %s has no such folder", dir, artefact);
     const char *path, *shipped = arena_printf(a, "experiments/%s", artefact);
-    size_t n = strlen(dir), tail = strlen(shipped);
-    f->command = n >= tail && strcmp(dir + n - tail, shipped) == 0 ? artefact : dir;
+    size_t n = strlen(dir), tail = strlen(shipped), root = strlen(p->root);
+    f->command = n >= tail && strcmp(dir + n - tail, shipped) == 0 ? artefact
+                 : strncmp(dir, p->root, root) == 0 && dir[root] == '/'
+                     ? arena_printf(a, ".%s/", dir + root)
+                     : dir;
     TRY(folder_read_layout(f, a, p, e));
     TRY(folder_read(&f->query, &f->query_path, f, a, p, "query.sql", true, e));
     if (!f->laid_out && file_exists(arena_printf(a, "%s/query.sql", dir)))

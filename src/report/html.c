@@ -60,9 +60,9 @@ void report_html(FILE *out, const char *format, ...)
  *
  * 1. Tables and pictures wider than the page scroll inside their own box; the page itself does not.
  * 2. A picture is there twice: a phone shows the one whose panels are in a column, which it need
- *    not shrink. It keeps its white ground in the dark.
- * 3. In print everything is light, nothing scrolls, each artefact but the first begins a page, and
- *    folded parts are open, except the specifications of the runs.
+ *    not shrink. In the dark its lightness is inverted; the rotation by 180 degrees keeps the hues.
+ * 3. In print everything is light and nothing scrolls. Folded parts stay folded and the list of
+ * runs is left out: what is printed is the results.
  * 4. On a phone a claim is above its statement, which avoids sideways scrolling.
  * 5. Text has a contrast of at least 4.5 with its ground, in the light and in the dark.
  * 6. The sheet has no < and no &: it is read as XML too. */
@@ -100,6 +100,8 @@ const char report_html_style[] =
     "text-underline-offset:.2em}\ntd a:hover{text-decoration-color:var(--link)}\n"
     ".figure img{display:block;max-width:100%;height:auto;background:#fff}\n"
     ".figure .narrow{display:none}\n"
+    "@media screen and (prefers-color-scheme:dark){.figure img{filter:invert(.92) "
+    "hue-rotate(180deg)}}\n"
     ".caption{color:var(--soft);font-size:.88rem;margin:.8rem 0 0}\n"
     ".paper{background:var(--box);border-left:3px solid var(--line);padding:.2rem .8rem;"
     "margin:1rem 0}\n.paper h3{margin-top:.6rem}\n"
@@ -125,18 +127,16 @@ const char report_html_style[] =
     "#board :is(td,th):nth-child(-n+2){display:none}}\n"
     "@media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--soft:#333;--line:#999;--box:#fff;"
     "--link:#000;--yes:#000;--no:#000;--open:#000;--mark:#fff}\n"
-    "body{font-size:10pt}main{max-width:none;padding:0}section{border:0;margin-top:1rem}\n"
-    "#contents~.artefact,#runs{break-before:page}\n"
+    "@page{margin:1.2cm}html{font-size:9pt}body{font-size:1rem;line-height:1.35}"
+    "main{max-width:none;padding:0}section{border:0;margin:0;padding-top:.6rem}"
+    "h3{margin:.6rem 0 .2rem}p{max-width:none}.claim,.paper{margin:.3rem 0}.figure "
+    "img{max-width:80%}\n"
     ".figure,tr,.claim{break-inside:avoid}\n"
     ".scroll,.figure{overflow:visible}h2,h3,h4,.caption{break-after:avoid}\n"
     ".badge{font-size:.9em;padding:0 .3em}.caption{font-size:9pt}"
     "table{font-size:7.5pt}th,td{padding:1pt 3pt;white-space:normal;overflow-wrap:normal}\n"
-    "#runs "
-    "td:first-child,td.n{white-space:nowrap}td.w{min-width:0;max-width:none;overflow-wrap:anywhere}"
-    "\n"
-    ".artefact "
-    "details::details-content,#contents>details::details-content{content-visibility:visible;"
-    "height:auto;display:block}summary{list-style:none}a{text-decoration:none}}\n";
+    "td.n{white-space:nowrap}td.w{min-width:0;max-width:none;overflow-wrap:anywhere}\n"
+    "#runs,[href='#runs']{display:none}a{text-decoration:none}}\n";
 
 /* No script, nothing from elsewhere, no form: only the page's own style sheets. */
 static const char html_policy[] =

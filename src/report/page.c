@@ -1,6 +1,7 @@
-/* page.c - the page of all artefacts: what was reproduced in a sentence, the first artefact, the
- * scoreboard, which is the contents too, claims and provenance (folded), a section for each other
- * artefact, the list of runs. And the scoreboard alone.
+/* page.c - the page of all artefacts: what was reproduced in a sentence, the first artefact with
+ * results, the scoreboard, which is the contents too, claims and provenance (folded), a section for
+ * each other artefact, those without results folded together, the list of runs. And the scoreboard
+ * alone.
  *
  * Ids: a-<artefact> a section, f-<artefact> its picture, c-<config id> a configuration,
  * r-<run id> a run, m-<number> a machine. */
@@ -11,8 +12,6 @@
 #include "report/page.inc"
 #include "report/report_internal.h"
 #include "spec/code_id.h"
-
-static const char page_title[] = "Train Short, Test Long: what was reproduced";
 
 struct report_page {
     FILE *out;
@@ -25,7 +24,16 @@ struct report_page {
     struct report_judged *judged; /* items_n */
     struct report_claims claims;  /* of all */
     const char *wanted;           /* "|table5 mini|figure1 mini|" for the queries */
+    bool *has_results;            /* items_n */
+    bool of_paper;                /* an artefact has numbers or claims of the paper */
 };
+
+/* The name of an item's points in results.db. */
+static const char *point_name(struct report_page *p, int32_t i)
+{
+    const char *variant = p->options->variant;
+    return arena_printf(&p->arena, "%s%s", p->item[i].artefact, variant ? variant : "");
+}
 
 /* --- the scoreboard ------------------------------------------------------------------------- */
 
@@ -44,10 +52,10 @@ static int scoreboard(struct report_rows *r, struct report_page *p, bool titled,
                    {">cells not run", "not_run_n", NULL},
                    {">other device", "other_device_n", NULL},
                    {">noisy", "noisy_n", NULL},
-                   {"<claims supported", NULL, "share"},
-                   {"<contradicted", NULL, "contradicted"},
-                   {"<not run", NULL, "not_run"},
-                   {"<not judged", NULL, "not_judged"}};
+                   {"~claims supported", NULL, "share"},
+                   {"~contradicted", NULL, "contradicted"},
+                   {"~not run", NULL, "not_run"},
+                   {"~not judged", NULL, "not_judged"}};
     enum { COLUMNS_N = sizeof columns / sizeof *columns };
     bool judged = false;
 
@@ -70,6 +78,7 @@ static int scoreboard(struct report_rows *r, struct report_page *p, bool titled,
             cell->text = columns[c].cells    ? report_rows_get(&v, 0, columns[c].cells)
                          : columns[c].claims ? report_rows_get(&counts, 0, columns[c].claims)
                                              : names[c];
+            if (columns[c].claims) cell->type = 't';
             if (c == 2) cell->link = arena_printf(&p->arena, "a-%s", names[0]);
         }
     }
@@ -85,7 +94,6 @@ int report_summary(FILE *out, struct store *s, const struct project *p,
     struct report_rows rows;
     int rc = 0;
 
-    if (o->format == REPORT_CSV || o->format == REPORT_JSON) return 0;
     arena_init(&page.arena);
     TRY_OUT(rc, report_claims_of(&page.claims, &page.judged, &page.arena, s, p, items, n, e));
     TRY_OUT(rc, scoreboard(&rows, &page, false, e));
@@ -197,21 +205,40 @@ static int page_runs(struct report_page *p, struct err *e)
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
-/* The sentence that the page opens with; supported and judged: claims. */
-static int page_open(struct report_page *p, const char *supported, const char *judged,
-                     struct err *e)
+/* The paper's, or the titles of grids that have nothing to do with it. */
+static const char *page_title(struct report_page *p)
 {
-    const char *subject;
+    struct strbuf b;
+
+    if (p->of_paper) return "Train Short, Test Long: what was reproduced";
+    strbuf_init(&b, &p->arena);
+    for (int32_t i = 0; i < p->items_n; i++)
+        strbuf_addf(&b, "%s%s", i ? "; " : "", p->judged[i].folder.layout.title);
+    return b.n ? b.text : "alibi";
+}
+
+/* Writes the sentence that the page opens with from the row of counts_sql. */
+static int page_open(struct report_page *p, const struct report_rows *counts, struct err *e)
+{
+    const char *subject, *claims_n = report_rows_get(counts, 0, "claims_n");
 
     TRY(page_subject(&subject, p, e));
-    bool some = judged && strcmp(judged, "0") != 0;
-    report_html_open(p->out, page_title);
-    report_html(p->out, "<h1>%s</h1>\n<p class=\"lead\">", page_title);
-    if (some) report_html(p->out, "%s of %s claims of ", supported, judged);
+    bool some = claims_n && strcmp(claims_n, "0") != 0;
+    const char *title = page_title(p);
+    report_html_open(p->out, title);
+    report_html(p->out, "<h1>%s</h1>\n<p class=\"lead\">", title);
+    if (!p->of_paper) {
+        report_html(p->out, "%s.</p>\n", subject);
+        return 0;
+    }
+    if (some)
+        report_html(p->out, "%s of %s claims of ", report_rows_get(counts, 0, "supported"),
+                    claims_n);
     report_html(p->out,
                 "<em>Attention with Linear Biases Enables Input Length Extrapolation</em> (Press, "
-                "Smith, Lewis; ICLR 2022)%s%s.</p>\n",
-                some ? " hold in " : ": ", subject);
+                "Smith, Lewis; ICLR 2022)%s%s%s%s.</p>\n",
+                some ? " hold in " : ": ", subject, some ? "; " : "",
+                some ? report_rows_get(counts, 0, "rest") : "");
     return 0;
 }
 
@@ -242,7 +269,7 @@ static int page_contents(struct report_page *p, const char *sentence, struct err
     fputs("</div>\n", p->out);
     if (sentence) TRY(write_claims(p, sentence, e));
     report_html(p->out,
-                "<details id=\"made\"><summary>What was run, where, by which code</summary>\n"
+                "<details id=\"made\"><summary>Provenance</summary>\n"
                 "<p>Written by <code>alibi report</code>, version <code>%s</code>, on %s from "
                 "<code>results.db</code>.</p>\n",
                 code_id(), now);
@@ -251,19 +278,57 @@ static int page_contents(struct report_page *p, const char *sentence, struct err
     return 0;
 }
 
+static int page_find_results(struct report_page *p, struct err *e)
+{
+    struct report_rows rows;
+
+    p->has_results = arena_array(&p->arena, (size_t)p->items_n + 1, sizeof *p->has_results);
+    TRY(page_query(&rows, p, "what has results", results_sql, e));
+    for (int32_t i = 0; i < p->items_n; i++) {
+        const char *name = point_name(p, i);
+        for (int32_t k = 0; k < rows.rows_n && !p->has_results[i]; k++)
+            p->has_results[i] = strcmp(report_rows_get(&rows, k, "artefact"), name) == 0 &&
+                                strcmp(report_rows_get(&rows, k, "scale"), p->item[i].scale) == 0;
+    }
+    return 0;
+}
+
+/* The sections of all artefacts that have results, or of all that have none, but the one above. */
+static int page_sections(struct report_page *p, bool with, int32_t but, struct err *e)
+{
+    for (int32_t i = 0; i < p->items_n; i++)
+        if (i != but && p->has_results[i] == with) TRY(page_section(p, i, e));
+    return 0;
+}
+
 static int page_write(struct report_page *p, struct err *e)
 {
     struct report_rows counts;
+    int32_t first = 0, empty_n = 0;
 
     TRY(report_claims_of(&p->claims, &p->judged, &p->arena, p->store, p->project, p->item,
                          p->items_n, e));
+    for (int32_t i = 0; i < p->items_n; i++) {
+        const struct report_folder *f = &p->judged[i].folder;
+        p->of_paper |= f->paper_path || f->claims;
+    }
     TRY(page_claims(&counts, p, counts_sql, e));
     const char *sentence = report_rows_get(&counts, 0, "sentence");
-    TRY(page_open(p, report_rows_get(&counts, 0, "supported"),
-                  report_rows_get(&counts, 0, "judged"), e));
-    if (p->items_n) TRY(page_section(p, 0, e));
+    TRY(page_open(p, &counts, e));
+    TRY(page_find_results(p, e));
+    while (first < p->items_n && !p->has_results[first]) first++;
+    if (first == p->items_n) first = 0;
+    if (p->items_n) TRY(page_section(p, first, e));
     TRY(page_contents(p, sentence, e));
-    for (int32_t i = 1; i < p->items_n; i++) TRY(page_section(p, i, e));
+    TRY(page_sections(p, true, first, e));
+    for (int32_t i = 0; i < p->items_n; i++) empty_n += i != first && !p->has_results[i];
+    if (empty_n > 0) {
+        report_html(p->out,
+                    "<details id=\"empty\"><summary>%d artefact%s without results</summary>\n",
+                    empty_n, empty_n == 1 ? "" : "s");
+        TRY(page_sections(p, false, first, e));
+        fputs("</details>\n", p->out);
+    }
     TRY(page_runs(p, e));
     report_html_close(p->out);
     return file_check_output(p->out, e);
@@ -281,8 +346,7 @@ int report_page(FILE *out, struct store *s, const struct project *p,
     strbuf_init(&wanted, &page.arena);
     strbuf_add(&wanted, "|");
     for (int32_t i = 0; i < n; i++)
-        strbuf_addf(&wanted, "%s%s %s|", items[i].artefact, o->variant ? o->variant : "",
-                    items[i].scale);
+        strbuf_addf(&wanted, "%s %s|", point_name(&page, i), items[i].scale);
     page.wanted = wanted.text;
     int rc = page_write(&page, e);
     arena_fini(&page.arena);

@@ -1,5 +1,7 @@
--- page.sql - the claims, the provenance and the runs of the page. "-- @ NAME" begins a part. Columns
--- have the marks of report_rows_arrange.
+-- page.sql - the claims, the provenance and the runs of the page. "-- @ NAME" begins a part.
+-- The first character of a column's name tells report_rows_arrange what to do with the column: > and <
+-- align it to the right and left, ? leaves it out if all its values are the same and ~ if it has none,
+-- and # sets a field (the verdict, the markup, ...) of the cells in the column before it.
 
 -- @ shared_sql
 -- Over the claims of all artefacts. A claim that several folders share, in the same words and at one
@@ -26,8 +28,15 @@ SELECT '' AS artefact, group_concat(folder, ' ') AS "#markup", claim AS "<claim"
 FROM (SELECT * FROM shared ORDER BY "#row") s GROUP BY place ORDER BY place
 
 -- @ counts_sql
--- One row: how many claims about runs hold, how many were judged, and all of it in words.
-SELECT sum(own AND rank = 4) AS supported, sum(own AND rank IN (1, 4)) AS judged,
+-- One row: how many claims about runs hold, of how many, what became of the rest (for the page's first
+-- sentence), and all of it in words.
+SELECT sum(own AND rank = 4) AS supported, sum(own) AS claims_n,
+  CASE sum(own AND rank = 1) WHEN 0 THEN 'none is contradicted' WHEN 1 THEN '1 is contradicted'
+    ELSE printf('%d are contradicted', sum(own AND rank = 1)) END
+    || CASE sum(own AND rank = 2) WHEN 0 THEN '' WHEN 1 THEN ', 1 was not run'
+      ELSE printf(', %d were not run', sum(own AND rank = 2)) END
+    || CASE sum(own AND rank = 3) WHEN 0 THEN ''
+      ELSE printf(', %d cannot be judged at this scale', sum(own AND rank = 3)) END AS rest,
   printf('%d supported, %d contradicted, %d not run, %d not judged at their scale; and %d of %d'
     || ' about the paper''s own numbers alone supported.', sum(own AND rank = 4),
     sum(own AND rank = 1), sum(own AND rank = 2), sum(own AND rank = 3),
@@ -57,6 +66,12 @@ SELECT count(*) AS n, min(r.parameters) AS low, max(r.parameters) AS high,
   replace(group_concat(DISTINCT r.scale), ',', ', ') AS scales,
   replace(group_concat(DISTINCT r.corpus), ',', ', ') AS corpora
 FROM wanted w JOIN runs r USING (run_id)
+
+-- @ results_sql
+-- The artefacts that have a result; trainings alone fill no table.
+SELECT DISTINCT p.artefact, p.scale FROM artefact_points p JOIN run_list r USING (run_id)
+WHERE instr(:items, '|' || p.artefact || ' ' || p.scale || '|') AND r.kind <> 'train'
+  AND r.state = 'done'
 
 -- @ made_sql
 SELECT r.scale, k.many AS what, r.dataset, r.model, count(*) AS "asked for",

@@ -30,7 +30,8 @@ struct report_job {
     struct report_claims claims; /* no rows without a claim.sql */
     const char *title;
     double floor;
-    bool drawn; /* on a page: its figure is there */
+    bool drawn;                   /* on a page: its figure is there */
+    struct report_rows *gathered; /* of several artefacts, for programs; NULL: rows are written */
 };
 
 static bool is_html(const struct report_job *j)
@@ -174,6 +175,14 @@ static int read_answer(struct report_job *j, struct err *e)
     return report_cells_groups(&j->all, &j->arena, j->store, &k, true, e);
 }
 
+/* Counts results that no command can make. */
+static void write_impossible(struct report_job *j, const char *column, double all, const char *why)
+{
+    double n = report_rows_real(&j->all, 0, column, 0);
+    if (n > 0)
+        write_line(j, "%.0f of %.0f results %s missing: %s.", n, all, n == 1 ? "is" : "are", why);
+}
+
 static int write_missing(struct report_job *j, struct err *e)
 {
     double all = report_rows_real(&j->all, 0, "all_n", 0);
@@ -188,6 +197,8 @@ static int write_missing(struct report_job *j, struct err *e)
                    j->folder.artefact, j->options->scale, command);
         return 0;
     }
+    write_impossible(j, "undefined_n", all, "the position method is not defined beyond L_train");
+    write_impossible(j, "diverged_n", all, "the training diverged");
     if (missing == 0) return 0;
     TRY(ask_artefact(&rows, j, undone_sql, e));
     double undone = report_rows_real(&rows, 0, "n", 0);
@@ -245,7 +256,8 @@ static int write_foot(struct report_job *j, struct err *e)
     if (claims)
         write_line(j, "%s", claims);
     else if (j->folder.paper_path && !is_paper(j))
-        write_line(j, "Shape: no claim of its own; its README says where its curves are judged.");
+        write_line(j, "Shape: this artefact has no claims; its README names the artefact that "
+                      "judges its curves.");
     if (alone) write_line(j, "%s", alone);
     return 0;
 }
@@ -500,7 +512,10 @@ static const char *whole_title(struct report_job *j)
     const char *corpus = report_rows_get(&j->all, 0, "corpus");
     bool synthetic = corpus && strncmp(corpus, "synthetic-", strlen("synthetic-")) == 0;
 
-    return arena_printf(&j->arena, "%s. Scale %s%s%s%s%s", j->folder.layout.title,
+    const char *title = j->folder.layout.title;
+    bool ended = *title && strchr(".?!", title[strlen(title) - 1]);
+
+    return arena_printf(&j->arena, "%s%s Scale %s%s%s%s%s", title, ended ? "" : ".",
                         j->options->scale, synthetic ? ", synthetic text" : "",
                         is_so(j, "modified") ? ", modified" : "", *variant(j) ? ":" : "",
                         variant(j));
@@ -513,7 +528,9 @@ static int write_rows(struct report_job *j, struct err *e)
     struct report_rows rows;
 
     TRY(report_cells_rows(&rows, &j->arena, j->store, &k, e));
-    return report_rows_write(j->out, &rows, j->options->format, e);
+    if (!j->gathered) return report_rows_write(j->out, &rows, j->options->format, e);
+    report_rows_join(j->gathered, &rows);
+    return 0;
 }
 
 static int report_write(struct report_job *j, struct err *e)
@@ -536,10 +553,12 @@ static int report_write(struct report_job *j, struct err *e)
     return write_claims(j, e);
 }
 
-int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
-                    const char *dir, const struct report_options *o, struct err *e)
+static int report_one(FILE *out, struct store *s, const struct project *p, const char *artefact,
+                      const char *dir, const struct report_options *o, struct report_rows *gathered,
+                      struct err *e)
 {
-    struct report_job j = {.out = out, .store = s, .project = p, .options = o};
+    struct report_job j = {
+        .out = out, .store = s, .project = p, .options = o, .gathered = gathered};
     int rc = 0;
 
     arena_init(&j.arena);
@@ -560,4 +579,50 @@ int report_artefact(FILE *out, struct store *s, const struct project *p, const c
 out:
     arena_fini(&j.arena);
     return rc;
+}
+
+int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
+                    const char *dir, const struct report_options *o, struct err *e)
+{
+    return report_one(out, s, p, artefact, dir, o, NULL, e);
+}
+
+/* Writes the rows of all artefacts as one answer. */
+static int report_gathered(FILE *out, struct store *s, const struct project *p,
+                           const struct report_item *items, int32_t n,
+                           const struct report_options *o, struct err *e)
+{
+    struct arena a;
+    struct report_options own = *o;
+    int rc = 0;
+
+    arena_init(&a);
+    struct report_rows all = {.arena = &a};
+    for (int32_t i = 0; i < n; i++) {
+        own.scale = items[i].scale;
+        own.title = items[i].title;
+        TRY_OUT(rc, report_one(out, s, p, items[i].artefact, items[i].dir, &own, &all, e));
+    }
+    rc = report_rows_write(out, &all, o->format, e);
+out:
+    arena_fini(&a);
+    return rc;
+}
+
+int report_artefacts(FILE *out, struct store *s, const struct project *p,
+                     const struct report_item *items, int32_t n, const struct report_options *o,
+                     struct err *e)
+{
+    struct report_options own = *o;
+
+    if (o->format == REPORT_HTML) return report_page(out, s, p, items, n, o, e);
+    if (o->format == REPORT_CSV || o->format == REPORT_JSON)
+        return report_gathered(out, s, p, items, n, o, e);
+    for (int32_t i = 0; i < n; i++) {
+        own.scale = items[i].scale;
+        own.title = items[i].title;
+        if (i && o->format == REPORT_TEXT) fputc('\n', out);
+        TRY(report_artefact(out, s, p, items[i].artefact, items[i].dir, &own, e));
+    }
+    return n > 1 ? report_summary(out, s, p, items, n, o, e) : 0;
 }

@@ -54,19 +54,26 @@ struct report_options {
 int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
                     const char *dir, const struct report_options *o, struct err *e);
 
-/* report_page - one page of HTML that needs nothing else: a summary (claims, what was run where),
- * a section of each artefact with its figure, and an appendix with the specification, device and
- * code of every run shown. Draws the figures into plots/ when o->draw. o->scale is not used. */
+/* report_artefacts - what `alibi report` writes: a page in HTML; one table of the rows of all in
+ * CSV and JSON, where a column that an artefact lacks is NULL; else one report after another, with
+ * a summary if there are several. o->scale and o->title are not used. */
 struct report_item {
     const char *artefact, *dir, *scale;
     const char *title; /* as in report_options */
 };
+int report_artefacts(FILE *out, struct store *s, const struct project *p,
+                     const struct report_item *items, int32_t n, const struct report_options *o,
+                     struct err *e);
+
+/* report_page - one page of HTML that needs nothing else: a summary (claims, what was run where),
+ * a section of each artefact with its figure, and an appendix with the specification, device and
+ * code of every run shown. Draws the figures into plots/ when o->draw. o->scale is not used. */
 int report_page(FILE *out, struct store *s, const struct project *p,
                 const struct report_item *items, int32_t n, const struct report_options *o,
                 struct err *e);
 
 /* report_summary - a row for each artefact: its numbers of the paper by verdict (where any is at
- * scale paper) and its claims by verdict. For people: nothing in CSV and JSON, a fragment in HTML.
+ * scale paper) and its claims by verdict.
  */
 int report_summary(FILE *out, struct store *s, const struct project *p,
                    const struct report_item *items, int32_t n, const struct report_options *o,

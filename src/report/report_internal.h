@@ -63,6 +63,10 @@ struct report_rows {
 void report_rows_init(struct report_rows *r, struct arena *a, int32_t columns_n, int32_t rows_n);
 void report_rows_append(struct report_rows *to, const struct report_rows *from);
 
+/* report_rows_join - copies the rows of another, whose columns the table gets if it lacks them; *to
+ * has an arena. A cell that is in one of them alone is NULL. */
+void report_rows_join(struct report_rows *to, const struct report_rows *from);
+
 /* report_rows_slice - some columns of some rows, which share their cells. */
 void report_rows_slice(struct report_rows *out, const struct report_rows *of, int32_t column,
                        int32_t columns_n, int32_t row, int32_t rows_n);
@@ -360,7 +364,7 @@ int report_claims_of(struct report_claims *all, struct report_judged **judged, s
 
 /* report_claims_ask - a statement over the claims, which begins with "," or SELECT after that of
  * report_answer_begin; no rows where there are no claims. report_claims_count - one row: sentence
- * ("Shape: 2 of 3 claims supported (P5, P7); contradicted: P8."; away from scale paper claims are
+ * ("Shape: 2 of 3 claims supported (P5, P7); P8 contradicted."; away from scale paper claims are
  * about shape), of_paper (the same of those about the paper's own numbers alone, which count
  * apart), sum (of both), share ("2 of 3") and the names contradicted, not_run, not_judged; each
  * NULL where there is none. A claim that folders share counts once. */

@@ -187,13 +187,14 @@ void progress_fill_result(struct scheduler_result *r, const struct queue *q)
 void progress_print_start(struct progress_line *m, const struct queue *q, int32_t slots_n)
 {
     static const char *const names[] = {"training", "evaluation", "measurement"};
-    int32_t n[3] = {0}, done_n = 0;
+    int32_t n[3] = {0}, done_n = 0, diverged_n = 0;
     struct arena a;
     struct strbuf counts;
 
     for (int32_t i = 0; i < q->n; i++) {
         if (q->task[i].state == RUN_WAITING) n[q->job[i].spec.kind]++;
         done_n += q->task[i].was_done;
+        diverged_n += q->task[i].state == RUN_DIVERGED;
     }
     arena_init(&a);
     strbuf_init(&counts, &a);
@@ -202,8 +203,9 @@ void progress_print_start(struct progress_line *m, const struct queue *q, int32_
             strbuf_addf(&counts, "%s%ld %s%s", counts.n ? ", " : "", (long)n[k], names[k],
                         plural(n[k]));
     if (counts.n == 0)
-        progress_print(m, true, "%s: nothing to start, %ld run%s done; results are in results.db",
-                       m->headline, (long)done_n, done_n == 1 ? " is" : "s are");
+        progress_print(m, true, "%s: nothing to start, %ld run%s done%s; results are in results.db",
+                       m->headline, (long)done_n, done_n == 1 ? " is" : "s are",
+                       diverged_n ? arena_printf(&a, ", %ld diverged", (long)diverged_n) : "");
     else
         progress_print(
             m, true,

@@ -47,7 +47,7 @@ static int queue_pick(struct queue *q, int32_t i, struct store *s, enum schedule
         t->state = RUN_WAITING;
     else if (!st.done && st.last == STORE_DIVERGED && pick != PICK_STALE)
         t->state = RUN_DIVERGED;
-    if (wanted && st.done && pick != PICK_STALE) TRY(store_clear_results(s, job->run_id, e));
+    t->replaces = wanted && st.done && pick != PICK_STALE;
     return 0;
 }
 
@@ -82,26 +82,34 @@ static int queue_compare(const void *a, const void *b, void *context)
 int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *jobs, int32_t n,
                const struct scheduler_options *o, struct err *e)
 {
-    int rc = 0;
-
     *q = (struct queue){.job = jobs, .n = n, .tries = o->tries > 0 ? o->tries : 3};
     q->task = arena_array(a, (size_t)n + 1, sizeof *q->task);
     q->order = arena_array(a, (size_t)n + 1, sizeof *q->order);
     q->pick = arena_array(a, (size_t)n + 1, sizeof *q->pick);
-    TRY(store_begin(s, e));
     for (int32_t i = 0; i < n; i++) {
         q->order[i] = i;
-        if (jobs[i].train >= i) {
-            rc = ERR(e, ERR_INTERNAL, "run %s comes before the training it needs", jobs[i].run_id);
-            goto out;
-        }
-        TRY_OUT(rc, queue_pick(q, i, s, o->pick, e));
+        if (jobs[i].train >= i)
+            return ERR(e, ERR_INTERNAL, "run %s comes before the training it needs",
+                       jobs[i].run_id);
+        TRY(queue_pick(q, i, s, o->pick, e));
     }
-out:
-    TRY(store_finish(s, rc, e));
     queue_block_evaluations(q);
     qsort_r(q->order, (size_t)n, sizeof *q->order, queue_compare, (void *)(uintptr_t)jobs);
     return 0;
+}
+
+int queue_clear(const struct queue *q, struct store *s, struct err *e)
+{
+    int rc = 0;
+
+    TRY(store_begin(s, e));
+    for (int32_t i = 0; i < q->n; i++) {
+        const struct task *t = &q->task[i];
+        if (t->replaces && (t->state == RUN_WAITING || t->state == RUN_RUNNING))
+            TRY_OUT(rc, store_clear_results(s, q->job[i].run_id, e));
+    }
+out:
+    return store_finish(s, rc, e);
 }
 
 static bool queue_is_ready(const struct queue *q, int32_t i)

@@ -20,6 +20,7 @@
 #include <sys/statvfs.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "record/run_folder.h"
 #include "scheduler/scheduler_internal.h"
 
@@ -336,22 +337,28 @@ static int check_resources(const struct scheduler *sc, const struct run *job, st
                (double)job->disk_bytes / 1e6, sc->project->root, free_bytes / 1e6);
 }
 
-/* An evaluation cannot be started if its training was merged and its folder did not come along: why
- * is set then. */
-static int find_missing_folder(const struct scheduler *sc, const struct run *job, struct err *why,
-                               struct err *e)
+int scheduler_find_checkpoint(struct store *s, const struct project *p, const char *train_run,
+                              enum spec_checkpoint which, bool *gone, struct err *why,
+                              struct err *e)
 {
-    const struct queue *q = &sc->queue;
     char path[256], sha256[65];
+    struct arena a;
 
-    if (job->train < 0 || !q->task[job->train].was_done) return 0;
-    TRY(store_checkpoint(sc->store, q->job[job->train].run_id, job->spec.eval.checkpoint, path,
-                         sha256, e));
+    *gone = false;
+    TRY(store_checkpoint(s, train_run, which, path, sha256, e));
+    arena_init(&a);
     if (path[0] == '/')
         err_set(why, ERR_NOINPUT,
-                "its training %s was merged without its folder, so its checkpoint %s is not here; "
+                "training %s was merged without its folder, so its checkpoint %s is not here; "
                 "alibi merge FOLDER of the project that made it brings it, --redo trains again",
-                q->job[job->train].run_id, path);
+                train_run, path);
+    else if (!file_exists(project_path(p, &a, path)))
+        err_set(why, ERR_NOINPUT,
+                "the checkpoint of training %s is gone (%s); `alibi run` with --redo trains it "
+                "again",
+                train_run, path);
+    arena_fini(&a);
+    *gone = why->code != 0;
     return 0;
 }
 
@@ -361,9 +368,12 @@ static int refuse_impossible(struct scheduler *sc, struct err *e)
     for (int32_t i = 0; i < sc->queue.n; i++) {
         const struct run *job = &sc->queue.job[i];
         struct err why = {0};
+        bool gone = false;
         if (sc->queue.task[i].state != RUN_WAITING) continue;
-        TRY(find_missing_folder(sc, job, &why, e));
-        if (why.code == 0 && check_resources(sc, job, &why) == 0) continue;
+        if (job->train >= 0 && sc->queue.task[job->train].was_done)
+            TRY(scheduler_find_checkpoint(sc->store, sc->project, sc->queue.job[job->train].run_id,
+                                          job->spec.eval.checkpoint, &gone, &why, e));
+        if (!gone && check_resources(sc, job, &why) == 0) continue;
         int rc = why.code;
         note_failure(sc, rc, job, why.text, NULL);
         if (!sc->options->keep_going) return ERR(e, rc, "%s", sc->failure.text);
@@ -447,7 +457,8 @@ static int prepare(struct scheduler *sc, const struct run *jobs, int32_t jobs_n,
     TRY(queue_init(&sc->queue, &sc->arena, sc->store, jobs, jobs_n, sc->options, e));
     progress_print_start(&sc->progress, &sc->queue, sc->slots.n);
     take_over(sc);
-    return refuse_impossible(sc, e);
+    TRY(refuse_impossible(sc, e));
+    return queue_clear(&sc->queue, sc->store, e);
 }
 
 static void close_call(struct scheduler *sc)

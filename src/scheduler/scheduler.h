@@ -77,6 +77,12 @@ int scheduler_run(struct store *s, const struct project *p, const struct run *jo
                   const struct scheduler_options *o, struct scheduler_result *result,
                   struct err *e);
 
+/* scheduler_find_checkpoint - whether the checkpoint of a done training is gone: an evaluation of
+ * it cannot start, and `why` is set. Errors: as store_checkpoint. */
+int scheduler_find_checkpoint(struct store *s, const struct project *p, const char *train_run,
+                              enum spec_checkpoint which, bool *gone, struct err *why,
+                              struct err *e);
+
 /* Devices of this machine, for `alibi devices`, `plan` and the scheduler. */
 struct device {
     char name[32]; /* cpu, cuda:0 */

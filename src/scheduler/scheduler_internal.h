@@ -263,6 +263,7 @@ struct task {
     enum run_state state;
     bool was_done; /* skipped because it is done */
     bool fresh;    /* its next attempt does not resume from older ones */
+    bool replaces; /* a current result, which queue_clear clears */
     bool alone;    /* a shared worker failed: the next attempt has its own */
     int32_t tries_n;
     char avoid_blas[96]; /* see attempt_failed_blas; may be empty */
@@ -277,10 +278,12 @@ struct queue {
     int32_t tries;  /* attempts a run may have */
 };
 
-/* queue_init - reads the state of every run from the store and selects the wanted ones. PICK_REDO
- * and PICK_REEVALUATE clear the current results they replace. */
+/* queue_init - reads the state of every run from the store and selects the wanted ones. */
 int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *jobs, int32_t n,
                const struct scheduler_options *o, struct err *e);
+/* queue_clear - clears the current results that PICK_REDO and PICK_REEVALUATE replace. A run that
+ * cannot start keeps its own: call it when such runs are blocked. */
+int queue_clear(const struct queue *q, struct store *s, struct err *e);
 
 /* queue_next - selects the tasks of the next worker: one that has a slot, or several evaluations
  * that differ only in L and stride, and writes them to q->pick. idle: nothing runs. If nothing else

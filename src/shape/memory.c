@@ -34,11 +34,11 @@ enum {
     TRAIN_LAYERS_BWD = 1 << 3,
     TRAIN_EMBED_BWD = 1 << 4,
     SCORE_EMBED = 1 << 5,  /* ids to X */
-    SCORE_ATTEND = 1 << 6, /* X to A before the first layer; A to QKV to O */
-    SCORE_BRANCH = 1 << 7, /* O to NARROW; X and NARROW to S and G */
-    SCORE_INNER = 1 << 8,  /* G to U */
-    SCORE_OUTER = 1 << 9,  /* U to NARROW; S and NARROW to the next layer's X and A */
-    SCORE_HEAD = 1 << 10,  /* X or A to CHOSEN, then the logits */
+    SCORE_ATTEND = 1 << 6, /* X to LN1 before the first layer; LN1 to QKV to ATTN_OUT */
+    SCORE_BRANCH = 1 << 7, /* ATTN_OUT to NARROW; X and NARROW to ATTN_RESIDUAL and LN2 */
+    SCORE_INNER = 1 << 8,  /* LN2 to FFN */
+    SCORE_OUTER = 1 << 9,  /* FFN to NARROW; ATTN_RESIDUAL and NARROW to the next X and LN1 */
+    SCORE_HEAD = 1 << 10,  /* X or LN1 to CHOSEN, then the logits */
     ALIVE_ALWAYS = (1 << 11) - 1,
     /* Alive from the forward to the backward pass through the layers. */
     TRAIN_KEPT = TRAIN_EMBED | TRAIN_LAYERS | TRAIN_HEAD | TRAIN_LAYERS_BWD,
@@ -249,7 +249,7 @@ static void form_layers(struct shape_memory *out, const struct measure *k)
     int64_t n = k->tokens_n, c = m->dim, layers = k->capacity->train ? m->layers : 1;
     int64_t last = k->capacity->train ? 1 : 0, normed = m->final_norm ? last : 0;
     bool masked = k->capacity->train && k->capacity->precision == SPEC_BF16;
-    int64_t mask_words = (m->ffn + 127) / 128 * 4; /* relu_mask_words of backend.h */
+    int64_t mask_words = (m->ffn + 127) / 128 * 4; /* linear_relu rejects any other number */
 
     form(out, SHAPE_X, layers + last, n, c);
     form(out, SHAPE_LN1, layers + normed, n, c);

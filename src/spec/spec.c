@@ -5,6 +5,7 @@
 #include "spec/spec.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,11 @@ static int set_int(void *field, const struct spec_key *key, const char *text, st
 {
     int64_t value;
 
+    double number;
+
+    if (!str_to_int(&value, text) && str_to_double(&number, text) && number == floor(number) &&
+        fabs(number) <= 1e15 && strpbrk(text, "eE."))
+        return ERR(e, ERR_DATA, "%s: write %.60s as %.0f (%s)", key->name, text, number, key->help);
     if (!str_to_int(&value, text))
         return ERR(e, ERR_DATA, "%s: '%.60s' is not a whole number (%s)", key->name, text,
                    key->help);

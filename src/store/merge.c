@@ -201,7 +201,7 @@ static int find_slot(const char **out, struct merge *m, const char *path, struct
     *out = NULL;
     int rc = run_folder_find(&r, &m->arena, path, EVENT_STARTED, e);
     if (rc != 1) return rc == ERR_DATA ? 0 : rc; /* a wrong record is judged with the others */
-    bool imported = strcmp(r.started.device, "imported") == 0;
+    bool imported = strcmp(r.started.device, RECORD_IMPORTED) == 0;
     *out = imported || !r.started.backend ? r.started.device : r.started.backend;
     return 0;
 }

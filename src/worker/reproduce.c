@@ -15,12 +15,12 @@
 #include "record/run_folder.h"
 
 /* Interval that disables checkpoints by time. */
-static const double verify_checkpoint_s = 1e15;
+static const double never_checkpoint_s = 1e15;
 
-struct verify {
+struct reproduction {
     const struct project *project;
-    const struct verify_run_options *options;
-    struct verify_report *report;
+    const struct reproduce_options *options;
+    struct reproduce_report *report;
     struct arena arena;
     struct spec spec;
     char *dir; /* folder of the temporary attempt, deleted at the end */
@@ -34,14 +34,14 @@ struct verify {
 };
 
 /* Names of record types in messages; NULL: not compared. */
-static const char *const verify_what[] = {[EVENT_STEP] = "update",
-                                          [EVENT_VALIDATION] = "validation after update",
-                                          [EVENT_CHECKPOINT] = "checkpoint of update",
-                                          [EVENT_EVALUATED] = "evaluation",
-                                          [EVENT_ENDED] = NULL};
+static const char *const record_names[] = {[EVENT_STEP] = "update",
+                                           [EVENT_VALIDATION] = "validation after update",
+                                           [EVENT_CHECKPOINT] = "checkpoint of update",
+                                           [EVENT_EVALUATED] = "evaluation",
+                                           [EVENT_ENDED] = NULL};
 
-static void note_difference(struct verify *v, const char *format, ...) ERR_PRINTF(2, 3);
-static void note_difference(struct verify *v, const char *format, ...)
+static void note_difference(struct reproduction *v, const char *format, ...) ERR_PRINTF(2, 3);
+static void note_difference(struct reproduction *v, const char *format, ...)
 {
     va_list args;
 
@@ -54,7 +54,7 @@ static void note_difference(struct verify *v, const char *format, ...)
 /* --- reproducing ---------------------------------------------------------------------------- */
 
 /* Reads the run's spec from the verified attempt's file. */
-static int find_spec(struct verify *v, struct err *e)
+static int find_spec(struct reproduction *v, struct err *e)
 {
     char id[SPEC_ID_BYTES];
     struct spec *list;
@@ -73,7 +73,7 @@ static int find_spec(struct verify *v, struct err *e)
 
 /* Makes a folder whose name is not a number, so that the worker finds no older attempts to resume
  * from. */
-static int make_folder(struct verify *v, struct err *e)
+static int make_folder(struct reproduction *v, struct err *e)
 {
     const char *runs = arena_printf(&v->arena, "%s/" RUN_FOLDERS, v->project->root);
     char *dir = arena_printf(&v->arena, "%s/.verify-XXXXXX", runs);
@@ -85,7 +85,7 @@ static int make_folder(struct verify *v, struct err *e)
     return run_folder_write_specs(dir, &spec, 1, e);
 }
 
-static int reproduce(struct verify *v, const struct record_started *recorded, struct err *e)
+static int reproduce(struct reproduction *v, const struct record_started *recorded, struct err *e)
 {
     bool training = v->spec.kind == SPEC_TRAIN;
     struct record ended = {0};
@@ -96,7 +96,7 @@ static int reproduce(struct verify *v, const struct record_started *recorded, st
                                      .device = recorded->backend ? recorded->backend : "",
                                      .threads = (int)recorded->threads,
                                      .choices = ended.type ? ended.ended.choices : NULL,
-                                     .checkpoint_s = verify_checkpoint_s,
+                                     .checkpoint_s = never_checkpoint_s,
                                      .stop_after = training ? v->report->updates : 0};
     struct err why = {0};
     int rc = worker_run(v->project, &o, &why);
@@ -129,7 +129,7 @@ static struct record_key key_of(const struct record *r)
 
 static int take_ours(void *context, const struct event *ev, struct err *e)
 {
-    struct verify *v = context;
+    struct reproduction *v = context;
     struct record r;
 
     TRY(record_read(&r, ev, e));
@@ -141,7 +141,7 @@ static int take_ours(void *context, const struct event *ev, struct err *e)
 }
 
 /* Our record with the key of this one; NULL: none. */
-static const struct record *find_ours(const struct verify *v, const struct record *r)
+static const struct record *find_ours(const struct reproduction *v, const struct record *r)
 {
     const struct record_key key = key_of(r);
     int32_t i;
@@ -149,7 +149,7 @@ static const struct record *find_ours(const struct verify *v, const struct recor
     return map_get(&v->ours_index, &key, sizeof key, &i) ? &v->ours.item[i] : NULL;
 }
 
-static void compare_record(struct verify *v, const struct record *theirs)
+static void compare_record(struct reproduction *v, const struct record *theirs)
 {
     const struct record *ours = find_ours(v, theirs);
 
@@ -161,14 +161,14 @@ static void compare_record(struct verify *v, const struct record *theirs)
         if (f->type != theirs->type || !f->verified) continue;
         const struct record_value a = record_get(theirs, f), b = record_get(ours, f);
         if (record_equal(&a, &b)) continue;
-        note_difference(v, "%s %" PRId64 ": %s is %s, on record %s", verify_what[theirs->type],
+        note_difference(v, "%s %" PRId64 ": %s is %s, on record %s", record_names[theirs->type],
                         key_of(theirs).update, f->name, record_format(&b, &v->arena),
                         record_format(&a, &v->arena));
         return;
     }
 }
 
-static void compare_makers(struct verify *v, const struct record *recorded)
+static void compare_makers(struct reproduction *v, const struct record *recorded)
 {
     const struct record_started *theirs = &recorded->started;
     const struct record_started *ours = &find_ours(v, recorded)->started;
@@ -189,7 +189,7 @@ static void compare_makers(struct verify *v, const struct record *recorded)
 
 static int compare_event(void *context, const struct event *ev, struct err *e)
 {
-    struct verify *v = context;
+    struct reproduction *v = context;
     struct err wrong;
     struct record r;
 
@@ -200,13 +200,13 @@ static int compare_event(void *context, const struct event *ev, struct err *e)
     if (r.type == EVENT_STARTED) compare_makers(v, &r);
     if (r.type == EVENT_STEP && r.step.update >= 1 && r.step.update <= v->report->updates)
         v->seen[r.step.update] = true;
-    if (verify_what[r.type]) compare_record(v, &r);
+    if (record_names[r.type]) compare_record(v, &r);
     return 0;
 }
 
 /* Compares the attempts of a training, from the newest fresh one up to the given one, or that of an
  * evaluation. */
-static int compare_all(struct verify *v, struct err *e)
+static int compare_all(struct reproduction *v, struct err *e)
 {
     const char *dir = v->options->dir;
     int32_t last = 0;
@@ -227,7 +227,7 @@ static int compare_all(struct verify *v, struct err *e)
 }
 
 /* Checks for fewer updates than requested: the user stopped the run, or it diverged. */
-static int check_end(struct verify *v, struct err *e)
+static int check_end(struct reproduction *v, struct err *e)
 {
     const struct record *ended = find_ours(v, &(struct record){.type = EVENT_ENDED});
 
@@ -238,9 +238,9 @@ static int check_end(struct verify *v, struct err *e)
     return 0;
 }
 
-static int verify(struct verify *v, struct err *e)
+static int reproduce_and_compare(struct reproduction *v, struct err *e)
 {
-    struct verify_report *report = v->report;
+    struct reproduce_report *report = v->report;
     struct record recorded;
     const char *why = NULL;
 
@@ -252,7 +252,7 @@ static int verify(struct verify *v, struct err *e)
         report->ran = report->same_maker = true;
         return 0;
     }
-    if (strcmp(recorded.started.device, "imported") == 0)
+    if (strcmp(recorded.started.device, RECORD_IMPORTED) == 0)
         why = "its weights were imported, not trained here";
     if (v->spec.kind == SPEC_BENCH) why = "a measurement of speed cannot be reproduced";
     if (why) {
@@ -270,17 +270,17 @@ static int verify(struct verify *v, struct err *e)
     return compare_all(v, e);
 }
 
-int verify_run(struct verify_report *out, const struct project *p,
-               const struct verify_run_options *o, struct err *e)
+int reproduce_run(struct reproduce_report *out, const struct project *p,
+                  const struct reproduce_options *o, struct err *e)
 {
-    struct verify v = {.project = p, .options = o, .report = out};
+    struct reproduction v = {.project = p, .options = o, .report = out};
     int rc = 0;
 
-    *out = (struct verify_report){0};
+    *out = (struct reproduce_report){0};
     arena_init(&v.arena);
     map_init(&v.ours_index, &v.arena);
     if (file_exists(run_folder_path(&v.arena, o->dir, RUN_EVENTS)))
-        rc = verify(&v, e);
+        rc = reproduce_and_compare(&v, e);
     else
         snprintf(out->why, sizeof out->why, "its records are not on this machine (%.200s)", o->dir);
     if (v.dir) dir_remove_tree(AT_FDCWD, v.dir, NULL, NULL);

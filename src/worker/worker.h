@@ -47,13 +47,13 @@ int worker_run(const struct project *p, const struct worker_options *o, struct e
  * 4. Bits are only guaranteed for the same device, BLAS, threads and program. If one of them
  *    differs, different records are reported but are not an error. */
 
-struct verify_run_options {
-    const char *dir;    /* absolute folder of the verified attempt */
-    const char *run_id; /* run to verify: evaluations may share a folder */
+struct reproduce_options {
+    const char *dir;    /* absolute folder of the attempt */
+    const char *run_id; /* run to reproduce: evaluations may share a folder */
     int64_t updates;    /* updates of a training to repeat; at most all it has */
 };
 
-struct verify_report {
+struct reproduce_report {
     bool ran;           /* false: cannot be reproduced here, for the reason in why */
     int64_t updates;    /* repeated updates; 0 for an evaluation */
     int64_t compared_n; /* compared records */
@@ -64,9 +64,9 @@ struct verify_report {
     char maker[300]; /* differences of program, device or libraries; "": none */
 };
 
-/* verify_run - reproduces an attempt in a temporary folder under runs/, which is deleted. Errors:
- * ERR_INTERRUPTED; ERR_DATA the spec or corpus does not match; those of the run. */
-int verify_run(struct verify_report *out, const struct project *p,
-               const struct verify_run_options *o, struct err *e);
+/* reproduce_run - reproduces an attempt in a temporary folder under runs/, which is deleted.
+ * Errors: ERR_INTERRUPTED; ERR_DATA the spec or corpus does not match; those of the run. */
+int reproduce_run(struct reproduce_report *out, const struct project *p,
+                  const struct reproduce_options *o, struct err *e);
 
 #endif

@@ -153,7 +153,7 @@ static int store_attempt(struct store *store, const struct project *project, str
                                   .flops = r->cost.flops,
                                   .imported = true};
     const struct store_attempt attempt = {
-        .run_id = r->run_id, .attempt = number, .device = "imported", .dir = dir};
+        .run_id = r->run_id, .attempt = number, .device = RECORD_IMPORTED, .dir = dir};
     int64_t attempt_id;
     int rc = 0;
 

@@ -112,6 +112,26 @@ static void planning_find_settings(struct planning *p, struct arena *scratch)
     }
 }
 
+/* --- checkpoints that are gone ---------------------------------------------------------------- */
+
+/* Marks done trainings without the checkpoint that an evaluation to do needs. */
+static int find_gone(struct planning *p, struct store *store, const struct project *project,
+                     struct err *e)
+{
+    p->gone = arena_array(&p->plan.arena, (size_t)p->plan.runs_n + 1, sizeof *p->gone);
+    for (int32_t i = 0; i < p->plan.runs_n; i++) {
+        const struct plan_run *r = &p->plan.run[i];
+        struct err why = {0};
+        bool gone;
+        if (r->train < 0 || p->state[i].done || !p->state[r->train].done) continue;
+        if (p->gone[r->train] || !spec_is_defined(&r->spec)) continue;
+        TRY(scheduler_find_checkpoint(store, project, p->plan.run[r->train].run_id,
+                                      r->spec.eval.checkpoint, &gone, &why, e));
+        if (gone) p->gone[r->train] = arena_strdup(&p->plan.arena, why.text);
+    }
+    return 0;
+}
+
 /* --- changes since the artefact was last run ------------------------------------------------- */
 
 enum { WHY_SETTINGS_MAX = 3 };
@@ -196,6 +216,7 @@ int planning_open(struct planning *p, const struct project *project, const char 
         p->done_n += p->state[i].done;
         p->undefined_n += !p->state[i].done && !spec_is_defined(&r->spec);
     }
+    TRY_OUT(rc, find_gone(p, store, project, e));
     planning_find_settings(p, &scratch);
     TRY_OUT(rc, find_changes(p, &scratch, store, e));
     TRY_OUT(rc, planning_device(p, devices, e));
@@ -216,9 +237,12 @@ int planning_check_precision(const struct planning *p, struct err *e)
 char *planning_why(const struct planning *p, int32_t run, struct arena *a)
 {
     const struct store_run_state *s = &p->state[run];
+    int32_t train = p->plan.run[run].train;
     const char *again = s->failures_n > 1 ? arena_printf(a, " %d times", s->failures_n) : "";
 
-    if (s->done) return arena_strdup(a, "done");
+    if (s->done) return arena_strdup(a, p->gone[run] ? "done, but its checkpoint is gone" : "done");
+    if (train >= 0 && p->gone[train] && spec_is_defined(&p->plan.run[run].spec))
+        return arena_strdup(a, "cannot run: the checkpoint of its training is gone");
     if (!spec_is_defined(&p->plan.run[run].spec))
         return arena_strdup(a, "not defined beyond L_train; will not run");
     if (s->last == STORE_NONE)

@@ -134,6 +134,53 @@ int workflow_register(struct store *store, const struct project *project, struct
     return rc;
 }
 
+/* Finds out whether the artefact has points in results.db at this scale. */
+static int has_points(bool *out, struct store *store, const struct plan_artefact *artefact,
+                      const char *variant, struct err *e)
+{
+    static const char sql[] =
+        "SELECT count(*) FROM artefact_points WHERE artefact = :name AND scale = :scale";
+    struct arena a;
+    struct rows rows;
+
+    arena_init(&a);
+    const struct store_param params[] = {
+        {"name", arena_printf(&a, "%s%s", artefact->name, variant)}, {"scale", artefact->scale}};
+    int rc = rows_read(&rows, &a, store, sql, params, 2, e);
+    if (rc == 0) *out = strcmp(rows.row[0][0].text, "0") != 0;
+    arena_fini(&a);
+    return rc;
+}
+
+int workflow_unregistered(struct plan *p, bool *out, struct store *store,
+                          const struct project *project, const struct plan_artefact *artefact,
+                          const char *variant, const struct plan_options *o, struct err *e)
+{
+    struct plan_options whole = *o;
+    struct err why = {0};
+    bool registered = false;
+    int rc = 0;
+
+    *out = false;
+    TRY(has_points(&registered, store, artefact, variant, e));
+    if (registered) return 0;
+    whole.artefacts_only = false;
+    whole.scale = artefact->scale;
+    if (plan_open(p, project, &artefact->dir, 1, &whole, &why) < 0) {
+        log_warn("%s", why.text);
+        return 0;
+    }
+    for (int32_t i = 0; !*out && i < p->runs_n; i++) {
+        struct store_run_state st;
+        if (p->run[i].spec.kind == SPEC_TRAIN) continue; /* a table shows what rests on it */
+        TRY_OUT(rc, store_run_state(store, p->run[i].run_id, &st, e));
+        *out = st.done;
+    }
+out:
+    if (rc < 0 || !*out) plan_close(p);
+    return rc;
+}
+
 /* --- the run -------------------------------------------------------------------------------- */
 
 static struct run *make_runs(struct arena *a, const struct plan *p)
@@ -183,6 +230,12 @@ int workflow_run(struct store *store, const struct project *project, const struc
     for (int32_t i = 0; i < plan->artefacts_n && !*plan->variant; i++)
         TRY_OUT(rc, report_judge(store, project, plan->artefact[i].name, plan->artefact[i].dir,
                                  plan->artefact[i].scale, e));
+    if (result.diverged > 0 && !so->keep_going)
+        rc = ERR(e, ERR_DATA,
+                 "%d run%s diverged and %s not retried (`alibi status` has the reason); change the "
+                 "settings, or pass --keep-going to accept it",
+                 result.diverged, result.diverged == 1 ? "" : "s",
+                 result.diverged == 1 ? "is" : "are");
 out:
     arena_fini(&a);
     return rc;

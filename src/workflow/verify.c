@@ -118,11 +118,11 @@ static int verify_result(struct verify *v, const struct rows *rows, const struct
 static int verify_reproduced(struct verify *v, const char *run_id, const char *dir, struct err *e)
 {
     struct arena *a = v->arena;
-    struct verify_report r;
-    const struct verify_run_options o = {
+    struct reproduce_report r;
+    const struct reproduce_options o = {
         .dir = project_path(v->project, a, dir), .run_id = run_id, .updates = v->options->updates};
 
-    TRY(verify_run(&r, v->project, &o, e));
+    TRY(reproduce_run(&r, v->project, &o, e));
     if (!r.ran) {
         report(v, VERIFY_SKIPPED, arena_printf(a, "run %s was not reproduced: %s", run_id, r.why),
                NULL);

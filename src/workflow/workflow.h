@@ -36,11 +36,13 @@ struct planning {
                        the artefact was last run; NULL: none, or the same run */
     const char **settings; /* of each run: settings in which its training differs from others with
                               equal columns, such as "train.lr=0.5"; "": none */
-    double *seconds;       /* estimate for each run on one device slot; 0 if done */
-    struct device device;  /* device assumed by the estimate */
-    bool device_named;     /* device is one of --devices; false: none of them is on this machine */
-    double rate_measured;  /* FLOP/s of earlier trainings here; 0: estimated from the device */
-    double seconds_left;   /* estimated wall time of all remaining runs on all slots */
+    const char **gone; /* of each done training: why an evaluation to do cannot use its checkpoint;
+                          NULL: it can, or none needs it */
+    double *seconds;   /* estimate for each run on one device slot; 0 if done */
+    struct device device; /* device assumed by the estimate */
+    bool device_named;    /* device is one of --devices; false: none of them is on this machine */
+    double rate_measured; /* FLOP/s of earlier trainings here; 0: estimated from the device */
+    double seconds_left;  /* estimated wall time of all remaining runs on all slots */
     int32_t trainings_n, evaluations_n, benchmarks_n, done_n;
     int32_t undefined_n; /* evaluations for which their position method is not defined */
 };
@@ -56,7 +58,7 @@ int planning_open(struct planning *p, const struct project *project, const char 
 int planning_check_precision(const struct planning *p, struct err *e);
 
 /* planning_why - the state of a run: "done", "new", "new: train.lr 2, was 3", "failed 2 times: …",
- * "cancelled; resumes". */
+ * "cancelled; resumes", "done, but its checkpoint is gone". */
 char *planning_why(const struct planning *p, int32_t run, struct arena *a);
 
 /* --- run.c -------------------------------------------------------------------------------- */
@@ -66,11 +68,20 @@ char *planning_why(const struct planning *p, int32_t run, struct arena *a);
 int workflow_register(struct store *store, const struct project *project, struct arena *a,
                       const struct plan *p, const struct plan_options *o, struct err *e);
 
+/* workflow_unregistered - whether results.db has results for an artefact that no `alibi run` has
+ * asked for at its scale, because other artefacts needed the same runs. If so, *p is its plan,
+ * which the caller closes. variant: of plan.h; o: the same options. Warns of a grid that cannot be
+ * read. */
+int workflow_unregistered(struct plan *p, bool *out, struct store *store,
+                          const struct project *project, const struct plan_artefact *artefact,
+                          const char *variant, const struct plan_options *o, struct err *e);
+
 typedef void (*workflow_progress_fn)(void *context, const char *what, double share);
 
 /* workflow_run - prepares the corpora, registers the plan, runs what is missing and judges the
  * claims. so: devices NULL means auto; headline is set here. Errors: those of scheduler_run;
- * ERR_DATA if a corpus does not match the plan. */
+ * ERR_DATA a corpus does not match the plan, or, without so->keep_going, a run diverged, now or
+ * before. */
 int workflow_run(struct store *store, const struct project *project, const struct planning *p,
                  const struct plan_options *o, const struct scheduler_options *so,
                  workflow_progress_fn progress, struct err *e);

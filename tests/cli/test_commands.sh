@@ -54,7 +54,7 @@ evaluate:
   - { where: { position: alibi }, split: valid, window: sliding, stride: 1, L_valid: [16, 32], targets: 64 }
 Y
 expect 65 "data prepare" "$alibi" run "$dir/mygrid/"
-expect 66 "valid.txt" "$alibi" data prepare mytext --text "$dir/mygrid"
+expect 66 "contains none of the files train.txt, valid.txt, test.txt$" "$alibi" data prepare mytext --text "$dir/mygrid"
 expect 0 "data/mytext.yaml" "$alibi" data prepare mytext --text "$dir/text"
 expect 0 "all files match their hashes" "$alibi" data verify mytext
 expect 0 "2 trainings, 8 evaluations" "$alibi" plan "$dir/mygrid/"

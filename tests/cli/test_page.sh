@@ -24,6 +24,7 @@ sed -e 's/^artefact:.*/artefact: odd/' -e 's/^title:.*/title: "<\/title><script>
 printf '# <script>\n\n**Claim <b>&.**\n' >"$odd/README.md"
 expect 0 "odd.html" "$alibi" report "$odd" --format html --out "$dir/paper/odd.html" --project "$dir/paper"
 expect 0 "ok" "$checks/check_page" "$dir/paper/odd.html"
+grep -q "<h1>&lt;/title&gt;" "$dir/paper/odd.html" || fail "a page without the paper's numbers has another title than its grid's"
 expect 0 "'/.*/my <b> & '.''grids\"/odd' --scale mini" "$alibi" report "$odd" --project "$dir/paper"
 
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
@@ -68,7 +69,7 @@ for word in "width 390" "over 0" "text readable" "ground rgb(20, 23, 27)"; do
     case $said in *" $word "*) ;; *) fail "measured at 390 points: no '$word' in: $said" ;; esac
 done
 
-# On paper: closed parts are open and nothing is cut, so the PDF has pages.
+# On paper nothing is cut and the list of runs is left out, so the PDF has pages.
 expect 0 "" "$alibi" report table1 --scale paper --format html --out "$dir/paper/one.html" --project "$dir/paper"
 browse --no-pdf-header-footer --print-to-pdf="$dir/page.pdf" "file://$dir/paper/one.html" >"$dir/out"
 grep -aq "/Type */Page\b" "$dir/page.pdf" || fail "no page of paper"

@@ -43,19 +43,45 @@ expect 0 "modified: --set train.seed=3 --set train.updates=4" "$alibi" report g/
 "$alibi" report g/ --set train.updates=4 --set train.seed=3 >"$dir/again" 2>&1
 cmp "$dir/out" "$dir/again" || fail "the order of --set matters"
 expect 0 "^3$" "$alibi" query "SELECT count(DISTINCT artefact) FROM artefact_points" --format csv
-mkdir h && sed 's/artefact: g/artefact: h/' g/grid.yaml >h/grid.yaml
+mkdir h && sed 's/artefact: g/artefact: h/; s/updates: 6/updates: 5/' g/grid.yaml >h/grid.yaml
 expect 0 "12 done now" "$alibi" run h/ --devices cpu:2 --set model.ffn=32
 expect 0 "note: h has results only of a changed grid: alibi report h --set model.ffn=32 --scale none" "$alibi" report h/
 expect 0 "^Scale none: models of 0.01M parameters on tiny" "$alibi" report h/ --set model.ffn=32 --no-figure
+
+# A grid whose runs other grids have made is reported without a run of its own.
+mkdir known && sed 's/artefact: g/artefact: known/; s/train.lr: \[0.25, 0.5\]/train.lr: 0.25/' g/grid.yaml >known/grid.yaml
+expect 0 "^Sinusoidal  *16" "$alibi" report known/ --no-figure
+expect 0 "^6$" "$alibi" query "SELECT count(*) FROM artefact_points WHERE artefact = 'known'" --format csv
+
+# A page of own grids has their titles and no claims. A grid without results is folded, wherever it is named.
+mkdir none && sed 's/artefact: g/artefact: none/; s/heads"/none?"/; s/updates: 6/updates: 7/' g/grid.yaml >none/grid.yaml
+expect 0 "The command that makes them: alibi run ./none/ --scale none" "$alibi" report none/
+expect 0 "^Learning rates and none? Scale none" "$alibi" report none/
+"$alibi" report none/ g/ --format html --out page.html 2>/dev/null
+expect 0 "<h1>Learning rates and none?; Learning rates and heads</h1>" grep -o "<h1>.*</h1>" page.html
+[ "$(grep -oE 'id="(a-g|a-none|empty)"' page.html | tr -d '\n')" = 'id="a-g"id="empty"id="a-none"' ] || fail "the grid with results is not first, or the other not folded"
+expect 1 "" grep -q "claims supported" page.html
 
 # Settings are data.
 expect 0 "^4$" "$alibi" query "SELECT count(*) FROM settings JOIN trainings USING (run_id) WHERE key = 'train.lr' AND value = '0.5' AND modified" --format csv
 expect 0 "^28$" "$alibi" query "SELECT count(*) FROM settings s JOIN evaluations e USING (run_id) WHERE key = 'train.lr'" --format csv
 expect 0 "^0$" "$alibi" query "SELECT count(*) - count(DISTINCT run_id || key) FROM settings" --format csv
 expect 0 "^train.lr=0.25,6" "$alibi" query "SELECT settings, count(*) FROM grid_settings WHERE artefact = 'g' GROUP BY 1" --format csv
-expect 0 "train.lr=0.25, done" "$alibi" plan g/
+expect 0 "evaluations  settings       state$" "$alibi" plan g/
+grep -q "  train.lr=0.25  done$" "$dir/out" || { fail "settings and state of plan"; cat "$dir/out"; }
+expect 0 "evaluations  state$" "$alibi" plan g/ --set train.lr=0.25
+expect 0 "^g  *12 of  *12  scale none$" "$alibi" list
+grep -q "^h " "$dir/out" && { fail "a variant in the list"; cat "$dir/out"; }
+expect 0 "^g  *12 of  *12  scale none$" "$alibi" --project "$dir/project" list --scale none
+expect 0 "^table15 " "$alibi" list --scale mini
+grep -q "^g " "$dir/out" && { fail "a grid of another scale in the list"; cat "$dir/out"; }
+mkdir -p "$dir/empty/runs"
+expect 66 "neither results.db nor" "$alibi" merge "$dir/empty/runs" --project "$dir/empty"
+expect 0 "^no runs yet; " "$alibi" status --project "$dir/empty"
 expect 0 "train.lr=0.25|0.5" "$alibi" compare train.lr=0.25,modified=0 train.lr=5e-1,modified=0 --format csv
 [ "$(grep -c '^none,' "$dir/out")" -eq 4 ] || { fail "compare pairs other settings than those named"; cat "$dir/out"; }
+# A setting makes a run modified: settings are compared whether one, both or none of the runs are.
+expect 0 "^none,.*train.lr=0.5|0.25 train.updates=6|4" "$alibi" compare train.lr=0.5,train.updates=6 train.lr=0.25,train.updates=4,seed=3,position=alibi --format csv
 expect 0 "not compared: B has model.ffn 32, this one 64" "$alibi" compare position=alibi,modified=0 position=sinusoidal,modified=1
 expect 0 "highest learning rate" "$alibi" settings train.lr
 expect 0 "^model.position" "$alibi" settings position

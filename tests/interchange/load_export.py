@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
-"""Loads a model that `alibi export` wrote and computes its perplexity with PyTorch.
-
-usage: load_export.py FOLDER TOKENS LENGTH      TOKENS: a file such as data/wikitext103/valid.tokens
+"""Loads a model that `alibi export` wrote and computes its perplexity with PyTorch, beside alibi's own.
 
 The forward pass is written out in plain operations, so that it can serve as a description of the
 model; make_checkpoint.py trains with the same functions.
 """
+import argparse
 import json
 import math
+import os
 import struct
 import sys
+import time
 
-import torch
-import torch.nn.functional as F
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError:
+    torch = None
 
 
 def read_safetensors(path):
@@ -41,7 +45,7 @@ def read_tokens(path):
 
 
 def slopes(heads):
-    """Slope of each head (section 3 of the paper; for other counts, the authors' code)."""
+    """Slope of each head (section 3 of the paper; for other counts, the authors' code). config.json has them too."""
     def power_of_two(n):
         return [2 ** (-8 * (i + 1) / n) for i in range(n)]
     p = 2 ** int(math.log2(heads))
@@ -60,7 +64,7 @@ def score_bias(w, c, T):
     distance = torch.arange(T)[:, None] - torch.arange(T)[None, :]
     bias = torch.zeros(c["heads"], T, T)
     if c["position"] == "alibi":
-        bias = -torch.tensor(slopes(c["heads"]))[:, None, None] * distance
+        bias = -torch.tensor(c.get("alibi_slopes", slopes(c["heads"])))[:, None, None] * distance
     if c["position"] == "t5":
         bucket = [t5_bucket(d, c["t5_buckets"], c["t5_max_distance"]) for d in range(T)]
         table = w["decoder.relative_attention_bias.weight"][torch.tensor(bucket)]  # (T, heads)
@@ -152,7 +156,7 @@ def log_probability(w, c, source, target):
     return out
 
 
-def perplexity(w, c, ids, length):
+def perplexity(w, c, ids, length, progress=None):
     """Nonoverlapping blocks of `length`; every token is scored, the first one after </s>."""
     total = 0.0
     with torch.no_grad():
@@ -160,15 +164,61 @@ def perplexity(w, c, ids, length):
             target = torch.tensor([ids[first : first + length]])
             source = torch.tensor([([2] + ids)[first : first + target.shape[1]]])
             total += log_probability(w, c, source, target).double().sum().item()
+            if progress:
+                progress(first / len(ids))
     return math.exp(-total / len(ids))
 
 
+def report_progress():
+    """A function that prints the share of the work to stderr, every five seconds."""
+    last = time.monotonic()
+
+    def progress(share):
+        nonlocal last
+        if time.monotonic() - last >= 5:
+            last = time.monotonic()
+            print("%3.0f %%" % (100 * share), file=sys.stderr)
+    return progress
+
+
+def check(c):
+    """Refuses what the forward pass above leaves out."""
+    if c["position"] not in ("sinusoidal", "rotary", "t5", "alibi", "none"):
+        sys.exit("position method %s is not written out in this script" % c["position"])
+    if c.get("attention_window", 0) or c.get("rope_scaling", "none") != "none":
+        sys.exit("windows and scaled angles are not written out in this script")
+
+
+def alibis(c, split, tokens, length):
+    """alibi's perplexity of the same text as text, from config.json."""
+    for r in c.get("results", []):
+        if r["split"] == split and r["protocol"] == "nonoverlapping" and r["L_valid"] == length:
+            return "%.9g" % r["perplexity"] + ("" if r["tokens"] == tokens else "  of the first %d tokens only" % r["tokens"])
+    return "-  (config.json has no result of split %s, nonoverlapping, L_valid %d)" % (split, length)
+
+
 def main():
-    folder, tokens, length = sys.argv[1:]
-    with open(folder + "/config.json") as f:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", help="what `alibi export` wrote: exports/RUN")
+    parser.add_argument("tokens", help="a file of its corpus, such as data/wikitext103/valid.tokens")
+    parser.add_argument("length", type=int, help="tokens per row, L_valid")
+    a = parser.parse_args()
+    if a.length < 1:
+        parser.error("length must be at least 1")
+    for path in (os.path.join(a.folder, "config.json"), a.tokens):
+        if not os.path.exists(path):
+            parser.error("%s not found" % path)
+    if torch is None:
+        sys.exit("PyTorch is not installed for %s" % sys.executable)
+    with open(os.path.join(a.folder, "config.json")) as f:
         config = json.load(f)
-    weights = read_safetensors(folder + "/model.safetensors")
-    print("%.9g" % perplexity(weights, config, read_tokens(tokens), int(length)))
+    check(config)
+    weights = read_safetensors(os.path.join(a.folder, "model.safetensors"))
+    ids = read_tokens(a.tokens)
+    split = os.path.basename(a.tokens).split(".")[0]
+    print("perplexity of %d tokens (%s) in rows of %d" % (len(ids), split, a.length))
+    print("PyTorch %.9g" % perplexity(weights, config, ids, a.length, report_progress()))
+    print("alibi   %s" % alibis(config, split, len(ids), a.length))
 
 
 if __name__ == "__main__":

@@ -487,13 +487,6 @@ static void norm_not_finite(struct op_bench *k)
     }
 }
 
-static void all_reduce(struct op_bench *k)
-{
-    struct op_matrix x = op_random(k, 1, 1000, 0);
-    assert_ok(ops_all_reduce(k->b, x.t.data, 1000, &e));
-    op_same("x", op_get(k, &x.t), x.host, 1000);
-}
-
 const struct op_row op_rows[] = {
     {"linear is x times w transposed plus bias", .op = OP_LINEAR, .letters = "NIO", SIZES(products),
      .optional = "bias", .ulps = 1, .f32_error = 1e-5},
@@ -556,6 +549,5 @@ const struct op_row op_rows[] = {
     {"adam scales, clips, updates its moments and steps", .op = OP_ADAM, .letters = "N",
      SIZES(lengths), .forms_n = 2, .prepare = set_adam, .replaces = true},
     {"nag and adam change nothing if the norm is not finite", .run = norm_not_finite},
-    {"all_reduce of one device changes nothing", .run = all_reduce},
     {.name = NULL},
 };

@@ -242,3 +242,28 @@ TEST(gradients_of_every_learned_tensor_are_differences)
         fixture_close(&f);
     }
 }
+
+TEST(the_table_of_configs_readme_has_every_method_with_its_options)
+{
+    struct arena a;
+    char *text = test_read("configs/README.md");
+
+    arena_init(&a);
+    for (int32_t m = 0; m < POSITION_METHODS_N; m++) {
+        const struct position_method *method = &position_methods[m];
+        const char *start = arena_printf(&a, "\n| `%s` | ", method->name);
+        const char *row = strstr(text, start);
+        if (!row) fail_msg("%s has no row", method->name);
+        row = arena_strndup(&a, row + 1, strcspn(row + 1, "\n"));
+        if (!strstr(row, method->bounded ? "| not defined |" : "| defined |"))
+            fail_msg("beyond L_train: %s", row);
+        for (const struct position_option *o = method->functions->options; o && o->name; o++)
+            if (!strstr(row, arena_printf(&a, "`%s`", o->name + strlen("model."))))
+                fail_msg("%s lacks %s", method->name, o->name);
+    }
+    for (int i = 1; position_scaling_names[i]; i++)
+        if (!strstr(text, arena_printf(&a, "\n| `%s` | `", position_scaling_names[i])))
+            fail_msg("scaling %s has no row", position_scaling_names[i]);
+    arena_fini(&a);
+    free(text);
+}

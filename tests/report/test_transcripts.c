@@ -16,7 +16,7 @@
  *   $ sql STATEMENT                          changes results.db
  *   $ report ARTEFACT SCALE FORMAT
  *   $ claims SCALE FORMAT ARTEFACT           $ judge SCALE ARTEFACT
- *   $ summary FORMAT SCALE ARTEFACT…
+ *   $ summary FORMAT SCALE ARTEFACT…         $ reports FORMAT SCALE ARTEFACT…
  *   $ compare FORMAT FILTER | FILTER         {SELECT …} in it is replaced by its answer
  *   $ query FORMAT STATEMENT */
 #include "harness/test.h"
@@ -196,7 +196,11 @@ static int run_judge(struct transcript *t)
                         &t->f->base->e);
 }
 
-static int run_summary(struct transcript *t)
+/* Of each artefact named from word 3 on, at the scale of word 2. */
+static int run_several(struct transcript *t,
+                       int (*write)(FILE *, struct store *, const struct project *,
+                                    const struct report_item *, int32_t,
+                                    const struct report_options *, struct err *))
 {
     const struct report_options o = {.format = format(t, 1)};
     struct report_item items[WORDS_MAX];
@@ -204,7 +208,17 @@ static int run_summary(struct transcript *t)
 
     for (int i = 3; i < t->words_n; i++)
         items[n++] = (struct report_item){word(t, i), folder(t, i), word(t, 2), NULL};
-    return report_summary(t->out, t->f->base->store, &t->f->project, items, n, &o, &t->f->base->e);
+    return write(t->out, t->f->base->store, &t->f->project, items, n, &o, &t->f->base->e);
+}
+
+static int run_summary(struct transcript *t)
+{
+    return run_several(t, report_summary);
+}
+
+static int run_reports(struct transcript *t)
+{
+    return run_several(t, report_artefacts);
 }
 
 /* {SELECT …} becomes its answer. */
@@ -255,7 +269,7 @@ static const struct {
     {"diverge", run_diverge, false}, {"bench", run_bench, false},    {"paper", run_paper, false},
     {"sql", run_sql, false},         {"report", run_report, true},   {"claims", run_claims, true},
     {"judge", run_judge, true},      {"compare", run_compare, true}, {"query", run_query, true},
-    {"summary", run_summary, true},
+    {"summary", run_summary, true},  {"reports", run_reports, true},
 };
 enum { COMMANDS_N = sizeof commands / sizeof *commands };
 

@@ -96,6 +96,7 @@ static int write_result(struct event_writer *w, enum spec_kind kind, const char 
 
 static int write_results(struct event_writer *w, const char *dir, struct err *e)
 {
+    static const char *const checkpoints[] = {"best.safetensors", "last.safetensors"};
     struct spec *spec;
     char run_id[SPEC_ID_BYTES];
     int32_t n;
@@ -106,6 +107,8 @@ static int write_results(struct event_writer *w, const char *dir, struct err *e)
     for (int32_t i = 0; i < n && rc == 0; i++) {
         spec_run_id(&spec[i], run_id);
         rc = write_result(w, spec[i].kind, run_id, e);
+        for (int k = 0; k < 2 && rc == 0 && spec[i].kind == SPEC_TRAIN; k++)
+            rc = file_write_named(arena_printf(&a, "%s/%s", dir, checkpoints[k]), "", 0, e);
     }
     arena_fini(&a);
     return rc;

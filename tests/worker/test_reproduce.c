@@ -12,16 +12,16 @@
 #include "worker/worker.h"
 #include "worker/worker_fixture.h"
 
-static struct verify_report verify(struct worker_fixture *f, const struct spec *s, int32_t number,
-                                   int64_t updates)
+static struct reproduce_report verify(struct worker_fixture *f, const struct spec *s,
+                                      int32_t number, int64_t updates)
 {
     char id[SPEC_ID_BYTES];
-    struct verify_report r;
+    struct reproduce_report r;
 
     spec_run_id(s, id);
-    const struct verify_run_options o = {
+    const struct reproduce_options o = {
         .dir = worker_fixture_dir(f, s, number), .run_id = id, .updates = updates};
-    assert_ok(verify_run(&r, &f->project, &o, &e));
+    assert_ok(reproduce_run(&r, &f->project, &o, &e));
     return r;
 }
 
@@ -55,7 +55,7 @@ TEST_EACH(worker_fixture_make, worker_fixture_remove)
 TEST_WITH(struct worker_fixture *f, a_training_is_reproduced_bit_for_bit)
 {
     struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    struct verify_report r;
+    struct reproduce_report r;
 
     s.train.validate_every = 4;
     worker_fixture_must_run(f, &s, 1);
@@ -73,7 +73,7 @@ TEST_WITH(struct worker_fixture *f, a_training_is_reproduced_bit_for_bit)
 TEST_WITH(struct worker_fixture *f, every_attempt_of_an_interrupted_training_is_compared)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ROTARY);
-    struct verify_report r;
+    struct reproduce_report r;
 
     worker_fixture_must_stop(f, &s, 1, 6, 0.0);
     worker_fixture_must_run(f, &s, 2);
@@ -93,7 +93,7 @@ TEST_WITH(struct worker_fixture *f, a_forged_record_is_found)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_T5);
     const char *path = worker_fixture_path(f, &s, 1, "events");
-    struct verify_report r;
+    struct reproduce_report r;
 
     worker_fixture_must_run(f, &s, 1);
     double loss = worker_fixture_record(f, &s, 1, EVENT_STEP, 4).step.loss_nats;
@@ -123,7 +123,7 @@ TEST_WITH(struct worker_fixture *f, a_forged_record_is_found)
 TEST_WITH(struct worker_fixture *f, another_program_s_numbers_may_differ)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
-    struct verify_report r;
+    struct reproduce_report r;
 
     worker_fixture_must_run(f, &s, 1);
     forge(f, &s, 1, EVENT_STARTED, 0, "code_id", json_string("older"));
@@ -143,22 +143,22 @@ TEST_WITH(struct worker_fixture *f, an_evaluation_of_a_shared_pass_is_reproduced
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     const struct spec shared[] = {worker_fixture_eval(&s, 8, 1), worker_fixture_eval(&s, 20, 1)};
-    struct verify_report r;
+    struct reproduce_report r;
     char id[SPEC_ID_BYTES];
 
     worker_fixture_must_run(f, &s, 1);
     assert_ok(worker_fixture_run(f, shared, 2, 1, NULL, &e));
     spec_run_id(&shared[1], id);
-    const struct verify_run_options o = {
+    const struct reproduce_options o = {
         .dir = worker_fixture_dir(f, shared, 1), .run_id = id, .updates = 5};
-    assert_ok(verify_run(&r, &f->project, &o, &e));
+    assert_ok(reproduce_run(&r, &f->project, &o, &e));
     assert_true(r.ran && r.differ_n == 0 && r.compared_n == 1 && r.updates == 0);
     forge(f, &shared[0], 1, EVENT_EVALUATED, 1, "tokens", json_integer(1));
-    assert_ok(verify_run(&r, &f->project, &o, &e));
+    assert_ok(reproduce_run(&r, &f->project, &o, &e));
     assert_int_equal(r.differ_n, 1);
     assert_non_null(strstr(r.why, "tokens is"));
     spec_run_id(&s, id);
-    assert_int_equal(verify_run(&r, &f->project, &o, &e), ERR_DATA);
+    assert_int_equal(reproduce_run(&r, &f->project, &o, &e), ERR_DATA);
     assert_non_null(strstr(e.text, "contains no spec of run"));
 }
 
@@ -166,7 +166,7 @@ TEST_WITH(struct worker_fixture *f, what_is_not_on_this_machine_is_not_reproduce
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
 
-    const struct verify_report r = verify(f, &s, 1, 5);
+    const struct reproduce_report r = verify(f, &s, 1, 5);
     assert_false(r.ran);
     assert_non_null(strstr(r.why, "not on this machine"));
 }
