@@ -43,7 +43,7 @@ void emulation_launch(const void *kernel, dim3 grid, dim3 block, size_t shared_b
                       cudaStream_t stream, const std::function<void()> &call)
 {
     const char *fault = launch_fault(grid, block, shared_bytes);
-    if (device_lost() || device_count_launch()) return;
+    if (device_lost() || device_count_launch() || device_refuse_kernel()) return;
     if (fault) {
         device_error(cudaErrorInvalidConfiguration, fault);
         return;
