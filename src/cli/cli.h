@@ -128,4 +128,8 @@ cli_run_fn cli_plan, cli_run, cli_report, cli_claims, cli_query, cli_compare, cl
     cli_gc, cli_verify, cli_import, cli_export, cli_completion, cli_complete, cli_worker,
     cli_slurm_job;
 
+/* cli_print - prints a part of an answer: printf to stdout, with the texts from outside in it as
+ * str_clean has them. Lines and tabs stay. */
+void cli_print(const char *format, ...) ERR_PRINTF(1, 2);
+
 #endif
