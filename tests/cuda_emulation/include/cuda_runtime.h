@@ -39,12 +39,12 @@ enum { CUDART_VERSION = 13000 };
     E(cudaErrorJitCompilerNotFound, 221, "PTX JIT compiler library not found")                     \
     E(cudaErrorUnsupportedPtxVersion, 222, "the provided PTX was compiled with an unsupported toolchain.") \
     E(cudaErrorJitCompilationDisabled, 223, "PTX JIT compilation was disabled")                    \
+    E(cudaErrorContained, 226, "Invalid access of peer GPU memory over nvlink or a hardware error") \
     E(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                              \
     E(cudaErrorNotReady, 600, "device not ready")                                                  \
     E(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")                      \
     E(cudaErrorHardwareStackError, 714, "hardware stack error")                                    \
     E(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                   \
-    E(cudaErrorContained, 721, "Invalid access of peer GPU memory over nvlink or a hardware error") \
     E(cudaErrorSystemNotReady, 802, "system not yet initialized")                                  \
     E(cudaErrorSystemDriverMismatch, 803, "system has unsupported display driver / cuda driver combination") \
     E(cudaErrorCompatNotSupportedOnDevice, 804, "forward compatibility was attempted on non supported HW") \
