@@ -157,12 +157,12 @@ report: $(BUILD)/alibi ## draw every figure from results.db and write one page w
 bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_scheduler ## measure the CPU backend, compared with PyTorch if installed, and the scheduler (CASES="steps positions libraries scheduler")
 	@tests/bench/run.sh $(BUILD)
 
-bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## measure speed and memory on cuda:0, compared with PyTorch, each case once per code version (CASES=ceilings,ops,train-alibi-1024 REDO=1)
-	@tests/bench/bench_gpu.sh $(BUILD) $(if $(filter cuda:%,$(DEVICES)),$(DEVICES))
+bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## measure speed and memory on a GPU (DEVICE=cuda:0), compared with PyTorch, each case once per code version (CASES=ceilings,ops,train-alibi-1024 REDO=1)
+	@tests/bench/bench_gpu.sh $(BUILD) $(GPU_DEVICE)
 
 tests: $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_gpu $(BUILD)/tests/bench/bench_scheduler # which tests/cli/test_bench_*.sh run
 
-bundle: CUDA_TARGETS := $(CUDA_TARGETS_ALL)
+bundle: CUDA_TARGETS = $(CUDA_TARGETS_ALL)
 bundle: $(GPU_PROGRAMS) $(BUILD)/tests/bench/bench_gpu ## pack BUILD/alibi-bundle.tar.xz for a GPU machine without packages, and test it in an empty environment
 	@tests/bundle/pack.sh $(BUILD) $^
 	@tests/bundle/check.sh $(BUILD)
@@ -176,8 +176,11 @@ $(BUILD)/tests/bench/%: $(BUILD)/testobj/bench/%.o $(BUILD)/libalibi.a
 	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(BUILD)/libalibi.a $(LDLIBS)
 .SECONDARY:
 
-faults: tests $(BUILD)/faults/inject.so ## inject every fault that alibi must survive, count what is lost (ONLY="F1 F26"; longer: FAULTS=full)
+faults: tests $(BUILD)/faults/inject.so $(BUILD)/faults/powercut ## inject every fault that alibi must survive, count what is lost (ONLY="F1 F26"; longer: FAULTS=full)
 	@tests/faults/run.sh $(BUILD) $(ONLY)
+$(BUILD)/faults/powercut: tests/faults/powercut.c $(BUILD)/libalibi.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(BUILD)/libalibi.a $(LDLIBS)
 $(BUILD)/faults/inject.so: tests/faults/inject.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -O1 -D_GNU_SOURCE $(WARN) -Wno-missing-prototypes -shared -fPIC -o $@ $<

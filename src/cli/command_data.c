@@ -22,10 +22,10 @@ struct data_options {
 
 static void print_corpus(const struct corpus *k)
 {
-    printf("%-24s %9d words  %12lld train  %9lld valid  %9lld test  %.16s%s\n", k->name, k->vocab,
-           (long long)k->split[CORPUS_TRAIN].n, (long long)k->split[CORPUS_VALID].n,
-           (long long)k->split[CORPUS_TEST].n, k->fingerprint,
-           k->floor_perplexity > 0 ? "  synthetic" : "");
+    cli_print("%-24s %9d words  %12lld train  %9lld valid  %9lld test  %.16s%s\n", k->name,
+              k->vocab, (long long)k->split[CORPUS_TRAIN].n, (long long)k->split[CORPUS_VALID].n,
+              (long long)k->split[CORPUS_TEST].n, k->fingerprint,
+              k->floor_perplexity > 0 ? "  synthetic" : "");
 }
 
 static int list_corpora(struct cli *c, struct err *e)
@@ -45,11 +45,11 @@ static int list_corpora(struct cli *c, struct err *e)
         n++;
     }
     dir_close(&d);
-    if (n == 0) printf("no prepared corpus under %s/data\n", c->project.root);
+    if (n == 0) cli_print("no prepared corpus under %s/data\n", c->project.root);
     for (int32_t i = 0; prepare_embedded(i); i++)
-        printf("can be generated: %s\n", prepare_embedded(i));
+        cli_print("can be generated: %s\n", prepare_embedded(i));
     for (int32_t i = 0; i < sources_n; i++)
-        printf("can be fetched: %s (%s)\n", source[i].name, source[i].licence);
+        cli_print("can be fetched: %s (%s)\n", source[i].name, source[i].licence);
     return 0;
 }
 
@@ -133,8 +133,8 @@ static int fetch(struct cli *c, const char *name, const struct data_options *o, 
         TRY(fetch_check(archive, sha256, e));
         TRY(unpack_files(archive, dir, s->file, SOURCES_FILES_N, s->text_bytes_max, e));
     }
-    printf("%s: train.txt, valid.txt, test.txt in %s%s\nnext: alibi data prepare %s\n", name, dir,
-           there && !o->prepare.force ? " already" : "", name);
+    cli_print("%s: train.txt, valid.txt, test.txt in %s%s\nnext: alibi data prepare %s\n", name,
+              dir, there && !o->prepare.force ? " already" : "", name);
     return 0;
 }
 
@@ -184,7 +184,7 @@ static int prepare(struct cli *c, struct data_options *o, struct err *e)
     TRY(corpus_open(&k, &c->project, p->name, e));
     print_corpus(&k);
     corpus_close(&k);
-    printf("to use it in a grid: `base: [data/%s.yaml]`\n", p->name);
+    cli_print("to use it in a grid: `base: [data/%s.yaml]`\n", p->name);
     return 0;
 }
 
@@ -230,7 +230,7 @@ int cli_data(struct cli *c, struct err *e)
     if (strcmp(verb, "fetch") == 0) return fetch(c, c->rest.item[1], &o, e);
     if (strcmp(verb, "verify") == 0) {
         TRY(corpus_verify(&c->project, c->rest.item[1], e));
-        printf("data/%s: all files match their hashes\n", c->rest.item[1]);
+        cli_print("data/%s: all files match their hashes\n", c->rest.item[1]);
         return 0;
     }
     o.prepare.name = c->rest.item[1];

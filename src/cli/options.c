@@ -1,12 +1,26 @@
 /* options.c - parses and describes the options of a command, and opens what it needs. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "report/report.h"
+
+void cli_print(const char *format, ...)
+{
+    struct arena a;
+    va_list args;
+
+    arena_init(&a);
+    va_start(args, format);
+    fputs(str_clean(&a, arena_vprintf(&a, format, args), "\n\t"), stdout);
+    va_end(args);
+    arena_fini(&a);
+}
 
 static void print_help(const struct cli_command *self, const struct cli_option *all)
 {
@@ -57,6 +71,10 @@ static int take_value(struct arena *a, const struct cli_option *o, const char *t
         if (!str_to_double(o->out, text) || *(double *)o->out < 0)
             return ERR(e, ERR_USAGE, "--%s: expected a non-negative number, found '%s'", o->name,
                        text);
+    } else if (o->type == CLI_DURATION) {
+        if (!clock_parse_duration(o->out, text))
+            return ERR(e, ERR_USAGE, "--%s: expected a time such as 90m, 24h or 3d, found '%s'",
+                       o->name, text);
     } else if (o->type == CLI_FORMAT) {
         return report_format_find(o->out, text, e);
     } else if (o->type == CLI_WHICH) {

@@ -22,7 +22,7 @@ enum report_format {
     REPORT_HTML
 };
 
-/* Figures that were not drawn because gnuplot, a sandbox or a writable folder is missing. */
+/* Figures that were not drawn because gnuplot, trust or a writable folder is missing. */
 struct report_undrawn {
     int32_t n;
     struct err first; /* why the first was not */
@@ -33,9 +33,13 @@ struct report_options {
     const char *title;   /* the grid's, of a folder without a table.txt; may be NULL */
     const char *variant; /* " --set train.lr=2": the change of the grid; NULL or "": none */
     enum report_format format;
-    bool draw; /* write plots/<artefact>-<scale>.svg, .png and .pdf */
+    bool draw; /* write plots/<artefact>-<scale>.svg, .png and .pdf; with x and width_in in the name
+                */
     bool color;
-    bool trust;                     /* run every plot.gp outside the sandbox */
+    bool trust;      /* remember each plot.gp as trusted (trust.c) */
+    const char *x;   /* a setting or a column along the x axis, whatever the folder says; or NULL */
+    double width_in; /* figures of this width in inches, for a text; 0: as on a page */
+    bool table_only; /* tables without the text around them */
     struct report_undrawn *undrawn; /* may be NULL */
 };
 
@@ -48,9 +52,8 @@ struct report_options {
  * is a section of report_page, its cells leading to the appendix of runs there. A figure that
  * cannot be drawn is a line of the answer, not an error.
  *
- * A plot.gp that is not a shipped one may run any command: it is run in a sandbox
- * (gnuplot.c), and not at all without one, unless o->trust. What it drew is named in a page,
- * not put into it. */
+ * A plot.gp that is not a shipped one may run any command: it is run only if the user trusts it
+ * (trust.c). */
 int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
                     const char *dir, const struct report_options *o, struct err *e);
 
@@ -118,14 +121,15 @@ int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
 /* report_format_find - text, markdown, csv, json, latex or html. Errors: ERR_USAGE names them. */
 int report_format_find(enum report_format *out, const char *name, struct err *e);
 
-/* report_curves - losses during training as a picture, in the terminal and as SVG: loss (nats per
- * token) by update, training as lines, validations as points. Errors: ERR_NOINPUT a run has no
- * losses yet; ERR_UNAVAILABLE gnuplot is not installed. */
+/* report_curves - losses during training in the terminal and as a picture: loss (nats per token) by
+ * update, training as lines, validations as points, a colour and a label of its settings a run.
+ * Errors: ERR_NOINPUT a run has no losses yet; ERR_UNAVAILABLE gnuplot is not installed. */
 struct report_curves_args {
     const char (*run_id)[SPEC_ID_BYTES]; /* trainings, or evaluations of them */
     int32_t runs_n;
     int32_t columns, lines; /* of the terminal */
-    bool svg;               /* also write plots/curves-….svg */
+    const char *format;     /* also draw a picture: svg, png or pdf; NULL: do not */
+    const char *path;       /* of the picture; NULL: plots/curves-….FORMAT */
 };
 int report_curves(FILE *out, struct store *s, const struct project *p,
                   const struct report_curves_args *c, struct err *e);

@@ -49,13 +49,14 @@ int workflow_export(struct export_result *out, const struct project *project, st
 {
     static const char training_sql[] =
         "SELECT run_id, corpus FROM trainings WHERE run_id = (SELECT coalesce(train_run_id,"
-        " run_id) FROM run_list WHERE run_id = CAST(:run AS TEXT))";
+        " run_id) FROM run_list WHERE run_id = :run)";
     static const char results_sql[] =
-        "SELECT split, protocol, L_valid, stride, precision, tokens, perplexity, loss_nats"
+        "SELECT split, protocol, L_valid, stride, precision, tokens, perplexity, loss_nats,"
+        " settings"
         " FROM evaluations WHERE train_run_id = :run AND checkpoint = :which"
-        " ORDER BY split, protocol, L_valid";
-    struct store_param params[] = {{"run", run_id},
-                                   {"which", which == SPEC_BEST ? "best" : "last"}};
+        " ORDER BY split, protocol, L_valid, stride, settings";
+    struct store_param params[] = {{"run", run_id, STORE_TEXT},
+                                   {"which", which == SPEC_BEST ? "best" : "last", STORE_TEXT}};
     struct rows training, results;
     char path[256], sha256[HASH_HEX_BYTES];
 
@@ -63,7 +64,8 @@ int workflow_export(struct export_result *out, const struct project *project, st
     if (training.n == 0)
         return ERR(e, ERR_NOINPUT, "run %s is not a finished training, nor an evaluation of one",
                    run_id);
-    const char *id = params[0].value = training.row[0][0].text, *corpus = training.row[0][1].text;
+    const char *id = params[0].value = store_text(&training.row[0][0]),
+               *corpus = training.row[0][1].text;
     TRY(store_checkpoint(store, id, which, path, sha256, e));
     TRY(rows_read(&results, a, store, results_sql, params, 2, e));
     *out = (struct export_result){

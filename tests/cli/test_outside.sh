@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_outside.sh - files from outside: links, FIFOs, devices and folders where a file is expected, and outputs that cannot
-# be written.
+# be written; characters that control a terminal.
 # usage: tests/cli/test_outside.sh BUILD
 . tests/cli/expect.sh
 fixtures=$PWD/tests/fixtures/checkpoints
@@ -108,6 +108,40 @@ mkdir "$dir/fresh" && cp -r g data "$dir/fresh/"
 (cd "$dir/fresh" && "$alibi" run g/ --devices cpu:1 2>&-)
 grep -q "done" "$dir/fresh/results.db.lock" && fail "messages went into a file: $(cat "$dir/fresh/results.db.lock")"
 
+# What a file holds reaches the terminal without the characters that control it: titles, messages, log files, cells.
+harmless() { # WORD command...: prints the word, and no control character but \n and \t; neither C1 nor marks of direction
+    word=$1
+    shift
+    "$@" >"$dir/out" 2>&1 </dev/null
+    grep -qF -- "$word" "$dir/out" || fail "$*: no '$word' in: $(cat "$dir/out")"
+    bytes=$(LC_ALL=C tr -d '\n\t -~' <"$dir/out" | od -An -tx1 -v | tr -d '\n' | sed 's/ c3 b6//g')
+    [ -z "$bytes" ] || fail "$*: prints the bytes $bytes"
+}
+escape=$(printf '\033]0;x\007\302\233\342\200\256')
+mkdir escaping && sed "s/^artefact: g/artefact: escaping/; 2i title: \"\\\\e]0;h\\\\u00f6\\\\a\\\\u009b\\\\u202e\"" g/grid.yaml >escaping/grid.yaml
+harmless 'escaping: \x1b]0;hö\x07' "$alibi" plan ./escaping/
+harmless '"\x1b"' "$alibi" query "SELECT 1 $escape"
+harmless '\x1b]0;x\x07' "$alibi" plan "./$escape/"
+harmless '\x1b]0;x\x07' "$alibi" report g/ --scale "$escape"
+harmless '\x1b]0;x\x07' "$alibi" "$escape"
+cp "runs/$first/1/log" "$dir/log"
+printf '%s\nnext\0\n' "$escape" >>"runs/$first/1/log"
+harmless '\x1b]0;x\x07' "$alibi" logs "$first"
+grep -q '^next.x00$' "$dir/out" || fail "logs joins the lines of a log file"
+cp "$dir/log" "runs/$first/1/log"
+if command -v python3 >/dev/null 2>&1; then
+    mkdir "$dir/foreign" && cp results.db "$dir/foreign/"
+    python3 -c 'import sqlite3, sys
+c = sqlite3.connect(sys.argv[1])
+for name, kind in c.execute("SELECT name, type FROM sqlite_master").fetchall():
+    if kind == "trigger": c.execute("DROP TRIGGER " + name)
+c.execute("UPDATE run_attempts SET message = ?, host = ?, device = ?", 3 * sys.argv[2:])
+c.execute("UPDATE runs SET spec = spec || ?", sys.argv[2:])
+c.commit()' "$dir/foreign/results.db" "$escape" || fail "the columns of run_attempts and runs have other names"
+    harmless '\x1b]0;x\x07' "$alibi" show "$first" --project "$dir/foreign"
+    harmless 'wanted' "$alibi" status --project "$dir/foreign"
+fi
+
 # gc deletes the files of superseded attempts, never the targets of links.
 expect 0 "4 done now" "$alibi" run g/ --redo --devices cpu:1
 mv "runs/$first/1" "$dir/outside/1" && ln -s "$dir/outside/1" "runs/$first/1"
@@ -121,6 +155,28 @@ cmp -s "$dir/before" "$dir/after" || fail "gc deleted what a link leads to"
 rm "runs/$first/1" "runs/$second" && mv "$dir/outside/1" "runs/$first/" && mv "$dir/outside/$second" "runs/"
 expect 0 "^2 attempts removed" "$alibi" gc
 [ ! -e "runs/$first/1" ] && [ -e "runs/$first/2" ] || fail "gc removed the wrong attempt"
+
+# A rollback journal from elsewhere that names a file of the user: SQLite would delete it.
+byte() { printf "\\$(printf %03o $(($1 & 255)))"; }
+number() { byte $(($1 >> 24)) && byte $(($1 >> 16)) && byte $(($1 >> 8)) && byte "$1"; }
+echo mine >"$dir/outside/mine"
+mkdir "$dir/empty"
+plant() { # FILE
+    sum=$(printf %s "$1" | od -An -v -tu1 | awk '{ for (i = 1; i <= NF; i++) n += $i } END { print n }')
+    printf '%0512d%s' 1 "$1"
+    number ${#1}
+    number "$sum"
+    printf '\331\325\005\371\040\241\143\327'
+}
+for command in gc "run g/ --devices cpu:1" "merge runs" "merge . --project $dir/empty" \
+    verify status "query SELECT(1)" "report g/" "show $first" "export $first --out exported" "curves $first"; do
+    plant "$dir/outside/mine" >results.db-journal
+    # shellcheck disable=SC2086 # a command is several words
+    expect 65 "results.db-journal: names another file" "$alibi" $command
+    [ -e "$dir/outside/mine" ] || fail "alibi $command deleted the file that a journal names"
+    echo mine >"$dir/outside/mine"
+done
+rm -f results.db-journal "$dir/outside/mine"
 
 # A corpus behind a link: the link is replaced, not its target.
 mv data/tiny "$dir/outside/tiny" && ln -s "$dir/outside/tiny" data/tiny

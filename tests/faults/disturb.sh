@@ -96,6 +96,12 @@ undisturbed() {
     new_project allocating
     FAULT_COUNT=$base/mallocs LD_PRELOAD=$build/faults/inject.so run_grid
     mallocs_n=$(cat "$base/mallocs")
+    new_project calling_libc
+    preload "FAULT_CALLS=$base/libc"
+    start
+    wait "$pid"
+    wrap=()
+    awk '{ n[$1] += $2 } END { for (name in n) print name, n[name] }' "$base/libc" | sort >"$base/libc-calls"
     [[ $absent == *"|strace|"* ]] || count_calls
     echo "undisturbed: $(wc -l <"$expected") results in $((reference_ms / 1000)).$((reference_ms % 1000 / 100)) s"
 }
@@ -232,6 +238,33 @@ fail() {
     grep -q INJECTED "$project/trace"
 }
 
+# Loads inject.so with these settings into the scheduler and its workers, which get no environment of its own.
+preload() { # SETTING...
+    local program=$build/faults/preloaded
+    wrap=(env "LD_PRELOAD=$build/faults/inject.so" "$@" "ALIBI_PROGRAM=$program")
+    printf '%q ' exec "${wrap[@]}" "$alibi" >"$program"
+    printf '"$@"\n' >>"$program"
+    sed -i '1i #!/bin/bash' "$program"
+    chmod +x "$program"
+}
+
+# One call of libc in one process, the scheduler or a worker, fails with one of these errors, or kills it.
+errors=(5 11 12 13 24 28 30 122) # EIO EAGAIN ENOMEM EACCES EMFILE ENOSPC EROFS EDQUOT
+before_strike_call() { # [0: kill]
+    local call n
+    read -r call n < <(shuf -n 1 --random-source=<(yes $RANDOM) "$base/libc-calls")
+    page=$project/page
+    head -c 16 /dev/zero >"$page"
+    call="$call $((1 + (RANDOM * 32768 + RANDOM) % n)) ${1:-${errors[RANDOM % 8]}}"
+    preload "FAULT_PAGE=$page" "FAULT_CALL=$call"
+    echo "$call" >>"$project/out"
+}
+strike_call() {
+    await
+    [ $rc -lt 128 ] || [ $rc -eq 137 ] || wrongly "ended with $rc: $(tail -1 "$project/out")"
+    [ "$(od -An -t d8 -j 8 "$page")" -eq 1 ]
+}
+
 # Limits the size of files: the write that reaches the limit is short, the next one fails.
 before_short_write() {
     wrap=(bash -c 'trap "" XFSZ; ulimit -f "$0"; exec "$@"' $((RANDOM % 250 + 4)))
@@ -330,11 +363,33 @@ after_in_the_way() {
     if [ -e "$place.kept" ] || [ -L "$place.kept" ]; then mv "$place.kept" "$place"; fi
 }
 
+# What a power cut at a random moment of a traced run leaves, by the strictest rules (powercut.c), with nothing wrong in it.
+before_power_cut() {
+    if [ ! -s "$base/trace" ]; then
+        local own=$project
+        new_project traced
+        wrap=(strace -f -qq -y -xx -s 99999999 -o "$base/trace" -e signal=none
+            -e trace=openat,mkdir,mkdirat,unlink,unlinkat,rename,renameat,renameat2,write,pwrite64,ftruncate,fsync,fdatasync)
+        start
+        wait "$pid"
+        wrap=()
+        project=$own
+    fi
+    "$build/faults/powercut" "$base/trace" "$base/traced" "$project" $((RANDOM * 32768 + RANDOM)) >>"$project/out" 2>&1 ||
+        wrongly "$(tail -1 "$project/out")"
+    still_there
+    [ -z "$(comm -13 "$expected" "$project/seen")" ] || wrongly "after a power cut results.db holds a wrong result"
+}
+power_cut() { nothing; }
+
 # --- results.db ---
 
 # Deletes results.db and the files beside it; the run folders rebuild it.
 rebuild() {
     rm -f "$project"/results.db*
+    merge_runs
+}
+merge_runs() {
     "$alibi" merge "$project/runs" --project "$project" >>"$project/out" 2>&1 && return
     # Without a record there was nothing to merge.
     ls "$project"/runs/*/*/events >/dev/null 2>&1 && wrongly "alibi merge: $(tail -1 "$project/out")"
@@ -368,6 +423,26 @@ hurt_database() {
     [ $rc -lt 128 ] || [ $rc -eq 135 ] || wrongly "ended with $rc: $(tail -1 "$project/out")"
     no_orphans || wrongly "$(cat "$project/orphans")"
     rebuild
+}
+
+# Replaces results.db by a copy of itself that is a moment older, while the scheduler has it open: by VACUUM INTO and by
+# .backup in turn. The copy stays whole, and the run folders add what it lacks.
+restore_database() {
+    a_while 60
+    local db=$project/results.db
+    alive "$pid" && [ -f "$db" ] || return 1
+    still_there
+    rm -f "$db.copy"
+    python3 -c 'import sqlite3, sys
+c = sqlite3.connect(sys.argv[1], timeout=30)
+c.execute("VACUUM INTO ?", sys.argv[2:3]) if int(sys.argv[3]) % 2 else c.backup(sqlite3.connect(sys.argv[2]))' \
+        "$db" "$db.copy" "$injected" >>"$project/out" 2>&1 || return 1
+    a_while 20
+    alive "$pid" && mv "$db.copy" "$db" || return 1
+    ended "with an older copy" 0 74
+    no_orphans || wrongly "$(cat "$project/orphans")"
+    merge_runs
+    rc=1 # the copy may be older than the end of the grid: once more
 }
 
 # Another program reads or writes in a transaction for a while.

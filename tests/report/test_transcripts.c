@@ -14,7 +14,7 @@
  *   $ bench SCALE POSITION L WPS DEVICE      a measured training, the one point of tiny
  *   $ paper SCALE ARTEFACT                   a shipped grid, done with the paper's numbers
  *   $ sql STATEMENT                          changes results.db
- *   $ report ARTEFACT SCALE FORMAT
+ *   $ report ARTEFACT SCALE FORMAT [table-only]
  *   $ claims SCALE FORMAT ARTEFACT           $ judge SCALE ARTEFACT
  *   $ summary FORMAT SCALE ARTEFACT…         $ reports FORMAT SCALE ARTEFACT…
  *   $ compare FORMAT FILTER | FILTER         {SELECT …} in it is replaced by its answer
@@ -174,7 +174,8 @@ static int run_file(struct transcript *t, const char *text)
 
 static int run_report(struct transcript *t)
 {
-    const struct report_options o = {.scale = word(t, 2), .format = format(t, 3)};
+    const struct report_options o = {
+        .scale = word(t, 2), .format = format(t, 3), .table_only = t->words_n > 4};
     return report_artefact(t->out, t->f->base->store, &t->f->project, word(t, 1), folder(t, 1), &o,
                            &t->f->base->e);
 }
