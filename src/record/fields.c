@@ -49,6 +49,10 @@ struct record_value record_get(const struct record *r, const struct record_field
         v.integer = *(const bool *)at;
         v.known = true;
         break;
+    case RECORD_BINS:
+        v.bins = (const struct record_bins *)(const void *)at;
+        v.known = v.bins->n > 0;
+        break;
     }
     return v;
 }
@@ -70,6 +74,12 @@ static void record_set(struct record *r, const struct record_field *f, const str
     case RECORD_BOOL:
         *(bool *)at = v->known && v->integer;
         break;
+    case RECORD_BINS:
+        if (v->known)
+            memcpy(at, v->bins, sizeof *v->bins);
+        else
+            ((struct record_bins *)(void *)at)->n = 0;
+        break;
     }
 }
 
@@ -89,6 +99,20 @@ static json_t *json_text(const char *text)
     return json;
 }
 
+static json_t *json_bins(const struct record_bins *bins)
+{
+    json_t *json = json_array();
+
+    for (int32_t i = 0; i < bins->n; i++) {
+        const struct record_bin *b = &bins->bin[i];
+        json_t *row =
+            json_pack("[I,I,I]", (json_int_t)b->first, (json_int_t)b->last, (json_int_t)b->targets);
+        json_array_append_new(row, isfinite(b->nll) ? json_real(b->nll) : json_null());
+        json_array_append_new(json, row);
+    }
+    return json;
+}
+
 static json_t *json_value(const struct record_value *v)
 {
     if (!v->known) return json_null();
@@ -101,6 +125,8 @@ static json_t *json_value(const struct record_value *v)
         return json_text(v->text);
     case RECORD_BOOL:
         return json_boolean(v->integer);
+    case RECORD_BINS:
+        return json_bins(v->bins);
     }
     return NULL;
 }
@@ -122,9 +148,30 @@ int record_write(struct event_writer *w, const struct record *r, struct err *e)
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-static struct record_value value_of(const json_t *json, enum record_kind kind)
+static bool read_bins(struct record_bins *out, const json_t *json)
 {
-    struct record_value v = {.kind = kind};
+    size_t n = json_array_size(json); /* of another type: 0 */
+
+    if (n == 0 || n > RECORD_BINS_MAX) return false;
+    for (out->n = 0; out->n < (int32_t)n; out->n++) {
+        const json_t *row = json_array_get(json, (size_t)out->n), *nll = json_array_get(row, 3);
+        for (size_t i = 0; i < 3; i++)
+            if (!json_is_integer(json_array_get(row, i))) return false;
+        out->bin[out->n] = (struct record_bin){
+            .first = json_integer_value(json_array_get(row, 0)),
+            .last = json_integer_value(json_array_get(row, 1)),
+            .targets = json_integer_value(json_array_get(row, 2)),
+            .nll = json_is_number(nll) ? json_number_value(nll) : (double)NAN,
+        };
+    }
+    return true;
+}
+
+/* bins: room for a value of that kind. */
+static struct record_value value_of(const json_t *json, enum record_kind kind,
+                                    struct record_bins *bins)
+{
+    struct record_value v = {.kind = kind, .bins = bins};
     double real = json_number_value(json);
 
     if (kind == RECORD_REAL && json_is_number(json)) {
@@ -143,6 +190,8 @@ static struct record_value value_of(const json_t *json, enum record_kind kind)
     } else if (kind == RECORD_BOOL && json_is_boolean(json)) {
         v.integer = json_is_true(json);
         v.known = true;
+    } else if (kind == RECORD_BINS) {
+        v.known = read_bins(bins, json);
     }
     return v;
 }
@@ -151,13 +200,14 @@ int record_read(struct record *out, const struct event *ev, struct err *e)
 {
     const struct record_field *first = fields_of(ev->type);
     unsigned long long sequence = ev->sequence;
+    struct record_bins bins;
 
     *out = (struct record){.type = ev->type};
     if (!first)
         return ERR(e, ERR_DATA, "record %llu has the unknown type %d", sequence, (int)ev->type);
     for (const struct record_field *f = first; is_field_of(f, ev->type); f++) {
         const json_t *json = json_object_get(ev->json, f->name);
-        struct record_value v = value_of(json, f->kind);
+        struct record_value v = value_of(json, f->kind, &bins);
         bool absent = !json || json_is_null(json);
         if (!v.known && (f->need == RECORD_REQUIRED || !absent))
             return ERR(e, ERR_DATA, "record %llu of type %d: %s is %s", sequence, (int)ev->type,
@@ -209,6 +259,9 @@ bool record_equal(const struct record_value *a, const struct record_value *b)
     if (a->kind != b->kind || a->known != b->known) return false;
     if (!a->known) return true;
     if (a->kind == RECORD_TEXT) return strcmp(a->text, b->text) == 0;
+    if (a->kind == RECORD_BINS)
+        return a->bins->n == b->bins->n &&
+               memcmp(a->bins->bin, b->bins->bin, (size_t)a->bins->n * sizeof *a->bins->bin) == 0;
     if (a->kind == RECORD_REAL) return memcmp(&a->real, &b->real, sizeof a->real) == 0;
     return a->integer == b->integer;
 }
@@ -233,6 +286,8 @@ char *record_format(const struct record_value *v, struct arena *a)
         return arena_printf(a, "%.17g", v->real);
     case RECORD_BOOL:
         return arena_strdup(a, v->integer ? "true" : "false");
+    case RECORD_BINS:
+        return arena_printf(a, "%d bins", v->bins->n);
     case RECORD_TEXT:
         break;
     }

@@ -21,6 +21,18 @@
 #define RECORD_NONE INT64_MIN      /* an integer that is not known */
 #define RECORD_IMPORTED "imported" /* the device of a training that another program did */
 
+/* Ranges of positions in the windows of an evaluation, rising; in JSON an array of
+ * [first, last, targets, nll]. Positions count from 1. nll: the sum of the targets' losses in nats;
+ * NaN where one is not finite. */
+enum { RECORD_BINS_MAX = 64 }; /* the longest window has 54 */
+struct record_bins {
+    int32_t n;
+    struct record_bin {
+        int64_t first, last, targets;
+        double nll;
+    } bin[RECORD_BINS_MAX];
+};
+
 /* The fields of each type: X(T, t, kind, name, need, table, column, verified), as in struct
  * record_field. They are the members of struct record_t, the content of a record EVENT_T. */
 
@@ -87,11 +99,9 @@
     X(T, t, TEXT, last_sha256, OPTIONAL, "results", "last_sha256", true)
 
 /* loss_nats, perplexity: not known where nonfinite > 0. tokens, nonfinite: targets scored; those
- * without a finite loss. eval_wps: not known where a pass was shared. position_loss: a line of 64
- * bytes for each range of positions in the windows, rising: first and last position, from 1 (10
- * bytes each), targets there (16), the sum of their losses in nats (27, empty where it is not
- * finite), a newline. NULL: an older program's record, so that it cannot be verified; loss_nats is.
- */
+ * without a finite loss. eval_wps: not known where a pass was shared. bins: losses by position in
+ * the windows; an older program's record has none, so that they cannot be verified; loss_nats is.
+ * position_loss: the bins of programs before schema version 4 (schema.c). */
 #define RECORD_EVALUATED(X, T, t)                                                                  \
     X(T, t, TEXT, run_id, REQUIRED, NULL, NULL, false)                                             \
     X(T, t, INT, peak_memory_bytes, OPTIONAL, "results", "peak_memory_bytes", false)               \
@@ -102,7 +112,8 @@
     X(T, t, INT, nonfinite, REQUIRED, "results", "nonfinite", true)                                \
     X(T, t, REAL, eval_wps, OPTIONAL, "results", "eval_wps", false)                                \
     X(T, t, TEXT, checkpoint_sha256, OPTIONAL, "results", "checkpoint_sha256", true)               \
-    X(T, t, TEXT, position_loss, OPTIONAL, "results", "position_loss", false)
+    X(T, t, TEXT, position_loss, OPTIONAL, "results", "position_loss", false)                      \
+    X(T, t, BINS, bins, OPTIONAL, NULL, NULL, false)
 
 /* cpu_share, switches_per_s: of the measured steps, processor time over wall time and involuntary
  * context switches. */
@@ -139,6 +150,7 @@
 #define RECORD_REAL_TYPE double
 #define RECORD_TEXT_TYPE const char *
 #define RECORD_BOOL_TYPE bool
+#define RECORD_BINS_TYPE struct record_bins
 #define RECORD_MEMBER(T, t, kind, name, ...) RECORD_##kind##_TYPE name;
 #define RECORD_STRUCT(T, t)                                                                        \
     struct record_##t {                                                                            \
@@ -154,7 +166,7 @@ struct record {
     };
 };
 
-enum record_kind { RECORD_INT, RECORD_REAL, RECORD_TEXT, RECORD_BOOL };
+enum record_kind { RECORD_INT, RECORD_REAL, RECORD_TEXT, RECORD_BOOL, RECORD_BINS };
 enum record_need { RECORD_OPTIONAL, RECORD_REQUIRED, RECORD_IF_FINITE };
 
 struct record_field {
@@ -190,6 +202,7 @@ struct record_value {
     int64_t integer; /* also of a flag */
     double real;
     const char *text;
+    const struct record_bins *bins;
 };
 struct record_value record_get(const struct record *r, const struct record_field *f);
 /* record_equal - bit for bit; two values that are not known are equal. */

@@ -226,15 +226,13 @@ static const char *has_setting(struct compare *c, const struct side *s, int32_t 
 {
     const struct spec_key *key = s->setting[i].key;
     const char *value = s->setting[i].value;
-    const char *line = arena_printf(c->arena, "\n%s=%s\n", key->name, value);
-    bool neutral = is_universal(key) && strcmp(value, key->neutral) == 0;
+    const char *here = bind(c, s, value, STORE_TEXT);
+    const char *setting = arena_printf(
+        c->arena, "(SELECT l.value FROM run_settings l WHERE l.run_id = e.%s AND l.key = '%s')",
+        is_of_evaluation(key) ? "run_id" : "train_run_id", key->name);
 
-    return arena_printf(
-        c->arena,
-        "EXISTS (SELECT 1 FROM run_list l WHERE l.run_id = e.%s AND (instr(char(10) || l.spec\n"
-        "  || char(10), %s) > 0%s))",
-        is_of_evaluation(key) ? "run_id" : "train_run_id", bind(c, s, line, STORE_TEXT),
-        neutral ? arena_printf(c->arena, " OR instr(l.spec, '%s=') = 0", key->name) : "");
+    if (!is_universal(key)) return arena_printf(c->arena, "%s = %s", setting, here);
+    return arena_printf(c->arena, "coalesce(%s, '%s') = %s", setting, key->neutral, here);
 }
 
 /* " FROM evaluations e WHERE …" with the conditions of the filter. */
@@ -337,16 +335,16 @@ static const char subjects_sql[] =
     " UNION ALL SELECT way, min(run_id), 1 FROM (\n"
     "  SELECT way, run_id FROM a UNION ALL SELECT way, run_id FROM b) GROUP BY way),\n"
     "kept(id, key, value) AS MATERIALIZED (\n"
-    " SELECT o.id, s.key, s.value FROM subjects o JOIN settings s USING (run_id)\n"
+    " SELECT o.id, s.key, s.value FROM subjects o JOIN run_settings s USING (run_id)\n"
     "  WHERE o.of_evaluation = (s.key GLOB 'eval.*') AND s.key NOT IN ('kind', 'scale', "
     "'meaning',\n"
     "   'model.name', 'data.dataset', 'data.corpus', 'eval.train_run'";
 
 static const char varying_sql[] =
     ")\n"
-    " UNION ALL SELECT o.id, n.key, n.value FROM subjects o JOIN run_list r USING (run_id)\n"
-    "  JOIN neutral n ON n.universal AND instr(r.spec, n.key || '=') = 0\n"
-    "  WHERE o.of_evaluation),\n"
+    " UNION ALL SELECT o.id, n.key, n.value FROM subjects o JOIN neutral n ON n.universal\n"
+    "  WHERE o.of_evaluation AND NOT EXISTS (SELECT 1 FROM run_settings s\n"
+    "   WHERE s.run_id = o.run_id AND s.key = n.key)),\n"
     "varying AS MATERIALIZED (SELECT key, key GLOB 'eval.*' AS of_evaluation FROM kept\n"
     " GROUP BY key HAVING count(DISTINCT value) > 1 ORDER BY key),\n"
     "apart AS MATERIALIZED (SELECT x.id AS x, y.id AS y, min(x.key) AS key,\n"

@@ -275,11 +275,6 @@ int spec_check(const struct spec *s, struct err *e)
     return 0;
 }
 
-static int compare_lines(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static bool is_neutral(const struct spec *s, const struct spec_key *key, const char *text,
                        struct arena *a)
 {
@@ -288,27 +283,46 @@ static bool is_neutral(const struct spec *s, const struct spec_key *key, const c
     return strcmp(spec_get(&other, key, a), text) == 0;
 }
 
+struct spec_line *spec_lines(const struct spec *s, size_t *n, struct arena *a)
+{
+    size_t keys_n;
+    const struct spec_key *keys = spec_keys(&keys_n);
+    struct spec_line *line = arena_array(a, keys_n + 1, sizeof *line);
+
+    *n = 0;
+    for (size_t i = 0; i < keys_n; i++) {
+        if (keys[i].applies && !keys[i].applies(s)) continue;
+        const char *text = spec_get(s, &keys[i], a);
+        bool hashed = keys[i].hashed && !is_neutral(s, &keys[i], text, a);
+        line[(*n)++] = (struct spec_line){keys[i].name, text, hashed};
+    }
+    line[(*n)++] = (struct spec_line){"meaning", arena_printf(a, "%d", SPEC_MEANING), true};
+    return line;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 /* The lines of the canonical text, sorted. skip and swap are for the config id. */
 static char *canonical_lines(const struct spec *s, struct arena *a, const char *skip,
                              const char *train_instead)
 {
-    size_t n, lines_n = 0;
-    const struct spec_key *keys = spec_keys(&n);
-    char **line = arena_array(a, n + 1, sizeof *line);
+    size_t n, texts_n = 0;
+    const struct spec_line *line = spec_lines(s, &n, a);
+    char **text = arena_array(a, n, sizeof *text);
     struct strbuf b;
 
     for (size_t i = 0; i < n; i++) {
-        if (!keys[i].hashed || (keys[i].applies && !keys[i].applies(s))) continue;
-        if (skip && strcmp(keys[i].name, skip) == 0) continue;
-        const char *text = spec_get(s, &keys[i], a);
-        if (is_neutral(s, &keys[i], text, a)) continue;
-        if (train_instead && strcmp(keys[i].name, "eval.train_run") == 0) text = train_instead;
-        line[lines_n++] = arena_printf(a, "%s=%s\n", keys[i].name, text);
+        if (!line[i].hashed || (skip && strcmp(line[i].key, skip) == 0)) continue;
+        bool swap = train_instead && strcmp(line[i].key, "eval.train_run") == 0;
+        text[texts_n++] =
+            arena_printf(a, "%s=%s\n", line[i].key, swap ? train_instead : line[i].value);
     }
-    line[lines_n++] = arena_printf(a, "meaning=%d\n", SPEC_MEANING);
-    qsort(line, lines_n, sizeof *line, compare_lines);
+    qsort(text, texts_n, sizeof *text, compare_lines);
     strbuf_init(&b, a);
-    for (size_t i = 0; i < lines_n; i++) strbuf_add(&b, line[i]);
+    for (size_t i = 0; i < texts_n; i++) strbuf_add(&b, text[i]);
     return b.text;
 }
 
@@ -320,14 +334,11 @@ char *spec_canonical(const struct spec *s, struct arena *a)
 char *spec_text(const struct spec *s, struct arena *a)
 {
     size_t n;
-    const struct spec_key *keys = spec_keys(&n);
+    const struct spec_line *line = spec_lines(s, &n, a);
     struct strbuf b;
 
     strbuf_init(&b, a);
-    for (size_t i = 0; i < n; i++)
-        if (!keys[i].applies || keys[i].applies(s))
-            strbuf_addf(&b, "%s=%s\n", keys[i].name, spec_get(s, &keys[i], a));
-    strbuf_addf(&b, "meaning=%d\n", SPEC_MEANING);
+    for (size_t i = 0; i < n; i++) strbuf_addf(&b, "%s=%s\n", line[i].key, line[i].value);
     return b.text;
 }
 

@@ -192,8 +192,13 @@ int spec_check_device(const struct spec *s, const char *device, struct err *e);
  * hashed, apply and are not neutral, and "meaning=N". spec_parse reads it, also from a checkpoint
  * or an attempt's spec file. */
 char *spec_canonical(const struct spec *s, struct arena *a);
-/* spec_text - the stored and displayed text: every key that applies, one "key=value" per line, in
- * the order of the key table. */
+/* spec_lines - every key that applies, in the order of the key table, then "meaning". spec_text -
+ * the same as the stored and displayed text, one "key=value" per line. */
+struct spec_line {
+    const char *key, *value;
+    bool hashed; /* it is in the canonical text */
+};
+struct spec_line *spec_lines(const struct spec *s, size_t *n, struct arena *a);
 char *spec_text(const struct spec *s, struct arena *a);
 int spec_parse(struct spec *s, const char *text, struct err *e);
 /* spec_parse_list - parses an attempt's spec file: one spec, or several evaluations separated by

@@ -421,6 +421,7 @@ static int apply(struct store *s, const struct schema_step *steps, int steps_n, 
         if (steps[i].version <= from) continue;
         TRY(database_script(s, steps[i].sql, e));
         TRY(add_columns(s, e));
+        if (steps[i].rows) TRY(database_script(s, steps[i].rows, e));
     }
     TRY(make_views(s, views, false, e));
     TRY(DATABASE_NUMBER(s, broken, e, "SELECT count(*) FROM pragma_foreign_key_check"));
@@ -544,7 +545,8 @@ static int authorize_own(void *context, int action, const char *first, const cha
                          const char *database, const char *inner)
 {
     (void)context, (void)second, (void)database;
-    if (!inner || strcmp(inner, schema_trigger_name) == 0 || action == SQLITE_SELECT)
+    if (!inner || strcmp(inner, schema_trigger_name) == 0 ||
+        strcmp(inner, schema_query_name) == 0 || action == SQLITE_SELECT)
         return SQLITE_OK;
     /* A reader's temporary view of a table's name (open_reader). */
     return action == SQLITE_READ && first && strcmp(first, inner) == 0 ? SQLITE_OK : SQLITE_DENY;
@@ -652,6 +654,12 @@ static int open_reader(struct store *s, struct err *e)
         return ERR(e, ERR_NOINPUT, "%s: holds no results yet; `alibi run table5` makes some",
                    s->path);
     TRY(schema_check(s, e));
+    /* A temporary view with the name of a table that lacks columns adds them as NULL. Today's
+     * views, recreated as temporary ones, read it instead of the table; views of the file would
+     * not. */
+    TRY(database_get(s, query_lacking(s, view), NULL, 0, DATABASE_COLUMNS(DATABASE_TO(shadows)),
+                     e));
+    TRY(database_script(s, shadows, e));
     for (int64_t i = version; i < schema_steps_n; i++) { /* step i leads to version i + 1 */
         if (!schema_steps[i].reader)
             return ERR(e, ERR_UNAVAILABLE,
@@ -660,13 +668,8 @@ static int open_reader(struct store *s, struct err *e)
                        "copy",
                        s->path, (long long)version, schema_steps_n);
         TRY(database_script(s, schema_steps[i].reader, e));
+        if (schema_steps[i].rows) TRY(database_script(s, schema_steps[i].rows, e));
     }
-    /* A temporary view with the name of a table that lacks columns adds them as NULL. Today's
-     * views, recreated as temporary ones, read it instead of the table; views of the file would
-     * not. */
-    TRY(database_get(s, query_lacking(s, view), NULL, 0, DATABASE_COLUMNS(DATABASE_TO(shadows)),
-                     e));
-    TRY(database_script(s, shadows, e));
     return make_views(s, schema_views, *shadows || version < schema_steps_n, e);
 }
 

@@ -149,16 +149,21 @@ int results_unlink_evaluations(struct store *s, const char *train_run_id, struct
 enum { SCHEMA_APPLICATION_ID = 0x414c4942 }; /* "ALIB" */
 
 /* One step: from version - 1 to version. reader: what makes a connection read an older file as if
- * it had the step; NULL: it cannot, and such a file is not read before a writer has migrated it. */
+ * it had the step; NULL: it cannot, and such a file is not read before a writer has migrated it.
+ * rows: what fills the tables of either, which have the columns of record_fields by then; NULL:
+ * nothing. */
 struct schema_step {
     int version;
-    const char *sql, *reader;
+    const char *sql, *reader, *rows;
 };
 extern const struct schema_step schema_steps[]; /* versions 1, 2, 3 … in order */
 extern const int schema_steps_n;                /* also the newest version */
 extern const char *const schema_views[];        /* ended by NULL */
-extern const char schema_trigger_name[];        /* of the one trigger */
-extern const char schema_trigger[];             /* its text in the newest version */
+/* Rows for texts of runs and results as older files (script) and records (attempt ?1) have them. */
+extern const char schema_rows_of_texts[], schema_rows_of_attempt[];
+extern const char schema_trigger_name[]; /* of the one trigger */
+extern const char schema_query_name[];   /* of the queries inside its statements (WITH) */
+extern const char schema_trigger[];      /* its text in the newest version */
 
 /* schema_check - checks that the tables of the file are the program's own (schema_check.c). Before
  * it, no statement reads them. Errors: ERR_DATA they are not. */

@@ -87,6 +87,23 @@ static const char *ingest_sql(struct store *s, enum event_type type)
                arena_printf(&s->arena, ingest_templates[type], columns.text, values.text);
 }
 
+/* The losses by position of a result. An older program's record has them as text. */
+static int store_bins(struct store *s, int64_t attempt_id, uint64_t sequence,
+                      const struct record_evaluated *r, struct err *e)
+{
+    if (r->position_loss)
+        return DATABASE_RUN(s, e, schema_rows_of_attempt, DATABASE_INT(attempt_id));
+    for (int32_t i = 0; i < r->bins.n; i++) {
+        const struct record_bin *b = &r->bins.bin[i];
+        TRY(DATABASE_RUN(s, e,
+                         "INSERT INTO position_losses SELECT result_id,?3,?4,?5,?6 FROM results"
+                         " WHERE attempt_id=?1 AND sequence=?2 ON CONFLICT DO NOTHING",
+                         DATABASE_INT(attempt_id), DATABASE_INT(sequence), DATABASE_INT(b->first),
+                         DATABASE_INT(b->last), DATABASE_INT(b->targets), DATABASE_REAL(b->nll)));
+    }
+    return 0;
+}
+
 static int store_record(struct store *s, int64_t attempt_id, const struct record *r,
                         uint64_t sequence, struct err *e)
 {
@@ -104,7 +121,8 @@ static int store_record(struct store *s, int64_t attempt_id, const struct record
         assert(n < INGEST_FIXED + INGEST_FIELDS_MAX);
         value[n++] = record_get(r, &record_fields[i]);
     }
-    return database_run(s, ingest_sql(s, r->type), value, n, e);
+    TRY(database_run(s, ingest_sql(s, r->type), value, n, e));
+    return r->type == EVENT_EVALUATED ? store_bins(s, attempt_id, sequence, &r->evaluated, e) : 0;
 }
 
 /* Reads a record of a run's attempt. */

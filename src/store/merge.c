@@ -324,6 +324,11 @@ static const struct {
     {"run_attempts", " o WHERE o.state<>'running' AND o.uid NOT IN(SELECT uid FROM temp.known)"
                      " ORDER BY o.run_id,o.attempt"},
     {"results", OF_ATTEMPT},
+    {"position_losses",
+     " o JOIN other.results w ON w.result_id=o.result_id"
+     " JOIN other.run_attempts t ON t.attempt_id=w.attempt_id"
+     " JOIN main.run_attempts h ON h.uid=t.uid"
+     " JOIN main.results v ON v.attempt_id=h.attempt_id AND v.sequence=w.sequence WHERE true"},
     {"checkpoint_files", OF_ATTEMPT},
     {"curve_points", OF_ATTEMPT},
     {"points", " o WHERE NOT EXISTS(SELECT 1 FROM main.points h WHERE h.artefact=o.artefact"
@@ -334,6 +339,7 @@ static const struct {
  * other file's folder. A new number is NULL; a row whose key is here stays as it is. */
 static const char merge_statement[] =
     "SELECT 'INSERT INTO main.'||?1||'('||group_concat(name)||') SELECT '||group_concat(CASE"
+    " WHEN name='result_id' AND ?1='position_losses' THEN 'v.result_id'"
     " WHEN name='result_id' OR(name='attempt_id' AND ?1='run_attempts') THEN 'NULL'"
     " WHEN name='attempt_id' THEN 'h.attempt_id'"
     " WHEN name='attempt' THEN 'o.attempt+(SELECT coalesce(max(h.attempt),0)"
@@ -352,6 +358,7 @@ static int merge_table(struct store *s, const char *name, const char *from, cons
 
     TRY(database_get(s, merge_statement, DATABASE_VALUES(DATABASE_TEXT(name), DATABASE_TEXT(from)),
                      DATABASE_COLUMNS(DATABASE_TO(sql)), e));
+    if (!*sql) return 0; /* an older file has no such table */
     int rc = database_get(s, sql, DATABASE_VALUES(DATABASE_TEXT(folder)), NULL, 0, e);
     if (rc != ERR_INTERNAL || (sqlite3_errcode(s->connection_own) & 0xff) != SQLITE_CONSTRAINT)
         return rc;
@@ -411,6 +418,7 @@ static int merge_rows(struct merge *m, const char *folder, struct err *e)
     TRY_OUT(rc, list_known(m, folder, e));
     for (size_t i = 0; i < sizeof merge_tables / sizeof *merge_tables; i++)
         TRY_OUT(rc, merge_table(s, merge_tables[i].name, merge_tables[i].from, folder, e));
+    TRY_OUT(rc, database_script(s, schema_rows_of_texts, e));
     TRY_OUT(rc, database_script(s, merge_current, e));
     TRY_OUT(rc, results_unlink_evaluations(s, NULL, e));
     TRY_OUT(rc, database_script(s, "DROP TABLE temp.known", e));

@@ -71,17 +71,33 @@ static int insert_run(struct store *s, const struct store_run *r, const char *ca
         DATABASE_TEXT(spec_text(p, a)));
 }
 
+static int insert_settings(struct store *s, const struct store_run *r, struct arena *a,
+                           struct err *e)
+{
+    size_t n;
+    struct spec_line *line = spec_lines(r->spec, &n, a);
+
+    for (size_t i = 0; i < n; i++)
+        TRY(DATABASE_RUN(s, e, "INSERT INTO run_settings VALUES(?1,?2,?3,?4)",
+                         DATABASE_TEXT(r->run_id), DATABASE_TEXT(line[i].key),
+                         DATABASE_TEXT(line[i].value), DATABASE_INT(line[i].hashed)));
+    return 0;
+}
+
 int store_add_run(struct store *s, const struct store_run *r, struct err *e)
 {
     struct arena a;
     int rc = 0;
     bool known = false;
 
+    TRY(store_begin(s, e));
     arena_init(&a);
     const char *canonical = spec_canonical(r->spec, &a);
     TRY_OUT(rc, check_known(s, r, canonical, &known, e));
     if (!known) TRY_OUT(rc, insert_run(s, r, canonical, &a, e));
+    if (!known) TRY_OUT(rc, insert_settings(s, r, &a, e));
 out:
+    rc = store_finish(s, rc, e);
     if (rc < 0) err_ctx(e, "run %s", r->run_id);
     arena_fini(&a);
     return rc;

@@ -182,13 +182,65 @@ static const char version_3[] =
     "DROP TABLE claim_verdicts;"
     "ALTER TABLE next_verdicts RENAME TO claim_verdicts;";
 
+/* Until version 4 the settings of a run and the losses by position of a result were text, which is
+ * still that of an older file or record.
+ * run_settings: the lines of `spec`, the run's own. hashed: it is a line of `canonical`, too: the
+ * run id is made from it, and its value is not the neutral one.
+ * position_losses: struct record_bins of a result. */
+#define TABLES_OF_4(TEMP)                                                                          \
+    "CREATE " TEMP "TABLE run_settings("                                                           \
+    " run_id TEXT NOT NULL REFERENCES runs(run_id),"                                               \
+    " key TEXT NOT NULL,"                                                                          \
+    " value TEXT NOT NULL,"                                                                        \
+    " hashed INTEGER NOT NULL CHECK(hashed IN(0,1)),"                                              \
+    " PRIMARY KEY(run_id,key)) STRICT, WITHOUT ROWID;"                                             \
+    "CREATE " TEMP "TABLE position_losses("                                                        \
+    " result_id INTEGER NOT NULL REFERENCES results(result_id),"                                   \
+    " first INTEGER NOT NULL,"                                                                     \
+    " last INTEGER NOT NULL,"                                                                      \
+    " targets INTEGER NOT NULL,"                                                                   \
+    " nll REAL,"                                                                                   \
+    " PRIMARY KEY(result_id,first)) STRICT, WITHOUT ROWID;"
+
+/* A foreign text of many lines must not take long: the number of lines is limited. */
+#define SETTINGS_OF_TEXTS                                                                          \
+    "INSERT INTO run_settings"                                                                     \
+    " WITH RECURSIVE lines(n,run_id,canonical,line,rest) AS("                                      \
+    "  SELECT 0,run_id,char(10)||canonical,NULL,spec||char(10) FROM runs"                          \
+    "   WHERE NOT EXISTS(SELECT 1 FROM run_settings s WHERE s.run_id=runs.run_id)"                 \
+    "  UNION ALL SELECT n+1,run_id,canonical,substr(rest,1,instr(rest,char(10))-1),"               \
+    "   substr(rest,instr(rest,char(10))+1) FROM lines WHERE rest<>'' AND n<256)"                  \
+    " SELECT run_id,substr(line,1,instr(line,'=')-1),substr(line,instr(line,'=')+1),"              \
+    "  instr(canonical,char(10)||line||char(10))>0 FROM lines WHERE line<>''"                      \
+    " ON CONFLICT DO NOTHING;"
+
+/* The text has a line of 64 bytes for each range: first and last position (10 bytes each), targets
+ * (16), the sum of their losses (27, empty where it is not finite), a newline. */
+#define LOSSES_OF_TEXTS(WHICH)                                                                     \
+    "INSERT INTO position_losses"                                                                  \
+    " WITH RECURSIVE lines(n,result_id,line,rest) AS("                                             \
+    "  SELECT 0,result_id,NULL,position_loss FROM results WHERE position_loss<>''" WHICH           \
+    "   AND NOT EXISTS(SELECT 1 FROM position_losses p WHERE p.result_id=results.result_id)"       \
+    "  UNION ALL SELECT n+1,result_id,substr(rest,1,64),substr(rest,65) FROM lines"                \
+    "   WHERE rest<>'' AND n<64)"                                                                  \
+    " SELECT result_id,CAST(substr(line,1,10) AS INTEGER),CAST(substr(line,11,10) AS INTEGER),"    \
+    "  CAST(substr(line,21,16) AS INTEGER),"                                                       \
+    "  CAST(nullif(trim(substr(line,37,27)),'') AS REAL) FROM lines WHERE line<>''"                \
+    " ON CONFLICT DO NOTHING;"
+
+static const char version_4[] = TABLES_OF_4("");
+const char schema_query_name[] = "lines";
+const char schema_rows_of_texts[] = SETTINGS_OF_TEXTS LOSSES_OF_TEXTS("");
+const char schema_rows_of_attempt[] = LOSSES_OF_TEXTS(" AND attempt_id=?1");
+
 const char schema_trigger_name[] = "an_attempt_ends_once";
 const char schema_trigger[] = ENDS_ONCE_2;
 
 const struct schema_step schema_steps[] = {
-    {1, version_1, NULL},
-    {2, version_2, NULL},
-    {3, version_3, "CREATE TEMP VIEW claim_verdicts AS " CLAIMS_OF_2},
+    {1, version_1, NULL, NULL},
+    {2, version_2, NULL, NULL},
+    {3, version_3, "CREATE TEMP VIEW claim_verdicts AS " CLAIMS_OF_2, NULL},
+    {4, version_4, TABLES_OF_4("TEMP "), schema_rows_of_texts},
 };
 const int schema_steps_n = sizeof schema_steps / sizeof *schema_steps;
 

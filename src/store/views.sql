@@ -12,33 +12,29 @@
 
 -- A row for each evaluation that was asked for: how it evaluates, beyond the columns of
 -- `evaluations`.
--- settings: the lines of its canonical text that have no column there, such as
+-- settings: the settings of its run id that have no column there, such as
 --   "eval.attention_sinks=4 eval.attention_window=64"; '' where each key has its neutral value. A
 --   new key appears here by itself.
--- The other columns are four of these keys. Their neutral values follow the canonical text, so that
--- the first line of a key has its value.
+-- The other columns are four of these keys.
 CREATE VIEW evaluation_settings AS
 SELECT run_id,
-  substr(text, scaling, instr(substr(text, scaling), char(10)) - 1) AS position_scaling,
-  CAST(substr(text, instr(text, 'eval.position_scaling_factor=') + 29) AS REAL)
+  coalesce((SELECT value FROM run_settings s
+    WHERE s.run_id = r.run_id AND s.key = 'eval.position_scaling'), 'none') AS position_scaling,
+  coalesce((SELECT CAST(value AS REAL) FROM run_settings s
+    WHERE s.run_id = r.run_id AND s.key = 'eval.position_scaling_factor'), 0.0)
     AS position_scaling_factor,
-  CAST(substr(text, instr(text, 'eval.attention_window=') + 22) AS INTEGER) AS attention_window,
-  CAST(substr(text, instr(text, 'eval.attention_sinks=') + 21) AS INTEGER) AS attention_sinks,
-  (WITH RECURSIVE lines(line, rest) AS (
-    SELECT 'kind=eval', canonical
-    UNION ALL
-    SELECT substr(rest, 1, instr(rest, char(10)) - 1), substr(rest, instr(rest, char(10)) + 1)
-    FROM lines WHERE rest <> '')
-  SELECT coalesce(group_concat(line, ' '), '') FROM lines
-  WHERE substr(line, 1, instr(line, '=') - 1) NOT IN ('kind', 'scale', 'meaning',
-    'eval.train_run', 'eval.checkpoint', 'eval.split', 'eval.window', 'eval.L', 'eval.stride',
-    'eval.precision', 'eval.targets')) AS settings
-FROM (
-  SELECT run_id, canonical, text, instr(text, 'eval.position_scaling=') + 22 AS scaling
-  FROM (
-    SELECT run_id, canonical, canonical || 'eval.position_scaling=none' || char(10)
-      || 'eval.position_scaling_factor=0 eval.attention_window=0 eval.attention_sinks=0' AS text
-    FROM runs WHERE kind = 'eval'));
+  coalesce((SELECT CAST(value AS INTEGER) FROM run_settings s
+    WHERE s.run_id = r.run_id AND s.key = 'eval.attention_window'), 0) AS attention_window,
+  coalesce((SELECT CAST(value AS INTEGER) FROM run_settings s
+    WHERE s.run_id = r.run_id AND s.key = 'eval.attention_sinks'), 0) AS attention_sinks,
+  (SELECT coalesce(group_concat(line, ' '), '') FROM (
+    SELECT key || '=' || value AS line FROM run_settings s
+    WHERE s.run_id = r.run_id AND s.hashed AND s.key NOT IN ('kind', 'scale', 'meaning',
+      'eval.train_run', 'eval.checkpoint', 'eval.split', 'eval.window', 'eval.L', 'eval.stride',
+      'eval.precision', 'eval.targets')
+    ORDER BY s.key)) AS settings
+FROM runs r
+WHERE kind = 'eval';
 
 CREATE VIEW evaluations AS
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid,
@@ -60,28 +56,19 @@ JOIN runs t ON t.run_id = r.train_run_id
 JOIN evaluation_settings s ON s.run_id = v.run_id
 WHERE v.current = 1 AND v.kind = 'eval';
 
--- A row for each range of positions in the windows of an evaluation, from a line of 64 bytes of its
--- result (record/fields.h). An older program's evaluation has none.
+-- A row for each range of positions in the windows of an evaluation. An older program's evaluation
+-- has none.
 CREATE VIEW position_loss AS
-WITH RECURSIVE
-lines(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM lines WHERE i < 63),
-cut AS (
-  SELECT v.run_id, substr(v.position_loss, 64 * i + 1, 64) AS line
-  FROM results v JOIN lines ON 64 * i < length(v.position_loss)
-  WHERE v.current = 1 AND v.kind = 'eval'),
-bins AS (
-  SELECT run_id, CAST(substr(line, 1, 10) AS INTEGER) AS first,
-    CAST(substr(line, 11, 10) AS INTEGER) AS last, CAST(substr(line, 21, 16) AS INTEGER) AS targets,
-    CAST(nullif(trim(substr(line, 37, 27)), '') AS REAL) AS nll
-  FROM cut)
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol,
   r.stride, r.seed, b.first, b.last, b.targets, b.nll, b.nll / b.targets AS loss_nats,
   exp(b.nll / b.targets) AS perplexity, r.run_id, r.train_run_id, r.config_id,
   max(r.modified, t.modified) AS modified, r.precision, r.checkpoint, s.settings
-FROM bins b
-JOIN runs r ON r.run_id = b.run_id
+FROM results v
+JOIN position_losses b ON b.result_id = v.result_id
+JOIN runs r ON r.run_id = v.run_id
 JOIN runs t ON t.run_id = r.train_run_id
-JOIN evaluation_settings s ON s.run_id = b.run_id;
+JOIN evaluation_settings s ON s.run_id = v.run_id
+WHERE v.current = 1 AND v.kind = 'eval';
 
 CREATE VIEW artefact_evaluations AS
 SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid,
@@ -329,23 +316,13 @@ JOIN runs r ON r.run_id = p.run_id AND r.kind = 'bench'
 LEFT JOIN position_methods m ON m.position = r.position
 LEFT JOIN benchmarks b ON b.run_id = r.run_id;
 
--- A row for each setting of each run: the lines of its spec, cut at their first '=', and, for an
--- evaluation, the settings of its training.
+-- A row for each setting of each run, and, for an evaluation, the settings of its training.
 CREATE VIEW settings AS
-WITH RECURSIVE
-lines(run_id, line, rest) AS (
-  SELECT run_id, NULL, spec || char(10) FROM runs
-  UNION ALL
-  SELECT run_id, substr(rest, 1, instr(rest, char(10)) - 1), substr(rest, instr(rest, char(10)) + 1)
-  FROM lines WHERE rest <> ''),
-pairs(run_id, key, value) AS (
-  SELECT run_id, substr(line, 1, instr(line, '=') - 1), substr(line, instr(line, '=') + 1)
-  FROM lines WHERE line <> '')
-SELECT run_id, key, value FROM pairs
+SELECT run_id, key, value FROM run_settings
 UNION ALL
 SELECT r.run_id, t.key, t.value
 FROM runs r
-JOIN pairs t ON t.run_id = r.train_run_id
+JOIN run_settings t ON t.run_id = r.train_run_id
 WHERE substr(t.key, 1, 5) IN ('data.', 'train')
 OR (substr(t.key, 1, 6) = 'model.' AND t.key <> 'model.name');
 
@@ -353,9 +330,9 @@ OR (substr(t.key, 1, 6) = 'model.' AND t.key <> 'model.name');
 -- have the same columns, and those of an evaluation in evaluation_settings, such as
 -- "model.heads=4 train.lr=3 eval.attention_window=64"; '' where there are none. A training's setting
 -- that only some of them have says nothing. Trainings of one config_id differ in the seed alone, so
--- one of them represents all. Cutting specs is slow, so only theirs are cut here.
+-- one of them represents all.
 CREATE VIEW grid_settings AS
-WITH RECURSIVE
+WITH
 asked AS (
   SELECT DISTINCT p.artefact, p.scale, p.run_id, t.config_id, t.run_id AS train_id
   FROM points p
@@ -364,20 +341,12 @@ asked AS (
 configs AS MATERIALIZED (
   SELECT artefact, scale, config_id, min(train_id) AS train_id
   FROM asked GROUP BY artefact, scale, config_id),
-lines(run_id, line, rest) AS (
-  SELECT run_id, NULL, spec || char(10) FROM runs WHERE run_id IN (SELECT train_id FROM configs)
-  UNION ALL
-  SELECT run_id, substr(rest, 1, instr(rest, char(10)) - 1), substr(rest, instr(rest, char(10)) + 1)
-  FROM lines WHERE rest <> ''),
-pairs(run_id, key, value) AS (
-  SELECT run_id, substr(line, 1, instr(line, '=') - 1), substr(line, instr(line, '=') + 1)
-  FROM lines WHERE line <> ''),
 kept AS MATERIALIZED (
   SELECT c.artefact, c.scale, c.config_id, r.kind, r.dataset, r.corpus, r.model, r.position,
     r.L_train, s.key, s.value
   FROM configs c
   JOIN runs r ON r.run_id = c.train_id
-  JOIN pairs s ON s.run_id = c.train_id
+  JOIN run_settings s ON s.run_id = c.train_id
   WHERE s.key <> 'train.seed' AND substr(s.key, 1, 6) <> 'bench.'),
 varying AS (
   SELECT DISTINCT artefact, scale, key FROM (

@@ -27,8 +27,6 @@
 #include "model/model.h"
 #include "worker/worker_internal.h"
 
-enum { EVALUATE_BINS = 64 }; /* the longest window has 54 */
-
 /* The scores of one evaluation so far. */
 struct sums {
     double logp; /* nats, sum of finite scores */
@@ -37,7 +35,7 @@ struct sums {
     struct {
         double nll; /* nats; not finite if one of them is not */
         int64_t targets_n;
-    } bin[EVALUATE_BINS]; /* by position in the window */
+    } bin[RECORD_BINS_MAX]; /* by position in the window */
 };
 
 struct evaluate {
@@ -222,25 +220,20 @@ static double measured_wps(const struct evaluate *v, int64_t targets_n)
     return (double)(targets_n - v->first_batch_scored) / (1e-6 * (double)us);
 }
 
-/* The bins as record_evaluated has them. */
-static const char *bins_text(const struct evaluate *v, int32_t i)
+static struct record_bins bins_of(const struct evaluate *v, int32_t i)
 {
-    struct strbuf text;
+    struct record_bins bins = {0};
     int32_t L = eval_of(v, i)->L;
 
-    strbuf_init(&text, &v->worker->arena);
-    for (int32_t k = 0; k < EVALUATE_BINS && bin_first(k) < L; k++) {
+    for (int32_t k = 0; k < RECORD_BINS_MAX && bin_first(k) < L; k++) {
         int32_t last = bin_first(k + 1);
-        double nll = v->sums[i].bin[k].nll;
         if (v->sums[i].bin[k].targets_n == 0) continue;
-        strbuf_addf(&text, "%10d%10d%16" PRId64, bin_first(k) + 1, last < L ? last : L,
-                    v->sums[i].bin[k].targets_n);
-        if (isfinite(nll))
-            strbuf_addf(&text, "%27.17g\n", nll);
-        else
-            strbuf_addf(&text, "%27s\n", "");
+        bins.bin[bins.n++] = (struct record_bin){.first = bin_first(k) + 1,
+                                                 .last = last < L ? last : L,
+                                                 .targets = v->sums[i].bin[k].targets_n,
+                                                 .nll = v->sums[i].bin[k].nll};
     }
-    return text.text;
+    return bins;
 }
 
 static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, int64_t peak,
@@ -264,7 +257,7 @@ static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, 
                                            .nonfinite = sum->nonfinite_n,
                                            .eval_wps = wps,
                                            .checkpoint_sha256 = v->sha256,
-                                           .position_loss = bins_text(v, i)}};
+                                           .bins = bins_of(v, i)}};
     TRY(record_write(a->events, &r, e));
     sum->recorded = true;
     v->targets_done += targets_n;

@@ -137,6 +137,7 @@ for name, kind in c.execute("SELECT name, type FROM sqlite_master").fetchall():
     if kind == "trigger": c.execute("DROP TRIGGER " + name)
 c.execute("UPDATE run_attempts SET message = ?, host = ?, device = ?", 3 * sys.argv[2:])
 c.execute("UPDATE runs SET spec = spec || ?", sys.argv[2:])
+c.execute("UPDATE run_settings SET value = value || ?", sys.argv[2:])
 c.commit()' "$dir/foreign/results.db" "$escape" || fail "the columns of run_attempts and runs have other names"
     harmless '\x1b]0;x\x07' "$alibi" show "$first" --project "$dir/foreign"
     harmless 'wanted' "$alibi" status --project "$dir/foreign"

@@ -9,12 +9,15 @@
 static struct record_value value_for(const struct record_field *f, int32_t i)
 {
     char *const at[] = {"alpha", "beta", "\xc3\xa9t\xc3\xa9"};
+    static const struct record_bins bins = {
+        .n = 2, .bin = {{1, 1, 7, 1.0 / 3}, {2, 1LL << 40, 1LL << 52, 0x1p-1000}}};
 
     return (struct record_value){.kind = f->kind,
                                  .known = true,
                                  .integer = f->kind == RECORD_BOOL ? 1 : i - 20,
                                  .real = 1.0 / (3 + i),
-                                 .text = at[i % 3]};
+                                 .text = at[i % 3],
+                                 .bins = &bins};
 }
 
 /* Sets a member through its row. */
@@ -26,6 +29,7 @@ static void put(struct record *r, const struct record_field *f, const struct rec
     if (f->kind == RECORD_REAL) memcpy(at, &v->real, sizeof v->real);
     if (f->kind == RECORD_TEXT) memcpy(at, &v->text, sizeof v->text);
     if (f->kind == RECORD_BOOL) *(bool *)at = v->integer != 0;
+    if (f->kind == RECORD_BINS) memcpy(at, v->bins, sizeof *v->bins);
 }
 
 static struct record whole_record(enum event_type type)
@@ -113,6 +117,8 @@ TEST_WITH(struct test_place *p, a_text_that_is_not_utf8_is_recorded_all_the_same
     assert_string_equal(back.ended.message, "/tmp/?.bin");
 }
 
+#define EVALUATED "\"run_id\":\"x\",\"tokens\":1,\"nonfinite\":0"
+
 TEST(wrong_fields_are_named)
 {
     static const struct {
@@ -126,6 +132,9 @@ TEST(wrong_fields_are_named)
         {EVENT_STEP, "{\"update\":1,\"lr\":\"x\"}", "lr is of another type"},
         {EVENT_STARTED, "{\"device\":\"cpu\",\"code_id\":7}", "code_id is of another type"},
         {EVENT_VALIDATION, "{\"update\":1,\"best\":1}", "best is of another type"},
+        {EVENT_EVALUATED, "{" EVALUATED ",\"bins\":7}", "bins is of another type"},
+        {EVENT_EVALUATED, "{" EVALUATED ",\"bins\":[[1,2]]}", "bins is of another type"},
+        {EVENT_EVALUATED, "{" EVALUATED ",\"bins\":[[1,2,3.5,4]]}", "bins is of another type"},
         {EVENT_EVALUATED, "{\"run_id\":\"x\",\"tokens\":1,\"nonfinite\":0,\"loss_nats\":1}",
          "perplexity is missing"},
         {(enum event_type)99, "{}", "unknown type 99"},

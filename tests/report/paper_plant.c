@@ -106,9 +106,8 @@ static void last_point(double *hours, double *updates, const struct planting *t,
 }
 
 /* Losses by position as the paper explains its Figure 1, though it has no numbers of them: high in
- * the first eighth of L, then level; beyond L level for ALiBi and high for the others. Lines as in
- * record/fields.h, but for the newline, which JSON escapes. */
-static const char *position_loss(struct arena *a, const struct spec *s)
+ * the first eighth of L, then level; beyond L level for ALiBi and high for the others. */
+static const char *bins(struct arena *a, const struct spec *s)
 {
     int32_t L = s->train.L, first = 1;
     const struct {
@@ -125,7 +124,8 @@ static const char *position_loss(struct arena *a, const struct spec *s)
     for (int i = 0; i < 4 && first <= s->eval.L; i++) {
         int32_t last = ranges[i].last < s->eval.L ? ranges[i].last : s->eval.L;
         int32_t targets = 100 * (last - first + 1);
-        strbuf_addf(&b, "%10d%10d%16d%27.17g\\n", first, last, targets, ranges[i].loss * targets);
+        strbuf_addf(&b, "%s[%d,%d,%d,%.17g]", i ? "," : "", first, last, targets,
+                    ranges[i].loss * targets);
         first = last + 1;
     }
     return b.text;
@@ -191,8 +191,8 @@ static void plant_evaluation(const struct planting *t, int32_t run)
     fixture_record(t->f->base, id, 1, EVENT_EVALUATED,
                    "{'run_id':'%s','loss_nats':%.17g,'perplexity':%.17g,'tokens':217646,"
                    "'nonfinite':0,'eval_wps':1000.5,'peak_memory_bytes':2048,"
-                   "'wall_seconds':0.5,'checkpoint_sha256':'abc','position_loss':'%s'}",
-                   r->run_id, log(value), value, position_loss(&t->f->arena, &r->spec));
+                   "'wall_seconds':0.5,'checkpoint_sha256':'abc','bins':[%s]}",
+                   r->run_id, log(value), value, bins(&t->f->arena, &r->spec));
     fixture_end(t->f->base, id, STORE_DONE);
 }
 

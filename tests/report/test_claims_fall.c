@@ -144,12 +144,11 @@ static void bend_ours(struct bending *b, const char *position, double factor)
         {"UPDATE results SET perplexity=perplexity*%g",
          "kind='eval' AND L_valid=(SELECT max(L_valid) FROM runs)"},
         /* the losses of the first and of the fourth range of positions */
-        {"UPDATE results SET position_loss=substr(position_loss,1,36)||printf('%%27.17g',%g*"
-         "substr(position_loss,37,27))||substr(position_loss,64)",
-         "kind='eval'"},
-        {"UPDATE results SET position_loss=substr(position_loss,1,228)||printf('%%27.17g',%g*"
-         "substr(position_loss,229,27))||substr(position_loss,256)",
-         "kind='eval' AND L_valid>L_train"},
+        {"UPDATE position_losses AS b SET nll=nll*%g FROM results v",
+         "kind='eval') AND(v.result_id=b.result_id AND b.first=1"},
+        {"UPDATE position_losses AS b SET nll=nll*%g FROM results v",
+         "kind='eval') AND(v.result_id=b.result_id"
+         " AND b.first>(SELECT r.L_train FROM runs r WHERE r.run_id=v.run_id)"},
         {"UPDATE results SET wps=wps*%g", "kind='bench'"},
         {"UPDATE results SET peak_memory_bytes=CAST(peak_memory_bytes*%g AS INTEGER)",
          "kind='bench'"},

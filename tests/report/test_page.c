@@ -71,7 +71,8 @@ static void poison(struct report_fixture *f, const char *text)
         "run_attempts SET device=",  "run_attempts SET blas=",    "run_attempts SET backend=",
         "run_attempts SET code_id=", "runs SET dataset=",         "runs SET corpus=",
         "runs SET model=",           "runs SET config_id=kind||", "runs SET spec=",
-        "runs SET precision=",       "runs SET first_window=",    "run_attempts SET host="};
+        "runs SET precision=",       "runs SET first_window=",    "run_attempts SET host=",
+        "run_settings SET value="};
 
     fixture_raw(f->base->path, "DROP TRIGGER IF EXISTS an_attempt_ends_once");
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)

@@ -197,8 +197,8 @@ void fixture_evaluated(struct store_fixture *f, int64_t attempt_id, const char *
                    "{'run_id':'%s','loss_nats':2.5,'perplexity':%.17g,'tokens':100,"
                    "'nonfinite':0,'eval_wps':null,'peak_memory_bytes':2048,"
                    "'wall_seconds':0.5,'checkpoint_sha256':'%s',"
-                   "'position_loss':'%10d%10d%16d%27.17g\\n'}",
-                   run_id, perplexity, sha256, 1, 1, 100, 250.0);
+                   "'bins':[[1,1,100,250.0]]}",
+                   run_id, perplexity, sha256);
 }
 
 /* A running attempt on a device, of a run that is added first, with its worker's first record. */

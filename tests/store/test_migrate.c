@@ -16,8 +16,8 @@ enum { MIGRATORS = 20 };
 
 /* A next version as it might be: a column, and a table rebuilt that others point to. */
 static const struct schema_step next_steps[] = {
-    {.version = 3, .sql = "this is never run on a file of version 3"},
-    {.version = 4,
+    {.version = 4, .sql = "this is never run on a file of version 4"},
+    {.version = 5,
      .sql = "ALTER TABLE results ADD COLUMN note TEXT;"
             "CREATE TABLE next_points(artefact TEXT NOT NULL, scale TEXT NOT NULL,"
             " point INTEGER NOT NULL, run_id TEXT NOT NULL REFERENCES runs(run_id),"
@@ -27,29 +27,34 @@ static const struct schema_step next_steps[] = {
             "DROP TABLE points; ALTER TABLE next_points RENAME TO points;"},
 };
 static const struct schema_step broken_steps[] = {
-    {.version = 3, .sql = ""},
-    {.version = 4,
+    {.version = 4, .sql = ""},
+    {.version = 5,
      .sql = "ALTER TABLE results ADD COLUMN note TEXT; CREATE TABLE broken(x NONSENSE) STRICT;"},
 };
 static const struct schema_step orphan_steps[] = {
-    {.version = 3, .sql = ""},
-    {.version = 4, .sql = "DELETE FROM runs WHERE kind='train';"},
+    {.version = 4, .sql = ""},
+    {.version = 5, .sql = "DELETE FROM runs WHERE kind='train';"},
 };
 static const char *const next_views[] = {
     "CREATE VIEW evaluations AS SELECT run_id, note FROM results WHERE current=1 AND kind='eval'",
     NULL};
 
-/* Writes the frozen file of a version to the fixture's path. */
+/* Writes a frozen file to the fixture's path. */
+static void thaw_file(struct store_fixture *f, const char *path)
+{
+    store_fixture_close(f);
+    unlink(f->path);
+    char *sql = test_read(path);
+    fixture_raw(f->path, sql);
+    free(sql);
+}
+
 static void thaw(struct store_fixture *f, int version)
 {
     char path[64];
 
-    store_fixture_close(f);
-    unlink(f->path);
     snprintf(path, sizeof path, "tests/store/frozen/v%d.sql", version);
-    char *sql = test_read(path);
-    fixture_raw(f->path, sql);
-    free(sql);
+    thaw_file(f, path);
 }
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
 
@@ -68,7 +73,8 @@ TEST_WITH(struct store_fixture *f, every_released_version_opens_with_the_same_co
         assert_cell(f, "SELECT wps FROM benchmarks", "1234.5");
         assert_rows(f, "SELECT state FROM attempts ORDER BY 1", "done ; done ; done ; failed");
         assert_cell(f, "SELECT count(*) FROM curves", "3");
-        assert_cell(f, "SELECT count(*) FROM position_loss", "0"); /* not known, so no row */
+        assert_rows(f, "SELECT count(*), coalesce(sum(nll),0) FROM position_loss",
+                    version < 4 ? "0 0" : "1 250"); /* not known, so no row */
         assert_cell(f, "SELECT value FROM paper_values WHERE position='alibi'", "18.5");
         assert_cell(f, "SELECT verdict FROM claims", "supported");
         assert_rows(f,
@@ -81,8 +87,50 @@ TEST_WITH(struct store_fixture *f, every_released_version_opens_with_the_same_co
         thaw(f, version);
         store_fixture_open(f, STORE_READ);
         assert_rows(f, "SELECT count(*), (SELECT count(*) FROM evaluations) FROM position_loss",
-                    "0 1");
+                    "1 1");
     }
+}
+
+/* The answers are those of the program that wrote the file. */
+static void check_texts(struct store_fixture *f)
+{
+    assert_rows(f,
+                "SELECT settings, position_scaling, attention_window, attention_sinks"
+                " FROM evaluations ORDER BY run_id",
+                "eval.position_scaling=slopes slopes 0 0 ; eval.attention_window=8 none 8 0 ; "
+                "eval.attention_sinks=4 eval.attention_window=8 none 8 4 ;  none 0 0");
+    assert_rows(f, "SELECT count(*), sum(targets), sum(nll) FROM position_loss",
+                "40 512 2996.627472281456");
+    assert_rows(f,
+                "SELECT first, last, targets, nll FROM position_loss"
+                " WHERE settings LIKE '%sinks%' AND first > 16 ORDER BY first",
+                "17 24 32 183.57873392105103 ; 25 32 32 198.02858018875122");
+    assert_rows(f,
+                "SELECT count(*), sum(length(key)), sum(length(value)), sum(key='model.heads')"
+                " FROM settings",
+                "270 3793 1103 5");
+}
+
+TEST_WITH(struct store_fixture *f, settings_and_losses_that_version_3_kept_as_text_become_rows)
+{
+    struct store *s = NULL;
+    struct merge_result m;
+    const struct project project = {.root = f->dir};
+    char path[128];
+
+    thaw_file(f, "tests/store/frozen/v3_positions.sql");
+    store_fixture_open(f, STORE_READ);
+    check_texts(f);
+    snprintf(path, sizeof path, "%s/other.db", f->dir);
+    assert_int_equal(store_open(&s, path, STORE_WRITE, &f->e), 0);
+    assert_works(f, store_merge(s, &m, &project, f->path, &f->e));
+    store_close(s);
+    store_fixture_open(f, STORE_WRITE);
+    check_texts(f);
+    assert_int_equal(store_check(f->store, &f->e), 0);
+    snprintf(f->path, sizeof f->path, "%s", path); /* and where they were merged */
+    store_fixture_open(f, STORE_READ);
+    check_texts(f);
 }
 
 /* The parts between commas of the tables, indices and triggers of a file, sorted: where a column is
@@ -121,15 +169,15 @@ TEST_WITH(struct store_fixture *f, a_migration_is_whole_and_leaves_a_copy)
     store_fixture_open(f, STORE_WRITE);
     assert_works(f, migrate_run(f->store, next_steps, 2, next_views, &f->e));
     assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA user_version"), 1);
-    assert_int_equal(version, 4);
+    assert_int_equal(version, 5);
     assert_cell(f, "SELECT count(note)||count(*) FROM evaluations", "01");
     assert_cell(f, "SELECT artefact||coalesce(title,'-') FROM points", "table5-");
     assert_cell(f, "SELECT count(*) FROM sqlite_schema WHERE type='view'", "1");
     assert_int_equal(store_check(f->store, &f->e), 0);
     store_fixture_close(f);
-    snprintf(copy, sizeof copy, "%s.backup-v3", f->path);
+    snprintf(copy, sizeof copy, "%s.backup-v4", f->path);
     snprintf(f->path, sizeof f->path, "%.90s", copy);
-    store_fixture_open(f, STORE_WRITE); /* the copy is a results.db of version 3 */
+    store_fixture_open(f, STORE_WRITE); /* the copy is a results.db of version 4 */
     assert_cell(f, "SELECT perplexity FROM evaluations", "17.25");
     assert_cell(f, "SELECT count(*) FROM run_attempts", "4");
 }
@@ -141,11 +189,11 @@ TEST_WITH(struct store_fixture *f, a_migration_that_fails_leaves_the_old_file)
     thaw(f, schema_steps_n);
     store_fixture_open(f, STORE_WRITE);
     assert_true(migrate_run(f->store, broken_steps, 2, next_views, &f->e) < 0);
-    assert_non_null(strstr(f->e.text, "migration from version 3 to 4"));
+    assert_non_null(strstr(f->e.text, "migration from version 4 to 5"));
     assert_refused(f, ERR_DATA, "rows that do not exist",
                    migrate_run(f->store, orphan_steps, 2, next_views, &f->e));
     assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA user_version"), 1);
-    assert_int_equal(version, 3);
+    assert_int_equal(version, 4);
     assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA foreign_keys"), 1);
     assert_int_equal(version, 1);
     store_fixture_close(f);
@@ -160,8 +208,8 @@ TEST_WITH(struct store_fixture *f, a_file_of_the_next_version_is_not_read)
     thaw(f, schema_steps_n);
     store_fixture_open(f, STORE_WRITE);
     assert_int_equal(migrate_run(f->store, next_steps, 2, next_views, &f->e), 0);
-    /* this program knows version 3 and meets version 4 */
-    assert_refused(f, ERR_UNAVAILABLE, "version 4",
+    /* this program knows version 4 and meets version 5 */
+    assert_refused(f, ERR_UNAVAILABLE, "version 5",
                    store_open(&reader, f->path, STORE_READ, &f->e));
 }
 
@@ -218,7 +266,7 @@ TEST_WITH(struct store_fixture *f, a_reader_needs_a_writer_to_migrate_version_1_
     struct store *s = NULL;
 
     thaw(f, 1);
-    assert_refused(f, ERR_UNAVAILABLE, "its schema has version 1, this program reads version 3",
+    assert_refused(f, ERR_UNAVAILABLE, "its schema has version 1, this program reads version 4",
                    store_open(&s, f->path, STORE_READ, &f->e));
     store_fixture_open(f, STORE_WRITE);
     assert_int_equal(store_open(&s, f->path, STORE_READ, &f->e), 0);

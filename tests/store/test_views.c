@@ -85,7 +85,9 @@ TEST_WITH(struct store_fixture *f, a_finished_evaluation_shows_every_column)
                 expected);
 }
 
-/* 64 bytes a line; the second has a target whose loss is not finite. */
+/* The second range has a target whose loss is not finite. Records of older programs have lines of
+ * 64 bytes. */
+#define BINS "[[1,1,3,1.5],[2,2,2,null],[3,4,95,237.5]]"
 #define POSITION_LOSS                                                                              \
     "         1         1               3                        1.5\\n"                           \
     "         2         2               2                           \\n"                           \
@@ -95,11 +97,12 @@ TEST_WITH(struct store_fixture *f, losses_by_position_are_rows_of_current_result
 {
     struct spec train = fixture_train(SPEC_ALIBI, 64, 3);
     struct spec eval = fixture_eval(&train, 128);
-    static const char *const texts[] = {"", ",\"position_loss\":\"" POSITION_LOSS "\""};
-    static const char *const expected[] = {"", "1 1 3 1.5 0.5 1.65 ; 2 2 2 - - - ; "
-                                               "3 4 95 237.5 2.5 12.18"};
+    static const char *const texts[] = {"", ",\"position_loss\":\"" POSITION_LOSS "\"",
+                                        ",\"bins\":" BINS};
+    static const char rows[] = "1 1 3 1.5 0.5 1.65 ; 2 2 2 - - - ; 3 4 95 237.5 2.5 12.18";
+    static const char *const expected[] = {"", rows, rows};
 
-    for (int i = 0; i < 2; i++) { /* an older program's, then a repetition */
+    for (int i = 0; i < 3; i++) { /* older programs', then a repetition */
         int64_t attempt = fixture_start_next(f, &eval);
         fixture_record(f, attempt, 2, EVENT_EVALUATED,
                        "{'run_id':'%s','loss_nats':2.5,'perplexity':12.0,'tokens':100,"

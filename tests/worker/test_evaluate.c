@@ -81,7 +81,8 @@ TEST_WITH(struct worker_fixture *f, a_group_gives_each_evaluation_the_numbers_it
     for (int i = 0; i < 6; i++) {
         const struct record_evaluated r = record_of(f, group, i, 6);
         assert_true(r.loss_nats == alone[i].loss_nats);
-        assert_string_equal(r.position_loss, alone[i].position_loss);
+        assert_int_equal(r.bins.n, alone[i].bins.n);
+        assert_memory_equal(r.bins.bin, alone[i].bins.bin, (size_t)r.bins.n * sizeof *r.bins.bin);
         assert_int_equal(r.tokens, f->corpus.split[CORPUS_VALID].n);
         assert_int_equal(r.nonfinite, 0);
         assert_int_equal(isnan(r.eval_wps), protocols[i].stride == 1); /* a shared pass */
@@ -121,20 +122,18 @@ static struct model *open_trained(struct worker_fixture *f)
     return m;
 }
 
-/* Lines of a record against sums over [0, POSITION_TARGETS) from the definition of the protocol. */
+/* The bins of a record against sums over [0, POSITION_TARGETS) from the definition of the protocol.
+ */
 static void check_positions(struct worker_fixture *f, struct model *m, const struct spec *s)
 {
     const struct record_evaluated r = record_of(f, s, 0, 1);
     int32_t L = s->eval.L, S = s->eval.stride ? s->eval.stride : L, from = 0;
     double sum = 0.0;
 
-    for (const char *line = r.position_loss; *line; line += 64) {
-        int32_t first, last;
-        int64_t targets_n, expected_n = 0;
-        double nll, expected = 0.0;
-        assert_int_equal(sscanf(line, "%d %d %" SCNd64 " %lg\n", &first, &last, &targets_n, &nll),
-                         4);
-        assert_int_equal(line[63], '\n');
+    for (int32_t k = 0; k < r.bins.n; k++) {
+        int32_t first = (int32_t)r.bins.bin[k].first, last = (int32_t)r.bins.bin[k].last;
+        int64_t targets_n = r.bins.bin[k].targets, expected_n = 0;
+        double nll = r.bins.bin[k].nll, expected = 0.0;
         assert_int_equal(first, from + 1);
         /* one, one, two, two, four, four … positions after the first two */
         int32_t width = 1;

@@ -1,0 +1,387 @@
+-- The dump of a results.db of schema version 3 with losses by position: a training and four of its evaluations. Never change it; see test_migrate.c.
+PRAGMA foreign_keys=OFF;
+BEGIN TRANSACTION;
+CREATE TABLE runs( run_id TEXT PRIMARY KEY, kind TEXT NOT NULL CHECK(kind IN('train','eval','bench')), config_id TEXT NOT NULL, train_run_id TEXT REFERENCES runs(run_id), scale TEXT NOT NULL, modified INTEGER NOT NULL CHECK(modified IN(0,1)), origin TEXT NOT NULL CHECK(origin IN('trained','imported')), dataset TEXT NOT NULL, corpus TEXT NOT NULL, model TEXT NOT NULL, position TEXT NOT NULL, L_train INTEGER NOT NULL, seed INTEGER NOT NULL, precision TEXT NOT NULL, updates INTEGER, parameters INTEGER, L_valid INTEGER, split TEXT, protocol TEXT, stride INTEGER, first_window TEXT, checkpoint TEXT, targets INTEGER, mode TEXT, flops REAL, canonical TEXT NOT NULL, spec TEXT NOT NULL, created_at TEXT NOT NULL, CHECK((kind='eval')=(train_run_id IS NOT NULL)), CHECK(kind<>'eval' OR(L_valid IS NOT NULL AND split IS NOT NULL AND protocol IS NOT NULL)), CHECK((kind='bench')=(mode IS NOT NULL))) STRICT;
+INSERT INTO runs VALUES('8129c86641695acc','train','e76de653209fa10b',NULL,'none',0,'trained','tiny','tiny','','alibi',16,1,'fp32',6,15264,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,141852672.0,replace('data.corpus=tiny\ndata.dataset=tiny\ndata.fingerprint=17e6e723c5dab1efd2196dbb08e061db5b3129a4cdb89ac31a5a070da2a3f40e\ndata.test_tokens=581\ndata.train_tokens=7347\ndata.valid_tokens=640\ndata.vocab=208\nkind=train\nmeaning=1\nmodel.dim=32\nmodel.ffn=64\nmodel.final_norm=true\nmodel.heads=4\nmodel.layers=1\nmodel.position=alibi\nmodel.softmax=plain\nscale=none\ntrain.L=16\ntrain.clip=0.1\ntrain.lr=0.5\ntrain.momentum=0.9\ntrain.period=5\ntrain.seed=1\ntrain.shard_tokens=256\ntrain.updates=6\ntrain.warmup=1\n','\n',char(10)),replace('kind=train\nscale=none\nmodel.name=\nmodel.position=alibi\nmodel.layers=1\nmodel.dim=32\nmodel.heads=4\nmodel.ffn=64\nmodel.softmax=plain\nmodel.final_norm=true\nmodel.dropout=0\nmodel.dropout_attention=0\nmodel.dropout_relu=0\nmodel.dropout_softmax=0\nmodel.attention_window=0\nmodel.alibi_slopes=none\nmodel.alibi_slopes_source=geometric\ndata.dataset=tiny\ndata.corpus=tiny\ndata.fingerprint=17e6e723c5dab1efd2196dbb08e061db5b3129a4cdb89ac31a5a070da2a3f40e\ndata.vocab=208\ndata.train_tokens=7347\ndata.valid_tokens=640\ndata.test_tokens=581\ntrain.L=16\ntrain.shards=1\ntrain.shard_tokens=256\ntrain.updates=6\ntrain.optimizer=nag\ntrain.lr=0.5\ntrain.lr_init=0\ntrain.lr_min=0\ntrain.schedule=cosine\ntrain.warmup=1\ntrain.period=5\ntrain.period_multiplier=1\ntrain.lr_shrink=1\ntrain.momentum=0.9\ntrain.weight_decay=0\ntrain.clip=0.1\ntrain.seed=1\ntrain.precision=fp32\ntrain.tail_quirk=false\ntrain.validate_every=0\ntrain.validate_L=0\nmeaning=1\n','\n',char(10)),'2026-11-23T07:36:28Z');
+INSERT INTO runs VALUES('b47e06f1edeff2f2','eval','704afea3ca055463','8129c86641695acc','none',0,'trained','tiny','tiny','','alibi',16,1,'fp32',NULL,15264,32,'valid','nonoverlapping',NULL,'whole','best',128,NULL,4071424.0,replace('eval.L=32\neval.split=valid\neval.targets=128\neval.train_run=8129c86641695acc\neval.window=nonoverlapping\nkind=eval\nmeaning=1\nscale=none\n','\n',char(10)),replace('kind=eval\nscale=none\nmodel.name=\neval.train_run=8129c86641695acc\neval.checkpoint=best\neval.split=valid\neval.window=nonoverlapping\neval.L=32\neval.precision=fp32\neval.targets=128\neval.position_scaling=none\neval.attention_window=0\nmeaning=1\n','\n',char(10)),'2026-11-23T07:36:28Z');
+INSERT INTO runs VALUES('01d86059a4e3147d','eval','05ae0a32f86c3015','8129c86641695acc','none',0,'trained','tiny','tiny','','alibi',16,1,'fp32',NULL,15264,32,'valid','nonoverlapping',NULL,'whole','best',128,NULL,4071424.0,replace('eval.L=32\neval.position_scaling=slopes\neval.split=valid\neval.targets=128\neval.train_run=8129c86641695acc\neval.window=nonoverlapping\nkind=eval\nmeaning=1\nscale=none\n','\n',char(10)),replace('kind=eval\nscale=none\nmodel.name=\neval.train_run=8129c86641695acc\neval.checkpoint=best\neval.split=valid\neval.window=nonoverlapping\neval.L=32\neval.precision=fp32\neval.targets=128\neval.position_scaling=slopes\neval.position_scaling_factor=0\neval.attention_window=0\nmeaning=1\n','\n',char(10)),'2026-11-23T07:36:28Z');
+INSERT INTO runs VALUES('1e6138bad8af41a7','eval','a69fd945c47ffebe','8129c86641695acc','none',0,'trained','tiny','tiny','','alibi',16,1,'fp32',NULL,15264,32,'valid','nonoverlapping',NULL,'whole','best',128,NULL,4071424.0,replace('eval.L=32\neval.attention_window=8\neval.split=valid\neval.targets=128\neval.train_run=8129c86641695acc\neval.window=nonoverlapping\nkind=eval\nmeaning=1\nscale=none\n','\n',char(10)),replace('kind=eval\nscale=none\nmodel.name=\neval.train_run=8129c86641695acc\neval.checkpoint=best\neval.split=valid\neval.window=nonoverlapping\neval.L=32\neval.precision=fp32\neval.targets=128\neval.position_scaling=none\neval.attention_window=8\neval.attention_sinks=0\nmeaning=1\n','\n',char(10)),'2026-11-23T07:36:28Z');
+INSERT INTO runs VALUES('afe4a65209160ebc','eval','0813a4a353589d90','8129c86641695acc','none',0,'trained','tiny','tiny','','alibi',16,1,'fp32',NULL,15264,32,'valid','nonoverlapping',NULL,'whole','best',128,NULL,4071424.0,replace('eval.L=32\neval.attention_sinks=4\neval.attention_window=8\neval.split=valid\neval.targets=128\neval.train_run=8129c86641695acc\neval.window=nonoverlapping\nkind=eval\nmeaning=1\nscale=none\n','\n',char(10)),replace('kind=eval\nscale=none\nmodel.name=\neval.train_run=8129c86641695acc\neval.checkpoint=best\neval.split=valid\neval.window=nonoverlapping\neval.L=32\neval.precision=fp32\neval.targets=128\neval.position_scaling=none\neval.attention_window=8\neval.attention_sinks=4\neval.sink_positions=cache\nmeaning=1\n','\n',char(10)),'2026-11-23T07:36:28Z');
+CREATE TABLE points( artefact TEXT NOT NULL, scale TEXT NOT NULL, point INTEGER NOT NULL, run_id TEXT NOT NULL REFERENCES runs(run_id), L_train_nominal INTEGER, L_valid_nominal INTEGER, stride_nominal INTEGER, PRIMARY KEY(artefact,scale,point)) STRICT;
+INSERT INTO points VALUES('g','none',0,'8129c86641695acc',16,NULL,NULL);
+INSERT INTO points VALUES('g','none',2,'b47e06f1edeff2f2',16,32,NULL);
+INSERT INTO points VALUES('g','none',3,'01d86059a4e3147d',16,32,NULL);
+INSERT INTO points VALUES('g','none',4,'1e6138bad8af41a7',16,32,NULL);
+INSERT INTO points VALUES('g','none',5,'afe4a65209160ebc',16,32,NULL);
+INSERT INTO points VALUES('h','none',0,'8129c86641695acc',16,NULL,NULL);
+INSERT INTO points VALUES('h','none',2,'b47e06f1edeff2f2',16,32,NULL);
+CREATE TABLE run_attempts( attempt_id INTEGER PRIMARY KEY, uid TEXT NOT NULL UNIQUE, run_id TEXT NOT NULL REFERENCES runs(run_id), attempt INTEGER NOT NULL CHECK(attempt>=1), state TEXT NOT NULL  CHECK(state IN('running','done','failed','diverged','lost','cancelled')), slot TEXT, boot_id TEXT, pid INTEGER, pid_start INTEGER, dir TEXT NOT NULL, started_at TEXT NOT NULL, ended_at TEXT, exit_code INTEGER, signal INTEGER, message TEXT, merged_from TEXT, host TEXT, device TEXT, backend TEXT, blas TEXT, threads INTEGER, code_id TEXT, program TEXT, choices TEXT, UNIQUE(run_id,attempt), CHECK((state='running')=(ended_at IS NULL))) STRICT;
+INSERT INTO run_attempts VALUES(1,'e2820572e4d258730658e1b52bc0c014','8129c86641695acc',1,'done','cpu','boot',5628,550342,'runs/8129c86641695acc/1','2026-11-23T07:36:28Z','2026-11-23T07:36:28Z',0,NULL,NULL,NULL,'here','a processor','cpu','oneDNN 2.6.3, AVX-512 kernels',1,'d0619e380116','alibi',NULL);
+INSERT INTO run_attempts VALUES(4,'c741a8478af55ae2ebe4aadb223617a2','b47e06f1edeff2f2',1,'done','cpu','boot',5632,550350,'runs/bb724741e4785f38/1','2026-11-23T07:36:28Z','2026-11-23T07:36:28Z',0,NULL,NULL,NULL,'here','a processor','cpu','oneDNN 2.6.3, AVX-512 kernels',1,'d0619e380116','alibi',NULL);
+INSERT INTO run_attempts VALUES(5,'cc3992678447560db758fb42db123cbf','01d86059a4e3147d',1,'done','cpu','boot',5632,550350,'runs/bb724741e4785f38/1','2026-11-23T07:36:28Z','2026-11-23T07:36:28Z',0,NULL,NULL,NULL,'here','a processor','cpu','oneDNN 2.6.3, AVX-512 kernels',1,'d0619e380116','alibi',NULL);
+INSERT INTO run_attempts VALUES(6,'ec7e8d6dc7417a62e3af50528748a648','1e6138bad8af41a7',1,'done','cpu','boot',5632,550350,'runs/bb724741e4785f38/1','2026-11-23T07:36:28Z','2026-11-23T07:36:28Z',0,NULL,NULL,NULL,'here','a processor','cpu','oneDNN 2.6.3, AVX-512 kernels',1,'d0619e380116','alibi',NULL);
+INSERT INTO run_attempts VALUES(7,'62490abd92d645dcd6a57c7e7c0bc9f0','afe4a65209160ebc',1,'done','cpu','boot',5632,550350,'runs/bb724741e4785f38/1','2026-11-23T07:36:28Z','2026-11-23T07:36:28Z',0,NULL,NULL,NULL,'here','a processor','cpu','oneDNN 2.6.3, AVX-512 kernels',1,'d0619e380116','alibi',NULL);
+CREATE TABLE results( result_id INTEGER PRIMARY KEY, attempt_id INTEGER NOT NULL REFERENCES run_attempts(attempt_id), run_id TEXT NOT NULL REFERENCES runs(run_id), kind TEXT NOT NULL CHECK(kind IN('train','eval','bench')), sequence INTEGER NOT NULL, current INTEGER NOT NULL CHECK(current IN(0,1)), late INTEGER NOT NULL CHECK(late IN(0,1)), updates INTEGER, final_loss_nats REAL, perplexity REAL, tokens INTEGER, nonfinite INTEGER, wps REAL, peak_memory_bytes INTEGER, wall_seconds REAL, tokens_per_update INTEGER, parameters INTEGER, train_wps REAL, best_checkpoint TEXT, best_sha256 TEXT, last_checkpoint TEXT, last_sha256 TEXT, loss_nats REAL, eval_wps REAL, checkpoint_sha256 TEXT, position_loss TEXT, mfu REAL, batch_tokens INTEGER, cpu_share REAL, switches_per_s REAL, UNIQUE(attempt_id,sequence), CHECK(current=0 OR late=0), CHECK(kind<>'train' OR(updates IS NOT NULL AND final_loss_nats IS NOT NULL)), CHECK(kind<>'eval' OR(tokens IS NOT NULL AND nonfinite IS NOT NULL  AND(nonfinite=0)=(perplexity IS NOT NULL))), CHECK(kind<>'bench' OR wps IS NOT NULL)) STRICT;
+INSERT INTO results VALUES(1,1,'8129c86641695acc','train',11,1,0,6,6.0255181360989809036,NULL,NULL,NULL,NULL,26058752,0.0472009999999999999,256,15264,48073.612719476695931,'update-000000006.safetensors','b05a30cad127d42a67a9fc86f8584291c4a7023fd4ca7a87565ced089a25952f','update-000000006.safetensors','b05a30cad127d42a67a9fc86f8584291c4a7023fd4ca7a87565ced089a25952f',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO results VALUES(3,4,'b47e06f1edeff2f2','eval',4,1,0,NULL,NULL,351.65800234941445977,128,0,NULL,19976192,0.00088599999999999996033,NULL,NULL,NULL,NULL,NULL,NULL,NULL,5.8626591190695762634,1142857.1428571429568,'b05a30cad127d42a67a9fc86f8584291c4a7023fd4ca7a87565ced089a25952f',replace('         1         1               4         20.000039577484131\n         2         2               4         23.184638023376465\n         3         3               4         22.636657238006592\n         4         4               4         25.383748531341553\n         5         6               8         51.450273036956787\n         7         8               8         47.149606227874756\n         9        12              16         84.936300992965698\n        13        16              16          92.84365701675415\n        17        24              32         183.13100457191467\n        25        32              32         199.70444202423096\n','\n',char(10)),NULL,NULL,NULL,NULL);
+INSERT INTO results VALUES(4,5,'01d86059a4e3147d','eval',5,1,0,NULL,NULL,352.27455379592726102,128,0,NULL,21630976,0.0010410000000000000416,NULL,NULL,NULL,NULL,NULL,NULL,NULL,5.8644108539447188377,1560975.6097560974303,'b05a30cad127d42a67a9fc86f8584291c4a7023fd4ca7a87565ced089a25952f',replace('         1         1               4         20.000039577484131\n         2         2               4         23.212803363800049\n         3         3               4         22.616135120391846\n         4         4               4         25.383061408996582\n         5         6               8         51.570859432220459\n         7         8               8         47.287622451782227\n         9        12              16         84.907561659812927\n        13        16              16         92.630693912506104\n        17        24              32         183.20434284210205\n        25        32              32         199.83146953582764\n','\n',char(10)),NULL,NULL,NULL,NULL);
+INSERT INTO results VALUES(5,6,'1e6138bad8af41a7','eval',6,1,0,NULL,NULL,341.37428947551956071,128,0,NULL,23322624,0.00089999999999999997536,NULL,NULL,NULL,NULL,NULL,NULL,NULL,5.8329794984310865402,1706666.6666666667442,'b05a30cad127d42a67a9fc86f8584291c4a7023fd4ca7a87565ced089a25952f',replace('         1         1               4         20.000039577484131\n         2         2               4         23.184638023376465\n         3         3               4         22.636657238006592\n         4         4               4         25.383748531341553\n         5         6               8         51.450273036956787\n         7         8               8         47.149606227874756\n         9        12              16         84.473314523696899\n        13        16              16         92.351675510406494\n        17        24              32         182.46918535232544\n        25        32              32         197.52223777770996\n','\n',char(10)),NULL,NULL,NULL,NULL);
+INSERT INTO results VALUES(6,7,'afe4a65209160ebc','eval',7,1,0,NULL,NULL,347.61747163619946831,128,0,NULL,23322624,0.00018499999999999999734,NULL,NULL,NULL,NULL,NULL,NULL,NULL,5.851102655753493309,1600000.0000000002327,'b05a30cad127d42a67a9fc86f8584291c4a7023fd4ca7a87565ced089a25952f',replace('         1         1               4         20.000039577484131\n         2         2               4         23.184638023376465\n         3         3               4         22.636657238006592\n         4         4               4         25.383748531341553\n         5         6               8         51.450273036956787\n         7         8               8         47.149606227874756\n         9        12              16         84.936301946640015\n        13        16              16           92.5925612449646\n        17        24              32         183.57873392105103\n        25        32              32         198.02858018875122\n','\n',char(10)),NULL,NULL,NULL,NULL);
+CREATE TABLE checkpoint_files( attempt_id INTEGER NOT NULL REFERENCES run_attempts(attempt_id), sequence INTEGER NOT NULL, step INTEGER NOT NULL, path TEXT NOT NULL, sha256 TEXT NOT NULL, best INTEGER NOT NULL CHECK(best IN(0,1)), bytes INTEGER, PRIMARY KEY(attempt_id,sequence)) STRICT;
+INSERT INTO checkpoint_files VALUES(1,10,6,'update-000000006.safetensors','b05a30cad127d42a67a9fc86f8584291c4a7023fd4ca7a87565ced089a25952f',1,63992);
+CREATE TABLE curve_points( attempt_id INTEGER NOT NULL REFERENCES run_attempts(attempt_id), split TEXT NOT NULL CHECK(split IN('train','valid')), step INTEGER NOT NULL, best INTEGER CHECK(best IN(0,1)), loss_nats REAL, lr REAL, grad_norm REAL, epoch INTEGER, perplexity REAL, PRIMARY KEY(attempt_id,split,step)) STRICT, WITHOUT ROWID;
+INSERT INTO curve_points VALUES(1,'train',1,NULL,6.1927583850920200347,0.0,1.1749240144015149489,NULL,NULL);
+INSERT INTO curve_points VALUES(1,'train',2,NULL,6.3041767962276935577,0.5,1.2201692441192808491,NULL,NULL);
+INSERT INTO curve_points VALUES(1,'train',3,NULL,6.2662703711539506912,0.45225424859373686281,1.1566506168762806794,NULL,NULL);
+INSERT INTO curve_points VALUES(1,'train',4,NULL,6.3248703889548778533,0.32725424859373686281,1.200645062449540612,NULL,NULL);
+INSERT INTO curve_points VALUES(1,'train',5,NULL,6.0186564596369862556,0.17274575140626316493,1.2373473992684289601,NULL,NULL);
+INSERT INTO curve_points VALUES(1,'train',6,NULL,6.0255181360989809036,0.047745751406263164939,1.1167066988745539823,NULL,NULL);
+INSERT INTO curve_points VALUES(1,'valid',6,1,5.9850126743316653943,NULL,NULL,1,397.42755834611818955);
+CREATE TABLE progress_now( attempt_id INTEGER PRIMARY KEY REFERENCES run_attempts(attempt_id), sequence INTEGER NOT NULL, updated_at TEXT NOT NULL, done REAL, total REAL, loss_nats REAL, wps REAL) STRICT;
+CREATE TABLE paper_files( artefact TEXT PRIMARY KEY, sha256 TEXT NOT NULL, read_at TEXT NOT NULL) STRICT;
+CREATE TABLE paper_cells( artefact TEXT NOT NULL REFERENCES paper_files(artefact) ON DELETE CASCADE, line INTEGER NOT NULL, dataset TEXT, panel TEXT, series TEXT, method TEXT, params TEXT, L_train INTEGER, L_valid INTEGER, split TEXT, protocol TEXT, stride INTEGER, x_name TEXT, x REAL, metric TEXT NOT NULL, value REAL, unit TEXT, note TEXT, source TEXT, position TEXT, PRIMARY KEY(artefact,line)) STRICT;
+CREATE TABLE IF NOT EXISTS "claim_verdicts"( artefact TEXT NOT NULL, scale TEXT NOT NULL, claim TEXT NOT NULL, statement TEXT NOT NULL, verdict TEXT NOT NULL  CHECK(verdict IN('supported','contradicted','not run','not judged')), evidence TEXT, judged_at TEXT NOT NULL, PRIMARY KEY(artefact,scale,claim)) STRICT;
+CREATE INDEX runs_of_training ON runs(train_run_id);
+CREATE INDEX points_of_run ON points(run_id);
+CREATE UNIQUE INDEX one_running_attempt ON run_attempts(run_id) WHERE state='running';
+CREATE UNIQUE INDEX one_current_result ON results(run_id) WHERE current=1;
+CREATE INDEX results_of_run ON results(run_id);
+CREATE TRIGGER an_attempt_ends_once BEFORE UPDATE OF attempt_id,uid,run_id,attempt,state,slot,device,backend,host,boot_id,pid,pid_start,blas,threads,code_id,program,started_at,ended_at,exit_code,signal,message,merged_from,choices ON run_attempts WHEN OLD.state<>'running' BEGIN SELECT RAISE(ABORT,'an ended attempt is never rewritten'); END;
+CREATE VIEW position_methods AS SELECT NULL AS position, NULL AS display, NULL AS place, NULL AS style, NULL AS bounded WHERE 0 UNION ALL SELECT 'sinusoidal','Sinusoidal',1,1,0 UNION ALL SELECT 'rotary','Rotary',2,2,0 UNION ALL SELECT 't5','T5 Bias',3,3,0 UNION ALL SELECT 'alibi','ALiBi',4,4,0 UNION ALL SELECT 'none','NoPE',5,6,0 UNION ALL SELECT 'learned','Learned',6,7,1 UNION ALL SELECT 'alibi_learned','ALiBi, learned slopes',7,8,0 UNION ALL SELECT 'kerple_log','KERPLE-log',8,9,0 UNION ALL SELECT 'kerple_power','KERPLE-power',9,10,0 UNION ALL SELECT 'sandwich','Sandwich',10,11,0 UNION ALL SELECT 'tisa','TISA',11,12,0;
+CREATE VIEW evaluation_settings AS
+SELECT run_id,
+  substr(text, scaling, instr(substr(text, scaling), char(10)) - 1) AS position_scaling,
+  CAST(substr(text, instr(text, 'eval.position_scaling_factor=') + 29) AS REAL)
+    AS position_scaling_factor,
+  CAST(substr(text, instr(text, 'eval.attention_window=') + 22) AS INTEGER) AS attention_window,
+  CAST(substr(text, instr(text, 'eval.attention_sinks=') + 21) AS INTEGER) AS attention_sinks,
+  (WITH RECURSIVE lines(line, rest) AS (
+    SELECT 'kind=eval', canonical
+    UNION ALL
+    SELECT substr(rest, 1, instr(rest, char(10)) - 1), substr(rest, instr(rest, char(10)) + 1)
+    FROM lines WHERE rest <> '')
+  SELECT coalesce(group_concat(line, ' '), '') FROM lines
+  WHERE substr(line, 1, instr(line, '=') - 1) NOT IN ('kind', 'scale', 'meaning',
+    'eval.train_run', 'eval.checkpoint', 'eval.split', 'eval.window', 'eval.L', 'eval.stride',
+    'eval.precision', 'eval.targets')) AS settings
+FROM (
+  SELECT run_id, canonical, text, instr(text, 'eval.position_scaling=') + 22 AS scaling
+  FROM (
+    SELECT run_id, canonical, canonical || 'eval.position_scaling=none' || char(10)
+      || 'eval.position_scaling_factor=0 eval.attention_window=0 eval.attention_sinks=0' AS text
+    FROM runs WHERE kind = 'eval'));
+CREATE VIEW evaluations AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid,
+  coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id = r.run_id), r.L_train)
+    AS L_train_nominal,
+  coalesce((SELECT min(p.L_valid_nominal) FROM points p WHERE p.run_id = r.run_id), r.L_valid)
+    AS L_valid_nominal,
+  r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed,
+  v.perplexity, v.loss_nats, v.tokens, v.nonfinite, v.eval_wps, v.peak_memory_bytes,
+  coalesce(a.device, a.slot) AS device, t.origin, r.run_id, r.train_run_id, r.config_id,
+  a.code_id, a.ended_at AS finished_at,
+  r.checkpoint, r.targets, max(r.modified, t.modified) AS modified, v.checkpoint_sha256,
+  v.wall_seconds, a.attempt, r.corpus, a.backend, s.position_scaling, s.position_scaling_factor,
+  s.attention_window, s.attention_sinks, s.settings
+FROM results v
+JOIN runs r ON r.run_id = v.run_id
+JOIN run_attempts a ON a.attempt_id = v.attempt_id
+JOIN runs t ON t.run_id = r.train_run_id
+JOIN evaluation_settings s ON s.run_id = v.run_id
+WHERE v.current = 1 AND v.kind = 'eval';
+CREATE VIEW position_loss AS
+WITH RECURSIVE
+lines(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM lines WHERE i < 63),
+cut AS (
+  SELECT v.run_id, substr(v.position_loss, 64 * i + 1, 64) AS line
+  FROM results v JOIN lines ON 64 * i < length(v.position_loss)
+  WHERE v.current = 1 AND v.kind = 'eval'),
+bins AS (
+  SELECT run_id, CAST(substr(line, 1, 10) AS INTEGER) AS first,
+    CAST(substr(line, 11, 10) AS INTEGER) AS last, CAST(substr(line, 21, 16) AS INTEGER) AS targets,
+    CAST(nullif(trim(substr(line, 37, 27)), '') AS REAL) AS nll
+  FROM cut)
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol,
+  r.stride, r.seed, b.first, b.last, b.targets, b.nll, b.nll / b.targets AS loss_nats,
+  exp(b.nll / b.targets) AS perplexity, r.run_id, r.train_run_id, r.config_id,
+  max(r.modified, t.modified) AS modified, r.precision, r.checkpoint, s.settings
+FROM bins b
+JOIN runs r ON r.run_id = b.run_id
+JOIN runs t ON t.run_id = r.train_run_id
+JOIN evaluation_settings s ON s.run_id = b.run_id;
+CREATE VIEW artefact_evaluations AS
+SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid,
+  coalesce(p.L_train_nominal, e.L_train) AS L_train_nominal,
+  coalesce(p.L_valid_nominal, e.L_valid) AS L_valid_nominal,
+  e.split, e.protocol, e.stride, e.first_window, e.precision, e.seed,
+  e.perplexity, e.loss_nats, e.tokens, e.nonfinite, e.eval_wps, e.peak_memory_bytes,
+  e.device, e.origin, e.run_id, e.train_run_id, e.config_id, e.code_id, e.finished_at,
+  e.checkpoint, e.targets, e.modified, e.checkpoint_sha256, e.wall_seconds, e.attempt,
+  e.corpus, e.backend,
+  CASE e.protocol WHEN 'sliding' THEN coalesce(p.stride_nominal, e.stride) END AS stride_nominal,
+  e.position_scaling, e.position_scaling_factor, e.attention_window, e.attention_sinks, e.settings
+FROM points p
+JOIN evaluations e ON e.run_id = p.run_id;
+CREATE VIEW trainings AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train,
+  coalesce((SELECT min(p.L_train_nominal) FROM runs w JOIN points p ON p.run_id = w.run_id
+    WHERE w.run_id = r.run_id OR w.train_run_id = r.run_id), r.L_train) AS L_train_nominal,
+  r.seed, v.updates, v.tokens_per_update, coalesce(v.parameters, r.parameters) AS parameters,
+  v.final_loss_nats, v.train_wps, v.peak_memory_bytes, v.wall_seconds,
+  coalesce(a.device, a.slot) AS device, r.run_id, r.config_id, a.code_id,
+  a.ended_at AS finished_at,
+  r.origin, r.precision, r.modified, v.best_sha256, v.last_sha256, a.attempt, r.corpus, a.backend
+FROM results v
+JOIN runs r ON r.run_id = v.run_id
+JOIN run_attempts a ON a.attempt_id = v.attempt_id
+WHERE v.current = 1 AND v.kind = 'train';
+CREATE VIEW benchmarks AS
+SELECT r.position, r.L_train, r.mode, v.batch_tokens, v.wps, v.peak_memory_bytes, v.mfu,
+  coalesce(a.device, a.slot) AS device, r.scale, r.dataset, r.model,
+  coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id = r.run_id), r.L_train)
+    AS L_train_nominal,
+  r.precision, r.seed, v.wall_seconds, r.run_id, r.config_id, a.code_id,
+  a.ended_at AS finished_at, r.modified, r.parameters, a.attempt, r.corpus, a.backend, r.L_valid,
+  coalesce((SELECT min(p.L_valid_nominal) FROM points p WHERE p.run_id = r.run_id), r.L_valid)
+    AS L_valid_nominal,
+  v.batch_tokens / coalesce(r.L_valid, r.L_train) AS rows,
+  (a.backend = 'cpu' AND v.cpu_share < 0.95) OR v.switches_per_s > 50 AS noisy
+FROM results v
+JOIN runs r ON r.run_id = v.run_id
+JOIN run_attempts a ON a.attempt_id = v.attempt_id
+WHERE v.current = 1 AND v.kind = 'bench';
+CREATE VIEW curves AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.seed, r.run_id, c.split, c.step,
+  c.loss_nats, c.lr, c.grad_norm, c.epoch, c.perplexity, c.best, a.attempt
+FROM runs r
+JOIN run_attempts a ON a.run_id = r.run_id
+JOIN curve_points c ON c.attempt_id = a.attempt_id
+LEFT JOIN results v ON v.run_id = r.run_id AND v.current = 1
+LEFT JOIN run_attempts shown ON shown.attempt_id = v.attempt_id
+WHERE (shown.attempt IS NULL OR a.attempt <= shown.attempt) AND NOT EXISTS (
+  SELECT 1 FROM run_attempts b
+  JOIN curve_points d ON d.attempt_id = b.attempt_id AND d.split = c.split AND d.step = c.step
+  WHERE b.run_id = r.run_id AND b.attempt > a.attempt
+  AND (shown.attempt IS NULL OR b.attempt <= shown.attempt));
+CREATE VIEW paper_values AS
+SELECT artefact, dataset, panel, series, method, params, L_train, L_valid, split, protocol, stride,
+  x_name, x, metric, value, unit, note, source, position, line
+FROM paper_cells;
+CREATE VIEW comparison AS
+WITH
+metrics(kind, mode, metric, unit) AS (VALUES
+  ('eval', NULL, 'perplexity', 'ppl'), ('bench', 'train', 'train_wps', 'words/s'),
+  ('bench', 'train', 'memory_gb', 'GB'), ('bench', 'eval', 'eval_wps', 'words/s')),
+wanted AS (
+  SELECT DISTINCT p.artefact, r.scale, r.dataset, r.position,
+    coalesce(p.L_train_nominal, r.L_train) AS L_train_nominal,
+    coalesce(p.L_valid_nominal, r.L_valid) AS L_valid_nominal, r.split, r.protocol, r.stride,
+    CASE r.protocol WHEN 'sliding' THEN coalesce(p.stride_nominal, r.stride) END AS stride_nominal,
+    r.config_id, r.run_id, m.metric, m.unit, max(r.modified, coalesce(t.modified, 0)) AS modified,
+    coalesce(t.origin, r.origin) AS origin, coalesce(a.device, a.slot) AS device,
+    CASE m.metric WHEN 'perplexity' THEN v.perplexity
+      WHEN 'memory_gb' THEN v.peak_memory_bytes / 1e9 ELSE v.wps END AS value,
+    CASE m.metric WHEN 'memory_gb' THEN v.peak_memory_bytes IS NOT NULL
+      ELSE v.result_id IS NOT NULL END AS done,
+    CASE WHEN v.result_id IS NOT NULL THEN NULL
+      WHEN r.kind = 'eval' AND r.L_valid > r.L_train
+        AND r.position IN (SELECT position FROM position_methods WHERE bounded) THEN 'not defined'
+      ELSE (SELECT f.state FROM run_attempts f WHERE f.run_id = coalesce(r.train_run_id, r.run_id)
+        ORDER BY f.attempt DESC LIMIT 1) END AS fate, coalesce(s.settings, '') AS settings
+  FROM points p
+  JOIN runs r ON r.run_id = p.run_id
+  JOIN metrics m ON m.kind = r.kind AND m.mode IS r.mode
+  LEFT JOIN evaluation_settings s ON s.run_id = p.run_id
+  LEFT JOIN runs t ON t.run_id = r.train_run_id
+  LEFT JOIN results v ON v.run_id = r.run_id AND v.current = 1
+  LEFT JOIN run_attempts a ON a.attempt_id = v.attempt_id),
+counted AS (
+  SELECT *, CASE WHEN done AND metric <> 'perplexity' THEN device END AS machine,
+    sum(done) OVER (PARTITION BY artefact, scale, config_id, L_train_nominal, L_valid_nominal,
+      stride_nominal, metric) AS done_n
+  FROM wanted),
+centred AS (
+  SELECT *, value - avg(value) OVER (PARTITION BY artefact, scale, config_id, L_train_nominal,
+    L_valid_nominal, stride_nominal, metric, machine) AS off
+  FROM counted WHERE done OR done_n = 0),
+averaged AS (
+  SELECT artefact, scale, dataset, position, L_train_nominal, L_valid_nominal, split, protocol,
+    stride, stride_nominal, config_id, metric, unit, max(modified) AS modified,
+    CASE WHEN count(value) < sum(done) THEN 'not finite' WHEN sum(done) > 0 THEN 'done'
+      WHEN max(fate = 'not defined') THEN 'not defined'
+      WHEN max(fate = 'diverged') THEN 'diverged' ELSE 'not run' END AS state,
+    sum(done) AS seeds, CASE WHEN count(value) = sum(done) THEN avg(value) END AS ours,
+    CASE WHEN count(value) = sum(done) AND count(value) > 1
+      THEN sqrt(sum(off * off) / (count(value) - 1)) END AS ours_std,
+    group_concat(DISTINCT CASE WHEN done THEN device END) AS device,
+    group_concat(DISTINCT origin) AS origin, settings
+  FROM centred
+  GROUP BY artefact, scale, config_id, L_train_nominal, L_valid_nominal, stride_nominal, metric,
+    machine),
+cells AS (
+  SELECT artefact, position, split, protocol, stride, metric, value, x_name, x,
+    lower(replace(replace(dataset, '-', ''), ' ', '')) AS dataset,
+    coalesce(L_train, CASE WHEN x_name IN ('L_train', 'input_length') THEN x END) AS L_train,
+    coalesce(L_valid, CASE WHEN x_name = 'L_valid' THEN x END) AS L_valid
+  FROM paper_cells
+  WHERE position IS NOT NULL
+  AND (x_name IS NULL OR x_name IN ('L_train', 'L_valid', 'input_length', 'train_wps'))),
+theirs AS (
+  SELECT * FROM cells
+  UNION ALL
+  SELECT artefact, position, split, protocol, stride, x_name, x, NULL, NULL, dataset, L_train,
+    L_valid
+  FROM cells WHERE x_name = 'train_wps')
+SELECT o.artefact, o.scale, o.position, o.L_train_nominal, o.L_valid_nominal, o.metric,
+  o.ours, o.ours_std, o.seeds, t.value AS paper, o.ours - t.value AS delta,
+  o.dataset, o.split, o.protocol, o.stride, o.stride_nominal, o.config_id, o.modified,
+  o.unit, o.device, o.origin, o.state, o.settings
+FROM averaged o
+LEFT JOIN theirs t ON o.scale = 'paper' AND o.modified = 0
+  AND t.artefact = o.artefact AND t.position = o.position AND t.metric = o.metric
+  AND t.L_train = o.L_train_nominal AND (t.dataset IS NULL OR t.dataset = o.dataset)
+  AND CASE o.metric
+    WHEN 'perplexity' THEN t.L_valid = o.L_valid_nominal AND t.split = o.split
+      AND t.protocol = o.protocol AND t.stride IS o.stride_nominal
+    WHEN 'eval_wps' THEN coalesce(t.L_valid, t.L_train)
+      = coalesce(o.L_valid_nominal, o.L_train_nominal)
+    ELSE 1 END;
+CREATE VIEW attempts AS
+SELECT run_id, attempt, state, coalesce(device, slot) AS device, host, blas, threads, started_at,
+  ended_at, exit_code, signal, message, dir || '/log' AS log_path,
+  backend, code_id, program, slot, pid, dir, merged_from,
+  EXISTS (SELECT 1 FROM results v WHERE v.attempt_id = t.attempt_id AND v.current = 1)
+    AS current_result, choices
+FROM run_attempts t;
+CREATE VIEW claims AS
+SELECT claim, statement, verdict, evidence, scale, artefact, judged_at
+FROM claim_verdicts;
+CREATE VIEW progress AS
+SELECT a.run_id, a.attempt, r.kind, r.scale, r.position, r.L_train, r.L_valid, r.seed,
+  coalesce(a.device, a.slot) AS device, a.slot, a.host, a.pid, a.started_at, n.done, n.total,
+  n.loss_nats, n.wps, n.updated_at
+FROM run_attempts a
+JOIN runs r ON r.run_id = a.run_id
+LEFT JOIN progress_now n ON n.attempt_id = a.attempt_id
+WHERE a.state = 'running';
+CREATE VIEW run_list AS
+SELECT run_id, kind, scale, dataset, model, position, L_train, L_valid, split, protocol, stride,
+  mode, seed, config_id, train_run_id, modified, parameters, spec, created_at,
+  CASE WHEN EXISTS (SELECT 1 FROM results v WHERE v.run_id = r.run_id AND v.current = 1) THEN 'done'
+    ELSE coalesce((SELECT nullif(a.state, 'done') FROM run_attempts a WHERE a.run_id = r.run_id
+      ORDER BY a.attempt DESC LIMIT 1), 'none') END AS state
+FROM runs r;
+CREATE VIEW artefact_points AS
+SELECT artefact, scale, point, run_id, L_train_nominal, L_valid_nominal, stride_nominal
+FROM points;
+CREATE VIEW wanted_evaluations AS
+SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
+  coalesce(m.display, r.position) AS method, coalesce(m.place, 99) AS place,
+  'L=' || r.L_train || CASE WHEN r.L_train <> p.L_train_nominal
+    THEN ' (' || p.L_train_nominal || ')' ELSE '' END AS trained_on,
+  r.L_train, coalesce(p.L_train_nominal, r.L_train) AS L_train_nominal,
+  r.L_valid, coalesce(p.L_valid_nominal, r.L_valid) AS L_valid_nominal,
+  r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed,
+  e.perplexity, e.loss_nats, e.tokens, e.nonfinite, e.eval_wps, e.peak_memory_bytes,
+  q.parameters, t.updates, t.tokens_per_update, t.train_wps,
+  t.peak_memory_bytes AS train_memory_bytes, b.wps AS alone_wps,
+  b.peak_memory_bytes AS alone_memory_bytes, b.device AS alone_device,
+  CASE WHEN e.nonfinite > 0 THEN 'not finite'
+    WHEN m.bounded AND r.L_valid > r.L_train THEN 'not defined'
+    WHEN e.run_id IS NULL AND (SELECT a.state FROM run_attempts a WHERE a.run_id = r.train_run_id
+      ORDER BY a.attempt DESC LIMIT 1) = 'diverged' THEN 'diverged' END AS state,
+  coalesce(e.modified, r.modified) AS modified, r.run_id, r.train_run_id, r.config_id,
+  e.code_id, e.device, e.finished_at, p.point, b.noisy AS alone_noisy, r.checkpoint, r.targets,
+  s.position_scaling, s.position_scaling_factor, s.attention_window, s.attention_sinks, s.settings
+FROM points p
+JOIN runs r ON r.run_id = p.run_id AND r.kind = 'eval'
+JOIN evaluation_settings s ON s.run_id = p.run_id
+JOIN runs q ON q.run_id = r.train_run_id
+LEFT JOIN position_methods m ON m.position = r.position
+LEFT JOIN evaluations e ON e.run_id = r.run_id
+LEFT JOIN trainings t ON t.run_id = r.train_run_id
+LEFT JOIN (
+  SELECT o.artefact, o.scale, w.position, w.L_train, w.seed, w.run_id, min(o.point)
+  FROM points o JOIN runs w ON w.run_id = o.run_id AND w.kind = 'bench' AND w.mode = 'train'
+  GROUP BY o.artefact, o.scale, w.position, w.L_train, w.seed) alone
+  ON alone.artefact = p.artefact AND alone.scale = p.scale AND alone.position = r.position
+  AND alone.L_train = r.L_train AND alone.seed = r.seed
+LEFT JOIN benchmarks b ON b.run_id = alone.run_id;
+CREATE VIEW wanted_benchmarks AS
+SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
+  coalesce(m.display, r.position) AS method, coalesce(m.place, 99) AS place,
+  'L=' || r.L_train || CASE WHEN r.L_train <> p.L_train_nominal
+    THEN ' (' || p.L_train_nominal || ')' ELSE '' END AS trained_on,
+  r.L_train, coalesce(p.L_train_nominal, r.L_train) AS L_train_nominal,
+  r.precision, r.seed, r.mode, b.wps, b.peak_memory_bytes, b.batch_tokens, b.mfu,
+  b.device AS machine, coalesce(b.modified, r.modified) AS modified, r.run_id, r.config_id,
+  b.code_id, b.finished_at, p.point,
+  r.L_valid, coalesce(p.L_valid_nominal, r.L_valid) AS L_valid_nominal, b.rows, b.noisy,
+  r.parameters
+FROM points p
+JOIN runs r ON r.run_id = p.run_id AND r.kind = 'bench'
+LEFT JOIN position_methods m ON m.position = r.position
+LEFT JOIN benchmarks b ON b.run_id = r.run_id;
+CREATE VIEW settings AS
+WITH RECURSIVE
+lines(run_id, line, rest) AS (
+  SELECT run_id, NULL, spec || char(10) FROM runs
+  UNION ALL
+  SELECT run_id, substr(rest, 1, instr(rest, char(10)) - 1), substr(rest, instr(rest, char(10)) + 1)
+  FROM lines WHERE rest <> ''),
+pairs(run_id, key, value) AS (
+  SELECT run_id, substr(line, 1, instr(line, '=') - 1), substr(line, instr(line, '=') + 1)
+  FROM lines WHERE line <> '')
+SELECT run_id, key, value FROM pairs
+UNION ALL
+SELECT r.run_id, t.key, t.value
+FROM runs r
+JOIN pairs t ON t.run_id = r.train_run_id
+WHERE substr(t.key, 1, 5) IN ('data.', 'train')
+OR (substr(t.key, 1, 6) = 'model.' AND t.key <> 'model.name');
+CREATE VIEW grid_settings AS
+WITH RECURSIVE
+asked AS (
+  SELECT DISTINCT p.artefact, p.scale, p.run_id, t.config_id, t.run_id AS train_id
+  FROM points p
+  JOIN runs r ON r.run_id = p.run_id
+  JOIN runs t ON t.run_id = coalesce(r.train_run_id, p.run_id)),
+configs AS MATERIALIZED (
+  SELECT artefact, scale, config_id, min(train_id) AS train_id
+  FROM asked GROUP BY artefact, scale, config_id),
+lines(run_id, line, rest) AS (
+  SELECT run_id, NULL, spec || char(10) FROM runs WHERE run_id IN (SELECT train_id FROM configs)
+  UNION ALL
+  SELECT run_id, substr(rest, 1, instr(rest, char(10)) - 1), substr(rest, instr(rest, char(10)) + 1)
+  FROM lines WHERE rest <> ''),
+pairs(run_id, key, value) AS (
+  SELECT run_id, substr(line, 1, instr(line, '=') - 1), substr(line, instr(line, '=') + 1)
+  FROM lines WHERE line <> ''),
+kept AS MATERIALIZED (
+  SELECT c.artefact, c.scale, c.config_id, r.kind, r.dataset, r.corpus, r.model, r.position,
+    r.L_train, s.key, s.value
+  FROM configs c
+  JOIN runs r ON r.run_id = c.train_id
+  JOIN pairs s ON s.run_id = c.train_id
+  WHERE s.key <> 'train.seed' AND substr(s.key, 1, 6) <> 'bench.'),
+varying AS (
+  SELECT DISTINCT artefact, scale, key FROM (
+    SELECT artefact, scale, key FROM kept
+    GROUP BY artefact, scale, kind, dataset, corpus, model, position, L_train, key
+    HAVING count(DISTINCT value) > 1)),
+shown AS MATERIALIZED (
+  SELECT artefact, scale, config_id, group_concat(key || '=' || value, ' ') AS settings FROM (
+    SELECT DISTINCT k.artefact, k.scale, k.config_id, k.key, k.value
+    FROM kept k
+    JOIN varying v ON v.artefact = k.artefact AND v.scale = k.scale AND v.key = k.key
+    ORDER BY k.artefact, k.scale, k.config_id, k.key)
+  GROUP BY artefact, scale, config_id)
+SELECT a.artefact, a.scale, a.run_id,
+  trim(coalesce(w.settings, '') || ' ' || coalesce(s.settings, '')) AS settings
+FROM asked a
+LEFT JOIN shown w
+  ON w.artefact = a.artefact AND w.scale = a.scale AND w.config_id = a.config_id
+LEFT JOIN evaluation_settings s ON s.run_id = a.run_id;
+COMMIT;
+PRAGMA application_id=1095518530;
+PRAGMA user_version=3;
