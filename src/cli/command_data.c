@@ -188,7 +188,7 @@ static int prepare(struct cli *c, struct data_options *o, struct err *e)
     return 0;
 }
 
-int cli_data(struct cli *c, struct err *e)
+CLI_COMMAND(data)
 {
     struct data_options o = {0};
     const struct cli_option options[] = {

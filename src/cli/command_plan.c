@@ -129,7 +129,7 @@ static void print_plan(const struct planning *p, bool all, struct arena *a)
     if (planning_check_precision(p, &lacking) < 0) printf("note: %s\n", lacking.text);
 }
 
-int cli_plan(struct cli *c, struct err *e)
+CLI_COMMAND(plan)
 {
     struct plan_options o = {0};
     const char *devices = NULL;

@@ -109,7 +109,7 @@ static int note_variants(struct cli *c, const struct report_item *item, struct e
     return 0;
 }
 
-int cli_report(struct cli *c, struct err *e)
+CLI_COMMAND(report)
 {
     const char *path = NULL;
     struct plan_options selected = {0};
@@ -144,7 +144,7 @@ int cli_report(struct cli *c, struct err *e)
     return 0;
 }
 
-int cli_claims(struct cli *c, struct err *e)
+CLI_COMMAND(claims)
 {
     struct plan_options selected = {0};
     struct report_item *items;
@@ -175,7 +175,7 @@ int cli_claims(struct cli *c, struct err *e)
     return 0;
 }
 
-int cli_query(struct cli *c, struct err *e)
+CLI_COMMAND(query)
 {
     double limit_s = 30;
     enum report_format format = REPORT_TEXT;
@@ -188,7 +188,7 @@ int cli_query(struct cli *c, struct err *e)
     return report_query(stdout, c->store, c->rest.item[0], limit_s, format, e);
 }
 
-int cli_compare(struct cli *c, struct err *e)
+CLI_COMMAND(compare)
 {
     enum report_format format = REPORT_TEXT;
     const struct cli_option options[] = {CLI_FORMAT_OPTION(&format), {0}};

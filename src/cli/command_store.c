@@ -28,7 +28,7 @@ static void print_merge(struct cli *c, const struct merge_result *m, const char 
         printf("%d of them cannot be read (the first: %s)\n", m->unreadable.n, m->unreadable.why);
 }
 
-int cli_merge(struct cli *c, struct err *e)
+CLI_COMMAND(merge)
 {
     struct merge_result m;
 
@@ -45,7 +45,7 @@ int cli_merge(struct cli *c, struct err *e)
     return 0;
 }
 
-int cli_gc(struct cli *c, struct err *e)
+CLI_COMMAND(gc)
 {
     struct gc_result r;
 
@@ -74,7 +74,7 @@ static void print_finding(void *context, enum verify_verdict verdict, const char
     if (detail && *detail) printf("      %s\n", detail);
 }
 
-int cli_verify(struct cli *c, struct err *e)
+CLI_COMMAND(verify)
 {
     enum { UPDATES_DEFAULT = 5, UPDATES_UNSET = -1 };
     struct verify_options o = {.report = print_finding};
@@ -118,7 +118,7 @@ static void print_import(struct cli *c, const struct import_options *o,
            o->scale ? " --scale " : "", o->scale ? o->scale : "", position, r->L_train_nominal);
 }
 
-int cli_import(struct cli *c, struct err *e)
+CLI_COMMAND(import)
 {
     struct import_options o = {.artefact = "table5"};
     struct import_result r;
@@ -143,7 +143,7 @@ int cli_import(struct cli *c, struct err *e)
     return 0;
 }
 
-int cli_export(struct cli *c, struct err *e)
+CLI_COMMAND(export)
 {
     const char *dir = NULL;
     enum spec_checkpoint which = SPEC_BEST;

@@ -156,7 +156,7 @@ static int print_attempt(struct cli *c, struct log *l, bool follow, struct err *
     }
 }
 
-int cli_logs(struct cli *c, struct err *e)
+CLI_COMMAND(logs)
 {
     static const char sql[] =
         "SELECT a.dir, r.kind, a.attempt,"
@@ -205,7 +205,7 @@ static void terminal_size(struct report_curves_args *args)
     args->lines = size.ws_row - 2 < CURVES_LINES_MAX ? size.ws_row - 2 : CURVES_LINES_MAX;
 }
 
-int cli_curves(struct cli *c, struct err *e)
+CLI_COMMAND(curves)
 {
     bool watch = false;
     struct report_curves_args args = {0};
