@@ -109,6 +109,23 @@ static int note_variants(struct cli *c, const struct report_item *item, struct e
     return 0;
 }
 
+/* The titles that the files of configs/data give their datasets; a file with an error gives none.
+ */
+static int take_titles(struct report_options *o, struct cli *c, struct err *e)
+{
+    struct plan_corpus corpus;
+    char **names;
+    int32_t n;
+
+    TRY(plan_corpora(&names, &n, &c->project, &c->arena, e));
+    struct report_title *all = arena_array(&c->arena, (size_t)n + 1, sizeof *all);
+    for (int32_t i = 0; i < n; i++)
+        if (plan_corpus_read(&corpus, &c->project, &c->arena, names[i], NULL) == 0)
+            all[o->titles_n++] = (struct report_title){corpus.name, corpus.title};
+    o->titles = all;
+    return 0;
+}
+
 CLI_COMMAND(report)
 {
     const char *path = NULL;
@@ -132,6 +149,7 @@ CLI_COMMAND(report)
 
     TRY(cli_begin(c, options, e));
     TRY(take_artefacts(&items, &items_n, c, &selected, e));
+    TRY(take_titles(&o, c, e));
     TRY(register_known(c, &selected, e));
     o.variant = c->planning.plan.variant;
     o.draw = !no_draw;

@@ -28,6 +28,11 @@ struct report_undrawn {
     struct err first; /* why the first was not */
 };
 
+/* How a text calls a dataset; one without a title is called by its name. */
+struct report_title {
+    const char *dataset, *title;
+};
+
 struct report_options {
     const char *scale;   /* which scale's results */
     const char *title;   /* the grid's, of a folder without a table.txt; may be NULL */
@@ -37,6 +42,8 @@ struct report_options {
     bool color;
     bool trust;                     /* run every plot.gp outside the sandbox */
     struct report_undrawn *undrawn; /* may be NULL */
+    const struct report_title *titles;
+    int32_t titles_n;
 };
 
 /* report_artefact - dir is experiments/<artefact>, or a folder of the user's that holds a
