@@ -201,8 +201,8 @@ static cudaError_t keys_launch(cudaStream_t stream, const struct attention *a,
                   attention_parts_of(a), workspace, has_bounds, tiles_n);
 }
 
-/* At width 128 shared memory may not hold tiles of 64 queries; then tiles of 32, and on long inputs
- * perhaps no skip bounds. Neither changes the bits. */
+/* At width 128 shared memory may not hold tiles of 64 queries; then tiles of 32, with the same
+ * bits, and on long inputs perhaps no skip bounds (attention_skip.cuh says what that changes). */
 cudaError_t attention_bwd_keys(cudaStream_t stream, const struct attention *a,
                                const float *workspace, bool has_bounds)
 {

@@ -2,6 +2,8 @@
  * distance) from which attention_bias_grad.cu computes the gradient of the bias. */
 #include "attention_bwd_mma.cuh"
 
+#include <assert.h>
+
 enum { QUERIES_THREADS = 128, QUERIES_KEYS = 32, SCRATCH_STRIDE = QUERIES_KEYS + 1 };
 
 /* Adds the ds of a warp's 32 x 32 pairs to its bias sums. 16 rows at a time go through `scratch`,
@@ -208,14 +210,18 @@ static cudaError_t queries_launch(cudaStream_t stream, const struct attention *a
 {
     int32_t tiles_n;
     dim3 grid = attention_grid(a, &tiles_n, QUERIES_OWNED);
-    return launch(attention_rotates(*a) ? queries_mma_k<D, true, STAGES>
-                                        : queries_mma_k<D, false, STAGES>,
-                  grid, dim3(QUERIES_THREADS), queries_bytes(a, D, STAGES, has_bounds), stream, *a,
-                  attention_keep_of(a), attention_parts_of(a), workspace, has_bounds, tiles_n);
+    auto kernel = queries_mma_k<D, false, STAGES>;
+    /* One stage is for bias sums. No position method rotates and learns a bias. */
+    assert(STAGES == 2 || !attention_rotates(*a));
+    if constexpr (STAGES == 2)
+        if (attention_rotates(*a)) kernel = queries_mma_k<D, true, STAGES>;
+    return launch(kernel, grid, dim3(QUERIES_THREADS), queries_bytes(a, D, STAGES, has_bounds),
+                  stream, *a, attention_keep_of(a), attention_parts_of(a), workspace, has_bounds,
+                  tiles_n);
 }
 
-/* At width 128 shared memory may not suffice: drop the skip bounds, then a stage. Neither changes
- * the bits. */
+/* At width 128 shared memory may not suffice: drop the skip bounds (attention_skip.cuh says what
+ * that changes), then a stage, with the same bits. */
 cudaError_t attention_bwd_queries(cudaStream_t stream, const struct attention *a, float *workspace,
                                   bool has_bounds)
 {

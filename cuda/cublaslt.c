@@ -2,7 +2,8 @@
  * CUDA 13 or CUDA 12, from PyTorch or from a toolkit.
  *
  * Both versions have the same functions and constants. Callers pass the size of the opaque structs
- * they hold; those of CUDA 12 are not larger. */
+ * they hold, which grew from 23 words in CUDA 12.0 to 32 in CUDA 13. Either library accepts both
+ * sizes: 12.0.1 and 13.1 initialise a struct of 11 to 80 words as far as it reaches. */
 #include <dlfcn.h>
 #include <string.h>
 

@@ -5,12 +5,21 @@
 # loaded when a GPU is opened: from beside the library, from where it was built, or from the loader's path.
 NVCC ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
+CUDA_ABSENT := nvcc or cublasLt.h not found (NVCC=$(NVCC))
 ifneq ($(and $(NVCC),$(wildcard $(CUDA_HOME)/include/cublasLt.h)),)
+# 1000 major + 10 minor
+CUDA_VERSION := $(or $(shell sed -n 's/^\#define CUDART_VERSION *//p' $(CUDA_HOME)/include/cuda_runtime_api.h),0)
+ifeq ($(shell test $(CUDA_VERSION) -ge 12000 && echo yes),yes)
 CUDA_LIBRARY := $(BUILD)/libalibi_cuda.so
+else
+CUDA_ABSENT := $(CUDA_HOME) is CUDA $(shell expr $(CUDA_VERSION) / 1000).$(shell expr $(CUDA_VERSION) % 1000 / 10), expected 12.0 or later; give a newer one as NVCC=/usr/local/cuda-13.0/bin/nvcc
+$(warning $(CUDA_ABSENT), or build without GPUs by NVCC=)
+endif
 endif
 
 CUDA_TARGETS ?= 80 90a
-CUDA_TARGETS_ALL := 80 86 89 90a 100 120
+# What a bundle has: those that nvcc knows, which lists sm_90a as sm_90. sm_100 and sm_120 need CUDA 12.8.
+CUDA_TARGETS_ALL = $(patsubst 90,90a,$(patsubst sm_%,%,$(filter sm_80 sm_86 sm_89 sm_90 sm_100 sm_120,$(shell $(NVCC) --list-gpu-code))))
 CUDA_ARCHS = -gencode arch=compute_80,code=compute_80 $(foreach target,$(CUDA_TARGETS),-gencode arch=compute_$(target),code=sm_$(target))
 CUDA_CPPFLAGS := -Icuda -Isrc -D_GNU_SOURCE
 NVCCFLAGS := -std=c++17 -O3 -lineinfo -ccbin $(CXX) -Xcompiler -fPIC,-fvisibility=hidden -Xptxas -v,-warn-spills -Werror all-warnings
@@ -34,13 +43,13 @@ $(BUILD)/cuda/err.c.o: src/base/err.c
 	$(Q)$(CC) $(CUDA_CPPFLAGS) $(CUDA_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/libalibi_cuda.so: $(CUDA_OBJ)
-	$(Q)$(NVCC) -shared -cudart static -ccbin $(CXX) -Xcompiler -static-libstdc++,-static-libgcc -o $@ $^ -L$(dir $(CUDA_LIBS)) -lcublasLt \
+	$(Q)$(NVCC) -shared -cudart static -ccbin $(CXX) -Xcompiler -static-libstdc++,-static-libgcc -o $@ $^ \
 	    -Xlinker --exclude-libs -Xlinker ALL -Xlinker --no-undefined -Xlinker -rpath -Xlinker '$$ORIGIN:$(CUDA_HOME)/lib64:$(CUDA_HOME)/lib/x86_64-linux-gnu'
 
 .PHONY: cuda
 cuda: $(CUDA_LIBRARY) ## build the CUDA backend (needs nvcc); print how many registers its kernels use
 ifeq ($(CUDA_LIBRARY),)
-	@echo "cuda: nvcc or cublasLt.h not found (NVCC=$(NVCC)); libalibi_cuda.so was not built" >&2; exit 1
+	@echo "cuda: $(CUDA_ABSENT); libalibi_cuda.so was not built" >&2; exit 1
 else
 	@cat $(BUILD)/cuda/*.log | awk '/Used [0-9]+ registers/ { n++; if ($$5 + 0 > most) most = $$5 + 0 } / bytes spill stores/ { spills += $$5 } \
 	    END { printf "cuda: %d kernels, at most %d registers, %d bytes spilled\n", n, most, spills; exit spills > 0 || n == 0 }'

@@ -2,43 +2,61 @@
  * does not allow. */
 #include "context.h"
 
-int cuda_is_lost(int status)
+/* CUDA's cudaErrorContained; headers before CUDA 12.8 lack the name. */
+enum { ERROR_CONTAINED = 226 };
+
+/* Errors of the machine. Lost: no process of this run can use the device; otherwise a fault of a
+ * kernel looks the same, and the scheduler tries the run again. remedy: NULL if unknown. */
+static const struct cause {
+    int status;
+    bool is_lost;
+    const char *remedy;
+} causes[] = {
+    {cudaErrorInitializationError, true, NULL},
+    {cudaErrorStubLibrary, true,
+     "libcuda.so.1 is the toolkit's stub: remove its folder (lib64/stubs) from LD_LIBRARY_PATH"},
+    {cudaErrorInsufficientDriver, true, NULL},
+    {cudaErrorDevicesUnavailable, true, NULL},
+    {cudaErrorNoDevice, true, NULL},
+    {cudaErrorInvalidDevice, true, NULL},
+    {cudaErrorDeviceNotLicensed, true,
+     "this virtual GPU has no license: `nvidia-smi -q` shows its state; start nvidia-gridd"},
+    {cudaErrorNoKernelImageForDevice, true,
+     "this build has no code for it: build alibi with a newer CUDA"},
+    {cudaErrorECCUncorrectable, true, NULL},
+    {cudaErrorNvlinkUncorrectable, true, NULL},
+    {cudaErrorJitCompilerNotFound, true,
+     "install the driver's libnvidia-ptxjitcompiler.so.1, or build alibi with CUDA_TARGETS that "
+     "include this GPU"},
+    {cudaErrorUnsupportedPtxVersion, true,
+     "this build has no code for it: build alibi with a newer CUDA"},
+    {cudaErrorJitCompilationDisabled, true,
+     "unset CUDA_DISABLE_PTX_JIT, or build alibi with CUDA_TARGETS that include this GPU"},
+    {ERROR_CONTAINED, true, NULL},
+    {cudaErrorLaunchTimeout, true, NULL},
+    {cudaErrorHardwareStackError, false, "use another GPU if `dmesg` shows an Xid of this one"},
+    {cudaErrorLaunchFailure, false, "use another GPU if `dmesg` shows an Xid of this one"},
+    {cudaErrorSystemNotReady, true,
+     "start the fabric manager (nvidia-fabricmanager) of this machine"},
+    {cudaErrorSystemDriverMismatch, true,
+     "the kernel module and libcuda.so.1 differ: reboot, or reinstall both"},
+    {cudaErrorCompatNotSupportedOnDevice, true,
+     "remove CUDA's compatibility libraries from LD_LIBRARY_PATH"},
+    {cudaErrorUnknown, true, NULL},
+};
+
+/* NULL: the status is not one of the table. */
+static const struct cause *cause_of(int status)
 {
-    static const cudaError_t losses[] = {cudaErrorInitializationError,
-                                         cudaErrorInsufficientDriver,
-                                         cudaErrorDevicesUnavailable,
-                                         cudaErrorNoDevice,
-                                         cudaErrorInvalidDevice,
-                                         cudaErrorNoKernelImageForDevice,
-                                         cudaErrorECCUncorrectable,
-                                         cudaErrorNvlinkUncorrectable,
-                                         cudaErrorUnsupportedPtxVersion,
-                                         cudaErrorLaunchTimeout,
-                                         cudaErrorContained,
-                                         cudaErrorSystemNotReady,
-                                         cudaErrorSystemDriverMismatch,
-                                         cudaErrorCompatNotSupportedOnDevice,
-                                         cudaErrorUnknown};
-    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
-        if (losses[i] == (cudaError_t)status) return 1;
-    return 0;
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
+        if (causes[i].status == status) return &causes[i];
+    return NULL;
 }
 
-/* What the user can do; "" if unknown. */
-static const char *loss_remedy(int status)
+int cuda_is_lost(int status)
 {
-    switch (status) {
-    case cudaErrorSystemNotReady:
-        return "; start the fabric manager (nvidia-fabricmanager) of this machine";
-    case cudaErrorSystemDriverMismatch:
-        return "; the kernel module and libcuda.so.1 differ: reboot, or reinstall both";
-    case cudaErrorCompatNotSupportedOnDevice:
-        return "; remove CUDA's compatibility libraries from LD_LIBRARY_PATH";
-    case cudaErrorUnsupportedPtxVersion:
-    case cudaErrorNoKernelImageForDevice:
-        return "; this build has no code for it: build alibi with a newer CUDA";
-    }
-    return "";
+    const struct cause *cause = cause_of(status);
+    return cause && cause->is_lost;
 }
 
 /* A runtime of CUDA 12 or 13 works with any driver of that generation. */
@@ -66,11 +84,11 @@ int cuda_fault(struct cuda *c, int status, const char *where, struct err *e)
                    where, unused_bytes, total_bytes);
     }
     if (error == cudaErrorInsufficientDriver) return driver_fault(name, e);
-    if (cuda_is_lost(status))
-        return ERR(e, ERR_UNAVAILABLE, "%s: %s: the GPU cannot be used: %s (%s)%s", name, where,
-                   cudaGetErrorString(error), cudaGetErrorName(error), loss_remedy(status));
-    return ERR(e, ERR_INTERNAL, "%s: %s: %s (%s)", name, where, cudaGetErrorString(error),
-               cudaGetErrorName(error));
+    const struct cause *cause = cause_of(status);
+    bool is_lost = cause && cause->is_lost, has_remedy = cause && cause->remedy;
+    return ERR(e, is_lost ? ERR_UNAVAILABLE : ERR_INTERNAL, "%s: %s: %s%s (%s)%s%s", name, where,
+               is_lost ? "the GPU cannot be used: " : "", cudaGetErrorString(error),
+               cudaGetErrorName(error), has_remedy ? "; " : "", has_remedy ? cause->remedy : "");
 }
 
 int cuda_forbid_in_capture(struct cuda *c, const char *what, struct err *e)

@@ -61,6 +61,10 @@ static int gemm_try_whole(struct gemm *g, const struct gemm_product *p, bool *do
 {
     struct gemm_call call;
     const cublasLtMatmulAlgo_t *algorithm = NULL;
+    bool is_ours = true;
+    *done = false;
+    if (p->mask) TRY(gemm_mask_is_ours(g, &is_ours, p, e));
+    if (!is_ours) return 0;
     TRY(gemm_call_init(g, &call, p, e));
     TRY(gemm_choose(g, &algorithm, &call, p, e));
     *done = algorithm != NULL;
@@ -69,14 +73,12 @@ static int gemm_try_whole(struct gemm *g, const struct gemm_product *p, bool *do
 
 int gemm_multiply(struct gemm *g, const struct gemm_product *p, bool *ended, struct err *e)
 {
-    struct gemm_product plain = *p;
+    struct gemm_product plain = gemm_plain(p);
     struct gemm_call call, with_relu;
     const cublasLtMatmulAlgo_t *algorithm = NULL;
     *ended = false;
     if (gemm_has_own_class(p)) TRY(gemm_try_whole(g, p, ended, e));
     if (*ended) return 0;
-    plain.relu = GEMM_LINEAR;
-    plain.sums = plain.mask = NULL;
     TRY(gemm_call_init(g, &call, &plain, e));
     TRY(gemm_choose(g, &algorithm, &call, &plain, e));
     if (p->relu == GEMM_RELU && !p->mask) {

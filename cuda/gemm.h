@@ -22,8 +22,8 @@ extern "C" {
 
 struct gemm;
 
-/* The end of a product: c, max(c, 0), or relu_scale * c where the mask's bit is 1 and 0 elsewhere.
- */
+/* The end of a product: c, max(c, 0), or c / (1 - dropout) where the mask's bit is 1 and 0
+ * elsewhere. */
 enum gemm_relu { GEMM_LINEAR, GEMM_RELU, GEMM_RELU_BWD };
 
 /* c (m,n) = a (m,k) b (k,n) + bias (n), added to c if `accumulate`. chunks_n such products share b;
@@ -35,8 +35,8 @@ struct gemm_product {
     void *sums; /* (m) of the dtype of c: column sums of a as stored (k,m); overwritten also if
                    `accumulate`; NULL: none */
     enum gemm_relu relu;
-    float relu_scale; /* of GEMM_RELU_BWD */
-    void *mask; /* of struct relu_args: GEMM_RELU writes it (NULL: no), GEMM_RELU_BWD reads it */
+    float dropout; /* probability, of GEMM_RELU_BWD */
+    void *mask;    /* of struct relu_args: GEMM_RELU writes it (NULL: no), GEMM_RELU_BWD reads it */
     int64_t mask_stride; /* words from row to row */
     int64_t m, n, k, chunks_n;
     int64_t stride_a, stride_b, stride_c;
@@ -45,6 +45,10 @@ struct gemm_product {
     int accumulate;
     int exact;           /* the same algorithm for any chunks_n, and no sum in parts */
     enum dtype from, to; /* of a and b; of c */
+    /* Queues on a stream what the caller does after a product that does not end itself, and returns
+     * 0 or a cudaError_t; gemm_multiply only times it. It overwrites c, mask and sums. */
+    int (*end)(void *stream, const struct gemm_product *p);
+    void *end_workspace;
 };
 
 /* gemm_open - products on a stream of the current device. text: library and version, for messages
@@ -52,7 +56,8 @@ struct gemm_product {
 int gemm_open(struct gemm **out, void *stream, char *text, size_t bytes, struct err *e);
 void gemm_close(struct gemm *g); /* takes NULL */
 /* gemm_multiply - queues the product. *ended: relu, mask and sums are done as well; otherwise the
- * caller computes them. Errors: ERR_INTERNAL if the library rejects the product, ERR_NOMEM. */
+ * caller computes them, as `end` does. Errors: ERR_INTERNAL if the library rejects the product,
+ * ERR_NOMEM. */
 int gemm_multiply(struct gemm *g, const struct gemm_product *p, bool *ended, struct err *e);
 
 /* gemm_choices - writes a line that names library and GPU, then a line for each choice; returns the

@@ -1,5 +1,6 @@
 /* gemm_call.c - describes a product to cuBLASLt, asks whether an algorithm fits it, and runs it. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "gemm_internal.h"
 
@@ -15,6 +16,18 @@ int gemm_fault(const struct gemm *g, cublasStatus_t status, const struct gemm_pr
     if (status == CUBLAS_STATUS_SUCCESS) return 0;
     return gemm_reject(p, status == CUBLAS_STATUS_ALLOC_FAILED ? ERR_NOMEM : ERR_INTERNAL,
                        g->lt.status_string(status), e);
+}
+
+int gemm_forbid_in_capture(const struct gemm *g, const struct gemm_product *p, const char *why,
+                           struct err *e)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    char text[160];
+    if (cudaStreamIsCapturing(g->stream, &status) == cudaSuccess &&
+        status == cudaStreamCaptureStatusNone)
+        return 0;
+    snprintf(text, sizeof text, "%s, which is not possible during graph capture", why);
+    return gemm_reject(p, ERR_INTERNAL, text, e);
 }
 
 static cudaDataType gemm_type(enum dtype type)
@@ -97,7 +110,7 @@ cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const stru
 {
     /* The library's parameters are not const, but it only reads them. */
     struct gemm_call own = *call;
-    float alpha = p->relu == GEMM_RELU_BWD ? p->relu_scale : 1.0f,
+    float alpha = p->relu == GEMM_RELU_BWD ? 1.0f / (1.0f - p->dropout) : 1.0f,
           beta = p->accumulate ? 1.0f : 0.0f;
     return g->lt.multiply(g->handle_own, &own.product, &alpha, p->b, &own.b, p->a, &own.a, &beta,
                           p->c, &own.c, to, &own.c, algorithm, g->workspace_own,

@@ -12,7 +12,6 @@
 
 enum {
     GEMM_ROWS = 256,
-    GEMM_CANDIDATES = 8,
     TEXT_LINE_BYTES = 320,
     ALGORITHM_WORDS = sizeof(cublasLtMatmulAlgo_t) / sizeof(uint64_t),
     CHOICE_RUNS = 5,      /* timed for each candidate */
@@ -103,10 +102,11 @@ static cublasStatus_t choice_prefer(const struct gemm *g,
     return status;
 }
 
-/* The candidates, the library's favourite first; none if no algorithm has p's column sums or mask.
- */
-static int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out, int *n,
-                           const struct gemm_class *c, const struct gemm_product *p, struct err *e)
+/* The candidates for p with the sizes of the class. Whatever the library says about an epilogue of
+ * a class of its own but success, it has none. */
+static int choice_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out, int *n,
+                             const struct gemm_class *c, const struct gemm_product *p,
+                             struct err *e)
 {
     struct gemm_call call;
     struct gemm_product nominal = *p;
@@ -120,13 +120,29 @@ static int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out,
     cublasStatus_t status = g->lt.heuristic(g->handle_own, &call.product, &call.b, &call.a, &call.c,
                                             &call.c, &preference, GEMM_CANDIDATES, out, &found_n);
     *n = 0;
-    if (gemm_has_own_class(p) && status == CUBLAS_STATUS_NOT_SUPPORTED) return 0;
+    if (gemm_has_own_class(p) && status != CUBLAS_STATUS_SUCCESS) return 0;
     TRY(gemm_fault(g, status, p, e));
     for (int i = 0; i < found_n; i++)
         if (out[i].state == CUBLAS_STATUS_SUCCESS) out[(*n)++] = out[i];
     if (*n == 0 && !gemm_has_own_class(p)) return gemm_reject(p, ERR_INTERNAL, "no algorithm", e);
     return 0;
 }
+
+int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out, int *n,
+                    const struct gemm_product *p, struct err *e)
+{
+    struct gemm_class c = gemm_class_of(p, 0);
+    return choice_candidates(g, out, n, &c, p, e);
+}
+
+/* ---- timing ---- */
+
+/* A product whose algorithm is being chosen; `to`: where timed runs write. */
+struct choice_trial {
+    const struct gemm_call *call;
+    const struct gemm_product *p;
+    void *to;
+};
 
 static double choice_seconds(void)
 {
@@ -137,8 +153,8 @@ static double choice_seconds(void)
 
 /* An idle GPU raises its clock after milliseconds of work; without this the first candidate would
  * look slow. The timing that follows reports failures. */
-static void choice_warm(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
-                        const cublasLtMatmulAlgo_t *algorithm, void *to)
+static void choice_warm(struct gemm *g, const struct choice_trial *t,
+                        const cublasLtMatmulAlgo_t *algorithm)
 {
     const double WARM_S = 0.05;
     double until = choice_seconds() + WARM_S;
@@ -146,21 +162,23 @@ static void choice_warm(struct gemm *g, const struct gemm_call *call, const stru
     g->is_warm = 1;
     do {
         for (int i = 0; i < CHOICE_WARM_RUNS; i++)
-            if (gemm_run(g, call, p, algorithm, to) != CUBLAS_STATUS_SUCCESS) return;
+            if (gemm_run(g, t->call, t->p, algorithm, t->to) != CUBLAS_STATUS_SUCCESS) return;
         if (cudaStreamSynchronize(g->stream) != cudaSuccess) return;
     } while (choice_seconds() < until);
 }
 
-/* Milliseconds of CHOICE_RUNS runs after one untimed run; negative if it does not fit or fails. */
-static float choice_time(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
-                         const cublasLtMatmulAlgo_t *algorithm, void *to)
+/* Milliseconds of CHOICE_RUNS runs after one untimed run, each followed by the end of `ended`
+ * unless that is NULL; negative if it does not fit or fails. */
+static float choice_time(struct gemm *g, const struct choice_trial *t,
+                         const cublasLtMatmulAlgo_t *algorithm, const struct gemm_product *ended)
 {
     float ms = -1.0f;
-    if (!gemm_fits(g, call, algorithm)) return -1.0f;
-    choice_warm(g, call, p, algorithm, to);
+    if (!gemm_fits(g, t->call, algorithm)) return -1.0f;
+    choice_warm(g, t, algorithm);
     for (int i = 0; i <= CHOICE_RUNS; i++) {
         if (i == 1 && cudaEventRecord(g->before_own, g->stream) != cudaSuccess) return -1.0f;
-        if (gemm_run(g, call, p, algorithm, to) != CUBLAS_STATUS_SUCCESS) return -1.0f;
+        if (gemm_run(g, t->call, t->p, algorithm, t->to) != CUBLAS_STATUS_SUCCESS) return -1.0f;
+        if (ended && ended->end(g->stream, ended) != 0) return -1.0f;
     }
     if (cudaEventRecord(g->after_own, g->stream) != cudaSuccess ||
         cudaEventSynchronize(g->after_own) != cudaSuccess ||
@@ -169,49 +187,79 @@ static float choice_time(struct gemm *g, const struct gemm_call *call, const str
     return ms;
 }
 
-/* The index of the chosen candidate. Timed runs of an accumulating product write to temporary
- * memory, since c must be added to once only; if there is no such memory, the first is chosen. */
-static int gemm_fastest(struct gemm *g, const cublasLtMatmulHeuristicResult_t *candidate, int n,
-                        const struct gemm_call *call, const struct gemm_product *p)
+/* The index of the chosen candidate, and its time. */
+static int gemm_fastest(struct gemm *g, const struct choice_trial *t,
+                        const cublasLtMatmulHeuristicResult_t *candidate, int n, float *least)
 {
-    void *to = p->c, *own = NULL;
-    size_t bytes = (size_t)(p->m * p->chunks_n * p->stride_c) * dtype_bytes(p->to);
+    float first = choice_time(g, t, &candidate[0].algo, NULL);
     int best = 0;
-    if (n == 1) return 0;
+    *least = first;
+    for (int i = 1; i < n; i++) {
+        float ms = choice_time(g, t, &candidate[i].algo, NULL);
+        if (ms < 0.0f || (*least >= 0.0f && ms >= *least)) continue;
+        if (first >= 0.0f && ms >= CHOICE_CLEARLY * first) continue;
+        *least = ms;
+        best = i;
+    }
+    /* The favourite again: something may have slowed down its first timing. */
+    if (best > 0 && first >= 0.0f) {
+        float again = choice_time(g, t, &candidate[0].algo, NULL);
+        if (again < 0.0f || *least < CHOICE_CLEARLY * again) return best;
+        *least = again;
+        return 0;
+    }
+    return best;
+}
+
+/* Whether a product with column sums or a mask, whose algorithm takes `whole` milliseconds, is
+ * better done in parts: the plain product and the end of p. As above, only if that is clearly
+ * faster than two timings. */
+static int choice_in_parts(struct gemm *g, bool *in_parts, const struct choice_trial *t,
+                           const cublasLtMatmulAlgo_t *algorithm, float whole, struct err *e)
+{
+    const struct gemm_product plain = gemm_plain(t->p);
+    const cublasLtMatmulAlgo_t *plain_algorithm;
+    struct gemm_call call;
+    struct choice_trial parts = {.call = &call, .p = &plain, .to = t->to};
+    *in_parts = whole < 0.0f;
+    if (*in_parts || !t->p->end) return 0;
+    TRY(gemm_call_init(g, &call, &plain, e));
+    TRY(gemm_choose(g, &plain_algorithm, &call, &plain, e));
+    float ms = choice_time(g, &parts, plain_algorithm, t->p);
+    if (ms < 0.0f || ms >= CHOICE_CLEARLY * whole) return 0;
+    float again = choice_time(g, t, algorithm, NULL);
+    *in_parts = again < 0.0f || ms < CHOICE_CLEARLY * again;
+    return 0;
+}
+
+/* One of n candidates; words of zeros if the product is better done in parts. Timed runs of an
+ * accumulating product write to temporary memory, since c must be added to once only; if there is
+ * no such memory, the first is chosen. */
+static int choice_by_time(struct gemm *g, cublasLtMatmulAlgo_t *out,
+                          const cublasLtMatmulHeuristicResult_t *candidate, int n,
+                          const struct gemm_call *call, const struct gemm_product *p, struct err *e)
+{
+    int rc = 0;
+    struct choice_trial t = {.call = call, .p = p, .to = p->c};
+    size_t bytes = (size_t)(p->m * p->chunks_n * p->stride_c) * dtype_bytes(p->to);
+    void *own = NULL;
+    bool in_parts = false;
+    float ms;
+    *out = candidate[0].algo;
+    if (n == 1 && !gemm_has_own_class(p)) return 0;
     if (p->accumulate) {
         if (cudaMalloc(&own, bytes) != cudaSuccess) {
             (void)cudaGetLastError();
             return 0;
         }
-        to = own;
+        t.to = own;
     }
-    float first = choice_time(g, call, p, &candidate[0].algo, to), least = first;
-    for (int i = 1; i < n; i++) {
-        float ms = choice_time(g, call, p, &candidate[i].algo, to);
-        if (ms < 0.0f || (least >= 0.0f && ms >= least)) continue;
-        if (first >= 0.0f && ms >= CHOICE_CLEARLY * first) continue;
-        least = ms;
-        best = i;
-    }
-    /* The favourite again: something may have slowed down its first timing. */
-    if (best > 0 && first >= 0.0f) {
-        float again = choice_time(g, call, p, &candidate[0].algo, to);
-        if (again >= 0.0f && least >= CHOICE_CLEARLY * again) best = 0;
-    }
+    *out = candidate[gemm_fastest(g, &t, candidate, n, &ms)].algo;
+    if (gemm_has_own_class(p)) TRY_OUT(rc, choice_in_parts(g, &in_parts, &t, out, ms, e));
+    if (in_parts) memset(out, 0, sizeof *out);
+out:
     (void)cudaFree(own);
-    return best;
-}
-
-/* Timing needs the stream, which does nothing during a capture. */
-static int gemm_need_time(struct gemm *g, const struct gemm_product *p, struct err *e)
-{
-    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    if (cudaStreamIsCapturing(g->stream, &status) == cudaSuccess &&
-        status == cudaStreamCaptureStatusNone)
-        return 0;
-    return gemm_reject(
-        p, ERR_INTERNAL,
-        "its algorithm is chosen by timing, which is not possible during graph capture", e);
+    return rc;
 }
 
 /* Removes the candidates that do not fit a single chunk, since exact products use one algorithm for
@@ -236,10 +284,10 @@ static int choice_make(struct gemm *g, struct gemm_choice **out, const struct ge
     cublasLtMatmulHeuristicResult_t candidate[GEMM_CANDIDATES];
     struct gemm_choice choice = {.of = *c};
     int n = 0;
-    TRY(gemm_need_time(g, p, e));
-    TRY(gemm_candidates(g, candidate, &n, c, p, e));
+    TRY(gemm_forbid_in_capture(g, p, "its algorithm is chosen by timing", e));
+    TRY(choice_candidates(g, candidate, &n, c, p, e));
     if (p->exact) TRY(choice_keep_exact(g, candidate, n, &n, p, e));
-    if (n > 0) choice.algorithm = candidate[gemm_fastest(g, candidate, n, call, p)].algo;
+    if (n > 0) TRY(choice_by_time(g, &choice.algorithm, candidate, n, call, p, e));
     TRY(gemm_add_choice(g, &choice, e));
     *out = &g->choice_own[g->choices_n - 1];
     return 0;
@@ -264,6 +312,8 @@ int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct g
                  p->chunks_n);
         return gemm_reject(p, ERR_INTERNAL, why, e);
     }
+    *out = NULL;
+    if (gemm_has_own_class(p)) return 0;
     return gemm_reject(p, ERR_INTERNAL, "the algorithm chosen for it does not fit", e);
 }
 

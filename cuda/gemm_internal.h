@@ -12,8 +12,10 @@
  * 4. ReLU without a mask is not part of the class: if the algorithm of the class fits the product
  *    with ReLU, the product applies it, else the caller does. The bits are the same.
  * 5. Products with column sums or masks are classes of their own, since few algorithms have these
- *    epilogues. If the library names none, the class is recorded without an algorithm (words of
- *    zeros). */
+ *    epilogues. If the library has none, or the plain product and the kernels after it are clearly
+ *    faster as a whole, the class is recorded without an algorithm (words of zeros).
+ * 6. A mask of the library is used only if its bits have the order of struct relu_args, which is
+ *    verified once (gemm_mask.c). */
 #ifndef CUDA_GEMM_INTERNAL_H
 #define CUDA_GEMM_INTERNAL_H
 
@@ -66,6 +68,8 @@ struct gemm_choice {
     cublasLtMatmulAlgo_t algorithm;
 };
 
+enum gemm_order { GEMM_ORDER_UNKNOWN, GEMM_ORDER_OURS, GEMM_ORDER_OTHER };
+
 struct gemm {
     struct cublaslt lt;
     cublasLtHandle_t handle_own;
@@ -75,6 +79,7 @@ struct gemm {
     struct gemm_choice *choice_own;
     int32_t choices_n, choices_room;
     int32_t is_warm;                    /* the device has run at its full clock */
+    enum gemm_order mask_order[2];      /* of masks that products write, and that they read */
     char identity[GEMM_IDENTITY_BYTES]; /* of library and GPU */
 };
 
@@ -102,14 +107,35 @@ bool gemm_fits(struct gemm *g, const struct gemm_call *call, const cublasLtMatmu
 cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const struct gemm_product *p,
                         const cublasLtMatmulAlgo_t *algorithm, void *to);
 
-/* gemm_has_own_class - whether p has column sums or a mask (rule 5). */
+/* gemm_forbid_in_capture - ERR_INTERNAL during a graph capture, when the stream does nothing. why:
+ * what needs the stream. */
+int gemm_forbid_in_capture(const struct gemm *g, const struct gemm_product *p, const char *why,
+                           struct err *e);
+
+/* gemm_has_own_class - whether p has column sums or a mask (rule 5). gemm_plain - p without them
+ * and without ReLU. */
 static inline bool gemm_has_own_class(const struct gemm_product *p)
 {
     return p->sums || p->mask;
 }
+static inline struct gemm_product gemm_plain(const struct gemm_product *p)
+{
+    struct gemm_product plain = *p;
+    plain.relu = GEMM_LINEAR;
+    plain.sums = plain.mask = NULL;
+    return plain;
+}
 
-/* gemm_choice.c. gemm_choose - the algorithm of p's class, chosen at its first product. NULL: none
- * has p's column sums or mask. */
+/* gemm_mask.c. gemm_mask_is_ours - whether the bits of p's mask have the order of struct relu_args
+ * if the product writes or reads it (rule 6). */
+int gemm_mask_is_ours(struct gemm *g, bool *is_ours, const struct gemm_product *p, struct err *e);
+
+/* gemm_choice.c. gemm_candidates - algorithms of p's class, the library's favourite first; *n is 0
+ * if none has p's column sums or mask. gemm_choose - the algorithm of p's class, chosen at its
+ * first product. NULL: none, as in rule 5. */
+enum { GEMM_CANDIDATES = 8 };
+int gemm_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out, int *n,
+                    const struct gemm_product *p, struct err *e);
 int gemm_choose(struct gemm *g, const cublasLtMatmulAlgo_t **out, const struct gemm_call *call,
                 const struct gemm_product *p, struct err *e);
 

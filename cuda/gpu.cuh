@@ -25,17 +25,23 @@ typedef __nv_bfloat16 bf16;
     extern __shared__ __align__(128) unsigned char shared_dynamic_[];                              \
     type *name = reinterpret_cast<type *>(shared_dynamic_)
 
-/* launch - starts kernel(args...) on a stream. */
+/* launch - starts kernel(args...) on a stream. Returns the error of this call, not one that an
+ * earlier call has left behind. */
 template <class... P, class... A>
 [[nodiscard]] cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
                                  cudaStream_t stream, A... args)
 {
     enum { SHARED_WITHOUT_ASKING = 48 << 10 };
-    if (shared_bytes <= SHARED_WITHOUT_ASKING ||
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             (int)shared_bytes) == cudaSuccess)
-        kernel<<<grid, block, shared_bytes, stream>>>(P(args)...);
-    return cudaGetLastError();
+    cudaError_t rc = cudaSuccess;
+    if (shared_bytes > SHARED_WITHOUT_ASKING)
+        rc = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  (int)shared_bytes);
+    if (rc != cudaSuccess) return rc;
+    auto start = [=](P... values) {
+        void *places[] = {&values...};
+        return cudaLaunchKernel((const void *)kernel, grid, block, places, shared_bytes, stream);
+    };
+    return start(P(args)...);
 }
 
 __device__ inline uint32_t shared_address(const void *p)

@@ -5,7 +5,8 @@
  *    that are not 16-byte aligned go through aligned copies, for the same reason.
  * 2. A bias has the dtype of the result; the library adds it to the sums in fp32.
  * 3. relu, its mask and its gradient, and the column sums of dy, are epilogues of products where
- *    the library has an algorithm for them (gemm.h); otherwise a kernel runs after the product. */
+ *    the library has a fast algorithm for them (gemm.h); otherwise a kernel runs after the product.
+ */
 #include <assert.h>
 
 #include "context.h"
@@ -24,18 +25,34 @@ static int linear_product(struct cuda *c, const struct gemm_product *p, bool *en
     return cuda_is_lost(status) ? cuda_fault(c, status, "product", e) : rc;
 }
 
+/* The relu of a product, or its gradient. */
+static int end_with_relu(void *stream, const struct gemm_product *p)
+{
+    struct tensor y = tensor_make(p->c, p->m * p->chunks_n, p->n, p->to);
+    struct tensor mask = tensor_make(p->mask, y.rows, relu_mask_words(p->n), DTYPE_I32);
+    y.stride = p->stride_c;
+    mask.stride = p->mask_stride;
+    struct relu_args relu = {.y = y, .x = y, .mask = mask};
+    struct relu_bwd_args bwd = {.dx = y, .dy = y, .mask = mask, .dropout = {.p = p->dropout}};
+    return p->relu == GEMM_RELU ? cuda_relu(stream, &relu) : cuda_relu_bwd(stream, &bwd);
+}
+
+/* The column sums of a product. */
+static int end_with_sums(void *stream, const struct gemm_product *p)
+{
+    struct tensor a = tensor_make((void *)p->a, p->k, p->m, p->from);
+    struct tensor sums = tensor_make(p->sums, 1, p->m, p->to);
+    a.stride = p->stride_a;
+    return cuda_column_sums(stream, &sums, &a, false, p->end_workspace);
+}
+
 /* The product, then relu unless that was the epilogue. */
 static int linear_multiply(struct cuda *c, const struct gemm_product *p, struct err *e)
 {
     bool ended;
     TRY(linear_product(c, p, &ended, e));
     if (p->relu == GEMM_LINEAR || ended) return 0;
-    struct tensor y = tensor_make(p->c, p->m * p->chunks_n, p->n, p->to);
-    struct tensor mask = tensor_make(p->mask, y.rows, relu_mask_words(p->n), DTYPE_I32);
-    y.stride = p->stride_c;
-    mask.stride = p->mask_stride;
-    struct relu_args relu = {.y = y, .x = y, .mask = mask};
-    return cuda_fault(c, cuda_relu(c->stream_own, &relu), "relu after a product", e);
+    return cuda_fault(c, p->end(c->stream_own, p), "relu after a product", e);
 }
 
 /* c = a b, each of them transposed or not. */
@@ -153,6 +170,7 @@ int cuda_run_linear_relu(struct backend *b, const struct linear_relu_args *a, st
     struct gemm_product p = linear_forward(&a->y, &a->x, &a->w, &a->bias);
     struct relu_args relu = {.y = a->y, .x = a->y, .mask = a->mask};
     p.relu = GEMM_RELU;
+    p.end = end_with_relu;
     if (!a->exact) {
         p.mask = a->mask.data;
         p.mask_stride = a->mask.stride;
@@ -174,37 +192,36 @@ int cuda_run_linear_bwd_input(struct backend *b, const struct linear_bwd_input_a
 /* The mask holds dropout as well; its factor is that of the product. */
 int cuda_run_linear_bwd_relu(struct backend *b, const struct linear_bwd_relu_args *a, struct err *e)
 {
-    struct cuda *c = cuda_of(b);
     struct gemm_product p = product_of(&a->dx, &a->dy, false, &a->w, false);
-    struct relu_bwd_args relu = {
-        .dx = a->dx, .dy = a->dx, .y = a->y, .mask = a->mask, .dropout = a->dropout};
-    bool ended;
     p.relu = GEMM_RELU_BWD;
-    p.relu_scale = a->dropout.p > 0.0f ? 1.0f / (1.0f - a->dropout.p) : 1.0f;
+    p.dropout = a->dropout.p;
     p.mask = a->mask.data;
     p.mask_stride = a->mask.stride;
-    TRY(linear_product(c, &p, &ended, e));
-    return ended ? 0 : cuda_fault(c, cuda_relu_bwd(c->stream_own, &relu), "linear_bwd_relu", e);
+    p.end = end_with_relu;
+    return linear_multiply(cuda_of(b), &p, e);
 }
 
 /* The product reads dy anyway, so that its column sums cost nothing where they are its epilogue.
- * The library overwrites them; to accumulate, they go through the workspace. */
+ * The library overwrites them; to accumulate, they go through scratch memory. */
 int cuda_run_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a,
                                struct err *e)
 {
     struct cuda *c = cuda_of(b);
     const struct tensor *dw = &a->dw, *dy = &a->dy, *x = &a->x, *dbias = &a->dbias;
     struct gemm_product p = product_of(dw, dy, true, x, false);
-    void *workspace = NULL;
+    struct tensor sums = tensor_make(NULL, 1, dy->cols, DTYPE_F32);
+    size_t sums_bytes = ((size_t)dy->cols * sizeof(float) + 15) / 16 * 16;
     bool summed;
     p.accumulate = a->accumulate;
     if (!dbias->data) return linear_product(c, &p, &summed, e);
-    TRY(cuda_scratch(c, &workspace, cuda_column_sums_workspace(dy), e));
-    p.sums = a->accumulate ? workspace : dbias->data;
+    TRY(cuda_scratch(c, &sums.data, sums_bytes + cuda_column_sums_workspace(dy), e));
+    p.sums = a->accumulate ? sums.data : dbias->data;
+    p.end = end_with_sums;
+    p.end_workspace = (char *)sums.data + sums_bytes;
     TRY(linear_product(c, &p, &summed, e));
-    struct tensor sums = tensor_make(workspace, 1, dy->cols, DTYPE_F32);
     struct add_args add = {.y = *dbias, .x = *dbias, .r = sums};
-    int status = !summed ? cuda_column_sums(c->stream_own, dbias, dy, a->accumulate, workspace)
+    int status = !summed
+                     ? cuda_column_sums(c->stream_own, dbias, dy, a->accumulate, p.end_workspace)
                  : a->accumulate ? cuda_add(c->stream_own, &add)
                                  : cudaSuccess;
     return cuda_fault(c, status, "linear_bwd_weight", e);

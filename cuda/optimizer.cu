@@ -133,6 +133,7 @@ __device__ static void update_prepare(struct update_factors *f, const struct upd
                                       bool adam)
 {
     double lr = a.step->lr, before = a.step->lr_previous, mu = a.mu;
+    *f = {}; /* all of it is copied, also what one of the optimisers does not use */
     f->gradient = (float)gradient_factor(a.squares, a.step);
     f->shrink = (float)(1.0 - lr * (double)a.weight_decay);
     if (adam) {

@@ -108,7 +108,8 @@ template <class T> __device__ static void softmax_clear(T *row, int64_t cols, bo
 }
 
 /* Replaces logits by p - (class == target), with p = 2^((x - high) log2(e)) / sum. The product
- * high log2(e) is split too, so that the highest term is exactly 1. */
+ * high log2(e) is split too. The highest term is exactly 1: its rounded exponent may be 2^-42
+ * instead of 0, and a GPU's 2^x is exact for 0 alone. */
 template <class T>
 __device__ static void softmax_gradient(T *row, int64_t cols, bool wide, struct softmax_sum s,
                                         int32_t target)
@@ -124,9 +125,9 @@ __device__ static void softmax_gradient(T *row, int64_t cols, bool wide, struct 
         next = rows_load(row + column, rows_part(column, cols), wide, -INFINITY);
 #pragma unroll
         for (int i = 0; i < 8; i++) {
-            now.x[i] = exp2f(fmaf(now.x[i], SOFTMAX_LOG2E_HIGH, -base) +
-                             fmaf(now.x[i], SOFTMAX_LOG2E_LOW, -rest)) *
-                       share;
+            float term = exp2f(fmaf(now.x[i], SOFTMAX_LOG2E_HIGH, -base) +
+                               fmaf(now.x[i], SOFTMAX_LOG2E_LOW, -rest));
+            now.x[i] = (now.x[i] == s.high ? 1.0f : term) * share;
             if (here + i == target) now.x[i] -= 1.0f;
         }
         rows_store(row + here, now, rows_part(here, cols), wide);

@@ -5,17 +5,24 @@
 #
 #   DATA              the data file; block i (gnuplot: index i-1) is curve i: x, y, standard
 #                     deviation, runs, x of the paper; a missing point is an empty line
-#   SCALE TITLE FACTS texts; TITLE names artefact and scale, FACTS protocol, split and seeds
+#   SCALE TITLE FACTS texts; TITLE names artefact and scale, FACTS protocol, split, seeds and what all
+#                     curves share
 #   PAPER             1 at scale paper
 #   SCALED            1 when lengths are not the paper's
 #   SEEDS             the most runs behind a point
 #   FLOOR             exp(entropy) of the corpus, 0 if unknown
+#   WIDTH_IN          inches of `alibi report --width`, which omits title and facts; 0 without it
 #   X_MIN X_MAX Y_MIN Y_MAX   over all points
-#   PANELS            and arrays PANEL_TITLE, PANEL_FIRST, PANEL_LAST (curves of each)
+#   X_BASE            of a logarithmic x axis by `xscale:` of table.txt or the values; 0: linear
+#   X_LABEL Y_LABEL   of `xlabel:` and `ylabel:`, or the columns' names
+#   X_TICS            the values of x as words, if they are few; else ''
+#   PANELS            and arrays PANEL_TITLE, PANEL_FIRST, PANEL_LAST (curves of each), PANEL_X_MAX
 #   CURVES            and arrays CURVE_TITLE, CURVE_STYLE (that of the view position_methods,
-#                     such as 4 of ALiBi; 10 more for a curve of the paper), CURVE_SHADE (0 to 1
-#                     among the curves of one style in a panel), line styles 1 to 9 and 11 to 19
+#                     such as 4 of ALiBi; 100 more for a curve of the paper), CURVE_SHADE (0 to 1
+#                     among the curves of one style in a panel), CURVE_DASH (from 1: a number for each
+#                     combination of settings in the titles), CURVE_Y_MAX
 #   color(i)          of curve i: the method's, light to dark by shade; the paper's grey
+#   lined(i)          1: a line joins the points of curve i. plot.gp may define it again
 #   method(i) tokens(i) entry(i)   CURVE_TITLE without its length; the length; what the legend says
 #                     of the curve ('': nothing). plot.gp may define entry again
 #
@@ -24,44 +31,61 @@
 # are made: LINES (each curve of panel p), BANDS (a deviation over seeds around it), OFF (a mark
 # where it leaves the frame at y_top), LABELS (the length of ALiBi's curves below their
 # beginnings, at y_low).
-# FLOOR_LINE draws FLOOR where it is between y_low and y_top. NARROW is 1 for a phone: the panels
-# are in a column.
+# LOG_X and LOG_Y make an axis logarithmic; AT_DATA, after them, puts ticks at the values of x if they
+# are few.
+# FLOOR_LINE draws FLOOR where it is between y_low and y_top. NARROW is 1 for a phone and for a
+# column of text: the panels are in a column.
 #
 # Texts are escaped for gnuplot's enhanced mode, L_valid and its like have subscripts. The paper's
 # points are drawn at scale paper only.
 
-# Sizes and terminals, in pixels of the SVG: a row of panels, or on a phone a column.
-NARROW = FORMAT eq 'narrow.svg'
+# Sizes in pixels of the SVG: a row of panels, or on a phone a column. A figure for a text has its
+# width, and ZOOM makes its letters 9 points high. BEGIN adds the legend's rows to FOOT.
+ZOOM = WIDTH_IN > 0 ? 0.85 : 1.0
+WIDTH = WIDTH_IN > 0 ? WIDTH_IN * 96 / ZOOM : FORMAT eq 'narrow.svg' ? 480 : PANELS > 1 ? 1180 : 960
+NARROW = WIDTH < 300 * PANELS || WIDTH < 500
 COLS = NARROW ? 1 : PANELS
 ROWS = NARROW ? PANELS : 1
-WIDTH = NARROW ? 480 : PANELS > 1 ? 1180 : 960
-TITLE_CHARS = NARROW ? 52 : WIDTH / 10 # a line of the title
-HEAD = NARROW ? 70 : strlen(TITLE) > TITLE_CHARS ? 64 : 40
-FOOT = NARROW ? 122 : 84
-KEY_COLUMNS = NARROW ? 2 : 6
-START = "HEIGHT = HEAD + FOOT + ROWS * (NARROW ? 370 : 440); if (FORMAT eq 'svg' || NARROW) { \
-    set terminal svg size WIDTH,HEIGHT font 'DejaVu Sans,12' \
-    fontscale 1.15 enhanced background rgb 'white' }; if (FORMAT eq 'png') { \
-    set terminal pngcairo size 1.5 * WIDTH,1.5 * HEIGHT font 'DejaVu Sans,10' fontscale 1.5 \
-    linewidth 1.5 pointscale 1.5 enhanced background rgb 'white' }; if (FORMAT eq 'pdf') { \
-    set terminal pdfcairo size WIDTH / 96.0,HEIGHT / 96.0 font 'DejaVu Sans,10' \
-    fontscale 0.75 linewidth 1.5 pointscale 1.2 enhanced background rgb 'white' }; set output OUTPUT"
+ROW = WIDTH_IN > 0 ? (WIDTH < 560 * COLS ? 50 + 0.7 * WIDTH / COLS : 440) : NARROW ? 370 : 440
+TITLE_CHARS = int(WIDTH / (NARROW ? 9.2 : 10)) # a line of the title, of the facts
+FACTS_CHARS = int(WIDTH / 6.4)
+lines(s, n) = strlen(s) / n + 1
+HEAD = WIDTH_IN > 0 ? 4 : 20 + 20 * lines(TITLE, TITLE_CHARS)
+LEFT = WIDTH_IN > 0 ? 76 : 86
+FOOT = WIDTH_IN > 0 ? 6 : 16 + 14 * lines(FACTS, FACTS_CHARS)
+KEY_COLUMNS = 6 # at most
+START = "HEIGHT = HEAD + FOOT + ROWS * ROW; if (FORMAT eq 'svg' || FORMAT eq 'narrow.svg') { \
+    set terminal svg size ZOOM * WIDTH,ZOOM * HEIGHT font 'DejaVu Sans,12' \
+    fontscale 1.15 * ZOOM linewidth ZOOM enhanced background rgb 'white' }; if (FORMAT eq 'png') { \
+    DENSITY = WIDTH_IN > 0 ? 300 / 96.0 : 1.5; \
+    set terminal pngcairo size DENSITY * ZOOM * WIDTH,DENSITY * ZOOM * HEIGHT \
+    font 'DejaVu Sans,10' fontscale DENSITY * ZOOM linewidth DENSITY * ZOOM \
+    pointscale DENSITY * ZOOM enhanced background rgb 'white' }; if (FORMAT eq 'pdf') { \
+    set terminal pdfcairo size ZOOM * WIDTH / 96.0,ZOOM * HEIGHT / 96.0 font 'DejaVu Sans,10' \
+    fontscale 0.75 * ZOOM linewidth 1.5 * ZOOM pointscale 1.2 * ZOOM enhanced \
+    background rgb 'white' }; set output OUTPUT"
 eval START
 
-# A colour for each style (Okabe and Ito's, and others the colour-blind can tell apart), and the marks
-# of ours and of the paper's curves.
-array COLOR[9] = [0xD55E00, 0x009E73, 0xAA4499, 0x0072B2, 0x444444, 0x7A5C00, 0x5E3C99, 0x117A8B, \
-    0xA50F37]
-array FILLED[9] = [5, 9, 13, 7, 2, 11, 15, 3, 1]
-array OPEN[9] = [4, 8, 12, 6, 1, 10, 14, 3, 2]
-array SIZE[9] = [0.6, 0.8, 0.8, 0.6, 0.7, 0.8, 0.8, 0.7, 0.7]
-do for [i = 1:9] {
+# A colour for each style (Okabe and Ito's, and others the colour-blind can tell apart; 5 is of names
+# that are not methods), the marks of ours and of the paper's curves, and dashes by setting.
+STYLES = 12
+array COLOR[STYLES] = [0xD55E00, 0x009E73, 0xAA4499, 0x0072B2, 0x444444, 0x7A5C00, 0x5E3C99, \
+    0x117A8B, 0xA50F37, 0x6B8E00, 0x7080FF, 0xE0559B]
+array FILLED[STYLES] = [5, 9, 13, 7, 2, 11, 15, 3, 1, 9, 13, 11]
+array OPEN[STYLES] = [4, 8, 12, 6, 1, 10, 14, 3, 2, 8, 12, 10]
+array SIZE[STYLES] = [0.6, 0.8, 0.8, 0.6, 0.7, 0.8, 0.8, 0.7, 0.7, 0.8, 0.8, 0.8]
+DASHES = 6
+set dashtype 2 (9, 4)
+set dashtype 3 (2, 3)
+set dashtype 4 (9, 3, 2, 3)
+set dashtype 5 (16, 4, 4, 4)
+set dashtype 6 (4, 3, 4, 8)
+do for [i = 1:STYLES] {
     set style line i lc rgb COLOR[i] lw 2 pt FILLED[i] ps SIZE[i]
-    set style line 10 + i lc rgb 0x888888 lw 1.2 dt 2 pt OPEN[i] ps SIZE[i] + 0.2
+    set style line 100 + i lc rgb 0x888888 lw 1.2 dt 2 pt OPEN[i] ps SIZE[i] + 0.2
 }
 
 set encoding utf8
-set datafile missing 'NaN'
 set border 3 lc rgb '#444444'
 set tics nomirror out scale 0.6
 set grid lc rgb '#dddddd' lt 1 lw 0.5
@@ -76,44 +100,91 @@ wrapped(s, n) = strlen(s) <= n ? s : s[1:space(s, n, 0)]."\n".wrapped(s[space(s,
 wrap(s, n) = wrapped(s[1:500], n)
 mix(v, s) = int(v + (255 - v) * 0.65 * (1 - s))
 tint(c, s) = mix(c / 65536, s) * 65536 + mix(c / 256 % 256, s) * 256 + mix(c % 256, s)
-color(i) = CURVE_STYLE[i] > 10 ? 0x888888 : tint(COLOR[CURVE_STYLE[i]], CURVE_SHADE[i])
+is_theirs(i) = CURVE_STYLE[i] > 100
+color(i) = is_theirs(i) ? 0x888888 : tint(COLOR[CURVE_STYLE[i]], CURVE_SHADE[i])
+dash(i) = is_theirs(i) ? 2 : (CURVE_DASH[i] - 1) % DASHES + 1
+mark(i) = is_theirs(i) ? OPEN[CURVE_STYLE[i] - 100] : \
+    CURVE_DASH[i] > DASHES ? OPEN[CURVE_STYLE[i]] : FILLED[CURVE_STYLE[i]]
+lined(i) = 1
 before(s, mark) = strstrt(s, mark) ? s[1:strstrt(s, mark) - 1] : s
 method(i) = before(before(CURVE_TITLE[i], ' L='), ', ')
 tokens(i) = strstrt(CURVE_TITLE[i], \
     ' L=') && CURVE_STYLE[i] == 4 ? CURVE_TITLE[i][strstrt(CURVE_TITLE[i], ' L=') + 3:*] : ''
-entry(i) = CURVE_STYLE[i] > 10 ? (i == PANEL_LAST[1] ? 'the paper' : '') : CURVE_SHADE[i] < 1 ? \
+entry(i) = is_theirs(i) ? (i == PANEL_LAST[1] ? 'the paper' : '') : CURVE_SHADE[i] < 1 ? \
     '' : method(i).(tokens(i) eq '' ? '' : ', by L_{train}')
 in_two(s) = before(s, ' (').(NARROW || !strstrt(s, ' (') ? '' : "\n".s[strstrt(s, ' (') + 1:*])
-BEGIN = "set multiplot; set label 101 wrap(TITLE, \
+least(a, b) = a < b ? a : b
+shown(s) = s eq '' ? 0 : !strstrt('{}_\\', s[1:1]) + shown(s[2:*]) # letters of an enhanced text
+# The legend: KEYS, the curves that have an entry; KEY_WIDE, the pixels of the longest, at 7.4 a
+# letter; KEY_COLS by KEY_ROWS of them.
+LEGEND = "KEYS = ''; KEYS_SAID = '|'; KEY_CHARS = 1; do for [i = 1:CURVES] { \
+    KEY_SAID = entry(i); if (KEY_SAID ne '' && !strstrt(KEYS_SAID, '|'.KEY_SAID.'|')) { \
+    KEYS = KEYS.' '.i; KEYS_SAID = KEYS_SAID.KEY_SAID.'|'; \
+    KEY_CHARS = shown(KEY_SAID) > KEY_CHARS ? shown(KEY_SAID) : KEY_CHARS } }; \
+    KEYS_N = words(KEYS); KEY_FONT = least(10, 10.0 * (WIDTH - 74) / (7.4 * KEY_CHARS)); \
+    KEY_WIDE = 54 + 0.74 * KEY_FONT * KEY_CHARS; \
+    KEY_COLS = least(KEY_COLUMNS, int((WIDTH - 16) / KEY_WIDE)); \
+    KEY_COLS = KEY_COLS < 1 ? 1 : KEY_COLS; KEY_ROWS = (KEYS_N + KEY_COLS - 1) / KEY_COLS; \
+    KEY_COLS = KEY_ROWS ? (KEYS_N + KEY_ROWS - 1) / KEY_ROWS : 1; \
+    KEY_LOW = FOOT; FOOT = FOOT + 14 + 20 * KEY_ROWS"
+key_x(k, n) = px((WIDTH - KEY_COLS * KEY_WIDE) / 2.0 + (k - 1) % KEY_COLS * KEY_WIDE + 8 + n)
+key_y(k) = py(KEY_LOW + 20 * (KEY_ROWS - (k - 1) / KEY_COLS) - 8)
+BEGIN = "eval LEGEND; eval START; set multiplot; if (WIDTH_IN == 0) { set label 101 wrap(TITLE, \
     TITLE_CHARS) at screen 0.5,1 - py(18) center font ',12'; set label 102 wrap(FACTS, \
-    NARROW ? 72 : 150) at screen 0.5,py(NARROW ? 44 : 28) center \
-    font ',9' textcolor rgb '#555555'"
+    FACTS_CHARS) at screen 0.5,py(14 * lines(FACTS, FACTS_CHARS)) center \
+    font ',9' textcolor rgb '#555555' }"
 PANEL = "if (p > 1) { unset label 101; unset label 102 }; if ((p - 1) % COLS) { unset ylabel }; \
     set title PANEL_TITLE[p]; set lmargin at screen ((p - 1) % COLS) * (1 - px(16)) / COLS + \
-    px(86); set rmargin at screen ((p - 1) % COLS + 1) * (1 - px(16)) / COLS - px(4); \
+    px(LEFT); set rmargin at screen ((p - 1) % COLS + 1) * (1 - px(16)) / COLS - px(12); \
     set tmargin at screen 1 - py(HEAD) - (p - 1) / COLS * (1 - py(HEAD + FOOT)) / ROWS - \
     py(PANEL_TITLE[p] eq '' ? 6 : 26); \
     set bmargin at screen 1 - py(HEAD) - ((p - 1) / COLS + 1) * (1 - py(HEAD + FOOT)) / ROWS + \
-    py(NARROW ? 70 : 50); LABELLED = ''; do for [i = PANEL_FIRST[p]:PANEL_LAST[p]] { \
-    if (tokens(i) ne '') { LABELLED = LABELLED.' '.i } }"
+    py(NARROW && ROWS > 1 ? 70 : 50); LABELLED = ''; \
+    JOINED = ''; ALONE = ''; LEAVING = ''; LABELS_END = -1e9; \
+    do for [i = PANEL_FIRST[p]:PANEL_LAST[p]] { \
+    if (lined(i)) { JOINED = JOINED.' '.i } else { ALONE = ALONE.' '.i }; \
+    if (exists('y_top') && CURVE_Y_MAX[i] > y_top) { LEAVING = LEAVING.' '.i }; \
+    if (tokens(i) ne '') { \
+    LABELLED = LABELLED.' '.i; LABELS_AT = frame_x(tokens(i) + 0); if (LABELS_AT < LABELS_END) { \
+    LABEL_TEXT[i] = '' } else { LABEL_TEXT[i] = in_two(tokens(i)); \
+    LABELS_END = LABELS_AT + 6.4 * strlen(in_two(tokens(i))) / (NARROW ? 1 : 2) } } }"
 CURVES_OF_PANEL = 'for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) '
 BANDS = SEEDS < 2 ? 'NaN notitle' : CURVES_OF_PANEL.'using 1:($2 - $3):($2 + $3) \
     with filledcurves fillstyle transparent solid 0.2 noborder fillcolor rgb color(i) notitle'
-LINES = CURVES_OF_PANEL.'using 1:2 with linespoints linestyle CURVE_STYLE[i] \
-    linecolor rgb color(i) notitle'
+# A word of a list of curves. gnuplot reads a plot command once even for an empty list.
+nth(i) = i eq '' ? 1 : int(i)
+LINES = 'for [i in JOINED] DATA index (nth(i) - 1) using 1:2 with linespoints \
+    linestyle CURVE_STYLE[nth(i)] linecolor rgb color(nth(i)) dashtype dash(nth(i)) \
+    pointtype mark(nth(i)) notitle, \
+    for [i in ALONE] DATA index (nth(i) - 1) using 1:2 with points \
+    linestyle CURVE_STYLE[nth(i)] linecolor rgb color(nth(i)) pointtype mark(nth(i)) notitle'
 between(a, b, t) = a + (b - a) * t
+x_is_log = 0
+LOG_X = "x_is_log = 1; set logscale x X_BASE > 0 ? X_BASE : 2; between(a, b, t) = a * (b / a)**t"
+along(a, b, y) = (y - a) / (b - a)
+LOG_Y = "set logscale y; along(a, b, y) = log(y / a) / log(b / a)"
+# Pixels from the beginning of a panel to x, about.
+frame_x(x) = 0.9 * (WIDTH / COLS - LEFT - 20) * share(x)
+share(x) = X_MAX <= X_MIN ? 0.5 : x_is_log ? log(1.0 * x / X_MIN) / log(1.0 * X_MAX / X_MIN) : \
+    1.0 * (x - X_MIN) / (X_MAX - X_MIN)
+# Like a label of a curve, one that would touch the one before it is left out.
+AT_DATA = "tick_list = ''; tick_end = -1e9; do for [t in X_TICS] { \
+    tick_half = 4.2 * strlen(sprintf('%g', t + 0)); \
+    tick_at = frame_x(t + 0); if (tick_at - tick_half > tick_end) { \
+    tick_list = tick_list.(tick_list eq '' ? '' : ',').sprintf(\"'%g' %.10g\", t + 0, t + 0); \
+    tick_end = tick_at + tick_half + 4 } }; \
+    if (tick_list ne '') { eval 'set xtics ('.tick_list.')' }"
 x_was = 0; y_was = 0; is_off = 0; x_off = NaN
-OFF = CURVES_OF_PANEL.'using (is_off = $0 == 0 ? 0 : is_off, \
+OFF = 'for [i in LEAVING] DATA index (nth(i) - 1) using (is_off = $0 == 0 ? 0 : is_off, \
     x_off = is_off || !($2 > y_top) ? NaN : $0 == 0 ? $1 : between(x_was, $1, \
-    (y_top - y_was) / ($2 - y_was)), is_off = is_off || $2 > y_top, x_was = $1, y_was = $2, \
-    x_off):(y_top) with points pointtype 9 pointsize 1 linecolor rgb color(i) notitle'
-# gnuplot reads a plot command once even where no curve is labelled.
-labelled(i) = i eq '' ? 1 : int(i)
-LABELS = 'for [i in LABELLED] DATA index (labelled(i) - 1) every ::0:0:0:0 \
+    along(y_was, $2, y_top)), is_off = is_off || $2 > y_top, x_was = $1, y_was = $2, \
+    x_off):(y_top) with points pointtype 9 pointsize 1 linecolor rgb color(nth(i)) notitle'
+array LABEL_TEXT[CURVES]
+LABELS = 'for [i in LABELLED] DATA index (nth(i) - 1) every ::0:0:0:0 \
     using 1:(y_low):(0):($2 - y_low) with vectors nohead linewidth 1 dashtype 3 \
-    linecolor rgb color(labelled(i)) notitle, \
-    for [i in LABELLED] DATA index (labelled(i) - 1) every ::0:0:0:0 \
-    using 1:(y_low):(in_two(tokens(labelled(i)))) \
+    linecolor rgb color(nth(i)) notitle, \
+    for [i in LABELLED] DATA index (nth(i) - 1) every ::0:0:0:0 \
+    using 1:(y_low):(LABEL_TEXT[nth(i)]) \
     with labels left offset 0.4,1.5 font ",9" textcolor rgb "#333333" notitle'
 FLOOR_LINE = "if (FLOOR > y_low && FLOOR < y_top) { set arrow 1 from graph 0, \
     first FLOOR to graph 1, first FLOOR nohead dt 3 lc rgb '#555555'; \
@@ -121,17 +192,21 @@ FLOOR_LINE = "if (FLOOR > y_low && FLOOR < y_top) { set arrow 1 from graph 0, \
     first FLOOR right offset 0,-0.7 font ',9' textcolor rgb '#555555' }"
 END = "unset title; unset xlabel; unset ylabel; unset tics; unset border; unset grid; \
     unset label; unset arrow; unset logscale; set lmargin at screen 0; set rmargin at screen 1; \
-    set bmargin at screen py(NARROW ? 60 : 42); set tmargin at screen py(FOOT - 8); \
-    set key inside center center horizontal maxcols KEY_COLUMNS samplen 2 width 1; \
-    set xrange [0:1]; set yrange [0:1]; plot for [i = PANEL_FIRST[1]:PANEL_LAST[1]] keyentry \
-    with linespoints linestyle CURVE_STYLE[i] linecolor rgb color(i) title entry(i), \
-    NaN notitle; unset multiplot"
+    set bmargin at screen 0; set tmargin at screen 1; set xrange [0:1]; set yrange [0:1]; \
+    do for [k = 1:KEYS_N] { i = int(word(KEYS, k)); if (lined(i)) { \
+    set arrow k from screen key_x(k, 0),key_y(k) to screen key_x(k, 30),key_y(k) nohead \
+    linestyle CURVE_STYLE[i] linecolor rgb color(i) dashtype dash(i) }; \
+    set label 2 * k '' at screen key_x(k, 15),key_y(k) point linestyle CURVE_STYLE[i] \
+    pointtype mark(i) linecolor rgb color(i); \
+    set label 2 * k + 1 entry(i) at screen key_x(k, 38),key_y(k) left \
+    font sprintf(',%.1f', KEY_FONT) \
+    }; plot 2 notitle; unset multiplot"
 
 # What a plot.gp of a user may have from an earlier version.
-shade(style, s) = style > 10 ? 0x888888 : tint(COLOR[style], s)
+shade(style, s) = style > 100 ? 0x888888 : tint(COLOR[style], s)
 blue(s) = shade(4, s)
 orange(s) = shade(1, s)
-name(style, s, text) = style < 10 ? text : style == 14 && s == 1 ? 'the paper' : ''
+name(style, s, text) = style < 100 ? text : style == 104 && s == 1 ? 'the paper' : ''
 FRAME = "set tmargin 3.5; set bmargin 5.5; set key outside right center vertical; \
     set label 101 wrap(TITLE, 130) at screen 0.5,0.965 center font ',12'; \
     set label 102 wrap(FACTS, 150) at screen 0.5,0.02 center font ',9' textcolor rgb '#555555'"

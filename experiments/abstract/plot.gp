@@ -8,15 +8,13 @@ PAPERS = CURVES_OF_PANEL.'using 1:(is_paper(i) ? $2 : NaN) with lines linewidth 
 MARKS = CURVES_OF_PANEL.'using 1:(is_paper(i) ? NaN : $2) with linespoints linestyle CURVE_STYLE[i] linecolor rgb color(i) notitle'
 entry(i) = is_paper(i) ? '' : CURVE_TITLE[i]
 
-set logscale x 2
-set logscale y
-between(a, b, t) = a * (b / a)**t
-set xrange [0.95:1.05 * X_MAX]
+eval LOG_X
+eval LOG_Y
 set yrange [y_low:y_top]
 set ytics (0.8, 0.9, 1, 1.2, 1.5, 2, 3, 4)
 set xlabel 'L_{valid} / L_{train}'
 set ylabel 'perplexity, times that at L_{valid} = L_{train}'
 set arrow 2 from graph 0, first 1 to graph 1, first 1 nohead lc rgb '#999999'
 eval BEGIN
-do for [p = 1:PANELS] { eval PANEL; eval 'plot '.PAPERS.', '.MARKS.', '.OFF }
+do for [p = 1:PANELS] { eval PANEL; set xrange [0.95:1.05 * PANEL_X_MAX[p]]; eval 'plot '.PAPERS.', '.MARKS.', '.OFF }
 eval END

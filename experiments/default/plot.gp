@@ -1,18 +1,15 @@
 # The figure of a folder without a table.txt and a plot.gp.
-# A row of the legend for every three curves:
 entry(i) = CURVE_TITLE[i]
-KEY_COLUMNS = NARROW ? 1 : 3
-FOOT = FOOT + 18 * ((PANEL_LAST[1] - PANEL_FIRST[1]) / KEY_COLUMNS)
-eval START
 if (PANELS == 1) { PANEL_TITLE[1] = '' }
 y_low = 0.97 * Y_MIN
 y_top = Y_MAX > 2.5 * Y_MIN ? 2.5 * Y_MIN : 1.03 * Y_MAX
-set logscale x 2
-between(a, b, t) = a * (b / a)**t
-set xrange [0.9 * X_MIN:1.1 * X_MAX]
+x_room = X_MAX > X_MIN ? 0.04 * (X_MAX - X_MIN) : 0.1 * abs(X_MAX) + 0.1
+if (X_BASE > 0) { eval LOG_X; set xrange [0.9 * X_MIN:1.1 * X_MAX] } \
+else { set xrange [X_MIN - x_room:X_MAX + x_room] }
 set yrange [y_low:y_top]
-set xlabel 'L_{valid}: tokens at inference'
-set ylabel 'perplexity (lower is better)'
+eval AT_DATA
+set xlabel X_LABEL
+set ylabel Y_LABEL
 eval FLOOR_LINE
 eval BEGIN
 do for [p = 1:PANELS] { eval PANEL; eval 'plot '.BANDS.', '.LINES.', '.OFF }

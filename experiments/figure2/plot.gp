@@ -7,11 +7,13 @@ set yrange [0:*]
 set xlabel 'L: tokens of an input'
 # Values are in words per second and in GB; a prefix lets small models have a figure too.
 group(nominal) = nominal < 700 ? 1 : nominal < 2000 ? 2 : 3
-place(nominal, style) = group(nominal) + 0.2 * ((style % 10) - 2.5)
+place(nominal, style) = group(nominal) + 0.2 * ((style % 100) - 2.5)
 length(x, nominal) = x == nominal ? sprintf('%d', x) : sprintf('%d (%d)', x, nominal)
-BARS = CURVES_OF_PANEL.'using (place($5, CURVE_STYLE[i])):(CURVE_STYLE[i] < 10 ? $2 * factor : NaN) with boxes linestyle (CURVE_STYLE[i] % 10) notitle'
-MARKS = CURVES_OF_PANEL.'using (place($1, CURVE_STYLE[i])):(CURVE_STYLE[i] > 10 ? $2 * factor : NaN) with points pointtype 6 pointsize 1.2 linecolor rgb "#222222" notitle'
+BARS = CURVES_OF_PANEL.'using (place($5, CURVE_STYLE[i])):(!is_theirs(i) ? $2 * factor : NaN) with boxes linestyle (CURVE_STYLE[i] % 100) notitle'
+MARKS = CURVES_OF_PANEL.'using (place($1, CURVE_STYLE[i])):(is_theirs(i) ? $2 * factor : NaN) with points pointtype 6 pointsize 1.2 linecolor rgb "#222222" notitle'
 TICS = 'DATA index (PANEL_FIRST[p] - 1) using (group($5)):(0):xtic(length($1, $5)) with dots linecolor rgb "white" notitle'
+lined(i) = 0 # the legend shows squares for bars
+mark(i) = is_theirs(i) ? 6 : 5
 eval BEGIN
 do for [p = 1:PANELS] {
     eval PANEL

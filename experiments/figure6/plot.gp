@@ -3,7 +3,7 @@
 y_low = PAPER ? 8.6 : 0.96 * Y_MIN
 y_top = PAPER ? 10.2 : (Y_MAX > 1.6 * Y_MIN ? 1.6 * Y_MIN : 1.03 * Y_MAX)
 
-if (!PAPER) { set logscale x 2; between(a, b, t) = a * (b / a)**t }
+if (!PAPER) { eval LOG_X }
 set xrange [PAPER ? 0 : 0.9 * X_MIN:1.05 * X_MAX]
 set yrange [y_low:y_top]
 set xlabel 'L_{valid}: tokens at inference'

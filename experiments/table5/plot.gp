@@ -1,11 +1,14 @@
-# ALiBi's models as curves over L_valid, light to dark by L_train, the other methods at
-# L_valid = L_train: the paper's Figure 4 with all eight lengths, hence a logarithmic x axis.
+# ALiBi's models as curves over L_valid, light to dark by L_train; the other methods as points, each
+# of which is a model of its own, at L_valid = L_train: the paper's Figure 4 with all eight lengths,
+# hence a logarithmic x axis.
 y_low = Y_MIN - 0.2 * (Y_MAX - Y_MIN) # room for the lengths
 y_top = 1.02 * Y_MAX
+lined(i) = CURVE_STYLE[i] % 100 == 4
 
-set logscale x 2
-set xrange [0.7 * X_MIN:1.15 * X_MAX]
+eval LOG_X
+set xrange [0.7 * X_MIN:1.4 * X_MAX]
 set yrange [y_low:y_top]
+eval AT_DATA
 set xlabel 'L_{valid}: tokens at inference'
 set ylabel 'perplexity (lower is better)'
 eval FLOOR_LINE

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 static int64_t clock_read_us(clockid_t id)
@@ -52,4 +53,24 @@ void clock_duration(char out[CLOCK_TEXT_BYTES], double seconds)
         snprintf(out, CLOCK_TEXT_BYTES, "%.1f days", seconds / day);
     else
         snprintf(out, CLOCK_TEXT_BYTES, "%.1f years", seconds / year);
+}
+
+bool clock_parse_duration(double *seconds, const char *text)
+{
+    static const struct {
+        char name;
+        double seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+
+    *seconds = 0;
+    while (*text >= '0' && *text <= '9') {
+        char *end;
+        double number = strtod(text, &end);
+        size_t i = 0;
+        while (i < sizeof units / sizeof *units && units[i].name != *end) i++;
+        if (i == sizeof units / sizeof *units) return false;
+        *seconds += number * units[i].seconds;
+        text = end + 1;
+    }
+    return *text == '\0' && *seconds > 0;
 }

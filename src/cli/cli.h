@@ -26,12 +26,14 @@ enum cli_type {
     CLI_NUMBER,       /* an integer from 0; out: int32_t */
     CLI_COUNT,        /* an integer from 1; out: int32_t */
     CLI_REAL,         /* a number from 0; out: double */
+    CLI_DURATION,     /* a time such as 24h; out: double, in seconds */
     CLI_FORMAT,       /* of a report; out: enum report_format */
     CLI_WHICH,        /* best, last; out: enum spec_checkpoint */
     CLI_TEXT,         /* this and the following types: a text; out: const char * */
     CLI_SCALE,        /* mini, small, paper, none */
     CLI_DEVICE,       /* a device of this machine */
     CLI_DEVICES,      /* argument of --devices: also a cluster */
+    CLI_HARDWARE,     /* the same, or GPUs that this machine need not have */
     CLI_AXES,         /* position=alibi,L_train=512 */
     CLI_LIST_AXES,    /* this and the following type are repeatable; out: NULL-terminated list of
                          texts, const char *const * */
@@ -107,8 +109,8 @@ const char *cli_plural(int64_t n);
 /* cli_complete_word - prints the completions of the last word of a command with these options. */
 int cli_complete_word(struct cli *c, const struct cli_option *all, struct err *e);
 
-/* Options of plan and run; o: struct plan_options. */
-#define CLI_PLANNING_OPTIONS(o, devices)                                                           \
+/* Options of plan and run; o: struct plan_options. type, syntax: of --devices. */
+#define CLI_PLANNING_OPTIONS(o, devices, type, syntax)                                             \
     {"scale",    's',    CLI_SCALE,                                                                \
      &(o).scale, "NAME", "mini, small, paper or none (default: the grid's, else mini)"},           \
         {"set",    0,           CLI_LIST_SETTINGS,                                                 \
@@ -117,7 +119,7 @@ int cli_complete_word(struct cli *c, const struct cli_option *all, struct err *e
          &(o).only, "K=V,…", "select points, such as position=alibi,L_train=512"},                 \
         {"seeds", 0, CLI_COUNT, &(o).seeds, "N", "use seeds 1 to N instead of the grid's"},        \
     {                                                                                              \
-        "devices", 0, CLI_DEVICES, &(devices), "D", DEVICES_SYNTAX " (default auto)"               \
+        "devices", 0, type, &(devices), "D", syntax " (default auto)"                              \
     }
 
 /* cli_show_progress - draws the share of a preparation at a terminal. */

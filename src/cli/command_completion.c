@@ -93,9 +93,9 @@ static void offer_setting(struct typed *t, bool is_short)
     }
 }
 
-/* of_one: one device of this machine. */
-static int offer_devices(const struct typed *t, bool of_one, struct err *e)
+static int offer_devices(const struct typed *t, enum cli_type type, struct err *e)
 {
+    bool of_one = type == CLI_DEVICE;
     struct device list[PLANNING_DEVICES_MAX];
     int32_t n;
 
@@ -104,6 +104,8 @@ static int offer_devices(const struct typed *t, bool of_one, struct err *e)
     for (int32_t i = 0; i < n; i++)
         if (!list[i].unusable[0] && !list[i].is_test && !(of_one && list[i].is_cluster))
             offer(t, list[i].name, "");
+    for (int32_t i = 0; type == CLI_HARDWARE && planning_gpu_word(i, &t->cli->arena); i++)
+        offer(t, planning_gpu_word(i, &t->cli->arena), "");
     return 0;
 }
 
@@ -117,7 +119,7 @@ static int offer_values(struct typed *t, enum cli_type type, struct err *e)
     bool is_axes = type == CLI_AXES || type == CLI_LIST_AXES;
 
     if (words[type]) offer_words(t, words[type]);
-    if (type == CLI_DEVICE || type == CLI_DEVICES) return offer_devices(t, type == CLI_DEVICE, e);
+    if (type >= CLI_DEVICE && type <= CLI_HARDWARE) return offer_devices(t, type, e);
     const char *comma = is_axes ? strrchr(t->word + t->kept_n, ',') : NULL;
     if (comma) t->kept_n = (size_t)(comma + 1 - t->word);
     if (is_axes || type == CLI_LIST_SETTINGS) offer_setting(t, is_axes);

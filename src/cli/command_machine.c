@@ -10,58 +10,46 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "base/subprocess.h"
 #include "cli/cli.h"
-#include "ops/ops.h"
 #include "scheduler/scheduler.h"
 #include "spec/code_id.h"
 #include "worker/worker.h"
 
-enum { TRIAL_ROWS = 16, TRIAL_COLS = 64, TRIAL_MS = 60000 };
+enum { TRIAL_MS = 60000, KILLED_MS = 2000 };
 
-/* Computes y = x w^T of ones and checks the result. */
-static int trial_multiply(struct backend *b, struct err *e)
+/* In the child: opens the GPU as a worker does, tests it in both precisions, and writes an error
+ * message to the pipe. */
+static _Noreturn void try_in_child(const struct device *d, int to)
 {
-    enum { X = TRIAL_ROWS * TRIAL_COLS, W = TRIAL_COLS * TRIAL_COLS };
-    float ones[W], got[X];
-    void *memory[3] = {NULL};
-    const size_t bytes[3] = {sizeof got, sizeof got, sizeof ones};
-    int rc = 0;
-
-    for (int i = 0; i < W; i++) ones[i] = 1.0f;
-    for (int i = 0; i < 3; i++) TRY_OUT(rc, b->ops->alloc(b, &memory[i], bytes[i], e));
-    for (int i = 1; i < 3; i++) TRY_OUT(rc, b->ops->upload(b, memory[i], ones, bytes[i], e));
-    struct tensor y = tensor_make(memory[0], TRIAL_ROWS, TRIAL_COLS, DTYPE_F32);
-    struct tensor x = tensor_make(memory[1], TRIAL_ROWS, TRIAL_COLS, DTYPE_F32);
-    struct tensor w = tensor_make(memory[2], TRIAL_COLS, TRIAL_COLS, DTYPE_F32);
-    TRY_OUT(rc, ops_linear(b, &y, &x, &w, NULL, 0, e));
-    TRY_OUT(rc, b->ops->download(b, got, memory[0], bytes[0], e));
-    for (int i = 0; i < X && rc == 0; i++)
-        if (got[i] != (float)TRIAL_COLS)
-            rc = ERR(e, ERR_UNAVAILABLE, "test product is %g, expected %d", (double)got[i],
-                     TRIAL_COLS);
-out:
-    for (int i = 0; i < 3; i++) b->ops->release(b, memory[i]);
-    return rc;
-}
-
-/* In the child: opens the GPU as a worker does, runs a test product, and writes an error message to
- * the pipe. */
-static _Noreturn void trial_run(const struct device *d, int to)
-{
-    struct backend *b = NULL;
+    static const enum dtype precisions[] = {DTYPE_F32, DTYPE_BF16};
     struct err e = {0};
+    int rc = 0;
 
     setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
     setenv("CUDA_VISIBLE_DEVICES", *d->uuid ? d->uuid : d->name + strlen("cuda:"), 1);
-    int rc = backend_open(&b, "cuda:0", 1, DTYPE_F32, &e);
-    if (rc == 0) rc = trial_multiply(b, &e);
+    for (size_t i = 0; i < sizeof precisions / sizeof *precisions && rc == 0; i++) {
+        struct backend *b = NULL;
+        rc = backend_open(&b, "cuda:0", 1, precisions[i], &e);
+        if (rc == 0) rc = trial_run(b, &e);
+        backend_close(b);
+    }
     /* Without the name, which is that of the child's only GPU. */
     const char *text = rc == 0 ? "ok" : e.text, *name_end = strstr(text, ": ");
     if (strncmp(text, "cuda:", 5) == 0 && name_end) text = name_end + 2;
     _exit(write(to, text, strlen(text)) < 0);
+}
+
+/* A driver that hangs may keep a killed process for ever. */
+static void reap(pid_t child)
+{
+    kill(child, SIGKILL);
+    for (int64_t end_us = clock_monotonic_us() + 1000 * KILLED_MS;
+         waitpid(child, NULL, WNOHANG) == 0 && clock_monotonic_us() < end_us;)
+        poll(NULL, 0, 10);
 }
 
 /* Tests whether a GPU that the driver lists can be used; if not, writes the reason to d->unusable.
@@ -78,11 +66,11 @@ static void device_try(struct device *d)
     }
     fflush(stdout);
     pid_t child = fork();
-    if (child == 0) trial_run(d, end[1]);
+    if (child == 0) try_in_child(d, end[1]);
     close(end[1]);
     struct pollfd answer = {.fd = end[0], .events = POLLIN};
     if (child > 0 && poll(&answer, 1, TRIAL_MS) == 0)
-        snprintf(d->unusable, sizeof d->unusable, "the test product did not finish within %d s",
+        snprintf(d->unusable, sizeof d->unusable, "the test of its ops did not finish within %d s",
                  TRIAL_MS / 1000);
     else if (child > 0 && (n = read(end[0], d->unusable, sizeof d->unusable - 1)) <= 0)
         snprintf(d->unusable, sizeof d->unusable, "the test process crashed");
@@ -91,9 +79,7 @@ static void device_try(struct device *d)
     if (n > 0) d->unusable[n] = '\0';
     if (strcmp(d->unusable, "ok") == 0) d->unusable[0] = '\0';
     close(end[0]);
-    if (child < 0) return;
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
+    if (child > 0) reap(child);
 }
 
 CLI_COMMAND(devices)

@@ -7,6 +7,19 @@
 #include "base/str.h"
 #include "cli/cli.h"
 
+/* The state of a run; with --budget also whether it fits. fit: NULL without. */
+static const char *state_text(const struct planning *p, const struct planning_fit *fit, int32_t i,
+                              struct arena *a)
+{
+    const char *within = p->seconds[i] <= 0            ? ""
+                         : planning_is_too_large(p, i) ? ", needs more memory"
+                         : !fit                        ? ""
+                         : fit->fits[i]                ? ", fits"
+                                                       : ", beyond the budget";
+
+    return arena_printf(a, "%s%s", planning_why(p, i, a), within);
+}
+
 /* Width of the column of the settings that distinguish trainings; 0: it is left out. */
 static int settings_width(const struct planning *p)
 {
@@ -18,7 +31,8 @@ static int settings_width(const struct planning *p)
     return width > 0 && width < strlen("settings") ? (int)strlen("settings") : (int)width;
 }
 
-static void print_training(const struct planning *p, int32_t i, int width, struct arena *a)
+static void print_training(const struct planning *p, const struct planning_fit *fit, int32_t i,
+                           int width, struct arena *a)
 {
     const struct plan_run *r = &p->plan.run[i];
     char time[CLOCK_TEXT_BYTES] = "-";
@@ -31,10 +45,11 @@ static void print_training(const struct planning *p, int32_t i, int width, struc
            r->spec.train.L, (long long)r->spec.train.seed, str_thousands(a, r->cost.parameters_n),
            r->cost.flops, str_bytes(a, (double)r->cost.device_bytes),
            str_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations, width, p->settings[i],
-           width ? "  " : "", planning_why(p, i, a));
+           width ? "  " : "", state_text(p, fit, i, a));
 }
 
-static void print_evaluation(const struct planning *p, int32_t i, struct arena *a)
+static void print_evaluation(const struct planning *p, const struct planning_fit *fit, int32_t i,
+                             struct arena *a)
 {
     const struct plan_run *r = &p->plan.run[i];
     const struct spec_eval *v = &r->spec.eval;
@@ -46,13 +61,12 @@ static void print_evaluation(const struct planning *p, int32_t i, struct arena *
            (long long)r->spec.train.seed, v->window == SPEC_SLIDING ? "sliding" : "nonoverlapping",
            v->L, v->window == SPEC_SLIDING ? arena_printf(a, " stride %d", v->stride) : "",
            r->spec.data.corpus, r->cost.flops, time, p->settings[i], *p->settings[i] ? "  " : "",
-           planning_why(p, i, a));
+           state_text(p, fit, i, a));
 }
 
 static void print_totals(const struct planning *p, struct arena *a)
 {
     double flops = 0, memory = 0, disk = 0;
-    char time[CLOCK_TEXT_BYTES];
 
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         const struct plan_run *r = &p->plan.run[i];
@@ -60,7 +74,6 @@ static void print_totals(const struct planning *p, struct arena *a)
         disk += (double)r->cost.disk_kept_bytes;
         if (!p->state[i].done && spec_is_defined(&r->spec)) flops += r->cost.flops;
     }
-    clock_duration(time, p->seconds_left);
     printf("%d training%s, %d evaluation%s", p->trainings_n, cli_plural(p->trainings_n),
            p->evaluations_n, cli_plural(p->evaluations_n));
     if (p->benchmarks_n) printf(", %d benchmark%s", p->benchmarks_n, cli_plural(p->benchmarks_n));
@@ -68,9 +81,83 @@ static void print_totals(const struct planning *p, struct arena *a)
     if (p->undefined_n) printf(", %d not defined", p->undefined_n);
     printf("; %.3g FLOP, at most %s of memory per run, %s of disk\n", flops, str_bytes(a, memory),
            str_bytes(a, disk));
+}
+
+static const char *basis_text(const struct planning *p, struct arena *a)
+{
+    const char *device = p->device.description;
+
+    if (p->basis == PLANNING_MEASURED) return "measured by earlier runs";
+    if (p->basis == PLANNING_GUESSED)
+        return p->device.is_cluster ? "at the speed of this machine's processor"
+                                    : "estimated from the device";
+    return arena_printf(
+        a, "modelled, not measured: %.0f %% of its peak of %g TFLOP/s in bf16, %g in fp32",
+        100 * PLANNING_PEAK_SHARE, 1e-12 * shape_peak_flops(device, SPEC_BF16),
+        1e-12 * shape_peak_flops(device, SPEC_FP32));
+}
+
+/* Below this a GPU waits for launches. */
+static const int64_t small_parameters_n = 50000000;
+
+static void print_modelled(const struct planning *p, struct arena *a)
+{
+    int32_t fp32_n = 0, large_n = 0;
+    int64_t parameters_n = 0;
+
+    for (int32_t i = 0; i < p->plan.runs_n; i++) {
+        const struct plan_run *r = &p->plan.run[i];
+        if (p->seconds[i] <= 0) continue;
+        fp32_n += r->spec.kind != SPEC_EVAL && spec_precision(&r->spec, NULL) == SPEC_FP32;
+        large_n += planning_is_too_large(p, i);
+        if (r->cost.parameters_n > parameters_n) parameters_n = r->cost.parameters_n;
+    }
+    if (parameters_n < small_parameters_n)
+        printf(
+            "note: a model of %s parameters does not fill a GPU and takes longer than modelled\n",
+            str_thousands(a, parameters_n));
+    else
+        printf("%.1f GPU-hours\n", p->work_s / 3600);
+    if (fp32_n > 0 && parameters_n >= small_parameters_n)
+        printf("note: fp32 does not use the tensor cores; add --set train.precision=bf16 --set "
+               "eval.precision=bf16\n");
+    if (large_n > 0)
+        printf("note: %d run%s need%s more than the %s of its memory\n", large_n,
+               cli_plural(large_n), large_n == 1 ? "s" : "",
+               str_bytes(a, (double)p->device.memory_bytes));
+}
+
+static void print_time(const struct planning *p, struct arena *a)
+{
+    char time[CLOCK_TEXT_BYTES];
+
+    clock_duration(time, p->seconds_left);
     printf("about %s on %s (%s, %d at a time; %s)\n", time, p->device.name, p->device.description,
-           p->device.slots,
-           p->rate_measured > 0 ? "measured by earlier runs" : "estimated from the device");
+           p->device.slots, basis_text(p, a));
+    if (p->unusable.code < 0) printf("note: %s\n", p->unusable.text);
+    if (p->basis == PLANNING_MODELLED && p->work_s > 0) print_modelled(p, a);
+}
+
+/* What --budget is enough for. */
+static void print_fit(const struct planning *p, const struct planning_fit *fit, double budget_s)
+{
+    char budget[CLOCK_TEXT_BYTES], used[CLOCK_TEXT_BYTES], beyond[CLOCK_TEXT_BYTES];
+
+    clock_duration(budget, budget_s);
+    clock_duration(used, fit->seconds);
+    printf("within %s: %d of %d %s with their evaluations, shortest first", budget, fit->fitting_n,
+           fit->pieces_n, p->benchmarks_n ? "trainings and benchmarks" : "trainings");
+    printf(fit->fitting_n ? ", done after about %s\n" : "\n", used);
+    if (fit->shortest < 0) return;
+    const struct spec *s = &p->plan.run[fit->shortest].spec;
+    clock_duration(used, fit->shortest_s);
+    clock_duration(beyond, fit->beyond_s);
+    printf("beyond it: %d, which take %s of one device; the shortest is %s %s L_train=%d seed %lld "
+           "with %s\n",
+           fit->beyond_n, beyond, spec_kind_name(s->kind), spec_position_name(s->model.position),
+           s->train.L, (long long)s->train.seed, used);
+    printf("a training that is stopped resumes from its checkpoint when the same command runs "
+           "again\n");
 }
 
 /* Prints lines for experiments/paper_configs.txt: each configuration once, without its seeds. */
@@ -103,10 +190,13 @@ static int print_configs(const struct plan *p, struct arena *a, struct err *e)
     return 0;
 }
 
-static void print_plan(const struct planning *p, bool all, struct arena *a)
+static void print_plan(const struct planning *p, bool all, double budget_s, struct arena *a)
 {
     struct err lacking = {0};
+    struct planning_fit within, *fit = budget_s > 0 ? &within : NULL;
     int width = settings_width(p);
+
+    if (fit) planning_fit(fit, p, budget_s, a);
 
     for (int32_t i = 0; i < p->plan.artefacts_n; i++)
         printf("%s: %s\n", p->plan.artefact[i].name, p->plan.artefact[i].title);
@@ -117,15 +207,17 @@ static void print_plan(const struct planning *p, bool all, struct arena *a)
         width, width ? "settings" : "", width ? "  " : "");
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         if (p->plan.run[i].spec.kind != SPEC_EVAL)
-            print_training(p, i, width, a);
+            print_training(p, fit, i, width, a);
         else if (all)
-            print_evaluation(p, i, a);
+            print_evaluation(p, fit, i, a);
     }
     printf("\n");
     for (int32_t i = 0; i < p->plan.notes.n; i++) printf("note: %s\n", p->plan.notes.item[i]);
     for (int32_t i = 0; i < p->plan.runs_n; i++)
         if (p->gone[i]) printf("note: %s\n", p->gone[i]);
     print_totals(p, a);
+    print_time(p, a);
+    if (fit) print_fit(p, fit, budget_s);
     if (planning_check_precision(p, &lacking) < 0) printf("note: %s\n", lacking.text);
 }
 
@@ -134,8 +226,12 @@ CLI_COMMAND(plan)
     struct plan_options o = {0};
     const char *devices = NULL;
     bool all = false, configs = false;
+    double budget_s = 0;
     const struct cli_option options[] = {
-        CLI_PLANNING_OPTIONS(o, devices),
+        CLI_PLANNING_OPTIONS(o, devices, CLI_HARDWARE,
+                             "auto, cpu, cpu:N, cuda:0,…, slurm:N or a GPU such as h100x8"),
+        {"budget", 0, CLI_DURATION, &budget_s, "TIME",
+         "show which runs end within 24h (or 90m, 3d), shortest first"},
         {"all", 'a', CLI_FLAG, &all, NULL, "list evaluations too"},
         {"configs", 0, CLI_FLAG, &configs, NULL, "print lines for experiments/paper_configs.txt"},
         {0}};
@@ -145,6 +241,6 @@ CLI_COMMAND(plan)
     struct planning *p = &c->planning;
     TRY(planning_open(p, &c->project, c->rest.item, c->rest.n, &o, devices, c->store, e));
     if (configs) return print_configs(&p->plan, &c->arena, e);
-    print_plan(p, all, &c->arena);
+    print_plan(p, all, budget_s, &c->arena);
     return 0;
 }

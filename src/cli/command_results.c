@@ -126,8 +126,30 @@ static int take_titles(struct report_options *o, struct cli *c, struct err *e)
     return 0;
 }
 
+/* Reads "3.3in" and the like; text NULL: 0. */
+static int read_width(double *inches, struct arena *a, const char *text, struct err *e)
+{
+    static const struct {
+        const char *name;
+        double inches;
+    } units[] = {{"in", 1}, {"cm", 1 / 2.54}, {"mm", 1 / 25.4}, {"pt", 1 / 72.27}};
+    enum { UNITS_N = sizeof units / sizeof *units, WIDTH_MIN = 2, WIDTH_MAX = 20 };
+    size_t n = text && strlen(text) > 2 ? strlen(text) - 2 : 0;
+    double number;
+
+    *inches = 0;
+    for (int i = 0; i < UNITS_N && n > 0; i++)
+        if (strcmp(text + n, units[i].name) == 0 &&
+            str_to_double(&number, arena_strndup(a, text, n)))
+            *inches = number * units[i].inches;
+    if (!text || (*inches >= WIDTH_MIN && *inches <= WIDTH_MAX)) return 0;
+    return ERR(e, ERR_USAGE, "--width %s: expected %d to %d inches, such as 3.3in, 84mm or 240pt",
+               text, WIDTH_MIN, WIDTH_MAX);
+}
+
 CLI_COMMAND(report)
 {
+    const char *width = NULL;
     const char *path = NULL;
     struct plan_options selected = {0};
     bool no_draw = false;
@@ -143,11 +165,20 @@ CLI_COMMAND(report)
         {"format", 'f', CLI_FORMAT, &o.format, "F",
          "text, markdown, csv, json, latex or html (one page)"},
         {"out", 'o', CLI_TEXT, &path, "FILE", "write to FILE instead of the standard output"},
+        {"x", 'x', CLI_TEXT, &o.x, "KEY",
+         "draw and tabulate over this setting, such as train.lr, or L_train"},
+        {"width", 0, CLI_TEXT, &width, "W",
+         "draw for a text: this wide (3.3in, 84mm, 240pt), without title"},
+        {"table-only", 0, CLI_FLAG, &o.table_only, NULL,
+         "print the tables without the text around"},
         {"no-figure", 0, CLI_FLAG, &no_draw, NULL, "print the table only"},
         {"trust", 0, CLI_FLAG, &o.trust, NULL, "run every plot.gp outside the sandbox"},
         {0}};
 
     TRY(cli_begin(c, options, e));
+    TRY(read_width(&o.width_in, &c->arena, width, e));
+    if (o.format == REPORT_HTML && (o.x || width || o.table_only))
+        return ERR(e, ERR_USAGE, "--x, --width and --table-only do not apply to --format html");
     TRY(take_artefacts(&items, &items_n, c, &selected, e));
     TRY(take_titles(&o, c, e));
     TRY(register_known(c, &selected, e));

@@ -45,7 +45,7 @@ CLI_COMMAND(run)
     struct scheduler_options so = {.tries = 3, .stall_s = 300};
     bool redo = false, reevaluate = false, failed = false, stale = false, yes = false;
     struct cli_option options[CLI_OPTIONS_MAX] = {
-        CLI_PLANNING_OPTIONS(o, so.devices),
+        CLI_PLANNING_OPTIONS(o, so.devices, CLI_DEVICES, DEVICES_SYNTAX),
         {"tries", 0, CLI_COUNT, &so.tries, "N", "attempts per failing run (default 3)"},
         {"keep-going", 'k', CLI_FLAG, &so.keep_going, NULL,
          "continue with other runs after a failure; accept runs that diverge"},
@@ -80,6 +80,12 @@ CLI_COMMAND(run)
                  "rerunning");
     struct planning *p = &c->planning;
     TRY(planning_open(p, &c->project, c->rest.item, c->rest.n, &o, so.devices, c->store, e));
+    if (p->gpu)
+        return ERR(
+            e, ERR_USAGE,
+            "--devices %s: only `alibi plan` takes the name of a GPU; expected " DEVICES_SYNTAX,
+            so.devices);
+    if (p->unusable.code < 0) return ERR(e, p->unusable.code, "%s", p->unusable.text);
     TRY(planning_check_precision(p, e));
     TRY(check_duration(p, yes, e));
     store_close(c->store);

@@ -205,19 +205,35 @@ static void terminal_size(struct report_curves_args *args)
     args->lines = size.ws_row - 2 < CURVES_LINES_MAX ? size.ws_row - 2 : CURVES_LINES_MAX;
 }
 
+/* The format of a picture by its name. */
+static int picture_format(const char **format, const char *path, struct err *e)
+{
+    static const char *const formats[] = {"svg", "png", "pdf"};
+    const char *dot = path ? strrchr(path, '.') : NULL;
+
+    *format = path ? NULL : formats[0];
+    for (size_t i = 0; i < sizeof formats / sizeof *formats && dot; i++)
+        if (strcmp(dot + 1, formats[i]) == 0) *format = formats[i];
+    if (*format) return 0;
+    return ERR(e, ERR_USAGE, "--out %s: expected a name that ends in .svg, .png or .pdf", path);
+}
+
 CLI_COMMAND(curves)
 {
     bool watch = false;
     struct report_curves_args args = {0};
     const struct cli_option options[] = {
-        {"watch", 'w', CLI_FLAG, &watch, NULL, "redraw every two seconds until Ctrl-C"}, {0}};
+        {"watch", 'w', CLI_FLAG, &watch, NULL, "redraw every two seconds until Ctrl-C"},
+        {"out", 'o', CLI_TEXT, &args.path, "FILE", "write the picture to FILE.svg, .png or .pdf"},
+        {0}};
 
     TRY(cli_begin(c, options, e));
+    TRY(picture_format(&args.format, args.path, e));
+    if (watch) args.format = NULL;
     char(*ids)[SPEC_ID_BYTES] = arena_array(&c->arena, (size_t)c->rest.n, sizeof *ids);
     for (int32_t i = 0; i < c->rest.n; i++) memcpy(ids[i], c->rest.item[i], sizeof *ids);
     args.run_id = (const char(*)[SPEC_ID_BYTES])ids;
     args.runs_n = c->rest.n;
-    args.svg = !watch;
     for (;;) {
         terminal_size(&args);
         if (watch && isatty(STDOUT_FILENO)) printf("\033[H\033[2J");

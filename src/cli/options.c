@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/cli.h"
@@ -57,6 +58,10 @@ static int take_value(struct arena *a, const struct cli_option *o, const char *t
         if (!str_to_double(o->out, text) || *(double *)o->out < 0)
             return ERR(e, ERR_USAGE, "--%s: expected a non-negative number, found '%s'", o->name,
                        text);
+    } else if (o->type == CLI_DURATION) {
+        if (!clock_parse_duration(o->out, text))
+            return ERR(e, ERR_USAGE, "--%s: expected a time such as 90m, 24h or 3d, found '%s'",
+                       o->name, text);
     } else if (o->type == CLI_FORMAT) {
         return report_format_find(o->out, text, e);
     } else if (o->type == CLI_WHICH) {

@@ -414,6 +414,7 @@ static int write_records(const struct import *im, struct event_writer *events, d
     const struct record records[] = {
         {.type = EVENT_STARTED,
          .started = {.pid = getpid(),
+                     .memory_in_use_bytes = RECORD_NONE,
                      .threads = 1,
                      .host = host.nodename,
                      .device = RECORD_IMPORTED,

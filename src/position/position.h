@@ -23,7 +23,7 @@
 
 /* X(NAME, name, display, place, style, bounded): enumerator SPEC_NAME; name in specs and
  * results.db; name in tables; place among the methods of a table; number of colour and marker in a
- * figure, 1 to 9 (5 is also used for other names); bounded 1: not defined for rows longer than
+ * figure, 1 to 12 (5 is of names that are not methods); bounded 1: not defined for rows longer than
  * L_train. The functions of a row are named position_name. */
 #define POSITION_METHODS(X)                                                                        \
     X(SINUSOIDAL, sinusoidal, "Sinusoidal", 1, 1, 0)                                               \
@@ -34,9 +34,9 @@
     X(LEARNED, learned, "Learned", 6, 7, 1)                                                        \
     X(ALIBI_LEARNED, alibi_learned, "ALiBi, learned slopes", 7, 8, 0)                              \
     X(KERPLE_LOG, kerple_log, "KERPLE-log", 8, 9, 0)                                               \
-    X(KERPLE_POWER, kerple_power, "KERPLE-power", 9, 5, 0)                                         \
-    X(SANDWICH, sandwich, "Sandwich", 10, 7, 0)                                                    \
-    X(TISA, tisa, "TISA", 11, 6, 0)
+    X(KERPLE_POWER, kerple_power, "KERPLE-power", 9, 10, 0)                                        \
+    X(SANDWICH, sandwich, "Sandwich", 10, 11, 0)                                                   \
+    X(TISA, tisa, "TISA", 11, 12, 0)
 
 #define POSITION_ONE_MORE(NAME, name, display, place, style, bounded) +1
 enum {

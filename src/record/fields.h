@@ -24,7 +24,9 @@
 /* The fields of each type: X(T, t, kind, name, need, table, column, verified), as in struct
  * record_field. They are the members of struct record_t, the content of a record EVENT_T. */
 
-/* The worker has opened its device. device: product name, or RECORD_IMPORTED; backend: cpu … */
+/* The worker has opened its device. device: product name, or RECORD_IMPORTED; backend: cpu …
+ * memory_in_use_bytes: of a GPU at that moment, by all programs and CUDA itself; results count what
+ * the run adds to it. */
 #define RECORD_STARTED(X, T, t)                                                                    \
     X(T, t, INT, pid, OPTIONAL, NULL, NULL, false)                                                 \
     X(T, t, TEXT, host, OPTIONAL, "run_attempts", "host", false)                                   \
@@ -33,7 +35,8 @@
     X(T, t, TEXT, blas, OPTIONAL, "run_attempts", "blas", false)                                   \
     X(T, t, INT, threads, OPTIONAL, "run_attempts", "threads", false)                              \
     X(T, t, TEXT, code_id, REQUIRED, "run_attempts", "code_id", false)                             \
-    X(T, t, TEXT, program, OPTIONAL, "run_attempts", "program", false)
+    X(T, t, TEXT, program, OPTIONAL, "run_attempts", "program", false)                             \
+    X(T, t, INT, memory_in_use_bytes, OPTIONAL, NULL, NULL, false)
 
 /* About once a second; also the heartbeat. done, total: updates or targets. */
 #define RECORD_PROGRESS(X, T, t)                                                                   \

@@ -260,6 +260,72 @@ int report_answer_query(struct report_answer *out, struct arena *a, struct store
     return 0;
 }
 
+/* A label without the words key=value of the settings, or what else is drawn along x. */
+static const char *label_sql(struct arena *a, const char *name, const struct report_regrouping *g)
+{
+    const char *own = arena_printf(a, "a.%s", str_quote(a, name, '"'));
+    const char *sql = arena_printf(a, "%s || ' '", own);
+
+    for (int32_t i = 0; i < g->settings_n; i++)
+        sql =
+            arena_printf(a, "replace(%s, coalesce(' ' || %s || '=' || c%d.value || ' ', ''), ' ')",
+                         sql, str_quote(a, g->setting[i], '\''), i);
+    if (g->omit) sql = arena_printf(a, "replace(%s, ' ' || a.%s || ' ', ' ')", sql, g->omit);
+    sql = arena_printf(a, "rtrim(%s)", sql);
+    if (g->lengthened && strcmp(name, g->lengthened) == 0)
+        sql = arena_printf(a,
+                           "%s || ' L_valid=' || a.L_valid || CASE WHEN a.L_valid_nominal <> "
+                           "a.L_valid\n  THEN printf(' (%%d)', a.L_valid_nominal) ELSE '' END",
+                           sql);
+    return arena_printf(a, "CASE typeof(%s) WHEN 'text' THEN %s ELSE %s END", own, sql, own);
+}
+
+static bool has_name(const struct report_names *names, const char *name)
+{
+    for (int32_t i = 0; i < names->n; i++)
+        if (strcmp(names->name[i], name) == 0) return true;
+    return false;
+}
+
+void report_answer_regroup(struct report_answer *r, struct arena *a,
+                           const struct report_regrouping *g)
+{
+    struct strbuf b;
+    int32_t n = g->settings_n;
+    const char **name = arena_array(a, (size_t)(r->columns_n + n), sizeof *name);
+
+    strbuf_init(&b, a);
+    strbuf_addf(&b, "WITH \"#asked\" AS MATERIALIZED (\n%s\n),\n", r->sql);
+    strbuf_add(&b, "\"#chosen\" AS MATERIALIZED (\n SELECT run_id, key, value FROM settings\n"
+                   " WHERE key IN (");
+    for (int32_t i = 0; i < n; i++)
+        strbuf_addf(&b, "%s%s", i ? ", " : "", str_quote(a, g->setting[i], '\''));
+    strbuf_add(&b, "))\nSELECT ");
+    for (int32_t c = 0; c < r->columns_n; c++) {
+        const char *quoted = str_quote(a, r->name[c], '"');
+        name[c] = r->name[c];
+        strbuf_addf(&b, "%s%s AS %s", c ? ", " : "",
+                    has_name(&g->labels, name[c]) ? label_sql(a, name[c], g)
+                                                  : arena_printf(a, "a.%s", quoted),
+                    quoted);
+    }
+    for (int32_t i = 0; i < n; i++) {
+        name[r->columns_n++] = g->setting[i];
+        strbuf_addf(
+            &b,
+            ",\n CASE WHEN c%d.value GLOB '*[0-9]*' AND c%d.value NOT GLOB '*[^0-9eE.+-]*'\n"
+            "  THEN c%d.value + 0 ELSE c%d.value END AS %s",
+            i, i, i, i, str_quote(a, g->setting[i], '"'));
+    }
+    strbuf_add(&b, "\nFROM (SELECT row_number() OVER () AS \"#at\", * FROM \"#asked\") a");
+    for (int32_t i = 0; i < n; i++)
+        strbuf_addf(&b, "\nLEFT JOIN \"#chosen\" c%d ON c%d.run_id = a.run_id AND c%d.key = %s", i,
+                    i, i, str_quote(a, g->setting[i], '\''));
+    strbuf_add(&b, "\nORDER BY a.\"#at\"");
+    r->sql = b.text;
+    r->name = name;
+}
+
 bool report_answer_has(const struct report_answer *r, const char *name)
 {
     for (int32_t c = 0; name && c < r->columns_n; c++)

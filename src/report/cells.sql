@@ -249,7 +249,8 @@ report_curve AS (
     max(configs) FILTER (WHERE configs_n > 1) AS configs,
     count(*) FILTER (WHERE is_point) AS points_n, max(n) FILTER (WHERE is_point) AS seeds,
     min(x) FILTER (WHERE is_point) AS x_low, max(x) FILTER (WHERE is_point) AS x_high,
-    min(mean) FILTER (WHERE is_point) AS y_low, max(mean) FILTER (WHERE is_point) AS y_high,
+    min(mean - coalesce(std, 0)) FILTER (WHERE is_point) AS y_low,
+    max(mean + coalesce(std, 0)) FILTER (WHERE is_point) AS y_high,
     group_concat(CASE WHEN step > 1 THEN char(10) ELSE '' END
       || printf('%.10g %.10g %.10g %d %.10g # %s', x, mean, coalesce(std, 0), n,
         coalesce(x_nominal, x), coalesce(runs, 'paper')), char(10))

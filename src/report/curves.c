@@ -1,4 +1,4 @@
-/* curves.c - draws the view `curves` with gnuplot, as text and as SVG. */
+/* curves.c - draws the view `curves` with gnuplot, as text and as a picture. */
 #include "report/report_internal.h"
 
 #include <string.h>
@@ -6,51 +6,90 @@
 
 #include "base/file.h"
 
-enum { CURVES_NAMED_MAX = 4, CURVES_TEXT_BYTES_MAX = 1 << 20 };
+enum { CURVES_NAMED_MAX = 4 };
 
 struct curves {
     struct arena arena;
-    struct strbuf data, plots; /* blocks of points; elements of the plot command */
-    int32_t blocks_n;
+    const struct report_curves_args *args;
+    const char *name;        /* of the files in plots/ */
+    struct report_rows runs; /* of runs_sql */
 };
 
-/* One row a split: its label, its gnuplot style and its points, one a line. */
-static const char curves_sql[] =
-    "SELECT printf('%.8s %s L=%d seed %d, %s', :run, position, L_train, seed,\n"
-    "  CASE split WHEN 'train' THEN 'training' ELSE 'validation' END) AS label,\n"
-    " CASE split WHEN 'train' THEN 'lines linetype' ELSE 'points pointtype' END AS style,\n"
-    " group_concat(step || ' ' || loss_nats, char(10)) AS points\n"
-    "FROM (SELECT * FROM curves WHERE loss_nats NOT NULL AND run_id =\n"
-    "  (SELECT coalesce(train_run_id, run_id) FROM run_list WHERE run_id = CAST(:run AS TEXT))\n"
-    "  ORDER BY split, step)\n"
-    "GROUP BY split ORDER BY split";
+/* One row a run, in the order of :runs, ids of 16 digits with a space after each: its label, of the
+ * method and of the settings in which the runs differ, what all share, and its losses, a line each.
+ * Runs of several scales differ in almost every setting, and only their scale is shown. Its style
+ * is that of the method if no two runs share one, else its place. */
+static const char runs_sql[] =
+    "WITH RECURSIVE asked(place, run_id, rest) AS (\n"
+    "  SELECT 0, NULL, :runs\n"
+    "  UNION ALL SELECT place + 1, substr(rest, 1, 16), substr(rest, 18) FROM asked\n"
+    "  WHERE rest <> ''),\n"
+    "trained AS MATERIALIZED (\n"
+    "  SELECT min(a.place) AS place, t.run_id, t.position, t.L_train, t.seed, t.scale,\n"
+    "    coalesce(m.display, t.position) AS method, coalesce(m.style, 5) AS style\n"
+    "  FROM asked a JOIN run_list r ON r.run_id = a.run_id\n"
+    "  JOIN run_list t ON t.run_id = coalesce(r.train_run_id, r.run_id)\n"
+    "  LEFT JOIN position_methods m ON m.position = t.position GROUP BY t.run_id),\n"
+    "same AS (\n"
+    "  SELECT count(DISTINCT L_train) = 1 AS L, count(DISTINCT seed) = 1 AS seed,\n"
+    "    count(DISTINCT scale) = 1 AS scale, count(DISTINCT position) = count(*) AS methods,\n"
+    "    count(*) AS runs_n FROM trained),\n"
+    "setting AS MATERIALIZED (\n"
+    "  SELECT t.run_id, t.position, t.L_train, s.key, s.value\n"
+    "  FROM trained t JOIN settings s ON s.run_id = t.run_id\n"
+    "  WHERE (s.key LIKE 'model.%' OR s.key LIKE 'train.%' OR s.key = 'data.corpus')\n"
+    "  AND s.key NOT IN ('model.position', 'model.name', 'train.seed', 'train.L')),\n"
+    "varying AS (\n"
+    "  SELECT key FROM setting GROUP BY key\n"
+    "  HAVING count(DISTINCT value) > 1 AND count(*) = (SELECT runs_n FROM same)\n"
+    "  UNION SELECT key FROM setting GROUP BY key, position, L_train\n"
+    "  HAVING count(DISTINCT value) > 1),\n"
+    "named AS (\n"
+    "  SELECT run_id, group_concat(' ' || key || '=' || value, '') AS settings\n"
+    "  FROM (SELECT * FROM setting JOIN varying USING (key) ORDER BY run_id, key)\n"
+    "  WHERE (SELECT scale FROM same) GROUP BY run_id),\n"
+    "labelled AS (\n"
+    "  SELECT t.*, t.method || CASE WHEN same.scale THEN '' ELSE ' ' || t.scale END\n"
+    "    || CASE WHEN same.L THEN '' ELSE ' L=' || t.L_train END || coalesce(n.settings, '')\n"
+    "    || CASE WHEN same.seed THEN '' ELSE ' seed ' || t.seed END AS label,\n"
+    "    CASE WHEN same.scale THEN 'scale ' || t.scale ELSE 'several scales' END\n"
+    "    || CASE WHEN same.L THEN ', L=' || t.L_train ELSE '' END\n"
+    "    || CASE WHEN same.seed THEN ', seed ' || t.seed ELSE '' END AS facts\n"
+    "  FROM trained t JOIN same LEFT JOIN named n USING (run_id)),\n"
+    "loss AS MATERIALIZED (\n"
+    "  SELECT run_id, group_concat(step || ' ' || loss_nats, char(10))\n"
+    "      FILTER (WHERE split = 'train') AS training,\n"
+    "    group_concat(step || ' ' || loss_nats, char(10))\n"
+    "      FILTER (WHERE split <> 'train') AS validation\n"
+    "  FROM (SELECT * FROM curves WHERE run_id IN (SELECT run_id FROM trained)\n"
+    "    AND loss_nats NOT NULL ORDER BY run_id, step) GROUP BY run_id)\n"
+    "SELECT run_id, CASE count(*) OVER (PARTITION BY label) WHEN 1 THEN label\n"
+    "  ELSE label || printf(' (%.8s)', run_id) END AS label, facts, training, validation,\n"
+    "  CASE WHEN (SELECT methods FROM same) THEN style\n"
+    "    ELSE row_number() OVER (ORDER BY place) END AS style\n"
+    "FROM labelled LEFT JOIN loss USING (run_id) ORDER BY place";
 
-/* run: its number in the picture, from 1. */
-static int read_run(struct curves *c, struct store *s, const char *run_id, int32_t run,
-                    struct err *e)
+static int read_runs(struct curves *c, struct store *s, struct err *e)
 {
-    const struct store_param param = {"run", run_id};
-    struct report_rows rows;
+    struct strbuf runs;
 
-    TRY(report_rows_query(&rows, &c->arena, s, NULL, curves_sql, &param, 1, REPORT_QUERY_LIMIT_S,
+    strbuf_init(&runs, &c->arena);
+    for (int32_t i = 0; i < c->args->runs_n; i++) strbuf_addf(&runs, "%s ", c->args->run_id[i]);
+    const struct store_param param = {"runs", runs.text};
+    TRY(report_rows_query(&c->runs, &c->arena, s, NULL, runs_sql, &param, 1, REPORT_QUERY_LIMIT_S,
                           e));
-    if (rows.rows_n == 0)
-        return ERR(e, ERR_NOINPUT, "run %s has no losses yet (only trainings have)", run_id);
-    for (int32_t i = 0; i < rows.rows_n; i++) {
-        strbuf_addf(&c->data, "%s%s\n", c->blocks_n ? "\n\n" : "",
-                    report_rows_get(&rows, i, "points"));
-        strbuf_addf(&c->plots, "%sDATA index %d using 1:2 with %s %d title ",
-                    c->blocks_n ? ", \\\n    " : "", c->blocks_n,
-                    report_rows_get(&rows, i, "style"), run);
-        report_gnuplot_quote(&c->plots, report_rows_get(&rows, i, "label"));
-        c->blocks_n++;
-    }
+    for (int32_t i = 0; i < c->runs.rows_n; i++)
+        if (!report_rows_get(&c->runs, i, "training") &&
+            !report_rows_get(&c->runs, i, "validation"))
+            return ERR(e, ERR_NOINPUT, "run %s has no losses yet (only trainings have)",
+                       report_rows_get(&c->runs, i, "run_id"));
     return 0;
 }
 
 /* "curves-4a69595c-762c78c0" for up to CURVES_NAMED_MAX runs, then their number. */
-static const char *picture_name(struct curves *c, const struct report_curves_args *args)
+static const char *picture_name(struct curves *c)
 {
+    const struct report_curves_args *args = c->args;
     struct strbuf b;
 
     strbuf_init(&b, &c->arena);
@@ -62,53 +101,131 @@ static const char *picture_name(struct curves *c, const struct report_curves_arg
     return b.text;
 }
 
-static int draw(FILE *out, struct curves *c, const char *folder,
-                const struct report_curves_args *args, struct err *e)
+/* Two blocks a run: its training, its validations. */
+static void write_data(struct curves *c, struct strbuf *data)
 {
-    static const char *const formats[] = {"txt", "svg", NULL}, *const terminal[] = {"txt", NULL};
-    struct strbuf script;
-    const struct report_gnuplot g = {.folder = folder,
-                                     .name = picture_name(c, args),
-                                     .data = &c->data,
-                                     .script = &script,
-                                     .format = args->svg ? formats : terminal};
-    const char *picture = arena_printf(&c->arena, "%s/%s.txt", folder, g.name);
+    static const char *const split[] = {"training", "validation"};
+
+    for (int32_t i = 0; i < 2 * c->runs.rows_n; i++) {
+        const char *points = report_rows_get(&c->runs, i / 2, split[i % 2]);
+        strbuf_addf(data, "# %s: %s\n%s\n\n\n", split[i % 2],
+                    report_rows_get(&c->runs, i / 2, "label"), points ? points : "NaN NaN");
+    }
+}
+
+/* As text: the blocks with points, each with an entry of the legend. */
+static void write_text_script(struct curves *c, struct strbuf *b)
+{
+    bool first = true;
+
+    strbuf_addf(b,
+                "set terminal dumb %d,%d\nset output OUTPUT\nset xlabel 'update'\n"
+                "set ylabel 'loss, nats per token'\nset key top right\nplot ",
+                c->args->columns, c->args->lines);
+    for (int32_t i = 0; i < 2 * c->runs.rows_n; i++) {
+        const char *split = i % 2 ? "validation" : "training";
+        if (!report_rows_get(&c->runs, i / 2, split)) continue;
+        strbuf_addf(b, "%s'%s.dat' index %d using 1:2 with %s %d title ", first ? "" : ", ",
+                    c->name, i, i % 2 ? "points pointtype" : "lines linetype", i / 2 + 1);
+        report_gnuplot_quote(
+            b, arena_printf(&c->arena, "%s, %s", report_rows_get(&c->runs, i / 2, "label"), split));
+        first = false;
+    }
+    strbuf_add(b, "\n");
+}
+
+/* As a picture: a figure of one panel, a curve a run. */
+static int write_script(struct curves *c, struct strbuf *b, const struct project *p, struct err *e)
+{
+    static const char *const files[] = {"preamble.gp", "curves.gp"};
+    int32_t n = c->runs.rows_n;
+    char *text;
+
+    report_script_begin(b, c->name, "");
+    report_script_text(b, "TITLE", "Loss in training (lines) and on the validation text (marks)");
+    report_script_text(b, "FACTS", report_rows_get(&c->runs, 0, "facts"));
+    strbuf_addf(b,
+                "PANELS = 1\narray PANEL_TITLE[1] = ['']\narray PANEL_FIRST[1] = [1]\n"
+                "array PANEL_LAST[1] = [%d]\nSEEDS = 1\nFLOOR = 0\nWIDTH_IN = 0\nX_TICS = ''\n"
+                "CURVES = %d\narray CURVE_TITLE[CURVES]\narray CURVE_STYLE[CURVES]\n"
+                "array CURVE_SHADE[CURVES]\narray CURVE_DASH[CURVES]\n",
+                n, n);
+    for (int32_t i = 0; i < n; i++) {
+        report_script_text(b, arena_printf(&c->arena, "CURVE_TITLE[%d]", i + 1),
+                           report_rows_get(&c->runs, i, "label"));
+        strbuf_addf(b, "CURVE_STYLE[%d] = %s\n", i + 1, report_rows_get(&c->runs, i, "style"));
+    }
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        const char *path = arena_printf(&c->arena, "%s/experiments/%s", p->share, files[i]);
+        TRY(file_read(&c->arena, &text, NULL, path, REPORT_MAX_FILE_BYTES, e));
+        strbuf_add(b, text);
+    }
+    strbuf_add(b, "\nunset output\n");
+    return 0;
+}
+
+/* Draws in one format, into plots/. */
+static int draw(struct curves *c, const char *folder, const struct strbuf *data,
+                const struct strbuf *script, const char *format, struct err *e)
+{
+    const char *const formats[] = {format, NULL};
+    const struct report_gnuplot g = {
+        .folder = folder, .name = c->name, .data = data, .script = script, .format = formats};
+
+    return report_gnuplot_draw(&c->arena, &g, e);
+}
+
+/* Reads a picture and removes it. */
+static int take_picture(struct curves *c, char **text, size_t *n, const char *picture,
+                        struct err *e)
+{
+    enum { PICTURE_BYTES_MAX = 1 << 26 };
+
+    TRY(file_read(&c->arena, text, n, picture, PICTURE_BYTES_MAX, e));
+    unlink(picture);
+    return 0;
+}
+
+static int draw_all(FILE *out, struct curves *c, const struct project *p, struct err *e)
+{
+    const struct report_curves_args *args = c->args;
+    const char *folder = project_path(p, &c->arena, "plots");
+    struct strbuf data, script;
     char *text;
     size_t n;
 
+    strbuf_init(&data, &c->arena);
+    write_data(c, &data);
     strbuf_init(&script, &c->arena);
-    strbuf_addf(&script,
-                "DATA = '%s.dat'\n"
-                "if (FORMAT eq 'txt') set terminal dumb %d,%d; else set terminal svg size "
-                "900,500 font ',12'\n"
-                "set output OUTPUT\n"
-                "set xlabel 'update'\n"
-                "set ylabel 'loss, nats per token'\n"
-                "set key top right\n"
-                "set style line 1 linewidth 1.5\n"
-                "plot %s\n",
-                g.name, args->columns, args->lines, c->plots.text);
-    TRY(report_gnuplot_draw(&c->arena, &g, e));
-    TRY(file_read(&c->arena, &text, &n, picture, CURVES_TEXT_BYTES_MAX, e));
-    unlink(picture);
+    write_text_script(c, &script);
+    TRY(draw(c, folder, &data, &script, "txt", e));
+    TRY(take_picture(c, &text, &n, arena_printf(&c->arena, "%s/%s.txt", folder, c->name), e));
     fwrite(text, 1, n, out);
-    if (args->svg) fprintf(out, "plots/%s.svg\n", g.name);
+    if (!args->format) return file_check_output(out, e);
+    strbuf_init(&script, &c->arena);
+    TRY(write_script(c, &script, p, e));
+    TRY(draw(c, folder, &data, &script, args->format, e));
+    if (args->path) {
+        const char *picture = arena_printf(&c->arena, "%s/%s.%s", folder, c->name, args->format);
+        TRY(take_picture(c, &text, &n, picture, e));
+        TRY(file_write_named(args->path, text, n, e));
+    }
+    if (args->path)
+        fprintf(out, "%s\n", args->path);
+    else
+        fprintf(out, "plots/%s.%s\n", c->name, args->format);
     return file_check_output(out, e);
 }
 
 int report_curves(FILE *out, struct store *s, const struct project *p,
                   const struct report_curves_args *args, struct err *e)
 {
-    struct curves c = {0};
-    int rc = 0;
+    struct curves c = {.args = args};
 
     arena_init(&c.arena);
-    strbuf_init(&c.data, &c.arena);
-    strbuf_init(&c.plots, &c.arena);
-    for (int32_t i = 0; i < args->runs_n; i++)
-        TRY_OUT(rc, read_run(&c, s, args->run_id[i], i + 1, e));
-    rc = draw(out, &c, project_path(p, &c.arena, "plots"), args, e);
-out:
+    c.name = picture_name(&c);
+    int rc = read_runs(&c, s, e);
+    if (rc == 0) rc = draw_all(out, &c, p, e);
     arena_fini(&c.arena);
     return rc;
 }

@@ -139,6 +139,36 @@ int report_folder_open(struct report_folder *f, struct arena *a, const struct pr
     return folder_paper(f, a, e);
 }
 
+/* A file of experiments/default. */
+static int folder_default(const char **text, const char **path, struct arena *a,
+                          const struct project *p, const char *name, struct err *e)
+{
+    *path = arena_printf(a, "%s/experiments/default/%s", p->share, name);
+    return file_read(a, (char **)text, NULL, *path, REPORT_MAX_FILE_BYTES, e);
+}
+
+int report_folder_over(struct report_folder *f, struct arena *a, const struct project *p,
+                       const char *x, struct err *e)
+{
+    const char *text, *path;
+    struct report_layout *l = &f->layout;
+
+    TRY(folder_default(&text, &path, a, p, "table.txt", e));
+    TRY(report_layout_read(l, a, path, text, e));
+    TRY(folder_default(&f->query, &f->query_path, a, p, "query.sql", e));
+    TRY(folder_default(&f->plot, &path, a, p, "plot.gp", e));
+    l->title = arena_printf(a, "%s: %s by %s", f->artefact, l->title, x);
+    l->columns = l->x = x;
+    l->rows = (struct report_names){.name = {"configuration"}, .n = 1};
+    if (strcmp(x, "L_train") != 0) l->rows.name[l->rows.n++] = "L_train";
+    if (strcmp(x, "L_valid") != 0) l->rows.name[l->rows.n++] = "L_valid";
+    f->plot_untrusted = f->claims = f->paper_path = NULL;
+    f->paper.rows_n = 0;
+    f->laid_out = false;
+    f->over = x;
+    return 0;
+}
+
 int report_entropy_floor(double *out, struct arena *a, const char *root, const char *corpus,
                          const char *split, struct err *e)
 {

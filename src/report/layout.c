@@ -165,6 +165,19 @@ static int read_note(const struct layout_line *line, char *value, struct err *e)
     return 0;
 }
 
+static int read_xscale(const struct layout_line *line, char *value, struct err *e)
+{
+    static const char *const scales[] = {
+        [REPORT_LINEAR] = "linear", [REPORT_LOG2] = "log2", [REPORT_LOG10] = "log10"};
+
+    for (enum report_xscale i = REPORT_LINEAR; i <= REPORT_LOG10; i++) {
+        if (strcmp(value, scales[i]) != 0) continue;
+        line->layout->xscale = i;
+        return 0;
+    }
+    return LINE_ERR(e, line, "xscale: expected linear, log2 or log10, found \"%s\"", value);
+}
+
 /* FOLDER/FILE; each file once. */
 static int read_use(const struct layout_line *line, char *value, struct err *e)
 {
@@ -221,6 +234,9 @@ static const struct {
     {"style", read_column, false, FIELDS(style, style)},
     {"x", read_column, false, FIELDS(x, x)},
     {"y", read_column, false, FIELDS(y, y)},
+    {"xlabel", read_text, false, FIELDS(xlabel, xlabel)},
+    {"ylabel", read_text, false, FIELDS(ylabel, ylabel)},
+    {"xscale", read_xscale, false, FIELDS(xscale, xscale)},
 };
 enum { LAYOUT_KEYS_N = sizeof layout_keys / sizeof *layout_keys };
 

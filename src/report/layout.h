@@ -22,8 +22,13 @@
  *   note:     a sentence below the table; repeated for more
  *   panel:    the column that names the panels of the figure (may be left out)
  *   series:   the column that names a curve
- *   style:    the column that selects its colour: sinusoidal, rotary, t5 or alibi
+ *   style:    the column that selects its colour: a position method
  *   x: y:     the columns that are drawn
+ *             columns:, x:, panel:, rows: and group: may name a setting, such as train.lr, if the
+ *             rows have a run_id; the words train.lr=2 of series: and rows: are then left out
+ *   xlabel: ylabel:   labels of the axes (default: the columns' names)
+ *   xscale:   linear, log2 or log10 (default: by the column and its values). Like the labels it is
+ *             for the plot.gp of experiments/default and for others that use X_LABEL and so on
  *
  * A row whose rows: columns are all NULL is not in the table, one whose series: is NULL is not in
  * the figure.
@@ -76,6 +81,8 @@ struct report_extra {
     double factor;
 };
 
+enum report_xscale { REPORT_XSCALE_AUTO, REPORT_LINEAR, REPORT_LOG2, REPORT_LOG10 };
+
 struct report_layout {
     struct report_use use[REPORT_MAX_USES];
     int32_t uses_n;
@@ -93,7 +100,9 @@ struct report_layout {
     const char *note[REPORT_MAX_NOTES];
     int32_t notes_n;
     const char *panel, *series, *style, *x, *y; /* NULL where not given */
-    uint32_t given;                             /* a bit for each key */
+    const char *xlabel, *ylabel;
+    enum report_xscale xscale;
+    uint32_t given; /* a bit for each key */
 };
 
 /* report_layout_read - text is the content of the file that path names in messages. Errors:

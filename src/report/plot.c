@@ -2,16 +2,26 @@
 #include "report/report_internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { PLOT_CURVES_MAX = 64, PLOT_PANELS_MAX = 8, PLOT_OF_PAPER = 10 };
+enum {
+    PLOT_CURVES_MAX = 64,
+    PLOT_PANELS_MAX = 8,
+    PLOT_OF_PAPER = 100,
+    PLOT_TICS_MAX = 9,
+    PLOT_LOG_SPAN =
+        8 /* from which ratio of its values an axis that is not a length is logarithmic */
+};
 
 /* A row of report_cells_curves in the figure. */
 struct plot_curve {
     const struct report_rows *rows;
-    int32_t row;
+    int32_t row, panel;
     bool of_paper;
-    const char *title;
+    const char *title, *settings; /* settings: the words key=value of the title, except lengths */
+    int32_t dash;                 /* number of its settings, from 1 */
+    double shade;
 };
 
 struct plot_draft {
@@ -23,8 +33,12 @@ struct plot_draft {
     const char *panel_title[PLOT_PANELS_MAX];
     int32_t panel_first[PLOT_PANELS_MAX], panel_last[PLOT_PANELS_MAX]; /* curves, from 1 */
     int32_t panels_n;
+    double panel_x_high[PLOT_PANELS_MAX];
     double x_low, x_high, y_low, y_high, seeds;
     int32_t points_n;
+    double tic[PLOT_TICS_MAX + 1]; /* the distinct x, sorted; PLOT_TICS_MAX + 1: too many */
+    int32_t tics_n;
+    const char *shared; /* words that were in all titles */
 };
 
 static int read_curves(struct report_rows *out, const struct plot_draft *d,
@@ -48,17 +62,43 @@ static double real(const struct plot_curve *c, const char *column)
     return report_rows_real(c->rows, c->row, column, 0);
 }
 
+static void plot_add_tic(struct plot_draft *d, double x)
+{
+    int32_t at = 0;
+
+    while (at < d->tics_n && d->tic[at] < x) at++;
+    if (d->tics_n > PLOT_TICS_MAX || (at < d->tics_n && d->tic[at] == x)) return;
+    for (int32_t i = d->tics_n++; i > at; i--) d->tic[i] = d->tic[i - 1];
+    d->tic[at] = x;
+}
+
+/* The numbers that begin the lines of points. */
+static void plot_add_tics(struct plot_draft *d, const char *points)
+{
+    for (const char *line = points; line; line = strchr(line, '\n')) {
+        char *end;
+        line += strspn(line, "\n");
+        double x = strtod(line, &end);
+        if (end != line) plot_add_tic(d, x);
+    }
+}
+
 static int plot_add_curve(struct plot_draft *d, const struct report_rows *rows, int32_t row,
                           struct err *e)
 {
     const char *title = report_rows_get(rows, row, "title");
     struct plot_curve *c = &d->curve[d->curves_n];
+    int32_t p = d->panels_n - 1;
 
     if (d->curves_n++ == PLOT_CURVES_MAX)
         return ERR(e, ERR_DATA, "a figure of more than %d curves", PLOT_CURVES_MAX);
-    *c = (struct plot_curve){rows, row, rows == &d->paper, title};
-    if (c->of_paper) c->title = arena_printf(d->arena, "%s (paper)", title);
-    if (!report_rows_get(rows, row, "points")) return 0;
+    *c = (struct plot_curve){
+        .rows = rows, .row = row, .panel = p, .of_paper = rows == &d->paper, .title = title};
+    c->shade = real(c, "shade");
+    const char *points = report_rows_get(rows, row, "points");
+    if (!points) return 0;
+    plot_add_tics(d, points);
+    d->panel_x_high[p] = fmax(d->panel_x_high[p], real(c, "x_high"));
     d->points_n += (int32_t)real(c, "points_n");
     d->seeds = fmax(d->seeds, real(c, "seeds"));
     d->x_low = fmin(d->x_low, real(c, "x_low"));
@@ -80,6 +120,7 @@ static int plot_add_panels(struct plot_draft *d, struct err *e)
         if (d->panels_n == PLOT_PANELS_MAX)
             return ERR(e, ERR_DATA, "a figure of more than %d panels", PLOT_PANELS_MAX);
         int32_t p = d->panels_n++;
+        d->panel_x_high[p] = -INFINITY;
         d->panel_title[p] = label ? arena_printf(d->arena, "%s = %s", panel, label) : "";
         d->panel_first[p] = d->curves_n + 1;
         for (int32_t k = 0; k < n; k++) TRY(plot_add_curve(d, &d->ours, i + k, e));
@@ -89,6 +130,122 @@ static int plot_add_panels(struct plot_draft *d, struct err *e)
         d->panel_last[p] = d->curves_n;
     }
     return 0;
+}
+
+/* --- titles --------------------------------------------------------------------------------- */
+
+/* Length of the first word of text, without the spaces before it. "L=64 (512)" is one word. */
+static size_t word_length(const char *text)
+{
+    size_t n = strcspn(text, " ");
+
+    if (text[n] && text[n + 1] == '(' && text[n + 2] >= '0' && text[n + 2] <= '9')
+        n += 1 + strcspn(text + n + 1, " ");
+    return n;
+}
+
+/* Whether a word is key=value. */
+static bool word_is_setting(const char *word, size_t n)
+{
+    const char *sign = memchr(word, '=', n);
+    return sign && sign > word && sign + 1 < word + n;
+}
+
+static bool word_is_length(const char *word)
+{
+    return strncmp(word, "L=", 2) == 0 || strncmp(word, "L_", 2) == 0;
+}
+
+static bool title_has(const char *title, const char *word, size_t n)
+{
+    for (const char *p = title; *p;) {
+        p += strspn(p, " ");
+        size_t length = word_length(p);
+        if (length == n && memcmp(p, word, n) == 0) return true;
+        p += length;
+    }
+    return false;
+}
+
+static bool titles_share(const struct plot_draft *d, const char *word, size_t n)
+{
+    for (int32_t i = 0; i < d->curves_n; i++)
+        if (!title_has(d->curve[i].title, word, n)) return false;
+    return d->curves_n > 1;
+}
+
+static void add_word(struct strbuf *b, const char *word, size_t n)
+{
+    if (b->n) strbuf_add(b, " ");
+    strbuf_add_n(b, word, n);
+}
+
+/* Takes a title apart: what tells it from the others, its settings, what all titles share. */
+static void title_split(const struct plot_draft *d, const char *title, struct strbuf *own,
+                        struct strbuf *settings, struct strbuf *shared)
+{
+    struct strbuf *const all[] = {own, settings, shared};
+
+    for (int i = 0; i < 3; i++) {
+        strbuf_init(all[i], d->arena);
+        strbuf_add(all[i], "");
+    }
+    for (const char *p = title; *p;) {
+        p += strspn(p, " ");
+        size_t n = word_length(p);
+        bool is_setting = word_is_setting(p, n);
+        add_word(is_setting && titles_share(d, p, n) ? shared : own, p, n);
+        if (is_setting && !word_is_length(p) && !titles_share(d, p, n)) add_word(settings, p, n);
+        p += n;
+    }
+}
+
+/* Whether curves of this style differ in their settings. */
+static bool style_varies(const struct plot_draft *d, const struct plot_curve *c)
+{
+    for (int32_t i = 0; i < d->curves_n; i++)
+        if (real(&d->curve[i], "style") == real(c, "style") &&
+            strcmp(d->curve[i].settings, c->settings) != 0)
+            return true;
+    return false;
+}
+
+/* Numbers the settings among the curves of a style. They differ in dash, and less in shade: the
+ * lightest would not show its dashes. The curve without a setting is the darkest. */
+static void title_dashes(struct plot_draft *d)
+{
+    for (int32_t i = 0; i < d->curves_n; i++) {
+        struct plot_curve *c = &d->curve[i];
+        int32_t dashes_n = 0;
+        for (int32_t k = 0; k < i && !c->dash; k++) {
+            const struct plot_curve *other = &d->curve[k];
+            if (real(other, "style") != real(c, "style")) continue;
+            if (other->dash > dashes_n) dashes_n = other->dash;
+            if (strcmp(other->settings, c->settings) == 0) c->dash = other->dash;
+        }
+        if (!c->dash) c->dash = dashes_n + 1;
+    }
+    for (int32_t i = 0; i < d->curves_n; i++) {
+        struct plot_curve *c = &d->curve[i];
+        if (style_varies(d, c)) c->shade = *c->settings ? 0.4 + 0.6 * c->shade : 1;
+    }
+}
+
+/* Omits from the titles the settings and lengths that all share, and numbers the others. */
+static void plot_titles(struct plot_draft *d)
+{
+    struct strbuf own[PLOT_CURVES_MAX], settings, shared;
+
+    for (int32_t i = 0; i < d->curves_n; i++) {
+        title_split(d, d->curve[i].title, &own[i], &settings, &shared);
+        d->curve[i].settings = settings.text;
+        d->shared = shared.text;
+    }
+    for (int32_t i = 0; i < d->curves_n; i++) {
+        struct plot_curve *c = &d->curve[i];
+        c->title = c->of_paper ? arena_printf(d->arena, "%s (paper)", own[i].text) : own[i].text;
+    }
+    title_dashes(d);
 }
 
 /* --- the data file -------------------------------------------------------------------------- */
@@ -111,23 +268,22 @@ static void data_curve(struct plot_draft *d, struct strbuf *b, struct plot_curve
     if (!points) c->title = arena_printf(d->arena, "%s (no result)", c->title);
 }
 
+static const char *plot_facts(const struct plot_draft *d)
+{
+    if (!*d->shared) return d->plot->facts;
+    return arena_printf(d->arena, "%s, all %s", d->plot->facts, d->shared);
+}
+
 static void plot_data(struct plot_draft *d, struct strbuf *b)
 {
     data_comment(b, "title", d->plot->title);
-    data_comment(b, "facts", d->plot->facts);
+    data_comment(b, "facts", plot_facts(d));
     data_comment(b, "columns",
                  "x, y (mean of the runs), standard deviation, runs, x of the paper # run ids");
     for (int32_t i = 0; i < d->curves_n; i++) data_curve(d, b, &d->curve[i]);
 }
 
 /* --- the script ----------------------------------------------------------------------------- */
-
-static void script_text(struct strbuf *b, const char *name, const char *text)
-{
-    strbuf_addf(b, "%s = ", name);
-    report_gnuplot_quote(b, text);
-    strbuf_add(b, "\n");
-}
 
 /* A text as gnuplot's enhanced text shows it as it is, but for L_word, which gets its subscript. */
 static const char *script_shown(struct arena *a, const char *text)
@@ -148,52 +304,109 @@ static const char *script_shown(struct arena *a, const char *text)
     return b.text ? b.text : "";
 }
 
+void report_script_text(struct strbuf *b, const char *name, const char *text)
+{
+    strbuf_addf(b, "%s = ", name);
+    report_gnuplot_quote(b, script_shown(b->arena, text));
+    strbuf_add(b, "\n");
+}
+
+void report_script_begin(struct strbuf *b, const char *name, const char *remark)
+{
+    strbuf_addf(b,
+                "# gnuplot %s.gp draws the figure again.%s\n"
+                "folder(s) = s eq '' || s[strlen(s):*] eq '/' ? s : folder(s[1:strlen(s) - 1])\n"
+                "if (exists('ARG0') && strstrt(ARG0, '/')) { cd folder(ARG0) }\n"
+                "if (!exists('FORMAT')) FORMAT = 'png'\n"
+                "if (!exists('OUTPUT')) OUTPUT = '%s.'.FORMAT\n"
+                "DATA = '%s.dat'\n",
+                name, remark, name, name);
+}
+
 static void script_arrays(struct strbuf *b, const struct plot_draft *d)
 {
     strbuf_add(b, "array PANEL_TITLE[PANELS]\narray PANEL_FIRST[PANELS]\n"
-                  "array PANEL_LAST[PANELS]\n");
+                  "array PANEL_LAST[PANELS]\narray PANEL_X_MAX[PANELS]\n");
     for (int32_t p = 0; p < d->panels_n; p++) {
-        script_text(b, arena_printf(d->arena, "PANEL_TITLE[%d]", p + 1),
-                    script_shown(d->arena, d->panel_title[p]));
+        report_script_text(b, arena_printf(d->arena, "PANEL_TITLE[%d]", p + 1), d->panel_title[p]);
         strbuf_addf(b, "PANEL_FIRST[%d] = %d\nPANEL_LAST[%d] = %d\n", p + 1, d->panel_first[p],
                     p + 1, d->panel_last[p]);
+        if (isfinite(d->panel_x_high[p]))
+            strbuf_addf(b, "PANEL_X_MAX[%d] = %.10g\n", p + 1, d->panel_x_high[p]);
     }
     strbuf_addf(b,
                 "CURVES = %d\narray CURVE_TITLE[CURVES]\narray CURVE_STYLE[CURVES]\n"
-                "array CURVE_SHADE[CURVES]\n",
+                "array CURVE_SHADE[CURVES]\narray CURVE_DASH[CURVES]\n"
+                "array CURVE_Y_MAX[CURVES]\n",
                 d->curves_n);
     for (int32_t i = 0; i < d->curves_n; i++) {
         const struct plot_curve *c = &d->curve[i];
-        script_text(b, arena_printf(d->arena, "CURVE_TITLE[%d]", i + 1),
-                    script_shown(d->arena, c->title));
-        strbuf_addf(b, "CURVE_STYLE[%d] = %.0f\nCURVE_SHADE[%d] = %.4f\n", i + 1,
-                    real(c, "style") + (c->of_paper ? PLOT_OF_PAPER : 0), i + 1, real(c, "shade"));
+        report_script_text(b, arena_printf(d->arena, "CURVE_TITLE[%d]", i + 1), c->title);
+        strbuf_addf(b,
+                    "CURVE_STYLE[%d] = %.0f\nCURVE_SHADE[%d] = %.4f\nCURVE_DASH[%d] = %d\n"
+                    "CURVE_Y_MAX[%d] = %.10g\n",
+                    i + 1, real(c, "style") + (c->of_paper ? PLOT_OF_PAPER : 0), i + 1, c->shade,
+                    i + 1, c->dash, i + 1, real(c, "y_high"));
     }
+}
+
+/* What an axis shows, by its column. */
+static const char *axis_label(const char *given, const char *column)
+{
+    static const struct {
+        const char *column, *label;
+    } labels[] = {{"L_valid", "L_valid: tokens at inference"},
+                  {"L_train", "L_train: tokens in training"},
+                  {"perplexity", "perplexity (lower is better)"},
+                  {"loss_nats", "loss, nats per token (lower is better)"}};
+
+    for (size_t i = 0; i < sizeof labels / sizeof *labels && !given; i++)
+        if (strcmp(labels[i].column, column) == 0) given = labels[i].label;
+    return given ? given : column;
+}
+
+/* The base of a logarithmic x axis; 0: linear. A column of lengths begins with L_. */
+static int axis_base(const struct plot_draft *d)
+{
+    const struct report_layout *l = &d->plot->artefact->layout;
+    static const int bases[] = {[REPORT_LINEAR] = 0, [REPORT_LOG2] = 2, [REPORT_LOG10] = 10};
+
+    if (d->x_low <= 0) return 0;
+    if (l->xscale != REPORT_XSCALE_AUTO) return bases[l->xscale];
+    if (strncmp(l->x, "L_", 2) == 0) return 2;
+    return d->x_high >= PLOT_LOG_SPAN * d->x_low ? 10 : 0;
+}
+
+static void script_axes(struct strbuf *b, const struct plot_draft *d)
+{
+    const struct report_layout *l = &d->plot->artefact->layout;
+
+    report_script_text(b, "X_LABEL", axis_label(l->xlabel, l->x));
+    report_script_text(b, "Y_LABEL", axis_label(l->ylabel, l->y));
+    strbuf_addf(b, "X_BASE = %d\nX_TICS = '", axis_base(d));
+    for (int32_t i = 0; i < d->tics_n && d->tics_n <= PLOT_TICS_MAX; i++)
+        strbuf_addf(b, "%s%.10g", i ? " " : "", d->tic[i]);
+    strbuf_addf(b,
+                "'\nX_MIN = %.10g\nX_MAX = %.10g\nY_MIN = %.10g\nY_MAX = %.10g\n"
+                "WIDTH_IN = %.10g\n",
+                d->x_low, d->x_high, d->y_low, d->y_high, d->plot->width_in);
 }
 
 static void plot_script(const struct plot_draft *d, struct strbuf *b)
 {
     const struct report_plot *plot = d->plot;
 
-    strbuf_addf(
-        b,
-        "# gnuplot %s.gp draws the figure again.%s\n"
-        "folder(s) = s eq '' || s[strlen(s):*] eq '/' ? s : folder(s[1:strlen(s) - 1])\n"
-        "if (exists('ARG0') && strstrt(ARG0, '/')) { cd folder(ARG0) }\n"
-        "if (!exists('FORMAT')) FORMAT = 'png'\n"
-        "if (!exists('OUTPUT')) OUTPUT = '%s.'.FORMAT\n"
-        "PANELS = %d\n",
-        plot->name,
-        plot->artefact->plot_untrusted ? " It can run any command; alibi ran it in a sandbox." : "",
-        plot->name, d->panels_n);
-    script_text(b, "DATA", arena_printf(d->arena, "%s.dat", plot->name));
-    script_text(b, "SCALE", plot->scale);
-    script_text(b, "TITLE", script_shown(d->arena, plot->title));
-    script_text(b, "FACTS", script_shown(d->arena, plot->facts));
-    strbuf_addf(b, "PAPER = %d\nSCALED = %d\nSEEDS = %.0f\nFLOOR = %.10g\n",
-                strcmp(plot->scale, "paper") == 0, plot->scaled, d->seeds, plot->floor);
-    strbuf_addf(b, "X_MIN = %.10g\nX_MAX = %.10g\nY_MIN = %.10g\nY_MAX = %.10g\n", d->x_low,
-                d->x_high, d->y_low, d->y_high);
+    report_script_begin(b, plot->name,
+                        plot->artefact->plot_untrusted
+                            ? " It can run any command; alibi ran it in a sandbox."
+                            : "");
+    report_script_text(b, "SCALE", plot->scale);
+    report_script_text(b, "TITLE", plot->title);
+    report_script_text(b, "FACTS", plot_facts(d));
+    strbuf_addf(b, "PANELS = %d\nPAPER = %d\nSCALED = %d\nSEEDS = %.0f\nFLOOR = %.10g\n",
+                d->panels_n, strcmp(plot->scale, "paper") == 0, plot->scaled, d->seeds,
+                plot->floor);
+    script_axes(b, d);
     script_arrays(b, d);
     strbuf_add(b, plot->preamble);
     strbuf_add(b, plot->artefact->plot);
@@ -214,12 +427,14 @@ int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot 
                              .x_low = INFINITY,
                              .x_high = -INFINITY,
                              .y_low = INFINITY,
-                             .y_high = -INFINITY};
+                             .y_high = -INFINITY,
+                             .shared = ""};
     *points = 0;
     TRY(read_curves(&d->ours, d, plot->ours, l->y, e));
     if (plot->paper && (!l->panel || report_answer_has(plot->paper, l->panel)))
         TRY(read_curves(&d->paper, d, plot->paper, "value", e));
     TRY(plot_add_panels(d, e));
+    plot_titles(d);
     strbuf_init(&data, a);
     plot_data(d, &data);
     *points = d->points_n;

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "report/report_internal.h"
+#include "spec/spec.h"
 
 /* One report in the making. */
 struct report_job {
@@ -171,11 +172,44 @@ static struct report_keys keys_of(const struct report_job *j)
                                 .scale = j->options->scale};
 }
 
+/* A column of table.txt that query.sql does not give and that is a setting. */
+static void take_setting(struct report_regrouping *g, const struct report_answer *r,
+                         const char *column)
+{
+    if (!column || report_answer_has(r, column) || !spec_key_find(column)) return;
+    for (int32_t i = 0; i < g->settings_n; i++)
+        if (strcmp(g->setting[i], column) == 0) return;
+    if (g->settings_n < REPORT_MAX_NAMES) g->setting[g->settings_n++] = column;
+}
+
+/* Adds the settings that the layout names to the columns. */
+static int add_settings(struct report_job *j, struct err *e)
+{
+    const struct report_layout *l = &j->folder.layout;
+    const char *const single[] = {l->columns, l->x, l->panel}, *over = j->folder.over;
+    struct report_regrouping g = {.labels = l->rows};
+
+    if (over && !report_answer_has(&j->answer, over) && !spec_key_find(over))
+        return ERR(e, ERR_USAGE, "--x %s is neither a setting nor a column of %s%s", over,
+                   j->folder.query_path, spec_key_hint(over).text);
+    if (!report_answer_has(&j->answer, "run_id")) return 0;
+    for (size_t i = 0; i < sizeof single / sizeof *single; i++)
+        take_setting(&g, &j->answer, single[i]);
+    for (int32_t i = 0; i < l->rows.n; i++) take_setting(&g, &j->answer, l->rows.name[i]);
+    for (int32_t i = 0; i < l->group.n; i++) take_setting(&g, &j->answer, l->group.name[i]);
+    if (over && strcmp(over, "L_train") == 0) g.omit = "trained_on";
+    if (over && strcmp(over, "L_valid") != 0) g.lengthened = l->series;
+    if (l->series && g.labels.n < REPORT_MAX_NAMES) g.labels.name[g.labels.n++] = l->series;
+    if (g.settings_n || g.omit || g.lengthened) report_answer_regroup(&j->answer, &j->arena, &g);
+    return 0;
+}
+
 /* Reads query.sql and the facts of its whole answer. */
 static int read_answer(struct report_job *j, struct err *e)
 {
     TRY(report_answer_query(&j->answer, &j->arena, j->store, j->folder.query_path, j->folder.query,
                             e));
+    TRY(add_settings(j, e));
     const struct report_keys k = keys_of(j);
     return report_cells_groups(&j->all, &j->arena, j->store, &k, true, e);
 }
@@ -221,15 +255,19 @@ static int write_missing(struct report_job *j, struct err *e)
 
 static int write_tables(struct report_job *j, struct err *e)
 {
+    bool alone = j->options->table_only;
     const struct report_keys keys = keys_of(j);
     const struct report_table_args table = {.store = j->store,
                                             .keys = &keys,
                                             .layout = &j->folder.layout,
                                             .format = j->options->format,
-                                            .drawn = j->drawn};
+                                            .drawn = j->drawn,
+                                            .caption = alone ? j->title : NULL,
+                                            .label = j->folder.artefact};
 
     if (!has_rows(j)) return 0;
     TRY(report_table_write(j->out, &j->arena, &table, e));
+    if (alone) return 0;
     if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
     if (is_so(j, "scaled"))
         write_line(j, "Lengths are in tokens; in parentheses the paper's length each stands for.");
@@ -407,15 +445,19 @@ static int write_claims(struct report_job *j, struct err *e)
 
 /* --- the figure ----------------------------------------------------------------------------- */
 
-/* Of a variant with the beginning of a hash, since its settings are not a file name. */
+/* A variant's name contains a hash, because its settings may not be valid in a file name. */
 static const char *figure_name(struct report_job *j)
 {
     char hash[HASH_HEX_BYTES];
-    const char *name = arena_printf(&j->arena, "%s-%s", j->folder.artefact, j->options->scale);
+    struct strbuf b;
 
-    if (!*variant(j)) return name;
+    strbuf_init(&b, &j->arena);
+    strbuf_addf(&b, "%s-%s", j->folder.artefact, j->options->scale);
     hash_sha256_hex(hash, variant(j), strlen(variant(j)));
-    return arena_printf(&j->arena, "%s-%.8s", name, hash);
+    if (*variant(j)) strbuf_addf(&b, "-%.8s", hash);
+    if (j->folder.over) strbuf_addf(&b, "-by-%s", j->folder.over);
+    if (j->options->width_in > 0) strbuf_addf(&b, "-%.4gin", j->options->width_in);
+    return b.text;
 }
 
 /* Draws; *sentence reports the outcome; *picture is its path without ".svg", or NULL. Fails
@@ -444,7 +486,8 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
                                      .scaled = is_so(j, "x_scaled"),
                                      .preamble = preamble,
                                      .floor = j->floor,
-                                     .narrow = is_html(j)};
+                                     .narrow = is_html(j) && j->options->width_in == 0,
+                                     .width_in = j->options->width_in};
     *picture = NULL;
     int rc = report_plot_draw(&points, &j->arena, &plot, &fault);
     if (rc == ERR_DATA) return ERR(e, rc, "%s: %s", j->folder.dir, fault.text);
@@ -452,6 +495,10 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
         j->options->undrawn->first = fault;
     if (rc < 0)
         *sentence = arena_printf(&j->arena, "The figure was not drawn: %s", fault.text);
+    else if (points == 0 && report_rows_real(&j->all, 0, "all_n", 0) >
+                                report_rows_real(&j->all, 0, "missing_n", 0))
+        *sentence = arena_printf(&j->arena, "The figure was not drawn: no %s is a number.",
+                                 j->folder.layout.x);
     else if (points == 0)
         *sentence = "The figure was not drawn: there is no result yet.";
     else {
@@ -467,7 +514,8 @@ static int write_figure(struct report_job *j, struct err *e)
 
     if (!j->options->draw || !j->folder.plot || !j->folder.layout.x || !has_rows(j)) return 0;
     TRY(draw(j, &sentence, &picture, e));
-    if (j->options->format == REPORT_CSV || j->options->format == REPORT_JSON) {
+    if (j->options->table_only || j->options->format == REPORT_CSV ||
+        j->options->format == REPORT_JSON) {
         log_info("%s", sentence);
         return 0;
     }
@@ -544,6 +592,7 @@ static int report_write(struct report_job *j, struct err *e)
     if (j->options->format == REPORT_CSV || j->options->format == REPORT_JSON)
         return write_rows(j, e);
     if (j->options->format == REPORT_LATEX) fputs("% \\usepackage{booktabs}\n", j->out);
+    if (j->options->table_only) return has_rows(j) ? write_tables(j, e) : write_missing(j, e);
     heading(j, j->title, 1);
     TRY(write_scale(j, e));
     if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
@@ -568,6 +617,7 @@ static int report_one(FILE *out, struct store *s, const struct project *p, const
 
     arena_init(&j.arena);
     TRY_OUT(rc, report_folder_open(&j.folder, &j.arena, p, artefact, dir, e));
+    if (o->x) TRY_OUT(rc, report_folder_over(&j.folder, &j.arena, p, o->x, e));
     if (o->title && !j.folder.laid_out) j.folder.layout.title = o->title;
     if (o->trust) j.folder.plot_untrusted = NULL;
     if (*variant(&j)) {

@@ -38,9 +38,13 @@ struct report_options {
     const char *title;   /* the grid's, of a folder without a table.txt; may be NULL */
     const char *variant; /* " --set train.lr=2": the change of the grid; NULL or "": none */
     enum report_format format;
-    bool draw; /* write plots/<artefact>-<scale>.svg, .png and .pdf */
+    bool draw; /* write plots/<artefact>-<scale>.svg, .png and .pdf; with x and width_in in the name
+                */
     bool color;
-    bool trust;                     /* run every plot.gp outside the sandbox */
+    bool trust;      /* run every plot.gp outside the sandbox */
+    const char *x;   /* a setting or a column along the x axis, whatever the folder says; or NULL */
+    double width_in; /* figures of this width in inches, for a text; 0: as on a page */
+    bool table_only; /* tables without the text around them */
     struct report_undrawn *undrawn; /* may be NULL */
     const struct report_title *titles;
     int32_t titles_n;
@@ -125,14 +129,15 @@ int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
 /* report_format_find - text, markdown, csv, json, latex or html. Errors: ERR_USAGE names them. */
 int report_format_find(enum report_format *out, const char *name, struct err *e);
 
-/* report_curves - losses during training as a picture, in the terminal and as SVG: loss (nats per
- * token) by update, training as lines, validations as points. Errors: ERR_NOINPUT a run has no
- * losses yet; ERR_UNAVAILABLE gnuplot is not installed. */
+/* report_curves - losses during training in the terminal and as a picture: loss (nats per token) by
+ * update, training as lines, validations as points, a colour and a label of its settings a run.
+ * Errors: ERR_NOINPUT a run has no losses yet; ERR_UNAVAILABLE gnuplot is not installed. */
 struct report_curves_args {
     const char (*run_id)[SPEC_ID_BYTES]; /* trainings, or evaluations of them */
     int32_t runs_n;
     int32_t columns, lines; /* of the terminal */
-    bool svg;               /* also write plots/curves-….svg */
+    const char *format;     /* also draw a picture: svg, png or pdf; NULL: do not */
+    const char *path;       /* of the picture; NULL: plots/curves-….FORMAT */
 };
 int report_curves(FILE *out, struct store *s, const struct project *p,
                   const struct report_curves_args *c, struct err *e);

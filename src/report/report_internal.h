@@ -48,6 +48,7 @@ struct report_cell {
     /* HTML: its own id, or that of its row in the first column; a text that opens under it;
      * elements in place of its text; not NULL: its lines are broken, however short it is */
     const char *id, *more, *markup, *wide;
+    bool best; /* LaTeX: bold */
 };
 
 struct report_rows {
@@ -124,6 +125,17 @@ void report_answer_rows(struct report_answer *out, struct arena *a, const char *
  * on. */
 const char *report_unique_name(struct arena *a, const char *const *name, int32_t column);
 bool report_answer_has(const struct report_answer *r, const char *name);
+/* report_answer_regroup - adds a column for each setting of the rows' run_id: a number where its
+ * value is one. The texts of the labels lose the words key=value of these settings. */
+struct report_regrouping {
+    const char *setting[REPORT_MAX_NAMES];
+    int32_t settings_n;
+    struct report_names labels;
+    const char *omit;       /* a column whose text the labels lose, too; or NULL */
+    const char *lengthened; /* the label that gets the word L_valid=…; or NULL */
+};
+void report_answer_regroup(struct report_answer *r, struct arena *a,
+                           const struct report_regrouping *g);
 
 /* report_answer_begin - "WITH …": the tables report_answer, the rows, and report_numbered, the same
  * with "#row", the place of a row from 1. */
@@ -149,6 +161,7 @@ struct report_folder {
     const char *plot;                 /* NULL without plot.gp but with table.txt */
     const char *plot_untrusted;       /* path of a plot.gp that is not, byte for byte, one that the
                                          program ships; else NULL */
+    const char *over;                 /* x of report_folder_over, or NULL */
     struct report_layout layout;
     bool laid_out;            /* table.txt is there */
     struct report_rows paper; /* rows of the layout's paper metrics */
@@ -160,6 +173,11 @@ struct report_folder {
  * nowhere, that the folder holds itself, or that uses another. */
 int report_folder_open(struct report_folder *f, struct arena *a, const struct project *p,
                        const char *artefact, const char *dir, struct err *e);
+
+/* report_folder_over - replaces query, layout and figure by those of experiments/default, with
+ * column x along the x axis and at the head of the table; leaves out the paper and the claims. */
+int report_folder_over(struct report_folder *f, struct arena *a, const struct project *p,
+                       const char *x, struct err *e);
 
 /* report_entropy_floor - the perplexity no model can be below on a split, from
  * <root>/data/<corpus>/manifest.yaml: floor_perplexity of valid, floor_perplexity_test of test; 0
@@ -251,6 +269,10 @@ int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
 int report_rows_write(FILE *out, const struct report_rows *r, enum report_format format,
                       struct err *e);
 
+/* report_latex_open, report_latex_close - a float around a table, with its caption and label. */
+void report_latex_open(FILE *out, const char *caption, const char *label);
+void report_latex_close(FILE *out);
+
 /* Headings and paragraphs around the tables, in the formats for people. */
 void report_write_heading(FILE *out, const char *text, enum report_format format, int level);
 void report_write_paragraph(FILE *out, const char *text, enum report_format format);
@@ -308,7 +330,8 @@ struct report_table_args {
     const struct report_keys *keys;
     const struct report_layout *layout;
     enum report_format format;
-    bool drawn; /* HTML: the page has the figure of these numbers */
+    bool drawn;                  /* HTML: the page has the figure of these numbers */
+    const char *caption, *label; /* not NULL: the tables alone; LaTeX: each a float with these */
 };
 
 /* report_table_write - the tables, each with a line of facts. Errors: those of report_cells. */
@@ -400,6 +423,12 @@ int report_claims_write(FILE *out, const struct report_claims *claims, bool plac
  */
 void report_gnuplot_quote(struct strbuf *b, const char *text);
 
+/* report_script_begin - the first lines of the script of a picture: where it finds itself and its
+ * data. report_script_text - sets a variable to a text that enhanced mode shows as it is, except
+ * that L_valid and its like have subscripts (plot.c). */
+void report_script_begin(struct strbuf *b, const char *name, const char *remark);
+void report_script_text(struct strbuf *b, const char *name, const char *text);
+
 /* report_gnuplot_check_sandbox - for the script at this path. Errors: ERR_UNAVAILABLE this machine
  * has no sandbox, with the reason and the remedy. */
 int report_gnuplot_check_sandbox(struct arena *a, const char *script, struct err *e);
@@ -436,6 +465,7 @@ struct report_plot {
     const char *preamble; /* the text of preamble.gp, which documents what a plot.gp may use */
     double floor;         /* 0: unknown */
     bool narrow;          /* also NAME.narrow.svg, its panels in a column, for a phone */
+    double width_in;      /* inches, for a text: without title and facts; 0: not so */
 };
 
 /* report_plot_draw - writes NAME.dat, NAME.gp, NAME.svg, NAME.png and NAME.pdf. *points is how many

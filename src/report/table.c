@@ -188,6 +188,53 @@ static void put_line(struct report_cell *row, const struct table *t, int32_t cel
     }
 }
 
+/* Whether more is better: 1, or less: -1; 0: unknown. */
+static int better(const char *measure)
+{
+    static const struct {
+        const char *measure;
+        int sign;
+    } measures[] = {{"perplexity", -1}, {"loss_nats", -1}, {"wps", 1},
+                    {"train_wps", 1},   {"eval_wps", 1},   {"alone_wps", 1}};
+
+    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++)
+        if (strcmp(measure, measures[i].measure) == 0) return measures[i].sign;
+    return 0;
+}
+
+static const char *measure_of(const struct table *t, int32_t cell)
+{
+    const char *metric = get(t, cell, "metric");
+    return metric ? metric : t->args->keys->value;
+}
+
+/* Whether two cells compete: methods are compared with each other, and so are the rows of a column
+ * that is not a method. */
+static bool competes(const struct table *t, int32_t a, int32_t b)
+{
+    const char *place = strcmp(t->args->keys->column, "method") == 0 ? "line_n" : "column_n";
+    return real(t, a, place) == real(t, b, place) &&
+           strcmp(measure_of(t, a), measure_of(t, b)) == 0;
+}
+
+/* Whether no competing cell shows a better number, and there is one that shows a worse. */
+static bool is_best(const struct table *t, int32_t cell)
+{
+    int sign = better(measure_of(t, cell));
+    double unit = pow(10, -report_layout_decimals(t->args->layout, get(t, cell, "metric")));
+    double own = round(real(t, cell, "mean") / unit);
+    bool beats = false;
+
+    if (sign == 0 || real(t, cell, "n") == 0) return false;
+    for (int32_t i = t->cell; i < t->cell + t->cells_n; i++) {
+        if (real(t, i, "n") == 0 || !competes(t, cell, i)) continue;
+        double other = round(real(t, i, "mean") / unit);
+        if (sign * other > sign * own) return false;
+        beats |= other != own;
+    }
+    return beats;
+}
+
 static int write_cells(FILE *out, const struct table *t, struct err *e)
 {
     const struct report_keys *k = t->args->keys;
@@ -203,6 +250,7 @@ static int write_cells(FILE *out, const struct table *t, struct err *e)
         put_line(row, t, i, first_extra);
         r.name[column] = get(t, i, "label");
         put_cell(&row[column], t, i);
+        row[column].best = t->args->format == REPORT_LATEX && is_best(t, i);
     }
     return report_rows_write(out, &r, t->args->format, e);
 }
@@ -274,6 +322,29 @@ static void open_details(FILE *out, const struct table *t)
     fputs("<summary>The numbers</summary>\n", out);
 }
 
+/* The heading and the facts of a group, or the float that it opens. */
+static void open_group(FILE *out, const struct table *t, int32_t group)
+{
+    const struct report_table_args *args = t->args;
+    struct arena *a = t->arena;
+    const char *title = group_title(t, group);
+    const char *facts = report_table_facts(a, &t->groups, group, false);
+    const char *label = t->groups.rows_n > 1
+                            ? arena_printf(a, "%s-%d", args->label ? args->label : "", group + 1)
+                            : args->label;
+
+    if (args->caption && args->format == REPORT_LATEX) {
+        report_latex_open(out,
+                          arena_printf(a, "%s (%s%s%s).", args->caption, title ? title : "",
+                                       title && facts ? "; " : "", facts ? facts : ""),
+                          label);
+        return;
+    }
+    if (title) report_write_heading(out, title, args->format, 2);
+    if (!args->caption) write_caption(out, t, group);
+    if (args->format == REPORT_TEXT && (title || !args->caption)) fputc('\n', out);
+}
+
 int report_table_write(FILE *out, struct arena *a, const struct report_table_args *args,
                        struct err *e)
 {
@@ -284,12 +355,10 @@ int report_table_write(FILE *out, struct arena *a, const struct report_table_arg
     TRY(report_cells(&t.cells, a, args->store, args->keys, e));
     if (folds) open_details(out, &t);
     for (int32_t i = 0; i < t.groups.rows_n; i++) {
-        const char *title = group_title(&t, i);
         enter_group(&t, i);
-        if (title) report_write_heading(out, title, args->format, 2);
-        write_caption(out, &t, i);
-        if (args->format == REPORT_TEXT) fputc('\n', out);
+        open_group(out, &t, i);
         TRY(write_cells(out, &t, e));
+        if (args->caption && args->format == REPORT_LATEX) report_latex_close(out);
         if (i + 1 < t.groups.rows_n || args->format != REPORT_TEXT) fputc('\n', out);
     }
     if (folds) fputs("</details>\n", out);

@@ -182,10 +182,16 @@ static const struct {
     {"≥", "$\\ge$"},
 };
 
+/* L_valid and its like are formulas. */
 static void latex_put(FILE *out, const char *text)
 {
-    while (*text) {
-        size_t n = 0;
+    for (const char *start = text; *text;) {
+        size_t n = report_subscript(start, text);
+        if (n) {
+            fprintf(out, "$L_\\mathrm{%.*s}$", (int)n, text + 2);
+            text += 2 + n;
+            continue;
+        }
         for (size_t i = 0; i < sizeof latex_table / sizeof *latex_table && !n; i++) {
             size_t length = strlen(latex_table[i].from);
             if (strncmp(text, latex_table[i].from, length) != 0) continue;
@@ -222,9 +228,24 @@ static void latex_cell(struct table *t, int32_t row, int32_t column)
 {
     const char *text = clean_text(t, row, column);
     bool negative = text[0] == '-' && text[1] >= '0' && text[1] <= '9';
+    bool bold = row >= 0 && t->rows->row[row][column].best;
 
+    if (bold) fputs("\\textbf{", t->out);
     if (negative) fputs("$-$", t->out); /* a minus, not a hyphen */
     latex_put(t->out, text + negative);
+    if (bold) fputs("}", t->out);
+}
+
+void report_latex_open(FILE *out, const char *caption, const char *label)
+{
+    fputs("\\begin{table}\n\\centering\n\\caption{", out);
+    latex_put(out, caption);
+    fprintf(out, "}\n\\label{tab:%s}\n", label);
+}
+
+void report_latex_close(FILE *out)
+{
+    fputs("\\end{table}\n", out);
 }
 
 /* A text is quoted where RFC 4180 requires it. One that a spreadsheet would run as a formula begins

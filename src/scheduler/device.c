@@ -101,7 +101,7 @@ static void device_fill_cpu(struct device *d, struct arena *a)
     }
     if (why.code != 0 || d->memory_bytes == 0)
         snprintf(d->unusable, sizeof d->unusable, "its memory is unknown: %s", why.text);
-    d->flops_per_s = workers_n * device_core_flops(a, cpuinfo);
+    d->flops_per_s = device_core_flops(a, cpuinfo);
 }
 
 /* Whether a backend's library is beside the program or in lib/ of its installation. */
@@ -120,18 +120,28 @@ static bool device_has_library(struct arena *a, const char *name)
 struct device_nvml_memory {
     unsigned long long total, free, used;
 };
+struct device_nvml_process {
+    unsigned pid;
+    unsigned long long used; /* bytes; all bits set: unknown */
+    unsigned gpu_instance, compute_instance;
+};
 struct device_nvml {
     int (*init)(void), (*shutdown)(void);
     int (*count)(unsigned *);
     int (*handle)(unsigned, void **);
+    int (*find)(const char *uuid, void **);
     int (*name)(void *, char *, unsigned);
     int (*memory)(void *, struct device_nvml_memory *);
     int (*uuid)(void *, char *, unsigned);
-    int (*processes)(void *, unsigned *, void *);
+    int (*processes)(void *, unsigned *, struct device_nvml_process *);
     int (*capability)(void *, int *, int *);
+    int (*mig_mode)(void *, unsigned *current, unsigned *pending);
 };
 
-enum { NVML_INSUFFICIENT_SIZE = 7 };
+enum { NVML_INSUFFICIENT_SIZE = 7, PROCESSES_MAX = 64 };
+
+/* A program that computes holds more; a desktop, its browser and video players hold less. */
+static const unsigned long long busy_bytes = 1000000000;
 
 static bool device_nvml_load(struct device_nvml *f, void *library)
 {
@@ -142,11 +152,13 @@ static bool device_nvml_load(struct device_nvml *f, void *library)
                 {"nvmlShutdown", &f->shutdown},
                 {"nvmlDeviceGetCount_v2", &f->count},
                 {"nvmlDeviceGetHandleByIndex_v2", &f->handle},
+                {"nvmlDeviceGetHandleByUUID", &f->find},
                 {"nvmlDeviceGetName", &f->name},
                 {"nvmlDeviceGetMemoryInfo", &f->memory},
                 {"nvmlDeviceGetUUID", &f->uuid},
                 {"nvmlDeviceGetComputeRunningProcesses_v3", &f->processes},
-                {"nvmlDeviceGetCudaComputeCapability", &f->capability}};
+                {"nvmlDeviceGetCudaComputeCapability", &f->capability},
+                {"nvmlDeviceGetMigMode", &f->mig_mode}};
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         void *symbol = dlsym(library, rows[i].name);
@@ -191,44 +203,93 @@ static void device_check_capability(struct device *d, int major, int minor)
              major, minor, generation);
 }
 
-/* One GPU. Without room for a list, the driver answers only how many programs compute there. */
-static void device_fill_gpu(struct device *d, const struct device_nvml *f, unsigned number)
+/* Programs that hold more than busy_bytes. used: of the whole GPU, for those whose memory the
+ * driver does not know. */
+static int32_t device_others(const struct device_nvml *f, void *handle, unsigned long long used)
 {
-    void *handle;
+    struct device_nvml_process list[PROCESSES_MAX];
+    unsigned n = PROCESSES_MAX;
+    int32_t others_n = 0;
+    int status = f->processes(handle, &n, list);
+
+    if (status == NVML_INSUFFICIENT_SIZE) return (int32_t)n;
+    for (unsigned i = 0; status == 0 && i < n; i++)
+        others_n += (list[i].used == ~0ULL ? used : list[i].used) > busy_bytes;
+    return others_n;
+}
+
+/* A GPU, or an instance of one. */
+static void device_fill_gpu(struct device *d, const struct device_nvml *f, void *handle)
+{
     struct device_nvml_memory memory = {0};
     char name[96] = "";
-    unsigned others_n = 0;
     int major = 0, minor = 0;
 
-    *d = (struct device){.slots = 1, .flops_per_s = 2e13};
-    snprintf(d->name, sizeof d->name, "cuda:%u", number);
-    if (f->handle(number, &handle) != 0) {
-        snprintf(d->unusable, sizeof d->unusable, "the driver does not answer for this GPU");
-        return;
-    }
     if (f->name(handle, name, sizeof name) != 0) name[0] = '\0';
-    if (f->uuid(handle, d->uuid, sizeof d->uuid) != 0) d->uuid[0] = '\0';
     if (f->memory(handle, &memory) != 0)
         snprintf(d->unusable, sizeof d->unusable, "the driver does not report its memory");
     d->memory_bytes = (int64_t)memory.total;
     d->free_bytes = (int64_t)memory.free;
-    if (f->processes(handle, &others_n, NULL) == NVML_INSUFFICIENT_SIZE)
-        d->others_n = (int32_t)others_n;
+    d->others_n = device_others(f, handle, memory.used);
     if (f->capability(handle, &major, &minor) == 0) device_check_capability(d, major, minor);
-    if (!device_is_visible(number, d->uuid))
-        snprintf(d->unusable, sizeof d->unusable, "CUDA_VISIBLE_DEVICES=%.100s leaves it out",
-                 getenv("CUDA_VISIBLE_DEVICES"));
     int n = snprintf(d->description, sizeof d->description, "%s", *name ? name : "NVIDIA GPU");
     if (d->others_n > 0)
         snprintf(d->description + n, sizeof d->description - (size_t)n, ", busy: %ld program%s",
                  (long)d->others_n, d->others_n == 1 ? "" : "s");
 }
 
+static void device_fill_whole_gpu(struct device *d, const struct device_nvml *f, unsigned number)
+{
+    void *handle;
+    unsigned has_instances = 0, later = 0;
+
+    snprintf(d->name, sizeof d->name, "cuda:%u", number);
+    if (f->handle(number, &handle) != 0) {
+        snprintf(d->unusable, sizeof d->unusable, "the driver does not answer for this GPU");
+        return;
+    }
+    if (f->uuid(handle, d->uuid, sizeof d->uuid) != 0) d->uuid[0] = '\0';
+    device_fill_gpu(d, f, handle);
+    if (!device_is_visible(number, d->uuid))
+        snprintf(d->unusable, sizeof d->unusable, "CUDA_VISIBLE_DEVICES=%.100s leaves it out",
+                 getenv("CUDA_VISIBLE_DEVICES"));
+    else if (f->mig_mode(handle, &has_instances, &later) == 0 && has_instances)
+        snprintf(d->unusable, sizeof d->unusable,
+                 "it is divided into MIG instances; name them in CUDA_VISIBLE_DEVICES=MIG-… "
+                 "(`nvidia-smi -L` lists them)");
+}
+
+/* The MIG instances in CUDA_VISIBLE_DEVICES are the devices if the list begins with one: cuda:0 is
+ * its first. */
+static int32_t device_list_instances(struct device *out, int32_t room, const struct device_nvml *f)
+{
+    int32_t n = 0;
+    void *handle;
+
+    for (const char *word = getenv("CUDA_VISIBLE_DEVICES"); word && n < room;) {
+        size_t length = strcspn(word, ",");
+        struct device *d = &out[n];
+        if (strncmp(word, "MIG-", 4) != 0 || length >= sizeof d->uuid) break;
+        snprintf(d->name, sizeof d->name, "cuda:%ld", (long)n++);
+        snprintf(d->uuid, sizeof d->uuid, "%.*s", (int)length, word);
+        if (f->find(d->uuid, &handle) == 0)
+            device_fill_gpu(d, f, handle);
+        else
+            snprintf(d->unusable, sizeof d->unusable,
+                     "CUDA_VISIBLE_DEVICES: the driver does not know %s; `nvidia-smi -L` lists the "
+                     "instances",
+                     d->uuid);
+        word = word[length] ? word + length + 1 : NULL;
+    }
+    return n;
+}
+
 /* Lists the GPUs of NVML; if there are none, 0 and why. */
 static int32_t device_list_gpus(struct device *out, int32_t room, const char **why)
 {
     struct device_nvml f;
-    unsigned n = 0, i = 0;
+    unsigned gpus_n = 0;
+    int32_t n = 0;
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
 
     *why = "the NVIDIA driver lacks libnvidia-ml.so.1, which shows GPUs: install its utilities "
@@ -237,12 +298,14 @@ static int32_t device_list_gpus(struct device *out, int32_t room, const char **w
     *why = "the NVIDIA driver does not start: nvidia-smi says why; often a reboot is due";
     if (!device_nvml_load(&f, library) || f.init() != 0) goto out;
     *why = "the NVIDIA driver is there but shows no GPU";
-    if (f.count(&n) != 0) n = 0;
-    for (; i < n && (int32_t)i < room; i++) device_fill_gpu(&out[i], &f, i);
+    for (int32_t i = 0; i < room; i++) out[i] = (struct device){.slots = 1, .flops_per_s = 2e13};
+    n = device_list_instances(out, room, &f);
+    if (n == 0 && f.count(&gpus_n) != 0) gpus_n = 0;
+    for (; n < (int32_t)gpus_n && n < room; n++) device_fill_whole_gpu(&out[n], &f, (unsigned)n);
     f.shutdown();
 out:
     dlclose(library);
-    return (int32_t)i;
+    return n;
 }
 
 /* The emulated GPU of tests/cuda_emulation. */

@@ -77,6 +77,7 @@ static const char *const *worker_environment(struct arena *a, const struct worke
                 {"HOME", getenv("HOME")},
                 {"TMPDIR", getenv("TMPDIR")},
                 {"LD_LIBRARY_PATH", getenv("LD_LIBRARY_PATH")},
+                {"ALIBI_CUBLAS", getenv("ALIBI_CUBLAS")}, /* the bundle's: where cuBLASLt is */
                 {"LANG", "C.UTF-8"},
                 {"OMP_NUM_THREADS", "1"},
                 {MACHINE_MARK, c->attempt_dir},
@@ -87,6 +88,7 @@ static const char *const *worker_environment(struct arena *a, const struct worke
                 /* These only affect the emulated GPU. */
                 {"EMULATION_ORDER", getenv("EMULATION_ORDER")},
                 {"EMULATION_MEMORY", getenv("EMULATION_MEMORY")},
+                {"EMULATION_OTHERS", getenv("EMULATION_OTHERS")},
                 {"EMULATION_LOSE", getenv("EMULATION_LOSE")},
                 {"EMULATION_OPEN", getenv("EMULATION_OPEN")}};
     enum { ROWS_N = sizeof rows / sizeof *rows };

@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "record/run_folder.h"
 #include "scheduler/scheduler_internal.h"
 
@@ -388,6 +389,7 @@ static int open_executors(struct scheduler *sc, struct err *e)
     const struct executor *const *table = sc->table;
 
     TRY(slots_open(&sc->slots, &sc->arena, sc->options->devices, table, e));
+    if (*sc->slots.note) log_warn("%s", sc->slots.note);
     for (int32_t i = 0; table[i] && i < EXECUTORS_MAX; i++) {
         const struct executor_config config = {
             .project = sc->project,

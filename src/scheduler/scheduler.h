@@ -91,9 +91,9 @@ struct device {
     int32_t executor;   /* index in the table of executors */
     int32_t slots;      /* workers at a time */
     bool is_counted;    /* NAME:N takes N slots */
-    double flops_per_s; /* rough, for estimates where nothing was measured */
+    double flops_per_s; /* of one worker: rough, for estimates where nothing was measured */
     char uuid[64];      /* of a GPU, as the driver spells it; empty: unknown */
-    int32_t others_n;   /* other programs that compute on this GPU */
+    int32_t others_n;   /* other programs that hold more than 1 GB of this GPU */
     char unusable[512]; /* why the device cannot be used; empty: usable */
     bool is_test;       /* the emulated GPU of a test build: used only if named */
     bool is_cluster;    /* many machines: used only if named; memory unknown */
@@ -101,6 +101,9 @@ struct device {
 /* device_list - the processor, the GPUs that the driver shows (or one that says why there is none),
  * the emulated GPU if its library is beside the program, and what the other executors offer. */
 int device_list(struct device *out, int32_t room, int32_t *n, struct err *e);
+/* device_select - the first device of --devices, with the slots of all. Errors: ERR_USAGE not a
+ * device; ERR_UNAVAILABLE it cannot be used, with the reason. */
+int device_select(struct device *out, const char *devices, struct err *e);
 
 /* slurm_node_run - executes one attempt on the node of a Slurm job. Writes the outcome last, into
  * the file `exit` of the attempt's folder. dir: relative, runs/<run>/<attempt>.

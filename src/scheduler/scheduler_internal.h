@@ -198,11 +198,12 @@ struct slots {
     int32_t devices_n;
     struct slot *slot; /* in the arena */
     int32_t n;
+    char note[160]; /* why there are fewer slots than --devices says; empty: there are not */
 };
 
 /* slots_open - selects slots of the devices of a table of executors. auto: every
- * usable GPU without other programs, or every core if there is no GPU; cpu: every core; cpu:N: N
- * workers, at most one per core (with a warning); cuda:0,cuda:1: these GPUs. A cluster and the
+ * usable GPU that is not busy, or every core if there is no GPU; cpu: every core; cpu:N: N
+ * workers, at most one per core (then with a note); cuda:0,cuda:1: these GPUs. A cluster and the
  * emulated GPU must be named. auto never mixes CPU and GPU, because their last bits differ. Workers
  * are pinned to cores only if every core has one; otherwise the kernel chooses better. Errors:
  * ERR_USAGE not a device; ERR_UNAVAILABLE it cannot be used, with the reason. */

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/str.h"
 
 /* The number after "cuda:", "cpu:" and so on; -1: missing or not a number. */
@@ -31,10 +30,12 @@ static void slots_add(struct slots *sl, int32_t device, int32_t slots_n)
 }
 
 /* More workers than cores would compete. A cluster has no limit. */
-static int32_t slots_cap(const struct device *d, const char *name, int32_t wanted_n)
+static int32_t slots_cap(struct slots *sl, const struct device *d, const char *name,
+                         int32_t wanted_n)
 {
     if (d->is_cluster || wanted_n <= d->slots) return wanted_n;
-    log_warn("--devices %s: this machine has %d core%s for workers; starting %d", name, d->slots,
+    snprintf(sl->note, sizeof sl->note,
+             "--devices %.32s: this machine has %d core%s for workers; starting %d", name, d->slots,
              d->slots == 1 ? "" : "s", d->slots);
     return d->slots;
 }
@@ -65,7 +66,7 @@ static int slots_add_named(struct slots *sl, const char *name, struct err *e)
         if (number < 1 || sl->n + number > SLOTS_MAX)
             return ERR(e, ERR_USAGE, "--devices %s: the number of workers must be 1 to %d", name,
                        SLOTS_MAX);
-        number = slots_cap(d, name, number);
+        number = slots_cap(sl, d, name, number);
     }
     if (*d->unusable) return ERR(e, ERR_UNAVAILABLE, "--devices %s: %s", name, d->unusable);
     for (int32_t i = 0; i < sl->n; i++)
@@ -106,6 +107,21 @@ int slots_open(struct slots *sl, struct arena *a, const char *devices,
     for (char *name = strsep(&rest, ","); name; name = strsep(&rest, ","))
         TRY(slots_add_named(sl, name, e));
     return 0;
+}
+
+int device_select(struct device *out, const char *devices, struct err *e)
+{
+    struct arena a;
+
+    arena_init(&a);
+    struct slots *sl = arena_array(&a, 1, sizeof *sl);
+    int rc = slots_open(sl, &a, devices, executor_table, e);
+    if (rc == 0) {
+        *out = sl->device[sl->slot[0].device];
+        out->slots = sl->n;
+    }
+    arena_fini(&a);
+    return rc;
 }
 
 const struct device *slots_largest(const struct slots *sl)

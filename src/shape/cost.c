@@ -125,33 +125,57 @@ void shape_cost(struct shape_cost *out, const struct spec *s)
     }
 }
 
-/* ---- peak FLOP/s of devices ---- */
+/* ---- GPUs ---- */
 
-/* Dense products in TFLOP/s from NVIDIA's data sheets: bf16 on tensor cores with fp32 sums; fp32
- * without TF32. The first row that matches a device's name applies. */
-static const struct {
-    const char *name;
-    double bf16, fp32;
-} peaks[] = {
-    {"H200", 989.5, 66.9},     {"GH200", 989.5, 66.9},    {"H100 PCIe", 756.0, 51.2},
-    {"H100 NVL", 835.5, 60.0}, {"H100", 989.5, 66.9},     {"A100", 312.0, 19.5},
-    {"L40S", 362.0, 91.6},     {"RTX 4090", 165.2, 82.6}, {"RTX 3090", 71.0, 35.6},
-    {"A10G", 70.0, 31.2},      {"A10", 125.0, 31.2},      {"L4", 121.0, 30.3},
+/* Dense products in TFLOP/s: bf16 on tensor cores with fp32 sums, half of what is advertised with
+ * sparsity; fp32 without TF32. Memory in GB, of the smallest card of that name. Sources: NVIDIA's
+ * data sheets of the data centre and RTX professional cards (HGX B200 and GB200 NVL72: a GPU's
+ * share of the system), and the appendices of its white papers of the GA102, Ada and RTX Blackwell
+ * architectures for GeForce. The first row that matches a device's name applies. */
+static const struct shape_gpu gpus[] = {
+    {"GB200", 2500.0, 80.0, 186},      {"B200", 2250.0, 75.0, 180},
+    {"GH200", 989.5, 66.9, 96},        {"H200", 989.5, 66.9, 141},
+    {"H100 PCIe", 756.0, 51.2, 80},    {"H100 NVL", 835.5, 60.0, 94},
+    {"H100", 989.5, 66.9, 80},         {"H800", 989.5, 66.9, 80},
+    {"H20", 148.0, 44.0, 96},          {"A100", 312.0, 19.5, 40},
+    {"A800", 312.0, 19.5, 40},         {"A30", 165.0, 10.3, 24},
+    {"A40", 149.7, 37.4, 48},          {"A10G", 70.0, 31.2, 24},
+    {"A10", 125.0, 31.2, 24},          {"L40S", 362.0, 91.6, 48},
+    {"L40", 181.0, 90.5, 48},          {"L4", 121.0, 30.3, 24},
+    {"RTX 6000 Ada", 364.2, 91.1, 48}, {"RTX 5000 Ada", 261.1, 65.3, 32},
+    {"RTX A6000", 154.8, 38.7, 48},    {"RTX A5000", 111.1, 27.8, 24},
+    {"RTX 5090", 209.5, 104.8, 32},    {"RTX 5080", 112.6, 56.3, 16},
+    {"RTX 5070 Ti", 87.9, 43.9, 16},   {"RTX 4090", 165.2, 82.6, 24},
+    {"RTX 4080", 97.5, 48.7, 16},      {"RTX 3090 Ti", 80.0, 40.0, 24},
+    {"RTX 3090", 71.0, 35.6, 24},
 };
 
-/* Whether text contains the name as a whole word: "NVIDIA L4" is not an L40S. */
-static bool peak_names(const char *text, const char *name)
+/* Whether text contains the name as whole words: "NVIDIA L4" is not an L40S. A variant of a card is
+ * another card, and a MIG instance is a part of one. */
+static bool gpu_names(const char *text, const char *name)
 {
+    static const char *const variants[] = {" Ti", " SUPER", " D", " Laptop", " Max-Q"};
     const char *at = strstr(text, name);
-    if (!at || (at > text && at[-1] != ' ')) return false;
+
+    if (!at || (at > text && at[-1] != ' ') || strstr(at, " MIG ")) return false;
     at += strlen(name);
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+        size_t n = strlen(variants[i]);
+        if (strncmp(at, variants[i], n) == 0 && (at[n] == '\0' || at[n] == ' ')) return false;
+    }
     return *at == '\0' || *at == ' ' || *at == ',' || *at == '-';
+}
+
+const struct shape_gpu *shape_gpus(size_t *n)
+{
+    *n = sizeof gpus / sizeof *gpus;
+    return gpus;
 }
 
 double shape_peak_flops(const char *device, enum spec_precision precision)
 {
-    for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++)
-        if (peak_names(device, peaks[i].name))
-            return 1e12 * (precision == SPEC_BF16 ? peaks[i].bf16 : peaks[i].fp32);
+    for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++)
+        if (gpu_names(device, gpus[i].name))
+            return 1e12 * (precision == SPEC_BF16 ? gpus[i].bf16 : gpus[i].fp32);
     return 0.0;
 }

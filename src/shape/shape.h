@@ -62,6 +62,14 @@ int32_t shape_find(const struct shape_params *p, const char *name);
  * update costs three forward passes. */
 double shape_forward_flops(const struct spec *s, int32_t L);
 
+/* A GPU whose peaks are known. */
+struct shape_gpu {
+    const char *name;  /* a part of what its driver calls it */
+    double bf16, fp32; /* TFLOP/s of dense products */
+    double memory_gb;
+};
+const struct shape_gpu *shape_gpus(size_t *n);
+
 /* shape_peak_flops - peak FLOP/s of dense products on a device, by its name ("NVIDIA H200"). 0:
  * unknown, as for every CPU, whose name does not state its clock. */
 double shape_peak_flops(const char *device, enum spec_precision precision);

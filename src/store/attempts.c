@@ -244,19 +244,19 @@ int store_checkpoint(struct store *s, const char *train_run_id, enum spec_checkp
 }
 
 int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_like,
-                     double *flops_per_s, struct err *e)
+                     double flops_min, double *flops_per_s, struct err *e)
 {
     static const char sql[] =
-        "SELECT rate FROM(SELECT rate,row_number() OVER(ORDER BY rate) AS place,"
-        " count(*) OVER() AS n FROM(SELECT r.flops/v.wall_seconds AS rate FROM results v"
+        "SELECT ifnull(max(rate),0) FROM(SELECT r.flops/v.wall_seconds AS rate FROM results v"
         " JOIN runs r USING(run_id) JOIN run_attempts a USING(attempt_id) WHERE v.current=1"
-        " AND v.kind=?1 AND r.flops>0 AND v.wall_seconds>0"
+        " AND v.kind=?1 AND r.flops>0 AND r.flops>=?3 AND v.wall_seconds>0"
         " AND (?2 IS NULL OR a.slot LIKE ?2 OR a.device LIKE ?2)"
-        " ORDER BY v.result_id DESC LIMIT 51)) WHERE place=n/2+1";
+        " ORDER BY v.result_id DESC LIMIT 51)";
 
     TRY(database_refresh(s, e));
-    int rc = database_get(
-        s, sql, DATABASE_VALUES(DATABASE_TEXT(spec_kind_name(kind)), DATABASE_TEXT(device_like)),
-        DATABASE_COLUMNS(DATABASE_TO(*flops_per_s)), e);
+    int rc = database_get(s, sql,
+                          DATABASE_VALUES(DATABASE_TEXT(spec_kind_name(kind)),
+                                          DATABASE_TEXT(device_like), DATABASE_REAL(flops_min)),
+                          DATABASE_COLUMNS(DATABASE_TO(*flops_per_s)), e);
     return rc < 0 ? rc : 0;
 }

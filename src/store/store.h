@@ -162,11 +162,11 @@ int store_running(struct store *s, struct arena *a, struct store_running **out, 
 int store_checkpoint(struct store *s, const char *train_run_id, enum spec_checkpoint which,
                      char path[256], char sha256[65], struct err *e);
 
-/* store_flops_rate - for estimates: the median FLOP/s of the newest done runs of this kind on a
- * device whose slot ("cpu") or description matches device_like (SQL LIKE; NULL: any); 0: unknown.
- */
+/* store_flops_rate - for estimates: the best FLOP/s of the newest done runs of this kind, of at
+ * least flops_min, on a device whose slot ("cpu") or description matches device_like (SQL LIKE;
+ * NULL: any); 0: unknown. The best, because other programs may have slowed some of them. */
 int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_like,
-                     double *flops_per_s, struct err *e);
+                     double flops_min, double *flops_per_s, struct err *e);
 
 /* --- reading ------------------------------------------------------------------------------ */
 /* store_query - one SELECT, fenced: no PRAGMA, no ATTACH, no virtual table, only functions of a

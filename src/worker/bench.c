@@ -221,7 +221,7 @@ static int bench_record(struct bench *x, struct err *e)
     int64_t peak = 0, tokens = x->shards * x->shard_n;
     double wps = (double)tokens / speed_median(x->seconds, x->steps_n);
 
-    TRY(a->backend->ops->peak_bytes(a->backend, &peak, e));
+    TRY(worker_peak_bytes(a, &peak, e));
     const struct record r = {
         .type = EVENT_BENCHED,
         .benched = {.run_id = a->run_id[0],

@@ -303,7 +303,7 @@ static int run_pass(struct evaluate *v, int32_t first, struct err *e)
     TRY_OUT(rc, weights_load(m, 0, v->weights, v->checkpoint, e));
     TRY_OUT(rc, score(v, m, &w, capacity.rows_max, e));
     double wps = measured_wps(v, w.targets_n);
-    TRY_OUT(rc, a->backend->ops->peak_bytes(a->backend, &peak, e));
+    TRY_OUT(rc, worker_peak_bytes(a, &peak, e));
     double seconds = 1e-6 * (double)(clock_monotonic_us() - from_us) / v->members_n;
     for (int32_t i = 0; i < v->members_n; i++)
         TRY_OUT(rc, record(v, v->member[i], w.targets_n, wps, peak, seconds, e));

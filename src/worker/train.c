@@ -266,7 +266,7 @@ static int train_finish(struct train *t, struct err *e)
 
     const struct checkpoint_weights *last = &t->checkpoints->last;
     if (last->update != t->now.update) TRY(train_save(t, false, true, e));
-    TRY(t->worker->backend->ops->peak_bytes(t->worker->backend, &peak, e));
+    TRY(worker_peak_bytes(t->worker, &peak, e));
     const struct record r = {
         .type = EVENT_TRAINED,
         .trained = {.run_id = t->worker->run_id[0],

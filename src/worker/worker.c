@@ -138,6 +138,13 @@ static void worker_close(struct worker *a)
     arena_fini(&a->arena);
 }
 
+int worker_peak_bytes(const struct worker *a, int64_t *out, struct err *e)
+{
+    TRY(a->backend->ops->peak_bytes(a->backend, out, e));
+    *out -= a->in_use_bytes;
+    return 0;
+}
+
 /* Opens the backend in the precision of the first spec. */
 static int worker_start(struct worker *a, struct err *e)
 {
@@ -147,6 +154,8 @@ static int worker_start(struct worker *a, struct err *e)
 
     TRY(spec_check_device(&a->spec[0], o->device, e));
     TRY(backend_open(&a->backend, o->device, o->threads, bf16 ? DTYPE_BF16 : DTYPE_F32, e));
+    if (strstr(a->backend->name, "cuda"))
+        TRY(a->backend->ops->peak_bytes(a->backend, &a->in_use_bytes, e));
     worker_restore_choices(a, o->choices);
     if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "uname: %s", strerror(errno));
     const struct record r = {
@@ -158,7 +167,8 @@ static int worker_start(struct worker *a, struct err *e)
                     .backend = a->backend->name,
                     .blas = a->backend->blas,
                     .code_id = code_id(),
-                    .program = a->project->program ? a->project->program : ""}};
+                    .program = a->project->program ? a->project->program : "",
+                    .memory_in_use_bytes = a->in_use_bytes > 0 ? a->in_use_bytes : RECORD_NONE}};
     return record_write(a->events, &r, e);
 }
 

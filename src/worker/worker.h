@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backend/backend.h"
 #include "base/err.h"
 #include "base/project.h"
 
@@ -34,6 +35,11 @@ struct worker_options {
  * outcome: done (0), diverged (ERR_NUMBER), cancelled (ERR_INTERRUPTED) or failed (any other
  * error). Errors: ERR_CREATE the attempt has already been executed. */
 int worker_run(const struct project *p, const struct worker_options *o, struct err *e);
+
+/* trial_run - runs some ops on a device and compares them with the CPU backend, in a fraction of a
+ * second. Errors: ERR_UNAVAILABLE names the op whose result is wrong; those of the ops, such as
+ * code that is missing for this GPU. */
+int trial_run(struct backend *b, struct err *e);
 
 /* --- reproduce.c: repeats an attempt and compares it with its records bit for bit ---
  *

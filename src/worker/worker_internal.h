@@ -32,6 +32,7 @@ struct worker {
     int32_t specs_n;
     struct backend *backend;
     struct event_writer *events;
+    int64_t in_use_bytes; /* of a GPU, when it was opened: its driver counts all programs */
     int64_t started_us, progress_us; /* start of the attempt; time of the last progress record */
     bool stopped;
     sigset_t mask_before;
@@ -59,6 +60,10 @@ int bench_run(struct worker *a, struct err *e);
  * NaN. */
 int worker_progress(struct worker *a, int64_t done, int64_t total, double loss_nats, double wps,
                     struct err *e);
+
+/* worker_peak_bytes - the peak memory of the run: on a GPU beyond what was in use when it was
+ * opened, on a CPU of the process. */
+int worker_peak_bytes(const struct worker *a, int64_t *out, struct err *e);
 
 /* worker_stop_requested - whether SIGTERM or SIGINT has arrived. */
 bool worker_stop_requested(struct worker *a);

@@ -3,47 +3,188 @@
  * point needed last. */
 #include "workflow/workflow.h"
 
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
 #include "base/str.h"
+#include "shape/shape.h"
 
-/* The device for estimates: the first of --devices; without one, a GPU if found, else the CPU. */
-static int planning_device(struct planning *p, const char *devices, struct err *e)
+enum { GPUS_MAX = 4096 };
+
+/* --- devices and time ----------------------------------------------------------------------- */
+
+/* In lower case, without blanks and hyphens. */
+static char *gpu_word(const char *name, struct arena *a)
 {
-    struct device list[PLANNING_DEVICES_MAX];
-    int32_t n;
+    struct strbuf word;
 
-    TRY(device_list(list, PLANNING_DEVICES_MAX, &n, e));
-    for (int32_t i = 0; i < n; i++) {
-        bool any = !devices || strcmp(devices, "auto") == 0;
-        bool wanted = any ? !list[i].is_test && !list[i].is_cluster
-                          : strncmp(devices, list[i].name, strlen(list[i].name)) == 0;
-        if (!wanted || list[i].unusable[0]) continue;
-        if (!p->device.name[0] || strncmp(list[i].name, "cuda", 4) == 0) p->device = list[i];
+    strbuf_init(&word, a);
+    for (const char *c = name; *c; c++)
+        if (*c != ' ' && *c != '-') strbuf_addf(&word, "%c", tolower((unsigned char)*c));
+    return word.text;
+}
+
+char *planning_gpu_word(int32_t i, struct arena *a)
+{
+    size_t n;
+    const struct shape_gpu *gpus = shape_gpus(&n);
+
+    return (size_t)i < n ? gpu_word(gpus[i].name, a) : NULL;
+}
+
+/* The GPU of a word, with or without "rtx"; NULL: there is none. */
+static const struct shape_gpu *find_gpu(const char *word, struct arena *a)
+{
+    size_t n;
+    const struct shape_gpu *gpus = shape_gpus(&n);
+
+    for (size_t i = 0; i < n; i++) {
+        const char *known = gpu_word(gpus[i].name, a);
+        if (strcmp(word, known) == 0) return &gpus[i];
+        if (strncmp(known, "rtx", 3) == 0 && strcmp(word, known + 3) == 0) return &gpus[i];
     }
-    p->device_named = p->device.name[0] != '\0';
-    if (!p->device_named) p->device = list[0];
-    return 0;
+    return NULL;
+}
+
+/* Whether text names a GPU ("rtx4090") or several ("H100x8"). */
+static bool planning_find_hardware(struct planning *p, const char *text, struct arena *a)
+{
+    int64_t gpus_n = 1;
+    const char *word = gpu_word(text, a), *x = strrchr(word, 'x');
+
+    p->gpu = find_gpu(word, a);
+    if (!p->gpu && x && str_to_int(&gpus_n, x + 1) && gpus_n >= 1 && gpus_n <= GPUS_MAX)
+        p->gpu = find_gpu(arena_strndup(a, word, (size_t)(x - word)), a);
+    if (!p->gpu) return false;
+    p->device = (struct device){.slots = (int32_t)gpus_n,
+                                .memory_bytes = (int64_t)(1e9 * p->gpu->memory_gb)};
+    snprintf(p->device.name, sizeof p->device.name, "%s", text);
+    snprintf(p->device.description, sizeof p->device.description, "NVIDIA %s", p->gpu->name);
+    return true;
+}
+
+static int planning_find_device(struct planning *p, const char *devices, struct arena *a,
+                                struct err *e)
+{
+    if (devices && planning_find_hardware(p, devices, a)) return 0;
+    int rc = device_select(&p->device, devices, &p->unusable);
+    if (rc == ERR_UNAVAILABLE) return device_select(&p->device, "cpu", e);
+    return rc < 0 ? ERR(e, rc, "%s", p->unusable.text) : 0;
+}
+
+/* FLOP/s of a run on one device slot. */
+static double planning_rate(const struct planning *p, const struct spec *s)
+{
+    if (p->basis == PLANNING_MEASURED) return p->rate_measured;
+    if (p->basis == PLANNING_GUESSED) return p->device.flops_per_s;
+    return PLANNING_PEAK_SHARE * shape_peak_flops(p->device.description, spec_precision(s, NULL));
+}
+
+/* Start-up and small products make a run that is a thousand times shorter too slow to say anything
+ * about the longest one. */
+static double comparable_flops(const struct planning *p)
+{
+    double longest = 0;
+
+    for (int32_t i = 0; i < p->plan.runs_n; i++)
+        if (!p->state[i].done) longest = fmax(longest, p->plan.run[i].cost.flops);
+    return longest / 1000;
 }
 
 static int planning_estimate(struct planning *p, struct store *store, struct err *e)
 {
-    double total = 0, longest = 0;
+    double longest = 0;
+    bool is_gpu = p->gpu || strncmp(p->device.name, "cuda:", 5) == 0;
 
-    if (store) TRY(store_flops_rate(store, SPEC_TRAIN, p->device.name, &p->rate_measured, e));
-    double rate = p->rate_measured > 0 ? p->rate_measured : p->device.flops_per_s;
+    if (store && !p->gpu)
+        TRY(store_flops_rate(store, SPEC_TRAIN, p->device.name, comparable_flops(p),
+                             &p->rate_measured, e));
+    p->basis = p->rate_measured > 0 ? PLANNING_MEASURED
+               : is_gpu && shape_peak_flops(p->device.description, SPEC_FP32) > 0
+                   ? PLANNING_MODELLED
+                   : PLANNING_GUESSED;
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         const struct plan_run *r = &p->plan.run[i];
-        double flops = r->cost.flops;
-        if (p->state[i].done) continue;
-        p->seconds[i] = rate > 0 ? flops / rate : 0;
-        total += p->seconds[i];
+        if (p->state[i].done || !spec_is_defined(&r->spec)) continue;
+        p->seconds[i] = r->cost.flops / planning_rate(p, &r->spec);
+        p->work_s += p->seconds[i];
         if (p->seconds[i] > longest) longest = p->seconds[i];
     }
-    int32_t slots = p->device.slots > 0 ? p->device.slots : 1;
-    p->seconds_left = total / slots > longest ? total / slots : longest;
+    p->seconds_left = fmax(p->work_s / p->device.slots, longest);
     return 0;
+}
+
+/* A training with its evaluations, or a run that waits for none. */
+struct piece {
+    int32_t run;
+    double seconds;
+};
+
+static int compare_pieces(const void *a, const void *b)
+{
+    const struct piece *x = a, *y = b;
+
+    if (x->seconds != y->seconds) return x->seconds < y->seconds ? -1 : 1;
+    return x->run - y->run;
+}
+
+bool planning_is_too_large(const struct planning *p, int32_t run)
+{
+    return p->gpu && p->plan.run[run].cost.device_bytes > p->device.memory_bytes;
+}
+
+/* The shortest first; one that needs too much memory takes for ever. */
+static int32_t collect_pieces(struct piece *out, const struct planning *p, struct arena *a)
+{
+    struct piece *of_run = arena_array(a, (size_t)p->plan.runs_n + 1, sizeof *of_run);
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < p->plan.runs_n; i++) {
+        const struct plan_run *r = &p->plan.run[i];
+        struct piece *piece = &of_run[r->train >= 0 ? r->train : i];
+        piece->seconds += planning_is_too_large(p, i) ? (double)INFINITY : p->seconds[i];
+    }
+    for (int32_t i = 0; i < p->plan.runs_n; i++)
+        if (of_run[i].seconds > 0) out[n++] = (struct piece){i, of_run[i].seconds};
+    qsort(out, (size_t)n, sizeof *out, compare_pieces);
+    return n;
+}
+
+/* The shortest piece goes to the slot that is free first; when one does not fit, no later one does.
+ */
+void planning_fit(struct planning_fit *out, const struct planning *p, double budget_s,
+                  struct arena *a)
+{
+    size_t runs_n = (size_t)p->plan.runs_n + 1;
+    struct piece *piece = arena_array(a, runs_n, sizeof *piece);
+    double *busy_s = arena_array(a, (size_t)p->device.slots, sizeof *busy_s);
+
+    *out = (struct planning_fit){.fits = arena_array(a, runs_n, sizeof *out->fits), .shortest = -1};
+    out->pieces_n = collect_pieces(piece, p, a);
+    for (int32_t k = 0; k < out->pieces_n; k++) {
+        double *slot_s = &busy_s[k % p->device.slots];
+        bool fits = out->shortest < 0 && *slot_s + piece[k].seconds <= budget_s;
+        if (!isfinite(piece[k].seconds)) break;
+        if (!fits && out->shortest < 0) {
+            out->shortest = piece[k].run;
+            out->shortest_s = piece[k].seconds;
+        }
+        if (!fits) {
+            out->beyond_n++;
+            out->beyond_s += piece[k].seconds;
+            continue;
+        }
+        *slot_s += piece[k].seconds;
+        out->seconds = fmax(out->seconds, *slot_s);
+        out->fits[piece[k].run] = true;
+        out->fitting_n++;
+    }
+    for (int32_t i = 0; i < p->plan.runs_n; i++)
+        if (p->plan.run[i].train >= 0) out->fits[i] = out->fits[p->plan.run[i].train];
 }
 
 /* --- settings that distinguish runs ----------------------------------------------------------- */
@@ -219,7 +360,7 @@ int planning_open(struct planning *p, const struct project *project, const char 
     TRY_OUT(rc, find_gone(p, store, project, e));
     planning_find_settings(p, &scratch);
     TRY_OUT(rc, find_changes(p, &scratch, store, e));
-    TRY_OUT(rc, planning_device(p, devices, e));
+    TRY_OUT(rc, planning_find_device(p, devices, &scratch, e));
     TRY_OUT(rc, planning_estimate(p, store, e));
 out:
     arena_fini(&scratch);
@@ -229,7 +370,7 @@ out:
 
 int planning_check_precision(const struct planning *p, struct err *e)
 {
-    for (int32_t i = 0; p->device_named && i < p->plan.runs_n; i++)
+    for (int32_t i = 0; p->unusable.code == 0 && i < p->plan.runs_n; i++)
         if (!p->state[i].done) TRY(spec_check_device(&p->plan.run[i].spec, p->device.name, e));
     return 0;
 }

@@ -15,6 +15,7 @@
 #include "data/corpus.h"
 #include "plan/plan.h"
 #include "scheduler/scheduler.h"
+#include "shape/shape.h"
 #include "store/ingest.h"
 #include "store/store.h"
 
@@ -30,6 +31,14 @@ static inline int rows_read(struct rows *out, struct arena *a, struct store *sto
 /* --- planning.c: a plan with its state in results.db and its estimated time ----------------- */
 enum { PLANNING_DEVICES_MAX = 64 };
 
+/* Where an estimate of time comes from: earlier trainings on the device; a share of the peak of a
+ * GPU (PLANNING_PEAK_SHARE); a guess about the processor, or about another GPU. */
+enum planning_basis { PLANNING_MEASURED, PLANNING_MODELLED, PLANNING_GUESSED };
+
+/* An assumption, not a measurement of this program: trainings of large models reached 21 to 46 % of
+ * the peak (Chowdhery et al., PaLM, 2022, table 3). */
+#define PLANNING_PEAK_SHARE 0.4
+
 struct planning {
     struct plan plan;
     struct store_run_state *state; /* of each run */
@@ -39,20 +48,44 @@ struct planning {
                               equal columns, such as "train.lr=0.5"; "": none */
     const char **gone; /* of each done training: why an evaluation to do cannot use its checkpoint;
                           NULL: it can, or none needs it */
-    double *seconds;   /* estimate for each run on one device slot; 0 if done */
-    struct device device; /* device assumed by the estimate */
-    bool device_named;    /* device is one of --devices; false: none of them is on this machine */
-    double rate_measured; /* FLOP/s of earlier trainings here; 0: estimated from the device */
-    double seconds_left;  /* estimated wall time of all remaining runs on all slots */
+    double *seconds;   /* estimate for each run on one device slot; 0 if it will not run */
+    struct device device; /* device assumed by the estimate; its slots: of all --devices */
+    struct err unusable;  /* why --devices cannot be used here; device is then the CPU. code 0: they
+                             can */
+    const struct shape_gpu *gpu; /* --devices names this GPU, not a device of this machine; NULL */
+    enum planning_basis basis;   /* of the estimate */
+    double rate_measured;        /* FLOP/s of earlier trainings here; 0: none */
+    double seconds_left;         /* estimated wall time of all remaining runs on all slots */
+    double work_s;               /* the same on one slot */
     int32_t trainings_n, evaluations_n, benchmarks_n, done_n;
     int32_t undefined_n; /* evaluations for which their position method is not defined */
 };
 
-/* planning_open - devices: --devices, for the estimate; NULL: auto. store may be NULL: nothing is
- * done. The caller closes p->plan. */
+/* planning_open - devices: --devices, for the estimate, or a GPU and a number such as h100x8; NULL:
+ * auto. store may be NULL: nothing is done. The caller closes p->plan. Errors: those of plan_open;
+ * ERR_USAGE devices is neither. */
 int planning_open(struct planning *p, const struct project *project, const char *const *artefacts,
                   int32_t n, const struct plan_options *o, const char *devices, struct store *store,
                   struct err *e);
+
+/* planning_gpu_word - how the user names GPU i of shape_gpus: "h100pcie"; NULL: past the last. */
+char *planning_gpu_word(int32_t i, struct arena *a);
+
+/* planning_is_too_large - whether a run needs more memory than the GPU that --devices names. */
+bool planning_is_too_large(const struct planning *p, int32_t run);
+
+/* Which remaining runs end within a budget of time, if the shortest start first. A training and its
+ * evaluations are one piece of work. */
+struct planning_fit {
+    bool *fits;                            /* of each run */
+    int32_t pieces_n, fitting_n, beyond_n; /* the others need too much memory */
+    double seconds;                        /* until the last that fits ends */
+    double beyond_s;                       /* time on one slot of those that do not fit */
+    int32_t shortest; /* of these, the run that starts the shortest one; -1: none */
+    double shortest_s;
+};
+void planning_fit(struct planning_fit *out, const struct planning *p, double budget_s,
+                  struct arena *a);
 
 /* planning_check_precision - whether the device named in --devices supports the precision of every
  * remaining run. Errors: ERR_UNAVAILABLE names the --set to use. */

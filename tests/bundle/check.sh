@@ -45,6 +45,8 @@ for library in $outside; do
     users=$(grep -l "calling init: $library$" "$dir"/loaded.* | xargs grep -l "$root/libexec")
     [ -z "$users" ] || fail "loaded from this machine: $library"
 done
+# cuBLASLt of either CUDA is loaded by name when a GPU is opened.
+readelf -d "$root"/lib/libalibi_cuda.so 2>/dev/null | grep "NEEDED.*cublas" && fail "libalibi_cuda.so is linked with one cuBLASLt"
 grep -qh "calling init: $root/lib/" "$dir"/loaded.* || fail "the loader's report is empty"
 
 finish

@@ -23,6 +23,16 @@ transcript errors.txt
 # The paper's plan needs neither corpus nor GPU; running it on a CPU needs confirmation.
 expect 0 "22 trainings" "$alibi" plan table5 --scale paper
 expect 0 "246,933,504" "$alibi" plan table5 --scale paper
+# GPUs that this machine does not have; a device that it lacks is a note.
+{
+    paper="--scale paper --set train.precision=bf16"
+    "$alibi" plan table5 $paper --devices h100x8 --budget 1d --only "position=alibi|sinusoidal"
+    "$alibi" plan table5 $paper --devices "RTX 4090X1" --set model.dim=4096 --set model.heads=32 --only L_train=512 --budget 90m
+    "$alibi" plan table5 --devices a6000
+} | sed -n '/ L_train /p; / \(alibi\|sinusoidal\) .* \(64\|512\|3072\) /p; /^about/,/^table5/p' >"$dir/out"
+golden plan_gpus.txt
+expect 0 "note: --devices cuda:7: " "$alibi" plan table5 --devices cuda:7
+expect 0 "cores*, 1 at a time; estimated from the device" "$alibi" plan table5 --devices cpu:1
 expect 64 "years" "$alibi" run table5 --scale paper --devices cpu
 expect 69 "cuda" "$alibi" run table5 --devices cuda:7
 "$alibi" plan table5 --scale paper --configs >"$dir/out"

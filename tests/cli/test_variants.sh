@@ -106,7 +106,30 @@ expect 0 "^update 6 of 6  loss [0-9.]* nats  rate " "$alibi" logs "$run" --follo
 grep -q "^ended: done" "$dir/out" || { fail "logs does not say how it ended"; cat "$dir/out"; }
 if command -v gnuplot >/dev/null 2>&1; then
     expect 0 "^plots/curves-.*svg" "$alibi" curves "$run"
-    grep -q "training" plots/curves-*.svg || fail "the curves have no key"
+    grep -q "training" plots/curves-*.svg || fail "the curves have no title"
+    # A sweep is told apart by its settings, and drawn where one likes it.
+    sweep=$("$alibi" query "SELECT run_id FROM artefact_points p JOIN trainings t USING (run_id)
+        WHERE p.artefact = 'g' AND t.position = 'alibi'" --format csv | tail -n +2 | tr -d '\r')
+    # shellcheck disable=SC2086 # a list of ids
+    expect 0 "sweep.svg" "$alibi" curves $sweep --out "$dir/sweep.svg"
+    [ "$(grep -c ">ALiBi train.lr=0.[25]" "$dir/sweep.svg")" -eq 2 ] || fail "a run of the picture has no entry of its own"
+    expect 0 "sweep.pdf" "$alibi" curves "$run" --out "$dir/sweep.pdf"
+    expect 64 "ends in .svg, .png or .pdf" "$alibi" curves "$run" --out "$dir/sweep.jpg"
+
+    # Any setting is an axis, without a file.
+    expect 0 "^configuration *L_train *L_valid *0.25 *0.5$" "$alibi" report g/ --x train.lr
+    grep -q "^X_LABEL = 'train.lr'" plots/g-none-by-train.lr.gp || fail "the axis is not labelled by its setting"
+    grep -q "^CURVE_TITLE\[1\] = 'ALiBi L_{valid}=16'" plots/g-none-by-train.lr.gp || fail "the curves are not those of the lengths"
+    expect 0 "The figure was not drawn: no train.optimizer is a number" "$alibi" report g/ --x train.optimizer
+    expect 64 "neither a setting nor a column.*did you mean 'train.lr'" "$alibi" report g/ --x train.lrr
+    printf 'title: By rate\nrows: configuration, L_valid\ncolumns: train.lr\nvalue: perplexity\npanel: L_valid\nseries: configuration\nstyle: position\nx: train.lr\ny: perplexity\nxscale: log10\nuse: default/plot.gp\n' >g/table.txt
+    expect 0 "^configuration *L_valid *0.25 *0.5$" "$alibi" report g/
+    grep -q "^X_BASE = 10" plots/g-none.gp || fail "xscale: of table.txt is not read"
+    rm g/table.txt
+    expect 0 "plots/g-none-3.307in.svg" "$alibi" report g/ --width 84mm
+    expect 64 "expected 2 to 20 inches" "$alibi" report g/ --width 3
+    # A script draws again from anywhere, and gnuplot has nothing to say.
+    [ -z "$(gnuplot plots/g-none.gp 2>&1)" ] || fail "gnuplot warns"
 fi
 evaluation=$("$alibi" query "SELECT run_id FROM evaluations LIMIT 1" --format csv | tail -n 1 | tr -d '\r')
 expect 0 "^evaluated $evaluation: perplexity" "$alibi" logs "$evaluation"

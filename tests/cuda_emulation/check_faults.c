@@ -176,11 +176,15 @@ TEST(a_gpu_that_cannot_be_opened_is_unavailable)
 {
     static const struct {
         const char *error, *remedy;
-    } rows[] = {{"35", "offers CUDA 12.4, this build needs CUDA 13; install driver 580"},
+    } rows[] = {{"34", "stub"},
+                {"35", "offers CUDA 12.4, this build needs CUDA 13; install driver 580"},
+                {"102", "no license"},
                 {"209", "newer CUDA"},
                 {"220", "cannot be used"},
+                {"221", "libnvidia-ptxjitcompiler.so.1"},
                 {"222", "newer CUDA"},
-                {"721", ""},
+                {"223", "CUDA_DISABLE_PTX_JIT"},
+                {"226", "cannot be used"},
                 {"802", "fabric manager"},
                 {"803", "libcuda.so.1"},
                 {"804", "compatibility libraries"}};
@@ -191,6 +195,20 @@ TEST(a_gpu_that_cannot_be_opened_is_unavailable)
         unsetenv("EMULATION_OPEN");
         if (rc != ERR_UNAVAILABLE || !strstr(e.text, rows[i].remedy))
             fail_msg("error %s: %d: %s", rows[i].error, rc, e.text);
+    }
+}
+
+/* These may be faults of a kernel: the run fails, and the GPU stays in use. */
+TEST(a_launch_that_fails_does_not_retire_the_gpu)
+{
+    static const char *const errors[] = {"714", "719"};
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        struct backend *b = NULL;
+        setenv("EMULATION_OPEN", errors[i], 1);
+        int rc = backend_open(&b, "cuda:emulated", 1, DTYPE_F32, &e);
+        unsetenv("EMULATION_OPEN");
+        if (rc != ERR_INTERNAL || !strstr(e.text, "Xid"))
+            fail_msg("error %s: %d: %s", errors[i], rc, e.text);
     }
 }
 

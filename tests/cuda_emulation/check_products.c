@@ -63,6 +63,33 @@ static unsigned long algorithm_of(struct fixture *d)
     return number;
 }
 
+/* The algorithm number of the class with this bit of its ending (enum gemm_ending); 0: none. */
+static unsigned long algorithm_of_ending(struct fixture *d, int bit)
+{
+    char *text = choices_of(d);
+    unsigned long number = 0;
+    int found_n = 0, ending = 0;
+    for (const char *line = strchr(text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
+        unsigned long of = 0;
+        assert_int_equal(
+            sscanf(line, "%*d %*d %*d %*d %*d %*d %*d %d %*d %*d %*d %*d %*d %lx", &ending, &of),
+            2);
+        if (ending & bit) number = of, found_n++;
+    }
+    assert_int_equal(found_n, 1);
+    free(text);
+    return number;
+}
+
+static float *copy_of(struct fixture *d, const struct tensor *t)
+{
+    size_t bytes = sizeof(float) * (size_t)(t->rows * t->cols);
+    float *copy = malloc(bytes);
+    assert_non_null(copy);
+    memcpy(copy, op_get(&d->k, t), bytes);
+    return copy;
+}
+
 /* ---- cases ---- */
 
 TEST(what_was_adopted_is_taken_and_not_timed)
@@ -144,9 +171,7 @@ TEST(relu_has_the_same_bits_within_a_product_and_after_it)
             struct linear_relu_args relu = {
                 .y = y.t, .x = x.t, .w = w.t, .bias = bias.t, .exact = exact};
             assert_ok(ops_linear_relu(d.k.b, &relu, &e));
-            made[i] = malloc(sizeof(float) * N * I);
-            assert_non_null(made[i]);
-            memcpy(made[i], op_get(&d.k, &y.t), sizeof(float) * N * I);
+            made[i] = copy_of(&d, &y.t);
             close_fixture(&d);
         }
         op_same("y", made[1], made[0], N * I);
@@ -191,9 +216,7 @@ TEST(a_mask_has_the_same_bits_within_a_product_and_after_it)
         assert_ok(ops_linear_relu(d.k.b, &fwd, &e));
         op_check_mask(&d.k, &mask, &y.t);
         assert_ok(ops_linear_bwd_relu(d.k.b, &bwd, &e));
-        made[i] = malloc(sizeof(float) * N * I);
-        assert_non_null(made[i]);
-        memcpy(made[i], op_get(&d.k, &d.dx.t), sizeof(float) * N * I);
+        made[i] = copy_of(&d, &d.dx.t);
         close_fixture(&d);
     }
     for (int i = 1; i < 3; i++) op_same("dx", made[i], made[0], N * I);
@@ -208,8 +231,7 @@ TEST(sums_that_no_algorithm_computes_are_recorded_and_adopted)
     struct op_matrix x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0);
     struct op_matrix dbias = op_random(&d.k, 1, O, 0);
     assert_ok(ops_linear_bwd_weight(d.k.b, &dw.t, &dbias.t, &d.dy.t, &x.t, 0, &e));
-    float *want = malloc(sizeof(float) * O);
-    memcpy(want, op_get(&d.k, &dbias.t), sizeof(float) * O);
+    float *want = copy_of(&d, &dbias.t);
     char *text = choices_of(&d);
     close_fixture(&d);
     open_fixture(&d, "");
@@ -223,6 +245,119 @@ TEST(sums_that_no_algorithm_computes_are_recorded_and_adopted)
     free(want);
     free(now);
     free(text);
+}
+
+/* dbias (1,O) and dw, added to what they hold. */
+static float *bias_gradient(struct fixture *d, const char *words)
+{
+    open_fixture(d, words);
+    struct op_matrix x = op_random(&d->k, N, I, 0), dw = op_random(&d->k, O, I, 0);
+    struct op_matrix dbias = op_random(&d->k, 1, O, 0);
+    assert_ok(ops_linear_bwd_weight(d->k.b, &dw.t, &dbias.t, &d->dy.t, &x.t, 1, &e));
+    return copy_of(d, &dbias.t);
+}
+
+/* The plain product and the kernels of this backend are faster as a whole. */
+TEST(sums_and_masks_of_slow_products_are_left_to_kernels)
+{
+    enum { SUMS = 2, MASK_WRITTEN = 4, MASK_READ = 8 };
+    static const struct {
+        const char *words;
+        unsigned long sums, masks; /* algorithms */
+    } rows[] = {{"", 1, 1},
+                {"three", 3, 3},
+                {"sums-slow", 0, 1},
+                {"mask-slow", 1, 0},
+                {"three sums-slow mask-slow", 0, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct fixture d;
+        open_fixture(&d, rows[i].words);
+        struct op_matrix x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0);
+        struct op_matrix dbias = op_random(&d.k, 1, O, 0), y = op_random(&d.k, N, I, 0);
+        struct op_matrix w = op_random(&d.k, I, O, 0);
+        struct tensor mask = op_mask(&d.k, NULL, N, I);
+        struct linear_relu_args fwd = {.y = y.t, .x = d.dy.t, .mask = mask, .w = w.t};
+        struct linear_bwd_relu_args bwd = {
+            .dx = d.dx.t, .dy = d.dy.t, .w = d.w.t, .y = y.t, .mask = mask};
+        assert_ok(ops_linear_bwd_weight(d.k.b, &dw.t, &dbias.t, &d.dy.t, &x.t, 0, &e));
+        assert_ok(ops_linear_relu(d.k.b, &fwd, &e));
+        assert_ok(ops_linear_bwd_relu(d.k.b, &bwd, &e));
+        unsigned long sums = algorithm_of_ending(&d, SUMS);
+        unsigned long written = algorithm_of_ending(&d, MASK_WRITTEN);
+        unsigned long read = algorithm_of_ending(&d, MASK_READ);
+        if (sums != rows[i].sums || written != rows[i].masks || read != rows[i].masks)
+            fail_msg("'%s': algorithms %lu, %lu and %lu", rows[i].words, sums, written, read);
+        close_fixture(&d);
+    }
+}
+
+TEST(a_choice_against_slow_sums_is_adopted_and_changes_no_gradient)
+{
+    struct fixture d;
+    float *want = bias_gradient(&d, "sums-absent");
+    close_fixture(&d);
+    float *made = bias_gradient(&d, "sums-slow");
+    op_same("dbias", made, want, O);
+    char *text = choices_of(&d);
+    close_fixture(&d);
+    open_fixture(&d, ""); /* timing would choose the product */
+    struct op_matrix x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0);
+    struct op_matrix dbias = op_random(&d.k, 1, O, 0);
+    assert_ok(d.k.b->ops->restore_choices(d.k.b, text, &e));
+    assert_ok(ops_linear_bwd_weight(d.k.b, &dw.t, &dbias.t, &d.dy.t, &x.t, 1, &e));
+    op_same("dbias", op_get(&d.k, &dbias.t), want, O);
+    char *now = choices_of(&d);
+    assert_string_equal(now, text);
+    close_fixture(&d);
+    free(text);
+    free(now);
+    free(made);
+    free(want);
+}
+
+/* Any answer of the library but success means that it has no such epilogue. */
+TEST(an_epilogue_that_the_library_refuses_is_left_to_a_kernel)
+{
+    struct fixture d;
+    float *want = bias_gradient(&d, "sums-absent");
+    close_fixture(&d);
+    float *made = bias_gradient(&d, "sums-refused");
+    op_same("dbias", made, want, O);
+    close_fixture(&d);
+    free(made);
+    free(want);
+}
+
+/* A kernel writes the mask and a product reads it, and the other way round. */
+TEST(masks_of_another_order_of_bits_are_left_to_kernels)
+{
+    static const char *const words[] = {"", "mask-order"};
+    float *mixed[2], *other[2];
+    for (int i = 0; i < 2; i++) {
+        struct fixture d;
+        open_fixture(&d, words[i]);
+        struct op_matrix x = op_random(&d.k, N, O, 0), w = op_random(&d.k, I, O, 0);
+        struct op_matrix y = op_random(&d.k, N, I, 0), dy = op_random(&d.k, N, I, 0);
+        struct tensor mask = op_mask(&d.k, NULL, N, I);
+        struct relu_args relu = {.y = y.t, .x = y.t, .mask = mask};
+        struct linear_bwd_relu_args reads = {
+            .dx = d.dx.t, .dy = d.dy.t, .w = d.w.t, .y = y.t, .mask = mask};
+        assert_ok(ops_relu(d.k.b, &relu, &e));
+        assert_ok(ops_linear_bwd_relu(d.k.b, &reads, &e));
+        mixed[i] = copy_of(&d, &d.dx.t);
+        struct linear_relu_args writes = {.y = y.t, .x = x.t, .mask = mask, .w = w.t};
+        struct relu_bwd_args bwd = {.dx = d.dx.t, .dy = dy.t, .y = y.t, .mask = mask};
+        assert_ok(ops_linear_relu(d.k.b, &writes, &e));
+        assert_ok(ops_relu_bwd(d.k.b, &bwd, &e));
+        other[i] = copy_of(&d, &d.dx.t);
+        close_fixture(&d);
+    }
+    op_same("dx, the product reads", mixed[1], mixed[0], N * I);
+    op_same("dx, the product writes", other[1], other[0], N * I);
+    for (int i = 0; i < 2; i++) {
+        free(mixed[i]);
+        free(other[i]);
+    }
 }
 
 /* 3 chunks at once, and one of them alone. The library's fastest algorithm rejects a single chunk.

@@ -42,7 +42,7 @@ run() {
     timeout 60 "$alibi" run "$dir/grid" --project "$dir/$project" --devices "$devices" "$@"
 }
 query() { "$alibi" query --project "$dir/$1" --format csv "$2" | tail -n +2 | tr -d '\r'; }
-for project in cpu named gpus idle busy visible small short lost moved unready; do
+for project in cpu named shared gpus idle busy visible instance small short lost moved unready; do
     mkdir "$dir/$project"
     expect 0 "" "$alibi" data prepare tiny --text "$dir/text" --project "$dir/$project"
 done
@@ -58,6 +58,11 @@ expect 0 "" run named cuda:emulated
 losses="SELECT position, round(loss_nats, 4) FROM evaluations ORDER BY position"
 [ "$(query named "$losses")" = "$(query cpu "$losses")" ] || fail "losses differ: $(query named "$losses") and on the CPU $(query cpu "$losses")"
 [ "$(query named "SELECT DISTINCT device FROM evaluations")" = "$(query named "SELECT device FROM evaluations WHERE device LIKE '%emulated%' LIMIT 1")" ] || fail "an evaluation ran elsewhere"
+
+# Memory of other programs on the device is not the run's.
+expect 0 "" env EMULATION_OTHERS=700000000 timeout 60 "$alibi" run "$dir/grid" --project "$dir/shared" --devices cuda:emulated
+memory="SELECT position, peak_memory_bytes FROM trainings ORDER BY position"
+[ "$(query shared "$memory")" = "$(query named "$memory")" ] || fail "peak memory beside other programs: $(query shared "$memory"), alone $(query named "$memory")"
 
 # GPUs as a driver shows them.
 ln -s "$build/emulation/libnvidia-ml.so.1" "$dir/driver/libnvidia-ml.so.1"
@@ -78,8 +83,11 @@ EMULATION_OPEN=35@GPU-fake-2 several expect 0 "" "$alibi" devices
 sed -i '/^cuda:/!d' "$dir/out"
 golden devices_three_gpus.txt
 EMULATION_OPEN=35@GPU-fake-2 several expect 69 "WRONG *cuda:2 .*driver 580" "$alibi" doctor
+several expect 0 "on cuda:1 (NVIDIA GeForce RTX 4090.*, 1 at a time; modelled, not measured: 40 % of its peak of 165.2" "$alibi" plan "$dir/grid" --project "$dir/idle" --devices cuda:1
 EMULATION_OPEN=802 expect 0 "cuda:0 .*not usable: .*fabric manager" "$alibi" devices
 EMULATION_SHARED=64 expect 0 "cuda:0 .*not usable: .*64 KB of shared memory, alibi needs 99" "$alibi" devices
+# Kernels without code for the GPU: products of the library alone would succeed.
+EMULATION_LAUNCH=209 expect 69 "WRONG *cuda:0 .*no kernel image.*build alibi with a newer CUDA" "$alibi" doctor
 NVML_FAKE_INIT=18 expect 0 "cuda:0 .*not usable: .*does not start: nvidia-smi says why" "$alibi" devices
 # A library that needs a newer C library than the machine has.
 mkdir "$dir/newer"
@@ -96,10 +104,18 @@ mv "$dir/newer/libalibi_cuda.so" "$dir/bin/"
 several expect 0 "" run idle auto
 [ "$(query idle "SELECT DISTINCT slot FROM attempts" | grep -c 'cuda:[01]')" = 0 ] || fail "auto took a GPU in use: $(query idle "SELECT DISTINCT slot FROM attempts")"
 NVML_FAKE_OTHERS="1 1" expect 69 "other programs compute on every usable GPU" run busy auto
+NVML_FAKE_OTHERS="3 3" NVML_FAKE_HELD=300000000 expect 0 "" run busy auto
 CUDA_VISIBLE_DEVICES=1 expect 0 "cuda:0 .*not usable: CUDA_VISIBLE_DEVICES=1 leaves it out" "$alibi" devices
 CUDA_VISIBLE_DEVICES=GPU-fake-1 expect 0 "" run visible auto
 [ "$(query visible "SELECT count(*) FROM attempts WHERE slot LIKE '%cuda:0%'")" = 0 ] || fail "auto took a hidden GPU"
 CUDA_VISIBLE_DEVICES=1 expect 69 "leaves it out" run visible cuda:0
+# An instance of a divided GPU is a device; the GPU itself is not.
+NVML_FAKE_MIG="1 0" expect 0 "cuda:0 .*not usable: it is divided into MIG instances; name them" "$alibi" devices
+export CUDA_VISIBLE_DEVICES=MIG-fake-1,MIG-gone
+NVML_FAKE_MIG="0 1" expect 0 "cuda:0 *Fake GPU 1  1 at a time.*800 MB free" "$alibi" devices
+grep -q "cuda:1 .*not usable: .*the driver does not know MIG-gone" "$dir/out" || fail "an instance that does not exist: $(cat "$dir/out")"
+expect 0 "" run instance cuda:0
+unset CUDA_VISIBLE_DEVICES
 
 # Too small: rejected before anything starts, with the bytes needed and free.
 NVML_FAKE_FREE="100000 90000" expect 70 "needs .* MB of memory, but cuda:0 has 0.1 MB free of 1000.0 MB" run small auto

@@ -18,7 +18,12 @@
  *      relu-absent   no algorithm has a relu epilogue
  *      sums-absent   no algorithm has an epilogue that sums columns
  *      mask-absent   no algorithm has an epilogue that writes or reads a mask
- */
+ *      sums-refused  an epilogue that sums columns is CUBLAS_STATUS_INVALID_VALUE
+ *      sums-slow     a product with an epilogue that sums columns takes three times as long
+ *      mask-slow     so does one with a mask
+ *      mask-order    the bits of a byte of a mask are in the other order
+ * 6. Of a sample of blocks (emulation_control.h) no products run, but the small one that verifies
+ *    the order of a mask's bits: host code depends on it. */
 #include <cublasLt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +32,7 @@
 #include "emulation_control.h"
 #include "gemm_internal.h"
 
-enum { ALGORITHMS_N = 3, COLD_N = 8, FEW_N = 8 };
+enum { ALGORITHMS_N = 3, COLD_N = 8, FEW_N = 8, SAMPLE_MULTIPLICATIONS = 1 << 22 };
 
 struct cublasLtContext {
     char words[256];
@@ -268,6 +273,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     cublasStatus_t status = refused(fault_of(d, a, b, c, to));
     *found_n = 0;
     if (status != CUBLAS_STATUS_SUCCESS) return status;
+    if ((d->epilogue & CUBLASLT_EPILOGUE_BGRADB) && has_word(handle, "sums-refused"))
+        return CUBLAS_STATUS_INVALID_VALUE;
     if (!offered(handle, d)) return CUBLAS_STATUS_NOT_SUPPORTED;
     for (; *found_n < n && *found_n < wanted_n; ++*found_n) {
         cublasLtMatmulHeuristicResult_t *r = &results[*found_n];
@@ -303,7 +310,8 @@ struct product {
     const void *a, *b, *c;
     void *to;
     float alpha, beta;
-    int falling; /* sums run in falling k */
+    int falling;  /* sums run in falling k */
+    int reversed; /* the bits of a byte of the mask */
     double spent_ms;
 };
 
@@ -357,6 +365,7 @@ static float finished(const struct product *p, const void *c, int64_t i, int64_t
     if (p->beta != 0.0f) sum += p->beta * load(c, j * ld + i, p->layout_to.type);
     if (d->epilogue & CUBLASLT_EPILOGUE_BIAS) sum += load(d->vector, i, p->layout_to.type);
     int64_t bit = j * d->mask_ld + i;
+    if (p->reversed) bit ^= 7;
     uint8_t *byte = (uint8_t *)d->mask + bit / 8, one = (uint8_t)(1 << bit % 8);
     if (d->epilogue & REVERSED) return *byte & one ? sum : 0.0f;
     if (d->epilogue & MASKED) *byte = (uint8_t)(sum > 0.0f ? *byte | one : *byte & ~one);
@@ -417,10 +426,14 @@ static void multiply(void *argument)
 }
 
 /* Time of the product, in addition to that of any piece of work. */
-static double work_spent_ms(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t *algorithm)
+static double work_spent_ms(cublasLtHandle_t handle, const cublasLtMatmulDescOpaque_t *d,
+                            const cublasLtMatmulAlgo_t *algorithm)
 {
     static const double ms[ALGORITHMS_N] = {0.04, 0.039, 0.03};
-    return ms[handle->alike ? 0 : algorithm->data[0] - 1];
+    int is_slow = ((d->epilogue & CUBLASLT_EPILOGUE_BGRADB) && has_word(handle, "sums-slow")) ||
+                  ((d->epilogue & MASKED) && has_word(handle, "mask-slow")) || handle->cold_n > 0;
+    if (handle->cold_n > 0) handle->cold_n--;
+    return ms[handle->alike ? 0 : algorithm->data[0] - 1] * (is_slow ? 3.0 : 1.0);
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, const void *alpha,
@@ -450,11 +463,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, c
                         .alpha = *(const float *)alpha,
                         .beta = *(const float *)beta,
                         .falling = algorithm->data[0] > 1,
-                        .spent_ms = work_spent_ms(handle, algorithm)};
-    if (handle->cold_n > 0) {
-        handle->cold_n--;
-        p.spent_ms *= 3.0;
-    }
+                        .reversed = has_word(handle, "mask-order"),
+                        .spent_ms = work_spent_ms(handle, d, algorithm)};
+    uint64_t k_n = d->transpose_a ? layout_a->rows : layout_a->cols;
+    if (getenv("EMULATION_BLOCKS") &&
+        layout_to->rows * layout_to->cols * k_n <= SAMPLE_MULTIPLICATIONS)
+        multiply(&p);
     return emulation_enqueue(stream, multiply, &p, sizeof p) == cudaSuccess
                ? CUBLAS_STATUS_SUCCESS
                : CUBLAS_STATUS_EXECUTION_FAILED;

@@ -30,8 +30,7 @@ template <class... P, class... A>
     (emulation_check_pointer(P(args), ++number), ...);
     auto call = [=] { kernel(P(args)...); };
     static_assert(__is_trivially_copyable(decltype(call)), "kernel arguments are plain data");
-    emulation_launch((const void *)kernel, grid, block, shared_bytes, stream, call);
-    return cudaGetLastError();
+    return emulation_launch((const void *)kernel, grid, block, shared_bytes, stream, call);
 }
 
 #define SHARED(type, name, dimensions)                                                             \

@@ -66,6 +66,12 @@ static void device_ask_environment()
     device.launches_left = device_setting("EMULATION_LOSE");
 }
 
+cudaError_t device_refuse_kernel()
+{
+    static const long refusal = device_setting("EMULATION_LAUNCH");
+    return refusal > 0 ? device_error((cudaError_t)refusal, nullptr) : cudaSuccess;
+}
+
 void emulation_lose_device(long launches)
 {
     device.asked = true;

@@ -21,6 +21,9 @@ cudaError_t device_error(cudaError_t error, const char *sentence);
 cudaError_t device_lost();
 /* device_count_launch - counts a launch, at which the device may be lost. */
 cudaError_t device_count_launch();
+/* device_refuse_kernel - the error EMULATION_LAUNCH of every kernel, such as 209: no kernel image;
+ * products of the library are not kernels. */
+cudaError_t device_refuse_kernel();
 
 /* ---- memory (emulation_memory.cpp) ---- */
 

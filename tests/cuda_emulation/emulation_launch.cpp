@@ -39,23 +39,20 @@ static const char *launch_fault(dim3 grid, dim3 block, size_t shared_bytes)
     return nullptr;
 }
 
-void emulation_launch(const void *kernel, dim3 grid, dim3 block, size_t shared_bytes,
-                      cudaStream_t stream, const std::function<void()> &call)
+cudaError_t emulation_launch(const void *kernel, dim3 grid, dim3 block, size_t shared_bytes,
+                             cudaStream_t stream, const std::function<void()> &call)
 {
     const char *fault = launch_fault(grid, block, shared_bytes);
-    if (device_lost() || device_count_launch()) return;
-    if (fault) {
-        device_error(cudaErrorInvalidConfiguration, fault);
-        return;
-    }
-    if (loaded.count(kernel) == 0 && stream_is_captured(stream)) {
-        capture_spoil(cudaErrorStreamCaptureUnsupported,
-                      "launch: a kernel that was never launched before it is captured");
-        return;
-    }
+    if (cudaError_t lost = device_lost()) return lost;
+    if (cudaError_t lost = device_count_launch()) return lost;
+    if (cudaError_t refusal = device_refuse_kernel()) return refusal;
+    if (fault) return device_error(cudaErrorInvalidConfiguration, fault);
+    if (loaded.count(kernel) == 0 && stream_is_captured(stream))
+        return capture_spoil(cudaErrorStreamCaptureUnsupported,
+                             "launch: a kernel that was never launched before it is captured");
     if (loaded.empty() && getenv("EMULATION_LAUNCHES")) atexit(launches_print);
     struct launch_sizes &sizes = loaded[kernel];
     sizes.threads = block.x * block.y * block.z;
     if (shared_bytes > sizes.shared_bytes) sizes.shared_bytes = shared_bytes;
-    stream_put(stream, [=] { machine_run(grid, block, shared_bytes, call); });
+    return stream_put(stream, [=] { machine_run(grid, block, shared_bytes, call); });
 }

@@ -37,8 +37,8 @@ enum { warpSize = 32 };
 /* emulation_launch - queues a kernel; `call` runs a thread of it. As in CUDA, wrong shapes set the
  * last error. Stricter than CUDA, so does capturing a kernel that has never run: a driver with lazy
  * loading would load it during the capture. */
-void emulation_launch(const void *kernel, dim3 grid, dim3 block, size_t shared_bytes,
-                      cudaStream_t stream, const std::function<void()> &call);
+cudaError_t emulation_launch(const void *kernel, dim3 grid, dim3 block, size_t shared_bytes,
+                             cudaStream_t stream, const std::function<void()> &call);
 
 /* emulation_check_argument - ends the process if p is neither NULL nor device memory. */
 void emulation_check_argument(const void *p, int number);

@@ -202,6 +202,7 @@ cudaError_t cudaMemGetInfo(size_t *unused_bytes, size_t *total_bytes)
 {
     if (cudaError_t lost = device_lost()) return lost;
     *total_bytes = memory_limit();
-    *unused_bytes = memory_limit() - memory.used;
+    const char *others = getenv("EMULATION_OTHERS");
+    *unused_bytes = memory_limit() - memory.used - (others ? strtoull(others, nullptr, 10) : 0);
     return cudaSuccess;
 }

@@ -110,6 +110,13 @@ inline float emulation_exp2_approx(float x)
     float y = exp2f(x), error = __float_as_uint(x) & 1 ? 0x1p-22f : -0x1p-22f;
     return x == truncf(x) ? y : y + y * error;
 }
+/* exp2f is ex2.approx, too; its results may be subnormal. */
+inline float emulation_exp2f(float x)
+{
+    return x < -126.0f ? exp2f(x) : emulation_exp2_approx(x);
+}
+#define exp2f emulation_exp2f
+
 /* The compiler must not contract these with a following operation. */
 template <class T> inline T emulation_apart(T x)
 {

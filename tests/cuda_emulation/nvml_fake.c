@@ -7,6 +7,9 @@
  *   NVML_FAKE_FREE="BYTES BYTES …"   free memory, of 1e9 bytes
  *   NVML_FAKE_CAPABILITY="70 89 …"   compute capability (90)
  *   NVML_FAKE_OTHERS="0 2 …"         other programs that compute (0)
+ *   NVML_FAKE_HELD=BYTES             memory that each of them holds (2e9; -1: unknown)
+ *   NVML_FAKE_MIG="0 1 …"            whether it is divided into instances (0); each GPU n has one,
+ *                                    MIG-fake-n
  *   NVML_FAKE_NAME="NAME,NAME,…"
  *   NVML_FAKE_INIT=STATUS            the driver fails to start with this status */
 #include <stdio.h>
@@ -21,15 +24,23 @@ struct memory {
     unsigned long long total, free, used;
 };
 
+struct process {
+    unsigned pid;
+    unsigned long long used;
+    unsigned gpu_instance, compute_instance;
+};
+
 int nvmlInit_v2(void);
 int nvmlShutdown(void);
 int nvmlDeviceGetCount_v2(unsigned *n);
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **out);
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **out);
 int nvmlDeviceGetName(void *gpu, char *out, unsigned room);
 int nvmlDeviceGetUUID(void *gpu, char *out, unsigned room);
 int nvmlDeviceGetMemoryInfo(void *gpu, struct memory *out);
-int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, void *list);
+int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, struct process *list);
 int nvmlDeviceGetCudaComputeCapability(void *gpu, int *major, int *minor);
+int nvmlDeviceGetMigMode(void *gpu, unsigned *current, unsigned *pending);
 
 /* Number i of a list in the environment, or `otherwise`. */
 static unsigned long long number_in(const char *variable, unsigned i, unsigned long long otherwise)
@@ -78,6 +89,13 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **out)
     return NVML_OK;
 }
 
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **out)
+{
+    unsigned i;
+    return sscanf(uuid, "MIG-fake-%u", &i) == 1 ? nvmlDeviceGetHandleByIndex_v2(i, out)
+                                                : NVML_INVALID;
+}
+
 int nvmlDeviceGetName(void *gpu, char *out, unsigned room)
 {
     const char *name = getenv("NVML_FAKE_NAME");
@@ -103,11 +121,14 @@ int nvmlDeviceGetMemoryInfo(void *gpu, struct memory *out)
     return NVML_OK;
 }
 
-int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, void *list)
+int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, struct process *list)
 {
-    (void)list;
+    unsigned room = *n;
     *n = (unsigned)number_in("NVML_FAKE_OTHERS", number_of(gpu), 0);
-    return *n > 0 ? NVML_INSUFFICIENT_SIZE : NVML_OK;
+    if (*n > room) return NVML_INSUFFICIENT_SIZE;
+    for (unsigned i = 0; i < *n; i++)
+        list[i] = (struct process){.pid = 1, .used = number_in("NVML_FAKE_HELD", 0, 2000000000)};
+    return NVML_OK;
 }
 
 int nvmlDeviceGetCudaComputeCapability(void *gpu, int *major, int *minor)
@@ -115,5 +136,11 @@ int nvmlDeviceGetCudaComputeCapability(void *gpu, int *major, int *minor)
     int capability = (int)number_in("NVML_FAKE_CAPABILITY", number_of(gpu), 90);
     *major = capability / 10;
     *minor = capability % 10;
+    return NVML_OK;
+}
+
+int nvmlDeviceGetMigMode(void *gpu, unsigned *current, unsigned *pending)
+{
+    *current = *pending = (unsigned)number_in("NVML_FAKE_MIG", number_of(gpu), 0);
     return NVML_OK;
 }

@@ -173,9 +173,10 @@ static int errors(int)
     size_t unused_bytes = 0, total_bytes = 0;
     void *p = nullptr;
     int wrong = launch(nothing_k, 1, 2000, 0, 0, (int)N) != cudaErrorInvalidConfiguration;
-    wrong += cudaGetLastError() != cudaSuccess;
+    wrong += cudaGetLastError() != cudaErrorInvalidConfiguration;
     MUST(cudaMemGetInfo(&unused_bytes, &total_bytes));
     wrong += cudaMalloc(&p, total_bytes + 1) != cudaErrorMemoryAllocation;
+    MUST(launch(nothing_k, 1, 32, 0, 0, (int)N)); /* the error before is not its own */
     wrong += cudaGetLastError() != cudaErrorMemoryAllocation;
     wrong += unused_bytes > total_bytes;
     return wrong;

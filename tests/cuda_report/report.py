@@ -8,7 +8,7 @@ usage: report.py BUILD [--update]
    (check_shapes), with the shared memory that each generation allows a block.
 3. Blocks of an SM follow from both and from the limits below (CUDA programming guide, compute capabilities). Without code
    of sm_89, that of sm_80 runs.
-4. A spill, or fewer blocks of an SM than blocks.txt records, is an error; --update rewrites that file.
+4. A spill, a stack, or fewer blocks of an SM than blocks.txt records, is an error; --update rewrites that file.
 5. With cuobjdump (PyPI: nvidia-cuda-cuobjdump) in PATH, prints instruction counts of the loops with tensor-core products.
 6. Prints the modelled step (model.py). None of its numbers was measured."""
 import glob
@@ -38,15 +38,16 @@ REGISTERS, SYSTEM_BYTES = 65536, 1024  # registers of an SM; shared memory that 
 
 
 def kernels_of(build):
-    """{target: {mangled name: [registers, static shared bytes, spilled bytes]}}"""
+    """{target: {mangled name: [registers, static shared bytes, spilled bytes, bytes of stack]}}"""
     found = {}
     for path in glob.glob(os.path.join(build, "cuda", "*.cu.log")):
         with open(path) as log:
             for line in log:
                 if m := re.search(r"Compiling entry function '(\S+)' for 'sm_(\w+)'", line):
-                    row = found.setdefault(m[2], {}).setdefault(m[1], [0, 0, 0])
-                elif m := re.search(r"(\d+) bytes spill stores", line):
-                    row[2] += int(m[1])  # of a function that is called, too
+                    row = found.setdefault(m[2], {}).setdefault(m[1], [0, 0, 0, 0])
+                elif m := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores", line):
+                    row[2] += int(m[2])  # of a function that is called, too
+                    row[3] += int(m[1])
                 elif m := re.search(r"Used (\d+) registers", line):
                     row[0] = int(m[1])
                     row[1] = int(s[1]) if (s := re.search(r"(\d+) bytes smem", line)) else 0
@@ -145,9 +146,11 @@ def main():
         kb = LIMITS[target][0]
         print(f"\nsm_{target}, {kb} KB of shared memory a block\n{'kernel':<36}{'threads':>8}{'regs':>6}{'shared':>9}"
               f"{'blocks':>8}{'warps':>7}{'spills':>8}")
-        for name, (registers, static, spills) in sorted(kernels[target].items(), key=lambda row: short(row[0])):
+        for name, (registers, static, spills, stack) in sorted(kernels[target].items(), key=lambda row: short(row[0])):
             if spills:
                 failures.append(f"sm_{target} {short(name)}: {spills} bytes are spilled")
+            if stack:
+                failures.append(f"sm_{target} {short(name)}: a stack of {stack} bytes")
             if name not in launches[kb]:
                 continue
             threads, dynamic = launches[kb][name]

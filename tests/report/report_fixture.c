@@ -144,3 +144,83 @@ char *report_fixture_report(struct report_fixture *f, const char *artefact,
     return report_text(f, report_artefact(out, f->base->store, &f->project, artefact,
                                           report_fixture_dir(f, artefact), o, &f->base->e));
 }
+
+/* The box of a text, in pixels of the page. */
+struct box {
+    const char *text;
+    double left, right, top, bottom;
+};
+
+static double svg_number(const char *from, const char *key)
+{
+    const char *at = strstr(from, key);
+    return at ? strtod(at + strlen(key), NULL) : 0;
+}
+
+/* The letters between the tags of a text element. */
+static const char *svg_letters(struct report_fixture *f, const char *text)
+{
+    struct strbuf b;
+    const char *end = strstr(text, "</text>");
+
+    strbuf_init(&b, &f->arena);
+    strbuf_add(&b, "");
+    for (const char *p = text; p && p < end;) {
+        if (*p == '<') {
+            p = strchr(p, '>') + 1;
+        } else if (*p == '&') {
+            p = strchr(p, ';') + 1;
+            strbuf_add(&b, "?");
+        } else {
+            bool begins = (*p & 0xC0) != 0x80;
+            strbuf_add_n(&b, begins && *p < 0 ? "?" : p, begins);
+            p++;
+        }
+    }
+    return b.text;
+}
+
+/* The text of the group at p, which says where it is. */
+static struct box svg_box(struct report_fixture *f, const char *p, const char *text)
+{
+    double x, y, size = svg_number(p, "font-size=\"");
+    const char *anchor = strstr(p, "text-anchor=\"") + strlen("text-anchor=\"");
+    const char *line = strchr(p, '\n'), *turn = strstr(p, "rotate(270");
+    const char *letters = svg_letters(f, text);
+    double wide = 0.5 * size * (double)strlen(letters);
+
+    assert_int_equal(sscanf(p, "<g transform=\"translate(%lf,%lf)", &x, &y), 2);
+    double before = *anchor == 's' ? 0 : *anchor == 'm' ? wide / 2 : wide;
+    if (turn && turn < line)
+        return (struct box){letters, x - 0.7 * size, x, y - wide + before, y + before};
+    return (struct box){letters, x - before, x - before + wide, y - 0.7 * size, y};
+}
+
+void report_fixture_check_svg(struct report_fixture *f, const char *path)
+{
+    enum { TEXTS_MAX = 400 };
+    const char *svg = report_fixture_read(f, path);
+    struct box *box = arena_array(&f->arena, TEXTS_MAX, sizeof *box);
+    double page_x, page_y;
+    int n = 0;
+
+    const char *text = svg, *page = svg ? strstr(svg, "viewBox=") : NULL;
+    if (!page) fail_msg("%s is not there", path);
+    assert_int_equal(sscanf(page, "viewBox=\"0 0 %lf %lf", &page_x, &page_y), 2);
+    while ((text = strstr(text + 1, "<text>"))) {
+        const char *group = text;
+        while (strncmp(group, "<g transform=", 13) != 0) group--;
+        assert_true(n < TEXTS_MAX);
+        struct box b = svg_box(f, group, text);
+        if (!*b.text) continue;
+        if (b.left < 0 || b.right > page_x || b.top < 0 || b.bottom > page_y)
+            fail_msg("%s: \"%s\" leaves the page: x %.0f to %.0f of %.0f, y %.0f to %.0f of %.0f",
+                     path, b.text, b.left, b.right, page_x, b.top, b.bottom, page_y);
+        for (int i = 0; i < n; i++)
+            if (b.left < box[i].right && box[i].left < b.right && b.top < box[i].bottom &&
+                box[i].top < b.bottom)
+                fail_msg("%s: \"%s\" covers \"%s\"", path, b.text, box[i].text);
+        box[n++] = b;
+    }
+    assert_true(n > 0);
+}

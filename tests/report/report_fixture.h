@@ -62,6 +62,10 @@ const char *report_fixture_dir(struct report_fixture *f, const char *artefact);
 char *report_fixture_report(struct report_fixture *f, const char *artefact,
                             const struct report_options *o);
 
+/* report_fixture_check_svg - the texts of a figure of gnuplot's are on its page, and none covers
+ * another. A letter is taken to be half as wide as high, which is less than most are. */
+void report_fixture_check_svg(struct report_fixture *f, const char *path);
+
 #define assert_contains(text, part)                                                                \
     do {                                                                                           \
         if (!strstr((text), (part))) fail_msg("no \"%s\" in:\n%s", (part), (text));                \

@@ -193,6 +193,11 @@ static void draw_figures(struct report_fixture *f, const char *scale, const char
                         arena_printf(&f->arena, "\nFigure: %s.svg", picture));
         assert_non_null(report_fixture_read(f, arena_printf(&f->arena, "%s.png", picture)));
         assert_contains(report_fixture_read(f, arena_printf(&f->arena, "%s.svg", picture)), part);
+        report_fixture_check_svg(f, arena_printf(&f->arena, "%s.svg", picture));
+        if (strcmp(scale, "mini") != 0) continue;
+        report_fixture_report(
+            f, name, &(struct report_options){.scale = scale, .draw = true, .format = REPORT_HTML});
+        report_fixture_check_svg(f, arena_printf(&f->arena, "%s.narrow.svg", picture));
     }
 }
 
@@ -203,5 +208,5 @@ TEST_WITH(struct report_fixture *f, every_figure_is_drawn_at_scale_paper_with_th
 
 TEST_WITH(struct report_fixture *f, some_figures_are_drawn_at_scale_mini)
 {
-    draw_figures(f, "mini", " table5 figure1 figure11 ", "svg");
+    draw_figures(f, "mini", " table5 figure1 figure4 figure11 ", "svg");
 }

@@ -66,6 +66,7 @@ TEST(every_fault_names_its_line_and_the_remedy)
         {"title: a\nrows: m\ncolumns: c\nvalue: p\nx: L_valid\n", "a figure needs all of"},
         {"extra: a | b | %.0f\n", "3 parts"},
         {"extra: a | b | %.0f | x\n", "\"x\" is not a factor"},
+        {"xscale: log\n", "x/table.txt:1: xscale: expected linear, log2 or log10, found \"log\""},
         {"rows: a, b c\n", "\"b c\" is not a column name"},
         {"rows: a,b,c,d,e\n", "more than 4 "},
         {"use: table2\n", "x/table.txt:1: use: \"table2\" is not a file of another artefact"},

@@ -98,7 +98,64 @@ TEST_WITH(struct report_fixture *f, a_folder_without_a_layout_is_drawn_too)
 {
     report_fixture_plant(f, "tiny", curve, sizeof curve / sizeof *curve);
     assert_contains(draw(f), "Figure: plots/tiny-mini.svg");
-    assert_contains(plot_file(f, "tiny-mini.svg"), "ALiBi L=64 (512)");
+    const char *script = plot_file(f, "tiny-mini.gp"); /* all curves share the length */
+    assert_contains(script, "\nCURVE_TITLE[1] = 'ALiBi'\n");
+    assert_contains(script, ", all L=64 (512)'\n");
+    assert_contains(script, "\nX_TICS = '64 128 384'\n");
+}
+
+/* Every method at two lengths: more curves than one row of the legend holds, with long names. */
+static void plant_crowd(struct report_fixture *f)
+{
+    struct report_plant crowd[4 * POSITION_METHODS_N];
+    int32_t n = 0;
+
+    for (int p = 0; p < POSITION_METHODS_N; p++)
+        for (int i = 0; i < 4; i++) {
+            int L = 64 << (i / 2), L_valid = i % 2 ? 3 * L / 2 : L;
+            crowd[n++] = (struct report_plant){
+                "mini", (enum spec_position)p, L, L_valid, 8 * L, 8 * L_valid, 0, 1, 20 + n, false};
+        }
+    report_fixture_plant(f, "tiny", crowd, n);
+}
+
+TEST_WITH(struct report_fixture *f, a_crowded_figure_has_its_texts_on_the_page_and_apart)
+{
+    plant_crowd(f);
+    draw(f);
+    report_fixture_check_svg(f, "plots/tiny-mini.svg");
+    assert_contains(plot_file(f, "tiny-mini.svg"), ">96<"); /* a tick at each length */
+    report_fixture_report(f, "tiny",
+                          &(struct report_options){.scale = "mini", .draw = true, .width_in = 3.3});
+    report_fixture_check_svg(f, "plots/tiny-mini-3.3in.svg");
+    const char *narrow = plot_file(f, "tiny-mini-3.3in.svg");
+    assert_lacks(narrow, "Scale mini"); /* neither title nor facts */
+    assert_lacks(narrow, "split valid");
+}
+
+TEST_WITH(struct report_fixture *f, labels_and_scale_of_an_axis_are_of_its_column_or_of_the_layout)
+{
+    start(f);
+    report_fixture_write(f, "table.txt",
+                         "title: Tiny\nrows: method\ncolumns: lr\nvalue: perplexity\n"
+                         "series: method\nstyle: position\nx: lr\ny: perplexity\n");
+    report_fixture_write(
+        f, "query.sql",
+        "SELECT r.scale, (SELECT 0.002 * count(*) FROM points q WHERE q.artefact = p.artefact "
+        "AND q.point <= p.point) AS lr, e.perplexity, r.position, 'ALiBi' AS method, r.run_id "
+        "FROM points p JOIN runs r USING (run_id) "
+        "JOIN evaluations e USING (run_id) WHERE p.artefact = :artefact AND p.scale = :scale");
+    draw(f);
+    assert_contains(plot_file(f, "tiny-mini.gp"), "\nX_LABEL = 'lr'\n"
+                                                  "Y_LABEL = 'perplexity (lower is better)'\n"
+                                                  "X_BASE = 0\nX_TICS = '0.002 0.004 0.01'\n");
+    report_fixture_write(f, "table.txt",
+                         "title: Tiny\nrows: method\ncolumns: lr\nvalue: perplexity\n"
+                         "series: method\nstyle: position\nx: lr\ny: perplexity\n"
+                         "xlabel: learning rate\nylabel: L_valid\nxscale: log10\n");
+    draw(f);
+    assert_contains(plot_file(f, "tiny-mini.gp"), "\nX_LABEL = 'learning rate'\n"
+                                                  "Y_LABEL = 'L_{valid}'\nX_BASE = 10\n");
 }
 
 TEST_WITH(struct report_fixture *f, the_same_results_give_the_same_picture)

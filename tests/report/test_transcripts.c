@@ -14,7 +14,7 @@
  *   $ bench SCALE POSITION L WPS DEVICE      a measured training, the one point of tiny
  *   $ paper SCALE ARTEFACT                   a shipped grid, done with the paper's numbers
  *   $ sql STATEMENT                          changes results.db
- *   $ report ARTEFACT SCALE FORMAT
+ *   $ report ARTEFACT SCALE FORMAT [table-only]
  *   $ claims SCALE FORMAT ARTEFACT           $ judge SCALE ARTEFACT
  *   $ summary FORMAT SCALE ARTEFACT…         $ reports FORMAT SCALE ARTEFACT…
  *   $ compare FORMAT FILTER | FILTER         {SELECT …} in it is replaced by its answer
@@ -176,8 +176,11 @@ static int run_report(struct transcript *t)
 {
     static const struct report_title titles[] = {{"cc100", "CC100 + RoBERTa"},
                                                  {"wikitext103", "WikiText-103"}};
-    const struct report_options o = {
-        .scale = word(t, 2), .format = format(t, 3), .titles = titles, .titles_n = 2};
+    const struct report_options o = {.scale = word(t, 2),
+                                     .format = format(t, 3),
+                                     .table_only = t->words_n > 4,
+                                     .titles = titles,
+                                     .titles_n = 2};
     return report_artefact(t->out, t->f->base->store, &t->f->project, word(t, 1), folder(t, 1), &o,
                            &t->f->base->e);
 }

@@ -87,8 +87,20 @@ TEST_WITH(struct toy_grid *g, a_number_of_workers_up_to_that_of_cores_may_be_giv
 {
     open_slots(g, "cpu:1");
     assert_int_equal(g->slots.n, 1);
+    assert_string_equal(g->slots.note, "");
     open_slots(g, "cpu:4000");
     assert_int_equal(g->slots.n, g->slots.device[0].slots);
+    assert_non_null(strstr(g->slots.note, "--devices cpu:4000"));
+}
+
+TEST(the_selected_device_has_the_slots_of_all)
+{
+    struct device d;
+    assert_ok(device_select(&d, "cpu:1", &e));
+    assert_string_equal(d.name, "cpu");
+    assert_int_equal(d.slots, 1);
+    assert_fails(ERR_USAGE, "--devices", device_select(&d, "gpu", &e));
+    assert_fails(ERR_UNAVAILABLE, "--devices", device_select(&d, "cuda:63", &e));
 }
 
 TEST_WITH(struct toy_grid *g, a_name_that_is_not_a_device_is_refused)

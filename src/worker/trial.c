@@ -1,0 +1,200 @@
+/* trial.c - whether a device computes: some ops of each kind, compared with the CPU backend.
+ *
+ * 1. It finds kernels that the device cannot run and results that are wrong. `make check-gpu`
+ *    measures how exact the ops are.
+ * 2. No tile of the attention kernels divides T, and D is their largest width, so that they need
+ *    all their shared memory.
+ * 3. linear_relu writes a mask that is compared with its output, and linear_bwd_relu reads a mask
+ *    that is written here: a library with another order of bits would give wrong gradients without
+ *    an error. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/philox.h"
+#include "ops/ops.h"
+#include "worker/worker.h"
+
+enum { T = 129, D = 128, WORDS = D / 32 /* of a row of a mask */ };
+
+/* The inputs come first. */
+enum { X, W, BIAS, DY, Q, K, V, DOUT, GIVEN, SLOPE, Y, MASK, SUM, DX, OUT, LSE, DQ, DK, DV, ALL };
+enum { INPUTS = Y };
+
+/* type: DTYPE_BF16 is the precision of the backend. */
+static const struct {
+    const char *op; /* that writes it */
+    int32_t rows, cols;
+    enum dtype type;
+} tensors[ALL] = {
+    [X] = {"", T, D, DTYPE_BF16},
+    [W] = {"", D, D, DTYPE_BF16},
+    [BIAS] = {"", 1, D, DTYPE_BF16},
+    [DY] = {"", T, D, DTYPE_BF16},
+    [Q] = {"", T, D, DTYPE_BF16},
+    [K] = {"", T, D, DTYPE_BF16},
+    [V] = {"", T, D, DTYPE_BF16},
+    [DOUT] = {"", T, D, DTYPE_BF16},
+    [GIVEN] = {"", T, WORDS, DTYPE_I32},
+    [SLOPE] = {"", 1, 1, DTYPE_F32},
+    [Y] = {"linear_relu", T, D, DTYPE_BF16},
+    [MASK] = {"linear_relu", T, WORDS, DTYPE_I32},
+    [SUM] = {"add", T, D, DTYPE_BF16},
+    [DX] = {"linear_bwd_relu", T, D, DTYPE_BF16},
+    [OUT] = {"attention", T, D, DTYPE_BF16},
+    [LSE] = {"attention", 1, T, DTYPE_F32},
+    [DQ] = {"attention_bwd", T, D, DTYPE_BF16},
+    [DK] = {"attention_bwd", T, D, DTYPE_BF16},
+    [DV] = {"attention_bwd", T, D, DTYPE_BF16},
+};
+
+/* The numbers of all tensors as fp32, whatever their type. The words of a mask are bits. */
+struct trial {
+    uint32_t word[ALL][T * D];
+    struct tensor tensor[ALL]; /* of the backend that computes */
+};
+
+static int32_t trial_n(int i)
+{
+    return tensors[i].rows * tensors[i].cols;
+}
+
+static float as_float(uint32_t word)
+{
+    float x;
+    memcpy(&x, &word, sizeof x);
+    return x;
+}
+
+/* Multiples of 1/8 between -1 and 1, which bf16 represents, and random bits. */
+static void trial_fill(struct trial *t)
+{
+    for (int i = 0; i < INPUTS; i++) {
+        for (int32_t k = 0; k < trial_n(i); k++) {
+            uint32_t word = philox_word(1, (uint64_t)k, 0, (uint32_t)i);
+            float x = (float)(word % 17) / 8.0f - 1.0f;
+            if (tensors[i].type == DTYPE_I32)
+                t->word[i][k] = word;
+            else
+                memcpy(&t->word[i][k], &x, sizeof x);
+        }
+    }
+}
+
+/* Uploads an input, or downloads an output. */
+static int trial_transfer(struct trial *t, struct backend *b, int i, struct err *e)
+{
+    uint16_t half[T * D];
+    size_t bytes = (size_t)trial_n(i) * dtype_bytes(t->tensor[i].dtype);
+    bool is_bf16 = t->tensor[i].dtype == DTYPE_BF16;
+    void *host = is_bf16 ? (void *)half : t->word[i], *dev = t->tensor[i].data;
+
+    for (int32_t k = 0; k < trial_n(i) && is_bf16; k++) half[k] = (uint16_t)(t->word[i][k] >> 16);
+    if (i < INPUTS) return b->ops->upload(b, dev, host, bytes, e);
+    TRY(b->ops->download(b, host, dev, bytes, e));
+    for (int32_t k = 0; k < trial_n(i) && is_bf16; k++) t->word[i][k] = (uint32_t)half[k] << 16;
+    return 0;
+}
+
+static int trial_ops(const struct tensor *t, struct backend *b, struct err *e)
+{
+    const struct linear_relu_args forward = {
+        .y = t[Y], .x = t[X], .w = t[W], .bias = t[BIAS], .mask = t[MASK]};
+    const struct linear_bwd_relu_args backward = {
+        .dx = t[DX], .dy = t[DY], .w = t[W], .y = t[Y], .mask = t[GIVEN]};
+    const struct attention attention = {.B = 1,
+                                        .T = T,
+                                        .H = 1,
+                                        .D = D,
+                                        .scale = 0.125f,
+                                        .q = t[Q],
+                                        .k = t[K],
+                                        .v = t[V],
+                                        .out = t[OUT],
+                                        .lse = t[LSE],
+                                        .bias = {.tail_slope_dev = t[SLOPE].data},
+                                        .dout = t[DOUT],
+                                        .dq = t[DQ],
+                                        .dk = t[DK],
+                                        .dv = t[DV]};
+
+    TRY(ops_linear_relu(b, &forward, e));
+    TRY(ops_add(b, &t[SUM], &t[X], &t[DY], e));
+    TRY(ops_linear_bwd_relu(b, &backward, e));
+    TRY(ops_attention(b, &attention, e));
+    return ops_attention_bwd(b, &attention, e);
+}
+
+static int trial_compute(struct trial *t, struct backend *b, struct err *e)
+{
+    int rc = 0;
+
+    trial_fill(t);
+    for (int i = 0; i < ALL; i++) {
+        enum dtype type = tensors[i].type == DTYPE_BF16 ? b->precision : tensors[i].type;
+        t->tensor[i] = tensor_make(NULL, tensors[i].rows, tensors[i].cols, type);
+    }
+    for (int i = 0; i < ALL; i++)
+        TRY_OUT(rc, b->ops->alloc(b, &t->tensor[i].data,
+                                  (size_t)trial_n(i) * dtype_bytes(t->tensor[i].dtype), e));
+    for (int i = 0; i < INPUTS; i++) TRY_OUT(rc, trial_transfer(t, b, i, e));
+    TRY_OUT(rc, trial_ops(t->tensor, b, e));
+    TRY_OUT(rc, b->ops->sync(b, e));
+    for (int i = INPUTS; i < ALL; i++) TRY_OUT(rc, trial_transfer(t, b, i, e));
+out:
+    for (int i = 0; i < ALL; i++)
+        if (t->tensor[i].data) b->ops->release(b, t->tensor[i].data);
+    return rc;
+}
+
+/* Compares an output with the CPU's. The limit is a share of the tensor's largest number: four
+ * times the difference on the emulated GPU in bf16 (4.7e-3), ten times in fp32 (8.8e-7). */
+static int compare(const struct trial *ours, const struct trial *cpu, int i, bool is_bf16,
+                   struct err *e)
+{
+    float largest = 0;
+
+    for (int32_t k = 0; k < trial_n(i); k++)
+        largest = fmaxf(largest, fabsf(as_float(cpu->word[i][k])));
+    for (int32_t k = 0; k < trial_n(i); k++) {
+        float x = as_float(ours->word[i][k]), expected = as_float(cpu->word[i][k]);
+        if (fabsf(x - expected) <= largest * (is_bf16 ? 2e-2f : 1e-5f)) continue;
+        return ERR(e, ERR_UNAVAILABLE, "wrong result of op %s: row %d, column %d is %g, not %g",
+                   tensors[i].op, k / tensors[i].cols, k % tensors[i].cols, (double)x,
+                   (double)expected);
+    }
+    return 0;
+}
+
+static int compare_mask(const struct trial *ours, struct err *e)
+{
+    for (int32_t k = 0; k < T * D; k++) {
+        bool is_set = ours->word[MASK][k / 32] >> k % 32 & 1;
+        if (is_set == (as_float(ours->word[Y][k]) != 0)) continue;
+        return ERR(e, ERR_UNAVAILABLE,
+                   "wrong result of op linear_relu: row %d, column %d is %g, but its bit in the "
+                   "mask is %d",
+                   k / D, k % D, (double)as_float(ours->word[Y][k]), is_set);
+    }
+    return 0;
+}
+
+int trial_run(struct backend *b, struct err *e)
+{
+    struct backend *reference = NULL;
+    struct trial *ours = calloc(1, sizeof *ours), *cpu = calloc(1, sizeof *cpu);
+    int rc = 0;
+
+    if (!ours || !cpu) TRY_OUT(rc, ERR(e, ERR_NOMEM, "out of memory while testing %s", b->name));
+    TRY_OUT(rc, backend_open(&reference, "cpu", 1, DTYPE_F32, e));
+    TRY_OUT(rc, trial_compute(cpu, reference, e));
+    TRY_OUT(rc, trial_compute(ours, b, e));
+    for (int i = INPUTS; i < ALL; i++)
+        if (i != MASK) TRY_OUT(rc, compare(ours, cpu, i, b->precision == DTYPE_BF16, e));
+    TRY_OUT(rc, compare_mask(ours, e));
+out:
+    backend_close(reference);
+    free(ours);
+    free(cpu);
+    return rc;
+}
