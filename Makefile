@@ -176,8 +176,11 @@ $(BUILD)/tests/bench/%: $(BUILD)/testobj/bench/%.o $(BUILD)/libalibi.a
 	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(BUILD)/libalibi.a $(LDLIBS)
 .SECONDARY:
 
-faults: tests $(BUILD)/faults/inject.so ## inject every fault that alibi must survive, count what is lost (ONLY="F1 F26"; longer: FAULTS=full)
+faults: tests $(BUILD)/faults/inject.so $(BUILD)/faults/powercut ## inject every fault that alibi must survive, count what is lost (ONLY="F1 F26"; longer: FAULTS=full)
 	@tests/faults/run.sh $(BUILD) $(ONLY)
+$(BUILD)/faults/powercut: tests/faults/powercut.c $(BUILD)/libalibi.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(BUILD)/libalibi.a $(LDLIBS)
 $(BUILD)/faults/inject.so: tests/faults/inject.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -O1 -D_GNU_SOURCE $(WARN) -Wno-missing-prototypes -shared -fPIC -o $@ $<

@@ -79,6 +79,7 @@ done
 banned='\b(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|atof|alloca|system|popen|rand|srand|strtok|tmpnam)\s*\('
 grep -nE "$banned" src/*/*.[ch] | grep -vE '^[^:]*:[0-9]+: *(/?\*|//)' && say "banned calls above"
 grep -nE '\bexit\s*\(' src/*/*.c | grep -vE '^src/cli/main\.c:|_exit\s*\(' && say "exit outside main.c above"
+grep -nE '(^|[^_[:alnum:]])printf\(' src/cli/command_*.c | grep -vF 'printf("\033' && say "printf above: commands print with cli_print, which escapes control characters"
 grep -nE 'ifdef.*CUDA' src/*/*.[ch] | grep -v '^src/base/philox.h:' && say "shared code that tests for CUDA above"
 grep -rnE '\b(TODO|FIXME|XXX)\b|[Nn]ot implemented|[Pp]laceholder' src cuda configs experiments && say "unfinished words above"
 

@@ -119,7 +119,8 @@ static int file_writer_make(struct file_writer **out, const char *path, bool in_
         return ERR(e, ERR_CREATE, "%.80s…: path longer than %d bytes", path, FILE_PATH_BYTES);
     }
     if (!in_place) {
-        snprintf(f->temporary, sizeof f->temporary, "%s.tmp-%ld", path, (long)getpid());
+        snprintf(f->temporary, sizeof f->temporary, "%s" FILE_TEMPORARY "%ld", path,
+                 (long)getpid());
         unlink(f->temporary);
     }
     f->to = in_place ? fopen(path, "we") : fopen(f->temporary, "wxe");
@@ -273,6 +274,15 @@ void file_map_close(struct file_map *m)
     if (m) *m = (struct file_map){0};
 }
 
+/* Syncs the folder that has this entry. */
+static int sync_parent(const char *path, struct err *e)
+{
+    char copy[FILE_PATH_BYTES];
+
+    snprintf(copy, sizeof copy, "%s", path);
+    return file_sync(dirname(copy), e);
+}
+
 int file_make_dirs(const char *path, struct err *e)
 {
     char part[FILE_PATH_BYTES];
@@ -283,7 +293,9 @@ int file_make_dirs(const char *path, struct err *e)
         if (*p != '/' && *p != '\0') continue;
         char kept = *p;
         *p = '\0';
-        if (mkdir(part, 0777) < 0 && errno != EEXIST)
+        if (mkdir(part, 0777) == 0)
+            TRY(sync_parent(part, e));
+        else if (errno != EEXIST)
             return ERR(e, ERR_CREATE, "%s: cannot be created: %s", part, strerror(errno));
         *p = kept;
         if (kept == '\0') break;

@@ -18,6 +18,8 @@
 #include "base/err.h"
 
 enum { FILE_PATH_BYTES = 4096 };
+#define FILE_TEMPORARY                                                                             \
+    ".tmp-" /* in the name of a temporary file, before the number of its process */
 
 bool file_exists(const char *path);
 
@@ -82,7 +84,8 @@ void file_map_close(struct file_map *m);
 /* file_check_output - ERR_OUTPUT if writing to out has failed. */
 int file_check_output(FILE *out, struct err *e);
 
-/* file_make_dirs - creates a folder and its parents unless they exist. */
+/* file_make_dirs - creates a folder and its parents unless they exist. What it creates survives a
+ * power failure. */
 int file_make_dirs(const char *path, struct err *e);
 
 /* A folder and its names. */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/str.h"
+
 static enum log_level log_level = LOG_INFO;
 
 void log_set_level(enum log_level level)
@@ -18,16 +20,15 @@ void log_write(enum log_level level, const char *format, ...)
 {
     static const char *const prefixes[] = {
         [LOG_QUIET] = "alibi: ", [LOG_WARN] = "warning: ", [LOG_INFO] = ""};
-    char line[2048];
+    char text[2048], line[2048];
     va_list args;
 
     if (level > log_level) return;
-    size_t n = (size_t)snprintf(line, sizeof line - 1, "%s", prefixes[level]);
     va_start(args, format);
-    int more = vsnprintf(line + n, sizeof line - 1 - n, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (more > 0) n += (size_t)more;
-    if (n > sizeof line - 2) n = sizeof line - 2;
+    size_t n = (size_t)snprintf(line, sizeof line, "%s", prefixes[level]);
+    n += str_clean_n(line + n, sizeof line - 1 - n, text, strlen(text), "");
     line[n++] = '\n';
     for (size_t done = 0; done < n;) {
         ssize_t wrote = write(STDERR_FILENO, line + done, n - done);

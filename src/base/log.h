@@ -1,5 +1,5 @@
-/* log.h - messages on stderr, one line each. stdout is for a command's answer. Measurements are not
- * log lines. */
+/* log.h - messages on stderr, one line each, as str_clean has it. stdout is for a command's answer.
+ * Measurements are not log lines. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

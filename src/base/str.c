@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STR_NEAR_BYTES = 64 };
+enum { STR_NEAR_BYTES = 64, STR_ESCAPE_BYTES = 4 };
 
 void strbuf_init(struct strbuf *b, struct arena *a)
 {
@@ -257,4 +257,62 @@ int str_decode_utf8(const char *text, const char *end, uint32_t *character)
     if (value < lowest[n] || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) return 0;
     *character = value;
     return n;
+}
+
+/* Characters that are valid UTF-8 and still not printed: C0 and C1 controls, marks and overrides of
+ * direction, line and paragraph separators, the byte order mark, interlinear marks, noncharacters.
+ */
+static const struct {
+    uint32_t first, last;
+} hidden_characters[] = {
+    {0x00, 0x1F},     {0x7F, 0x9F},     {0x061C, 0x061C}, {0x200E, 0x200F}, {0x2028, 0x202E},
+    {0x2066, 0x2069}, {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xFFFE, 0xFFFF},
+};
+
+int str_clean_step(bool *clean, const char *p, const char *end)
+{
+    uint32_t code;
+    int n = str_decode_utf8(p, end, &code);
+
+    *clean = n > 0;
+    for (size_t i = 0; n && i < sizeof hidden_characters / sizeof *hidden_characters; i++)
+        if (code >= hidden_characters[i].first && code <= hidden_characters[i].last) *clean = false;
+    return n ? n : 1;
+}
+
+size_t str_clean_n(char *out, size_t capacity, const char *text, size_t n, const char *kept)
+{
+    const char *end = text + n;
+    size_t length = 0;
+
+    for (const char *p = text; p < end;) {
+        bool clean;
+        size_t bytes = (size_t)str_clean_step(&clean, p, end);
+        if (*p && strchr(kept, *p)) clean = true;
+        if (length + (clean ? bytes : STR_ESCAPE_BYTES * bytes) >= capacity) break;
+        for (size_t i = 0; i < bytes; i++) {
+            if (clean)
+                out[length++] = p[i];
+            else
+                length += (size_t)snprintf(out + length, capacity - length, "\\x%02x",
+                                           (unsigned char)p[i]);
+        }
+        p += bytes;
+    }
+    out[length] = '\0';
+    return length;
+}
+
+const char *str_clean(struct arena *a, const char *text, const char *kept)
+{
+    bool clean = true;
+
+    if (!text) return "";
+    size_t n = strlen(text);
+    for (const char *p = text; p < text + n && clean;) p += str_clean_step(&clean, p, text + n);
+    if (clean) return text;
+    size_t capacity = STR_ESCAPE_BYTES * n + 1;
+    char *out = arena_alloc(a, capacity);
+    str_clean_n(out, capacity, text, n, kept);
+    return out;
 }

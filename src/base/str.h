@@ -52,6 +52,19 @@ char *str_last_line(char *text);
  * overlong forms, no surrogates). */
 int str_decode_utf8(const char *text, const char *end, uint32_t *character);
 
+/* Texts from outside (names, titles, cells, log files, messages) may hold characters that control a
+ * terminal, reverse a line or break a file: control characters, marks of writing direction, line
+ * and paragraph separators, bytes that are not UTF-8. Whoever prints such a text prints them as
+ * \xNN, byte by byte.
+ *
+ * str_clean_step - length in bytes of the character at p < end; *clean: whether it needs no escape.
+ * str_clean_n - the n bytes at text with the others escaped, except the characters of `kept`;
+ * writes at most `capacity` bytes, whole characters and a zero byte. Returns the length. str_clean
+ * - the same in the arena; "" for NULL, text itself if it is clean. */
+int str_clean_step(bool *clean, const char *p, const char *end);
+size_t str_clean_n(char *out, size_t capacity, const char *text, size_t n, const char *kept);
+const char *str_clean(struct arena *a, const char *text, const char *kept);
+
 /* str_quote - text between two of these quotes, each inside doubled, as SQL, CSV and gnuplot have
  * it. str_shell_word - text as one word of a POSIX shell, in quotes only if it needs them. */
 const char *str_quote(struct arena *a, const char *text, char quote);

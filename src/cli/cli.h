@@ -125,4 +125,8 @@ int cli_complete_word(struct cli *c, const struct cli_option *all, struct err *e
 /* cli_show_progress - draws the share of a preparation at a terminal. */
 void cli_show_progress(void *context, const char *what, double share);
 
+/* cli_print - prints a part of an answer: printf to stdout, with the texts from outside in it as
+ * str_clean has them. Lines and tabs stay. */
+void cli_print(const char *format, ...) ERR_PRINTF(1, 2);
+
 #endif

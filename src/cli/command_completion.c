@@ -59,7 +59,7 @@ static void offer(const struct typed *t, const char *candidate, const char *end)
     const char *part = t->word + t->kept_n;
 
     if (strncmp(candidate, part, strlen(part)) != 0) return;
-    printf("%.*s%s%s\n", (int)(t->kept_n - t->shell_n), t->word + t->shell_n, candidate, end);
+    cli_print("%.*s%s%s\n", (int)(t->kept_n - t->shell_n), t->word + t->shell_n, candidate, end);
 }
 
 /* Offers the words of "one|two|three", which a space ends. */

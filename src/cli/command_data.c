@@ -23,10 +23,10 @@ struct data_options {
 
 static void print_corpus(const struct corpus *k)
 {
-    printf("%-24s %9d words  %12lld train  %9lld valid  %9lld test  %.16s%s\n", k->name, k->vocab,
-           (long long)k->split[CORPUS_TRAIN].n, (long long)k->split[CORPUS_VALID].n,
-           (long long)k->split[CORPUS_TEST].n, k->fingerprint,
-           k->floor_perplexity > 0 ? "  synthetic" : "");
+    cli_print("%-24s %9d words  %12lld train  %9lld valid  %9lld test  %.16s%s\n", k->name,
+              k->vocab, (long long)k->split[CORPUS_TRAIN].n, (long long)k->split[CORPUS_VALID].n,
+              (long long)k->split[CORPUS_TEST].n, k->fingerprint,
+              k->floor_perplexity > 0 ? "  synthetic" : "");
 }
 
 static int list_corpora(struct cli *c, struct err *e)
@@ -47,15 +47,15 @@ static int list_corpora(struct cli *c, struct err *e)
         n++;
     }
     dir_close(&d);
-    if (n == 0) printf("no prepared corpus under %s/data\n", c->project.root);
+    if (n == 0) cli_print("no prepared corpus under %s/data\n", c->project.root);
     for (int32_t i = 0; prepare_embedded(i); i++)
-        printf("can be generated: %s\n", prepare_embedded(i));
+        cli_print("can be generated: %s\n", prepare_embedded(i));
     TRY(plan_corpora(&source, &sources_n, &c->project, &c->arena, e));
     for (int32_t i = 0; i < sources_n; i++) {
         if (plan_corpus_read(&s, &c->project, &c->arena, source[i], e) < 0)
             log_warn("%s", e->text);
         else if (s.url[0])
-            printf("can be fetched: %s (%s) from %s\n", s.name, s.licence, s.url[0]);
+            cli_print("can be fetched: %s (%s) from %s\n", s.name, s.licence, s.url[0]);
     }
     return 0;
 }
@@ -151,8 +151,8 @@ static int fetch(struct cli *c, const char *name, const struct data_options *o, 
         TRY(fetch_check(archive, sha256, e));
         TRY(unpack_files(archive, dir, files, PLAN_CORPUS_FILES, s.bytes_max, e));
     }
-    printf("%s: train.txt, valid.txt, test.txt in %s%s\nnext: alibi data prepare %s\n", name, dir,
-           there && !o->prepare.force ? " already" : "", name);
+    cli_print("%s: train.txt, valid.txt, test.txt in %s%s\nnext: alibi data prepare %s\n", name,
+              dir, there && !o->prepare.force ? " already" : "", name);
     return 0;
 }
 
@@ -204,10 +204,11 @@ static int prepare(struct cli *c, struct data_options *o, struct err *e)
     TRY(corpus_open(&k, &c->project, p->name, e));
     print_corpus(&k);
     corpus_close(&k);
-    printf("to use it in a grid: ");
+    cli_print("to use it in a grid: ");
     if (file.url[0] && file.data.vocab == 0)
-        printf("copy `data:` of %s/data/%s.yaml to %s, then ", c->project.root, p->name, file.path);
-    printf("`base: [data/%s.yaml]`\n", p->name);
+        cli_print("copy `data:` of %s/data/%s.yaml to %s, then ", c->project.root, p->name,
+                  file.path);
+    cli_print("`base: [data/%s.yaml]`\n", p->name);
     return 0;
 }
 
@@ -255,7 +256,7 @@ CLI_COMMAND(data)
     if (strcmp(verb, "verify") == 0) {
         TRY(workflow_corpus(&file, &o.prepare.known, &c->project, &c->arena, c->rest.item[1], e));
         TRY(corpus_verify(&c->project, c->rest.item[1], &o.prepare.known, e));
-        printf("data/%s: all files match their hashes\n", c->rest.item[1]);
+        cli_print("data/%s: all files match their hashes\n", c->rest.item[1]);
         return 0;
     }
     o.prepare.name = c->rest.item[1];

@@ -95,22 +95,22 @@ CLI_COMMAND(devices)
     for (struct device *d = list; d < list + n; d++) {
         if (d->is_test && !all) continue;
         device_try(d);
-        printf("%-8s %s", d->name, d->description);
+        cli_print("%-8s %s", d->name, d->description);
         if (d->unusable[0])
-            printf("  not usable: %s\n", d->unusable);
+            cli_print("  not usable: %s\n", d->unusable);
         else if (d->is_cluster)
-            printf("  %d at a time by default\n", d->slots);
+            cli_print("  %d at a time by default\n", d->slots);
         else
-            printf("  %d at a time, %s of memory, %s free\n", d->slots,
-                   str_bytes(&c->arena, (double)d->memory_bytes),
-                   str_bytes(&c->arena, (double)d->free_bytes));
+            cli_print("  %d at a time, %s of memory, %s free\n", d->slots,
+                      str_bytes(&c->arena, (double)d->memory_bytes),
+                      str_bytes(&c->arena, (double)d->free_bytes));
     }
     return 0;
 }
 
 static void check(int *wrong, bool ok, const char *what, const char *detail)
 {
-    printf("%-5s %-12s %s\n", ok ? "ok" : "WRONG", what, detail);
+    cli_print("%-5s %-12s %s\n", ok ? "ok" : "WRONG", what, detail);
     *wrong += !ok;
 }
 
@@ -171,11 +171,11 @@ CLI_COMMAND(doctor)
         if (strcmp(d->name, "cpu") == 0 || d->is_test) continue;
         bool shown = !*d->unusable; /* the driver reports it as usable */
         device_try(d);
-        printf("%-5s %-12s %s\n",
-               !*d->unusable ? "ok"
-               : shown       ? "WRONG"
-                             : "none",
-               d->name, *d->unusable ? d->unusable : d->description);
+        cli_print("%-5s %-12s %s\n",
+                  !*d->unusable ? "ok"
+                  : shown       ? "WRONG"
+                                : "none",
+                  d->name, *d->unusable ? d->unusable : d->description);
         wrong += shown && *d->unusable;
     }
     bool draws = subprocess_find("gnuplot");
@@ -184,7 +184,7 @@ CLI_COMMAND(doctor)
                 : "not found; install gnuplot-nox to draw figures");
     check_project(c, &wrong);
     if (wrong) return ERR(e, ERR_UNAVAILABLE, "%d check%s failed", wrong, cli_plural(wrong));
-    printf("this machine is ready\n");
+    cli_print("this machine is ready\n");
     return 0;
 }
 

@@ -40,12 +40,12 @@ static void print_training(const struct planning *p, const struct planning_fit *
 
     for (int32_t k = 0; k < p->plan.runs_n; k++) evaluations += p->plan.run[k].train == i;
     if (!p->state[i].done) clock_duration(time, p->seconds[i]);
-    printf("%s  %-5s  %-10s  %7d  %4lld  %11s  %9.2e  %8s  %8s  %10s  %11d  %-*s%s%s\n", r->run_id,
-           spec_kind_name(r->spec.kind), spec_position_name(r->spec.model.position),
-           r->spec.train.L, (long long)r->spec.train.seed, str_thousands(a, r->cost.parameters_n),
-           r->cost.flops, str_bytes(a, (double)r->cost.device_bytes),
-           str_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations, width, p->settings[i],
-           width ? "  " : "", state_text(p, fit, i, a));
+    cli_print(
+        "%s  %-5s  %-10s  %7d  %4lld  %11s  %9.2e  %8s  %8s  %10s  %11d  %-*s%s%s\n", r->run_id,
+        spec_kind_name(r->spec.kind), spec_position_name(r->spec.model.position), r->spec.train.L,
+        (long long)r->spec.train.seed, str_thousands(a, r->cost.parameters_n), r->cost.flops,
+        str_bytes(a, (double)r->cost.device_bytes), str_bytes(a, (double)r->cost.disk_kept_bytes),
+        time, evaluations, width, p->settings[i], width ? "  " : "", state_text(p, fit, i, a));
 }
 
 static void print_evaluation(const struct planning *p, const struct planning_fit *fit, int32_t i,
@@ -56,12 +56,13 @@ static void print_evaluation(const struct planning *p, const struct planning_fit
     char time[CLOCK_TEXT_BYTES] = "-";
 
     if (!p->state[i].done) clock_duration(time, p->seconds[i]);
-    printf("%s  eval   %-10s  %7d  %4lld  %s L_valid %d%s of %s  %.2e FLOP  %s  %s%s%s\n",
-           r->run_id, spec_position_name(r->spec.model.position), r->spec.train.L,
-           (long long)r->spec.train.seed, v->window == SPEC_SLIDING ? "sliding" : "nonoverlapping",
-           v->L, v->window == SPEC_SLIDING ? arena_printf(a, " stride %d", v->stride) : "",
-           r->spec.data.corpus, r->cost.flops, time, p->settings[i], *p->settings[i] ? "  " : "",
-           state_text(p, fit, i, a));
+    cli_print("%s  eval   %-10s  %7d  %4lld  %s L_valid %d%s of %s  %.2e FLOP  %s  %s%s%s\n",
+              r->run_id, spec_position_name(r->spec.model.position), r->spec.train.L,
+              (long long)r->spec.train.seed,
+              v->window == SPEC_SLIDING ? "sliding" : "nonoverlapping", v->L,
+              v->window == SPEC_SLIDING ? arena_printf(a, " stride %d", v->stride) : "",
+              r->spec.data.corpus, r->cost.flops, time, p->settings[i], *p->settings[i] ? "  " : "",
+              state_text(p, fit, i, a));
 }
 
 static void print_totals(const struct planning *p, struct arena *a)
@@ -74,13 +75,14 @@ static void print_totals(const struct planning *p, struct arena *a)
         disk += (double)r->cost.disk_kept_bytes;
         if (!p->state[i].done && spec_is_defined(&r->spec)) flops += r->cost.flops;
     }
-    printf("%d training%s, %d evaluation%s", p->trainings_n, cli_plural(p->trainings_n),
-           p->evaluations_n, cli_plural(p->evaluations_n));
-    if (p->benchmarks_n) printf(", %d benchmark%s", p->benchmarks_n, cli_plural(p->benchmarks_n));
-    printf(": %d done, %d to do", p->done_n, p->plan.runs_n - p->done_n - p->undefined_n);
-    if (p->undefined_n) printf(", %d not defined", p->undefined_n);
-    printf("; %.3g FLOP, at most %s of memory per run, %s of disk\n", flops, str_bytes(a, memory),
-           str_bytes(a, disk));
+    cli_print("%d training%s, %d evaluation%s", p->trainings_n, cli_plural(p->trainings_n),
+              p->evaluations_n, cli_plural(p->evaluations_n));
+    if (p->benchmarks_n)
+        cli_print(", %d benchmark%s", p->benchmarks_n, cli_plural(p->benchmarks_n));
+    cli_print(": %d done, %d to do", p->done_n, p->plan.runs_n - p->done_n - p->undefined_n);
+    if (p->undefined_n) cli_print(", %d not defined", p->undefined_n);
+    cli_print("; %.3g FLOP, at most %s of memory per run, %s of disk\n", flops,
+              str_bytes(a, memory), str_bytes(a, disk));
 }
 
 static const char *basis_text(const struct planning *p, struct arena *a)
@@ -113,18 +115,18 @@ static void print_modelled(const struct planning *p, struct arena *a)
         if (r->cost.parameters_n > parameters_n) parameters_n = r->cost.parameters_n;
     }
     if (parameters_n < small_parameters_n)
-        printf(
+        cli_print(
             "note: a model of %s parameters does not fill a GPU and takes longer than modelled\n",
             str_thousands(a, parameters_n));
     else
-        printf("%.1f GPU-hours\n", p->work_s / 3600);
+        cli_print("%.1f GPU-hours\n", p->work_s / 3600);
     if (fp32_n > 0 && parameters_n >= small_parameters_n)
-        printf("note: fp32 does not use the tensor cores; add --set train.precision=bf16 --set "
-               "eval.precision=bf16\n");
+        cli_print("note: fp32 does not use the tensor cores; add --set train.precision=bf16 --set "
+                  "eval.precision=bf16\n");
     if (large_n > 0)
-        printf("note: %d run%s need%s more than the %s of its memory\n", large_n,
-               cli_plural(large_n), large_n == 1 ? "s" : "",
-               str_bytes(a, (double)p->device.memory_bytes));
+        cli_print("note: %d run%s need%s more than the %s of its memory\n", large_n,
+                  cli_plural(large_n), large_n == 1 ? "s" : "",
+                  str_bytes(a, (double)p->device.memory_bytes));
 }
 
 static void print_time(const struct planning *p, struct arena *a)
@@ -132,9 +134,9 @@ static void print_time(const struct planning *p, struct arena *a)
     char time[CLOCK_TEXT_BYTES];
 
     clock_duration(time, p->seconds_left);
-    printf("about %s on %s (%s, %d at a time; %s)\n", time, p->device.name, p->device.description,
-           p->device.slots, basis_text(p, a));
-    if (p->unusable.code < 0) printf("note: %s\n", p->unusable.text);
+    cli_print("about %s on %s (%s, %d at a time; %s)\n", time, p->device.name,
+              p->device.description, p->device.slots, basis_text(p, a));
+    if (p->unusable.code < 0) cli_print("note: %s\n", p->unusable.text);
     if (p->basis == PLANNING_MODELLED && p->work_s > 0) print_modelled(p, a);
 }
 
@@ -145,19 +147,21 @@ static void print_fit(const struct planning *p, const struct planning_fit *fit, 
 
     clock_duration(budget, budget_s);
     clock_duration(used, fit->seconds);
-    printf("within %s: %d of %d %s with their evaluations, shortest first", budget, fit->fitting_n,
-           fit->pieces_n, p->benchmarks_n ? "trainings and benchmarks" : "trainings");
-    printf(fit->fitting_n ? ", done after about %s\n" : "\n", used);
+    cli_print("within %s: %d of %d %s with their evaluations, shortest first", budget,
+              fit->fitting_n, fit->pieces_n,
+              p->benchmarks_n ? "trainings and benchmarks" : "trainings");
+    cli_print(fit->fitting_n ? ", done after about %s\n" : "\n", used);
     if (fit->shortest < 0) return;
     const struct spec *s = &p->plan.run[fit->shortest].spec;
     clock_duration(used, fit->shortest_s);
     clock_duration(beyond, fit->beyond_s);
-    printf("beyond it: %d, which take %s of one device; the shortest is %s %s L_train=%d seed %lld "
-           "with %s\n",
-           fit->beyond_n, beyond, spec_kind_name(s->kind), spec_position_name(s->model.position),
-           s->train.L, (long long)s->train.seed, used);
-    printf("a training that is stopped resumes from its checkpoint when the same command runs "
-           "again\n");
+    cli_print(
+        "beyond it: %d, which take %s of one device; the shortest is %s %s L_train=%d seed %lld "
+        "with %s\n",
+        fit->beyond_n, beyond, spec_kind_name(s->kind), spec_position_name(s->model.position),
+        s->train.L, (long long)s->train.seed, used);
+    cli_print("a training that is stopped resumes from its checkpoint when the same command runs "
+              "again\n");
 }
 
 /* Prints lines for experiments/paper_configs.txt: each configuration once, without its seeds. */
@@ -177,15 +181,15 @@ static int print_configs(const struct plan *p, struct arena *a, struct err *e)
                        s->scale);
         (void)map_put(&printed, r->paper_id, strlen(r->paper_id), &added);
         if (!added) continue;
-        printf("%s %s %s %s L_train=%d", r->paper_id, spec_kind_name(s->kind), s->data.dataset,
-               spec_position_name(s->model.position), s->train.L);
-        if (s->kind == SPEC_BENCH) printf(" %s", spec_get(s, spec_key_find("bench.mode"), a));
+        cli_print("%s %s %s %s L_train=%d", r->paper_id, spec_kind_name(s->kind), s->data.dataset,
+                  spec_position_name(s->model.position), s->train.L);
+        if (s->kind == SPEC_BENCH) cli_print(" %s", spec_get(s, spec_key_find("bench.mode"), a));
         if (s->kind == SPEC_EVAL)
-            printf(" %s %s", spec_get(s, spec_key_find("eval.split"), a),
-                   spec_get(s, spec_key_find("eval.window"), a));
-        if (spec_valid_length(s)) printf(" L_valid=%d", spec_valid_length(s));
-        if (s->kind == SPEC_EVAL && v->window == SPEC_SLIDING) printf(" stride=%d", v->stride);
-        printf("\n");
+            cli_print(" %s %s", spec_get(s, spec_key_find("eval.split"), a),
+                      spec_get(s, spec_key_find("eval.window"), a));
+        if (spec_valid_length(s)) cli_print(" L_valid=%d", spec_valid_length(s));
+        if (s->kind == SPEC_EVAL && v->window == SPEC_SLIDING) cli_print(" stride=%d", v->stride);
+        cli_print("\n");
     }
     return 0;
 }
@@ -199,9 +203,9 @@ static void print_plan(const struct planning *p, bool all, double budget_s, stru
     if (fit) planning_fit(fit, p, budget_s, a);
 
     for (int32_t i = 0; i < p->plan.artefacts_n; i++)
-        printf("%s: %s\n", p->plan.artefact[i].name, p->plan.artefact[i].title);
-    printf("scale %s\n\n", p->plan.scale);
-    printf(
+        cli_print("%s: %s\n", p->plan.artefact[i].name, p->plan.artefact[i].title);
+    cli_print("scale %s\n\n", p->plan.scale);
+    cli_print(
         "run id            kind   position    L_train  seed   parameters       FLOP    memory      "
         "disk        time  evaluations  %-*s%sstate\n",
         width, width ? "settings" : "", width ? "  " : "");
@@ -211,14 +215,14 @@ static void print_plan(const struct planning *p, bool all, double budget_s, stru
         else if (all)
             print_evaluation(p, fit, i, a);
     }
-    printf("\n");
-    for (int32_t i = 0; i < p->plan.notes.n; i++) printf("note: %s\n", p->plan.notes.item[i]);
+    cli_print("\n");
+    for (int32_t i = 0; i < p->plan.notes.n; i++) cli_print("note: %s\n", p->plan.notes.item[i]);
     for (int32_t i = 0; i < p->plan.runs_n; i++)
-        if (p->gone[i]) printf("note: %s\n", p->gone[i]);
+        if (p->gone[i]) cli_print("note: %s\n", p->gone[i]);
     print_totals(p, a);
     print_time(p, a);
     if (fit) print_fit(p, fit, budget_s);
-    if (planning_check_precision(p, &lacking) < 0) printf("note: %s\n", lacking.text);
+    if (planning_check_precision(p, &lacking) < 0) cli_print("note: %s\n", lacking.text);
 }
 
 CLI_COMMAND(plan)

@@ -74,7 +74,7 @@ static void print_line(const struct spec_key *key, struct arena *a)
                         : *value ? arena_printf(a, "default %s", value)
                                  : "empty";
 
-    printf("%-26s %s (%s; %s)\n", key->name, key->help, range_text(key, a), state);
+    cli_print("%-26s %s (%s; %s)\n", key->name, key->help, range_text(key, a), state);
 }
 
 static void print_key(const struct spec_key *key, struct arena *a)
@@ -82,17 +82,17 @@ static void print_key(const struct spec_key *key, struct arena *a)
     const char *short_name = settings_short(key), *method = method_of(key);
     const char *value = settings_default(key), *refusal = refusal_text(key, a);
 
-    printf("%s\n  %s\n  values   %s\n", key->name, key->help, range_text(key, a));
+    cli_print("%s\n  %s\n  values   %s\n", key->name, key->help, range_text(key, a));
     if (refusal)
-        printf("  %s\n", refusal);
+        cli_print("  %s\n", refusal);
     else if (value)
-        printf("  default  %s\n", *value ? value : "empty");
+        cli_print("  default  %s\n", *value ? value : "empty");
     else
-        printf("  required: set it in a piece of base, a grid or --set\n");
-    if (method) printf("  method   %s\n", method);
-    if (strcmp(short_name, key->name) != 0) printf("  short    %s\n", short_name);
-    if (!key->hashed) printf("  a label, not part of a run's identity\n");
-    if (*key->source) printf("  source   %s\n", key->source);
+        cli_print("  required: set it in a piece of base, a grid or --set\n");
+    if (method) cli_print("  method   %s\n", method);
+    if (strcmp(short_name, key->name) != 0) cli_print("  short    %s\n", short_name);
+    if (!key->hashed) cli_print("  a label, not part of a run's identity\n");
+    if (*key->source) cli_print("  source   %s\n", key->source);
 }
 
 /* Names the other keys that contain the word, such as the attention windows beside eval.window. */
@@ -105,8 +105,8 @@ static void print_others(const char *word)
     (void)settings_key(&shown, word, NULL);
     for (size_t i = 0; i < n; i++)
         if (&keys[i] != shown && settings_mentions(&keys[i], word))
-            printf("%s%s", printed++ ? ", " : "\nsee also ", keys[i].name);
-    if (printed) printf("\n");
+            cli_print("%s%s", printed++ ? ", " : "\nsee also ", keys[i].name);
+    if (printed) cli_print("\n");
 }
 
 CLI_COMMAND(settings)
@@ -122,7 +122,7 @@ CLI_COMMAND(settings)
     for (int how = 0; how < SELECTS_N && found == 0; how++)
         for (size_t i = 0; i < n; i++) {
             if (!is_selected(&keys[i], asked, (enum selects)how)) continue;
-            if (found++) printf("\n");
+            if (found++) cli_print("\n");
             print_key(&keys[i], &c->arena);
         }
     if (found == 1) print_others(asked);
@@ -142,12 +142,12 @@ static void print_artefact(struct cli *c, const char *name, const char *scale)
     struct err why = {0};
 
     if (planning_open(&p, &c->project, &name, 1, &o, NULL, c->store, &why) < 0) {
-        printf("%-10s cannot be planned: %s\n", name, why.text);
+        cli_print("%-10s cannot be planned: %s\n", name, why.text);
         return;
     }
     if (p.done_n < p.plan.runs_n) clock_duration(time, p.seconds_left);
-    printf("%-10s %4d of %4d  %8s  %s\n", name, p.done_n, p.plan.runs_n, time,
-           p.plan.artefact[0].title);
+    cli_print("%-10s %4d of %4d  %8s  %s\n", name, p.done_n, p.plan.runs_n, time,
+              p.plan.artefact[0].title);
     plan_close(&p.plan);
 }
 
@@ -162,7 +162,7 @@ static int print_own(struct cli *c, const char *scale, char **shipped, int32_t s
         " WHERE instr(artefact, ' ') = 0" /* neither a variant nor an earlier grid */
         " AND scale = coalesce(nullif(:scale, ''), scale)"
         " GROUP BY artefact, scale ORDER BY artefact, scale";
-    const struct store_param param = {"scale", scale ? scale : ""};
+    const struct store_param param = {"scale", scale ? scale : "", STORE_TEXT};
     struct rows rows;
     bool any = false;
 
@@ -173,9 +173,11 @@ static int print_own(struct cli *c, const char *scale, char **shipped, int32_t s
         int32_t k = 0;
         while (k < shipped_n && strcmp(shipped[k], row[0].text) != 0) k++;
         if (k < shipped_n) continue;
-        if (!any) printf("\nother grids in results.db (`alibi plan PATH` has their time left)\n");
+        if (!any)
+            cli_print("\nother grids in results.db (`alibi plan PATH` has their time left)\n");
         any = true;
-        printf("%-10s %4s of %4s  scale %s\n", row[0].text, row[3].text, row[2].text, row[1].text);
+        cli_print("%-10s %4s of %4s  scale %s\n", row[0].text, row[3].text, row[2].text,
+                  row[1].text);
     }
     return 0;
 }
@@ -191,7 +193,7 @@ CLI_COMMAND(list)
 
     TRY(cli_begin(c, options, e));
     TRY(plan_list(&name, &n, &c->project, &c->arena, e));
-    printf("artefact   runs done    time left  title\n");
+    cli_print("artefact   runs done    time left  title\n");
     for (int32_t i = 0; i < n; i++) print_artefact(c, name[i], scale);
     return print_own(c, scale, name, n, e);
 }

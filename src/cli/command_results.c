@@ -99,7 +99,8 @@ static int note_variants(struct cli *c, const struct report_item *item, struct e
         "SELECT DISTINCT artefact FROM artefact_points WHERE scale = :scale"
         " AND substr(artefact, 1, length(:name) + 7) = :name || ' --set '"
         " AND NOT EXISTS (SELECT 1 FROM artefact_points WHERE artefact = :name AND scale = :scale)";
-    const struct store_param params[] = {{"name", item->artefact}, {"scale", item->scale}};
+    const struct store_param params[] = {{"name", item->artefact, STORE_TEXT},
+                                         {"scale", item->scale, STORE_TEXT}};
     struct rows rows;
 
     TRY(rows_read(&rows, &c->arena, c->store, sql, params, 2, e));
@@ -172,7 +173,7 @@ CLI_COMMAND(report)
         {"table-only", 0, CLI_FLAG, &o.table_only, NULL,
          "print the tables without the text around"},
         {"no-figure", 0, CLI_FLAG, &no_draw, NULL, "print the table only"},
-        {"trust", 0, CLI_FLAG, &o.trust, NULL, "run every plot.gp outside the sandbox"},
+        {"trust", 0, CLI_FLAG, &o.trust, NULL, "trust each plot.gp as it is now"},
         {0}};
 
     TRY(cli_begin(c, options, e));

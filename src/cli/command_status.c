@@ -44,9 +44,9 @@ static int print_status(struct cli *c, struct err *e)
     arena_init(&scratch);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         TRY_OUT(rc, rows_read(&rows, &scratch, c->store, parts[i].sql, NULL, 0, e));
-        if (rows.n == 0 && i == 0) printf("no runs yet; `alibi run table5` makes some\n");
+        if (rows.n == 0 && i == 0) cli_print("no runs yet; `alibi run table5` makes some\n");
         if (rows.n == 0) continue;
-        printf("%s%s\n", i ? "\n" : "", parts[i].heading);
+        cli_print("%s%s\n", i ? "\n" : "", parts[i].heading);
         TRY_OUT(rc, report_query(stdout, c->store, parts[i].sql, 30, REPORT_TEXT, e));
     }
 out:
@@ -86,19 +86,20 @@ static int print_protocol(const char *spec, const char *trained, struct err *e)
                   : v->split == SPEC_VALID ? t.data.valid_tokens
                                            : t.data.train_tokens;
     TRY(windows_make(&w, all, v->L, sliding ? v->stride : v->L, v->targets, e));
-    printf("protocol\n  %-20s ", "targets");
-    if (w.targets_n < all) printf("first %lld of ", (long long)w.targets_n);
-    printf("%lld tokens of the split, </s> of each line included\n", (long long)all);
-    printf("  %-20s %lld of at most %d tokens", "windows", (long long)windows_count(&w), v->L);
+    cli_print("protocol\n  %-23s ", "targets");
+    if (w.targets_n < all) cli_print("first %lld of ", (long long)w.targets_n);
+    cli_print("%lld tokens of the split, </s> of each line included\n", (long long)all);
+    cli_print("  %-23s %lld of at most %d tokens", "windows", (long long)windows_count(&w), v->L);
     if (sliding)
-        printf(", stride %d: each scores its last %d after up to %d tokens of context; "
-               "the first windows have less\n",
-               v->stride, v->stride, v->L - v->stride);
+        cli_print(", stride %d: each scores its last %d after up to %d tokens of context; "
+                  "the first windows have less\n",
+                  v->stride, v->stride, v->L - v->stride);
     else
-        printf(", without overlap: each scores all its tokens\n");
-    printf("  %-20s the token before the window is its first input; of the text, </s>\n", "prefix");
-    printf("  %-20s exp(sum of -ln p over the targets / %lld)\n\n", "perplexity",
-           (long long)w.targets_n);
+        cli_print(", without overlap: each scores all its tokens\n");
+    cli_print("  %-23s the token before the window is its first input; of the text, </s>\n",
+              "prefix");
+    cli_print("  %-23s exp(sum of -ln p over the targets / %lld)\n\n", "perplexity",
+              (long long)w.targets_n);
     return 0;
 }
 
@@ -126,24 +127,25 @@ CLI_COMMAND(show)
     struct rows rows;
 
     TRY(cli_begin(c, NULL, e));
-    const struct store_param run = {"run", c->rest.item[0]};
-    printf("run %s\nspec\n", run.value);
+    const struct store_param run = {"run", c->rest.item[0], STORE_TEXT};
+    cli_print("run %s\nspec\n", run.value);
     TRY(rows_read(&rows, &c->arena, c->store, specs_sql, &run, 1, e));
     const struct store_cell *specs = rows.row[0];
     for (const char *line = specs[0].text; *line;) {
         int length = (int)strcspn(line, "\n");
-        printf("  %.*s\n", length, line);
+        cli_print("  %.*s\n", length, line);
         line += length + (line[length] == '\n');
     }
-    printf("\n");
+    cli_print("\n");
     if (specs[1].text) TRY(print_protocol(specs[0].text, specs[1].text, e));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         TRY(rows_read(&rows, &c->arena, c->store, parts[i].sql, &run, 1, e));
         for (int32_t r = 0; r < rows.n; r++) {
-            if (r == 0) printf("%s\n", parts[i].heading);
+            if (r == 0) cli_print("%s\n", parts[i].heading);
             for (int k = 0; k < rows.columns_n; k++)
-                if (rows.row[r][k].text) printf("  %-20s %s\n", rows.name[k], rows.row[r][k].text);
-            printf("\n");
+                if (rows.row[r][k].text)
+                    cli_print("  %-23s %s\n", rows.name[k], rows.row[r][k].text);
+            cli_print("\n");
         }
     }
     return 0;

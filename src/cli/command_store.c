@@ -9,23 +9,26 @@
 static void print_merge(struct cli *c, const struct merge_result *m, const char *path)
 {
     if (*m->runs) {
-        printf("ingested %d attempts from %d folders of %s; %d were already known", m->attempts_n,
-               m->folders_n, m->runs, m->known_n);
+        cli_print("ingested %d attempts from %d folders of %s; %d were already known",
+                  m->attempts_n, m->folders_n, m->runs, m->known_n);
         if (m->skipped.n)
-            printf("; %d folders left out (the first: %s)", m->skipped.n, m->skipped.why);
-        printf("\nnext: alibi run ARTEFACT, which registers what the artefact needs and runs only "
-               "what is missing\n");
+            cli_print("; %d folders left out (the first: %s)", m->skipped.n, m->skipped.why);
+        cli_print(
+            "\nnext: alibi run ARTEFACT, which registers what the artefact needs and runs only "
+            "what is missing\n");
     } else {
-        printf("ingested %d results from %s\n", m->results_n, path);
+        cli_print("ingested %d results from %s\n", m->results_n, path);
     }
     if (m->copied_n)
-        printf("copied %d run folders to runs/, %s\n", m->copied_n, str_bytes(&c->arena, m->bytes));
+        cli_print("copied %d run folders to runs/, %s\n", m->copied_n,
+                  str_bytes(&c->arena, m->bytes));
     if (m->remote_n)
-        printf("%d run folders not found: their results are ingested, but their checkpoints are "
-               "missing; `alibi merge FOLDER` adds them\n",
-               m->remote_n);
+        cli_print("%d run folders not found: their results are ingested, but their checkpoints are "
+                  "missing; `alibi merge FOLDER` adds them\n",
+                  m->remote_n);
     if (m->unreadable.n)
-        printf("%d of them cannot be read (the first: %s)\n", m->unreadable.n, m->unreadable.why);
+        cli_print("%d of them cannot be read (the first: %s)\n", m->unreadable.n,
+                  m->unreadable.why);
 }
 
 CLI_COMMAND(merge)
@@ -55,7 +58,7 @@ CLI_COMMAND(gc)
     /* Opening for writing ensures that no scheduler is running. */
     TRY(store_open(&c->store, c->results, STORE_WRITE, e));
     TRY(workflow_gc(&r, &c->project, &c->arena, c->store, e));
-    printf("%d attempts removed, %s freed\n", r.folders_n, str_bytes(&c->arena, r.bytes));
+    cli_print("%d attempts removed, %s freed\n", r.folders_n, str_bytes(&c->arena, r.bytes));
     return 0;
 }
 
@@ -70,8 +73,8 @@ static void print_finding(void *context, enum verify_verdict verdict, const char
                                          [VERIFY_DIFFERENT] = "other",
                                          [VERIFY_SKIPPED] = ""};
     (void)context;
-    printf("%-5s %s\n", labels[verdict], what);
-    if (detail && *detail) printf("      %s\n", detail);
+    cli_print("%-5s %s\n", labels[verdict], what);
+    if (detail && *detail) cli_print("      %s\n", detail);
 }
 
 CLI_COMMAND(verify)
@@ -89,9 +92,10 @@ CLI_COMMAND(verify)
     o.run_id = c->rest.n ? c->rest.item[0] : NULL;
     o.updates = updates != UPDATES_UNSET ? updates : c->rest.n ? UPDATES_DEFAULT : 0;
     TRY(workflow_verify(&v, &c->project, &c->arena, c->store, &o, e));
-    printf("results.db is intact; %d checkpoints hashed, %d results compared with their records, "
-           "%d runs reproduced, %d wrong\n",
-           v.checkpoints_n, v.results_n, v.reproduced_n, v.wrong_n);
+    cli_print(
+        "results.db is intact; %d checkpoints hashed, %d results compared with their records, "
+        "%d runs reproduced, %d wrong\n",
+        v.checkpoints_n, v.results_n, v.reproduced_n, v.wrong_n);
     if (v.wrong_n)
         return ERR(
             e, ERR_DATA,
@@ -107,15 +111,16 @@ static void print_import(struct cli *c, const struct import_options *o,
 {
     const char *position = spec_position_name(r->spec.model.position);
 
-    printf("imported %s L_train=%d (%s) as run %s: %s parameters%s\n", position, r->spec.train.L,
-           r->spec.scale, r->run_id, str_thousands(&c->arena, r->parameters_n),
-           r->was_fp16 ? ", fp16 converted to fp32" : "");
+    cli_print("imported %s L_train=%d (%s) as run %s: %s parameters%s\n", position, r->spec.train.L,
+              r->spec.scale, r->run_id, str_thousands(&c->arena, r->parameters_n),
+              r->was_fp16 ? ", fp16 converted to fp32" : "");
     if (!r->heads_recorded)
-        printf("the file does not record the number of heads: using the %d of the specification\n",
-               r->spec.model.heads);
-    printf("weights  %s/imported.safetensors\n", r->dir);
-    printf("next     alibi run %s%s%s --only position=%s,L_train=%d\n", o->artefact,
-           o->scale ? " --scale " : "", o->scale ? o->scale : "", position, r->L_train_nominal);
+        cli_print(
+            "the file does not record the number of heads: using the %d of the specification\n",
+            r->spec.model.heads);
+    cli_print("weights  %s/imported.safetensors\n", r->dir);
+    cli_print("next     alibi run %s%s%s --only position=%s,L_train=%d\n", o->artefact,
+              o->scale ? " --scale " : "", o->scale ? o->scale : "", position, r->L_train_nominal);
 }
 
 CLI_COMMAND(import)
@@ -155,8 +160,8 @@ CLI_COMMAND(export)
 
     TRY(cli_begin(c, options, e));
     TRY(workflow_export(&r, &c->project, &c->arena, c->store, c->rest.item[0], dir, which, e));
-    printf("exported run %s to %s: model.safetensors, config.json%s\n", r.run_id, r.dir,
-           r.has_dictionary ? ", dict.txt"
-                            : "; no dict.txt, because the corpus is not on this machine");
+    cli_print("exported run %s to %s: model.safetensors, config.json%s\n", r.run_id, r.dir,
+              r.has_dictionary ? ", dict.txt"
+                               : "; no dict.txt, because the corpus is not on this machine");
     return 0;
 }

@@ -35,17 +35,17 @@ static void print_step(struct cli *c, const struct log *l, const struct record_s
     int64_t every = l->updates > LOG_LINES ? l->updates / LOG_LINES : 1;
 
     if (s->update != 1 && s->update % every != 0) return;
-    printf("update %lld of %lld  loss %.4f nats  rate %.4g  gradient norm %.3g",
-           (long long)s->update, (long long)l->updates, s->loss_nats, s->lr, s->grad_norm);
-    if (l->wps > 0) printf("  %s words/s", str_thousands(&c->arena, (int64_t)l->wps));
-    printf("\n");
+    cli_print("update %lld of %lld  loss %.4f nats  rate %.4g  gradient norm %.3g",
+              (long long)s->update, (long long)l->updates, s->loss_nats, s->lr, s->grad_norm);
+    if (l->wps > 0) cli_print("  %s words/s", str_thousands(&c->arena, (int64_t)l->wps));
+    cli_print("\n");
 }
 
 static void print_progress(struct log *l, const struct record_progress *p)
 {
     if (isfinite(p->wps)) l->wps = p->wps;
     if (l->is_training || p->total <= 0 || p->done / p->total < l->next_share) return;
-    printf("%.0f of %.0f (%.0f %%)\n", p->done, p->total, 100 * p->done / p->total);
+    cli_print("%.0f of %.0f (%.0f %%)\n", p->done, p->total, 100 * p->done / p->total);
     l->next_share = p->done / p->total + 1.0 / LOG_LINES;
 }
 
@@ -53,9 +53,9 @@ static void print_record(struct cli *c, struct log *l, const struct record *r)
 {
     switch (r->type) {
     case EVENT_STARTED:
-        printf("started on %s (%s)%s%s\n", r->started.device,
-               r->started.backend ? r->started.backend : "unknown backend",
-               r->started.host ? ", host " : "", r->started.host ? r->started.host : "");
+        cli_print("started on %s (%s)%s%s\n", r->started.device,
+                  r->started.backend ? r->started.backend : "unknown backend",
+                  r->started.host ? ", host " : "", r->started.host ? r->started.host : "");
         break;
     case EVENT_PROGRESS:
         print_progress(l, &r->progress);
@@ -64,33 +64,34 @@ static void print_record(struct cli *c, struct log *l, const struct record *r)
         print_step(c, l, &r->step);
         break;
     case EVENT_VALIDATION:
-        printf("validation after update %lld: loss %.4f nats, perplexity %.2f%s\n",
-               (long long)r->validation.update, r->validation.loss_nats, r->validation.perplexity,
-               r->validation.best ? ", the best so far" : "");
+        cli_print("validation after update %lld: loss %.4f nats, perplexity %.2f%s\n",
+                  (long long)r->validation.update, r->validation.loss_nats,
+                  r->validation.perplexity, r->validation.best ? ", the best so far" : "");
         break;
     case EVENT_CHECKPOINT:
-        printf("checkpoint after update %lld: %s\n", (long long)r->checkpoint.update,
-               r->checkpoint.path);
+        cli_print("checkpoint after update %lld: %s\n", (long long)r->checkpoint.update,
+                  r->checkpoint.path);
         break;
     case EVENT_TRAINED:
-        printf("trained %lld updates: final loss %.4f nats, %s words/s\n",
-               (long long)r->trained.updates, r->trained.final_loss_nats,
-               str_thousands(&c->arena,
-                             isfinite(r->trained.train_wps) ? (int64_t)r->trained.train_wps : 0));
+        cli_print("trained %lld updates: final loss %.4f nats, %s words/s\n",
+                  (long long)r->trained.updates, r->trained.final_loss_nats,
+                  str_thousands(&c->arena, isfinite(r->trained.train_wps)
+                                               ? (int64_t)r->trained.train_wps
+                                               : 0));
         break;
     case EVENT_EVALUATED:
-        printf("evaluated %s: perplexity %.4f over %lld tokens, %lld not finite\n",
-               r->evaluated.run_id, r->evaluated.perplexity, (long long)r->evaluated.tokens,
-               (long long)r->evaluated.nonfinite);
+        cli_print("evaluated %s: perplexity %.4f over %lld tokens, %lld not finite\n",
+                  r->evaluated.run_id, r->evaluated.perplexity, (long long)r->evaluated.tokens,
+                  (long long)r->evaluated.nonfinite);
         break;
     case EVENT_BENCHED:
-        printf("timed %s: %s words/s\n", r->benched.run_id,
-               str_thousands(&c->arena, (int64_t)r->benched.wps));
+        cli_print("timed %s: %s words/s\n", r->benched.run_id,
+                  str_thousands(&c->arena, (int64_t)r->benched.wps));
         break;
     case EVENT_ENDED:
-        printf("ended: %s%s%s\n", r->ended.state ? r->ended.state : "unknown",
-               r->ended.message && *r->ended.message ? ": " : "",
-               r->ended.message ? r->ended.message : "");
+        cli_print("ended: %s%s%s\n", r->ended.state ? r->ended.state : "unknown",
+                  r->ended.message && *r->ended.message ? ": " : "",
+                  r->ended.message ? r->ended.message : "");
         l->ended = true;
         break;
     }
@@ -99,7 +100,7 @@ static void print_record(struct cli *c, struct log *l, const struct record *r)
 /* Prints what the worker has written to its log file since the last call: warnings and errors. */
 static int print_log_file(struct log *l, const char *path, struct err *e)
 {
-    char buffer[1 << 14];
+    char buffer[1 << 14], shown[4 * sizeof buffer + 1];
     ssize_t n = 0;
 
     if (l->fd < 0 && file_exists(path)) {
@@ -107,7 +108,8 @@ static int print_log_file(struct log *l, const char *path, struct err *e)
         if (l->fd < 0) return l->fd;
     }
     while (l->fd >= 0 && (n = pread(l->fd, buffer, sizeof buffer, l->offset)) > 0) {
-        fwrite(buffer, 1, (size_t)n, stdout);
+        str_clean_n(shown, sizeof shown, buffer, (size_t)n, "\n\t");
+        fputs(shown, stdout);
         TRY(file_check_output(stdout, e));
         l->offset += n;
     }
@@ -118,10 +120,11 @@ static int print_log_file(struct log *l, const char *path, struct err *e)
 static int read_outcome(const char **out, struct cli *c, const struct log *l, struct err *e)
 {
     static const char sql[] = "SELECT state || coalesce(': ' || nullif(message, ''), '')"
-                              " FROM attempts WHERE run_id = CAST(:run AS TEXT)"
-                              " AND attempt = CAST(:attempt AS INTEGER) AND state <> 'running'";
+                              " FROM attempts WHERE run_id = :run"
+                              " AND attempt = :attempt AND state <> 'running'";
     const struct store_param params[] = {
-        {"run", l->run_id}, {"attempt", arena_printf(&c->arena, "%lld", (long long)l->attempt)}};
+        {"run", l->run_id, STORE_TEXT},
+        {"attempt", arena_printf(&c->arena, "%lld", (long long)l->attempt), STORE_INTEGER}};
     struct rows rows;
 
     TRY(rows_read(&rows, &c->arena, c->store, sql, params, 2, e));
@@ -148,7 +151,7 @@ static int print_attempt(struct cli *c, struct log *l, bool follow, struct err *
         }
         TRY(rc);
         TRY(print_log_file(l, log_path, e));
-        if (outcome && !l->ended) printf("ended: %s (no last record)\n", outcome);
+        if (outcome && !l->ended) cli_print("ended: %s (no last record)\n", outcome);
         fflush(stdout);
         TRY(file_check_output(stdout, e));
         if (!follow || l->ended || outcome) return 0;
@@ -161,7 +164,7 @@ CLI_COMMAND(logs)
     static const char sql[] =
         "SELECT a.dir, r.kind, a.attempt,"
         " (SELECT value FROM settings s WHERE s.run_id = r.run_id AND s.key = 'train.updates')"
-        " FROM attempts a JOIN run_list r USING (run_id) WHERE run_id = CAST(:run AS TEXT)"
+        " FROM attempts a JOIN run_list r USING (run_id) WHERE run_id = :run"
         " ORDER BY a.attempt DESC LIMIT 1";
     bool follow = false;
     struct log l = {.fd = -1};
@@ -171,7 +174,7 @@ CLI_COMMAND(logs)
 
     TRY(cli_begin(c, options, e));
     l.run_id = c->rest.item[0];
-    const struct store_param run = {"run", l.run_id};
+    const struct store_param run = {"run", l.run_id, STORE_TEXT};
     TRY(rows_read(&rows, &c->arena, c->store, sql, &run, 1, e));
     if (rows.n == 0)
         return ERR(e, ERR_NOINPUT, "run %s has no attempts and therefore no log", l.run_id);

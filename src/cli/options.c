@@ -1,4 +1,5 @@
 /* options.c - parses and describes the options of a command, and opens what it needs. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +9,18 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "report/report.h"
+
+void cli_print(const char *format, ...)
+{
+    struct arena a;
+    va_list args;
+
+    arena_init(&a);
+    va_start(args, format);
+    fputs(str_clean(&a, arena_vprintf(&a, format, args), "\n\t"), stdout);
+    va_end(args);
+    arena_fini(&a);
+}
 
 static void print_help(const struct cli_command *self, const struct cli_option *all)
 {

@@ -14,11 +14,10 @@
 #include "base/file.h"
 #include "base/hash.h"
 
-/* Reads a text or a list of texts, which may be printed on a terminal. */
+/* Reads a text or a list of texts. */
 static int read_texts(const char **out, int32_t least, int32_t most, const struct yaml_node *list,
                       const char *what, struct err *e)
 {
-    uint32_t character;
     int32_t n;
     const struct yaml_node *const *item = yaml_each(&list, &n);
 
@@ -27,12 +26,6 @@ static int read_texts(const char **out, int32_t least, int32_t most, const struc
     for (int32_t i = 0; i < n; i++) {
         TRY(yaml_want(item[i], YAML_SCALAR, what, e));
         if (!*item[i]->text) return yaml_error(item[i], e, "%s is empty", what);
-        for (const char *p = item[i]->text, *end = p + strlen(p); p < end;) {
-            p += str_decode_utf8(p, end, &character);
-            if (character < ' ' || (character >= 0x7F && character < 0xA0))
-                return yaml_error(item[i], e, "%s: remove control character 0x%02x", what,
-                                  character);
-        }
         out[i] = item[i]->text;
     }
     return 0;

@@ -45,7 +45,7 @@ int run_folder_claim(char **dir, int32_t *attempt, struct arena *a, const char *
         const char *path = arena_printf(a, "%s/%ld", run, (long)*attempt);
         if (mkdir(path, 0777) == 0) {
             *dir = run_folder_name(a, run_id, *attempt);
-            return 0;
+            return file_sync(run, e);
         }
         if (errno != EEXIST)
             return ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
@@ -62,6 +62,19 @@ bool run_folder_parse(const char *path, char run_id[SPEC_ID_BYTES], int32_t *att
     while (run > path && run[-1] != '/') run--;
     if (!is_run_id(run, (size_t)(slash - run))) return false;
     if (run_id) snprintf(run_id, SPEC_ID_BYTES, "%.*s", SPEC_ID_BYTES - 1, run);
+    if (attempt) *attempt = number;
+    return true;
+}
+
+bool run_folder_parse_own(const char *dir, char run_id[SPEC_ID_BYTES], int32_t *attempt)
+{
+    char id[SPEC_ID_BYTES], own[sizeof RUN_FOLDERS + SPEC_ID_BYTES + 16];
+    int32_t number;
+
+    if (!run_folder_parse(dir, id, &number)) return false;
+    snprintf(own, sizeof own, RUN_FOLDERS "/%s/%ld", id, (long)number);
+    if (strcmp(own, dir) != 0) return false;
+    if (run_id) memcpy(run_id, id, sizeof id);
     if (attempt) *attempt = number;
     return true;
 }

@@ -29,8 +29,9 @@ enum run_file { RUN_SPEC, RUN_FRESH, RUN_EVENTS, RUN_LOG };
 
 /* --- names ---------------------------------------------------------------------------------- */
 
-/* run_folder_claim - makes root/runs/<run id>/<attempt> with the first free number from `from` on.
- * *dir, in the arena, is relative to root. Errors: ERR_CREATE. */
+/* run_folder_claim - makes root/runs/<run id>/<attempt> with the first free number from `from` on;
+ * the folders survive a power failure. *dir, in the arena, is relative to root. Errors: ERR_CREATE,
+ * ERR_IO. */
 int run_folder_claim(char **dir, int32_t *attempt, struct arena *a, const char *root,
                      const char *run_id, int32_t from, struct err *e);
 
@@ -40,6 +41,10 @@ char *run_folder_name(struct arena *a, const char *run_id, int32_t attempt);
 /* run_folder_parse - the run id and number that a path ends with, as runs/<run id>/<attempt>, a
  * path below other folders, or <run id>/<attempt>; false: it does not. Both may be NULL. */
 bool run_folder_parse(const char *path, char run_id[SPEC_ID_BYTES], int32_t *attempt);
+
+/* run_folder_parse_own - the same for an attempt of this project alone: dir is what run_folder_name
+ * gives. A results.db from elsewhere may name any folder, also an attempt of another project. */
+bool run_folder_parse_own(const char *dir, char run_id[SPEC_ID_BYTES], int32_t *attempt);
 
 /* run_folder_path - the path of a file in the folder, in the arena. */
 char *run_folder_path(struct arena *a, const char *dir, enum run_file file);

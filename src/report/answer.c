@@ -344,6 +344,15 @@ void report_answer_begin(struct strbuf *b, const struct report_answer *r)
                   " SELECT row_number() OVER () AS \"#row\", * FROM report_answer)");
 }
 
+/* A cell in SQL, which has no name for an infinite number. */
+static const char *cell_literal(struct arena *a, const struct report_cell *cell)
+{
+    if (!cell->text) return "NULL";
+    if (cell->type == 't') return str_quote(a, cell->text, '\'');
+    if (strcmp(cell->text, "inf") == 0) return "9e999";
+    return strcmp(cell->text, "-inf") == 0 ? "-9e999" : cell->text;
+}
+
 void report_answer_rows(struct report_answer *out, struct arena *a, const char *where,
                         const struct report_rows *rows)
 {
@@ -356,10 +365,7 @@ void report_answer_rows(struct report_answer *out, struct arena *a, const char *
         strbuf_add(&b, i ? ",\n(" : "VALUES (");
         for (int32_t c = 0; c < rows->columns_n; c++) {
             if (c) strbuf_add(&b, ",");
-            const struct report_cell *cell = &rows->row[i][c];
-            strbuf_add(&b, !cell->text         ? "NULL"
-                           : cell->type == 't' ? str_quote(a, cell->text, '\'')
-                                               : cell->text);
+            strbuf_add(&b, cell_literal(a, &rows->row[i][c]));
         }
         strbuf_add(&b, ")");
     }

@@ -165,11 +165,12 @@ static int ask(struct report_rows *out, const struct statement *q, struct store 
 {
     const struct report_keys *k = q->keys;
     const struct report_layout *l = k->judged;
-    const struct store_param params[] = {{"artefact", k->artefact},
-                                         {"scale", k->scale},
-                                         {"metric", l && l->paper.n ? l->paper.name[0] : k->value},
-                                         {"lines_n", k->line.n == 1 ? "1" : "0"},
-                                         {"whole", q->whole ? "1" : "0"}};
+    const struct store_param params[] = {
+        {"artefact", k->artefact, STORE_TEXT},
+        {"scale", k->scale, STORE_TEXT},
+        {"metric", l && l->paper.n ? l->paper.name[0] : k->value, STORE_TEXT},
+        {"lines_n", k->line.n == 1 ? "1" : "0", STORE_INTEGER},
+        {"whole", q->whole ? "1" : "0", STORE_INTEGER}};
 
     return report_rows_query(out, q->arena, s, k->answer->where, q->text.text, params,
                              sizeof params / sizeof *params, REPORT_QUERY_LIMIT_S, e);
@@ -199,17 +200,34 @@ int report_cells_groups(struct report_rows *out, struct arena *a, struct store *
     return ask(out, &q, s, e);
 }
 
+/* The settings in which the configurations of a list of ids differ. */
+static const char differing_sql[] =
+    "SELECT group_concat(key, ', ') FROM (\n"
+    " SELECT key FROM settings JOIN (\n"
+    "  SELECT min(run_id) AS run_id, count(*) OVER () AS n FROM run_list\n"
+    "  WHERE instr(:configs, config_id) > 0 GROUP BY config_id) USING (run_id)\n"
+    " WHERE key NOT IN ('eval.train_run', 'train.seed')\n"
+    " GROUP BY key HAVING count(DISTINCT value) > 1 OR count(*) < n ORDER BY key)";
+
 /* Unlike configurations are not averaged. */
-static int check_alike(const struct report_rows *cells, struct err *e)
+static int check_alike(const struct report_rows *cells, struct store *s, struct err *e)
 {
+    struct report_rows differing;
+
     for (int32_t i = 0; i < cells->rows_n; i++) {
         double n = report_rows_real(cells, i, "configs_n", 0);
-        if (n > 1)
-            return ERR(
-                e, ERR_DATA,
-                "%.0f configurations (config_id %s) fall into one cell; name the column that "
-                "tells them apart in rows: or group: of table.txt",
-                n, report_rows_get(cells, i, "configs"));
+        const char *configs = report_rows_get(cells, i, "configs");
+        if (n <= 1) continue;
+        const struct store_param param = {"configs", configs, STORE_TEXT};
+        TRY(report_rows_query(&differing, cells->arena, s, NULL, differing_sql, &param, 1,
+                              REPORT_QUERY_LIMIT_S, e));
+        const char *keys = report_rows_text(&differing, 0, 0);
+        return ERR(
+            e, ERR_DATA,
+            "%.0f configurations (config_id %s) fall into one cell%s%s; name the column that "
+            "tells them apart in rows: or group: of table.txt (settings has those of "
+            "evaluations)",
+            n, configs, keys ? " and differ in " : "", keys ? keys : "");
     }
     return 0;
 }
@@ -224,7 +242,7 @@ static int ask_cells(struct report_rows *out, struct arena *a, struct store *s,
     put_shown(&q, k->judged != NULL);
     PUT(&q, "%s%s", cells_sql, select);
     TRY(ask(out, &q, s, e));
-    return check_alike(out, e);
+    return check_alike(out, s, e);
 }
 
 int report_cells(struct report_rows *out, struct arena *a, struct store *s,

@@ -64,7 +64,8 @@ static void find_claims(struct report_claims *c)
 int report_claims_judge(struct report_claims *out, struct arena *a, struct store *s,
                         const struct report_folder *f, const char *scale, struct err *e)
 {
-    const struct store_param params[] = {{"artefact", f->artefact}, {"scale", scale}};
+    const struct store_param params[] = {{"artefact", f->artefact, STORE_TEXT},
+                                         {"scale", scale, STORE_TEXT}};
     struct report_answer answer;
     struct strbuf sql;
 
@@ -126,7 +127,7 @@ static const char *verdict_color(const char *verdict)
 static void write_line(FILE *out, const struct report_rows *r, int32_t row, const char *column)
 {
     const char *line = report_rows_get(r, row, column);
-    if (line) fprintf(out, "      %s\n", report_clean_text(r->arena, line));
+    if (line) fprintf(out, "      %s\n", str_clean(r->arena, line, ""));
 }
 
 /* A claim and its cases a line each; of several folders with the artefact in front. */
@@ -137,10 +138,10 @@ static void write_text(FILE *out, const struct report_rows *cases, bool placed, 
         if (report_claims_begins(cases, i)) {
             fprintf(out, "  %s%s%s: %s%s%s\n", placed ? report_rows_get(cases, i, "artefact") : "",
                     placed ? " " : "",
-                    report_clean_text(cases->arena, report_rows_get(cases, i, "claim")),
+                    str_clean(cases->arena, report_rows_get(cases, i, "claim"), ""),
                     color ? verdict_color(verdict) : "", verdict, color ? "\033[0m" : "");
             fprintf(out, "    %s\n",
-                    report_clean_text(cases->arena, report_rows_get(cases, i, "statement")));
+                    str_clean(cases->arena, report_rows_get(cases, i, "statement"), ""));
             write_line(out, cases, i, "note");
         }
         write_line(out, cases, i, "line");
@@ -176,7 +177,7 @@ int report_claims_ask(struct report_rows *out, struct store *s, const struct rep
                       const char *scale, const char *sql, struct err *e)
 {
     struct arena *a = claims->rows.arena;
-    const struct store_param params[] = {{"scale", scale}};
+    const struct store_param params[] = {{"scale", scale, STORE_TEXT}};
     struct report_answer answer;
     struct strbuf b;
 

@@ -2,10 +2,11 @@
  * view `comparison` with the paper is in store/views.sql.
  *
  *   a, b      the evaluations of each side; c0.. are their coordinates in the order of the table
- *   kept      the settings of their trainings that are not coordinates
- *   varying   those in which trainings differ: the column settings
- *   apart     of two trainings the first setting that both have, in which they differ and which no
- *             filter frees
+ *   subjects  the trainings, and one evaluation for each value of the column `settings`
+ *   kept      their settings that are not coordinates
+ *   varying   those in which they differ: the column settings of the answer
+ *   apart     the first setting that two trainings, or two evaluations, both have, in which they
+ *             differ and which no filter frees
  *   near      the pairs that agree in all joined coordinates, and what else keeps them apart
  *   shown     the pairs that nothing keeps apart, then the rest of a and of b, with the reason
  *   listed    one row a row of the answer; kind: the first row of the same protocol */
@@ -31,35 +32,41 @@ static const struct coordinate {
     bool is_protected;         /* part of the protocol: must agree, named or not */
     bool of_training;          /* fixed by the id of a training */
     bool shown;                /* always a column; the others where rows differ in them */
-    const char *frees;         /* naming it lets trainings differ in these settings; may be NULL */
+    const char *frees;         /* naming it lets runs differ in these settings; may be NULL. A key
+                                  by its whole name is this coordinate and no setting beside it */
+    enum store_type type;
 } coordinates[] = {
-    {"scale", "scale", true, false, true, "data.*"},
-    {"dataset", "dataset", true, false, true, "data.*"},
-    {"corpus", "corpus", true, false, false, "data.*"},
-    {"model", "model", false, true, true, "model.*"},
-    {"position", "position", false, true, true, "model.position"},
-    {"L_train", "L_train_nominal", false, true, true, "train.L"},
-    {"L_valid", "L_valid_nominal", false, false, true, NULL},
-    {"split", "split", true, false, true, NULL},
-    {"protocol", "protocol", true, false, true, NULL},
-    {"stride", "stride", true, false, true, NULL},
-    {"first_window", "first_window", true, false, false, NULL},
-    {"precision", "precision", true, false, false, NULL},
-    {"checkpoint", "checkpoint", true, false, false, NULL},
-    {"targets", "targets", true, false, false, NULL},
-    {"seed", "seed", false, true, true, "train.seed"},
-    {"modified", "modified", false, true, false, NULL},
-    {"origin", "origin", false, true, false, NULL},
+    {"scale", "scale", true, false, true, "data.*", STORE_TEXT},
+    {"dataset", "dataset", true, false, true, "data.*", STORE_TEXT},
+    {"corpus", "corpus", true, false, false, "data.*", STORE_TEXT},
+    {"model", "model", false, true, true, "model.*", STORE_TEXT},
+    {"position", "position", false, true, true, "model.position", STORE_TEXT},
+    {"L_train", "L_train_nominal", false, true, true, "train.L", STORE_INTEGER},
+    {"L_valid", "L_valid_nominal", false, false, true, "eval.L", STORE_INTEGER},
+    {"split", "split", true, false, true, "eval.split", STORE_TEXT},
+    {"protocol", "protocol", true, false, true, "eval.window", STORE_TEXT},
+    {"stride", "stride", true, false, true, "eval.stride", STORE_INTEGER},
+    {"first_window", "first_window", true, false, false, NULL, STORE_TEXT},
+    {"precision", "precision", true, false, false, "eval.precision", STORE_TEXT},
+    {"checkpoint", "checkpoint", true, false, false, "eval.checkpoint", STORE_TEXT},
+    {"targets", "targets", true, false, false, "eval.targets", STORE_INTEGER},
+    {"seed", "seed", false, true, true, "train.seed", STORE_INTEGER},
+    {"modified", "modified", false, true, false, NULL, STORE_INTEGER},
+    {"origin", "origin", false, true, false, NULL, STORE_TEXT},
 };
-enum { COORDINATES_N = sizeof coordinates / sizeof *coordinates, PARAMS_MAX = 64 };
+enum {
+    COORDINATES_N = sizeof coordinates / sizeof *coordinates,
+    PARAMS_MAX = 2 * (COORDINATES_N + SETTINGS_MAX + 1) /* of both filters, with a run id */
+};
 
 struct side {
     char name; /* a or b */
     const char *filter;
     const char *value[COORDINATES_N]; /* NULL: not named */
     struct {
-        const char *key, *value;
-    } setting[SETTINGS_MAX]; /* of the training, such as train.lr=3 */
+        const struct spec_key *key;
+        const char *value;
+    } setting[SETTINGS_MAX]; /* of the evaluation or its training, such as train.lr=3 */
     int32_t settings_n;
     const char *run; /* the beginning of an id, or NULL */
     bool of_evaluation;
@@ -85,10 +92,22 @@ static int32_t find_coordinate(const char *name)
     return -1;
 }
 
+static bool is_coordinate(const char *key)
+{
+    for (int32_t i = 0; i < COORDINATES_N; i++)
+        if (coordinates[i].frees && strcmp(coordinates[i].frees, key) == 0) return true;
+    return false;
+}
+
 static bool is_id(const char *text)
 {
     size_t n = strspn(text, "0123456789abcdef");
     return n >= 4 && n <= 16 && text[n] == '\0';
+}
+
+static bool is_of_evaluation(const struct spec_key *key)
+{
+    return strncmp(key->name, "eval.", 5) == 0;
 }
 
 /* train.lr=3e-4 as the spec writes it: train.lr=0.0003. */
@@ -105,7 +124,7 @@ static int read_setting(struct side *s, struct arena *a, const struct spec_key *
         if (e) e->code = ERR_USAGE;
         return ERR_USAGE;
     }
-    s->setting[s->settings_n].key = key->name;
+    s->setting[s->settings_n].key = key;
     s->setting[s->settings_n++].value = spec_get(&probe, key, a);
     return 0;
 }
@@ -116,9 +135,10 @@ static int unknown_column(const struct side *s, const char *name, struct err *e)
 
     for (int32_t i = 0; i < COORDINATES_N; i++) names[i] = coordinates[i].name;
     names[COORDINATES_N] = "run";
-    return FILTER_ERR(e, s, "unknown column %s (see `alibi compare --help`)%s", name,
-                      strchr(name, '.') ? spec_key_hint(name).text
-                                        : str_hint(name, names, COORDINATES_N + 1).text);
+    struct str_hint near = {""};
+    if (!strchr(name, '.')) near = str_hint(name, names, COORDINATES_N + 1);
+    if (!*near.text) near = spec_key_hint(name);
+    return FILTER_ERR(e, s, "unknown column %s (see `alibi compare --help`)%s", name, near.text);
 }
 
 static int read_part(struct side *s, struct arena *a, char *part, struct err *e)
@@ -176,12 +196,45 @@ static bool is_free(const struct side *s, int32_t i)
 /* --- the evaluations of a side -------------------------------------------------------------- */
 
 /* Binds a value of a side; its name in SQL. */
-static const char *bind(struct compare *c, const struct side *s, const char *value)
+static const char *bind(struct compare *c, const struct side *s, const char *value,
+                        enum store_type type)
 {
     const char *name = arena_printf(c->arena, "%c%d", s->name, c->params_n);
 
-    c->params[c->params_n++] = (struct store_param){name, value};
+    c->params[c->params_n++] = (struct store_param){name, value, type};
     return arena_printf(c->arena, ":%s", name);
+}
+
+static const char *bind_coordinate(struct compare *c, const struct side *s, int32_t i)
+{
+    return bind(c, s, s->value[i], coordinates[i].type);
+}
+
+/* Whether every evaluation has a value of this key: the neutral one where its spec is older than
+ * the key. */
+static bool is_universal(const struct spec_key *key)
+{
+    struct spec s;
+
+    spec_init(&s);
+    s.kind = SPEC_EVAL;
+    return is_of_evaluation(key) && key->neutral && key->applies(&s);
+}
+
+/* The condition that the evaluation e, or its training, has a setting of the filter. */
+static const char *has_setting(struct compare *c, const struct side *s, int32_t i)
+{
+    const struct spec_key *key = s->setting[i].key;
+    const char *value = s->setting[i].value;
+    const char *line = arena_printf(c->arena, "\n%s=%s\n", key->name, value);
+    bool neutral = is_universal(key) && strcmp(value, key->neutral) == 0;
+
+    return arena_printf(
+        c->arena,
+        "EXISTS (SELECT 1 FROM run_list l WHERE l.run_id = e.%s AND (instr(char(10) || l.spec\n"
+        "  || char(10), %s) > 0%s))",
+        is_of_evaluation(key) ? "run_id" : "train_run_id", bind(c, s, line, STORE_TEXT),
+        neutral ? arena_printf(c->arena, " OR instr(l.spec, '%s=') = 0", key->name) : "");
 }
 
 /* " FROM evaluations e WHERE …" with the conditions of the filter. */
@@ -193,16 +246,10 @@ static const char *chosen(struct compare *c, const struct side *s)
     strbuf_add(&b, " FROM evaluations e WHERE 1");
     for (int32_t i = 0; i < COORDINATES_N; i++)
         if (s->value[i])
-            strbuf_addf(&b, " AND %s = %s", coordinates[i].column, bind(c, s, s->value[i]));
-    for (int32_t i = 0; i < s->settings_n; i++)
-        strbuf_addf(
-            &b,
-            " AND instr(char(10) || (SELECT spec FROM run_list WHERE run_id ="
-            " e.train_run_id) || char(10), %s) > 0",
-            bind(c, s,
-                 arena_printf(c->arena, "\n%s=%s\n", s->setting[i].key, s->setting[i].value)));
+            strbuf_addf(&b, " AND %s = %s", coordinates[i].column, bind_coordinate(c, s, i));
+    for (int32_t i = 0; i < s->settings_n; i++) strbuf_addf(&b, " AND %s", has_setting(c, s, i));
     if (s->run) {
-        const char *run = bind(c, s, s->run);
+        const char *run = bind(c, s, s->run, STORE_TEXT);
         strbuf_addf(&b, " AND (instr(run_id, %s) = 1 OR instr(train_run_id, %s) = 1)", run, run);
     }
     return b.text;
@@ -231,7 +278,7 @@ static int report_empty(struct compare *c, const struct side *s, struct err *e)
                     "FROM (SELECT DISTINCT CAST(%s AS TEXT) AS v FROM evaluations\n"
                     " WHERE %s NOT NULL ORDER BY %s LIMIT %d)\n"
                     "WHERE NOT EXISTS (SELECT 1 FROM evaluations WHERE %s = %s)",
-                    KNOWN_MAX, column, column, column, KNOWN_MAX, column, bind(c, s, s->value[i])),
+                    KNOWN_MAX, column, column, column, KNOWN_MAX, column, bind_coordinate(c, s, i)),
                 e));
         const char *list = report_rows_text(&known, 0, 0), *frees = coordinates[i].frees;
         const struct spec_key *key = frees ? spec_key_find(frees) : NULL;
@@ -239,6 +286,25 @@ static int report_empty(struct compare *c, const struct side *s, struct err *e)
             return ERR(e, ERR_NOINPUT, "filter \"%s\": no evaluation has %s %s; there are %s%s",
                        s->filter, coordinates[i].name, s->value[i], list,
                        key && key->names ? spec_value_hint(key, s->value[i]).text : "");
+    }
+    for (int32_t i = 0; i < s->settings_n; i++) {
+        const char *key = s->setting[i].key->name;
+        c->params_n = 0;
+        TRY(ask(&known, c,
+                arena_printf(
+                    c->arena,
+                    "SELECT group_concat(value, ', ') || CASE count(*) WHEN %d THEN ', …' ELSE ''"
+                    " END\n"
+                    "FROM (SELECT DISTINCT value FROM settings JOIN evaluations USING (run_id)\n"
+                    " WHERE key = '%s' ORDER BY value LIMIT %d)\n"
+                    "WHERE NOT EXISTS (SELECT 1 FROM evaluations e WHERE %s)",
+                    KNOWN_MAX, key, KNOWN_MAX, has_setting(c, s, i)),
+                e));
+        const char *list = report_rows_text(&known, 0, 0);
+        if (list)
+            return ERR(e, ERR_NOINPUT,
+                       "filter \"%s\": no evaluation has %s=%s; values in results.db: %s",
+                       s->filter, key, s->setting[i].value, list);
     }
     return ERR(e, ERR_NOINPUT,
                "no evaluation in results.db matches \"%s\"; `alibi query \"SELECT * FROM "
@@ -261,27 +327,56 @@ static int read_side(struct compare *c, struct side *s, struct err *e)
 
 /* --- the statement -------------------------------------------------------------------------- */
 
+/* The settings of trainings by their run id, and those of evaluations by the text of the column
+ * `settings`, which is the same for all that evaluate in the same way. An evaluation whose spec is
+ * older than a key has its neutral value. */
+static const char subjects_sql[] =
+    "subjects(id, run_id, of_evaluation) AS MATERIALIZED (\n"
+    " SELECT train_run_id, train_run_id, 0 FROM a UNION SELECT train_run_id, train_run_id, 0 FROM "
+    "b\n"
+    " UNION ALL SELECT way, min(run_id), 1 FROM (\n"
+    "  SELECT way, run_id FROM a UNION ALL SELECT way, run_id FROM b) GROUP BY way),\n"
+    "kept(id, key, value) AS MATERIALIZED (\n"
+    " SELECT o.id, s.key, s.value FROM subjects o JOIN settings s USING (run_id)\n"
+    "  WHERE o.of_evaluation = (s.key GLOB 'eval.*') AND s.key NOT IN ('kind', 'scale', "
+    "'meaning',\n"
+    "   'model.name', 'data.dataset', 'data.corpus', 'eval.train_run'";
+
+static const char varying_sql[] =
+    ")\n"
+    " UNION ALL SELECT o.id, n.key, n.value FROM subjects o JOIN run_list r USING (run_id)\n"
+    "  JOIN neutral n ON n.universal AND instr(r.spec, n.key || '=') = 0\n"
+    "  WHERE o.of_evaluation),\n"
+    "varying AS MATERIALIZED (SELECT key, key GLOB 'eval.*' AS of_evaluation FROM kept\n"
+    " GROUP BY key HAVING count(DISTINCT value) > 1 ORDER BY key),\n"
+    "apart AS MATERIALIZED (SELECT x.id AS x, y.id AS y, min(x.key) AS key,\n"
+    "  x.value AS of_a, y.value AS of_b\n"
+    " FROM kept x JOIN kept y ON y.key = x.key AND y.value <> x.value WHERE NOT ";
+
 static void put_side(struct strbuf *b, struct compare *c, const struct side *s)
 {
     strbuf_addf(b, "%c AS MATERIALIZED (SELECT ", s->name);
     for (int32_t i = 0; i < COORDINATES_N; i++)
         strbuf_addf(b, "%s AS c%d, ", coordinates[i].column, i);
     strbuf_addf(b,
-                "\n perplexity, run_id, train_run_id, row_number() OVER (ORDER BY scale, dataset,"
-                " split, protocol,\n  position, L_train_nominal, L_valid_nominal, seed, run_id) AS"
-                " place%s),\n",
+                "\n perplexity, run_id, train_run_id, settings AS way, row_number() OVER (ORDER BY"
+                " scale, dataset,\n  split, protocol, position, L_train_nominal, L_valid_nominal,"
+                " settings, seed, run_id) AS place%s),\n",
                 chosen(c, s));
 }
 
-/* The settings in which the filters let trainings differ, as a condition. */
+/* The settings in which the filters let runs differ, as a condition. An id frees those of its
+ * training, that of an evaluation its own, too. */
 static void put_freed(struct strbuf *b, struct compare *c)
 {
     strbuf_add(b, "(0");
     for (int k = 0; k < 2; k++) {
         const struct side *s = &c->side[k];
-        if (s->run) strbuf_add(b, " OR x.key NOT GLOB 'data.*'");
+        if (s->run)
+            strbuf_addf(b, " OR (x.key NOT GLOB 'data.*'%s)",
+                        s->of_evaluation ? "" : " AND x.key NOT GLOB 'eval.*'");
         for (int32_t i = 0; i < s->settings_n; i++)
-            strbuf_addf(b, " OR x.key = '%s'", s->setting[i].key);
+            strbuf_addf(b, " OR x.key = '%s'", s->setting[i].key->name);
         for (int32_t i = 0; i < COORDINATES_N; i++)
             if (coordinates[i].frees && is_free(s, i))
                 strbuf_addf(b, " OR x.key GLOB '%s'", coordinates[i].frees);
@@ -293,7 +388,8 @@ static void put_freed(struct strbuf *b, struct compare *c)
 static void put_near(struct strbuf *b, struct compare *c)
 {
     static const char *const parts[] = {"'%s' ", "a.c%d ", "b.c%d "};
-    static const char *const names[] = {"name", "of_a", "of_b"};
+    static const char *const names[] = {"name", "of_a", "of_b"}, *const kept[] = {"key", "of_a",
+                                                                                  "of_b"};
 
     strbuf_add(b, "near AS MATERIALIZED (SELECT a.place AS a, b.place AS b");
     for (int k = 0; k < 3; k++) {
@@ -304,46 +400,64 @@ static void put_near(struct strbuf *b, struct compare *c)
             if (k == 0) strbuf_addf(b, parts[k], coordinates[i].name);
             if (k > 0) strbuf_addf(b, parts[k], i);
         }
-        strbuf_addf(b, "ELSE apart.%s END AS %s", k == 0 ? "key" : names[k], names[k]);
+        strbuf_addf(b, "ELSE coalesce(t.%s, w.%s) END AS %s", kept[k], kept[k], names[k]);
     }
-    strbuf_add(b, "\n FROM a JOIN b ON 1");
+    strbuf_add(b, ",\n CASE");
+    for (int32_t i = 0; i < COORDINATES_N; i++)
+        if (coordinates[i].is_protected)
+            strbuf_addf(b, " WHEN a.c%d IS NOT b.c%d THEN %d", i, i, i);
+    strbuf_addf(b, " ELSE %d END AS agree_n\n FROM a JOIN b ON 1", COORDINATES_N);
     for (int32_t i = 0; i < COORDINATES_N; i++)
         if (!coordinates[i].is_protected && !is_free(&c->side[0], i) && !is_free(&c->side[1], i))
             strbuf_addf(b, " AND a.c%d IS b.c%d", i, i);
-    strbuf_add(b,
-               "\n LEFT JOIN apart ON apart.x = a.train_run_id AND apart.y = b.train_run_id),\n");
+    strbuf_add(b, "\n LEFT JOIN apart t ON t.x = a.train_run_id AND t.y = b.train_run_id\n"
+                  " LEFT JOIN apart w ON w.x = a.way AND w.y = b.way),\n");
 }
 
-static const char kept_sql[] =
-    "kept AS MATERIALIZED (SELECT run_id, key, value FROM settings\n"
-    " WHERE run_id IN (SELECT train_run_id FROM a UNION SELECT train_run_id FROM b)\n"
-    "  AND key NOT IN ('kind', 'scale', 'model.name', 'model.position', 'train.L', 'train.seed',\n"
-    "   'data.dataset', 'data.corpus', 'meaning')),\n"
-    "varying AS MATERIALIZED (SELECT key FROM kept GROUP BY key\n"
-    " HAVING count(DISTINCT value) > 1 ORDER BY key),\n"
-    "apart AS MATERIALIZED (SELECT x.run_id AS x, y.run_id AS y, min(x.key) AS key,\n"
-    "  x.value AS of_a, y.value AS of_b\n"
-    " FROM kept x JOIN kept y ON y.key = x.key AND y.value <> x.value WHERE NOT ";
+static void put_kept(struct strbuf *b)
+{
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+
+    strbuf_add(b, "neutral(key, value, universal) AS (SELECT NULL, NULL, NULL WHERE 0");
+    for (size_t i = 0; i < n; i++)
+        if (is_of_evaluation(&keys[i]) && keys[i].neutral && !is_coordinate(keys[i].name))
+            strbuf_addf(b, "\n UNION ALL SELECT '%s', '%s', %d", keys[i].name, keys[i].neutral,
+                        is_universal(&keys[i]));
+    strbuf_addf(b, "),\n%s", subjects_sql);
+    for (int32_t i = 0; i < COORDINATES_N; i++)
+        if (coordinates[i].frees && !strchr(coordinates[i].frees, '*'))
+            strbuf_addf(b, ", '%s'", coordinates[i].frees);
+    strbuf_add(b, varying_sql);
+}
 
 static const char shown_sql[] =
     "shown AS (\n"
     " SELECT 0 AS part, a, b, NULL AS note FROM near WHERE name IS NULL\n"
     " UNION ALL SELECT 1, a.place, NULL, coalesce((SELECT 'not compared: B has ' || name || ' '\n"
     "   || coalesce(of_b, 'none') || ', this one ' || coalesce(of_a, 'none') FROM near\n"
-    "   WHERE a = a.place ORDER BY b LIMIT 1), 'B has no such evaluation') FROM a\n"
+    "   WHERE a = a.place ORDER BY agree_n DESC, b LIMIT 1), 'B has no such evaluation') FROM a\n"
     "  WHERE place NOT IN (SELECT a FROM near WHERE name IS NULL)\n"
     " UNION ALL SELECT 2, NULL, b.place, coalesce((SELECT 'not compared: A has ' || name || ' '\n"
     "   || coalesce(of_a, 'none') || ', this one ' || coalesce(of_b, 'none') FROM near\n"
-    "   WHERE b = b.place ORDER BY a LIMIT 1), 'A has no such evaluation') FROM b\n"
+    "   WHERE b = b.place ORDER BY agree_n DESC, a LIMIT 1), 'A has no such evaluation') FROM b\n"
     "  WHERE place NOT IN (SELECT b FROM near WHERE name IS NULL)),\n"
     "listed AS (SELECT ";
 
-/* "train.lr=0.25|0.5 model.heads=4": A and B, or one value where they agree. */
+/* "train.lr=0.25|0.5 model.heads=4": A and B, or one value where they agree; without keys that have
+ * their neutral value in both. */
 static const char numbers_sql[] =
     "(SELECT group_concat(v.key || '=' || coalesce(x.value || CASE WHEN x.value <> y.value THEN "
     "'|' || y.value ELSE '' END, y.value), ' ')\n"
-    "  FROM varying v LEFT JOIN kept x ON x.run_id = a.train_run_id AND x.key = v.key\n"
-    "  LEFT JOIN kept y ON y.run_id = b.train_run_id AND y.key = v.key) AS settings,\n"
+    "  FROM varying v\n"
+    "  LEFT JOIN kept x ON x.key = v.key\n"
+    "   AND x.id = CASE WHEN v.of_evaluation THEN a.way ELSE a.train_run_id END\n"
+    "  LEFT JOIN kept y ON y.key = v.key\n"
+    "   AND y.id = CASE WHEN v.of_evaluation THEN b.way ELSE b.train_run_id END\n"
+    "  LEFT JOIN neutral n ON n.key = v.key\n"
+    "  WHERE coalesce(x.value, n.value) IS NOT n.value OR coalesce(y.value, n.value) IS NOT "
+    "n.value)\n"
+    "  AS settings,\n"
     " a.perplexity AS A, b.perplexity AS B, a.perplexity - b.perplexity AS \"A - B\",\n"
     " a.perplexity / b.perplexity AS \"A / B\", a.run_id AS \"run A\", b.run_id AS \"run B\",\n"
     " coalesce(note, CASE WHEN a.perplexity - b.perplexity IS NULL\n"
@@ -362,7 +476,7 @@ static const char *statement(struct compare *c, bool by_kind)
     strbuf_init(&b, c->arena);
     strbuf_add(&b, "WITH ");
     for (int k = 0; k < 2; k++) put_side(&b, c, &c->side[k]);
-    strbuf_add(&b, kept_sql);
+    put_kept(&b);
     put_freed(&b, c);
     strbuf_add(&b, "\n GROUP BY 1, 2),\n");
     put_near(&b, c);

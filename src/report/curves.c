@@ -75,7 +75,7 @@ static int read_runs(struct curves *c, struct store *s, struct err *e)
 
     strbuf_init(&runs, &c->arena);
     for (int32_t i = 0; i < c->args->runs_n; i++) strbuf_addf(&runs, "%s ", c->args->run_id[i]);
-    const struct store_param param = {"runs", runs.text};
+    const struct store_param param = {"runs", runs.text, STORE_TEXT};
     TRY(report_rows_query(&c->runs, &c->arena, s, NULL, runs_sql, &param, 1, REPORT_QUERY_LIMIT_S,
                           e));
     for (int32_t i = 0; i < c->runs.rows_n; i++)
@@ -141,7 +141,7 @@ static int write_script(struct curves *c, struct strbuf *b, const struct project
     int32_t n = c->runs.rows_n;
     char *text;
 
-    report_script_begin(b, c->name, "");
+    report_script_begin(b, c->name);
     report_script_text(b, "TITLE", "Loss in training (lines) and on the validation text (marks)");
     report_script_text(b, "FACTS", report_rows_get(&c->runs, 0, "facts"));
     strbuf_addf(b,
@@ -169,8 +169,12 @@ static int draw(struct curves *c, const char *folder, const struct strbuf *data,
                 const struct strbuf *script, const char *format, struct err *e)
 {
     const char *const formats[] = {format, NULL};
-    const struct report_gnuplot g = {
-        .folder = folder, .name = c->name, .data = data, .script = script, .format = formats};
+    const struct report_gnuplot g = {.folder = folder,
+                                     .name = c->name,
+                                     .data = data,
+                                     .script = script,
+                                     .format = formats,
+                                     .limit_s = REPORT_GNUPLOT_LIMIT_S};
 
     return report_gnuplot_draw(&c->arena, &g, e);
 }

@@ -1,9 +1,34 @@
 /* folder.c - reads the files of an artefact; experiments/default replaces missing ones. */
 #include "report/report_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
+
+int report_folder_check(const char *path, struct err *e)
+{
+    char folder[FILE_PATH_BYTES];
+
+    if ((size_t)snprintf(folder, sizeof folder, "%s", path) >= sizeof folder) return 0;
+    char *slash = strrchr(folder, '/');
+    if (slash) *slash = '\0';
+    char *inside = realpath(path, NULL), *around = realpath(slash ? folder : ".", NULL);
+    int rc = 0;
+    size_t n = around ? strlen(around) : 0;
+    if (inside && around && (strncmp(inside, around, n) != 0 || inside[n] != '/'))
+        rc =
+            ERR(e, ERR_DATA, "%s: a link that leads out of its folder; replace it by a file", path);
+    free(inside);
+    free(around);
+    return rc;
+}
+
+int report_folder_read(char **text, struct arena *a, const char *path, struct err *e)
+{
+    TRY(report_folder_check(path, e));
+    return file_read(a, text, NULL, path, REPORT_MAX_FILE_BYTES, e);
+}
 
 /* Where the file of a use: line is. */
 static int folder_find_used(const char **out, struct arena *a, const struct project *p,
@@ -41,7 +66,7 @@ static int folder_read(const char **text, const char **path, const struct report
         *path = has_default ? arena_printf(a, "%s/experiments/default/%s", p->share, name) : NULL;
         if (!*path) return 0;
     }
-    TRY(file_read(a, &read, NULL, *path, REPORT_MAX_FILE_BYTES, e));
+    TRY(report_folder_read(&read, a, *path, e));
     *text = read;
     return 0;
 }
@@ -79,7 +104,7 @@ static int folder_read_layout(struct report_folder *f, struct arena *a, const st
     const struct report_use *use = report_layout_used(&f->layout, "table.txt");
     if (!use) return 0;
     TRY(folder_find_used(&used_path, a, p, f->dir, use, e));
-    TRY(file_read(a, (char **)&text, NULL, used_path, REPORT_MAX_FILE_BYTES, e));
+    TRY(report_folder_read((char **)&text, a, used_path, e));
     TRY(report_layout_read(&from, a, used_path, text, e));
     const struct report_use *chain = report_layout_used(&from, "table.txt");
     if (chain)
@@ -103,6 +128,7 @@ static int folder_paper(struct report_folder *f, struct arena *a, struct err *e)
 
     if (!file_exists(path)) return 0;
     f->paper_path = path;
+    TRY(report_folder_check(path, e));
     TRY(report_rows_tsv(&f->paper, a, path, e));
     int32_t metric = report_rows_column(&f->paper, "metric");
     if (metric < 0 || report_rows_column(&f->paper, "value") < 0)

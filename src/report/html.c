@@ -23,7 +23,7 @@ static void html_put(FILE *out, const char *text, size_t bytes, bool subscripts)
             continue;
         }
         const char *at = strchr(special, *p);
-        int n = report_text_step(&clean, p);
+        int n = str_clean_step(&clean, p, text + bytes);
         if (at) fputs(entity[at - special], out);
         for (int i = 0; i < n && !at; i++)
             clean ? fputc(p[i], out) : fprintf(out, "\\x%02x", (unsigned char)p[i]);

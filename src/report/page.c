@@ -138,7 +138,7 @@ static int write_claims(struct report_page *p, const char *sentence, struct err 
 static int page_query(struct report_rows *rows, struct report_page *p, const char *what,
                       const char *sql, struct err *e)
 {
-    const struct store_param params[] = {{"items", p->wanted}};
+    const struct store_param params[] = {{"items", p->wanted, STORE_TEXT}};
     return report_rows_query(rows, &p->arena, p->store, what,
                              arena_printf(&p->arena, "%s%s", runs_sql, sql), params, 1,
                              REPORT_QUERY_LIMIT_S, e);

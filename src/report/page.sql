@@ -136,6 +136,8 @@ listed AS (
         WHEN 'bench' THEN printf(', %s', r.mode) ELSE '' END
       || CASE WHEN r.kind = 'eval' AND r.protocol = 'sliding' THEN printf(' S=%d', r.stride)
         ELSE '' END
+      || coalesce((SELECT ', ' || nullif(s.settings, '') FROM evaluation_settings s
+        WHERE s.run_id = r.run_id), '')
       || printf(' (model %s, scale %s%s)', r.model, r.scale,
         CASE r.modified WHEN 1 THEN ', modified' ELSE '' END) AS facts
   FROM wanted w JOIN run_list r ON r.run_id = w.run_id JOIN kinds k ON k.kind = r.kind)

@@ -311,16 +311,16 @@ void report_script_text(struct strbuf *b, const char *name, const char *text)
     strbuf_add(b, "\n");
 }
 
-void report_script_begin(struct strbuf *b, const char *name, const char *remark)
+void report_script_begin(struct strbuf *b, const char *name)
 {
     strbuf_addf(b,
-                "# gnuplot %s.gp draws the figure again.%s\n"
+                "# gnuplot %s.gp draws the figure again.\n"
                 "folder(s) = s eq '' || s[strlen(s):*] eq '/' ? s : folder(s[1:strlen(s) - 1])\n"
                 "if (exists('ARG0') && strstrt(ARG0, '/')) { cd folder(ARG0) }\n"
                 "if (!exists('FORMAT')) FORMAT = 'png'\n"
                 "if (!exists('OUTPUT')) OUTPUT = '%s.'.FORMAT\n"
                 "DATA = '%s.dat'\n",
-                name, remark, name, name);
+                name, name, name);
 }
 
 static void script_arrays(struct strbuf *b, const struct plot_draft *d)
@@ -396,10 +396,7 @@ static void plot_script(const struct plot_draft *d, struct strbuf *b)
 {
     const struct report_plot *plot = d->plot;
 
-    report_script_begin(b, plot->name,
-                        plot->artefact->plot_untrusted
-                            ? " It can run any command; alibi ran it in a sandbox."
-                            : "");
+    report_script_begin(b, plot->name);
     report_script_text(b, "SCALE", plot->scale);
     report_script_text(b, "TITLE", plot->title);
     report_script_text(b, "FACTS", plot_facts(d));
@@ -439,10 +436,14 @@ int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot 
     plot_data(d, &data);
     *points = d->points_n;
     if (d->points_n == 0) return 0;
-    if (untrusted) TRY(report_gnuplot_check_sandbox(a, untrusted, e));
+    if (untrusted)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s is not a shipped file and can run any command; read it, then pass --trust, "
+                   "which trusts it until it changes",
+                   untrusted);
     strbuf_init(&script, a);
     plot_script(d, &script);
     const struct report_gnuplot g = {
-        plot->folder, plot->name, &data, &script, formats + !plot->narrow, untrusted != NULL};
+        plot->folder, plot->name, &data, &script, formats + !plot->narrow, REPORT_GNUPLOT_LIMIT_S};
     return report_gnuplot_draw(a, &g, e);
 }

@@ -90,8 +90,8 @@ static const char undone_sql[] =
 static int ask_artefact(struct report_rows *out, struct report_job *j, const char *sql,
                         struct err *e)
 {
-    const struct store_param params[] = {{"artefact", j->folder.points},
-                                         {"scale", j->options->scale}};
+    const struct store_param params[] = {{"artefact", j->folder.points, STORE_TEXT},
+                                         {"scale", j->options->scale, STORE_TEXT}};
 
     return report_rows_query(out, &j->arena, j->store, j->folder.artefact, sql, params, 2,
                              REPORT_QUERY_LIMIT_S, e);
@@ -519,7 +519,7 @@ static int write_figure(struct report_job *j, struct err *e)
         log_info("%s", sentence);
         return 0;
     }
-    j->drawn = is_html(j) && picture && !j->folder.plot_untrusted;
+    j->drawn = is_html(j) && picture;
     if (j->drawn)
         return report_html_figure(j->out, &j->arena, picture,
                                   arena_printf(&j->arena, "f-%s", j->folder.artefact), j->title, e);
@@ -535,7 +535,7 @@ static int write_readme(struct report_job *j, struct err *e)
     const char *path = arena_printf(&j->arena, "%s/README.md", j->folder.dir);
 
     if (!is_html(j) || !file_exists(path)) return 0;
-    TRY(file_read(&j->arena, &text, NULL, path, REPORT_MAX_FILE_BYTES, e));
+    TRY(report_folder_read(&text, &j->arena, path, e));
     report_html_text(j->out, &j->arena, text, "What is run, how it is judged, how it deviates");
     return 0;
 }
@@ -607,6 +607,19 @@ static int report_write(struct report_job *j, struct err *e)
     return write_claims(j, e);
 }
 
+/* Trusts the script of the folder if the user does now (and remembers it) or did before. */
+static void trust(struct report_job *j)
+{
+    struct report_folder *f = &j->folder;
+    struct err why;
+
+    if (!f->plot_untrusted) return;
+    bool now = j->options->trust;
+    if (now && report_trust_add(&j->arena, f->plot, f->plot_untrusted, &why) < 0)
+        log_warn("%s is trusted for this command only: %s", f->plot_untrusted, why.text);
+    if (now || report_trust_has(&j->arena, f->plot)) f->plot_untrusted = NULL;
+}
+
 static int report_one(FILE *out, struct store *s, const struct project *p, const char *artefact,
                       const char *dir, const struct report_options *o, struct report_rows *gathered,
                       struct err *e)
@@ -619,7 +632,7 @@ static int report_one(FILE *out, struct store *s, const struct project *p, const
     TRY_OUT(rc, report_folder_open(&j.folder, &j.arena, p, artefact, dir, e));
     if (o->x) TRY_OUT(rc, report_folder_over(&j.folder, &j.arena, p, o->x, e));
     if (o->title && !j.folder.laid_out) j.folder.layout.title = o->title;
-    if (o->trust) j.folder.plot_untrusted = NULL;
+    trust(&j);
     if (*variant(&j)) {
         j.folder.points = arena_printf(&j.arena, "%s%s", artefact, variant(&j));
         j.folder.claims = NULL; /* they are about the grid as written */

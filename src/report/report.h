@@ -22,7 +22,7 @@ enum report_format {
     REPORT_HTML
 };
 
-/* Figures that were not drawn because gnuplot, a sandbox or a writable folder is missing. */
+/* Figures that were not drawn because gnuplot, trust or a writable folder is missing. */
 struct report_undrawn {
     int32_t n;
     struct err first; /* why the first was not */
@@ -41,7 +41,7 @@ struct report_options {
     bool draw; /* write plots/<artefact>-<scale>.svg, .png and .pdf; with x and width_in in the name
                 */
     bool color;
-    bool trust;      /* run every plot.gp outside the sandbox */
+    bool trust;      /* remember each plot.gp as trusted (trust.c) */
     const char *x;   /* a setting or a column along the x axis, whatever the folder says; or NULL */
     double width_in; /* figures of this width in inches, for a text; 0: as on a page */
     bool table_only; /* tables without the text around them */
@@ -59,9 +59,8 @@ struct report_options {
  * is a section of report_page, its cells leading to the appendix of runs there. A figure that
  * cannot be drawn is a line of the answer, not an error.
  *
- * A plot.gp that is not a shipped one may run any command: it is run in a sandbox
- * (gnuplot.c), and not at all without one, unless o->trust. What it drew is named in a page,
- * not put into it. */
+ * A plot.gp that is not a shipped one may run any command: it is run only if the user trusts it
+ * (trust.c). */
 int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
                     const char *dir, const struct report_options *o, struct err *e);
 

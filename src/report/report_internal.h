@@ -15,22 +15,12 @@
 #include "report/report.h"
 #include "store/store.h"
 
-/* --- writer.c - texts from outside: names, titles, notes, messages.
- *
- * Characters that control a terminal, reverse a line or break a file (control characters, marks of
- * writing direction, line and paragraph separators, bytes that are not UTF-8) become \xNN, byte by
- * byte. Each format escapes the rest in its own way. */
-
-/* report_text_step - length in bytes of the character at p (not the terminating zero); *clean:
- * whether it needs no escape. */
-int report_text_step(bool *clean, const char *p);
+/* --- writer.c - tables, headings and paragraphs in every format. Texts are printed as str_clean
+ * has them; each format escapes the rest in its own way. */
 
 /* report_subscript - length of the word that is a subscript of the L at p, as in L_valid, or 0.
  * `text` is where p's text begins. */
 size_t report_subscript(const char *text, const char *p);
-
-/* report_clean_text - the text with the other characters as \xNN; "" for NULL. */
-const char *report_clean_text(struct arena *a, const char *text);
 
 /* --- answer.c - tables in memory: the only form between SQL and the output.
  *
@@ -159,8 +149,8 @@ struct report_folder {
     const char *query, *query_path;
     const char *claims, *claims_path; /* NULL without claim.sql */
     const char *plot;                 /* NULL without plot.gp but with table.txt */
-    const char *plot_untrusted;       /* path of a plot.gp that is not, byte for byte, one that the
-                                         program ships; else NULL */
+    const char *plot_untrusted;       /* path of a plot.gp that is neither, byte for byte, one that
+                                         the program ships nor one that the user trusts; else NULL */
     const char *over;                 /* x of report_folder_over, or NULL */
     struct report_layout layout;
     bool laid_out;            /* table.txt is there */
@@ -178,6 +168,12 @@ int report_folder_open(struct report_folder *f, struct arena *a, const struct pr
  * column x along the x axis and at the head of the table; leaves out the paper and the claims. */
 int report_folder_over(struct report_folder *f, struct arena *a, const struct project *p,
                        const char *x, struct err *e);
+
+/* report_folder_check - a file of an artefact's folder is not a link that leads out of the folder:
+ * a stranger's folder could put any file of the user into a page. report_folder_read - its text, if
+ * so. Errors: ERR_DATA; those of file_read. */
+int report_folder_check(const char *path, struct err *e);
+int report_folder_read(char **text, struct arena *a, const char *path, struct err *e);
 
 /* report_entropy_floor - the perplexity no model can be below on a split, from
  * <root>/data/<corpus>/manifest.yaml: floor_perplexity of valid, floor_perplexity_test of test; 0
@@ -284,7 +280,7 @@ void report_write_paragraph(FILE *out, const char *text, enum report_format form
  * 2. The output is well-formed XML as well as HTML, so that a checker of either accepts it.
  * 3. The page loads nothing and needs no script. */
 
-/* report_html - writes the format. %s: a text of the page, escaped, after report_clean_text; NULL
+/* report_html - writes the format. %s: a text of the page, escaped, after str_clean; NULL
  * is empty; L_valid and its like have subscripts. %-s: a text in an attribute, in double quotes, or
  * in code: without subscripts. %d: an int. */
 void report_html(FILE *out, const char *format, ...) ERR_PRINTF(2, 3);
@@ -415,9 +411,8 @@ int report_claims_write(FILE *out, const struct report_claims *claims, bool plac
  *    substitutes nothing.
  * 3. A picture appears under its name complete or not at all.
  * 4. A script may run any command (system, backquotes, pipes, eval): a filter for that cannot be
- *    complete. An untrusted script runs in a bubblewrap sandbox: no network, only its own
- *    processes, no privileges, no files except programs, fonts, its script and its data. It can
- *    write only its picture. */
+ *    complete. Only scripts that are shipped or trusted (trust.c) are run.
+ * 5. gnuplot is stopped at its time limit. */
 
 /* report_gnuplot_quote - text as a single-quoted gnuplot string; control characters become spaces.
  */
@@ -426,24 +421,34 @@ void report_gnuplot_quote(struct strbuf *b, const char *text);
 /* report_script_begin - the first lines of the script of a picture: where it finds itself and its
  * data. report_script_text - sets a variable to a text that enhanced mode shows as it is, except
  * that L_valid and its like have subscripts (plot.c). */
-void report_script_begin(struct strbuf *b, const char *name, const char *remark);
+void report_script_begin(struct strbuf *b, const char *name);
 void report_script_text(struct strbuf *b, const char *name, const char *text);
 
-/* report_gnuplot_check_sandbox - for the script at this path. Errors: ERR_UNAVAILABLE this machine
- * has no sandbox, with the reason and the remedy. */
-int report_gnuplot_check_sandbox(struct arena *a, const char *script, struct err *e);
-
 /* report_gnuplot_draw - writes NAME.dat and NAME.gp into folder, which it creates if needed, and
- * runs NAME.gp there for each format, with FORMAT and OUTPUT set, into NAME.FORMAT. In a sandbox
- * the script sees these two files alone. Errors: ERR_UNAVAILABLE gnuplot is not installed (names
- * the package); ERR_INTERNAL it failed: quotes its message; those of the files. */
+ * runs NAME.gp there for each format, with FORMAT and OUTPUT set, into NAME.FORMAT. Errors:
+ * ERR_UNAVAILABLE gnuplot is not installed (names the package); ERR_INTERNAL it failed: quotes its
+ * message, or did not end in time; those of the files. */
+enum { REPORT_GNUPLOT_LIMIT_S = 60 };
 struct report_gnuplot {
     const char *folder, *name;
     const struct strbuf *data, *script;
     const char *const *format; /* ended by NULL */
-    bool sandboxed;
+    double limit_s;            /* for each format */
 };
 int report_gnuplot_draw(struct arena *a, const struct report_gnuplot *g, struct err *e);
+
+/* --- trust.c - the scripts of others that the user has read and trusts.
+ *
+ * `alibi report --trust` remembers the SHA-256 of a plot.gp in the user's state folder
+ * ($XDG_STATE_HOME/alibi, else ~/.local/state/alibi), in the file `trusted`: a line for each, the
+ * hash and where the script was. The text decides, not the path: a script that changes must be
+ * trusted again. A file that belongs to or can be written by somebody else is ignored. */
+
+/* report_trust_has - whether the script is trusted. report_trust_add - trusts the script that is at
+ * path. Errors: ERR_UNAVAILABLE there is no state folder; ERR_DATA the file is somebody else's;
+ * those of the files. */
+bool report_trust_has(struct arena *a, const char *script);
+int report_trust_add(struct arena *a, const char *script, const char *path, struct err *e);
 
 extern const char report_html_style[];
 
@@ -457,7 +462,7 @@ struct report_plot {
     const char *folder; /* for the files; created if needed */
     const char *name;   /* <artefact>-<scale> */
     const char *title, *facts, *scale;
-    const struct report_folder *artefact; /* its plot.gp, in a sandbox if it is untrusted */
+    const struct report_folder *artefact; /* its plot.gp */
     struct store *store;
     const struct report_answer *ours;
     const struct report_answer *paper; /* NULL: the paper's points are not drawn */
@@ -469,8 +474,8 @@ struct report_plot {
 };
 
 /* report_plot_draw - writes NAME.dat, NAME.gp, NAME.svg, NAME.png and NAME.pdf. *points is how many
- * numbers there were; without any, or without the sandbox it needs, nothing is written. Errors:
- * those of report_gnuplot_draw, of report_gnuplot_check_sandbox and of the files. */
+ * numbers there were; without any, nothing is written. Errors: ERR_UNAVAILABLE the plot.gp is
+ * untrusted, with the remedy; those of report_gnuplot_draw and of the files. */
 int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot *plot,
                      struct err *e);
 

@@ -9,51 +9,10 @@
 #include "base/file.h"
 
 enum {
-    GAP = 2,          /* spaces between columns of the text form */
-    PROSE = 60,       /* characters from which a cell is a sentence */
-    LATEX_PROSE = 70, /* hundredths of the width, for columns of sentences */
-    CHARACTER_BYTES = 4
+    GAP = 2,         /* spaces between columns of the text form */
+    PROSE = 60,      /* characters from which a cell is a sentence */
+    LATEX_PROSE = 70 /* hundredths of the width, for columns of sentences */
 };
-
-/* --- texts from outside --------------------------------------------------------------------- */
-
-/* Characters that are valid and still not shown: C1 controls, marks and overrides of direction,
- * line and paragraph separators, interlinear marks, the byte order mark, noncharacters. */
-static const struct {
-    uint32_t first, last;
-} text_hidden[] = {
-    {0x00, 0x1F},     {0x7F, 0x9F},     {0x061C, 0x061C}, {0x200E, 0x200F}, {0x2028, 0x202E},
-    {0x2066, 0x2069}, {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xFFFE, 0xFFFF},
-};
-
-int report_text_step(bool *clean, const char *p)
-{
-    uint32_t code;
-    int n = str_decode_utf8(p, p + strnlen(p, CHARACTER_BYTES), &code);
-
-    *clean = n > 0;
-    for (size_t i = 0; n && i < sizeof text_hidden / sizeof *text_hidden; i++)
-        if (code >= text_hidden[i].first && code <= text_hidden[i].last) *clean = false;
-    return n ? n : 1;
-}
-
-const char *report_clean_text(struct arena *a, const char *text)
-{
-    struct strbuf b;
-    bool clean = true;
-
-    if (!text) return "";
-    for (const char *p = text; *p && clean;) p += report_text_step(&clean, p);
-    if (clean) return text;
-    strbuf_init(&b, a);
-    for (const char *p = text; *p;) {
-        int n = report_text_step(&clean, p);
-        if (clean) strbuf_add_n(&b, p, (size_t)n);
-        for (int i = 0; i < n && !clean; i++) strbuf_addf(&b, "\\x%02x", (unsigned char)p[i]);
-        p += n;
-    }
-    return b.text;
-}
 
 size_t report_subscript(const char *text, const char *p)
 {
@@ -90,7 +49,7 @@ static const char *raw_text(const struct table *t, int32_t row, int32_t column)
 
 static const char *clean_text(const struct table *t, int32_t row, int32_t column)
 {
-    return report_clean_text(t->rows->arena, raw_text(t, row, column));
+    return str_clean(t->rows->arena, raw_text(t, row, column), "");
 }
 
 static void put_plain(FILE *out, const char *text)
@@ -230,6 +189,8 @@ static void latex_cell(struct table *t, int32_t row, int32_t column)
     bool negative = text[0] == '-' && text[1] >= '0' && text[1] <= '9';
     bool bold = row >= 0 && t->rows->row[row][column].best;
 
+    /* The command that ends the line before takes [ and * as its argument. */
+    if (column == 0 && *text && strchr("[*", *text)) fputs("{}", t->out);
     if (bold) fputs("\\textbf{", t->out);
     if (negative) fputs("$-$", t->out); /* a minus, not a hyphen */
     latex_put(t->out, text + negative);
@@ -363,7 +324,7 @@ void report_write_heading(FILE *out, const char *text, enum report_format format
 
     arena_init(&a);
     fputs(words[format].before[level - 1], out);
-    words[format].put(out, report_clean_text(&a, text));
+    words[format].put(out, str_clean(&a, text, ""));
     fputs(words[format].after[level - 1], out);
     arena_fini(&a);
 }

@@ -161,7 +161,9 @@ int attempt_recover(struct attempt **out, struct scheduler *sc, const struct sto
     }
     at->dir = arena_strdup(&at->arena, row->dir);
     at->path = project_path(sc->project, &at->arena, at->dir);
-    int rc = x->kind->recover(x->self, &at->job, &at->id, row, at->path, e);
+    int rc = 0; /* the workers of another project are not killed or adopted */
+    if (run_folder_parse_own(row->dir, NULL, NULL))
+        rc = x->kind->recover(x->self, &at->job, &at->id, row, at->path, e);
     if (rc > 0)
         rc = journal_open(&at->journal, at->path, at->run, n, e);
     else if (rc == 0)

@@ -4,7 +4,8 @@
  *    another order changes nothing.
  * 2. The columns are those of record_fields; a statement for each type is made from the table.
  * 3. Of STEP records every k-th is kept, k = updates / 1000 rounded up, and the first and the last:
- *    the choice depends on the update's number only, so a resumed run keeps the same ones. */
+ *    the choice depends on the update's number only, so a resumed run keeps the same ones. Records
+ *    of updates that the run does not have are left out. */
 #include "store/ingest.h"
 
 #include <assert.h>
@@ -30,6 +31,9 @@ enum { INGEST_ATTEMPT, INGEST_RUN, INGEST_SEQUENCE, INGEST_NOW, INGEST_FIXED };
     " SELECT ?1,a.run_id,'" kind "',?3,0,a.state<>'running',%s FROM run_attempts a"                \
     " WHERE a.attempt_id=?1 AND a.run_id=?2 ON CONFLICT DO NOTHING"
 
+/* An update that the run has: a file from elsewhere may hold records of any number of others. */
+#define OF_THE_RUN "step BETWEEN 0 AND coalesce(r.updates,step)"
+
 static const char *const ingest_templates[] = {
     [EVENT_STARTED] = FILL,
     [EVENT_PROGRESS] =
@@ -38,10 +42,13 @@ static const char *const ingest_templates[] = {
         " AND ?3>coalesce((SELECT n.sequence FROM progress_now n WHERE n.attempt_id=?1),-1)",
     [EVENT_STEP] =
         "INSERT INTO curve_points(attempt_id,split,%s) SELECT ?1,'train',%s FROM run_attempts a"
-        " JOIN runs r USING(run_id) WHERE a.attempt_id=?1 AND(step<=1 OR step=r.updates"
+        " JOIN runs r USING(run_id) WHERE a.attempt_id=?1 AND " OF_THE_RUN
+        " AND(step<=1 OR step=r.updates"
         " OR step%%max(1,(coalesce(r.updates,0)+999)/1000)=0) ON CONFLICT DO NOTHING",
-    [EVENT_VALIDATION] = "INSERT INTO curve_points(attempt_id,split,%s) SELECT ?1,'valid',%s"
-                         " WHERE true ON CONFLICT DO NOTHING",
+    [EVENT_VALIDATION] =
+        "INSERT INTO curve_points(attempt_id,split,%s) SELECT ?1,'valid',%s FROM run_attempts a"
+        " JOIN runs r USING(run_id) WHERE a.attempt_id=?1 AND " OF_THE_RUN
+        " ON CONFLICT DO NOTHING",
     [EVENT_CHECKPOINT] = "INSERT INTO checkpoint_files(attempt_id,sequence,%s) SELECT ?1,?3,%s"
                          " WHERE true ON CONFLICT DO NOTHING",
     [EVENT_TRAINED] = RESULT("train"),

@@ -24,16 +24,18 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "spec/spec.h"
 #include "store/database.h"
 
 enum {
-    FENCE_FUNCTIONS_MAX = 2000,
+    FENCE_FUNCTIONS_MAX = 20000,
     FENCE_PATTERN_MAX = 1000, /* bytes of a pattern; width and precision in a format */
     FENCE_HEAP_BYTES = 256 << 20,
     FENCE_STEPS = 100, /* of a statement, between two looks at the clock */
     FUNCTION_SQL_BYTES = 512,
     FUNCTION_PRINTF_BYTES = 1 << 29,
-    QUERY_NAMES_MAX = 256,
+    QUERY_NAMES_MAX = 1024,
+    QUERY_HOLDERS_MAX = 3, /* views that a message names */
     QUERY_ANSWER_BYTES = 64 << 20,
     QUERY_CELLS_MAX = 4 * 1000 * 1000
 };
@@ -304,12 +306,107 @@ static void fence_lower(struct store *s)
 
 /* --- queries -------------------------------------------------------------------------------- */
 
-/* The view or the column of a view that the user probably meant. */
-static struct str_hint hint(struct store *s, const char *wrong)
+/* A column of a view. */
+struct view_column {
+    const char *view, *name;
+    bool is_read; /* the statement names the view */
+};
+
+/* Whether the statement contains the name as a word. */
+static bool contains_word(const char *sql, const char *name)
 {
-    static const char sql[] =
-        "SELECT name FROM sqlite_schema WHERE type='view' UNION SELECT c.name FROM sqlite_schema v,"
-        " pragma_table_info(v.name) c WHERE v.type='view' LIMIT ?1";
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    size_t n = strlen(name);
+
+    for (const char *p = sql; *p; p += strcspn(p, letters)) {
+        size_t length = strspn(p, letters);
+        if (length == n && strncasecmp(p, name, n) == 0) return true;
+        p += length;
+    }
+    return false;
+}
+
+static int32_t list_columns(struct view_column **out, struct store *s, struct arena *a,
+                            const char *sql)
+{
+    static const char columns_sql[] = "SELECT v.name,c.name FROM sqlite_schema v,"
+                                      " pragma_table_info(v.name) c WHERE v.type='view' LIMIT ?1";
+    struct view_column *columns = arena_array(a, QUERY_NAMES_MAX, sizeof *columns);
+    const char *view, *name;
+    int32_t n = 0;
+    sqlite3_stmt *row;
+
+    if (database_select(s, &row, columns_sql, DATABASE_VALUES(DATABASE_INT(QUERY_NAMES_MAX)),
+                        NULL) == 0)
+        while (database_next(s, row, DATABASE_COLUMNS(DATABASE_TO(view), DATABASE_TO(name)), NULL) >
+               0)
+            columns[n++] = (struct view_column){arena_strdup(a, view), arena_strdup(a, name),
+                                                contains_word(sql, view)};
+    *out = columns;
+    return n;
+}
+
+/* Whether a name such as final_loss_nats has this part between its underscores. */
+static bool has_part(const char *name, const char *part)
+{
+    size_t n = strlen(part);
+
+    for (const char *p = name; p; p = strchr(p, '_') ? strchr(p, '_') + 1 : NULL)
+        if (strncasecmp(p, part, n) == 0 && (p[n] == '\0' || p[n] == '_')) return true;
+    return false;
+}
+
+/* The key of this name, or the first whose name ends in it after a point. */
+static const struct spec_key *find_setting(const char *name)
+{
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+
+    for (size_t i = 0; i < n; i++) {
+        const char *point = strchr(keys[i].name, '.');
+        if (strcmp(keys[i].name, name) == 0 || (point && strcmp(point + 1, name) == 0))
+            return &keys[i];
+    }
+    return NULL;
+}
+
+/* Names the views that have the column, and the setting of this name; else the nearest name, first
+ * among the columns of the statement's views. *found: the column or setting exists. */
+static const char *column_advice(bool *found, struct store *s, struct arena *a, const char *sql,
+                                 const char *column)
+{
+    const char *dot = strrchr(column, '.'), *name = dot ? dot + 1 : column;
+    const struct spec_key *key = find_setting(column), *exact = dot ? key : NULL;
+    struct view_column *columns;
+    int32_t n = list_columns(&columns, s, a, sql), holders_n = 0, own_n = 0;
+    const char **names = arena_array(a, (size_t)n + 1, sizeof *names);
+    const char *part = NULL;
+    struct strbuf b;
+
+    strbuf_init(&b, a);
+    if (dot && !key) key = find_setting(name);
+    for (int32_t i = 0; i < n; i++) {
+        if (columns[i].is_read) names[own_n++] = columns[i].name;
+        if (columns[i].is_read && !part && has_part(columns[i].name, name)) part = columns[i].name;
+        if (strcasecmp(columns[i].name, name) != 0 || exact) continue;
+        if (++holders_n <= QUERY_HOLDERS_MAX)
+            strbuf_addf(&b, "%s %s", holders_n > 1 ? "," : "; it is a column of", columns[i].view);
+        if (holders_n == QUERY_HOLDERS_MAX + 1) strbuf_add(&b, ", …");
+    }
+    if (key && !part)
+        strbuf_addf(&b, "; a setting is a row of the view settings: WHERE key = '%s'", key->name);
+    *found = b.n > 0;
+    if (*found) return b.text;
+    if (part) return arena_printf(a, "; did you mean '%s'?", part);
+    struct str_hint near = str_hint(name, names, (size_t)own_n);
+    for (int32_t i = 0; i < n; i++) names[i] = columns[i].name;
+    if (!*near.text) near = str_hint(name, names, (size_t)n);
+    return arena_strdup(a, near.text);
+}
+
+static struct str_hint view_hint(struct store *s, const char *wrong)
+{
+    static const char sql[] = "SELECT name FROM sqlite_schema WHERE type='view' LIMIT ?1";
     const char *names[QUERY_NAMES_MAX], *name;
     size_t n = 0;
     sqlite3_stmt *row;
@@ -379,16 +476,16 @@ static int name_error(struct store *s, const char *sql, const char *text, struct
     const char *column = unknown_name(&a, text, "no such column: ");
     const char *table = unknown_name(&a, text, "no such table: ");
     const char *made = unknown_name(&a, text, "vtable constructor failed: ");
-    const char *name = column ? column : table, *dot = name ? strrchr(name, '.') : NULL;
-    struct str_hint near = {""};
-    const char *advice = near.text;
-    bool bare = column && !dot; /* perhaps a text */
+    const char *advice = "";
+    bool found = false;
     int rc;
 
-    if (name) near = hint(s, dot ? dot + 1 : name);
-    if (name && !*near.text && !bare)
+    if (column) advice = column_advice(&found, s, &a, sql, column);
+    if (table) advice = arena_strdup(&a, view_hint(s, table).text);
+    if ((table || (column && strchr(column, '.'))) && !*advice)
         advice = "; `alibi query \"SELECT name FROM sqlite_schema WHERE type='view'\"` lists the "
                  "views";
+    bool bare = column && !found && !strchr(column, '.'); /* perhaps a text */
     if (made || (table && is_called(sql, table)))
         rc = ERR(e, ERR_USAGE,
                  "query: only SELECT from tables and views is allowed here, not from the "
@@ -430,18 +527,14 @@ static int check_tail(struct store *s, const char *tail, struct err *e)
     return 0;
 }
 
-/* Sixteen hex digits such as 12345678901234e5 are an id, though they would do as a number: a real
- * number needs a point or a sign. */
-static int bind_param(sqlite3_stmt *statement, int at, const char *value)
+static int bind_param(sqlite3_stmt *statement, int at, const struct store_param *param)
 {
     int64_t integer;
-    double real;
 
-    if (!value) return sqlite3_bind_null(statement, at);
-    if (str_to_int(&integer, value)) return sqlite3_bind_int64(statement, at, integer);
-    if (strpbrk(value, ".+-") && str_to_double(&real, value))
-        return sqlite3_bind_double(statement, at, real);
-    return sqlite3_bind_text(statement, at, value, -1, SQLITE_TRANSIENT);
+    if (!param->value) return sqlite3_bind_null(statement, at);
+    if (param->type == STORE_INTEGER && str_to_int(&integer, param->value))
+        return sqlite3_bind_int64(statement, at, integer);
+    return sqlite3_bind_text(statement, at, param->value, -1, SQLITE_TRANSIENT);
 }
 
 static int bind_params(struct store *s, sqlite3_stmt *statement, const struct store_param *params,
@@ -453,7 +546,7 @@ static int bind_params(struct store *s, sqlite3_stmt *statement, const struct st
         while (name && k < params_n && strcmp(params[k].name, name + 1) != 0) k++;
         if (!name || k == params_n)
             return ERR(e, ERR_USAGE, "query: the parameter %s has no value", name ? name : "?");
-        int rc = bind_param(statement, i, params[k].value);
+        int rc = bind_param(statement, i, &params[k]);
         if (rc != SQLITE_OK) return database_error(s, rc, e);
     }
     return 0;

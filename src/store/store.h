@@ -171,13 +171,13 @@ int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_li
 /* --- reading ------------------------------------------------------------------------------ */
 /* store_query - one SELECT, fenced: no PRAGMA, no ATTACH, no virtual table, only functions of a
  * list (query.c), ended after limit_s (0: no limit), with values of 1 MiB, an answer of 64 MiB and
- * 4 million cells, and 256 MiB for SQLite at most. Named parameters :name are bound as numbers if
- * they look like one (a real needs a point or a sign: an id of hex digits stays text), else as
- * text; the statement may leave some unused. The rows are in the arena. Errors: ERR_USAGE what is
- * wrong with the SQL; ERR_UNAVAILABLE the limit of time; ERR_DATA another limit, which the message
- * names. */
+ * 4 million cells, and 256 MiB for SQLite at most. The statement need not use every parameter
+ * :name. The rows are in the arena. Errors: ERR_USAGE what is wrong with the SQL; ERR_UNAVAILABLE
+ * the limit of time; ERR_DATA another limit, which the message names. */
+enum store_type { STORE_TEXT, STORE_INTEGER };
 struct store_param {
     const char *name, *value; /* name without the colon; value NULL: SQL NULL */
+    enum store_type type;     /* an integer that is not one is bound as text */
 };
 struct store_cell {
     const char *text; /* NULL: SQL NULL; doubles in shortest round-trip form */

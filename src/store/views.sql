@@ -10,6 +10,36 @@
 --    paper, their places in tables, their styles in figures, and whether a method is bounded: not
 --    defined for rows longer than L_train.
 
+-- A row for each evaluation that was asked for: how it evaluates, beyond the columns of
+-- `evaluations`.
+-- settings: the lines of its canonical text that have no column there, such as
+--   "eval.attention_sinks=4 eval.attention_window=64"; '' where each key has its neutral value. A
+--   new key appears here by itself.
+-- The other columns are four of these keys. Their neutral values follow the canonical text, so that
+-- the first line of a key has its value.
+CREATE VIEW evaluation_settings AS
+SELECT run_id,
+  substr(text, scaling, instr(substr(text, scaling), char(10)) - 1) AS position_scaling,
+  CAST(substr(text, instr(text, 'eval.position_scaling_factor=') + 29) AS REAL)
+    AS position_scaling_factor,
+  CAST(substr(text, instr(text, 'eval.attention_window=') + 22) AS INTEGER) AS attention_window,
+  CAST(substr(text, instr(text, 'eval.attention_sinks=') + 21) AS INTEGER) AS attention_sinks,
+  (WITH RECURSIVE lines(line, rest) AS (
+    SELECT 'kind=eval', canonical
+    UNION ALL
+    SELECT substr(rest, 1, instr(rest, char(10)) - 1), substr(rest, instr(rest, char(10)) + 1)
+    FROM lines WHERE rest <> '')
+  SELECT coalesce(group_concat(line, ' '), '') FROM lines
+  WHERE substr(line, 1, instr(line, '=') - 1) NOT IN ('kind', 'scale', 'meaning',
+    'eval.train_run', 'eval.checkpoint', 'eval.split', 'eval.window', 'eval.L', 'eval.stride',
+    'eval.precision', 'eval.targets')) AS settings
+FROM (
+  SELECT run_id, canonical, text, instr(text, 'eval.position_scaling=') + 22 AS scaling
+  FROM (
+    SELECT run_id, canonical, canonical || 'eval.position_scaling=none' || char(10)
+      || 'eval.position_scaling_factor=0 eval.attention_window=0 eval.attention_sinks=0' AS text
+    FROM runs WHERE kind = 'eval'));
+
 CREATE VIEW evaluations AS
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid,
   coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id = r.run_id), r.L_train)
@@ -21,11 +51,13 @@ SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid,
   coalesce(a.device, a.slot) AS device, t.origin, r.run_id, r.train_run_id, r.config_id,
   a.code_id, a.ended_at AS finished_at,
   r.checkpoint, r.targets, max(r.modified, t.modified) AS modified, v.checkpoint_sha256,
-  v.wall_seconds, a.attempt, r.corpus, a.backend
+  v.wall_seconds, a.attempt, r.corpus, a.backend, s.position_scaling, s.position_scaling_factor,
+  s.attention_window, s.attention_sinks, s.settings
 FROM results v
 JOIN runs r ON r.run_id = v.run_id
 JOIN run_attempts a ON a.attempt_id = v.attempt_id
 JOIN runs t ON t.run_id = r.train_run_id
+JOIN evaluation_settings s ON s.run_id = v.run_id
 WHERE v.current = 1 AND v.kind = 'eval';
 
 -- A row for each range of positions in the windows of an evaluation, from a line of 64 bytes of its
@@ -45,10 +77,11 @@ bins AS (
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol,
   r.stride, r.seed, b.first, b.last, b.targets, b.nll, b.nll / b.targets AS loss_nats,
   exp(b.nll / b.targets) AS perplexity, r.run_id, r.train_run_id, r.config_id,
-  max(r.modified, t.modified) AS modified
+  max(r.modified, t.modified) AS modified, r.precision, r.checkpoint, s.settings
 FROM bins b
 JOIN runs r ON r.run_id = b.run_id
-JOIN runs t ON t.run_id = r.train_run_id;
+JOIN runs t ON t.run_id = r.train_run_id
+JOIN evaluation_settings s ON s.run_id = b.run_id;
 
 CREATE VIEW artefact_evaluations AS
 SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid,
@@ -59,7 +92,8 @@ SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, 
   e.device, e.origin, e.run_id, e.train_run_id, e.config_id, e.code_id, e.finished_at,
   e.checkpoint, e.targets, e.modified, e.checkpoint_sha256, e.wall_seconds, e.attempt,
   e.corpus, e.backend,
-  CASE e.protocol WHEN 'sliding' THEN coalesce(p.stride_nominal, e.stride) END AS stride_nominal
+  CASE e.protocol WHEN 'sliding' THEN coalesce(p.stride_nominal, e.stride) END AS stride_nominal,
+  e.position_scaling, e.position_scaling_factor, e.attention_window, e.attention_sinks, e.settings
 FROM points p
 JOIN evaluations e ON e.run_id = p.run_id;
 
@@ -144,10 +178,11 @@ wanted AS (
       WHEN r.kind = 'eval' AND r.L_valid > r.L_train
         AND r.position IN (SELECT position FROM position_methods WHERE bounded) THEN 'not defined'
       ELSE (SELECT f.state FROM run_attempts f WHERE f.run_id = coalesce(r.train_run_id, r.run_id)
-        ORDER BY f.attempt DESC LIMIT 1) END AS fate
+        ORDER BY f.attempt DESC LIMIT 1) END AS fate, coalesce(s.settings, '') AS settings
   FROM points p
   JOIN runs r ON r.run_id = p.run_id
   JOIN metrics m ON m.kind = r.kind AND m.mode IS r.mode
+  LEFT JOIN evaluation_settings s ON s.run_id = p.run_id
   LEFT JOIN runs t ON t.run_id = r.train_run_id
   LEFT JOIN results v ON v.run_id = r.run_id AND v.current = 1
   LEFT JOIN run_attempts a ON a.attempt_id = v.attempt_id),
@@ -170,7 +205,7 @@ averaged AS (
     CASE WHEN count(value) = sum(done) AND count(value) > 1
       THEN sqrt(sum(off * off) / (count(value) - 1)) END AS ours_std,
     group_concat(DISTINCT CASE WHEN done THEN device END) AS device,
-    group_concat(DISTINCT origin) AS origin
+    group_concat(DISTINCT origin) AS origin, settings
   FROM centred
   GROUP BY artefact, scale, config_id, L_train_nominal, L_valid_nominal, stride_nominal, metric,
     machine),
@@ -191,7 +226,7 @@ theirs AS (
 SELECT o.artefact, o.scale, o.position, o.L_train_nominal, o.L_valid_nominal, o.metric,
   o.ours, o.ours_std, o.seeds, t.value AS paper, o.ours - t.value AS delta,
   o.dataset, o.split, o.protocol, o.stride, o.stride_nominal, o.config_id, o.modified,
-  o.unit, o.device, o.origin, o.state
+  o.unit, o.device, o.origin, o.state, o.settings
 FROM averaged o
 LEFT JOIN theirs t ON o.scale = 'paper' AND o.modified = 0
   AND t.artefact = o.artefact AND t.position = o.position AND t.metric = o.metric
@@ -261,9 +296,11 @@ SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
     WHEN e.run_id IS NULL AND (SELECT a.state FROM run_attempts a WHERE a.run_id = r.train_run_id
       ORDER BY a.attempt DESC LIMIT 1) = 'diverged' THEN 'diverged' END AS state,
   coalesce(e.modified, r.modified) AS modified, r.run_id, r.train_run_id, r.config_id,
-  e.code_id, e.device, e.finished_at, p.point, b.noisy AS alone_noisy
+  e.code_id, e.device, e.finished_at, p.point, b.noisy AS alone_noisy, r.checkpoint, r.targets,
+  s.position_scaling, s.position_scaling_factor, s.attention_window, s.attention_sinks, s.settings
 FROM points p
 JOIN runs r ON r.run_id = p.run_id AND r.kind = 'eval'
+JOIN evaluation_settings s ON s.run_id = p.run_id
 JOIN runs q ON q.run_id = r.train_run_id
 LEFT JOIN position_methods m ON m.position = r.position
 LEFT JOIN evaluations e ON e.run_id = r.run_id
@@ -313,7 +350,8 @@ WHERE substr(t.key, 1, 5) IN ('data.', 'train')
 OR (substr(t.key, 1, 6) = 'model.' AND t.key <> 'model.name');
 
 -- A row for each run of each grid: the settings in which trainings of the grid differ although they
--- have the same columns, such as "model.heads=4 train.lr=3"; '' where there are none. A setting
+-- have the same columns, and those of an evaluation in evaluation_settings, such as
+-- "model.heads=4 train.lr=3 eval.attention_window=64"; '' where there are none. A training's setting
 -- that only some of them have says nothing. Trainings of one config_id differ in the seed alone, so
 -- one of them represents all. Cutting specs is slow, so only theirs are cut here.
 CREATE VIEW grid_settings AS
@@ -353,7 +391,9 @@ shown AS MATERIALIZED (
     JOIN varying v ON v.artefact = k.artefact AND v.scale = k.scale AND v.key = k.key
     ORDER BY k.artefact, k.scale, k.config_id, k.key)
   GROUP BY artefact, scale, config_id)
-SELECT a.artefact, a.scale, a.run_id, coalesce(w.settings, '') AS settings
+SELECT a.artefact, a.scale, a.run_id,
+  trim(coalesce(w.settings, '') || ' ' || coalesce(s.settings, '')) AS settings
 FROM asked a
 LEFT JOIN shown w
-  ON w.artefact = a.artefact AND w.scale = a.scale AND w.config_id = a.config_id;
+  ON w.artefact = a.artefact AND w.scale = a.scale AND w.config_id = a.config_id
+LEFT JOIN evaluation_settings s ON s.run_id = a.run_id;

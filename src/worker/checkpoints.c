@@ -8,7 +8,7 @@
  * the newest fresh one. (2) They are tried in falling order of updates, newest attempts first. (3)
  * One is valid if its weights, its state and its best weights exist, match their hashes and belong
  * to this run. A missing file was deleted after a newer checkpoint; a file with another hash is
- * damaged and causes a warning. */
+ * damaged and causes a warning. What a killed worker did not finish writing is deleted. */
 #include "worker/worker_internal.h"
 
 #include <errno.h>
@@ -113,33 +113,51 @@ static int write_state(const struct checkpoints *c, struct arena *arena,
 
 /* --- deleting ------------------------------------------------------------------------------- */
 
-/* Deletes the files of all checkpoints but the kept ones: of these the weights, the best weights
- * and, unless the training is done, the state. */
-static void prune(const struct checkpoints *c, bool done)
+/* The files of checkpoints that are deleted from a folder: all but the n kept ones, or those that a
+ * worker was killed while writing. */
+struct deletion {
+    char kept[6][CHECKPOINT_PATH_BYTES];
+    int32_t n;
+    bool unfinished;
+};
+
+static bool is_deleted(const struct deletion *x, const char *name)
 {
-    char needed[6][CHECKPOINT_PATH_BYTES] = {0};
-    int32_t needed_n = 0;
+    if (strncmp(name, "update-", strlen("update-")) != 0) return false;
+    if (x->unfinished) return strstr(name, FILE_TEMPORARY) != NULL;
+    for (int32_t i = 0; i < x->n; i++)
+        if (strcmp(name, x->kept[i]) == 0) return false;
+    return true;
+}
+
+static void delete_checkpoints(const struct deletion *x, const char *dir)
+{
     struct dir d;
     struct err why;
 
-    for (int i = 0; i < (done ? 1 : 2); i++) {
-        weights_path(needed[needed_n++], c->kept[i].update);
-        weights_path(needed[needed_n++], c->kept[i].best);
-        if (!done) state_path(needed[needed_n++], c->kept[i].update);
-    }
-    if (dir_open(&d, c->worker->dir, &why) < 0) {
-        log_warn("%s; its old checkpoints are kept", why.text);
+    int rc = dir_open(&d, dir, &why);
+    if (rc < 0) {
+        if (rc != ERR_NOINPUT) log_warn("%s; its old checkpoints are kept", why.text);
         return;
     }
-    for (int32_t i = 0; i < d.n; i++) {
-        const char *name = d.name_own[i];
-        int32_t k = 0;
-        while (k < needed_n && strcmp(name, needed[k]) != 0) k++;
-        if (k < needed_n || strncmp(name, "update-", strlen("update-")) != 0) continue;
-        if (unlinkat(d.fd, name, 0) < 0)
-            log_warn("%s/%s: cannot be deleted: %s", c->worker->dir, name, strerror(errno));
-    }
+    for (int32_t i = 0; i < d.n; i++)
+        if (is_deleted(x, d.name_own[i]) && unlinkat(d.fd, d.name_own[i], 0) < 0)
+            log_warn("%s/%s: cannot be deleted: %s", dir, d.name_own[i], strerror(errno));
     dir_close(&d);
+}
+
+/* Keeps of the newest two checkpoints the weights, the best weights and the state; of a training
+ * that is done the newest weights and the best. */
+static void prune(const struct checkpoints *c, bool done)
+{
+    struct deletion x = {0};
+
+    for (int i = 0; i < (done ? 1 : 2); i++) {
+        weights_path(x.kept[x.n++], c->kept[i].update);
+        weights_path(x.kept[x.n++], c->kept[i].best);
+        if (!done) state_path(x.kept[x.n++], c->kept[i].update);
+    }
+    delete_checkpoints(&x, c->worker->dir);
 }
 
 static int save(struct checkpoints *c, struct arena *arena, struct checkpoint_point *now, bool best,
@@ -311,9 +329,11 @@ int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, stru
     struct checkpoint_point point;
 
     list.attempt = run_folder_first(a->dir, a->number);
-    for (; list.attempt < a->number; list.attempt++)
-        TRY(run_folder_each(run_folder_sibling(&a->arena, a->dir, list.attempt), add_candidate,
-                            &list, e));
+    for (; list.attempt < a->number; list.attempt++) {
+        const char *dir = run_folder_sibling(&a->arena, a->dir, list.attempt);
+        delete_checkpoints(&(struct deletion){.unfinished = true}, dir);
+        TRY(run_folder_each(dir, add_candidate, &list, e));
+    }
     if (list.n > 1) qsort(list.item, (size_t)list.n, sizeof *list.item, compare_candidates);
     for (int32_t i = 0; i < list.n; i++) {
         struct err why = {0};

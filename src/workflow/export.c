@@ -49,13 +49,14 @@ int workflow_export(struct export_result *out, const struct project *project, st
 {
     static const char training_sql[] =
         "SELECT run_id, corpus FROM trainings WHERE run_id = (SELECT coalesce(train_run_id,"
-        " run_id) FROM run_list WHERE run_id = CAST(:run AS TEXT))";
+        " run_id) FROM run_list WHERE run_id = :run)";
     static const char results_sql[] =
-        "SELECT split, protocol, L_valid, stride, precision, tokens, perplexity, loss_nats"
+        "SELECT split, protocol, L_valid, stride, precision, tokens, perplexity, loss_nats,"
+        " settings"
         " FROM evaluations WHERE train_run_id = :run AND checkpoint = :which"
-        " ORDER BY split, protocol, L_valid";
-    struct store_param params[] = {{"run", run_id},
-                                   {"which", which == SPEC_BEST ? "best" : "last"}};
+        " ORDER BY split, protocol, L_valid, stride, settings";
+    struct store_param params[] = {{"run", run_id, STORE_TEXT},
+                                   {"which", which == SPEC_BEST ? "best" : "last", STORE_TEXT}};
     struct rows training, results;
     char path[256], sha256[HASH_HEX_BYTES];
 

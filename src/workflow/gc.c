@@ -1,6 +1,4 @@
 /* gc.c - deletes the folders of superseded attempts. */
-#include <string.h>
-
 #include "record/run_folder.h"
 #include "workflow/workflow.h"
 
@@ -22,10 +20,7 @@ int workflow_gc(struct gc_result *out, const struct project *project, struct are
         char run_id[SPEC_ID_BYTES];
         int32_t attempt;
         bool removed = false;
-        /* Folders elsewhere stay: they are of another project. */
-        if (!run_folder_parse(dir, run_id, &attempt) ||
-            strcmp(dir, run_folder_name(a, run_id, attempt)) != 0)
-            continue;
+        if (!run_folder_parse_own(dir, run_id, &attempt)) continue;
         TRY(run_folder_remove(project->root, run_id, attempt, &removed, &out->bytes, e));
         out->folders_n += removed;
     }

@@ -195,19 +195,33 @@ static bool counts(const struct spec_key *key, const struct spec *s)
     return key->hashed && (!key->applies || key->applies(s));
 }
 
-/* Whether a key is a setting of trainings without a column in the plan's list. */
+/* Whether a key is a setting of the run without a column in the plan's list. */
 static bool is_setting(const struct spec_key *key, const struct spec *s)
 {
     static const char *const columns[] = {
-        "kind",         "scale",       "model.name", "model.position", "train.L", "train.seed",
-        "data.dataset", "data.corpus", "bench.mode", "bench.rows",     "bench.L"};
+        "kind",       "scale",          "model.name",  "model.position", "train.L",
+        "train.seed", "data.dataset",   "data.corpus", "bench.mode",     "bench.rows",
+        "bench.L",    "eval.train_run", "eval.window", "eval.L",         "eval.stride"};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         if (strcmp(columns[i], key->name) == 0) return false;
     return counts(key, s);
 }
 
-/* Marks the keys in which trainings with equal columns differ: each is compared with the first one
- * with these columns. */
+/* Whether two trainings differ in a setting that both have, or two evaluations in any: one without
+ * the key has its neutral value. */
+static bool differ(const struct spec_key *key, const struct spec *s, const struct spec *other,
+                   struct arena *scratch)
+{
+    bool here = is_setting(key, s), there = is_setting(key, other);
+
+    if (!here && !there) return false;
+    if ((!here || !there) && (s->kind != SPEC_EVAL || !key->neutral)) return false;
+    return strcmp(here ? spec_get(s, key, scratch) : key->neutral,
+                  there ? spec_get(other, key, scratch) : key->neutral) != 0;
+}
+
+/* Marks the keys in which trainings with equal columns differ, or any evaluations: each is compared
+ * with the first one. */
 static void find_varying(bool *varying, const struct plan *p, struct arena *scratch)
 {
     struct map first;
@@ -218,38 +232,50 @@ static void find_varying(bool *varying, const struct plan *p, struct arena *scra
     map_init(&first, scratch);
     for (int32_t i = 0; i < p->runs_n; i++) {
         const struct spec *s = &p->run[i].spec;
-        if (s->kind == SPEC_EVAL) continue;
         const char *columns =
-            arena_printf(scratch, "%d %s %s %s %d %d", (int)s->kind, s->data.dataset,
-                         s->data.corpus, s->model.name, (int)s->model.position, s->train.L);
+            s->kind == SPEC_EVAL
+                ? "evaluation"
+                : arena_printf(scratch, "%d %s %s %s %d %d", (int)s->kind, s->data.dataset,
+                               s->data.corpus, s->model.name, (int)s->model.position, s->train.L);
         int32_t *at = map_put(&first, columns, strlen(columns), &added);
         if (added) *at = i;
-        const struct spec *other = &p->run[*at].spec;
         for (size_t k = 0; k < n; k++)
-            if (!varying[k] && is_setting(&keys[k], s) && is_setting(&keys[k], other))
-                varying[k] =
-                    strcmp(spec_get(s, &keys[k], scratch), spec_get(other, &keys[k], scratch)) != 0;
+            varying[k] = varying[k] || differ(&keys[k], s, &p->run[*at].spec, scratch);
     }
+}
+
+/* Lists the run's settings that vary. An evaluation's neutral ones are left out, because most
+ * evaluations of a grid have them. */
+static const char *varying_settings(const bool *varying, const struct spec *s, struct arena *a)
+{
+    struct strbuf text;
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+
+    strbuf_init(&text, a);
+    for (size_t k = 0; k < n; k++) {
+        if (!varying[k] || !is_setting(&keys[k], s)) continue;
+        const char *value = spec_get(s, &keys[k], a);
+        if (s->kind != SPEC_EVAL || !str_same(value, keys[k].neutral))
+            strbuf_addf(&text, "%s%s=%s", text.n ? " " : "", keys[k].name, value);
+    }
+    return text.text;
 }
 
 static void planning_find_settings(struct planning *p, struct arena *scratch)
 {
     struct arena *a = &p->plan.arena;
     size_t n;
-    const struct spec_key *keys = spec_keys(&n);
-    bool *varying = arena_array(scratch, n, sizeof *varying);
 
+    spec_keys(&n);
+    bool *varying = arena_array(scratch, n, sizeof *varying);
     find_varying(varying, &p->plan, scratch);
     p->settings = arena_array(a, (size_t)p->plan.runs_n + 1, sizeof *p->settings);
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         const struct plan_run *r = &p->plan.run[i];
-        struct strbuf text;
-        strbuf_init(&text, a);
-        for (size_t k = 0; k < n && r->train < 0; k++)
-            if (varying[k] && is_setting(&keys[k], &r->spec))
-                strbuf_addf(&text, "%s%s=%s", text.n ? " " : "", keys[k].name,
-                            spec_get(&r->spec, &keys[k], a));
-        p->settings[i] = r->train < 0 ? text.text : p->settings[r->train];
+        const char *own = varying_settings(varying, &r->spec, a);
+        const char *trained = r->train < 0 ? "" : p->settings[r->train];
+        p->settings[i] = arena_printf(a, "%s%s%s", trained, *trained && *own ? " " : "", own);
     }
 }
 

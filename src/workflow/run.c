@@ -165,7 +165,8 @@ static int has_points(bool *out, struct store *store, const struct plan_artefact
 
     arena_init(&a);
     const struct store_param params[] = {
-        {"name", arena_printf(&a, "%s%s", artefact->name, variant)}, {"scale", artefact->scale}};
+        {"name", arena_printf(&a, "%s%s", artefact->name, variant), STORE_TEXT},
+        {"scale", artefact->scale, STORE_TEXT}};
     int rc = rows_read(&rows, &a, store, sql, params, 2, e);
     if (rc == 0) *out = strcmp(rows.row[0][0].text, "0") != 0;
     arena_fini(&a);

@@ -22,7 +22,7 @@ struct verify {
 };
 
 /* The selected run and its training. */
-#define VERIFY_CHOSEN(id) " (:run IS NULL OR " id " = CAST(:run AS TEXT))"
+#define VERIFY_CHOSEN(id) " (:run IS NULL OR " id " = :run)"
 
 static void report(struct verify *v, enum verify_verdict verdict, const char *what,
                    const char *detail)
@@ -163,7 +163,7 @@ int workflow_verify(struct verify_summary *out, const struct project *project, s
         " v.current = 1 AND v.kind <> 'bench' AND" VERIFY_CHOSEN(
             "v.run_id") " ORDER BY v.kind DESC, v.run_id";
     struct verify v = {project, a, store, o, out};
-    const struct store_param run = {"run", o->run_id}; /* NULL: every run */
+    const struct store_param run = {"run", o->run_id, STORE_TEXT}; /* NULL: every run */
     struct rows rows;
 
     *out = (struct verify_summary){0};

@@ -88,6 +88,33 @@ TEST_WITH(struct test_place *p,
     assert_string_equal(str_shell_word(&p->arena, ""), "''");
 }
 
+TEST_WITH(struct test_place *p, what_controls_a_terminal_or_is_not_utf8_is_escaped)
+{
+    static const struct {
+        const char *text, *kept, *clean;
+    } rows[] = {
+        {"plain, größer ≤ 5 – ok", "", "plain, größer ≤ 5 – ok"},
+        {"\x1b]0;title\x07", "", "\\x1b]0;title\\x07"},
+        {"a\nb\tc\rd\x7f", "\n\t", "a\nb\tc\\x0dd\\x7f"},
+        {"a\nb", "", "a\\x0ab"},
+        {"C1 \xc2\x9b", "", "C1 \\xc2\\x9b"},
+        {"bidi \xe2\x80\xae", "", "bidi \\xe2\\x80\\xae"},
+        {"cut \xe2\x80", "", "cut \\xe2\\x80"},
+        {"\xff", "", "\\xff"},
+        {"", "", ""},
+        {NULL, "", ""},
+    };
+    char out[8];
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(str_clean(&p->arena, rows[i].text, rows[i].kept), rows[i].clean);
+    assert_int_equal(str_clean_n(out, sizeof out, "a\0b", 3, ""), 6);
+    assert_string_equal(out, "a\\x00b");
+    assert_int_equal(str_clean_n(out, sizeof out, "12345\xe2\x89\xa4", 8, ""), 5);
+    assert_string_equal(out, "12345"); /* no part of a character */
+    assert_int_equal(str_clean_n(out, sizeof out, "1234\x1b", 5, ""), 4);
+}
+
 TEST_WITH(struct test_place *p, a_buffer_grows_without_losing_a_byte)
 {
     struct strbuf b;

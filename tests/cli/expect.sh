@@ -5,6 +5,7 @@ source=$PWD
 alibi=$(cd "$1" && pwd)/alibi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+export XDG_STATE_HOME="$dir/state" # where alibi remembers what the user trusts
 failures=0
 
 fail() {

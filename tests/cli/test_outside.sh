@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_outside.sh - files from outside: links, FIFOs, devices and folders where a file is expected, and outputs that cannot
-# be written.
+# be written; characters that control a terminal.
 # usage: tests/cli/test_outside.sh BUILD
 . tests/cli/expect.sh
 fixtures=$PWD/tests/fixtures/checkpoints
@@ -107,6 +107,40 @@ expect 74 "cannot be written" sh -c '"$0" --version >&-' "$alibi"
 mkdir "$dir/fresh" && cp -r g data "$dir/fresh/"
 (cd "$dir/fresh" && "$alibi" run g/ --devices cpu:1 2>&-)
 grep -q "done" "$dir/fresh/results.db.lock" && fail "messages went into a file: $(cat "$dir/fresh/results.db.lock")"
+
+# What a file holds reaches the terminal without the characters that control it: titles, messages, log files, cells.
+harmless() { # WORD command...: prints the word, and no control character but \n and \t; neither C1 nor marks of direction
+    word=$1
+    shift
+    "$@" >"$dir/out" 2>&1 </dev/null
+    grep -qF -- "$word" "$dir/out" || fail "$*: no '$word' in: $(cat "$dir/out")"
+    bytes=$(LC_ALL=C tr -d '\n\t -~' <"$dir/out" | od -An -tx1 -v | tr -d '\n' | sed 's/ c3 b6//g')
+    [ -z "$bytes" ] || fail "$*: prints the bytes $bytes"
+}
+escape=$(printf '\033]0;x\007\302\233\342\200\256')
+mkdir escaping && sed "s/^artefact: g/artefact: escaping/; 2i title: \"\\\\e]0;h\\\\u00f6\\\\a\\\\u009b\\\\u202e\"" g/grid.yaml >escaping/grid.yaml
+harmless 'escaping: \x1b]0;hö\x07' "$alibi" plan ./escaping/
+harmless '"\x1b"' "$alibi" query "SELECT 1 $escape"
+harmless '\x1b]0;x\x07' "$alibi" plan "./$escape/"
+harmless '\x1b]0;x\x07' "$alibi" report g/ --scale "$escape"
+harmless '\x1b]0;x\x07' "$alibi" "$escape"
+cp "runs/$first/1/log" "$dir/log"
+printf '%s\nnext\0\n' "$escape" >>"runs/$first/1/log"
+harmless '\x1b]0;x\x07' "$alibi" logs "$first"
+grep -q '^next.x00$' "$dir/out" || fail "logs joins the lines of a log file"
+cp "$dir/log" "runs/$first/1/log"
+if command -v python3 >/dev/null 2>&1; then
+    mkdir "$dir/foreign" && cp results.db "$dir/foreign/"
+    python3 -c 'import sqlite3, sys
+c = sqlite3.connect(sys.argv[1])
+for name, kind in c.execute("SELECT name, type FROM sqlite_master").fetchall():
+    if kind == "trigger": c.execute("DROP TRIGGER " + name)
+c.execute("UPDATE run_attempts SET message = ?, host = ?, device = ?", 3 * sys.argv[2:])
+c.execute("UPDATE runs SET spec = spec || ?", sys.argv[2:])
+c.commit()' "$dir/foreign/results.db" "$escape" || fail "the columns of run_attempts and runs have other names"
+    harmless '\x1b]0;x\x07' "$alibi" show "$first" --project "$dir/foreign"
+    harmless 'wanted' "$alibi" status --project "$dir/foreign"
+fi
 
 # gc deletes the files of superseded attempts, never the targets of links.
 expect 0 "4 done now" "$alibi" run g/ --redo --devices cpu:1

@@ -96,6 +96,12 @@ undisturbed() {
     new_project allocating
     FAULT_COUNT=$base/mallocs LD_PRELOAD=$build/faults/inject.so run_grid
     mallocs_n=$(cat "$base/mallocs")
+    new_project calling_libc
+    preload "FAULT_CALLS=$base/libc"
+    start
+    wait "$pid"
+    wrap=()
+    awk '{ n[$1] += $2 } END { for (name in n) print name, n[name] }' "$base/libc" | sort >"$base/libc-calls"
     [[ $absent == *"|strace|"* ]] || count_calls
     echo "undisturbed: $(wc -l <"$expected") results in $((reference_ms / 1000)).$((reference_ms % 1000 / 100)) s"
 }
@@ -232,6 +238,33 @@ fail() {
     grep -q INJECTED "$project/trace"
 }
 
+# Loads inject.so with these settings into the scheduler and its workers, which get no environment of its own.
+preload() { # SETTING...
+    local program=$build/faults/preloaded
+    wrap=(env "LD_PRELOAD=$build/faults/inject.so" "$@" "ALIBI_PROGRAM=$program")
+    printf '%q ' exec "${wrap[@]}" "$alibi" >"$program"
+    printf '"$@"\n' >>"$program"
+    sed -i '1i #!/bin/bash' "$program"
+    chmod +x "$program"
+}
+
+# One call of libc in one process, the scheduler or a worker, fails with one of these errors, or kills it.
+errors=(5 11 12 13 24 28 30 122) # EIO EAGAIN ENOMEM EACCES EMFILE ENOSPC EROFS EDQUOT
+before_strike_call() { # [0: kill]
+    local call n
+    read -r call n < <(shuf -n 1 --random-source=<(yes $RANDOM) "$base/libc-calls")
+    page=$project/page
+    head -c 16 /dev/zero >"$page"
+    call="$call $((1 + (RANDOM * 32768 + RANDOM) % n)) ${1:-${errors[RANDOM % 8]}}"
+    preload "FAULT_PAGE=$page" "FAULT_CALL=$call"
+    echo "$call" >>"$project/out"
+}
+strike_call() {
+    await
+    [ $rc -lt 128 ] || [ $rc -eq 137 ] || wrongly "ended with $rc: $(tail -1 "$project/out")"
+    [ "$(od -An -t d8 -j 8 "$page")" -eq 1 ]
+}
+
 # Limits the size of files: the write that reaches the limit is short, the next one fails.
 before_short_write() {
     wrap=(bash -c 'trap "" XFSZ; ulimit -f "$0"; exec "$@"' $((RANDOM % 250 + 4)))
@@ -329,6 +362,25 @@ after_in_the_way() {
     rm -rf "$place"
     if [ -e "$place.kept" ] || [ -L "$place.kept" ]; then mv "$place.kept" "$place"; fi
 }
+
+# What a power cut at a random moment of a traced run leaves, by the strictest rules (powercut.c), with nothing wrong in it.
+before_power_cut() {
+    if [ ! -s "$base/trace" ]; then
+        local own=$project
+        new_project traced
+        wrap=(strace -f -qq -y -xx -s 99999999 -o "$base/trace" -e signal=none
+            -e trace=openat,mkdir,mkdirat,unlink,unlinkat,rename,renameat,renameat2,write,pwrite64,ftruncate,fsync,fdatasync)
+        start
+        wait "$pid"
+        wrap=()
+        project=$own
+    fi
+    "$build/faults/powercut" "$base/trace" "$base/traced" "$project" $((RANDOM * 32768 + RANDOM)) >>"$project/out" 2>&1 ||
+        wrongly "$(tail -1 "$project/out")"
+    still_there
+    [ -z "$(comm -13 "$expected" "$project/seen")" ] || wrongly "after a power cut results.db holds a wrong result"
+}
+power_cut() { nothing; }
 
 # --- results.db ---
 

@@ -147,6 +147,7 @@ disturb F1 "kill -9 of the scheduler" kill_scheduler 20 500
 disturb F1 "kill -9 of the scheduler as it starts" kill_start 10 200
 suite F1 "kill -9 of a writer of results.db" store/test_crash 'nothing_acknowledged_is_lost'
 needs strace disturb F2 "kill -9 at the k-th call that changes files" kill_at_call 20 2000 1
+disturb F2 "kill -9 of the process that makes the k-th call" "strike_call 0" 15 400 1
 disturb F3 "kill -9 of a worker" kill_worker 20 500
 suite F3 "kill -9 of one worker after the other" worker/test_resume 'a_worker_killed_again*'
 needs strace disturb F4 "kill -9 at the k-th write of a checkpoint" kill_in_checkpoint 12 200 1
@@ -161,6 +162,7 @@ suite F6 "results.db on a full disk, every operation" store/test_faults 'a_disk_
 needs strace disturb F7 "EIO at the k-th write or sync" "fail EIO" 10 400 1
 needs strace disturb F7 "EIO from the k-th on" "fail EIO +" 5 200 1
 needs strace disturb F7 "EINTR at the k-th write or sync" "fail EINTR" 5 100 1
+disturb F7 "a call of the scheduler or of a worker fails" strike_call 20 600 1
 disturb F7 "short writes" short_write 8 100 1
 suite F7 "results.db on a failing disk, every operation" store/test_faults 'an_error*'
 needs namespaces disturb F8 "a folder that cannot be written" read_only 8 20
@@ -203,6 +205,7 @@ suite F25 "a worker's children outlive it" scheduler/test_process 'what_a_worker
 suite F25 "the same, found by their mark" scheduler/test_recover 'what_a_worker_started*'
 disturb F26 "kill -9 while it recovers" kill_recovery 10 500
 suite F27 "a power cut at every operation of results.db" store/test_faults 'a_power_cut*'
+needs strace disturb F27 "a power cut of the whole project, folders unsynced" power_cut 12 400 1
 disturb F27 "a torn record" tear_records 5 200
 suite F27 "a record file cut anywhere, any bit flipped" record/test_event 'a_file_cut*' 'a_flipped*'
 suite F28 "resumed at every update" worker/test_resume 'a_run_stopped*'

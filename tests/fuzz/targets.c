@@ -282,7 +282,8 @@ static void read_folder(const uint8_t *bytes, size_t n, struct arena *a, struct 
     const struct report_options o = {.scale = "mini",
                                      .format = (enum report_format)(n % (REPORT_HTML + 1))};
     (void)report_artefact(out, s, &p, "fuzz", dir, &o, e);
-    (void)report_judge(s, &p, "fuzz", dir, "mini", e);
+    /* The report has judged the claims; this stores the verdicts, at the cost of half a report. */
+    if (n % 4 == 0) (void)report_judge(s, &p, "fuzz", dir, "mini", e);
     fclose(out);
 }
 

@@ -47,6 +47,39 @@ TEST_WITH(struct test_place *p, each_claim_gets_a_number_of_its_own)
                      ERR_CREATE);
 }
 
+/* Folders synced, in their order: this fsync takes the place of that of libc. */
+static char synced[4][FILE_PATH_BYTES];
+static int synced_n;
+
+int fsync(int fd)
+{
+    char link[32];
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = synced_n < 4 ? readlink(link, synced[synced_n], FILE_PATH_BYTES - 1) : -1;
+    if (n >= 0) synced[synced_n++][n] = '\0';
+    return 0;
+}
+
+/* A power failure must not take the folder of an attempt whose result is in results.db. */
+TEST_WITH(struct test_place *p, a_claim_syncs_every_folder_that_got_an_entry)
+{
+    char *dir;
+    int32_t attempt;
+    const char *runs = test_place_path(p, "runs"), *run = test_place_path(p, "runs/" RUN_A);
+
+    synced_n = 0;
+    assert_ok(run_folder_claim(&dir, &attempt, &p->arena, p->path, RUN_A, 1, &e));
+    assert_int_equal(synced_n, 3);
+    assert_string_equal(synced[0], p->path);
+    assert_string_equal(synced[1], runs);
+    assert_string_equal(synced[2], run);
+    synced_n = 0;
+    assert_ok(run_folder_claim(&dir, &attempt, &p->arena, p->path, RUN_A, 1, &e));
+    assert_int_equal(synced_n, 1);
+    assert_string_equal(synced[0], run);
+}
+
 TEST(names_are_recognised)
 {
     static const struct {
@@ -72,7 +105,9 @@ TEST(names_are_recognised)
         if (!parsed) continue;
         assert_string_equal(run_id, cases[i].run_id);
         assert_int_equal(attempt, cases[i].attempt);
+        assert_int_equal(run_folder_parse_own(cases[i].path, run_id, &attempt), i == 0);
     }
+    assert_false(run_folder_parse_own("runs/" RUN_A "/03", NULL, NULL));
 }
 
 TEST_WITH(struct test_place *p, specs_read_back)

@@ -4,7 +4,9 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "report/paper_plant.h"
@@ -100,6 +102,38 @@ static char *read_bare(struct arena *a, const char *path, struct err *e)
     }
     out[n] = '\0';
     return out;
+}
+
+TEST_WITH(struct report_fixture *f, a_link_may_not_lead_out_of_its_folder)
+{
+    static const char *const names[] = {"query.sql", "table.txt", "claim.sql",
+                                        "plot.gp",   "paper.tsv", "README.md"};
+    static const char text[] = "metric\tvalue\nhunter2\t1\n";
+    const struct report_options o = {.scale = "mini", .format = REPORT_HTML};
+    const struct report_plant planted = {"mini", SPEC_ALIBI, 64, 64, 512, 512, 0, 1, 44, false};
+
+    report_fixture_plant(f, "tiny", &planted, 1);
+    test_write(arena_printf(&f->arena, "%s/secret", f->base->dir), text, sizeof text - 1);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *path = arena_printf(&f->arena, "%s/%s", f->artefact_dir, names[i]);
+        const char *kept = arena_printf(&f->arena, "%s/sub/kept", f->artefact_dir);
+        char *page;
+        size_t n;
+        assert_int_equal(symlink("../../secret", path), 0);
+        FILE *out = open_memstream(&page, &n);
+        int rc = report_artefact(out, f->base->store, &f->project, "tiny", f->artefact_dir, &o,
+                                 &f->base->e);
+        fclose(out);
+        if (rc != ERR_DATA || !strstr(f->base->e.text, "a link that leads out of its folder"))
+            fail_msg("%s: %d, %s", names[i], rc, f->base->e.text);
+        assert_null(strstr(page, "hunter2"));
+        free(page);
+        assert_int_equal(unlink(path), 0);
+        test_write(kept, text, sizeof text - 1);
+        assert_int_equal(symlink("sub/kept", path), 0);
+        assert_works(f->base, report_folder_check(path, &f->base->e));
+        assert_int_equal(unlink(path), 0);
+    }
 }
 
 TEST_WITH(struct report_fixture *f, no_two_shipped_folders_hold_the_same_text)

@@ -124,6 +124,41 @@ TEST_WITH(struct report_fixture *f, latex_escapes_whatever_a_cell_holds)
     assert_contains(text, "\\textbackslash{}input\\{x\\}");
 }
 
+TEST_WITH(struct report_fixture *f, latex_takes_no_cell_for_the_argument_of_a_command)
+{
+    struct report_rows r;
+
+    report_rows_init(&r, &f->arena, 2, 2);
+    r.name[0] = "[0pt]head";
+    r.name[1] = "[1]";
+    r.row[0][0].text = "[9pt]x";
+    r.row[1][0].text = "*y";
+    FILE *out = report_text_begin(f);
+    assert_works(f->base, report_rows_write(out, &r, REPORT_LATEX, &f->base->e));
+    const char *text = report_text_end(f);
+    assert_contains(text, "\\toprule\n{}[0pt]head & [1] \\\\\n\\midrule\n{}[9pt]x");
+    assert_contains(text, "\\\\\n{}*y");
+}
+
+TEST_WITH(struct report_fixture *f, an_infinite_cell_is_a_number_in_a_statement)
+{
+    struct report_answer answer;
+    struct report_rows rows, again;
+    const struct store_param none = {0};
+    struct strbuf sql;
+
+    assert_works(f->base, report_rows_query(&rows, &f->arena, f->base->store, NULL,
+                                            "SELECT 9e999 AS high, -9e999 AS low, 5e-324 AS tiny",
+                                            &none, 0, 0, &f->base->e));
+    report_answer_rows(&answer, &f->arena, "here", &rows);
+    strbuf_init(&sql, &f->arena);
+    report_answer_begin(&sql, &answer);
+    strbuf_add(&sql, " SELECT high > 1e308, low < -1e308, tiny > 0 FROM report_answer");
+    assert_works(f->base, report_rows_query(&again, &f->arena, f->base->store, NULL, sql.text,
+                                            &none, 0, 0, &f->base->e));
+    for (int32_t c = 0; c < 3; c++) assert_string_equal(report_rows_text(&again, 0, c), "1");
+}
+
 /* --- the others ----------------------------------------------------------------------------- */
 
 TEST_WITH(struct report_fixture *f, no_text_controls_a_terminal)

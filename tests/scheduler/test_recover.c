@@ -171,6 +171,26 @@ TEST_WITH(struct toy_grid *g, what_a_worker_started_is_found_by_its_mark)
     assert_int_equal(end_bystander(pid), SIGKILL);
 }
 
+/* A results.db from elsewhere may name the folder of an attempt of another project. */
+TEST_WITH(struct toy_grid *g, the_worker_of_another_project_is_spared)
+{
+    char dir[] = "/other/project/runs/00000000000000aa/1";
+    pid_t pid = start_bystander(arena_printf(&g->arena, MACHINE_MARK "=%s", dir));
+    int64_t attempt_id;
+    int32_t train = toy_grid_train(g, 64);
+    toy_grid_open_store(g);
+    const struct store_attempt row = {.run_id = g->job[train].run_id,
+                                      .attempt = 1,
+                                      .dir = dir,
+                                      .device = "cpu",
+                                      .host = "",
+                                      .boot_id = ""};
+    assert_ok(store_start_attempt(g->store, &row, &attempt_id, &e));
+    assert_int_equal(recover(g), 1);
+    assert_int_equal(end_bystander(pid), SIGTERM);
+    assert_attempts(g, 1, "state='lost'");
+}
+
 /* The number was given to another process since, or the machine was restarted since. */
 TEST_WITH(struct toy_grid *g, a_process_that_only_has_the_same_number_is_spared)
 {

@@ -31,6 +31,22 @@ TEST_WITH(struct store_fixture *f, steps_are_decimated_by_their_number)
     assert_cell(f, "SELECT loss_nats FROM curves WHERE step=300 AND split='train'", "300.5");
 }
 
+/* A file from elsewhere may hold any number of records. */
+TEST_WITH(struct store_fixture *f, updates_that_the_run_does_not_have_are_left_out)
+{
+    int64_t attempt = start_training(f, 20);
+    static const int update[] = {-1, 1, 20, 21, 1000000};
+
+    for (uint64_t i = 0; i < 5; i++) {
+        ingest_step(f, attempt, 2 * i, update[i]);
+        fixture_record(f, attempt, 2 * i + 1, EVENT_VALIDATION,
+                       "{'update':%d,'epoch':1,'loss_nats':3.5,'perplexity':33.1,'best':false}",
+                       update[i]);
+    }
+    assert_rows(f, "SELECT split, group_concat(step) FROM curves GROUP BY split",
+                "train 1,20 ; valid 1,20");
+}
+
 TEST_WITH(struct store_fixture *f, a_short_run_keeps_every_step)
 {
     int64_t attempt = start_training(f, 20);

@@ -48,7 +48,7 @@ TEST_WITH(struct store_fixture *f, functions_outside_the_list_are_refused)
         {"SELECT sqlite_compileoption_get(0)", ERR_USAGE, "sqlite_compileoption_get()"},
         {"SELECT nobody_made_this(1)", ERR_USAGE, "no such function"},
     };
-    struct store_param name = {"name", "simple"};
+    struct store_param name = {"name", "simple", STORE_TEXT};
     struct rows rows;
 
     fixture_raw(f->path, "CREATE VIEW theirs AS SELECT fts3_tokenizer('simple') AS address");
@@ -113,13 +113,13 @@ TEST_WITH(struct store_fixture *f, what_is_too_large_names_its_limit)
 
 TEST_WITH(struct store_fixture *f, the_calls_of_a_statement_are_counted)
 {
-    enum { COLUMNS = 1000, PIECE = 40 };
-    static char sql[COLUMNS * PIECE + 16];
+    enum { COLUMNS = 1000, CALLS = 25, PIECE = 8 };
+    static char sql[COLUMNS * CALLS * PIECE + 16];
     size_t n = (size_t)snprintf(sql, sizeof sql, "SELECT 1");
 
-    for (int i = 0; i < COLUMNS; i++)
-        n += (size_t)snprintf(sql + n, sizeof sql - n, ",abs(1)+abs(2)+abs(3)+abs(4)+abs(5)");
-    assert_refused(f, ERR_USAGE, "more than 2000 functions", ask(f, sql));
+    for (int i = 0; i < COLUMNS * CALLS; i++)
+        n += (size_t)snprintf(sql + n, sizeof sql - n, "%cabs(1)", i % CALLS ? '+' : ',');
+    assert_refused(f, ERR_USAGE, "more than 20000 functions", ask(f, sql));
 }
 
 TEST_WITH(struct store_fixture *f, limited_functions_answer_as_sqlite_does)

@@ -60,6 +60,27 @@ TEST_WITH(struct store_fixture *f, a_wrong_name_gets_the_nearest)
     assert_int_equal(fixture_query(f, "SELECT 1"), 0); /* and the fences are gone and back */
 }
 
+TEST_WITH(struct store_fixture *f, a_name_of_another_view_or_a_setting_gets_its_place)
+{
+    static const struct {
+        const char *sql, *words;
+    } wrong[] = {
+        {"SELECT lr FROM trainings", "column: lr; it is a column of curves; a setting is a row of "
+                                     "the view settings: WHERE key = 'train.lr'"},
+        {"SELECT t.lr FROM trainings t", "WHERE key = 'train.lr'"},
+        {"SELECT train.lr FROM settings", "column: train.lr; a setting is a row of the view "
+                                          "settings: WHERE key = 'train.lr'"},
+        {"SELECT loss FROM trainings", "did you mean 'final_loss_nats'"},
+        {"SELECT perplexity FROM comparison", "column of evaluations, position_loss, "},
+        {"SELECT e.postion FROM evaluations e", "did you mean 'position'"},
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        if (fixture_query(f, wrong[i].sql) != ERR_USAGE || !strstr(f->e.text, wrong[i].words))
+            fail_msg("%s: %s", wrong[i].sql, f->e.text);
+    }
+}
+
 TEST_WITH(struct store_fixture *f, a_text_without_quotes_gets_a_hint)
 {
     static const char *const wrong[] = {"SELECT 1 FROM evaluations WHERE position = alibi",
@@ -118,21 +139,25 @@ TEST_WITH(struct store_fixture *f, cells_have_types_and_shortest_numbers)
     assert_string_equal(cells_of(&rows), "a:i:1;b:r:0.1;c:t:x;d:n:NULL;g:r:1e+300;");
 }
 
-TEST_WITH(struct store_fixture *f, parameters_are_bound_by_name_and_kind)
+TEST_WITH(struct store_fixture *f, parameters_are_bound_by_name_and_type)
 {
-    static const char sql[] = "SELECT :scale AS s, :L AS l, :x AS x, :none AS n, :text AS t";
-    static const struct store_param params[] = {{"scale", "mini"}, {"L", "64"},
-                                                {"x", "0.5"},      {"none", NULL},
-                                                {"unused", "1"},   {"text", "'; --"}},
-                                    ids[] = {{"a", "1234567890123e45"}, {"b", "0012345678901234"}};
+    static const char sql[] = "SELECT :id AS a, :digits AS b, :real AS c, :text AS d, :none AS n,"
+                              " :L AS l, :length AS m";
+    static const struct store_param params[] = {{"id", "1234567890123e45", STORE_TEXT},
+                                                {"digits", "0012345678901234", STORE_TEXT},
+                                                {"real", "0.5", STORE_TEXT},
+                                                {"text", "'; --", STORE_TEXT},
+                                                {"none", NULL, STORE_INTEGER},
+                                                {"L", "64", STORE_INTEGER},
+                                                {"length", "long", STORE_INTEGER},
+                                                {"unused", "1", STORE_TEXT}};
     struct rows rows;
 
-    assert_works(f, fixture_ask(f, &rows, sql, params, 6, 1));
-    assert_string_equal(cells_of(&rows), "s:t:mini;l:i:64;x:r:0.5;n:n:NULL;t:t:'; --;");
+    assert_works(f, fixture_ask(f, &rows, sql, params, 8, 1));
+    assert_string_equal(cells_of(&rows), "a:t:1234567890123e45;b:t:0012345678901234;c:t:0.5;"
+                                         "d:t:'; --;n:n:NULL;l:i:64;m:t:long;");
     assert_refused(f, ERR_USAGE, ":other has no value",
-                   fixture_ask(f, &rows, "SELECT :other", params, 6, 1));
-    assert_works(f, fixture_ask(f, &rows, "SELECT :a AS a, :b AS b", ids, 2, 1));
-    assert_string_equal(cells_of(&rows), "a:t:1234567890123e45;b:t:0012345678901234;");
+                   fixture_ask(f, &rows, "SELECT :other", params, 8, 1));
 }
 
 TEST_WITH(struct store_fixture *f, a_reader_queries_without_a_lock)

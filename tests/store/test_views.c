@@ -143,6 +143,82 @@ TEST_WITH(struct store_fixture *f, a_sliding_evaluation_shows_its_stride_and_fir
     assert_rows(f, "SELECT protocol, stride, first_window FROM evaluations", "sliding 1 growing");
 }
 
+/* Another value of a key, as text. */
+static const char *other_value(const struct spec *s, const struct spec_key *key, struct arena *a)
+{
+    const char *value = spec_get(s, key, a);
+
+    for (int i = 0; key->names && key->names[i]; i++)
+        if (strcmp(key->names[i], value) != 0) return key->names[i];
+    return strcmp(value, "3") == 0 ? "2" : "3";
+}
+
+/* The evaluations that the artefact asks for, by the columns that describe them: a pivot over these
+ * has one result a cell. */
+#define PROTOCOL " L_valid, split, protocol, stride, precision, checkpoint, targets, "
+#define OF_ARTEFACT " WHERE artefact='own'"
+static const char *const described[] = {
+    "SELECT" PROTOCOL "settings FROM evaluations JOIN artefact_points USING (run_id)" OF_ARTEFACT,
+    "SELECT" PROTOCOL "settings FROM artefact_evaluations" OF_ARTEFACT,
+    "SELECT" PROTOCOL "settings FROM wanted_evaluations" OF_ARTEFACT,
+    "SELECT" PROTOCOL "g.settings FROM grid_settings g JOIN evaluations USING (run_id)" OF_ARTEFACT,
+    "SELECT config_id FROM comparison" OF_ARTEFACT,
+};
+
+TEST_WITH(struct store_fixture *f, evaluations_that_differ_in_any_key_have_different_columns)
+{
+    struct spec all = fixture_eval(&f->train, 128); /* every key applies */
+    struct arena a;
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+    char first[SPEC_ID_BYTES];
+    int differ_n = 0;
+
+    arena_init(&a);
+    all.eval.window = SPEC_SLIDING, all.eval.stride = 1;
+    all.eval.scaling = POSITION_SLOPES, all.eval.scaling_factor = 2;
+    all.eval.mask = (struct spec_mask){.window = 32, .sinks = 4};
+    fixture_done(f, &f->train, 2.0, NULL);
+    fixture_done(f, &all, 9.0, first);
+    for (size_t i = 0; i < n; i++) {
+        struct spec s = all;
+        if (strncmp(keys[i].name, "eval.", 5) != 0 || strcmp(keys[i].name, "eval.train_run") == 0)
+            continue;
+        if (keys[i].applies && !keys[i].applies(&all)) fail_msg("%s does not apply", keys[i].name);
+        assert_int_equal(spec_set(&s, &keys[i], other_value(&all, &keys[i], &a), &f->e), 0);
+        fixture_done(f, &s, 9.0, NULL);
+        const struct store_point points[] = {{0, first, 64, 128, 1}, {1, f->id, 64, 128, 1}};
+        assert_int_equal(store_set_points(f->store, "own", "mini", points, 2, &f->e), 0);
+        for (size_t v = 0; v < sizeof described / sizeof *described; v++) {
+            const char *sql = arena_printf(&a, "SELECT count(*) FROM (SELECT DISTINCT * FROM (%s))",
+                                           described[v]);
+            if (strcmp(fixture_cell(f->store, sql), "2") != 0)
+                fail_msg("%s: one row for evaluations that differ in %s", described[v],
+                         keys[i].name);
+        }
+        differ_n++;
+    }
+    assert_in_range(differ_n, 12, SPEC_KEYS_MAX);
+    arena_fini(&a);
+}
+
+TEST_WITH(struct store_fixture *f, settings_of_an_evaluation_have_neutral_values)
+{
+    struct spec plain = fixture_eval(&f->train, 64), own = plain;
+
+    own.eval.scaling = POSITION_SLOPES, own.eval.scaling_factor = 1.5;
+    own.eval.mask = (struct spec_mask){.window = 32, .sinks = 4};
+    fixture_done(f, &f->train, 2.0, NULL);
+    fixture_done(f, &plain, 9.0, NULL);
+    fixture_done(f, &own, 9.0, NULL);
+    assert_rows(f,
+                "SELECT position_scaling, position_scaling_factor, attention_window,"
+                " attention_sinks, '<' || settings || '>' FROM evaluations ORDER BY settings",
+                "none 0 0 0 <> ; slopes 1.5 32 4 <eval.attention_sinks=4 eval.attention_window=32 "
+                "eval.position_scaling=slopes eval.position_scaling_factor=1.5 "
+                "eval.sink_positions=text>");
+}
+
 TEST_WITH(struct store_fixture *f, nominal_lengths_are_the_smallest_that_points_ask_for)
 {
     struct spec eval = fixture_eval(&f->train, 65);

@@ -121,6 +121,18 @@ TEST_WITH(struct worker_fixture *f, a_damaged_best_is_not_carried_along)
     worker_fixture_same(f, &s, 2, &expected);
 }
 
+TEST_WITH(struct worker_fixture *f, what_a_killed_worker_did_not_finish_writing_is_deleted)
+{
+    const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+    const char *half = "update-000000011.safetensors.tmp-77";
+
+    worker_fixture_must_stop(f, &s, 1, 10, 0.0);
+    test_write(worker_fixture_path(f, &s, 1, half), "half", 4);
+    worker_fixture_must_run(f, &s, 2);
+    assert_false(file_exists(worker_fixture_path(f, &s, 1, half)));
+    assert_true(file_exists(worker_fixture_path(f, &s, 1, "update-000000010.safetensors")));
+}
+
 /* The attempt has the weights and states of this update and the one before, and the best weights.
  */
 static void assert_kept(struct worker_fixture *f, const struct spec *s, int32_t number, int last)
