@@ -157,8 +157,8 @@ report: $(BUILD)/alibi ## draw every figure from results.db and write one page w
 bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_scheduler ## measure the CPU backend, compared with PyTorch if installed, and the scheduler (CASES="steps positions libraries scheduler")
 	@tests/bench/run.sh $(BUILD)
 
-bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## measure speed and memory on cuda:0, compared with PyTorch, each case once per code version (CASES=ceilings,ops,train-alibi-1024 REDO=1)
-	@tests/bench/bench_gpu.sh $(BUILD) $(if $(filter cuda:%,$(DEVICES)),$(DEVICES))
+bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## measure speed and memory on a GPU (DEVICE=cuda:0), compared with PyTorch, each case once per code version (CASES=ceilings,ops,train-alibi-1024 REDO=1)
+	@tests/bench/bench_gpu.sh $(BUILD) $(GPU_DEVICE)
 
 tests: $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_gpu $(BUILD)/tests/bench/bench_scheduler # which tests/cli/test_bench_*.sh run
 

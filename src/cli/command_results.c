@@ -106,7 +106,7 @@ static int note_variants(struct cli *c, const struct report_item *item, struct e
     TRY(rows_read(&rows, &c->arena, c->store, sql, params, 2, e));
     for (int32_t i = 0; i < rows.n; i++)
         log_info("note: %s has results only of a changed grid: alibi report %s --scale %s",
-                 item->artefact, rows.row[i][0].text, item->scale);
+                 item->artefact, store_text(&rows.row[i][0]), item->scale);
     return 0;
 }
 
