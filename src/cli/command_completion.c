@@ -31,7 +31,7 @@ static const char script_fish[] =
     "complete -c alibi -a '(alibi complete (commandline -opc)[2..-1] (commandline -ct) "
     "2>/dev/null)'\n";
 
-int cli_completion(struct cli *c, struct err *e)
+CLI_COMMAND(completion)
 {
     static const struct {
         const char *shell, *script;
@@ -193,7 +193,7 @@ int cli_complete_word(struct cli *c, const struct cli_option *all, struct err *e
     return equals || type != CLI_FLAG ? offer_values(&t, type, e) : offer_argument(&t, e);
 }
 
-int cli_complete(struct cli *c, struct err *e)
+CLI_COMMAND(complete)
 {
     size_t n;
     const struct cli_command *commands = cli_commands(&n);

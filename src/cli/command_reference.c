@@ -109,7 +109,7 @@ static void print_others(const char *word)
     if (printed) cli_print("\n");
 }
 
-int cli_settings(struct cli *c, struct err *e)
+CLI_COMMAND(settings)
 {
     const struct spec_key *key;
     size_t n, found = 0;
@@ -182,7 +182,7 @@ static int print_own(struct cli *c, const char *scale, char **shipped, int32_t s
     return 0;
 }
 
-int cli_artefacts(struct cli *c, struct err *e)
+CLI_COMMAND(list)
 {
     const char *scale = NULL;
     char **name;

@@ -54,7 +54,7 @@ out:
     return rc;
 }
 
-int cli_status(struct cli *c, struct err *e)
+CLI_COMMAND(status)
 {
     bool watch = false;
     const struct cli_option options[] = {
@@ -103,7 +103,7 @@ static int print_protocol(const char *spec, const char *trained, struct err *e)
     return 0;
 }
 
-int cli_show(struct cli *c, struct err *e)
+CLI_COMMAND(show)
 {
     /* Sections; a heading is printed above the first row. */
     static const struct {

@@ -159,7 +159,7 @@ static int print_attempt(struct cli *c, struct log *l, bool follow, struct err *
     }
 }
 
-int cli_logs(struct cli *c, struct err *e)
+CLI_COMMAND(logs)
 {
     static const char sql[] =
         "SELECT a.dir, r.kind, a.attempt,"
@@ -221,7 +221,7 @@ static int picture_format(const char **format, const char *path, struct err *e)
     return ERR(e, ERR_USAGE, "--out %s: expected a name that ends in .svg, .png or .pdf", path);
 }
 
-int cli_curves(struct cli *c, struct err *e)
+CLI_COMMAND(curves)
 {
     bool watch = false;
     struct report_curves_args args = {0};
