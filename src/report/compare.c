@@ -2,7 +2,7 @@
  * view `comparison` with the paper is in store/views.sql.
  *
  *   a, b      the evaluations of each side; c0.. are their coordinates in the order of the table
- *   subjects  the trainings, and one evaluation for each value of the column `settings`
+ *   subjects  one training for each configuration, one evaluation for each value of `settings`
  *   kept      their settings that are not coordinates
  *   varying   those in which they differ: the column settings of the answer
  *   apart     the first setting that two trainings, or two evaluations, both have, in which they
@@ -325,13 +325,15 @@ static int read_side(struct compare *c, struct side *s, struct err *e)
 
 /* --- the statement -------------------------------------------------------------------------- */
 
-/* The settings of trainings by their run id, and those of evaluations by the text of the column
- * `settings`, which is the same for all that evaluate in the same way. An evaluation whose spec is
- * older than a key has its neutral value. */
+/* One training represents those of a configuration and a number of keys, because they differ in the
+ * seed alone; an older program's lack the keys that are newer. One evaluation represents those that
+ * evaluate in the same way, whose column `settings` is the same. An evaluation whose spec is older
+ * than a key has its neutral value. */
 static const char subjects_sql[] =
     "subjects(id, run_id, of_evaluation) AS MATERIALIZED (\n"
-    " SELECT train_run_id, train_run_id, 0 FROM a UNION SELECT train_run_id, train_run_id, 0 FROM "
-    "b\n"
+    " SELECT trained, min(train_run_id), 0 FROM (\n"
+    "  SELECT trained, train_run_id FROM a UNION ALL SELECT trained, train_run_id FROM b) GROUP BY "
+    "trained\n"
     " UNION ALL SELECT way, min(run_id), 1 FROM (\n"
     "  SELECT way, run_id FROM a UNION ALL SELECT way, run_id FROM b) GROUP BY way),\n"
     "kept(id, key, value) AS MATERIALIZED (\n"
@@ -356,11 +358,14 @@ static void put_side(struct strbuf *b, struct compare *c, const struct side *s)
     strbuf_addf(b, "%c AS MATERIALIZED (SELECT ", s->name);
     for (int32_t i = 0; i < COORDINATES_N; i++)
         strbuf_addf(b, "%s AS c%d, ", coordinates[i].column, i);
-    strbuf_addf(b,
-                "\n perplexity, run_id, train_run_id, settings AS way, row_number() OVER (ORDER BY"
-                " scale, dataset,\n  split, protocol, position, L_train_nominal, L_valid_nominal,"
-                " settings, seed, run_id) AS place%s),\n",
-                chosen(c, s));
+    strbuf_addf(
+        b,
+        "\n perplexity, run_id, train_run_id, (SELECT t.config_id || ' ' || (SELECT count(*)"
+        " FROM run_settings s\n  WHERE s.run_id = t.run_id) FROM runs t WHERE t.run_id ="
+        " e.train_run_id) AS trained,\n settings AS way, row_number() OVER (ORDER BY"
+        " scale, dataset,\n  split, protocol, position, L_train_nominal, L_valid_nominal,"
+        " settings, seed, run_id) AS place%s),\n",
+        chosen(c, s));
 }
 
 /* The settings in which the filters let runs differ, as a condition. An id frees those of its
@@ -408,7 +413,7 @@ static void put_near(struct strbuf *b, struct compare *c)
     for (int32_t i = 0; i < COORDINATES_N; i++)
         if (!coordinates[i].is_protected && !is_free(&c->side[0], i) && !is_free(&c->side[1], i))
             strbuf_addf(b, " AND a.c%d IS b.c%d", i, i);
-    strbuf_add(b, "\n LEFT JOIN apart t ON t.x = a.train_run_id AND t.y = b.train_run_id\n"
+    strbuf_add(b, "\n LEFT JOIN apart t ON t.x = a.trained AND t.y = b.trained\n"
                   " LEFT JOIN apart w ON w.x = a.way AND w.y = b.way),\n");
 }
 
@@ -449,9 +454,9 @@ static const char numbers_sql[] =
     "'|' || y.value ELSE '' END, y.value), ' ')\n"
     "  FROM varying v\n"
     "  LEFT JOIN kept x ON x.key = v.key\n"
-    "   AND x.id = CASE WHEN v.of_evaluation THEN a.way ELSE a.train_run_id END\n"
+    "   AND x.id = CASE WHEN v.of_evaluation THEN a.way ELSE a.trained END\n"
     "  LEFT JOIN kept y ON y.key = v.key\n"
-    "   AND y.id = CASE WHEN v.of_evaluation THEN b.way ELSE b.train_run_id END\n"
+    "   AND y.id = CASE WHEN v.of_evaluation THEN b.way ELSE b.trained END\n"
     "  LEFT JOIN neutral n ON n.key = v.key\n"
     "  WHERE coalesce(x.value, n.value) IS NOT n.value OR coalesce(y.value, n.value) IS NOT "
     "n.value)\n"
