@@ -238,6 +238,18 @@ TEST_WITH(struct store_fixture *f, a_claim_of_version_2_that_was_not_judged_is_r
     assert_cell(f, verdicts, "C1 not judged,P1 supported");
 }
 
+/* Cutting takes time in proportion to the lines times their bytes. */
+TEST_WITH(struct store_fixture *f, a_foreign_text_of_many_lines_is_cut_after_256)
+{
+    thaw(f, 3);
+    fixture_raw(f->path, "UPDATE runs SET spec=(WITH RECURSIVE k(i) AS(SELECT 1 UNION ALL SELECT"
+                         " i+1 FROM k WHERE i<20000) SELECT group_concat('k'||i||'=1',char(10))"
+                         " FROM k) WHERE kind='bench'");
+    store_fixture_open(f, STORE_READ);
+    assert_cell(f, "SELECT count(*) FROM settings JOIN run_list USING(run_id) WHERE kind='bench'",
+                "256");
+}
+
 TEST_WITH(struct store_fixture *f, a_file_of_version_2_is_merged_and_not_changed)
 {
     const struct project project = {.root = f->dir};
