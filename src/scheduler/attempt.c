@@ -44,7 +44,7 @@ static struct attempt *attempt_make(const struct scheduler *sc, struct executor_
 void attempt_free(struct attempt *at)
 {
     if (!at) return;
-    if (at->job) at->executor->kind->release(at->job);
+    if (at->worker) at->executor->kind->release(at->worker);
     journal_close(&at->journal);
     arena_fini(&at->arena);
     free(at);
@@ -88,7 +88,7 @@ static int attempt_spawn(struct attempt *at, const struct scheduler *sc, struct 
         .avoid_blas = sc->queue.task[at->task[0]].avoid_blas,
     };
     TRY(journal_open(&at->journal, at->path, at->run, at->n, e));
-    return at->executor->kind->start(at->executor->self, &at->job, &at->id, &o, e);
+    return at->executor->kind->start(at->executor->self, &at->worker, &at->id, &o, e);
 }
 
 /* Step 4. number: of each task's attempt. */
@@ -163,13 +163,13 @@ int attempt_recover(struct attempt **out, struct scheduler *sc, const struct sto
     at->path = project_path(sc->project, &at->arena, at->dir);
     int rc = 0; /* the workers of another project are not killed or adopted */
     if (run_folder_parse_own(row->dir, NULL, NULL))
-        rc = x->kind->recover(x->self, &at->job, &at->id, row, at->path, e);
+        rc = x->kind->recover(x->self, &at->worker, &at->id, row, at->path, e);
     if (rc > 0)
         rc = journal_open(&at->journal, at->path, at->run, n, e);
     else if (rc == 0)
         rc = ingest_abandoned(sc->store, at->path, row, n, NULL, e);
     if (rc < 0) err_ctx(e, "%s", row->dir);
-    if (rc < 0 || !at->job) {
+    if (rc < 0 || !at->worker) {
         attempt_free(at);
         at = NULL;
     }
@@ -259,18 +259,19 @@ int attempt_poll(struct attempt *at, struct scheduler *sc, struct err *e)
     struct exit_info how;
     const struct executor *x = at->executor->kind;
     int64_t before, now_us = scheduler_now_us(sc), first = at->journal.records_n;
-    enum job_state job = x->poll(at->job, at->journal.reported != STORE_NONE, &how);
+    enum worker_state state = x->poll(at->worker, at->journal.reported != STORE_NONE, &how);
 
     do {
         before = at->journal.records_n;
         TRY(ingest_new_records(&at->journal, sc->store, &sc->batch, e));
-    } while (job == JOB_ENDED && at->journal.records_n > before);
+    } while (state == WORKER_ENDED && at->journal.records_n > before);
     if (at->journal.records_n > first) at->last_record_us = now_us;
-    if (job == JOB_ENDED) return attempt_end(at, sc, &how, e);
-    if (at->journal.records_n == 0 && job == JOB_QUEUED) at->start_us = at->last_record_us = now_us;
+    if (state == WORKER_ENDED) return attempt_end(at, sc, &how, e);
+    if (at->journal.records_n == 0 && state == WORKER_QUEUED)
+        at->start_us = at->last_record_us = now_us;
     bool stalled = (double)(now_us - at->last_record_us) / 1e6 > sc->stall_s;
     if (stalled && at->killed_stalled_us == 0) at->killed_stalled_us = now_us;
-    if (at->killed_stalled_us > 0 || at->journal.broken) x->signal(at->job, JOB_KILL);
+    if (at->killed_stalled_us > 0 || at->journal.broken) x->signal(at->worker, WORKER_KILL);
     return 0;
 }
 

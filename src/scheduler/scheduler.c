@@ -154,11 +154,11 @@ static void take_over(struct scheduler *sc)
 
 /* --- waiting --- */
 
-static void signal_all(struct scheduler *sc, enum job_signal signal)
+static void signal_all(struct scheduler *sc, enum worker_signal signal)
 {
     for (int32_t i = 0; i < sc->running_n; i++) {
         sc->running[i]->stop_sent = true;
-        sc->running[i]->executor->kind->signal(sc->running[i]->job, signal);
+        sc->running[i]->executor->kind->signal(sc->running[i]->worker, signal);
     }
 }
 
@@ -171,11 +171,11 @@ static void handle_signals(struct scheduler *sc)
             "stopping: %ld worker%s will write a checkpoint after the current update (Ctrl-C again "
             "kills %s)",
             (long)sc->running_n, sc->running_n == 1 ? "" : "s", sc->running_n == 1 ? "it" : "them");
-        signal_all(sc, JOB_STOP);
+        signal_all(sc, WORKER_STOP);
     }
     if (sc->signals.stops_n >= 2 && !sc->killed) {
         sc->killed = true;
-        signal_all(sc, JOB_KILL);
+        signal_all(sc, WORKER_KILL);
     }
 }
 

@@ -69,10 +69,9 @@ void signals_close(struct signals *sg);
 
 /* --- executors -------------------------------------------------------------------------------- */
 
-/* Where attempts run: one file and one row of executor_table each.
+/* An executor runs the workers of attempts: one file and one row of executor_table each.
  *
- * Attempts, the queue and the loop use only this table. scheduler_run opens an executor once; its
- * jobs are the workers it runs, one per attempt.
+ * Attempts, the queue and the loop use only this table. scheduler_run opens an executor once.
  *
  *                    local (executor_local.c)          slurm (executor_slurm.c)
  *   start            fork and exec                     sbatch
@@ -90,7 +89,7 @@ struct executor_config {
     bool in_use;                   /* --devices gives it slots */
 };
 
-/* What a worker is started with. */
+/* The arguments and the environment of a worker. */
 struct worker_command {
     const char *dir;         /* the attempt's folder, relative to the project's */
     const char *attempt_dir; /* the same, absolute: its mark, and where the log is */
@@ -104,7 +103,7 @@ struct worker_command {
 /* Identifies a worker in results.db and for the next scheduler. */
 struct worker_id {
     const char *host, *boot_id; /* NULL: not known yet */
-    int64_t pid, pid_start;     /* see struct machine; of a cluster's job, its number and 0 */
+    int64_t pid, pid_start;     /* see struct machine; a Slurm job has its number and 0 */
     char label[32];             /* for messages, such as "job 17"; may be empty */
 };
 
@@ -114,45 +113,45 @@ struct exit_info {
     char why[320];         /* such as "job 17 ended as TIMEOUT"; else empty */
 };
 
-enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_ENDED };
-/* JOB_STOP: write a checkpoint and end; JOB_KILL: end at once. */
-enum job_signal { JOB_NO_SIGNAL, JOB_STOP, JOB_KILL };
+enum worker_state { WORKER_QUEUED, WORKER_RUNNING, WORKER_ENDED };
+/* WORKER_STOP: write a checkpoint and end; WORKER_KILL: end at once. */
+enum worker_signal { WORKER_NO_SIGNAL, WORKER_STOP, WORKER_KILL };
 
 struct executor {
     const char *name;
-    bool outlives; /* jobs continue without the scheduler */
+    bool outlives; /* its workers continue without the scheduler */
     struct executor_option option;
 
     /* Lists the devices it offers. */
     int (*list)(struct device *out, int32_t room, int32_t *n, struct err *e);
 
     int (*open)(void **self, const struct executor_config *c, struct err *e);
-    void (*close)(void *self); /* after its jobs are released; takes NULL */
+    void (*close)(void *self); /* after its workers are released; takes NULL */
 
     /* Starts a worker. Errors: ERR_TRYLATER rejected for now; ERR_UNAVAILABLE it cannot be started;
      * ERR_CREATE its log; ERR_NOMEM. */
-    int (*start)(void *self, void **job, struct worker_id *id, const struct worker_command *c,
+    int (*start)(void *self, void **worker, struct worker_id *id, const struct worker_command *c,
                  struct err *e);
     /* Recovers the worker of a row that an earlier scheduler left running; attempt_dir is absolute.
-     * 1: it still runs and *job watches it. 0: it has ended and writes nothing more to its folder.
-     * Errors: ERR_TRYLATER unknown for now. */
-    int (*recover)(void *self, void **job, struct worker_id *id, const struct store_running *row,
+     * 1: it still runs and *worker watches it. 0: it has ended and writes nothing more to its
+     * folder. Errors: ERR_TRYLATER unknown for now. */
+    int (*recover)(void *self, void **worker, struct worker_id *id, const struct store_running *row,
                    const char *attempt_dir, struct err *e);
-    /* After all rows were recovered: cancels jobs of this project without a row. *n: how many.
+    /* After all rows were recovered: cancels workers of this project without a row. *n: how many.
      * NULL: not needed. */
     int (*cancel_orphans)(void *self, int32_t *n, struct err *e);
 
-    /* Called in every round of the loop: reads the workers' output, queries jobs, delivers signals.
-     * An error is logged as a warning; the jobs continue. NULL: nothing to do. */
+    /* Called in every round of the loop: reads the workers' output, queries a cluster, delivers
+     * signals. An error is logged as a warning; the workers continue. NULL: nothing to do. */
     int (*service)(void *self, struct err *e);
     int (*wait_fd)(void *self); /* readable when service has work; NULL: none */
 
-    /* reported_end: the worker's last record was read. JOB_ENDED: it writes nothing more, and *end
-     * is set. */
-    enum job_state (*poll)(void *job, bool reported_end, struct exit_info *end);
-    void (*signal)(void *job, enum job_signal signal); /* repeating a signal has no effect */
-    /* Frees the job. Kills a worker that still runs, unless the executor outlives. */
-    void (*release)(void *job);
+    /* reported_end: the worker's last record was read. WORKER_ENDED: it writes nothing more, and
+     * *end is set. */
+    enum worker_state (*poll)(void *worker, bool reported_end, struct exit_info *end);
+    void (*signal)(void *worker, enum worker_signal signal); /* repeating a signal has no effect */
+    /* Frees *worker. Kills one that still runs, unless the executor outlives the scheduler. */
+    void (*release)(void *worker);
 };
 
 enum { WORKER_LOG_MAX_BYTES = 4 * 1024 * 1024 };
@@ -358,7 +357,7 @@ void progress_print_end(struct progress_line *m, const struct queue *q,
 struct executor_open {
     const struct executor *kind;
     void *self;
-    bool accepted; /* it accepted a job of this call */
+    bool accepted; /* it accepted a worker of this call */
 };
 
 struct scheduler {
@@ -377,7 +376,7 @@ struct scheduler {
     struct attempt **running;       /* room for slots.n and the workers of earlier calls */
     int32_t running_n, recovered_n; /* recovered_n: ended attempts of earlier calls */
     double stall_s, poll_s, flops_done, worker_s;
-    int64_t last_poll_us, rejected_us; /* rejected_us: when a job was rejected last */
+    int64_t last_poll_us, rejected_us; /* rejected_us: when a worker was rejected last */
     int32_t rejected_n;                /* consecutive rejections */
     bool batch;                        /* a transaction is open */
     bool stopping;                     /* first Ctrl-C */
@@ -408,7 +407,7 @@ struct attempt {
     const char *dir, *path; /* runs/<run_id>/<attempt>, of the first run; the same, absolute */
     struct journal journal;
     struct executor_open *executor;
-    void *job; /* of the executor; NULL: not started */
+    void *worker; /* the executor's; NULL: not started */
     struct worker_id id;
     int32_t slot;              /* -1: none; a recovered attempt when all slots were in use */
     int64_t start_us;          /* monotonic; of a recovered attempt, when it was recovered */
@@ -450,7 +449,7 @@ bool attempt_was_preempted(const struct attempt *at);
  * The next attempt avoids it. */
 const char *attempt_failed_blas(const struct attempt *at);
 
-/* attempt_free - takes NULL; releases the job. */
+/* attempt_free - releases the worker; takes NULL. */
 void attempt_free(struct attempt *at);
 
 #endif
