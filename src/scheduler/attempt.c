@@ -33,7 +33,7 @@ static struct attempt *attempt_make(const struct scheduler *sc, struct executor_
     if (!at) abort(); /* a few hundred bytes: see arena.h */
     arena_init(&at->arena);
     at->run = arena_array(&at->arena, (size_t)n, sizeof *at->run);
-    at->task = arena_array(&at->arena, (size_t)n, sizeof *at->task);
+    at->entry = arena_array(&at->arena, (size_t)n, sizeof *at->entry);
     at->n = n;
     at->slot = -1;
     at->executor = x;
@@ -50,12 +50,12 @@ void attempt_free(struct attempt *at)
     free(at);
 }
 
-int64_t attempt_bytes(const struct queue *q, const int32_t *task, int32_t n)
+int64_t attempt_bytes(const struct queue *q, const int32_t *run, int32_t n)
 {
     int64_t bytes = 0;
 
     for (int32_t i = 0; i < n; i++)
-        if (q->job[task[i]].device_bytes > bytes) bytes = q->job[task[i]].device_bytes;
+        if (q->run[run[i]].device_bytes > bytes) bytes = q->run[run[i]].device_bytes;
     return bytes;
 }
 
@@ -64,8 +64,8 @@ static int attempt_write_files(struct attempt *at, const struct queue *q, struct
 {
     const struct spec **spec = arena_array(&at->arena, (size_t)at->n, sizeof *spec);
 
-    for (int32_t i = 0; i < at->n; i++) spec[i] = &q->job[at->task[i]].spec;
-    if (q->task[at->task[0]].fresh) TRY(run_folder_set_fresh(at->path, e));
+    for (int32_t i = 0; i < at->n; i++) spec[i] = &q->run[at->entry[i]].spec;
+    if (q->entry[at->entry[0]].fresh) TRY(run_folder_set_fresh(at->path, e));
     return run_folder_write_specs(at->path, spec, at->n, e);
 }
 
@@ -84,14 +84,14 @@ static int attempt_spawn(struct attempt *at, const struct scheduler *sc, struct 
                : *device->uuid ? device->uuid
                                : number,
         .cpu = slot->cpu,
-        .alone = sc->queue.job[at->task[0]].spec.kind == SPEC_BENCH,
-        .avoid_blas = sc->queue.task[at->task[0]].avoid_blas,
+        .alone = sc->queue.run[at->entry[0]].spec.kind == SPEC_BENCH,
+        .avoid_blas = sc->queue.entry[at->entry[0]].avoid_blas,
     };
     TRY(journal_open(&at->journal, at->path, at->run, at->n, e));
     return at->executor->kind->start(at->executor->self, &at->worker, &at->id, &o, e);
 }
 
-/* Step 4. number: of each task's attempt. */
+/* Step 4. number: of the attempt of each run. */
 static int attempt_record(struct attempt *at, const struct scheduler *sc, const int32_t *number,
                           struct err *e)
 {
@@ -121,11 +121,11 @@ int attempt_start(struct attempt **out, struct scheduler *sc, int32_t n, int32_t
     int32_t *number = arena_array(&at->arena, (size_t)n, sizeof *number);
 
     at->slot = slot;
-    at->tasks_n = n;
+    at->entries_n = n;
     for (int32_t i = 0; i < n; i++) {
         struct store_run_state st;
-        at->task[i] = sc->queue.pick[i];
-        memcpy(at->run[i].run_id, sc->queue.job[at->task[i]].run_id, SPEC_ID_BYTES);
+        at->entry[i] = sc->queue.pick[i];
+        memcpy(at->run[i].run_id, sc->queue.run[at->entry[i]].run_id, SPEC_ID_BYTES);
         TRY_OUT(rc, store_run_state(sc->store, at->run[i].run_id, &st, e));
         number[i] = st.attempts_n + 1;
     }
@@ -177,11 +177,11 @@ int attempt_recover(struct attempt **out, struct scheduler *sc, const struct sto
     return rc;
 }
 
-void attempt_find_tasks(struct attempt *at, const struct queue *q)
+void attempt_find_entries(struct attempt *at, const struct queue *q)
 {
     for (int32_t i = 0; i < at->n; i++)
         for (int32_t k = 0; k < q->n; k++)
-            if (strcmp(q->job[k].run_id, at->run[i].run_id) == 0) at->task[at->tasks_n++] = k;
+            if (strcmp(q->run[k].run_id, at->run[i].run_id) == 0) at->entry[at->entries_n++] = k;
 }
 
 /* --- poll ----------------------------------------------------------------------------------- */

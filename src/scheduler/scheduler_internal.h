@@ -177,8 +177,8 @@ enum { SLOTS_DEVICES_MAX = 64, SLOTS_MAX = 4096, SLOTS_LOSSES_MAX = 3 };
 
 /* Consecutive workers that died on a device before they made progress. */
 struct device_failures {
-    int32_t n, first; /* first: job of the first */
-    bool several;     /* of more than one job */
+    int32_t n, first; /* first: the run of the first */
+    bool several;     /* their runs differ */
 };
 
 struct slot {
@@ -186,12 +186,12 @@ struct slot {
     int32_t cpu;    /* core the worker is pinned to; -1: any */
     int32_t cuda;   /* ordinal of the GPU; -1: none */
     bool busy;
-    int64_t bytes; /* planned bytes of its job */
+    int64_t bytes; /* planned bytes of its run */
 };
 
 struct slots {
     struct device device[SLOTS_DEVICES_MAX];
-    int64_t used_bytes[SLOTS_DEVICES_MAX]; /* planned bytes of the jobs that run there */
+    int64_t used_bytes[SLOTS_DEVICES_MAX]; /* planned bytes of the runs there */
     int32_t running_n[SLOTS_DEVICES_MAX];
     struct device_failures losses[SLOTS_DEVICES_MAX];
     int32_t devices_n;
@@ -209,7 +209,7 @@ struct slots {
 int slots_open(struct slots *sl, struct arena *a, const char *devices,
                const struct executor *const *executors, struct err *e);
 
-/* slots_find - a free slot of an executor (-1: any) with memory for a job; -1: none. An idle
+/* slots_find - a free slot of an executor (-1: any) with memory for a run; -1: none. An idle
  * largest device always qualifies, because planned memory may be too high. */
 int32_t slots_find(const struct slots *sl, int32_t executor, int64_t bytes);
 void slots_take(struct slots *sl, int32_t slot, int64_t bytes);
@@ -224,10 +224,10 @@ int32_t slots_retire_device(struct slots *sl, int32_t slot, const char *why);
 
 /* slots_note_failure - records that a worker ended on the slot; in_vain: it was killed or vanished
  * before it made progress. Returns whether to retire the device: SLOTS_LOSSES_MAX consecutive
- * workers of more than one job ended so, and another device is left. */
-bool slots_note_failure(struct slots *sl, int32_t slot, int32_t job, bool in_vain);
+ * workers of more than one run ended so, and another device is left. */
+bool slots_note_failure(struct slots *sl, int32_t slot, int32_t run, bool in_vain);
 
-/* slots_largest - the device with the most free memory: a job that needs more is refused. */
+/* slots_largest - the device with the most free memory: a run that needs more is refused. */
 const struct device *slots_largest(const struct slots *sl);
 
 /* device_cores - lists the cores this process may use, at most room. *workers_n: workers that run
@@ -258,8 +258,8 @@ enum run_state {
     RUN_BLOCKED
 };
 
-/* One run of this call. */
-struct task {
+/* The state of a run in this call. */
+struct queue_entry {
     enum run_state state;
     bool was_done; /* skipped because it is done */
     bool fresh;    /* its next attempt does not resume from older ones */
@@ -270,36 +270,36 @@ struct task {
 };
 
 struct queue {
-    const struct run *job; /* borrowed */
-    struct task *task;
+    const struct run *run;     /* n, borrowed */
+    struct queue_entry *entry; /* n: the state of each */
     int32_t n;
     int32_t *order; /* indices in the order of starting */
-    int32_t *pick;  /* the tasks of the next worker */
+    int32_t *pick;  /* the runs of the next worker: indices */
     int32_t tries;  /* attempts a run may have */
 };
 
 /* queue_init - reads the state of every run from the store and selects the wanted ones. */
-int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *jobs, int32_t n,
+int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *runs, int32_t n,
                const struct scheduler_options *o, struct err *e);
 /* queue_clear - clears the current results that PICK_REDO and PICK_REEVALUATE replace. A run that
  * cannot start keeps its own: call it when such runs are blocked. */
 int queue_clear(const struct queue *q, struct store *s, struct err *e);
 
-/* queue_next - selects the tasks of the next worker: one that has a slot, or several evaluations
+/* queue_next - selects the runs of the next worker: one that has a slot, or several evaluations
  * that differ only in L and stride, and writes them to q->pick. idle: nothing runs. If nothing else
  * could use the free slots, evaluations that gain nothing by sharing are spread over them. Returns
- * the number of tasks; 0: nothing can start now. */
+ * the number of runs; 0: nothing can start now. */
 int32_t queue_next(struct queue *q, bool idle, const struct slots *slots);
 
-/* queue_start - marks n tasks as running. */
-void queue_start(struct queue *q, const int32_t *task, int32_t n);
+/* queue_start - marks n runs as running. */
+void queue_start(struct queue *q, const int32_t *run, int32_t n);
 
-/* queue_end - applies the outcome of a task's attempt. Failed and lost tasks wait again while tries
+/* queue_end - applies the outcome of a run's attempt. Failed and lost runs wait again while tries
  * are left. A training that ends without success blocks its evaluations. Returns the new state. */
-enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared);
+enum run_state queue_end(struct queue *q, int32_t run, enum store_state state, bool shared);
 
-/* queue_block - blocks a task that cannot start, and the evaluations that wait for it. */
-void queue_block(struct queue *q, int32_t task);
+/* queue_block - blocks a run that cannot start, and the evaluations that wait for it. */
+void queue_block(struct queue *q, int32_t run);
 
 /* --- progress --------------------------------------------------------------------------------- */
 
@@ -402,8 +402,8 @@ struct attempt {
     struct arena arena;        /* owns the members below */
     struct ingest_target *run; /* its runs */
     int32_t n;
-    int32_t *task; /* those of them that this call wants: indices of the queue */
-    int32_t tasks_n;
+    int32_t *entry; /* those of them that this call wants: indices of the queue */
+    int32_t entries_n;
     const char *dir, *path; /* runs/<run_id>/<attempt>, of the first run; the same, absolute */
     struct journal journal;
     struct executor_open *executor;
@@ -419,7 +419,7 @@ struct attempt {
     char message[ATTEMPT_MESSAGE_BYTES];
 };
 
-/* attempt_start - for the n tasks of queue.pick: creates the folder, writes the spec, starts the
+/* attempt_start - for the n runs of queue.pick: creates the folder, writes the spec, starts the
  * worker of the slot and adds the rows, in the caller's transaction. *out is freed with
  * attempt_free. Errors: those of files, the store and the executor's start; then nothing runs. */
 int attempt_start(struct attempt **out, struct scheduler *sc, int32_t n, int32_t slot,
@@ -431,11 +431,11 @@ int attempt_start(struct attempt **out, struct scheduler *sc, int32_t n, int32_t
 int attempt_recover(struct attempt **out, struct scheduler *sc, const struct store_running *row,
                     int32_t n, struct err *e);
 
-/* attempt_find_tasks - the runs of a recovered attempt that the queue has. */
-void attempt_find_tasks(struct attempt *at, const struct queue *q);
+/* attempt_find_entries - finds the runs of a recovered attempt in the queue. */
+void attempt_find_entries(struct attempt *at, const struct queue *q);
 
-/* attempt_bytes - memory that its tasks are planned to need. */
-int64_t attempt_bytes(const struct queue *q, const int32_t *task, int32_t n);
+/* attempt_bytes - memory that these runs are planned to need. */
+int64_t attempt_bytes(const struct queue *q, const int32_t *run, int32_t n);
 
 /* attempt_poll - ingests new records, kills a stalled worker, and sets state and message when
  * the worker has ended. */

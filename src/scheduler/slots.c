@@ -199,7 +199,7 @@ int32_t slots_retire_device(struct slots *sl, int32_t slot, const char *why)
     return left;
 }
 
-bool slots_note_failure(struct slots *sl, int32_t slot, int32_t job, bool in_vain)
+bool slots_note_failure(struct slots *sl, int32_t slot, int32_t run, bool in_vain)
 {
     int32_t device = sl->slot[slot].device;
     struct device_failures *l = &sl->losses[device];
@@ -209,8 +209,8 @@ bool slots_note_failure(struct slots *sl, int32_t slot, int32_t job, bool in_vai
         *l = (struct device_failures){0};
         return false;
     }
-    if (l->n++ == 0) l->first = job;
-    l->several = l->several || job != l->first;
+    if (l->n++ == 0) l->first = run;
+    l->several = l->several || run != l->first;
     for (int32_t i = 0; i < sl->n; i++)
         another |= sl->slot[i].device != device && !*sl->device[sl->slot[i].device].unusable;
     return another && l->several && l->n >= SLOTS_LOSSES_MAX && !*sl->device[device].unusable;
