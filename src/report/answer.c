@@ -1,5 +1,5 @@
 /* answer.c - collecting rows, arranging their columns, and putting them into statements. */
-#include "report/report_internal.h"
+#include "report/cells.h"
 
 #include <stddef.h>
 #include <string.h>

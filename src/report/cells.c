@@ -1,6 +1,6 @@
 /* cells.c - the statements behind tables and figures: the rows of an answer by their meaning, which
  * this file writes, then the parts of cells.sql. */
-#include "report/report_internal.h"
+#include "report/cells.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* claims.c - judging claims. */
-#include "report/report_internal.h"
+#include "report/cells.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "base/map.h"
-#include "report/report_internal.h"
+#include "report/rows.h"
 #include "spec/spec.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* curves.c - draws the view `curves` with gnuplot, as text and as a picture. */
-#include "report/report_internal.h"
+#include "report/rows.h"
 
 #include <string.h>
 #include <unistd.h>

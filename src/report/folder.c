@@ -1,5 +1,5 @@
 /* folder.c - reads the files of an artefact; experiments/default replaces missing ones. */
-#include "report/report_internal.h"
+#include "report/folder.h"
 
 #include <stdlib.h>
 #include <string.h>

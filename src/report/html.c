@@ -1,5 +1,5 @@
 /* html.c - escaping, tables, claims, figures, READMEs; the style of the page. */
-#include "report/report_internal.h"
+#include "report/cells.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "report/cells.h"
 #include "report/page.inc"
-#include "report/report_internal.h"
 #include "spec/code_id.h"
 
 struct report_page {

@@ -1,5 +1,5 @@
 /* plot.c - curves out of rows; the data file and the script. */
-#include "report/report_internal.h"
+#include "report/cells.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "report/report_internal.h"
+#include "report/cells.h"
 #include "spec/spec.h"
 
 /* One report in the making. */

@@ -1,5 +1,5 @@
 /* table.c - places cells in tables and describes the tables. */
-#include "report/report_internal.h"
+#include "report/cells.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* writer.c - cleaning, aligning and escaping. */
-#include "report/report_internal.h"
+#include "report/rows.h"
 
 #include <ctype.h>
 #include <jansson.h>

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "report/folder.h"
 #include "report/report_fixture.h"
-#include "report/report_internal.h"
 
 #define FIGURE                                                                                     \
     "title: Tiny\nrows: method\ncolumns: L_valid\nvalue: perplexity\nseries: method\n"             \

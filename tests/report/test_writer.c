@@ -9,9 +9,9 @@
 
 #include <jansson.h>
 
+#include "report/cells.h"
 #include "report/page_check.h"
 #include "report/report_fixture.h"
-#include "report/report_internal.h"
 
 /* A text of the given format, which is UTF-8, with every hostile text as heading and cell. */
 static const char *hostile_table(struct report_fixture *f, enum report_format format)
