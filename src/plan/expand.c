@@ -178,9 +178,9 @@ static void note_entries(struct expansion *x)
     struct plan *p = x->plan;
     const struct grid *g = &x->grid;
 
-    if (g->said && strcmp(g->said, g->name) != 0)
+    if (g->name_given && strcmp(g->name_given, g->name) != 0)
         notes_add(p, "%s: ignoring artefact: %s in the grid; the folder's name is used", g->name,
-                  g->said);
+                  g->name_given);
     for (int32_t i = 0; i < g->evaluate.n; i++) {
         const struct rule *r = &g->evaluate.item[i];
         if (!r->used)

@@ -263,20 +263,25 @@ static int add_seeds(struct grid *g, struct arena *a, const struct yaml_node *ro
 int grid_read(struct grid *g, struct arena *a, const struct project *p, const char *name,
               const char *dir, int32_t seeds, struct err *e)
 {
-    const struct yaml_node *root, *said, *title, *base, *set, *kind, *seed, *blocks, *rules, *skips;
-    const struct yaml_field fields[] = {
-        {"artefact", YAML_SCALAR, &said}, {"title", YAML_SCALAR, &title},
-        {"base", YAML_ANY, &base},        {"grid", YAML_LIST, &blocks},
-        {"evaluate", YAML_LIST, &rules},  {"skip", YAML_LIST, &skips},
-        {"seed", YAML_ANY, &seed},        {"scale", YAML_SCALAR, &g->scale},
-        {"set", YAML_ANY, &set},          {"kind", YAML_ANY, &kind}};
+    const struct yaml_node *root, *artefact, *title, *base, *set, *kind, *seed, *blocks, *rules,
+        *skips;
+    const struct yaml_field fields[] = {{"artefact", YAML_SCALAR, &artefact},
+                                        {"title", YAML_SCALAR, &title},
+                                        {"base", YAML_ANY, &base},
+                                        {"grid", YAML_LIST, &blocks},
+                                        {"evaluate", YAML_LIST, &rules},
+                                        {"skip", YAML_LIST, &skips},
+                                        {"seed", YAML_ANY, &seed},
+                                        {"scale", YAML_SCALAR, &g->scale},
+                                        {"set", YAML_ANY, &set},
+                                        {"kind", YAML_ANY, &kind}};
     enum spec_kind usual = SPEC_TRAIN;
 
     *g = (struct grid){.name = name, .dir = dir};
     draft_init(&g->base);
     TRY(yaml_read(&root, a, arena_printf(a, "%s/grid.yaml", dir), e));
     TRY(yaml_fields(root, fields, sizeof fields / sizeof *fields, e));
-    g->said = said ? said->text : NULL;
+    g->name_given = artefact ? artefact->text : NULL;
     g->title = title ? title->text : name;
     TRY(read_base(g, a, p, base, set, e));
     if (kind) TRY(read_kind(&usual, kind, e));

@@ -175,7 +175,7 @@ int rules_read(struct rules *out, struct arena *a, const struct yaml_node *list,
 
 struct grid {
     const char *name, *dir, *title;
-    const char *said;              /* value of `artefact:`, or NULL */
+    const char *name_given;        /* value of `artefact:`, or NULL */
     const struct yaml_node *scale; /* the grid's own, or NULL */
     struct axes set;               /* the grid's own */
     struct draft base;             /* pieces of base, then set */

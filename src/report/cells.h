@@ -101,7 +101,7 @@ int report_cells(struct report_rows *out, struct arena *a, struct store *s,
 int report_cells_curves(struct report_rows *out, struct arena *a, struct store *s,
                         const struct report_keys *k, struct err *e);
 
-/* report_cells_judged - one row a cell of the view comparison, with verdict, said (its words:
+/* report_cells_judged - one row a cell of the view comparison, with verdict, phrase (its words:
  * "within 5 %", "× 1.20 on …"), cells_n (cells with a number of the paper), reproduced_n and so on
  * (cells by verdict, NULL for 0) and sentence ("Verdicts on 50 numbers of the paper: 48 reproduced,
  * …"; NULL without one). Errors: those of report_rows_query.

@@ -335,7 +335,7 @@ static void compared_table(struct report_rows *out, struct arena *a, const struc
                  {"L_valid", "?L_valid"}, {"split", "?split"},   {"protocol", "?windows"},
                  {"stride", "?stride"},   {"origin", "~origin"}, {"seeds", ">seeds"},
                  {"ours", ">ours"},       {"paper", ">paper"},   {NULL, ">difference"},
-                 {NULL, ">relative"},     {"said", "verdict"},   {"said", "#verdict"}};
+                 {NULL, ">relative"},     {"phrase", "verdict"}, {"phrase", "#verdict"}};
     enum { COLUMNS_N = sizeof names / sizeof *names, OURS = 9 };
 
     report_rows_init(out, a, COLUMNS_N, v->rows_n);
