@@ -10,7 +10,7 @@
  *
  *     dead:  norm[row] * key_norm[tile] - slope * first key  <  cutoff[row]
  *
- * What is skipped is small, not zero. Results with and without skip bounds are the same bits in
+ * A skipped tile is small, not zero. Results with and without skip bounds are the same bits in
  * almost every case, because they are rounded to bf16; no proof excludes a last bit. Whether a call
  * has bounds depends on its shape and the GPU alone, so repeated runs have the same bits. */
 #ifndef CUDA_ATTENTION_SKIP_CUH

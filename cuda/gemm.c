@@ -5,7 +5,7 @@
 
 #include "gemm_internal.h"
 
-/* What the GPU and the library are, for gemm_choices. */
+/* Identifies the GPU and the library for gemm_choices. */
 static int gemm_identify(struct gemm *g, char *text, size_t bytes, struct err *e)
 {
     int device = 0;

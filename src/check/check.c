@@ -491,8 +491,9 @@ static int check_op(struct backend *b, enum op op, const void *args, struct err 
     }
 BACKEND_OPS(CHECKED)
 
-/* A fused function that the wrapped backend lacks stays empty, so that it is composed. So do record
- * and its kin: memory can be looked at before and after an op only if the op is done now. */
+/* A fused function that the wrapped backend lacks stays empty, so that it is composed. The graph
+ * functions stay empty as well: an op must run at once so that memory can be inspected before and
+ * after it. */
 static void check_fill_table(struct check *c)
 {
     c->table = (struct backend_ops){

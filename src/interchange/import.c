@@ -30,14 +30,15 @@ struct import {
     int32_t tensors_n;
     struct import_facts facts;
 
-    /* Of import_check: the spec, its parameters, the tensor of each; of each tensor the parameter
-     * that it is or is tied to, or -1. */
+    /* Set by import_check: the spec, its parameters, and the tensor of each. parameter: for each
+     * tensor, the index of its parameter (or of the one it is tied to); -1: none. */
     struct spec spec;
     struct shape_params params;
     const struct torch_tensor **of;
     int32_t *parameter;
 
-    /* Of import_write: capacity for the largest tensor each; the written file. */
+    /* Set by import_write: two buffers that hold the largest tensor, then the facts of the written
+     * file. */
     float *values_own, *tied_own;
     char run_id[SPEC_ID_BYTES], sha256[HASH_HEX_BYTES];
     int64_t bytes, updates;
@@ -140,7 +141,7 @@ static void read_facts(struct import *im)
         out->valid_loss_nats = number * import_ln2;
 }
 
-/* What is expected of an option: the value of a key of the spec, or else a text. */
+/* An option must have the value of a key of the spec, or else a given text. */
 struct import_option {
     bool applies;
     const char *name, *key, *text;

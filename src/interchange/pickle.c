@@ -15,8 +15,9 @@ struct machine {
     int64_t values_n;
     struct err *e;
 
-    /* Of the current operation: the number after its code, or of its row; the popped values, valid
-     * until the next push; and the value that it makes, recalls or changes. */
+    /* The operands of the current operation: the number after its code, or the number in its row;
+     * the popped values, valid until the next push; and the value that it makes, recalls or
+     * changes. */
     uint32_t number;
     struct pickle_value **taken, *value;
     int32_t taken_n;
@@ -179,8 +180,8 @@ static int recall(struct machine *m)
     return 0;
 }
 
-/* What an operation pushes if not a new value: m->value, which it recalls (NULL: a mark); nothing,
- * because it changes the topmost value. */
+/* An operation that makes no new value recalls m->value (NULL: a mark) or changes the topmost value
+ * and pushes nothing. */
 enum { PICKLE_RECALLED = -1, PICKLE_CHANGED = -2 };
 
 static const struct operation {

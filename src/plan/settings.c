@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 
-/* What grids know about some keys. */
+/* Short names and initial values of keys in grids. */
 static const struct key_note {
     const char *key;
     const char *short_name; /* accepted wherever the key is */
@@ -32,7 +32,7 @@ static const struct key_note {
 };
 enum { KEY_NOTES_N = sizeof key_notes / sizeof *key_notes };
 
-/* What other projects call some keys. */
+/* Names that other projects give to some keys. */
 static const char *const key_aliases[] = {"learning_rate=train.lr",
                                           "max_lr=train.lr",
                                           "min_lr=train.lr_min",

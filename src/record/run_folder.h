@@ -91,7 +91,7 @@ int run_folder_find(struct record *out, struct arena *a, const char *dir, enum e
 int run_folder_record(struct record *out, struct arena *a, const char *dir, uint64_t sequence,
                       struct err *e);
 
-/* What the records of an attempt report about one run. */
+/* The outcome of one run in the records of an attempt. */
 struct run_outcome {
     struct record ended;  /* the last ENDED; type 0: none, the attempt was cut off */
     struct record result; /* the last result of the run; type 0: none */

@@ -84,8 +84,8 @@ static void put_number(struct statement *q, const char *role, const char *name)
         own, own, own, role);
 }
 
-/* The columns of a group: those of the layout, then the protocol, except what the layout shows in
- * the head of lines or columns. */
+/* Adds the columns by which rows are grouped. They are the columns of the layout, then those of the
+ * protocol. A column that the layout shows in the head of lines or columns is left out. */
 static void put_part(struct statement *q)
 {
     const struct report_keys *k = q->keys;

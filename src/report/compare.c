@@ -183,9 +183,9 @@ static int read_filter(struct side *s, struct arena *a, struct err *e)
     return 0;
 }
 
-/* Whether the sides may differ in a coordinate: a filter names it, or an id fixes it. An id fixes
- * what its training does, that of an evaluation L_valid, too. A setting makes a run modified, so
- * that a filter that names one frees `modified`. */
+/* True if the sides may differ in a coordinate: a filter names it, or an id fixes it. The id of a
+ * training fixes its settings; the id of an evaluation also fixes L_valid. A setting makes a run
+ * modified, so that a filter that names one frees `modified`. */
 static bool is_free(const struct side *s, int32_t i)
 {
     if (s->settings_n > 0 && i == find_coordinate("modified")) return true;
@@ -578,7 +578,7 @@ static size_t table_width(const struct report_rows *r)
     return total;
 }
 
-/* Where the table is too wide, replaces the texts of a column by [1], [2], … */
+/* Replaces the texts of a column by [1], [2], … if the table is too wide. */
 static void move_to_notes(struct notes *notes, struct report_rows *r, const char *name)
 {
     int32_t column = report_rows_column(r, name);

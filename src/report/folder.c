@@ -30,7 +30,7 @@ int report_folder_read(char **text, struct arena *a, const char *path, struct er
     return file_read(a, text, NULL, path, REPORT_MAX_FILE_BYTES, e);
 }
 
-/* Where the file of a use: line is. */
+/* Finds the file that a use: line names. */
 static int folder_find_used(const char **out, struct arena *a, const struct project *p,
                             const char *dir, const struct report_use *use, struct err *e)
 {

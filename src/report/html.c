@@ -219,8 +219,8 @@ static void html_lines(FILE *out, const char *text)
     fputs("</pre>", out);
 }
 
-/* What is in a cell: elements, a text with more under it, the verdict itself, a text with a link;
- * after a number its sign. */
+/* Writes the content of a cell: elements, a text that opens, the verdict itself, or a text with a
+ * link. A number is followed by its verdict's sign. */
 static void html_content(FILE *out, const struct report_cell *cell)
 {
     if (cell->markup) {
@@ -259,7 +259,7 @@ void report_html_cell(FILE *out, const struct report_rows *r, int32_t row, int32
     fputs("</td>", out);
 }
 
-/* Evidence of no more than this is shown at once. */
+/* Evidence up to this length is not folded. */
 enum { HTML_OPEN_BYTES = 400 };
 
 static void html_claim_open(FILE *out, const struct report_rows *cases, int32_t row)
@@ -336,9 +336,9 @@ int report_html_figure(FILE *out, struct arena *a, const char *path, const char 
 
 /* --- a README ------------------------------------------------------------------------------- */
 
-/* What is understood is what the READMEs of artefacts are written in: blocks between empty lines,
- * **bold** and `code` in them, # headings. A block that begins like a list, a table, a quotation or
- * code keeps its lines. Anything else is text: nothing of it can become markup. */
+/* Supports the Markdown that the artefacts' READMEs use: blocks between empty lines, **bold** and
+ * `code` in them, # headings. A block that begins like a list, a table, a quotation or code keeps
+ * its lines. Anything else is text: nothing of it can become markup. */
 
 /* One piece between marks, such as `code`; the position behind it, or NULL when the mark at p opens
  * nothing. */

@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 
-/* Where a key is being read. */
+/* A line of table.txt that is read: its place, for messages, and the destination of its value. */
 struct layout_line {
     struct report_layout *layout;
     const char *key;

@@ -161,7 +161,8 @@ static int page_subject(const char **out, struct report_page *p, struct err *e)
     return 0;
 }
 
-/* What was run where, by which code; the machines are the targets of their runs. */
+/* Writes the provenance: how much ran on which devices with which code, and the machines, to which
+ * the links of runs lead. */
 static int page_made(struct report_page *p, struct err *e)
 {
     struct report_rows counts, machines;

@@ -258,7 +258,7 @@ static void data_comment(struct strbuf *b, const char *key, const char *text)
     strbuf_add(b, "\n");
 }
 
-/* A block; without a number its point is none, which keeps the numbering of the blocks. */
+/* Writes one data block. An empty block gets a dummy point so that block numbers do not shift. */
 static void data_curve(struct plot_draft *d, struct strbuf *b, struct plot_curve *c)
 {
     const char *points = report_rows_get(c->rows, c->row, "points");
@@ -350,7 +350,7 @@ static void script_arrays(struct strbuf *b, const struct plot_draft *d)
     }
 }
 
-/* What an axis shows, by its column. */
+/* The label of an axis, by its column if plot.gp gives none. */
 static const char *axis_label(const char *given, const char *column)
 {
     static const struct {

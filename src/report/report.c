@@ -56,7 +56,7 @@ static void write_line(struct report_job *j, const char *format, ...)
     va_end(args);
 }
 
-/* Whether a column of the facts of the whole answer is 1. */
+/* True if this fact holds for every row. */
 static bool is_so(const struct report_job *j, const char *column)
 {
     const char *text = report_rows_get(&j->all, 0, column);
@@ -281,7 +281,7 @@ static void write_notes(struct report_job *j)
                    j->floor);
 }
 
-/* The verdicts counted: of cells and of the artefact's claims. */
+/* Counts the verdicts of cells and claims. */
 static int write_foot(struct report_job *j, struct err *e)
 {
     const char *cells = report_rows_get(&j->verdicts, 0, "sentence");
@@ -328,7 +328,7 @@ static void put_numbers(struct report_cell *to, struct arena *a, const struct re
 static void compared_table(struct report_rows *out, struct arena *a, const struct report_rows *v,
                            const struct report_folder *f)
 {
-    /* What names a cell, with marks of report_rows_arrange. */
+    /* The columns that name a cell. Their headings have the marks of report_rows_arrange. */
     static const struct {
         const char *column, *heading;
     } names[] = {{"metric", "?metric"},   {"method", "method"},  {"L_train", ">L_train"},
@@ -546,7 +546,7 @@ static int find_floor(struct report_job *j, struct err *e)
     return report_entropy_floor(&j->floor, &j->arena, j->project->root, corpus, split, e);
 }
 
-/* Cells and claims judged, before anything is written. */
+/* Judges cells and claims before anything is written. */
 static int judge_all(struct report_job *j, struct err *e)
 {
     TRY(report_cells_judged(&j->verdicts, &j->arena, j->store, &j->folder, j->options->scale, e));

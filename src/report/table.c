@@ -109,7 +109,7 @@ static const char *get(const struct table *t, int32_t cell, const char *name)
     return report_rows_get(&t->cells, cell, name);
 }
 
-/* A number that is always there, or 0. */
+/* The number, or 0 if absent. */
 static double real(const struct table *t, int32_t cell, const char *name)
 {
     return report_rows_real(&t->cells, cell, name, 0);
@@ -134,7 +134,7 @@ static const char *cell_text(const struct table *t, int32_t cell)
     return has_runs && n < t->seeds_n ? arena_printf(a, "%s (n=%.0f)", text, n) : text;
 }
 
-/* Where a cell's number came from, in few words. */
+/* Names the origin of a cell's number in a few words. */
 static const char *cell_source(const struct table *t, int32_t cell)
 {
     const char *device = get(t, cell, "devices");
@@ -167,7 +167,8 @@ static void put_cell(struct report_cell *out, const struct table *t, int32_t cel
     if (linked && strcmp(out->text, table_gap) == 0) out->text = "not run";
 }
 
-/* The names and the own numbers of the line of a cell; first: of its first number. */
+/* Writes the row labels of a cell's line and the numbers that the line has of its own; `first` is
+ * the first number's column. */
 static void put_line(struct report_cell *row, const struct table *t, int32_t cell, int32_t first)
 {
     const struct report_keys *k = t->args->keys;

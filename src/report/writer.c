@@ -261,8 +261,8 @@ static void html_cell(struct table *t, int32_t row, int32_t column)
 
 /* --- every format --------------------------------------------------------------------------- */
 
-/* What a format writes around and in a table. A line is first, cells with `between` between them,
- * last; the header line, which JSON has not, ends in head_last and rule(). */
+/* The punctuation of a format. A line is `first`, the cells with `between` between them, `last`.
+ * The header line, which JSON lacks, ends in head_last and rule(). */
 static const struct encoding {
     const char *name;
     void (*begin)(struct table *t), (*rule)(struct table *t); /* may be NULL */
@@ -307,7 +307,8 @@ int report_rows_write(FILE *out, const struct report_rows *r, enum report_format
     return file_check_output(out, e);
 }
 
-/* What is around headings of level 1 and 2 and around a paragraph, and what writes their words. */
+/* Texts before and after a paragraph and headings of level 1 and 2, and the function that escapes
+ * their words. */
 static const struct {
     const char *before[3], *after[3];
     void (*put)(FILE *out, const char *text);

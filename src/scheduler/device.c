@@ -295,7 +295,7 @@ static int32_t device_list_gpus(struct device *out, int32_t room, const char **w
     *why = "the NVIDIA driver lacks libnvidia-ml.so.1, which shows GPUs: install its utilities "
            "(nvidia-utils, libnvidia-ml1)";
     if (!library) return 0;
-    *why = "the NVIDIA driver does not start: nvidia-smi says why; often a reboot is due";
+    *why = "the NVIDIA driver does not start: run nvidia-smi for the reason; a reboot often helps";
     if (!device_nvml_load(&f, library) || f.init() != 0) goto out;
     *why = "the NVIDIA driver is there but shows no GPU";
     for (int32_t i = 0; i < room; i++) out[i] = (struct device){.slots = 1, .flops_per_s = 2e13};

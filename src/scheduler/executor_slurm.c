@@ -497,7 +497,7 @@ static int slurm_service(void *self, struct err *e)
     if (rc == 0) rc = slurm_deliver(s, false, e);
     s->failures_n = rc < 0 ? s->failures_n + 1 : 0;
     if (s->failures_n != SLURM_FAILURES_REPORTED) return 0;
-    return ERR(e, rc, "%s; jobs go on, squeue is asked again every %.3g s",
+    return ERR(e, rc, "%s; jobs keep running; will retry squeue every %.3g s",
                arena_strdup(&s->answer, e->text), s->config.poll_s);
 }
 

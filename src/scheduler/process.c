@@ -138,7 +138,7 @@ int signals_open(struct signals *sg, struct err *e)
         sigaddset(&wanted, SIGHUP);
     sg->fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
     if (sg->fd < 0) return ERR(e, ERR_INTERNAL, "signalfd: %s", strerror(errno));
-    /* Where SIGCHLD is ignored the kernel reaps children itself and their exit status is lost. */
+    /* If SIGCHLD is ignored, the kernel reaps children itself and their exit status is lost. */
     sigaction(SIGCHLD, &plain, &sg->child_before);
     sigprocmask(SIG_BLOCK, &wanted, &sg->mask_before);
     return 0;

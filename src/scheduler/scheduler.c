@@ -148,7 +148,7 @@ static void take_over(struct scheduler *sc)
         int64_t bytes = attempt_bytes(&sc->queue, at->entry, at->entries_n);
         at->slot = slots_find(&sc->slots, (int32_t)(at->executor - sc->executor), bytes);
         if (at->slot >= 0) slots_take(&sc->slots, at->slot, bytes);
-        add_running(sc, at, "goes on");
+        add_running(sc, at, "resumed");
     }
 }
 

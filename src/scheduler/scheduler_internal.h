@@ -303,8 +303,8 @@ void queue_block(struct queue *q, int32_t run);
 
 /* --- progress --------------------------------------------------------------------------------- */
 
-/* What the user sees while a grid runs: on stderr one line that is redrawn on a
- * terminal, plain lines elsewhere; first and last lines of a call.
+/* Shows the progress of a grid on stderr: one line that is redrawn on a terminal, plain lines
+ * elsewhere, and the first and last lines of a call.
  *
  * Whatever else is printed while the line is shown goes through progress_print, which removes the
  * line first. */
@@ -317,7 +317,7 @@ struct progress_line {
     int64_t painted_us;
 };
 
-/* What is done and what is left. */
+/* Work done and work left. */
 struct progress_work {
     int32_t slots_n;
     double flops_done;         /* in this call, running ones by their share */

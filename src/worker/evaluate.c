@@ -141,7 +141,8 @@ static void gather_members(struct evaluate *v, int32_t i)
     }
 }
 
-/* Of positions from 0: 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, 16-23 and so on. */
+/* Returns the bin of a position counted from 0. Bins are 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, 16-23
+ * and so on. */
 static int32_t bin_of(int32_t at)
 {
     if (at < 2) return at;

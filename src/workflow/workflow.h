@@ -30,8 +30,8 @@ static inline int rows_read(struct rows *out, struct arena *a, struct store *sto
 /* --- planning.c: a plan with its state in results.db and its estimated time ----------------- */
 enum { PLANNING_DEVICES_MAX = 64 };
 
-/* Where an estimate of time comes from: earlier trainings on the device; a share of the peak of a
- * GPU (PLANNING_PEAK_SHARE); a guess about the processor, or about another GPU. */
+/* An estimate of time comes from one of three sources: earlier trainings on the device; a share of
+ * the peak of a GPU (PLANNING_PEAK_SHARE); a guess about the processor, or about another GPU. */
 enum planning_basis { PLANNING_MEASURED, PLANNING_MODELLED, PLANNING_GUESSED };
 
 /* An assumption, not a measurement of this program: trainings of large models reached 21 to 46 % of
