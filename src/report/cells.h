@@ -26,8 +26,8 @@ struct report_answer {
     int32_t columns_n;
 };
 
-/* report_answer_query - of one statement. Errors: those of store_columns, with the file.
- * report_answer_rows - of rows. */
+/* report_answer_query - makes an answer of one statement. Errors: those of store_columns, with the
+ * file. report_answer_rows - makes one of rows. */
 int report_answer_query(struct report_answer *out, struct arena *a, struct store *s,
                         const char *where, const char *sql, struct err *e);
 void report_answer_rows(struct report_answer *out, struct arena *a, const char *where,
@@ -62,8 +62,8 @@ void report_answer_begin(struct strbuf *b, const struct report_answer *r);
  * 3. A length NAME whose companion NAME_nominal differs is labelled "8 (64)", and "65 (522–524)"
  *    where several of the paper's lengths became one. */
 
-/* The roles of the answer's columns. A name that the answer lacks is an error for group to value,
- * and NULL for the others. */
+/* Tells which column of the answer has which role. A name that the answer lacks is an error for
+ * group to value, and NULL for the others. */
 struct report_keys {
     const struct report_answer *answer;
     struct report_names group, line;
@@ -73,7 +73,8 @@ struct report_keys {
     const char *why;   /* why a cell has no number */
     const struct report_extra *extra; /* numbers of a line, each the mean over its trainings */
     int32_t extras_n;
-    /* Ours: rows are joined with the view comparison, judged by the rules of the layout. */
+    /* For our numbers: rows are joined with the view comparison, judged by the rules of the layout.
+     */
     const struct report_layout *judged; /* NULL: not judged */
     const char *artefact, *scale;
 };
@@ -146,12 +147,13 @@ struct report_claims {
     struct report_rows cases;
 };
 
-/* report_claims_judge - no rows and no error without a claim.sql. Errors: ERR_DATA other columns, a
- * verdict of another word, a claim or a statement that is NULL, wanted is not a number of cases. */
+/* report_claims_judge - runs a claim.sql; without one there are no rows and no error. Errors:
+ * ERR_DATA other columns, a verdict of another word, a claim or a statement that is NULL, wanted is
+ * not a number of cases. */
 int report_claims_judge(struct report_claims *out, struct arena *a, struct store *s,
                         const struct report_folder *f, const char *scale, struct err *e);
 
-/* report_claims_of - all claims of n artefacts, and those of each beside its folder. */
+/* report_claims_of - judges n artefacts: all claims, and those of each beside its folder. */
 struct report_judged {
     struct report_folder folder;
     struct report_claims claims;
@@ -160,25 +162,26 @@ int report_claims_of(struct report_claims *all, struct report_judged **judged, s
                      struct store *s, const struct project *p, const struct report_item *items,
                      int32_t n, struct err *e);
 
-/* report_claims_ask - a statement over the claims, which begins with "," or SELECT after that of
- * report_answer_begin; no rows where there are no claims. report_claims_count - one row: sentence
- * ("Shape: 2 of 3 claims supported (P5, P7); P8 contradicted."; away from scale paper claims are
- * about shape), of_paper (the same of those about the paper's own numbers alone, which count
- * apart), sum (of both), share ("2 of 3") and the names contradicted, not_run, not_judged; each
- * NULL where there is none. A claim that folders share counts once. */
+/* report_claims_ask - runs a statement over the claims, which begins with "," or SELECT and
+ * continues that of report_answer_begin; no rows if there are no claims. report_claims_count - one
+ * row: sentence ("Shape: 2 of 3 claims supported (P5, P7); P8 contradicted."; away from scale paper
+ * claims are about shape), of_paper (the same of those about the paper's own numbers alone, which
+ * count apart), sum (of both), share ("2 of 3") and the names contradicted, not_run, not_judged;
+ * each NULL where there is none. A claim that folders share counts once. */
 int report_claims_ask(struct report_rows *out, struct store *s, const struct report_claims *claims,
                       const char *scale, const char *sql, struct err *e);
 int report_claims_count(struct report_rows *out, struct store *s,
                         const struct report_claims *claims, const char *scale, struct err *e);
 
-/* report_claims_begins - whether a claim begins at this row of report_claims.cases. */
+/* report_claims_begins - true if a claim begins at this row of report_claims.cases. */
 bool report_claims_begins(const struct report_rows *cases, int32_t row);
 
-/* report_claims_heading - the heading of verdicts; at other scales than paper, about shape. */
+/* report_claims_heading - the title above verdicts; at other scales than paper it is about shape.
+ */
 const char *report_claims_heading(struct arena *a, const char *scale);
 
-/* report_claims_write - as text three lines a claim, in the other formats a table; placed: with the
- * artefact. */
+/* report_claims_write - writes three lines a claim as text, a table in the other formats; placed:
+ * with the artefact. */
 int report_claims_write(FILE *out, const struct report_claims *claims, bool placed,
                         const struct report_options *o, struct err *e);
 
@@ -198,7 +201,8 @@ struct report_table_args {
     const char *caption, *label; /* not NULL: the tables alone; LaTeX: each a float with these */
 };
 
-/* report_table_write - the tables, each with a line of facts. Errors: those of report_cells. */
+/* report_table_write - writes the tables, each with a line of facts. Errors: those of report_cells.
+ */
 int report_table_write(FILE *out, struct arena *a, const struct report_table_args *t,
                        struct err *e);
 

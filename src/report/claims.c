@@ -13,7 +13,7 @@ static const char *const verdict_columns[] = {"claim", "statement", "verdict", "
 static const char *const claim_verdicts[] = {"supported", "contradicted", "not run", "not judged"};
 enum { CLAIM_VERDICTS_N = sizeof claim_verdicts / sizeof *claim_verdicts };
 
-/* Whether the answer has these columns, after which counted and unjudged may follow. */
+/* True if the answer has these columns; counted and unjudged may follow. */
 static bool has_columns(const struct report_answer *r, const char *const *names, int32_t n)
 {
     for (int32_t c = 0; c < r->columns_n; c++)
@@ -49,7 +49,7 @@ bool report_claims_begins(const struct report_rows *cases, int32_t row)
     return strcmp(report_rows_get(cases, row, "first"), "1") == 0;
 }
 
-/* The claims are the cases at which one begins. */
+/* Reduces the cases to the rows at which a claim begins. */
 static void find_claims(struct report_claims *c)
 {
     struct report_rows first = c->cases;
@@ -130,7 +130,8 @@ static void write_line(FILE *out, const struct report_rows *r, int32_t row, cons
     if (line) fprintf(out, "      %s\n", str_clean(r->arena, line, ""));
 }
 
-/* A claim and its cases a line each; of several folders with the artefact in front. */
+/* Writes a claim and its cases, a line each. If there are several folders, the artefact precedes.
+ */
 static void write_text(FILE *out, const struct report_rows *cases, bool placed, bool color)
 {
     for (int32_t i = 0; i < cases->rows_n; i++) {

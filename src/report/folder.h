@@ -50,9 +50,9 @@ int report_folder_open(struct report_folder *f, struct arena *a, const struct pr
 int report_folder_over(struct report_folder *f, struct arena *a, const struct project *p,
                        const char *x, struct err *e);
 
-/* report_folder_check - a file of an artefact's folder is not a link that leads out of the folder:
- * a stranger's folder could put any file of the user into a page. report_folder_read - its text, if
- * so. Errors: ERR_DATA; those of file_read. */
+/* report_folder_check - refuses a file that is a link out of its artefact's folder: a stranger's
+ * folder could put any file of the user into a page. report_folder_read - checks and reads a file.
+ * Errors: ERR_DATA; those of file_read. */
 int report_folder_check(const char *path, struct err *e);
 int report_folder_read(char **text, struct arena *a, const char *path, struct err *e);
 
@@ -69,7 +69,7 @@ int report_entropy_floor(double *out, struct arena *a, const char *root, const c
  * hash and where the script was. The text decides, not the path: a script that changes must be
  * trusted again. A file that belongs to or can be written by somebody else is ignored. */
 
-/* report_trust_has - whether the script is trusted. report_trust_add - trusts the script that is at
+/* report_trust_has - true if the script is trusted. report_trust_add - trusts the script that is at
  * path. Errors: ERR_UNAVAILABLE there is no state folder; ERR_DATA the file is somebody else's;
  * those of the files. */
 bool report_trust_has(struct arena *a, const char *script);

@@ -138,7 +138,7 @@ const char report_html_style[] =
     "td.n{white-space:nowrap}td.w{min-width:0;max-width:none;overflow-wrap:anywhere}\n"
     "#runs,[href='#runs']{display:none}a{text-decoration:none}}\n";
 
-/* No script, nothing from elsewhere, no form: only the page's own style sheets. */
+/* Allows the page's own style sheets and images; no script, no form, nothing from elsewhere. */
 static const char html_policy[] =
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
     "'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\"/>\n";
@@ -295,7 +295,7 @@ void report_html_claims(FILE *out, const struct report_rows *cases)
 
 enum { FIGURE_MAX_BYTES = 16 * 1024 * 1024 };
 
-/* RFC 4648: three bytes are four digits, and = fills the last four. */
+/* Encodes bytes by RFC 4648: three bytes are four digits, and = fills the last four. */
 static void put_base64(FILE *out, const char *text, size_t n)
 {
     static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -340,8 +340,8 @@ int report_html_figure(FILE *out, struct arena *a, const char *path, const char 
  * `code` in them, # headings. A block that begins like a list, a table, a quotation or code keeps
  * its lines. Anything else is text: nothing of it can become markup. */
 
-/* One piece between marks, such as `code`; the position behind it, or NULL when the mark at p opens
- * nothing. */
+/* Writes one piece between marks, such as `code`. Returns the position behind it; NULL: the mark at
+ * p opens nothing. */
 static const char *text_marked(FILE *out, const char *p, const char *mark, const char *element)
 {
     size_t n = strlen(mark);

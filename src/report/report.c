@@ -17,7 +17,7 @@
 #include "report/cells.h"
 #include "spec/spec.h"
 
-/* One report in the making. */
+/* One report while it is written. */
 struct report_job {
     FILE *out;
     struct arena arena;
@@ -100,7 +100,8 @@ static int ask_artefact(struct report_rows *out, struct report_job *j, const cha
                              REPORT_QUERY_LIMIT_S, e);
 }
 
-/* "models of 0.15M parameters on a synthetic stand-in for WikiText-103"; NULL without a run. */
+/* Describes the subject: "models of 0.15M parameters on a synthetic stand-in for WikiText-103";
+ * NULL without a run. */
 static int find_subject(const char **out, struct report_job *j, struct err *e)
 {
     struct report_rows rows;
@@ -148,7 +149,7 @@ static bool has_rows(const struct report_job *j)
     return j->all.rows_n > 0;
 }
 
-/* The layout as keys of our rows. */
+/* Returns the layout as keys of our rows. */
 static struct report_keys keys_of(const struct report_job *j)
 {
     const struct report_layout *l = &j->folder.layout;
@@ -167,7 +168,7 @@ static struct report_keys keys_of(const struct report_job *j)
                                 .scale = j->options->scale};
 }
 
-/* A column of table.txt that query.sql does not give and that is a setting. */
+/* Notes a column of table.txt if query.sql does not give it and it is a setting. */
 static void take_setting(struct report_regrouping *g, const struct report_answer *r,
                          const char *column)
 {
@@ -302,7 +303,8 @@ static int write_foot(struct report_job *j, struct err *e)
 
 /* --- ours beside the paper's ---------------------------------------------------------------- */
 
-/* Ours, the paper's, the difference twice: the columns from `to` on of a cell's row. */
+/* Writes our number, the paper's, and the absolute and relative difference into the columns from
+ * `to` on. */
 static void put_numbers(struct report_cell *to, struct arena *a, const struct report_rows *v,
                         int32_t cell, const struct report_folder *f)
 {
@@ -455,8 +457,8 @@ static const char *figure_name(struct report_job *j)
     return b.text;
 }
 
-/* Draws; *sentence reports the outcome; *picture is its path without ".svg", or NULL. Fails
- * only when an input is wrong: without gnuplot the tables are still the answer. */
+/* Draws the figure; *sentence reports the outcome; *picture is its path without ".svg", or NULL.
+ * Fails only when an input is wrong: without gnuplot the tables are still the answer. */
 static int draw(struct report_job *j, const char **sentence, const char **picture, struct err *e)
 {
     struct err fault = {0};
@@ -523,7 +525,7 @@ static int write_figure(struct report_job *j, struct err *e)
     return 0;
 }
 
-/* The folder's README: what the paper claims, where we deviate and how it is judged. */
+/* Writes the folder's README: the paper's claims, our deviations and how they are judged. */
 static int write_readme(struct report_job *j, struct err *e)
 {
     char *text;
@@ -537,7 +539,7 @@ static int write_readme(struct report_job *j, struct err *e)
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
-/* The corpus's floor, when all rows are of one corpus and one split. */
+/* Finds the corpus's entropy floor if all rows have one corpus and one split. */
 static int find_floor(struct report_job *j, struct err *e)
 {
     if (!has_rows(j)) return 0;
@@ -553,8 +555,8 @@ static int judge_all(struct report_job *j, struct err *e)
     return report_claims_judge(&j->claims, &j->arena, j->store, &j->folder, j->options->scale, e);
 }
 
-/* Beside the scale: that the text is a generated one, and that not all runs are what the scale
- * prescribes. A title says it because a picture is shown without its page. */
+/* Adds to the title that the text is generated and that not all runs are what the scale prescribes,
+ * because a picture is shown without its page. */
 static const char *whole_title(struct report_job *j)
 {
     const char *corpus = report_rows_get(&j->all, 0, "corpus");
@@ -569,7 +571,7 @@ static const char *whole_title(struct report_job *j)
                         variant(j));
 }
 
-/* For programs: the rows, and after them the cells that none of them shows. */
+/* Writes the answer for programs: the rows, then the cells that no row shows. */
 static int write_rows(struct report_job *j, struct err *e)
 {
     const struct report_keys k = keys_of(j);

@@ -18,7 +18,7 @@ static void add_seeds(struct strbuf *b, const char *seeds, bool brief)
     if (several && !brief) strbuf_add(b, " (mean ± standard deviation)");
 }
 
-/* Tokens scored: one number, or the range where cells differ. */
+/* Adds the tokens scored: one number, or the range if cells differ. */
 static void add_tokens(struct strbuf *b, const char *low, const char *high)
 {
     if (!low) return;
@@ -44,7 +44,7 @@ const char *report_table_size(struct arena *a, const char *low, const char *high
     return arena_printf(a, "%s to %s parameters", from, to);
 }
 
-/* The corpus that was read, where it is not the paper's own text. */
+/* Returns the corpus that was read if it is not the paper's own text. */
 static const char *text_read(struct arena *a, const struct report_rows *groups, int32_t group)
 {
     const char *dataset = report_rows_get(groups, group, "dataset");
@@ -115,7 +115,7 @@ static double real(const struct table *t, int32_t cell, const char *name)
     return report_rows_real(&t->cells, cell, name, 0);
 }
 
-/* The text of a cell: its number, or why it has none. */
+/* Returns a cell's number, or the reason why it has none. */
 static const char *cell_text(const struct table *t, int32_t cell)
 {
     struct arena *a = t->arena;
@@ -189,7 +189,7 @@ static void put_line(struct report_cell *row, const struct table *t, int32_t cel
     }
 }
 
-/* Whether more is better: 1, or less: -1; 0: unknown. */
+/* Returns 1 if more is better, -1 if less is; 0: unknown. */
 static int better(const char *measure)
 {
     static const struct {
@@ -209,7 +209,7 @@ static const char *measure_of(const struct table *t, int32_t cell)
     return metric ? metric : t->args->keys->value;
 }
 
-/* Whether two cells compete: methods are compared with each other, and so are the rows of a column
+/* True if two cells compete: methods are compared with each other, and so are the rows of a column
  * that is not a method. */
 static bool competes(const struct table *t, int32_t a, int32_t b)
 {
@@ -218,7 +218,7 @@ static bool competes(const struct table *t, int32_t a, int32_t b)
            strcmp(measure_of(t, a), measure_of(t, b)) == 0;
 }
 
-/* Whether no competing cell shows a better number, and there is one that shows a worse. */
+/* True if no competing cell shows a better number and one shows a worse. */
 static bool is_best(const struct table *t, int32_t cell)
 {
     int sign = better(measure_of(t, cell));
@@ -258,7 +258,7 @@ static int write_cells(FILE *out, const struct table *t, struct err *e)
 
 /* --- the tables of an answer ---------------------------------------------------------------- */
 
-/* "L_train = 64 (512)"; NULL without group: lines. */
+/* Returns "L_train = 64 (512)"; NULL without group: lines. */
 static const char *group_title(const struct table *t, int32_t group)
 {
     const struct report_keys *k = t->args->keys;
@@ -323,7 +323,7 @@ static void open_details(FILE *out, const struct table *t)
     fputs("<summary>The numbers</summary>\n", out);
 }
 
-/* The heading and the facts of a group, or the float that it opens. */
+/* Writes the heading and the facts of a group, or opens its float. */
 static void open_group(FILE *out, const struct table *t, int32_t group)
 {
     const struct report_table_args *args = t->args;

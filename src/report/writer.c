@@ -41,7 +41,7 @@ static int32_t text_width(const char *text)
     return width;
 }
 
-/* Row -1 is the header line. */
+/* Returns a cell before it is escaped; row -1 is the header line. */
 static const char *raw_text(const struct table *t, int32_t row, int32_t column)
 {
     return row < 0 ? t->rows->name[column] : t->rows->row[row][column].text;
@@ -227,7 +227,8 @@ static void csv_cell(struct table *t, int32_t row, int32_t column)
     fputs(str_quote(a, formula ? arena_printf(a, "'%s", text) : text, '"'), out);
 }
 
-/* A text as a JSON string; jansson escapes what must be escaped and rejects what is not UTF-8. */
+/* Writes a text as a JSON string; jansson escapes what must be escaped and rejects what is not
+ * UTF-8. */
 static void json_text(struct table *t, const char *text)
 {
     json_t *string = json_string(text);

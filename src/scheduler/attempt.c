@@ -59,7 +59,7 @@ int64_t attempt_bytes(const struct queue *q, const int32_t *run, int32_t n)
     return bytes;
 }
 
-/* Step 2. */
+/* Writes `spec` and `fresh` (step 2). */
 static int attempt_write_files(struct attempt *at, const struct queue *q, struct err *e)
 {
     const struct spec **spec = arena_array(&at->arena, (size_t)at->n, sizeof *spec);
@@ -69,8 +69,8 @@ static int attempt_write_files(struct attempt *at, const struct queue *q, struct
     return run_folder_write_specs(at->path, spec, at->n, e);
 }
 
-/* Step 3. A GPU is named by its UUID: numbers change when one fails. A worker that sees one GPU
- * sees it as its first. */
+/* Starts the worker (step 3). A GPU is named by its UUID: numbers change when one fails. A worker
+ * that sees one GPU sees it as its first. */
 static int attempt_spawn(struct attempt *at, const struct scheduler *sc, struct err *e)
 {
     const struct slot *slot = &sc->slots.slot[at->slot];
@@ -91,7 +91,7 @@ static int attempt_spawn(struct attempt *at, const struct scheduler *sc, struct 
     return at->executor->kind->start(at->executor->self, &at->worker, &at->id, &o, e);
 }
 
-/* Step 4. number: of the attempt of each run. */
+/* Adds the rows (step 4). number: the attempt's number in each run. */
 static int attempt_record(struct attempt *at, const struct scheduler *sc, const int32_t *number,
                           struct err *e)
 {
@@ -200,8 +200,8 @@ static enum store_state attempt_conclude(struct attempt *at, enum store_state st
     return state;
 }
 
-/* The outcome: done needs exit status 0, the last record and the results. An end that was not
- * observed is what the last record says. */
+/* Returns the outcome: done needs exit status 0, the last record and the results. If nobody
+ * observed the end, the last record decides. */
 static enum store_state attempt_outcome(struct attempt *at, const struct exit_info *end)
 {
     const struct journal *j = &at->journal;

@@ -68,7 +68,7 @@ static int local_open(void **self, const struct executor_config *c, struct err *
 
 /* --- starting ------------------------------------------------------------------------------- */
 
-/* The environment of a worker, ended by NULL. */
+/* Lists the environment of a worker; NULL ends it. */
 static const char *const *worker_environment(struct arena *a, const struct worker_command *c)
 {
     const struct {
@@ -184,7 +184,8 @@ static int local_start(void *self, void **worker, struct worker_id *id,
     return 0;
 }
 
-/* The process group by its recorded leader, then whatever still carries the attempt's mark. */
+/* Kills the process group by its recorded leader, then every process that still carries the
+ * attempt's mark. */
 static int local_recover(void *self, void **worker, struct worker_id *id,
                          const struct store_running *row, const char *attempt_dir, struct err *e)
 {

@@ -93,7 +93,7 @@ static const char *const slurm_ours[] = {"array",     "chdir",    "clusters", "e
                                          "input",     "job-name", "output",   "parsable", "requeue",
                                          "test-only", "uid",      "wait",     "wrap"};
 
-/* One option: name or name=value, with or without leading dashes. */
+/* Checks one option: name or name=value. */
 static int slurm_check_word(const char *word, struct err *e)
 {
     size_t n = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789-");
@@ -126,7 +126,7 @@ static int slurm_parse_options(struct slurm *s, struct err *e)
     return 0;
 }
 
-/* The name of the job (rule 2). */
+/* Returns the name of the job (rule 2). */
 static char *slurm_name(struct arena *a, const char *host, const char *dir)
 {
     char run_id[SPEC_ID_BYTES] = "";
@@ -190,7 +190,7 @@ static void slurm_add(struct arena *a, struct slurm_words *w, ...)
     va_end(words);
 }
 
-/* The next word of a line, or NULL. */
+/* Cuts off the next word of a line; NULL: there is none. */
 static char *slurm_word(char **rest)
 {
     char *word = *rest ? strsep(rest, " ") : NULL;
@@ -249,7 +249,7 @@ static int slurm_query(struct slurm *s, struct err *e)
     return 0;
 }
 
-/* Whether a row is of a job of this project whose name begins so, and which is not over. */
+/* True if a row is a job of this project that is not over and whose name begins so. */
 static bool slurm_is_ours(const struct slurm *s, const struct slurm_row *row, const char *name)
 {
     return !slurm_is_over(row->state) && strcmp(row->dir, s->config.project->root) == 0 &&
@@ -324,7 +324,7 @@ static int slurm_open(void **self, const struct executor_config *c, struct err *
     return rc;
 }
 
-/* A job that runs and has a row is watched by now. */
+/* Cancels the jobs that no row of results.db has: jobs with a row are watched by now. */
 static int slurm_cancel_orphans(void *self, int32_t *n, struct err *e)
 {
     struct slurm *s = self;
@@ -451,7 +451,7 @@ static void slurm_signal(void *worker, enum worker_signal signal)
     if (signal > job->requested) job->requested = signal;
 }
 
-/* Whether a signal is still to be accepted by scancel. */
+/* True if scancel has not yet accepted the requested signal. */
 static bool slurm_is_pending(const struct slurm_job *job)
 {
     return job->requested != job->accepted && job->over_n == 0;
@@ -509,7 +509,7 @@ static void slurm_read_tail(char *out, size_t room, const char *dir, const char 
     file_read_tail(out, room, path);
 }
 
-/* Whether the node has written how the worker ended: "exit 0\n" or "signal 9\n". */
+/* Reads how the worker ended, if the node has written it: "exit 0\n" or "signal 9\n". */
 static bool slurm_read_exit(const struct slurm_job *job, struct exit_info *end)
 {
     char text[32];
@@ -568,7 +568,7 @@ const struct executor executor_slurm = {
 
 /* --- on the node --- */
 
-/* The first GPU that Slurm assigned, in the arena; "": none. */
+/* Returns the first GPU that Slurm assigned; "": none. */
 static const char *slurm_node_gpu(struct arena *a)
 {
     const char *given = getenv("CUDA_VISIBLE_DEVICES");
@@ -577,7 +577,7 @@ static const char *slurm_node_gpu(struct arena *a)
     return arena_strndup(a, given, strcspn(given, ","));
 }
 
-/* Written in place: see rule 4. */
+/* Writes the file `exit` in place: see rule 4. */
 static int slurm_node_write(const char *path, const struct exit_info *end, struct err *e)
 {
     int rc = 0, fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -592,7 +592,7 @@ static int slurm_node_write(const char *path, const struct exit_info *end, struc
     return rc;
 }
 
-/* Until the worker has ended. */
+/* Forwards signals to the worker until it has ended. */
 static struct exit_info slurm_node_attend(void *local, void *worker, struct signals *sg)
 {
     int stops_seen = 0;

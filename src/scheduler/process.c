@@ -81,7 +81,7 @@ bool machine_is_alive(const struct machine *m, const char *host, const char *boo
     return machine_pid_start((pid_t)pid) == pid_start;
 }
 
-/* Whether one of the variables in text (n bytes, each ended by a zero byte) is the mark. */
+/* True if one of the variables in text (n bytes, each ended by a zero byte) is the mark. */
 static bool machine_has_mark(const char *text, size_t n, const char *mark)
 {
     for (size_t i = 0; i < n; i += strlen(text + i) + 1)

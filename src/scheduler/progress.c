@@ -69,7 +69,7 @@ static void add_left(struct progress_work *w, double flops)
     w->flops_longest_left = fmax(w->flops_longest_left, flops);
 }
 
-/* *wps: words per second of all workers that run. */
+/* Adds up the work. *wps: tokens per second of all workers that run. */
 static struct progress_work measure_work(const struct scheduler *sc, double *wps)
 {
     struct progress_work w = {
@@ -215,7 +215,7 @@ void progress_print_start(struct progress_line *m, const struct queue *q, int32_
     arena_fini(&a);
 }
 
-/* The evaluations that one training blocks. */
+/* Reports the evaluations that one training blocks. */
 static void print_blocked(struct progress_line *m, const struct queue *q, int32_t train)
 {
     int32_t held_n = 0;

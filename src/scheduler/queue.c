@@ -6,8 +6,9 @@
 
 #include "spec/code_id.h"
 
-/* follows: an evaluation whose training is wanted. Retrying a training also retries the evaluations
- * it blocked; redoing a stale one redoes those that depend on it. */
+/* Decides whether a run is wanted. follows: an evaluation whose training is wanted. Retrying a
+ * training also retries the evaluations it blocked; redoing a stale one redoes those that depend on
+ * it. */
 static bool queue_wants(const struct store_run_state *st, enum spec_kind kind,
                         enum scheduler_pick pick, bool follows)
 {
@@ -51,8 +52,7 @@ static int queue_pick(struct queue *q, int32_t i, struct store *s, enum schedule
     return 0;
 }
 
-/* An evaluation can start only after its training: one that is neither done nor wanted blocks it.
- */
+/* Blocks evaluations whose training is neither done nor wanted. */
 static void queue_block_evaluations(struct queue *q)
 {
     for (int32_t i = 0; i < q->n; i++) {
@@ -119,7 +119,7 @@ static bool queue_is_ready(const struct queue *q, int32_t i)
     return train < 0 || q->entry[train].state == RUN_DONE || q->entry[train].was_done;
 }
 
-/* Whether one worker can do both: same weights, different L or stride only. */
+/* True if one worker can do both: same weights, and only L or stride differ. */
 static bool queue_may_share(const struct queue *q, int32_t x, int32_t y)
 {
     const struct spec_eval *a = &q->run[x].spec.eval, *b = &q->run[y].spec.eval;

@@ -288,8 +288,8 @@ static int poll_attempts(struct scheduler *sc, struct err *e)
     return 0;
 }
 
-/* Third Ctrl-C: abandon unfinished workers if their executor outlives the scheduler. The next call
- * recovers them. */
+/* True after a third Ctrl-C if the executors of all unfinished workers outlive the scheduler: the
+ * next call recovers them. */
 static bool may_abandon(const struct scheduler *sc)
 {
     if (sc->signals.stops_n < 3) return false;

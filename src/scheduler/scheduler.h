@@ -77,8 +77,8 @@ int scheduler_run(struct store *s, const struct project *p, const struct run *ru
                   const struct scheduler_options *o, struct scheduler_result *result,
                   struct err *e);
 
-/* scheduler_find_checkpoint - whether the checkpoint of a done training is gone: an evaluation of
- * it cannot start, and `why` is set. Errors: as store_checkpoint. */
+/* scheduler_find_checkpoint - looks for the file of a done training. *gone: it is absent, so that
+ * an evaluation of it cannot start, and `why` is set. Errors: as store_checkpoint. */
 int scheduler_find_checkpoint(struct store *s, const struct project *p, const char *train_run,
                               enum spec_checkpoint which, bool *gone, struct err *why,
                               struct err *e);

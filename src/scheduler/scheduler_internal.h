@@ -35,23 +35,23 @@ void machine_read(struct machine *m);
 /* machine_pid_start - clock ticks since boot at which the process started; 0: no such process. */
 int64_t machine_pid_start(pid_t pid);
 
-/* machine_is_alive - whether the recorded process still runs on this machine. */
+/* machine_is_alive - true if the recorded process still runs on this machine. */
 bool machine_is_alive(const struct machine *m, const char *host, const char *boot_id, int64_t pid,
                       int64_t pid_start);
 
-/* proc_read - a file of /proc or /sys, whose size is not known before it is read, with a zero byte
- * after it; "" if it is absent. *n (may be NULL): its length. why (may be NULL) keeps the first
- * error of a file that exists. */
+/* proc_read - reads a file of /proc or /sys, whose size is not known before it is read, with a zero
+ * byte after it; "" if it is absent. *n (may be NULL): its length. why (may be NULL) keeps the
+ * first error of a file that exists. */
 char *proc_read(struct arena *a, const char *path, size_t *n, struct err *why);
 
 /* kill_leftover_workers - kills (SIGKILL) every process of this user whose environment carries the
  * mark of this attempt, and waits until they are gone, 5 seconds at most each. */
 void kill_leftover_workers(const char *attempt_dir);
 
-/* Ctrl-C and ended children as something to poll. While it is open SIGINT, SIGTERM, SIGHUP and
- * SIGCHLD are blocked and read from a descriptor: no handler, no global. SIGHUP stays ignored if it
- * was (nohup). SIGINT is read even if a shell ignores it for a background job: whoever sends it
- * with kill means it. */
+/* Makes Ctrl-C and ended children a descriptor to poll. While it is open SIGINT, SIGTERM, SIGHUP
+ * and SIGCHLD are blocked and read from a descriptor: no handler, no global. SIGHUP stays ignored
+ * if it was (nohup). SIGINT is read even if a shell ignores it for a background job: whoever sends
+ * it with kill means it. */
 struct signals {
     int fd;
     sigset_t mask_before;

@@ -40,7 +40,7 @@ static int32_t slots_cap(struct slots *sl, const struct device *d, const char *n
     return d->slots;
 }
 
-/* One name of the list: a device, NAME:N slots of a counted one, or cuda for cuda:0. */
+/* Adds one name of the list: a device, NAME:N slots of a counted one, or cuda for cuda:0. */
 static int slots_add_named(struct slots *sl, const char *name, struct err *e)
 {
     size_t prefix = strcspn(name, ":");
