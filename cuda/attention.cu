@@ -119,7 +119,7 @@ static bool fits_kernels(const struct attention *a)
     return a->D <= ATTENTION_WIDTH_MAX && a->scale > 0.0f && a->q.dtype != DTYPE_I32;
 }
 
-/* Whether the tensor-core kernels can rotate a tile in shared memory. Adjacent pairs lie within one
+/* True if the tensor-core kernels can rotate a tile in shared memory. Adjacent pairs lie within one
  * chunk of eight columns. Pairs half a head apart must lie half a tile apart, so that one warp has
  * copied both. */
 static bool fits_rotation(const struct attention *a)

@@ -91,7 +91,7 @@ cudaError_t attention_bias_grad(cudaStream_t stream, const struct attention *a, 
 cudaError_t attention_skip_bounds(cudaStream_t stream, const struct attention *a, float *workspace,
                                   bool summed);
 
-/* Whether 16-byte copies of 8 columns can read this view, as tensor-core tiles need. */
+/* True if 16-byte copies of 8 columns can read this view, as tensor-core tiles need. */
 static inline int attention_is_aligned(const struct tensor *t)
 {
     return t->dtype == DTYPE_BF16 && ((uintptr_t)t->data & 15) == 0 && t->stride % 8 == 0;
@@ -209,13 +209,13 @@ __device__ inline float bias_at(const struct head_bias &b, const float *table, i
 
 /* ---- window and sinks, at positions in the text ---- */
 
-/* Whether a query sees key j at distance d. bias_at masks the future. */
+/* True if a query sees key j at distance d. bias_at masks the future. */
 __device__ inline bool mask_sees(const struct attention_mask &m, int32_t d, int32_t j)
 {
     return m.window == 0 || d < m.window || j < m.sinks;
 }
 
-/* Whether some query from `query` on sees one of the keys_n keys from `key` on; ignores the causal
+/* True if some query from `query` on sees one of the keys_n keys from `key` on; ignores the causal
  * mask. */
 __device__ inline bool mask_sees_some(const struct attention_mask &m, int32_t query, int32_t key,
                                       int32_t keys_n)
@@ -223,7 +223,7 @@ __device__ inline bool mask_sees_some(const struct attention_mask &m, int32_t qu
     return m.window == 0 || query - (key + keys_n - 1) < m.window || key < m.sinks;
 }
 
-/* Whether all queries up to `query` see all of these keys. */
+/* True if all queries up to `query` see all of these keys. */
 __device__ inline bool mask_sees_all(const struct attention_mask &m, int32_t query, int32_t key,
                                      int32_t keys_n)
 {

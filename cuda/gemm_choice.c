@@ -211,7 +211,7 @@ static int gemm_fastest(struct gemm *g, const struct choice_trial *t,
     return best;
 }
 
-/* Whether a product with column sums or a mask, whose algorithm takes `whole` milliseconds, is
+/* True if a product with column sums or a mask, whose algorithm takes `whole` milliseconds, is
  * better done in parts: the plain product and the end of p. As above, only if that is clearly
  * faster than two timings. */
 static int choice_in_parts(struct gemm *g, bool *in_parts, const struct choice_trial *t,
@@ -232,9 +232,9 @@ static int choice_in_parts(struct gemm *g, bool *in_parts, const struct choice_t
     return 0;
 }
 
-/* One of n candidates; words of zeros if the product is better done in parts. Timed runs of an
- * accumulating product write to temporary memory, since c must be added to once only; if there is
- * no such memory, the first is chosen. */
+/* Chooses one of n candidates; words of zeros if the product is better done in parts. Timed runs of
+ * an accumulating product write to temporary memory, since c must be added to once only; if there
+ * is no such memory, the first is chosen. */
 static int choice_by_time(struct gemm *g, cublasLtMatmulAlgo_t *out,
                           const cublasLtMatmulHeuristicResult_t *candidate, int n,
                           const struct gemm_call *call, const struct gemm_product *p, struct err *e)

@@ -98,7 +98,7 @@ static int linear_is_aligned(const struct tensor *t)
            (size_t)t->stride * dtype_bytes(t->dtype) % LINEAR_ALIGNMENT == 0;
 }
 
-/* One chunk in memory of its own, whose rows are aligned. */
+/* Returns one chunk in separate memory whose rows are aligned. */
 static struct tensor linear_chunk(char *data, const struct tensor *of)
 {
     int64_t elements = LINEAR_ALIGNMENT / (int64_t)dtype_bytes(of->dtype);

@@ -23,7 +23,7 @@ struct machine {
     int32_t taken_n;
 };
 
-/* The next n bytes of the pickle, or NULL. */
+/* Takes the next n bytes of the pickle; NULL: there are fewer. */
 static const unsigned char *take(struct machine *m, uint32_t n)
 {
     const unsigned char *p = m->at;
@@ -59,7 +59,7 @@ static int integer(struct machine *m)
     return 0;
 }
 
-/* An integer of any length in two's complement. */
+/* Reads an integer of any length in two's complement. */
 static int long_integer(struct machine *m)
 {
     uint32_t n = m->number;

@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "base/str.h"
 
-/* A piece is in the grid's folder, in configs/ of the user or of the program, or a path in the
- * project such as data/NAME.yaml, which `alibi data prepare` writes. */
+/* Finds a piece: it is in the grid's folder, in configs/ of the user or of the program, or a path
+ * in the project such as data/NAME.yaml, which `alibi data prepare` writes. */
 static int find_piece(char **out, struct arena *a, const struct project *p, const char *dir,
                       const struct yaml_node *name, struct err *e)
 {
@@ -64,7 +64,7 @@ static int read_kind(enum spec_kind *out, const struct yaml_node *node, struct e
 
 /* --- lengths -------------------------------------------------------------------------------- */
 
-/* A number of tokens; an offset may be 0, and what is not an offset may be L_train. */
+/* Reads a number of tokens. An offset may be 0; any other length may be L_train. */
 static int read_length(struct length *out, const struct yaml_node *node, bool offset, struct err *e)
 {
     TRY(yaml_want(node, YAML_SCALAR, offset ? "an offset" : "a length", e));
@@ -76,7 +76,7 @@ static int read_length(struct length *out, const struct yaml_node *node, bool of
     return 0;
 }
 
-/* One length or a list of them; `from`, if given, is added to each. */
+/* Reads one length or a list of them; `from`, if given, is added to each. */
 static int read_lengths(struct rule *r, struct arena *a, const struct yaml_node *node,
                         const struct length *from, struct err *e)
 {
@@ -94,7 +94,7 @@ static int read_lengths(struct rule *r, struct arena *a, const struct yaml_node 
     return 0;
 }
 
-/* A length, a list, { list: […], at_least: L } or { from: L, add: […] }. */
+/* Reads a length, a list, { list: […], at_least: L } or { from: L, add: […] }. */
 static int read_valid(struct rule *r, struct arena *a, const struct yaml_node *node, struct err *e)
 {
     const struct yaml_node *list, *least, *from, *add;

@@ -84,7 +84,7 @@ void plan_close(struct plan *p);
  * key, with the keys that were probably meant; a key that the plan determines, with *out set. No
  * file position. */
 int settings_key(const struct spec_key **out, const char *name, struct err *e);
-/* settings_mentions - whether the key's name contains this word, such as window or sinks. */
+/* settings_mentions - true if the key's name contains this word, such as window or sinks. */
 bool settings_mentions(const struct spec_key *key, const char *word);
 /* settings_default - the value of a key that a grid does not set; NULL: the grid must set it. */
 const char *settings_default(const struct spec_key *key);

@@ -83,9 +83,9 @@ int draft_complete(const struct draft *d, struct err *e);
 
 /* settings_value - checks that text is a value of the key. Errors: as spec_set. */
 int settings_value(const struct spec_key *key, const char *text, struct err *e);
-/* spec_key_equals - whether the spec's field equals the value of `text`. */
+/* spec_key_equals - true if the spec's field equals the value of `text`. */
 bool spec_key_equals(const struct spec *s, const struct spec_key *key, const char *text);
-/* settings_belongs - whether the key has this prefix, such as "eval.". */
+/* settings_belongs - true if the key has this prefix, such as "eval.". */
 bool settings_belongs(const struct spec_key *key, const char *part);
 
 /* A key with its values. A setting has one value. */
@@ -122,10 +122,10 @@ int64_t axes_size(const struct axes *x);
 /* axes_apply - sets the keys of point `index` (0 for settings); the last axis varies fastest. Of
  * settings of one key the last counts. */
 void axes_apply(const struct axes *x, int64_t index, struct draft *d);
-/* axis_has - whether one of the axis's values is this text. */
+/* axis_has - true if one of the axis's values is this text. */
 bool axis_has(const struct axis *x, const char *text);
-/* axis_applies - false for an evaluation key and a spec of another kind. axis_matches - whether the
- * axis applies to the spec and has its value. axes_match - whether all axes match. */
+/* axis_applies - false for an evaluation key and a spec of another kind. axis_matches - true if the
+ * axis applies to the spec and has its value. axes_match - true if all axes match. */
 bool axis_applies(const struct axis *x, const struct spec *s);
 bool axis_matches(const struct axis *x, const struct spec *s);
 bool axes_match(const struct axes *where, const struct spec *s);

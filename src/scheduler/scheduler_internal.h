@@ -441,7 +441,7 @@ int64_t attempt_bytes(const struct queue *q, const int32_t *run, int32_t n);
  * the worker has ended. */
 int attempt_poll(struct attempt *at, struct scheduler *sc, struct err *e);
 
-/* attempt_was_preempted - whether the worker was stopped from outside, such as by Slurm before a
+/* attempt_was_preempted - true if the worker was stopped from outside, such as by Slurm before a
  * time limit, and wrote a checkpoint: this is not a failure, and the next attempt resumes. */
 bool attempt_was_preempted(const struct attempt *at);
 

@@ -169,7 +169,7 @@ static void add_score(struct evaluate *v, const struct score *x)
         sum->nonfinite_n++;
 }
 
-/* Before each batch: reports progress and ends the pass if a stop was requested. */
+/* Reports progress before each batch, and ends the pass if a stop was requested. */
 static int tick(struct evaluate *v, struct err *e)
 {
     int64_t scored = 0;
@@ -223,7 +223,7 @@ static double measured_wps(const struct evaluate *v, int64_t targets_n)
     return (double)(targets_n - v->first_batch_scored) / (1e-6 * (double)us);
 }
 
-/* The bins as record_evaluated has them. */
+/* Formats the bins as record_evaluated has them. */
 static const char *bins_text(const struct evaluate *v, int32_t i)
 {
     struct strbuf text;
