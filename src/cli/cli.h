@@ -70,7 +70,7 @@ struct cli {
     bool completes;           /* cli_begin completes the last word and returns CLI_DONE */
 };
 
-/* What cli_begin opens. */
+/* Files that cli_begin opens. */
 enum cli_opens {
     CLI_NOTHING,
     CLI_PROJECT,        /* --project or the current folder */

@@ -91,9 +91,9 @@ const char *settings_default(const struct spec_key *key);
 /* settings_short - the short name of a key if it has one, else its name. */
 const char *settings_short(const struct spec_key *key);
 
-/* Where the text of a corpus comes from: configs/data/NAME.yaml, whose other keys are a piece of
- * `base`. A shipped file precedes one of the project, so that a project's folder cannot replace the
- * address of a known corpus. */
+/* The source of a corpus's text: configs/data/NAME.yaml, whose other keys are a piece of `base`. A
+ * shipped file precedes one of the project, so that a project's folder cannot replace the address
+ * of a known corpus. */
 enum { PLAN_CORPUS_URLS_MAX = 3, PLAN_CORPUS_FILES = 3 };
 struct plan_corpus {
     const char *name, *title; /* title: the name if the file has none */

@@ -311,7 +311,7 @@ static const char merge_current[] =
     " WHERE o.current=1 AND NOT EXISTS(SELECT 1 FROM main.results c WHERE c.run_id=v.run_id"
     "  AND c.current=1))";
 
-/* What is copied, in this order: rows o of the other file, with h, the row here of their attempt.
+/* The copied tables in this order: rows o of the other file, with h, the row here of their attempt.
  */
 #define OF_ATTEMPT                                                                                 \
     " o JOIN other.run_attempts t ON t.attempt_id=o.attempt_id"                                    \
@@ -537,7 +537,7 @@ static int find_folder(struct merge *m, const struct remote *remote, const char 
     return 0;
 }
 
-/* 1, or 0 if the folder is not found. */
+/* Copies a folder; returns 1, or 0 if it is not found. */
 static int copy_folder(struct merge *m, const struct remote *remote, const char *other,
                        struct err *e)
 {
