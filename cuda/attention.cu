@@ -6,7 +6,7 @@
 
 enum { ROW_LANES = 16, PREPARE_THREADS = 256, PREPARE_ROWS = PREPARE_THREADS / ROW_LANES };
 
-/* Sum over the 16 lanes that share a row. */
+/* Adds over the 16 lanes that share a row. */
 static __device__ inline float row_sum(float x)
 {
     for (int o = ROW_LANES / 2; o; o >>= 1) x += __shfl_xor_sync(0xffffffffu, x, o);

@@ -136,7 +136,7 @@ static __global__ void scatter_add_k(struct tensor y, struct tensor x, const int
 }
 
 /* y[index[i]] = scale * x[i]. The last row with an index wins: a row is written if no later row has
- * its index. Mapping as above. */
+ * its index. Threads are mapped as in scatter_add_k. */
 template <class Y, class X>
 static __global__ void scatter_set_k(struct tensor y, struct tensor x, const int32_t *index,
                                      float scale, bool wide)

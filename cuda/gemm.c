@@ -55,8 +55,8 @@ void gemm_close(struct gemm *g)
     free(g);
 }
 
-/* The product with its column sums or mask in one kernel, if the library has an algorithm for that.
- */
+/* Computes the product with its column sums or mask in one kernel if the library has an algorithm
+ * for that. */
 static int gemm_try_whole(struct gemm *g, const struct gemm_product *p, bool *done, struct err *e)
 {
     struct gemm_call call;

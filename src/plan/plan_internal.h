@@ -105,7 +105,7 @@ struct axes {
 /* settings_read - adds every setting of a mapping: nested (model: {layers: 16}) or dotted
  * (model.layers: 16). Errors: ERR_DATA with the place; for a key set twice with both lines. */
 int settings_read(struct axes *x, struct arena *a, const struct yaml_node *map, struct err *e);
-/* settings_read_pair - the same for pair i of the mapping. */
+/* settings_read_pair - settings_read for pair i of the mapping. */
 int settings_read_pair(struct axes *x, struct arena *a, const struct yaml_node *map, int32_t i,
                        struct err *e);
 /* settings_add_text - adds a "key=value" of the command line. Errors: ERR_USAGE, prefixed with

@@ -91,7 +91,7 @@ FROM report_numbered n LEFT JOIN report_matched m ON m.row = n."#row"
 UNION ALL SELECT
 
 -- @ alone_sql
--- The same of the cells with a number of the paper that no row shows.
+-- The columns of beside_sql for the cells with a number of the paper that no row shows.
 metric, ours, ours_std, seeds, paper, delta, phrase, 1, cell
 FROM report_judged
 WHERE paper IS NOT NULL AND EXISTS (SELECT 1 FROM report_numbered)

@@ -137,8 +137,8 @@ struct executor {
      * folder. Errors: ERR_TRYLATER unknown for now. */
     int (*recover)(void *self, void **worker, struct worker_id *id, const struct store_running *row,
                    const char *attempt_dir, struct err *e);
-    /* After all rows were recovered: cancels workers of this project without a row. *n: how many.
-     * NULL: not needed. */
+    /* Called after all rows were recovered: cancels workers of this project without a row. *n: how
+     * many. NULL: not needed. */
     int (*cancel_orphans)(void *self, int32_t *n, struct err *e);
 
     /* Called in every round of the loop: reads the workers' output, queries a cluster, delivers
@@ -328,25 +328,27 @@ struct progress_work {
 
 void progress_open(struct progress_line *m, bool quiet, const char *headline);
 void progress_clear(struct progress_line *m); /* removes the line that is redrawn */
-/* progress_print - a line that stays. live_too: also on a terminal, where the redrawn line already
- * shows starts and ends. */
+/* progress_print - writes a line that stays. live_too: also on a terminal, where the redrawn line
+ * already shows starts and ends. */
 void progress_print(struct progress_line *m, bool live_too, const char *format, ...)
     ERR_PRINTF(3, 4);
-/* progress_draw - the line of now; does nothing if the last is recent enough. */
+/* progress_draw - redraws the line; does nothing if it was drawn recently. */
 struct scheduler;
 void progress_draw(struct scheduler *sc);
 
 /* progress_eta - seconds left by the speed reached so far; negative: not known yet. */
 double progress_eta(const struct progress_work *w);
 
-/* progress_name - a run for people: "train alibi L=64 seed 1", "evaluate alibi L=64 at 128". */
+/* progress_name - describes a run for people: "train alibi L=64 seed 1", "evaluate alibi L=64 at
+ * 128". */
 void progress_name(char out[PROGRESS_NAME_BYTES], const struct spec *s);
 
-/* progress_fill_result - counts of the whole call; takes a queue that was never filled. */
+/* progress_fill_result - counts the outcomes of the whole call; takes a queue that was never
+ * filled. */
 void progress_fill_result(struct scheduler_result *r, const struct queue *q);
 
-/* progress_print_start - how much is to do, and where the results are. progress_print_end - counts
- * and time; which evaluations were not started, and why. */
+/* progress_print_start - says how much is to do, and where the results are. progress_print_end -
+ * says counts and time, and which evaluations were not started, and why. */
 void progress_print_start(struct progress_line *m, const struct queue *q, int32_t slots_n);
 void progress_print_end(struct progress_line *m, const struct queue *q,
                         const struct scheduler_result *r);
@@ -385,7 +387,7 @@ struct scheduler {
     struct err failure;                /* of the first run that failed for good; code 0: none */
 };
 
-/* scheduler_now_us - monotonic. */
+/* scheduler_now_us - the monotonic time, or that of the options' clock. */
 int64_t scheduler_now_us(const struct scheduler *sc);
 
 /* --- attempts --------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 
-/* The number after "cuda:", "cpu:" and so on; -1: missing or not a number. */
+/* Reads the number after "cuda:", "cpu:" and so on; -1: missing or not a number. */
 static int32_t slots_number(const char *name)
 {
     int64_t n;
@@ -15,7 +15,7 @@ static int32_t slots_number(const char *name)
     return (int32_t)n;
 }
 
-/* slots_n 0: all slots of the device. */
+/* Adds slots of a device; slots_n 0: all of them. */
 static void slots_add(struct slots *sl, int32_t device, int32_t slots_n)
 {
     const struct device *d = &sl->device[device];
@@ -29,7 +29,8 @@ static void slots_add(struct slots *sl, int32_t device, int32_t slots_n)
             (struct slot){.device = device, .cpu = slots_n == cores_n ? core[i] : -1, .cuda = cuda};
 }
 
-/* More workers than cores would compete. A cluster has no limit. */
+/* Limits a device's slots to its cores, because more workers would compete. A cluster has no limit.
+ */
 static int32_t slots_cap(struct slots *sl, const struct device *d, const char *name,
                          int32_t wanted_n)
 {
@@ -76,7 +77,8 @@ static int slots_add_named(struct slots *sl, const char *name, struct err *e)
     return 0;
 }
 
-/* A GPU on which other programs compute is taken only where it is named. */
+/* Adds every usable GPU, else the CPU. A GPU on which other programs compute is taken only if it is
+ * named. */
 static int slots_add_auto(struct slots *sl, struct err *e)
 {
     const struct device *busy = NULL;
