@@ -85,11 +85,11 @@ $(BUILD)/report/%.inc: src/report/%.sql
 $(BUILD)/obj/report/%.o: CPPFLAGS += -I$(BUILD)
 $(foreach f,cells claims page,$(eval $(BUILD)/obj/report/$(f).o: $(BUILD)/report/$(f).inc))
 
-# The sections of the help, which begin with "@ NAME", as rows of a name and a text after a first row.
-$(BUILD)/cli/help.inc: src/cli/help.txt
-	@mkdir -p $(@D); sed -e 's/^@ \(.*\)$$/}, {"\1",/; t' -e 's/["\\]/\\&/g; s/.*/"&\\n"/' $< > $@
+# A call of the macro COMMAND for each section of the commands, which begins with the line "@ NAME, …".
+$(BUILD)/cli/commands.inc: src/cli/commands.txt
+	@mkdir -p $(@D); awk '/^@ /{row = substr($$0, 3); id = name = substr(row, 1, index(row, ",") - 1); gsub(/-/, "_", id); sub(/^[^,]*/, "\"" name "\"", row); print end "COMMAND(" id ", " row ","; end = ")\n"; line = 1; next} end && line++ != 2{gsub(/["\\]/, "\\\\&"); print "\"" $$0 (line == 2 ? "\", \"\"" : "\\n\"")} END{print ")"}' $< > $@
 $(BUILD)/obj/cli/commands.o: CPPFLAGS += -I$(BUILD)
-$(BUILD)/obj/cli/commands.o: $(BUILD)/cli/help.inc
+$(BUILD)/obj/cli/commands.o: $(BUILD)/cli/commands.inc
 
 $(BUILD)/testobj/%.o: tests/%.c
 	@mkdir -p $(@D)
@@ -157,8 +157,8 @@ report: $(BUILD)/alibi ## draw every figure from results.db and write one page w
 bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_scheduler ## measure the CPU backend, compared with PyTorch if installed, and the scheduler (CASES="steps positions libraries scheduler")
 	@tests/bench/run.sh $(BUILD)
 
-bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## measure speed and memory on cuda:0, compared with PyTorch, each case once per code version (CASES=ceilings,ops,train-alibi-1024 REDO=1)
-	@tests/bench/bench_gpu.sh $(BUILD) $(if $(filter cuda:%,$(DEVICES)),$(DEVICES))
+bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## measure speed and memory on a GPU (DEVICE=cuda:0), compared with PyTorch, each case once per code version (CASES=ceilings,ops,train-alibi-1024 REDO=1)
+	@tests/bench/bench_gpu.sh $(BUILD) $(GPU_DEVICE)
 
 tests: $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_gpu $(BUILD)/tests/bench/bench_scheduler # which tests/cli/test_bench_*.sh run
 

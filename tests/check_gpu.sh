@@ -1,73 +1,99 @@
 #!/bin/sh
-# check_gpu.sh - the legs of make check-gpu: the emulator's tests on a GPU. A leg that cannot run counts as failed.
-# usage: tests/check_gpu.sh BUILD [DEVICE]
-#   SANITIZE=0   without compute-sanitizer, whose legs take most of the time
-#   LIMIT=300    seconds a leg may take: a kernel that never ends must not use up the GPU's time
+# check_gpu.sh - the legs of make check-gpu: the backend's tests on a GPU, or on the emulated one. A leg that cannot run
+# counts as failed. The smoke legs come first and take seconds.
+# usage: tests/check_gpu.sh BUILD [DEVICE]     DEVICE: cuda:0 (default), cuda:1, cuda:emulated
+#   LEGS="smoke oracle"   only legs whose name begins so, as in leg-NAME.log
+#   SANITIZE=0            without compute-sanitizer, whose legs take most of the time
+#   LIMIT=300             seconds a leg may take (the emulator: 900)
+#   ORACLE=FOLDER         also check the fixtures there
+#
+# Writes BUILD/check-gpu/DEVICE/leg-NAME.log and appends a line for each leg to BUILD/check-gpu/check-gpu.jsonl: device,
+# gpu, driver, library (cuBLASLt), code_id, date, leg, result, exit, ms.
 set -u
 
 build=$1
 device=${2:-cuda:0}
-limit=${LIMIT:-300}
-log=$build/cuda/leg.log
+fixtures=tests/fixtures/oracle
 started=$(date +%s)
-passed=0
-failed=0
 
-why=$("$build/alibi" devices | grep "^$device ") || why="$device: this machine has no such GPU"
+why=$("$build/alibi" devices --all | awk -v name="$device" '$1 == name { print; found = 1 } END { exit !found }') || why="$device: this machine has no such GPU"
 case $why in
 *"not usable"* | *"no such GPU"*)
     echo "check-gpu: no GPU to check on: $why" >&2
     exit 69
     ;;
 esac
-mkdir -p "$build/cuda"
+case $device in
+cuda:emulated) own=$build/emulation/plain limit=${LIMIT:-900} sanitize=0 driver=none ;;
+*)
+    own=$build/cuda limit=${LIMIT:-300} sanitize=${SANITIZE:-1}
+    driver=$(grep -m 1 NVRM /proc/driver/nvidia/version 2>/dev/null | grep -oE '[0-9]+\.[0-9.]+' | head -n 1)
+    ;;
+esac
+logs=$build/check-gpu/$(printf '%s' "$device" | tr : -)
+jsonl=$build/check-gpu/check-gpu.jsonl
+label=
+mkdir -p "$logs"
+. tests/legs.sh
 
-leg() { # name command...
-    name=$1
-    shift
-    from=$(date +%s%N)
-    timeout -k 5 "$limit" "$@" >"$log" 2>&1 </dev/null
-    rc=$?
-    ms=$((($(date +%s%N) - from) / 1000000))
-    grep -q '^\[  SKIPPED \]' "$log" && rc=77
-    if [ $rc -eq 0 ]; then
-        passed=$((passed + 1))
-        printf '  ok    %6d ms  %s\n' $ms "$name"
-    else
-        failed=$((failed + 1))
-        printf '  FAIL  %6d ms  %s (exit %d)\n' $ms "$name" $rc
-        tail -n 40 "$log" | sed 's/^/        /'
-    fi
+about=$("$build/tests/ops/test_ops" --about "$device" 2>&1) # the GPU and the library, a line each
+facts=$(facts device "$device" gpu "$(printf '%s\n' "$about" | sed -n 1p)" driver "${driver:-unknown}" \
+    library "$(printf '%s\n' "$about" | sed -n 2p)" code_id "$("$build/alibi" --version | sed 's/^alibi //')")
+printf '%s\n%s\n' "$why" "$about"
+
+# Two backends may choose different products, as on a GPU: tests that compare bits must restore the choices. GPUs ignore this.
+export EMULATION_PRODUCTS="${EMULATION_PRODUCTS-three turns}"
+
+rejected=$(sed 's/#.*//; s/ .*//' $fixtures/refused_by_cuda.txt | xargs)
+oracle() { # NAME FOLDER: its fixtures, but for those that the backend rejects
+    name=$1 folder=$2
+    set --
+    for file in "$folder"/*.safetensors; do
+        case " $rejected " in *" $(basename "$file" .safetensors) "*) continue ;; esac
+        set -- "$@" "$file"
+    done
+    leg "$name" "$build/tests/check_oracle" --device "$device" "$@"
 }
+# Those must fail with "not supported", not with a wrong number.
+# shellcheck disable=SC2016 # for the shell that runs it
+count_rejected='lines=$(for name in $2; do "$0" --device "$1" "$3/$name.safetensors"; done)
+echo "$lines"
+[ "$(echo "$lines" | grep -c "FAIL .*not supported on $1")" -eq "$(echo $2 | wc -w)" ]'
 
-echo "$why"
-leg "self-test of the primitives" "$build/cuda/selftest"
-for program in "$build"/cuda/kernels/*; do leg "kernels, $(basename "$program")" "$program"; done
+leg "smoke, self-test of the primitives" "$own/selftest"
+leg "smoke, ops in bf16" "$build/tests/ops/test_ops" --bf16 "$device"
+leg "smoke, 20 updates as on the CPU" "$build/tests/model/check_training" "$device"
+[ $failed -eq 0 ] || echo "check-gpu: a smoke leg failed; the other legs follow"
+for program in "$own"/kernels/*; do leg "kernels, $(basename "$program")" "$program"; done
 leg "op table" "$build/tests/ops/test_ops" "$device"
 leg "op table, each op checked" "$build/tests/ops/test_ops" "check:$device"
-leg "ops in bf16" "$build/tests/ops/test_ops" --bf16 "$device"
 leg "ops in bf16, each op checked" "$build/tests/ops/test_ops" --bf16 "check:$device"
-leg "oracle" "$build/tests/check_oracle" --device "$device" tests/fixtures/oracle/*.safetensors
-if [ -n "${ORACLE:-}" ]; then leg "oracle $ORACLE" "$build/tests/check_oracle" --device "$device" "$ORACLE"/*.safetensors; fi
-leg "20 updates as on the CPU" "$build/tests/model/check_training" "$device"
+oracle "oracle" $fixtures
+leg "oracle, what CUDA rejects" sh -c "$count_rejected" "$build/tests/check_oracle" "$device" "$rejected" $fixtures
+[ -z "${ORACLE:-}" ] || oracle "oracle $ORACLE" "$ORACLE"
 leg "20 updates in bf16" "$build/tests/model/check_training" --bf16 "$device"
 leg "scores" "$build/tests/model/test_score" "$device"
 leg "scores in bf16" "$build/tests/model/test_score" --bf16 "$device"
 leg "graph capture" "$build/tests/ops/check_capture" "$device"
 leg "passes as graphs" "$build/tests/model/check_graphs" "$device"
 leg "attempts as on the CPU" "$build/tests/worker/check_device" "$device"
-if [ "${SANITIZE:-1}" = 0 ]; then
-    echo "check-gpu took $(($(date +%s) - started)) s: $passed passed, $failed failed, compute-sanitizer not asked for"
-    [ $failed -eq 0 ]
-    exit
-fi
-for program in "$build"/cuda/kernels/*; do
-    case $program in *attention_formula) continue ;; esac # thousands of launches take too long
-    leg "compute-sanitizer memcheck, $(basename "$program")" compute-sanitizer --target-processes all --tool memcheck --error-exitcode 9 "$program"
-done
-for tool in memcheck racecheck synccheck initcheck; do
-    leg "compute-sanitizer $tool, op table" compute-sanitizer --target-processes all --tool $tool --error-exitcode 9 "$build/tests/ops/test_ops" "$device"
-done
 
-echo "check-gpu took $(($(date +%s) - started)) s: $passed passed, $failed failed"
+# racecheck, synccheck and initcheck look at the kernels of this project, whose names end in _k, and not at cuBLAS's.
+# memcheck looks at all: a wrong size or place in a call of cuBLAS shows there.
+sanitize() { # NAME TOOL command...
+    name="compute-sanitizer $2, $1" tool=$2
+    shift 2
+    [ "$tool" = memcheck ] || set -- --kernel-name kns=_k --kernel-name-exclude kns=_kernel "$@"
+    leg "$name" compute-sanitizer --target-processes all --tool "$tool" --error-exitcode 9 "$@"
+}
+if [ "$sanitize" != 0 ]; then
+    for program in "$own"/kernels/*; do
+        case $program in *attention_formula) continue ;; esac # thousands of launches take too long
+        sanitize "$(basename "$program")" memcheck "$program"
+    done
+    for tool in memcheck racecheck synccheck initcheck; do sanitize "op table" $tool "$build/tests/ops/test_ops" "$device"; done
+fi
+
+[ $((passed + failed)) -gt 0 ] || { echo "check-gpu: LEGS=$LEGS: no leg has such a name" >&2; exit 64; }
+echo "check-gpu took $(($(date +%s) - started)) s: $passed passed, $failed failed$([ "$sanitize" != 0 ] || echo ", without compute-sanitizer"); logs in $logs"
 [ $failed -eq 0 ]

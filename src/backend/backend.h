@@ -341,13 +341,12 @@ struct adam_args {
 };
 
 /* Every op: enumerator, function, argument struct. Code that lists or wraps all ops derives from
- * this list and ops_table.c. */
-#define BACKEND_OPS(OP)                                                                            \
+ * this list and ops_table.c. src/ops composes the second half of other ops where a backend has
+ * none, or rotates q and k for them. */
+#define BACKEND_PLAIN_OPS(OP)                                                                      \
     OP(LINEAR, linear, linear_args)                                                                \
     OP(LINEAR_ROWS, linear_rows, linear_rows_args)                                                 \
-    OP(LINEAR_RELU, linear_relu, linear_relu_args)                                                 \
     OP(LINEAR_BWD_INPUT, linear_bwd_input, linear_bwd_input_args)                                  \
-    OP(LINEAR_BWD_RELU, linear_bwd_relu, linear_bwd_relu_args)                                     \
     OP(LINEAR_BWD_WEIGHT, linear_bwd_weight, linear_bwd_weight_args)                               \
     OP(GATHER_ROWS, gather_rows, gather_rows_args)                                                 \
     OP(SCATTER_ROWS, scatter_rows, scatter_rows_args)                                              \
@@ -359,17 +358,21 @@ struct adam_args {
     OP(RELU_BWD, relu_bwd, relu_bwd_args)                                                          \
     OP(LAYERNORM, layernorm, layernorm_args)                                                       \
     OP(LAYERNORM_BWD, layernorm_bwd, layernorm_bwd_args)                                           \
-    OP(RESIDUAL_LAYERNORM, residual_layernorm, residual_layernorm_args)                            \
-    OP(RESIDUAL_LAYERNORM_BWD, residual_layernorm_bwd, residual_layernorm_bwd_args)                \
-    OP(ROTARY, rotary, rotary_args)                                                                \
-    OP(ATTENTION, attention, attention)                                                            \
-    OP(ATTENTION_BWD, attention_bwd, attention)                                                    \
     OP(SOFTMAX_LOSS, softmax_loss, softmax_loss_args)                                              \
     OP(SOFTMAX_LOGP, softmax_logp, softmax_logp_args)                                              \
     OP(SUM_LOSSES, sum_losses, sum_losses_args)                                                    \
     OP(SUM_SQUARES, sum_squares, sum_squares_args)                                                 \
     OP(NAG, nag, nag_args)                                                                         \
     OP(ADAM, adam, adam_args)
+#define BACKEND_COMPOSED_OPS(OP)                                                                   \
+    OP(LINEAR_RELU, linear_relu, linear_relu_args)                                                 \
+    OP(LINEAR_BWD_RELU, linear_bwd_relu, linear_bwd_relu_args)                                     \
+    OP(RESIDUAL_LAYERNORM, residual_layernorm, residual_layernorm_args)                            \
+    OP(RESIDUAL_LAYERNORM_BWD, residual_layernorm_bwd, residual_layernorm_bwd_args)                \
+    OP(ROTARY, rotary, rotary_args)                                                                \
+    OP(ATTENTION, attention, attention)                                                            \
+    OP(ATTENTION_BWD, attention_bwd, attention)
+#define BACKEND_OPS(OP) BACKEND_PLAIN_OPS(OP) BACKEND_COMPOSED_OPS(OP)
 
 #define OP_ENUMERATOR(NAME, name, args) OP_##NAME,
 enum op { BACKEND_OPS(OP_ENUMERATOR) OPS_N };

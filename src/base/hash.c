@@ -95,6 +95,11 @@ out:
     return rc;
 }
 
+bool hash_is_sha256(const char *text)
+{
+    return strlen(text) == HASH_HEX_BYTES - 1 && !text[strspn(text, "0123456789abcdef")];
+}
+
 int hash_check(const char *path, const char *expected, const char *remedy, struct err *e)
 {
     char found[HASH_HEX_BYTES];

@@ -2,6 +2,7 @@
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,9 @@ int hash_file(char out[HASH_HEX_BYTES], const char *path, struct err *e);
 /* hash_check - compares the SHA-256 of a file with the expected one. Errors: those of hash_file;
  * ERR_DATA states both hashes and then `remedy`. */
 int hash_check(const char *path, const char *expected, const char *remedy, struct err *e);
+
+/* hash_is_sha256 - whether text is 64 hex digits in lower case. */
+bool hash_is_sha256(const char *text);
 
 /* hash_crc32c - Castagnoli polynomial, start with crc = 0. */
 uint32_t hash_crc32c(uint32_t crc, const void *data, size_t n);

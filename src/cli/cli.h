@@ -1,7 +1,7 @@
 /* cli.h - the table of commands and their options.
  *
- * 1. A command is a row: name, one-line help, function. `alibi NAME --help` is printed from the row
- *    and the command's options.
+ * 1. A command is a section of commands.txt and a function. `alibi NAME --help` is printed from the
+ *    section and the command's options.
  * 2. Answers go to stdout, everything else to stderr; exit statuses follow err_exit_code.
  * 3. A command describes its options and calls cli_begin, which parses them and opens what the
  *    row says; it returns an error code. */
@@ -79,17 +79,21 @@ enum cli_opens {
     CLI_RUNS            /* and replaces positional arguments, prefixes of run ids, by the ids */
 };
 
+typedef int cli_run_fn(struct cli *c, struct err *e);
 struct cli_command {
     const char *name, *arguments, *help;
-    int (*run)(struct cli *c, struct err *e);
+    const char *text; /* further text of --help, whole lines */
+    cli_run_fn *run;
     enum cli_opens opens;
     int32_t rest_min, rest_max; /* positional arguments */
     bool hidden;
 };
 
 const struct cli_command *cli_commands(size_t *n);
-/* cli_help_text - the further text of --help, whole lines; NULL: none. */
-const char *cli_help_text(const struct cli_command *command);
+/* CLI_COMMAND - declares a command's function and begins its definition. */
+#define CLI_COMMAND(name)                                                                          \
+    cli_run_fn cli_##name;                                                                         \
+    int cli_##name(struct cli *c, struct err *e)
 
 /* cli_begin - parses options (NULL: none) and positional arguments, in any order, and opens what
  * the command needs. Every command also has --project DIR, --quiet and --help. CLI_DONE: --help or
@@ -120,13 +124,6 @@ int cli_complete_word(struct cli *c, const struct cli_option *all, struct err *e
 
 /* cli_show_progress - draws the share of a preparation at a terminal. */
 void cli_show_progress(void *context, const char *what, double share);
-
-/* The commands. */
-typedef int cli_run_fn(struct cli *c, struct err *e);
-cli_run_fn cli_plan, cli_run, cli_report, cli_claims, cli_query, cli_compare, cli_status, cli_show,
-    cli_logs, cli_curves, cli_settings, cli_artefacts, cli_devices, cli_doctor, cli_data, cli_merge,
-    cli_gc, cli_verify, cli_import, cli_export, cli_completion, cli_complete, cli_worker,
-    cli_slurm_job;
 
 /* cli_print - prints a part of an answer: printf to stdout, with the texts from outside in it as
  * str_clean has them. Lines and tabs stay. */

@@ -31,7 +31,7 @@ static const char script_fish[] =
     "complete -c alibi -a '(alibi complete (commandline -opc)[2..-1] (commandline -ct) "
     "2>/dev/null)'\n";
 
-int cli_completion(struct cli *c, struct err *e)
+CLI_COMMAND(completion)
 {
     static const struct {
         const char *shell, *script;
@@ -149,7 +149,7 @@ static int offer_argument(const struct typed *t, struct err *e)
     TRY(store_open(&c->store, c->results, STORE_READ, e));
     TRY(rows_read(&runs, &c->arena, c->store, "SELECT run_id FROM run_list ORDER BY 1", NULL, 0,
                   e));
-    for (int32_t i = 0; i < runs.n; i++) offer(t, runs.row[i][0].text, "");
+    for (int32_t i = 0; i < runs.n; i++) offer(t, store_text(&runs.row[i][0]), "");
     return 0;
 }
 
@@ -193,7 +193,7 @@ int cli_complete_word(struct cli *c, const struct cli_option *all, struct err *e
     return equals || type != CLI_FLAG ? offer_values(&t, type, e) : offer_argument(&t, e);
 }
 
-int cli_complete(struct cli *c, struct err *e)
+CLI_COMMAND(complete)
 {
     size_t n;
     const struct cli_command *commands = cli_commands(&n);

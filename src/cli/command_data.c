@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/cli.h"
@@ -31,10 +32,11 @@ static void print_corpus(const struct corpus *k)
 static int list_corpora(struct cli *c, struct err *e)
 {
     struct corpus k;
+    struct plan_corpus s;
     struct dir d;
     int n = 0;
     int32_t sources_n;
-    const struct fetch_source *source = fetch_sources(&sources_n);
+    char **source;
 
     (void)dir_open(&d, project_path(&c->project, &c->arena, "data"), NULL); /* absent: no names */
     for (int32_t i = 0; i < d.n; i++) {
@@ -48,8 +50,13 @@ static int list_corpora(struct cli *c, struct err *e)
     if (n == 0) cli_print("no prepared corpus under %s/data\n", c->project.root);
     for (int32_t i = 0; prepare_embedded(i); i++)
         cli_print("can be generated: %s\n", prepare_embedded(i));
-    for (int32_t i = 0; i < sources_n; i++)
-        cli_print("can be fetched: %s (%s)\n", source[i].name, source[i].licence);
+    TRY(plan_corpora(&source, &sources_n, &c->project, &c->arena, e));
+    for (int32_t i = 0; i < sources_n; i++) {
+        if (plan_corpus_read(&s, &c->project, &c->arena, source[i], e) < 0)
+            log_warn("%s", e->text);
+        else if (s.url[0])
+            cli_print("can be fetched: %s (%s) from %s\n", s.name, s.licence, s.url[0]);
+    }
     return 0;
 }
 
@@ -74,20 +81,20 @@ static void show_download(void *context, int64_t done, int64_t total)
 }
 
 /* Downloads from the first URL that responds. */
-static int download(const struct fetch_source *s, const struct data_options *o, const char *path,
+static int download(const struct plan_corpus *s, const struct data_options *o, const char *path,
                     const char *sha256, struct err *e)
 {
     int64_t shown = 0;
     int rc = ERR_UNAVAILABLE;
     struct fetch_options f = {.path = path,
                               .sha256 = sha256,
-                              .bytes_max = s->archive_bytes_max,
+                              .bytes_max = s->bytes_max,
                               .progress = show_download,
                               .progress_context = &shown};
 
-    for (int i = 0; i < SOURCES_URLS_MAX && rc == ERR_UNAVAILABLE; i++) {
+    for (int i = 0; s->url[i] && rc == ERR_UNAVAILABLE; i++) {
         f.url = o->url ? o->url : s->url[i];
-        if (!f.url || (o->url && i > 0)) break;
+        if (o->url && i > 0) break;
         log_info("fetching %s", f.url);
         rc = fetch_file(&f, e);
         if (rc == ERR_UNAVAILABLE && !o->url) log_warn("%s", e->text);
@@ -99,39 +106,50 @@ static int download(const struct fetch_source *s, const struct data_options *o, 
     return rc;
 }
 
-static int unknown_corpus(struct arena *a, const char *name, struct err *e)
+/* The source of a corpus that can be downloaded. */
+static int find_source(struct plan_corpus *s, struct cli *c, const char *name, struct err *e)
 {
+    char **names;
     int32_t n;
-    const struct fetch_source *all = fetch_sources(&n);
-    const char **names = arena_array(a, (size_t)n, sizeof *names);
+    int rc = plan_corpus_read(s, &c->project, &c->arena, name, e);
 
-    for (int32_t i = 0; i < n; i++) names[i] = all[i].name;
+    if (rc == 0 && !s->url[0])
+        return ERR(
+            e, ERR_USAGE,
+            "%s: %s has no source; prepare your copy with `alibi data prepare %s --text DIR`", name,
+            s->path, name);
+    if (rc != ERR_NOINPUT) return rc;
+    TRY(plan_corpora(&names, &n, &c->project, &c->arena, e));
     return ERR(e, ERR_USAGE, "unknown corpus '%s' (see `alibi data list`)%s", name,
-               str_hint(name, names, (size_t)n).text);
+               str_hint(name, (const char *const *)names, (size_t)n).text);
 }
 
 static int fetch(struct cli *c, const char *name, const struct data_options *o, struct err *e)
 {
-    const struct fetch_source *s = fetch_source_find(name);
+    struct unpack_file files[PLAN_CORPUS_FILES];
+    struct plan_corpus s;
     const char *sha256 = o->sha256, *archive = o->from;
     bool there = true;
 
-    if (!s) return unknown_corpus(&c->arena, name, e);
-    if (!sha256) sha256 = s->sha256;
-    if (strlen(sha256) != 64 || strspn(sha256, "0123456789abcdef") != 64)
+    TRY(find_source(&s, c, name, e));
+    if (!sha256) sha256 = s.sha256;
+    if (!hash_is_sha256(sha256))
         return ERR(e, ERR_USAGE, "--sha256: expected 64 lower-case hex digits, found '%.70s'",
                    sha256);
     const char *dir = arena_printf(&c->arena, "%s/data/fetched/%s", c->project.root, name);
-    for (int i = 0; i < SOURCES_FILES_N; i++)
-        there = there && file_exists(arena_printf(&c->arena, "%s/%s", dir, s->file[i].name));
+    for (int i = 0; i < PLAN_CORPUS_FILES; i++) {
+        const char *file = arena_printf(&c->arena, "%s.txt", corpus_split_name(i));
+        files[i] = (struct unpack_file){s.member[i], file};
+        there = there && file_exists(arena_printf(&c->arena, "%s/%s", dir, file));
+    }
     if (!there || o->prepare.force) {
         TRY(file_make_dirs(dir, e));
         if (!archive) {
             archive = arena_printf(&c->arena, "%s.zip", dir);
-            if (!file_exists(archive) || o->prepare.force) TRY(download(s, o, archive, sha256, e));
+            if (!file_exists(archive) || o->prepare.force) TRY(download(&s, o, archive, sha256, e));
         }
         TRY(fetch_check(archive, sha256, e));
-        TRY(unpack_files(archive, dir, s->file, SOURCES_FILES_N, s->text_bytes_max, e));
+        TRY(unpack_files(archive, dir, files, PLAN_CORPUS_FILES, s.bytes_max, e));
     }
     cli_print("%s: train.txt, valid.txt, test.txt in %s%s\nnext: alibi data prepare %s\n", name,
               dir, there && !o->prepare.force ? " already" : "", name);
@@ -164,13 +182,15 @@ static int read_units(struct data_options *o, struct err *e)
 static int prepare(struct cli *c, struct data_options *o, struct err *e)
 {
     struct prepare_options *p = &o->prepare;
+    struct plan_corpus file;
     struct corpus k;
 
     TRY(read_units(o, e));
+    TRY(workflow_corpus(&file, &p->known, &c->project, &c->arena, p->name, e));
     p->text_dir = o->ids ? o->ids : o->text;
     const char *fetched = arena_printf(&c->arena, "%s/data/fetched/%s", c->project.root, p->name);
     if (!p->text_dir && file_exists(fetched)) p->text_dir = fetched;
-    if (!p->text_dir && fetch_source_find(p->name))
+    if (!p->text_dir && file.url[0])
         return ERR(e, ERR_NOINPUT,
                    "%s: no text found; run `alibi data fetch %s` first, or pass --text DIR",
                    p->name, p->name);
@@ -184,13 +204,18 @@ static int prepare(struct cli *c, struct data_options *o, struct err *e)
     TRY(corpus_open(&k, &c->project, p->name, e));
     print_corpus(&k);
     corpus_close(&k);
-    cli_print("to use it in a grid: `base: [data/%s.yaml]`\n", p->name);
+    cli_print("to use it in a grid: ");
+    if (file.url[0] && file.data.vocab == 0)
+        cli_print("copy `data:` of %s/data/%s.yaml to %s, then ", c->project.root, p->name,
+                  file.path);
+    cli_print("`base: [data/%s.yaml]`\n", p->name);
     return 0;
 }
 
-int cli_data(struct cli *c, struct err *e)
+CLI_COMMAND(data)
 {
     struct data_options o = {0};
+    struct plan_corpus file;
     const struct cli_option options[] = {
         {"text", 0, CLI_TEXT, &o.text, "DIR", "folder with train.txt, valid.txt, test.txt"},
         {"vocab", 0, CLI_NUMBER, &o.prepare.vocab_limit, "N",
@@ -229,7 +254,8 @@ int cli_data(struct cli *c, struct err *e)
                    c->rest.item[1]);
     if (strcmp(verb, "fetch") == 0) return fetch(c, c->rest.item[1], &o, e);
     if (strcmp(verb, "verify") == 0) {
-        TRY(corpus_verify(&c->project, c->rest.item[1], e));
+        TRY(workflow_corpus(&file, &o.prepare.known, &c->project, &c->arena, c->rest.item[1], e));
+        TRY(corpus_verify(&c->project, c->rest.item[1], &o.prepare.known, e));
         cli_print("data/%s: all files match their hashes\n", c->rest.item[1]);
         return 0;
     }

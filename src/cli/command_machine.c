@@ -82,7 +82,7 @@ static void device_try(struct device *d)
     if (child > 0) reap(child);
 }
 
-int cli_devices(struct cli *c, struct err *e)
+CLI_COMMAND(devices)
 {
     bool all = false;
     struct device list[PLANNING_DEVICES_MAX];
@@ -154,7 +154,7 @@ static void check_project(struct cli *c, int *wrong)
     store_close(store);
 }
 
-int cli_doctor(struct cli *c, struct err *e)
+CLI_COMMAND(doctor)
 {
     struct device list[PLANNING_DEVICES_MAX];
     int32_t n = 0;
@@ -188,7 +188,7 @@ int cli_doctor(struct cli *c, struct err *e)
     return 0;
 }
 
-int cli_worker(struct cli *c, struct err *e)
+CLI_COMMAND(worker)
 {
     const char *device = "cpu";
     int32_t threads = 1;
@@ -202,7 +202,7 @@ int cli_worker(struct cli *c, struct err *e)
     return worker_run(&c->project, &o, e);
 }
 
-int cli_slurm_job(struct cli *c, struct err *e)
+CLI_COMMAND(slurm_job)
 {
     TRY(cli_begin(c, NULL, e));
     return slurm_node_run(&c->project, c->rest.item[0], e);

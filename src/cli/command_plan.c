@@ -225,7 +225,7 @@ static void print_plan(const struct planning *p, bool all, double budget_s, stru
     if (planning_check_precision(p, &lacking) < 0) cli_print("note: %s\n", lacking.text);
 }
 
-int cli_plan(struct cli *c, struct err *e)
+CLI_COMMAND(plan)
 {
     struct plan_options o = {0};
     const char *devices = NULL;

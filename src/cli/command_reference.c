@@ -109,7 +109,7 @@ static void print_others(const char *word)
     if (printed) cli_print("\n");
 }
 
-int cli_settings(struct cli *c, struct err *e)
+CLI_COMMAND(settings)
 {
     const struct spec_key *key;
     size_t n, found = 0;
@@ -171,18 +171,18 @@ static int print_own(struct cli *c, const char *scale, char **shipped, int32_t s
     for (int32_t i = 0; i < rows.n; i++) {
         const struct store_cell *row = rows.row[i];
         int32_t k = 0;
-        while (k < shipped_n && strcmp(shipped[k], row[0].text) != 0) k++;
+        while (k < shipped_n && strcmp(shipped[k], store_text(&row[0])) != 0) k++;
         if (k < shipped_n) continue;
         if (!any)
             cli_print("\nother grids in results.db (`alibi plan PATH` has their time left)\n");
         any = true;
-        cli_print("%-10s %4s of %4s  scale %s\n", row[0].text, row[3].text, row[2].text,
-                  row[1].text);
+        cli_print("%-10s %4s of %4s  scale %s\n", store_text(&row[0]), store_text(&row[3]),
+                  store_text(&row[2]), store_text(&row[1]));
     }
     return 0;
 }
 
-int cli_artefacts(struct cli *c, struct err *e)
+CLI_COMMAND(list)
 {
     const char *scale = NULL;
     char **name;

@@ -106,7 +106,24 @@ static int note_variants(struct cli *c, const struct report_item *item, struct e
     TRY(rows_read(&rows, &c->arena, c->store, sql, params, 2, e));
     for (int32_t i = 0; i < rows.n; i++)
         log_info("note: %s has results only of a changed grid: alibi report %s --scale %s",
-                 item->artefact, rows.row[i][0].text, item->scale);
+                 item->artefact, store_text(&rows.row[i][0]), item->scale);
+    return 0;
+}
+
+/* The titles that the files of configs/data give their datasets; a file with an error gives none.
+ */
+static int take_titles(struct report_options *o, struct cli *c, struct err *e)
+{
+    struct plan_corpus corpus;
+    char **names;
+    int32_t n;
+
+    TRY(plan_corpora(&names, &n, &c->project, &c->arena, e));
+    struct report_title *all = arena_array(&c->arena, (size_t)n + 1, sizeof *all);
+    for (int32_t i = 0; i < n; i++)
+        if (plan_corpus_read(&corpus, &c->project, &c->arena, names[i], NULL) == 0)
+            all[o->titles_n++] = (struct report_title){corpus.name, corpus.title};
+    o->titles = all;
     return 0;
 }
 
@@ -131,7 +148,7 @@ static int read_width(double *inches, struct arena *a, const char *text, struct 
                text, WIDTH_MIN, WIDTH_MAX);
 }
 
-int cli_report(struct cli *c, struct err *e)
+CLI_COMMAND(report)
 {
     const char *width = NULL;
     const char *path = NULL;
@@ -164,6 +181,7 @@ int cli_report(struct cli *c, struct err *e)
     if (o.format == REPORT_HTML && (o.x || width || o.table_only))
         return ERR(e, ERR_USAGE, "--x, --width and --table-only do not apply to --format html");
     TRY(take_artefacts(&items, &items_n, c, &selected, e));
+    TRY(take_titles(&o, c, e));
     TRY(register_known(c, &selected, e));
     o.variant = c->planning.plan.variant;
     o.draw = !no_draw;
@@ -176,7 +194,7 @@ int cli_report(struct cli *c, struct err *e)
     return 0;
 }
 
-int cli_claims(struct cli *c, struct err *e)
+CLI_COMMAND(claims)
 {
     struct plan_options selected = {0};
     struct report_item *items;
@@ -207,7 +225,7 @@ int cli_claims(struct cli *c, struct err *e)
     return 0;
 }
 
-int cli_query(struct cli *c, struct err *e)
+CLI_COMMAND(query)
 {
     double limit_s = 30;
     enum report_format format = REPORT_TEXT;
@@ -220,7 +238,7 @@ int cli_query(struct cli *c, struct err *e)
     return report_query(stdout, c->store, c->rest.item[0], limit_s, format, e);
 }
 
-int cli_compare(struct cli *c, struct err *e)
+CLI_COMMAND(compare)
 {
     enum report_format format = REPORT_TEXT;
     const struct cli_option options[] = {CLI_FORMAT_OPTION(&format), {0}};

@@ -39,7 +39,7 @@ static void add_executor_options(struct cli_option *option, const char **words)
     }
 }
 
-int cli_run(struct cli *c, struct err *e)
+CLI_COMMAND(run)
 {
     struct plan_options o = {0};
     struct scheduler_options so = {.tries = 3, .stall_s = 300};

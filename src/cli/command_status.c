@@ -54,7 +54,7 @@ out:
     return rc;
 }
 
-int cli_status(struct cli *c, struct err *e)
+CLI_COMMAND(status)
 {
     bool watch = false;
     const struct cli_option options[] = {
@@ -103,7 +103,7 @@ static int print_protocol(const char *spec, const char *trained, struct err *e)
     return 0;
 }
 
-int cli_show(struct cli *c, struct err *e)
+CLI_COMMAND(show)
 {
     /* Sections; a heading is printed above the first row. */
     static const struct {
@@ -131,13 +131,13 @@ int cli_show(struct cli *c, struct err *e)
     cli_print("run %s\nspec\n", run.value);
     TRY(rows_read(&rows, &c->arena, c->store, specs_sql, &run, 1, e));
     const struct store_cell *specs = rows.row[0];
-    for (const char *line = specs[0].text; *line;) {
+    for (const char *line = store_text(&specs[0]); *line;) {
         int length = (int)strcspn(line, "\n");
         cli_print("  %.*s\n", length, line);
         line += length + (line[length] == '\n');
     }
     cli_print("\n");
-    if (specs[1].text) TRY(print_protocol(specs[0].text, specs[1].text, e));
+    if (specs[1].text) TRY(print_protocol(store_text(&specs[0]), specs[1].text, e));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         TRY(rows_read(&rows, &c->arena, c->store, parts[i].sql, &run, 1, e));
         for (int32_t r = 0; r < rows.n; r++) {

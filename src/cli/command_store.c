@@ -31,7 +31,7 @@ static void print_merge(struct cli *c, const struct merge_result *m, const char 
                   m->unreadable.why);
 }
 
-int cli_merge(struct cli *c, struct err *e)
+CLI_COMMAND(merge)
 {
     struct merge_result m;
 
@@ -48,7 +48,7 @@ int cli_merge(struct cli *c, struct err *e)
     return 0;
 }
 
-int cli_gc(struct cli *c, struct err *e)
+CLI_COMMAND(gc)
 {
     struct gc_result r;
 
@@ -77,7 +77,7 @@ static void print_finding(void *context, enum verify_verdict verdict, const char
     if (detail && *detail) cli_print("      %s\n", detail);
 }
 
-int cli_verify(struct cli *c, struct err *e)
+CLI_COMMAND(verify)
 {
     enum { UPDATES_DEFAULT = 5, UPDATES_UNSET = -1 };
     struct verify_options o = {.report = print_finding};
@@ -123,7 +123,7 @@ static void print_import(struct cli *c, const struct import_options *o,
               o->scale ? " --scale " : "", o->scale ? o->scale : "", position, r->L_train_nominal);
 }
 
-int cli_import(struct cli *c, struct err *e)
+CLI_COMMAND(import)
 {
     struct import_options o = {.artefact = "table5"};
     struct import_result r;
@@ -148,7 +148,7 @@ int cli_import(struct cli *c, struct err *e)
     return 0;
 }
 
-int cli_export(struct cli *c, struct err *e)
+CLI_COMMAND(export)
 {
     const char *dir = NULL;
     enum spec_checkpoint which = SPEC_BEST;

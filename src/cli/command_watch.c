@@ -159,7 +159,7 @@ static int print_attempt(struct cli *c, struct log *l, bool follow, struct err *
     }
 }
 
-int cli_logs(struct cli *c, struct err *e)
+CLI_COMMAND(logs)
 {
     static const char sql[] =
         "SELECT a.dir, r.kind, a.attempt,"
@@ -179,13 +179,13 @@ int cli_logs(struct cli *c, struct err *e)
     if (rows.n == 0)
         return ERR(e, ERR_NOINPUT, "run %s has no attempts and therefore no log", l.run_id);
     const struct store_cell *row = rows.row[0];
-    l.dir = project_path(&c->project, &c->arena, row[0].text);
-    l.is_training = strcmp(row[1].text, "train") == 0;
-    (void)str_to_int(&l.attempt, row[2].text);
+    l.dir = project_path(&c->project, &c->arena, store_text(&row[0]));
+    l.is_training = strcmp(store_text(&row[1]), "train") == 0;
+    (void)str_to_int(&l.attempt, store_text(&row[2]));
     if (row[3].text) (void)str_to_int(&l.updates, row[3].text);
     if (!file_exists(l.dir))
         return ERR(e, ERR_NOINPUT, "run %s: its log is gone: %s", l.run_id,
-                   run_folder_path(&c->arena, row[0].text, RUN_LOG));
+                   run_folder_path(&c->arena, store_text(&row[0]), RUN_LOG));
     int rc = print_attempt(c, &l, follow, e);
     if (l.fd >= 0) close(l.fd);
     event_reader_close(l.reader);
@@ -221,7 +221,7 @@ static int picture_format(const char **format, const char *path, struct err *e)
     return ERR(e, ERR_USAGE, "--out %s: expected a name that ends in .svg, .png or .pdf", path);
 }
 
-int cli_curves(struct cli *c, struct err *e)
+CLI_COMMAND(curves)
 {
     bool watch = false;
     struct report_curves_args args = {0};

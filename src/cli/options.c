@@ -26,7 +26,7 @@ static void print_help(const struct cli_command *self, const struct cli_option *
 {
     printf("usage: alibi %s%s%s [options]\n\n%s\n", self->name, *self->arguments ? " " : "",
            self->arguments, self->help);
-    if (cli_help_text(self)) printf("\n%s", cli_help_text(self));
+    if (*self->text) printf("\n%s", self->text);
     printf("\noptions:\n");
     for (const struct cli_option *o = all; o->name; o++) {
         char left[64];

@@ -40,9 +40,9 @@ static int corpus_open_split(struct tokens *t, const char *path, const struct ma
                t->dictionary_sha256, m->dictionary_sha256);
 }
 
-/* Opens a corpus; rehashes its files first if verify. */
+/* Opens a corpus; if verify, rehashes its files first and compares the counts with known ones. */
 static int corpus_read(struct corpus *c, const struct project *p, const char *name, bool verify,
-                       struct err *e)
+                       const struct manifest *known, struct err *e)
 {
     struct arena arena;
     struct manifest m;
@@ -67,7 +67,7 @@ static int corpus_read(struct corpus *c, const struct project *p, const char *na
         if (verify) TRY_OUT(rc, verify_file(path, m.tokens_sha256[i], e));
         TRY_OUT(rc, corpus_open_split(&c->split[i], path, &m, m.tokens_n[i], e));
     }
-    if (verify) rc = manifest_check_known(&m, e);
+    if (verify) rc = manifest_check_known(&m, known, e);
 out:
     arena_fini(&arena);
     if (rc < 0) corpus_close(c);
@@ -76,14 +76,15 @@ out:
 
 int corpus_open(struct corpus *c, const struct project *p, const char *name, struct err *e)
 {
-    return corpus_read(c, p, name, false, e);
+    return corpus_read(c, p, name, false, NULL, e);
 }
 
-int corpus_verify(const struct project *p, const char *name, struct err *e)
+int corpus_verify(const struct project *p, const char *name, const struct manifest *known,
+                  struct err *e)
 {
     struct corpus c;
 
-    TRY(corpus_read(&c, p, name, true, e));
+    TRY(corpus_read(&c, p, name, true, known, e));
     corpus_close(&c);
     return 0;
 }

@@ -1,8 +1,7 @@
 /* corpus.h - a prepared corpus: a folder data/NAME with dict.txt, {train,valid,test}.tokens and
  * manifest.yaml.
  *
- * Token files are those of data/tokens.h. prepare/ makes corpora from text; fetch/sources.c lists
- * the public ones. */
+ * Token files are those of data/tokens.h. prepare/ makes corpora from text. */
 #ifndef DATA_CORPUS_H
 #define DATA_CORPUS_H
 
@@ -34,10 +33,10 @@ struct manifest {
 /* manifest_fingerprint - SHA-256 of the SHA-256 of dict.txt and of the three token files, in that
  * order, each as 64 hex digits. */
 void manifest_fingerprint(char out[HASH_HEX_BYTES], const struct manifest *m);
-/* manifest_check_known - compares vocabulary and token counts with the published ones of a corpus
- * with this name, if any. Results on another text or preparation would not be comparable. Errors:
- * ERR_DATA with the count that differs. */
-int manifest_check_known(const struct manifest *m, struct err *e);
+/* manifest_check_known - compares vocabulary and token counts with the published ones (0: unknown).
+ * Results on another text or preparation would not be comparable. Errors: ERR_DATA with the count
+ * that differs. */
+int manifest_check_known(const struct manifest *m, const struct manifest *known, struct err *e);
 /* manifest_write - writes a manifest.yaml atomically. */
 int manifest_write(const struct manifest *m, const char *path, struct err *e);
 /* manifest_read - reads a manifest.yaml and checks its fingerprint against its hashes. Errors:
@@ -58,7 +57,8 @@ struct corpus {
 int corpus_open(struct corpus *c, const struct project *p, const char *name, struct err *e);
 void corpus_close(struct corpus *c);
 /* corpus_verify - compares the hash of every file with the manifest, and the counts with known
- * ones. Errors: ERR_DATA names the difference. */
-int corpus_verify(const struct project *p, const char *name, struct err *e);
+ * ones, as manifest_check_known. Errors: ERR_DATA names the difference. */
+int corpus_verify(const struct project *p, const char *name, const struct manifest *known,
+                  struct err *e);
 
 #endif

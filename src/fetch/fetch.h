@@ -1,4 +1,4 @@
-/* fetch.h - resumable and verified downloads; archives; the addresses of public corpora.
+/* fetch.h - resumable and verified downloads; archives.
  *
  * 1. A download is written to PATH.part, and the server's ETag to PATH.part.etag. PATH itself is
  *    complete or absent.
@@ -47,24 +47,5 @@ struct unpack_file {
  */
 int unpack_files(const char *archive_path, const char *dir, const struct unpack_file *files,
                  int32_t files_n, int64_t bytes_max, struct err *e);
-
-/* Public corpora: URLs, hashes, members.
- *
- * Several independent loaders of these corpora, such as the Hugging Face datasets library, use the
- * same hashes. The counts in data/manifest.c are checked after preparation. */
-enum { SOURCES_URLS_MAX = 3, SOURCES_FILES_N = 3 };
-
-struct fetch_source {
-    const char *name;                  /* name of the corpus, such as wikitext103 */
-    const char *url[SOURCES_URLS_MAX]; /* tried in this order; NULL-terminated */
-    const char *sha256;                /* of the archive */
-    int64_t archive_bytes_max, text_bytes_max;
-    const struct unpack_file *file; /* SOURCES_FILES_N */
-    const char *licence;
-};
-
-const struct fetch_source *fetch_sources(int32_t *n);
-/* fetch_source_find - the corpus of that name, or NULL. */
-const struct fetch_source *fetch_source_find(const char *name);
 
 #endif

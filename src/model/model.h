@@ -44,6 +44,13 @@ int model_read(struct model *m, enum model_block block, int32_t tensor, float *o
 int model_write(struct model *m, enum model_block block, int32_t tensor, const float *in_host,
                 struct err *e);
 
+/* model_graph_counts - how often a model ran a pass without a graph, captured a graph, and gave up
+ * a shape for another one, which a new capture follows. */
+struct model_graph_counts {
+    int64_t direct, captured, evicted;
+};
+struct model_graph_counts model_graph_counts(const struct model *m);
+
 struct model_batch {
     const int32_t *source, *target; /* on the host, (rows, length); padded on the right with id 1 */
     int32_t rows, length;

@@ -55,8 +55,8 @@ static int feed_forward(struct model *m, const struct model_pass *p, int32_t l, 
                   x = model_view(&next->x, n, s->dim);
     bool last = l + 1 == s->layers;
     if (last && !s->final_norm) {
-        if (d.p > 0.0f) TRY(ops_dropout(m->b, &branch, &branch, &d, e));
-        return ops_add(m->b, &x, &sum, &branch, e);
+        if (d.p > 0.0f) TRY(OPS(m->b, dropout, e, .y = branch, .x = branch, .dropout = d));
+        return OPS(m->b, add, e, .y = x, .x = sum, .r = branch);
     }
     struct residual_layernorm_args joint = {
         .s = x,
@@ -77,7 +77,7 @@ static int keep(struct model *m, const struct model_pass *p, int32_t layer, cons
     if (m->inner_dev_own == NULL) return 0;
     struct tensor to = tensor_make(m->inner_dev_own + (int64_t)layer * m->tokens_max * x->cols,
                                    p->tokens_n, x->cols, DTYPE_F32);
-    return ops_cast(m->b, &to, x, e);
+    return OPS(m->b, cast, e, .y = to, .x = *x);
 }
 
 int model_forward(struct model *m, const struct model_pass *p, struct err *e)
@@ -89,8 +89,8 @@ int model_forward(struct model *m, const struct model_pass *p, struct err *e)
     struct tensor x = model_view(&first->x, n, c), a = model_view(&first->ln1, n, c);
     struct tensor stats = model_view(&first->stats1, n, 2);
     TRY(keep(m, p, 0, &x, e));
-    TRY(ops_layernorm(m->b, &a, &stats, &x, &m->values.layer[0].norm1_gain,
-                      &m->values.layer[0].norm1_bias, e));
+    TRY(OPS(m->b, layernorm, e, .y = a, .stats = stats, .x = x,
+            .gain = m->values.layer[0].norm1_gain, .bias = m->values.layer[0].norm1_bias));
     for (int32_t l = 0; l < layers; l++) {
         TRY(attend(m, p, l, e));
         TRY(feed_forward(m, p, l, e));

@@ -45,7 +45,8 @@ static int feed_forward_bwd(struct model *m, const struct model_pass *p, int32_t
     const struct spec_model *s = &m->spec.model;
     int64_t n = p->tokens_n;
     struct tensor u = model_view(&act->ffn, n, s->ffn), g = model_view(&act->ln2, n, s->dim);
-    TRY(ops_linear_bwd_weight(m->b, &dw->fc2, &dw->fc2_bias, &f->branch, &u, p->accumulate, e));
+    TRY(OPS(m->b, linear_bwd_weight, e, .dw = dw->fc2, .dbias = dw->fc2_bias, .dy = f->branch,
+            .x = u, .accumulate = p->accumulate));
     struct tensor du = model_view(&m->buffers.wide, n, s->ffn);
     struct linear_bwd_relu_args relu = {.dx = du,
                                         .dy = f->branch,
@@ -55,9 +56,10 @@ static int feed_forward_bwd(struct model *m, const struct model_pass *p, int32_t
                                         .dropout =
                                             model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU)};
     TRY(ops_linear_bwd_relu(m->b, &relu, e));
-    TRY(ops_linear_bwd_weight(m->b, &dw->fc1, &dw->fc1_bias, &du, &g, p->accumulate, e));
+    TRY(OPS(m->b, linear_bwd_weight, e, .dw = dw->fc1, .dbias = dw->fc1_bias, .dy = du, .x = g,
+            .accumulate = p->accumulate));
     struct tensor dg = model_view(&m->buffers.narrow, n, s->dim);
-    TRY(ops_linear_bwd_input(m->b, &dg, &du, &w->fc1, 0, e));
+    TRY(OPS(m->b, linear_bwd_input, e, .dx = dg, .dy = du, .w = w->fc1));
     struct tensor x = model_view(&act->attn_residual, n, s->dim),
                   stats = model_view(&act->stats2, n, 2);
     struct joint after_attention = {.x = &x,
@@ -78,10 +80,10 @@ static int attend_bwd(struct model *m, const struct model_pass *p, int32_t l, st
     struct model_layer *dw = &m->gradients.layer[l];
     int64_t n = p->tokens_n, c = m->spec.model.dim;
     struct attention at = model_attention(m, p, l, act);
-    TRY(ops_linear_bwd_weight(m->b, &dw->out, &dw->out_bias, &f->branch, &at.out, p->accumulate,
-                              e));
+    TRY(OPS(m->b, linear_bwd_weight, e, .dw = dw->out, .dbias = dw->out_bias, .dy = f->branch,
+            .x = at.out, .accumulate = p->accumulate));
     at.dout = model_view(&m->buffers.narrow, n, c);
-    TRY(ops_linear_bwd_input(m->b, &at.dout, &f->branch, &w->out, 0, e));
+    TRY(OPS(m->b, linear_bwd_input, e, .dx = at.dout, .dy = f->branch, .w = w->out));
 
     struct tensor dqkv = model_view(&m->buffers.wide, n, 3 * c);
     at.dq = model_columns(&dqkv, 0, c);
@@ -90,9 +92,10 @@ static int attend_bwd(struct model *m, const struct model_pass *p, int32_t l, st
     TRY(ops_attention_bwd(m->b, &at, e));
 
     struct tensor a = model_view(&act->ln1, n, c);
-    TRY(ops_linear_bwd_weight(m->b, &dw->qkv, &dw->qkv_bias, &dqkv, &a, p->accumulate, e));
+    TRY(OPS(m->b, linear_bwd_weight, e, .dw = dw->qkv, .dbias = dw->qkv_bias, .dy = dqkv, .x = a,
+            .accumulate = p->accumulate));
     struct tensor da = model_view(&m->buffers.narrow, n, c);
-    TRY(ops_linear_bwd_input(m->b, &da, &dqkv, &w->qkv, 0, e));
+    TRY(OPS(m->b, linear_bwd_input, e, .dx = da, .dy = dqkv, .w = w->qkv));
     struct tensor x = model_view(&act->x, n, c), stats = model_view(&act->stats1, n, 2);
     struct joint after_feed_forward = {.x = &x,
                                        .stats = &stats,
@@ -123,14 +126,14 @@ static int flow_begin(struct model *m, const struct model_pass *p, struct flow *
                                           .x = model_view(&last->x, n, c),
                                           .stats = model_view(&last->stats1, n, 2),
                                           .gain = m->values.norm_gain};
-        TRY(ops_cast(m->b, &norm.dy, &f->stream, e));
+        TRY(OPS(m->b, cast, e, .y = norm.dy, .x = f->stream));
         TRY(ops_layernorm_bwd(m->b, &norm, e));
     }
     struct dropout d =
         model_dropout(m, p, m->spec.model.dropout, last_layer, DROPOUT_FEED_FORWARD_OUT);
     if (d.p == 0.0f) return 0;
     f->branch = model_view(&m->buffers.dropped, n, c);
-    return ops_dropout(m->b, &f->branch, &f->stream, &d, e);
+    return OPS(m->b, dropout, e, .y = f->branch, .x = f->stream, .dropout = d);
 }
 
 int model_layers_bwd(struct model *m, const struct model_pass *p, struct err *e)

@@ -31,11 +31,12 @@ static int embed_adaptive(struct model *m, const struct model_pass *p, struct te
         if (m->lists.band_id[i].n == 0) continue;
         struct tensor rows = band_rows(m, &used, i);
         struct tensor projected = model_view(&m->buffers.narrow, rows.rows, x->cols);
-        TRY(ops_gather_rows(m->b, &rows, &m->values.table[i],
-                            model_list_dev(m, &m->lists.band_id[i]), 1.0f, e));
+        TRY(OPS(m->b, gather_rows, e, .y = rows, .x = m->values.table[i],
+                .index_dev = model_list_dev(m, &m->lists.band_id[i]), .scale = 1.0f));
         TRY(model_linear(m, p, &projected, &rows, &m->values.projection[i], NULL, e));
-        TRY(ops_scatter_rows(m->b, x, &projected, model_list_dev(m, &m->lists.band_row[i]),
-                             embedding_scale(m), 0, e));
+        TRY(OPS(m->b, scatter_rows, e, .y = *x, .x = projected,
+                .index_dev = model_list_dev(m, &m->lists.band_row[i]),
+                .scale = embedding_scale(m)));
     }
     return 0;
 }
@@ -46,13 +47,13 @@ int model_embed(struct model *m, const struct model_pass *p, struct err *e)
     if (m->spec.model.softmax == SPEC_ADAPTIVE)
         TRY(embed_adaptive(m, p, &x, e));
     else
-        TRY(ops_gather_rows(m->b, &x, &m->values.table[0], model_list_dev(m, &m->lists.band_id[0]),
-                            embedding_scale(m), e));
+        TRY(OPS(m->b, gather_rows, e, .y = x, .x = m->values.table[0],
+                .index_dev = model_list_dev(m, &m->lists.band_id[0]), .scale = embedding_scale(m)));
     if (m->position.embedding.data != NULL)
-        TRY(ops_add_rows(m->b, &x, &x, &m->position.embedding,
-                         model_list_dev(m, &m->lists.position), e));
+        TRY(OPS(m->b, add_rows, e, .y = x, .x = x, .table = m->position.embedding,
+                .index_dev = model_list_dev(m, &m->lists.position)));
     struct dropout d = model_dropout(m, p, m->spec.model.dropout, 0, DROPOUT_EMBEDDING);
-    if (d.p > 0.0f) TRY(ops_dropout(m->b, &x, &x, &d, e));
+    if (d.p > 0.0f) TRY(OPS(m->b, dropout, e, .y = x, .x = x, .dropout = d));
     return 0;
 }
 
@@ -64,13 +65,16 @@ static int embed_adaptive_bwd(struct model *m, const struct tensor *dx, struct e
         struct tensor rows = band_rows(m, &used, i);
         struct tensor dprojected = model_view(&m->buffers.narrow, rows.rows, dx->cols);
         struct tensor drows = model_view(&m->buffers.wide, rows.rows, rows.cols);
-        TRY(ops_gather_rows(m->b, &dprojected, dx, model_list_dev(m, &m->lists.band_row[i]),
-                            embedding_scale(m), e));
-        TRY(ops_linear_bwd_weight(m->b, &m->gradients.projection[i], NULL, &dprojected, &rows, 1,
-                                  e));
-        TRY(ops_linear_bwd_input(m->b, &drows, &dprojected, &m->values.projection[i], 0, e));
-        TRY(ops_scatter_rows(m->b, &m->gradients.table[i], &drows,
-                             model_list_dev(m, &m->lists.band_grad[i]), 1.0f, 1, e));
+        TRY(OPS(m->b, gather_rows, e, .y = dprojected, .x = *dx,
+                .index_dev = model_list_dev(m, &m->lists.band_row[i]),
+                .scale = embedding_scale(m)));
+        TRY(OPS(m->b, linear_bwd_weight, e, .dw = m->gradients.projection[i], .dy = dprojected,
+                .x = rows, .accumulate = true));
+        TRY(OPS(m->b, linear_bwd_input, e, .dx = drows, .dy = dprojected,
+                .w = m->values.projection[i]));
+        TRY(OPS(m->b, scatter_rows, e, .y = m->gradients.table[i], .x = drows,
+                .index_dev = model_list_dev(m, &m->lists.band_grad[i]), .scale = 1.0f,
+                .accumulate = true));
     }
     return 0;
 }
@@ -79,11 +83,13 @@ int model_embed_bwd(struct model *m, const struct model_pass *p, struct err *e)
 {
     struct tensor dx = model_view(&m->buffers.stream_grad, p->tokens_n, m->spec.model.dim);
     struct dropout d = model_dropout(m, p, m->spec.model.dropout, 0, DROPOUT_EMBEDDING);
-    if (d.p > 0.0f) TRY(ops_dropout(m->b, &dx, &dx, &d, e));
+    if (d.p > 0.0f) TRY(OPS(m->b, dropout, e, .y = dx, .x = dx, .dropout = d));
     if (m->position.embedding_grad.data != NULL)
-        TRY(ops_scatter_rows(m->b, &m->position.embedding_grad, &dx,
-                             model_list_dev(m, &m->lists.position), 1.0f, 1, e));
+        TRY(OPS(m->b, scatter_rows, e, .y = m->position.embedding_grad, .x = dx,
+                .index_dev = model_list_dev(m, &m->lists.position), .scale = 1.0f,
+                .accumulate = true));
     if (m->spec.model.softmax == SPEC_ADAPTIVE) return embed_adaptive_bwd(m, &dx, e);
-    return ops_scatter_rows(m->b, &m->gradients.table[0], &dx,
-                            model_list_dev(m, &m->lists.band_grad[0]), embedding_scale(m), 1, e);
+    return OPS(m->b, scatter_rows, e, .y = m->gradients.table[0], .x = dx,
+               .index_dev = model_list_dev(m, &m->lists.band_grad[0]), .scale = embedding_scale(m),
+               .accumulate = true);
 }

@@ -37,6 +37,7 @@ static void graph_remember(struct model *m, const struct model_graph *shape)
         for (int32_t i = 1; i < graphs->n; i++)
             if (graphs->graph[i].last_used < place->last_used) place = &graphs->graph[i];
         m->b->ops->graph_free(m->b, place->handle);
+        graphs->counts.evicted++;
     }
     *place = *shape;
     place->last_used = ++graphs->clock;
@@ -48,6 +49,7 @@ static int graph_capture(struct model *m, struct model_graph *g, const struct mo
     struct err second = {0};
     TRY(m->b->ops->graph_begin(m->b, e));
     int rc = g->body(m, p, e);
+    m->graphs.counts.captured += rc == 0;
     if (rc == 0) return m->b->ops->graph_end(m->b, &g->handle, e);
     (void)m->b->ops->graph_end(m->b, NULL, &second); /* the first error is reported */
     return rc;
@@ -55,7 +57,10 @@ static int graph_capture(struct model *m, struct model_graph *g, const struct mo
 
 int model_graph_run(struct model *m, model_body *body, const struct model_pass *p, struct err *e)
 {
-    if (m->b->ops->graph_begin == NULL) return body(m, p, e);
+    if (m->b->ops->graph_begin == NULL) {
+        m->graphs.counts.direct++;
+        return body(m, p, e);
+    }
     struct model_graph shape = {.body = body};
     if (p != NULL) {
         shape.accumulate = p->accumulate;
@@ -65,6 +70,7 @@ int model_graph_run(struct model *m, model_body *body, const struct model_pass *
     }
     struct model_graph *g = graph_find(&m->graphs, &shape);
     if (g == NULL) {
+        m->graphs.counts.direct++;
         TRY(body(m, p, e));
         graph_remember(m, &shape);
         return 0;
@@ -72,6 +78,11 @@ int model_graph_run(struct model *m, model_body *body, const struct model_pass *
     g->last_used = ++m->graphs.clock;
     if (g->handle == NULL) TRY(graph_capture(m, g, p, e));
     return m->b->ops->graph_launch(m->b, g->handle, e);
+}
+
+struct model_graph_counts model_graph_counts(const struct model *m)
+{
+    return m->graphs.counts;
 }
 
 void model_graphs_forget(struct model *m)

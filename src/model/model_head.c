@@ -18,10 +18,12 @@ static int softmax_train(struct model *m, const struct tensor *x, const struct t
         struct tensor logits = model_logits(&m->buffers.logits, n, table->rows);
         struct tensor loss =
             tensor_make((float *)m->buffers.loss.data + loss_from + row, 1, n, DTYPE_F32);
-        TRY(ops_linear(m->b, &logits, &part, table, NULL, 0, e));
-        TRY(ops_softmax_loss(m->b, &loss, &logits, model_list_dev(m, target) + row, 1, e));
-        TRY(ops_linear_bwd_input(m->b, &dpart, &logits, table, 0, e));
-        TRY(ops_linear_bwd_weight(m->b, dtable, NULL, &logits, &part, accumulate || row > 0, e));
+        TRY(OPS(m->b, linear, e, .y = logits, .x = part, .w = *table));
+        TRY(OPS(m->b, softmax_loss, e, .loss = loss, .logits = logits,
+                .target_dev = model_list_dev(m, target) + row, .gradient = true));
+        TRY(OPS(m->b, linear_bwd_input, e, .dx = dpart, .dy = logits, .w = *table));
+        TRY(OPS(m->b, linear_bwd_weight, e, .dw = *dtable, .dy = logits, .x = part,
+                .accumulate = accumulate || row > 0));
     }
     return 0;
 }
@@ -40,16 +42,18 @@ static int tail_train(struct model *m, const struct model_pass *p, int32_t band,
     struct dropout d = model_dropout(m, p, m->spec.model.dropout_softmax, band - 1, DROPOUT_TAIL);
     d.rows_dev = rows_dev;
 
-    TRY(ops_gather_rows(m->b, &x, features, rows_dev, 1.0f, e));
-    TRY(ops_linear_bwd_input(m->b, &y, &x, &m->values.projection[band], 0, e));
-    if (d.p > 0.0f) TRY(ops_dropout(m->b, &y, &y, &d, e));
+    TRY(OPS(m->b, gather_rows, e, .y = x, .x = *features, .index_dev = rows_dev, .scale = 1.0f));
+    TRY(OPS(m->b, linear_bwd_input, e, .dx = y, .dy = x, .w = m->values.projection[band]));
+    if (d.p > 0.0f) TRY(OPS(m->b, dropout, e, .y = y, .x = y, .dropout = d));
     TRY(softmax_train(m, &y, &m->values.table[band], &m->lists.tail_class[band], loss_from, &dy,
                       &m->gradients.table[band], true, e));
-    if (d.p > 0.0f) TRY(ops_dropout(m->b, &dy, &dy, &d, e));
-    TRY(ops_linear_bwd_weight(m->b, &m->gradients.projection[band], NULL, &x, &dy, 1, e));
+    if (d.p > 0.0f) TRY(OPS(m->b, dropout, e, .y = dy, .x = dy, .dropout = d));
+    TRY(OPS(m->b, linear_bwd_weight, e, .dw = m->gradients.projection[band], .dy = x, .x = dy,
+            .accumulate = true));
     struct tensor dx = model_view(&m->buffers.dropped, n, c);
-    TRY(ops_linear(m->b, &dx, &dy, &m->values.projection[band], NULL, 0, e));
-    return ops_scatter_rows(m->b, dfeatures, &dx, rows_dev, 1.0f, 1, e);
+    TRY(OPS(m->b, linear, e, .y = dx, .x = dy, .w = m->values.projection[band]));
+    return OPS(m->b, scatter_rows, e, .y = *dfeatures, .x = dx, .index_dev = rows_dev,
+               .scale = 1.0f, .accumulate = true);
 }
 
 int model_head_train(struct model *m, const struct model_pass *p, struct err *e)
@@ -60,7 +64,7 @@ int model_head_train(struct model *m, const struct model_pass *p, struct err *e)
     struct dropout d = model_dropout(m, p, m->spec.model.dropout_softmax, 0, DROPOUT_HEAD_INPUT);
     if (d.p > 0.0f) {
         struct tensor dropped = model_view(&m->buffers.features, n, c);
-        TRY(ops_dropout(m->b, &dropped, &features, &d, e));
+        TRY(OPS(m->b, dropout, e, .y = dropped, .x = features, .dropout = d));
         features = dropped;
     }
     TRY(softmax_train(m, &features, &m->values.head, &m->lists.head, 0, &dfeatures,
@@ -70,7 +74,8 @@ int model_head_train(struct model *m, const struct model_pass *p, struct err *e)
         TRY(tail_train(m, p, band, &features, losses_n, &dfeatures, e));
         losses_n += m->lists.tail_row[band].n;
     }
-    if (d.p > 0.0f) TRY(ops_dropout(m->b, &dfeatures, &dfeatures, &d, e));
+    if (d.p > 0.0f) TRY(OPS(m->b, dropout, e, .y = dfeatures, .x = dfeatures, .dropout = d));
     struct tensor losses = model_view(&m->buffers.loss, 1, losses_n);
-    return ops_sum_losses(m->b, &m->state_dev_own->batch_loss, &losses, e);
+    return OPS(m->b, sum_losses, e, .batch_dev = &m->state_dev_own->batch_loss,
+               .total_dev = &m->state_dev_own->update_loss, .loss = losses);
 }

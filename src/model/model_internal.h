@@ -135,6 +135,7 @@ struct model_graphs {
     struct model_graph graph[MODEL_GRAPHS];
     int32_t n;
     int64_t clock; /* number of passes */
+    struct model_graph_counts counts;
 };
 
 /* Data of the position method on host and backend (position.c). */

@@ -26,8 +26,10 @@ int model_linear(struct model *m, const struct model_pass *p, struct tensor *y,
                  const struct tensor *x, const struct tensor *w, const struct tensor *bias,
                  struct err *e)
 {
-    if (p->train) return ops_linear(m->b, y, x, w, bias, 0, e);
-    return ops_linear_rows(m->b, y, x, w, bias, e);
+    struct tensor add = bias ? *bias : (struct tensor){0};
+
+    if (p->train) return OPS(m->b, linear, e, .y = *y, .x = *x, .w = *w, .bias = add);
+    return OPS(m->b, linear_rows, e, .y = *y, .x = *x, .w = *w, .bias = add);
 }
 
 struct dropout model_dropout(const struct model *m, const struct model_pass *p, double probability,

@@ -18,8 +18,9 @@ static int softmax_score(struct model *m, const struct tensor *x, const struct t
         struct tensor logits = model_logits(&m->buffers.scores, n, table->rows);
         struct tensor logp =
             tensor_make((float *)m->buffers.loss.data + out_from + row, 1, n, DTYPE_F32);
-        TRY(ops_linear_rows(m->b, &logits, &part, table, NULL, e));
-        TRY(ops_softmax_logp(m->b, &logp, &logits, model_list_dev(m, target) + row, 0, e));
+        TRY(OPS(m->b, linear_rows, e, .y = logits, .x = part, .w = *table));
+        TRY(OPS(m->b, softmax_logp, e, .logp = logp, .logits = logits,
+                .target_dev = model_list_dev(m, target) + row));
     }
     return 0;
 }
@@ -28,7 +29,7 @@ static int softmax_score(struct model *m, const struct tensor *x, const struct t
 static int tail_input(struct model *m, struct tensor *y, const struct tensor *x, int32_t band,
                       struct err *e)
 {
-    return ops_linear_rows(m->b, y, x, &m->buffers.transposed[band], NULL, e);
+    return OPS(m->b, linear_rows, e, .y = *y, .x = *x, .w = m->buffers.transposed[band]);
 }
 
 /* log p within each tail, for its rows, to out[from …]. x and y use buffers that the layers no
@@ -44,7 +45,8 @@ static int score_tails(struct model *m, const struct tensor *chosen, int64_t fro
             const int32_t *rows_dev = model_list_dev(m, &m->lists.tail_row[band]) + done;
             struct model_list target = m->lists.tail_class[band];
             target.offset += done;
-            TRY(ops_gather_rows(m->b, &x, chosen, rows_dev, 1.0f, e));
+            TRY(OPS(m->b, gather_rows, e, .y = x, .x = *chosen, .index_dev = rows_dev,
+                    .scale = 1.0f));
             TRY(tail_input(m, &y, &x, band, e));
             TRY(softmax_score(m, &y, &m->values.table[band], &target, from, e));
             done += part;
@@ -78,7 +80,8 @@ static int score_forward(struct model *m, const struct model_pass *p, struct ten
     TRY(model_forward(m, p, e));
     struct tensor features = model_features(m, p);
     *chosen = model_view(&m->buffers.chosen, m->lists.chosen.n, m->spec.model.dim);
-    return ops_gather_rows(m->b, chosen, &features, model_list_dev(m, &m->lists.chosen), 1.0f, e);
+    return OPS(m->b, gather_rows, e, .y = *chosen, .x = features,
+               .index_dev = model_list_dev(m, &m->lists.chosen), .scale = 1.0f);
 }
 
 /* log p of all chosen positions, a body of model_graph.c. */
@@ -124,7 +127,7 @@ static int row_logits(struct model *m, const struct tensor *x, const struct tens
                       float *out_host, struct err *e)
 {
     struct tensor logits = model_logits(&m->buffers.scores, 1, table->rows);
-    TRY(ops_linear_rows(m->b, &logits, x, table, NULL, e));
+    TRY(OPS(m->b, linear_rows, e, .y = logits, .x = *x, .w = *table));
     return m->b->ops->download(m->b, out_host, logits.data, (size_t)table->rows * sizeof *out_host,
                                e);
 }

@@ -80,31 +80,14 @@ static int update_weights(struct model *m, struct err *e)
     const double *squares = &m->state_dev_own->squares;
     int64_t n = m->params.elements_n;
     if (t->optimizer == SPEC_ADAM)
-        return ops_adam(m->b,
-                        &(struct adam_args){.theta_dev = theta,
-                                            .m_dev = first,
-                                            .v_dev = second,
-                                            .grad_dev = grad,
-                                            .n = n,
-                                            .beta1 = (float)t->adam_beta1,
-                                            .beta2 = (float)t->adam_beta2,
-                                            .eps = (float)t->adam_eps,
-                                            .weight_decay = (float)t->weight_decay,
-                                            .squares_dev = squares,
-                                            .step_dev = m->step_dev,
-                                            .bf16_dev = m->bf16_dev_own},
-                        e);
-    return ops_nag(m->b,
-                   &(struct nag_args){.theta_dev = theta,
-                                      .momentum_dev = first,
-                                      .grad_dev = grad,
-                                      .n = n,
-                                      .mu = (float)t->momentum,
-                                      .weight_decay = (float)t->weight_decay,
-                                      .squares_dev = squares,
-                                      .step_dev = m->step_dev,
-                                      .bf16_dev = m->bf16_dev_own},
-                   e);
+        return OPS(m->b, adam, e, .theta_dev = theta, .m_dev = first, .v_dev = second,
+                   .grad_dev = grad, .n = n, .beta1 = (float)t->adam_beta1,
+                   .beta2 = (float)t->adam_beta2, .eps = (float)t->adam_eps,
+                   .weight_decay = (float)t->weight_decay, .squares_dev = squares,
+                   .step_dev = m->step_dev, .bf16_dev = m->bf16_dev_own);
+    return OPS(m->b, nag, e, .theta_dev = theta, .momentum_dev = first, .grad_dev = grad, .n = n,
+               .mu = (float)t->momentum, .weight_decay = (float)t->weight_decay,
+               .squares_dev = squares, .step_dev = m->step_dev, .bf16_dev = m->bf16_dev_own);
 }
 
 /* Norm and update: a body of model_graph.c. The host fetches the norm afterwards. */
@@ -112,7 +95,8 @@ static int update_pass(struct model *m, const struct model_pass *p, struct err *
 {
     float *grad = model_block_dev(m, MODEL_GRADIENTS);
     (void)p;
-    TRY(ops_sum_squares(m->b, &m->state_dev_own->squares, grad, m->params.elements_n, e));
+    TRY(OPS(m->b, sum_squares, e, .out_dev = &m->state_dev_own->squares, .x_dev = grad,
+            .n = m->params.elements_n));
     return update_weights(m, e);
 }
 

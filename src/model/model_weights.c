@@ -165,7 +165,7 @@ int model_weights_write(struct model *m, enum model_block block, int32_t tensor,
     struct tensor master = tensor_make(at, t->rows, t->cols, DTYPE_F32);
     struct tensor rounded =
         tensor_make((uint16_t *)m->bf16_dev_own + t->offset, t->rows, t->cols, DTYPE_BF16);
-    return ops_cast(m->b, &rounded, &master, e);
+    return OPS(m->b, cast, e, .y = rounded, .x = master);
 }
 
 /* to (cols,rows) = transpose of from (rows,cols), with elements of so many bytes. */

@@ -13,32 +13,14 @@ static int check(const struct backend *b, enum op op, const void *args, struct e
     return op_arguments(b, op, args, memory, &n, e);
 }
 
-static int run(struct backend *b, enum op op, const void *args, struct err *e)
-{
-    TRY(check(b, op, args, e));
-    return op_run(b, op, args, e);
-}
-
-static struct tensor or_none(const struct tensor *t)
-{
-    return t ? *t : (struct tensor){0};
-}
-
-int ops_linear(struct backend *b, const struct tensor *y, const struct tensor *x,
-               const struct tensor *w, const struct tensor *bias, bool accumulate, struct err *e)
-{
-    return run(b, OP_LINEAR,
-               &(struct linear_args){
-                   .y = *y, .x = *x, .w = *w, .bias = or_none(bias), .accumulate = accumulate},
-               e);
-}
-
-int ops_linear_rows(struct backend *b, const struct tensor *y, const struct tensor *x,
-                    const struct tensor *w, const struct tensor *bias, struct err *e)
-{
-    return run(b, OP_LINEAR_ROWS,
-               &(struct linear_rows_args){.y = *y, .x = *x, .w = *w, .bias = or_none(bias)}, e);
-}
+#define PLAIN(NAME, name, args)                                                                    \
+    int ops_##name(struct backend *b, const struct args *a, struct err *e)                         \
+    {                                                                                              \
+        TRY(check(b, OP_##NAME, a, e));                                                            \
+        return b->ops->name(b, a, e);                                                              \
+    }
+BACKEND_PLAIN_OPS(PLAIN)
+#undef PLAIN
 
 int ops_linear_relu(struct backend *b, const struct linear_relu_args *a, struct err *e)
 {
@@ -51,15 +33,6 @@ int ops_linear_relu(struct backend *b, const struct linear_relu_args *a, struct 
     return b->ops->relu(b, &relu, e);
 }
 
-int ops_linear_bwd_input(struct backend *b, const struct tensor *dx, const struct tensor *dy,
-                         const struct tensor *w, bool accumulate, struct err *e)
-{
-    return run(
-        b, OP_LINEAR_BWD_INPUT,
-        &(struct linear_bwd_input_args){.dx = *dx, .dy = *dy, .w = *w, .accumulate = accumulate},
-        e);
-}
-
 int ops_linear_bwd_relu(struct backend *b, const struct linear_bwd_relu_args *a, struct err *e)
 {
     TRY(check(b, OP_LINEAR_BWD_RELU, a, e));
@@ -70,85 +43,6 @@ int ops_linear_bwd_relu(struct backend *b, const struct linear_bwd_relu_args *a,
     struct relu_bwd_args relu = {
         .dx = a->dx, .dy = a->dx, .y = a->y, .mask = a->mask, .dropout = a->dropout};
     return b->ops->relu_bwd(b, &relu, e);
-}
-
-int ops_linear_bwd_weight(struct backend *b, const struct tensor *dw, const struct tensor *dbias,
-                          const struct tensor *dy, const struct tensor *x, bool accumulate,
-                          struct err *e)
-{
-    return run(
-        b, OP_LINEAR_BWD_WEIGHT,
-        &(struct linear_bwd_weight_args){
-            .dw = *dw, .dbias = or_none(dbias), .dy = *dy, .x = *x, .accumulate = accumulate},
-        e);
-}
-
-int ops_gather_rows(struct backend *b, const struct tensor *y, const struct tensor *x,
-                    const int32_t *index_dev, float scale, struct err *e)
-{
-    return run(b, OP_GATHER_ROWS,
-               &(struct gather_rows_args){.y = *y, .x = *x, .index_dev = index_dev, .scale = scale},
-               e);
-}
-
-int ops_scatter_rows(struct backend *b, const struct tensor *y, const struct tensor *x,
-                     const int32_t *index_dev, float scale, bool accumulate, struct err *e)
-{
-    return run(
-        b, OP_SCATTER_ROWS,
-        &(struct scatter_rows_args){
-            .y = *y, .x = *x, .index_dev = index_dev, .scale = scale, .accumulate = accumulate},
-        e);
-}
-
-int ops_add_rows(struct backend *b, const struct tensor *y, const struct tensor *x,
-                 const struct tensor *table, const int32_t *index_dev, struct err *e)
-{
-    return run(b, OP_ADD_ROWS,
-               &(struct add_rows_args){.y = *y, .x = *x, .table = *table, .index_dev = index_dev},
-               e);
-}
-
-int ops_cast(struct backend *b, const struct tensor *y, const struct tensor *x, struct err *e)
-{
-    return run(b, OP_CAST, &(struct cast_args){.y = *y, .x = *x}, e);
-}
-
-int ops_add(struct backend *b, const struct tensor *y, const struct tensor *x,
-            const struct tensor *r, struct err *e)
-{
-    return run(b, OP_ADD, &(struct add_args){.y = *y, .x = *x, .r = *r}, e);
-}
-
-int ops_dropout(struct backend *b, const struct tensor *y, const struct tensor *x,
-                const struct dropout *d, struct err *e)
-{
-    return run(b, OP_DROPOUT, &(struct dropout_args){.y = *y, .x = *x, .dropout = *d}, e);
-}
-
-int ops_relu(struct backend *b, const struct relu_args *a, struct err *e)
-{
-    return run(b, OP_RELU, a, e);
-}
-
-int ops_relu_bwd(struct backend *b, const struct relu_bwd_args *a, struct err *e)
-{
-    return run(b, OP_RELU_BWD, a, e);
-}
-
-int ops_layernorm(struct backend *b, const struct tensor *y, const struct tensor *stats,
-                  const struct tensor *x, const struct tensor *gain, const struct tensor *bias,
-                  struct err *e)
-{
-    return run(
-        b, OP_LAYERNORM,
-        &(struct layernorm_args){.y = *y, .stats = *stats, .x = *x, .gain = *gain, .bias = *bias},
-        e);
-}
-
-int ops_layernorm_bwd(struct backend *b, const struct layernorm_bwd_args *a, struct err *e)
-{
-    return run(b, OP_LAYERNORM_BWD, a, e);
 }
 
 int ops_residual_layernorm(struct backend *b, const struct residual_layernorm_args *a,
@@ -195,7 +89,8 @@ int ops_rotary(struct backend *b, const struct rotary_args *a, struct err *e)
 {
     if (b->ops->rotary == NULL)
         return ERR(e, ERR_UNAVAILABLE, "op rotary: %s rotates only within attention", b->name);
-    return run(b, OP_ROTARY, a, e);
+    TRY(check(b, OP_ROTARY, a, e));
+    return b->ops->rotary(b, a, e);
 }
 
 /* Rotates q and k, or dq and dk back. If they are adjacent in one row, treats them as one tensor
@@ -238,49 +133,4 @@ int ops_attention_bwd(struct backend *b, const struct attention *a, struct err *
     TRY(check(b, OP_ATTENTION_BWD, a, e));
     TRY(b->ops->attention_bwd(b, a, e));
     return needs_rotation(b, a) ? rotate_qk(b, &a->dq, &a->dk, a, true, e) : 0;
-}
-
-int ops_softmax_loss(struct backend *b, const struct tensor *loss, const struct tensor *logits,
-                     const int32_t *target_dev, bool gradient, struct err *e)
-{
-    return run(
-        b, OP_SOFTMAX_LOSS,
-        &(struct softmax_loss_args){
-            .loss = *loss, .logits = *logits, .target_dev = target_dev, .gradient = gradient},
-        e);
-}
-
-int ops_softmax_logp(struct backend *b, const struct tensor *logp, const struct tensor *logits,
-                     const int32_t *target_dev, bool accumulate, struct err *e)
-{
-    return run(
-        b, OP_SOFTMAX_LOGP,
-        &(struct softmax_logp_args){
-            .logp = *logp, .logits = *logits, .target_dev = target_dev, .accumulate = accumulate},
-        e);
-}
-
-int ops_sum_losses(struct backend *b, double *sums_dev, const struct tensor *loss, struct err *e)
-{
-    return run(
-        b, OP_SUM_LOSSES,
-        &(struct sum_losses_args){.batch_dev = sums_dev, .total_dev = sums_dev + 1, .loss = *loss},
-        e);
-}
-
-int ops_sum_squares(struct backend *b, double *out_dev, const float *x_dev, int64_t n,
-                    struct err *e)
-{
-    return run(b, OP_SUM_SQUARES,
-               &(struct sum_squares_args){.out_dev = out_dev, .x_dev = x_dev, .n = n}, e);
-}
-
-int ops_nag(struct backend *b, const struct nag_args *a, struct err *e)
-{
-    return run(b, OP_NAG, a, e);
-}
-
-int ops_adam(struct backend *b, const struct adam_args *a, struct err *e)
-{
-    return run(b, OP_ADAM, a, e);
 }

@@ -28,14 +28,13 @@ static int find_piece(char **out, struct arena *a, const struct project *p, cons
 static int read_piece(struct grid *g, struct arena *a, const struct project *p,
                       const struct yaml_node *name, struct err *e)
 {
-    const struct yaml_node *root;
     struct axes settings = {0};
+    struct plan_corpus corpus; /* which a plan does not need */
     char *path;
 
     TRY(yaml_want(name, YAML_SCALAR, "a piece of base", e));
     TRY(find_piece(&path, a, p, g->dir, name, e));
-    TRY(yaml_read(&root, a, path, e));
-    TRY(settings_read(&settings, a, root, e));
+    TRY(piece_read(&settings, &corpus, a, path, e));
     axes_apply(&settings, 0, &g->base);
     return 0;
 }

@@ -91,6 +91,29 @@ const char *settings_default(const struct spec_key *key);
 /* settings_short - the short name of a key if it has one, else its name. */
 const char *settings_short(const struct spec_key *key);
 
+/* Where the text of a corpus comes from: configs/data/NAME.yaml, whose other keys are a piece of
+ * `base`. A shipped file precedes one of the project, so that a project's folder cannot replace the
+ * address of a known corpus. */
+enum { PLAN_CORPUS_URLS_MAX = 3, PLAN_CORPUS_FILES = 3 };
+struct plan_corpus {
+    const char *name, *title; /* title: the name if the file has none */
+    const char *path;         /* of the file */
+    /* NULL or 0 if it cannot be downloaded: */
+    const char *url[PLAN_CORPUS_URLS_MAX + 1]; /* http or https, tried in this order;
+                                                  NULL-terminated */
+    const char *sha256, *licence;
+    int64_t bytes_max;                     /* of the archive, and of the text in it */
+    const char *member[PLAN_CORPUS_FILES]; /* train, valid and test: last part of the paths */
+    struct spec_data data;                 /* what the file sets; other counts are 0 */
+};
+
+/* plan_corpora - the names of configs/data of project and share, in natural order. */
+int plan_corpora(char ***out, int32_t *n, const struct project *project, struct arena *a,
+                 struct err *e);
+/* plan_corpus_read - Errors: ERR_NOINPUT no such file; ERR_DATA with the place. */
+int plan_corpus_read(struct plan_corpus *out, const struct project *project, struct arena *a,
+                     const char *name, struct err *e);
+
 /* plan_list - the names of the artefacts under experiments/ of project and share, in natural order:
  * figure2 before figure11. */
 int plan_list(char ***out, int32_t *n, const struct project *project, struct arena *a,

@@ -105,6 +105,9 @@ struct axes {
 /* settings_read - adds every setting of a mapping: nested (model: {layers: 16}) or dotted
  * (model.layers: 16). Errors: ERR_DATA with the place; for a key set twice with both lines. */
 int settings_read(struct axes *x, struct arena *a, const struct yaml_node *map, struct err *e);
+/* settings_read_pair - the same for pair i of the mapping. */
+int settings_read_pair(struct axes *x, struct arena *a, const struct yaml_node *map, int32_t i,
+                       struct err *e);
 /* settings_add_text - adds a "key=value" of the command line. Errors: ERR_USAGE, prefixed with
  * option. */
 int settings_add_text(struct axes *x, struct arena *a, const char *option, const char *text,
@@ -131,6 +134,11 @@ bool axis_matches(const struct axis *x, const struct spec *s);
 bool axes_match(const struct axes *where, const struct spec *s);
 /* axes_text - n axes for messages: "position=t5, L_train=512|1024". */
 char *axes_text(const struct axis *x, int32_t n, struct arena *a);
+
+/* piece_read - (corpus.c) adds the settings of a piece of `base`, and sets its source in *c.
+ * Errors: ERR_DATA with the place; ERR_NOINPUT. */
+int piece_read(struct axes *settings, struct plan_corpus *c, struct arena *a, const char *path,
+               struct err *e);
 
 /* --- grid.c: a grid.yaml and a configs/scale/NAME.yaml as rules ---------------------------------
  *

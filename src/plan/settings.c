@@ -256,10 +256,16 @@ static int read_pair(struct axes *x, struct arena *a, const char *prefix,
     return 0;
 }
 
+int settings_read_pair(struct axes *x, struct arena *a, const struct yaml_node *map, int32_t i,
+                       struct err *e)
+{
+    return read_pair(x, a, "", map, i, false, e);
+}
+
 int settings_read(struct axes *x, struct arena *a, const struct yaml_node *map, struct err *e)
 {
     TRY(yaml_want(map, YAML_MAP, "settings", e));
-    for (int32_t i = 0; i < map->n; i++) TRY(read_pair(x, a, "", map, i, false, e));
+    for (int32_t i = 0; i < map->n; i++) TRY(settings_read_pair(x, a, map, i, e));
     return 0;
 }
 

@@ -9,8 +9,9 @@
  * 2. A function is NULL if the method does not need it.
  * 3. A bias is added to the attention scores. For head h and distance d = query - key >= 0 it is
  *    table[h][d] if d < K, else tail[h]. Without a table (K = 0) it is tail[h] * d.
- * 4. Learned numbers are tensors of the model. `fill` computes the bias from them; `pullback`
- *    computes their gradients from the gradient of the bias.
+ * 4. Learned numbers are tensors of the model, trained like all others, at one learning rate.
+ * `fill` computes the bias from them; `pullback` computes their gradients from the gradient of the
+ * bias.
  * 5. The results of a function depend on its shape alone: the same shape gives the same bits. */
 #ifndef POSITION_POSITION_H
 #define POSITION_POSITION_H

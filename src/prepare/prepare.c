@@ -232,7 +232,7 @@ static int build(struct preparation *p, struct err *e)
         TRY(build_split(p, &d, i, e));
         if (encoded) unlink(text_path(p, i)); /* units are intermediate */
     }
-    TRY(manifest_check_known(&p->manifest, e));
+    TRY(manifest_check_known(&p->manifest, &p->options->known, e));
     manifest_fingerprint(p->manifest.fingerprint, &p->manifest);
     return manifest_write(&p->manifest, arena_printf(&p->arena, "%s/manifest.yaml", p->temporary),
                           e);

@@ -2,8 +2,7 @@
  *
  * A text corpus is a folder with train.txt, valid.txt and test.txt. Embedded corpora
  * (synthetic/synthetic.h) and units (prepare/encode.h, from text or from train.bin, valid.bin and
- * test.bin) are first written as such texts. A corpus with a name that manifest_check_known knows
- * must have the known counts. */
+ * test.bin) are first written as such texts. */
 #ifndef PREPARE_PREPARE_H
 #define PREPARE_PREPARE_H
 
@@ -12,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/project.h"
+#include "data/corpus.h"
 #include "prepare/encode.h"
 
 struct prepare_options {
@@ -22,6 +22,7 @@ struct prepare_options {
                              fairseq; otherwise at least 8 */
     const char *dict;     /* use this dict.txt unchanged; NULL: build one from train */
     struct encode_options encode; /* subwords of a text folder, or ids instead of text */
+    struct manifest known;        /* the counts that it must have, as manifest_check_known */
     bool force;                   /* replace an existing corpus */
     /* May be NULL. share, 0 to 1, is the progress of the step `what`, such as "ids of train.txt".
      */

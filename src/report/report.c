@@ -71,14 +71,11 @@ static void heading(struct report_job *j, const char *text, int level)
 
 /* The corpora of the artefact's runs, with the sizes of the models: one row a corpus. */
 static const char subject_sql[] =
-    "WITH title(dataset, name) AS (VALUES ('wikitext103', 'WikiText-103'),\n"
-    " ('bookcorpus', 'Toronto BookCorpus'), ('cc100', 'CC100 + RoBERTa'))\n"
     "SELECT CASE WHEN r.corpus = r.dataset THEN '' WHEN r.corpus LIKE 'synthetic-' || r.dataset || "
     "'%'\n"
     "  THEN 'a synthetic stand-in for ' ELSE r.corpus || ' in place of ' END\n"
-    " || coalesce(t.name, r.dataset) AS corpus, min(r.parameters) AS low, max(r.parameters) AS "
-    "high\n"
-    "FROM points p JOIN runs r ON r.run_id = p.run_id LEFT JOIN title t ON t.dataset = r.dataset\n"
+    " AS instead, r.dataset, min(r.parameters) AS low, max(r.parameters) AS high\n"
+    "FROM points p JOIN runs r ON r.run_id = p.run_id\n"
     "WHERE p.artefact = :artefact AND p.scale = :scale AND r.corpus IS NOT NULL\n"
     "GROUP BY r.corpus, r.dataset ORDER BY min(p.point)";
 
@@ -100,6 +97,13 @@ static int ask_artefact(struct report_rows *out, struct report_job *j, const cha
                              REPORT_QUERY_LIMIT_S, e);
 }
 
+static const char *dataset_title(const struct report_options *o, const char *dataset)
+{
+    for (int32_t i = 0; i < o->titles_n; i++)
+        if (strcmp(o->titles[i].dataset, dataset) == 0) return o->titles[i].title;
+    return dataset;
+}
+
 /* "models of 0.15M parameters on a synthetic stand-in for WikiText-103"; NULL without a run. */
 static int find_subject(const char **out, struct report_job *j, struct err *e)
 {
@@ -111,8 +115,9 @@ static int find_subject(const char **out, struct report_job *j, struct err *e)
     for (int32_t i = 0; i < rows.rows_n; i++) {
         const char *size = report_table_size(&j->arena, report_rows_get(&rows, i, "low"),
                                              report_rows_get(&rows, i, "high"));
-        strbuf_addf(&b, "%s%s%s on %s", i ? ", " : "", size ? "models of " : "models",
-                    size ? size : "", report_rows_get(&rows, i, "corpus"));
+        strbuf_addf(&b, "%s%s%s on %s%s", i ? ", " : "", size ? "models of " : "models",
+                    size ? size : "", report_rows_get(&rows, i, "instead"),
+                    dataset_title(j->options, report_rows_get(&rows, i, "dataset")));
     }
     *out = b.n ? b.text : NULL;
     return 0;

@@ -28,6 +28,11 @@ struct report_undrawn {
     struct err first; /* why the first was not */
 };
 
+/* How a text calls a dataset; one without a title is called by its name. */
+struct report_title {
+    const char *dataset, *title;
+};
+
 struct report_options {
     const char *scale;   /* which scale's results */
     const char *title;   /* the grid's, of a folder without a table.txt; may be NULL */
@@ -41,6 +46,8 @@ struct report_options {
     double width_in; /* figures of this width in inches, for a text; 0: as on a page */
     bool table_only; /* tables without the text around them */
     struct report_undrawn *undrawn; /* may be NULL */
+    const struct report_title *titles;
+    int32_t titles_n;
 };
 
 /* report_artefact - dir is experiments/<artefact>, or a folder of the user's that holds a

@@ -233,7 +233,7 @@ int store_checkpoint(struct store *s, const char *train_run_id, enum spec_checkp
     if (rc == 0)
         return ERR(e, ERR_NOINPUT, "training %s: is not done; the plan that needs it runs it first",
                    train_run_id);
-    if (!name || !hash)
+    if (!*name || !*hash)
         return ERR(e, ERR_NOINPUT, "training %s: left no %s checkpoint", train_run_id,
                    names[which]);
     if (snprintf(path, 256, "%s/%s", dir, name) >= 256)

@@ -6,12 +6,16 @@
  *    once.
  * 2. Immutable, if the folder is read-only without a -wal, so that nobody writes. The file is
  *    reopened when it has changed (database_refresh).
- * 3. Not at all, if rows are in a -wal that cannot be read from here.
+ * 3. Not at all, if rows are in a -wal that cannot be read from here, or if a -journal holds a
+ *    transaction that was not finished: only a writer undoes it.
+ *
+ * SQLite obeys the files beside the database, so they are checked before it opens them.
  *
  * A new results.db is made in memory and written as a whole, so that it always has its schema. */
 #include "store/database.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -136,7 +140,7 @@ static void read_columns(struct store *s, sqlite3_stmt *row, const struct databa
             snprintf(to, column[i].bytes, "%s", text ? text : "");
             break;
         default:
-            *(const char **)to = text ? arena_strdup(&s->arena, text) : NULL;
+            *(const char **)to = text ? arena_strdup(&s->arena, text) : "";
         }
     }
 }
@@ -180,20 +184,47 @@ int database_run(struct store *s, const char *sql, const struct record_value *va
     return rc < 0 ? rc : 0;
 }
 
-/* Whether the path still names the opened file: it may have been deleted or replaced. */
-static int check_same_file(struct store *s, struct err *e)
+/* The path of a file beside the database. */
+static const char *beside(struct store *s, const char *suffix)
+{
+    return arena_printf(&s->arena, "%s%s", s->path, suffix);
+}
+
+static bool is_file(const char *path, const struct stat *known)
 {
     struct stat now;
 
+    return stat(path, &now) == 0 && now.st_dev == known->st_dev && now.st_ino == known->st_ino;
+}
+
+static const char *const side_files[] = {"-wal", "-shm"};
+
+/* Whether the path no longer names the opened file. If so, the log that it leaves there is moved
+ * away: SQLite would replay it into whichever file is put in its place. Before that the log is
+ * written into the opened file, which may only have been moved. */
+static bool is_replaced(struct store *s)
+{
+    if (s->mode == STORE_READ || !s->connection_own || !s->opened.st_ino) return false;
+    if (is_file(s->path, &s->opened)) return false;
+    sqlite3_wal_checkpoint_v2(s->connection_own, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    for (size_t i = 0; i < sizeof side_files / sizeof *side_files; i++) {
+        const char *path = beside(s, side_files[i]);
+        if (is_file(path, &s->side[i]))
+            rename(path, arena_printf(&s->arena, "%s.deleted%s", s->path, side_files[i]));
+    }
+    return true;
+}
+
+static int check_same_file(struct store *s, struct err *e)
+{
     if (s->mode == STORE_READ) return database_refresh(s, e);
-    if (s->lock_fd < 0) return 0; /* in memory (create_file) */
-    if (stat(s->path, &now) == 0 && now.st_dev == s->opened.st_dev &&
-        now.st_ino == s->opened.st_ino)
-        return 0;
-    return ERR(e, ERR_IO,
-               "%s: was deleted or replaced while in use; nothing more is written to it, and the "
-               "records under runs/ are kept: put the file back and repeat the command",
-               s->path);
+    if (!is_replaced(s)) return 0;
+    return ERR(
+        e, ERR_IO,
+        "%s: was deleted or replaced while in use; nothing more is written, and its log is "
+        "now %s.deleted-wal; put the file or a copy of it there, run `alibi merge runs/` for "
+        "the results that it lacks, and repeat the command",
+        s->path, s->path);
 }
 
 static int savepoint(struct store *s, const char *verb, struct err *e)
@@ -305,18 +336,18 @@ static int back_up(struct store *s, int64_t version, struct err *e)
     return 0;
 }
 
-/* Runs the statements that a query gives as one text, or NULL. */
+/* Runs the statements that a query gives as one text, which may be empty. */
 static int run_answer(struct store *s, const char *sql, struct err *e)
 {
     const char *script;
 
     TRY(database_get(s, sql, NULL, 0, DATABASE_COLUMNS(DATABASE_TO(script)), e));
-    return script ? database_script(s, script, e) : 0;
+    return database_script(s, script, e);
 }
 
 /* A query for the columns of record_fields that tables of the file lack. It concatenates for each
  * such table the `expression` of its name `tab`, of the statements `additions` that add the
- * columns, and of their list `nulls`, as ",NULL AS column"; NULL if no table lacks any. */
+ * columns, and of their list `nulls`, as ",NULL AS column"; "" if no table lacks any. */
 static const char *query_lacking(struct store *s, const char *expression)
 {
     static const char *const types[] = {[RECORD_INT] = "INTEGER",
@@ -412,7 +443,7 @@ int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
     TRY(migrate_version(s, &version, newest, e));
     TRY(database_get(s, query_lacking(s, "tab"), NULL, 0, DATABASE_COLUMNS(DATABASE_TO(lacking)),
                      e));
-    bool renews = version < newest || lacking;
+    bool renews = version < newest || *lacking;
     if (renews && version > 0) TRY(back_up(s, version, e));
     /* A step may rebuild a referenced table; foreign_key_check follows. */
     if (renews) {
@@ -452,12 +483,6 @@ static int resolve(struct store *s, const char *path, struct err *e)
     return 0;
 }
 
-/* The path of a file beside the database. */
-static const char *beside(struct store *s, const char *suffix)
-{
-    return arena_printf(&s->arena, "%s%s", s->path, suffix);
-}
-
 /* Bytes of the write-ahead log beside the file; 0: none. */
 static int64_t wal_bytes(struct store *s)
 {
@@ -466,9 +491,27 @@ static int64_t wal_bytes(struct store *s)
     return stat(beside(s, "-wal"), &st) == 0 ? (int64_t)st.st_size : 0;
 }
 
-/* Rejects other files: SQLite would block on a FIFO and read a device. It does not open side files
- * that are links. */
-static int check_regular(struct store *s, struct err *e)
+/* Begins every rollback journal, and ends one that names another file. */
+static const unsigned char journal_magic[] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+
+static bool journal_has_magic(struct store *s, bool at_end)
+{
+    unsigned char found[sizeof journal_magic];
+    int fd = open(beside(s, "-journal"), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0) return false;
+    off_t at = at_end && fstat(fd, &st) == 0 ? st.st_size - (off_t)sizeof found : 0;
+    bool has = at >= 0 && pread(fd, found, sizeof found, at) == (ssize_t)sizeof found &&
+               memcmp(found, journal_magic, sizeof found) == 0;
+    close(fd);
+    return has;
+}
+
+/* Rejects what SQLite would obey to somebody's harm. It would block on a FIFO and read a device; it
+ * does not open side files that are links. A journal may name a file by its path, the super-journal
+ * of a transaction on several databases, which SQLite deletes after undoing the transaction. */
+static int check_files(struct store *s, struct err *e)
 {
     static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
     struct stat st;
@@ -479,6 +522,12 @@ static int check_regular(struct store *s, struct err *e)
         if (found == 0 && !S_ISREG(st.st_mode))
             return ERR(e, ERR_DATA, "%s: is not a regular file; move it away", path);
     }
+    if (journal_has_magic(s, true))
+        return ERR(
+            e, ERR_DATA,
+            "%s-journal: names another file, which SQLite would delete; alibi writes no such "
+            "journal: move it away",
+            s->path);
     return 0;
 }
 
@@ -536,8 +585,17 @@ static int connect_to(struct store *s, const char *name, int flags, struct err *
     return restrict_connection(s, e);
 }
 
+/* SQLite ignores the journal of an immutable file, so the pages of a transaction that was not
+ * finished would be read as results. */
 static int connect_immutable(struct store *s, struct err *e)
 {
+    if (journal_has_magic(s, false))
+        return ERR(
+            e, ERR_UNAVAILABLE,
+            "%s: its -journal holds a change that another program did not finish; a command "
+            "that writes, such as `alibi gc`, undoes it; for a read-only folder, run it on a "
+            "copy",
+            s->path);
     s->immutable = true;
     return connect_to(s, database_uri(&s->arena, s->path, "immutable=1"),
                       SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, e);
@@ -555,7 +613,7 @@ static int connect_reader(struct store *s, struct err *e)
     const char *network = network_name(s->folder);
 
     s->immutable = false;
-    TRY(check_regular(s, e));
+    TRY(check_files(s, e));
     if (stat(s->path, &s->opened) < 0)
         return ERR(e, ERR_NOINPUT, "%s not found; run `alibi %s` first", s->path,
                    has_runs(s) ? "merge runs/" : "run table5");
@@ -592,6 +650,7 @@ static int open_reader(struct store *s, struct err *e)
     if (version == 0)
         return ERR(e, ERR_NOINPUT, "%s: holds no results yet; `alibi run table5` makes some",
                    s->path);
+    TRY(schema_check(s, e));
     for (int64_t i = version; i < schema_steps_n; i++) { /* step i leads to version i + 1 */
         if (!schema_steps[i].reader)
             return ERR(e, ERR_UNAVAILABLE,
@@ -606,8 +665,8 @@ static int open_reader(struct store *s, struct err *e)
      * not. */
     TRY(database_get(s, query_lacking(s, view), NULL, 0, DATABASE_COLUMNS(DATABASE_TO(shadows)),
                      e));
-    if (shadows) TRY(database_script(s, shadows, e));
-    return make_views(s, schema_views, shadows || version < schema_steps_n, e);
+    TRY(database_script(s, shadows, e));
+    return make_views(s, schema_views, *shadows || version < schema_steps_n, e);
 }
 
 int database_refresh(struct store *s, struct err *e)
@@ -696,14 +755,17 @@ static int open_writer(struct store *s, struct err *e)
                    "local folder with --project",
                    s->path, network);
     TRY(take_lock(s, e));
-    TRY(check_regular(s, e));
+    TRY(check_files(s, e));
     if (stat(s->path, &s->opened) < 0 || s->opened.st_size == 0) TRY(create_file(s, e));
     TRY(connect_to(s, s->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, e));
     TRY(migrate_version(s, &version, schema_steps_n, e)); /* before any change */
+    TRY(schema_check(s, e));
     TRY(use_wal(s, e));
     TRY(database_script(s, "PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON", e));
     if (stat(s->path, &s->opened) < 0) return ERR(e, ERR_IO, "%s: %s", s->path, strerror(errno));
     TRY(migrate_run(s, schema_steps, schema_steps_n, schema_views, e));
+    for (size_t i = 0; i < sizeof side_files / sizeof *side_files; i++)
+        (void)stat(beside(s, side_files[i]), &s->side[i]);
     return check_triggers(s, e);
 }
 
@@ -730,6 +792,7 @@ void store_close(struct store *s)
 {
     if (!s) return;
     while (s->depth > 0) store_rollback(s);
+    (void)is_replaced(s); /* since the last transaction began */
     close_connection(s);
     file_unlock(s->lock_fd);
     arena_fini(&s->arena);

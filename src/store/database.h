@@ -49,6 +49,7 @@ struct store {
     bool immutable;            /* opened without side files: nobody writes now */
     const struct fence *fence; /* of the query in progress; NULL: none */
     struct stat opened;        /* the file when it was opened */
+    struct stat side[2];       /* its -wal and -shm, of a writer */
     struct database_statement statement[DATABASE_STATEMENTS];
     int statements_n;
     struct arena arena;                           /* until store_close */
@@ -77,7 +78,7 @@ struct store {
 int database_run(struct store *s, const char *sql, const struct record_value *values, int n,
                  struct err *e);
 /* Where a column of a row goes: a bool, int32_t, int64_t or double, 0 for NULL; an array of char,
- * truncated and "" for NULL; a const char *, in the store's arena and NULL for NULL. */
+ * truncated, or a const char *, in the store's arena, both "" for NULL. */
 struct database_column {
     char type;
     void *to;
@@ -97,7 +98,7 @@ struct database_column {
         (int)(sizeof((const struct database_column[]){__VA_ARGS__}) /                              \
               sizeof(struct database_column))
 
-/* database_get - the first row of a statement: 1; without a row 0, and the columns are NULL.
+/* database_get - the first row of a statement: 1; without a row 0, and the columns are 0 or NULL.
  * database_select, database_next - each row: 1, then 0. */
 int database_get(struct store *s, const char *sql, const struct record_value *values, int values_n,
                  const struct database_column *column, int columns_n, struct err *e);
@@ -157,6 +158,10 @@ extern const int schema_steps_n;                /* also the newest version */
 extern const char *const schema_views[];        /* ended by NULL */
 extern const char schema_trigger_name[];        /* of the one trigger */
 extern const char schema_trigger[];             /* its text in the newest version */
+
+/* schema_check - checks that the tables of the file are the program's own (schema_check.c). Before
+ * it, no statement reads them. Errors: ERR_DATA they are not. */
+int schema_check(struct store *s, struct err *e);
 
 /* migrate_run - from the file's version through steps[version] … to steps[steps_n - 1], then the
  * columns of record_fields and the views (ended by NULL). The caller holds the lock. */

@@ -101,7 +101,8 @@ struct merge_result {
  *      counts as modified until `alibi run ARTEFACT` requests it unmodified.
  *   3. Folders of current results that are in another project are linked or copied into runs/ of
  *      this one (hard links on the same file system).
- * Errors: ERR_NOINPUT path is neither; as store_open; ERR_DATA the other file is damaged; ERR_USAGE
+ * Errors: ERR_NOINPUT path is neither folder; as store_open; ERR_DATA path is another kind of file,
+ * or the other results.db is damaged or has a row that breaks a rule; ERR_USAGE
  * inside a transaction or with the file itself; ERR_CREATE, ERR_IO. */
 int store_merge(struct store *s, struct merge_result *out, const struct project *p,
                 const char *path, struct err *e);

@@ -352,7 +352,11 @@ static int merge_table(struct store *s, const char *name, const char *from, cons
 
     TRY(database_get(s, merge_statement, DATABASE_VALUES(DATABASE_TEXT(name), DATABASE_TEXT(from)),
                      DATABASE_COLUMNS(DATABASE_TO(sql)), e));
-    return database_get(s, sql, DATABASE_VALUES(DATABASE_TEXT(folder)), NULL, 0, e);
+    int rc = database_get(s, sql, DATABASE_VALUES(DATABASE_TEXT(folder)), NULL, 0, e);
+    if (rc != ERR_INTERNAL || (sqlite3_errcode(s->connection_own) & 0xff) != SQLITE_CONSTRAINT)
+        return rc;
+    return ERR(e, ERR_DATA, "a row of %s breaks a rule of results.db: %s", name,
+               sqlite3_errmsg(s->connection_own));
 }
 
 struct attempt_list {
@@ -417,20 +421,29 @@ out:
     return rc;
 }
 
-/* Checks that the other file is another, undamaged, and that the steps read tables: a view would
- * run a foreign statement. */
+/* Checks that the other file is another and undamaged. */
 static int check_other(struct store *s, struct store *other, struct err *e)
 {
-    int64_t tables_n = 0;
-
     if (other->opened.st_dev == s->opened.st_dev && other->opened.st_ino == s->opened.st_ino)
         return ERR(e, ERR_USAGE, "%s is this project's own file", other->path);
-    TRY(store_check(other, e));
-    TRY(DATABASE_NUMBER(other, tables_n, e,
-                        "SELECT count(*) FROM sqlite_schema WHERE type='table' AND"
-                        " sql LIKE 'CREATE TABLE %' AND name IN('runs','run_attempts','results',"
-                        "'checkpoint_files','curve_points','points')"));
-    return tables_n == 6 ? 0 : ERR(e, ERR_DATA, "%s: lacks a table of results.db", other->path);
+    return store_check(other, e);
+}
+
+/* Rejects another kind of file, which the user named by mistake. */
+static int check_header(const char *path, struct err *e)
+{
+    static const char magic[] = "SQLite format 3";
+    char found[sizeof magic] = "";
+    int fd = file_open_read(path, e);
+
+    if (fd < 0) return fd;
+    ssize_t n = pread(fd, found, sizeof found, 0);
+    close(fd);
+    if (n == (ssize_t)sizeof found && memcmp(found, magic, sizeof found) == 0) return 0;
+    return ERR(e, ERR_DATA,
+               "%s: is neither a project folder nor a results.db; name a project's folder, its "
+               "results.db, or a folder of run folders such as runs/",
+               path);
 }
 
 static int merge_database(struct merge *m, const char *path, struct err *e)
@@ -456,7 +469,7 @@ static int merge_database(struct merge *m, const char *path, struct err *e)
 
 /* A folder in another project, and a result that identifies it. */
 struct remote {
-    const char *dir, *sha256; /* of the checkpoint; NULL: a benchmark, which has none */
+    const char *dir, *sha256; /* of the checkpoint; "": a benchmark, which has none */
     int64_t sequence;
 };
 
@@ -520,8 +533,7 @@ static int find_folder(struct merge *m, const struct remote *remote, const char 
     const char *sha256 = r.type == EVENT_TRAINED     ? r.trained.last_sha256
                          : r.type == EVENT_EVALUATED ? r.evaluated.checkpoint_sha256
                                                      : NULL;
-    if (sha256 && remote->sha256 ? strcmp(sha256, remote->sha256) == 0 : sha256 == remote->sha256)
-        *from = dir;
+    if (strcmp(sha256 ? sha256 : "", remote->sha256) == 0) *from = dir;
     return 0;
 }
 
@@ -605,6 +617,7 @@ int store_merge(struct store *s, struct merge_result *out, const struct project 
     *out = (struct merge_result){0};
     arena_init(&m.arena);
     const char *database = is_folder ? arena_printf(&m.arena, "%s/results.db", path) : path;
+    if (!is_folder && file_exists(path)) TRY_OUT(rc, check_header(path, e));
     TRY_OUT(rc,
             file_exists(database) ? merge_database(&m, database, e) : merge_folders(&m, path, e));
     rc = copy_folders(&m, is_folder ? path : NULL, e);

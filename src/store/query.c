@@ -526,20 +526,3 @@ int store_columns(struct store *s, struct arena *a, const char *sql, const char 
     fence_lower(s);
     return rc;
 }
-
-int store_check(struct store *s, struct err *e)
-{
-    char text[256];
-    int64_t broken = 0;
-
-    TRY(database_refresh(s, e));
-    TRY(database_get(s, "PRAGMA integrity_check(1)", NULL, 0, DATABASE_COLUMNS(DATABASE_TO(text)),
-                     e));
-    if (strcmp(text, "ok") != 0)
-        return ERR(e, ERR_DATA, "%s: is damaged: %s" DATABASE_REBUILD, s->path, text);
-    TRY(DATABASE_NUMBER(s, broken, e, "SELECT count(*) FROM pragma_foreign_key_check"));
-    if (broken > 0)
-        return ERR(e, ERR_DATA, "%s: %lld rows point to rows that do not exist", s->path,
-                   (long long)broken);
-    return 0;
-}

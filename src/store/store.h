@@ -29,10 +29,11 @@ enum store_mode { STORE_READ, STORE_WRITE };
 /* store_open - opens results.db. WRITE creates or migrates it and holds the lock until store_close.
  * READ never changes it and needs no lock; it works beside a writer and in a read-only folder.
  * Errors: ERR_NOINPUT READ of an absent or empty file (names the command to run); ERR_TRYLATER
- * another writer; ERR_UNAVAILABLE a newer schema, one for READ that a writer must migrate first, a
- * network file system; ERR_DATA another program's file, one that is not regular, an unknown trigger
- * (WRITE), or damage. If another program locks the file, every function below returns ERR_TRYLATER
- * after 60 s. */
+ * another writer; ERR_UNAVAILABLE a newer schema, one for READ that a writer must migrate first, an
+ * unfinished transaction that a writer must undo first (READ), a network file system; ERR_DATA
+ * another program's file, one that is not regular, a journal that names another file, tables that
+ * alibi did not make, an unknown trigger (WRITE), or damage. If another program locks the file,
+ * every function below returns ERR_TRYLATER after 60 s. */
 int store_open(struct store **out, const char *path, enum store_mode mode, struct err *e);
 void store_close(struct store *s); /* takes NULL */
 
@@ -184,6 +185,12 @@ struct store_cell {
     const char *text; /* NULL: SQL NULL; doubles in shortest round-trip form */
     char type;        /* i integer, r real, t text, n null */
 };
+/* store_text - the text of a cell that the schema never lets be NULL; in a damaged file it is "".
+ */
+static inline const char *store_text(const struct store_cell *cell)
+{
+    return cell->text ? cell->text : "";
+}
 struct rows {
     const char **name; /* of the columns; like the next two 0 without rows */
     int32_t columns_n, n;
@@ -197,7 +204,8 @@ int store_query(struct store *s, struct rows *out, struct arena *a, const char *
 int store_columns(struct store *s, struct arena *a, const char *sql, const char ***names,
                   int32_t *n, size_t *bytes, struct err *e);
 
-/* store_check - PRAGMA integrity_check and foreign_key_check; ERR_DATA with the first finding. */
+/* store_check - PRAGMA integrity_check and foreign_key_check of the tables of the schema; ERR_DATA
+ * with the first finding. */
 int store_check(struct store *s, struct err *e);
 
 #endif

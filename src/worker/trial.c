@@ -119,7 +119,7 @@ static int trial_ops(const struct tensor *t, struct backend *b, struct err *e)
                                         .dv = t[DV]};
 
     TRY(ops_linear_relu(b, &forward, e));
-    TRY(ops_add(b, &t[SUM], &t[X], &t[DY], e));
+    TRY(OPS(b, add, e, .y = t[SUM], .x = t[X], .r = t[DY]));
     TRY(ops_linear_bwd_relu(b, &backward, e));
     TRY(ops_attention(b, &attention, e));
     return ops_attention_bwd(b, &attention, e);

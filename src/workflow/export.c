@@ -64,7 +64,8 @@ int workflow_export(struct export_result *out, const struct project *project, st
     if (training.n == 0)
         return ERR(e, ERR_NOINPUT, "run %s is not a finished training, nor an evaluation of one",
                    run_id);
-    const char *id = params[0].value = training.row[0][0].text, *corpus = training.row[0][1].text;
+    const char *id = params[0].value = store_text(&training.row[0][0]),
+               *corpus = training.row[0][1].text;
     TRY(store_checkpoint(store, id, which, path, sha256, e));
     TRY(rows_read(&results, a, store, results_sql, params, 2, e));
     *out = (struct export_result){

@@ -346,16 +346,16 @@ static int find_changes(struct planning *p, struct arena *scratch, struct store 
     }
     TRY(rows_read(&rows, scratch, store, sql, NULL, 0, e));
     for (int32_t i = 0; i < rows.n; i++) {
-        const char *key = rows.row[i][0].text;
+        const char *key = store_text(&rows.row[i][0]);
         struct spec before;
         int32_t k;
         if (!map_get(&points, key, strlen(key), &k)) continue;
         const struct spec *now = &p->plan.run[k].spec;
         if (p->changed[k] || p->state[k].last != STORE_NONE || p->state[k].done ||
-            strcmp(now->scale, rows.row[i][1].text) != 0)
+            strcmp(now->scale, store_text(&rows.row[i][1])) != 0)
             continue;
         /* Specs written by a program of another meaning cannot be compared. */
-        if (spec_parse(&before, rows.row[i][2].text, NULL) < 0 || before.kind != now->kind)
+        if (spec_parse(&before, store_text(&rows.row[i][2]), NULL) < 0 || before.kind != now->kind)
             continue;
         p->changed[k] = describe(now, &before, &p->plan.arena);
     }

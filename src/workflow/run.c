@@ -9,12 +9,31 @@
 #include "report/report.h"
 #include "workflow/workflow.h"
 
+int workflow_corpus(struct plan_corpus *out, struct manifest *known, const struct project *project,
+                    struct arena *a, const char *name, struct err *e)
+{
+    int rc = plan_corpus_read(out, project, a, name, e);
+
+    *known = (struct manifest){0};
+    if (rc == ERR_NOINPUT) {
+        *out = (struct plan_corpus){0};
+        return 0;
+    }
+    if (rc == 0 && out->url[0])
+        *known = (struct manifest){
+            .vocab = out->data.vocab,
+            .tokens_n = {out->data.train_tokens, out->data.valid_tokens, out->data.test_tokens}};
+    return rc;
+}
+
 /* Prepares embedded corpora; others must be prepared already and match the plan. Hashes every file
  * once per call, because workers only compare sizes. */
 static int prepare_one(const struct project *project, struct arena *a, const struct spec_data *d,
                        workflow_progress_fn progress, struct err *e)
 {
     struct corpus corpus;
+    struct plan_corpus file;
+    struct manifest known;
 
     if (prepare_is_embedded(d->corpus)) {
         if (!file_exists(arena_printf(a, "%s/data/%s/manifest.yaml", project->root, d->corpus)))
@@ -22,7 +41,8 @@ static int prepare_one(const struct project *project, struct arena *a, const str
         struct prepare_options o = {.name = d->corpus, .progress = progress};
         TRY(prepare_corpus(project, &o, e));
     }
-    TRY(corpus_verify(project, d->corpus, e));
+    TRY(workflow_corpus(&file, &known, project, a, d->corpus, e));
+    TRY(corpus_verify(project, d->corpus, &known, e));
     TRY(corpus_open(&corpus, project, d->corpus, e));
     int rc = 0;
     if (d->fingerprint[0] && strcmp(d->fingerprint, corpus.fingerprint) != 0)

@@ -76,7 +76,7 @@ static void compare_result(struct verify *v, const struct record *r, const struc
         if (record_equals_cell(&value, cell)) continue;
         report(v, VERIFY_WRONG,
                arena_printf(v->arena, "run %s: %s is %s in results.db, but %s in its record",
-                            row[0].text, f->column, cell ? cell : "nothing",
+                            store_text(&row[0]), f->column, cell ? cell : "nothing",
                             record_format(&value, v->arena)),
                NULL);
     }
@@ -87,9 +87,10 @@ static int verify_result(struct verify *v, const struct rows *rows, const struct
 {
     struct arena *a = v->arena;
     struct err why = {0};
-    const char *dir = project_path(v->project, a, row[1].text), *run_id = row[0].text;
+    const char *dir = project_path(v->project, a, store_text(&row[1]));
+    const char *run_id = store_text(&row[0]);
     const char *events = run_folder_path(a, dir, RUN_EVENTS);
-    const char *sequence = row[2].text;
+    const char *sequence = store_text(&row[2]);
     struct record r;
 
     v->sum->results_n++;
@@ -169,13 +170,13 @@ int workflow_verify(struct verify_summary *out, const struct project *project, s
     *out = (struct verify_summary){0};
     TRY(store_check(store, e));
     TRY(rows_read(&rows, a, store, trainings_sql, &run, 1, e));
-    for (int32_t i = 0; i < rows.n; i++) TRY(verify_training(&v, rows.row[i][0].text, e));
+    for (int32_t i = 0; i < rows.n; i++) TRY(verify_training(&v, store_text(&rows.row[i][0]), e));
     TRY(rows_read(&rows, a, store, result_sql, &run, 1, e));
     for (int32_t i = 0; i < rows.n; i++) TRY(verify_result(&v, &rows, rows.row[i], e));
     if (o->updates > 0) {
         TRY(rows_read(&rows, a, store, runs_sql, &run, 1, e));
         for (int32_t i = 0; i < rows.n; i++)
-            TRY(verify_reproduced(&v, rows.row[i][0].text, rows.row[i][1].text, e));
+            TRY(verify_reproduced(&v, store_text(&rows.row[i][0]), store_text(&rows.row[i][1]), e));
     }
     if (o->run_id && out->results_n == 0)
         return ERR(e, ERR_NOINPUT, "run %s has no finished attempt to verify", o->run_id);

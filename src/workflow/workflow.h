@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/project.h"
+#include "data/corpus.h"
 #include "plan/plan.h"
 #include "scheduler/scheduler.h"
 #include "shape/shape.h"
@@ -108,6 +109,11 @@ int workflow_register(struct store *store, const struct project *project, struct
 int workflow_unregistered(struct plan *p, bool *out, struct store *store,
                           const struct project *project, const struct plan_artefact *artefact,
                           const char *variant, const struct plan_options *o, struct err *e);
+
+/* workflow_corpus - configs/data/NAME.yaml, zeroed without one, and the counts that a corpus of
+ * this name must have: those of the file if it has a source, whose hash fixes the text; 0: any. */
+int workflow_corpus(struct plan_corpus *out, struct manifest *known, const struct project *project,
+                    struct arena *a, const char *name, struct err *e);
 
 typedef void (*workflow_progress_fn)(void *context, const char *what, double share);
 

@@ -25,6 +25,7 @@ enum bench_kind {
     BENCH_CHECKPOINT, /* how long a training waits for a checkpoint */
     BENCH_EVAL,       /* a shard of windows */
     BENCH_EVAL1,      /* one window, as the paper's speeds of Tables 2 to 4 and 6 are measured */
+    BENCH_GRAPHS,     /* how many shapes batches of text have, and what their graphs cost */
     BENCH_SKIP,       /* what attention skips under ALiBi, and whether results change */
     BENCH_SLIDING,    /* stride 1: separate windows of each length, and one shared pass */
     BENCH_KINDS_N
@@ -71,11 +72,12 @@ int bench_ops(json_t *out, const struct bench_case *c, const struct bench_option
 /* Cases of an open model. bench_repeat: a few updates twice from the same seed, and which tensors
  * differ. bench_checkpoint: how long an update waits for one. bench_skip: scores with and without
  * skipping, and the share of tiles that is not skipped. bench_sliding: seconds a target of every
- * length of Tables 13 to 15, separately and shared, and how many scores differ. */
+ * length of Tables 13 to 15, separately and shared, and how many scores differ. bench_graphs:
+ * graphs captured and given up in updates of different batches. */
 enum { BENCH_WARMUP = 3, BENCH_STEPS = 20, BENCH_TINY_STEPS = 2 };
 typedef int bench_steps_fn(json_t *out, struct bench_steps *b, const struct bench_case *c,
                            const struct bench_options *o, struct err *e);
-bench_steps_fn bench_repeat, bench_checkpoint, bench_skip, bench_sliding;
+bench_steps_fn bench_repeat, bench_checkpoint, bench_graphs, bench_skip, bench_sliding;
 
 /* bench_serve - runs whole steps on request of another process. First prints `out` with the sizes
  * of a step and the loss and norm of the first. Then, for each number read from stdin, runs so many

@@ -9,9 +9,11 @@
 enum { TINY_DIVISOR = 32, BENCH_SEED = 1, SHARD_TOKENS = 9216, PAPER_SHARDS = 8 };
 
 static const char *const kind_names[] = {
-    [BENCH_CEILINGS] = "ceilings",     [BENCH_OPS] = "ops",       [BENCH_TRAIN] = "train",
-    [BENCH_UPDATE] = "update",         [BENCH_REPEAT] = "repeat", [BENCH_EVAL] = "eval",
-    [BENCH_CHECKPOINT] = "checkpoint", [BENCH_EVAL1] = "eval1",   [BENCH_SKIP] = "skip",
+    [BENCH_CEILINGS] = "ceilings",     [BENCH_OPS] = "ops",
+    [BENCH_TRAIN] = "train",           [BENCH_UPDATE] = "update",
+    [BENCH_REPEAT] = "repeat",         [BENCH_EVAL] = "eval",
+    [BENCH_CHECKPOINT] = "checkpoint", [BENCH_EVAL1] = "eval1",
+    [BENCH_GRAPHS] = "graphs",         [BENCH_SKIP] = "skip",
     [BENCH_SLIDING] = "sliding"};
 
 /* Cases that differ only in the position method. */
@@ -39,6 +41,7 @@ static const struct series all_series[] = {
     {.kind = BENCH_SKIP, .length = 1024, .alibi_only = true, .bf16_only = true},
     {.kind = BENCH_REPEAT, .length = 1024, .dropout = true},
     {.kind = BENCH_CHECKPOINT, .length = 1024, .alibi_only = true},
+    {.kind = BENCH_GRAPHS, .length = 1024, .alibi_only = true, .bf16_only = true},
     {.kind = BENCH_TRAIN, .length = 512},
     {.kind = BENCH_TRAIN, .length = 512, .dropout = true},
     {.kind = BENCH_EVAL, .length = 512},
@@ -93,7 +96,7 @@ int32_t bench_cases(struct bench_case out[BENCH_CASES_MAX])
 bool bench_trains(enum bench_kind kind)
 {
     return kind == BENCH_TRAIN || kind == BENCH_UPDATE || kind == BENCH_REPEAT ||
-           kind == BENCH_CHECKPOINT;
+           kind == BENCH_CHECKPOINT || kind == BENCH_GRAPHS;
 }
 
 int32_t bench_length(int32_t paper, const struct bench_options *o)

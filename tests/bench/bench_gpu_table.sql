@@ -105,6 +105,16 @@ SELECT printf('%-34s %8.1f%% %9.3f %9.3f %9.2g  %s', name, 100.0 * live_share, 1
 FROM skip
 ORDER BY place;
 
+-- What graphs cost in updates of different batches.
+SELECT printf('
+%-34s %d updates: %d graphs captured, %d evicted, %d passes without a graph; %.3f ms an update', name,
+              json_extract(json, '$.updates'), json_extract(json, '$.graphs_captured'),
+              json_extract(json, '$.graphs_evicted'), json_extract(json, '$.direct_passes'),
+              1e3 * json_extract(json, '$.update_s'))
+FROM line
+WHERE json_extract(json, '$.graphs_captured') >= 0
+ORDER BY place;
+
 -- Comparisons with PyTorch.
 CREATE TABLE peer AS
 SELECT place, name, 1.0 * json_extract(json, '$.ours_median_s') AS ours,
@@ -190,7 +200,7 @@ VALUES
     'train-@-#-bf16', 'peak_memory_bytes', NULL, NULL, 1, 'all', NULL),
 ('M3', 'peak memory over PyTorch''s', '', '<=', 0.6, NULL, NULL,
     'peer-train-@-#-bf16', 'ours_peak_bytes', 'torch_peak_bytes', NULL, 1, NULL, NULL),
-('M4', 'planned memory off the driver''s', '%', '<=', 1, NULL, NULL,
+('M4', 'planned memory off the driver''s', '%', '<=', 3, NULL, NULL,
     'train-@-#-bf16', 'planned_off', NULL, NULL, 100, NULL, NULL),
 ('S1', 'from exec to the first update, L 1024', 's', '<=', 1.5, 'alibi', '1024',
     'train-@-#-bf16', 'first_step_s', NULL, NULL, 1, NULL, NULL),

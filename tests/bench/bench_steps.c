@@ -24,7 +24,17 @@ static int32_t bench_word(uint64_t stream, uint64_t element, int32_t vocab, bool
     return FIRST_WORD + (rank < words_n ? rank : words_n - 1);
 }
 
-static int bench_fill(struct bench_steps *b, int32_t vocab, bool zipf, struct err *e)
+void bench_steps_draw(struct bench_steps *b, int64_t number, bool zipf)
+{
+    int32_t vocab = b->spec.data.vocab;
+    for (int64_t i = 0; i < b->tokens; i++) {
+        uint64_t element = (uint64_t)(number * b->tokens + i);
+        b->source[i] = bench_word(1, element, vocab, zipf);
+        b->target[i] = bench_word(2, element, vocab, zipf);
+    }
+}
+
+static int bench_fill(struct bench_steps *b, bool zipf, struct err *e)
 {
     int64_t shard_n = b->tokens / b->shards;
     b->source = calloc((size_t)b->tokens, sizeof *b->source);
@@ -33,10 +43,7 @@ static int bench_fill(struct bench_steps *b, int32_t vocab, bool zipf, struct er
     b->logp = calloc((size_t)shard_n, sizeof *b->logp);
     if (!b->source || !b->target || !b->position || !b->logp)
         return ERR(e, ERR_NOMEM, "bench: no memory for %" PRId64 " tokens", b->tokens);
-    for (int64_t i = 0; i < b->tokens; i++) {
-        b->source[i] = bench_word(1, (uint64_t)i, vocab, zipf);
-        b->target[i] = bench_word(2, (uint64_t)i, vocab, zipf);
-    }
+    bench_steps_draw(b, 0, zipf);
     for (int64_t i = 0; i < shard_n; i++) b->position[i] = (int32_t)i;
     return 0;
 }
@@ -50,10 +57,9 @@ int bench_steps_open(struct bench_steps *b, const struct spec *s, const char *de
     b->shards = s->bench_mode == 0 ? s->train.shards : 1;
     int64_t shard_n = (int64_t)b->rows * b->length;
     b->tokens = b->shards * shard_n;
-    TRY(bench_fill(b, s->data.vocab, zipf, e));
+    TRY(bench_fill(b, zipf, e));
     TRY(backend_open(&b->backend, device, threads,
                      s->train.precision == SPEC_BF16 ? DTYPE_BF16 : DTYPE_F32, e));
-    TRY(b->backend->ops->peak_bytes(b->backend, &b->empty_bytes, e));
     bool both = s->kind != SPEC_BENCH, train = s->bench_mode == 0;
     const struct shape_capacity o = {.train = both || train,
                                      .rows_max = b->rows,

@@ -25,10 +25,9 @@ struct bench_steps {
     int32_t *position;        /* (rows, length) */
     float *logp;              /* (rows, length), of the last evaluation step */
     int32_t rows, length, shards;
-    int64_t tokens;      /* of a step */
-    double lr;           /* 0: every step computes the same numbers, at the same cost */
-    int64_t empty_bytes; /* in use on the device before the model was opened */
-    int64_t queue_us;    /* of the last training step: until its first shard was queued */
+    int64_t tokens;   /* of a step */
+    double lr;        /* 0: every step computes the same numbers, at the same cost */
+    int64_t queue_us; /* of the last training step: until its first shard was queued */
 };
 
 /* bench_steps_open - opens the spec's model with its seed's initial values on a device, and draws a
@@ -38,6 +37,10 @@ struct bench_steps {
 int bench_steps_open(struct bench_steps *b, const struct spec *s, const char *device,
                      int32_t threads, bool zipf, struct err *e);
 void bench_steps_close(struct bench_steps *b);
+
+/* bench_steps_draw - draws another batch of the same sizes; number 0 is the one that was drawn
+ * first. */
+void bench_steps_draw(struct bench_steps *b, int64_t number, bool zipf);
 
 /* bench_steps_write - writes the model's tensors, and the batch's tokens as source and target, as
  * safetensors. Errors: ERR_NOMEM, ERR_CREATE, ERR_IO. */

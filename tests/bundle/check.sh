@@ -4,6 +4,7 @@
 # usage: tests/bundle/check.sh BUILD
 . tests/cli/expect.sh
 archive=$1/alibi-bundle.tar.xz
+emulated=$(cd "$1" && pwd)/libalibi_cuda_emulated.so
 glibc='/(ld-linux[^/]*|libc|libm|libdl|libpthread|librt|libresolv)\.so[.0-9]*$'
 
 bytes=$(wc -c <"$archive")
@@ -20,8 +21,22 @@ grep -q "^ok *BLAS" "$dir/out" || { fail "alibi doctor finds no BLAS:"; cat "$di
 grep -q "^ok *shipped *$root$" "$dir/out" || { fail "alibi doctor does not find what is shipped:"; cat "$dir/out"; }
 expect 0 "22 trainings, 50 evaluations" bare "$root/alibi" plan table5
 expect 69 "no GPU to check on\|self-test" bare sh "$root/check-gpu.sh" cuda:62
+expect 66 "nothing to pack" sh "$root/pack-results.sh"
 expect 69 "no GPU to measure on" bare sh "$root/bench-gpu.sh" cuda:62
 expect 0 "of ceiling" bare env TINY=1 SECONDS_A_CASE=0 CASES=ceilings PYTHON=false sh "$root/bench-gpu.sh" cpu
+
+# The legs run here on the emulated GPU, if this build has it; what they write is packed.
+if [ -e "$emulated" ]; then
+    cp "$emulated" "$root/lib/"
+    expect 0 "3 passed, 0 failed" bare env LEGS="graph-capture oracle-what scores-in" sh "$root/check-gpu.sh" cuda:emulated
+    rm "$root/lib/libalibi_cuda_emulated.so"
+    expect 0 "results.tgz: .*build/check-gpu" sh "$root/pack-results.sh"
+    [ "$(tar -xOzf "$root/results.tgz" build/check-gpu/check-gpu.jsonl | grep -c '"result":"ok"')" = 3 ] || fail "no three lines of legs were packed"
+    tar -tzf "$root/results.tgz" | grep -q 'leg-graph-capture.log$' || fail "no log was packed"
+fi
+# cuBLASLt is searched for once: programs that this one starts know the answer, also if there is none.
+bare env ALIBI_CUBLAS= sh -x "$root/alibi" --version 2>&1 | grep -q '^+.*libcublasLt' && fail "searches for cuBLASLt again"
+bare sh -x "$root/alibi" --version 2>&1 | grep -q '^+.*libcublasLt' || fail "does not search for cuBLASLt"
 
 # Uses no library of this machine, not even glibc or the loader.
 LD_DEBUG=libs LD_DEBUG_OUTPUT="$dir/own" ALIBI_PROGRAM="$root/bin/alibi" "$root/lib/ld-linux-x86-64.so.2" --library-path "$root/lib" \

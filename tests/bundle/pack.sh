@@ -46,7 +46,8 @@ cp "$here/launch" "$out/"
 [ -e "$out/lib/libalibi_cuda.so" ] || echo "pack.sh: this build has no libalibi_cuda.so; the bundle is for CPUs only" >&2
 
 cp -r configs experiments "$out/"
-cp tests/check_gpu.sh "$out/tests/"
+cp tests/check_gpu.sh tests/legs.sh "$out/tests/"
+cp "$here/pack_results.sh" "$out/pack-results.sh"
 cp tests/bench/bench_gpu.sh tests/bench/peer_torch_gpu.py tests/bench/peer_model.py "$out/tests/bench/"
 cp -r tests/fixtures/oracle "$out/tests/fixtures/"
 for script in check_gpu bench/bench_gpu; do

@@ -49,7 +49,7 @@ TEST_EACH(NULL, close_backend)
 static void assert_found(const char *word)
 {
     struct err e = {0};
-    int rc = ops_add(f.b, &f.y, &f.x, &f.x, &e);
+    int rc = OPS(f.b, add, &e, .y = f.y, .x = f.x, .r = f.x);
     assert_int_equal(rc, ERR_INTERNAL);
     if (strstr(e.text, "op add") == NULL || strstr(e.text, word) == NULL)
         fail_msg("\"%s\" does not say op add and %s", e.text, word);
@@ -154,12 +154,12 @@ TEST(a_right_op_passes_also_in_place_and_in_wider_matrices)
 {
     float out[ROOM_FLOATS];
     open_with(NULL);
-    assert_ok(ops_add(f.b, &f.y, &f.x, &f.x, &e));
-    assert_ok(ops_add(f.b, &f.x, &f.x, &f.y, &e));
+    assert_ok(OPS(f.b, add, &e, .y = f.y, .x = f.x, .r = f.x));
+    assert_ok(OPS(f.b, add, &e, .y = f.x, .x = f.x, .r = f.y));
     struct tensor left = tensor_make(f.memory, 4, 3, DTYPE_F32), right = left;
     left.stride = right.stride = 6;
     right.data = f.memory + 3;
-    assert_ok(ops_add(f.b, &left, &right, &right, &e));
+    assert_ok(OPS(f.b, add, &e, .y = left, .x = right, .r = right));
     assert_ok(f.b->ops->download(f.b, out, f.memory, sizeof out, &e));
     assert_true(out[0] == out[3] + out[3]);
     assert_string_equal(f.b->name, "check:cpu");

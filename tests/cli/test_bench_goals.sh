@@ -55,7 +55,7 @@ verdict M1 "the same" "$(calculate %.4g "8001 / 8012") *met"
 verdict M3 "peak memory over" "$(calculate %.4g "7 / 21") *met"
 
 # The last line of a case counts. One slow method, one that uses much memory, one for which PyTorch is fast.
-line train-rotary-1024-bf16 '"wps":300000,"tflops":400,"peak_memory_bytes":9000000000,"planned_off":0.03,"queue_s":0.00025,"median_s":0.019'
+line train-rotary-1024-bf16 '"wps":300000,"tflops":400,"peak_memory_bytes":9000000000,"planned_off":0.06,"queue_s":0.00025,"median_s":0.019'
 line skip-alibi-1024-bf16 '"live_share":0.5,"skipping_s":0.01,"dense_s":0.02,"most_nats":5e-6,"trained":"some.safetensors"'
 line peer-eval1-t5-512-bf16 '"torch_median_s":0.015,"ours_median_s":0.010'
 line repeat-t5-1024-drop-bf16 '"differ":3'
@@ -65,7 +65,7 @@ verdict G4 "a step with dropout" "missed by $(calculate %.3g "100 * (0.0202 / 0.
 verdict G12 "host before" "missed by $(calculate %.3g "100 * (250 / 100 - 1)") %"
 verdict M1 "peak memory" "missed by $(calculate %.3g "100 * (9.0 / 8.5 - 1)") %"
 verdict M1 "the same" "missed by $(calculate %.3g "100 * (1 - 8.001 / 9.0 / 0.98)") %"
-verdict M4 "planned memory" "missed by 200 %"
+verdict M4 "planned memory" "missed by 100 %"
 verdict E4 "one window" "missed by 25 %"
 verdict E9 "NLL changed" "missed by 400 %"
 grep -qE "^skip-alibi-1024-bf16 +50.0% +10.000 +20.000 +5e-06  some.safetensors\$" "$dir/out" || fail "no line of what ALiBi leaves out"

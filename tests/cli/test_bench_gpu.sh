@@ -43,7 +43,7 @@ expect 64 "not a case of steps" "$program" --case sliding-alibi-3072-fp32 --serv
 
 # A case that a device rejects is a result with its reason; a missing GPU too.
 grep -q '"case":"train-alibi-512-bf16".*"refused":"cpu: computes in fp32 only' "$RESULTS" || fail "bf16 on the CPU is not refused in the results"
-expect 0 "refused: cpu: computes in fp32 only" cases skip-alibi-1024
+expect 0 "refused: cpu: computes in fp32 only" cases skip-alibi-1024,graphs
 expect 69 "cuda:63" cases ceilings cuda:63
 expect 64 "unknown case" "$program" --case train-alibi-777-fp32 --device cpu
 echo "no json" >>"$RESULTS"

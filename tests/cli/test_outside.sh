@@ -156,6 +156,28 @@ rm "runs/$first/1" "runs/$second" && mv "$dir/outside/1" "runs/$first/" && mv "$
 expect 0 "^2 attempts removed" "$alibi" gc
 [ ! -e "runs/$first/1" ] && [ -e "runs/$first/2" ] || fail "gc removed the wrong attempt"
 
+# A rollback journal from elsewhere that names a file of the user: SQLite would delete it.
+byte() { printf "\\$(printf %03o $(($1 & 255)))"; }
+number() { byte $(($1 >> 24)) && byte $(($1 >> 16)) && byte $(($1 >> 8)) && byte "$1"; }
+echo mine >"$dir/outside/mine"
+mkdir "$dir/empty"
+plant() { # FILE
+    sum=$(printf %s "$1" | od -An -v -tu1 | awk '{ for (i = 1; i <= NF; i++) n += $i } END { print n }')
+    printf '%0512d%s' 1 "$1"
+    number ${#1}
+    number "$sum"
+    printf '\331\325\005\371\040\241\143\327'
+}
+for command in gc "run g/ --devices cpu:1" "merge runs" "merge . --project $dir/empty" \
+    verify status "query SELECT(1)" "report g/" "show $first" "export $first --out exported" "curves $first"; do
+    plant "$dir/outside/mine" >results.db-journal
+    # shellcheck disable=SC2086 # a command is several words
+    expect 65 "results.db-journal: names another file" "$alibi" $command
+    [ -e "$dir/outside/mine" ] || fail "alibi $command deleted the file that a journal names"
+    echo mine >"$dir/outside/mine"
+done
+rm -f results.db-journal "$dir/outside/mine"
+
 # A corpus behind a link: the link is replaced, not its target.
 mv data/tiny "$dir/outside/tiny" && ln -s "$dir/outside/tiny" data/tiny
 expect 0 "" "$alibi" data prepare tiny --text "$fixtures/text" --force

@@ -47,6 +47,8 @@ mkdir h && sed 's/artefact: g/artefact: h/; s/updates: 6/updates: 5/' g/grid.yam
 expect 0 "12 done now" "$alibi" run h/ --devices cpu:2 --set model.ffn=32
 expect 0 "note: h has results only of a changed grid: alibi report h --set model.ffn=32 --scale none" "$alibi" report h/
 expect 0 "^Scale none: models of 0.01M parameters on tiny" "$alibi" report h/ --set model.ffn=32 --no-figure
+mkdir -p configs/data && { cat data/tiny.yaml && printf 'source: { title: Some Text }\n'; } >configs/data/tiny.yaml
+expect 0 "^Scale none: models of 0.01M parameters on Some Text" "$alibi" report h/ --set model.ffn=32 --no-figure
 
 # A grid whose runs other grids have made is reported without a run of its own.
 mkdir known && sed 's/artefact: g/artefact: known/; s/train.lr: \[0.25, 0.5\]/train.lr: 0.25/' g/grid.yaml >known/grid.yaml

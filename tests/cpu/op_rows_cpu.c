@@ -97,7 +97,7 @@ static void linear_rows_is_exact(struct op_bench *k)
             for (int64_t i = 0; i < N * I; i++) x.host[i] = op_uniform(k);
             memcpy(x.host + at * I, row, (size_t)I * sizeof *row);
             op_set(k, &x);
-            assert_ok(ops_linear_rows(k->b, &made, &some, &w.t, &bias.t, &e));
+            assert_ok(OPS(k->b, linear_rows, &e, .y = made, .x = some, .w = w.t, .bias = bias.t));
             const float *got = op_get(k, &made) + at * O;
             if (at == 0) first = memcpy(op_floats(k, O), got, (size_t)O * sizeof *first);
             op_same("row", got, first, O);
@@ -113,9 +113,9 @@ static void linear_repeats(struct op_bench *k)
     struct op_matrix w = op_random(k, 192, 64, 0), dw = op_random(k, 192, 64, 0);
     struct op_matrix dx = op_random(k, 100, 64, 0);
     for (int i = 0; i < 2; i++) {
-        assert_ok(ops_linear(k->b, &y.t, &x.t, &w.t, NULL, 0, &e));
-        assert_ok(ops_linear_bwd_input(k->b, &dx.t, &y.t, &w.t, 0, &e));
-        assert_ok(ops_linear_bwd_weight(k->b, &dw.t, NULL, &y.t, &x.t, 0, &e));
+        assert_ok(OPS(k->b, linear, &e, .y = y.t, .x = x.t, .w = w.t));
+        assert_ok(OPS(k->b, linear_bwd_input, &e, .dx = dx.t, .dy = y.t, .w = w.t));
+        assert_ok(OPS(k->b, linear_bwd_weight, &e, .dw = dw.t, .dy = y.t, .x = x.t));
         struct op_matrix *made[] = {&y, &dx, &dw};
         for (int j = 0; j < 3; j++) got[i][j] = op_get(k, &made[j]->t);
     }
@@ -130,7 +130,8 @@ static void softmax_of_large_logits(struct op_bench *k)
     const int32_t first = 0, *target = op_memory(k, &first, sizeof first);
     memcpy(logits.host, (float[]){1e30f, -1e30f, 5.0f, 1e30f}, 4 * sizeof(float));
     op_set(k, &logits);
-    assert_ok(ops_softmax_loss(k->b, &loss.t, &logits.t, target, 1, &e));
+    assert_ok(OPS(k->b, softmax_loss, &e, .loss = loss.t, .logits = logits.t, .target_dev = target,
+                  .gradient = true));
     assert_true(fabsf(*op_get(k, &loss.t) - 0.69314718f) < 1e-6f);
     const float *x = op_get(k, &logits.t);
     assert_true(x[0] == -0.5f && x[1] == 0.0f && x[3] == 0.5f);

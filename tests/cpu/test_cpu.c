@@ -138,7 +138,8 @@ TEST(subnormal_results_are_zero_in_every_thread)
         for (int i = 0; i < ROWS * COLS; i++) x.host[i] = 1e-30f;
         for (int i = 0; i < ROWS; i++) index[i] = i;
         op_set(&k, &x);
-        assert_ok(ops_gather_rows(k.b, &x.t, &x.t, index, 1e-10f, &e));
+        assert_ok(
+            OPS(k.b, gather_rows, &e, .y = x.t, .x = x.t, .index_dev = index, .scale = 1e-10f));
 #if defined(__SSE2__)
         const float *y = op_get(&k, &x.t);
         for (int i = 0; i < ROWS * COLS; i++) assert_true(y[i] == 0.0f);
@@ -156,7 +157,7 @@ static void make_sums(double *squares, float out[2][3 * 90 * 3 * 24], struct bac
     struct op_matrix x = op_random(&k, 1, N, 0);
     double expected = 0.0;
     for (int i = 0; i < N; i++) expected += (double)x.host[i] * (double)x.host[i];
-    assert_ok(ops_sum_squares(b, squares, x.t.data, N, &e));
+    assert_ok(OPS(b, sum_squares, &e, .out_dev = squares, .x_dev = x.t.data, .n = N));
     assert_true(fabs(*squares / expected - 1.0) < 1e-12);
     struct attention_case c = op_attention_case(&k, (int32_t[]){3, 90, 3, 8}, FORM_SLOPE, 0.1f);
     op_attention_run(&k, &c);

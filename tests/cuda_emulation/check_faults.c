@@ -82,7 +82,7 @@ TEST(what_the_kernels_leave_out_is_refused_by_its_value)
     struct tensor x = tensor_make(p, 1, LONG_COLS, DTYPE_F32),
                   stats = tensor_make(p, 1, 2, DTYPE_F32);
     assert_fails(ERR_UNAVAILABLE, "rows of 8200 columns",
-                 ops_layernorm(b, &x, &stats, &x, &x, &x, &e));
+                 OPS(b, layernorm, &e, .y = x, .stats = stats, .x = x, .gain = x, .bias = x));
     static const int32_t widths[] = {12, 264};
     for (int i = 0; i < 2; i++) {
         struct tensor q = tensor_make(p, 1, widths[i], DTYPE_F32),
@@ -119,7 +119,7 @@ TEST(a_lost_device_is_unavailable_at_the_sync_at_the_latest)
     struct tensor x = tensor_make(p, 1, N, DTYPE_F32);
     if (rc == 0) rc = b->ops->zero(b, p, N * sizeof(float), &e);
     lose(b, LOST_AT);
-    for (int i = 0; rc == 0 && i < LAUNCHES; i++) rc = ops_add(b, &x, &x, &x, &e);
+    for (int i = 0; rc == 0 && i < LAUNCHES; i++) rc = OPS(b, add, &e, .y = x, .x = x, .r = x);
     if (rc == 0) rc = b->ops->sync(b, &e);
     assert_int_equal(rc, ERR_UNAVAILABLE);
     assert_non_null(strstr(e.text, "cuda:emulated"));
@@ -140,7 +140,7 @@ TEST(a_device_lost_in_a_product_is_unavailable)
         if (rc == 0) rc = b->ops->zero(b, p, 2 * N * N * sizeof(float), &e);
         lose(b, launches);
         for (int i = 0; rc == 0 && i < PRODUCT_LAUNCHES; i++)
-            rc = ops_linear_relu(b, &(struct linear_relu_args){.y = y, .x = x, .w = x}, &e);
+            rc = OPS(b, linear_relu, &e, .y = y, .x = x, .w = x);
         assert_int_equal(rc, ERR_UNAVAILABLE);
         assert_non_null(strstr(e.text, "the GPU cannot be used"));
         b->ops->release(b, p);
@@ -154,9 +154,9 @@ TEST(a_device_lost_in_a_graph_launch_is_unavailable)
     struct backend *b = opened();
     int rc = b->ops->alloc(b, &p, N * sizeof(float), &e);
     struct tensor x = tensor_make(p, 1, N, DTYPE_F32);
-    if (rc == 0) rc = ops_add(b, &x, &x, &x, &e);
+    if (rc == 0) rc = OPS(b, add, &e, .y = x, .x = x, .r = x);
     if (rc == 0) rc = b->ops->graph_begin(b, &e);
-    for (int i = 0; rc == 0 && i < LAUNCHES; i++) rc = ops_add(b, &x, &x, &x, &e);
+    for (int i = 0; rc == 0 && i < LAUNCHES; i++) rc = OPS(b, add, &e, .y = x, .x = x, .r = x);
     if (rc == 0) rc = b->ops->graph_end(b, &graph, &e);
     if (rc == 0) rc = b->ops->graph_launch(b, graph, &e);
     if (rc == 0) rc = b->ops->sync(b, &e);

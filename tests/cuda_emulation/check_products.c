@@ -37,7 +37,7 @@ static void close_fixture(struct fixture *d)
 
 static int multiply(struct fixture *d, struct err *e)
 {
-    return ops_linear_bwd_input(d->k.b, &d->dx.t, &d->dy.t, &d->w.t, 0, e);
+    return OPS(d->k.b, linear_bwd_input, e, .dx = d->dx.t, .dy = d->dy.t, .w = d->w.t);
 }
 
 /* ---- the text of choices ---- */
@@ -152,7 +152,7 @@ TEST(of_three_algorithms_the_clearly_fastest_is_taken_for_a_class)
     for (int64_t rows = N; rows > N - 9; rows -= 3) { /* one class */
         struct tensor dy = d.dy.t, dx = d.dx.t;
         dy.rows = dx.rows = rows;
-        assert_ok(ops_linear_bwd_input(d.k.b, &dx, &dy, &d.w.t, 0, &e));
+        assert_ok(OPS(d.k.b, linear_bwd_input, &e, .dx = dx, .dy = dy, .w = d.w.t));
     }
     assert_int_equal(algorithm_of(&d), 3);
     close_fixture(&d);
@@ -192,7 +192,7 @@ TEST(relu_has_the_algorithm_that_its_product_has)
         struct linear_relu_args fused = {.y = to, .x = few, .w = w.t};
         struct relu_args relu = {.y = alone, .x = alone};
         assert_ok(ops_linear_relu(d.k.b, &fused, &e));
-        assert_ok(ops_linear(d.k.b, &alone, &few, &w.t, NULL, 0, &e));
+        assert_ok(OPS(d.k.b, linear, &e, .y = alone, .x = few, .w = w.t));
         assert_ok(ops_relu(d.k.b, &relu, &e));
         op_same("y", op_get(&d.k, &to), op_get(&d.k, &alone), to.rows * to.cols);
     }
@@ -230,14 +230,16 @@ TEST(sums_that_no_algorithm_computes_are_recorded_and_adopted)
     open_fixture(&d, "sums-absent");
     struct op_matrix x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0);
     struct op_matrix dbias = op_random(&d.k, 1, O, 0);
-    assert_ok(ops_linear_bwd_weight(d.k.b, &dw.t, &dbias.t, &d.dy.t, &x.t, 0, &e));
+    assert_ok(
+        OPS(d.k.b, linear_bwd_weight, &e, .dw = dw.t, .dbias = dbias.t, .dy = d.dy.t, .x = x.t));
     float *want = copy_of(&d, &dbias.t);
     char *text = choices_of(&d);
     close_fixture(&d);
     open_fixture(&d, "");
     assert_ok(d.k.b->ops->restore_choices(d.k.b, text, &e));
     x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0), dbias = op_random(&d.k, 1, O, 0);
-    assert_ok(ops_linear_bwd_weight(d.k.b, &dw.t, &dbias.t, &d.dy.t, &x.t, 0, &e));
+    assert_ok(
+        OPS(d.k.b, linear_bwd_weight, &e, .dw = dw.t, .dbias = dbias.t, .dy = d.dy.t, .x = x.t));
     char *now = choices_of(&d);
     assert_string_equal(now, text);
     op_same("dbias", op_get(&d.k, &dbias.t), want, O);
@@ -253,7 +255,8 @@ static float *bias_gradient(struct fixture *d, const char *words)
     open_fixture(d, words);
     struct op_matrix x = op_random(&d->k, N, I, 0), dw = op_random(&d->k, O, I, 0);
     struct op_matrix dbias = op_random(&d->k, 1, O, 0);
-    assert_ok(ops_linear_bwd_weight(d->k.b, &dw.t, &dbias.t, &d->dy.t, &x.t, 1, &e));
+    assert_ok(OPS(d->k.b, linear_bwd_weight, &e, .dw = dw.t, .dbias = dbias.t, .dy = d->dy.t,
+                  .x = x.t, .accumulate = true));
     return copy_of(d, &dbias.t);
 }
 
@@ -279,7 +282,8 @@ TEST(sums_and_masks_of_slow_products_are_left_to_kernels)
         struct linear_relu_args fwd = {.y = y.t, .x = d.dy.t, .mask = mask, .w = w.t};
         struct linear_bwd_relu_args bwd = {
             .dx = d.dx.t, .dy = d.dy.t, .w = d.w.t, .y = y.t, .mask = mask};
-        assert_ok(ops_linear_bwd_weight(d.k.b, &dw.t, &dbias.t, &d.dy.t, &x.t, 0, &e));
+        assert_ok(OPS(d.k.b, linear_bwd_weight, &e, .dw = dw.t, .dbias = dbias.t, .dy = d.dy.t,
+                      .x = x.t));
         assert_ok(ops_linear_relu(d.k.b, &fwd, &e));
         assert_ok(ops_linear_bwd_relu(d.k.b, &bwd, &e));
         unsigned long sums = algorithm_of_ending(&d, SUMS);
@@ -304,7 +308,8 @@ TEST(a_choice_against_slow_sums_is_adopted_and_changes_no_gradient)
     struct op_matrix x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0);
     struct op_matrix dbias = op_random(&d.k, 1, O, 0);
     assert_ok(d.k.b->ops->restore_choices(d.k.b, text, &e));
-    assert_ok(ops_linear_bwd_weight(d.k.b, &dw.t, &dbias.t, &d.dy.t, &x.t, 1, &e));
+    assert_ok(OPS(d.k.b, linear_bwd_weight, &e, .dw = dw.t, .dbias = dbias.t, .dy = d.dy.t,
+                  .x = x.t, .accumulate = true));
     op_same("dbias", op_get(&d.k, &dbias.t), want, O);
     char *now = choices_of(&d);
     assert_string_equal(now, text);
@@ -371,8 +376,8 @@ TEST(exact_rows_have_one_algorithm_for_any_batch)
     struct op_matrix whole = op_random(&d.k, ROWS, I, 0), part = op_random(&d.k, CHUNK, I, 0);
     struct tensor first = x.t;
     first.rows = CHUNK;
-    assert_ok(ops_linear_rows(d.k.b, &whole.t, &x.t, &w.t, NULL, &e));
-    assert_ok(ops_linear_rows(d.k.b, &part.t, &first, &w.t, NULL, &e));
+    assert_ok(OPS(d.k.b, linear_rows, &e, .y = whole.t, .x = x.t, .w = w.t));
+    assert_ok(OPS(d.k.b, linear_rows, &e, .y = part.t, .x = first, .w = w.t));
     op_same("y", op_get(&d.k, &part.t), op_get(&d.k, &whole.t), (int64_t)CHUNK * I);
     close_fixture(&d);
 }
@@ -385,7 +390,7 @@ TEST(exact_rows_fail_rather_than_change_their_algorithm)
     struct op_matrix x = op_random(&d.k, ROWS, O, 0), w = op_random(&d.k, I, O, 0);
     struct op_matrix y = op_random(&d.k, ROWS, I, 0);
     assert_fails(ERR_INTERNAL, "refuses 9 chunks",
-                 ops_linear_rows(d.k.b, &y.t, &x.t, &w.t, NULL, &e));
+                 OPS(d.k.b, linear_rows, &e, .y = y.t, .x = x.t, .w = w.t));
     close_fixture(&d);
 }
 

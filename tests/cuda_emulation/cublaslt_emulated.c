@@ -22,6 +22,8 @@
  *      sums-slow     a product with an epilogue that sums columns takes three times as long
  *      mask-slow     so does one with a mask
  *      mask-order    the bits of a byte of a mask are in the other order
+ *      lazy          the first product with an epilogue takes device memory for good, as kernels
+ *                    that are loaded do
  * 6. Of a sample of blocks (emulation_control.h) no products run, but the small one that verifies
  *    the order of a mask's bits: host code depends on it. */
 #include <cublasLt.h>
@@ -425,6 +427,16 @@ static void multiply(void *argument)
     emulation_spend(p->spent_ms);
 }
 
+/* With `lazy`, a kernel that is loaded at its first use. */
+static void load_kernel(cublasLtHandle_t handle, uint32_t epilogue)
+{
+    enum { KERNEL_BYTES = 8 << 20, EPILOGUES = 1024 };
+    static char loaded[EPILOGUES];
+    void *code = NULL;
+    if (loaded[epilogue % EPILOGUES] || !has_word(handle, "lazy")) return;
+    if (cudaMalloc(&code, KERNEL_BYTES) == cudaSuccess) loaded[epilogue % EPILOGUES] = 1;
+}
+
 /* Time of the product, in addition to that of any piece of work. */
 static double work_spent_ms(cublasLtHandle_t handle, const cublasLtMatmulDescOpaque_t *d,
                             const cublasLtMatmulAlgo_t *algorithm)
@@ -452,6 +464,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, c
     if (status == CUBLAS_STATUS_SUCCESS)
         status = refused(fault_of_places(algorithm, d, a, b, c, to));
     if (status != CUBLAS_STATUS_SUCCESS) return status;
+    load_kernel(handle, d->epilogue);
     struct product p = {.how = *d,
                         .layout_a = *layout_a,
                         .layout_b = *layout_b,

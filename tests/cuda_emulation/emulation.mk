@@ -7,7 +7,7 @@
 # The emulator's own files are not instrumented for races: their accesses are not a kernel's.
 EMULATION := tests/cuda_emulation
 EMULATED := $(BUILD)/emulation
-EMULATED_KINDS ?= plain asan tsan
+EMULATED_KINDS ?= gpu plain asan tsan
 CXX ?= g++
 
 EMULATED_DIR_plain := $(BUILD)
@@ -93,14 +93,32 @@ $(EMULATED)/libnvidia-ml.so.1: $(EMULATION)/nvml_fake.c
 $(EMULATED)/print_cublaslt: $(EMULATED)/plain/cuda/cublaslt.c.o $(EMULATED)/plain/$(EMULATION)/print_cublaslt.c.o $(EMULATED)/plain/libbase.a
 	$(Q)$(CC) -o $@ $^ -ldl
 
+# Where a toolkit of CUDA 13 is: a file that compiles only if each enumerator of the emulator's headers has the toolkit's
+# value. Older toolkits lack some.
+EMULATED_NAMES := (cuda[A-Za-z]+|CUDA_R_[0-9A-Z]+|CUBLAS[A-Za-z0-9_]+)
+$(EMULATED)/values.c: $(wildcard $(EMULATION)/include/*.h)
+	@mkdir -p $(@D)
+	$(Q)sed -E 's/\bE\((cuda[A-Za-z]+), ([0-9]+),.*/\1 = \2/' $^ | grep -oE '\b$(EMULATED_NAMES) = [0-9]+' | \
+	    awk 'BEGIN { print "#include <cublasLt.h>\n#include <cuda_runtime_api.h>\n#if CUDART_VERSION >= 13000" } { printf "_Static_assert((int)%s == %s, \"%s\");\n", $$1, $$3, $$1 } END { print "#endif" }' >$@
+$(EMULATED)/values.o: $(EMULATED)/values.c
+	$(Q)$(CC) -std=gnu17 -isystem $(CUDA_HOME)/include -c -o $@ $<
+ifneq ($(CUDA_LIBRARY),)
+cuda check-cuda-emulated: $(EMULATED)/values.o
+endif
+
 .PHONY: emulated-programs-plain emulated-programs-asan emulated-programs-tsan check-cuda-emulated
 emulated-programs-plain: $(EMULATED_PROGRAMS:%=$(BUILD)/%) $(BUILD)/tests/cuda_emulation/check_faults $(BUILD)/tests/cuda_emulation/check_shapes $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(EMULATED)/libnvidia-ml.so.1 $(EMULATED)/print_cublaslt $(BUILD)/tests/model/check_training $(BUILD)/tests/model/test_score $(BUILD)/tests/model/check_graphs $(BUILD)/tests/worker/check_device
 emulated-programs-asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='$(ASAN_FLAGS)' $(EMULATED_PROGRAMS:%=build/asan/%) build/asan/tests/cuda_emulation/check_shapes
 emulated-programs-tsan: $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%)
 
-EMULATED_ALL = $(foreach kind,$(EMULATED_KINDS),$(EMULATED)/$(kind)/selftest $(EMULATED)/$(kind)/mutants $(KERNEL_TESTS:%=$(EMULATED)/$(kind)/kernels/%) \
+# The kind gpu needs what plain needs.
+EMULATED_ALL = $(foreach kind,$(sort $(EMULATED_KINDS:gpu=plain)),$(EMULATED)/$(kind)/selftest $(EMULATED)/$(kind)/mutants $(KERNEL_TESTS:%=$(EMULATED)/$(kind)/kernels/%) \
     $(EMULATED_DIR_$(kind))/libalibi_cuda_emulated.so emulated-programs-$(kind))
 
-check-cuda-emulated: $(EMULATED_ALL) ## kernels and host code of the CUDA backend on the host emulator: plain, asan, tsan
+check-cuda-emulated: $(EMULATED_ALL) ## kernels and host code of the CUDA backend on the host emulator: check-gpu's legs, and three builds: plain, asan, tsan
 	@$(EMULATION)/check.sh $(BUILD) $(EMULATED_KINDS)
+
+ifeq ($(GPU_DEVICE),cuda:emulated)
+check-gpu: $(EMULATED)/plain/selftest $(KERNEL_TESTS:%=$(EMULATED)/plain/kernels/%) $(BUILD)/libalibi_cuda_emulated.so
+endif

@@ -387,6 +387,9 @@ power_cut() { nothing; }
 # Deletes results.db and the files beside it; the run folders rebuild it.
 rebuild() {
     rm -f "$project"/results.db*
+    merge_runs
+}
+merge_runs() {
     "$alibi" merge "$project/runs" --project "$project" >>"$project/out" 2>&1 && return
     # Without a record there was nothing to merge.
     ls "$project"/runs/*/*/events >/dev/null 2>&1 && wrongly "alibi merge: $(tail -1 "$project/out")"
@@ -420,6 +423,26 @@ hurt_database() {
     [ $rc -lt 128 ] || [ $rc -eq 135 ] || wrongly "ended with $rc: $(tail -1 "$project/out")"
     no_orphans || wrongly "$(cat "$project/orphans")"
     rebuild
+}
+
+# Replaces results.db by a copy of itself that is a moment older, while the scheduler has it open: by VACUUM INTO and by
+# .backup in turn. The copy stays whole, and the run folders add what it lacks.
+restore_database() {
+    a_while 60
+    local db=$project/results.db
+    alive "$pid" && [ -f "$db" ] || return 1
+    still_there
+    rm -f "$db.copy"
+    python3 -c 'import sqlite3, sys
+c = sqlite3.connect(sys.argv[1], timeout=30)
+c.execute("VACUUM INTO ?", sys.argv[2:3]) if int(sys.argv[3]) % 2 else c.backup(sqlite3.connect(sys.argv[2]))' \
+        "$db" "$db.copy" "$injected" >>"$project/out" 2>&1 || return 1
+    a_while 20
+    alive "$pid" && mv "$db.copy" "$db" || return 1
+    ended "with an older copy" 0 74
+    no_orphans || wrongly "$(cat "$project/orphans")"
+    merge_runs
+    rc=1 # the copy may be older than the end of the grid: once more
 }
 
 # Another program reads or writes in a transaction for a while.

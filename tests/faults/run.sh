@@ -179,7 +179,8 @@ needs python3 disturb F12 "results.db locked by others" lock_database 3 50
 suite F12 "a foreign writer" store/test_open 'a_foreign_writer*'
 disturb F13 "results.db deleted" lose_database 5 100
 disturb F13 "results.db replaced, cut or flipped while it is in use" hurt_database 10 200
-suite F13 "results.db deleted, replaced, damaged" store/test_open 'a_deleted*' 'a_new_file*' 'damage*'
+needs python3 disturb F13 "results.db replaced by an older copy of itself" restore_database 20 200
+suite F13 "results.db deleted, replaced, damaged" store/test_open 'a_deleted*' 'a_copy*' 'a_new_file*' 'damage*'
 suite F14 "results.db of every earlier version" store/test_migrate 'every_released*' 'a_migration*' 'a_file_of_the_next*'
 disturb F15 "many schedulers at once" crowd 20 10000 1
 suite F16 "a race of migrations" store/test_migrate 'a_race*'

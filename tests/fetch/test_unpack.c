@@ -145,20 +145,3 @@ TEST_WITH(struct test_place *f, an_absent_archive_is_no_input)
 {
     assert_int_equal(unpack(f, 100, &e), ERR_NOINPUT);
 }
-
-TEST(every_source_is_complete)
-{
-    int32_t n;
-    const struct fetch_source *s = fetch_sources(&n);
-
-    assert_true(n >= 2);
-    for (int32_t i = 0; i < n; i++) {
-        assert_ptr_equal(fetch_source_find(s[i].name), &s[i]);
-        assert_int_equal(strlen(s[i].sha256), 64);
-        assert_int_equal(strspn(s[i].sha256, "0123456789abcdef"), 64);
-        assert_int_equal(strncmp(s[i].url[0], "https://", 8), 0);
-        assert_true(s[i].archive_bytes_max > 0 && s[i].text_bytes_max > 0);
-        for (int k = 0; k < SOURCES_FILES_N; k++) assert_non_null(s[i].file[k].member);
-    }
-    assert_null(fetch_source_find("wikitext"));
-}

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/project.h"
+#include "cli/cli.h"
 #include "data/corpus.h"
 #include "data/tokens.h"
 #include "fetch/fetch.h"
@@ -30,7 +31,9 @@
 #include "store/ingest.h"
 #include "store/store.h"
 
-enum { PATH_BYTES = 256, QUERY_LIMIT_S = 5 };
+enum { PATH_BYTES = 256 };
+
+static const double QUERY_LIMIT_S = 0.2;
 
 static void require(int holds, const char *promise)
 {
@@ -201,16 +204,17 @@ static void read_archive(const uint8_t *bytes, size_t n, struct arena *a, struct
                        e);
 }
 
-/* SQL of a claim.sql or the command line on a database of this program. */
+/* SQL of a claim.sql or the command line on a database that has rows in every view. */
 static void read_sql(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     static struct store *s;
     struct rows rows;
     if (!s) {
-        const char *path = scratch(a, "query.db");
-        struct store *made = NULL;
-        require(store_open(&made, path, STORE_WRITE, e) == 0, "a database can be made");
-        store_close(made);
+        char *seed;
+        size_t seed_n;
+        require(file_read(a, &seed, &seed_n, "tests/fuzz/seeds/database/small", 1 << 20, e) == 0,
+                "the seed can be read");
+        const char *path = write_scratch(a, "query.db", (const uint8_t *)seed, seed_n);
         require(store_open(&s, path, STORE_READ, e) == 0, "the database can be read");
     }
     (void)store_query(s, &rows, a, text_of(a, bytes, n), NULL, 0, QUERY_LIMIT_S, e);
@@ -287,24 +291,109 @@ static void read_folder(const uint8_t *bytes, size_t n, struct arena *a, struct 
     fclose(out);
 }
 
-/* A results.db from elsewhere: read, migrated, merged. */
+/* Every view, and what the scheduler and the commands ask with statements of their own. */
+static void read_views(const char *path, struct arena *a, struct err *e)
+{
+    static const char *const runs[] = {"bc004f932c149766", "59f8fba881ee4122", "b0b0b0b0b0b0b0b0"};
+    struct store *s = NULL;
+    struct rows names, rows;
+    struct store_running *running;
+    struct store_run_state state;
+    char id[SPEC_ID_BYTES], file[256], sha256[65];
+    double rate;
+    int32_t n;
+
+    if (store_open(&s, path, STORE_READ, e) == 0 &&
+        store_query(s, &names, a, "SELECT name FROM sqlite_schema WHERE type='view'", NULL, 0,
+                    QUERY_LIMIT_S, e) == 0)
+        for (int32_t i = 0; i < names.n; i++)
+            (void)store_query(s, &rows, a,
+                              arena_printf(a, "SELECT * FROM %s", store_text(names.row[i])), NULL,
+                              0, QUERY_LIMIT_S, e);
+    for (size_t i = 0; s && i < sizeof runs / sizeof *runs; i++) {
+        (void)store_run_state(s, runs[i], &state, e);
+        (void)store_find_run(s, id, runs[i], e);
+        (void)store_checkpoint(s, runs[i], SPEC_BEST, file, sha256, e);
+        (void)store_flops_rate(s, (enum spec_kind)i, NULL, 0, &rate, e);
+    }
+    if (s) (void)store_running(s, a, &running, &n, e);
+    store_close(s);
+}
+
+/* Commands that start no other program, on a results.db from elsewhere. */
+static const char *const database_commands[][5] = {
+    {"status"},
+    {"show", "bc00"},
+    {"show", "59f8"},
+    {"logs", "bc00"},
+    {"logs", "b0b0"},
+    {"verify"},
+    {"gc"},
+    {"plan", "table5"},
+    {"claims", "table5"},
+    {"export", "bc00", "--out", "/nowhere/at/all"},
+    {"compare", "position=alibi", "seed=1"},
+};
+enum { DATABASE_COMMANDS = sizeof database_commands / sizeof *database_commands };
+const int32_t fuzz_database_ways = 3 + DATABASE_COMMANDS;
+
+/* Runs a command as main does, without its output. */
+static void run_command(const char *const *words, char *project, struct arena *a, struct err *e)
+{
+    char *argv[8];
+    int argc = 0, null = open("/dev/null", O_WRONLY), out = dup(STDOUT_FILENO);
+    size_t n;
+    const struct cli_command *commands = cli_commands(&n);
+
+    for (int i = 1; i < 5 && words[i]; i++) argv[argc++] = arena_strdup(a, words[i]);
+    argv[argc++] = arena_strdup(a, "--project");
+    argv[argc++] = project;
+    fflush(stdout);
+    dup2(null, STDOUT_FILENO);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(commands[i].name, words[0]) != 0) continue;
+        struct cli c = {.self = &commands[i], .argc = argc, .argv = argv};
+        arena_init(&c.arena);
+        (void)commands[i].run(&c, e);
+        plan_close(&c.planning.plan);
+        store_close(c.store);
+        arena_fini(&c.arena);
+    }
+    fflush(stdout);
+    dup2(out, STDOUT_FILENO);
+    close(out);
+    close(null);
+}
+
+void fuzz_database(const uint8_t *bytes, size_t n, int32_t way, struct arena *a, struct err *e)
+{
+    static struct store *into;
+    struct store *s = NULL;
+    char *project = arena_strdup(a, scratch(a, "other"));
+
+    (void)mkdir(project, 0700);
+    const char *other = write_scratch(a, "other/results.db", bytes, n);
+    if (way >= 3) {
+        run_command(database_commands[way - 3], project, a, e);
+    } else if (way == 0) {
+        read_views(other, a, e);
+    } else if (way == 1) {
+        (void)store_open(&s, other, STORE_WRITE, e);
+        store_close(s);
+    } else {
+        require(into || store_open(&into, scratch(a, "into.db"), STORE_WRITE, e) == 0,
+                "a database can be made");
+        (void)merge(a, into, other, e);
+    }
+}
+
+/* A results.db from elsewhere: the bytes choose what reads it. */
 static void read_database(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
-    struct store *s = NULL;
-    const char *path = scratch(a, "into.db"), *other = write_scratch(a, "other.db", bytes, n);
-    struct rows rows;
-    if (store_open(&s, other, STORE_READ, e) == 0)
-        (void)store_query(s, &rows, a, "SELECT * FROM evaluations", NULL, 0, QUERY_LIMIT_S, e);
-    store_close(s);
-    s = NULL;
-    if (store_open(&s, path, STORE_WRITE, e) == 0 && store_begin(s, e) == 0) {
-        store_rollback(s);
-        (void)merge(a, s, other, e);
-    }
-    store_close(s);
-    s = NULL;
-    (void)store_open(&s, other, STORE_WRITE, e);
-    store_close(s);
+    uint32_t sum = 2166136261u;
+
+    for (size_t i = 0; i < n; i++) sum = (sum ^ bytes[i]) * 16777619u; /* FNV-1a */
+    fuzz_database(bytes, n, (int32_t)(sum % (uint32_t)fuzz_database_ways), a, e);
 }
 
 const struct fuzz_target fuzz_targets[] = {

@@ -18,6 +18,11 @@ extern const int32_t fuzz_targets_n;
 
 void fuzz_resume(const uint8_t *bytes, size_t n, struct arena *a, struct err *e); /* resume.c */
 
+/* fuzz_database - the target `database` in one of its ways: all views, a migration, a merge, which
+ * keeps what it ingests until the process ends, or a command. */
+extern const int32_t fuzz_database_ways;
+void fuzz_database(const uint8_t *bytes, size_t n, int32_t way, struct arena *a, struct err *e);
+
 /* fuzz_target_read - with an arena and a struct err of its own. */
 void fuzz_target_read(const struct fuzz_target *target, const uint8_t *bytes, size_t n);
 /* fuzz_target_find - NULL if there is none of this name. */

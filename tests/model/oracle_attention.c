@@ -36,7 +36,7 @@ static int some_keys(struct weights_memory *r, struct model *m, int32_t layer, i
     for (int64_t i = 0; i < n * c; i++)
         r->host[i] = i / c % p->length == first + i % c % m->width ? 1.0f : 0.0f;
     TRY(m->b->ops->upload(m->b, r->value.data, r->host, (size_t)(n * c) * sizeof *r->host, e));
-    TRY(ops_linear(m->b, &r->qkv, &a, &w->qkv, &w->qkv_bias, 0, e));
+    TRY(OPS(m->b, linear, e, .y = r->qkv, .x = a, .w = w->qkv, .bias = w->qkv_bias));
     at.q = model_columns(&r->qkv, 0, c);
     at.k = model_columns(&r->qkv, c, c);
     at.v = r->value;

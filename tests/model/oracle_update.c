@@ -59,7 +59,8 @@ static double block_update(struct block *k, float *theta, const float *grad,
                                  .step_dev = k->step};
     upload(k, k->grad, grad, bytes);
     upload(k, k->step, step, sizeof *step);
-    oracle_must(k->o, ops_sum_squares(k->b, k->squares, k->grad, k->n, &k->o->e));
+    oracle_must(
+        k->o, OPS(k->b, sum_squares, &k->o->e, .out_dev = k->squares, .x_dev = k->grad, .n = k->n));
     download(k, &squares, k->squares, sizeof squares);
     oracle_must(k->o, ops_nag(k->b, &nag, &k->o->e));
     download(k, theta, k->theta, bytes);

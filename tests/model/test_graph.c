@@ -117,6 +117,10 @@ TEST(the_least_recently_used_shape_is_replaced)
     assert_int_equal(seen->launches_n, before + 2);
     batch_of_length(k, 2);
     assert_int_equal(seen->launches_n, before + 2);
+    const struct model_graph_counts counts = model_graph_counts(k->m);
+    assert_int_equal(counts.direct, GRAPHS + 2);
+    assert_int_equal(counts.captured, GRAPHS);
+    assert_int_equal(counts.evicted, 2);
 
     /* If more shapes alternate than the cache holds, none is captured. */
     int captures_n = seen->captures_n;

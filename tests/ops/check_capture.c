@@ -63,18 +63,12 @@ static void step(struct fixture *d)
 {
     struct dropout at = site;
     at.step_dev = d->step_dev;
-    assert_ok(ops_dropout(d->b, &d->y, &d->x, &at, &e));
-    assert_ok(ops_sum_squares(d->b, d->squares_dev, d->x.data, N * C, &e));
-    assert_ok(ops_nag(d->b,
-                      &(struct nag_args){.theta_dev = d->theta_dev,
-                                         .momentum_dev = d->momentum_dev,
-                                         .grad_dev = d->x.data,
-                                         .n = N * C,
-                                         .mu = 0.0f,
-                                         .weight_decay = 0.0f,
-                                         .squares_dev = d->squares_dev,
-                                         .step_dev = d->step_dev},
-                      &e));
+    assert_ok(OPS(d->b, dropout, &e, .y = d->y, .x = d->x, .dropout = at));
+    assert_ok(
+        OPS(d->b, sum_squares, &e, .out_dev = d->squares_dev, .x_dev = d->x.data, .n = N * C));
+    assert_ok(OPS(d->b, nag, &e, .theta_dev = d->theta_dev, .momentum_dev = d->momentum_dev,
+                  .grad_dev = d->x.data, .n = N * C, .mu = 0.0f, .weight_decay = 0.0f,
+                  .squares_dev = d->squares_dev, .step_dev = d->step_dev));
 }
 
 static void check_step(struct fixture *d, const struct step_state *s, float theta)
@@ -137,7 +131,7 @@ TEST(a_graph_keeps_scratch_memory_that_grew_later)
     assert_ok(d.b->ops->graph_begin(d.b, &e));
     step(&d);
     assert_ok(d.b->ops->graph_end(d.b, &graph, &e));
-    assert_ok(ops_sum_squares(d.b, d.squares_dev, many, MANY, &e));
+    assert_ok(OPS(d.b, sum_squares, &e, .out_dev = d.squares_dev, .x_dev = many, .n = MANY));
     assert_ok(d.b->ops->graph_launch(d.b, graph, &e));
     assert_ok(d.b->ops->download(d.b, &squares, d.squares_dev, sizeof squares, &e));
     assert_true(squares == N * C);
@@ -168,9 +162,9 @@ static int try_call(struct fixture *d, enum forbidden which, struct err *e)
     case LAUNCH:
         return ops->graph_launch(d->b, NULL, e);
     case SCRATCH:
-        return ops_sum_squares(d->b, d->squares_dev, d->x.data, N * C, e);
+        return OPS(d->b, sum_squares, e, .out_dev = d->squares_dev, .x_dev = d->x.data, .n = N * C);
     default:
-        return ops_linear(d->b, &product, &d->x, &d->x, NULL, 0, e);
+        return OPS(d->b, linear, e, .y = product, .x = d->x, .w = d->x);
     }
 }
 

@@ -1,6 +1,7 @@
 /* test_ops.c - the table of all ops.
  *
  *   test_ops [[--bf16] DEVICE...]
+ *   test_ops --about DEVICE         prints what the device is, and its library of products
  *
  * By default on check:cpu and, with more rows, on every instruction set of this processor with one
  * and two threads. */
@@ -73,9 +74,23 @@ static int run_variants(void)
     return failed;
 }
 
+static int print_about(const char *device)
+{
+    struct backend *b = NULL;
+    struct err error = {0};
+    int rc = backend_open(&b, device, 1, DTYPE_F32, &error);
+    if (rc == 0)
+        printf("%s\n%s\n", b->device, b->blas);
+    else
+        fprintf(stderr, "test_ops: %s\n", error.text);
+    backend_close(b);
+    return err_exit_code(rc);
+}
+
 int main(int argc, char **argv)
 {
     int failed = 0, first = 1;
+    if (argc == 3 && strcmp(argv[1], "--about") == 0) return print_about(argv[2]);
     if (argc > 1 && strcmp(argv[1], "--bf16") == 0) {
         test_dtype = DTYPE_BF16;
         first = 2;

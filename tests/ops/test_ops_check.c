@@ -51,10 +51,10 @@ TEST(a_wrong_shape_names_op_argument_and_sizes)
     struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32),
                   w = tensor_make(memory, 4, 3, DTYPE_F32);
     struct tensor y = tensor_make(memory, 2, 5, DTYPE_F32);
-    int rc = ops_linear(k.b, &y, &x, &w, NULL, 0, &e);
+    int rc = OPS(k.b, linear, &e, .y = y, .x = x, .w = w);
     assert_refused(rc, &e, "op linear", "argument y is 2 x 5 f32, expected 2 x 4 f32");
     w.cols = w.stride = 2;
-    rc = ops_linear_rows(k.b, &y, &x, &w, NULL, &e);
+    rc = OPS(k.b, linear_rows, &e, .y = y, .x = x, .w = w);
     assert_refused(rc, &e, "op linear_rows", "argument x");
 }
 
@@ -143,13 +143,11 @@ TEST(a_mask_of_another_shape_is_rejected)
     struct dropout d = {0};
     struct tensor dx = tensor_make(memory, 2, 3, DTYPE_F32),
                   y = tensor_make(memory, 2, 4, DTYPE_F32);
-    assert_refused(
-        ops_relu_bwd(k.b, &(struct relu_bwd_args){.dx = dx, .dy = dx, .y = y, .dropout = d}, &e),
-        &e, "op relu_bwd", "argument d");
+    assert_refused(OPS(k.b, relu_bwd, &e, .dx = dx, .dy = dx, .y = y, .dropout = d), &e,
+                   "op relu_bwd", "argument d");
     d.p = 0.5f;
-    assert_refused(
-        ops_relu_bwd(k.b, &(struct relu_bwd_args){.dx = dx, .dy = dx, .y = dx, .dropout = d}, &e),
-        &e, "op relu_bwd", "step");
+    assert_refused(OPS(k.b, relu_bwd, &e, .dx = dx, .dy = dx, .y = dx, .dropout = d), &e,
+                   "op relu_bwd", "step");
 }
 
 TEST(dropout_without_a_step_is_rejected)
@@ -157,9 +155,10 @@ TEST(dropout_without_a_step_is_rejected)
     float memory[64] = {0};
     struct tensor x = tensor_make(memory, 2, 3, DTYPE_F32);
     struct dropout d = {.p = 0.5f};
-    assert_refused(ops_dropout(k.b, &x, &x, &d, &e), &e, "op dropout", "step");
+    assert_refused(OPS(k.b, dropout, &e, .y = x, .x = x, .dropout = d), &e, "op dropout", "step");
     d.p = 1.0f;
-    assert_refused(ops_dropout(k.b, &x, &x, &d, &e), &e, "op dropout", "below 1");
+    assert_refused(OPS(k.b, dropout, &e, .y = x, .x = x, .dropout = d), &e, "op dropout",
+                   "below 1");
 }
 
 TEST(attention_of_disagreeing_sizes_is_rejected)

@@ -67,7 +67,7 @@ TEST_WITH(struct test_place *f, a_text_folder_becomes_a_corpus_and_a_piece_for_g
     assert_memory_equal(ids, ((const int32_t[]){4, 6, 3, 2}), 16);
     tokens_read(&c.split[CORPUS_TEST], 0, 3, ids);
     assert_memory_equal(ids, ((const int32_t[]){2, 5, 2}), 12);
-    assert_ok(corpus_verify(&f->project, "tiny", &e));
+    assert_ok(corpus_verify(&f->project, "tiny", &(struct manifest){0}, &e));
     assert_string_equal(test_place_read(f, "data/tiny/dict.txt", NULL),
                         "a 3\nb 1\nc 1\nmadeupword0000 0\n");
     const char *piece = test_place_read(f, "data/tiny.yaml", NULL);
@@ -90,7 +90,7 @@ TEST_WITH(struct test_place *f, an_existing_corpus_is_left_alone)
     assert_int_equal(inode_of(f, "data/tiny/manifest.yaml"), inode);
     assert_true(has(f, "data/tiny.yaml"));
     prepared(f, "tiny", "text", true);
-    assert_ok(corpus_verify(&f->project, "tiny", &e));
+    assert_ok(corpus_verify(&f->project, "tiny", &(struct manifest){0}, &e));
     assert_false(has(f, "data/.tiny.old"));
     assert_false(has(f, "data/.tiny.tmp"));
 }
@@ -217,7 +217,7 @@ TEST_WITH(struct test_place *f, damage_is_an_error_in_a_text_corpus_and_repaired
     prepared(f, "synthetic-cc100", NULL, false);
     test_place_write(f, "data/synthetic-cc100/test.tokens", "x", 1);
     prepared(f, "synthetic-cc100", NULL, false);
-    assert_ok(corpus_verify(&f->project, "synthetic-cc100", &e));
+    assert_ok(corpus_verify(&f->project, "synthetic-cc100", &(struct manifest){0}, &e));
 }
 
 struct reports {

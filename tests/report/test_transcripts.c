@@ -174,8 +174,13 @@ static int run_file(struct transcript *t, const char *text)
 
 static int run_report(struct transcript *t)
 {
-    const struct report_options o = {
-        .scale = word(t, 2), .format = format(t, 3), .table_only = t->words_n > 4};
+    static const struct report_title titles[] = {{"cc100", "CC100 + RoBERTa"},
+                                                 {"wikitext103", "WikiText-103"}};
+    const struct report_options o = {.scale = word(t, 2),
+                                     .format = format(t, 3),
+                                     .table_only = t->words_n > 4,
+                                     .titles = titles,
+                                     .titles_n = 2};
     return report_artefact(t->out, t->f->base->store, &t->f->project, word(t, 1), folder(t, 1), &o,
                            &t->f->base->e);
 }

@@ -161,6 +161,24 @@ TEST(an_evaluation_of_another_checkpoint_is_not_shown)
     assert_cell(here, "SELECT count(*) FROM results", "3");
 }
 
+/* A number that is valid there is none after the last one here. */
+TEST(a_row_that_breaks_a_rule_is_wrong_data)
+{
+    struct merge_result m;
+
+    fixture_done(here, &here->train, 2.0, NULL);
+    fixture_done(there, &there->train, 2.0, NULL);
+    store_fixture_close(there);
+    char *trigger = strdup(fixture_raw(there->path, "SELECT sql FROM sqlite_schema WHERE"
+                                                    " type='trigger'"));
+    fixture_raw(there->path, "DROP TRIGGER an_attempt_ends_once;"
+                             "UPDATE run_attempts SET attempt=9223372036854775807");
+    fixture_raw(there->path, trigger);
+    free(trigger);
+    assert_refused(here, ERR_DATA, "a row of run_attempts", fixture_merge(here, &m, there->path));
+    assert_cell(here, "SELECT count(*) FROM attempts", "1");
+}
+
 TEST(what_cannot_be_merged_says_why)
 {
     static const struct {
@@ -173,13 +191,15 @@ TEST(what_cannot_be_merged_says_why)
          "CREATE VIEW points AS SELECT * FROM kept; ALTER TABLE results RENAME TO kept_results;"
          "CREATE VIEW results AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n)"
          " SELECT k.* FROM kept_results k, n",
-         ERR_DATA, "lacks a table"},
+         ERR_DATA, "'points' is missing"},
     };
     struct merge_result m;
     struct store_run_state run;
 
     assert_refused(here, ERR_NOINPUT, "", fixture_merge(here, &m, "/nowhere/results.db"));
     assert_refused(here, ERR_USAGE, "own file", fixture_merge(here, &m, here->path));
+    assert_refused(here, ERR_DATA, "neither a project folder nor a results.db",
+                   fixture_merge(here, &m, "README.md"));
     assert_works(here, store_begin(here->store, &here->e));
     assert_refused(here, ERR_USAGE, "transaction", fixture_merge(here, &m, there->path));
     store_rollback(here->store);

@@ -114,6 +114,54 @@ TEST_WITH(struct store_fixture *f, a_deleted_or_replaced_file_is_noticed)
     assert_int_equal(store_begin(f->store, &f->e), ERR_IO);
 }
 
+/* A copy of the file as VACUUM INTO and .backup of the sqlite3 shell write it. */
+static void copy_database(struct store_fixture *f, const char *to, bool vacuum)
+{
+    char sql[TEST_PATH_BYTES + 64];
+    sqlite3 *from = NULL, *copy = NULL;
+
+    if (vacuum) {
+        snprintf(sql, sizeof sql, "VACUUM INTO '%s'", to);
+        fixture_raw(f->path, sql);
+        return;
+    }
+    assert_int_equal(sqlite3_open(f->path, &from), SQLITE_OK);
+    assert_int_equal(sqlite3_open(to, &copy), SQLITE_OK);
+    sqlite3_backup *backup = sqlite3_backup_init(copy, "main", from, "main");
+    assert_int_equal(sqlite3_backup_step(backup, -1), SQLITE_DONE);
+    assert_int_equal(sqlite3_backup_finish(backup), SQLITE_OK);
+    sqlite3_close(copy);
+    sqlite3_close(from);
+}
+
+/* SQLite leaves the log of a replaced file under its name, and would replay it into the copy. */
+TEST_WITH(struct store_fixture *f, a_copy_put_in_place_of_the_open_file_stays_whole)
+{
+    char copy[TEST_PATH_BYTES + 64], moved[TEST_PATH_BYTES + 64];
+
+    snprintf(copy, sizeof copy, "%s", fixture_path(f, "copy.db"));
+    snprintf(moved, sizeof moved, "%s", fixture_path(f, "moved.db"));
+    for (int i = 0; i < 8; i++) {
+        bool vacuum = i & 1, noticed = i & 2, kept = i & 4;
+        f->train.train.seed = 10 * i + 1;
+        fixture_done(f, &f->train, 2.0, NULL);
+        copy_database(f, copy, vacuum);
+        f->train.train.seed++;
+        fixture_done(f, &f->train, 2.0, NULL);
+        if (kept) assert_int_equal(rename(f->path, moved), 0);
+        assert_int_equal(rename(copy, f->path), 0);
+        if (noticed) assert_refused(f, ERR_IO, "merge runs/", store_begin(f->store, &f->e));
+        store_fixture_close(f);
+        store_fixture_open(f, STORE_WRITE);
+        assert_works(f, store_check(f->store, &f->e));
+        char *trainings = arena_printf(&f->store->arena, "%d", i + 1);
+        assert_cell(f, "SELECT count(*) FROM trainings", trainings);
+        if (!kept) continue;
+        char *newest = arena_printf(&f->store->arena, "%d", 10 * i + 2);
+        assert_string_equal(fixture_raw(moved, "SELECT max(seed) FROM trainings"), newest);
+    }
+}
+
 TEST_WITH(struct store_fixture *f, a_new_file_takes_nothing_from_a_deleted_one)
 {
     /* the writer is not closed, so its log stays, as after a crash */

@@ -190,6 +190,142 @@ TEST_WITH(struct store_fixture *f, only_a_regular_file_is_opened)
     assert_refused(f, ERR_DATA, word, fixture_merge(f, &m, fixture_path(f, "pipe")));
 }
 
+/* SQLite would delete that file, after undoing the transaction. */
+TEST_WITH(struct store_fixture *f, a_journal_that_names_another_file_is_not_obeyed)
+{
+    char kept[TEST_PATH_BYTES + 64], journal[TEST_PATH_BYTES + 64];
+    unsigned char bytes[1024] = "x";
+    unsigned sum = 0;
+    size_t n = 512;
+
+    store_fixture_close(f);
+    snprintf(kept, sizeof kept, "%s", fixture_path(f, "kept"));
+    snprintf(journal, sizeof journal, "%s", fixture_path(f, "results.db-journal"));
+    test_write(kept, "x", 1);
+    for (const char *c = kept; *c; c++) sum += (unsigned)*c, bytes[n++] = (unsigned char)*c;
+    const unsigned char end[] = {0,
+                                 0,
+                                 0,
+                                 (unsigned char)strlen(kept),
+                                 0,
+                                 0,
+                                 (unsigned char)(sum >> 8),
+                                 (unsigned char)sum,
+                                 0xd9,
+                                 0xd5,
+                                 0x05,
+                                 0xf9,
+                                 0x20,
+                                 0xa1,
+                                 0x63,
+                                 0xd7};
+    memcpy(bytes + n, end, sizeof end);
+    for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
+        struct store *s = NULL;
+        test_write(journal, bytes, n + sizeof end);
+        int rc = store_open(&s, f->path, (enum store_mode)mode, &f->e);
+        store_close(s);
+        assert_int_equal(access(kept, F_OK), 0);
+        assert_refused(f, ERR_DATA, "names another file", rc);
+    }
+    unlink(journal);
+    store_fixture_open(f, STORE_WRITE);
+}
+
+/* Ends in the middle of a transaction whose pages are in the file. */
+static int stop_in_transaction(const struct store_fixture *f)
+{
+    fixture_raw(f->path, "PRAGMA journal_mode=DELETE");
+    sqlite3 *raw = NULL;
+    sqlite3_open(f->path, &raw);
+    return sqlite3_exec(raw,
+                        "PRAGMA cache_size=1; BEGIN; UPDATE runs SET seed=777;"
+                        "CREATE TABLE theirs AS SELECT zeroblob(100000) AS x",
+                        NULL, NULL, NULL) != SQLITE_OK;
+}
+
+TEST_WITH(struct store_fixture *f, an_unfinished_transaction_is_not_read)
+{
+    struct store *s = NULL;
+    struct merge_result m;
+
+    fixture_done(f, &f->train, 2.0, NULL);
+    store_fixture_close(f);
+    assert_int_equal(fixture_race(f, 1, stop_in_transaction), 0);
+    assert_refused(f, ERR_UNAVAILABLE, "did not finish",
+                   store_open(&s, f->path, STORE_READ, &f->e));
+    assert_int_equal(rename(f->path, fixture_path(f, "other.db")), 0);
+    char from[TEST_PATH_BYTES + 64];
+    snprintf(from, sizeof from, "%s", fixture_path(f, "results.db-journal"));
+    assert_int_equal(rename(from, fixture_path(f, "other.db-journal")), 0);
+    store_fixture_open(f, STORE_WRITE);
+    assert_refused(f, ERR_UNAVAILABLE, "did not finish",
+                   fixture_merge(f, &m, fixture_path(f, "other.db")));
+    store_fixture_close(f);
+    snprintf(f->path, sizeof f->path, "%s", fixture_path(f, "other.db"));
+    store_fixture_open(f, STORE_WRITE);
+    assert_cell(f, "SELECT seed FROM trainings", "1");
+}
+
+/* Puts new instead of old into the text of a table. */
+#define EDIT(table, old, new)                                                                      \
+    "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql=replace(sql,'" old                    \
+    "','" new "') WHERE name='" table "'"
+
+TEST_WITH(struct store_fixture *f, tables_that_alibi_did_not_make_are_refused)
+{
+    static const struct {
+        const char *sql, *word;
+    } rows[] = {
+        {EDIT("runs", "spec TEXT NOT NULL", "spec TEXT"), "table 'runs'"},
+        {EDIT("points", "artefact TEXT NOT NULL", "artefact TEXT"), "table 'points'"},
+        {EDIT("results", ") STRICT", ")"), "table 'results'"},
+        {EDIT("run_attempts", "slot TEXT", "slot TEXT AS(message LIKE dir)"), "'run_attempts'"},
+        {EDIT("run_attempts", "slot TEXT", "slot TEXT DEFAULT(hex(zeroblob(9)))"),
+         "'run_attempts'"},
+        {EDIT("run_attempts", "attempt>=1", "slot LIKE dir OR attempt>=1"), "'run_attempts'"},
+        {EDIT("run_attempts", "slot TEXT", "slot TEXT, extra TEXT AS(dir)"), "'run_attempts'"},
+        {"CREATE INDEX theirs ON runs(length(spec))", "index 'theirs'"},
+        {"CREATE INDEX theirs ON runs(seed) WHERE spec LIKE canonical", "index 'theirs'"},
+        {"DROP INDEX one_current_result", "'one_current_result' is missing"},
+        {"ALTER TABLE paper_cells RENAME TO kept_cells", "'paper_cells' is missing"},
+    };
+    char copy[TEST_PATH_BYTES + 64], sql[TEST_PATH_BYTES + 64];
+    struct merge_result m;
+
+    fixture_done(f, &f->train, 2.0, NULL);
+    snprintf(copy, sizeof copy, "%s", fixture_path(f, "copy.db"));
+    snprintf(sql, sizeof sql, "VACUUM INTO '%s'", copy);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        unlink(copy);
+        fixture_raw(f->path, sql);
+        fixture_raw(copy, rows[i].sql);
+        fixture_refuse_open(f, copy, ERR_DATA, rows[i].word);
+        assert_refused(f, ERR_DATA, rows[i].word, fixture_merge(f, &m, copy));
+    }
+    /* what users add */
+    store_fixture_close(f);
+    fixture_raw(f->path,
+                "CREATE TABLE mine(x TEXT, y TEXT AS(x||x)); CREATE INDEX i ON mine(y,x||y);"
+                "CREATE INDEX j ON runs(seed,spec); ALTER TABLE runs ADD COLUMN note TEXT");
+    for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
+        store_fixture_open(f, (enum store_mode)mode);
+        assert_works(f, store_check(f->store, &f->e));
+        store_fixture_close(f);
+    }
+}
+
+/* A foreign condition that takes hours, in a table that no statement of alibi reads. */
+TEST_WITH(struct store_fixture *f, a_table_of_another_name_is_not_computed)
+{
+    fixture_raw(
+        f->path,
+        "CREATE TABLE theirs(x, CHECK((x LIKE '%'||hex(zeroblob(20000))||'1') IS NOT NULL));"
+        "PRAGMA ignore_check_constraints=ON;"
+        "INSERT INTO theirs VALUES(hex(zeroblob(400000)))");
+    assert_works(f, store_check(f->store, &f->e));
+}
+
 TEST_WITH(struct store_fixture *f, another_makers_trigger_does_not_run)
 {
     static const char *const triggers[] = {

@@ -28,29 +28,38 @@ enum { CUDART_VERSION = 13000 };
     E(cudaErrorInitializationError, 3, "initialization error")                                     \
     E(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                          \
     E(cudaErrorStubLibrary, 34, "CUDA driver is a stub library")                                   \
-    E(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient for CUDA runtime version") \
+    E(cudaErrorInsufficientDriver, 35,                                                             \
+      "CUDA driver version is insufficient for CUDA runtime version")                              \
     E(cudaErrorDevicesUnavailable, 46, "CUDA-capable device(s) is/are busy or unavailable")        \
     E(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                                \
     E(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                       \
     E(cudaErrorDeviceNotLicensed, 102, "device doesn't have valid Grid license")                   \
-    E(cudaErrorNoKernelImageForDevice, 209, "no kernel image is available for execution on the device") \
+    E(cudaErrorNoKernelImageForDevice, 209,                                                        \
+      "no kernel image is available for execution on the device")                                  \
     E(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered")                       \
-    E(cudaErrorNvlinkUncorrectable, 220, "uncorrectable NVLink error detected during the execution") \
+    E(cudaErrorNvlinkUncorrectable, 220,                                                           \
+      "uncorrectable NVLink error detected during the execution")                                  \
     E(cudaErrorJitCompilerNotFound, 221, "PTX JIT compiler library not found")                     \
-    E(cudaErrorUnsupportedPtxVersion, 222, "the provided PTX was compiled with an unsupported toolchain.") \
+    E(cudaErrorUnsupportedPtxVersion, 222,                                                         \
+      "the provided PTX was compiled with an unsupported toolchain.")                              \
     E(cudaErrorJitCompilationDisabled, 223, "PTX JIT compilation was disabled")                    \
+    E(cudaErrorContained, 226,                                                                     \
+      "Invalid access of peer GPU memory over nvlink or a hardware error")                         \
     E(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                              \
     E(cudaErrorNotReady, 600, "device not ready")                                                  \
     E(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")                      \
     E(cudaErrorHardwareStackError, 714, "hardware stack error")                                    \
     E(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                   \
-    E(cudaErrorContained, 721, "Invalid access of peer GPU memory over nvlink or a hardware error") \
     E(cudaErrorSystemNotReady, 802, "system not yet initialized")                                  \
-    E(cudaErrorSystemDriverMismatch, 803, "system has unsupported display driver / cuda driver combination") \
-    E(cudaErrorCompatNotSupportedOnDevice, 804, "forward compatibility was attempted on non supported HW") \
+    E(cudaErrorSystemDriverMismatch, 803,                                                          \
+      "system has unsupported display driver / cuda driver combination")                           \
+    E(cudaErrorCompatNotSupportedOnDevice, 804,                                                    \
+      "forward compatibility was attempted on non supported HW")                                   \
     E(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing")  \
-    E(cudaErrorStreamCaptureInvalidated, 901, "operation failed due to a previous error during capture") \
-    E(cudaErrorStreamCaptureUnmatched, 903, "capture was not ended in the same stream as it began") \
+    E(cudaErrorStreamCaptureInvalidated, 901,                                                      \
+      "operation failed due to a previous error during capture")                                   \
+    E(cudaErrorStreamCaptureUnmatched, 903,                                                        \
+      "capture was not ended in the same stream as it began")                                      \
     E(cudaErrorUnknown, 999, "unknown error")
 
 #define EMULATION_ERROR(name, value, text) name = value,

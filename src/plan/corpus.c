@@ -1,0 +1,106 @@
+/* corpus.c - reads pieces of `base`, and what configs/data/NAME.yaml says beside its settings:
+ *
+ *   source:                                # where the text comes from; changes no run
+ *     title: WikiText-2                    # in reports; the rest only if it can be downloaded
+ *     licence: CC BY-SA 3.0, Wikipedia
+ *     url: https://host/archive.zip        # or a list, tried in this order
+ *     sha256: 92675f…                      # of the archive
+ *     bytes_max: 50000000                  # of the archive, and of the text in it
+ *     files: [wiki.train.tokens, …]        # names in the archive of train, valid and test */
+#include "plan/plan_internal.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+
+/* Reads a text or a list of texts. */
+static int read_texts(const char **out, int32_t least, int32_t most, const struct yaml_node *list,
+                      const char *what, struct err *e)
+{
+    int32_t n;
+    const struct yaml_node *const *item = yaml_each(&list, &n);
+
+    if (n < least || n > most)
+        return yaml_error(list, e, "%s: expected %d to %d texts, found %d", what, least, most, n);
+    for (int32_t i = 0; i < n; i++) {
+        TRY(yaml_want(item[i], YAML_SCALAR, what, e));
+        if (!*item[i]->text) return yaml_error(item[i], e, "%s is empty", what);
+        out[i] = item[i]->text;
+    }
+    return 0;
+}
+
+static int read_source(struct plan_corpus *c, const struct yaml_node *map, struct err *e)
+{
+    const struct yaml_node *title, *url, *licence, *sha256, *bytes, *files;
+    const struct yaml_field fields[] = {
+        {"title", YAML_SCALAR, &title},     {"url", YAML_ANY, &url},
+        {"licence", YAML_SCALAR, &licence}, {"sha256", YAML_SCALAR, &sha256},
+        {"bytes_max", YAML_SCALAR, &bytes}, {"files", YAML_LIST, &files}};
+    enum { FIELDS_N = sizeof fields / sizeof *fields, FIELD_URL = 1 };
+
+    TRY(yaml_want(map, YAML_MAP, "source", e));
+    TRY(yaml_fields(map, fields, FIELDS_N, e));
+    if (title) TRY(read_texts(&c->title, 1, 1, title, "title", e));
+    for (int i = FIELD_URL; i < FIELDS_N; i++)
+        if (!*fields[i].value != !url)
+            return yaml_error(map, e, "source: %s is missing, which a download needs",
+                              url ? fields[i].name : "url");
+    if (!url) return 0;
+    TRY(read_texts(c->url, 1, PLAN_CORPUS_URLS_MAX, url, "url", e));
+    TRY(read_texts(&c->licence, 1, 1, licence, "licence", e));
+    TRY(read_texts(c->member, PLAN_CORPUS_FILES, PLAN_CORPUS_FILES, files, "files", e));
+    for (int i = 0; c->url[i]; i++)
+        if (strncmp(c->url[i], "https://", 8) != 0 && strncmp(c->url[i], "http://", 7) != 0)
+            return yaml_error(url, e, "url: expected https:// or http://, found '%.60s'",
+                              c->url[i]);
+    c->sha256 = sha256->text;
+    if (!hash_is_sha256(c->sha256))
+        return yaml_error(sha256, e, "sha256: expected 64 lower-case hex digits, found '%.70s'",
+                          c->sha256);
+    if (!str_to_int(&c->bytes_max, bytes->text) || c->bytes_max < 1)
+        return yaml_error(bytes, e, "bytes_max: expected a number from 1, found '%.60s'",
+                          bytes->text);
+    return 0;
+}
+
+int piece_read(struct axes *settings, struct plan_corpus *c, struct arena *a, const char *path,
+               struct err *e)
+{
+    const struct yaml_node *root;
+
+    *c = (struct plan_corpus){.path = path};
+    TRY(yaml_read(&root, a, path, e));
+    for (int32_t i = 0; i < root->n; i++) {
+        bool is_source = strcmp(root->key[i]->text, "source") == 0;
+        TRY(is_source ? read_source(c, root->item[i], e)
+                      : settings_read_pair(settings, a, root, i, e));
+    }
+    return 0;
+}
+
+int plan_corpora(char ***out, int32_t *n, const struct project *project, struct arena *a,
+                 struct err *e)
+{
+    return plan_names(out, n, project, a, "configs/data", ".yaml", e);
+}
+
+int plan_corpus_read(struct plan_corpus *out, const struct project *project, struct arena *a,
+                     const char *name, struct err *e)
+{
+    /* Unlike project_find, the shipped file first. */
+    const struct project shipped = {.root = project->share, .share = project->root};
+    struct axes settings = {0};
+    struct draft d;
+    char *path;
+
+    TRY(project_find(&path, &shipped, a, arena_printf(a, "configs/data/%s.yaml", name), e));
+    TRY(piece_read(&settings, out, a, path, e));
+    out->name = name;
+    if (!out->title) out->title = name;
+    draft_init(&d);
+    axes_apply(&settings, 0, &d);
+    out->data = d.spec.data;
+    return 0;
+}

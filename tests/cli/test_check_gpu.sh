@@ -1,0 +1,69 @@
+#!/bin/sh
+# test_check_gpu.sh - check-gpu as a tool: which legs it runs, what it counts, keeps and writes. The GPU and its programs
+# are stubs; `make check-gpu DEVICE=cuda:emulated` runs the legs.
+# usage: tests/cli/test_check_gpu.sh BUILD
+. tests/cli/expect.sh
+
+table=$(cd "$1" && pwd)/tests/bench/bench_gpu
+fake=$dir/build
+records=$fake/check-gpu/check-gpu.jsonl
+logs=$fake/check-gpu/cuda-7
+cat >"$dir/stub" <<'SH'
+#!/bin/sh
+printf '%s\n' "$(basename "$0") $*" >>"$CALLS"
+case $(basename "$0"):$* in
+alibi:--version) echo "alibi 0123456789ab" ;;
+alibi:*) printf 'cpu      a CPU  2 at a time\ncuda:7   GPU  1 at a time\ncuda:8   GPU  not usable: too old\n' ;;
+test_ops:--about*) printf 'Odd "GPU" \\ \351\t\nlibrary\n' ;;
+test_ops:--bf16*) [ -z "${WRONG:-}" ] || { echo "a line of the log"; exit 3; } ;;
+test_score:*) [ -z "${SKIP:-}" ] || echo '[  SKIPPED ] scores' ;;
+check_graphs:*) [ -z "${HANG:-}" ] || sleep 9 ;;
+# The fixtures that are rejected come one at a time.
+check_oracle:*) [ $# -gt 3 ] || [ -n "${ACCEPTS:-}" ] || { echo "$3: FAIL not supported on cuda:7"; exit 1; } ;;
+esac
+exit 0
+SH
+chmod +x "$dir/stub"
+for program in alibi tests/ops/test_ops tests/ops/check_capture tests/check_oracle tests/model/check_training tests/model/test_score \
+    tests/model/check_graphs tests/worker/check_device cuda/selftest cuda/kernels/attention_formula cuda/kernels/attention_skip bin/compute-sanitizer; do
+    mkdir -p "$(dirname "$fake/$program")"
+    cp "$dir/stub" "$fake/$program"
+done
+export CALLS="$dir/calls" PATH="$fake/bin:$PATH"
+unset EMULATION_PRODUCTS LEGS ORACLE
+check() { rm -f "$CALLS" "$records"; expect "$1" "$2" sh tests/check_gpu.sh "$fake" "${3:-cuda:7}"; }
+
+# Every leg passes; the smoke legs come first, the sanitizers last.
+check 0 " 21 passed, 0 failed"
+[ "$(sed -n 's/.*"leg":"\([^"]*\)".*/\1/p' "$records" | cut -c 1-5 | uniq | tr '\n' ' ')" = "smoke kerne op ta ops i oracl 20 up score graph passe attem compu " ] ||
+    fail "another order of legs: $(sed -n 's/.*"leg":"\([^"]*\)".*/\1/p' "$records")"
+[ "$(ls "$logs" | wc -l)" = "$(wc -l <"$records")" ] || fail "not a log for each leg"
+grep -q "compute-sanitizer .*--tool racecheck .*--kernel-name kns=_k --kernel-name-exclude kns=_kernel .*test_ops cuda:7" "$CALLS" || fail "racecheck looks at kernels of cuBLAS"
+grep -q "compute-sanitizer .*--kernel-name.*--tool memcheck\|--tool memcheck .*--kernel-name" "$CALLS" && fail "memcheck leaves kernels out"
+
+# Fixtures that CUDA rejects are not computed; their leg fails if one is accepted.
+[ "$(grep '^check_oracle .* .* .*safetensors .*safetensors' "$CALLS" | grep -c 'tisa_w20\|sinks_rotary_w16')" = 0 ] || fail "the oracle's leg has fixtures that CUDA rejects"
+[ "$(grep '^check_oracle .* .* .*safetensors .*safetensors' "$CALLS" | wc -w)" = "$(($(ls tests/fixtures/oracle/*.safetensors | wc -l) - 2 + 3))" ] || fail "the oracle's leg lacks fixtures"
+export ACCEPTS=1
+LEGS=oracle check 1 "FAIL .*oracle, what CUDA rejects"
+unset ACCEPTS
+
+# Lines of JSON, whatever the names; the file grows.
+sed 's/^{/{"case":"leg",/' "$records" >"$dir/lines"
+expect 0 "" "$table" --table "$dir/lines"
+grep -qF '{"device":"cuda:7","gpu":"Odd \"GPU\" \\ ","driver":"' "$records" || fail "no escaped name: $(head -n 1 "$records")"
+grep -qE '"library":"library","code_id":"0123456789ab","date":"20[0-9TZ:-]*","leg":"oracle","result":"ok","exit":0,"ms":[0-9]+}$' "$records" || fail "no line of the oracle's leg"
+
+# A failure, a skip and a hang each fail their leg and no other; the log stays.
+WRONG=1 SKIP=1 HANG=1 LIMIT=1 SANITIZE=0 check 1 "FAIL .* passes as graphs (stopped after 1 s"
+grep -q " 11 passed, 5 failed, without compute-sanitizer" "$dir/out" || { fail "not 5 failures"; cat "$dir/out"; }
+grep -q "a smoke leg failed" "$dir/out" || fail "does not say that a smoke leg failed"
+grep -q '"leg":"scores","result":"skipped"' "$records" || fail "a skip is not recorded"
+grep -q '"leg":"smoke, ops in bf16","result":"failed","exit":3' "$records" || fail "a failure is not recorded"
+[ "$(cat "$logs/leg-smoke-ops-in-bf16.log")" = "a line of the log" ] || fail "the log of a failed leg was replaced"
+
+LEGS="smoke scores-in" check 0 " 4 passed"
+LEGS=smok-e check 64 "no leg has such a name"
+check 69 "no GPU to check on: cuda:8 .*too old" cuda:8
+check 69 "no GPU to check on: cuda:[.]: .*no such GPU" 'cuda:.'
+finish
