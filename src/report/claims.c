@@ -215,15 +215,13 @@ int report_claims(FILE *out, struct store *s, const struct project *p,
     *contradicted = 0;
     for (int32_t i = 0; i < all.rows.rows_n; i++)
         *contradicted += strcmp(report_rows_get(&all.rows, i, "verdict"), "contradicted") == 0;
-    if (o->format == REPORT_HTML) report_html_open(out, report_claims_heading(&a, o->scale));
-    if (o->format == REPORT_TEXT || o->format == REPORT_HTML)
+    if (o->format == REPORT_TEXT)
         report_write_heading(out, report_claims_heading(&a, o->scale), o->format, 1);
     TRY_OUT(rc, report_claims_write(out, &all, true, o, e));
     if (counts.rows_n && o->format != REPORT_CSV && o->format != REPORT_JSON) {
-        if (o->format != REPORT_HTML) fputc('\n', out);
+        fputc('\n', out);
         report_write_paragraph(out, report_rows_get(&counts, 0, "sum"), o->format);
     }
-    if (o->format == REPORT_HTML) report_html_close(out);
     rc = file_check_output(out, e);
 out:
     arena_fini(&a);

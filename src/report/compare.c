@@ -619,7 +619,7 @@ static int write_table(FILE *out, struct notes *notes, struct report_rows *r,
     gather_common(&common, r);
     move_to_notes(notes, r, "settings");
     move_to_notes(notes, r, "note");
-    if (format != REPORT_HTML) fputc('\n', out);
+    fputc('\n', out);
     if (common.n) write_note(out, r->arena, "In every row: ", common.text, format);
     return report_rows_write(out, r, format, e);
 }
@@ -633,7 +633,6 @@ static int write_for_people(FILE *out, struct compare *c, struct report_rows *r,
 
     map_init(&notes.number, c->arena);
     shorten_cells(r);
-    if (format == REPORT_HTML) report_html_open(out, "Two sets of evaluations side by side");
     report_write_paragraph(out,
                            arena_printf(c->arena, "A: %s. B: %s. Lengths are the paper's.",
                                         c->side[0].filter, c->side[1].filter),
@@ -643,10 +642,9 @@ static int write_for_people(FILE *out, struct compare *c, struct report_rows *r,
         report_rows_slice(&table, r, 0, kind + 1 - HIDDEN_N, i, n);
         TRY(write_table(out, &notes, &table, format, e));
     }
-    if (notes.n && format != REPORT_HTML) fputc('\n', out);
+    if (notes.n) fputc('\n', out);
     for (int32_t i = 0; i < notes.n; i++)
         write_note(out, c->arena, arena_printf(c->arena, "[%d] ", i + 1), notes.item[i], format);
-    if (format == REPORT_HTML) report_html_close(out);
     return file_check_output(out, e);
 }
 

@@ -124,8 +124,8 @@ int report_compare(FILE *out, struct store *s, const char *a_filter, const char 
 int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
                  enum report_format format, struct err *e);
 
-/* report_format_find - the format called text, markdown, csv, json, latex or html. Errors:
- * ERR_USAGE names them. */
+/* report_format_find - the format called text, markdown, csv, json, latex or html. Only
+ * report_artefacts writes HTML. Errors: ERR_USAGE names them. */
 int report_format_find(enum report_format *out, const char *name, struct err *e);
 
 /* report_curves - draws losses during training in the terminal and as a picture: loss (nats per

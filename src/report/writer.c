@@ -344,9 +344,7 @@ int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
 
     arena_init(&a);
     int rc = report_rows_query(&rows, &a, s, NULL, sql, NULL, 0, limit_s, e);
-    if (rc == 0 && format == REPORT_HTML) report_html_open(out, "alibi query");
     if (rc == 0) rc = report_rows_write(out, &rows, format, e);
-    if (rc == 0 && format == REPORT_HTML) report_html_close(out);
     arena_fini(&a);
     return rc;
 }
@@ -359,6 +357,7 @@ int report_format_find(enum report_format *out, const char *name, struct err *e)
         return 0;
     }
     return ERR(e, ERR_USAGE,
-               "unknown format \"%s\"; the formats are text, markdown, csv, json, latex and html",
+               "unknown format \"%s\"; the formats are text, markdown, csv, json, latex and, for a "
+               "report, html",
                name);
 }

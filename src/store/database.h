@@ -47,7 +47,6 @@ struct store {
     int lock_fd;               /* -1: none */
     int depth;                 /* of nested transactions */
     bool immutable;            /* opened without side files: nobody writes now */
-    bool has_guards;           /* the connection has the guards of query.c */
     const struct fence *fence; /* of the query in progress; NULL: none */
     struct stat opened;        /* the file when it was opened */
     struct stat side[2];       /* its -wal and -shm, of a writer */

@@ -54,7 +54,7 @@ static const char *hostile(struct report_fixture *f)
     const char *mark = own_file(f, "HACK");
 
     return arena_printf(&f->arena,
-                        "x = system('touch %s')\nsystem 'touch %s'\n!touch %s\n"
+                        "x = system('touch %s')\nsystem 'touch %s'\n!touch '%s'\n"
                         "x = \"`touch %s`\"\n"
                         "set print '|touch %s'\nprint 1\nunset print\n"
                         "stats '< touch %s; echo 1 1' nooutput\n"
