@@ -6,7 +6,7 @@
 
 enum { ROW_LANES = 16, PREPARE_THREADS = 256, PREPARE_ROWS = PREPARE_THREADS / ROW_LANES };
 
-/* Sum over the 16 lanes that share a row. */
+/* Adds over the 16 lanes that share a row. */
 static __device__ inline float row_sum(float x)
 {
     for (int o = ROW_LANES / 2; o; o >>= 1) x += __shfl_xor_sync(0xffffffffu, x, o);
@@ -119,7 +119,7 @@ static bool fits_kernels(const struct attention *a)
     return a->D <= ATTENTION_WIDTH_MAX && a->scale > 0.0f && a->q.dtype != DTYPE_I32;
 }
 
-/* Whether the tensor-core kernels can rotate a tile in shared memory. Adjacent pairs lie within one
+/* True if the tensor-core kernels can rotate a tile in shared memory. Adjacent pairs lie within one
  * chunk of eight columns. Pairs half a head apart must lie half a tile apart, so that one warp has
  * copied both. */
 static bool fits_rotation(const struct attention *a)

@@ -34,7 +34,7 @@ enum {
     ATTENTION_NORM_TILE = 64   /* keys that share a norm */
 };
 
-/* Bytes of shared memory a block may have on the current device. */
+/* Returns the bytes of shared memory that a block may have on the current device. */
 static inline size_t attention_shared_bytes(void)
 {
     int device = 0, bytes = 0;
@@ -91,7 +91,7 @@ cudaError_t attention_bias_grad(cudaStream_t stream, const struct attention *a, 
 cudaError_t attention_skip_bounds(cudaStream_t stream, const struct attention *a, float *workspace,
                                   bool summed);
 
-/* Whether 16-byte copies of 8 columns can read this view, as tensor-core tiles need. */
+/* True if 16-byte copies of 8 columns can read this view, as tensor-core tiles need. */
 static inline int attention_is_aligned(const struct tensor *t)
 {
     return t->dtype == DTYPE_BF16 && ((uintptr_t)t->data & 15) == 0 && t->stride % 8 == 0;
@@ -119,8 +119,8 @@ template <int MOST, class F> static inline cudaError_t attention_by_width(int32_
     }
 }
 
-/* One block for each tile of `rows` rows of every head; 0 blocks if a launch cannot have so many.
- */
+/* Makes one block for each tile of `rows` rows of every head; 0 blocks if a launch cannot have so
+ * many. */
 static inline dim3 attention_grid(const struct attention *a, int32_t *tiles_n, int32_t rows)
 {
     *tiles_n = (a->T + rows - 1) / rows;
@@ -141,7 +141,7 @@ __device__ inline void rotate_pair(float *a, float *b, float cosine, float sine)
     *a = first;
 }
 
-/* Head h of row i of batch row b. */
+/* Points to head h of row i of batch row b. */
 template <class T>
 __device__ inline T *head_row(const struct tensor &t, const struct attention &a, int64_t b,
                               int64_t h, int64_t i)
@@ -189,7 +189,7 @@ __device__ inline struct head_bias head_bias_of(const struct attention_bias &b, 
     return out;
 }
 
-/* The head's row of the table; NULL without a table. */
+/* Returns the head's row of the table; NULL without a table. */
 __device__ inline const float *bias_table_of(const struct head_bias &b)
 {
     return b.bias_table_n > 0 ? b.table + (int64_t)hide_from_compiler(b.h) * b.bias_table_n : NULL;
@@ -209,13 +209,13 @@ __device__ inline float bias_at(const struct head_bias &b, const float *table, i
 
 /* ---- window and sinks, at positions in the text ---- */
 
-/* Whether a query sees key j at distance d. bias_at masks the future. */
+/* True if a query sees key j at distance d. bias_at masks the future. */
 __device__ inline bool mask_sees(const struct attention_mask &m, int32_t d, int32_t j)
 {
     return m.window == 0 || d < m.window || j < m.sinks;
 }
 
-/* Whether some query from `query` on sees one of the keys_n keys from `key` on; ignores the causal
+/* True if some query from `query` on sees one of the keys_n keys from `key` on; ignores the causal
  * mask. */
 __device__ inline bool mask_sees_some(const struct attention_mask &m, int32_t query, int32_t key,
                                       int32_t keys_n)
@@ -223,7 +223,7 @@ __device__ inline bool mask_sees_some(const struct attention_mask &m, int32_t qu
     return m.window == 0 || query - (key + keys_n - 1) < m.window || key < m.sinks;
 }
 
-/* Whether all queries up to `query` see all of these keys. */
+/* True if all queries up to `query` see all of these keys. */
 __device__ inline bool mask_sees_all(const struct attention_mask &m, int32_t query, int32_t key,
                                      int32_t keys_n)
 {

@@ -29,7 +29,7 @@ template <int N> __device__ inline void fma_put(float *P, const float (&x)[4][N]
     for (int e = 0; e < 4 * N; e++) to[e / N * STRIDE + e % N * 16] = x[e / N][e % N];
 }
 
-/* lse and delta of query i; past the end they make p 0. */
+/* Reads lse and delta of query i; past the end they make p 0. */
 static __device__ inline void fma_query(float *lse, float *delta, const struct attention &a,
                                         const float *deltas, int64_t item, int32_t i)
 {

@@ -23,8 +23,8 @@ template <int N> __device__ inline void keys_skip(float (&s)[N][4], const uint32
     }
 }
 
-/* STEP queries for one warp of keys. numbers: their (lse, delta). alive: bits of those that need
- * the keys; NULL: all do. */
+/* Processes STEP queries for one warp of keys. numbers: their (lse, delta). alive: bits of those
+ * that need the keys; NULL: all do. */
 template <int D, int STEP>
 __device__ inline void keys_tile(float (&dk)[1][D / 8][4], float (&dv)[1][D / 8][4],
                                  const struct keys_warp &w, const struct attention &a,
@@ -97,7 +97,7 @@ static __device__ inline void keys_find(uint32_t *alive, const struct keys_warp 
     __syncthreads();
 }
 
-/* Whether some query of the tile needs the block's keys. */
+/* True if some query of the tile needs the block's keys. */
 template <int QUERIES> __device__ inline bool keys_is_live(const uint32_t *alive, int32_t tile)
 {
     if (QUERIES == KEYS_QUERIES) return skip_is_live(alive, tile);

@@ -46,13 +46,13 @@ struct queries_warp {
     uint32_t alive;        /* bits of its rows that need the tile */
 };
 
-/* Whether the call needs bias sums. Then it has no skip bounds, and scratch uses their memory. */
+/* True if the call needs bias sums. Then it has no skip bounds, and scratch uses their memory. */
 static __host__ __device__ inline bool queries_sum_bias(const struct attention &a)
 {
     return a.bias.bias_table_grad_dev && a.bias.bias_table_n > 0;
 }
 
-/* The bias sums of a warp. */
+/* Returns the bias sums of a warp. */
 static __device__ inline float *bias_sums_of(float *workspace, const struct attention_parts &parts,
                                              int32_t item, int32_t query)
 {
@@ -60,7 +60,7 @@ static __device__ inline float *bias_sums_of(float *workspace, const struct atte
     return workspace + parts.bias_sums + slot * parts.bias_table_n;
 }
 
-/* One tile of keys for one warp of queries. */
+/* Processes one tile of keys for one warp of queries. */
 template <int D>
 __device__ inline void queries_tile(float (&dq)[2][D / 8][4], const struct queries_warp &w,
                                     const struct attention &a, const struct attention_keep &keep,

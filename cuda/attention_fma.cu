@@ -3,8 +3,8 @@
  * exactly 0. */
 #include "attention_fma.cuh"
 
-/* Step of the online softmax for a thread's 4 rows: turns s into probabilities, rescales acc, sum.
- */
+/* Does a step of the online softmax for a thread's 4 rows: turns s into probabilities, rescales
+ * acc, sum. */
 template <int D, int N>
 __device__ inline void softmax_step(float (&s)[4][N], float (&acc)[4][D / 16], float (&top)[4],
                                     float (&sum)[4])

@@ -86,7 +86,7 @@ struct forward_warp {
     int32_t query, item; /* the warp's first query; b * H + h */
 };
 
-/* One tile of keys for one warp; alive: bits of the rows that need it, not 0. */
+/* Processes one tile of keys for one warp; alive: bits of the rows that need it, not 0. */
 template <int D, int KEYS>
 __device__ inline void forward_tile(struct forward_rows<D> &rows, const struct forward_warp &w,
                                     const struct attention &a, const struct attention_keep &keep,

@@ -10,7 +10,7 @@
  *
  *     dead:  norm[row] * key_norm[tile] - slope * first key  <  cutoff[row]
  *
- * What is skipped is small, not zero. Results with and without skip bounds are the same bits in
+ * A skipped tile is small, not zero. Results with and without skip bounds are the same bits in
  * almost every case, because they are rounded to bf16; no proof excludes a last bit. Whether a call
  * has bounds depends on its shape and the GPU alone, so repeated runs have the same bits. */
 #ifndef CUDA_ATTENTION_SKIP_CUH
@@ -40,7 +40,7 @@ __host__ __device__ inline bool row_is_dead(const struct attention_skip &skip, i
     return fmaf(skip.norm[row], skip.key_norm[tile], bias) < skip.cutoff[row];
 }
 
-/* Whether a call can have skip bounds. Not with rotary tables: bounds come from the unrotated q and
+/* True if a call can have skip bounds. Not with rotary tables: bounds come from the unrotated q and
  * k. Not with a window: it may hide the key whose score is `known`. */
 static inline bool attention_may_skip(const struct attention *a)
 {
@@ -77,7 +77,7 @@ __device__ inline void skip_find(uint32_t *alive, const struct attention_skip &s
     __syncthreads();
 }
 
-/* Whether some row needs the tile. */
+/* True if some row needs the tile. */
 __device__ inline bool skip_is_live(const uint32_t *alive, int32_t tile)
 {
     uint4 word = ((const uint4 *)alive)[tile];

@@ -19,7 +19,7 @@ void cuda_close(struct backend *b)
 /* The kernels need so much shared memory a block; sm_86, sm_89 and sm_120 have no more. */
 enum { SHARED_LEAST = 99 << 10 };
 
-/* "NVIDIA H200, sm_90, 132 processors, 139.8 GiB" */
+/* Describes the device: "NVIDIA H200, sm_90, 132 processors, 139.8 GiB". */
 static int cuda_describe(struct cuda *c, int ordinal, struct err *e)
 {
     struct cudaDeviceProp p;

@@ -56,7 +56,7 @@ void cuda_close(struct backend *b);
 
 /* ---- error.c ---- */
 
-/* cuda_is_lost - whether this status means that the process cannot use the device any more. */
+/* cuda_is_lost - true if this status means that the process cannot use the device any more. */
 int cuda_is_lost(int status);
 /* cuda_fault - turns the status of a runtime call or a launcher into an error; 0 stays 0. */
 int cuda_fault(struct cuda *c, int status, const char *where, struct err *e);

@@ -48,7 +48,7 @@ static __global__ void add_rows_k(struct tensor y, struct tensor x, struct tenso
     rows_store(row_of<T>(y, at.row) + at.column, v, at.n, wide);
 }
 
-/* Whether index[j] == wanted for some j in begin ... end - 1. All threads of the block call it. */
+/* True if index[j] == wanted for some j in begin ... end - 1. All threads of the block call it. */
 __device__ static bool scatter_occurs(const int32_t *index, int64_t begin, int64_t end,
                                       int32_t wanted)
 {
@@ -136,7 +136,7 @@ static __global__ void scatter_add_k(struct tensor y, struct tensor x, const int
 }
 
 /* y[index[i]] = scale * x[i]. The last row with an index wins: a row is written if no later row has
- * its index. Mapping as above. */
+ * its index. Threads are mapped as in scatter_add_k. */
 template <class Y, class X>
 static __global__ void scatter_set_k(struct tensor y, struct tensor x, const int32_t *index,
                                      float scale, bool wide)

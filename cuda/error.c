@@ -45,7 +45,7 @@ static const struct cause {
     {cudaErrorUnknown, true, NULL},
 };
 
-/* NULL: the status is not one of the table. */
+/* Finds the row of a status; NULL: the table has none. */
 static const struct cause *cause_of(int status)
 {
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)

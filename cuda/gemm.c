@@ -5,7 +5,7 @@
 
 #include "gemm_internal.h"
 
-/* What the GPU and the library are, for gemm_choices. */
+/* Identifies the GPU and the library for gemm_choices. */
 static int gemm_identify(struct gemm *g, char *text, size_t bytes, struct err *e)
 {
     int device = 0;
@@ -55,8 +55,8 @@ void gemm_close(struct gemm *g)
     free(g);
 }
 
-/* The product with its column sums or mask in one kernel, if the library has an algorithm for that.
- */
+/* Computes the product with its column sums or mask in one kernel if the library has an algorithm
+ * for that. */
 static int gemm_try_whole(struct gemm *g, const struct gemm_product *p, bool *done, struct err *e)
 {
     struct gemm_call call;

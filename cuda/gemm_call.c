@@ -35,8 +35,8 @@ static cudaDataType gemm_type(enum dtype type)
     return type == DTYPE_BF16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
-/* A stored matrix of `rows` x `cols`, which is column-major and thus transposed to the library. The
- * chunks of a batch are `step` elements apart. */
+/* Describes a stored matrix of `rows` x `cols`. The library is column-major and sees it transposed.
+ * The chunks of a batch are `step` elements apart. */
 static cublasStatus_t gemm_layout(const struct gemm *g, cublasLtMatrixLayoutOpaque_t *layout,
                                   enum dtype type, int64_t rows, int64_t cols, int64_t stride,
                                   int64_t chunks_n, int64_t step)

@@ -32,7 +32,7 @@ static int64_t choice_round(int64_t rows)
     return (rows + GEMM_ROWS - 1) / GEMM_ROWS * GEMM_ROWS;
 }
 
-/* The class of p; rounded: with rows rounded up to a multiple of GEMM_ROWS. */
+/* Returns the class of p; rounded: with rows rounded up to a multiple of GEMM_ROWS. */
 static struct gemm_class gemm_class_of(const struct gemm_product *p, int rounded)
 {
     struct gemm_class c;
@@ -102,8 +102,8 @@ static cublasStatus_t choice_prefer(const struct gemm *g,
     return status;
 }
 
-/* The candidates for p with the sizes of the class. Whatever the library says about an epilogue of
- * a class of its own but success, it has none. */
+/* Lists the candidates for p with the sizes of the class. Any status but success means that the
+ * library has no algorithm for the epilogue of such a class. */
 static int choice_candidates(struct gemm *g, cublasLtMatmulHeuristicResult_t *out, int *n,
                              const struct gemm_class *c, const struct gemm_product *p,
                              struct err *e)
@@ -167,7 +167,7 @@ static void choice_warm(struct gemm *g, const struct choice_trial *t,
     } while (choice_seconds() < until);
 }
 
-/* Milliseconds of CHOICE_RUNS runs after one untimed run, each followed by the end of `ended`
+/* Times CHOICE_RUNS runs in milliseconds after one untimed run, each followed by the end of `ended`
  * unless that is NULL; negative if it does not fit or fails. */
 static float choice_time(struct gemm *g, const struct choice_trial *t,
                          const cublasLtMatmulAlgo_t *algorithm, const struct gemm_product *ended)
@@ -187,7 +187,7 @@ static float choice_time(struct gemm *g, const struct choice_trial *t,
     return ms;
 }
 
-/* The index of the chosen candidate, and its time. */
+/* Returns the index of the fastest candidate, and its time. */
 static int gemm_fastest(struct gemm *g, const struct choice_trial *t,
                         const cublasLtMatmulHeuristicResult_t *candidate, int n, float *least)
 {
@@ -201,7 +201,7 @@ static int gemm_fastest(struct gemm *g, const struct choice_trial *t,
         *least = ms;
         best = i;
     }
-    /* The favourite again: something may have slowed down its first timing. */
+    /* Time the favourite again: something may have slowed down its first timing. */
     if (best > 0 && first >= 0.0f) {
         float again = choice_time(g, t, &candidate[0].algo, NULL);
         if (again < 0.0f || *least < CHOICE_CLEARLY * again) return best;
@@ -211,7 +211,7 @@ static int gemm_fastest(struct gemm *g, const struct choice_trial *t,
     return best;
 }
 
-/* Whether a product with column sums or a mask, whose algorithm takes `whole` milliseconds, is
+/* True if a product with column sums or a mask, whose algorithm takes `whole` milliseconds, is
  * better done in parts: the plain product and the end of p. As above, only if that is clearly
  * faster than two timings. */
 static int choice_in_parts(struct gemm *g, bool *in_parts, const struct choice_trial *t,
@@ -232,9 +232,9 @@ static int choice_in_parts(struct gemm *g, bool *in_parts, const struct choice_t
     return 0;
 }
 
-/* One of n candidates; words of zeros if the product is better done in parts. Timed runs of an
- * accumulating product write to temporary memory, since c must be added to once only; if there is
- * no such memory, the first is chosen. */
+/* Chooses one of n candidates; words of zeros if the product is better done in parts. Timed runs of
+ * an accumulating product write to temporary memory, since c must be added to once only; if there
+ * is no such memory, the first is chosen. */
 static int choice_by_time(struct gemm *g, cublasLtMatmulAlgo_t *out,
                           const cublasLtMatmulHeuristicResult_t *candidate, int n,
                           const struct gemm_call *call, const struct gemm_product *p, struct err *e)

@@ -100,7 +100,7 @@ int gemm_fault(const struct gemm *g, cublasStatus_t status, const struct gemm_pr
                struct err *e);
 int gemm_call_init(const struct gemm *g, struct gemm_call *call, const struct gemm_product *p,
                    struct err *e);
-/* gemm_fits - whether the algorithm can do exactly this product. */
+/* gemm_fits - true if the algorithm can do exactly this product. */
 bool gemm_fits(struct gemm *g, const struct gemm_call *call, const cublasLtMatmulAlgo_t *algorithm);
 /* gemm_run - queues it with that algorithm, its result at `to` (p->c, or memory of the same
  * layout). */
@@ -112,7 +112,7 @@ cublasStatus_t gemm_run(struct gemm *g, const struct gemm_call *call, const stru
 int gemm_forbid_in_capture(const struct gemm *g, const struct gemm_product *p, const char *why,
                            struct err *e);
 
-/* gemm_has_own_class - whether p has column sums or a mask (rule 5). gemm_plain - p without them
+/* gemm_has_own_class - true if p has column sums or a mask (rule 5). gemm_plain - p without them
  * and without ReLU. */
 static inline bool gemm_has_own_class(const struct gemm_product *p)
 {

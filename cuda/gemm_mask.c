@@ -18,7 +18,7 @@
  * (i % TRIAL_K, j) of b. */
 enum { TRIAL_N = 256, TRIAL_K = 64, TRIAL_WORDS = TRIAL_N / 32 };
 
-/* Large enough for fp32. The device has the same. */
+/* The buffers of a trial, large enough for fp32, on host and device. */
 struct trial {
     uint32_t a[TRIAL_N * TRIAL_K], b[TRIAL_K * TRIAL_N], c[TRIAL_N * TRIAL_N];
     uint32_t mask[TRIAL_N][TRIAL_WORDS];
@@ -36,7 +36,7 @@ static float trial_sign(int i, int j)
     return trial_coin(1, i % TRIAL_K, j) ? 1.0f : -1.0f;
 }
 
-/* The bit of a mask that a product reads. */
+/* True if the mask that a product reads has this bit. */
 static bool trial_kept(int i, int j)
 {
     return trial_coin(2, i, j);

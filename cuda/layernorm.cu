@@ -12,7 +12,7 @@ struct norm_forward {
     bool wide;
 };
 
-/* A row of x; or s = x + dropout(r), which is stored, and used as it is stored. */
+/* Reads a row of x, or computes s = x + dropout(r), stores it and uses the stored value. */
 template <class T, int EIGHTS, bool RESIDUAL>
 __device__ static void norm_take(struct vec8 *v, const int *n, const struct norm_forward &f,
                                  int64_t row)

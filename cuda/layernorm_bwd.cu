@@ -163,7 +163,7 @@ size_t cuda_layernorm_bwd_workspace(const struct tensor *x)
            sizeof(float);
 }
 
-/* Both kernels of the backward pass. */
+/* Launches both kernels of the backward pass. */
 template <bool RESIDUAL>
 static int layernorm_bwd_launch(void *stream, const struct norm_backward &f,
                                 const struct tensor &dgain, const struct tensor &dbias)

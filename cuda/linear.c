@@ -14,7 +14,7 @@
 
 enum { LINEAR_CHUNK = 128, LINEAR_ALIGNMENT = 16 };
 
-/* The product. If the GPU is lost, the library reports only a failure; the runtime knows the
+/* Queues the product. If the GPU is lost, the library reports only a failure; the runtime knows the
  * reason, and this call is allowed during a capture. */
 static int linear_product(struct cuda *c, const struct gemm_product *p, bool *ended, struct err *e)
 {
@@ -25,7 +25,7 @@ static int linear_product(struct cuda *c, const struct gemm_product *p, bool *en
     return cuda_is_lost(status) ? cuda_fault(c, status, "product", e) : rc;
 }
 
-/* The relu of a product, or its gradient. */
+/* Applies relu, or its gradient, to a product. */
 static int end_with_relu(void *stream, const struct gemm_product *p)
 {
     struct tensor y = tensor_make(p->c, p->m * p->chunks_n, p->n, p->to);
@@ -37,7 +37,7 @@ static int end_with_relu(void *stream, const struct gemm_product *p)
     return p->relu == GEMM_RELU ? cuda_relu(stream, &relu) : cuda_relu_bwd(stream, &bwd);
 }
 
-/* The column sums of a product. */
+/* Computes the column sums of a product. */
 static int end_with_sums(void *stream, const struct gemm_product *p)
 {
     struct tensor a = tensor_make((void *)p->a, p->k, p->m, p->from);
@@ -46,7 +46,7 @@ static int end_with_sums(void *stream, const struct gemm_product *p)
     return cuda_column_sums(stream, &sums, &a, false, p->end_workspace);
 }
 
-/* The product, then relu unless that was the epilogue. */
+/* Queues the product, then relu unless that was the epilogue. */
 static int linear_multiply(struct cuda *c, const struct gemm_product *p, struct err *e)
 {
     bool ended;
@@ -55,7 +55,7 @@ static int linear_multiply(struct cuda *c, const struct gemm_product *p, struct 
     return cuda_fault(c, p->end(c->stream_own, p), "relu after a product", e);
 }
 
-/* c = a b, each of them transposed or not. */
+/* Describes c = a b, each factor transposed or not. */
 static struct gemm_product product_of(const struct tensor *c, const struct tensor *a,
                                       bool transpose_a, const struct tensor *b, bool transpose_b)
 {
@@ -75,7 +75,7 @@ static struct gemm_product product_of(const struct tensor *c, const struct tenso
                                  .to = c->dtype};
 }
 
-/* y = x w^T + bias. */
+/* Describes y = x w^T + bias. */
 static struct gemm_product linear_forward(const struct tensor *y, const struct tensor *x,
                                           const struct tensor *w, const struct tensor *bias)
 {
@@ -98,7 +98,7 @@ static int linear_is_aligned(const struct tensor *t)
            (size_t)t->stride * dtype_bytes(t->dtype) % LINEAR_ALIGNMENT == 0;
 }
 
-/* One chunk in memory of its own, whose rows are aligned. */
+/* Returns one chunk in separate memory whose rows are aligned. */
 static struct tensor linear_chunk(char *data, const struct tensor *of)
 {
     int64_t elements = LINEAR_ALIGNMENT / (int64_t)dtype_bytes(of->dtype);
@@ -112,7 +112,7 @@ static size_t linear_chunk_bytes(const struct tensor *of)
     return LINEAR_CHUNK * (size_t)linear_chunk(NULL, of).stride * dtype_bytes(of->dtype);
 }
 
-/* `rows` rows of t from `row` on. */
+/* Returns `rows` rows of t from `row` on. */
 static struct tensor linear_part(const struct tensor *t, int64_t row, int64_t rows)
 {
     struct tensor part = *t;
@@ -121,7 +121,7 @@ static struct tensor linear_part(const struct tensor *t, int64_t row, int64_t ro
     return part;
 }
 
-/* Rows from `first` on through copies, one chunk at a time. */
+/* Computes the rows from `first` on through copies, one chunk at a time. */
 static int linear_by_copies(struct cuda *c, struct gemm_product *p, const struct tensor *y,
                             const struct tensor *x, int64_t first, char *scratch, struct err *e)
 {
@@ -144,7 +144,7 @@ static int linear_by_copies(struct cuda *c, struct gemm_product *p, const struct
     return 0;
 }
 
-/* exact, by chunks; p is the whole product. */
+/* Computes the whole product p exactly, by chunks. */
 static int linear_chunks(struct cuda *c, struct gemm_product *p, const struct tensor *y,
                          const struct tensor *x, struct err *e)
 {

@@ -47,7 +47,7 @@ static int check_columns(const char *op, const struct backend *b, const struct t
         return cuda_fault(c, cuda_##name(c->stream_own, a), op, e);                                \
     }
 
-/* The same with a workspace, which is scratch memory. */
+/* LAUNCH with a workspace, which is scratch memory. */
 #define LAUNCH_WITH_WORKSPACE(name, args, check, bytes)                                            \
     static int cuda_run_##name(struct backend *b, const struct args *a, struct err *e)             \
     {                                                                                              \

@@ -87,8 +87,8 @@ __device__ static void vec4_store(bf16 *to, const struct vec4 &v, int n, bool wi
         if (i < n) rows_narrow(to + i, v.x[i]);
 }
 
-/* The factor of the gradient: the mean over targets, then clipping by the norm. NaN if the norm is
- * not finite, when nothing may change. */
+/* Returns the factor of the gradient: the mean over targets, then clipping by the norm. NaN if the
+ * norm is not finite, when nothing may change. */
 __device__ static double gradient_factor(const double *squares, const struct step_state *step)
 {
     double norm = (double)step->gradient_scale * sqrt(*squares);
@@ -99,7 +99,7 @@ __device__ static double gradient_factor(const double *squares, const struct ste
     return (double)step->gradient_scale * clip;
 }
 
-/* base^n by squaring: pow() would cost all threads registers that only one uses. */
+/* Computes base^n by squaring: pow() would cost all threads registers that only one uses. */
 __device__ static double whole_power(double base, uint32_t n)
 {
     double out = 1.0;

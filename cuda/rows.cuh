@@ -127,7 +127,7 @@ __device__ inline int rows_part(int64_t column, int64_t cols)
     return left >= 8 ? 8 : left > 0 ? (int)left : 0;
 }
 
-/* Whether every row of these views begins at a multiple of 16 bytes. */
+/* True if every row of these views begins at a multiple of 16 bytes. */
 template <class... T> static inline bool rows_are_wide(const struct tensor &t, const T &...others)
 {
     int64_t stride_bytes = t.rows > 1 ? t.stride * (int64_t)dtype_bytes(t.dtype) : 0;

@@ -37,7 +37,7 @@ __device__ static float softmax_term(float x, float k)
     return exp2f(fmaf(x, SOFTMAX_LOG2E_LOW, fmaf(x, SOFTMAX_LOG2E_HIGH, -k)));
 }
 
-/* 2^d for an integer d <= 0; 0 if the term is too small to change a sum of doubles. */
+/* Returns 2^d for an integer d <= 0; 0 if the term is too small to change a sum of doubles. */
 __device__ static double softmax_power(float d)
 {
     return d >= -126.0f ? (double)__int_as_float(((int)d + 127) << 23) : 0.0;
@@ -179,7 +179,8 @@ static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
     if (gradient) softmax_gradient(row, logits.cols, wide, s, wanted);
 }
 
-/* log p of a row's target. Mapping as above. Reads 1 element an element. */
+/* Computes log p of a row's target. Threads are mapped as in softmax_loss_k. Reads 1 element an
+ * element. */
 template <class T>
 static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
     softmax_logp_k(float *logp, struct tensor logits, const int32_t *target, int accumulate,

@@ -81,6 +81,7 @@ grep -nE "$banned" src/*/*.[ch] | grep -vE '^[^:]*:[0-9]+: *(/?\*|//)' && say "b
 grep -nE '\bexit\s*\(' src/*/*.c | grep -vE '^src/cli/main\.c:|_exit\s*\(' && say "exit outside main.c above"
 grep -nE '(^|[^_[:alnum:]])printf\(' src/cli/command_*.c | grep -vF 'printf("\033' && say "printf above: commands print with cli_print, which escapes control characters"
 grep -nE 'ifdef.*CUDA' src/*/*.[ch] | grep -v '^src/base/philox.h:' && say "shared code that tests for CUDA above"
+grep -rnE '(/\*|//|^ *\*) *(Of|What|Where) ' src cuda --include='*.[ch]' --include='*.cu' --include='*.cuh' && say "comments above that begin with Of, What or Where: begin with a verb or a noun"
 grep -rnE '\b(TODO|FIXME|XXX)\b|[Nn]ot implemented|[Pp]laceholder' src cuda configs experiments && say "unfinished words above"
 
 # Lengths: functions up to 60 lines (a C function ends at a closing brace in the first column), kernels up to 120. Files that

@@ -1,4 +1,4 @@
--- What the paper says of Figure 11, as verdicts. Parameters: :artefact, :scale.
+-- The paper's statements about Figure 11, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal), so that one statement serves every scale. Each claim must hold for
 -- each training length below and for each seed the grid asks for; until all its numbers exist it
 -- is "not run".

@@ -1,4 +1,4 @@
--- What the paper says of Figure 5, as verdicts. Parameters: :artefact, :scale.
+-- The paper's statements about Figure 5, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal). A claim about speed is judged at scale paper only. A claim must hold
 -- for each case and for each seed the grid asks for; until all its numbers exist it is "not run".
 WITH

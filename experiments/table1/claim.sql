@@ -1,4 +1,4 @@
--- What the paper says of Table 1, as verdicts. Parameters: :artefact, :scale.
+-- The paper's statements about Table 1, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal). A claim about speed is judged at scale paper only. A claim must hold
 -- for each case and for each seed the grid asks for; until all its numbers exist it is "not run".
 -- X claims are about the paper alone: "supported" means that its own numbers contradict its text (or

@@ -1,4 +1,4 @@
--- Where Table 10 and the rest of the paper do not agree. Parameters: :artefact, :scale.
+-- Contradictions between Table 10 and the rest of the paper. Parameters: :artefact, :scale.
 -- X claims are about the paper alone: "supported" means that its own numbers contradict its text (or
 -- one another), as the view paper_values holds them; until those exist it is "not run".
 WITH

@@ -1,4 +1,4 @@
--- What the paper says of Table 15 and of appendix B, as verdicts. Parameters: :artefact, :scale.
+-- The paper's statements about Table 15 and appendix B, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal), so that one statement serves every scale. A claim must hold for
 -- each case and for each seed the grid asks for; until all its numbers exist it is "not run".
 WITH

@@ -1,4 +1,4 @@
--- What the paper says of Table 5, as verdicts. Parameters: :artefact, :scale.
+-- The paper's statements about Table 5, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal), so that one statement serves every scale. Each claim must hold for
 -- each case below and for each seed the grid asks for; until all its numbers exist it is "not run".
 -- X2 is about the paper alone: "supported" means that its own numbers contradict its text.

@@ -36,7 +36,7 @@ void backend_register(const struct backend_library *library)
     registered[registered_n++] = library;
 }
 
-/* The folder of the running program with a trailing slash. */
+/* Finds the folder of the running program, with a trailing slash. */
 static int backend_program_folder(char *out, size_t bytes, struct err *e)
 {
     TRY(file_program(out, bytes, e));
@@ -45,7 +45,7 @@ static int backend_program_folder(char *out, size_t bytes, struct err *e)
     return 0;
 }
 
-/* remedy: how to obtain a missing file. */
+/* Loads a library. remedy: how to obtain a missing file. */
 static int backend_library_open(const struct backend_library **out, const char *name,
                                 const char *file, const char *remedy, struct err *e)
 {

@@ -26,7 +26,7 @@ static int rule_rotary(const void *args, struct err *e)
     return 0;
 }
 
-/* `mask` of `cols` columns. */
+/* Checks that `mask` fits `cols` columns. */
 static int rule_mask(const char *op, const struct tensor *mask, int64_t cols, struct err *e)
 {
     if (mask->data == NULL || mask->cols == relu_mask_words(cols)) return 0;

@@ -78,10 +78,10 @@ int op_arguments(const struct backend *b, enum op op, const void *args,
 enum { OP_LETTERS_N = 26 };
 int64_t op_dimension(const char **shape, const int64_t size[OP_LETTERS_N]);
 
-/* op_is_listed - whether a list such as "x r", or NULL, has the name. */
+/* op_is_listed - true if a list such as "x r", or NULL, has the name. */
 bool op_is_listed(const char *list, const char *name);
 
-/* op_exists - whether the backend has the function (a fused op may be NULL); tests skip by it.
+/* op_exists - true if the backend has the function (a fused op may be NULL); tests skip by it.
  * op_run - calls it without checking arguments. */
 bool op_exists(const struct backend *b, enum op op);
 int op_run(struct backend *b, enum op op, const void *args, struct err *e);

@@ -12,7 +12,7 @@ int64_t clock_monotonic_us(void);
 int64_t clock_cpu_us(void);
 /* clock_utc - now as "2026-01-31T12:34:56Z". */
 void clock_utc(char out[CLOCK_TEXT_BYTES]);
-/* clock_utc_at - the same format for a time in seconds since 1970, such as a file's mtime. */
+/* clock_utc_at - clock_utc for a time in seconds since 1970, such as a file's mtime. */
 void clock_utc_at(char out[CLOCK_TEXT_BYTES], int64_t seconds);
 /* clock_duration - "1h 02m", "3m 04s" or "5.6s"; "%.1f years" above two years. */
 void clock_duration(char out[CLOCK_TEXT_BYTES], double seconds);

@@ -41,7 +41,7 @@ int file_program(char *out, size_t bytes, struct err *e)
     return 0;
 }
 
-/* file_open_read with the size of the file. */
+/* Opens like file_open_read and returns the size, too. */
 static int file_open_sized(const char *path, size_t *size, struct err *e)
 {
     struct stat st;

@@ -25,7 +25,7 @@ static uint32_t map_hash(const unsigned char *key, size_t key_n)
     return (uint32_t)(h ^ h >> 32);
 }
 
-/* The slot of the key, or the free slot where it belongs. */
+/* Returns the slot of the key, or the free slot for it. */
 static struct map_slot *map_find(const struct map *m, uint32_t hash, const void *key, size_t key_n)
 {
     for (uint32_t i = hash;; i++) {

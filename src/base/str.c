@@ -94,7 +94,7 @@ void str_from_double(char out[STR_DOUBLE_BYTES], double value)
     }
 }
 
-/* Whether two letters are the same, case aside. */
+/* True if two letters are the same, case aside. */
 static bool same(char a, char b)
 {
     return tolower((unsigned char)a) == tolower((unsigned char)b);

@@ -73,7 +73,7 @@ const char *str_shell_word(struct arena *a, const char *text);
 /* str_trim - text without the spaces, tabs and carriage returns around it, cut in place. */
 char *str_trim(char *text);
 
-/* str_same - whether both texts are NULL or equal. */
+/* str_same - true if both texts are NULL or equal. */
 bool str_same(const char *a, const char *b);
 
 /* str_is_name - [A-Za-z0-9._-]{1,64}, not beginning with a dot or a dash. */

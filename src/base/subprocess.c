@@ -26,7 +26,7 @@ struct stream {
     struct strbuf text;
 };
 
-/* In the child: executes the program, or writes the errno to the pipe and exits. */
+/* Runs in the child: executes the program, or writes the errno to the pipe and exits. */
 static _Noreturn void become(const struct subprocess *s, pid_t parent, int output, int errors,
                              int report)
 {

@@ -44,7 +44,7 @@ int subprocess_run(struct subprocess_end *out, struct arena *a, const struct sub
 int subprocess_check(const struct subprocess_end *end, const struct subprocess *s, int code,
                      struct err *e);
 
-/* subprocess_find - whether PATH contains an executable of this name. */
+/* subprocess_find - true if PATH contains an executable of this name. */
 bool subprocess_find(const char *program);
 
 #endif

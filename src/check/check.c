@@ -231,7 +231,7 @@ static bool overlap(const struct check_span *a, const struct check_span *b)
     return from + m->row_bytes > at && at + o->row_bytes > from;
 }
 
-/* Whether the table lets the output be that argument, and it is exactly that. */
+/* True if the table lets the output be that argument, and it is exactly that. */
 static bool may_be(const struct op_memory *output, const struct op_memory *other)
 {
     return output->data == other->data && output->stride_bytes == other->stride_bytes &&
@@ -250,7 +250,7 @@ static int check_overlaps(const struct check *c, const struct check_span *s, str
     return 0;
 }
 
-/* Whether the op also reads an output, or writes an input, as another argument. */
+/* True if the op also reads an output, or writes an input, as another argument. */
 static bool is_shared(const struct check *c, const struct check_span *s)
 {
     enum op_role same = s->memory.role;
@@ -303,7 +303,7 @@ static int add_to_sum(struct check *c, const struct check_span *s, int64_t row,
     return 0;
 }
 
-/* No element of a filled row still holds what it was filled with. */
+/* Checks that no element of a filled row still has the fill value. */
 static int is_written(struct check *c, const struct check_span *s, int64_t row,
                       const unsigned char *bytes, void *context, struct err *e)
 {
@@ -381,7 +381,7 @@ static int check_guards(struct check *c, struct err *e)
     return 0;
 }
 
-/* The argument of one of the roles that has this byte, or NULL. */
+/* Returns the argument of one of the roles that has this byte, or NULL. */
 static const struct op_memory *argument_at(const struct check *c, const char *byte, bool read)
 {
     for (int32_t i = 0; i < c->spans_n; i++) {
@@ -400,7 +400,7 @@ static size_t first_difference(const struct check_region *r)
     return at;
 }
 
-/* Everything in a copied region but what the op was to write is as before. */
+/* Checks that a copied region is unchanged except for the output of the op. */
 static int check_outside(struct check *c, struct check_region *r, struct err *e)
 {
     TRY(check_inner(c)->download(c->inner_own, r->after_own, r->user, r->bytes, e));
@@ -516,8 +516,9 @@ static int check_op(struct backend *b, enum op op, const void *args, struct err 
     }
 BACKEND_OPS(CHECKED)
 
-/* A fused function that the wrapped backend lacks stays empty, so that it is composed. So do record
- * and its kin: memory can be looked at before and after an op only if the op is done now. */
+/* A fused function that the wrapped backend lacks stays empty, so that it is composed. The graph
+ * functions stay empty as well: an op must run at once so that memory can be inspected before and
+ * after it. */
 static void check_fill_table(struct check *c)
 {
     c->table = (struct backend_ops){

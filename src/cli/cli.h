@@ -27,7 +27,8 @@ enum cli_type {
     CLI_COUNT,        /* an integer from 1; out: int32_t */
     CLI_REAL,         /* a number from 0; out: double */
     CLI_DURATION,     /* a time such as 24h; out: double, in seconds */
-    CLI_FORMAT,       /* of a report; out: enum report_format */
+    CLI_FORMAT,       /* of an answer; out: enum report_format */
+    CLI_FORMAT_PAGE,  /* the same, or html: a page */
     CLI_WHICH,        /* best, last; out: enum spec_checkpoint */
     CLI_TEXT,         /* this and the following types: a text; out: const char * */
     CLI_SCALE,        /* mini, small, paper, none */
@@ -70,7 +71,7 @@ struct cli {
     bool completes;           /* cli_begin completes the last word and returns CLI_DONE */
 };
 
-/* What cli_begin opens. */
+/* Files that cli_begin opens. */
 enum cli_opens {
     CLI_NOTHING,
     CLI_PROJECT,        /* --project or the current folder */

@@ -21,8 +21,8 @@
 
 enum { TRIAL_MS = 60000, KILLED_MS = 2000 };
 
-/* In the child: opens the GPU as a worker does, tests it in both precisions, and writes an error
- * message to the pipe. */
+/* Runs in the child: opens the GPU as a worker does, tests it in both precisions, and writes an
+ * error message to the pipe. */
 static _Noreturn void try_in_child(const struct device *d, int to)
 {
     static const enum dtype precisions[] = {DTYPE_F32, DTYPE_BF16};

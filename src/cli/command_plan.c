@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 
-/* The state of a run; with --budget also whether it fits. fit: NULL without. */
+/* Returns the state of a run, and with --budget whether it fits. fit: NULL without --budget. */
 static const char *state_text(const struct planning *p, const struct planning_fit *fit, int32_t i,
                               struct arena *a)
 {
@@ -140,7 +140,7 @@ static void print_time(const struct planning *p, struct arena *a)
     if (p->basis == PLANNING_MODELLED && p->work_s > 0) print_modelled(p, a);
 }
 
-/* What --budget is enough for. */
+/* Prints how many runs fit into --budget. */
 static void print_fit(const struct planning *p, const struct planning_fit *fit, double budget_s)
 {
     char budget[CLOCK_TEXT_BYTES], used[CLOCK_TEXT_BYTES], beyond[CLOCK_TEXT_BYTES];

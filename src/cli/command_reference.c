@@ -56,7 +56,7 @@ static const char *method_of(const struct spec_key *key)
     return NULL;
 }
 
-/* "cannot be set: REASON" of a key that the plan determines, else NULL. */
+/* Returns "cannot be set: REASON" for a key that the plan determines, else NULL. */
 static const char *refusal_text(const struct spec_key *key, struct arena *a)
 {
     const struct spec_key *found;

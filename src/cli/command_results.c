@@ -13,7 +13,7 @@
 
 #define CLI_FORMAT_OPTION(out)                                                                     \
     {                                                                                              \
-        "format", 'f', CLI_FORMAT, out, "F", "text, markdown, csv, json, latex or html"            \
+        "format", 'f', CLI_FORMAT, out, "F", "text, markdown, csv, json or latex"                  \
     }
 
 /* Finds the artefacts of the command line, none: all of them. */
@@ -163,7 +163,7 @@ CLI_COMMAND(report)
          "show results of this scale (default: the grid's, else mini)"},
         {"set", 0, CLI_LIST_SETTINGS, &selected.set, "KEY=VALUE",
          "show the results of `alibi run` with the same --set"},
-        {"format", 'f', CLI_FORMAT, &o.format, "F",
+        {"format", 'f', CLI_FORMAT_PAGE, &o.format, "F",
          "text, markdown, csv, json, latex or html (one page)"},
         {"out", 'o', CLI_TEXT, &path, "FILE", "write to FILE instead of the standard output"},
         {"x", 'x', CLI_TEXT, &o.x, "KEY",

@@ -22,13 +22,10 @@ static void print_merge(struct cli *c, const struct merge_result *m, const char 
     if (m->copied_n)
         cli_print("copied %d run folders to runs/, %s\n", m->copied_n,
                   str_bytes(&c->arena, m->bytes));
-    if (m->remote_n)
-        cli_print("%d run folders not found: their results are ingested, but their checkpoints are "
-                  "missing; `alibi merge FOLDER` adds them\n",
-                  m->remote_n);
     if (m->unreadable.n)
-        cli_print("%d of them cannot be read (the first: %s)\n", m->unreadable.n,
-                  m->unreadable.why);
+        cli_print("%d run folders cannot be read (the first: %s): their results are ingested, but "
+                  "their checkpoints are missing; the next merge tries again\n",
+                  m->unreadable.n, m->unreadable.why);
 }
 
 CLI_COMMAND(merge)

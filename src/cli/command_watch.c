@@ -116,7 +116,7 @@ static int print_log_file(struct log *l, const char *path, struct err *e)
     return n < 0 ? ERR(e, ERR_IO, "%s: %s", path, strerror(errno)) : 0;
 }
 
-/* Whether results.db has the attempt's outcome, and that in words: "lost: killed by signal 9". */
+/* Reads the attempt's outcome from results.db, in words: "lost: killed by signal 9". */
 static int read_outcome(const char **out, struct cli *c, const struct log *l, struct err *e)
 {
     static const char sql[] = "SELECT state || coalesce(': ' || nullif(message, ''), '')"

@@ -75,8 +75,13 @@ static int take_value(struct arena *a, const struct cli_option *o, const char *t
         if (!clock_parse_duration(o->out, text))
             return ERR(e, ERR_USAGE, "--%s: expected a time such as 90m, 24h or 3d, found '%s'",
                        o->name, text);
-    } else if (o->type == CLI_FORMAT) {
-        return report_format_find(o->out, text, e);
+    } else if (o->type == CLI_FORMAT || o->type == CLI_FORMAT_PAGE) {
+        TRY(report_format_find(o->out, text, e));
+        if (o->type == CLI_FORMAT && *(enum report_format *)o->out == REPORT_HTML)
+            return ERR(e, ERR_USAGE,
+                       "--%s html: only `alibi report` writes a page; use text, markdown, csv, "
+                       "json or latex",
+                       o->name);
     } else if (o->type == CLI_WHICH) {
         bool last = strcmp(text, "last") == 0;
         if (!last && strcmp(text, "best") != 0)

@@ -43,7 +43,7 @@ VECTOR_FN float attention_window_bias_at(const struct attention *a, int32_t h, i
     return attention_bias_at(&a->bias, h, d);
 }
 
-/* Whether a query can see keys outside its window. */
+/* True if a query can see keys outside its window. */
 VECTOR_FN int attention_has_sinks(const struct attention *a)
 {
     return a->mask.window > 0 && a->mask.sinks > 0 && a->mask.window < a->T;
@@ -61,7 +61,7 @@ VECTOR_FN int attention_sees_sink(const struct attention *a, int64_t i, int64_t 
     return j < a->mask.sinks && i - j >= a->mask.window;
 }
 
-/* Whether queries are rotated a second time for sinks. */
+/* True if queries are rotated a second time for sinks. */
 VECTOR_FN int attention_rotates_sinks(const struct attention *a)
 {
     return attention_has_sinks(a) && a->mask.sink_positions == SINKS_CACHE &&

@@ -32,7 +32,7 @@ struct attention_skip {
     float *query_norm, *lse;
 };
 
-/* Whether tiles of head h can be skipped at all. */
+/* True if tiles of head h can be skipped at all. */
 VECTOR_FN int attention_skip_applies(const struct attention *a, int64_t h)
 {
     const struct attention_bias *b = &a->bias;
@@ -402,7 +402,7 @@ static void backward_store(const struct backward *w, const struct backward_tile 
     transpose_to_rows(dvalue, a->dv.stride, w->dvalue, ATTENTION_WIDE, rows, a->D, 1.0f);
 }
 
-/* Whether every probability of the tile is proven zero, from the nearest pair of query and key. */
+/* True if every probability of the tile is proven zero, from the nearest pair of query and key. */
 VECTOR_FN int backward_is_dead(const struct backward *w, const struct backward_tile *t,
                                float key_norm)
 {

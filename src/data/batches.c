@@ -42,8 +42,8 @@ static int batches_check(const struct tokens *train, const struct batches_option
     return 0;
 }
 
-/* Unbiased draw from [0, bound): the upper half of the product. The lower half identifies the few
- * words that would bias the result, which are redrawn. */
+/* Draws from [0, bound) without bias: the upper half of the product. The lower half identifies the
+ * few words that would bias the result, which are redrawn. */
 static uint32_t shuffle_below(uint32_t bound, uint64_t key, uint64_t element, uint32_t stream)
 {
     uint32_t unfair = (0u - bound) % bound;

@@ -20,7 +20,7 @@ static int corpus_manifest(struct manifest *m, const char **folder, struct arena
     return ERR(e, ERR_DATA, "%s describes another corpus, %s", path, m->name);
 }
 
-/* hash_check of a file of the folder. */
+/* Checks the hash of a file of the folder. */
 static int verify_file(const char *path, const char *expected, struct err *e)
 {
     return hash_check(path, expected, "prepare the corpus again", e);

@@ -71,7 +71,7 @@ int manifest_check_known(const struct manifest *m, const struct manifest *known,
     return 0;
 }
 
-/* A double-quoted YAML scalar; control characters as \xNN. */
+/* Writes a double-quoted YAML scalar; control characters as \xNN. */
 static void add_quoted(struct strbuf *b, const char *text)
 {
     strbuf_add(b, "\"");

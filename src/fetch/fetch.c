@@ -43,7 +43,7 @@ struct fetch {
 
 /* --- the part on disk --- */
 
-/* The ETag of the part, or "". */
+/* Reads the ETag of the part, or "". */
 static const char *fetch_etag(struct fetch *f)
 {
     char *text;
@@ -51,7 +51,7 @@ static const char *fetch_etag(struct fetch *f)
     return rc == 0 ? text : "";
 }
 
-/* Whether a hash or the ETag can show that the rest belongs to the part. */
+/* True if a hash or the ETag can show that the rest belongs to the part. */
 static bool fetch_can_resume(struct fetch *f)
 {
     return f->options->sha256 || *fetch_etag(f);
@@ -81,7 +81,7 @@ static int fetch_open_part(struct fetch *f, struct err *e)
 
 /* --- a transfer --- */
 
-/* A header of the last response, or NULL. */
+/* Finds a header of the last response; NULL: it has none of that name. */
 static const char *fetch_header(struct fetch *f, const char *name)
 {
     struct curl_header *header;
@@ -89,7 +89,7 @@ static const char *fetch_header(struct fetch *f, const char *name)
     return found ? header->value : NULL;
 }
 
-/* Before the first bytes of a transfer: continues the part or restarts it. */
+/* Continues the part or restarts it before the first bytes of a transfer. */
 static int fetch_begin(struct fetch *f, struct err *e)
 {
     long status = 0;

@@ -32,7 +32,7 @@ static int unpack_error(const struct unpack *u, struct err *e)
                why ? why : "unreadable");
 }
 
-/* Whether the path is absolute or has a component "..". */
+/* True if the path is absolute or has a component "..". */
 static bool unpack_is_harmful(const char *name)
 {
     if (*name == '/' || *name == '\\') return true;

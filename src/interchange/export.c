@@ -29,7 +29,7 @@ static json_t *export_text(const struct spec *s, const char *key, struct arena *
     return json_string(spec_get(s, spec_key_find(key), a));
 }
 
-/* The slopes of ALiBi, one for each head: a loader need not know how they are chosen. */
+/* Returns the slopes of ALiBi, one for each head: a loader need not know how they are chosen. */
 static json_t *export_slopes(const struct spec *s, struct arena *a)
 {
     const struct position_shape shape = spec_position_shape(s);
@@ -43,7 +43,7 @@ static json_t *export_slopes(const struct spec *s, struct arena *a)
     return slopes;
 }
 
-/* An option of the position method as JSON; numbers as numbers. */
+/* Returns an option of the position method as JSON; numbers as numbers. */
 static json_t *export_option(const struct spec *s, const struct position_option *p, struct arena *a)
 {
     const void *field = (const char *)&s->option + p->offset;
@@ -54,7 +54,7 @@ static json_t *export_option(const struct spec *s, const struct position_option 
     return export_text(s, p->name, a);
 }
 
-/* config.json: what a loader needs to interpret the tensors. */
+/* Makes config.json, from which a loader interprets the tensors. */
 static json_t *export_config(const struct spec *s, const struct export_options *o,
                              const char *update, struct arena *a)
 {

@@ -30,14 +30,15 @@ struct import {
     int32_t tensors_n;
     struct import_facts facts;
 
-    /* Of import_check: the spec, its parameters, the tensor of each; of each tensor the parameter
-     * that it is or is tied to, or -1. */
+    /* Set by import_check: the spec, its parameters, and the tensor of each. parameter: for each
+     * tensor, the index of its parameter (or of the one it is tied to); -1: none. */
     struct spec spec;
     struct shape_params params;
     const struct torch_tensor **of;
     int32_t *parameter;
 
-    /* Of import_write: capacity for the largest tensor each; the written file. */
+    /* Set by import_write: two buffers that hold the largest tensor, then the facts of the written
+     * file. */
     float *values_own, *tied_own;
     char run_id[SPEC_ID_BYTES], sha256[HASH_HEX_BYTES];
     int64_t bytes, updates;
@@ -52,7 +53,7 @@ static const struct torch_tensor *find_tensor(const struct import *im, const cha
     return NULL;
 }
 
-/* An option of fairseq, from args or cfg; NULL: not recorded. */
+/* Finds an option of fairseq in args or cfg; NULL: not recorded. */
 static const struct pickle_value *option_of(const struct pickle_value *checkpoint, const char *name)
 {
     static const char *const groups[] = {"model", "task", "dataset"};
@@ -74,7 +75,8 @@ static bool is_number(double *out, const struct pickle_value *v)
     return isfinite(*out);
 }
 
-/* Mean of the meter `loss` in the statistics of the last epoch, converted from bits to nats. */
+/* Returns the mean of the meter `loss` in the statistics of the last epoch, converted from bits to
+ * nats. */
 static double train_loss(const struct pickle_value *checkpoint)
 {
     const struct pickle_value *extra = pickle_get(checkpoint, "extra_state");
@@ -92,7 +94,7 @@ static double train_loss(const struct pickle_value *checkpoint)
     return (double)NAN;
 }
 
-/* The position method whose learned tensors the file contains; NULL: none, or several. */
+/* Finds the position method whose learned tensors the file contains; NULL: none, or several. */
 static const char *find_position(const struct import *im)
 {
     const char *found = NULL;
@@ -140,7 +142,7 @@ static void read_facts(struct import *im)
         out->valid_loss_nats = number * import_ln2;
 }
 
-/* What is expected of an option: the value of a key of the spec, or else a text. */
+/* An option must have the value of a key of the spec, or else a given text. */
 struct import_option {
     bool applies;
     const char *name, *key, *text;
@@ -255,7 +257,8 @@ static int check_shape(struct import *im, const struct torch_tensor *t,
                shape.text, p->rows, p->cols);
 }
 
-/* The parameter to which the tensor of this name is tied (oracle SPEC.md section 14); -1: none. */
+/* Finds the parameter to which the tensor of this name is tied (oracle SPEC.md section 14); -1:
+ * none. */
 static int32_t tied_parameter(const struct shape_params *params, const char *name)
 {
     static const struct {
@@ -340,7 +343,7 @@ static int load_storages(struct import *im, struct err *e)
     return torch_file_read(&im->file, e);
 }
 
-/* Tied tensors must have equal numbers. */
+/* Checks that tied tensors have equal numbers. */
 static int check_tied(const struct import *im, struct err *e)
 {
     for (int32_t i = 0; i < im->tensors_n; i++) {
@@ -402,7 +405,7 @@ static int write_weights(struct import *im, const char *dir, struct err *e)
 
 /* --- writing records -------------------------------------------------------------------------- */
 
-/* Speed, memory and time of the training are unknown. */
+/* Writes the records of the training; speed, memory and time are unknown. */
 static int write_records(const struct import *im, struct event_writer *events, double loss_nats,
                          struct err *e)
 {

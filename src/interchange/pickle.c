@@ -15,14 +15,15 @@ struct machine {
     int64_t values_n;
     struct err *e;
 
-    /* Of the current operation: the number after its code, or of its row; the popped values, valid
-     * until the next push; and the value that it makes, recalls or changes. */
+    /* The operands of the current operation: the number after its code, or the number in its row;
+     * the popped values, valid until the next push; and the value that it makes, recalls or
+     * changes. */
     uint32_t number;
     struct pickle_value **taken, *value;
     int32_t taken_n;
 };
 
-/* The next n bytes of the pickle, or NULL. */
+/* Takes the next n bytes of the pickle; NULL: there are fewer. */
 static const unsigned char *take(struct machine *m, uint32_t n)
 {
     const unsigned char *p = m->at;
@@ -58,7 +59,7 @@ static int integer(struct machine *m)
     return 0;
 }
 
-/* An integer of any length in two's complement. */
+/* Reads an integer of any length in two's complement. */
 static int long_integer(struct machine *m)
 {
     uint32_t n = m->number;
@@ -179,8 +180,8 @@ static int recall(struct machine *m)
     return 0;
 }
 
-/* What an operation pushes if not a new value: m->value, which it recalls (NULL: a mark); nothing,
- * because it changes the topmost value. */
+/* An operation that makes no new value recalls m->value (NULL: a mark) or changes the topmost value
+ * and pushes nothing. */
 enum { PICKLE_RECALLED = -1, PICKLE_CHANGED = -2 };
 
 static const struct operation {

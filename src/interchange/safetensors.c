@@ -244,7 +244,8 @@ const char *safetensors_metadata(const struct safetensors *s, const char *key)
 
 /* --- writing -------------------------------------------------------------------------------- */
 
-/* The header as JSON text from malloc. NULL: out of memory, or a name or text is not UTF-8. */
+/* Returns the header as JSON text from malloc. NULL: out of memory, or a name or text is not UTF-8.
+ */
 static char *safetensors_header(const struct safetensors_content *c)
 {
     json_t *header = json_object(), *metadata = json_object();

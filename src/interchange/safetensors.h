@@ -43,7 +43,8 @@ const struct safetensors_entry *safetensors_find(const struct safetensors *s, co
 /* safetensors_metadata - the text of a key of __metadata__, or NULL. */
 const char *safetensors_metadata(const struct safetensors *s, const char *key);
 
-/* What a file to write begins with. */
+/* A key of __metadata__ and its text. struct safetensors_content is the header of a file to write.
+ */
 struct safetensors_text {
     const char *key, *text;
 };

@@ -126,7 +126,7 @@ int torch_file_open(struct torch_file *f, struct arena *a, const char *path, str
     return ERR(e, ERR_DATA, "%s: not a file of torch.save: contains no data.pkl", path);
 }
 
-/* The storage data/KEY; NULL: none. */
+/* Finds the storage data/KEY; NULL: none. */
 static struct torch_storage *find_storage(const struct torch_file *f, const char *key)
 {
     int32_t i;
@@ -218,7 +218,7 @@ static int read_storage(struct torch_tensor *t, int64_t *elements_n, const struc
                t->storage->bytes, *elements_n, t->type->bytes);
 }
 
-/* Whether the view is inside its storage; every factor is bounded before it is multiplied. */
+/* True if the view is inside its storage; every factor is bounded before it is multiplied. */
 static bool view_fits(struct torch_tensor *t, int64_t storage_n)
 {
     const int64_t most = INT64_C(1) << TORCH_ELEMENTS_MAX_LOG2;

@@ -4,7 +4,7 @@
  * 1 of the next layer, or the final one, after the feed-forward layers. */
 #include "model/model_internal.h"
 
-/* From the LayerNorm 1 of a layer to the residual stream after attention and LayerNorm 2. */
+/* Computes a layer from LayerNorm 1 to the residual stream after attention and LayerNorm 2. */
 static int attend(struct model *m, const struct model_pass *p, int32_t l, struct err *e)
 {
     const struct model_activations *act = model_activations(m, p, l);
@@ -29,7 +29,7 @@ static int attend(struct model *m, const struct model_pass *p, int32_t l, struct
     return ops_residual_layernorm(m->b, &sum, e);
 }
 
-/* The feed-forward layers, their residual sum, and the next LayerNorm, if any. */
+/* Computes the feed-forward layers, their residual sum, and the next LayerNorm, if any. */
 static int feed_forward(struct model *m, const struct model_pass *p, int32_t l, struct err *e)
 {
     const struct model_activations *act = model_activations(m, p, l);

@@ -8,7 +8,7 @@
 
 #include "model/model_internal.h"
 
-/* The gathered rows of a band, after those of earlier bands. */
+/* Returns the gathered rows of a band, which follow those of earlier bands. */
 static struct tensor band_rows(const struct model *m, int64_t *used, int32_t band)
 {
     int64_t n = m->lists.band_id[band].n, width = m->bands.band[band].width;

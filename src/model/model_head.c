@@ -28,7 +28,7 @@ static int softmax_train(struct model *m, const struct tensor *x, const struct t
     return 0;
 }
 
-/* One tail: y = x P for its rows, dropout on y, softmax over the band's table. */
+/* Trains one tail: y = x P for its rows, dropout on y, softmax over the band's table. */
 static int tail_train(struct model *m, const struct model_pass *p, int32_t band,
                       const struct tensor *features, int64_t loss_from, struct tensor *dfeatures,
                       struct err *e)

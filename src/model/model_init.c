@@ -16,7 +16,7 @@ static const uint32_t INIT_STEP = 0xFFFFFFFFu;
 
 static const double PI = 3.14159265358979323846;
 
-/* Uniform in the open interval (0, 1). */
+/* Maps a word to a uniform number in the open interval (0, 1). */
 static double open_uniform(uint32_t word)
 {
     return ((double)word + 0.5) * 0x1p-32;

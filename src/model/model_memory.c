@@ -124,7 +124,7 @@ static int host_open(struct model *m, struct err *e)
     return 0;
 }
 
-/* Zeroed memory; none for 0 bytes. */
+/* Allocates zeroed memory; none for 0 bytes. */
 static int allocate(struct model *m, void **out, int64_t bytes, struct err *e)
 {
     if (bytes == 0) return 0;

@@ -7,7 +7,7 @@
 
 #include "model/model_internal.h"
 
-/* log p of the given class of each row of x, over the classes of a table. */
+/* Computes log p of the given class of each row of x, over the classes of a table. */
 static int softmax_score(struct model *m, const struct tensor *x, const struct tensor *table,
                          const struct model_list *target, int64_t out_from, struct err *e)
 {
@@ -25,15 +25,15 @@ static int softmax_score(struct model *m, const struct tensor *x, const struct t
     return 0;
 }
 
-/* y = x P of a tail, exact by row. */
+/* Computes y = x P of a tail, exact by row. */
 static int tail_input(struct model *m, struct tensor *y, const struct tensor *x, int32_t band,
                       struct err *e)
 {
     return OPS(m->b, linear_rows, e, .y = *y, .x = *x, .w = m->buffers.transposed[band]);
 }
 
-/* log p within each tail, for its rows, to out[from …]. x and y use buffers that the layers no
- * longer need. */
+/* Writes log p within each tail, for its rows, to out[from …]. x and y use buffers that the layers
+ * no longer need. */
 static int score_tails(struct model *m, const struct tensor *chosen, int64_t from, struct err *e)
 {
     for (int32_t band = 1; band < m->bands.n; band++) {
@@ -73,7 +73,7 @@ static int collect(struct model *m, int64_t positions_n, float *out_host, struct
     return 0;
 }
 
-/* The pass without the head; gathers the features at the chosen positions. */
+/* Runs the layers without the head and gathers the features at the chosen positions. */
 static int score_forward(struct model *m, const struct model_pass *p, struct tensor *chosen,
                          struct err *e)
 {
@@ -84,7 +84,7 @@ static int score_forward(struct model *m, const struct model_pass *p, struct ten
                .index_dev = model_list_dev(m, &m->lists.chosen), .scale = 1.0f);
 }
 
-/* log p of all chosen positions, a body of model_graph.c. */
+/* Computes log p of all chosen positions, a body of model_graph.c. */
 static int score_pass(struct model *m, const struct model_pass *p, struct err *e)
 {
     struct tensor chosen;

@@ -71,7 +71,7 @@ int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t
     return m->b->ops->download(m->b, loss_sum, &m->state_dev_own->batch_loss, sizeof *loss_sum, e);
 }
 
-/* NAG or Adam over the whole block. Changes nothing if the norm is not finite. */
+/* Applies NAG or Adam to the whole block. Changes nothing if the norm is not finite. */
 static int update_weights(struct model *m, struct err *e)
 {
     const struct spec_train *t = &m->spec.train;
@@ -90,7 +90,8 @@ static int update_weights(struct model *m, struct err *e)
                .squares_dev = squares, .step_dev = m->step_dev, .bf16_dev = m->bf16_dev_own);
 }
 
-/* Norm and update: a body of model_graph.c. The host fetches the norm afterwards. */
+/* Computes the norm and the update: a body of model_graph.c. The host fetches the norm afterwards.
+ */
 static int update_pass(struct model *m, const struct model_pass *p, struct err *e)
 {
     float *grad = model_block_dev(m, MODEL_GRADIENTS);

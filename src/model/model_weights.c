@@ -24,7 +24,7 @@ static const struct shape_tensor *find(struct binder *b, const char *name)
     return at < 0 ? NULL : &b->params->tensor[at];
 }
 
-/* The named tensor as a view of the fp32 block. */
+/* Returns the named tensor as a view of the fp32 block. */
 static struct tensor bind(struct binder *b, const char *format, ...) ERR_PRINTF(2, 3);
 static struct tensor bind(struct binder *b, const char *format, ...)
 {
@@ -38,7 +38,7 @@ static struct tensor bind(struct binder *b, const char *format, ...)
     return tensor_make(b->base_dev + t->offset, t->rows, t->cols, DTYPE_F32);
 }
 
-/* The same tensor in the block that products and gathers read. */
+/* Returns the copy of the tensor that products and gathers read. */
 static struct tensor matrix(const struct binder *b, struct tensor t)
 {
     if (b->bf16_dev == NULL || t.data == NULL) return t;

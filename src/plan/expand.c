@@ -78,7 +78,7 @@ static void note_pairs(struct expansion *x, const char *what, int64_t *pair, int
     notes_add(x->plan, "%s: %s %s at scale %s", x->grid.name, what, b.text, x->scale.name);
 }
 
-/* "2 trainings"; "" of none. */
+/* Formats "2 trainings"; "" if n is 0. */
 static const char *count_text(int32_t n, const char *what, struct arena *a)
 {
     return n ? arena_printf(a, "%d %s%s", n, what, n == 1 ? "" : "s") : "";
@@ -178,9 +178,9 @@ static void note_entries(struct expansion *x)
     struct plan *p = x->plan;
     const struct grid *g = &x->grid;
 
-    if (g->said && strcmp(g->said, g->name) != 0)
+    if (g->name_given && strcmp(g->name_given, g->name) != 0)
         notes_add(p, "%s: ignoring artefact: %s in the grid; the folder's name is used", g->name,
-                  g->said);
+                  g->name_given);
     for (int32_t i = 0; i < g->evaluate.n; i++) {
         const struct rule *r = &g->evaluate.item[i];
         if (!r->used)
@@ -294,7 +294,7 @@ static int finish(struct expansion *x, struct draft *d, const struct rule *block
     return rc;
 }
 
-/* Whether an entry of skip excludes this spec. Entries with evaluation keys match no training. */
+/* True if an entry of skip excludes this spec. Entries with evaluation keys match no training. */
 static bool is_skipped(struct expansion *x, const struct spec *nominal)
 {
     bool skipped = false;
@@ -308,7 +308,7 @@ static bool is_skipped(struct expansion *x, const struct spec *nominal)
     return skipped;
 }
 
-/* Whether --only selects this spec. */
+/* True if --only selects this spec. */
 static bool is_selected(struct expansion *x, const struct spec *nominal)
 {
     bool selected = true;
@@ -329,7 +329,7 @@ static bool is_selected(struct expansion *x, const struct spec *nominal)
 
 /* --- runs and points ------------------------------------------------------------------------ */
 
-/* Index of the run of a final spec; adds it if it is new. */
+/* Returns the index of the run of a final spec; adds it if it is new. */
 static int32_t add_run(struct expansion *x, const struct spec *final, int32_t train)
 {
     struct plan *p = x->plan;
@@ -364,7 +364,7 @@ static void add_point(struct expansion *x, int32_t number, int32_t run, const st
                             .stride_nominal = sliding ? nominal->eval.stride : 0};
 }
 
-/* The number of a new nominal point, or -1 if the grid already has it. */
+/* Numbers a new nominal point; -1: the grid already has it. */
 static int32_t number_point(struct expansion *x, const char *nominal_id)
 {
     bool added;
@@ -389,7 +389,7 @@ static int need_parent(struct expansion *x, struct parent *t, struct err *e)
     return 0;
 }
 
-/* One evaluation of a training: point `index` of the rule's product at one length. */
+/* Adds one evaluation of a training: point `index` of the rule's product at one length. */
 static int expand_evaluation(struct expansion *x, struct parent *t, const struct rule *r,
                              int64_t index, int64_t L, struct err *e)
 {
@@ -428,8 +428,8 @@ static int count_points(struct expansion *x, const struct yaml_node *block, int6
     return yaml_error(block, e, "the grid has more than %d runs up to this block", PLAN_MAX_RUNS);
 }
 
-/* The i-th length of a rule for a training with rows of L_train tokens (0: not set in the grid);
- * -1 if the rule leaves it out. */
+/* Returns the i-th length of a rule for a training with rows of L_train tokens (0: not set in the
+ * grid); -1: the rule leaves it out. */
 static int64_t length_of(const struct rule *r, int32_t i, int64_t L_train)
 {
     int64_t least = r->least.tokens + (r->least.relative ? L_train : 0);

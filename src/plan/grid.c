@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "base/str.h"
 
-/* A piece is in the grid's folder, in configs/ of the user or of the program, or a path in the
- * project such as data/NAME.yaml, which `alibi data prepare` writes. */
+/* Finds a piece: it is in the grid's folder, in configs/ of the user or of the program, or a path
+ * in the project such as data/NAME.yaml, which `alibi data prepare` writes. */
 static int find_piece(char **out, struct arena *a, const struct project *p, const char *dir,
                       const struct yaml_node *name, struct err *e)
 {
@@ -63,7 +63,7 @@ static int read_kind(enum spec_kind *out, const struct yaml_node *node, struct e
 
 /* --- lengths -------------------------------------------------------------------------------- */
 
-/* A number of tokens; an offset may be 0, and what is not an offset may be L_train. */
+/* Reads a number of tokens. An offset may be 0; any other length may be L_train. */
 static int read_length(struct length *out, const struct yaml_node *node, bool offset, struct err *e)
 {
     TRY(yaml_want(node, YAML_SCALAR, offset ? "an offset" : "a length", e));
@@ -75,7 +75,7 @@ static int read_length(struct length *out, const struct yaml_node *node, bool of
     return 0;
 }
 
-/* One length or a list of them; `from`, if given, is added to each. */
+/* Reads one length or a list of them; `from`, if given, is added to each. */
 static int read_lengths(struct rule *r, struct arena *a, const struct yaml_node *node,
                         const struct length *from, struct err *e)
 {
@@ -93,7 +93,7 @@ static int read_lengths(struct rule *r, struct arena *a, const struct yaml_node 
     return 0;
 }
 
-/* A length, a list, { list: […], at_least: L } or { from: L, add: […] }. */
+/* Reads a length, a list, { list: […], at_least: L } or { from: L, add: […] }. */
 static int read_valid(struct rule *r, struct arena *a, const struct yaml_node *node, struct err *e)
 {
     const struct yaml_node *list, *least, *from, *add;
@@ -262,20 +262,25 @@ static int add_seeds(struct grid *g, struct arena *a, const struct yaml_node *ro
 int grid_read(struct grid *g, struct arena *a, const struct project *p, const char *name,
               const char *dir, int32_t seeds, struct err *e)
 {
-    const struct yaml_node *root, *said, *title, *base, *set, *kind, *seed, *blocks, *rules, *skips;
-    const struct yaml_field fields[] = {
-        {"artefact", YAML_SCALAR, &said}, {"title", YAML_SCALAR, &title},
-        {"base", YAML_ANY, &base},        {"grid", YAML_LIST, &blocks},
-        {"evaluate", YAML_LIST, &rules},  {"skip", YAML_LIST, &skips},
-        {"seed", YAML_ANY, &seed},        {"scale", YAML_SCALAR, &g->scale},
-        {"set", YAML_ANY, &set},          {"kind", YAML_ANY, &kind}};
+    const struct yaml_node *root, *artefact, *title, *base, *set, *kind, *seed, *blocks, *rules,
+        *skips;
+    const struct yaml_field fields[] = {{"artefact", YAML_SCALAR, &artefact},
+                                        {"title", YAML_SCALAR, &title},
+                                        {"base", YAML_ANY, &base},
+                                        {"grid", YAML_LIST, &blocks},
+                                        {"evaluate", YAML_LIST, &rules},
+                                        {"skip", YAML_LIST, &skips},
+                                        {"seed", YAML_ANY, &seed},
+                                        {"scale", YAML_SCALAR, &g->scale},
+                                        {"set", YAML_ANY, &set},
+                                        {"kind", YAML_ANY, &kind}};
     enum spec_kind usual = SPEC_TRAIN;
 
     *g = (struct grid){.name = name, .dir = dir};
     draft_init(&g->base);
     TRY(yaml_read(&root, a, arena_printf(a, "%s/grid.yaml", dir), e));
     TRY(yaml_fields(root, fields, sizeof fields / sizeof *fields, e));
-    g->said = said ? said->text : NULL;
+    g->name_given = artefact ? artefact->text : NULL;
     g->title = title ? title->text : name;
     TRY(read_base(g, a, p, base, set, e));
     if (kind) TRY(read_kind(&usual, kind, e));

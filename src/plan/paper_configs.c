@@ -61,8 +61,8 @@ static int read_lists(struct map *listed, const struct project *project, struct 
     return 0;
 }
 
-/* The run's config id without the corpus (rule 3). A training's must be computed before those of
- * its evaluations. */
+/* Computes the run's config id without the corpus (rule 3). A training's must be computed before
+ * those of its evaluations. */
 static void make_id(struct plan *p, struct plan_run *run, const struct map *listed)
 {
     struct spec s = run->spec;
@@ -79,7 +79,7 @@ static void make_id(struct plan *p, struct plan_run *run, const struct map *list
     spec_config_id(&s, run->train >= 0 ? p->run[run->train].paper_id : NULL, run->paper_id);
 }
 
-/* The runs that artefacts with the names of shipped ones need, including the trainings of
+/* Marks the runs that artefacts with the names of shipped ones need, including the trainings of
  * evaluations: they are compared with the paper's. */
 static const bool *find_claimed(struct plan *p, const struct project *project)
 {

@@ -201,7 +201,8 @@ static int compare_keys(const void *a, const void *b)
     return strcmp(((const struct axis *)a)->key->name, ((const struct axis *)b)->key->name);
 }
 
-/* The settings of --set as words of a command line. The last value of a repeated key counts. */
+/* Formats the settings of --set as words of a command line. The last value of a repeated key
+ * counts. */
 static const char *variant_text(const struct axes *set, struct arena *a)
 {
     struct axes sorted = {0};
@@ -234,7 +235,7 @@ static int read_scale(struct expansion *x, const struct project *project, const 
     return ERR_DATA;
 }
 
-/* The error for a --only that selects nothing: names the first key whose values no point has. */
+/* Reports a --only that selects nothing: names the first key whose values no point has. */
 static int nothing_selected(const struct expansion *x, struct err *e)
 {
     struct arena *a = &x->plan->arena;

@@ -84,16 +84,16 @@ void plan_close(struct plan *p);
  * key, with the keys that were probably meant; a key that the plan determines, with *out set. No
  * file position. */
 int settings_key(const struct spec_key **out, const char *name, struct err *e);
-/* settings_mentions - whether the key's name contains this word, such as window or sinks. */
+/* settings_mentions - true if the key's name contains this word, such as window or sinks. */
 bool settings_mentions(const struct spec_key *key, const char *word);
 /* settings_default - the value of a key that a grid does not set; NULL: the grid must set it. */
 const char *settings_default(const struct spec_key *key);
 /* settings_short - the short name of a key if it has one, else its name. */
 const char *settings_short(const struct spec_key *key);
 
-/* Where the text of a corpus comes from: configs/data/NAME.yaml, whose other keys are a piece of
- * `base`. A shipped file precedes one of the project, so that a project's folder cannot replace the
- * address of a known corpus. */
+/* The source of a corpus's text: configs/data/NAME.yaml, whose other keys are a piece of `base`. A
+ * shipped file precedes one of the project, so that a project's folder cannot replace the address
+ * of a known corpus. */
 enum { PLAN_CORPUS_URLS_MAX = 3, PLAN_CORPUS_FILES = 3 };
 struct plan_corpus {
     const char *name, *title; /* title: the name if the file has none */

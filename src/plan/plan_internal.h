@@ -83,9 +83,9 @@ int draft_complete(const struct draft *d, struct err *e);
 
 /* settings_value - checks that text is a value of the key. Errors: as spec_set. */
 int settings_value(const struct spec_key *key, const char *text, struct err *e);
-/* spec_key_equals - whether the spec's field equals the value of `text`. */
+/* spec_key_equals - true if the spec's field equals the value of `text`. */
 bool spec_key_equals(const struct spec *s, const struct spec_key *key, const char *text);
-/* settings_belongs - whether the key has this prefix, such as "eval.". */
+/* settings_belongs - true if the key has this prefix, such as "eval.". */
 bool settings_belongs(const struct spec_key *key, const char *part);
 
 /* A key with its values. A setting has one value. */
@@ -105,7 +105,7 @@ struct axes {
 /* settings_read - adds every setting of a mapping: nested (model: {layers: 16}) or dotted
  * (model.layers: 16). Errors: ERR_DATA with the place; for a key set twice with both lines. */
 int settings_read(struct axes *x, struct arena *a, const struct yaml_node *map, struct err *e);
-/* settings_read_pair - the same for pair i of the mapping. */
+/* settings_read_pair - settings_read for pair i of the mapping. */
 int settings_read_pair(struct axes *x, struct arena *a, const struct yaml_node *map, int32_t i,
                        struct err *e);
 /* settings_add_text - adds a "key=value" of the command line. Errors: ERR_USAGE, prefixed with
@@ -125,10 +125,10 @@ int64_t axes_size(const struct axes *x);
 /* axes_apply - sets the keys of point `index` (0 for settings); the last axis varies fastest. Of
  * settings of one key the last counts. */
 void axes_apply(const struct axes *x, int64_t index, struct draft *d);
-/* axis_has - whether one of the axis's values is this text. */
+/* axis_has - true if one of the axis's values is this text. */
 bool axis_has(const struct axis *x, const char *text);
-/* axis_applies - false for an evaluation key and a spec of another kind. axis_matches - whether the
- * axis applies to the spec and has its value. axes_match - whether all axes match. */
+/* axis_applies - false for an evaluation key and a spec of another kind. axis_matches - true if the
+ * axis applies to the spec and has its value. axes_match - true if all axes match. */
 bool axis_applies(const struct axis *x, const struct spec *s);
 bool axis_matches(const struct axis *x, const struct spec *s);
 bool axes_match(const struct axes *where, const struct spec *s);
@@ -183,7 +183,7 @@ int rules_read(struct rules *out, struct arena *a, const struct yaml_node *list,
 
 struct grid {
     const char *name, *dir, *title;
-    const char *said;              /* value of `artefact:`, or NULL */
+    const char *name_given;        /* value of `artefact:`, or NULL */
     const struct yaml_node *scale; /* the grid's own, or NULL */
     struct axes set;               /* the grid's own */
     struct draft base;             /* pieces of base, then set */

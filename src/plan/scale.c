@@ -58,7 +58,7 @@ int scale_read(struct scale *s, struct arena *a, const struct project *p, const 
     return 0;
 }
 
-/* round-half-up(n / divide), at least 1; 0 stays 0. */
+/* Divides a length and rounds half up, to at least 1; 0 stays 0. */
 static int32_t scale_length(const struct scale *s, int32_t n)
 {
     double mapped = floor(n / s->divide + 0.5);

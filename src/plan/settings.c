@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 
-/* What grids know about some keys. */
+/* Short names and initial values of keys in grids. */
 static const struct key_note {
     const char *key;
     const char *short_name; /* accepted wherever the key is */
@@ -32,7 +32,7 @@ static const struct key_note {
 };
 enum { KEY_NOTES_N = sizeof key_notes / sizeof *key_notes };
 
-/* What other projects call some keys. */
+/* Names that other projects give to some keys. */
 static const char *const key_aliases[] = {"learning_rate=train.lr",
                                           "max_lr=train.lr",
                                           "min_lr=train.lr_min",
@@ -131,7 +131,7 @@ bool settings_mentions(const struct spec_key *key, const char *word)
     return false;
 }
 
-/* The target of an alias, whatever section was written in front of it; NULL: not an alias. */
+/* Finds the target of an alias, whatever section was written in front of it; NULL: not an alias. */
 static const char *find_alias(const char *word)
 {
     for (int i = 0; i < KEY_ALIASES_N; i++) {
@@ -142,8 +142,8 @@ static const char *find_alias(const char *word)
     return NULL;
 }
 
-/* The error of a name that is not a key: with the key of this last part or alias, all keys that
- * contain its last part as a word, or the nearest name. */
+/* Reports a name that is not a key, with the key of this last part or alias, all keys that contain
+ * its last part as a word, or the nearest name. */
 static int unknown_key(const char *name, struct err *e)
 {
     const char *names[KEY_NOTES_N + KEY_ALIASES_N + SPEC_KEYS_MAX];

@@ -26,13 +26,13 @@ static const struct position_option options[] = {
     {.name = NULL},
 };
 
-/* Slope of head h if the number of heads is a power of two: 2^(-8(h+1)/heads). */
+/* Returns the slope of head h if the number of heads is a power of two: 2^(-8(h+1)/heads). */
 static float power_slope(int32_t h, int32_t heads)
 {
     return (float)exp2(-8.0 * (double)(h + 1) / (double)heads);
 }
 
-/* For other numbers of heads: the slopes of the next lower power of two, then every other slope of
+/* Other numbers of heads get the slopes of the next lower power of two, then every other slope of
  * the next higher one. */
 float position_alibi_slope(int32_t h, int32_t heads)
 {

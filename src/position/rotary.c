@@ -59,7 +59,7 @@ static int check(const struct position_shape *s, struct err *e)
     return 0;
 }
 
-/* The factor s. */
+/* Returns the factor s by which lengths are stretched. */
 static double stretch(const struct position_shape *s)
 {
     const struct position_options *o = s->options;
@@ -73,7 +73,8 @@ static double stretch(const struct position_shape *s)
     return given > 0 ? given : ratio;
 }
 
-/* The index, as a real number, of the pair that makes so many turns within the original length. */
+/* Returns the index, as a real number, of the pair that makes so many turns within the original
+ * length. */
 static double pair_of_turns(const struct position_shape *s, double turns)
 {
     double L = position_original_length(s), width = s->dim / s->heads;

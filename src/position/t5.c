@@ -59,7 +59,7 @@ static int32_t tensors(const struct position_shape *s, struct position_tensor *o
     return 1;
 }
 
-/* The first distance of the last bucket, for rows of any length. */
+/* Returns the first distance of the last bucket, for rows of any length. */
 static int32_t table_length(const struct position_shape *s, int32_t L)
 {
     int32_t distance = 0;

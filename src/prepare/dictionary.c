@@ -36,7 +36,7 @@ static int dictionary_add(struct dictionary *d, const char *word, size_t n, int6
     return fresh;
 }
 
-/* A dictionary of the four special symbols. */
+/* Begins a dictionary with the four special symbols. */
 static void dictionary_init(struct dictionary *d, struct arena *a)
 {
     static const char *const specials[TOKEN_SPECIALS_N] = {"<s>", "<pad>", "</s>", "<unk>"};
@@ -47,7 +47,7 @@ static void dictionary_init(struct dictionary *d, struct arena *a)
         (void)dictionary_add(d, specials[i], strlen(specials[i]), 1, NULL);
 }
 
-/* In UTF-8, byte order is code point order. */
+/* Orders by falling count, then by bytes: in UTF-8, byte order is code point order. */
 static int compare_entries(const void *left, const void *right)
 {
     const struct dictionary_entry *a = left, *b = right;

@@ -125,7 +125,7 @@ static int compare_with_old(struct preparation *p, const char *path, struct err 
     return 0;
 }
 
-/* The progress of a pass over a split: "ids of train.txt". */
+/* Begins the progress of a pass over a split: "ids of train.txt". */
 static struct text_progress progress_of(struct preparation *p, const char *what, int split)
 {
     return (struct text_progress){

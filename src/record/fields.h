@@ -189,7 +189,7 @@ int record_write(struct event_writer *w, const struct record *r, struct err *e);
  * missing or has another type. */
 int record_read(struct record *out, const struct event *ev, struct err *e);
 
-/* record_copy - the same with its texts in an arena. */
+/* record_copy - copies a record with its texts into an arena. */
 void record_copy(struct record *out, const struct record *r, struct arena *a);
 
 /* record_run_id - the run whose result the record is; NULL: the record is not a result. */
@@ -207,7 +207,7 @@ struct record_value {
 struct record_value record_get(const struct record *r, const struct record_field *f);
 /* record_equal - bit for bit; two values that are not known are equal. */
 bool record_equal(const struct record_value *a, const struct record_value *b);
-/* record_equals_cell - the same with a cell of results.db as text; NULL: SQL NULL. */
+/* record_equals_cell - record_equal with a cell of results.db as text; NULL: SQL NULL. */
 bool record_equals_cell(const struct record_value *v, const char *cell);
 /* record_format - for messages, in an arena; "nothing" if it is not known. */
 char *record_format(const struct record_value *v, struct arena *a);

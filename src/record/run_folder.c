@@ -23,7 +23,7 @@ static bool is_run_id(const char *text, size_t n)
     return n == SPEC_ID_BYTES - 1 && strspn(text, "0123456789abcdef") >= n;
 }
 
-/* The number that a name is; 0: it is not one. */
+/* Reads a folder's name as a number; 0: it is not one. */
 static int32_t attempt_number(const char *name)
 {
     int64_t number;

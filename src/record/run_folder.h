@@ -42,8 +42,9 @@ char *run_folder_name(struct arena *a, const char *run_id, int32_t attempt);
  * path below other folders, or <run id>/<attempt>; false: it does not. Both may be NULL. */
 bool run_folder_parse(const char *path, char run_id[SPEC_ID_BYTES], int32_t *attempt);
 
-/* run_folder_parse_own - the same for an attempt of this project alone: dir is what run_folder_name
- * gives. A results.db from elsewhere may name any folder, also an attempt of another project. */
+/* run_folder_parse_own - run_folder_parse for an attempt of this project alone: dir is what
+ * run_folder_name gives. A results.db from elsewhere may name any folder, also an attempt of
+ * another project. */
 bool run_folder_parse_own(const char *dir, char run_id[SPEC_ID_BYTES], int32_t *attempt);
 
 /* run_folder_path - the path of a file in the folder, in the arena. */
@@ -54,9 +55,9 @@ char *run_folder_sibling(struct arena *a, const char *dir, int32_t attempt);
 
 /* --- specs ---------------------------------------------------------------------------------- */
 
-/* run_folder_write_specs - into a folder that has none. run_folder_sync - from then on the specs
- * survive the end of the machine, and so does run_folder_set_fresh before it. Errors: ERR_CREATE,
- * ERR_IO. */
+/* run_folder_write_specs - writes the specs into a folder that has none. run_folder_sync - makes
+ * them, and an earlier run_folder_set_fresh, survive a power failure. Errors: ERR_CREATE, ERR_IO.
+ */
 int run_folder_write_specs(const char *dir, const struct spec *const *spec, int32_t n,
                            struct err *e);
 int run_folder_sync(const char *dir, struct err *e);
@@ -91,7 +92,7 @@ int run_folder_find(struct record *out, struct arena *a, const char *dir, enum e
 int run_folder_record(struct record *out, struct arena *a, const char *dir, uint64_t sequence,
                       struct err *e);
 
-/* What the records of an attempt report about one run. */
+/* The outcome of one run in the records of an attempt. */
 struct run_outcome {
     struct record ended;  /* the last ENDED; type 0: none, the attempt was cut off */
     struct record result; /* the last result of the run; type 0: none */

@@ -1,5 +1,5 @@
 /* answer.c - collecting rows, arranging their columns, and putting them into statements. */
-#include "report/report_internal.h"
+#include "report/cells.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -260,7 +260,7 @@ int report_answer_query(struct report_answer *out, struct arena *a, struct store
     return 0;
 }
 
-/* A label without the words key=value of the settings, or what else is drawn along x. */
+/* Writes a label in SQL without the words key=value of the settings and of the column along x. */
 static const char *label_sql(struct arena *a, const char *name, const struct report_regrouping *g)
 {
     const char *own = arena_printf(a, "a.%s", str_quote(a, name, '"'));
@@ -344,7 +344,7 @@ void report_answer_begin(struct strbuf *b, const struct report_answer *r)
                   " SELECT row_number() OVER () AS \"#row\", * FROM report_answer)");
 }
 
-/* A cell in SQL, which has no name for an infinite number. */
+/* Writes a cell as an SQL literal; SQL has no name for an infinite number. */
 static const char *cell_literal(struct arena *a, const struct report_cell *cell)
 {
     if (!cell->text) return "NULL";

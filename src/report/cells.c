@@ -1,6 +1,6 @@
 /* cells.c - the statements behind tables and figures: the rows of an answer by their meaning, which
  * this file writes, then the parts of cells.sql. */
-#include "report/report_internal.h"
+#include "report/cells.h"
 
 #include <string.h>
 
@@ -11,8 +11,8 @@ static const char *const protocol_columns[] = {"dataset", "model",        "split
                                                "stride",  "first_window", "precision"};
 enum { PROTOCOL_N = sizeof protocol_columns / sizeof *protocol_columns };
 
-/* Columns of an answer that mean something wherever they are; the first FACTS_N are listed in the
- * facts of a group. */
+/* Columns of an answer with a fixed meaning; the first FACTS_N are listed in the facts of a group.
+ */
 static const char *const known_columns[] = {
     "dataset",         "model",          "params",    "split",   "protocol",     "stride",
     "precision",       "machine",        "seed",      "source",  "scale",        "corpus",
@@ -21,7 +21,7 @@ static const char *const known_columns[] = {
     "L_train_nominal", "L_valid_nominal"};
 enum { FACTS_N = 12, KNOWN_N = sizeof known_columns / sizeof *known_columns };
 
-/* A statement being written. */
+/* An SQL statement under construction. */
 struct statement {
     struct strbuf text;
     struct arena *arena;
@@ -55,7 +55,7 @@ static int check_columns(const struct report_keys *k, struct err *e)
 
 /* --- the rows of an answer ------------------------------------------------------------------ */
 
-/* A column of the answer under the name of its role; `otherwise` where it has none of this name. */
+/* Selects a column of the answer under the name of its role; `otherwise` if the answer lacks it. */
 static void put_role(struct statement *q, const char *role, const char *name, const char *otherwise)
 {
     PUT(q, ", %s AS %s", report_answer_has(q->keys->answer, name) ? quoted(q, name) : otherwise,
@@ -75,7 +75,7 @@ static void put_keys(struct statement *q, const char *role, const struct report_
         put_key(q, arena_printf(q->arena, "%s%d", role, i), i < names->n ? names->name[i] : NULL);
 }
 
-/* A number that is finite, or NULL. */
+/* Selects a column as a finite number or NULL. */
 static void put_number(struct statement *q, const char *role, const char *name)
 {
     const char *own = name ? quoted(q, name) : "NULL";
@@ -84,8 +84,8 @@ static void put_number(struct statement *q, const char *role, const char *name)
         own, own, own, role);
 }
 
-/* The columns of a group: those of the layout, then the protocol, except what the layout shows in
- * the head of lines or columns. */
+/* Adds the columns by which rows are grouped. They are the columns of the layout, then those of the
+ * protocol. A column that the layout shows in the head of lines or columns is left out. */
 static void put_part(struct statement *q)
 {
     const struct report_keys *k = q->keys;
@@ -103,7 +103,7 @@ static void put_part(struct statement *q)
     PUT(q, ") AS part");
 }
 
-/* The table report_row of cells.sql. */
+/* Writes the table report_row of cells.sql. */
 static void put_rows(struct statement *q)
 {
     const struct report_keys *k = q->keys;
@@ -130,7 +130,7 @@ static void put_rows(struct statement *q)
     PUT(q, "\n FROM report_numbered),\n");
 }
 
-/* The lines verdict: of table.txt, a row each, and the cells judged by them. */
+/* Writes the verdict: lines of table.txt as rows, and the cells that they judge. */
 static void put_judged(struct statement *q)
 {
     const struct report_layout *l = q->keys->judged;
@@ -150,7 +150,7 @@ static void start(struct statement *q, struct arena *a, const struct report_keys
     strbuf_init(&q->text, a);
 }
 
-/* The rows that are shown; judged: with the verdicts of their cells. */
+/* Writes the rows that are shown; judged: with the verdicts of their cells. */
 static void put_shown(struct statement *q, bool judged)
 {
     put_rows(q);
@@ -209,7 +209,7 @@ static const char differing_sql[] =
     " WHERE key NOT IN ('eval.train_run', 'train.seed')\n"
     " GROUP BY key HAVING count(DISTINCT value) > 1 OR count(*) < n ORDER BY key)";
 
-/* Unlike configurations are not averaged. */
+/* Refuses to average unlike configurations. */
 static int check_alike(const struct report_rows *cells, struct store *s, struct err *e)
 {
     struct report_rows differing;

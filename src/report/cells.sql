@@ -44,7 +44,7 @@ report_judged AS MATERIALIZED (
     WHEN 'other device' THEN CASE WHEN ours IS NULL THEN '–'
       ELSE printf('× %.2f on %s', ours / paper, coalesce(device, '?')) END
     WHEN 'noisy' THEN 'not judged: the machine was busy'
-    ELSE verdict END AS said
+    ELSE verdict END AS phrase
   FROM report_compared)
 
 -- @ counted_sql
@@ -59,7 +59,7 @@ SELECT *, count(paper) OVER () AS cells_n,
   nullif(sum(verdict = 'noisy') OVER (), 0) AS noisy_n,
   (SELECT printf('Verdicts on %d number%s of the paper: %s.', sum(n),
       CASE sum(n) WHEN 1 THEN '' ELSE 's' END, group_concat(n || ' ' || words, ', ')) FROM (
-    SELECT count(*) AS n, words FROM (SELECT cell, CASE verdict WHEN 'within' THEN said
+    SELECT count(*) AS n, words FROM (SELECT cell, CASE verdict WHEN 'within' THEN phrase
         WHEN 'other device' THEN 'on another device (ratio alone)'
         WHEN 'noisy' THEN 'measured on a busy machine (not judged)' ELSE verdict END AS words,
       CASE verdict WHEN 'reproduced' THEN 1 WHEN 'within' THEN 2 WHEN 'not reproduced' THEN 3
@@ -81,18 +81,18 @@ report_matched AS MATERIALIZED (
   WHERE pick = 1)
 
 -- @ unmatched_sql
-report_matched(row, said) AS (SELECT NULL, NULL WHERE 0)
+report_matched(row, phrase) AS (SELECT NULL, NULL WHERE 0)
 
 -- @ beside_sql
 -- After the columns of the answer in each row: those of its cell, and its place in the order.
-m.metric AS compared, m.ours AS ours_mean, m.ours_std, m.seeds, m.paper, m.delta, m.said AS verdict,
+m.metric AS compared, m.ours AS ours_mean, m.ours_std, m.seeds, m.paper, m.delta, m.phrase AS verdict,
   0 AS "#part", n."#row" AS "#place"
 FROM report_numbered n LEFT JOIN report_matched m ON m.row = n."#row"
 UNION ALL SELECT
 
 -- @ alone_sql
--- The same of the cells with a number of the paper that no row shows.
-metric, ours, ours_std, seeds, paper, delta, said, 1, cell
+-- The columns of beside_sql for the cells with a number of the paper that no row shows.
+metric, ours, ours_std, seeds, paper, delta, phrase, 1, cell
 FROM report_judged
 WHERE paper IS NOT NULL AND EXISTS (SELECT 1 FROM report_numbered)
 AND cell NOT IN (SELECT cell FROM report_matched)
@@ -101,7 +101,7 @@ ORDER BY "#part", "#place"
 -- @ shown_sql
 -- The rows that are in the table; grp, line and col are the first rows of its group, line, column.
 report_shown AS MATERIALIZED (
-  SELECT r.*, m.said AS verdict, min(r.row) OVER (PARTITION BY part) AS grp,
+  SELECT r.*, m.phrase AS verdict, min(r.row) OVER (PARTITION BY part) AS grp,
     min(r.row) OVER (PARTITION BY part, line0, line1, line2, line3) AS line,
     min(r.row) OVER (PARTITION BY part, head) AS col
   FROM report_row r LEFT JOIN report_matched m ON m.row = r.row

@@ -1,5 +1,5 @@
 /* claims.c - judging claims. */
-#include "report/report_internal.h"
+#include "report/cells.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static const char *const verdict_columns[] = {"claim", "statement", "verdict", "
 static const char *const claim_verdicts[] = {"supported", "contradicted", "not run", "not judged"};
 enum { CLAIM_VERDICTS_N = sizeof claim_verdicts / sizeof *claim_verdicts };
 
-/* Whether the answer has these columns, after which counted and unjudged may follow. */
+/* True if the answer has these columns; counted and unjudged may follow. */
 static bool has_columns(const struct report_answer *r, const char *const *names, int32_t n)
 {
     for (int32_t c = 0; c < r->columns_n; c++)
@@ -49,7 +49,7 @@ bool report_claims_begins(const struct report_rows *cases, int32_t row)
     return strcmp(report_rows_get(cases, row, "first"), "1") == 0;
 }
 
-/* The claims are the cases at which one begins. */
+/* Reduces the cases to the rows at which a claim begins. */
 static void find_claims(struct report_claims *c)
 {
     struct report_rows first = c->cases;
@@ -130,7 +130,8 @@ static void write_line(FILE *out, const struct report_rows *r, int32_t row, cons
     if (line) fprintf(out, "      %s\n", str_clean(r->arena, line, ""));
 }
 
-/* A claim and its cases a line each; of several folders with the artefact in front. */
+/* Writes a claim and its cases, a line each. If there are several folders, the artefact precedes.
+ */
 static void write_text(FILE *out, const struct report_rows *cases, bool placed, bool color)
 {
     for (int32_t i = 0; i < cases->rows_n; i++) {
@@ -214,15 +215,13 @@ int report_claims(FILE *out, struct store *s, const struct project *p,
     *contradicted = 0;
     for (int32_t i = 0; i < all.rows.rows_n; i++)
         *contradicted += strcmp(report_rows_get(&all.rows, i, "verdict"), "contradicted") == 0;
-    if (o->format == REPORT_HTML) report_html_open(out, report_claims_heading(&a, o->scale));
-    if (o->format == REPORT_TEXT || o->format == REPORT_HTML)
+    if (o->format == REPORT_TEXT)
         report_write_heading(out, report_claims_heading(&a, o->scale), o->format, 1);
     TRY_OUT(rc, report_claims_write(out, &all, true, o, e));
     if (counts.rows_n && o->format != REPORT_CSV && o->format != REPORT_JSON) {
-        if (o->format != REPORT_HTML) fputc('\n', out);
+        fputc('\n', out);
         report_write_paragraph(out, report_rows_get(&counts, 0, "sum"), o->format);
     }
-    if (o->format == REPORT_HTML) report_html_close(out);
     rc = file_check_output(out, e);
 out:
     arena_fini(&a);

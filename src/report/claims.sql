@@ -25,7 +25,7 @@ report_judged AS (
   FROM report_case)
 
 -- @ verdicts_sql
--- The same of verdicts: the evidence is the one line.
+-- Verdicts that claim.sql gives itself: each is one row, and its evidence the one line.
 report_judged AS (
   SELECT "#row", claim, NULL AS seed, NULL AS holds, evidence AS line, statement, 0 AS wanted,
     is_counted AS counted, "#row" AS head,

@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "base/map.h"
-#include "report/report_internal.h"
+#include "report/rows.h"
 #include "spec/spec.h"
 
 enum {
@@ -110,7 +110,7 @@ static bool is_of_evaluation(const struct spec_key *key)
     return strncmp(key->name, "eval.", 5) == 0;
 }
 
-/* train.lr=3e-4 as the spec writes it: train.lr=0.0003. */
+/* Rewrites a setting as the spec writes it: train.lr=3e-4 as train.lr=0.0003. */
 static int read_setting(struct side *s, struct arena *a, const struct spec_key *key,
                         const char *value, struct err *e)
 {
@@ -183,9 +183,9 @@ static int read_filter(struct side *s, struct arena *a, struct err *e)
     return 0;
 }
 
-/* Whether the sides may differ in a coordinate: a filter names it, or an id fixes it. An id fixes
- * what its training does, that of an evaluation L_valid, too. A setting makes a run modified, so
- * that a filter that names one frees `modified`. */
+/* True if the sides may differ in a coordinate: a filter names it, or an id fixes it. The id of a
+ * training fixes its settings; the id of an evaluation also fixes L_valid. A setting makes a run
+ * modified, so that a filter that names one frees `modified`. */
 static bool is_free(const struct side *s, int32_t i)
 {
     if (s->settings_n > 0 && i == find_coordinate("modified")) return true;
@@ -195,7 +195,7 @@ static bool is_free(const struct side *s, int32_t i)
 
 /* --- the evaluations of a side -------------------------------------------------------------- */
 
-/* Binds a value of a side; its name in SQL. */
+/* Binds a value of a side and returns its name in SQL. */
 static const char *bind(struct compare *c, const struct side *s, const char *value,
                         enum store_type type)
 {
@@ -210,8 +210,7 @@ static const char *bind_coordinate(struct compare *c, const struct side *s, int3
     return bind(c, s, s->value[i], coordinates[i].type);
 }
 
-/* Whether every evaluation has a value of this key: the neutral one where its spec is older than
- * the key. */
+/* True if every evaluation has a value of this key: the neutral one if its spec is older. */
 static bool is_universal(const struct spec_key *key)
 {
     struct spec s;
@@ -221,7 +220,7 @@ static bool is_universal(const struct spec_key *key)
     return is_of_evaluation(key) && key->neutral && key->applies(&s);
 }
 
-/* The condition that the evaluation e, or its training, has a setting of the filter. */
+/* Returns the SQL condition that the evaluation e, or its training, has a setting of the filter. */
 static const char *has_setting(struct compare *c, const struct side *s, int32_t i)
 {
     const struct spec_key *key = s->setting[i].key;
@@ -235,7 +234,7 @@ static const char *has_setting(struct compare *c, const struct side *s, int32_t 
     return arena_printf(c->arena, "coalesce(%s, '%s') = %s", setting, key->neutral, here);
 }
 
-/* " FROM evaluations e WHERE …" with the conditions of the filter. */
+/* Returns " FROM evaluations e WHERE …" with the conditions of the filter. */
 static const char *chosen(struct compare *c, const struct side *s)
 {
     struct strbuf b;
@@ -368,8 +367,8 @@ static void put_side(struct strbuf *b, struct compare *c, const struct side *s)
         chosen(c, s));
 }
 
-/* The settings in which the filters let runs differ, as a condition. An id frees those of its
- * training, that of an evaluation its own, too. */
+/* Writes the condition that selects settings in which the filters let runs differ. The id of a
+ * training frees the training's settings; the id of an evaluation also frees its own. */
 static void put_freed(struct strbuf *b, struct compare *c)
 {
     strbuf_add(b, "(0");
@@ -387,7 +386,8 @@ static void put_freed(struct strbuf *b, struct compare *c)
     strbuf_add(b, ")");
 }
 
-/* The pairs, and the first protected coordinate or setting that keeps them apart. */
+/* Writes the table `near`: pairs, and the first protected coordinate or setting that keeps them
+ * apart. */
 static void put_near(struct strbuf *b, struct compare *c)
 {
     static const char *const parts[] = {"'%s' ", "a.c%d ", "b.c%d "};
@@ -470,7 +470,7 @@ static const char numbers_sql[] =
     "SELECT *, min(place) OVER (PARTITION BY NULL";
 enum { HIDDEN_N = 2 }; /* the last columns: place and kind */
 
-/* by_kind: the rows of a kind follow one another. */
+/* Returns the whole statement; by_kind: it orders rows by the kind of their number. */
 static const char *statement(struct compare *c, bool by_kind)
 {
     struct strbuf b;
@@ -531,7 +531,7 @@ static void drop_columns(struct report_rows *r)
 
 /* --- for people: at most 120 columns -------------------------------------------------------- */
 
-/* Numbers with four decimals, ids by their first digits. */
+/* Rounds numbers to four decimals and cuts ids to their first digits. */
 static void shorten_cells(struct report_rows *r)
 {
     double number;
@@ -581,7 +581,7 @@ static size_t table_width(const struct report_rows *r)
     return total;
 }
 
-/* Where the table is too wide, replaces the texts of a column by [1], [2], … */
+/* Replaces the texts of a column by [1], [2], … if the table is too wide. */
 static void move_to_notes(struct notes *notes, struct report_rows *r, const char *name)
 {
     int32_t column = report_rows_column(r, name);
@@ -598,7 +598,8 @@ static void move_to_notes(struct notes *notes, struct report_rows *r, const char
     }
 }
 
-/* A text after a mark; in the text form in lines of about NOTE_MAX bytes, broken at a space. */
+/* Writes a text after its mark. As plain text it is broken at spaces into lines of about NOTE_MAX
+ * bytes. */
 static void write_note(FILE *out, struct arena *a, const char *mark, const char *text,
                        enum report_format format)
 {
@@ -621,7 +622,7 @@ static int write_table(FILE *out, struct notes *notes, struct report_rows *r,
     gather_common(&common, r);
     move_to_notes(notes, r, "settings");
     move_to_notes(notes, r, "note");
-    if (format != REPORT_HTML) fputc('\n', out);
+    fputc('\n', out);
     if (common.n) write_note(out, r->arena, "In every row: ", common.text, format);
     return report_rows_write(out, r, format, e);
 }
@@ -635,7 +636,6 @@ static int write_for_people(FILE *out, struct compare *c, struct report_rows *r,
 
     map_init(&notes.number, c->arena);
     shorten_cells(r);
-    if (format == REPORT_HTML) report_html_open(out, "Two sets of evaluations side by side");
     report_write_paragraph(out,
                            arena_printf(c->arena, "A: %s. B: %s. Lengths are the paper's.",
                                         c->side[0].filter, c->side[1].filter),
@@ -645,10 +645,9 @@ static int write_for_people(FILE *out, struct compare *c, struct report_rows *r,
         report_rows_slice(&table, r, 0, kind + 1 - HIDDEN_N, i, n);
         TRY(write_table(out, &notes, &table, format, e));
     }
-    if (notes.n && format != REPORT_HTML) fputc('\n', out);
+    if (notes.n) fputc('\n', out);
     for (int32_t i = 0; i < notes.n; i++)
         write_note(out, c->arena, arena_printf(c->arena, "[%d] ", i + 1), notes.item[i], format);
-    if (format == REPORT_HTML) report_html_close(out);
     return file_check_output(out, e);
 }
 

@@ -1,5 +1,5 @@
 /* curves.c - draws the view `curves` with gnuplot, as text and as a picture. */
-#include "report/report_internal.h"
+#include "report/rows.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -15,10 +15,10 @@ struct curves {
     struct report_rows runs; /* of runs_sql */
 };
 
-/* One row a run, in the order of :runs, ids of 16 digits with a space after each: its label, of the
- * method and of the settings in which the runs differ, what all share, and its losses, a line each.
- * Runs of several scales differ in almost every setting, and only their scale is shown. Its style
- * is that of the method if no two runs share one, else its place. */
+/* Returns one row for each run in :runs (ids of 16 digits, a space after each), in that order: its
+ * label (method, and settings in which the runs differ), the settings that all share, and its
+ * losses, a line each. Runs of several scales differ in almost every setting, and only their scale
+ * is shown. Its style is that of the method if no two runs share one, else its place. */
 static const char runs_sql[] =
     "WITH RECURSIVE asked(place, run_id, rest) AS (\n"
     "  SELECT 0, NULL, :runs\n"
@@ -86,7 +86,8 @@ static int read_runs(struct curves *c, struct store *s, struct err *e)
     return 0;
 }
 
-/* "curves-4a69595c-762c78c0" for up to CURVES_NAMED_MAX runs, then their number. */
+/* Names the picture: "curves-4a69595c-762c78c0" for up to CURVES_NAMED_MAX runs, else with their
+ * number. */
 static const char *picture_name(struct curves *c)
 {
     const struct report_curves_args *args = c->args;
@@ -101,7 +102,7 @@ static const char *picture_name(struct curves *c)
     return b.text;
 }
 
-/* Two blocks a run: its training, its validations. */
+/* Writes two data blocks for each run: training and validations. */
 static void write_data(struct curves *c, struct strbuf *data)
 {
     static const char *const split[] = {"training", "validation"};
@@ -113,7 +114,8 @@ static void write_data(struct curves *c, struct strbuf *data)
     }
 }
 
-/* As text: the blocks with points, each with an entry of the legend. */
+/* Writes the script for the terminal: it plots the blocks that have points, each with a legend
+ * entry. */
 static void write_text_script(struct curves *c, struct strbuf *b)
 {
     bool first = true;
@@ -134,7 +136,7 @@ static void write_text_script(struct curves *c, struct strbuf *b)
     strbuf_add(b, "\n");
 }
 
-/* As a picture: a figure of one panel, a curve a run. */
+/* Writes the script for a picture: one panel with a curve for each run. */
 static int write_script(struct curves *c, struct strbuf *b, const struct project *p, struct err *e)
 {
     static const char *const files[] = {"preamble.gp", "curves.gp"};

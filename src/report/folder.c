@@ -1,5 +1,5 @@
 /* folder.c - reads the files of an artefact; experiments/default replaces missing ones. */
-#include "report/report_internal.h"
+#include "report/folder.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ int report_folder_read(char **text, struct arena *a, const char *path, struct er
     return file_read(a, text, NULL, path, REPORT_MAX_FILE_BYTES, e);
 }
 
-/* Where the file of a use: line is. */
+/* Finds the file that a use: line names. */
 static int folder_find_used(const char **out, struct arena *a, const struct project *p,
                             const char *dir, const struct report_use *use, struct err *e)
 {
@@ -46,8 +46,8 @@ static int folder_find_used(const char **out, struct arena *a, const struct proj
                use->line, use->folder, use->file, places[0], places[1], places[2]);
 }
 
-/* The text of the folder's file, of the one it uses, or of experiments/default; else NULL, as is
- * *path. */
+/* Reads the folder's file, else the one it uses, else that of experiments/default; without any,
+ * text and path are NULL. */
 static int folder_read(const char **text, const char **path, const struct report_folder *f,
                        struct arena *a, const struct project *p, const char *name, bool has_default,
                        struct err *e)
@@ -71,7 +71,7 @@ static int folder_read(const char **text, const char **path, const struct report
     return 0;
 }
 
-/* Whether a shipped artefact has this plot.gp. The text decides, not the path: a use: line may lead
+/* True if a shipped artefact has this plot.gp. The text decides, not the path: a use: line may lead
  * to a folder of the user's that is named like a shipped one. */
 static bool folder_ships(struct arena *a, const struct project *p, const char *plot)
 {
@@ -90,7 +90,7 @@ static bool folder_ships(struct arena *a, const struct project *p, const char *p
     return found;
 }
 
-/* table.txt, and the one it uses. */
+/* Reads table.txt and the one it uses. */
 static int folder_read_layout(struct report_folder *f, struct arena *a, const struct project *p,
                               struct err *e)
 {
@@ -165,7 +165,7 @@ int report_folder_open(struct report_folder *f, struct arena *a, const struct pr
     return folder_paper(f, a, e);
 }
 
-/* A file of experiments/default. */
+/* Reads a file of experiments/default. */
 static int folder_default(const char **text, const char **path, struct arena *a,
                           const struct project *p, const char *name, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* gnuplot.c - starting gnuplot and keeping its message. */
-#include "report/report_internal.h"
+#include "report/rows.h"
 
 #include <errno.h>
 #include <stdio.h>

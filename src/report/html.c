@@ -1,5 +1,5 @@
 /* html.c - escaping, tables, claims, figures, READMEs; the style of the page. */
-#include "report/report_internal.h"
+#include "report/cells.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -138,7 +138,7 @@ const char report_html_style[] =
     "td.n{white-space:nowrap}td.w{min-width:0;max-width:none;overflow-wrap:anywhere}\n"
     "#runs,[href='#runs']{display:none}a{text-decoration:none}}\n";
 
-/* No script, nothing from elsewhere, no form: only the page's own style sheets. */
+/* Allows the page's own style sheets and images; no script, no form, nothing from elsewhere. */
 static const char html_policy[] =
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
     "'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\"/>\n";
@@ -219,8 +219,8 @@ static void html_lines(FILE *out, const char *text)
     fputs("</pre>", out);
 }
 
-/* What is in a cell: elements, a text with more under it, the verdict itself, a text with a link;
- * after a number its sign. */
+/* Writes the content of a cell: elements, a text that opens, the verdict itself, or a text with a
+ * link. A number is followed by its verdict's sign. */
 static void html_content(FILE *out, const struct report_cell *cell)
 {
     if (cell->markup) {
@@ -259,7 +259,7 @@ void report_html_cell(FILE *out, const struct report_rows *r, int32_t row, int32
     fputs("</td>", out);
 }
 
-/* Evidence of no more than this is shown at once. */
+/* Evidence up to this length is not folded. */
 enum { HTML_OPEN_BYTES = 400 };
 
 static void html_claim_open(FILE *out, const struct report_rows *cases, int32_t row)
@@ -295,7 +295,7 @@ void report_html_claims(FILE *out, const struct report_rows *cases)
 
 enum { FIGURE_MAX_BYTES = 16 * 1024 * 1024 };
 
-/* RFC 4648: three bytes are four digits, and = fills the last four. */
+/* Encodes bytes by RFC 4648: three bytes are four digits, and = fills the last four. */
 static void put_base64(FILE *out, const char *text, size_t n)
 {
     static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -336,12 +336,12 @@ int report_html_figure(FILE *out, struct arena *a, const char *path, const char 
 
 /* --- a README ------------------------------------------------------------------------------- */
 
-/* What is understood is what the READMEs of artefacts are written in: blocks between empty lines,
- * **bold** and `code` in them, # headings. A block that begins like a list, a table, a quotation or
- * code keeps its lines. Anything else is text: nothing of it can become markup. */
+/* Supports the Markdown that the artefacts' READMEs use: blocks between empty lines, **bold** and
+ * `code` in them, # headings. A block that begins like a list, a table, a quotation or code keeps
+ * its lines. Anything else is text: nothing of it can become markup. */
 
-/* One piece between marks, such as `code`; the position behind it, or NULL when the mark at p opens
- * nothing. */
+/* Writes one piece between marks, such as `code`. Returns the position behind it; NULL: the mark at
+ * p opens nothing. */
 static const char *text_marked(FILE *out, const char *p, const char *mark, const char *element)
 {
     size_t n = strlen(mark);

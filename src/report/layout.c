@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 
-/* Where a key is being read. */
+/* A line of table.txt that is read: its place, for messages, and the destination of its value. */
 struct layout_line {
     struct report_layout *layout;
     const char *key;
@@ -51,7 +51,7 @@ static int read_column(const struct layout_line *line, char *value, struct err *
     return take_column(line->field, line, value, e);
 }
 
-/* Cuts a text at a character into at most `room` trimmed parts; how many there are. */
+/* Cuts a text at a character into at most `room` trimmed parts; returns their number. */
 static int cut(char **part, int room, char *text, char at)
 {
     int n = 0;
@@ -86,7 +86,7 @@ static int read_decimals(const struct layout_line *line, int32_t *out, const cha
     return 0;
 }
 
-/* %.Nf, or metric | %.Nf. */
+/* Reads "%.Nf" or "metric | %.Nf". */
 static int read_format(const struct layout_line *line, char *value, struct err *e)
 {
     struct report_layout *l = line->layout;
@@ -117,7 +117,7 @@ static int read_extra(const struct layout_line *line, char *value, struct err *e
     return 0;
 }
 
-/* "1.3 %" as a share. */
+/* Reads "1.3 %" as a share. */
 static int read_share(const struct layout_line *line, double *out, const char *text, struct err *e)
 {
     size_t n = strlen(text);
@@ -178,7 +178,7 @@ static int read_xscale(const struct layout_line *line, char *value, struct err *
     return LINE_ERR(e, line, "xscale: expected linear, log2 or log10, found \"%s\"", value);
 }
 
-/* FOLDER/FILE; each file once. */
+/* Reads FOLDER/FILE; each file may be given once. */
 static int read_use(const struct layout_line *line, char *value, struct err *e)
 {
     static const char *const files[] = {"query.sql", "table.txt", "plot.gp", "claim.sql"};

@@ -4,8 +4,8 @@
  *
  *   use:      FOLDER/FILE, a file of another artefact that serves here too: query.sql, plot.gp or
  *             claim.sql in place of one of this folder's own; table.txt for the keys that are not
- *             given here (a key given here replaces all its lines there). The other's own use:
- *             lines do not count, and its table.txt may not use another. Repeated for more
+ *             given here (a key given here replaces all its lines there). Nested use: lines
+ *             are ignored, and its table.txt may not use another. Repeated for more
  *   title:    heading of the artefact, in plain text
  *   group:    columns; a table of its own for each of their values (may be left out)
  *   rows:     columns that name a row of the table
@@ -119,10 +119,10 @@ const struct report_use *report_layout_used(const struct report_layout *l, const
 int report_layout_inherit(struct report_layout *l, const struct report_layout *from,
                           const char *path, struct err *e);
 
-/* report_layout_rule - of the metric of this name; NULL: its cells are not judged. */
+/* report_layout_rule - the verdict rule of this metric; NULL: its cells are not judged. */
 const struct report_rule *report_layout_rule(const struct report_layout *l, const char *metric);
 
-/* report_layout_decimals - of a value whose metric has this name (NULL: none). */
+/* report_layout_decimals - how many decimals a value of this metric has (NULL: no metric). */
 int32_t report_layout_decimals(const struct report_layout *l, const char *metric);
 
 #endif

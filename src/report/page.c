@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "report/cells.h"
 #include "report/page.inc"
-#include "report/report_internal.h"
 #include "spec/code_id.h"
 
 struct report_page {
@@ -37,8 +37,8 @@ static const char *point_name(struct report_page *p, int32_t i)
 
 /* --- the scoreboard ------------------------------------------------------------------------- */
 
-/* A row for each artefact: its cells by verdict, where any is at scale paper, and its claims by
- * verdict. titled: its title is there too, and leads to its section of the page. */
+/* Makes a row for each artefact: its claims by verdict, and its cells by verdict if any is at scale
+ * paper. titled: also its title, which links to its section of the page. */
 static int scoreboard(struct report_rows *r, struct report_page *p, bool titled, struct err *e)
 {
     static const struct {
@@ -108,7 +108,7 @@ out:
 
 /* --- claims --------------------------------------------------------------------------------- */
 
-/* The answer of a query over the claims of all items. */
+/* Runs a query over the claims of all items. */
 static int page_claims(struct report_rows *rows, struct report_page *p, const char *sql,
                        struct err *e)
 {
@@ -134,7 +134,7 @@ static int write_claims(struct report_page *p, const char *sentence, struct err 
 
 /* --- provenance ----------------------------------------------------------------------------- */
 
-/* The answer of a query over the runs of the items. what names it in messages. */
+/* Runs a query over the runs of the items. what names it in messages. */
 static int page_query(struct report_rows *rows, struct report_page *p, const char *what,
                       const char *sql, struct err *e)
 {
@@ -144,7 +144,7 @@ static int page_query(struct report_rows *rows, struct report_page *p, const cha
                              REPORT_QUERY_LIMIT_S, e);
 }
 
-/* How many runs of which models on which corpora. */
+/* Says how many runs of which models on which corpora there are. */
 static int page_subject(const char **out, struct report_page *p, struct err *e)
 {
     struct report_rows rows;
@@ -161,7 +161,8 @@ static int page_subject(const char **out, struct report_page *p, struct err *e)
     return 0;
 }
 
-/* What was run where, by which code; the machines are the targets of their runs. */
+/* Writes the provenance: how much ran on which devices with which code, and the machines, to which
+ * the links of runs lead. */
 static int page_made(struct report_page *p, struct err *e)
 {
     struct report_rows counts, machines;
@@ -205,7 +206,7 @@ static int page_runs(struct report_page *p, struct err *e)
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
-/* The paper's, or the titles of grids that have nothing to do with it. */
+/* Returns the paper's title, or the titles of grids that are not the paper's. */
 static const char *page_title(struct report_page *p)
 {
     struct strbuf b;
@@ -256,7 +257,7 @@ static int page_section(struct report_page *p, int32_t i, struct err *e)
     return 0;
 }
 
-/* The scoreboard, the claims and the provenance. */
+/* Writes the scoreboard, the claims and the provenance. */
 static int page_contents(struct report_page *p, const char *sentence, struct err *e)
 {
     struct report_rows board;
@@ -293,7 +294,8 @@ static int page_find_results(struct report_page *p, struct err *e)
     return 0;
 }
 
-/* The sections of all artefacts that have results, or of all that have none, but the one above. */
+/* Writes the sections of the artefacts that have results, or of those that have none, except the
+ * one that the page begins with. */
 static int page_sections(struct report_page *p, bool with, int32_t but, struct err *e)
 {
     for (int32_t i = 0; i < p->items_n; i++)

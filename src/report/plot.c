@@ -1,5 +1,5 @@
 /* plot.c - curves out of rows; the data file and the script. */
-#include "report/report_internal.h"
+#include "report/cells.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static void plot_add_tic(struct plot_draft *d, double x)
     d->tic[at] = x;
 }
 
-/* The numbers that begin the lines of points. */
+/* Adds the numbers that begin the lines of points to the ticks. */
 static void plot_add_tics(struct plot_draft *d, const char *points)
 {
     for (const char *line = points; line; line = strchr(line, '\n')) {
@@ -108,7 +108,7 @@ static int plot_add_curve(struct plot_draft *d, const struct report_rows *rows, 
     return 0;
 }
 
-/* A panel for each group of ours, with the paper's curves of the same one. */
+/* Adds a panel for each group of ours, with the paper's curves of that group. */
 static int plot_add_panels(struct plot_draft *d, struct err *e)
 {
     const char *panel = d->plot->artefact->layout.panel;
@@ -144,7 +144,7 @@ static size_t word_length(const char *text)
     return n;
 }
 
-/* Whether a word is key=value. */
+/* True if a word is key=value. */
 static bool word_is_setting(const char *word, size_t n)
 {
     const char *sign = memchr(word, '=', n);
@@ -180,7 +180,8 @@ static void add_word(struct strbuf *b, const char *word, size_t n)
     strbuf_add_n(b, word, n);
 }
 
-/* Takes a title apart: what tells it from the others, its settings, what all titles share. */
+/* Splits a title into the words that distinguish it, its settings, and the words that all titles
+ * share. */
 static void title_split(const struct plot_draft *d, const char *title, struct strbuf *own,
                         struct strbuf *settings, struct strbuf *shared)
 {
@@ -200,7 +201,7 @@ static void title_split(const struct plot_draft *d, const char *title, struct st
     }
 }
 
-/* Whether curves of this style differ in their settings. */
+/* True if curves of this style differ in their settings. */
 static bool style_varies(const struct plot_draft *d, const struct plot_curve *c)
 {
     for (int32_t i = 0; i < d->curves_n; i++)
@@ -250,7 +251,7 @@ static void plot_titles(struct plot_draft *d)
 
 /* --- the data file -------------------------------------------------------------------------- */
 
-/* Texts in a comment of the data file: one line, no control characters. */
+/* Writes a text as a comment of the data file: one line without control characters. */
 static void data_comment(struct strbuf *b, const char *key, const char *text)
 {
     strbuf_addf(b, "# %s: ", key);
@@ -258,7 +259,7 @@ static void data_comment(struct strbuf *b, const char *key, const char *text)
     strbuf_add(b, "\n");
 }
 
-/* A block; without a number its point is none, which keeps the numbering of the blocks. */
+/* Writes one data block. An empty block gets a dummy point so that block numbers do not shift. */
 static void data_curve(struct plot_draft *d, struct strbuf *b, struct plot_curve *c)
 {
     const char *points = report_rows_get(c->rows, c->row, "points");
@@ -285,7 +286,7 @@ static void plot_data(struct plot_draft *d, struct strbuf *b)
 
 /* --- the script ----------------------------------------------------------------------------- */
 
-/* A text as gnuplot's enhanced text shows it as it is, but for L_word, which gets its subscript. */
+/* Escapes a text for gnuplot's enhanced mode; only L_word gets its subscript. */
 static const char *script_shown(struct arena *a, const char *text)
 {
     struct strbuf b;
@@ -350,7 +351,7 @@ static void script_arrays(struct strbuf *b, const struct plot_draft *d)
     }
 }
 
-/* What an axis shows, by its column. */
+/* The label of an axis, by its column if plot.gp gives none. */
 static const char *axis_label(const char *given, const char *column)
 {
     static const struct {

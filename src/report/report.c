@@ -14,10 +14,10 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "report/report_internal.h"
+#include "report/cells.h"
 #include "spec/spec.h"
 
-/* One report in the making. */
+/* One report while it is written. */
 struct report_job {
     FILE *out;
     struct arena arena;
@@ -56,7 +56,7 @@ static void write_line(struct report_job *j, const char *format, ...)
     va_end(args);
 }
 
-/* Whether a column of the facts of the whole answer is 1. */
+/* True if this fact holds for every row. */
 static bool is_so(const struct report_job *j, const char *column)
 {
     const char *text = report_rows_get(&j->all, 0, column);
@@ -97,6 +97,7 @@ static int ask_artefact(struct report_rows *out, struct report_job *j, const cha
                              REPORT_QUERY_LIMIT_S, e);
 }
 
+/* Returns the title of a corpus; without one, its name. */
 static const char *dataset_title(const struct report_options *o, const char *dataset)
 {
     for (int32_t i = 0; i < o->titles_n; i++)
@@ -104,7 +105,8 @@ static const char *dataset_title(const struct report_options *o, const char *dat
     return dataset;
 }
 
-/* "models of 0.15M parameters on a synthetic stand-in for WikiText-103"; NULL without a run. */
+/* Describes the subject: "models of 0.15M parameters on a synthetic stand-in for WikiText-103";
+ * NULL without a run. */
 static int find_subject(const char **out, struct report_job *j, struct err *e)
 {
     struct report_rows rows;
@@ -153,7 +155,7 @@ static bool has_rows(const struct report_job *j)
     return j->all.rows_n > 0;
 }
 
-/* The layout as keys of our rows. */
+/* Returns the layout as keys of our rows. */
 static struct report_keys keys_of(const struct report_job *j)
 {
     const struct report_layout *l = &j->folder.layout;
@@ -172,7 +174,7 @@ static struct report_keys keys_of(const struct report_job *j)
                                 .scale = j->options->scale};
 }
 
-/* A column of table.txt that query.sql does not give and that is a setting. */
+/* Notes a column of table.txt if query.sql does not give it and it is a setting. */
 static void take_setting(struct report_regrouping *g, const struct report_answer *r,
                          const char *column)
 {
@@ -286,7 +288,7 @@ static void write_notes(struct report_job *j)
                    j->floor);
 }
 
-/* The verdicts counted: of cells and of the artefact's claims. */
+/* Counts the verdicts of cells and claims. */
 static int write_foot(struct report_job *j, struct err *e)
 {
     const char *cells = report_rows_get(&j->verdicts, 0, "sentence");
@@ -307,7 +309,8 @@ static int write_foot(struct report_job *j, struct err *e)
 
 /* --- ours beside the paper's ---------------------------------------------------------------- */
 
-/* Ours, the paper's, the difference twice: the columns from `to` on of a cell's row. */
+/* Writes our number, the paper's, and the absolute and relative difference into the columns from
+ * `to` on. */
 static void put_numbers(struct report_cell *to, struct arena *a, const struct report_rows *v,
                         int32_t cell, const struct report_folder *f)
 {
@@ -333,14 +336,14 @@ static void put_numbers(struct report_cell *to, struct arena *a, const struct re
 static void compared_table(struct report_rows *out, struct arena *a, const struct report_rows *v,
                            const struct report_folder *f)
 {
-    /* What names a cell, with marks of report_rows_arrange. */
+    /* The columns that name a cell. Their headings have the marks of report_rows_arrange. */
     static const struct {
         const char *column, *heading;
     } names[] = {{"metric", "?metric"},   {"method", "method"},  {"L_train", ">L_train"},
                  {"L_valid", "?L_valid"}, {"split", "?split"},   {"protocol", "?windows"},
                  {"stride", "?stride"},   {"origin", "~origin"}, {"seeds", ">seeds"},
                  {"ours", ">ours"},       {"paper", ">paper"},   {NULL, ">difference"},
-                 {NULL, ">relative"},     {"said", "verdict"},   {"said", "#verdict"}};
+                 {NULL, ">relative"},     {"phrase", "verdict"}, {"phrase", "#verdict"}};
     enum { COLUMNS_N = sizeof names / sizeof *names, OURS = 9 };
 
     report_rows_init(out, a, COLUMNS_N, v->rows_n);
@@ -460,8 +463,8 @@ static const char *figure_name(struct report_job *j)
     return b.text;
 }
 
-/* Draws; *sentence reports the outcome; *picture is its path without ".svg", or NULL. Fails
- * only when an input is wrong: without gnuplot the tables are still the answer. */
+/* Draws the figure; *sentence reports the outcome; *picture is its path without ".svg", or NULL.
+ * Fails only when an input is wrong: without gnuplot the tables are still the answer. */
 static int draw(struct report_job *j, const char **sentence, const char **picture, struct err *e)
 {
     struct err fault = {0};
@@ -528,7 +531,7 @@ static int write_figure(struct report_job *j, struct err *e)
     return 0;
 }
 
-/* The folder's README: what the paper claims, where we deviate and how it is judged. */
+/* Writes the folder's README: the paper's claims, our deviations and how they are judged. */
 static int write_readme(struct report_job *j, struct err *e)
 {
     char *text;
@@ -542,7 +545,7 @@ static int write_readme(struct report_job *j, struct err *e)
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
-/* The corpus's floor, when all rows are of one corpus and one split. */
+/* Finds the corpus's entropy floor if all rows have one corpus and one split. */
 static int find_floor(struct report_job *j, struct err *e)
 {
     if (!has_rows(j)) return 0;
@@ -551,15 +554,15 @@ static int find_floor(struct report_job *j, struct err *e)
     return report_entropy_floor(&j->floor, &j->arena, j->project->root, corpus, split, e);
 }
 
-/* Cells and claims judged, before anything is written. */
+/* Judges cells and claims before anything is written. */
 static int judge_all(struct report_job *j, struct err *e)
 {
     TRY(report_cells_judged(&j->verdicts, &j->arena, j->store, &j->folder, j->options->scale, e));
     return report_claims_judge(&j->claims, &j->arena, j->store, &j->folder, j->options->scale, e);
 }
 
-/* Beside the scale: that the text is a generated one, and that not all runs are what the scale
- * prescribes. A title says it because a picture is shown without its page. */
+/* Adds to the title that the text is generated and that not all runs are what the scale prescribes,
+ * because a picture is shown without its page. */
 static const char *whole_title(struct report_job *j)
 {
     const char *corpus = report_rows_get(&j->all, 0, "corpus");
@@ -574,7 +577,7 @@ static const char *whole_title(struct report_job *j)
                         variant(j));
 }
 
-/* For programs: the rows, and after them the cells that none of them shows. */
+/* Writes the answer for programs: the rows, then the cells that no row shows. */
 static int write_rows(struct report_job *j, struct err *e)
 {
     const struct report_keys k = keys_of(j);

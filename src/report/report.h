@@ -64,9 +64,9 @@ struct report_options {
 int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
                     const char *dir, const struct report_options *o, struct err *e);
 
-/* report_artefacts - what `alibi report` writes: a page in HTML; one table of the rows of all in
- * CSV and JSON, where a column that an artefact lacks is NULL; else one report after another, with
- * a summary if there are several. o->scale and o->title are not used. */
+/* report_artefacts - writes the output of `alibi report`: a page in HTML; one table of the rows of
+ * all in CSV and JSON, where a column that an artefact lacks is NULL; else one report after
+ * another, with a summary if there are several. o->scale and o->title are not used. */
 struct report_item {
     const char *artefact, *dir, *scale;
     const char *title; /* as in report_options */
@@ -75,23 +75,22 @@ int report_artefacts(FILE *out, struct store *s, const struct project *p,
                      const struct report_item *items, int32_t n, const struct report_options *o,
                      struct err *e);
 
-/* report_page - one page of HTML that needs nothing else: a summary (claims, what was run where),
- * a section of each artefact with its figure, and an appendix with the specification, device and
- * code of every run shown. Draws the figures into plots/ when o->draw. o->scale is not used. */
+/* report_page - writes one page of HTML that needs nothing else: a summary (claims, provenance), a
+ * section of each artefact with its figure, and an appendix with the specification, device and code
+ * of every run shown. Draws the figures into plots/ when o->draw. o->scale is not used. */
 int report_page(FILE *out, struct store *s, const struct project *p,
                 const struct report_item *items, int32_t n, const struct report_options *o,
                 struct err *e);
 
-/* report_summary - a row for each artefact: its numbers of the paper by verdict (where any is at
- * scale paper) and its claims by verdict.
- */
+/* report_summary - writes a row for each artefact: its claims by verdict, and its numbers of the
+ * paper by verdict if any is at scale paper. */
 int report_summary(FILE *out, struct store *s, const struct project *p,
                    const struct report_item *items, int32_t n, const struct report_options *o,
                    struct err *e);
 
 /* report_claims - runs claim.sql of each folder: one row a claim (claim, statement, verdict,
  * evidence), verdict one of supported, contradicted, not run, not judged; or one row a case, from
- * which the verdicts follow (report_internal.h). Skips folders without one. *contradicted: their
+ * which the verdicts follow (cells.h). Skips folders without one. *contradicted: their
  * number. Errors: ERR_DATA another verdict or other columns; names the file. */
 int report_claims(FILE *out, struct store *s, const struct project *p,
                   const struct report_item *items, int32_t n, const struct report_options *o,
@@ -102,9 +101,9 @@ int report_claims(FILE *out, struct store *s, const struct project *p,
 int report_judge(struct store *s, const struct project *p, const char *artefact, const char *dir,
                  const char *scale, struct err *e);
 
-/* report_compare - two sets of evaluations side by side. Columns: the coordinates, the settings
- * that differ, "A" and "B" perplexities, difference (A - B), ratio (A / B), the runs of both, and
- * why a row has no partner. Errors: ERR_USAGE a filter is wrong, with the nearest column;
+/* report_compare - writes two sets of evaluations side by side. Columns: the coordinates, the
+ * settings that differ, "A" and "B" perplexities, difference (A - B), ratio (A / B), the runs of
+ * both, and why a row has no partner. Errors: ERR_USAGE a filter is wrong, with the nearest column;
  * ERR_NOINPUT no evaluation matches one.
  *
  * 1. A filter is a comma list of column=value over the view evaluations, of settings such as
@@ -125,12 +124,13 @@ int report_compare(FILE *out, struct store *s, const char *a_filter, const char 
 int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
                  enum report_format format, struct err *e);
 
-/* report_format_find - text, markdown, csv, json, latex or html. Errors: ERR_USAGE names them. */
+/* report_format_find - the format called text, markdown, csv, json, latex or html. Only
+ * report_artefacts writes HTML. Errors: ERR_USAGE names them. */
 int report_format_find(enum report_format *out, const char *name, struct err *e);
 
-/* report_curves - losses during training in the terminal and as a picture: loss (nats per token) by
- * update, training as lines, validations as points, a colour and a label of its settings a run.
- * Errors: ERR_NOINPUT a run has no losses yet; ERR_UNAVAILABLE gnuplot is not installed. */
+/* report_curves - draws losses during training in the terminal and as a picture: loss (nats per
+ * token) by update, training as lines, validations as points, a colour and a label of its settings
+ * a run. Errors: ERR_NOINPUT a run has no losses yet; ERR_UNAVAILABLE gnuplot is not installed. */
 struct report_curves_args {
     const char (*run_id)[SPEC_ID_BYTES]; /* trainings, or evaluations of them */
     int32_t runs_n;

@@ -1,5 +1,5 @@
 /* table.c - places cells in tables and describes the tables. */
-#include "report/report_internal.h"
+#include "report/cells.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void add_seeds(struct strbuf *b, const char *seeds, bool brief)
     if (several && !brief) strbuf_add(b, " (mean ± standard deviation)");
 }
 
-/* Tokens scored: one number, or the range where cells differ. */
+/* Adds the tokens scored: one number, or the range if cells differ. */
 static void add_tokens(struct strbuf *b, const char *low, const char *high)
 {
     if (!low) return;
@@ -44,7 +44,7 @@ const char *report_table_size(struct arena *a, const char *low, const char *high
     return arena_printf(a, "%s to %s parameters", from, to);
 }
 
-/* The corpus that was read, where it is not the paper's own text. */
+/* Returns the corpus that was read if it is not the paper's own text. */
 static const char *text_read(struct arena *a, const struct report_rows *groups, int32_t group)
 {
     const char *dataset = report_rows_get(groups, group, "dataset");
@@ -109,13 +109,13 @@ static const char *get(const struct table *t, int32_t cell, const char *name)
     return report_rows_get(&t->cells, cell, name);
 }
 
-/* A number that is always there, or 0. */
+/* The number, or 0 if absent. */
 static double real(const struct table *t, int32_t cell, const char *name)
 {
     return report_rows_real(&t->cells, cell, name, 0);
 }
 
-/* The text of a cell: its number, or why it has none. */
+/* Returns a cell's number, or the reason why it has none. */
 static const char *cell_text(const struct table *t, int32_t cell)
 {
     struct arena *a = t->arena;
@@ -134,7 +134,7 @@ static const char *cell_text(const struct table *t, int32_t cell)
     return has_runs && n < t->seeds_n ? arena_printf(a, "%s (n=%.0f)", text, n) : text;
 }
 
-/* Where a cell's number came from, in few words. */
+/* Names the origin of a cell's number in a few words. */
 static const char *cell_source(const struct table *t, int32_t cell)
 {
     const char *device = get(t, cell, "devices");
@@ -167,7 +167,8 @@ static void put_cell(struct report_cell *out, const struct table *t, int32_t cel
     if (linked && strcmp(out->text, table_gap) == 0) out->text = "not run";
 }
 
-/* The names and the own numbers of the line of a cell; first: of its first number. */
+/* Writes the row labels of a cell's line and the numbers that the line has of its own; `first` is
+ * the first number's column. */
 static void put_line(struct report_cell *row, const struct table *t, int32_t cell, int32_t first)
 {
     const struct report_keys *k = t->args->keys;
@@ -188,7 +189,7 @@ static void put_line(struct report_cell *row, const struct table *t, int32_t cel
     }
 }
 
-/* Whether more is better: 1, or less: -1; 0: unknown. */
+/* Returns 1 if more is better, -1 if less is; 0: unknown. */
 static int better(const char *measure)
 {
     static const struct {
@@ -208,7 +209,7 @@ static const char *measure_of(const struct table *t, int32_t cell)
     return metric ? metric : t->args->keys->value;
 }
 
-/* Whether two cells compete: methods are compared with each other, and so are the rows of a column
+/* True if two cells compete: methods are compared with each other, and so are the rows of a column
  * that is not a method. */
 static bool competes(const struct table *t, int32_t a, int32_t b)
 {
@@ -217,7 +218,7 @@ static bool competes(const struct table *t, int32_t a, int32_t b)
            strcmp(measure_of(t, a), measure_of(t, b)) == 0;
 }
 
-/* Whether no competing cell shows a better number, and there is one that shows a worse. */
+/* True if no competing cell shows a better number and one shows a worse. */
 static bool is_best(const struct table *t, int32_t cell)
 {
     int sign = better(measure_of(t, cell));
@@ -257,7 +258,7 @@ static int write_cells(FILE *out, const struct table *t, struct err *e)
 
 /* --- the tables of an answer ---------------------------------------------------------------- */
 
-/* "L_train = 64 (512)"; NULL without group: lines. */
+/* Returns "L_train = 64 (512)"; NULL without group: lines. */
 static const char *group_title(const struct table *t, int32_t group)
 {
     const struct report_keys *k = t->args->keys;
@@ -322,7 +323,7 @@ static void open_details(FILE *out, const struct table *t)
     fputs("<summary>The numbers</summary>\n", out);
 }
 
-/* The heading and the facts of a group, or the float that it opens. */
+/* Writes the heading and the facts of a group, or opens its float. */
 static void open_group(FILE *out, const struct table *t, int32_t group)
 {
     const struct report_table_args *args = t->args;

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "report/report_internal.h"
+#include "report/folder.h"
 
 /* The state folder of the XDG Base Directory Specification; NULL: the user has none. */
 static const char *state_folder(struct arena *a)
@@ -18,7 +18,7 @@ static const char *state_folder(struct arena *a)
     return home && *home == '/' ? arena_printf(a, "%s/.local/state/alibi", home) : NULL;
 }
 
-/* The lines of the file, "" if it does not exist. */
+/* Reads the file of trusted hashes; "" if it does not exist. */
 static int read_trusted(char **lines, struct arena *a, const char *path, struct err *e)
 {
     struct stat st;

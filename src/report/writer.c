@@ -1,5 +1,5 @@
 /* writer.c - cleaning, aligning and escaping. */
-#include "report/report_internal.h"
+#include "report/rows.h"
 
 #include <ctype.h>
 #include <jansson.h>
@@ -41,7 +41,7 @@ static int32_t text_width(const char *text)
     return width;
 }
 
-/* Row -1 is the header line. */
+/* Returns a cell before it is escaped; row -1 is the header line. */
 static const char *raw_text(const struct table *t, int32_t row, int32_t column)
 {
     return row < 0 ? t->rows->name[column] : t->rows->row[row][column].text;
@@ -227,7 +227,8 @@ static void csv_cell(struct table *t, int32_t row, int32_t column)
     fputs(str_quote(a, formula ? arena_printf(a, "'%s", text) : text, '"'), out);
 }
 
-/* A text as a JSON string; jansson escapes what must be escaped and rejects what is not UTF-8. */
+/* Writes a text as a JSON string; jansson escapes what must be escaped and rejects what is not
+ * UTF-8. */
 static void json_text(struct table *t, const char *text)
 {
     json_t *string = json_string(text);
@@ -261,8 +262,8 @@ static void html_cell(struct table *t, int32_t row, int32_t column)
 
 /* --- every format --------------------------------------------------------------------------- */
 
-/* What a format writes around and in a table. A line is first, cells with `between` between them,
- * last; the header line, which JSON has not, ends in head_last and rule(). */
+/* The punctuation of a format. A line is `first`, the cells with `between` between them, `last`.
+ * The header line, which JSON lacks, ends in head_last and rule(). */
 static const struct encoding {
     const char *name;
     void (*begin)(struct table *t), (*rule)(struct table *t); /* may be NULL */
@@ -307,7 +308,8 @@ int report_rows_write(FILE *out, const struct report_rows *r, enum report_format
     return file_check_output(out, e);
 }
 
-/* What is around headings of level 1 and 2 and around a paragraph, and what writes their words. */
+/* Texts before and after a paragraph and headings of level 1 and 2, and the function that escapes
+ * their words. */
 static const struct {
     const char *before[3], *after[3];
     void (*put)(FILE *out, const char *text);
@@ -342,9 +344,7 @@ int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
 
     arena_init(&a);
     int rc = report_rows_query(&rows, &a, s, NULL, sql, NULL, 0, limit_s, e);
-    if (rc == 0 && format == REPORT_HTML) report_html_open(out, "alibi query");
     if (rc == 0) rc = report_rows_write(out, &rows, format, e);
-    if (rc == 0 && format == REPORT_HTML) report_html_close(out);
     arena_fini(&a);
     return rc;
 }
@@ -357,6 +357,7 @@ int report_format_find(enum report_format *out, const char *name, struct err *e)
         return 0;
     }
     return ERR(e, ERR_USAGE,
-               "unknown format \"%s\"; the formats are text, markdown, csv, json, latex and html",
+               "unknown format \"%s\"; the formats are text, markdown, csv, json, latex and, for a "
+               "report, html",
                name);
 }

@@ -33,7 +33,7 @@ static struct attempt *attempt_make(const struct scheduler *sc, struct executor_
     if (!at) abort(); /* a few hundred bytes: see arena.h */
     arena_init(&at->arena);
     at->run = arena_array(&at->arena, (size_t)n, sizeof *at->run);
-    at->task = arena_array(&at->arena, (size_t)n, sizeof *at->task);
+    at->entry = arena_array(&at->arena, (size_t)n, sizeof *at->entry);
     at->n = n;
     at->slot = -1;
     at->executor = x;
@@ -44,33 +44,33 @@ static struct attempt *attempt_make(const struct scheduler *sc, struct executor_
 void attempt_free(struct attempt *at)
 {
     if (!at) return;
-    if (at->job) at->executor->kind->release(at->job);
+    if (at->worker) at->executor->kind->release(at->worker);
     journal_close(&at->journal);
     arena_fini(&at->arena);
     free(at);
 }
 
-int64_t attempt_bytes(const struct queue *q, const int32_t *task, int32_t n)
+int64_t attempt_bytes(const struct queue *q, const int32_t *run, int32_t n)
 {
     int64_t bytes = 0;
 
     for (int32_t i = 0; i < n; i++)
-        if (q->job[task[i]].device_bytes > bytes) bytes = q->job[task[i]].device_bytes;
+        if (q->run[run[i]].device_bytes > bytes) bytes = q->run[run[i]].device_bytes;
     return bytes;
 }
 
-/* Step 2. */
+/* Writes `spec` and `fresh` (step 2). */
 static int attempt_write_files(struct attempt *at, const struct queue *q, struct err *e)
 {
     const struct spec **spec = arena_array(&at->arena, (size_t)at->n, sizeof *spec);
 
-    for (int32_t i = 0; i < at->n; i++) spec[i] = &q->job[at->task[i]].spec;
-    if (q->task[at->task[0]].fresh) TRY(run_folder_set_fresh(at->path, e));
+    for (int32_t i = 0; i < at->n; i++) spec[i] = &q->run[at->entry[i]].spec;
+    if (q->entry[at->entry[0]].fresh) TRY(run_folder_set_fresh(at->path, e));
     return run_folder_write_specs(at->path, spec, at->n, e);
 }
 
-/* Step 3. A GPU is named by its UUID: numbers change when one fails. A worker that sees one GPU
- * sees it as its first. */
+/* Starts the worker (step 3). A GPU is named by its UUID: numbers change when one fails. A worker
+ * that sees one GPU sees it as its first. */
 static int attempt_spawn(struct attempt *at, const struct scheduler *sc, struct err *e)
 {
     const struct slot *slot = &sc->slots.slot[at->slot];
@@ -84,14 +84,14 @@ static int attempt_spawn(struct attempt *at, const struct scheduler *sc, struct 
                : *device->uuid ? device->uuid
                                : number,
         .cpu = slot->cpu,
-        .alone = sc->queue.job[at->task[0]].spec.kind == SPEC_BENCH,
-        .avoid_blas = sc->queue.task[at->task[0]].avoid_blas,
+        .alone = sc->queue.run[at->entry[0]].spec.kind == SPEC_BENCH,
+        .avoid_blas = sc->queue.entry[at->entry[0]].avoid_blas,
     };
     TRY(journal_open(&at->journal, at->path, at->run, at->n, e));
-    return at->executor->kind->start(at->executor->self, &at->job, &at->id, &o, e);
+    return at->executor->kind->start(at->executor->self, &at->worker, &at->id, &o, e);
 }
 
-/* Step 4. number: of each task's attempt. */
+/* Adds the rows (step 4). number: the attempt's number in each run. */
 static int attempt_record(struct attempt *at, const struct scheduler *sc, const int32_t *number,
                           struct err *e)
 {
@@ -121,11 +121,11 @@ int attempt_start(struct attempt **out, struct scheduler *sc, int32_t n, int32_t
     int32_t *number = arena_array(&at->arena, (size_t)n, sizeof *number);
 
     at->slot = slot;
-    at->tasks_n = n;
+    at->entries_n = n;
     for (int32_t i = 0; i < n; i++) {
         struct store_run_state st;
-        at->task[i] = sc->queue.pick[i];
-        memcpy(at->run[i].run_id, sc->queue.job[at->task[i]].run_id, SPEC_ID_BYTES);
+        at->entry[i] = sc->queue.pick[i];
+        memcpy(at->run[i].run_id, sc->queue.run[at->entry[i]].run_id, SPEC_ID_BYTES);
         TRY_OUT(rc, store_run_state(sc->store, at->run[i].run_id, &st, e));
         number[i] = st.attempts_n + 1;
     }
@@ -163,13 +163,13 @@ int attempt_recover(struct attempt **out, struct scheduler *sc, const struct sto
     at->path = project_path(sc->project, &at->arena, at->dir);
     int rc = 0; /* the workers of another project are not killed or adopted */
     if (run_folder_parse_own(row->dir, NULL, NULL))
-        rc = x->kind->recover(x->self, &at->job, &at->id, row, at->path, e);
+        rc = x->kind->recover(x->self, &at->worker, &at->id, row, at->path, e);
     if (rc > 0)
         rc = journal_open(&at->journal, at->path, at->run, n, e);
     else if (rc == 0)
         rc = ingest_abandoned(sc->store, at->path, row, n, NULL, e);
     if (rc < 0) err_ctx(e, "%s", row->dir);
-    if (rc < 0 || !at->job) {
+    if (rc < 0 || !at->worker) {
         attempt_free(at);
         at = NULL;
     }
@@ -177,11 +177,11 @@ int attempt_recover(struct attempt **out, struct scheduler *sc, const struct sto
     return rc;
 }
 
-void attempt_find_tasks(struct attempt *at, const struct queue *q)
+void attempt_find_entries(struct attempt *at, const struct queue *q)
 {
     for (int32_t i = 0; i < at->n; i++)
         for (int32_t k = 0; k < q->n; k++)
-            if (strcmp(q->job[k].run_id, at->run[i].run_id) == 0) at->task[at->tasks_n++] = k;
+            if (strcmp(q->run[k].run_id, at->run[i].run_id) == 0) at->entry[at->entries_n++] = k;
 }
 
 /* --- poll ----------------------------------------------------------------------------------- */
@@ -200,8 +200,8 @@ static enum store_state attempt_conclude(struct attempt *at, enum store_state st
     return state;
 }
 
-/* The outcome: done needs exit status 0, the last record and the results. An end that was not
- * observed is what the last record says. */
+/* Returns the outcome: done needs exit status 0, the last record and the results. If nobody
+ * observed the end, the last record decides. */
 static enum store_state attempt_outcome(struct attempt *at, const struct exit_info *end)
 {
     const struct journal *j = &at->journal;
@@ -259,18 +259,19 @@ int attempt_poll(struct attempt *at, struct scheduler *sc, struct err *e)
     struct exit_info how;
     const struct executor *x = at->executor->kind;
     int64_t before, now_us = scheduler_now_us(sc), first = at->journal.records_n;
-    enum job_state job = x->poll(at->job, at->journal.reported != STORE_NONE, &how);
+    enum worker_state state = x->poll(at->worker, at->journal.reported != STORE_NONE, &how);
 
     do {
         before = at->journal.records_n;
         TRY(ingest_new_records(&at->journal, sc->store, &sc->batch, e));
-    } while (job == JOB_ENDED && at->journal.records_n > before);
+    } while (state == WORKER_ENDED && at->journal.records_n > before);
     if (at->journal.records_n > first) at->last_record_us = now_us;
-    if (job == JOB_ENDED) return attempt_end(at, sc, &how, e);
-    if (at->journal.records_n == 0 && job == JOB_QUEUED) at->start_us = at->last_record_us = now_us;
+    if (state == WORKER_ENDED) return attempt_end(at, sc, &how, e);
+    if (at->journal.records_n == 0 && state == WORKER_QUEUED)
+        at->start_us = at->last_record_us = now_us;
     bool stalled = (double)(now_us - at->last_record_us) / 1e6 > sc->stall_s;
     if (stalled && at->killed_stalled_us == 0) at->killed_stalled_us = now_us;
-    if (at->killed_stalled_us > 0 || at->journal.broken) x->signal(at->job, JOB_KILL);
+    if (at->killed_stalled_us > 0 || at->journal.broken) x->signal(at->worker, WORKER_KILL);
     return 0;
 }
 

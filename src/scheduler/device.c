@@ -36,7 +36,7 @@ static int64_t device_number(struct arena *a, const char *path, const char *name
     return at && sscanf(at + strlen(name), "%lld", &n) == 1 ? n : fallback;
 }
 
-/* CPU limit of a container in cores; INT_MAX: none. */
+/* Returns the CPU limit of a container in cores; INT_MAX: none. */
 static int32_t device_quota(struct arena *a)
 {
     long long quota, period;
@@ -65,8 +65,9 @@ int32_t device_cores(int32_t *out, int32_t room, int32_t *workers_n)
     return n;
 }
 
-/* fp32 operations a second of one core in matrix products: width of its vectors, two such units,
- * a multiply-add being two, and the two thirds of it that a good library reaches. */
+/* Estimates the fp32 operations per second of one core in matrix products: the width of its
+ * vectors, two such units, two operations a multiply-add, and two thirds of that, which a good
+ * library reaches. */
 static double device_core_flops(struct arena *a, const char *cpuinfo)
 {
     double mhz;
@@ -77,7 +78,7 @@ static double device_core_flops(struct arena *a, const char *cpuinfo)
     return a_cycle * mhz * 1e6 * 0.67;
 }
 
-/* Without memory sizes no run can be placed. */
+/* Describes the CPU. Without memory sizes no run could be placed. */
 static void device_fill_cpu(struct device *d, struct arena *a)
 {
     struct err why = {.text = "/proc/meminfo has no line MemTotal"};
@@ -104,7 +105,7 @@ static void device_fill_cpu(struct device *d, struct arena *a)
     d->flops_per_s = device_core_flops(a, cpuinfo);
 }
 
-/* Whether a backend's library is beside the program or in lib/ of its installation. */
+/* True if a backend's library is beside the program or in lib/ of its installation. */
 static bool device_has_library(struct arena *a, const char *name)
 {
     struct err why = {0};
@@ -168,9 +169,9 @@ static bool device_nvml_load(struct device_nvml *f, void *library)
     return true;
 }
 
-/* Whether the caller's CUDA_VISIBLE_DEVICES leaves the GPU to us: a list of numbers and of
- * beginnings of UUIDs, which ends at the first word that is neither, as CUDA reads it. NVML shows
- * every GPU. */
+/* True if the caller's CUDA_VISIBLE_DEVICES includes the GPU: a list of numbers and of beginnings
+ * of UUIDs, which ends at the first word that is neither, as CUDA reads it. NVML shows every GPU.
+ */
 static bool device_is_visible(unsigned number, const char *uuid)
 {
     const char *list = getenv("CUDA_VISIBLE_DEVICES");
@@ -188,7 +189,7 @@ static bool device_is_visible(unsigned number, const char *uuid)
     return false;
 }
 
-/* Why a GPU generation cannot run the kernels; "": it can. */
+/* Sets the reason why a GPU generation cannot run the kernels; "": it can. */
 static void device_check_capability(struct device *d, int major, int minor)
 {
     enum { LEAST = 8 };
@@ -203,8 +204,8 @@ static void device_check_capability(struct device *d, int major, int minor)
              major, minor, generation);
 }
 
-/* Programs that hold more than busy_bytes. used: of the whole GPU, for those whose memory the
- * driver does not know. */
+/* Counts the programs that hold more than busy_bytes. used: memory of the whole GPU, for programs
+ * whose memory the driver does not know. */
 static int32_t device_others(const struct device_nvml *f, void *handle, unsigned long long used)
 {
     struct device_nvml_process list[PROCESSES_MAX];
@@ -218,7 +219,7 @@ static int32_t device_others(const struct device_nvml *f, void *handle, unsigned
     return others_n;
 }
 
-/* A GPU, or an instance of one. */
+/* Describes a GPU or a MIG instance. */
 static void device_fill_gpu(struct device *d, const struct device_nvml *f, void *handle)
 {
     struct device_nvml_memory memory = {0};
@@ -259,8 +260,8 @@ static void device_fill_whole_gpu(struct device *d, const struct device_nvml *f,
                  "(`nvidia-smi -L` lists them)");
 }
 
-/* The MIG instances in CUDA_VISIBLE_DEVICES are the devices if the list begins with one: cuda:0 is
- * its first. */
+/* Lists the MIG instances in CUDA_VISIBLE_DEVICES. They are the devices if the list begins with
+ * one; cuda:0 is the first. */
 static int32_t device_list_instances(struct device *out, int32_t room, const struct device_nvml *f)
 {
     int32_t n = 0;
@@ -295,7 +296,7 @@ static int32_t device_list_gpus(struct device *out, int32_t room, const char **w
     *why = "the NVIDIA driver lacks libnvidia-ml.so.1, which shows GPUs: install its utilities "
            "(nvidia-utils, libnvidia-ml1)";
     if (!library) return 0;
-    *why = "the NVIDIA driver does not start: nvidia-smi says why; often a reboot is due";
+    *why = "the NVIDIA driver does not start: run nvidia-smi for the reason; a reboot often helps";
     if (!device_nvml_load(&f, library) || f.init() != 0) goto out;
     *why = "the NVIDIA driver is there but shows no GPU";
     for (int32_t i = 0; i < room; i++) out[i] = (struct device){.slots = 1, .flops_per_s = 2e13};
@@ -308,7 +309,7 @@ out:
     return n;
 }
 
-/* The emulated GPU of tests/cuda_emulation. */
+/* Describes the emulated GPU of tests/cuda_emulation. */
 static void device_fill_emulated(struct device *d, const struct device *cpu)
 {
     *d = (struct device){.name = "cuda:emulated",

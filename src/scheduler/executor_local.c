@@ -25,9 +25,9 @@
 /* A full pipe is at most 16 chunks: one call drains what an ended worker left. */
 enum { LOCAL_CHUNK = 64 * 1024, LOCAL_CHUNKS_A_DRAIN = 16 };
 
-struct local_job {
+struct local_worker {
     struct local *local;
-    struct local_job *next;
+    struct local_worker *next;
     pid_t pid;              /* also the number of its group; 0: none */
     int log_pipe, log_file; /* the pipe carries its output; -1: closed */
     int64_t log_bytes, log_dropped_bytes;
@@ -37,8 +37,8 @@ struct local_job {
 
 struct local {
     struct executor_config config;
-    struct local_job *job; /* those not released */
-    int epoll;             /* of the log pipes */
+    struct local_worker *worker; /* a list of those not released */
+    int epoll;                   /* of the log pipes */
 };
 
 static void local_close(void *self)
@@ -68,7 +68,7 @@ static int local_open(void **self, const struct executor_config *c, struct err *
 
 /* --- starting ------------------------------------------------------------------------------- */
 
-/* The environment of a worker, ended by NULL. */
+/* Lists the environment of a worker; NULL ends it. */
 static const char *const *worker_environment(struct arena *a, const struct worker_command *c)
 {
     const struct {
@@ -100,34 +100,34 @@ static const char *const *worker_environment(struct arena *a, const struct worke
     return out;
 }
 
-static void close_log(struct local_job *j)
+static void close_log(struct local_worker *w)
 {
-    if (j->log_pipe >= 0) close(j->log_pipe);
-    if (j->log_file >= 0) close(j->log_file);
-    j->log_pipe = j->log_file = -1;
+    if (w->log_pipe >= 0) close(w->log_pipe);
+    if (w->log_file >= 0) close(w->log_file);
+    w->log_pipe = w->log_file = -1;
 }
 
-static void local_release(void *job)
+static void local_release(void *worker)
 {
-    struct local_job *j = job, **at = &j->local->job;
+    struct local_worker *w = worker, **at = &w->local->worker;
 
-    while (*at && *at != j) at = &(*at)->next;
-    if (*at) *at = j->next;
-    if (j->pid > 0) {
-        kill(-j->pid, SIGKILL);
-        waitpid(j->pid, NULL, 0);
+    while (*at && *at != w) at = &(*at)->next;
+    if (*at) *at = w->next;
+    if (w->pid > 0) {
+        kill(-w->pid, SIGKILL);
+        waitpid(w->pid, NULL, 0);
     }
-    close_log(j);
-    free(j);
+    close_log(w);
+    free(w);
 }
 
 /* Starts the program; returns when it runs. */
-static int spawn(struct local_job *j, struct arena *a, const struct worker_command *c,
+static int spawn(struct local_worker *w, struct arena *a, const struct worker_command *c,
                  struct err *e)
 {
     int output[2];
     const char *path = run_folder_path(a, c->attempt_dir, RUN_LOG);
-    const struct executor_config *config = &j->local->config;
+    const struct executor_config *config = &w->local->config;
     const char *const argv[] = {config->program, "worker",    c->dir, "--device",
                                 c->device,       "--threads", "1",    NULL};
     const struct subprocess worker = {.argv = argv,
@@ -139,58 +139,59 @@ static int spawn(struct local_job *j, struct arena *a, const struct worker_comma
 
     if (pipe2(output, O_CLOEXEC) < 0)
         return ERR(e, ERR_NOMEM, "%s: a worker cannot be started: %s", c->dir, strerror(errno));
-    j->log_pipe = output[0];
-    fcntl(j->log_pipe, F_SETFL, O_NONBLOCK);
-    j->log_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    w->log_pipe = output[0];
+    fcntl(w->log_pipe, F_SETFL, O_NONBLOCK);
+    w->log_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     int rc = 0;
-    if (j->log_file < 0) {
+    if (w->log_file < 0) {
         rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
-    } else if (epoll_ctl(j->local->epoll, EPOLL_CTL_ADD, j->log_pipe, &ready) < 0) {
+    } else if (epoll_ctl(w->local->epoll, EPOLL_CTL_ADD, w->log_pipe, &ready) < 0) {
         rc = ERR(e, ERR_NOMEM, "%s: epoll_ctl: %s", c->dir, strerror(errno));
     } else {
-        int failure = subprocess_spawn(&j->pid, &worker, output[1], output[1]);
+        int failure = subprocess_spawn(&w->pid, &worker, output[1], output[1]);
         if (failure)
-            rc = ERR(e, j->pid < 0 ? ERR_NOMEM : ERR_UNAVAILABLE, "%s: cannot be started: %s",
+            rc = ERR(e, w->pid < 0 ? ERR_NOMEM : ERR_UNAVAILABLE, "%s: cannot be started: %s",
                      config->program, strerror(failure));
-        if (failure) j->pid = 0;
+        if (failure) w->pid = 0;
     }
     close(output[1]);
     return rc;
 }
 
-static int local_start(void *self, void **job, struct worker_id *id, const struct worker_command *c,
-                       struct err *e)
+static int local_start(void *self, void **worker, struct worker_id *id,
+                       const struct worker_command *c, struct err *e)
 {
     struct local *l = self;
-    struct local_job *j = calloc(1, sizeof *j);
+    struct local_worker *w = calloc(1, sizeof *w);
     struct arena a;
 
-    if (!j) return ERR(e, ERR_NOMEM, "%s: out of memory while starting a worker", c->dir);
-    *j = (struct local_job){
-        .local = l, .next = l->job, .dir = c->dir, .log_pipe = -1, .log_file = -1};
-    l->job = j;
+    if (!w) return ERR(e, ERR_NOMEM, "%s: out of memory while starting a worker", c->dir);
+    *w = (struct local_worker){
+        .local = l, .next = l->worker, .dir = c->dir, .log_pipe = -1, .log_file = -1};
+    l->worker = w;
     arena_init(&a);
-    int rc = spawn(j, &a, c, e);
+    int rc = spawn(w, &a, c, e);
     arena_fini(&a);
     if (rc < 0) {
-        local_release(j);
+        local_release(w);
         return rc;
     }
     *id = (struct worker_id){.host = l->config.machine->host,
                              .boot_id = l->config.machine->boot_id,
-                             .pid = j->pid,
-                             .pid_start = machine_pid_start(j->pid)};
-    *job = j;
+                             .pid = w->pid,
+                             .pid_start = machine_pid_start(w->pid)};
+    *worker = w;
     return 0;
 }
 
-/* The process group by its recorded leader, then whatever still carries the attempt's mark. */
-static int local_recover(void *self, void **job, struct worker_id *id,
+/* Kills the process group by its recorded leader, then every process that still carries the
+ * attempt's mark. */
+static int local_recover(void *self, void **worker, struct worker_id *id,
                          const struct store_running *row, const char *attempt_dir, struct err *e)
 {
     const struct local *l = self;
 
-    (void)job, (void)id, (void)e;
+    (void)worker, (void)id, (void)e;
     if (machine_is_alive(l->config.machine, row->host, row->boot_id, row->pid, row->pid_start))
         kill(-(pid_t)row->pid, SIGKILL);
     kill_leftover_workers(attempt_dir);
@@ -200,52 +201,52 @@ static int local_recover(void *self, void **job, struct worker_id *id,
 /* --- logs ----------------------------------------------------------------------------------- */
 
 /* Writes up to the limit; counts the rest. */
-static int keep_log(struct local_job *j, const char *text, size_t n, struct err *e)
+static int keep_log(struct local_worker *w, const char *text, size_t n, struct err *e)
 {
-    size_t room = (size_t)(WORKER_LOG_MAX_BYTES - j->log_bytes);
+    size_t room = (size_t)(WORKER_LOG_MAX_BYTES - w->log_bytes);
     size_t kept = n < room ? n : room;
 
-    j->log_dropped_bytes += (int64_t)(n - kept);
+    w->log_dropped_bytes += (int64_t)(n - kept);
     for (size_t done = 0; done < kept;) {
-        ssize_t wrote = write(j->log_file, text + done, kept - done);
+        ssize_t wrote = write(w->log_file, text + done, kept - done);
         if (wrote < 0 && errno == EINTR) continue;
         if (wrote < 0)
-            return ERR(e, ERR_IO, "the log of worker %ld: writing %zu bytes: %s", (long)j->pid,
+            return ERR(e, ERR_IO, "the log of worker %ld: writing %zu bytes: %s", (long)w->pid,
                        kept - done, strerror(errno));
         done += (size_t)wrote;
-        j->log_bytes += wrote;
+        w->log_bytes += wrote;
     }
     return 0;
 }
 
 /* Reads what is in the pipe, at most 1 MiB, even if the log cannot be written. */
-static int drain_log(struct local_job *j, struct err *e)
+static int drain_log(struct local_worker *w, struct err *e)
 {
     char chunk[LOCAL_CHUNK];
     int rc = 0;
 
-    for (int i = 0; j->log_pipe >= 0 && i < LOCAL_CHUNKS_A_DRAIN; i++) {
-        ssize_t n = read(j->log_pipe, chunk, sizeof chunk);
+    for (int i = 0; w->log_pipe >= 0 && i < LOCAL_CHUNKS_A_DRAIN; i++) {
+        ssize_t n = read(w->log_pipe, chunk, sizeof chunk);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) break;
         if (n <= 0) { /* every writer has closed it */
-            close(j->log_pipe);
-            j->log_pipe = -1;
+            close(w->log_pipe);
+            w->log_pipe = -1;
             break;
         }
-        if (rc == 0) rc = keep_log(j, chunk, (size_t)n, e);
+        if (rc == 0) rc = keep_log(w, chunk, (size_t)n, e);
     }
     return rc;
 }
 
 /* Writes the rest of the log, and a notice if some was dropped. */
-static void finish_log(struct local_job *j)
+static void finish_log(struct local_worker *w)
 {
-    drain_log(j, NULL);
-    if (j->log_dropped_bytes > 0 && j->log_file >= 0)
-        dprintf(j->log_file, "\n[the log ends here: %lld more bytes were not kept]\n",
-                (long long)j->log_dropped_bytes);
-    close_log(j);
+    drain_log(w, NULL);
+    if (w->log_dropped_bytes > 0 && w->log_file >= 0)
+        dprintf(w->log_file, "\n[the log ends here: %lld more bytes were not kept]\n",
+                (long long)w->log_dropped_bytes);
+    close_log(w);
 }
 
 /* Drains all logs. Reports the first that cannot be written, each one once. */
@@ -253,11 +254,11 @@ static int local_service(void *self, struct err *e)
 {
     int rc = 0;
 
-    for (struct local_job *j = ((struct local *)self)->job; j; j = j->next) {
+    for (struct local_worker *w = ((struct local *)self)->worker; w; w = w->next) {
         struct err why;
-        if (drain_log(j, &why) >= 0 || j->log_failed || rc < 0) continue;
-        j->log_failed = true;
-        rc = ERR(e, why.code, "%s: %s", j->dir, why.text);
+        if (drain_log(w, &why) >= 0 || w->log_failed || rc < 0) continue;
+        w->log_failed = true;
+        rc = ERR(e, why.code, "%s: %s", w->dir, why.text);
     }
     return rc;
 }
@@ -269,31 +270,31 @@ static int local_wait_fd(void *self)
 
 /* --- ends ----------------------------------------------------------------------------------- */
 
-static enum job_state local_poll(void *job, bool reported_end, struct exit_info *end)
+static enum worker_state local_poll(void *worker, bool reported_end, struct exit_info *end)
 {
-    struct local_job *j = job;
+    struct local_worker *w = worker;
     siginfo_t info = {0};
-    int waited = waitid(P_PID, (id_t)j->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+    int waited = waitid(P_PID, (id_t)w->pid, &info, WEXITED | WNOHANG | WNOWAIT);
 
     (void)reported_end;
     *end = (struct exit_info){.exit_code = -1, .signal = -1};
-    if (waited < 0 && errno == EINTR) return JOB_RUNNING;
-    if (waited == 0 && info.si_pid != j->pid) return JOB_RUNNING;
+    if (waited < 0 && errno == EINTR) return WORKER_RUNNING;
+    if (waited == 0 && info.si_pid != w->pid) return WORKER_RUNNING;
     /* Not yet reaped: the pid still belongs to this group. */
-    kill(-j->pid, SIGKILL);
-    finish_log(j);
+    kill(-w->pid, SIGKILL);
+    finish_log(w);
     if (waited == 0)
         *(info.si_code == CLD_EXITED ? &end->exit_code : &end->signal) = info.si_status;
-    waitpid(j->pid, NULL, 0);
-    j->pid = 0;
-    return JOB_ENDED;
+    waitpid(w->pid, NULL, 0);
+    w->pid = 0;
+    return WORKER_ENDED;
 }
 
-static void local_signal(void *job, enum job_signal signal)
+static void local_signal(void *worker, enum worker_signal signal)
 {
-    const struct local_job *j = job;
+    const struct local_worker *w = worker;
 
-    if (j->pid > 0) kill(-j->pid, signal == JOB_STOP ? SIGTERM : SIGKILL);
+    if (w->pid > 0) kill(-w->pid, signal == WORKER_STOP ? SIGTERM : SIGKILL);
 }
 
 const struct executor executor_local = {

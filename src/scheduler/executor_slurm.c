@@ -67,7 +67,7 @@ struct slurm_job {
     const char *attempt_dir;       /* absolute; borrowed */
     char state[SLURM_STATE_BYTES]; /* as squeue spells it */
     int32_t over_n;                /* consecutive answers that it is over */
-    enum job_signal requested, accepted;
+    enum worker_signal requested, accepted;
 };
 
 struct slurm {
@@ -93,7 +93,7 @@ static const char *const slurm_ours[] = {"array",     "chdir",    "clusters", "e
                                          "input",     "job-name", "output",   "parsable", "requeue",
                                          "test-only", "uid",      "wait",     "wrap"};
 
-/* One option: name or name=value, with or without leading dashes. */
+/* Checks one option: name or name=value. */
 static int slurm_check_word(const char *word, struct err *e)
 {
     size_t n = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789-");
@@ -126,7 +126,7 @@ static int slurm_parse_options(struct slurm *s, struct err *e)
     return 0;
 }
 
-/* The name of the job (rule 2). */
+/* Returns the name of the job (rule 2). */
 static char *slurm_name(struct arena *a, const char *host, const char *dir)
 {
     char run_id[SPEC_ID_BYTES] = "";
@@ -190,7 +190,7 @@ static void slurm_add(struct arena *a, struct slurm_words *w, ...)
     va_end(words);
 }
 
-/* The next word of a line, or NULL. */
+/* Cuts off the next word of a line; NULL: there is none. */
 static char *slurm_word(char **rest)
 {
     char *word = *rest ? strsep(rest, " ") : NULL;
@@ -249,7 +249,7 @@ static int slurm_query(struct slurm *s, struct err *e)
     return 0;
 }
 
-/* Whether a row is of a job of this project whose name begins so, and which is not over. */
+/* True if a row is a job of this project that is not over and whose name begins so. */
 static bool slurm_is_ours(const struct slurm *s, const struct slurm_row *row, const char *name)
 {
     return !slurm_is_over(row->state) && strcmp(row->dir, s->config.project->root) == 0 &&
@@ -324,7 +324,7 @@ static int slurm_open(void **self, const struct executor_config *c, struct err *
     return rc;
 }
 
-/* A job that runs and has a row is watched by now. */
+/* Cancels the jobs that no row of results.db has: jobs with a row are watched by now. */
 static int slurm_cancel_orphans(void *self, int32_t *n, struct err *e)
 {
     struct slurm *s = self;
@@ -378,7 +378,7 @@ static struct slurm_words slurm_arguments(const struct slurm *s, struct arena *a
 }
 
 static struct slurm_job *slurm_watch(struct slurm *s, int64_t id, const char *state,
-                                     const char *attempt_dir, struct worker_id *worker)
+                                     const char *attempt_dir, struct worker_id *out)
 {
     struct slurm_job *job = calloc(1, sizeof *job);
 
@@ -386,13 +386,13 @@ static struct slurm_job *slurm_watch(struct slurm *s, int64_t id, const char *st
     *job = (struct slurm_job){.cluster = s, .next = s->job, .id = id, .attempt_dir = attempt_dir};
     snprintf(job->state, sizeof job->state, "%s", state);
     s->job = job;
-    *worker = (struct worker_id){.pid = id}; /* its host comes with its first record */
-    snprintf(worker->label, sizeof worker->label, "job %lld", (long long)id);
+    *out = (struct worker_id){.pid = id}; /* its host comes with its first record */
+    snprintf(out->label, sizeof out->label, "job %lld", (long long)id);
     return job;
 }
 
-static int slurm_start(void *self, void **job, struct worker_id *id, const struct worker_command *o,
-                       struct err *e)
+static int slurm_start(void *self, void **worker, struct worker_id *id,
+                       const struct worker_command *o, struct err *e)
 {
     int rc = 0;
     int64_t number;
@@ -411,14 +411,14 @@ static int slurm_start(void *self, void **job, struct worker_id *id, const struc
         rc = ERR(e, ERR_UNAVAILABLE, "sbatch: expected the number of a job, found '%.80s'", text);
         goto out;
     }
-    *job = slurm_watch(s, number, "PENDING", o->attempt_dir, id);
+    *worker = slurm_watch(s, number, "PENDING", o->attempt_dir, id);
 out:
     arena_fini(&a);
     return rc;
 }
 
 /* Without squeue there are no jobs. The host of the job's scheduler may have been renamed. */
-static int slurm_recover(void *self, void **job, struct worker_id *id,
+static int slurm_recover(void *self, void **worker, struct worker_id *id,
                          const struct store_running *row, const char *attempt_dir, struct err *e)
 {
     struct slurm *s = self;
@@ -433,7 +433,7 @@ static int slurm_recover(void *self, void **job, struct worker_id *id,
     }
     const struct slurm_row *found = slurm_row_of(s, row->pid);
     if (!found || !slurm_is_ours(s, found, slurm_name(&s->answer, "", row->dir))) return 0;
-    *job = slurm_watch(s, found->id, found->state, attempt_dir, id);
+    *worker = slurm_watch(s, found->id, found->state, attempt_dir, id);
     return 1;
 }
 
@@ -444,14 +444,14 @@ static bool slurm_has_started(const struct slurm_job *job)
     return strcmp(job->state, "RUNNING") == 0 || strcmp(job->state, "COMPLETING") == 0;
 }
 
-static void slurm_signal(void *job, enum job_signal signal)
+static void slurm_signal(void *worker, enum worker_signal signal)
 {
-    struct slurm_job *j = job;
+    struct slurm_job *job = worker;
 
-    if (signal > j->requested) j->requested = signal;
+    if (signal > job->requested) job->requested = signal;
 }
 
-/* Whether a signal is still to be accepted by scancel. */
+/* True if scancel has not yet accepted the requested signal. */
 static bool slurm_is_pending(const struct slurm_job *job)
 {
     return job->requested != job->accepted && job->over_n == 0;
@@ -466,7 +466,7 @@ static int slurm_deliver(struct slurm *s, bool terminate, struct err *e)
     for (int pass = 0; pass < 2; pass++) {
         if (pass == 1) TRY(slurm_scancel(s, terminate, &id, e));
         for (struct slurm_job *job = s->job; job; job = job->next) {
-            bool handles = job->requested == JOB_STOP && slurm_has_started(job);
+            bool handles = job->requested == WORKER_STOP && slurm_has_started(job);
             if (!slurm_is_pending(job) || handles != terminate) continue;
             if (pass == 0)
                 *vec_push(&s->answer, &id) = slurm_number(s, job->id);
@@ -485,7 +485,7 @@ static int slurm_service(void *self, struct err *e)
 
     if (!s->job) return 0;
     for (const struct slurm_job *job = s->job; job; job = job->next) {
-        ending = ending || job->requested != JOB_NO_SIGNAL;
+        ending = ending || job->requested != WORKER_NO_SIGNAL;
         pending = pending || slurm_is_pending(job);
     }
     int64_t since_us = clock_monotonic_us() - s->tried_us;
@@ -497,7 +497,7 @@ static int slurm_service(void *self, struct err *e)
     if (rc == 0) rc = slurm_deliver(s, false, e);
     s->failures_n = rc < 0 ? s->failures_n + 1 : 0;
     if (s->failures_n != SLURM_FAILURES_REPORTED) return 0;
-    return ERR(e, rc, "%s; jobs go on, squeue is asked again every %.3g s",
+    return ERR(e, rc, "%s; jobs keep running; will retry squeue every %.3g s",
                arena_strdup(&s->answer, e->text), s->config.poll_s);
 }
 
@@ -509,7 +509,7 @@ static void slurm_read_tail(char *out, size_t room, const char *dir, const char 
     file_read_tail(out, room, path);
 }
 
-/* Whether the node has written how the worker ended: "exit 0\n" or "signal 9\n". */
+/* Reads how the worker ended, if the node has written it: "exit 0\n" or "signal 9\n". */
 static bool slurm_read_exit(const struct slurm_job *job, struct exit_info *end)
 {
     char text[32];
@@ -519,34 +519,34 @@ static bool slurm_read_exit(const struct slurm_job *job, struct exit_info *end)
                                   sscanf(text, "signal %d", &end->signal) == 1);
 }
 
-static enum job_state slurm_poll(void *job, bool reported_end, struct exit_info *end)
+static enum worker_state slurm_poll(void *worker, bool reported_end, struct exit_info *end)
 {
-    const struct slurm_job *j = job;
+    const struct slurm_job *job = worker;
     char tail[SLURM_LOG_TAIL_BYTES];
 
     *end = (struct exit_info){.exit_code = -1, .signal = -1};
-    bool known = (reported_end || j->over_n > 0) && slurm_read_exit(j, end);
-    if (!known && j->over_n < SLURM_OVER_MIN)
-        return slurm_has_started(j) ? JOB_RUNNING : JOB_QUEUED;
+    bool known = (reported_end || job->over_n > 0) && slurm_read_exit(job, end);
+    if (!known && job->over_n < SLURM_OVER_MIN)
+        return slurm_has_started(job) ? WORKER_RUNNING : WORKER_QUEUED;
     /* Opening a file revalidates NFS's cache, also for descriptors that are already open. */
-    slurm_read_tail(tail, sizeof tail, j->attempt_dir, "events");
-    if (known) return JOB_ENDED;
-    slurm_read_tail(tail, sizeof tail, j->attempt_dir, "slurm.log");
+    slurm_read_tail(tail, sizeof tail, job->attempt_dir, "events");
+    if (known) return WORKER_ENDED;
+    slurm_read_tail(tail, sizeof tail, job->attempt_dir, "slurm.log");
     const char *line = str_last_line(tail);
-    bool is_over = slurm_is_over(j->state);
-    snprintf(end->why, sizeof end->why, "job %lld %s%s%s%.200s", (long long)j->id,
-             is_over ? "ended as " : "is not known to Slurm any more", is_over ? j->state : "",
+    bool is_over = slurm_is_over(job->state);
+    snprintf(end->why, sizeof end->why, "job %lld %s%s%s%.200s", (long long)job->id,
+             is_over ? "ended as " : "is not known to Slurm any more", is_over ? job->state : "",
              *line ? ": " : "", line);
-    return JOB_ENDED;
+    return WORKER_ENDED;
 }
 
-static void slurm_release(void *job)
+static void slurm_release(void *worker)
 {
-    struct slurm_job *j = job, **at = &j->cluster->job;
+    struct slurm_job *job = worker, **at = &job->cluster->job;
 
-    while (*at != j) at = &(*at)->next;
-    *at = j->next;
-    free(j);
+    while (*at != job) at = &(*at)->next;
+    *at = job->next;
+    free(job);
 }
 
 const struct executor executor_slurm = {
@@ -568,7 +568,7 @@ const struct executor executor_slurm = {
 
 /* --- on the node --- */
 
-/* The first GPU that Slurm assigned, in the arena; "": none. */
+/* Returns the first GPU that Slurm assigned; "": none. */
 static const char *slurm_node_gpu(struct arena *a)
 {
     const char *given = getenv("CUDA_VISIBLE_DEVICES");
@@ -577,7 +577,7 @@ static const char *slurm_node_gpu(struct arena *a)
     return arena_strndup(a, given, strcspn(given, ","));
 }
 
-/* Written in place: see rule 4. */
+/* Writes the file `exit` in place: see rule 4. */
 static int slurm_node_write(const char *path, const struct exit_info *end, struct err *e)
 {
     int rc = 0, fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -592,20 +592,20 @@ static int slurm_node_write(const char *path, const struct exit_info *end, struc
     return rc;
 }
 
-/* Until the worker has ended. */
-static struct exit_info slurm_node_attend(void *local, void *job, struct signals *sg)
+/* Forwards signals to the worker until it has ended. */
+static struct exit_info slurm_node_attend(void *local, void *worker, struct signals *sg)
 {
-    int heard_n = 0;
+    int stops_seen = 0;
     struct exit_info end;
 
-    while (executor_local.poll(job, false, &end) != JOB_ENDED) {
+    while (executor_local.poll(worker, false, &end) != WORKER_ENDED) {
         struct pollfd wait[2] = {{.fd = sg->fd, .events = POLLIN},
                                  {.fd = executor_local.wait_fd(local), .events = POLLIN}};
         bool child = false;
         poll(wait, 2, -1);
         signals_read(sg, clock_monotonic_us(), &child);
-        if (sg->stops_n > heard_n) executor_local.signal(job, JOB_STOP);
-        heard_n = sg->stops_n;
+        if (sg->stops_n > stops_seen) executor_local.signal(worker, WORKER_STOP);
+        stops_seen = sg->stops_n;
         executor_local.service(local, NULL);
     }
     return end;
@@ -623,7 +623,7 @@ static int slurm_node_judge(const char *dir, const struct exit_info *end, struct
 int slurm_node_run(const struct project *p, const char *dir, struct err *e)
 {
     int rc = 0;
-    void *local = NULL, *job = NULL;
+    void *local = NULL, *worker = NULL;
     struct machine machine;
     struct worker_id id;
     struct signals signals = {.fd = -1};
@@ -648,13 +648,13 @@ int slurm_node_run(const struct project *p, const char *dir, struct err *e)
         goto out;
     }
     TRY_OUT(rc, executor_local.open(&local, &config, e));
-    TRY_OUT(rc, executor_local.start(local, &job, &id, &command, e));
-    const struct exit_info end = slurm_node_attend(local, job, &signals);
+    TRY_OUT(rc, executor_local.start(local, &worker, &id, &command, e));
+    const struct exit_info end = slurm_node_attend(local, worker, &signals);
     const char *path = arena_printf(&a, "%s/%s", attempt_dir, slurm_exit_file);
     TRY_OUT(rc, slurm_node_write(path, &end, e));
     rc = slurm_node_judge(dir, &end, e);
 out:
-    if (job) executor_local.release(job);
+    if (worker) executor_local.release(worker);
     executor_local.close(local);
     signals_close(&signals);
     arena_fini(&a);

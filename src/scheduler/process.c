@@ -81,7 +81,7 @@ bool machine_is_alive(const struct machine *m, const char *host, const char *boo
     return machine_pid_start((pid_t)pid) == pid_start;
 }
 
-/* Whether one of the variables in text (n bytes, each ended by a zero byte) is the mark. */
+/* True if one of the variables in text (n bytes, each ended by a zero byte) is the mark. */
 static bool machine_has_mark(const char *text, size_t n, const char *mark)
 {
     for (size_t i = 0; i < n; i += strlen(text + i) + 1)
@@ -138,7 +138,7 @@ int signals_open(struct signals *sg, struct err *e)
         sigaddset(&wanted, SIGHUP);
     sg->fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
     if (sg->fd < 0) return ERR(e, ERR_INTERNAL, "signalfd: %s", strerror(errno));
-    /* Where SIGCHLD is ignored the kernel reaps children itself and their exit status is lost. */
+    /* If SIGCHLD is ignored, the kernel reaps children itself and their exit status is lost. */
     sigaction(SIGCHLD, &plain, &sg->child_before);
     sigprocmask(SIG_BLOCK, &wanted, &sg->mask_before);
     return 0;

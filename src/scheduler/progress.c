@@ -69,7 +69,7 @@ static void add_left(struct progress_work *w, double flops)
     w->flops_longest_left = fmax(w->flops_longest_left, flops);
 }
 
-/* *wps: words per second of all workers that run. */
+/* Adds up the work. *wps: tokens per second of all workers that run. */
 static struct progress_work measure_work(const struct scheduler *sc, double *wps)
 {
     struct progress_work w = {
@@ -77,11 +77,11 @@ static struct progress_work measure_work(const struct scheduler *sc, double *wps
 
     *wps = 0;
     for (int32_t i = 0; i < sc->queue.n; i++)
-        if (sc->queue.task[i].state == RUN_WAITING) add_left(&w, sc->queue.job[i].flops);
+        if (sc->queue.entry[i].state == RUN_WAITING) add_left(&w, sc->queue.run[i].flops);
     for (int32_t i = 0; i < sc->running_n; i++) {
         const struct attempt *at = sc->running[i];
         double flops = 0;
-        for (int32_t k = 0; k < at->tasks_n; k++) flops += sc->queue.job[at->task[k]].flops;
+        for (int32_t k = 0; k < at->entries_n; k++) flops += sc->queue.run[at->entry[k]].flops;
         w.flops_done += flops * at->journal.share;
         add_left(&w, flops - flops * at->journal.share);
         w.worker_s += (double)(scheduler_now_us(sc) - at->start_us) / 1e6;
@@ -178,9 +178,9 @@ void progress_fill_result(struct scheduler_result *r, const struct queue *q)
     *r = (struct scheduler_result){0};
     for (int32_t i = 0; i < q->n; i++) {
         /* A run that this call does not want. */
-        if (q->task[i].state == RUN_SKIPPED && !q->task[i].was_done) continue;
+        if (q->entry[i].state == RUN_SKIPPED && !q->entry[i].was_done) continue;
         r->wanted++;
-        ++*counter[q->task[i].state];
+        ++*counter[q->entry[i].state];
     }
 }
 
@@ -192,9 +192,9 @@ void progress_print_start(struct progress_line *m, const struct queue *q, int32_
     struct strbuf counts;
 
     for (int32_t i = 0; i < q->n; i++) {
-        if (q->task[i].state == RUN_WAITING) n[q->job[i].spec.kind]++;
-        done_n += q->task[i].was_done;
-        diverged_n += q->task[i].state == RUN_DIVERGED;
+        if (q->entry[i].state == RUN_WAITING) n[q->run[i].spec.kind]++;
+        done_n += q->entry[i].was_done;
+        diverged_n += q->entry[i].state == RUN_DIVERGED;
     }
     arena_init(&a);
     strbuf_init(&counts, &a);
@@ -215,20 +215,20 @@ void progress_print_start(struct progress_line *m, const struct queue *q, int32_
     arena_fini(&a);
 }
 
-/* The evaluations that one training blocks. */
+/* Reports the evaluations that one training blocks. */
 static void print_blocked(struct progress_line *m, const struct queue *q, int32_t train)
 {
     int32_t held_n = 0;
     char name[PROGRESS_NAME_BYTES];
-    enum run_state state = q->task[train].state;
+    enum run_state state = q->entry[train].state;
 
     if (state != RUN_DIVERGED && state != RUN_FAILED && state != RUN_BLOCKED) return;
     for (int32_t i = train + 1; i < q->n; i++)
-        held_n += q->job[i].train == train && q->task[i].state == RUN_BLOCKED;
+        held_n += q->run[i].train == train && q->entry[i].state == RUN_BLOCKED;
     if (held_n == 0) return;
-    progress_name(name, &q->job[train].spec);
+    progress_name(name, &q->run[train].spec);
     progress_print(m, true, "not started: %ld evaluation%s of %s (run %s), which %s", (long)held_n,
-                   plural(held_n), name, q->job[train].run_id,
+                   plural(held_n), name, q->run[train].run_id,
                    state == RUN_DIVERGED ? "diverged"
                    : state == RUN_FAILED ? "failed"
                                          : "was not started either");
@@ -249,7 +249,7 @@ void progress_print_end(struct progress_line *m, const struct queue *q,
     struct strbuf rest;
 
     for (int32_t i = 0; i < q->n; i++)
-        if (q->job[i].spec.kind == SPEC_TRAIN) print_blocked(m, q, i);
+        if (q->run[i].spec.kind == SPEC_TRAIN) print_blocked(m, q, i);
     arena_init(&a);
     strbuf_init(&rest, &a);
     strbuf_add(&rest, "");

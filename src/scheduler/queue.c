@@ -6,8 +6,9 @@
 
 #include "spec/code_id.h"
 
-/* follows: an evaluation whose training is wanted. Retrying a training also retries the evaluations
- * it blocked; redoing a stale one redoes those that depend on it. */
+/* Decides whether a run is wanted. follows: an evaluation whose training is wanted. Retrying a
+ * training also retries the evaluations it blocked; redoing a stale one redoes those that depend on
+ * it. */
 static bool queue_wants(const struct store_run_state *st, enum spec_kind kind,
                         enum scheduler_pick pick, bool follows)
 {
@@ -34,12 +35,12 @@ static int queue_pick(struct queue *q, int32_t i, struct store *s, enum schedule
                       struct err *e)
 {
     struct store_run_state st;
-    struct task *t = &q->task[i];
-    const struct run *job = &q->job[i];
+    struct queue_entry *t = &q->entry[i];
+    const struct run *run = &q->run[i];
 
-    TRY(store_run_state(s, job->run_id, &st, e));
-    bool follows = job->train >= 0 && q->task[job->train].state == RUN_WAITING;
-    bool wanted = spec_is_defined(&job->spec) && queue_wants(&st, job->spec.kind, pick, follows);
+    TRY(store_run_state(s, run->run_id, &st, e));
+    bool follows = run->train >= 0 && q->entry[run->train].state == RUN_WAITING;
+    bool wanted = spec_is_defined(&run->spec) && queue_wants(&st, run->spec.kind, pick, follows);
     t->was_done = st.done && !wanted;
     t->fresh =
         wanted && (st.done || pick == PICK_REDO || pick == PICK_STALE || st.last == STORE_DIVERGED);
@@ -51,50 +52,49 @@ static int queue_pick(struct queue *q, int32_t i, struct store *s, enum schedule
     return 0;
 }
 
-/* An evaluation can start only after its training: one that is neither done nor wanted blocks it.
- */
+/* Blocks evaluations whose training is neither done nor wanted. */
 static void queue_block_evaluations(struct queue *q)
 {
     for (int32_t i = 0; i < q->n; i++) {
-        int32_t train = q->job[i].train;
-        if (q->task[i].state != RUN_WAITING || train < 0) continue;
-        if (q->task[train].state != RUN_WAITING && !q->task[train].was_done)
-            q->task[i].state = RUN_BLOCKED;
+        int32_t train = q->run[i].train;
+        if (q->entry[i].state != RUN_WAITING || train < 0) continue;
+        if (q->entry[train].state != RUN_WAITING && !q->entry[train].was_done)
+            q->entry[i].state = RUN_BLOCKED;
     }
 }
 
-static int queue_rank(const struct run *job)
+static int queue_rank(const struct run *run)
 {
-    return job->spec.kind == SPEC_EVAL ? 0 : job->spec.kind == SPEC_TRAIN ? 1 : 2;
+    return run->spec.kind == SPEC_EVAL ? 0 : run->spec.kind == SPEC_TRAIN ? 1 : 2;
 }
 
 static int queue_compare(const void *a, const void *b, void *context)
 {
-    const struct run *job = context;
+    const struct run *run = context;
     int32_t ia = *(const int32_t *)a, ib = *(const int32_t *)b;
-    const struct run *x = &job[ia], *y = &job[ib];
+    const struct run *x = &run[ia], *y = &run[ib];
 
     if (queue_rank(x) != queue_rank(y)) return queue_rank(x) - queue_rank(y);
     if (x->flops != y->flops) return x->flops > y->flops ? -1 : 1;
     return ia < ib ? -1 : 1; /* order of the plan: deterministic */
 }
 
-int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *jobs, int32_t n,
+int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *runs, int32_t n,
                const struct scheduler_options *o, struct err *e)
 {
-    *q = (struct queue){.job = jobs, .n = n, .tries = o->tries > 0 ? o->tries : 3};
-    q->task = arena_array(a, (size_t)n + 1, sizeof *q->task);
+    *q = (struct queue){.run = runs, .n = n, .tries = o->tries > 0 ? o->tries : 3};
+    q->entry = arena_array(a, (size_t)n + 1, sizeof *q->entry);
     q->order = arena_array(a, (size_t)n + 1, sizeof *q->order);
     q->pick = arena_array(a, (size_t)n + 1, sizeof *q->pick);
     for (int32_t i = 0; i < n; i++) {
         q->order[i] = i;
-        if (jobs[i].train >= i)
+        if (runs[i].train >= i)
             return ERR(e, ERR_INTERNAL, "run %s comes before the training it needs",
-                       jobs[i].run_id);
+                       runs[i].run_id);
         TRY(queue_pick(q, i, s, o->pick, e));
     }
     queue_block_evaluations(q);
-    qsort_r(q->order, (size_t)n, sizeof *q->order, queue_compare, (void *)(uintptr_t)jobs);
+    qsort_r(q->order, (size_t)n, sizeof *q->order, queue_compare, (void *)(uintptr_t)runs);
     return 0;
 }
 
@@ -104,9 +104,9 @@ int queue_clear(const struct queue *q, struct store *s, struct err *e)
 
     TRY(store_begin(s, e));
     for (int32_t i = 0; i < q->n; i++) {
-        const struct task *t = &q->task[i];
+        const struct queue_entry *t = &q->entry[i];
         if (t->replaces && (t->state == RUN_WAITING || t->state == RUN_RUNNING))
-            TRY_OUT(rc, store_clear_results(s, q->job[i].run_id, e));
+            TRY_OUT(rc, store_clear_results(s, q->run[i].run_id, e));
     }
 out:
     return store_finish(s, rc, e);
@@ -114,27 +114,27 @@ out:
 
 static bool queue_is_ready(const struct queue *q, int32_t i)
 {
-    int32_t train = q->job[i].train;
-    if (q->task[i].state != RUN_WAITING) return false;
-    return train < 0 || q->task[train].state == RUN_DONE || q->task[train].was_done;
+    int32_t train = q->run[i].train;
+    if (q->entry[i].state != RUN_WAITING) return false;
+    return train < 0 || q->entry[train].state == RUN_DONE || q->entry[train].was_done;
 }
 
-/* Whether one worker can do both: same weights, different L or stride only. */
+/* True if one worker can do both: same weights, and only L or stride differ. */
 static bool queue_may_share(const struct queue *q, int32_t x, int32_t y)
 {
-    const struct spec_eval *a = &q->job[x].spec.eval, *b = &q->job[y].spec.eval;
+    const struct spec_eval *a = &q->run[x].spec.eval, *b = &q->run[y].spec.eval;
 
-    if (q->job[x].spec.kind != SPEC_EVAL || q->job[y].spec.kind != SPEC_EVAL) return false;
-    if (q->task[x].alone || q->task[y].alone) return false;
+    if (q->run[x].spec.kind != SPEC_EVAL || q->run[y].spec.kind != SPEC_EVAL) return false;
+    if (q->entry[x].alone || q->entry[y].alone) return false;
     return strcmp(a->train_run, b->train_run) == 0 && a->checkpoint == b->checkpoint &&
            a->split == b->split && a->window == b->window && a->precision == b->precision &&
            a->targets == b->targets;
 }
 
 /* With a stride of 1 one pass serves every length; other evaluations only share the loading. */
-static bool queue_shares_a_pass(const struct run *job)
+static bool queue_shares_a_pass(const struct run *run)
 {
-    return job->spec.eval.window == SPEC_SLIDING && job->spec.eval.stride == 1;
+    return run->spec.eval.window == SPEC_SLIDING && run->spec.eval.stride == 1;
 }
 
 static int32_t queue_gather(struct queue *q, int32_t first, int32_t slots_free)
@@ -149,7 +149,7 @@ static int32_t queue_gather(struct queue *q, int32_t first, int32_t slots_free)
         else
             others = true;
     }
-    if (!others && slots_free > 1 && n > 1 && !queue_shares_a_pass(&q->job[first]))
+    if (!others && slots_free > 1 && n > 1 && !queue_shares_a_pass(&q->run[first]))
         n = (n + slots_free - 1) / slots_free;
     return n;
 }
@@ -157,39 +157,39 @@ static int32_t queue_gather(struct queue *q, int32_t first, int32_t slots_free)
 int32_t queue_next(struct queue *q, bool idle, const struct slots *slots)
 {
     for (int32_t i = 0; i < q->n; i++) {
-        const struct run *job = &q->job[q->order[i]];
+        const struct run *run = &q->run[q->order[i]];
         if (!queue_is_ready(q, q->order[i])) continue;
         /* Speed is measured while nothing else runs. */
-        if (job->spec.kind == SPEC_BENCH && !idle) continue;
-        if (slots_find(slots, -1, job->device_bytes) < 0) continue;
-        if (job->spec.kind == SPEC_EVAL) return queue_gather(q, q->order[i], slots_free_n(slots));
+        if (run->spec.kind == SPEC_BENCH && !idle) continue;
+        if (slots_find(slots, -1, run->device_bytes) < 0) continue;
+        if (run->spec.kind == SPEC_EVAL) return queue_gather(q, q->order[i], slots_free_n(slots));
         q->pick[0] = q->order[i];
         return 1;
     }
     return 0;
 }
 
-void queue_start(struct queue *q, const int32_t *task, int32_t n)
+void queue_start(struct queue *q, const int32_t *run, int32_t n)
 {
-    for (int32_t i = 0; i < n; i++) q->task[task[i]].state = RUN_RUNNING;
+    for (int32_t i = 0; i < n; i++) q->entry[run[i]].state = RUN_RUNNING;
 }
 
 static void queue_block_after(struct queue *q, int32_t train)
 {
     for (int32_t i = train + 1; i < q->n; i++)
-        if (q->job[i].train == train && q->task[i].state == RUN_WAITING)
-            q->task[i].state = RUN_BLOCKED;
+        if (q->run[i].train == train && q->entry[i].state == RUN_WAITING)
+            q->entry[i].state = RUN_BLOCKED;
 }
 
-void queue_block(struct queue *q, int32_t task)
+void queue_block(struct queue *q, int32_t run)
 {
-    q->task[task].state = RUN_BLOCKED;
-    queue_block_after(q, task);
+    q->entry[run].state = RUN_BLOCKED;
+    queue_block_after(q, run);
 }
 
-enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared)
+enum run_state queue_end(struct queue *q, int32_t run, enum store_state state, bool shared)
 {
-    struct task *t = &q->task[task];
+    struct queue_entry *t = &q->entry[run];
 
     t->tries_n++;
     if (state == STORE_DONE)
@@ -203,6 +203,6 @@ enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, 
     if (state == STORE_FAILED && shared) t->alone = true;
     /* A later attempt resumes from this one. */
     if (state != STORE_DIVERGED) t->fresh = false;
-    if (t->state == RUN_DIVERGED || t->state == RUN_FAILED) queue_block_after(q, task);
+    if (t->state == RUN_DIVERGED || t->state == RUN_FAILED) queue_block_after(q, run);
     return t->state;
 }

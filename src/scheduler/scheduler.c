@@ -6,8 +6,8 @@
  * 2. A failure of a worker is an event; a failure to write the database or a folder ends the call
  *    and its workers, and the next call recovers what they wrote.
  * 3. Time limits use the monotonic clock; the wall clock is only shown.
- * 4. A rejected job is submitted again if the executor has accepted one in this call, while other
- *    jobs run or at most SCHEDULER_REJECTIONS_MAX times.
+ * 4. A rejected worker is submitted again if the executor has accepted one in this call, while
+ * other workers run or at most SCHEDULER_REJECTIONS_MAX times.
  * 5. Ctrl-C: the first stops the workers (handle_signals), the second kills them, the third
  *    (cluster only) leaves them to the next call (may_abandon).
  * 6. On every return the workers have ended, or continue if their executor outlives the scheduler,
@@ -34,15 +34,15 @@ int64_t scheduler_now_us(const struct scheduler *sc)
 }
 
 /* Stores the first failure for the message; dir: the attempt's folder, or NULL. */
-static void note_failure(struct scheduler *sc, int code, const struct run *job, const char *message,
+static void note_failure(struct scheduler *sc, int code, const struct run *run, const char *message,
                          const char *dir)
 {
     char name[PROGRESS_NAME_BYTES];
 
     if (!sc->options->keep_going) sc->halted = true;
     if (sc->failure.code) return;
-    progress_name(name, &job->spec);
-    err_set(&sc->failure, code, "run %s (%s): %s%s%s", job->run_id, name, message,
+    progress_name(name, &run->spec);
+    err_set(&sc->failure, code, "run %s (%s): %s%s%s", run->run_id, name, message,
             dir ? "; its log is " : "", dir ? run_folder_path(&sc->arena, dir, RUN_LOG) : "");
 }
 
@@ -51,7 +51,7 @@ static void note_failure(struct scheduler *sc, int code, const struct run *job, 
 static bool is_measuring(const struct scheduler *sc)
 {
     for (int32_t i = 0; i < sc->running_n; i++)
-        if (sc->queue.job[sc->running[i]->task[0]].spec.kind == SPEC_BENCH) return true;
+        if (sc->queue.run[sc->running[i]->entry[0]].spec.kind == SPEC_BENCH) return true;
     return false;
 }
 
@@ -59,10 +59,10 @@ static bool is_measuring(const struct scheduler *sc)
 static void name_attempt(char out[PROGRESS_NAME_BYTES], const struct scheduler *sc,
                          const struct attempt *at, bool all)
 {
-    progress_name(out, &sc->queue.job[at->task[0]].spec);
+    progress_name(out, &sc->queue.run[at->entry[0]].spec);
     size_t n = strlen(out);
-    if (all && at->tasks_n > 1)
-        snprintf(out + n, PROGRESS_NAME_BYTES - n, " and %ld more", (long)at->tasks_n - 1);
+    if (all && at->entries_n > 1)
+        snprintf(out + n, PROGRESS_NAME_BYTES - n, " and %ld more", (long)at->entries_n - 1);
 }
 
 /* Watches an attempt. verb: "started" or another of that length. */
@@ -73,13 +73,13 @@ static void add_running(struct scheduler *sc, struct attempt *at, const char *ve
 
     sc->running[sc->running_n++] = at;
     at->executor->accepted = true;
-    queue_start(&sc->queue, at->task, at->tasks_n);
+    queue_start(&sc->queue, at->entry, at->entries_n);
     name_attempt(name, sc, at, true);
     progress_print(&sc->progress, false, "%s  %s  %s%s%s%s", verb, name, at->dir,
                    *label ? "  (" : "", label, *label ? ")" : "");
 }
 
-/* Whether a job that was not started is submitted again later. */
+/* Decides whether runs whose worker was not started are tried again later. */
 static bool may_resubmit(struct scheduler *sc, const struct executor_open *x, const struct err *why)
 {
     bool hopeless = sc->running_n == 0 && sc->rejected_n >= SCHEDULER_REJECTIONS_MAX;
@@ -140,25 +140,25 @@ static void take_over(struct scheduler *sc)
     sc->running_n = 0;
     for (int32_t i = 0; i < recovered_n; i++) {
         struct attempt *at = sc->running[i];
-        attempt_find_tasks(at, &sc->queue);
-        if (at->tasks_n == 0) {
+        attempt_find_entries(at, &sc->queue);
+        if (at->entries_n == 0) {
             attempt_free(at);
             continue;
         }
-        int64_t bytes = attempt_bytes(&sc->queue, at->task, at->tasks_n);
+        int64_t bytes = attempt_bytes(&sc->queue, at->entry, at->entries_n);
         at->slot = slots_find(&sc->slots, (int32_t)(at->executor - sc->executor), bytes);
         if (at->slot >= 0) slots_take(&sc->slots, at->slot, bytes);
-        add_running(sc, at, "goes on");
+        add_running(sc, at, "resumed");
     }
 }
 
 /* --- waiting --- */
 
-static void signal_all(struct scheduler *sc, enum job_signal signal)
+static void signal_all(struct scheduler *sc, enum worker_signal signal)
 {
     for (int32_t i = 0; i < sc->running_n; i++) {
         sc->running[i]->stop_sent = true;
-        sc->running[i]->executor->kind->signal(sc->running[i]->job, signal);
+        sc->running[i]->executor->kind->signal(sc->running[i]->worker, signal);
     }
 }
 
@@ -171,11 +171,11 @@ static void handle_signals(struct scheduler *sc)
             "stopping: %ld worker%s will write a checkpoint after the current update (Ctrl-C again "
             "kills %s)",
             (long)sc->running_n, sc->running_n == 1 ? "" : "s", sc->running_n == 1 ? "it" : "them");
-        signal_all(sc, JOB_STOP);
+        signal_all(sc, WORKER_STOP);
     }
     if (sc->signals.stops_n >= 2 && !sc->killed) {
         sc->killed = true;
-        signal_all(sc, JOB_KILL);
+        signal_all(sc, WORKER_KILL);
     }
 }
 
@@ -229,13 +229,13 @@ static void handle_device_failure(struct scheduler *sc, const struct attempt *at
     if (d->is_counted) return;
     bool gone = at->state == STORE_FAILED && at->journal.unavailable;
     bool in_vain = at->state == STORE_LOST && !(at->journal.share > 0);
-    bool suspect = slots_note_failure(&sc->slots, at->slot, at->task[0], in_vain);
+    bool suspect = slots_note_failure(&sc->slots, at->slot, at->entry[0], in_vain);
     if (!gone && !suspect) return;
     int32_t left = slots_retire_device(&sc->slots, at->slot, at->message);
     progress_print(&sc->progress, true, "%s disabled for this run of alibi; %ld device slot%s left",
                    d->name, (long)left, left == 1 ? "" : "s");
     if (left > 0) return;
-    note_failure(sc, ERR_UNAVAILABLE, &sc->queue.job[at->task[0]], at->message, at->dir);
+    note_failure(sc, ERR_UNAVAILABLE, &sc->queue.run[at->entry[0]], at->message, at->dir);
     sc->halted = true;
 }
 
@@ -246,15 +246,15 @@ static void finish_attempt(struct scheduler *sc, struct attempt *at)
     const char *blas = attempt_failed_blas(at);
 
     handle_device_failure(sc, at);
-    for (int32_t i = 0; i < at->tasks_n; i++) {
-        const struct run *job = &sc->queue.job[at->task[i]];
-        struct task *t = &sc->queue.task[at->task[i]];
+    for (int32_t i = 0; i < at->entries_n; i++) {
+        const struct run *run = &sc->queue.run[at->entry[i]];
+        struct queue_entry *t = &sc->queue.entry[at->entry[i]];
         if (blas) snprintf(t->avoid_blas, sizeof t->avoid_blas, "%s", blas);
         if (attempt_was_preempted(at)) t->tries_n--; /* the next does not count as a try */
-        enum run_state state = queue_end(&sc->queue, at->task[i], at->state, at->n > 1);
-        if (state == RUN_DONE) sc->flops_done += job->flops;
+        enum run_state state = queue_end(&sc->queue, at->entry[i], at->state, at->n > 1);
+        if (state == RUN_DONE) sc->flops_done += run->flops;
         if (state == RUN_WAITING) again = true;
-        if (state == RUN_FAILED) note_failure(sc, ERR_INTERNAL, job, at->message, at->dir);
+        if (state == RUN_FAILED) note_failure(sc, ERR_INTERNAL, run, at->message, at->dir);
     }
     sc->worker_s += (double)(scheduler_now_us(sc) - at->start_us) / 1e6;
     print_end(sc, at, again && !sc->stopping && !sc->halted);
@@ -288,8 +288,8 @@ static int poll_attempts(struct scheduler *sc, struct err *e)
     return 0;
 }
 
-/* Third Ctrl-C: abandon unfinished jobs if their executor outlives the scheduler. The next call
- * recovers them. */
+/* True after a third Ctrl-C if the executors of all unfinished workers outlive the scheduler: the
+ * next call recovers them. */
 static bool may_abandon(const struct scheduler *sc)
 {
     if (sc->signals.stops_n < 3) return false;
@@ -314,28 +314,28 @@ static int scheduler_loop(struct scheduler *sc, struct err *e)
 
 /* --- before the loop --- */
 
-/* Why a job cannot be started at all: a device of this call lacks its precision, or it is too large
- * for every device, or for the disk. */
-static int check_resources(const struct scheduler *sc, const struct run *job, struct err *e)
+/* Fails if a run cannot start at all: a device of this call lacks its precision, or it is too large
+ * for every device or for the disk. */
+static int check_resources(const struct scheduler *sc, const struct run *run, struct err *e)
 {
     const struct device *d = slots_largest(&sc->slots);
     struct statvfs disk;
 
     for (int32_t i = 0; i < sc->slots.n; i++)
-        TRY(spec_check_device(&job->spec, sc->slots.device[sc->slots.slot[i].device].name, e));
-    if (job->device_bytes > d->free_bytes)
+        TRY(spec_check_device(&run->spec, sc->slots.device[sc->slots.slot[i].device].name, e));
+    if (run->device_bytes > d->free_bytes)
         return ERR(
             e, ERR_NOMEM,
             "needs %.1f MB of memory, but %s has %.1f MB free of %.1f MB; use another device or a "
             "smaller model",
-            (double)job->device_bytes / 1e6, d->name, (double)d->free_bytes / 1e6,
+            (double)run->device_bytes / 1e6, d->name, (double)d->free_bytes / 1e6,
             (double)d->memory_bytes / 1e6);
     if (statvfs(sc->project->root, &disk) < 0) return 0;
     double free_bytes = (double)disk.f_bavail * (double)disk.f_frsize;
-    if ((double)job->disk_bytes <= free_bytes) return 0;
+    if ((double)run->disk_bytes <= free_bytes) return 0;
     return ERR(e, ERR_NOMEM,
                "needs %.1f MB of disk, but %s has %.1f MB free; delete files with `alibi gc`",
-               (double)job->disk_bytes / 1e6, sc->project->root, free_bytes / 1e6);
+               (double)run->disk_bytes / 1e6, sc->project->root, free_bytes / 1e6);
 }
 
 int scheduler_find_checkpoint(struct store *s, const struct project *p, const char *train_run,
@@ -367,18 +367,18 @@ int scheduler_find_checkpoint(struct store *s, const struct project *p, const ch
 static int refuse_impossible(struct scheduler *sc, struct err *e)
 {
     for (int32_t i = 0; i < sc->queue.n; i++) {
-        const struct run *job = &sc->queue.job[i];
+        const struct run *run = &sc->queue.run[i];
         struct err why = {0};
         bool gone = false;
-        if (sc->queue.task[i].state != RUN_WAITING) continue;
-        if (job->train >= 0 && sc->queue.task[job->train].was_done)
-            TRY(scheduler_find_checkpoint(sc->store, sc->project, sc->queue.job[job->train].run_id,
-                                          job->spec.eval.checkpoint, &gone, &why, e));
-        if (!gone && check_resources(sc, job, &why) == 0) continue;
+        if (sc->queue.entry[i].state != RUN_WAITING) continue;
+        if (run->train >= 0 && sc->queue.entry[run->train].was_done)
+            TRY(scheduler_find_checkpoint(sc->store, sc->project, sc->queue.run[run->train].run_id,
+                                          run->spec.eval.checkpoint, &gone, &why, e));
+        if (!gone && check_resources(sc, run, &why) == 0) continue;
         int rc = why.code;
-        note_failure(sc, rc, job, why.text, NULL);
+        note_failure(sc, rc, run, why.text, NULL);
         if (!sc->options->keep_going) return ERR(e, rc, "%s", sc->failure.text);
-        progress_print(&sc->progress, true, "refused  run %s: %s", job->run_id, why.text);
+        progress_print(&sc->progress, true, "refused  run %s: %s", run->run_id, why.text);
         queue_block(&sc->queue, i);
     }
     return 0;
@@ -450,13 +450,13 @@ static int cancel_orphans(struct scheduler *sc, const struct executor_open *x, s
     return 0;
 }
 
-static int prepare(struct scheduler *sc, const struct run *jobs, int32_t jobs_n, struct err *e)
+static int prepare(struct scheduler *sc, const struct run *runs, int32_t runs_n, struct err *e)
 {
     machine_read(&sc->machine);
     TRY(open_executors(sc, e));
     TRY(recover_workers(sc, e));
     for (int32_t i = 0; i < sc->executors_n; i++) TRY(cancel_orphans(sc, &sc->executor[i], e));
-    TRY(queue_init(&sc->queue, &sc->arena, sc->store, jobs, jobs_n, sc->options, e));
+    TRY(queue_init(&sc->queue, &sc->arena, sc->store, runs, runs_n, sc->options, e));
     progress_print_start(&sc->progress, &sc->queue, sc->slots.n);
     take_over(sc);
     TRY(refuse_impossible(sc, e));
@@ -479,7 +479,7 @@ static int verdict(const struct scheduler *sc, const struct scheduler_result *r,
     return 0;
 }
 
-int scheduler_run(struct store *s, const struct project *p, const struct run *jobs, int32_t jobs_n,
+int scheduler_run(struct store *s, const struct project *p, const struct run *runs, int32_t runs_n,
                   const struct scheduler_options *o, struct scheduler_result *result, struct err *e)
 {
     int rc = 0;
@@ -492,7 +492,7 @@ int scheduler_run(struct store *s, const struct project *p, const struct run *jo
     sc.poll_s = o->poll_s > 0 ? o->poll_s : 10;
     progress_open(&sc.progress, o->quiet, o->headline);
     TRY_OUT(rc, signals_open(&sc.signals, e));
-    TRY_OUT(rc, prepare(&sc, jobs, jobs_n, e));
+    TRY_OUT(rc, prepare(&sc, runs, runs_n, e));
     rc = scheduler_loop(&sc, e);
 out:
     if (rc < 0 && sc.batch) store_rollback(s);

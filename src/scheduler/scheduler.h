@@ -48,8 +48,8 @@ enum scheduler_pick { PICK_MISSING, PICK_REDO, PICK_REEVALUATE, PICK_FAILED, PIC
 struct scheduler_options {
     const char *devices;              /* DEVICES_SYNTAX, or cuda:emulated */
     const char *words[EXECUTORS_MAX]; /* of the options of scheduler_option, by executor; or NULL */
-    double poll_s;   /* seconds between queries of an executor, and before a rejected job is
-                        submitted again; default 10 */
+    double poll_s;   /* seconds between queries of an executor, and before a rejected worker
+                        is submitted again; default 10 */
     int32_t tries;   /* attempts a run may have in this call; default 3 */
     bool keep_going; /* continue with independent runs after a failure */
     enum scheduler_pick pick;
@@ -73,12 +73,12 @@ struct scheduler_result {
 /* scheduler_run - returns 0 when every wanted run is done or diverged; ERR_INTERNAL when some
  * failed (the message names the first and its log); ERR_INTERRUPTED after Ctrl-C. *result is always
  * set. */
-int scheduler_run(struct store *s, const struct project *p, const struct run *jobs, int32_t jobs_n,
+int scheduler_run(struct store *s, const struct project *p, const struct run *runs, int32_t runs_n,
                   const struct scheduler_options *o, struct scheduler_result *result,
                   struct err *e);
 
-/* scheduler_find_checkpoint - whether the checkpoint of a done training is gone: an evaluation of
- * it cannot start, and `why` is set. Errors: as store_checkpoint. */
+/* scheduler_find_checkpoint - looks for the file of a done training. *gone: it is absent, so that
+ * an evaluation of it cannot start, and `why` is set. Errors: as store_checkpoint. */
 int scheduler_find_checkpoint(struct store *s, const struct project *p, const char *train_run,
                               enum spec_checkpoint which, bool *gone, struct err *why,
                               struct err *e);

@@ -35,23 +35,23 @@ void machine_read(struct machine *m);
 /* machine_pid_start - clock ticks since boot at which the process started; 0: no such process. */
 int64_t machine_pid_start(pid_t pid);
 
-/* machine_is_alive - whether the recorded process still runs on this machine. */
+/* machine_is_alive - true if the recorded process still runs on this machine. */
 bool machine_is_alive(const struct machine *m, const char *host, const char *boot_id, int64_t pid,
                       int64_t pid_start);
 
-/* proc_read - a file of /proc or /sys, whose size is not known before it is read, with a zero byte
- * after it; "" if it is absent. *n (may be NULL): its length. why (may be NULL) keeps the first
- * error of a file that exists. */
+/* proc_read - reads a file of /proc or /sys, whose size is not known before it is read, with a zero
+ * byte after it; "" if it is absent. *n (may be NULL): its length. why (may be NULL) keeps the
+ * first error of a file that exists. */
 char *proc_read(struct arena *a, const char *path, size_t *n, struct err *why);
 
 /* kill_leftover_workers - kills (SIGKILL) every process of this user whose environment carries the
  * mark of this attempt, and waits until they are gone, 5 seconds at most each. */
 void kill_leftover_workers(const char *attempt_dir);
 
-/* Ctrl-C and ended children as something to poll. While it is open SIGINT, SIGTERM, SIGHUP and
- * SIGCHLD are blocked and read from a descriptor: no handler, no global. SIGHUP stays ignored if it
- * was (nohup). SIGINT is read even if a shell ignores it for a background job: whoever sends it
- * with kill means it. */
+/* Makes Ctrl-C and ended children a descriptor to poll. While it is open SIGINT, SIGTERM, SIGHUP
+ * and SIGCHLD are blocked and read from a descriptor: no handler, no global. SIGHUP stays ignored
+ * if it was (nohup). SIGINT is read even if a shell ignores it for a background job: whoever sends
+ * it with kill means it. */
 struct signals {
     int fd;
     sigset_t mask_before;
@@ -69,10 +69,9 @@ void signals_close(struct signals *sg);
 
 /* --- executors -------------------------------------------------------------------------------- */
 
-/* Where attempts run: one file and one row of executor_table each.
+/* An executor runs the workers of attempts: one file and one row of executor_table each.
  *
- * Attempts, the queue and the loop use only this table. scheduler_run opens an executor once; its
- * jobs are the workers it runs, one per attempt.
+ * Attempts, the queue and the loop use only this table. scheduler_run opens an executor once.
  *
  *                    local (executor_local.c)          slurm (executor_slurm.c)
  *   start            fork and exec                     sbatch
@@ -90,7 +89,7 @@ struct executor_config {
     bool in_use;                   /* --devices gives it slots */
 };
 
-/* What a worker is started with. */
+/* The arguments and the environment of a worker. */
 struct worker_command {
     const char *dir;         /* the attempt's folder, relative to the project's */
     const char *attempt_dir; /* the same, absolute: its mark, and where the log is */
@@ -104,7 +103,7 @@ struct worker_command {
 /* Identifies a worker in results.db and for the next scheduler. */
 struct worker_id {
     const char *host, *boot_id; /* NULL: not known yet */
-    int64_t pid, pid_start;     /* see struct machine; of a cluster's job, its number and 0 */
+    int64_t pid, pid_start;     /* see struct machine; a Slurm job has its number and 0 */
     char label[32];             /* for messages, such as "job 17"; may be empty */
 };
 
@@ -114,45 +113,45 @@ struct exit_info {
     char why[320];         /* such as "job 17 ended as TIMEOUT"; else empty */
 };
 
-enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_ENDED };
-/* JOB_STOP: write a checkpoint and end; JOB_KILL: end at once. */
-enum job_signal { JOB_NO_SIGNAL, JOB_STOP, JOB_KILL };
+enum worker_state { WORKER_QUEUED, WORKER_RUNNING, WORKER_ENDED };
+/* WORKER_STOP: write a checkpoint and end; WORKER_KILL: end at once. */
+enum worker_signal { WORKER_NO_SIGNAL, WORKER_STOP, WORKER_KILL };
 
 struct executor {
     const char *name;
-    bool outlives; /* jobs continue without the scheduler */
+    bool outlives; /* its workers continue without the scheduler */
     struct executor_option option;
 
     /* Lists the devices it offers. */
     int (*list)(struct device *out, int32_t room, int32_t *n, struct err *e);
 
     int (*open)(void **self, const struct executor_config *c, struct err *e);
-    void (*close)(void *self); /* after its jobs are released; takes NULL */
+    void (*close)(void *self); /* after its workers are released; takes NULL */
 
     /* Starts a worker. Errors: ERR_TRYLATER rejected for now; ERR_UNAVAILABLE it cannot be started;
      * ERR_CREATE its log; ERR_NOMEM. */
-    int (*start)(void *self, void **job, struct worker_id *id, const struct worker_command *c,
+    int (*start)(void *self, void **worker, struct worker_id *id, const struct worker_command *c,
                  struct err *e);
     /* Recovers the worker of a row that an earlier scheduler left running; attempt_dir is absolute.
-     * 1: it still runs and *job watches it. 0: it has ended and writes nothing more to its folder.
-     * Errors: ERR_TRYLATER unknown for now. */
-    int (*recover)(void *self, void **job, struct worker_id *id, const struct store_running *row,
+     * 1: it still runs and *worker watches it. 0: it has ended and writes nothing more to its
+     * folder. Errors: ERR_TRYLATER unknown for now. */
+    int (*recover)(void *self, void **worker, struct worker_id *id, const struct store_running *row,
                    const char *attempt_dir, struct err *e);
-    /* After all rows were recovered: cancels jobs of this project without a row. *n: how many.
-     * NULL: not needed. */
+    /* Called after all rows were recovered: cancels workers of this project without a row. *n: how
+     * many. NULL: not needed. */
     int (*cancel_orphans)(void *self, int32_t *n, struct err *e);
 
-    /* Called in every round of the loop: reads the workers' output, queries jobs, delivers signals.
-     * An error is logged as a warning; the jobs continue. NULL: nothing to do. */
+    /* Called in every round of the loop: reads the workers' output, queries a cluster, delivers
+     * signals. An error is logged as a warning; the workers continue. NULL: nothing to do. */
     int (*service)(void *self, struct err *e);
     int (*wait_fd)(void *self); /* readable when service has work; NULL: none */
 
-    /* reported_end: the worker's last record was read. JOB_ENDED: it writes nothing more, and *end
-     * is set. */
-    enum job_state (*poll)(void *job, bool reported_end, struct exit_info *end);
-    void (*signal)(void *job, enum job_signal signal); /* repeating a signal has no effect */
-    /* Frees the job. Kills a worker that still runs, unless the executor outlives. */
-    void (*release)(void *job);
+    /* reported_end: the worker's last record was read. WORKER_ENDED: it writes nothing more, and
+     * *end is set. */
+    enum worker_state (*poll)(void *worker, bool reported_end, struct exit_info *end);
+    void (*signal)(void *worker, enum worker_signal signal); /* repeating a signal has no effect */
+    /* Frees *worker. Kills one that still runs, unless the executor outlives the scheduler. */
+    void (*release)(void *worker);
 };
 
 enum { WORKER_LOG_MAX_BYTES = 4 * 1024 * 1024 };
@@ -178,8 +177,8 @@ enum { SLOTS_DEVICES_MAX = 64, SLOTS_MAX = 4096, SLOTS_LOSSES_MAX = 3 };
 
 /* Consecutive workers that died on a device before they made progress. */
 struct device_failures {
-    int32_t n, first; /* first: job of the first */
-    bool several;     /* of more than one job */
+    int32_t n, first; /* first: the run of the first */
+    bool several;     /* their runs differ */
 };
 
 struct slot {
@@ -187,12 +186,12 @@ struct slot {
     int32_t cpu;    /* core the worker is pinned to; -1: any */
     int32_t cuda;   /* ordinal of the GPU; -1: none */
     bool busy;
-    int64_t bytes; /* planned bytes of its job */
+    int64_t bytes; /* planned bytes of its run */
 };
 
 struct slots {
     struct device device[SLOTS_DEVICES_MAX];
-    int64_t used_bytes[SLOTS_DEVICES_MAX]; /* planned bytes of the jobs that run there */
+    int64_t used_bytes[SLOTS_DEVICES_MAX]; /* planned bytes of the runs there */
     int32_t running_n[SLOTS_DEVICES_MAX];
     struct device_failures losses[SLOTS_DEVICES_MAX];
     int32_t devices_n;
@@ -210,7 +209,7 @@ struct slots {
 int slots_open(struct slots *sl, struct arena *a, const char *devices,
                const struct executor *const *executors, struct err *e);
 
-/* slots_find - a free slot of an executor (-1: any) with memory for a job; -1: none. An idle
+/* slots_find - a free slot of an executor (-1: any) with memory for a run; -1: none. An idle
  * largest device always qualifies, because planned memory may be too high. */
 int32_t slots_find(const struct slots *sl, int32_t executor, int64_t bytes);
 void slots_take(struct slots *sl, int32_t slot, int64_t bytes);
@@ -225,10 +224,10 @@ int32_t slots_retire_device(struct slots *sl, int32_t slot, const char *why);
 
 /* slots_note_failure - records that a worker ended on the slot; in_vain: it was killed or vanished
  * before it made progress. Returns whether to retire the device: SLOTS_LOSSES_MAX consecutive
- * workers of more than one job ended so, and another device is left. */
-bool slots_note_failure(struct slots *sl, int32_t slot, int32_t job, bool in_vain);
+ * workers of more than one run ended so, and another device is left. */
+bool slots_note_failure(struct slots *sl, int32_t slot, int32_t run, bool in_vain);
 
-/* slots_largest - the device with the most free memory: a job that needs more is refused. */
+/* slots_largest - the device with the most free memory: a run that needs more is refused. */
 const struct device *slots_largest(const struct slots *sl);
 
 /* device_cores - lists the cores this process may use, at most room. *workers_n: workers that run
@@ -259,8 +258,8 @@ enum run_state {
     RUN_BLOCKED
 };
 
-/* One run of this call. */
-struct task {
+/* The state of a run in this call. */
+struct queue_entry {
     enum run_state state;
     bool was_done; /* skipped because it is done */
     bool fresh;    /* its next attempt does not resume from older ones */
@@ -271,41 +270,41 @@ struct task {
 };
 
 struct queue {
-    const struct run *job; /* borrowed */
-    struct task *task;
+    const struct run *run;     /* n, borrowed */
+    struct queue_entry *entry; /* n: the state of each */
     int32_t n;
     int32_t *order; /* indices in the order of starting */
-    int32_t *pick;  /* the tasks of the next worker */
+    int32_t *pick;  /* the runs of the next worker: indices */
     int32_t tries;  /* attempts a run may have */
 };
 
 /* queue_init - reads the state of every run from the store and selects the wanted ones. */
-int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *jobs, int32_t n,
+int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *runs, int32_t n,
                const struct scheduler_options *o, struct err *e);
 /* queue_clear - clears the current results that PICK_REDO and PICK_REEVALUATE replace. A run that
  * cannot start keeps its own: call it when such runs are blocked. */
 int queue_clear(const struct queue *q, struct store *s, struct err *e);
 
-/* queue_next - selects the tasks of the next worker: one that has a slot, or several evaluations
+/* queue_next - selects the runs of the next worker: one that has a slot, or several evaluations
  * that differ only in L and stride, and writes them to q->pick. idle: nothing runs. If nothing else
  * could use the free slots, evaluations that gain nothing by sharing are spread over them. Returns
- * the number of tasks; 0: nothing can start now. */
+ * the number of runs; 0: nothing can start now. */
 int32_t queue_next(struct queue *q, bool idle, const struct slots *slots);
 
-/* queue_start - marks n tasks as running. */
-void queue_start(struct queue *q, const int32_t *task, int32_t n);
+/* queue_start - marks n runs as running. */
+void queue_start(struct queue *q, const int32_t *run, int32_t n);
 
-/* queue_end - applies the outcome of a task's attempt. Failed and lost tasks wait again while tries
+/* queue_end - applies the outcome of a run's attempt. Failed and lost runs wait again while tries
  * are left. A training that ends without success blocks its evaluations. Returns the new state. */
-enum run_state queue_end(struct queue *q, int32_t task, enum store_state state, bool shared);
+enum run_state queue_end(struct queue *q, int32_t run, enum store_state state, bool shared);
 
-/* queue_block - blocks a task that cannot start, and the evaluations that wait for it. */
-void queue_block(struct queue *q, int32_t task);
+/* queue_block - blocks a run that cannot start, and the evaluations that wait for it. */
+void queue_block(struct queue *q, int32_t run);
 
 /* --- progress --------------------------------------------------------------------------------- */
 
-/* What the user sees while a grid runs: on stderr one line that is redrawn on a
- * terminal, plain lines elsewhere; first and last lines of a call.
+/* Shows the progress of a grid on stderr: one line that is redrawn on a terminal, plain lines
+ * elsewhere, and the first and last lines of a call.
  *
  * Whatever else is printed while the line is shown goes through progress_print, which removes the
  * line first. */
@@ -318,7 +317,7 @@ struct progress_line {
     int64_t painted_us;
 };
 
-/* What is done and what is left. */
+/* Work done and work left. */
 struct progress_work {
     int32_t slots_n;
     double flops_done;         /* in this call, running ones by their share */
@@ -329,25 +328,27 @@ struct progress_work {
 
 void progress_open(struct progress_line *m, bool quiet, const char *headline);
 void progress_clear(struct progress_line *m); /* removes the line that is redrawn */
-/* progress_print - a line that stays. live_too: also on a terminal, where the redrawn line already
- * shows starts and ends. */
+/* progress_print - writes a line that stays. live_too: also on a terminal, where the redrawn line
+ * already shows starts and ends. */
 void progress_print(struct progress_line *m, bool live_too, const char *format, ...)
     ERR_PRINTF(3, 4);
-/* progress_draw - the line of now; does nothing if the last is recent enough. */
+/* progress_draw - redraws the line; does nothing if it was drawn recently. */
 struct scheduler;
 void progress_draw(struct scheduler *sc);
 
 /* progress_eta - seconds left by the speed reached so far; negative: not known yet. */
 double progress_eta(const struct progress_work *w);
 
-/* progress_name - a run for people: "train alibi L=64 seed 1", "evaluate alibi L=64 at 128". */
+/* progress_name - describes a run for people: "train alibi L=64 seed 1", "evaluate alibi L=64 at
+ * 128". */
 void progress_name(char out[PROGRESS_NAME_BYTES], const struct spec *s);
 
-/* progress_fill_result - counts of the whole call; takes a queue that was never filled. */
+/* progress_fill_result - counts the outcomes of the whole call; takes a queue that was never
+ * filled. */
 void progress_fill_result(struct scheduler_result *r, const struct queue *q);
 
-/* progress_print_start - how much is to do, and where the results are. progress_print_end - counts
- * and time; which evaluations were not started, and why. */
+/* progress_print_start - says how much is to do, and where the results are. progress_print_end -
+ * says counts and time, and which evaluations were not started, and why. */
 void progress_print_start(struct progress_line *m, const struct queue *q, int32_t slots_n);
 void progress_print_end(struct progress_line *m, const struct queue *q,
                         const struct scheduler_result *r);
@@ -358,7 +359,7 @@ void progress_print_end(struct progress_line *m, const struct queue *q,
 struct executor_open {
     const struct executor *kind;
     void *self;
-    bool accepted; /* it accepted a job of this call */
+    bool accepted; /* it accepted a worker of this call */
 };
 
 struct scheduler {
@@ -377,7 +378,7 @@ struct scheduler {
     struct attempt **running;       /* room for slots.n and the workers of earlier calls */
     int32_t running_n, recovered_n; /* recovered_n: ended attempts of earlier calls */
     double stall_s, poll_s, flops_done, worker_s;
-    int64_t last_poll_us, rejected_us; /* rejected_us: when a job was rejected last */
+    int64_t last_poll_us, rejected_us; /* rejected_us: when a worker was rejected last */
     int32_t rejected_n;                /* consecutive rejections */
     bool batch;                        /* a transaction is open */
     bool stopping;                     /* first Ctrl-C */
@@ -386,7 +387,7 @@ struct scheduler {
     struct err failure;                /* of the first run that failed for good; code 0: none */
 };
 
-/* scheduler_now_us - monotonic. */
+/* scheduler_now_us - the monotonic time, or that of the options' clock. */
 int64_t scheduler_now_us(const struct scheduler *sc);
 
 /* --- attempts --------------------------------------------------------------------------------- */
@@ -403,12 +404,12 @@ struct attempt {
     struct arena arena;        /* owns the members below */
     struct ingest_target *run; /* its runs */
     int32_t n;
-    int32_t *task; /* those of them that this call wants: indices of the queue */
-    int32_t tasks_n;
+    int32_t *entry; /* those of them that this call wants: indices of the queue */
+    int32_t entries_n;
     const char *dir, *path; /* runs/<run_id>/<attempt>, of the first run; the same, absolute */
     struct journal journal;
     struct executor_open *executor;
-    void *job; /* of the executor; NULL: not started */
+    void *worker; /* the executor's; NULL: not started */
     struct worker_id id;
     int32_t slot;              /* -1: none; a recovered attempt when all slots were in use */
     int64_t start_us;          /* monotonic; of a recovered attempt, when it was recovered */
@@ -420,7 +421,7 @@ struct attempt {
     char message[ATTEMPT_MESSAGE_BYTES];
 };
 
-/* attempt_start - for the n tasks of queue.pick: creates the folder, writes the spec, starts the
+/* attempt_start - for the n runs of queue.pick: creates the folder, writes the spec, starts the
  * worker of the slot and adds the rows, in the caller's transaction. *out is freed with
  * attempt_free. Errors: those of files, the store and the executor's start; then nothing runs. */
 int attempt_start(struct attempt **out, struct scheduler *sc, int32_t n, int32_t slot,
@@ -432,17 +433,17 @@ int attempt_start(struct attempt **out, struct scheduler *sc, int32_t n, int32_t
 int attempt_recover(struct attempt **out, struct scheduler *sc, const struct store_running *row,
                     int32_t n, struct err *e);
 
-/* attempt_find_tasks - the runs of a recovered attempt that the queue has. */
-void attempt_find_tasks(struct attempt *at, const struct queue *q);
+/* attempt_find_entries - finds the runs of a recovered attempt in the queue. */
+void attempt_find_entries(struct attempt *at, const struct queue *q);
 
-/* attempt_bytes - memory that its tasks are planned to need. */
-int64_t attempt_bytes(const struct queue *q, const int32_t *task, int32_t n);
+/* attempt_bytes - memory that these runs are planned to need. */
+int64_t attempt_bytes(const struct queue *q, const int32_t *run, int32_t n);
 
 /* attempt_poll - ingests new records, kills a stalled worker, and sets state and message when
  * the worker has ended. */
 int attempt_poll(struct attempt *at, struct scheduler *sc, struct err *e);
 
-/* attempt_was_preempted - whether the worker was stopped from outside, such as by Slurm before a
+/* attempt_was_preempted - true if the worker was stopped from outside, such as by Slurm before a
  * time limit, and wrote a checkpoint: this is not a failure, and the next attempt resumes. */
 bool attempt_was_preempted(const struct attempt *at);
 
@@ -450,7 +451,7 @@ bool attempt_was_preempted(const struct attempt *at);
  * The next attempt avoids it. */
 const char *attempt_failed_blas(const struct attempt *at);
 
-/* attempt_free - takes NULL; releases the job. */
+/* attempt_free - releases the worker; takes NULL. */
 void attempt_free(struct attempt *at);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 
-/* The number after "cuda:", "cpu:" and so on; -1: missing or not a number. */
+/* Reads the number after "cuda:", "cpu:" and so on; -1: missing or not a number. */
 static int32_t slots_number(const char *name)
 {
     int64_t n;
@@ -15,7 +15,7 @@ static int32_t slots_number(const char *name)
     return (int32_t)n;
 }
 
-/* slots_n 0: all slots of the device. */
+/* Adds slots of a device; slots_n 0: all of them. */
 static void slots_add(struct slots *sl, int32_t device, int32_t slots_n)
 {
     const struct device *d = &sl->device[device];
@@ -29,7 +29,8 @@ static void slots_add(struct slots *sl, int32_t device, int32_t slots_n)
             (struct slot){.device = device, .cpu = slots_n == cores_n ? core[i] : -1, .cuda = cuda};
 }
 
-/* More workers than cores would compete. A cluster has no limit. */
+/* Limits a device's slots to its cores, because more workers would compete. A cluster has no limit.
+ */
 static int32_t slots_cap(struct slots *sl, const struct device *d, const char *name,
                          int32_t wanted_n)
 {
@@ -40,7 +41,7 @@ static int32_t slots_cap(struct slots *sl, const struct device *d, const char *n
     return d->slots;
 }
 
-/* One name of the list: a device, NAME:N slots of a counted one, or cuda for cuda:0. */
+/* Adds one name of the list: a device, NAME:N slots of a counted one, or cuda for cuda:0. */
 static int slots_add_named(struct slots *sl, const char *name, struct err *e)
 {
     size_t prefix = strcspn(name, ":");
@@ -76,7 +77,8 @@ static int slots_add_named(struct slots *sl, const char *name, struct err *e)
     return 0;
 }
 
-/* A GPU on which other programs compute is taken only where it is named. */
+/* Adds every usable GPU, else the CPU. A GPU on which other programs compute is taken only if it is
+ * named. */
 static int slots_add_auto(struct slots *sl, struct err *e)
 {
     const struct device *busy = NULL;
@@ -199,7 +201,7 @@ int32_t slots_retire_device(struct slots *sl, int32_t slot, const char *why)
     return left;
 }
 
-bool slots_note_failure(struct slots *sl, int32_t slot, int32_t job, bool in_vain)
+bool slots_note_failure(struct slots *sl, int32_t slot, int32_t run, bool in_vain)
 {
     int32_t device = sl->slot[slot].device;
     struct device_failures *l = &sl->losses[device];
@@ -209,8 +211,8 @@ bool slots_note_failure(struct slots *sl, int32_t slot, int32_t job, bool in_vai
         *l = (struct device_failures){0};
         return false;
     }
-    if (l->n++ == 0) l->first = job;
-    l->several = l->several || job != l->first;
+    if (l->n++ == 0) l->first = run;
+    l->several = l->several || run != l->first;
     for (int32_t i = 0; i < sl->n; i++)
         another |= sl->slot[i].device != device && !*sl->device[sl->slot[i].device].unusable;
     return another && l->several && l->n >= SLOTS_LOSSES_MAX && !*sl->device[device].unusable;

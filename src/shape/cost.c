@@ -32,7 +32,7 @@ static double band_share(const struct shape_bands *b, int32_t i)
            zipf_tail(0.0, vocab);
 }
 
-/* The blocks: dense maps and causal attention. */
+/* Counts the FLOPs of the layers: dense maps and causal attention. */
 static double layers_flops(const struct spec_model *m, int32_t L)
 {
     double D = m->dim, F = m->ffn;
@@ -52,7 +52,8 @@ static double input_flops(const struct spec *s, const struct shape_bands *b)
     return flops;
 }
 
-/* The softmax, per target: the head for all targets, a tail for the targets in its band. */
+/* Counts the FLOPs of the softmax per target: the head for all targets, a tail for the targets in
+ * its band. */
 static double output_flops(const struct spec *s, const struct shape_bands *b)
 {
     double D = s->model.dim;
@@ -81,7 +82,8 @@ static int64_t eval_targets(const struct spec *s)
     return s->eval.targets > 0 && (s->eval.targets < all || all == 0) ? s->eval.targets : all;
 }
 
-/* The layers compute every token of a window, the softmax only its targets. */
+/* Counts an evaluation: the layers compute every token of a window, the softmax only its targets.
+ */
 static double eval_flops(const struct spec *s)
 {
     struct shape_bands b;
@@ -150,7 +152,7 @@ static const struct shape_gpu gpus[] = {
     {"RTX 3090", 71.0, 35.6, 24},
 };
 
-/* Whether text contains the name as whole words: "NVIDIA L4" is not an L40S. A variant of a card is
+/* True if text contains the name as whole words: "NVIDIA L4" is not an L40S. A variant of a card is
  * another card, and a MIG instance is a part of one. */
 static bool gpu_names(const char *text, const char *name)
 {

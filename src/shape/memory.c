@@ -315,8 +315,8 @@ static int64_t end_of(const struct shape_buffer *b)
     return b->offset + b->copies_n * b->copy_bytes;
 }
 
-/* If the buffer at its offset overlaps an earlier buffer alive in a common phase, the end of that
- * one; else -1. */
+/* Returns the end of an earlier buffer that overlaps this one and is alive in a common phase; -1:
+ * there is none. */
 static int64_t hit(const struct shape_memory *out, int32_t id)
 {
     const struct shape_buffer *b = &out->buffer[id];

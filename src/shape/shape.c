@@ -76,21 +76,21 @@ static struct shape_tensor form_uniform(int32_t rows, int32_t cols, double bound
                                  .init_zero_row = -1};
 }
 
-/* The bound of Xavier's uniform distribution for an (out, in) matrix. */
+/* Describes an (out, in) matrix with Xavier's uniform distribution. */
 static struct shape_tensor form_xavier(int32_t rows, int32_t cols, double gain)
 {
     return form_uniform(rows, cols, gain * sqrt(6.0 / ((double)rows + cols)));
 }
 
-/* The tensor as the continuation of the one before it. */
+/* Marks the tensor as the continuation of the one before it. */
 static struct shape_tensor joined(struct shape_tensor t, bool joined)
 {
     t.joined = joined;
     return t;
 }
 
-/* The embedding table of a band: normal, with row 1 zero. In band 0 that is the pad id; the
- * authors' code does the same in every other band. */
+/* Describes the embedding table of a band: normal, with row 1 zero. In band 0 that is the pad id;
+ * the authors' code does the same in every other band. */
 static struct shape_tensor form_table(int32_t rows, int32_t width)
 {
     return (struct shape_tensor){.rows = rows,

@@ -24,7 +24,7 @@ static const char *const checkpoint_names[] = {"best", "last", NULL};
 static const char *const sink_names[] = {"text", "cache", NULL};
 static const char *const mode_names[] = {"train", "eval", NULL};
 
-/* What people also call the values of enum keys. */
+/* Other names for the values of enum keys. */
 #define POSITION_ALIAS(NAME, name, display, place, style, bounded) display "=" #name,
 static const char *const value_aliases[] = {POSITION_METHODS(POSITION_ALIAS) "RoPE=rotary",
                                             "absolute=sinusoidal",

@@ -81,8 +81,8 @@ static int set_int(void *field, const struct spec_key *key, const char *text, st
     return 0;
 }
 
-/* The text of a list: "none", or numbers separated by commas. Integers are stored in the array at
- * the key's offset and counted in model.cutoffs_n, other numbers in a struct position_list. */
+/* Parses a list: "none", or numbers separated by commas. Integers are stored in the array at the
+ * key's offset and counted in model.cutoffs_n, other numbers in a struct position_list. */
 static int set_list(struct spec *s, const struct spec_key *key, const char *text, struct err *e)
 {
     bool whole = key->type == SPEC_T_INTS;
@@ -305,7 +305,7 @@ static int compare_lines(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The lines of the canonical text, sorted. skip and swap are for the config id. */
+/* Returns the lines of the canonical text, sorted. skip and swap are for the config id. */
 static char *canonical_lines(const struct spec *s, struct arena *a, const char *skip,
                              const char *train_instead)
 {

@@ -163,7 +163,7 @@ void spec_init(struct spec *s);
  */
 int spec_set(struct spec *s, const struct spec_key *key, const char *text, struct err *e);
 
-/* spec_key_is_list - whether the key's value is a list of numbers. */
+/* spec_key_is_list - true if the key's value is a list of numbers. */
 bool spec_key_is_list(const struct spec_key *key);
 
 /* spec_get - the field as text in the arena; spec_set parses it to the same value. */
@@ -182,7 +182,7 @@ bool spec_is_defined(const struct spec *s);
 /* spec_valid_length - tokens per evaluated row: L_valid of an evaluation, bench.L of a benchmark in
  * mode eval, otherwise 0. */
 int32_t spec_valid_length(const struct spec *s);
-/* spec_check_device - whether a device of this name, such as cuda:0, can compute the run. A CPU
+/* spec_check_device - checks that a device of this name, such as cuda:0, can compute the run. A CPU
  * supports fp32 and even head widths, CUDA supports head widths that are multiples of 8; both up to
  * 256. Errors: ERR_UNAVAILABLE names key, value and device, and for a precision the --set to use.
  */
@@ -207,8 +207,8 @@ int spec_parse(struct spec *s, const char *text, struct err *e);
 int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char *place,
                     struct arena *a, struct err *e);
 
-/* spec_run_id - first 16 hex digits of SHA-256 of the canonical text. spec_config_id - the same
- * without the seed; for an evaluation the training's config id replaces its run id, so
+/* spec_run_id - first 16 hex digits of SHA-256 of the canonical text. spec_config_id - the run id
+ * of the spec without the seed; for an evaluation the training's config id replaces its run id, so
  * config_of_train is needed (else NULL). */
 void spec_run_id(const struct spec *s, char out[SPEC_ID_BYTES]);
 void spec_config_id(const struct spec *s, const char *config_of_train, char out[SPEC_ID_BYTES]);

@@ -537,7 +537,6 @@ static void close_connection(struct store *s)
     forget_statements(s);
     sqlite3_close(s->connection_own);
     s->connection_own = NULL;
-    s->has_guards = false;
 }
 
 /* inner: the view or trigger that contains the action. */

@@ -47,7 +47,6 @@ struct store {
     int lock_fd;               /* -1: none */
     int depth;                 /* of nested transactions */
     bool immutable;            /* opened without side files: nobody writes now */
-    bool has_guards;           /* the connection has the guards of query.c */
     const struct fence *fence; /* of the query in progress; NULL: none */
     struct stat opened;        /* the file when it was opened */
     struct stat side[2];       /* its -wal and -shm, of a writer */
@@ -78,8 +77,8 @@ struct store {
 #define DATABASE_RUN(s, e, sql, ...) database_run((s), (sql), DATABASE_VALUES(__VA_ARGS__), (e))
 int database_run(struct store *s, const char *sql, const struct record_value *values, int n,
                  struct err *e);
-/* Where a column of a row goes: a bool, int32_t, int64_t or double, 0 for NULL; an array of char,
- * truncated, or a const char *, in the store's arena, both "" for NULL. */
+/* The destination of a row's column: a bool, int32_t, int64_t or double, 0 for NULL; an array of
+ * char, truncated, or a const char *, in the store's arena, both "" for NULL. */
 struct database_column {
     char type;
     void *to;

@@ -88,22 +88,22 @@ struct merge_result {
     int32_t results_n;            /* runs newly done, from a results.db */
     int32_t copied_n;             /* folders of current results, copied to runs/ */
     double bytes;
-    int32_t remote_n;                /* such folders that are still elsewhere */
-    struct merge_skipped unreadable; /* of these: found, but not readable */
+    struct merge_skipped unreadable; /* such folders that cannot be read */
 };
 
 /* store_merge - ingests results made elsewhere, or a lost results.db, once:
- *   1. path is a results.db or its folder: runs, ended attempts, results, curves, and the points of
- *      artefacts without points here. The file is checked and not changed. Run ids stay, attempts
- *      get new numbers, current results stay current.
+ *   1. path is a results.db beside its run folders, or their project: runs, ended attempts,
+ * results, curves, and the points of artefacts without points here. The file is checked and not
+ *      changed. Run ids stay, attempts get new numbers, current results stay current.
  *   2. path is a folder of run folders, or one with runs/: every unknown attempt. Folders do not
  *      record which artefact needs a run or whether --set changed its spec; therefore every run
  *      counts as modified until `alibi run ARTEFACT` requests it unmodified.
  *   3. Folders of current results that are in another project are linked or copied into runs/ of
  *      this one (hard links on the same file system).
- * Errors: ERR_NOINPUT path is neither folder; as store_open; ERR_DATA path is another kind of file,
- * or the other results.db is damaged or has a row that breaks a rule; ERR_USAGE
- * inside a transaction or with the file itself; ERR_CREATE, ERR_IO. */
+ * Errors: ERR_NOINPUT path is neither folder, or the run folder of a current result is not there;
+ * as store_open; ERR_DATA path is another kind of file, or the other results.db is damaged or has a
+ * row that breaks a rule; ERR_USAGE inside a transaction or with the file itself; ERR_CREATE,
+ * ERR_IO. */
 int store_merge(struct store *s, struct merge_result *out, const struct project *p,
                 const char *path, struct err *e);
 

@@ -9,7 +9,9 @@
  *   4. end     as after a crash: ingest the records; the last one decides
  *
  * A database
- *   5. The other file is not changed. It must be undamaged and readable (see schema_steps).
+ *   5. The other file is not changed. It must be undamaged and readable (see schema_steps), and the
+ *      folders of its current results must exist: a result whose records are absent cannot be
+ *      verified, nor its training evaluated.
  *   6. An attempt is known by its uid, or by its records if both folders can be read. Attempts that
  *      run there are left out. The others get the next numbers of their run here, and the absolute
  *      path of their folder there.
@@ -18,12 +20,10 @@
  *
  * Then their folders
  *   8. Only folders of current results are copied.
- *   9. A folder is searched where its rows name it, and under runs/ of the merged folder, because a
- *      results.db may have been copied without its run folders. The latter must contain the record
- *      of the result.
- *  10. Files are linked, or copied if linking fails. The records come last, because a folder
- * without them counts as not started; then the rows name the new folder.
- *  11. A folder that cannot be read is left out; one that cannot be written ends the call. */
+ *   9. Files are linked, or copied if linking fails. The records come last, because a folder
+ *      without them counts as not started; then the rows name the new folder.
+ *  10. A folder that cannot be read is left out; one that cannot be written ends the call. The next
+ *      merge tries it again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -311,7 +311,7 @@ static const char merge_current[] =
     " WHERE o.current=1 AND NOT EXISTS(SELECT 1 FROM main.results c WHERE c.run_id=v.run_id"
     "  AND c.current=1))";
 
-/* What is copied, in this order: rows o of the other file, with h, the row here of their attempt.
+/* The copied tables in this order: rows o of the other file, with h, the row here of their attempt.
  */
 #define OF_ATTEMPT                                                                                 \
     " o JOIN other.run_attempts t ON t.attempt_id=o.attempt_id"                                    \
@@ -366,6 +366,12 @@ static int merge_table(struct store *s, const char *name, const char *from, cons
                sqlite3_errmsg(s->connection_own));
 }
 
+/* The folder that a row of the other file names. */
+static const char *other_dir(struct merge *m, const char *folder, const char *dir)
+{
+    return *dir == '/' ? dir : arena_printf(&m->arena, "%s/%s", folder, dir);
+}
+
 struct attempt_list {
     struct other_attempt {
         const char *run_id, *uid, *dir;
@@ -396,8 +402,7 @@ static int list_known(struct merge *m, const char *folder, struct err *e)
         *vec_push(&m->arena, &all) = o;
     for (int32_t i = 0; rc == 0 && i < all.n; i++) {
         o = all.item[i];
-        const char *dir = *o.dir == '/' ? o.dir : arena_printf(&m->arena, "%s/%s", folder, o.dir);
-        if (!hash_records(records, m, dir)) continue;
+        if (!hash_records(records, m, other_dir(m, folder, o.dir))) continue;
         rc = find_records(m, o.run_id, records, e);
         if (rc > 0)
             rc = DATABASE_RUN(m->store, e, "INSERT INTO temp.known VALUES(?1)",
@@ -437,6 +442,34 @@ static int check_other(struct store *s, struct store *other, struct err *e)
     return store_check(other, e);
 }
 
+static bool has_records(struct merge *m, const char *dir)
+{
+    return file_exists(run_folder_path(&m->arena, dir, RUN_EVENTS));
+}
+
+/* Rejects a file without the run folders of its current results. */
+static int check_folders(struct merge *m, struct store *other, struct err *e)
+{
+    static const char sql[] = "SELECT DISTINCT a.dir FROM run_attempts a JOIN results v"
+                              " USING(attempt_id) WHERE v.current=1 ORDER BY a.dir";
+    const char *dir, *first = NULL;
+    int32_t n = 0;
+    sqlite3_stmt *row;
+    int rc;
+
+    TRY(database_select(other, &row, sql, NULL, 0, e));
+    while ((rc = database_next(other, row, DATABASE_COLUMNS(DATABASE_TO(dir)), e)) > 0) {
+        dir = other_dir(m, other->folder, dir);
+        if (has_records(m, dir) || n++ > 0) continue;
+        first = arena_strdup(&m->arena, dir);
+    }
+    if (rc < 0 || n == 0) return rc;
+    return ERR(e, ERR_NOINPUT,
+               "%s: holds results without their run folders (missing: %d, such as %s); read it "
+               "where it is, as with `alibi report all --project %s`",
+               other->path, n, first, other->folder);
+}
+
 /* Rejects another kind of file, which the user named by mistake. */
 static int check_header(const char *path, struct err *e)
 {
@@ -464,6 +497,7 @@ static int merge_database(struct merge *m, const char *path, struct err *e)
     const char *folder = arena_strdup(&m->arena, other->folder);
     const char *uri = database_uri(&m->arena, path, other->immutable ? "immutable=1" : "mode=ro");
     int rc = check_other(s, other, e);
+    if (rc == 0) rc = check_folders(m, other, e);
     store_close(other);
     if (rc < 0) return rc;
     TRY(DATABASE_RUN(s, e, "ATTACH ?1 AS other", DATABASE_TEXT(uri)));
@@ -474,12 +508,6 @@ static int merge_database(struct merge *m, const char *path, struct err *e)
 }
 
 /* --- their folders -------------------------------------------------------------------------- */
-
-/* A folder in another project, and a result that identifies it. */
-struct remote {
-    const char *dir, *sha256; /* of the checkpoint; "": a benchmark, which has none */
-    int64_t sequence;
-};
 
 /* Marks an error of reading the folder to copy. */
 static int reading(struct merge *m, int rc)
@@ -525,91 +553,59 @@ static int copy_files(struct merge *m, const char *from, const char *to, double 
     return reading(m, ERR(e, ERR_DATA, "%s is not a regular file", records));
 }
 
-/* The folder, or the one of the same name in the merged project `other` if it has the record that
- * the result was made from; NULL: neither exists. */
-static int find_folder(struct merge *m, const struct remote *remote, const char *other,
-                       const char *name, const char **from, struct err *e)
-{
-    struct record r;
-    bool holds = file_exists(run_folder_path(&m->arena, remote->dir, RUN_EVENTS));
-
-    *from = holds ? remote->dir : NULL;
-    if (holds || !other) return 0;
-    const char *dir = arena_printf(&m->arena, "%s/%s", other, name);
-    int rc = run_folder_record(&r, &m->arena, dir, (uint64_t)remote->sequence, e);
-    if (rc <= 0) return rc;
-    const char *sha256 = r.type == EVENT_TRAINED     ? r.trained.last_sha256
-                         : r.type == EVENT_EVALUATED ? r.evaluated.checkpoint_sha256
-                                                     : NULL;
-    if (strcmp(sha256 ? sha256 : "", remote->sha256) == 0) *from = dir;
-    return 0;
-}
-
-/* 1, or 0 if the folder is not found. */
-static int copy_folder(struct merge *m, const struct remote *remote, const char *other,
-                       struct err *e)
+static int copy_folder(struct merge *m, const char *remote, struct err *e)
 {
     char run_id[SPEC_ID_BYTES], *dir;
-    const char *from;
     double bytes = 0;
     int32_t attempt;
 
-    if (!run_folder_parse(remote->dir, run_id, &attempt)) return 0;
-    const char *name = run_folder_name(&m->arena, run_id, attempt);
-    TRY(reading(m, find_folder(m, remote, other, name, &from, e)));
-    if (!from) return 0;
+    if (!run_folder_parse(remote, run_id, &attempt) || !has_records(m, remote)) return 0;
     TRY(run_folder_claim(&dir, &attempt, &m->arena, m->project->root, run_id, attempt, e));
     const char *here = project_path(m->project, &m->arena, dir);
-    int rc = copy_files(m, from, here, &bytes, e);
+    int rc = copy_files(m, remote, here, &bytes, e);
     if (rc == 0) rc = file_sync(here, e);
     if (rc < 0) {
         dir_remove_tree(AT_FDCWD, here, NULL, NULL);
         return rc;
     }
     m->result->bytes += bytes;
-    TRY(DATABASE_RUN(m->store, e, "UPDATE run_attempts SET dir=?2 WHERE dir=?1",
-                     DATABASE_TEXT(remote->dir), DATABASE_TEXT(dir)));
-    return 1;
+    m->result->copied_n++;
+    return DATABASE_RUN(m->store, e, "UPDATE run_attempts SET dir=?2 WHERE dir=?1",
+                        DATABASE_TEXT(remote), DATABASE_TEXT(dir));
 }
 
-struct remote_list {
-    struct remote *item;
+struct folder_list {
+    const char **item;
     int32_t n, capacity;
 };
 
 /* The folders of current results in other projects. */
-static int list_remote(struct merge *m, struct remote_list *out, struct err *e)
+static int list_remote(struct merge *m, struct folder_list *out, struct err *e)
 {
     static const char sql[] =
-        "SELECT a.dir, max(v.sequence), coalesce(v.last_sha256,v.checkpoint_sha256)"
-        " FROM run_attempts a JOIN results v USING(attempt_id)"
-        " WHERE v.current=1 AND substr(a.dir,1,1)='/' GROUP BY a.dir ORDER BY a.dir";
-    struct remote r;
+        "SELECT DISTINCT a.dir FROM run_attempts a JOIN results v USING(attempt_id)"
+        " WHERE v.current=1 AND substr(a.dir,1,1)='/' ORDER BY a.dir";
+    const char *dir;
     sqlite3_stmt *row;
     int rc;
 
     TRY(database_select(m->store, &row, sql, NULL, 0, e));
-    while ((rc = database_next(m->store, row,
-                               DATABASE_COLUMNS(DATABASE_TO(r.dir), DATABASE_TO(r.sequence),
-                                                DATABASE_TO(r.sha256)),
-                               e)) > 0)
-        *vec_push(&m->arena, out) = r;
+    while ((rc = database_next(m->store, row, DATABASE_COLUMNS(DATABASE_TO(dir)), e)) > 0)
+        *vec_push(&m->arena, out) = dir;
     return rc;
 }
 
-static int copy_folders(struct merge *m, const char *other, struct err *e)
+static int copy_folders(struct merge *m, struct err *e)
 {
-    struct remote_list remote = {0};
+    struct folder_list remote = {0};
     struct err why;
 
     TRY(list_remote(m, &remote, e));
     for (int32_t i = 0; i < remote.n; i++) {
         m->unreadable = false;
-        int rc = copy_folder(m, &remote.item[i], other, &why);
+        int rc = copy_folder(m, remote.item[i], &why);
         if (rc < 0 && !m->unreadable) return ERR(e, rc, "%s", why.text);
-        if (rc < 0) leave_out(&m->result->unreadable, remote.item[i].dir, why.text);
-        m->result->copied_n += rc == 1;
-        m->result->remote_n += rc != 1;
+        if (rc < 0) leave_out(&m->result->unreadable, remote.item[i], why.text);
     }
     return 0;
 }
@@ -628,7 +624,7 @@ int store_merge(struct store *s, struct merge_result *out, const struct project 
     if (!is_folder && file_exists(path)) TRY_OUT(rc, check_header(path, e));
     TRY_OUT(rc,
             file_exists(database) ? merge_database(&m, database, e) : merge_folders(&m, path, e));
-    rc = copy_folders(&m, is_folder ? path : NULL, e);
+    rc = copy_folders(&m, e);
 out:
     arena_fini(&m.arena);
     return rc;

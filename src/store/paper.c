@@ -39,7 +39,7 @@ static const struct {
     {"note", 't', NULL},    {"source", 't', NULL},       {"position", 't', position_names},
 };
 
-/* Where the reader is, and which field of a line is which column. */
+/* The reader's place in the file, and the column of each field. */
 struct paper_reader {
     const char *path, *artefact;
     int line, column;
@@ -158,7 +158,7 @@ static int read_row(struct store *s, struct paper_reader *r, char *line, struct 
                         value, PAPER_COLUMNS + 2, e);
 }
 
-/* Inside a transaction. */
+/* Replaces the rows of an artefact, inside a transaction. */
 static int replace_rows(struct store *s, struct paper_reader *r, const char *sha256, char *text,
                         struct err *e)
 {

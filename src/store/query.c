@@ -3,23 +3,23 @@
  *
  * A fence is raised around each:
  * 1. Actions: a SELECT without PRAGMA, ATTACH and virtual tables.
- * 2. Functions: those of a list, called at most FENCE_FUNCTIONS_MAX times in a statement with its
- *    views. A function that is not on the list is refused when a statement is prepared, in the
+ * 2. Functions: those of a list. Another one is refused when a statement is prepared, in the
  *    statement itself and in the views it reads.
- * 3. Time: SQLite checks between the steps of a statement whether its time is over, never inside a
- *    function. Some of its functions take time that grows with the product of two arguments, and
- *    printf returns NULL if its result is too large. Guards have their names: a guard limits the
- *    pattern or the widths, ends when the statement's time is over, and calls SQLite's own function
- *    on a connection of its own, where the name still means that.
+ * 3. Time: SQLite checks between the steps of a statement whether its time is over, but neither
+ *    inside a function nor while it prepares a statement, and instr() of two long texts alone takes
+ *    half a minute. So FENCE_GRACE_S later an alarm ends the process. That loses nothing: such a
+ *    statement only reads, and the results of `alibi run` are committed before they are judged.
  * 4. Memory: FENCE_HEAP_BYTES for SQLite, DATABASE_VALUE_BYTES for a value or a row,
  *    QUERY_ANSWER_BYTES and QUERY_CELLS_MAX for the answer.
  * 5. The program's own statements may do everything, but no view of the file takes part in them,
  *    and of its triggers only the one of the schema. SQLite names a WITH table as it names a view,
  *    so these statements have none. */
+#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -28,33 +28,66 @@
 #include "store/database.h"
 
 enum {
-    FENCE_FUNCTIONS_MAX = 20000,
-    FENCE_PATTERN_MAX = 1000, /* bytes of a pattern; width and precision in a format */
     FENCE_HEAP_BYTES = 256 << 20,
-    FENCE_STEPS = 100, /* of a statement, between two looks at the clock */
-    FUNCTION_SQL_BYTES = 512,
-    FUNCTION_PRINTF_BYTES = 1 << 29,
+    FENCE_STEPS = 100,                    /* of a statement, between two looks at the clock */
+    FENCE_GRACE_S = 3,                    /* from the limit to the alarm */
+    FENCE_LIMIT_MAX = 1000 * 1000 * 1000, /* seconds; more is no limit */
+    COLUMNS_LIMIT_S = 60,
     QUERY_NAMES_MAX = 1024,
     QUERY_HOLDERS_MAX = 3, /* views that a message names */
     QUERY_ANSWER_BYTES = 64 << 20,
     QUERY_CELLS_MAX = 4 * 1000 * 1000
 };
 
+#define FENCE_REMEDY "; narrow it, or give `alibi query` a longer --limit"
+
 struct fence {
     double limit_s;
-    int64_t end_us; /* monotonic; 0: no limit */
-    bool preparing; /* only then functions count: SQLite prepares again when the schema changes */
-    int functions_n;
+    int64_t end_us;   /* monotonic; 0: no limit */
     char refused[64]; /* the function that is not on the list; "": none */
+    struct sigaction action_before;
+    struct itimerval timer_before;
 };
 
 /* --- time ----------------------------------------------------------------------------------- */
 
-/* Whether the time of the statement is over. */
-static int is_late(void *store)
+/* True once the statement has timed out. */
+static int is_late(void *fence)
 {
-    const struct fence *f = ((const struct store *)store)->fence;
-    return f && f->end_us > 0 && clock_monotonic_us() > f->end_us;
+    const struct fence *f = fence;
+    return f->end_us > 0 && clock_monotonic_us() > f->end_us;
+}
+
+static char alarm_text[160]; /* the handler may not format it */
+
+static void end_process(int number)
+{
+    (void)number;
+    ssize_t wrote = write(STDERR_FILENO, alarm_text, strlen(alarm_text));
+    (void)wrote;
+    _exit(err_exit_code(ERR_UNAVAILABLE));
+}
+
+static void set_alarm(struct fence *f)
+{
+    const struct sigaction action = {.sa_handler = end_process};
+    double seconds = f->limit_s + FENCE_GRACE_S;
+    const struct itimerval timer = {.it_value = {.tv_sec = (time_t)seconds}};
+    sigset_t alarm_only;
+
+    snprintf(alarm_text, sizeof alarm_text, "alibi: query: took longer than %g s" FENCE_REMEDY "\n",
+             f->limit_s);
+    sigaction(SIGALRM, &action, &f->action_before);
+    sigemptyset(&alarm_only);
+    sigaddset(&alarm_only, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &alarm_only, NULL);
+    setitimer(ITIMER_REAL, &timer, &f->timer_before);
+}
+
+static void clear_alarm(const struct fence *f)
+{
+    setitimer(ITIMER_REAL, &f->timer_before, NULL);
+    sigaction(SIGALRM, &f->action_before, NULL);
 }
 
 /* --- functions ------------------------------------------------------------------------------ */
@@ -87,180 +120,10 @@ static bool functions_allow(const char *name)
     return false;
 }
 
-/* pattern: the index of the argument whose length multiplies the time, or FORMAT. */
-enum { FORMAT = -1 };
-static const struct guard {
-    const char *name;
-    int args_n, pattern;
-} guards[] = {{"printf", -1, FORMAT}, {"format", -1, FORMAT}, {"instr", 2, 1}, {"replace", 3, 1},
-              {"trim", 2, 1},         {"ltrim", 2, 1},        {"rtrim", 2, 1}, {"like", 2, 0},
-              {"like", 3, 0},         {"glob", 2, 0}};
-enum { GUARDS_N = sizeof guards / sizeof *guards };
-
-struct guarded {
-    const struct guard *guard;
-    struct functions *functions;
-    sqlite3_stmt *statement_own; /* SELECT of SQLite's own function */
-    int args_n;                  /* of the statement */
-};
-
-struct functions {
-    struct guarded guarded[GUARDS_N]; /* first: its address is that of the whole */
-    struct store *store;
-    sqlite3 *plain_own; /* where the guarded names mean SQLite's own; NULL: not needed yet */
-};
-
-static int guarded_prepare(struct guarded *g, int n)
-{
-    struct functions *f = g->functions;
-    char sql[FUNCTION_SQL_BYTES];
-    int rc = SQLITE_OK;
-
-    if (g->statement_own && g->args_n == n) return SQLITE_OK;
-    sqlite3_finalize(g->statement_own);
-    g->statement_own = NULL;
-    if (!f->plain_own)
-        rc = sqlite3_open_v2(":memory:", &f->plain_own, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
-                             NULL);
-    if (rc != SQLITE_OK) return rc;
-    int at = snprintf(sql, sizeof sql, "SELECT %s(", g->guard->name);
-    for (int i = 0; i < n && at < FUNCTION_SQL_BYTES - 4; i++)
-        at += snprintf(sql + at, sizeof sql - (size_t)at, i ? ",?" : "?");
-    snprintf(sql + at, sizeof sql - (size_t)at, ")");
-    g->args_n = n;
-    return sqlite3_prepare_v2(f->plain_own, sql, -1, &g->statement_own, NULL);
-}
-
-/* Bytes of a text or blob, 0 of a number: sqlite3_value_bytes would convert a number to a text. */
-static int text_bytes(sqlite3_value *value)
-{
-    int type = sqlite3_value_type(value);
-    return type == SQLITE_TEXT || type == SQLITE_BLOB ? sqlite3_value_bytes(value) : 0;
-}
-
-/* SQLite's own function; its result or its error becomes the context's. */
-static void guarded_evaluate(struct guarded *g, sqlite3_context *context, int n,
-                             sqlite3_value **values)
-{
-    int rc = guarded_prepare(g, n);
-
-    if (rc == SQLITE_OK)
-        sqlite3_limit(g->functions->plain_own, SQLITE_LIMIT_LENGTH,
-                      g->guard->pattern == FORMAT ? FUNCTION_PRINTF_BYTES : DATABASE_VALUE_BYTES);
-    for (int i = 0; i < n && rc == SQLITE_OK; i++)
-        rc = sqlite3_bind_value(g->statement_own, i + 1, values[i]);
-    if (rc == SQLITE_OK) rc = sqlite3_step(g->statement_own);
-    sqlite3_value *value = rc == SQLITE_ROW ? sqlite3_column_value(g->statement_own, 0) : NULL;
-    if (value && text_bytes(value) > DATABASE_VALUE_BYTES) {
-        sqlite3_result_error_toobig(context);
-    } else if (value) {
-        sqlite3_result_value(context, value);
-    } else {
-        sqlite3_result_error(context, sqlite3_errmsg(g->functions->plain_own), -1);
-        sqlite3_result_error_code(context, rc);
-    }
-    sqlite3_reset(g->statement_own);
-    /* It does not take NULL, and without memory there is no statement. */
-    if (g->statement_own) sqlite3_clear_bindings(g->statement_own);
-}
-
-/* A width or precision at *p, given in digits or as the next argument; *p moves past it. */
-static int64_t format_number(const char **p, int *next, int n, sqlite3_value **values)
-{
-    int64_t number = 0;
-
-    if (**p == '*') {
-        ++*p;
-        number = *next < n ? sqlite3_value_int64(values[*next]) : 0;
-        ++*next;
-        return number < 0 ? -(number + 1) : number;
-    }
-    for (; **p >= '0' && **p <= '9'; ++*p)
-        if (number <= FENCE_PATTERN_MAX) number = 10 * number + (**p - '0');
-    return number;
-}
-
-/* Whether no width or precision is above the limit. A specification is
- * % flags width .precision l conversion, as sqlite3_str_vappendf reads it. */
-static bool format_is_narrow(int n, sqlite3_value **values)
-{
-    const char *p = n ? (const char *)sqlite3_value_text(values[0]) : NULL;
-    int next = 1;
-
-    while (p && (p = strchr(p, '%'))) {
-        p += 1 + strspn(p + 1, "-+ #!0,");
-        if (format_number(&p, &next, n, values) > FENCE_PATTERN_MAX) return false;
-        if (*p == '.') {
-            p++;
-            if (format_number(&p, &next, n, values) > FENCE_PATTERN_MAX) return false;
-        }
-        p += strspn(p, "l");
-        if (!*p) break;
-        if (*p != '%' && *p != 'n') next++;
-        p++;
-    }
-    return true;
-}
-
-static void guarded_call(sqlite3_context *context, int n, sqlite3_value **values)
-{
-    struct guarded *g = sqlite3_user_data(context);
-    const struct guard *guard = g->guard;
-    int64_t bytes = 0;
-    char text[128];
-
-    for (int i = 0; i < n; i++) bytes += text_bytes(values[i]);
-    if (is_late(g->functions->store)) {
-        sqlite3_result_error_code(context, SQLITE_INTERRUPT);
-    } else if (guard->pattern == FORMAT && bytes > DATABASE_VALUE_BYTES) {
-        sqlite3_result_error_toobig(context);
-    } else if (guard->pattern == FORMAT && !format_is_narrow(n, values)) {
-        snprintf(text, sizeof text, "%s(): a width or precision is above the limit of %d",
-                 guard->name, FENCE_PATTERN_MAX);
-        sqlite3_result_error(context, text, -1);
-    } else if (guard->pattern >= 0 && text_bytes(values[guard->pattern]) > FENCE_PATTERN_MAX) {
-        snprintf(text, sizeof text, "%s(): argument %d is longer than the limit of %d bytes",
-                 guard->name, guard->pattern + 1, FENCE_PATTERN_MAX);
-        sqlite3_result_error(context, text, -1);
-    } else {
-        guarded_evaluate(g, context, n, values);
-    }
-}
-
-static void functions_free(void *functions)
-{
-    struct functions *f = functions;
-
-    for (int i = 0; i < GUARDS_N; i++) sqlite3_finalize(f->guarded[i].statement_own);
-    sqlite3_close(f->plain_own);
-    free(f);
-}
-
-/* They are freed when the connection is closed. */
-static int functions_register(struct store *s, struct err *e)
-{
-    struct functions *f = calloc(1, sizeof *f);
-    int rc = SQLITE_OK;
-
-    if (!f) return ERR(e, ERR_NOMEM, "%s: no memory to read it", s->path);
-    f->store = s;
-    for (int i = 0; i < GUARDS_N && rc == SQLITE_OK; i++) {
-        f->guarded[i] = (struct guarded){.guard = &guards[i], .functions = f};
-        /* innocuous: the views of the file may call them */
-        rc = sqlite3_create_function_v2(s->connection_own, guards[i].name, guards[i].args_n,
-                                        SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
-                                        &f->guarded[i], guarded_call, NULL, NULL,
-                                        i == 0 ? functions_free : NULL);
-    }
-    s->has_guards = rc == SQLITE_OK;
-    return rc == SQLITE_OK ? 0 : database_error(s, rc, e);
-}
-
 /* --- actions -------------------------------------------------------------------------------- */
 
 static int authorize_function(struct fence *f, const char *name)
 {
-    if (f->preparing && ++f->functions_n > FENCE_FUNCTIONS_MAX) return SQLITE_DENY;
     if (functions_allow(name)) return SQLITE_OK;
     snprintf(f->refused, sizeof f->refused, "%s", name);
     return SQLITE_DENY;
@@ -286,10 +149,12 @@ static int fence_raise(struct fence *f, struct store *s, double limit_s, struct 
 {
     *f = (struct fence){.limit_s = limit_s};
     TRY(database_refresh(s, e));
-    if (!s->has_guards) TRY(functions_register(s, e));
-    if (limit_s > 0 && limit_s < 1e9) f->end_us = clock_monotonic_us() + (int64_t)(limit_s * 1e6);
+    if (limit_s > 0 && limit_s < FENCE_LIMIT_MAX) {
+        f->end_us = clock_monotonic_us() + (int64_t)(limit_s * 1e6);
+        set_alarm(f);
+    }
     s->fence = f;
-    sqlite3_progress_handler(s->connection_own, FENCE_STEPS, is_late, s);
+    sqlite3_progress_handler(s->connection_own, FENCE_STEPS, is_late, f);
     sqlite3_hard_heap_limit64(FENCE_HEAP_BYTES);
     sqlite3_set_authorizer(s->connection_own, authorize_fenced, f);
     return 0;
@@ -297,6 +162,7 @@ static int fence_raise(struct fence *f, struct store *s, double limit_s, struct 
 
 static void fence_lower(struct store *s)
 {
+    if (s->fence->end_us > 0) clear_alarm(s->fence);
     s->fence = NULL;
     sqlite3_progress_handler(s->connection_own, 0, NULL, NULL);
     sqlite3_hard_heap_limit64(0);
@@ -421,17 +287,12 @@ static struct str_hint view_hint(struct store *s, const char *wrong)
 static int limit_error(const struct fence *f, int primary, const char *text, struct err *e)
 {
     if (primary == SQLITE_INTERRUPT)
-        return ERR(
-            e, ERR_UNAVAILABLE,
-            "query: took longer than %g s; narrow it, or give `alibi query` a longer --limit",
-            f->limit_s);
+        return ERR(e, ERR_UNAVAILABLE, "query: took longer than %g s" FENCE_REMEDY, f->limit_s);
     if (*f->refused)
         return ERR(e, ERR_USAGE,
                    "query: %s() is not allowed here, only SELECT with SQLite's functions of "
                    "numbers, texts, dates, groups and windows",
                    f->refused);
-    if (f->functions_n > FENCE_FUNCTIONS_MAX)
-        return ERR(e, ERR_USAGE, "query: calls more than %d functions", FENCE_FUNCTIONS_MAX);
     if (primary == SQLITE_AUTH || strstr(text, "not authorized"))
         return ERR(e, ERR_USAGE, "query: only SELECT from tables and views is allowed here (%s)",
                    text);
@@ -619,15 +480,13 @@ static int read_rows(struct store *s, struct rows *out, struct arena *a, const c
 }
 
 /* The statement of sql, checked: one SELECT and nothing after it. *bytes: its length there. */
-static int prepare(struct store *s, struct fence *fence, const char *sql, sqlite3_stmt **out,
-                   size_t *bytes, struct err *e)
+static int prepare(struct store *s, const char *sql, sqlite3_stmt **out, size_t *bytes,
+                   struct err *e)
 {
     const char *tail = "";
 
-    fence->preparing = true;
-    int prepared = sqlite3_prepare_v2(s->connection_own, sql, -1, out, &tail);
-    fence->preparing = false;
-    if (prepared != SQLITE_OK) return sql_error(s, sql, e);
+    if (sqlite3_prepare_v2(s->connection_own, sql, -1, out, &tail) != SQLITE_OK)
+        return sql_error(s, sql, e);
     if (!*out) return ERR(e, ERR_USAGE, "query: empty statement");
     *bytes = (size_t)(tail - sql);
     TRY(check_tail(s, tail, e));
@@ -645,7 +504,7 @@ int store_query(struct store *s, struct rows *out, struct arena *a, const char *
 
     *out = (struct rows){0};
     TRY(fence_raise(&fence, s, limit_s, e));
-    int rc = prepare(s, &fence, sql, &statement, &bytes, e);
+    int rc = prepare(s, sql, &statement, &bytes, e);
     if (rc == 0) rc = bind_params(s, statement, params, params_n, e);
     if (rc == 0) rc = read_rows(s, out, a, sql, statement, e);
     sqlite3_finalize(statement);
@@ -659,8 +518,8 @@ int store_columns(struct store *s, struct arena *a, const char *sql, const char 
     sqlite3_stmt *statement = NULL;
     struct fence fence;
 
-    TRY(fence_raise(&fence, s, 0, e));
-    int rc = prepare(s, &fence, sql, &statement, bytes, e);
+    TRY(fence_raise(&fence, s, COLUMNS_LIMIT_S, e));
+    int rc = prepare(s, sql, &statement, bytes, e);
     if (rc == 0) read_names(names, n, a, statement);
     if (rc == 0 && *bytes > 0 && sql[*bytes - 1] == ';') --*bytes;
     sqlite3_finalize(statement);

@@ -106,11 +106,11 @@ out:
 /* Points that the artefact no longer needs are kept under its name and " (earlier)", so that their
  * runs keep the paper's lengths. 1. All are renamed. 2. The new ones are added. 3. Renamed points
  * of runs that any artefact needs are deleted. */
-static const char points_aside[] =
+static const char rename_old_points[] =
     "UPDATE points SET artefact=?1||' (earlier)', point=point+(SELECT coalesce(max(o.point)+1,0)"
     " FROM points o WHERE o.artefact=?1||' (earlier)' AND o.scale=?2)"
     " WHERE artefact=?1 AND scale=?2";
-static const char points_again[] =
+static const char delete_shared_points[] =
     "DELETE FROM points WHERE artefact=?1||' (earlier)' AND scale=?2 AND EXISTS(SELECT 1 FROM"
     " points o WHERE o.run_id=points.run_id AND o.artefact<>points.artefact)";
 
@@ -120,7 +120,8 @@ int store_set_points(struct store *s, const char *artefact, const char *scale,
     int rc = 0;
 
     TRY(store_begin(s, e));
-    TRY_OUT(rc, DATABASE_RUN(s, e, points_aside, DATABASE_TEXT(artefact), DATABASE_TEXT(scale)));
+    TRY_OUT(rc,
+            DATABASE_RUN(s, e, rename_old_points, DATABASE_TEXT(artefact), DATABASE_TEXT(scale)));
     for (int32_t i = 0; i < n; i++)
         TRY_OUT(rc, DATABASE_RUN(s, e, "INSERT INTO points VALUES(?1,?2,?3,?4,?5,?6,?7)",
                                  DATABASE_TEXT(artefact), DATABASE_TEXT(scale),
@@ -128,7 +129,7 @@ int store_set_points(struct store *s, const char *artefact, const char *scale,
                                  DATABASE_POSITIVE(points[i].L_train_nominal),
                                  DATABASE_POSITIVE(points[i].L_valid_nominal),
                                  DATABASE_POSITIVE(points[i].stride_nominal)));
-    rc = DATABASE_RUN(s, e, points_again, DATABASE_TEXT(artefact), DATABASE_TEXT(scale));
+    rc = DATABASE_RUN(s, e, delete_shared_points, DATABASE_TEXT(artefact), DATABASE_TEXT(scale));
 out:
     rc = store_finish(s, rc, e);
     if (rc < 0) err_ctx(e, "points of %s", artefact);

@@ -172,9 +172,10 @@ int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_li
 /* --- reading ------------------------------------------------------------------------------ */
 /* store_query - one SELECT, fenced: no PRAGMA, no ATTACH, no virtual table, only functions of a
  * list (query.c), ended after limit_s (0: no limit), with values of 1 MiB, an answer of 64 MiB and
- * 4 million cells, and 256 MiB for SQLite at most. The statement need not use every parameter
- * :name. The rows are in the arena. Errors: ERR_USAGE what is wrong with the SQL; ERR_UNAVAILABLE
- * the limit of time; ERR_DATA another limit, which the message names. */
+ * 4 million cells, and 256 MiB for SQLite at most. If it is then inside a slow function of SQLite,
+ * an alarm ends the process with the exit status of ERR_UNAVAILABLE. The statement need not use
+ * every parameter :name. The rows are in the arena. Errors: ERR_USAGE what is wrong with the SQL;
+ * ERR_UNAVAILABLE the limit of time; ERR_DATA another limit, which the message names. */
 enum store_type { STORE_TEXT, STORE_INTEGER };
 struct store_param {
     const char *name, *value; /* name without the colon; value NULL: SQL NULL */

@@ -53,7 +53,7 @@ struct generator {
 
 /* --- choices --- */
 
-/* SplitMix64 (Steele, Lea, Flood 2014). */
+/* Draws a word with SplitMix64 (Steele, Lea, Flood 2014). */
 static uint64_t draw(struct generator *g)
 {
     uint64_t z = g->random += 0x9E3779B97F4A7C15u;
@@ -62,13 +62,13 @@ static uint64_t draw(struct generator *g)
     return z ^ z >> 31;
 }
 
-/* Uniform in 0 .. n-1, n < 2^32, with integer arithmetic. */
+/* Maps a word to a uniform number in 0 .. n-1, n < 2^32, with integer arithmetic. */
 static uint32_t below(struct generator *g, uint64_t n)
 {
     return (uint32_t)((draw(g) >> 32) * n >> 32);
 }
 
-/* An index in proportion to the weights, whose sum is total. */
+/* Draws an index in proportion to the weights, whose sum is total. */
 static int32_t drawn(struct generator *g, const uint32_t *weight, uint64_t total)
 {
     uint64_t left = below(g, total);

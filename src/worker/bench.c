@@ -93,7 +93,7 @@ struct bench {
     double cpu_share, switches_per_s; /* fields of the record */
 };
 
-/* Rank r of V words with probability about 1/r: r = V^u for a uniform u. */
+/* Draws rank r of V words with probability about 1/r: r = V^u for a uniform u. */
 static int32_t bench_word(const struct spec *s, uint64_t element)
 {
     int32_t words_n = s->data.vocab - BENCH_FIRST_WORD;
@@ -165,7 +165,7 @@ static int bench_step(struct bench *x, uint32_t step, struct err *e)
     return b->ops->sync(b, e);
 }
 
-/* The share of the measured time in which this process had a processor, and how often it lost it:
+/* Measures the share of the time in which this process had a processor, and how often it lost it:
  * other load on the machine distorts the speed. */
 static void bench_sharing(struct bench *x, int64_t wall_us, int64_t cpu_us, int64_t switches)
 {

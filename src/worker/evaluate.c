@@ -139,7 +139,8 @@ static void gather_members(struct evaluate *v, int32_t i)
     }
 }
 
-/* Of positions from 0: 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, 16-23 and so on. */
+/* Returns the bin of a position counted from 0. Bins are 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, 16-23
+ * and so on. */
 static int32_t bin_of(int32_t at)
 {
     if (at < 2) return at;
@@ -166,7 +167,7 @@ static void add_score(struct evaluate *v, const struct score *x)
         sum->nonfinite_n++;
 }
 
-/* Before each batch: reports progress and ends the pass if a stop was requested. */
+/* Reports progress before each batch, and ends the pass if a stop was requested. */
 static int tick(struct evaluate *v, struct err *e)
 {
     int64_t scored = 0;

@@ -140,7 +140,7 @@ static int take_ours(void *context, const struct event *ev, struct err *e)
     return 0;
 }
 
-/* Our record with the key of this one; NULL: none. */
+/* Finds our record with the key of this one; NULL: none. */
 static const struct record *find_ours(const struct reproduction *v, const struct record *r)
 {
     const struct record_key key = key_of(r);

@@ -50,7 +50,7 @@ static int add(struct scores *s, const struct window *w, int32_t at, int32_t fro
     return 0;
 }
 
-/* The scores of row `row` of a pass for several lengths. */
+/* Adds the scores of row `row` of a pass for several lengths. */
 static int add_prefixes(struct scores *s, const struct window *w, int64_t row, struct err *e)
 {
     const int32_t *L = s->options.L, L_n = s->options.L_n;
@@ -94,7 +94,7 @@ int scores_next(struct scores *s, struct err *e)
 
 /* --- validation ----------------------------------------------------------------------------- */
 
-/* The band whose class 1 the id is, or -1. Band 0 has no quirk. */
+/* Finds the band whose class 1 the id is; -1: none. Band 0 has no quirk. */
 static int32_t validate_quirk_band(const struct shape_bands *bands, int32_t id)
 {
     for (int32_t i = 1; i < bands->n; i++)
@@ -102,7 +102,7 @@ static int32_t validate_quirk_band(const struct shape_bands *bands, int32_t id)
     return -1;
 }
 
-/* log of the probability of a whole band from log p of every word. */
+/* Sums log p of every word to the log probability of a whole band. */
 static double validate_band_logp(const float *logp, const struct shape_band *band)
 {
     double most = -INFINITY, sum = 0.0;
@@ -113,8 +113,8 @@ static double validate_band_logp(const float *logp, const struct shape_band *ban
     return most + log(sum);
 }
 
-/* Correction of the sum so that targets of class 1 count only their cluster term. Such words are
- * rare, so each may cost a whole distribution. */
+/* Corrects the sum so that targets of class 1 count only their cluster term. Such words are rare,
+ * so each may cost a whole distribution. */
 static int validate_quirk(const struct score_options *o, const struct spec *s, double *gain,
                           struct err *e)
 {

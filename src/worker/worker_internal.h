@@ -65,7 +65,7 @@ int worker_progress(struct worker *a, int64_t done, int64_t total, double loss_n
  * opened, on a CPU of the process. */
 int worker_peak_bytes(const struct worker *a, int64_t *out, struct err *e);
 
-/* worker_stop_requested - whether SIGTERM or SIGINT has arrived. */
+/* worker_stop_requested - true if SIGTERM or SIGINT has arrived. */
 bool worker_stop_requested(struct worker *a);
 
 /* worker_choices - the algorithms that the backend selected by timing, as text in an arena; NULL:
@@ -237,7 +237,7 @@ struct speed {
 };
 
 void speed_init(struct speed *s, struct arena *a, int64_t updates);
-/* speed_window_ends - whether the next update added ends a window, so that the device must be
+/* speed_window_ends - true if the next update added ends a window, so that the device must be
  * synchronised first. */
 bool speed_window_ends(const struct speed *s);
 void speed_add(struct speed *s, int64_t targets_n, double seconds);

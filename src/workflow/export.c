@@ -9,7 +9,7 @@
 
 enum { EXPORT_DICTIONARY_BYTES_MAX = 256 << 20 };
 
-/* The results of a training as JSON. */
+/* Returns the results of a training as JSON. */
 static json_t *results_json(const struct rows *rows)
 {
     json_t *results = json_array();

@@ -23,7 +23,7 @@
 
 /* --- 1. select the training ------------------------------------------------------------------- */
 
-/* The longest name of a method in the file's name; NULL: none. */
+/* Finds the longest name of a method in the file's name; NULL: none. */
 static const char *guess_position(const char *name)
 {
     const char *found = NULL;
@@ -35,7 +35,7 @@ static const char *guess_position(const char *name)
     return found;
 }
 
-/* The number in "_L512" of the file's name; 0: none. */
+/* Reads the number in "_L512" of the file's name; 0: none. */
 static int32_t guess_length(const char *name)
 {
     const char *at = strstr(name, "_L");
@@ -169,7 +169,7 @@ out:
     return rc;
 }
 
-/* The last training loss for the records: the file's, else the user's. */
+/* Takes the last training loss from the file, else from the user. */
 static int choose_loss(double *out, const struct import_options *o, const struct import *im,
                        const char *path, struct err *e)
 {
@@ -185,7 +185,7 @@ static int choose_loss(double *out, const struct import_options *o, const struct
     return 0;
 }
 
-/* The nominal length of a training, as --only expects it. */
+/* Returns a training's L_train as --only expects it. */
 static int32_t nominal_length(const struct plan *p, const struct plan_run *r)
 {
     for (int32_t i = 0; i < p->points_n; i++) {

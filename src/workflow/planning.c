@@ -17,7 +17,7 @@ enum { GPUS_MAX = 4096 };
 
 /* --- devices and time ----------------------------------------------------------------------- */
 
-/* In lower case, without blanks and hyphens. */
+/* Writes the name in lower case, without blanks and hyphens. */
 static char *gpu_word(const char *name, struct arena *a)
 {
     struct strbuf word;
@@ -36,7 +36,7 @@ char *planning_gpu_word(int32_t i, struct arena *a)
     return (size_t)i < n ? gpu_word(gpus[i].name, a) : NULL;
 }
 
-/* The GPU of a word, with or without "rtx"; NULL: there is none. */
+/* Finds the GPU of a word, with or without "rtx"; NULL: there is none. */
 static const struct shape_gpu *find_gpu(const char *word, struct arena *a)
 {
     size_t n;
@@ -50,7 +50,7 @@ static const struct shape_gpu *find_gpu(const char *word, struct arena *a)
     return NULL;
 }
 
-/* Whether text names a GPU ("rtx4090") or several ("H100x8"). */
+/* True if text names a GPU ("rtx4090") or several ("H100x8"). */
 static bool planning_find_hardware(struct planning *p, const char *text, struct arena *a)
 {
     int64_t gpus_n = 1;
@@ -76,7 +76,7 @@ static int planning_find_device(struct planning *p, const char *devices, struct 
     return rc < 0 ? ERR(e, rc, "%s", p->unusable.text) : 0;
 }
 
-/* FLOP/s of a run on one device slot. */
+/* Estimates the FLOP/s of a run on one device slot. */
 static double planning_rate(const struct planning *p, const struct spec *s)
 {
     if (p->basis == PLANNING_MEASURED) return p->rate_measured;
@@ -84,8 +84,8 @@ static double planning_rate(const struct planning *p, const struct spec *s)
     return PLANNING_PEAK_SHARE * shape_peak_flops(p->device.description, spec_precision(s, NULL));
 }
 
-/* Start-up and small products make a run that is a thousand times shorter too slow to say anything
- * about the longest one. */
+/* Returns the FLOPs from which a training's speed counts: start-up and small products slow a run
+ * that is a thousand times shorter than the longest one. */
 static double comparable_flops(const struct planning *p)
 {
     double longest = 0;
@@ -137,7 +137,7 @@ bool planning_is_too_large(const struct planning *p, int32_t run)
     return p->gpu && p->plan.run[run].cost.device_bytes > p->device.memory_bytes;
 }
 
-/* The shortest first; one that needs too much memory takes for ever. */
+/* Collects the pieces, the shortest first; one that needs too much memory takes for ever. */
 static int32_t collect_pieces(struct piece *out, const struct planning *p, struct arena *a)
 {
     struct piece *of_run = arena_array(a, (size_t)p->plan.runs_n + 1, sizeof *of_run);
@@ -189,13 +189,13 @@ void planning_fit(struct planning_fit *out, const struct planning *p, double bud
 
 /* --- settings that distinguish runs ----------------------------------------------------------- */
 
-/* Whether the key is part of a run's identity. */
+/* True if the key is part of a run's identity. */
 static bool counts(const struct spec_key *key, const struct spec *s)
 {
     return key->hashed && (!key->applies || key->applies(s));
 }
 
-/* Whether a key is a setting of the run without a column in the plan's list. */
+/* True if a key is a setting of the run without a column in the plan's list. */
 static bool is_setting(const struct spec_key *key, const struct spec *s)
 {
     static const char *const columns[] = {
@@ -207,7 +207,7 @@ static bool is_setting(const struct spec_key *key, const struct spec *s)
     return counts(key, s);
 }
 
-/* Whether two trainings differ in a setting that both have, or two evaluations in any: one without
+/* True if two trainings differ in a setting that both have, or two evaluations in any: one without
  * the key has its neutral value. */
 static bool differ(const struct spec_key *key, const struct spec *s, const struct spec *other,
                    struct arena *scratch)
@@ -303,7 +303,8 @@ static int find_gone(struct planning *p, struct store *store, const struct proje
 
 enum { WHY_SETTINGS_MAX = 3 };
 
-/* "train.lr 2, was 3; model.dropout 0.1, was 0; and 2 more"; NULL of equal specs. */
+/* Describes a change: "train.lr 2, was 3; model.dropout 0.1, was 0; and 2 more"; NULL: the specs
+ * are equal. */
 static char *describe(const struct spec *now, const struct spec *before, struct arena *a)
 {
     size_t n;

@@ -220,7 +220,7 @@ static struct run *make_runs(struct arena *a, const struct plan *p)
     return runs;
 }
 
-/* The title of the progress line: "table5 figure1 (mini)". */
+/* Names the work in the progress line: "table5 figure1 (mini)". */
 static char *headline(struct arena *a, const struct plan *p)
 {
     char *text = arena_strdup(a, "");

@@ -31,8 +31,8 @@ static inline int rows_read(struct rows *out, struct arena *a, struct store *sto
 /* --- planning.c: a plan with its state in results.db and its estimated time ----------------- */
 enum { PLANNING_DEVICES_MAX = 64 };
 
-/* Where an estimate of time comes from: earlier trainings on the device; a share of the peak of a
- * GPU (PLANNING_PEAK_SHARE); a guess about the processor, or about another GPU. */
+/* An estimate of time comes from one of three sources: earlier trainings on the device; a share of
+ * the peak of a GPU (PLANNING_PEAK_SHARE); a guess about the processor, or about another GPU. */
 enum planning_basis { PLANNING_MEASURED, PLANNING_MODELLED, PLANNING_GUESSED };
 
 /* An assumption, not a measurement of this program: trainings of large models reached 21 to 46 % of
@@ -71,7 +71,7 @@ int planning_open(struct planning *p, const struct project *project, const char 
 /* planning_gpu_word - how the user names GPU i of shape_gpus: "h100pcie"; NULL: past the last. */
 char *planning_gpu_word(int32_t i, struct arena *a);
 
-/* planning_is_too_large - whether a run needs more memory than the GPU that --devices names. */
+/* planning_is_too_large - true if a run needs more memory than the GPU that --devices names. */
 bool planning_is_too_large(const struct planning *p, int32_t run);
 
 /* Which remaining runs end within a budget of time, if the shortest start first. A training and its
@@ -87,8 +87,8 @@ struct planning_fit {
 void planning_fit(struct planning_fit *out, const struct planning *p, double budget_s,
                   struct arena *a);
 
-/* planning_check_precision - whether the device named in --devices supports the precision of every
- * remaining run. Errors: ERR_UNAVAILABLE names the --set to use. */
+/* planning_check_precision - checks that the device named in --devices supports the precision of
+ * every remaining run. Errors: ERR_UNAVAILABLE names the --set to use. */
 int planning_check_precision(const struct planning *p, struct err *e);
 
 /* planning_why - the state of a run: "done", "new", "new: train.lr 2, was 3", "failed 2 times: …",
@@ -102,7 +102,7 @@ char *planning_why(const struct planning *p, int32_t run, struct arena *a);
 int workflow_register(struct store *store, const struct project *project, struct arena *a,
                       const struct plan *p, const struct plan_options *o, struct err *e);
 
-/* workflow_unregistered - whether results.db has results for an artefact that no `alibi run` has
+/* workflow_unregistered - *out: results.db has results for an artefact that no `alibi run` has
  * asked for at its scale, because other artefacts needed the same runs. If so, *p is its plan,
  * which the caller closes. variant: of plan.h; o: the same options. Warns of a grid that cannot be
  * read. */

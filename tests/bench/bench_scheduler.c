@@ -107,8 +107,8 @@ static void idle_close(void *self)
 }
 
 /* The scheduler polls its workers when a child has ended, so send it that signal. */
-static int idle_start(void *self, void **job, struct worker_id *id, const struct worker_command *o,
-                      struct err *e)
+static int idle_start(void *self, void **worker, struct worker_id *id,
+                      const struct worker_command *o, struct err *e)
 {
     struct intervals *m = self;
     int64_t now_us = clock_monotonic_us();
@@ -118,31 +118,31 @@ static int idle_start(void *self, void **job, struct worker_id *id, const struct
         m->all_ms[m->n++] = (double)(now_us - m->left_us) / 1e3;
     }
     *id = (struct worker_id){.host = "bench", .pid = 1};
-    *job = m;
+    *worker = m;
     int rc = write_records(o->attempt_dir, e);
     kill(getpid(), SIGCHLD);
     m->left_us = clock_monotonic_us();
     return rc;
 }
 
-static int idle_recover(void *self, void **job, struct worker_id *id,
+static int idle_recover(void *self, void **worker, struct worker_id *id,
                         const struct store_running *row, const char *dir, struct err *e)
 {
-    (void)self, (void)job, (void)id, (void)row, (void)dir, (void)e;
+    (void)self, (void)worker, (void)id, (void)row, (void)dir, (void)e;
     return 0;
 }
 
-static enum job_state idle_poll(void *job, bool reported_end, struct exit_info *end)
+static enum worker_state idle_poll(void *worker, bool reported_end, struct exit_info *end)
 {
     (void)reported_end;
-    ((struct intervals *)job)->ended_us = clock_monotonic_us();
+    ((struct intervals *)worker)->ended_us = clock_monotonic_us();
     *end = (struct exit_info){.exit_code = 0, .signal = -1};
-    return JOB_ENDED;
+    return WORKER_ENDED;
 }
 
-static void idle_signal(void *job, enum job_signal signal)
+static void idle_signal(void *worker, enum worker_signal signal)
 {
-    (void)job, (void)signal;
+    (void)worker, (void)signal;
 }
 
 static const struct executor executor_idle = {

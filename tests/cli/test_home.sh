@@ -81,10 +81,14 @@ cd "$dir/home" || exit 1
 cp -r "$dir/project/data" .
 sed 's/L_valid: \[32, 64\]/L_valid: [32, 64, 96]/' "$dir/project/g/grid.yaml" >g/grid.yaml
 expect 66 "neither results.db nor run folders" "$alibi" merge "$dir/bare"
-expect 0 "ingested 8 results" "$alibi" merge "$dir/lost"
-expect 0 "run folders not found" "$alibi" merge "$dir/lost"
+expect 66 "without their run folders (missing: [0-9]*, .*alibi report all --project" "$alibi" merge "$dir/lost"
+expect 0 "^6$" "$alibi" query "SELECT count(*) FROM evaluations" --format csv --project "$dir/lost"
+(cd "$dir/project" && mv "$events" "$dir/events" && mkdir "$events")
+expect 65 "1 run folder left out" "$alibi" merge "$dir/project"
+grep -q "ingested 8 results" "$dir/out" || fail "merge with a folder that cannot be read: $(cat "$dir/out")"
 expect 66 "was merged without its folder" "$alibi" run g/
-expect 0 "copied [0-9]* run folders" "$alibi" merge "$dir/project"
+(cd "$dir/project" && rmdir "$events" && mv "$dir/events" "$events")
+expect 0 "copied 1 run folders" "$alibi" merge "$dir/project"
 expect 0 "2 done now, 8 before" "$alibi" run g/
 expect 0 "10 results compared with their records, 0 runs reproduced, 0 wrong" "$alibi" verify
 expect 0 "ingested 0 results" "$alibi" merge "$dir/project"

@@ -42,7 +42,7 @@ program=$(cat "/proc/$scheduler/task/$scheduler/children") # of the shell that r
 kill -9 $program
 wait $scheduler
 expect 0 "done now" run shared slurm:2 --slurm "partition=all time=1:00"
-grep -q "goes on\|recovered" "$dir/out" || fail "the jobs of the killed call were not taken over: $(cat "$dir/out")"
+grep -q "resumed\|recovered" "$dir/out" || fail "the jobs of the killed call were not taken over: $(cat "$dir/out")"
 [ -L "$dir/shared/results.db" ] || fail "results.db is not a link any more"
 [ -s "$dir/disk/results.db" ] || fail "results.db is not on the disk that the link names"
 until ! grep -q RUNNING "$FAKE_SLURM"/[0-9]*/state; do :; done # the file `exit` comes a little before Slurm's word

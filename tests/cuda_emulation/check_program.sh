@@ -88,7 +88,7 @@ EMULATION_OPEN=802 expect 0 "cuda:0 .*not usable: .*fabric manager" "$alibi" dev
 EMULATION_SHARED=64 expect 0 "cuda:0 .*not usable: .*64 KB of shared memory, alibi needs 99" "$alibi" devices
 # Kernels without code for the GPU: products of the library alone would succeed.
 EMULATION_LAUNCH=209 expect 69 "WRONG *cuda:0 .*no kernel image.*build alibi with a newer CUDA" "$alibi" doctor
-NVML_FAKE_INIT=18 expect 0 "cuda:0 .*not usable: .*does not start: nvidia-smi says why" "$alibi" devices
+NVML_FAKE_INIT=18 expect 0 "cuda:0 .*not usable: .*does not start: run nvidia-smi for the reason" "$alibi" devices
 # A library that needs a newer C library than the machine has.
 mkdir "$dir/newer"
 echo 'void from_later(void); void from_later(void) {}' >"$dir/newer/c.c"

@@ -204,17 +204,23 @@ static void read_archive(const uint8_t *bytes, size_t n, struct arena *a, struct
                        e);
 }
 
+/* Copies a seed of the target `database`. */
+static const char *copy_seed(struct arena *a, const char *name, const char *seed)
+{
+    char *bytes, *path = arena_printf(a, "tests/fuzz/seeds/database/%s", seed);
+    size_t n;
+
+    require(file_read(a, &bytes, &n, path, 1 << 20, NULL) == 0, "the seed can be read");
+    return write_scratch(a, name, (const uint8_t *)bytes, n);
+}
+
 /* SQL of a claim.sql or the command line on a database that has rows in every view. */
 static void read_sql(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     static struct store *s;
     struct rows rows;
     if (!s) {
-        char *seed;
-        size_t seed_n;
-        require(file_read(a, &seed, &seed_n, "tests/fuzz/seeds/database/small", 1 << 20, e) == 0,
-                "the seed can be read");
-        const char *path = write_scratch(a, "query.db", (const uint8_t *)seed, seed_n);
+        const char *path = copy_seed(a, "query.db", "small");
         require(store_open(&s, path, STORE_READ, e) == 0, "the database can be read");
     }
     (void)store_query(s, &rows, a, text_of(a, bytes, n), NULL, 0, QUERY_LIMIT_S, e);
@@ -246,9 +252,8 @@ static struct store *store_of_results(struct arena *a)
     static struct store *s;
     struct err e = {0};
     if (s) return s;
-    require(store_open(&s, scratch(a, "results.db"), STORE_WRITE, &e) == 0,
+    require(store_open(&s, copy_seed(a, "results.db", "run"), STORE_WRITE, &e) == 0,
             "a database can be made");
-    if (merge(a, s, "tests/fuzz/seeds/database/run", &e) < 0) fprintf(stderr, "%s\n", e.text);
     return s;
 }
 
@@ -365,6 +370,26 @@ static void run_command(const char *const *words, char *project, struct arena *a
     close(null);
 }
 
+/* The run folders of the seed, which a merge expects beside a results.db. */
+static void make_run_folders(struct arena *a, struct err *e)
+{
+    static bool made;
+    struct store *s = NULL;
+    struct rows rows;
+
+    if (made) return;
+    made = true;
+    require(store_open(&s, copy_seed(a, "seed.db", "small"), STORE_READ, e) == 0 &&
+                store_query(s, &rows, a, "SELECT DISTINCT dir FROM attempts", NULL, 0, 0, e) == 0,
+            "the seed can be read");
+    for (int32_t i = 0; i < rows.n; i++) {
+        const char *dir = arena_printf(a, "other/%s", rows.row[i][0].text);
+        require(file_make_dirs(scratch(a, dir), e) == 0, "a folder can be made");
+        write_scratch(a, arena_printf(a, "%s/events", dir), (const uint8_t *)dir, strlen(dir));
+    }
+    store_close(s);
+}
+
 void fuzz_database(const uint8_t *bytes, size_t n, int32_t way, struct arena *a, struct err *e)
 {
     static struct store *into;
@@ -383,6 +408,7 @@ void fuzz_database(const uint8_t *bytes, size_t n, int32_t way, struct arena *a,
     } else {
         require(into || store_open(&into, scratch(a, "into.db"), STORE_WRITE, e) == 0,
                 "a database can be made");
+        make_run_folders(a, e);
         (void)merge(a, into, other, e);
     }
 }

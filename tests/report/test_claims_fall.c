@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/cells.h"
 #include "report/paper_plant.h"
-#include "report/report_internal.h"
 #include "store/database.h"
 
 enum { CLAIMS_MAX = 16 };

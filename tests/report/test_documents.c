@@ -14,8 +14,8 @@
 #include "base/map.h"
 #include "base/subprocess.h"
 #include "plan/plan.h"
+#include "report/cells.h"
 #include "report/paper_plant.h"
-#include "report/report_internal.h"
 
 enum { DOCUMENT_MAX_BYTES = 1 << 20, STATEMENTS_MAX = 32 };
 

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "report/folder.h"
 #include "report/paper_plant.h"
-#include "report/report_internal.h"
 
 static const char *const file_names[] = {"query.sql", "table.txt", "plot.gp", "claim.sql"};
 enum { FILES_N = 4 };

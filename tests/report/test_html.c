@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "report/page_check.h"
 #include "report/report_fixture.h"
-#include "report/report_internal.h"
+#include "report/rows.h"
 
 /* --- parts ---------------------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "report/report_fixture.h"
-#include "report/report_internal.h"
+#include "report/rows.h"
 
 #define FIGURE_KEYS                                                                                \
     "rows: method\ncolumns: L_valid\nvalue: perplexity\nseries: method\nstyle: position\n"         \

@@ -10,8 +10,8 @@
 #include <jansson.h>
 
 #include "base/file.h"
+#include "report/cells.h"
 #include "report/paper_plant.h"
-#include "report/report_internal.h"
 #include "store/database.h"
 
 /* The verdicts of a shipped folder at scale paper. */

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "report/folder.h"
 #include "report/report_fixture.h"
-#include "report/report_internal.h"
 
 #define FIGURE                                                                                     \
     "title: Tiny\nrows: method\ncolumns: L_valid\nvalue: perplexity\nseries: method\n"             \
@@ -54,7 +54,7 @@ static const char *hostile(struct report_fixture *f)
     const char *mark = own_file(f, "HACK");
 
     return arena_printf(&f->arena,
-                        "x = system('touch %s')\nsystem 'touch %s'\n!touch %s\n"
+                        "x = system('touch %s')\nsystem 'touch %s'\n!touch '%s'\n"
                         "x = \"`touch %s`\"\n"
                         "set print '|touch %s'\nprint 1\nunset print\n"
                         "stats '< touch %s; echo 1 1' nooutput\n"

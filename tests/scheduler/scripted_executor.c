@@ -36,18 +36,18 @@ static int scripted_open(void **self, const struct executor_config *c, struct er
     return 0;
 }
 
-/* An outcome is the job. */
-static int run_job(void **job, const struct outcome *o, const char *dir, struct err *e)
+/* The worker is the outcome it has. */
+static int run_worker(void **worker, const struct outcome *o, const char *dir, struct err *e)
 {
     struct event_writer *w;
 
     if (!o) o = &left;
-    *job = (void *)(uintptr_t)o;
+    *worker = (void *)(uintptr_t)o;
     TRY(outcome_begin(&w, dir, e));
     return outcome_end(w, o, dir, e);
 }
 
-static int scripted_start(void *self, void **job, struct worker_id *id,
+static int scripted_start(void *self, void **worker, struct worker_id *id,
                           const struct worker_command *o, struct err *e)
 {
     struct scripted *s = self;
@@ -57,10 +57,10 @@ static int scripted_start(void *self, void **job, struct worker_id *id,
     if (strcmp(word, "reject") == 0)
         return ERR(e, ERR_TRYLATER, "%s: rejected as scripted", o->dir);
     *id = (struct worker_id){.host = "h", .pid = ++s->pid};
-    return run_job(job, outcome_find(word), o->attempt_dir, e);
+    return run_worker(worker, outcome_find(word), o->attempt_dir, e);
 }
 
-static int scripted_recover(void *self, void **job, struct worker_id *id,
+static int scripted_recover(void *self, void **worker, struct worker_id *id,
                             const struct store_running *row, const char *attempt_dir, struct err *e)
 {
     const struct scripted *s = self;
@@ -69,13 +69,13 @@ static int scripted_recover(void *self, void **job, struct worker_id *id,
     TRY(outcome_word(word, s->root, attempt_dir, e));
     if (strcmp(word, "alive") != 0) return 0;
     *id = (struct worker_id){.pid = row->pid};
-    TRY(run_job(job, outcome_find("done"), attempt_dir, e));
+    TRY(run_worker(worker, outcome_find("done"), attempt_dir, e));
     return 1;
 }
 
-static enum job_state scripted_poll(void *job, bool reported_end, struct exit_info *end)
+static enum worker_state scripted_poll(void *worker, bool reported_end, struct exit_info *end)
 {
-    const struct outcome *o = job;
+    const struct outcome *o = worker;
 
     (void)reported_end;
     *end = (struct exit_info){.exit_code = -1, .signal = -1};
@@ -85,17 +85,17 @@ static enum job_state scripted_poll(void *job, bool reported_end, struct exit_in
         end->signal = o->signal;
     else
         end->exit_code = o->exit_code;
-    return JOB_ENDED;
+    return WORKER_ENDED;
 }
 
-static void scripted_signal(void *job, enum job_signal signal)
+static void scripted_signal(void *worker, enum worker_signal signal)
 {
-    (void)job, (void)signal;
+    (void)worker, (void)signal;
 }
 
-static void scripted_release(void *job)
+static void scripted_release(void *worker)
 {
-    (void)job;
+    (void)worker;
 }
 
 static const struct executor executor_scripted = {

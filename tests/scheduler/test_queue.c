@@ -8,11 +8,11 @@
 static void open_queue(struct toy_grid *g)
 {
     toy_grid_open_store(g);
-    assert_int_equal(queue_init(&g->queue, &g->arena, g->store, g->job, g->n, &g->options, &g->e),
+    assert_int_equal(queue_init(&g->queue, &g->arena, g->store, g->run, g->n, &g->options, &g->e),
                      0);
 }
 
-/* The next worker's tasks while so many slots are free, on a device of 2000 bytes. */
+/* The next worker's runs while so many slots are free, on a device of 2000 bytes. */
 static int32_t next(struct toy_grid *g, bool idle, int32_t slots_free)
 {
     g->slots = (struct slots){.running_n = {!idle}, .n = slots_free};
@@ -28,8 +28,8 @@ TEST_EACH(toy_grid_setup, toy_grid_teardown)
 TEST_WITH(struct toy_grid *g, the_longest_training_comes_first)
 {
     for (int32_t i = 0; i < 3; i++) toy_grid_train(g, 64 + i);
-    g->job[1].flops = 5e9;
-    g->job[2].flops = 2e9;
+    g->run[1].flops = 5e9;
+    g->run[2].flops = 2e9;
     open_queue(g);
     static const int32_t expected[] = {1, 2, 0};
     for (int32_t i = 0; i < 3; i++) {
@@ -42,12 +42,12 @@ TEST_WITH(struct toy_grid *g, the_longest_training_comes_first)
 TEST_WITH(struct toy_grid *g, what_is_not_defined_does_not_run)
 {
     int32_t train = toy_grid_train(g, 64);
-    g->job[train].spec.model.position = SPEC_LEARNED;
+    g->run[train].spec.model.position = SPEC_LEARNED;
     int32_t within = toy_grid_evaluate(g, train, 64);
     int32_t beyond = toy_grid_evaluate(g, train, 65);
     open_queue(g);
-    assert_int_equal(g->queue.task[within].state, RUN_WAITING);
-    assert_int_equal(g->queue.task[beyond].state, RUN_SKIPPED);
+    assert_int_equal(g->queue.entry[within].state, RUN_WAITING);
+    assert_int_equal(g->queue.entry[beyond].state, RUN_SKIPPED);
 }
 
 TEST_WITH(struct toy_grid *g, evaluations_come_as_soon_as_their_training_is_done)
@@ -79,10 +79,10 @@ TEST_WITH(struct toy_grid *g, sliding_windows_of_stride_1_stay_together)
 {
     int32_t train = toy_grid_family(g, 64);
     for (int32_t i = 1; i <= 3; i++) {
-        struct run *job = &g->job[train + i];
-        job->spec.eval.window = SPEC_SLIDING;
-        job->spec.eval.stride = 1;
-        spec_run_id(&job->spec, job->run_id);
+        struct run *run = &g->run[train + i];
+        run->spec.eval.window = SPEC_SLIDING;
+        run->spec.eval.stride = 1;
+        spec_run_id(&run->spec, run->run_id);
     }
     open_queue(g);
     next(g, true, 4);
@@ -105,7 +105,7 @@ TEST_WITH(struct toy_grid *g, speed_is_measured_last_and_alone)
 TEST_WITH(struct toy_grid *g, a_job_without_room_lets_a_smaller_one_pass)
 {
     int32_t large = toy_grid_train(g, 64), small = toy_grid_train(g, 65);
-    g->job[large].device_bytes = 3000;
+    g->run[large].device_bytes = 3000;
     open_queue(g);
     assert_int_equal(next(g, false, 1), 1);
     assert_int_equal(g->queue.pick[0], small);
@@ -120,7 +120,7 @@ TEST_WITH(struct toy_grid *g, tries_are_counted_and_dependent_evaluations_are_bl
     assert_int_equal(queue_end(&g->queue, train, STORE_LOST, false), RUN_WAITING);
     next(g, true, 1);
     assert_int_equal(queue_end(&g->queue, train, STORE_FAILED, false), RUN_FAILED);
-    for (int32_t i = 1; i <= 3; i++) assert_int_equal(g->queue.task[train + i].state, RUN_BLOCKED);
+    for (int32_t i = 1; i <= 3; i++) assert_int_equal(g->queue.entry[train + i].state, RUN_BLOCKED);
     assert_int_equal(next(g, true, 1), 0);
 }
 
@@ -128,8 +128,8 @@ TEST_WITH(struct toy_grid *g, an_evaluation_before_its_training_is_an_internal_e
 {
     toy_grid_family(g, 64);
     toy_grid_open_store(g);
-    g->job[1].train = 2;
-    assert_int_equal(queue_init(&g->queue, &g->arena, g->store, g->job, g->n, &g->options, &g->e),
+    g->run[1].train = 2;
+    assert_int_equal(queue_init(&g->queue, &g->arena, g->store, g->run, g->n, &g->options, &g->e),
                      ERR_INTERNAL);
 }
 
@@ -152,17 +152,17 @@ TEST_WITH(struct toy_grid *g, jobs_have_names_for_people)
 {
     char name[PROGRESS_NAME_BYTES];
     int32_t train = toy_grid_family(g, 64);
-    progress_name(name, &g->job[train].spec);
+    progress_name(name, &g->run[train].spec);
     assert_string_equal(name, "train alibi L=64 seed 1");
-    progress_name(name, &g->job[train + 2].spec);
+    progress_name(name, &g->run[train + 2].spec);
     assert_string_equal(name, "evaluate alibi L=64 at 128");
 }
 
 /* A training that is done by an older program, here or elsewhere. */
-static void finish(struct toy_grid *g, int32_t job, const char *slot)
+static void finish(struct toy_grid *g, int32_t run, const char *slot)
 {
     const struct store_attempt row = {
-        .run_id = g->job[job].run_id, .attempt = 1, .device = slot, .dir = "runs/x/1"};
+        .run_id = g->run[run].run_id, .attempt = 1, .device = slot, .dir = "runs/x/1"};
     const struct store_end done = {.state = STORE_DONE, .exit_code = -1, .signal = -1};
     struct event started = {.sequence = 1, .type = EVENT_STARTED},
                  trained = {.sequence = 2, .type = EVENT_TRAINED};
@@ -188,9 +188,9 @@ TEST_WITH(struct toy_grid *g, stale_trains_again_what_was_trained_but_not_what_w
     finish(g, trained, "cpu");
     finish(g, imported, "imported");
     g->options.pick = PICK_STALE;
-    assert_int_equal(queue_init(&g->queue, &g->arena, g->store, g->job, g->n, &g->options, &g->e),
+    assert_int_equal(queue_init(&g->queue, &g->arena, g->store, g->run, g->n, &g->options, &g->e),
                      0);
-    assert_int_equal(g->queue.task[trained].state, RUN_WAITING);
-    assert_int_equal(g->queue.task[imported].state, RUN_SKIPPED);
-    assert_true(g->queue.task[imported].was_done);
+    assert_int_equal(g->queue.entry[trained].state, RUN_WAITING);
+    assert_int_equal(g->queue.entry[imported].state, RUN_SKIPPED);
+    assert_true(g->queue.entry[imported].was_done);
 }

@@ -14,13 +14,13 @@ static const char twice[] = "SELECT count(*) FROM (SELECT run_id FROM evaluation
                             "HAVING count(*)>1)";
 
 /* An attempt that a scheduler left running. boot_id NULL: since this start of the machine. */
-static int64_t leave_running(struct toy_grid *g, int32_t job, const char *boot_id, int64_t pid,
+static int64_t leave_running(struct toy_grid *g, int32_t run, const char *boot_id, int64_t pid,
                              int64_t pid_start)
 {
     struct machine m;
 
     machine_read(&m);
-    return toy_grid_leave(g, job,
+    return toy_grid_leave(g, run,
                           (struct store_attempt){.device = "cpu",
                                                  .host = m.host,
                                                  .boot_id = boot_id ? boot_id : m.boot_id,
@@ -28,24 +28,24 @@ static int64_t leave_running(struct toy_grid *g, int32_t job, const char *boot_i
                                                  .pid_start = pid_start});
 }
 
-static char *dir_of(struct toy_grid *g, int32_t job)
+static char *dir_of(struct toy_grid *g, int32_t run)
 {
-    return arena_printf(&g->arena, "%s/runs/%s/1", g->root, g->job[job].run_id);
+    return arena_printf(&g->arena, "%s/runs/%s/1", g->root, g->run[run].run_id);
 }
 
 /* What its worker has recorded. */
-static void write_outcome(struct toy_grid *g, int32_t job, const char *outcome)
+static void write_outcome(struct toy_grid *g, int32_t run, const char *outcome)
 {
     struct event_writer *w;
 
-    assert_ok(outcome_begin(&w, dir_of(g, job), &e));
-    assert_ok(outcome_end(w, outcome_find(outcome), dir_of(g, job), &e));
+    assert_ok(outcome_begin(&w, dir_of(g, run), &e));
+    assert_ok(outcome_end(w, outcome_find(outcome), dir_of(g, run), &e));
 }
 
 /* A call that wants no run: how many attempts it recovered. */
 static int recover(struct toy_grid *g)
 {
-    assert_ok(scheduler_run(g->store, &g->project, g->job, 0, &g->options, &g->result, &e));
+    assert_ok(scheduler_run(g->store, &g->project, g->run, 0, &g->options, &g->result, &e));
     return g->result.recovered;
 }
 
@@ -110,7 +110,7 @@ TEST_WITH(struct toy_grid *g, records_that_are_read_again_change_nothing)
     int32_t train = toy_grid_train(g, 64);
     struct ingest_target run = {.attempt_id = leave_running(g, train, NULL, 0, 0)};
     struct event_writer *w;
-    memcpy(run.run_id, g->job[train].run_id, sizeof run.run_id);
+    memcpy(run.run_id, g->run[train].run_id, sizeof run.run_id);
     assert_ok(outcome_begin(&w, dir_of(g, train), &e));
     for (int i = 1; i <= 5; i++) {
         const struct record step = {EVENT_STEP, .step = {i, 4, 0.1, 1}};
@@ -179,7 +179,7 @@ TEST_WITH(struct toy_grid *g, the_worker_of_another_project_is_spared)
     int64_t attempt_id;
     int32_t train = toy_grid_train(g, 64);
     toy_grid_open_store(g);
-    const struct store_attempt row = {.run_id = g->job[train].run_id,
+    const struct store_attempt row = {.run_id = g->run[train].run_id,
                                       .attempt = 1,
                                       .dir = dir,
                                       .device = "cpu",

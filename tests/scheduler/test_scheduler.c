@@ -107,7 +107,7 @@ TEST_WITH(struct toy_grid *g, a_run_whose_tries_are_used_up_has_failed)
     g->options.tries = 2;
     toy_grid_fail(g, ERR_INTERNAL, "no such table");
     assert_non_null(
-        strstr(g->e.text, arena_printf(&g->arena, "runs/%s/2/log", g->job[bad].run_id)));
+        strstr(g->e.text, arena_printf(&g->arena, "runs/%s/2/log", g->run[bad].run_id)));
     assert_int_equal(g->result.failed, 1);
     assert_int_equal(g->result.done, 0);
     assert_int_equal(g->result.not_started, 7);
@@ -188,7 +188,7 @@ TEST_WITH(struct toy_grid *g, evaluations_of_one_training_share_a_worker)
     int32_t train = toy_grid_family(g, 64);
     assert_int_equal(toy_grid_run(g), 0);
     assert_count(g, 2, "SELECT count(DISTINCT log_path) FROM attempts");
-    const char *first = arena_printf(&g->arena, "runs/%s/1/", g->job[train + 1].run_id);
+    const char *first = arena_printf(&g->arena, "runs/%s/1/", g->run[train + 1].run_id);
     const char *spec = toy_grid_read(g, arena_printf(&g->arena, "%sspec", first));
     const char *second = strstr(spec, "\n---\n");
     assert_non_null(second);
@@ -201,8 +201,8 @@ TEST_WITH(struct toy_grid *g, evaluations_of_another_split_get_their_own_worker)
 {
     int32_t train = toy_grid_family(g, 64);
     int32_t other = toy_grid_evaluate(g, train, 64);
-    g->job[other].spec.eval.split = SPEC_TEST;
-    spec_run_id(&g->job[other].spec, g->job[other].run_id);
+    g->run[other].spec.eval.split = SPEC_TEST;
+    spec_run_id(&g->run[other].spec, g->run[other].run_id);
     assert_int_equal(toy_grid_run(g), 0);
     assert_count(g, 3, "SELECT count(DISTINCT log_path) FROM attempts");
 }
@@ -216,7 +216,7 @@ TEST_WITH(struct toy_grid *g, redo_runs_everything_from_the_start)
     assert_count(g, 8, "SELECT count(*) FROM attempts");
     assert_count(g, 3, "SELECT count(*) FROM evaluations");
     const char *folder = project_path(&g->project, &g->arena, "runs");
-    const char *run_id = g->job[train].run_id;
+    const char *run_id = g->run[train].run_id;
     assert_false(file_exists(arena_printf(&g->arena, "%s/%s/1/fresh", folder, run_id)));
     assert_true(file_exists(arena_printf(&g->arena, "%s/%s/2/fresh", folder, run_id)));
 }
@@ -231,7 +231,7 @@ TEST_WITH(struct toy_grid *g, evaluations_are_redone_without_their_training)
     assert_count(g, 3, "SELECT count(*) FROM evaluations");
     assert_count(g, 1,
                  arena_printf(&g->arena, "SELECT count(*) FROM attempts WHERE run_id = '%s'",
-                              g->job[train].run_id));
+                              g->run[train].run_id));
 }
 
 TEST_WITH(struct toy_grid *g, stale_picks_nothing_of_the_same_code)
@@ -246,7 +246,7 @@ TEST_WITH(struct toy_grid *g, stale_picks_nothing_of_the_same_code)
 TEST_WITH(struct toy_grid *g, a_job_that_no_device_can_hold_is_refused_before_anything_starts)
 {
     int32_t small = toy_grid_family(g, 64), large = toy_grid_family(g, 128);
-    g->job[large].device_bytes = INT64_MAX / 2;
+    g->run[large].device_bytes = INT64_MAX / 2;
     toy_grid_fail(g, ERR_NOMEM, "MB free");
     assert_int_equal(toy_grid_last(g, small), STORE_NONE);
     g->options.keep_going = true;
@@ -259,7 +259,7 @@ TEST_WITH(struct toy_grid *g,
           a_job_in_a_precision_that_a_device_lacks_is_refused_before_anything_starts)
 {
     int32_t plain = toy_grid_family(g, 64), half = toy_grid_family(g, 128);
-    g->job[half].spec.train.precision = SPEC_BF16;
+    g->run[half].spec.train.precision = SPEC_BF16;
     toy_grid_fail(g, ERR_UNAVAILABLE, "--set train.precision=fp32");
     assert_int_equal(toy_grid_last(g, plain), STORE_NONE);
     g->options.keep_going = true;
@@ -271,7 +271,7 @@ TEST_WITH(struct toy_grid *g,
 TEST_WITH(struct toy_grid *g, a_folder_of_an_attempt_that_nobody_recorded_is_left_alone)
 {
     int32_t train = toy_grid_train(g, 64);
-    const char *old = arena_printf(&g->arena, "%s/runs/%s/1", g->root, g->job[train].run_id);
+    const char *old = arena_printf(&g->arena, "%s/runs/%s/1", g->root, g->run[train].run_id);
     assert_int_equal(file_make_dirs(old, &g->e), 0);
     assert_int_equal(toy_grid_run(g), 0);
     assert_false(file_exists(arena_printf(&g->arena, "%s/spec", old)));

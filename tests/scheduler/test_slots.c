@@ -114,7 +114,7 @@ TEST_WITH(struct toy_grid *g, a_name_that_is_not_a_device_is_refused)
                  slots_open(&g->slots, &g->arena, "cuda:63", executor_table, &e));
 }
 
-/* Takes the slot of a job, which must be this one. */
+/* Takes the slot of a run, which must be this one. */
 static void take(struct slots *sl, int64_t bytes, int32_t expected)
 {
     int32_t slot = slots_find(sl, -1, bytes);
@@ -122,7 +122,7 @@ static void take(struct slots *sl, int64_t bytes, int32_t expected)
     slots_take(sl, slot, bytes);
 }
 
-TEST_WITH(struct toy_grid *g, memory_limits_which_jobs_run_together)
+TEST_WITH(struct toy_grid *g, memory_limits_which_runs_share_a_device)
 {
     struct slots *sl = open_slots(g, "cpu:1");
     sl->n = 2; /* on a machine of one core, too */
@@ -147,7 +147,7 @@ static void put_gpus(struct slots *sl)
     }
 }
 
-TEST_WITH(struct toy_grid *g, a_job_goes_to_a_gpu_that_can_hold_it)
+TEST_WITH(struct toy_grid *g, a_run_goes_to_a_gpu_that_can_hold_it)
 {
     struct slots *sl = open_slots(g, "cpu");
     put_gpus(sl);
@@ -177,7 +177,7 @@ TEST_WITH(struct toy_grid *g, a_gpu_on_which_worker_after_worker_dies_is_disable
 {
     struct slots *sl = open_slots(g, "cpu");
     put_gpus(sl);
-    for (int32_t tries = 0; tries < 5; tries++) /* one job: it is the job */
+    for (int32_t tries = 0; tries < 5; tries++) /* one run: the run is to blame */
         assert_false(slots_note_failure(sl, 1, 7, true));
     assert_false(slots_note_failure(sl, 1, 8, false)); /* this one got somewhere */
     assert_false(slots_note_failure(sl, 1, 7, true));
@@ -186,6 +186,6 @@ TEST_WITH(struct toy_grid *g, a_gpu_on_which_worker_after_worker_dies_is_disable
     assert_true(slots_note_failure(sl, 1, 8, true));
     (void)slots_retire_device(sl, 1, "");
     (void)slots_retire_device(sl, 2, "");
-    for (int32_t job = 9; job < 15; job++) /* the last that is left */
-        assert_false(slots_note_failure(sl, 0, job, true));
+    for (int32_t run = 9; run < 15; run++) /* the last that is left */
+        assert_false(slots_note_failure(sl, 0, run, true));
 }

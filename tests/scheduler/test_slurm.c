@@ -129,7 +129,7 @@ TEST_WITH(struct toy_grid *g, sbatch_gets_what_a_job_needs)
     toy_grid_bench(g, 64);
     g->options.words[1] = " partition=gpu  --gres=gpu:1 exclusive-note=a;b";
     assert_int_equal(toy_grid_run(g), 0);
-    const char *run = g->job[train].run_id;
+    const char *run = g->run[train].run_id;
     const char *expected = arena_printf(
         &g->arena,
         "--parsable\n--job-name=alibi-%s-1@%s\n--chdir=%s\n--output=runs/%s/1/slurm.log\n"
@@ -277,9 +277,9 @@ TEST_WITH(struct toy_grid *g, a_job_that_is_silent_is_cancelled_and_lost)
 /* --- Ctrl-C --- */
 
 /* Kills a scheduler whose job waits. The job may begin before its row exists. */
-static void leave_waiting(struct toy_grid *g, int32_t job, const char *action)
+static void leave_waiting(struct toy_grid *g, int32_t run, const char *action)
 {
-    pid_t pid = toy_grid_begin(g, job, action);
+    pid_t pid = toy_grid_begin(g, run, action);
     toy_grid_await_count(g, "SELECT count(*) FROM attempts WHERE state='running'", 1);
     toy_grid_kill(pid);
 }
@@ -334,7 +334,7 @@ TEST_WITH(struct toy_grid *g, a_job_outlives_its_scheduler_and_the_next_one_reco
     assert_int_equal(toy_grid_attempts(g, train), 1);
     assert_count(g, 0,
                  arena_printf(&g->arena, "SELECT exit_code FROM attempts WHERE run_id='%s'",
-                              g->job[train].run_id));
+                              g->run[train].run_id));
     assert_attempts(g, 4, "state='done'");
 }
 
@@ -353,14 +353,14 @@ TEST_WITH(struct toy_grid *g, a_job_of_other_runs_is_left_alone)
 {
     int32_t other = toy_grid_train(g, 64);
     leave_waiting(g, other, "gate");
-    struct run left = g->job[other];
+    struct run left = g->run[other];
     g->n = 0;
     toy_grid_train(g, 128);
     toy_grid_complete(g, 1);
     assert_attempts(g, 1, "state='running'");
     assert_string_equal(slurm_get(g, "1/state"), "RUNNING");
     toy_grid_open_gate(g);
-    g->job[0] = left;
+    g->run[0] = left;
     g->n = 1;
     assert_int_equal(toy_grid_run(g), 0);
     assert_attempts(g, 2, "state='done'");

@@ -74,10 +74,10 @@ int toy_grid_teardown(void **state)
 
 static int32_t toy_add(struct toy_grid *g, const struct spec *s, int32_t train)
 {
-    assert_true(g->n < TOY_JOBS_MAX);
-    struct run *job = &g->job[g->n];
-    *job = (struct run){.spec = *s, .train = train, .flops = 1e9 - g->n, .device_bytes = 1000};
-    spec_run_id(s, job->run_id);
+    assert_true(g->n < TOY_RUNS_MAX);
+    struct run *run = &g->run[g->n];
+    *run = (struct run){.spec = *s, .train = train, .flops = 1e9 - g->n, .device_bytes = 1000};
+    spec_run_id(s, run->run_id);
     return g->n++;
 }
 
@@ -104,7 +104,7 @@ int32_t toy_grid_bench(struct toy_grid *g, int32_t L)
 
 int32_t toy_grid_evaluate(struct toy_grid *g, int32_t train, int32_t L)
 {
-    const struct spec s = fixture_eval(&g->job[train].spec, L);
+    const struct spec s = fixture_eval(&g->run[train].spec, L);
     return toy_add(g, &s, train);
 }
 
@@ -122,26 +122,26 @@ void toy_grid_script(struct toy_grid *g, ...)
 
     strbuf_init(&text, &g->arena);
     va_start(args, g);
-    for (int job = va_arg(args, int); job >= 0; job = va_arg(args, int))
-        strbuf_addf(&text, "%s %s\n", g->job[job].run_id, va_arg(args, const char *));
+    for (int run = va_arg(args, int); run >= 0; run = va_arg(args, int))
+        strbuf_addf(&text, "%s %s\n", g->run[run].run_id, va_arg(args, const char *));
     va_end(args);
     strbuf_add(&text, "* done\n");
     test_write(project_path(&g->project, &g->arena, "fake"), text.text, text.n);
 }
 
-static void toy_add_run(struct toy_grid *g, const struct run *job)
+static void toy_add_run(struct toy_grid *g, const struct run *run)
 {
     char config_id[SPEC_ID_BYTES], config_of_train[SPEC_ID_BYTES];
-    const struct run *train = job->train >= 0 ? &g->job[job->train] : NULL;
+    const struct run *train = run->train >= 0 ? &g->run[run->train] : NULL;
 
     if (train) spec_config_id(&train->spec, NULL, config_of_train);
-    spec_config_id(&job->spec, train ? config_of_train : NULL, config_id);
-    const struct store_run run = {.spec = &job->spec,
-                                  .run_id = job->run_id,
+    spec_config_id(&run->spec, train ? config_of_train : NULL, config_id);
+    const struct store_run row = {.spec = &run->spec,
+                                  .run_id = run->run_id,
                                   .config_id = config_id,
                                   .train_run_id = train ? train->run_id : NULL,
                                   .parameters_n = 1000};
-    assert_ok(store_add_run(g->store, &run, &e));
+    assert_ok(store_add_run(g->store, &row, &e));
 }
 
 void toy_grid_open_store(struct toy_grid *g)
@@ -151,14 +151,14 @@ void toy_grid_open_store(struct toy_grid *g)
     store_close(g->store);
     assert_ok(store_open(&g->store, path, STORE_WRITE, &e));
     assert_ok(store_begin(g->store, &e));
-    for (int32_t i = 0; i < g->n; i++) toy_add_run(g, &g->job[i]);
+    for (int32_t i = 0; i < g->n; i++) toy_add_run(g, &g->run[i]);
     assert_ok(store_commit(g->store, &e));
 }
 
 int toy_grid_run(struct toy_grid *g)
 {
     if (!g->store) toy_grid_open_store(g);
-    return scheduler_run(g->store, &g->project, g->job, g->n, &g->options, &g->result, &g->e);
+    return scheduler_run(g->store, &g->project, g->run, g->n, &g->options, &g->result, &g->e);
 }
 
 void toy_grid_complete(struct toy_grid *g, int32_t done)
@@ -197,9 +197,9 @@ void toy_grid_join(struct toy_grid *g, pid_t pid, int code)
     toy_grid_open_store(g);
 }
 
-pid_t toy_grid_begin(struct toy_grid *g, int32_t job, const char *action)
+pid_t toy_grid_begin(struct toy_grid *g, int32_t run, const char *action)
 {
-    toy_grid_script(g, job, action, -1);
+    toy_grid_script(g, run, action, -1);
     pid_t pid = toy_grid_fork(g);
     toy_grid_await_bell(g->bell, 1);
     return pid;
@@ -244,14 +244,14 @@ void toy_grid_await_end(pid_t pid)
     close(fd);
 }
 
-int64_t toy_grid_leave(struct toy_grid *g, int32_t job, struct store_attempt row)
+int64_t toy_grid_leave(struct toy_grid *g, int32_t run, struct store_attempt row)
 {
-    const struct spec *spec = &g->job[job].spec;
+    const struct spec *spec = &g->run[run].spec;
     char *dir;
     int64_t attempt_id;
 
     if (!g->store) toy_grid_open_store(g);
-    row.run_id = g->job[job].run_id;
+    row.run_id = g->run[run].run_id;
     assert_ok(run_folder_claim(&dir, &row.attempt, &g->arena, g->root, row.run_id, 1, &e));
     row.dir = dir;
     assert_ok(run_folder_write_specs(project_path(&g->project, &g->arena, dir), &spec, 1, &e));
@@ -272,11 +272,11 @@ long toy_grid_count(struct toy_grid *g, const char *sql)
     return integer(g->store, sql);
 }
 
-long toy_grid_attempts(struct toy_grid *g, int32_t job)
+long toy_grid_attempts(struct toy_grid *g, int32_t run)
 {
     return toy_grid_count(g,
                           arena_printf(&g->arena, "SELECT count(*) FROM attempts WHERE run_id='%s'",
-                                       g->job[job].run_id));
+                                       g->run[run].run_id));
 }
 
 /* -1: there is no such database yet. */
@@ -302,10 +302,10 @@ void toy_grid_await_count(struct toy_grid *g, const char *sql, long expected)
     }
 }
 
-enum store_state toy_grid_last(struct toy_grid *g, int32_t job)
+enum store_state toy_grid_last(struct toy_grid *g, int32_t run)
 {
     struct store_run_state st;
-    assert_ok(store_run_state(g->store, g->job[job].run_id, &st, &e));
+    assert_ok(store_run_state(g->store, g->run[run].run_id, &st, &e));
     return st.last;
 }
 
@@ -318,7 +318,7 @@ char *toy_grid_read(struct toy_grid *g, const char *name)
     return text;
 }
 
-char *toy_grid_read_of(struct toy_grid *g, int32_t job, const char *name)
+char *toy_grid_read_of(struct toy_grid *g, int32_t run, const char *name)
 {
-    return toy_grid_read(g, arena_printf(&g->arena, "runs/%s/1/%s", g->job[job].run_id, name));
+    return toy_grid_read(g, arena_printf(&g->arena, "runs/%s/1/%s", g->run[run].run_id, name));
 }

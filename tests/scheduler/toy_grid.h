@@ -11,14 +11,14 @@
 #include "store/store_fixture.h"
 
 /* TOY_DEADLINE_MS: of every wait for a condition; generous, since the machine may be busy. */
-enum { TOY_JOBS_MAX = 512, TOY_STALL_S = 300, TOY_DEADLINE_MS = 120000 };
+enum { TOY_RUNS_MAX = 512, TOY_STALL_S = 300, TOY_DEADLINE_MS = 120000 };
 
 struct toy_grid {
     struct arena arena;
     struct project project;
     char root[TEST_PATH_BYTES], worker[4200];
     struct store *store;
-    struct run job[TOY_JOBS_MAX];
+    struct run run[TOY_RUNS_MAX];
     int32_t n;
     struct scheduler_options options;
     struct scheduler_result result;
@@ -45,7 +45,7 @@ int32_t toy_grid_bench(struct toy_grid *g, int32_t L);
 /* A training with three evaluations; returns the training's index. */
 int32_t toy_grid_family(struct toy_grid *g, int32_t L);
 
-/* Replaces the script (outcome.h): for each pair (job, words), ended by -1; all others are done. */
+/* Replaces the script (outcome.h): for each pair (run, words), ended by -1; all others are done. */
 void toy_grid_script(struct toy_grid *g, ...);
 
 void toy_grid_open_store(struct toy_grid *g); /* and adds the runs */
@@ -54,9 +54,9 @@ int toy_grid_run(struct toy_grid *g);         /* scheduler_run into result and e
 void toy_grid_complete(struct toy_grid *g, int32_t done);
 void toy_grid_fail(struct toy_grid *g, int code, const char *word);
 
-/* A running row of a job and its folder, as an earlier scheduler would have left them; the id of
+/* A running row of a run and its folder, as an earlier scheduler would have left them; the id of
  * the attempt. row: what else it has. */
-int64_t toy_grid_leave(struct toy_grid *g, int32_t job, struct store_attempt row);
+int64_t toy_grid_leave(struct toy_grid *g, int32_t run, struct store_attempt row);
 
 /* One integer from the store. */
 long toy_grid_count(struct toy_grid *g, const char *sql);
@@ -64,19 +64,19 @@ long toy_grid_count(struct toy_grid *g, const char *sql);
 #define assert_count(g, n, sql) assert_int_equal(toy_grid_count((g), (sql)), (n))
 #define assert_attempts(g, n, condition)                                                           \
     assert_count(g, n, "SELECT count(*) FROM attempts WHERE " condition)
-/* The number of attempts of a job. */
-long toy_grid_attempts(struct toy_grid *g, int32_t job);
-/* The state of the newest attempt of a job. */
-enum store_state toy_grid_last(struct toy_grid *g, int32_t job);
+/* The number of attempts of a run. */
+long toy_grid_attempts(struct toy_grid *g, int32_t run);
+/* The state of the newest attempt of a run. */
+enum store_state toy_grid_last(struct toy_grid *g, int32_t run);
 /* The same in a process of its own; its exit status is -rc. The store must be closed. */
 pid_t toy_grid_fork(struct toy_grid *g);
 /* Waits for the end of that process; its exit status. toy_grid_join - expects this code, then opens
  * the store. */
 int toy_grid_status(pid_t pid);
 void toy_grid_join(struct toy_grid *g, pid_t pid, int code);
-/* The same for a call in which one job does what the action says; returns when its worker has
+/* The same for a call in which one run does what the action says; returns when its worker has
  * begun to wait. */
-pid_t toy_grid_begin(struct toy_grid *g, int32_t job, const char *action);
+pid_t toy_grid_begin(struct toy_grid *g, int32_t run, const char *action);
 /* Kills a scheduler. */
 void toy_grid_kill(pid_t pid);
 /* A new FIFO that is open for both sides; its descriptor. */
@@ -91,8 +91,8 @@ void toy_grid_await_end(pid_t pid);
 void toy_grid_await_count(struct toy_grid *g, const char *sql, long expected);
 /* Lets time pass for the scheduler, also for one in another process; at once. */
 void toy_grid_pass(struct toy_grid *g, double seconds);
-/* A file of the project, or of a job's first attempt; "" if it is absent. */
+/* A file of the project, or of a run's first attempt; "" if it is absent. */
 char *toy_grid_read(struct toy_grid *g, const char *name);
-char *toy_grid_read_of(struct toy_grid *g, int32_t job, const char *name);
+char *toy_grid_read_of(struct toy_grid *g, int32_t run, const char *name);
 
 #endif

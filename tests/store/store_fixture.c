@@ -8,6 +8,7 @@
 
 #include <sqlite3.h>
 
+#include "base/file.h"
 void fixture_check(const struct store_fixture *f, int rc, int code, const char *word,
                    const char *file, int line)
 {
@@ -334,6 +335,19 @@ int fixture_set_paper(struct store_fixture *f, const char *artefact, const char 
     test_write(path, text, strlen(text));
     f->e = (struct err){0};
     return store_set_paper(f->store, artefact, path, &f->e);
+}
+
+void fixture_make_folders(struct store_fixture *f)
+{
+    char *names = strdup(fixture_raw(f->path, "SELECT group_concat(dir,' ') FROM run_attempts"));
+
+    for (char *rest = names, *name; (name = strsep(&rest, " "));) {
+        char *path = fixture_path(f, name);
+        assert_works(f, file_make_dirs(path, &f->e));
+        strcat(path, "/events");
+        if (!file_exists(path)) test_write(path, name, strlen(name));
+    }
+    free(names);
 }
 
 int fixture_merge(struct store_fixture *f, struct merge_result *out, const char *path)

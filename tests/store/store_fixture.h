@@ -81,7 +81,9 @@ void fixture_refuse_open(struct store_fixture *f, const char *path, int code, co
 /* fixture_race - n processes call this function at once; the sum of the numbers it returns. */
 int fixture_race(struct store_fixture *f, int n, int (*racer)(const struct store_fixture *f));
 
-/* fixture_merge - store_merge into the fixture's folder, its error in f->e. */
+/* fixture_make_folders - the run folder of every attempt, with records that only look like some.
+ * fixture_merge - store_merge into the fixture's folder, its error in f->e. */
+void fixture_make_folders(struct store_fixture *f);
 int fixture_merge(struct store_fixture *f, struct merge_result *out, const char *path);
 
 /* fixture_raw - statements by plain SQLite, as another program would run them on the file, and the

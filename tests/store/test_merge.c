@@ -22,11 +22,13 @@ static int teardown(void **state)
     return store_fixture_teardown((void **)&here) + store_fixture_teardown((void **)&there);
 }
 
-/* Merges what is there, which adds so many done runs. The folder names the results.db in it. */
+/* Merges what is there with its run folders, which adds so many done runs. The folder names the
+ * results.db in it. */
 static void merge(int32_t expected)
 {
     struct merge_result m;
 
+    fixture_make_folders(there);
     assert_works(here, fixture_merge(here, &m, there->dir));
     assert_int_equal(m.results_n, expected);
 }
@@ -45,11 +47,11 @@ TEST(runs_made_elsewhere_are_ingested)
     merge(2);
     assert_rows(here, "SELECT perplexity, L_valid_nominal FROM evaluations", "9 1024");
     assert_rows(here, "SELECT targets, nll FROM position_loss", "100 250");
-    snprintf(expected, sizeof expected, "%s/runs/%s/1/log", there->dir, there->id);
+    snprintf(expected, sizeof expected, "runs/%s/1/log", there->id);
     assert_cell(here, "SELECT log_path FROM attempts WHERE run_id=(SELECT run_id FROM evaluations)",
                 expected);
     assert_works(here, store_checkpoint(here->store, train_id, SPEC_BEST, path, sha256, &here->e));
-    assert_int_equal(path[0], '/');
+    assert_memory_equal(path, "runs/", 5);
     assert_int_equal(store_check(here->store, &here->e), 0);
 }
 
@@ -168,6 +170,7 @@ TEST(a_row_that_breaks_a_rule_is_wrong_data)
 
     fixture_done(here, &here->train, 2.0, NULL);
     fixture_done(there, &there->train, 2.0, NULL);
+    fixture_make_folders(there);
     store_fixture_close(there);
     char *trigger = strdup(fixture_raw(there->path, "SELECT sql FROM sqlite_schema WHERE"
                                                     " type='trigger'"));
@@ -177,6 +180,19 @@ TEST(a_row_that_breaks_a_rule_is_wrong_data)
     free(trigger);
     assert_refused(here, ERR_DATA, "a row of run_attempts", fixture_merge(here, &m, there->path));
     assert_cell(here, "SELECT count(*) FROM attempts", "1");
+}
+
+/* Its results could not be verified, nor its trainings evaluated. */
+TEST(a_file_without_its_run_folders_is_read_where_it_is)
+{
+    struct merge_result m;
+
+    fixture_done(there, &there->train, 2.0, NULL);
+    assert_refused(here, ERR_NOINPUT, "without their run folders (missing: 1, ",
+                   fixture_merge(here, &m, there->path));
+    assert_non_null(strstr(here->e.text, "`alibi report all --project /"));
+    assert_cell(here, "SELECT count(*) FROM attempts", "0");
+    merge(1);
 }
 
 TEST(what_cannot_be_merged_says_why)

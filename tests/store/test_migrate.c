@@ -261,6 +261,7 @@ TEST_WITH(struct store_fixture *f, a_file_of_version_2_is_merged_and_not_changed
     thaw(f, 2);
     snprintf(path, sizeof path, "%s/other.db", f->dir);
     assert_int_equal(store_open(&s, path, STORE_WRITE, &f->e), 0);
+    fixture_make_folders(f);
     assert_works(f, store_merge(s, &m, &project, f->path, &f->e));
     assert_int_equal(m.results_n, 3);
     assert_string_equal(fixture_cell(s, "SELECT perplexity FROM evaluations"), "17.25");

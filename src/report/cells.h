@@ -1,0 +1,245 @@
+/* cells.h - from the answer of an artefact to its cells, verdicts, claims, tables and figure. For
+ * src/report and its tests. */
+#ifndef REPORT_CELLS_H
+#define REPORT_CELLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/project.h"
+#include "base/str.h"
+#include "report/folder.h"
+#include "report/layout.h"
+#include "report/report.h"
+#include "report/rows.h"
+#include "store/store.h"
+
+/* --- answer.c - the rows of query.sql or of a paper.tsv as a part of a larger statement. */
+
+struct report_answer {
+    const char *where; /* in messages: the file */
+    const char *sql;   /* a SELECT without its semicolon, or VALUES */
+    const char **name; /* columns_n, each once (report_unique_name) */
+    int32_t columns_n;
+};
+
+/* report_answer_query - makes an answer of one statement. Errors: those of store_columns, with the
+ * file. report_answer_rows - makes one of rows. */
+int report_answer_query(struct report_answer *out, struct arena *a, struct store *s,
+                        const char *where, const char *sql, struct err *e);
+void report_answer_rows(struct report_answer *out, struct arena *a, const char *where,
+                        const struct report_rows *rows);
+bool report_answer_has(const struct report_answer *r, const char *name);
+/* report_answer_regroup - adds a column for each setting of the rows' run_id: a number where its
+ * value is one. The texts of the labels lose the words key=value of these settings. */
+struct report_regrouping {
+    const char *setting[REPORT_MAX_NAMES];
+    int32_t settings_n;
+    struct report_names labels;
+    const char *omit;       /* a column whose text the labels lose, too; or NULL */
+    const char *lengthened; /* the label that gets the word L_valid=…; or NULL */
+};
+void report_answer_regroup(struct report_answer *r, struct arena *a,
+                           const struct report_regrouping *g);
+
+/* report_answer_begin - "WITH …": the tables report_answer, the rows, and report_numbered, the same
+ * with "#row", the place of a row from 1. */
+void report_answer_begin(struct strbuf *b, const struct report_answer *r);
+
+/* --- cells.c - the numbers of tables and figures: SQL over the rows of an answer.
+ *
+ * An answer (the rows of query.sql, or those of a paper.tsv) becomes groups, lines and cells.
+ * SQLite groups, averages and joins; C places the cells and writes them.
+ *
+ * 1. A group is a table or a panel, a line is a row of the table or a curve. All three come in the
+ *    order in which the answer first has them; columns, and lines of one key, in the order of their
+ *    numbers where they have nothing else.
+ * 2. A cell is the mean over its distinct runs that have a number, each counted once and summed in
+ *    the order of the run ids.
+ * 3. A length NAME whose companion NAME_nominal differs is labelled "8 (64)", and "65 (522–524)"
+ *    where several of the paper's lengths became one. */
+
+/* Tells which column of the answer has which role. A name that the answer lacks is an error for
+ * group to value, and NULL for the others. */
+struct report_keys {
+    const struct report_answer *answer;
+    struct report_names group, line;
+    bool protocol; /* rows of different protocols are also groups of their own */
+    const char *column, *value;
+    const char *style; /* the position method whose style a line has: that of its first row */
+    const char *why;   /* why a cell has no number */
+    const struct report_extra *extra; /* numbers of a line, each the mean over its trainings */
+    int32_t extras_n;
+    /* For our numbers: rows are joined with the view comparison, judged by the rules of the layout.
+     */
+    const struct report_layout *judged; /* NULL: not judged */
+    const char *artefact, *scale;
+};
+
+/* report_cells_groups - one row a group; all: one row for the whole answer, or none where it has no
+ * row. Columns: group, label0.. of its keys, the distinct values of dataset, model, params, split,
+ * protocol, stride, precision, machine, seed, source, scale and corpus as "a, b", tokens_low,
+ * tokens_high, parameters_low, parameters_high, modified, scaled (some length of a column or of
+ * L_train is not the paper's), x_scaled (of the figure's x), all_n and missing_n (runs asked for,
+ * and those without a number). report_cells - one row a cell, column by column: group, column_n and
+ * line_n (its place there, from 0), label (of the column), x, x_nominal, metric, config_id, noisy,
+ * verdict, why, n, mean, std, configs_n, configs, runs, devices, machines, codes, sources; of its
+ * line label0.., right0.. (its key is a number), train_run_id, extra0.., each the mean over its
+ * trainings. Errors: ERR_DATA a column the answer lacks, with the nearest; unlike configurations in
+ * one cell. */
+int report_cells_groups(struct report_rows *out, struct arena *a, struct store *s,
+                        const struct report_keys *k, bool all, struct err *e);
+int report_cells(struct report_rows *out, struct arena *a, struct store *s,
+                 const struct report_keys *k, struct err *e);
+
+/* report_cells_curves - one row a line, group by group: group, panel (label of its first key),
+ * title, style (of position_methods; 5 of another), shade (0 to 1), points (lines "x y deviation
+ * runs x_nominal # run ids"; NULL without), points_n, seeds (most runs of a point), x_low, x_high,
+ * y_low, y_high. */
+int report_cells_curves(struct report_rows *out, struct arena *a, struct store *s,
+                        const struct report_keys *k, struct err *e);
+
+/* report_cells_judged - one row a cell of the view comparison, with verdict, phrase (its words:
+ * "within 5 %", "× 1.20 on …"), cells_n (cells with a number of the paper), reproduced_n and so on
+ * (cells by verdict, NULL for 0) and sentence ("Verdicts on 50 numbers of the paper: 48 reproduced,
+ * …"; NULL without one). Errors: those of report_rows_query.
+ *
+ * 1. A number of the paper is judged only where the view holds it: scale paper, unmodified
+ *    specification. Everything else has no verdict.
+ * 2. The rule is data: the lines verdict: of table.txt. A metric without one is not judged.
+ * 3. reproduced: the mean of the seeds differs by no more than `near` of the paper's number;
+ *    within: by no more than `far`; not reproduced: by more, or the training diverged, or the
+ *    number is not finite; not run: there is no result yet.
+ * 4. A number that depends on the device is judged on the paper's device alone (other device: the
+ *    ratio is shown), a speed only if its machine was not busy (noisy, in the view benchmarks).
+ *
+ * report_cells_rows - the rows of the answer with compared, ours_mean, ours_std, seeds, paper,
+ * delta and verdict of their cell, then the cells with a number of the paper that none shows. */
+int report_cells_judged(struct report_rows *out, struct arena *a, struct store *s,
+                        const struct report_folder *f, const char *scale, struct err *e);
+int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
+                      const struct report_keys *k, struct err *e);
+
+/* --- claims.c - the verdicts of one folder's claim.sql. */
+
+/* The verdicts of a claim.sql.
+ *
+ * It returns the cases of its claims: claim, statement, wanted (how many cases the grid asks
+ * for), seed (NULL where a case has none), holds (1, or 0 or NULL where it does not), said (the
+ * case's numbers in words). A claim without a case yet has one row whose said is NULL.
+ *
+ * 1. A claim with fewer cases than are wanted, or with none wanted, is "not run".
+ * 2. It is "supported" when every case holds, else "contradicted".
+ * 3. Its evidence is the words of the cases, in their order, each with its seed, joined by "; ";
+ *    what is missing comes first.
+ *
+ * Or it returns verdicts: claim, statement, verdict, evidence. In both two columns may follow.
+ * counted is 0 of a claim about the paper's own numbers, which no run of ours can change. unjudged
+ * is NULL, or why a claim is "not judged", in words that follow these: "at this scale: …" or
+ * "because the machine was busy". */
+struct report_claims {
+    /* one a claim: artefact, scale, claim, statement, verdict, evidence, counted, … */
+    struct report_rows rows;
+    /* one a case, with the columns of its claim; line is its text or NULL */
+    struct report_rows cases;
+};
+
+/* report_claims_judge - runs a claim.sql; without one there are no rows and no error. Errors:
+ * ERR_DATA other columns, a verdict of another word, a claim or a statement that is NULL, wanted is
+ * not a number of cases. */
+int report_claims_judge(struct report_claims *out, struct arena *a, struct store *s,
+                        const struct report_folder *f, const char *scale, struct err *e);
+
+/* report_claims_of - judges n artefacts: all claims, and those of each beside its folder. */
+struct report_judged {
+    struct report_folder folder;
+    struct report_claims claims;
+};
+int report_claims_of(struct report_claims *all, struct report_judged **judged, struct arena *a,
+                     struct store *s, const struct project *p, const struct report_item *items,
+                     int32_t n, struct err *e);
+
+/* report_claims_ask - runs a statement over the claims, which begins with "," or SELECT and
+ * continues that of report_answer_begin; no rows if there are no claims. report_claims_count - one
+ * row: sentence ("Shape: 2 of 3 claims supported (P5, P7); P8 contradicted."; away from scale paper
+ * claims are about shape), of_paper (the sentence about claims on the paper's own numbers alone,
+ * which count apart), sum (of both), share ("2 of 3") and the names contradicted, not_run,
+ * not_judged; each NULL where there is none. A claim that folders share counts once. */
+int report_claims_ask(struct report_rows *out, struct store *s, const struct report_claims *claims,
+                      const char *scale, const char *sql, struct err *e);
+int report_claims_count(struct report_rows *out, struct store *s,
+                        const struct report_claims *claims, const char *scale, struct err *e);
+
+/* report_claims_begins - true if a claim begins at this row of report_claims.cases. */
+bool report_claims_begins(const struct report_rows *cases, int32_t row);
+
+/* report_claims_heading - the title above verdicts; at other scales than paper it is about shape.
+ */
+const char *report_claims_heading(struct arena *a, const char *scale);
+
+/* report_claims_write - writes three lines a claim as text, a table in the other formats; placed:
+ * with the artefact. */
+int report_claims_write(FILE *out, const struct report_claims *claims, bool placed,
+                        const struct report_options *o, struct err *e);
+
+/* --- table.c - the tables of an artefact: the cells of an answer in the layout of table.txt.
+ *
+ * 1. Rows of different protocols (dataset, model, split, protocol, stride, first window, precision)
+ *    never share a table.
+ * 2. A cell that was asked for and has no number is "–" (or "diverged"); one that was not asked
+ *    for is empty. */
+
+struct report_table_args {
+    struct store *store;
+    const struct report_keys *keys;
+    const struct report_layout *layout;
+    enum report_format format;
+    bool drawn;                  /* HTML: the page has the figure of these numbers */
+    const char *caption, *label; /* not NULL: the tables alone; LaTeX: each a float with these */
+};
+
+/* report_table_write - writes the tables, each with a line of facts. Errors: those of report_cells.
+ */
+int report_table_write(FILE *out, struct arena *a, const struct report_table_args *t,
+                       struct err *e);
+
+/* report_table_facts - "wikitext103, split valid, nonoverlapping windows, …, seeds 1, 2" of a row
+ * of report_cells_groups. */
+const char *report_table_facts(struct arena *a, const struct report_rows *groups, int32_t group,
+                               bool brief);
+
+/* report_table_size - "0.15M parameters", "0.15M to 0.20M parameters" of two counts; NULL without.
+ */
+const char *report_table_size(struct arena *a, const char *low, const char *high);
+
+/* --- plot.c - the figure of an artefact: curves out of rows, a data file, a script, pictures.
+ *
+ * NAME.dat (the numbers, with where each came from) and NAME.gp (these settings, preamble.gp and
+ * the artefact's plot.gp) are kept beside the pictures, so that `gnuplot NAME.gp` draws the figure
+ * again, with -e "FORMAT='pdf'" as PDF. */
+
+struct report_plot {
+    const char *folder; /* for the files; created if needed */
+    const char *name;   /* <artefact>-<scale> */
+    const char *title, *facts, *scale;
+    const struct report_folder *artefact; /* its plot.gp */
+    struct store *store;
+    const struct report_answer *ours;
+    const struct report_answer *paper; /* NULL: the paper's points are not drawn */
+    bool scaled;                       /* lengths are not the paper's */
+    const char *preamble; /* the text of preamble.gp, which documents what a plot.gp may use */
+    double floor;         /* 0: unknown */
+    bool narrow;          /* also NAME.narrow.svg, its panels in a column, for a phone */
+    double width_in;      /* inches, for a text: without title and facts; 0: not so */
+};
+
+/* report_plot_draw - writes NAME.dat, NAME.gp, NAME.svg, NAME.png and NAME.pdf. *points is how many
+ * numbers there were; without any, nothing is written. Errors: ERR_UNAVAILABLE the plot.gp is
+ * untrusted, with the remedy; those of report_gnuplot_draw and of the files. */
+int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot *plot,
+                     struct err *e);
+
+#endif
