@@ -119,6 +119,7 @@ TEST_WITH(struct store_fixture *f, settings_and_losses_that_version_3_kept_as_te
     char path[128];
 
     thaw_file(f, "tests/store/frozen/v3_positions.sql");
+    fixture_make_folders(f);
     store_fixture_open(f, STORE_READ);
     check_texts(f);
     snprintf(path, sizeof path, "%s/other.db", f->dir);
