@@ -442,7 +442,7 @@ c.execute("VACUUM INTO ?", sys.argv[2:3]) if int(sys.argv[3]) % 2 else c.backup(
     ended "with an older copy" 0 74
     no_orphans || wrongly "$(cat "$project/orphans")"
     merge_runs
-    rc=1 # the copy may be older than the end of the grid: once more
+    pid=1 # nothing to wait for: the copy may be older than the end of the grid, which runs once more
 }
 
 # Another program reads or writes in a transaction for a while.
