@@ -107,7 +107,7 @@ grep -q "^ended: done" "$dir/out" || { fail "logs does not say how it ended"; ca
 if command -v gnuplot >/dev/null 2>&1; then
     expect 0 "^plots/curves-.*svg" "$alibi" curves "$run"
     grep -q "training" plots/curves-*.svg || fail "the curves have no title"
-    # A sweep is told apart by its settings, and drawn where one likes it.
+    # The settings of a sweep label its curves; --out names the picture.
     sweep=$("$alibi" query "SELECT run_id FROM artefact_points p JOIN trainings t USING (run_id)
         WHERE p.artefact = 'g' AND t.position = 'alibi'" --format csv | tail -n +2 | tr -d '\r')
     # shellcheck disable=SC2086 # a list of ids

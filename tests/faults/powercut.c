@@ -53,7 +53,7 @@ struct entries {
     int32_t n, capacity;
 };
 
-/* What happened to entries, in order. */
+/* The log of operations on entries, in order. */
 struct change {
     enum kind kind;
     const char *path, *to;

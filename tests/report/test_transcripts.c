@@ -202,7 +202,7 @@ static int run_judge(struct transcript *t)
                         &t->f->base->e);
 }
 
-/* Of each artefact named from word 3 on, at the scale of word 2. */
+/* Calls `write` for the artefacts from word 3 on, at the scale of word 2. */
 static int run_several(struct transcript *t,
                        int (*write)(FILE *, struct store *, const struct project *,
                                     const struct report_item *, int32_t,

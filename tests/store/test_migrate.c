@@ -126,9 +126,11 @@ TEST_WITH(struct store_fixture *f, settings_and_losses_that_version_3_kept_as_te
     assert_int_equal(store_open(&s, path, STORE_WRITE, &f->e), 0);
     assert_works(f, store_merge(s, &m, &project, f->path, &f->e));
     store_close(s);
+    store_fixture_close(f);
     store_fixture_open(f, STORE_WRITE);
     check_texts(f);
     assert_int_equal(store_check(f->store, &f->e), 0);
+    store_fixture_close(f);
     snprintf(f->path, sizeof f->path, "%s", path); /* and where they were merged */
     store_fixture_open(f, STORE_READ);
     check_texts(f);
