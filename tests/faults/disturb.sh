@@ -392,7 +392,7 @@ rebuild() {
 merge_runs() {
     "$alibi" merge "$project/runs" --project "$project" >>"$project/out" 2>&1 && return
     # Without a record there was nothing to merge.
-    ls "$project"/runs/*/*/events >/dev/null 2>&1 && wrongly "alibi merge: $(tail -1 "$project/out")"
+    [ -n "$(find "$project/runs" -name events -size +0c 2>/dev/null)" ] && wrongly "alibi merge: $(tail -1 "$project/out")"
     return 0
 }
 
