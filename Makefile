@@ -1,4 +1,4 @@
-# alibi: `make help` lists what can be made. Settings: SCALE=mini|small|paper|none DEVICES=auto|cpu|cpu:N|cuda:0|slurm:N SEEDS=N PREFIX=/usr/local
+# alibi: `make help` lists what can be made. Settings: SCALE=mini|laptop|small|paper|none DEVICES=auto|cpu|cpu:N|cuda:0|slurm:N SEEDS=N PREFIX=/usr/local
 SCALE ?=
 DEVICES ?= auto
 SEEDS ?=
@@ -205,6 +205,6 @@ clean: ## remove build/; results.db, runs/, data/ and plots/ stay
 
 help: ## print this list
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-20s %s\n", $$1, $$2}'
-	@echo "  settings: SCALE=mini|small|paper|none DEVICES=auto|cpu|cpu:N|slurm:N SEEDS=N YES=1 BUILD=dir PREFIX=dir V=1"
+	@echo "  settings: SCALE=mini|laptop|small|paper|none DEVICES=auto|cpu|cpu:N|slurm:N SEEDS=N YES=1 BUILD=dir PREFIX=dir V=1"
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

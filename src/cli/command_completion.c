@@ -113,7 +113,7 @@ static int offer_devices(const struct typed *t, enum cli_type type, struct err *
 static int offer_values(struct typed *t, enum cli_type type, struct err *e)
 {
     static const char *const words[CLI_LIST_SETTINGS + 1] = {
-        [CLI_SCALE] = "mini|small|paper|none",
+        [CLI_SCALE] = "mini|laptop|small|paper|none",
         [CLI_FORMAT] = "text|markdown|csv|json|latex",
         [CLI_FORMAT_PAGE] = "text|markdown|csv|json|latex|html",
         [CLI_WHICH] = "best|last"};
