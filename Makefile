@@ -142,8 +142,8 @@ reproduce: $(BUILD)/alibi ## do so for every artefact of experiments/
 	@$(BUILD)/alibi run all $(RUN_FLAGS)
 	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE))
 
-readme-figure: reproduce-abstract ## redraw the picture of README.md, with SEEDS=3
-	@cp plots/abstract-mini.svg plots/readme.svg
+readme-figure: reproduce-abstract ## redraw the picture of README.md, with SEEDS=3 and its SCALE
+	@cp plots/abstract-$(or $(SCALE),mini).svg plots/readme.svg
 
 reproduce-twice: $(BUILD)/alibi ## run artefacts twice from nothing and compare tables, verdicts, weights (ARTEFACTS="table5 figure11"; default all)
 	@tests/reproduce_twice.sh $(BUILD) $(ARTEFACTS)
