@@ -503,6 +503,13 @@ int op_arguments(const struct backend *b, enum op op, const void *args,
     return r.op->rule ? r.op->rule(args, e) : 0;
 }
 
+int64_t op_rows_n(enum op op, const void *args)
+{
+    const struct op_argument *a = op_table[op].argument;
+    while (a->type > ARG_TENSOR_I32 || strncmp(a->shape, "N ", 2) != 0) a++;
+    return ((const struct tensor *)(const void *)((const char *)args + a->offset))->rows;
+}
+
 bool op_is_listed(const char *list, const char *name)
 {
     size_t n = strlen(name);

@@ -78,6 +78,9 @@ int op_arguments(const struct backend *b, enum op op, const void *args,
 enum { OP_LETTERS_N = 26 };
 int64_t op_dimension(const char **shape, const int64_t size[OP_LETTERS_N]);
 
+/* op_rows_n - N, of an op with a tensor of N rows. */
+int64_t op_rows_n(enum op op, const void *args);
+
 /* op_is_listed - true if a list such as "x r", or NULL, has the name. */
 bool op_is_listed(const char *list, const char *name);
 
