@@ -84,6 +84,7 @@ SIMD_KERNEL(column_sums, cols)
 {
     const struct simd_sums *a = args;
     const struct tensor *x = a->x;
+    bool accumulate = a->accumulate;
     float *out = a->out;
     for (int64_t first = cols.begin; first < cols.end; first += ROWS_CHUNK) {
         int64_t n = cols.end - first < ROWS_CHUNK ? cols.end - first : ROWS_CHUNK;
@@ -98,7 +99,7 @@ SIMD_KERNEL(column_sums, cols)
             for (int64_t c = 0; c < n; c++) total[c] += part[c];
         }
         for (int64_t c = 0; c < n; c++)
-            out[first + c] = a->accumulate ? out[first + c] + total[c] : total[c];
+            out[first + c] = accumulate ? out[first + c] + total[c] : total[c];
     }
 }
 
