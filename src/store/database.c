@@ -4,8 +4,8 @@
  * How a reader opens the file:
  * 1. Normally, if the side files -wal and -shm exist or can be created: every commit is visible at
  *    once.
- * 2. Immutable, if the folder is read-only without a -wal, so that nobody writes. The file is
- *    reopened when it has changed (database_refresh).
+ * 2. Immutable, if the folder is read-only without a -wal, so that nobody writes, or if the -wal
+ *    belongs to another file. The file is reopened when it has changed (database_refresh).
  * 3. Not at all, if rows are in a -wal that cannot be read from here, or if a -journal holds a
  *    transaction that was not finished: only a writer undoes it.
  *
