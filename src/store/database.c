@@ -31,7 +31,7 @@
 #include "record/fields.h"
 #include "record/run_folder.h"
 
-enum { OPEN_BUSY_MS = 60000, DATABASE_SQL_BYTES = 1 << 20 };
+enum { OPEN_BUSY_MS = 60000, OPEN_TRIES = 100, DATABASE_SQL_BYTES = 1 << 20 };
 
 /* --- statements and transactions ------------------------------------------------------------ */
 
@@ -712,10 +712,9 @@ static int try_reader(struct store *s, struct err *e)
  * they need not belong together, whatever SQLite says of them. */
 static int connect_reader(struct store *s, struct err *e)
 {
-    enum { TRIES = 100 };
     int rc = 0;
 
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < OPEN_TRIES; i++) {
         const uint64_t file = inode(s->path), log = inode(beside(s, "-wal"));
         rc = try_reader(s, e);
         if (file == inode(s->path) && log == inode(beside(s, "-wal"))) break;
@@ -834,15 +833,16 @@ static int check_triggers(struct store *s, struct err *e)
 static int connect_writer(struct store *s, struct err *e)
 {
     const struct database_files stated = files_stated(s);
-    int moved = 0;
+    int moved = 1;
 
-    do {
+    for (int i = 0; moved; i++) {
+        if (i == OPEN_TRIES) return replaced_error(s, e);
         TRY(connect_to(s, s->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, e));
         if (stat(s->path, &s->opened) < 0)
             return ERR(e, ERR_IO, "%s: %s", s->path, strerror(errno));
         int rc = sqlite3_file_control(s->connection_own, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
         if (rc != SQLITE_OK) return database_error(s, rc, e);
-    } while (moved);
+    }
     s->files.file = (uint64_t)s->opened.st_ino;
     return is_foreign(s, &stated) ? set_log_aside(s, e) : 0;
 }

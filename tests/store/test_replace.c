@@ -251,6 +251,7 @@ static struct scene prepare(struct store_fixture *f, enum origin origin)
 {
     struct scene c = {.f = f, .origin = origin};
 
+    log_set_level(LOG_QUIET);
     snprintf(c.first, sizeof c.first, "%s", fixture_path(f, "first.db"));
     snprintf(c.older, sizeof c.older, "%s", fixture_path(f, "older.db"));
     snprintf(c.copy, sizeof c.copy, "%s", fixture_path(f, "copy.db"));
