@@ -221,7 +221,7 @@ static uint64_t inode(const char *path)
     return stat(path, &st) == 0 ? (uint64_t)st.st_ino : 0;
 }
 
-/* What results.db.open states; 0: nothing. */
+/* Reads results.db.open; 0: it states nothing. */
 static struct database_files files_stated(struct store *s)
 {
     struct database_files stated = {0, 0};
