@@ -346,8 +346,8 @@ read_only() {
 }
 
 before_in_the_way() {
-    local places=(runs results.db results.db.lock data)
-    place=$project/${places[RANDOM % 4]}
+    local places=(runs results.db results.db.lock results.db.open data)
+    place=$project/${places[RANDOM % 5]}
     if [ -e "$place" ]; then mv "$place" "$place.kept"; fi
     case $((RANDOM % 2)) in
     0) [ "$(basename "$place")" = runs ] || [ "$(basename "$place")" = data ] && touch "$place" || mkdir "$place" ;;
