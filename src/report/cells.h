@@ -140,9 +140,10 @@ int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
  * Or it returns verdicts: claim, statement, verdict, evidence. In both these columns may follow.
  * counted is 0 of a claim about the paper's own numbers, which no run of ours can change. unjudged
  * is NULL, or why a claim is "not judged", in words that follow these: "at this scale: …" or
- * "because the machine was busy". effect names what a claim denies, as experiments/power/effects.tsv
- * does, and threshold the share of perplexity from which on it is contradicted: where no model can
- * show that much of the effect, or nothing says how much, a claim that holds is "not judged". */
+ * "because the machine was busy". effect names what a claim denies, as
+ * experiments/power/effects.tsv does, and threshold the share of perplexity from which on it is
+ * contradicted: where no model can show that much of the effect, or nothing says how much, a claim
+ * that holds is "not judged". */
 struct report_claims {
     /* one a claim: artefact, scale, claim, statement, verdict, evidence, threshold, possible (the
      * largest share of the effect), counted, … */

@@ -104,7 +104,8 @@ int report_claims_judge(struct report_claims *out, struct arena *a, struct store
                     report_answer_has(&answer, claim_options[i].name) ? claim_options[i].name
                                                                       : claim_options[i].otherwise,
                     claim_options[i].inside);
-    strbuf_addf(&sql, " FROM report_numbered),\n%s%s", cases ? cases_sql : verdicts_sql, judged_sql);
+    strbuf_addf(&sql, " FROM report_numbered),\n%s%s", cases ? cases_sql : verdicts_sql,
+                judged_sql);
     TRY(report_rows_query(&out->cases, a, s, f->claims_path, sql.text, params, 2,
                           REPORT_QUERY_LIMIT_S, e));
     if (out->cases.rows_n == 0)

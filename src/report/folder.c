@@ -144,8 +144,8 @@ static int folder_paper(struct report_folder *f, struct arena *a, struct err *e)
 static int folder_effects(struct report_folder *f, struct arena *a, const struct project *p,
                           struct err *e)
 {
-    static const char *const columns[] = {"scale", "corpus", "fingerprint", "effect", "share",
-                                          "method", "seeds", "code", "source"};
+    static const char *const columns[] = {"scale",  "corpus", "fingerprint", "effect", "share",
+                                          "method", "seeds",  "code",        "source"};
     enum { COLUMNS_N = sizeof columns / sizeof *columns };
     char *path;
 
