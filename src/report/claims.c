@@ -13,7 +13,7 @@ static const char *const verdict_columns[] = {"claim", "statement", "verdict", "
 static const char *const claim_verdicts[] = {"supported", "contradicted", "not run", "not judged"};
 enum { CLAIM_VERDICTS_N = sizeof claim_verdicts / sizeof *claim_verdicts };
 
-/* The columns that may follow, and what a claim.sql without them says. */
+/* These columns may follow. A claim.sql that lacks one says `otherwise`. */
 static const struct {
     const char *name, *otherwise, *inside; /* inside: its name in claims.sql */
 } claim_options[] = {{"counted", "1", "is_counted"},

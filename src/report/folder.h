@@ -37,9 +37,8 @@ struct report_folder {
     bool laid_out;              /* table.txt is there */
     struct report_rows paper;   /* rows of the layout's paper metrics */
     const char *paper_path;     /* NULL without paper.tsv */
-    struct report_rows effects; /* of experiments/power/effects.tsv: what an effect is worth at a
-                                   scale, which limits what a claim can show */
-    const char *effects_path;
+    struct report_rows effects; /* rows of effects.tsv, which limit what a claim can show */
+    const char *effects_path;   /* NULL: there is no such file */
 };
 
 /* report_folder_open - reads the files of dir. Errors: ERR_USAGE artefact is not a name;

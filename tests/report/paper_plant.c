@@ -79,8 +79,8 @@ static double under_artefact(const struct planting *t, int32_t run, const char *
                   "ORDER BY p.rowid LIMIT 1");
 }
 
-/* What the text says of slopes (section 3) and the authors' README of shards, in numbers around
- * those of Table 5: trained slopes gain nothing beyond L, drawn ones vary more than seeds do. */
+/* Returns a number near Table 5's that agrees with the text on slopes (section 3: trained ones gain
+ * nothing beyond L, drawn ones vary more than seeds do) and with the authors' README on shards. */
 static double as_the_text_says(const struct planting *t, int32_t run, const char *metric)
 {
     return number(t, run, metric,
