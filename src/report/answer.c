@@ -333,14 +333,20 @@ bool report_answer_has(const struct report_answer *r, const char *name)
     return false;
 }
 
-void report_answer_begin(struct strbuf *b, const struct report_answer *r)
+void report_answer_add(struct strbuf *b, const char *name, const struct report_answer *r)
 {
-    strbuf_add(b, "WITH report_answer(");
+    strbuf_addf(b, "%s(", name);
     for (int32_t c = 0; c < r->columns_n; c++)
         strbuf_addf(b, "%s%s", c ? "," : "", str_quote(b->arena, r->name[c], '"'));
     strbuf_add(b, ") AS MATERIALIZED (");
     strbuf_add(b, r->sql);
-    strbuf_add(b, "\n),\nreport_numbered AS MATERIALIZED (\n"
+    strbuf_add(b, "\n)");
+}
+
+void report_answer_begin(struct strbuf *b, const struct report_answer *r)
+{
+    report_answer_add(b, "WITH report_answer", r);
+    strbuf_add(b, ",\nreport_numbered AS MATERIALIZED (\n"
                   " SELECT row_number() OVER () AS \"#row\", * FROM report_answer)");
 }
 
@@ -368,6 +374,11 @@ void report_answer_rows(struct report_answer *out, struct arena *a, const char *
             strbuf_add(&b, cell_literal(a, &rows->row[i][c]));
         }
         strbuf_add(&b, ")");
+    }
+    if (rows->rows_n == 0) {
+        strbuf_add(&b, "SELECT NULL");
+        for (int32_t c = 1; c < rows->columns_n; c++) strbuf_add(&b, ",NULL");
+        strbuf_add(&b, " WHERE 0");
     }
     out->sql = b.text;
 }

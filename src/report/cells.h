@@ -46,7 +46,8 @@ void report_answer_regroup(struct report_answer *r, struct arena *a,
                            const struct report_regrouping *g);
 
 /* report_answer_begin - "WITH …": the tables report_answer, the rows, and report_numbered, the same
- * with "#row", the place of a row from 1. */
+ * with "#row", the place of a row from 1. report_answer_add - one table of this name. */
+void report_answer_add(struct strbuf *b, const char *name, const struct report_answer *r);
 void report_answer_begin(struct strbuf *b, const struct report_answer *r);
 
 /* --- cells.c - the numbers of tables and figures: SQL over the rows of an answer.
@@ -136,12 +137,16 @@ int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
  * 3. Its evidence is the words of the cases, in their order, each with its seed, joined by "; ";
  *    what is missing comes first.
  *
- * Or it returns verdicts: claim, statement, verdict, evidence. In both two columns may follow.
+ * Or it returns verdicts: claim, statement, verdict, evidence. In both these columns may follow.
  * counted is 0 of a claim about the paper's own numbers, which no run of ours can change. unjudged
  * is NULL, or why a claim is "not judged", in words that follow these: "at this scale: …" or
- * "because the machine was busy". */
+ * "because the machine was busy". effect names what a claim denies, as
+ * experiments/power/effects.tsv does, and threshold the share of perplexity from which on it is
+ * contradicted: where no model can show that much of the effect, or nothing says how much, a claim
+ * that holds is "not judged". */
 struct report_claims {
-    /* one a claim: artefact, scale, claim, statement, verdict, evidence, counted, … */
+    /* one a claim: artefact, scale, claim, statement, verdict, evidence, threshold, possible (the
+     * largest share of the effect), counted, … */
     struct report_rows rows;
     /* one a case, with the columns of its claim; line is its text or NULL */
     struct report_rows cases;

@@ -13,13 +13,24 @@ static const char *const verdict_columns[] = {"claim", "statement", "verdict", "
 static const char *const claim_verdicts[] = {"supported", "contradicted", "not run", "not judged"};
 enum { CLAIM_VERDICTS_N = sizeof claim_verdicts / sizeof *claim_verdicts };
 
-/* True if the answer has these columns; counted and unjudged may follow. */
+/* These columns may follow. A claim.sql that lacks one says `otherwise`. */
+static const struct {
+    const char *name, *otherwise, *inside; /* inside: its name in claims.sql */
+} claim_options[] = {{"counted", "1", "is_counted"},
+                     {"unjudged", "NULL", "why_not"},
+                     {"effect", "NULL", "effect_of"},
+                     {"threshold", "NULL", "threshold_of"}};
+enum { CLAIM_OPTIONS_N = sizeof claim_options / sizeof *claim_options };
+
+/* True if the answer has these columns and then only those that may follow. */
 static bool has_columns(const struct report_answer *r, const char *const *names, int32_t n)
 {
-    for (int32_t c = 0; c < r->columns_n; c++)
-        if (c < n ? strcmp(r->name[c], names[c]) != 0
-                  : strcmp(r->name[c], "counted") != 0 && strcmp(r->name[c], "unjudged") != 0)
-            return false;
+    for (int32_t c = 0; c < r->columns_n; c++) {
+        bool known = c < n && strcmp(r->name[c], names[c]) == 0;
+        for (int i = 0; c >= n && i < CLAIM_OPTIONS_N; i++)
+            known |= strcmp(r->name[c], claim_options[i].name) == 0;
+        if (!known) return false;
+    }
     return r->columns_n >= n;
 }
 
@@ -36,6 +47,9 @@ static int check_claim(const struct report_rows *r, int32_t row, const char *pat
     if (!wanted || !str_to_int(&cases, wanted) || cases < 0)
         return ERR(e, ERR_DATA, "%s: claim %s wants \"%s\" cases; give a whole number from 0 on",
                    path, claim, wanted ? wanted : "NULL");
+    if (!report_rows_get(r, row, "effect") != !report_rows_get(r, row, "threshold"))
+        return ERR(e, ERR_DATA, "%s: claim %s has only one of effect and threshold; give both",
+                   path, claim);
     for (int i = 0; i < CLAIM_VERDICTS_N; i++)
         if (verdict && strcmp(verdict, claim_verdicts[i]) == 0) return 0;
     return ERR(
@@ -66,7 +80,7 @@ int report_claims_judge(struct report_claims *out, struct arena *a, struct store
 {
     const struct store_param params[] = {{"artefact", f->artefact, STORE_TEXT},
                                          {"scale", scale, STORE_TEXT}};
-    struct report_answer answer;
+    struct report_answer answer, measured;
     struct strbuf sql;
 
     *out = (struct report_claims){.rows = {.arena = a}, .cases = {.arena = a}};
@@ -77,16 +91,21 @@ int report_claims_judge(struct report_claims *out, struct arena *a, struct store
         return ERR(
             e, ERR_DATA,
             "%s: its columns must be claim, statement, verdict, evidence, or those of cases: "
-            "claim, statement, wanted, seed, holds, said; counted and unjudged may follow",
+            "claim, statement, wanted, seed, holds, said; counted, unjudged, effect and threshold "
+            "may follow",
             f->claims_path);
     strbuf_init(&sql, a);
     report_answer_begin(&sql, &answer);
-    strbuf_addf(&sql,
-                ",\nreport_claim AS (SELECT *, %s AS is_counted, %s AS why_not FROM "
-                "report_numbered),\n%s%s",
-                report_answer_has(&answer, "counted") ? "counted" : "1",
-                report_answer_has(&answer, "unjudged") ? "unjudged" : "NULL",
-                cases ? cases_sql : verdicts_sql, judged_sql);
+    report_answer_rows(&measured, a, f->effects_path, &f->effects);
+    report_answer_add(&sql, ",\nreport_measured", &measured);
+    strbuf_add(&sql, ",\nreport_claim AS (SELECT *");
+    for (int i = 0; i < CLAIM_OPTIONS_N; i++)
+        strbuf_addf(&sql, ", %s AS %s",
+                    report_answer_has(&answer, claim_options[i].name) ? claim_options[i].name
+                                                                      : claim_options[i].otherwise,
+                    claim_options[i].inside);
+    strbuf_addf(&sql, " FROM report_numbered),\n%s%s", cases ? cases_sql : verdicts_sql,
+                judged_sql);
     TRY(report_rows_query(&out->cases, a, s, f->claims_path, sql.text, params, 2,
                           REPORT_QUERY_LIMIT_S, e));
     if (out->cases.rows_n == 0)
@@ -159,7 +178,7 @@ int report_claims_write(FILE *out, const struct report_claims *claims, bool plac
         write_text(out, &claims->cases, placed, o->color && !getenv("NO_COLOR"));
     if (o->format == REPORT_HTML || o->format == REPORT_TEXT) return file_check_output(out, e);
     int32_t first = placed ? 0 : report_rows_column(&claims->rows, "claim");
-    int32_t end = report_rows_column(&claims->rows, "evidence") + 1;
+    int32_t end = report_rows_column(&claims->rows, "possible") + 1;
     report_rows_slice(&r, &claims->rows, first, end - first, 0, claims->rows.rows_n);
     return report_rows_write(out, &r, o->format, e);
 }

@@ -149,6 +149,14 @@ static void bend_ours(struct bending *b, const char *position, double factor)
         {"UPDATE position_losses AS b SET nll=nll*%g FROM results v",
          "kind='eval') AND(v.result_id=b.result_id"
          " AND b.first>(SELECT r.L_train FROM runs r WHERE r.run_id=v.run_id)"},
+        /* one of several seeds; trainings of our own */
+        {"UPDATE results SET perplexity=perplexity*%g", "kind='eval' AND seed=1"},
+        {"UPDATE results SET perplexity=perplexity*%g",
+         "kind='eval' AND train_run_id NOT IN(SELECT r.train_run_id FROM runs r"
+         " JOIN points USING(run_id) WHERE artefact='table5' AND r.train_run_id IS NOT NULL)"},
+        /* validations during a training */
+        {"UPDATE curve_points AS c SET perplexity=perplexity*%g FROM run_attempts v",
+         "kind='train') AND(v.attempt_id=c.attempt_id"},
         {"UPDATE results SET wps=wps*%g", "kind='bench'"},
         {"UPDATE results SET peak_memory_bytes=CAST(peak_memory_bytes*%g AS INTEGER)",
          "kind='bench'"},
