@@ -23,7 +23,7 @@ static bool has_columns(const struct report_answer *r, const char *const *names,
     return r->columns_n >= n;
 }
 
-static int check_claim(const struct report_rows *r, int32_t row, const char *path, struct err *e)
+static int check_claim(const struct rows *r, int32_t row, const char *path, struct err *e)
 {
     const char *claim = report_rows_get(r, row, "claim");
     const char *wanted = report_rows_get(r, row, "wanted");
@@ -44,7 +44,7 @@ static int check_claim(const struct report_rows *r, int32_t row, const char *pat
         path, claim, verdict ? verdict : "NULL");
 }
 
-bool report_claims_begins(const struct report_rows *cases, int32_t row)
+bool report_claims_begins(const struct rows *cases, int32_t row)
 {
     return strcmp(report_rows_get(cases, row, "first"), "1") == 0;
 }
@@ -52,7 +52,7 @@ bool report_claims_begins(const struct report_rows *cases, int32_t row)
 /* Reduces the cases to the rows at which a claim begins. */
 static void find_claims(struct report_claims *c)
 {
-    struct report_rows first = c->cases;
+    struct rows first = c->cases;
 
     for (int32_t i = 0; i < c->cases.rows_n; i++) {
         first.row = &c->cases.row[i];
@@ -124,7 +124,7 @@ static const char *verdict_color(const char *verdict)
     return "\033[33m";
 }
 
-static void write_line(FILE *out, const struct report_rows *r, int32_t row, const char *column)
+static void write_line(FILE *out, const struct rows *r, int32_t row, const char *column)
 {
     const char *line = report_rows_get(r, row, column);
     if (line) fprintf(out, "      %s\n", str_clean(r->arena, line, ""));
@@ -132,7 +132,7 @@ static void write_line(FILE *out, const struct report_rows *r, int32_t row, cons
 
 /* Writes a claim and its cases, a line each. If there are several folders, the artefact precedes.
  */
-static void write_text(FILE *out, const struct report_rows *cases, bool placed, bool color)
+static void write_text(FILE *out, const struct rows *cases, bool placed, bool color)
 {
     for (int32_t i = 0; i < cases->rows_n; i++) {
         const char *verdict = report_rows_get(cases, i, "verdict");
@@ -152,7 +152,7 @@ static void write_text(FILE *out, const struct report_rows *cases, bool placed, 
 int report_claims_write(FILE *out, const struct report_claims *claims, bool placed,
                         const struct report_options *o, struct err *e)
 {
-    struct report_rows r;
+    struct rows r;
 
     if (o->format == REPORT_HTML) report_html_claims(out, &claims->cases);
     if (o->format == REPORT_TEXT)
@@ -174,7 +174,7 @@ const char *report_claims_heading(struct arena *a, const char *scale)
 
 /* --- counted -------------------------------------------------------------------------------- */
 
-int report_claims_ask(struct report_rows *out, struct store *s, const struct report_claims *claims,
+int report_claims_ask(struct rows *out, struct store *s, const struct report_claims *claims,
                       const char *scale, const char *sql, struct err *e)
 {
     struct arena *a = claims->rows.arena;
@@ -182,7 +182,7 @@ int report_claims_ask(struct report_rows *out, struct store *s, const struct rep
     struct report_answer answer;
     struct strbuf b;
 
-    *out = (struct report_rows){.arena = a};
+    *out = (struct rows){.arena = a};
     if (claims->rows.rows_n == 0) return 0;
     report_answer_rows(&answer, a, "claims", &claims->rows);
     strbuf_init(&b, a);
@@ -191,8 +191,8 @@ int report_claims_ask(struct report_rows *out, struct store *s, const struct rep
     return report_rows_query(out, a, s, "claims", b.text, params, 1, REPORT_QUERY_LIMIT_S, e);
 }
 
-int report_claims_count(struct report_rows *out, struct store *s,
-                        const struct report_claims *claims, const char *scale, struct err *e)
+int report_claims_count(struct rows *out, struct store *s, const struct report_claims *claims,
+                        const char *scale, struct err *e)
 {
     return report_claims_ask(out, s, claims, scale, count_sql, e);
 }
@@ -206,7 +206,7 @@ int report_claims(FILE *out, struct store *s, const struct project *p,
     struct arena a;
     struct report_claims all;
     struct report_judged *judged;
-    struct report_rows counts;
+    struct rows counts;
     int rc = 0;
 
     arena_init(&a);
@@ -240,7 +240,7 @@ int report_judge(struct store *s, const struct project *p, const char *artefact,
     TRY_OUT(rc, report_folder_open(&f, &a, p, artefact, dir, e));
     if (!f.claims) goto out;
     TRY_OUT(rc, report_claims_judge(&judged, &a, s, &f, scale, e));
-    const struct report_rows *r = &judged.rows;
+    const struct rows *r = &judged.rows;
     struct store_claim *claims = arena_array(&a, (size_t)r->rows_n, sizeof *claims);
     for (int32_t i = 0; i < r->rows_n; i++)
         claims[i] = (struct store_claim){.claim = report_rows_get(r, i, "claim"),

@@ -252,7 +252,7 @@ static const char *chosen(struct compare *c, const struct side *s)
     return b.text;
 }
 
-static int ask(struct report_rows *out, struct compare *c, const char *sql, struct err *e)
+static int ask(struct rows *out, struct compare *c, const char *sql, struct err *e)
 {
     return report_rows_query(out, c->arena, c->store, "compare", sql, c->params, c->params_n,
                              LIMIT_S, e);
@@ -262,7 +262,7 @@ static int ask(struct report_rows *out, struct compare *c, const char *sql, stru
  * the combination. */
 static int report_empty(struct compare *c, const struct side *s, struct err *e)
 {
-    struct report_rows known;
+    struct rows known;
 
     for (int32_t i = 0; i < COORDINATES_N; i++) {
         const char *column = coordinates[i].column;
@@ -311,7 +311,7 @@ static int report_empty(struct compare *c, const struct side *s, struct err *e)
 
 static int read_side(struct compare *c, struct side *s, struct err *e)
 {
-    struct report_rows rows;
+    struct rows rows;
 
     TRY(read_filter(s, c->arena, e));
     c->params_n = 0;
@@ -500,7 +500,7 @@ static const char *statement(struct compare *c, bool by_kind)
 
 /* --- the table ------------------------------------------------------------------------------ */
 
-static bool is_constant(const struct report_rows *r, int32_t column)
+static bool is_constant(const struct rows *r, int32_t column)
 {
     const char *first = report_rows_text(r, 0, column);
 
@@ -510,7 +510,7 @@ static bool is_constant(const struct report_rows *r, int32_t column)
     return true;
 }
 
-static void drop_column(struct report_rows *r, int32_t column)
+static void drop_column(struct rows *r, int32_t column)
 {
     int32_t after = --r->columns_n - column;
 
@@ -521,7 +521,7 @@ static void drop_column(struct report_rows *r, int32_t column)
 
 /* Leaves out the coordinates that need not be shown and are the same in every row, and settings
  * where there is none. */
-static void drop_columns(struct report_rows *r)
+static void drop_columns(struct rows *r)
 {
     for (int32_t c = COORDINATES_N; c >= 0; c--)
         if (is_constant(r, c) &&
@@ -532,13 +532,13 @@ static void drop_columns(struct report_rows *r)
 /* --- for people: at most 120 columns -------------------------------------------------------- */
 
 /* Rounds numbers to four decimals and cuts ids to their first digits. */
-static void shorten_cells(struct report_rows *r)
+static void shorten_cells(struct rows *r)
 {
     double number;
 
     for (int32_t i = 0; i < r->rows_n; i++)
         for (int32_t c = 0; c < r->columns_n; c++) {
-            struct report_cell *cell = &r->row[i][c];
+            struct store_cell *cell = &r->row[i][c];
             if (cell->text && strncmp(r->name[c], "run ", 4) == 0)
                 cell->text = arena_strndup(r->arena, cell->text, ID_BYTES);
             else if (cell->text && cell->type != 't' && str_to_double(&number, cell->text))
@@ -548,7 +548,7 @@ static void shorten_cells(struct report_rows *r)
 
 /* Moves the coordinates that all rows share out of the table into b, and leaves out empty columns.
  */
-static void gather_common(struct strbuf *b, struct report_rows *r)
+static void gather_common(struct strbuf *b, struct rows *r)
 {
     for (int32_t c = 0; c < r->columns_n;) {
         const char *first = report_rows_text(r, 0, c);
@@ -566,7 +566,7 @@ struct notes {
     struct map number; /* from 1, of each text */
 };
 
-static size_t table_width(const struct report_rows *r)
+static size_t table_width(const struct rows *r)
 {
     size_t total = 0;
 
@@ -582,7 +582,7 @@ static size_t table_width(const struct report_rows *r)
 }
 
 /* Replaces the texts of a column by [1], [2], … if the table is too wide. */
-static void move_to_notes(struct notes *notes, struct report_rows *r, const char *name)
+static void move_to_notes(struct notes *notes, struct rows *r, const char *name)
 {
     int32_t column = report_rows_column(r, name);
     bool added;
@@ -613,8 +613,8 @@ static void write_note(FILE *out, struct arena *a, const char *mark, const char 
     }
 }
 
-static int write_table(FILE *out, struct notes *notes, struct report_rows *r,
-                       enum report_format format, struct err *e)
+static int write_table(FILE *out, struct notes *notes, struct rows *r, enum report_format format,
+                       struct err *e)
 {
     struct strbuf common;
 
@@ -627,12 +627,12 @@ static int write_table(FILE *out, struct notes *notes, struct report_rows *r,
     return report_rows_write(out, r, format, e);
 }
 
-static int write_for_people(FILE *out, struct compare *c, struct report_rows *r,
-                            enum report_format format, struct err *e)
+static int write_for_people(FILE *out, struct compare *c, struct rows *r, enum report_format format,
+                            struct err *e)
 {
     int32_t kind = report_rows_column(r, "kind");
     struct notes notes = {0};
-    struct report_rows table;
+    struct rows table;
 
     map_init(&notes.number, c->arena);
     shorten_cells(r);
@@ -653,7 +653,7 @@ static int write_for_people(FILE *out, struct compare *c, struct report_rows *r,
 
 static int compare_write(FILE *out, struct compare *c, enum report_format format, struct err *e)
 {
-    struct report_rows rows;
+    struct rows rows;
 
     for (int k = 0; k < 2; k++) TRY(read_side(c, &c->side[k], e));
     bool for_people = format != REPORT_CSV && format != REPORT_JSON;

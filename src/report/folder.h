@@ -34,9 +34,9 @@ struct report_folder {
                                          the program ships nor one that the user trusts; else NULL */
     const char *over;                 /* x of report_folder_over, or NULL */
     struct report_layout layout;
-    bool laid_out;            /* table.txt is there */
-    struct report_rows paper; /* rows of the layout's paper metrics */
-    const char *paper_path;   /* NULL without paper.tsv */
+    bool laid_out;          /* table.txt is there */
+    struct rows paper;      /* rows of the layout's paper metrics */
+    const char *paper_path; /* NULL without paper.tsv */
 };
 
 /* report_folder_open - reads the files of dir. Errors: ERR_USAGE artefact is not a name;

@@ -453,13 +453,12 @@ static void read_names(const char ***names, int *n, struct arena *a, sqlite3_stm
 static int read_rows(struct store *s, struct rows *out, struct arena *a, const char *sql,
                      sqlite3_stmt *statement, struct err *e)
 {
-    int32_t capacity = 0;
     int64_t bytes = 0;
     int step;
 
     while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
-        if (out->n == 0) read_names(&out->name, &out->columns_n, a, statement);
-        if ((int64_t)(out->n + 1) * out->columns_n > QUERY_CELLS_MAX)
+        if (out->rows_n == 0) read_names(&out->name, &out->columns_n, a, statement);
+        if ((int64_t)(out->rows_n + 1) * out->columns_n > QUERY_CELLS_MAX)
             return ERR(e, ERR_DATA,
                        "query: the answer has more than %d cells; narrow it with WHERE or LIMIT",
                        QUERY_CELLS_MAX);
@@ -473,8 +472,8 @@ static int read_rows(struct store *s, struct rows *out, struct arena *a, const c
                        "query: the answer is larger than the limit of %d MiB; narrow it with WHERE "
                        "or LIMIT",
                        QUERY_ANSWER_BYTES >> 20);
-        vec_grow(a, &out->row, out->n, &capacity, sizeof *out->row);
-        out->row[out->n++] = cells;
+        vec_grow(a, &out->row, out->rows_n, &out->room, sizeof *out->row);
+        out->row[out->rows_n++] = cells;
     }
     return step == SQLITE_DONE ? 0 : sql_error(s, sql, e);
 }
@@ -502,7 +501,7 @@ int store_query(struct store *s, struct rows *out, struct arena *a, const char *
     struct fence fence;
     size_t bytes;
 
-    *out = (struct rows){0};
+    *out = (struct rows){.arena = a};
     TRY(fence_raise(&fence, s, limit_s, e));
     int rc = prepare(s, sql, &statement, &bytes, e);
     if (rc == 0) rc = bind_params(s, statement, params, params_n, e);

@@ -181,9 +181,11 @@ struct store_param {
     const char *name, *value; /* name without the colon; value NULL: SQL NULL */
     enum store_type type;     /* an integer that is not one is bound as text */
 };
+struct cell_marks;
 struct store_cell {
-    const char *text; /* NULL: SQL NULL; doubles in shortest round-trip form */
-    char type;        /* i integer, r real, t text, n null */
+    const char *text;         /* NULL: SQL NULL; doubles in shortest round-trip form */
+    struct cell_marks *marks; /* how a table shows it (report/rows.h); NULL: as it is */
+    char type;                /* i integer, r real, t text, n null */
 };
 /* store_text - the text of a cell that the schema never lets be NULL; in a damaged file it is "".
  */
@@ -191,10 +193,12 @@ static inline const char *store_text(const struct store_cell *cell)
 {
     return cell->text ? cell->text : "";
 }
+/* A table in memory, the only form of rows between SQL and the output. */
 struct rows {
-    const char **name; /* of the columns; like the next two 0 without rows */
-    int32_t columns_n, n;
-    const struct store_cell **row;
+    struct arena *arena; /* holds everything below */
+    const char **name;   /* columns_n; an answer without rows has no columns */
+    int32_t columns_n, rows_n, room;
+    struct store_cell **row; /* rows_n, each of columns_n cells */
 };
 int store_query(struct store *s, struct rows *out, struct arena *a, const char *sql,
                 const struct store_param *params, int32_t params_n, double limit_s, struct err *e);

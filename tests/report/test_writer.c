@@ -16,7 +16,7 @@
 /* A text of the given format, which is UTF-8, with every hostile text as heading and cell. */
 static const char *hostile_table(struct report_fixture *f, enum report_format format)
 {
-    struct report_rows r;
+    struct rows r;
 
     report_rows_init(&r, &f->arena, PAGE_HOSTILE_N, 2);
     for (int i = 0; i < PAGE_HOSTILE_N; i++) {
@@ -126,7 +126,7 @@ TEST_WITH(struct report_fixture *f, latex_escapes_whatever_a_cell_holds)
 
 TEST_WITH(struct report_fixture *f, latex_takes_no_cell_for_the_argument_of_a_command)
 {
-    struct report_rows r;
+    struct rows r;
 
     report_rows_init(&r, &f->arena, 2, 2);
     r.name[0] = "[0pt]head";
@@ -143,7 +143,7 @@ TEST_WITH(struct report_fixture *f, latex_takes_no_cell_for_the_argument_of_a_co
 TEST_WITH(struct report_fixture *f, an_infinite_cell_is_a_number_in_a_statement)
 {
     struct report_answer answer;
-    struct report_rows rows, again;
+    struct rows rows, again;
     const struct store_param none = {0};
     struct strbuf sql;
 
@@ -206,7 +206,7 @@ TEST_WITH(struct report_fixture *f, a_query_stops_at_its_time_limit)
 TEST_WITH(struct report_fixture *f, a_ragged_tsv_names_its_line)
 {
     const char *path = arena_printf(&f->arena, "%s/paper.tsv", f->artefact_dir);
-    struct report_rows rows;
+    struct rows rows;
 
     report_fixture_write(f, "paper.tsv", "a\tb\tc\n1\t\tx\n1\t2\n");
     assert_refused(f->base, ERR_DATA, "paper.tsv:3: 2 cells, the header line has 3",

@@ -121,7 +121,7 @@ static const char *cells_of(const struct rows *rows)
     static char text[256];
     size_t n = 0;
 
-    assert_int_equal(rows->n, 1);
+    assert_int_equal(rows->rows_n, 1);
     for (int32_t i = 0; i < rows->columns_n; i++) {
         const struct store_cell *cell = &rows->row[0][i];
         n += (size_t)snprintf(text + n, sizeof text - n, "%s:%c:%s;", rows->name[i], cell->type,
