@@ -128,7 +128,7 @@ CLI_COMMAND(show)
 
     TRY(cli_begin(c, NULL, e));
     const struct store_param run = {"run", c->rest.item[0], STORE_TEXT};
-    cli_print("run %s\nspec\n", run.value);
+    cli_print("run %s\nspec\n", c->rest.item[0]);
     TRY(rows_read(&rows, &c->arena, c->store, specs_sql, &run, 1, e));
     const struct store_cell *specs = rows.row[0];
     for (const char *line = store_text(&specs[0]); *line;) {

@@ -349,30 +349,9 @@ void report_answer_begin(struct strbuf *b, const struct report_answer *r)
                   " SELECT row_number() OVER () AS \"#row\", * FROM report_answer)");
 }
 
-/* Writes a cell as an SQL literal; SQL has no name for an infinite number. */
-static const char *cell_literal(struct arena *a, const struct store_cell *cell)
+void report_answer_rows(struct report_answer *out, const char *where, const struct rows *rows)
 {
-    if (!cell->text) return "NULL";
-    if (cell->type == 't') return str_quote(a, cell->text, '\'');
-    if (strcmp(cell->text, "inf") == 0) return "9e999";
-    return strcmp(cell->text, "-inf") == 0 ? "-9e999" : cell->text;
-}
-
-void report_answer_rows(struct report_answer *out, struct arena *a, const char *where,
-                        const struct rows *rows)
-{
-    struct strbuf b;
-
-    *out = (struct report_answer){.where = where};
-    unique_names(out, a, rows->name, rows->columns_n);
-    strbuf_init(&b, a);
-    for (int32_t i = 0; i < rows->rows_n; i++) {
-        strbuf_add(&b, i ? ",\n(" : "VALUES (");
-        for (int32_t c = 0; c < rows->columns_n; c++) {
-            if (c) strbuf_add(&b, ",");
-            strbuf_add(&b, cell_literal(a, &rows->row[i][c]));
-        }
-        strbuf_add(&b, ")");
-    }
-    out->sql = b.text;
+    *out =
+        (struct report_answer){.where = where, .sql = "SELECT * FROM report_given", .given = rows};
+    unique_names(out, rows->arena, rows->name, rows->columns_n);
 }

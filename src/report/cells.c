@@ -170,7 +170,8 @@ static int ask(struct rows *out, const struct statement *q, struct store *s, str
         {"scale", k->scale, STORE_TEXT},
         {"metric", l && l->paper.n ? l->paper.name[0] : k->value, STORE_TEXT},
         {"lines_n", k->line.n == 1 ? "1" : "0", STORE_INTEGER},
-        {"whole", q->whole ? "1" : "0", STORE_INTEGER}};
+        {"whole", q->whole ? "1" : "0", STORE_INTEGER},
+        REPORT_GIVEN(k->answer)};
 
     return report_rows_query(out, q->arena, s, k->answer->where, q->text.text, params,
                              sizeof params / sizeof *params, REPORT_QUERY_LIMIT_S, e);

@@ -21,17 +21,23 @@
 
 struct report_answer {
     const char *where; /* in messages: the file */
-    const char *sql;   /* a SELECT without its semicolon, or VALUES */
+    const char *sql;   /* a SELECT without its semicolon */
     const char **name; /* columns_n, each once (report_unique_name) */
     int32_t columns_n;
+    const struct rows *given; /* read by sql as REPORT_GIVEN; or NULL */
 };
 
+/* The parameter of a statement over an answer. */
+#define REPORT_GIVEN(answer)                                                                       \
+    {                                                                                              \
+        "report_given", (answer)->given, STORE_ROWS                                                \
+    }
+
 /* report_answer_query - makes an answer of one statement. Errors: those of store_columns, with the
- * file. report_answer_rows - makes one of rows. */
+ * file. report_answer_rows - makes one of rows, which must live as long. */
 int report_answer_query(struct report_answer *out, struct arena *a, struct store *s,
                         const char *where, const char *sql, struct err *e);
-void report_answer_rows(struct report_answer *out, struct arena *a, const char *where,
-                        const struct rows *rows);
+void report_answer_rows(struct report_answer *out, const char *where, const struct rows *rows);
 bool report_answer_has(const struct report_answer *r, const char *name);
 /* report_answer_regroup - adds a column for each setting of the rows' run_id: a number where its
  * value is one. The texts of the labels lose the words key=value of these settings. */

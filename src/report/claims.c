@@ -178,17 +178,17 @@ int report_claims_ask(struct rows *out, struct store *s, const struct report_cla
                       const char *scale, const char *sql, struct err *e)
 {
     struct arena *a = claims->rows.arena;
-    const struct store_param params[] = {{"scale", scale, STORE_TEXT}};
     struct report_answer answer;
     struct strbuf b;
 
     *out = (struct rows){.arena = a};
     if (claims->rows.rows_n == 0) return 0;
-    report_answer_rows(&answer, a, "claims", &claims->rows);
+    report_answer_rows(&answer, "claims", &claims->rows);
+    const struct store_param params[] = {{"scale", scale, STORE_TEXT}, REPORT_GIVEN(&answer)};
     strbuf_init(&b, a);
     report_answer_begin(&b, &answer);
     strbuf_add(&b, sql);
-    return report_rows_query(out, a, s, "claims", b.text, params, 1, REPORT_QUERY_LIMIT_S, e);
+    return report_rows_query(out, a, s, "claims", b.text, params, 2, REPORT_QUERY_LIMIT_S, e);
 }
 
 int report_claims_count(struct rows *out, struct store *s, const struct report_claims *claims,

@@ -419,7 +419,7 @@ static int write_paper(struct report_job *j, struct err *e)
                                             .format = j->options->format};
 
     if (!j->folder.layout.paper.n || j->folder.paper.rows_n == 0) return 0;
-    report_answer_rows(&paper, &j->arena, j->folder.paper_path, &j->folder.paper);
+    report_answer_rows(&paper, j->folder.paper_path, &j->folder.paper);
     keys.answer = &paper;
     keys.value = "value";
     keys.why = "note";
@@ -475,7 +475,7 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
     bool beside = is_paper(j) && j->folder.paper.rows_n > 0;
 
     TRY(file_read(&j->arena, &preamble, NULL, path, REPORT_MAX_FILE_BYTES, e));
-    if (beside) report_answer_rows(&paper, &j->arena, j->folder.paper_path, &j->folder.paper);
+    if (beside) report_answer_rows(&paper, j->folder.paper_path, &j->folder.paper);
     const struct report_plot plot = {.folder = project_path(j->project, &j->arena, "plots"),
                                      .name = name,
                                      .title = j->title,

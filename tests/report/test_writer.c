@@ -144,18 +144,18 @@ TEST_WITH(struct report_fixture *f, an_infinite_cell_is_a_number_in_a_statement)
 {
     struct report_answer answer;
     struct rows rows, again;
-    const struct store_param none = {0};
     struct strbuf sql;
 
     assert_works(f->base, report_rows_query(&rows, &f->arena, f->base->store, NULL,
                                             "SELECT 9e999 AS high, -9e999 AS low, 5e-324 AS tiny",
-                                            &none, 0, 0, &f->base->e));
-    report_answer_rows(&answer, &f->arena, "here", &rows);
+                                            NULL, 0, 0, &f->base->e));
+    report_answer_rows(&answer, "here", &rows);
+    const struct store_param given = REPORT_GIVEN(&answer);
     strbuf_init(&sql, &f->arena);
     report_answer_begin(&sql, &answer);
     strbuf_add(&sql, " SELECT high > 1e308, low < -1e308, tiny > 0 FROM report_answer");
     assert_works(f->base, report_rows_query(&again, &f->arena, f->base->store, NULL, sql.text,
-                                            &none, 0, 0, &f->base->e));
+                                            &given, 1, 0, &f->base->e));
     for (int32_t c = 0; c < 3; c++) assert_string_equal(report_rows_text(&again, 0, c), "1");
 }
 
