@@ -24,7 +24,7 @@ static void rows_push(struct rows *r, struct store_cell *cells)
     r->row[r->rows_n++] = cells;
 }
 
-static struct store_cell *rows_add(struct rows *r)
+struct store_cell *report_rows_add(struct rows *r)
 {
     struct store_cell *cells = arena_array(r->arena, (size_t)r->columns_n + 1, sizeof *cells);
 
@@ -44,7 +44,7 @@ void report_rows_init(struct rows *r, struct arena *a, int32_t columns_n, int32_
 {
     *r = (struct rows){.arena = a, .columns_n = columns_n};
     r->name = arena_array(a, (size_t)columns_n + 1, sizeof *r->name);
-    while (r->rows_n < rows_n) rows_add(r);
+    while (r->rows_n < rows_n) report_rows_add(r);
 }
 
 void report_rows_join(struct rows *to, const struct rows *from)
@@ -131,7 +131,7 @@ int report_rows_tsv(struct rows *r, struct arena *a, const char *path, struct er
         if (n != r->columns_n)
             return ERR(e, ERR_DATA, "%s:%d: %d cells, the header line has %d", path, line_no, n,
                        r->columns_n);
-        struct store_cell *own = rows_add(r);
+        struct store_cell *own = report_rows_add(r);
         for (int32_t c = 0; c < n; c++)
             if (*cell[c])
                 own[c] = (struct store_cell){.text = cell[c],

@@ -35,9 +35,11 @@ struct cell_marks {
 const struct cell_marks *report_marks(const struct store_cell *cell);
 struct cell_marks *report_marks_of(struct arena *a, struct store_cell *cell);
 
-/* report_rows_init - makes cells without text; names are NULL. report_rows_append - adds the rows
+/* report_rows_init - makes cells without text; names are NULL. report_rows_add - adds a row of such
+ * cells. report_rows_append - adds the rows
  * of another table with the same columns, which then share their cells; *to may be zeroed. */
 void report_rows_init(struct rows *r, struct arena *a, int32_t columns_n, int32_t rows_n);
+struct store_cell *report_rows_add(struct rows *r);
 void report_rows_append(struct rows *to, const struct rows *from);
 
 /* report_rows_join - copies the rows of another, whose columns the table gets if it lacks them; *to
