@@ -83,7 +83,7 @@ $(BUILD)/obj/store/schema.o $(BUILD)/testobj/bench/bench_gpu_table.o: $(SQL_INC)
 $(BUILD)/report/%.inc: src/report/%.sql
 	@mkdir -p $(@D); awk '/^-- @ /{print end "static const char " $$3 "[] ="; end = ";"; next} !/^(--|$$)/{gsub(/["\\]/, "\\\\&"); print "\"" $$0 "\\n\""} END{print ";"}' $< > $@
 $(BUILD)/obj/report/%.o: CPPFLAGS += -I$(BUILD)
-$(foreach f,cells claims page,$(eval $(BUILD)/obj/report/$(f).o: $(BUILD)/report/$(f).inc))
+$(foreach f,cells claims compare page,$(eval $(BUILD)/obj/report/$(f).o: $(BUILD)/report/$(f).inc))
 
 # A call of the macro COMMAND for each section of the commands, which begins with the line "@ NAME, …".
 $(BUILD)/cli/commands.inc: src/cli/commands.txt

@@ -34,7 +34,7 @@ static bool has_columns(const struct report_answer *r, const char *const *names,
     return r->columns_n >= n;
 }
 
-static int check_claim(const struct report_rows *r, int32_t row, const char *path, struct err *e)
+static int check_claim(const struct rows *r, int32_t row, const char *path, struct err *e)
 {
     const char *claim = report_rows_get(r, row, "claim");
     const char *wanted = report_rows_get(r, row, "wanted");
@@ -58,7 +58,7 @@ static int check_claim(const struct report_rows *r, int32_t row, const char *pat
         path, claim, verdict ? verdict : "NULL");
 }
 
-bool report_claims_begins(const struct report_rows *cases, int32_t row)
+bool report_claims_begins(const struct rows *cases, int32_t row)
 {
     return strcmp(report_rows_get(cases, row, "first"), "1") == 0;
 }
@@ -66,7 +66,7 @@ bool report_claims_begins(const struct report_rows *cases, int32_t row)
 /* Reduces the cases to the rows at which a claim begins. */
 static void find_claims(struct report_claims *c)
 {
-    struct report_rows first = c->cases;
+    struct rows first = c->cases;
 
     for (int32_t i = 0; i < c->cases.rows_n; i++) {
         first.row = &c->cases.row[i];
@@ -78,8 +78,6 @@ static void find_claims(struct report_claims *c)
 int report_claims_judge(struct report_claims *out, struct arena *a, struct store *s,
                         const struct report_folder *f, const char *scale, struct err *e)
 {
-    const struct store_param params[] = {{"artefact", f->artefact, STORE_TEXT},
-                                         {"scale", scale, STORE_TEXT}};
     struct report_answer answer, measured;
     struct strbuf sql;
 
@@ -95,8 +93,11 @@ int report_claims_judge(struct report_claims *out, struct arena *a, struct store
             "may follow",
             f->claims_path);
     strbuf_init(&sql, a);
+    report_answer_rows(&measured, f->effects_path, &f->effects);
+    const struct store_param params[] = {{"artefact", f->artefact, STORE_TEXT},
+                                         {"scale", scale, STORE_TEXT},
+                                         REPORT_GIVEN(&measured)};
     report_answer_begin(&sql, &answer);
-    report_answer_rows(&measured, a, f->effects_path, &f->effects);
     report_answer_add(&sql, ",\nreport_measured", &measured);
     strbuf_add(&sql, ",\nreport_claim AS (SELECT *");
     for (int i = 0; i < CLAIM_OPTIONS_N; i++)
@@ -106,7 +107,7 @@ int report_claims_judge(struct report_claims *out, struct arena *a, struct store
                     claim_options[i].inside);
     strbuf_addf(&sql, " FROM report_numbered),\n%s%s", cases ? cases_sql : verdicts_sql,
                 judged_sql);
-    TRY(report_rows_query(&out->cases, a, s, f->claims_path, sql.text, params, 2,
+    TRY(report_rows_query(&out->cases, a, s, f->claims_path, sql.text, params, 3,
                           REPORT_QUERY_LIMIT_S, e));
     if (out->cases.rows_n == 0)
         return ERR(e, ERR_DATA, "%s: gives no row; a claim that cannot be judged is \"not run\"",
@@ -143,7 +144,7 @@ static const char *verdict_color(const char *verdict)
     return "\033[33m";
 }
 
-static void write_line(FILE *out, const struct report_rows *r, int32_t row, const char *column)
+static void write_line(FILE *out, const struct rows *r, int32_t row, const char *column)
 {
     const char *line = report_rows_get(r, row, column);
     if (line) fprintf(out, "      %s\n", str_clean(r->arena, line, ""));
@@ -151,7 +152,7 @@ static void write_line(FILE *out, const struct report_rows *r, int32_t row, cons
 
 /* Writes a claim and its cases, a line each. If there are several folders, the artefact precedes.
  */
-static void write_text(FILE *out, const struct report_rows *cases, bool placed, bool color)
+static void write_text(FILE *out, const struct rows *cases, bool placed, bool color)
 {
     for (int32_t i = 0; i < cases->rows_n; i++) {
         const char *verdict = report_rows_get(cases, i, "verdict");
@@ -171,7 +172,7 @@ static void write_text(FILE *out, const struct report_rows *cases, bool placed, 
 int report_claims_write(FILE *out, const struct report_claims *claims, bool placed,
                         const struct report_options *o, struct err *e)
 {
-    struct report_rows r;
+    struct rows r;
 
     if (o->format == REPORT_HTML) report_html_claims(out, &claims->cases);
     if (o->format == REPORT_TEXT)
@@ -193,25 +194,25 @@ const char *report_claims_heading(struct arena *a, const char *scale)
 
 /* --- counted -------------------------------------------------------------------------------- */
 
-int report_claims_ask(struct report_rows *out, struct store *s, const struct report_claims *claims,
+int report_claims_ask(struct rows *out, struct store *s, const struct report_claims *claims,
                       const char *scale, const char *sql, struct err *e)
 {
     struct arena *a = claims->rows.arena;
-    const struct store_param params[] = {{"scale", scale, STORE_TEXT}};
     struct report_answer answer;
     struct strbuf b;
 
-    *out = (struct report_rows){.arena = a};
+    *out = (struct rows){.arena = a};
     if (claims->rows.rows_n == 0) return 0;
-    report_answer_rows(&answer, a, "claims", &claims->rows);
+    report_answer_rows(&answer, "claims", &claims->rows);
+    const struct store_param params[] = {{"scale", scale, STORE_TEXT}, REPORT_GIVEN(&answer)};
     strbuf_init(&b, a);
     report_answer_begin(&b, &answer);
     strbuf_add(&b, sql);
-    return report_rows_query(out, a, s, "claims", b.text, params, 1, REPORT_QUERY_LIMIT_S, e);
+    return report_rows_query(out, a, s, "claims", b.text, params, 2, REPORT_QUERY_LIMIT_S, e);
 }
 
-int report_claims_count(struct report_rows *out, struct store *s,
-                        const struct report_claims *claims, const char *scale, struct err *e)
+int report_claims_count(struct rows *out, struct store *s, const struct report_claims *claims,
+                        const char *scale, struct err *e)
 {
     return report_claims_ask(out, s, claims, scale, count_sql, e);
 }
@@ -225,7 +226,7 @@ int report_claims(FILE *out, struct store *s, const struct project *p,
     struct arena a;
     struct report_claims all;
     struct report_judged *judged;
-    struct report_rows counts;
+    struct rows counts;
     int rc = 0;
 
     arena_init(&a);
@@ -259,7 +260,7 @@ int report_judge(struct store *s, const struct project *p, const char *artefact,
     TRY_OUT(rc, report_folder_open(&f, &a, p, artefact, dir, e));
     if (!f.claims) goto out;
     TRY_OUT(rc, report_claims_judge(&judged, &a, s, &f, scale, e));
-    const struct report_rows *r = &judged.rows;
+    const struct rows *r = &judged.rows;
     struct store_claim *claims = arena_array(&a, (size_t)r->rows_n, sizeof *claims);
     for (int32_t i = 0; i < r->rows_n; i++)
         claims[i] = (struct store_claim){.claim = report_rows_get(r, i, "claim"),

@@ -160,7 +160,7 @@ static int folder_effects(struct report_folder *f, struct arena *a, const struct
             return ERR(e, ERR_DATA, "%s:1: column %d must be %s", path, c + 1, columns[c]);
     for (int32_t i = 0; i < f->effects.rows_n; i++)
         for (int32_t c = 0; c < f->effects.columns_n; c++) {
-            struct report_cell *cell = &f->effects.row[i][c];
+            struct store_cell *cell = &f->effects.row[i][c];
             bool is_share = strcmp(f->effects.name[c], "share") == 0;
             if (is_share && (!cell->text || cell->type == 't'))
                 return ERR(e, ERR_DATA, "%s:%d: the share \"%s\" is not a number", path, i + 2,

@@ -57,7 +57,7 @@ static double number(const struct planting *t, int32_t run, const char *metric, 
     const struct store_param params[] = {{"run", t->plan.run[run].run_id, STORE_TEXT},
                                          {"metric", metric, STORE_TEXT}};
     struct report_fixture *f = t->f;
-    struct report_rows rows;
+    struct rows rows;
 
     assert_works(f->base, report_rows_query(&rows, &f->arena, f->base->store, NULL, sql, params, 2,
                                             REPORT_QUERY_LIMIT_S, &f->base->e));
@@ -156,7 +156,7 @@ static void plant_curve(const struct planting *t, int32_t run, int64_t attempt_i
 {
     const struct store_param param = {"run", t->plan.run[run].run_id, STORE_TEXT};
     struct report_fixture *f = t->f;
-    struct report_rows rows;
+    struct rows rows;
     double hours, updates;
 
     last_point(&hours, &updates, t, run);
