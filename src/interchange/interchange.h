@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/project.h"
 #include "interchange/safetensors.h"
+#include "record/event.h"
 #include "spec/spec.h"
 
 /* --- checkpoint.c --------------------------------------------------------------------------- */
@@ -79,5 +80,9 @@ int import_check(struct import *im, const struct spec *s, struct err *e);
  * ERR_DATA damaged weights, tied tensors that differ, a weight that is not finite; ERR_CREATE,
  * ERR_IO, ERR_NOMEM. */
 int import_write(struct import *im, const char *dir, double loss_nats, struct err *e);
+
+/* import_begin - writes the spec and the first record of an attempt that another program made.
+ * *out: for the further records; event_writer_close takes it, also after an error. */
+int import_begin(struct event_writer **out, const char *dir, const struct spec *s, struct err *e);
 
 #endif
