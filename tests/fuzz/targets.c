@@ -156,6 +156,16 @@ static void read_log(const uint8_t *bytes, size_t n, struct arena *a, struct err
         require(log.train.item[i].update > log.train.item[i - 1].update, "updates rise");
 }
 
+static void read_checkpoints(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
+{
+    struct plan_checkpoints list;
+
+    if (plan_checkpoints_read(&list, a, write_scratch(a, "checkpoints.yaml", bytes, n), e) < 0)
+        return;
+    for (int32_t i = 0; i < list.n; i++)
+        require(!strchr(list.item[i].file, '/'), "a file's name leads nowhere else");
+}
+
 static void read_tokens(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     struct tokens t;
@@ -440,6 +450,7 @@ const struct fuzz_target fuzz_targets[] = {
     {"safetensors", read_safetensors},
     {"pickle", read_pickle},
     {"checkpoint", read_checkpoint},
+    {"checkpoints", read_checkpoints},
     {"log", read_log},
     {"tokens", read_tokens},
     {"manifest", read_manifest},
