@@ -248,26 +248,37 @@ static void mention_lost(struct expansion *x, const struct axes *own, const stru
     }
 }
 
-static int check_draft(const struct draft *d, struct err *e)
+/* Completes a draft with the values of --set, but for number `but` of them, and with the slopes of
+ * the scale: these follow the number of heads, and --set may replace them. */
+static int complete(struct expansion *x, const struct axes *set, int32_t but, struct draft *d,
+                    struct err *e)
 {
+    for (int slopes = 0; slopes < 2; slopes++) {
+        if (slopes) TRY(scale_slopes(&x->scale, d, &x->plan->arena, e));
+        for (int32_t i = 0; i < set->n; i++)
+            if (i != but && scale_is_slope(set->item[i].key) == (slopes == 1))
+                override(d, set->item[i].key, set->item[i].item[0]);
+    }
     TRY(draft_complete(d, e));
     return spec_check(&d->spec, e);
 }
 
 /* Prefixes the error with its cause: the one --set without which the draft is valid, all of them,
  * or the grid. */
-static void blame(const struct axes *set, const struct draft *before, const struct yaml_node *at,
+static void blame(struct expansion *x, const struct draft *before, const struct yaml_node *at,
                   struct err *e)
 {
-    if (set->n == 0 || check_draft(before, NULL) < 0) {
+    static const struct axes none = {0};
+    const struct axes *set = &x->set;
+    struct draft without = *before;
+
+    if (set->n == 0 || complete(x, &none, -1, &without, NULL) < 0) {
         yaml_place(at, ERR_DATA, e);
         return;
     }
     for (int32_t i = 0; i < set->n; i++) {
-        struct draft without = *before;
-        for (int32_t k = 0; k < set->n; k++)
-            if (k != i) draft_set(&without, set->item[k].key, set->item[k].item[0]);
-        if (check_draft(&without, NULL) < 0) continue;
+        without = *before;
+        if (complete(x, set, i, &without, NULL) < 0) continue;
         err_ctx(e, "--set %s=%s", set->item[i].key->name, set->item[i].item[0]);
         return;
     }
@@ -287,10 +298,9 @@ static int finish(struct expansion *x, struct draft *d, const struct rule *block
     TRY(yaml_place(at, scale_apply(&x->scale, d, e), e));
     for (int i = 0; i < 2; i++) apply_axes(x, own[i], &nominal, d);
     struct draft before = *d;
-    for (int32_t i = 0; i < x->set.n; i++) override(d, x->set.item[i].key, x->set.item[i].item[0]);
+    int rc = complete(x, &x->set, -1, d, e);
     for (int i = 0; i < 2; i++) mention_lost(x, own[i], &nominal, &d->spec);
-    int rc = check_draft(d, e);
-    if (rc < 0) blame(&x->set, &before, at, e);
+    if (rc < 0) blame(x, &before, at, e);
     return rc;
 }
 

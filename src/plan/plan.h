@@ -2,8 +2,8 @@
  *
  * Order of settings: base pieces, scale, axes of the grid, --set (literal, never scaled). Grid,
  * `where` and `skip` use nominal lengths. A scale maps lengths and strides > 1 by round(n /
- * divide); a note lists the points that this merges. A run whose axes or --set differ from what the
- * scale sets is `modified`. */
+ * divide), and slopes by multiply_slopes; a note lists the points that this merges. A run whose
+ * axes or --set differ from what the scale sets is `modified`. */
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H
 

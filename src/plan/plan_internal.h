@@ -145,10 +145,13 @@ int piece_read(struct axes *settings, struct plan_corpus *c, struct arena *a, co
  * All values are nominal, as in the file. What a scale does to a grid in the paper's lengths:
  * 1. `divide` maps L_train, L_valid, bench.L and strides above 1 by round-half-up(n / divide), at
  *    least 1; nothing else is divided.
- * 2. `set` gives further settings; entries of `where` add settings for runs that match, in order.
- * 3. A value of an axis of the grid wins over them (expand.c), except over an entry of `where` with
+ * 2. `multiply_slopes` multiplies the slopes of ALiBi: those listed in the grid, the paper's, the
+ *    mean of drawn ones, and the start of learned ones. The spec of a run lists the products. A
+ *    slope is a penalty per token, so a scale with shorter lengths may need steeper ones.
+ * 3. `set` gives further settings; entries of `where` add settings for runs that match, in order.
+ * 4. A value of an axis of the grid wins over them (expand.c), except over an entry of `where` with
  *    a condition on the same key: it maps that value, as rule 1 maps lengths.
- * 4. A scale with conditions on the dataset rejects all other datasets. */
+ * 5. A scale with conditions on the dataset rejects all other datasets. */
 
 /* A length in tokens; relative: added to L_train of the evaluated training. */
 struct length {
@@ -197,7 +200,7 @@ int grid_read(struct grid *g, struct arena *a, const struct project *p, const ch
 
 struct scale {
     const char *name;
-    double divide;
+    double divide, multiply_slopes;
     struct rules rules;   /* `set` has no condition */
     struct axis datasets; /* of the conditions */
     const char *known;    /* the same as text: "wikitext103, cc100" */
@@ -209,6 +212,11 @@ int scale_read(struct scale *s, struct arena *a, const struct project *p, const 
 /* scale_apply - applies the scale to a nominal draft. Errors: ERR_DATA if the scale has no settings
  * for the dataset. */
 int scale_apply(const struct scale *s, struct draft *d, struct err *e);
+/* scale_slopes - multiplies the slopes of a draft, whose number of heads is final. Errors: ERR_DATA
+ * a product that model.alibi_slopes or its like does not accept. */
+int scale_slopes(const struct scale *s, struct draft *d, struct arena *a, struct err *e);
+/* scale_is_slope - true for the keys that scale_slopes changes. */
+bool scale_is_slope(const struct spec_key *key);
 /* scale_value - the value that the scale sets for a key of such a nominal spec; NULL: none. *maps:
  * the scale computes it from the nominal value. */
 const char *scale_value(const struct scale *s, const struct spec *nominal,

@@ -20,21 +20,48 @@ static int unknown_scale(struct arena *a, const struct project *p, const char *n
                str_hint(name, (const char *const *)names, (size_t)n).text);
 }
 
-static int read_divide(struct scale *s, const struct yaml_node *node, struct err *e)
+/* The keys that `multiply_slopes` maps. */
+static const char slopes_key[] = "model.alibi_slopes", mean_key[] = "model.alibi_slopes_mean",
+                  start_key[] = "model.alibi_start_slopes";
+
+bool scale_is_slope(const struct spec_key *key)
 {
-    s->divide = 1.0;
-    if (node && (!str_to_double(&s->divide, node->text) || s->divide < 1.0 || s->divide > 1e6))
-        return yaml_error(node, e, "divide: expected a number from 1 to 1000000, found '%.60s'",
-                          node->text);
+    return strcmp(key->name, slopes_key) == 0 || strcmp(key->name, mean_key) == 0 ||
+           strcmp(key->name, start_key) == 0;
+}
+
+/* Reads a number from low to high; without a node it is 1. */
+static int read_factor(double *out, const struct yaml_node *node, const char *name, double low,
+                       double high, struct err *e)
+{
+    *out = 1.0;
+    if (!node || (str_to_double(out, node->text) && *out >= low && *out <= high)) return 0;
+    return yaml_error(node, e, "%s: expected a number from %g to %.0f, found '%.60s'", name, low,
+                      high, node->text);
+}
+
+/* A scale cannot set what it multiplies. */
+static int check_slopes(const struct scale *s, struct err *e)
+{
+    for (int32_t i = 0; i < s->rules.n && s->multiply_slopes != 1.0; i++) {
+        const struct axes *set = &s->rules.item[i].axes;
+        for (int32_t k = 0; k < set->n; k++)
+            if (scale_is_slope(set->item[k].key))
+                return yaml_error(set->item[k].at, e,
+                                  "%s: multiply_slopes determines it; leave out one of the two",
+                                  set->item[k].key->name);
+    }
     return 0;
 }
 
 int scale_read(struct scale *s, struct arena *a, const struct project *p, const char *name,
                struct err *e)
 {
-    const struct yaml_node *root, *divide, *set, *where;
-    const struct yaml_field fields[] = {
-        {"divide", YAML_SCALAR, &divide}, {"set", YAML_ANY, &set}, {"where", YAML_LIST, &where}};
+    const struct yaml_node *root, *divide, *slopes, *set, *where;
+    const struct yaml_field fields[] = {{"divide", YAML_SCALAR, &divide},
+                                        {"multiply_slopes", YAML_SCALAR, &slopes},
+                                        {"set", YAML_ANY, &set},
+                                        {"where", YAML_LIST, &where}};
     char *path;
 
     *s = (struct scale){.name = arena_strdup(a, name),
@@ -44,9 +71,11 @@ int scale_read(struct scale *s, struct arena *a, const struct project *p, const 
         return unknown_scale(a, p, name, e);
     TRY(yaml_read(&root, a, path, e));
     TRY(yaml_fields(root, fields, sizeof fields / sizeof *fields, e));
-    TRY(read_divide(s, divide, e));
+    TRY(read_factor(&s->divide, divide, "divide", 1, 1e6, e));
+    TRY(read_factor(&s->multiply_slopes, slopes, "multiply_slopes", 0.001, 1000, e));
     if (set) TRY(settings_read(&vec_push(a, &s->rules)->axes, a, set, e));
     TRY(rules_read(&s->rules, a, where, RULE_SCALE, SPEC_TRAIN, e));
+    TRY(check_slopes(s, e));
     for (int32_t i = 0; i < s->rules.n; i++) {
         const struct axis *x = axes_find(&s->rules.item[i].where, s->datasets.key->name);
         for (int32_t k = 0; x && k < x->n; k++) {
@@ -99,6 +128,33 @@ int scale_apply(const struct scale *s, struct draft *d, struct err *e)
         if (axes_match(&r->where, &nominal)) axes_apply(&r->axes, 0, d);
     }
     snprintf(d->spec.scale, sizeof d->spec.scale, "%s", s->name);
+    return 0;
+}
+
+int scale_slopes(const struct scale *s, struct draft *d, struct arena *a, struct err *e)
+{
+    const struct position_options *o = &d->spec.option;
+    bool learned = d->spec.model.position == SPEC_ALIBI_LEARNED;
+    const struct position_list *given = learned ? &o->alibi_start_slopes : &o->alibi_slopes;
+    bool drawn = !learned && given->n == 0 && o->alibi_slopes_source != POSITION_GEOMETRIC;
+    int32_t n = drawn ? 1 : given->n > 0 ? given->n : d->spec.model.heads;
+    const char *name = learned ? start_key : drawn ? mean_key : slopes_key;
+    struct strbuf b;
+
+    if (s->multiply_slopes == 1.0 || n == 0) return 0;
+    if (!learned && d->spec.model.position != SPEC_ALIBI) return 0;
+    strbuf_init(&b, a);
+    for (int32_t i = 0; i < n; i++) {
+        char number[STR_DOUBLE_BYTES];
+        double slope = drawn          ? o->alibi_slopes_mean
+                       : given->n > 0 ? given->value[i]
+                                      : (double)position_alibi_slope(i, n);
+        str_from_double(number, s->multiply_slopes * slope);
+        strbuf_addf(&b, "%s%s", i ? "," : "", number);
+    }
+    const struct spec_key *key = spec_key_find(name);
+    TRY(settings_value(key, b.text, e));
+    draft_set(d, key, b.text);
     return 0;
 }
 

@@ -1,10 +1,9 @@
 /* alibi.c - ALiBi: a penalty proportional to the distance, with a fixed slope for each head (the
  * paper, section 3).
  *
- * The slopes are the paper's, a given list, or drawn once from the run's seed (exponential with
- * mean 1, sorted; the paper states neither the rate nor the order). Position scaling `slopes`
- * multiplies them by L_train / row length in evaluations on longer rows (Al-Khateeb et al. 2023).
- */
+ * The slopes are the paper's, a given list, or drawn once from the run's seed (exponential,
+ * sorted; the paper states neither the mean nor the order). Position scaling `slopes` multiplies
+ * them by L_train / row length in evaluations on longer rows (Al-Khateeb et al. 2023). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +22,9 @@ static const struct position_option options[] = {
         "model.alibi_slopes_source", alibi_slopes_source, source_names, "geometric",
         "slopes of alibi: the paper's geometric ones, or exponential ones drawn from train.seed",
         "ALiBi paper, section 3: geometric; footnote 11: random ones"),
+    POSITION_NUMBER(POSITION_REAL, "model.alibi_slopes_mean", alibi_slopes_mean, 1e-6, 1e6, "1",
+                    "mean of the distribution of drawn slopes of alibi",
+                    "not stated in the ALiBi paper"),
     {.name = NULL},
 };
 
@@ -55,7 +57,7 @@ static void draw_slopes(const struct position_shape *s, float *out)
 
     for (int32_t h = 0; h < s->heads; h++) {
         uint32_t word = philox_word((uint64_t)s->seed, (uint64_t)h, 0xFFFFFFFFu, number);
-        out[h] = (float)-log(((double)word + 0.5) * 0x1p-32);
+        out[h] = (float)(-log(((double)word + 0.5) * 0x1p-32) * s->options->alibi_slopes_mean);
     }
     qsort(out, (size_t)s->heads, sizeof *out, falling);
 }

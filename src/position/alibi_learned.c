@@ -1,6 +1,7 @@
 /* alibi_learned.c - ALiBi with learned slopes, one set for all layers: the bias is -m * distance
- * with m = e^u or m = ln(1 + e^u) of the learned u, which starts at the paper's slopes. (The paper
- * tried learned slopes, section 3 and footnote 11, but does not state the parametrisation.) */
+ * with m = e^u or m = ln(1 + e^u) of the learned u, which starts at the paper's slopes or a given
+ * list. (The paper tried learned slopes, section 3 and footnote 11, but states neither the
+ * parametrisation nor the start.) */
 #include <math.h>
 
 #include "position/position.h"
@@ -12,6 +13,10 @@ static const struct position_option options[] = {
         "model.alibi_parametrisation", alibi_parametrisation, parametrisation_names, "exp",
         "slope of alibi_learned as a function of its number u: e^u, or softplus ln(1 + e^u)",
         "ALiBi paper, section 3 and footnote 11: not stated"),
+    POSITION_NUMBER(POSITION_REALS, "model.alibi_start_slopes", alibi_start_slopes, 1e-6, 1e6,
+                    "none",
+                    "slope of each head of alibi_learned before training; none: the paper's",
+                    "ALiBi paper, section 3 and footnote 11: not stated"),
     {.name = NULL},
 };
 
@@ -24,6 +29,15 @@ static double slope_of(const struct position_shape *s, double u)
 {
     if (is_exp(s)) return exp(u);
     return u > 0 ? u + log1p(exp(-u)) : log1p(exp(u));
+}
+
+static int check(const struct position_shape *s, struct err *e)
+{
+    int32_t n = s->options->alibi_start_slopes.n;
+
+    if (n == 0 || n == s->heads) return 0;
+    return ERR(e, ERR_DATA, "model.alibi_start_slopes: %d slopes for model.heads = %d", n,
+               s->heads);
 }
 
 static int32_t tensors(const struct position_shape *s, struct position_tensor *out)
@@ -39,10 +53,12 @@ static int32_t tensors(const struct position_shape *s, struct position_tensor *o
 
 static void start(const struct position_shape *s, int32_t tensor, float *out)
 {
+    const struct position_list *given = &s->options->alibi_start_slopes;
+
     (void)tensor;
     for (int32_t h = 0; h < s->heads; h++) {
-        double m = (double)position_alibi_slope(h, s->heads);
-        out[h] = (float)log(is_exp(s) ? m : expm1(m));
+        double m = given->n > 0 ? given->value[h] : (double)position_alibi_slope(h, s->heads);
+        out[h] = (float)(is_exp(s) ? log(m) : m > 30 ? m : log(expm1(m)));
     }
 }
 
@@ -69,6 +85,7 @@ static void pullback(const struct position_shape *s, const float *const *params,
 
 const struct position_functions position_alibi_learned = {
     .options = options,
+    .check = check,
     .tensors = tensors,
     .start = start,
     .table_length = position_row_length,

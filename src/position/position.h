@@ -79,7 +79,9 @@ struct position_options {
     double learned_init_std;           /* of the rows at initialisation; 0: C^-0.5 */
     struct position_list alibi_slopes; /* by head; empty: see alibi_slopes_source */
     enum position_slopes alibi_slopes_source;
+    double alibi_slopes_mean; /* of drawn slopes */
     enum position_parametrisation alibi_parametrisation;
+    struct position_list alibi_start_slopes; /* of learned slopes, by head; empty: the paper's */
     int32_t sandwich_dim, tisa_kernels;
     /* Scaling in training or in an evaluation. factor 0: row length / original length, at least 1;
      * original_length 0: L_train. */

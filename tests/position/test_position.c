@@ -105,6 +105,41 @@ TEST(slopes_of_eight_and_twelve_heads_are_the_papers)
     }
 }
 
+TEST(learned_slopes_start_at_the_given_ones)
+{
+    static const double start[] = {40, 4, 0.03125};
+    for (int way = POSITION_EXP; way <= POSITION_SOFTPLUS; way++) {
+        struct spec s = spec_of(SPEC_ALIBI_LEARNED, 3, 8);
+        struct fixture f;
+        s.option.alibi_parametrisation = (enum position_parametrisation)way;
+        s.option.alibi_start_slopes = (struct position_list){.n = 3};
+        memcpy(s.option.alibi_start_slopes.value, start, sizeof start);
+        fixture_open(&f, &s, 64);
+        f.functions->start(&f.shape, 0, f.values[0]);
+        fixture_fill(&f);
+        for (int h = 0; h < 3; h++)
+            assert_true(fabs((double)fixture_bias(&f, h, 1) / start[h] + 1) < 1e-6);
+        fixture_close(&f);
+    }
+}
+
+TEST(drawn_slopes_are_in_proportion_to_their_mean)
+{
+    float bias[2];
+    for (int i = 0; i < 2; i++) {
+        struct spec s = spec_of(SPEC_ALIBI, 8, 8);
+        struct fixture f;
+        s.train.seed = 5;
+        s.option.alibi_slopes_source = POSITION_EXPONENTIAL;
+        if (i == 1) s.option.alibi_slopes_mean = 8;
+        fixture_open(&f, &s, 64);
+        fixture_fill(&f);
+        bias[i] = fixture_bias(&f, 3, 1);
+        fixture_close(&f);
+    }
+    assert_true(bias[0] < 0 && bias[1] == 8 * bias[0]);
+}
+
 TEST(sinusoids_have_two_halves_and_a_zero_row_for_padding)
 {
     struct spec s = spec_of(SPEC_SINUSOIDAL, 1, 9);
