@@ -19,18 +19,12 @@ enum {
     CPU_FLUSH_BITS = 0x8040
 };
 
-#define CPU_SIMD_SET(isa)                                                                          \
-    {                                                                                              \
-#isa, &simd_rows_##isa, &simd_norm_##isa, &simd_linear_##isa, &simd_loss_##isa,            \
-            &simd_update_##isa, &simd_attention_##isa, &simd_attention_bwd_##isa                   \
-    }
-
-static const struct simd_kernels cpu_simd_sets[] = {
+static const struct simd_kernels *const cpu_simd_sets[] = {
 #if defined(__x86_64__)
-    CPU_SIMD_SET(v4),
-    CPU_SIMD_SET(v3),
+    &simd_kernels_v4,
+    &simd_kernels_v3,
 #endif
-    CPU_SIMD_SET(base),
+    &simd_kernels_base,
 };
 
 static bool cpu_simd_runs(const char *name)
@@ -51,15 +45,15 @@ static bool cpu_simd_runs(const char *name)
 const struct simd_kernels *cpu_simd_named(const char *name)
 {
     for (size_t i = 0; i < sizeof cpu_simd_sets / sizeof *cpu_simd_sets; i++)
-        if (strcmp(cpu_simd_sets[i].name, name) == 0 && cpu_simd_runs(name))
-            return &cpu_simd_sets[i];
+        if (strcmp(cpu_simd_sets[i]->name, name) == 0 && cpu_simd_runs(name))
+            return cpu_simd_sets[i];
     return NULL;
 }
 
 const struct simd_kernels *cpu_simd_best(void)
 {
     for (size_t i = 0; i < sizeof cpu_simd_sets / sizeof *cpu_simd_sets; i++)
-        if (cpu_simd_runs(cpu_simd_sets[i].name)) return &cpu_simd_sets[i];
+        if (cpu_simd_runs(cpu_simd_sets[i]->name)) return cpu_simd_sets[i];
     return NULL;
 }
 
@@ -193,8 +187,16 @@ static int cpu_peak_bytes(struct backend *b, int64_t *out, struct err *e)
     return 0;
 }
 
+/* Fused ops that src/ops composes. */
+#define cpu_linear_relu NULL
+#define cpu_linear_bwd_relu NULL
+#define cpu_residual_layernorm_bwd NULL
+
+#define ENTRY(NAME, name, args) .name = cpu_##name,
 static const struct backend_ops cpu_ops = {
-    .close = cpu_close,
+    BACKEND_OPS(ENTRY)
+#undef ENTRY
+        .close = cpu_close,
     .alloc = cpu_alloc,
     .release = cpu_release,
     .upload = cpu_copy,
@@ -203,30 +205,6 @@ static const struct backend_ops cpu_ops = {
     .zero = cpu_zero,
     .sync = cpu_sync,
     .peak_bytes = cpu_peak_bytes,
-    .linear = cpu_linear,
-    .linear_rows = cpu_linear_rows,
-    .linear_bwd_input = cpu_linear_bwd_input,
-    .linear_bwd_weight = cpu_linear_bwd_weight,
-    .gather_rows = cpu_gather_rows,
-    .scatter_rows = cpu_scatter_rows,
-    .add_rows = cpu_add_rows,
-    .cast = cpu_cast,
-    .add = cpu_add,
-    .dropout = cpu_dropout,
-    .relu = cpu_relu,
-    .relu_bwd = cpu_relu_bwd,
-    .layernorm = cpu_layernorm,
-    .layernorm_bwd = cpu_layernorm_bwd,
-    .residual_layernorm = cpu_residual_layernorm,
-    .rotary = cpu_rotary,
-    .attention = cpu_attention,
-    .attention_bwd = cpu_attention_bwd,
-    .softmax_loss = cpu_softmax_loss,
-    .softmax_logp = cpu_softmax_logp,
-    .sum_losses = cpu_sum_losses,
-    .sum_squares = cpu_sum_squares,
-    .nag = cpu_nag,
-    .adam = cpu_adam,
 };
 
 /* Describes the backend, such as "AMD EPYC, 1 thread, v4 kernels", with the name of the processor

@@ -59,8 +59,7 @@ int cpu_scratch_reserve(struct cpu *c, size_t bytes, struct err *e);
  * that all threads read. */
 int cpu_scratch_reserve_first(struct cpu *c, size_t bytes, struct err *e);
 
-/* The ops, by file: linear.c, rows.c, attention.c, update.c. residual_layernorm is the only fused
- * op. */
+/* The ops, by file: linear.c, rows.c, attention.c, update.c. */
 #define CPU_FUNCTION(NAME, name, args)                                                             \
     int cpu_##name(struct backend *b, const struct args *a, struct err *e);
 BACKEND_OPS(CPU_FUNCTION)

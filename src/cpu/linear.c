@@ -129,7 +129,8 @@ static void linear_bwd_weight_rows(const void *args, struct simd_range rows)
         simd->linear->dw(w->y, w->x, w->w, w->accumulate, rows);
     else
         linear_multiply(w, rows, true, w->x->rows, (const float *)w->x->data + rows.begin);
-    if (w->bias_sums) simd->rows->column_sums(w->bias_sums, w->x, w->accumulate, rows);
+    struct simd_sums sums = {.out = w->bias_sums, .x = w->x, .accumulate = w->accumulate};
+    if (sums.out) simd->column_sums(&sums, rows);
 }
 
 int cpu_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a, struct err *e)

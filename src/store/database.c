@@ -4,8 +4,8 @@
  * How a reader opens the file:
  * 1. Normally, if the side files -wal and -shm exist or can be created: every commit is visible at
  *    once.
- * 2. Immutable, if the folder is read-only without a -wal, so that nobody writes. The file is
- *    reopened when it has changed (database_refresh).
+ * 2. Immutable, if the folder is read-only without a -wal, so that nobody writes, or if the -wal
+ *    belongs to another file. The file is reopened when it has changed (database_refresh).
  * 3. Not at all, if rows are in a -wal that cannot be read from here, or if a -journal holds a
  *    transaction that was not finished: only a writer undoes it.
  *
@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@
 #include "record/fields.h"
 #include "record/run_folder.h"
 
-enum { OPEN_BUSY_MS = 60000, DATABASE_SQL_BYTES = 1 << 20 };
+enum { OPEN_BUSY_MS = 60000, OPEN_TRIES = 100, DATABASE_SQL_BYTES = 1 << 20 };
 
 /* --- statements and transactions ------------------------------------------------------------ */
 
@@ -53,11 +54,21 @@ static const struct {
     {SQLITE_TOOBIG, ERR_DATA, "; the limit of a value or a row is " DATABASE_VALUE_TEXT},
 };
 
+static int replaced_error(const struct store *s, struct err *e)
+{
+    return ERR(e, ERR_IO,
+               "%s: was deleted or replaced while in use; nothing more is written; put the file or "
+               "a copy of it there, run `alibi merge runs/` for the results that it lacks, and "
+               "repeat the command",
+               s->path);
+}
+
 int database_error(struct store *s, int sqlite_code, struct err *e)
 {
     const char *text =
         s->connection_own ? sqlite3_errmsg(s->connection_own) : sqlite3_errstr(sqlite_code);
 
+    if (sqlite_code == SQLITE_READONLY_DBMOVED) return replaced_error(s, e);
     if ((sqlite_code & 0xff) == SQLITE_AUTH && !s->fence)
         return ERR(e, ERR_DATA,
                    "%s: %s; a view or trigger that alibi did not make is where a table should be",
@@ -190,41 +201,96 @@ static const char *beside(struct store *s, const char *suffix)
     return arena_printf(&s->arena, "%s%s", s->path, suffix);
 }
 
-static bool is_file(const char *path, const struct stat *known)
-{
-    struct stat now;
+/* --- which file a log belongs to -------------------------------------------------------------- */
 
-    return stat(path, &now) == 0 && now.st_dev == known->st_dev && now.st_ino == known->st_ino;
+/* SQLite replays the -wal that it finds under the name of a database, and a rollback journal too,
+ * whichever file they belong to. Therefore a file that is moved over results.db, such as a backup,
+ * would be damaged by the log of the file that it replaces. This prevents it:
+ *
+ * 1. Before a writer changes anything, results.db.open states the inodes of the file and of its
+ *    log. It is deleted with the log, and left with it by a writer that is killed.
+ * 2. A log is foreign if it is the one that results.db.open names and results.db is another file.
+ * 3. A writer moves a foreign log away before SQLite reads it, and its own as soon as it notices
+ *    that the file was replaced. A reader opens the file without it. */
+static const char open_format[] = "file %" SCNu64 "\nlog %" SCNu64 "\n";
+
+static uint64_t inode(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? (uint64_t)st.st_ino : 0;
 }
 
-static const char *const side_files[] = {"-wal", "-shm"};
+/* Reads results.db.open; 0: it states nothing. */
+static struct database_files files_stated(struct store *s)
+{
+    struct database_files stated = {0, 0};
+    char text[128];
 
-/* Whether the path no longer names the opened file. If so, the log that it leaves there is moved
- * away: SQLite would replay it into whichever file is put in its place. Before that the log is
- * written into the opened file, which may only have been moved. */
+    file_read_tail(text, sizeof text, beside(s, ".open"));
+    if (sscanf(text, open_format, &stated.file, &stated.log) == 2) return stated;
+    return (struct database_files){0, 0};
+}
+
+/* Whether the log of these files is beside another file. Without a -wal it is the journal of the
+ * transaction that turns to WAL mode. */
+static bool is_foreign(struct store *s, const struct database_files *of)
+{
+    if (of->file == 0 || of->file == inode(s->path)) return false;
+    return of->log ? of->log == inode(beside(s, "-wal")) : file_exists(beside(s, "-journal"));
+}
+
+/* The -wal is last: until it has another name, it shows that the log is foreign. */
+static int set_log_aside(struct store *s, struct err *e)
+{
+    enum { JOURNAL, SHARED_MEMORY, WAL };
+    static const char *const suffixes[] = {
+        [JOURNAL] = "-journal", [SHARED_MEMORY] = "-shm", [WAL] = "-wal"};
+
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        const char *path = beside(s, suffixes[i]);
+        const char *kept = arena_printf(&s->arena, "%s.deleted%s", s->path, suffixes[i]);
+        if (rename(path, kept) < 0) {
+            if (errno == ENOENT) continue;
+            return ERR(e, ERR_IO, "%s: belongs to an earlier file and cannot be moved to %s: %s",
+                       path, kept, strerror(errno));
+        }
+        if (i != SHARED_MEMORY)
+            log_warn("%s: was deleted or replaced; the log of the earlier file is now %s; "
+                     "`alibi merge runs/` adds the results that this file lacks",
+                     s->path, kept);
+    }
+    return 0;
+}
+
+/* States the files that this writer has open. */
+static int state_files(struct store *s, struct err *e)
+{
+    char text[128];
+    uint64_t log = inode(beside(s, "-wal"));
+    const struct database_files stated = files_stated(s);
+
+    s->files.log = log;
+    if (stated.file == s->files.file && stated.log == log) return 0;
+    snprintf(text, sizeof text, "file %" PRIu64 "\nlog %" PRIu64 "\n", s->files.file, log);
+    return file_write_atomic(beside(s, ".open"), text, strlen(text), e);
+}
+
+/* Whether the path no longer names the opened file. Before the log that it leaves there is moved
+ * away, it is written into the opened file, which may only have been moved. */
 static bool is_replaced(struct store *s)
 {
-    if (s->mode == STORE_READ || !s->connection_own || !s->opened.st_ino) return false;
-    if (is_file(s->path, &s->opened)) return false;
-    sqlite3_wal_checkpoint_v2(s->connection_own, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    for (size_t i = 0; i < sizeof side_files / sizeof *side_files; i++) {
-        const char *path = beside(s, side_files[i]);
-        if (is_file(path, &s->side[i]))
-            rename(path, arena_printf(&s->arena, "%s.deleted%s", s->path, side_files[i]));
-    }
+    if (s->files.file == 0 || inode(s->path) == s->files.file) return false;
+    if (s->connection_own)
+        sqlite3_wal_checkpoint_v2(s->connection_own, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    if (is_foreign(s, &s->files)) set_log_aside(s, NULL);
     return true;
 }
 
 static int check_same_file(struct store *s, struct err *e)
 {
     if (s->mode == STORE_READ) return database_refresh(s, e);
-    if (!is_replaced(s)) return 0;
-    return ERR(
-        e, ERR_IO,
-        "%s: was deleted or replaced while in use; nothing more is written, and its log is "
-        "now %s.deleted-wal; put the file or a copy of it there, run `alibi merge runs/` for "
-        "the results that it lacks, and repeat the command",
-        s->path, s->path);
+    return is_replaced(s) ? replaced_error(s, e) : 0;
 }
 
 static int savepoint(struct store *s, const char *verb, struct err *e)
@@ -514,7 +580,7 @@ static bool journal_has_magic(struct store *s, bool at_end)
  * of a transaction on several databases, which SQLite deletes after undoing the transaction. */
 static int check_files(struct store *s, struct err *e)
 {
-    static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
+    static const char *const suffixes[] = {"", "-journal", "-wal", "-shm", ".open"};
     struct stat st;
 
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
@@ -589,9 +655,9 @@ static int connect_to(struct store *s, const char *name, int flags, struct err *
 
 /* SQLite ignores the journal of an immutable file, so the pages of a transaction that was not
  * finished would be read as results. */
-static int connect_immutable(struct store *s, struct err *e)
+static int connect_immutable(struct store *s, bool is_its_journal, struct err *e)
 {
-    if (journal_has_magic(s, false))
+    if (is_its_journal && journal_has_magic(s, false))
         return ERR(
             e, ERR_UNAVAILABLE,
             "%s: its -journal holds a change that another program did not finish; a command "
@@ -609,22 +675,24 @@ static bool has_runs(struct store *s)
     return access(arena_printf(&s->arena, "%s/" RUN_FOLDERS, s->folder), F_OK) == 0;
 }
 
-static int connect_reader(struct store *s, struct err *e)
+static int try_reader(struct store *s, struct err *e)
 {
     int64_t version = 0;
     const char *network = network_name(s->folder);
+    const struct database_files stated = files_stated(s);
 
     s->immutable = false;
     TRY(check_files(s, e));
     if (stat(s->path, &s->opened) < 0)
         return ERR(e, ERR_NOINPUT, "%s not found; run `alibi %s` first", s->path,
                    has_runs(s) ? "merge runs/" : "run table5");
+    if (is_foreign(s, &stated)) return connect_immutable(s, false, e);
     if (network && wal_bytes(s) > 0)
         return ERR(e, ERR_UNAVAILABLE,
                    "%s is in use on %s, a network file system, where it cannot be read safely; "
                    "read it on the machine that writes it",
                    s->path, network);
-    if (network) return connect_immutable(s, e);
+    if (network) return connect_immutable(s, true, e);
     TRY(connect_to(s, s->path, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, e));
     struct err first = {0};
     if (DATABASE_NUMBER(s, version, &first, "PRAGMA user_version") >= 0) return 0;
@@ -637,7 +705,21 @@ static int connect_reader(struct store *s, struct err *e)
                    "%s: rows are in its -wal file, which cannot be read in this read-only folder; "
                    "copy results.db* to a folder you can write to, and read them there",
                    s->path);
-    return connect_immutable(s, e);
+    return connect_immutable(s, true, e);
+}
+
+/* Repeats it if the files were others by the time that SQLite had opened them, one after the other:
+ * they need not belong together, whatever SQLite says of them. */
+static int connect_reader(struct store *s, struct err *e)
+{
+    int rc = 0;
+
+    for (int i = 0; i < OPEN_TRIES; i++) {
+        const uint64_t file = inode(s->path), log = inode(beside(s, "-wal"));
+        rc = try_reader(s, e);
+        if (file == inode(s->path) && log == inode(beside(s, "-wal"))) break;
+    }
+    return rc;
 }
 
 static int open_reader(struct store *s, struct err *e)
@@ -697,28 +779,29 @@ static int take_lock(struct store *s, struct err *e)
 static int use_wal(struct store *s, struct err *e)
 {
     char mode[16];
+    int64_t version;
 
     TRY(database_get(s, "PRAGMA journal_mode=WAL", NULL, 0, DATABASE_COLUMNS(DATABASE_TO(mode)),
                      e));
-    if (strcmp(mode, "wal") == 0) return 0;
-    return ERR(e, ERR_UNAVAILABLE,
-               "%s: this file system gives no shared memory for WAL (journal mode %s); put "
-               "results.db on a local disk",
-               s->path, mode);
+    if (strcmp(mode, "wal") != 0)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s: this file system gives no shared memory for WAL (journal mode %s); put "
+                   "results.db on a local disk",
+                   s->path, mode);
+    TRY(DATABASE_NUMBER(s, version, e, "PRAGMA user_version")); /* the first read makes the -wal */
+    return 0;
 }
 
-/* Creates the file with its schema, under the lock. The log of a deleted file would be replayed
- * into the new one, so it is deleted first. */
+/* Creates the file with its schema, under the lock. */
 static int create_file(struct store *s, struct err *e)
 {
-    static const char *const stale[] = {"-journal", "-wal", "-shm"};
     struct store made = {.mode = STORE_WRITE, .lock_fd = -1, .path = s->path};
     sqlite3_int64 bytes = 0;
     unsigned char *image = NULL;
     int rc = 0;
 
     arena_init(&made.arena);
-    for (size_t i = 0; i < sizeof stale / sizeof *stale; i++) unlink(beside(s, stale[i]));
+    TRY_OUT(rc, set_log_aside(s, e));
     TRY_OUT(rc, connect_to(&made, ":memory:", SQLITE_OPEN_READWRITE, e));
     TRY_OUT(rc, migrate_run(&made, schema_steps, schema_steps_n, schema_views, e));
     image = sqlite3_serialize(made.connection_own, "main", &bytes, 0);
@@ -746,6 +829,24 @@ static int check_triggers(struct store *s, struct err *e)
                s->path, name);
 }
 
+/* Opens the file that the path names, without the log of another one. */
+static int connect_writer(struct store *s, struct err *e)
+{
+    const struct database_files stated = files_stated(s);
+    int moved = 1;
+
+    for (int i = 0; moved; i++) {
+        if (i == OPEN_TRIES) return replaced_error(s, e);
+        TRY(connect_to(s, s->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, e));
+        if (stat(s->path, &s->opened) < 0)
+            return ERR(e, ERR_IO, "%s: %s", s->path, strerror(errno));
+        int rc = sqlite3_file_control(s->connection_own, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+        if (rc != SQLITE_OK) return database_error(s, rc, e);
+    }
+    s->files.file = (uint64_t)s->opened.st_ino;
+    return is_foreign(s, &stated) ? set_log_aside(s, e) : 0;
+}
+
 static int open_writer(struct store *s, struct err *e)
 {
     int64_t version;
@@ -760,15 +861,14 @@ static int open_writer(struct store *s, struct err *e)
     TRY(take_lock(s, e));
     TRY(check_files(s, e));
     if (stat(s->path, &s->opened) < 0 || s->opened.st_size == 0) TRY(create_file(s, e));
-    TRY(connect_to(s, s->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, e));
+    TRY(connect_writer(s, e));
     TRY(migrate_version(s, &version, schema_steps_n, e)); /* before any change */
     TRY(schema_check(s, e));
+    TRY(state_files(s, e)); /* before the journal of the change to WAL mode */
     TRY(use_wal(s, e));
+    TRY(state_files(s, e));
     TRY(database_script(s, "PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON", e));
-    if (stat(s->path, &s->opened) < 0) return ERR(e, ERR_IO, "%s: %s", s->path, strerror(errno));
     TRY(migrate_run(s, schema_steps, schema_steps_n, schema_views, e));
-    for (size_t i = 0; i < sizeof side_files / sizeof *side_files; i++)
-        (void)stat(beside(s, side_files[i]), &s->side[i]);
     return check_triggers(s, e);
 }
 
@@ -797,6 +897,8 @@ void store_close(struct store *s)
     while (s->depth > 0) store_rollback(s);
     (void)is_replaced(s); /* since the last transaction began */
     close_connection(s);
+    (void)is_replaced(s); /* since then: SQLite has left its log */
+    if (s->files.log && s->files.log != inode(beside(s, "-wal"))) unlink(beside(s, ".open"));
     file_unlock(s->lock_fd);
     arena_fini(&s->arena);
     free(s);

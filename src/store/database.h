@@ -40,16 +40,21 @@ struct database_statement {
 
 struct fence;
 
+/* Inodes of the opened file and of its -wal; 0: none. */
+struct database_files {
+    uint64_t file, log;
+};
+
 struct store {
     sqlite3 *connection_own;
     enum store_mode mode;
-    const char *path, *folder; /* links resolved; the folder that holds the file */
-    int lock_fd;               /* -1: none */
-    int depth;                 /* of nested transactions */
-    bool immutable;            /* opened without side files: nobody writes now */
-    const struct fence *fence; /* of the query in progress; NULL: none */
-    struct stat opened;        /* the file when it was opened */
-    struct stat side[2];       /* its -wal and -shm, of a writer */
+    const char *path, *folder;   /* links resolved; the folder that holds the file */
+    int lock_fd;                 /* -1: none */
+    int depth;                   /* of nested transactions */
+    bool immutable;              /* opened without side files: nobody writes now */
+    const struct fence *fence;   /* of the query in progress; NULL: none */
+    struct stat opened;          /* the file when it was opened */
+    struct database_files files; /* of a writer */
     struct database_statement statement[DATABASE_STATEMENTS];
     int statements_n;
     struct arena arena;                           /* until store_close */

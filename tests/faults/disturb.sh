@@ -346,8 +346,8 @@ read_only() {
 }
 
 before_in_the_way() {
-    local places=(runs results.db results.db.lock data)
-    place=$project/${places[RANDOM % 4]}
+    local places=(runs results.db results.db.lock results.db.open data)
+    place=$project/${places[RANDOM % 5]}
     if [ -e "$place" ]; then mv "$place" "$place.kept"; fi
     case $((RANDOM % 2)) in
     0) [ "$(basename "$place")" = runs ] || [ "$(basename "$place")" = data ] && touch "$place" || mkdir "$place" ;;
@@ -425,24 +425,45 @@ hurt_database() {
     rebuild
 }
 
-# Replaces results.db by a copy of itself that is a moment older, while the scheduler has it open: by VACUUM INTO and by
-# .backup in turn. The copy stays whole, and the run folders add what it lacks.
-restore_database() {
+# Copies results.db while the scheduler has it open, by VACUUM INTO and by .backup in turn, and lets a moment pass.
+copy_database() {
     a_while 60
-    local db=$project/results.db
-    alive "$pid" && [ -f "$db" ] || return 1
+    alive "$pid" && [ -f "$project/results.db" ] || return 1
     still_there
-    rm -f "$db.copy"
+    rm -f "$project/copy.db"
     python3 -c 'import sqlite3, sys
 c = sqlite3.connect(sys.argv[1], timeout=30)
-c.execute("VACUUM INTO ?", sys.argv[2:3]) if int(sys.argv[3]) % 2 else c.backup(sqlite3.connect(sys.argv[2]))' \
-        "$db" "$db.copy" "$injected" >>"$project/out" 2>&1 || return 1
+if int(sys.argv[3]) % 2: c.execute("VACUUM INTO ?", sys.argv[2:3])
+else:
+    to = sqlite3.connect(sys.argv[2]); c.backup(to); to.close()
+c.close()' "$project/results.db" "$project/copy.db" "$injected" >>"$project/out" 2>&1 || return 1
     a_while 20
-    alive "$pid" && mv "$db.copy" "$db" || return 1
+    alive "$pid"
+}
+
+# Replaces results.db by this copy. The copy stays whole, and the run folders add what it lacks.
+restore_database() {
+    copy_database && mv "$project/copy.db" "$project/results.db" || return 1
     ended "with an older copy" 0 74
     no_orphans || wrongly "$(cat "$project/orphans")"
     merge_runs
     pid=1 # nothing to wait for: the copy may be older than the end of the grid, which runs once more
+}
+
+# The same after the scheduler was killed and has left its log; each of these commands is the first to meet both.
+restore_killed() {
+    copy_database && strike && mv "$project/copy.db" "$project/results.db" || return 1
+    no_orphans || wrongly "$(cat "$project/orphans")"
+    case $((injected % 5)) in
+    0) set -- status ;;
+    1) set -- query "SELECT count(*), sum(perplexity) FROM evaluations" ;;
+    2) set -- report "$grid" --format csv ;;
+    3) set -- gc ;;
+    4) set -- run "$grid" --devices "$devices" ;;
+    esac
+    "$alibi" "$@" --project "$project" >>"$project/out" 2>&1 </dev/null || wrongly "alibi $*: $?, $(tail -1 "$project/out")"
+    merge_runs
+    pid=1
 }
 
 # Another program reads or writes in a transaction for a while.

@@ -180,6 +180,8 @@ suite F12 "a foreign writer" store/test_open 'a_foreign_writer*'
 disturb F13 "results.db deleted" lose_database 5 100
 disturb F13 "results.db replaced, cut or flipped while it is in use" hurt_database 10 200
 needs python3 disturb F13 "results.db replaced by an older copy of itself" restore_database 20 200
+needs python3 disturb F13 "the same after kill -9 of the scheduler" restore_killed 10 200
+suite F13 "an older copy at every step of a writer or a reader" store/test_replace '*'
 suite F13 "results.db deleted, replaced, damaged" store/test_open 'a_deleted*' 'a_copy*' 'a_new_file*' 'damage*'
 suite F14 "results.db of every earlier version" store/test_migrate 'every_released*' 'a_migration*' 'a_file_of_the_next*'
 disturb F15 "many schedulers at once" crowd 20 10000 1

@@ -162,6 +162,31 @@ TEST_WITH(struct store_fixture *f, a_copy_put_in_place_of_the_open_file_stays_wh
     }
 }
 
+/* The log stays where a reader has the file open as the writer closes it. */
+TEST_WITH(struct store_fixture *f, a_copy_put_in_place_of_a_closed_file_stays_whole)
+{
+    struct store *reader = NULL;
+    char copy[TEST_PATH_BYTES + 64];
+
+    snprintf(copy, sizeof copy, "%s", fixture_path(f, "copy.db"));
+    fixture_done(f, &f->train, 2.0, NULL);
+    copy_database(f, copy, true);
+    f->train.train.seed++;
+    fixture_done(f, &f->train, 2.0, NULL);
+    assert_works(f, store_open(&reader, f->path, STORE_READ, &f->e));
+    store_fixture_close(f);
+    store_close(reader);
+    assert_int_equal(access(fixture_path(f, "results.db-wal"), F_OK), 0);
+    assert_int_equal(rename(copy, f->path), 0);
+    for (int mode = STORE_READ; mode <= STORE_WRITE; mode++) {
+        store_fixture_open(f, (enum store_mode)mode);
+        assert_works(f, store_check(f->store, &f->e));
+        assert_cell(f, "SELECT count(*) FROM trainings", "1");
+        store_fixture_close(f);
+    }
+    assert_int_equal(access(fixture_path(f, "results.db.deleted-wal"), F_OK), 0);
+}
+
 TEST_WITH(struct store_fixture *f, a_new_file_takes_nothing_from_a_deleted_one)
 {
     /* the writer is not closed, so its log stays, as after a crash */

@@ -169,7 +169,8 @@ TEST_WITH(struct store_fixture *f, a_query_leaves_the_programs_own_alarm)
 /* Opening a FIFO waits for its other end. */
 TEST_WITH(struct store_fixture *f, only_a_regular_file_is_opened)
 {
-    static const char *const beside[] = {"results.db-journal", "results.db-wal", "results.db-shm"};
+    static const char *const beside[] = {"results.db-journal", "results.db-wal", "results.db-shm",
+                                         "results.db.open"};
     static const char *const names[] = {"pipe", "link", "folder"};
     static const char word[] = "not a regular file";
     struct merge_result m;
