@@ -41,7 +41,7 @@ TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/report/check_page $(
 
 include cuda/cuda.mk
 
-.PHONY: all deps check asan fuzz lint format reproduce readme-figure reproduce-twice claims report bench bench-gpu bundle faults install uninstall clean help
+.PHONY: all deps check asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report bench bench-gpu bundle faults install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/alibi $(CUDA_LIBRARY) ## build the program (the default)
@@ -83,7 +83,7 @@ $(BUILD)/obj/store/schema.o $(BUILD)/testobj/bench/bench_gpu_table.o: $(SQL_INC)
 $(BUILD)/report/%.inc: src/report/%.sql
 	@mkdir -p $(@D); awk '/^-- @ /{print end "static const char " $$3 "[] ="; end = ";"; next} !/^(--|$$)/{gsub(/["\\]/, "\\\\&"); print "\"" $$0 "\\n\""} END{print ";"}' $< > $@
 $(BUILD)/obj/report/%.o: CPPFLAGS += -I$(BUILD)
-$(foreach f,cells claims page,$(eval $(BUILD)/obj/report/$(f).o: $(BUILD)/report/$(f).inc))
+$(foreach f,cells claims compare page,$(eval $(BUILD)/obj/report/$(f).o: $(BUILD)/report/$(f).inc))
 
 # A call of the macro COMMAND for each section of the commands, which begins with the line "@ NAME, …".
 $(BUILD)/cli/commands.inc: src/cli/commands.txt
@@ -148,13 +148,21 @@ readme-figure: reproduce-abstract ## redraw the picture of README.md, with SEEDS
 reproduce-twice: $(BUILD)/alibi ## run artefacts twice from nothing and compare tables, verdicts, weights (ARTEFACTS="table5 figure11"; default all)
 	@tests/reproduce_twice.sh $(BUILD) $(ARTEFACTS)
 
+authors: $(BUILD)/alibi ## download the authors' ALiBi checkpoints and WikiText-103, evaluate the ALiBi rows of Table 5 (L=512: one checkpoint, one length)
+	@$(BUILD)/alibi plan table5/authors $(AUTHORS_ONLY)
+	@test -e data/wikitext103/manifest.yaml || { $(BUILD)/alibi data fetch wikitext103 && $(BUILD)/alibi data prepare wikitext103; }
+	@$(BUILD)/alibi run table5/authors --devices $(DEVICES) $(AUTHORS_ONLY) $(if $(YES),--yes)
+	@$(BUILD)/alibi report table5/authors
+AUTHORS_ONLY = $(if $(L),--only L_train=$(L)$(comma)L_valid=$(L))
+comma := ,
+
 claims: $(BUILD)/alibi ## judge the paper's claims from results.db
 	@$(BUILD)/alibi claims $(if $(SCALE),--scale $(SCALE))
 
 report: $(BUILD)/alibi ## draw every figure from results.db and write one page with everything, plots/report.html
 	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE)) --format html --out plots/report.html
 
-bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_scheduler ## measure the CPU backend, compared with PyTorch if installed, and the scheduler (CASES="steps positions libraries scheduler")
+bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_scheduler ## measure the CPU backend, compared with PyTorch if installed, and the scheduler (CASES="steps positions libraries scheduler" KERNELS="v4 v3")
 	@tests/bench/run.sh $(BUILD)
 
 bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## measure speed and memory on a GPU (DEVICE=cuda:0), compared with PyTorch, each case once per code version (CASES=ceilings,ops,train-alibi-1024 REDO=1)
@@ -205,6 +213,6 @@ clean: ## remove build/; results.db, runs/, data/ and plots/ stay
 
 help: ## print this list
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-20s %s\n", $$1, $$2}'
-	@echo "  settings: SCALE=mini|laptop|small|paper|none DEVICES=auto|cpu|cpu:N|slurm:N SEEDS=N YES=1 BUILD=dir PREFIX=dir V=1"
+	@echo "  settings: SCALE=mini|laptop|small|paper|none DEVICES=auto|cpu|cpu:N|slurm:N SEEDS=N YES=1 L=512 BUILD=dir PREFIX=dir V=1"
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -162,7 +162,7 @@ static int offer_argument(const struct typed *t, struct err *e)
     TRY(store_open(&c->store, c->results, STORE_READ, e));
     TRY(rows_read(&runs, &c->arena, c->store, "SELECT run_id FROM run_list ORDER BY 1", NULL, 0,
                   e));
-    for (int32_t i = 0; i < runs.n; i++) offer(t, store_text(&runs.row[i][0]), "");
+    for (int32_t i = 0; i < runs.rows_n; i++) offer(t, store_text(&runs.row[i][0]), "");
     return 0;
 }
 

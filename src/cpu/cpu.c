@@ -50,11 +50,18 @@ const struct simd_kernels *cpu_simd_named(const char *name)
     return NULL;
 }
 
-const struct simd_kernels *cpu_simd_best(void)
+int cpu_simd_choose(const struct simd_kernels **out, struct err *e)
 {
-    for (size_t i = 0; i < sizeof cpu_simd_sets / sizeof *cpu_simd_sets; i++)
-        if (cpu_simd_runs(cpu_simd_sets[i]->name)) return cpu_simd_sets[i];
-    return NULL;
+    const char *name = getenv("ALIBI_KERNELS");
+    *out = NULL;
+    for (size_t i = 0; !*out && i < sizeof cpu_simd_sets / sizeof *cpu_simd_sets; i++)
+        if (!name || strcmp(name, cpu_simd_sets[i]->name) == 0)
+            *out = cpu_simd_named(cpu_simd_sets[i]->name);
+    if (*out) return 0;
+    return ERR(e, ERR_USAGE, "ALIBI_KERNELS=%s: this processor lacks them; expected %s", name,
+               cpu_simd_named("v4")   ? "base, v3 or v4"
+               : cpu_simd_named("v3") ? "base or v3"
+                                      : "base");
 }
 
 /* In every computing thread, subnormal results and operands are zero, and a library that uses
@@ -245,8 +252,11 @@ static int cpu_open(struct backend **out, int ordinal, int32_t threads, enum dty
         rc = ERR(e, ERR_NOMEM, "cpu: out of memory for %d threads", c->backend.threads);
         goto out;
     }
-    c->simd = cpu_simd_best();
-    TRY_OUT(rc, blas_open(&c->blas, e));
+    TRY_OUT(rc, cpu_simd_choose(&c->simd, e));
+    c->rule = cpu_linear_rule(c->simd->name);
+    snprintf(c->blas.text, sizeof c->blas.text, "own products");
+    if (c->rule->library_input || c->rule->library_weight_below > 0)
+        TRY_OUT(rc, blas_open(&c->blas, c->simd->name, e));
     snprintf(c->backend.blas, sizeof c->backend.blas, "%s", c->blas.text);
     cpu_describe(c);
     cpu_prepare_thread();
@@ -257,6 +267,17 @@ out:
         cpu_close(&c->backend);
     }
     return rc;
+}
+
+int cpu_use_library(struct backend *b, const char *make, const char *cores, struct err *e)
+{
+    static const struct linear_rule always = {
+        .kernels = "", .library_input = true, .library_weight_below = INT32_MAX};
+    struct cpu *c = cpu_of(b);
+    TRY(blas_open_named(&c->blas, make, cores, c->simd->name, e));
+    snprintf(b->blas, sizeof b->blas, "%s", c->blas.text);
+    c->rule = &always;
+    return 0;
 }
 
 static const struct backend_library cpu_library = {

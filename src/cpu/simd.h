@@ -65,18 +65,20 @@ struct simd_adam {
     K(NAG, nag, simd_nag)                                                                          \
     K(ADAM, adam, simd_adam)
 
-/* simd_linear.c */
+/* simd_linear.c. A part of the product y = or += a b + bias: `outputs` columns of y from
+ * first_output on, summed over `depth` inputs from first_input on. A transposed b is (outputs,
+ * inputs). Parts after the first inputs are added. */
 struct simd_product {
-    const struct tensor *y, *x, *w;
-    float *packed;     /* packed_bytes of w */
+    const struct tensor *y, *a, *b;
     const float *bias; /* NULL: none */
-    bool accumulate;
+    float *packed;     /* the part of b, in whole panels */
+    int64_t first_output, outputs, first_input, depth;
+    bool transposed, accumulate;
 };
 struct simd_linear {
-    int64_t panel; /* outputs of a panel */
-    size_t (*packed_bytes)(const struct tensor *w);
-    /* Both take struct simd_product. pack: items are panels of w. rows: y = or += x w^T + bias with
-     * packed w; the bits of a row depend only on it and w. */
+    int64_t panel, depth, part_floats; /* outputs of a panel; most inputs and floats of a part */
+    /* Both take struct simd_product. pack: items are panels of b. rows: reads packed; the bits of a
+     * row depend only on it and b. */
     simd_kernel *pack, *rows;
     /* dw = or += dy^T x for a range of dw's rows; needs dw_bytes of scratch. */
     size_t (*dw_bytes)(const struct tensor *x);

@@ -85,6 +85,9 @@ static int find_artefact(struct plan_artefact *out, const struct project *projec
     char path[PATH_MAX], *grid;
 
     if (strchr(asked, '/')) {
+        const char *shipped = arena_printf(a, "experiments/%s", asked);
+        if (!file_exists(asked) && project_find(&grid, project, a, shipped, NULL) == 0)
+            asked = grid;
         if (!realpath(asked, path)) return ERR(e, ERR_NOINPUT, "%s: %s", asked, strerror(errno));
         size_t n = strlen(path) - strlen(file); /* a grid.yaml stands for its folder */
         if (strlen(path) > strlen(file) && strcmp(path + n, file) == 0) path[n] = '\0';

@@ -32,6 +32,8 @@ enum spec_position { POSITION_METHODS(SPEC_POSITION) };
 enum spec_softmax { SPEC_ADAPTIVE, SPEC_PLAIN };
 enum spec_optimizer { SPEC_NAG, SPEC_ADAM };
 enum spec_schedule { SPEC_COSINE, SPEC_FIXED };
+/* SPEC_AUTHORS: the checkpoint of another program is the result; nothing is trained here. */
+enum spec_origin { SPEC_TRAINED, SPEC_AUTHORS };
 enum spec_precision { SPEC_FP32, SPEC_BF16 };
 enum spec_split { SPEC_TRAIN_SPLIT, SPEC_VALID, SPEC_TEST };
 enum spec_window { SPEC_NONOVERLAPPING, SPEC_SLIDING };
@@ -86,6 +88,7 @@ struct spec_train {
     double clip; /* largest L2 norm of the gradient per token; 0: no clipping */
     int64_t seed;
     enum spec_precision precision;
+    enum spec_origin origin;
     bool tail_quirk; /* leaves class 1 of every tail out of the loss, as the authors' code does
                         (SPEC.md section 7) */
     int32_t validate_every; /* updates; 0: at the end of every epoch, as the authors do */
@@ -145,6 +148,7 @@ struct spec_key {
     bool (*applies)(const struct spec *); /* NULL: always */
     const char *help;                     /* one sentence with the unit */
     const char *source; /* where the paper or the authors' code states the value */
+    const char *column; /* of a run in results.db; NULL: none */
 };
 
 /* spec_keys - all keys, including the options of the position methods. */
@@ -163,6 +167,10 @@ void spec_init(struct spec *s);
  * ERR_DATA names the key, the value, the expected values and the nearest of them, but not the file.
  */
 int spec_set(struct spec *s, const struct spec_key *key, const char *text, struct err *e);
+
+/* spec_key_describes - true if the key applies to the run, or to the training that it evaluates and
+ * to benchmarks of such a training, too. */
+bool spec_key_describes(const struct spec_key *key, const struct spec *s);
 
 /* spec_key_is_list - true if the key's value is a list of numbers. */
 bool spec_key_is_list(const struct spec_key *key);

@@ -346,7 +346,7 @@ static int find_changes(struct planning *p, struct arena *scratch, struct store 
         *map_put(&points, key, strlen(key), NULL) = t->run;
     }
     TRY(rows_read(&rows, scratch, store, sql, NULL, 0, e));
-    for (int32_t i = 0; i < rows.n; i++) {
+    for (int32_t i = 0; i < rows.rows_n; i++) {
         const char *key = store_text(&rows.row[i][0]);
         struct spec before;
         int32_t k;
@@ -402,6 +402,13 @@ int planning_check_precision(const struct planning *p, struct err *e)
     return 0;
 }
 
+bool planning_is_published(const struct planning *p, int32_t run)
+{
+    const struct spec *s = &p->plan.run[run].spec;
+
+    return !p->state[run].done && s->kind == SPEC_TRAIN && s->train.origin != SPEC_TRAINED;
+}
+
 char *planning_why(const struct planning *p, int32_t run, struct arena *a)
 {
     const struct store_run_state *s = &p->state[run];
@@ -413,6 +420,7 @@ char *planning_why(const struct planning *p, int32_t run, struct arena *a)
         return arena_strdup(a, "cannot run: the checkpoint of its training is gone");
     if (!spec_is_defined(&p->plan.run[run].spec))
         return arena_strdup(a, "not defined beyond L_train; will not run");
+    if (planning_is_published(p, run)) return arena_strdup(a, "to fetch by `alibi run`");
     if (s->last == STORE_NONE)
         return p->changed[run] ? arena_printf(a, "new: %s", p->changed[run])
                                : arena_strdup(a, "new");

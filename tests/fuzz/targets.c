@@ -146,6 +146,26 @@ static void read_checkpoint(const uint8_t *bytes, size_t n, struct arena *a, str
     import_close(im);
 }
 
+static void read_log(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
+{
+    struct training_log log;
+
+    if (training_log_read(&log, a, write_scratch(a, "training.log", bytes, n), e) < 0) return;
+    require(log.train.n + log.valid.n > 0, "a log has losses");
+    for (int32_t i = 1; i < log.train.n; i++)
+        require(log.train.item[i].update > log.train.item[i - 1].update, "updates rise");
+}
+
+static void read_checkpoints(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
+{
+    struct plan_checkpoints list;
+
+    if (plan_checkpoints_read(&list, a, write_scratch(a, "checkpoints.yaml", bytes, n), e) < 0)
+        return;
+    for (int32_t i = 0; i < list.n; i++)
+        require(!strchr(list.item[i].file, '/'), "a file's name leads nowhere else");
+}
+
 static void read_tokens(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     struct tokens t;
@@ -311,7 +331,7 @@ static void read_views(const char *path, struct arena *a, struct err *e)
     if (store_open(&s, path, STORE_READ, e) == 0 &&
         store_query(s, &names, a, "SELECT name FROM sqlite_schema WHERE type='view'", NULL, 0,
                     QUERY_LIMIT_S, e) == 0)
-        for (int32_t i = 0; i < names.n; i++)
+        for (int32_t i = 0; i < names.rows_n; i++)
             (void)store_query(s, &rows, a,
                               arena_printf(a, "SELECT * FROM %s", store_text(names.row[i])), NULL,
                               0, QUERY_LIMIT_S, e);
@@ -382,7 +402,7 @@ static void make_run_folders(struct arena *a, struct err *e)
     require(store_open(&s, copy_seed(a, "seed.db", "small"), STORE_READ, e) == 0 &&
                 store_query(s, &rows, a, "SELECT DISTINCT dir FROM attempts", NULL, 0, 0, e) == 0,
             "the seed can be read");
-    for (int32_t i = 0; i < rows.n; i++) {
+    for (int32_t i = 0; i < rows.rows_n; i++) {
         const char *dir = arena_printf(a, "other/%s", rows.row[i][0].text);
         require(file_make_dirs(scratch(a, dir), e) == 0, "a folder can be made");
         write_scratch(a, arena_printf(a, "%s/events", dir), (const uint8_t *)dir, strlen(dir));
@@ -430,6 +450,8 @@ const struct fuzz_target fuzz_targets[] = {
     {"safetensors", read_safetensors},
     {"pickle", read_pickle},
     {"checkpoint", read_checkpoint},
+    {"checkpoints", read_checkpoints},
+    {"log", read_log},
     {"tokens", read_tokens},
     {"manifest", read_manifest},
     {"dictionary", read_dictionary},
