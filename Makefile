@@ -1,4 +1,4 @@
-# alibi: `make help` lists what can be made. Settings: SCALE=mini|small|paper|none DEVICES=auto|cpu|cpu:N|cuda:0|slurm:N SEEDS=N PREFIX=/usr/local
+# alibi: `make help` lists what can be made. Settings: SCALE=mini|laptop|small|paper|none DEVICES=auto|cpu|cpu:N|cuda:0|slurm:N SEEDS=N PREFIX=/usr/local
 SCALE ?=
 DEVICES ?= auto
 SEEDS ?=
@@ -142,8 +142,8 @@ reproduce: $(BUILD)/alibi ## do so for every artefact of experiments/
 	@$(BUILD)/alibi run all $(RUN_FLAGS)
 	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE))
 
-readme-figure: reproduce-abstract ## redraw the picture of README.md, with SEEDS=3
-	@cp plots/abstract-mini.svg plots/readme.svg
+readme-figure: reproduce-abstract ## redraw the picture of README.md, with SEEDS=3 and its SCALE
+	@cp plots/abstract-$(or $(SCALE),mini).svg plots/readme.svg
 
 reproduce-twice: $(BUILD)/alibi ## run artefacts twice from nothing and compare tables, verdicts, weights (ARTEFACTS="table5 figure11"; default all)
 	@tests/reproduce_twice.sh $(BUILD) $(ARTEFACTS)
@@ -213,6 +213,6 @@ clean: ## remove build/; results.db, runs/, data/ and plots/ stay
 
 help: ## print this list
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-20s %s\n", $$1, $$2}'
-	@echo "  settings: SCALE=mini|small|paper|none DEVICES=auto|cpu|cpu:N|slurm:N SEEDS=N YES=1 L=512 BUILD=dir PREFIX=dir V=1"
+	@echo "  settings: SCALE=mini|laptop|small|paper|none DEVICES=auto|cpu|cpu:N|slurm:N SEEDS=N YES=1 L=512 BUILD=dir PREFIX=dir V=1"
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

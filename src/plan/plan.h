@@ -53,6 +53,7 @@ struct plan_artefact {
     const char *dir;  /* absolute path */
     const char *title;
     const char *scale; /* may differ between artefacts without --scale */
+    bool optional;     /* named only by `all`: left out if the scale has no text for it */
 };
 
 struct plan {
@@ -73,9 +74,10 @@ struct plan {
     } notes;
 };
 
-/* plan_open - artefacts: names under experiments/, `all` of them, or paths (with a slash) of
- * folders that contain a grid.yaml, here or under experiments/; one given twice counts once.
- * Errors: ERR_DATA "file:line:column: problem; remedy"; ERR_NOINPUT; ERR_USAGE. */
+/* plan_open - artefacts: names under experiments/, `all` of them for whose dataset the scale has a
+ * text, or paths (with a slash) of folders that contain a grid.yaml, here or under experiments/;
+ * one given twice counts once. Errors: ERR_DATA "file:line:column: problem; remedy"; ERR_NOINPUT;
+ * ERR_USAGE. */
 int plan_open(struct plan *p, const struct project *project, const char *const *artefacts,
               int32_t n, const struct plan_options *o, struct err *e);
 void plan_close(struct plan *p);

@@ -111,7 +111,8 @@ struct spec_eval {
 
 struct spec {
     enum spec_kind kind;
-    char scale[SPEC_TEXT_BYTES]; /* mini, small, paper, none: what the numbers may be called */
+    char scale[SPEC_TEXT_BYTES]; /* mini, laptop, small, paper, none: what the numbers may be called
+                                  */
     bool modified;               /* differs from its scale (plan.h); shown, not hashed */
     struct spec_model model;
     struct position_options option; /* of model.position; keys model.* */

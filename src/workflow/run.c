@@ -42,6 +42,13 @@ static int prepare_one(const struct project *project, struct arena *a, const str
         TRY(prepare_corpus(project, &o, e));
     }
     TRY(workflow_corpus(&file, &known, project, a, d->corpus, e));
+    if (file.url[0] &&
+        !file_exists(arena_printf(a, "%s/data/%s/manifest.yaml", project->root, d->corpus)))
+        return ERR(e, ERR_NOINPUT,
+                   "corpus %s (%s) is not in %s/data; run `alibi data fetch %s` and `alibi data "
+                   "prepare %s`, or `alibi data prepare %s --text DIR` with train.txt, valid.txt "
+                   "and test.txt in DIR",
+                   d->corpus, file.title, project->root, d->corpus, d->corpus, d->corpus);
     TRY(corpus_verify(project, d->corpus, &known, e));
     TRY(corpus_open(&corpus, project, d->corpus, e));
     int rc = 0;
