@@ -83,7 +83,7 @@ $(BUILD)/obj/store/schema.o $(BUILD)/testobj/bench/bench_gpu_table.o: $(SQL_INC)
 $(BUILD)/report/%.inc: src/report/%.sql
 	@mkdir -p $(@D); awk '/^-- @ /{print end "static const char " $$3 "[] ="; end = ";"; next} !/^(--|$$)/{gsub(/["\\]/, "\\\\&"); print "\"" $$0 "\\n\""} END{print ";"}' $< > $@
 $(BUILD)/obj/report/%.o: CPPFLAGS += -I$(BUILD)
-$(foreach f,cells claims page,$(eval $(BUILD)/obj/report/$(f).o: $(BUILD)/report/$(f).inc))
+$(foreach f,cells claims compare page,$(eval $(BUILD)/obj/report/$(f).o: $(BUILD)/report/$(f).inc))
 
 # A call of the macro COMMAND for each section of the commands, which begins with the line "@ NAME, …".
 $(BUILD)/cli/commands.inc: src/cli/commands.txt
@@ -154,7 +154,7 @@ claims: $(BUILD)/alibi ## judge the paper's claims from results.db
 report: $(BUILD)/alibi ## draw every figure from results.db and write one page with everything, plots/report.html
 	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE)) --format html --out plots/report.html
 
-bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_scheduler ## measure the CPU backend, compared with PyTorch if installed, and the scheduler (CASES="steps positions libraries scheduler")
+bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_scheduler ## measure the CPU backend, compared with PyTorch if installed, and the scheduler (CASES="steps positions libraries scheduler" KERNELS="v4 v3")
 	@tests/bench/run.sh $(BUILD)
 
 bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## measure speed and memory on a GPU (DEVICE=cuda:0), compared with PyTorch, each case once per code version (CASES=ceilings,ops,train-alibi-1024 REDO=1)

@@ -92,18 +92,11 @@ int cuda_graph_end(struct backend *b, void **graph_out, struct err *e);
 int cuda_graph_launch(struct backend *b, void *graph, struct err *e);
 void cuda_graph_free(struct backend *b, void *graph);
 
-/* ---- linear.c ---- */
-int cuda_run_linear(struct backend *b, const struct linear_args *a, struct err *e);
-int cuda_run_linear_rows(struct backend *b, const struct linear_rows_args *a, struct err *e);
-int cuda_run_linear_relu(struct backend *b, const struct linear_relu_args *a, struct err *e);
-int cuda_run_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *a,
-                              struct err *e);
-int cuda_run_linear_bwd_relu(struct backend *b, const struct linear_bwd_relu_args *a,
-                             struct err *e);
-int cuda_run_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a,
-                               struct err *e);
-
-/* ---- ops.c ---- */
+/* ---- ops.c, linear.c ---- */
+#define CUDA_FUNCTION(NAME, name, args)                                                            \
+    int cuda_run_##name(struct backend *b, const struct args *a, struct err *e);
+BACKEND_OPS(CUDA_FUNCTION)
+#undef CUDA_FUNCTION
 extern const struct backend_ops cuda_functions;
 
 #endif

@@ -17,6 +17,20 @@
 extern "C" {
 #endif
 
+/* ---- embedding.cu, elementwise.cu, softmax.cu, optimizer.cu: ops that need no workspace ----
+ * gather, scatter and cast accept any mixture of fp32 and bf16. The other row ops take one dtype,
+ * with fp32 tables. scatter_rows adds in rising i, also if an index occurs many times. Logits have
+ * any number of classes; sums and logarithms are in double. */
+#define CUDA_PLAIN_OPS(OP)                                                                         \
+    BACKEND_ROW_OPS(OP)                                                                            \
+    OP(SCATTER_ROWS, scatter_rows, scatter_rows_args)                                              \
+    OP(SUM_LOSSES, sum_losses, sum_losses_args)                                                    \
+    OP(NAG, nag, nag_args)                                                                         \
+    OP(ADAM, adam, adam_args)
+#define CUDA_LAUNCHER(NAME, name, args) int cuda_##name(void *stream, const struct args *a);
+CUDA_PLAIN_OPS(CUDA_LAUNCHER)
+#undef CUDA_LAUNCHER
+
 /* ---- attention.cu ----
  * Head widths up to 256; above 128 products are in fp32 for every dtype. A workspace is 16-byte
  * aligned and has at least the number of bytes that NAME_workspace() returns. It carries nothing
@@ -25,18 +39,6 @@ extern "C" {
 size_t cuda_attention_workspace(const struct attention *a);
 int cuda_attention(void *stream, const struct attention *a, void *workspace_dev);
 int cuda_attention_bwd(void *stream, const struct attention *a, void *workspace_dev);
-
-/* ---- embedding.cu, elementwise.cu ----
- * gather, scatter and cast accept any mixture of fp32 and bf16. The others take one dtype, with
- * fp32 tables. scatter_rows adds in rising i, also if an index occurs many times. */
-int cuda_gather_rows(void *stream, const struct gather_rows_args *a);
-int cuda_scatter_rows(void *stream, const struct scatter_rows_args *a);
-int cuda_add_rows(void *stream, const struct add_rows_args *a);
-int cuda_add(void *stream, const struct add_args *a);
-int cuda_dropout(void *stream, const struct dropout_args *a);
-int cuda_relu(void *stream, const struct relu_args *a);
-int cuda_relu_bwd(void *stream, const struct relu_bwd_args *a);
-int cuda_cast(void *stream, const struct cast_args *a);
 
 /* ---- layernorm.cu, layernorm_bwd.cu ----
  * Rows of up to CUDA_NORM_COLS_MAX columns. residual_layernorm uses s as it is stored. A workspace
@@ -49,17 +51,9 @@ int cuda_layernorm_bwd(void *stream, const struct layernorm_bwd_args *a, void *w
 int cuda_residual_layernorm_bwd(void *stream, const struct residual_layernorm_bwd_args *a,
                                 void *workspace_dev);
 
-/* ---- softmax.cu ----
- * Logits fp32 or bf16, any number of classes; sums and logarithms in double. */
-int cuda_sum_losses(void *stream, const struct sum_losses_args *a);
-int cuda_softmax_loss(void *stream, const struct softmax_loss_args *a);
-int cuda_softmax_logp(void *stream, const struct softmax_logp_args *a);
-
 /* ---- optimizer.cu ---- */
 size_t cuda_sum_squares_workspace(const struct sum_squares_args *a);
 int cuda_sum_squares(void *stream, const struct sum_squares_args *a, void *workspace_dev);
-int cuda_nag(void *stream, const struct nag_args *a);
-int cuda_adam(void *stream, const struct adam_args *a);
 
 /* ---- column_sums.cu: out (1,C) fp32 = column sums of x (N,C), fp32 or bf16 ----
  * workspace_dev: 4-byte aligned, of cuda_column_sums_workspace() bytes. */

@@ -39,7 +39,7 @@ static int check_columns(const char *op, const struct backend *b, const struct t
  * error code ---- */
 
 #define LAUNCH(name, args, check)                                                                  \
-    static int cuda_run_##name(struct backend *b, const struct args *a, struct err *e)             \
+    int cuda_run_##name(struct backend *b, const struct args *a, struct err *e)                    \
     {                                                                                              \
         static const char op[] = #name;                                                            \
         struct cuda *c = cuda_of(b);                                                               \
@@ -49,7 +49,7 @@ static int check_columns(const char *op, const struct backend *b, const struct t
 
 /* LAUNCH with a workspace, which is scratch memory. */
 #define LAUNCH_WITH_WORKSPACE(name, args, check, bytes)                                            \
-    static int cuda_run_##name(struct backend *b, const struct args *a, struct err *e)             \
+    int cuda_run_##name(struct backend *b, const struct args *a, struct err *e)                    \
     {                                                                                              \
         static const char op[] = #name;                                                            \
         struct cuda *c = cuda_of(b);                                                               \
@@ -59,14 +59,8 @@ static int check_columns(const char *op, const struct backend *b, const struct t
         return cuda_fault(c, cuda_##name(c->stream_own, a, workspace), op, e);                     \
     }
 
-LAUNCH(gather_rows, gather_rows_args, 0)
-LAUNCH(scatter_rows, scatter_rows_args, 0)
-LAUNCH(add_rows, add_rows_args, 0)
-LAUNCH(cast, cast_args, 0)
-LAUNCH(add, add_args, 0)
-LAUNCH(dropout, dropout_args, 0)
-LAUNCH(relu, relu_args, 0)
-LAUNCH(relu_bwd, relu_bwd_args, 0)
+#define LAUNCH_PLAIN(NAME, name, args) LAUNCH(name, args, 0)
+CUDA_PLAIN_OPS(LAUNCH_PLAIN)
 LAUNCH(layernorm, layernorm_args, check_columns(op, b, &a->x, e))
 LAUNCH_WITH_WORKSPACE(layernorm_bwd, layernorm_bwd_args, check_columns(op, b, &a->x, e),
                       cuda_layernorm_bwd_workspace(&a->x))
@@ -77,12 +71,7 @@ LAUNCH_WITH_WORKSPACE(attention, attention, check_attention(op, b, a, e),
                       cuda_attention_workspace(a))
 LAUNCH_WITH_WORKSPACE(attention_bwd, attention, check_attention(op, b, a, e),
                       cuda_attention_workspace(a))
-LAUNCH(softmax_loss, softmax_loss_args, 0)
-LAUNCH(softmax_logp, softmax_logp_args, 0)
-LAUNCH(sum_losses, sum_losses_args, 0)
 LAUNCH_WITH_WORKSPACE(sum_squares, sum_squares_args, 0, cuda_sum_squares_workspace(a))
-LAUNCH(nag, nag_args, 0)
-LAUNCH(adam, adam_args, 0)
 
 static size_t cuda_choices(struct backend *b, char *text, size_t bytes)
 {

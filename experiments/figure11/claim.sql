@@ -48,11 +48,13 @@ found(claim, L, seed, holds, said) AS (
     JOIN n b ON b.L = w.L AND b.seed = w.seed AND b.V = x.V
     JOIN e s ON s.position = 'alibi' AND s.L = w.L AND s.seed = w.seed AND s.V = w.L
     JOIN e t ON t.position = 'alibi' AND t.L = w.L AND t.seed = w.seed AND t.V = x.V),
-statements(claim, statement) AS (
-    SELECT 'P6a', printf('With a sliding window ALiBi''s perplexity stays within %.0f %% of that at L on every longer window.', 100 * alibi_within) FROM threshold
+statements(claim, statement, effect, threshold) AS (
+    SELECT 'P6a', printf('With a sliding window ALiBi''s perplexity stays within %.0f %% of that at L on every longer window.', 100 * alibi_within),
+           'context beyond L', alibi_within FROM threshold
     UNION ALL
-    SELECT 'P6b', printf('With a sliding window sinusoidal perplexity explodes beyond L: at least %.2f x that at L.', sinusoidal_explodes) FROM threshold
+    SELECT 'P6b', printf('With a sliding window sinusoidal perplexity explodes beyond L: at least %.2f x that at L.', sinusoidal_explodes), NULL, NULL FROM threshold
     UNION ALL
-    SELECT 'P6c', 'ALiBi''s gain on longer inputs comes from sparing early tokens: with nonoverlapping windows (Table 5) perplexity falls from L to the longest length, and falls more than with a sliding window.')
-SELECT s.claim, s.statement, (SELECT count(*) FROM wanted) AS wanted, f.seed, f.holds, CASE WHEN f.claim IS NOT NULL THEN printf('L=%d: %s', f.L, f.said) END AS said
+    SELECT 'P6c', 'ALiBi''s gain on longer inputs comes from sparing early tokens: with nonoverlapping windows (Table 5) perplexity falls from L to the longest length, and falls more than with a sliding window.', NULL, NULL)
+SELECT s.claim, s.statement, (SELECT count(*) FROM wanted) AS wanted, f.seed, f.holds, CASE WHEN f.claim IS NOT NULL THEN printf('L=%d: %s', f.L, f.said) END AS said,
+       s.effect, s.threshold
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.L;

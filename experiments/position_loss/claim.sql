@@ -39,11 +39,13 @@ found(claim, L, seed, holds, said) AS (
     SELECT 'P8c', L_train_nominal, seed, low >= sinusoidal_breaks * late,
            printf('%.2f in the last half of L, %.2f or more beyond', late, low)
     FROM part, threshold WHERE position = 'sinusoidal' AND low IS NOT NULL AND late IS NOT NULL),
-statements(claim, statement) AS (
-    SELECT 'P8a', printf('The early-token curse: ALiBi''s perplexity in the first eighth of L is at least %.2f x that in its last half.', early_costs) FROM threshold
+statements(claim, statement, effect, threshold) AS (
+    SELECT 'P8a', printf('The early-token curse: ALiBi''s perplexity in the first eighth of L is at least %.2f x that in its last half.', early_costs), NULL, NULL FROM threshold
     UNION ALL
-    SELECT 'P8b', printf('Beyond L ALiBi''s perplexity at each position stays within %.0f %% of that in the last half of L: longer input gains by sparing early tokens, not by more context.', 100 * alibi_within) FROM threshold
+    SELECT 'P8b', printf('Beyond L ALiBi''s perplexity at each position stays within %.0f %% of that in the last half of L: longer input gains by sparing early tokens, not by more context.', 100 * alibi_within),
+           'context beyond L', alibi_within FROM threshold
     UNION ALL
-    SELECT 'P8c', printf('Sinusoidal models fail at the positions beyond L: perplexity at each is at least %.2f x that in the last half of L.', sinusoidal_breaks) FROM threshold)
-SELECT s.claim, s.statement, (SELECT count(*) FROM wanted) AS wanted, f.seed, f.holds, CASE WHEN f.claim IS NOT NULL THEN printf('L=%d: %s', f.L, f.said) END AS said
+    SELECT 'P8c', printf('Sinusoidal models fail at the positions beyond L: perplexity at each is at least %.2f x that in the last half of L.', sinusoidal_breaks), NULL, NULL FROM threshold)
+SELECT s.claim, s.statement, (SELECT count(*) FROM wanted) AS wanted, f.seed, f.holds, CASE WHEN f.claim IS NOT NULL THEN printf('L=%d: %s', f.L, f.said) END AS said,
+       s.effect, s.threshold
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.L;

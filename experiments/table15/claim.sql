@@ -29,8 +29,8 @@ found(claim, place, seed, holds, said) AS (
     JOIN n x ON x.L = j.L AND x.V = j.L AND x.seed = a.seed
     JOIN n y ON y.L = j.L AND y.V = 3072 AND y.seed = a.seed
     GROUP BY j.L, a.seed),
-statements(claim, statement, wanted_n) AS (
+statements(claim, statement, wanted_n, effect, threshold) AS (
     SELECT 'C6', printf('What ALiBi gains on longer input is the early-token curse, lifted: with a sliding window of stride 1 perplexity stays within %.0f %% of that at L, with nonoverlapping windows (Table 5) it falls.', 100 * flat),
-           (SELECT count(*) FROM judged) * (SELECT count(*) FROM seeds) FROM threshold)
-SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said
+           (SELECT count(*) FROM judged) * (SELECT count(*) FROM seeds), 'context beyond L', flat FROM threshold)
+SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said, s.effect, s.threshold
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place;

@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-enum { BACKEND_VERSION = 8 };
+enum { BACKEND_VERSION = 9 };
 
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_I32 };
 
@@ -340,26 +340,29 @@ struct adam_args {
     void *bf16_dev; /* as in nag_args */
 };
 
-/* Every op: enumerator, function, argument struct. Code that lists or wraps all ops derives from
- * this list and ops_table.c. src/ops composes the second half of other ops where a backend has
- * none, or rotates q and k for them. */
-#define BACKEND_PLAIN_OPS(OP)                                                                      \
-    OP(LINEAR, linear, linear_args)                                                                \
-    OP(LINEAR_ROWS, linear_rows, linear_rows_args)                                                 \
-    OP(LINEAR_BWD_INPUT, linear_bwd_input, linear_bwd_input_args)                                  \
-    OP(LINEAR_BWD_WEIGHT, linear_bwd_weight, linear_bwd_weight_args)                               \
+/* Every op: enumerator, function, argument struct. Code that lists or wraps ops derives from these
+ * lists and ops_table.c. A row op is one kernel in every backend, which takes the argument struct
+ * and computes each of N rows alone: backends declare and call it by the first list. src/ops
+ * composes the third of other ops where a backend has none, or rotates q and k for them. */
+#define BACKEND_ROW_OPS(OP)                                                                        \
     OP(GATHER_ROWS, gather_rows, gather_rows_args)                                                 \
-    OP(SCATTER_ROWS, scatter_rows, scatter_rows_args)                                              \
     OP(ADD_ROWS, add_rows, add_rows_args)                                                          \
     OP(CAST, cast, cast_args)                                                                      \
     OP(ADD, add, add_args)                                                                         \
     OP(DROPOUT, dropout, dropout_args)                                                             \
     OP(RELU, relu, relu_args)                                                                      \
     OP(RELU_BWD, relu_bwd, relu_bwd_args)                                                          \
+    OP(SOFTMAX_LOSS, softmax_loss, softmax_loss_args)                                              \
+    OP(SOFTMAX_LOGP, softmax_logp, softmax_logp_args)
+#define BACKEND_PLAIN_OPS(OP)                                                                      \
+    BACKEND_ROW_OPS(OP)                                                                            \
+    OP(LINEAR, linear, linear_args)                                                                \
+    OP(LINEAR_ROWS, linear_rows, linear_rows_args)                                                 \
+    OP(LINEAR_BWD_INPUT, linear_bwd_input, linear_bwd_input_args)                                  \
+    OP(LINEAR_BWD_WEIGHT, linear_bwd_weight, linear_bwd_weight_args)                               \
+    OP(SCATTER_ROWS, scatter_rows, scatter_rows_args)                                              \
     OP(LAYERNORM, layernorm, layernorm_args)                                                       \
     OP(LAYERNORM_BWD, layernorm_bwd, layernorm_bwd_args)                                           \
-    OP(SOFTMAX_LOSS, softmax_loss, softmax_loss_args)                                              \
-    OP(SOFTMAX_LOGP, softmax_logp, softmax_logp_args)                                              \
     OP(SUM_LOSSES, sum_losses, sum_losses_args)                                                    \
     OP(SUM_SQUARES, sum_squares, sum_squares_args)                                                 \
     OP(NAG, nag, nag_args)                                                                         \

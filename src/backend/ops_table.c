@@ -26,40 +26,6 @@ static int rule_rotary(const void *args, struct err *e)
     return 0;
 }
 
-/* Checks that `mask` fits `cols` columns. */
-static int rule_mask(const char *op, const struct tensor *mask, int64_t cols, struct err *e)
-{
-    if (mask->data == NULL || mask->cols == relu_mask_words(cols)) return 0;
-    return ERR(e, ERR_INTERNAL,
-               "op %s: argument mask has rows of %" PRId64 " words, expected %" PRId64
-               " for %" PRId64 " columns",
-               op, mask->cols, relu_mask_words(cols), cols);
-}
-
-static int rule_linear_relu(const void *args, struct err *e)
-{
-    const struct linear_relu_args *a = args;
-    return rule_mask("linear_relu", &a->mask, a->y.cols, e);
-}
-
-static int rule_linear_bwd_relu(const void *args, struct err *e)
-{
-    const struct linear_bwd_relu_args *a = args;
-    return rule_mask("linear_bwd_relu", &a->mask, a->dx.cols, e);
-}
-
-static int rule_relu(const void *args, struct err *e)
-{
-    const struct relu_args *a = args;
-    return rule_mask("relu", &a->mask, a->y.cols, e);
-}
-
-static int rule_relu_bwd(const void *args, struct err *e)
-{
-    const struct relu_bwd_args *a = args;
-    return rule_mask("relu_bwd", &a->mask, a->dx.cols, e);
-}
-
 static int rule_attention(const void *args, struct err *e)
 {
     const struct attention *a = args;
@@ -123,92 +89,84 @@ static int rule_residual_layernorm_bwd(const void *args, struct err *e)
     }
 
 const struct op_descriptor op_table[OPS_N] = {
-    [OP_LINEAR] = {"linear", .flag = AT(linear_args, accumulate),
+    [OP_LINEAR] = {.flag = AT(linear_args, accumulate),
                    .argument = {LINEAR_ARGUMENTS(linear_args),
                                 {"y", ARG_SAME_OR_F32, ARG_WRITE_OR_UPDATE, AT(linear_args, y),
                                  "N O"}}},
-    [OP_LINEAR_ROWS] = {"linear_rows", .argument = {LINEAR_ARGUMENTS(linear_rows_args),
-                                                    {"y", ARG_SAME_OR_F32, ARG_WRITE,
-                                                     AT(linear_rows_args, y), "N O"}}},
+    [OP_LINEAR_ROWS] = {.argument = {LINEAR_ARGUMENTS(linear_rows_args),
+                                     {"y", ARG_SAME_OR_F32, ARG_WRITE, AT(linear_rows_args, y),
+                                      "N O"}}},
     [OP_LINEAR_RELU] =
-        {"linear_relu", .fused = true, .rule = rule_linear_relu,
+        {.fused = true,
          .argument = {LINEAR_ARGUMENTS(linear_relu_args),
                       {"y", ARG_SAME_OR_F32, ARG_WRITE, AT(linear_relu_args, y), "N O"},
-                      {"mask", ARG_TENSOR_I32, ARG_WRITE, AT(linear_relu_args, mask), "N G",
+                      {"mask", ARG_MASK, ARG_WRITE, AT(linear_relu_args, mask), "N O",
                        .optional = true},
                       {"dropout", ARG_DROPOUT, ARG_READ, AT(linear_relu_args, dropout), "N"}}},
     [OP_LINEAR_BWD_INPUT] =
-        {"linear_bwd_input", .flag = AT(linear_bwd_input_args, accumulate),
+        {.flag = AT(linear_bwd_input_args, accumulate),
          .argument = {{"w", ARG_TENSOR, ARG_READ, AT(linear_bwd_input_args, w), "O I"},
                       {"dy", ARG_SAME, ARG_READ, AT(linear_bwd_input_args, dy), "N O"},
                       {"dx", ARG_SAME, ARG_WRITE_OR_UPDATE, AT(linear_bwd_input_args, dx), "N I"}}},
     [OP_LINEAR_BWD_RELU] =
-        {"linear_bwd_relu", .fused = true, .rule = rule_linear_bwd_relu,
+        {.fused = true,
          .argument = {{"w", ARG_TENSOR, ARG_READ, AT(linear_bwd_relu_args, w), "O I"},
                       {"dy", ARG_SAME, ARG_READ, AT(linear_bwd_relu_args, dy), "N O"},
                       {"y", ARG_SAME, ARG_READ, AT(linear_bwd_relu_args, y), "N I"},
-                      {"mask", ARG_TENSOR_I32, ARG_READ, AT(linear_bwd_relu_args, mask), "N G",
+                      {"mask", ARG_MASK, ARG_READ, AT(linear_bwd_relu_args, mask), "N I",
                        .optional = true},
                       {"dx", ARG_SAME, ARG_WRITE, AT(linear_bwd_relu_args, dx), "N I"},
                       {"dropout", ARG_DROPOUT, ARG_READ, AT(linear_bwd_relu_args, dropout), "N"}}},
     [OP_LINEAR_BWD_WEIGHT] =
-        {"linear_bwd_weight", .flag = AT(linear_bwd_weight_args, accumulate),
+        {.flag = AT(linear_bwd_weight_args, accumulate),
          .argument = {{"dy", ARG_TENSOR, ARG_READ, AT(linear_bwd_weight_args, dy), "N O"},
                       {"x", ARG_SAME, ARG_READ, AT(linear_bwd_weight_args, x), "N I"},
                       {"dw", ARG_TENSOR_F32, ARG_WRITE_OR_UPDATE, AT(linear_bwd_weight_args, dw),
                        "O I"},
                       {"dbias", ARG_TENSOR_F32, ARG_WRITE_OR_UPDATE,
                        AT(linear_bwd_weight_args, dbias), "1 O", .optional = true}}},
-    [OP_GATHER_ROWS] = {"gather_rows",
-                        .argument = {{"x", ARG_TENSOR, ARG_READ, AT(gather_rows_args, x), "M C"},
+    [OP_GATHER_ROWS] = {.argument = {{"x", ARG_TENSOR, ARG_READ, AT(gather_rows_args, x), "M C"},
                                      {"y", ARG_SAME, ARG_WRITE, AT(gather_rows_args, y), "N C"},
                                      {"index", ARG_I32, ARG_READ, AT(gather_rows_args, index_dev),
                                       "N"}}},
     [OP_SCATTER_ROWS] =
-        {"scatter_rows",
-         .argument = {{"x", ARG_TENSOR, ARG_READ, AT(scatter_rows_args, x), "N C"},
+        {.argument = {{"x", ARG_TENSOR, ARG_READ, AT(scatter_rows_args, x), "N C"},
                       {"y", ARG_TENSOR, ARG_UPDATE, AT(scatter_rows_args, y), "M C"},
                       {"index", ARG_I32, ARG_READ, AT(scatter_rows_args, index_dev), "N"}}},
     [OP_ADD_ROWS] =
-        {"add_rows",
-         .argument = {{"x", ARG_TENSOR, ARG_READ, AT(add_rows_args, x), "N C"},
+        {.argument = {{"x", ARG_TENSOR, ARG_READ, AT(add_rows_args, x), "N C"},
                       {"y", ARG_SAME, ARG_WRITE, AT(add_rows_args, y), "N C", .may_be = "x"},
                       {"table", ARG_TENSOR_F32, ARG_READ, AT(add_rows_args, table), "M C"},
                       {"index", ARG_I32, ARG_READ, AT(add_rows_args, index_dev), "N"}}},
-    [OP_CAST] = {"cast", .argument = {{"x", ARG_TENSOR, ARG_READ, AT(cast_args, x), "N C"},
-                                      {"y", ARG_TENSOR, ARG_WRITE, AT(cast_args, y), "N C"}}},
-    [OP_ADD] = {"add",
-                .argument = {{"x", ARG_TENSOR, ARG_READ, AT(add_args, x), "N C"},
+    [OP_CAST] = {.argument = {{"x", ARG_TENSOR, ARG_READ, AT(cast_args, x), "N C"},
+                              {"y", ARG_TENSOR, ARG_WRITE, AT(cast_args, y), "N C"}}},
+    [OP_ADD] = {.argument = {{"x", ARG_TENSOR, ARG_READ, AT(add_args, x), "N C"},
                              {"r", ARG_SAME, ARG_READ, AT(add_args, r), "N C"},
                              {"y", ARG_SAME, ARG_WRITE, AT(add_args, y), "N C", .may_be = "x r"}}},
-    [OP_DROPOUT] = {"dropout", .argument = {{"x", ARG_TENSOR, ARG_READ, AT(dropout_args, x), "N C"},
-                                            {"y", ARG_SAME, ARG_WRITE, AT(dropout_args, y), "N C",
-                                             .may_be = "x"},
-                                            {"dropout", ARG_DROPOUT, ARG_READ,
-                                             AT(dropout_args, dropout), "N"}}},
-    [OP_RELU] = {"relu", .rule = rule_relu,
-                 .argument = {{"x", ARG_TENSOR, ARG_READ, AT(relu_args, x), "N C"},
+    [OP_DROPOUT] =
+        {.argument = {{"x", ARG_TENSOR, ARG_READ, AT(dropout_args, x), "N C"},
+                      {"y", ARG_SAME, ARG_WRITE, AT(dropout_args, y), "N C", .may_be = "x"},
+                      {"dropout", ARG_DROPOUT, ARG_READ, AT(dropout_args, dropout), "N"}}},
+    [OP_RELU] = {.argument = {{"x", ARG_TENSOR, ARG_READ, AT(relu_args, x), "N C"},
                               {"y", ARG_SAME, ARG_WRITE, AT(relu_args, y), "N C", .may_be = "x"},
-                              {"mask", ARG_TENSOR_I32, ARG_WRITE, AT(relu_args, mask), "N G",
+                              {"mask", ARG_MASK, ARG_WRITE, AT(relu_args, mask), "N C",
                                .optional = true},
                               {"dropout", ARG_DROPOUT, ARG_READ, AT(relu_args, dropout), "N"}}},
     [OP_RELU_BWD] =
-        {"relu_bwd", .rule = rule_relu_bwd,
-         .argument = {{"y", ARG_TENSOR, ARG_READ, AT(relu_bwd_args, y), "N C"},
+        {.argument = {{"y", ARG_TENSOR, ARG_READ, AT(relu_bwd_args, y), "N C"},
                       {"dy", ARG_SAME, ARG_READ, AT(relu_bwd_args, dy), "N C"},
-                      {"mask", ARG_TENSOR_I32, ARG_READ, AT(relu_bwd_args, mask), "N G",
+                      {"mask", ARG_MASK, ARG_READ, AT(relu_bwd_args, mask), "N C",
                        .optional = true},
                       {"dx", ARG_SAME, ARG_WRITE, AT(relu_bwd_args, dx), "N C", .may_be = "dy"},
                       {"dropout", ARG_DROPOUT, ARG_READ, AT(relu_bwd_args, dropout), "N"}}},
     [OP_LAYERNORM] =
-        {"layernorm",
-         .argument = {{"x", ARG_TENSOR, ARG_READ, AT(layernorm_args, x), "N C"},
+        {.argument = {{"x", ARG_TENSOR, ARG_READ, AT(layernorm_args, x), "N C"},
                       {"y", ARG_SAME, ARG_WRITE, AT(layernorm_args, y), "N C"},
                       {"stats", ARG_TENSOR_F32, ARG_WRITE, AT(layernorm_args, stats), "N 2"},
                       {"gain", ARG_TENSOR_F32, ARG_READ, AT(layernorm_args, gain), "1 C"},
                       {"bias", ARG_TENSOR_F32, ARG_READ, AT(layernorm_args, bias), "1 C"}}},
     [OP_LAYERNORM_BWD] =
-        {"layernorm_bwd", .flag = AT(layernorm_bwd_args, accumulate_dx),
+        {.flag = AT(layernorm_bwd_args, accumulate_dx),
          .argument = {{"x", ARG_TENSOR, ARG_READ, AT(layernorm_bwd_args, x), "N C"},
                       {"dy", ARG_SAME, ARG_READ, AT(layernorm_bwd_args, dy), "N C"},
                       {"stats", ARG_TENSOR_F32, ARG_READ, AT(layernorm_bwd_args, stats), "N 2"},
@@ -217,7 +175,7 @@ const struct op_descriptor op_table[OPS_N] = {
                       {"dgain", ARG_TENSOR_F32, ARG_UPDATE, AT(layernorm_bwd_args, dgain), "1 C"},
                       {"dbias", ARG_TENSOR_F32, ARG_UPDATE, AT(layernorm_bwd_args, dbias), "1 C"}}},
     [OP_RESIDUAL_LAYERNORM] =
-        {"residual_layernorm", .fused = true,
+        {.fused = true,
          .argument =
              {{"x", ARG_TENSOR, ARG_READ, AT(residual_layernorm_args, x), "N C"},
               {"r", ARG_SAME, ARG_READ, AT(residual_layernorm_args, r), "N C"},
@@ -228,7 +186,8 @@ const struct op_descriptor op_table[OPS_N] = {
               {"bias", ARG_TENSOR_F32, ARG_READ, AT(residual_layernorm_args, bias), "1 C"},
               {"dropout", ARG_DROPOUT, ARG_READ, AT(residual_layernorm_args, dropout), "N"}}},
     [OP_RESIDUAL_LAYERNORM_BWD] =
-        {"residual_layernorm_bwd", .fused = true, .rule = rule_residual_layernorm_bwd,
+        {.fused = true,
+         .rule = rule_residual_layernorm_bwd,
          .argument =
              {{"s", ARG_TENSOR, ARG_READ, AT(residual_layernorm_bwd_args, s), "N C"},
               {"dy", ARG_SAME, ARG_READ, AT(residual_layernorm_bwd_args, dy), "N C"},
@@ -240,20 +199,20 @@ const struct op_descriptor op_table[OPS_N] = {
               {"dgain", ARG_TENSOR_F32, ARG_UPDATE, AT(residual_layernorm_bwd_args, dgain), "1 C"},
               {"dbias", ARG_TENSOR_F32, ARG_UPDATE, AT(residual_layernorm_bwd_args, dbias), "1 C"},
               {"dropout", ARG_DROPOUT, ARG_READ, AT(residual_layernorm_bwd_args, dropout), "N"}}},
-    [OP_ROTARY] = {"rotary", .rule = rule_rotary,
+    [OP_ROTARY] = {.rule = rule_rotary,
                    .argument = {{"T", ARG_SIZE_32, ARG_READ, AT(rotary_args, T), "T"},
                                 {"H", ARG_SIZE_32, ARG_READ, AT(rotary_args, H), "H"},
                                 {"x", ARG_TENSOR, ARG_UPDATE, AT(rotary_args, x), "N C"},
                                 {"cosine", ARG_TENSOR_F32, ARG_READ, AT(rotary_args, cosine),
                                  "R P"},
                                 {"sine", ARG_TENSOR_F32, ARG_READ, AT(rotary_args, sine), "R P"}}},
-    [OP_ATTENTION] = {"attention", .rule = rule_attention,
+    [OP_ATTENTION] = {.rule = rule_attention,
                       .argument = {ATTENTION_ARGUMENTS,
                                    {"out", ARG_SAME, ARG_WRITE, AT(attention, out), "B*T H*D"},
                                    {"lse", ARG_TENSOR_F32, ARG_WRITE, AT(attention, lse),
                                     "B*H T"}}},
     [OP_ATTENTION_BWD] =
-        {"attention_bwd", .rule = rule_attention,
+        {.rule = rule_attention,
          .argument = {ATTENTION_ARGUMENTS,
                       {"out", ARG_SAME, ARG_READ, AT(attention, out), "B*T H*D"},
                       {"lse", ARG_TENSOR_F32, ARG_READ, AT(attention, lse), "B*H T"},
@@ -266,29 +225,26 @@ const struct op_descriptor op_table[OPS_N] = {
                       {"bias.tail_offset_grad", ARG_F32, ARG_UPDATE,
                        AT(attention, bias.tail_offset_grad_dev), "H", .optional = true}}},
     [OP_SOFTMAX_LOSS] =
-        {"softmax_loss", .flag = AT(softmax_loss_args, gradient),
+        {.flag = AT(softmax_loss_args, gradient),
          .argument = {{"logits", ARG_TENSOR, ARG_READ_OR_UPDATE, AT(softmax_loss_args, logits),
                        "N V"},
                       {"loss", ARG_TENSOR_F32, ARG_WRITE, AT(softmax_loss_args, loss), "1 N"},
                       {"target", ARG_I32, ARG_READ, AT(softmax_loss_args, target_dev), "N"}}},
     [OP_SOFTMAX_LOGP] =
-        {"softmax_logp", .flag = AT(softmax_logp_args, accumulate),
+        {.flag = AT(softmax_logp_args, accumulate),
          .argument = {{"logits", ARG_TENSOR, ARG_READ, AT(softmax_logp_args, logits), "N V"},
                       {"logp", ARG_TENSOR_F32, ARG_WRITE_OR_UPDATE, AT(softmax_logp_args, logp),
                        "1 N"},
                       {"target", ARG_I32, ARG_READ, AT(softmax_logp_args, target_dev), "N"}}},
     [OP_SUM_LOSSES] =
-        {"sum_losses",
-         .argument = {{"loss", ARG_TENSOR_F32, ARG_READ, AT(sum_losses_args, loss), "1 N"},
+        {.argument = {{"loss", ARG_TENSOR_F32, ARG_READ, AT(sum_losses_args, loss), "1 N"},
                       {"batch", ARG_F64, ARG_WRITE, AT(sum_losses_args, batch_dev), "1"},
                       {"total", ARG_F64, ARG_UPDATE, AT(sum_losses_args, total_dev), "1"}}},
-    [OP_SUM_SQUARES] = {"sum_squares",
-                        .argument = {{"n", ARG_SIZE_64, ARG_READ, AT(sum_squares_args, n), "N"},
+    [OP_SUM_SQUARES] = {.argument = {{"n", ARG_SIZE_64, ARG_READ, AT(sum_squares_args, n), "N"},
                                      {"x", ARG_F32, ARG_READ, AT(sum_squares_args, x_dev), "N"},
                                      {"out", ARG_F64, ARG_WRITE, AT(sum_squares_args, out_dev),
                                       "1"}}},
-    [OP_NAG] = {"nag",
-                .argument = {{"n", ARG_SIZE_64, ARG_READ, AT(nag_args, n), "N"},
+    [OP_NAG] = {.argument = {{"n", ARG_SIZE_64, ARG_READ, AT(nag_args, n), "N"},
                              {"theta", ARG_F32, ARG_UPDATE, AT(nag_args, theta_dev), "N"},
                              {"momentum", ARG_F32, ARG_UPDATE, AT(nag_args, momentum_dev), "N"},
                              {"gradient", ARG_F32, ARG_READ, AT(nag_args, grad_dev), "N"},
@@ -296,8 +252,7 @@ const struct op_descriptor op_table[OPS_N] = {
                              {"step", ARG_STEP, ARG_READ, AT(nag_args, step_dev), "1"},
                              {"bf16", ARG_BF16, ARG_UPDATE, AT(nag_args, bf16_dev), "N",
                               .optional = true}}},
-    [OP_ADAM] = {"adam",
-                 .argument = {{"n", ARG_SIZE_64, ARG_READ, AT(adam_args, n), "N"},
+    [OP_ADAM] = {.argument = {{"n", ARG_SIZE_64, ARG_READ, AT(adam_args, n), "N"},
                               {"theta", ARG_F32, ARG_UPDATE, AT(adam_args, theta_dev), "N"},
                               {"m", ARG_F32, ARG_UPDATE, AT(adam_args, m_dev), "N"},
                               {"v", ARG_F32, ARG_UPDATE, AT(adam_args, v_dev), "N"},
@@ -314,6 +269,7 @@ enum { UNBOUND = -1 };
 
 struct reader {
     const struct backend *b;
+    const char *name; /* of the op */
     const struct op_descriptor *op;
     const void *args;
     int64_t size[OP_LETTERS_N];
@@ -376,7 +332,7 @@ static enum dtype expected_dtype(struct reader *r, const struct op_argument *a,
                                  const struct tensor *t)
 {
     if (a->type == ARG_TENSOR_F32) return DTYPE_F32;
-    if (a->type == ARG_TENSOR_I32) return DTYPE_I32;
+    if (a->type == ARG_MASK) return DTYPE_I32;
     if (a->type == ARG_SAME_OR_F32 && t->dtype == DTYPE_F32) return DTYPE_F32;
     if (a->type != ARG_TENSOR) return r->dtype;
     if (!r->dtype_known) r->dtype = t->dtype == DTYPE_BF16 ? DTYPE_BF16 : DTYPE_F32;
@@ -387,8 +343,8 @@ static enum dtype expected_dtype(struct reader *r, const struct op_argument *a,
 static int refuse_bf16(const struct reader *r, const char *argument, struct err *e)
 {
     if (r->b->precision == DTYPE_BF16) return 0;
-    return ERR(e, ERR_UNAVAILABLE, "op %s: argument %s is bf16, which %s does not support",
-               r->op->name, argument, r->b->name);
+    return ERR(e, ERR_UNAVAILABLE, "op %s: argument %s is bf16, which %s does not support", r->name,
+               argument, r->b->name);
 }
 
 static int read_tensor(struct reader *r, const struct op_argument *a, struct err *e)
@@ -397,23 +353,28 @@ static int read_tensor(struct reader *r, const struct op_argument *a, struct err
     const char *shape = a->shape;
     if (t->data == NULL && a->optional) return 0;
     if (t->data == NULL)
-        return ERR(e, ERR_INTERNAL, "op %s: argument %s has no memory", r->op->name, a->name);
-    int64_t rows = dimension(r, &shape, t->rows), cols = dimension(r, &shape, t->cols);
+        return ERR(e, ERR_INTERNAL, "op %s: argument %s has no memory", r->name, a->name);
+    int64_t rows = dimension(r, &shape, t->rows), cols = dimension(r, &shape, t->cols), bits = 0;
+    if (a->type == ARG_MASK) {
+        bits = cols;
+        cols = relu_mask_words(bits);
+    }
     enum dtype dtype = expected_dtype(r, a, t);
     if (t->rows != rows || t->cols != cols || t->dtype != dtype || rows < 1 || cols < 1)
         return ERR(e, ERR_INTERNAL,
                    "op %s: argument %s is %" PRId64 " x %" PRId64 " %s, expected %" PRId64
                    " x %" PRId64 " %s with at least one element",
-                   r->op->name, a->name, t->rows, t->cols, dtype_name(t->dtype), rows, cols,
+                   r->name, a->name, t->rows, t->cols, dtype_name(t->dtype), rows, cols,
                    dtype_name(dtype));
     if (t->stride < t->cols)
         return ERR(e, ERR_INTERNAL,
                    "op %s: argument %s has stride %" PRId64 ", expected at least its %" PRId64
                    " columns",
-                   r->op->name, a->name, t->stride, t->cols);
+                   r->name, a->name, t->stride, t->cols);
     if (dtype == DTYPE_BF16) TRY(refuse_bf16(r, a->name, e));
     add_memory(r, a, a->name, a->role, t->data, (int64_t[]){rows, cols}, t->stride,
                dtype_bytes(dtype));
+    r->memory[*r->memory_n - 1].mask_bits = bits;
     return 0;
 }
 
@@ -431,7 +392,7 @@ static int read_pointer(struct reader *r, const struct op_argument *a, struct er
     memcpy(&data, field_of(r, a), sizeof data);
     if (n == 0 || (data == NULL && a->optional)) return 0;
     if (data == NULL)
-        return ERR(e, ERR_INTERNAL, "op %s: argument %s is missing", r->op->name, a->name);
+        return ERR(e, ERR_INTERNAL, "op %s: argument %s is missing", r->name, a->name);
     if (a->type == ARG_BF16) TRY(refuse_bf16(r, a->name, e));
     add_memory(r, a, a->name, a->role, data, (int64_t[]){1, n}, n, element[a->type]);
     return 0;
@@ -443,10 +404,10 @@ static int read_dropout(struct reader *r, const struct op_argument *a, struct er
     const char *shape = a->shape;
     if (!(d->p >= 0.0f && d->p < 1.0f))
         return ERR(e, ERR_INTERNAL, "op %s: dropout p is %g, expected at least 0 and below 1",
-                   r->op->name, (double)d->p);
+                   r->name, (double)d->p);
     if (d->p == 0.0f) return 0;
     if (d->step_dev == NULL)
-        return ERR(e, ERR_INTERNAL, "op %s: dropout has no step state to draw with", r->op->name);
+        return ERR(e, ERR_INTERNAL, "op %s: dropout has no step state to draw with", r->name);
     void *step = NULL, *rows = NULL;
     memcpy(&step, &d->step_dev, sizeof step);
     memcpy(&rows, &d->rows_dev, sizeof rows);
@@ -463,7 +424,7 @@ static int read_size(struct reader *r, const struct op_argument *a, struct err *
                                        : *(const int64_t *)field_of(r, a);
     if (n < (a->optional ? 0 : 1))
         return ERR(e, ERR_INTERNAL, "op %s: argument %s is %" PRId64 ", expected at least %d",
-                   r->op->name, a->name, n, a->optional ? 0 : 1);
+                   r->name, a->name, n, a->optional ? 0 : 1);
     r->size[*a->shape - 'A'] = n;
     return 0;
 }
@@ -471,8 +432,12 @@ static int read_size(struct reader *r, const struct op_argument *a, struct err *
 int op_arguments(const struct backend *b, enum op op, const void *args,
                  struct op_memory memory[OP_ARGUMENTS_MAX], int32_t *memory_n, struct err *e)
 {
-    struct reader r = {
-        .b = b, .op = &op_table[op], .args = args, .memory = memory, .memory_n = memory_n};
+    struct reader r = {.b = b,
+                       .name = op_name(op),
+                       .op = &op_table[op],
+                       .args = args,
+                       .memory = memory,
+                       .memory_n = memory_n};
     *memory_n = 0;
     for (int i = 0; i < OP_LETTERS_N; i++) r.size[i] = UNBOUND;
     for (const struct op_argument *a = r.op->argument; a->name != NULL; a++) {
@@ -481,7 +446,7 @@ int op_arguments(const struct backend *b, enum op op, const void *args,
         case ARG_SAME:
         case ARG_SAME_OR_F32:
         case ARG_TENSOR_F32:
-        case ARG_TENSOR_I32:
+        case ARG_MASK:
             TRY(read_tensor(&r, a, e));
             break;
         case ARG_F32:
@@ -501,6 +466,20 @@ int op_arguments(const struct backend *b, enum op op, const void *args,
         }
     }
     return r.op->rule ? r.op->rule(args, e) : 0;
+}
+
+const char *op_name(enum op op)
+{
+#define NAME_OF(NAME, name, args) #name,
+    static const char *const names[] = {BACKEND_OPS(NAME_OF)};
+    return names[op];
+}
+
+int64_t op_rows_n(enum op op, const void *args)
+{
+    const struct op_argument *a = op_table[op].argument;
+    while (a->type > ARG_TENSOR_F32 || strncmp(a->shape, "N ", 2) != 0) a++;
+    return ((const struct tensor *)(const void *)((const char *)args + a->offset))->rows;
 }
 
 bool op_is_listed(const char *list, const char *name)

@@ -16,7 +16,8 @@ enum op_argument_type {
     ARG_SAME,        /* struct tensor of the dtype of the op's first tensor */
     ARG_SAME_OR_F32, /* struct tensor of that dtype or of fp32 */
     ARG_TENSOR_F32,  /* struct tensor of fp32 */
-    ARG_TENSOR_I32,  /* struct tensor of i32: masks of bits, whose padding need not be written */
+    ARG_MASK,        /* struct tensor of i32: a bit for each element of the shape, in rows of
+                        relu_mask_words(columns); the bits after them need not be written */
     ARG_F32,         /* pointers to as many elements as the shape states */
     ARG_F64,
     ARG_BF16,
@@ -49,9 +50,8 @@ struct op_argument {
 
 enum { OP_ARGUMENTS_MAX = 26 };
 struct op_descriptor {
-    const char *name; /* "layernorm_bwd" */
-    bool fused;       /* may be NULL in a backend */
-    size_t flag;      /* offset of a bool in the argument struct; 0: none */
+    bool fused;  /* may be NULL in a backend */
+    size_t flag; /* offset of a bool in the argument struct; 0: none */
     int (*rule)(const void *args, struct err *e); /* checks what the table cannot state, or NULL */
     struct op_argument argument[OP_ARGUMENTS_MAX];
 };
@@ -65,6 +65,7 @@ struct op_memory {
     char *data;
     int64_t rows;
     size_t row_bytes, stride_bytes;
+    int64_t mask_bits; /* of a row of a mask, without the bits after them; else 0 */
 };
 
 /* op_arguments - checks an argument struct and lists the memory of its arguments, at most
@@ -77,6 +78,10 @@ int op_arguments(const struct backend *b, enum op op, const void *args,
  * value of each letter. A shape that has ended is 1. */
 enum { OP_LETTERS_N = 26 };
 int64_t op_dimension(const char **shape, const int64_t size[OP_LETTERS_N]);
+
+/* op_name - "layernorm_bwd". op_rows_n - N, of an op with a tensor of N rows. */
+const char *op_name(enum op op);
+int64_t op_rows_n(enum op op, const void *args);
 
 /* op_is_listed - true if a list such as "x r", or NULL, has the name. */
 bool op_is_listed(const char *list, const char *name);

@@ -310,7 +310,7 @@ static int is_written(struct check *c, const struct check_span *s, int64_t row,
     static const unsigned char unwritten[4] = {CHECK_NAN_BYTE, CHECK_NAN_BYTE, CHECK_NAN_BYTE,
                                                CHECK_NAN_BYTE};
     (void)context;
-    if (s->memory.argument->type == ARG_TENSOR_I32) return 0; /* any bits are valid */
+    if (s->memory.argument->type == ARG_MASK) return 0; /* any bits are valid */
     for (size_t at = 0; at + 4 <= s->memory.row_bytes; at += 4)
         if (memcmp(bytes + at, unwritten, 4) == 0)
             return ERR(e, ERR_INTERNAL,
@@ -323,7 +323,7 @@ static int is_written(struct check *c, const struct check_span *s, int64_t row,
 static int begin(struct check *c, enum op op, const void *args, struct err *e)
 {
     struct op_memory memory[OP_ARGUMENTS_MAX];
-    c->op = op_table[op].name;
+    c->op = op_name(op);
     for (int32_t i = 0; i < c->regions_n; i++) c->region_own[i]->copied = false;
     TRY(op_arguments(&c->base, op, args, memory, &c->spans_n, e));
     for (int32_t i = 0; i < c->spans_n; i++) {
@@ -450,24 +450,19 @@ static int look_after(struct check *c, struct err *e)
     return 0;
 }
 
-/* Copies the bits of a mask that have no meaning, those from column C on, from the first result to
- * the repeated one. */
-static void forget_padding(const struct check *c, const struct check_region *r, enum op op,
-                           const void *args)
+/* Copies the bits of a mask that have no meaning from the first result to the repeated one. */
+static void forget_padding(const struct check *c, const struct check_region *r)
 {
-    int64_t C = op == OP_RELU          ? ((const struct relu_args *)args)->y.cols
-                : op == OP_LINEAR_RELU ? ((const struct linear_relu_args *)args)->y.cols
-                                       : 0;
-    for (int32_t i = 0; C > 0 && i < c->spans_n; i++) {
+    for (int32_t i = 0; i < c->spans_n; i++) {
         const struct op_memory *m = &c->span[i].memory;
-        if (c->span[i].region != r || m->role != ARG_WRITE || m->argument->type != ARG_TENSOR_I32)
-            continue;
+        size_t bits = (size_t)m->mask_bits;
+        if (c->span[i].region != r || m->role != ARG_WRITE || bits == 0) continue;
         for (int64_t row = 0; row < m->rows; row++) {
             size_t first = (size_t)(m->data - r->user) + (size_t)row * m->stride_bytes;
-            for (size_t at = (size_t)C / 8; at < m->row_bytes; at++) {
+            for (size_t at = bits / 8; at < m->row_bytes; at++) {
                 unsigned char *to = (unsigned char *)r->other_own + first + at;
                 unsigned char from = ((const unsigned char *)r->after_own)[first + at];
-                unsigned kept = at == (size_t)C / 8 ? (1u << C % 8) - 1 : 0;
+                unsigned kept = at == bits / 8 ? (1u << bits % 8) - 1 : 0;
                 *to = (unsigned char)((*to & kept) | (from & ~kept));
             }
         }
@@ -490,7 +485,7 @@ static int repeat(struct check *c, enum op op, const void *args, struct err *e)
         const struct check_region *r = c->region_own[i];
         if (!r->copied) continue;
         TRY(check_inner(c)->download(c->inner_own, r->other_own, r->user, r->bytes, e));
-        forget_padding(c, r, op, args);
+        forget_padding(c, r);
         if (memcmp(r->other_own, r->after_own, r->bytes) == 0) continue;
         const struct op_memory *m = argument_at(c, r->user + first_difference(r), false);
         return ERR(e, ERR_INTERNAL, "%s: op %s gave other bits in %s when it was repeated",

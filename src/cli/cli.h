@@ -31,7 +31,7 @@ enum cli_type {
     CLI_FORMAT_PAGE,  /* the same, or html: a page */
     CLI_WHICH,        /* best, last; out: enum spec_checkpoint */
     CLI_TEXT,         /* this and the following types: a text; out: const char * */
-    CLI_SCALE,        /* mini, small, paper, none */
+    CLI_SCALE,        /* a name of configs/scale */
     CLI_DEVICE,       /* a device of this machine */
     CLI_DEVICES,      /* argument of --devices: also a cluster */
     CLI_HARDWARE,     /* the same, or GPUs that this machine need not have */
@@ -113,7 +113,7 @@ int cli_complete_word(struct cli *c, const struct cli_option *all, struct err *e
 /* Options of plan and run; o: struct plan_options. type, syntax: of --devices. */
 #define CLI_PLANNING_OPTIONS(o, devices, type, syntax)                                             \
     {"scale",    's',    CLI_SCALE,                                                                \
-     &(o).scale, "NAME", "mini, small, paper or none (default: the grid's, else mini)"},           \
+     &(o).scale, "NAME", "such as mini, small or paper (default: the grid's, else mini)"},         \
         {"set",    0,           CLI_LIST_SETTINGS,                                                 \
          &(o).set, "KEY=VALUE", "change a setting of every run, which then reads `modified`"},     \
         {"only",    0,       CLI_LIST_AXES,                                                        \

@@ -109,16 +109,28 @@ static int offer_devices(const struct typed *t, enum cli_type type, struct err *
     return 0;
 }
 
+static int offer_scales(const struct typed *t, struct err *e)
+{
+    struct cli *c = t->cli;
+    char **name;
+    int32_t n;
+
+    TRY(cli_open(c, e));
+    TRY(plan_scales(&name, &n, &c->project, &c->arena, e));
+    for (int32_t i = 0; i < n; i++) offer(t, name[i], "");
+    return 0;
+}
+
 /* Offers the values of an option's argument. If they are not known, the shell offers files. */
 static int offer_values(struct typed *t, enum cli_type type, struct err *e)
 {
     static const char *const words[CLI_LIST_SETTINGS + 1] = {
-        [CLI_SCALE] = "mini|small|paper|none",
         [CLI_FORMAT] = "text|markdown|csv|json|latex",
         [CLI_FORMAT_PAGE] = "text|markdown|csv|json|latex|html",
         [CLI_WHICH] = "best|last"};
     bool is_axes = type == CLI_AXES || type == CLI_LIST_AXES;
 
+    if (type == CLI_SCALE) return offer_scales(t, e);
     if (words[type]) offer_words(t, words[type]);
     if (type >= CLI_DEVICE && type <= CLI_HARDWARE) return offer_devices(t, type, e);
     const char *comma = is_axes ? strrchr(t->word + t->kept_n, ',') : NULL;
@@ -150,7 +162,7 @@ static int offer_argument(const struct typed *t, struct err *e)
     TRY(store_open(&c->store, c->results, STORE_READ, e));
     TRY(rows_read(&runs, &c->arena, c->store, "SELECT run_id FROM run_list ORDER BY 1", NULL, 0,
                   e));
-    for (int32_t i = 0; i < runs.n; i++) offer(t, store_text(&runs.row[i][0]), "");
+    for (int32_t i = 0; i < runs.rows_n; i++) offer(t, store_text(&runs.row[i][0]), "");
     return 0;
 }
 

@@ -233,8 +233,7 @@ CLI_COMMAND(plan)
     bool all = false, configs = false;
     double budget_s = 0;
     const struct cli_option options[] = {
-        CLI_PLANNING_OPTIONS(o, devices, CLI_HARDWARE,
-                             "auto, cpu, cpu:N, cuda:0,…, slurm:N or a GPU such as h100x8"),
+        CLI_PLANNING_OPTIONS(o, devices, CLI_HARDWARE, DEVICES_SYNTAX " or a GPU such as h100x8"),
         {"budget", 0, CLI_DURATION, &budget_s, "TIME",
          "show which runs end within 24h (or 90m, 3d), shortest first"},
         {"all", 'a', CLI_FLAG, &all, NULL, "list evaluations too"},

@@ -168,7 +168,7 @@ static int print_own(struct cli *c, const char *scale, char **shipped, int32_t s
 
     if (!c->store) return 0;
     TRY(rows_read(&rows, &c->arena, c->store, sql, &param, 1, e));
-    for (int32_t i = 0; i < rows.n; i++) {
+    for (int32_t i = 0; i < rows.rows_n; i++) {
         const struct store_cell *row = rows.row[i];
         int32_t k = 0;
         while (k < shipped_n && strcmp(shipped[k], store_text(&row[0])) != 0) k++;

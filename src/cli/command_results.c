@@ -104,7 +104,7 @@ static int note_variants(struct cli *c, const struct report_item *item, struct e
     struct rows rows;
 
     TRY(rows_read(&rows, &c->arena, c->store, sql, params, 2, e));
-    for (int32_t i = 0; i < rows.n; i++)
+    for (int32_t i = 0; i < rows.rows_n; i++)
         log_info("note: %s has results only of a changed grid: alibi report %s --scale %s",
                  item->artefact, store_text(&rows.row[i][0]), item->scale);
     return 0;

@@ -44,8 +44,8 @@ static int print_status(struct cli *c, struct err *e)
     arena_init(&scratch);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         TRY_OUT(rc, rows_read(&rows, &scratch, c->store, parts[i].sql, NULL, 0, e));
-        if (rows.n == 0 && i == 0) cli_print("no runs yet; `alibi run table5` makes some\n");
-        if (rows.n == 0) continue;
+        if (rows.rows_n == 0 && i == 0) cli_print("no runs yet; `alibi run table5` makes some\n");
+        if (rows.rows_n == 0) continue;
         cli_print("%s%s\n", i ? "\n" : "", parts[i].heading);
         TRY_OUT(rc, report_query(stdout, c->store, parts[i].sql, 30, REPORT_TEXT, e));
     }
@@ -136,7 +136,7 @@ CLI_COMMAND(show)
 
     TRY(cli_begin(c, NULL, e));
     const struct store_param run = {"run", c->rest.item[0], STORE_TEXT};
-    cli_print("run %s\nspec\n", run.value);
+    cli_print("run %s\nspec\n", c->rest.item[0]);
     TRY(rows_read(&rows, &c->arena, c->store, specs_sql, &run, 1, e));
     const struct store_cell *specs = rows.row[0];
     for (const char *line = store_text(&specs[0]); *line;) {
@@ -148,7 +148,7 @@ CLI_COMMAND(show)
     if (specs[1].text) TRY(print_protocol(store_text(&specs[0]), specs[1].text, e));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         TRY(rows_read(&rows, &c->arena, c->store, parts[i].sql, &run, 1, e));
-        for (int32_t r = 0; r < rows.n; r++) {
+        for (int32_t r = 0; r < rows.rows_n; r++) {
             if (r == 0) cli_print("%s\n", parts[i].heading);
             for (int k = 0; k < rows.columns_n; k++)
                 if (rows.row[r][k].text)

@@ -134,7 +134,7 @@ static int read_outcome(const char **out, struct cli *c, const struct log *l, st
     struct rows rows;
 
     TRY(rows_read(&rows, &c->arena, c->store, sql, params, 2, e));
-    *out = rows.n ? rows.row[0][0].text : NULL;
+    *out = rows.rows_n ? rows.row[0][0].text : NULL;
     return 0;
 }
 
@@ -182,7 +182,7 @@ CLI_COMMAND(logs)
     l.run_id = c->rest.item[0];
     const struct store_param run = {"run", l.run_id, STORE_TEXT};
     TRY(rows_read(&rows, &c->arena, c->store, sql, &run, 1, e));
-    if (rows.n == 0)
+    if (rows.rows_n == 0)
         return ERR(e, ERR_NOINPUT, "run %s has no attempts and therefore no log", l.run_id);
     const struct store_cell *row = rows.row[0];
     l.dir = project_path(&c->project, &c->arena, store_text(&row[0]));

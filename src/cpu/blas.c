@@ -2,6 +2,7 @@
 #include "cpu/blas.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,19 +34,36 @@ static const struct blas_candidate blas_candidates[] = {
     {"blis", "libblis.so.4"},
 };
 
-/* Instruction sets for which a library is configured. */
-enum blas_set { BLAS_SET_OTHER, BLAS_SET_AVX2, BLAS_SET_AVX512 };
+/* The kernels of OpenBLAS, and the instruction set that they need. The first of a set is its
+ * default. */
+struct blas_core {
+    const char *name, *kernels;
+};
+static const struct blas_core blas_cores[] = {
+    {"SkylakeX", "v4"}, {"Cooperlake", "v4"}, {"SapphireRapids", "v4"},
+    {"Haswell", "v3"},  {"Zen", "v3"},        {"Excavator", "v3"},
+};
+enum { BLAS_CORES = sizeof blas_cores / sizeof *blas_cores };
 
-static enum blas_set blas_processor(void)
+static const char *blas_default_core(const char *kernels)
 {
+    for (int i = 0; i < BLAS_CORES; i++)
+        if (strcmp(blas_cores[i].kernels, kernels) == 0) return blas_cores[i].name;
+    return NULL;
+}
+
+/* The names of kernels sort as their instruction sets include each other. */
+static bool blas_core_runs(const char *core, const char *kernels)
+{
+    int i = 0;
+    while (i < BLAS_CORES && strcasecmp(blas_cores[i].name, core) != 0) i++;
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-        return BLAS_SET_AVX512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return BLAS_SET_AVX2;
+    if (strcasecmp(core, "Cooperlake") == 0 && !__builtin_cpu_supports("avx512bf16")) return false;
+    if (strcasecmp(core, "SapphireRapids") == 0 && !__builtin_cpu_supports("amx-bf16"))
+        return false;
 #endif
-    return BLAS_SET_OTHER;
+    return i == BLAS_CORES || strcmp(blas_cores[i].kernels, kernels) <= 0;
 }
 
 /* dlsym returns an object pointer; POSIX guarantees the same representation for function pointers.
@@ -61,17 +79,22 @@ struct blas_dnnl_version {
     int major, minor, patch;
 };
 
-static int blas_adopt_onednn(struct blas *b, void *library)
+static int blas_adopt_onednn(struct blas *b, void *library, const char *kernels)
 {
+    int (*limit_isa)(int) = NULL;
     const struct blas_dnnl_version *(*version)(void) = NULL;
     int (*effective_isa)(void) = NULL;
     const char *set = "this processor's";
+    enum { AVX2 = 0x7 };
 
     blas_symbol(&b->dnnl, library, "dnnl_sgemm");
     blas_symbol(&version, library, "dnnl_version");
     blas_symbol(&effective_isa, library, "dnnl_get_effective_cpu_isa");
+    blas_symbol(&limit_isa, library, "dnnl_set_max_cpu_isa");
     if (!b->dnnl || !version) return 0;
-    /* oneDNN's instruction sets are bit masks: 0x7 AVX2, 0x27 and above AVX-512. */
+    /* oneDNN's instruction sets are bit masks: 0x7 AVX2, 0x27 and above AVX-512. The limit has an
+     * effect only before the first product of a process. */
+    if (limit_isa && strcmp(kernels, "v3") == 0) (void)limit_isa(AVX2);
     if (effective_isa) set = (effective_isa() & 0x20) ? "AVX-512" : "AVX2";
     snprintf(b->text, sizeof b->text, "oneDNN %d.%d.%d, %s kernels", version()->major,
              version()->minor, version()->patch, set);
@@ -103,33 +126,36 @@ static int blas_adopt_cblas(struct blas *b, void *library)
     return 1;
 }
 
-static int blas_try(struct blas *b, const struct blas_candidate *candidate, const char *kernels)
+static int blas_try(struct blas *b, const struct blas_candidate *candidate, const char *cores,
+                    const char *kernels)
 {
-    enum blas_set set = blas_processor();
     int onednn = strcmp(candidate->make, "onednn") == 0;
-    if (onednn && set == BLAS_SET_OTHER) return 0;
-    if (!kernels && set != BLAS_SET_OTHER)
-        kernels = set == BLAS_SET_AVX512 ? "SkylakeX" : "Haswell";
-    if (strcmp(candidate->make, "openblas") == 0 && kernels)
-        setenv("OPENBLAS_CORETYPE", kernels, 1);
+    if (onednn && strcmp(kernels, "base") == 0) return 0;
+    if (!cores) cores = blas_default_core(kernels);
+    if (strcmp(candidate->make, "openblas") == 0 && cores) setenv("OPENBLAS_CORETYPE", cores, 1);
     void *library = dlopen(candidate->file, RTLD_NOW | RTLD_LOCAL);
     if (!library) return 0;
-    if (onednn ? blas_adopt_onednn(b, library) : blas_adopt_cblas(b, library)) return 1;
+    if (onednn ? blas_adopt_onednn(b, library, kernels) : blas_adopt_cblas(b, library)) return 1;
     dlclose(library);
     return 0;
 }
 
-int blas_open_named(struct blas *b, const char *make, const char *kernels, struct err *e)
+int blas_open_named(struct blas *b, const char *make, const char *cores, const char *kernels,
+                    struct err *e)
 {
     const char *avoided = make ? NULL : getenv("ALIBI_AVOID_BLAS");
 
     *b = (struct blas){0};
+    if (cores && !blas_core_runs(cores, kernels))
+        return ERR(e, ERR_UNAVAILABLE,
+                   "OpenBLAS's kernels %s: this processor, limited to %s, lacks their instructions",
+                   cores, kernels);
     for (int last = 0; last <= (avoided != NULL); last++)
         for (size_t i = 0; i < sizeof blas_candidates / sizeof *blas_candidates; i++) {
             const struct blas_candidate *c = &blas_candidates[i];
             int avoid = avoided && strncasecmp(avoided, c->make, strlen(c->make)) == 0;
             if ((make && strcmp(make, c->make) != 0) || avoid != last) continue;
-            if (blas_try(b, c, kernels)) return 0;
+            if (blas_try(b, c, cores, kernels)) return 0;
         }
     return ERR(e, ERR_UNAVAILABLE,
                "no BLAS library found (looked for %s); install the package libdnnl2 or "
@@ -137,9 +163,9 @@ int blas_open_named(struct blas *b, const char *make, const char *kernels, struc
                make ? make : "oneDNN, OpenBLAS and BLIS");
 }
 
-int blas_open(struct blas *b, struct err *e)
+int blas_open(struct blas *b, const char *kernels, struct err *e)
 {
-    return blas_open_named(b, NULL, NULL, e);
+    return blas_open_named(b, NULL, NULL, kernels, e);
 }
 
 int blas_multiply(const struct blas *b, const struct blas_product *p)

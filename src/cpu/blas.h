@@ -1,10 +1,11 @@
 /* blas.h - single-precision matrix products of a BLAS library, loaded at run time.
  *
- * 1. With AVX2, oneDNN is preferred: it generates kernels for the processor, and was the fastest on
- *    the small products of this project. Then OpenBLAS, the serial build first, then BLIS.
+ * 1. With AVX-512, oneDNN is preferred: it generates kernels for the processor, and was the fastest
+ *    on the small products of this project. Then OpenBLAS, the serial build first, then BLIS.
  * 2. The backend runs one product per thread, so libraries must not create threads.
- * 3. OpenBLAS selects kernels by processor model, and very slow ones for unknown models. Therefore
- *    the instruction set is set explicitly before it is loaded.
+ * 3. A library uses the instruction set of the backend's v3 or v4 kernels, which ALIBI_KERNELS may
+ *    limit. OpenBLAS selects kernels by processor model, and very slow ones for unknown models;
+ *    therefore the set is named before it is loaded. With base kernels OpenBLAS chooses.
  * 4. ALIBI_AVOID_BLAS is the description (or its first word) of a library that failed in a
  *    worker; this library is tried last. The scheduler sets it for the next attempt. */
 #ifndef CPU_BLAS_H
@@ -32,11 +33,14 @@ struct blas {
     char text[96]; /* library, version and kernels, for display */
 };
 
-/* blas_open - loads the first library found. Errors: ERR_UNAVAILABLE names the package. */
-int blas_open(struct blas *b, struct err *e);
-/* blas_open_named - loads onednn, openblas or blis, for tests and measurements. kernels: OpenBLAS's
- * name of its kernels, effective on the first load in a process; NULL: as in blas_open. */
-int blas_open_named(struct blas *b, const char *make, const char *kernels, struct err *e);
+/* blas_open - loads the first library found, for the instruction set of the kernels base, v3 or v4.
+ * Errors: ERR_UNAVAILABLE names the package. */
+int blas_open(struct blas *b, const char *kernels, struct err *e);
+/* blas_open_named - loads onednn, openblas or blis, for tests and measurements. cores: OpenBLAS's
+ * name of its kernels, effective on the first load in a process; NULL: as in blas_open. Errors:
+ * ERR_UNAVAILABLE, also for cores that need more than this processor and `kernels` have. */
+int blas_open_named(struct blas *b, const char *make, const char *cores, const char *kernels,
+                    struct err *e);
 
 /* A product c (m,n) = a (m,k) b (k,n) + beta c, row major; a and b may be transposed. */
 struct blas_product {

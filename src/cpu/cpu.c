@@ -19,18 +19,12 @@ enum {
     CPU_FLUSH_BITS = 0x8040
 };
 
-#define CPU_SIMD_SET(isa)                                                                          \
-    {                                                                                              \
-#isa, &simd_rows_##isa, &simd_norm_##isa, &simd_linear_##isa, &simd_loss_##isa,            \
-            &simd_update_##isa, &simd_attention_##isa, &simd_attention_bwd_##isa                   \
-    }
-
-static const struct simd_kernels cpu_simd_sets[] = {
+static const struct simd_kernels *const cpu_simd_sets[] = {
 #if defined(__x86_64__)
-    CPU_SIMD_SET(v4),
-    CPU_SIMD_SET(v3),
+    &simd_kernels_v4,
+    &simd_kernels_v3,
 #endif
-    CPU_SIMD_SET(base),
+    &simd_kernels_base,
 };
 
 static bool cpu_simd_runs(const char *name)
@@ -51,16 +45,23 @@ static bool cpu_simd_runs(const char *name)
 const struct simd_kernels *cpu_simd_named(const char *name)
 {
     for (size_t i = 0; i < sizeof cpu_simd_sets / sizeof *cpu_simd_sets; i++)
-        if (strcmp(cpu_simd_sets[i].name, name) == 0 && cpu_simd_runs(name))
-            return &cpu_simd_sets[i];
+        if (strcmp(cpu_simd_sets[i]->name, name) == 0 && cpu_simd_runs(name))
+            return cpu_simd_sets[i];
     return NULL;
 }
 
-const struct simd_kernels *cpu_simd_best(void)
+int cpu_simd_choose(const struct simd_kernels **out, struct err *e)
 {
-    for (size_t i = 0; i < sizeof cpu_simd_sets / sizeof *cpu_simd_sets; i++)
-        if (cpu_simd_runs(cpu_simd_sets[i].name)) return &cpu_simd_sets[i];
-    return NULL;
+    const char *name = getenv("ALIBI_KERNELS");
+    *out = NULL;
+    for (size_t i = 0; !*out && i < sizeof cpu_simd_sets / sizeof *cpu_simd_sets; i++)
+        if (!name || strcmp(name, cpu_simd_sets[i]->name) == 0)
+            *out = cpu_simd_named(cpu_simd_sets[i]->name);
+    if (*out) return 0;
+    return ERR(e, ERR_USAGE, "ALIBI_KERNELS=%s: this processor lacks them; expected %s", name,
+               cpu_simd_named("v4")   ? "base, v3 or v4"
+               : cpu_simd_named("v3") ? "base or v3"
+                                      : "base");
 }
 
 /* In every computing thread, subnormal results and operands are zero, and a library that uses
@@ -193,8 +194,16 @@ static int cpu_peak_bytes(struct backend *b, int64_t *out, struct err *e)
     return 0;
 }
 
+/* Fused ops that src/ops composes. */
+#define cpu_linear_relu NULL
+#define cpu_linear_bwd_relu NULL
+#define cpu_residual_layernorm_bwd NULL
+
+#define ENTRY(NAME, name, args) .name = cpu_##name,
 static const struct backend_ops cpu_ops = {
-    .close = cpu_close,
+    BACKEND_OPS(ENTRY)
+#undef ENTRY
+        .close = cpu_close,
     .alloc = cpu_alloc,
     .release = cpu_release,
     .upload = cpu_copy,
@@ -203,30 +212,6 @@ static const struct backend_ops cpu_ops = {
     .zero = cpu_zero,
     .sync = cpu_sync,
     .peak_bytes = cpu_peak_bytes,
-    .linear = cpu_linear,
-    .linear_rows = cpu_linear_rows,
-    .linear_bwd_input = cpu_linear_bwd_input,
-    .linear_bwd_weight = cpu_linear_bwd_weight,
-    .gather_rows = cpu_gather_rows,
-    .scatter_rows = cpu_scatter_rows,
-    .add_rows = cpu_add_rows,
-    .cast = cpu_cast,
-    .add = cpu_add,
-    .dropout = cpu_dropout,
-    .relu = cpu_relu,
-    .relu_bwd = cpu_relu_bwd,
-    .layernorm = cpu_layernorm,
-    .layernorm_bwd = cpu_layernorm_bwd,
-    .residual_layernorm = cpu_residual_layernorm,
-    .rotary = cpu_rotary,
-    .attention = cpu_attention,
-    .attention_bwd = cpu_attention_bwd,
-    .softmax_loss = cpu_softmax_loss,
-    .softmax_logp = cpu_softmax_logp,
-    .sum_losses = cpu_sum_losses,
-    .sum_squares = cpu_sum_squares,
-    .nag = cpu_nag,
-    .adam = cpu_adam,
 };
 
 /* Describes the backend, such as "AMD EPYC, 1 thread, v4 kernels", with the name of the processor
@@ -267,8 +252,11 @@ static int cpu_open(struct backend **out, int ordinal, int32_t threads, enum dty
         rc = ERR(e, ERR_NOMEM, "cpu: out of memory for %d threads", c->backend.threads);
         goto out;
     }
-    c->simd = cpu_simd_best();
-    TRY_OUT(rc, blas_open(&c->blas, e));
+    TRY_OUT(rc, cpu_simd_choose(&c->simd, e));
+    c->rule = cpu_linear_rule(c->simd->name);
+    snprintf(c->blas.text, sizeof c->blas.text, "own products");
+    if (c->rule->library_input || c->rule->library_weight_below > 0)
+        TRY_OUT(rc, blas_open(&c->blas, c->simd->name, e));
     snprintf(c->backend.blas, sizeof c->backend.blas, "%s", c->blas.text);
     cpu_describe(c);
     cpu_prepare_thread();
@@ -279,6 +267,17 @@ out:
         cpu_close(&c->backend);
     }
     return rc;
+}
+
+int cpu_use_library(struct backend *b, const char *make, const char *cores, struct err *e)
+{
+    static const struct linear_rule always = {
+        .kernels = "", .library_input = true, .library_weight_below = INT32_MAX};
+    struct cpu *c = cpu_of(b);
+    TRY(blas_open_named(&c->blas, make, cores, c->simd->name, e));
+    snprintf(b->blas, sizeof b->blas, "%s", c->blas.text);
+    c->rule = &always;
+    return 0;
 }
 
 static const struct backend_library cpu_library = {

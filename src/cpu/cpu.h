@@ -30,10 +30,20 @@ struct cpu_scratch {
     size_t bytes;
 };
 
+/* Which gradients of linear a library computes. */
+struct linear_rule {
+    const char *kernels;          /* the instruction set that it is for, as in simd_kernels */
+    bool library_input;           /* dx */
+    int64_t library_weight_below; /* dw with fewer rows per column than this */
+};
+/* cpu_linear_rule - the rule of an instruction set. */
+const struct linear_rule *cpu_linear_rule(const char *kernels);
+
 struct cpu {
     struct backend backend; /* first: a struct backend * is a struct cpu * */
-    struct blas blas;
+    struct blas blas;       /* empty unless the rule needs a library */
     const struct simd_kernels *simd;
+    const struct linear_rule *rule;
     struct cpu_scratch *scratch_own; /* (threads) */
 };
 
@@ -42,10 +52,14 @@ static inline struct cpu *cpu_of(struct backend *b)
     return (struct cpu *)(void *)b;
 }
 
-/* cpu_simd_best - the best kernels for this processor. cpu_simd_named - the kernels "base", "v3" or
- * "v4"; NULL if this processor or this build lacks them. Tests compare the sets with it. */
-const struct simd_kernels *cpu_simd_best(void);
+/* cpu_simd_named - the kernels "base", "v3" or "v4"; NULL if this processor or this build lacks
+ * them. cpu_simd_choose - those that ALIBI_KERNELS names, or else the best for this processor.
+ * Errors: ERR_USAGE the name. */
 const struct simd_kernels *cpu_simd_named(const char *name);
+int cpu_simd_choose(const struct simd_kernels **out, struct err *e);
+/* cpu_use_library - gives every gradient of linear to a library, as blas_open_named, for tests and
+ * measurements. */
+int cpu_use_library(struct backend *b, const char *make, const char *cores, struct err *e);
 
 /* cpu_parallel - divides items 0 ... n - 1 among the threads into contiguous ranges with borders at
  * multiples of grain, and runs the kernel for each range that is not empty, with the thread's
@@ -59,8 +73,7 @@ int cpu_scratch_reserve(struct cpu *c, size_t bytes, struct err *e);
  * that all threads read. */
 int cpu_scratch_reserve_first(struct cpu *c, size_t bytes, struct err *e);
 
-/* The ops, by file: linear.c, rows.c, attention.c, update.c. residual_layernorm is the only fused
- * op. */
+/* The ops, by file: linear.c, rows.c, attention.c, update.c. */
 #define CPU_FUNCTION(NAME, name, args)                                                             \
     int cpu_##name(struct backend *b, const struct args *a, struct err *e);
 BACKEND_OPS(CPU_FUNCTION)

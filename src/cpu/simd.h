@@ -1,4 +1,4 @@
-/* simd.h - the tables of kernels that each instruction set exports.
+/* simd.h - the kernels of each instruction set.
  *
  * 1. A kernel works on a range of rows, heads or elements; the caller manages threads.
  * 2. Every instruction set computes the same formulas. Bits may differ between sets, but not within
@@ -19,60 +19,25 @@ struct simd_range {
     void *scratch;
 };
 
-/* A kernel computes a range of an op's items: rows unless stated otherwise. Each item depends only
- * on the arguments. args is the op's argument struct of backend.h, or the one named here. */
+/* A kernel computes a range of items. Each item depends only on the arguments. */
 typedef void simd_kernel(const void *args, struct simd_range items);
 
-/* simd_rows.c */
-struct simd_rows {
-    simd_kernel *gather_rows,
-        *scatter_rows /* items are columns: rows with the same index are added in rising order */;
-    simd_kernel *add_rows, *add, *dropout, *relu, *relu_bwd, *rotary;
-    /* out[c] = or += sum over all rows of x, for a range of columns. */
-    void (*column_sums)(float *out, const struct tensor *x, bool accumulate,
-                        struct simd_range cols);
-};
-
-/* simd_norm.c */
-struct simd_norm {
-    simd_kernel *layernorm, *residual_layernorm;
-    /* Overwrites scratch (2,C) with this range's sums of dgain and dbias. */
-    simd_kernel *layernorm_bwd;
-};
-
-/* simd_linear.c */
-struct simd_product {
-    const struct tensor *y, *x, *w;
-    float *packed;     /* packed_bytes of w */
-    const float *bias; /* NULL: none */
-    bool accumulate;
-};
-struct simd_linear {
-    int64_t panel; /* outputs of a panel */
-    size_t (*packed_bytes)(const struct tensor *w);
-    /* Both take struct simd_product. pack: items are panels of w. rows: y = or += x w^T + bias with
-     * packed w; the bits of a row depend only on it and w. */
-    simd_kernel *pack, *rows;
-    /* dw = or += dy^T x for a range of dw's rows; needs dw_bytes of scratch. */
-    size_t (*dw_bytes)(const struct tensor *x);
-    void (*dw)(const struct tensor *dw, const struct tensor *dy, const struct tensor *x,
-               bool accumulate, struct simd_range outputs);
-};
-
-/* simd_loss.c */
-struct simd_loss {
-    simd_kernel *softmax_loss, *softmax_logp;
-};
-
-/* simd_update.c. The factors are computed from struct step_state. */
+/* Arguments of kernels that are parts of an op. */
 enum { SIMD_SQUARES_CHUNK = 65536 };
 struct simd_squares {
     const float *x;
     int64_t n;
     double *sums; /* of each chunk */
 };
+/* out[c] = or += sum over all rows of x. */
+struct simd_sums {
+    float *out;
+    const struct tensor *x;
+    bool accumulate;
+};
 /* theta = shrink theta + theta_momentum b - theta_gradient g; b = momentum b - lr g, with
- * g = gradient * grad and the old b on the right of both. */
+ * g = gradient * grad and the old b on the right of both. The factors are computed from struct
+ * step_state. */
 struct simd_nag {
     float *theta, *b;
     const float *grad;
@@ -83,9 +48,42 @@ struct simd_adam {
     const float *grad;
     float gradient, shrink, beta1, beta2, step, root_scale, eps;
 };
-struct simd_update {
-    simd_kernel *sum_squares; /* chunks, of struct simd_squares */
-    simd_kernel *nag, *adam;  /* elements, of struct simd_nag and struct simd_adam */
+
+/* The kernels of this type, with their arguments: those of an op take its argument struct. Items
+ * are rows, unless stated otherwise: of scatter_rows columns, so that rows with the same index are
+ * added in rising order; of column_sums columns; of sum_squares chunks; of nag and adam elements.
+ * layernorm_bwd overwrites scratch (2,C) with its range's sums of dgain and dbias. */
+#define SIMD_KERNELS(K)                                                                            \
+    BACKEND_ROW_OPS(K)                                                                             \
+    K(SCATTER_ROWS, scatter_rows, scatter_rows_args)                                               \
+    K(ROTARY, rotary, rotary_args)                                                                 \
+    K(LAYERNORM, layernorm, layernorm_args)                                                        \
+    K(LAYERNORM_BWD, layernorm_bwd, layernorm_bwd_args)                                            \
+    K(RESIDUAL_LAYERNORM, residual_layernorm, residual_layernorm_args)                             \
+    K(COLUMN_SUMS, column_sums, simd_sums)                                                         \
+    K(SUM_SQUARES, sum_squares, simd_squares)                                                      \
+    K(NAG, nag, simd_nag)                                                                          \
+    K(ADAM, adam, simd_adam)
+
+/* simd_linear.c. A part of the product y = or += a b + bias: `outputs` columns of y from
+ * first_output on, summed over `depth` inputs from first_input on. A transposed b is (outputs,
+ * inputs). Parts after the first inputs are added. */
+struct simd_product {
+    const struct tensor *y, *a, *b;
+    const float *bias; /* NULL: none */
+    float *packed;     /* the part of b, in whole panels */
+    int64_t first_output, outputs, first_input, depth;
+    bool transposed, accumulate;
+};
+struct simd_linear {
+    int64_t panel, depth, part_floats; /* outputs of a panel; most inputs and floats of a part */
+    /* Both take struct simd_product. pack: items are panels of b. rows: reads packed; the bits of a
+     * row depend only on it and b. */
+    simd_kernel *pack, *rows;
+    /* dw = or += dy^T x for a range of dw's rows; needs dw_bytes of scratch. */
+    size_t (*dw_bytes)(const struct tensor *x);
+    void (*dw)(const struct tensor *dw, const struct tensor *dy, const struct tensor *x,
+               bool accumulate, struct simd_range outputs);
 };
 
 /* simd_attention.c, simd_attention_bwd.c. An item is a head of a row of the batch: row * H + head.
@@ -98,25 +96,29 @@ struct simd_attention {
 
 struct simd_kernels {
     const char *name; /* base, v3, v4 */
-    const struct simd_rows *rows;
-    const struct simd_norm *norm;
+#define SIMD_MEMBER(NAME, name, args) simd_kernel *name;
+    SIMD_KERNELS(SIMD_MEMBER)
+#undef SIMD_MEMBER
     const struct simd_linear *linear;
-    const struct simd_loss *loss;
-    const struct simd_update *update;
     const struct simd_attention *attention, *attention_bwd;
 };
+extern const struct simd_kernels simd_kernels_base, simd_kernels_v3, simd_kernels_v4;
 
-/* The tables as each instruction set exports them. */
-#define SIMD_DECLARE(isa)                                                                          \
-    extern const struct simd_rows simd_rows_##isa;                                                 \
-    extern const struct simd_norm simd_norm_##isa;                                                 \
-    extern const struct simd_linear simd_linear_##isa;                                             \
-    extern const struct simd_loss simd_loss_##isa;                                                 \
-    extern const struct simd_update simd_update_##isa;                                             \
-    extern const struct simd_attention simd_attention_##isa;                                       \
-    extern const struct simd_attention simd_attention_bwd_##isa
-SIMD_DECLARE(base);
-SIMD_DECLARE(v3);
-SIMD_DECLARE(v4);
+/* For the files named simd_*.c, which are compiled once for each instruction set SIMD_ISA.
+ * SIMD_NAME - the exported name of a kernel or table of this set, such as simd_relu_v4.
+ * SIMD_KERNEL - begins the definition of a kernel of the list, whose arguments are `args`. */
+#ifdef SIMD_ISA
+#define SIMD_PASTE2(a, b) a##_##b
+#define SIMD_PASTE(a, b) SIMD_PASTE2(a, b)
+#define SIMD_NAME(name) SIMD_PASTE(name, SIMD_ISA)
+#define SIMD_KERNEL(name, items)                                                                   \
+    void SIMD_NAME(simd_##name)(const void *args, struct simd_range items)
+
+#define SIMD_DECLARE(NAME, name, args) simd_kernel SIMD_NAME(simd_##name);
+SIMD_KERNELS(SIMD_DECLARE)
+#undef SIMD_DECLARE
+extern const struct simd_linear SIMD_NAME(simd_linear);
+extern const struct simd_attention SIMD_NAME(simd_attention), SIMD_NAME(simd_attention_bwd);
+#endif
 
 #endif

@@ -67,7 +67,7 @@ static double loss_sum(float *out, const float *x, int64_t n, float highest)
     return total;
 }
 
-static void loss_softmax(const void *args, struct simd_range rows)
+SIMD_KERNEL(softmax_loss, rows)
 {
     const struct softmax_loss_args *a = args;
     const struct tensor *logits = &a->logits;
@@ -91,7 +91,7 @@ static void loss_softmax(const void *args, struct simd_range rows)
     }
 }
 
-static void loss_logp(const void *args, struct simd_range rows)
+SIMD_KERNEL(softmax_logp, rows)
 {
     const struct softmax_logp_args *a = args;
     const struct tensor *logits = &a->logits;
@@ -108,8 +108,3 @@ static void loss_logp(const void *args, struct simd_range rows)
         logp[i] = a->accumulate ? logp[i] + value : value;
     }
 }
-
-const struct simd_loss SIMD_NAME(simd_loss) = {
-    .softmax_loss = loss_softmax,
-    .softmax_logp = loss_logp,
-};

@@ -66,7 +66,7 @@ VECTOR_FN void norm_row(float *y, float *stat, const float *x, const float *gain
     stat[1] = deviation;
 }
 
-static void norm_layernorm(const void *args, struct simd_range rows)
+SIMD_KERNEL(layernorm, rows)
 {
     const struct layernorm_args *a = args;
     for (int64_t i = rows.begin; i < rows.end; i++)
@@ -74,7 +74,7 @@ static void norm_layernorm(const void *args, struct simd_range rows)
                  a->bias.data, a->y.cols);
 }
 
-static void norm_residual_layernorm(const void *args, struct simd_range rows)
+SIMD_KERNEL(residual_layernorm, rows)
 {
     const struct residual_layernorm_args *a = args;
     const struct simd_dropout d = dropout_of(&a->dropout, a->y.cols);
@@ -122,7 +122,7 @@ static void layernorm_bwd_row(float *restrict dx, float *restrict dgain, float *
     }
 }
 
-static void norm_layernorm_bwd(const void *args, struct simd_range rows)
+SIMD_KERNEL(layernorm_bwd, rows)
 {
     const struct layernorm_bwd_args *a = args;
     int64_t C = a->dx.cols;
@@ -133,9 +133,3 @@ static void norm_layernorm_bwd(const void *args, struct simd_range rows)
                           norm_at(&a->x, i), norm_at(&a->stats, i), a->gain.data, a->accumulate_dx,
                           C);
 }
-
-const struct simd_norm SIMD_NAME(simd_norm) = {
-    .layernorm = norm_layernorm,
-    .residual_layernorm = norm_residual_layernorm,
-    .layernorm_bwd = norm_layernorm_bwd,
-};

@@ -10,7 +10,7 @@ static float *rows_at(const struct tensor *t, int64_t row)
     return (float *)t->data + row * t->stride;
 }
 
-static void rows_gather_rows(const void *args, struct simd_range rows)
+SIMD_KERNEL(gather_rows, rows)
 {
     const struct gather_rows_args *a = args;
     const struct tensor *y = &a->y;
@@ -27,7 +27,7 @@ static void rows_gather_rows(const void *args, struct simd_range rows)
     }
 }
 
-static void rows_scatter_rows(const void *args, struct simd_range cols)
+SIMD_KERNEL(scatter_rows, cols)
 {
     const struct scatter_rows_args *a = args;
     const int32_t *index = a->index_dev;
@@ -43,7 +43,7 @@ static void rows_scatter_rows(const void *args, struct simd_range cols)
     }
 }
 
-static void rows_add_rows(const void *args, struct simd_range rows)
+SIMD_KERNEL(add_rows, rows)
 {
     const struct add_rows_args *a = args;
     const struct tensor *y = &a->y;
@@ -60,7 +60,15 @@ static void rows_add_rows(const void *args, struct simd_range rows)
     }
 }
 
-static void rows_add(const void *args, struct simd_range rows)
+/* This backend has a single dtype, so a cast is a copy. */
+SIMD_KERNEL(cast, rows)
+{
+    const struct cast_args *a = args;
+    for (int64_t i = rows.begin; i < rows.end; i++)
+        memcpy(rows_at(&a->y, i), rows_at(&a->x, i), (size_t)a->x.cols * sizeof(float));
+}
+
+SIMD_KERNEL(add, rows)
 {
     const struct add_args *a = args;
     const struct tensor *y = &a->y;
@@ -72,9 +80,12 @@ static void rows_add(const void *args, struct simd_range rows)
 }
 
 /* Sums are in groups of 32 rows, so that rounding grows only with the number of groups. */
-static void rows_column_sums(float *out, const struct tensor *x, bool accumulate,
-                             struct simd_range cols)
+SIMD_KERNEL(column_sums, cols)
 {
+    const struct simd_sums *a = args;
+    const struct tensor *x = a->x;
+    bool accumulate = a->accumulate;
+    float *out = a->out;
     for (int64_t first = cols.begin; first < cols.end; first += ROWS_CHUNK) {
         int64_t n = cols.end - first < ROWS_CHUNK ? cols.end - first : ROWS_CHUNK;
         float total[ROWS_CHUNK] = {0};
@@ -104,11 +115,12 @@ static void drop_row(float *to, const float *from, const struct simd_dropout *d,
     }
 }
 
-static void rows_dropout(const void *args, struct simd_range rows)
+SIMD_KERNEL(dropout, rows)
 {
     const struct dropout_args *a = args;
     const struct tensor *y = &a->y;
     const struct simd_dropout d = dropout_of(&a->dropout, y->cols);
+    if (d.keep_scale == 0.0f && y->data == a->x.data) return;
     for (int64_t i = rows.begin; i < rows.end; i++) {
         if (d.keep_scale == 0.0f) /* p = 0: a copy */
             memcpy(rows_at(y, i), rows_at(&a->x, i), (size_t)y->cols * sizeof(float));
@@ -126,7 +138,7 @@ static void mask_row(const struct tensor *mask, int64_t i, const float *y, int64
     for (int64_t c = 0; c < cols; c++) word[c / 32] |= (uint32_t)(y[c] != 0.0f) << c % 32;
 }
 
-static void rows_relu(const void *args, struct simd_range rows)
+SIMD_KERNEL(relu, rows)
 {
     const struct relu_args *a = args;
     const struct tensor *y = &a->y;
@@ -147,8 +159,20 @@ static void masked_row(float *to, const float *from, const uint32_t *word, float
     for (int64_t c = 0; c < cols; c++) to[c] = word[c / 32] >> c % 32 & 1 ? from[c] * scale : 0.0f;
 }
 
+/* Without branches, which random signs would mispredict. */
+static void passed_row(float *to, const float *from, const float *result, float scale, int64_t cols)
+{
+    int64_t c = 0;
+    for (; c + VECTOR_LANES <= cols; c += VECTOR_LANES) {
+        vector_i32 zero = vector_load(result + c) == 0.0f;
+        vector_f32 passed = vector_load(from + c) * scale;
+        vector_store(to + c, vector_from_bits(vector_bits(passed) & ~zero));
+    }
+    for (; c < cols; c++) to[c] = result[c] == 0.0f ? 0.0f : from[c] * scale;
+}
+
 /* If y is not 0, the element was kept, so that the mask need not be drawn again. */
-static void rows_relu_bwd(const void *args, struct simd_range rows)
+SIMD_KERNEL(relu_bwd, rows)
 {
     const struct relu_bwd_args *a = args;
     const struct tensor *dx = &a->dx;
@@ -161,7 +185,7 @@ static void rows_relu_bwd(const void *args, struct simd_range rows)
                        dx->cols);
             continue;
         }
-        for (int64_t c = 0; c < dx->cols; c++) to[c] = result[c] == 0.0f ? 0.0f : from[c] * scale;
+        passed_row(to, from, result, scale, dx->cols);
     }
 }
 
@@ -184,7 +208,7 @@ static void rows_rotate(float *x, const float *cosine, const float *sine, int32_
     }
 }
 
-static void rows_rotary(const void *args, struct simd_range rows)
+SIMD_KERNEL(rotary, rows)
 {
     const struct rotary_args *a = args;
     int32_t D = (int32_t)(a->x.cols / a->H);
@@ -196,15 +220,3 @@ static void rows_rotary(const void *args, struct simd_range rows)
             rows_rotate(row + (int64_t)h * D, c, s, D, a->layout, sign);
     }
 }
-
-const struct simd_rows SIMD_NAME(simd_rows) = {
-    .gather_rows = rows_gather_rows,
-    .scatter_rows = rows_scatter_rows,
-    .add_rows = rows_add_rows,
-    .add = rows_add,
-    .column_sums = rows_column_sums,
-    .dropout = rows_dropout,
-    .relu = rows_relu,
-    .relu_bwd = rows_relu_bwd,
-    .rotary = rows_rotary,
-};

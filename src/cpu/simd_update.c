@@ -19,7 +19,7 @@ static double update_squares(const float *x, int64_t n)
 
 /* Each chunk has a separate sum, so that the bits of the total do not depend on the number of
  * threads. */
-static void update_chunks(const void *args, struct simd_range chunks)
+SIMD_KERNEL(sum_squares, chunks)
 {
     const struct simd_squares *a = args;
     for (int64_t chunk = chunks.begin; chunk < chunks.end; chunk++) {
@@ -29,7 +29,7 @@ static void update_chunks(const void *args, struct simd_range chunks)
     }
 }
 
-static void update_nag(const void *args, struct simd_range elements)
+SIMD_KERNEL(nag, elements)
 {
     const struct simd_nag *f = args;
     float *restrict theta = f->theta, *restrict momentum = f->b;
@@ -43,7 +43,7 @@ static void update_nag(const void *args, struct simd_range elements)
     }
 }
 
-static void update_adam(const void *args, struct simd_range elements)
+SIMD_KERNEL(adam, elements)
 {
     const struct simd_adam k = *(const struct simd_adam *)args;
     float *restrict theta = k.theta, *restrict m = k.m, *restrict v = k.v;
@@ -55,9 +55,3 @@ static void update_adam(const void *args, struct simd_range elements)
         theta[i] = k.shrink * theta[i] - k.step * m[i] / (sqrtf(v[i]) * k.root_scale + k.eps);
     }
 }
-
-const struct simd_update SIMD_NAME(simd_update) = {
-    .sum_squares = update_chunks,
-    .nag = update_nag,
-    .adam = update_adam,
-};

@@ -14,11 +14,6 @@
 #include <immintrin.h>
 #endif
 
-#define SIMD_PASTE2(a, b) a##_##b
-#define SIMD_PASTE(a, b) SIMD_PASTE2(a, b)
-/* SIMD_NAME - the exported name of a table of this instruction set, such as simd_rows_v4. */
-#define SIMD_NAME(name) SIMD_PASTE(name, SIMD_ISA)
-
 #if defined(__AVX512F__)
 #define VECTOR_LANES 16
 #elif defined(__AVX2__)

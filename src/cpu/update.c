@@ -14,7 +14,7 @@ int cpu_sum_squares(struct backend *b, const struct sum_squares_args *a, struct 
 
     TRY(cpu_scratch_reserve_first(c, (size_t)chunks * sizeof(double), e));
     struct simd_squares work = {.x = a->x_dev, .n = a->n, .sums = c->scratch_own[0].data_own};
-    cpu_parallel(b, chunks, 1, c->simd->update->sum_squares, &work);
+    cpu_parallel(b, chunks, 1, c->simd->sum_squares, &work);
     for (int64_t i = 0; i < chunks; i++) total += work.sums[i];
     *a->out_dev = total;
     return 0;
@@ -64,7 +64,7 @@ int cpu_nag(struct backend *b, const struct nag_args *a, struct err *e)
         .theta_gradient = (float)((1.0 + mu) * lr),
         .momentum = (float)(mu * ratio),
     };
-    cpu_parallel(b, a->n, UPDATE_GRAIN, cpu_of(b)->simd->update->nag, &work);
+    cpu_parallel(b, a->n, UPDATE_GRAIN, cpu_of(b)->simd->nag, &work);
     return 0;
 }
 
@@ -86,6 +86,6 @@ int cpu_adam(struct backend *b, const struct adam_args *a, struct err *e)
         .root_scale = (float)(1.0 / sqrt(1.0 - pow((double)a->beta2, steps))),
         .eps = a->eps,
     };
-    cpu_parallel(b, a->n, UPDATE_GRAIN, cpu_of(b)->simd->update->adam, &work);
+    cpu_parallel(b, a->n, UPDATE_GRAIN, cpu_of(b)->simd->adam, &work);
     return 0;
 }

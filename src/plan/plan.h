@@ -111,6 +111,9 @@ struct plan_corpus {
 /* plan_corpora - the names of configs/data of project and share, in natural order. */
 int plan_corpora(char ***out, int32_t *n, const struct project *project, struct arena *a,
                  struct err *e);
+/* plan_scales - the names of configs/scale, likewise. */
+int plan_scales(char ***out, int32_t *n, const struct project *project, struct arena *a,
+                struct err *e);
 /* plan_corpus_read - Errors: ERR_NOINPUT no such file; ERR_DATA with the place. */
 int plan_corpus_read(struct plan_corpus *out, const struct project *project, struct arena *a,
                      const char *name, struct err *e);

@@ -7,6 +7,12 @@
 
 #include "base/str.h"
 
+int plan_scales(char ***out, int32_t *n, const struct project *project, struct arena *a,
+                struct err *e)
+{
+    return plan_names(out, n, project, a, "configs/scale", ".yaml", e);
+}
+
 static int unknown_scale(struct arena *a, const struct project *p, const char *name, struct err *e)
 {
     const char *root[2];
@@ -14,7 +20,7 @@ static int unknown_scale(struct arena *a, const struct project *p, const char *n
     int32_t n;
     int roots_n = plan_roots(root, p);
 
-    TRY(plan_names(&names, &n, p, a, "configs/scale", ".yaml", e));
+    TRY(plan_scales(&names, &n, p, a, e));
     return ERR(e, ERR_USAGE, "unknown scale '%.60s' (no configs/scale/%.60s.yaml under %s%s%s)%s",
                name, name, root[0], roots_n > 1 ? " or " : "", roots_n > 1 ? root[1] : "",
                str_hint(name, (const char *const *)names, (size_t)n).text);

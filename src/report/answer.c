@@ -6,37 +6,50 @@
 
 #include "base/file.h"
 
-static void rows_push(struct report_rows *r, struct report_cell *cells)
+const struct cell_marks *report_marks(const struct store_cell *cell)
+{
+    static const struct cell_marks none;
+    return cell->marks ? cell->marks : &none;
+}
+
+struct cell_marks *report_marks_of(struct arena *a, struct store_cell *cell)
+{
+    if (!cell->marks) cell->marks = arena_array(a, 1, sizeof *cell->marks);
+    return cell->marks;
+}
+
+static void rows_push(struct rows *r, struct store_cell *cells)
 {
     vec_grow(r->arena, &r->row, r->rows_n, &r->room, sizeof *r->row);
     r->row[r->rows_n++] = cells;
 }
 
-static struct report_cell *rows_add(struct report_rows *r)
+struct store_cell *report_rows_add(struct rows *r)
 {
-    struct report_cell *cells = arena_array(r->arena, (size_t)r->columns_n + 1, sizeof *cells);
+    struct store_cell *cells = arena_array(r->arena, (size_t)r->columns_n + 1, sizeof *cells);
 
     for (int32_t c = 0; c < r->columns_n; c++) cells[c].type = 'n';
     rows_push(r, cells);
     return cells;
 }
 
-void report_rows_append(struct report_rows *to, const struct report_rows *from)
+void report_rows_append(struct rows *to, const struct rows *from)
 {
-    if (!to->name) *to = (struct report_rows){from->arena, from->name, from->columns_n, NULL, 0, 0};
+    if (!to->name)
+        *to = (struct rows){.arena = from->arena, .name = from->name, .columns_n = from->columns_n};
     for (int32_t i = 0; i < from->rows_n; i++) rows_push(to, from->row[i]);
 }
 
-void report_rows_init(struct report_rows *r, struct arena *a, int32_t columns_n, int32_t rows_n)
+void report_rows_init(struct rows *r, struct arena *a, int32_t columns_n, int32_t rows_n)
 {
-    *r = (struct report_rows){.arena = a, .columns_n = columns_n};
+    *r = (struct rows){.arena = a, .columns_n = columns_n};
     r->name = arena_array(a, (size_t)columns_n + 1, sizeof *r->name);
-    while (r->rows_n < rows_n) rows_add(r);
+    while (r->rows_n < rows_n) report_rows_add(r);
 }
 
-void report_rows_join(struct report_rows *to, const struct report_rows *from)
+void report_rows_join(struct rows *to, const struct rows *from)
 {
-    struct report_rows all;
+    struct rows all;
     int32_t *place = arena_array(to->arena, (size_t)from->columns_n + 1, sizeof *place);
 
     report_rows_init(&all, to->arena, to->columns_n + from->columns_n, to->rows_n + from->rows_n);
@@ -52,25 +65,25 @@ void report_rows_join(struct report_rows *to, const struct report_rows *from)
         for (int32_t c = 0; c < to->columns_n; c++) all.row[i][c] = to->row[i][c];
     for (int32_t i = 0; i < from->rows_n; i++)
         for (int32_t c = 0; c < from->columns_n; c++) {
-            const struct report_cell *cell = &from->row[i][c];
-            all.row[to->rows_n + i][place[c]] = (struct report_cell){
-                .text = cell->text ? arena_strdup(to->arena, cell->text) : NULL,
-                .type = cell->type};
+            const struct store_cell *cell = &from->row[i][c];
+            all.row[to->rows_n + i][place[c]] =
+                (struct store_cell){.text = cell->text ? arena_strdup(to->arena, cell->text) : NULL,
+                                    .type = cell->type};
         }
     *to = all;
 }
 
-void report_rows_slice(struct report_rows *out, const struct report_rows *of, int32_t column,
-                       int32_t columns_n, int32_t row, int32_t rows_n)
+void report_rows_slice(struct rows *out, const struct rows *of, int32_t column, int32_t columns_n,
+                       int32_t row, int32_t rows_n)
 {
-    *out = (struct report_rows){.arena = of->arena, .columns_n = columns_n, .rows_n = rows_n};
+    *out = (struct rows){.arena = of->arena, .columns_n = columns_n, .rows_n = rows_n};
     out->name = arena_array(of->arena, (size_t)columns_n + 1, sizeof *out->name);
     out->row = arena_array(of->arena, (size_t)rows_n + 1, sizeof *out->row);
     for (int32_t c = 0; c < columns_n; c++) out->name[c] = of->name[column + c];
     for (int32_t i = 0; i < rows_n; i++) out->row[i] = of->row[row + i] + column;
 }
 
-int32_t report_rows_alike(const struct report_rows *r, int32_t row, int32_t column)
+int32_t report_rows_alike(const struct rows *r, int32_t row, int32_t column)
 {
     int32_t n = 1;
     while (row + n < r->rows_n &&
@@ -79,20 +92,12 @@ int32_t report_rows_alike(const struct report_rows *r, int32_t row, int32_t colu
     return n;
 }
 
-int report_rows_query(struct report_rows *r, struct arena *a, struct store *s, const char *where,
+int report_rows_query(struct rows *r, struct arena *a, struct store *s, const char *where,
                       const char *sql, const struct store_param *params, int32_t params_n,
                       double limit_s, struct err *e)
 {
-    struct rows rows;
-
-    int rc = store_query(s, &rows, a, sql, params, params_n, limit_s, e);
+    int rc = store_query(s, r, a, sql, params, params_n, limit_s, e);
     if (rc < 0 && where) err_ctx(e, "%s", where);
-    *r = (struct report_rows){.arena = a, .name = rows.name, .columns_n = rows.columns_n};
-    for (int32_t i = 0; i < rows.n; i++) {
-        struct report_cell *own = rows_add(r);
-        for (int32_t c = 0; c < rows.columns_n; c++)
-            own[c] = (struct report_cell){.text = rows.row[i][c].text, .type = rows.row[i][c].type};
-    }
     return rc;
 }
 
@@ -106,13 +111,13 @@ static const char **cut_line(int32_t *n, struct arena *a, char *line)
     return cell;
 }
 
-int report_rows_tsv(struct report_rows *r, struct arena *a, const char *path, struct err *e)
+int report_rows_tsv(struct rows *r, struct arena *a, const char *path, struct err *e)
 {
     char *text;
     double number;
     int32_t n;
 
-    *r = (struct report_rows){.arena = a};
+    *r = (struct rows){.arena = a};
     TRY(file_read(a, &text, NULL, path, REPORT_MAX_FILE_BYTES, e));
     for (int line_no = 1; text && *text; line_no++) {
         char *line = strsep(&text, "\n");
@@ -126,41 +131,40 @@ int report_rows_tsv(struct report_rows *r, struct arena *a, const char *path, st
         if (n != r->columns_n)
             return ERR(e, ERR_DATA, "%s:%d: %d cells, the header line has %d", path, line_no, n,
                        r->columns_n);
-        struct report_cell *own = rows_add(r);
+        struct store_cell *own = report_rows_add(r);
         for (int32_t c = 0; c < n; c++)
             if (*cell[c])
-                own[c] = (struct report_cell){.text = cell[c],
-                                              .type = str_to_double(&number, cell[c]) ? 'f' : 't'};
+                own[c] = (struct store_cell){.text = cell[c],
+                                             .type = str_to_double(&number, cell[c]) ? 'f' : 't'};
     }
     return 0;
 }
 
-int32_t report_rows_column(const struct report_rows *r, const char *name)
+int32_t report_rows_column(const struct rows *r, const char *name)
 {
     for (int32_t c = 0; c < r->columns_n; c++)
         if (strcmp(r->name[c], name) == 0) return c;
     return -1;
 }
 
-const char *report_rows_text(const struct report_rows *r, int32_t row, int32_t column)
+const char *report_rows_text(const struct rows *r, int32_t row, int32_t column)
 {
     return column < 0 || row >= r->rows_n ? NULL : r->row[row][column].text;
 }
 
-const char *report_rows_get(const struct report_rows *r, int32_t row, const char *name)
+const char *report_rows_get(const struct rows *r, int32_t row, const char *name)
 {
     return report_rows_text(r, row, report_rows_column(r, name));
 }
 
-double report_rows_real(const struct report_rows *r, int32_t row, const char *name,
-                        double otherwise)
+double report_rows_real(const struct rows *r, int32_t row, const char *name, double otherwise)
 {
     const char *text = report_rows_get(r, row, name);
     double value;
     return text && str_to_double(&value, text) ? value : otherwise;
 }
 
-const bool *report_rows_right(const struct report_rows *r)
+const bool *report_rows_right(const struct rows *r)
 {
     bool *right = arena_array(r->arena, (size_t)r->columns_n + 1, sizeof *right);
 
@@ -177,18 +181,18 @@ static const struct {
     const char *name;
     size_t at;
 } rows_fields[] = {
-    {"#verdict", offsetof(struct report_cell, verdict)},
-    {"#link", offsetof(struct report_cell, link)},
-    {"#hint", offsetof(struct report_cell, hint)},
-    {"#id", offsetof(struct report_cell, id)},
-    {"#more", offsetof(struct report_cell, more)},
-    {"#wide", offsetof(struct report_cell, wide)},
-    {"#markup", offsetof(struct report_cell, markup)},
+    {"#verdict", offsetof(struct cell_marks, verdict)},
+    {"#link", offsetof(struct cell_marks, link)},
+    {"#hint", offsetof(struct cell_marks, hint)},
+    {"#id", offsetof(struct cell_marks, id)},
+    {"#more", offsetof(struct cell_marks, more)},
+    {"#wide", offsetof(struct cell_marks, wide)},
+    {"#markup", offsetof(struct cell_marks, markup)},
 };
 
 /* Applies the mark of column c: it becomes column `to`, or a field of column `owner`. Returns
  * whether a column was added. */
-static bool rows_apply_mark(struct report_rows *r, int32_t c, int32_t to, int32_t owner)
+static bool rows_apply_mark(struct rows *r, int32_t c, int32_t to, int32_t owner)
 {
     const char *name = r->name[c];
     const char *value = NULL; /* the first there is */
@@ -197,7 +201,8 @@ static bool rows_apply_mark(struct report_rows *r, int32_t c, int32_t to, int32_
     for (size_t k = 0; k < sizeof rows_fields / sizeof *rows_fields; k++) {
         if (strcmp(name, rows_fields[k].name) != 0) continue;
         for (int32_t i = 0; i < r->rows_n; i++)
-            *(const char **)((char *)&r->row[i][owner] + rows_fields[k].at) = r->row[i][c].text;
+            *(const char **)((char *)report_marks_of(r->arena, &r->row[i][owner]) +
+                             rows_fields[k].at) = r->row[i][c].text;
         return false;
     }
     for (int32_t i = 0; i < r->rows_n; i++) {
@@ -211,7 +216,7 @@ static bool rows_apply_mark(struct report_rows *r, int32_t c, int32_t to, int32_
     return *name == '?' ? !alike : *name == '~' ? value != NULL : true;
 }
 
-void report_rows_arrange(struct report_rows *r)
+void report_rows_arrange(struct rows *r)
 {
     int32_t to = 0, owner = 0; /* owner: the column before a field, beyond the
                                     kept ones if it was left out */
@@ -333,41 +338,26 @@ bool report_answer_has(const struct report_answer *r, const char *name)
     return false;
 }
 
-void report_answer_begin(struct strbuf *b, const struct report_answer *r)
+void report_answer_add(struct strbuf *b, const char *name, const struct report_answer *r)
 {
-    strbuf_add(b, "WITH report_answer(");
+    strbuf_addf(b, "%s(", name);
     for (int32_t c = 0; c < r->columns_n; c++)
         strbuf_addf(b, "%s%s", c ? "," : "", str_quote(b->arena, r->name[c], '"'));
     strbuf_add(b, ") AS MATERIALIZED (");
     strbuf_add(b, r->sql);
-    strbuf_add(b, "\n),\nreport_numbered AS MATERIALIZED (\n"
+    strbuf_add(b, "\n)");
+}
+
+void report_answer_begin(struct strbuf *b, const struct report_answer *r)
+{
+    report_answer_add(b, "WITH report_answer", r);
+    strbuf_add(b, ",\nreport_numbered AS MATERIALIZED (\n"
                   " SELECT row_number() OVER () AS \"#row\", * FROM report_answer)");
 }
 
-/* Writes a cell as an SQL literal; SQL has no name for an infinite number. */
-static const char *cell_literal(struct arena *a, const struct report_cell *cell)
+void report_answer_rows(struct report_answer *out, const char *where, const struct rows *rows)
 {
-    if (!cell->text) return "NULL";
-    if (cell->type == 't') return str_quote(a, cell->text, '\'');
-    if (strcmp(cell->text, "inf") == 0) return "9e999";
-    return strcmp(cell->text, "-inf") == 0 ? "-9e999" : cell->text;
-}
-
-void report_answer_rows(struct report_answer *out, struct arena *a, const char *where,
-                        const struct report_rows *rows)
-{
-    struct strbuf b;
-
-    *out = (struct report_answer){.where = where};
-    unique_names(out, a, rows->name, rows->columns_n);
-    strbuf_init(&b, a);
-    for (int32_t i = 0; i < rows->rows_n; i++) {
-        strbuf_add(&b, i ? ",\n(" : "VALUES (");
-        for (int32_t c = 0; c < rows->columns_n; c++) {
-            if (c) strbuf_add(&b, ",");
-            strbuf_add(&b, cell_literal(a, &rows->row[i][c]));
-        }
-        strbuf_add(&b, ")");
-    }
-    out->sql = b.text;
+    *out =
+        (struct report_answer){.where = where, .sql = "SELECT * FROM report_given", .given = rows};
+    unique_names(out, rows->arena, rows->name, rows->columns_n);
 }

@@ -161,7 +161,7 @@ static void put_shown(struct statement *q, bool judged)
     PUT(q, "%s,\n%s,\n", judged ? matched_sql : unmatched_sql, shown_sql);
 }
 
-static int ask(struct report_rows *out, const struct statement *q, struct store *s, struct err *e)
+static int ask(struct rows *out, const struct statement *q, struct store *s, struct err *e)
 {
     const struct report_keys *k = q->keys;
     const struct report_layout *l = k->judged;
@@ -170,7 +170,8 @@ static int ask(struct report_rows *out, const struct statement *q, struct store 
         {"scale", k->scale, STORE_TEXT},
         {"metric", l && l->paper.n ? l->paper.name[0] : k->value, STORE_TEXT},
         {"lines_n", k->line.n == 1 ? "1" : "0", STORE_INTEGER},
-        {"whole", q->whole ? "1" : "0", STORE_INTEGER}};
+        {"whole", q->whole ? "1" : "0", STORE_INTEGER},
+        REPORT_GIVEN(k->answer)};
 
     return report_rows_query(out, q->arena, s, k->answer->where, q->text.text, params,
                              sizeof params / sizeof *params, REPORT_QUERY_LIMIT_S, e);
@@ -178,7 +179,7 @@ static int ask(struct report_rows *out, const struct statement *q, struct store 
 
 /* --- groups and cells ----------------------------------------------------------------------- */
 
-int report_cells_groups(struct report_rows *out, struct arena *a, struct store *s,
+int report_cells_groups(struct rows *out, struct arena *a, struct store *s,
                         const struct report_keys *k, bool all, struct err *e)
 {
     struct statement q;
@@ -210,9 +211,9 @@ static const char differing_sql[] =
     " GROUP BY key HAVING count(DISTINCT value) > 1 OR count(*) < n ORDER BY key)";
 
 /* Refuses to average unlike configurations. */
-static int check_alike(const struct report_rows *cells, struct store *s, struct err *e)
+static int check_alike(const struct rows *cells, struct store *s, struct err *e)
 {
-    struct report_rows differing;
+    struct rows differing;
 
     for (int32_t i = 0; i < cells->rows_n; i++) {
         double n = report_rows_real(cells, i, "configs_n", 0);
@@ -232,7 +233,7 @@ static int check_alike(const struct report_rows *cells, struct store *s, struct 
     return 0;
 }
 
-static int ask_cells(struct report_rows *out, struct arena *a, struct store *s,
+static int ask_cells(struct rows *out, struct arena *a, struct store *s,
                      const struct report_keys *k, const char *select, struct err *e)
 {
     struct statement q;
@@ -245,13 +246,13 @@ static int ask_cells(struct report_rows *out, struct arena *a, struct store *s,
     return check_alike(out, s, e);
 }
 
-int report_cells(struct report_rows *out, struct arena *a, struct store *s,
-                 const struct report_keys *k, struct err *e)
+int report_cells(struct rows *out, struct arena *a, struct store *s, const struct report_keys *k,
+                 struct err *e)
 {
     return ask_cells(out, a, s, k, all_cells_sql, e);
 }
 
-int report_cells_curves(struct report_rows *out, struct arena *a, struct store *s,
+int report_cells_curves(struct rows *out, struct arena *a, struct store *s,
                         const struct report_keys *k, struct err *e)
 {
     return ask_cells(out, a, s, k, curves_sql, e);
@@ -259,7 +260,7 @@ int report_cells_curves(struct report_rows *out, struct arena *a, struct store *
 
 /* --- beside the paper ----------------------------------------------------------------------- */
 
-int report_cells_judged(struct report_rows *out, struct arena *a, struct store *s,
+int report_cells_judged(struct rows *out, struct arena *a, struct store *s,
                         const struct report_folder *f, const char *scale, struct err *e)
 {
     const struct report_answer none = {.where = "comparison with the paper"};
@@ -274,7 +275,7 @@ int report_cells_judged(struct report_rows *out, struct arena *a, struct store *
     return ask(out, &q, s, e);
 }
 
-int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
+int report_cells_rows(struct rows *out, struct arena *a, struct store *s,
                       const struct report_keys *k, struct err *e)
 {
     /* Columns of report_judged that an answer may have, too. */

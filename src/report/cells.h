@@ -21,17 +21,23 @@
 
 struct report_answer {
     const char *where; /* in messages: the file */
-    const char *sql;   /* a SELECT without its semicolon, or VALUES */
+    const char *sql;   /* a SELECT without its semicolon */
     const char **name; /* columns_n, each once (report_unique_name) */
     int32_t columns_n;
+    const struct rows *given; /* read by sql as REPORT_GIVEN; or NULL */
 };
 
+/* The parameter of a statement over an answer. */
+#define REPORT_GIVEN(answer)                                                                       \
+    {                                                                                              \
+        "report_given", (answer)->given, STORE_ROWS                                                \
+    }
+
 /* report_answer_query - makes an answer of one statement. Errors: those of store_columns, with the
- * file. report_answer_rows - makes one of rows. */
+ * file. report_answer_rows - makes one of rows, which must live as long. */
 int report_answer_query(struct report_answer *out, struct arena *a, struct store *s,
                         const char *where, const char *sql, struct err *e);
-void report_answer_rows(struct report_answer *out, struct arena *a, const char *where,
-                        const struct report_rows *rows);
+void report_answer_rows(struct report_answer *out, const char *where, const struct rows *rows);
 bool report_answer_has(const struct report_answer *r, const char *name);
 /* report_answer_regroup - adds a column for each setting of the rows' run_id: a number where its
  * value is one. The texts of the labels lose the words key=value of these settings. */
@@ -46,7 +52,8 @@ void report_answer_regroup(struct report_answer *r, struct arena *a,
                            const struct report_regrouping *g);
 
 /* report_answer_begin - "WITH …": the tables report_answer, the rows, and report_numbered, the same
- * with "#row", the place of a row from 1. */
+ * with "#row", the place of a row from 1. report_answer_add - one table of this name. */
+void report_answer_add(struct strbuf *b, const char *name, const struct report_answer *r);
 void report_answer_begin(struct strbuf *b, const struct report_answer *r);
 
 /* --- cells.c - the numbers of tables and figures: SQL over the rows of an answer.
@@ -90,16 +97,16 @@ struct report_keys {
  * line label0.., right0.. (its key is a number), train_run_id, extra0.., each the mean over its
  * trainings. Errors: ERR_DATA a column the answer lacks, with the nearest; unlike configurations in
  * one cell. */
-int report_cells_groups(struct report_rows *out, struct arena *a, struct store *s,
+int report_cells_groups(struct rows *out, struct arena *a, struct store *s,
                         const struct report_keys *k, bool all, struct err *e);
-int report_cells(struct report_rows *out, struct arena *a, struct store *s,
-                 const struct report_keys *k, struct err *e);
+int report_cells(struct rows *out, struct arena *a, struct store *s, const struct report_keys *k,
+                 struct err *e);
 
 /* report_cells_curves - one row a line, group by group: group, panel (label of its first key),
  * title, style (of position_methods; 5 of another), shade (0 to 1), points (lines "x y deviation
  * runs x_nominal # run ids"; NULL without), points_n, seeds (most runs of a point), x_low, x_high,
  * y_low, y_high. */
-int report_cells_curves(struct report_rows *out, struct arena *a, struct store *s,
+int report_cells_curves(struct rows *out, struct arena *a, struct store *s,
                         const struct report_keys *k, struct err *e);
 
 /* report_cells_judged - one row a cell of the view comparison, with verdict, phrase (its words:
@@ -118,9 +125,9 @@ int report_cells_curves(struct report_rows *out, struct arena *a, struct store *
  *
  * report_cells_rows - the rows of the answer with compared, ours_mean, ours_std, seeds, paper,
  * delta and verdict of their cell, then the cells with a number of the paper that none shows. */
-int report_cells_judged(struct report_rows *out, struct arena *a, struct store *s,
+int report_cells_judged(struct rows *out, struct arena *a, struct store *s,
                         const struct report_folder *f, const char *scale, struct err *e);
-int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
+int report_cells_rows(struct rows *out, struct arena *a, struct store *s,
                       const struct report_keys *k, struct err *e);
 
 /* --- claims.c - the verdicts of one folder's claim.sql. */
@@ -136,15 +143,19 @@ int report_cells_rows(struct report_rows *out, struct arena *a, struct store *s,
  * 3. Its evidence is the words of the cases, in their order, each with its seed, joined by "; ";
  *    what is missing comes first.
  *
- * Or it returns verdicts: claim, statement, verdict, evidence. In both two columns may follow.
+ * Or it returns verdicts: claim, statement, verdict, evidence. In both these columns may follow.
  * counted is 0 of a claim about the paper's own numbers, which no run of ours can change. unjudged
  * is NULL, or why a claim is "not judged", in words that follow these: "at this scale: …" or
- * "because the machine was busy". */
+ * "because the machine was busy". effect names what a claim denies, as
+ * experiments/power/effects.tsv does, and threshold the share of perplexity from which on it is
+ * contradicted: where no model can show that much of the effect, or nothing says how much, a claim
+ * that holds is "not judged". */
 struct report_claims {
-    /* one a claim: artefact, scale, claim, statement, verdict, evidence, counted, … */
-    struct report_rows rows;
+    /* one a claim: artefact, scale, claim, statement, verdict, evidence, threshold, possible (the
+     * largest share of the effect), counted, … */
+    struct rows rows;
     /* one a case, with the columns of its claim; line is its text or NULL */
-    struct report_rows cases;
+    struct rows cases;
 };
 
 /* report_claims_judge - runs a claim.sql; without one there are no rows and no error. Errors:
@@ -168,13 +179,13 @@ int report_claims_of(struct report_claims *all, struct report_judged **judged, s
  * claims are about shape), of_paper (the sentence about claims on the paper's own numbers alone,
  * which count apart), sum (of both), share ("2 of 3") and the names contradicted, not_run,
  * not_judged; each NULL where there is none. A claim that folders share counts once. */
-int report_claims_ask(struct report_rows *out, struct store *s, const struct report_claims *claims,
+int report_claims_ask(struct rows *out, struct store *s, const struct report_claims *claims,
                       const char *scale, const char *sql, struct err *e);
-int report_claims_count(struct report_rows *out, struct store *s,
-                        const struct report_claims *claims, const char *scale, struct err *e);
+int report_claims_count(struct rows *out, struct store *s, const struct report_claims *claims,
+                        const char *scale, struct err *e);
 
 /* report_claims_begins - true if a claim begins at this row of report_claims.cases. */
-bool report_claims_begins(const struct report_rows *cases, int32_t row);
+bool report_claims_begins(const struct rows *cases, int32_t row);
 
 /* report_claims_heading - the title above verdicts; at other scales than paper it is about shape.
  */
@@ -208,7 +219,7 @@ int report_table_write(FILE *out, struct arena *a, const struct report_table_arg
 
 /* report_table_facts - "wikitext103, split valid, nonoverlapping windows, …, seeds 1, 2" of a row
  * of report_cells_groups. */
-const char *report_table_facts(struct arena *a, const struct report_rows *groups, int32_t group,
+const char *report_table_facts(struct arena *a, const struct rows *groups, int32_t group,
                                bool brief);
 
 /* report_table_size - "0.15M parameters", "0.15M to 0.20M parameters" of two counts; NULL without.

@@ -13,17 +13,28 @@ static const char *const verdict_columns[] = {"claim", "statement", "verdict", "
 static const char *const claim_verdicts[] = {"supported", "contradicted", "not run", "not judged"};
 enum { CLAIM_VERDICTS_N = sizeof claim_verdicts / sizeof *claim_verdicts };
 
-/* True if the answer has these columns; counted and unjudged may follow. */
+/* These columns may follow. A claim.sql that lacks one says `otherwise`. */
+static const struct {
+    const char *name, *otherwise, *inside; /* inside: its name in claims.sql */
+} claim_options[] = {{"counted", "1", "is_counted"},
+                     {"unjudged", "NULL", "why_not"},
+                     {"effect", "NULL", "effect_of"},
+                     {"threshold", "NULL", "threshold_of"}};
+enum { CLAIM_OPTIONS_N = sizeof claim_options / sizeof *claim_options };
+
+/* True if the answer has these columns and then only those that may follow. */
 static bool has_columns(const struct report_answer *r, const char *const *names, int32_t n)
 {
-    for (int32_t c = 0; c < r->columns_n; c++)
-        if (c < n ? strcmp(r->name[c], names[c]) != 0
-                  : strcmp(r->name[c], "counted") != 0 && strcmp(r->name[c], "unjudged") != 0)
-            return false;
+    for (int32_t c = 0; c < r->columns_n; c++) {
+        bool known = c < n && strcmp(r->name[c], names[c]) == 0;
+        for (int i = 0; c >= n && i < CLAIM_OPTIONS_N; i++)
+            known |= strcmp(r->name[c], claim_options[i].name) == 0;
+        if (!known) return false;
+    }
     return r->columns_n >= n;
 }
 
-static int check_claim(const struct report_rows *r, int32_t row, const char *path, struct err *e)
+static int check_claim(const struct rows *r, int32_t row, const char *path, struct err *e)
 {
     const char *claim = report_rows_get(r, row, "claim");
     const char *wanted = report_rows_get(r, row, "wanted");
@@ -36,6 +47,9 @@ static int check_claim(const struct report_rows *r, int32_t row, const char *pat
     if (!wanted || !str_to_int(&cases, wanted) || cases < 0)
         return ERR(e, ERR_DATA, "%s: claim %s wants \"%s\" cases; give a whole number from 0 on",
                    path, claim, wanted ? wanted : "NULL");
+    if (!report_rows_get(r, row, "effect") != !report_rows_get(r, row, "threshold"))
+        return ERR(e, ERR_DATA, "%s: claim %s has only one of effect and threshold; give both",
+                   path, claim);
     for (int i = 0; i < CLAIM_VERDICTS_N; i++)
         if (verdict && strcmp(verdict, claim_verdicts[i]) == 0) return 0;
     return ERR(
@@ -44,7 +58,7 @@ static int check_claim(const struct report_rows *r, int32_t row, const char *pat
         path, claim, verdict ? verdict : "NULL");
 }
 
-bool report_claims_begins(const struct report_rows *cases, int32_t row)
+bool report_claims_begins(const struct rows *cases, int32_t row)
 {
     return strcmp(report_rows_get(cases, row, "first"), "1") == 0;
 }
@@ -52,7 +66,7 @@ bool report_claims_begins(const struct report_rows *cases, int32_t row)
 /* Reduces the cases to the rows at which a claim begins. */
 static void find_claims(struct report_claims *c)
 {
-    struct report_rows first = c->cases;
+    struct rows first = c->cases;
 
     for (int32_t i = 0; i < c->cases.rows_n; i++) {
         first.row = &c->cases.row[i];
@@ -64,9 +78,7 @@ static void find_claims(struct report_claims *c)
 int report_claims_judge(struct report_claims *out, struct arena *a, struct store *s,
                         const struct report_folder *f, const char *scale, struct err *e)
 {
-    const struct store_param params[] = {{"artefact", f->artefact, STORE_TEXT},
-                                         {"scale", scale, STORE_TEXT}};
-    struct report_answer answer;
+    struct report_answer answer, measured;
     struct strbuf sql;
 
     *out = (struct report_claims){.rows = {.arena = a}, .cases = {.arena = a}};
@@ -77,17 +89,25 @@ int report_claims_judge(struct report_claims *out, struct arena *a, struct store
         return ERR(
             e, ERR_DATA,
             "%s: its columns must be claim, statement, verdict, evidence, or those of cases: "
-            "claim, statement, wanted, seed, holds, said; counted and unjudged may follow",
+            "claim, statement, wanted, seed, holds, said; counted, unjudged, effect and threshold "
+            "may follow",
             f->claims_path);
     strbuf_init(&sql, a);
+    report_answer_rows(&measured, f->effects_path, &f->effects);
+    const struct store_param params[] = {{"artefact", f->artefact, STORE_TEXT},
+                                         {"scale", scale, STORE_TEXT},
+                                         REPORT_GIVEN(&measured)};
     report_answer_begin(&sql, &answer);
-    strbuf_addf(&sql,
-                ",\nreport_claim AS (SELECT *, %s AS is_counted, %s AS why_not FROM "
-                "report_numbered),\n%s%s",
-                report_answer_has(&answer, "counted") ? "counted" : "1",
-                report_answer_has(&answer, "unjudged") ? "unjudged" : "NULL",
-                cases ? cases_sql : verdicts_sql, judged_sql);
-    TRY(report_rows_query(&out->cases, a, s, f->claims_path, sql.text, params, 2,
+    report_answer_add(&sql, ",\nreport_measured", &measured);
+    strbuf_add(&sql, ",\nreport_claim AS (SELECT *");
+    for (int i = 0; i < CLAIM_OPTIONS_N; i++)
+        strbuf_addf(&sql, ", %s AS %s",
+                    report_answer_has(&answer, claim_options[i].name) ? claim_options[i].name
+                                                                      : claim_options[i].otherwise,
+                    claim_options[i].inside);
+    strbuf_addf(&sql, " FROM report_numbered),\n%s%s", cases ? cases_sql : verdicts_sql,
+                judged_sql);
+    TRY(report_rows_query(&out->cases, a, s, f->claims_path, sql.text, params, 3,
                           REPORT_QUERY_LIMIT_S, e));
     if (out->cases.rows_n == 0)
         return ERR(e, ERR_DATA, "%s: gives no row; a claim that cannot be judged is \"not run\"",
@@ -124,7 +144,7 @@ static const char *verdict_color(const char *verdict)
     return "\033[33m";
 }
 
-static void write_line(FILE *out, const struct report_rows *r, int32_t row, const char *column)
+static void write_line(FILE *out, const struct rows *r, int32_t row, const char *column)
 {
     const char *line = report_rows_get(r, row, column);
     if (line) fprintf(out, "      %s\n", str_clean(r->arena, line, ""));
@@ -132,7 +152,7 @@ static void write_line(FILE *out, const struct report_rows *r, int32_t row, cons
 
 /* Writes a claim and its cases, a line each. If there are several folders, the artefact precedes.
  */
-static void write_text(FILE *out, const struct report_rows *cases, bool placed, bool color)
+static void write_text(FILE *out, const struct rows *cases, bool placed, bool color)
 {
     for (int32_t i = 0; i < cases->rows_n; i++) {
         const char *verdict = report_rows_get(cases, i, "verdict");
@@ -152,14 +172,14 @@ static void write_text(FILE *out, const struct report_rows *cases, bool placed, 
 int report_claims_write(FILE *out, const struct report_claims *claims, bool placed,
                         const struct report_options *o, struct err *e)
 {
-    struct report_rows r;
+    struct rows r;
 
     if (o->format == REPORT_HTML) report_html_claims(out, &claims->cases);
     if (o->format == REPORT_TEXT)
         write_text(out, &claims->cases, placed, o->color && !getenv("NO_COLOR"));
     if (o->format == REPORT_HTML || o->format == REPORT_TEXT) return file_check_output(out, e);
     int32_t first = placed ? 0 : report_rows_column(&claims->rows, "claim");
-    int32_t end = report_rows_column(&claims->rows, "evidence") + 1;
+    int32_t end = report_rows_column(&claims->rows, "possible") + 1;
     report_rows_slice(&r, &claims->rows, first, end - first, 0, claims->rows.rows_n);
     return report_rows_write(out, &r, o->format, e);
 }
@@ -174,25 +194,25 @@ const char *report_claims_heading(struct arena *a, const char *scale)
 
 /* --- counted -------------------------------------------------------------------------------- */
 
-int report_claims_ask(struct report_rows *out, struct store *s, const struct report_claims *claims,
+int report_claims_ask(struct rows *out, struct store *s, const struct report_claims *claims,
                       const char *scale, const char *sql, struct err *e)
 {
     struct arena *a = claims->rows.arena;
-    const struct store_param params[] = {{"scale", scale, STORE_TEXT}};
     struct report_answer answer;
     struct strbuf b;
 
-    *out = (struct report_rows){.arena = a};
+    *out = (struct rows){.arena = a};
     if (claims->rows.rows_n == 0) return 0;
-    report_answer_rows(&answer, a, "claims", &claims->rows);
+    report_answer_rows(&answer, "claims", &claims->rows);
+    const struct store_param params[] = {{"scale", scale, STORE_TEXT}, REPORT_GIVEN(&answer)};
     strbuf_init(&b, a);
     report_answer_begin(&b, &answer);
     strbuf_add(&b, sql);
-    return report_rows_query(out, a, s, "claims", b.text, params, 1, REPORT_QUERY_LIMIT_S, e);
+    return report_rows_query(out, a, s, "claims", b.text, params, 2, REPORT_QUERY_LIMIT_S, e);
 }
 
-int report_claims_count(struct report_rows *out, struct store *s,
-                        const struct report_claims *claims, const char *scale, struct err *e)
+int report_claims_count(struct rows *out, struct store *s, const struct report_claims *claims,
+                        const char *scale, struct err *e)
 {
     return report_claims_ask(out, s, claims, scale, count_sql, e);
 }
@@ -206,7 +226,7 @@ int report_claims(FILE *out, struct store *s, const struct project *p,
     struct arena a;
     struct report_claims all;
     struct report_judged *judged;
-    struct report_rows counts;
+    struct rows counts;
     int rc = 0;
 
     arena_init(&a);
@@ -240,7 +260,7 @@ int report_judge(struct store *s, const struct project *p, const char *artefact,
     TRY_OUT(rc, report_folder_open(&f, &a, p, artefact, dir, e));
     if (!f.claims) goto out;
     TRY_OUT(rc, report_claims_judge(&judged, &a, s, &f, scale, e));
-    const struct report_rows *r = &judged.rows;
+    const struct rows *r = &judged.rows;
     struct store_claim *claims = arena_array(&a, (size_t)r->rows_n, sizeof *claims);
     for (int32_t i = 0; i < r->rows_n; i++)
         claims[i] = (struct store_claim){.claim = report_rows_get(r, i, "claim"),

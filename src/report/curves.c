@@ -11,8 +11,8 @@ enum { CURVES_NAMED_MAX = 4 };
 struct curves {
     struct arena arena;
     const struct report_curves_args *args;
-    const char *name;        /* of the files in plots/ */
-    struct report_rows runs; /* of runs_sql */
+    const char *name; /* of the files in plots/ */
+    struct rows runs; /* of runs_sql */
 };
 
 /* Returns one row for each run in :runs (ids of 16 digits, a space after each), in that order: its

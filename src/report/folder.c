@@ -140,6 +140,36 @@ static int folder_paper(struct report_folder *f, struct arena *a, struct err *e)
     return 0;
 }
 
+/* Reads what effects are worth; texts stay texts, even if they look like numbers. */
+static int folder_effects(struct report_folder *f, struct arena *a, const struct project *p,
+                          struct err *e)
+{
+    static const char *const columns[] = {"scale",  "corpus", "fingerprint", "effect", "share",
+                                          "method", "seeds",  "code",        "source"};
+    enum { COLUMNS_N = sizeof columns / sizeof *columns };
+    char *path;
+
+    report_rows_init(&f->effects, a, COLUMNS_N, 0);
+    for (int c = 0; c < COLUMNS_N; c++) f->effects.name[c] = columns[c];
+    if (project_find(&path, p, a, "experiments/power/effects.tsv", NULL) < 0) return 0;
+    f->effects_path = path;
+    TRY(report_folder_check(path, e));
+    TRY(report_rows_tsv(&f->effects, a, path, e));
+    for (int c = 0; c < COLUMNS_N; c++)
+        if (c >= f->effects.columns_n || strcmp(f->effects.name[c], columns[c]) != 0)
+            return ERR(e, ERR_DATA, "%s:1: column %d must be %s", path, c + 1, columns[c]);
+    for (int32_t i = 0; i < f->effects.rows_n; i++)
+        for (int32_t c = 0; c < f->effects.columns_n; c++) {
+            struct store_cell *cell = &f->effects.row[i][c];
+            bool is_share = strcmp(f->effects.name[c], "share") == 0;
+            if (is_share && (!cell->text || cell->type == 't'))
+                return ERR(e, ERR_DATA, "%s:%d: the share \"%s\" is not a number", path, i + 2,
+                           cell->text ? cell->text : "");
+            if (!is_share) cell->type = 't';
+        }
+    return 0;
+}
+
 int report_folder_open(struct report_folder *f, struct arena *a, const struct project *p,
                        const char *artefact, const char *dir, struct err *e)
 {
@@ -160,6 +190,7 @@ int report_folder_open(struct report_folder *f, struct arena *a, const struct pr
     if (!f->laid_out && file_exists(arena_printf(a, "%s/query.sql", dir)))
         f->layout.rows.name[0] = "method";
     TRY(folder_read(&f->claims, &f->claims_path, f, a, p, "claim.sql", false, e));
+    if (f->claims) TRY(folder_effects(f, a, p, e));
     TRY(folder_read(&f->plot, &path, f, a, p, "plot.gp", !f->laid_out, e));
     f->plot_untrusted = path && !folder_ships(a, p, f->plot) ? path : NULL;
     return folder_paper(f, a, e);

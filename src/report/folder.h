@@ -35,8 +35,10 @@ struct report_folder {
     const char *over;                 /* x of report_folder_over, or NULL */
     struct report_layout layout;
     bool laid_out;            /* table.txt is there */
-    struct report_rows paper; /* rows of the layout's paper metrics */
+    struct rows paper;        /* rows of the layout's paper metrics */
     const char *paper_path;   /* NULL without paper.tsv */
+    struct rows effects;      /* rows of effects.tsv, which limit what a claim can show */
+    const char *effects_path; /* NULL: there is no such file */
 };
 
 /* report_folder_open - reads the files of dir. Errors: ERR_USAGE artefact is not a name;

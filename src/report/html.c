@@ -221,39 +221,40 @@ static void html_lines(FILE *out, const char *text)
 
 /* Writes the content of a cell: elements, a text that opens, the verdict itself, or a text with a
  * link. A number is followed by its verdict's sign. */
-static void html_content(FILE *out, const struct report_cell *cell)
+static void html_content(FILE *out, const struct store_cell *cell)
 {
-    if (cell->markup) {
-        fputs(cell->markup, out);
-    } else if (cell->more) {
+    const struct cell_marks *m = report_marks(cell);
+
+    if (m->markup) {
+        fputs(m->markup, out);
+    } else if (m->more) {
         report_html(out, "<details><summary>%s</summary>", cell->text);
-        html_lines(out, cell->more);
+        html_lines(out, m->more);
         fputs("</details>", out);
-    } else if (cell->verdict && cell->text && strcmp(cell->verdict, cell->text) == 0) {
-        html_badge(out, cell->verdict);
+    } else if (m->verdict && cell->text && strcmp(m->verdict, cell->text) == 0) {
+        html_badge(out, m->verdict);
     } else {
-        report_html(out, cell->link ? "<a href=\"#%-s\">%s</a>" : "%s%s", cell->link, cell->text);
-        if (cell->verdict) html_sign(out, cell->verdict);
+        report_html(out, m->link ? "<a href=\"#%-s\">%s</a>" : "%s%s", m->link, cell->text);
+        if (m->verdict) html_sign(out, m->verdict);
     }
 }
 
-void report_html_cell(FILE *out, const struct report_rows *r, int32_t row, int32_t column,
-                      bool right)
+void report_html_cell(FILE *out, const struct rows *r, int32_t row, int32_t column, bool right)
 {
-    const struct report_cell *cell = row < 0 ? NULL : &r->row[row][column];
+    const struct store_cell *cell = row < 0 ? NULL : &r->row[row][column];
+    const struct cell_marks *m = cell ? report_marks(cell) : NULL;
 
-    if (column == 0)
-        report_html(out, cell && cell->id ? "<tr id=\"%-s\">" : "<tr>", cell ? cell->id : NULL);
+    if (column == 0) report_html(out, m && m->id ? "<tr id=\"%-s\">" : "<tr>", m ? m->id : NULL);
     if (!cell) {
         report_html(out,
                     right ? "<th scope=\"col\" class=\"n\">%s</th>" : "<th scope=\"col\">%s</th>",
                     r->name[column]);
         return;
     }
-    bool wide = cell->more || cell->wide || (cell->text && strlen(cell->text) > HTML_WRAP_BYTES);
+    bool wide = m->more || m->wide || (cell->text && strlen(cell->text) > HTML_WRAP_BYTES);
     fputs(right ? "<td class=\"n\"" : wide ? "<td class=\"w\"" : "<td", out);
-    if (column && cell->id) report_html(out, " id=\"%-s\"", cell->id);
-    if (cell->hint) report_html(out, " title=\"%-s\"", cell->hint);
+    if (column && m->id) report_html(out, " id=\"%-s\"", m->id);
+    if (m->hint) report_html(out, " title=\"%-s\"", m->hint);
     fputc('>', out);
     html_content(out, cell);
     fputs("</td>", out);
@@ -262,7 +263,7 @@ void report_html_cell(FILE *out, const struct report_rows *r, int32_t row, int32
 /* Evidence up to this length is not folded. */
 enum { HTML_OPEN_BYTES = 400 };
 
-static void html_claim_open(FILE *out, const struct report_rows *cases, int32_t row)
+static void html_claim_open(FILE *out, const struct rows *cases, int32_t row)
 {
     const char *evidence = report_rows_get(cases, row, "evidence");
 
@@ -275,7 +276,7 @@ static void html_claim_open(FILE *out, const struct report_rows *cases, int32_t 
                 strlen(evidence) <= HTML_OPEN_BYTES ? " open=\"open\"" : "");
 }
 
-void report_html_claims(FILE *out, const struct report_rows *cases)
+void report_html_claims(FILE *out, const struct rows *cases)
 {
     static const char *const lines[] = {"note", "line"};
 

@@ -39,7 +39,7 @@ static const char *point_name(struct report_page *p, int32_t i)
 
 /* Makes a row for each artefact: its claims by verdict, and its cells by verdict if any is at scale
  * paper. titled: also its title, which links to its section of the page. */
-static int scoreboard(struct report_rows *r, struct report_page *p, bool titled, struct err *e)
+static int scoreboard(struct rows *r, struct report_page *p, bool titled, struct err *e)
 {
     static const struct {
         const char *head, *cells, *claims; /* a column of the one or of the other */
@@ -66,20 +66,21 @@ static int scoreboard(struct report_rows *r, struct report_page *p, bool titled,
         const struct report_judged *k = &p->judged[i];
         const char *scale = p->item[i].scale, *title = k->folder.layout.title;
         const char *const names[] = {p->item[i].artefact, scale, title};
-        struct report_rows v = {0};
-        struct report_rows counts;
+        struct rows v = {0};
+        struct rows counts;
         TRY(report_claims_count(&counts, p->store, &k->claims, scale, e));
         if (judged) TRY(report_cells_judged(&v, &p->arena, p->store, &k->folder, scale, e));
         r->columns_n = 0;
         for (int c = 0; c < COLUMNS_N; c++) {
-            struct report_cell *cell = &r->row[i][r->columns_n];
+            struct store_cell *cell = &r->row[i][r->columns_n];
             if ((c == 2 && !titled) || (columns[c].cells && !judged)) continue;
             r->name[r->columns_n++] = columns[c].head;
             cell->text = columns[c].cells    ? report_rows_get(&v, 0, columns[c].cells)
                          : columns[c].claims ? report_rows_get(&counts, 0, columns[c].claims)
                                              : names[c];
             if (columns[c].claims) cell->type = 't';
-            if (c == 2) cell->link = arena_printf(&p->arena, "a-%s", names[0]);
+            if (c == 2)
+                report_marks_of(&p->arena, cell)->link = arena_printf(&p->arena, "a-%s", names[0]);
         }
     }
     report_rows_arrange(r);
@@ -91,7 +92,7 @@ int report_summary(FILE *out, struct store *s, const struct project *p,
                    struct err *e)
 {
     struct report_page page = {.out = out, .store = s, .item = items, .items_n = n};
-    struct report_rows rows;
+    struct rows rows;
     int rc = 0;
 
     arena_init(&page.arena);
@@ -109,8 +110,7 @@ out:
 /* --- claims --------------------------------------------------------------------------------- */
 
 /* Runs a query over the claims of all items. */
-static int page_claims(struct report_rows *rows, struct report_page *p, const char *sql,
-                       struct err *e)
+static int page_claims(struct rows *rows, struct report_page *p, const char *sql, struct err *e)
 {
     return report_claims_ask(rows, p->store, &p->claims, NULL,
                              arena_printf(&p->arena, "%s%s", shared_sql, sql), e);
@@ -118,7 +118,7 @@ static int page_claims(struct report_rows *rows, struct report_page *p, const ch
 
 static int write_claims(struct report_page *p, const char *sentence, struct err *e)
 {
-    struct report_rows rows;
+    struct rows rows;
 
     TRY(page_claims(&rows, p, claims_sql, e));
     report_rows_arrange(&rows);
@@ -135,8 +135,8 @@ static int write_claims(struct report_page *p, const char *sentence, struct err 
 /* --- provenance ----------------------------------------------------------------------------- */
 
 /* Runs a query over the runs of the items. what names it in messages. */
-static int page_query(struct report_rows *rows, struct report_page *p, const char *what,
-                      const char *sql, struct err *e)
+static int page_query(struct rows *rows, struct report_page *p, const char *what, const char *sql,
+                      struct err *e)
 {
     const struct store_param params[] = {{"items", p->wanted, STORE_TEXT}};
     return report_rows_query(rows, &p->arena, p->store, what,
@@ -147,7 +147,7 @@ static int page_query(struct report_rows *rows, struct report_page *p, const cha
 /* Says how many runs of which models on which corpora there are. */
 static int page_subject(const char **out, struct report_page *p, struct err *e)
 {
-    struct report_rows rows;
+    struct rows rows;
 
     *out = "no run yet";
     TRY(page_query(&rows, p, "what was run", subject_sql, e));
@@ -165,7 +165,7 @@ static int page_subject(const char **out, struct report_page *p, struct err *e)
  * the links of runs lead. */
 static int page_made(struct report_page *p, struct err *e)
 {
-    struct report_rows counts, machines;
+    struct rows counts, machines;
 
     TRY(page_query(&counts, p, "what was run", made_sql, e));
     TRY(page_query(&machines, p, "the machines", machines_sql, e));
@@ -184,7 +184,7 @@ enum { RUN_TITLE, RUN_HEADING, RUN_FIRST, RUN_RESULT = 8 };
 
 static int page_runs(struct report_page *p, struct err *e)
 {
-    struct report_rows all, table;
+    struct rows all, table;
 
     TRY(page_query(&all, p, "the list of runs", list_sql, e));
     fputs("<section id=\"runs\">\n<h2>Every run</h2>\n<p>A run's id is the hash of its "
@@ -219,7 +219,7 @@ static const char *page_title(struct report_page *p)
 }
 
 /* Writes the sentence that the page opens with from the row of counts_sql. */
-static int page_open(struct report_page *p, const struct report_rows *counts, struct err *e)
+static int page_open(struct report_page *p, const struct rows *counts, struct err *e)
 {
     const char *subject, *claims_n = report_rows_get(counts, 0, "claims_n");
 
@@ -260,7 +260,7 @@ static int page_section(struct report_page *p, int32_t i, struct err *e)
 /* Writes the scoreboard, the claims and the provenance. */
 static int page_contents(struct report_page *p, const char *sentence, struct err *e)
 {
-    struct report_rows board;
+    struct rows board;
     char now[CLOCK_TEXT_BYTES];
 
     clock_utc(now);
@@ -281,7 +281,7 @@ static int page_contents(struct report_page *p, const char *sentence, struct err
 
 static int page_find_results(struct report_page *p, struct err *e)
 {
-    struct report_rows rows;
+    struct rows rows;
 
     p->has_results = arena_array(&p->arena, (size_t)p->items_n + 1, sizeof *p->has_results);
     TRY(page_query(&rows, p, "what has results", results_sql, e));
@@ -305,7 +305,7 @@ static int page_sections(struct report_page *p, bool with, int32_t but, struct e
 
 static int page_write(struct report_page *p, struct err *e)
 {
-    struct report_rows counts;
+    struct rows counts;
     int32_t first = 0, empty_n = 0;
 
     TRY(report_claims_of(&p->claims, &p->judged, &p->arena, p->store, p->project, p->item,

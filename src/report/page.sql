@@ -24,7 +24,8 @@ badge AS (
 SELECT '' AS artefact, group_concat(folder, ' ') AS "#markup", claim AS "<claim",
   scale AS "<scale", '' AS verdict,
   (SELECT group_concat(badge, ' ') FROM badge b WHERE b.place = s.place) AS "#markup",
-  statement AS "<statement", '' AS "#wide"
+  statement || CASE min(rank) WHEN 3 THEN ' N' || substr(note, 2) || '.' ELSE '' END
+    AS "<statement", '' AS "#wide"
 FROM (SELECT * FROM shared ORDER BY "#row") s GROUP BY place ORDER BY place
 
 -- @ counts_sql

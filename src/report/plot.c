@@ -16,7 +16,7 @@ enum {
 
 /* A row of report_cells_curves in the figure. */
 struct plot_curve {
-    const struct report_rows *rows;
+    const struct rows *rows;
     int32_t row, panel;
     bool of_paper;
     const char *title, *settings; /* settings: the words key=value of the title, except lengths */
@@ -27,7 +27,7 @@ struct plot_curve {
 struct plot_draft {
     struct arena *arena;
     const struct report_plot *plot;
-    struct report_rows ours, paper;
+    struct rows ours, paper;
     struct plot_curve curve[PLOT_CURVES_MAX];
     int32_t curves_n;
     const char *panel_title[PLOT_PANELS_MAX];
@@ -41,8 +41,8 @@ struct plot_draft {
     const char *shared; /* words that were in all titles */
 };
 
-static int read_curves(struct report_rows *out, const struct plot_draft *d,
-                       const struct report_answer *of, const char *y, struct err *e)
+static int read_curves(struct rows *out, const struct plot_draft *d, const struct report_answer *of,
+                       const char *y, struct err *e)
 {
     const struct report_layout *l = &d->plot->artefact->layout;
     const struct report_keys keys = {.answer = of,
@@ -83,8 +83,7 @@ static void plot_add_tics(struct plot_draft *d, const char *points)
     }
 }
 
-static int plot_add_curve(struct plot_draft *d, const struct report_rows *rows, int32_t row,
-                          struct err *e)
+static int plot_add_curve(struct plot_draft *d, const struct rows *rows, int32_t row, struct err *e)
 {
     const char *title = report_rows_get(rows, row, "title");
     struct plot_curve *c = &d->curve[d->curves_n];

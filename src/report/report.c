@@ -26,13 +26,13 @@ struct report_job {
     const struct report_options *options;
     struct report_folder folder;
     struct report_answer answer;
-    struct report_rows all;      /* the groups of the whole answer: one row, or none */
-    struct report_rows verdicts; /* of report_cells_judged */
+    struct rows all;             /* the groups of the whole answer: one row, or none */
+    struct rows verdicts;        /* of report_cells_judged */
     struct report_claims claims; /* no rows without a claim.sql */
     const char *title;
     double floor;
-    bool drawn;                   /* on a page: its figure is there */
-    struct report_rows *gathered; /* of several artefacts, for programs; NULL: rows are written */
+    bool drawn;            /* on a page: its figure is there */
+    struct rows *gathered; /* of several artefacts, for programs; NULL: rows are written */
 };
 
 static bool is_html(const struct report_job *j)
@@ -87,8 +87,7 @@ static const char undone_sql[] =
     "  max(r.seed) AS last FROM points p JOIN run_list r USING (run_id)\n"
     " WHERE p.artefact = :artefact AND p.scale = :scale GROUP BY r.config_id)";
 
-static int ask_artefact(struct report_rows *out, struct report_job *j, const char *sql,
-                        struct err *e)
+static int ask_artefact(struct rows *out, struct report_job *j, const char *sql, struct err *e)
 {
     const struct store_param params[] = {{"artefact", j->folder.points, STORE_TEXT},
                                          {"scale", j->options->scale, STORE_TEXT}};
@@ -109,7 +108,7 @@ static const char *dataset_title(const struct report_options *o, const char *dat
  * NULL without a run. */
 static int find_subject(const char **out, struct report_job *j, struct err *e)
 {
-    struct report_rows rows;
+    struct rows rows;
     struct strbuf b;
 
     TRY(ask_artefact(&rows, j, subject_sql, e));
@@ -228,7 +227,7 @@ static int write_missing(struct report_job *j, struct err *e)
 {
     double all = report_rows_real(&j->all, 0, "all_n", 0);
     double missing = report_rows_real(&j->all, 0, "missing_n", 0);
-    struct report_rows rows;
+    struct rows rows;
     const char *command =
         arena_printf(&j->arena, "alibi run %s --scale %s%s",
                      str_shell_word(&j->arena, j->folder.command), j->options->scale, variant(j));
@@ -292,7 +291,7 @@ static void write_notes(struct report_job *j)
 static int write_foot(struct report_job *j, struct err *e)
 {
     const char *cells = report_rows_get(&j->verdicts, 0, "sentence");
-    struct report_rows counts;
+    struct rows counts;
 
     TRY(report_claims_count(&counts, j->store, &j->claims, j->options->scale, e));
     const char *claims = report_rows_get(&counts, 0, "sentence");
@@ -311,8 +310,8 @@ static int write_foot(struct report_job *j, struct err *e)
 
 /* Writes our number, the paper's, and the absolute and relative difference into the columns from
  * `to` on. */
-static void put_numbers(struct report_cell *to, struct arena *a, const struct report_rows *v,
-                        int32_t cell, const struct report_folder *f)
+static void put_numbers(struct store_cell *to, struct arena *a, const struct rows *v, int32_t cell,
+                        const struct report_folder *f)
 {
     int32_t decimals = report_layout_decimals(&f->layout, report_rows_get(v, cell, "metric"));
     const char *state = report_rows_get(v, cell, "state"),
@@ -333,7 +332,7 @@ static void put_numbers(struct report_cell *to, struct arena *a, const struct re
     to[3].text = arena_printf(a, "%+.1f %%", 100 * (ours - paper) / paper);
 }
 
-static void compared_table(struct report_rows *out, struct arena *a, const struct report_rows *v,
+static void compared_table(struct rows *out, struct arena *a, const struct rows *v,
                            const struct report_folder *f)
 {
     /* The columns that name a cell. Their headings have the marks of report_rows_arrange. */
@@ -351,7 +350,7 @@ static void compared_table(struct report_rows *out, struct arena *a, const struc
     for (int32_t c = 0; c < COLUMNS_N; c++) out->name[c] = names[c].heading;
     for (int32_t i = 0; i < v->rows_n; i++) {
         if (!report_rows_get(v, i, "paper")) continue;
-        struct report_cell *row = out->row[out->rows_n++];
+        struct store_cell *row = out->row[out->rows_n++];
         for (int32_t c = 0; c < COLUMNS_N; c++)
             if (names[c].column) row[c] = v->row[i][report_rows_column(v, names[c].column)];
         put_numbers(row + OURS, a, v, i, f);
@@ -387,8 +386,8 @@ static const char *rule_words(struct arena *a, const struct report_folder *f)
 
 static int write_comparison(struct report_job *j, struct err *e)
 {
-    struct report_rows table;
-    const struct report_rows *v = &j->verdicts;
+    struct rows table;
+    const struct rows *v = &j->verdicts;
     const char *rule = rule_words(&j->arena, &j->folder);
     double cells_n = report_rows_real(v, 0, "cells_n", 0);
 
@@ -420,7 +419,7 @@ static int write_paper(struct report_job *j, struct err *e)
                                             .format = j->options->format};
 
     if (!j->folder.layout.paper.n || j->folder.paper.rows_n == 0) return 0;
-    report_answer_rows(&paper, &j->arena, j->folder.paper_path, &j->folder.paper);
+    report_answer_rows(&paper, j->folder.paper_path, &j->folder.paper);
     keys.answer = &paper;
     keys.value = "value";
     keys.why = "note";
@@ -476,7 +475,7 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
     bool beside = is_paper(j) && j->folder.paper.rows_n > 0;
 
     TRY(file_read(&j->arena, &preamble, NULL, path, REPORT_MAX_FILE_BYTES, e));
-    if (beside) report_answer_rows(&paper, &j->arena, j->folder.paper_path, &j->folder.paper);
+    if (beside) report_answer_rows(&paper, j->folder.paper_path, &j->folder.paper);
     const struct report_plot plot = {.folder = project_path(j->project, &j->arena, "plots"),
                                      .name = name,
                                      .title = j->title,
@@ -581,7 +580,7 @@ static const char *whole_title(struct report_job *j)
 static int write_rows(struct report_job *j, struct err *e)
 {
     const struct report_keys k = keys_of(j);
-    struct report_rows rows;
+    struct rows rows;
 
     TRY(report_cells_rows(&rows, &j->arena, j->store, &k, e));
     if (!j->gathered) return report_rows_write(j->out, &rows, j->options->format, e);
@@ -624,7 +623,7 @@ static void trust(struct report_job *j)
 }
 
 static int report_one(FILE *out, struct store *s, const struct project *p, const char *artefact,
-                      const char *dir, const struct report_options *o, struct report_rows *gathered,
+                      const char *dir, const struct report_options *o, struct rows *gathered,
                       struct err *e)
 {
     struct report_job j = {
@@ -668,7 +667,7 @@ static int report_gathered(FILE *out, struct store *s, const struct project *p,
     int rc = 0;
 
     arena_init(&a);
-    struct report_rows all = {.arena = &a};
+    struct rows all = {.arena = &a};
     for (int32_t i = 0; i < n; i++) {
         own.scale = items[i].scale;
         own.title = items[i].title;

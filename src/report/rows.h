@@ -13,17 +13,16 @@
 #include "report/report.h"
 #include "store/store.h"
 
-/* --- answer.c - tables in memory: the only form between SQL and the output.
+/* --- answer.c - tables in memory (struct rows).
  *
  * Rows come from results.db (report_rows_query), from a paper.tsv (report_rows_tsv) or from C code
  * (report_rows_init); writer.c writes them in every format. The text of a cell is NULL for SQL NULL
- * and for an empty cell. */
+ * and for an empty cell. A cell of type t is aligned to the left, every other to the right. */
 
 enum { REPORT_MAX_FILE_BYTES = 1024 * 1024, REPORT_QUERY_LIMIT_S = 60 };
 
-struct report_cell {
-    const char *text;
-    char type; /* as in store_cell; t is aligned to the left, everything else to the right */
+/* How a table shows a cell. */
+struct cell_marks {
     const char *verdict;     /* its verdict, or NULL */
     const char *link, *hint; /* HTML: the id of the link target, the tooltip; or NULL */
     /* HTML: its own id, or that of its row in the first column; a text that opens under it;
@@ -32,66 +31,63 @@ struct report_cell {
     bool best; /* LaTeX: bold */
 };
 
-struct report_rows {
-    struct arena *arena; /* holds everything below */
-    const char **name;   /* columns_n */
-    int32_t columns_n;
-    struct report_cell **row; /* rows_n, each of columns_n cells */
-    int32_t rows_n, room;
-};
+/* report_marks - the marks of a cell, to read. report_marks_of - the same, to set. */
+const struct cell_marks *report_marks(const struct store_cell *cell);
+struct cell_marks *report_marks_of(struct arena *a, struct store_cell *cell);
 
-/* report_rows_init - makes cells without text; names are NULL. report_rows_append - adds the rows
+/* report_rows_init - makes cells without text; names are NULL. report_rows_add - adds a row of such
+ * cells. report_rows_append - adds the rows
  * of another table with the same columns, which then share their cells; *to may be zeroed. */
-void report_rows_init(struct report_rows *r, struct arena *a, int32_t columns_n, int32_t rows_n);
-void report_rows_append(struct report_rows *to, const struct report_rows *from);
+void report_rows_init(struct rows *r, struct arena *a, int32_t columns_n, int32_t rows_n);
+struct store_cell *report_rows_add(struct rows *r);
+void report_rows_append(struct rows *to, const struct rows *from);
 
 /* report_rows_join - copies the rows of another, whose columns the table gets if it lacks them; *to
  * has an arena. A cell that is in one of them alone is NULL. */
-void report_rows_join(struct report_rows *to, const struct report_rows *from);
+void report_rows_join(struct rows *to, const struct rows *from);
 
 /* report_rows_slice - selects columns and rows, which share their cells with the original. */
-void report_rows_slice(struct report_rows *out, const struct report_rows *of, int32_t column,
-                       int32_t columns_n, int32_t row, int32_t rows_n);
+void report_rows_slice(struct rows *out, const struct rows *of, int32_t column, int32_t columns_n,
+                       int32_t row, int32_t rows_n);
 
 /* report_rows_alike - counts the rows from this one on that have its text in the column. */
-int32_t report_rows_alike(const struct report_rows *r, int32_t row, int32_t column);
+int32_t report_rows_alike(const struct rows *r, int32_t row, int32_t column);
 
 /* report_rows_query - reads all rows of one statement. where names its source in messages (a file),
  * or is NULL. Errors: those of store_query. */
-int report_rows_query(struct report_rows *r, struct arena *a, struct store *s, const char *where,
+int report_rows_query(struct rows *r, struct arena *a, struct store *s, const char *where,
                       const char *sql, const struct store_param *params, int32_t params_n,
                       double limit_s, struct err *e);
 
 /* report_rows_tsv - reads a file of tab-separated cells under a header line; empty cells become
  * NULL. Errors: ERR_NOINPUT absent; ERR_DATA "file:line: …" a row of another width. */
-int report_rows_tsv(struct report_rows *r, struct arena *a, const char *path, struct err *e);
+int report_rows_tsv(struct rows *r, struct arena *a, const char *path, struct err *e);
 
 /* report_rows_arrange - applies the marks at the start of column names, in statements of this
  * program:
  *   >name, <name   aligned to the right, to the left, regardless of its cells
  *   ?name          left out if all its values are the same; ~name: if it has none
- *   #verdict       and every other field of report_cell: of the cells of the column before */
-void report_rows_arrange(struct report_rows *r);
+ *   #verdict       and every other field of cell_marks: of the cells of the column before */
+void report_rows_arrange(struct rows *r);
 
 /* report_rows_column - index of the column of this name, or -1. */
-int32_t report_rows_column(const struct report_rows *r, const char *name);
+int32_t report_rows_column(const struct rows *r, const char *name);
 
 /* report_unique_name - the name of a column; "_2" is appended to the second column of a name, and
  * so on. */
 const char *report_unique_name(struct arena *a, const char *const *name, int32_t column);
 
 /* report_rows_text - the cell's text; NULL for SQL NULL, for column -1 and beyond the rows. */
-const char *report_rows_text(const struct report_rows *r, int32_t row, int32_t column);
+const char *report_rows_text(const struct rows *r, int32_t row, int32_t column);
 
 /* report_rows_get - the text of a cell by its column's name. report_rows_real - its number;
  * `otherwise` if it has none. */
-const char *report_rows_get(const struct report_rows *r, int32_t row, const char *name);
-double report_rows_real(const struct report_rows *r, int32_t row, const char *name,
-                        double otherwise);
+const char *report_rows_get(const struct rows *r, int32_t row, const char *name);
+double report_rows_real(const struct rows *r, int32_t row, const char *name, double otherwise);
 
 /* report_rows_right - true for each column that is aligned to the right, because it holds no text.
  */
-const bool *report_rows_right(const struct report_rows *r);
+const bool *report_rows_right(const struct rows *r);
 
 /* --- writer.c - a table in every format, and the words around it.
  *
@@ -102,8 +98,7 @@ const bool *report_rows_right(const struct report_rows *r);
  *   CSV    RFC 4180 with a header line, lines ended by LF, full precision, empty for NULL; a text
  *          that a spreadsheet would take for a formula has an apostrophe before it
  *   JSON   an array of objects; numbers stay numbers, NULL is null */
-int report_rows_write(FILE *out, const struct report_rows *r, enum report_format format,
-                      struct err *e);
+int report_rows_write(FILE *out, const struct rows *r, enum report_format format, struct err *e);
 
 /* report_latex_open, report_latex_close - begin and end the float of a table, with its caption and
  * label. */
@@ -140,12 +135,11 @@ extern const char report_html_style[];
 /* report_html_cell - writes one cell of a table; of row -1 the column's heading. One with a link
  * leads to the element of that id; a number with a verdict has its sign. The first of a row opens
  * the row. */
-void report_html_cell(FILE *out, const struct report_rows *r, int32_t row, int32_t column,
-                      bool right);
+void report_html_cell(FILE *out, const struct rows *r, int32_t row, int32_t column, bool right);
 
 /* report_html_claims - writes a block for each claim of the rows report_claims.cases: verdict,
  * statement, and its cases in a list. */
-void report_html_claims(FILE *out, const struct report_rows *cases);
+void report_html_claims(FILE *out, const struct rows *cases);
 
 /* report_html_inline - writes **bold** and `code` within a text. */
 void report_html_inline(FILE *out, const char *text);

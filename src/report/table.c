@@ -45,7 +45,7 @@ const char *report_table_size(struct arena *a, const char *low, const char *high
 }
 
 /* Returns the corpus that was read if it is not the paper's own text. */
-static const char *text_read(struct arena *a, const struct report_rows *groups, int32_t group)
+static const char *text_read(struct arena *a, const struct rows *groups, int32_t group)
 {
     const char *dataset = report_rows_get(groups, group, "dataset");
     const char *corpus = report_rows_get(groups, group, "corpus");
@@ -57,7 +57,7 @@ static const char *text_read(struct arena *a, const struct report_rows *groups, 
     return arena_printf(a, "%s in place of %s", corpus, dataset);
 }
 
-const char *report_table_facts(struct arena *a, const struct report_rows *groups, int32_t group,
+const char *report_table_facts(struct arena *a, const struct rows *groups, int32_t group,
                                bool brief)
 {
     static const struct {
@@ -99,7 +99,7 @@ const char *report_table_facts(struct arena *a, const struct report_rows *groups
 struct table {
     const struct report_table_args *args;
     struct arena *arena;
-    struct report_rows groups, cells;
+    struct rows groups, cells;
     int32_t cell, cells_n, lines_n, columns_n; /* of the current group */
     int32_t seeds_n;                           /* runs of a full cell */
 };
@@ -153,23 +153,23 @@ static const char *cell_source(const struct table *t, int32_t cell)
     return b.text;
 }
 
-static void put_cell(struct report_cell *out, const struct table *t, int32_t cell)
+static void put_cell(struct store_cell *out, const struct table *t, int32_t cell)
 {
     bool linked = t->args->format == REPORT_HTML && get(t, cell, "runs");
     const char *config = get(t, cell, "config_id");
 
     out->text = cell_text(t, cell);
-    out->verdict = get(t, cell, "verdict");
+    report_marks_of(t->arena, out)->verdict = get(t, cell, "verdict");
     if (linked && config) {
-        out->link = arena_printf(t->arena, "c-%s", config);
-        out->hint = cell_source(t, cell);
+        out->marks->link = arena_printf(t->arena, "c-%s", config);
+        out->marks->hint = cell_source(t, cell);
     }
     if (linked && strcmp(out->text, table_gap) == 0) out->text = "not run";
 }
 
 /* Writes the row labels of a cell's line and the numbers that the line has of its own; `first` is
  * the first number's column. */
-static void put_line(struct report_cell *row, const struct table *t, int32_t cell, int32_t first)
+static void put_line(struct store_cell *row, const struct table *t, int32_t cell, int32_t first)
 {
     const struct report_keys *k = t->args->keys;
     const char *run = get(t, cell, "train_run_id");
@@ -180,12 +180,13 @@ static void put_line(struct report_cell *row, const struct table *t, int32_t cel
     }
     for (int32_t i = 0; i < k->extras_n; i++) {
         const struct report_extra *x = &k->extra[i];
-        struct report_cell *out = &row[first + i];
+        struct store_cell *out = &row[first + i];
         double mean = report_rows_real(&t->cells, cell, arena_printf(t->arena, "extra%d", i), NAN);
         out->text = table_gap;
         if (isnan(mean)) continue;
         out->text = arena_printf(t->arena, "%.*f", x->decimals, mean * x->factor);
-        if (run && t->args->format == REPORT_HTML) out->link = arena_printf(t->arena, "r-%s", run);
+        if (run && t->args->format == REPORT_HTML)
+            report_marks_of(t->arena, out)->link = arena_printf(t->arena, "r-%s", run);
     }
 }
 
@@ -240,18 +241,18 @@ static int write_cells(FILE *out, const struct table *t, struct err *e)
 {
     const struct report_keys *k = t->args->keys;
     int32_t first_extra = k->line.n + t->columns_n;
-    struct report_rows r;
+    struct rows r;
 
     report_rows_init(&r, t->arena, first_extra + k->extras_n, t->lines_n);
     for (int32_t c = 0; c < k->line.n; c++) r.name[c] = k->line.name[c];
     for (int32_t i = 0; i < k->extras_n; i++) r.name[first_extra + i] = k->extra[i].heading;
     for (int32_t i = t->cell; i < t->cell + t->cells_n; i++) {
         int32_t column = k->line.n + (int32_t)real(t, i, "column_n");
-        struct report_cell *row = r.row[(int32_t)real(t, i, "line_n")];
+        struct store_cell *row = r.row[(int32_t)real(t, i, "line_n")];
         put_line(row, t, i, first_extra);
         r.name[column] = get(t, i, "label");
         put_cell(&row[column], t, i);
-        row[column].best = t->args->format == REPORT_LATEX && is_best(t, i);
+        row[column].marks->best = t->args->format == REPORT_LATEX && is_best(t, i);
     }
     return report_rows_write(out, &r, t->args->format, e);
 }

@@ -26,7 +26,7 @@ size_t report_subscript(const char *text, const char *p)
 
 struct table {
     FILE *out;
-    const struct report_rows *rows;
+    const struct rows *rows;
     const bool *right;
     int32_t *width; /* of the columns of the text form */
     int32_t owed;   /* spaces not written yet: no line ends with a space */
@@ -64,7 +64,7 @@ static void put_pad(FILE *out, int32_t n, char c)
 
 static void text_begin(struct table *t)
 {
-    const struct report_rows *r = t->rows;
+    const struct rows *r = t->rows;
 
     t->width = arena_array(r->arena, (size_t)r->columns_n + 1, sizeof *t->width);
     for (int32_t c = 0; c < r->columns_n; c++)
@@ -165,7 +165,7 @@ static void latex_put(FILE *out, const char *text)
 /* Columns of sentences are broken into lines and share LATEX_PROSE hundredths of the width. */
 static void latex_begin(struct table *t)
 {
-    const struct report_rows *r = t->rows;
+    const struct rows *r = t->rows;
     bool *prose = arena_array(r->arena, (size_t)r->columns_n + 1, sizeof *prose);
     int32_t prose_n = 0;
 
@@ -187,7 +187,7 @@ static void latex_cell(struct table *t, int32_t row, int32_t column)
 {
     const char *text = clean_text(t, row, column);
     bool negative = text[0] == '-' && text[1] >= '0' && text[1] <= '9';
-    bool bold = row >= 0 && t->rows->row[row][column].best;
+    bool bold = row >= 0 && report_marks(&t->rows->row[row][column])->best;
 
     /* The command that ends the line before takes [ and * as its argument. */
     if (column == 0 && *text && strchr("[*", *text)) fputs("{}", t->out);
@@ -244,7 +244,7 @@ static void json_text(struct table *t, const char *text)
 /* Numbers are written as they are: the store gives the shortest form that reads back the same. */
 static void json_cell(struct table *t, int32_t row, int32_t column)
 {
-    const struct report_cell *cell = &t->rows->row[row][column];
+    const struct store_cell *cell = &t->rows->row[row][column];
     double number;
 
     json_text(t, report_unique_name(t->rows->arena, t->rows->name, column));
@@ -283,8 +283,7 @@ static const struct encoding {
 };
 enum { ENCODINGS_N = sizeof encodings / sizeof *encodings };
 
-int report_rows_write(FILE *out, const struct report_rows *r, enum report_format format,
-                      struct err *e)
+int report_rows_write(FILE *out, const struct rows *r, enum report_format format, struct err *e)
 {
     const struct encoding *n = &encodings[format];
     struct table t = {.out = out, .rows = r, .right = report_rows_right(r), .e = e};
@@ -340,7 +339,7 @@ int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
                  enum report_format format, struct err *e)
 {
     struct arena a;
-    struct report_rows rows;
+    struct rows rows;
 
     arena_init(&a);
     int rc = report_rows_query(&rows, &a, s, NULL, sql, NULL, 0, limit_s, e);

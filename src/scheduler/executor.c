@@ -4,7 +4,8 @@
 #include <string.h>
 
 /* The first executor also owns rows whose device is not named after an executor. */
-const struct executor *const executor_table[] = {&executor_local, &executor_slurm, NULL};
+#define EXECUTOR_ENTRY(name, syntax) &executor_##name,
+const struct executor *const executor_table[] = {EXECUTORS(EXECUTOR_ENTRY) NULL};
 
 int executor_devices(const struct executor *const *table, struct device *out, int32_t room,
                      int32_t *n, struct err *e)

@@ -82,6 +82,7 @@ static const char *const *worker_environment(struct arena *a, const struct worke
                 {"OMP_NUM_THREADS", "1"},
                 {MACHINE_MARK, c->attempt_dir},
                 {"ALIBI_AVOID_BLAS", *c->avoid_blas ? c->avoid_blas : getenv("ALIBI_AVOID_BLAS")},
+                {"ALIBI_KERNELS", getenv("ALIBI_KERNELS")},
                 {"CUDA_VISIBLE_DEVICES", c->gpu}, /* an empty list hides every GPU */
                 {"CUDA_DEVICE_ORDER", *c->gpu ? "PCI_BUS_ID" : NULL},
                 {"ALIBI_CUDA_GRAPHS", getenv("ALIBI_CUDA_GRAPHS")}, /* changes no result */

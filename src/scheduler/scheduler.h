@@ -31,8 +31,12 @@ struct run {
 
 enum { EXECUTORS_MAX = 4 };
 
-/* The values of --devices. */
-#define DEVICES_SYNTAX "auto, cpu, cpu:N, cuda:0,… or slurm:N"
+/* The executors, NAME in executor_NAME.c, and the values of --devices that each adds. */
+#define EXECUTORS(X)                                                                               \
+    X(local, "auto, cpu, cpu:N, cuda:0,…")                                                         \
+    X(slurm, " or slurm:N")
+#define EXECUTOR_SYNTAX(name, syntax) syntax
+#define DEVICES_SYNTAX EXECUTORS(EXECUTOR_SYNTAX)
 
 /* An option of `alibi run` that one executor reads: --name VALUE. */
 struct executor_option {

@@ -69,7 +69,7 @@ void signals_close(struct signals *sg);
 
 /* --- executors -------------------------------------------------------------------------------- */
 
-/* An executor runs the workers of attempts: one file and one row of executor_table each.
+/* An executor runs the workers of attempts: one file and one row of EXECUTORS each.
  *
  * Attempts, the queue and the loop use only this table. scheduler_run opens an executor once.
  *
@@ -155,7 +155,8 @@ struct executor {
 };
 
 enum { WORKER_LOG_MAX_BYTES = 4 * 1024 * 1024 };
-extern const struct executor executor_local, executor_slurm;
+#define EXECUTOR_EXTERN(name, syntax) extern const struct executor executor_##name;
+EXECUTORS(EXECUTOR_EXTERN)
 extern const struct executor *const executor_table[]; /* ended by NULL */
 
 /* executor_devices - the devices of all executors of a table, see device_list. */

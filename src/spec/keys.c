@@ -70,32 +70,35 @@ POSITION_METHODS(HAS_POSITION)
 #define POSITION_APPLIES(NAME, name, display, place, style, bounded) has_##name,
 static bool (*const position_applies[])(const struct spec *) = {POSITION_METHODS(POSITION_APPLIES)};
 
-#define KEY(key, type_, field, lo, hi, names_, neutral_, hashed_, applies_, help_, source_)        \
+/* After `source` a row may have .column = "NAME". */
+#define KEY(key, type_, field, lo, hi, names_, neutral_, hashed_, applies_, help_, ...)            \
     {                                                                                              \
-        key, type_, offsetof(struct spec, field), lo, hi, names_, neutral_, hashed_, applies_,     \
-            help_, source_                                                                         \
+        .name = key, .type = type_, .offset = offsetof(struct spec, field), .low = lo, .high = hi, \
+        .names = names_, .neutral = neutral_, .hashed = hashed_, .applies = applies_,              \
+        .help = help_, .source = __VA_ARGS__                                                       \
     }
-#define INT(key, field, lo, hi, neutral, applies, help, source)                                    \
-    KEY(key, SPEC_T_INT32, field, lo, hi, NULL, neutral, true, applies, help, source)
-#define LONG(key, field, lo, hi, neutral, applies, help, source)                                   \
-    KEY(key, SPEC_T_INT64, field, lo, hi, NULL, neutral, true, applies, help, source)
-#define REAL(key, field, lo, hi, neutral, applies, help, source)                                   \
-    KEY(key, SPEC_T_DOUBLE, field, lo, hi, NULL, neutral, true, applies, help, source)
-#define FLAG(key, field, neutral, applies, help, source)                                           \
-    KEY(key, SPEC_T_BOOL, field, 0, 1, NULL, neutral, true, applies, help, source)
-#define ENUM(key, field, names, neutral, applies, help, source)                                    \
-    KEY(key, SPEC_T_ENUM, field, 0, 0, names, neutral, true, applies, help, source)
-#define TEXT(key, field, hashed, neutral, applies, help, source)                                   \
-    KEY(key, SPEC_T_TEXT, field, 0, 0, NULL, neutral, hashed, applies, help, source)
+#define INT(key, field, lo, hi, neutral, applies, help, ...)                                       \
+    KEY(key, SPEC_T_INT32, field, lo, hi, NULL, neutral, true, applies, help, __VA_ARGS__)
+#define LONG(key, field, lo, hi, neutral, applies, help, ...)                                      \
+    KEY(key, SPEC_T_INT64, field, lo, hi, NULL, neutral, true, applies, help, __VA_ARGS__)
+#define REAL(key, field, lo, hi, neutral, applies, help, ...)                                      \
+    KEY(key, SPEC_T_DOUBLE, field, lo, hi, NULL, neutral, true, applies, help, __VA_ARGS__)
+#define FLAG(key, field, neutral, applies, help, ...)                                              \
+    KEY(key, SPEC_T_BOOL, field, 0, 1, NULL, neutral, true, applies, help, __VA_ARGS__)
+#define ENUM(key, field, names, neutral, applies, help, ...)                                       \
+    KEY(key, SPEC_T_ENUM, field, 0, 0, names, neutral, true, applies, help, __VA_ARGS__)
+#define TEXT(key, field, hashed, neutral, applies, help, ...)                                      \
+    KEY(key, SPEC_T_TEXT, field, 0, 0, NULL, neutral, hashed, applies, help, __VA_ARGS__)
 
 static const struct spec_key model_keys[] = {
-    ENUM("kind", kind, kind_names, NULL, NULL, "kind of run", "this project"),
+    ENUM("kind", kind, kind_names, NULL, NULL, "kind of run", "this project", .column = "kind"),
     TEXT("scale", scale, true, NULL, NULL,
-         "scale of the run, which decides what its numbers may be called", "configs/scale"),
+         "scale of the run, which decides what its numbers may be called", "configs/scale",
+         .column = "scale"),
 
-    TEXT("model.name", model.name, false, "", NULL, "a label of the model", ""),
+    TEXT("model.name", model.name, false, "", NULL, "a label of the model", "", .column = "model"),
     ENUM("model.position", model.position, position_names, NULL, has_model, "position method",
-         "ALiBi paper, sections 2 and 3"),
+         "ALiBi paper, sections 2 and 3", .column = "position"),
     INT("model.layers", model.layers, 1, 1000, NULL, has_model, "transformer blocks",
         "ALiBi paper, p. 3: 16"),
     INT("model.dim", model.dim, 8, 65536, NULL, has_model, "model width D",
@@ -134,9 +137,9 @@ static const struct spec_key model_keys[] = {
 
 static const struct spec_key other_keys[] = {
     TEXT("data.dataset", data.dataset, true, NULL, has_model, "name of the text in the paper",
-         "ALiBi paper, sections 2.2 and 4.2, appendix A.3"),
+         "ALiBi paper, sections 2.2 and 4.2, appendix A.3", .column = "dataset"),
     TEXT("data.corpus", data.corpus, true, NULL, has_model,
-         "the folder under data/ with the token files", ""),
+         "the folder under data/ with the token files", "", .column = "corpus"),
     TEXT("data.fingerprint", data.fingerprint, true, "", has_model,
          "SHA-256 of dictionary and token files", ""),
     INT("data.vocab", data.vocab, 8, 100000000, NULL, has_model,
@@ -149,13 +152,13 @@ static const struct spec_key other_keys[] = {
          "245,569 for WikiText-103"),
 
     INT("train.L", train.L, 1, 1000000, NULL, has_model, "L_train: tokens per training row",
-        "ALiBi paper, Table 5: 64 to 3072"),
+        "ALiBi paper, Table 5: 64 to 3072", .column = "L_train"),
     INT("train.shards", train.shards, 1, 65536, "1", has_model, "batches summed into one update",
         "8 GPUs"),
     INT("train.shard_tokens", train.shard_tokens, 1, SPEC_BATCH_MAX, NULL, has_model,
         "largest number of tokens per batch", "authors' README: 9216"),
     INT("train.updates", train.updates, 1, 1000000000, NULL, is_train, "updates of a training",
-        "authors' README: 286000"),
+        "authors' README: 286000", .column = "updates"),
     ENUM("train.optimizer", train.optimizer, optimizer_names, "nag", has_model, "update rule",
          "authors' README: nag"),
     REAL("train.lr", train.lr, 0, 1000, NULL, is_train, "highest learning rate",
@@ -185,7 +188,7 @@ static const struct spec_key other_keys[] = {
          "gradient clipping: largest L2 norm of the gradient per token; 0: off",
          "authors' README: 0.1"),
     LONG("train.seed", train.seed, 0, 9223372036854774784.0, NULL, has_model,
-         "seed of initialisation, data order and dropout", "authors' README: 1"),
+         "seed of initialisation, data order and dropout", "authors' README: 1", .column = "seed"),
     ENUM("train.precision", train.precision, precision_names, "fp32", has_model,
          "precision of training; bf16 keeps fp32 master weights", "authors: fp16"),
     FLAG("train.tail_quirk", train.tail_quirk, "false", is_train,
@@ -212,20 +215,21 @@ static const struct spec_key other_keys[] = {
          ""),
     ENUM("eval.checkpoint", eval.checkpoint, checkpoint_names, "best", is_eval,
          "checkpoint to evaluate; best: lowest validation loss",
-         "authors' README: checkpoint_best.pt"),
+         "authors' README: checkpoint_best.pt", .column = "checkpoint"),
     ENUM("eval.split", eval.split, split_names, NULL, is_eval, "split to evaluate",
-         "ALiBi paper, Table 5: valid"),
+         "ALiBi paper, Table 5: valid", .column = "split"),
     ENUM("eval.window", eval.window, window_names, NULL, is_eval,
          "how the text is cut into rows; the window of the attention is attention_window",
-         "ALiBi paper, section 2.2 and appendix B"),
+         "ALiBi paper, section 2.2 and appendix B", .column = "protocol"),
     INT("eval.L", eval.L, 1, 100000000, NULL, is_eval, "L_valid: tokens per window",
         "ALiBi paper, Tables 2 to 5"),
     INT("eval.stride", eval.stride, 1, 100000000, NULL, is_sliding, "targets per sliding window",
-        "ALiBi paper, appendix B: 1"),
+        "ALiBi paper, appendix B: 1", .column = "stride"),
     ENUM("eval.precision", eval.precision, precision_names, "fp32", is_eval,
          "precision of evaluation", "authors' README: fp32"),
     LONG("eval.targets", eval.targets, 0, 1e15, "0", is_eval,
-         "number of targets, from the start of the split; 0: all", "ALiBi paper: all"),
+         "number of targets, from the start of the split; 0: all", "ALiBi paper: all",
+         .column = "targets"),
     ENUM("eval.position_scaling", eval.scaling, position_scaling_names, "none", is_eval,
          "scaling of a trained method to rows longer than L_train; in training: model.rope_scaling",
          "PI, NTK-aware and YaRN of rotary; slopes of ALiBi"),
@@ -241,7 +245,7 @@ static const struct spec_key other_keys[] = {
          "model.sink_positions in evaluation", "StreamingLLM, section 3.2: cache"),
 
     ENUM("bench.mode", bench_mode, mode_names, NULL, is_bench,
-         "measured pass: training or evaluation", "ALiBi paper, Table 1"),
+         "measured pass: training or evaluation", "ALiBi paper, Table 1", .column = "mode"),
     INT("bench.rows", bench_rows, 0, 65536, "0", is_bench_eval,
         "rows per batch; 0: as many as fit into a shard", "ALiBi paper, Tables 2 to 4: 1"),
     INT("bench.L", bench_L, 0, 1000000, "0", is_bench_eval, "tokens per row; 0: train.L",
@@ -356,6 +360,11 @@ struct position_shape spec_position_shape(const struct spec *s)
                                    .length = s->train.L,
                                    .seed = s->train.seed,
                                    .options = &s->option};
+}
+
+bool spec_key_describes(const struct spec_key *key, const struct spec *s)
+{
+    return !key->applies || key->applies(s) || key->applies == has_model;
 }
 
 const char *spec_kind_name(enum spec_kind k)

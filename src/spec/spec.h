@@ -151,6 +151,7 @@ struct spec_key {
     bool (*applies)(const struct spec *); /* NULL: always */
     const char *help;                     /* one sentence with the unit */
     const char *source; /* where the paper or the authors' code states the value */
+    const char *column; /* of a run in results.db; NULL: none */
 };
 
 /* spec_keys - all keys, including the options of the position methods. */
@@ -169,6 +170,10 @@ void spec_init(struct spec *s);
  * ERR_DATA names the key, the value, the expected values and the nearest of them, but not the file.
  */
 int spec_set(struct spec *s, const struct spec_key *key, const char *text, struct err *e);
+
+/* spec_key_describes - true if the key applies to the run, or to the training that it evaluates and
+ * to benchmarks of such a training, too. */
+bool spec_key_describes(const struct spec_key *key, const struct spec *s);
 
 /* spec_key_is_list - true if the key's value is a list of numbers. */
 bool spec_key_is_list(const struct spec_key *key);

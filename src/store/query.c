@@ -16,6 +16,7 @@
  *    so these statements have none. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/time.h>
@@ -145,10 +146,9 @@ static int authorize_fenced(void *context, int action, const char *first, const 
 
 /* Statements are fenced until fence_lower; limit_s 0: without limit of time. The fence is the
  * caller's and must stay where it is. */
-static int fence_raise(struct fence *f, struct store *s, double limit_s, struct err *e)
+static void fence_raise(struct fence *f, struct store *s, double limit_s)
 {
     *f = (struct fence){.limit_s = limit_s};
-    TRY(database_refresh(s, e));
     if (limit_s > 0 && limit_s < FENCE_LIMIT_MAX) {
         f->end_us = clock_monotonic_us() + (int64_t)(limit_s * 1e6);
         set_alarm(f);
@@ -157,7 +157,6 @@ static int fence_raise(struct fence *f, struct store *s, double limit_s, struct 
     sqlite3_progress_handler(s->connection_own, FENCE_STEPS, is_late, f);
     sqlite3_hard_heap_limit64(FENCE_HEAP_BYTES);
     sqlite3_set_authorizer(s->connection_own, authorize_fenced, f);
-    return 0;
 }
 
 static void fence_lower(struct store *s)
@@ -388,14 +387,16 @@ static int check_tail(struct store *s, const char *tail, struct err *e)
     return 0;
 }
 
-static int bind_param(sqlite3_stmt *statement, int at, const struct store_param *param)
+/* Binds a text by its type in store_cell. */
+static int bind_text(sqlite3_stmt *statement, int at, const char *text, char type)
 {
     int64_t integer;
 
-    if (!param->value) return sqlite3_bind_null(statement, at);
-    if (param->type == STORE_INTEGER && str_to_int(&integer, param->value))
+    if (!text) return sqlite3_bind_null(statement, at);
+    if (type != 't' && type != 'r' && str_to_int(&integer, text))
         return sqlite3_bind_int64(statement, at, integer);
-    return sqlite3_bind_text(statement, at, param->value, -1, SQLITE_TRANSIENT);
+    if (type != 't' && type != 'i') return sqlite3_bind_double(statement, at, strtod(text, NULL));
+    return sqlite3_bind_text(statement, at, text, -1, SQLITE_TRANSIENT);
 }
 
 static int bind_params(struct store *s, sqlite3_stmt *statement, const struct store_param *params,
@@ -407,8 +408,60 @@ static int bind_params(struct store *s, sqlite3_stmt *statement, const struct st
         while (name && k < params_n && strcmp(params[k].name, name + 1) != 0) k++;
         if (!name || k == params_n)
             return ERR(e, ERR_USAGE, "query: the parameter %s has no value", name ? name : "?");
-        int rc = bind_param(statement, i, &params[k]);
+        int rc =
+            bind_text(statement, i, params[k].value, params[k].type == STORE_INTEGER ? 'i' : 't');
         if (rc != SQLITE_OK) return database_error(s, rc, e);
+    }
+    return 0;
+}
+
+static int insert_rows(struct store *s, const char *sql, const struct rows *rows, struct err *e)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(s->connection_own, sql, -1, &statement, NULL);
+
+    for (int32_t i = 0; i < rows->rows_n && rc == SQLITE_OK; i++) {
+        for (int32_t c = 0; c < rows->columns_n && rc == SQLITE_OK; c++)
+            rc = bind_text(statement, c + 1, rows->row[i][c].text, rows->row[i][c].type);
+        if (rc == SQLITE_OK) sqlite3_step(statement);
+        if (rc == SQLITE_OK) rc = sqlite3_reset(statement); /* the error of the step */
+    }
+    rc = rc == SQLITE_OK ? 0 : database_error(s, rc, e);
+    sqlite3_finalize(statement);
+    return rc;
+}
+
+static void drop_tables(struct store *s, const struct store_param *params, int32_t params_n)
+{
+    char sql[128];
+
+    for (int32_t i = 0; i < params_n; i++) {
+        if (params[i].type != STORE_ROWS || !params[i].value) continue;
+        snprintf(sql, sizeof sql, "DROP TABLE IF EXISTS temp.%s", params[i].name);
+        (void)database_script(s, sql, NULL);
+    }
+}
+
+static int make_tables(struct store *s, const struct store_param *params, int32_t params_n,
+                       struct err *e)
+{
+    for (int32_t i = 0; i < params_n; i++) {
+        const struct rows *rows = params[i].value;
+        struct strbuf columns, values;
+        if (params[i].type != STORE_ROWS || !rows) continue;
+        strbuf_init(&columns, rows->arena);
+        strbuf_init(&values, rows->arena);
+        for (int32_t c = 0; c < rows->columns_n; c++) {
+            strbuf_addf(&columns, "%sc%d", c ? "," : "", c);
+            strbuf_add(&values, c ? ",?" : "?");
+        }
+        TRY(database_script(
+            s, arena_printf(rows->arena, "CREATE TEMP TABLE %s(%s)", params[i].name, columns.text),
+            e));
+        TRY(insert_rows(s,
+                        arena_printf(rows->arena, "INSERT INTO temp.%s VALUES(%s)", params[i].name,
+                                     values.text),
+                        rows, e));
     }
     return 0;
 }
@@ -453,13 +506,12 @@ static void read_names(const char ***names, int *n, struct arena *a, sqlite3_stm
 static int read_rows(struct store *s, struct rows *out, struct arena *a, const char *sql,
                      sqlite3_stmt *statement, struct err *e)
 {
-    int32_t capacity = 0;
     int64_t bytes = 0;
     int step;
 
     while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
-        if (out->n == 0) read_names(&out->name, &out->columns_n, a, statement);
-        if ((int64_t)(out->n + 1) * out->columns_n > QUERY_CELLS_MAX)
+        if (out->rows_n == 0) read_names(&out->name, &out->columns_n, a, statement);
+        if ((int64_t)(out->rows_n + 1) * out->columns_n > QUERY_CELLS_MAX)
             return ERR(e, ERR_DATA,
                        "query: the answer has more than %d cells; narrow it with WHERE or LIMIT",
                        QUERY_CELLS_MAX);
@@ -473,8 +525,8 @@ static int read_rows(struct store *s, struct rows *out, struct arena *a, const c
                        "query: the answer is larger than the limit of %d MiB; narrow it with WHERE "
                        "or LIMIT",
                        QUERY_ANSWER_BYTES >> 20);
-        vec_grow(a, &out->row, out->n, &capacity, sizeof *out->row);
-        out->row[out->n++] = cells;
+        vec_grow(a, &out->row, out->rows_n, &out->room, sizeof *out->row);
+        out->row[out->rows_n++] = cells;
     }
     return step == SQLITE_DONE ? 0 : sql_error(s, sql, e);
 }
@@ -502,13 +554,16 @@ int store_query(struct store *s, struct rows *out, struct arena *a, const char *
     struct fence fence;
     size_t bytes;
 
-    *out = (struct rows){0};
-    TRY(fence_raise(&fence, s, limit_s, e));
-    int rc = prepare(s, sql, &statement, &bytes, e);
+    *out = (struct rows){.arena = a};
+    TRY(database_refresh(s, e));
+    int rc = make_tables(s, params, params_n, e);
+    fence_raise(&fence, s, limit_s);
+    if (rc == 0) rc = prepare(s, sql, &statement, &bytes, e);
     if (rc == 0) rc = bind_params(s, statement, params, params_n, e);
     if (rc == 0) rc = read_rows(s, out, a, sql, statement, e);
     sqlite3_finalize(statement);
     fence_lower(s);
+    drop_tables(s, params, params_n);
     return rc;
 }
 
@@ -518,7 +573,8 @@ int store_columns(struct store *s, struct arena *a, const char *sql, const char 
     sqlite3_stmt *statement = NULL;
     struct fence fence;
 
-    TRY(fence_raise(&fence, s, COLUMNS_LIMIT_S, e));
+    TRY(database_refresh(s, e));
+    fence_raise(&fence, s, COLUMNS_LIMIT_S);
     int rc = prepare(s, sql, &statement, bytes, e);
     if (rc == 0) read_names(names, n, a, statement);
     if (rc == 0 && *bytes > 0 && sql[*bytes - 1] == ';') --*bytes;

@@ -1,14 +1,11 @@
 /* runs.c - runs, points of artefacts, verdicts of claims. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <threads.h>
 
 #include "spec/spec.h"
 #include "store/database.h"
-
-static const char *key_text(const struct spec *spec, const char *name, struct arena *a)
-{
-    return spec_get(spec, spec_key_find(name), a);
-}
 
 /* The same id must have the same text. A request for the unmodified run clears `modified`. */
 static int check_known(struct store *s, const struct store_run *r, const char *canonical,
@@ -29,46 +26,66 @@ static int check_known(struct store *s, const struct store_run *r, const char *c
                         DATABASE_TEXT(r->run_id));
 }
 
+/* The statement that inserts a run: the columns that no key fills, then those of the key table. */
+static char insert_sql[2048];
+static once_flag insert_made = ONCE_FLAG_INIT;
+enum { OWN_COLUMNS_N = 12 };
+
+static void make_insert(void)
+{
+    size_t keys_n, n = OWN_COLUMNS_N;
+    const struct spec_key *keys = spec_keys(&keys_n);
+    struct arena a;
+    struct strbuf b;
+
+    arena_init(&a);
+    strbuf_init(&b, &a);
+    strbuf_add(&b, "INSERT INTO runs(run_id,config_id,train_run_id,modified,origin,precision,"
+                   "parameters,L_valid,first_window,flops,canonical,spec");
+    for (size_t i = 0; i < keys_n; i++)
+        if (keys[i].column) strbuf_addf(&b, ",%s", keys[i].column), n++;
+    strbuf_add(&b, ",created_at) VALUES(");
+    for (size_t i = 0; i < n; i++) strbuf_add(&b, "?,");
+    strbuf_add(&b, DATABASE_NOW ")");
+    assert(b.n < sizeof insert_sql);
+    memcpy(insert_sql, b.text, b.n + 1);
+    arena_fini(&a);
+}
+
 static int insert_run(struct store *s, const struct store_run *r, const char *canonical,
                       struct arena *a, struct err *e)
 {
     const struct spec *p = r->spec;
     bool eval = p->kind == SPEC_EVAL;
-    bool bench = p->kind == SPEC_BENCH;
-    bool sliding = eval && p->eval.window == SPEC_SLIDING;
-    struct record_value none = DATABASE_NULL;
+    const char *precision;
+    size_t keys_n;
+    int n = OWN_COLUMNS_N;
+    const struct spec_key *keys = spec_keys(&keys_n);
 
-    return DATABASE_RUN(
-        s, e,
-        "INSERT INTO runs(run_id,kind,config_id,train_run_id,scale,modified,origin,dataset,corpus,"
-        "model,position,L_train,seed,precision,updates,parameters,L_valid,split,protocol,stride,"
-        "first_window,checkpoint,targets,mode,flops,canonical,spec,created_at) VALUES(?1,?2,?3,?4,"
-        "?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?"
-        "27," DATABASE_NOW ")",
-        DATABASE_TEXT(r->run_id), DATABASE_TEXT(spec_kind_name(p->kind)),
-        DATABASE_TEXT(r->config_id), DATABASE_TEXT(eval ? r->train_run_id : NULL),
-        DATABASE_TEXT(p->scale), DATABASE_INT(p->modified),
-        DATABASE_TEXT(r->imported ? "imported" : "trained"), DATABASE_TEXT(p->data.dataset),
-        DATABASE_TEXT(p->data.corpus), DATABASE_TEXT(p->model.name),
-        DATABASE_TEXT(spec_position_name(p->model.position)), DATABASE_INT(p->train.L),
-        DATABASE_INT(p->train.seed),
-        DATABASE_TEXT(key_text(p, eval ? "eval.precision" : "train.precision", a)),
-        p->kind == SPEC_TRAIN ? DATABASE_INT(p->train.updates) : none,
-        DATABASE_POSITIVE(r->parameters_n), DATABASE_POSITIVE(spec_valid_length(p)),
-        DATABASE_TEXT(eval ? key_text(p, "eval.split", a) : NULL),
-        DATABASE_TEXT(eval ? key_text(p, "eval.window", a) : NULL),
-        sliding ? DATABASE_INT(p->eval.stride) : none,
+    (void)spec_precision(p, &precision);
+    struct record_value value[OWN_COLUMNS_N + SPEC_KEYS_MAX] = {
+        DATABASE_TEXT(r->run_id),
+        DATABASE_TEXT(r->config_id),
+        DATABASE_TEXT(eval ? r->train_run_id : NULL),
+        DATABASE_INT(p->modified),
+        DATABASE_TEXT(r->imported ? "imported" : "trained"),
+        DATABASE_TEXT(spec_get(p, spec_key_find(precision), a)),
+        DATABASE_POSITIVE(r->parameters_n),
+        DATABASE_POSITIVE(spec_valid_length(p)),
         /* SPEC.md section 12: the early sliding windows have less context. */
-        DATABASE_TEXT(sliding ? "growing"
-                      : eval  ? "whole"
-                              : NULL),
-        DATABASE_TEXT(eval ? key_text(p, "eval.checkpoint", a) : NULL),
-        eval ? DATABASE_INT(p->eval.targets) : none,
-        DATABASE_TEXT(!bench          ? NULL
-                      : p->bench_mode ? "eval"
-                                      : "train"),
-        r->flops > 0 ? DATABASE_REAL(r->flops) : none, DATABASE_TEXT(canonical),
-        DATABASE_TEXT(spec_text(p, a)));
+        DATABASE_TEXT(!eval                            ? NULL
+                      : p->eval.window == SPEC_SLIDING ? "growing"
+                                                       : "whole"),
+        r->flops > 0 ? DATABASE_REAL(r->flops) : DATABASE_NULL,
+        DATABASE_TEXT(canonical),
+        DATABASE_TEXT(spec_text(p, a)),
+    };
+    for (size_t i = 0; i < keys_n; i++)
+        if (keys[i].column)
+            value[n++] =
+                DATABASE_TEXT(spec_key_describes(&keys[i], p) ? spec_get(p, &keys[i], a) : NULL);
+    call_once(&insert_made, make_insert);
+    return database_run(s, insert_sql, value, n, e);
 }
 
 static int insert_settings(struct store *s, const struct store_run *r, struct arena *a,

@@ -176,14 +176,11 @@ int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_li
  * an alarm ends the process with the exit status of ERR_UNAVAILABLE. The statement need not use
  * every parameter :name. The rows are in the arena. Errors: ERR_USAGE what is wrong with the SQL;
  * ERR_UNAVAILABLE the limit of time; ERR_DATA another limit, which the message names. */
-enum store_type { STORE_TEXT, STORE_INTEGER };
-struct store_param {
-    const char *name, *value; /* name without the colon; value NULL: SQL NULL */
-    enum store_type type;     /* an integer that is not one is bound as text */
-};
+struct cell_marks;
 struct store_cell {
-    const char *text; /* NULL: SQL NULL; doubles in shortest round-trip form */
-    char type;        /* i integer, r real, t text, n null */
+    const char *text;         /* NULL: SQL NULL; doubles in shortest round-trip form */
+    struct cell_marks *marks; /* how a table shows it (report/rows.h); NULL: as it is */
+    char type;                /* i integer, r real, t text, n null */
 };
 /* store_text - the text of a cell that the schema never lets be NULL; in a damaged file it is "".
  */
@@ -191,10 +188,20 @@ static inline const char *store_text(const struct store_cell *cell)
 {
     return cell->text ? cell->text : "";
 }
+/* A table in memory, the only form of rows between SQL and the output. */
 struct rows {
-    const char **name; /* of the columns; like the next two 0 without rows */
-    int32_t columns_n, n;
-    const struct store_cell **row;
+    struct arena *arena; /* holds everything below */
+    const char **name;   /* columns_n; an answer without rows has no columns */
+    int32_t columns_n, rows_n, room;
+    struct store_cell **row; /* rows_n, each of columns_n cells */
+};
+/* A text, an integer (as text; bound as text if it is not one), or the rows of a table NAME(c0, c1,
+ * …) that the statement can read. */
+enum store_type { STORE_TEXT, STORE_INTEGER, STORE_ROWS };
+struct store_param {
+    const char *name;  /* without the colon */
+    const void *value; /* a text, or struct rows; NULL: SQL NULL, or no table */
+    enum store_type type;
 };
 int store_query(struct store *s, struct rows *out, struct arena *a, const char *sql,
                 const struct store_param *params, int32_t params_n, double limit_s, struct err *e);

@@ -14,7 +14,7 @@ static json_t *results_json(const struct rows *rows)
 {
     json_t *results = json_array();
 
-    for (int32_t r = 0; r < rows->n; r++) {
+    for (int32_t r = 0; r < rows->rows_n; r++) {
         json_t *row = json_object();
         for (int i = 0; i < rows->columns_n; i++) {
             const struct store_cell *cell = &rows->row[r][i];
@@ -61,7 +61,7 @@ int workflow_export(struct export_result *out, const struct project *project, st
     char path[256], sha256[HASH_HEX_BYTES];
 
     TRY(rows_read(&training, a, store, training_sql, params, 1, e));
-    if (training.n == 0)
+    if (training.rows_n == 0)
         return ERR(e, ERR_NOINPUT, "run %s is not a finished training, nor an evaluation of one",
                    run_id);
     const char *id = params[0].value = store_text(&training.row[0][0]),

@@ -15,7 +15,7 @@ int workflow_gc(struct gc_result *out, const struct project *project, struct are
 
     *out = (struct gc_result){0};
     TRY(rows_read(&rows, a, store, needless_sql, NULL, 0, e));
-    for (int32_t i = 0; i < rows.n; i++) {
+    for (int32_t i = 0; i < rows.rows_n; i++) {
         const char *dir = store_text(&rows.row[i][0]);
         char run_id[SPEC_ID_BYTES];
         int32_t attempt;

@@ -352,7 +352,7 @@ static int find_changes(struct planning *p, struct arena *scratch, struct store 
         *map_put(&points, key, strlen(key), NULL) = t->run;
     }
     TRY(rows_read(&rows, scratch, store, sql, NULL, 0, e));
-    for (int32_t i = 0; i < rows.n; i++) {
+    for (int32_t i = 0; i < rows.rows_n; i++) {
         const char *key = store_text(&rows.row[i][0]);
         struct spec before;
         int32_t k;

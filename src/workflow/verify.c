@@ -170,12 +170,13 @@ int workflow_verify(struct verify_summary *out, const struct project *project, s
     *out = (struct verify_summary){0};
     TRY(store_check(store, e));
     TRY(rows_read(&rows, a, store, trainings_sql, &run, 1, e));
-    for (int32_t i = 0; i < rows.n; i++) TRY(verify_training(&v, store_text(&rows.row[i][0]), e));
+    for (int32_t i = 0; i < rows.rows_n; i++)
+        TRY(verify_training(&v, store_text(&rows.row[i][0]), e));
     TRY(rows_read(&rows, a, store, result_sql, &run, 1, e));
-    for (int32_t i = 0; i < rows.n; i++) TRY(verify_result(&v, &rows, rows.row[i], e));
+    for (int32_t i = 0; i < rows.rows_n; i++) TRY(verify_result(&v, &rows, rows.row[i], e));
     if (o->updates > 0) {
         TRY(rows_read(&rows, a, store, runs_sql, &run, 1, e));
-        for (int32_t i = 0; i < rows.n; i++)
+        for (int32_t i = 0; i < rows.rows_n; i++)
             TRY(verify_reproduced(&v, store_text(&rows.row[i][0]), store_text(&rows.row[i][1]), e));
     }
     if (o->run_id && out->results_n == 0)

@@ -127,6 +127,7 @@ static int set_argument(struct ops *o, const struct row *r, const struct op_argu
     const char *shape = a->shape;
     int64_t n[2] = {op_dimension(&shape, r->size), 0};
     n[1] = op_dimension(&shape, r->size);
+    if (a->type == ARG_MASK) n[1] = relu_mask_words(n[1]);
     int32_t size_32 = (int32_t)n[0];
     struct dropout d = {.p = r->dropout, .key = 1, .step_dev = o->step_own};
     /* Accumulated gradients of rows are fp32, as is everything but activations. */
@@ -139,9 +140,9 @@ static int set_argument(struct ops *o, const struct row *r, const struct op_argu
         memcpy(args + a->offset, &d, sizeof d);
     else if ((a->optional && !op_is_listed(r->with, a->name)) || n[0] * n[1] == 0)
         return 0;
-    else if (a->type == ARG_TENSOR_I32)
+    else if (a->type == ARG_MASK)
         return set_tensor(o, a, args, n, DTYPE_I32, e);
-    else if (a->type < ARG_TENSOR_I32)
+    else if (a->type < ARG_MASK)
         return set_tensor(o, a, args, n,
                           sums || a->type == ARG_TENSOR_F32 ? DTYPE_F32 : o->b->precision, e);
     else
@@ -234,8 +235,9 @@ static int time_row(struct ops *o, const char *name, const struct row *r, struct
     const bool flag =
         r->op == OP_LINEAR_BWD_WEIGHT || r->op == OP_LAYERNORM_BWD || r->op == OP_SOFTMAX_LOSS;
     int32_t n = 0;
-    int rc =
-        op_exists(o->b, r->op) ? 0 : ERR(e, ERR_INTERNAL, "%s has no op %s", o->b->name, d->name);
+    int rc = op_exists(o->b, r->op)
+                 ? 0
+                 : ERR(e, ERR_INTERNAL, "%s has no op %s", o->b->name, op_name(r->op));
     for (const struct op_argument *a = d->argument; rc == 0 && a->name; a++)
         rc = set_argument(o, r, a, args, e);
     if (d->flag) memcpy(args + d->flag, &flag, sizeof flag);
@@ -279,7 +281,7 @@ static int time_products(struct ops *o, struct err *e)
             r.SIZE('N') = products[i].n;
             r.SIZE('I') = products[i].in;
             r.SIZE('O') = products[i].out;
-            snprintf(name, sizeof name, "%s %s", op_table[r.op].name, products[i].name);
+            snprintf(name, sizeof name, "%s %s", op_name(r.op), products[i].name);
             TRY(time_row(o, name, &r, e));
         }
     return 0;
@@ -304,8 +306,7 @@ static int time_epilogues(struct ops *o, struct err *e)
         r.SIZE('N') = o->N;
         r.SIZE('I') = ops[i].narrows ? o->F : o->C;
         r.SIZE('O') = ops[i].narrows ? o->C : o->F;
-        r.SIZE('G') = relu_mask_words(o->F);
-        snprintf(name, sizeof name, "%s feed-forward %s, with %s", op_table[r.op].name,
+        snprintf(name, sizeof name, "%s feed-forward %s, with %s", op_name(r.op),
                  ops[i].narrows ? "out" : "in", r.with);
         TRY(time_row(o, name, &r, e));
     }
@@ -337,7 +338,7 @@ static int time_others(struct ops *o, struct err *e)
         r.SIZE('C') = ops[i].wide ? o->F : o->C;
         r.SIZE('M') = o->spec.model.cutoffs[0];
         r.SIZE('V') = o->spec.model.cutoffs[0] + 2; /* the head's */
-        TRY(time_row(o, op_table[r.op].name, &r, e));
+        TRY(time_row(o, op_name(r.op), &r, e));
     }
 
     arena_init(&arena);
@@ -345,8 +346,7 @@ static int time_others(struct ops *o, struct err *e)
     struct row r = {.with = o->b->precision == DTYPE_BF16 ? "bf16" : ""};
     r.SIZE('N') = p.elements_n;
     arena_fini(&arena);
-    for (r.op = OP_SUM_SQUARES; r.op <= OP_NAG; r.op++)
-        TRY(time_row(o, op_table[r.op].name, &r, e));
+    for (r.op = OP_SUM_SQUARES; r.op <= OP_NAG; r.op++) TRY(time_row(o, op_name(r.op), &r, e));
     return 0;
 }
 
@@ -378,7 +378,7 @@ static int time_attention(struct ops *o, struct err *e)
         r.SIZE('K') = methods[m].position == SPEC_T5
                           ? position_table_length(position_methods[SPEC_T5].functions, &shape, T)
                           : 0;
-        snprintf(name, sizeof name, "%s %s %d%s", op_table[r.op].name,
+        snprintf(name, sizeof name, "%s %s %d%s", op_name(r.op),
                  spec_position_name(methods[m].position), T, r.dropout > 0.0f ? " drop" : "");
         TRY(time_row(o, name, &r, e));
     }

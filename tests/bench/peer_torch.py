@@ -5,8 +5,8 @@ A call measures one case of bench_cpu, from its weights and its line of results,
 settings and its initial loss and gradient norm. A variant of PyTorch is timed only if its loss and norm
 agree (peer_model.disagreement). Prints one line of JSON with the keys of bench_cpu, or the disagreement
 on stderr (exit 65).
-OPENBLAS_CORETYPE is set to AVX-512 kernels if the processor has them: an OpenBLAS that does not know
-the processor uses far slower ones, which would be unfair. Subnormals are flushed, as on our side.
+PyTorch and its libraries get the instruction set of our kernels, which ALIBI_KERNELS may limit. An
+OpenBLAS that does not know the processor would use far slower ones. Subnormals are flushed, as on our side.
 Attention is scaled_dot_product_attention (PyTorch 2.0 or later) or the plain formula, whichever is
 faster here."""
 import argparse
@@ -26,9 +26,9 @@ parser.add_argument("--seconds", type=float, default=2.0)
 options = parser.parse_args()
 with open(options.ours) as f:
     ours = json.loads(f.read().splitlines()[-1])
-with open("/proc/cpuinfo") as f:
-    has_avx512 = "avx512bw" in f.read()
-os.environ["OPENBLAS_CORETYPE"] = "SkylakeX" if has_avx512 else "Haswell"
+os.environ["OPENBLAS_CORETYPE"] = "SkylakeX" if ours["kernels"] == "v4" else "Haswell"
+if ours["kernels"] == "v3":
+    os.environ.update(ATEN_CPU_CAPABILITY="avx2", ONEDNN_MAX_CPU_ISA="AVX2", MKL_ENABLE_INSTRUCTIONS="AVX2")
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(ours["threads"])
 
 import torch  # noqa: E402 - the environment above must be set before
@@ -167,4 +167,4 @@ print(json.dumps({
     "eval_tok_cpu_s": round(n / scoring[2]), "attention": way,
     "loss_nats": start[way][0], "eval_loss_nats": start[way][1], "grad_norm": start[way][2],
     "loss_off": off(start[way][0], ours["loss_nats"]), "norm_off": off(start[way][2], ours["grad_norm"]),
-    "coretype": os.environ["OPENBLAS_CORETYPE"]}))
+    "kernels": ours["kernels"]}))

@@ -8,10 +8,11 @@
 #              the exit status is 65. PYTHONS lists the Pythons to try.
 #   positions  the position methods on d128 and d256 (TAX_PROFILES) at each length of TAX_LENGTHS, in tokens a second of
 #              CPU time, one thread: the cost of the slowest, and ALiBi relative to sinusoidal, which has no bias.
-#   libraries  d256 with one thread: the library that the backend chooses, OpenBLAS with the backend's core type, and
-#              OpenBLAS with each of CORETYPES; shows whether the choice is right on this processor.
+#   libraries  d256 (LIBRARY_PROFILE) with one thread: the products that the backend chooses, each library for all gradients, and OpenBLAS
+#              with those of CORETYPES that the processor has; shows whether the choice is right on this processor.
 #   scheduler  overhead of the scheduler and of results.db (bench_scheduler.c), in a new folder in each of FOLDERS.
-# Settings: CASES (steps), ROUNDS (3), SECONDS_A_TURN (2), PROFILES, THREADS, PYTHONS (TORCH_PYTHON python3 /usr/bin/python3),
+# KERNELS="v4 v3" measures steps with each of these instruction sets, v3 being AVX2 (default: the widest of this processor).
+# Settings: CASES (steps), ROUNDS (3), SECONDS_A_TURN (2), PROFILES, THREADS, KERNELS, PYTHONS (TORCH_PYTHON python3 /usr/bin/python3),
 # OUT (BUILD/bench), the folder for the line of every turn, FOLDERS (OUT and /dev/shm), RUNS (10000).
 set -eu
 build=${1:?usage: run.sh BUILD}
@@ -86,7 +87,8 @@ print_steps() {
     for key in train_tok_s train_tok_cpu_s eval_tok_s eval_tok_cpu_s; do
         printf ' %10.0f' "$(value $key "$ours")"
     done
-    printf ' %8.1f %6.1f%%\n' "$(value train_gflops "$ours")" "$(value share_of_peak "$ours" | awk '{ print 100 * $1 }')"
+    for key in peak_gflops share_of_peak eval_share_of_peak; do value $key "$ours"; done |
+        awk 'NR == 1 { printf " %8.1f", $1; next } { printf " %6.1f%%", 100 * $1 } END { print "" }'
     for theirs in "$2"-torch*.json; do
         [ -e "$theirs" ] || continue
         if [ -e "${theirs%.json}.refused" ]; then
@@ -98,17 +100,25 @@ print_steps() {
     done
 }
 
-steps() {
-    find_torches
+# steps_of KERNELS - with one instruction set; "" is the widest.
+steps_of() {
+    [ -z "$1" ] || export ALIBI_KERNELS="$1"
     for threads in $THREADS; do
         echo
-        echo "threads $threads; tokens a second, median of $rounds rounds (cpu: a second of processor time)"
-        printf '%-10s %-18s %10s %10s %10s %10s %8s %7s\n' profile side train 'train cpu' eval 'eval cpu' GFLOP/s 'of peak'
+        echo "${1:+$1 kernels, }threads $threads; tokens a second, median of $rounds rounds (cpu: a second of processor time)"
+        printf '%-10s %-18s %10s %10s %10s %10s %8s %7s %7s\n' profile side train 'train cpu' eval 'eval cpu' 'peak' \
+            'train' 'eval'
         for profile in $profiles; do
-            measure_steps "$profile" "$threads" "$out/$profile-$threads"
-            print_steps "$profile" "$out/$profile-$threads"
+            measure_steps "$profile" "$threads" "$out/$profile-$threads${1:+-$1}"
+            print_steps "$profile" "$out/$profile-$threads${1:+-$1}"
         done
     done
+}
+
+steps() {
+    find_torches
+    for kernels in ${KERNELS:-}; do steps_of "$kernels"; done
+    [ -n "${KERNELS:-}" ] || steps_of ""
 }
 
 # print_tax PROFILE LENGTH train|eval
@@ -138,34 +148,37 @@ positions() {
     done
 }
 
-# measure_library NAME [option value]… - one measurement of d256.
+# measure_library NAME [option value]… - one measurement; the file of one that the processor lacks stays empty.
 measure_library() {
     file=$out/library-$1.json
     shift
-    "$program" --profile d256 --seconds "$seconds" "$@" >> "$file"
+    "$program" --profile "${LIBRARY_PROFILE:-d256}" --seconds "$seconds" "$@" >> "$file" 2> "$file.log" || true
 }
 
 libraries() {
     coretypes=${CORETYPES:-Prescott Haswell Zen SkylakeX Cooperlake SapphireRapids}
-    rm -f "$out"/library-*.json
+    rm -f "$out"/library-*.json*
     for round in $(seq "$rounds"); do
         measure_library chosen
-        measure_library steered --blas openblas
+        for library in onednn openblas blis; do measure_library "$library" --blas "$library"; done
         for coretype in $coretypes; do
-            measure_library "$coretype" --blas openblas --kernels "$coretype"
+            measure_library "$coretype" --blas openblas --cores "$coretype"
         done
     done
-    echo "d256, one thread, tokens a second of processor time, median of $rounds rounds"
-    for name in chosen steered $coretypes; do
+    echo "${LIBRARY_PROFILE:-d256}, one thread, tokens a second of processor time, median of $rounds rounds"
+    for name in chosen onednn openblas blis $coretypes; do
         file=$out/library-$name.json
-        printf '%-16s %10.0f  %s\n' "$name" "$(value train_tok_cpu_s "$file")" \
-            "$(sed -n '1s/.*"blas": "\([^"]*\)".*/\1/p' "$file")"
+        if [ -s "$file" ]; then
+            printf '%-16s %10.0f  %s\n' "$name" "$(value train_tok_cpu_s "$file")" \
+                "$(sed -n '1s/.*"blas": "\([^"]*\)".*/\1/p' "$file")"
+        else
+            printf '%-16s %10s  %s\n' "$name" - "$(sed 's/^bench_cpu: //' "$file.log")"
+            rm -f "$file"
+        fi
     done
-    best=$(for coretype in $coretypes; do value train_tok_cpu_s "$out/library-$coretype.json"; done | sort -g | tail -n 1)
-    for name in chosen steered; do
-        echo "$name / the best of OPENBLAS_CORETYPE: $(echo "$(value train_tok_cpu_s "$out/library-$name.json") $best" |
-            awk '{ printf "%.2f", $1 / $2 }')"
-    done
+    best=$(for file in "$out"/library-*.json; do value train_tok_cpu_s "$file"; done | sort -g | tail -n 1)
+    echo "chosen / the best of all: $(echo "$(value train_tok_cpu_s "$out/library-chosen.json") $best" |
+        awk '{ printf "%.2f", $1 / $2 }')"
 }
 
 scheduler() {

@@ -40,6 +40,24 @@ expect 70 "B: contradicted" "$alibi" claims "$dir/planted/"
 expect 70 "1 claim is contradicted" "$alibi" claims "$dir/planted/"
 expect 0 "C7a: not run" "$alibi" claims table8
 
+# A claim that denies an effect is not supported where no model could have shown the effect.
+mkdir -p experiments/power
+effect() {
+    printf 'scale\tcorpus\tfingerprint\teffect\tshare\tmethod\tseeds\tcode\tsource\n' >experiments/power/effects.tsv
+    printf 'none\tplanted\t\tcontext\t%s\tALiBi\t1\t\t\n' "$1" >>experiments/power/effects.tsv
+}
+claim 1e9
+sed -i "s/AS evidence$/AS evidence, 'context' AS effect, 0.05 AS threshold/" "$dir/planted/claim.sql"
+expect 0 "B: not judged" "$alibi" claims "$dir/planted/"
+effect 0.026
+expect 0 "not judged at this scale: the threshold is 5 %, and context is worth at most 2.6 %" "$alibi" claims "$dir/planted/"
+expect 0 "0.05,0.026" "$alibi" claims "$dir/planted/" --format csv
+effect 0.06
+expect 0 "B: supported" "$alibi" claims "$dir/planted/"
+effect much
+expect 65 "effects.tsv:2: the share" "$alibi" claims "$dir/planted/"
+rm -r experiments/power
+
 # Claims about the paper alone need its numbers for this and other artefacts: every run registers them all. An invalid file of an
 # artefact that is not run is only a warning.
 expect 0 "X4: supported" "$alibi" claims table7

@@ -190,13 +190,15 @@ TEST(every_installed_library_multiplies_rightly)
     int found = 0;
     for (size_t i = 0; i < sizeof makes / sizeof *makes; i++) {
         struct op_bench k;
-        struct blas other;
+        struct backend *b = cpu_variant_best(1);
         e = (struct err){0};
-        if (blas_open_named(&other, makes[i], NULL, &e) < 0) continue;
+        int rc = cpu_use_library(b, makes[i], NULL, &e);
+        backend_close(b);
+        if (rc < 0) continue;
         for (const struct op_row *row = op_rows; row->name != NULL; row++) {
             if (strncmp(row->name, "linear", 6) != 0) continue;
             op_bench_init(&k, cpu_variant_best(1), 1);
-            cpu_of(k.b)->blas = other;
+            assert_ok(cpu_use_library(k.b, makes[i], NULL, &e));
             op_row_run(row, &k);
             op_bench_close(&k);
         }
@@ -209,32 +211,49 @@ TEST(an_avoided_library_is_opened_last)
 {
     struct blas first, second, openblas;
 
-    assert_ok(blas_open(&first, &e));
+    assert_ok(blas_open(&first, "v3", &e));
     setenv("ALIBI_AVOID_BLAS", first.text, 1);
-    int rc = blas_open(&second, &e);
+    int rc = blas_open(&second, "v3", &e);
     unsetenv("ALIBI_AVOID_BLAS");
     assert_int_equal(rc, 0);
-    bool others = first.dnnl && blas_open_named(&openblas, "openblas", NULL, &e) == 0;
+    bool others = first.dnnl && blas_open_named(&openblas, "openblas", NULL, "v3", &e) == 0;
     assert_string_equal(second.text, others ? openblas.text : first.text);
 }
 
 TEST(a_missing_library_names_the_package)
 {
     struct blas b;
-    assert_int_equal(blas_open_named(&b, "nothing", NULL, &e), ERR_UNAVAILABLE);
+    assert_int_equal(blas_open_named(&b, "nothing", NULL, "v3", &e), ERR_UNAVAILABLE);
     assert_non_null(strstr(e.text, "libdnnl2"));
     assert_non_null(strstr(e.text, "libopenblas0-serial"));
 }
 
-TEST(the_best_kernels_are_the_widest_that_run)
+TEST(openblas_kernels_that_the_processor_lacks_are_refused)
 {
-    const struct simd_kernels *best = cpu_simd_best();
-    assert_non_null(cpu_simd_named("base"));
-    assert_null(cpu_simd_named("v5"));
-    if (cpu_simd_named("v4"))
-        assert_ptr_equal(best, cpu_simd_named("v4"));
-    else if (cpu_simd_named("v3"))
-        assert_ptr_equal(best, cpu_simd_named("v3"));
-    else
-        assert_ptr_equal(best, cpu_simd_named("base"));
+    struct blas b;
+    assert_fails(ERR_UNAVAILABLE, "SkylakeX",
+                 blas_open_named(&b, "openblas", "SkylakeX", "v3", &e));
+    assert_fails(ERR_UNAVAILABLE, "Haswell",
+                 blas_open_named(&b, "openblas", "Haswell", "base", &e));
+}
+
+TEST(the_kernels_are_the_widest_that_run_or_those_that_are_named)
+{
+    static const char *const sets[] = {"base", "v3", "v4"};
+    const struct simd_kernels *chosen = NULL, *widest = NULL;
+    for (int i = 0; i < 3; i++) {
+        const struct simd_kernels *named = cpu_simd_named(sets[i]);
+        setenv("ALIBI_KERNELS", sets[i], 1);
+        if (named)
+            assert_ok(cpu_simd_choose(&chosen, &e));
+        else
+            assert_fails(ERR_USAGE, sets[i], cpu_simd_choose(&chosen, &e));
+        assert_ptr_equal(chosen, named);
+        if (named) widest = named;
+    }
+    setenv("ALIBI_KERNELS", "v5", 1);
+    assert_fails(ERR_USAGE, "ALIBI_KERNELS=v5", cpu_simd_choose(&chosen, &e));
+    unsetenv("ALIBI_KERNELS");
+    assert_ok(cpu_simd_choose(&chosen, &e));
+    assert_ptr_equal(chosen, widest);
 }

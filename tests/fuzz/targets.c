@@ -311,7 +311,7 @@ static void read_views(const char *path, struct arena *a, struct err *e)
     if (store_open(&s, path, STORE_READ, e) == 0 &&
         store_query(s, &names, a, "SELECT name FROM sqlite_schema WHERE type='view'", NULL, 0,
                     QUERY_LIMIT_S, e) == 0)
-        for (int32_t i = 0; i < names.n; i++)
+        for (int32_t i = 0; i < names.rows_n; i++)
             (void)store_query(s, &rows, a,
                               arena_printf(a, "SELECT * FROM %s", store_text(names.row[i])), NULL,
                               0, QUERY_LIMIT_S, e);
@@ -382,7 +382,7 @@ static void make_run_folders(struct arena *a, struct err *e)
     require(store_open(&s, copy_seed(a, "seed.db", "small"), STORE_READ, e) == 0 &&
                 store_query(s, &rows, a, "SELECT DISTINCT dir FROM attempts", NULL, 0, 0, e) == 0,
             "the seed can be read");
-    for (int32_t i = 0; i < rows.n; i++) {
+    for (int32_t i = 0; i < rows.rows_n; i++) {
         const char *dir = arena_printf(a, "other/%s", rows.row[i][0].text);
         require(file_make_dirs(scratch(a, dir), e) == 0, "a folder can be made");
         write_scratch(a, arena_printf(a, "%s/events", dir), (const uint8_t *)dir, strlen(dir));

@@ -70,11 +70,11 @@ static void set_pointer(struct op_case *c, int32_t i, int64_t n)
     memcpy(c->args + a->offset, &p, sizeof p);
 }
 
-/* Without bits; absent if the case has no size for it. */
-static void set_mask(struct op_case *c, const struct op_argument *a, int64_t rows, int64_t words)
+/* Without bits. */
+static void set_mask(struct op_case *c, const struct op_argument *a, int64_t rows, int64_t cols)
 {
-    if (words == 0) return;
-    const struct tensor mask = op_mask(c->k, NULL, rows, 32 * words);
+    if (!c->choice.mask) return;
+    const struct tensor mask = op_mask(c->k, NULL, rows, cols);
     memcpy(c->args + a->offset, &mask, sizeof mask);
 }
 
@@ -96,7 +96,7 @@ static void set_argument(struct op_case *c, int32_t i)
         return;
     else if (a->type == ARG_F32)
         set_floats(c, i, 1, rows * cols);
-    else if (a->type == ARG_TENSOR_I32)
+    else if (a->type == ARG_MASK)
         set_mask(c, a, rows, cols);
     else if (a->type <= ARG_TENSOR_F32)
         set_floats(c, i, rows, cols);
@@ -128,8 +128,9 @@ void *op_case_args(struct op_case *c, struct op_bench *k, enum op op, bool flag)
                                          OP_SIZE('D', 8), OP_SIZE('K', 2), OP_SIZE('R', 4),
                                          OP_SIZE('P', 4), OP_SIZE('N', 6), OP_SIZE('M', 9),
                                          OP_SIZE('C', 16), OP_SIZE('I', 5), OP_SIZE('O', 7),
-                                         OP_SIZE('V', 11), OP_SIZE('G', 4)},
+                                         OP_SIZE('V', 11)},
                                 .flag = flag,
+                                .mask = true,
                                 .p = op == OP_LINEAR_RELU ? 0.0f : 0.5f};
     op_case_make(c, k, op, &o);
     if (op == OP_ATTENTION || op == OP_ATTENTION_BWD)
@@ -147,7 +148,7 @@ static int32_t index_of(const struct op_case *c, const char *name)
 {
     int32_t i = 0;
     while (c->argument[i].name != NULL && strcmp(c->argument[i].name, name) != 0) i++;
-    if (c->argument[i].name == NULL) fail_msg("op %s has no %s", op_table[c->op].name, name);
+    if (c->argument[i].name == NULL) fail_msg("op %s has no %s", op_name(c->op), name);
     return i;
 }
 
@@ -313,7 +314,7 @@ void op_case_check(struct op_case *c, const struct op_row *t)
         bool is_result = memory[i].role != ARG_READ;
         if (memory[i].argument->type == ARG_BF16)
             check_bf16_copy(c, &memory[i]);
-        else if (is_result && memory[i].argument->type == ARG_TENSOR_I32)
+        else if (is_result && memory[i].argument->type == ARG_MASK)
             op_check_mask(c->k, (const void *)(c->args + memory[i].argument->offset),
                           &op_case_matrix(c, "y")->t);
         else if (is_result)

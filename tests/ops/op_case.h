@@ -16,6 +16,7 @@ struct op_choice {
     int64_t size[OP_LETTERS_N];
     const char *without; /* an optional argument that is absent, or NULL */
     bool flag;           /* the op's */
+    bool mask;           /* masks are given */
     bool wide;           /* outputs of either dtype are f32 */
     float p;             /* of dropout */
     int spread;          /* above 0: matrices are views into wider ones, of several widths */

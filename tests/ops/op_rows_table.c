@@ -29,10 +29,10 @@ static void check_op(struct op_bench *k, enum op op, bool flag)
     for (int32_t i = 0; i < n; i++) {
         size_t bytes = op_memory_bytes(&memory[i]);
         if (memory[i].role == ARG_READ && memcmp(before[i], after[i], bytes) != 0)
-            fail_msg("op %s changed its input %s", op_table[op].name, memory[i].name);
+            fail_msg("op %s changed its input %s", op_name((enum op)op), memory[i].name);
         again = op_memory_get(k, &memory[i]);
         if (memcmp(after[i], again, bytes) != 0)
-            fail_msg("op %s gave other bits in %s when it was repeated", op_table[op].name,
+            fail_msg("op %s gave other bits in %s when it was repeated", op_name((enum op)op),
                      memory[i].name);
     }
 }
@@ -49,7 +49,7 @@ static void required_ops(struct op_bench *k)
     for (int op = 0; op < OPS_N; op++)
         if (!op_table[op].fused && !op_exists(k->b, (enum op)op) &&
             !(op == OP_ROTARY && k->b->ops->attention_rotates))
-            fail_msg("%s lacks op %s", k->b->name, op_table[op].name);
+            fail_msg("%s lacks op %s", k->b->name, op_name((enum op)op));
 }
 
 const struct op_row op_rows_table[] = {

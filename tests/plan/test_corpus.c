@@ -30,7 +30,6 @@ TEST_WITH(struct plan_fixture *f, shipped_corpora_have_titles_and_complete_sourc
     int32_t n, sources_n = 0;
 
     assert_ok(plan_corpora(&names, &n, &f->project, &f->arena, &e));
-    assert_int_equal(n, 4);
     for (int32_t i = 0; i < n; i++) {
         assert_ok(plan_corpus_read(&c, &f->project, &f->arena, names[i], &e));
         assert_string_not_equal(c.title, c.name);
@@ -40,15 +39,16 @@ TEST_WITH(struct plan_fixture *f, shipped_corpora_have_titles_and_complete_sourc
         assert_true(c.data.vocab > 0 && c.data.train_tokens > 0);
         assert_true(c.data.valid_tokens > 0 && c.data.test_tokens > 0);
     }
-    assert_int_equal(sources_n, 2);
+    assert_true(sources_n >= 2); /* WikiText-2 and WikiText-103 */
 }
 
 TEST_WITH(struct plan_fixture *f, a_file_of_a_project_adds_a_corpus)
 {
     struct plan_corpus c;
     char **names;
-    int32_t n;
+    int32_t shipped_n, n;
 
+    assert_ok(plan_corpora(&names, &shipped_n, &f->project, &f->arena, &e));
     assert_ok(read_mine(f, &c, DATA SOURCE, &e));
     assert_string_equal(c.title, "My text");
     assert_string_equal(c.url[0], "https://example.org/mine.zip");
@@ -58,7 +58,7 @@ TEST_WITH(struct plan_fixture *f, a_file_of_a_project_adds_a_corpus)
     assert_int_equal(c.bytes_max, 2000);
     assert_int_equal(c.data.vocab, 64);
     assert_ok(plan_corpora(&names, &n, &f->project, &f->arena, &e));
-    assert_int_equal(n, 5);
+    assert_int_equal(n, shipped_n + 1);
     assert_ok(read_mine(f, &c, DATA, &e));
     assert_string_equal(c.title, "mine");
     assert_null(c.url[0]);

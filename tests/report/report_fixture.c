@@ -16,7 +16,7 @@
 int report_fixture_setup(void **state)
 {
     static const char *const shipped[] = {"preamble.gp", "default/query.sql", "default/table.txt",
-                                          "default/plot.gp"};
+                                          "default/plot.gp", "power/effects.tsv"};
     struct report_fixture *f = calloc(1, sizeof *f);
     void *base = NULL;
     char path[256];

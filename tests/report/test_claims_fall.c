@@ -20,7 +20,7 @@ enum { CLAIMS_MAX = 16 };
 /* A folder with a claim.sql, its claims as first judged, and which of them fell. */
 struct judged {
     struct report_folder folder;
-    struct report_rows claims;
+    struct rows claims;
     bool fell[CLAIMS_MAX];
     int32_t open_n;
 };
@@ -33,7 +33,7 @@ struct bending {
     int32_t folders_n, open_n;
 };
 
-static bool is(const struct report_rows *claims, int32_t row, const char *verdict)
+static bool is(const struct rows *claims, int32_t row, const char *verdict)
 {
     return strcmp(report_rows_get(claims, row, "verdict"), verdict) == 0;
 }
@@ -44,7 +44,7 @@ static void complain(struct strbuf *list, const struct judged *k, int32_t row)
                 report_rows_get(&k->claims, row, "verdict"));
 }
 
-static void judge(struct report_rows *claims, struct arena *a, const struct bending *b,
+static void judge(struct rows *claims, struct arena *a, const struct bending *b,
                   const struct report_folder *folder)
 {
     struct report_claims judged;
@@ -85,7 +85,7 @@ static void expect(const struct bending *b, const char *wanted, const char *want
 
     strbuf_init(&list, &b->f->arena);
     for (int32_t i = 0; i < b->folders_n; i++) {
-        const struct report_rows *claims = &b->folder[i].claims;
+        const struct rows *claims = &b->folder[i].claims;
         for (int32_t k = 0; k < claims->rows_n; k++) {
             bool of_paper = *report_rows_get(claims, k, "claim") == 'X';
             if (strcmp(b->scale, "paper") != 0 && is(claims, k, "not judged")) continue;
@@ -98,7 +98,7 @@ static void expect(const struct bending *b, const char *wanted, const char *want
 /* Notes which claims of a folder are contradicted for the first time. */
 static void note(struct bending *b, struct judged *k, struct arena *a)
 {
-    struct report_rows now;
+    struct rows now;
 
     if (k->open_n == 0) return;
     judge(&now, a, b, &k->folder);
@@ -149,6 +149,14 @@ static void bend_ours(struct bending *b, const char *position, double factor)
         {"UPDATE position_losses AS b SET nll=nll*%g FROM results v",
          "kind='eval') AND(v.result_id=b.result_id"
          " AND b.first>(SELECT r.L_train FROM runs r WHERE r.run_id=v.run_id)"},
+        /* one of several seeds; trainings of our own */
+        {"UPDATE results SET perplexity=perplexity*%g", "kind='eval' AND seed=1"},
+        {"UPDATE results SET perplexity=perplexity*%g",
+         "kind='eval' AND train_run_id NOT IN(SELECT r.train_run_id FROM runs r"
+         " JOIN points USING(run_id) WHERE artefact='table5' AND r.train_run_id IS NOT NULL)"},
+        /* validations during a training */
+        {"UPDATE curve_points AS c SET perplexity=perplexity*%g FROM run_attempts v",
+         "kind='train') AND(v.attempt_id=c.attempt_id"},
         {"UPDATE results SET wps=wps*%g", "kind='bench'"},
         {"UPDATE results SET peak_memory_bytes=CAST(peak_memory_bytes*%g AS INTEGER)",
          "kind='bench'"},

@@ -199,7 +199,7 @@ TEST_WITH(struct report_fixture *f, every_view_is_described_with_its_columns)
 {
     const char *text = read_document(&f->arena, views_of), **name;
     struct err *const err = &f->base->e;
-    struct report_rows views;
+    struct rows views;
     int32_t n;
     size_t bytes;
 

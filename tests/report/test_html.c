@@ -65,18 +65,21 @@ TEST_WITH(struct report_fixture *f, no_bytes_make_a_broken_page)
 
 TEST_WITH(struct report_fixture *f, a_table_of_hostile_cells_is_a_table)
 {
-    struct report_rows r;
+    struct rows r;
 
     report_rows_init(&r, &f->arena, PAGE_HOSTILE_N, 3);
     for (int i = 0; i < PAGE_HOSTILE_N; i++) {
         const char *next = page_hostile[(i + 1) % PAGE_HOSTILE_N];
         const char *third = page_hostile[(i + 2) % PAGE_HOSTILE_N];
         r.name[i] = page_hostile[i];
-        r.row[0][i] =
-            (struct report_cell){.text = page_hostile[i], .type = 't', .link = next, .hint = third};
-        r.row[1][i] = (struct report_cell){.text = next, .type = 't', .verdict = page_hostile[i]};
-        r.row[2][i] =
-            (struct report_cell){.text = third, .type = 't', .more = next, .id = page_hostile[i]};
+        const char *const texts[] = {page_hostile[i], next, third};
+        const struct cell_marks marks[] = {{.link = next, .hint = third},
+                                           {.verdict = page_hostile[i]},
+                                           {.more = next, .id = page_hostile[i]}};
+        for (int k = 0; k < 3; k++) {
+            r.row[k][i] = (struct store_cell){.text = texts[k], .type = 't'};
+            *report_marks_of(&f->arena, &r.row[k][i]) = marks[k];
+        }
     }
     const char *text = report_text(f, report_rows_write(out, &r, REPORT_HTML, &f->base->e));
     assert_page(text, false);

@@ -163,7 +163,8 @@ TEST_WITH(struct report_fixture *f, a_claim_that_folders_share_is_one_row)
          "SELECT 'C1' AS claim, 'Shared.' AS statement, 'supported' AS verdict, '2' AS evidence"
          " UNION ALL SELECT 'C2', 'Differs.', 'contradicted', '2'"},
         {"three", "SELECT 'C1' AS claim, 'Other words.' AS statement, 'not run' AS verdict, '3' AS "
-                  "evidence"},
+                  "evidence, NULL AS effect, NULL AS threshold"
+                  " UNION ALL SELECT 'C3', 'Flat.', 'supported', '3', 'context', 0.05"},
     };
     enum { FOLDERS_N = sizeof folders / sizeof *folders };
     struct report_item items[FOLDERS_N];
@@ -187,5 +188,9 @@ TEST_WITH(struct report_fixture *f, a_claim_that_folders_share_is_one_row)
                           "</a> <span class=\"badge yes\">supported</span> <a href=\"#a-one\">one"
                           "</a></td><td class=\"w\">Differs.</td></tr>");
     assert_contains(text, "<tr><td><a href=\"#a-three\">three</a></td><td>C1</td>");
-    assert_contains(text, "<p>1 supported, 1 contradicted, 1 not run,");
+    assert_contains(text,
+                    "<span class=\"badge open\">not judged</span></td><td class=\"w\">Flat. Not "
+                    "judged at this scale: the threshold is 5 %, and what context is worth "
+                    "was not measured.</td>");
+    assert_contains(text, "<p>1 supported, 1 contradicted, 1 not run, 1 not judged");
 }

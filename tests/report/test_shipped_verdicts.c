@@ -15,7 +15,7 @@
 #include "store/database.h"
 
 /* The verdicts of a shipped folder at scale paper. */
-static void find_verdicts(struct report_rows *v, struct report_fixture *f, const char *name)
+static void find_verdicts(struct rows *v, struct report_fixture *f, const char *name)
 {
     struct report_folder folder;
 
@@ -25,7 +25,7 @@ static void find_verdicts(struct report_rows *v, struct report_fixture *f, const
 }
 
 /* How many have a number of the paper. */
-static int32_t cells(const struct report_rows *v)
+static int32_t cells(const struct rows *v)
 {
     return (int32_t)report_rows_real(v, 0, "cells_n", 0);
 }
@@ -54,7 +54,7 @@ TEST_WITH(struct report_fixture *f, every_shipped_cell_gets_each_of_the_four_ver
         assert_works(f->base, store_begin(f->base->store, &f->base->e));
         assert_works(f->base, database_script(f->base->store, cases[k].bend, &f->base->e));
         for (int32_t i = 0; i < f->artefacts_n; i++) {
-            struct report_rows v;
+            struct rows v;
             find_verdicts(&v, f, f->artefact[i]);
             cells_n += cells(&v);
             for (int32_t c = 0; c < v.rows_n; c++) {
@@ -79,7 +79,7 @@ TEST_WITH(struct report_fixture *f, json_gives_every_shipped_cell_its_verdict)
 
     paper_plant_all(f, "paper");
     for (int32_t i = 0; i < f->artefacts_n; i++) {
-        struct report_rows v;
+        struct rows v;
         int32_t judged_n = 0;
         find_verdicts(&v, f, f->artefact[i]);
         json_t *array = json_loads(report_fixture_report(f, f->artefact[i], &o), 0, NULL);
@@ -106,7 +106,7 @@ TEST_WITH(struct report_fixture *f, an_edited_recipe_is_marked_modified_and_not_
 {
     const struct report_options o = {.scale = "paper", .format = REPORT_TEXT};
     const char *name = "table5";
-    struct report_rows v;
+    struct rows v;
 
     paper_plant_numbers(f);
     write_other_recipe(f);

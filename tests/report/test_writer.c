@@ -16,7 +16,7 @@
 /* A text of the given format, which is UTF-8, with every hostile text as heading and cell. */
 static const char *hostile_table(struct report_fixture *f, enum report_format format)
 {
-    struct report_rows r;
+    struct rows r;
 
     report_rows_init(&r, &f->arena, PAGE_HOSTILE_N, 2);
     for (int i = 0; i < PAGE_HOSTILE_N; i++) {
@@ -126,7 +126,7 @@ TEST_WITH(struct report_fixture *f, latex_escapes_whatever_a_cell_holds)
 
 TEST_WITH(struct report_fixture *f, latex_takes_no_cell_for_the_argument_of_a_command)
 {
-    struct report_rows r;
+    struct rows r;
 
     report_rows_init(&r, &f->arena, 2, 2);
     r.name[0] = "[0pt]head";
@@ -143,19 +143,19 @@ TEST_WITH(struct report_fixture *f, latex_takes_no_cell_for_the_argument_of_a_co
 TEST_WITH(struct report_fixture *f, an_infinite_cell_is_a_number_in_a_statement)
 {
     struct report_answer answer;
-    struct report_rows rows, again;
-    const struct store_param none = {0};
+    struct rows rows, again;
     struct strbuf sql;
 
     assert_works(f->base, report_rows_query(&rows, &f->arena, f->base->store, NULL,
                                             "SELECT 9e999 AS high, -9e999 AS low, 5e-324 AS tiny",
-                                            &none, 0, 0, &f->base->e));
-    report_answer_rows(&answer, &f->arena, "here", &rows);
+                                            NULL, 0, 0, &f->base->e));
+    report_answer_rows(&answer, "here", &rows);
+    const struct store_param given = REPORT_GIVEN(&answer);
     strbuf_init(&sql, &f->arena);
     report_answer_begin(&sql, &answer);
     strbuf_add(&sql, " SELECT high > 1e308, low < -1e308, tiny > 0 FROM report_answer");
     assert_works(f->base, report_rows_query(&again, &f->arena, f->base->store, NULL, sql.text,
-                                            &none, 0, 0, &f->base->e));
+                                            &given, 1, 0, &f->base->e));
     for (int32_t c = 0; c < 3; c++) assert_string_equal(report_rows_text(&again, 0, c), "1");
 }
 
@@ -206,7 +206,7 @@ TEST_WITH(struct report_fixture *f, a_query_stops_at_its_time_limit)
 TEST_WITH(struct report_fixture *f, a_ragged_tsv_names_its_line)
 {
     const char *path = arena_printf(&f->arena, "%s/paper.tsv", f->artefact_dir);
-    struct report_rows rows;
+    struct rows rows;
 
     report_fixture_write(f, "paper.tsv", "a\tb\tc\n1\t\tx\n1\t2\n");
     assert_refused(f->base, ERR_DATA, "paper.tsv:3: 2 cells, the header line has 3",

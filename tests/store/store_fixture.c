@@ -270,7 +270,7 @@ const char *fixture_cell(struct store *s, const char *sql)
 {
     struct rows rows = answer(s, sql);
 
-    if (rows.n == 0) return "none";
+    if (rows.rows_n == 0) return "none";
     return rows.row[0][0].text ? rows.row[0][0].text : "NULL";
 }
 
@@ -281,7 +281,7 @@ const char *fixture_rows(struct store *s, const char *sql)
     size_t n = 0;
 
     text[0] = '\0';
-    for (int32_t i = 0; i < rows.n; i++)
+    for (int32_t i = 0; i < rows.rows_n; i++)
         for (int32_t k = 0; k < rows.columns_n && n < sizeof text; k++)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s%s",
                                   k   ? " "

@@ -97,6 +97,32 @@ TEST_WITH(struct store_fixture *f, a_text_without_quotes_gets_a_hint)
 
 #define ENDLESS "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) "
 
+/* They are bound, so that they may be longer than a statement; the table ends with its statement.
+ */
+TEST_WITH(struct store_fixture *f, rows_are_a_table_of_one_statement)
+{
+    static const char made[] =
+        ENDLESS "SELECT i, i/2.0, NULL, hex(zeroblob(10000)) FROM n LIMIT 100";
+    static const char sql[] =
+        "SELECT group_concat(DISTINCT typeof(c0)||typeof(c1)||typeof(c2)||typeof(c3)) AS types,"
+        " sum(c0) AS n, sum(c1) AS reals, sum(length(c3)) AS bytes FROM given";
+    struct arena a;
+    struct rows rows, sums;
+
+    arena_init(&a);
+    assert_works(f, store_query(f->store, &rows, &a, made, NULL, 0, 0, &f->e));
+    const struct store_param given = {"given", &rows, STORE_ROWS};
+    for (int i = 0; i < 2; i++) {
+        assert_works(f, fixture_ask(f, &sums, sql, &given, 1, 0));
+        assert_string_equal(sums.row[0][0].text, "integerrealnulltext");
+        assert_string_equal(sums.row[0][1].text, "5050");
+        assert_string_equal(sums.row[0][2].text, "2525");
+        assert_string_equal(sums.row[0][3].text, "2000000");
+    }
+    assert_refused(f, ERR_USAGE, "no such table: given", fixture_ask(f, &sums, sql, NULL, 0, 0));
+    arena_fini(&a);
+}
+
 /* Steps of every length: SQLite's own, and functions over long texts. */
 TEST_WITH(struct store_fixture *f, a_query_without_end_ends_in_its_time)
 {
@@ -121,7 +147,7 @@ static const char *cells_of(const struct rows *rows)
     static char text[256];
     size_t n = 0;
 
-    assert_int_equal(rows->n, 1);
+    assert_int_equal(rows->rows_n, 1);
     for (int32_t i = 0; i < rows->columns_n; i++) {
         const struct store_cell *cell = &rows->row[0][i];
         n += (size_t)snprintf(text + n, sizeof text - n, "%s:%c:%s;", rows->name[i], cell->type,

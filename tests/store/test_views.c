@@ -55,6 +55,41 @@ TEST_WITH(struct store_fixture *f, the_views_have_the_columns_of_the_contract)
     }
 }
 
+/* An evaluation has the columns of its training's keys; only the number of updates is not its own.
+ */
+TEST_WITH(struct store_fixture *f, a_run_has_a_column_for_each_key_that_names_one)
+{
+    struct spec specs[] = {fixture_train(SPEC_ALIBI, 64, 3), {0}, fixture_train(SPEC_T5, 32, 4)};
+    struct arena a;
+    char sql[256];
+    size_t n, columns_n = 0;
+    const struct spec_key *keys = spec_keys(&n);
+
+    specs[1] = fixture_eval(&specs[0], 128);
+    specs[1].eval.window = SPEC_SLIDING;
+    specs[1].eval.stride = 8;
+    specs[2].kind = SPEC_BENCH;
+    arena_init(&a);
+    for (int k = 0; k < 3; k++) {
+        fixture_add(f, &specs[k], NULL);
+        for (size_t i = 0; i < n; i++) {
+            if (!keys[i].column) continue;
+            const struct spec *s = &specs[k];
+            bool has = !keys[i].applies || keys[i].applies(s) ||
+                       (s->kind == SPEC_EVAL && strncmp(keys[i].name, "bench", 5) != 0 &&
+                        strcmp(keys[i].name, "train.updates") != 0);
+            const char *want = has ? spec_get(s, &keys[i], &a) : "none";
+            snprintf(sql, sizeof sql, "SELECT coalesce(%s, 'none') FROM runs WHERE run_id = '%s'",
+                     keys[i].column, f->id);
+            if (strcmp(fixture_raw(f->path, sql), want) != 0)
+                fail_msg("run %d: %s is not %s", k, keys[i].column, want);
+            columns_n++;
+        }
+    }
+    assert_int_equal(columns_n, 3 * 15);
+    arena_fini(&a);
+}
+
 TEST_WITH(struct store_fixture *f, a_finished_evaluation_shows_every_column)
 {
     struct spec train = fixture_train(SPEC_ALIBI, 64, 3);
