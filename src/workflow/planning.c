@@ -209,15 +209,16 @@ static bool is_setting(const struct spec_key *key, const struct spec *s)
     return counts(key, s);
 }
 
-/* True if two trainings differ in a setting that both have, or two evaluations in any: one without
- * the key has its neutral value. */
+/* True if two trainings differ in a setting that both have or in their parents, or two evaluations
+ * in any setting: one without the key has its neutral value. */
 static bool differ(const struct spec_key *key, const struct spec *s, const struct spec *other,
                    struct arena *scratch)
 {
     bool here = is_setting(key, s), there = is_setting(key, other);
 
     if (!here && !there) return false;
-    if ((!here || !there) && (s->kind != SPEC_EVAL || !key->neutral)) return false;
+    bool counts_alone = s->kind == SPEC_EVAL || strcmp(key->name, "train.from") == 0;
+    if ((!here || !there) && (!counts_alone || !key->neutral)) return false;
     return strcmp(here ? spec_get(s, key, scratch) : key->neutral,
                   there ? spec_get(other, key, scratch) : key->neutral) != 0;
 }
