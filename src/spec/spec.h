@@ -36,8 +36,8 @@ enum spec_precision { SPEC_FP32, SPEC_BF16 };
 enum spec_split { SPEC_TRAIN_SPLIT, SPEC_VALID, SPEC_TEST };
 enum spec_window { SPEC_NONOVERLAPPING, SPEC_SLIDING };
 enum spec_checkpoint { SPEC_BEST, SPEC_LAST };
-/* What a training takes over from its parent: weights, optimiser state and update number, or only
- * the weights. */
+/* A training takes over from its parent: weights, optimiser state and update number, or only the
+ * weights. */
 enum spec_continues { SPEC_CONTINUES_ALL, SPEC_CONTINUES_WEIGHTS };
 
 /* The attention mask. A query sees the last `window` keys including its own (0: all before it) and
