@@ -1,4 +1,4 @@
-# alibi: `make help` lists what can be made. Settings: SCALE=mini|small|paper|none DEVICES=auto|cpu|cpu:N|cuda:0|slurm:N SEEDS=N PREFIX=/usr/local
+# alibi: `make help` lists what can be made. Settings: SCALE=mini|laptop|small|paper|none DEVICES=auto|cpu|cpu:N|cuda:0|slurm:N SEEDS=N PREFIX=/usr/local
 SCALE ?=
 DEVICES ?= auto
 SEEDS ?=
@@ -41,7 +41,7 @@ TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/report/check_page $(
 
 include cuda/cuda.mk
 
-.PHONY: all deps check asan fuzz lint format reproduce readme-figure reproduce-twice claims report bench bench-gpu bundle faults install uninstall clean help
+.PHONY: all deps check asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report bench bench-gpu bundle faults install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/alibi $(CUDA_LIBRARY) ## build the program (the default)
@@ -142,11 +142,19 @@ reproduce: $(BUILD)/alibi ## do so for every artefact of experiments/
 	@$(BUILD)/alibi run all $(RUN_FLAGS)
 	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE))
 
-readme-figure: reproduce-abstract ## redraw the picture of README.md, with SEEDS=3
-	@cp plots/abstract-mini.svg plots/readme.svg
+readme-figure: reproduce-abstract ## redraw the picture of README.md, with SEEDS=3 and its SCALE
+	@cp plots/abstract-$(or $(SCALE),mini).svg plots/readme.svg
 
 reproduce-twice: $(BUILD)/alibi ## run artefacts twice from nothing and compare tables, verdicts, weights (ARTEFACTS="table5 figure11"; default all)
 	@tests/reproduce_twice.sh $(BUILD) $(ARTEFACTS)
+
+authors: $(BUILD)/alibi ## download the authors' ALiBi checkpoints and WikiText-103, evaluate the ALiBi rows of Table 5 (L=512: one checkpoint, one length)
+	@$(BUILD)/alibi plan table5/authors $(AUTHORS_ONLY)
+	@test -e data/wikitext103/manifest.yaml || { $(BUILD)/alibi data fetch wikitext103 && $(BUILD)/alibi data prepare wikitext103; }
+	@$(BUILD)/alibi run table5/authors --devices $(DEVICES) $(AUTHORS_ONLY) $(if $(YES),--yes)
+	@$(BUILD)/alibi report table5/authors
+AUTHORS_ONLY = $(if $(L),--only L_train=$(L)$(comma)L_valid=$(L))
+comma := ,
 
 claims: $(BUILD)/alibi ## judge the paper's claims from results.db
 	@$(BUILD)/alibi claims $(if $(SCALE),--scale $(SCALE))
@@ -205,6 +213,6 @@ clean: ## remove build/; results.db, runs/, data/ and plots/ stay
 
 help: ## print this list
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-20s %s\n", $$1, $$2}'
-	@echo "  settings: SCALE=mini|small|paper|none DEVICES=auto|cpu|cpu:N|slurm:N SEEDS=N YES=1 BUILD=dir PREFIX=dir V=1"
+	@echo "  settings: SCALE=mini|laptop|small|paper|none DEVICES=auto|cpu|cpu:N|slurm:N SEEDS=N YES=1 L=512 BUILD=dir PREFIX=dir V=1"
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -274,6 +274,23 @@ void file_map_close(struct file_map *m)
     if (m) *m = (struct file_map){0};
 }
 
+bool file_map_has(const struct file_map *m, const void *from, size_t n)
+{
+    uintptr_t map = (uintptr_t)m->data, at = (uintptr_t)from;
+
+    return map && at >= map && at - map <= m->n && n <= m->n - (at - map);
+}
+
+void file_map_release(const struct file_map *m, const void *from, size_t n)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = ((uintptr_t)from + page - 1) / page * page;
+    uintptr_t end = ((uintptr_t)from + n) / page * page;
+
+    if (file_map_has(m, from, n) && end > first)
+        (void)madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
 /* Syncs the folder that has this entry. */
 static int sync_parent(const char *path, struct err *e)
 {

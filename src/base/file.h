@@ -80,6 +80,11 @@ struct file_map {
 };
 int file_map_open(struct file_map *m, const char *path, struct err *e);
 void file_map_close(struct file_map *m);
+/* file_map_release - takes n bytes out of this process's memory; the next access reads them again.
+ * Nothing happens to bytes outside the map. */
+void file_map_release(const struct file_map *m, const void *from, size_t n);
+/* file_map_has - true if n bytes are in the map. */
+bool file_map_has(const struct file_map *m, const void *from, size_t n);
 
 /* file_check_output - ERR_OUTPUT if writing to out has failed. */
 int file_check_output(FILE *out, struct err *e);

@@ -113,7 +113,7 @@ int cli_complete_word(struct cli *c, const struct cli_option *all, struct err *e
 /* Options of plan and run; o: struct plan_options. type, syntax: of --devices. */
 #define CLI_PLANNING_OPTIONS(o, devices, type, syntax)                                             \
     {"scale",    's',    CLI_SCALE,                                                                \
-     &(o).scale, "NAME", "such as mini, small or paper (default: the grid's, else mini)"},         \
+     &(o).scale, "NAME", "such as mini, laptop or paper (default: the grid's, else mini)"},        \
         {"set",    0,           CLI_LIST_SETTINGS,                                                 \
          &(o).set, "KEY=VALUE", "change a setting of every run, which then reads `modified`"},     \
         {"only",    0,       CLI_LIST_AXES,                                                        \

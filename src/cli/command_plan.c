@@ -130,6 +130,23 @@ static void print_modelled(const struct planning *p, struct arena *a)
                   str_bytes(a, (double)p->device.memory_bytes));
 }
 
+/* The sizes are not published: a weight has at most 4 bytes. */
+static void print_downloads(const struct planning *p, struct arena *a)
+{
+    double bytes = 0;
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < p->plan.runs_n; i++) {
+        if (!planning_is_published(p, i)) continue;
+        bytes += (double)p->plan.run[i].cost.disk_kept_bytes;
+        n++;
+    }
+    if (n > 0)
+        cli_print("to download: %d checkpoint%s, about %s (modelled: 4 bytes a parameter), kept "
+                  "under data/fetched beside the imported weights: %s of disk in all\n",
+                  n, cli_plural(n), str_bytes(a, bytes), str_bytes(a, 2 * bytes));
+}
+
 static void print_time(const struct planning *p, struct arena *a)
 {
     char time[CLOCK_TEXT_BYTES];
@@ -221,6 +238,7 @@ static void print_plan(const struct planning *p, bool all, double budget_s, stru
     for (int32_t i = 0; i < p->plan.runs_n; i++)
         if (p->gone[i]) cli_print("note: %s\n", p->gone[i]);
     print_totals(p, a);
+    print_downloads(p, a);
     print_time(p, a);
     if (fit) print_fit(p, fit, budget_s);
     if (planning_check_precision(p, &lacking) < 0) cli_print("note: %s\n", lacking.text);

@@ -343,15 +343,25 @@ static int load_storages(struct import *im, struct err *e)
     return torch_file_read(&im->file, e);
 }
 
+static bool is_same_view(const struct torch_tensor *a, const struct torch_tensor *b)
+{
+    size_t n = (size_t)a->dims_n * sizeof *a->dims;
+
+    return a->storage == b->storage && a->offset == b->offset && a->dims_n == b->dims_n &&
+           memcmp(a->dims, b->dims, n) == 0 && memcmp(a->strides, b->strides, n) == 0;
+}
+
 /* Checks that tied tensors have equal numbers. */
 static int check_tied(const struct import *im, struct err *e)
 {
     for (int32_t i = 0; i < im->tensors_n; i++) {
         const struct torch_tensor *listed = &im->tensor[i];
         const struct torch_tensor *t = im->parameter[i] < 0 ? listed : im->of[im->parameter[i]];
-        if (t == listed) continue;
-        torch_tensor_widen(im->values_own, t, t->storage->data_own);
-        torch_tensor_widen(im->tied_own, listed, listed->storage->data_own);
+        if (t == listed || is_same_view(t, listed)) continue;
+        torch_tensor_widen(im->values_own, t, t->storage->data);
+        torch_tensor_widen(im->tied_own, listed, listed->storage->data);
+        torch_storage_release(&im->file, t->storage);
+        torch_storage_release(&im->file, listed->storage);
         if (memcmp(im->values_own, im->tied_own, (size_t)t->elements_n * sizeof(float)) != 0)
             return ERR(e, ERR_DATA, "%s: %s differs from %s, but the spec's model ties them",
                        im->file.path, listed->name, t->name);
@@ -363,7 +373,8 @@ static int check_tied(const struct import *im, struct err *e)
 static int write_parameter(struct safetensors_writer *w, const struct import *im,
                            const struct torch_tensor *t, struct err *e)
 {
-    torch_tensor_widen(im->values_own, t, t->storage->data_own);
+    torch_tensor_widen(im->values_own, t, t->storage->data);
+    torch_storage_release(&im->file, t->storage);
     for (int64_t k = 0; k < t->elements_n; k++)
         if (!isfinite(im->values_own[k]))
             return ERR(e, ERR_DATA, "%s: element %" PRId64 " of %s is not finite", im->file.path, k,
@@ -405,25 +416,34 @@ static int write_weights(struct import *im, const char *dir, struct err *e)
 
 /* --- writing records -------------------------------------------------------------------------- */
 
+int import_begin(struct event_writer **out, const char *dir, const struct spec *s, struct err *e)
+{
+    struct utsname host;
+
+    if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "cannot get the name of this host");
+    const struct record started = {.type = EVENT_STARTED,
+                                   .started = {.pid = getpid(),
+                                               .memory_in_use_bytes = RECORD_NONE,
+                                               .threads = 1,
+                                               .host = host.nodename,
+                                               .device = RECORD_IMPORTED,
+                                               .backend = "none",
+                                               .code_id = code_id(),
+                                               .program = "alibi import"}};
+    TRY(run_folder_write_specs(dir, &s, 1, e));
+    TRY(run_folder_sync(dir, e));
+    TRY(run_folder_append(out, dir, e));
+    return record_write(*out, &started, e);
+}
+
 /* Writes the records of the training; speed, memory and time are unknown. */
 static int write_records(const struct import *im, struct event_writer *events, double loss_nats,
                          struct err *e)
 {
     struct shape_cost cost;
-    struct utsname host;
 
-    if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "cannot get the name of this host");
     shape_cost(&cost, &im->spec);
     const struct record records[] = {
-        {.type = EVENT_STARTED,
-         .started = {.pid = getpid(),
-                     .memory_in_use_bytes = RECORD_NONE,
-                     .threads = 1,
-                     .host = host.nodename,
-                     .device = RECORD_IMPORTED,
-                     .backend = "none",
-                     .code_id = code_id(),
-                     .program = "alibi import"}},
         {.type = EVENT_CHECKPOINT,
          .checkpoint = {.update = im->updates,
                         .path = import_file,
@@ -462,10 +482,8 @@ int import_write(struct import *im, const char *dir, double loss_nats, struct er
     TRY(load_storages(im, e));
     TRY(check_tied(im, e));
     TRY(write_weights(im, dir, e));
-    TRY(run_folder_write_specs(dir, &spec, 1, e));
-    TRY(run_folder_sync(dir, e));
-    TRY(run_folder_append(&events, dir, e));
-    int rc = write_records(im, events, loss_nats, e);
+    int rc = import_begin(&events, dir, spec, e);
+    if (rc == 0) rc = write_records(im, events, loss_nats, e);
     event_writer_close(events);
     return rc;
 }

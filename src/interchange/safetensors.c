@@ -236,6 +236,11 @@ const struct safetensors_entry *safetensors_find(const struct safetensors *s, co
     return NULL;
 }
 
+void safetensors_release(const struct safetensors *s, const struct safetensors_entry *tensor)
+{
+    file_map_release(&s->map, tensor->data, tensor->data_bytes);
+}
+
 const char *safetensors_metadata(const struct safetensors *s, const char *key)
 {
     const json_t *metadata = json_object_get(s->header_own, SAFETENSORS_METADATA);

@@ -40,6 +40,8 @@ int32_t safetensors_count(const struct safetensors *s);
 const struct safetensors_entry *safetensors_at(const struct safetensors *s, int32_t i);
 /* safetensors_find - the tensor of that name, or NULL. */
 const struct safetensors_entry *safetensors_find(const struct safetensors *s, const char *name);
+/* safetensors_release - takes a tensor's bytes out of memory until they are read again. */
+void safetensors_release(const struct safetensors *s, const struct safetensors_entry *tensor);
 /* safetensors_metadata - the text of a key of __metadata__, or NULL. */
 const char *safetensors_metadata(const struct safetensors *s, const char *key);
 

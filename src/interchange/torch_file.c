@@ -295,24 +295,63 @@ int torch_tensors_read(struct torch_tensor **out, int32_t *n, const struct torch
 
 /* --- reading storages ------------------------------------------------------------------------- */
 
-static int read_member(struct torch_file *f, const struct member *member, struct err *e)
+/* Copies the storage from its first block on. */
+static int copy_blocks(struct torch_file *f, const struct member *member, struct torch_storage *s,
+                       const void *block, size_t n, int64_t at, struct err *e)
 {
-    struct torch_storage *s = NULL;
+    int64_t done = 0;
+    int rc = ARCHIVE_OK;
 
-    if (strncmp(member->name, "data/", 5) == 0) s = find_storage(f, member->name + 5);
-    if (!s || !s->wanted || s->data_own || s->bytes != member->bytes) return 0;
-    s->data_own = malloc((size_t)s->bytes + 1);
+    s->data = s->data_own = malloc((size_t)s->bytes + 1);
     if (!s->data_own)
         return ERR(e, ERR_NOMEM, "%s: out of memory for the %" PRId64 " bytes of %s", f->path,
                    s->bytes, member->name);
-    return zip_read(f, member, s->data_own, e);
+    for (; rc == ARCHIVE_OK; rc = archive_read_data_block(member->zip, &block, &n, &at)) {
+        if (n == 0) continue;
+        if (at != done || (uint64_t)n > (uint64_t)(s->bytes - done)) break;
+        memcpy((char *)s->data_own + done, block, n);
+        done += (int64_t)n;
+    }
+    if (rc != ARCHIVE_EOF && rc != ARCHIVE_OK) return zip_error(f, member->zip, e);
+    if (rc == ARCHIVE_EOF && done == s->bytes) return 0;
+    return ERR(e, ERR_DATA, "%s: %s does not have the %" PRId64 " bytes it states", f->path,
+               member->name, s->bytes);
+}
+
+/* A storage that the zip does not compress is one block of the map: it is not copied. */
+static int read_member(struct torch_file *f, const struct member *member, struct err *e)
+{
+    struct torch_storage *s = NULL;
+    const void *block = NULL;
+    size_t n = 0;
+    la_int64_t at = 0;
+
+    if (strncmp(member->name, "data/", 5) == 0) s = find_storage(f, member->name + 5);
+    if (!s || !s->wanted || s->data || s->bytes != member->bytes) return 0;
+    int rc = archive_read_data_block(member->zip, &block, &n, &at);
+    if (rc != ARCHIVE_OK && rc != ARCHIVE_EOF) return zip_error(f, member->zip, e);
+    if (rc == ARCHIVE_EOF) n = 0;
+    if (at != 0 || (int64_t)n != s->bytes || !file_map_has(&f->map, block, n))
+        return copy_blocks(f, member, s, block, n, at, e);
+    s->data = block;
+    /* The end of the entry is where libarchive has compared the checksum. */
+    do rc = archive_read_data_block(member->zip, &block, &n, &at);
+    while (rc == ARCHIVE_OK && n == 0);
+    if (rc != ARCHIVE_EOF) return zip_error(f, member->zip, e);
+    torch_storage_release(f, s);
+    return 0;
+}
+
+void torch_storage_release(const struct torch_file *f, const struct torch_storage *s)
+{
+    if (!s->data_own) file_map_release(&f->map, s->data, (size_t)s->bytes);
 }
 
 int torch_file_read(struct torch_file *f, struct err *e)
 {
     TRY(zip_each(f, read_member, e));
     for (int32_t i = 0; i < f->storages.n; i++)
-        if (f->storages.item[i].wanted && !f->storages.item[i].data_own)
+        if (f->storages.item[i].wanted && !f->storages.item[i].data)
             return ERR(e, ERR_DATA, "%s: data/%s is missing", f->path, f->storages.item[i].key);
     return 0;
 }

@@ -88,7 +88,8 @@ enum { TORCH_DIMS_MAX = 8 };
 struct torch_storage {
     const char *key; /* of FOLDER/data/KEY */
     int64_t bytes;
-    bool wanted; /* by torch_file_read */
+    bool wanted;      /* by torch_file_read */
+    const void *data; /* in the map, or data_own if the zip compresses it */
     void *data_own;
 };
 
@@ -129,6 +130,9 @@ int torch_tensors_read(struct torch_tensor **out, int32_t *n, const struct torch
 /* torch_file_read - reads the wanted storages in one pass over the file. Errors: ERR_DATA damaged;
  * ERR_NOMEM. */
 int torch_file_read(struct torch_file *f, struct err *e);
+/* torch_storage_release - takes a storage's bytes out of memory until they are read again: only the
+ * largest storage need be in memory. */
+void torch_storage_release(const struct torch_file *f, const struct torch_storage *s);
 
 /* torch_tensor_widen - converts the elements to fp32 in row order, from the bytes of the storage.
  * fp16 and bf16 convert exactly. The dtype must not be TORCH_OTHER. */

@@ -37,13 +37,13 @@ void notes_add(struct plan *plan, const char *format, ...)
     va_end(args);
 }
 
-static void mentions_init(struct mentions *m, struct arena *a)
+void mentions_init(struct mentions *m, struct arena *a)
 {
     map_init(&m->seen, a);
     strbuf_init(&m->text, a);
 }
 
-static void mention(struct mentions *m, const char *text)
+void mention(struct mentions *m, const char *text)
 {
     bool added;
 

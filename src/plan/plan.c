@@ -85,6 +85,9 @@ static int find_artefact(struct plan_artefact *out, const struct project *projec
     char path[PATH_MAX], *grid;
 
     if (strchr(asked, '/')) {
+        const char *shipped = arena_printf(a, "experiments/%s", asked);
+        if (!file_exists(asked) && project_find(&grid, project, a, shipped, NULL) == 0)
+            asked = grid;
         if (!realpath(asked, path)) return ERR(e, ERR_NOINPUT, "%s: %s", asked, strerror(errno));
         size_t n = strlen(path) - strlen(file); /* a grid.yaml stands for its folder */
         if (strlen(path) > strlen(file) && strcmp(path + n, file) == 0) path[n] = '\0';
@@ -110,14 +113,18 @@ static int find_artefact(struct plan_artefact *out, const struct project *projec
 /* Adds an artefact unless it is known. Two folders of one name are an error: they would share the
  * results of that name. */
 static int add_artefact(struct plan *p, const struct project *project, const char *asked,
-                        struct err *e)
+                        bool optional, struct err *e)
 {
     struct plan_artefact *one = &p->artefact[p->artefacts_n];
 
+    *one = (struct plan_artefact){.optional = optional};
     TRY(find_artefact(one, project, &p->arena, asked, e));
-    for (const struct plan_artefact *k = p->artefact; k < one; k++) {
+    for (struct plan_artefact *k = p->artefact; k < one; k++) {
         if (strcmp(k->name, one->name) != 0) continue;
-        if (strcmp(k->dir, one->dir) == 0) return 0;
+        if (strcmp(k->dir, one->dir) == 0) {
+            k->optional &= optional;
+            return 0;
+        }
         return ERR(e, ERR_USAGE, "%s and %s are both named %s; rename one", k->dir, one->dir,
                    one->name);
     }
@@ -137,7 +144,7 @@ static int find_artefacts(struct plan *p, const struct project *project,
     for (i = 0; i < n; i++) {
         bool every = strcmp(artefacts[i], "all") == 0;
         for (int32_t k = 0; k < (every ? all_n : 1); k++)
-            TRY(add_artefact(p, project, every ? all[k] : artefacts[i], e));
+            TRY(add_artefact(p, project, every ? all[k] : artefacts[i], every, e));
     }
     if (p->artefacts_n > 0) return 0;
     return ERR(e, ERR_USAGE,
@@ -220,6 +227,31 @@ static const char *variant_text(const struct axes *set, struct arena *a)
     return b.text;
 }
 
+/* Adds to --set data.corpus=NAME what data/NAME.yaml says of that corpus: its counts and its
+ * fingerprint, unless --set gives them. The dataset stays the grid's, for which the corpus stands.
+ */
+static int read_corpus(struct expansion *x, const struct project *project, struct err *e)
+{
+    struct arena *a = &x->plan->arena;
+    const char *name = NULL; /* the last value of a repeated key counts */
+    struct axes counts = {0};
+    struct plan_corpus source; /* which a plan does not need */
+    char *path;
+
+    for (int32_t i = 0; i < x->set.n; i++)
+        if (strcmp(x->set.item[i].key->name, "data.corpus") == 0) name = x->set.item[i].item[0];
+    if (!name || !str_is_name(name)) return 0;
+    path = arena_printf(a, "%s/data/%s.yaml", project->root, name);
+    if (!file_exists(path)) return 0; /* not prepared: a run says so */
+    TRY(piece_read(&counts, &source, a, path, e));
+    for (int32_t i = 0; i < counts.n; i++) {
+        const char *key = counts.item[i].key->name;
+        if (strcmp(key, "data.dataset") != 0 && !axes_find(&x->set, key))
+            *vec_push(a, &x->set) = counts.item[i];
+    }
+    return 0;
+}
+
 /* --- the plan ------------------------------------------------------------------------------- */
 
 static int read_scale(struct expansion *x, const struct project *project, const char *given,
@@ -252,25 +284,49 @@ static int nothing_selected(const struct expansion *x, struct err *e)
                axes_text(x->only.item, x->only.n, a));
 }
 
+/* Adds artefact k to those of the plan, and expands its grid. */
+static int plan_artefact(struct expansion *x, struct plan_artefact k, bool expands, struct err *e)
+{
+    struct plan *p = x->plan;
+
+    k.title = x->grid.title;
+    k.scale = x->scale.name;
+    p->artefact[p->artefacts_n++] = k;
+    return expands ? expand_grid(x, e) : 0;
+}
+
 /* Reads options, artefacts, grids and scales, and expands the grids. */
 static int make_plan(struct plan *p, const struct project *project, const char *const *artefacts,
                      int32_t n, const struct plan_options *o, struct err *e)
 {
     struct expansion x = {.plan = p};
+    struct mentions left_out, datasets;
 
     TRY(read_options(&x, o, e));
     p->variant = variant_text(&x.set, &p->arena);
+    TRY(read_corpus(&x, project, e));
     map_init(&x.runs, &p->arena);
     TRY(find_artefacts(p, project, artefacts, n, e));
-    for (int32_t i = 0; i < p->artefacts_n; i++) {
-        struct plan_artefact *k = &p->artefact[i];
+    mentions_init(&left_out, &p->arena);
+    mentions_init(&datasets, &p->arena);
+    int32_t asked_n = p->artefacts_n;
+    p->artefacts_n = 0;
+    for (int32_t i = 0; i < asked_n; i++) {
+        const struct plan_artefact *k = &p->artefact[i];
+        const struct spec *base = &x.grid.base.spec;
         TRY(grid_read(&x.grid, &p->arena, project, k->name, k->dir, o->seeds, e));
         TRY(read_scale(&x, project, o->scale, e));
-        k->title = x.grid.title;
-        k->scale = x.scale.name;
-        if (!o->artefacts_only) TRY(expand_grid(&x, e));
+        if (!k->optional || scale_has(&x.scale, base)) {
+            TRY(plan_artefact(&x, *k, !o->artefacts_only, e));
+            continue;
+        }
+        mention(&left_out, k->name);
+        mention(&datasets, base->data.dataset);
     }
-    p->scale = p->artefact[0].scale;
+    if (left_out.text.n)
+        notes_add(p, "left out %s: scale %s has no text for %s", left_out.text.text, x.scale.name,
+                  datasets.text.text);
+    p->scale = p->artefacts_n ? p->artefact[0].scale : x.scale.name;
     if (p->runs_n == 0 && x.only.n) return nothing_selected(&x, e);
     return paper_mark(p, project, e);
 }

@@ -54,6 +54,7 @@ struct plan_artefact {
     const char *dir;  /* absolute path */
     const char *title;
     const char *scale; /* may differ between artefacts without --scale */
+    bool optional;     /* named only by `all`: left out if the scale has no text for it */
 };
 
 struct plan {
@@ -74,9 +75,10 @@ struct plan {
     } notes;
 };
 
-/* plan_open - artefacts: names under experiments/, `all` of them, or paths (with a slash) of
- * folders that contain a grid.yaml; one given twice counts once. Errors: ERR_DATA
- * "file:line:column: problem; remedy"; ERR_NOINPUT; ERR_USAGE. */
+/* plan_open - artefacts: names under experiments/, `all` of them for whose dataset the scale has a
+ * text, or paths (with a slash) of folders that contain a grid.yaml, here or under experiments/;
+ * one given twice counts once. Errors: ERR_DATA "file:line:column: problem; remedy"; ERR_NOINPUT;
+ * ERR_USAGE. */
 int plan_open(struct plan *p, const struct project *project, const char *const *artefacts,
               int32_t n, const struct plan_options *o, struct err *e);
 void plan_close(struct plan *p);
@@ -117,6 +119,31 @@ int plan_scales(char ***out, int32_t *n, const struct project *project, struct a
 /* plan_corpus_read - Errors: ERR_NOINPUT no such file; ERR_DATA with the place. */
 int plan_corpus_read(struct plan_corpus *out, const struct project *project, struct arena *a,
                      const char *name, struct err *e);
+
+/* The published checkpoints of an artefact's trainings: checkpoints.yaml beside its grid.yaml.
+ *
+ *   url: https://host/folder/              # http or https
+ *   licence: …
+ *   bytes_max: 4000000000                  # of a checkpoint
+ *   checkpoints:
+ *     - { L_train: 64, file: a.pt, log: a.log, sha256: 64 hex digits, bytes: 1 }
+ *
+ * log, sha256 and bytes, of the file, are optional: not every author publishes them. */
+struct plan_checkpoint {
+    int32_t L;              /* L_train of its training */
+    const char *file, *log; /* names; log NULL: none */
+    const char *sha256;     /* NULL: not published */
+    int64_t bytes;          /* 0: not published */
+};
+struct plan_checkpoints {
+    const char *url, *licence;
+    int64_t bytes_max;
+    struct plan_checkpoint *item;
+    int32_t n, capacity;
+};
+/* plan_checkpoints_read - Errors: ERR_NOINPUT no such file; ERR_DATA with the place. */
+int plan_checkpoints_read(struct plan_checkpoints *out, struct arena *a, const char *path,
+                          struct err *e);
 
 /* plan_list - the names of the artefacts under experiments/ of project and share, in natural order:
  * figure2 before figure11. */

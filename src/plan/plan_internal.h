@@ -211,8 +211,9 @@ struct scale {
 /* scale_read - Errors: ERR_USAGE unknown scale, with the nearest name; ERR_DATA with the place. */
 int scale_read(struct scale *s, struct arena *a, const struct project *p, const char *name,
                struct err *e);
-/* scale_apply - applies the scale to a nominal draft. Errors: ERR_DATA if the scale has no settings
- * for the dataset. */
+/* scale_has - false if the scale has no text for the dataset of a nominal spec. */
+bool scale_has(const struct scale *s, const struct spec *nominal);
+/* scale_apply - applies the scale to a nominal draft. Errors: ERR_DATA unless scale_has. */
 int scale_apply(const struct scale *s, struct draft *d, struct err *e);
 /* scale_slopes - multiplies the slopes of a draft, whose number of heads is final. Errors: ERR_DATA
  * a product that model.alibi_slopes or its like does not accept. */
@@ -239,6 +240,9 @@ struct mentions {
     struct map seen;
     struct strbuf text; /* "a, b"; empty: none */
 };
+
+void mentions_init(struct mentions *m, struct arena *a);
+void mention(struct mentions *m, const char *text);
 
 /* A plan under construction from the grids of its artefacts. */
 struct expansion {

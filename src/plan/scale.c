@@ -115,14 +115,19 @@ static bool is_length(const struct spec_key *key)
     return i < LENGTHS_N;
 }
 
+bool scale_has(const struct scale *s, const struct spec *nominal)
+{
+    return !s->known || axis_matches(&s->datasets, nominal);
+}
+
 int scale_apply(const struct scale *s, struct draft *d, struct err *e)
 {
     const struct spec nominal = d->spec;
 
-    if (s->known && !axis_matches(&s->datasets, &nominal))
+    if (!scale_has(s, &nominal))
         return ERR(e, ERR_DATA,
-                   "scale %s has no settings for dataset '%s' (only for %s); use --scale none to "
-                   "run the grid as written, or add an entry under where: in "
+                   "scale %s has no text for dataset '%s' (only for %s); choose another scale, "
+                   "such as none for the grid as written, or add an entry under where: in "
                    "configs/scale/%s.yaml",
                    s->name, nominal.data.dataset, s->known, s->name);
     for (int i = 0; i < LENGTHS_N; i++) {

@@ -39,7 +39,10 @@ static int queue_pick(struct queue *q, int32_t i, struct store *s, enum schedule
 
     TRY(store_run_state(s, run->run_id, &st, e));
     bool follows = run->train >= 0 && q->entry[run->train].state == RUN_WAITING;
-    bool wanted = spec_is_defined(&run->spec) && queue_wants(&st, run->spec.kind, pick, follows);
+    /* A checkpoint of the authors can only be imported. */
+    bool imported = run->spec.kind == SPEC_TRAIN && run->spec.train.origin != SPEC_TRAINED;
+    bool wanted =
+        !imported && spec_is_defined(&run->spec) && queue_wants(&st, run->spec.kind, pick, follows);
     t->was_done = st.done && !wanted;
     t->fresh =
         wanted && (st.done || pick == PICK_REDO || pick == PICK_STALE || st.last == STORE_DIVERGED);

@@ -16,6 +16,7 @@ static const char *const kind_names[] = {"train", "eval", "bench", NULL};
 static const char *const position_names[] = {POSITION_METHODS(POSITION_NAME) NULL};
 static const char *const softmax_names[] = {"adaptive", "plain", NULL};
 static const char *const optimizer_names[] = {"nag", "adam", NULL};
+static const char *const origin_names[] = {"trained", "authors", NULL};
 static const char *const schedule_names[] = {"cosine", "fixed", NULL};
 static const char *const precision_names[] = {"fp32", "bf16", NULL};
 static const char *const split_names[] = {"train", "valid", "test", NULL};
@@ -189,6 +190,9 @@ static const struct spec_key other_keys[] = {
          "authors' README: 0.1"),
     LONG("train.seed", train.seed, 0, 9223372036854774784.0, NULL, has_model,
          "seed of initialisation, data order and dropout", "authors' README: 1", .column = "seed"),
+    ENUM("train.origin", train.origin, origin_names, "trained", is_train,
+         "who trains the model; authors: its published checkpoint is imported, never trained here",
+         "authors' README: eight ALiBi models"),
     ENUM("train.precision", train.precision, precision_names, "fp32", has_model,
          "precision of training; bf16 keeps fp32 master weights", "authors: fp16"),
     FLAG("train.tail_quirk", train.tail_quirk, "false", is_train,

@@ -32,6 +32,8 @@ enum spec_position { POSITION_METHODS(SPEC_POSITION) };
 enum spec_softmax { SPEC_ADAPTIVE, SPEC_PLAIN };
 enum spec_optimizer { SPEC_NAG, SPEC_ADAM };
 enum spec_schedule { SPEC_COSINE, SPEC_FIXED };
+/* SPEC_AUTHORS: the checkpoint of another program is the result; nothing is trained here. */
+enum spec_origin { SPEC_TRAINED, SPEC_AUTHORS };
 enum spec_precision { SPEC_FP32, SPEC_BF16 };
 enum spec_split { SPEC_TRAIN_SPLIT, SPEC_VALID, SPEC_TEST };
 enum spec_window { SPEC_NONOVERLAPPING, SPEC_SLIDING };
@@ -89,6 +91,7 @@ struct spec_train {
     double clip; /* largest L2 norm of the gradient per token; 0: no clipping */
     int64_t seed;
     enum spec_precision precision;
+    enum spec_origin origin;
     bool tail_quirk; /* leaves class 1 of every tail out of the loss, as the authors' code does
                         (SPEC.md section 7) */
     int32_t validate_every;   /* updates; 0: at the end of every epoch, as the authors do */
@@ -115,7 +118,8 @@ struct spec_eval {
 
 struct spec {
     enum spec_kind kind;
-    char scale[SPEC_TEXT_BYTES]; /* mini, small, paper, none: what the numbers may be called */
+    char scale[SPEC_TEXT_BYTES]; /* mini, laptop, small, paper, none: what the numbers may be called
+                                  */
     bool modified;               /* differs from its scale (plan.h); shown, not hashed */
     struct spec_model model;
     struct position_options option; /* of model.position; keys model.* */

@@ -411,15 +411,22 @@ static int run_answer(struct store *s, const char *sql, struct err *e)
     return database_script(s, script, e);
 }
 
-/* A query for the columns of record_fields that tables of the file lack. It concatenates for each
- * such table the `expression` of its name `tab`, of the statements `additions` that add the
- * columns, and of their list `nulls`, as ",NULL AS column"; "" if no table lacks any. */
+/* A query for the columns of record_fields and of the key table that tables of the file lack. It
+ * concatenates for each such table the `expression` of its name `tab`, of the statements
+ * `additions` that add the columns, and of their list `nulls`, as ",NULL AS column"; "" if no table
+ * lacks any. */
 static const char *query_lacking(struct store *s, const char *expression)
 {
     static const char *const types[] = {[RECORD_INT] = "INTEGER",
                                         [RECORD_REAL] = "REAL",
                                         [RECORD_TEXT] = "TEXT",
                                         [RECORD_BOOL] = "INTEGER"};
+    static const char *const key_types[] = {
+        [SPEC_T_INT32] = "INTEGER", [SPEC_T_INT64] = "INTEGER", [SPEC_T_DOUBLE] = "REAL",
+        [SPEC_T_BOOL] = "INTEGER",  [SPEC_T_ENUM] = "TEXT",     [SPEC_T_TEXT] = "TEXT",
+        [SPEC_T_INTS] = "TEXT",     [SPEC_T_REALS] = "TEXT"};
+    size_t keys_n;
+    const struct spec_key *keys = spec_keys(&keys_n);
     struct strbuf sql;
     const char *comma = "";
 
@@ -436,6 +443,9 @@ static const char *query_lacking(struct store *s, const char *expression)
         strbuf_addf(&sql, "%s('%s','%s','%s')", comma, f->table, f->column, types[f->kind]);
         comma = ",";
     }
+    for (size_t i = 0; i < keys_n; i++)
+        if (keys[i].column)
+            strbuf_addf(&sql, ",('runs','%s','%s')", keys[i].column, key_types[keys[i].type]);
     strbuf_add(&sql, ")) WHERE col NOT IN(SELECT name FROM pragma_table_info(tab,'main'))"
                      " GROUP BY tab)");
     return sql.text;
@@ -469,7 +479,7 @@ static int make_views(struct store *s, const char *const *views, bool all, struc
     return 0;
 }
 
-/* The steps from a version on, the columns of record_fields and the views. */
+/* The steps from a version on, the columns that tables lack, and the views. */
 static int apply(struct store *s, const struct schema_step *steps, int steps_n, int64_t from,
                  const char *const *views, struct err *e)
 {

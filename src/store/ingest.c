@@ -43,7 +43,7 @@ static const char *const ingest_templates[] = {
     [EVENT_STEP] =
         "INSERT INTO curve_points(attempt_id,split,%s) SELECT ?1,'train',%s FROM run_attempts a"
         " JOIN runs r USING(run_id) WHERE a.attempt_id=?1 AND " OF_THE_RUN
-        " AND(step<=1 OR step=r.updates"
+        " AND(step<=1 OR step=r.updates OR a.slot='imported'"
         " OR step%%max(1,(coalesce(r.updates,0)+999)/1000)=0) ON CONFLICT DO NOTHING",
     [EVENT_VALIDATION] =
         "INSERT INTO curve_points(attempt_id,split,%s) SELECT ?1,'valid',%s FROM run_attempts a"

@@ -25,7 +25,6 @@ static const char version_1[] =
     " L_train INTEGER NOT NULL,"
     " seed INTEGER NOT NULL,"
     " precision TEXT NOT NULL,"
-    " updates INTEGER,"
     " parameters INTEGER,"
     " L_valid INTEGER,"
     " split TEXT,"

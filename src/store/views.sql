@@ -9,6 +9,14 @@
 -- 4. The view position_methods is made from the table of methods (schema.c): their names in the
 --    paper, their places in tables, their styles in figures, and whether a method is bounded: not
 --    defined for rows longer than L_train.
+-- 5. origin is that of the training: `trained` here, `imported` from a checkpoint that stands for a
+--    training here, or the value of train.origin, a training that is never made here.
+
+CREATE VIEW run_origins AS
+SELECT run_id, coalesce((SELECT value FROM run_settings s
+    WHERE s.run_id = r.run_id AND s.key = 'train.origin' AND s.hashed), origin) AS origin
+FROM runs r
+WHERE kind = 'train';
 
 -- A row for each evaluation that was asked for: how it evaluates, beyond the columns of
 -- `evaluations`.
@@ -44,7 +52,7 @@ SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid,
     AS L_valid_nominal,
   r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed,
   v.perplexity, v.loss_nats, v.tokens, v.nonfinite, v.eval_wps, v.peak_memory_bytes,
-  coalesce(a.device, a.slot) AS device, t.origin, r.run_id, r.train_run_id, r.config_id,
+  coalesce(a.device, a.slot) AS device, o.origin, r.run_id, r.train_run_id, r.config_id,
   a.code_id, a.ended_at AS finished_at,
   r.checkpoint, r.targets, max(r.modified, t.modified) AS modified, v.checkpoint_sha256,
   v.wall_seconds, a.attempt, r.corpus, a.backend, s.position_scaling, s.position_scaling_factor,
@@ -53,6 +61,7 @@ FROM results v
 JOIN runs r ON r.run_id = v.run_id
 JOIN run_attempts a ON a.attempt_id = v.attempt_id
 JOIN runs t ON t.run_id = r.train_run_id
+JOIN run_origins o ON o.run_id = r.train_run_id
 JOIN evaluation_settings s ON s.run_id = v.run_id
 WHERE v.current = 1 AND v.kind = 'eval';
 
@@ -92,9 +101,10 @@ SELECT r.scale, r.dataset, r.model, r.position, r.L_train,
   v.final_loss_nats, v.train_wps, v.peak_memory_bytes, v.wall_seconds,
   coalesce(a.device, a.slot) AS device, r.run_id, r.config_id, a.code_id,
   a.ended_at AS finished_at,
-  r.origin, r.precision, r.modified, v.best_sha256, v.last_sha256, a.attempt, r.corpus, a.backend
+  o.origin, r.precision, r.modified, v.best_sha256, v.last_sha256, a.attempt, r.corpus, a.backend
 FROM results v
 JOIN runs r ON r.run_id = v.run_id
+JOIN run_origins o ON o.run_id = v.run_id
 JOIN run_attempts a ON a.attempt_id = v.attempt_id
 WHERE v.current = 1 AND v.kind = 'train';
 
@@ -117,20 +127,22 @@ JOIN run_attempts a ON a.attempt_id = v.attempt_id
 WHERE v.current = 1 AND v.kind = 'bench';
 
 -- A resumed training has points of several attempts: of each step the newest attempt's is shown,
--- and none of an attempt after the one whose result is current.
+-- and none of an attempt after the one whose result is current, unless a log was imported then.
 CREATE VIEW curves AS
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.seed, r.run_id, c.split, c.step,
-  c.loss_nats, c.lr, c.grad_norm, c.epoch, c.perplexity, c.best, a.attempt
+  c.loss_nats, c.lr, c.grad_norm, c.epoch, c.perplexity, c.best, a.attempt, o.origin
 FROM runs r
+JOIN run_origins o ON o.run_id = r.run_id
 JOIN run_attempts a ON a.run_id = r.run_id
 JOIN curve_points c ON c.attempt_id = a.attempt_id
 LEFT JOIN results v ON v.run_id = r.run_id AND v.current = 1
 LEFT JOIN run_attempts shown ON shown.attempt_id = v.attempt_id
-WHERE (shown.attempt IS NULL OR a.attempt <= shown.attempt) AND NOT EXISTS (
+WHERE (shown.attempt IS NULL OR a.attempt <= shown.attempt OR a.slot = 'imported')
+AND NOT EXISTS (
   SELECT 1 FROM run_attempts b
   JOIN curve_points d ON d.attempt_id = b.attempt_id AND d.split = c.split AND d.step = c.step
   WHERE b.run_id = r.run_id AND b.attempt > a.attempt
-  AND (shown.attempt IS NULL OR b.attempt <= shown.attempt));
+  AND (shown.attempt IS NULL OR b.attempt <= shown.attempt OR b.slot = 'imported'));
 
 CREATE VIEW paper_values AS
 SELECT artefact, dataset, panel, series, method, params, L_train, L_valid, split, protocol, stride,
@@ -156,7 +168,7 @@ wanted AS (
     coalesce(p.L_valid_nominal, r.L_valid) AS L_valid_nominal, r.split, r.protocol, r.stride,
     CASE r.protocol WHEN 'sliding' THEN coalesce(p.stride_nominal, r.stride) END AS stride_nominal,
     r.config_id, r.run_id, m.metric, m.unit, max(r.modified, coalesce(t.modified, 0)) AS modified,
-    coalesce(t.origin, r.origin) AS origin, coalesce(a.device, a.slot) AS device,
+    coalesce(i.origin, r.origin) AS origin, coalesce(a.device, a.slot) AS device,
     CASE m.metric WHEN 'perplexity' THEN v.perplexity
       WHEN 'memory_gb' THEN v.peak_memory_bytes / 1e9 ELSE v.wps END AS value,
     CASE m.metric WHEN 'memory_gb' THEN v.peak_memory_bytes IS NOT NULL
@@ -171,6 +183,7 @@ wanted AS (
   JOIN metrics m ON m.kind = r.kind AND m.mode IS r.mode
   LEFT JOIN evaluation_settings s ON s.run_id = p.run_id
   LEFT JOIN runs t ON t.run_id = r.train_run_id
+  LEFT JOIN run_origins i ON i.run_id = coalesce(r.train_run_id, r.run_id)
   LEFT JOIN results v ON v.run_id = r.run_id AND v.current = 1
   LEFT JOIN run_attempts a ON a.attempt_id = v.attempt_id),
 counted AS (

@@ -92,9 +92,11 @@ int weights_load(struct model *m, int32_t slots_n, const struct safetensors *s, 
     weights_init(&w, model_params(m), slots_n);
     int rc = check(&w, s, e);
     if (rc < 0) err_ctx(e, "%s", path);
-    for (int32_t i = 0; rc == 0 && i < w.n; i++)
-        rc = model_write(m, w.block[i / w.tensors_n], i % w.tensors_n,
-                         safetensors_find(s, w.entry[i].name)->data, e);
+    for (int32_t i = 0; rc == 0 && i < w.n; i++) {
+        const struct safetensors_entry *x = safetensors_find(s, w.entry[i].name);
+        rc = model_write(m, w.block[i / w.tensors_n], i % w.tensors_n, x->data, e);
+        safetensors_release(s, x); /* the file is as large as the model */
+    }
     arena_fini(&w.arena);
     return rc;
 }

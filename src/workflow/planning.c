@@ -409,6 +409,13 @@ int planning_check_precision(const struct planning *p, struct err *e)
     return 0;
 }
 
+bool planning_is_published(const struct planning *p, int32_t run)
+{
+    const struct spec *s = &p->plan.run[run].spec;
+
+    return !p->state[run].done && s->kind == SPEC_TRAIN && s->train.origin != SPEC_TRAINED;
+}
+
 char *planning_why(const struct planning *p, int32_t run, struct arena *a)
 {
     const struct store_run_state *s = &p->state[run];
@@ -421,6 +428,7 @@ char *planning_why(const struct planning *p, int32_t run, struct arena *a)
                             p->plan.run[run].spec.kind == SPEC_EVAL ? "training" : "parent");
     if (!spec_is_defined(&p->plan.run[run].spec))
         return arena_strdup(a, "not defined beyond L_train; will not run");
+    if (planning_is_published(p, run)) return arena_strdup(a, "to fetch by `alibi run`");
     if (s->last == STORE_NONE)
         return p->changed[run] ? arena_printf(a, "new: %s", p->changed[run])
                                : arena_strdup(a, "new");

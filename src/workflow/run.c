@@ -42,6 +42,13 @@ static int prepare_one(const struct project *project, struct arena *a, const str
         TRY(prepare_corpus(project, &o, e));
     }
     TRY(workflow_corpus(&file, &known, project, a, d->corpus, e));
+    if (file.url[0] &&
+        !file_exists(arena_printf(a, "%s/data/%s/manifest.yaml", project->root, d->corpus)))
+        return ERR(e, ERR_NOINPUT,
+                   "corpus %s (%s) is not in %s/data; run `alibi data fetch %s` and `alibi data "
+                   "prepare %s`, or `alibi data prepare %s --text DIR` with train.txt, valid.txt "
+                   "and test.txt in DIR",
+                   d->corpus, file.title, project->root, d->corpus, d->corpus, d->corpus);
     TRY(corpus_verify(project, d->corpus, &known, e));
     TRY(corpus_open(&corpus, project, d->corpus, e));
     int rc = 0;
@@ -204,18 +211,27 @@ out:
 
 /* --- the run -------------------------------------------------------------------------------- */
 
-static struct run *make_runs(struct arena *a, const struct plan *p)
+/* The runs of a plan that belong to one training, or, if training is negative, to none of a
+ * published checkpoint. */
+static struct run *make_runs(int32_t *n, struct arena *a, const struct planning *p,
+                             int32_t training)
 {
-    struct run *runs = arena_array(a, (size_t)p->runs_n + 1, sizeof *runs);
+    const struct plan *plan = &p->plan;
+    struct run *runs = arena_array(a, (size_t)plan->runs_n + 1, sizeof *runs);
+    int32_t *place = arena_array(a, (size_t)plan->runs_n + 1, sizeof *place);
 
-    for (int32_t i = 0; i < p->runs_n; i++) {
-        const struct plan_run *r = &p->run[i];
-        runs[i] = (struct run){.spec = r->spec,
-                               .train = r->train,
-                               .flops = r->cost.flops,
-                               .device_bytes = r->cost.device_bytes,
-                               .disk_bytes = r->cost.disk_running_bytes};
-        memcpy(runs[i].run_id, r->run_id, sizeof runs[i].run_id);
+    *n = 0;
+    for (int32_t i = 0; i < plan->runs_n; i++) {
+        const struct plan_run *r = &plan->run[i];
+        int32_t of = r->train >= 0 ? r->train : i;
+        if (training >= 0 ? of != training : planning_is_published(p, of)) continue;
+        place[i] = *n;
+        runs[*n] = (struct run){.spec = r->spec,
+                                .train = r->train >= 0 ? place[r->train] : -1,
+                                .flops = r->cost.flops,
+                                .device_bytes = r->cost.device_bytes,
+                                .disk_bytes = r->cost.disk_running_bytes};
+        memcpy(runs[(*n)++].run_id, r->run_id, sizeof runs->run_id);
     }
     return runs;
 }
@@ -229,34 +245,88 @@ static char *headline(struct arena *a, const struct plan *p)
     return arena_printf(a, "%s%s (%s)", text, p->artefacts_n > 4 ? " …" : "", p->scale);
 }
 
+/* The next published training, the shortest first; -1: none. before: the last one. */
+static int32_t next_published(const struct planning *p, int32_t before)
+{
+    int32_t next = -1;
+
+    for (int32_t i = 0; i < p->plan.runs_n; i++) {
+        const struct plan_run *run = p->plan.run;
+        bool after = before < 0 || run[i].spec.train.L > run[before].spec.train.L ||
+                     (run[i].spec.train.L == run[before].spec.train.L && i > before);
+        if (!planning_is_published(p, i) || !after) continue;
+        if (next < 0 || run[i].spec.train.L < run[next].spec.train.L) next = i;
+    }
+    return next;
+}
+
+/* Adds up what several calls of the scheduler did. */
+struct work {
+    struct store *store;
+    const struct project *project;
+    const struct planning *planning;
+    struct scheduler_options options;
+    workflow_progress_fn progress;
+    int32_t diverged;
+};
+
+static int run_part(struct work *w, struct arena *a, int32_t training, struct err *e)
+{
+    struct scheduler_result result;
+    int32_t n;
+    struct run *runs = make_runs(&n, a, w->planning, training);
+
+    if (n == 0 && training < 0 && next_published(w->planning, -1) >= 0) return 0;
+    int rc = scheduler_run(w->store, w->project, runs, n, &w->options, &result, e);
+    w->diverged += result.diverged;
+    return rc;
+}
+
+/* Each published checkpoint is imported and evaluated before the next one is downloaded. With
+ * keep_going the others are tried after a failure, and the first error is returned. */
+static int run_published(struct work *w, struct arena *a, struct err *e)
+{
+    const struct planning *p = w->planning;
+    struct err first = {0};
+
+    for (int32_t t = next_published(p, -1); t >= 0; t = next_published(p, t)) {
+        struct err why = {0};
+        int rc = workflow_fetch_training(w->store, w->project, a, &p->plan, t, w->progress, &why);
+        if (rc == 0) rc = run_part(w, a, t, &why);
+        if (rc == 0) continue;
+        if (first.code == 0) first = why;
+        if (!w->options.keep_going || rc == ERR_INTERRUPTED) break;
+        log_warn("%s", why.text);
+    }
+    return first.code ? err_set(e, first.code, "%s", first.text) : 0;
+}
+
 int workflow_run(struct store *store, const struct project *project, const struct planning *p,
                  const struct plan_options *o, const struct scheduler_options *so,
                  workflow_progress_fn progress, struct err *e)
 {
     const struct plan *plan = &p->plan;
-    struct scheduler_options options = *so;
-    struct scheduler_result result;
+    struct work w = {store, project, p, *so, progress, 0};
     struct arena a;
     int rc = 0;
 
     arena_init(&a);
-    if (!options.devices) options.devices = "auto";
-    options.headline = headline(&a, plan);
+    if (!w.options.devices) w.options.devices = "auto";
+    w.options.headline = headline(&a, plan);
     for (int32_t i = 0; i < plan->notes.n; i++) log_info("note: %s", plan->notes.item[i]);
     TRY_OUT(rc, prepare_corpora(project, &a, p, progress, e));
     TRY_OUT(rc, workflow_register(store, project, &a, plan, o, e));
-    TRY_OUT(rc,
-            scheduler_run(store, project, make_runs(&a, plan), plan->runs_n, &options, &result, e));
+    TRY_OUT(rc, run_part(&w, &a, -1, e));
+    TRY_OUT(rc, run_published(&w, &a, e));
     /* Updates the verdicts of the view `claims`; variants have none. */
     for (int32_t i = 0; i < plan->artefacts_n && !*plan->variant; i++)
         TRY_OUT(rc, report_judge(store, project, plan->artefact[i].name, plan->artefact[i].dir,
                                  plan->artefact[i].scale, e));
-    if (result.diverged > 0 && !so->keep_going)
+    if (w.diverged > 0 && !so->keep_going)
         rc = ERR(e, ERR_DATA,
                  "%d run%s diverged and %s not retried (`alibi status` has the reason); change the "
                  "settings, or pass --keep-going to accept it",
-                 result.diverged, result.diverged == 1 ? "" : "s",
-                 result.diverged == 1 ? "is" : "are");
+                 w.diverged, w.diverged == 1 ? "" : "s", w.diverged == 1 ? "is" : "are");
 out:
     arena_fini(&a);
     return rc;

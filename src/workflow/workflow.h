@@ -91,6 +91,10 @@ void planning_fit(struct planning_fit *out, const struct planning *p, double bud
  * every remaining run. Errors: ERR_UNAVAILABLE names the --set to use. */
 int planning_check_precision(const struct planning *p, struct err *e);
 
+/* planning_is_published - true for a training that is not done and whose checkpoint another program
+ * made: `alibi run` downloads and imports it. */
+bool planning_is_published(const struct planning *p, int32_t run);
+
 /* planning_why - the state of a run: "done", "new", "new: train.lr 2, was 3", "failed 2 times: …",
  * "cancelled; resumes", "done, but its checkpoint is gone". */
 char *planning_why(const struct planning *p, int32_t run, struct arena *a);
@@ -140,14 +144,38 @@ struct import_result {
     int64_t parameters_n;
     int32_t L_train_nominal;
     bool was_fp16, heads_recorded;
-    const char *dir; /* of the attempt, relative to the project */
+    bool is_log;
+    int32_t train_losses_n, valid_losses_n; /* of a log */
+    const char *dir;                        /* of the attempt, relative to the project */
 };
 
 /* workflow_import - registers a checkpoint of fairseq as the result of the matching training of a
- * plan. A failure leaves neither folder nor rows. Errors: ERR_USAGE no training or several match,
- * or the result exists and force is false; ERR_DATA the model or dictionary does not match. */
+ * plan, or a log (NAME.log) as the curves of that training with train.origin=authors. A failure
+ * leaves neither folder nor rows. Errors: ERR_USAGE no training or several match, or the result
+ * exists and force is false; ERR_DATA the model or dictionary does not match. */
 int workflow_import(struct import_result *out, const struct project *project, struct arena *a,
                     const char *path, const struct import_options *o, struct err *e);
+
+/* workflow_import_is_log - true if workflow_import takes the file for a log. */
+bool workflow_import_is_log(const char *path);
+/* workflow_has_log - finds out whether a log of the training was imported. */
+int workflow_has_log(bool *out, struct store *store, const char *run_id, struct err *e);
+/* workflow_import_training - workflow_import of the file of training r of the plan, into an open
+ * store. */
+int workflow_import_training(struct import_result *out, struct store *store,
+                             const struct project *project, struct arena *a, const char *path,
+                             const struct import_options *o, const struct plan *p,
+                             const struct plan_run *r, struct err *e);
+
+/* --- published.c -------------------------------------------------------------------------- */
+/* workflow_fetch_training - downloads and imports the checkpoint of a training of the plan that
+ * another program made, and its log, from the address in checkpoints.yaml of its artefact. Resumes
+ * an interrupted download. A file without a published hash must be a checkpoint of that training;
+ * then its hash is kept in FILE.sha256 and expected from later downloads. Errors: ERR_NOINPUT no
+ * address is known; those of fetch_file and workflow_import; ERR_CREATE the disk is too full. */
+int workflow_fetch_training(struct store *store, const struct project *project, struct arena *a,
+                            const struct plan *p, int32_t run, workflow_progress_fn progress,
+                            struct err *e);
 
 /* --- export.c ----------------------------------------------------------------------------- */
 struct export_result {

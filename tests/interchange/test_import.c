@@ -56,6 +56,13 @@ static int make_fixture(void **state)
     assert_ok(torch_file_open(&f.file, &f.arena, TINY, &e));
     for (int32_t i = 0; i < f.file.storages.n; i++) f.file.storages.item[i].wanted = true;
     assert_ok(torch_file_read(&f.file, &e));
+    for (int32_t i = 0; i < f.file.storages.n; i++) { /* tests change copies */
+        struct torch_storage *s = &f.file.storages.item[i];
+        assert_null(s->data_own);
+        s->data_own = malloc((size_t)s->bytes + 1);
+        assert_non_null(s->data_own);
+        memcpy(s->data_own, s->data, (size_t)s->bytes);
+    }
     *state = &f;
     return 0;
 }

@@ -52,14 +52,39 @@ static int32_t unique(char **text, int32_t n)
     return kept;
 }
 
+/* The artefacts of `all`, and those in a folder of one of them, such as table5/authors. */
+static char **every_artefact(struct plan_fixture *f, int32_t *n)
+{
+    struct {
+        char **item;
+        int32_t n, capacity;
+    } every = {0};
+    char **names;
+    struct dir d;
+
+    if (plan_list(&names, n, &f->project, &f->arena, &f->err) < 0) fail_msg("%s", f->err.text);
+    for (int32_t i = 0; i < *n; i++) {
+        const char *path = arena_printf(&f->arena, "%s/experiments/%s", f->project.share, names[i]);
+        *vec_push(&f->arena, &every) = names[i];
+        if (dir_open(&d, path, &f->err) < 0) fail_msg("%s", f->err.text);
+        for (int32_t k = 0; k < d.n; k++)
+            if (file_exists(arena_printf(&f->arena, "%s/%s/grid.yaml", path, d.name_own[k])))
+                *vec_push(&f->arena, &every) =
+                    arena_printf(&f->arena, "%s/%s", names[i], d.name_own[k]);
+        dir_close(&d);
+    }
+    *n = every.n;
+    return every.item;
+}
+
 TEST_EACH(plan_fixture_setup, plan_fixture_teardown)
 
 TEST_WITH(struct plan_fixture *f, the_list_is_what_the_shipped_grids_ask_for)
 {
-    char **names, **asked, **said, *text = shipped(f, list);
+    char **asked, **said, *text = shipped(f, list);
     int32_t n, asked_n = 0, said_n = 0;
+    char **names = every_artefact(f, &n);
 
-    if (plan_list(&names, &n, &f->project, &f->arena, &f->err) < 0) fail_msg("%s", f->err.text);
     const struct plan *p = plan_fixture_shipped(f, (const char *const *)names, n, &paper);
     asked = arena_array(&f->arena, (size_t)p->runs_n, sizeof *asked);
     for (int32_t i = 0; i < p->runs_n; i++) asked[asked_n++] = p->run[i].paper_id;

@@ -52,6 +52,24 @@ TEST_WITH(struct toy_grid *g, what_is_not_defined_does_not_run)
     assert_int_equal(g->queue.entry[beyond].state, RUN_SKIPPED);
 }
 
+TEST_WITH(struct toy_grid *g, a_checkpoint_of_the_authors_is_never_trained)
+{
+    static const enum scheduler_pick picks[] = {PICK_MISSING, PICK_REDO, PICK_FAILED, PICK_STALE};
+    int32_t train = toy_grid_train(g, 64);
+    g->run[train].spec.train.origin = SPEC_AUTHORS;
+    int32_t evaluation = toy_grid_evaluate(g, train, 64);
+    for (size_t i = 0; i < sizeof picks / sizeof *picks; i++) {
+        g->options.pick = picks[i];
+        if (i == 0)
+            open_queue(g);
+        else
+            assert_int_equal(
+                queue_init(&g->queue, &g->arena, g->store, g->run, g->n, &g->options, &g->e), 0);
+        assert_int_equal(g->queue.entry[train].state, RUN_SKIPPED);
+        assert_int_not_equal(g->queue.entry[evaluation].state, RUN_WAITING);
+    }
+}
+
 TEST_WITH(struct toy_grid *g, evaluations_come_as_soon_as_their_training_is_done)
 {
     int32_t first = toy_grid_family(g, 64);

@@ -61,6 +61,18 @@ TEST(a_training_costs_three_forward_passes_of_every_target)
     assert_int_equal(cost.tokens_per_update, 65536);
 }
 
+TEST(a_published_checkpoint_costs_only_its_weights_on_disk)
+{
+    struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
+    struct shape_cost cost;
+
+    s.train.origin = SPEC_AUTHORS;
+    shape_cost(&cost, &s);
+    assert_true(cost.flops == 0 && cost.device_bytes == 0);
+    assert_int_equal(cost.disk_kept_bytes, 4 * cost.parameters_n);
+    assert_int_equal(cost.disk_running_bytes, cost.disk_kept_bytes);
+}
+
 TEST(a_sliding_evaluation_costs_a_window_for_each_target)
 {
     struct spec s = shape_specs_paper(SPEC_ALIBI, 512);

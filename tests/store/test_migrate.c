@@ -316,6 +316,15 @@ TEST_WITH(struct store_fixture *f, a_field_that_the_tables_lack_becomes_a_column
     assert_true(file_exists(copy));
 }
 
+TEST_WITH(struct store_fixture *f, a_key_that_the_runs_lack_becomes_a_column)
+{
+    thaw(f, schema_steps_n);
+    fixture_raw(f->path, "PRAGMA writable_schema=ON; DELETE FROM sqlite_schema WHERE type='view'");
+    fixture_raw(f->path, "ALTER TABLE runs DROP COLUMN updates");
+    store_fixture_open(f, STORE_WRITE);
+    assert_cell(f, "SELECT sql LIKE '%updates INTEGER%' FROM sqlite_schema WHERE name='runs'", "1");
+}
+
 /* 1: it has migrated the file; 0: another was first, and the file is newer now. */
 static int migrate_in_time(const struct store_fixture *f)
 {

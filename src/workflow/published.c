@@ -1,0 +1,211 @@
+/* published.c - see workflow.h. Downloads are under data/fetched/ARTEFACT/. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "fetch/fetch.h"
+#include "workflow/workflow.h"
+
+static const int64_t log_bytes_max = 256 << 20;
+
+/* A checkpoint of checkpoints.yaml and where it comes from. */
+struct published {
+    const struct plan_checkpoint *checkpoint;
+    const struct plan_artefact *artefact;
+    struct plan_checkpoints list;
+    const char *folder; /* absolute path of data/fetched/ARTEFACT */
+};
+
+static int find_published(struct published *out, const struct project *project, struct arena *a,
+                          const struct plan *p, int32_t run, struct err *e)
+{
+    int32_t L = p->run[run].spec.train.L;
+
+    for (int32_t k = 0; k < p->artefacts_n; k++) {
+        const char *path = arena_printf(a, "%s/checkpoints.yaml", p->artefact[k].dir);
+        if (!file_exists(path)) continue;
+        TRY(plan_checkpoints_read(&out->list, a, path, e));
+        for (int32_t i = 0; i < out->list.n; i++) {
+            if (out->list.item[i].L != L) continue;
+            out->checkpoint = &out->list.item[i];
+            out->artefact = &p->artefact[k];
+            out->folder = arena_printf(a, "%s/data/fetched/%s", project->root, p->artefact[k].name);
+            return 0;
+        }
+    }
+    return ERR(e, ERR_NOINPUT,
+               "run %s is a training of the authors, and no checkpoints.yaml has one with "
+               "L_train %d; import it with `alibi import FILE --for %s`",
+               p->run[run].run_id, L, p->artefact[0].dir);
+}
+
+/* --- progress --------------------------------------------------------------------------------- */
+
+struct download {
+    workflow_progress_fn progress;
+    struct arena *arena;
+    const char *name;
+    int64_t first, shown, started_us, shown_us; /* first: bytes that were there before; -1 */
+};
+
+/* At most four times a second; on a machine without a terminal a line a minute. */
+static void show_download(void *context, int64_t done, int64_t total)
+{
+    struct download *d = context;
+    char left[CLOCK_TEXT_BYTES] = "unknown time", what[256];
+    int64_t now_us = clock_monotonic_us();
+
+    if (d->first < 0) {
+        d->first = done;
+        d->started_us = d->shown_us = now_us;
+    }
+    bool terminal = isatty(STDERR_FILENO), ends = done == total && d->shown != done;
+    if (!ends && now_us - d->shown_us < (terminal ? 250000 : 60000000)) return;
+    d->shown_us = now_us;
+    d->shown = done;
+    if (total > done && done > d->first)
+        clock_duration(left, (double)(total - done) * 1e-6 * (double)(now_us - d->started_us) /
+                                 (double)(done - d->first));
+    snprintf(what, sizeof what, "%s: %.1f of %.1f MB, about %s left,", d->name, (double)done / 1e6,
+             (double)total / 1e6, ends ? "0s" : left);
+    if (!terminal)
+        log_info("%s %.0f %%", what, total > 0 ? 100.0 * (double)done / (double)total : 0.0);
+    else if (d->progress)
+        d->progress(NULL, what, total > 0 ? (double)done / (double)total : 0);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* Reads the hash in FILE.sha256, or NULL: none was kept. */
+static const char *kept_hash(struct arena *a, const char *path)
+{
+    char *text;
+
+    if (file_read(a, &text, NULL, arena_printf(a, "%s.sha256", path), 4096, NULL) < 0) return NULL;
+    text[strcspn(text, " \n")] = '\0';
+    return hash_is_sha256(text) ? text : NULL;
+}
+
+static int keep_hash(struct arena *a, const char *path, struct err *e)
+{
+    char sha256[HASH_HEX_BYTES];
+
+    TRY(hash_file(sha256, path, e));
+    const char *text = arena_printf(a, "%s  %s\n", sha256, strrchr(path, '/') + 1);
+    return file_write_atomic(arena_printf(a, "%s.sha256", path), text, strlen(text), e);
+}
+
+static int check_size(const char *path, int64_t bytes, struct err *e)
+{
+    struct stat st;
+
+    if (bytes == 0 || (stat(path, &st) == 0 && st.st_size == bytes)) return 0;
+    return ERR(e, ERR_DATA, "%s: not %lld bytes: truncated, or another file", path,
+               (long long)bytes);
+}
+
+/* Fetches a file unless it is there. */
+static int download(const char *path, const struct published *s, const char *name,
+                    const char *sha256, int64_t bytes_max, workflow_progress_fn progress,
+                    struct arena *a, struct err *e)
+{
+    struct download show = {.progress = progress, .arena = a, .name = name, .first = -1};
+    const struct fetch_options f = {.url = arena_printf(a, "%s%s", s->list.url, name),
+                                    .path = path,
+                                    .sha256 = sha256,
+                                    .bytes_max = bytes_max,
+                                    .progress = show_download,
+                                    .progress_context = &show};
+
+    if (file_exists(path)) return sha256 ? fetch_check(path, sha256, e) : 0;
+    log_info("fetching %s (%s)", f.url, s->list.licence);
+    return fetch_file(&f, e);
+}
+
+/* --- a training ------------------------------------------------------------------------------- */
+
+/* The download and the imported weights. */
+static int check_disk(const struct project *project, struct arena *a, const struct plan_run *r,
+                      struct err *e)
+{
+    struct statvfs disk;
+    double needed = 2.0 * (double)r->cost.disk_kept_bytes;
+
+    if (statvfs(project->root, &disk) < 0) return 0;
+    double free_bytes = (double)disk.f_bavail * (double)disk.f_frsize;
+    if (free_bytes >= needed) return 0;
+    return ERR(e, ERR_CREATE, "%s: %s free, but a checkpoint needs about %s", project->root,
+               str_bytes(a, free_bytes), str_bytes(a, needed));
+}
+
+static int fetch_checkpoint(struct store *store, const struct project *project, struct arena *a,
+                            const struct plan *p, int32_t run, const struct published *s,
+                            workflow_progress_fn progress, struct err *e)
+{
+    static const struct import_options options = {0};
+    const struct plan_checkpoint *c = s->checkpoint;
+    const char *path = arena_printf(a, "%s/%s", s->folder, c->file);
+    const char *kept = c->sha256 ? NULL : kept_hash(a, path);
+    const char *sha256 = c->sha256 ? c->sha256 : kept;
+    struct import_result result;
+
+    TRY(check_disk(project, a, &p->run[run], e));
+    int rc = download(path, s, c->file, sha256, s->list.bytes_max, progress, a, e);
+    if (rc == ERR_DATA && kept)
+        err_ctx(e,
+                "not the file of the first download, whose hash is in %s.sha256 (delete that "
+                "file to accept another one)",
+                c->file);
+    TRY(rc);
+    rc = check_size(path, c->bytes, e);
+    if (rc == 0)
+        rc = workflow_import_training(&result, store, project, a, path, &options, p, &p->run[run],
+                                      e);
+    if (rc == ERR_DATA && !sha256) {
+        unlink(path);
+        err_ctx(e, "deleted, so that the same command downloads it again");
+    }
+    TRY(rc);
+    if (!sha256) TRY(keep_hash(a, path, e));
+    log_info("imported %s as run %s%s", c->file, result.run_id,
+             result.was_fp16 ? ", fp16 converted to fp32" : "");
+    return 0;
+}
+
+static int fetch_log(struct store *store, const struct project *project, struct arena *a,
+                     const struct plan *p, int32_t run, const struct published *s, struct err *e)
+{
+    static const struct import_options options = {0};
+    const char *path = arena_printf(a, "%s/%s", s->folder, s->checkpoint->log);
+    struct import_result result;
+    bool known;
+
+    TRY(workflow_has_log(&known, store, p->run[run].run_id, e));
+    if (known) return 0;
+    TRY(download(path, s, s->checkpoint->log, NULL, log_bytes_max, NULL, a, e));
+    int rc =
+        workflow_import_training(&result, store, project, a, path, &options, p, &p->run[run], e);
+    if (rc == ERR_DATA) unlink(path);
+    return rc;
+}
+
+int workflow_fetch_training(struct store *store, const struct project *project, struct arena *a,
+                            const struct plan *p, int32_t run, workflow_progress_fn progress,
+                            struct err *e)
+{
+    struct published s = {0};
+    struct err why = {0};
+
+    TRY(find_published(&s, project, a, p, run, e));
+    TRY(file_make_dirs(s.folder, e));
+    if (s.checkpoint->log && fetch_log(store, project, a, p, run, &s, &why) < 0)
+        log_warn("no training curves of %s: %s", s.checkpoint->file, why.text);
+    return fetch_checkpoint(store, project, a, p, run, &s, progress, e);
+}

@@ -1,0 +1,175 @@
+#!/bin/sh
+# test_authors.sh - published checkpoints: a grid whose trainings are downloaded, imported and evaluated, from a server on
+# this machine that breaks off, serves other files, or has none; training logs.
+# usage: tests/cli/test_authors.sh BUILD
+. tests/cli/expect.sh
+fixtures=$PWD/tests/fixtures/checkpoints
+logs=$PWD/tests/fuzz/seeds/log
+server=$(cd "$1" && pwd)/tests/fetch/fake_server
+unset http_proxy all_proxy
+export no_proxy=127.0.0.1
+
+same() { # NAME A B: two numbers that differ by less than 1e-4
+    awk -v a="$2" -v b="$3" 'BEGIN { d = a - b; exit !(a > 1 && b > 1 && d < 1e-4 && d > -1e-4) }' || fail "$1: $2 is not $3"
+}
+query() { "$alibi" query "$1" --format csv | tail -n +2 | tr -d '\r'; }
+
+# The shipped artefact: what it costs is known before anything is fetched; its numbers of the paper are those of Table 5.
+mkdir "$dir/served" "$dir/g"
+cd "$dir" || exit 1
+expect 0 "8 checkpoints, about 7.9 GB (modelled" "$alibi" plan table5/authors
+expect 0 "1 training, 1 evaluation: 0 done, 2 to do; 1.01e+14 FLOP" "$alibi" plan table5/authors --only L_train=512,L_valid=512
+awk -F'\t' 'NR == 1 || $NF == "alibi"' "$source/experiments/table5/paper.tsv" | cmp - "$source/experiments/table5/authors/paper.tsv" ||
+    fail "experiments/table5/authors/paper.tsv is not the ALiBi rows of Table 5"
+expect 0 "" "$alibi" plan table5/authors --configs
+while read -r id rest; do
+    grep -q "^$id $rest$" "$source/experiments/paper_configs.txt" || fail "paper_configs.txt lacks $id $rest"
+done <out
+expect 64 "more than\|add --yes" "$alibi" run table5/authors --devices cpu:1 --set model.layers=1000
+
+# A small grid, whose file is cut after 20 kB.
+"$server" served port requests &
+while [ ! -s port ]; do sleep 0.05; done # a process of our own is about to write it
+cat >g/grid.yaml <<'Y'
+artefact: g
+title: "A published model"
+scale: none
+base: [data/tiny.yaml]
+set:
+  model: { layers: 2, dim: 32, heads: 4, ffn: 64, softmax: adaptive, cutoffs: [64, 128], adaptive_factor: 2, final_norm: false }
+  train: { origin: authors, shard_tokens: 512, updates: 150, lr: 0.005, warmup: 10, period: 140, clip: 0.1, momentum: 0.9, seed: 1 }
+grid:
+  - { position: alibi, L_train: [32] }
+evaluate:
+  - { split: valid, window: nonoverlapping, L_valid: { from: L_train, add: [0, 32, 96] } }
+Y
+cat >g/checkpoints.yaml <<Y
+url: http://127.0.0.1:$(cat port)/files/
+licence: CC0
+bytes_max: 1000000
+checkpoints:
+  - { L_train: 32, file: alibi_tiny_L32.pt, log: alibi_tiny_L32.log }
+Y
+expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
+mv data/tiny away
+expect 66 "data/tiny" "$alibi" run g/ --devices cpu:1
+[ ! -s requests ] || fail "something was downloaded before the corpus was there"
+mv away data/tiny
+expect 0 "to download: 1 checkpoint" "$alibi" plan g/
+cp "$fixtures/tiny.pt" served/alibi_tiny_L32.pt
+echo 20000 >served/cut
+expect 69 "rerun the command to resume" "$alibi" run g/ --devices cpu:1
+grep -q "no training curves" out || fail "the log that the server lacks was not reported"
+[ -s data/fetched/g/alibi_tiny_L32.pt.part ] || fail "an interrupted download left no part"
+had=$(stat -c %s data/fetched/g/alibi_tiny_L32.pt.part)
+rm served/cut
+cp "$logs/json" served/alibi_tiny_L32.log
+expect 0 "3 done now" "$alibi" run g/ --devices cpu:1
+grep -q "alibi_tiny_L32.pt from $had" requests || { fail "the download was not resumed at $had"; cat requests; }
+cmp data/fetched/g/alibi_tiny_L32.pt "$fixtures/tiny.pt" || fail "the resumed download differs"
+sha256sum -c --quiet --status data/fetched/g/alibi_tiny_L32.pt.sha256 2>/dev/null ||
+    (cd data/fetched/g && sha256sum -c --quiet alibi_tiny_L32.pt.sha256) || fail "the kept hash is not the file's"
+for L in 32 64 128; do
+    same "perplexity at $L" "$(query "SELECT perplexity FROM evaluations WHERE L_valid = $L")" \
+        "$(sed -n "/\"tiny\"/,/}/s/.*\"valid_L$L\": \([0-9.]*\).*/\1/p" "$fixtures/tiny.json")"
+done
+[ "$(query "SELECT DISTINCT origin FROM evaluations UNION SELECT origin FROM trainings UNION SELECT origin FROM curves")" = authors ] ||
+    fail "the origin of what was imported is not authors"
+n=$(wc -l <requests)
+expect 0 "nothing to start, 4 runs are done" "$alibi" run g/ --devices cpu:1
+expect 0 "3 done now" "$alibi" run g/ --devices cpu:1 --redo # redoes the evaluations; the training cannot be made here
+[ "$(wc -l <requests)" -eq "$n" ] || fail "a finished import was downloaded again"
+expect 0 "0 wrong" "$alibi" verify
+expect 0 "authors" "$alibi" query "SELECT origin FROM comparison" --format csv
+
+# The log: losses in nats, every tenth update, three validations; a second import is refused, and merge rebuilds it.
+expect 0 "^15,100,3.0699" "$alibi" query "SELECT count(*), max(CASE WHEN step = 100 THEN step END), min(loss_nats) FROM curves WHERE split = 'train'" --format csv
+expect 0 "^3,3,30.9" "$alibi" query "SELECT count(*), sum(best), min(perplexity) FROM curves WHERE split = 'valid'" --format csv
+cp "$logs/simple" mine.log
+expect 64 "already has a log" "$alibi" import mine.log --as position=alibi --for g/
+before=$(query "SELECT split, step, loss_nats, lr, grad_norm, origin FROM curves ORDER BY 1, 2")
+expect 0 "15 training losses, 3 validations" "$alibi" import mine.log --as position=alibi --for g/ --force
+[ "$(query "SELECT split, step, loss_nats, lr, grad_norm, origin FROM curves ORDER BY 1, 2")" = "$before" ] ||
+    fail "the text and the JSON log have different curves"
+cp -r "$dir" "$dir.rebuilt" && rm "$dir.rebuilt/results.db"*
+expect 0 "ingested" "$alibi" merge runs/ --project "$dir.rebuilt"
+[ "$("$alibi" query "SELECT split, step, loss_nats, lr, grad_norm, origin FROM curves ORDER BY 1, 2" --project "$dir.rebuilt" --format csv | tail -n +2 | tr -d '\r')" = "$before" ] ||
+    fail "merge did not rebuild the curves"
+rm -rf "$dir.rebuilt"
+
+# A training of our own is another run, beside theirs, and both are in one picture.
+mkdir own && sed -e 's/origin: authors, //' -e 's/updates: 150/updates: 30/' g/grid.yaml >own/grid.yaml
+expect 0 "4 done now" "$alibi" run own/ --devices cpu:1
+[ "$(query "SELECT group_concat(origin, '+') FROM (SELECT origin FROM trainings ORDER BY 1)")" = authors+trained ] || fail "origins mix"
+expect 0 "train.origin=authors" "$alibi" plan g/ own/
+expect 0 "curves-" "$alibi" curves $(query "SELECT run_id FROM trainings")
+
+# A log for a grid without train.origin is the authors' too; then the refusals.
+cp "$logs/json" theirs.log
+sed -e 's/origin: authors, //' -e 's/seed: 1/seed: 2/' g/grid.yaml >own/grid.yaml
+expect 0 "15 training losses" "$alibi" import theirs.log --as position=alibi,L_train=32 --for own/
+[ "$(query "SELECT DISTINCT origin FROM curves WHERE seed = 2")" = authors ] || fail "a log became the curve of a training made here"
+cat >refused <<'R'
+not a training log of fairseq|hello
+theirs.log:1: num_updates is missing|2021 | INFO | train_inner | epoch 001:  1 / 5 loss=5.0, ppl=32
+theirs.log:2: not a JSON object|x\n| train_inner | {"loss": "5.0"
+theirs.log:1: not a JSON object|| train_inner | {"loss": "5.0", "loss": "6.0", "num_updates": "1"}
+loss 'five' is not a number|| train_inner | loss=five, num_updates=10
+ppl 100 is not 2^loss (loss 5)|| valid | {"valid_loss": "5.0", "valid_ppl": "100.0", "valid_num_updates": "10"}
+num_updates is missing or is not the number of an update|| train_inner | loss=5.0, num_updates=1e300
+the loss is negative|| train_inner | loss=-5.0, num_updates=10
+update 151 of a training of 150 updates|| train_inner | loss=5.0, num_updates=151
+trained with tokens_per_sample=64, expected 32|Namespace(tokens_per_sample=64)\n| train_inner | loss=5.0, num_updates=1
+R
+while IFS='|' read -r word text; do
+    printf '%b\n' "$text" >theirs.log
+    expect 65 "$word" "$alibi" import theirs.log --as position=alibi,L_train=32 --for g/ --force
+done <refused
+{ printf '| train_inner | '; head -c 20000 /dev/zero | tr '\0' x; } >theirs.log
+expect 65 "theirs.log:1: the line is longer" "$alibi" import theirs.log --as position=alibi,L_train=32 --for g/ --force
+truncate -s 300M theirs.log
+expect 65 "more than the 268435456 of a training log" "$alibi" import theirs.log --as position=alibi,L_train=32 --for g/ --force
+
+# Another file behind the same name: by the hash of the first download, by a published hash and size, by its content.
+fetch_again() { # STATUS WORD: the file is downloaded once more, into an empty results.db
+    rm -rf results.db* runs data/fetched/g/*.pt
+    expect "$1" "$2" "$alibi" run g/ --devices cpu:1
+}
+fetch_again 0 "3 done now"
+cp "$fixtures/tiny_half.pt" served/alibi_tiny_L32.pt
+fetch_again 65 "not the file of the first download"
+[ ! -e data/fetched/g/alibi_tiny_L32.pt ] || fail "a file with another hash was kept"
+rm data/fetched/g/*.sha256
+fetch_again 0 "fp16 converted"
+rm data/fetched/g/*.sha256
+head -c 50000 "$fixtures/tiny.pt" >served/alibi_tiny_L32.pt
+fetch_again 65 "deleted, so that the same command downloads it again"
+echo '<html>moved</html>' >served/alibi_tiny_L32.pt
+fetch_again 65 "not a PyTorch checkpoint"
+[ ! -e data/fetched/g/alibi_tiny_L32.pt ] && [ ! -e data/fetched/g/alibi_tiny_L32.pt.sha256 ] || fail "a web page was kept"
+cp "$fixtures/tiny.pt" served/alibi_tiny_L32.pt
+sed -i 's/file: /bytes: 7, file: /' g/checkpoints.yaml
+fetch_again 65 "not 7 bytes: truncated, or another file"
+sed -i 's/bytes: 7/sha256: 92675f1d63015c1c8b51f1656a52d5bdbc33aafa60cc47a218a66e7ee817488c/' g/checkpoints.yaml
+fetch_again 65 "92675f1d6301"
+sed -i 's/sha256: [0-9a-f]*, //' g/checkpoints.yaml
+sed -i 's/L_train: \[32\]/L_train: [32, 64]/' g/grid.yaml # one that nobody publishes; the other goes on
+fetch_again 66 "no checkpoints.yaml has one with L_train 64"
+[ "$(query "SELECT count(*) FROM evaluations")" = 3 ] || fail "the shorter checkpoint was not evaluated before"
+rm served/alibi_tiny_L32.pt
+fetch_again 69 "404"
+
+# Mistakes in checkpoints.yaml, with their place.
+cp g/checkpoints.yaml kept
+while IFS='|' read -r word change; do
+    sed -e "$change" kept >g/checkpoints.yaml
+    fetch_again 65 "checkpoints.yaml:$word"
+done <<'R'
+5:16: L_train: expected a number|s/L_train: 32/L_train: none/
+5:26: file: expected letters, digits|s#file: alibi#file: ../alibi#
+1:6: url: expected https://|s#http:#file:#
+5:.*required|s/, file: alibi_tiny_L32.pt//
+1:1: url, licence, bytes_max and checkpoints are required|/licence/d
+6:.*L_train 32 twice|$p
+R
+finish
