@@ -38,7 +38,8 @@ static void print_training(const struct planning *p, const struct planning_fit *
     char time[CLOCK_TEXT_BYTES] = "-";
     int32_t evaluations = 0;
 
-    for (int32_t k = 0; k < p->plan.runs_n; k++) evaluations += p->plan.run[k].train == i;
+    for (int32_t k = 0; k < p->plan.runs_n; k++)
+        evaluations += p->plan.run[k].train == i && p->plan.run[k].spec.kind == SPEC_EVAL;
     if (!p->state[i].done) clock_duration(time, p->seconds[i]);
     cli_print(
         "%s  %-5s  %-10s  %7d  %4lld  %11s  %9.2e  %8s  %8s  %10s  %11d  %-*s%s%s\n", r->run_id,

@@ -91,7 +91,9 @@ static void print_key(const struct spec_key *key, struct arena *a)
         cli_print("  required: set it in a piece of base, a grid or --set\n");
     if (method) cli_print("  method   %s\n", method);
     if (strcmp(short_name, key->name) != 0) cli_print("  short    %s\n", short_name);
-    if (!key->hashed) cli_print("  a label, not part of a run's identity\n");
+    if (!key->hashed)
+        cli_print("  %s, not part of a run's identity\n",
+                  key->type == SPEC_T_TEXT ? "a label" : "changes no number");
     if (*key->source) cli_print("  source   %s\n", key->source);
 }
 

@@ -117,6 +117,14 @@ CLI_COMMAND(show)
          " WHERE run_id = :run AND step = (SELECT max(step) FROM curves b WHERE b.run_id = :run"
          " AND b.split = a.split) ORDER BY split"},
         {"attempts", "SELECT * FROM attempts WHERE run_id = :run ORDER BY attempt"},
+        {"continues",
+         "SELECT p.run_id, p.position, p.L_train, p.seed FROM settings s JOIN run_list p"
+         " ON p.run_id = s.value WHERE s.run_id = :run AND s.key = 'train.from'"
+         " AND (SELECT kind FROM run_list r WHERE r.run_id = :run) = 'train'"},
+        {"continued by",
+         "SELECT c.run_id, c.position, c.L_train, c.seed FROM settings s JOIN run_list c"
+         " ON c.run_id = s.run_id AND c.kind = 'train'"
+         " WHERE s.key = 'train.from' AND s.value = :run ORDER BY c.run_id"},
         {"needed by",
          "SELECT artefact, point, L_train_nominal, L_valid_nominal FROM artefact_points"
          " WHERE run_id = :run ORDER BY artefact, point"},

@@ -88,6 +88,12 @@ static void print_record(struct cli *c, struct log *l, const struct record *r)
         cli_print("timed %s: %s words/s\n", r->benched.run_id,
                   str_thousands(&c->arena, (int64_t)r->benched.wps));
         break;
+    case EVENT_CONTINUED:
+        cli_print("continues run %s after update %lld%s%s%s%s\n", r->continued.parent,
+                  (long long)r->continued.update, *r->continued.fresh ? ", fresh: " : "",
+                  r->continued.fresh, *r->continued.dropped ? ", dropped: " : "",
+                  r->continued.dropped);
+        break;
     case EVENT_ENDED:
         cli_print("ended: %s%s%s\n", r->ended.state ? r->ended.state : "unknown",
                   r->ended.message && *r->ended.message ? ": " : "",

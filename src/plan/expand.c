@@ -21,8 +21,9 @@ struct parent {
     struct draft nominal;
     struct spec final;
     char nominal_id[SPEC_ID_BYTES];
-    int32_t point; /* its number; -1: already numbered by an earlier block */
-    int32_t run;   /* index in plan->run; -1 until a point needs it */
+    struct parent *from; /* the training that it continues, or NULL */
+    int32_t point;       /* its number; -1: already numbered by an earlier block */
+    int32_t run;         /* index in plan->run; -1 until a point needs it */
 };
 
 /* --- notes ---------------------------------------------------------------------------------- */
@@ -260,6 +261,7 @@ static int complete(struct expansion *x, const struct axes *set, int32_t but, st
                 override(d, set->item[i].key, set->item[i].item[0]);
     }
     TRY(draft_complete(d, e));
+    if (x->parent) TRY(spec_continue(&d->spec, x->parent, e));
     return spec_check(&d->spec, e);
 }
 
@@ -339,6 +341,14 @@ static bool is_selected(struct expansion *x, const struct spec *nominal)
 
 /* --- runs and points ------------------------------------------------------------------------ */
 
+static void estimate(const struct plan *p, struct plan_run *run)
+{
+    if (run->spec.kind == SPEC_TRAIN && run->train >= 0)
+        shape_cost_continued(&run->cost, &run->spec, &p->run[run->train].spec);
+    else
+        shape_cost(&run->cost, &run->spec);
+}
+
 /* Returns the index of the run of a final spec; adds it if it is new. */
 static int32_t add_run(struct expansion *x, const struct spec *final, int32_t train)
 {
@@ -355,7 +365,7 @@ static int32_t add_run(struct expansion *x, const struct spec *final, int32_t tr
     *run = (struct plan_run){.spec = *final, .train = train};
     memcpy(run->run_id, id, sizeof id);
     spec_config_id(final, train >= 0 ? p->run[train].config_id : NULL, run->config_id);
-    shape_cost(&run->cost, final);
+    estimate(p, run);
     return p->runs_n - 1;
 }
 
@@ -386,15 +396,24 @@ static int32_t number_point(struct expansion *x, const char *nominal_id)
 /* Adds the run of a training when it is first needed. */
 static int need_parent(struct expansion *x, struct parent *t, struct err *e)
 {
+    struct plan *p = x->plan;
+
     if (t->run >= 0) return 0;
     struct draft d = t->nominal;
     struct draft bare;
+    if (t->from) TRY(need_parent(x, t->from, e));
+    if (t->from) memcpy(d.spec.train.from, p->run[t->from->run].run_id, SPEC_ID_BYTES);
+    x->parent = t->from ? &t->from->final : NULL;
     TRY(finish(x, &d, t->block, NULL, e));
     draft_init(&bare);
     d.spec.eval = bare.spec.eval; /* not part of a training; evaluations have their own */
     t->final = d.spec;
     note_warmup(x, &t->final);
-    t->run = add_run(x, &d.spec, -1);
+    t->run = add_run(x, &d.spec, t->from ? t->from->run : -1);
+    if (t->from && d.spec.train.continues == SPEC_CONTINUES_ALL) {
+        p->run[t->from->run].spec.train.keep_state = true;
+        estimate(p, &p->run[t->from->run]);
+    }
     if (t->point >= 0) add_point(x, t->point, t->run, &t->nominal.spec);
     return 0;
 }
@@ -419,6 +438,7 @@ static int expand_evaluation(struct expansion *x, struct parent *t, const struct
     if (number < 0 || !is_selected(x, &d.spec)) return 0;
     TRY(need_parent(x, t, e));
     struct spec nominal = d.spec;
+    x->parent = t->from ? &t->from->final : NULL;
     TRY(finish(x, &d, t->block, r, e));
     d.spec.model = t->final.model;
     d.spec.data = t->final.data;
@@ -464,20 +484,76 @@ static int expand_rule(struct expansion *x, struct parent *t, struct rule *r, st
     return 0;
 }
 
-static int expand_training(struct expansion *x, const struct rule *block, int64_t index,
-                           struct err *e)
+/* Describes which parent a training asks for: "L_train=64, seed=1, position=alibi". */
+static char *asked_parent(const struct rule *block, const struct axes *own, struct arena *a)
 {
-    struct parent t = {.block = block, .nominal = x->grid.base, .run = -1};
+    return arena_printf(a, "%s%s%s", axes_text(block->from.item, block->from.n, a),
+                        own->n ? ", " : "", axes_text(own->item, own->n, a));
+}
+
+/* Finds the training of an earlier block that a training of this block continues: the one that
+ * matches its `from`, and has its seed, position and dataset where that does not give them. n: how
+ * many trainings the earlier blocks have. */
+static int find_parent(struct expansion *x, struct parent *t, int32_t n, struct err *e)
+{
+    static const char *const shared[] = {"train.seed", "model.position", "data.dataset"};
+    struct arena *a = &x->plan->arena;
+    const struct rule *block = t->block;
+    struct axes own = {0};
+    int32_t found_n = 0;
+
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+        struct axis one = {.key = spec_key_find(shared[i])};
+        if (axes_find(&block->from, shared[i])) continue;
+        *vec_push(a, &one) = spec_get(&t->nominal.spec, one.key, a);
+        *vec_push(a, &own) = one;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        struct parent *p = x->parents.item[i];
+        if (!axes_match(&block->from, &p->nominal.spec) || !axes_match(&own, &p->nominal.spec))
+            continue;
+        t->from = p;
+        found_n++;
+    }
+    if (found_n == 0)
+        return yaml_error(block->from_at, e, "from: no training of an earlier block has %s",
+                          asked_parent(block, &own, a));
+    if (found_n > 1)
+        return yaml_error(block->from_at, e,
+                          "from: %d trainings of earlier blocks have %s; add a key in which they "
+                          "differ",
+                          found_n, asked_parent(block, &own, a));
+    memcpy(t->nominal.spec.train.from, t->from->nominal_id, SPEC_ID_BYTES);
+    return 0;
+}
+
+static bool has_children(const struct grid *g)
+{
+    for (int32_t i = 0; i < g->blocks.n; i++)
+        if (g->blocks.item[i].from_at) return true;
+    return false;
+}
+
+/* earlier_n: how many trainings the earlier blocks have. */
+static int expand_training(struct expansion *x, const struct rule *block, int64_t index,
+                           int32_t earlier_n, struct err *e)
+{
+    struct parent here, *t = &here;
     struct rules *rules = &x->grid.evaluate;
 
-    t.nominal.spec.kind = block->kind;
-    axes_apply(&block->axes, index, &t.nominal);
-    if (is_skipped(x, &t.nominal.spec)) return 0;
-    spec_run_id(&t.nominal.spec, t.nominal_id);
-    t.point = number_point(x, t.nominal_id);
-    if (is_selected(x, &t.nominal.spec)) TRY(need_parent(x, &t, e));
+    if (has_children(&x->grid)) t = arena_array(&x->plan->arena, 1, sizeof *t);
+    *t = (struct parent){.block = block, .nominal = x->grid.base, .run = -1};
+    t->nominal.spec.kind = block->kind;
+    axes_apply(&block->axes, index, &t->nominal);
+    if (block->from_at) TRY(find_parent(x, t, earlier_n, e));
+    if (is_skipped(x, &t->nominal.spec)) return 0;
+    spec_run_id(&t->nominal.spec, t->nominal_id);
+    t->point = number_point(x, t->nominal_id);
+    if (t != &here && block->kind == SPEC_TRAIN && t->point >= 0)
+        *vec_push(&x->plan->arena, &x->parents) = t;
+    if (is_selected(x, &t->nominal.spec)) TRY(need_parent(x, t, e));
     for (int32_t i = 0; i < rules->n && block->kind == SPEC_TRAIN; i++)
-        TRY(expand_rule(x, &t, &rules->item[i], e));
+        TRY(expand_rule(x, t, &rules->item[i], e));
     return 0;
 }
 
@@ -488,13 +564,15 @@ int expand_grid(struct expansion *x, struct err *e)
     map_init(&x->points, &x->plan->arena);
     x->points_n = x->next_point = 0;
     x->warmup_noted = false;
+    x->parents.n = 0;
     mentions_init(&x->kept, &x->plan->arena);
     mentions_init(&x->lost, &x->plan->arena);
     for (int32_t k = 0; k < x->grid.blocks.n; k++) {
         const struct rule *block = &x->grid.blocks.item[k];
         int64_t size = axes_size(&block->axes);
+        int32_t earlier_n = x->parents.n;
         TRY(count_points(x, block->at, size, e));
-        for (int64_t i = 0; i < size; i++) TRY(expand_training(x, block, i, e));
+        for (int64_t i = 0; i < size; i++) TRY(expand_training(x, block, i, earlier_n, e));
     }
     note_overridden(x);
     note_entries(x);

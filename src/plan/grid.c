@@ -128,11 +128,29 @@ static int read_conditions(struct rule *r, struct arena *a, const struct yaml_no
     return 0;
 }
 
+/* Reads the conditions that select the parent of each training of a block. */
+static int read_from(struct rule *r, struct arena *a, const struct yaml_node *map, struct err *e)
+{
+    TRY(yaml_want(map, YAML_MAP, "from", e));
+    if (map->n == 0)
+        return yaml_error(map, e, "from: no key selects the parent; add one such as L_train");
+    r->from_at = map;
+    for (int32_t i = 0; i < map->n; i++) {
+        TRY(axes_read(&r->from, a, map, i, e));
+        if (settings_belongs(r->from.item[i].key, "eval."))
+            return yaml_error(map->key[i], e, "%s is an evaluation key; from: selects a training",
+                              map->key[i]->text);
+    }
+    return 0;
+}
+
 static int read_block(struct rule *r, struct arena *a, const struct yaml_node *map, struct err *e)
 {
     for (int32_t i = 0; i < map->n; i++) {
         if (strcmp(map->key[i]->text, "kind") == 0)
             TRY(read_kind(&r->kind, map->item[i], e));
+        else if (strcmp(map->key[i]->text, "from") == 0)
+            TRY(read_from(r, a, map->item[i], e));
         else
             TRY(axes_read(&r->axes, a, map, i, e));
     }
@@ -143,7 +161,13 @@ static int read_block(struct rule *r, struct arena *a, const struct yaml_node *m
                               "%s is an evaluation key; put it under evaluate:", x->at->text);
         if (settings_belongs(x->key, "bench.") && r->kind != SPEC_BENCH)
             return yaml_error(x->at, e, "%s needs kind: bench", x->at->text);
+        bool of_child =
+            settings_belongs(x->key, "train.from") || strcmp(x->key->name, "train.continues") == 0;
+        if (of_child && !r->from_at)
+            return yaml_error(x->at, e, "%s needs from: in the same block", x->at->text);
     }
+    if (r->from_at && r->kind == SPEC_BENCH)
+        return yaml_error(r->from_at, e, "from: a benchmark continues no training");
     return 0;
 }
 

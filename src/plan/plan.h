@@ -34,7 +34,8 @@ struct plan_options {
 struct plan_run {
     struct spec spec;
     char run_id[SPEC_ID_BYTES], config_id[SPEC_ID_BYTES];
-    int32_t train;                /* evaluation: index of its training in plan.run; else -1 */
+    int32_t train;                /* index in plan.run of the training whose checkpoint it needs: of
+                                     an evaluation, or the parent of a training; else -1 */
     char paper_id[SPEC_ID_BYTES]; /* scale paper: the id that experiments/paper_configs.txt lists if
                                      the run is the paper's; other scales: "" */
     struct shape_cost cost;
@@ -64,7 +65,7 @@ struct plan {
     const char *scale;   /* of the first artefact */
     struct plan_artefact *artefact;
     int32_t artefacts_n;
-    struct plan_run *run; /* trainings come before the evaluations that need them */
+    struct plan_run *run; /* trainings come before the runs that need them */
     int32_t runs_n;
     struct plan_point *point;
     int32_t points_n;

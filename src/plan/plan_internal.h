@@ -169,9 +169,11 @@ struct rule {
     enum spec_kind kind;         /* grid: SPEC_TRAIN or SPEC_BENCH */
     const struct length *length; /* evaluate: L_valid */
     int32_t lengths_n;
-    struct length least; /* evaluate: shorter lengths are left out */
-    const char *why;     /* skip: the reason */
-    bool used;           /* evaluate and skip: it has matched */
+    struct length least;             /* evaluate: shorter lengths are left out */
+    const struct yaml_node *from_at; /* grid: its `from:`, or NULL */
+    struct axes from;                /* grid: conditions for the parent of each training */
+    const char *why;                 /* skip: the reason */
+    bool used;                       /* evaluate and skip: it has matched */
 };
 struct rules {
     struct rule *item;
@@ -256,6 +258,11 @@ struct expansion {
     int64_t points_n;  /* before --only and skips */
     int32_t next_point;
     bool warmup_noted;
+    struct {
+        struct parent **item;
+        int32_t n, capacity;
+    } parents;                 /* trainings of the blocks so far, if a block has `from:` */
+    const struct spec *parent; /* of the training that is being finished; NULL: none */
     struct mentions kept; /* "train.lr=7e-3": settings of the scale that axes of the grid replace */
     struct mentions lost; /* "--set sets train.lr": why axes do not tell runs apart */
 };

@@ -28,6 +28,7 @@ static const struct key_note {
     {"bench.mode", .short_name = "mode", .initial = "train"},
     {"kind", .decided = "use kind: bench at the top of a grid or in a block"},
     {"scale", .decided = "choose it with --scale, or with scale: at the top of a grid"},
+    {"train.from", .decided = "write from: { L_train: 64 } in a block of grid"},
     {"eval.train_run", .decided = "the grid determines it"},
 };
 enum { KEY_NOTES_N = sizeof key_notes / sizeof *key_notes };

@@ -21,7 +21,8 @@ enum event_type {
     EVENT_TRAINED = 6,   /* the result of a training */
     EVENT_EVALUATED = 7, /* the result of an evaluation */
     EVENT_BENCHED = 8,   /* the result of a benchmark */
-    EVENT_ENDED = 9      /* the last record */
+    EVENT_ENDED = 9,     /* the last record */
+    EVENT_CONTINUED = 10 /* a training has started from another one's checkpoint */
 };
 
 /* Writing. A record survives the writer's death when event_write returns, and the machine's after

@@ -135,6 +135,18 @@ struct record_bins {
     X(T, t, TEXT, message, OPTIONAL, NULL, NULL, false)                                            \
     X(T, t, TEXT, choices, OPTIONAL, "run_attempts", "choices", false)
 
+/* A training with a parent has started from the parent's weights; one that resumes from its own
+ * checkpoint has no such record. update: that it goes on from. sha256, state_sha256: of the
+ * parent's files. fresh, dropped: tensors that only the child, or only the parent, has. */
+#define RECORD_CONTINUED(X, T, t)                                                                  \
+    X(T, t, TEXT, parent, REQUIRED, NULL, NULL, true)                                              \
+    X(T, t, INT, update, REQUIRED, NULL, NULL, true)                                               \
+    X(T, t, TEXT, path, REQUIRED, NULL, NULL, false)                                               \
+    X(T, t, TEXT, sha256, REQUIRED, NULL, NULL, true)                                              \
+    X(T, t, TEXT, state_sha256, OPTIONAL, NULL, NULL, true)                                        \
+    X(T, t, TEXT, fresh, REQUIRED, NULL, NULL, true)                                               \
+    X(T, t, TEXT, dropped, REQUIRED, NULL, NULL, true)
+
 #define RECORD_TYPES(X)                                                                            \
     X(STARTED, started)                                                                            \
     X(PROGRESS, progress)                                                                          \
@@ -144,7 +156,8 @@ struct record_bins {
     X(TRAINED, trained)                                                                            \
     X(EVALUATED, evaluated)                                                                        \
     X(BENCHED, benched)                                                                            \
-    X(ENDED, ended)
+    X(ENDED, ended)                                                                                \
+    X(CONTINUED, continued)
 
 #define RECORD_INT_TYPE int64_t
 #define RECORD_REAL_TYPE double

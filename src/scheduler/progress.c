@@ -215,23 +215,33 @@ void progress_print_start(struct progress_line *m, const struct queue *q, int32_
     arena_fini(&a);
 }
 
-/* Reports the evaluations that one training blocks. */
+/* Reports the runs that one training blocks: its evaluations, and trainings that continue it. */
 static void print_blocked(struct progress_line *m, const struct queue *q, int32_t train)
 {
-    int32_t held_n = 0;
+    int32_t held_n = 0, children_n = 0;
     char name[PROGRESS_NAME_BYTES];
+    struct arena a;
     enum run_state state = q->entry[train].state;
 
     if (state != RUN_DIVERGED && state != RUN_FAILED && state != RUN_BLOCKED) return;
-    for (int32_t i = train + 1; i < q->n; i++)
-        held_n += q->run[i].train == train && q->entry[i].state == RUN_BLOCKED;
-    if (held_n == 0) return;
+    for (int32_t i = train + 1; i < q->n; i++) {
+        bool held = q->run[i].train == train && q->entry[i].state == RUN_BLOCKED;
+        held_n += held && q->run[i].spec.kind == SPEC_EVAL;
+        children_n += held && q->run[i].spec.kind == SPEC_TRAIN;
+    }
+    if (held_n + children_n == 0) return;
     progress_name(name, &q->run[train].spec);
-    progress_print(m, true, "not started: %ld evaluation%s of %s (run %s), which %s", (long)held_n,
-                   plural(held_n), name, q->run[train].run_id,
+    arena_init(&a);
+    const char *children = arena_printf(&a, "%ld training%s that continue%s", (long)children_n,
+                                        plural(children_n), children_n == 1 ? "s" : "");
+    const char *held = arena_printf(&a, "%ld evaluation%s of", (long)held_n, plural(held_n));
+    progress_print(m, true, "not started: %s%s%s %s (run %s), which %s", held_n ? held : "",
+                   held_n && children_n ? " and " : "", children_n ? children : "", name,
+                   q->run[train].run_id,
                    state == RUN_DIVERGED ? "diverged"
                    : state == RUN_FAILED ? "failed"
                                          : "was not started either");
+    arena_fini(&a);
 }
 
 void progress_print_end(struct progress_line *m, const struct queue *q,

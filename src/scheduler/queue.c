@@ -6,9 +6,8 @@
 
 #include "spec/code_id.h"
 
-/* Decides whether a run is wanted. follows: an evaluation whose training is wanted. Retrying a
- * training also retries the evaluations it blocked; redoing a stale one redoes those that depend on
- * it. */
+/* Decides whether a run is wanted. follows: the training that it needs is wanted. Retrying a
+ * training also retries the runs it blocked; redoing a stale one redoes those that depend on it. */
 static bool queue_wants(const struct store_run_state *st, enum spec_kind kind,
                         enum scheduler_pick pick, bool follows)
 {
@@ -55,8 +54,8 @@ static int queue_pick(struct queue *q, int32_t i, struct store *s, enum schedule
     return 0;
 }
 
-/* Blocks evaluations whose training is neither done nor wanted. */
-static void queue_block_evaluations(struct queue *q)
+/* Blocks runs that need a training that is neither done nor wanted. */
+static void queue_block_dependent(struct queue *q)
 {
     for (int32_t i = 0; i < q->n; i++) {
         int32_t train = q->run[i].train;
@@ -96,7 +95,7 @@ int queue_init(struct queue *q, struct arena *a, struct store *s, const struct r
                        runs[i].run_id);
         TRY(queue_pick(q, i, s, o->pick, e));
     }
-    queue_block_evaluations(q);
+    queue_block_dependent(q);
     qsort_r(q->order, (size_t)n, sizeof *q->order, queue_compare, (void *)(uintptr_t)runs);
     return 0;
 }
@@ -180,8 +179,7 @@ void queue_start(struct queue *q, const int32_t *run, int32_t n)
 static void queue_block_after(struct queue *q, int32_t train)
 {
     for (int32_t i = train + 1; i < q->n; i++)
-        if (q->run[i].train == train && q->entry[i].state == RUN_WAITING)
-            q->entry[i].state = RUN_BLOCKED;
+        if (q->run[i].train == train && q->entry[i].state == RUN_WAITING) queue_block(q, i);
 }
 
 void queue_block(struct queue *q, int32_t run)

@@ -369,11 +369,13 @@ static int refuse_impossible(struct scheduler *sc, struct err *e)
     for (int32_t i = 0; i < sc->queue.n; i++) {
         const struct run *run = &sc->queue.run[i];
         struct err why = {0};
+        enum spec_checkpoint which;
         bool gone = false;
+        spec_needs(&run->spec, &which);
         if (sc->queue.entry[i].state != RUN_WAITING) continue;
         if (run->train >= 0 && sc->queue.entry[run->train].was_done)
             TRY(scheduler_find_checkpoint(sc->store, sc->project, sc->queue.run[run->train].run_id,
-                                          run->spec.eval.checkpoint, &gone, &why, e));
+                                          which, &gone, &why, e));
         if (!gone && check_resources(sc, run, &why) == 0) continue;
         int rc = why.code;
         note_failure(sc, rc, run, why.text, NULL);

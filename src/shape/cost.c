@@ -122,6 +122,7 @@ void shape_cost(struct shape_cost *out, const struct spec *s)
         /* The last two checkpoints and the best, with optimiser state but without gradients. */
         out->disk_running_bytes = 3 * weights * (memory.slots_n - 1);
         out->disk_kept_bytes = 2 * weights; /* last and best */
+        if (t->keep_state) out->disk_kept_bytes += weights * (memory.slots_n - 2);
     } else if (s->kind == SPEC_EVAL) {
         out->flops = eval_flops(s);
     } else if (s->bench_mode == 0) {
@@ -130,6 +131,12 @@ void shape_cost(struct shape_cost *out, const struct spec *s)
         out->flops = shape_forward_flops(s, capacity.length_max) * capacity.length_max *
                      capacity.rows_max * COST_BENCH_UPDATES;
     }
+}
+
+void shape_cost_continued(struct shape_cost *out, const struct spec *s, const struct spec *parent)
+{
+    shape_cost(out, s);
+    out->flops *= 1.0 - (double)spec_first_update(s, parent) / s->train.updates;
 }
 
 /* ---- GPUs ---- */

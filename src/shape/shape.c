@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
+
 enum { SHAPE_ALIGN = 16 };
 
 static int64_t aligned(int64_t elements_n)
@@ -170,6 +172,7 @@ static void walk_position(struct shape_params *w, const struct spec *s)
                  (struct shape_tensor){.rows = t->rows,
                                        .cols = t->cols,
                                        .dims = t->dims,
+                                       .position = true,
                                        .init = starts[t->start],
                                        .init_mean = t->mean,
                                        .init_value = t->spread,
@@ -205,4 +208,39 @@ int32_t shape_find(const struct shape_params *p, const char *name)
     for (int32_t i = 0; i < p->tensors_n; i++)
         if (strcmp(p->tensor[i].name, name) == 0) return i;
     return -1;
+}
+
+/* Adds the name of a tensor that only one of the two trainings has. */
+static int add_lone(struct strbuf *names, const struct shape_tensor *t, const char *where,
+                    struct err *e)
+{
+    if (!t->position)
+        return ERR(e, ERR_DATA, "tensor %s: only the %s has it, and it is not of a position method",
+                   t->name, where);
+    strbuf_addf(names, "%s%s", names->n ? " " : "", t->name);
+    return 0;
+}
+
+int shape_inherit(struct shape_inheritance *out, struct arena *a, const struct shape_params *child,
+                  const struct shape_params *parent, struct err *e)
+{
+    struct strbuf fresh, dropped;
+
+    strbuf_init(&fresh, a);
+    strbuf_init(&dropped, a);
+    out->from = arena_array(a, (size_t)child->tensors_n, sizeof *out->from);
+    for (int32_t i = 0; i < child->tensors_n; i++) {
+        const struct shape_tensor *t = &child->tensor[i];
+        int32_t k = out->from[i] = shape_find(parent, t->name);
+        if (k < 0) TRY(add_lone(&fresh, t, "child", e));
+        if (k >= 0 && (t->rows != parent->tensor[k].rows || t->cols != parent->tensor[k].cols))
+            return ERR(e, ERR_DATA, "tensor %s: %d x %d, but %d x %d in the parent", t->name,
+                       t->rows, t->cols, parent->tensor[k].rows, parent->tensor[k].cols);
+    }
+    for (int32_t k = 0; k < parent->tensors_n; k++)
+        if (shape_find(child, parent->tensor[k].name) < 0)
+            TRY(add_lone(&dropped, &parent->tensor[k], "parent", e));
+    out->fresh = fresh.n ? fresh.text : "";
+    out->dropped = dropped.n ? dropped.text : "";
+    return 0;
 }

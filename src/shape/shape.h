@@ -21,6 +21,7 @@ struct shape_tensor {
     int32_t rows, cols;          /* (out, in); a vector is (1, n) */
     int32_t dims;                /* 1 or 2: how a checkpoint writes it */
     bool joined;                 /* continues the group of the tensor before it */
+    bool position;               /* learned by the position method */
     int64_t offset;              /* elements from the start of the parameter block */
     enum shape_init init;
     double init_mean, init_value;
@@ -57,6 +58,17 @@ void shape_params(struct shape_params *out, struct arena *a, const struct spec *
 /* shape_find - index of the tensor with that name, or -1. */
 int32_t shape_find(const struct shape_params *p, const char *name);
 
+/* shape_inherit - which tensors a training takes over from its parent: from[i] is the parent's
+ * tensor that the child's tensor i starts from, or -1: it starts fresh. fresh, dropped: the names
+ * of those that only the child, or only the parent, has, separated by spaces; "" none. Errors:
+ * ERR_DATA one of them does not belong to a position method; a tensor has another shape. */
+struct shape_inheritance {
+    int32_t *from;
+    const char *fresh, *dropped;
+};
+int shape_inherit(struct shape_inheritance *out, struct arena *a, const struct shape_params *child,
+                  const struct shape_params *parent, struct err *e);
+
 /* shape_forward_flops - FLOPs of one token at row length L; a multiply-add counts as two. Causal
  * attention sees (L+1)/2 keys on average. The shares of the bands are a Zipf estimate. A training
  * update costs three forward passes. */
@@ -86,5 +98,7 @@ struct shape_cost {
     int64_t disk_running_bytes, disk_kept_bytes;
 };
 void shape_cost(struct shape_cost *out, const struct spec *s);
+/* shape_cost_continued - shape_cost of a training with a parent: of the updates that it adds. */
+void shape_cost_continued(struct shape_cost *out, const struct spec *s, const struct spec *parent);
 
 #endif

@@ -22,6 +22,7 @@ static const char *const precision_names[] = {"fp32", "bf16", NULL};
 static const char *const split_names[] = {"train", "valid", "test", NULL};
 static const char *const window_names[] = {"nonoverlapping", "sliding", NULL};
 static const char *const checkpoint_names[] = {"best", "last", NULL};
+static const char *const continues_names[] = {"all", "weights", NULL};
 static const char *const sink_names[] = {"text", "cache", NULL};
 static const char *const mode_names[] = {"train", "eval", NULL};
 
@@ -49,6 +50,8 @@ enum { ALIASES_N = sizeof value_aliases / sizeof *value_aliases, NAMES_MAX = 32 
 APPLIES(has_model, s->kind != SPEC_EVAL)
 APPLIES(is_train, s->kind == SPEC_TRAIN)
 APPLIES(is_eval, s->kind == SPEC_EVAL)
+APPLIES(is_child, is_train(s) && s->train.from[0])
+APPLIES(keeps_state, is_train(s) && s->train.keep_state)
 APPLIES(is_bench, s->kind == SPEC_BENCH)
 APPLIES(is_bench_eval, is_bench(s) && s->bench_mode == 1)
 APPLIES(is_adaptive, has_model(s) && s->model.softmax == SPEC_ADAPTIVE)
@@ -201,6 +204,17 @@ static const struct spec_key other_keys[] = {
         "tokens per row in validations during training; 0: train.L",
         "ALiBi paper, Figure 5: 1024, 2048"),
 
+    TEXT("train.from", train.from, true, "", is_child,
+         "run id of the parent: the training that this one continues", "fairseq: --restore-file"),
+    ENUM("train.from_checkpoint", train.from_checkpoint, checkpoint_names, "last", is_child,
+         "checkpoint of the parent to start from", "fairseq: checkpoint_last.pt"),
+    ENUM("train.continues", train.continues, continues_names, "all", is_child,
+         "what goes on from the parent: weights, optimiser state and update number; or weights",
+         "fairseq: --restore-file, --finetune-from-model"),
+    KEY("train.keep_state", SPEC_T_BOOL, train.keep_state, 0, 1, NULL, "false", false, keeps_state,
+        "keep the optimiser state of the last checkpoint, for trainings that continue this one",
+        ""),
+
     TEXT("eval.train_run", eval.train_run, true, NULL, is_eval, "run id of the evaluated training",
          ""),
     ENUM("eval.checkpoint", eval.checkpoint, checkpoint_names, "best", is_eval,
@@ -337,7 +351,8 @@ struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eva
     if (eval->scaling == POSITION_UNSCALED) return s;
     s.option.scaling = eval->scaling;
     s.option.scaling_factor = eval->scaling_factor;
-    s.option.original_length = 0;
+    if (!train->train.from[0] || train->option.scaling == POSITION_UNSCALED)
+        s.option.original_length = 0;
     return s;
 }
 
@@ -365,6 +380,14 @@ int32_t spec_valid_length(const struct spec *s)
 {
     if (s->kind == SPEC_EVAL) return s->eval.L;
     return is_bench_eval(s) ? s->bench_L : 0;
+}
+
+const char *spec_needs(const struct spec *s, enum spec_checkpoint *which)
+{
+    bool eval = s->kind == SPEC_EVAL;
+
+    if (which) *which = eval ? s->eval.checkpoint : s->train.from_checkpoint;
+    return eval ? s->eval.train_run : is_train(s) ? s->train.from : "";
 }
 
 bool spec_is_defined(const struct spec *s)

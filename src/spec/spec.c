@@ -127,7 +127,9 @@ static int set_text(char *field, const struct spec_key *key, const char *text, s
     for (const char *p = text; *p; p++)
         if ((unsigned char)*p < ' ')
             return ERR(e, ERR_DATA, "%s: text contains a control character", key->name);
-    if (key->offset == offsetof(struct spec, eval.train_run) && n >= SPEC_ID_BYTES)
+    bool is_id = key->offset == offsetof(struct spec, eval.train_run) ||
+                 key->offset == offsetof(struct spec, train.from);
+    if (is_id && n >= SPEC_ID_BYTES)
         return ERR(e, ERR_DATA, "%s: expected a run id of 16 hex digits, found '%.40s'", key->name,
                    text);
     memcpy(field, text, n + 1);
@@ -252,6 +254,68 @@ static int check_mask(const char *part, const struct spec_mask *m, struct err *e
                part, m->sinks, part);
 }
 
+static int check_child(const struct spec *s, struct err *e)
+{
+    const struct spec_train *t = &s->train;
+
+    if (!t->from[0]) return 0;
+    if (t->continues == SPEC_CONTINUES_ALL && t->from_checkpoint != SPEC_LAST)
+        return ERR(e, ERR_DATA,
+                   "train.from_checkpoint: only the last checkpoint has the optimiser state that "
+                   "train.continues: all needs; set train.continues: weights");
+    if (s->option.scaling != POSITION_UNSCALED && s->option.original_length == 0)
+        return ERR(e, ERR_DATA,
+                   "model.rope_original_length: 0 is not the length of the parent %s; state it",
+                   t->from);
+    return 0;
+}
+
+int32_t spec_first_update(const struct spec *child, const struct spec *parent)
+{
+    return child->train.continues == SPEC_CONTINUES_ALL ? parent->train.updates : 0;
+}
+
+int spec_continue(struct spec *child, const struct spec *parent, struct err *e)
+{
+    static const char *const same[] = {
+        "model.layers",  "model.dim",     "model.heads",           "model.ffn",
+        "model.softmax", "model.cutoffs", "model.adaptive_factor", "model.final_norm",
+        "data.vocab",    "data.corpus",   "data.fingerprint"};
+    struct spec_train *t = &child->train;
+    bool all = t->continues == SPEC_CONTINUES_ALL;
+    char id[SPEC_ID_BYTES];
+    struct arena a;
+    int rc = 0;
+
+    arena_init(&a);
+    spec_run_id(parent, id);
+    for (size_t i = 0; rc == 0 && i < sizeof same / sizeof *same; i++) {
+        const struct spec_key *key = spec_key_find(same[i]);
+        const char *own = spec_get(child, key, &a), *theirs = spec_get(parent, key, &a);
+        if (strcmp(own, theirs) != 0)
+            rc = ERR(e, ERR_DATA,
+                     "%s: %.40s, but %.40s in the parent %s; a training continues one of the same "
+                     "model and text",
+                     same[i], own, theirs, id);
+    }
+    arena_fini(&a);
+    TRY(rc);
+    if (all && t->optimizer != parent->train.optimizer)
+        return ERR(e, ERR_DATA,
+                   "train.optimizer: the parent %s has another one, whose state is of no use; set "
+                   "train.continues: weights",
+                   id);
+    if (all && t->updates <= parent->train.updates)
+        return ERR(
+            e, ERR_DATA,
+            "train.updates: %d is the total, with the %d of the parent %s; it must be larger",
+            t->updates, parent->train.updates, id);
+    if (child->option.scaling == POSITION_UNSCALED || child->option.original_length > 0) return 0;
+    bool scaled = parent->option.scaling != POSITION_UNSCALED && parent->option.original_length > 0;
+    child->option.original_length = scaled ? parent->option.original_length : parent->train.L;
+    return 0;
+}
+
 int spec_check(const struct spec *s, struct err *e)
 {
     const struct spec_model *m = &s->model;
@@ -259,6 +323,7 @@ int spec_check(const struct spec *s, struct err *e)
     if (m->heads < 1 || m->dim % m->heads != 0)
         return ERR(e, ERR_DATA, "model.heads: %d does not divide model.dim = %d", m->heads, m->dim);
     if (m->softmax == SPEC_ADAPTIVE) TRY(check_cutoffs(s, e));
+    TRY(check_child(s, e));
     TRY(check_position(s, e));
     TRY(check_mask("model", &m->mask, e));
     TRY(check_mask("eval", &s->eval.mask, e));
@@ -316,7 +381,8 @@ static char *canonical_lines(const struct spec *s, struct arena *a, const char *
 
     for (size_t i = 0; i < n; i++) {
         if (!line[i].hashed || (skip && strcmp(line[i].key, skip) == 0)) continue;
-        bool swap = train_instead && strcmp(line[i].key, "eval.train_run") == 0;
+        bool swap = train_instead && (strcmp(line[i].key, "eval.train_run") == 0 ||
+                                      strcmp(line[i].key, "train.from") == 0);
         text[texts_n++] =
             arena_printf(a, "%s=%s\n", line[i].key, swap ? train_instead : line[i].value);
     }

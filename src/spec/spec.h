@@ -38,6 +38,9 @@ enum spec_precision { SPEC_FP32, SPEC_BF16 };
 enum spec_split { SPEC_TRAIN_SPLIT, SPEC_VALID, SPEC_TEST };
 enum spec_window { SPEC_NONOVERLAPPING, SPEC_SLIDING };
 enum spec_checkpoint { SPEC_BEST, SPEC_LAST };
+/* A training takes over from its parent: weights, optimiser state and update number, or only the
+ * weights. */
+enum spec_continues { SPEC_CONTINUES_ALL, SPEC_CONTINUES_WEIGHTS };
 
 /* The attention mask. A query sees the last `window` keys including its own (0: all before it) and
  * the first `sinks` keys of the row (StreamingLLM: Xiao et al. 2024). */
@@ -91,8 +94,12 @@ struct spec_train {
     enum spec_origin origin;
     bool tail_quirk; /* leaves class 1 of every tail out of the loss, as the authors' code does
                         (SPEC.md section 7) */
-    int32_t validate_every; /* updates; 0: at the end of every epoch, as the authors do */
-    int32_t validate_L;     /* tokens per row in validations; 0: L */
+    int32_t validate_every;   /* updates; 0: at the end of every epoch, as the authors do */
+    int32_t validate_L;       /* tokens per row in validations; 0: L */
+    char from[SPEC_ID_BYTES]; /* run id of the parent: the training that this one continues; "" */
+    enum spec_checkpoint from_checkpoint;
+    enum spec_continues continues;
+    bool keep_state; /* keeps the optimiser state of the last checkpoint; not hashed */
 };
 
 struct spec_eval {
@@ -185,6 +192,15 @@ int spec_check(const struct spec *s, struct err *e);
 /* spec_precision - eval.precision for an evaluation, otherwise train.precision. Sets *key (may be
  * NULL) to the name of that key. */
 enum spec_precision spec_precision(const struct spec *s, const char **key);
+/* spec_needs - the run id of the training whose checkpoint the run starts from, and which
+ * checkpoint (may be NULL): of an evaluation, or of a training with a parent. "": none. */
+const char *spec_needs(const struct spec *s, enum spec_checkpoint *which);
+/* spec_continue - checks a training (or an evaluation of it) against its parent: model, text,
+ * optimiser and updates. A scaling of the child without an original length gets the parent's.
+ * Errors: ERR_DATA names key and values. */
+int spec_continue(struct spec *child, const struct spec *parent, struct err *e);
+/* spec_first_update - updates that a training takes over from its parent. */
+int32_t spec_first_update(const struct spec *child, const struct spec *parent);
 /* spec_is_defined - false for an evaluation whose rows are too long for the position method of its
  * training. The spec must have the training's keys. */
 bool spec_is_defined(const struct spec *s);
@@ -217,12 +233,14 @@ int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char 
                     struct arena *a, struct err *e);
 
 /* spec_run_id - first 16 hex digits of SHA-256 of the canonical text. spec_config_id - the run id
- * of the spec without the seed; for an evaluation the training's config id replaces its run id, so
- * config_of_train is needed (else NULL). */
+ * of the spec without the seed; for an evaluation the training's config id replaces its run id, and
+ * for a training with a parent the parent's, so config_of_train is needed (else NULL). */
 void spec_run_id(const struct spec *s, char out[SPEC_ID_BYTES]);
 void spec_config_id(const struct spec *s, const char *config_of_train, char out[SPEC_ID_BYTES]);
 
-/* spec_evaluated - the training's spec with the evaluation's position scaling and mask. */
+/* spec_evaluated - the training's spec with the evaluation's position scaling and mask. The scaling
+ * starts from the training's rows; for a child that was itself trained with a scaling, from the
+ * rows before that. */
 struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eval);
 
 /* spec_position_shape - the inputs of the run's position method; points into s. */

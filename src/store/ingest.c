@@ -55,6 +55,7 @@ static const char *const ingest_templates[] = {
     [EVENT_EVALUATED] = RESULT("eval"),
     [EVENT_BENCHED] = RESULT("bench"),
     [EVENT_ENDED] = FILL,
+    [EVENT_CONTINUED] = NULL, /* only in the folder's records */
 };
 _Static_assert(sizeof ingest_templates / sizeof *ingest_templates == DATABASE_EVENT_TYPES,
                "one each");
@@ -111,6 +112,7 @@ static int store_record(struct store *s, int64_t attempt_id, const struct record
     struct record_value value[INGEST_FIXED + INGEST_FIELDS_MAX];
     int n = INGEST_FIXED;
 
+    if (!ingest_templates[r->type]) return 0;
     clock_utc(now);
     value[INGEST_ATTEMPT] = DATABASE_INT(attempt_id);
     value[INGEST_RUN] = DATABASE_TEXT(record_run_id(r));

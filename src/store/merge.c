@@ -36,6 +36,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "record/fields.h"
 #include "shape/shape.h"
@@ -64,6 +65,7 @@ struct source {
     int64_t began_ns, ended_ns;   /* by the times of spec and records */
     struct spec *spec;
     int32_t specs_n;
+    int32_t generation; /* of a training: how many others here it goes back to */
 };
 
 enum { SECOND_NS = 1000000000 };
@@ -96,7 +98,23 @@ static int compare_sources(const void *a, const void *b)
 
     if (x_eval != y_eval) return x_eval - y_eval;
     if (x_eval && x->ended_ns != y->ended_ns) return x->ended_ns > y->ended_ns ? 1 : -1;
+    if (x->generation != y->generation) return x->generation > y->generation ? 1 : -1;
     return (x->folder > y->folder) - (x->folder < y->folder); /* by run and number */
+}
+
+/* Counts the parents of each training, which are added before it. */
+static void find_generations(struct merge *m, struct source *source, int32_t n)
+{
+    struct map of_run; /* index of a folder of the run */
+
+    map_init(&of_run, &m->arena);
+    for (int32_t i = 0; i < n; i++)
+        *map_put(&of_run, source[i].folder->run_id, SPEC_ID_BYTES - 1, NULL) = i;
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t k = i; source[i].generation < n; source[i].generation++) {
+            const char *needed = source[k].spec[0].train.from;
+            if (!map_get(&of_run, needed, strlen(needed), &k)) break;
+        }
 }
 
 /* --- 2. name -------------------------------------------------------------------------------- */
@@ -146,30 +164,38 @@ static const char *row_dir(struct merge *m, const struct run_folder *f)
 
 /* --- 3. add --------------------------------------------------------------------------------- */
 
-/* The spec of an evaluation has only its own keys; those of the training are in its row. */
-static int complete_spec(struct store *s, struct spec *spec, char config_id[SPEC_ID_BYTES],
-                         struct err *e)
+/* Finds the cost and the config id of a run, which depend on the training it needs. The spec of an
+ * evaluation has only its own keys; those of the training are in its row. */
+static int complete_spec(struct store *s, struct spec *spec, struct shape_cost *cost,
+                         char config_id[SPEC_ID_BYTES], struct err *e)
 {
     struct spec whole;
     char train_config[SPEC_ID_BYTES];
-    const char *text;
+    const char *text, *needed = spec_needs(spec, NULL);
 
-    if (spec->kind != SPEC_EVAL) {
+    shape_cost(cost, spec);
+    if (!*needed) {
         spec_config_id(spec, NULL, config_id);
         return 0;
     }
     int rc = database_get(s, "SELECT spec,config_id FROM runs WHERE run_id=?1",
-                          DATABASE_VALUES(DATABASE_TEXT(spec->eval.train_run)),
+                          DATABASE_VALUES(DATABASE_TEXT(needed)),
                           DATABASE_COLUMNS(DATABASE_TO(text), DATABASE_TO(train_config)), e);
     if (rc < 0) return rc;
     if (rc == 0)
-        return ERR(e, ERR_NOINPUT, "an evaluation of training %s, whose folder is not here",
-                   spec->eval.train_run);
+        return ERR(e, ERR_NOINPUT, "%s training %s, whose folder is not here",
+                   spec->kind == SPEC_EVAL ? "an evaluation of" : "continues", needed);
     TRY(spec_parse(&whole, text, e));
+    if (spec->kind == SPEC_TRAIN) {
+        shape_cost_continued(cost, spec, &whole);
+        spec_config_id(spec, train_config, config_id);
+        return 0;
+    }
     whole.kind = SPEC_EVAL;
     whole.eval = spec->eval;
     memcpy(whole.scale, spec->scale, sizeof whole.scale);
     *spec = whole;
+    shape_cost(cost, spec);
     spec_config_id(spec, train_config, config_id);
     return 0;
 }
@@ -180,9 +206,8 @@ static int add_run(struct store *store, const struct spec *given, const char *ru
     struct shape_cost cost;
     char config_id[SPEC_ID_BYTES];
 
-    TRY(complete_spec(store, &s, config_id, e));
+    TRY(complete_spec(store, &s, &cost, config_id, e));
     s.modified = true; /* until a plan requests it unmodified */
-    shape_cost(&cost, &s);
     const struct store_run row = {.spec = &s,
                                   .run_id = run_id,
                                   .config_id = config_id,
@@ -295,6 +320,7 @@ static int merge_folders(struct merge *m, const char *path, struct err *e)
         else
             n++;
     }
+    find_generations(m, source, n);
     qsort(source, (size_t)n, sizeof *source, compare_sources);
     for (int32_t i = 0; i < n; i++) TRY(merge_folder(m, &source[i], e));
     return 0;

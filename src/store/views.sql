@@ -342,7 +342,8 @@ OR (substr(t.key, 1, 6) = 'model.' AND t.key <> 'model.name');
 -- A row for each run of each grid: the settings in which trainings of the grid differ although they
 -- have the same columns, and those of an evaluation in evaluation_settings, such as
 -- "model.heads=4 train.lr=3 eval.attention_window=64"; '' where there are none. A training's setting
--- that only some of them have says nothing. Trainings of one config_id differ in the seed alone, so
+-- that only some of them have says nothing, except train.from, which names the parent by its method,
+-- L_train and updates. Trainings of one config_id differ in the seed alone, so
 -- one of them represents all.
 CREATE VIEW grid_settings AS
 WITH
@@ -360,7 +361,15 @@ kept AS MATERIALIZED (
   FROM configs c
   JOIN runs r ON r.run_id = c.train_id
   JOIN run_settings s ON s.run_id = c.train_id
-  WHERE s.key <> 'train.seed' AND substr(s.key, 1, 6) <> 'bench.'),
+  WHERE s.key NOT IN ('train.seed', 'train.from') AND substr(s.key, 1, 6) <> 'bench.'
+  UNION ALL
+  SELECT c.artefact, c.scale, c.config_id, r.kind, r.dataset, r.corpus, r.model, r.position,
+    r.L_train, 'train.from',
+    coalesce(p.position || ':' || p.L_train || ':' || p.updates, s.value, 'none')
+  FROM configs c
+  JOIN runs r ON r.run_id = c.train_id
+  LEFT JOIN run_settings s ON s.run_id = c.train_id AND s.key = 'train.from'
+  LEFT JOIN runs p ON p.run_id = s.value),
 varying AS (
   SELECT DISTINCT artefact, scale, key FROM (
     SELECT artefact, scale, key FROM kept

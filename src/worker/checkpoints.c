@@ -65,14 +65,15 @@ static int write_weights(const struct checkpoints *c, struct arena *arena, int64
 {
     const struct worker *a = c->worker;
 
+    struct spec spec = a->spec[0];
+
     *out = (struct checkpoint_weights){.update = update};
     weights_path(out->path, update);
     /* No texts that differ between attempts, so that equal weights give equal files. */
+    spec.train.keep_state = false;
     const struct safetensors_text texts[] = {
-        {"format", "alibi weights 1"},
-        {"run_id", a->run_id[0]},
-        {"spec", spec_text(&a->spec[0], arena)},
-        {"update", arena_printf(arena, "%" PRId64, update)},
+        {"format", "alibi weights 1"},     {"run_id", a->run_id[0]},
+        {"spec", spec_text(&spec, arena)}, {"update", arena_printf(arena, "%" PRId64, update)},
         {"blas", a->backend->blas},
     };
     return weights_save(c->model, 0, path_in(arena, c, out->path), texts,
@@ -147,7 +148,7 @@ static void delete_checkpoints(const struct deletion *x, const char *dir)
 }
 
 /* Keeps of the newest two checkpoints the weights, the best weights and the state; of a training
- * that is done the newest weights and the best. */
+ * that is done the newest weights and the best, and with train.keep_state the newest state. */
 static void prune(const struct checkpoints *c, bool done)
 {
     struct deletion x = {0};
@@ -155,7 +156,8 @@ static void prune(const struct checkpoints *c, bool done)
     for (int i = 0; i < (done ? 1 : 2); i++) {
         weights_path(x.kept[x.n++], c->kept[i].update);
         weights_path(x.kept[x.n++], c->kept[i].best);
-        if (!done) state_path(x.kept[x.n++], c->kept[i].update);
+        if (!done || c->worker->spec[0].train.keep_state)
+            state_path(x.kept[x.n++], c->kept[i].update);
     }
     delete_checkpoints(&x, c->worker->dir);
 }

@@ -29,6 +29,7 @@ struct reproduction {
         int32_t n, capacity;
     } ours;                /* records of the temporary attempt */
     struct map ours_index; /* type and update -> index of the newest record */
+    int64_t first;         /* update that the training goes on from: its parent's last, or 0 */
     int64_t done;          /* updates of the temporary attempt */
     bool *seen;            /* updates for which the verified attempts have a record */
 };
@@ -38,6 +39,7 @@ static const char *const record_names[] = {[EVENT_STEP] = "update",
                                            [EVENT_VALIDATION] = "validation after update",
                                            [EVENT_CHECKPOINT] = "checkpoint of update",
                                            [EVENT_EVALUATED] = "evaluation",
+                                           [EVENT_CONTINUED] = "parent",
                                            [EVENT_ENDED] = NULL};
 
 static void note_difference(struct reproduction *v, const char *format, ...) ERR_PRINTF(2, 3);
@@ -97,7 +99,7 @@ static int reproduce(struct reproduction *v, const struct record_started *record
                                      .threads = (int)recorded->threads,
                                      .choices = ended.type ? ended.ended.choices : NULL,
                                      .checkpoint_s = never_checkpoint_s,
-                                     .stop_after = training ? v->report->updates : 0};
+                                     .stop_after = training ? v->first + v->report->updates : 0};
     struct err why = {0};
     int rc = worker_run(v->project, &o, &why);
 
@@ -136,7 +138,7 @@ static int take_ours(void *context, const struct event *ev, struct err *e)
     const struct record_key key = key_of(&r);
     *map_put(&v->ours_index, &key, sizeof key, NULL) = v->ours.n;
     record_copy(vec_push(&v->arena, &v->ours), &r, &v->arena);
-    if (r.type == EVENT_STEP) v->done = r.step.update;
+    if (r.type == EVENT_STEP) v->done = r.step.update - v->first;
     return 0;
 }
 
@@ -198,8 +200,8 @@ static int compare_event(void *context, const struct event *ev, struct err *e)
     const char *run_id = record_run_id(&r);
     if (run_id && strcmp(run_id, v->options->run_id) != 0) return 0;
     if (r.type == EVENT_STARTED) compare_makers(v, &r);
-    if (r.type == EVENT_STEP && r.step.update >= 1 && r.step.update <= v->report->updates)
-        v->seen[r.step.update] = true;
+    int64_t own = r.type == EVENT_STEP ? r.step.update - v->first : 0;
+    if (own >= 1 && own <= v->report->updates) v->seen[own] = true;
     if (record_names[r.type]) compare_record(v, &r);
     return 0;
 }
@@ -222,7 +224,8 @@ static int compare_all(struct reproduction *v, struct err *e)
     if (v->spec.kind == SPEC_EVAL && v->report->compared_n == 0)
         note_difference(v, "the record of the evaluation is missing");
     for (int64_t i = 1; i <= v->report->updates; i++)
-        if (!v->seen[i]) note_difference(v, "update %" PRId64 ": its record is missing", i);
+        if (!v->seen[i])
+            note_difference(v, "update %" PRId64 ": its record is missing", v->first + i);
     return 0;
 }
 
@@ -236,6 +239,20 @@ static int check_end(struct reproduction *v, struct err *e)
         return ERR(e, ERR_INTERRUPTED, "stopped after %" PRId64 " updates", v->done);
     v->report->updates = v->done;
     return 0;
+}
+
+/* Finds the update that a training with a parent goes on from. */
+static int find_first(struct reproduction *v, struct err *e)
+{
+    struct record continued;
+    const char *dir = v->options->dir;
+    int32_t last = 0;
+
+    if (run_folder_parse(dir, NULL, &last))
+        dir = run_folder_sibling(&v->arena, dir, run_folder_first(dir, last));
+    int found = run_folder_find(&continued, &v->arena, dir, EVENT_CONTINUED, e);
+    if (found == 1) v->first = continued.continued.update;
+    return found < 0 ? found : 0;
 }
 
 static int reproduce_and_compare(struct reproduction *v, struct err *e)
@@ -259,9 +276,11 @@ static int reproduce_and_compare(struct reproduction *v, struct err *e)
         snprintf(report->why, sizeof report->why, "%s", why);
         return 0;
     }
-    if (v->spec.kind == SPEC_TRAIN)
-        report->updates = v->options->updates < v->spec.train.updates ? v->options->updates
-                                                                      : v->spec.train.updates;
+    if (v->spec.kind == SPEC_TRAIN) {
+        TRY(find_first(v, e));
+        int64_t updates_n = v->spec.train.updates - v->first;
+        report->updates = v->options->updates < updates_n ? v->options->updates : updates_n;
+    }
     TRY(make_folder(v, e));
     TRY(reproduce(v, &recorded.started, e));
     if (!report->ran) return 0;

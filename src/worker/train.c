@@ -25,6 +25,7 @@ struct train {
     struct checkpoints *checkpoints;
     struct checkpoint_point now;
     struct speed speed;
+    double rate_before;    /* that the parent used last; NaN: not the first update after it */
     double seconds_before; /* wall time of the attempts that this one continues */
     int64_t checkpoint_us; /* time of the last checkpoint */
 };
@@ -83,6 +84,7 @@ static int train_save(struct train *t, bool best, bool last, struct err *e)
 {
     t->now.seconds = train_seconds(t);
     t->now.wps = train_wps(t);
+    last = last && !t->spec->train.keep_state;
     TRY(checkpoints_save(t->checkpoints, &t->now, best, last, e));
     t->checkpoint_us = clock_monotonic_us();
     return 0;
@@ -173,13 +175,13 @@ static int train_update(struct train *t, int64_t *targets_n, struct err *e)
     double loss = 0.0, norm = 0.0;
     int64_t update = t->now.update;
     double rate = schedule_rate(&t->spec->train, update);
+    double before = update > 0 ? schedule_rate(&t->spec->train, update - 1) : rate;
 
+    if (isfinite(t->rate_before)) before = t->rate_before;
+    t->rate_before = (double)NAN;
     TRY(train_shards(t, targets_n, e));
     const struct model_update step = {
-        .update = (uint32_t)update,
-        .lr = rate,
-        .lr_previous = update > 0 ? schedule_rate(&t->spec->train, update - 1) : rate,
-        .targets_n = *targets_n};
+        .update = (uint32_t)update, .lr = rate, .lr_previous = before, .targets_n = *targets_n};
     TRY(model_apply(t->model, &step, &norm, e));
     loss = model_loss(t->model);
     if (!isfinite(loss))
@@ -219,6 +221,14 @@ static int train_open_model(struct train *t, struct err *e)
     return model_open(&t->model, t->worker->backend, t->spec, &t->capacity, e);
 }
 
+/* Starts a training from its own initial values, or from its parent. */
+static int train_start(struct train *t, struct err *e)
+{
+    TRY(model_init(t->model, (uint64_t)t->spec->train.seed, e));
+    if (!t->spec->train.from[0]) return 0;
+    return parent_start(t->worker, t->model, t->checkpoints->slots_n, &t->now, &t->rate_before, e);
+}
+
 static int train_prepare(struct train *t, struct err *e)
 {
     const struct spec_train *s = &t->spec->train;
@@ -230,10 +240,12 @@ static int train_prepare(struct train *t, struct err *e)
     TRY(train_open_model(t, e));
     t->checkpoints->model = t->model;
     t->checkpoints->slots_n = s->optimizer == SPEC_ADAM ? 2 : 1;
-    t->now.wps = t->now.loss_nats = t->now.best_loss_nats = (double)NAN;
+    t->rate_before = t->now.wps = t->now.loss_nats = t->now.best_loss_nats = (double)NAN;
     TRY(checkpoints_resume(t->checkpoints, &t->now, e));
-    if (t->now.update == 0) TRY(model_init(t->model, (uint64_t)s->seed, e));
-    if (t->now.update > 0) t->seconds_before = t->now.seconds;
+    if (t->now.update == 0)
+        TRY(train_start(t, e));
+    else
+        t->seconds_before = t->now.seconds;
     speed_init(&t->speed, &t->worker->arena, s->updates - t->now.update);
     t->checkpoint_us = clock_monotonic_us();
     return worker_progress(t->worker, t->now.update, s->updates, t->now.loss_nats, t->now.wps, e);

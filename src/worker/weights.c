@@ -1,6 +1,7 @@
 /* weights.c - transfers one tensor at a time through a host buffer. */
 #include "worker/worker_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,11 +15,10 @@ struct weights {
     const enum model_block *block;
 };
 
-static void weights_init(struct weights *w, const struct model *m, int32_t slots_n)
+static void weights_init(struct weights *w, const struct shape_params *p, int32_t slots_n)
 {
     static const enum model_block values[] = {MODEL_VALUES};
     static const enum model_block states[] = {MODEL_STATE_0, MODEL_STATE_1};
-    const struct shape_params *p = model_params(m);
     int32_t blocks_n = slots_n > 0 ? slots_n : 1;
 
     *w = (struct weights){.n = blocks_n * p->tensors_n,
@@ -47,7 +47,7 @@ int weights_save(struct model *m, int32_t slots_n, const char *path,
     struct weights w;
     int64_t most = 1;
 
-    weights_init(&w, m, slots_n);
+    weights_init(&w, model_params(m), slots_n);
     for (int32_t i = 0; i < w.n; i++)
         if (w.entry[i].elements_n > most) most = w.entry[i].elements_n;
     float *buffer = malloc((size_t)most * sizeof *buffer);
@@ -89,7 +89,7 @@ int weights_load(struct model *m, int32_t slots_n, const struct safetensors *s, 
 {
     struct weights w;
 
-    weights_init(&w, m, slots_n);
+    weights_init(&w, model_params(m), slots_n);
     int rc = check(&w, s, e);
     if (rc < 0) err_ctx(e, "%s", path);
     for (int32_t i = 0; rc == 0 && i < w.n; i++) {
@@ -97,6 +97,37 @@ int weights_load(struct model *m, int32_t slots_n, const struct safetensors *s, 
         rc = model_write(m, w.block[i / w.tensors_n], i % w.tensors_n, x->data, e);
         safetensors_release(s, x); /* the file is as large as the model */
     }
+    arena_fini(&w.arena);
+    return rc;
+}
+
+static int check_finite(const float *value, const struct safetensors_entry *x, struct err *e)
+{
+    for (int64_t i = 0; i < x->elements_n; i++)
+        if (!isfinite(value[i]))
+            return ERR(e, ERR_DATA, "%s is %g at element %lld", x->name, (double)value[i],
+                       (long long)i);
+    return 0;
+}
+
+int weights_inherit(struct model *m, int32_t slots_n, const struct shape_inheritance *h,
+                    const struct shape_params *parent, const struct safetensors *s,
+                    const char *path, struct err *e)
+{
+    struct weights w;
+    int32_t tensors_n = model_params(m)->tensors_n;
+
+    weights_init(&w, parent, slots_n);
+    int rc = check(&w, s, e);
+    for (int32_t i = 0; rc == 0 && i < w.n; i++)
+        rc = check_finite(safetensors_find(s, w.entry[i].name)->data, &w.entry[i], e);
+    if (rc < 0) err_ctx(e, "%s", path);
+    for (int32_t block = 0; block < w.n / w.tensors_n; block++)
+        for (int32_t i = 0; rc == 0 && i < tensors_n; i++) {
+            if (h->from[i] < 0) continue;
+            const char *name = w.entry[block * w.tensors_n + h->from[i]].name;
+            rc = model_write(m, w.block[block], i, safetensors_find(s, name)->data, e);
+        }
     arena_fini(&w.arena);
     return rc;
 }

@@ -96,6 +96,31 @@ int weights_save(struct model *m, int32_t slots_n, const char *path,
 int weights_load(struct model *m, int32_t slots_n, const struct safetensors *s, const char *path,
                  struct err *e);
 
+/* weights_inherit - the same for a training's parent: loads the tensors of a file of the parent,
+ * whose parameters are `parent`, that the child takes over, and leaves the others as they are.
+ * Errors: also ERR_DATA a number is not finite. */
+int weights_inherit(struct model *m, int32_t slots_n, const struct shape_inheritance *h,
+                    const struct shape_params *parent, const struct safetensors *s,
+                    const char *path, struct err *e);
+
+/* --- parent.c: the start of a training that continues another one -------------------------------
+ *
+ * 1. The model has its own initial values; those of the tensors that the parent has too are
+ *    replaced by the parent's, and with train.continues=all so is the optimiser state.
+ * 2. With `all` the update number goes on at the parent's. The validation due there was the
+ *    parent's; best on valid starts empty.
+ * 3. The run id covers the parent's run id, and not the hash of its file, which does not exist when
+ *    a run is planned. EVENT_CONTINUED records the hash, and `alibi verify` compares it. */
+
+struct checkpoint_point;
+
+/* parent_start - sets the model and *now; *rate to the learning rate that the parent used last
+ * (train.continues=weights: unchanged). Records EVENT_CONTINUED. Errors: ERR_NOINPUT the parent is
+ * not done, or kept no optimiser state; ERR_DATA it is of another model, text or optimiser, or its
+ * file is damaged. */
+int parent_start(struct worker *a, struct model *m, int32_t slots_n, struct checkpoint_point *now,
+                 double *rate, struct err *e);
+
 /* --- checkpoints.c: the checkpoints of a training, and resuming from them ------------------------
  *
  * 1. A checkpoint is update-N.safetensors (fp32 master weights; __metadata__: format, spec, run_id,
@@ -107,7 +132,7 @@ int weights_load(struct model *m, int32_t slots_n, const struct safetensors *s, 
  *    an older checkpoint is deleted.
  * 3. During training the last two checkpoints with state are kept, and the weights that were best
  *    on valid when each was written. When done, only the best and the last weights are kept, in one
- *    file if they are of the same update.
+ *    file if they are of the same update, and with train.keep_state the state of the last.
  * 4. If the files of a checkpoint do not match their hashes, an older one is used.
  * 5. The folders of older attempts are only read. The best weights are copied from there, so that
  *    every attempt's folder is complete. */

@@ -190,8 +190,8 @@ static int32_t nominal_length(const struct plan *p, const struct plan_run *r)
 {
     for (int32_t i = 0; i < p->points_n; i++) {
         const struct plan_run *run = &p->run[p->point[i].run];
-        if (run == r || (run->train >= 0 && &p->run[run->train] == r))
-            return p->point[i].L_train_nominal;
+        bool of_r = run->spec.kind == SPEC_EVAL && &p->run[run->train] == r;
+        if (run == r || of_r) return p->point[i].L_train_nominal;
     }
     return r->spec.train.L;
 }

@@ -118,7 +118,7 @@ static int planning_estimate(struct planning *p, struct store *store, struct err
     return 0;
 }
 
-/* A training with its evaluations, or a run that waits for none. */
+/* A training with its evaluations and those that continue it, or a run that waits for none. */
 struct piece {
     int32_t run;
     double seconds;
@@ -141,11 +141,13 @@ bool planning_is_too_large(const struct planning *p, int32_t run)
 static int32_t collect_pieces(struct piece *out, const struct planning *p, struct arena *a)
 {
     struct piece *of_run = arena_array(a, (size_t)p->plan.runs_n + 1, sizeof *of_run);
+    int32_t *root = arena_array(a, (size_t)p->plan.runs_n + 1, sizeof *root);
     int32_t n = 0;
 
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         const struct plan_run *r = &p->plan.run[i];
-        struct piece *piece = &of_run[r->train >= 0 ? r->train : i];
+        root[i] = r->train >= 0 ? root[r->train] : i;
+        struct piece *piece = &of_run[root[i]];
         piece->seconds += planning_is_too_large(p, i) ? (double)INFINITY : p->seconds[i];
     }
     for (int32_t i = 0; i < p->plan.runs_n; i++)
@@ -207,15 +209,16 @@ static bool is_setting(const struct spec_key *key, const struct spec *s)
     return counts(key, s);
 }
 
-/* True if two trainings differ in a setting that both have, or two evaluations in any: one without
- * the key has its neutral value. */
+/* True if two trainings differ in a setting that both have or in their parents, or two evaluations
+ * in any setting: one without the key has its neutral value. */
 static bool differ(const struct spec_key *key, const struct spec *s, const struct spec *other,
                    struct arena *scratch)
 {
     bool here = is_setting(key, s), there = is_setting(key, other);
 
     if (!here && !there) return false;
-    if ((!here || !there) && (s->kind != SPEC_EVAL || !key->neutral)) return false;
+    bool counts_alone = s->kind == SPEC_EVAL || strcmp(key->name, "train.from") == 0;
+    if ((!here || !there) && (!counts_alone || !key->neutral)) return false;
     return strcmp(here ? spec_get(s, key, scratch) : key->neutral,
                   there ? spec_get(other, key, scratch) : key->neutral) != 0;
 }
@@ -274,14 +277,14 @@ static void planning_find_settings(struct planning *p, struct arena *scratch)
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         const struct plan_run *r = &p->plan.run[i];
         const char *own = varying_settings(varying, &r->spec, a);
-        const char *trained = r->train < 0 ? "" : p->settings[r->train];
+        const char *trained = r->spec.kind == SPEC_EVAL ? p->settings[r->train] : "";
         p->settings[i] = arena_printf(a, "%s%s%s", trained, *trained && *own ? " " : "", own);
     }
 }
 
 /* --- checkpoints that are gone ---------------------------------------------------------------- */
 
-/* Marks done trainings without the checkpoint that an evaluation to do needs. */
+/* Marks done trainings without the checkpoint that a run to do needs. */
 static int find_gone(struct planning *p, struct store *store, const struct project *project,
                      struct err *e)
 {
@@ -289,11 +292,13 @@ static int find_gone(struct planning *p, struct store *store, const struct proje
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         const struct plan_run *r = &p->plan.run[i];
         struct err why = {0};
+        enum spec_checkpoint which;
         bool gone;
+        spec_needs(&r->spec, &which);
         if (r->train < 0 || p->state[i].done || !p->state[r->train].done) continue;
         if (p->gone[r->train] || !spec_is_defined(&r->spec)) continue;
-        TRY(scheduler_find_checkpoint(store, project, p->plan.run[r->train].run_id,
-                                      r->spec.eval.checkpoint, &gone, &why, e));
+        TRY(scheduler_find_checkpoint(store, project, p->plan.run[r->train].run_id, which, &gone,
+                                      &why, e));
         if (gone) p->gone[r->train] = arena_strdup(&p->plan.arena, why.text);
     }
     return 0;
@@ -320,6 +325,8 @@ static char *describe(const struct spec *now, const struct spec *before, struct 
         if (strcmp(value, earlier) == 0 || found++ >= WHY_SETTINGS_MAX) continue;
         if (strcmp(keys[i].name, "eval.train_run") == 0)
             strbuf_addf(&b, "%sits training changed", b.n ? "; " : "");
+        else if (strcmp(keys[i].name, "train.from") == 0)
+            strbuf_addf(&b, "%sits parent changed", b.n ? "; " : "");
         else
             strbuf_addf(&b, "%s%s %s, was %s", b.n ? "; " : "", keys[i].name, value, earlier);
     }
@@ -417,7 +424,8 @@ char *planning_why(const struct planning *p, int32_t run, struct arena *a)
 
     if (s->done) return arena_strdup(a, p->gone[run] ? "done, but its checkpoint is gone" : "done");
     if (train >= 0 && p->gone[train] && spec_is_defined(&p->plan.run[run].spec))
-        return arena_strdup(a, "cannot run: the checkpoint of its training is gone");
+        return arena_printf(a, "cannot run: the checkpoint of its %s is gone",
+                            p->plan.run[run].spec.kind == SPEC_EVAL ? "training" : "parent");
     if (!spec_is_defined(&p->plan.run[run].spec))
         return arena_strdup(a, "not defined beyond L_train; will not run");
     if (planning_is_published(p, run)) return arena_strdup(a, "to fetch by `alibi run`");

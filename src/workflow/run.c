@@ -123,13 +123,13 @@ static int register_plan(struct store *store, const struct project *project, str
 
     TRY(store_begin(store, e));
     for (const struct plan_run *r = p->run; r < p->run + p->runs_n; r++) {
-        const struct store_run row = {.spec = &r->spec,
-                                      .run_id = r->run_id,
-                                      .config_id = r->config_id,
-                                      .train_run_id =
-                                          r->train >= 0 ? p->run[r->train].run_id : NULL,
-                                      .parameters_n = r->cost.parameters_n,
-                                      .flops = r->cost.flops};
+        const struct store_run row = {
+            .spec = &r->spec,
+            .run_id = r->run_id,
+            .config_id = r->config_id,
+            .train_run_id = r->spec.kind == SPEC_EVAL ? p->run[r->train].run_id : NULL,
+            .parameters_n = r->cost.parameters_n,
+            .flops = r->cost.flops};
         TRY_OUT(rc, store_add_run(store, &row, e));
     }
     for (int32_t k = 0; k < p->artefacts_n; k++)

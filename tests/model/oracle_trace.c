@@ -1,5 +1,6 @@
 /* oracle_trace.c - training traces: the authors' trainer for some updates, from w0 (or a model
- * file's weights) by w1 to wN. */
+ * file's weights) by w1 to wN. The trace of a continued training begins at update update_first,
+ * with the optimiser state m0 (Adam: also v0) if the file has it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@ struct trace {
     int64_t updates_n, per_update;
     float *loss, *norm; /* (updates, per_update), (updates) computed here */
     const float *rate;  /* (updates) */
+    int64_t first;      /* the number of the first update */
+    double rate_before; /* of the update before it */
 };
 
 /* Model, optimiser and rates that the trace was made with. */
@@ -20,14 +23,21 @@ static void set_training(struct trace *t, struct oracle *o)
 {
     struct spec_train *train = &t->spec.train;
     const char *optimizer = oracle_text(o, "optimizer");
-    if (optimizer == NULL || strcmp(optimizer, "nag") != 0)
-        oracle_reject(o, "metadata optimizer is %s, only nag is known in traces",
-                      optimizer == NULL ? "absent" : optimizer);
+    if (optimizer == NULL) oracle_reject(o, "there is no metadata optimizer");
     oracle_spec(o, &t->spec, o->file_own);
-    train->momentum = oracle_number(o, "momentum");
+    oracle_must(o, spec_set(&t->spec, spec_key_find("train.optimizer"), optimizer, &o->e));
+    if (train->optimizer == SPEC_ADAM) {
+        train->adam_beta1 = oracle_number(o, "adam_beta1");
+        train->adam_beta2 = oracle_number(o, "adam_beta2");
+        train->adam_eps = oracle_number(o, "adam_eps");
+    } else {
+        train->momentum = oracle_number(o, "momentum");
+    }
     train->weight_decay = oracle_number(o, "weight_decay");
     train->clip = oracle_number(o, "clip_norm");
     train->lr = oracle_number(o, "lr_max");
+    t->first = oracle_text(o, "update_first") ? (int64_t)oracle_number(o, "update_first") : 0;
+    t->rate_before = oracle_text(o, "lr_before") ? oracle_number(o, "lr_before") : train->lr;
 }
 
 static void take_batches(struct trace *t, struct oracle *o)
@@ -64,19 +74,31 @@ static void run_update(struct trace *t, struct oracle *o, int64_t u)
                                           .rows = t->rows,
                                           .length = t->length,
                                           .first_row = done * t->rows};
-        oracle_must(o,
-                    model_train_batch(o->model_own, &batch, (uint32_t)u, done > 0, &loss, &o->e));
+        oracle_must(o, model_train_batch(o->model_own, &batch, (uint32_t)(t->first + u), done > 0,
+                                         &loss, &o->e));
         t->loss[u * t->per_update + j] = (float)loss;
         targets += oracle_targets(batch.target, tokens);
         done++;
     }
-    const struct model_update update = {.update = (uint32_t)u,
+    const struct model_update update = {.update = (uint32_t)(t->first + u),
                                         .lr = (double)t->rate[u],
                                         .lr_previous =
-                                            u == 0 ? t->spec.train.lr : (double)t->rate[u - 1],
+                                            u == 0 ? t->rate_before : (double)t->rate[u - 1],
                                         .targets_n = targets};
     oracle_must(o, model_apply(o->model_own, &update, &norm, &o->e));
     t->norm[u] = (float)norm;
+}
+
+/* Optimiser state that the updates begin with; without it: zeros. */
+static void load_state(struct oracle *o, const char *prefix, enum model_block block)
+{
+    const struct shape_params *params = model_params(o->model_own);
+    if (!oracle_has(o, oracle_name(o, "%s.%s", prefix, params->tensor[0].name))) return;
+    for (int32_t i = 0; i < params->tensors_n; i++) {
+        int64_t n = (int64_t)params->tensor[i].rows * params->tensor[i].cols;
+        const char *name = oracle_name(o, "%s.%s", prefix, params->tensor[i].name);
+        oracle_must(o, model_write(o->model_own, block, i, oracle_floats(o, n, name), &o->e));
+    }
 }
 
 static void check_weights(struct oracle *o, const char *prefix)
@@ -104,6 +126,8 @@ void oracle_trace(struct oracle *o)
         oracle_load(o, "w0");
     else
         oracle_load_weights(o, &t.spec);
+    load_state(o, "m0", MODEL_STATE_0);
+    load_state(o, "v0", MODEL_STATE_1);
     for (int64_t u = 0; u < t.updates_n; u++) {
         run_update(&t, o, u);
         if (u == 0) check_weights(o, "w1");

@@ -1,6 +1,8 @@
 /* test_queue.c - order, groups and consequences, without a process. */
 #include "harness/test.h"
 
+#include <string.h>
+
 #include "scheduler/scheduler_internal.h"
 #include "scheduler/toy_grid.h"
 #include "store/ingest.h"
@@ -211,4 +213,42 @@ TEST_WITH(struct toy_grid *g, stale_trains_again_what_was_trained_but_not_what_w
     assert_int_equal(g->queue.entry[trained].state, RUN_WAITING);
     assert_int_equal(g->queue.entry[imported].state, RUN_SKIPPED);
     assert_true(g->queue.entry[imported].was_done);
+}
+
+/* A training that continues another one, with its evaluation. */
+static int32_t continue_training(struct toy_grid *g, int32_t parent, int32_t L)
+{
+    int32_t child = toy_grid_train(g, L);
+
+    memcpy(g->run[child].spec.train.from, g->run[parent].run_id, SPEC_ID_BYTES);
+    spec_run_id(&g->run[child].spec, g->run[child].run_id);
+    g->run[child].train = parent;
+    toy_grid_evaluate(g, child, L);
+    return child;
+}
+
+TEST_WITH(struct toy_grid *g, a_training_waits_for_its_parent)
+{
+    int32_t parent = toy_grid_train(g, 64), child = continue_training(g, parent, 128);
+
+    g->run[child].flops = 1e12;
+    open_queue(g);
+    assert_int_equal(next(g, true, 2), 1);
+    assert_int_equal(g->queue.pick[0], parent);
+    assert_int_equal(next(g, false, 1), 0);
+    queue_end(&g->queue, parent, STORE_DONE, false);
+    assert_int_equal(next(g, true, 2), 1);
+    assert_int_equal(g->queue.pick[0], child);
+}
+
+TEST_WITH(struct toy_grid *g, a_failed_parent_blocks_all_that_rests_on_it)
+{
+    int32_t parent = toy_grid_train(g, 64), child = continue_training(g, parent, 128);
+
+    continue_training(g, child, 256);
+    open_queue(g);
+    next(g, true, 1);
+    queue_end(&g->queue, parent, STORE_DIVERGED, false);
+    assert_int_equal(next(g, true, 1), 0);
+    for (int32_t i = child; i < g->n; i++) assert_int_equal(g->queue.entry[i].state, RUN_BLOCKED);
 }

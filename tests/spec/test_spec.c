@@ -1,6 +1,7 @@
 /* test_spec.c - the key table, canonical text and identity. */
 #include "harness/test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -339,4 +340,63 @@ TEST(a_key_that_does_not_apply_may_be_absent)
                             "kind=eval\nscale=mini\neval.train_run=0123456789abcdef\n"
                             "eval.split=valid\neval.window=sliding\neval.L=64\n",
                             &e));
+}
+
+TEST(a_training_with_a_parent_is_hashed_by_it)
+{
+    struct spec s, other;
+    char id[SPEC_ID_BYTES], child[SPEC_ID_BYTES], changed[SPEC_ID_BYTES];
+
+    spec_init(&s);
+    spec_run_id(&s, id);
+    s.train.continues = SPEC_CONTINUES_WEIGHTS; /* means nothing without a parent */
+    s.train.from_checkpoint = SPEC_BEST;
+    s.train.keep_state = true; /* changes no number */
+    spec_run_id(&s, changed);
+    assert_string_equal(changed, id);
+    other = s;
+    snprintf(s.train.from, sizeof s.train.from, "0123456789abcdef");
+    spec_run_id(&s, child);
+    assert_string_not_equal(child, id);
+    s.train.continues = SPEC_CONTINUES_ALL;
+    spec_run_id(&s, changed);
+    assert_string_not_equal(changed, child);
+    /* Children of the seeds of one configuration share a config id. */
+    s.train.seed = 1;
+    spec_config_id(&s, "fedcba9876543210", id);
+    s.train.seed = 2;
+    snprintf(s.train.from, sizeof s.train.from, "00112233445566ff");
+    spec_config_id(&s, "fedcba9876543210", changed);
+    assert_string_equal(changed, id);
+    assert_string_equal(spec_needs(&s, NULL), "00112233445566ff");
+    assert_string_equal(spec_needs(&other, NULL), "");
+}
+
+TEST(a_scaled_child_starts_from_its_parents_rows)
+{
+    struct spec parent, child;
+
+    spec_init(&parent);
+    parent.model.position = SPEC_ROTARY;
+    parent.train.L = 64;
+    parent.train.updates = 5;
+    child = parent;
+    spec_run_id(&parent, child.train.from);
+    child.train.continues = SPEC_CONTINUES_WEIGHTS;
+    child.train.L = 128;
+    assert_ok(spec_continue(&child, &parent, &e));
+    assert_int_equal(child.option.original_length, 0); /* without a scaling: its own rows */
+    child.option.scaling = POSITION_PI;
+    assert_ok(spec_continue(&child, &parent, &e));
+    assert_int_equal(child.option.original_length, 64);
+    struct spec grandchild = child;
+    grandchild.option.original_length = 0;
+    grandchild.train.L = 256;
+    assert_ok(spec_continue(&grandchild, &child, &e));
+    assert_int_equal(grandchild.option.original_length, 64);
+    /* An evaluation with another scaling starts from the same rows. */
+    const struct spec_eval eval = {.scaling = POSITION_YARN, .L = 512};
+    assert_int_equal(spec_evaluated(&grandchild, &eval).option.original_length, 64);
+    child.option.scaling = POSITION_UNSCALED;
+    assert_int_equal(spec_evaluated(&child, &eval).option.original_length, 0);
 }

@@ -204,3 +204,21 @@ TEST_WITH(struct worker_fixture *f, a_worker_killed_again_and_again_ends_with_th
     assert_true(worker_fixture_count(f, &s, number, EVENT_STEP) <= 5);
     worker_fixture_same(f, &s, number, &expected);
 }
+
+TEST_WITH(struct worker_fixture *f, a_killed_child_of_another_training_ends_with_the_same_bits)
+{
+    struct spec parent = worker_fixture_spec(f, SPEC_ROTARY);
+    struct spec child = parent;
+    int32_t number = 1;
+
+    parent.train.updates = 8;
+    parent.train.keep_state = true;
+    spec_run_id(&parent, child.train.from);
+    child.train.L = 32;
+    worker_fixture_must_run(f, &parent, 1);
+    const struct record_trained expected = worker_fixture_unbroken(f, &child);
+    for (int64_t update = 9; update < child.train.updates; update += 3)
+        kill_after(f, &child, number++, update);
+    worker_fixture_must_run(f, &child, number);
+    worker_fixture_same(f, &child, number, &expected);
+}

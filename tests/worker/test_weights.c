@@ -2,6 +2,7 @@
  * tensors give equal files, so that hashes compare models. */
 #include "harness/test.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,4 +96,42 @@ TEST_WITH(struct worker_fixture *f, weights_of_another_model_are_rejected_and_ch
         model_close(other);
     }
     model_close(from);
+}
+
+TEST_WITH(struct worker_fixture *f, a_child_takes_over_by_name_and_only_finite_numbers)
+{
+    const struct spec parent = worker_fixture_spec(f, SPEC_ALIBI),
+                      child = worker_fixture_spec(f, SPEC_T5);
+    const char *path, *expected;
+    struct safetensors *file = NULL;
+    struct shape_inheritance h;
+
+    struct model *from = open_model(f, &parent, 2), *to = open_model(f, &child, 0);
+    const struct shape_params *p = model_params(from);
+    int32_t fresh = model_params(to)->tensors_n - 1;
+    assert_ok(shape_inherit(&h, &f->arena, model_params(to), p, &e));
+    assert_int_equal(h.from[fresh], -1);
+    save(f, from, 1, &path);
+    assert_ok(safetensors_open(&file, path, &e));
+    assert_ok(weights_inherit(to, 1, &h, p, file, path, &e));
+    safetensors_close(file);
+    float of_parent[64], of_child[64];
+    for (int32_t i = 0; i < fresh; i++) {
+        const struct shape_tensor *t = &model_params(to)->tensor[i];
+        if ((int64_t)t->rows * t->cols > 64) continue;
+        assert_ok(model_read(from, MODEL_STATE_0, h.from[i], of_parent, &e));
+        assert_ok(model_read(to, MODEL_STATE_0, i, of_child, &e));
+        assert_memory_equal(of_child, of_parent, (size_t)t->cols * sizeof *of_child);
+    }
+    expected = save(f, to, 0, &path); /* the values are as they were */
+    assert_ok(model_read(from, MODEL_VALUES, p->tensors_n - 1, of_parent, &e));
+    of_parent[0] = (float)NAN;
+    assert_ok(model_write(from, MODEL_VALUES, p->tensors_n - 1, of_parent, &e));
+    save(f, from, 0, &path);
+    assert_ok(safetensors_open(&file, path, &e));
+    assert_fails(ERR_DATA, "is nan at element 0", weights_inherit(to, 0, &h, p, file, path, &e));
+    safetensors_close(file);
+    assert_string_equal(save(f, to, 0, &path), expected);
+    model_close(from);
+    model_close(to);
 }
