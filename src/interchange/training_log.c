@@ -217,11 +217,14 @@ int training_log_read(struct training_log *out, struct arena *a, const char *pat
     *r = (struct log_reader){.path = path, .arena = a};
     *out = (struct training_log){.path = path};
     TRY(file_map_open(&map, path, e));
-    int rc = map.n <= LOG_BYTES_MAX
-                 ? read_lines(r, map.data, map.n, e)
-                 : ERR(e, ERR_DATA, "%s: %zu bytes, more than the %d of a training log", path,
-                       map.n, LOG_BYTES_MAX);
-    if (rc == 0 && map.n > 0) out->L = find_length(map.data, map.n);
+    int rc = 0;
+    if (map.n > LOG_BYTES_MAX)
+        rc = ERR(e, ERR_DATA, "%s: %zu bytes, more than the %d of a training log", path, map.n,
+                 LOG_BYTES_MAX);
+    else if (map.n > 0) {
+        rc = read_lines(r, map.data, map.n, e);
+        out->L = find_length(map.data, map.n);
+    }
     file_map_close(&map);
     TRY(rc);
     out->train = r->inner.n ? r->inner : r->epoch;

@@ -112,6 +112,13 @@ TEST_WITH(struct scene *s, a_loss_that_is_not_finite_is_not_known)
     assert_true(isnan(read.train.item[0].loss_nats) && isnan(read.train.item[0].grad_norm));
 }
 
+TEST_WITH(struct scene *s, an_empty_file_is_no_training_log)
+{
+    struct training_log read;
+
+    assert_fails(ERR_DATA, "not a training log of fairseq", read_text(s, &read, "", &e));
+}
+
 TEST_WITH(struct scene *s, changed_logs_never_crash_the_reader)
 {
     enum { CHANGES = 4000 };
