@@ -24,7 +24,7 @@
 
 /* X(NAME, name, display, place, style, bounded): enumerator SPEC_NAME; name in specs and
  * results.db; name in tables; place among the methods of a table; number of colour and marker in a
- * figure, 1 to 12 (5 is of names that are not methods); bounded 1: not defined for rows longer than
+ * figure, 1 to 16 (5 is of names that are not methods); bounded 1: not defined for rows longer than
  * L_train. The functions of a row are named position_name. */
 #define POSITION_METHODS(X)                                                                        \
     X(SINUSOIDAL, sinusoidal, "Sinusoidal", 1, 1, 0)                                               \
@@ -37,7 +37,8 @@
     X(KERPLE_LOG, kerple_log, "KERPLE-log", 8, 9, 0)                                               \
     X(KERPLE_POWER, kerple_power, "KERPLE-power", 9, 10, 0)                                        \
     X(SANDWICH, sandwich, "Sandwich", 10, 11, 0)                                                   \
-    X(TISA, tisa, "TISA", 11, 12, 0)
+    X(TISA, tisa, "TISA", 11, 12, 0)                                                               \
+    X(BAM, bam, "BAM", 13, 14, 0)
 
 #define POSITION_ONE_MORE(NAME, name, display, place, style, bounded) +1
 enum {
@@ -63,6 +64,8 @@ enum position_scaling {
 enum position_slopes { POSITION_GEOMETRIC, POSITION_EXPONENTIAL };
 /* Learned slope as a function of the parameter u: e^u, or ln(1 + e^u). */
 enum position_parametrisation { POSITION_EXP, POSITION_SOFTPLUS };
+/* Location of the distance in BAM: 0, or learned for each head. */
+enum position_location { POSITION_NO_LOCATION, POSITION_LEARNED_LOCATION };
 
 struct position_list {
     int32_t n;
@@ -83,6 +86,7 @@ struct position_options {
     enum position_parametrisation alibi_parametrisation;
     struct position_list alibi_start_slopes; /* of learned slopes, by head; empty: the paper's */
     int32_t sandwich_dim, tisa_kernels;
+    enum position_location bam_location;
     /* Scaling in training or in an evaluation. factor 0: row length / original length, at least 1;
      * original_length 0: L_train. */
     enum position_scaling scaling;
