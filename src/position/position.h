@@ -38,7 +38,8 @@
     X(KERPLE_POWER, kerple_power, "KERPLE-power", 9, 10, 0)                                        \
     X(SANDWICH, sandwich, "Sandwich", 10, 11, 0)                                                   \
     X(TISA, tisa, "TISA", 11, 12, 0)                                                               \
-    X(BAM, bam, "BAM", 13, 14, 0)
+    X(BAM, bam, "BAM", 13, 14, 0)                                                                  \
+    X(HARD_ALIBI, hard_alibi, "Hard-ALiBi", 14, 15, 0)
 
 #define POSITION_ONE_MORE(NAME, name, display, place, style, bounded) +1
 enum {
@@ -87,6 +88,7 @@ struct position_options {
     struct position_list alibi_start_slopes; /* of learned slopes, by head; empty: the paper's */
     int32_t sandwich_dim, tisa_kernels;
     enum position_location bam_location;
+    int32_t hard_alibi_heads;
     /* Scaling in training or in an evaluation. factor 0: row length / original length, at least 1;
      * original_length 0: L_train. */
     enum position_scaling scaling;
@@ -180,6 +182,9 @@ struct position_functions {
     /* frequencies - the angle of pair p at token t is t * theta[p]; C / H / 2 numbers. Returns the
      * factor of cosines and sines. */
     double (*frequencies)(const struct position_shape *, double *theta);
+    /* narrow_heads - the number of heads with a window of their own: head h sees at most h + 1
+     * keys. NULL: 0. */
+    int32_t (*narrow_heads)(const struct position_shape *);
     /* follows_length - whether the numbers depend on shape.length, so that the result of a short
      * row is not a prefix of that of a longer one. NULL: they do not. */
     bool (*follows_length)(const struct position_shape *);
