@@ -77,7 +77,7 @@ static int rule_residual_layernorm_bwd(const void *args, struct err *e)
          .optional = true},                                                                        \
         {"mask.window", ARG_SIZE_32, ARG_READ, AT(attention, mask.window), "W", .optional = true}, \
         {"mask.sinks", ARG_SIZE_32, ARG_READ, AT(attention, mask.sinks), "S", .optional = true},   \
-        {"mask.narrow_heads", ARG_SIZE_32, ARG_READ, AT(attention, mask.narrow_heads), "M",        \
+        {"mask.narrow_heads", ARG_SIZE_32, ARG_READ, AT(attention, mask.narrow_heads), "A",        \
          .optional = true},                                                                        \
         {"q", ARG_TENSOR, ARG_READ, AT(attention, q), "B*T H*D"},                                  \
         {"k", ARG_SAME, ARG_READ, AT(attention, k), "B*T H*D"},                                    \

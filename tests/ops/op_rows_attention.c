@@ -325,6 +325,7 @@ static void attention_mask(struct op_bench *k)
             struct attention_case c =
                 op_attention_case(k, cases[i].size, (enum form)(way % 4), way % 2 ? 0.25f : 0.0f);
             c.a.mask = c.ref.mask = cases[i].mask;
+            if (c.a.mask.narrow_heads > 0) c.summed_n = (int64_t)c.ref.B * c.ref.T;
             if (ops_attention(k->b, &c.a, &e) == ERR_UNAVAILABLE) continue;
             if (way / 4 > 0) set_rotary(k, &c, way / 4 - 1);
             op_attention_check(k, &c);
