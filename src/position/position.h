@@ -76,6 +76,7 @@ struct position_list {
 /* The options of all methods. Each applies to the methods that list it. */
 struct position_options {
     double rotary_base;
+    struct position_list rotary_base_layers; /* by layer; empty: rotary_base */
     enum position_rotary_layout rotary_layout;
     int32_t t5_buckets, t5_max_distance;
     double t5_init_std;                /* of the table at initialisation; 0: zeros */
@@ -206,6 +207,8 @@ extern const struct position_method position_methods[POSITION_METHODS_N];
 int position_check(int32_t method, const struct position_shape *s, struct err *e);
 /* position_follows_length - see follows_length. */
 bool position_follows_length(int32_t method, const struct position_shape *s);
+/* position_adds_to_embedding - whether the method adds rows to the embeddings of the tokens. */
+bool position_adds_to_embedding(int32_t method, const struct position_shape *s);
 /* position_original_length - tokens per row before scaling. */
 int32_t position_original_length(const struct position_shape *s);
 /* position_alibi_slope - the paper's slope of head h. */
