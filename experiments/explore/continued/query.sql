@@ -28,11 +28,11 @@ chosen AS ( -- of each arm and seed the rate with the lowest perplexity on valid
         FROM named WHERE chooses AND perplexity IS NOT NULL)
     WHERE n = 1),
 part(part, place, text) AS (VALUES
-    ('stages', 1, 'Stages: test, sliding window of 3072 tokens'),
-    ('lengths', 2, 'Two lengths: test, 3072 tokens'),
-    ('scalings 8', 3, 'Fine-tuned at 3072 tokens, heads of width 8: test, 3072 tokens'),
-    ('scalings 2', 4, 'Fine-tuned at 3072 tokens, heads of width 32: test, 3072 tokens'),
-    ('drope', 5, 'Dropped positions: test, 3072 tokens')),
+    ('stages', 1, 'stages'),
+    ('lengths', 2, 'two lengths'),
+    ('scalings 8', 3, 'fine-tuned at 3072, heads of width 8'),
+    ('scalings 2', 4, 'fine-tuned at 3072, heads of width 32'),
+    ('drope', 5, 'dropped positions')),
 placed AS (
     SELECT n.*, p.part, p.place AS part_place, p.text AS part_text
     FROM named n JOIN part p ON CASE p.part
@@ -52,5 +52,5 @@ SELECT p.part_text AS part, p.part_place,
 FROM placed p JOIN kind ON CASE kind
     WHEN 'table' THEN p.rate = coalesce((SELECT c.rate FROM chosen c WHERE c.arm = p.arm AND c.heads = p.heads AND c.seed = p.seed),
         (SELECT min(o.rate) FROM named o WHERE o.arm = p.arm AND o.heads = p.heads AND o.seed = p.seed))
-    ELSE NOT p.chooses AND p.L_valid_nominal = 3072 AND (p.from_L IS NOT NULL OR p.position <> 'rotary') END
+    ELSE NOT p.chooses AND p.L_valid_nominal = 3072 AND p.part NOT IN ('lengths', 'scalings 8') AND (p.from_L IS NOT NULL OR p.position <> 'rotary') END
 ORDER BY kind DESC, p.part_place, p.chooses DESC, p.L_valid_nominal, p.point, p.seed;
