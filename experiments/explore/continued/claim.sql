@@ -17,7 +17,7 @@ threshold AS (SELECT
 e AS ( -- an evaluation and its arm: method, heads, the parent's length, scaling, last length, such as 'rotary-2 512 yarn 3072'
     SELECT w.seed, w.split, w.protocol, w.L_valid_nominal AS V, w.perplexity AS p, w.state, w.train_run_id AS run,
         w.position || CASE WHEN h.value <> '8' THEN '-' || h.value ELSE '' END
-            || coalesce(' ' || f.L_train * w.L_train_nominal / w.L_train, '')
+            || coalesce(' ' || (f.L_train * w.L_train_nominal / w.L_train), '')
             || CASE WHEN s.value <> 'none' THEN ' ' || s.value WHEN w.position_scaling <> 'none' THEN ' untrained ' || w.position_scaling ELSE '' END
             || ' ' || w.L_train_nominal AS arm
     FROM wanted_evaluations w
