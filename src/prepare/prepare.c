@@ -254,7 +254,11 @@ static int write_synthetic(struct preparation *p, struct err *e)
         arena_init(&arena);
         synthetic_make(&text, &arena, p->synthetic, (uint64_t)i + 1, p->synthetic->tokens_n[i]);
         p->manifest.floor_perplexity[i] = synthetic_floor(&text);
+        const char *groups = i > CORPUS_TRAIN ? text.groups : p->synthetic->groups;
         int rc = file_write_atomic(text_path(p, i), text.text, text.n, e);
+        if (rc == 0 && groups)
+            rc = file_write_atomic(groups_path(p, p->temporary, i), groups,
+                                   i > CORPUS_TRAIN ? (size_t)text.tokens_n : strlen(groups), e);
         arena_fini(&arena);
         TRY(rc);
     }
@@ -292,6 +296,7 @@ static int build(struct preparation *p, struct err *e)
     TRY(file_make_dirs(p->temporary, e));
     if (p->synthetic) {
         p->text_dir = p->temporary;
+        if (p->synthetic->groups) p->groups_dir = p->temporary;
         TRY(write_synthetic(p, e));
     }
     if (encoded) TRY(encode_text(p, e));
