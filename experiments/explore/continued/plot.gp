@@ -10,7 +10,7 @@ entry(i) = CURVE_TITLE[i]
 eval LOG_X
 set yrange [y_low:y_top]
 set xrange [0.8 * X_MIN:1.25 * X_MAX]
-set xtics (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
+set xtics (0.0002, 0.0007, 0.002, 0.007, 0.02)
 set xlabel 'learning rate'
 set ylabel 'perplexity on 3072 tokens of test (lower is better)'
 eval BEGIN
