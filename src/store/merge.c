@@ -357,6 +357,8 @@ static const struct {
      " JOIN main.results v ON v.attempt_id=h.attempt_id AND v.sequence=w.sequence WHERE true"},
     {"checkpoint_files", OF_ATTEMPT},
     {"curve_points", OF_ATTEMPT},
+    {"attention_heads", OF_ATTEMPT},
+    {"attention_rollouts", OF_ATTEMPT},
     {"points", " o WHERE NOT EXISTS(SELECT 1 FROM main.points h WHERE h.artefact=o.artefact"
                " AND h.scale=o.scale)"},
 };

@@ -79,6 +79,31 @@ JOIN runs t ON t.run_id = r.train_run_id
 JOIN evaluation_settings s ON s.run_id = v.run_id
 WHERE v.current = 1 AND v.kind = 'eval';
 
+-- A row for each attention head of an evaluation with eval.attention_rows, and each text.
+CREATE VIEW attention AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.seed, h.text, h.layer,
+  h.head, h.rows, h.first_weight, h.entropy, h.distance, h.logit_low, h.logit_high, h.slope,
+  h.bound_excess, r.run_id, r.train_run_id, r.config_id, max(r.modified, t.modified) AS modified,
+  r.checkpoint, s.settings
+FROM results v
+JOIN attention_heads h ON h.attempt_id = v.attempt_id
+JOIN runs r ON r.run_id = v.run_id
+JOIN runs t ON t.run_id = r.train_run_id
+JOIN evaluation_settings s ON s.run_id = v.run_id
+WHERE v.current = 1 AND v.kind = 'eval';
+
+-- A row for each distance of a rollout: attention through the first layers of a head.
+CREATE VIEW attention_rollout AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.seed, o.text, o.layers,
+  o.head, o.distance, o.weight, r.run_id, r.train_run_id, r.config_id,
+  max(r.modified, t.modified) AS modified, r.checkpoint, s.settings
+FROM results v
+JOIN attention_rollouts o ON o.attempt_id = v.attempt_id
+JOIN runs r ON r.run_id = v.run_id
+JOIN runs t ON t.run_id = r.train_run_id
+JOIN evaluation_settings s ON s.run_id = v.run_id
+WHERE v.current = 1 AND v.kind = 'eval';
+
 CREATE VIEW artefact_evaluations AS
 SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid,
   coalesce(p.L_train_nominal, e.L_train) AS L_train_nominal,

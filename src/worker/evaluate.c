@@ -148,7 +148,7 @@ static int32_t bin_of(int32_t at)
     return 2 * octave + (at >> (octave - 1) & 1);
 }
 
-static int32_t bin_first(int32_t bin)
+int32_t evaluate_bin_first(int32_t bin)
 {
     return bin < 2 ? bin : (2 + (bin & 1)) << (bin / 2 - 1);
 }
@@ -226,10 +226,10 @@ static struct record_bins bins_of(const struct evaluate *v, int32_t i)
     struct record_bins bins = {0};
     int32_t L = eval_of(v, i)->L;
 
-    for (int32_t k = 0; k < RECORD_BINS_MAX && bin_first(k) < L; k++) {
-        int32_t last = bin_first(k + 1);
+    for (int32_t k = 0; k < RECORD_BINS_MAX && evaluate_bin_first(k) < L; k++) {
+        int32_t last = evaluate_bin_first(k + 1);
         if (v->sums[i].bin[k].targets_n == 0) continue;
-        bins.bin[bins.n++] = (struct record_bin){.first = bin_first(k) + 1,
+        bins.bin[bins.n++] = (struct record_bin){.first = evaluate_bin_first(k) + 1,
                                                  .last = last < L ? last : L,
                                                  .targets = v->sums[i].bin[k].targets_n,
                                                  .nll = v->sums[i].bin[k].nll};
@@ -298,6 +298,9 @@ static int run_pass(struct evaluate *v, int32_t first, struct err *e)
     TRY_OUT(rc, score(v, m, &w, capacity.rows_max, e));
     double wps = measured_wps(v, w.targets_n);
     TRY_OUT(rc, worker_peak_bytes(a, &peak, e));
+    for (int32_t i = 0; i < v->members_n; i++)
+        TRY_OUT(rc, heads_record(a, v->member[i], &v->trained, m,
+                                 &v->corpus.split[eval_of(v, v->member[i])->split], e));
     double seconds = 1e-6 * (double)(clock_monotonic_us() - from_us) / v->members_n;
     for (int32_t i = 0; i < v->members_n; i++)
         TRY_OUT(rc, record(v, v->member[i], w.targets_n, wps, peak, seconds, e));
