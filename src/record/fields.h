@@ -147,7 +147,7 @@ struct record_bins {
     X(T, t, TEXT, fresh, REQUIRED, NULL, NULL, true)                                               \
     X(T, t, TEXT, dropped, REQUIRED, NULL, NULL, true)
 
-/* What a head does with the rows of a text, written before the result of its evaluation. Layers and
+/* Describes a head with the rows of a text; written before the result of its evaluation. Layers and
  * heads count from 1. Means are over the queries of a row and over rows. distance: tokens from the
  * query back to the key. logit_…: the extremes of the scores without the bias. slope: of a bias
  * that is -slope * distance. bound_excess: the most by which the logarithm of a weight leaves the

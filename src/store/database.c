@@ -412,10 +412,9 @@ static int run_answer(struct store *s, const char *sql, struct err *e)
 }
 
 /* A query for the columns of record_fields and of the key table that tables of the file lack; a
- * table that the file does not have comes with a step. It
- * concatenates for each such table the `expression` of its name `tab`, of the statements
- * `additions` that add the columns, and of their list `nulls`, as ",NULL AS column"; "" if no table
- * lacks any. */
+ * table that the file lacks comes with a step. It concatenates for each such table the `expression`
+ * of its name `tab`, of the statements `additions` that add the columns, and of their list `nulls`,
+ * as ",NULL AS column"; "" if no table lacks any. */
 static const char *query_lacking(struct store *s, const char *expression)
 {
     static const char *const types[] = {[RECORD_INT] = "INTEGER",
