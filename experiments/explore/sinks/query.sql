@@ -23,4 +23,4 @@ FROM named n LEFT JOIN statistic s ON s.run_id = n.run_id
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, n.arm, h.text, h.number, h.first_weight, n.*
 FROM named n JOIN head h ON h.run_id = n.run_id
-ORDER BY 9, 10, 2, 7, 8;
+ORDER BY rows, place, arm, text, series, number;
