@@ -173,10 +173,9 @@ INSERT INTO run_settings VALUES('ef22ebd8b4bc3c3d','train.warmup','0',0);
 INSERT INTO run_settings VALUES('ef22ebd8b4bc3c3d','train.weight_decay','0',0);
 CREATE TABLE position_losses( result_id INTEGER NOT NULL REFERENCES results(result_id), first INTEGER NOT NULL, last INTEGER NOT NULL, targets INTEGER NOT NULL, nll REAL, PRIMARY KEY(result_id,first)) STRICT, WITHOUT ROWID;
 INSERT INTO position_losses VALUES(2,1,1,100,250.0);
-CREATE TABLE attention_heads( attempt_id INTEGER NOT NULL REFERENCES run_attempts(attempt_id), text TEXT NOT NULL, layer INTEGER NOT NULL, head INTEGER NOT NULL, rows INTEGER NOT NULL, first_weight REAL, entropy REAL, distance REAL, logit_low REAL, logit_high REAL, slope REAL, bound_excess REAL, PRIMARY KEY(attempt_id,text,layer,head)) STRICT, WITHOUT ROWID;
-INSERT INTO attention_heads VALUES(2,'natural',1,1,100,0.25,1.5,7.5,-2.5,3.5,0.5,-1.25);
-CREATE TABLE attention_rollouts( attempt_id INTEGER NOT NULL REFERENCES run_attempts(attempt_id), text TEXT NOT NULL, layers INTEGER NOT NULL, head INTEGER NOT NULL, distance INTEGER NOT NULL, weight REAL, PRIMARY KEY(attempt_id,text,layers,head,distance)) STRICT, WITHOUT ROWID;
-INSERT INTO attention_rollouts VALUES(2,'natural',2,1,4,0.0625);
+CREATE TABLE group_losses( result_id INTEGER NOT NULL REFERENCES results(result_id), grouping TEXT NOT NULL CHECK(grouping IN('group','block')), first INTEGER NOT NULL, last INTEGER NOT NULL, name TEXT, targets INTEGER NOT NULL, nll REAL, hits INTEGER, PRIMARY KEY(result_id,grouping,first)) STRICT, WITHOUT ROWID;
+INSERT INTO group_losses VALUES(2,'block',1,100,NULL,100,250.0,NULL);
+INSERT INTO group_losses VALUES(2,'group',0,0,'all',100,250.0,40);
 CREATE INDEX runs_of_training ON runs(train_run_id);
 CREATE INDEX points_of_run ON points(run_id);
 CREATE UNIQUE INDEX one_running_attempt ON run_attempts(run_id) WHERE state='running';
@@ -239,23 +238,25 @@ JOIN runs r ON r.run_id = v.run_id
 JOIN runs t ON t.run_id = r.train_run_id
 JOIN evaluation_settings s ON s.run_id = v.run_id
 WHERE v.current = 1 AND v.kind = 'eval';
-CREATE VIEW attention AS
-SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.seed, h.text, h.layer,
-  h.head, h.rows, h.first_weight, h.entropy, h.distance, h.logit_low, h.logit_high, h.slope,
-  h.bound_excess, r.run_id, r.train_run_id, r.config_id, max(r.modified, t.modified) AS modified,
-  r.checkpoint, s.settings
+CREATE VIEW target_groups AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol,
+  r.stride, r.seed, b.first AS number, b.name, b.targets, b.nll, b.nll / b.targets AS loss_nats,
+  exp(b.nll / b.targets) AS perplexity, b.hits, b.hits * 1.0 / b.targets AS accuracy, r.run_id,
+  r.train_run_id, r.config_id, max(r.modified, t.modified) AS modified, r.precision, r.checkpoint,
+  s.settings, r.corpus
 FROM results v
-JOIN attention_heads h ON h.attempt_id = v.attempt_id
+JOIN group_losses b ON b.result_id = v.result_id AND b.grouping = 'group'
 JOIN runs r ON r.run_id = v.run_id
 JOIN runs t ON t.run_id = r.train_run_id
 JOIN evaluation_settings s ON s.run_id = v.run_id
 WHERE v.current = 1 AND v.kind = 'eval';
-CREATE VIEW attention_rollout AS
-SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.seed, o.text, o.layers,
-  o.head, o.distance, o.weight, r.run_id, r.train_run_id, r.config_id,
-  max(r.modified, t.modified) AS modified, r.checkpoint, s.settings
+CREATE VIEW target_blocks AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol,
+  r.stride, r.seed, b.first, b.last, b.targets, b.nll, b.nll / b.targets AS loss_nats,
+  exp(b.nll / b.targets) AS perplexity, r.run_id, r.train_run_id, r.config_id,
+  max(r.modified, t.modified) AS modified, r.precision, r.checkpoint, s.settings, r.corpus
 FROM results v
-JOIN attention_rollouts o ON o.attempt_id = v.attempt_id
+JOIN group_losses b ON b.result_id = v.result_id AND b.grouping = 'block'
 JOIN runs r ON r.run_id = v.run_id
 JOIN runs t ON t.run_id = r.train_run_id
 JOIN evaluation_settings s ON s.run_id = v.run_id
