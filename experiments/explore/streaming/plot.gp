@@ -1,0 +1,17 @@
+# Perplexity of a stream over the window on attention, relative to windows that are computed again.
+y_low = 0.98 * (Y_MIN < 1 ? Y_MIN : 1)
+y_top = Y_MAX > 1.5 ? 1.5 : 1.02 * Y_MAX
+entry(i) = CURVE_TITLE[i]
+
+eval LOG_X
+eval LOG_Y
+set xrange [0.95 * X_MIN:1.05 * X_MAX]
+set yrange [y_low:y_top]
+set xtics ('1/4' 0.25, '1/2' 0.5, 1, 2, 4)
+set ytics (0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99, 1, 1.01, 1.02, 1.03, 1.05, 1.1, 1.2, 1.3, 1.5)
+set xlabel 'window on attention / L_{train}'
+set ylabel 'perplexity, times that of windows computed again'
+set arrow 3 from graph 0, first 1 to graph 1, first 1 nohead lc rgb '#999999'
+eval BEGIN
+do for [p = 1:PANELS] { eval PANEL; eval 'plot '.BANDS.', '.LINES.', '.OFF }
+eval END
