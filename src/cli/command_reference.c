@@ -14,12 +14,11 @@ static const char *range_text(const struct spec_key *key, struct arena *a)
     char low[STR_DOUBLE_BYTES], high[STR_DOUBLE_BYTES];
     struct strbuf b;
 
+    strbuf_init(&b, a);
+    for (const char *const *name = key->names; name && *name; name++)
+        strbuf_addf(&b, "%s%s", b.n ? ", " : "", *name);
+    if (key->names) return b.text;
     switch (key->type) {
-    case SPEC_T_ENUM:
-        strbuf_init(&b, a);
-        for (const char *const *name = key->names; *name; name++)
-            strbuf_addf(&b, "%s%s", b.n ? ", " : "", *name);
-        return b.text;
     case SPEC_T_BOOL:
         return "true, false";
     case SPEC_T_TEXT:

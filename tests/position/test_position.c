@@ -123,6 +123,28 @@ TEST(learned_slopes_start_at_the_given_ones)
     }
 }
 
+TEST(bam_starts_as_alibi)
+{
+    for (int way = POSITION_NO_LOCATION; way <= POSITION_LEARNED_LOCATION; way++) {
+        struct spec s = spec_of(SPEC_BAM, 12, 8);
+        struct fixture f;
+        s.option.bam_location = (enum position_location)way;
+        fixture_open(&f, &s, 64);
+        assert_int_equal(f.tensors_n, 2 + way);
+        for (int h = 0; h < 12; h++) f.values[0][h] = 1.0f; /* by mean; the location by zeros */
+        assert_true(f.tensor[0].mean == 1.0 && f.tensor[0].spread == 0.0);
+        f.functions->start(&f.shape, 1, f.values[1]);
+        fixture_fill(&f);
+        for (int h = 0; h < 12; h++)
+            for (int d = 0; d < 64; d++) {
+                double slope = (double)position_alibi_slope(h, 12);
+                assert_true(fabs((double)fixture_bias(&f, h, d) + slope * (d + 1e-5)) <
+                            1e-6 * (slope * d + 1e-5));
+            }
+        fixture_close(&f);
+    }
+}
+
 TEST(drawn_slopes_are_in_proportion_to_their_mean)
 {
     float bias[2];
