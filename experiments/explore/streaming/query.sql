@@ -11,8 +11,8 @@ e AS (
     WHERE w.artefact = :artefact AND w.scale = :scale),
 related AS (
     SELECT *, perplexity / max(CASE WHEN how = 'computed again' THEN perplexity END) OVER (PARTITION BY train_run_id, window) AS relative FROM e)
-SELECT CASE WHEN window > 0 THEN window ELSE 'none' END AS window, name AS model, how, perplexity, relative,
+SELECT CASE WHEN window > 0 THEN window ELSE 'none' END AS window, name, how, perplexity, relative,
     CASE WHEN how IN ('0 sinks', '1 sink, cache', '4 sinks, cache') THEN name || ' sinks=' || attention_sinks END AS series,
-    CASE WHEN window > 0 THEN 1.0 * window / L_train END AS multiple, state, position, L_train, L_train_nominal, seed, scale, dataset, corpus, model AS sized, split, precision,
+    CASE WHEN window > 0 THEN 1.0 * window / L_train END AS multiple, CASE position WHEN 'none' THEN 'without positions' ELSE 'with positions' END AS kind, state, position, L_train, L_train_nominal, seed, scale, dataset, corpus, model, split, precision,
     tokens, parameters, modified, run_id, config_id
-FROM related ORDER BY window = 0, window, how = 'computed again' DESC, how, place, name, seed;
+FROM related ORDER BY window = 0, window, kind, how = 'computed again' DESC, how, place, name, seed;
