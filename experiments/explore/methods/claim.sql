@@ -19,7 +19,7 @@ trained AS ( -- one row a training all of whose numbers up to 6 L exist
 breaks AS (
     SELECT e.method, e.L, e.seed, min(CASE WHEN e.p > breaks_above * t.at_L THEN e.multiple END) AS at
     FROM e JOIN trained t USING (method, L, seed), threshold WHERE e.multiple <= 6 GROUP BY e.train_run_id),
-said_breaks AS (SELECT *, CASE WHEN at IS NULL THEN 'not up to 6 L' ELSE printf('at %.3g L', at) END AS words FROM breaks),
+said_breaks AS (SELECT *, CASE WHEN at IS NULL THEN 'does not break up to 6 L' ELSE printf('breaks at %.3g L', at) END AS words FROM breaks),
 biased(method) AS (VALUES ('alibi'), ('alibi_learned'), ('kerple_log'), ('kerple_power'), ('sandwich')),
 case_of(claim, method) AS (
     SELECT 'E1a', method FROM biased UNION ALL VALUES ('E1b', 'kerple_log'), ('E1b', 'sandwich'), ('E1c', 'none')),
@@ -27,7 +27,7 @@ wanted AS (
     SELECT claim, count(*) AS n FROM case_of JOIN (SELECT DISTINCT method, L, seed FROM e) USING (method) GROUP BY claim),
 found(claim, L, seed, holds, said) AS (
     SELECT 'E1a', m.L, m.seed, m.at IS NULL AND s.at IS NOT NULL AND r.at IS NOT NULL AND s.at < r.at,
-        printf('%s breaks %s, sinusoidal %s, rotary %s', m.method, m.words, s.words, r.words)
+        printf('%s %s, sinusoidal %s, rotary %s', m.method, m.words, s.words, r.words)
     FROM biased b JOIN said_breaks m USING (method)
     JOIN said_breaks s ON s.method = 'sinusoidal' AND s.L = m.L AND s.seed = m.seed
     JOIN said_breaks r ON r.method = 'rotary' AND r.L = m.L AND r.seed = m.seed

@@ -8,7 +8,8 @@ e AS (
         1.0 * w.L_valid / w.L_train AS multiple,
         max(CASE WHEN w.L_valid = w.L_train THEN w.perplexity END) OVER (PARTITION BY w.train_run_id) AS at_L,
         count(*) OVER (PARTITION BY w.train_run_id) = count(w.perplexity) OVER (PARTITION BY w.train_run_id) AS whole,
-        max(w.L_valid) OVER (PARTITION BY w.train_run_id) AS longest
+        max(w.L_valid) OVER (PARTITION BY w.train_run_id) AS longest,
+        max(CASE WHEN w.state = 'not defined' THEN w.state END) OVER (PARTITION BY w.train_run_id) AS bounded
     FROM wanted_evaluations w LEFT JOIN settings s ON s.run_id = w.train_run_id AND s.key = 'model.alibi_slopes'
     WHERE w.artefact = :artefact AND w.scale = :scale),
 broken AS ( -- where a method first costs 5 % more than at L, in multiples of L
@@ -19,7 +20,8 @@ SELECT CASE part WHEN 'figure' THEN name END AS series, CASE part WHEN 'figure' 
     CASE part WHEN 'figure' THEN NULL ELSE part END AS number,
     CASE WHEN part.place = 4 THEN CASE WHEN whole OR breaks_at IS NOT NULL THEN breaks_at END ELSE perplexity END AS value,
     CASE part WHEN 'figure' THEN perplexity / at_L END AS relative, multiple,
-    CASE WHEN part.place = 4 AND whole AND breaks_at IS NULL THEN printf('none to %g', 1.0 * longest / L_train) ELSE state END AS state,
+    CASE WHEN part.place = 4 AND whole AND breaks_at IS NULL THEN printf('none to %g', 1.0 * longest / L_train)
+        WHEN part.place = 4 THEN coalesce(bounded, state) ELSE state END AS state,
     position, L_train, L_train_nominal, L_valid, L_valid_nominal, seed, scale, dataset, corpus, model, split, protocol, precision,
     tokens, parameters, modified, run_id, config_id
 FROM e JOIN broken USING (train_run_id) JOIN part

@@ -1,7 +1,7 @@
 # Perplexity over the length of the input, both as multiples of what they are at L_valid = L_train.
-y_low = 0.9 * (Y_MIN < 1 ? Y_MIN : 1)
+y_low = 0.97 * (Y_MIN < 1 ? Y_MIN : 1)
 y_top = Y_MAX > 3 ? 3 : 1.05 * Y_MAX
-entry(i) = CURVE_TITLE[i]
+entry(i) = before(CURVE_TITLE[i], ' (no result)')
 method(i) = before(CURVE_TITLE[i], ' scaling=')
 # Rotary models of 2 heads are a method of their own to the eye.
 two(i) = strstrt(CURVE_TITLE[i], '2 heads') > 0
