@@ -26,8 +26,9 @@ struct report_page {
     int32_t items_n;
     struct report_judged *judged; /* items_n */
     struct report_claims claims;
-    bool *has_results; /* items_n */
-    bool of_paper;     /* an artefact has numbers or claims of the paper */
+    bool *has_results;  /* items_n */
+    const char *suffix; /* of ids: "", or "-" and the group */
+    bool of_paper;      /* an artefact has numbers or claims of the paper */
 };
 
 /* Returns the name of an artefact's points in results.db. */
@@ -125,7 +126,8 @@ static int write_claims(struct report_page *p, const char *heading, const char *
 
     TRY(page_claims(&rows, p, claims_sql, e));
     report_rows_arrange(&rows);
-    report_html(p->out, "<details class=\"claims\"><summary>%s</summary>\n", heading);
+    report_html(p->out, "<details class=\"claims\" id=\"claims%-s\"><summary>%s</summary>\n",
+                p->suffix, heading);
     TRY(report_rows_write(p->out, &rows, REPORT_HTML, e));
     report_html(p->out,
                 "<p>%s The numbers that each rests on are in its artefact's section. Away from "
@@ -285,7 +287,7 @@ static int page_board(struct report_page *p, struct err *e)
     struct rows board;
 
     TRY(scoreboard(&board, p, true, e));
-    fputs("<div class=\"board\">\n", p->out);
+    report_html(p->out, "<div class=\"board\" id=\"board%-s\">\n", p->suffix);
     TRY(report_rows_write(p->out, &board, REPORT_HTML, e));
     fputs("</div>\n", p->out);
     return 0;
@@ -345,8 +347,8 @@ static int page_all_sections(struct report_page *p, int32_t but, struct err *e)
     for (int32_t i = 0; i < p->items_n; i++) empty_n += i != but && !p->has_results[i];
     if (empty_n == 0) return 0;
     report_html(p->out,
-                "<details class=\"empty\"><summary>%d artefact%s without results</summary>\n",
-                empty_n, empty_n == 1 ? "" : "s");
+                "<details id=\"empty%-s\"><summary>%d artefact%s without results</summary>\n",
+                p->suffix, empty_n, empty_n == 1 ? "" : "s");
     TRY(page_sections(p, false, but, e));
     fputs("</details>\n", p->out);
     return 0;
@@ -364,6 +366,7 @@ static int page_turn(struct report_page *p, const char *group, const struct repo
         if (project_group_bytes(all[i].artefact) == n && strncmp(all[i].artefact, group, n) == 0)
             item[p->items_n++] = all[i];
     p->item = item;
+    p->suffix = n ? arena_printf(&p->arena, "-%s", group) : "";
     TRY(report_claims_of(&p->claims, &p->judged, &p->arena, p->store, p->project, p->item,
                          p->items_n, e));
     p->of_paper = false;
