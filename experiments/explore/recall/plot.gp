@@ -3,6 +3,7 @@
 y_low = 0
 y_top = 1.03
 
+entry(i) = CURVE_TITLE[i] # the arms of ALiBi differ in slopes
 eval LOG_X
 set yrange [y_low:y_top]
 set xtics (4, 8, 16, 32, 64, 128, 256)

@@ -1,5 +1,5 @@
-# One curve for each method and length of window: the share of right letters by their place in the copy, of
-# short strings and of long ones. The dotted line is chance.
+# One curve for each method: the share of right letters by their place in the copy, of short strings and of
+# long ones. The dotted line is chance.
 y_low = 0
 y_top = 1.03
 

@@ -12,7 +12,7 @@ parts(dataset, name, number, place_in_text, needs) AS (VALUES -- needs: tokens o
 asked AS (SELECT DISTINCT * FROM wanted_evaluations WHERE artefact = :artefact AND scale = :scale)
 SELECT p.place_in_text, p.number, method, CASE WHEN a.dataset = 'copy' THEN 'right letters' ELSE 'nats' END AS metric,
     CASE WHEN a.dataset = 'copy' THEN g.accuracy ELSE g.loss_nats END AS shown,
-    CASE WHEN a.dataset = 'copy' THEN trim(method || ' L_valid=' || a.L_valid) END AS curve,
+    CASE WHEN a.dataset = 'copy' AND a.L_valid = max(a.L_valid) OVER () THEN method END AS curve, -- the figure has the longest windows
     g.accuracy, g.hits, g.targets AS scored, g.loss_nats, a.position, a.place, a.L_train, a.L_train_nominal, a.L_valid, a.L_valid_nominal,
     a.scale, a.dataset, a.corpus, a.model, a.split, a.protocol, a.stride, a.first_window, a.precision, a.seed, a.tokens, a.parameters,
     a.modified, a.state, a.run_id, a.config_id
