@@ -3,7 +3,11 @@
 y_low = 0
 y_top = 1.03
 
-entry(i) = CURVE_TITLE[i] # the arms of ALiBi differ in slopes
+# The arms of ALiBi differ in slopes: the steeper, the darker in both panels.
+steepness(s) = strstrt(s, 'slopes 0') ? 0 : strstrt(s, '4') ? 1 : 0.5
+color(i) = tint(COLOR[CURVE_STYLE[i]], CURVE_STYLE[i] == 4 ? steepness(CURVE_TITLE[i]) : 1)
+entry(i) = CURVE_TITLE[i]
+
 eval LOG_X
 set yrange [y_low:y_top]
 set xtics (4, 8, 16, 32, 64, 128, 256)
