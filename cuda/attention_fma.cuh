@@ -107,7 +107,7 @@ __device__ inline struct head_gates head_gates_of(const struct attention &a, int
     return g;
 }
 
-/* What the gates add to the score of query i and key j. */
+/* Returns what the gates add to the score of query i and key j. */
 __device__ inline float gates_at(const struct head_gates &g, int32_t i, int32_t j)
 {
     if (!g.high || i >= g.T || j >= g.T || j > i) return 0.0f;
