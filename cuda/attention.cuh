@@ -2,9 +2,9 @@
  *
  * 1. Two families compute the same formulas. attention_mma.cu, attention_bwd_keys.cu and
  *    attention_bwd_queries.cu multiply bf16 tiles on tensor cores (mma.sync). attention_fma.cu and
- *    attention_bwd_fma.cu multiply in fp32: fp32 tensors, heads wider than 128, and bf16 tensors
- *    without 16-byte alignment. Dtype, width and alignment choose the family (fits_mma in
- *    attention.cu). The GPU does not: an A100 and an H100 run the same family.
+ *    attention_bwd_fma.cu multiply in fp32: fp32 tensors, heads wider than 128, forget gates, and
+ *    bf16 tensors without 16-byte alignment. Dtype, width, gates and alignment choose the family
+ * (fits_mma in attention.cu). The GPU does not: an A100 and an H100 run the same family.
  * 2. Kernels are compiled for head widths 16, 32, 64, 128 and, in fp32, 256. A head of width D
  *    runs in the next width; its missing columns are zeros.
  * 3. Tiles begin at multiples of their size from token 0 whatever T is, and a masked pair adds

@@ -92,20 +92,44 @@ __device__ inline void fma_rows(float (&s)[4][N], const float *left, const float
     }
 }
 
-/* Turns products into scores, with bias and mask, in units of log 2. d and key are those of element
- * [0][0]. TRANSPOSED: rows are keys. */
+/* The sums of the gates of one head's tokens; NULL: none. */
+struct head_gates {
+    const float *high, *low;
+    int32_t T;
+};
+
+__device__ inline struct head_gates head_gates_of(const struct attention &a, int64_t item)
+{
+    struct head_gates g = {NULL, NULL, a.T};
+    if (!a.gates.high.data) return g;
+    g.high = row_of<float>(a.gates.high, item);
+    g.low = row_of<float>(a.gates.low, item);
+    return g;
+}
+
+/* Returns what the gates add to the score of query i and key j. */
+__device__ inline float gates_at(const struct head_gates &g, int32_t i, int32_t j)
+{
+    if (!g.high || i >= g.T || j >= g.T || j > i) return 0.0f;
+    return (g.high[i] - g.high[j]) + (g.low[i] - g.low[j]);
+}
+
+/* Turns products into scores, with bias, gates and mask, in units of log 2. d and key are those of
+ * element [0][0]. TRANSPOSED: rows are keys. */
 template <int N, bool TRANSPOSED>
 __device__ inline void fma_scores(float (&s)[4][N], const struct attention &a,
                                   const struct attention_mask &mask, const struct head_bias &bias,
-                                  int32_t d, int32_t key)
+                                  const struct head_gates &gates, int32_t d, int32_t key)
 {
     const float *table = bias_table_of(bias);
 #pragma unroll
     for (int e = 0; e < 4 * N; e++) {
         const int row = e / N, col = e % N * 16;
         int32_t distance = d + (TRANSPOSED ? col - row : row - col);
+        int32_t j = key + (TRANSPOSED ? row : col);
         float b = bias_at(bias, table, distance);
-        if (!mask_sees(mask, distance, key + (TRANSPOSED ? row : col))) b = ATTENTION_MASKED;
+        b = fmaf(gates_at(gates, j + distance, j), ATTENTION_LOG2E, b);
+        if (!mask_sees(mask, distance, j)) b = ATTENTION_MASKED;
         s[row][e % N] = fmaf(s[row][e % N], a.scale * ATTENTION_LOG2E, b);
     }
 }

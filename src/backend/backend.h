@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-enum { BACKEND_VERSION = 9 };
+enum { BACKEND_VERSION = 11 };
 
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_I32 };
 
@@ -97,11 +97,18 @@ struct attention_mask {
     int32_t narrow_heads; /* at most H */
 };
 
+/* The score of query i and key j gets sum[i] - sum[j], sum = high + low: of the log gates of the
+ * tokens of the row so far (op forget_gate). Both or none. */
+struct attention_gates {
+    struct tensor high, low; /* (B*H, T) fp32 */
+    struct tensor dsums; /* (B*H, T) fp32, backward only: gradient of sum, overwritten; or none */
+};
+
 enum { ATTENTION_WIDTH_MAX = 256 }; /* of D, on every backend */
 
 /* attention, attention_bwd: causal attention and its gradients. With q and k rotated first,
  *   out[i] = sum over the j that mask lets i see of
- *            dropout(softmax_j(q[i] . k[j] * scale + bias(distance))) v[j]
+ *            dropout(softmax_j(q[i] . k[j] * scale + bias(distance) + gates)) v[j]
  * No (T,T) matrix exists in memory. dq and dk are the gradients of q and k before the rotation. The
  * backward pass takes q and k as the forward pass left them: a backend with attention_rotates
  * rotates tiles when it loads them; for others src/ops has rotated q and k in place. */
@@ -115,6 +122,7 @@ struct attention {
     struct attention_bias bias;
     struct attention_rotary rotary;
     struct attention_mask mask;
+    struct attention_gates gates;
     struct dropout dropout;
     struct tensor dout, dq, dk, dv; /* (B*T, H*D), backward only; dq, dk, dv are overwritten */
 };
@@ -278,6 +286,24 @@ struct residual_layernorm_bwd_args {
     struct dropout dropout;
 };
 
+/* forget_gate: sum[b * H + h][t] = sum over tokens u <= t of row b of ln sigmoid(z + bias), summed
+ * in double. */
+struct forget_gate_args {
+    int32_t B, T, H;
+    struct tensor high, low; /* (B*H, T) fp32: sum rounded, and the rest */
+    struct tensor z;         /* (B*T, H) fp32; or none: 0 */
+    struct tensor bias;      /* (1,H) fp32 */
+};
+
+/* forget_gate_bwd: its gradients, summed in double. */
+struct forget_gate_bwd_args {
+    int32_t B, T, H;
+    struct tensor dz;      /* (B*T, H), or none */
+    struct tensor dbias;   /* (1,H) fp32, accumulated */
+    struct tensor dsums;   /* (B*H, T) fp32 */
+    struct tensor z, bias; /* as of forget_gate */
+};
+
 /* rotary: rotates the pairs of x in place by the angles of their tokens. NULL if attention_rotates.
  */
 struct rotary_args {
@@ -371,6 +397,8 @@ struct adam_args {
     OP(SCATTER_ROWS, scatter_rows, scatter_rows_args)                                              \
     OP(LAYERNORM, layernorm, layernorm_args)                                                       \
     OP(LAYERNORM_BWD, layernorm_bwd, layernorm_bwd_args)                                           \
+    OP(FORGET_GATE, forget_gate, forget_gate_args)                                                 \
+    OP(FORGET_GATE_BWD, forget_gate_bwd, forget_gate_bwd_args)                                     \
     OP(SUM_LOSSES, sum_losses, sum_losses_args)                                                    \
     OP(SUM_SQUARES, sum_squares, sum_squares_args)                                                 \
     OP(NAG, nag, nag_args)                                                                         \

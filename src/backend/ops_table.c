@@ -41,6 +41,11 @@ static int rule_attention(const void *args, struct err *e)
                    "op attention: %d narrow heads with %d heads and %d sinks, expected at most as "
                    "many as heads, and no sinks",
                    a->mask.narrow_heads, a->H, a->mask.sinks);
+    if ((a->gates.high.data == NULL) != (a->gates.low.data == NULL) ||
+        (a->gates.dsums.data != NULL && a->gates.high.data == NULL))
+        return ERR(e, ERR_INTERNAL,
+                   "op attention: only some of the tensors gates.high, gates.low and gates.dsums "
+                   "are given");
     if (cosine->data == NULL) return 0;
     if (a->rotary.sine.data == NULL || 2 * cosine->cols != a->D)
         return ERR(e, ERR_INTERNAL,
@@ -109,6 +114,10 @@ static int rule_softmax_logp(const void *args, struct err *e)
          "R P",           .optional = true},                                                       \
         {"rotary.sine", ARG_TENSOR_F32,  ARG_READ, AT(attention, rotary.sine),                     \
          "R P",         .optional = true},                                                         \
+        {"gates.high", ARG_TENSOR_F32,  ARG_READ, AT(attention, gates.high),                       \
+         "B*H T",      .optional = true},                                                          \
+        {"gates.low", ARG_TENSOR_F32,  ARG_READ, AT(attention, gates.low),                         \
+         "B*H T",     .optional = true},                                                           \
     {                                                                                              \
         "dropout", ARG_DROPOUT, ARG_READ, AT(attention, dropout), "0"                              \
     }
@@ -224,6 +233,27 @@ const struct op_descriptor op_table[OPS_N] = {
               {"dgain", ARG_TENSOR_F32, ARG_UPDATE, AT(residual_layernorm_bwd_args, dgain), "1 C"},
               {"dbias", ARG_TENSOR_F32, ARG_UPDATE, AT(residual_layernorm_bwd_args, dbias), "1 C"},
               {"dropout", ARG_DROPOUT, ARG_READ, AT(residual_layernorm_bwd_args, dropout), "N"}}},
+    [OP_FORGET_GATE] =
+        {.argument = {{"B", ARG_SIZE_32, ARG_READ, AT(forget_gate_args, B), "B"},
+                      {"T", ARG_SIZE_32, ARG_READ, AT(forget_gate_args, T), "T"},
+                      {"H", ARG_SIZE_32, ARG_READ, AT(forget_gate_args, H), "H"},
+                      {"z", ARG_TENSOR_F32, ARG_READ, AT(forget_gate_args, z), "B*T H",
+                       .optional = true},
+                      {"bias", ARG_TENSOR_F32, ARG_READ, AT(forget_gate_args, bias), "1 H"},
+                      {"high", ARG_TENSOR_F32, ARG_WRITE, AT(forget_gate_args, high), "B*H T"},
+                      {"low", ARG_TENSOR_F32, ARG_WRITE, AT(forget_gate_args, low), "B*H T"}}},
+    [OP_FORGET_GATE_BWD] =
+        {.argument = {{"B", ARG_SIZE_32, ARG_READ, AT(forget_gate_bwd_args, B), "B"},
+                      {"T", ARG_SIZE_32, ARG_READ, AT(forget_gate_bwd_args, T), "T"},
+                      {"H", ARG_SIZE_32, ARG_READ, AT(forget_gate_bwd_args, H), "H"},
+                      {"z", ARG_TENSOR_F32, ARG_READ, AT(forget_gate_bwd_args, z), "B*T H",
+                       .optional = true},
+                      {"bias", ARG_TENSOR_F32, ARG_READ, AT(forget_gate_bwd_args, bias), "1 H"},
+                      {"dsums", ARG_TENSOR_F32, ARG_READ, AT(forget_gate_bwd_args, dsums), "B*H T"},
+                      {"dz", ARG_TENSOR, ARG_WRITE, AT(forget_gate_bwd_args, dz), "B*T H",
+                       .optional = true},
+                      {"dbias", ARG_TENSOR_F32, ARG_UPDATE, AT(forget_gate_bwd_args, dbias),
+                       "1 H"}}},
     [OP_ROTARY] = {.rule = rule_rotary,
                    .argument = {{"T", ARG_SIZE_32, ARG_READ, AT(rotary_args, T), "T"},
                                 {"H", ARG_SIZE_32, ARG_READ, AT(rotary_args, H), "H"},
@@ -245,6 +275,8 @@ const struct op_descriptor op_table[OPS_N] = {
                       {"dq", ARG_SAME, ARG_WRITE, AT(attention, dq), "B*T H*D"},
                       {"dk", ARG_SAME, ARG_WRITE, AT(attention, dk), "B*T H*D"},
                       {"dv", ARG_SAME, ARG_WRITE, AT(attention, dv), "B*T H*D"},
+                      {"gates.dsums", ARG_TENSOR_F32, ARG_WRITE, AT(attention, gates.dsums),
+                       "B*H T", .optional = true},
                       {"bias.bias_table_grad", ARG_F32, ARG_UPDATE,
                        AT(attention, bias.bias_table_grad_dev), "H K", .optional = true},
                       {"bias.tail_offset_grad", ARG_F32, ARG_UPDATE,

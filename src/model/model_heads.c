@@ -87,7 +87,9 @@ static int download_slopes(struct model *m, const struct attention *a, struct er
 {
     struct model_heads_layer *layer = &m->heads->layer;
     layer->slope = NULL;
-    if (a->bias.bias_table_n > 0 || a->bias.tail_slope_dev == NULL || a->mask.sinks > 0) return 0;
+    if (a->gates.high.data != NULL || a->bias.bias_table_n > 0 || a->bias.tail_slope_dev == NULL ||
+        a->mask.sinks > 0)
+        return 0;
     layer->slope = layer->logit + (int64_t)a->H * a->T * a->T;
     TRY(m->b->ops->download(m->b, layer->slope, a->bias.tail_slope_dev,
                             (size_t)a->H * sizeof *layer->slope, e));

@@ -88,6 +88,12 @@ struct attention model_attention(const struct model *m, const struct model_pass 
         a.rotary.cosine = model_buffer(m, SHAPE_COSINE, layer);
         a.rotary.sine = model_buffer(m, SHAPE_SINE, layer);
     }
+    if (m->values.layer[layer].gate_bias.data != NULL) {
+        const struct tensor *sums = &act->gates;
+        a.gates.high = tensor_make(sums->data, a.lse.rows, p->length, DTYPE_F32);
+        a.gates.low = a.gates.high;
+        a.gates.low.data = (float *)sums->data + sums->cols;
+    }
     if (f->narrow_heads) a.mask.narrow_heads = f->narrow_heads(&m->position.shape);
     return a;
 }

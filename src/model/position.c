@@ -91,8 +91,9 @@ static int bind_tensors(struct model *m, struct err *e)
 void model_position_start(const struct model *m, int32_t tensor, float *out)
 {
     const struct model_position *p = &m->position;
-    for (int32_t i = 0; i < p->tensors_n; i++)
-        if (p->tensor[i] == tensor) p->functions->start(&p->shape, i, out);
+    int32_t i = 0;
+    while (i < p->tensors_n && p->tensor[i] != tensor) i++;
+    p->functions->start(&p->shape, i < p->tensors_n ? i : 0, out); /* 0: also gates of a layer */
 }
 
 static int upload_embedding(struct model *m, struct err *e)

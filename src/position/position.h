@@ -39,7 +39,8 @@
     X(SANDWICH, sandwich, "Sandwich", 10, 11, 0)                                                   \
     X(TISA, tisa, "TISA", 11, 12, 0)                                                               \
     X(BAM, bam, "BAM", 13, 14, 0)                                                                  \
-    X(HARD_ALIBI, hard_alibi, "Hard-ALiBi", 14, 15, 0)
+    X(HARD_ALIBI, hard_alibi, "Hard-ALiBi", 14, 15, 0)                                             \
+    X(FORGET_GATE, forget_gate, "Forget gate", 15, 16, 0)
 
 #define POSITION_ONE_MORE(NAME, name, display, place, style, bounded) +1
 enum {
@@ -68,6 +69,11 @@ enum position_parametrisation { POSITION_EXP, POSITION_SOFTPLUS };
 /* Location of the distance in BAM: 0, or learned for each head. */
 enum position_location { POSITION_NO_LOCATION, POSITION_LEARNED_LOCATION };
 
+/* Forget gates: from each token, from a learned number of each layer and head, or fixed. */
+enum position_gates { POSITION_TOKEN_GATES, POSITION_LEARNED_GATES, POSITION_FIXED_GATES };
+/* Their biases before training: of decay times, or 0. */
+enum position_gate_start { POSITION_DECAY_GATES, POSITION_ZERO_GATES };
+
 struct position_list {
     int32_t n;
     double value[POSITION_LIST_MAX];
@@ -90,6 +96,9 @@ struct position_options {
     int32_t sandwich_dim, tisa_kernels;
     enum position_location bam_location;
     int32_t hard_alibi_heads;
+    enum position_gates forget_gate;
+    double forget_gate_min, forget_gate_max; /* decay times; max 0: L_train */
+    enum position_gate_start forget_gate_start;
     /* Scaling in training or in an evaluation. factor 0: row length / original length, at least 1;
      * original_length 0: L_train. */
     enum position_scaling scaling;
@@ -186,6 +195,10 @@ struct position_functions {
     /* narrow_heads - the number of heads with a window of their own: head h sees at most h + 1
      * keys. NULL: 0. */
     int32_t (*narrow_heads)(const struct position_shape *);
+    /* gates - the forget gates of each layer. With POSITION_TOKEN_GATES a layer has the tensors
+     * self_attn.forget_gate.weight (H, C) and .bias (H), with POSITION_LEARNED_GATES the bias;
+     * `start` writes the bias, as tensor 0. NULL: no gates. */
+    enum position_gates (*gates)(const struct position_shape *);
     /* follows_length - whether the numbers depend on shape.length, so that the result of a short
      * row is not a prefix of that of a longer one. NULL: they do not. */
     bool (*follows_length)(const struct position_shape *);

@@ -388,6 +388,15 @@ struct position_shape spec_position_shape(const struct spec *s)
                                    .options = &s->option};
 }
 
+enum position_gates spec_layer_gates(const struct spec *s, int32_t layer)
+{
+    const struct position_functions *f = position_methods[s->model.position].functions;
+    const struct position_shape shape = spec_position_shape(s);
+
+    if (f->gates == NULL || !spec_layer_has_position(&s->model, layer)) return POSITION_FIXED_GATES;
+    return f->gates(&shape);
+}
+
 bool spec_key_describes(const struct spec_key *key, const struct spec *s)
 {
     return !key->applies || key->applies(s) || key->applies == has_model;

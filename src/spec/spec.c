@@ -268,6 +268,12 @@ static int check_mask(const char *part, const struct spec *s, const struct spec_
                    "%s.attention_sinks: %d, but the narrow heads of model.position = %s see no "
                    "sinks; set it to 0",
                    part, m->sinks, position_methods[s->model.position].name);
+    if (f->gates && m->sink_positions == SPEC_SINKS_CACHE)
+        return ERR(
+            e, ERR_DATA,
+            "%s.sink_positions: cache, but the gates of model.position = %s follow the text; "
+            "set it to text",
+            part, position_methods[s->model.position].name);
     if (m->window > 0 || (m == &s->model.mask && s->model.window_layers.n > 0)) return 0;
     return ERR(e, ERR_DATA,
                "%s.attention_sinks: %d has no effect without %s.attention_window; set a window",

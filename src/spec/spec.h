@@ -258,6 +258,10 @@ struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eva
 bool spec_layer_has_position(const struct spec_model *m, int32_t layer);
 int32_t spec_layer_window(const struct spec_model *m, int32_t layer);
 
+/* spec_layer_gates - which forget gates a layer has; POSITION_FIXED_GATES, which are a bias, also
+ * if it has none. */
+enum position_gates spec_layer_gates(const struct spec *s, int32_t layer);
+
 /* spec_position_shape - the inputs of the run's position method; points into s. */
 struct position_shape spec_position_shape(const struct spec *s);
 

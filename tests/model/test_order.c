@@ -29,6 +29,7 @@ static struct spec spec_of(int32_t position, int32_t heads, int32_t width)
     s.model.final_norm = true;
     s.data.vocab = VOCAB;
     s.train.L = TOKENS;
+    s.option.hard_alibi_heads = heads;
     return s;
 }
 
@@ -87,6 +88,8 @@ TEST(every_method_that_should_notices_the_order_of_tokens)
         for (int32_t heads = 1; heads <= 8; heads += heads < 3 ? 1 : 5)
             for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
                 const struct spec s = spec_of(p, heads, widths[i]);
+                /* The first heads of Hard-ALiBi see one and two tokens, too few to notice. */
+                if (p == SPEC_HARD_ALIBI && heads < 3) continue;
                 double most = change_by_order(b, &s);
                 if ((most > least_change) != (p != SPEC_NONE))
                     fail_msg("%s, %d heads of width %d: log p changes by %g",

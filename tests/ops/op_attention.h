@@ -9,7 +9,7 @@
 /* The bias: none, slopes, a table with constants beyond it, a table with slopes beyond it. */
 enum form { FORM_NONE, FORM_SLOPE, FORM_TABLE, FORM_ALL, FORMS_N };
 
-enum attention_result { OUT, LSE, DQ, DK, DV, TABLE_GRAD, OFFSET_GRAD, ATTENTION_RESULTS };
+enum attention_result { OUT, LSE, DQ, DK, DV, DSUMS, TABLE_GRAD, OFFSET_GRAD, ATTENTION_RESULTS };
 
 /* q, k, v as thirds of one matrix, as in the model. */
 struct attention_case {

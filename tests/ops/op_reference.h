@@ -20,6 +20,8 @@ struct op_attention {
     const float *near, *offset, *slope, *factor, *cosine, *sine;
     int layout;
     struct attention_mask mask;
+    const float *high, *low; /* (B*H, T) sums of gates, or NULL */
+    void *dsums;             /* their gradient, of REAL, overwritten; or NULL */
 };
 
 #define REAL double

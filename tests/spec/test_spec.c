@@ -281,6 +281,33 @@ TEST(lists_by_layer_are_read_back_and_change_the_id_only_if_given)
     arena_fini(&a);
 }
 
+TEST(gates_take_decay_times_in_order_and_no_cache)
+{
+    static const struct {
+        const char *least, *most, *sinks, *word;
+    } cases[] = {
+        {"2", "64", "text", ""},
+        {"64", "64", "text", ""},
+        {"65", "64", "text", "model.forget_gate_min: 65 is above"},
+        {"1000", "0", "text", ""},
+        {"1", "0", "cache", "follow the text"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spec s = parsed(train_text);
+        set(&s, "model.position", "forget_gate");
+        set(&s, "model.forget_gate_min", cases[i].least);
+        set(&s, "model.forget_gate_max", cases[i].most);
+        set(&s, "model.attention_window", "16");
+        set(&s, "model.attention_sinks", "2");
+        set(&s, "model.sink_positions", cases[i].sinks);
+        assert_fails(cases[i].word[0] ? ERR_DATA : 0, cases[i].word, spec_check(&s, &e));
+    }
+    const struct spec_key *key = spec_key_find("model.forget_gate_min");
+    struct spec s = parsed(train_text);
+    assert_fails(ERR_DATA, "not a number", spec_set(&s, key, "nan", &e));
+    assert_fails(ERR_DATA, "outside", spec_set(&s, key, "0", &e));
+}
+
 TEST(narrow_heads_are_heads_and_see_no_sinks)
 {
     static const struct {
