@@ -35,16 +35,18 @@ template <class F> static cudaError_t fma_dispatch(const struct attention *a, in
     });
 }
 
-/* Column `col` of row i after rotation; SIGN -1 rotates back. */
+/* Column `col` of row i after rotation; SIGN -1 rotates back. Columns past the pairs do not rotate.
+ */
 template <int SIGN, class T>
 __device__ inline float fma_rotated(const T *row, const struct attention &a, int32_t i, int col)
 {
     const struct attention_rotary &r = a.rotary;
-    int half = a.D / 2, p = r.layout == 0 ? col / 2 : col % half;
-    bool second = r.layout == 0 ? col % 2 == 1 : col >= half;
+    int pairs = (int)r.cosine.cols, p = r.layout == 0 ? col / 2 : col % pairs;
+    bool second = r.layout == 0 ? col % 2 == 1 : col >= pairs;
+    if (col >= 2 * pairs) return rows_widen(row[col]);
     float cosine = row_of<float>(r.cosine, i)[p], sine = SIGN * row_of<float>(r.sine, i)[p];
     float u = rows_widen(row[r.layout == 0 ? 2 * p : p]);
-    float v = rows_widen(row[r.layout == 0 ? 2 * p + 1 : p + half]);
+    float v = rows_widen(row[r.layout == 0 ? 2 * p + 1 : p + pairs]);
     rotate_pair(&u, &v, cosine, sine);
     return second ? v : u;
 }

@@ -77,9 +77,10 @@ struct attention_bias {
     float *tail_offset_grad_dev;  /* (H) fp32, with bias_table_grad_dev */
 };
 
-/* Rotary positions of q and k: pairs of a head are rotated by the angle of their token. */
+/* Rotary positions of q and k: the first P pairs of a head are rotated by the angle of their token.
+ * Pair p has features 2p and 2p + 1 (layout 0) or p and p + P (layout 1). */
 struct attention_rotary {
-    struct tensor cosine, sine; /* (T', D/2) fp32, T' >= T, one row per token; or none */
+    struct tensor cosine, sine; /* (T', P) fp32, T' >= T, P <= D/2, one row per token; or none */
     int layout;                 /* enum position_rotary_layout: 0 adjacent pairs, 1 half split */
 };
 
@@ -275,11 +276,11 @@ struct residual_layernorm_bwd_args {
     struct dropout dropout;
 };
 
-/* rotary: rotates the pairs of x in place by the angles of their tokens. NULL if attention_rotates.
- */
+/* rotary: rotates the pairs of x in place by the angles of their tokens, as struct attention_rotary
+ * says. NULL if attention_rotates. */
 struct rotary_args {
     struct tensor x;            /* (B*T, H*D), D even */
-    struct tensor cosine, sine; /* (T', D/2) fp32, T' >= T; one row per token */
+    struct tensor cosine, sine; /* (T', P) fp32, T' >= T, P <= D/2 */
     int32_t T, H;
     int layout;   /* enum position_rotary_layout: 0 adjacent pairs, 1 half split */
     bool inverse; /* rotates back: the backward pass */

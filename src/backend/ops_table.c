@@ -14,11 +14,12 @@
 static int rule_rotary(const void *args, struct err *e)
 {
     const struct rotary_args *a = args;
-    if (a->x.rows % a->T != 0 || a->x.cols != 2 * a->H * a->cosine.cols)
+    if (a->x.rows % a->T != 0 || a->x.cols % (2 * (int64_t)a->H) != 0 ||
+        a->x.cols < 2 * a->H * a->cosine.cols)
         return ERR(e, ERR_INTERNAL,
                    "op rotary: x is %" PRId64 " x %" PRId64
-                   ", expected rows of T = %d and columns of H = %d heads of even width, two for "
-                   "each of the %" PRId64 " columns of the tables",
+                   ", expected rows of T = %d and columns of H = %d heads of even width, at least "
+                   "two for each of the %" PRId64 " columns of the tables",
                    a->x.rows, a->x.cols, a->T, a->H, a->cosine.cols);
     if (a->cosine.rows < a->T)
         return ERR(e, ERR_INTERNAL, "op rotary: the tables have %" PRId64 " rows, expected T = %d",
@@ -35,10 +36,10 @@ static int rule_attention(const void *args, struct err *e)
                    "op attention: only one of the gradients of bias_table and tail_offset is "
                    "given, expected both or none");
     if (cosine->data == NULL) return 0;
-    if (a->rotary.sine.data == NULL || 2 * cosine->cols != a->D)
+    if (a->rotary.sine.data == NULL || 2 * cosine->cols > a->D)
         return ERR(e, ERR_INTERNAL,
                    "op attention: the rotary tables have %" PRId64
-                   " columns, expected half of the head width %d",
+                   " columns, expected at most half of the head width %d",
                    cosine->cols, a->D);
     if (cosine->rows < a->T)
         return ERR(e, ERR_INTERNAL,

@@ -197,7 +197,7 @@ static void forward_rotate(const struct forward *f, const struct forward_tile *t
     int64_t rows = a->T - t->first_query < lanes ? a->T - t->first_query : lanes;
     memcpy(f->sink_query, f->query, (size_t)(a->D * ATTENTION_WIDE) * sizeof *f->query);
     for (int64_t l = 0; l < rows; l++)
-        for (int64_t p = 0; p < a->D / 2; p++) {
+        for (int64_t p = 0; p < a->rotary.cosine.cols; p++) {
             struct attention_rotation r = attention_sink_rotation(a, t->first_query + l, p);
             float x = f->query[r.first * ATTENTION_WIDE + l];
             float y = f->query[r.second * ATTENTION_WIDE + l];

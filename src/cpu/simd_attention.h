@@ -79,13 +79,13 @@ VECTOR_FN struct attention_rotation attention_sink_rotation(const struct attenti
                                                             int64_t p)
 {
     const struct attention_rotary *r = &a->rotary;
-    int64_t to = attention_sink_place(a, i), half = a->D / 2;
+    int64_t to = attention_sink_place(a, i);
     const float *cosine = r->cosine.data, *sine = r->sine.data;
     double ci = cosine[i * r->cosine.stride + p], si = sine[i * r->sine.stride + p];
     double ct = cosine[to * r->cosine.stride + p], st = sine[to * r->sine.stride + p];
     double square = ci * ci + si * si;
     return (struct attention_rotation){.first = r->layout == 0 ? 2 * p : p,
-                                       .second = r->layout == 0 ? 2 * p + 1 : p + half,
+                                       .second = r->layout == 0 ? 2 * p + 1 : p + r->cosine.cols,
                                        .cosine = (float)((ct * ci + st * si) / square),
                                        .sine = (float)((st * ci - ct * si) / square)};
 }

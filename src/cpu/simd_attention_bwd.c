@@ -438,14 +438,16 @@ static void backward_aim_at_sinks(const struct backward *w, struct backward_tile
     t->bias = w->ds;
     t->bias_step = BACKWARD_DS_ROW;
     if (!attention_rotates_sinks(a)) return;
-    for (int64_t q = 0; q < t->queries_n; q++)
-        for (int64_t p = 0; p < a->D / 2; p++) {
+    for (int64_t q = 0; q < t->queries_n; q++) {
+        memcpy(w->sink_query + q * a->D, t->query + q * t->query_row, (size_t)a->D * sizeof(float));
+        for (int64_t p = 0; p < a->rotary.cosine.cols; p++) {
             struct attention_rotation r = attention_sink_rotation(a, t->first_query + q, p);
             float x = t->query[q * t->query_row + r.first];
             float y = t->query[q * t->query_row + r.second];
             w->sink_query[q * a->D + r.first] = x * r.cosine - y * r.sine;
             w->sink_query[q * a->D + r.second] = y * r.cosine + x * r.sine;
         }
+    }
     t->query = w->sink_query;
     t->query_row = a->D;
     t->dquery = w->sink_dquery;
@@ -456,15 +458,19 @@ static void backward_aim_at_sinks(const struct backward *w, struct backward_tile
 /* Rotates the gradients of queries rotated for sinks back and adds them to dq. */
 static void backward_rotate(const struct backward *w, const struct backward_tile *t)
 {
-    for (int64_t q = 0; q < t->queries_n; q++)
-        for (int64_t p = 0; p < w->a->D / 2; p++) {
+    int64_t pairs = w->a->rotary.cosine.cols;
+    for (int64_t q = 0; q < t->queries_n; q++) {
+        float *to = w->dquery + t->first_query + q;
+        for (int64_t c = 2 * pairs; c < w->a->D; c++)
+            to[c * w->column] += w->sink_dquery[c * ATTENTION_TILE + q];
+        for (int64_t p = 0; p < pairs; p++) {
             struct attention_rotation r = attention_sink_rotation(w->a, t->first_query + q, p);
-            float *to = w->dquery + t->first_query + q;
             float x = w->sink_dquery[r.first * ATTENTION_TILE + q];
             float y = w->sink_dquery[r.second * ATTENTION_TILE + q];
             to[r.first * w->column] += x * r.cosine + y * r.sine;
             to[r.second * w->column] += y * r.cosine - x * r.sine;
         }
+    }
 }
 
 /* Step 4 for sinks, whose distances need not be consecutive. */

@@ -115,14 +115,14 @@ static void bind_rotation(struct model *m)
         (struct attention_rotary){.cosine = model_buffer(m, SHAPE_COSINE, 0),
                                   .sine = model_buffer(m, SHAPE_SINE, 0),
                                   .layout = m->spec.option.rotary_layout == POSITION_HALF_SPLIT};
-    p->rotation_host = new_floats(m, 2 * (int64_t)m->capacity.length_max * (m->width / 2));
+    p->rotation_host = new_floats(m, 2 * m->rotary.cosine.rows * m->rotary.cosine.cols);
 }
 
 static int upload_rotation(struct model *m, struct err *e)
 {
     struct model_position *p = &m->position;
     int32_t L = m->capacity.length_max;
-    int64_t n = (int64_t)L * (m->width / 2);
+    int64_t n = m->rotary.cosine.rows * m->rotary.cosine.cols;
     if (p->functions->frequencies == NULL) return 0;
     float *cosine = p->rotation_host, *sine = cosine + n;
     position_rotation(p->functions, &p->shape, L, cosine, sine);

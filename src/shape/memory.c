@@ -300,12 +300,12 @@ static void form_position(struct shape_memory *out, const struct measure *k)
     const struct spec_model *m = &k->spec->model;
     const struct position_functions *f = position_methods[m->position].functions;
     const struct position_shape shape = spec_position_shape(k->spec);
-    int64_t L = k->capacity->length_max, half = m->heads > 0 ? m->dim / m->heads / 2 : 0;
+    int64_t L = k->capacity->length_max, pairs = position_pairs(f, &shape);
     int64_t bias_rows = position_table_length(f, &shape, k->capacity->length_max) + 1;
 
     form(out, SHAPE_EMBEDDING, f->embedding != NULL, f->first_row + L, m->dim);
-    form(out, SHAPE_COSINE, f->frequencies != NULL, L, half);
-    form(out, SHAPE_SINE, f->frequencies != NULL, L, half);
+    form(out, SHAPE_COSINE, 1, L, pairs);
+    form(out, SHAPE_SINE, 1, L, pairs);
     form(out, SHAPE_BIAS, f->fill != NULL, bias_rows, m->heads);
     form(out, SHAPE_BIAS_GRAD, f->pullback != NULL && k->capacity->train, bias_rows, m->heads);
 }

@@ -59,6 +59,7 @@ APPLIES(is_nag, has_model(s) && s->train.optimizer == SPEC_NAG)
 APPLIES(is_adam, has_model(s) && s->train.optimizer == SPEC_ADAM)
 APPLIES(is_cosine, is_train(s) && s->train.schedule == SPEC_COSINE)
 APPLIES(is_scaled, is_eval(s) && s->eval.scaling != POSITION_UNSCALED)
+APPLIES(is_longrope, is_eval(s) && s->eval.scaling == POSITION_LONGROPE)
 APPLIES(has_window, has_model(s) && s->model.mask.window > 0)
 APPLIES(has_sinks, has_window(s) && s->model.mask.sinks > 0)
 APPLIES(is_masked, is_eval(s) && s->eval.mask.window > 0)
@@ -236,10 +237,16 @@ static const struct spec_key other_keys[] = {
          .column = "targets"),
     ENUM("eval.position_scaling", eval.scaling, position_scaling_names, "none", is_eval,
          "scaling of a trained method to rows longer than L_train; in training: model.rope_scaling",
-         "PI, NTK-aware and YaRN of rotary; slopes of ALiBi"),
+         "PI, NTK-aware, YaRN, Llama 3 and LongRoPE of rotary; slopes of ALiBi"),
     REAL("eval.position_scaling_factor", eval.scaling_factor, 0, 1e6, "0", is_scaled,
          "scaling factor; 0: eval.L / train.L, for which ntk and dynamic_ntk are the same",
          "PI: L' / L"),
+    KEY("eval.longrope_short_factors", SPEC_T_REALS, eval.longrope_short, 1e-6, 1e6, NULL, "none",
+        true, is_longrope, "model.longrope_short_factors in evaluation; none: as in training",
+        "LongRoPE: searched"),
+    KEY("eval.longrope_long_factors", SPEC_T_REALS, eval.longrope_long, 1e-6, 1e6, NULL, "none",
+        true, is_longrope, "model.longrope_long_factors in evaluation; none: as in training",
+        "LongRoPE: searched"),
     INT("eval.attention_window", eval.mask.window, 0, 1000000, "0", is_eval,
         "model.attention_window in evaluation; 0: as in training; eval.L or more: no window",
         "StreamingLLM"),
@@ -351,6 +358,8 @@ struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eva
     if (eval->scaling == POSITION_UNSCALED) return s;
     s.option.scaling = eval->scaling;
     s.option.scaling_factor = eval->scaling_factor;
+    if (eval->longrope_short.n > 0) s.option.longrope_short = eval->longrope_short;
+    if (eval->longrope_long.n > 0) s.option.longrope_long = eval->longrope_long;
     if (!train->train.from[0] || train->option.scaling == POSITION_UNSCALED)
         s.option.original_length = 0;
     return s;

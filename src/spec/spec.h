@@ -113,7 +113,8 @@ struct spec_eval {
     int64_t targets;               /* number of targets, from the start of the split; 0: all */
     enum position_scaling scaling; /* of the trained position method to rows longer than L_train */
     double scaling_factor;         /* 0: L_valid / L_train, at least 1 */
-    struct spec_mask mask;         /* window 0: as in training */
+    struct position_list longrope_short, longrope_long; /* empty: those of the training */
+    struct spec_mask mask;                              /* window 0: as in training */
 };
 
 struct spec {

@@ -13,12 +13,13 @@
 
 /* Causal attention over (B*T, H*D) matrices. near (H, bias_table_n), offset and slope (H) as in
  * struct attention_bias. factor (B, H, T, T): dropout's 0 or 1/(1-p) of each pair, or NULL. cosine
- * and sine (T', D/2) as in struct attention_rotary, or NULL. */
+ * and sine (T', pairs) as in struct attention_rotary, or NULL. */
 struct op_attention {
     int32_t B, T, H, D, bias_table_n;
     float scale;
     const float *near, *offset, *slope, *factor, *cosine, *sine;
     int layout;
+    int32_t pairs;
     struct attention_mask mask;
 };
 

@@ -99,19 +99,18 @@ static inline void NAME(op_layernorm_bwd)(REAL *dx, REAL *dgain, REAL *dbias, co
 
 /* Rotates the pairs of x (rows, H*D) in place; no token is later than `last`. */
 static inline void NAME(rotate_pairs)(REAL *x, const float *cosine, const float *sine, int64_t rows,
-                                      int32_t T, int32_t last, int32_t H, int32_t D, int layout,
-                                      int inverse)
+                                      int32_t T, int32_t last, int32_t H, int32_t D, int64_t pairs,
+                                      int layout, int inverse)
 {
-    int64_t half = D / 2;
     for (int64_t n = 0; n < rows; n++)
         for (int64_t h = 0; h < H; h++)
-            for (int64_t p = 0; p < half; p++) {
+            for (int64_t p = 0; p < pairs; p++) {
                 int64_t base = (n * H + h) * D;
                 int64_t first = base + (layout == 0 ? 2 * p : p);
-                int64_t second = base + (layout == 0 ? 2 * p + 1 : p + half);
+                int64_t second = base + (layout == 0 ? 2 * p + 1 : p + pairs);
                 int64_t token = n % T < last ? n % T : last;
-                REAL cosine_t = (REAL)cosine[token * half + p];
-                REAL sine_t = (REAL)sine[token * half + p];
+                REAL cosine_t = (REAL)cosine[token * pairs + p];
+                REAL sine_t = (REAL)sine[token * pairs + p];
                 if (inverse) sine_t = -sine_t;
                 REAL u = x[first], w = x[second];
                 x[first] = u * cosine_t - w * sine_t;
@@ -120,11 +119,11 @@ static inline void NAME(rotate_pairs)(REAL *x, const float *cosine, const float 
 }
 
 static inline void NAME(op_rotary)(REAL *y, const float *x, const float *cosine, const float *sine,
-                                   int64_t rows, int32_t T, int32_t H, int32_t D, int layout,
-                                   int inverse)
+                                   int64_t rows, int32_t T, int32_t H, int32_t D, int64_t pairs,
+                                   int layout, int inverse)
 {
     for (int64_t i = 0; i < rows * H * D; i++) y[i] = (REAL)x[i];
-    NAME(rotate_pairs)(y, cosine, sine, rows, T, T, H, D, layout, inverse);
+    NAME(rotate_pairs)(y, cosine, sine, rows, T, T, H, D, pairs, layout, inverse);
 }
 
 /* A rotated copy of q or k on the heap; no token is later than `last`. */
@@ -136,7 +135,8 @@ static inline REAL *NAME(attention_rotated)(const float *x, int32_t last,
     if (out == NULL) abort();
     for (int64_t i = 0; i < n; i++) out[i] = (REAL)x[i];
     if (a->cosine != NULL)
-        NAME(rotate_pairs)(out, a->cosine, a->sine, rows, a->T, last, a->H, a->D, a->layout, 0);
+        NAME(rotate_pairs)
+        (out, a->cosine, a->sine, rows, a->T, last, a->H, a->D, a->pairs, a->layout, 0);
     return out;
 }
 
@@ -281,9 +281,12 @@ static inline void NAME(op_attention_bwd)(REAL *dq, REAL *dk, REAL *dv, REAL *db
     if (a->cosine != NULL) {
         int64_t rows = (int64_t)a->B * a->T;
         int32_t last = NAME(sink_last)(a);
-        NAME(rotate_pairs)(dq, a->cosine, a->sine, rows, a->T, a->T, a->H, a->D, a->layout, 1);
-        NAME(rotate_pairs)(dfar, a->cosine, a->sine, rows, a->T, last, a->H, a->D, a->layout, 1);
-        NAME(rotate_pairs)(dk, a->cosine, a->sine, rows, a->T, a->T, a->H, a->D, a->layout, 1);
+        NAME(rotate_pairs)
+        (dq, a->cosine, a->sine, rows, a->T, a->T, a->H, a->D, a->pairs, a->layout, 1);
+        NAME(rotate_pairs)
+        (dfar, a->cosine, a->sine, rows, a->T, last, a->H, a->D, a->pairs, a->layout, 1);
+        NAME(rotate_pairs)
+        (dk, a->cosine, a->sine, rows, a->T, a->T, a->H, a->D, a->pairs, a->layout, 1);
     }
     for (int64_t i = 0; i < n; i++) dq[i] += dfar[i];
     free(far);

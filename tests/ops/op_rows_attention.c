@@ -179,10 +179,10 @@ void op_attention_run(struct op_bench *k, const struct attention_case *c)
     assert_ok(ops_attention_bwd(k->b, &c->a, &e));
 }
 
-/* Different angles for each token and pair, in tables longer than the row. */
-static void set_rotary(struct op_bench *k, struct attention_case *c, int layout)
+/* Different angles for each token and pair of `width` features, in tables longer than the row. */
+static void set_rotary(struct op_bench *k, struct attention_case *c, int layout, int32_t width)
 {
-    int64_t rows = c->ref.T + 3, half = c->ref.D / 2;
+    int64_t rows = c->ref.T + 3, half = width / 2;
     struct op_matrix cosine = op_random(k, rows, half, 0), sine = op_random(k, rows, half, 0);
     for (int64_t i = 0; i < rows * half; i++) {
         double angle = 3.0 * (double)cosine.host[i];
@@ -195,6 +195,7 @@ static void set_rotary(struct op_bench *k, struct attention_case *c, int layout)
     c->ref.cosine = cosine.host;
     c->ref.sine = sine.host;
     c->ref.layout = layout;
+    c->ref.pairs = width / 2;
 }
 
 static void check_both(struct op_bench *k, const int32_t *size, enum form form, float p)
@@ -210,11 +211,11 @@ static void attention_rotary(struct op_bench *k)
     static const int32_t sizes[][4] = {{2, 37, 3, 8},  {1, 70, 2, 16}, {1, 66, 1, 24},
                                        {2, 33, 1, 32}, {1, 65, 2, 64}, {1, 35, 2, 128}};
     for (int i = 0; i < 6; i++)
-        for (int layout = 0; layout < 2; layout++) {
+        for (int way = 0; way < 4; way++) { /* layouts; the whole head, a part of it */
             op_bench_reset(k);
             struct attention_case c =
                 op_attention_case(k, sizes[i], (enum form)(i % 4), i % 2 * 0.25f);
-            set_rotary(k, &c, layout);
+            set_rotary(k, &c, way % 2, way < 2 ? sizes[i][3] : sizes[i][3] / 4 * 2);
             op_attention_check(k, &c);
         }
 }
@@ -243,7 +244,7 @@ static void attention_other_widths(struct op_bench *k)
                 assert_non_null(strstr(e.text, "head width"));
                 continue;
             }
-            if (layout >= 0) set_rotary(k, &c, layout);
+            if (layout >= 0) set_rotary(k, &c, layout, widths[i]);
             op_attention_check(k, &c);
         }
 }
@@ -323,7 +324,9 @@ static void attention_mask(struct op_bench *k)
                 op_attention_case(k, cases[i].size, (enum form)(way % 4), way % 2 ? 0.25f : 0.0f);
             c.a.mask = c.ref.mask = cases[i].mask;
             if (ops_attention(k->b, &c.a, &e) == ERR_UNAVAILABLE) continue;
-            if (way / 4 > 0) set_rotary(k, &c, way / 4 - 1);
+            if (way / 4 > 0)
+                set_rotary(k, &c, way / 4 - 1,
+                           way % 4 < 2 ? cases[i].size[3] : cases[i].size[3] / 4 * 2);
             op_attention_check(k, &c);
         }
 }

@@ -192,9 +192,9 @@ TEST(rotary_backwards_undoes_rotary)
         sine[i] = sinf((float)i);
     }
     for (int layout = 0; layout < 2; layout++) {
-        op_rotary_double(rotated, x, cosine, sine, T, T, H, D, layout, 0);
+        op_rotary_double(rotated, x, cosine, sine, T, T, H, D, D / 2, layout, 0);
         for (int i = 0; i < T * H * D; i++) as_float[i] = (float)rotated[i];
-        op_rotary_double(back, as_float, cosine, sine, T, T, H, D, layout, 1);
+        op_rotary_double(back, as_float, cosine, sine, T, T, H, D, D / 2, layout, 1);
         for (int i = 0; i < T * H * D; i++) assert_true(fabs(back[i] - (double)x[i]) < 1e-6);
     }
 }

@@ -180,6 +180,11 @@ TEST(wrong_values_are_rejected_with_the_nearest_right_one)
         {"train.optimizer", "sgd", "did you mean 'nag'"},
         {"eval.split", "dev", "did you mean 'valid'"},
         {"model.layers", "0", "outside"},
+        {"model.rotary_share", "0", "outside"},
+        {"model.rotary_share", "nan", "not a number"},
+        {"model.longrope_short_factors", "1,0", "outside"},
+        {"eval.longrope_long_factors", "1,-2", "outside"},
+        {"model.longrope_long_factors", "1,nan", "not a list"},
         {"model.layers", "0x10", "whole number"},
         {"model.layers", "18446744073709551616", "whole number"},
         {"train.lr", "nan", "not a number"},
@@ -250,7 +255,8 @@ TEST(an_evaluation_is_stretched_only_as_its_method_can_be)
     } cases[] = {{"rotary", "pi", true},      {"rotary", "dynamic_ntk", true},
                  {"alibi", "slopes", true},   {"alibi", "pi", false},
                  {"rotary", "slopes", false}, {"t5", "yarn", false},
-                 {"learned", "pi", false},    {"none", "none", true}};
+                 {"learned", "pi", false},    {"none", "none", true},
+                 {"rotary", "llama3", true},  {"alibi", "llama3", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct spec s = parsed(train_text);
         set(&s, "model.position", cases[i].position);
@@ -258,6 +264,43 @@ TEST(an_evaluation_is_stretched_only_as_its_method_can_be)
         set(&s, "eval.L", "128");
         set(&s, "eval.position_scaling", cases[i].scaling);
         assert_fails(cases[i].allowed ? 0 : ERR_DATA, "does not apply", spec_check(&s, &e));
+    }
+}
+
+/* Heads have 8 features; evaluations are of rows of 128 tokens. */
+TEST_WITH(struct test_place *p, what_a_method_cannot_do_is_refused_with_place_and_value)
+{
+    static const struct {
+        const char *lines, *word; /* "": accepted */
+    } cases[] = {
+        {"model.position=rotary\nmodel.rotary_share=0.25\n", ""},
+        {"model.position=rotary\nmodel.rotary_share=0.4\n",
+         "model.rotary_share: 0.4 of 8 features is 3"},
+        {"model.position=rotary\nmodel.rotary_share=0.2\n", "is 1, expected an even number"},
+        {"model.position=rotary\nmodel.rotary_share_form=proportional\nmodel.rotary_share=0.2\n",
+         "set model.position: none"},
+        {"model.position=rotary\nmodel.rotary_share=0.25\nmodel.rope_scaling=ntk\n",
+         "at least 4 rotated features"},
+        {"model.position=rotary\nmodel.rope_scaling=llama3\nmodel.llama3_low_freq_factor=4\n",
+         "model.llama3_high_freq_factor: 4 must be above"},
+        {"model.position=rotary\nmodel.rope_scaling=longrope\n",
+         "model.longrope_short_factors: 0 factors, expected 4"},
+        {"model.position=rotary\nmodel.rope_scaling=longrope\nmodel.rotary_share=0.5\n"
+         "model.longrope_short_factors=1,2\nmodel.longrope_long_factors=1,2,3\n",
+         "model.longrope_long_factors: 3 factors, expected 2"},
+        {"model.position=rotary\nkind=eval\neval.L=128\neval.position_scaling=longrope\n"
+         "eval.longrope_short_factors=1,1,1,1\neval.longrope_long_factors=1,2,3,4\n",
+         ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spec s = parsed(train_text);
+        char *rest = arena_strdup(&p->arena, cases[i].lines), *line;
+        while ((line = strtok_r(rest, "\n", &rest))) {
+            char *equals = strchr(line, '=');
+            *equals = '\0';
+            set(&s, line, equals + 1);
+        }
+        assert_fails(cases[i].word[0] ? ERR_DATA : 0, cases[i].word, spec_check(&s, &e));
     }
 }
 
