@@ -62,6 +62,7 @@ struct attention model_attention(const struct model *m, const struct model_pass 
 {
     int32_t c = m->spec.model.dim, heads = m->spec.model.heads;
     const struct spec_mask *mask = &m->spec.model.mask;
+    const struct model_position *position = &m->position;
     struct tensor qkv = model_view(&act->qkv, p->tokens_n, 3 * (int64_t)c);
     struct attention a = {
         .B = p->rows,
@@ -79,7 +80,10 @@ struct attention model_attention(const struct model *m, const struct model_pass 
         .mask = {.window = mask->window,
                  .sinks = mask->sinks,
                  .sink_positions =
-                     mask->sink_positions == SPEC_SINKS_CACHE ? SINKS_CACHE : SINKS_TEXT},
+                     mask->sink_positions == SPEC_SINKS_CACHE ? SINKS_CACHE : SINKS_TEXT,
+                 .narrow_heads = position->functions->narrow_heads
+                                     ? position->functions->narrow_heads(&position->shape)
+                                     : 0},
         .dropout = model_dropout(m, p, m->spec.model.dropout_attention, layer, DROPOUT_ATTENTION),
     };
     return a;

@@ -246,9 +246,19 @@ static int check_position(const struct spec *s, struct err *e)
     return position_check((int32_t)s->model.position, &shape, e);
 }
 
-static int check_mask(const char *part, const struct spec_mask *m, struct err *e)
+static int check_mask(const char *part, const struct spec *s, const struct spec_mask *m,
+                      struct err *e)
 {
-    if (m->sinks == 0 || m->window > 0) return 0;
+    const struct position_functions *f = position_methods[s->model.position].functions;
+    const struct position_shape shape = spec_position_shape(s);
+
+    if (m->sinks == 0) return 0;
+    if (f->narrow_heads && f->narrow_heads(&shape) > 0)
+        return ERR(e, ERR_DATA,
+                   "%s.attention_sinks: %d, but the narrow heads of model.position = %s see no "
+                   "sinks; set it to 0",
+                   part, m->sinks, position_methods[s->model.position].name);
+    if (m->window > 0) return 0;
     return ERR(e, ERR_DATA,
                "%s.attention_sinks: %d has no effect without %s.attention_window; set a window",
                part, m->sinks, part);
@@ -325,8 +335,8 @@ int spec_check(const struct spec *s, struct err *e)
     if (m->softmax == SPEC_ADAPTIVE) TRY(check_cutoffs(s, e));
     TRY(check_child(s, e));
     TRY(check_position(s, e));
-    TRY(check_mask("model", &m->mask, e));
-    TRY(check_mask("eval", &s->eval.mask, e));
+    TRY(check_mask("model", s, &m->mask, e));
+    TRY(check_mask("eval", s, &s->eval.mask, e));
     if (s->train.shard_tokens < s->train.L)
         return ERR(e, ERR_DATA, "train.shard_tokens: %d is less than one row of train.L = %d",
                    s->train.shard_tokens, s->train.L);

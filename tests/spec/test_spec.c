@@ -226,6 +226,26 @@ TEST(rules_between_keys_name_both)
     }
 }
 
+TEST(narrow_heads_are_heads_and_see_no_sinks)
+{
+    static const struct {
+        const char *heads, *window, *sinks, *word;
+    } cases[] = {
+        {"8", "0", "0", ""},
+        {"9", "0", "0", "model.hard_alibi_heads: 9 of model.heads = 8"},
+        {"1", "16", "4", "see no sinks"},
+        {"0", "16", "4", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spec s = parsed(train_text);
+        set(&s, "model.position", "hard_alibi");
+        set(&s, "model.hard_alibi_heads", cases[i].heads);
+        set(&s, "model.attention_window", cases[i].window);
+        set(&s, "model.attention_sinks", cases[i].sinks);
+        assert_fails(cases[i].word[0] ? ERR_DATA : 0, cases[i].word, spec_check(&s, &e));
+    }
+}
+
 TEST(a_device_rejects_a_head_width_that_it_cannot_compute)
 {
     static const struct {
