@@ -121,12 +121,13 @@ static bool fits_kernels(const struct attention *a)
 
 /* True if the tensor-core kernels can rotate a tile in shared memory. Adjacent pairs lie within one
  * chunk of eight columns. Pairs half a head apart must lie half a tile apart, so that one warp has
- * copied both. All features rotate. */
+ * copied both. All features rotate, q and k by the same
+ * tables. */
 static bool fits_rotation(const struct attention *a)
 {
     const struct attention_rotary *r = &a->rotary;
     if (!attention_rotates(*a)) return true;
-    return rows_are_wide(r->cosine, r->sine) && 2 * r->cosine.cols == a->D &&
+    return rows_are_wide(r->cosine, r->sine) && 2 * r->cosine.cols == a->D && !r->key_cosine.data &&
            (r->layout == 0 || a->D == attention_compiled_width(a->D));
 }
 

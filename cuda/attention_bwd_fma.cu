@@ -87,15 +87,16 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
                 bias_sums[slot * parts.bias_table_n + d] = 0.0f;
     }
 
-    fma_load<D, ROWS, T>(X, KEYS ? a.k : a.q, a, at, first, attention_rotates(a));
-    fma_load<D, ROWS, T>(Y, KEYS ? a.v : a.dout, a, at, first, false);
+    fma_load<D, ROWS, T>(X, KEYS ? a.k : a.q, a, at, first, KEYS ? FMA_KEYS : FMA_QUERIES);
+    fma_load<D, ROWS, T>(Y, KEYS ? a.v : a.dout, a, at, first, FMA_VALUES);
     for (int32_t other = KEYS ? first : 0; KEYS ? other < a.T : other <= first; other += ROWS) {
         if (!mask_sees_some(mask, KEYS ? other : first, KEYS ? first : other, ROWS)) continue;
         int32_t col = other + x;
         float s[4][N], dp[4][N];
         uint32_t kept = 0xffffffffu;
-        fma_load<D, ROWS, T>(OTHER_X, KEYS ? a.q : a.k, a, at, other, attention_rotates(a));
-        fma_load<D, ROWS, T>(OTHER_Y, KEYS ? a.dout : a.v, a, at, other, false);
+        fma_load<D, ROWS, T>(OTHER_X, KEYS ? a.q : a.k, a, at, other,
+                             KEYS ? FMA_QUERIES : FMA_KEYS);
+        fma_load<D, ROWS, T>(OTHER_Y, KEYS ? a.dout : a.v, a, at, other, FMA_VALUES);
         __syncthreads();
         for (int n = 0; n < N && KEYS; n++)
             fma_query(&lse[n], &delta[n], a, deltas, at.item, col + 16 * n);
@@ -118,7 +119,9 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
         __syncthreads();
     }
     const struct tensor &out = KEYS ? a.dk : a.dq;
-    if (attention_rotates(a)) fma_store_rotated<D, ROWS, T>(X, out, a, at, first, dx, a.scale);
+    if (attention_rotates(a))
+        fma_store_rotated<D, ROWS, T>(X, out, a, at, KEYS ? FMA_KEYS : FMA_QUERIES, first, dx,
+                                      a.scale);
 #pragma unroll
     for (int r = 0; r < 4; r++) {
         if (row + r >= a.T) continue;

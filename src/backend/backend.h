@@ -81,7 +81,8 @@ struct attention_bias {
  * Pair p has features 2p and 2p + 1 (layout 0) or p and p + P (layout 1). */
 struct attention_rotary {
     struct tensor cosine, sine; /* (T', P) fp32, T' >= T, P <= D/2, one row per token; or none */
-    int layout;                 /* enum position_rotary_layout: 0 adjacent pairs, 1 half split */
+    struct tensor key_cosine, key_sine; /* the same, of k; or none: k is rotated as q */
+    int layout; /* enum position_rotary_layout: 0 adjacent pairs, 1 half split */
 };
 
 /* Which keys a query sees: key j of query i if j <= i and (window == 0 or i - j < window or j <

@@ -46,6 +46,10 @@ static int rule_attention(const void *args, struct err *e)
                    "op attention: the rotary tables have %" PRId64
                    " columns, expected at most half of the head width %d",
                    cosine->cols, a->D);
+    if ((a->rotary.key_cosine.data == NULL) != (a->rotary.key_sine.data == NULL))
+        return ERR(e, ERR_INTERNAL,
+                   "op attention: only one of the rotary tables of keys is given, expected both or "
+                   "none");
     if (cosine->rows < a->T)
         return ERR(e, ERR_INTERNAL,
                    "op attention: the rotary tables have %" PRId64 " rows, expected T = %d",
@@ -92,6 +96,10 @@ static int rule_residual_layernorm_bwd(const void *args, struct err *e)
          "R P",           .optional = true},                                                       \
         {"rotary.sine", ARG_TENSOR_F32,  ARG_READ, AT(attention, rotary.sine),                     \
          "R P",         .optional = true},                                                         \
+        {"rotary.key_cosine", ARG_TENSOR_F32, ARG_READ, AT(attention, rotary.key_cosine), "R P",   \
+         .optional = true},                                                                        \
+        {"rotary.key_sine", ARG_TENSOR_F32, ARG_READ, AT(attention, rotary.key_sine), "R P",       \
+         .optional = true},                                                                        \
     {                                                                                              \
         "dropout", ARG_DROPOUT, ARG_READ, AT(attention, dropout), "0"                              \
     }

@@ -115,6 +115,10 @@ static void bind_rotation(struct model *m)
         (struct attention_rotary){.cosine = model_buffer(m, SHAPE_COSINE, 0),
                                   .sine = model_buffer(m, SHAPE_SINE, 0),
                                   .layout = m->spec.option.rotary_layout == POSITION_HALF_SPLIT};
+    if (p->functions->growth != NULL) {
+        m->rotary.key_cosine = model_buffer(m, SHAPE_COSINE, 1);
+        m->rotary.key_sine = model_buffer(m, SHAPE_SINE, 1);
+    }
     p->rotation_host = new_floats(m, 2 * m->rotary.cosine.rows * m->rotary.cosine.cols);
 }
 
@@ -125,9 +129,14 @@ static int upload_rotation(struct model *m, struct err *e)
     int64_t n = m->rotary.cosine.rows * m->rotary.cosine.cols;
     if (p->functions->frequencies == NULL) return 0;
     float *cosine = p->rotation_host, *sine = cosine + n;
-    position_rotation(p->functions, &p->shape, L, cosine, sine);
-    TRY(m->b->ops->upload(m->b, m->rotary.cosine.data, cosine, floats_bytes(n), e));
-    return m->b->ops->upload(m->b, m->rotary.sine.data, sine, floats_bytes(n), e);
+    const struct tensor *const tables[][2] = {{&m->rotary.cosine, &m->rotary.sine},
+                                              {&m->rotary.key_cosine, &m->rotary.key_sine}};
+    for (int keys = 0; keys < 2 && tables[keys][0]->data != NULL; keys++) {
+        position_rotation(p->functions, &p->shape, L, keys == 1, cosine, sine);
+        TRY(m->b->ops->upload(m->b, tables[keys][0]->data, cosine, floats_bytes(n), e));
+        TRY(m->b->ops->upload(m->b, tables[keys][1]->data, sine, floats_bytes(n), e));
+    }
+    return 0;
 }
 
 int model_position_open(struct model *m, struct err *e)

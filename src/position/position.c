@@ -60,15 +60,18 @@ int32_t position_pairs(const struct position_functions *f, const struct position
 }
 
 void position_rotation(const struct position_functions *f, const struct position_shape *s,
-                       int32_t L, float *cosine, float *sine)
+                       int32_t L, bool of_keys, float *cosine, float *sine)
 {
     int32_t pairs = position_pairs(f, s);
-    double theta[POSITION_WIDTH_MAX / 2];
+    double theta[POSITION_WIDTH_MAX / 2], rate[POSITION_WIDTH_MAX / 2] = {0};
 
     double factor = f->frequencies(s, theta);
+    for (int32_t p = 0; p < pairs && f->growth; p++)
+        rate[p] = f->growth(s, p) * (of_keys ? -1.0 : 1.0);
     for (int64_t i = 0; i < (int64_t)L * pairs; i++) {
         double angle = (double)(i / pairs) * theta[i % pairs];
         double size = theta[i % pairs] > 0 ? factor : 1.0;
+        size *= exp(rate[i % pairs] * (double)(i / pairs - L / 2));
         cosine[i] = (float)(size * cos(angle));
         sine[i] = (float)(size * sin(angle));
     }

@@ -39,7 +39,8 @@
     X(SANDWICH, sandwich, "Sandwich", 10, 11, 0)                                                   \
     X(TISA, tisa, "TISA", 11, 12, 0)                                                               \
     X(BAM, bam, "BAM", 13, 14, 0)                                                                  \
-    X(HARD_ALIBI, hard_alibi, "Hard-ALiBi", 14, 15, 0)
+    X(HARD_ALIBI, hard_alibi, "Hard-ALiBi", 14, 15, 0)                                             \
+    X(XPOS, xpos, "xPos", 12, 13, 0)
 
 #define POSITION_ONE_MORE(NAME, name, display, place, style, bounded) +1
 enum {
@@ -108,6 +109,7 @@ struct position_options {
                                        high */
     struct position_list longrope_short, longrope_long; /* by rotated pair: rows up to the original
                                                            length, longer ones */
+    double xpos_scale_base;                             /* tokens */
     double longrope_attention_factor; /* 0: sqrt(1 + ln(factor) / ln(original length)) */
 };
 
@@ -195,6 +197,8 @@ struct position_functions {
     /* frequencies - the angle of pair p at token t is t * theta[p]; as many numbers as pairs. A
      * pair with theta 0 does not rotate. Returns the factor of the others' cosines and sines. */
     double (*frequencies)(const struct position_shape *, double *theta);
+    /* growth - the rate per token at which pair p of q grows, and of k falls. NULL: 0. */
+    double (*growth)(const struct position_shape *, int32_t p);
     /* pairs - pairs of a head in the tables. NULL: C / H / 2. */
     int32_t (*pairs)(const struct position_shape *);
     /* narrow_heads - the number of heads with a window of their own: head h sees at most h + 1
@@ -232,9 +236,11 @@ int32_t position_table_length(const struct position_functions *f, const struct p
                               int32_t L);
 /* position_pairs - pairs of a head in the tables of a method with frequencies; else 0. */
 int32_t position_pairs(const struct position_functions *f, const struct position_shape *s);
-/* position_rotation - cosines and sines (L, pairs) of a method with frequencies; C / H is at most
- * POSITION_WIDTH_MAX. Computed in double and rounded once. */
+/* position_rotation - cosines and sines (L, pairs) of q, or of k, of a method with frequencies; C /
+ * H is at most POSITION_WIDTH_MAX. Growth starts from token L / 2. Computed in double and rounded
+ * once.
+ */
 void position_rotation(const struct position_functions *f, const struct position_shape *s,
-                       int32_t L, float *cosine, float *sine);
+                       int32_t L, bool of_keys, float *cosine, float *sine);
 
 #endif

@@ -24,11 +24,13 @@ static const char *const scaling_names[] = {"none", "pi",     "ntk",      "dynam
                                             "yarn", "llama3", "longrope", NULL};
 static const char *const share_names[] = {"partial", "proportional", NULL};
 
+#define BASE_AND_LAYOUT                                                                            \
+    POSITION_NUMBER(POSITION_REAL, "model.rotary_base", rotary_base, 1, 1e9, "10000",              \
+                    "base of the rotation angles", "RoFormer: 10000"),                             \
+        POSITION_NAMES("model.rotary_layout", rotary_layout, layout_names, "adjacent_pairs",       \
+                       "which features form a pair", "RoFormer: adjacent pairs")
 static const struct position_option options[] = {
-    POSITION_NUMBER(POSITION_REAL, "model.rotary_base", rotary_base, 1, 1e9, "10000",
-                    "base of the rotation angles", "RoFormer: 10000"),
-    POSITION_NAMES("model.rotary_layout", rotary_layout, layout_names, "adjacent_pairs",
-                   "which features form a pair", "RoFormer: adjacent pairs"),
+    BASE_AND_LAYOUT,
     POSITION_NUMBER(POSITION_REAL, "model.rotary_share", rotary_share, 1e-3, 1, "1",
                     "share of a head that rotates", "GPT-J, GPT-NeoX: 0.25; Gemma 4: 0.25"),
     POSITION_NAMES(
@@ -252,4 +254,41 @@ const struct position_functions position_rotary = {
     .frequencies = frequencies,
     .pairs = pairs,
     .follows_length = follows_length,
+};
+
+/* ---- xPos ---- */
+
+static const struct position_option xpos_options[] = {
+    BASE_AND_LAYOUT,
+    POSITION_NUMBER(POSITION_REAL, "model.xpos_scale_base", xpos_scale_base, 1, 1e6, "512",
+                    "tokens after which pair p of a score has decayed by (2p + 0.4 w) / 1.4 w, for "
+                    "heads of width w",
+                    "xPos: 512"),
+    {.name = NULL},
+};
+
+static int xpos_check(const struct position_shape *s, struct err *e)
+{
+    double most = 128.0 * s->options->xpos_scale_base;
+
+    TRY(check_share(s, e));
+    if (s->length <= most) return 0;
+    return ERR(
+        e, ERR_DATA,
+        "model.xpos_scale_base: %g allows rows of at most %.0f tokens, not %d: fp32 does not "
+        "hold the decay of longer ones",
+        s->options->xpos_scale_base, most, s->length);
+}
+
+static double xpos_growth(const struct position_shape *s, int32_t p)
+{
+    double width = s->dim / s->heads;
+    return log((2.0 * p + 0.4 * width) / (1.4 * width)) / s->options->xpos_scale_base;
+}
+
+const struct position_functions position_xpos = {
+    .options = xpos_options,
+    .check = xpos_check,
+    .frequencies = frequencies,
+    .growth = xpos_growth,
 };

@@ -304,8 +304,8 @@ static void form_position(struct shape_memory *out, const struct measure *k)
     int64_t bias_rows = position_table_length(f, &shape, k->capacity->length_max) + 1;
 
     form(out, SHAPE_EMBEDDING, f->embedding != NULL, f->first_row + L, m->dim);
-    form(out, SHAPE_COSINE, 1, L, pairs);
-    form(out, SHAPE_SINE, 1, L, pairs);
+    form(out, SHAPE_COSINE, f->growth ? 2 : 1, L, pairs);
+    form(out, SHAPE_SINE, f->growth ? 2 : 1, L, pairs);
     form(out, SHAPE_BIAS, f->fill != NULL, bias_rows, m->heads);
     form(out, SHAPE_BIAS_GRAD, f->pullback != NULL && k->capacity->train, bias_rows, m->heads);
 }

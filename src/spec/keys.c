@@ -72,6 +72,10 @@ POSITION_METHODS(HAS_POSITION)
 #define POSITION_APPLIES(NAME, name, display, place, style, bounded) has_##name,
 static bool (*const position_applies[])(const struct spec *) = {POSITION_METHODS(POSITION_APPLIES)};
 
+/* An option that several methods list is one of rotations. */
+APPLIES(has_rotation,
+        has_model(s) && position_methods[s->model.position].functions->frequencies != NULL)
+
 /* After `source` a row may have .column = "NAME". */
 #define KEY(key, type_, field, lo, hi, names_, neutral_, hashed_, applies_, help_, ...)            \
     {                                                                                              \
@@ -270,6 +274,11 @@ static once_flag keys_made = ONCE_FLAG_INIT;
 
 static void add_key(struct spec_key key)
 {
+    for (size_t i = 0; i < keys_n; i++)
+        if (strcmp(key_table[i].name, key.name) == 0) {
+            key_table[i].applies = has_rotation;
+            return;
+        }
     assert(keys_n < SPEC_KEYS_MAX);
     key_table[keys_n++] = key;
 }

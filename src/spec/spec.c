@@ -235,8 +235,9 @@ static int check_cutoffs(const struct spec *s, struct err *e)
 static int check_position(const struct spec *s, struct err *e)
 {
     const struct spec used = s->kind == SPEC_EVAL ? spec_evaluated(s, &s->eval) : *s;
-    const struct position_shape shape = spec_position_shape(&used);
+    struct position_shape shape = spec_position_shape(&used);
 
+    if (spec_valid_length(s) > shape.length) shape.length = spec_valid_length(s);
     if (position_methods[s->model.position].bounded && s->kind == SPEC_TRAIN &&
         s->train.validate_L > s->train.L)
         return ERR(e, ERR_DATA,

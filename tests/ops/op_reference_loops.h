@@ -127,16 +127,16 @@ static inline void NAME(op_rotary)(REAL *y, const float *x, const float *cosine,
 }
 
 /* A rotated copy of q or k on the heap; no token is later than `last`. */
-static inline REAL *NAME(attention_rotated)(const float *x, int32_t last,
+static inline REAL *NAME(attention_rotated)(const float *x, int keys, int32_t last,
                                             const struct op_attention *a)
 {
     int64_t rows = (int64_t)a->B * a->T, n = rows * a->H * a->D;
     REAL *out = malloc((size_t)n * sizeof *out);
     if (out == NULL) abort();
     for (int64_t i = 0; i < n; i++) out[i] = (REAL)x[i];
-    if (a->cosine != NULL)
-        NAME(rotate_pairs)
-        (out, a->cosine, a->sine, rows, a->T, last, a->H, a->D, a->pairs, a->layout, 0);
+    if (a->cosine != NULL) NAME(rotate_pairs)
+    (out, keys ? a->key_cosine : a->cosine, keys ? a->key_sine : a->sine, rows, a->T, last, a->H,
+     a->D, a->pairs, a->layout, 0);
     return out;
 }
 
@@ -204,8 +204,9 @@ static inline void NAME(op_attention)(REAL *out, REAL *lse, const float *q_in, c
 {
     int64_t C = (int64_t)a->H * a->D;
     REAL *p = malloc((size_t)a->T * sizeof *p);
-    REAL *q = NAME(attention_rotated)(q_in, a->T, a), *k = NAME(attention_rotated)(k_in, a->T, a);
-    REAL *far = NAME(attention_rotated)(q_in, NAME(sink_last)(a), a);
+    REAL *q = NAME(attention_rotated)(q_in, 0, a->T, a),
+         *k = NAME(attention_rotated)(k_in, 1, a->T, a);
+    REAL *far = NAME(attention_rotated)(q_in, 0, NAME(sink_last)(a), a);
     if (p == NULL) abort();
     for (int32_t b = 0; b < a->B; b++)
         for (int32_t h = 0; h < a->H; h++)
@@ -269,8 +270,9 @@ static inline void NAME(op_attention_bwd)(REAL *dq, REAL *dk, REAL *dv, REAL *db
 {
     int64_t n = (int64_t)a->B * a->T * a->H * a->D;
     REAL *p = malloc(2 * (size_t)a->T * sizeof *p), *dfar = calloc((size_t)n, sizeof *dfar);
-    REAL *q = NAME(attention_rotated)(q_in, a->T, a), *k = NAME(attention_rotated)(k_in, a->T, a);
-    REAL *far = NAME(attention_rotated)(q_in, NAME(sink_last)(a), a);
+    REAL *q = NAME(attention_rotated)(q_in, 0, a->T, a),
+         *k = NAME(attention_rotated)(k_in, 1, a->T, a);
+    REAL *far = NAME(attention_rotated)(q_in, 0, NAME(sink_last)(a), a);
     if (p == NULL || dfar == NULL) abort();
     for (int64_t i = 0; i < n; i++) dq[i] = dk[i] = dv[i] = 0;
     for (int64_t i = 0; i < (int64_t)a->H * a->bias_table_n; i++) dbias_table[i] = 0;
@@ -287,7 +289,7 @@ static inline void NAME(op_attention_bwd)(REAL *dq, REAL *dk, REAL *dv, REAL *db
         NAME(rotate_pairs)
         (dfar, a->cosine, a->sine, rows, a->T, last, a->H, a->D, a->pairs, a->layout, 1);
         NAME(rotate_pairs)
-        (dk, a->cosine, a->sine, rows, a->T, a->T, a->H, a->D, a->pairs, a->layout, 1);
+        (dk, a->key_cosine, a->key_sine, rows, a->T, a->T, a->H, a->D, a->pairs, a->layout, 1);
     }
     for (int64_t i = 0; i < n; i++) dq[i] += dfar[i];
     free(far);

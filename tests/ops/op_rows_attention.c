@@ -179,23 +179,41 @@ void op_attention_run(struct op_bench *k, const struct attention_case *c)
     assert_ok(ops_attention_bwd(k->b, &c->a, &e));
 }
 
-/* Different angles for each token and pair of `width` features, in tables longer than the row. */
-static void set_rotary(struct op_bench *k, struct attention_case *c, int layout, int32_t width)
+/* Different angles and sizes for each token and pair, in tables longer than the row. */
+static void draw_rotation(struct op_bench *k, const struct attention_case *c, int32_t pairs,
+                          bool sized, struct op_matrix *cosine, struct op_matrix *sine)
 {
-    int64_t rows = c->ref.T + 3, half = width / 2;
-    struct op_matrix cosine = op_random(k, rows, half, 0), sine = op_random(k, rows, half, 0);
-    for (int64_t i = 0; i < rows * half; i++) {
-        double angle = 3.0 * (double)cosine.host[i];
-        cosine.host[i] = (float)cos(angle);
-        sine.host[i] = (float)sin(angle);
+    int64_t rows = c->ref.T + 3;
+    *cosine = op_random(k, rows, pairs, 0);
+    *sine = op_random(k, rows, pairs, 0);
+    for (int64_t i = 0; i < rows * pairs; i++) {
+        double angle = 3.0 * (double)cosine->host[i];
+        double size = sized ? 1.0 + 0.3 * (double)sine->host[i] : 1.0;
+        cosine->host[i] = (float)(size * cos(angle));
+        sine->host[i] = (float)(size * sin(angle));
     }
-    op_set(k, &cosine);
-    op_set(k, &sine);
-    c->a.rotary = (struct attention_rotary){.cosine = cosine.t, .sine = sine.t, .layout = layout};
-    c->ref.cosine = cosine.host;
-    c->ref.sine = sine.host;
+    op_set(k, cosine);
+    op_set(k, sine);
+}
+
+/* own: k has tables of its own, and pairs have sizes. */
+static void set_rotary(struct op_bench *k, struct attention_case *c, int layout, int32_t width,
+                       bool own)
+{
+    struct op_matrix table[4];
+    draw_rotation(k, c, width / 2, own, &table[0], &table[1]);
+    c->a.rotary =
+        (struct attention_rotary){.cosine = table[0].t, .sine = table[1].t, .layout = layout};
+    c->ref.key_cosine = c->ref.cosine = table[0].host;
+    c->ref.key_sine = c->ref.sine = table[1].host;
     c->ref.layout = layout;
     c->ref.pairs = width / 2;
+    if (!own) return;
+    draw_rotation(k, c, width / 2, own, &table[2], &table[3]);
+    c->a.rotary.key_cosine = table[2].t;
+    c->a.rotary.key_sine = table[3].t;
+    c->ref.key_cosine = table[2].host;
+    c->ref.key_sine = table[3].host;
 }
 
 static void check_both(struct op_bench *k, const int32_t *size, enum form form, float p)
@@ -211,11 +229,12 @@ static void attention_rotary(struct op_bench *k)
     static const int32_t sizes[][4] = {{2, 37, 3, 8},  {1, 70, 2, 16}, {1, 66, 1, 24},
                                        {2, 33, 1, 32}, {1, 65, 2, 64}, {1, 35, 2, 128}};
     for (int i = 0; i < 6; i++)
-        for (int way = 0; way < 4; way++) { /* layouts; the whole head, a part of it */
+        for (int way = 0; way < 6; way++) { /* layouts; whole heads, parts, own tables of k */
             op_bench_reset(k);
             struct attention_case c =
                 op_attention_case(k, sizes[i], (enum form)(i % 4), i % 2 * 0.25f);
-            set_rotary(k, &c, way % 2, way < 2 ? sizes[i][3] : sizes[i][3] / 4 * 2);
+            set_rotary(k, &c, way % 2, way / 2 != 1 ? sizes[i][3] : sizes[i][3] / 4 * 2,
+                       way / 2 == 2);
             op_attention_check(k, &c);
         }
 }
@@ -244,7 +263,7 @@ static void attention_other_widths(struct op_bench *k)
                 assert_non_null(strstr(e.text, "head width"));
                 continue;
             }
-            if (layout >= 0) set_rotary(k, &c, layout, widths[i]);
+            if (layout >= 0) set_rotary(k, &c, layout, widths[i], false);
             op_attention_check(k, &c);
         }
 }
@@ -330,7 +349,7 @@ static void attention_mask(struct op_bench *k)
             if (ops_attention(k->b, &c.a, &e) == ERR_UNAVAILABLE) continue;
             if (way / 4 > 0)
                 set_rotary(k, &c, way / 4 - 1,
-                           way % 4 < 2 ? cases[i].size[3] : cases[i].size[3] / 4 * 2);
+                           way % 4 < 2 ? cases[i].size[3] : cases[i].size[3] / 4 * 2, way % 4 == 3);
             op_attention_check(k, &c);
         }
 }

@@ -308,6 +308,12 @@ TEST_WITH(struct test_place *p, what_a_method_cannot_do_is_refused_with_place_an
         {"model.position=rotary\nmodel.rope_scaling=longrope\nmodel.rotary_share=0.5\n"
          "model.longrope_short_factors=1,2\nmodel.longrope_long_factors=1,2,3\n",
          "model.longrope_long_factors: 3 factors, expected 2"},
+        {"model.position=xpos\nmodel.xpos_scale_base=1\n", ""},
+        {"model.position=xpos\nmodel.rotary_base=1250\nmodel.xpos_scale_base=1\nkind=eval\neval.L="
+         "129\n",
+         "model.xpos_scale_base: 1 allows rows of at most 128 tokens, not 129"},
+        {"model.position=xpos\nkind=eval\neval.L=128\neval.position_scaling=pi\n",
+         "does not apply to model.position = xpos"},
         {"model.position=rotary\nkind=eval\neval.L=128\neval.position_scaling=longrope\n"
          "eval.longrope_short_factors=1,1,1,1\neval.longrope_long_factors=1,2,3,4\n",
          ""},
