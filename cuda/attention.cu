@@ -134,8 +134,9 @@ static bool fits_rotation(const struct attention *a)
 static bool fits_mma(const struct attention *a)
 {
     return a->D % 8 == 0 && a->D <= ATTENTION_WIDTH_MMA && fits_rotation(a) &&
-           attention_is_aligned(&a->q) && attention_is_aligned(&a->k) &&
-           attention_is_aligned(&a->v) && attention_is_aligned(&a->out);
+           !a->temperature.query_dev && attention_is_aligned(&a->q) &&
+           attention_is_aligned(&a->k) && attention_is_aligned(&a->v) &&
+           attention_is_aligned(&a->out);
 }
 
 int cuda_attention(void *stream, const struct attention *a, void *workspace)
@@ -156,5 +157,6 @@ int cuda_attention_bwd(void *stream, const struct attention *a, void *workspace)
                    attention_is_aligned(&a->dk) && attention_is_aligned(&a->dv);
     rc = fits_mma(a) && aligned ? attention_bwd_mma(s, a, floats) : attention_bwd_fma(s, a, floats);
     if (rc == cudaSuccess && a->bias.bias_table_grad_dev) rc = attention_bias_grad(s, a, floats);
+    if (rc == cudaSuccess && a->temperature.head_grad_dev) rc = attention_head_grad(s, a, floats);
     return (int)rc;
 }

@@ -102,21 +102,29 @@ __device__ inline void fma_rows(float (&s)[4][N], const float *left, const float
     }
 }
 
-/* Turns products into scores, with bias and mask, in units of log 2. d and key are those of element
- * [0][0]. TRANSPOSED: rows are keys. */
+/* Turns products into scores, with bias, temperature and mask, in units of log 2. d and key are
+ * those of element [0][0]. TRANSPOSED: rows are keys. */
 template <int N, bool TRANSPOSED>
 __device__ inline void fma_scores(float (&s)[4][N], const struct attention &a,
                                   const struct attention_mask &mask, const struct head_bias &bias,
                                   int32_t d, int32_t key)
 {
     const float *table = bias_table_of(bias);
+    float unit = a.scale * ATTENTION_LOG2E;
 #pragma unroll
     for (int e = 0; e < 4 * N; e++) {
         const int row = e / N, col = e % N * 16;
         int32_t distance = d + (TRANSPOSED ? col - row : row - col);
         float b = bias_at(bias, table, distance);
-        if (!mask_sees(mask, distance, key + (TRANSPOSED ? row : col))) b = ATTENTION_MASKED;
-        s[row][e % N] = fmaf(s[row][e % N], a.scale * ATTENTION_LOG2E, b);
+        bool seen = mask_sees(mask, distance, key + (TRANSPOSED ? row : col));
+        if (a.temperature.query_dev) { /* the same in every thread */
+            float factor = attention_factor(a, bias.h, d + key + (TRANSPOSED ? col : row));
+            float x = s[row][e % N] * unit;
+            x = a.temperature.inside ? factor * (x + b) : fmaf(factor, x, b);
+            s[row][e % N] = seen && distance >= 0 ? x : ATTENTION_MASKED;
+        } else {
+            s[row][e % N] = fmaf(s[row][e % N], unit, seen ? b : ATTENTION_MASKED);
+        }
     }
 }
 

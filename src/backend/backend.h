@@ -99,11 +99,21 @@ struct attention_mask {
     int32_t narrow_heads; /* at most H */
 };
 
+/* The temperature: query i of head h multiplies its scores, and inside also their biases, by
+ *   factor(h, i) = query[i] * head[h]. */
+struct attention_temperature {
+    const float *query_dev; /* (T) fp32; NULL: every factor is 1 */
+    const float *head_dev;  /* (H) fp32; NULL: ones */
+    float *head_grad_dev;   /* (H) fp32, accumulated by the backward pass; NULL: not computed */
+    bool inside;
+};
+
 enum { ATTENTION_WIDTH_MAX = 256 }; /* of D, on every backend */
 
 /* attention, attention_bwd: causal attention and its gradients. With q and k rotated first,
  *   out[i] = sum over the j that mask lets i see of
- *            dropout(softmax_j(q[i] . k[j] * scale + bias(distance))) v[j]
+ *            dropout(softmax_j(factor(h, i) * q[i] . k[j] * scale + bias(distance))) v[j]
+ * or with the temperature inside factor(h, i) * (q[i] . k[j] * scale + bias(distance)).
  * No (T,T) matrix exists in memory. dq and dk are the gradients of q and k before the rotation. The
  * backward pass takes q and k as the forward pass left them: a backend with attention_rotates
  * rotates tiles when it loads them; for others src/ops has rotated q and k in place. */
@@ -117,6 +127,7 @@ struct attention {
     struct attention_bias bias;
     struct attention_rotary rotary;
     struct attention_mask mask;
+    struct attention_temperature temperature;
     struct dropout dropout;
     struct tensor dout, dq, dk, dv; /* (B*T, H*D), backward only; dq, dk, dv are overwritten */
 };

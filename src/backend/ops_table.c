@@ -40,6 +40,11 @@ static int rule_attention(const void *args, struct err *e)
                    "op attention: %d narrow heads with %d heads and %d sinks, expected at most as "
                    "many as heads, and no sinks",
                    a->mask.narrow_heads, a->H, a->mask.sinks);
+    if (a->temperature.query_dev == NULL && (a->temperature.head_dev || a->temperature.inside))
+        return ERR(e, ERR_INTERNAL, "op attention: a temperature needs the factors of the queries");
+    if (a->temperature.head_dev == NULL && a->temperature.head_grad_dev)
+        return ERR(e, ERR_INTERNAL,
+                   "op attention: the factors of heads with a gradient are absent");
     if (cosine->data == NULL) return 0;
     if (a->rotary.sine.data == NULL || 2 * cosine->cols > a->D)
         return ERR(e, ERR_INTERNAL,
@@ -99,6 +104,10 @@ static int rule_residual_layernorm_bwd(const void *args, struct err *e)
         {"rotary.key_cosine", ARG_TENSOR_F32, ARG_READ, AT(attention, rotary.key_cosine), "R P",   \
          .optional = true},                                                                        \
         {"rotary.key_sine", ARG_TENSOR_F32, ARG_READ, AT(attention, rotary.key_sine), "R P",       \
+         .optional = true},                                                                        \
+        {"temperature.query", ARG_F32, ARG_READ, AT(attention, temperature.query_dev), "T",        \
+         .optional = true},                                                                        \
+        {"temperature.head", ARG_F32, ARG_READ, AT(attention, temperature.head_dev), "H",          \
          .optional = true},                                                                        \
     {                                                                                              \
         "dropout", ARG_DROPOUT, ARG_READ, AT(attention, dropout), "0"                              \
@@ -239,7 +248,9 @@ const struct op_descriptor op_table[OPS_N] = {
                       {"bias.bias_table_grad", ARG_F32, ARG_UPDATE,
                        AT(attention, bias.bias_table_grad_dev), "H K", .optional = true},
                       {"bias.tail_offset_grad", ARG_F32, ARG_UPDATE,
-                       AT(attention, bias.tail_offset_grad_dev), "H", .optional = true}}},
+                       AT(attention, bias.tail_offset_grad_dev), "H", .optional = true},
+                      {"temperature.head_grad", ARG_F32, ARG_UPDATE,
+                       AT(attention, temperature.head_grad_dev), "H", .optional = true}}},
     [OP_SOFTMAX_LOSS] =
         {.flag = AT(softmax_loss_args, gradient),
          .argument = {{"logits", ARG_TENSOR, ARG_READ_OR_UPDATE, AT(softmax_loss_args, logits),

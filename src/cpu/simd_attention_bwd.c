@@ -37,7 +37,7 @@ VECTOR_FN int attention_skip_applies(const struct attention *a, int64_t h)
 {
     const struct attention_bias *b = &a->bias;
     return b->tail_slope_dev && b->tail_slope_dev[h] < 0.0f && b->bias_table_n == 0 &&
-           a->T > ATTENTION_TILE;
+           a->T > ATTENTION_TILE && !a->temperature.inside;
 }
 
 /* Computes both from q . q and lse of T queries. */
@@ -104,6 +104,8 @@ struct backward {
     float *delta, *lse;   /* (Tp) */
     float *by_distance;   /* (table_n) sums of ds, in the table's order */
     float *squares;       /* (Tp) q . q, if tiles can be skipped */
+    float *warm_query;    /* (TILE, D) queries times their factors, with a temperature */
+    float *bias_dots;     /* (Tp) ds . bias in units of log 2, with a temperature */
     struct attention_skip skip; /* (Tp / TILE) each */
 };
 
@@ -131,9 +133,11 @@ static size_t backward_bytes(const struct attention *a)
     int64_t Tp = backward_padded(a->T), D = transpose_padded(a->D);
     int64_t sinks = attention_has_sinks(a) ? a->H * Tp : 0;
     if (attention_rotates_sinks(a)) sinks += 2 * D * ATTENTION_TILE;
-    int64_t floats = sinks + (a->H + 1) * backward_table_floats(Tp) + 3 * D * backward_column(Tp) +
-                     2 * D * ATTENTION_WIDE + 2 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE +
-                     BACKWARD_DS_FLOATS + 3 * Tp + 2 * (Tp / ATTENTION_TILE + 1);
+    int64_t warm = a->temperature.query_dev ? a->D * ATTENTION_TILE + Tp : 0;
+    int64_t floats = sinks + warm + (a->H + 1) * backward_table_floats(Tp) +
+                     3 * D * backward_column(Tp) + 2 * D * ATTENTION_WIDE +
+                     2 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE + BACKWARD_DS_FLOATS + 3 * Tp +
+                     2 * (Tp / ATTENTION_TILE + 1);
     return ((size_t)floats * sizeof(float) + 63) / 64 * 64;
 }
 
@@ -177,6 +181,8 @@ static struct backward backward_plan(const struct attention *a, const struct sim
     w.sink_query = w.tables + a->H * w.table_n;
     w.sink_dquery = w.sink_query + D * ATTENTION_TILE;
     w.far = w.sink_query + (attention_rotates_sinks(a) ? 2 * D * ATTENTION_TILE : 0);
+    w.warm_query = w.far + (attention_has_sinks(a) ? a->H * w.Tp : 0);
+    w.bias_dots = w.warm_query + a->D * ATTENTION_TILE;
     for (int32_t h = 0; h < a->H; h++) backward_table(&w, h);
     return w;
 }
@@ -229,9 +235,12 @@ static void backward_load(struct backward *w, int64_t b, int64_t h)
     if (attention_skip_applies(a, h)) {
         const float *query = attention_head(&a->q, a, b, h);
         backward_row_dots(w->squares, query, a->q.stride, query, a->q.stride, a->T, a->D);
+        for (int64_t i = 0; i < a->T && a->temperature.query_dev; i++)
+            w->squares[i] *= attention_factor(a, h, i) * attention_factor(a, h, i);
         attention_skip_fill(&w->skip, w->squares, w->lse, a->T);
     }
     memset(w->dquery, 0, (size_t)(a->D * w->column) * sizeof *w->dquery);
+    if (a->temperature.query_dev) memset(w->bias_dots, 0, (size_t)w->Tp * sizeof *w->bias_dots);
 }
 
 /* A tile: queries_n queries from first_query, and keys from first_key. */
@@ -269,7 +278,11 @@ VECTOR_FN void backward_scores_of(const struct backward *w, const struct backwar
     vector_f32 sum[BACKWARD_QUERIES][2], dp[BACKWARD_QUERIES][2];
     for (int n = 0; n < N; n++)
         for (int v = 0; v < KV; v++) {
-            sum[n][v] = vector_load(bias + n * t->bias_step + v * VECTOR_LANES) - w->lse[i + n];
+            sum[n][v] = vector_load(bias + n * t->bias_step + v * VECTOR_LANES);
+            if (a->temperature.inside)
+                sum[n][v] =
+                    attention_inside(sum[n][v], vector_set(attention_factor(a, t->h, i + n)));
+            sum[n][v] -= w->lse[i + n];
             dp[n][v] = vector_set(0.0f);
         }
     backward_dots(sum, query, t->query_row, w->key + t->first_key, w->column, a->D, N, KV);
@@ -422,6 +435,14 @@ static void backward_aim(const struct backward *w, struct backward_tile *t)
     t->bias_step = -1;
     t->dquery = w->dquery + t->first_query;
     t->dquery_column = w->column;
+    if (a->temperature.query_dev == NULL) return;
+    for (int64_t q = 0; q < t->queries_n; q++) {
+        float factor = attention_factor(a, t->h, t->first_query + q);
+        for (int64_t c = 0; c < a->D; c++)
+            w->warm_query[q * a->D + c] = factor * t->query[q * t->query_row + c];
+    }
+    t->query = w->warm_query;
+    t->query_row = a->D;
 }
 
 /* Sets up the tile for sinks outside the window. Their biases are in the place of ds. */
@@ -486,6 +507,46 @@ static void backward_sink_distances(const struct backward *w, const struct backw
         }
 }
 
+/* With the temperature inside: adds ds . bias of each query, and makes ds the gradient of its
+ * biases. */
+static void backward_inside(const struct backward *w, const struct backward_tile *t, int64_t lanes)
+{
+    const struct attention *a = w->a;
+    const float *table = w->table + w->Tp - 1 - t->first_query + t->first_key;
+    const float *far = w->far + t->h * w->Tp;
+    for (int64_t q = 0; q < t->queries_n; q++) {
+        int64_t i = t->first_query + q;
+        float *ds = w->ds + q * BACKWARD_DS_ROW, dot = 0.0f;
+        for (int64_t k = 0; k < lanes; k++) {
+            int64_t j = t->first_key + k;
+            float bias = !t->sinks                      ? table[k - q]
+                         : attention_sees_sink(a, i, j) ? far[attention_sink_place(a, i) - j]
+                                                        : -INFINITY;
+            if (bias > -INFINITY) dot += ds[k] * bias;
+            ds[k] *= attention_factor(a, t->h, i);
+        }
+        w->bias_dots[i] += dot;
+    }
+}
+
+/* Multiplies the head's dq by the factors, and returns the gradient of its factor. */
+static float backward_cool(const struct backward *w, int64_t b, int64_t h)
+{
+    const struct attention *a = w->a;
+    const float *query = attention_head(&a->q, a, b, h);
+    float *dquery = attention_head(&a->dq, a, b, h);
+    double sum = 0.0;
+    for (int64_t i = 0; i < a->T; i++) {
+        float factor = attention_factor(a, h, i), dot = w->bias_dots[i] * (float)ATTENTION_LN2;
+        for (int64_t c = 0; c < a->D; c++) {
+            dot += dquery[i * a->dq.stride + c] * query[i * a->q.stride + c];
+            dquery[i * a->dq.stride + c] *= factor;
+        }
+        sum += (double)a->temperature.query_dev[i] * (double)dot;
+    }
+    return (float)sum;
+}
+
 /* The queries that see a key of the tile, within the window or outside it as a sink. The first tile
  * of queries after the window ends at a multiple of the tile, like the others. */
 static struct simd_range backward_seen_by(const struct backward *w, const struct backward_tile *t)
@@ -521,6 +582,7 @@ VECTOR_FN void backward_pairs(const struct backward *w, struct backward_tile *t,
     }
     backward_queries(w, t, KV);
     if (t->sinks && attention_rotates_sinks(a)) backward_rotate(w, t);
+    if (a->temperature.inside) backward_inside(w, t, KV * VECTOR_LANES);
     if (want_bias && t->sinks) backward_sink_distances(w, t, KV * VECTOR_LANES);
     if (want_bias && !t->sinks) backward_distances(w, t, KV);
 }
@@ -554,7 +616,7 @@ VECTOR_FN void backward_keys(const struct backward *w, struct backward_tile t, i
 static void backward_fold(const struct backward *w, int64_t h, float *tail_offset_grad)
 {
     int64_t bias_table_n = w->a->bias.bias_table_n;
-    float *bias_table_grad = tail_offset_grad + w->a->H;
+    float *bias_table_grad = tail_offset_grad + 2 * w->a->H;
     double far = 0.0;
     for (int64_t d = 0; d < w->a->T; d++) {
         float sum = w->by_distance[w->Tp - 1 - d];
@@ -587,6 +649,7 @@ static void backward_run(const void *args, struct simd_range items)
         transpose_to_rows(dquery, a->dq.stride, w.dquery, w.column, a->T, a->D,
                           (float)ATTENTION_LN2);
         if (want_bias) backward_fold(&w, t.h, sums);
+        if (a->temperature.query_dev) sums[a->H + t.h] += backward_cool(&w, t.b, t.h);
     }
 }
 

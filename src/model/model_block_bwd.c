@@ -89,6 +89,7 @@ static int attend_bwd(struct model *m, const struct model_pass *p, int32_t l, st
     at.dq = model_columns(&dqkv, 0, c);
     at.dk = model_columns(&dqkv, c, c);
     at.dv = model_columns(&dqkv, 2 * c, c);
+    at.temperature.head_grad_dev = dw->ssmax.data;
     TRY(ops_attention_bwd(m->b, &at, e));
 
     struct tensor a = model_view(&act->ln1, n, c);

@@ -57,6 +57,13 @@ struct tensor model_features(const struct model *m, const struct model_pass *p)
                       m->spec.model.dim);
 }
 
+/* The factors of a layer's queries, or NULL. */
+static const float *layer_temperature(const struct model *m, int32_t layer)
+{
+    const struct tensor *t = &m->temperature;
+    return t->data == NULL ? NULL : (const float *)t->data + layer * t->stride;
+}
+
 struct attention model_attention(const struct model *m, const struct model_pass *p, int32_t layer,
                                  const struct model_activations *act)
 {
@@ -84,6 +91,10 @@ struct attention model_attention(const struct model *m, const struct model_pass 
                  .narrow_heads = position->functions->narrow_heads
                                      ? position->functions->narrow_heads(&position->shape)
                                      : 0},
+        .temperature = {.query_dev = layer_temperature(m, layer),
+                        .head_dev = m->values.layer[layer].ssmax.data,
+                        .inside = layer_temperature(m, layer) &&
+                                  m->spec.model.temperature.bias == SPEC_BIAS_INSIDE},
         .dropout = model_dropout(m, p, m->spec.model.dropout_attention, layer, DROPOUT_ATTENTION),
     };
     return a;

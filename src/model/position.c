@@ -1,4 +1,5 @@
-/* position.c - transfers the data of a position method (src/position) between host and backend.
+/* position.c - transfers the data of a position method (src/position) and of the temperature
+ * between host and backend.
  *
  * 1. Fixed data is uploaded at open: rows added to embeddings, rotation tables, a bias without
  *    learned tensors. Data that depends on the row length is uploaded again before a batch of
@@ -8,6 +9,7 @@
  * 3. The gradient of the bias is of one batch. It is pulled back to the tensors before the next
  *    batch, before the update, and before gradients are read. The host sums the tensors' gradients
  *    over the batches of an update. */
+#include <math.h>
 #include <string.h>
 
 #include "model/model_internal.h"
@@ -139,6 +141,27 @@ static int upload_rotation(struct model *m, struct err *e)
     return 0;
 }
 
+/* The factor of query i on its scores, without the learned one of its head. */
+static double temperature_of(const struct spec_model *s, int32_t i)
+{
+    const struct spec_temperature *t = &s->temperature;
+    int32_t most = s->mask.window > 0 ? s->mask.window + s->mask.sinks : i + 1;
+    if (t->kind == SPEC_LOG) return fmax(1.0, log(i + 1.0) / log(t->length));
+    if (t->kind == SPEC_STEPS) return 1.0 + t->scale * log(1.0 + (i + 1) / t->length);
+    return log(i + 1 < most ? i + 1 : most);
+}
+
+static int upload_temperature(struct model *m, struct err *e)
+{
+    struct tensor *t = &m->temperature;
+    *t = model_buffer(m, SHAPE_TEMPERATURE, 0);
+    if (t->data == NULL) return 0;
+    float *factors = new_floats(m, t->rows * t->cols);
+    for (int64_t n = 0; n < t->rows * t->cols; n++)
+        factors[n] = (float)temperature_of(&m->spec.model, (int32_t)(n % t->cols));
+    return m->b->ops->upload(m->b, t->data, factors, floats_bytes(t->rows * t->cols), e);
+}
+
 int model_position_open(struct model *m, struct err *e)
 {
     struct model_position *p = &m->position;
@@ -157,6 +180,7 @@ int model_position_open(struct model *m, struct err *e)
     if (p->functions->fill != NULL) bind_bias(m);
     p->is_stale = p->functions->fill != NULL;
     TRY(upload_embedding(m, e));
+    TRY(upload_temperature(m, e));
     return upload_rotation(m, e);
 }
 

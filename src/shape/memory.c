@@ -62,6 +62,7 @@ static const struct {
     [SHAPE_SINE] = {"sines", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_BIAS] = {"bias", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_BIAS_GRAD] = {"bias gradient", SHAPE_F32, ALIVE_ALWAYS},
+    [SHAPE_TEMPERATURE] = {"temperature", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_NARROW] = {"narrow", SHAPE_ACTIVATION,
                       TRAIN_ALL | SCORE_EMBED | SCORE_BRANCH | SCORE_OUTER | SCORE_HEAD},
     [SHAPE_ATTN_RESIDUAL] = {"residual stream after attention", SHAPE_ACTIVATION,
@@ -306,6 +307,7 @@ static void form_position(struct shape_memory *out, const struct measure *k)
     form(out, SHAPE_EMBEDDING, f->embedding != NULL, f->first_row + L, m->dim);
     form(out, SHAPE_COSINE, f->growth ? 2 : 1, L, pairs);
     form(out, SHAPE_SINE, f->growth ? 2 : 1, L, pairs);
+    form(out, SHAPE_TEMPERATURE, m->temperature.kind != SPEC_NO_TEMPERATURE, m->layers, L);
     form(out, SHAPE_BIAS, f->fill != NULL, bias_rows, m->heads);
     form(out, SHAPE_BIAS_GRAD, f->pullback != NULL && k->capacity->train, bias_rows, m->heads);
 }

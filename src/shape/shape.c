@@ -153,6 +153,11 @@ static void walk_layer(struct shape_params *w, const struct spec_model *m, int32
     walk_add(w, form_uniform(D, F, by_ffn), "%s.fc2.weight", place);
     walk_add(w, form_vector(D, SHAPE_UNIFORM, by_ffn), "%s.fc2.bias", place);
     walk_norm(w, D, place, "final_layer_norm");
+    if (m->temperature.kind != SPEC_SSMAX) return;
+    struct shape_tensor scale = form_vector(m->heads, SHAPE_UNIFORM, 0.0);
+    scale.init_mean = m->temperature.start;
+    scale.position = true;
+    walk_add(w, scale, "%s.self_attn.ssmax_scale", place);
 }
 
 static void walk_position(struct shape_params *w, const struct spec *s)

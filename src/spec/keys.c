@@ -24,6 +24,9 @@ static const char *const window_names[] = {"nonoverlapping", "sliding", NULL};
 static const char *const checkpoint_names[] = {"best", "last", NULL};
 static const char *const continues_names[] = {"all", "weights", NULL};
 static const char *const sink_names[] = {"text", "cache", NULL};
+static const char *const temperature_names[] = {"none", "ssmax", "steps", NULL};
+static const char *const eval_temperature_names[] = {"none", "log", NULL};
+static const char *const bias_place_names[] = {"outside", "inside", NULL};
 static const char *const mode_names[] = {"train", "eval", NULL};
 
 /* Other names for the values of enum keys. */
@@ -64,6 +67,10 @@ APPLIES(has_window, has_model(s) && s->model.mask.window > 0)
 APPLIES(has_sinks, has_window(s) && s->model.mask.sinks > 0)
 APPLIES(is_masked, is_eval(s) && s->eval.mask.window > 0)
 APPLIES(is_sunk, is_masked(s) && s->eval.mask.sinks > 0)
+APPLIES(has_temperature, has_model(s) && s->model.temperature.kind != SPEC_NO_TEMPERATURE)
+APPLIES(has_ssmax, has_model(s) && s->model.temperature.kind == SPEC_SSMAX)
+APPLIES(has_steps, has_model(s) && s->model.temperature.kind == SPEC_STEPS)
+APPLIES(is_log, is_eval(s) && s->eval.temperature == SPEC_EVAL_LOG)
 APPLIES(is_sliding, is_eval(s) && s->eval.window == SPEC_SLIDING)
 /* has_NAME: a run of that position method. */
 #define HAS_POSITION(NAME, name, display, place, style, bounded)                                   \
@@ -139,6 +146,20 @@ static const struct spec_key model_keys[] = {
     ENUM("model.sink_positions", model.mask.sink_positions, sink_names, "cache", has_sinks,
          "distances to sinks: in the text, or between places in a cache",
          "StreamingLLM, section 3.2: cache"),
+    ENUM("model.temperature", model.temperature.kind, temperature_names, "none", has_model,
+         "factor of a query on its scores: a learned one of its head times ln of its keys (ssmax), "
+         "or steps with its position in layers without position; of a trained model: "
+         "eval.temperature",
+         "SSMax; Llama 4"),
+    ENUM("model.temperature_bias", model.temperature.bias, bias_place_names, "outside",
+         has_temperature, "whether the factor multiplies the position method's bias too: inside",
+         "BAM: inside"),
+    REAL("model.ssmax_start", model.temperature.start, 0, 1000, "1", has_ssmax,
+         "factor of each head before training", "BAM: 1"),
+    INT("model.temperature_length", model.temperature.length, 1, 1000000000, "8192", has_steps,
+        "tokens of a step", "Llama 4: 8192"),
+    REAL("model.temperature_scale", model.temperature.scale, 0, 1000, "0.1", has_steps,
+         "height of the steps", "Llama 4: 0.1"),
 };
 
 static const struct spec_key other_keys[] = {
@@ -258,6 +279,13 @@ static const struct spec_key other_keys[] = {
         "model.attention_sinks in evaluation", "StreamingLLM: 4"),
     ENUM("eval.sink_positions", eval.mask.sink_positions, sink_names, "cache", is_sunk,
          "model.sink_positions in evaluation", "StreamingLLM, section 3.2: cache"),
+    ENUM("eval.temperature", eval.temperature, eval_temperature_names, "none", is_eval,
+         "factor of query i on its scores: max(1, ln(i + 1) / ln(eval.temperature_length))",
+         "ReRoPE; Self-Extend"),
+    ENUM("eval.temperature_bias", eval.temperature_bias, bias_place_names, "outside", is_log,
+         "whether the factor multiplies the position method's bias too: inside", "this project"),
+    INT("eval.temperature_length", eval.temperature_length, 0, 1000000000, "0", is_log,
+        "tokens up to which the factor is 1; 0: train.L", "ReRoPE: L_train"),
 
     ENUM("bench.mode", bench_mode, mode_names, NULL, is_bench,
          "measured pass: training or evaluation", "ALiBi paper, Table 1", .column = "mode"),
@@ -364,6 +392,11 @@ struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eva
     struct spec s = *train;
 
     if (eval->mask.window > 0) s.model.mask = eval->mask;
+    if (eval->temperature == SPEC_EVAL_LOG)
+        s.model.temperature = (struct spec_temperature){
+            .kind = SPEC_LOG,
+            .bias = eval->temperature_bias,
+            .length = eval->temperature_length > 0 ? eval->temperature_length : train->train.L};
     if (eval->scaling == POSITION_UNSCALED) return s;
     s.option.scaling = eval->scaling;
     s.option.scaling_factor = eval->scaling_factor;

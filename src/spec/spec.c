@@ -265,6 +265,32 @@ static int check_mask(const char *part, const struct spec *s, const struct spec_
                part, m->sinks, part);
 }
 
+static int check_temperature(const struct spec *s, struct err *e)
+{
+    const struct spec used = s->kind == SPEC_EVAL ? spec_evaluated(s, &s->eval) : *s;
+    const struct spec_temperature *own = &s->model.temperature, *t = &used.model.temperature;
+    const struct position_method *method = &position_methods[s->model.position];
+
+    if (t->kind == SPEC_LOG && own->kind != SPEC_NO_TEMPERATURE)
+        return ERR(e, ERR_DATA,
+                   "eval.temperature: log would replace model.temperature = %s of the training",
+                   own->kind == SPEC_SSMAX ? "ssmax" : "steps");
+    if (t->kind == SPEC_LOG && t->length < 2)
+        return ERR(e, ERR_DATA, "eval.temperature_length: %d (0: train.L), expected at least 2",
+                   t->length);
+    if (t->kind == SPEC_STEPS && s->model.position != SPEC_NONE)
+        return ERR(e, ERR_DATA,
+                   "model.temperature: steps applies to layers without position, and "
+                   "model.position = %s has none",
+                   method->name);
+    if (t->kind == SPEC_SSMAX && method->functions->narrow_heads)
+        return ERR(e, ERR_DATA,
+                   "model.temperature: ssmax counts the keys of a query, whose number differs "
+                   "between the heads of model.position = %s",
+                   method->name);
+    return 0;
+}
+
 static int check_child(const struct spec *s, struct err *e)
 {
     const struct spec_train *t = &s->train;
@@ -336,6 +362,7 @@ int spec_check(const struct spec *s, struct err *e)
     if (m->softmax == SPEC_ADAPTIVE) TRY(check_cutoffs(s, e));
     TRY(check_child(s, e));
     TRY(check_position(s, e));
+    TRY(check_temperature(s, e));
     TRY(check_mask("model", s, &m->mask, e));
     TRY(check_mask("eval", s, &s->eval.mask, e));
     if (s->train.shard_tokens < s->train.L)

@@ -20,6 +20,8 @@ struct op_attention {
     const float *near, *offset, *slope, *factor, *cosine, *sine, *key_cosine, *key_sine;
     int layout;
     int32_t pairs;
+    const float *query_factor, *head_factor; /* (T), (H) as in struct attention_temperature */
+    int inside;
     struct attention_mask mask;
 };
 

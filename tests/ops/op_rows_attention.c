@@ -132,7 +132,7 @@ static void ask_oracle(struct op_bench *k, struct attention_case *c)
 {
     int64_t n = c->out.t.rows * c->out.t.cols, lse_n = c->a.lse.rows * c->a.lse.cols;
     int64_t table_n = c->ref.H * c->ref.bias_table_n + 1;
-    const int64_t sizes[] = {n, lse_n, n, n, n, table_n, c->ref.H};
+    const int64_t sizes[] = {n, lse_n, n, n, n, table_n, c->ref.H, c->ref.H};
     for (int i = 0; i < ATTENTION_RESULTS; i++) {
         c->want[i] = op_doubles(k, sizes[i]);
         c->plain[i] = op_floats(k, sizes[i]);
@@ -141,34 +141,38 @@ static void ask_oracle(struct op_bench *k, struct attention_case *c)
     float **plain = c->plain;
     op_attention_double(want[OUT], want[LSE], c->q, c->k, c->v, &c->ref);
     op_attention_float(plain[OUT], plain[LSE], c->q, c->k, c->v, &c->ref);
-    op_attention_bwd_double(want[DQ], want[DK], want[DV], want[TABLE_GRAD], want[OFFSET_GRAD], c->q,
-                            c->k, c->v, c->dout.host, &c->ref);
+    op_attention_bwd_double(want[DQ], want[DK], want[DV], want[TABLE_GRAD], want[OFFSET_GRAD],
+                            want[HEAD_GRAD], c->q, c->k, c->v, c->dout.host, &c->ref);
     op_attention_bwd_float(plain[DQ], plain[DK], plain[DV], plain[TABLE_GRAD], plain[OFFSET_GRAD],
-                           c->q, c->k, c->v, c->dout.host, &c->ref);
+                           plain[HEAD_GRAD], c->q, c->k, c->v, c->dout.host, &c->ref);
 }
 
 void op_attention_check(struct op_bench *k, struct attention_case *c)
 {
-    static const char *const names[] = {"out", "lse",        "dq",         "dk",
-                                        "dv",  "table_grad", "offset_grad"};
-    const struct tensor *got[] = {&c->a.out, &c->a.lse,        &c->a.dq,         &c->a.dk,
-                                  &c->a.dv,  &c->table_grad.t, &c->offset_grad.t};
+    static const char *const names[] = {"out", "lse",        "dq",          "dk",
+                                        "dv",  "table_grad", "offset_grad", "head_grad"};
+    const struct tensor *got[] = {&c->a.out, &c->a.lse,        &c->a.dq,          &c->a.dk,
+                                  &c->a.dv,  &c->table_grad.t, &c->offset_grad.t, &c->head_grad.t};
     if (c->want[OUT] == NULL) ask_oracle(k, c);
     op_set(k, &c->table_grad);
     op_set(k, &c->offset_grad);
+    if (c->ref.head_factor != NULL) op_set(k, &c->head_grad);
     op_attention_run(k, c);
-    for (int i = 0; i < (c->ref.bias_table_n > 0 ? ATTENTION_RESULTS : TABLE_GRAD); i++) {
-        const float *before = i == TABLE_GRAD ? c->table_grad.host : c->offset_grad.host;
+    for (int i = 0; i < ATTENTION_RESULTS; i++) {
+        const float *before[] = {c->table_grad.host, c->offset_grad.host, c->head_grad.host};
+        if ((i == TABLE_GRAD || i == OFFSET_GRAD) && c->ref.bias_table_n == 0) continue;
+        if (i == HEAD_GRAD && c->ref.head_factor == NULL) continue;
         k->terms = i < DQ ? 0.0 : largest_term(k, c);
         if (k->b->precision == DTYPE_BF16 && i == DV) k->terms = 1.0 / (1.0 - c->a.dropout.p);
         if (i >= TABLE_GRAD && c->summed_n > 0) k->terms *= sqrt((double)c->summed_n);
+        if (i == HEAD_GRAD) k->terms *= sqrt((double)c->ref.B * c->ref.T);
         /* A sum over queries of p dp, of which dp is a sum of D products. */
         if (i >= TABLE_GRAD && k->b->precision == DTYPE_BF16)
             k->terms = sqrt((double)c->ref.B * c->ref.T * c->ref.D) / (1.0 - c->a.dropout.p);
         /* Rotated q and k are rounded to bf16: a score, of size 1, feels it. */
         double f32_error = i != LSE || c->ref.cosine ? 0x1p-8 : 1e-5;
         tol_check(k, names[i], got[i]->dtype, i == OUT ? 2 : 3, f32_error, op_get(k, got[i]),
-                  c->want[i], c->plain[i], i < TABLE_GRAD ? NULL : before,
+                  c->want[i], c->plain[i], i < TABLE_GRAD ? NULL : before[i - TABLE_GRAD],
                   got[i]->rows * got[i]->cols);
     }
 }
@@ -177,6 +181,23 @@ void op_attention_run(struct op_bench *k, const struct attention_case *c)
 {
     assert_ok(ops_attention(k->b, &c->a, &e));
     assert_ok(ops_attention_bwd(k->b, &c->a, &e));
+}
+
+/* Factors of queries of both signs, 0 for the first; those of heads if `heads`. Factors of size 1
+ * would let a score grow with the length of a row, and its roundings too. */
+static void set_temperature(struct op_bench *k, struct attention_case *c, bool heads, bool inside)
+{
+    struct op_matrix query = op_random(k, 1, c->ref.T, 0), head = op_random(k, 1, c->ref.H, 0);
+    c->head_grad = op_random(k, 1, c->ref.H, 0);
+    for (int32_t i = 0; i < c->ref.T; i++) query.host[i] *= i == 0 ? 0.0f : 0.5f;
+    op_set(k, &query);
+    c->a.temperature = (struct attention_temperature){.query_dev = query.t.data, .inside = inside};
+    c->ref.query_factor = query.host;
+    c->ref.inside = inside;
+    if (!heads) return;
+    c->a.temperature.head_dev = head.t.data;
+    c->a.temperature.head_grad_dev = c->head_grad.t.data;
+    c->ref.head_factor = head.host;
 }
 
 /* Different angles and sizes for each token and pair, in tables longer than the row. */
@@ -354,6 +375,34 @@ static void attention_mask(struct op_bench *k)
         }
 }
 
+/* Every form of bias, with and without factors of heads, windows, sinks and rotation. */
+static void attention_temperature(struct op_bench *k)
+{
+    static const struct {
+        int32_t size[4];
+        struct attention_mask mask;
+    } cases[] = {
+        {{2, 9, 2, 8}, {0}},
+        {{1, 70, 3, 16}, {0}},
+        {{2, 140, 2, 8}, {.window = 33}},
+        {{1, 70, 2, 8}, {.window = 5, .sinks = 3}},
+        {{1, 130, 2, 8}, {.window = 9, .sinks = 4, .sink_positions = SINKS_CACHE}},
+        {{1, 33, 4, 32}, {.narrow_heads = 2}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int way = 0; way < 16; way++) {
+            struct err e = {0};
+            op_bench_reset(k);
+            struct attention_case c =
+                op_attention_case(k, cases[i].size, (enum form)(way % 4), way % 3 ? 0.0f : 0.25f);
+            c.a.mask = c.ref.mask = cases[i].mask;
+            if (ops_attention(k->b, &c.a, &e) == ERR_UNAVAILABLE) continue;
+            if (way % 5 == 0) set_rotary(k, &c, way % 2, cases[i].size[3], way % 4 == 0);
+            set_temperature(k, &c, way / 4 % 2, way / 8);
+            op_attention_check(k, &c);
+        }
+}
+
 const struct op_row op_rows_attention[] = {
     {"attention agrees at head widths 8 to 128", .run = attention_widths},
     {"attention agrees at every other head width or rejects it", .run = attention_other_widths},
@@ -365,5 +414,7 @@ const struct op_row op_rows_attention[] = {
     {"attention rotates q and k by their tokens and the gradients back", .run = attention_rotary},
     {"attention agrees with windows, narrow heads and sinks or rejects them",
      .run = attention_mask},
+    {"attention multiplies scores, and biases inside, by the factors of queries and heads",
+     .run = attention_temperature},
     {.name = NULL},
 };
