@@ -75,7 +75,7 @@ static __global__ void head_grad_k(struct attention a, const float *shares)
     part[threadIdx.x] = sum;
     for (int half = BIAS_GRAD_THREADS / 2; half; half /= 2) {
         __syncthreads();
-        if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+        if ((int)threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
     }
     if (threadIdx.x == 0) a.temperature.head_grad_dev[h] += (float)part[0];
 }
