@@ -101,11 +101,12 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     struct attention_place at = attention_place_of(a, tiles_n, !KEYS);
     struct head_bias bias = head_bias_of(a.bias, at.h, ATTENTION_LOG2E);
     struct attention_mask mask = mask_of(a, at.h);
+    struct head_gates gates = head_gates_of(a, at.item);
     int x = threadIdx.x % 16;
     int32_t first = at.tile * ROWS, row = first + (int32_t)threadIdx.x / 16 * 4;
-    float dx[4][D / 16] = {}, dv[4][D / 16] = {};
-    float lse[KEYS ? N : 4], delta[KEYS ? N : 4]; /* of queries */
-    float dots[4] = {};                           /* ds . bias of the block's queries */
+    float dx[4][D / 16] = {}, dv[4][D / 16] = {}, columns[4] = {}; /* of ds, by key */
+    float lse[KEYS ? N : 4], delta[KEYS ? N : 4];                  /* of queries */
+    float dots[4] = {}; /* ds . bias of the block's queries */
     for (int r = 0; r < 4 && !KEYS; r++) fma_query(&lse[r], &delta[r], a, deltas, at.item, row + r);
     if (bias_sums) { /* clear the block's slots; only the first is used */
         int32_t end = first + ROWS < a.T ? first + ROWS : a.T;
@@ -131,11 +132,13 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
             fma_query(&lse[n], &delta[n], a, deltas, at.item, col + 16 * n);
         fma_rows<D>(s, X, OTHER_X);
         fma_rows<D>(dp, Y, OTHER_Y);
-        fma_scores<N, KEYS>(s, a, mask, bias, KEYS ? col - row : row - col, KEYS ? row : col);
+        fma_scores<N, KEYS>(s, a, mask, bias, gates, KEYS ? col - row : row - col,
+                            KEYS ? row : col);
         if (keep.scale != 0.0f)
             kept = fma_keep<N>(head_dropout_of(a, keep, at.item), row, col, KEYS);
         fma_gradients(s, dp, lse, delta, kept, keep.factor, KEYS);
         if (KEYS) {
+            for (int e = 0; e < 4 * N; e++) columns[e / N] += dp[e / N][e % N];
             fma_put(P, s);
             __syncwarp(); /* half a warp writes a row of P and reads it */
             fma_columns<D, ROWS>(dv, P, OTHER_Y);
@@ -156,6 +159,10 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
             bias_sums_add<ROWS>(bias_sums, P, a, at.h, first, first - other, parts.bias_table_n);
         fma_columns<D, ROWS>(dx, P, OTHER_X);
         __syncthreads();
+    }
+    for (int r = 0; KEYS && a.gates.dsums.data && r < 4; r++) {
+        for (int o = 8; o; o >>= 1) columns[r] += __shfl_xor_sync(0xffffffffu, columns[r], o);
+        if (x == 0 && row + r < a.T) row_of<float>(a.gates.dsums, at.item)[row + r] = -columns[r];
     }
     const struct tensor &out = KEYS ? a.dk : a.dq;
     if (!KEYS && a.temperature.query_dev) {

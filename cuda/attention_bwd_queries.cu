@@ -39,7 +39,6 @@ static __device__ inline void bias_sums_add(float *bias_sums, float *scratch,
 
 struct queries_warp {
     struct head_bias bias;
-    struct attention_mask mask;
     const float2 *numbers; /* shared memory: lse and delta of its 32 queries */
     float *scratch;        /* shared memory; NULL: the bias has no gradient */
     float unit;            /* scores * unit are exponents of 2 */
@@ -61,6 +60,13 @@ static __device__ inline float *bias_sums_of(float *workspace, const struct atte
     return workspace + parts.bias_sums + slot * parts.bias_table_n;
 }
 
+/* The mask of the head, computed again at each use: a register would be spilled. */
+static __device__ inline struct attention_mask queries_mask(const struct attention &a,
+                                                            const struct queries_warp &w)
+{
+    return mask_of(a, hide_from_compiler(w.bias.h));
+}
+
 /* Processes one tile of keys for one warp of queries. */
 template <int D>
 __device__ inline void queries_tile(float (&dq)[2][D / 8][4], const struct queries_warp &w,
@@ -71,12 +77,13 @@ __device__ inline void queries_tile(float (&dq)[2][D / 8][4], const struct queri
     const int N = QUERIES_KEYS / 8;
     int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 32;
     int32_t j = key + lane % 4 * 2, d = w.query + lane / 4 - j;
+    struct attention_mask mask = queries_mask(a, w);
     bool linear = w.query - key - (QUERIES_KEYS - 1) >= w.bias.bias_table_n &&
-                  mask_sees_all(w.mask, w.query + 31, key, QUERIES_KEYS);
+                  mask_sees_all(mask, w.query + 31, key, QUERIES_KEYS);
     float s[2][N][4], dp[2][N][4] = {};
 
-    bias_fragments<N, 1>(s[0], w.bias, w.mask, d, j, linear);
-    bias_fragments<N, 1>(s[1], w.bias, w.mask, d + 16, j, linear);
+    bias_fragments<N, 1>(s[0], w.bias, mask, d, j, linear);
+    bias_fragments<N, 1>(s[1], w.bias, mask, d + 16, j, linear);
     skip_rows(s, w.alive);
     product_with_rows<D, 2, N>(s, Q, row, K);
     product_with_rows<D, 2, N>(dp, G, row, V);
@@ -141,7 +148,6 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     struct queries_warp w;
     w.bias = head_bias_of(a.bias, at.h, 1.0f / a.scale);
-    w.mask = STAGES == 2 ? mask_of(a, at.h) : a.mask; /* registers do not hold more */
     w.unit = a.scale * ATTENTION_LOG2E;
     w.query = first + warp * 32;
     w.item = (int32_t)at.item;
@@ -172,7 +178,7 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
         tile_rotate<D, QUERIES_OWNED, QUERIES_THREADS>(Q, a, first);
     }
     for (int stage = 0; tile >= 0; stage ^= STAGES - 1) {
-        int32_t next = mask_tile_before(w.mask, tile, first, QUERIES_KEYS);
+        int32_t next = mask_tile_before(queries_mask(a, w), tile, first, QUERIES_KEYS);
         if (skips && next < past_n * TILES)
             while (next >= 0 && !skip_is_live(alive, next / TILES)) next--;
         if (STAGES == 2 && next >= 0)
@@ -185,7 +191,7 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
         w.alive = 0xffffffffu;
         if (skips && tile < past_n * TILES) w.alive = alive[SKIP_WORDS * (tile / TILES) + warp];
         if (tile * QUERIES_KEYS <= w.query + 31 && w.alive != 0 &&
-            mask_sees_some(w.mask, w.query, tile * QUERIES_KEYS, QUERIES_KEYS))
+            mask_sees_some(queries_mask(a, w), w.query, tile * QUERIES_KEYS, QUERIES_KEYS))
             queries_tile<D>(dq, w, a, keep, parts, workspace, Q, G, K + stage * ROWS,
                             V + stage * ROWS, tile * QUERIES_KEYS);
         __syncthreads(); /* the next iteration overwrites this stage */
@@ -213,9 +219,8 @@ static cudaError_t queries_launch(cudaStream_t stream, const struct attention *a
     int32_t tiles_n;
     dim3 grid = attention_grid(a, &tiles_n, QUERIES_OWNED);
     auto kernel = queries_mma_k<D, false, STAGES>;
-    /* One stage is for bias sums. A position method that learns a bias neither rotates nor has
-     * narrow heads. */
-    assert(STAGES == 2 || (!attention_rotates(*a) && a->mask.narrow_heads == 0));
+    /* One stage is for bias sums. No position method rotates and learns a bias. */
+    assert(STAGES == 2 || !attention_rotates(*a));
     if constexpr (STAGES == 2)
         if (attention_rotates(*a)) kernel = queries_mma_k<D, true, STAGES>;
     return launch(kernel, grid, dim3(QUERIES_THREADS), queries_bytes(a, D, STAGES, has_bounds),

@@ -45,6 +45,7 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     struct attention_place at = attention_place_of(a, tiles_n, true);
     struct head_bias bias = head_bias_of(a.bias, at.h, ATTENTION_LOG2E);
     struct attention_mask mask = mask_of(a, at.h);
+    struct head_gates gates = head_gates_of(a, at.item);
     int x = threadIdx.x % 16, y = threadIdx.x / 16;
     int32_t query = at.tile * ROWS + y * 4;
     float acc[4][D / 16] = {}, sum[4] = {};
@@ -58,7 +59,7 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
         fma_load<D, ROWS, T>(V, a.v, a, at, key, FMA_VALUES);
         __syncthreads();
         fma_rows<D>(s, Q, K);
-        fma_scores<N, false>(s, a, mask, bias, query - key - x, key + x);
+        fma_scores<N, false>(s, a, mask, bias, gates, query - key - x, key + x);
         softmax_step<D>(s, acc, top, sum);
         uint32_t kept = 0xffffffffu;
         if (keep.scale != 0.0f)

@@ -102,12 +102,34 @@ __device__ inline void fma_rows(float (&s)[4][N], const float *left, const float
     }
 }
 
-/* Turns products into scores, with bias, temperature and mask, in units of log 2. d and key are
- * those of element [0][0]. TRANSPOSED: rows are keys. */
+/* The sums of the gates of one head's tokens; NULL: none. */
+struct head_gates {
+    const float *high, *low;
+    int32_t T;
+};
+
+__device__ inline struct head_gates head_gates_of(const struct attention &a, int64_t item)
+{
+    struct head_gates g = {NULL, NULL, a.T};
+    if (!a.gates.high.data) return g;
+    g.high = row_of<float>(a.gates.high, item);
+    g.low = row_of<float>(a.gates.low, item);
+    return g;
+}
+
+/* Returns what the gates add to the score of query i and key j. */
+__device__ inline float gates_at(const struct head_gates &g, int32_t i, int32_t j)
+{
+    if (!g.high || i >= g.T || j >= g.T || j > i) return 0.0f;
+    return (g.high[i] - g.high[j]) + (g.low[i] - g.low[j]);
+}
+
+/* Turns products into scores, with bias, gates, temperature and mask, in units of log 2. d and key
+ * are those of element [0][0]. TRANSPOSED: rows are keys. */
 template <int N, bool TRANSPOSED>
 __device__ inline void fma_scores(float (&s)[4][N], const struct attention &a,
                                   const struct attention_mask &mask, const struct head_bias &bias,
-                                  int32_t d, int32_t key)
+                                  const struct head_gates &gates, int32_t d, int32_t key)
 {
     const float *table = bias_table_of(bias);
     float unit = a.scale * ATTENTION_LOG2E;
@@ -115,8 +137,10 @@ __device__ inline void fma_scores(float (&s)[4][N], const struct attention &a,
     for (int e = 0; e < 4 * N; e++) {
         const int row = e / N, col = e % N * 16;
         int32_t distance = d + (TRANSPOSED ? col - row : row - col);
+        int32_t j = key + (TRANSPOSED ? row : col);
         float b = bias_at(bias, table, distance);
-        bool seen = mask_sees(mask, distance, key + (TRANSPOSED ? row : col));
+        b = fmaf(gates_at(gates, j + distance, j), ATTENTION_LOG2E, b);
+        bool seen = mask_sees(mask, distance, j);
         if (a.temperature.query_dev) { /* the same in every thread */
             float factor = attention_factor(a, bias.h, d + key + (TRANSPOSED ? col : row));
             float x = s[row][e % N] * unit;

@@ -51,6 +51,11 @@ int cuda_layernorm_bwd(void *stream, const struct layernorm_bwd_args *a, void *w
 int cuda_residual_layernorm_bwd(void *stream, const struct residual_layernorm_bwd_args *a,
                                 void *workspace_dev);
 
+/* ---- forget_gate.cu ---- */
+int cuda_forget_gate(void *stream, const struct forget_gate_args *a);
+size_t cuda_forget_gate_bwd_workspace(const struct forget_gate_bwd_args *a);
+int cuda_forget_gate_bwd(void *stream, const struct forget_gate_bwd_args *a, void *workspace_dev);
+
 /* ---- optimizer.cu ---- */
 size_t cuda_sum_squares_workspace(const struct sum_squares_args *a);
 int cuda_sum_squares(void *stream, const struct sum_squares_args *a, void *workspace_dev);

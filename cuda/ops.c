@@ -71,6 +71,8 @@ LAUNCH_WITH_WORKSPACE(attention, attention, check_attention(op, b, a, e),
                       cuda_attention_workspace(a))
 LAUNCH_WITH_WORKSPACE(attention_bwd, attention, check_attention(op, b, a, e),
                       cuda_attention_workspace(a))
+LAUNCH(forget_gate, forget_gate_args, 0)
+LAUNCH_WITH_WORKSPACE(forget_gate_bwd, forget_gate_bwd_args, 0, cuda_forget_gate_bwd_workspace(a))
 LAUNCH_WITH_WORKSPACE(sum_squares, sum_squares_args, 0, cuda_sum_squares_workspace(a))
 
 static size_t cuda_choices(struct backend *b, char *text, size_t bytes)

@@ -108,15 +108,23 @@ struct attention_temperature {
     bool inside;
 };
 
+/* The score of query i and key j gets sum[i] - sum[j], sum = high + low: of the log gates of the
+ * tokens of the row so far (op forget_gate). Both or none. */
+struct attention_gates {
+    struct tensor high, low; /* (B*H, T) fp32 */
+    struct tensor dsums; /* (B*H, T) fp32, backward only: gradient of sum, overwritten; or none */
+};
+
 enum { ATTENTION_WIDTH_MAX = 256 }; /* of D, on every backend */
 
 /* attention, attention_bwd: causal attention and its gradients. With q and k rotated first,
  *   out[i] = sum over the j that mask lets i see of
- *            dropout(softmax_j(factor(h, i) * q[i] . k[j] * scale + bias(distance))) v[j]
- * or with the temperature inside factor(h, i) * (q[i] . k[j] * scale + bias(distance)).
- * No (T,T) matrix exists in memory. dq and dk are the gradients of q and k before the rotation. The
- * backward pass takes q and k as the forward pass left them: a backend with attention_rotates
- * rotates tiles when it loads them; for others src/ops has rotated q and k in place. */
+ *            dropout(softmax_j(factor(h, i) * q[i] . k[j] * scale + bias(distance) + gates)) v[j]
+ * or with the temperature inside factor(h, i) * (q[i] . k[j] * scale + bias(distance)), then
+ * without gates. No (T,T) matrix exists in memory. dq and dk are the gradients of q and k before
+ * the rotation. The backward pass takes q and k as the forward pass left them: a backend with
+ * attention_rotates rotates tiles when it loads them; for others src/ops has rotated q and k in
+ * place. */
 struct attention {
     int32_t B, T, H, D;
     float scale;
@@ -128,6 +136,7 @@ struct attention {
     struct attention_rotary rotary;
     struct attention_mask mask;
     struct attention_temperature temperature;
+    struct attention_gates gates;
     struct dropout dropout;
     struct tensor dout, dq, dk, dv; /* (B*T, H*D), backward only; dq, dk, dv are overwritten */
 };
@@ -291,6 +300,24 @@ struct residual_layernorm_bwd_args {
     struct dropout dropout;
 };
 
+/* forget_gate: sum[b * H + h][t] = sum over tokens u <= t of row b of ln sigmoid(z + bias), summed
+ * in double. */
+struct forget_gate_args {
+    int32_t B, T, H;
+    struct tensor high, low; /* (B*H, T) fp32: sum rounded, and the rest */
+    struct tensor z;         /* (B*T, H) fp32; or none: 0 */
+    struct tensor bias;      /* (1,H) fp32 */
+};
+
+/* forget_gate_bwd: its gradients, summed in double. */
+struct forget_gate_bwd_args {
+    int32_t B, T, H;
+    struct tensor dz;      /* (B*T, H), or none */
+    struct tensor dbias;   /* (1,H) fp32, accumulated */
+    struct tensor dsums;   /* (B*H, T) fp32 */
+    struct tensor z, bias; /* as of forget_gate */
+};
+
 /* rotary: rotates the pairs of x in place by the angles of their tokens, as struct attention_rotary
  * says. NULL if attention_rotates. */
 struct rotary_args {
@@ -379,6 +406,8 @@ struct adam_args {
     OP(SCATTER_ROWS, scatter_rows, scatter_rows_args)                                              \
     OP(LAYERNORM, layernorm, layernorm_args)                                                       \
     OP(LAYERNORM_BWD, layernorm_bwd, layernorm_bwd_args)                                           \
+    OP(FORGET_GATE, forget_gate, forget_gate_args)                                                 \
+    OP(FORGET_GATE_BWD, forget_gate_bwd, forget_gate_bwd_args)                                     \
     OP(SUM_LOSSES, sum_losses, sum_losses_args)                                                    \
     OP(SUM_SQUARES, sum_squares, sum_squares_args)                                                 \
     OP(NAG, nag, nag_args)                                                                         \

@@ -42,9 +42,16 @@ static int rule_attention(const void *args, struct err *e)
                    a->mask.narrow_heads, a->H, a->mask.sinks);
     if (a->temperature.query_dev == NULL && (a->temperature.head_dev || a->temperature.inside))
         return ERR(e, ERR_INTERNAL, "op attention: a temperature needs the factors of the queries");
+    if (a->temperature.inside && a->gates.high.data)
+        return ERR(e, ERR_INTERNAL, "op attention: gates with a temperature inside");
     if (a->temperature.head_dev == NULL && a->temperature.head_grad_dev)
         return ERR(e, ERR_INTERNAL,
                    "op attention: the factors of heads with a gradient are absent");
+    if ((a->gates.high.data == NULL) != (a->gates.low.data == NULL) ||
+        (a->gates.dsums.data != NULL && a->gates.high.data == NULL))
+        return ERR(e, ERR_INTERNAL,
+                   "op attention: only some of the tensors gates.high, gates.low and gates.dsums "
+                   "are given");
     if (cosine->data == NULL) return 0;
     if (a->rotary.sine.data == NULL || 2 * cosine->cols > a->D)
         return ERR(e, ERR_INTERNAL,
@@ -109,6 +116,10 @@ static int rule_residual_layernorm_bwd(const void *args, struct err *e)
          .optional = true},                                                                        \
         {"temperature.head", ARG_F32, ARG_READ, AT(attention, temperature.head_dev), "H",          \
          .optional = true},                                                                        \
+        {"gates.high", ARG_TENSOR_F32,  ARG_READ, AT(attention, gates.high),                       \
+         "B*H T",      .optional = true},                                                          \
+        {"gates.low", ARG_TENSOR_F32,  ARG_READ, AT(attention, gates.low),                         \
+         "B*H T",     .optional = true},                                                           \
     {                                                                                              \
         "dropout", ARG_DROPOUT, ARG_READ, AT(attention, dropout), "0"                              \
     }
@@ -224,6 +235,27 @@ const struct op_descriptor op_table[OPS_N] = {
               {"dgain", ARG_TENSOR_F32, ARG_UPDATE, AT(residual_layernorm_bwd_args, dgain), "1 C"},
               {"dbias", ARG_TENSOR_F32, ARG_UPDATE, AT(residual_layernorm_bwd_args, dbias), "1 C"},
               {"dropout", ARG_DROPOUT, ARG_READ, AT(residual_layernorm_bwd_args, dropout), "N"}}},
+    [OP_FORGET_GATE] =
+        {.argument = {{"B", ARG_SIZE_32, ARG_READ, AT(forget_gate_args, B), "B"},
+                      {"T", ARG_SIZE_32, ARG_READ, AT(forget_gate_args, T), "T"},
+                      {"H", ARG_SIZE_32, ARG_READ, AT(forget_gate_args, H), "H"},
+                      {"z", ARG_TENSOR_F32, ARG_READ, AT(forget_gate_args, z), "B*T H",
+                       .optional = true},
+                      {"bias", ARG_TENSOR_F32, ARG_READ, AT(forget_gate_args, bias), "1 H"},
+                      {"high", ARG_TENSOR_F32, ARG_WRITE, AT(forget_gate_args, high), "B*H T"},
+                      {"low", ARG_TENSOR_F32, ARG_WRITE, AT(forget_gate_args, low), "B*H T"}}},
+    [OP_FORGET_GATE_BWD] =
+        {.argument = {{"B", ARG_SIZE_32, ARG_READ, AT(forget_gate_bwd_args, B), "B"},
+                      {"T", ARG_SIZE_32, ARG_READ, AT(forget_gate_bwd_args, T), "T"},
+                      {"H", ARG_SIZE_32, ARG_READ, AT(forget_gate_bwd_args, H), "H"},
+                      {"z", ARG_TENSOR_F32, ARG_READ, AT(forget_gate_bwd_args, z), "B*T H",
+                       .optional = true},
+                      {"bias", ARG_TENSOR_F32, ARG_READ, AT(forget_gate_bwd_args, bias), "1 H"},
+                      {"dsums", ARG_TENSOR_F32, ARG_READ, AT(forget_gate_bwd_args, dsums), "B*H T"},
+                      {"dz", ARG_TENSOR, ARG_WRITE, AT(forget_gate_bwd_args, dz), "B*T H",
+                       .optional = true},
+                      {"dbias", ARG_TENSOR_F32, ARG_UPDATE, AT(forget_gate_bwd_args, dbias),
+                       "1 H"}}},
     [OP_ROTARY] = {.rule = rule_rotary,
                    .argument = {{"T", ARG_SIZE_32, ARG_READ, AT(rotary_args, T), "T"},
                                 {"H", ARG_SIZE_32, ARG_READ, AT(rotary_args, H), "H"},
@@ -245,6 +277,8 @@ const struct op_descriptor op_table[OPS_N] = {
                       {"dq", ARG_SAME, ARG_WRITE, AT(attention, dq), "B*T H*D"},
                       {"dk", ARG_SAME, ARG_WRITE, AT(attention, dk), "B*T H*D"},
                       {"dv", ARG_SAME, ARG_WRITE, AT(attention, dv), "B*T H*D"},
+                      {"gates.dsums", ARG_TENSOR_F32, ARG_WRITE, AT(attention, gates.dsums),
+                       "B*H T", .optional = true},
                       {"bias.bias_table_grad", ARG_F32, ARG_UPDATE,
                        AT(attention, bias.bias_table_grad_dev), "H K", .optional = true},
                       {"bias.tail_offset_grad", ARG_F32, ARG_UPDATE,

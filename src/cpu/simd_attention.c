@@ -25,6 +25,7 @@ struct forward {
     float *drawn;       /* (WIDE, TILE) the same, one row per query */
     float *sink_query;  /* (padded D, WIDE) queries rotated for sinks, if that differs */
     float *temperature; /* (WIDE) factors of the queries */
+    float gate[2][ATTENTION_WIDE]; /* sums of the queries, high and low */
 };
 
 static size_t forward_bytes(const struct attention *a)
@@ -89,6 +90,15 @@ VECTOR_FN void forward_scores_of(const struct forward *f, const struct forward_t
             for (int v = 0; v < QV; v++)
                 sum[n][v] += vector_load(t->query + c * ATTENTION_WIDE + v * VECTOR_LANES) *
                              key[n * keys->stride + c];
+    if (f->a->gates.high.data) {
+        const float *high = attention_gate(&f->a->gates.high, f->a, t->b, t->h) + t->first_key + k;
+        const float *low = attention_gate(&f->a->gates.low, f->a, t->b, t->h) + t->first_key + k;
+        for (int n = 0; n < N; n++)
+            for (int v = 0; v < QV; v++)
+                sum[n][v] += ((vector_load(f->gate[0] + v * VECTOR_LANES) - high[n]) +
+                              (vector_load(f->gate[1] + v * VECTOR_LANES) - low[n])) *
+                             (float)ATTENTION_LOG2E;
+    }
     for (int n = 0; n < N; n++)
         for (int v = 0; v < QV; v++) {
             highest[v] = vector_max(sum[n][v], highest[v]);
@@ -160,7 +170,7 @@ VECTOR_FN void forward_values(const struct forward *f, const struct forward_tile
 }
 
 /* Loads the tile's queries as columns, scaled to units of log 2; lanes past T are zero. */
-static void forward_load(const struct forward *f, const struct forward_tile *t, int64_t lanes)
+static void forward_load(struct forward *f, const struct forward_tile *t, int64_t lanes)
 {
     const struct attention *a = f->a;
     float scale = (float)(a->scale * ATTENTION_LOG2E);
@@ -170,11 +180,17 @@ static void forward_load(const struct forward *f, const struct forward_tile *t, 
     transpose_to_columns(f->query, ATTENTION_WIDE, query + t->first_query * a->q.stride,
                          a->q.stride, rows, a->D, scale);
     memset(f->out, 0, (size_t)a->D * ATTENTION_WIDE * sizeof *f->out);
-    if (a->temperature.query_dev == NULL) return;
-    for (int64_t l = 0; l < lanes; l++)
+    for (int64_t l = 0; l < lanes && a->temperature.query_dev; l++)
         f->temperature[l] = l < rows ? attention_factor(a, t->h, t->first_query + l) : 0.0f;
-    for (int64_t c = 0; c < a->D; c++)
+    for (int64_t c = 0; c < a->D && a->temperature.query_dev; c++)
         for (int64_t l = 0; l < lanes; l++) f->query[c * ATTENTION_WIDE + l] *= f->temperature[l];
+    if (!a->gates.high.data) return;
+    const float *high = attention_gate(&a->gates.high, a, t->b, t->h) + t->first_query;
+    const float *low = attention_gate(&a->gates.low, a, t->b, t->h) + t->first_query;
+    for (int64_t l = 0; l < lanes; l++) {
+        f->gate[0][l] = l < rows ? high[l] : 0.0f;
+        f->gate[1][l] = l < rows ? low[l] : 0.0f;
+    }
 }
 
 /* Writes out / sum and the log of the softmax sum of the queries. */
@@ -265,7 +281,7 @@ VECTOR_FN int forward_next(const struct forward *f, struct forward_tile *t, int6
     return 1;
 }
 
-VECTOR_FN void forward_queries(const struct forward *f, struct forward_tile t, const int QV)
+VECTOR_FN void forward_queries(struct forward *f, struct forward_tile t, const int QV)
 {
     int64_t lanes = QV * VECTOR_LANES, limit = t.first_query + lanes;
     vector_f32 highest[2] = {vector_set(-1e30f), vector_set(-1e30f)}, sum[2] = {{0}, {0}};

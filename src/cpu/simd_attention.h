@@ -120,6 +120,13 @@ VECTOR_FN int64_t attention_table_floats(int32_t T)
     return (n + 15) / 16 * 16;
 }
 
+/* The row of head h of batch row b in a tensor of gates. */
+VECTOR_FN float *attention_gate(const struct tensor *t, const struct attention *a, int64_t b,
+                                int64_t h)
+{
+    return (float *)t->data + (b * a->H + h) * t->stride;
+}
+
 /* The first element of head h in row (b, i) of a tensor. */
 VECTOR_FN float *attention_head(const struct tensor *t, const struct attention *a, int64_t b,
                                 int64_t h)

@@ -37,7 +37,7 @@ VECTOR_FN int attention_skip_applies(const struct attention *a, int64_t h)
 {
     const struct attention_bias *b = &a->bias;
     return b->tail_slope_dev && b->tail_slope_dev[h] < 0.0f && b->bias_table_n == 0 &&
-           a->T > ATTENTION_TILE && !a->temperature.inside;
+           !a->gates.high.data && !a->temperature.inside && a->T > ATTENTION_TILE;
 }
 
 /* Computes both from q . q and lse of T queries. */
@@ -106,6 +106,8 @@ struct backward {
     float *squares;       /* (Tp) q . q, if tiles can be skipped */
     float *warm_query;    /* (TILE, D) queries times their factors, with a temperature */
     float *bias_dots;     /* (Tp) ds . bias in units of log 2, with a temperature */
+    float *gate;          /* (2, Tp) sums of the gates, high and low */
+    float *dgate;         /* (WIDE) sums of ds of the tile's keys */
     struct attention_skip skip; /* (Tp / TILE) each */
 };
 
@@ -137,7 +139,7 @@ static size_t backward_bytes(const struct attention *a)
     int64_t floats = sinks + warm + (a->H + 1) * backward_table_floats(Tp) +
                      3 * D * backward_column(Tp) + 2 * D * ATTENTION_WIDE +
                      2 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE + BACKWARD_DS_FLOATS + 3 * Tp +
-                     2 * (Tp / ATTENTION_TILE + 1);
+                     2 * (Tp / ATTENTION_TILE + 1) + 2 * Tp + ATTENTION_WIDE;
     return ((size_t)floats * sizeof(float) + 63) / 64 * 64;
 }
 
@@ -180,7 +182,9 @@ static struct backward backward_plan(const struct attention *a, const struct sim
     w.tables = w.skip.lse + w.Tp / ATTENTION_TILE + 1;
     w.sink_query = w.tables + a->H * w.table_n;
     w.sink_dquery = w.sink_query + D * ATTENTION_TILE;
-    w.far = w.sink_query + (attention_rotates_sinks(a) ? 2 * D * ATTENTION_TILE : 0);
+    w.gate = w.sink_query + (attention_rotates_sinks(a) ? 2 * D * ATTENTION_TILE : 0);
+    w.dgate = w.gate + 2 * w.Tp;
+    w.far = w.dgate + ATTENTION_WIDE;
     w.warm_query = w.far + (attention_has_sinks(a) ? a->H * w.Tp : 0);
     w.bias_dots = w.warm_query + a->D * ATTENTION_TILE;
     for (int32_t h = 0; h < a->H; h++) backward_table(&w, h);
@@ -241,6 +245,10 @@ static void backward_load(struct backward *w, int64_t b, int64_t h)
     }
     memset(w->dquery, 0, (size_t)(a->D * w->column) * sizeof *w->dquery);
     if (a->temperature.query_dev) memset(w->bias_dots, 0, (size_t)w->Tp * sizeof *w->bias_dots);
+    if (!a->gates.high.data) return;
+    memset(w->gate, 0, 2 * (size_t)w->Tp * sizeof *w->gate);
+    memcpy(w->gate, attention_gate(&a->gates.high, a, b, h), (size_t)a->T * sizeof *w->gate);
+    memcpy(w->gate + w->Tp, attention_gate(&a->gates.low, a, b, h), (size_t)a->T * sizeof *w->gate);
 }
 
 /* A tile: queries_n queries from first_query, and keys from first_key. */
@@ -284,6 +292,13 @@ VECTOR_FN void backward_scores_of(const struct backward *w, const struct backwar
                     attention_inside(sum[n][v], vector_set(attention_factor(a, t->h, i + n)));
             sum[n][v] -= w->lse[i + n];
             dp[n][v] = vector_set(0.0f);
+        }
+    for (int n = 0; n < N && a->gates.high.data; n++)
+        for (int v = 0; v < KV; v++) {
+            const float *high = w->gate + t->first_key + v * VECTOR_LANES;
+            sum[n][v] += ((w->gate[i + n] - vector_load(high)) +
+                          (w->gate[w->Tp + i + n] - vector_load(high + w->Tp))) *
+                         (float)ATTENTION_LOG2E;
         }
     backward_dots(sum, query, t->query_row, w->key + t->first_key, w->column, a->D, N, KV);
     backward_dots(dp, dout, a->dout.stride, w->value + t->first_key, w->column, a->D, N, KV);
@@ -413,6 +428,8 @@ static void backward_store(const struct backward *w, const struct backward_tile 
     dvalue += t->first_key * a->dv.stride;
     transpose_to_rows(dkey, a->dk.stride, w->dkey, ATTENTION_WIDE, rows, a->D, a->scale);
     transpose_to_rows(dvalue, a->dv.stride, w->dvalue, ATTENTION_WIDE, rows, a->D, 1.0f);
+    for (int64_t j = 0; j < rows && a->gates.dsums.data; j++)
+        attention_gate(&a->gates.dsums, a, t->b, t->h)[t->first_key + j] = -w->dgate[j];
 }
 
 /* True if every probability of the tile is proven zero, from the nearest pair of query and key. */
@@ -565,6 +582,12 @@ VECTOR_FN void backward_pairs(const struct backward *w, struct backward_tile *t,
     const struct attention *a = w->a;
     if (t->sinks) backward_aim_at_sinks(w, t, KV * VECTOR_LANES);
     backward_scores(w, t, KV);
+    for (int v = 0; v < KV && a->gates.dsums.data; v++) {
+        vector_f32 sum = vector_load(w->dgate + v * VECTOR_LANES);
+        for (int64_t q = 0; q < t->queries_n; q++)
+            sum += vector_load(w->ds + q * BACKWARD_DS_ROW + v * VECTOR_LANES);
+        vector_store(w->dgate + v * VECTOR_LANES, sum);
+    }
     for (int which = 0; which < 2; which++) {
         struct backward_product m = {.sums = which == 0 ? w->dvalue : w->dkey,
                                      .weight = which == 0 ? w->p : w->ds,
@@ -594,6 +617,7 @@ VECTOR_FN void backward_keys(const struct backward *w, struct backward_tile t, i
     size_t tile_bytes = (size_t)a->D * ATTENTION_WIDE * sizeof(float);
     memset(w->dkey, 0, tile_bytes);
     memset(w->dvalue, 0, tile_bytes);
+    memset(w->dgate, 0, ATTENTION_WIDE * sizeof *w->dgate);
     int may_skip = KV == 2 && attention_skip_applies(a, t.h);
     int kinds = attention_has_sinks(a) && t.first_key < a->mask.sinks ? 2 : 1;
     float key_norm = 0.0f;

@@ -4,6 +4,21 @@
  * 1 of the next layer, or the final one, after the feed-forward layers. */
 #include "model/model_internal.h"
 
+/* Computes the sums of the layer's forget gates from its LayerNorm 1, if it has gates. */
+static int sum_gates(struct model *m, const struct model_pass *p, int32_t l,
+                     const struct attention *at, const struct tensor *a, struct err *e)
+{
+    const struct model_layer *w = &m->values.layer[l];
+    struct tensor z = {.dtype = DTYPE_F32};
+    if (at->gates.high.data == NULL) return 0;
+    if (w->gate.data != NULL) {
+        z = model_view(&model_activations(m, p, l)->gate_input, p->tokens_n, at->H);
+        TRY(model_linear(m, p, &z, a, &w->gate, NULL, e));
+    }
+    return OPS(m->b, forget_gate, e, .B = at->B, .T = at->T, .H = at->H, .high = at->gates.high,
+               .low = at->gates.low, .z = z, .bias = w->gate_bias);
+}
+
 /* Computes a layer from LayerNorm 1 to the residual stream after attention and LayerNorm 2. */
 static int attend(struct model *m, const struct model_pass *p, int32_t l, struct err *e)
 {
@@ -13,6 +28,7 @@ static int attend(struct model *m, const struct model_pass *p, int32_t l, struct
     struct tensor a = model_view(&act->ln1, n, c), qkv = model_view(&act->qkv, n, 3 * c);
     TRY(model_linear(m, p, &qkv, &a, &w->qkv, &w->qkv_bias, e));
     struct attention at = model_attention(m, p, l, act);
+    TRY(sum_gates(m, p, l, &at, &a, e));
     TRY(ops_attention(m->b, &at, e));
 
     struct tensor branch = model_view(&m->buffers.narrow, n, c);

@@ -72,6 +72,27 @@ static int feed_forward_bwd(struct model *m, const struct model_pass *p, int32_t
     return flow_through(m, f, &dg, &after_attention, e);
 }
 
+/* Computes the gradients of the layer's forget gates from that of their sums, and adds theirs to
+ * da, the gradient of its LayerNorm 1. */
+static int gates_bwd(struct model *m, const struct model_pass *p, int32_t l,
+                     const struct attention *at, const struct tensor *a, const struct tensor *da,
+                     struct err *e)
+{
+    const struct model_layer *w = &m->values.layer[l], *dw = &m->gradients.layer[l];
+    struct tensor z = {.dtype = DTYPE_F32}, dz = z;
+    if (at->gates.high.data == NULL) return 0;
+    if (w->gate.data != NULL) {
+        z = model_view(&model_activations(m, p, l)->gate_input, p->tokens_n, at->H);
+        dz = model_buffer(m, SHAPE_GATE_INPUT_GRAD, 0);
+        dz = model_view(&dz, p->tokens_n, at->H);
+    }
+    TRY(OPS(m->b, forget_gate_bwd, e, .B = at->B, .T = at->T, .H = at->H, .dz = dz,
+            .dbias = dw->gate_bias, .dsums = at->gates.dsums, .z = z, .bias = w->gate_bias));
+    if (dz.data == NULL) return 0;
+    TRY(OPS(m->b, linear_bwd_weight, e, .dw = dw->gate, .dy = dz, .x = *a, .accumulate = true));
+    return OPS(m->b, linear_bwd_input, e, .dx = *da, .dy = dz, .w = w->gate, .accumulate = true);
+}
+
 static int attend_bwd(struct model *m, const struct model_pass *p, int32_t l, struct flow *f,
                       struct err *e)
 {
@@ -90,6 +111,10 @@ static int attend_bwd(struct model *m, const struct model_pass *p, int32_t l, st
     at.dk = model_columns(&dqkv, c, c);
     at.dv = model_columns(&dqkv, 2 * c, c);
     at.temperature.head_grad_dev = dw->ssmax.data;
+    if (at.gates.high.data != NULL) {
+        at.gates.dsums = model_buffer(m, SHAPE_GATES_GRAD, 0);
+        at.gates.dsums = model_view(&at.gates.dsums, at.lse.rows, at.lse.cols);
+    }
     TRY(ops_attention_bwd(m->b, &at, e));
 
     struct tensor a = model_view(&act->ln1, n, c);
@@ -97,6 +122,7 @@ static int attend_bwd(struct model *m, const struct model_pass *p, int32_t l, st
             .accumulate = p->accumulate));
     struct tensor da = model_view(&m->buffers.narrow, n, c);
     TRY(OPS(m->b, linear_bwd_input, e, .dx = da, .dy = dqkv, .w = w->qkv));
+    TRY(gates_bwd(m, p, l, &at, &a, &da, e));
     struct tensor x = model_view(&act->x, n, c), stats = model_view(&act->stats1, n, 2);
     struct joint after_feed_forward = {.x = &x,
                                        .stats = &stats,

@@ -42,6 +42,7 @@ struct model_layer {
     struct tensor fc1, fc1_bias;          /* (F,C), (1,F) */
     struct tensor fc2, fc2_bias;          /* (C,F), (1,C) */
     struct tensor ssmax;                  /* (1,H), or none */
+    struct tensor gate, gate_bias;        /* (H,C), (1,H); data NULL: none */
 };
 
 struct model_weights {
@@ -60,6 +61,8 @@ struct model_activations {
     struct tensor qkv;           /* (N,3C) */
     struct tensor attn_out;      /* (N,C) attention, heads side by side */
     struct tensor lse;           /* (N*H) floats */
+    struct tensor gate_input;    /* (N,H), or none */
+    struct tensor gates;         /* (2, N*H) sums, high and low, or none */
     struct tensor attn_residual; /* (N,C) residual stream after attention */
     struct tensor ln2;           /* (N,C) its LayerNorm 2 */
     struct tensor stats2;        /* (N,2) */

@@ -60,6 +60,8 @@ static void bind_layer(const struct model *m, struct model_activations *act, int
         .qkv = model_buffer(m, SHAPE_QKV, copy),
         .attn_out = model_buffer(m, SHAPE_ATTN_OUT, copy),
         .lse = model_buffer(m, SHAPE_LSE, copy),
+        .gate_input = model_buffer(m, SHAPE_GATE_INPUT, copy),
+        .gates = model_buffer(m, SHAPE_GATES, copy),
         .attn_residual = model_buffer(m, SHAPE_ATTN_RESIDUAL, copy),
         .ln2 = model_buffer(m, SHAPE_LN2, copy),
         .stats2 = model_buffer(m, SHAPE_STATS2, copy),

@@ -61,7 +61,10 @@ struct tensor model_features(const struct model *m, const struct model_pass *p)
 static const float *layer_temperature(const struct model *m, int32_t layer)
 {
     const struct tensor *t = &m->temperature;
-    return t->data == NULL ? NULL : (const float *)t->data + layer * t->stride;
+    bool applies = m->spec.model.temperature.kind != SPEC_STEPS ||
+                   m->spec.model.position == SPEC_NONE ||
+                   !spec_layer_has_position(&m->spec.model, layer);
+    return t->data == NULL || !applies ? NULL : (const float *)t->data + layer * t->stride;
 }
 
 struct attention model_attention(const struct model *m, const struct model_pass *p, int32_t layer,
@@ -69,7 +72,7 @@ struct attention model_attention(const struct model *m, const struct model_pass 
 {
     int32_t c = m->spec.model.dim, heads = m->spec.model.heads;
     const struct spec_mask *mask = &m->spec.model.mask;
-    const struct model_position *position = &m->position;
+    const struct position_functions *f = m->position.functions;
     struct tensor qkv = model_view(&act->qkv, p->tokens_n, 3 * (int64_t)c);
     struct attention a = {
         .B = p->rows,
@@ -82,20 +85,29 @@ struct attention model_attention(const struct model *m, const struct model_pass 
         .v = model_columns(&qkv, 2 * (int64_t)c, c),
         .out = model_view(&act->attn_out, p->tokens_n, c),
         .lse = model_view(&act->lse, (int64_t)p->rows * heads, p->length),
-        .bias = m->bias,
-        .rotary = m->rotary,
-        .mask = {.window = mask->window,
+        .mask = {.window = spec_layer_window(&m->spec.model, layer),
                  .sinks = mask->sinks,
                  .sink_positions =
-                     mask->sink_positions == SPEC_SINKS_CACHE ? SINKS_CACHE : SINKS_TEXT,
-                 .narrow_heads = position->functions->narrow_heads
-                                     ? position->functions->narrow_heads(&position->shape)
-                                     : 0},
+                     mask->sink_positions == SPEC_SINKS_CACHE ? SINKS_CACHE : SINKS_TEXT},
         .temperature = {.query_dev = layer_temperature(m, layer),
                         .head_dev = m->values.layer[layer].ssmax.data,
                         .inside = layer_temperature(m, layer) &&
                                   m->spec.model.temperature.bias == SPEC_BIAS_INSIDE},
         .dropout = model_dropout(m, p, m->spec.model.dropout_attention, layer, DROPOUT_ATTENTION),
     };
+    if (!spec_layer_has_position(&m->spec.model, layer)) return a;
+    a.bias = m->bias;
+    a.rotary = m->rotary;
+    if (f->frequencies && m->spec.option.rotary_base_layers.n > 0) {
+        a.rotary.cosine = model_buffer(m, SHAPE_COSINE, layer);
+        a.rotary.sine = model_buffer(m, SHAPE_SINE, layer);
+    }
+    if (m->values.layer[layer].gate_bias.data != NULL) {
+        const struct tensor *sums = &act->gates;
+        a.gates.high = tensor_make(sums->data, a.lse.rows, p->length, DTYPE_F32);
+        a.gates.low = a.gates.high;
+        a.gates.low.data = (float *)sums->data + sums->cols;
+    }
+    if (f->narrow_heads) a.mask.narrow_heads = f->narrow_heads(&m->position.shape);
     return a;
 }

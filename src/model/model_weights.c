@@ -65,7 +65,7 @@ static void join(struct binder *b, struct tensor *first, const struct tensor *ne
     }
 }
 
-static void bind_layer(struct binder *b, struct model_layer *w, int32_t l)
+static void bind_layer(struct binder *b, const struct model *m, struct model_layer *w, int32_t l)
 {
     const char *p = "decoder.layers";
     w->norm1_gain = bind(b, "%s.%d.self_attn_layer_norm.weight", p, l);
@@ -89,6 +89,12 @@ static void bind_layer(struct binder *b, struct model_layer *w, int32_t l)
     w->fc2 = bind(b, "%s.%d.fc2.weight", p, l);
     w->fc2_bias = bind(b, "%s.%d.fc2.bias", p, l);
     if (b->has_ssmax) w->ssmax = bind(b, "%s.%d.self_attn.ssmax_scale", p, l);
+    enum position_gates gates = spec_layer_gates(&m->spec, l);
+    if (gates == POSITION_TOKEN_GATES)
+        w->gate = bind(b, "%s.%d.self_attn.forget_gate.weight", p, l);
+    if (gates != POSITION_FIXED_GATES)
+        w->gate_bias = bind(b, "%s.%d.self_attn.forget_gate.bias", p, l);
+    w->gate = matrix(b, w->gate);
     struct tensor *const of_products[] = {&w->qkv, &w->qkv_bias, &w->out, &w->out_bias,
                                           &w->fc1, &w->fc1_bias, &w->fc2, &w->fc2_bias};
     for (size_t i = 0; i < sizeof of_products / sizeof *of_products; i++)
@@ -106,7 +112,7 @@ int model_weights_bind(struct model_weights *out, struct model *m, float *base_d
                        .e = e};
     *out = (struct model_weights){
         .layer = arena_array(&m->arena, (size_t)s->layers, sizeof *out->layer)};
-    for (int32_t l = 0; l < s->layers; l++) bind_layer(&b, &out->layer[l], l);
+    for (int32_t l = 0; l < s->layers; l++) bind_layer(&b, m, &out->layer[l], l);
     if (s->softmax == SPEC_ADAPTIVE) {
         for (int32_t i = 0; i < m->bands.n; i++) {
             out->table[i] = bind(&b, "decoder.embed_tokens.embeddings.%d.0.weight", i);

@@ -93,8 +93,9 @@ static int bind_tensors(struct model *m, struct err *e)
 void model_position_start(const struct model *m, int32_t tensor, float *out)
 {
     const struct model_position *p = &m->position;
-    for (int32_t i = 0; i < p->tensors_n; i++)
-        if (p->tensor[i] == tensor) p->functions->start(&p->shape, i, out);
+    int32_t i = 0;
+    while (i < p->tensors_n && p->tensor[i] != tensor) i++;
+    p->functions->start(&p->shape, i < p->tensors_n ? i : 0, out); /* 0: also gates of a layer */
 }
 
 static int upload_embedding(struct model *m, struct err *e)
@@ -130,22 +131,28 @@ static int upload_rotation(struct model *m, struct err *e)
     int32_t L = m->capacity.length_max;
     int64_t n = m->rotary.cosine.rows * m->rotary.cosine.cols;
     if (p->functions->frequencies == NULL) return 0;
+    const struct position_list *bases = &m->spec.option.rotary_base_layers;
+    struct position_options option = m->spec.option;
+    struct position_shape shape = p->shape;
+    shape.options = &option;
     float *cosine = p->rotation_host, *sine = cosine + n;
-    const struct tensor *const tables[][2] = {{&m->rotary.cosine, &m->rotary.sine},
-                                              {&m->rotary.key_cosine, &m->rotary.key_sine}};
-    for (int keys = 0; keys < 2 && tables[keys][0]->data != NULL; keys++) {
-        position_rotation(p->functions, &p->shape, L, keys == 1, cosine, sine);
-        TRY(m->b->ops->upload(m->b, tables[keys][0]->data, cosine, floats_bytes(n), e));
-        TRY(m->b->ops->upload(m->b, tables[keys][1]->data, sine, floats_bytes(n), e));
+    for (int32_t copy = 0; copy < m->memory.buffer[SHAPE_COSINE].copies_n; copy++) {
+        if (bases->n > 0) option.rotary_base = bases->value[copy];
+        position_rotation(p->functions, &shape, L, p->functions->growth && copy == 1, cosine, sine);
+        TRY(m->b->ops->upload(m->b, model_buffer(m, SHAPE_COSINE, copy).data, cosine,
+                              floats_bytes(n), e));
+        TRY(m->b->ops->upload(m->b, model_buffer(m, SHAPE_SINE, copy).data, sine, floats_bytes(n),
+                              e));
     }
     return 0;
 }
 
 /* The factor of query i on its scores, without the learned one of its head. */
-static double temperature_of(const struct spec_model *s, int32_t i)
+static double temperature_of(const struct spec_model *s, int32_t layer, int32_t i)
 {
     const struct spec_temperature *t = &s->temperature;
-    int32_t most = s->mask.window > 0 ? s->mask.window + s->mask.sinks : i + 1;
+    int32_t window = spec_layer_window(s, layer);
+    int32_t most = window > 0 ? window + s->mask.sinks : i + 1;
     if (t->kind == SPEC_LOG) return fmax(1.0, log(i + 1.0) / log(t->length));
     if (t->kind == SPEC_STEPS) return 1.0 + t->scale * log(1.0 + (i + 1) / t->length);
     return log(i + 1 < most ? i + 1 : most);
@@ -158,7 +165,8 @@ static int upload_temperature(struct model *m, struct err *e)
     if (t->data == NULL) return 0;
     float *factors = new_floats(m, t->rows * t->cols);
     for (int64_t n = 0; n < t->rows * t->cols; n++)
-        factors[n] = (float)temperature_of(&m->spec.model, (int32_t)(n % t->cols));
+        factors[n] =
+            (float)temperature_of(&m->spec.model, (int32_t)(n / t->cols), (int32_t)(n % t->cols));
     return m->b->ops->upload(m->b, t->data, factors, floats_bytes(t->rows * t->cols), e);
 }
 
@@ -169,6 +177,7 @@ int model_position_open(struct model *m, struct err *e)
     p->shape = spec_position_shape(&m->spec);
     p->shape.length = m->capacity.length_max;
     TRY(position_check((int32_t)m->spec.model.position, &p->shape, e));
+    TRY(spec_check_layers(&m->spec, e));
     if (position_methods[m->spec.model.position].bounded &&
         p->shape.length > p->shape.trained_length)
         return ERR(e, ERR_DATA,

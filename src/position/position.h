@@ -40,6 +40,7 @@
     X(TISA, tisa, "TISA", 11, 12, 0)                                                               \
     X(BAM, bam, "BAM", 13, 14, 0)                                                                  \
     X(HARD_ALIBI, hard_alibi, "Hard-ALiBi", 14, 15, 0)                                             \
+    X(FORGET_GATE, forget_gate, "Forget gate", 15, 16, 0)                                          \
     X(XPOS, xpos, "xPos", 12, 13, 0)
 
 #define POSITION_ONE_MORE(NAME, name, display, place, style, bounded) +1
@@ -75,6 +76,11 @@ enum position_parametrisation { POSITION_EXP, POSITION_SOFTPLUS };
 /* Location of the distance in BAM: 0, or learned for each head. */
 enum position_location { POSITION_NO_LOCATION, POSITION_LEARNED_LOCATION };
 
+/* Forget gates: from each token, from a learned number of each layer and head, or fixed. */
+enum position_gates { POSITION_TOKEN_GATES, POSITION_LEARNED_GATES, POSITION_FIXED_GATES };
+/* Their biases before training: of decay times, or 0. */
+enum position_gate_start { POSITION_DECAY_GATES, POSITION_ZERO_GATES };
+
 struct position_list {
     int32_t n;
     double value[POSITION_LIST_MAX];
@@ -83,6 +89,7 @@ struct position_list {
 /* The options of all methods. Each applies to the methods that list it. */
 struct position_options {
     double rotary_base;
+    struct position_list rotary_base_layers; /* by layer; empty: rotary_base */
     enum position_rotary_layout rotary_layout;
     double rotary_share;
     enum position_rotary_share rotary_share_form;
@@ -98,6 +105,9 @@ struct position_options {
     int32_t sandwich_dim, tisa_kernels;
     enum position_location bam_location;
     int32_t hard_alibi_heads;
+    enum position_gates forget_gate;
+    double forget_gate_min, forget_gate_max; /* decay times; max 0: L_train */
+    enum position_gate_start forget_gate_start;
     /* Scaling in training or in an evaluation. factor 0: row length / original length, at least 1;
      * original_length 0: L_train. */
     enum position_scaling scaling;
@@ -204,6 +214,10 @@ struct position_functions {
     /* narrow_heads - the number of heads with a window of their own: head h sees at most h + 1
      * keys. NULL: 0. */
     int32_t (*narrow_heads)(const struct position_shape *);
+    /* gates - the forget gates of each layer. With POSITION_TOKEN_GATES a layer has the tensors
+     * self_attn.forget_gate.weight (H, C) and .bias (H), with POSITION_LEARNED_GATES the bias;
+     * `start` writes the bias, as tensor 0. NULL: no gates. */
+    enum position_gates (*gates)(const struct position_shape *);
     /* follows_length - whether the numbers depend on shape.length, so that the result of a short
      * row is not a prefix of that of a longer one. NULL: they do not. */
     bool (*follows_length)(const struct position_shape *);
@@ -225,6 +239,8 @@ extern const struct position_method position_methods[POSITION_METHODS_N];
 int position_check(int32_t method, const struct position_shape *s, struct err *e);
 /* position_follows_length - see follows_length. */
 bool position_follows_length(int32_t method, const struct position_shape *s);
+/* position_adds_to_embedding - whether the method adds rows to the embeddings of the tokens. */
+bool position_adds_to_embedding(int32_t method, const struct position_shape *s);
 /* position_original_length - tokens per row before scaling. */
 int32_t position_original_length(const struct position_shape *s);
 /* position_alibi_slope - the paper's slope of head h. */

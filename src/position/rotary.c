@@ -31,6 +31,8 @@ static const char *const share_names[] = {"partial", "proportional", NULL};
                        "which features form a pair", "RoFormer: adjacent pairs")
 static const struct position_option options[] = {
     BASE_AND_LAYOUT,
+    POSITION_NUMBER(POSITION_REALS, "model.rotary_base_layers", rotary_base_layers, 1, 1e9, "none",
+                    "base of each layer, instead of model.rotary_base", "Gemma 3: 10000, 1e6"),
     POSITION_NUMBER(POSITION_REAL, "model.rotary_share", rotary_share, 1e-3, 1, "1",
                     "share of a head that rotates", "GPT-J, GPT-NeoX: 0.25; Gemma 4: 0.25"),
     POSITION_NAMES(

@@ -33,12 +33,16 @@ static double band_share(const struct shape_bands *b, int32_t i)
 }
 
 /* Counts the FLOPs of the layers: dense maps and causal attention. */
-static double layers_flops(const struct spec_model *m, int32_t L)
+static double layers_flops(const struct spec *s, int32_t L)
 {
+    const struct spec_model *m = &s->model;
     double D = m->dim, F = m->ffn;
     double dense = 2.0 * (4.0 * D * D + 2.0 * D * F);
     double attention = 2.0 * 2.0 * D * ((double)L + 1.0) / 2.0; /* q.k and p.v */
-    return m->layers * (dense + attention);
+    double gates = 0.0;                                         /* of the tokens */
+    for (int32_t l = 0; l < m->layers; l++)
+        if (spec_layer_gates(s, l) == POSITION_TOKEN_GATES) gates += 2.0 * D * m->heads;
+    return m->layers * (dense + attention) + gates;
 }
 
 /* Projections of the adaptive input, per token. */
@@ -71,7 +75,7 @@ double shape_forward_flops(const struct spec *s, int32_t L)
     struct shape_bands b;
 
     shape_bands(&b, &s->model, s->data.vocab);
-    return layers_flops(&s->model, L) + input_flops(s, &b) + output_flops(s, &b);
+    return layers_flops(s, L) + input_flops(s, &b) + output_flops(s, &b);
 }
 
 static int64_t eval_targets(const struct spec *s)
@@ -93,7 +97,7 @@ static double eval_flops(const struct spec *s)
     shape_bands(&b, &s->model, s->data.vocab);
     if (s->eval.window == SPEC_SLIDING && s->eval.stride > 0)
         positions = ceil(targets / s->eval.stride) * (L < targets ? L : targets);
-    return positions * (layers_flops(&s->model, s->eval.L) + input_flops(s, &b)) +
+    return positions * (layers_flops(s, s->eval.L) + input_flops(s, &b)) +
            targets * output_flops(s, &b);
 }
 

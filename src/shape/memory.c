@@ -72,6 +72,10 @@ static const struct {
     [SHAPE_QKV] = {"q, k, v", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_ATTEND},
     [SHAPE_ATTN_OUT] = {"attention", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_ATTEND | SCORE_BRANCH},
     [SHAPE_LSE] = {"attention sums", SHAPE_F32, TRAIN_KEPT | SCORE_ATTEND},
+    [SHAPE_GATE_INPUT] = {"gate inputs", SHAPE_F32, TRAIN_KEPT | SCORE_ATTEND},
+    [SHAPE_GATES] = {"gate sums", SHAPE_F32, TRAIN_KEPT | SCORE_ATTEND},
+    [SHAPE_GATES_GRAD] = {"gate sums gradient", SHAPE_F32, TRAIN_LAYERS_BWD},
+    [SHAPE_GATE_INPUT_GRAD] = {"gate inputs gradient", SHAPE_ACTIVATION, TRAIN_LAYERS_BWD},
     [SHAPE_STATS1] = {"statistics 1", SHAPE_F32, TRAIN_KEPT | SCORE_ATTEND | SCORE_OUTER},
     [SHAPE_STATS2] = {"statistics 2", SHAPE_F32, TRAIN_KEPT | SCORE_BRANCH},
     [SHAPE_STREAM_GRAD] = {"stream gradient", SHAPE_ACTIVATION,
@@ -305,9 +309,19 @@ static void form_position(struct shape_memory *out, const struct measure *k)
     int64_t bias_rows = position_table_length(f, &shape, k->capacity->length_max) + 1;
 
     form(out, SHAPE_EMBEDDING, f->embedding != NULL, f->first_row + L, m->dim);
-    form(out, SHAPE_COSINE, f->growth ? 2 : 1, L, pairs);
-    form(out, SHAPE_SINE, f->growth ? 2 : 1, L, pairs);
+    int32_t bases = k->spec->option.rotary_base_layers.n, tables = bases > 0 ? bases : 1;
+
+    if (f->growth) tables = 2;
+    form(out, SHAPE_COSINE, tables, L, pairs);
+    form(out, SHAPE_SINE, tables, L, pairs);
     form(out, SHAPE_TEMPERATURE, m->temperature.kind != SPEC_NO_TEMPERATURE, m->layers, L);
+    int64_t n = k->tokens_n, layers = k->capacity->train ? m->layers : 1;
+    enum position_gates gates = f->gates ? f->gates(&shape) : POSITION_FIXED_GATES;
+    bool gated = gates != POSITION_FIXED_GATES, by_token = gates == POSITION_TOKEN_GATES;
+    form(out, SHAPE_GATE_INPUT, by_token ? layers : 0, n, m->heads);
+    form(out, SHAPE_GATES, gated ? layers : 0, 2, n * m->heads);
+    form(out, SHAPE_GATES_GRAD, gated && k->capacity->train, 1, n * m->heads);
+    form(out, SHAPE_GATE_INPUT_GRAD, by_token && k->capacity->train, n, m->heads);
     form(out, SHAPE_BIAS, f->fill != NULL, bias_rows, m->heads);
     form(out, SHAPE_BIAS_GRAD, f->pullback != NULL && k->capacity->train, bias_rows, m->heads);
 }

@@ -69,8 +69,9 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_LISTS, /* (1,4N+4R+64) i32 index lists, R rows of the head (scored_max,
                                        training: at least N); more for padding */
                        SHAPE_EMBEDDING,   /* (first_row+length_max,C) fp32 rows added to tokens */
-                       SHAPE_COSINE,      /* (length_max,pairs) fp32 of rotations; a
-                                           * second copy if k has its own */
+                       SHAPE_COSINE,      /* (length_max,pairs) fp32 of rotations; a second copy if
+                                           * k has its own; with a list of bases a copy
+                                           * for each layer */
                        SHAPE_SINE,        /* the same */
                        SHAPE_BIAS,        /* (K+1,H) fp32: the table (H,K), then each head's tail */
                        SHAPE_BIAS_GRAD,   /* the same; training, of a learned bias */
@@ -83,20 +84,24 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_QKV,           /* (N,3C) */
                        SHAPE_ATTN_OUT,      /* (N,C) attention */
                        SHAPE_LSE,           /* (1,NH) fp32 */
-                       SHAPE_STATS1,        /* (N,2) fp32 */
-                       SHAPE_STATS2,        /* (N,2) fp32 */
+                       SHAPE_GATE_INPUT, /* (N,H) fp32 forget gates of tokens before the sigmoid */
+                       SHAPE_GATES,      /* (2,NH) fp32 their sums: high, low */
+                       SHAPE_STATS1,     /* (N,2) fp32 */
+                       SHAPE_STATS2,     /* (N,2) fp32 */
                        /* One copy. */
-                       SHAPE_STREAM_GRAD, /* (N,C) training */
-                       SHAPE_DROPPED,     /* (M,C) training */
-                       SHAPE_GATHERED,    /* (M,C) embedding rows of each band, packed; adaptive */
-                       SHAPE_WIDE,        /* (M,max(F,3C)) training */
-                       SHAPE_FEATURES,    /* (N,C) head input after its dropout; training */
-                       SHAPE_TAIL,   /* (M,2w) training, (M,w) otherwise: input of a tail and its
-                                        gradient */
-                       SHAPE_CHOSEN, /* (scored_max,C) features at scored positions */
-                       SHAPE_LOGITS, /* (1,largest chunk) training */
-                       SHAPE_LOSS,   /* (1,2(R+1)) fp32 */
-                       SHAPE_SCORES, /* (1,largest chunk) fp32 logits of a scoring */
+                       SHAPE_STREAM_GRAD,     /* (N,C) training */
+                       SHAPE_GATES_GRAD,      /* (1,NH) fp32, training: gradient of their sums */
+                       SHAPE_GATE_INPUT_GRAD, /* (N,H) training, gates of tokens */
+                       SHAPE_DROPPED,         /* (M,C) training */
+                       SHAPE_GATHERED, /* (M,C) embedding rows of each band, packed; adaptive */
+                       SHAPE_WIDE,     /* (M,max(F,3C)) training */
+                       SHAPE_FEATURES, /* (N,C) head input after its dropout; training */
+                       SHAPE_TAIL,     /* (M,2w) training, (M,w) otherwise: input of a tail and its
+                                          gradient */
+                       SHAPE_CHOSEN,   /* (scored_max,C) features at scored positions */
+                       SHAPE_LOGITS,   /* (1,largest chunk) training */
+                       SHAPE_LOSS,     /* (1,2(R+1)) fp32 */
+                       SHAPE_SCORES,   /* (1,largest chunk) fp32 logits of a scoring */
                        SHAPE_BUFFERS_N
 };
 

@@ -91,6 +91,13 @@ static struct shape_tensor joined(struct shape_tensor t, bool joined)
     return t;
 }
 
+/* Marks the tensor as one of the position method. */
+static struct shape_tensor positioned(struct shape_tensor t)
+{
+    t.position = true;
+    return t;
+}
+
 /* Describes the embedding table of a band: normal, with row 1 zero. In band 0 that is the pad id;
  * the authors' code does the same in every other band. */
 static struct shape_tensor form_table(int32_t rows, int32_t width)
@@ -131,8 +138,10 @@ static void walk_norm(struct shape_params *w, int32_t dim, const char *place, co
     walk_add(w, form_vector(dim, SHAPE_ZEROS, 0.0), "%s.%s.bias", place, name);
 }
 
-static void walk_layer(struct shape_params *w, const struct spec_model *m, int32_t layer)
+static void walk_layer(struct shape_params *w, const struct spec *s, int32_t layer)
 {
+    const struct spec_model *m = &s->model;
+    enum position_gates gates = spec_layer_gates(s, layer);
     static const char parts[] = "qkv";
     int32_t D = m->dim, F = m->ffn;
     double by_dim = 1.0 / sqrt((double)D), by_ffn = 1.0 / sqrt((double)F);
@@ -153,6 +162,12 @@ static void walk_layer(struct shape_params *w, const struct spec_model *m, int32
     walk_add(w, form_uniform(D, F, by_ffn), "%s.fc2.weight", place);
     walk_add(w, form_vector(D, SHAPE_UNIFORM, by_ffn), "%s.fc2.bias", place);
     walk_norm(w, D, place, "final_layer_norm");
+    if (gates == POSITION_TOKEN_GATES)
+        walk_add(w, positioned(form_xavier(m->heads, D, sqrt(0.5))),
+                 "%s.self_attn.forget_gate.weight", place);
+    if (gates != POSITION_FIXED_GATES)
+        walk_add(w, positioned(form_vector(m->heads, SHAPE_OWN, 0.0)),
+                 "%s.self_attn.forget_gate.bias", place);
     if (m->temperature.kind != SPEC_SSMAX) return;
     struct shape_tensor scale = form_vector(m->heads, SHAPE_UNIFORM, 0.0);
     scale.init_mean = m->temperature.start;
@@ -192,7 +207,7 @@ static void walk(struct shape_params *w, const struct spec *s)
     const struct spec_model *m = &s->model;
 
     walk_embedding(w, s);
-    for (int32_t l = 0; l < m->layers; l++) walk_layer(w, m, l);
+    for (int32_t l = 0; l < m->layers; l++) walk_layer(w, s, l);
     if (m->final_norm) walk_norm(w, m->dim, "decoder", "layer_norm");
     walk_position(w, s);
     w->elements_n = aligned(w->elements_n);

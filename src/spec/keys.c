@@ -63,7 +63,7 @@ APPLIES(is_adam, has_model(s) && s->train.optimizer == SPEC_ADAM)
 APPLIES(is_cosine, is_train(s) && s->train.schedule == SPEC_COSINE)
 APPLIES(is_scaled, is_eval(s) && s->eval.scaling != POSITION_UNSCALED)
 APPLIES(is_longrope, is_eval(s) && s->eval.scaling == POSITION_LONGROPE)
-APPLIES(has_window, has_model(s) && s->model.mask.window > 0)
+APPLIES(has_window, has_model(s) && (s->model.mask.window > 0 || s->model.window_layers.n > 0))
 APPLIES(has_sinks, has_window(s) && s->model.mask.sinks > 0)
 APPLIES(is_masked, is_eval(s) && s->eval.mask.window > 0)
 APPLIES(is_sunk, is_masked(s) && s->eval.mask.sinks > 0)
@@ -160,6 +160,13 @@ static const struct spec_key model_keys[] = {
         "tokens of a step", "Llama 4: 8192"),
     REAL("model.temperature_scale", model.temperature.scale, 0, 1000, "0.1", has_steps,
          "height of the steps", "Llama 4: 0.1"),
+    KEY("model.position_layers", SPEC_T_REALS, model.position_layers, 0, 0, position_names, "",
+        true, has_model, "position method of each layer: model.position or none; empty: all alike",
+        "Llama 4, SmolLM3: every fourth none"),
+    KEY("model.attention_window_layers", SPEC_T_REALS, model.window_layers, 0, 1000000, NULL,
+        "none", true, has_model,
+        "window of each layer, instead of model.attention_window; 0: all keys",
+        "Gemma 3: 4096, every sixth 0"),
 };
 
 static const struct spec_key other_keys[] = {
@@ -397,6 +404,8 @@ struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eva
             .kind = SPEC_LOG,
             .bias = eval->temperature_bias,
             .length = eval->temperature_length > 0 ? eval->temperature_length : train->train.L};
+    for (int32_t l = 0; eval->mask.window > 0 && l < s.model.window_layers.n; l++)
+        if (s.model.window_layers.value[l] > 0) s.model.window_layers.value[l] = eval->mask.window;
     if (eval->scaling == POSITION_UNSCALED) return s;
     s.option.scaling = eval->scaling;
     s.option.scaling_factor = eval->scaling_factor;
@@ -407,6 +416,16 @@ struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eva
     return s;
 }
 
+bool spec_layer_has_position(const struct spec_model *m, int32_t layer)
+{
+    return m->position_layers.n == 0 || m->position_layers.value[layer] == (double)m->position;
+}
+
+int32_t spec_layer_window(const struct spec_model *m, int32_t layer)
+{
+    return m->window_layers.n == 0 ? m->mask.window : (int32_t)m->window_layers.value[layer];
+}
+
 struct position_shape spec_position_shape(const struct spec *s)
 {
     return (struct position_shape){.heads = s->model.heads,
@@ -415,6 +434,15 @@ struct position_shape spec_position_shape(const struct spec *s)
                                    .length = s->train.L,
                                    .seed = s->train.seed,
                                    .options = &s->option};
+}
+
+enum position_gates spec_layer_gates(const struct spec *s, int32_t layer)
+{
+    const struct position_functions *f = position_methods[s->model.position].functions;
+    const struct position_shape shape = spec_position_shape(s);
+
+    if (f->gates == NULL || !spec_layer_has_position(&s->model, layer)) return POSITION_FIXED_GATES;
+    return f->gates(&shape);
 }
 
 bool spec_key_describes(const struct spec_key *key, const struct spec *s)

@@ -15,6 +15,7 @@ enum attention_result {
     DQ,
     DK,
     DV,
+    DSUMS,
     TABLE_GRAD,
     OFFSET_GRAD,
     HEAD_GRAD,

@@ -23,6 +23,8 @@ struct op_attention {
     const float *query_factor, *head_factor; /* (T), (H) as in struct attention_temperature */
     int inside;
     struct attention_mask mask;
+    const float *high, *low; /* (B*H, T) sums of gates, or NULL */
+    void *dsums;             /* their gradient, of REAL, overwritten; or NULL */
 };
 
 #define REAL double

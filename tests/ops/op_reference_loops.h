@@ -198,6 +198,11 @@ static inline REAL NAME(attention_row)(REAL *p, const REAL *q, const REAL *far, 
         if (is_far && j >= a->mask.sinks) continue;
         REAL score = NAME(pair_score)(&bias, query, key, h, distance, a);
         p[j] = a->inside ? warm * (score + bias) : warm * score + bias;
+        if (a->high != NULL) {
+            const float *high = a->high + ((int64_t)b * a->H + h) * a->T;
+            const float *low = a->low + ((int64_t)b * a->H + h) * a->T;
+            p[j] += ((REAL)high[i] - (REAL)high[j]) + ((REAL)low[i] - (REAL)low[j]);
+        }
         if (p[j] > most) most = p[j];
     }
     for (int32_t j = 0; j <= i; j++) {
@@ -277,6 +282,7 @@ static inline void NAME(attention_row_bwd)(REAL *p, REAL *dq, REAL *dfar, REAL *
             (is_far ? dfar : dq)[from + d] += warm * (REAL)a->scale * k[to + d];
             dk[to + d] += warm * (REAL)a->scale * query[d];
         }
+        if (a->dsums != NULL) ((REAL *)a->dsums)[((int64_t)b * a->H + h) * a->T + j] -= ds;
         if (a->inside) ds = warm;
         if (distance < a->bias_table_n)
             dbias_table[(int64_t)h * a->bias_table_n + distance] += ds;
@@ -300,6 +306,8 @@ static inline void NAME(op_attention_bwd)(REAL *dq, REAL *dk, REAL *dv, REAL *db
     for (int64_t i = 0; i < n; i++) dq[i] = dk[i] = dv[i] = 0;
     for (int64_t i = 0; i < (int64_t)a->H * a->bias_table_n; i++) dbias_table[i] = 0;
     for (int32_t h = 0; h < a->H; h++) dtail_offset[h] = dhead[h] = 0;
+    for (int64_t i = 0; a->dsums != NULL && i < (int64_t)a->B * a->H * a->T; i++)
+        ((REAL *)a->dsums)[i] = 0;
     for (int32_t b = 0; b < a->B; b++)
         for (int32_t h = 0; h < a->H; h++)
             for (int32_t i = 0; i < a->T; i++) NAME(attention_row_bwd)

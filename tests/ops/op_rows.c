@@ -415,6 +415,66 @@ static void sum_squares(struct op_bench *k)
     }
 }
 
+/* ln sigmoid(x) */
+static double log_gate(double x)
+{
+    return x > 0.0 ? -log1p(exp(-x)) : x - log1p(exp(x));
+}
+
+/* Sums from the first token to the last, and their gradients from the last to the first; with
+ * inputs of each token, or with the biases alone; gates near 0, near 1 and between. */
+static void forget_gate(struct op_bench *k)
+{
+    static const int32_t sizes[][3] = {{2, 1, 3}, {3, 33, 2}, {1, 200, 5}, {2, 700, 1}};
+    for (int way = 0; way < 8; way++) {
+        int32_t B = sizes[way / 2][0], T = sizes[way / 2][1], H = sizes[way / 2][2];
+        op_bench_reset(k);
+        struct op_matrix z = op_random(k, B * T, H, 0), bias = op_random(k, 1, H, 0),
+                         high = op_random(k, B * H, T, 0), low = op_random(k, B * H, T, 0),
+                         dsums = op_random(k, B * H, T, 0), dbias = op_random(k, 1, H, 0),
+                         dz = op_activations(k, B * T, H, 0);
+        for (int64_t i = 0; i < (int64_t)B * T * H; i++) z.host[i] *= i % 7 == 0 ? 60.0f : 3.0f;
+        op_set(k, &z);
+        struct tensor none = {.dtype = DTYPE_F32}, input = way % 2 ? none : z.t;
+        assert_ok(OPS(k->b, forget_gate, &e, .B = B, .T = T, .H = H, .high = high.t, .low = low.t,
+                      .z = input, .bias = bias.t));
+        assert_ok(OPS(k->b, forget_gate_bwd, &e, .B = B, .T = T, .H = H,
+                      .dz = way % 2 ? none : dz.t, .dbias = dbias.t, .dsums = dsums.t, .z = input,
+                      .bias = bias.t));
+        const float *got_high = op_get(k, &high.t), *got_low = op_get(k, &low.t);
+        const float *got_dz = op_get(k, &dz.t), *got_dbias = op_get(k, &dbias.t);
+        double rounding = k->b->precision == DTYPE_BF16 ? 0x1p-8 : 0x1p-22;
+        for (int32_t h = 0; h < H; h++) {
+            double dbias_want = 0.0, size = 0.0;
+            for (int32_t b = 0; b < B; b++) {
+                int64_t row = (int64_t)(b * H + h) * T;
+                double sum = 0.0, dsum = 0.0;
+                for (int32_t t = 0; t < T; t++) {
+                    double x = (double)bias.host[h];
+                    if (way % 2 == 0) x += (double)z.host[((int64_t)b * T + t) * H + h];
+                    sum += log_gate(x);
+                    double got = (double)got_high[row + t] + (double)got_low[row + t];
+                    if (!(fabs(got - sum) <= 1e-13 * (T - sum)))
+                        fail_msg("sum[%d][%d][%d] is %.17g, expected %.17g", b, h, t, got, sum);
+                }
+                for (int32_t t = T - 1; t >= 0; t--) {
+                    int64_t at = ((int64_t)b * T + t) * H + h;
+                    double x = (double)bias.host[h] + (way % 2 ? 0.0 : (double)z.host[at]);
+                    dsum += (double)dsums.host[row + t];
+                    double want = dsum / (1.0 + exp(x));
+                    dbias_want += want;
+                    size += fabs(want);
+                    if (way % 2 == 0 && !(fabs((double)got_dz[at] - want) <= rounding * fabs(want)))
+                        fail_msg("dz[%d][%d][%d] is %g, expected %g", b, t, h, (double)got_dz[at],
+                                 want);
+                }
+            }
+            dbias_want += (double)dbias.host[h];
+            assert_true(fabs((double)got_dbias[h] - dbias_want) <= 0x1p-22 * (size + 1.0));
+        }
+    }
+}
+
 /* The squares of the gradient, and the step state as c->step now is. */
 static void set_update(struct op_case *c, const double *squares_dev)
 {
@@ -548,6 +608,7 @@ const struct op_row op_rows[] = {
     {"softmax_logp of a row that is not finite", .run = softmax_not_finite},
     {"softmax_logp gives a row the same bits in any batch", .run = softmax_logp_is_exact},
     {"sum_losses adds up a batch and an update", .run = sum_losses},
+    {"forget_gate adds up the logs of gates, and pulls their gradients back", .run = forget_gate},
     {"sum_squares is exact in double and repeats", .run = sum_squares},
     {"nag scales, clips, updates its momentum and steps", .op = OP_NAG, .letters = "N",
      SIZES(lengths), .forms_n = 4, .prepare = set_nag, .replaces = true},

@@ -132,7 +132,7 @@ static void ask_oracle(struct op_bench *k, struct attention_case *c)
 {
     int64_t n = c->out.t.rows * c->out.t.cols, lse_n = c->a.lse.rows * c->a.lse.cols;
     int64_t table_n = c->ref.H * c->ref.bias_table_n + 1;
-    const int64_t sizes[] = {n, lse_n, n, n, n, table_n, c->ref.H, c->ref.H};
+    const int64_t sizes[] = {n, lse_n, n, n, n, lse_n, table_n, c->ref.H, c->ref.H};
     for (int i = 0; i < ATTENTION_RESULTS; i++) {
         c->want[i] = op_doubles(k, sizes[i]);
         c->plain[i] = op_floats(k, sizes[i]);
@@ -141,18 +141,21 @@ static void ask_oracle(struct op_bench *k, struct attention_case *c)
     float **plain = c->plain;
     op_attention_double(want[OUT], want[LSE], c->q, c->k, c->v, &c->ref);
     op_attention_float(plain[OUT], plain[LSE], c->q, c->k, c->v, &c->ref);
+    c->ref.dsums = want[DSUMS];
     op_attention_bwd_double(want[DQ], want[DK], want[DV], want[TABLE_GRAD], want[OFFSET_GRAD],
                             want[HEAD_GRAD], c->q, c->k, c->v, c->dout.host, &c->ref);
+    c->ref.dsums = plain[DSUMS];
     op_attention_bwd_float(plain[DQ], plain[DK], plain[DV], plain[TABLE_GRAD], plain[OFFSET_GRAD],
                            plain[HEAD_GRAD], c->q, c->k, c->v, c->dout.host, &c->ref);
 }
 
 void op_attention_check(struct op_bench *k, struct attention_case *c)
 {
-    static const char *const names[] = {"out", "lse",        "dq",          "dk",
-                                        "dv",  "table_grad", "offset_grad", "head_grad"};
-    const struct tensor *got[] = {&c->a.out, &c->a.lse,        &c->a.dq,          &c->a.dk,
-                                  &c->a.dv,  &c->table_grad.t, &c->offset_grad.t, &c->head_grad.t};
+    static const char *const names[] = {"out",   "lse",        "dq",          "dk",       "dv",
+                                        "dsums", "table_grad", "offset_grad", "head_grad"};
+    const struct tensor *got[] = {&c->a.out,        &c->a.lse,         &c->a.dq,
+                                  &c->a.dk,         &c->a.dv,          &c->a.gates.dsums,
+                                  &c->table_grad.t, &c->offset_grad.t, &c->head_grad.t};
     if (c->want[OUT] == NULL) ask_oracle(k, c);
     op_set(k, &c->table_grad);
     op_set(k, &c->offset_grad);
@@ -162,8 +165,10 @@ void op_attention_check(struct op_bench *k, struct attention_case *c)
         const float *before[] = {c->table_grad.host, c->offset_grad.host, c->head_grad.host};
         if ((i == TABLE_GRAD || i == OFFSET_GRAD) && c->ref.bias_table_n == 0) continue;
         if (i == HEAD_GRAD && c->ref.head_factor == NULL) continue;
+        if (i == DSUMS && c->ref.high == NULL) continue;
         k->terms = i < DQ ? 0.0 : largest_term(k, c);
         if (k->b->precision == DTYPE_BF16 && i == DV) k->terms = 1.0 / (1.0 - c->a.dropout.p);
+        if (i == DSUMS) k->terms *= sqrt((double)c->ref.T); /* a sum over queries */
         if (i >= TABLE_GRAD && c->summed_n > 0) k->terms *= sqrt((double)c->summed_n);
         if (i == HEAD_GRAD) k->terms *= sqrt((double)c->ref.B * c->ref.T);
         /* A sum over queries of p dp, of which dp is a sum of D products. */
@@ -403,6 +408,41 @@ static void attention_temperature(struct op_bench *k)
         }
 }
 
+/* Sums that fall along a row: steeply in every other head, so that distant keys vanish. */
+static void set_gates(struct op_bench *k, struct attention_case *c)
+{
+    int32_t T = c->ref.T, rows = c->ref.B * c->ref.H;
+    struct op_matrix high = op_random(k, rows, T, 0), low = op_random(k, rows, T, 0);
+    for (int64_t i = 0; i < (int64_t)rows * T; i++) {
+        high.host[i] = 0.5f * high.host[i] - (i / T % 2 ? 0.05f : 20.0f) * (float)(i % T);
+        low.host[i] *= 1e-3f;
+    }
+    op_set(k, &high);
+    op_set(k, &low);
+    c->ref.high = high.host;
+    c->ref.low = low.host;
+    c->a.gates =
+        (struct attention_gates){.high = high.t, .low = low.t, .dsums = op_random(k, rows, T, 0).t};
+}
+
+static void attention_gates(struct op_bench *k)
+{
+    static const int32_t sizes[][4] = {{2, 9, 3, 8},   {1, 70, 2, 16}, {2, 33, 2, 32},
+                                       {1, 140, 2, 8}, {1, 65, 2, 64}, {1, 35, 1, 128}};
+    static const struct attention_mask masks[] = {
+        {0, 0, SINKS_TEXT, 0}, {17, 0, SINKS_TEXT, 0}, {9, 4, SINKS_TEXT, 0}};
+    for (int i = 0; i < 6; i++)
+        for (int m = 0; m < 3; m++) {
+            op_bench_reset(k);
+            struct attention_case c = op_attention_case(
+                k, sizes[i], (enum form)(i % (m ? 2 : FORMS_N)), m ? 0.0f : 0.25f);
+            c.a.mask = c.ref.mask = masks[m];
+            c.summed_n = (int64_t)c.ref.B * c.ref.T;
+            set_gates(k, &c);
+            op_attention_check(k, &c);
+        }
+}
+
 const struct op_row op_rows_attention[] = {
     {"attention agrees at head widths 8 to 128", .run = attention_widths},
     {"attention agrees at every other head width or rejects it", .run = attention_other_widths},
@@ -412,6 +452,7 @@ const struct op_row op_rows_attention[] = {
     {"attention drops the pairs that Philox selects", .run = attention_dropout},
     {"attention gives a prefix the same bits in any batch", .run = attention_prefix},
     {"attention rotates q and k by their tokens and the gradients back", .run = attention_rotary},
+    {"attention adds the sums of gates and computes their gradient", .run = attention_gates},
     {"attention agrees with windows, narrow heads and sinks or rejects them",
      .run = attention_mask},
     {"attention multiplies scores, and biases inside, by the factors of queries and heads",

@@ -103,7 +103,7 @@ struct attention_inputs {
     struct op_attention a;
     int64_t n;
     float q[ROOM], k[ROOM], v[ROOM], dout[ROOM], near[64], offset[8], slope[8], factor[ROOM];
-    float cosine[64], sine[64], query_factor[8], head_factor[8];
+    float cosine[64], sine[64], query_factor[8], head_factor[8], high[64], low[64];
 };
 
 static double attention_value(void *context)
@@ -118,7 +118,7 @@ TEST(attention_gradients_are_differences)
 {
     static struct attention_inputs l;
     static double dq[ROOM], dk[ROOM], dv[ROOM];
-    double dbias_table[64], dtail_offset[8], dhead[8];
+    double dbias_table[64], dtail_offset[8], dhead[8], dsums[64];
     enum { B = 2, T = 6, H = 2, D = 4, NEAR = 3 };
     l.a = (struct op_attention){.B = B,
                                 .T = T,
@@ -144,6 +144,10 @@ TEST(attention_gradients_are_differences)
     fill(l.query_factor, T, 10);
     fill(l.head_factor, H, 11);
     l.a.pairs = D / 2;
+    fill(l.high, B * H * T, 12);
+    fill(l.low, B * H * T, 13);
+    l.a.low = l.low;
+    l.a.dsums = dsums;
     static const struct attention_mask masks[] = {{0, 0, SINKS_TEXT, 0},
                                                   {2, 0, SINKS_TEXT, 0},
                                                   {2, 1, SINKS_TEXT, 0},
@@ -157,6 +161,7 @@ TEST(attention_gradients_are_differences)
         l.a.cosine = l.a.key_cosine = rotation > 0 ? l.cosine : NULL;
         l.a.sine = l.a.key_sine = rotation > 0 ? l.sine : NULL;
         l.a.layout = rotation == 2;
+        l.a.high = way % 2 ? l.high : NULL;
         op_attention_bwd_double(dq, dk, dv, dbias_table, dtail_offset, dhead, l.q, l.k, l.v, l.dout,
                                 &l.a);
         check_differences(attention_value, &l, l.q, dq, l.n);
@@ -165,6 +170,7 @@ TEST(attention_gradients_are_differences)
         check_differences(attention_value, &l, l.near, dbias_table, H * NEAR);
         check_differences(attention_value, &l, l.offset, dtail_offset, H);
         if (way >= 12) check_differences(attention_value, &l, l.head_factor, dhead, H);
+        if (l.a.high) check_differences(attention_value, &l, l.high, dsums, B * H * T);
     }
 }
 
