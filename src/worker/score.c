@@ -88,7 +88,12 @@ int scores_next(struct scores *s, struct err *e)
                                       .length = s->width,
                                       .stated_length = s->length};
     TRY(model_score(s->options.model, &batch, s->position, s->scored_n, s->logp, e));
-    for (int64_t i = 0; i < s->n; i++) s->item[i].logp = s->logp[s->item[i].index];
+    const bool *hit = model_hits(s->options.model);
+    for (int64_t i = 0; i < s->n; i++) {
+        struct score *x = &s->item[i];
+        x->logp = s->logp[x->index];
+        x->hit = hit && hit[x->index];
+    }
     return 0;
 }
 
