@@ -35,7 +35,7 @@ template <class F> static cudaError_t fma_dispatch(const struct attention *a, in
     });
 }
 
-/* What the rows of a tile are: values, or q or k, which rotate if there are tables. */
+/* The rows of a tile: values, or q or k, which rotate if there are tables. */
 enum fma_kind { FMA_VALUES, FMA_QUERIES, FMA_KEYS };
 
 /* Column `col` of row i after rotation; SIGN -1 rotates back. Columns past the pairs do not rotate.

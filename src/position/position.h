@@ -54,8 +54,9 @@ enum {
 /* The features of a head that form pair p: 2p and 2p + 1, or p and p + D / 2, of a head of which
  * only r features rotate p and p + r / 2. */
 enum position_rotary_layout { POSITION_ADJACENT_PAIRS, POSITION_HALF_SPLIT };
-/* What a share of a head is: its first features, with frequencies of their own (GPT-J, GPT-NeoX),
- * or its fastest pairs, with the frequencies they have in the whole head (p-RoPE, Gemma 4). */
+/* The share of a head that rotates: its first features, with frequencies of their own (GPT-J,
+ * GPT-NeoX), or its fastest pairs, with the frequencies they have in the whole head (p-RoPE, Gemma
+ * 4). */
 enum position_rotary_share { POSITION_PARTIAL, POSITION_PROPORTIONAL };
 /* How a trained method is scaled to rows longer than those it was trained on. */
 enum position_scaling {
