@@ -293,6 +293,9 @@ static const struct spec_key other_keys[] = {
          "whether the factor multiplies the position method's bias too: inside", "this project"),
     INT("eval.temperature_length", eval.temperature_length, 0, 1000000000, "0", is_log,
         "tokens up to which the factor is 1; 0: train.L", "ReRoPE: L_train"),
+    INT("eval.attention_rows", eval.attention_rows, 0, 100000, "0", is_eval,
+        "also record what each attention head does with so many rows of eval.L tokens; 0: off",
+        "Gu et al. 2024, arXiv 2410.10781: 100 rows of 64 tokens"),
 
     ENUM("bench.mode", bench_mode, mode_names, NULL, is_bench,
          "measured pass: training or evaluation", "ALiBi paper, Table 1", .column = "mode"),
