@@ -121,21 +121,23 @@ static bool fits_kernels(const struct attention *a)
 
 /* True if the tensor-core kernels can rotate a tile in shared memory. Adjacent pairs lie within one
  * chunk of eight columns. Pairs half a head apart must lie half a tile apart, so that one warp has
- * copied both. */
+ * copied both. All features rotate, q and k by the same
+ * tables. */
 static bool fits_rotation(const struct attention *a)
 {
     const struct attention_rotary *r = &a->rotary;
     if (!attention_rotates(*a)) return true;
-    return rows_are_wide(r->cosine, r->sine) &&
+    return rows_are_wide(r->cosine, r->sine) && 2 * r->cosine.cols == a->D && !r->key_cosine.data &&
            (r->layout == 0 || a->D == attention_compiled_width(a->D));
 }
 
 /* Gates are added in fp32 only. */
 static bool fits_mma(const struct attention *a)
 {
-    return !a->gates.high.data && a->D % 8 == 0 && a->D <= ATTENTION_WIDTH_MMA &&
-           fits_rotation(a) && attention_is_aligned(&a->q) && attention_is_aligned(&a->k) &&
-           attention_is_aligned(&a->v) && attention_is_aligned(&a->out);
+    return a->D % 8 == 0 && a->D <= ATTENTION_WIDTH_MMA && fits_rotation(a) &&
+           !a->temperature.query_dev && !a->gates.high.data && attention_is_aligned(&a->q) &&
+           attention_is_aligned(&a->k) && attention_is_aligned(&a->v) &&
+           attention_is_aligned(&a->out);
 }
 
 int cuda_attention(void *stream, const struct attention *a, void *workspace)
@@ -156,5 +158,6 @@ int cuda_attention_bwd(void *stream, const struct attention *a, void *workspace)
                    attention_is_aligned(&a->dk) && attention_is_aligned(&a->dv);
     rc = fits_mma(a) && aligned ? attention_bwd_mma(s, a, floats) : attention_bwd_fma(s, a, floats);
     if (rc == cudaSuccess && a->bias.bias_table_grad_dev) rc = attention_bias_grad(s, a, floats);
+    if (rc == cudaSuccess && a->temperature.head_grad_dev) rc = attention_head_grad(s, a, floats);
     return (int)rc;
 }

@@ -2,9 +2,10 @@
  *
  * 1. Two families compute the same formulas. attention_mma.cu, attention_bwd_keys.cu and
  *    attention_bwd_queries.cu multiply bf16 tiles on tensor cores (mma.sync). attention_fma.cu and
- *    attention_bwd_fma.cu multiply in fp32: fp32 tensors, heads wider than 128, forget gates, and
- *    bf16 tensors without 16-byte alignment. Dtype, width, gates and alignment choose the family
- * (fits_mma in attention.cu). The GPU does not: an A100 and an H100 run the same family.
+ *    attention_bwd_fma.cu multiply in fp32: fp32 tensors, heads wider than 128, bf16 tensors
+ *    without 16-byte alignment, forget gates, a temperature, and rotations of a part of a head or
+ * of k by tables of its own. Dtype, width and alignment choose the family (fits_mma in
+ *    attention.cu). The GPU does not: an A100 and an H100 run the same family.
  * 2. Kernels are compiled for head widths 16, 32, 64, 128 and, in fp32, 256. A head of width D
  *    runs in the next width; its missing columns are zeros.
  * 3. Tiles begin at multiples of their size from token 0 whatever T is, and a masked pair adds
@@ -56,6 +57,7 @@ struct attention_parts {
     int64_t delta;     /* (B*H, T): dout . out */
     int64_t bias_sums; /* (B*H, slots, bias_table_n): a slot's sums of ds by distance */
     int64_t total;     /* (H, chunks): sums of the table's gradient, for the bias tail */
+    int64_t warmth;    /* (B*H, T): shares of the queries in the gradients of temperature.head */
     int64_t floats_n;
     int32_t bias_table_n;  /* distances that occur: at most T */
     int32_t slot, slots_n; /* queries of a slot: at most those of a block */
@@ -74,7 +76,8 @@ static inline struct attention_parts attention_parts_of(const struct attention *
     p.delta = p.cutoff + heads * T;
     p.bias_sums = p.delta + heads * T;
     p.total = p.bias_sums + heads * p.slots_n * p.bias_table_n;
-    p.floats_n = p.total + a->H * ((p.bias_table_n + ATTENTION_CHUNK - 1) / ATTENTION_CHUNK);
+    p.warmth = p.total + a->H * ((p.bias_table_n + ATTENTION_CHUNK - 1) / ATTENTION_CHUNK);
+    p.floats_n = p.warmth + (a->temperature.head_grad_dev ? heads * T : 0);
     return p;
 }
 
@@ -83,6 +86,9 @@ cudaError_t attention_mma(cudaStream_t stream, const struct attention *a, float 
 cudaError_t attention_fma(cudaStream_t stream, const struct attention *a);
 cudaError_t attention_bwd_mma(cudaStream_t stream, const struct attention *a, float *workspace);
 cudaError_t attention_bwd_fma(cudaStream_t stream, const struct attention *a, float *workspace);
+
+/* Adds the queries' shares to the gradient of temperature.head. */
+cudaError_t attention_head_grad(cudaStream_t stream, const struct attention *a, float *workspace);
 
 /* Adds the bias sums of the backward pass to the gradients of bias table and tail offset. */
 cudaError_t attention_bias_grad(cudaStream_t stream, const struct attention *a, float *workspace);
@@ -205,6 +211,15 @@ __device__ inline float bias_at(const struct head_bias &b, const float *table, i
         bias = d < b.bias_table_n ? listed : bias;
     }
     return d < 0 ? ATTENTION_MASKED : bias;
+}
+
+/* The factor of query i of head h on its scores; past the end that of the last query. */
+__device__ inline float attention_factor(const struct attention &a, int32_t h, int32_t i)
+{
+    const struct attention_temperature &t = a.temperature;
+    if (!t.query_dev) return 1.0f;
+    float factor = t.query_dev[min(i, a.T - 1)];
+    return t.head_dev ? factor * t.head_dev[h] : factor;
 }
 
 /* ---- window and sinks, at positions in the text ---- */

@@ -1,4 +1,5 @@
-/* attention_bias_grad.cu - the gradients of the bias table and of the tail offset.
+/* attention_bias_grad.cu - the gradients of the bias table, of the tail offset and of the factors
+ * of heads.
  *
  * The backward pass has written bias sums: for each slot of 32 queries and each distance below
  * bias_table_n, the sum of ds.
@@ -59,4 +60,28 @@ cudaError_t attention_bias_grad(cudaStream_t stream, const struct attention *a, 
         return rc;
     return launch(tail_grad_k, dim3((unsigned)((a->H + 63) / 64)), dim3(64), 0, stream, *a,
                   (const float *)(workspace + parts.total), chunks_n);
+}
+
+/* A block owns a head, a thread every 256th query. Reads 4 bytes for each query. 256 threads keep
+ * as many loads in flight; few heads have more work than a launch costs. */
+static __global__ void head_grad_k(struct attention a, const float *shares)
+{
+    SHARED(double, part, [BIAS_GRAD_THREADS]);
+    int32_t h = (int32_t)blockIdx.x;
+    double sum = 0.0;
+
+    for (int64_t n = threadIdx.x; n < (int64_t)a.B * a.T; n += BIAS_GRAD_THREADS)
+        sum += (double)shares[(n / a.T * a.H + h) * a.T + n % a.T];
+    part[threadIdx.x] = sum;
+    for (int half = BIAS_GRAD_THREADS / 2; half; half /= 2) {
+        __syncthreads();
+        if ((int)threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) a.temperature.head_grad_dev[h] += (float)part[0];
+}
+
+cudaError_t attention_head_grad(cudaStream_t stream, const struct attention *a, float *workspace)
+{
+    return launch(head_grad_k, dim3((unsigned)a->H), dim3(BIAS_GRAD_THREADS), 0, stream, *a,
+                  (const float *)(workspace + attention_parts_of(a).warmth));
 }

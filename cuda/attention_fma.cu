@@ -51,12 +51,12 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     float acc[4][D / 16] = {}, sum[4] = {};
     float top[4] = {ATTENTION_MASKED, ATTENTION_MASKED, ATTENTION_MASKED, ATTENTION_MASKED};
 
-    fma_load<D, ROWS, T>(Q, a.q, a, at, at.tile * ROWS, attention_rotates(a));
+    fma_load<D, ROWS, T>(Q, a.q, a, at, at.tile * ROWS, FMA_QUERIES);
     for (int32_t key = 0; key <= at.tile * ROWS; key += ROWS) {
         if (!mask_sees_some(mask, at.tile * ROWS, key, ROWS)) continue;
         float s[4][N];
-        fma_load<D, ROWS, T>(K, a.k, a, at, key, attention_rotates(a));
-        fma_load<D, ROWS, T>(V, a.v, a, at, key, false);
+        fma_load<D, ROWS, T>(K, a.k, a, at, key, FMA_KEYS);
+        fma_load<D, ROWS, T>(V, a.v, a, at, key, FMA_VALUES);
         __syncthreads();
         fma_rows<D>(s, Q, K);
         fma_scores<N, false>(s, a, mask, bias, gates, query - key - x, key + x);

@@ -35,16 +35,24 @@ template <class F> static cudaError_t fma_dispatch(const struct attention *a, in
     });
 }
 
-/* Column `col` of row i after rotation; SIGN -1 rotates back. */
+/* The rows of a tile: values, or q or k, which rotate if there are tables. */
+enum fma_kind { FMA_VALUES, FMA_QUERIES, FMA_KEYS };
+
+/* Column `col` of row i after rotation; SIGN -1 rotates back. Columns past the pairs do not rotate.
+ */
 template <int SIGN, class T>
-__device__ inline float fma_rotated(const T *row, const struct attention &a, int32_t i, int col)
+__device__ inline float fma_rotated(const T *row, const struct attention &a, enum fma_kind kind,
+                                    int32_t i, int col)
 {
     const struct attention_rotary &r = a.rotary;
-    int half = a.D / 2, p = r.layout == 0 ? col / 2 : col % half;
-    bool second = r.layout == 0 ? col % 2 == 1 : col >= half;
-    float cosine = row_of<float>(r.cosine, i)[p], sine = SIGN * row_of<float>(r.sine, i)[p];
+    bool own = kind == FMA_KEYS && r.key_cosine.data;
+    int pairs = (int)r.cosine.cols, p = r.layout == 0 ? col / 2 : col % pairs;
+    bool second = r.layout == 0 ? col % 2 == 1 : col >= pairs;
+    if (col >= 2 * pairs) return rows_widen(row[col]);
+    float cosine = row_of<float>(own ? r.key_cosine : r.cosine, i)[p];
+    float sine = SIGN * row_of<float>(own ? r.key_sine : r.sine, i)[p];
     float u = rows_widen(row[r.layout == 0 ? 2 * p : p]);
-    float v = rows_widen(row[r.layout == 0 ? 2 * p + 1 : p + half]);
+    float v = rows_widen(row[r.layout == 0 ? 2 * p + 1 : p + pairs]);
     rotate_pair(&u, &v, cosine, sine);
     return second ? v : u;
 }
@@ -53,8 +61,9 @@ __device__ inline float fma_rotated(const T *row, const struct attention &a, int
  * are zeros. */
 template <int D, int ROWS, class T>
 __device__ inline void fma_load(float *tile, const struct tensor &t, const struct attention &a,
-                                const struct attention_place &at, int32_t first, bool rotates)
+                                const struct attention_place &at, int32_t first, enum fma_kind kind)
 {
+    bool rotates = kind != FMA_VALUES && attention_rotates(a);
     const T *from = head_row<const T>(t, a, at.b, at.h, 0);
     for (int place = threadIdx.x; place < ROWS * D; place += 4 * ROWS) {
         int row = place / D, col = place % D;
@@ -62,7 +71,8 @@ __device__ inline void fma_load(float *tile, const struct tensor &t, const struc
         const T *source = from + (first + row) * t.stride;
         float value = 0.0f;
         if (valid)
-            value = rotates ? fma_rotated<1>(source, a, first + row, col) : rows_widen(source[col]);
+            value = rotates ? fma_rotated<1>(source, a, kind, first + row, col)
+                            : rows_widen(source[col]);
         tile[row * (D + 4) + col] = value;
     }
 }
@@ -114,14 +124,15 @@ __device__ inline float gates_at(const struct head_gates &g, int32_t i, int32_t 
     return (g.high[i] - g.high[j]) + (g.low[i] - g.low[j]);
 }
 
-/* Turns products into scores, with bias, gates and mask, in units of log 2. d and key are those of
- * element [0][0]. TRANSPOSED: rows are keys. */
+/* Turns products into scores, with bias, gates, temperature and mask, in units of log 2. d and key
+ * are those of element [0][0]. TRANSPOSED: rows are keys. */
 template <int N, bool TRANSPOSED>
 __device__ inline void fma_scores(float (&s)[4][N], const struct attention &a,
                                   const struct attention_mask &mask, const struct head_bias &bias,
                                   const struct head_gates &gates, int32_t d, int32_t key)
 {
     const float *table = bias_table_of(bias);
+    float unit = a.scale * ATTENTION_LOG2E;
 #pragma unroll
     for (int e = 0; e < 4 * N; e++) {
         const int row = e / N, col = e % N * 16;
@@ -129,8 +140,15 @@ __device__ inline void fma_scores(float (&s)[4][N], const struct attention &a,
         int32_t j = key + (TRANSPOSED ? row : col);
         float b = bias_at(bias, table, distance);
         b = fmaf(gates_at(gates, j + distance, j), ATTENTION_LOG2E, b);
-        if (!mask_sees(mask, distance, j)) b = ATTENTION_MASKED;
-        s[row][e % N] = fmaf(s[row][e % N], a.scale * ATTENTION_LOG2E, b);
+        bool seen = mask_sees(mask, distance, j);
+        if (a.temperature.query_dev) { /* the same in every thread */
+            float factor = attention_factor(a, bias.h, d + key + (TRANSPOSED ? col : row));
+            float x = s[row][e % N] * unit;
+            x = a.temperature.inside ? factor * (x + b) : fmaf(factor, x, b);
+            s[row][e % N] = seen && distance >= 0 ? x : ATTENTION_MASKED;
+        } else {
+            s[row][e % N] = fmaf(s[row][e % N], unit, seen ? b : ATTENTION_MASKED);
+        }
     }
 }
 
@@ -186,8 +204,8 @@ __device__ inline void fma_store(const struct tensor &t, const struct attention 
 template <int D, int ROWS, class T>
 __device__ inline void fma_store_rotated(float *scratch, const struct tensor &t,
                                          const struct attention &a,
-                                         const struct attention_place &at, int32_t first,
-                                         const float (&x)[4][D / 16], float scale)
+                                         const struct attention_place &at, enum fma_kind kind,
+                                         int32_t first, const float (&x)[4][D / 16], float scale)
 {
     float *mine = scratch + threadIdx.x / 16 * 4 * (D + 4) + threadIdx.x % 16;
 #pragma unroll
@@ -198,7 +216,7 @@ __device__ inline void fma_store_rotated(float *scratch, const struct tensor &t,
     for (int place = threadIdx.x; place < ROWS * D; place += 4 * ROWS) {
         int row = place / D, col = place % D;
         if (first + row >= a.T || col >= a.D) continue;
-        float value = fma_rotated<-1>(scratch + row * (D + 4), a, first + row, col);
+        float value = fma_rotated<-1>(scratch + row * (D + 4), a, kind, first + row, col);
         rows_narrow(head_row<T>(t, a, at.b, at.h, first + row) + col, value);
     }
 }

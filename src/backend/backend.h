@@ -77,10 +77,12 @@ struct attention_bias {
     float *tail_offset_grad_dev;  /* (H) fp32, with bias_table_grad_dev */
 };
 
-/* Rotary positions of q and k: pairs of a head are rotated by the angle of their token. */
+/* Rotary positions of q and k: the first P pairs of a head are rotated by the angle of their token.
+ * Pair p has features 2p and 2p + 1 (layout 0) or p and p + P (layout 1). */
 struct attention_rotary {
-    struct tensor cosine, sine; /* (T', D/2) fp32, T' >= T, one row per token; or none */
-    int layout;                 /* enum position_rotary_layout: 0 adjacent pairs, 1 half split */
+    struct tensor cosine, sine; /* (T', P) fp32, T' >= T, P <= D/2, one row per token; or none */
+    struct tensor key_cosine, key_sine; /* the same, of k; or none: k is rotated as q */
+    int layout; /* enum position_rotary_layout: 0 adjacent pairs, 1 half split */
 };
 
 /* Which keys a query sees: key j of query i if j <= i and (window == 0 or i - j < window or j <
@@ -97,6 +99,15 @@ struct attention_mask {
     int32_t narrow_heads; /* at most H */
 };
 
+/* The temperature: query i of head h multiplies its scores, and inside also their biases, by
+ *   factor(h, i) = query[i] * head[h]. */
+struct attention_temperature {
+    const float *query_dev; /* (T) fp32; NULL: every factor is 1 */
+    const float *head_dev;  /* (H) fp32; NULL: ones */
+    float *head_grad_dev;   /* (H) fp32, accumulated by the backward pass; NULL: not computed */
+    bool inside;
+};
+
 /* The score of query i and key j gets sum[i] - sum[j], sum = high + low: of the log gates of the
  * tokens of the row so far (op forget_gate). Both or none. */
 struct attention_gates {
@@ -108,10 +119,12 @@ enum { ATTENTION_WIDTH_MAX = 256 }; /* of D, on every backend */
 
 /* attention, attention_bwd: causal attention and its gradients. With q and k rotated first,
  *   out[i] = sum over the j that mask lets i see of
- *            dropout(softmax_j(q[i] . k[j] * scale + bias(distance) + gates)) v[j]
- * No (T,T) matrix exists in memory. dq and dk are the gradients of q and k before the rotation. The
- * backward pass takes q and k as the forward pass left them: a backend with attention_rotates
- * rotates tiles when it loads them; for others src/ops has rotated q and k in place. */
+ *            dropout(softmax_j(factor(h, i) * q[i] . k[j] * scale + bias(distance) + gates)) v[j]
+ * or with the temperature inside factor(h, i) * (q[i] . k[j] * scale + bias(distance)), then
+ * without gates. No (T,T) matrix exists in memory. dq and dk are the gradients of q and k before
+ * the rotation. The backward pass takes q and k as the forward pass left them: a backend with
+ * attention_rotates rotates tiles when it loads them; for others src/ops has rotated q and k in
+ * place. */
 struct attention {
     int32_t B, T, H, D;
     float scale;
@@ -122,6 +135,7 @@ struct attention {
     struct attention_bias bias;
     struct attention_rotary rotary;
     struct attention_mask mask;
+    struct attention_temperature temperature;
     struct attention_gates gates;
     struct dropout dropout;
     struct tensor dout, dq, dk, dv; /* (B*T, H*D), backward only; dq, dk, dv are overwritten */
@@ -304,11 +318,11 @@ struct forget_gate_bwd_args {
     struct tensor z, bias; /* as of forget_gate */
 };
 
-/* rotary: rotates the pairs of x in place by the angles of their tokens. NULL if attention_rotates.
- */
+/* rotary: rotates the pairs of x in place by the angles of their tokens, as struct attention_rotary
+ * says. NULL if attention_rotates. */
 struct rotary_args {
     struct tensor x;            /* (B*T, H*D), D even */
-    struct tensor cosine, sine; /* (T', D/2) fp32, T' >= T; one row per token */
+    struct tensor cosine, sine; /* (T', P) fp32, T' >= T, P <= D/2 */
     int32_t T, H;
     int layout;   /* enum position_rotary_layout: 0 adjacent pairs, 1 half split */
     bool inverse; /* rotates back: the backward pass */

@@ -16,11 +16,12 @@ enum { BEST_CLASSES_MAX = 1 << 24 };
 static int rule_rotary(const void *args, struct err *e)
 {
     const struct rotary_args *a = args;
-    if (a->x.rows % a->T != 0 || a->x.cols != 2 * a->H * a->cosine.cols)
+    if (a->x.rows % a->T != 0 || a->x.cols % (2 * (int64_t)a->H) != 0 ||
+        a->x.cols < 2 * a->H * a->cosine.cols)
         return ERR(e, ERR_INTERNAL,
                    "op rotary: x is %" PRId64 " x %" PRId64
-                   ", expected rows of T = %d and columns of H = %d heads of even width, two for "
-                   "each of the %" PRId64 " columns of the tables",
+                   ", expected rows of T = %d and columns of H = %d heads of even width, at least "
+                   "two for each of the %" PRId64 " columns of the tables",
                    a->x.rows, a->x.cols, a->T, a->H, a->cosine.cols);
     if (a->cosine.rows < a->T)
         return ERR(e, ERR_INTERNAL, "op rotary: the tables have %" PRId64 " rows, expected T = %d",
@@ -41,17 +42,28 @@ static int rule_attention(const void *args, struct err *e)
                    "op attention: %d narrow heads with %d heads and %d sinks, expected at most as "
                    "many as heads, and no sinks",
                    a->mask.narrow_heads, a->H, a->mask.sinks);
+    if (a->temperature.query_dev == NULL && (a->temperature.head_dev || a->temperature.inside))
+        return ERR(e, ERR_INTERNAL, "op attention: a temperature needs the factors of the queries");
+    if (a->temperature.inside && a->gates.high.data)
+        return ERR(e, ERR_INTERNAL, "op attention: gates with a temperature inside");
+    if (a->temperature.head_dev == NULL && a->temperature.head_grad_dev)
+        return ERR(e, ERR_INTERNAL,
+                   "op attention: the factors of heads with a gradient are absent");
     if ((a->gates.high.data == NULL) != (a->gates.low.data == NULL) ||
         (a->gates.dsums.data != NULL && a->gates.high.data == NULL))
         return ERR(e, ERR_INTERNAL,
                    "op attention: only some of the tensors gates.high, gates.low and gates.dsums "
                    "are given");
     if (cosine->data == NULL) return 0;
-    if (a->rotary.sine.data == NULL || 2 * cosine->cols != a->D)
+    if (a->rotary.sine.data == NULL || 2 * cosine->cols > a->D)
         return ERR(e, ERR_INTERNAL,
                    "op attention: the rotary tables have %" PRId64
-                   " columns, expected half of the head width %d",
+                   " columns, expected at most half of the head width %d",
                    cosine->cols, a->D);
+    if ((a->rotary.key_cosine.data == NULL) != (a->rotary.key_sine.data == NULL))
+        return ERR(e, ERR_INTERNAL,
+                   "op attention: only one of the rotary tables of keys is given, expected both or "
+                   "none");
     if (cosine->rows < a->T)
         return ERR(e, ERR_INTERNAL,
                    "op attention: the rotary tables have %" PRId64 " rows, expected T = %d",
@@ -114,6 +126,14 @@ static int rule_softmax_logp(const void *args, struct err *e)
          "R P",           .optional = true},                                                       \
         {"rotary.sine", ARG_TENSOR_F32,  ARG_READ, AT(attention, rotary.sine),                     \
          "R P",         .optional = true},                                                         \
+        {"rotary.key_cosine", ARG_TENSOR_F32, ARG_READ, AT(attention, rotary.key_cosine), "R P",   \
+         .optional = true},                                                                        \
+        {"rotary.key_sine", ARG_TENSOR_F32, ARG_READ, AT(attention, rotary.key_sine), "R P",       \
+         .optional = true},                                                                        \
+        {"temperature.query", ARG_F32, ARG_READ, AT(attention, temperature.query_dev), "T",        \
+         .optional = true},                                                                        \
+        {"temperature.head", ARG_F32, ARG_READ, AT(attention, temperature.head_dev), "H",          \
+         .optional = true},                                                                        \
         {"gates.high", ARG_TENSOR_F32,  ARG_READ, AT(attention, gates.high),                       \
          "B*H T",      .optional = true},                                                          \
         {"gates.low", ARG_TENSOR_F32,  ARG_READ, AT(attention, gates.low),                         \
@@ -280,7 +300,9 @@ const struct op_descriptor op_table[OPS_N] = {
                       {"bias.bias_table_grad", ARG_F32, ARG_UPDATE,
                        AT(attention, bias.bias_table_grad_dev), "H K", .optional = true},
                       {"bias.tail_offset_grad", ARG_F32, ARG_UPDATE,
-                       AT(attention, bias.tail_offset_grad_dev), "H", .optional = true}}},
+                       AT(attention, bias.tail_offset_grad_dev), "H", .optional = true},
+                      {"temperature.head_grad", ARG_F32, ARG_UPDATE,
+                       AT(attention, temperature.head_grad_dev), "H", .optional = true}}},
     [OP_SOFTMAX_LOSS] =
         {.flag = AT(softmax_loss_args, gradient),
          .argument = {{"logits", ARG_TENSOR, ARG_READ_OR_UPDATE, AT(softmax_loss_args, logits),

@@ -88,7 +88,8 @@ struct simd_linear {
 
 /* simd_attention.c, simd_attention_bwd.c. An item is a head of a row of the batch: row * H + head.
  * run needs scratch_bytes, 64-byte aligned. The backward pass adds the gradients of a bias to sums
- * behind them, if one is wanted: tail_offset (H), then bias_table (H, bias_table_n). */
+ * and of the temperature behind them: tail_offset (H), temperature.head (H), then bias_table (H,
+ * bias_table_n). */
 struct simd_attention {
     size_t (*scratch_bytes)(const struct attention *a); /* a multiple of 64 */
     simd_kernel *run;

@@ -16,14 +16,15 @@ enum { FORWARD_KEYS = 4, FORWARD_DIMS = 8 };
 struct forward {
     const struct attention *a;
     const struct simd_dropout *dropout;
-    float *table;      /* (H, table floats): the bias at distance d has index ATTENTION_WIDE + d */
-    float *far;        /* the same without a window, if there are sinks */
-    float *query;      /* (padded D, WIDE) scaled queries of the tile */
-    float *out;        /* (padded D, WIDE) running sums */
-    float *score;      /* (TILE, WIDE) scores, then probabilities */
-    float *factor;     /* (TILE, WIDE) dropout factors */
-    float *drawn;      /* (WIDE, TILE) the same, one row per query */
-    float *sink_query; /* (padded D, WIDE) queries rotated for sinks, if that differs */
+    float *table;       /* (H, table floats): the bias at distance d has index ATTENTION_WIDE + d */
+    float *far;         /* the same without a window, if there are sinks */
+    float *query;       /* (padded D, WIDE) scaled queries of the tile */
+    float *out;         /* (padded D, WIDE) running sums */
+    float *score;       /* (TILE, WIDE) scores, then probabilities */
+    float *factor;      /* (TILE, WIDE) dropout factors */
+    float *drawn;       /* (WIDE, TILE) the same, one row per query */
+    float *sink_query;  /* (padded D, WIDE) queries rotated for sinks, if that differs */
+    float *temperature; /* (WIDE) factors of the queries */
     float gate[2][ATTENTION_WIDE]; /* sums of the queries, high and low */
 };
 
@@ -33,7 +34,7 @@ static size_t forward_bytes(const struct attention *a)
             queries_n = attention_rotates_sinks(a) ? 3 : 2;
     int64_t floats = tables_n * a->H * attention_table_floats(a->T) +
                      queries_n * transpose_padded(a->D) * ATTENTION_WIDE +
-                     3 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
+                     3 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE + ATTENTION_WIDE;
     return ((size_t)floats * sizeof(float) + 63) / 64 * 64;
 }
 
@@ -47,7 +48,8 @@ static struct forward forward_plan(const struct attention *a, const struct simd_
     f.score = f.out + tile;
     f.factor = f.score + (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
     f.drawn = f.factor + (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
-    f.sink_query = f.drawn + (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
+    f.temperature = f.drawn + (int64_t)ATTENTION_TILE * ATTENTION_WIDE;
+    f.sink_query = f.temperature + ATTENTION_WIDE;
     f.far = f.sink_query + (attention_rotates_sinks(a) ? tile : 0);
     for (int32_t h = 0; h < a->H; h++) {
         float *to = f.table + h * table, *far = f.far + h * table;
@@ -80,6 +82,9 @@ VECTOR_FN void forward_scores_of(const struct forward *f, const struct forward_t
     for (int n = 0; n < N; n++)
         for (int v = 0; v < QV; v++)
             sum[n][v] = vector_load(bias + n * t->bias_step + v * VECTOR_LANES);
+    for (int n = 0; n < N && f->a->temperature.inside; n++)
+        for (int v = 0; v < QV; v++)
+            sum[n][v] = attention_inside(sum[n][v], vector_load(f->temperature + v * VECTOR_LANES));
     for (int64_t c = 0; c < f->a->D; c++)
         for (int n = 0; n < N; n++)
             for (int v = 0; v < QV; v++)
@@ -175,6 +180,10 @@ static void forward_load(struct forward *f, const struct forward_tile *t, int64_
     transpose_to_columns(f->query, ATTENTION_WIDE, query + t->first_query * a->q.stride,
                          a->q.stride, rows, a->D, scale);
     memset(f->out, 0, (size_t)a->D * ATTENTION_WIDE * sizeof *f->out);
+    for (int64_t l = 0; l < lanes && a->temperature.query_dev; l++)
+        f->temperature[l] = l < rows ? attention_factor(a, t->h, t->first_query + l) : 0.0f;
+    for (int64_t c = 0; c < a->D && a->temperature.query_dev; c++)
+        for (int64_t l = 0; l < lanes; l++) f->query[c * ATTENTION_WIDE + l] *= f->temperature[l];
     if (!a->gates.high.data) return;
     const float *high = attention_gate(&a->gates.high, a, t->b, t->h) + t->first_query;
     const float *low = attention_gate(&a->gates.low, a, t->b, t->h) + t->first_query;
@@ -214,7 +223,7 @@ static void forward_rotate(const struct forward *f, const struct forward_tile *t
     int64_t rows = a->T - t->first_query < lanes ? a->T - t->first_query : lanes;
     memcpy(f->sink_query, f->query, (size_t)(a->D * ATTENTION_WIDE) * sizeof *f->query);
     for (int64_t l = 0; l < rows; l++)
-        for (int64_t p = 0; p < a->D / 2; p++) {
+        for (int64_t p = 0; p < a->rotary.cosine.cols; p++) {
             struct attention_rotation r = attention_sink_rotation(a, t->first_query + l, p);
             float x = f->query[r.first * ATTENTION_WIDE + l];
             float y = f->query[r.second * ATTENTION_WIDE + l];

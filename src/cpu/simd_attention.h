@@ -52,6 +52,20 @@ VECTOR_FN float attention_window_bias_at(const struct attention *a, int32_t h, i
     return attention_bias_at(&a->bias, h, d);
 }
 
+/* The factor of query i of head h on its scores. */
+VECTOR_FN float attention_factor(const struct attention *a, int64_t h, int64_t i)
+{
+    const struct attention_temperature *t = &a->temperature;
+    if (t->query_dev == NULL) return 1.0f;
+    return t->head_dev ? t->query_dev[i] * t->head_dev[h] : t->query_dev[i];
+}
+
+/* Biases times factors; masked pairs stay masked whatever their factor. */
+VECTOR_FN vector_f32 attention_inside(vector_f32 bias, vector_f32 factor)
+{
+    return vector_select(bias == vector_set(-INFINITY), bias, bias * factor);
+}
+
 /* True if a query can see keys outside its window. */
 VECTOR_FN int attention_has_sinks(const struct attention *a)
 {
@@ -88,13 +102,13 @@ VECTOR_FN struct attention_rotation attention_sink_rotation(const struct attenti
                                                             int64_t p)
 {
     const struct attention_rotary *r = &a->rotary;
-    int64_t to = attention_sink_place(a, i), half = a->D / 2;
+    int64_t to = attention_sink_place(a, i);
     const float *cosine = r->cosine.data, *sine = r->sine.data;
     double ci = cosine[i * r->cosine.stride + p], si = sine[i * r->sine.stride + p];
     double ct = cosine[to * r->cosine.stride + p], st = sine[to * r->sine.stride + p];
     double square = ci * ci + si * si;
     return (struct attention_rotation){.first = r->layout == 0 ? 2 * p : p,
-                                       .second = r->layout == 0 ? 2 * p + 1 : p + half,
+                                       .second = r->layout == 0 ? 2 * p + 1 : p + r->cosine.cols,
                                        .cosine = (float)((ct * ci + st * si) / square),
                                        .sine = (float)((st * ci - ct * si) / square)};
 }

@@ -37,7 +37,7 @@ VECTOR_FN int attention_skip_applies(const struct attention *a, int64_t h)
 {
     const struct attention_bias *b = &a->bias;
     return b->tail_slope_dev && b->tail_slope_dev[h] < 0.0f && b->bias_table_n == 0 &&
-           !a->gates.high.data && a->T > ATTENTION_TILE;
+           !a->gates.high.data && !a->temperature.inside && a->T > ATTENTION_TILE;
 }
 
 /* Computes both from q . q and lse of T queries. */
@@ -104,6 +104,8 @@ struct backward {
     float *delta, *lse;   /* (Tp) */
     float *by_distance;   /* (table_n) sums of ds, in the table's order */
     float *squares;       /* (Tp) q . q, if tiles can be skipped */
+    float *warm_query;    /* (TILE, D) queries times their factors, with a temperature */
+    float *bias_dots;     /* (Tp) ds . bias in units of log 2, with a temperature */
     float *gate;          /* (2, Tp) sums of the gates, high and low */
     float *dgate;         /* (WIDE) sums of ds of the tile's keys */
     struct attention_skip skip; /* (Tp / TILE) each */
@@ -133,10 +135,11 @@ static size_t backward_bytes(const struct attention *a)
     int64_t Tp = backward_padded(a->T), D = transpose_padded(a->D);
     int64_t sinks = attention_has_sinks(a) ? a->H * Tp : 0;
     if (attention_rotates_sinks(a)) sinks += 2 * D * ATTENTION_TILE;
-    int64_t floats = sinks + (a->H + 1) * backward_table_floats(Tp) + 3 * D * backward_column(Tp) +
-                     2 * D * ATTENTION_WIDE + 2 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE +
-                     BACKWARD_DS_FLOATS + 3 * Tp + 2 * (Tp / ATTENTION_TILE + 1) + 2 * Tp +
-                     ATTENTION_WIDE;
+    int64_t warm = a->temperature.query_dev ? a->D * ATTENTION_TILE + Tp : 0;
+    int64_t floats = sinks + warm + (a->H + 1) * backward_table_floats(Tp) +
+                     3 * D * backward_column(Tp) + 2 * D * ATTENTION_WIDE +
+                     2 * (int64_t)ATTENTION_TILE * ATTENTION_WIDE + BACKWARD_DS_FLOATS + 3 * Tp +
+                     2 * (Tp / ATTENTION_TILE + 1) + 2 * Tp + ATTENTION_WIDE;
     return ((size_t)floats * sizeof(float) + 63) / 64 * 64;
 }
 
@@ -182,6 +185,8 @@ static struct backward backward_plan(const struct attention *a, const struct sim
     w.gate = w.sink_query + (attention_rotates_sinks(a) ? 2 * D * ATTENTION_TILE : 0);
     w.dgate = w.gate + 2 * w.Tp;
     w.far = w.dgate + ATTENTION_WIDE;
+    w.warm_query = w.far + (attention_has_sinks(a) ? a->H * w.Tp : 0);
+    w.bias_dots = w.warm_query + a->D * ATTENTION_TILE;
     for (int32_t h = 0; h < a->H; h++) backward_table(&w, h);
     return w;
 }
@@ -234,9 +239,12 @@ static void backward_load(struct backward *w, int64_t b, int64_t h)
     if (attention_skip_applies(a, h)) {
         const float *query = attention_head(&a->q, a, b, h);
         backward_row_dots(w->squares, query, a->q.stride, query, a->q.stride, a->T, a->D);
+        for (int64_t i = 0; i < a->T && a->temperature.query_dev; i++)
+            w->squares[i] *= attention_factor(a, h, i) * attention_factor(a, h, i);
         attention_skip_fill(&w->skip, w->squares, w->lse, a->T);
     }
     memset(w->dquery, 0, (size_t)(a->D * w->column) * sizeof *w->dquery);
+    if (a->temperature.query_dev) memset(w->bias_dots, 0, (size_t)w->Tp * sizeof *w->bias_dots);
     if (!a->gates.high.data) return;
     memset(w->gate, 0, 2 * (size_t)w->Tp * sizeof *w->gate);
     memcpy(w->gate, attention_gate(&a->gates.high, a, b, h), (size_t)a->T * sizeof *w->gate);
@@ -278,7 +286,11 @@ VECTOR_FN void backward_scores_of(const struct backward *w, const struct backwar
     vector_f32 sum[BACKWARD_QUERIES][2], dp[BACKWARD_QUERIES][2];
     for (int n = 0; n < N; n++)
         for (int v = 0; v < KV; v++) {
-            sum[n][v] = vector_load(bias + n * t->bias_step + v * VECTOR_LANES) - w->lse[i + n];
+            sum[n][v] = vector_load(bias + n * t->bias_step + v * VECTOR_LANES);
+            if (a->temperature.inside)
+                sum[n][v] =
+                    attention_inside(sum[n][v], vector_set(attention_factor(a, t->h, i + n)));
+            sum[n][v] -= w->lse[i + n];
             dp[n][v] = vector_set(0.0f);
         }
     for (int n = 0; n < N && a->gates.high.data; n++)
@@ -440,6 +452,14 @@ static void backward_aim(const struct backward *w, struct backward_tile *t)
     t->bias_step = -1;
     t->dquery = w->dquery + t->first_query;
     t->dquery_column = w->column;
+    if (a->temperature.query_dev == NULL) return;
+    for (int64_t q = 0; q < t->queries_n; q++) {
+        float factor = attention_factor(a, t->h, t->first_query + q);
+        for (int64_t c = 0; c < a->D; c++)
+            w->warm_query[q * a->D + c] = factor * t->query[q * t->query_row + c];
+    }
+    t->query = w->warm_query;
+    t->query_row = a->D;
 }
 
 /* Sets up the tile for sinks outside the window. Their biases are in the place of ds. */
@@ -456,14 +476,16 @@ static void backward_aim_at_sinks(const struct backward *w, struct backward_tile
     t->bias = w->ds;
     t->bias_step = BACKWARD_DS_ROW;
     if (!attention_rotates_sinks(a)) return;
-    for (int64_t q = 0; q < t->queries_n; q++)
-        for (int64_t p = 0; p < a->D / 2; p++) {
+    for (int64_t q = 0; q < t->queries_n; q++) {
+        memcpy(w->sink_query + q * a->D, t->query + q * t->query_row, (size_t)a->D * sizeof(float));
+        for (int64_t p = 0; p < a->rotary.cosine.cols; p++) {
             struct attention_rotation r = attention_sink_rotation(a, t->first_query + q, p);
             float x = t->query[q * t->query_row + r.first];
             float y = t->query[q * t->query_row + r.second];
             w->sink_query[q * a->D + r.first] = x * r.cosine - y * r.sine;
             w->sink_query[q * a->D + r.second] = y * r.cosine + x * r.sine;
         }
+    }
     t->query = w->sink_query;
     t->query_row = a->D;
     t->dquery = w->sink_dquery;
@@ -474,15 +496,19 @@ static void backward_aim_at_sinks(const struct backward *w, struct backward_tile
 /* Rotates the gradients of queries rotated for sinks back and adds them to dq. */
 static void backward_rotate(const struct backward *w, const struct backward_tile *t)
 {
-    for (int64_t q = 0; q < t->queries_n; q++)
-        for (int64_t p = 0; p < w->a->D / 2; p++) {
+    int64_t pairs = w->a->rotary.cosine.cols;
+    for (int64_t q = 0; q < t->queries_n; q++) {
+        float *to = w->dquery + t->first_query + q;
+        for (int64_t c = 2 * pairs; c < w->a->D; c++)
+            to[c * w->column] += w->sink_dquery[c * ATTENTION_TILE + q];
+        for (int64_t p = 0; p < pairs; p++) {
             struct attention_rotation r = attention_sink_rotation(w->a, t->first_query + q, p);
-            float *to = w->dquery + t->first_query + q;
             float x = w->sink_dquery[r.first * ATTENTION_TILE + q];
             float y = w->sink_dquery[r.second * ATTENTION_TILE + q];
             to[r.first * w->column] += x * r.cosine + y * r.sine;
             to[r.second * w->column] += y * r.cosine - x * r.sine;
         }
+    }
 }
 
 /* Step 4 for sinks, whose distances need not be consecutive. */
@@ -496,6 +522,46 @@ static void backward_sink_distances(const struct backward *w, const struct backw
             w->by_distance[w->Tp - 1 - (attention_sink_place(w->a, i) - j)] +=
                 w->ds[q * BACKWARD_DS_ROW + k];
         }
+}
+
+/* With the temperature inside: adds ds . bias of each query, and makes ds the gradient of its
+ * biases. */
+static void backward_inside(const struct backward *w, const struct backward_tile *t, int64_t lanes)
+{
+    const struct attention *a = w->a;
+    const float *table = w->table + w->Tp - 1 - t->first_query + t->first_key;
+    const float *far = w->far + t->h * w->Tp;
+    for (int64_t q = 0; q < t->queries_n; q++) {
+        int64_t i = t->first_query + q;
+        float *ds = w->ds + q * BACKWARD_DS_ROW, dot = 0.0f;
+        for (int64_t k = 0; k < lanes; k++) {
+            int64_t j = t->first_key + k;
+            float bias = !t->sinks                      ? table[k - q]
+                         : attention_sees_sink(a, i, j) ? far[attention_sink_place(a, i) - j]
+                                                        : -INFINITY;
+            if (bias > -INFINITY) dot += ds[k] * bias;
+            ds[k] *= attention_factor(a, t->h, i);
+        }
+        w->bias_dots[i] += dot;
+    }
+}
+
+/* Multiplies the head's dq by the factors, and returns the gradient of its factor. */
+static float backward_cool(const struct backward *w, int64_t b, int64_t h)
+{
+    const struct attention *a = w->a;
+    const float *query = attention_head(&a->q, a, b, h);
+    float *dquery = attention_head(&a->dq, a, b, h);
+    double sum = 0.0;
+    for (int64_t i = 0; i < a->T; i++) {
+        float factor = attention_factor(a, h, i), dot = w->bias_dots[i] * (float)ATTENTION_LN2;
+        for (int64_t c = 0; c < a->D; c++) {
+            dot += dquery[i * a->dq.stride + c] * query[i * a->q.stride + c];
+            dquery[i * a->dq.stride + c] *= factor;
+        }
+        sum += (double)a->temperature.query_dev[i] * (double)dot;
+    }
+    return (float)sum;
 }
 
 /* The queries that see a key of the tile, within the window or outside it as a sink. The first tile
@@ -539,6 +605,7 @@ VECTOR_FN void backward_pairs(const struct backward *w, struct backward_tile *t,
     }
     backward_queries(w, t, KV);
     if (t->sinks && attention_rotates_sinks(a)) backward_rotate(w, t);
+    if (a->temperature.inside) backward_inside(w, t, KV * VECTOR_LANES);
     if (want_bias && t->sinks) backward_sink_distances(w, t, KV * VECTOR_LANES);
     if (want_bias && !t->sinks) backward_distances(w, t, KV);
 }
@@ -573,7 +640,7 @@ VECTOR_FN void backward_keys(const struct backward *w, struct backward_tile t, i
 static void backward_fold(const struct backward *w, int64_t h, float *tail_offset_grad)
 {
     int64_t bias_table_n = w->a->bias.bias_table_n;
-    float *bias_table_grad = tail_offset_grad + w->a->H;
+    float *bias_table_grad = tail_offset_grad + 2 * w->a->H;
     double far = 0.0;
     for (int64_t d = 0; d < w->a->T; d++) {
         float sum = w->by_distance[w->Tp - 1 - d];
@@ -606,6 +673,7 @@ static void backward_run(const void *args, struct simd_range items)
         transpose_to_rows(dquery, a->dq.stride, w.dquery, w.column, a->T, a->D,
                           (float)ATTENTION_LN2);
         if (want_bias) backward_fold(&w, t.h, sums);
+        if (a->temperature.query_dev) sums[a->H + t.h] += backward_cool(&w, t.b, t.h);
     }
 }
 

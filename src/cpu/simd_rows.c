@@ -189,22 +189,21 @@ SIMD_KERNEL(relu_bwd, rows)
     }
 }
 
-static void rows_rotate(float *x, const float *cosine, const float *sine, int32_t D, int layout,
+static void rows_rotate(float *x, const float *cosine, const float *sine, int64_t pairs, int layout,
                         float sign)
 {
-    int32_t half = D / 2;
     if (layout == 0) {
-        for (int32_t p = 0; p < half; p++) {
+        for (int64_t p = 0; p < pairs; p++) {
             float a = x[2 * p], b = x[2 * p + 1], s = sign * sine[p];
             x[2 * p] = a * cosine[p] - b * s;
             x[2 * p + 1] = b * cosine[p] + a * s;
         }
         return;
     }
-    for (int32_t p = 0; p < half; p++) {
-        float a = x[p], b = x[p + half], s = sign * sine[p];
+    for (int64_t p = 0; p < pairs; p++) {
+        float a = x[p], b = x[p + pairs], s = sign * sine[p];
         x[p] = a * cosine[p] - b * s;
-        x[p + half] = b * cosine[p] + a * s;
+        x[p + pairs] = b * cosine[p] + a * s;
     }
 }
 
@@ -217,6 +216,6 @@ SIMD_KERNEL(rotary, rows)
         float *row = rows_at(&a->x, i);
         const float *c = rows_at(&a->cosine, i % a->T), *s = rows_at(&a->sine, i % a->T);
         for (int32_t h = 0; h < a->H; h++)
-            rows_rotate(row + (int64_t)h * D, c, s, D, a->layout, sign);
+            rows_rotate(row + (int64_t)h * D, c, s, a->cosine.cols, a->layout, sign);
     }
 }

@@ -56,6 +56,12 @@ VECTOR_FN vector_f32 vector_from_bits(vector_i32 v)
     return (vector_f32)v;
 }
 
+/* vector_select - a where the lane of which is -1, b where it is 0. */
+VECTOR_FN vector_f32 vector_select(vector_i32 which, vector_f32 a, vector_f32 b)
+{
+    return vector_from_bits((which & vector_bits(a)) | (~which & vector_bits(b)));
+}
+
 /* vector_max - a if a > b, else b; also b if either is NaN. */
 VECTOR_FN vector_f32 vector_max(vector_f32 a, vector_f32 b)
 {
@@ -66,8 +72,7 @@ VECTOR_FN vector_f32 vector_max(vector_f32 a, vector_f32 b)
 #elif defined(__SSE2__)
     return (vector_f32)_mm_max_ps((__m128)a, (__m128)b);
 #else
-    vector_i32 greater = a > b;
-    return vector_from_bits((greater & vector_bits(a)) | (~greater & vector_bits(b)));
+    return vector_select(a > b, a, b);
 #endif
 }
 

@@ -110,6 +110,7 @@ static int attend_bwd(struct model *m, const struct model_pass *p, int32_t l, st
     at.dq = model_columns(&dqkv, 0, c);
     at.dk = model_columns(&dqkv, c, c);
     at.dv = model_columns(&dqkv, 2 * c, c);
+    at.temperature.head_grad_dev = dw->ssmax.data;
     if (at.gates.high.data != NULL) {
         at.gates.dsums = model_buffer(m, SHAPE_GATES_GRAD, 0);
         at.gates.dsums = model_view(&at.gates.dsums, at.lse.rows, at.lse.cols);

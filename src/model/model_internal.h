@@ -42,6 +42,7 @@ struct model_layer {
     struct tensor norm2_gain, norm2_bias; /* (1,C) */
     struct tensor fc1, fc1_bias;          /* (F,C), (1,F) */
     struct tensor fc2, fc2_bias;          /* (C,F), (1,C) */
+    struct tensor ssmax;                  /* (1,H), or none */
     struct tensor gate, gate_bias;        /* (H,C), (1,H); data NULL: none */
 };
 
@@ -181,6 +182,7 @@ struct model {
     struct model_buffers buffers;
     struct attention_bias bias;
     struct attention_rotary rotary;
+    struct tensor temperature; /* (layers, length_max), or none */
 
     struct step_state step;      /* host copy of *step_dev */
     struct step_state *step_dev; /* in state_dev_own */

@@ -57,6 +57,16 @@ struct tensor model_features(const struct model *m, const struct model_pass *p)
                       m->spec.model.dim);
 }
 
+/* The factors of a layer's queries, or NULL. */
+static const float *layer_temperature(const struct model *m, int32_t layer)
+{
+    const struct tensor *t = &m->temperature;
+    bool applies = m->spec.model.temperature.kind != SPEC_STEPS ||
+                   m->spec.model.position == SPEC_NONE ||
+                   !spec_layer_has_position(&m->spec.model, layer);
+    return t->data == NULL || !applies ? NULL : (const float *)t->data + layer * t->stride;
+}
+
 struct attention model_attention(const struct model *m, const struct model_pass *p, int32_t layer,
                                  const struct model_activations *act)
 {
@@ -79,6 +89,10 @@ struct attention model_attention(const struct model *m, const struct model_pass 
                  .sinks = mask->sinks,
                  .sink_positions =
                      mask->sink_positions == SPEC_SINKS_CACHE ? SINKS_CACHE : SINKS_TEXT},
+        .temperature = {.query_dev = layer_temperature(m, layer),
+                        .head_dev = m->values.layer[layer].ssmax.data,
+                        .inside = layer_temperature(m, layer) &&
+                                  m->spec.model.temperature.bias == SPEC_BIAS_INSIDE},
         .dropout = model_dropout(m, p, m->spec.model.dropout_attention, layer, DROPOUT_ATTENTION),
     };
     if (!spec_layer_has_position(&m->spec.model, layer)) return a;

@@ -12,6 +12,7 @@ struct binder {
     const struct shape_params *params;
     float *base_dev;
     uint16_t *bf16_dev; /* block for matrices; NULL: base_dev */
+    bool has_ssmax;
     struct err *e;
     int rc; /* the first error; later calls do nothing */
 };
@@ -87,6 +88,7 @@ static void bind_layer(struct binder *b, const struct model *m, struct model_lay
     w->fc1_bias = bind(b, "%s.%d.fc1.bias", p, l);
     w->fc2 = bind(b, "%s.%d.fc2.weight", p, l);
     w->fc2_bias = bind(b, "%s.%d.fc2.bias", p, l);
+    if (b->has_ssmax) w->ssmax = bind(b, "%s.%d.self_attn.ssmax_scale", p, l);
     enum position_gates gates = spec_layer_gates(&m->spec, l);
     if (gates == POSITION_TOKEN_GATES)
         w->gate = bind(b, "%s.%d.self_attn.forget_gate.weight", p, l);
@@ -103,7 +105,11 @@ int model_weights_bind(struct model_weights *out, struct model *m, float *base_d
                        struct err *e)
 {
     const struct spec_model *s = &m->spec.model;
-    struct binder b = {.params = &m->params, .base_dev = base_dev, .bf16_dev = bf16_dev, .e = e};
+    struct binder b = {.params = &m->params,
+                       .base_dev = base_dev,
+                       .bf16_dev = bf16_dev,
+                       .has_ssmax = s->temperature.kind == SPEC_SSMAX,
+                       .e = e};
     *out = (struct model_weights){
         .layer = arena_array(&m->arena, (size_t)s->layers, sizeof *out->layer)};
     for (int32_t l = 0; l < s->layers; l++) bind_layer(&b, m, &out->layer[l], l);

@@ -1,4 +1,5 @@
-/* position.c - transfers the data of a position method (src/position) between host and backend.
+/* position.c - transfers the data of a position method (src/position) and of the temperature
+ * between host and backend.
  *
  * 1. Fixed data is uploaded at open: rows added to embeddings, rotation tables, a bias without
  *    learned tensors. Data that depends on the row length is uploaded again before a batch of
@@ -8,6 +9,7 @@
  * 3. The gradient of the bias is of one batch. It is pulled back to the tensors before the next
  *    batch, before the update, and before gradients are read. The host sums the tensors' gradients
  *    over the batches of an update. */
+#include <math.h>
 #include <string.h>
 
 #include "model/model_internal.h"
@@ -116,14 +118,18 @@ static void bind_rotation(struct model *m)
         (struct attention_rotary){.cosine = model_buffer(m, SHAPE_COSINE, 0),
                                   .sine = model_buffer(m, SHAPE_SINE, 0),
                                   .layout = m->spec.option.rotary_layout == POSITION_HALF_SPLIT};
-    p->rotation_host = new_floats(m, 2 * (int64_t)m->capacity.length_max * (m->width / 2));
+    if (p->functions->growth != NULL) {
+        m->rotary.key_cosine = model_buffer(m, SHAPE_COSINE, 1);
+        m->rotary.key_sine = model_buffer(m, SHAPE_SINE, 1);
+    }
+    p->rotation_host = new_floats(m, 2 * m->rotary.cosine.rows * m->rotary.cosine.cols);
 }
 
 static int upload_rotation(struct model *m, struct err *e)
 {
     struct model_position *p = &m->position;
     int32_t L = m->capacity.length_max;
-    int64_t n = (int64_t)L * (m->width / 2);
+    int64_t n = m->rotary.cosine.rows * m->rotary.cosine.cols;
     if (p->functions->frequencies == NULL) return 0;
     const struct position_list *bases = &m->spec.option.rotary_base_layers;
     struct position_options option = m->spec.option;
@@ -132,13 +138,36 @@ static int upload_rotation(struct model *m, struct err *e)
     float *cosine = p->rotation_host, *sine = cosine + n;
     for (int32_t copy = 0; copy < m->memory.buffer[SHAPE_COSINE].copies_n; copy++) {
         if (bases->n > 0) option.rotary_base = bases->value[copy];
-        position_rotation(p->functions, &shape, L, cosine, sine);
+        position_rotation(p->functions, &shape, L, p->functions->growth && copy == 1, cosine, sine);
         TRY(m->b->ops->upload(m->b, model_buffer(m, SHAPE_COSINE, copy).data, cosine,
                               floats_bytes(n), e));
         TRY(m->b->ops->upload(m->b, model_buffer(m, SHAPE_SINE, copy).data, sine, floats_bytes(n),
                               e));
     }
     return 0;
+}
+
+/* The factor of query i on its scores, without the learned one of its head. */
+static double temperature_of(const struct spec_model *s, int32_t layer, int32_t i)
+{
+    const struct spec_temperature *t = &s->temperature;
+    int32_t window = spec_layer_window(s, layer);
+    int32_t most = window > 0 ? window + s->mask.sinks : i + 1;
+    if (t->kind == SPEC_LOG) return fmax(1.0, log(i + 1.0) / log(t->length));
+    if (t->kind == SPEC_STEPS) return 1.0 + t->scale * log(1.0 + (i + 1) / t->length);
+    return log(i + 1 < most ? i + 1 : most);
+}
+
+static int upload_temperature(struct model *m, struct err *e)
+{
+    struct tensor *t = &m->temperature;
+    *t = model_buffer(m, SHAPE_TEMPERATURE, 0);
+    if (t->data == NULL) return 0;
+    float *factors = new_floats(m, t->rows * t->cols);
+    for (int64_t n = 0; n < t->rows * t->cols; n++)
+        factors[n] =
+            (float)temperature_of(&m->spec.model, (int32_t)(n / t->cols), (int32_t)(n % t->cols));
+    return m->b->ops->upload(m->b, t->data, factors, floats_bytes(t->rows * t->cols), e);
 }
 
 int model_position_open(struct model *m, struct err *e)
@@ -160,6 +189,7 @@ int model_position_open(struct model *m, struct err *e)
     if (p->functions->fill != NULL) bind_bias(m);
     p->is_stale = p->functions->fill != NULL;
     TRY(upload_embedding(m, e));
+    TRY(upload_temperature(m, e));
     return upload_rotation(m, e);
 }
 

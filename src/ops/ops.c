@@ -93,8 +93,8 @@ int ops_rotary(struct backend *b, const struct rotary_args *a, struct err *e)
     return b->ops->rotary(b, a, e);
 }
 
-/* Rotates q and k, or dq and dk back. If they are adjacent in one row, treats them as one tensor
- * with twice the heads. */
+/* Rotates q and k, or dq and dk back. If they are adjacent in one row and share their tables,
+ * treats them as one tensor with twice the heads. */
 static int rotate_qk(struct backend *b, const struct tensor *q, const struct tensor *k,
                      const struct attention *a, bool inverse, struct err *e)
 {
@@ -106,13 +106,17 @@ static int rotate_qk(struct backend *b, const struct tensor *q, const struct ten
                             .layout = a->rotary.layout,
                             .inverse = inverse};
     if ((char *)k->data == (char *)q->data + (size_t)q->cols * dtype_bytes(q->dtype) &&
-        k->stride == q->stride) {
+        k->stride == q->stride && a->rotary.key_cosine.data == NULL) {
         r.x.cols = 2 * q->cols;
         r.H = 2 * a->H;
         return b->ops->rotary(b, &r, e);
     }
     TRY(b->ops->rotary(b, &r, e));
     r.x = *k;
+    if (a->rotary.key_cosine.data != NULL) {
+        r.cosine = a->rotary.key_cosine;
+        r.sine = a->rotary.key_sine;
+    }
     return b->ops->rotary(b, &r, e);
 }
 

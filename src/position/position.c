@@ -16,8 +16,8 @@ POSITION_METHODS(DECLARE)
      .functions = &position_##name_},
 const struct position_method position_methods[POSITION_METHODS_N] = {POSITION_METHODS(ROW)};
 
-const char *const position_scaling_names[] = {"none", "pi",     "ntk", "dynamic_ntk",
-                                              "yarn", "slopes", NULL};
+const char *const position_scaling_names[] = {"none",   "pi",       "ntk",    "dynamic_ntk", "yarn",
+                                              "llama3", "longrope", "slopes", NULL};
 
 int position_check(int32_t method, const struct position_shape *s, struct err *e)
 {
@@ -64,16 +64,26 @@ int32_t position_table_length(const struct position_functions *f, const struct p
     return f->table_length ? f->table_length(s, L) : 0;
 }
 
-void position_rotation(const struct position_functions *f, const struct position_shape *s,
-                       int32_t L, float *cosine, float *sine)
+int32_t position_pairs(const struct position_functions *f, const struct position_shape *s)
 {
-    int32_t half = s->dim / s->heads / 2;
-    double theta[POSITION_WIDTH_MAX / 2];
+    if (f->frequencies == NULL || s->heads < 1) return 0;
+    return f->pairs ? f->pairs(s) : s->dim / s->heads / 2;
+}
+
+void position_rotation(const struct position_functions *f, const struct position_shape *s,
+                       int32_t L, bool of_keys, float *cosine, float *sine)
+{
+    int32_t pairs = position_pairs(f, s);
+    double theta[POSITION_WIDTH_MAX / 2], rate[POSITION_WIDTH_MAX / 2] = {0};
 
     double factor = f->frequencies(s, theta);
-    for (int64_t i = 0; i < (int64_t)L * half; i++) {
-        double angle = (double)(i / half) * theta[i % half];
-        cosine[i] = (float)(factor * cos(angle));
-        sine[i] = (float)(factor * sin(angle));
+    for (int32_t p = 0; p < pairs && f->growth; p++)
+        rate[p] = f->growth(s, p) * (of_keys ? -1.0 : 1.0);
+    for (int64_t i = 0; i < (int64_t)L * pairs; i++) {
+        double angle = (double)(i / pairs) * theta[i % pairs];
+        double size = theta[i % pairs] > 0 ? factor : 1.0;
+        size *= exp(rate[i % pairs] * (double)(i / pairs - L / 2));
+        cosine[i] = (float)(size * cos(angle));
+        sine[i] = (float)(size * sin(angle));
     }
 }

@@ -40,18 +40,24 @@
     X(TISA, tisa, "TISA", 11, 12, 0)                                                               \
     X(BAM, bam, "BAM", 13, 14, 0)                                                                  \
     X(HARD_ALIBI, hard_alibi, "Hard-ALiBi", 14, 15, 0)                                             \
-    X(FORGET_GATE, forget_gate, "Forget gate", 15, 16, 0)
+    X(FORGET_GATE, forget_gate, "Forget gate", 15, 16, 0)                                          \
+    X(XPOS, xpos, "xPos", 12, 13, 0)
 
 #define POSITION_ONE_MORE(NAME, name, display, place, style, bounded) +1
 enum {
     POSITION_METHODS_N = 0 POSITION_METHODS(POSITION_ONE_MORE),
     POSITION_TENSORS_MAX = 3, /* learned tensors of one method */
     POSITION_WIDTH_MAX = 256, /* of a head */
-    POSITION_LIST_MAX = 64    /* numbers of a list */
+    POSITION_LIST_MAX = 128   /* numbers of a list */
 };
 
-/* The features of a head that form pair p: 2p and 2p + 1, or p and p + D / 2. */
+/* The features of a head that form pair p: 2p and 2p + 1, or p and p + D / 2, of a head of which
+ * only r features rotate p and p + r / 2. */
 enum position_rotary_layout { POSITION_ADJACENT_PAIRS, POSITION_HALF_SPLIT };
+/* The share of a head that rotates: its first features, with frequencies of their own (GPT-J,
+ * GPT-NeoX), or its fastest pairs, with the frequencies they have in the whole head (p-RoPE, Gemma
+ * 4). */
+enum position_rotary_share { POSITION_PARTIAL, POSITION_PROPORTIONAL };
 /* How a trained method is scaled to rows longer than those it was trained on. */
 enum position_scaling {
     POSITION_UNSCALED,
@@ -59,6 +65,8 @@ enum position_scaling {
     POSITION_NTK,         /* rotary: the base grows with the factor (YaRN, eqs. 14 to 16) */
     POSITION_DYNAMIC_NTK, /* as NTK, with a factor that grows with the row */
     POSITION_YARN,        /* rotary: slow pairs divided, scores sharpened (Peng et al. 2024) */
+    POSITION_LLAMA3,      /* rotary: pairs of long wavelengths divided (Llama 3.1) */
+    POSITION_LONGROPE,    /* rotary: each pair divided by a given factor (Ding et al. 2024) */
     POSITION_SLOPES,      /* ALiBi: slopes times L_train / row (Al-Khateeb et al. 2023) */
     POSITION_SCALINGS_N
 };
@@ -84,6 +92,8 @@ struct position_options {
     double rotary_base;
     struct position_list rotary_base_layers; /* by layer; empty: rotary_base */
     enum position_rotary_layout rotary_layout;
+    double rotary_share;
+    enum position_rotary_share rotary_share_form;
     int32_t t5_buckets, t5_max_distance;
     double t5_init_std;                /* of the table at initialisation; 0: zeros */
     double t5_multiplier;              /* the bias is multiplier * table */
@@ -105,7 +115,13 @@ struct position_options {
     double scaling_factor;
     int32_t original_length;
     double yarn_beta_fast, yarn_beta_slow;
-    double yarn_attention_factor; /* 0: 0.1 ln(factor) + 1 */
+    double yarn_attention_factor;   /* 0: 0.1 ln(factor) + 1 */
+    double llama3_low, llama3_high; /* original length / wavelength: divided below low, kept above
+                                       high */
+    struct position_list longrope_short, longrope_long; /* by rotated pair: rows up to the original
+                                                           length, longer ones */
+    double xpos_scale_base;                             /* tokens */
+    double longrope_attention_factor; /* 0: sqrt(1 + ln(factor) / ln(original length)) */
 };
 
 /* position_scaling_names - in the order of enum position_scaling, NULL-terminated. */
@@ -189,9 +205,13 @@ struct position_functions {
     /* pullback - adds the gradients of the tensors to dparams. */
     void (*pullback)(const struct position_shape *, const float *const *params,
                      const struct position_bias *grad, float *const *dparams);
-    /* frequencies - the angle of pair p at token t is t * theta[p]; C / H / 2 numbers. Returns the
-     * factor of cosines and sines. */
+    /* frequencies - the angle of pair p at token t is t * theta[p]; as many numbers as pairs. A
+     * pair with theta 0 does not rotate. Returns the factor of the others' cosines and sines. */
     double (*frequencies)(const struct position_shape *, double *theta);
+    /* growth - the rate per token at which pair p of q grows, and of k falls. NULL: 0. */
+    double (*growth)(const struct position_shape *, int32_t p);
+    /* pairs - pairs of a head in the tables. NULL: C / H / 2. */
+    int32_t (*pairs)(const struct position_shape *);
     /* narrow_heads - the number of heads with a window of their own: head h sees at most h + 1
      * keys. NULL: 0. */
     int32_t (*narrow_heads)(const struct position_shape *);
@@ -231,9 +251,13 @@ int32_t position_row_length(const struct position_shape *s, int32_t L);
 /* position_table_length - K for rows of at most L tokens; 0 without a table. */
 int32_t position_table_length(const struct position_functions *f, const struct position_shape *s,
                               int32_t L);
-/* position_rotation - cosines and sines (L, C / H / 2) of a method with frequencies; C / H is at
- * most POSITION_WIDTH_MAX. Computed in double and rounded once. */
+/* position_pairs - pairs of a head in the tables of a method with frequencies; else 0. */
+int32_t position_pairs(const struct position_functions *f, const struct position_shape *s);
+/* position_rotation - cosines and sines (L, pairs) of q, or of k, of a method with frequencies; C /
+ * H is at most POSITION_WIDTH_MAX. Growth starts from token L / 2. Computed in double and rounded
+ * once.
+ */
 void position_rotation(const struct position_functions *f, const struct position_shape *s,
-                       int32_t L, float *cosine, float *sine);
+                       int32_t L, bool of_keys, float *cosine, float *sine);
 
 #endif

@@ -62,6 +62,7 @@ static const struct {
     [SHAPE_SINE] = {"sines", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_BIAS] = {"bias", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_BIAS_GRAD] = {"bias gradient", SHAPE_F32, ALIVE_ALWAYS},
+    [SHAPE_TEMPERATURE] = {"temperature", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_NARROW] = {"narrow", SHAPE_ACTIVATION,
                       TRAIN_ALL | SCORE_EMBED | SCORE_BRANCH | SCORE_OUTER | SCORE_HEAD},
     [SHAPE_ATTN_RESIDUAL] = {"residual stream after attention", SHAPE_ACTIVATION,
@@ -308,14 +309,16 @@ static void form_position(struct shape_memory *out, const struct measure *k)
     const struct spec_model *m = &k->spec->model;
     const struct position_functions *f = position_methods[m->position].functions;
     const struct position_shape shape = spec_position_shape(k->spec);
-    int64_t L = k->capacity->length_max, half = m->heads > 0 ? m->dim / m->heads / 2 : 0;
+    int64_t L = k->capacity->length_max, pairs = position_pairs(f, &shape);
     int64_t bias_rows = position_table_length(f, &shape, k->capacity->length_max) + 1;
 
     form(out, SHAPE_EMBEDDING, f->embedding != NULL, f->first_row + L, m->dim);
     int32_t bases = k->spec->option.rotary_base_layers.n, tables = bases > 0 ? bases : 1;
 
-    form(out, SHAPE_COSINE, f->frequencies != NULL ? tables : 0, L, half);
-    form(out, SHAPE_SINE, f->frequencies != NULL ? tables : 0, L, half);
+    if (f->growth) tables = 2;
+    form(out, SHAPE_COSINE, tables, L, pairs);
+    form(out, SHAPE_SINE, tables, L, pairs);
+    form(out, SHAPE_TEMPERATURE, m->temperature.kind != SPEC_NO_TEMPERATURE, m->layers, L);
     int64_t n = k->tokens_n, layers = k->capacity->train ? m->layers : 1;
     enum position_gates gates = f->gates ? f->gates(&shape) : POSITION_FIXED_GATES;
     bool gated = gates != POSITION_FIXED_GATES, by_token = gates == POSITION_TOKEN_GATES;

@@ -168,6 +168,11 @@ static void walk_layer(struct shape_params *w, const struct spec *s, int32_t lay
     if (gates != POSITION_FIXED_GATES)
         walk_add(w, positioned(form_vector(m->heads, SHAPE_OWN, 0.0)),
                  "%s.self_attn.forget_gate.bias", place);
+    if (m->temperature.kind != SPEC_SSMAX) return;
+    struct shape_tensor scale = form_vector(m->heads, SHAPE_UNIFORM, 0.0);
+    scale.init_mean = m->temperature.start;
+    scale.position = true;
+    walk_add(w, scale, "%s.self_attn.ssmax_scale", place);
 }
 
 static void walk_position(struct shape_params *w, const struct spec *s)

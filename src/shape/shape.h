@@ -21,7 +21,7 @@ struct shape_tensor {
     int32_t rows, cols;          /* (out, in); a vector is (1, n) */
     int32_t dims;                /* 1 or 2: how a checkpoint writes it */
     bool joined;                 /* continues the group of the tensor before it */
-    bool position;               /* learned by the position method */
+    bool position;               /* learned by the position method, or SSMax's */
     int64_t offset;              /* elements from the start of the parameter block */
     enum shape_init init;
     double init_mean, init_value;

@@ -24,6 +24,9 @@ static const char *const window_names[] = {"nonoverlapping", "sliding", NULL};
 static const char *const checkpoint_names[] = {"best", "last", NULL};
 static const char *const continues_names[] = {"all", "weights", NULL};
 static const char *const sink_names[] = {"text", "cache", NULL};
+static const char *const temperature_names[] = {"none", "ssmax", "steps", NULL};
+static const char *const eval_temperature_names[] = {"none", "log", NULL};
+static const char *const bias_place_names[] = {"outside", "inside", NULL};
 static const char *const mode_names[] = {"train", "eval", NULL};
 
 /* Other names for the values of enum keys. */
@@ -59,10 +62,15 @@ APPLIES(is_nag, has_model(s) && s->train.optimizer == SPEC_NAG)
 APPLIES(is_adam, has_model(s) && s->train.optimizer == SPEC_ADAM)
 APPLIES(is_cosine, is_train(s) && s->train.schedule == SPEC_COSINE)
 APPLIES(is_scaled, is_eval(s) && s->eval.scaling != POSITION_UNSCALED)
+APPLIES(is_longrope, is_eval(s) && s->eval.scaling == POSITION_LONGROPE)
 APPLIES(has_window, has_model(s) && (s->model.mask.window > 0 || s->model.window_layers.n > 0))
 APPLIES(has_sinks, has_window(s) && s->model.mask.sinks > 0)
 APPLIES(is_masked, is_eval(s) && s->eval.mask.window > 0)
 APPLIES(is_sunk, is_masked(s) && s->eval.mask.sinks > 0)
+APPLIES(has_temperature, has_model(s) && s->model.temperature.kind != SPEC_NO_TEMPERATURE)
+APPLIES(has_ssmax, has_model(s) && s->model.temperature.kind == SPEC_SSMAX)
+APPLIES(has_steps, has_model(s) && s->model.temperature.kind == SPEC_STEPS)
+APPLIES(is_log, is_eval(s) && s->eval.temperature == SPEC_EVAL_LOG)
 APPLIES(is_sliding, is_eval(s) && s->eval.window == SPEC_SLIDING)
 /* has_NAME: a run of that position method. */
 #define HAS_POSITION(NAME, name, display, place, style, bounded)                                   \
@@ -70,6 +78,10 @@ APPLIES(is_sliding, is_eval(s) && s->eval.window == SPEC_SLIDING)
 POSITION_METHODS(HAS_POSITION)
 #define POSITION_APPLIES(NAME, name, display, place, style, bounded) has_##name,
 static bool (*const position_applies[])(const struct spec *) = {POSITION_METHODS(POSITION_APPLIES)};
+
+/* An option that several methods list is one of rotations. */
+APPLIES(has_rotation,
+        has_model(s) && position_methods[s->model.position].functions->frequencies != NULL)
 
 /* After `source` a row may have .column = "NAME". */
 #define KEY(key, type_, field, lo, hi, names_, neutral_, hashed_, applies_, help_, ...)            \
@@ -134,6 +146,20 @@ static const struct spec_key model_keys[] = {
     ENUM("model.sink_positions", model.mask.sink_positions, sink_names, "cache", has_sinks,
          "distances to sinks: in the text, or between places in a cache",
          "StreamingLLM, section 3.2: cache"),
+    ENUM("model.temperature", model.temperature.kind, temperature_names, "none", has_model,
+         "factor of a query on its scores: a learned one of its head times ln of its keys (ssmax), "
+         "or steps with its position in layers without position; of a trained model: "
+         "eval.temperature",
+         "SSMax; Llama 4"),
+    ENUM("model.temperature_bias", model.temperature.bias, bias_place_names, "outside",
+         has_temperature, "whether the factor multiplies the position method's bias too: inside",
+         "BAM: inside"),
+    REAL("model.ssmax_start", model.temperature.start, 0, 1000, "1", has_ssmax,
+         "factor of each head before training", "BAM: 1"),
+    INT("model.temperature_length", model.temperature.length, 1, 1000000000, "8192", has_steps,
+        "tokens of a step", "Llama 4: 8192"),
+    REAL("model.temperature_scale", model.temperature.scale, 0, 1000, "0.1", has_steps,
+         "height of the steps", "Llama 4: 0.1"),
     KEY("model.position_layers", SPEC_T_REALS, model.position_layers, 0, 0, position_names, "",
         true, has_model, "position method of each layer: model.position or none; empty: all alike",
         "Llama 4, SmolLM3: every fourth none"),
@@ -243,10 +269,16 @@ static const struct spec_key other_keys[] = {
          .column = "targets"),
     ENUM("eval.position_scaling", eval.scaling, position_scaling_names, "none", is_eval,
          "scaling of a trained method to rows longer than L_train; in training: model.rope_scaling",
-         "PI, NTK-aware and YaRN of rotary; slopes of ALiBi"),
+         "PI, NTK-aware, YaRN, Llama 3 and LongRoPE of rotary; slopes of ALiBi"),
     REAL("eval.position_scaling_factor", eval.scaling_factor, 0, 1e6, "0", is_scaled,
          "scaling factor; 0: eval.L / train.L, for which ntk and dynamic_ntk are the same",
          "PI: L' / L"),
+    KEY("eval.longrope_short_factors", SPEC_T_REALS, eval.longrope_short, 1e-6, 1e6, NULL, "none",
+        true, is_longrope, "model.longrope_short_factors in evaluation; none: as in training",
+        "LongRoPE: searched"),
+    KEY("eval.longrope_long_factors", SPEC_T_REALS, eval.longrope_long, 1e-6, 1e6, NULL, "none",
+        true, is_longrope, "model.longrope_long_factors in evaluation; none: as in training",
+        "LongRoPE: searched"),
     INT("eval.attention_window", eval.mask.window, 0, 1000000, "0", is_eval,
         "model.attention_window in evaluation; 0: as in training; eval.L or more: no window",
         "StreamingLLM"),
@@ -254,6 +286,13 @@ static const struct spec_key other_keys[] = {
         "model.attention_sinks in evaluation", "StreamingLLM: 4"),
     ENUM("eval.sink_positions", eval.mask.sink_positions, sink_names, "cache", is_sunk,
          "model.sink_positions in evaluation", "StreamingLLM, section 3.2: cache"),
+    ENUM("eval.temperature", eval.temperature, eval_temperature_names, "none", is_eval,
+         "factor of query i on its scores: max(1, ln(i + 1) / ln(eval.temperature_length))",
+         "ReRoPE; Self-Extend"),
+    ENUM("eval.temperature_bias", eval.temperature_bias, bias_place_names, "outside", is_log,
+         "whether the factor multiplies the position method's bias too: inside", "this project"),
+    INT("eval.temperature_length", eval.temperature_length, 0, 1000000000, "0", is_log,
+        "tokens up to which the factor is 1; 0: train.L", "ReRoPE: L_train"),
     INT("eval.attention_rows", eval.attention_rows, 0, 100000, "0", is_eval,
         "also record what each attention head does with so many rows of eval.L tokens; 0: off",
         "Gu et al. 2024, arXiv 2410.10781: 100 rows of 64 tokens"),
@@ -273,6 +312,11 @@ static once_flag keys_made = ONCE_FLAG_INIT;
 
 static void add_key(struct spec_key key)
 {
+    for (size_t i = 0; i < keys_n; i++)
+        if (strcmp(key_table[i].name, key.name) == 0) {
+            key_table[i].applies = has_rotation;
+            return;
+        }
     assert(keys_n < SPEC_KEYS_MAX);
     key_table[keys_n++] = key;
 }
@@ -358,11 +402,18 @@ struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eva
     struct spec s = *train;
 
     if (eval->mask.window > 0) s.model.mask = eval->mask;
+    if (eval->temperature == SPEC_EVAL_LOG)
+        s.model.temperature = (struct spec_temperature){
+            .kind = SPEC_LOG,
+            .bias = eval->temperature_bias,
+            .length = eval->temperature_length > 0 ? eval->temperature_length : train->train.L};
     for (int32_t l = 0; eval->mask.window > 0 && l < s.model.window_layers.n; l++)
         if (s.model.window_layers.value[l] > 0) s.model.window_layers.value[l] = eval->mask.window;
     if (eval->scaling == POSITION_UNSCALED) return s;
     s.option.scaling = eval->scaling;
     s.option.scaling_factor = eval->scaling_factor;
+    if (eval->longrope_short.n > 0) s.option.longrope_short = eval->longrope_short;
+    if (eval->longrope_long.n > 0) s.option.longrope_long = eval->longrope_long;
     if (!train->train.from[0] || train->option.scaling == POSITION_UNSCALED)
         s.option.original_length = 0;
     return s;

@@ -245,8 +245,9 @@ static int check_cutoffs(const struct spec *s, struct err *e)
 static int check_position(const struct spec *s, struct err *e)
 {
     const struct spec used = s->kind == SPEC_EVAL ? spec_evaluated(s, &s->eval) : *s;
-    const struct position_shape shape = spec_position_shape(&used);
+    struct position_shape shape = spec_position_shape(&used);
 
+    if (spec_valid_length(s) > shape.length) shape.length = spec_valid_length(s);
     if (position_methods[s->model.position].bounded && s->kind == SPEC_TRAIN &&
         s->train.validate_L > s->train.L)
         return ERR(e, ERR_DATA,
@@ -278,6 +279,40 @@ static int check_mask(const char *part, const struct spec *s, const struct spec_
     return ERR(e, ERR_DATA,
                "%s.attention_sinks: %d has no effect without %s.attention_window; set a window",
                part, m->sinks, part);
+}
+
+static int check_temperature(const struct spec *s, struct err *e)
+{
+    const struct spec used = s->kind == SPEC_EVAL ? spec_evaluated(s, &s->eval) : *s;
+    const struct spec_temperature *own = &s->model.temperature, *t = &used.model.temperature;
+    const struct position_method *method = &position_methods[s->model.position];
+
+    if (t->kind == SPEC_LOG && own->kind != SPEC_NO_TEMPERATURE)
+        return ERR(e, ERR_DATA,
+                   "eval.temperature: log would replace model.temperature = %s of the training",
+                   own->kind == SPEC_SSMAX ? "ssmax" : "steps");
+    if (t->kind == SPEC_LOG && t->length < 2)
+        return ERR(e, ERR_DATA, "eval.temperature_length: %d (0: train.L), expected at least 2",
+                   t->length);
+    bool has_bare = s->model.position == SPEC_NONE;
+    for (int32_t l = 0; l < s->model.layers; l++)
+        has_bare = has_bare || !spec_layer_has_position(&s->model, l);
+    if (t->kind == SPEC_STEPS && !has_bare)
+        return ERR(e, ERR_DATA,
+                   "model.temperature: steps applies to layers without position, and "
+                   "model.position = %s has none; add model.position_layers",
+                   method->name);
+    if (t->kind != SPEC_NO_TEMPERATURE && t->bias == SPEC_BIAS_INSIDE && method->functions->gates)
+        return ERR(e, ERR_DATA,
+                   "%s.temperature_bias: inside does not apply to model.position = %s, whose gates "
+                   "stay outside",
+                   t->kind == SPEC_LOG ? "eval" : "model", method->name);
+    if (t->kind == SPEC_SSMAX && method->functions->narrow_heads)
+        return ERR(e, ERR_DATA,
+                   "model.temperature: ssmax counts the keys of a query, whose number differs "
+                   "between the heads of model.position = %s",
+                   method->name);
+    return 0;
 }
 
 static int check_attention(const struct spec_eval *s, struct err *e)
@@ -411,6 +446,7 @@ int spec_check(const struct spec *s, struct err *e)
     if (m->softmax == SPEC_ADAPTIVE) TRY(check_cutoffs(s, e));
     TRY(check_child(s, e));
     TRY(check_position(s, e));
+    TRY(check_temperature(s, e));
     TRY(spec_check_layers(s, e));
     TRY(check_mask("model", s, &m->mask, e));
     TRY(check_mask("eval", s, &s->eval.mask, e));

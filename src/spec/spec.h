@@ -53,6 +53,19 @@ struct spec_mask {
                                                 in a cache of sinks and window */
 };
 
+/* The factor of a query on its scores: none; of a trained model max(1, ln(i + 1) / ln(length)); a
+ * learned number of its head times the log of the number of keys that it sees (SSMax: Nakanishi
+ * 2025); 1 + scale ln(1 + floor((i + 1) / length)) in layers without position (Llama 4). */
+enum spec_temperature_kind { SPEC_NO_TEMPERATURE, SPEC_SSMAX, SPEC_STEPS, SPEC_LOG };
+enum spec_eval_temperature { SPEC_AS_TRAINED, SPEC_EVAL_LOG };
+enum spec_bias_place { SPEC_BIAS_OUTSIDE, SPEC_BIAS_INSIDE };
+struct spec_temperature {
+    enum spec_temperature_kind kind;
+    enum spec_bias_place bias; /* whether the factor multiplies the bias too */
+    int32_t length;            /* tokens */
+    double scale, start;       /* start: of SSMax's learned numbers */
+};
+
 struct spec_model {
     char name[SPEC_TEXT_BYTES]; /* a label such as wt103_247m; not hashed */
     enum spec_position position;
@@ -66,6 +79,7 @@ struct spec_model {
     double dropout_attention, dropout_relu;
     double dropout_softmax; /* head input and tail projections; for plain: head input */
     struct spec_mask mask;
+    struct spec_temperature temperature;
     /* By layer; empty: all layers alike. The position method or none (enum spec_position); the
      * window of the mask. */
     struct position_list position_layers, window_layers;
@@ -118,8 +132,12 @@ struct spec_eval {
     int64_t targets;               /* number of targets, from the start of the split; 0: all */
     enum position_scaling scaling; /* of the trained position method to rows longer than L_train */
     double scaling_factor;         /* 0: L_valid / L_train, at least 1 */
-    struct spec_mask mask;         /* window 0: as in training */
-    int32_t attention_rows;        /* rows of each text of worker/heads.c; 0: none */
+    struct position_list longrope_short, longrope_long; /* empty: those of the training */
+    struct spec_mask mask;                              /* window 0: as in training */
+    enum spec_eval_temperature temperature;
+    enum spec_bias_place temperature_bias;
+    int32_t temperature_length; /* tokens; 0: L_train */
+    int32_t attention_rows;     /* rows of each text of worker/heads.c; 0: none */
 };
 
 struct spec {
@@ -248,9 +266,9 @@ int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char 
 void spec_run_id(const struct spec *s, char out[SPEC_ID_BYTES]);
 void spec_config_id(const struct spec *s, const char *config_of_train, char out[SPEC_ID_BYTES]);
 
-/* spec_evaluated - the training's spec with the evaluation's position scaling and mask. The scaling
- * starts from the training's rows; for a child that was itself trained with a scaling, from the
- * rows before that. */
+/* spec_evaluated - the training's spec with the evaluation's position scaling, mask and
+ * temperature. The scaling starts from the training's rows; for a child that was itself trained
+ * with a scaling, from the rows before that. */
 struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eval);
 
 /* spec_layer_has_position - whether a layer has the run's position method. spec_layer_window - its

@@ -124,7 +124,9 @@ static bool shares_rows(const struct spec_eval *x, const struct spec_eval *y)
     return stride_of(x) == 1 && stride_of(y) == 1 && x->split == y->split &&
            x->targets == y->targets && x->scaling == y->scaling &&
            x->scaling_factor == y->scaling_factor && x->mask.window == y->mask.window &&
-           x->mask.sinks == y->mask.sinks && x->mask.sink_positions == y->mask.sink_positions;
+           x->mask.sinks == y->mask.sinks && x->mask.sink_positions == y->mask.sink_positions &&
+           x->temperature == y->temperature && x->temperature_bias == y->temperature_bias &&
+           x->temperature_length == y->temperature_length;
 }
 
 /* Sets up the pass of evaluation i and of those that share its rows, which needs windows that are

@@ -185,8 +185,8 @@ def check(c):
     """Refuses what the forward pass above leaves out."""
     if c["position"] not in ("sinusoidal", "rotary", "t5", "alibi", "none"):
         sys.exit("position method %s is not written out in this script" % c["position"])
-    if c.get("attention_window", 0) or c.get("rope_scaling", "none") != "none":
-        sys.exit("windows and scaled angles are not written out in this script")
+    if c.get("attention_window", 0) or c.get("rope_scaling", "none") != "none" or c.get("rotary_share", 1) != 1 or c.get("temperature", "none") != "none":
+        sys.exit("windows, scaled angles, partial rotations and temperatures are not written out in this script")
 
 
 def alibis(c, split, tokens, length):

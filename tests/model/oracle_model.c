@@ -97,7 +97,7 @@ static void check_distributions(struct oracle *o, const struct file_batch *b)
 static enum oracle_measure gradient_measure(const struct oracle *o, const char *name)
 {
     bool key_bias = strstr(name, "k_proj.bias") != NULL;
-    bool rotates = o->model_own->spec.model.position == SPEC_ROTARY;
+    bool rotates = o->model_own->position.functions->frequencies != NULL;
     return key_bias && !rotates ? ORACLE_KEY_BIAS : ORACLE_GRADIENT;
 }
 

@@ -158,7 +158,7 @@ static void check_rope_case(struct table_case *k)
     float *frequency = oracle_array(o, half);
     double factor = k->functions->frequencies(&k->shape, theta);
     for (int64_t p = 0; p < half; p++) frequency[p] = (float)theta[p];
-    position_rotation(k->functions, &k->shape, k->length, cosine, sine);
+    position_rotation(k->functions, &k->shape, k->length, false, cosine, sine);
     oracle_check(o, ORACLE_TABLE, frequency, half, oracle_name(o, "%s.frequency", k->name));
     oracle_check(o, ORACLE_TABLE, cosine, n, oracle_name(o, "%s.cosine", k->name));
     oracle_check(o, ORACLE_TABLE, sine, n, oracle_name(o, "%s.sine", k->name));

@@ -103,6 +103,18 @@ static void set_softmax(struct oracle *o, struct spec *s, const struct safetenso
     if (!tied) oracle_reject(o, "the weights are not tied, only tied ones are computed here");
 }
 
+/* log is a temperature of evaluations, the others of models */
+static void set_temperature(struct oracle *o, struct spec *s, const struct safetensors *f)
+{
+    static const char *const names[] = {"temperature", "temperature_bias", "temperature_length",
+                                        "temperature_scale"};
+    bool log = strcmp(get(f, "temperature", "none"), "log") == 0;
+    for (size_t i = 0; i < (log ? 3 : 4); i++)
+        set_option(o, s, oracle_name(o, "%s.%s", log ? "eval" : "model", names[i]),
+                   safetensors_metadata(f, names[i]));
+    *s = spec_evaluated(s, &s->eval);
+}
+
 void oracle_spec(struct oracle *o, struct spec *s, const struct safetensors *f)
 {
     static const char *const masks[] = {"model.attention_window", "model.attention_sinks",
@@ -124,6 +136,7 @@ void oracle_spec(struct oracle *o, struct spec *s, const struct safetensors *f)
     oracle_position(o, s, &(struct oracle_texts){.get = get_metadata, .from = f});
     for (size_t i = 0; i < sizeof masks / sizeof *masks; i++)
         set_option(o, s, masks[i], safetensors_metadata(f, masks[i] + strlen("model.")));
+    set_temperature(o, s, f);
     set_softmax(o, s, f);
     double root = sqrt((double)s->model.dim), scale = root;
     const char *text = safetensors_metadata(f, "embed_scale");

@@ -9,14 +9,25 @@
 /* The bias: none, slopes, a table with constants beyond it, a table with slopes beyond it. */
 enum form { FORM_NONE, FORM_SLOPE, FORM_TABLE, FORM_ALL, FORMS_N };
 
-enum attention_result { OUT, LSE, DQ, DK, DV, DSUMS, TABLE_GRAD, OFFSET_GRAD, ATTENTION_RESULTS };
+enum attention_result {
+    OUT,
+    LSE,
+    DQ,
+    DK,
+    DV,
+    DSUMS,
+    TABLE_GRAD,
+    OFFSET_GRAD,
+    HEAD_GRAD,
+    ATTENTION_RESULTS
+};
 
 /* q, k, v as thirds of one matrix, as in the model. */
 struct attention_case {
     struct op_attention ref;
     struct attention a;
     float *q, *k, *v; /* packed */
-    struct op_matrix out, dout, dqkv, table_grad, offset_grad;
+    struct op_matrix out, dout, dqkv, table_grad, offset_grad, head_grad;
     int64_t summed_n; /* terms in a sum of a bias gradient whose roundings add up; 0: one */
     double *want[ATTENTION_RESULTS]; /* the oracle's results; NULL: not computed yet */
     float *plain[ATTENTION_RESULTS]; /* those of plain loops */

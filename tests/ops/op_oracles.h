@@ -135,8 +135,8 @@ static void NAME(rotary)(struct op_case *c)
 {
     const struct rotary_args *a = ARGS(c);
     NAME(op_rotary)
-    (OUT("x"), IN("x"), IN("cosine"), IN("sine"), ROWS(c), a->T, a->H, 2 * (int32_t)SIZE(c, 'P'),
-     a->layout, a->inverse);
+    (OUT("x"), IN("x"), IN("cosine"), IN("sine"), ROWS(c), a->T, a->H, (int32_t)(COLS(c) / a->H),
+     SIZE(c, 'P'), a->layout, a->inverse);
 }
 
 static void NAME(softmax_loss)(struct op_case *c)

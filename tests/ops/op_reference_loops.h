@@ -99,19 +99,18 @@ static inline void NAME(op_layernorm_bwd)(REAL *dx, REAL *dgain, REAL *dbias, co
 
 /* Rotates the pairs of x (rows, H*D) in place; no token is later than `last`. */
 static inline void NAME(rotate_pairs)(REAL *x, const float *cosine, const float *sine, int64_t rows,
-                                      int32_t T, int32_t last, int32_t H, int32_t D, int layout,
-                                      int inverse)
+                                      int32_t T, int32_t last, int32_t H, int32_t D, int64_t pairs,
+                                      int layout, int inverse)
 {
-    int64_t half = D / 2;
     for (int64_t n = 0; n < rows; n++)
         for (int64_t h = 0; h < H; h++)
-            for (int64_t p = 0; p < half; p++) {
+            for (int64_t p = 0; p < pairs; p++) {
                 int64_t base = (n * H + h) * D;
                 int64_t first = base + (layout == 0 ? 2 * p : p);
-                int64_t second = base + (layout == 0 ? 2 * p + 1 : p + half);
+                int64_t second = base + (layout == 0 ? 2 * p + 1 : p + pairs);
                 int64_t token = n % T < last ? n % T : last;
-                REAL cosine_t = (REAL)cosine[token * half + p];
-                REAL sine_t = (REAL)sine[token * half + p];
+                REAL cosine_t = (REAL)cosine[token * pairs + p];
+                REAL sine_t = (REAL)sine[token * pairs + p];
                 if (inverse) sine_t = -sine_t;
                 REAL u = x[first], w = x[second];
                 x[first] = u * cosine_t - w * sine_t;
@@ -120,23 +119,24 @@ static inline void NAME(rotate_pairs)(REAL *x, const float *cosine, const float 
 }
 
 static inline void NAME(op_rotary)(REAL *y, const float *x, const float *cosine, const float *sine,
-                                   int64_t rows, int32_t T, int32_t H, int32_t D, int layout,
-                                   int inverse)
+                                   int64_t rows, int32_t T, int32_t H, int32_t D, int64_t pairs,
+                                   int layout, int inverse)
 {
     for (int64_t i = 0; i < rows * H * D; i++) y[i] = (REAL)x[i];
-    NAME(rotate_pairs)(y, cosine, sine, rows, T, T, H, D, layout, inverse);
+    NAME(rotate_pairs)(y, cosine, sine, rows, T, T, H, D, pairs, layout, inverse);
 }
 
 /* A rotated copy of q or k on the heap; no token is later than `last`. */
-static inline REAL *NAME(attention_rotated)(const float *x, int32_t last,
+static inline REAL *NAME(attention_rotated)(const float *x, int keys, int32_t last,
                                             const struct op_attention *a)
 {
     int64_t rows = (int64_t)a->B * a->T, n = rows * a->H * a->D;
     REAL *out = malloc((size_t)n * sizeof *out);
     if (out == NULL) abort();
     for (int64_t i = 0; i < n; i++) out[i] = (REAL)x[i];
-    if (a->cosine != NULL)
-        NAME(rotate_pairs)(out, a->cosine, a->sine, rows, a->T, last, a->H, a->D, a->layout, 0);
+    if (a->cosine != NULL) NAME(rotate_pairs)
+    (out, keys ? a->key_cosine : a->cosine, keys ? a->key_sine : a->sine, rows, a->T, last, a->H,
+     a->D, a->pairs, a->layout, 0);
     return out;
 }
 
@@ -159,6 +159,28 @@ static inline int NAME(is_far)(int32_t *distance, int32_t h, int32_t i, int32_t 
     return 1;
 }
 
+/* The scaled product of a pair, and its bias. */
+static inline REAL NAME(pair_score)(REAL *bias, const REAL *query, const REAL *key, int32_t h,
+                                    int32_t distance, const struct op_attention *a)
+{
+    REAL score = 0;
+    *bias = 0;
+    for (int32_t d = 0; d < a->D; d++) score += query[d] * key[d];
+    if (distance < a->bias_table_n) {
+        *bias = (REAL)a->near[(int64_t)h * a->bias_table_n + distance];
+    } else {
+        if (a->offset != NULL) *bias = (REAL)a->offset[h];
+        if (a->slope != NULL) *bias += (REAL)a->slope[h] * (REAL)distance;
+    }
+    return score * (REAL)a->scale;
+}
+
+static inline REAL NAME(temperature)(const struct op_attention *a, int32_t h, int32_t i)
+{
+    if (a->query_factor == NULL) return 1;
+    return (REAL)a->query_factor[i] * (a->head_factor ? (REAL)a->head_factor[h] : 1);
+}
+
 /* Softmax of query i over keys 0 … i, those that the mask hides excepted; returns the log of its
  * sum. far: q as sinks outside the window see it. */
 static inline REAL NAME(attention_row)(REAL *p, const REAL *q, const REAL *far, const REAL *k,
@@ -171,22 +193,16 @@ static inline REAL NAME(attention_row)(REAL *p, const REAL *q, const REAL *far, 
         int32_t distance, is_far = NAME(is_far)(&distance, h, i, j, a);
         const REAL *query = (is_far ? far : q) + ((int64_t)b * a->T + i) * C + h * a->D;
         const REAL *key = k + ((int64_t)b * a->T + j) * C + h * a->D;
-        REAL score = 0, bias = 0;
+        REAL bias, warm = NAME(temperature)(a, h, i);
         p[j] = -INFINITY;
         if (is_far && j >= a->mask.sinks) continue;
-        for (int32_t d = 0; d < a->D; d++) score += query[d] * key[d];
-        if (distance < a->bias_table_n) {
-            bias = (REAL)a->near[(int64_t)h * a->bias_table_n + distance];
-        } else {
-            if (a->offset != NULL) bias = (REAL)a->offset[h];
-            if (a->slope != NULL) bias += (REAL)a->slope[h] * (REAL)distance;
-        }
+        REAL score = NAME(pair_score)(&bias, query, key, h, distance, a);
+        p[j] = a->inside ? warm * (score + bias) : warm * score + bias;
         if (a->high != NULL) {
             const float *high = a->high + ((int64_t)b * a->H + h) * a->T;
             const float *low = a->low + ((int64_t)b * a->H + h) * a->T;
-            bias += ((REAL)high[i] - (REAL)high[j]) + ((REAL)low[i] - (REAL)low[j]);
+            p[j] += ((REAL)high[i] - (REAL)high[j]) + ((REAL)low[i] - (REAL)low[j]);
         }
-        p[j] = score * (REAL)a->scale + bias;
         if (p[j] > most) most = p[j];
     }
     for (int32_t j = 0; j <= i; j++) {
@@ -209,8 +225,9 @@ static inline void NAME(op_attention)(REAL *out, REAL *lse, const float *q_in, c
 {
     int64_t C = (int64_t)a->H * a->D;
     REAL *p = malloc((size_t)a->T * sizeof *p);
-    REAL *q = NAME(attention_rotated)(q_in, a->T, a), *k = NAME(attention_rotated)(k_in, a->T, a);
-    REAL *far = NAME(attention_rotated)(q_in, NAME(sink_last)(a), a);
+    REAL *q = NAME(attention_rotated)(q_in, 0, a->T, a),
+         *k = NAME(attention_rotated)(k_in, 1, a->T, a);
+    REAL *far = NAME(attention_rotated)(q_in, 0, NAME(sink_last)(a), a);
     if (p == NULL) abort();
     for (int32_t b = 0; b < a->B; b++)
         for (int32_t h = 0; h < a->H; h++)
@@ -233,10 +250,10 @@ static inline void NAME(op_attention)(REAL *out, REAL *lse, const float *q_in, c
 
 /* The contribution of a query to all gradients; dfar is that of q rotated for sinks. */
 static inline void NAME(attention_row_bwd)(REAL *p, REAL *dq, REAL *dfar, REAL *dk, REAL *dv,
-                                           REAL *dbias_table, REAL *dtail_offset, const REAL *q,
-                                           const REAL *far, const REAL *k, const float *v,
-                                           const float *dout, int32_t b, int32_t h, int32_t i,
-                                           const struct op_attention *a)
+                                           REAL *dbias_table, REAL *dtail_offset, REAL *dhead,
+                                           const REAL *q, const REAL *far, const REAL *k,
+                                           const float *v, const float *dout, int32_t b, int32_t h,
+                                           int32_t i, const struct op_attention *a)
 {
     int64_t C = (int64_t)a->H * a->D, from = ((int64_t)b * a->T + i) * C + h * a->D;
     REAL *dp = p + a->T, dot = 0;
@@ -255,11 +272,18 @@ static inline void NAME(attention_row_bwd)(REAL *p, REAL *dq, REAL *dfar, REAL *
         int64_t to = ((int64_t)b * a->T + j) * C + h * a->D;
         REAL ds = p[j] * (dp[j] - dot);
         int32_t distance, is_far = NAME(is_far)(&distance, h, i, j, a);
+        if (is_far && j >= a->mask.sinks) continue;
+        const REAL *query = (is_far ? far : q) + from;
+        REAL bias, score = NAME(pair_score)(&bias, query, k + to, h, distance, a);
+        if (a->head_factor != NULL)
+            dhead[h] += ds * (REAL)a->query_factor[i] * (score + (a->inside ? bias : 0));
+        REAL warm = NAME(temperature)(a, h, i) * ds;
         for (int32_t d = 0; d < a->D; d++) {
-            (is_far ? dfar : dq)[from + d] += ds * (REAL)a->scale * k[to + d];
-            dk[to + d] += ds * (REAL)a->scale * (is_far ? far : q)[from + d];
+            (is_far ? dfar : dq)[from + d] += warm * (REAL)a->scale * k[to + d];
+            dk[to + d] += warm * (REAL)a->scale * query[d];
         }
         if (a->dsums != NULL) ((REAL *)a->dsums)[((int64_t)b * a->H + h) * a->T + j] -= ds;
+        if (a->inside) ds = warm;
         if (distance < a->bias_table_n)
             dbias_table[(int64_t)h * a->bias_table_n + distance] += ds;
         else
@@ -267,32 +291,36 @@ static inline void NAME(attention_row_bwd)(REAL *p, REAL *dq, REAL *dfar, REAL *
     }
 }
 
-/* dbias_table (H, bias_table_n) and dtail_offset (H) are overwritten. */
+/* dbias_table (H, bias_table_n), dtail_offset (H) and dhead (H) are overwritten. */
 static inline void NAME(op_attention_bwd)(REAL *dq, REAL *dk, REAL *dv, REAL *dbias_table,
-                                          REAL *dtail_offset, const float *q_in, const float *k_in,
-                                          const float *v, const float *dout,
+                                          REAL *dtail_offset, REAL *dhead, const float *q_in,
+                                          const float *k_in, const float *v, const float *dout,
                                           const struct op_attention *a)
 {
     int64_t n = (int64_t)a->B * a->T * a->H * a->D;
     REAL *p = malloc(2 * (size_t)a->T * sizeof *p), *dfar = calloc((size_t)n, sizeof *dfar);
-    REAL *q = NAME(attention_rotated)(q_in, a->T, a), *k = NAME(attention_rotated)(k_in, a->T, a);
-    REAL *far = NAME(attention_rotated)(q_in, NAME(sink_last)(a), a);
+    REAL *q = NAME(attention_rotated)(q_in, 0, a->T, a),
+         *k = NAME(attention_rotated)(k_in, 1, a->T, a);
+    REAL *far = NAME(attention_rotated)(q_in, 0, NAME(sink_last)(a), a);
     if (p == NULL || dfar == NULL) abort();
     for (int64_t i = 0; i < n; i++) dq[i] = dk[i] = dv[i] = 0;
     for (int64_t i = 0; i < (int64_t)a->H * a->bias_table_n; i++) dbias_table[i] = 0;
-    for (int32_t h = 0; h < a->H; h++) dtail_offset[h] = 0;
+    for (int32_t h = 0; h < a->H; h++) dtail_offset[h] = dhead[h] = 0;
     for (int64_t i = 0; a->dsums != NULL && i < (int64_t)a->B * a->H * a->T; i++)
         ((REAL *)a->dsums)[i] = 0;
     for (int32_t b = 0; b < a->B; b++)
         for (int32_t h = 0; h < a->H; h++)
             for (int32_t i = 0; i < a->T; i++) NAME(attention_row_bwd)
-    (p, dq, dfar, dk, dv, dbias_table, dtail_offset, q, far, k, v, dout, b, h, i, a);
+    (p, dq, dfar, dk, dv, dbias_table, dtail_offset, dhead, q, far, k, v, dout, b, h, i, a);
     if (a->cosine != NULL) {
         int64_t rows = (int64_t)a->B * a->T;
         int32_t last = NAME(sink_last)(a);
-        NAME(rotate_pairs)(dq, a->cosine, a->sine, rows, a->T, a->T, a->H, a->D, a->layout, 1);
-        NAME(rotate_pairs)(dfar, a->cosine, a->sine, rows, a->T, last, a->H, a->D, a->layout, 1);
-        NAME(rotate_pairs)(dk, a->cosine, a->sine, rows, a->T, a->T, a->H, a->D, a->layout, 1);
+        NAME(rotate_pairs)
+        (dq, a->cosine, a->sine, rows, a->T, a->T, a->H, a->D, a->pairs, a->layout, 1);
+        NAME(rotate_pairs)
+        (dfar, a->cosine, a->sine, rows, a->T, last, a->H, a->D, a->pairs, a->layout, 1);
+        NAME(rotate_pairs)
+        (dk, a->key_cosine, a->key_sine, rows, a->T, a->T, a->H, a->D, a->pairs, a->layout, 1);
     }
     for (int64_t i = 0; i < n; i++) dq[i] += dfar[i];
     free(far);

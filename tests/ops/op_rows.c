@@ -298,9 +298,10 @@ static void stats_of_s(struct op_case *c, int form)
 
 /* ---- rotary ---- */
 
-/* N, T, H, P, R, C = 2 H P: tables longer than a row. */
+/* N, T, H, P, R, C: tables longer than a row; all features rotate, or some. */
 static const int32_t rotations[] = {18, 9, 3, 4,  12, 24,  33, 33, 2, 8,  36, 32,
-                                    5,  5, 1, 64, 8,  128, 12, 4,  5, 16, 7,  160};
+                                    5,  5, 1, 64, 8,  128, 12, 4,  5, 16, 7,  160,
+                                    18, 9, 3, 2,  12, 30,  12, 4,  1, 5,  7,  16};
 
 static void set_layout(struct op_case *c, int form)
 {

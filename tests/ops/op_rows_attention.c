@@ -132,7 +132,7 @@ static void ask_oracle(struct op_bench *k, struct attention_case *c)
 {
     int64_t n = c->out.t.rows * c->out.t.cols, lse_n = c->a.lse.rows * c->a.lse.cols;
     int64_t table_n = c->ref.H * c->ref.bias_table_n + 1;
-    const int64_t sizes[] = {n, lse_n, n, n, n, lse_n, table_n, c->ref.H};
+    const int64_t sizes[] = {n, lse_n, n, n, n, lse_n, table_n, c->ref.H, c->ref.H};
     for (int i = 0; i < ATTENTION_RESULTS; i++) {
         c->want[i] = op_doubles(k, sizes[i]);
         c->plain[i] = op_floats(k, sizes[i]);
@@ -142,38 +142,42 @@ static void ask_oracle(struct op_bench *k, struct attention_case *c)
     op_attention_double(want[OUT], want[LSE], c->q, c->k, c->v, &c->ref);
     op_attention_float(plain[OUT], plain[LSE], c->q, c->k, c->v, &c->ref);
     c->ref.dsums = want[DSUMS];
-    op_attention_bwd_double(want[DQ], want[DK], want[DV], want[TABLE_GRAD], want[OFFSET_GRAD], c->q,
-                            c->k, c->v, c->dout.host, &c->ref);
+    op_attention_bwd_double(want[DQ], want[DK], want[DV], want[TABLE_GRAD], want[OFFSET_GRAD],
+                            want[HEAD_GRAD], c->q, c->k, c->v, c->dout.host, &c->ref);
     c->ref.dsums = plain[DSUMS];
     op_attention_bwd_float(plain[DQ], plain[DK], plain[DV], plain[TABLE_GRAD], plain[OFFSET_GRAD],
-                           c->q, c->k, c->v, c->dout.host, &c->ref);
+                           plain[HEAD_GRAD], c->q, c->k, c->v, c->dout.host, &c->ref);
 }
 
 void op_attention_check(struct op_bench *k, struct attention_case *c)
 {
-    static const char *const names[] = {"out", "lse",   "dq",         "dk",
-                                        "dv",  "dsums", "table_grad", "offset_grad"};
-    const struct tensor *got[] = {&c->a.out,        &c->a.lse,        &c->a.dq,
-                                  &c->a.dk,         &c->a.dv,         &c->a.gates.dsums,
-                                  &c->table_grad.t, &c->offset_grad.t};
+    static const char *const names[] = {"out",   "lse",        "dq",          "dk",       "dv",
+                                        "dsums", "table_grad", "offset_grad", "head_grad"};
+    const struct tensor *got[] = {&c->a.out,        &c->a.lse,         &c->a.dq,
+                                  &c->a.dk,         &c->a.dv,          &c->a.gates.dsums,
+                                  &c->table_grad.t, &c->offset_grad.t, &c->head_grad.t};
     if (c->want[OUT] == NULL) ask_oracle(k, c);
     op_set(k, &c->table_grad);
     op_set(k, &c->offset_grad);
+    if (c->ref.head_factor != NULL) op_set(k, &c->head_grad);
     op_attention_run(k, c);
-    for (int i = 0; i < (c->ref.bias_table_n > 0 ? ATTENTION_RESULTS : TABLE_GRAD); i++) {
+    for (int i = 0; i < ATTENTION_RESULTS; i++) {
+        const float *before[] = {c->table_grad.host, c->offset_grad.host, c->head_grad.host};
+        if ((i == TABLE_GRAD || i == OFFSET_GRAD) && c->ref.bias_table_n == 0) continue;
+        if (i == HEAD_GRAD && c->ref.head_factor == NULL) continue;
         if (i == DSUMS && c->ref.high == NULL) continue;
-        const float *before = i == TABLE_GRAD ? c->table_grad.host : c->offset_grad.host;
         k->terms = i < DQ ? 0.0 : largest_term(k, c);
         if (k->b->precision == DTYPE_BF16 && i == DV) k->terms = 1.0 / (1.0 - c->a.dropout.p);
         if (i == DSUMS) k->terms *= sqrt((double)c->ref.T); /* a sum over queries */
         if (i >= TABLE_GRAD && c->summed_n > 0) k->terms *= sqrt((double)c->summed_n);
+        if (i == HEAD_GRAD) k->terms *= sqrt((double)c->ref.B * c->ref.T);
         /* A sum over queries of p dp, of which dp is a sum of D products. */
         if (i >= TABLE_GRAD && k->b->precision == DTYPE_BF16)
             k->terms = sqrt((double)c->ref.B * c->ref.T * c->ref.D) / (1.0 - c->a.dropout.p);
         /* Rotated q and k are rounded to bf16: a score, of size 1, feels it. */
         double f32_error = i != LSE || c->ref.cosine ? 0x1p-8 : 1e-5;
         tol_check(k, names[i], got[i]->dtype, i == OUT ? 2 : 3, f32_error, op_get(k, got[i]),
-                  c->want[i], c->plain[i], i < TABLE_GRAD ? NULL : before,
+                  c->want[i], c->plain[i], i < TABLE_GRAD ? NULL : before[i - TABLE_GRAD],
                   got[i]->rows * got[i]->cols);
     }
 }
@@ -184,22 +188,58 @@ void op_attention_run(struct op_bench *k, const struct attention_case *c)
     assert_ok(ops_attention_bwd(k->b, &c->a, &e));
 }
 
-/* Different angles for each token and pair, in tables longer than the row. */
-static void set_rotary(struct op_bench *k, struct attention_case *c, int layout)
+/* Factors of queries of both signs, 0 for the first; those of heads if `heads`. Factors of size 1
+ * would let a score grow with the length of a row, and its roundings too. */
+static void set_temperature(struct op_bench *k, struct attention_case *c, bool heads, bool inside)
 {
-    int64_t rows = c->ref.T + 3, half = c->ref.D / 2;
-    struct op_matrix cosine = op_random(k, rows, half, 0), sine = op_random(k, rows, half, 0);
-    for (int64_t i = 0; i < rows * half; i++) {
-        double angle = 3.0 * (double)cosine.host[i];
-        cosine.host[i] = (float)cos(angle);
-        sine.host[i] = (float)sin(angle);
+    struct op_matrix query = op_random(k, 1, c->ref.T, 0), head = op_random(k, 1, c->ref.H, 0);
+    c->head_grad = op_random(k, 1, c->ref.H, 0);
+    for (int32_t i = 0; i < c->ref.T; i++) query.host[i] *= i == 0 ? 0.0f : 0.5f;
+    op_set(k, &query);
+    c->a.temperature = (struct attention_temperature){.query_dev = query.t.data, .inside = inside};
+    c->ref.query_factor = query.host;
+    c->ref.inside = inside;
+    if (!heads) return;
+    c->a.temperature.head_dev = head.t.data;
+    c->a.temperature.head_grad_dev = c->head_grad.t.data;
+    c->ref.head_factor = head.host;
+}
+
+/* Different angles and sizes for each token and pair, in tables longer than the row. */
+static void draw_rotation(struct op_bench *k, const struct attention_case *c, int32_t pairs,
+                          bool sized, struct op_matrix *cosine, struct op_matrix *sine)
+{
+    int64_t rows = c->ref.T + 3;
+    *cosine = op_random(k, rows, pairs, 0);
+    *sine = op_random(k, rows, pairs, 0);
+    for (int64_t i = 0; i < rows * pairs; i++) {
+        double angle = 3.0 * (double)cosine->host[i];
+        double size = sized ? 1.0 + 0.3 * (double)sine->host[i] : 1.0;
+        cosine->host[i] = (float)(size * cos(angle));
+        sine->host[i] = (float)(size * sin(angle));
     }
-    op_set(k, &cosine);
-    op_set(k, &sine);
-    c->a.rotary = (struct attention_rotary){.cosine = cosine.t, .sine = sine.t, .layout = layout};
-    c->ref.cosine = cosine.host;
-    c->ref.sine = sine.host;
+    op_set(k, cosine);
+    op_set(k, sine);
+}
+
+/* own: k has tables of its own, and pairs have sizes. */
+static void set_rotary(struct op_bench *k, struct attention_case *c, int layout, int32_t width,
+                       bool own)
+{
+    struct op_matrix table[4];
+    draw_rotation(k, c, width / 2, own, &table[0], &table[1]);
+    c->a.rotary =
+        (struct attention_rotary){.cosine = table[0].t, .sine = table[1].t, .layout = layout};
+    c->ref.key_cosine = c->ref.cosine = table[0].host;
+    c->ref.key_sine = c->ref.sine = table[1].host;
     c->ref.layout = layout;
+    c->ref.pairs = width / 2;
+    if (!own) return;
+    draw_rotation(k, c, width / 2, own, &table[2], &table[3]);
+    c->a.rotary.key_cosine = table[2].t;
+    c->a.rotary.key_sine = table[3].t;
+    c->ref.key_cosine = table[2].host;
+    c->ref.key_sine = table[3].host;
 }
 
 static void check_both(struct op_bench *k, const int32_t *size, enum form form, float p)
@@ -215,11 +255,12 @@ static void attention_rotary(struct op_bench *k)
     static const int32_t sizes[][4] = {{2, 37, 3, 8},  {1, 70, 2, 16}, {1, 66, 1, 24},
                                        {2, 33, 1, 32}, {1, 65, 2, 64}, {1, 35, 2, 128}};
     for (int i = 0; i < 6; i++)
-        for (int layout = 0; layout < 2; layout++) {
+        for (int way = 0; way < 6; way++) { /* layouts; whole heads, parts, own tables of k */
             op_bench_reset(k);
             struct attention_case c =
                 op_attention_case(k, sizes[i], (enum form)(i % 4), i % 2 * 0.25f);
-            set_rotary(k, &c, layout);
+            set_rotary(k, &c, way % 2, way / 2 != 1 ? sizes[i][3] : sizes[i][3] / 4 * 2,
+                       way / 2 == 2);
             op_attention_check(k, &c);
         }
 }
@@ -248,7 +289,7 @@ static void attention_other_widths(struct op_bench *k)
                 assert_non_null(strstr(e.text, "head width"));
                 continue;
             }
-            if (layout >= 0) set_rotary(k, &c, layout);
+            if (layout >= 0) set_rotary(k, &c, layout, widths[i], false);
             op_attention_check(k, &c);
         }
 }
@@ -332,7 +373,37 @@ static void attention_mask(struct op_bench *k)
             c.a.mask = c.ref.mask = cases[i].mask;
             if (c.a.mask.narrow_heads > 0) c.summed_n = (int64_t)c.ref.B * c.ref.T;
             if (ops_attention(k->b, &c.a, &e) == ERR_UNAVAILABLE) continue;
-            if (way / 4 > 0) set_rotary(k, &c, way / 4 - 1);
+            if (way / 4 > 0)
+                set_rotary(k, &c, way / 4 - 1,
+                           way % 4 < 2 ? cases[i].size[3] : cases[i].size[3] / 4 * 2, way % 4 == 3);
+            op_attention_check(k, &c);
+        }
+}
+
+/* Every form of bias, with and without factors of heads, windows, sinks and rotation. */
+static void attention_temperature(struct op_bench *k)
+{
+    static const struct {
+        int32_t size[4];
+        struct attention_mask mask;
+    } cases[] = {
+        {{2, 9, 2, 8}, {0}},
+        {{1, 70, 3, 16}, {0}},
+        {{2, 140, 2, 8}, {.window = 33}},
+        {{1, 70, 2, 8}, {.window = 5, .sinks = 3}},
+        {{1, 130, 2, 8}, {.window = 9, .sinks = 4, .sink_positions = SINKS_CACHE}},
+        {{1, 33, 4, 32}, {.narrow_heads = 2}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int way = 0; way < 16; way++) {
+            struct err e = {0};
+            op_bench_reset(k);
+            struct attention_case c =
+                op_attention_case(k, cases[i].size, (enum form)(way % 4), way % 3 ? 0.0f : 0.25f);
+            c.a.mask = c.ref.mask = cases[i].mask;
+            if (ops_attention(k->b, &c.a, &e) == ERR_UNAVAILABLE) continue;
+            if (way % 5 == 0) set_rotary(k, &c, way % 2, cases[i].size[3], way % 4 == 0);
+            set_temperature(k, &c, way / 4 % 2, way / 8);
             op_attention_check(k, &c);
         }
 }
@@ -384,5 +455,7 @@ const struct op_row op_rows_attention[] = {
     {"attention adds the sums of gates and computes their gradient", .run = attention_gates},
     {"attention agrees with windows, narrow heads and sinks or rejects them",
      .run = attention_mask},
+    {"attention multiplies scores, and biases inside, by the factors of queries and heads",
+     .run = attention_temperature},
     {.name = NULL},
 };

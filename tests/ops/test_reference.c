@@ -103,7 +103,7 @@ struct attention_inputs {
     struct op_attention a;
     int64_t n;
     float q[ROOM], k[ROOM], v[ROOM], dout[ROOM], near[64], offset[8], slope[8], factor[ROOM];
-    float cosine[64], sine[64], high[64], low[64];
+    float cosine[64], sine[64], query_factor[8], head_factor[8], high[64], low[64];
 };
 
 static double attention_value(void *context)
@@ -118,7 +118,7 @@ TEST(attention_gradients_are_differences)
 {
     static struct attention_inputs l;
     static double dq[ROOM], dk[ROOM], dv[ROOM];
-    double dbias_table[64], dtail_offset[8], dsums[64];
+    double dbias_table[64], dtail_offset[8], dhead[8], dsums[64];
     enum { B = 2, T = 6, H = 2, D = 4, NEAR = 3 };
     l.a = (struct op_attention){.B = B,
                                 .T = T,
@@ -141,27 +141,35 @@ TEST(attention_gradients_are_differences)
     for (int i = 0; i < B * H * T * T; i++) l.factor[i] = i % 5 == 0 ? 0.0f : 1.25f;
     fill(l.cosine, T * D / 2, 8);
     fill(l.sine, T * D / 2, 9);
-    fill(l.high, B * H * T, 10);
-    fill(l.low, B * H * T, 11);
+    fill(l.query_factor, T, 10);
+    fill(l.head_factor, H, 11);
+    l.a.pairs = D / 2;
+    fill(l.high, B * H * T, 12);
+    fill(l.low, B * H * T, 13);
     l.a.low = l.low;
     l.a.dsums = dsums;
     static const struct attention_mask masks[] = {{0, 0, SINKS_TEXT, 0},
                                                   {2, 0, SINKS_TEXT, 0},
                                                   {2, 1, SINKS_TEXT, 0},
                                                   {2, 2, SINKS_CACHE, 0}};
-    for (int way = 0; way < 12; way++) {
+    for (int way = 0; way < 36; way++) {
         int rotation = way % 3; /* none, adjacent pairs, halves */
-        l.a.mask = masks[way / 3];
-        l.a.cosine = rotation > 0 ? l.cosine : NULL;
-        l.a.sine = rotation > 0 ? l.sine : NULL;
+        l.a.mask = masks[way / 3 % 4];
+        l.a.query_factor = way >= 12 ? l.query_factor : NULL;
+        l.a.head_factor = way >= 12 ? l.head_factor : NULL;
+        l.a.inside = way >= 24;
+        l.a.cosine = l.a.key_cosine = rotation > 0 ? l.cosine : NULL;
+        l.a.sine = l.a.key_sine = rotation > 0 ? l.sine : NULL;
         l.a.layout = rotation == 2;
         l.a.high = way % 2 ? l.high : NULL;
-        op_attention_bwd_double(dq, dk, dv, dbias_table, dtail_offset, l.q, l.k, l.v, l.dout, &l.a);
+        op_attention_bwd_double(dq, dk, dv, dbias_table, dtail_offset, dhead, l.q, l.k, l.v, l.dout,
+                                &l.a);
         check_differences(attention_value, &l, l.q, dq, l.n);
         check_differences(attention_value, &l, l.k, dk, l.n);
         check_differences(attention_value, &l, l.v, dv, l.n);
         check_differences(attention_value, &l, l.near, dbias_table, H * NEAR);
         check_differences(attention_value, &l, l.offset, dtail_offset, H);
+        if (way >= 12) check_differences(attention_value, &l, l.head_factor, dhead, H);
         if (l.a.high) check_differences(attention_value, &l, l.high, dsums, B * H * T);
     }
 }
@@ -200,9 +208,9 @@ TEST(rotary_backwards_undoes_rotary)
         sine[i] = sinf((float)i);
     }
     for (int layout = 0; layout < 2; layout++) {
-        op_rotary_double(rotated, x, cosine, sine, T, T, H, D, layout, 0);
+        op_rotary_double(rotated, x, cosine, sine, T, T, H, D, D / 2, layout, 0);
         for (int i = 0; i < T * H * D; i++) as_float[i] = (float)rotated[i];
-        op_rotary_double(back, as_float, cosine, sine, T, T, H, D, layout, 1);
+        op_rotary_double(back, as_float, cosine, sine, T, T, H, D, D / 2, layout, 1);
         for (int i = 0; i < T * H * D; i++) assert_true(fabs(back[i] - (double)x[i]) < 1e-6);
     }
 }

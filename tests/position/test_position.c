@@ -187,7 +187,7 @@ TEST(rotations_begin_at_no_angle_and_turn_the_first_pair_by_one)
     struct fixture f;
     float cosine[L * HALF], sine[L * HALF];
     fixture_open(&f, &s, L);
-    position_rotation(f.functions, &f.shape, L, cosine, sine);
+    position_rotation(f.functions, &f.shape, L, false, cosine, sine);
     for (int t = 0; t < L; t++)
         for (int p = 0; p < HALF; p++) {
             double angle = t * pow(10.0, -p);

@@ -107,6 +107,7 @@ TEST(memory_at_equal_tokens_grows_with_the_row_length_by_positions_only)
             struct shape_memory k = plan_of(&s, &capacity);
             int64_t table = position == SPEC_SINUSOIDAL ? 1024 * 4 : 0;
             if (position == SPEC_ROTARY) table = 2 * 64 * 4;
+            if (position == SPEC_XPOS) table = 4 * 64 * 4;              /* k has its own */
             if (position == SPEC_LEARNED) table = 1024 * 4 * k.slots_n; /* they are parameters */
             table += bias_bytes(&s);
             assert_int_equal(capacity.rows_max * capacity.length_max, 9216);

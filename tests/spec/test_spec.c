@@ -180,6 +180,15 @@ TEST(wrong_values_are_rejected_with_the_nearest_right_one)
         {"train.optimizer", "sgd", "did you mean 'nag'"},
         {"eval.split", "dev", "did you mean 'valid'"},
         {"model.layers", "0", "outside"},
+        {"model.rotary_share", "0", "outside"},
+        {"model.rotary_share", "nan", "not a number"},
+        {"model.temperature", "log", "expected one of none, ssmax, steps"},
+        {"eval.temperature", "ssmax", "expected one of none, log"},
+        {"model.ssmax_start", "nan", "not a number"},
+        {"model.temperature_length", "0", "outside"},
+        {"model.longrope_short_factors", "1,0", "outside"},
+        {"eval.longrope_long_factors", "1,-2", "outside"},
+        {"model.longrope_long_factors", "1,nan", "not a list"},
         {"model.layers", "0x10", "whole number"},
         {"model.layers", "18446744073709551616", "whole number"},
         {"train.lr", "nan", "not a number"},
@@ -357,7 +366,8 @@ TEST(an_evaluation_is_stretched_only_as_its_method_can_be)
     } cases[] = {{"rotary", "pi", true},      {"rotary", "dynamic_ntk", true},
                  {"alibi", "slopes", true},   {"alibi", "pi", false},
                  {"rotary", "slopes", false}, {"t5", "yarn", false},
-                 {"learned", "pi", false},    {"none", "none", true}};
+                 {"learned", "pi", false},    {"none", "none", true},
+                 {"rotary", "llama3", true},  {"alibi", "llama3", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct spec s = parsed(train_text);
         set(&s, "model.position", cases[i].position);
@@ -365,6 +375,59 @@ TEST(an_evaluation_is_stretched_only_as_its_method_can_be)
         set(&s, "eval.L", "128");
         set(&s, "eval.position_scaling", cases[i].scaling);
         assert_fails(cases[i].allowed ? 0 : ERR_DATA, "does not apply", spec_check(&s, &e));
+    }
+}
+
+/* Heads have 8 features; evaluations are of rows of 128 tokens. */
+TEST_WITH(struct test_place *p, what_a_method_cannot_do_is_refused_with_place_and_value)
+{
+    static const struct {
+        const char *lines, *word; /* "": accepted */
+    } cases[] = {
+        {"model.position=rotary\nmodel.rotary_share=0.25\n", ""},
+        {"model.position=rotary\nmodel.rotary_share=0.4\n",
+         "model.rotary_share: 0.4 of 8 features is 3"},
+        {"model.position=rotary\nmodel.rotary_share=0.2\n", "is 1, expected an even number"},
+        {"model.position=rotary\nmodel.rotary_share_form=proportional\nmodel.rotary_share=0.2\n",
+         "set model.position: none"},
+        {"model.position=rotary\nmodel.rotary_share=0.25\nmodel.rope_scaling=ntk\n",
+         "at least 4 rotated features"},
+        {"model.position=rotary\nmodel.rope_scaling=llama3\nmodel.llama3_low_freq_factor=4\n",
+         "model.llama3_high_freq_factor: 4 must be above"},
+        {"model.position=rotary\nmodel.rope_scaling=longrope\n",
+         "model.longrope_short_factors: 0 factors, expected 4"},
+        {"model.position=rotary\nmodel.rope_scaling=longrope\nmodel.rotary_share=0.5\n"
+         "model.longrope_short_factors=1,2\nmodel.longrope_long_factors=1,2,3\n",
+         "model.longrope_long_factors: 3 factors, expected 2"},
+        {"model.position=xpos\nmodel.xpos_scale_base=1\n", ""},
+        {"model.position=xpos\nmodel.rotary_base=1250\nmodel.xpos_scale_base=1\nkind=eval\neval.L="
+         "129\n",
+         "model.xpos_scale_base: 1 allows rows of at most 128 tokens, not 129"},
+        {"model.position=xpos\nkind=eval\neval.L=128\neval.position_scaling=pi\n",
+         "does not apply to model.position = xpos"},
+        {"model.position=alibi\nmodel.temperature=ssmax\nmodel.temperature_bias=inside\n", ""},
+        {"model.position=none\nmodel.temperature=steps\nmodel.temperature_length=32\n", ""},
+        {"model.temperature=steps\n",
+         "steps applies to layers without position, and model.position = alibi has none"},
+        {"model.position=hard_alibi\nmodel.temperature=ssmax\n", "model.temperature: ssmax counts"},
+        {"kind=eval\neval.L=128\neval.temperature=log\neval.temperature_bias=inside\n", ""},
+        {"kind=eval\neval.L=128\neval.temperature=log\neval.temperature_length=1\n",
+         "eval.temperature_length: 1"},
+        {"model.temperature=ssmax\nkind=eval\neval.L=128\neval.temperature=log\n",
+         "eval.temperature: log would replace model.temperature = ssmax"},
+        {"model.position=rotary\nkind=eval\neval.L=128\neval.position_scaling=longrope\n"
+         "eval.longrope_short_factors=1,1,1,1\neval.longrope_long_factors=1,2,3,4\n",
+         ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spec s = parsed(train_text);
+        char *rest = arena_strdup(&p->arena, cases[i].lines), *line;
+        while ((line = strtok_r(rest, "\n", &rest))) {
+            char *equals = strchr(line, '=');
+            *equals = '\0';
+            set(&s, line, equals + 1);
+        }
+        assert_fails(cases[i].word[0] ? ERR_DATA : 0, cases[i].word, spec_check(&s, &e));
     }
 }
 

@@ -283,6 +283,24 @@ TEST_WITH(struct worker_fixture *f, scores_that_follow_the_window_do_not_share_p
     worker_fixture_forget(f, group);
 }
 
+TEST_WITH(struct worker_fixture *f, temperatures_do_not_share_passes)
+{
+    struct spec group[3];
+    double alone[3];
+
+    for (int i = 0; i < 3; i++) {
+        group[i] = worker_fixture_eval(&train, 40 + 40 * (i / 2), 1);
+        group[i].eval.targets = 100;
+        if (i > 0) group[i].eval.temperature = SPEC_EVAL_LOG;
+        group[i].eval.temperature_length = i == 1 ? 4 : 16;
+        alone[i] = loss_alone(f, &group[i]);
+    }
+    assert_true(alone[0] != alone[1]);
+    run_group(f, group, 3);
+    for (int i = 0; i < 3; i++) assert_true(record_of(f, group, i, 3).loss_nats == alone[i]);
+    worker_fixture_forget(f, group);
+}
+
 TEST_WITH(struct worker_fixture *f, a_stride_of_the_whole_window_is_nonoverlapping)
 {
     const struct spec blocks = worker_fixture_eval(&train, 16, 0);
