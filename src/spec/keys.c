@@ -24,6 +24,7 @@ static const char *const window_names[] = {"nonoverlapping", "sliding", NULL};
 static const char *const checkpoint_names[] = {"best", "last", NULL};
 static const char *const continues_names[] = {"all", "weights", NULL};
 static const char *const sink_names[] = {"text", "cache", NULL};
+static const char *const knn_names[] = {"none", "untrained", "unigram", NULL};
 static const char *const mode_names[] = {"train", "eval", NULL};
 
 /* Other names for the values of enum keys. */
@@ -63,6 +64,8 @@ APPLIES(has_window, has_model(s) && s->model.mask.window > 0)
 APPLIES(has_sinks, has_window(s) && s->model.mask.sinks > 0)
 APPLIES(is_masked, is_eval(s) && s->eval.mask.window > 0)
 APPLIES(is_sunk, is_masked(s) && s->eval.mask.sinks > 0)
+APPLIES(has_datastore, is_eval(s) && s->eval.knn.neighbours > 0)
+APPLIES(has_neighbours, has_datastore(s) && s->eval.knn.control != SPEC_KNN_UNIGRAM)
 APPLIES(is_sliding, is_eval(s) && s->eval.window == SPEC_SLIDING)
 /* has_NAME: a run of that position method. */
 #define HAS_POSITION(NAME, name, display, place, style, bounded)                                   \
@@ -248,6 +251,24 @@ static const struct spec_key other_keys[] = {
     ENUM("eval.sink_positions", eval.mask.sink_positions, sink_names, "cache", is_sunk,
          "model.sink_positions in evaluation", "StreamingLLM, section 3.2: cache"),
 
+    INT("eval.knn_neighbours", eval.knn.neighbours, 0, 65536, "0", is_eval,
+        "keys of a datastore of the training that are mixed into each prediction; 0: none",
+        "kNN-LM: 1024"),
+    REAL("eval.knn_temperature", eval.knn.temperature, 1e-9, 1e9, "1", has_neighbours,
+         "divides the squared distances to the keys", "kNN-LM: 1"),
+    REAL("eval.knn_lambda", eval.knn.lambda, 0, 1, "0.25", has_datastore,
+         "share of the datastore in the mixed probability", "kNN-LM: 0.25"),
+    INT("eval.knn_window", eval.knn.window, 0, 1000000, "0", has_neighbours,
+        "tokens per window of the training text when keys are made; 0: train.L", "kNN-LM: 3072"),
+    INT("eval.knn_stride", eval.knn.stride, 0, 1000000, "0", has_neighbours,
+        "keys per window, which have the rest of it as context; 0: half of the window",
+        "kNN-LM: 1536"),
+    LONG("eval.knn_keys", eval.knn.keys, 0, 1e12, "0", has_datastore,
+         "targets in the datastore, from the start of the training text; 0: all", "kNN-LM: all"),
+    ENUM("eval.knn_control", eval.knn.control, knn_names, "none", has_datastore,
+         "untrained: keys and queries of the initial values; unigram: all keys have one weight",
+         "this project"),
+
     ENUM("bench.mode", bench_mode, mode_names, NULL, is_bench,
          "measured pass: training or evaluation", "ALiBi paper, Table 1", .column = "mode"),
     INT("bench.rows", bench_rows, 0, 65536, "0", is_bench_eval,
@@ -343,6 +364,24 @@ const char *spec_position_name(enum spec_position p)
     return position_methods[p].name;
 }
 
+struct spec_knn spec_datastore(const struct spec_eval *eval, const struct spec *train)
+{
+    struct spec_knn k = eval->knn;
+    int64_t targets = train->data.train_tokens;
+
+    if (k.window == 0) k.window = train->train.L;
+    if (k.stride == 0) k.stride = (k.window + 1) / 2;
+    if (k.keys == 0 || (targets > 0 && k.keys > targets)) k.keys = targets;
+    return k;
+}
+
+bool spec_same_datastore(const struct spec_knn *a, const struct spec_knn *b)
+{
+    if (a->neighbours == 0 || b->neighbours == 0) return a->neighbours == b->neighbours;
+    return a->control == b->control && a->window == b->window && a->stride == b->stride &&
+           a->keys == b->keys;
+}
+
 struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eval)
 {
     struct spec s = *train;
@@ -393,7 +432,8 @@ const char *spec_needs(const struct spec *s, enum spec_checkpoint *which)
 bool spec_is_defined(const struct spec *s)
 {
     bool bounded = position_methods[s->model.position].bounded;
-    return s->kind != SPEC_EVAL || !bounded || s->eval.L <= s->train.L;
+    return s->kind != SPEC_EVAL || !bounded ||
+           (s->eval.L <= s->train.L && s->eval.knn.window <= s->train.L);
 }
 
 enum spec_precision spec_precision(const struct spec *s, const char **key)
