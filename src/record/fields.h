@@ -102,7 +102,8 @@ struct record_bins {
  * without a finite loss. eval_wps: not known where a pass was shared. bins: losses by position in
  * the windows; an older program's record has none, so that they cannot be verified; loss_nats is.
  * position_loss: the bins of programs before schema version 4 (schema.c). datastore_sha256: of the
- * file of keys (worker/datastore.c); NULL: none was read. */
+ * file of keys (worker/datastore.c); NULL: none was read. datastore_gain_…: by how much the
+ * datastore lowers loss_nats, and the standard error of that over the windows. */
 #define RECORD_EVALUATED(X, T, t)                                                                  \
     X(T, t, TEXT, run_id, REQUIRED, NULL, NULL, false)                                             \
     X(T, t, INT, peak_memory_bytes, OPTIONAL, "results", "peak_memory_bytes", false)               \
@@ -115,7 +116,9 @@ struct record_bins {
     X(T, t, TEXT, checkpoint_sha256, OPTIONAL, "results", "checkpoint_sha256", true)               \
     X(T, t, TEXT, position_loss, OPTIONAL, "results", "position_loss", false)                      \
     X(T, t, BINS, bins, OPTIONAL, NULL, NULL, false)                                               \
-    X(T, t, TEXT, datastore_sha256, OPTIONAL, "results", "datastore_sha256", true)
+    X(T, t, TEXT, datastore_sha256, OPTIONAL, "results", "datastore_sha256", true)                 \
+    X(T, t, REAL, datastore_gain_nats, OPTIONAL, "results", "datastore_gain_nats", true)           \
+    X(T, t, REAL, datastore_gain_error, OPTIONAL, "results", "datastore_gain_error", true)
 
 /* cpu_share, switches_per_s: of the measured steps, processor time over wall time and involuntary
  * context switches. */

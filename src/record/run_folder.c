@@ -318,6 +318,25 @@ int run_folder_list(struct run_folder **out, int32_t *n, struct arena *a, const 
     return 0;
 }
 
+int run_folder_remove_datastores(const char *root, const char *run_id, int32_t attempt,
+                                 double *bytes, struct err *e)
+{
+    struct dir d;
+    struct arena a;
+    struct err why = {0};
+
+    arena_init(&a);
+    const char *dir = arena_printf(&a, "%s/%s", root, run_folder_name(&a, run_id, attempt));
+    int rc = dir_open(&d, dir, &why);
+    arena_fini(&a);
+    if (rc < 0) return rc == ERR_NOINPUT ? 0 : ERR(e, rc, "%s", why.text);
+    for (int32_t i = 0; rc == 0 && i < d.n; i++)
+        if (strncmp(d.name_own[i], RUN_DATASTORE, strlen(RUN_DATASTORE)) == 0)
+            rc = dir_remove_tree(d.fd, d.name_own[i], bytes, e);
+    dir_close(&d);
+    return rc;
+}
+
 int run_folder_remove(const char *root, const char *run_id, int32_t attempt, bool *removed,
                       double *bytes, struct err *e)
 {

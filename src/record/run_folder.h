@@ -121,6 +121,11 @@ struct run_folder {
 int run_folder_list(struct run_folder **out, int32_t *n, struct arena *a, const char *runs,
                     struct err *e);
 
+/* run_folder_remove_datastores - deletes the datastores of an attempt of a training; *bytes grows by
+ * their sizes. An absent folder is fine. Errors: ERR_IO. */
+int run_folder_remove_datastores(const char *root, const char *run_id, int32_t attempt,
+                                 double *bytes, struct err *e);
+
 /* run_folder_remove - removes root/runs/<run id>/<attempt> with all files: *removed, and *bytes
  * grows by their sizes. An absent one is fine. A link in place of either folder is kept, and what
  * it leads to, with a warning. Errors: ERR_IO. */

@@ -34,6 +34,10 @@ struct sums {
     double logp; /* nats, sum of finite scores */
     int64_t scored_n, nonfinite_n;
     bool recorded;
+    struct { /* nats that the datastore gains: of the last window so far, and of those before it */
+        int64_t window, windows_n;
+        double last, sum, squares;
+    } gain;
     struct {
         double nll; /* nats; not finite if one of them is not */
         int64_t targets_n;
@@ -254,6 +258,22 @@ static double mixed_share(const struct evaluate *v, const struct neighbour *near
     return p;
 }
 
+static void add_window(struct sums *sum)
+{
+    sum->gain.sum += sum->gain.last;
+    sum->gain.squares += sum->gain.last * sum->gain.last;
+    sum->gain.windows_n++;
+    sum->gain.last = 0.0;
+}
+
+/* Adds the gain of a target; targets come in the order of the text. */
+static void add_gain(struct sums *sum, int64_t window, double nats)
+{
+    if (window != sum->gain.window) add_window(sum);
+    sum->gain.window = window;
+    sum->gain.last += nats;
+}
+
 /* Searches the keys of a batch's targets, and adds a score of each for every member. */
 static int add_mixed(struct evaluate *v, const struct scores *s, struct mixing *x, struct err *e)
 {
@@ -270,6 +290,8 @@ static int add_mixed(struct evaluate *v, const struct scores *s, struct mixing *
             mixed.which = k;
             mixed.logp = (float)neighbours_mix((double)mixed.logp, p, knn->lambda);
             add_score(v, &mixed);
+            add_gain(&v->sums[v->member[k]], mixed.target / s->options.windows.stride,
+                     (double)mixed.logp - (double)s->item[i].logp);
         }
     }
     if (v->datastore.file)
@@ -387,9 +409,23 @@ static struct record_bins bins_of(const struct evaluate *v, int32_t i)
     return bins;
 }
 
+/* The gain per target and its standard error; NaN without a datastore, or with one window. */
+static void gain_of(struct evaluate *v, int32_t i, int64_t targets_n, double *gain, double *error)
+{
+    struct sums *sum = &v->sums[i];
+
+    *gain = *error = (double)NAN;
+    if (eval_of(v, i)->knn.neighbours == 0) return;
+    add_window(sum);
+    double n = (double)sum->gain.windows_n, squares = sum->gain.squares - sum->gain.sum * sum->gain.sum / n;
+    *gain = sum->gain.sum / (double)targets_n;
+    if (n > 1) *error = sqrt(n * fmax(squares, 0.0) / (n - 1.0)) / (double)targets_n;
+}
+
 static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, int64_t peak,
                   double seconds, struct err *e)
 {
+    double gain, error;
     struct sums *sum = &v->sums[i];
     struct worker *a = v->worker;
     double loss = sum->nonfinite_n ? (double)NAN : -sum->logp / (double)targets_n;
@@ -398,6 +434,7 @@ static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, 
         return ERR(e, ERR_INTERNAL,
                    "evaluation %s scored %" PRId64 " targets, but its protocol has %" PRId64,
                    a->run_id[i], sum->scored_n, targets_n);
+    gain_of(v, i, targets_n, &gain, &error);
     const struct record r = {.type = EVENT_EVALUATED,
                              .evaluated = {.run_id = a->run_id[i],
                                            .peak_memory_bytes = peak,
@@ -409,6 +446,8 @@ static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, 
                                            .eval_wps = wps,
                                            .checkpoint_sha256 = v->sha256,
                                            .bins = bins_of(v, i),
+                                           .datastore_gain_nats = gain,
+                                           .datastore_gain_error = error,
                                            .datastore_sha256 =
                                                v->datastore.file ? v->datastore.sha256 : NULL}};
     TRY(record_write(a->events, &r, e));
