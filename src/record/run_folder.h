@@ -122,7 +122,8 @@ int run_folder_list(struct run_folder **out, int32_t *n, struct arena *a, const 
                     struct err *e);
 
 /* run_folder_remove_datastores - deletes the datastores of an attempt of a training; *bytes grows by
- * their sizes. An absent folder is fine. Errors: ERR_IO. */
+ * their sizes. An absent folder is fine; a link in its place is kept, with a warning. Errors:
+ * ERR_IO. */
 int run_folder_remove_datastores(const char *root, const char *run_id, int32_t attempt,
                                  double *bytes, struct err *e);
 
