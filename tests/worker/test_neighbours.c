@@ -115,6 +115,39 @@ TEST(a_search_finds_the_nearest_keys_and_ties_go_to_the_lower_one)
     }
 }
 
+static int (*real_alloc)(struct backend *, void **, size_t, struct err *);
+static int64_t allocated_bytes;
+
+static int counted(struct backend *b, void **out, size_t bytes, struct err *e)
+{
+    allocated_bytes += (int64_t)bytes;
+    return real_alloc(b, out, bytes, e);
+}
+
+TEST(a_search_allocates_what_a_plan_states)
+{
+    struct field f;
+    struct neighbours s;
+
+    make(&f, 40, 40, 0);
+    struct backend_ops ops = *f.cpu->ops;
+    const struct backend_ops *real = f.cpu->ops;
+    real_alloc = ops.alloc;
+    ops.alloc = counted;
+    f.cpu->ops = &ops;
+    const struct neighbours_options o = {.backend = f.cpu,
+                                         .keys = f.key,
+                                         .keys_n = f.keys_n,
+                                         .width = WIDTH,
+                                         .k = 3,
+                                         .queries_max = QUERIES};
+    assert_ok(neighbours_open(&s, &o, &e));
+    assert_int_equal(allocated_bytes, shape_search_bytes(QUERIES, WIDTH));
+    neighbours_close(&s);
+    f.cpu->ops = real;
+    drop(&f);
+}
+
 TEST(what_a_search_cannot_use_is_refused)
 {
     static const struct {
