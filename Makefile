@@ -41,7 +41,7 @@ TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/report/check_page $(
 
 include cuda/cuda.mk
 
-.PHONY: all deps check asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report bench bench-gpu bundle faults install uninstall clean help
+.PHONY: all deps check asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report explore bench bench-gpu bundle faults install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/alibi $(CUDA_LIBRARY) ## build the program (the default)
@@ -142,6 +142,10 @@ reproduce: $(BUILD)/alibi ## do so for every artefact of experiments/
 	@$(BUILD)/alibi run all $(RUN_FLAGS)
 	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE))
 
+explore: $(BUILD)/alibi ## do so for every artefact of experiments/explore, which ask what the paper does not
+	@$(BUILD)/alibi run explore $(RUN_FLAGS)
+	@$(BUILD)/alibi report explore $(if $(SCALE),--scale $(SCALE))
+
 readme-figure: reproduce-abstract ## redraw the picture of README.md, with SEEDS=3 and its SCALE
 	@cp plots/abstract-$(or $(SCALE),mini).svg plots/readme.svg
 
@@ -160,7 +164,7 @@ claims: $(BUILD)/alibi ## judge the paper's claims from results.db
 	@$(BUILD)/alibi claims $(if $(SCALE),--scale $(SCALE))
 
 report: $(BUILD)/alibi ## draw every figure from results.db and write one page with everything, plots/report.html
-	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE)) --format html --out plots/report.html
+	@$(BUILD)/alibi report all explore $(if $(SCALE),--scale $(SCALE)) --format html --out plots/report.html
 
 bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_scheduler ## measure the CPU backend, compared with PyTorch if installed, and the scheduler (CASES="steps positions libraries scheduler" KERNELS="v4 v3")
 	@tests/bench/run.sh $(BUILD)

@@ -209,6 +209,14 @@ __device__ inline float bias_at(const struct head_bias &b, const float *table, i
 
 /* ---- window and sinks, at positions in the text ---- */
 
+/* The mask of head h. */
+__device__ inline struct attention_mask mask_of(const struct attention &a, int32_t h)
+{
+    struct attention_mask m = a.mask;
+    if (h < m.narrow_heads && (m.window == 0 || h + 1 < m.window)) m.window = h + 1;
+    return m;
+}
+
 /* True if a query sees key j at distance d. bias_at masks the future. */
 __device__ inline bool mask_sees(const struct attention_mask &m, int32_t d, int32_t j)
 {

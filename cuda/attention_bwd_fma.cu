@@ -72,6 +72,7 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     float *P = OTHER_Y + ROWS * (D + 4);
     struct attention_place at = attention_place_of(a, tiles_n, !KEYS);
     struct head_bias bias = head_bias_of(a.bias, at.h, ATTENTION_LOG2E);
+    struct attention_mask mask = mask_of(a, at.h);
     int x = threadIdx.x % 16;
     int32_t first = at.tile * ROWS, row = first + (int32_t)threadIdx.x / 16 * 4;
     float dx[4][D / 16] = {}, dv[4][D / 16] = {};
@@ -89,7 +90,7 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     fma_load<D, ROWS, T>(X, KEYS ? a.k : a.q, a, at, first, attention_rotates(a));
     fma_load<D, ROWS, T>(Y, KEYS ? a.v : a.dout, a, at, first, false);
     for (int32_t other = KEYS ? first : 0; KEYS ? other < a.T : other <= first; other += ROWS) {
-        if (!mask_sees_some(a.mask, KEYS ? other : first, KEYS ? first : other, ROWS)) continue;
+        if (!mask_sees_some(mask, KEYS ? other : first, KEYS ? first : other, ROWS)) continue;
         int32_t col = other + x;
         float s[4][N], dp[4][N];
         uint32_t kept = 0xffffffffu;
@@ -100,7 +101,7 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
             fma_query(&lse[n], &delta[n], a, deltas, at.item, col + 16 * n);
         fma_rows<D>(s, X, OTHER_X);
         fma_rows<D>(dp, Y, OTHER_Y);
-        fma_scores<N, KEYS>(s, a, bias, KEYS ? col - row : row - col, KEYS ? row : col);
+        fma_scores<N, KEYS>(s, a, mask, bias, KEYS ? col - row : row - col, KEYS ? row : col);
         if (keep.scale != 0.0f)
             kept = fma_keep<N>(head_dropout_of(a, keep, at.item), row, col, KEYS);
         fma_gradients(s, dp, lse, delta, kept, keep.factor, KEYS);

@@ -7,6 +7,7 @@ enum { KEYS_THREADS = 256, KEYS_OWNED = 128, KEYS_QUERIES = 64 /* that share SKI
 
 struct keys_warp {
     struct head_bias bias;
+    struct attention_mask mask;
     float unit;        /* scores * unit are exponents of 2 */
     int32_t key, item; /* the warp's first key; b * H + h */
 };
@@ -40,9 +41,9 @@ __device__ inline void keys_tile(float (&dk)[1][D / 8][4], float (&dv)[1][D / 8]
 
     if (keep.scale != 0.0f)
         kept = keep_columns<N>(head_dropout_of(a, keep, hide_from_compiler(w.item)), query, w.key);
-    bias_fragments<N, -1>(s[0], w.bias, a.mask, d, w.key + lane / 4,
+    bias_fragments<N, -1>(s[0], w.bias, w.mask, d, w.key + lane / 4,
                           query - w.key - 15 >= w.bias.bias_table_n &&
-                              mask_sees_all(a.mask, query + STEP - 1, w.key, 16));
+                              mask_sees_all(w.mask, query + STEP - 1, w.key, 16));
     if (alive) keys_skip(s[0], alive);
     product_with_rows<D, 1, N>(s, K, row, Q);
     product_with_rows<D, 1, N>(dp, V, row, G);
@@ -126,13 +127,14 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
     struct attention_place at = attention_place_of(a, tiles_n, false);
     int32_t first = at.tile * KEYS_OWNED, end = (a.T + QUERIES - 1) / QUERIES;
     int32_t tile = first / QUERIES;
-    if (a.mask.window > 0 && a.mask.window < a.T &&
-        first >= a.mask.sinks) { /* later queries do not see these keys */
-        int32_t past = (first + KEYS_OWNED - 1 + a.mask.window + QUERIES - 1) / QUERIES;
-        end = past < end ? past : end;
-    }
     struct keys_warp w;
     w.bias = head_bias_of(a.bias, at.h, 1.0f / a.scale);
+    w.mask = mask_of(a, at.h);
+    if (w.mask.window > 0 && w.mask.window < a.T &&
+        first >= w.mask.sinks) { /* later queries do not see these keys */
+        int32_t past = (first + KEYS_OWNED - 1 + w.mask.window + QUERIES - 1) / QUERIES;
+        end = past < end ? past : end;
+    }
     w.item = (int32_t)at.item;
     w.unit = a.scale * ATTENTION_LOG2E;
     w.key = first + (int32_t)threadIdx.x / 32 * 16;
@@ -169,7 +171,7 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
         mine += (int)threadIdx.x / 32 * 16 / ATTENTION_NORM_TILE * 2 + query / 32 % 2;
 #pragma unroll 1
         for (int part = 0; part < QUERIES; part += STEP)
-            if (query + part + STEP > w.key && mask_sees_some(a.mask, query + part, w.key, 16))
+            if (query + part + STEP > w.key && mask_sees_some(w.mask, query + part, w.key, 16))
                 keys_tile<D, STEP>(dk, dv, w, a, keep, skips ? mine + part / 32 : NULL, K, V,
                                    Q + stage * ROWS + part * D, G + stage * ROWS + part * D,
                                    numbers + stage * QUERIES + part, query + part);

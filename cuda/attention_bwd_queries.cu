@@ -60,6 +60,13 @@ static __device__ inline float *bias_sums_of(float *workspace, const struct atte
     return workspace + parts.bias_sums + slot * parts.bias_table_n;
 }
 
+/* The mask of the head, computed again at each use: a register would be spilled. */
+static __device__ inline struct attention_mask queries_mask(const struct attention &a,
+                                                            const struct queries_warp &w)
+{
+    return mask_of(a, hide_from_compiler(w.bias.h));
+}
+
 /* Processes one tile of keys for one warp of queries. */
 template <int D>
 __device__ inline void queries_tile(float (&dq)[2][D / 8][4], const struct queries_warp &w,
@@ -70,12 +77,13 @@ __device__ inline void queries_tile(float (&dq)[2][D / 8][4], const struct queri
     const int N = QUERIES_KEYS / 8;
     int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 32;
     int32_t j = key + lane % 4 * 2, d = w.query + lane / 4 - j;
+    struct attention_mask mask = queries_mask(a, w);
     bool linear = w.query - key - (QUERIES_KEYS - 1) >= w.bias.bias_table_n &&
-                  mask_sees_all(a.mask, w.query + 31, key, QUERIES_KEYS);
+                  mask_sees_all(mask, w.query + 31, key, QUERIES_KEYS);
     float s[2][N][4], dp[2][N][4] = {};
 
-    bias_fragments<N, 1>(s[0], w.bias, a.mask, d, j, linear);
-    bias_fragments<N, 1>(s[1], w.bias, a.mask, d + 16, j, linear);
+    bias_fragments<N, 1>(s[0], w.bias, mask, d, j, linear);
+    bias_fragments<N, 1>(s[1], w.bias, mask, d + 16, j, linear);
     skip_rows(s, w.alive);
     product_with_rows<D, 2, N>(s, Q, row, K);
     product_with_rows<D, 2, N>(dp, G, row, V);
@@ -170,7 +178,7 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
         tile_rotate<D, QUERIES_OWNED, QUERIES_THREADS>(Q, a, first);
     }
     for (int stage = 0; tile >= 0; stage ^= STAGES - 1) {
-        int32_t next = mask_tile_before(a.mask, tile, first, QUERIES_KEYS);
+        int32_t next = mask_tile_before(queries_mask(a, w), tile, first, QUERIES_KEYS);
         if (skips && next < past_n * TILES)
             while (next >= 0 && !skip_is_live(alive, next / TILES)) next--;
         if (STAGES == 2 && next >= 0)
@@ -183,7 +191,7 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
         w.alive = 0xffffffffu;
         if (skips && tile < past_n * TILES) w.alive = alive[SKIP_WORDS * (tile / TILES) + warp];
         if (tile * QUERIES_KEYS <= w.query + 31 && w.alive != 0 &&
-            mask_sees_some(a.mask, w.query, tile * QUERIES_KEYS, QUERIES_KEYS))
+            mask_sees_some(queries_mask(a, w), w.query, tile * QUERIES_KEYS, QUERIES_KEYS))
             queries_tile<D>(dq, w, a, keep, parts, workspace, Q, G, K + stage * ROWS,
                             V + stage * ROWS, tile * QUERIES_KEYS);
         __syncthreads(); /* the next iteration overwrites this stage */

@@ -44,6 +44,7 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     float *Q = memory, *K = Q + ROWS * (D + 4), *V = K + ROWS * (D + 4), *P = V + ROWS * (D + 4);
     struct attention_place at = attention_place_of(a, tiles_n, true);
     struct head_bias bias = head_bias_of(a.bias, at.h, ATTENTION_LOG2E);
+    struct attention_mask mask = mask_of(a, at.h);
     int x = threadIdx.x % 16, y = threadIdx.x / 16;
     int32_t query = at.tile * ROWS + y * 4;
     float acc[4][D / 16] = {}, sum[4] = {};
@@ -51,13 +52,13 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
 
     fma_load<D, ROWS, T>(Q, a.q, a, at, at.tile * ROWS, attention_rotates(a));
     for (int32_t key = 0; key <= at.tile * ROWS; key += ROWS) {
-        if (!mask_sees_some(a.mask, at.tile * ROWS, key, ROWS)) continue;
+        if (!mask_sees_some(mask, at.tile * ROWS, key, ROWS)) continue;
         float s[4][N];
         fma_load<D, ROWS, T>(K, a.k, a, at, key, attention_rotates(a));
         fma_load<D, ROWS, T>(V, a.v, a, at, key, false);
         __syncthreads();
         fma_rows<D>(s, Q, K);
-        fma_scores<N, false>(s, a, bias, query - key - x, key + x);
+        fma_scores<N, false>(s, a, mask, bias, query - key - x, key + x);
         softmax_step<D>(s, acc, top, sum);
         uint32_t kept = 0xffffffffu;
         if (keep.scale != 0.0f)

@@ -96,7 +96,8 @@ __device__ inline void fma_rows(float (&s)[4][N], const float *left, const float
  * [0][0]. TRANSPOSED: rows are keys. */
 template <int N, bool TRANSPOSED>
 __device__ inline void fma_scores(float (&s)[4][N], const struct attention &a,
-                                  const struct head_bias &bias, int32_t d, int32_t key)
+                                  const struct attention_mask &mask, const struct head_bias &bias,
+                                  int32_t d, int32_t key)
 {
     const float *table = bias_table_of(bias);
 #pragma unroll
@@ -104,7 +105,7 @@ __device__ inline void fma_scores(float (&s)[4][N], const struct attention &a,
         const int row = e / N, col = e % N * 16;
         int32_t distance = d + (TRANSPOSED ? col - row : row - col);
         float b = bias_at(bias, table, distance);
-        if (!mask_sees(a.mask, distance, key + (TRANSPOSED ? row : col))) b = ATTENTION_MASKED;
+        if (!mask_sees(mask, distance, key + (TRANSPOSED ? row : col))) b = ATTENTION_MASKED;
         s[row][e % N] = fmaf(s[row][e % N], a.scale * ATTENTION_LOG2E, b);
     }
 }

@@ -82,6 +82,7 @@ __device__ inline void forward_store(const struct attention &a, struct forward_r
 
 struct forward_warp {
     struct head_bias bias;
+    struct attention_mask mask;
     float unit;          /* scores * unit are exponents of 2 */
     int32_t query, item; /* the warp's first query; b * H + h */
 };
@@ -96,10 +97,10 @@ __device__ inline void forward_tile(struct forward_rows<D> &rows, const struct f
     int lane = threadIdx.x % 32;
     int32_t j = key + lane % 4 * 2, d = w.query + lane / 4 - j;
     bool linear = w.query - key - (KEYS - 1) >= w.bias.bias_table_n &&
-                  mask_sees_all(a.mask, w.query + 31, key, KEYS);
+                  mask_sees_all(w.mask, w.query + 31, key, KEYS);
     float s[2][N][4];
-    bias_fragments<N, 1>(s[0], w.bias, a.mask, d, j, linear);
-    bias_fragments<N, 1>(s[1], w.bias, a.mask, d + 16, j, linear);
+    bias_fragments<N, 1>(s[0], w.bias, w.mask, d, j, linear);
+    bias_fragments<N, 1>(s[1], w.bias, w.mask, d + 16, j, linear);
     skip_rows(s, alive);
     product_with_rows<D, 2, N>(s, Q, threadIdx.x / 32 * 32, K);
     forward_softmax<D, N>(rows, s, w.unit);
@@ -131,6 +132,7 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
     struct attention_place at = attention_place_of(a, tiles_n, true);
     struct forward_warp w;
     w.bias = head_bias_of(a.bias, at.h, 1.0f / a.scale);
+    w.mask = mask_of(a, at.h);
     w.unit = a.scale * ATTENTION_LOG2E;
     w.item = (int32_t)at.item;
     int32_t first = at.tile * FORWARD_QUERIES;
@@ -155,7 +157,7 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
         tile_rotate<D, FORWARD_QUERIES, FORWARD_THREADS>(Q, a, first);
     }
     for (int stage = 0; tile >= 0; stage ^= 1) {
-        int32_t next = mask_tile_before(a.mask, tile, first, KEYS);
+        int32_t next = mask_tile_before(w.mask, tile, first, KEYS);
         if (skips && next < past_n * TILES)
             while (next >= 0 && !skip_is_live(alive, next / TILES)) next--;
         if (next >= 0) {
@@ -172,7 +174,7 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
         if (skips && tile < past_n * TILES)
             rows_alive = alive[SKIP_WORDS * (tile / TILES) + threadIdx.x / 32];
         if (tile * KEYS <= w.query + 31 && rows_alive != 0 &&
-            mask_sees_some(a.mask, w.query, tile * KEYS, KEYS))
+            mask_sees_some(w.mask, w.query, tile * KEYS, KEYS))
             forward_tile<D, KEYS>(rows, w, a, keep, rows_alive, Q, K + stage * KEYS * D,
                                   V + stage * KEYS * D, tile * KEYS);
         __syncthreads(); /* the next iteration overwrites this stage */

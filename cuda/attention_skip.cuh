@@ -44,8 +44,9 @@ __host__ __device__ inline bool row_is_dead(const struct attention_skip &skip, i
  * k. Not with a window: it may hide the key whose score is `known`. */
 static inline bool attention_may_skip(const struct attention *a)
 {
-    return !attention_rotates(*a) && a->mask.window == 0 && a->bias.tail_slope_dev &&
-           a->bias.bias_table_n == 0 && a->T > SKIP_FROM && a->scale > 0.0f;
+    return !attention_rotates(*a) && a->mask.window == 0 && a->mask.narrow_heads == 0 &&
+           a->bias.tail_slope_dev && a->bias.bias_table_n == 0 && a->T > SKIP_FROM &&
+           a->scale > 0.0f;
 }
 
 __host__ __device__ inline struct attention_skip attention_skip_of(

@@ -84,14 +84,17 @@ struct attention_rotary {
 };
 
 /* Which keys a query sees: key j of query i if j <= i and (window == 0 or i - j < window or j <
- * sinks). With SINKS_TEXT a sink outside the window has distance i - j. With SINKS_CACHE positions
- * are places in a cache of sinks + window keys: for that pair the query is at min(i, sinks + window
+ * sinks). The window of head h < narrow_heads has at most h + 1 keys (Hard-ALiBi); with it there
+ * are no sinks. With SINKS_TEXT a sink outside the window has distance i - j. With SINKS_CACHE
+ * positions are places in a cache of sinks + window keys: for that pair the query is at min(i,
+ * sinks + window
  * - 1), in the bias and in rotary alike. All zero: causal. */
 enum attention_sink_positions { SINKS_TEXT, SINKS_CACHE };
 struct attention_mask {
     int32_t window; /* keys, including the query's own; 0: all */
     int32_t sinks;  /* first keys of the row that stay visible; 0: none */
     enum attention_sink_positions sink_positions;
+    int32_t narrow_heads; /* at most H */
 };
 
 enum { ATTENTION_WIDTH_MAX = 256 }; /* of D, on every backend */

@@ -34,6 +34,11 @@ static int rule_attention(const void *args, struct err *e)
         return ERR(e, ERR_INTERNAL,
                    "op attention: only one of the gradients of bias_table and tail_offset is "
                    "given, expected both or none");
+    if (a->mask.narrow_heads > a->H || (a->mask.narrow_heads > 0 && a->mask.sinks > 0))
+        return ERR(e, ERR_INTERNAL,
+                   "op attention: %d narrow heads with %d heads and %d sinks, expected at most as "
+                   "many as heads, and no sinks",
+                   a->mask.narrow_heads, a->H, a->mask.sinks);
     if (cosine->data == NULL) return 0;
     if (a->rotary.sine.data == NULL || 2 * cosine->cols != a->D)
         return ERR(e, ERR_INTERNAL,
@@ -72,6 +77,8 @@ static int rule_residual_layernorm_bwd(const void *args, struct err *e)
          .optional = true},                                                                        \
         {"mask.window", ARG_SIZE_32, ARG_READ, AT(attention, mask.window), "W", .optional = true}, \
         {"mask.sinks", ARG_SIZE_32, ARG_READ, AT(attention, mask.sinks), "S", .optional = true},   \
+        {"mask.narrow_heads", ARG_SIZE_32, ARG_READ, AT(attention, mask.narrow_heads), "A",        \
+         .optional = true},                                                                        \
         {"q", ARG_TENSOR, ARG_READ, AT(attention, q), "B*T H*D"},                                  \
         {"k", ARG_SAME, ARG_READ, AT(attention, k), "B*T H*D"},                                    \
         {"v", ARG_SAME, ARG_READ, AT(attention, v), "B*T H*D"},                                    \

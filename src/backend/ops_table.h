@@ -48,7 +48,7 @@ struct op_argument {
     bool optional;      /* may be absent; a size may be 0 */
 };
 
-enum { OP_ARGUMENTS_MAX = 26 };
+enum { OP_ARGUMENTS_MAX = 30 };
 struct op_descriptor {
     bool fused;  /* may be NULL in a backend */
     size_t flag; /* offset of a bool in the argument struct; 0: none */

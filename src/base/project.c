@@ -45,6 +45,12 @@ int project_open(struct project *p, struct arena *a, const char *dir, struct err
     return project_find_share(p, a, e);
 }
 
+size_t project_group_bytes(const char *artefact)
+{
+    const char *slash = strchr(artefact, '/');
+    return slash ? (size_t)(slash - artefact) : 0;
+}
+
 char *project_path(const struct project *p, struct arena *a, const char *name)
 {
     return name[0] == '/' ? arena_strdup(a, name) : arena_printf(a, "%s/%s", p->root, name);

@@ -6,6 +6,8 @@
 #ifndef BASE_PROJECT_H
 #define BASE_PROJECT_H
 
+#include <stddef.h>
+
 #include "base/arena.h"
 #include "base/err.h"
 
@@ -26,5 +28,9 @@ char *project_path(const struct project *p, struct arena *a, const char *name);
  * folders. */
 int project_find(char **out, const struct project *p, struct arena *a, const char *name,
                  struct err *e);
+
+/* project_group_bytes - the bytes of the group in the name of an artefact, such as those of explore
+ * in explore/methods; 0: the artefact is in no group (plan_list_groups of plan/plan.h). */
+size_t project_group_bytes(const char *artefact);
 
 #endif

@@ -192,12 +192,29 @@ bool str_same(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-bool str_is_name(const char *text)
+/* Returns the bytes that a name at the beginning of text has; 0: there is none. */
+static size_t name_bytes(const char *text)
 {
     static const char allowed[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    size_t n = strlen(text);
-    return n >= 1 && n <= 64 && strspn(text, allowed) == n && text[0] != '.' && text[0] != '-';
+    size_t n = strspn(text, allowed);
+    return n <= 64 && text[0] != '.' && text[0] != '-' ? n : 0;
+}
+
+bool str_is_name(const char *text)
+{
+    size_t n = name_bytes(text);
+    return n > 0 && !text[n];
+}
+
+bool str_is_name_path(const char *text)
+{
+    size_t n = name_bytes(text);
+    while (n > 0 && text[n] == '/') {
+        text += n + 1;
+        n = name_bytes(text);
+    }
+    return n > 0 && !text[n];
 }
 
 char *str_last_line(char *text)

@@ -78,6 +78,8 @@ bool str_same(const char *a, const char *b);
 
 /* str_is_name - [A-Za-z0-9._-]{1,64}, not beginning with a dot or a dash. */
 bool str_is_name(const char *text);
+/* str_is_name_path - names with a slash between them, such as explore/methods. */
+bool str_is_name_path(const char *text);
 
 /* str_thousands - 246933504 as "246,933,504". */
 char *str_thousands(struct arena *a, int64_t n);

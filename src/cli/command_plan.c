@@ -32,14 +32,11 @@ static int settings_width(const struct planning *p)
 }
 
 static void print_training(const struct planning *p, const struct planning_fit *fit, int32_t i,
-                           int width, struct arena *a)
+                           int32_t evaluations, int width, struct arena *a)
 {
     const struct plan_run *r = &p->plan.run[i];
     char time[CLOCK_TEXT_BYTES] = "-";
-    int32_t evaluations = 0;
 
-    for (int32_t k = 0; k < p->plan.runs_n; k++)
-        evaluations += p->plan.run[k].train == i && p->plan.run[k].spec.kind == SPEC_EVAL;
     if (!p->state[i].done) clock_duration(time, p->seconds[i]);
     cli_print(
         "%s  %-5s  %-10s  %7d  %4lld  %11s  %9.2e  %8s  %8s  %10s  %11d  %-*s%s%s\n", r->run_id,
@@ -217,7 +214,10 @@ static void print_plan(const struct planning *p, bool all, double budget_s, stru
     struct err lacking = {0};
     struct planning_fit within, *fit = budget_s > 0 ? &within : NULL;
     int width = settings_width(p);
+    int32_t *evaluations = arena_array(a, (size_t)p->plan.runs_n + 1, sizeof *evaluations);
 
+    for (int32_t i = 0; i < p->plan.runs_n; i++)
+        if (p->plan.run[i].spec.kind == SPEC_EVAL) evaluations[p->plan.run[i].train]++;
     if (fit) planning_fit(fit, p, budget_s, a);
 
     for (int32_t i = 0; i < p->plan.artefacts_n; i++)
@@ -229,7 +229,7 @@ static void print_plan(const struct planning *p, bool all, double budget_s, stru
         width, width ? "settings" : "", width ? "  " : "");
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         if (p->plan.run[i].spec.kind != SPEC_EVAL)
-            print_training(p, fit, i, width, a);
+            print_training(p, fit, i, evaluations[i], width, a);
         else if (all)
             print_evaluation(p, fit, i, a);
     }

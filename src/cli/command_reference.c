@@ -14,12 +14,11 @@ static const char *range_text(const struct spec_key *key, struct arena *a)
     char low[STR_DOUBLE_BYTES], high[STR_DOUBLE_BYTES];
     struct strbuf b;
 
+    strbuf_init(&b, a);
+    for (const char *const *name = key->names; name && *name; name++)
+        strbuf_addf(&b, "%s%s", b.n ? ", " : "", *name);
+    if (key->names) return b.text;
     switch (key->type) {
-    case SPEC_T_ENUM:
-        strbuf_init(&b, a);
-        for (const char *const *name = key->names; *name; name++)
-            strbuf_addf(&b, "%s%s", b.n ? ", " : "", *name);
-        return b.text;
     case SPEC_T_BOOL:
         return "true, false";
     case SPEC_T_TEXT:
@@ -136,7 +135,9 @@ CLI_COMMAND(settings)
 
 /* --- list ----------------------------------------------------------------------------------- */
 
-static void print_artefact(struct cli *c, const char *name, const char *scale)
+enum { LIST_NAME_WIDTH = 10 };
+
+static void print_artefact(struct cli *c, const char *name, const char *scale, int width)
 {
     const struct plan_options o = {.scale = scale};
     struct planning p;
@@ -144,18 +145,41 @@ static void print_artefact(struct cli *c, const char *name, const char *scale)
     struct err why = {0};
 
     if (planning_open(&p, &c->project, &name, 1, &o, NULL, c->store, &why) < 0) {
-        cli_print("%-10s cannot be planned: %s\n", name, why.text);
+        cli_print("%-*s cannot be planned: %s\n", width, name, why.text);
         return;
     }
     if (p.done_n < p.plan.runs_n) clock_duration(time, p.seconds_left);
-    cli_print("%-10s %4d of %4d  %8s  %s\n", name, p.done_n, p.plan.runs_n, time,
+    cli_print("%-*s %4d of %4d  %8s  %s\n", width, name, p.done_n, p.plan.runs_n, time,
               p.plan.artefact[0].title);
     plan_close(&p.plan);
 }
 
+/* The artefacts of groups, each group under a heading. */
+static void print_groups(struct cli *c, const char *scale, char **name, int32_t n)
+{
+    int width = LIST_NAME_WIDTH;
+
+    for (int32_t i = 0; i < n; i++)
+        if ((int)strlen(name[i]) > width) width = (int)strlen(name[i]);
+    for (int32_t i = 0; i < n; i++) {
+        const char *group = arena_strndup(&c->arena, name[i], project_group_bytes(name[i]));
+        if (i == 0 || strncmp(name[i - 1], name[i], strlen(group) + 1) != 0)
+            cli_print("\n%s (`alibi run %s` runs them; they are not the paper's)\n", group, group);
+        print_artefact(c, name[i], scale, width);
+    }
+}
+
+static bool is_listed(char **name, int32_t n, const char *wanted)
+{
+    int32_t k = 0;
+
+    while (k < n && strcmp(name[k], wanted) != 0) k++;
+    return k < n;
+}
+
 /* The user's own grids: results.db has their points, but not where their folders are. */
 static int print_own(struct cli *c, const char *scale, char **shipped, int32_t shipped_n,
-                     struct err *e)
+                     char **grouped, int32_t grouped_n, struct err *e)
 {
     static const char sql[] =
         "SELECT artefact, scale, count(DISTINCT run_id),"
@@ -172,9 +196,9 @@ static int print_own(struct cli *c, const char *scale, char **shipped, int32_t s
     TRY(rows_read(&rows, &c->arena, c->store, sql, &param, 1, e));
     for (int32_t i = 0; i < rows.rows_n; i++) {
         const struct store_cell *row = rows.row[i];
-        int32_t k = 0;
-        while (k < shipped_n && strcmp(shipped[k], store_text(&row[0])) != 0) k++;
-        if (k < shipped_n) continue;
+        if (is_listed(shipped, shipped_n, store_text(&row[0])) ||
+            is_listed(grouped, grouped_n, store_text(&row[0])))
+            continue;
         if (!any)
             cli_print("\nother grids in results.db (`alibi plan PATH` has their time left)\n");
         any = true;
@@ -187,8 +211,8 @@ static int print_own(struct cli *c, const char *scale, char **shipped, int32_t s
 CLI_COMMAND(list)
 {
     const char *scale = NULL;
-    char **name;
-    int32_t n;
+    char **name, **grouped;
+    int32_t n, grouped_n;
     const struct cli_option options[] = {{"scale", 's', CLI_SCALE, &scale, "NAME",
                                           "scale of the runs (default: the grid's, else mini)"},
                                          {0}};
@@ -196,6 +220,8 @@ CLI_COMMAND(list)
     TRY(cli_begin(c, options, e));
     TRY(plan_list(&name, &n, &c->project, &c->arena, e));
     cli_print("artefact   runs done    time left  title\n");
-    for (int32_t i = 0; i < n; i++) print_artefact(c, name[i], scale);
-    return print_own(c, scale, name, n, e);
+    for (int32_t i = 0; i < n; i++) print_artefact(c, name[i], scale, LIST_NAME_WIDTH);
+    TRY(plan_list_groups(&grouped, &grouped_n, &c->project, &c->arena, e));
+    print_groups(c, scale, grouped, grouped_n);
+    return print_own(c, scale, name, n, grouped, grouped_n, e);
 }

@@ -160,9 +160,9 @@ static int parse(struct cli *c, const struct cli_option *all, const bool *help, 
 static int find_run(struct cli *c, const char **run, struct err *e)
 {
     char *path, run_id[SPEC_ID_BYTES];
-    const char *grid = arena_printf(&c->arena, "experiments/%.64s/grid.yaml", *run);
+    const char *grid = arena_printf(&c->arena, "experiments/%.128s/grid.yaml", *run);
 
-    if (str_is_name(*run) && project_find(&path, &c->project, &c->arena, grid, NULL) == 0)
+    if (str_is_name_path(*run) && project_find(&path, &c->project, &c->arena, grid, NULL) == 0)
         return ERR(e, ERR_USAGE, "'%s' is an artefact, not a run id; see `alibi report %s`", *run,
                    *run);
     TRY(store_find_run(c->store, run_id, *run, e));

@@ -14,10 +14,11 @@ enum {
     LINEAR_LIBRARY_GRAIN = 16 /* rows; a multiple of the block of libraries */
 };
 
-/* Measured on a Xeon with AVX-512 and AMX, one thread, widths 64 to 256. With v3 forced, our
- * gradients of the input are 4 to 10 % faster than oneDNN's; those of the weight are 7 % slower at
- * width 64 and 8 % faster at 256. With v4 oneDNN is up to a tenth faster, except at tall gradients
- * of weights, such as that of a table of many classes, where ours are a tenth to a half faster. */
+/* Measured under load on a Xeon with AVX-512 and AMX, one thread, widths 64 to 256, so differences
+ * of a few percent may be noise. With v3 forced, our gradients of the input are 4 to 10 % faster
+ * than oneDNN's; those of the weight are 7 % slower at width 64 and 8 % faster at 256. With v4
+ * oneDNN is up to a tenth faster, except at tall gradients of weights, such as that of a table of
+ * many classes, where ours are a tenth to a half faster. */
 static const struct linear_rule linear_rules[] = {
     {.kernels = "v4", .library_input = true, .library_weight_below = 4},
     {.kernels = "v3"},

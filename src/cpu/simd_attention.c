@@ -222,7 +222,8 @@ static void forward_sink_biases(const struct forward *f, const struct forward_ti
 /* The first tile with a key in the window of a query of this tile. */
 static int64_t forward_first_key(const struct forward *f, const struct forward_tile *t)
 {
-    int64_t first = f->a->mask.window > 0 ? t->first_query - f->a->mask.window + 1 : 0;
+    int64_t window = attention_window(f->a, t->h);
+    int64_t first = window > 0 ? t->first_query - window + 1 : 0;
     return first > 0 ? first / ATTENTION_TILE * ATTENTION_TILE : 0;
 }
 

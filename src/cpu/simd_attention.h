@@ -36,10 +36,19 @@ VECTOR_FN float attention_bias_at(const struct attention_bias *b, int32_t h, int
     return (float)(bias * ATTENTION_LOG2E);
 }
 
+/* The window of head h; 0: all keys. */
+VECTOR_FN int64_t attention_window(const struct attention *a, int64_t h)
+{
+    int64_t window = a->mask.window;
+    if (h < a->mask.narrow_heads && (window == 0 || h + 1 < window)) return h + 1;
+    return window;
+}
+
 /* attention_bias_at, but -infinity outside the window. */
 VECTOR_FN float attention_window_bias_at(const struct attention *a, int32_t h, int64_t d)
 {
-    if (a->mask.window > 0 && d >= a->mask.window) return -INFINITY;
+    int64_t window = attention_window(a, h);
+    if (window > 0 && d >= window) return -INFINITY;
     return attention_bias_at(&a->bias, h, d);
 }
 

@@ -485,7 +485,7 @@ static void backward_sink_distances(const struct backward *w, const struct backw
 static struct simd_range backward_seen_by(const struct backward *w, const struct backward_tile *t)
 {
     const struct attention *a = w->a;
-    int64_t window = a->mask.window, end = t->first_key + ATTENTION_WIDE - 1 + window;
+    int64_t window = attention_window(a, t->h), end = t->first_key + ATTENTION_WIDE - 1 + window;
     if (t->sinks)
         return (struct simd_range){
             .begin = (t->first_key + window) / ATTENTION_TILE * ATTENTION_TILE, .end = a->T};

@@ -62,6 +62,7 @@ struct attention model_attention(const struct model *m, const struct model_pass 
 {
     int32_t c = m->spec.model.dim, heads = m->spec.model.heads;
     const struct spec_mask *mask = &m->spec.model.mask;
+    const struct position_functions *f = m->position.functions;
     struct tensor qkv = model_view(&act->qkv, p->tokens_n, 3 * (int64_t)c);
     struct attention a = {
         .B = p->rows,
@@ -74,13 +75,19 @@ struct attention model_attention(const struct model *m, const struct model_pass 
         .v = model_columns(&qkv, 2 * (int64_t)c, c),
         .out = model_view(&act->attn_out, p->tokens_n, c),
         .lse = model_view(&act->lse, (int64_t)p->rows * heads, p->length),
-        .bias = m->bias,
-        .rotary = m->rotary,
-        .mask = {.window = mask->window,
+        .mask = {.window = spec_layer_window(&m->spec.model, layer),
                  .sinks = mask->sinks,
                  .sink_positions =
                      mask->sink_positions == SPEC_SINKS_CACHE ? SINKS_CACHE : SINKS_TEXT},
         .dropout = model_dropout(m, p, m->spec.model.dropout_attention, layer, DROPOUT_ATTENTION),
     };
+    if (!spec_layer_has_position(&m->spec.model, layer)) return a;
+    a.bias = m->bias;
+    a.rotary = m->rotary;
+    if (f->frequencies && m->spec.option.rotary_base_layers.n > 0) {
+        a.rotary.cosine = model_buffer(m, SHAPE_COSINE, layer);
+        a.rotary.sine = model_buffer(m, SHAPE_SINE, layer);
+    }
+    if (f->narrow_heads) a.mask.narrow_heads = f->narrow_heads(&m->position.shape);
     return a;
 }

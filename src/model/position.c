@@ -124,10 +124,20 @@ static int upload_rotation(struct model *m, struct err *e)
     int32_t L = m->capacity.length_max;
     int64_t n = (int64_t)L * (m->width / 2);
     if (p->functions->frequencies == NULL) return 0;
+    const struct position_list *bases = &m->spec.option.rotary_base_layers;
+    struct position_options option = m->spec.option;
+    struct position_shape shape = p->shape;
+    shape.options = &option;
     float *cosine = p->rotation_host, *sine = cosine + n;
-    position_rotation(p->functions, &p->shape, L, cosine, sine);
-    TRY(m->b->ops->upload(m->b, m->rotary.cosine.data, cosine, floats_bytes(n), e));
-    return m->b->ops->upload(m->b, m->rotary.sine.data, sine, floats_bytes(n), e);
+    for (int32_t copy = 0; copy < m->memory.buffer[SHAPE_COSINE].copies_n; copy++) {
+        if (bases->n > 0) option.rotary_base = bases->value[copy];
+        position_rotation(p->functions, &shape, L, cosine, sine);
+        TRY(m->b->ops->upload(m->b, model_buffer(m, SHAPE_COSINE, copy).data, cosine,
+                              floats_bytes(n), e));
+        TRY(m->b->ops->upload(m->b, model_buffer(m, SHAPE_SINE, copy).data, sine, floats_bytes(n),
+                              e));
+    }
+    return 0;
 }
 
 int model_position_open(struct model *m, struct err *e)
@@ -137,6 +147,7 @@ int model_position_open(struct model *m, struct err *e)
     p->shape = spec_position_shape(&m->spec);
     p->shape.length = m->capacity.length_max;
     TRY(position_check((int32_t)m->spec.model.position, &p->shape, e));
+    TRY(spec_check_layers(&m->spec, e));
     if (position_methods[m->spec.model.position].bounded &&
         p->shape.length > p->shape.trained_length)
         return ERR(e, ERR_DATA,

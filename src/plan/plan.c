@@ -60,6 +60,60 @@ int plan_list(char ***out, int32_t *n, const struct project *project, struct are
     return plan_names(out, n, project, a, "experiments", "/grid.yaml", e);
 }
 
+int plan_list_groups(char ***out, int32_t *n, const struct project *project, struct arena *a,
+                     struct err *e)
+{
+    struct {
+        char **item;
+        int32_t n, capacity;
+    } all = {0};
+    char **folder, **name, *grid;
+    int32_t folders_n, names_n;
+
+    TRY(plan_names(&folder, &folders_n, project, a, "experiments", "/.", e));
+    for (int32_t i = 0; i < folders_n; i++) {
+        const char *path = arena_printf(a, "experiments/%s", folder[i]);
+        if (project_find(&grid, project, a, arena_printf(a, "%s/grid.yaml", path), NULL) == 0)
+            continue;
+        TRY(plan_names(&name, &names_n, project, a, path, "/grid.yaml", e));
+        for (int32_t k = 0; k < names_n; k++)
+            *vec_push(a, &all) = arena_printf(a, "%s/%s", folder[i], name[k]);
+    }
+    *out = all.item;
+    *n = all.n;
+    return 0;
+}
+
+/* Returns the name of the artefact in the folder dir, an absolute path: its own name, after that of
+ * its group if it is in one. */
+static const char *artefact_name(const struct project *project, struct arena *a, const char *dir)
+{
+    const char *own = strrchr(dir, '/') + 1, *root[2];
+    char folder[PATH_MAX];
+
+    for (int r = 0, roots_n = plan_roots(root, project); r < roots_n; r++) {
+        if (!realpath(arena_printf(a, "%s/experiments", root[r]), folder)) continue;
+        size_t n = strlen(folder);
+        bool inside = strncmp(dir, folder, n) == 0 && dir[n] == '/' && dir + n + 1 < own;
+        const char *group =
+            inside ? arena_strndup(a, dir + n + 1, (size_t)(own - dir) - n - 2) : "";
+        if (str_is_name(group) && !file_exists(arena_printf(a, "%s/%s/grid.yaml", folder, group)))
+            return arena_printf(a, "%s/%s", group, own);
+    }
+    return own;
+}
+
+static int unknown_path(const struct project *project, struct arena *a, const char *path, int why,
+                        struct err *e)
+{
+    char **names;
+    int32_t n;
+
+    TRY(plan_list_groups(&names, &n, project, a, e));
+    return ERR(e, ERR_NOINPUT, "%s: %s%s", path, strerror(why),
+               str_hint(path, (const char *const *)names, (size_t)n).text);
+}
+
 static int unknown_artefact(const struct project *project, struct arena *a, const char *name,
                             struct err *e)
 {
@@ -88,7 +142,7 @@ static int find_artefact(struct plan_artefact *out, const struct project *projec
         const char *shipped = arena_printf(a, "experiments/%s", asked);
         if (!file_exists(asked) && project_find(&grid, project, a, shipped, NULL) == 0)
             asked = grid;
-        if (!realpath(asked, path)) return ERR(e, ERR_NOINPUT, "%s: %s", asked, strerror(errno));
+        if (!realpath(asked, path)) return unknown_path(project, a, asked, errno, e);
         size_t n = strlen(path) - strlen(file); /* a grid.yaml stands for its folder */
         if (strlen(path) > strlen(file) && strcmp(path + n, file) == 0) path[n] = '\0';
         out->dir = arena_strdup(a, path);
@@ -101,8 +155,8 @@ static int find_artefact(struct plan_artefact *out, const struct project *projec
             return unknown_artefact(project, a, asked, e);
         out->dir = arena_strndup(a, grid, strlen(grid) - strlen(file));
     }
-    out->name = strrchr(out->dir, '/') + 1;
-    if (!str_is_name(out->name))
+    out->name = artefact_name(project, a, out->dir);
+    if (!str_is_name_path(out->name))
         return ERR(e, ERR_USAGE,
                    "%s: '%.80s' is not a valid name of an artefact; rename the folder with "
                    "letters, digits, . _ -",
@@ -132,19 +186,36 @@ static int add_artefact(struct plan *p, const struct project *project, const cha
     return 0;
 }
 
+/* True if the word stands for several artefacts, among them the one of this name. */
+static bool names_several(const char *word, const char *artefact)
+{
+    size_t group_n = project_group_bytes(artefact);
+
+    if (group_n == 0) return strcmp(word, "all") == 0;
+    return strlen(word) == group_n && strncmp(word, artefact, group_n) == 0;
+}
+
 static int find_artefacts(struct plan *p, const struct project *project,
                           const char *const *artefacts, int32_t n, struct err *e)
 {
-    int32_t all_n = 0, i = 0;
-    char **all = NULL;
+    struct arena *a = &p->arena;
+    int32_t single_n, grouped_n;
+    char **single, **grouped, *grid;
 
-    while (i < n && strcmp(artefacts[i], "all") != 0) i++;
-    if (i < n) TRY(plan_list(&all, &all_n, project, &p->arena, e));
-    p->artefact = arena_array(&p->arena, (size_t)(n + all_n + 1), sizeof *p->artefact);
-    for (i = 0; i < n; i++) {
-        bool every = strcmp(artefacts[i], "all") == 0;
-        for (int32_t k = 0; k < (every ? all_n : 1); k++)
-            TRY(add_artefact(p, project, every ? all[k] : artefacts[i], every, e));
+    TRY(plan_list(&single, &single_n, project, a, e));
+    TRY(plan_list_groups(&grouped, &grouped_n, project, a, e));
+    p->artefact = arena_array(a, (size_t)(n + single_n + grouped_n + 1), sizeof *p->artefact);
+    for (int32_t i = 0; i < n; i++) {
+        bool several = false;
+        for (int32_t k = 0; k < single_n + grouped_n; k++) {
+            const char *name = k < single_n ? single[k] : grouped[k - single_n];
+            const char *file = arena_printf(a, "experiments/%s/grid.yaml", name);
+            if (!names_several(artefacts[i], name)) continue;
+            several = true;
+            TRY(project_find(&grid, project, a, file, e));
+            TRY(add_artefact(p, project, grid, true, e));
+        }
+        if (!several) TRY(add_artefact(p, project, artefacts[i], false, e));
     }
     if (p->artefacts_n > 0) return 0;
     return ERR(e, ERR_USAGE,

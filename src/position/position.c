@@ -36,6 +36,17 @@ bool position_follows_length(int32_t method, const struct position_shape *s)
     return f->follows_length && f->follows_length(s);
 }
 
+bool position_adds_to_embedding(int32_t method, const struct position_shape *s)
+{
+    const struct position_functions *f = position_methods[method].functions;
+    struct position_tensor tensor[POSITION_TENSORS_MAX];
+    int32_t n = f->tensors ? f->tensors(s, tensor) : 0;
+
+    for (int32_t i = 0; i < n; i++)
+        if (tensor[i].use == POSITION_EMBEDDING) return true;
+    return f->embedding != NULL;
+}
+
 int32_t position_original_length(const struct position_shape *s)
 {
     return s->options->original_length > 0 ? s->options->original_length : s->trained_length;

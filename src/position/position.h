@@ -24,7 +24,7 @@
 
 /* X(NAME, name, display, place, style, bounded): enumerator SPEC_NAME; name in specs and
  * results.db; name in tables; place among the methods of a table; number of colour and marker in a
- * figure, 1 to 12 (5 is of names that are not methods); bounded 1: not defined for rows longer than
+ * figure, 1 to 16 (5 is of names that are not methods); bounded 1: not defined for rows longer than
  * L_train. The functions of a row are named position_name. */
 #define POSITION_METHODS(X)                                                                        \
     X(SINUSOIDAL, sinusoidal, "Sinusoidal", 1, 1, 0)                                               \
@@ -37,7 +37,9 @@
     X(KERPLE_LOG, kerple_log, "KERPLE-log", 8, 9, 0)                                               \
     X(KERPLE_POWER, kerple_power, "KERPLE-power", 9, 10, 0)                                        \
     X(SANDWICH, sandwich, "Sandwich", 10, 11, 0)                                                   \
-    X(TISA, tisa, "TISA", 11, 12, 0)
+    X(TISA, tisa, "TISA", 11, 12, 0)                                                               \
+    X(BAM, bam, "BAM", 13, 14, 0)                                                                  \
+    X(HARD_ALIBI, hard_alibi, "Hard-ALiBi", 14, 15, 0)
 
 #define POSITION_ONE_MORE(NAME, name, display, place, style, bounded) +1
 enum {
@@ -63,6 +65,8 @@ enum position_scaling {
 enum position_slopes { POSITION_GEOMETRIC, POSITION_EXPONENTIAL };
 /* Learned slope as a function of the parameter u: e^u, or ln(1 + e^u). */
 enum position_parametrisation { POSITION_EXP, POSITION_SOFTPLUS };
+/* Location of the distance in BAM: 0, or learned for each head. */
+enum position_location { POSITION_NO_LOCATION, POSITION_LEARNED_LOCATION };
 
 struct position_list {
     int32_t n;
@@ -72,6 +76,7 @@ struct position_list {
 /* The options of all methods. Each applies to the methods that list it. */
 struct position_options {
     double rotary_base;
+    struct position_list rotary_base_layers; /* by layer; empty: rotary_base */
     enum position_rotary_layout rotary_layout;
     int32_t t5_buckets, t5_max_distance;
     double t5_init_std;                /* of the table at initialisation; 0: zeros */
@@ -83,6 +88,8 @@ struct position_options {
     enum position_parametrisation alibi_parametrisation;
     struct position_list alibi_start_slopes; /* of learned slopes, by head; empty: the paper's */
     int32_t sandwich_dim, tisa_kernels;
+    enum position_location bam_location;
+    int32_t hard_alibi_heads;
     /* Scaling in training or in an evaluation. factor 0: row length / original length, at least 1;
      * original_length 0: L_train. */
     enum position_scaling scaling;
@@ -176,6 +183,9 @@ struct position_functions {
     /* frequencies - the angle of pair p at token t is t * theta[p]; C / H / 2 numbers. Returns the
      * factor of cosines and sines. */
     double (*frequencies)(const struct position_shape *, double *theta);
+    /* narrow_heads - the number of heads with a window of their own: head h sees at most h + 1
+     * keys. NULL: 0. */
+    int32_t (*narrow_heads)(const struct position_shape *);
     /* follows_length - whether the numbers depend on shape.length, so that the result of a short
      * row is not a prefix of that of a longer one. NULL: they do not. */
     bool (*follows_length)(const struct position_shape *);
@@ -197,6 +207,8 @@ extern const struct position_method position_methods[POSITION_METHODS_N];
 int position_check(int32_t method, const struct position_shape *s, struct err *e);
 /* position_follows_length - see follows_length. */
 bool position_follows_length(int32_t method, const struct position_shape *s);
+/* position_adds_to_embedding - whether the method adds rows to the embeddings of the tokens. */
+bool position_adds_to_embedding(int32_t method, const struct position_shape *s);
 /* position_original_length - tokens per row before scaling. */
 int32_t position_original_length(const struct position_shape *s);
 /* position_alibi_slope - the paper's slope of head h. */

@@ -20,6 +20,8 @@ static const char *const scaling_names[] = {"none", "pi", "ntk", "dynamic_ntk", 
 static const struct position_option options[] = {
     POSITION_NUMBER(POSITION_REAL, "model.rotary_base", rotary_base, 1, 1e9, "10000",
                     "base of the rotation angles", "RoFormer: 10000"),
+    POSITION_NUMBER(POSITION_REALS, "model.rotary_base_layers", rotary_base_layers, 1, 1e9, "none",
+                    "base of each layer, instead of model.rotary_base", "Gemma 3: 10000, 1e6"),
     POSITION_NAMES("model.rotary_layout", rotary_layout, layout_names, "adjacent_pairs",
                    "which features form a pair", "RoFormer: adjacent pairs"),
     POSITION_NAMES("model.rope_scaling", scaling, scaling_names, "none",

@@ -187,9 +187,10 @@ int report_claims_count(struct rows *out, struct store *s, const struct report_c
 /* report_claims_begins - true if a claim begins at this row of report_claims.cases. */
 bool report_claims_begins(const struct rows *cases, int32_t row);
 
-/* report_claims_heading - the title above verdicts; at other scales than paper it is about shape.
- */
-const char *report_claims_heading(struct arena *a, const char *scale);
+/* report_claims_heading - the title above the verdicts of these artefacts; the paper's, at other
+ * scales than paper, are about shape. */
+const char *report_claims_heading(struct arena *a, const struct report_item *items, int32_t n,
+                                  const char *scale);
 
 /* report_claims_write - writes three lines a claim as text, a table in the other formats; placed:
  * with the artefact. */

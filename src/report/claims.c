@@ -184,11 +184,18 @@ int report_claims_write(FILE *out, const struct report_claims *claims, bool plac
     return report_rows_write(out, &r, o->format, e);
 }
 
-const char *report_claims_heading(struct arena *a, const char *scale)
+const char *report_claims_heading(struct arena *a, const struct report_item *items, int32_t n,
+                                  const char *scale)
 {
     bool paper = strcmp(scale, "paper") == 0;
-    return arena_printf(a, "Claims of the paper%s, judged at scale %s%s",
-                        paper ? "" : " about the shape of the curves", scale,
+    int32_t beyond_n = 0;
+
+    for (int32_t i = 0; i < n; i++) beyond_n += project_group_bytes(items[i].artefact) > 0;
+    const char *whose = beyond_n == 0  ? "Claims of the paper"
+                        : beyond_n < n ? "Claims of the paper and beyond it"
+                                       : "Claims beyond the paper";
+    return arena_printf(a, "%s%s, judged at scale %s%s", whose,
+                        paper || beyond_n ? "" : " about the shape of the curves", scale,
                         paper ? "" : " (lengths are the paper's)");
 }
 
@@ -236,7 +243,7 @@ int report_claims(FILE *out, struct store *s, const struct project *p,
     for (int32_t i = 0; i < all.rows.rows_n; i++)
         *contradicted += strcmp(report_rows_get(&all.rows, i, "verdict"), "contradicted") == 0;
     if (o->format == REPORT_TEXT)
-        report_write_heading(out, report_claims_heading(&a, o->scale), o->format, 1);
+        report_write_heading(out, report_claims_heading(&a, items, n, o->scale), o->format, 1);
     TRY_OUT(rc, report_claims_write(out, &all, true, o, e));
     if (counts.rows_n && o->format != REPORT_CSV && o->format != REPORT_JSON) {
         fputc('\n', out);

@@ -71,20 +71,22 @@ static int folder_read(const char **text, const char **path, const struct report
     return 0;
 }
 
-/* True if a shipped artefact has this plot.gp. The text decides, not the path: a use: line may lead
- * to a folder of the user's that is named like a shipped one. */
-static bool folder_ships(struct arena *a, const struct project *p, const char *plot)
+/* True if a shipped artefact has this plot.gp: one in a folder at path, or at most `depth` folders
+ * below. The text decides, not the path: a use: line may lead to a folder of the user's that is
+ * named like a shipped one. */
+static bool folder_ships(struct arena *a, const char *path, int depth, const char *plot)
 {
-    const char *path = arena_printf(a, "%s/experiments", p->share);
     struct dir folder;
     bool found = false;
     char *text;
 
     if (dir_open(&folder, path, NULL) < 0) return false;
     for (int32_t i = 0; i < folder.n && !found; i++) {
-        const char *shipped = arena_printf(a, "%s/%s/plot.gp", path, folder.name_own[i]);
-        found = file_read(a, &text, NULL, shipped, REPORT_MAX_FILE_BYTES, NULL) == 0 &&
-                strcmp(text, plot) == 0;
+        const char *below = arena_printf(a, "%s/%s", path, folder.name_own[i]);
+        const char *shipped = arena_printf(a, "%s/plot.gp", below);
+        found = (file_read(a, &text, NULL, shipped, REPORT_MAX_FILE_BYTES, NULL) == 0 &&
+                 strcmp(text, plot) == 0) ||
+                (depth > 0 && folder_ships(a, below, depth - 1, plot));
     }
     dir_close(&folder);
     return found;
@@ -174,7 +176,7 @@ int report_folder_open(struct report_folder *f, struct arena *a, const struct pr
                        const char *artefact, const char *dir, struct err *e)
 {
     *f = (struct report_folder){.artefact = artefact, .dir = dir, .points = artefact};
-    if (!str_is_name(artefact))
+    if (!str_is_name_path(artefact))
         return ERR(e, ERR_USAGE, "\"%s\" is not an artefact: a name has letters, digits, . _ and -",
                    artefact);
     if (!file_exists(dir))
@@ -192,7 +194,9 @@ int report_folder_open(struct report_folder *f, struct arena *a, const struct pr
     TRY(folder_read(&f->claims, &f->claims_path, f, a, p, "claim.sql", false, e));
     if (f->claims) TRY(folder_effects(f, a, p, e));
     TRY(folder_read(&f->plot, &path, f, a, p, "plot.gp", !f->laid_out, e));
-    f->plot_untrusted = path && !folder_ships(a, p, f->plot) ? path : NULL;
+    f->plot_untrusted =
+        path && !folder_ships(a, arena_printf(a, "%s/experiments", p->share), 1, f->plot) ? path
+                                                                                          : NULL;
     return folder_paper(f, a, e);
 }
 

@@ -185,11 +185,11 @@ static int read_use(const struct layout_line *line, char *value, struct err *e)
     enum { FILES_N = sizeof files / sizeof *files };
     struct report_layout *l = line->layout;
     const char *whole = arena_strdup(line->arena, value);
-    char *slash = strchr(value, '/');
+    char *slash = strrchr(value, '/');
     int known = 0;
 
     if (slash) *slash = '\0';
-    if (!slash || !str_is_name(value))
+    if (!slash || !str_is_name_path(value))
         return LINE_ERR(e, line,
                         "use: \"%s\" is not a file of another artefact; write it as "
                         "table2/query.sql",

@@ -1,14 +1,15 @@
 /* page.c - the page of all artefacts: what was reproduced in a sentence, the first artefact with
  * results, the scoreboard, which is the contents too, claims and provenance (folded), a section for
- * each other artefact, those without results folded together, the list of runs. And the scoreboard
- * alone.
+ * each other artefact, those without results folded together, a chapter for each group, the list of
+ * runs. And the scoreboard alone. A group's artefacts and claims count only in its chapter.
  *
- * Ids: a-<artefact> a section, f-<artefact> its picture, c-<config id> a configuration,
- * r-<run id> a run, m-<number> a machine. */
+ * Ids: g-<group> a chapter, a-<artefact> a section, f-<artefact> its picture, c-<config id> a
+ * configuration, r-<run id> a run, m-<number> a machine. */
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "report/cells.h"
 #include "report/page.inc"
 #include "spec/code_id.h"
@@ -19,20 +20,21 @@ struct report_page {
     struct store *store;
     const struct project *project;
     const struct report_options *options;
+    const char *wanted; /* "|table5 mini|figure1 mini|" for the queries about all artefacts */
+    /* Those without a group, or those of one: */
     const struct report_item *item;
     int32_t items_n;
     struct report_judged *judged; /* items_n */
-    struct report_claims claims;  /* of all */
-    const char *wanted;           /* "|table5 mini|figure1 mini|" for the queries */
-    bool *has_results;            /* items_n */
-    bool of_paper;                /* an artefact has numbers or claims of the paper */
+    struct report_claims claims;
+    bool *has_results; /* items_n */
+    bool of_paper;     /* an artefact has numbers or claims of the paper */
 };
 
-/* The name of an item's points in results.db. */
-static const char *point_name(struct report_page *p, int32_t i)
+/* Returns the name of an artefact's points in results.db. */
+static const char *point_name(struct report_page *p, const char *artefact)
 {
     const char *variant = p->options->variant;
-    return arena_printf(&p->arena, "%s%s", p->item[i].artefact, variant ? variant : "");
+    return arena_printf(&p->arena, "%s%s", artefact, variant ? variant : "");
 }
 
 /* --- the scoreboard ------------------------------------------------------------------------- */
@@ -116,13 +118,14 @@ static int page_claims(struct rows *rows, struct report_page *p, const char *sql
                              arena_printf(&p->arena, "%s%s", shared_sql, sql), e);
 }
 
-static int write_claims(struct report_page *p, const char *sentence, struct err *e)
+static int write_claims(struct report_page *p, const char *heading, const char *sentence,
+                        struct err *e)
 {
     struct rows rows;
 
     TRY(page_claims(&rows, p, claims_sql, e));
     report_rows_arrange(&rows);
-    fputs("<details id=\"claims\"><summary>The claims of the paper, judged</summary>\n", p->out);
+    report_html(p->out, "<details class=\"claims\"><summary>%s</summary>\n", heading);
     TRY(report_rows_write(p->out, &rows, REPORT_HTML, e));
     report_html(p->out,
                 "<p>%s The numbers that each rests on are in its artefact's section. Away from "
@@ -257,18 +260,26 @@ static int page_section(struct report_page *p, int32_t i, struct err *e)
     return 0;
 }
 
+static int page_board(struct report_page *p, struct err *e)
+{
+    struct rows board;
+
+    TRY(scoreboard(&board, p, true, e));
+    fputs("<div class=\"board\">\n", p->out);
+    TRY(report_rows_write(p->out, &board, REPORT_HTML, e));
+    fputs("</div>\n", p->out);
+    return 0;
+}
+
 /* Writes the scoreboard, the claims and the provenance. */
 static int page_contents(struct report_page *p, const char *sentence, struct err *e)
 {
-    struct rows board;
     char now[CLOCK_TEXT_BYTES];
 
     clock_utc(now);
-    TRY(scoreboard(&board, p, true, e));
-    fputs("<section id=\"contents\">\n<h2>Tables and figures</h2>\n<div id=\"board\">\n", p->out);
-    TRY(report_rows_write(p->out, &board, REPORT_HTML, e));
-    fputs("</div>\n", p->out);
-    if (sentence) TRY(write_claims(p, sentence, e));
+    fputs("<section id=\"contents\">\n<h2>Tables and figures</h2>\n", p->out);
+    TRY(page_board(p, e));
+    if (sentence) TRY(write_claims(p, "The claims of the paper, judged", sentence, e));
     report_html(p->out,
                 "<details id=\"made\"><summary>Provenance</summary>\n"
                 "<p>Written by <code>alibi report</code>, version <code>%s</code>, on %s from "
@@ -286,7 +297,7 @@ static int page_find_results(struct report_page *p, struct err *e)
     p->has_results = arena_array(&p->arena, (size_t)p->items_n + 1, sizeof *p->has_results);
     TRY(page_query(&rows, p, "what has results", results_sql, e));
     for (int32_t i = 0; i < p->items_n; i++) {
-        const char *name = point_name(p, i);
+        const char *name = point_name(p, p->item[i].artefact);
         for (int32_t k = 0; k < rows.rows_n && !p->has_results[i]; k++)
             p->has_results[i] = strcmp(report_rows_get(&rows, k, "artefact"), name) == 0 &&
                                 strcmp(report_rows_get(&rows, k, "scale"), p->item[i].scale) == 0;
@@ -303,34 +314,108 @@ static int page_sections(struct report_page *p, bool with, int32_t but, struct e
     return 0;
 }
 
-static int page_write(struct report_page *p, struct err *e)
+/* Writes the sections of the artefacts except the one that the page begins with; those without
+ * results are folded. */
+static int page_all_sections(struct report_page *p, int32_t but, struct err *e)
 {
-    struct rows counts;
-    int32_t first = 0, empty_n = 0;
+    int32_t empty_n = 0;
 
+    TRY(page_sections(p, true, but, e));
+    for (int32_t i = 0; i < p->items_n; i++) empty_n += i != but && !p->has_results[i];
+    if (empty_n == 0) return 0;
+    report_html(p->out,
+                "<details class=\"empty\"><summary>%d artefact%s without results</summary>\n",
+                empty_n, empty_n == 1 ? "" : "s");
+    TRY(page_sections(p, false, but, e));
+    fputs("</details>\n", p->out);
+    return 0;
+}
+
+/* Turns to the artefacts of a group, or of none: ""; n is their number. */
+static int page_turn(struct report_page *p, const char *group, const struct report_item *all,
+                     int32_t all_n, struct err *e)
+{
+    struct report_item *item = arena_array(&p->arena, (size_t)all_n + 1, sizeof *item);
+    size_t n = strlen(group);
+
+    p->items_n = 0;
+    for (int32_t i = 0; i < all_n; i++)
+        if (project_group_bytes(all[i].artefact) == n && strncmp(all[i].artefact, group, n) == 0)
+            item[p->items_n++] = all[i];
+    p->item = item;
     TRY(report_claims_of(&p->claims, &p->judged, &p->arena, p->store, p->project, p->item,
                          p->items_n, e));
-    for (int32_t i = 0; i < p->items_n; i++) {
-        const struct report_folder *f = &p->judged[i].folder;
-        p->of_paper |= f->paper_path || f->claims;
+    p->of_paper = false;
+    for (int32_t i = 0; i < p->items_n && n == 0; i++)
+        p->of_paper |= p->judged[i].folder.paper_path || p->judged[i].folder.claims;
+    return page_find_results(p, e);
+}
+
+/* Writes the heading of a chapter: that of the group's README.md, whose text follows. */
+static int chapter_open(struct report_page *p, const char *group, struct err *e)
+{
+    const char *path = arena_printf(&p->arena, "%s/../README.md", p->item[0].dir);
+    char *text = NULL;
+
+    report_html(p->out, "<section class=\"chapter\" id=\"g-%-s\">\n", group);
+    if (file_exists(path)) TRY(report_folder_read(&text, &p->arena, path, e));
+    if (text && strncmp(text, "# ", 2) == 0)
+        report_html(p->out, "<h1>%s</h1>\n",
+                    arena_strndup(&p->arena, text + 2, strcspn(text, "\r\n") - 2));
+    else
+        report_html(p->out, "<h1>%s</h1>\n", group);
+    if (text) report_html_text(p->out, &p->arena, text, "More");
+    return 0;
+}
+
+static int page_chapter(struct report_page *p, const char *group, struct err *e)
+{
+    struct rows counts;
+
+    TRY(chapter_open(p, group, e));
+    TRY(page_board(p, e));
+    TRY(page_claims(&counts, p, counts_sql, e));
+    const char *sentence = report_rows_get(&counts, 0, "sentence");
+    if (sentence) TRY(write_claims(p, "The claims of this chapter, judged", sentence, e));
+    fputs("</section>\n", p->out);
+    return page_all_sections(p, -1, e);
+}
+
+/* Writes a chapter for each group, in the order of their first artefacts. */
+static int page_chapters(struct report_page *p, const struct report_item *all, int32_t n,
+                         struct err *e)
+{
+    struct map seen;
+    bool added;
+
+    map_init(&seen, &p->arena);
+    for (int32_t i = 0; i < n; i++) {
+        size_t group_n = project_group_bytes(all[i].artefact);
+        map_put(&seen, all[i].artefact, group_n, &added);
+        if (group_n == 0 || !added) continue;
+        const char *group = arena_strndup(&p->arena, all[i].artefact, group_n);
+        TRY(page_turn(p, group, all, n, e));
+        TRY(page_chapter(p, group, e));
     }
+    return 0;
+}
+
+static int page_write(struct report_page *p, const struct report_item *all, int32_t n,
+                      struct err *e)
+{
+    struct rows counts;
+    int32_t first = 0;
+
+    TRY(page_turn(p, "", all, n, e));
     TRY(page_claims(&counts, p, counts_sql, e));
     const char *sentence = report_rows_get(&counts, 0, "sentence");
     TRY(page_open(p, &counts, e));
-    TRY(page_find_results(p, e));
     while (first < p->items_n && !p->has_results[first]) first++;
     if (first == p->items_n) first = 0;
     if (p->items_n) TRY(page_section(p, first, e));
     TRY(page_contents(p, sentence, e));
-    TRY(page_sections(p, true, first, e));
-    for (int32_t i = 0; i < p->items_n; i++) empty_n += i != first && !p->has_results[i];
-    if (empty_n > 0) {
-        report_html(p->out,
-                    "<details id=\"empty\"><summary>%d artefact%s without results</summary>\n",
-                    empty_n, empty_n == 1 ? "" : "s");
-        TRY(page_sections(p, false, first, e));
-        fputs("</details>\n", p->out);
-    }
+    TRY(page_all_sections(p, first, e));
+    TRY(page_chapters(p, all, n, e));
     TRY(page_runs(p, e));
     report_html_close(p->out);
     return file_check_output(p->out, e);
@@ -340,17 +425,16 @@ int report_page(FILE *out, struct store *s, const struct project *p,
                 const struct report_item *items, int32_t n, const struct report_options *o,
                 struct err *e)
 {
-    struct report_page page = {
-        .out = out, .store = s, .project = p, .options = o, .item = items, .items_n = n};
+    struct report_page page = {.out = out, .store = s, .project = p, .options = o};
     struct strbuf wanted;
 
     arena_init(&page.arena);
     strbuf_init(&wanted, &page.arena);
     strbuf_add(&wanted, "|");
     for (int32_t i = 0; i < n; i++)
-        strbuf_addf(&wanted, "%s %s|", point_name(&page, i), items[i].scale);
+        strbuf_addf(&wanted, "%s %s|", point_name(&page, items[i].artefact), items[i].scale);
     page.wanted = wanted.text;
-    int rc = page_write(&page, e);
+    int rc = page_write(&page, items, n, e);
     arena_fini(&page.arena);
     return rc;
 }

@@ -440,8 +440,10 @@ static int write_paper(struct report_job *j, struct err *e)
 
 static int write_claims(struct report_job *j, struct err *e)
 {
+    const struct report_item item = {.artefact = j->folder.artefact};
+
     if (!j->folder.claims) return 0;
-    heading(j, report_claims_heading(&j->arena, j->options->scale), 2);
+    heading(j, report_claims_heading(&j->arena, &item, 1, j->options->scale), 2);
     return report_claims_write(j->out, &j->claims, false, j->options, e);
 }
 
@@ -454,7 +456,8 @@ static const char *figure_name(struct report_job *j)
     struct strbuf b;
 
     strbuf_init(&b, &j->arena);
-    strbuf_addf(&b, "%s-%s", j->folder.artefact, j->options->scale);
+    for (const char *c = j->folder.artefact; *c; c++) strbuf_addf(&b, "%c", *c == '/' ? '-' : *c);
+    strbuf_addf(&b, "-%s", j->options->scale);
     hash_sha256_hex(hash, variant(j), strlen(variant(j)));
     if (*variant(j)) strbuf_addf(&b, "-%.8s", hash);
     if (j->folder.over) strbuf_addf(&b, "-by-%s", j->folder.over);

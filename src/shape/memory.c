@@ -319,8 +319,10 @@ static void form_position(struct shape_memory *out, const struct measure *k)
     int64_t bias_rows = position_table_length(f, &shape, k->capacity->length_max) + 1;
 
     form(out, SHAPE_EMBEDDING, f->embedding != NULL, f->first_row + L, m->dim);
-    form(out, SHAPE_COSINE, f->frequencies != NULL, L, half);
-    form(out, SHAPE_SINE, f->frequencies != NULL, L, half);
+    int32_t bases = k->spec->option.rotary_base_layers.n, tables = bases > 0 ? bases : 1;
+
+    form(out, SHAPE_COSINE, f->frequencies != NULL ? tables : 0, L, half);
+    form(out, SHAPE_SINE, f->frequencies != NULL ? tables : 0, L, half);
     form(out, SHAPE_BIAS, f->fill != NULL, bias_rows, m->heads);
     form(out, SHAPE_BIAS_GRAD, f->pullback != NULL && k->capacity->train, bias_rows, m->heads);
 }

@@ -72,7 +72,8 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_LISTS, /* (1,4N+4R+64) i32 index lists, R rows of the head (scored_max,
                                        training: at least N); more for padding */
                        SHAPE_EMBEDDING, /* (first_row+length_max,C) fp32 rows added to tokens */
-                       SHAPE_COSINE,    /* (length_max,D/2) fp32 of rotations */
+                       SHAPE_COSINE,    /* (length_max,D/2) fp32 of rotations; with a list of
+                                         * bases a copy for each layer */
                        SHAPE_SINE,      /* the same */
                        SHAPE_BIAS,      /* (K+1,H) fp32: the table (H,K), then each head's tail */
                        SHAPE_BIAS_GRAD, /* the same; training, of a learned bias */

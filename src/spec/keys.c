@@ -60,7 +60,7 @@ APPLIES(is_nag, has_model(s) && s->train.optimizer == SPEC_NAG)
 APPLIES(is_adam, has_model(s) && s->train.optimizer == SPEC_ADAM)
 APPLIES(is_cosine, is_train(s) && s->train.schedule == SPEC_COSINE)
 APPLIES(is_scaled, is_eval(s) && s->eval.scaling != POSITION_UNSCALED)
-APPLIES(has_window, has_model(s) && s->model.mask.window > 0)
+APPLIES(has_window, has_model(s) && (s->model.mask.window > 0 || s->model.window_layers.n > 0))
 APPLIES(has_sinks, has_window(s) && s->model.mask.sinks > 0)
 APPLIES(is_masked, is_eval(s) && s->eval.mask.window > 0)
 APPLIES(is_sunk, is_masked(s) && s->eval.mask.sinks > 0)
@@ -137,6 +137,13 @@ static const struct spec_key model_keys[] = {
     ENUM("model.sink_positions", model.mask.sink_positions, sink_names, "cache", has_sinks,
          "distances to sinks: in the text, or between places in a cache",
          "StreamingLLM, section 3.2: cache"),
+    KEY("model.position_layers", SPEC_T_REALS, model.position_layers, 0, 0, position_names, "",
+        true, has_model, "position method of each layer: model.position or none; empty: all alike",
+        "Llama 4, SmolLM3: every fourth none"),
+    KEY("model.attention_window_layers", SPEC_T_REALS, model.window_layers, 0, 1000000, NULL,
+        "none", true, has_model,
+        "window of each layer, instead of model.attention_window; 0: all keys",
+        "Gemma 3: 4096, every sixth 0"),
 };
 
 static const struct spec_key other_keys[] = {
@@ -387,12 +394,24 @@ struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eva
     struct spec s = *train;
 
     if (eval->mask.window > 0) s.model.mask = eval->mask;
+    for (int32_t l = 0; eval->mask.window > 0 && l < s.model.window_layers.n; l++)
+        if (s.model.window_layers.value[l] > 0) s.model.window_layers.value[l] = eval->mask.window;
     if (eval->scaling == POSITION_UNSCALED) return s;
     s.option.scaling = eval->scaling;
     s.option.scaling_factor = eval->scaling_factor;
     if (!train->train.from[0] || train->option.scaling == POSITION_UNSCALED)
         s.option.original_length = 0;
     return s;
+}
+
+bool spec_layer_has_position(const struct spec_model *m, int32_t layer)
+{
+    return m->position_layers.n == 0 || m->position_layers.value[layer] == (double)m->position;
+}
+
+int32_t spec_layer_window(const struct spec_model *m, int32_t layer)
+{
+    return m->window_layers.n == 0 ? m->mask.window : (int32_t)m->window_layers.value[layer];
 }
 
 struct position_shape spec_position_shape(const struct spec *s)

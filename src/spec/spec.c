@@ -37,7 +37,7 @@ void spec_init(struct spec *s)
 
 static int set_enum(int *field, const struct spec_key *key, const char *text, struct err *e)
 {
-    char allowed[256] = "";
+    char allowed[512] = "";
     size_t n = 0;
 
     for (; key->names[n]; n++) {
@@ -81,15 +81,16 @@ static int set_int(void *field, const struct spec_key *key, const char *text, st
     return 0;
 }
 
-/* Parses a list: "none", or numbers separated by commas. Integers are stored in the array at the
- * key's offset and counted in model.cutoffs_n, other numbers in a struct position_list. */
+/* Parses a list: "none", or numbers separated by commas; of names: "", or names. Integers are
+ * stored in the array at the key's offset and counted in model.cutoffs_n, others in a struct
+ * position_list. */
 static int set_list(struct spec *s, const struct spec_key *key, const char *text, struct err *e)
 {
     bool whole = key->type == SPEC_T_INTS;
     int32_t most = whole ? SPEC_CUTOFFS_MAX : POSITION_LIST_MAX;
     struct position_list list = {0};
 
-    for (const char *p = text; strcmp(text, "none") != 0;) {
+    for (const char *p = text; strcmp(text, key->names ? "" : "none") != 0;) {
         char item[STR_DOUBLE_BYTES + 8];
         double number = 0;
         int64_t integer;
@@ -99,6 +100,14 @@ static int set_list(struct spec *s, const struct spec_key *key, const char *text
         if (list.n == most)
             return ERR(e, ERR_DATA, "%s: '%.60s' has more than %d numbers", key->name, text, most);
         snprintf(item, sizeof item, "%.*s", (int)(used < sizeof item ? used : sizeof item - 1), p);
+        if (key->names) {
+            int name = 0;
+            TRY(set_enum(&name, key, item, e));
+            list.value[list.n++] = name;
+            if (!p[length]) break;
+            p += length + 1;
+            continue;
+        }
         if (whole ? !str_to_int(&integer, item) : !str_to_double(&number, item))
             return ERR(e, ERR_DATA, "%s: '%.60s' is not a list of %s", key->name, text,
                        whole ? "whole numbers such as 20000,60000" : "numbers such as 0.5,0.25");
@@ -200,9 +209,10 @@ char *spec_get(const struct spec *s, const struct spec_key *key, struct arena *a
         strbuf_init(&b, a);
         for (int32_t i = 0; i < n; i++) {
             str_from_double(number, whole ? ((const int32_t *)field)[i] : reals->value[i]);
-            strbuf_addf(&b, "%s%s", i ? "," : "", number);
+            strbuf_addf(&b, "%s%s", i ? "," : "",
+                        key->names ? key->names[(int)reals->value[i]] : number);
         }
-        return n ? b.text : arena_strdup(a, "none");
+        return n ? b.text : arena_strdup(a, key->names ? "" : "none");
     }
     }
     return arena_strdup(a, "");
@@ -246,9 +256,19 @@ static int check_position(const struct spec *s, struct err *e)
     return position_check((int32_t)s->model.position, &shape, e);
 }
 
-static int check_mask(const char *part, const struct spec_mask *m, struct err *e)
+static int check_mask(const char *part, const struct spec *s, const struct spec_mask *m,
+                      struct err *e)
 {
-    if (m->sinks == 0 || m->window > 0) return 0;
+    const struct position_functions *f = position_methods[s->model.position].functions;
+    const struct position_shape shape = spec_position_shape(s);
+
+    if (m->sinks == 0) return 0;
+    if (f->narrow_heads && f->narrow_heads(&shape) > 0)
+        return ERR(e, ERR_DATA,
+                   "%s.attention_sinks: %d, but the narrow heads of model.position = %s see no "
+                   "sinks; set it to 0",
+                   part, m->sinks, position_methods[s->model.position].name);
+    if (m->window > 0 || (m == &s->model.mask && s->model.window_layers.n > 0)) return 0;
     return ERR(e, ERR_DATA,
                "%s.attention_sinks: %d has no effect without %s.attention_window; set a window",
                part, m->sinks, part);
@@ -282,6 +302,39 @@ static int check_datastore(const struct spec *s, struct err *e)
         return ERR(e, ERR_DATA,
                    "eval.knn_neighbours: %d is more than the %lld keys of the datastore; set fewer",
                    k->neighbours, (long long)keys);
+    return 0;
+}
+
+int spec_check_layers(const struct spec *s, struct err *e)
+{
+    const struct spec_model *m = &s->model;
+    const struct {
+        const char *key;
+        const struct position_list *list;
+    } lists[] = {{"position_layers", &m->position_layers},
+                 {"attention_window_layers", &m->window_layers},
+                 {"rotary_base_layers", &s->option.rotary_base_layers}};
+    const struct position_shape shape = spec_position_shape(s);
+    const char *method = position_methods[m->position].name;
+
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (lists[i].list->n > 0 && lists[i].list->n != m->layers)
+            return ERR(e, ERR_DATA, "model.%s: %d entries for model.layers = %d", lists[i].key,
+                       lists[i].list->n, m->layers);
+    for (int32_t l = 0; l < m->window_layers.n; l++)
+        if (m->window_layers.value[l] != floor(m->window_layers.value[l]))
+            return ERR(e, ERR_DATA, "model.attention_window_layers: %g is not a number of keys",
+                       m->window_layers.value[l]);
+    for (int32_t l = 0; l < m->position_layers.n; l++)
+        if (!spec_layer_has_position(m, l) && m->position_layers.value[l] != SPEC_NONE)
+            return ERR(e, ERR_DATA,
+                       "model.position_layers: %s, but layers have model.position = %s or none",
+                       position_methods[(int32_t)m->position_layers.value[l]].name, method);
+    if (m->position_layers.n > 0 && position_adds_to_embedding((int32_t)m->position, &shape))
+        return ERR(e, ERR_DATA,
+                   "model.position_layers: model.position = %s is added to the embeddings, not to "
+                   "layers; leave the list out",
+                   method);
     return 0;
 }
 
@@ -356,8 +409,9 @@ int spec_check(const struct spec *s, struct err *e)
     if (m->softmax == SPEC_ADAPTIVE) TRY(check_cutoffs(s, e));
     TRY(check_child(s, e));
     TRY(check_position(s, e));
-    TRY(check_mask("model", &m->mask, e));
-    TRY(check_mask("eval", &s->eval.mask, e));
+    TRY(spec_check_layers(s, e));
+    TRY(check_mask("model", s, &m->mask, e));
+    TRY(check_mask("eval", s, &s->eval.mask, e));
     TRY(check_datastore(s, e));
     if (s->train.shard_tokens < s->train.L)
         return ERR(e, ERR_DATA, "train.shard_tokens: %d is less than one row of train.L = %d",

@@ -64,6 +64,9 @@ struct spec_model {
     double dropout_attention, dropout_relu;
     double dropout_softmax; /* head input and tail projections; for plain: head input */
     struct spec_mask mask;
+    /* By layer; empty: all layers alike. The position method or none (enum spec_position); the
+     * window of the mask. */
+    struct position_list position_layers, window_layers;
 };
 
 struct spec_data {
@@ -154,7 +157,7 @@ enum spec_type {
     SPEC_T_ENUM,
     SPEC_T_TEXT,
     SPEC_T_INTS,
-    SPEC_T_REALS /* struct position_list */
+    SPEC_T_REALS /* struct position_list; with names: their indices */
 };
 
 /* A row of the key table: everything the program knows about a key. */
@@ -203,6 +206,10 @@ char *spec_get(const struct spec *s, const struct spec_key *key, struct arena *a
 /* spec_check - rules between keys: heads divide dim, cut-offs rise and are below the vocabulary,
  * shard_tokens >= L, stride <= L. Errors: ERR_DATA names the keys and values. */
 int spec_check(const struct spec *s, struct err *e);
+
+/* spec_check_layers - its rules for the lists by layer: as many entries as layers, each one that a
+ * layer can have. */
+int spec_check_layers(const struct spec *s, struct err *e);
 
 /* spec_precision - eval.precision for an evaluation, otherwise train.precision. Sets *key (may be
  * NULL) to the name of that key. */
@@ -262,6 +269,11 @@ void spec_config_id(const struct spec *s, const char *config_of_train, char out[
  * starts from the training's rows; for a child that was itself trained with a scaling, from the
  * rows before that. */
 struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eval);
+
+/* spec_layer_has_position - whether a layer has the run's position method. spec_layer_window - its
+ * window; 0: all keys. */
+bool spec_layer_has_position(const struct spec_model *m, int32_t layer);
+int32_t spec_layer_window(const struct spec_model *m, int32_t layer);
 
 /* spec_position_shape - the inputs of the run's position method; points into s. */
 struct position_shape spec_position_shape(const struct spec *s);

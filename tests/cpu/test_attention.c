@@ -53,7 +53,18 @@ TEST(windows_and_sinks_agree_with_the_oracle)
                 check((int32_t[]){1, lengths[i], 2, 8}, (enum form)((i + w + s) % FORMS_N),
                       w % 2 ? 0.25f : 0.0f,
                       (struct attention_mask){windows[w], sinks[s],
-                                              s % 2 ? SINKS_TEXT : SINKS_CACHE});
+                                              s % 2 ? SINKS_TEXT : SINKS_CACHE, 0});
+}
+
+TEST(narrow_heads_agree_with_the_oracle)
+{
+    static const int32_t lengths[] = {1, 3, 16, 33, 65, 130, 200}, windows[] = {0, 1, 3, 40, 300};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (size_t w = 0; w < sizeof windows / sizeof *windows; w++)
+            for (int32_t narrow = 1; narrow <= 5; narrow += 2)
+                check((int32_t[]){1, lengths[i], 5, 8}, (enum form)((i + w) % FORMS_N),
+                      w % 2 ? 0.25f : 0.0f,
+                      (struct attention_mask){windows[w], 0, SINKS_TEXT, narrow});
 }
 
 TEST(dropout_takes_the_documented_elements_forward_and_backward)

@@ -296,6 +296,10 @@ int main(void)
                                          {1, 257, 1, 64, DTYPE_F32, BIAS_TABLE, 113, 0.1f, true, 0},
                                          {2, 64, 1, 32, DTYPE_BF16, BIAS_TABLE, 65, 0.1f, true, 0}};
     for (const struct attention_case &c : odd) both_passes_agree(c);
+    for (int32_t D : {16, 64, 128}) // narrow heads on tensor cores and in fp32, with a window too
+        for (enum dtype dtype : {DTYPE_BF16, DTYPE_F32})
+            both_passes_agree({1, 257, 3, D, dtype, BIAS_NONE, 0, 0.1f, true, 0, D == 64 ? 40 : 0,
+                               0, D == 16 ? 3 : 2});
     for (int dtype = 0; dtype < 2; dtype++) {
         struct attention_case c = {2,         100, 2,    32,   dtype ? DTYPE_BF16 : DTYPE_F32,
                                    BIAS_TABLE, 40,  0.1f, true, 0};

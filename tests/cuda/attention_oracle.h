@@ -189,7 +189,7 @@ struct attention_case {
     float p;
     bool thirds; // q, k, v are thirds of one tensor; otherwise `gap` elements separate their rows
     int32_t gap;
-    int32_t window = 0, sinks = 0;
+    int32_t window = 0, sinks = 0, narrow_heads = 0;
 };
 
 struct attention_fixture {
@@ -251,6 +251,7 @@ static inline void fixture_open(struct attention_fixture &f, const struct attent
     f.a.B = c.B, f.a.T = c.T, f.a.H = c.H, f.a.D = c.D;
     f.a.scale = (float)(1.0 / sqrt((double)c.D));
     f.a.mask.window = c.window, f.a.mask.sinks = c.sinks;
+    f.a.mask.narrow_heads = c.narrow_heads;
     fixture_parts(f, f.qkv, 1);
     fixture_parts(f, f.gradient, 5);
     f.out = matrix_make(N, C, c.dtype, c.gap, 9);
@@ -314,7 +315,8 @@ static inline struct oracle_row oracle_row_of(const struct attention_fixture &f,
             dot += (double)q[d] * k[d];
             size += fabs((double)q[d] * k[d]);
         }
-        bool seen = c.window == 0 || i - j < c.window || j < c.sinks;
+        bool narrow = h < c.narrow_heads && i - j > h;
+        bool seen = !narrow && (c.window == 0 || i - j < c.window || j < c.sinks);
         double bias = seen ? oracle_bias(f, h, i - j) : -INFINITY;
         double s = dot * (double)f.a.scale + bias;
         double error = 4 * sqrt(c.D + 3.0) * u * (size * (double)f.a.scale + fabs(bias));
@@ -338,9 +340,9 @@ static inline void case_end(const struct attention_case &c, int failed_n)
     device_free();
     if (failures == failed_n) return;
     static const char *const forms[] = {"none", "slope", "table", "all"};
-    printf("B=%d T=%d H=%d D=%d %s bias=%s(%d) p=%.2f %s+%d window=%d sinks=%d\n", c.B, c.T, c.H,
-           c.D, c.dtype == DTYPE_BF16 ? "bf16" : "f32", forms[c.form], c.bias_table_n, (double)c.p,
-           c.thirds ? "thirds" : "apart", c.gap, c.window, c.sinks);
+    printf("B=%d T=%d H=%d D=%d %s bias=%s(%d) p=%.2f %s+%d window=%d sinks=%d narrow=%d\n", c.B,
+           c.T, c.H, c.D, c.dtype == DTYPE_BF16 ? "bf16" : "f32", forms[c.form], c.bias_table_n,
+           (double)c.p, c.thirds ? "thirds" : "apart", c.gap, c.window, c.sinks, c.narrow_heads);
 }
 
 // attention_cases - one in four of all dtypes, widths, lengths and forms of bias, then one that is

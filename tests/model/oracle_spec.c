@@ -106,7 +106,8 @@ static void set_softmax(struct oracle *o, struct spec *s, const struct safetenso
 void oracle_spec(struct oracle *o, struct spec *s, const struct safetensors *f)
 {
     static const char *const masks[] = {"model.attention_window", "model.attention_sinks",
-                                        "model.sink_positions"};
+                                        "model.sink_positions", "model.position_layers",
+                                        "model.attention_window_layers"};
     spec_init(s);
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         if (strcmp(get(f, fixed[i].key, fixed[i].value), fixed[i].value) != 0)

@@ -148,12 +148,13 @@ static inline int32_t NAME(sink_last)(const struct op_attention *a)
 }
 
 /* Whether j is a sink outside the window of i; then sets *distance. */
-static inline int NAME(is_far)(int32_t *distance, int32_t i, int32_t j,
+static inline int NAME(is_far)(int32_t *distance, int32_t h, int32_t i, int32_t j,
                                const struct op_attention *a)
 {
-    int32_t last = NAME(sink_last)(a);
+    int32_t last = NAME(sink_last)(a), window = a->mask.window;
+    if (h < a->mask.narrow_heads && (window == 0 || window > h)) window = h + 1;
     *distance = i - j;
-    if (a->mask.window == 0 || i - j < a->mask.window) return 0;
+    if (window == 0 || i - j < window) return 0;
     *distance = (i < last ? i : last) - j;
     return 1;
 }
@@ -167,7 +168,7 @@ static inline REAL NAME(attention_row)(REAL *p, const REAL *q, const REAL *far, 
     int64_t C = (int64_t)a->H * a->D;
     REAL most = -INFINITY, sum = 0;
     for (int32_t j = 0; j <= i; j++) {
-        int32_t distance, is_far = NAME(is_far)(&distance, i, j, a);
+        int32_t distance, is_far = NAME(is_far)(&distance, h, i, j, a);
         const REAL *query = (is_far ? far : q) + ((int64_t)b * a->T + i) * C + h * a->D;
         const REAL *key = k + ((int64_t)b * a->T + j) * C + h * a->D;
         REAL score = 0, bias = 0;
@@ -248,7 +249,7 @@ static inline void NAME(attention_row_bwd)(REAL *p, REAL *dq, REAL *dfar, REAL *
     for (int32_t j = 0; j <= i; j++) {
         int64_t to = ((int64_t)b * a->T + j) * C + h * a->D;
         REAL ds = p[j] * (dp[j] - dot);
-        int32_t distance, is_far = NAME(is_far)(&distance, i, j, a);
+        int32_t distance, is_far = NAME(is_far)(&distance, h, i, j, a);
         for (int32_t d = 0; d < a->D; d++) {
             (is_far ? dfar : dq)[from + d] += ds * (REAL)a->scale * k[to + d];
             dk[to + d] += ds * (REAL)a->scale * (is_far ? far : q)[from + d];

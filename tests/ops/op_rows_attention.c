@@ -300,7 +300,8 @@ static void attention_prefix(struct op_bench *k)
     }
 }
 
-/* Windows shorter than, equal to and longer than rows and tiles, sinks of text and cache, with
+/* Windows shorter than, equal to and longer than rows and tiles, of all heads or of the narrow
+ * ones, sinks of text and cache, with
  * every bias form, both layouts of rotary and dropout. */
 static void attention_mask(struct op_bench *k)
 {
@@ -308,12 +309,14 @@ static void attention_mask(struct op_bench *k)
         int32_t size[4];
         struct attention_mask mask;
     } cases[] = {
-        {{2, 9, 2, 8}, {1, 0, SINKS_TEXT}},       {{1, 13, 2, 8}, {4, 2, SINKS_CACHE}},
-        {{1, 70, 2, 8}, {5, 3, SINKS_TEXT}},      {{2, 70, 2, 12}, {9, 4, SINKS_CACHE}},
-        {{1, 140, 2, 16}, {64, 1, SINKS_CACHE}},  {{1, 140, 1, 8}, {33, 70, SINKS_CACHE}},
-        {{1, 200, 2, 8}, {17, 0, SINKS_TEXT}},    {{1, 200, 1, 20}, {65, 66, SINKS_TEXT}},
-        {{1, 33, 2, 8}, {33, 5, SINKS_CACHE}},    {{1, 34, 2, 8}, {33, 40, SINKS_CACHE}},
-        {{1, 130, 2, 8}, {100, 100, SINKS_TEXT}},
+        {{2, 9, 2, 8}, {1, 0, SINKS_TEXT, 0}},       {{1, 13, 2, 8}, {4, 2, SINKS_CACHE, 0}},
+        {{1, 70, 2, 8}, {5, 3, SINKS_TEXT, 0}},      {{2, 70, 2, 12}, {9, 4, SINKS_CACHE, 0}},
+        {{1, 140, 2, 16}, {64, 1, SINKS_CACHE, 0}},  {{1, 140, 1, 8}, {33, 70, SINKS_CACHE, 0}},
+        {{1, 200, 2, 8}, {17, 0, SINKS_TEXT, 0}},    {{1, 200, 1, 20}, {65, 66, SINKS_TEXT, 0}},
+        {{1, 33, 2, 8}, {33, 5, SINKS_CACHE, 0}},    {{1, 34, 2, 8}, {33, 40, SINKS_CACHE, 0}},
+        {{1, 130, 2, 8}, {100, 100, SINKS_TEXT, 0}}, {{1, 9, 3, 8}, {0, 0, SINKS_TEXT, 1}},
+        {{1, 140, 5, 8}, {0, 0, SINKS_TEXT, 4}},     {{2, 70, 4, 12}, {3, 0, SINKS_TEXT, 4}},
+        {{1, 200, 2, 16}, {33, 0, SINKS_TEXT, 1}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int way = 0; way < 12; way++) {
@@ -322,6 +325,7 @@ static void attention_mask(struct op_bench *k)
             struct attention_case c =
                 op_attention_case(k, cases[i].size, (enum form)(way % 4), way % 2 ? 0.25f : 0.0f);
             c.a.mask = c.ref.mask = cases[i].mask;
+            if (c.a.mask.narrow_heads > 0) c.summed_n = (int64_t)c.ref.B * c.ref.T;
             if (ops_attention(k->b, &c.a, &e) == ERR_UNAVAILABLE) continue;
             if (way / 4 > 0) set_rotary(k, &c, way / 4 - 1);
             op_attention_check(k, &c);
@@ -337,6 +341,7 @@ const struct op_row op_rows_attention[] = {
     {"attention drops the pairs that Philox selects", .run = attention_dropout},
     {"attention gives a prefix the same bits in any batch", .run = attention_prefix},
     {"attention rotates q and k by their tokens and the gradients back", .run = attention_rotary},
-    {"attention agrees with windows and sinks or rejects them", .run = attention_mask},
+    {"attention agrees with windows, narrow heads and sinks or rejects them",
+     .run = attention_mask},
     {.name = NULL},
 };

@@ -141,8 +141,10 @@ TEST(attention_gradients_are_differences)
     for (int i = 0; i < B * H * T * T; i++) l.factor[i] = i % 5 == 0 ? 0.0f : 1.25f;
     fill(l.cosine, T * D / 2, 8);
     fill(l.sine, T * D / 2, 9);
-    static const struct attention_mask masks[] = {
-        {0, 0, SINKS_TEXT}, {2, 0, SINKS_TEXT}, {2, 1, SINKS_TEXT}, {2, 2, SINKS_CACHE}};
+    static const struct attention_mask masks[] = {{0, 0, SINKS_TEXT, 0},
+                                                  {2, 0, SINKS_TEXT, 0},
+                                                  {2, 1, SINKS_TEXT, 0},
+                                                  {2, 2, SINKS_CACHE, 0}};
     for (int way = 0; way < 12; way++) {
         int rotation = way % 3; /* none, adjacent pairs, halves */
         l.a.mask = masks[way / 3];

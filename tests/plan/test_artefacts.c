@@ -258,6 +258,72 @@ TEST_WITH(struct plan_fixture *f, runs_of_the_paper_keep_their_ids)
         assert_string_equal(p->run[p->point[frozen[i].point].run].run_id, frozen[i].id);
 }
 
+TEST_WITH(struct plan_fixture *f, every_artefact_of_a_group_asks_for_what_its_readme_says)
+{
+    struct strbuf out;
+    char **names;
+    int32_t n;
+
+    strbuf_init(&out, &f->arena);
+    assert_ok(plan_list_groups(&names, &n, &f->project, &f->arena, &e));
+    assert_true(n > 0);
+    for (int32_t i = 0; i < n; i++) {
+        const char *name = names[i];
+        const struct plan *p = plan_fixture_at(f, &name, 1, "mini");
+        strbuf_addf(&out, "== %s\n", name);
+        assert_string_equal(p->artefact[0].name, name);
+        print_counts(&out, p);
+        print_points(&out, p);
+        strbuf_add(&out, "\n");
+    }
+    assert_golden("plan/golden/explore.txt", out.text);
+}
+
+/* The names of the artefacts that a word asks for, from the folder of the project. */
+static const char *asked_for(struct plan_fixture *f, const char *word)
+{
+    const struct plan_options o = {.scale = "none", .artefacts_only = true};
+    struct plan p;
+    struct strbuf b;
+
+    strbuf_init(&b, &f->arena);
+    if (plan_open(&p, &f->project, &word, 1, &o, &f->err) < 0) return f->err.text;
+    for (int32_t i = 0; i < p.artefacts_n; i++)
+        strbuf_addf(&b, "%s%s", i ? " " : "", p.artefact[i].name);
+    plan_close(&p);
+    return b.text;
+}
+
+TEST_WITH(struct plan_fixture *f, a_folder_without_a_grid_names_the_artefacts_in_it)
+{
+    static const char grid[] = "base: [tiny.yaml]\ngrid: [{ position: alibi, L_train: 64 }]\n";
+    static const char *const files[] = {
+        "experiments/mine/a10/grid.yaml",   "experiments/mine/a9/grid.yaml",
+        "experiments/mine/README.md",       "experiments/lone/grid.yaml",
+        "experiments/lone/inner/grid.yaml", "elsewhere/slopes/grid.yaml"};
+    const char *root = f->project.root;
+    const struct {
+        const char *word, *names;
+    } rows[] = {{"mine", "mine/a9 mine/a10"},
+                {"mine/a9", "mine/a9"},
+                {arena_printf(&f->arena, "%s/experiments/mine/a9/", root), "mine/a9"},
+                {arena_printf(&f->arena, "%s/experiments/mine/a9/grid.yaml", root), "mine/a9"},
+                {"lone", "lone"},
+                {"lone/inner", "inner"}, /* its parent is an artefact, not a group */
+                {arena_printf(&f->arena, "%s/elsewhere/slopes", root), "slopes"},
+                {"explore/methods", "explore/methods"},
+                {"mine/a8", "mine/a8: No such file or directory; did you mean 'mine/a9'?"},
+                {"nothing",
+                 "unknown artefact 'nothing' (`alibi list` lists them; a path must contain a "
+                 "slash)"}};
+
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) plan_fixture_write(f, files[i], grid);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(asked_for(f, rows[i].word), rows[i].names);
+    assert_null(strstr(asked_for(f, "all"), "mine"));
+    assert_null(strstr(asked_for(f, "all"), "explore"));
+}
+
 TEST_WITH(struct plan_fixture *f, shipped_artefacts_are_listed_by_name)
 {
     char **names;

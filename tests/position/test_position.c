@@ -82,7 +82,7 @@ static struct spec spec_of(enum spec_position position, int32_t heads, int32_t w
 TEST(styles_are_those_of_figures)
 {
     for (int32_t p = 0; p < POSITION_METHODS_N; p++) {
-        assert_in_range(position_methods[p].style, 1, 12);  /* of preamble.gp */
+        assert_in_range(position_methods[p].style, 1, 16);  /* of preamble.gp */
         assert_int_not_equal(position_methods[p].style, 5); /* of names that are not methods */
         for (int32_t k = 0; k < p; k++)
             assert_int_not_equal(position_methods[p].style, position_methods[k].style);
@@ -119,6 +119,28 @@ TEST(learned_slopes_start_at_the_given_ones)
         fixture_fill(&f);
         for (int h = 0; h < 3; h++)
             assert_true(fabs((double)fixture_bias(&f, h, 1) / start[h] + 1) < 1e-6);
+        fixture_close(&f);
+    }
+}
+
+TEST(bam_starts_as_alibi)
+{
+    for (int way = POSITION_NO_LOCATION; way <= POSITION_LEARNED_LOCATION; way++) {
+        struct spec s = spec_of(SPEC_BAM, 12, 8);
+        struct fixture f;
+        s.option.bam_location = (enum position_location)way;
+        fixture_open(&f, &s, 64);
+        assert_int_equal(f.tensors_n, 2 + way);
+        for (int h = 0; h < 12; h++) f.values[0][h] = 1.0f; /* by mean; the location by zeros */
+        assert_true(f.tensor[0].mean == 1.0 && f.tensor[0].spread == 0.0);
+        f.functions->start(&f.shape, 1, f.values[1]);
+        fixture_fill(&f);
+        for (int h = 0; h < 12; h++)
+            for (int d = 0; d < 64; d++) {
+                double slope = (double)position_alibi_slope(h, 12);
+                assert_true(fabs((double)fixture_bias(&f, h, d) + slope * (d + 1e-5)) <
+                            1e-6 * (slope * d + 1e-5));
+            }
         fixture_close(&f);
     }
 }

@@ -222,6 +222,14 @@ TEST(rules_between_keys_name_both)
         {"train.shard_tokens", "32", "less than one row"},
         {"model.alibi_slopes", "0.5,0.25", "2 slopes for model.heads = 8"},
         {"model.attention_sinks", "4", "without model.attention_window"},
+        {"model.position_layers", "alibi", "1 entries for model.layers = 2"},
+        {"model.position_layers", "alibi,none,alibi", "3 entries"},
+        {"model.position_layers", "alibi,rotary", "rotary, but layers have model.position = alibi"},
+        {"model.position_layers", "none,alibi", ""},
+        {"model.position_layers", "", ""},
+        {"model.attention_window_layers", "16,0,0", "3 entries for model.layers = 2"},
+        {"model.attention_window_layers", "16,0.5", "0.5 is not a number of keys"},
+        {"model.attention_window_layers", "16,0", ""},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct spec s = parsed(train_text);
@@ -278,6 +286,58 @@ TEST(a_datastore_is_hashed_only_where_there_is_one)
         same.eval.knn.control = other.eval.knn.control = SPEC_KNN_UNIGRAM; /* has no neighbours */
         bool counts = i == 1 || i == 4;
         assert_int_equal(strcmp(id(&same).text, id(&other).text) != 0, counts);
+    }
+}
+
+TEST(lists_by_layer_are_read_back_and_change_the_id_only_if_given)
+{
+    char before[SPEC_ID_BYTES], after[SPEC_ID_BYTES];
+    struct arena a;
+    struct spec s = parsed(train_text), again;
+    arena_init(&a);
+    spec_run_id(&s, before);
+    assert_null(strstr(spec_canonical(&s, &a), "_layers"));
+    set(&s, "model.position_layers", "none, alibi");
+    set(&s, "model.attention_window_layers", "0,16");
+    assert_true(!spec_layer_has_position(&s.model, 0) && spec_layer_has_position(&s.model, 1));
+    assert_int_equal(spec_layer_window(&s.model, 1), 16);
+    assert_ok(spec_parse(&again, spec_text(&s, &a), &e));
+    assert_string_equal(spec_text(&again, &a), spec_text(&s, &a));
+    assert_non_null(strstr(spec_canonical(&s, &a), "model.position_layers=none,alibi\n"));
+    spec_run_id(&s, after);
+    assert_string_not_equal(before, after);
+    again = spec_evaluated(&s, &(struct spec_eval){.mask = {.window = 9}});
+    assert_true(again.model.window_layers.value[0] == 0 && again.model.window_layers.value[1] == 9);
+    assert_fails(ERR_DATA, "did you mean 'alibi'",
+                 spec_set(&s, spec_key_find("model.position_layers"), "alibbi,none", &e));
+    static const char *const embedded[] = {"sinusoidal", "learned"};
+    for (int i = 0; i < 2; i++) {
+        set(&s, "model.position", embedded[i]);
+        set(&s, "model.position_layers", embedded[i]);
+        s.model.layers = 1;
+        s.model.window_layers.n = 0;
+        assert_fails(ERR_DATA, "added to the embeddings", spec_check(&s, &e));
+    }
+    arena_fini(&a);
+}
+
+TEST(narrow_heads_are_heads_and_see_no_sinks)
+{
+    static const struct {
+        const char *heads, *window, *sinks, *word;
+    } cases[] = {
+        {"8", "0", "0", ""},
+        {"9", "0", "0", "model.hard_alibi_heads: 9 of model.heads = 8"},
+        {"1", "16", "4", "see no sinks"},
+        {"0", "16", "4", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spec s = parsed(train_text);
+        set(&s, "model.position", "hard_alibi");
+        set(&s, "model.hard_alibi_heads", cases[i].heads);
+        set(&s, "model.attention_window", cases[i].window);
+        set(&s, "model.attention_sinks", cases[i].sinks);
+        assert_fails(cases[i].word[0] ? ERR_DATA : 0, cases[i].word, spec_check(&s, &e));
     }
 }
 
