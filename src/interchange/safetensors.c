@@ -267,8 +267,9 @@ static char *safetensors_header(const struct safetensors_content *c)
         json_t *shape = json_array();
         for (int32_t k = 0; k < x->dims_n; k++)
             json_array_append_new(shape, json_integer(x->dims[k]));
-        json_t *entry = json_pack("{s:s, s:o, s:[I,I]}", "dtype", x->dtype ? x->dtype : "F32", "shape", shape,
-                                  "data_offsets", (json_int_t)begin, (json_int_t)end);
+        json_t *entry =
+            json_pack("{s:s, s:o, s:[I,I]}", "dtype", x->dtype ? x->dtype : "F32", "shape", shape,
+                      "data_offsets", (json_int_t)begin, (json_int_t)end);
         if (json_object_set_new(header, x->name, entry) < 0) goto out;
         begin = end;
     }

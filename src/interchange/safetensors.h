@@ -59,9 +59,9 @@ struct safetensors_content {
 };
 
 /* Writes a file: open, add the values of each tensor in order, close, which also follows an error
- * of open. Every tensor is I32, or F32, also if its dtype is NULL. The file replaces an existing one if rc is 0; sha256 and bytes of
- * the whole file may be NULL. Close returns rc or its own error. Errors: ERR_CREATE, ERR_IO,
- * ERR_NOMEM; ERR_INTERNAL a name or a text is not UTF-8. */
+ * of open. Every tensor is I32, or F32, also if its dtype is NULL. The file replaces an existing
+ * one if rc is 0; sha256 and bytes of the whole file may be NULL. Close returns rc or its own
+ * error. Errors: ERR_CREATE, ERR_IO, ERR_NOMEM; ERR_INTERNAL a name or a text is not UTF-8. */
 struct safetensors_writer {
     struct file_writer *file_own;
     struct hash_state *hash_own;

@@ -132,8 +132,7 @@ int model_keys(struct model *m, const struct model_batch *batch, const int32_t *
     struct model_pass p;
     if (positions_n == 0) return 0;
     TRY(check_number(m, positions_n, e));
-    if (!keys->data)
-        return ERR(e, ERR_INTERNAL, "keys of a model that was opened without them");
+    if (!keys->data) return ERR(e, ERR_INTERNAL, "keys of a model that was opened without them");
     if (keys->dtype != DTYPE_F32)
         return ERR(e, ERR_UNAVAILABLE,
                    "the keys of a datastore are fp32, and %s computes in bf16; use "

@@ -358,9 +358,8 @@ static void estimate_datastore(struct expansion *x, struct plan_run *run)
     struct arena *a = &x->plan->arena;
 
     if (run->cost.datastore_flops == 0) return;
-    const char *datastore =
-        arena_printf(a, "%s %d %d %d %lld %d", s->train_run, (int)s->checkpoint, k.window, k.stride,
-                     (long long)k.keys, (int)k.control);
+    const char *datastore = arena_printf(a, "%s %d %d %d %lld %d", s->train_run, (int)s->checkpoint,
+                                         k.window, k.stride, (long long)k.keys, (int)k.control);
     const char *search = arena_printf(a, "%s %d %d %d %d %lld", datastore, (int)s->split, s->L,
                                       s->stride, k.neighbours, (long long)s->targets);
     if (!is_new(x, datastore)) {

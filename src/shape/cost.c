@@ -107,8 +107,8 @@ static void cost_datastore(struct shape_cost *out, const struct spec *s,
 
     if (!shape_has_search(s) || k.stride < 1) return;
     shape_bands(&b, &s->model, s->data.vocab);
-    out->datastore_flops = ceil(keys / k.stride) * k.window *
-                           (layers_flops(&s->model, k.window) + input_flops(s, &b));
+    out->datastore_flops =
+        ceil(keys / k.stride) * k.window * (layers_flops(&s->model, k.window) + input_flops(s, &b));
     out->search_flops = 2.0 * D * keys * (double)eval_targets(s);
     out->flops += out->datastore_flops + out->search_flops;
     out->device_bytes += shape_search_bytes(capacity->scored_max, s->model.dim);

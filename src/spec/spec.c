@@ -282,17 +282,19 @@ static int check_datastore(const struct spec *s, struct err *e)
 
     if (s->kind != SPEC_EVAL || k->neighbours == 0) return 0;
     if (s->eval.split == SPEC_TRAIN_SPLIT)
-        return ERR(e, ERR_DATA,
-                   "eval.split: train is the text of the datastore, where each target finds itself; "
-                   "set eval.split: valid or test");
+        return ERR(
+            e, ERR_DATA,
+            "eval.split: train is the text of the datastore, where each target finds itself; "
+            "set eval.split: valid or test");
     if (s->eval.precision != SPEC_FP32)
         return ERR(e, ERR_DATA,
                    "eval.precision: bf16 has no keys for eval.knn_neighbours = %d; set "
                    "eval.precision: fp32",
                    k->neighbours);
     if (k->window > 0 && k->stride > k->window)
-        return ERR(e, ERR_DATA, "eval.knn_stride: %d is longer than the window eval.knn_window = %d",
-                   k->stride, k->window);
+        return ERR(e, ERR_DATA,
+                   "eval.knn_stride: %d is longer than the window eval.knn_window = %d", k->stride,
+                   k->window);
     if (all > 0 && k->keys > all)
         return ERR(e, ERR_DATA,
                    "eval.knn_keys: %lld is more than the %lld tokens of the training text; set "

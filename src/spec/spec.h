@@ -106,8 +106,8 @@ struct spec_train {
 };
 
 /* A datastore of a training (kNN-LM: Khandelwal et al. 2020): a key and the next token for each
- * target of its text, from the start. A target's log p becomes log((1 - lambda) p + lambda q), where
- * q gives the nearest keys the weights softmax(-squared distance / temperature).
+ * target of its text, from the start. A target's log p becomes log((1 - lambda) p + lambda q),
+ * where q gives the nearest keys the weights softmax(-squared distance / temperature).
  * SPEC_KNN_UNTRAINED: keys and queries of the model's initial values. SPEC_KNN_UNIGRAM: all keys
  * have the same weight. */
 enum spec_knn_control { SPEC_KNN_KEYS, SPEC_KNN_UNTRAINED, SPEC_KNN_UNIGRAM };

@@ -73,7 +73,8 @@ static int check_tensor(const struct safetensors *s, const char *name, const cha
         return ERR(e, ERR_DATA, "%s is %s, expected %s", name, x->dtype, dtype);
     if (x->dims_n != (cols > 0 ? 2 : 1) || x->dims[0] != rows || (cols > 0 && x->dims[1] != cols))
         return ERR(e, ERR_DATA,
-                   "%s has %" PRId64 " elements in %d dimensions, expected %" PRId64 " rows of %" PRId64,
+                   "%s has %" PRId64 " elements in %d dimensions, expected %" PRId64
+                   " rows of %" PRId64,
                    name, x->elements_n, x->dims_n, rows, cols > 0 ? cols : 1);
     return 0;
 }
@@ -90,15 +91,14 @@ static int check(const struct datastore *d, const struct datastore_options *o, s
                        id.text[i].text);
     }
     if (safetensors_count(d->file) != 2)
-        return ERR(e, ERR_DATA, "%d tensors, expected keys and values",
-                   safetensors_count(d->file));
+        return ERR(e, ERR_DATA, "%d tensors, expected keys and values", safetensors_count(d->file));
     TRY(check_tensor(d->file, "keys", "F32", o->knn.keys, o->trained->model.dim, e));
     TRY(check_tensor(d->file, "values", "I32", o->knn.keys, 0, e));
     const int32_t *values = safetensors_find(d->file, "values")->data;
     for (int64_t i = 0; i < o->knn.keys; i++)
         if (values[i] < 0 || values[i] >= o->corpus->vocab)
-            return ERR(e, ERR_DATA, "value %" PRId64 " is %d, outside the dictionary of %d words", i,
-                       values[i], o->corpus->vocab);
+            return ERR(e, ERR_DATA, "value %" PRId64 " is %d, outside the dictionary of %d words",
+                       i, values[i], o->corpus->vocab);
     return 0;
 }
 

@@ -10,8 +10,8 @@
  *    of its wall_seconds.
  * 5. eval_wps: targets per second of the pass without its first batch, which is warm-up; of the
  *    whole pass if it has only one batch.
- * 6. With a datastore, evaluations that differ only in temperature and lambda share one pass and one
- *    search.
+ * 6. With a datastore, evaluations that differ only in temperature and lambda share one pass and
+ * one search.
  * 7. Losses are also summed by position in the window, in bins that do not depend on the window:
  *    two per octave. They end at every power of two and halfway to the next, therefore also at the
  *    lengths of the paper. */
@@ -62,8 +62,8 @@ struct evaluate {
     struct datastore_options options; /* of the datastore of all specs */
     struct datastore datastore;       /* file NULL: none */
     double *unigram;                  /* (V) its share of each word, for SPEC_KNN_UNIGRAM */
-    struct sums *sums; /* of each spec; in the arena, as the next */
-    int32_t *member;   /* specs of the current pass, by rising length */
+    struct sums *sums;                /* of each spec; in the arena, as the next */
+    int32_t *member;                  /* specs of the current pass, by rising length */
     int32_t members_n;
     int64_t targets_done, targets_total; /* of all passes, for progress */
     int64_t pass_us, first_batch_us;     /* start of the pass and of its second batch */
@@ -417,7 +417,8 @@ static void gain_of(struct evaluate *v, int32_t i, int64_t targets_n, double *ga
     *gain = *error = (double)NAN;
     if (eval_of(v, i)->knn.neighbours == 0) return;
     add_window(sum);
-    double n = (double)sum->gain.windows_n, squares = sum->gain.squares - sum->gain.sum * sum->gain.sum / n;
+    double n = (double)sum->gain.windows_n,
+           squares = sum->gain.squares - sum->gain.sum * sum->gain.sum / n;
     *gain = sum->gain.sum / (double)targets_n;
     if (n > 1) *error = sqrt(n * fmax(squares, 0.0) / (n - 1.0)) / (double)targets_n;
 }
@@ -435,21 +436,21 @@ static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, 
                    "evaluation %s scored %" PRId64 " targets, but its protocol has %" PRId64,
                    a->run_id[i], sum->scored_n, targets_n);
     gain_of(v, i, targets_n, &gain, &error);
-    const struct record r = {.type = EVENT_EVALUATED,
-                             .evaluated = {.run_id = a->run_id[i],
-                                           .peak_memory_bytes = peak,
-                                           .wall_seconds = seconds,
-                                           .loss_nats = loss,
-                                           .perplexity = exp(loss),
-                                           .tokens = targets_n,
-                                           .nonfinite = sum->nonfinite_n,
-                                           .eval_wps = wps,
-                                           .checkpoint_sha256 = v->sha256,
-                                           .bins = bins_of(v, i),
-                                           .datastore_gain_nats = gain,
-                                           .datastore_gain_error = error,
-                                           .datastore_sha256 =
-                                               v->datastore.file ? v->datastore.sha256 : NULL}};
+    const struct record r = {
+        .type = EVENT_EVALUATED,
+        .evaluated = {.run_id = a->run_id[i],
+                      .peak_memory_bytes = peak,
+                      .wall_seconds = seconds,
+                      .loss_nats = loss,
+                      .perplexity = exp(loss),
+                      .tokens = targets_n,
+                      .nonfinite = sum->nonfinite_n,
+                      .eval_wps = wps,
+                      .checkpoint_sha256 = v->sha256,
+                      .bins = bins_of(v, i),
+                      .datastore_gain_nats = gain,
+                      .datastore_gain_error = error,
+                      .datastore_sha256 = v->datastore.file ? v->datastore.sha256 : NULL}};
     TRY(record_write(a->events, &r, e));
     sum->recorded = true;
     v->targets_done += targets_n;

@@ -116,7 +116,7 @@ int neighbours_open(struct neighbours *s, const struct neighbours_options *o, st
 
 /* Computes -|k|^2 / 2 of a block, and the longest key so far. */
 static int halve_keys(struct neighbours *s, const float *keys, int64_t first, int64_t n,
-                        struct err *e)
+                      struct err *e)
 {
     for (int64_t i = 0; i < n; i++) {
         double sum = squares(keys + i * s->options.width, s->options.width);

@@ -40,8 +40,7 @@ static const float *keys_of(struct oracle *o, const struct tokens *stream, int32
     while (rc == 0 && scores.rows_left > 0) {
         rc = scores_next(&scores, &o->e);
         for (int64_t i = 0; rc == 0 && i < scores.n; i++, done++) {
-            for (int32_t c = 0; c < width; c++)
-                keys[done * width + c] = scores.keys[i * width + c];
+            for (int32_t c = 0; c < width; c++) keys[done * width + c] = scores.keys[i * width + c];
             if (logp) logp[done] = scores.item[i].logp;
         }
     }
@@ -163,7 +162,8 @@ static void check_search(struct oracle *o, const struct knn *k, struct neighbour
     check_softened(o, ORACLE_LOGP, k, knn, k->queries_n, "knn_logprob");
     check_softened(o, ORACLE_LOGP, k, mixed, k->queries_n, "mixed_logprob");
     double targets = (double)k->queries_n;
-    oracle_compare_number(o, ORACLE_LOGP, "ppl_lm", sum_lm / targets, log(oracle_number(o, "ppl_lm")));
+    oracle_compare_number(o, ORACLE_LOGP, "ppl_lm", sum_lm / targets,
+                          log(oracle_number(o, "ppl_lm")));
     oracle_compare_number(o, ORACLE_LOGP, "ppl_mixed", sum / targets,
                           log(oracle_number(o, "ppl_mixed")));
 }

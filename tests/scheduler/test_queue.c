@@ -122,7 +122,7 @@ TEST_WITH(struct toy_grid *g, evaluations_of_one_datastore_stay_together)
     open_queue(g);
     next(g, true, 4);
     queue_end(&g->queue, train, STORE_DONE, false);
-    assert_int_equal(next(g, true, 4), 2); /* also of another split */
+    assert_int_equal(next(g, true, 4), 2);  /* also of another split */
     assert_int_equal(next(g, false, 3), 1); /* another number of keys */
 }
 

@@ -81,7 +81,8 @@ static void delete_datastores(struct worker_fixture *f)
 {
     char name[512];
 
-    while (datastores(f, name) > 0) assert_int_equal(unlink(worker_fixture_path(f, &train, 1, name)), 0);
+    while (datastores(f, name) > 0)
+        assert_int_equal(unlink(worker_fixture_path(f, &train, 1, name)), 0);
 }
 
 /* --- the definition --- */
@@ -214,7 +215,8 @@ TEST_WITH(struct worker_fixture *f, a_group_gives_each_mixture_the_numbers_it_ha
     worker_fixture_forget(f, group);
     struct spec others[2] = {eval_of(3.0, 0.4), eval_of(3.0, 0.4)};
     others[1].eval.knn.keys = KEYS - 1;
-    worker_fixture_must_fail(f, others, 2, ERR_DATA, "differ in training, checkpoint, precision or");
+    worker_fixture_must_fail(f, others, 2, ERR_DATA,
+                             "differ in training, checkpoint, precision or");
     delete_datastores(f);
 }
 
@@ -319,8 +321,8 @@ struct forgery {
 static void forge(const struct forgery *x, const struct datastore *d, const char *path,
                   char sha256[HASH_HEX_BYTES])
 {
-    static const char *const keys[] = {"format", "run_id", "checkpoint_sha256", "corpus_fingerprint",
-                                       "window", "stride", "keys"};
+    static const char *const keys[] = {
+        "format", "run_id", "checkpoint_sha256", "corpus_fingerprint", "window", "stride", "keys"};
     enum { TEXTS = sizeof keys / sizeof *keys };
     int64_t n = x->keys_n ? x->keys_n : KEYS, width = x->width ? x->width : DIM;
     struct safetensors_text text[TEXTS];
@@ -355,17 +357,34 @@ TEST_WITH(struct worker_fixture *f, a_file_that_is_not_the_datastore_is_refused)
     static const struct forgery rows[] = {
         {.name = "right"},
         {.name = "other format", .key = "format", .text = "alibi datastore 2", .word = "format is"},
-        {.name = "other run", .key = "run_id", .text = "0123456789abcdef", .word = "run_id is 0123"},
-        {.name = "other checkpoint", .key = "checkpoint_sha256", .text = "00", .word = "checkpoint_sha"},
-        {.name = "other dictionary", .key = "corpus_fingerprint", .text = "00", .word = "corpus_finger"},
-        {.name = "other window", .key = "window", .text = "17", .word = "window is 17, expected 16"},
+        {.name = "other run",
+         .key = "run_id",
+         .text = "0123456789abcdef",
+         .word = "run_id is 0123"},
+        {.name = "other checkpoint",
+         .key = "checkpoint_sha256",
+         .text = "00",
+         .word = "checkpoint_sha"},
+        {.name = "other dictionary",
+         .key = "corpus_fingerprint",
+         .text = "00",
+         .word = "corpus_finger"},
+        {.name = "other window",
+         .key = "window",
+         .text = "17",
+         .word = "window is 17, expected 16"},
         {.name = "other stride", .key = "stride", .text = "9", .word = "stride is 9, expected 8"},
         {.name = "other number", .key = "keys", .text = "1", .word = "keys is 1, expected 333"},
         {.name = "fewer keys", .keys_n = KEYS - 1, .word = "expected 333 rows of 32"},
         {.name = "other width", .width = DIM - 8, .word = "expected 333 rows of 32"},
         {.name = "no keys", .tensor = "keys", .renamed = "key", .word = "tensor keys is missing"},
-        {.name = "no values", .tensor = "values", .renamed = "v", .word = "tensor values is missing"},
-        {.name = "a word too many", .value = 1000, .word = "value 5 is 1000, outside the dictionary"},
+        {.name = "no values",
+         .tensor = "values",
+         .renamed = "v",
+         .word = "tensor values is missing"},
+        {.name = "a word too many",
+         .value = 1000,
+         .word = "value 5 is 1000, outside the dictionary"},
         {.name = "a negative word", .value = -1, .word = "value 5 is -1"},
         {.name = "truncated", .truncated = 1, .word = "forged"},
     };
@@ -373,7 +392,8 @@ TEST_WITH(struct worker_fixture *f, a_file_that_is_not_the_datastore_is_refused)
     const struct record_trained r = worker_fixture_trained(f, &train, 1);
     struct worker worker = {.project = &f->project, .backend = f->cpu};
     struct datastore_options o = {.worker = &worker,
-                                  .checkpoint = worker_fixture_path(f, &train, 1, r.best_checkpoint),
+                                  .checkpoint =
+                                      worker_fixture_path(f, &train, 1, r.best_checkpoint),
                                   .sha256 = r.best_sha256,
                                   .trained = &train,
                                   .corpus = &f->corpus,
@@ -403,7 +423,8 @@ TEST_WITH(struct worker_fixture *f, a_file_that_is_not_the_datastore_is_refused)
     datastore_close(&right);
     /* Under the right name the wrong file is replaced. */
     char *end = strstr(name, hash);
-    const char *wrong = arena_printf(&f->arena, "%.*s%s.safetensors", (int)(end - name), name, sha256);
+    const char *wrong =
+        arena_printf(&f->arena, "%.*s%s.safetensors", (int)(end - name), name, sha256);
     assert_int_equal(rename(path, worker_fixture_path(f, &train, 1, wrong)), 0);
     assert_int_equal(unlink(worker_fixture_path(f, &train, 1, name)), 0);
     assert_string_equal(alone_of(f, &s).datastore_sha256, hash);
