@@ -179,22 +179,64 @@ static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
     if (gradient) softmax_gradient(row, logits.cols, wide, s, wanted);
 }
 
-/* Computes log p of a row's target. Threads are mapped as in softmax_loss_k. Reads 1 element an
- * element. */
+__device__ static float softmax_log_p(float x, struct softmax_sum s)
+{
+    return (float)(((double)x - (double)s.high) - log(s.sum));
+}
+
+/* Writes a row of best and best_class. Each thread finds the first of its highest columns, then
+ * thread 0 the first of the block's. Reads the row again, from the L2 cache. Inlined it would take
+ * registers from every row. */
+template <class T>
+__device__ __attribute__((noinline)) static void softmax_best(float *best_class, float *best,
+                                                              const T *row, int64_t cols,
+                                                              int64_t words, struct softmax_sum s)
+{
+    SHARED(float, highs, [SOFTMAX_THREADS_MAX]);
+    SHARED(int32_t, ats, [SOFTMAX_THREADS_MAX]);
+    float high = -INFINITY;
+    int32_t at = -1;
+    for (int64_t c = threadIdx.x; c < words; c += blockDim.x) {
+        float x = rows_widen(row[c]);
+        if (at < 0 || x > high) {
+            high = x;
+            at = (int32_t)c;
+        }
+    }
+    highs[threadIdx.x] = high;
+    ats[threadIdx.x] = at;
+    for (int64_t c = words + threadIdx.x; c < cols; c += blockDim.x)
+        best[1 + c - words] = softmax_log_p(rows_widen(row[c]), s);
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    for (unsigned t = 1; t < blockDim.x; t++)
+        if (ats[t] >= 0 && (highs[t] > high || (highs[t] == high && ats[t] < at))) {
+            high = highs[t];
+            at = ats[t];
+        }
+    *best_class = isfinite((double)s.high + log(s.sum)) ? (float)at : -1.0f;
+    *best = softmax_log_p(high, s);
+}
+
+/* Computes log p of a row's target, and what the row has best if that is asked. Threads are mapped
+ * as in softmax_loss_k. Reads 1 element an element, and 2 for the best. */
 template <class T>
 static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
-    softmax_logp_k(float *logp, struct tensor logits, const int32_t *target, int accumulate,
-                   bool wide)
+    softmax_logp_k(float *logp, struct tensor logits, const int32_t *target, float *best_class,
+                   struct tensor best, int accumulate, bool wide)
 {
     int64_t i = blockIdx.x;
     const T *row = row_of<T>(logits, i);
     int32_t wanted = target[i];
     float value = 0.0f;
-    if (wanted >= 0) {
+    if (wanted >= 0 || best_class) {
         struct softmax_sum s = softmax_row_sum(row, logits.cols, wide);
         if (fabsf(s.high) > SOFTMAX_COARSE)
             s.sum = softmax_coarse(row_of<T>(logits, i), logits.cols, s.high, -1);
-        value = (float)(((double)rows_widen(row[wanted]) - (double)s.high) - log(s.sum));
+        if (wanted >= 0) value = softmax_log_p(rows_widen(row[wanted]), s);
+        if (best_class)
+            softmax_best(best_class + i, row_of<float>(best, i), row, logits.cols,
+                         logits.cols - best.cols + 1, s);
     }
     if (threadIdx.x == 0) logp[i] = accumulate ? logp[i] + value : value;
 }
@@ -232,10 +274,10 @@ int cuda_softmax_loss(void *stream, const struct softmax_loss_args *a)
 int cuda_softmax_logp(void *stream, const struct softmax_logp_args *a)
 {
     const struct tensor *logits = &a->logits;
-    return launch_by_dtype(*logits, softmax_logp_k<bf16>, softmax_logp_k<float>,
-                           dim3((unsigned)logits->rows), softmax_block(logits->cols), 0, stream,
-                           (float *)a->logp.data, *logits, a->target_dev, (int)a->accumulate,
-                           rows_are_wide(*logits));
+    return launch_by_dtype(
+        *logits, softmax_logp_k<bf16>, softmax_logp_k<float>, dim3((unsigned)logits->rows),
+        softmax_block(logits->cols), 0, stream, (float *)a->logp.data, *logits, a->target_dev,
+        (float *)a->best_class.data, a->best, (int)a->accumulate, rows_are_wide(*logits));
 }
 
 int cuda_sum_losses(void *stream, const struct sum_losses_args *a)

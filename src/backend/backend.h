@@ -298,10 +298,15 @@ struct softmax_loss_args {
     bool gradient;
 };
 
-/* softmax_logp: logp[i] = log p of target[i], exact by row; added to logp if accumulate (for a
- * tail). */
+/* softmax_logp: logp[i] = log p of target[i], 0 for target -1, exact by row; added to logp if
+ * accumulate (for a tail). If given, best_class is the highest of the first V - E + 1 classes, the
+ * lowest of several that are equal, or -1 if a logit of the row is NaN or +infinity, or all are
+ * -infinity; best is its log p, then log p of each later class. At most 2^24 classes, so that fp32
+ * has their numbers. */
 struct softmax_logp_args {
     struct tensor logp;        /* (1,N) fp32 */
+    struct tensor best_class;  /* (1,N) fp32; data NULL: neither */
+    struct tensor best;        /* (N,E) fp32, E <= V */
     struct tensor logits;      /* (N,V) */
     const int32_t *target_dev; /* (N) */
     bool accumulate;

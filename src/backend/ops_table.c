@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { BEST_CLASSES_MAX = 1 << 24 };
+
 #define AT(args, field) offsetof(struct args, field)
 
 static int rule_rotary(const void *args, struct err *e)
@@ -57,6 +59,22 @@ static int rule_residual_layernorm_bwd(const void *args, struct err *e)
     const struct residual_layernorm_bwd_args *a = args;
     if (a->dropout.p > 0.0f && a->dr.data == NULL)
         return ERR(e, ERR_INTERNAL, "op residual_layernorm_bwd: argument dr has no memory");
+    return 0;
+}
+
+static int rule_softmax_logp(const void *args, struct err *e)
+{
+    const struct softmax_logp_args *a = args;
+    int64_t classes = a->logits.cols;
+    if ((a->best.data == NULL) != (a->best_class.data == NULL))
+        return ERR(e, ERR_INTERNAL,
+                   "op softmax_logp: only one of best and best_class is given, expected both or "
+                   "none");
+    if (a->best.data != NULL && (a->best.cols > classes || classes > BEST_CLASSES_MAX))
+        return ERR(e, ERR_INTERNAL,
+                   "op softmax_logp: argument best has %" PRId64 " columns for %" PRId64
+                   " classes, expected no more columns than classes and at most %d classes",
+                   a->best.cols, classes, BEST_CLASSES_MAX);
     return 0;
 }
 
@@ -239,9 +257,14 @@ const struct op_descriptor op_table[OPS_N] = {
                       {"target", ARG_I32, ARG_READ, AT(softmax_loss_args, target_dev), "N"}}},
     [OP_SOFTMAX_LOGP] =
         {.flag = AT(softmax_logp_args, accumulate),
+         .rule = rule_softmax_logp,
          .argument = {{"logits", ARG_TENSOR, ARG_READ, AT(softmax_logp_args, logits), "N V"},
                       {"logp", ARG_TENSOR_F32, ARG_WRITE_OR_UPDATE, AT(softmax_logp_args, logp),
                        "1 N"},
+                      {"best_class", ARG_TENSOR_F32, ARG_WRITE,
+                       AT(softmax_logp_args, best_class), "1 N", .optional = true},
+                      {"best", ARG_TENSOR_F32, ARG_WRITE, AT(softmax_logp_args, best), "N E",
+                       .optional = true},
                       {"target", ARG_I32, ARG_READ, AT(softmax_logp_args, target_dev), "N"}}},
     [OP_SUM_LOSSES] =
         {.argument = {{"loss", ARG_TENSOR_F32, ARG_READ, AT(sum_losses_args, loss), "1 N"},

@@ -91,6 +91,21 @@ SIMD_KERNEL(softmax_loss, rows)
     }
 }
 
+/* Writes row i of best and best_class, given the highest of all logits and the sum of their
+ * exponentials. Only with later classes must the highest be looked for again. */
+static void loss_best(const struct softmax_logp_args *a, int64_t i, const float *x, float highest,
+                      double sum)
+{
+    int64_t n = a->logits.cols, words_n = n - a->best.cols + 1, at = 0;
+    float *best = (float *)a->best.data + i * a->best.stride, *number = a->best_class.data;
+    float most = words_n < n ? loss_highest(x, words_n) : highest;
+    while (at < words_n && x[at] != most) at++;
+    number[i] = isfinite(highest + log(sum)) && at < words_n ? (float)at : -1.0f;
+    best[0] = (float)((double)most - highest - log(sum));
+    for (int64_t c = words_n; c < n; c++)
+        best[c - words_n + 1] = (float)((double)x[c] - highest - log(sum));
+}
+
 SIMD_KERNEL(softmax_logp, rows)
 {
     const struct softmax_logp_args *a = args;
@@ -100,10 +115,11 @@ SIMD_KERNEL(softmax_logp, rows)
     for (int64_t i = rows.begin; i < rows.end; i++) {
         const float *x = (const float *)logits->data + i * logits->stride;
         float value = 0.0f;
-        if (target[i] >= 0) {
+        if (target[i] >= 0 || a->best.data) {
             float highest = loss_highest(x, logits->cols);
             double sum = loss_sum(NULL, x, logits->cols, highest);
-            value = (float)((double)x[target[i]] - highest - log(sum));
+            if (target[i] >= 0) value = (float)((double)x[target[i]] - highest - log(sum));
+            if (a->best.data) loss_best(a, i, x, highest, sum);
         }
         logp[i] = a->accumulate ? logp[i] + value : value;
     }

@@ -60,12 +60,20 @@ static int corpus_read(struct corpus *c, const struct project *p, const char *na
     memcpy(c->fingerprint, m.fingerprint, sizeof c->fingerprint);
     c->vocab = (int32_t)m.vocab;
     c->floor_perplexity = m.floor_perplexity[CORPUS_VALID];
+    if (m.groups)
+        TRY_OUT(rc, groups_parse(&c->groups, m.groups,
+                                 arena_printf(&arena, "%s/manifest.yaml: groups", folder), e));
     const char *dictionary = arena_printf(&arena, "%s/dict.txt", folder);
     if (verify) TRY_OUT(rc, verify_file(dictionary, m.dictionary_sha256, e));
     for (int i = 0; i < CORPUS_SPLITS_N; i++) {
         const char *path = arena_printf(&arena, "%s/%s.tokens", folder, corpus_split_name(i));
         if (verify) TRY_OUT(rc, verify_file(path, m.tokens_sha256[i], e));
         TRY_OUT(rc, corpus_open_split(&c->split[i], path, &m, m.tokens_n[i], e));
+        if (!m.groups || i == CORPUS_TRAIN) continue;
+        path = arena_printf(&arena, "%s/%s.groups", folder, corpus_split_name(i));
+        TRY_OUT(rc, groups_open(&c->group_of[i], &c->groups, path, m.tokens_n[i],
+                                "prepare the corpus again", e));
+        if (verify) TRY_OUT(rc, verify_file(path, m.groups_sha256[i], e));
     }
     if (verify) rc = manifest_check_known(&m, known, e);
 out:
@@ -92,5 +100,8 @@ int corpus_verify(const struct project *p, const char *name, const struct manife
 void corpus_close(struct corpus *c)
 {
     if (!c) return;
-    for (int i = 0; i < CORPUS_SPLITS_N; i++) tokens_close(&c->split[i]);
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
+        tokens_close(&c->split[i]);
+        file_map_close(&c->group_of[i]);
+    }
 }

@@ -1,7 +1,8 @@
-/* corpus.h - a prepared corpus: a folder data/NAME with dict.txt, {train,valid,test}.tokens and
- * manifest.yaml.
+/* corpus.h - a prepared corpus: a folder data/NAME with dict.txt, {train,valid,test}.tokens,
+ * manifest.yaml and perhaps {valid,test}.groups.
  *
- * Token files are those of data/tokens.h. prepare/ makes corpora from text. */
+ * Token files are those of data/tokens.h, groups those of data/groups.h. prepare/ makes corpora
+ * from text. */
 #ifndef DATA_CORPUS_H
 #define DATA_CORPUS_H
 
@@ -11,6 +12,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/project.h"
+#include "data/groups.h"
 #include "data/tokens.h"
 
 enum corpus_split { CORPUS_TRAIN, CORPUS_VALID, CORPUS_TEST, CORPUS_SPLITS_N };
@@ -28,10 +30,12 @@ struct manifest {
     char fingerprint[HASH_HEX_BYTES];
     char dictionary_sha256[HASH_HEX_BYTES];
     char tokens_sha256[CORPUS_SPLITS_N][HASH_HEX_BYTES];
+    const char *groups; /* names, separated by spaces; NULL: no groups, and none in the file */
+    char groups_sha256[CORPUS_SPLITS_N][HASH_HEX_BYTES]; /* never of train */
 };
 
 /* manifest_fingerprint - SHA-256 of the SHA-256 of dict.txt and of the three token files, in that
- * order, each as 64 hex digits. */
+ * order, each as 64 hex digits; with groups, their names and the SHA-256 of both files follow. */
 void manifest_fingerprint(char out[HASH_HEX_BYTES], const struct manifest *m);
 /* manifest_check_known - compares vocabulary and token counts with the published ones (0: unknown).
  * Results on another text or preparation would not be comparable. Errors: ERR_DATA with the count
@@ -51,9 +55,11 @@ struct corpus {
     int32_t vocab;
     double floor_perplexity; /* entropy floor of valid for a synthetic corpus, exact; 0: unknown */
     struct tokens split[CORPUS_SPLITS_N];
+    struct groups groups;
+    struct file_map group_of[CORPUS_SPLITS_N]; /* of each token, a byte; data NULL: no groups */
 };
-/* corpus_open - reads the manifest of data/NAME and maps its token files. Checks sizes, but not
- * hashes. Errors: ERR_NOINPUT not prepared (names the command), ERR_DATA. */
+/* corpus_open - reads the manifest of data/NAME and maps its token files and groups. Checks sizes
+ * and groups, but not hashes. Errors: ERR_NOINPUT not prepared (names the command), ERR_DATA. */
 int corpus_open(struct corpus *c, const struct project *p, const char *name, struct err *e);
 void corpus_close(struct corpus *c);
 /* corpus_verify - compares the hash of every file with the manifest, and the counts with known

@@ -10,8 +10,17 @@
 
 enum { MANIFEST_FORMAT = 1, MANIFEST_MAX_BYTES = 1 << 16 };
 
-/* Type of a field: MANIFEST_FORMAT, int64_t, double (omitted if 0), hex digits, pointer to text. */
-enum field_kind { FIELD_FORMAT, FIELD_COUNT, FIELD_FLOOR, FIELD_HASH, FIELD_TEXT };
+/* Type of a field: MANIFEST_FORMAT, int64_t, double (omitted if 0), hex digits, pointer to text.
+ * FIELD_GROUPS and FIELD_GROUPS_HASH are omitted without groups. */
+enum field_kind {
+    FIELD_FORMAT,
+    FIELD_COUNT,
+    FIELD_FLOOR,
+    FIELD_HASH,
+    FIELD_TEXT,
+    FIELD_GROUPS,
+    FIELD_GROUPS_HASH
+};
 
 /* In the order of the file. */
 static const struct field {
@@ -35,6 +44,11 @@ static const struct field {
      offsetof(struct manifest, floor_perplexity[CORPUS_TEST])},
     {"source", FIELD_TEXT, offsetof(struct manifest, source)},
     {"options", FIELD_TEXT, offsetof(struct manifest, options)},
+    {"groups", FIELD_GROUPS, offsetof(struct manifest, groups)},
+    {"sha256_valid_groups", FIELD_GROUPS_HASH,
+     offsetof(struct manifest, groups_sha256[CORPUS_VALID])},
+    {"sha256_test_groups", FIELD_GROUPS_HASH,
+     offsetof(struct manifest, groups_sha256[CORPUS_TEST])},
 };
 enum { FIELD_VOCAB = 2, FIELD_FINGERPRINT = 6, FIELDS_N = sizeof fields / sizeof *fields };
 
@@ -46,11 +60,14 @@ const char *corpus_split_name(enum corpus_split split)
 
 void manifest_fingerprint(char out[HASH_HEX_BYTES], const struct manifest *m)
 {
-    char all[(1 + CORPUS_SPLITS_N) * HASH_HEX_BYTES];
+    char all[(1 + 2 * CORPUS_SPLITS_N) * HASH_HEX_BYTES + GROUPS_MAX * GROUP_NAME_BYTES];
     int n = snprintf(all, sizeof all, "%s", m->dictionary_sha256);
 
     for (int i = 0; i < CORPUS_SPLITS_N; i++)
         n += snprintf(all + n, sizeof all - (size_t)n, "%s", m->tokens_sha256[i]);
+    if (m->groups)
+        n += snprintf(all + n, sizeof all - (size_t)n, "%s%s%.2047s",
+                      m->groups_sha256[CORPUS_VALID], m->groups_sha256[CORPUS_TEST], m->groups);
     hash_sha256_hex(out, all, (size_t)n);
 }
 
@@ -95,8 +112,8 @@ static void add_field(struct strbuf *b, const struct manifest *m, const struct f
     if (f->kind == FIELD_FORMAT) strbuf_addf(b, "%d", MANIFEST_FORMAT);
     if (f->kind == FIELD_COUNT) strbuf_addf(b, "%lld", (long long)*(const int64_t *)at);
     if (f->kind == FIELD_FLOOR) strbuf_addf(b, "%.6f", *(const double *)at);
-    if (f->kind == FIELD_HASH) add_quoted(b, at);
-    if (f->kind == FIELD_TEXT) add_quoted(b, *(const char *const *)at);
+    if (f->kind == FIELD_HASH || f->kind == FIELD_GROUPS_HASH) add_quoted(b, at);
+    if (f->kind == FIELD_TEXT || f->kind == FIELD_GROUPS) add_quoted(b, *(const char *const *)at);
     strbuf_add(b, "\n");
 }
 
@@ -113,6 +130,7 @@ static int write_fields(const struct manifest *m, const char *path, const char *
     for (int i = first; i <= last; i++) {
         if (fields[i].kind == FIELD_FLOOR && *(const double *)((const char *)m + fields[i].at) == 0)
             continue;
+        if (fields[i].kind >= FIELD_GROUPS && !m->groups) continue;
         strbuf_add(&b, indent);
         add_field(&b, m, &fields[i]);
     }
@@ -183,10 +201,12 @@ static const char *parse_field(void *at, enum field_kind kind, const char *text)
     case FIELD_FLOOR:
         return str_to_double(at, text) && *(double *)at >= 1 ? NULL : "a perplexity";
     case FIELD_HASH:
+    case FIELD_GROUPS_HASH:
         if (!hash_is_sha256(text)) return "64 hex digits";
         memcpy(at, text, HASH_HEX_BYTES);
         return NULL;
     case FIELD_TEXT:
+    case FIELD_GROUPS:
         *(const char **)at = text;
         return NULL;
     }
@@ -203,7 +223,9 @@ int manifest_read(struct manifest *out, struct arena *a, const char *path, struc
     for (int i = 0; i < FIELDS_N; i++) {
         const struct field *f = &fields[i];
         const char *value = read_value(a, text, f->key);
-        if (!value && f->kind == FIELD_FLOOR) continue;
+        bool optional = f->kind == FIELD_FLOOR || f->kind == FIELD_GROUPS ||
+                        (f->kind == FIELD_GROUPS_HASH && !out->groups);
+        if (!value && optional) continue;
         if (!value)
             return ERR(e, ERR_DATA, "%s: key %s is missing; prepare the corpus again", path,
                        f->key);

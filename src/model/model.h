@@ -91,6 +91,11 @@ int model_score(struct model *m, const struct model_batch *batch, const int32_t 
 int model_keys(struct model *m, const struct model_batch *batch, const int32_t *position,
                int64_t positions_n, float *out_host, struct err *e);
 
+/* model_hits - for each position of the last model_score of a model opened with capacity.hits,
+ * whether no word is more probable than its target, nor as probable with a lower id. A distribution
+ * with a NaN has no hit. */
+const bool *model_hits(const struct model *m);
+
 /* model_keep_inner - for tests that compare layers: later passes copy the residual stream to
  * inner_dev_own of model_internal.h, which costs memory: 0 the embedding, l the stream after layer
  * l, layers + 1 the features. model_distribution - log p of every word at one position. */

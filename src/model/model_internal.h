@@ -97,8 +97,8 @@ struct model_lists {
     struct model_list position;                   /* (N) row of the position table */
     struct model_list head;                       /* class of each target, -1: none */
     struct model_list tail_row[SHAPE_BANDS_MAX]; /* rows of targets in the band; with the tail quirk
-                                                    without its class 1 */
-    struct model_list tail_class[SHAPE_BANDS_MAX]; /* class of the target in the band */
+                                                    without its class 1; for hits all rows */
+    struct model_list tail_class[SHAPE_BANDS_MAX]; /* class of the target in the band, -1: none */
     struct model_list chosen;                      /* scored positions */
 };
 
@@ -190,6 +190,7 @@ struct model {
     int64_t lists_n;
     struct model_lists lists;
     float *loss_host;     /* (losses_n) nats */
+    bool *hit_host;       /* (scored_max) of the last scoring; NULL without capacity.hits */
     char *transpose_host; /* (2, C * width) to transpose a projection */
 
     float *inner_dev_own; /* (layers + 2, N, C) after model_keep_inner */

@@ -117,7 +117,8 @@ int model_lists_target(struct model *m, const int32_t *target, const int32_t *po
         lists->tail_row[band] = list_open(m);
         for (int64_t i = 0; i < n; i++) {
             int32_t id = target[position == NULL ? i : position[i]];
-            if (id >= range->first && id < range->last && !(quirk && id == range->first + 1))
+            if (m->capacity.hits ||
+                (id >= range->first && id < range->last && !(quirk && id == range->first + 1)))
                 list_add(m, &lists->tail_row[band], (int32_t)i);
         }
         const int32_t *row = m->lists_host + lists->tail_row[band].offset;
@@ -126,7 +127,8 @@ int model_lists_target(struct model *m, const int32_t *target, const int32_t *po
         lists->tail_class[band] = list_open(m);
         for (int64_t i = 0; i < in_band; i++) {
             int32_t id = target[position == NULL ? row[i] : position[row[i]]];
-            list_add(m, &lists->tail_class[band], id - range->first);
+            bool inside = id >= range->first && id < range->last;
+            list_add(m, &lists->tail_class[band], inside ? id - range->first : -1);
         }
         list_fill(m, &lists->tail_class[band]);
     }

@@ -117,9 +117,11 @@ static int host_open(struct model *m, struct err *e)
     }
     m->lists_host = malloc((size_t)m->memory.lists_n * sizeof *m->lists_host);
     m->loss_host = malloc((size_t)m->memory.losses_n * sizeof *m->loss_host);
+    if (m->capacity.hits) m->hit_host = malloc((size_t)m->capacity.scored_max + 1);
     m->transpose_host =
         malloc((size_t)(2 * widest * m->spec.model.dim) * dtype_bytes(m->b->precision));
-    if (m->lists_host == NULL || m->loss_host == NULL || m->transpose_host == NULL)
+    if (m->lists_host == NULL || m->loss_host == NULL || m->transpose_host == NULL ||
+        (m->capacity.hits && m->hit_host == NULL))
         return ERR(e, ERR_NOMEM, "out of memory for the lists of batches of %" PRId64 " tokens",
                    m->tokens_max);
     return 0;
@@ -156,5 +158,6 @@ void model_memory_close(struct model *m)
         if (blocks[i] != NULL) b->ops->release(b, blocks[i]);
     free(m->lists_host);
     free(m->loss_host);
+    free(m->hit_host);
     free(m->transpose_host);
 }

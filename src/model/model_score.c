@@ -7,20 +7,50 @@
 
 #include "model/model_internal.h"
 
+/* SHAPE_LOSS: log p of the rows of the head, then of each tail. With capacity.hits each of these
+ * rows also has its best class, and then its best log p; in the head followed by log p of each
+ * tail. */
+struct score_layout {
+    int64_t rows_n;           /* of head and tails */
+    int64_t heads_n, bests_n; /* of the head: rows, and columns of best */
+};
+
+static struct score_layout score_layout(const struct model *m)
+{
+    struct score_layout l = {
+        .rows_n = m->lists.chosen.n, .heads_n = m->lists.chosen.n, .bests_n = m->bands.n};
+    for (int32_t band = 1; band < m->bands.n; band++) l.rows_n += m->lists.tail_row[band].n;
+    return l;
+}
+
+/* Where the best log p of a row begins. */
+static int64_t best_at(const struct score_layout *l, int64_t row)
+{
+    int64_t at = 2 * l->rows_n;
+    return row < l->heads_n ? at + row * l->bests_n
+                            : at + l->heads_n * l->bests_n + row - l->heads_n;
+}
+
 /* Computes log p of the given class of each row of x, over the classes of a table. */
 static int softmax_score(struct model *m, const struct tensor *x, const struct tensor *table,
                          const struct model_list *target, int64_t out_from, struct err *e)
 {
+    const struct score_layout l = score_layout(m);
+    float *loss_dev = m->buffers.loss.data;
     int64_t step = model_logits_rows(m, table->rows, false);
     for (int64_t row = 0; row < x->rows; row += step) {
-        int64_t n = x->rows - row < step ? x->rows - row : step;
-        struct tensor part = model_rows(x, row, n);
+        int64_t n = x->rows - row < step ? x->rows - row : step, at = out_from + row;
+        struct tensor part = model_rows(x, row, n), best_class = {0}, best = {0};
         struct tensor logits = model_logits(&m->buffers.scores, n, table->rows);
-        struct tensor logp =
-            tensor_make((float *)m->buffers.loss.data + out_from + row, 1, n, DTYPE_F32);
+        struct tensor logp = tensor_make(loss_dev + at, 1, n, DTYPE_F32);
+        if (m->capacity.hits) {
+            int64_t cols = out_from < l.heads_n ? l.bests_n : 1;
+            best_class = tensor_make(loss_dev + l.rows_n + at, 1, n, DTYPE_F32);
+            best = tensor_make(loss_dev + best_at(&l, at), n, cols, DTYPE_F32);
+        }
         TRY(OPS(m->b, linear_rows, e, .y = logits, .x = part, .w = *table));
-        TRY(OPS(m->b, softmax_logp, e, .logp = logp, .logits = logits,
-                .target_dev = model_list_dev(m, target) + row));
+        TRY(OPS(m->b, softmax_logp, e, .logp = logp, .logits = logits, .best_class = best_class,
+                .best = best, .target_dev = model_list_dev(m, target) + row));
     }
     return 0;
 }
@@ -56,21 +86,47 @@ static int score_tails(struct model *m, const struct tensor *chosen, int64_t fro
     return 0;
 }
 
-/* Adds log p of head and tail for each position, on the host. */
-static int collect(struct model *m, int64_t positions_n, float *out_host, struct err *e)
+/* The most probable word at position i, by the words of the head and the best of each tail; -1:
+ * none. */
+static int32_t best_word(const struct model *m, const struct score_layout *l, int64_t i)
 {
-    int64_t n = positions_n;
-    for (int32_t band = 1; band < m->bands.n; band++) n += m->lists.tail_row[band].n;
+    const float *number = m->loss_host + l->rows_n, *head = m->loss_host + best_at(l, i);
+    int32_t word = (int32_t)number[i];
+    float most = head[0];
+    int64_t row = l->heads_n + i;
+    for (int32_t band = 1; band < m->bands.n; row += m->lists.tail_row[band++].n) {
+        float logp = head[band] + m->loss_host[best_at(l, row)];
+        if (number[row] < 0.0f) return -1;
+        if (logp <= most || word < 0) continue;
+        most = logp;
+        word = m->bands.band[band].first + (int32_t)number[row];
+    }
+    return word;
+}
+
+/* Adds log p of head and tail for each position, on the host. */
+static int collect(struct model *m, const struct model_batch *batch, const int32_t *position,
+                   float *out_host, struct err *e)
+{
+    const struct score_layout l = score_layout(m);
+    int64_t n = m->capacity.hits ? best_at(&l, l.rows_n) : l.rows_n;
     TRY(m->b->ops->download(m->b, m->loss_host, m->buffers.loss.data,
                             (size_t)n * sizeof *m->loss_host, e));
-    for (int64_t i = 0; i < positions_n; i++) out_host[i] = m->loss_host[i];
-    const float *share = m->loss_host + positions_n;
+    for (int64_t i = 0; i < l.heads_n; i++) out_host[i] = m->loss_host[i];
+    const float *share = m->loss_host + l.heads_n;
     for (int32_t band = 1; band < m->bands.n; band++) {
         const int32_t *row = m->lists_host + m->lists.tail_row[band].offset;
         for (int64_t i = 0; i < m->lists.tail_row[band].n; i++, share++)
             if (row[i] >= 0) out_host[row[i]] += *share;
     }
+    for (int64_t i = 0; m->capacity.hits && i < l.heads_n; i++)
+        m->hit_host[i] = best_word(m, &l, i) == batch->target[position[i]];
     return 0;
+}
+
+const bool *model_hits(const struct model *m)
+{
+    return m->hit_host;
 }
 
 /* Runs the layers without the head and gathers the features at the chosen positions. */
@@ -122,7 +178,7 @@ int model_score(struct model *m, const struct model_batch *batch, const int32_t 
     TRY(check_number(m, positions_n, e));
     TRY(begin(m, &p, batch, batch->target, position, positions_n, e));
     TRY(model_graph_run(m, score_pass, &p, e));
-    return collect(m, positions_n, out_host, e);
+    return collect(m, batch, position, out_host, e);
 }
 
 int model_keys(struct model *m, const struct model_batch *batch, const int32_t *position,

@@ -108,6 +108,11 @@ static json_t *json_bins(const struct record_bins *bins)
         json_t *row =
             json_pack("[I,I,I]", (json_int_t)b->first, (json_int_t)b->last, (json_int_t)b->targets);
         json_array_append_new(row, isfinite(b->nll) ? json_real(b->nll) : json_null());
+        if (b->name) {
+            bool known = b->hits != RECORD_NONE;
+            json_array_append_new(row, known ? json_integer(b->hits) : json_null());
+            json_array_append_new(row, json_text(b->name));
+        }
         json_array_append_new(json, row);
     }
     return json;
@@ -154,7 +159,8 @@ static bool read_bins(struct record_bins *out, const json_t *json)
 
     if (n == 0 || n > RECORD_BINS_MAX) return false;
     for (out->n = 0; out->n < (int32_t)n; out->n++) {
-        const json_t *row = json_array_get(json, (size_t)out->n), *nll = json_array_get(row, 3);
+        const json_t *row = json_array_get(json, (size_t)out->n), *nll = json_array_get(row, 3),
+                     *hits = json_array_get(row, 4);
         for (size_t i = 0; i < 3; i++)
             if (!json_is_integer(json_array_get(row, i))) return false;
         out->bin[out->n] = (struct record_bin){
@@ -162,6 +168,8 @@ static bool read_bins(struct record_bins *out, const json_t *json)
             .last = json_integer_value(json_array_get(row, 1)),
             .targets = json_integer_value(json_array_get(row, 2)),
             .nll = json_is_number(nll) ? json_number_value(nll) : (double)NAN,
+            .hits = json_is_integer(hits) ? json_integer_value(hits) : RECORD_NONE,
+            .name = json_string_value(json_array_get(row, 5)),
         };
     }
     return true;
@@ -232,6 +240,9 @@ void record_copy(struct record *out, const struct record *r, struct arena *a)
     *out = *r;
     for (const struct record_field *f = fields_of(r->type); f && is_field_of(f, r->type); f++) {
         struct record_value v = record_get(r, f);
+        struct record_bins *bins = (struct record_bins *)(void *)((char *)out + f->offset);
+        for (int32_t i = 0; f->kind == RECORD_BINS && i < bins->n; i++)
+            if (bins->bin[i].name) bins->bin[i].name = arena_strdup(a, bins->bin[i].name);
         if (f->kind != RECORD_TEXT || !v.known) continue;
         v.text = arena_strdup(a, v.text);
         record_set(out, f, &v);
@@ -254,14 +265,22 @@ const char *record_run_id(const struct record *r)
 
 /* --- values --------------------------------------------------------------------------------- */
 
+static bool bins_equal(const struct record_bins *a, const struct record_bins *b)
+{
+    for (int32_t i = 0; a->n == b->n && i < a->n; i++) {
+        const struct record_bin *x = &a->bin[i], *y = &b->bin[i];
+        if (memcmp(x, y, offsetof(struct record_bin, name)) != 0 || !str_same(x->name, y->name))
+            return false;
+    }
+    return a->n == b->n;
+}
+
 bool record_equal(const struct record_value *a, const struct record_value *b)
 {
     if (a->kind != b->kind || a->known != b->known) return false;
     if (!a->known) return true;
     if (a->kind == RECORD_TEXT) return strcmp(a->text, b->text) == 0;
-    if (a->kind == RECORD_BINS)
-        return a->bins->n == b->bins->n &&
-               memcmp(a->bins->bin, b->bins->bin, (size_t)a->bins->n * sizeof *a->bins->bin) == 0;
+    if (a->kind == RECORD_BINS) return bins_equal(a->bins, b->bins);
     if (a->kind == RECORD_REAL) return memcmp(&a->real, &b->real, sizeof a->real) == 0;
     return a->integer == b->integer;
 }

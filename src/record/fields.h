@@ -21,15 +21,18 @@
 #define RECORD_NONE INT64_MIN      /* an integer that is not known */
 #define RECORD_IMPORTED "imported" /* the device of a training that another program did */
 
-/* Ranges of positions in the windows of an evaluation, rising; in JSON an array of
- * [first, last, targets, nll]. Positions count from 1. nll: the sum of the targets' losses in nats;
- * NaN where one is not finite. */
-enum { RECORD_BINS_MAX = 64 }; /* the longest window has 54 */
+/* Groups of the targets of an evaluation, rising, each a range of numbers; in JSON an array of
+ * [first, last, targets, nll], and for groups of a corpus [first, last, targets, nll, hits, name].
+ * nll: the sum of the targets' losses in nats; NaN where one is not finite. hits: how many were the
+ * most probable word. */
+enum { RECORD_BINS_MAX = 64 }; /* the longest window has 54 ranges of positions */
 struct record_bins {
     int32_t n;
     struct record_bin {
         int64_t first, last, targets;
         double nll;
+        int64_t hits;     /* RECORD_NONE: not known */
+        const char *name; /* NULL: none, and no hits in JSON */
     } bin[RECORD_BINS_MAX];
 };
 
@@ -100,10 +103,11 @@ struct record_bins {
 
 /* loss_nats, perplexity: not known where nonfinite > 0. tokens, nonfinite: targets scored; those
  * without a finite loss. eval_wps: not known where a pass was shared. bins: losses by position in
- * the windows; an older program's record has none, so that they cannot be verified; loss_nats is.
+ * the windows, from 1; blocks: by number of the target, from 1, in 64 equal parts; groups: by group
+ * of the corpus, from 0. An older program's record has none, so that they cannot be verified;
+ * loss_nats is.
  * position_loss: the bins of programs before schema version 4 (schema.c). datastore_sha256: of the
- * file of keys (worker/datastore.c); NULL: none was read. datastore_gain_…: by how much the
- * datastore lowers loss_nats, and the standard error of that over the windows. */
+ * file of keys (worker/datastore.c); NULL: none was read. */
 #define RECORD_EVALUATED(X, T, t)                                                                  \
     X(T, t, TEXT, run_id, REQUIRED, NULL, NULL, false)                                             \
     X(T, t, INT, peak_memory_bytes, OPTIONAL, "results", "peak_memory_bytes", false)               \
@@ -116,9 +120,9 @@ struct record_bins {
     X(T, t, TEXT, checkpoint_sha256, OPTIONAL, "results", "checkpoint_sha256", true)               \
     X(T, t, TEXT, position_loss, OPTIONAL, "results", "position_loss", false)                      \
     X(T, t, BINS, bins, OPTIONAL, NULL, NULL, false)                                               \
-    X(T, t, TEXT, datastore_sha256, OPTIONAL, "results", "datastore_sha256", true)                 \
-    X(T, t, REAL, datastore_gain_nats, OPTIONAL, "results", "datastore_gain_nats", true)           \
-    X(T, t, REAL, datastore_gain_error, OPTIONAL, "results", "datastore_gain_error", true)
+    X(T, t, BINS, blocks, OPTIONAL, NULL, NULL, false)                                             \
+    X(T, t, BINS, groups, OPTIONAL, NULL, NULL, false)                                             \
+    X(T, t, TEXT, datastore_sha256, OPTIONAL, "results", "datastore_sha256", true)
 
 /* cpu_share, switches_per_s: of the measured steps, processor time over wall time and involuntary
  * context switches. */

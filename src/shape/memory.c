@@ -302,11 +302,15 @@ static void form_once(struct shape_memory *out, const struct measure *k)
      */
     form(out, SHAPE_SCORES, 1, 1, logits_elements(k, scored + 1, false));
     out->losses_n = 2 * (k->heads_n + 1) + filling(k, k->bands.n - 1);
+    /* Every band scores every row: its loss, its best class and at most two of its log p. */
+    if (k->capacity->hits)
+        out->losses_n = 4 * (k->bands.n * k->heads_n + filling(k, k->bands.n - 1));
     form(out, SHAPE_LOSS, 1, 1, out->losses_n);
     form(out, SHAPE_TRANSPOSED, 1, k->tail_widths, c);
     /* Per token: band rows, ids and gradient ids, and positions. Per row of the head: the target's
      * class, tail row, tail class, and the scored position. A band has three lists, a tail two. */
     out->lists_n = 4 * n + 4 * k->heads_n + filling(k, 5 * k->bands.n) + LISTS_SPARE;
+    if (k->capacity->hits) out->lists_n += 2 * k->bands.n * k->heads_n; /* each tail has all rows */
     form(out, SHAPE_LISTS, 1, 1, out->lists_n);
 }
 

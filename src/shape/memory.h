@@ -35,6 +35,7 @@ struct shape_capacity {
     bool train; /* with gradients, optimiser state and backward pass */
     int32_t rows_max, length_max;
     int64_t scored_max; /* positions scored at a time, at most */
+    bool hits;          /* each is asked whether its target is the most probable word */
     bool keys;          /* the keys of scored positions are wanted (model_keys) */
     enum spec_precision precision;
 };
@@ -98,7 +99,7 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_KEYS,   /* (scored_max,C) LN2 of the last layer at scored positions */
                        SHAPE_CHOSEN, /* (scored_max,C) features at scored positions */
                        SHAPE_LOGITS, /* (1,largest chunk) training */
-                       SHAPE_LOSS,   /* (1,2(R+1)) fp32 */
+                       SHAPE_LOSS,   /* (1,2(R+1)) fp32; more for hits */
                        SHAPE_SCORES, /* (1,largest chunk) fp32 logits of a scoring */
                        SHAPE_BUFFERS_N
 };

@@ -88,7 +88,26 @@ static const char *ingest_sql(struct store *s, enum event_type type)
                arena_printf(&s->arena, ingest_templates[type], columns.text, values.text);
 }
 
-/* The losses by position of a result. An older program's record has them as text. */
+static int store_groups(struct store *s, int64_t attempt_id, uint64_t sequence,
+                        const char *grouping, const struct record_bins *bins, struct err *e)
+{
+    for (int32_t i = 0; i < bins->n; i++) {
+        const struct record_bin *b = &bins->bin[i];
+        struct record_value hits = DATABASE_INT(b->hits);
+        hits.known = b->hits != RECORD_NONE;
+        TRY(DATABASE_RUN(s, e,
+                         "INSERT INTO group_losses SELECT result_id,?3,?4,?5,?6,?7,?8,?9"
+                         " FROM results WHERE attempt_id=?1 AND sequence=?2"
+                         " ON CONFLICT DO NOTHING",
+                         DATABASE_INT(attempt_id), DATABASE_INT(sequence), DATABASE_TEXT(grouping),
+                         DATABASE_INT(b->first), DATABASE_INT(b->last), DATABASE_TEXT(b->name),
+                         DATABASE_INT(b->targets), DATABASE_REAL(b->nll), hits));
+    }
+    return 0;
+}
+
+/* The losses by position and by group of a result. An older program's record has those by position
+ * as text. */
 static int store_bins(struct store *s, int64_t attempt_id, uint64_t sequence,
                       const struct record_evaluated *r, struct err *e)
 {
@@ -102,7 +121,8 @@ static int store_bins(struct store *s, int64_t attempt_id, uint64_t sequence,
                          DATABASE_INT(attempt_id), DATABASE_INT(sequence), DATABASE_INT(b->first),
                          DATABASE_INT(b->last), DATABASE_INT(b->targets), DATABASE_REAL(b->nll)));
     }
-    return 0;
+    TRY(store_groups(s, attempt_id, sequence, "block", &r->blocks, e));
+    return store_groups(s, attempt_id, sequence, "group", &r->groups, e);
 }
 
 static int store_record(struct store *s, int64_t attempt_id, const struct record *r,

@@ -343,6 +343,13 @@ static const char merge_current[] =
     " o JOIN other.run_attempts t ON t.attempt_id=o.attempt_id"                                    \
     " JOIN main.run_attempts h ON h.uid=t.uid WHERE true"
 
+/* The same of their result, v. */
+#define OF_RESULT                                                                                  \
+    " o JOIN other.results w ON w.result_id=o.result_id"                                           \
+    " JOIN other.run_attempts t ON t.attempt_id=w.attempt_id"                                      \
+    " JOIN main.run_attempts h ON h.uid=t.uid"                                                     \
+    " JOIN main.results v ON v.attempt_id=h.attempt_id AND v.sequence=w.sequence WHERE true"
+
 static const struct {
     const char *name, *from;
 } merge_tables[] = {
@@ -350,11 +357,8 @@ static const struct {
     {"run_attempts", " o WHERE o.state<>'running' AND o.uid NOT IN(SELECT uid FROM temp.known)"
                      " ORDER BY o.run_id,o.attempt"},
     {"results", OF_ATTEMPT},
-    {"position_losses",
-     " o JOIN other.results w ON w.result_id=o.result_id"
-     " JOIN other.run_attempts t ON t.attempt_id=w.attempt_id"
-     " JOIN main.run_attempts h ON h.uid=t.uid"
-     " JOIN main.results v ON v.attempt_id=h.attempt_id AND v.sequence=w.sequence WHERE true"},
+    {"position_losses", OF_RESULT},
+    {"group_losses", OF_RESULT},
     {"checkpoint_files", OF_ATTEMPT},
     {"curve_points", OF_ATTEMPT},
     {"points", " o WHERE NOT EXISTS(SELECT 1 FROM main.points h WHERE h.artefact=o.artefact"
@@ -365,7 +369,7 @@ static const struct {
  * other file's folder. A new number is NULL; a row whose key is here stays as it is. */
 static const char merge_statement[] =
     "SELECT 'INSERT INTO main.'||?1||'('||group_concat(name)||') SELECT '||group_concat(CASE"
-    " WHEN name='result_id' AND ?1='position_losses' THEN 'v.result_id'"
+    " WHEN name='result_id' AND ?1 LIKE '%_losses' THEN 'v.result_id'"
     " WHEN name='result_id' OR(name='attempt_id' AND ?1='run_attempts') THEN 'NULL'"
     " WHEN name='attempt_id' THEN 'h.attempt_id'"
     " WHEN name='attempt' THEN 'o.attempt+(SELECT coalesce(max(h.attempt),0)"

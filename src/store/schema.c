@@ -232,6 +232,22 @@ const char schema_query_name[] = "lines";
 const char schema_rows_of_texts[] = SETTINGS_OF_TEXTS LOSSES_OF_TEXTS("");
 const char schema_rows_of_attempt[] = LOSSES_OF_TEXTS(" AND attempt_id=?1");
 
+/* group_losses: struct record_bins of a result, by `grouping`: the groups of its corpus, or blocks
+ * of its targets. An older file has none. */
+#define TABLE_OF_5(TEMP)                                                                           \
+    "CREATE " TEMP "TABLE group_losses("                                                           \
+    " result_id INTEGER NOT NULL REFERENCES results(result_id),"                                   \
+    " grouping TEXT NOT NULL CHECK(grouping IN('group','block')),"                                 \
+    " first INTEGER NOT NULL,"                                                                     \
+    " last INTEGER NOT NULL,"                                                                      \
+    " name TEXT,"                                                                                  \
+    " targets INTEGER NOT NULL,"                                                                   \
+    " nll REAL,"                                                                                   \
+    " hits INTEGER,"                                                                               \
+    " PRIMARY KEY(result_id,grouping,first)) STRICT, WITHOUT ROWID;"
+
+static const char version_5[] = TABLE_OF_5("");
+
 const char schema_trigger_name[] = "an_attempt_ends_once";
 const char schema_trigger[] = ENDS_ONCE_2;
 
@@ -240,6 +256,7 @@ const struct schema_step schema_steps[] = {
     {2, version_2, NULL, NULL},
     {3, version_3, "CREATE TEMP VIEW claim_verdicts AS " CLAIMS_OF_2, NULL},
     {4, version_4, TABLES_OF_4("TEMP "), schema_rows_of_texts},
+    {5, version_5, TABLE_OF_5("TEMP "), NULL},
 };
 const int schema_steps_n = sizeof schema_steps / sizeof *schema_steps;
 

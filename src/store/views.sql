@@ -56,8 +56,7 @@ SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid,
   a.code_id, a.ended_at AS finished_at,
   r.checkpoint, r.targets, max(r.modified, t.modified) AS modified, v.checkpoint_sha256,
   v.wall_seconds, a.attempt, r.corpus, a.backend, s.position_scaling, s.position_scaling_factor,
-  s.attention_window, s.attention_sinks, s.settings, v.datastore_sha256, v.datastore_gain_nats,
-  v.datastore_gain_error
+  s.attention_window, s.attention_sinks, s.settings, v.datastore_sha256
 FROM results v
 JOIN runs r ON r.run_id = v.run_id
 JOIN run_attempts a ON a.attempt_id = v.attempt_id
@@ -80,6 +79,34 @@ JOIN runs t ON t.run_id = r.train_run_id
 JOIN evaluation_settings s ON s.run_id = v.run_id
 WHERE v.current = 1 AND v.kind = 'eval';
 
+-- A row for each target group of the corpus of an evaluation. A corpus without groups has none.
+CREATE VIEW target_groups AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol,
+  r.stride, r.seed, b.first AS number, b.name, b.targets, b.nll, b.nll / b.targets AS loss_nats,
+  exp(b.nll / b.targets) AS perplexity, b.hits, b.hits * 1.0 / b.targets AS accuracy, r.run_id,
+  r.train_run_id, r.config_id, max(r.modified, t.modified) AS modified, r.precision, r.checkpoint,
+  s.settings, r.corpus
+FROM results v
+JOIN group_losses b ON b.result_id = v.result_id AND b.grouping = 'group'
+JOIN runs r ON r.run_id = v.run_id
+JOIN runs t ON t.run_id = r.train_run_id
+JOIN evaluation_settings s ON s.run_id = v.run_id
+WHERE v.current = 1 AND v.kind = 'eval';
+
+-- A row for each of 64 equal parts of the targets of an evaluation, in the order of the text. An
+-- older program's evaluation has none.
+CREATE VIEW target_blocks AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol,
+  r.stride, r.seed, b.first, b.last, b.targets, b.nll, b.nll / b.targets AS loss_nats,
+  exp(b.nll / b.targets) AS perplexity, r.run_id, r.train_run_id, r.config_id,
+  max(r.modified, t.modified) AS modified, r.precision, r.checkpoint, s.settings, r.corpus
+FROM results v
+JOIN group_losses b ON b.result_id = v.result_id AND b.grouping = 'block'
+JOIN runs r ON r.run_id = v.run_id
+JOIN runs t ON t.run_id = r.train_run_id
+JOIN evaluation_settings s ON s.run_id = v.run_id
+WHERE v.current = 1 AND v.kind = 'eval';
+
 CREATE VIEW artefact_evaluations AS
 SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid,
   coalesce(p.L_train_nominal, e.L_train) AS L_train_nominal,
@@ -91,7 +118,7 @@ SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, 
   e.corpus, e.backend,
   CASE e.protocol WHEN 'sliding' THEN coalesce(p.stride_nominal, e.stride) END AS stride_nominal,
   e.position_scaling, e.position_scaling_factor, e.attention_window, e.attention_sinks, e.settings,
-  e.datastore_sha256, e.datastore_gain_nats, e.datastore_gain_error
+  e.datastore_sha256
 FROM points p
 JOIN evaluations e ON e.run_id = p.run_id;
 

@@ -5,7 +5,7 @@
  * choose). If a symbol can be reached in several ways, its probability is the sum. `pending` is the
  * probability of the choices made since the last symbol; emit multiplies it by the symbol's own and
  * resets it to 1. */
-#include "synthetic/synthetic.h"
+#include "synthetic/synthetic_internal.h"
 
 #include <assert.h>
 #include <math.h>
@@ -13,43 +13,6 @@
 #include <string.h>
 
 #include "base/str.h"
-
-enum { ZIPF_MOST = 512, ENTITIES_MOST = 64, TITLE_N = 4 /* clusters in a title */ };
-
-/* A class of symbols from `first` on with integer Zipf weights 2^20 / (rank + offset). */
-struct zipf {
-    int32_t first, n;
-    uint32_t weight[ZIPF_MOST];
-    uint64_t total;
-};
-
-struct entity {
-    int32_t number, role, year;
-};
-
-struct generator {
-    const struct synthetic_settings *settings;
-    uint64_t random;
-    /* The language. */
-    struct zipf kind[KINDS_N], determiner, preposition, connective, adverb, role, year, entity,
-        cluster;
-    int32_t *successor;                   /* (clusters) */
-    int32_t (*verb_preposition)[VERBS_N]; /* (clusters): preferred preposition of each verb */
-    char (*spelling)[SYNTHETIC_WORD_BYTES];
-    /* The document so far. */
-    int32_t document_cluster[TITLE_N], section_cluster, last_cluster;
-    int32_t entities_n;
-    struct entity entities[ENTITIES_MOST];
-    uint32_t mentions[ENTITIES_MOST];
-    uint32_t (*word_count)[CLUSTER_N]; /* (clusters) */
-    uint32_t (*kind_count)[KINDS_N];   /* (clusters) */
-    /* The text. */
-    double pending;
-    bool line_begun;
-    struct strbuf text;
-    int64_t tokens_n, documents_n;
-    double bits;
-};
 
 /* --- choices --- */
 
@@ -62,8 +25,7 @@ static uint64_t draw(struct generator *g)
     return z ^ z >> 31;
 }
 
-/* Maps a word to a uniform number in 0 .. n-1, n < 2^32, with integer arithmetic. */
-static uint32_t below(struct generator *g, uint64_t n)
+uint32_t synthetic_below(struct generator *g, uint64_t n)
 {
     return (uint32_t)((draw(g) >> 32) * n >> 32);
 }
@@ -71,7 +33,7 @@ static uint32_t below(struct generator *g, uint64_t n)
 /* Draws an index in proportion to the weights, whose sum is total. */
 static int32_t drawn(struct generator *g, const uint32_t *weight, uint64_t total)
 {
-    uint64_t left = below(g, total);
+    uint64_t left = synthetic_below(g, total);
     int32_t i = 0;
 
     while (left >= weight[i]) left -= weight[i++];
@@ -81,7 +43,7 @@ static int32_t drawn(struct generator *g, const uint32_t *weight, uint64_t total
 /* True with the given share in permille, for mixtures. Does not change `pending`. */
 static bool chance(struct generator *g, int32_t permille)
 {
-    return below(g, 1000) < (uint32_t)permille;
+    return synthetic_below(g, 1000) < (uint32_t)permille;
 }
 
 static void zipf_init(struct zipf *z, int32_t first, int32_t n, int32_t offset)
@@ -118,17 +80,39 @@ static bool happens(struct generator *g, uint32_t permille)
     return choose(g, (const uint32_t[]){permille, 1000 - permille}) == 0;
 }
 
-/* Writes a symbol; p is its probability after the pending choices. */
-static void emit(struct generator *g, int32_t symbol, double p)
+/* Bins of the distance to the last mention in the document: 0 other symbols, 1 the first mention,
+ * then from 1, 16, 64, 192 and 384 tokens on. */
+static int32_t mention_group(struct generator *g, int32_t symbol)
+{
+    static const int64_t from[] = {1, 16, 64, 192, 384};
+    int32_t group = 1;
+
+    if (symbol < symbol_first_entity(g->settings)) return 0;
+    int64_t last = g->mentioned[symbol];
+    g->mentioned[symbol] = g->tokens_n;
+    if (last < g->document_first) return group;
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++) group += g->tokens_n - last >= from[i];
+    return group;
+}
+
+void synthetic_emit(struct generator *g, int32_t symbol, double p, int32_t group)
 {
     bool ends_line = symbol == SYMBOL_LINE_END || symbol == SYMBOL_DOCUMENT_END;
+    const char byte = (char)group;
 
     if (g->line_begun && !ends_line) strbuf_add(&g->text, " ");
     strbuf_add(&g->text, ends_line ? "\n" : g->spelling[symbol]);
     g->line_begun = !ends_line;
+    if (g->settings->groups) strbuf_add_n(&g->groups, &byte, 1);
     g->bits -= log2(g->pending * p);
     g->tokens_n++;
     g->pending = 1;
+}
+
+/* Writes a symbol of a document; p is its probability after the pending choices. */
+static void emit(struct generator *g, int32_t symbol, double p)
+{
+    synthetic_emit(g, symbol, p, g->settings->groups ? mention_group(g, symbol) : 0);
 }
 
 /* Draws a symbol of a class and writes it; returns its rank. */
@@ -149,6 +133,7 @@ static void init_language(struct generator *g, struct arena *a)
     g->successor = arena_array(a, clusters_n, sizeof *g->successor);
     g->verb_preposition = arena_array(a, clusters_n, sizeof *g->verb_preposition);
     g->spelling = arena_array(a, (size_t)synthetic_words_n(s), sizeof *g->spelling);
+    g->mentioned = arena_array(a, (size_t)synthetic_words_n(s), sizeof *g->mentioned);
     g->word_count = arena_array(a, clusters_n, sizeof *g->word_count);
     g->kind_count = arena_array(a, clusters_n, sizeof *g->kind_count);
     zipf_init(&g->kind[KIND_NOUN], 0, NOUNS_N, 6);
@@ -165,15 +150,16 @@ static void init_language(struct generator *g, struct arena *a)
     g->random = s->language_seed;
     for (int32_t i = 0; i < s->clusters_n; i++) g->successor[i] = i;
     for (int32_t i = s->clusters_n - 1; i > 0; i--) {
-        uint32_t j = below(g, (uint64_t)i + 1);
+        uint32_t j = synthetic_below(g, (uint64_t)i + 1);
         int32_t kept = g->successor[i];
         g->successor[i] = g->successor[j];
         g->successor[j] = kept;
     }
     for (int32_t i = 0; i < s->clusters_n; i++)
         for (int32_t verb = 0; verb < VERBS_N; verb++)
-            g->verb_preposition[i][verb] = (int32_t)below(g, PREPOSITIONS_N);
+            g->verb_preposition[i][verb] = (int32_t)synthetic_below(g, PREPOSITIONS_N);
     for (int32_t i = 0; i < synthetic_words_n(s); i++) synthetic_word(g->spelling[i], s, i);
+    for (int32_t i = 0; i < synthetic_words_n(s); i++) g->mentioned[i] = -1;
 }
 
 /* --- the grammar --- */
@@ -214,7 +200,7 @@ static int32_t content_cluster(struct generator *g)
     int32_t from = drawn(g, share, 1000);
 
     if (from == 0) return g->section_cluster;
-    if (from == 1) return g->document_cluster[below(g, TITLE_N)];
+    if (from == 1) return g->document_cluster[synthetic_below(g, TITLE_N)];
     if (from == 2) return g->successor[g->last_cluster];
     return zipf_draw(g, &g->cluster);
 }
@@ -308,7 +294,7 @@ static int32_t phrase_or_entity(struct generator *g, uint32_t entity_permille)
 /* Repeats a role or year, or draws one of n (possibly the same). */
 static void recall(struct generator *g, int32_t first_symbol, int32_t introduced, int32_t n)
 {
-    int32_t value = chance(g, RECALL) ? introduced : (int32_t)below(g, (uint64_t)n);
+    int32_t value = chance(g, RECALL) ? introduced : (int32_t)synthetic_below(g, (uint64_t)n);
     double by_chance = (1000 - RECALL) / 1000.0 / n;
 
     emit(g, first_symbol + value, (value == introduced ? RECALL / 1000.0 : 0) + by_chance);
@@ -408,7 +394,7 @@ static void section_heading(struct generator *g)
 {
     emit(g, SYMBOL_HEADING, 1);
     emit(g, SYMBOL_HEADING, 1);
-    int32_t cluster = g->document_cluster[below(g, TITLE_N)];
+    int32_t cluster = g->document_cluster[synthetic_below(g, TITLE_N)];
     double p = 0;
     for (int i = 0; i < TITLE_N; i++) p += g->document_cluster[i] == cluster ? 1.0 / TITLE_N : 0;
     g->section_cluster = cluster;
@@ -437,13 +423,13 @@ static void document(struct generator *g)
     memset(g->word_count, 0, clusters_n * sizeof *g->word_count);
     memset(g->kind_count, 0, clusters_n * sizeof *g->kind_count);
     g->entities_n = 0;
+    g->document_first = g->tokens_n;
     title(g);
     do {
         section(g);
         sections_n++;
     } while (sections_n < g->settings->sections_least || !happens(g, g->settings->document_end));
     emit(g, SYMBOL_DOCUMENT_END, 1);
-    g->documents_n++;
 }
 
 void synthetic_make(struct synthetic_text *out, struct arena *a, const struct synthetic_settings *s,
@@ -451,18 +437,23 @@ void synthetic_make(struct synthetic_text *out, struct arena *a, const struct sy
 {
     struct generator *g = arena_alloc(a, sizeof *g);
 
+    static void (*const documents[])(struct generator * g) = {document, synthetic_recall_document,
+                                                              synthetic_copy_document};
+
     assert(s->entities_most <= ENTITIES_MOST && s->entities_n <= ZIPF_MOST);
     g->settings = s;
     init_language(g, a);
     strbuf_init(&g->text, a);
+    strbuf_init(&g->groups, a);
     g->random = seed * 0x2545F4914F6CDD1Du + 1;
     g->pending = 1;
-    while (g->tokens_n < tokens_n) document(g);
+    for (; g->tokens_n < tokens_n; g->documents_n++) documents[s->task](g);
     *out = (struct synthetic_text){.text = g->text.text,
                                    .n = g->text.n,
                                    .tokens_n = g->tokens_n,
                                    .documents_n = g->documents_n,
-                                   .bits = g->bits};
+                                   .bits = g->bits,
+                                   .groups = s->groups ? g->groups.text : NULL};
 }
 
 double synthetic_floor(const struct synthetic_text *t)

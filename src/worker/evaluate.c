@@ -11,10 +11,14 @@
  * 5. eval_wps: targets per second of the pass without its first batch, which is warm-up; of the
  *    whole pass if it has only one batch.
  * 6. With a datastore, evaluations that differ only in temperature and lambda share one pass and
- * one search.
- * 7. Losses are also summed by position in the window, in bins that do not depend on the window:
- *    two per octave. They end at every power of two and halfway to the next, therefore also at the
- *    lengths of the paper. */
+ *    one search. Their hits are not known.
+ * 7. Losses are also summed by groups of targets, which add up to the evaluation:
+ *    - by position in the window, in ranges that do not depend on the window: two per octave. They
+ *      end at every power of two and halfway to the next, therefore also at the lengths of the
+ *      paper;
+ *    - by contiguous blocks of the protocol's targets, 64 of them of the same size but for one
+ *      target, for paired comparisons of evaluations with the same targets;
+ *    - by the groups of the corpus, if it has some (data/groups.h), with the number of hits. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -29,20 +33,19 @@
 #include "model/model.h"
 #include "worker/worker_internal.h"
 
+enum grouping { BY_POSITION, BY_BLOCK, BY_GROUP, GROUPINGS_N };
+
 /* The scores of one evaluation so far. */
 struct sums {
     double logp; /* nats, sum of finite scores */
     int64_t scored_n, nonfinite_n;
     bool recorded;
-    struct { /* nats that the datastore gains: of the last window so far, and of those before it */
-        int64_t window, windows_n;
-        double last, sum, squares;
-    } gain;
-    struct {
+    struct group_sum {
         double nll; /* nats; not finite if one of them is not */
-        int64_t targets_n;
-    } bin[RECORD_BINS_MAX]; /* by position in the window */
+        int64_t targets_n, hits_n;
+    } by[GROUPINGS_N][RECORD_BINS_MAX];
 };
+_Static_assert((int)GROUPS_MAX == (int)RECORD_BINS_MAX, "a record has room for every group");
 
 /* What a pass with a datastore needs. */
 struct mixing {
@@ -230,13 +233,28 @@ static int32_t bin_first(int32_t bin)
     return bin < 2 ? bin : (2 + (bin & 1)) << (bin / 2 - 1);
 }
 
-static void add_score(struct evaluate *v, const struct score *x)
+/* The first target of a block. */
+static int64_t block_first(int64_t block, int64_t targets_n)
 {
-    struct sums *sum = &v->sums[v->member[x->which]];
-    int32_t bin = bin_of(x->at);
+    return (block * targets_n + RECORD_BINS_MAX - 1) / RECORD_BINS_MAX;
+}
 
-    sum->bin[bin].nll -= (double)x->logp;
-    sum->bin[bin].targets_n++;
+/* Adds a score to all sums of an evaluation with so many targets. */
+static void add_score(struct evaluate *v, const struct score *x, int64_t targets_n)
+{
+    int32_t i = v->member[x->which];
+    struct sums *sum = &v->sums[i];
+    const unsigned char *group_of = v->corpus.group_of[eval_of(v, i)->split].data;
+    const int32_t number[GROUPINGS_N] = {bin_of(x->at),
+                                         (int32_t)(x->target * RECORD_BINS_MAX / targets_n),
+                                         group_of ? group_of[x->target] : 0};
+
+    for (int k = 0; k < (group_of ? GROUPINGS_N : BY_GROUP); k++) {
+        struct group_sum *group = &sum->by[k][number[k]];
+        group->nll -= (double)x->logp;
+        group->targets_n++;
+        group->hits_n += x->hit;
+    }
     sum->scored_n++;
     if (isfinite(x->logp))
         sum->logp += (double)x->logp;
@@ -258,22 +276,6 @@ static double mixed_share(const struct evaluate *v, const struct neighbour *near
     return p;
 }
 
-static void add_window(struct sums *sum)
-{
-    sum->gain.sum += sum->gain.last;
-    sum->gain.squares += sum->gain.last * sum->gain.last;
-    sum->gain.windows_n++;
-    sum->gain.last = 0.0;
-}
-
-/* Adds the gain of a target; targets come in the order of the text. */
-static void add_gain(struct sums *sum, int64_t window, double nats)
-{
-    if (window != sum->gain.window) add_window(sum);
-    sum->gain.window = window;
-    sum->gain.last += nats;
-}
-
 /* Searches the keys of a batch's targets, and adds a score of each for every member. */
 static int add_mixed(struct evaluate *v, const struct scores *s, struct mixing *x, struct err *e)
 {
@@ -289,9 +291,7 @@ static int add_mixed(struct evaluate *v, const struct scores *s, struct mixing *
             struct score mixed = s->item[i];
             mixed.which = k;
             mixed.logp = (float)neighbours_mix((double)mixed.logp, p, knn->lambda);
-            add_score(v, &mixed);
-            add_gain(&v->sums[v->member[k]], mixed.target / s->options.windows.stride,
-                     (double)mixed.logp - (double)s->item[i].logp);
+            add_score(v, &mixed, s->options.windows.targets_n);
         }
     }
     if (v->datastore.file)
@@ -376,7 +376,8 @@ static int score(struct evaluate *v, struct model *m, const struct windows *w,
         if (rc == 0) rc = scores_next(&scores, e);
         if (rc == 0 && x.untrained) rc = scores_next(&x.keys, e);
         if (rc == 0 && mixed) rc = add_mixed(v, &scores, &x, e);
-        for (int64_t i = 0; rc == 0 && !mixed && i < scores.n; i++) add_score(v, &scores.item[i]);
+        for (int64_t i = 0; rc == 0 && !mixed && i < scores.n; i++)
+            add_score(v, &scores.item[i], w->targets_n);
     }
     scores_close(&scores);
     mixing_close(&x);
@@ -393,40 +394,41 @@ static double measured_wps(const struct evaluate *v, int64_t targets_n)
     return (double)(targets_n - v->first_batch_scored) / (1e-6 * (double)us);
 }
 
-static struct record_bins bins_of(const struct evaluate *v, int32_t i)
+/* The groups of evaluation i that have targets. */
+static struct record_bins bins_of(const struct evaluate *v, int32_t i, enum grouping by)
 {
     struct record_bins bins = {0};
+    const struct sums *sum = &v->sums[i];
     int32_t L = eval_of(v, i)->L;
 
-    for (int32_t k = 0; k < RECORD_BINS_MAX && bin_first(k) < L; k++) {
-        int32_t last = bin_first(k + 1);
-        if (v->sums[i].bin[k].targets_n == 0) continue;
-        bins.bin[bins.n++] = (struct record_bin){.first = bin_first(k) + 1,
-                                                 .last = last < L ? last : L,
-                                                 .targets = v->sums[i].bin[k].targets_n,
-                                                 .nll = v->sums[i].bin[k].nll};
+    for (int32_t k = 0; k < RECORD_BINS_MAX; k++) {
+        const struct group_sum *group = &sum->by[by][k];
+        struct record_bin *b = &bins.bin[bins.n];
+        if (group->targets_n == 0) continue;
+        *b = (struct record_bin){.first = k,
+                                 .last = k,
+                                 .targets = group->targets_n,
+                                 .nll = group->nll,
+                                 .hits = by == BY_GROUP && eval_of(v, i)->knn.neighbours == 0
+                                             ? group->hits_n
+                                             : RECORD_NONE,
+                                 .name = by == BY_GROUP ? v->corpus.groups.name[k] : NULL};
+        if (by == BY_POSITION) {
+            int32_t last = bin_first(k + 1);
+            b->first = bin_first(k) + 1;
+            b->last = last < L ? last : L;
+        } else if (by == BY_BLOCK) {
+            b->first = block_first(k, sum->scored_n) + 1;
+            b->last = block_first(k + 1, sum->scored_n);
+        }
+        bins.n++;
     }
     return bins;
-}
-
-/* The gain per target and its standard error; NaN without a datastore, or with one window. */
-static void gain_of(struct evaluate *v, int32_t i, int64_t targets_n, double *gain, double *error)
-{
-    struct sums *sum = &v->sums[i];
-
-    *gain = *error = (double)NAN;
-    if (eval_of(v, i)->knn.neighbours == 0) return;
-    add_window(sum);
-    double n = (double)sum->gain.windows_n,
-           squares = sum->gain.squares - sum->gain.sum * sum->gain.sum / n;
-    *gain = sum->gain.sum / (double)targets_n;
-    if (n > 1) *error = sqrt(n * fmax(squares, 0.0) / (n - 1.0)) / (double)targets_n;
 }
 
 static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, int64_t peak,
                   double seconds, struct err *e)
 {
-    double gain, error;
     struct sums *sum = &v->sums[i];
     struct worker *a = v->worker;
     double loss = sum->nonfinite_n ? (double)NAN : -sum->logp / (double)targets_n;
@@ -435,7 +437,6 @@ static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, 
         return ERR(e, ERR_INTERNAL,
                    "evaluation %s scored %" PRId64 " targets, but its protocol has %" PRId64,
                    a->run_id[i], sum->scored_n, targets_n);
-    gain_of(v, i, targets_n, &gain, &error);
     const struct record r = {
         .type = EVENT_EVALUATED,
         .evaluated = {.run_id = a->run_id[i],
@@ -447,9 +448,9 @@ static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, 
                       .nonfinite = sum->nonfinite_n,
                       .eval_wps = wps,
                       .checkpoint_sha256 = v->sha256,
-                      .bins = bins_of(v, i),
-                      .datastore_gain_nats = gain,
-                      .datastore_gain_error = error,
+                      .bins = bins_of(v, i, BY_POSITION),
+                      .blocks = bins_of(v, i, BY_BLOCK),
+                      .groups = bins_of(v, i, BY_GROUP),
                       .datastore_sha256 = v->datastore.file ? v->datastore.sha256 : NULL}};
     TRY(record_write(a->events, &r, e));
     sum->recorded = true;
@@ -485,6 +486,7 @@ static int run_pass(struct evaluate *v, int32_t first, struct err *e)
     shape_capacity_scores(&capacity, longest->L, w.stride, mixes(v) ? 1 : v->members_n,
                           longest->precision);
     capacity.keys = mixes(v) && !v->unigram;
+    capacity.hits = !mixes(v) && v->corpus.group_of[longest->split].data != NULL;
     const struct spec spec = spec_evaluated(&v->trained, longest);
     reset_peak();
     TRY_OUT(rc, model_open(&m, a->backend, &spec, &capacity, e));

@@ -94,7 +94,12 @@ int scores_next(struct scores *s, struct err *e)
     if (!only_keys) TRY(model_score(m, &batch, s->position, s->scored_n, s->logp, e));
     if (s->keys)
         TRY(model_keys(m, only_keys ? &batch : NULL, s->position, s->scored_n, s->keys, e));
-    for (int64_t i = 0; i < s->n; i++) s->item[i].logp = s->logp[s->item[i].index];
+    const bool *hit = model_hits(m);
+    for (int64_t i = 0; i < s->n; i++) {
+        struct score *x = &s->item[i];
+        x->logp = s->logp[x->index];
+        x->hit = hit && hit[x->index];
+    }
     return 0;
 }
 

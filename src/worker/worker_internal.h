@@ -210,6 +210,7 @@ struct score {
     int32_t at;     /* position in its window, from 0 */
     int32_t which;  /* index of the length; 0 without L */
     float logp;     /* log p of the target, nats */
+    bool hit;       /* of a model opened with capacity.hits: the target is the most probable word */
     int32_t index;  /* internal: of the scored position */
 };
 

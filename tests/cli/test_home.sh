@@ -21,7 +21,7 @@ evaluate:
   - { where: { position: alibi }, split: valid, window: sliding, stride: 1, L_valid: [8, 16], targets: 64 }
 Y
 answers() { # NAME: what the views say, but for exit codes and uids
-    for view in "evaluations ORDER BY run_id" "position_loss ORDER BY run_id, first" "trainings ORDER BY run_id" "curves ORDER BY run_id, split, step"; do
+    for view in "evaluations ORDER BY run_id" "position_loss ORDER BY run_id, first" "target_blocks ORDER BY run_id, first" "trainings ORDER BY run_id" "curves ORDER BY run_id, split, step"; do
         "$alibi" query "SELECT * FROM $view" --format csv
     done >"$dir/$1.csv"
     "$alibi" report g/ --format csv >>"$dir/$1.csv" 2>/dev/null

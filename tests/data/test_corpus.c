@@ -8,7 +8,7 @@
 /* Prepares the corpus tiny in the folder, replacing an existing one. */
 static void make_corpus(struct test_place *f)
 {
-    data_write_texts(f, "text", "b a a\na c\n", "a c zz\n", "b\n");
+    data_write_texts(f, "text", "b a a\na c\n", "a c\nzz\n", "b\n");
     struct prepare_options o = {
         .name = "tiny", .text_dir = test_place_path(f, "text"), .force = true};
     assert_ok(prepare_corpus(&f->project, &o, &e));
@@ -89,6 +89,128 @@ TEST_WITH(struct test_place *f, a_missing_or_short_token_file_does_not_open)
     assert_open_says(f, ERR_DATA, "test.tokens: 8 bytes, too short");
     assert_int_equal(remove(test_place_path(f, "data/tiny/test.tokens")), 0);
     assert_open_says(f, ERR_NOINPUT, "test.tokens");
+}
+
+/* valid has the tokens a c </s> <unk> </s>, test b </s>. */
+static void write_groups(struct test_place *f)
+{
+    test_place_write(f, "text/groups.txt", "word\nend\n", 9);
+    test_place_write(f, "text/valid.groups", "\0\0\1\0\1", 5);
+    test_place_write(f, "text/test.groups", "\0\1", 2);
+}
+
+TEST_WITH(struct test_place *f, groups_are_beside_the_tokens_and_part_of_the_identity)
+{
+    char without[HASH_HEX_BYTES];
+    struct corpus c;
+
+    make_corpus(f);
+    assert_ok(corpus_open(&c, &f->project, "tiny", &e));
+    assert_int_equal(c.groups.n, 0);
+    assert_null(c.group_of[CORPUS_VALID].data);
+    memcpy(without, c.fingerprint, sizeof without);
+    corpus_close(&c);
+    write_groups(f);
+    make_corpus(f);
+    assert_ok(corpus_verify(&f->project, "tiny", &(struct manifest){0}, &e));
+    assert_ok(corpus_open(&c, &f->project, "tiny", &e));
+    assert_int_equal(c.groups.n, 2);
+    assert_string_equal(c.groups.name[1], "end");
+    assert_memory_equal(c.group_of[CORPUS_VALID].data, "\0\0\1\0\1", 5);
+    assert_memory_equal(c.group_of[CORPUS_TEST].data, "\0\1", 2);
+    assert_null(c.group_of[CORPUS_TRAIN].data);
+    assert_string_not_equal(c.fingerprint, without);
+    char with[HASH_HEX_BYTES], other[HASH_HEX_BYTES];
+    memcpy(with, c.fingerprint, sizeof with);
+    corpus_close(&c);
+    for (int i = 0; i < 2; i++) { /* another byte, another name */
+        if (i == 0) test_place_write(f, "text/test.groups", "\1\1", 2);
+        if (i == 1) test_place_write(f, "text/groups.txt", "word\nstop\n", 10);
+        make_corpus(f);
+        assert_ok(corpus_open(&c, &f->project, "tiny", &e));
+        assert_string_not_equal(c.fingerprint, with);
+        memcpy(other, c.fingerprint, sizeof other);
+        corpus_close(&c);
+        write_groups(f);
+    }
+    assert_string_not_equal(other, with);
+}
+
+TEST_WITH(struct test_place *f, damage_to_groups_is_named)
+{
+    static const struct {
+        const char *file, *bytes;
+        size_t n;
+        int code;
+        const char *words;
+    } cases[] = {
+        {"test.groups", "\0", 1, ERR_DATA,
+         "test.groups: 1 bytes for 2 tokens; prepare the corpus again"},
+        {"valid.groups", "\0\0\1\0\1\0", 6, ERR_DATA, "valid.groups: 6 bytes for 5 tokens"},
+        {"valid.groups", "\0\0\1\2\1", 5, ERR_DATA,
+         "valid.groups: token 3 is in group 2, but there are 2; prepare the corpus again"},
+        {"test.groups", NULL, 0, ERR_NOINPUT, "test.groups not found; prepare the corpus again"},
+    };
+    write_groups(f);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *path = arena_printf(&f->arena, "data/tiny/%s", cases[i].file);
+        make_corpus(f);
+        if (cases[i].bytes)
+            test_place_write(f, path, cases[i].bytes, cases[i].n);
+        else
+            assert_int_equal(remove(test_place_path(f, path)), 0);
+        assert_open_says(f, cases[i].code, cases[i].words);
+    }
+    make_corpus(f);
+    test_place_write(f, "data/tiny/test.groups", "\1\0", 2);
+    assert_fails(ERR_DATA, "test.groups",
+                 corpus_verify(&f->project, "tiny", &(struct manifest){0}, &e));
+    make_corpus(f);
+    edit_manifest(f, "sha256_test_groups", "sha256_groups");
+    assert_open_says(f, ERR_DATA, "key sha256_test_groups is missing");
+    make_corpus(f);
+    edit_manifest(f, "word end", "word stop"); /* the fingerprint covers the names */
+    assert_open_says(f, ERR_DATA, "does not match the hashes");
+}
+
+TEST_WITH(struct test_place *f, groups_that_do_not_fit_the_text_are_refused)
+{
+    static const struct {
+        const char *file, *bytes;
+        size_t n;
+        int code;
+        const char *words;
+    } cases[] = {
+        {"test.groups", NULL, 0, ERR_NOINPUT, "test.groups not found; target groups need"},
+        {"groups.txt", NULL, 0, ERR_NOINPUT, "groups.txt not found; target groups need"},
+        {"test.groups", "\0\1\0", 3, ERR_DATA,
+         "test.groups: 3 bytes for 2 tokens; write a byte for each token, line ends included"},
+        {"test.groups", "\0\7", 2, ERR_DATA, "test.groups: token 1 is in group 7"},
+        {"test.groups", "", 0, ERR_DATA, "test.groups: 0 bytes for 2 tokens"},
+        {"groups.txt", "\n", 1, ERR_DATA, "groups.txt: no names of groups"},
+        {"groups.txt", "a\n../b\n", 7, ERR_DATA, "groups.txt: group 1 is '../b'"},
+        {"groups.txt", "a\na\n", 4, ERR_DATA, "groups 0 and 1 are both 'a'; rename one"},
+        {"groups.txt", "a\n0123456789012345678901234567890123\n", 37, ERR_DATA,
+         "group 1 is '0123456789012345678901234567890123', expected at most 31"},
+    };
+    data_write_texts(f, "text", "b a a\na c\n", "a c\nzz\n", "b\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *path = arena_printf(&f->arena, "text/%s", cases[i].file);
+        const struct prepare_options o = {.name = "other", .text_dir = test_place_path(f, "text")};
+        write_groups(f);
+        if (cases[i].bytes)
+            test_place_write(f, path, cases[i].bytes, cases[i].n);
+        else
+            assert_int_equal(remove(test_place_path(f, path)), 0);
+        assert_fails(cases[i].code, cases[i].words, prepare_corpus(&f->project, &o, &e));
+        assert_false(file_exists(test_place_path(f, "data/other")));
+    }
+    char many[3 * 65 + 1];
+    for (int i = 0; i < 65; i++) snprintf(many + 3 * i, 4, "%02d\n", i);
+    write_groups(f);
+    test_place_write(f, "text/groups.txt", many, 3 * 65);
+    const struct prepare_options o = {.name = "other", .text_dir = test_place_path(f, "text")};
+    assert_fails(ERR_DATA, "more than 64 groups", prepare_corpus(&f->project, &o, &e));
 }
 
 TEST_WITH(struct test_place *f, a_manifest_comes_back_with_every_character)

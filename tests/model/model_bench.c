@@ -65,19 +65,35 @@ int model_bench_fini(void **state)
     return 0;
 }
 
-struct model_bench *model_bench_open_with(struct backend *b, const struct spec *s, int32_t rows_max,
-                                          int32_t length_max, bool train)
+static struct model_bench *open_capacity(struct backend *b, const struct spec *s,
+                                         struct shape_capacity o)
 {
-    const struct shape_capacity o = {.train = train,
-                                     .rows_max = rows_max,
-                                     .length_max = length_max,
-                                     .scored_max = (int64_t)rows_max * length_max};
+    o.scored_max = (int64_t)o.rows_max * o.length_max;
     assert_true(benches_n < BENCHES_MAX);
     struct model_bench *k = &benches[benches_n++];
     *k = (struct model_bench){.b = b};
     assert_ok(model_open(&k->m, b, s, &o, &e));
     assert_ok(model_init(k->m, (uint64_t)s->train.seed, &e));
     return k;
+}
+
+struct model_bench *model_bench_open_with(struct backend *b, const struct spec *s, int32_t rows_max,
+                                          int32_t length_max, bool train)
+{
+    return open_capacity(
+        b, s,
+        (struct shape_capacity){.train = train, .rows_max = rows_max, .length_max = length_max});
+}
+
+struct model_bench *model_bench_open_for_hits(const char *device, enum dtype dtype,
+                                              const struct spec *s, int32_t rows_max,
+                                              int32_t length_max)
+{
+    struct backend *b = NULL;
+    assert_ok(backend_open(&b, device, 1, dtype, &e));
+    return open_capacity(
+        b, s,
+        (struct shape_capacity){.rows_max = rows_max, .length_max = length_max, .hits = true});
 }
 
 struct model_bench *model_bench_open_on(const char *device, enum dtype dtype, const struct spec *s,

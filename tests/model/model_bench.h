@@ -34,6 +34,10 @@ struct model_bench *model_bench_open_on(const char *device, enum dtype dtype, co
                                         int32_t rows_max, int32_t length_max, bool train);
 struct model_bench *model_bench_open_with(struct backend *b, const struct spec *s, int32_t rows_max,
                                           int32_t length_max, bool train);
+/* model_bench_open_for_hits - on a device, for model_hits. */
+struct model_bench *model_bench_open_for_hits(const char *device, enum dtype dtype,
+                                              const struct spec *s, int32_t rows_max,
+                                              int32_t length_max);
 /* model_bench_close - before the end of the case. */
 void model_bench_close(struct model_bench *k);
 

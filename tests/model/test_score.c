@@ -113,3 +113,43 @@ TEST(scores_follow_an_update)
     model_bench_copy(again, k, MODEL_VALUES);
     assert_memory_equal(after, model_bench_score(again, &batch, 0, LONG), LONG * sizeof *after);
 }
+
+/* Scores keep their bits when hits are asked for; a hit is the best of the whole distribution. */
+TEST(a_hit_is_the_most_probable_word_of_the_distribution)
+{
+    int32_t tails_n = 0, heads_n = 0;
+    for (int i = 0; i < BENCH_MODELS; i++) {
+        struct spec s = model_bench_spec_number(i);
+        struct model_bench *plain =
+            model_bench_open_on(test_device, test_dtype, &s, ROWS, LONG, false);
+        struct model_bench *k = model_bench_open_for_hits(test_device, test_dtype, &s, ROWS, LONG);
+        struct model_batch batch = model_bench_batch(NULL, ROWS, LONG, 9);
+        int32_t target[ROWS * LONG], at[ROWS * LONG];
+        float all[BENCH_VOCAB], logp[ROWS * LONG], want[ROWS * LONG];
+        memcpy(target, batch.target, sizeof target);
+        batch.target = target;
+        model_bench_restore_choices(k, model_bench_choices(plain));
+        for (int32_t t = 0; t < ROWS * LONG; t++) at[t] = t;
+        assert_null(model_hits(plain->m));
+        bool want_hit[ROWS * LONG];
+        for (int32_t t = 0; t < ROWS * LONG; t++) { /* every other target becomes the best */
+            const struct model_batch row = {.source = batch.source + t / LONG * LONG,
+                                            .target = target + t / LONG * LONG,
+                                            .rows = 1,
+                                            .length = LONG};
+            assert_ok(model_distribution(plain->m, &row, t % LONG, all, &e));
+            int32_t best = 0;
+            for (int32_t w = 1; w < BENCH_VOCAB; w++)
+                if (all[w] > all[best]) best = w;
+            if (t % 2 == 0) target[t] = best;
+            want_hit[t] = target[t] == best;
+            tails_n += s.model.softmax == SPEC_ADAPTIVE && best >= s.model.cutoffs[0];
+            heads_n += s.model.softmax == SPEC_ADAPTIVE && best < s.model.cutoffs[0];
+        }
+        assert_ok(model_score(plain->m, &batch, at, ROWS * LONG, want, &e));
+        assert_ok(model_score(k->m, &batch, at, ROWS * LONG, logp, &e));
+        assert_memory_equal(logp, want, sizeof logp);
+        assert_memory_equal(model_hits(k->m), want_hit, sizeof want_hit);
+    }
+    assert_true(tails_n > 0 && heads_n > 0);
+}

@@ -128,7 +128,7 @@ void *op_case_args(struct op_case *c, struct op_bench *k, enum op op, bool flag)
                                          OP_SIZE('D', 8), OP_SIZE('K', 2), OP_SIZE('R', 4),
                                          OP_SIZE('P', 4), OP_SIZE('N', 6), OP_SIZE('M', 9),
                                          OP_SIZE('C', 16), OP_SIZE('I', 5), OP_SIZE('O', 7),
-                                         OP_SIZE('V', 11)},
+                                         OP_SIZE('V', 11), OP_SIZE('E', 4)},
                                 .flag = flag,
                                 .mask = true,
                                 .p = op == OP_LINEAR_RELU ? 0.0f : 0.5f};

@@ -150,6 +150,8 @@ static void NAME(softmax_logp)(struct op_case *c)
     REAL *logp = OUT("logp");
     NAME(op_softmax)(logp, NULL, IN("logits"), op_case_list(c, "target"), ROWS(c), SIZE(c, 'V'));
     for (int64_t i = 0; i < ROWS(c); i++) logp[i] = -logp[i];
+    NAME(op_softmax_best)
+    (OUT("best_class"), OUT("best"), IN("logits"), ROWS(c), SIZE(c, 'V'), SIZE(c, 'E'));
 }
 
 /* The factor of the gradient: its scale times the clip factor. */

@@ -312,3 +312,23 @@ static inline void NAME(op_softmax)(REAL *loss, REAL *dlogits, const float *logi
         }
     }
 }
+
+/* best_class (N): the highest of the first V - E + 1 classes; best (N,E): its log p, then that of
+ * each later class */
+static inline void NAME(op_softmax_best)(REAL *best_class, REAL *best, const float *logits,
+                                         int64_t N, int64_t V, int64_t E)
+{
+    for (int64_t n = 0; n < N; n++) {
+        const float *row = logits + n * V;
+        REAL loss;
+        int32_t most = 0;
+        for (int32_t c = 1; c <= V - E; c++)
+            if (row[c] > row[most]) most = c;
+        best_class[n] = (REAL)most;
+        for (int64_t k = 0; k < E; k++) {
+            int32_t c = k == 0 ? most : (int32_t)(V - E + k);
+            NAME(op_softmax)(&loss, NULL, row, &c, 1, V);
+            best[n * E + k] = -loss;
+        }
+    }
+}

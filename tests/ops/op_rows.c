@@ -311,8 +311,13 @@ static void set_layout(struct op_case *c, int form)
 
 /* ---- losses ---- */
 
-static const int32_t losses[] = {1,  1,  3,  2,   16, 16,  21, 77,   5, 1031,  64, 258, 19, 15,
-                                 19, 17, 19, 500, 19, 513, 7,  4096, 3, 20002, 40, 1}; /* N V */
+static const int32_t losses[] = {1,  1,  3,  2,  16,  16, 21,  77, 5,    1031, 64,    258, 19,
+                                 15, 19, 17, 19, 500, 19, 513, 7,  4096, 3,    20002, 40,  1};
+/* N, V, E: the last E - 1 classes compete with nothing. */
+static const int32_t best_classes[] = {1,    1,  1,   3,   2, 2,    16, 16, 1,     21, 77, 3,  5,
+                                       1031, 4,  64,  258, 3, 19,   15, 15, 19,    17, 2,  19, 500,
+                                       2,    19, 513, 2,   7, 4096, 1,  3,  20002, 5,  40, 1,  1};
+/* N V */
 
 /* Logits with a spread of some tens, so that most classes are far from the best. Then, in turn:
  * half a row is masked; logits differ by less than fp32 resolves; some are far above the others. */
@@ -346,6 +351,36 @@ static void softmax_not_finite(struct op_bench *k)
         assert_true(odd[i % 3] == -INFINITY && i / 3 != second
                         ? fabs((double)got + log(39.0)) < 1e-6
                         : !isfinite(got));
+    }
+}
+
+/* Two equal classes, of which one may be among the later; then something that is no number. */
+static void softmax_best_class(struct op_bench *k)
+{
+    enum { V = 700, E = 3 };
+    const struct {
+        int32_t at, other, want;
+        float value, odd;
+    } rows[] = {{0, 699, 0, 9, 0},          {697, 698, 697, 9, 0},     {37, 38, 37, 9, 0},
+                {640, 5, 5, 9, 0},          {11, 523, 11, 9, 0},       {698, 699, 0, 9, 0},
+                {3, 3, -1, 9, NAN},         {3, 699, -1, NAN, 0},      {9, 9, -1, INFINITY, 0},
+                {9, 2, 2, 9, -INFINITY},    {9, 699, -1, INFINITY, 0}, {8, 4, 4, 1e38f, 0},
+                {10, 10, 10, 3e38f, -3e38f}};
+    enum { ROWS = sizeof rows / sizeof *rows };
+    const int32_t none = -1, *target = op_memory(k, &none, sizeof none);
+    for (int i = 0; i < ROWS; i++) {
+        struct op_matrix logits = op_random(k, 1, V, 0), logp = op_random(k, 1, 1, 0),
+                         number = op_random(k, 1, 1, 0), best = op_random(k, 1, E, 0);
+        memset(logits.host, 0, V * sizeof(float));
+        logits.host[rows[i].at] = logits.host[rows[i].other] = rows[i].value;
+        logits.host[300] = rows[i].odd;
+        op_set(k, &logits);
+        assert_ok(OPS(k->b, softmax_logp, &e, .logp = logp.t, .logits = logits.t,
+                      .target_dev = target, .best_class = number.t, .best = best.t));
+        if ((int32_t)*op_get(k, &number.t) != rows[i].want)
+            fail_msg("row %d: class %g is best, expected %d", i, (double)*op_get(k, &number.t),
+                     rows[i].want);
+        assert_true(*op_get(k, &logp.t) == 0.0f); /* without a target */
     }
 }
 
@@ -542,8 +577,11 @@ const struct op_row op_rows[] = {
     {"softmax_loss is the cross-entropy and its gradient", .op = OP_SOFTMAX_LOSS, .letters = "NV",
      SIZES(losses), .forms_n = 2, .prepare = spread_logits, .replaces = true, .ulps = 1,
      .f32_error = 1e-6},
-    {"softmax_logp is minus the loss", .op = OP_SOFTMAX_LOGP, .letters = "NV", SIZES(losses),
-     .forms_n = 2, .prepare = spread_logits, .f32_error = 1e-6},
+    {"softmax_logp is minus the loss, and finds the best class", .op = OP_SOFTMAX_LOGP,
+     .letters = "NVE", SIZES(best_classes), .forms_n = 2, .prepare = spread_logits,
+     .optional = "best best_class", .exact = "best_class", .f32_error = 1e-6},
+    {"softmax_logp finds the lowest of equal classes, and none if a logit is NaN",
+     .run = softmax_best_class},
     {"softmax_logp of a row that is not finite", .run = softmax_not_finite},
     {"softmax_logp gives a row the same bits in any batch", .run = softmax_logp_is_exact},
     {"sum_losses adds up a batch and an update", .run = sum_losses},

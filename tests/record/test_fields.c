@@ -10,7 +10,10 @@ static struct record_value value_for(const struct record_field *f, int32_t i)
 {
     char *const at[] = {"alpha", "beta", "\xc3\xa9t\xc3\xa9"};
     static const struct record_bins bins = {
-        .n = 2, .bin = {{1, 1, 7, 1.0 / 3}, {2, 1LL << 40, 1LL << 52, 0x1p-1000}}};
+        .n = 3,
+        .bin = {{1, 1, 7, 1.0 / 3, RECORD_NONE, NULL},
+                {2, 1LL << 40, 1LL << 52, 0x1p-1000, 7, "a-name"},
+                {0, 0, 1, 2.5, RECORD_NONE, "other"}}};
 
     return (struct record_value){.kind = f->kind,
                                  .known = true,

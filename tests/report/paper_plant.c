@@ -206,12 +206,14 @@ static void plant_evaluation(const struct planting *t, int32_t run)
 
     if (value <= 0) value = as_the_text_says(t, run, "perplexity");
     if (value <= 0) return; /* the paper has none */
+    const double nll = 100 * log(value);
     int64_t id = fixture_start(t->f->base, r->run_id);
     fixture_record(t->f->base, id, 1, EVENT_EVALUATED,
                    "{'run_id':'%s','loss_nats':%.17g,'perplexity':%.17g,'tokens':217646,"
                    "'nonfinite':0,'eval_wps':1000.5,'peak_memory_bytes':2048,"
-                   "'wall_seconds':0.5,'checkpoint_sha256':'abc','bins':[%s]}",
-                   r->run_id, log(value), value, bins(&t->f->arena, &r->spec));
+                   "'wall_seconds':0.5,'checkpoint_sha256':'abc','bins':[%s],"
+                   "'blocks':[[1,100,100,%.17g],[101,200,100,%.17g]]}",
+                   r->run_id, log(value), value, bins(&t->f->arena, &r->spec), nll, nll);
     fixture_end(t->f->base, id, STORE_DONE);
 }
 

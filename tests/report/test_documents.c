@@ -189,6 +189,8 @@ static const char *const artefacts_promises[] = {
     "count(*) = (SELECT count(DISTINCT config_id) FROM evaluations WHERE scale = 'mini'"
     "  AND split = 'valid' AND protocol = 'nonoverlapping') AND min(settings IS NOT NULL) = 1",
     "count(*) = 3 AND min(step) = 300 AND max(step) = 900 AND min(authors > ours) = 1",
+    "count(DISTINCT position) >= 3 AND min(blocks) = 2 AND max(blocks) = 2"
+    " AND max(difference) > 0 AND max(standard_error) < 0.001",
     "count(*) = count(DISTINCT position || settings || L_train || ' ' || L_valid || ' ' || seed)",
     "count(*) = count(DISTINCT model || ' ' || L_valid)", /* one seed */
 };

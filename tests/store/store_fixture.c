@@ -198,7 +198,8 @@ void fixture_evaluated(struct store_fixture *f, int64_t attempt_id, const char *
                    "{'run_id':'%s','loss_nats':2.5,'perplexity':%.17g,'tokens':100,"
                    "'nonfinite':0,'eval_wps':null,'peak_memory_bytes':2048,"
                    "'wall_seconds':0.5,'checkpoint_sha256':'%s',"
-                   "'bins':[[1,1,100,250.0]]}",
+                   "'bins':[[1,1,100,250.0]],"
+                   "'blocks':[[1,100,100,250.0]],'groups':[[0,0,100,250.0,40,'all']]}",
                    run_id, perplexity, sha256);
 }
 

@@ -47,6 +47,8 @@ TEST(runs_made_elsewhere_are_ingested)
     merge(2);
     assert_rows(here, "SELECT perplexity, L_valid_nominal FROM evaluations", "9 1024");
     assert_rows(here, "SELECT targets, nll FROM position_loss", "100 250");
+    assert_rows(here, "SELECT targets, nll, hits, name FROM target_groups", "100 250 40 all");
+    assert_rows(here, "SELECT first, last, targets, nll FROM target_blocks", "1 100 100 250");
     snprintf(expected, sizeof expected, "runs/%s/1/log", there->id);
     assert_cell(here, "SELECT log_path FROM attempts WHERE run_id=(SELECT run_id FROM evaluations)",
                 expected);

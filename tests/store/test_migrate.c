@@ -16,8 +16,8 @@ enum { MIGRATORS = 20 };
 
 /* A next version as it might be: a column, and a table rebuilt that others point to. */
 static const struct schema_step next_steps[] = {
-    {.version = 4, .sql = "this is never run on a file of version 4"},
-    {.version = 5,
+    {.version = 5, .sql = "this is never run on a file of version 5"},
+    {.version = 6,
      .sql = "ALTER TABLE results ADD COLUMN note TEXT;"
             "CREATE TABLE next_points(artefact TEXT NOT NULL, scale TEXT NOT NULL,"
             " point INTEGER NOT NULL, run_id TEXT NOT NULL REFERENCES runs(run_id),"
@@ -27,13 +27,13 @@ static const struct schema_step next_steps[] = {
             "DROP TABLE points; ALTER TABLE next_points RENAME TO points;"},
 };
 static const struct schema_step broken_steps[] = {
-    {.version = 4, .sql = ""},
-    {.version = 5,
+    {.version = 5, .sql = ""},
+    {.version = 6,
      .sql = "ALTER TABLE results ADD COLUMN note TEXT; CREATE TABLE broken(x NONSENSE) STRICT;"},
 };
 static const struct schema_step orphan_steps[] = {
-    {.version = 4, .sql = ""},
-    {.version = 5, .sql = "DELETE FROM runs WHERE kind='train';"},
+    {.version = 5, .sql = ""},
+    {.version = 6, .sql = "DELETE FROM runs WHERE kind='train';"},
 };
 static const char *const next_views[] = {
     "CREATE VIEW evaluations AS SELECT run_id, note FROM results WHERE current=1 AND kind='eval'",
@@ -75,6 +75,8 @@ TEST_WITH(struct store_fixture *f, every_released_version_opens_with_the_same_co
         assert_cell(f, "SELECT count(*) FROM curves", "3");
         assert_rows(f, "SELECT count(*), coalesce(sum(nll),0) FROM position_loss",
                     version < 4 ? "0 0" : "1 250"); /* not known, so no row */
+        assert_rows(f, "SELECT count(*), (SELECT count(*) FROM target_blocks) FROM target_groups",
+                    version < 5 ? "0 0" : "1 1");
         assert_cell(f, "SELECT value FROM paper_values WHERE position='alibi'", "18.5");
         assert_cell(f, "SELECT verdict FROM claims", "supported");
         assert_rows(f,
@@ -83,11 +85,12 @@ TEST_WITH(struct store_fixture *f, every_released_version_opens_with_the_same_co
                     "17.25 ppl a processor trained 1 done");
         assert_cell(f, "SELECT uid FROM run_attempts WHERE state='failed'",
                     "00000000000000000000000000000004");
-        if (version < schema_steps_n) continue; /* a reader migrates nothing */
+        if (version < 4) continue; /* a reader migrates nothing */
         thaw(f, version);
         store_fixture_open(f, STORE_READ);
         assert_rows(f, "SELECT count(*), (SELECT count(*) FROM evaluations) FROM position_loss",
                     "1 1");
+        assert_rows(f, "SELECT count(*) FROM target_groups", version < 5 ? "0" : "1");
     }
 }
 
@@ -172,15 +175,15 @@ TEST_WITH(struct store_fixture *f, a_migration_is_whole_and_leaves_a_copy)
     store_fixture_open(f, STORE_WRITE);
     assert_works(f, migrate_run(f->store, next_steps, 2, next_views, &f->e));
     assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA user_version"), 1);
-    assert_int_equal(version, 5);
+    assert_int_equal(version, 6);
     assert_cell(f, "SELECT count(note)||count(*) FROM evaluations", "01");
     assert_cell(f, "SELECT artefact||coalesce(title,'-') FROM points", "table5-");
     assert_cell(f, "SELECT count(*) FROM sqlite_schema WHERE type='view'", "1");
     assert_int_equal(store_check(f->store, &f->e), 0);
     store_fixture_close(f);
-    snprintf(copy, sizeof copy, "%s.backup-v4", f->path);
+    snprintf(copy, sizeof copy, "%s.backup-v5", f->path);
     snprintf(f->path, sizeof f->path, "%.90s", copy);
-    store_fixture_open(f, STORE_WRITE); /* the copy is a results.db of version 4 */
+    store_fixture_open(f, STORE_WRITE); /* the copy is a results.db of version 5 */
     assert_cell(f, "SELECT perplexity FROM evaluations", "17.25");
     assert_cell(f, "SELECT count(*) FROM run_attempts", "4");
 }
@@ -192,11 +195,11 @@ TEST_WITH(struct store_fixture *f, a_migration_that_fails_leaves_the_old_file)
     thaw(f, schema_steps_n);
     store_fixture_open(f, STORE_WRITE);
     assert_true(migrate_run(f->store, broken_steps, 2, next_views, &f->e) < 0);
-    assert_non_null(strstr(f->e.text, "migration from version 4 to 5"));
+    assert_non_null(strstr(f->e.text, "migration from version 5 to 6"));
     assert_refused(f, ERR_DATA, "rows that do not exist",
                    migrate_run(f->store, orphan_steps, 2, next_views, &f->e));
     assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA user_version"), 1);
-    assert_int_equal(version, 4);
+    assert_int_equal(version, 5);
     assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA foreign_keys"), 1);
     assert_int_equal(version, 1);
     store_fixture_close(f);
@@ -211,8 +214,8 @@ TEST_WITH(struct store_fixture *f, a_file_of_the_next_version_is_not_read)
     thaw(f, schema_steps_n);
     store_fixture_open(f, STORE_WRITE);
     assert_int_equal(migrate_run(f->store, next_steps, 2, next_views, &f->e), 0);
-    /* this program knows version 4 and meets version 5 */
-    assert_refused(f, ERR_UNAVAILABLE, "version 5",
+    /* this program knows version 5 and meets version 6 */
+    assert_refused(f, ERR_UNAVAILABLE, "version 6",
                    store_open(&reader, f->path, STORE_READ, &f->e));
 }
 
@@ -282,7 +285,7 @@ TEST_WITH(struct store_fixture *f, a_reader_needs_a_writer_to_migrate_version_1_
     struct store *s = NULL;
 
     thaw(f, 1);
-    assert_refused(f, ERR_UNAVAILABLE, "its schema has version 1, this program reads version 4",
+    assert_refused(f, ERR_UNAVAILABLE, "its schema has version 1, this program reads version 5",
                    store_open(&s, f->path, STORE_READ, &f->e));
     store_fixture_open(f, STORE_WRITE);
     assert_int_equal(store_open(&s, f->path, STORE_READ, &f->e), 0);

@@ -22,6 +22,14 @@ static const struct {
     {"position_loss",
      "scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed, first, "
      "last, targets, nll, loss_nats, perplexity, run_id, train_run_id, config_id, modified"},
+    {"target_groups",
+     "scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed, number, "
+     "name, targets, nll, loss_nats, perplexity, hits, accuracy, run_id, train_run_id, config_id, "
+     "modified, precision, checkpoint, settings, corpus"},
+    {"target_blocks",
+     "scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed, first, "
+     "last, targets, nll, loss_nats, perplexity, run_id, train_run_id, config_id, modified, "
+     "precision, checkpoint, settings, corpus"},
     {"trainings", "scale, dataset, model, position, L_train, L_train_nominal, seed, updates, "
                   "tokens_per_update, parameters, final_loss_nats, train_wps, peak_memory_bytes, "
                   "wall_seconds, device, run_id, config_id, code_id, finished_at"},
@@ -148,6 +156,31 @@ TEST_WITH(struct store_fixture *f, losses_by_position_are_rows_of_current_result
                     "SELECT first, last, targets, nll, loss_nats, round(perplexity,2)"
                     " FROM position_loss ORDER BY first",
                     expected[i]);
+    }
+}
+
+/* A group with a target that is not finite, one whose hits are not known, and a repetition. */
+TEST_WITH(struct store_fixture *f, losses_by_group_and_block_are_rows_of_current_results)
+{
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 3);
+    struct spec eval = fixture_eval(&train, 128);
+
+    for (int i = 0; i < 2; i++) {
+        int64_t attempt = fixture_start_next(f, &eval);
+        fixture_record(f, attempt, 2, EVENT_EVALUATED,
+                       "{'run_id':'%s','loss_nats':2.5,'perplexity':12.0,'tokens':100,"
+                       "'nonfinite':0,'checkpoint_sha256':'x','blocks':[[1,50,50,100.0],"
+                       "[51,100,50,25.0]],'groups':[[0,0,80,40.0,60,'rest'],"
+                       "[3,3,15,null,0,'far'],[4,4,5,2.5,null,'old']]}",
+                       f->id);
+        fixture_end(f, attempt, STORE_DONE);
+        assert_rows(
+            f,
+            "SELECT number, name, targets, nll, loss_nats, round(perplexity,2), hits,"
+            " accuracy FROM target_groups ORDER BY number",
+            "0 rest 80 40 0.5 1.65 60 0.75 ; 3 far 15 - - - 0 0 ; 4 old 5 2.5 0.5 1.65 - -");
+        assert_rows(f, "SELECT first, last, targets, nll, loss_nats FROM target_blocks ORDER BY 1",
+                    "1 50 50 100 2 ; 51 100 50 25 0.5");
     }
 }
 

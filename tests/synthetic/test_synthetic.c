@@ -9,8 +9,9 @@
 #include "data/data_support.h"
 #include "synthetic/synthetic.h"
 
-/* Articles, books and web pages, small and large; small articles of few words. */
-enum { CORPORA_N = 7, TRIPLES_N = 6 };
+/* Articles, books and web pages, small and large; small articles of few words, also with groups;
+ * two tasks. */
+enum { CORPORA_N = 10, TRIPLES_N = 6 };
 
 /* The corpora for which the prototype's streams and entropy are known. That of the second is the
  * prototype's with the settings of synthetic_words.c. */
@@ -141,6 +142,7 @@ TEST_WITH(struct test_place *f, shares_of_the_settings_are_whole)
         const struct synthetic_settings *s = synthetic_at(i);
         assert_ptr_equal(synthetic_find(s->name), s);
         uint32_t sum = 0;
+        if (s->task != SYNTHETIC_DOCUMENTS) continue;
         for (int k = 0; k < SYNTHETIC_OPENINGS_N; k++) sum += s->opening[k];
         assert_int_equal(sum, 1000);
         assert_true(s->from_section + s->from_document + s->from_successor <= 1000);
@@ -171,4 +173,161 @@ TEST_WITH(struct test_place *f, the_three_corpora_differ_as_described)
     }
     assert_int_equal(synthetic_words_n(synthetic_at(0)), 400);
     assert_int_equal(synthetic_words_n(synthetic_at(2)), 800);
+}
+
+/* The words of a text, "" for a line end; *n of them. */
+static const char **words_of(struct arena *a, const struct synthetic_text *text, int64_t *n)
+{
+    const char **words = arena_array(a, (size_t)text->tokens_n, sizeof *words);
+    struct text_scan scan;
+    struct err e = {0};
+    int item;
+
+    text_scan_init(&scan, data_text(text->text, text->n));
+    for (*n = 0; (item = text_next(&scan, &e)) > TEXT_END; ++*n)
+        words[*n] = item == TEXT_WORD ? arena_strndup(a, scan.word, scan.word_n) : "";
+    assert_int_equal(*n, text->tokens_n);
+    return words;
+}
+
+/* The name of the group of a token. */
+static const char *group_of(struct arena *a, const struct synthetic_settings *s,
+                            const struct synthetic_text *text, int64_t at)
+{
+    const char *line = s->groups;
+    for (int k = 0; k < text->groups[at]; k++) line = strchr(line, '\n') + 1;
+    assert_true(*line != '\0');
+    return arena_strndup(a, line, strcspn(line, "\n"));
+}
+
+/* The largest of the numbers in the names from `first` on that x reaches, as "first-NUMBER". */
+static const char *bin_name(struct arena *a, const char *first, const int *from, int n, int64_t x)
+{
+    int best = from[0];
+    for (int i = 0; i < n && x >= from[i]; i++) best = from[i];
+    return arena_printf(a, "%s-%d", first, best);
+}
+
+TEST_WITH(struct test_place *f, recall_has_the_probabilities_and_groups_of_its_description)
+{
+    static const int from[] = {1, 16, 32, 48, 64, 96, 128, 192, 256, 384};
+    const struct synthetic_settings *s = synthetic_find("synthetic-recall");
+    struct synthetic_text text = made(&f->arena, s, 2, 100000);
+    int64_t n, needle[8] = {0}, answers_n = 0, needles_n = 0, line = 0;
+    int value[8] = {0}, fresh[8] = {0};
+    const char **word = words_of(&f->arena, &text, &n);
+    double bits = 0;
+
+    for (int64_t t = 0; t < n; t++) {
+        const char *want = "filler";
+        int fresh_n = 0, k = word[t][0] ? word[t][1] - '0' : 0;
+        for (int i = 0; i < 8; i++) fresh_n += fresh[i];
+        if (word[t][0] == 'n') {
+            bits += log2(16 * 64);
+            value[k] = word[t][2] - '0';
+            needle[k] = t;
+            fresh[k] = 1;
+            want = "needle";
+            needles_n++;
+        } else if (word[t][0] == 'q') {
+            assert_true(fresh[k]);
+            bits += log2(24.0 * fresh_n);
+            want = "query";
+        } else if (word[t][0] == 'a') {
+            int key = word[t - 1][1] - '0';
+            assert_int_equal(word[t - 1][0], 'q');
+            assert_int_equal(k, value[key]);
+            want = bin_name(&f->arena, "from", from, 10, t - 1 - needle[key]);
+            fresh[key] = 0;
+            answers_n++;
+        } else if (word[t][0] == 'f') {
+            bits += log2(32 / (1 - 1.0 / 16 - (fresh_n ? 1.0 / 24 : 0)));
+        } else if (word[t - 1][0] == '\0') { /* the end of a document */
+            assert_in_range(t + 1 - line, 4095, 4096);
+            line = t + 1;
+        }
+        assert_string_equal(group_of(&f->arena, s, &text, t), want);
+    }
+    assert_true(fabs(bits - text.bits) < 1e-6 * bits);
+    /* Expected in so many steps: some deviations of a binomial. */
+    double steps = (double)(n - answers_n);
+    assert_true(fabs((double)needles_n - steps / 16) < 5 * sqrt(steps / 16));
+    assert_true((double)answers_n < steps / 24 && (double)answers_n > 0.9 * steps / 24);
+}
+
+TEST_WITH(struct test_place *f, copy_has_the_probabilities_and_groups_of_its_description)
+{
+    static const int places[2][5] = {{1, 2, 10, 10, 10}, {1, 2, 29, 65, 129}};
+    const struct synthetic_settings *s = synthetic_find("synthetic-copy");
+    struct synthetic_text text = made(&f->arena, s, 2, 100000);
+    const char **word;
+    int64_t n, longs_n = 0;
+    double bits = 0;
+
+    word = words_of(&f->arena, &text, &n);
+    for (int64_t t = 0; t < n; t += 2) {
+        bool is_long = strcmp(word[t], "long") == 0;
+        int64_t least = is_long ? 28 : 4, most = is_long ? 189 : 27, m = 0, first = t + 1;
+        assert_true(is_long || strcmp(word[t], "short") == 0);
+        longs_n += is_long;
+        bits += is_long ? 4 : log2(16.0 / 15);
+        assert_string_equal(group_of(&f->arena, s, &text, t), "other");
+        for (; strcmp(word[first + m], "|") != 0; m++) {
+            double left = (double)(most - m + 1);
+            bits += log2(26) - (m < least ? 0 : log2((left - 1) / left));
+            assert_string_equal(group_of(&f->arena, s, &text, first + m), "other");
+        }
+        assert_in_range(m, least, most);
+        bits += log2((double)(most - m + 1));
+        for (int64_t k = 0; k < m; k++) {
+            int64_t at = first + m + 1 + k;
+            assert_string_equal(word[at], word[first + k]);
+            assert_string_equal(group_of(&f->arena, s, &text, at),
+                                bin_name(&f->arena, is_long ? "long" : "short", places[is_long],
+                                         is_long ? 5 : 3, k + 1));
+        }
+        t = first + 2 * m + 1;
+        assert_true(word[t][0] == '\0' && word[t + 1][0] == '\0');
+    }
+    assert_true(fabs(bits - text.bits) < 1e-6 * bits);
+    assert_true(fabs((double)longs_n - (double)text.documents_n / 16) <
+                5 * sqrt((double)text.documents_n / 16));
+}
+
+/* Groups change no word. A mention is one of a word that names something. */
+TEST_WITH(struct test_place *f, mentions_are_grouped_by_the_distance_to_the_last_one)
+{
+    static const int from[] = {1, 16, 64, 192, 384};
+    const struct synthetic_settings *s = synthetic_find("synthetic-mentions-mini");
+    struct synthetic_text text = made(&f->arena, s, 2, 30000);
+    struct synthetic_text plain =
+        made(&f->arena, synthetic_find("synthetic-wikitext103-mini2"), 2, 30000);
+    int64_t n, named_n = 0;
+    struct map last, things;
+
+    assert_null(plain.groups);
+    assert_int_equal(text.n, plain.n);
+    assert_memory_equal(text.text, plain.text, text.n);
+    assert_true(text.bits == plain.bits);
+    map_init(&things, &f->arena);
+    for (int32_t i = symbol_first_entity(s); i < synthetic_words_n(s); i++) {
+        char spelling[SYNTHETIC_WORD_BYTES];
+        synthetic_word(spelling, s, i);
+        *map_put(&things, spelling, strlen(spelling), NULL) = i;
+    }
+    map_init(&last, &f->arena);
+    const char **word = words_of(&f->arena, &text, &n);
+    for (int64_t t = 0; t < n; t++) {
+        const char *want = "other";
+        int32_t at;
+        if (word[t][0] == '\0' && word[t - 1][0] == '\0') map_init(&last, &f->arena);
+        if (map_get(&things, word[t], strlen(word[t]), &at)) {
+            bool again = map_get(&last, word[t], strlen(word[t]), &at);
+            want = again ? bin_name(&f->arena, "again", from, 5, t - at) : "first";
+            *map_put(&last, word[t], strlen(word[t]), NULL) = (int32_t)t;
+            named_n++;
+        }
+        assert_string_equal(group_of(&f->arena, s, &text, t), want);
+    }
+    assert_true(named_n > n / 4);
 }

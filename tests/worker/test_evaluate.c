@@ -21,7 +21,7 @@ static struct spec train; /* done, in every case */
 
 static int make_trained(void **state)
 {
-    worker_fixture_make(state);
+    worker_fixture_make_groups(state);
     train = worker_fixture_spec(*state, SPEC_ALIBI);
     worker_fixture_must_run(*state, &train, 1);
     return 0;
@@ -63,6 +63,13 @@ static double loss_alone(struct worker_fixture *f, const struct spec *s)
     return alone_of(f, s).loss_nats;
 }
 
+static void assert_same_bins(const struct record_bins *a, const struct record_bins *b)
+{
+    const struct record_value x = {.kind = RECORD_BINS, .known = true, .bins = a},
+                              y = {.kind = RECORD_BINS, .known = true, .bins = b};
+    assert_true(a->n > 0 && record_equal(&x, &y));
+}
+
 TEST_GROUP(make_trained, worker_fixture_remove)
 
 TEST_WITH(struct worker_fixture *f, a_group_gives_each_evaluation_the_numbers_it_has_alone)
@@ -81,8 +88,9 @@ TEST_WITH(struct worker_fixture *f, a_group_gives_each_evaluation_the_numbers_it
     for (int i = 0; i < 6; i++) {
         const struct record_evaluated r = record_of(f, group, i, 6);
         assert_true(r.loss_nats == alone[i].loss_nats);
-        assert_int_equal(r.bins.n, alone[i].bins.n);
-        assert_memory_equal(r.bins.bin, alone[i].bins.bin, (size_t)r.bins.n * sizeof *r.bins.bin);
+        assert_same_bins(&r.bins, &alone[i].bins);
+        assert_same_bins(&r.blocks, &alone[i].blocks);
+        assert_same_bins(&r.groups, &alone[i].groups);
         assert_int_equal(r.tokens, f->corpus.split[CORPUS_VALID].n);
         assert_int_equal(r.nonfinite, 0);
         assert_int_equal(isnan(r.eval_wps), protocols[i].stride == 1); /* a shared pass */
@@ -91,16 +99,20 @@ TEST_WITH(struct worker_fixture *f, a_group_gives_each_evaluation_the_numbers_it
     worker_fixture_forget(f, group);
 }
 
-/* -log p of target t as the last of at + 1 tokens, with the softmax in double. */
-static double nll_of(struct worker_fixture *f, struct model *m, int64_t t, int32_t at)
+/* -log p of target t as the last of at + 1 tokens, with the softmax in double, and whether it is
+ * the most probable word. */
+static double nll_of(struct worker_fixture *f, struct model *m, int64_t t, int32_t at, bool *hit)
 {
-    int32_t source[POSITION_TARGETS], target[POSITION_TARGETS];
+    int32_t source[POSITION_TARGETS], target[POSITION_TARGETS], best = 0;
     float logp[64];
 
     tokens_read_row(&f->corpus.split[CORPUS_VALID], t - at, at + 1, at + 1, source, target);
     const struct model_batch batch = {
         .source = source, .target = target, .rows = 1, .length = at + 1};
     assert_ok(model_distribution(m, &batch, at, logp, &e));
+    for (int32_t w = 1; w < f->corpus.vocab; w++)
+        if (logp[w] > logp[best]) best = w;
+    *hit = best == target[at];
     return -(double)logp[target[at]];
 }
 
@@ -122,42 +134,114 @@ static struct model *open_trained(struct worker_fixture *f)
     return m;
 }
 
-/* The bins of a record against sums over [0, POSITION_TARGETS) from the definition of the protocol.
- */
-static void check_positions(struct worker_fixture *f, struct model *m, const struct spec *s)
-{
-    const struct record_evaluated r = record_of(f, s, 0, 1);
-    int32_t L = s->eval.L, S = s->eval.stride ? s->eval.stride : L, from = 0;
-    double sum = 0.0;
+/* Sums over [0, POSITION_TARGETS) from the definition of the protocol. */
+struct expected {
+    double nll[POSITION_TARGETS];
+    bool hit[POSITION_TARGETS];
+    int32_t at[POSITION_TARGETS]; /* position in the window */
+};
 
-    for (int32_t k = 0; k < r.bins.n; k++) {
-        int32_t first = (int32_t)r.bins.bin[k].first, last = (int32_t)r.bins.bin[k].last;
-        int64_t targets_n = r.bins.bin[k].targets, expected_n = 0;
-        double nll = r.bins.bin[k].nll, expected = 0.0;
+static struct expected expected_of(struct worker_fixture *f, struct model *m, const struct spec *s)
+{
+    int32_t L = s->eval.L, S = s->eval.stride ? s->eval.stride : L;
+    struct expected x;
+
+    for (int32_t t = 0; t < POSITION_TARGETS; t++) {
+        int32_t begin = t / S * S - (L - S);
+        x.at[t] = t - (begin > 0 ? begin : 0);
+        x.nll[t] = nll_of(f, m, t, x.at[t], &x.hit[t]);
+    }
+    return x;
+}
+
+/* A group of a record against the targets that `number` puts in [first, last]. */
+static void check_bin(const struct record_bin *b, const struct expected *x,
+                      int64_t (*number)(const struct expected *x, int32_t t))
+{
+    int64_t targets_n = 0, hits_n = 0;
+    double nll = 0.0;
+
+    for (int32_t t = 0; t < POSITION_TARGETS; t++) {
+        if (number(x, t) < b->first || number(x, t) > b->last) continue;
+        targets_n++;
+        hits_n += x->hit[t];
+        nll += x->nll[t];
+    }
+    assert_int_equal(b->targets, targets_n);
+    /* Scores are floats of shares that were rounded: some ulp of a loss below 8 nats. */
+    assert_true(fabs(b->nll - nll) <= (double)targets_n * 8 * 8 * 0x1p-24);
+    assert_true(b->hits == (b->name ? hits_n : RECORD_NONE));
+}
+
+static int64_t position_number(const struct expected *x, int32_t t)
+{
+    return x->at[t] + 1;
+}
+
+static int64_t block_number(const struct expected *x, int32_t t)
+{
+    (void)x;
+    return t + 1;
+}
+
+static int64_t group_number(const struct expected *x, int32_t t)
+{
+    (void)x;
+    return t % 3 == 2;
+}
+
+/* The sums of a record add up to the evaluation. */
+static void check_sum(const struct record_evaluated *r, const struct record_bins *bins)
+{
+    double sum = 0.0, total = r->loss_nats * (double)r->tokens;
+    int64_t targets_n = 0;
+
+    for (int32_t k = 0; k < bins->n; k++) {
+        sum += bins->bin[k].nll;
+        targets_n += bins->bin[k].targets;
+    }
+    assert_int_equal(targets_n, r->tokens);
+    /* The same numbers in another order: each addition rounds by at most 2^-53 of the sum. */
+    assert_true(fabs(sum - total) <= 2 * POSITION_TARGETS * 0x1p-53 * total);
+}
+
+static void check_positions(const struct record_evaluated *r, const struct expected *x, int32_t L)
+{
+    int32_t from = 0;
+
+    for (int32_t k = 0; k < r->bins.n; k++) {
+        int32_t first = (int32_t)r->bins.bin[k].first, last = (int32_t)r->bins.bin[k].last;
         assert_int_equal(first, from + 1);
         /* one, one, two, two, four, four … positions after the first two */
         int32_t width = 1;
         while (3 * width + 2 <= first) width *= 2;
         assert_int_equal(last, fmin(L, from + (first < 3 ? 1 : width)));
-        for (int32_t t = 0; t < POSITION_TARGETS; t++) {
-            int32_t begin = t / S * S - (L - S), at = t - (begin > 0 ? begin : 0);
-            if (at < from || at >= last) continue;
-            expected_n++;
-            expected += nll_of(f, m, t, at);
-        }
-        assert_int_equal(targets_n, expected_n);
-        /* Scores are floats of shares that were rounded: some ulp of a loss below 8 nats. */
-        assert_true(fabs(nll - expected) <= (double)targets_n * 8 * 8 * 0x1p-24);
-        sum += nll;
+        check_bin(&r->bins.bin[k], x, position_number);
         from = last;
     }
     assert_true(from >= fmin(L, POSITION_TARGETS));
-    /* The same numbers in another order: each addition rounds by at most 2^-53 of the sum. */
-    double total = r.loss_nats * (double)r.tokens;
-    assert_true(fabs(sum - total) <= 2 * POSITION_TARGETS * 0x1p-53 * total);
 }
 
-TEST_WITH(struct worker_fixture *f, losses_by_position_are_those_of_the_definition)
+/* 64 blocks of one or two targets; two groups, and a third one without targets. */
+static void check_blocks_and_groups(const struct record_evaluated *r, const struct expected *x)
+{
+    int64_t from = 0;
+
+    assert_int_equal(r->blocks.n, 64);
+    for (int32_t k = 0; k < r->blocks.n; k++) {
+        const struct record_bin *b = &r->blocks.bin[k];
+        assert_int_equal(b->first, from + 1);
+        assert_in_range(b->targets, 1, 2);
+        check_bin(b, x, block_number);
+        from = b->last;
+    }
+    assert_int_equal(r->groups.n, 2);
+    assert_string_equal(r->groups.bin[0].name, "two");
+    assert_string_equal(r->groups.bin[1].name, "third");
+    for (int32_t k = 0; k < r->groups.n; k++) check_bin(&r->groups.bin[k], x, group_number);
+}
+
+TEST_WITH(struct worker_fixture *f, losses_and_hits_by_group_are_those_of_the_definition)
 {
     static const struct {
         int32_t L, stride;
@@ -168,7 +252,13 @@ TEST_WITH(struct worker_fixture *f, losses_by_position_are_those_of_the_definiti
         struct spec s = worker_fixture_eval(&train, protocols[i].L, protocols[i].stride);
         s.eval.targets = POSITION_TARGETS;
         run_group(f, &s, 1);
-        check_positions(f, m, &s);
+        const struct record_evaluated r = record_of(f, &s, 0, 1);
+        const struct expected x = expected_of(f, m, &s);
+        check_positions(&r, &x, s.eval.L);
+        check_blocks_and_groups(&r, &x);
+        check_sum(&r, &r.bins);
+        check_sum(&r, &r.blocks);
+        check_sum(&r, &r.groups);
         worker_fixture_forget(f, &s);
     }
     model_close(m);

@@ -13,7 +13,8 @@
 
 enum { FIXTURE_WORDS = 56, FIXTURE_TRAIN = 1500, FIXTURE_VALID = 301 };
 
-static void put_text(const char *path, int words_n, uint32_t seed)
+/* Returns the number of tokens. */
+static size_t put_text(const char *path, int words_n, uint32_t seed)
 {
     char *text = calloc((size_t)words_n, 8);
     size_t n = 0;
@@ -29,9 +30,21 @@ static void put_text(const char *path, int words_n, uint32_t seed)
     text[n - 1] = '\n';
     test_write(path, text, n);
     free(text);
+    return (size_t)(words_n + (words_n + 16) / 17);
 }
 
-int worker_fixture_make(void **state)
+/* Every third token is in a group of its own; no token is in the last group. */
+static void put_groups(const char *path, size_t n)
+{
+    char *group = calloc(n, 1);
+
+    assert_non_null(group);
+    for (size_t i = 0; i < n; i++) group[i] = (char)(i % 3 == 2);
+    test_write(path, group, n);
+    free(group);
+}
+
+static int make(void **state, bool groups)
 {
     struct worker_fixture *f = calloc(1, sizeof *f);
 
@@ -41,15 +54,30 @@ int worker_fixture_make(void **state)
     test_folder(f->root);
     f->project = (struct project){.root = f->root, .share = f->root, .program = "test"};
     const char *dir = arena_printf(&f->arena, "%s/text", f->root);
-    for (int i = 0; i < CORPUS_SPLITS_N; i++)
-        put_text(arena_printf(&f->arena, "%s/%s.txt", dir, corpus_split_name((enum corpus_split)i)),
-                 i == CORPUS_TRAIN ? FIXTURE_TRAIN : FIXTURE_VALID, 17u + (uint32_t)i);
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
+        const char *name = corpus_split_name((enum corpus_split)i);
+        size_t n = put_text(arena_printf(&f->arena, "%s/%s.txt", dir, name),
+                            i == CORPUS_TRAIN ? FIXTURE_TRAIN : FIXTURE_VALID, 17u + (uint32_t)i);
+        if (groups && i != CORPUS_TRAIN)
+            put_groups(arena_printf(&f->arena, "%s/%s.groups", dir, name), n);
+    }
+    if (groups) test_write(arena_printf(&f->arena, "%s/groups.txt", dir), "two\nthird\nnone\n", 15);
     const struct prepare_options o = {.name = "tiny", .text_dir = dir};
     assert_ok(prepare_corpus(&f->project, &o, &e));
     assert_ok(corpus_open(&f->corpus, &f->project, "tiny", &e));
     assert_ok(backend_open(&f->cpu, "cpu", 1, DTYPE_F32, &e));
     *state = f;
     return 0;
+}
+
+int worker_fixture_make(void **state)
+{
+    return make(state, false);
+}
+
+int worker_fixture_make_groups(void **state)
+{
+    return make(state, true);
 }
 
 int worker_fixture_remove(void **state)

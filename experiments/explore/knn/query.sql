@@ -10,11 +10,11 @@ s AS (
         max(CASE key WHEN 'eval.knn_control' THEN value END) AS control
     FROM settings WHERE key LIKE 'eval.knn%' GROUP BY run_id),
 e AS (
-    SELECT w.*, s.lambda, s.temperature, s.control, v.datastore_gain_nats, v.datastore_gain_error,
+    SELECT w.*, s.lambda, s.temperature, s.control,
         CASE WHEN s.lambda IS NULL THEN 'ALiBi' WHEN s.control = 'unigram' THEN 'ALiBi + unigram'
              WHEN s.control = 'untrained' THEN 'ALiBi + untrained keys'
              ELSE printf('ALiBi + kNN-LM, keys %d-%d', s.keys_window - s.keys_stride, s.keys_window - 1) END AS name
-    FROM wanted_evaluations w LEFT JOIN s ON s.run_id = w.run_id LEFT JOIN evaluations v ON v.run_id = w.run_id
+    FROM wanted_evaluations w LEFT JOIN s ON s.run_id = w.run_id
     WHERE w.artefact = :artefact AND w.scale = :scale),
 best AS (
     SELECT *, row_number() OVER (PARTITION BY name, L_valid, seed ORDER BY perplexity IS NULL, perplexity, lambda, temperature) AS rank
@@ -23,11 +23,11 @@ chosen AS (
     SELECT e.* FROM e JOIN best b ON b.rank = 1 AND b.name = e.name AND b.L_valid = e.L_valid AND b.seed = e.seed
         AND b.lambda IS e.lambda AND b.temperature IS e.temperature)
 SELECT 'ours' AS series, name AS method, L_train, L_train_nominal, L_valid, L_valid_nominal, lambda, temperature,
-    datastore_gain_nats, datastore_gain_error, NULL AS curve, NULL AS part, NULL AS x, position, perplexity, loss_nats, scale,
+    NULL AS curve, NULL AS part, NULL AS x, position, perplexity, loss_nats, scale,
     dataset, corpus, model, split, protocol, precision, seed, tokens, modified, run_id, config_id, state
 FROM (SELECT * FROM chosen ORDER BY L_valid, name)
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, lambda, temperature, datastore_gain_nats, datastore_gain_error,
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, lambda, temperature,
     CASE control WHEN 'none' THEN 'keys' WHEN 'untrained' THEN 'untrained keys' ELSE 'unigram' END || coalesce(', T = ' || CAST(temperature AS INTEGER), ''),
     'window ' || L_valid, lambda, position, perplexity, loss_nats, scale,
     dataset, corpus, model, split, protocol, precision, seed, tokens, modified, run_id, config_id, state

@@ -1,0 +1,157 @@
+/* synthetic_tasks.c - streams with one kind of choice each, for what a model finds in its context:
+ * recall and copy. synthetic.h describes them. */
+#include <assert.h>
+#include <stdio.h>
+
+#include "synthetic/synthetic_internal.h"
+
+enum {
+    VALUES_N = SYNTHETIC_KEYS_N,
+    FILLERS_N = 32,
+    RECALL_NEEDLE = 2,
+    RECALL_QUERY = RECALL_NEEDLE + SYNTHETIC_KEYS_N * VALUES_N,
+    RECALL_ANSWER = RECALL_QUERY + SYNTHETIC_KEYS_N,
+    RECALL_FILLER = RECALL_ANSWER + VALUES_N,
+    RECALL_WORDS = RECALL_FILLER + FILLERS_N,
+    RECALL_LINE = 4096,
+    /* Of 48 steps 3 are needles and, if some key is fresh, 2 queries. */
+    STEPS = 48,
+    NEEDLES = 3,
+    QUERIES = 2,
+    LETTERS_N = 26,
+    COPY_SHORT = 2,
+    COPY_LONG,
+    COPY_SEPARATOR,
+    COPY_LETTER,
+    COPY_WORDS = COPY_LETTER + LETTERS_N,
+    COPY_LONG_OF = 16, /* one of so many strings is long */
+    COPY_SHORT_LEAST = 4,
+    COPY_LONG_LEAST = 28,
+    COPY_LONG_MOST = 189
+};
+
+/* --- recall --- */
+
+enum { RECALL_IS_FILLER, RECALL_IS_NEEDLE, RECALL_IS_QUERY, RECALL_FROM_1 };
+
+/* The group of an answer whose needle is so many tokens before the query. */
+static int32_t answer_group(int64_t distance)
+{
+    static const int64_t from[] = {16, 32, 48, 64, 96, 128, 192, 256, 384};
+    int32_t group = RECALL_FROM_1;
+
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++) group += distance >= from[i];
+    return group;
+}
+
+static void query(struct generator *g, int32_t fresh_n, double p)
+{
+    int32_t nth = (int32_t)synthetic_below(g, (uint64_t)fresh_n), key = 0;
+
+    for (; nth > 0 || !g->fresh[key]; key++) nth -= g->fresh[key];
+    int64_t distance = g->tokens_n - g->needle[key];
+    g->fresh[key] = false;
+    synthetic_emit(g, RECALL_QUERY + key, p / fresh_n, RECALL_IS_QUERY);
+    synthetic_emit(g, RECALL_ANSWER + g->value[key], 1, answer_group(distance));
+}
+
+static void step(struct generator *g)
+{
+    int32_t fresh_n = 0, drawn = (int32_t)synthetic_below(g, STEPS);
+
+    for (int32_t key = 0; key < SYNTHETIC_KEYS_N; key++) fresh_n += g->fresh[key];
+    double queries = fresh_n > 0 ? QUERIES / (double)STEPS : 0, needles = NEEDLES / (double)STEPS;
+    if (drawn < NEEDLES) {
+        int32_t needle = (int32_t)synthetic_below(g, SYNTHETIC_KEYS_N * VALUES_N);
+        int32_t key = needle / VALUES_N;
+        g->value[key] = needle % VALUES_N;
+        g->needle[key] = g->tokens_n;
+        g->fresh[key] = true;
+        synthetic_emit(g, RECALL_NEEDLE + needle, needles / (SYNTHETIC_KEYS_N * VALUES_N),
+                       RECALL_IS_NEEDLE);
+    } else if (drawn < NEEDLES + QUERIES && fresh_n > 0) {
+        query(g, fresh_n, queries);
+    } else {
+        int32_t filler = (int32_t)synthetic_below(g, FILLERS_N);
+        synthetic_emit(g, RECALL_FILLER + filler, (1 - needles - queries) / FILLERS_N,
+                       RECALL_IS_FILLER);
+    }
+}
+
+/* The line ends before a step that might not fit. */
+void synthetic_recall_document(struct generator *g)
+{
+    int64_t end = g->tokens_n + RECALL_LINE - 2;
+
+    while (g->tokens_n < end - 1) step(g);
+    synthetic_emit(g, SYMBOL_LINE_END, 1, RECALL_IS_FILLER);
+    synthetic_emit(g, SYMBOL_DOCUMENT_END, 1, RECALL_IS_FILLER);
+}
+
+/* --- copy --- */
+
+/* The group of letter `at` of a copy, from 0. */
+static int32_t copy_group(bool is_long, int32_t at)
+{
+    static const int32_t from_short[] = {0, 1, 9, COPY_LONG_LEAST},
+                         from_long[] = {0, 1, COPY_LONG_LEAST, 64, 128};
+    const int32_t *from = is_long ? from_long : from_short;
+    int32_t group = is_long ? 3 : 0, n = is_long ? 5 : 3;
+
+    for (int32_t i = 0; i < n; i++) group += at >= from[i];
+    return group;
+}
+
+void synthetic_copy_document(struct generator *g)
+{
+    int32_t letter[COPY_LONG_MOST];
+    bool is_long = synthetic_below(g, COPY_LONG_OF) == 0;
+    int32_t least = is_long ? COPY_LONG_LEAST : COPY_SHORT_LEAST;
+    int32_t most = is_long ? COPY_LONG_MOST : COPY_LONG_LEAST - 1;
+    int32_t n = least + (int32_t)synthetic_below(g, (uint64_t)(most - least + 1));
+    double longs = 1.0 / COPY_LONG_OF;
+
+    synthetic_emit(g, is_long ? COPY_LONG : COPY_SHORT, is_long ? longs : 1 - longs, 0);
+    for (int32_t i = 0; i <= n; i++) {
+        double ends = i < least ? 0 : 1.0 / (most - i + 1); /* of the lengths that are left */
+        if (i == n) {
+            synthetic_emit(g, COPY_SEPARATOR, ends, 0);
+            break;
+        }
+        letter[i] = (int32_t)synthetic_below(g, LETTERS_N);
+        synthetic_emit(g, COPY_LETTER + letter[i], (1 - ends) / LETTERS_N, 0);
+    }
+    for (int32_t i = 0; i < n; i++)
+        synthetic_emit(g, COPY_LETTER + letter[i], 1, copy_group(is_long, i));
+    synthetic_emit(g, SYMBOL_LINE_END, 1, 0);
+    synthetic_emit(g, SYMBOL_DOCUMENT_END, 1, 0);
+}
+
+/* --- words --- */
+
+int32_t synthetic_task_words_n(enum synthetic_task task)
+{
+    return task == SYNTHETIC_RECALL ? RECALL_WORDS : COPY_WORDS;
+}
+
+void synthetic_task_word(char out[SYNTHETIC_WORD_BYTES], enum synthetic_task task, int32_t symbol)
+{
+    static const char *const marks[] = {"short", "long", "|"};
+    int32_t needle = symbol - RECALL_NEEDLE;
+
+    assert(symbol >= 0 && symbol < synthetic_task_words_n(task));
+    if (symbol < RECALL_NEEDLE)
+        out[0] = '\0';
+    else if (task == SYNTHETIC_COPY && symbol < COPY_LETTER)
+        snprintf(out, SYNTHETIC_WORD_BYTES, "%s", marks[symbol - COPY_SHORT]);
+    else if (task == SYNTHETIC_COPY)
+        snprintf(out, SYNTHETIC_WORD_BYTES, "%c", 'a' + symbol - COPY_LETTER);
+    else if (symbol < RECALL_QUERY)
+        snprintf(out, SYNTHETIC_WORD_BYTES, "n%d%d", needle / VALUES_N, needle % VALUES_N);
+    else if (symbol < RECALL_ANSWER)
+        snprintf(out, SYNTHETIC_WORD_BYTES, "q%d", symbol - RECALL_QUERY);
+    else if (symbol < RECALL_FILLER)
+        snprintf(out, SYNTHETIC_WORD_BYTES, "a%d", symbol - RECALL_ANSWER);
+    else
+        snprintf(out, SYNTHETIC_WORD_BYTES, "f%d", symbol - RECALL_FILLER);
+}
