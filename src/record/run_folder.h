@@ -23,9 +23,10 @@
 #include "record/fields.h"
 #include "spec/spec.h"
 
-#define RUN_FOLDERS "runs"         /* in a project's folder: the folder of all run folders */
-#define RUN_DATASTORE "datastore-" /* names of files in a training's folder that evaluations make  \
-                                    */
+#define RUN_FOLDERS "runs" /* in a project's folder: the folder of all run folders */
+#define RUN_DATASTORE                                                                              \
+    "datastore-" /* names of files in a training's folder that evaluations make                    \
+                  */
 
 enum run_file { RUN_SPEC, RUN_FRESH, RUN_EVENTS, RUN_LOG };
 

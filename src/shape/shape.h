@@ -95,7 +95,7 @@ struct shape_cost {
     int64_t parameters_n;
     int64_t tokens_per_update; /* targets per full update */
     double flops;              /* of the whole run */
-    /* Of an evaluation's flops: building its datastore, and the search, which others share. */
+    /* Parts of an evaluation's flops: its datastore and its search, which others share. */
     double datastore_flops, search_flops;
     int64_t device_bytes;
     int64_t disk_running_bytes, disk_kept_bytes;

@@ -15,7 +15,7 @@
 
 enum { IDENTITY_DIGITS = 16, TEXTS_MAX = 12, VALUES_AT_A_TIME = 65536, LOCK_WAIT_MS = 200 };
 
-/* What determines the keys, as the file's metadata. */
+/* The file's metadata: everything that determines the keys. */
 struct identity {
     struct safetensors_text text[TEXTS_MAX];
     int32_t n;

@@ -47,7 +47,7 @@ struct sums {
 };
 _Static_assert((int)GROUPS_MAX == (int)RECORD_BINS_MAX, "a record has room for every group");
 
-/* What a pass with a datastore needs. */
+/* The parts of a pass with a datastore. */
 struct mixing {
     struct neighbours search;
     struct model *untrained; /* that computes the keys of targets; NULL: the evaluated one does */
@@ -299,9 +299,10 @@ static int add_mixed(struct evaluate *v, const struct scores *s, struct mixing *
     return 0;
 }
 
-/* Reports progress before each batch, and ends the pass if a stop was requested. */
-static int tick(struct evaluate *v, struct err *e)
+/* Reports progress before each batch and in a search, and ends the pass if a stop was requested. */
+static int tick(void *context, struct err *e)
 {
+    struct evaluate *v = context;
     int64_t scored = 0;
 
     for (int32_t i = 0; i < v->members_n; i++) scored += v->sums[v->member[i]].scored_n;
@@ -327,7 +328,9 @@ static int mixing_open(struct mixing *x, struct evaluate *v, const struct shape_
                                               .keys_n = v->datastore.n,
                                               .width = v->trained.model.dim,
                                               .k = knn->neighbours,
-                                              .queries_max = (int32_t)capacity->scored_max};
+                                              .queries_max = (int32_t)capacity->scored_max,
+                                              .tick = tick,
+                                              .context = v};
     struct score_options keys = *o;
 
     *x = (struct mixing){0};

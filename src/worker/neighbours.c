@@ -220,6 +220,7 @@ int neighbours_find(struct neighbours *s, const float *queries, int32_t queries_
     TRY(o->backend->ops->upload(o->backend, s->queries_dev_own, queries, bytes, e));
     for (int64_t first = 0; first < o->keys_n; first += SHAPE_SEARCH_KEYS) {
         int64_t left = o->keys_n - first;
+        if (o->tick) TRY(o->tick(o->context, e));
         TRY(search_block(s, first, left < SHAPE_SEARCH_KEYS ? left : SHAPE_SEARCH_KEYS, queries_n,
                          e));
     }

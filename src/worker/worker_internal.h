@@ -298,6 +298,9 @@ struct neighbours_options {
     const float *keys; /* (keys_n, width) on the host; borrowed */
     int64_t keys_n;
     int32_t width, k, queries_max;
+    int (*tick)(void *context, struct err *e); /* before each block; a negative code ends the
+                                                  search; may be NULL */
+    void *context;
 };
 struct neighbour {
     double distance; /* squared */

@@ -182,6 +182,34 @@ TEST(what_a_search_cannot_use_is_refused)
     }
 }
 
+static int stop_at_2(void *context, struct err *e)
+{
+    int32_t *blocks_n = context;
+    return ++*blocks_n < 2 ? 0 : ERR(e, ERR_INTERRUPTED, "stopped");
+}
+
+TEST(a_search_can_be_stopped_before_each_block)
+{
+    struct field f;
+    struct neighbours s;
+    int32_t blocks_n = 0;
+
+    make(&f, 3 * SHAPE_SEARCH_KEYS, 900, 0);
+    const struct neighbours_options o = {.backend = f.cpu,
+                                         .keys = f.key,
+                                         .keys_n = f.keys_n,
+                                         .width = WIDTH,
+                                         .k = 3,
+                                         .queries_max = QUERIES,
+                                         .tick = stop_at_2,
+                                         .context = &blocks_n};
+    assert_ok(neighbours_open(&s, &o, &e));
+    assert_fails(ERR_INTERRUPTED, "stopped", neighbours_find(&s, f.query, QUERIES, &e));
+    assert_int_equal(blocks_n, 2);
+    neighbours_close(&s);
+    drop(&f);
+}
+
 TEST(a_query_that_is_not_finite_has_no_neighbours)
 {
     struct field f;
