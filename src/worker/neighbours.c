@@ -120,7 +120,7 @@ static int halve_keys(struct neighbours *s, const float *keys, int64_t first, in
 {
     for (int64_t i = 0; i < n; i++) {
         double sum = squares(keys + i * s->options.width, s->options.width);
-        if (!isfinite(sum))
+        if (!isfinite((float)sum)) /* then every product with a finite query is finite */
             return ERR(e, ERR_DATA,
                        "key %" PRId64 " of the datastore is not finite; the training has diverged, "
                        "or the file was made elsewhere: delete it",
@@ -196,9 +196,10 @@ static void choose(struct neighbours *s, const float *query, int32_t q)
      * rounded |k|^2 / 2. */
     double error = (width + 8) * 0x1p-23 * (sqrt(length * s->longest) + s->longest);
 
-    for (int32_t i = 0; !isfinite(length) && i < k; i++)
+    bool finite = isfinite((float)length);
+    for (int32_t i = 0; !finite && i < k; i++)
         heap[i] = (struct neighbour){.distance = (double)NAN};
-    if (!isfinite(length)) return;
+    if (!finite) return;
     for (int32_t i = 0; i < s->heap_n[q]; i++)
         heap[i].distance = distance(query, s->options.keys + heap[i].key * width, width);
     qsort(heap, (size_t)s->heap_n[q], sizeof *heap, compare);

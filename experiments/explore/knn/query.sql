@@ -23,12 +23,18 @@ chosen AS (
     SELECT e.* FROM e JOIN best b ON b.rank = 1 AND b.name = e.name AND b.L_valid = e.L_valid AND b.seed = e.seed
         AND b.lambda IS e.lambda AND b.temperature IS e.temperature)
 SELECT 'ours' AS series, name AS method, L_train, L_train_nominal, L_valid, L_valid_nominal, lambda, temperature,
-    NULL AS curve, NULL AS part, NULL AS x, position, perplexity, loss_nats, scale,
+    NULL AS curve, NULL AS window_tokens, NULL AS x, position, perplexity, loss_nats, scale,
     dataset, corpus, model, split, protocol, precision, seed, tokens, modified, run_id, config_id, state
 FROM (SELECT * FROM chosen ORDER BY L_valid, name)
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, lambda, temperature,
     CASE control WHEN 'none' THEN 'keys' WHEN 'untrained' THEN 'untrained keys' ELSE 'unigram' END || coalesce(', T = ' || CAST(temperature AS INTEGER), ''),
-    'window ' || L_valid, lambda, position, perplexity, loss_nats, scale,
+    L_valid, lambda, CASE control WHEN 'none' THEN 'alibi' WHEN 'untrained' THEN 'none' ELSE 't5' END, perplexity, loss_nats, scale,
     dataset, corpus, model, split, protocol, precision, seed, tokens, modified, run_id, config_id, state
-FROM (SELECT * FROM e WHERE split = 'valid' AND lambda IS NOT NULL ORDER BY L_valid, control, temperature, lambda);
+FROM (SELECT * FROM e WHERE split = 'valid' AND lambda IS NOT NULL ORDER BY L_valid, control, temperature, lambda)
+UNION ALL -- the model alone, as a level line
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, l.lambda, NULL, 'the model alone',
+    p.L_valid, l.lambda, 'sinusoidal', p.perplexity, p.loss_nats, p.scale,
+    p.dataset, p.corpus, p.model, p.split, p.protocol, p.precision, p.seed, p.tokens, p.modified, p.run_id, p.config_id, p.state
+FROM e p JOIN (SELECT DISTINCT L_valid, lambda FROM e WHERE lambda IS NOT NULL) l ON l.L_valid = p.L_valid
+WHERE p.split = 'valid' AND p.lambda IS NULL;
