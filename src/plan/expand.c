@@ -422,6 +422,21 @@ static int32_t number_point(struct expansion *x, const char *nominal_id)
     return added ? x->next_point++ : -1;
 }
 
+/* Checks that the tensors of a training fit those of its parent. */
+static int check_tensors(const struct spec *child, const struct spec *parent, struct err *e)
+{
+    struct shape_params own, theirs;
+    struct shape_inheritance h;
+    struct arena a;
+
+    arena_init(&a);
+    shape_params(&own, &a, child);
+    shape_params(&theirs, &a, parent);
+    int rc = shape_inherit(&h, &a, &own, &theirs, e);
+    arena_fini(&a);
+    return rc;
+}
+
 /* Adds the run of a training when it is first needed. */
 static int need_parent(struct expansion *x, struct parent *t, struct err *e)
 {
@@ -434,6 +449,7 @@ static int need_parent(struct expansion *x, struct parent *t, struct err *e)
     if (t->from) memcpy(d.spec.train.from, p->run[t->from->run].run_id, SPEC_ID_BYTES);
     x->parent = t->from ? &t->from->final : NULL;
     TRY(finish(x, &d, t->block, NULL, e));
+    if (x->parent) TRY(yaml_place(t->block->from_at, check_tensors(&d.spec, x->parent, e), e));
     draft_init(&bare);
     d.spec.eval = bare.spec.eval; /* not part of a training; evaluations have their own */
     t->final = d.spec;

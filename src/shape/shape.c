@@ -234,8 +234,10 @@ int shape_inherit(struct shape_inheritance *out, struct arena *a, const struct s
         int32_t k = out->from[i] = shape_find(parent, t->name);
         if (k < 0) TRY(add_lone(&fresh, t, "child", e));
         if (k >= 0 && (t->rows != parent->tensor[k].rows || t->cols != parent->tensor[k].cols))
-            return ERR(e, ERR_DATA, "tensor %s: %d x %d, but %d x %d in the parent", t->name,
-                       t->rows, t->cols, parent->tensor[k].rows, parent->tensor[k].cols);
+            return ERR(e, ERR_DATA,
+                       "tensor %s: %d x %d, but %d x %d in the parent; set the options of the "
+                       "position method, or L_train, as there",
+                       t->name, t->rows, t->cols, parent->tensor[k].rows, parent->tensor[k].cols);
     }
     for (int32_t k = 0; k < parent->tensors_n; k++)
         if (shape_find(child, parent->tensor[k].name) < 0)

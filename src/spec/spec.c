@@ -345,6 +345,12 @@ static int check_child(const struct spec *s, struct err *e)
     const struct spec_train *t = &s->train;
 
     if (!t->from[0]) return 0;
+    if (t->origin == SPEC_AUTHORS)
+        return ERR(
+            e, ERR_DATA,
+            "train.origin: a published checkpoint is not trained and cannot continue %s; set "
+            "train.origin: trained",
+            t->from);
     if (t->continues == SPEC_CONTINUES_ALL && t->from_checkpoint != SPEC_LAST)
         return ERR(e, ERR_DATA,
                    "train.from_checkpoint: only the last checkpoint has the optimiser state that "
@@ -366,7 +372,7 @@ int spec_continue(struct spec *child, const struct spec *parent, struct err *e)
     static const char *const same[] = {
         "model.layers",  "model.dim",     "model.heads",           "model.ffn",
         "model.softmax", "model.cutoffs", "model.adaptive_factor", "model.final_norm",
-        "data.vocab",    "data.corpus",   "data.fingerprint"};
+        "data.vocab",    "data.corpus",   "data.fingerprint",      "model.rotary_layout"};
     struct spec_train *t = &child->train;
     bool all = t->continues == SPEC_CONTINUES_ALL;
     char id[SPEC_ID_BYTES];
@@ -378,7 +384,8 @@ int spec_continue(struct spec *child, const struct spec *parent, struct err *e)
     for (size_t i = 0; rc == 0 && i < sizeof same / sizeof *same; i++) {
         const struct spec_key *key = spec_key_find(same[i]);
         const char *own = spec_get(child, key, &a), *theirs = spec_get(parent, key, &a);
-        if (strcmp(own, theirs) != 0)
+        bool both = !key->applies || (key->applies(child) && key->applies(parent));
+        if (both && strcmp(own, theirs) != 0)
             rc = ERR(e, ERR_DATA,
                      "%s: %.40s, but %.40s in the parent %s; a training continues one of the same "
                      "model and text",
@@ -386,6 +393,12 @@ int spec_continue(struct spec *child, const struct spec *parent, struct err *e)
     }
     arena_fini(&a);
     TRY(rc);
+    if (all && parent->train.origin == SPEC_AUTHORS)
+        return ERR(
+            e, ERR_DATA,
+            "train.continues: the parent %s is a published checkpoint, which has no optimiser "
+            "state; set train.continues: weights",
+            id);
     if (all && t->optimizer != parent->train.optimizer)
         return ERR(e, ERR_DATA,
                    "train.optimizer: the parent %s has another one, whose state is of no use; set "

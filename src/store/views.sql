@@ -308,7 +308,16 @@ FROM points;
 -- trained_on: the length a model was trained on, such as "L=64 (512)", with the paper's in
 --   parentheses where a scale divides.
 -- alone_…: of the training's benchmark in the same artefact, which had its device to itself.
+-- state: why there is no number. A training diverged, too, if one that it continues did.
 CREATE VIEW wanted_evaluations AS
+WITH RECURSIVE diverged(run_id) AS (
+  SELECT a.run_id FROM run_attempts a
+  WHERE a.state = 'diverged' AND NOT EXISTS (
+    SELECT 1 FROM run_attempts n WHERE n.run_id = a.run_id AND n.attempt > a.attempt)
+  UNION
+  SELECT c.run_id FROM diverged d
+  JOIN run_settings c ON c.key = 'train.from' AND c.value = d.run_id
+  WHERE NOT EXISTS (SELECT 1 FROM results v WHERE v.run_id = c.run_id AND v.current = 1))
 SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
   coalesce(m.display, r.position) AS method, coalesce(m.place, 99) AS place,
   'L=' || r.L_train || CASE WHEN r.L_train <> p.L_train_nominal
@@ -322,8 +331,8 @@ SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
   b.peak_memory_bytes AS alone_memory_bytes, b.device AS alone_device,
   CASE WHEN e.nonfinite > 0 THEN 'not finite'
     WHEN m.bounded AND r.L_valid > r.L_train THEN 'not defined'
-    WHEN e.run_id IS NULL AND (SELECT a.state FROM run_attempts a WHERE a.run_id = r.train_run_id
-      ORDER BY a.attempt DESC LIMIT 1) = 'diverged' THEN 'diverged' END AS state,
+    WHEN e.run_id IS NULL AND r.train_run_id IN (SELECT run_id FROM diverged)
+      THEN 'diverged' END AS state,
   coalesce(e.modified, r.modified) AS modified, r.run_id, r.train_run_id, r.config_id,
   e.code_id, e.device, e.finished_at, p.point, b.noisy AS alone_noisy, r.checkpoint, r.targets,
   s.position_scaling, s.position_scaling_factor, s.attention_window, s.attention_sinks, s.settings

@@ -11,14 +11,15 @@
  * with much direct speech; short documents with twice the words. The -mini ones have so few words
  * that a model of 0.1M parameters learns to use its context within a million tokens. In -mini2
  * every section has words of all clusters and a document keeps to few words of each, so that what
- * it said hundreds of tokens ago predicts the next word. */
+ * it said hundreds of tokens ago predicts the next word. Its -long text goes on after the same
+ * first two million tokens, for trainings of eight times as many updates. */
 #define ARTICLES                                                                                   \
     .language_seed = 20220425, .tokens_n = {2000000, 131072, 131072}, .from_section = 500,         \
     .from_document = 300, .from_successor = 120, .reuse = 700, .newness = 3, .newness_least = 20,  \
     .entities_most = 24, .opening = {520, 330, 100, 50}, .paragraph_end = 200, .section_end = 250, \
     .document_end = 300, .sections_least = 2
-#define ARTICLES_OF_FEW_WORDS                                                                      \
-    .language_seed = 20220425, .tokens_n = {2000000, 131072, 131072}, .from_section = 100,         \
+#define ARTICLES_OF_FEW_WORDS(train_n)                                                             \
+    .language_seed = 20220425, .tokens_n = {train_n, 131072, 131072}, .from_section = 100,         \
     .from_document = 100, .from_successor = 0, .reuse = 980, .newness = 8, .newness_least = 20,    \
     .entities_most = 40, .opening = {520, 330, 100, 50}, .paragraph_end = 300, .section_end = 250, \
     .document_end = 150, .sections_least = 2
@@ -45,13 +46,18 @@ static const struct synthetic_settings synthetic_corpora[] = {
     {.name = "synthetic-bookcorpus", BOOKS, .clusters_n = 26, .years_n = 16, .entities_n = 80},
     {.name = "synthetic-cc100", WEB_PAGES, .clusters_n = 48, .years_n = 64, .entities_n = 352},
     {.name = "synthetic-wikitext103-mini2",
-     ARTICLES_OF_FEW_WORDS,
+     ARTICLES_OF_FEW_WORDS(2000000),
+     .clusters_n = 8,
+     .years_n = 8,
+     .entities_n = 40},
+    {.name = "synthetic-wikitext103-mini2-long",
+     ARTICLES_OF_FEW_WORDS(14000000),
      .clusters_n = 8,
      .years_n = 8,
      .entities_n = 40},
     /* The text of -mini2, with groups. */
     {.name = "synthetic-mentions-mini",
-     ARTICLES_OF_FEW_WORDS,
+     ARTICLES_OF_FEW_WORDS(2000000),
      .clusters_n = 8,
      .years_n = 8,
      .entities_n = 40,

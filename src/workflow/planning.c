@@ -416,16 +416,28 @@ bool planning_is_published(const struct planning *p, int32_t run)
     return !p->state[run].done && s->kind == SPEC_TRAIN && s->train.origin != SPEC_TRAINED;
 }
 
+/* Returns the nearest training that this run needs and that diverged, or -1. */
+static int32_t needs_diverged(const struct planning *p, int32_t run)
+{
+    int32_t i = p->plan.run[run].train;
+
+    while (i >= 0 && (p->state[i].done || p->state[i].last != STORE_DIVERGED))
+        i = p->plan.run[i].train;
+    return i;
+}
+
 char *planning_why(const struct planning *p, int32_t run, struct arena *a)
 {
     const struct store_run_state *s = &p->state[run];
-    int32_t train = p->plan.run[run].train;
+    int32_t train = p->plan.run[run].train, diverged = needs_diverged(p, run);
     const char *again = s->failures_n > 1 ? arena_printf(a, " %d times", s->failures_n) : "";
 
     if (s->done) return arena_strdup(a, p->gone[run] ? "done, but its checkpoint is gone" : "done");
     if (train >= 0 && p->gone[train] && spec_is_defined(&p->plan.run[run].spec))
         return arena_printf(a, "cannot run: the checkpoint of its %s is gone",
                             p->plan.run[run].spec.kind == SPEC_EVAL ? "training" : "parent");
+    if (diverged >= 0)
+        return arena_printf(a, "cannot run: %s diverged", p->plan.run[diverged].run_id);
     if (!spec_is_defined(&p->plan.run[run].spec))
         return arena_strdup(a, "not defined beyond L_train; will not run");
     if (planning_is_published(p, run)) return arena_strdup(a, "to fetch by `alibi run`");

@@ -180,6 +180,8 @@ TEST_WITH(struct test_place *f, embedded_corpora_have_their_pinned_figures_and_f
          "892d4d230558e244fbb297d0fad639d69a53c6d5a6fd0e7c4aa2f3e41cdcad35"},
         {"synthetic-wikitext103-mini2", 408, 2000339, 131837, 131345, 10.258958,
          "f271fc165d4c1d9d4481be6f1214f91e4b0d3169047db8801efb5e4548de384f"},
+        {"synthetic-wikitext103-mini2-long", 408, 14001186, 131837, 131345, 10.258958,
+         "50c8b60293b6ca1c1b4c6f6172306abaa837a5891db5f0fc9fb326c9f4c40d81"},
         {"synthetic-bookcorpus-mini", 408, 2001839, 131967, 131629, 11.575315,
          "5ce3d96daa5307bc2508fcb79f68b42e53844e711d8c03df666c36fa0e2c6198"},
         {"synthetic-cc100-mini", 808, 2000304, 131111, 131194, 12.460711,

@@ -9,9 +9,9 @@
 #include "data/data_support.h"
 #include "synthetic/synthetic.h"
 
-/* Articles, books and web pages, small and large; small articles of few words, also with groups;
- * two tasks. */
-enum { CORPORA_N = 10, TRIPLES_N = 6 };
+/* Articles, books and web pages, small and large; small articles of few words, and more of them,
+ * also with groups; two tasks. */
+enum { CORPORA_N = 11, TRIPLES_N = 6 };
 
 /* The corpora for which the prototype's streams and entropy are known. That of the second is the
  * prototype's with the settings of synthetic_words.c. */
@@ -87,6 +87,22 @@ TEST_WITH(struct test_place *f, the_prototypes_settings_give_its_text_token_for_
         hash_sha256_hex(sha256, symbols, (size_t)n * sizeof *symbols);
         assert_string_equal(sha256, prototypes[k / 3].stream[k % 3].sha256);
     }
+}
+
+TEST_WITH(struct test_place *f, the_long_text_begins_with_the_short_one)
+{
+    const struct synthetic_settings *s = synthetic_find("synthetic-wikitext103-mini2"),
+                                    *more = synthetic_find("synthetic-wikitext103-mini2-long");
+
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct synthetic_text a = made(&f->arena, s, seed, 20000),
+                              b = made(&f->arena, more, seed, 20000);
+        assert_int_equal(a.n, b.n);
+        assert_memory_equal(a.text, b.text, a.n);
+    }
+    assert_int_equal(more->tokens_n[0], 14000000);
+    for (int split = 1; split < SYNTHETIC_SPLITS_N; split++)
+        assert_int_equal(more->tokens_n[split], s->tokens_n[split]);
 }
 
 TEST_WITH(struct test_place *f, the_floor_is_that_of_the_prototype)
