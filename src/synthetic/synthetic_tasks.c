@@ -14,7 +14,7 @@ enum {
     RECALL_FILLER = RECALL_ANSWER + VALUES_N,
     RECALL_WORDS = RECALL_FILLER + FILLERS_N,
     RECALL_LINE = 4096,
-    /* Of 48 steps 3 are needles and, if some key is fresh, 2 queries. */
+    /* 3 of 48 steps are needles and, if some key is fresh, 2 are queries. */
     STEPS = 48,
     NEEDLES = 3,
     QUERIES = 2,
