@@ -46,7 +46,7 @@ found(claim, place, seed, holds, said) AS (
     UNION ALL
     SELECT 'E10b', 1, seed, abs(both - window_gain - knn_gain) <= apart * (window_gain + knn_gain),
            printf('longer windows %+.4f nats, the datastore %+.4f, both %+.4f', window_gain, knn_gain, both)
-    FROM threshold, joint WHERE knn_gain > errors * knn_error
+    FROM threshold, joint WHERE knn_gain > max(errors * knn_error, apart * (window_gain + knn_gain))
     UNION ALL
     SELECT 'E10c', other = 'unigram', seed, gain > errors * error,
            printf('better than %s by %+.4f nats (standard error %.4f)', iif(other = 'unigram', 'the unigram', 'untrained keys'), gain, error)
@@ -56,8 +56,8 @@ statements(claim, statement, wanted_n, unjudged) AS (
     SELECT 'E10a', 'A datastore of the training text improves ALiBi, with windows of 512 and of 2,048 tokens.', 2 * n, NULL FROM seeds
     UNION ALL
     SELECT 'E10b', printf('Longer windows and a datastore add up: together they gain the sum of both, within %.0f %%.', 100 * apart), n,
-           CASE WHEN EXISTS (SELECT 1 FROM joint, threshold WHERE knn_gain <= errors * knn_error)
-                THEN 'because the datastore gains nothing at 512' END
+           CASE WHEN EXISTS (SELECT 1 FROM joint, threshold WHERE knn_gain <= max(errors * knn_error, apart * (window_gain + knn_gain)))
+                THEN 'because the datastore gains too little at 512 for its share of the sum to be seen' END
     FROM threshold, seeds
     UNION ALL
     SELECT 'E10c', 'The keys carry the gain: the initial model''s keys, and the unigram, gain less.', 2 * n, NULL FROM seeds)
