@@ -66,14 +66,19 @@ START = "HEIGHT = HEAD + FOOT + ROWS * ROW; if (FORMAT eq 'svg' || FORMAT eq 'na
     background rgb 'white' }; set output OUTPUT"
 eval START
 
-# A colour for each style (Okabe and Ito's, and others the colour-blind can tell apart; 5 is of names
-# that are not methods), the marks of ours and of the paper's curves, and dashes by setting.
-STYLES = 12
+# For each style a colour (Okabe and Ito's, and others the colour-blind can tell apart; 5 is of names
+# that are not methods), a mark, the mark of the paper's curves and of many settings, and the first
+# dash, from which settings count. The paper's four methods have solid lines; no two styles share
+# both mark and dash.
+STYLES = 17
 array COLOR[STYLES] = [0xD55E00, 0x009E73, 0xAA4499, 0x0072B2, 0x444444, 0x7A5C00, 0x5E3C99, \
-    0x117A8B, 0xA50F37, 0x6B8E00, 0x7080FF, 0xE0559B]
-array FILLED[STYLES] = [5, 9, 13, 7, 2, 11, 15, 3, 1, 9, 13, 11]
-array OPEN[STYLES] = [4, 8, 12, 6, 1, 10, 14, 3, 2, 8, 12, 10]
-array SIZE[STYLES] = [0.6, 0.8, 0.8, 0.6, 0.7, 0.8, 0.8, 0.7, 0.7, 0.8, 0.8, 0.8]
+    0x117A8B, 0xA50F37, 0x6B8E00, 0x7080FF, 0xE0559B, 0x000000, 0x8C510A, 0x00A0DC, 0x1B5E20, \
+    0xE69F00]
+array FILLED[STYLES] = [5, 9, 13, 7, 2, 11, 15, 3, 1, 8, 12, 10, 4, 14, 6, 2, 5]
+array OPEN[STYLES] = [4, 8, 12, 6, 1, 10, 14, 3, 2, 9, 13, 11, 5, 15, 7, 1, 4]
+array SIZE[STYLES] = [0.6, 0.8, 0.8, 0.6, 0.7, 0.8, 0.8, 0.7, 0.7, 0.8, 0.8, 0.8, 0.6, 0.8, 0.7, \
+    0.7, 0.6]
+array DASH[STYLES] = [1, 1, 1, 1, 1, 2, 3, 2, 4, 5, 6, 3, 4, 5, 2, 6, 3]
 DASHES = 6
 set dashtype 2 (9, 4)
 set dashtype 3 (2, 3)
@@ -102,7 +107,7 @@ mix(v, s) = int(v + (255 - v) * 0.65 * (1 - s))
 tint(c, s) = mix(c / 65536, s) * 65536 + mix(c / 256 % 256, s) * 256 + mix(c % 256, s)
 is_theirs(i) = CURVE_STYLE[i] > 100
 color(i) = is_theirs(i) ? 0x888888 : tint(COLOR[CURVE_STYLE[i]], CURVE_SHADE[i])
-dash(i) = is_theirs(i) ? 2 : (CURVE_DASH[i] - 1) % DASHES + 1
+dash(i) = is_theirs(i) ? 2 : (DASH[CURVE_STYLE[i]] + CURVE_DASH[i] - 2) % DASHES + 1
 mark(i) = is_theirs(i) ? OPEN[CURVE_STYLE[i] - 100] : \
     CURVE_DASH[i] > DASHES ? OPEN[CURVE_STYLE[i]] : FILLED[CURVE_STYLE[i]]
 lined(i) = 1

@@ -94,6 +94,9 @@ static void print_record(struct cli *c, struct log *l, const struct record *r)
                   r->continued.fresh, *r->continued.dropped ? ", dropped: " : "",
                   r->continued.dropped);
         break;
+    case EVENT_HEAD: /* too many to print */
+    case EVENT_ROLLOUT:
+        break;
     case EVENT_ENDED:
         cli_print("ended: %s%s%s\n", r->ended.state ? r->ended.state : "unknown",
                   r->ended.message && *r->ended.message ? ": " : "",

@@ -13,6 +13,7 @@ static int attend(struct model *m, const struct model_pass *p, int32_t l, struct
     struct tensor a = model_view(&act->ln1, n, c), qkv = model_view(&act->qkv, n, 3 * c);
     TRY(model_linear(m, p, &qkv, &a, &w->qkv, &w->qkv_bias, e));
     struct attention at = model_attention(m, p, l, act);
+    if (m->heads != NULL) TRY(model_heads_see(m, &at, l, e));
     TRY(ops_attention(m->b, &at, e));
 
     struct tensor branch = model_view(&m->buffers.narrow, n, c);

@@ -2,8 +2,9 @@
  *
  * 1. Memory: one block of values, gradients and optimiser state; with bf16 a copy of the values;
  *    one pool of activations whose offsets are fixed at open for the largest batch; a small block
- *    of step state. Nothing is allocated later, except by model_keep_inner. shape/memory.h defines
- *    offset and lifetime of each buffer; outside its lifetime other buffers use its bytes.
+ *    of step state. Nothing is allocated later, except by model_keep_inner and model_heads.
+ * shape/memory.h defines offset and lifetime of each buffer; outside its lifetime other buffers use
+ * its bytes.
  * 2. A training pass keeps the activations of every layer for the backward pass. A scoring pass
  *    uses the buffers of layer 0 for every layer.
  * 3. The host uploads all index lists of a batch (bands, tails, positions) in one buffer before the
@@ -193,7 +194,8 @@ struct model {
     bool *hit_host;       /* (scored_max) of the last scoring; NULL without capacity.hits */
     char *transpose_host; /* (2, C * width) to transpose a projection */
 
-    float *inner_dev_own; /* (layers + 2, N, C) after model_keep_inner */
+    float *inner_dev_own;      /* (layers + 2, N, C) after model_keep_inner */
+    struct model_heads *heads; /* of model_heads while it runs; else NULL */
     struct model_pass last;
 };
 
@@ -273,6 +275,9 @@ int model_embed_bwd(struct model *m, const struct model_pass *p, struct err *e);
 /* model_block.c, model_block_bwd.c */
 int model_forward(struct model *m, const struct model_pass *p, struct err *e);
 int model_layers_bwd(struct model *m, const struct model_pass *p, struct err *e);
+
+/* model_heads.c. model_heads_see - describes a layer, before its attention. */
+int model_heads_see(struct model *m, const struct attention *a, int32_t layer, struct err *e);
 
 /* model_head.c */
 int model_head_train(struct model *m, const struct model_pass *p, struct err *e);

@@ -23,7 +23,7 @@ static struct score_layout score_layout(const struct model *m)
     return l;
 }
 
-/* Returns the place of the best log p of a row. */
+/* Returns the index at which the best log p of a row begins. */
 static int64_t best_at(const struct score_layout *l, int64_t row)
 {
     int64_t at = 2 * l->rows_n;

@@ -24,7 +24,7 @@
 
 /* X(NAME, name, display, place, style, bounded): enumerator SPEC_NAME; name in specs and
  * results.db; name in tables; place among the methods of a table; number of colour and marker in a
- * figure, 1 to 16 (5 is of names that are not methods); bounded 1: not defined for rows longer than
+ * figure, 1 to 17 (5 is of names that are not methods); bounded 1: not defined for rows longer than
  * L_train. The functions of a row are named position_name. */
 #define POSITION_METHODS(X)                                                                        \
     X(SINUSOIDAL, sinusoidal, "Sinusoidal", 1, 1, 0)                                               \

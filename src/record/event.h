@@ -18,11 +18,13 @@ enum event_type {
     EVENT_STEP = 3,
     EVENT_VALIDATION = 4,
     EVENT_CHECKPOINT = 5,
-    EVENT_TRAINED = 6,   /* the result of a training */
-    EVENT_EVALUATED = 7, /* the result of an evaluation */
-    EVENT_BENCHED = 8,   /* the result of a benchmark */
-    EVENT_ENDED = 9,     /* the last record */
-    EVENT_CONTINUED = 10 /* a training has started from another one's checkpoint */
+    EVENT_TRAINED = 6,    /* the result of a training */
+    EVENT_EVALUATED = 7,  /* the result of an evaluation */
+    EVENT_BENCHED = 8,    /* the result of a benchmark */
+    EVENT_ENDED = 9,      /* the last record */
+    EVENT_CONTINUED = 10, /* a training has started from another one's checkpoint */
+    EVENT_HEAD = 11,      /* what an attention head does, before the evaluation's result */
+    EVENT_ROLLOUT = 12    /* attention through several layers, likewise */
 };
 
 /* Writing. A record survives the writer's death when event_write returns, and the machine's after

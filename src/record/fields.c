@@ -258,9 +258,18 @@ const char *record_run_id(const struct record *r)
         return r->evaluated.run_id;
     case EVENT_BENCHED:
         return r->benched.run_id;
+    case EVENT_HEAD:
+        return r->head.run_id;
+    case EVENT_ROLLOUT:
+        return r->rollout.run_id;
     default:
         return NULL;
     }
+}
+
+bool record_is_result(const struct record *r)
+{
+    return r->type == EVENT_TRAINED || r->type == EVENT_EVALUATED || r->type == EVENT_BENCHED;
 }
 
 /* --- values --------------------------------------------------------------------------------- */

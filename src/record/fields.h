@@ -156,6 +156,35 @@ struct record_bins {
     X(T, t, TEXT, fresh, REQUIRED, NULL, NULL, true)                                               \
     X(T, t, TEXT, dropped, REQUIRED, NULL, NULL, true)
 
+/* Describes a head with the rows of a text; written before the result of its evaluation. Layers and
+ * heads count from 1. Means are over the queries of a row and over rows. distance: tokens from the
+ * query back to the key. logit_…: the extremes of the scores without the bias. slope: of a bias
+ * that is -slope * distance. bound_excess: the most by which the logarithm of a weight leaves the
+ * bounds that the slope and the row's own logits set (worker/heads.c); at most 0 up to rounding. */
+#define RECORD_HEAD(X, T, t)                                                                       \
+    X(T, t, TEXT, run_id, REQUIRED, NULL, NULL, false)                                             \
+    X(T, t, TEXT, text, REQUIRED, "attention_heads", "text", true)                                 \
+    X(T, t, INT, layer, REQUIRED, "attention_heads", "layer", true)                                \
+    X(T, t, INT, head, REQUIRED, "attention_heads", "head", true)                                  \
+    X(T, t, INT, rows, REQUIRED, "attention_heads", "rows", true)                                  \
+    X(T, t, REAL, first_weight, OPTIONAL, "attention_heads", "first_weight", true)                 \
+    X(T, t, REAL, entropy, OPTIONAL, "attention_heads", "entropy", true)                           \
+    X(T, t, REAL, distance, OPTIONAL, "attention_heads", "distance", true)                         \
+    X(T, t, REAL, logit_low, OPTIONAL, "attention_heads", "logit_low", true)                       \
+    X(T, t, REAL, logit_high, OPTIONAL, "attention_heads", "logit_high", true)                     \
+    X(T, t, REAL, slope, OPTIONAL, "attention_heads", "slope", true)                               \
+    X(T, t, REAL, bound_excess, OPTIONAL, "attention_heads", "bound_excess", true)
+
+/* The weight of the key at a distance from the last query of a row, through the first `layers`
+ * layers of a head: an element of the product of its matrices of weights, the mean over rows. */
+#define RECORD_ROLLOUT(X, T, t)                                                                    \
+    X(T, t, TEXT, run_id, REQUIRED, NULL, NULL, false)                                             \
+    X(T, t, TEXT, text, REQUIRED, "attention_rollouts", "text", true)                              \
+    X(T, t, INT, layers, REQUIRED, "attention_rollouts", "layers", true)                           \
+    X(T, t, INT, head, REQUIRED, "attention_rollouts", "head", true)                               \
+    X(T, t, INT, distance, REQUIRED, "attention_rollouts", "distance", true)                       \
+    X(T, t, REAL, weight, OPTIONAL, "attention_rollouts", "weight", true)
+
 #define RECORD_TYPES(X)                                                                            \
     X(STARTED, started)                                                                            \
     X(PROGRESS, progress)                                                                          \
@@ -166,7 +195,9 @@ struct record_bins {
     X(EVALUATED, evaluated)                                                                        \
     X(BENCHED, benched)                                                                            \
     X(ENDED, ended)                                                                                \
-    X(CONTINUED, continued)
+    X(CONTINUED, continued)                                                                        \
+    X(HEAD, head)                                                                                  \
+    X(ROLLOUT, rollout)
 
 #define RECORD_INT_TYPE int64_t
 #define RECORD_REAL_TYPE double
@@ -214,8 +245,10 @@ int record_read(struct record *out, const struct event *ev, struct err *e);
 /* record_copy - copies a record with its texts into an arena. */
 void record_copy(struct record *out, const struct record *r, struct arena *a);
 
-/* record_run_id - the run whose result the record is; NULL: the record is not a result. */
+/* record_run_id - the run that the record is about; NULL: the attempt. record_is_result - whether
+ * it is that run's result. */
 const char *record_run_id(const struct record *r);
+bool record_is_result(const struct record *r);
 
 /* The value of a field. */
 struct record_value {

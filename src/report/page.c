@@ -26,8 +26,9 @@ struct report_page {
     int32_t items_n;
     struct report_judged *judged; /* items_n */
     struct report_claims claims;
-    bool *has_results; /* items_n */
-    bool of_paper;     /* an artefact has numbers or claims of the paper */
+    bool *has_results;  /* items_n */
+    const char *suffix; /* of ids: "", or "-" and the group */
+    bool of_paper;      /* an artefact has numbers or claims of the paper */
 };
 
 /* Returns the name of an artefact's points in results.db. */
@@ -125,7 +126,8 @@ static int write_claims(struct report_page *p, const char *heading, const char *
 
     TRY(page_claims(&rows, p, claims_sql, e));
     report_rows_arrange(&rows);
-    report_html(p->out, "<details class=\"claims\"><summary>%s</summary>\n", heading);
+    report_html(p->out, "<details class=\"claims\" id=\"claims%-s\"><summary>%s</summary>\n",
+                p->suffix, heading);
     TRY(report_rows_write(p->out, &rows, REPORT_HTML, e));
     report_html(p->out,
                 "<p>%s The numbers that each rests on are in its artefact's section. Away from "
@@ -209,6 +211,22 @@ static int page_runs(struct report_page *p, struct err *e)
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
+/* Reads the README.md of the group that an artefact is in; text may be NULL. Returns its heading,
+ * or the group's name. */
+static int group_readme(const char **heading, char **text, struct report_page *p,
+                        const struct report_item *item, struct err *e)
+{
+    const char *path = arena_printf(&p->arena, "%s/../README.md", item->dir);
+
+    *text = NULL;
+    *heading = arena_strndup(&p->arena, item->artefact, project_group_bytes(item->artefact));
+    if (!file_exists(path)) return 0;
+    TRY(report_folder_read(text, &p->arena, path, e));
+    if (strncmp(*text, "# ", 2) == 0)
+        *heading = arena_strndup(&p->arena, *text + 2, strcspn(*text, "\r\n") - 2);
+    return 0;
+}
+
 /* Returns the paper's title, or the titles of grids that are not the paper's. */
 static const char *page_title(struct report_page *p)
 {
@@ -221,16 +239,20 @@ static const char *page_title(struct report_page *p)
     return b.n ? b.text : "alibi";
 }
 
-/* Writes the sentence that the page opens with from the row of counts_sql. */
-static int page_open(struct report_page *p, const struct rows *counts, struct err *e)
+/* Writes the sentence that the page opens with from the row of counts_sql. first: the first
+ * artefact of all, or NULL. */
+static int page_open(struct report_page *p, const struct rows *counts,
+                     const struct report_item *first, struct err *e)
 {
-    const char *subject, *claims_n = report_rows_get(counts, 0, "claims_n");
+    const char *subject, *title = page_title(p), *claims_n = report_rows_get(counts, 0, "claims_n");
+    char *text;
 
     TRY(page_subject(&subject, p, e));
     bool some = claims_n && strcmp(claims_n, "0") != 0;
-    const char *title = page_title(p);
+    if (p->items_n == 0 && first) TRY(group_readme(&title, &text, p, first, e));
     report_html_open(p->out, title);
-    report_html(p->out, "<h1>%s</h1>\n<p class=\"lead\">", title);
+    if (p->items_n) report_html(p->out, "<h1>%s</h1>\n", title); /* a chapter has its own */
+    fputs("<p class=\"lead\">", p->out);
     if (!p->of_paper) {
         report_html(p->out, "%s.</p>\n", subject);
         return 0;
@@ -265,7 +287,7 @@ static int page_board(struct report_page *p, struct err *e)
     struct rows board;
 
     TRY(scoreboard(&board, p, true, e));
-    fputs("<div class=\"board\">\n", p->out);
+    report_html(p->out, "<div class=\"board\" id=\"board%-s\">\n", p->suffix);
     TRY(report_rows_write(p->out, &board, REPORT_HTML, e));
     fputs("</div>\n", p->out);
     return 0;
@@ -277,8 +299,9 @@ static int page_contents(struct report_page *p, const char *sentence, struct err
     char now[CLOCK_TEXT_BYTES];
 
     clock_utc(now);
-    fputs("<section id=\"contents\">\n<h2>Tables and figures</h2>\n", p->out);
-    TRY(page_board(p, e));
+    fputs("<section id=\"contents\">\n", p->out);
+    if (p->items_n) fputs("<h2>Tables and figures</h2>\n", p->out);
+    if (p->items_n) TRY(page_board(p, e));
     if (sentence) TRY(write_claims(p, "The claims of the paper, judged", sentence, e));
     report_html(p->out,
                 "<details id=\"made\"><summary>Provenance</summary>\n"
@@ -324,8 +347,8 @@ static int page_all_sections(struct report_page *p, int32_t but, struct err *e)
     for (int32_t i = 0; i < p->items_n; i++) empty_n += i != but && !p->has_results[i];
     if (empty_n == 0) return 0;
     report_html(p->out,
-                "<details class=\"empty\"><summary>%d artefact%s without results</summary>\n",
-                empty_n, empty_n == 1 ? "" : "s");
+                "<details id=\"empty%-s\"><summary>%d artefact%s without results</summary>\n",
+                p->suffix, empty_n, empty_n == 1 ? "" : "s");
     TRY(page_sections(p, false, but, e));
     fputs("</details>\n", p->out);
     return 0;
@@ -343,6 +366,7 @@ static int page_turn(struct report_page *p, const char *group, const struct repo
         if (project_group_bytes(all[i].artefact) == n && strncmp(all[i].artefact, group, n) == 0)
             item[p->items_n++] = all[i];
     p->item = item;
+    p->suffix = n ? arena_printf(&p->arena, "-%s", group) : "";
     TRY(report_claims_of(&p->claims, &p->judged, &p->arena, p->store, p->project, p->item,
                          p->items_n, e));
     p->of_paper = false;
@@ -354,16 +378,11 @@ static int page_turn(struct report_page *p, const char *group, const struct repo
 /* Writes the heading of a chapter: that of the group's README.md, whose text follows. */
 static int chapter_open(struct report_page *p, const char *group, struct err *e)
 {
-    const char *path = arena_printf(&p->arena, "%s/../README.md", p->item[0].dir);
-    char *text = NULL;
+    const char *heading;
+    char *text;
 
-    report_html(p->out, "<section class=\"chapter\" id=\"g-%-s\">\n", group);
-    if (file_exists(path)) TRY(report_folder_read(&text, &p->arena, path, e));
-    if (text && strncmp(text, "# ", 2) == 0)
-        report_html(p->out, "<h1>%s</h1>\n",
-                    arena_strndup(&p->arena, text + 2, strcspn(text, "\r\n") - 2));
-    else
-        report_html(p->out, "<h1>%s</h1>\n", group);
+    TRY(group_readme(&heading, &text, p, &p->item[0], e));
+    report_html(p->out, "<section class=\"chapter\" id=\"g-%-s\">\n<h1>%s</h1>\n", group, heading);
     if (text) report_html_text(p->out, &p->arena, text, "More");
     return 0;
 }
@@ -409,7 +428,7 @@ static int page_write(struct report_page *p, const struct report_item *all, int3
     TRY(page_turn(p, "", all, n, e));
     TRY(page_claims(&counts, p, counts_sql, e));
     const char *sentence = report_rows_get(&counts, 0, "sentence");
-    TRY(page_open(p, &counts, e));
+    TRY(page_open(p, &counts, n ? all : NULL, e));
     while (first < p->items_n && !p->has_results[first]) first++;
     if (first == p->items_n) first = 0;
     if (p->items_n) TRY(page_section(p, first, e));

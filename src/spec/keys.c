@@ -257,6 +257,9 @@ static const struct spec_key other_keys[] = {
         "model.attention_sinks in evaluation", "StreamingLLM: 4"),
     ENUM("eval.sink_positions", eval.mask.sink_positions, sink_names, "cache", is_sunk,
          "model.sink_positions in evaluation", "StreamingLLM, section 3.2: cache"),
+    INT("eval.attention_rows", eval.attention_rows, 0, 100000, "0", is_eval,
+        "also record what each attention head does with so many rows of eval.L tokens; 0: off",
+        "Gu et al. 2024, arXiv 2410.10781: 100 rows of 64 tokens"),
 
     INT("eval.knn_neighbours", eval.knn.neighbours, 0, 65536, "0", is_eval,
         "keys of a datastore of the training that are mixed into each prediction; 0: none",

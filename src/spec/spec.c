@@ -307,6 +307,20 @@ static int check_datastore(const struct spec *s, struct err *e)
     return 0;
 }
 
+static int check_attention(const struct spec_eval *s, struct err *e)
+{
+    if (s->attention_rows > 0 && s->L > SPEC_ATTENTION_MAX)
+        return ERR(
+            e, ERR_DATA,
+            "eval.attention_rows: rows of eval.L = %d tokens are longer than the limit of %d", s->L,
+            SPEC_ATTENTION_MAX);
+    if (s->attention_rows > 0 && s->precision == SPEC_BF16)
+        return ERR(e, ERR_DATA,
+                   "eval.attention_rows: attention weights are not recorded in bf16; set "
+                   "eval.precision: fp32");
+    return 0;
+}
+
 int spec_check_layers(const struct spec *s, struct err *e)
 {
     const struct spec_model *m = &s->model;
@@ -434,6 +448,7 @@ int spec_check(const struct spec *s, struct err *e)
     if (s->kind == SPEC_EVAL && s->eval.window == SPEC_SLIDING && s->eval.stride > s->eval.L)
         return ERR(e, ERR_DATA, "eval.stride: %d is longer than the window eval.L = %d",
                    s->eval.stride, s->eval.L);
+    if (s->kind == SPEC_EVAL) TRY(check_attention(&s->eval, e));
     int64_t length = s->bench_L > 0 ? s->bench_L : s->train.L;
     if (s->kind == SPEC_BENCH && s->bench_rows > SPEC_BATCH_MAX / length)
         return ERR(e, ERR_DATA, "bench.rows: %d of %lld tokens are more than %d", s->bench_rows,

@@ -21,6 +21,8 @@
 enum { SPEC_ID_BYTES = 17, SPEC_TEXT_BYTES = 96, SPEC_CUTOFFS_MAX = 4, SPEC_KEYS_MAX = 256 };
 /* Largest number of tokens per batch. */
 enum { SPEC_BATCH_MAX = 100000000 };
+/* Longest row whose attention weights are recorded. */
+enum { SPEC_ATTENTION_MAX = 512 };
 
 /* SPEC_MEANING - raise it in a commit that changes the numbers of a golden 20-update run. */
 enum { SPEC_MEANING = 1 };
@@ -131,6 +133,7 @@ struct spec_eval {
     enum position_scaling scaling; /* of the trained position method to rows longer than L_train */
     double scaling_factor;         /* 0: L_valid / L_train, at least 1 */
     struct spec_mask mask;         /* window 0: as in training */
+    int32_t attention_rows;        /* rows of each text of worker/heads.c; 0: none */
     struct spec_knn knn;
 };
 

@@ -411,10 +411,10 @@ static int run_answer(struct store *s, const char *sql, struct err *e)
     return database_script(s, script, e);
 }
 
-/* A query for the columns of record_fields and of the key table that tables of the file lack. It
- * concatenates for each such table the `expression` of its name `tab`, of the statements
- * `additions` that add the columns, and of their list `nulls`, as ",NULL AS column"; "" if no table
- * lacks any. */
+/* A query for the columns of record_fields and of the key table that tables of the file lack; a
+ * table that the file lacks comes with a step. It concatenates for each such table the `expression`
+ * of its name `tab`, of the statements `additions` that add the columns, and of their list `nulls`,
+ * as ",NULL AS column"; "" if no table lacks any. */
 static const char *query_lacking(struct store *s, const char *expression)
 {
     static const char *const types[] = {[RECORD_INT] = "INTEGER",
@@ -447,6 +447,7 @@ static const char *query_lacking(struct store *s, const char *expression)
         if (keys[i].column)
             strbuf_addf(&sql, ",('runs','%s','%s')", keys[i].column, key_types[keys[i].type]);
     strbuf_add(&sql, ")) WHERE col NOT IN(SELECT name FROM pragma_table_info(tab,'main'))"
+                     " AND tab IN(SELECT name FROM main.sqlite_schema WHERE type='table')"
                      " GROUP BY tab)");
     return sql.text;
 }

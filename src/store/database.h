@@ -23,7 +23,7 @@
 
 enum {
     DATABASE_STATEMENTS = 64,
-    DATABASE_EVENT_TYPES = EVENT_CONTINUED + 1,
+    DATABASE_EVENT_TYPES = EVENT_ROLLOUT + 1,
     DATABASE_VALUE_BYTES = 1 << 20 /* maximum of a value and of a row */
 };
 

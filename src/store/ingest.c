@@ -31,6 +31,11 @@ enum { INGEST_ATTEMPT, INGEST_RUN, INGEST_SEQUENCE, INGEST_NOW, INGEST_FIXED };
     " SELECT ?1,a.run_id,'" kind "',?3,0,a.state<>'running',%s FROM run_attempts a"                \
     " WHERE a.attempt_id=?1 AND a.run_id=?2 ON CONFLICT DO NOTHING"
 
+/* A row beside the result of the same attempt, which comes later. */
+#define OF_RESULT(table)                                                                           \
+    "INSERT INTO " table "(attempt_id,%s) SELECT ?1,%s FROM run_attempts a"                        \
+    " WHERE a.attempt_id=?1 AND a.run_id=?2 ON CONFLICT DO NOTHING"
+
 /* An update that the run has: a file from elsewhere may hold records of any number of others. */
 #define OF_THE_RUN "step BETWEEN 0 AND coalesce(r.updates,step)"
 
@@ -56,6 +61,8 @@ static const char *const ingest_templates[] = {
     [EVENT_BENCHED] = RESULT("bench"),
     [EVENT_ENDED] = FILL,
     [EVENT_CONTINUED] = NULL, /* only in the folder's records */
+    [EVENT_HEAD] = OF_RESULT("attention_heads"),
+    [EVENT_ROLLOUT] = OF_RESULT("attention_rollouts"),
 };
 _Static_assert(sizeof ingest_templates / sizeof *ingest_templates == DATABASE_EVENT_TYPES,
                "one each");
@@ -215,7 +222,7 @@ static void note_progress(struct journal *j, const struct record_progress *r)
     if (r->wps >= 0) j->wps = r->wps;
 }
 
-/* A result goes to the attempt of its run, any other record to all. */
+/* A record about a run goes to the attempt of that run, any other one to all. */
 static int ingest_event(struct journal *j, struct store *s, const struct event *ev, struct err *e)
 {
     struct record r;
@@ -232,7 +239,8 @@ static int ingest_event(struct journal *j, struct store *s, const struct event *
     for (int32_t i = 0; i < j->runs_n && !j->broken; i++) {
         if (run_id && strcmp(j->run[i].run_id, run_id) != 0) continue;
         TRY(store_record(s, j->run[i].attempt_id, &r, ev->sequence, e));
-        if (run_id) found = j->run[i].has_result = true;
+        found = true;
+        if (record_is_result(&r)) j->run[i].has_result = true;
     }
     if (run_id && !found)
         return ERR(e, ERR_DATA, "the worker wrote a result of a run that was not its own");

@@ -361,6 +361,8 @@ static const struct {
     {"group_losses", OF_RESULT},
     {"checkpoint_files", OF_ATTEMPT},
     {"curve_points", OF_ATTEMPT},
+    {"attention_heads", OF_ATTEMPT},
+    {"attention_rollouts", OF_ATTEMPT},
     {"points", " o WHERE NOT EXISTS(SELECT 1 FROM main.points h WHERE h.artefact=o.artefact"
                " AND h.scale=o.scale)"},
 };

@@ -228,6 +228,7 @@ static const char version_3[] =
     " ON CONFLICT DO NOTHING;"
 
 static const char version_4[] = TABLES_OF_4("");
+
 const char schema_query_name[] = "lines";
 const char schema_rows_of_texts[] = SETTINGS_OF_TEXTS LOSSES_OF_TEXTS("");
 const char schema_rows_of_attempt[] = LOSSES_OF_TEXTS(" AND attempt_id=?1");
@@ -248,6 +249,33 @@ const char schema_rows_of_attempt[] = LOSSES_OF_TEXTS(" AND attempt_id=?1");
 
 static const char version_5[] = TABLE_OF_5("");
 
+/* From version 6 on an evaluation may say what attention heads do. */
+#define TABLES_OF_6(TEMP)                                                                          \
+    "CREATE " TEMP "TABLE attention_heads("                                                        \
+    " attempt_id INTEGER NOT NULL REFERENCES run_attempts(attempt_id),"                            \
+    " text TEXT NOT NULL,"                                                                         \
+    " layer INTEGER NOT NULL,"                                                                     \
+    " head INTEGER NOT NULL,"                                                                      \
+    " rows INTEGER NOT NULL,"                                                                      \
+    " first_weight REAL,"                                                                          \
+    " entropy REAL,"                                                                               \
+    " distance REAL,"                                                                              \
+    " logit_low REAL,"                                                                             \
+    " logit_high REAL,"                                                                            \
+    " slope REAL,"                                                                                 \
+    " bound_excess REAL,"                                                                          \
+    " PRIMARY KEY(attempt_id,text,layer,head)) STRICT, WITHOUT ROWID;"                             \
+    "CREATE " TEMP "TABLE attention_rollouts("                                                     \
+    " attempt_id INTEGER NOT NULL REFERENCES run_attempts(attempt_id),"                            \
+    " text TEXT NOT NULL,"                                                                         \
+    " layers INTEGER NOT NULL,"                                                                    \
+    " head INTEGER NOT NULL,"                                                                      \
+    " distance INTEGER NOT NULL,"                                                                  \
+    " weight REAL,"                                                                                \
+    " PRIMARY KEY(attempt_id,text,layers,head,distance)) STRICT, WITHOUT ROWID;"
+
+static const char version_6[] = TABLES_OF_6("");
+
 const char schema_trigger_name[] = "an_attempt_ends_once";
 const char schema_trigger[] = ENDS_ONCE_2;
 
@@ -257,6 +285,7 @@ const struct schema_step schema_steps[] = {
     {3, version_3, "CREATE TEMP VIEW claim_verdicts AS " CLAIMS_OF_2, NULL},
     {4, version_4, TABLES_OF_4("TEMP "), schema_rows_of_texts},
     {5, version_5, TABLE_OF_5("TEMP "), NULL},
+    {6, version_6, TABLES_OF_6("TEMP "), NULL},
 };
 const int schema_steps_n = sizeof schema_steps / sizeof *schema_steps;
 

@@ -79,6 +79,19 @@ JOIN runs t ON t.run_id = r.train_run_id
 JOIN evaluation_settings s ON s.run_id = v.run_id
 WHERE v.current = 1 AND v.kind = 'eval';
 
+-- A row for each attention head of an evaluation with eval.attention_rows, and each text.
+CREATE VIEW attention AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.seed, h.text, h.layer,
+  h.head, h.rows, h.first_weight, h.entropy, h.distance, h.logit_low, h.logit_high, h.slope,
+  h.bound_excess, r.run_id, r.train_run_id, r.config_id, max(r.modified, t.modified) AS modified,
+  r.checkpoint, s.settings
+FROM results v
+JOIN attention_heads h ON h.attempt_id = v.attempt_id
+JOIN runs r ON r.run_id = v.run_id
+JOIN runs t ON t.run_id = r.train_run_id
+JOIN evaluation_settings s ON s.run_id = v.run_id
+WHERE v.current = 1 AND v.kind = 'eval';
+
 -- A row for each target group of the corpus of an evaluation. A corpus without groups has none.
 CREATE VIEW target_groups AS
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol,
@@ -88,6 +101,18 @@ SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r
   s.settings, r.corpus
 FROM results v
 JOIN group_losses b ON b.result_id = v.result_id AND b.grouping = 'group'
+JOIN runs r ON r.run_id = v.run_id
+JOIN runs t ON t.run_id = r.train_run_id
+JOIN evaluation_settings s ON s.run_id = v.run_id
+WHERE v.current = 1 AND v.kind = 'eval';
+
+-- A row for each distance of a rollout: attention through the first layers of a head.
+CREATE VIEW attention_rollout AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.seed, o.text, o.layers,
+  o.head, o.distance, o.weight, r.run_id, r.train_run_id, r.config_id,
+  max(r.modified, t.modified) AS modified, r.checkpoint, s.settings
+FROM results v
+JOIN attention_rollouts o ON o.attempt_id = v.attempt_id
 JOIN runs r ON r.run_id = v.run_id
 JOIN runs t ON t.run_id = r.train_run_id
 JOIN evaluation_settings s ON s.run_id = v.run_id

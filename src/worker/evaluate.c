@@ -228,7 +228,7 @@ static int32_t bin_of(int32_t at)
     return 2 * octave + (at >> (octave - 1) & 1);
 }
 
-static int32_t bin_first(int32_t bin)
+int32_t evaluate_bin_first(int32_t bin)
 {
     return bin < 2 ? bin : (2 + (bin & 1)) << (bin / 2 - 1);
 }
@@ -417,8 +417,8 @@ static struct record_bins bins_of(const struct evaluate *v, int32_t i, enum grou
                                              : RECORD_NONE,
                                  .name = by == BY_GROUP ? v->corpus.groups.name[k] : NULL};
         if (by == BY_POSITION) {
-            int32_t last = bin_first(k + 1);
-            b->first = bin_first(k) + 1;
+            int32_t last = evaluate_bin_first(k + 1);
+            b->first = evaluate_bin_first(k) + 1;
             b->last = last < L ? last : L;
         } else if (by == BY_BLOCK) {
             b->first = block_first(k, sum->scored_n) + 1;
@@ -497,6 +497,9 @@ static int run_pass(struct evaluate *v, int32_t first, struct err *e)
     TRY_OUT(rc, score(v, m, &w, &capacity, e));
     double wps = measured_wps(v, w.targets_n);
     TRY_OUT(rc, worker_peak_bytes(a, &peak, e));
+    for (int32_t i = 0; i < v->members_n; i++)
+        TRY_OUT(rc, heads_record(a, v->member[i], &v->trained, m,
+                                 &v->corpus.split[eval_of(v, v->member[i])->split], e));
     double seconds = 1e-6 * (double)(clock_monotonic_us() - from_us) / v->members_n;
     for (int32_t i = 0; i < v->members_n; i++)
         TRY_OUT(rc, record(v, v->member[i], w.targets_n, wps, peak, seconds, e));

@@ -29,9 +29,12 @@ struct reproduction {
         int32_t n, capacity;
     } ours;                /* records of the temporary attempt */
     struct map ours_index; /* type and update -> index of the newest record */
-    int64_t first;         /* update that the training goes on from: its parent's last, or 0 */
-    int64_t done;          /* updates of the temporary attempt */
-    bool *seen;            /* updates for which the verified attempts have a record */
+    struct head_counts {
+        int64_t heads, rollouts;
+    } ours_count, theirs_count; /* read so far */
+    int64_t first;              /* update that the training goes on from: its parent's last, or 0 */
+    int64_t done;               /* updates of the temporary attempt */
+    bool *seen;                 /* updates for which the verified attempts have a record */
 };
 
 /* Names of record types in messages; NULL: not compared. */
@@ -40,6 +43,8 @@ static const char *const record_names[] = {[EVENT_STEP] = "update",
                                            [EVENT_CHECKPOINT] = "checkpoint of update",
                                            [EVENT_EVALUATED] = "evaluation",
                                            [EVENT_CONTINUED] = "parent",
+                                           [EVENT_HEAD] = "head",
+                                           [EVENT_ROLLOUT] = "rollout",
                                            [EVENT_ENDED] = NULL};
 
 static void note_difference(struct reproduction *v, const char *format, ...) ERR_PRINTF(2, 3);
@@ -121,11 +126,14 @@ struct record_key {
     int64_t type, update;
 };
 
-static struct record_key key_of(const struct record *r)
+/* Heads and rollouts are paired in their order; `count` is of those before. */
+static struct record_key key_of(const struct record *r, struct head_counts *count)
 {
     return (struct record_key){r->type, r->type == EVENT_STEP         ? r->step.update
                                         : r->type == EVENT_VALIDATION ? r->validation.update
                                         : r->type == EVENT_CHECKPOINT ? r->checkpoint.update
+                                        : r->type == EVENT_HEAD       ? count->heads++
+                                        : r->type == EVENT_ROLLOUT    ? count->rollouts++
                                                                       : 0};
 }
 
@@ -135,17 +143,16 @@ static int take_ours(void *context, const struct event *ev, struct err *e)
     struct record r;
 
     TRY(record_read(&r, ev, e));
-    const struct record_key key = key_of(&r);
+    const struct record_key key = key_of(&r, &v->ours_count);
     *map_put(&v->ours_index, &key, sizeof key, NULL) = v->ours.n;
     record_copy(vec_push(&v->arena, &v->ours), &r, &v->arena);
     if (r.type == EVENT_STEP) v->done = r.step.update - v->first;
     return 0;
 }
 
-/* Finds our record with the key of this one; NULL: none. */
-static const struct record *find_ours(const struct reproduction *v, const struct record *r)
+/* Finds our record with the key; NULL: none. */
+static const struct record *find_ours(const struct reproduction *v, struct record_key key)
 {
-    const struct record_key key = key_of(r);
     int32_t i;
 
     return map_get(&v->ours_index, &key, sizeof key, &i) ? &v->ours.item[i] : NULL;
@@ -153,7 +160,8 @@ static const struct record *find_ours(const struct reproduction *v, const struct
 
 static void compare_record(struct reproduction *v, const struct record *theirs)
 {
-    const struct record *ours = find_ours(v, theirs);
+    const struct record_key key = key_of(theirs, &v->theirs_count);
+    const struct record *ours = find_ours(v, key);
 
     if (!ours) return;
     v->report->compared_n++;
@@ -164,7 +172,7 @@ static void compare_record(struct reproduction *v, const struct record *theirs)
         const struct record_value a = record_get(theirs, f), b = record_get(ours, f);
         if (record_equal(&a, &b)) continue;
         note_difference(v, "%s %" PRId64 ": %s is %s, on record %s", record_names[theirs->type],
-                        key_of(theirs).update, f->name, record_format(&b, &v->arena),
+                        key.update, f->name, record_format(&b, &v->arena),
                         record_format(&a, &v->arena));
         return;
     }
@@ -173,7 +181,8 @@ static void compare_record(struct reproduction *v, const struct record *theirs)
 static void compare_makers(struct reproduction *v, const struct record *recorded)
 {
     const struct record_started *theirs = &recorded->started;
-    const struct record_started *ours = &find_ours(v, recorded)->started;
+    const struct record_started *ours =
+        &find_ours(v, (struct record_key){.type = EVENT_STARTED})->started;
     const struct {
         const char *name, *theirs, *ours;
     } makers[] = {{"code_id", theirs->code_id, ours->code_id},
@@ -232,7 +241,7 @@ static int compare_all(struct reproduction *v, struct err *e)
 /* Checks for fewer updates than requested: the user stopped the run, or it diverged. */
 static int check_end(struct reproduction *v, struct err *e)
 {
-    const struct record *ended = find_ours(v, &(struct record){.type = EVENT_ENDED});
+    const struct record *ended = find_ours(v, (struct record_key){.type = EVENT_ENDED});
 
     if (v->done >= v->report->updates) return 0;
     if (ended && strcmp(ended->ended.state, "cancelled") == 0)

@@ -329,6 +329,24 @@ const struct neighbour *neighbours_of(const struct neighbours *s, int32_t query)
  * lambda p). */
 void neighbours_weigh(double *weight, const struct neighbour *near, int32_t k, double temperature);
 double neighbours_mix(double logp, double p, double lambda);
+/* --- heads.c: what attention heads do with rows of text ------------------------------------------
+ *
+ * 1. Each evaluation with eval.attention_rows describes the heads for three texts of so many rows:
+ *    the first rows of the split, cut like nonoverlapping windows; rows of random words; rows of
+ *    one random word, repeated. Words are drawn from the training's seed.
+ * 2. Statistics are summed in double, row by row (RECORD_HEAD, RECORD_ROLLOUT). */
+
+/* heads_record - reads the rows with the evaluation's model, and records EVENT_HEAD for each head
+ * and EVENT_ROLLOUT. Errors: ERR_DATA the split is too short; ERR_INTERRUPTED. */
+int heads_record(struct worker *a, int32_t spec, const struct spec *trained, struct model *m,
+                 const struct tokens *tokens, struct err *e);
+
+/* heads_roll - multiplies a row of T shares by a matrix (T,T) of weights: the shares of the layer
+ * below. spare: T numbers. */
+void heads_roll(double *row, double *spare, const float *weight, int32_t T);
+
+/* evaluate_bin_first - the first position of a bin of positions (evaluate.c, rule 6). */
+int32_t evaluate_bin_first(int32_t bin);
 
 /* --- bench.c: words per second of a training, the median over windows of ten updates ---
  *

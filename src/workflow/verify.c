@@ -101,8 +101,7 @@ static int verify_result(struct verify *v, const struct rows *rows, const struct
         return 0;
     }
     int rc = run_folder_record(&r, a, dir, strtoull(sequence, NULL, 10), &why);
-    const char *of = rc == 1 ? record_run_id(&r) : NULL;
-    if (rc == 1 && (!of || strcmp(of, run_id) != 0))
+    if (rc == 1 && (!record_is_result(&r) || strcmp(record_run_id(&r), run_id) != 0))
         rc = ERR(&why, ERR_DATA, "record %s is not a result of this run", sequence);
     if (rc < 0 && rc != ERR_DATA) return ERR(e, rc, "%s", why.text);
     if (rc == 1)

@@ -76,6 +76,8 @@ grep -q '<section class="chapter" id="g-mine">' page.html && grep -q '<h1>Questi
 grep -q '<p>Why <strong>not</strong>?</p>' page.html || fail "the chapter lacks the text of its README.md"
 sed -n '1,/id="g-mine"/p' page.html | grep -q 'M1' && fail "a claim of a group is among the paper's"
 grep -q '^<p class="lead">0 of 4 claims of <em>Attention' page.html || fail "the claims of a group are counted as the paper's"
+expect 0 "<title>Questions of mine</title>" "$alibi" report mine --format html
+[ "$(grep -c '<h1>' "$dir/out")" -eq 1 ] || fail "a page of one chapter has several titles"
 grep -q "The claims of this chapter, judged" page.html || fail "the chapter lacks its claims"
 
 finish

@@ -37,6 +37,7 @@ enum oracle_measure {
     ORACLE_SLOPE,
     ORACLE_ATTENTION,
     ORACLE_TABLE,
+    ORACLE_ROLLOUT,
     ORACLE_DISTANCE,
     ORACLE_MEASURES_N
 };
@@ -78,11 +79,14 @@ void oracle_buckets(struct oracle *o);
 void oracle_vocabulary(struct oracle *o);
 void oracle_bias_tables(struct oracle *o);
 void oracle_rope_tables(struct oracle *o);
+void oracle_decay(struct oracle *o);
 void oracle_knn(struct oracle *o);
 
-/* oracle_attention - X.attention.<layer> and X.attention_first of the batch `letter` that the model
- * trained on last, where the file has them. */
-void oracle_attention(struct oracle *o, char letter);
+/* oracle_attention - X.attention.<layer> and X.attention_first of row 0 of the batch `letter`,
+ * where the file has them. */
+void oracle_attention(struct oracle *o, char letter, const struct model_batch *batch);
+/* oracle_row_weights - (layers,H,T,T) of o's model for a row. */
+const float *oracle_row_weights(struct oracle *o, const int32_t *source, int32_t T);
 
 /* oracle_reject - the file cannot be checked, for this reason. oracle_must - unless the call
  * returned 0, for the reason in o->e. */

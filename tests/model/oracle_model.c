@@ -126,7 +126,6 @@ static void check_loss(struct oracle *o, const struct file_batch *b)
     oracle_check_ints(o, &targets_n, 1, oracle_name(o, "%c.sample_size", b->letter));
     if (oracle_text(o, name) != NULL)
         oracle_compare_number(o, ORACLE_LOSS, name, sum, oracle_number(o, name));
-    oracle_attention(o, b->letter);
     check_gradients(o, b);
 }
 
@@ -152,6 +151,7 @@ void oracle_model(struct oracle *o)
         check_logp(o, &batch[i]);
         check_streams(o, &batch[i]);
         check_distributions(o, &batch[i]);
+        oracle_attention(o, batch[i].letter, &batch[i].batch);
         check_loss(o, &batch[i]);
         /* The training pass keeps its own activations: its streams must be the same. */
         if (i == 0) check_streams(o, &batch[i]);

@@ -1,10 +1,13 @@
 /* oracle_position.c - files without a model: bias tables with the gradients of their parameters,
- * and tables of rotations. Each case's settings are the JSON that metadata has under its name. */
+ * tables of rotations, and the decay of attention through layers of equal logits. Each case's
+ * settings are the JSON that metadata has under its name. */
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/str.h"
 #include "model/oracle.h"
+#include "worker/worker_internal.h"
 
 /* One case: its settings as text, and its method. */
 struct table_case {
@@ -34,6 +37,14 @@ static int32_t case_number(const struct table_case *k, const char *key)
         oracle_reject(k->o, "metadata %s: %s is %s, expected a number from 1 to 65536", k->name,
                       key, text == NULL ? "absent" : text);
     return (int32_t)value;
+}
+
+static double case_real(const struct table_case *k, const char *key)
+{
+    const json_t *value = json_object_get(k->o->json_own, key);
+    if (!json_is_number(value))
+        oracle_reject(k->o, "metadata %s: %s is not a number", k->name, key);
+    return json_number_value(value);
 }
 
 static void case_method(struct table_case *k)
@@ -155,6 +166,52 @@ static void check_rope_case(struct table_case *k)
                           oracle_number(o, oracle_name(o, "%s.attention_factor", k->name)));
 }
 
+/* The model of a case: parameters that are all zero give equal logits in every layer. */
+static void open_equal(struct table_case *k, double slope, int32_t layers)
+{
+    struct oracle *o = k->o;
+    k->spec.model = (struct spec_model){.position = SPEC_ALIBI,
+                                        .layers = layers,
+                                        .dim = 8,
+                                        .heads = 1,
+                                        .ffn = 8,
+                                        .softmax = SPEC_PLAIN};
+    k->spec.option.alibi_slopes = (struct position_list){.n = 1, .value = {slope}};
+    k->spec.data.vocab = 8;
+    k->spec.train.L = k->length;
+    model_close(o->model_own);
+    o->model_own = NULL;
+    oracle_model_open(o, &k->spec,
+                      &(struct shape_capacity){.rows_max = 1, .length_max = k->length});
+}
+
+/* The last row of the product of t + 1 equal matrices of weights, and L(x) = ln C(t+x, x) - m x. */
+static void check_decay_case(struct table_case *k)
+{
+    struct oracle *o = k->o;
+    int32_t N = k->length = case_number(k, "N"), top = 0;
+    double slope = case_real(k, "slope"), t = case_real(k, "t");
+    if (!(slope > 0.0 && t >= 0.0 && t == floor(t) && (t + 1) * N * N <= 1e8))
+        oracle_reject(o, "metadata %s: N = %d, t = %g, slope = %g", k->name, N, t, slope);
+    open_equal(k, slope, (int32_t)t + 1);
+    const float *weight = oracle_row_weights(o, oracle_int_array(o, N), N);
+    double *row = arena_array(&o->arena, (size_t)N, sizeof *row);
+    double *spare = arena_array(&o->arena, (size_t)N, sizeof *spare);
+    float *got = oracle_array(o, N), *curve = oracle_array(o, N);
+    row[N - 1] = 1.0;
+    for (int32_t l = (int32_t)t; l >= 0; l--)
+        heads_roll(row, spare, weight + (int64_t)l * N * N, N);
+    for (int32_t x = 0; x < N; x++) {
+        got[x] = (float)row[x];
+        curve[x] = (float)(lgamma(t + x + 1.0) - lgamma(x + 1.0) - lgamma(t + 1.0) - slope * x);
+        if (curve[x] > curve[top]) top = x;
+    }
+    oracle_check(o, ORACLE_ROLLOUT, got, N, oracle_name(o, "%s.rollout_last", k->name));
+    oracle_check(o, ORACLE_TABLE, curve, N, oracle_name(o, "%s.L", k->name));
+    oracle_compare_number(o, ORACLE_EXACT, "argmax", top, case_real(k, "argmax"));
+    oracle_compare_number(o, ORACLE_RATE_EXACT, "x_star", t / expm1(slope), case_real(k, "x_star"));
+}
+
 static void each_case(struct oracle *o, void (*check)(struct table_case *))
 {
     const char *list = oracle_text(o, "cases");
@@ -180,4 +237,9 @@ void oracle_bias_tables(struct oracle *o)
 void oracle_rope_tables(struct oracle *o)
 {
     each_case(o, check_rope_case);
+}
+
+void oracle_decay(struct oracle *o)
+{
+    each_case(o, check_decay_case);
 }

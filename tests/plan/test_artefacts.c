@@ -313,7 +313,7 @@ TEST_WITH(struct plan_fixture *f, a_folder_without_a_grid_names_the_artefacts_in
                 {"lone", "lone"},
                 {"lone/inner", "inner"}, /* its parent is an artefact, not a group */
                 {arena_printf(&f->arena, "%s/elsewhere/slopes", root), "slopes"},
-                {"explore/methods", "explore/methods"},
+                {"explore/slopes", "explore/slopes"}, /* another one than slopes */
                 {"mine/a8", "mine/a8: No such file or directory; did you mean 'mine/a9'?"},
                 {"nothing",
                  "unknown artefact 'nothing' (`alibi list` lists them; a path must contain a "

@@ -82,7 +82,7 @@ static struct spec spec_of(enum spec_position position, int32_t heads, int32_t w
 TEST(styles_are_those_of_figures)
 {
     for (int32_t p = 0; p < POSITION_METHODS_N; p++) {
-        assert_in_range(position_methods[p].style, 1, 16);  /* of preamble.gp */
+        assert_in_range(position_methods[p].style, 1, 17);  /* of preamble.gp */
         assert_int_not_equal(position_methods[p].style, 5); /* of names that are not methods */
         for (int32_t k = 0; k < p; k++)
             assert_int_not_equal(position_methods[p].style, position_methods[k].style);

@@ -18,6 +18,7 @@
 struct planting {
     struct report_fixture *f;
     struct plan plan;
+    bool made_up;
 };
 
 static struct project shipped(const struct report_fixture *f)
@@ -31,6 +32,14 @@ void paper_plant_list(struct report_fixture *f)
 
     assert_works(f->base,
                  plan_list(&f->artefact, &f->artefacts_n, &project, &f->arena, &f->base->e));
+}
+
+void paper_plant_groups(struct report_fixture *f)
+{
+    const struct project project = shipped(f);
+
+    assert_works(f->base,
+                 plan_list_groups(&f->artefact, &f->artefacts_n, &project, &f->arena, &f->base->e));
 }
 
 int32_t paper_plant_numbers(struct report_fixture *f)
@@ -205,6 +214,7 @@ static void plant_evaluation(const struct planting *t, int32_t run)
     double value = under_artefact(t, run, "perplexity");
 
     if (value <= 0) value = as_the_text_says(t, run, "perplexity");
+    if (value <= 0 && t->made_up) value = 20 + (double)strtoull(r->run_id, NULL, 16) / 1e19;
     if (value <= 0) return; /* the paper has none */
     const double nll = 100 * log(value);
     int64_t id = fixture_start(t->f->base, r->run_id);
@@ -271,7 +281,7 @@ void paper_plant_runs(struct report_fixture *f, const char *scale, const char *c
                                                  [SPEC_EVAL] = plant_evaluation,
                                                  [SPEC_BENCH] = plant_benchmark};
     const struct project project = shipped(f);
-    struct planting t = {.f = f};
+    struct planting t = {.f = f, .made_up = n > 0 && project_group_bytes(artefacts[0]) > 0};
     const struct plan_options o = {.scale = scale};
 
     assert_works(f->base, plan_open(&t.plan, &project, artefacts, n, &o, &f->base->e));

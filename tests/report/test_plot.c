@@ -236,6 +236,42 @@ TEST_WITH(struct report_fixture *f, a_script_that_fails_is_quoted_and_leaves_no_
     expect_no_picture(f);
 }
 
+/* The numbers of an array of preamble.gp; returns how many. */
+static int preamble_numbers(int64_t *out, int max, const char *preamble, const char *name)
+{
+    const char *p = strstr(preamble, name);
+    int n = 0;
+
+    if (!p || !(p = strstr(p, "] = ["))) fail_msg("preamble.gp has no %s", name);
+    for (p += 4; *p != ']' && n < max; p += strcspn(p, ",]")) {
+        p += 1 + strspn(p + 1, " \\\n");
+        out[n++] = strtoll(p, NULL, 0);
+    }
+    return n;
+}
+
+TEST_WITH(struct report_fixture *f, each_method_has_a_colour_and_a_mark_with_dash_of_its_own)
+{
+    enum { STYLES_MAX = 64 };
+    static const char *const names[] = {"array COLOR", "array FILLED", "array DASH", "array OPEN",
+                                        "array SIZE"};
+    int64_t of[5][STYLES_MAX];
+    char *text;
+
+    assert_works(f->base, file_read(&f->arena, &text, NULL, "experiments/preamble.gp", 1 << 20,
+                                    &f->base->e));
+    int n = (int)strtol(strstr(text, "STYLES = ") + 9, NULL, 10);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(preamble_numbers(of[i], STYLES_MAX, text, names[i]), n);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < i; k++) {
+            if (of[0][i] == of[0][k]) fail_msg("styles %d and %d have one colour", k + 1, i + 1);
+            if (of[1][i] == of[1][k] && of[2][i] == of[2][k])
+                fail_msg("styles %d and %d have one mark and dash", k + 1, i + 1);
+        }
+    for (int p = 0; p < POSITION_METHODS_N; p++) assert_in_range(position_methods[p].style, 1, n);
+}
+
 TEST_WITH(struct report_fixture *f, a_script_for_the_preamble_of_an_earlier_version_draws)
 {
     start(f);

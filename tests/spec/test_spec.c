@@ -289,6 +289,26 @@ TEST(a_datastore_is_hashed_only_where_there_is_one)
     }
 }
 
+TEST(attention_weights_are_recorded_of_short_rows_in_fp32)
+{
+    static const struct {
+        const char *L, *precision, *rows, *word;
+    } rows[] = {
+        {"512", "fp32", "100", ""},
+        {"513", "fp32", "0", ""},
+        {"513", "fp32", "1", "longer than the limit of 512"},
+        {"512", "bf16", "1", "not recorded in bf16"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct spec s = parsed(train_text); /* an evaluation is checked with its training */
+        s.kind = SPEC_EVAL;
+        set(&s, "eval.L", rows[i].L);
+        set(&s, "eval.precision", rows[i].precision);
+        set(&s, "eval.attention_rows", rows[i].rows);
+        assert_fails(rows[i].word[0] ? ERR_DATA : 0, rows[i].word, spec_check(&s, &e));
+    }
+}
+
 TEST(lists_by_layer_are_read_back_and_change_the_id_only_if_given)
 {
     char before[SPEC_ID_BYTES], after[SPEC_ID_BYTES];

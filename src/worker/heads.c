@@ -1,0 +1,277 @@
+/* heads.c - what attention heads do with rows of text: the first key's share, entropy, distance,
+ * the bounds of the decay, and rollouts.
+ *
+ * 1. The bounds: with a bias of -m * distance and logits in [a, b] a weight at distance d is at
+ *    least (1 - e^-m) e^(a-b) e^(-m d) and at most e^(b-a) e^(-m d). a and b are those of the row.
+ *    A weight that fp32 cannot hold counts as the smallest that it can.
+ * 2. A rollout multiplies the matrices of weights of a head's layers, from the top one down, for
+ * the last query of a row. It is recorded after 1, 2, 4 and so on layers and after all, at the
+ * first distance of each bin. */
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/philox.h"
+#include "worker/worker_internal.h"
+
+enum heads_text { HEADS_NATURAL, HEADS_RANDOM, HEADS_REPEATED, HEADS_TEXTS_N };
+static const char *const text_names[] = {"natural", "random", "repeated"};
+
+enum { HEADS_STREAM = 0x48454144 }; /* of the drawn words */
+
+/* Sums over rows of the means over queries, and extremes. */
+struct head_sums {
+    double first_weight, entropy, distance;
+    double logit_low, logit_high, slope, excess; /* the last two: NaN without a slope */
+};
+
+struct heads {
+    struct worker *worker;
+    const struct spec *trained;
+    const struct spec_eval *eval;
+    struct model *model;
+    const struct tokens *tokens;
+    struct arena arena;
+    int32_t H, layers, L;
+    int32_t *source, *target; /* (L) */
+    float *weight;            /* (layers,H,L,L) of the current row */
+    struct head_sums *sums;   /* (layers,H) of the current text */
+    double *rollout;          /* (layers,H,L) sums by distance after so many layers */
+    double *row, *spare;      /* (L) */
+};
+
+/* --- a row ---------------------------------------------------------------------------------- */
+
+static int32_t draw_word(const struct heads *s, uint64_t element, enum heads_text text)
+{
+    uint64_t words = (uint64_t)s->trained->data.vocab - TOKEN_SPECIALS_N;
+    uint64_t word =
+        philox_word((uint64_t)s->trained->train.seed, element, (uint32_t)text, HEADS_STREAM);
+    return (int32_t)(TOKEN_SPECIALS_N + (word * words >> 32));
+}
+
+static void fill_row(struct heads *s, enum heads_text text, int32_t row)
+{
+    int64_t first = (int64_t)row * s->L;
+
+    if (text == HEADS_NATURAL) {
+        tokens_read_row(s->tokens, first, s->L, s->L, s->source, s->target);
+        return;
+    }
+    for (int32_t t = 0; t < s->L; t++)
+        s->source[t] = draw_word(s, (uint64_t)(text == HEADS_RANDOM ? first + t : row), text);
+}
+
+/* The row's extremes of the logits that a head's queries see. */
+static void add_logits(struct head_sums *sum, const float *logit, int32_t T, double range[2])
+{
+    range[0] = INFINITY;
+    range[1] = -INFINITY;
+    for (int32_t i = 0; i < T; i++)
+        for (int32_t j = 0; j <= i; j++) {
+            double x = (double)logit[i * T + j];
+            if (x == -INFINITY) continue;
+            range[0] = fmin(range[0], x);
+            range[1] = fmax(range[1], x);
+        }
+    sum->logit_low = fmin(sum->logit_low, range[0]);
+    sum->logit_high = fmax(sum->logit_high, range[1]);
+}
+
+/* Adds the means over the queries of a row. */
+static void add_weights(struct head_sums *sum, const float *weight, int32_t T)
+{
+    double first = 0.0, entropy = 0.0, distance = 0.0;
+
+    for (int32_t i = 0; i < T; i++) {
+        first += (double)weight[i * T];
+        for (int32_t j = 0; j <= i; j++) {
+            double w = (double)weight[i * T + j];
+            if (w > 0.0) entropy -= w * log(w);
+            distance += w * (i - j);
+        }
+    }
+    sum->first_weight += first / T;
+    sum->entropy += entropy / T;
+    sum->distance += distance / T;
+}
+
+/* Rule 1: how far the logarithm of a weight is outside the bounds; negative inside. */
+static void add_excess(struct head_sums *sum, const float *weight, const float *logit, int32_t T,
+                       double m, const double range[2])
+{
+    double width = range[1] - range[0], least = log(-expm1(-m));
+
+    for (int32_t i = 0; i < T; i++)
+        for (int32_t j = 0; j <= i; j++) {
+            if (logit[i * T + j] == -INFINITY) continue;
+            double w = log(fmax((double)weight[i * T + j], (double)FLT_MIN)), decay = -m * (i - j);
+            double above = w - fmax(width + decay, log((double)FLT_MIN));
+            double below = least - width + decay - w;
+            sum->excess = fmax(sum->excess, fmax(above, below));
+        }
+}
+
+/* Adds a layer of the current row, whose weights are kept for the rollout. */
+static int see_layer(void *context, const struct model_heads_layer *layer, struct err *e)
+{
+    struct heads *s = context;
+    int32_t T = layer->T;
+    int64_t square = (int64_t)T * T;
+
+    (void)e;
+    memcpy(s->weight + (int64_t)layer->layer * s->H * square, layer->weight,
+           (size_t)(s->H * square) * sizeof *s->weight);
+    for (int32_t h = 0; h < s->H; h++) {
+        struct head_sums *sum = &s->sums[(int64_t)layer->layer * s->H + h];
+        const float *weight = layer->weight + h * square, *logit = layer->logit + h * square;
+        double range[2];
+        add_logits(sum, logit, T, range);
+        add_weights(sum, weight, T);
+        if (!layer->slope) continue;
+        if (isnan(sum->slope)) sum->excess = -INFINITY;
+        sum->slope = (double)layer->slope[h];
+        add_excess(sum, weight, logit, T, sum->slope, range);
+    }
+    return 0;
+}
+
+void heads_roll(double *row, double *spare, const float *weight, int32_t T)
+{
+    memset(spare, 0, (size_t)T * sizeof *spare);
+    for (int32_t i = 0; i < T; i++)
+        for (int32_t j = 0; j <= i; j++) spare[j] += row[i] * (double)weight[i * T + j];
+    memcpy(row, spare, (size_t)T * sizeof *row);
+}
+
+/* Whether a rollout of the first n layers is recorded. */
+static bool rolls(const struct heads *s, int32_t n)
+{
+    return (n & (n - 1)) == 0 || n == s->layers;
+}
+
+/* Rule 2. */
+static void add_rollouts(struct heads *s)
+{
+    int64_t square = (int64_t)s->L * s->L;
+
+    for (int32_t n = 1; n <= s->layers; n++)
+        for (int32_t h = 0; rolls(s, n) && h < s->H; h++) {
+            double *sum = s->rollout + ((int64_t)(n - 1) * s->H + h) * s->L;
+            memset(s->row, 0, (size_t)s->L * sizeof *s->row);
+            s->row[s->L - 1] = 1.0;
+            for (int32_t l = n - 1; l >= 0; l--)
+                heads_roll(s->row, s->spare, s->weight + ((int64_t)l * s->H + h) * square, s->L);
+            for (int32_t d = 0; d < s->L; d++) sum[d] += s->row[s->L - 1 - d];
+        }
+}
+
+/* --- a text --------------------------------------------------------------------------------- */
+
+static int read_text(struct heads *s, enum heads_text text, struct err *e)
+{
+    int64_t heads_n = (int64_t)s->layers * s->H;
+    const struct model_batch batch = {
+        .source = s->source, .target = s->target, .rows = 1, .length = s->L, .stated_length = s->L};
+
+    for (int64_t i = 0; i < heads_n; i++)
+        s->sums[i] = (struct head_sums){.logit_low = INFINITY,
+                                        .logit_high = -INFINITY,
+                                        .slope = (double)NAN,
+                                        .excess = (double)NAN};
+    memset(s->rollout, 0, (size_t)(heads_n * s->L) * sizeof *s->rollout);
+    for (int32_t row = 0; row < s->eval->attention_rows; row++) {
+        if (worker_stop_requested(s->worker))
+            return ERR(e, ERR_INTERRUPTED,
+                       "stopped while evaluating; rerun the command to evaluate again");
+        fill_row(s, text, row);
+        TRY(model_heads(s->model, &batch, see_layer, s, e));
+        add_rollouts(s);
+    }
+    return 0;
+}
+
+static int record_rollouts(const struct heads *s, const char *run_id, const char *text, int32_t n,
+                           struct err *e)
+{
+    for (int32_t h = 0; h < s->H; h++)
+        for (int32_t k = 0; evaluate_bin_first(k) < s->L; k++) {
+            int32_t d = evaluate_bin_first(k);
+            const struct record r = {
+                .type = EVENT_ROLLOUT,
+                .rollout = {.run_id = run_id,
+                            .text = text,
+                            .layers = n,
+                            .head = h + 1,
+                            .distance = d,
+                            .weight = s->rollout[((int64_t)(n - 1) * s->H + h) * s->L + d] /
+                                      s->eval->attention_rows}};
+            TRY(record_write(s->worker->events, &r, e));
+        }
+    return 0;
+}
+
+static int record_text(const struct heads *s, const char *run_id, const char *text, struct err *e)
+{
+    double rows = s->eval->attention_rows;
+
+    for (int32_t i = 0; i < s->layers * s->H; i++) {
+        const struct head_sums *sum = &s->sums[i];
+        const struct record r = {.type = EVENT_HEAD,
+                                 .head = {.run_id = run_id,
+                                          .text = text,
+                                          .layer = i / s->H + 1,
+                                          .head = i % s->H + 1,
+                                          .rows = s->eval->attention_rows,
+                                          .first_weight = sum->first_weight / rows,
+                                          .entropy = sum->entropy / rows,
+                                          .distance = sum->distance / rows,
+                                          .logit_low = sum->logit_low,
+                                          .logit_high = sum->logit_high,
+                                          .slope = sum->slope,
+                                          .bound_excess = sum->excess}};
+        TRY(record_write(s->worker->events, &r, e));
+    }
+    for (int32_t n = 1; n <= s->layers; n++)
+        if (rolls(s, n)) TRY(record_rollouts(s, run_id, text, n, e));
+    return 0;
+}
+
+int heads_record(struct worker *a, int32_t spec, const struct spec *trained, struct model *m,
+                 const struct tokens *tokens, struct err *e)
+{
+    const struct spec_eval *eval = &a->spec[spec].eval;
+    int64_t needed = (int64_t)eval->attention_rows * eval->L;
+    struct heads s = {.worker = a,
+                      .trained = trained,
+                      .eval = eval,
+                      .model = m,
+                      .tokens = tokens,
+                      .H = trained->model.heads,
+                      .layers = trained->model.layers,
+                      .L = eval->L};
+    int rc = 0;
+
+    if (eval->attention_rows == 0) return 0;
+    if (needed > tokens->n)
+        return ERR(e, ERR_DATA,
+                   "eval.attention_rows: %d rows of eval.L = %d tokens, but the split has only "
+                   "%" PRId64 " tokens",
+                   eval->attention_rows, eval->L, tokens->n);
+    arena_init(&s.arena);
+    size_t heads_n = (size_t)s.layers * (size_t)s.H, L = (size_t)s.L;
+    s.source = arena_array(&s.arena, L, sizeof *s.source);
+    s.target = arena_array(&s.arena, L, sizeof *s.target);
+    s.weight = arena_array(&s.arena, heads_n * L * L, sizeof *s.weight);
+    s.sums = arena_array(&s.arena, heads_n, sizeof *s.sums);
+    s.rollout = arena_array(&s.arena, heads_n * L, sizeof *s.rollout);
+    s.row = arena_array(&s.arena, L, sizeof *s.row);
+    s.spare = arena_array(&s.arena, L, sizeof *s.spare);
+    for (int32_t text = 0; rc == 0 && text < HEADS_TEXTS_N; text++) {
+        rc = read_text(&s, text, e);
+        if (rc == 0) rc = record_text(&s, a->run_id[spec], text_names[text], e);
+    }
+    arena_fini(&s.arena);
+    return rc;
+}
