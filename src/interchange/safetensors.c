@@ -21,7 +21,7 @@
 /* Much more than any header of this program, but small enough for a JSON tree in memory. */
 enum { SAFETENSORS_HEADER_BYTES_MAX = 16 << 20 };
 /* Alignment of written tensors, so that a mapped file can be used in place. */
-enum { SAFETENSORS_ALIGNMENT = 8 };
+enum { SAFETENSORS_ALIGNMENT = 8, SAFETENSORS_ELEMENT_BYTES = 4 /* of written ones */ };
 
 #define SAFETENSORS_METADATA "__metadata__"
 
@@ -263,12 +263,13 @@ static char *safetensors_header(const struct safetensors_content *c)
             goto out;
     for (int32_t i = 0; i < c->entries_n; i++) {
         const struct safetensors_entry *x = &c->entry[i];
-        int64_t end = begin + x->elements_n * (int64_t)sizeof(float);
+        int64_t end = begin + x->elements_n * SAFETENSORS_ELEMENT_BYTES;
         json_t *shape = json_array();
         for (int32_t k = 0; k < x->dims_n; k++)
             json_array_append_new(shape, json_integer(x->dims[k]));
-        json_t *entry = json_pack("{s:s, s:o, s:[I,I]}", "dtype", "F32", "shape", shape,
-                                  "data_offsets", (json_int_t)begin, (json_int_t)end);
+        json_t *entry =
+            json_pack("{s:s, s:o, s:[I,I]}", "dtype", x->dtype ? x->dtype : "F32", "shape", shape,
+                      "data_offsets", (json_int_t)begin, (json_int_t)end);
         if (json_object_set_new(header, x->name, entry) < 0) goto out;
         begin = end;
     }
@@ -311,10 +312,10 @@ out:
     return rc;
 }
 
-int safetensors_writer_add(struct safetensors_writer *w, const float *values, int64_t elements_n,
+int safetensors_writer_add(struct safetensors_writer *w, const void *values, int64_t elements_n,
                            struct err *e)
 {
-    return safetensors_put(w, values, (size_t)elements_n * sizeof *values, e);
+    return safetensors_put(w, values, (size_t)elements_n * SAFETENSORS_ELEMENT_BYTES, e);
 }
 
 int safetensors_writer_close(struct safetensors_writer *w, int rc, char sha256[HASH_HEX_BYTES],

@@ -54,14 +54,14 @@ struct safetensors_content {
     bool named;                          /* the user gave the path: use file_writer_open_named */
     const struct safetensors_text *text; /* __metadata__ */
     int32_t texts_n;
-    const struct safetensors_entry *entry; /* name and dims of each tensor, in order */
+    const struct safetensors_entry *entry; /* name, dtype and dims of each tensor, in order */
     int32_t entries_n;
 };
 
 /* Writes a file: open, add the values of each tensor in order, close, which also follows an error
- * of open. Every tensor is F32. The file replaces an existing one if rc is 0; sha256 and bytes of
- * the whole file may be NULL. Close returns rc or its own error. Errors: ERR_CREATE, ERR_IO,
- * ERR_NOMEM; ERR_INTERNAL a name or a text is not UTF-8. */
+ * of open. Every tensor is I32, or F32, also if its dtype is NULL. The file replaces an existing
+ * one if rc is 0; sha256 and bytes of the whole file may be NULL. Close returns rc or its own
+ * error. Errors: ERR_CREATE, ERR_IO, ERR_NOMEM; ERR_INTERNAL a name or a text is not UTF-8. */
 struct safetensors_writer {
     struct file_writer *file_own;
     struct hash_state *hash_own;
@@ -69,7 +69,7 @@ struct safetensors_writer {
 };
 int safetensors_writer_open(struct safetensors_writer *w, const char *path,
                             const struct safetensors_content *c, struct err *e);
-int safetensors_writer_add(struct safetensors_writer *w, const float *values, int64_t elements_n,
+int safetensors_writer_add(struct safetensors_writer *w, const void *values, int64_t elements_n,
                            struct err *e);
 int safetensors_writer_close(struct safetensors_writer *w, int rc, char sha256[HASH_HEX_BYTES],
                              int64_t *bytes, struct err *e);

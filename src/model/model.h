@@ -84,6 +84,13 @@ double model_loss(const struct model *m);
 int model_score(struct model *m, const struct model_batch *batch, const int32_t *position,
                 int64_t positions_n, float *out_host, struct err *e);
 
+/* model_keys - the keys of kNN-LM at those positions: the inputs of the last layer's feed-forward
+ * layers, after their LayerNorm; (positions_n, C) fp32, exact by row. batch NULL: at the positions
+ * of the last model_score. The model must have a capacity with `keys`. Errors: ERR_UNAVAILABLE the
+ * precision is bf16. */
+int model_keys(struct model *m, const struct model_batch *batch, const int32_t *position,
+               int64_t positions_n, float *out_host, struct err *e);
+
 /* model_hits - for each position of the last model_score of a model opened with capacity.hits,
  * whether no word is more probable than its target, nor as probable with a lower id. A distribution
  * with a NaN has no hit. */

@@ -62,6 +62,12 @@ static int feed_forward(struct model *m, const struct model_pass *p, int32_t l, 
                                     .dropout =
                                         model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU),
                                     .exact = !p->train};
+    bool last = l + 1 == s->layers;
+    if (last && m->buffers.keys.data) {
+        struct tensor keys = model_view(&m->buffers.keys, m->lists.chosen.n, s->dim);
+        TRY(OPS(m->b, gather_rows, e, .y = keys, .x = g,
+                .index_dev = model_list_dev(m, &m->lists.chosen), .scale = 1.0f));
+    }
     if (p->train) relu.mask = model_rows(&act->relu_mask, 0, n);
     TRY(ops_linear_relu(m->b, &relu, e));
     struct tensor branch = model_view(&m->buffers.narrow, n, s->dim);
@@ -70,7 +76,6 @@ static int feed_forward(struct model *m, const struct model_pass *p, int32_t l, 
     struct dropout d = model_dropout(m, p, s->dropout, l, DROPOUT_FEED_FORWARD_OUT);
     struct tensor sum = model_view(&act->attn_residual, n, s->dim),
                   x = model_view(&next->x, n, s->dim);
-    bool last = l + 1 == s->layers;
     if (last && !s->final_norm) {
         if (d.p > 0.0f) TRY(OPS(m->b, dropout, e, .y = branch, .x = branch, .dropout = d));
         return OPS(m->b, add, e, .y = x, .x = sum, .r = branch);

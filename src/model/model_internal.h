@@ -81,6 +81,7 @@ struct model_buffers {
     struct tensor stream_grad, dropped; /* (N,C), training only */
     struct tensor features;             /* (N,C) head input after its dropout, if any */
     struct tensor tail;                 /* (N,2 * width) input of a tail, then its gradient */
+    struct tensor keys;                 /* (scored_max,C) of model_keys; or none */
     struct tensor chosen;               /* (scored_max,C) features at scored positions */
     struct tensor logits, scores;       /* one chunk: of training, of scoring */
     struct tensor loss;                 /* (1,losses_n) */

@@ -83,6 +83,7 @@ static void bind_pool(struct model *m)
     w->dropped = model_buffer(m, SHAPE_DROPPED, 0);
     w->features = model_buffer(m, SHAPE_FEATURES, 0);
     w->tail = model_buffer(m, SHAPE_TAIL, 0);
+    w->keys = model_buffer(m, SHAPE_KEYS, 0);
     w->chosen = model_buffer(m, SHAPE_CHOSEN, 0);
     w->logits = model_buffer(m, SHAPE_LOGITS, 0);
     w->scores = model_buffer(m, SHAPE_SCORES, 0);

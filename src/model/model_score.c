@@ -1,4 +1,4 @@
-/* model_score.c - computes log p of chosen targets, and whole distributions.
+/* model_score.c - computes log p of chosen targets, their keys, and whole distributions.
  *
  * All linear ops are exact by row, so the bits of a position depend only on the tokens of its row
  * up to it. Logits are computed only at scored positions, one chunk of rows at a time. */
@@ -149,24 +149,57 @@ static int score_pass(struct model *m, const struct model_pass *p, struct err *e
     return score_tails(m, &chosen, m->lists.chosen.n, e);
 }
 
+static int check_number(const struct model *m, int64_t positions_n, struct err *e)
+{
+    if (positions_n >= 0 && positions_n <= m->capacity.scored_max) return 0;
+    return ERR(e, ERR_INTERNAL,
+               "%" PRId64 " positions to score, but the model was opened for %" PRId64, positions_n,
+               m->capacity.scored_max);
+}
+
+/* Prepares a pass over the chosen positions. target NULL: they are not scored. */
+static int begin(struct model *m, struct model_pass *p, const struct model_batch *batch,
+                 const int32_t *target, const int32_t *position, int64_t positions_n, struct err *e)
+{
+    TRY(model_pass_begin(m, p, batch, false, e));
+    TRY(model_lists_chosen(m, batch, position, positions_n, e));
+    if (target) TRY(model_lists_target(m, target, position, positions_n, false, e));
+    TRY(model_weights_transpose(m, e));
+    TRY(model_position_row_length(m, batch, e));
+    TRY(model_position_refresh(m, e));
+    return model_lists_upload(m, e);
+}
+
 int model_score(struct model *m, const struct model_batch *batch, const int32_t *position,
                 int64_t positions_n, float *out_host, struct err *e)
 {
     struct model_pass p;
     if (positions_n == 0) return 0;
-    if (positions_n < 0 || positions_n > m->capacity.scored_max)
-        return ERR(e, ERR_INTERNAL,
-                   "%" PRId64 " positions to score, but the model was opened for %" PRId64,
-                   positions_n, m->capacity.scored_max);
-    TRY(model_pass_begin(m, &p, batch, false, e));
-    TRY(model_lists_chosen(m, batch, position, positions_n, e));
-    TRY(model_lists_target(m, batch->target, position, positions_n, false, e));
-    TRY(model_weights_transpose(m, e));
-    TRY(model_position_row_length(m, batch, e));
-    TRY(model_position_refresh(m, e));
-    TRY(model_lists_upload(m, e));
+    TRY(check_number(m, positions_n, e));
+    TRY(begin(m, &p, batch, batch->target, position, positions_n, e));
     TRY(model_graph_run(m, score_pass, &p, e));
     return collect(m, batch, position, out_host, e);
+}
+
+int model_keys(struct model *m, const struct model_batch *batch, const int32_t *position,
+               int64_t positions_n, float *out_host, struct err *e)
+{
+    const struct tensor *keys = &m->buffers.keys;
+    struct model_pass p;
+    if (positions_n == 0) return 0;
+    TRY(check_number(m, positions_n, e));
+    if (!keys->data) return ERR(e, ERR_INTERNAL, "keys of a model that was opened without them");
+    if (keys->dtype != DTYPE_F32)
+        return ERR(e, ERR_UNAVAILABLE,
+                   "the keys of a datastore are fp32, and %s computes in bf16; use "
+                   "eval.precision: fp32",
+                   m->b->name);
+    if (batch) {
+        TRY(begin(m, &p, batch, NULL, position, positions_n, e));
+        TRY(model_graph_run(m, model_forward, &p, e));
+    }
+    return m->b->ops->download(m->b, out_host, keys->data,
+                               (size_t)(positions_n * keys->cols) * sizeof *out_host, e);
 }
 
 /* Computes log-probabilities of n logits, plus `share`. */
@@ -194,12 +227,7 @@ int model_distribution(struct model *m, const struct model_batch *batch, int32_t
     struct model_pass p;
     struct tensor x;
     double share[SHAPE_BANDS_MAX];
-    TRY(model_pass_begin(m, &p, batch, false, e));
-    TRY(model_lists_chosen(m, batch, &position, 1, e));
-    TRY(model_weights_transpose(m, e));
-    TRY(model_position_row_length(m, batch, e));
-    TRY(model_position_refresh(m, e));
-    TRY(model_lists_upload(m, e));
+    TRY(begin(m, &p, batch, NULL, &position, 1, e));
     TRY(score_forward(m, &p, &x, e));
 
     /* The head's logits go to out_host, with the class rows of the tails at the end; these are read

@@ -341,12 +341,41 @@ static bool is_selected(struct expansion *x, const struct spec *nominal)
 
 /* --- runs and points ------------------------------------------------------------------------ */
 
-static void estimate(const struct plan *p, struct plan_run *run)
+/* True the first time that it is called for such a text. */
+static bool is_new(struct expansion *x, const char *text)
+{
+    bool added;
+
+    (void)map_put(&x->shared, text, strlen(text), &added);
+    return added;
+}
+
+/* Counts a datastore and a search for the first run alone that asks for them. */
+static void estimate_datastore(struct expansion *x, struct plan_run *run)
+{
+    const struct spec_eval *s = &run->spec.eval;
+    const struct spec_knn k = spec_datastore(s, &run->spec);
+    struct arena *a = &x->plan->arena;
+
+    if (run->cost.datastore_flops == 0) return;
+    const char *datastore = arena_printf(a, "%s %d %d %d %lld %d", s->train_run, (int)s->checkpoint,
+                                         k.window, k.stride, (long long)k.keys, (int)k.control);
+    const char *search = arena_printf(a, "%s %d %d %d %d %lld", datastore, (int)s->split, s->L,
+                                      s->stride, k.neighbours, (long long)s->targets);
+    if (!is_new(x, datastore)) {
+        run->cost.flops -= run->cost.datastore_flops;
+        run->cost.disk_running_bytes = run->cost.disk_kept_bytes = 0;
+    }
+    if (!is_new(x, search)) run->cost.flops -= run->cost.search_flops;
+}
+
+static void estimate(struct expansion *x, struct plan_run *run)
 {
     if (run->spec.kind == SPEC_TRAIN && run->train >= 0)
-        shape_cost_continued(&run->cost, &run->spec, &p->run[run->train].spec);
+        shape_cost_continued(&run->cost, &run->spec, &x->plan->run[run->train].spec);
     else
         shape_cost(&run->cost, &run->spec);
+    estimate_datastore(x, run);
 }
 
 /* Returns the index of the run of a final spec; adds it if it is new. */
@@ -365,7 +394,7 @@ static int32_t add_run(struct expansion *x, const struct spec *final, int32_t tr
     *run = (struct plan_run){.spec = *final, .train = train};
     memcpy(run->run_id, id, sizeof id);
     spec_config_id(final, train >= 0 ? p->run[train].config_id : NULL, run->config_id);
-    estimate(p, run);
+    estimate(x, run);
     return p->runs_n - 1;
 }
 
@@ -428,7 +457,7 @@ static int need_parent(struct expansion *x, struct parent *t, struct err *e)
     t->run = add_run(x, &d.spec, t->from ? t->from->run : -1);
     if (t->from && d.spec.train.continues == SPEC_CONTINUES_ALL) {
         p->run[t->from->run].spec.train.keep_state = true;
-        estimate(p, &p->run[t->from->run]);
+        estimate(x, &p->run[t->from->run]);
     }
     if (t->point >= 0) add_point(x, t->point, t->run, &t->nominal.spec);
     return 0;
@@ -578,6 +607,7 @@ int expand_grid(struct expansion *x, struct err *e)
     int32_t first_point = x->plan->points_n;
 
     map_init(&x->points, &x->plan->arena);
+    map_init(&x->shared, &x->plan->arena);
     x->points_n = x->next_point = 0;
     x->warmup_noted = false;
     x->parents.n = 0;

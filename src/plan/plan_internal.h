@@ -255,6 +255,7 @@ struct expansion {
     struct grid grid;
     struct scale scale;
     struct map points; /* nominal ids */
+    struct map shared; /* datastores and searches that a run of the plan already makes */
     int64_t points_n;  /* before --only and skips */
     int32_t next_point;
     bool warmup_noted;

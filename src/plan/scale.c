@@ -103,8 +103,9 @@ static int32_t scale_length(const struct scale *s, int32_t n)
 }
 
 /* The keys that `divide` maps. */
-static const char *const lengths[] = {"train.L", "train.validate_L", "eval.L", "bench.L",
-                                      "eval.stride"};
+static const char *const lengths[] = {"train.L",        "train.validate_L", "eval.L",
+                                      "bench.L",        "eval.stride",      "eval.knn_window",
+                                      "eval.knn_stride"};
 enum { LENGTHS_N = sizeof lengths / sizeof *lengths };
 
 static bool is_length(const struct spec_key *key)

@@ -106,7 +106,8 @@ struct record_bins {
  * the windows, from 1; blocks: by number of the target, from 1, in 64 equal parts; groups: by group
  * of the corpus, from 0. An older program's record has none, so that they cannot be verified;
  * loss_nats is.
- * position_loss: the bins of programs before schema version 4 (schema.c). */
+ * position_loss: the bins of programs before schema version 4 (schema.c). datastore_sha256: of the
+ * file of keys (worker/datastore.c); NULL: none was read. */
 #define RECORD_EVALUATED(X, T, t)                                                                  \
     X(T, t, TEXT, run_id, REQUIRED, NULL, NULL, false)                                             \
     X(T, t, INT, peak_memory_bytes, OPTIONAL, "results", "peak_memory_bytes", false)               \
@@ -120,7 +121,8 @@ struct record_bins {
     X(T, t, TEXT, position_loss, OPTIONAL, "results", "position_loss", false)                      \
     X(T, t, BINS, bins, OPTIONAL, NULL, NULL, false)                                               \
     X(T, t, BINS, blocks, OPTIONAL, NULL, NULL, false)                                             \
-    X(T, t, BINS, groups, OPTIONAL, NULL, NULL, false)
+    X(T, t, BINS, groups, OPTIONAL, NULL, NULL, false)                                             \
+    X(T, t, TEXT, datastore_sha256, OPTIONAL, "results", "datastore_sha256", true)
 
 /* cpu_share, switches_per_s: of the measured steps, processor time over wall time and involuntary
  * context switches. */

@@ -121,21 +121,26 @@ static bool queue_is_ready(const struct queue *q, int32_t i)
     return train < 0 || q->entry[train].state == RUN_DONE || q->entry[train].was_done;
 }
 
-/* True if one worker can do both: same weights, and only L or stride differ. */
+/* True if one worker can do both: same weights, and only L or stride differ, or they read the same
+ * datastore. */
 static bool queue_may_share(const struct queue *q, int32_t x, int32_t y)
 {
     const struct spec_eval *a = &q->run[x].spec.eval, *b = &q->run[y].spec.eval;
 
     if (q->run[x].spec.kind != SPEC_EVAL || q->run[y].spec.kind != SPEC_EVAL) return false;
     if (q->entry[x].alone || q->entry[y].alone) return false;
-    return strcmp(a->train_run, b->train_run) == 0 && a->checkpoint == b->checkpoint &&
-           a->split == b->split && a->window == b->window && a->precision == b->precision &&
-           a->targets == b->targets;
+    if (strcmp(a->train_run, b->train_run) != 0 || a->checkpoint != b->checkpoint ||
+        a->precision != b->precision || !spec_same_datastore(&a->knn, &b->knn))
+        return false;
+    return a->knn.neighbours > 0 ||
+           (a->split == b->split && a->window == b->window && a->targets == b->targets);
 }
 
-/* With a stride of 1 one pass serves every length; other evaluations only share the loading. */
+/* With a stride of 1 one pass serves every length, and a datastore is made and searched once; other
+ * evaluations only share the loading. */
 static bool queue_shares_a_pass(const struct run *run)
 {
+    if (run->spec.eval.knn.neighbours > 0) return true;
     return run->spec.eval.window == SPEC_SLIDING && run->spec.eval.stride == 1;
 }
 

@@ -101,6 +101,24 @@ static double eval_flops(const struct spec *s)
            targets * output_flops(s, &b);
 }
 
+/* Counts the keys of a datastore, and the products of all targets with all keys. */
+static void cost_datastore(struct shape_cost *out, const struct spec *s,
+                           const struct shape_capacity *capacity)
+{
+    const struct spec_knn k = spec_datastore(&s->eval, s);
+    struct shape_bands b;
+    double keys = (double)k.keys, D = s->model.dim;
+
+    if (!shape_has_search(s) || k.stride < 1) return;
+    shape_bands(&b, &s->model, s->data.vocab);
+    out->datastore_flops =
+        ceil(keys / k.stride) * k.window * (layers_flops(s, k.window) + input_flops(s, &b));
+    out->search_flops = 2.0 * D * keys * (double)eval_targets(s);
+    out->flops += out->datastore_flops + out->search_flops;
+    out->device_bytes += shape_search_bytes(capacity->scored_max, s->model.dim);
+    out->disk_running_bytes = out->disk_kept_bytes = 4 * k.keys * (s->model.dim + 1);
+}
+
 void shape_cost(struct shape_cost *out, const struct spec *s)
 {
     const struct spec_train *t = &s->train;
@@ -129,6 +147,7 @@ void shape_cost(struct shape_cost *out, const struct spec *s)
         if (t->keep_state) out->disk_kept_bytes += weights * (memory.slots_n - 2);
     } else if (s->kind == SPEC_EVAL) {
         out->flops = eval_flops(s);
+        cost_datastore(out, s, &capacity);
     } else if (s->bench_mode == 0) {
         out->flops = update_flops * COST_BENCH_UPDATES;
     } else {

@@ -85,6 +85,7 @@ static const struct {
     [SHAPE_WIDE] = {"wide", SHAPE_ACTIVATION, TRAIN_LAYERS_BWD | TRAIN_EMBED_BWD},
     [SHAPE_FEATURES] = {"features", SHAPE_ACTIVATION, TRAIN_HEAD},
     [SHAPE_TAIL] = {"tail", SHAPE_ACTIVATION, TRAIN_HEAD | SCORE_HEAD},
+    [SHAPE_KEYS] = {"keys", SHAPE_ACTIVATION, SCORE_INNER | SCORE_OUTER | SCORE_HEAD},
     [SHAPE_CHOSEN] = {"chosen", SHAPE_ACTIVATION, SCORE_HEAD},
     [SHAPE_LOGITS] = {"logits", SHAPE_ACTIVATION, TRAIN_HEAD},
     [SHAPE_LOSS] = {"loss", SHAPE_F32, TRAIN_HEAD | SCORE_HEAD},
@@ -139,6 +140,12 @@ void shape_capacity_scores(struct shape_capacity *out, int32_t longest, int32_t 
                                    .precision = precision};
 }
 
+bool shape_has_search(const struct spec *s)
+{
+    const struct spec_knn *k = &s->eval.knn;
+    return s->kind == SPEC_EVAL && k->neighbours > 0 && k->control != SPEC_KNN_UNIGRAM;
+}
+
 /* Mode eval may set the number and length of rows. */
 static void capacity_bench(struct shape_capacity *out, const struct spec *s)
 {
@@ -159,6 +166,7 @@ void shape_capacity(struct shape_capacity *out, const struct spec *s)
         int32_t L = s->eval.L > 0 ? s->eval.L : 1;
         int32_t stride = s->eval.window == SPEC_SLIDING ? s->eval.stride : L;
         shape_capacity_scores(out, L, stride, 1, s->eval.precision);
+        out->keys = shape_has_search(s);
     } else if (s->train.L < 1) {
         *out = (struct shape_capacity){.rows_max = 1, .length_max = 1};
     } else if (s->kind == SPEC_TRAIN) {
@@ -166,6 +174,12 @@ void shape_capacity(struct shape_capacity *out, const struct spec *s)
     } else {
         capacity_bench(out, s);
     }
+}
+
+int64_t shape_search_bytes(int64_t queries_n, int32_t width)
+{
+    return 4 * ((queries_n + SHAPE_SEARCH_KEYS) * width + SHAPE_SEARCH_KEYS +
+                queries_n * SHAPE_SEARCH_KEYS);
 }
 
 int64_t shape_logits_stride(int64_t classes)
@@ -286,6 +300,7 @@ static void form_once(struct shape_memory *out, const struct measure *k)
     form(out, SHAPE_GATHERED, adaptive, gathered, c);
     form(out, SHAPE_FEATURES, train && m->dropout_softmax > 0.0, n, c);
     form(out, SHAPE_TAIL, 1, most, train ? 2 * tail : tail);
+    form(out, SHAPE_KEYS, k->capacity->keys, larger(scored, 1), c);
     form(out, SHAPE_CHOSEN, 1, larger(scored, 1), c);
     form(out, SHAPE_LOGITS, train, 1, logits_elements(k, n, true));
     /* One row more than are scored: a whole distribution is computed for one position of any model.

@@ -25,7 +25,9 @@ enum {
     SHAPE_LIST_ROWS = 256,
     /* Tokens of an evaluation's batch, or one row if that is longer: enough for efficient matrix
      * products, few enough for the cache. */
-    SHAPE_SCORE_TOKENS = 2048
+    SHAPE_SCORE_TOKENS = 2048,
+    /* Keys of a datastore that a search compares at a time. */
+    SHAPE_SEARCH_KEYS = 2048
 };
 
 /* The largest batch that a model can take. */
@@ -34,6 +36,7 @@ struct shape_capacity {
     int32_t rows_max, length_max;
     int64_t scored_max; /* positions scored at a time, at most */
     bool hits;          /* each is asked whether its target is the most probable word */
+    bool keys;          /* the keys of scored positions are wanted (model_keys) */
     enum spec_precision precision;
 };
 
@@ -99,10 +102,11 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_FEATURES, /* (N,C) head input after its dropout; training */
                        SHAPE_TAIL,     /* (M,2w) training, (M,w) otherwise: input of a tail and its
                                           gradient */
-                       SHAPE_CHOSEN,   /* (scored_max,C) features at scored positions */
-                       SHAPE_LOGITS,   /* (1,largest chunk) training */
-                       SHAPE_LOSS,     /* (1,2(R+1)) fp32; more for hits */
-                       SHAPE_SCORES,   /* (1,largest chunk) fp32 logits of a scoring */
+                       SHAPE_KEYS,   /* (scored_max,C) LN2 of the last layer at scored positions */
+                       SHAPE_CHOSEN, /* (scored_max,C) features at scored positions */
+                       SHAPE_LOGITS, /* (1,largest chunk) training */
+                       SHAPE_LOSS,   /* (1,2(R+1)) fp32; more for hits */
+                       SHAPE_SCORES, /* (1,largest chunk) fp32 logits of a scoring */
                        SHAPE_BUFFERS_N
 };
 
@@ -131,6 +135,12 @@ struct shape_memory {
 };
 void shape_memory(struct shape_memory *out, const struct spec *s,
                   const struct shape_capacity *capacity);
+
+/* shape_has_search - whether the run is an evaluation that searches a datastore. */
+bool shape_has_search(const struct spec *s);
+/* shape_search_bytes - what a search for the keys nearest to so many queries allocates on the
+ * backend: the queries, a block of keys with half their squares, and the products. */
+int64_t shape_search_bytes(int64_t queries_n, int32_t width);
 
 /* shape_logits_rows - rows of logits of so many classes in one chunk, when training or scoring.
  * shape_logits_stride - elements from one row to the next. */

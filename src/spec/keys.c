@@ -27,6 +27,7 @@ static const char *const sink_names[] = {"text", "cache", NULL};
 static const char *const temperature_names[] = {"none", "ssmax", "steps", NULL};
 static const char *const eval_temperature_names[] = {"none", "log", NULL};
 static const char *const bias_place_names[] = {"outside", "inside", NULL};
+static const char *const knn_names[] = {"none", "untrained", "unigram", NULL};
 static const char *const mode_names[] = {"train", "eval", NULL};
 
 /* Other names for the values of enum keys. */
@@ -71,6 +72,8 @@ APPLIES(has_temperature, has_model(s) && s->model.temperature.kind != SPEC_NO_TE
 APPLIES(has_ssmax, has_model(s) && s->model.temperature.kind == SPEC_SSMAX)
 APPLIES(has_steps, has_model(s) && s->model.temperature.kind == SPEC_STEPS)
 APPLIES(is_log, is_eval(s) && s->eval.temperature == SPEC_EVAL_LOG)
+APPLIES(has_datastore, is_eval(s) && s->eval.knn.neighbours > 0)
+APPLIES(has_neighbours, has_datastore(s) && s->eval.knn.control != SPEC_KNN_UNIGRAM)
 APPLIES(is_sliding, is_eval(s) && s->eval.window == SPEC_SLIDING)
 /* has_NAME: a run of that position method. */
 #define HAS_POSITION(NAME, name, display, place, style, bounded)                                   \
@@ -297,6 +300,24 @@ static const struct spec_key other_keys[] = {
         "also record what each attention head does with so many rows of eval.L tokens; 0: off",
         "Gu et al. 2024, arXiv 2410.10781: 100 rows of 64 tokens"),
 
+    INT("eval.knn_neighbours", eval.knn.neighbours, 0, 65536, "0", is_eval,
+        "keys of a datastore of the training that are mixed into each prediction; 0: none",
+        "kNN-LM: 1024"),
+    REAL("eval.knn_temperature", eval.knn.temperature, 1e-9, 1e9, "1", has_neighbours,
+         "divides the squared distances to the keys", "kNN-LM: 1"),
+    REAL("eval.knn_lambda", eval.knn.lambda, 0, 1, "0.25", has_datastore,
+         "share of the datastore in the mixed probability", "kNN-LM: 0.25"),
+    INT("eval.knn_window", eval.knn.window, 0, 1000000, "0", has_neighbours,
+        "tokens per window of the training text when keys are made; 0: train.L", "kNN-LM: 3072"),
+    INT("eval.knn_stride", eval.knn.stride, 0, 1000000, "0", has_neighbours,
+        "keys per window, which have the rest of it as context; 0: half of the window",
+        "kNN-LM: 1536"),
+    LONG("eval.knn_keys", eval.knn.keys, 0, 1e12, "0", has_datastore,
+         "targets in the datastore, from the start of the training text; 0: all", "kNN-LM: all"),
+    ENUM("eval.knn_control", eval.knn.control, knn_names, "none", has_datastore,
+         "untrained: keys and queries of the initial values; unigram: all keys have one weight",
+         "this project"),
+
     ENUM("bench.mode", bench_mode, mode_names, NULL, is_bench,
          "measured pass: training or evaluation", "ALiBi paper, Table 1", .column = "mode"),
     INT("bench.rows", bench_rows, 0, 65536, "0", is_bench_eval,
@@ -397,6 +418,24 @@ const char *spec_position_name(enum spec_position p)
     return position_methods[p].name;
 }
 
+struct spec_knn spec_datastore(const struct spec_eval *eval, const struct spec *train)
+{
+    struct spec_knn k = eval->knn;
+    int64_t targets = train->data.train_tokens;
+
+    if (k.window == 0) k.window = train->train.L;
+    if (k.stride == 0) k.stride = (k.window + 1) / 2;
+    if (k.keys == 0 || (targets > 0 && k.keys > targets)) k.keys = targets;
+    return k;
+}
+
+bool spec_same_datastore(const struct spec_knn *a, const struct spec_knn *b)
+{
+    if (a->neighbours == 0 || b->neighbours == 0) return a->neighbours == b->neighbours;
+    return a->control == b->control && a->window == b->window && a->stride == b->stride &&
+           a->keys == b->keys;
+}
+
 struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eval)
 {
     struct spec s = *train;
@@ -475,7 +514,8 @@ const char *spec_needs(const struct spec *s, enum spec_checkpoint *which)
 bool spec_is_defined(const struct spec *s)
 {
     bool bounded = position_methods[s->model.position].bounded;
-    return s->kind != SPEC_EVAL || !bounded || s->eval.L <= s->train.L;
+    return s->kind != SPEC_EVAL || !bounded ||
+           (s->eval.L <= s->train.L && s->eval.knn.window <= s->train.L);
 }
 
 enum spec_precision spec_precision(const struct spec *s, const char **key)

@@ -315,6 +315,39 @@ static int check_temperature(const struct spec *s, struct err *e)
     return 0;
 }
 
+/* Without the training, as in an attempt's file, its text is not known. */
+static int check_datastore(const struct spec *s, struct err *e)
+{
+    const struct spec_knn *k = &s->eval.knn;
+    int64_t all = s->data.train_tokens, keys = k->keys > 0 ? k->keys : all;
+
+    if (s->kind != SPEC_EVAL || k->neighbours == 0) return 0;
+    if (s->eval.split == SPEC_TRAIN_SPLIT)
+        return ERR(
+            e, ERR_DATA,
+            "eval.split: train is the text of the datastore, where each target finds itself; "
+            "set eval.split: valid or test");
+    if (s->eval.precision != SPEC_FP32)
+        return ERR(e, ERR_DATA,
+                   "eval.precision: bf16 has no keys for eval.knn_neighbours = %d; set "
+                   "eval.precision: fp32",
+                   k->neighbours);
+    if (k->window > 0 && k->stride > k->window)
+        return ERR(e, ERR_DATA,
+                   "eval.knn_stride: %d is longer than the window eval.knn_window = %d", k->stride,
+                   k->window);
+    if (all > 0 && k->keys > all)
+        return ERR(e, ERR_DATA,
+                   "eval.knn_keys: %lld is more than the %lld tokens of the training text; set "
+                   "eval.knn_keys: 0 for all",
+                   (long long)k->keys, (long long)all);
+    if (keys > 0 && k->neighbours > keys)
+        return ERR(e, ERR_DATA,
+                   "eval.knn_neighbours: %d is more than the %lld keys of the datastore; set fewer",
+                   k->neighbours, (long long)keys);
+    return 0;
+}
+
 static int check_attention(const struct spec_eval *s, struct err *e)
 {
     if (s->attention_rows > 0 && s->L > SPEC_ATTENTION_MAX)
@@ -450,6 +483,7 @@ int spec_check(const struct spec *s, struct err *e)
     TRY(spec_check_layers(s, e));
     TRY(check_mask("model", s, &m->mask, e));
     TRY(check_mask("eval", s, &s->eval.mask, e));
+    TRY(check_datastore(s, e));
     if (s->train.shard_tokens < s->train.L)
         return ERR(e, ERR_DATA, "train.shard_tokens: %d is less than one row of train.L = %d",
                    s->train.shard_tokens, s->train.L);

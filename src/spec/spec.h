@@ -121,6 +121,20 @@ struct spec_train {
     bool keep_state; /* keeps the optimiser state of the last checkpoint; not hashed */
 };
 
+/* A datastore of a training (kNN-LM: Khandelwal et al. 2020): a key and the next token for each
+ * target of its text, from the start. A target's log p becomes log((1 - lambda) p + lambda q),
+ * where q gives the nearest keys the weights softmax(-squared distance / temperature).
+ * SPEC_KNN_UNTRAINED: keys and queries of the model's initial values. SPEC_KNN_UNIGRAM: all keys
+ * have the same weight. */
+enum spec_knn_control { SPEC_KNN_KEYS, SPEC_KNN_UNTRAINED, SPEC_KNN_UNIGRAM };
+struct spec_knn {
+    int32_t neighbours; /* 0: no datastore */
+    double temperature, lambda;
+    int32_t window, stride; /* of the training text; 0: train.L, half the window */
+    int64_t keys;           /* targets in the datastore; 0: all */
+    enum spec_knn_control control;
+};
+
 struct spec_eval {
     char train_run[SPEC_ID_BYTES]; /* run id of the evaluated training */
     enum spec_checkpoint checkpoint;
@@ -138,6 +152,7 @@ struct spec_eval {
     enum spec_bias_place temperature_bias;
     int32_t temperature_length; /* tokens; 0: L_train */
     int32_t attention_rows;     /* rows of each text of worker/heads.c; 0: none */
+    struct spec_knn knn;
 };
 
 struct spec {
@@ -229,6 +244,11 @@ const char *spec_needs(const struct spec *s, enum spec_checkpoint *which);
 int spec_continue(struct spec *child, const struct spec *parent, struct err *e);
 /* spec_first_update - updates that a training takes over from its parent. */
 int32_t spec_first_update(const struct spec *child, const struct spec *parent);
+/* spec_datastore - the numbers of a datastore that "0" stands for, from the training that the
+ * evaluation has. spec_same_datastore - whether two evaluations of one checkpoint read the same
+ * one, or both none. */
+struct spec_knn spec_datastore(const struct spec_eval *eval, const struct spec *train);
+bool spec_same_datastore(const struct spec_knn *a, const struct spec_knn *b);
 /* spec_is_defined - false for an evaluation whose rows are too long for the position method of its
  * training. The spec must have the training's keys. */
 bool spec_is_defined(const struct spec *s);

@@ -56,7 +56,7 @@ SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid,
   a.code_id, a.ended_at AS finished_at,
   r.checkpoint, r.targets, max(r.modified, t.modified) AS modified, v.checkpoint_sha256,
   v.wall_seconds, a.attempt, r.corpus, a.backend, s.position_scaling, s.position_scaling_factor,
-  s.attention_window, s.attention_sinks, s.settings
+  s.attention_window, s.attention_sinks, s.settings, v.datastore_sha256
 FROM results v
 JOIN runs r ON r.run_id = v.run_id
 JOIN run_attempts a ON a.attempt_id = v.attempt_id
@@ -142,7 +142,8 @@ SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, 
   e.checkpoint, e.targets, e.modified, e.checkpoint_sha256, e.wall_seconds, e.attempt,
   e.corpus, e.backend,
   CASE e.protocol WHEN 'sliding' THEN coalesce(p.stride_nominal, e.stride) END AS stride_nominal,
-  e.position_scaling, e.position_scaling_factor, e.attention_window, e.attention_sinks, e.settings
+  e.position_scaling, e.position_scaling_factor, e.attention_window, e.attention_sinks, e.settings,
+  e.datastore_sha256
 FROM points p
 JOIN evaluations e ON e.run_id = p.run_id;
 

@@ -10,7 +10,9 @@
  *    of its wall_seconds.
  * 5. eval_wps: targets per second of the pass without its first batch, which is warm-up; of the
  *    whole pass if it has only one batch.
- * 6. Losses are also summed by groups of targets, which add up to the evaluation:
+ * 6. With a datastore, evaluations that differ only in temperature and lambda share one pass and
+ *    one search. Their hits are not known.
+ * 7. Losses are also summed by groups of targets, which add up to the evaluation:
  *    - by position in the window, in ranges that do not depend on the window: two per octave. They
  *      end at every power of two and halfway to the next, therefore also at the lengths of the
  *      paper;
@@ -45,6 +47,14 @@ struct sums {
 };
 _Static_assert((int)GROUPS_MAX == (int)RECORD_BINS_MAX, "a record has room for every group");
 
+/* The parts of a pass with a datastore. */
+struct mixing {
+    struct neighbours search;
+    struct model *untrained; /* that computes the keys of targets; NULL: the evaluated one does */
+    struct scores keys;      /* of `untrained` */
+    double *weight;          /* of a target's neighbours */
+};
+
 struct evaluate {
     struct worker *worker;
     struct spec trained;    /* spec of the training, from the checkpoint */
@@ -52,8 +62,11 @@ struct evaluate {
     char sha256[HASH_HEX_BYTES];
     struct safetensors *weights;
     struct corpus corpus;
-    struct sums *sums; /* of each spec; in the arena, as the next */
-    int32_t *member;   /* specs of the current pass, by rising length */
+    struct datastore_options options; /* of the datastore of all specs */
+    struct datastore datastore;       /* file NULL: none */
+    double *unigram;                  /* (V) its share of each word, for SPEC_KNN_UNIGRAM */
+    struct sums *sums;                /* of each spec; in the arena, as the next */
+    int32_t *member;                  /* specs of the current pass, by rising length */
     int32_t members_n;
     int64_t targets_done, targets_total; /* of all passes, for progress */
     int64_t pass_us, first_batch_us;     /* start of the pass and of its second batch */
@@ -88,12 +101,53 @@ static int check_group(const struct evaluate *v, struct err *e)
     for (int32_t i = 1; i < v->worker->specs_n; i++) {
         const struct spec_eval *s = eval_of(v, i);
         if (strcmp(s->train_run, first->train_run) != 0 || s->checkpoint != first->checkpoint ||
-            s->precision != first->precision)
-            return ERR(
-                e, ERR_DATA,
-                "evaluations %s and %s of one attempt differ in training, checkpoint or precision",
-                v->worker->run_id[0], v->worker->run_id[i]);
+            s->precision != first->precision || !spec_same_datastore(&s->knn, &first->knn))
+            return ERR(e, ERR_DATA,
+                       "evaluations %s and %s of one attempt differ in training, checkpoint, "
+                       "precision or datastore",
+                       v->worker->run_id[0], v->worker->run_id[i]);
     }
+    return 0;
+}
+
+static void count_words(struct evaluate *v)
+{
+    const struct tokens *text = &v->corpus.split[CORPUS_TRAIN];
+    int64_t n = v->options.knn.keys;
+    int32_t id;
+
+    v->unigram = arena_array(&v->worker->arena, (size_t)v->corpus.vocab, sizeof *v->unigram);
+    for (int64_t i = 0; i < n; i++) {
+        tokens_read(text, i, 1, &id);
+        v->unigram[id] += 1.0 / (double)n;
+    }
+}
+
+/* Opens or builds the datastore of the specs, if they have one. */
+static int get_datastore(struct evaluate *v, struct err *e)
+{
+    struct spec s = v->trained;
+
+    s.kind = SPEC_EVAL;
+    s.eval = *eval_of(v, 0);
+    if (s.eval.knn.neighbours == 0) return 0;
+    TRY(spec_check(&s, e)); /* now that the text is known */
+    v->options = (struct datastore_options){.worker = v->worker,
+                                            .checkpoint = v->checkpoint,
+                                            .sha256 = v->sha256,
+                                            .weights = v->weights,
+                                            .trained = &v->trained,
+                                            .corpus = &v->corpus,
+                                            .knn = spec_datastore(&s.eval, &v->trained),
+                                            .more = v->targets_total};
+    if (s.eval.knn.control == SPEC_KNN_UNIGRAM) {
+        count_words(v);
+        return 0;
+    }
+    TRY(datastore_get(&v->datastore, &v->options, e));
+    if (!v->datastore.built) return 0;
+    v->targets_done += v->datastore.n;
+    v->targets_total += v->datastore.n;
     return 0;
 }
 
@@ -114,32 +168,51 @@ static int prepare(struct evaluate *v, struct err *e)
         TRY(make_windows(&w, v, i, e));
         v->targets_total += w.targets_n;
     }
-    return worker_progress(a, 0, v->targets_total, (double)NAN, (double)NAN, e);
+    TRY(worker_progress(a, 0, v->targets_total, (double)NAN, (double)NAN, e));
+    return get_datastore(v, e);
 }
 
 /* --- a pass --- */
 
-static bool shares_rows(const struct spec_eval *x, const struct spec_eval *y)
+static bool same_targets(const struct spec_eval *x, const struct spec_eval *y)
 {
-    return stride_of(x) == 1 && stride_of(y) == 1 && x->split == y->split &&
-           x->targets == y->targets && x->scaling == y->scaling &&
+    return x->split == y->split && x->targets == y->targets && x->scaling == y->scaling &&
            x->scaling_factor == y->scaling_factor && x->mask.window == y->mask.window &&
            x->mask.sinks == y->mask.sinks && x->mask.sink_positions == y->mask.sink_positions &&
            x->temperature == y->temperature && x->temperature_bias == y->temperature_bias &&
            x->temperature_length == y->temperature_length;
 }
 
-/* Sets up the pass of evaluation i and of those that share its rows, which needs windows that are
- * scored like prefixes of longer ones. */
+static bool shares_rows(const struct spec_eval *x, const struct spec_eval *y)
+{
+    return stride_of(x) == 1 && stride_of(y) == 1 && same_targets(x, y);
+}
+
+static bool mixes(const struct evaluate *v)
+{
+    return eval_of(v, v->member[0])->knn.neighbours > 0;
+}
+
+/* Only temperature and lambda differ; check_group compares the datastores. */
+static bool shares_search(const struct spec_eval *x, const struct spec_eval *y)
+{
+    return x->knn.neighbours > 0 && x->knn.neighbours == y->knn.neighbours && x->L == y->L &&
+           stride_of(x) == stride_of(y) && same_targets(x, y);
+}
+
+/* Sets up the pass of evaluation i and of those that share its search, or its rows, which needs
+ * windows that are scored like prefixes of longer ones. */
 static void gather_members(struct evaluate *v, int32_t i)
 {
     const struct spec s = spec_evaluated(&v->trained, eval_of(v, i));
     const struct position_shape shape = spec_position_shape(&s);
-    bool prefixes = !position_follows_length((int32_t)s.model.position, &shape);
+    bool mixed = eval_of(v, i)->knn.neighbours > 0;
+    bool prefixes = !mixed && !position_follows_length((int32_t)s.model.position, &shape);
 
     v->members_n = 0;
     for (int32_t k = i; k < v->worker->specs_n; k++) {
-        bool joins = k == i || (prefixes && shares_rows(eval_of(v, i), eval_of(v, k)));
+        bool joins = k == i || (prefixes && shares_rows(eval_of(v, i), eval_of(v, k))) ||
+                     shares_search(eval_of(v, i), eval_of(v, k));
         if (v->sums[k].recorded || !joins) continue;
         int32_t at = v->members_n++;
         for (; at > 0 && eval_of(v, v->member[at - 1])->L > eval_of(v, k)->L; at--)
@@ -191,9 +264,47 @@ static void add_score(struct evaluate *v, const struct score *x, int64_t targets
         sum->nonfinite_n++;
 }
 
-/* Reports progress before each batch, and ends the pass if a stop was requested. */
-static int tick(struct evaluate *v, struct err *e)
+/* The probability that the datastore gives a target. near: its neighbours, or NULL. */
+static double mixed_share(const struct evaluate *v, const struct neighbour *near, double *weight,
+                          double temperature, int32_t target)
 {
+    int32_t k = eval_of(v, v->member[0])->knn.neighbours;
+    double p = 0.0;
+
+    if (!near) return v->unigram[target];
+    neighbours_weigh(weight, near, k, temperature);
+    for (int32_t i = 0; i < k; i++)
+        if (isnan(weight[i]) || v->datastore.values[near[i].key] == target) p += weight[i];
+    return p;
+}
+
+/* Searches the keys of a batch's targets, and adds a score of each for every member. */
+static int add_mixed(struct evaluate *v, const struct scores *s, struct mixing *x, struct err *e)
+{
+    const float *queries = x->untrained ? x->keys.keys : s->keys;
+
+    if (!v->unigram) TRY(neighbours_find(&x->search, queries, (int32_t)s->n, e));
+    for (int64_t i = 0; i < s->n; i++) {
+        const struct neighbour *near = v->unigram ? NULL : neighbours_of(&x->search, (int32_t)i);
+        int32_t target = s->target[s->position[s->item[i].index]];
+        for (int32_t k = 0; k < v->members_n; k++) {
+            const struct spec_knn *knn = &eval_of(v, v->member[k])->knn;
+            double p = mixed_share(v, near, x->weight, knn->temperature, target);
+            struct score mixed = s->item[i];
+            mixed.which = k;
+            mixed.logp = (float)neighbours_mix((double)mixed.logp, p, knn->lambda);
+            add_score(v, &mixed, s->options.windows.targets_n);
+        }
+    }
+    if (v->datastore.file)
+        safetensors_release(v->datastore.file, safetensors_find(v->datastore.file, "keys"));
+    return 0;
+}
+
+/* Reports progress before each batch and in a search, and ends the pass if a stop was requested. */
+static int tick(void *context, struct err *e)
+{
+    struct evaluate *v = context;
     int64_t scored = 0;
 
     for (int32_t i = 0; i < v->members_n; i++) scored += v->sums[v->member[i]].scored_n;
@@ -209,30 +320,72 @@ static int tick(struct evaluate *v, struct err *e)
                            scored > 0 ? (double)scored / seconds : (double)NAN, e);
 }
 
-static int score(struct evaluate *v, struct model *m, const struct windows *w, int32_t rows,
-                 struct err *e)
+static int mixing_open(struct mixing *x, struct evaluate *v, const struct shape_capacity *capacity,
+                       struct score_options *o, struct err *e)
+{
+    const struct spec_knn *knn = &eval_of(v, v->member[0])->knn;
+    const struct spec s = spec_evaluated(&v->trained, eval_of(v, v->member[0]));
+    const struct neighbours_options search = {.backend = v->worker->backend,
+                                              .keys = v->datastore.keys,
+                                              .keys_n = v->datastore.n,
+                                              .width = v->trained.model.dim,
+                                              .k = knn->neighbours,
+                                              .queries_max = (int32_t)capacity->scored_max,
+                                              .tick = tick,
+                                              .context = v};
+    struct score_options keys = *o;
+
+    *x = (struct mixing){0};
+    if (v->unigram) return 0;
+    x->weight = arena_array(&v->worker->arena, (size_t)knn->neighbours, sizeof *x->weight);
+    TRY(neighbours_open(&x->search, &search, e));
+    o->keys = knn->control == SPEC_KNN_UNTRAINED ? SCORE_NO_KEYS : SCORE_AND_KEYS;
+    if (o->keys == SCORE_AND_KEYS) return 0;
+    keys.keys = SCORE_ONLY_KEYS;
+    TRY(datastore_model(&x->untrained, &v->options, &s, capacity, e));
+    keys.model = x->untrained;
+    scores_open(&x->keys, &keys);
+    return 0;
+}
+
+static void mixing_close(struct mixing *x)
+{
+    if (x->search.options.backend) neighbours_close(&x->search);
+    if (x->untrained) scores_close(&x->keys);
+    model_close(x->untrained);
+}
+
+static int score(struct evaluate *v, struct model *m, const struct windows *w,
+                 const struct shape_capacity *capacity, struct err *e)
 {
     int32_t *L = arena_array(&v->worker->arena, (size_t)v->members_n, sizeof *L);
-    const struct score_options o = {.model = m,
-                                    .tokens = &v->corpus.split[eval_of(v, v->member[0])->split],
-                                    .rows = rows,
-                                    .windows = *w,
-                                    .L = v->members_n > 1 ? L : NULL,
-                                    .L_n = v->members_n};
+    bool mixed = mixes(v);
+    struct score_options o = {.model = m,
+                              .tokens = &v->corpus.split[eval_of(v, v->member[0])->split],
+                              .rows = capacity->rows_max,
+                              .windows = *w,
+                              .L = v->members_n > 1 && !mixed ? L : NULL,
+                              .L_n = v->members_n,
+                              .width = v->trained.model.dim};
+    struct mixing x = {0};
     struct scores scores;
     int rc = 0;
 
     for (int32_t i = 0; i < v->members_n; i++) L[i] = eval_of(v, v->member[i])->L;
     v->pass_us = clock_monotonic_us();
     v->first_batch_us = v->first_batch_scored = 0;
+    if (mixed) rc = mixing_open(&x, v, capacity, &o, e);
     scores_open(&scores, &o);
     while (rc == 0 && scores.rows_left > 0) {
         rc = tick(v, e);
         if (rc == 0) rc = scores_next(&scores, e);
-        for (int64_t i = 0; rc == 0 && i < scores.n; i++)
+        if (rc == 0 && x.untrained) rc = scores_next(&x.keys, e);
+        if (rc == 0 && mixed) rc = add_mixed(v, &scores, &x, e);
+        for (int64_t i = 0; rc == 0 && !mixed && i < scores.n; i++)
             add_score(v, &scores.item[i], w->targets_n);
     }
     scores_close(&scores);
+    mixing_close(&x);
     return rc;
 }
 
@@ -261,7 +414,9 @@ static struct record_bins bins_of(const struct evaluate *v, int32_t i, enum grou
                                  .last = k,
                                  .targets = group->targets_n,
                                  .nll = group->nll,
-                                 .hits = by == BY_GROUP ? group->hits_n : RECORD_NONE,
+                                 .hits = by == BY_GROUP && eval_of(v, i)->knn.neighbours == 0
+                                             ? group->hits_n
+                                             : RECORD_NONE,
                                  .name = by == BY_GROUP ? v->corpus.groups.name[k] : NULL};
         if (by == BY_POSITION) {
             int32_t last = evaluate_bin_first(k + 1);
@@ -287,19 +442,21 @@ static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, 
         return ERR(e, ERR_INTERNAL,
                    "evaluation %s scored %" PRId64 " targets, but its protocol has %" PRId64,
                    a->run_id[i], sum->scored_n, targets_n);
-    const struct record r = {.type = EVENT_EVALUATED,
-                             .evaluated = {.run_id = a->run_id[i],
-                                           .peak_memory_bytes = peak,
-                                           .wall_seconds = seconds,
-                                           .loss_nats = loss,
-                                           .perplexity = exp(loss),
-                                           .tokens = targets_n,
-                                           .nonfinite = sum->nonfinite_n,
-                                           .eval_wps = wps,
-                                           .checkpoint_sha256 = v->sha256,
-                                           .bins = bins_of(v, i, BY_POSITION),
-                                           .blocks = bins_of(v, i, BY_BLOCK),
-                                           .groups = bins_of(v, i, BY_GROUP)}};
+    const struct record r = {
+        .type = EVENT_EVALUATED,
+        .evaluated = {.run_id = a->run_id[i],
+                      .peak_memory_bytes = peak,
+                      .wall_seconds = seconds,
+                      .loss_nats = loss,
+                      .perplexity = exp(loss),
+                      .tokens = targets_n,
+                      .nonfinite = sum->nonfinite_n,
+                      .eval_wps = wps,
+                      .checkpoint_sha256 = v->sha256,
+                      .bins = bins_of(v, i, BY_POSITION),
+                      .blocks = bins_of(v, i, BY_BLOCK),
+                      .groups = bins_of(v, i, BY_GROUP),
+                      .datastore_sha256 = v->datastore.file ? v->datastore.sha256 : NULL}};
     TRY(record_write(a->events, &r, e));
     sum->recorded = true;
     v->targets_done += targets_n;
@@ -331,13 +488,15 @@ static int run_pass(struct evaluate *v, int32_t first, struct err *e)
     gather_members(v, first);
     const struct spec_eval *longest = eval_of(v, v->member[v->members_n - 1]);
     TRY(make_windows(&w, v, v->member[0], e));
-    shape_capacity_scores(&capacity, longest->L, w.stride, v->members_n, longest->precision);
-    capacity.hits = v->corpus.group_of[longest->split].data != NULL;
+    shape_capacity_scores(&capacity, longest->L, w.stride, mixes(v) ? 1 : v->members_n,
+                          longest->precision);
+    capacity.keys = mixes(v) && !v->unigram;
+    capacity.hits = !mixes(v) && v->corpus.group_of[longest->split].data != NULL;
     const struct spec spec = spec_evaluated(&v->trained, longest);
     reset_peak();
     TRY_OUT(rc, model_open(&m, a->backend, &spec, &capacity, e));
     TRY_OUT(rc, weights_load(m, 0, v->weights, v->checkpoint, e));
-    TRY_OUT(rc, score(v, m, &w, capacity.rows_max, e));
+    TRY_OUT(rc, score(v, m, &w, &capacity, e));
     double wps = measured_wps(v, w.targets_n);
     TRY_OUT(rc, worker_peak_bytes(a, &peak, e));
     for (int32_t i = 0; i < v->members_n; i++)
@@ -360,6 +519,7 @@ int evaluate_run(struct worker *a, struct err *e)
     for (int32_t i = 0; i < a->specs_n; i++)
         if (!v.sums[i].recorded) TRY_OUT(rc, run_pass(&v, i, e));
 out:
+    datastore_close(&v.datastore);
     safetensors_close(v.weights);
     corpus_close(&v.corpus);
     return rc;

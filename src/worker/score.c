@@ -27,6 +27,8 @@ void scores_open(struct scores *s, const struct score_options *o)
     s->target = arena_array(&s->arena, ids_n, sizeof *s->target);
     s->position = arena_array(&s->arena, scored_n, sizeof *s->position);
     s->logp = arena_array(&s->arena, scored_n, sizeof *s->logp);
+    if (o->keys != SCORE_NO_KEYS)
+        s->keys = arena_array(&s->arena, scored_n * (size_t)o->width, sizeof *s->keys);
     s->item = arena_array(&s->arena, scored_n * (size_t)(o->L ? o->L_n : 1), sizeof *s->item);
 }
 
@@ -87,8 +89,12 @@ int scores_next(struct scores *s, struct err *e)
                                       .rows = (int32_t)s->rows_n,
                                       .length = s->width,
                                       .stated_length = s->length};
-    TRY(model_score(s->options.model, &batch, s->position, s->scored_n, s->logp, e));
-    const bool *hit = model_hits(s->options.model);
+    struct model *m = s->options.model;
+    bool only_keys = s->options.keys == SCORE_ONLY_KEYS;
+    if (!only_keys) TRY(model_score(m, &batch, s->position, s->scored_n, s->logp, e));
+    if (s->keys)
+        TRY(model_keys(m, only_keys ? &batch : NULL, s->position, s->scored_n, s->keys, e));
+    const bool *hit = model_hits(m);
     for (int64_t i = 0; i < s->n; i++) {
         struct score *x = &s->item[i];
         x->logp = s->logp[x->index];

@@ -196,6 +196,12 @@ struct score_options {
     const int32_t *L; /* rising lengths that share a pass with stride 1 over windows.targets_n
                          targets; NULL: only the windows */
     int32_t L_n;
+    enum score_keys {
+        SCORE_NO_KEYS,
+        SCORE_AND_KEYS, /* the model has a capacity with `keys` */
+        SCORE_ONLY_KEYS /* logp is not computed */
+    } keys;
+    int32_t width; /* of a key: model.dim */
 };
 
 /* A score. For each `which`, targets come once each, in stream order. */
@@ -227,6 +233,7 @@ struct scores {
     int32_t *source, *target; /* (rows, width) */
     int32_t *position;        /* of each scored position: row * width + at */
     float *logp;              /* of each scored position */
+    float *keys;              /* of each scored position: model_keys; NULL: none */
 };
 void scores_open(struct scores *s, const struct score_options *o);
 int scores_next(struct scores *s, struct err *e);
@@ -242,6 +249,86 @@ typedef int (*validate_tick_fn)(void *context, struct err *e);
 int validate_loss(const struct score_options *o, const struct spec *s, validate_tick_fn tick,
                   void *context, double *loss_nats, struct err *e);
 
+/* --- datastore.c: the keys of a training's text, in a file of its folder ------------------------
+ *
+ * 1. datastore-IDENTITY-SHA256.safetensors is beside the checkpoint that made it: `values` (N) I32,
+ *    the first N targets of the training text, and `keys` (N,C), their activations (model_keys).
+ *    Its identity is the hash of what determines the keys, which __metadata__ states.
+ * 2. The name has the hash of the file, which gets its name once it is complete and synced. A file
+ *    with another hash or other metadata is deleted, with a warning, and built again.
+ * 3. One worker at a time looks for a datastore or builds it; others wait for its lock. What a
+ *    killed worker left is deleted by the next.
+ * 4. Every evaluation can build it again, so `alibi gc` deletes it. */
+
+struct datastore_options {
+    struct worker *worker;
+    const char *checkpoint, *sha256; /* path and hash of the weights */
+    const struct safetensors *weights;
+    const struct spec *trained;
+    const struct corpus *corpus;
+    struct spec_knn knn; /* of spec_datastore */
+    int64_t more;        /* targets that the worker scores afterwards, for progress */
+};
+struct datastore {
+    struct safetensors *file;
+    const float *keys;     /* (n, model.dim) */
+    const int32_t *values; /* (n) */
+    int64_t n;
+    bool built; /* by this call of datastore_get */
+    char sha256[HASH_HEX_BYTES];
+};
+/* datastore_get - opens the datastore, after building it if there is none. Errors: ERR_INTERRUPTED;
+ * ERR_NUMBER a key is not finite; ERR_CREATE, ERR_IO. */
+int datastore_get(struct datastore *d, const struct datastore_options *o, struct err *e);
+/* datastore_open - opens a file of that hash. Errors: ERR_DATA it is damaged, or not what o asks
+ * for. */
+int datastore_open(struct datastore *d, const struct datastore_options *o, const char *path,
+                   const char *sha256, struct err *e);
+void datastore_close(struct datastore *d);
+/* datastore_model - opens the model that computes keys: with the checkpoint's values, or with its
+ * initial ones. */
+int datastore_model(struct model **out, const struct datastore_options *o, const struct spec *s,
+                    const struct shape_capacity *capacity, struct err *e);
+
+/* --- neighbours.c: exact search in blocks, see there ---------------------------------------------
+ */
+
+struct neighbours_options {
+    struct backend *backend;
+    const float *keys; /* (keys_n, width) on the host; borrowed */
+    int64_t keys_n;
+    int32_t width, k, queries_max;
+    int (*tick)(void *context, struct err *e); /* before each block; a negative code ends the
+                                                  search; may be NULL */
+    void *context;
+};
+struct neighbour {
+    double distance; /* squared */
+    int64_t key;
+};
+struct neighbours {
+    struct neighbours_options options;
+    struct arena arena; /* of the arrays on the host */
+    float *queries_dev_own, *keys_dev_own, *halves_dev_own, *products_dev_own;
+    float *products, *halves;
+    struct neighbour *heap; /* (queries_max, kept) */
+    int32_t *heap_n, kept;
+    double longest;     /* largest square of a key */
+    int64_t repeated_n; /* queries that were compared with every key */
+};
+/* neighbours_open - Errors: ERR_DATA k is not from 1 to keys_n. neighbours_close also follows an
+ * error. */
+int neighbours_open(struct neighbours *s, const struct neighbours_options *o, struct err *e);
+void neighbours_close(struct neighbours *s);
+/* neighbours_find - the k nearest keys of each query (queries_n, width); ties to the lower index.
+ * Errors: ERR_DATA a key is not finite. neighbours_of - those of a query of the last call, by
+ * rising distance; NaN if the query is not finite. */
+int neighbours_find(struct neighbours *s, const float *queries, int32_t queries_n, struct err *e);
+const struct neighbour *neighbours_of(const struct neighbours *s, int32_t query);
+/* neighbours_weigh - softmax(-distance / temperature). neighbours_mix - log((1 - lambda) e^logp +
+ * lambda p). */
+void neighbours_weigh(double *weight, const struct neighbour *near, int32_t k, double temperature);
+double neighbours_mix(double logp, double p, double lambda);
 /* --- heads.c: what attention heads do with rows of text ------------------------------------------
  *
  * 1. Each evaluation with eval.attention_rows describes the heads for three texts of so many rows:

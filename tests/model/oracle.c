@@ -36,6 +36,7 @@ static const struct {
     [ORACLE_ATTENTION] = {"attention weights", 2e-5, 0.0},
     [ORACLE_TABLE] = {"tables", 0.0, 5e-7},
     [ORACLE_ROLLOUT] = {"rollouts", 0.0, 2e-5},
+    [ORACLE_DISTANCE] = {"distances", 0.0, 5e-6},
 };
 
 /* A file is of the kind that its metadata states, or of that of a tensor it has. */
@@ -46,6 +47,7 @@ static const struct {
     {"bias_tables", NULL, oracle_bias_tables},
     {"rope_tables", NULL, oracle_rope_tables},
     {"decay", NULL, oracle_decay},
+    {"knn", NULL, oracle_knn},
     {NULL, "batch.src", oracle_trace},
     {NULL, "stream", oracle_evaluation},
     {NULL, "A.src", oracle_model},

@@ -38,6 +38,7 @@ enum oracle_measure {
     ORACLE_ATTENTION,
     ORACLE_TABLE,
     ORACLE_ROLLOUT,
+    ORACLE_DISTANCE,
     ORACLE_MEASURES_N
 };
 
@@ -79,6 +80,7 @@ void oracle_vocabulary(struct oracle *o);
 void oracle_bias_tables(struct oracle *o);
 void oracle_rope_tables(struct oracle *o);
 void oracle_decay(struct oracle *o);
+void oracle_knn(struct oracle *o);
 
 /* oracle_attention - X.attention.<layer> and X.attention_first of row 0 of the batch `letter`,
  * where the file has them. */
@@ -152,8 +154,10 @@ void *oracle_memory(struct oracle *o, size_t bytes);
 void oracle_model_open(struct oracle *o, const struct spec *s,
                        const struct shape_capacity *options);
 /* oracle_load - writes the tensors PREFIX.<name> of o's file into the model; oracle_load_weights -
- * w.<name> of the file that metadata weights_file names, whose model must be the spec's. */
+ * w.<name> of the file that metadata weights_file names, whose model must be the spec's.
+ * oracle_open_weights - opens that file, and gives the model that it describes. */
 void oracle_load(struct oracle *o, const char *prefix);
+void oracle_open_weights(struct oracle *o, struct spec *theirs);
 void oracle_load_weights(struct oracle *o, const struct spec *s);
 /* oracle_targets - how many are not padding. */
 int64_t oracle_targets(const int32_t *target, int64_t n);

@@ -171,17 +171,22 @@ void oracle_load(struct oracle *o, const char *prefix)
     load(o, o->file_own, prefix);
 }
 
-void oracle_load_weights(struct oracle *o, const struct spec *s)
+void oracle_open_weights(struct oracle *o, struct spec *theirs)
 {
-    struct spec theirs;
     const char *file = oracle_text(o, "weights_file"), *slash = strrchr(o->path, '/');
     if (file == NULL || strchr(file, '/') != NULL)
         oracle_reject(o, "metadata weights_file is %s, expected the name of a file beside it",
                       file == NULL ? "absent" : file);
     int folder = slash == NULL ? 0 : (int)(slash - o->path) + 1;
     const char *path = oracle_name(o, "%.*s%s", folder, o->path, file);
-    oracle_must(o, safetensors_open(&o->weights_own, path, &o->e));
-    oracle_spec(o, &theirs, o->weights_own);
+    if (o->weights_own == NULL) oracle_must(o, safetensors_open(&o->weights_own, path, &o->e));
+    oracle_spec(o, theirs, o->weights_own);
+}
+
+void oracle_load_weights(struct oracle *o, const struct spec *s)
+{
+    struct spec theirs;
+    oracle_open_weights(o, &theirs);
     if (s->data.vocab != theirs.data.vocab || s->model.dim != theirs.model.dim ||
         s->model.layers != theirs.model.layers || s->model.heads != theirs.model.heads)
         oracle_reject(o, "the weights are those of another model");

@@ -58,6 +58,7 @@ TEST(planned_bytes_are_the_bytes_asked_of_the_backend)
         {.train = false, .rows_max = 5, .length_max = 16, .scored_max = 80},
         {.train = false, .rows_max = 1, .length_max = 1, .scored_max = 1},
         {.train = false, .rows_max = 4, .length_max = 12, .scored_max = 4},
+        {.train = false, .rows_max = 4, .length_max = 12, .scored_max = 24, .keys = true},
     };
     for (int32_t position = 0; position < POSITION_METHODS_N; position++)
         for (int32_t softmax = SPEC_ADAPTIVE; softmax <= SPEC_PLAIN; softmax++)

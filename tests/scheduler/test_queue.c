@@ -110,6 +110,22 @@ TEST_WITH(struct toy_grid *g, sliding_windows_of_stride_1_stay_together)
     assert_int_equal(next(g, true, 4), 3); /* one pass serves all three */
 }
 
+TEST_WITH(struct toy_grid *g, evaluations_of_one_datastore_stay_together)
+{
+    int32_t train = toy_grid_family(g, 64);
+    for (int32_t i = 1; i <= 3; i++) {
+        struct spec *s = &g->run[train + i].spec;
+        s->eval.knn = (struct spec_knn){.neighbours = 4, .temperature = i, .keys = i == 3 ? 9 : 0};
+        s->eval.split = i == 2 ? SPEC_TEST : SPEC_VALID;
+        spec_run_id(s, g->run[train + i].run_id);
+    }
+    open_queue(g);
+    next(g, true, 4);
+    queue_end(&g->queue, train, STORE_DONE, false);
+    assert_int_equal(next(g, true, 4), 2);  /* also of another split */
+    assert_int_equal(next(g, false, 3), 1); /* another number of keys */
+}
+
 TEST_WITH(struct toy_grid *g, speed_is_measured_last_and_alone)
 {
     int32_t bench = toy_grid_bench(g, 64), train = toy_grid_train(g, 64);

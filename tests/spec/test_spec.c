@@ -199,6 +199,15 @@ TEST(wrong_values_are_rejected_with_the_nearest_right_one)
         {"model.cutoffs", "1,,2", "list"},
         {"data.corpus", "a\nb", "control character"},
         {"eval.train_run", "0123456789abcdef0", "run id"},
+        {"eval.knn_neighbours", "-1", "outside"},
+        {"eval.knn_temperature", "0", "outside"},
+        {"eval.knn_temperature", "-1", "outside"},
+        {"eval.knn_temperature", "nan", "not a number"},
+        {"eval.knn_lambda", "1.01", "outside 0 to 1"},
+        {"eval.knn_lambda", "-0.1", "outside 0 to 1"},
+        {"eval.knn_lambda", "nan", "not a number"},
+        {"eval.knn_keys", "-1", "outside"},
+        {"eval.knn_control", "untraned", "did you mean 'untrained'"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct spec s;
@@ -235,6 +244,57 @@ TEST(rules_between_keys_name_both)
         struct spec s = parsed(train_text);
         set(&s, wrong[i].key, wrong[i].value);
         assert_fails(wrong[i].word[0] ? ERR_DATA : 0, wrong[i].word, spec_check(&s, &e));
+    }
+}
+
+TEST(a_datastore_that_cannot_be_is_rejected_with_a_remedy)
+{
+    static const struct {
+        const char *key, *value, *word;
+    } wrong[] = {
+        {"eval.knn_neighbours", "64", ""},
+        {"eval.split", "train", "set eval.split: valid or test"},
+        {"eval.precision", "bf16", "set eval.precision: fp32"},
+        {"eval.knn_stride", "33", "longer than the window eval.knn_window = 32"},
+        {"eval.knn_keys", "1000000000000", "set eval.knn_keys: 0 for all"},
+        {"eval.knn_keys", "63", "eval.knn_neighbours: 64 is more than the 63 keys"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct spec s = parsed(train_text);
+        s.kind = SPEC_EVAL;
+        s.eval.split = SPEC_VALID;
+        s.eval.L = 64;
+        s.eval.knn.neighbours = 64;
+        s.eval.knn.window = 32;
+        set(&s, wrong[i].key, wrong[i].value);
+        assert_fails(wrong[i].word[0] ? ERR_DATA : 0, wrong[i].word, spec_check(&s, &e));
+        s.eval.knn.neighbours = 0; /* without a datastore its keys say nothing */
+        assert_ok(spec_check(&s, &e));
+    }
+}
+
+TEST(a_datastore_is_hashed_only_where_there_is_one)
+{
+    static const char *const keys[] = {"eval.knn_temperature", "eval.knn_lambda", "eval.knn_window",
+                                       "eval.knn_stride", "eval.knn_keys"};
+    struct spec s = parsed(train_text);
+
+    s.kind = SPEC_EVAL;
+    set(&s, "eval.train_run", "0123456789abcdef");
+    set(&s, "eval.split", "valid");
+    set(&s, "eval.L", "64");
+    const struct id without = id(&s);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        struct spec other = s;
+        set(&other, keys[i], i == 1 ? "0.5" : "100");
+        assert_string_equal(without.text, id(&other).text);
+        other.eval.knn.neighbours = 64;
+        struct spec same = s;
+        same.eval.knn.neighbours = 64;
+        assert_string_not_equal(id(&same).text, id(&other).text);
+        same.eval.knn.control = other.eval.knn.control = SPEC_KNN_UNIGRAM; /* has no neighbours */
+        bool counts = i == 1 || i == 4;
+        assert_int_equal(strcmp(id(&same).text, id(&other).text) != 0, counts);
     }
 }
 

@@ -221,7 +221,7 @@ static const char *other_value(const struct spec *s, const struct spec_key *key,
 
     for (int i = 0; key->names && key->names[i]; i++)
         if (strcmp(key->names[i], value) != 0) return key->names[i];
-    return strcmp(value, "3") == 0 ? "2" : "3";
+    return strcmp(value, "3") == 0 ? "2" : key->high < 3 ? "1" : "3";
 }
 
 /* The evaluations that the artefact asks for, by the columns that describe them: a pivot over these
@@ -249,6 +249,7 @@ TEST_WITH(struct store_fixture *f, evaluations_that_differ_in_any_key_have_diffe
     all.eval.window = SPEC_SLIDING, all.eval.stride = 1;
     all.eval.scaling = POSITION_SLOPES, all.eval.scaling_factor = 2;
     all.eval.mask = (struct spec_mask){.window = 32, .sinks = 4};
+    all.eval.knn = (struct spec_knn){.neighbours = 4, .temperature = 1, .lambda = 0.5};
     fixture_done(f, &f->train, 2.0, NULL);
     fixture_done(f, &all, 9.0, first);
     for (size_t i = 0; i < n; i++) {
