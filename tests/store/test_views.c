@@ -247,7 +247,9 @@ TEST_WITH(struct store_fixture *f, evaluations_that_differ_in_any_key_have_diffe
 
     arena_init(&a);
     all.eval.window = SPEC_SLIDING, all.eval.stride = 1;
-    all.eval.scaling = POSITION_SLOPES, all.eval.scaling_factor = 2;
+    all.eval.scaling = POSITION_LONGROPE, all.eval.scaling_factor = 2;
+    all.eval.longrope_short = all.eval.longrope_long = (struct position_list){1, {2}};
+    all.eval.temperature = SPEC_EVAL_LOG;
     all.eval.mask = (struct spec_mask){.window = 32, .sinks = 4};
     all.eval.knn = (struct spec_knn){.neighbours = 4, .temperature = 1, .lambda = 0.5};
     fixture_done(f, &f->train, 2.0, NULL);

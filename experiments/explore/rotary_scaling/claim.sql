@@ -21,21 +21,23 @@ row AS ( -- one a training length and seed: the numbers at 6 L, and what the cla
         max(p) FILTER (WHERE model = 'rotary 2' AND multiple = 6 AND scaling = 'none') AS none,
         max(p) FILTER (WHERE model = 'rotary 2' AND multiple = 6 AND scaling = 'pi') AS pi,
         max(p) FILTER (WHERE model = 'rotary 2' AND multiple = 6 AND scaling = 'ntk') AS ntk,
-        max(p) FILTER (WHERE model = 'rotary 2' AND multiple = 6 AND scaling = 'yarn') AS yarn
+        max(p) FILTER (WHERE model = 'rotary 2' AND multiple = 6 AND scaling = 'yarn') AS yarn,
+        max(p) FILTER (WHERE model = 'rotary 2' AND multiple = 6 AND scaling = 'llama3') AS llama3
     FROM e WHERE protocol = 'nonoverlapping' GROUP BY L, seed),
 slid AS ( -- with a sliding window, where every target has the context of the window
     SELECT L, seed, max(p) FILTER (WHERE scaling = 'none') AS a2, max(p) FILTER (WHERE scaling = 'slopes') AS s2
     FROM e WHERE protocol = 'sliding' AND model = 'alibi' AND multiple = 2 GROUP BY L, seed),
 found(claim, L, seed, holds, said) AS (
-    SELECT 'E2a', L, seed, max(pi, ntk, yarn) < none, printf('at 6 L none %.2f, pi %.2f, ntk %.2f, yarn %.2f', none, pi, ntk, yarn) FROM row
-    WHERE none + pi + ntk + yarn IS NOT NULL
+    SELECT 'E2a', L, seed, max(pi, ntk, yarn, llama3) < none,
+        printf('at 6 L none %.2f, pi %.2f, ntk %.2f, yarn %.2f, llama3 %.2f', none, pi, ntk, yarn, llama3) FROM row
+    WHERE none + pi + ntk + yarn + llama3 IS NOT NULL
     UNION ALL
     SELECT 'E2b', L, seed, yarn <= ntk AND ntk <= pi, printf('at 6 L yarn %.2f, ntk %.2f, pi %.2f', yarn, ntk, pi) FROM row
     WHERE pi + ntk + yarn IS NOT NULL
     UNION ALL
-    SELECT 'E2c', L, seed, min(pi, ntk, yarn) / r1 >= (1 + above_alibi) * (a6 / a1),
-        printf('at 6 L the best scaling is x %.3f of %.2f at L, ALiBi x %.3f of %.2f', min(pi, ntk, yarn) / r1, r1, a6 / a1, a1) FROM row, threshold
-    WHERE pi + ntk + yarn + r1 + a6 + a1 IS NOT NULL
+    SELECT 'E2c', L, seed, min(pi, ntk, yarn, llama3) / r1 >= (1 + above_alibi) * (a6 / a1),
+        printf('at 6 L the best scaling is x %.3f of %.2f at L, ALiBi x %.3f of %.2f', min(pi, ntk, yarn, llama3) / r1, r1, a6 / a1, a1) FROM row, threshold
+    WHERE pi + ntk + yarn + llama3 + r1 + a6 + a1 IS NOT NULL
     UNION ALL
     SELECT 'E2d', s.L, s.seed, s.s2 <= (1 - slopes_gain) * s.a2,
         printf('at 2 L with a sliding window %.2f with scaled slopes, %.2f without (%+.2f %%); nonoverlapping %.2f and %.2f', s.s2, s.a2, 100 * (s.s2 / s.a2 - 1), r.s2, r.a2)
