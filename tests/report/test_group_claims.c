@@ -47,7 +47,8 @@ static void without(struct judging *j, const char *which)
     arena_init(&a);
     assert_works(j->f->base, store_begin(s, &j->f->base->e));
     const char *sql = arena_printf(&a,
-                                   "UPDATE results SET perplexity=NULL,nonfinite=1 WHERE run_id IN"
+                                   "UPDATE results SET perplexity=NULL,loss_nats=NULL,nonfinite=1"
+                                   " WHERE run_id IN"
                                    "(SELECT run_id FROM runs WHERE kind='eval' AND %s)",
                                    which);
     if (database_script(s, sql, &j->f->base->e) < 0) fail_msg("%s: %s", sql, j->f->base->e.text);
