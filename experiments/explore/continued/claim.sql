@@ -14,7 +14,7 @@ threshold AS (SELECT
     1.01 AS from_start,  -- E9i: DroPE over NoPE from the start, at most
     1.01 AS lengths      -- E9j: ALiBi at 512, then 1536, over 1536 throughout, at most
 ),
-e AS ( -- an evaluation and its arm: method, heads, the parent's length, scaling, last length, such as 'rotary-2 512 yarn 3072'
+e AS MATERIALIZED ( -- an evaluation and its arm: method, heads, the parent's length, scaling, last length, such as 'rotary-2 512 yarn 3072'
     SELECT w.seed, w.split, w.protocol, w.L_valid_nominal AS V, w.perplexity AS p, w.state, w.train_run_id AS run,
         w.position || CASE WHEN h.value <> '8' THEN '-' || h.value ELSE '' END
             || coalesce(' ' || (f.L_train * w.L_train_nominal / w.L_train), '')
@@ -26,14 +26,14 @@ e AS ( -- an evaluation and its arm: method, heads, the parent's length, scaling
     LEFT JOIN settings t ON t.run_id = w.train_run_id AND t.key = 'train.from'
     LEFT JOIN run_list f ON f.run_id = t.value
     WHERE w.artefact = :artefact AND w.scale = :scale),
-complete AS ( -- arms of which every number exists, or a model diverged
+complete AS MATERIALIZED ( -- arms of which every number exists, or a model diverged
     SELECT arm, seed FROM e GROUP BY arm, seed HAVING count(*) = sum(p IS NOT NULL OR coalesce(state = 'diverged', 0))),
-chosen AS ( -- a scaling that is applied in the evaluation only has nothing to choose
+chosen AS MATERIALIZED ( -- a scaling that is applied in the evaluation only has nothing to choose
     SELECT arm, seed, run FROM (
         SELECT arm, seed, run, row_number() OVER (PARTITION BY arm, seed ORDER BY split DESC, p IS NULL, p) AS n
         FROM e JOIN complete USING (arm, seed))
     WHERE n = 1),
-at AS ( -- on test: 'V' nonoverlapping, 'sliding'
+at AS MATERIALIZED ( -- on test: 'V' nonoverlapping, 'sliding'
     SELECT e.arm, e.seed, CASE protocol WHEN 'sliding' THEN 'sliding' ELSE CAST(V AS TEXT) END AS V, p
     FROM e JOIN chosen c ON c.arm = e.arm AND c.seed = e.seed AND c.run = e.run WHERE split = 'test' AND p IS NOT NULL),
 picked AS ( -- the better of the two stages on valid

@@ -1,15 +1,13 @@
 -- Two kinds of rows. With an arm: a number of the table, at the arm's chosen rate. With a series: a
 -- point of the figure, one for each rate. Parameters: :artefact, :scale.
-WITH e AS ( -- an evaluation, the part and the arm of its training, and its role
-    SELECT w.*, CAST(r.value AS REAL) AS rate, h.value AS heads, p.L_train AS from_L, p.position AS from_position,
-        coalesce(s.value, 'none') AS scaling,
+WITH t AS MATERIALIZED ( -- what arms of trainings differ in
+    SELECT run_id, max(CASE key WHEN 'train.lr' THEN CAST(value AS REAL) END) AS rate, max(CASE key WHEN 'model.heads' THEN value END) AS heads,
+        max(CASE key WHEN 'model.rope_scaling' THEN value END) AS scaling, max(CASE key WHEN 'train.from' THEN value END) AS parent
+    FROM settings WHERE key IN ('train.lr', 'model.heads', 'model.rope_scaling', 'train.from') GROUP BY run_id),
+e AS ( -- an evaluation, the part and the arm of its training, and its role
+    SELECT w.*, t.rate, t.heads, p.L_train AS from_L, p.position AS from_position, coalesce(t.scaling, 'none') AS scaling,
         w.split = 'valid' AS chooses
-    FROM wanted_evaluations w
-    JOIN settings r ON r.run_id = w.train_run_id AND r.key = 'train.lr'
-    JOIN settings h ON h.run_id = w.train_run_id AND h.key = 'model.heads'
-    LEFT JOIN settings s ON s.run_id = w.train_run_id AND s.key = 'model.rope_scaling'
-    LEFT JOIN settings f ON f.run_id = w.train_run_id AND f.key = 'train.from'
-    LEFT JOIN run_list p ON p.run_id = f.value
+    FROM wanted_evaluations w JOIN t ON t.run_id = w.train_run_id LEFT JOIN run_list p ON p.run_id = t.parent
     WHERE w.artefact = :artefact AND w.scale = :scale),
 named AS (
     SELECT *,
@@ -22,10 +20,11 @@ named AS (
                       ELSE 'rotary, ' || CASE scaling WHEN 'none' THEN 'no scaling' ELSE scaling END || ', fine-tuned' END
         END AS arm
     FROM e),
-chosen AS ( -- of each arm and seed the rate with the lowest perplexity on valid, at its last L_train
-    SELECT arm, heads, seed, rate FROM (
-        SELECT arm, heads, seed, rate, row_number() OVER (PARTITION BY arm, heads, seed ORDER BY perplexity) AS n
-        FROM named WHERE chooses AND perplexity IS NOT NULL)
+chosen AS ( -- of each arm and seed the rate with the lowest perplexity on valid, at its last L_train; without one the lowest rate
+    SELECT arm, heads, seed, rate AS chosen_rate FROM (
+        SELECT arm, heads, seed, rate, row_number() OVER (PARTITION BY arm, heads, seed
+            ORDER BY chooses AND perplexity IS NOT NULL DESC, CASE WHEN chooses THEN perplexity END, rate) AS n
+        FROM named)
     WHERE n = 1),
 part(part, place, text) AS (VALUES
     ('stages', 1, 'stages'),
@@ -49,8 +48,7 @@ SELECT p.part_text AS part, p.part_place,
          ELSE 'test, ' || p.L_valid_nominal END AS measure,
     p.perplexity, p.rate, p.position, p.L_train, p.seed, p.scale, p.dataset, p.corpus, p.model, p.precision, p.parameters, p.modified,
     p.state, p.run_id, p.config_id
-FROM placed p JOIN kind ON CASE kind
-    WHEN 'table' THEN p.rate = coalesce((SELECT c.rate FROM chosen c WHERE c.arm = p.arm AND c.heads = p.heads AND c.seed = p.seed),
-        (SELECT min(o.rate) FROM named o WHERE o.arm = p.arm AND o.heads = p.heads AND o.seed = p.seed))
+FROM placed p JOIN chosen c USING (arm, heads, seed) JOIN kind ON CASE kind
+    WHEN 'table' THEN p.rate = c.chosen_rate
     ELSE NOT p.chooses AND p.L_valid_nominal = 3072 AND p.part NOT IN ('lengths', 'scalings 8') AND (p.from_L IS NOT NULL OR p.position <> 'rotary') END
 ORDER BY kind DESC, p.part_place, p.chooses DESC, p.L_valid_nominal, p.point, p.seed;
