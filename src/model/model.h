@@ -109,7 +109,8 @@ int model_distribution(struct model *m, const struct model_batch *batch, int32_t
 struct model_heads_layer {
     int32_t layer, H, T;
     float *weight; /* (H,T,T) attention weights of the keys of each query */
-    float *logit;  /* (H,T,T) its scores without the bias; -INFINITY: the key is not seen */
+    float *logit;  /* (H,T,T) its scores without the bias by distance, with forget gates; -INFINITY:
+                      the key is not seen */
     float *slope;  /* (H) where the bias is -slope * distance; else NULL */
 };
 typedef int model_heads_fn(void *context, const struct model_heads_layer *layer, struct err *e);

@@ -82,13 +82,13 @@ static int download_weights(struct model *m, struct attention a, float *weight, 
 }
 
 /* The slopes of a bias that is a slope at every distance; with sinks the distances of a cache are
- * others. */
+ * others, and a temperature inside multiplies the bias of each query by its own factor. */
 static int download_slopes(struct model *m, const struct attention *a, struct err *e)
 {
     struct model_heads_layer *layer = &m->heads->layer;
     layer->slope = NULL;
     if (a->gates.high.data != NULL || a->bias.bias_table_n > 0 || a->bias.tail_slope_dev == NULL ||
-        a->mask.sinks > 0)
+        a->mask.sinks > 0 || a->temperature.inside)
         return 0;
     layer->slope = layer->logit + (int64_t)a->H * a->T * a->T;
     TRY(m->b->ops->download(m->b, layer->slope, a->bias.tail_slope_dev,

@@ -91,6 +91,20 @@ TEST(weights_are_the_softmax_of_logits_and_bias_for_every_method)
     }
 }
 
+TEST(a_bias_inside_the_temperature_has_no_slope)
+{
+    struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_PLAIN);
+    for (int inside = 0; inside < 2; inside++) {
+        s.model.temperature = (struct spec_temperature){
+            .kind = SPEC_LOG, .bias = inside ? SPEC_BIAS_INSIDE : SPEC_BIAS_OUTSIDE, .length = 4};
+        struct model_bench *k = model_bench_open_on(test_device, test_dtype, &s, 1, LENGTH, false);
+        const struct kept kept = see(k);
+        assert_int_equal(kept.slopes_n, inside ? 0 : 8);
+        assert_true(inside || softmax_difference(k->m, &kept) < 1e-5);
+        model_bench_close(k);
+    }
+}
+
 /* Projections that are zero, and biases of q and k that are not: each logit is their product. */
 TEST(logits_are_absolute)
 {
