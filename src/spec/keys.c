@@ -436,6 +436,27 @@ bool spec_same_datastore(const struct spec_knn *a, const struct spec_knn *b)
            a->keys == b->keys;
 }
 
+bool spec_alike(const struct spec *a, const struct spec *b, const char *const *but)
+{
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+    struct arena scratch;
+    bool alike = true;
+
+    arena_init(&scratch);
+    for (size_t i = 0; alike && i < n; i++) {
+        const struct spec_key *key = &keys[i];
+        bool here = !key->applies || key->applies(a), there = !key->applies || key->applies(b);
+        const char *const *name = but;
+        while (*name && strcmp(*name, key->name) != 0) name++;
+        if (*name || (!here && !there)) continue;
+        alike =
+            here == there && strcmp(spec_get(a, key, &scratch), spec_get(b, key, &scratch)) == 0;
+    }
+    arena_fini(&scratch);
+    return alike;
+}
+
 struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eval)
 {
     struct spec s = *train;

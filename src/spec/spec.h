@@ -249,6 +249,9 @@ int32_t spec_first_update(const struct spec *child, const struct spec *parent);
  * one, or both none. */
 struct spec_knn spec_datastore(const struct spec_eval *eval, const struct spec *train);
 bool spec_same_datastore(const struct spec_knn *a, const struct spec_knn *b);
+/* spec_alike - whether two specs have the same values of all keys that apply to one of them, except
+ * those that `but` names; it ends with NULL. */
+bool spec_alike(const struct spec *a, const struct spec *b, const char *const *but);
 /* spec_is_defined - false for an evaluation whose rows are too long for the position method of its
  * training. The spec must have the training's keys. */
 bool spec_is_defined(const struct spec *s);

@@ -174,18 +174,11 @@ static int prepare(struct evaluate *v, struct err *e)
 
 /* --- a pass --- */
 
-static bool same_targets(const struct spec_eval *x, const struct spec_eval *y)
+static bool shares_rows(const struct spec *x, const struct spec *y)
 {
-    return x->split == y->split && x->targets == y->targets && x->scaling == y->scaling &&
-           x->scaling_factor == y->scaling_factor && x->mask.window == y->mask.window &&
-           x->mask.sinks == y->mask.sinks && x->mask.sink_positions == y->mask.sink_positions &&
-           x->temperature == y->temperature && x->temperature_bias == y->temperature_bias &&
-           x->temperature_length == y->temperature_length;
-}
+    static const char *const but[] = {"eval.L", "eval.attention_rows", NULL};
 
-static bool shares_rows(const struct spec_eval *x, const struct spec_eval *y)
-{
-    return stride_of(x) == 1 && stride_of(y) == 1 && same_targets(x, y);
+    return stride_of(&x->eval) == 1 && stride_of(&y->eval) == 1 && spec_alike(x, y, but);
 }
 
 static bool mixes(const struct evaluate *v)
@@ -193,27 +186,29 @@ static bool mixes(const struct evaluate *v)
     return eval_of(v, v->member[0])->knn.neighbours > 0;
 }
 
-/* Only temperature and lambda differ; check_group compares the datastores. */
-static bool shares_search(const struct spec_eval *x, const struct spec_eval *y)
+static bool shares_search(const struct spec *x, const struct spec *y)
 {
-    return x->knn.neighbours > 0 && x->knn.neighbours == y->knn.neighbours && x->L == y->L &&
-           stride_of(x) == stride_of(y) && same_targets(x, y);
+    static const char *const but[] = {"eval.knn_temperature", "eval.knn_lambda",
+                                      "eval.attention_rows", NULL};
+
+    return x->eval.knn.neighbours > 0 && spec_alike(x, y, but);
 }
 
 /* Sets up the pass of evaluation i and of those that share its search, or its rows, which needs
  * windows that are scored like prefixes of longer ones. */
 static void gather_members(struct evaluate *v, int32_t i)
 {
-    const struct spec s = spec_evaluated(&v->trained, eval_of(v, i));
+    const struct spec s = spec_evaluated(&v->trained, eval_of(v, i)), *all = v->worker->spec;
     const struct position_shape shape = spec_position_shape(&s);
     bool mixed = eval_of(v, i)->knn.neighbours > 0;
     bool prefixes = !mixed && !position_follows_length((int32_t)s.model.position, &shape);
 
     v->members_n = 0;
     for (int32_t k = i; k < v->worker->specs_n; k++) {
-        bool joins = k == i || (prefixes && shares_rows(eval_of(v, i), eval_of(v, k))) ||
-                     shares_search(eval_of(v, i), eval_of(v, k));
-        if (v->sums[k].recorded || !joins) continue;
+        if (v->sums[k].recorded) continue;
+        bool joins = k == i || (prefixes && shares_rows(&all[i], &all[k])) ||
+                     shares_search(&all[i], &all[k]);
+        if (!joins) continue;
         int32_t at = v->members_n++;
         for (; at > 0 && eval_of(v, v->member[at - 1])->L > eval_of(v, k)->L; at--)
             v->member[at] = v->member[at - 1];

@@ -168,6 +168,49 @@ TEST(an_evaluation_is_hashed_by_its_training_and_its_own_keys)
     assert_string_not_equal(one.text, id(&s).text);
 }
 
+/* A key that a comparison forgot would give two evaluations one number. */
+TEST(evaluations_are_alike_if_only_named_keys_differ)
+{
+    static const struct {
+        const char *key, *value;
+    } changes[] = {{"eval.L", "32"},
+                   {"eval.split", "test"},
+                   {"eval.targets", "50"},
+                   {"eval.position_scaling", "pi"},
+                   {"eval.position_scaling_factor", "3"},
+                   {"eval.longrope_short_factors", "1,2,3,4"},
+                   {"eval.longrope_long_factors", "1,2,3,4"},
+                   {"eval.attention_window", "9"},
+                   {"eval.temperature", "none"},
+                   {"eval.temperature_bias", "inside"},
+                   {"eval.temperature_length", "7"},
+                   {"eval.attention_rows", "5"},
+                   {"eval.knn_neighbours", "3"},
+                   {"eval.knn_temperature", "3"},
+                   {"eval.knn_lambda", "0.5"}};
+    static const char *const none[] = {NULL};
+    struct spec s = parsed(train_text);
+
+    s.kind = SPEC_EVAL;
+    set(&s, "eval.train_run", "0123456789abcdef");
+    set(&s, "eval.L", "64");
+    set(&s, "eval.position_scaling", "longrope");
+    set(&s, "eval.attention_window", "8");
+    set(&s, "eval.temperature", "log");
+    set(&s, "eval.knn_neighbours", "2");
+    assert_true(spec_alike(&s, &s, none));
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        const char *const but[] = {"eval.checkpoint", changes[i].key, NULL};
+        struct spec other = s;
+        set(&other, changes[i].key, changes[i].value);
+        assert_string_not_equal(id(&s).text, id(&other).text);
+        assert_false(spec_alike(&s, &other, none));
+        if (strcmp(changes[i].key, "eval.position_scaling") != 0 &&
+            strcmp(changes[i].key, "eval.temperature") != 0) /* others apply with these */
+            assert_true(spec_alike(&s, &other, but));
+    }
+}
+
 TEST(wrong_values_are_rejected_with_the_nearest_right_one)
 {
     static const struct {
