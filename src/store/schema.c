@@ -234,8 +234,9 @@ const char schema_rows_of_texts[] = SETTINGS_OF_TEXTS LOSSES_OF_TEXTS("");
 const char schema_rows_of_attempt[] = LOSSES_OF_TEXTS(" AND attempt_id=?1");
 
 /* group_losses: struct record_bins of a result, by `grouping`: the groups of its corpus, or blocks
- * of its targets. An older file has none. */
-#define TABLE_OF_5(TEMP)                                                                           \
+ * of its targets. attention_heads, attention_rollouts: RECORD_HEAD and RECORD_ROLLOUT. An older
+ * file has none. */
+#define TABLES_OF_5(TEMP)                                                                          \
     "CREATE " TEMP "TABLE group_losses("                                                           \
     " result_id INTEGER NOT NULL REFERENCES results(result_id),"                                   \
     " grouping TEXT NOT NULL CHECK(grouping IN('group','block')),"                                 \
@@ -245,12 +246,7 @@ const char schema_rows_of_attempt[] = LOSSES_OF_TEXTS(" AND attempt_id=?1");
     " targets INTEGER NOT NULL,"                                                                   \
     " nll REAL,"                                                                                   \
     " hits INTEGER,"                                                                               \
-    " PRIMARY KEY(result_id,grouping,first)) STRICT, WITHOUT ROWID;"
-
-static const char version_5[] = TABLE_OF_5("");
-
-/* From version 6 on an evaluation may say what attention heads do. */
-#define TABLES_OF_6(TEMP)                                                                          \
+    " PRIMARY KEY(result_id,grouping,first)) STRICT, WITHOUT ROWID;"                               \
     "CREATE " TEMP "TABLE attention_heads("                                                        \
     " attempt_id INTEGER NOT NULL REFERENCES run_attempts(attempt_id),"                            \
     " text TEXT NOT NULL,"                                                                         \
@@ -274,7 +270,7 @@ static const char version_5[] = TABLE_OF_5("");
     " weight REAL,"                                                                                \
     " PRIMARY KEY(attempt_id,text,layers,head,distance)) STRICT, WITHOUT ROWID;"
 
-static const char version_6[] = TABLES_OF_6("");
+static const char version_5[] = TABLES_OF_5("");
 
 const char schema_trigger_name[] = "an_attempt_ends_once";
 const char schema_trigger[] = ENDS_ONCE_2;
@@ -284,8 +280,7 @@ const struct schema_step schema_steps[] = {
     {2, version_2, NULL, NULL},
     {3, version_3, "CREATE TEMP VIEW claim_verdicts AS " CLAIMS_OF_2, NULL},
     {4, version_4, TABLES_OF_4("TEMP "), schema_rows_of_texts},
-    {5, version_5, TABLE_OF_5("TEMP "), NULL},
-    {6, version_6, TABLES_OF_6("TEMP "), NULL},
+    {5, version_5, TABLES_OF_5("TEMP "), NULL},
 };
 const int schema_steps_n = sizeof schema_steps / sizeof *schema_steps;
 

@@ -16,8 +16,8 @@ enum { MIGRATORS = 20 };
 
 /* A next version as it might be: a column, and a table rebuilt that others point to. */
 static const struct schema_step next_steps[] = {
-    {.version = 6, .sql = "this is never run on a file of version 6"},
-    {.version = 7,
+    {.version = 5, .sql = "this is never run on a file of version 5"},
+    {.version = 6,
      .sql = "ALTER TABLE results ADD COLUMN note TEXT;"
             "CREATE TABLE next_points(artefact TEXT NOT NULL, scale TEXT NOT NULL,"
             " point INTEGER NOT NULL, run_id TEXT NOT NULL REFERENCES runs(run_id),"
@@ -27,13 +27,13 @@ static const struct schema_step next_steps[] = {
             "DROP TABLE points; ALTER TABLE next_points RENAME TO points;"},
 };
 static const struct schema_step broken_steps[] = {
-    {.version = 6, .sql = ""},
-    {.version = 7,
+    {.version = 5, .sql = ""},
+    {.version = 6,
      .sql = "ALTER TABLE results ADD COLUMN note TEXT; CREATE TABLE broken(x NONSENSE) STRICT;"},
 };
 static const struct schema_step orphan_steps[] = {
-    {.version = 6, .sql = ""},
-    {.version = 7, .sql = "DELETE FROM runs WHERE kind='train';"},
+    {.version = 5, .sql = ""},
+    {.version = 6, .sql = "DELETE FROM runs WHERE kind='train';"},
 };
 static const char *const next_views[] = {
     "CREATE VIEW evaluations AS SELECT run_id, note FROM results WHERE current=1 AND kind='eval'",
@@ -78,9 +78,9 @@ TEST_WITH(struct store_fixture *f, every_released_version_opens_with_the_same_co
         assert_rows(f, "SELECT count(*), (SELECT count(*) FROM target_blocks) FROM target_groups",
                     version < 5 ? "0 0" : "1 1");
         assert_rows(f, "SELECT first_weight, slope, bound_excess FROM attention",
-                    version < 6 ? "" : "0.25 0.5 -1.25");
+                    version < 5 ? "" : "0.25 0.5 -1.25");
         assert_rows(f, "SELECT layers, distance, weight FROM attention_rollout",
-                    version < 6 ? "" : "2 4 0.0625");
+                    version < 5 ? "" : "2 4 0.0625");
         assert_cell(f, "SELECT value FROM paper_values WHERE position='alibi'", "18.5");
         assert_cell(f, "SELECT verdict FROM claims", "supported");
         assert_rows(f,
@@ -179,15 +179,15 @@ TEST_WITH(struct store_fixture *f, a_migration_is_whole_and_leaves_a_copy)
     store_fixture_open(f, STORE_WRITE);
     assert_works(f, migrate_run(f->store, next_steps, 2, next_views, &f->e));
     assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA user_version"), 1);
-    assert_int_equal(version, 7);
+    assert_int_equal(version, 6);
     assert_cell(f, "SELECT count(note)||count(*) FROM evaluations", "01");
     assert_cell(f, "SELECT artefact||coalesce(title,'-') FROM points", "table5-");
     assert_cell(f, "SELECT count(*) FROM sqlite_schema WHERE type='view'", "1");
     assert_int_equal(store_check(f->store, &f->e), 0);
     store_fixture_close(f);
-    snprintf(copy, sizeof copy, "%s.backup-v6", f->path);
+    snprintf(copy, sizeof copy, "%s.backup-v5", f->path);
     snprintf(f->path, sizeof f->path, "%.90s", copy);
-    store_fixture_open(f, STORE_WRITE); /* the copy is a results.db of version 6 */
+    store_fixture_open(f, STORE_WRITE); /* the copy is a results.db of version 5 */
     assert_cell(f, "SELECT perplexity FROM evaluations", "17.25");
     assert_cell(f, "SELECT count(*) FROM run_attempts", "4");
 }
@@ -199,11 +199,11 @@ TEST_WITH(struct store_fixture *f, a_migration_that_fails_leaves_the_old_file)
     thaw(f, schema_steps_n);
     store_fixture_open(f, STORE_WRITE);
     assert_true(migrate_run(f->store, broken_steps, 2, next_views, &f->e) < 0);
-    assert_non_null(strstr(f->e.text, "migration from version 6 to 7"));
+    assert_non_null(strstr(f->e.text, "migration from version 5 to 6"));
     assert_refused(f, ERR_DATA, "rows that do not exist",
                    migrate_run(f->store, orphan_steps, 2, next_views, &f->e));
     assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA user_version"), 1);
-    assert_int_equal(version, 6);
+    assert_int_equal(version, 5);
     assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA foreign_keys"), 1);
     assert_int_equal(version, 1);
     store_fixture_close(f);
@@ -218,8 +218,8 @@ TEST_WITH(struct store_fixture *f, a_file_of_the_next_version_is_not_read)
     thaw(f, schema_steps_n);
     store_fixture_open(f, STORE_WRITE);
     assert_int_equal(migrate_run(f->store, next_steps, 2, next_views, &f->e), 0);
-    /* this program knows version 6 and meets version 7 */
-    assert_refused(f, ERR_UNAVAILABLE, "version 7",
+    /* this program knows version 5 and meets version 6 */
+    assert_refused(f, ERR_UNAVAILABLE, "version 6",
                    store_open(&reader, f->path, STORE_READ, &f->e));
 }
 
@@ -289,7 +289,7 @@ TEST_WITH(struct store_fixture *f, a_reader_needs_a_writer_to_migrate_version_1_
     struct store *s = NULL;
 
     thaw(f, 1);
-    assert_refused(f, ERR_UNAVAILABLE, "its schema has version 1, this program reads version 6",
+    assert_refused(f, ERR_UNAVAILABLE, "its schema has version 1, this program reads version 5",
                    store_open(&s, f->path, STORE_READ, &f->e));
     store_fixture_open(f, STORE_WRITE);
     assert_int_equal(store_open(&s, f->path, STORE_READ, &f->e), 0);

@@ -176,13 +176,17 @@ INSERT INTO position_losses VALUES(2,1,1,100,250.0);
 CREATE TABLE group_losses( result_id INTEGER NOT NULL REFERENCES results(result_id), grouping TEXT NOT NULL CHECK(grouping IN('group','block')), first INTEGER NOT NULL, last INTEGER NOT NULL, name TEXT, targets INTEGER NOT NULL, nll REAL, hits INTEGER, PRIMARY KEY(result_id,grouping,first)) STRICT, WITHOUT ROWID;
 INSERT INTO group_losses VALUES(2,'block',1,100,NULL,100,250.0,NULL);
 INSERT INTO group_losses VALUES(2,'group',0,0,'all',100,250.0,40);
+CREATE TABLE attention_heads( attempt_id INTEGER NOT NULL REFERENCES run_attempts(attempt_id), text TEXT NOT NULL, layer INTEGER NOT NULL, head INTEGER NOT NULL, rows INTEGER NOT NULL, first_weight REAL, entropy REAL, distance REAL, logit_low REAL, logit_high REAL, slope REAL, bound_excess REAL, PRIMARY KEY(attempt_id,text,layer,head)) STRICT, WITHOUT ROWID;
+INSERT INTO attention_heads VALUES(2,'natural',1,1,100,0.25,1.5,7.5,-2.5,3.5,0.5,-1.25);
+CREATE TABLE attention_rollouts( attempt_id INTEGER NOT NULL REFERENCES run_attempts(attempt_id), text TEXT NOT NULL, layers INTEGER NOT NULL, head INTEGER NOT NULL, distance INTEGER NOT NULL, weight REAL, PRIMARY KEY(attempt_id,text,layers,head,distance)) STRICT, WITHOUT ROWID;
+INSERT INTO attention_rollouts VALUES(2,'natural',2,1,4,0.0625);
 CREATE INDEX runs_of_training ON runs(train_run_id);
 CREATE INDEX points_of_run ON points(run_id);
 CREATE UNIQUE INDEX one_running_attempt ON run_attempts(run_id) WHERE state='running';
 CREATE UNIQUE INDEX one_current_result ON results(run_id) WHERE current=1;
 CREATE INDEX results_of_run ON results(run_id);
 CREATE TRIGGER an_attempt_ends_once BEFORE UPDATE OF attempt_id,uid,run_id,attempt,state,slot,device,backend,host,boot_id,pid,pid_start,blas,threads,code_id,program,started_at,ended_at,exit_code,signal,message,merged_from,choices ON run_attempts WHEN OLD.state<>'running' BEGIN SELECT RAISE(ABORT,'an ended attempt is never rewritten'); END;
-CREATE VIEW position_methods AS SELECT NULL AS position, NULL AS display, NULL AS place, NULL AS style, NULL AS bounded WHERE 0 UNION ALL SELECT 'sinusoidal','Sinusoidal',1,1,0 UNION ALL SELECT 'rotary','Rotary',2,2,0 UNION ALL SELECT 't5','T5 Bias',3,3,0 UNION ALL SELECT 'alibi','ALiBi',4,4,0 UNION ALL SELECT 'none','NoPE',5,6,0 UNION ALL SELECT 'learned','Learned',6,7,1 UNION ALL SELECT 'alibi_learned','ALiBi, learned slopes',7,8,0 UNION ALL SELECT 'kerple_log','KERPLE-log',8,9,0 UNION ALL SELECT 'kerple_power','KERPLE-power',9,10,0 UNION ALL SELECT 'sandwich','Sandwich',10,11,0 UNION ALL SELECT 'tisa','TISA',11,12,0;
+CREATE VIEW position_methods AS SELECT NULL AS position, NULL AS display, NULL AS place, NULL AS style, NULL AS bounded WHERE 0 UNION ALL SELECT 'sinusoidal','Sinusoidal',1,1,0 UNION ALL SELECT 'rotary','Rotary',2,2,0 UNION ALL SELECT 't5','T5 Bias',3,3,0 UNION ALL SELECT 'alibi','ALiBi',4,4,0 UNION ALL SELECT 'none','NoPE',5,6,0 UNION ALL SELECT 'learned','Learned',6,7,1 UNION ALL SELECT 'alibi_learned','ALiBi, learned slopes',7,8,0 UNION ALL SELECT 'kerple_log','KERPLE-log',8,9,0 UNION ALL SELECT 'kerple_power','KERPLE-power',9,10,0 UNION ALL SELECT 'sandwich','Sandwich',10,11,0 UNION ALL SELECT 'tisa','TISA',11,12,0 UNION ALL SELECT 'bam','BAM',13,14,0 UNION ALL SELECT 'hard_alibi','Hard-ALiBi',14,15,0;
 CREATE VIEW run_origins AS
 SELECT run_id, coalesce((SELECT value FROM run_settings s
     WHERE s.run_id = r.run_id AND s.key = 'train.origin' AND s.hashed), origin) AS origin
@@ -238,6 +242,17 @@ JOIN runs r ON r.run_id = v.run_id
 JOIN runs t ON t.run_id = r.train_run_id
 JOIN evaluation_settings s ON s.run_id = v.run_id
 WHERE v.current = 1 AND v.kind = 'eval';
+CREATE VIEW attention AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.seed, h.text, h.layer,
+  h.head, h.rows, h.first_weight, h.entropy, h.distance, h.logit_low, h.logit_high, h.slope,
+  h.bound_excess, r.run_id, r.train_run_id, r.config_id, max(r.modified, t.modified) AS modified,
+  r.checkpoint, s.settings
+FROM results v
+JOIN attention_heads h ON h.attempt_id = v.attempt_id
+JOIN runs r ON r.run_id = v.run_id
+JOIN runs t ON t.run_id = r.train_run_id
+JOIN evaluation_settings s ON s.run_id = v.run_id
+WHERE v.current = 1 AND v.kind = 'eval';
 CREATE VIEW target_groups AS
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol,
   r.stride, r.seed, b.first AS number, b.name, b.targets, b.nll, b.nll / b.targets AS loss_nats,
@@ -246,6 +261,16 @@ SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r
   s.settings, r.corpus
 FROM results v
 JOIN group_losses b ON b.result_id = v.result_id AND b.grouping = 'group'
+JOIN runs r ON r.run_id = v.run_id
+JOIN runs t ON t.run_id = r.train_run_id
+JOIN evaluation_settings s ON s.run_id = v.run_id
+WHERE v.current = 1 AND v.kind = 'eval';
+CREATE VIEW attention_rollout AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.seed, o.text, o.layers,
+  o.head, o.distance, o.weight, r.run_id, r.train_run_id, r.config_id,
+  max(r.modified, t.modified) AS modified, r.checkpoint, s.settings
+FROM results v
+JOIN attention_rollouts o ON o.attempt_id = v.attempt_id
 JOIN runs r ON r.run_id = v.run_id
 JOIN runs t ON t.run_id = r.train_run_id
 JOIN evaluation_settings s ON s.run_id = v.run_id
