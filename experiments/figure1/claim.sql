@@ -85,8 +85,8 @@ statements(claim, statement) AS (
     UNION ALL
     SELECT 'P2', printf('Rotary embeddings extrapolate further than sinusoidal ones, but break too: they first exceed %.2f x their perplexity at L at a longer input.', breaks_above) FROM threshold
     UNION ALL
-    SELECT 'P3', printf('The T5 bias is at 2L no worse than %.2f x its perplexity at L, then turns up (at least %.3f x its best at the longest input), less than rotary.', t5_at_2L, t5_turns_up) FROM threshold
+    SELECT 'P3', printf('The T5 bias is at 2L at most %.2f x its perplexity at L, then turns up (at least %.3f x its best at the longest input), less than rotary.', t5_at_2L, t5_turns_up) FROM threshold
     UNION ALL
-    SELECT 'P4', printf('ALiBi keeps its perplexity on every longer input (never above %.3f x that at L, from 8L never above %.3f x), and is at L no worse than sinusoidal.', alibi_rises, alibi_at_8L) FROM threshold)
+    SELECT 'P4', printf('ALiBi keeps its perplexity on every longer input (never above %.3f x that at L, from 8L never above %.3f x), and is at L at least as good as sinusoidal.', alibi_rises, alibi_at_8L) FROM threshold)
 SELECT s.claim, s.statement, (SELECT count(*) FROM wanted) AS wanted, f.seed, f.holds, CASE WHEN f.claim IS NOT NULL THEN printf('L=%d: %s', f.L, f.said) END AS said
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.L;

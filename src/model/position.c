@@ -95,7 +95,8 @@ void model_position_start(const struct model *m, int32_t tensor, float *out)
     const struct model_position *p = &m->position;
     int32_t i = 0;
     while (i < p->tensors_n && p->tensor[i] != tensor) i++;
-    p->functions->start(&p->shape, i < p->tensors_n ? i : 0, out); /* 0: also gates of a layer */
+    if (i == p->tensors_n) i = 0; /* the gates of a layer, a method's only tensor of its own */
+    p->functions->start(&p->shape, i, out);
 }
 
 static int upload_embedding(struct model *m, struct err *e)

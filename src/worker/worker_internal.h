@@ -329,6 +329,7 @@ const struct neighbour *neighbours_of(const struct neighbours *s, int32_t query)
  * lambda p). */
 void neighbours_weigh(double *weight, const struct neighbour *near, int32_t k, double temperature);
 double neighbours_mix(double logp, double p, double lambda);
+
 /* --- heads.c: what attention heads do with rows of text ------------------------------------------
  *
  * 1. Each evaluation with eval.attention_rows describes the heads for three texts of so many rows:

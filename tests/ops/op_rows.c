@@ -355,7 +355,7 @@ static void softmax_not_finite(struct op_bench *k)
     }
 }
 
-/* Two equal classes, of which one may be among the later; then something that is no number. */
+/* Two equal classes, of which one may be among the later; then NaN and infinities. */
 static void softmax_best_class(struct op_bench *k)
 {
     enum { V = 700, E = 3 };

@@ -1,8 +1,8 @@
 /* paper_plant.h - results.db as if the paper's own runs had been made here: the shipped grids at a
  * scale, each run done with the number that the paper gives for it under the nominal lengths.
  *
- * What the paper gives no number for stays undone, but for artefacts of groups, which are not the
- * paper's: their evaluations have made-up numbers, each run its own. */
+ * A run without a number in the paper stays undone. Artefacts of groups are not the paper's: their
+ * evaluations have made-up numbers, each run its own. */
 #ifndef TESTS_PAPER_PLANT_H
 #define TESTS_PAPER_PLANT_H
 

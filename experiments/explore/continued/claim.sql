@@ -87,7 +87,7 @@ found(claim, seed, holds, said) AS (
     FROM threshold, at v JOIN at o ON o.arm = 'alibi 1536' AND o.V = '3072' AND o.seed = v.seed
     JOIN at s ON s.arm = 'alibi 512' AND s.V = '3072' AND s.seed = v.seed WHERE v.arm = 'alibi 512 1536' AND v.V = '3072'),
 statements(claim, statement, unjudged) AS (
-    SELECT 'E9a', 'T1: staged training (a quarter of the updates on 128 or 512 tokens) is no worse than training on 3,072 tokens throughout.', NULL
+    SELECT 'E9a', 'T1: staged training (a quarter of the updates on 128 or 512 tokens) is at least as good as training on 3,072 tokens throughout.', NULL
     UNION ALL
     SELECT 'E9b', printf('T1: and takes at most %.2f x the time.', time), CASE WHEN :scale <> 'paper' THEN 'at this scale: speeds are judged at scale paper' END FROM threshold
     UNION ALL
@@ -98,11 +98,11 @@ statements(claim, statement, unjudged) AS (
     SELECT 'E9e', printf('160 updates at 6 L bring PI, NTK, dynamic NTK and YaRN to within %.0f %% of each other (heads of width 32).', 100 * (tuned - 1)),
         CASE WHEN (SELECT min(untrained_high / untrained_low) FROM tuned) <= tuned THEN 'because they do not differ by more before' END FROM threshold
     UNION ALL
-    SELECT 'E9f', 'Each of the four is then no worse than fine-tuning without a scaling.', NULL
+    SELECT 'E9f', 'Each of the four is then at least as good as fine-tuning without a scaling.', NULL
     UNION ALL
     SELECT 'E9g', printf('DroPE: without its rotation, recalibrated for a tenth of the updates, a rotary model is within %.0f %% of itself at L.', 100 * (recalibrated - 1)), NULL FROM threshold
     UNION ALL
-    SELECT 'E9h', 'DroPE at 6 L is no worse than the rotary model with YaRN, neither trained beyond L.', NULL
+    SELECT 'E9h', 'DroPE at 6 L is at least as good as the rotary model with YaRN, neither trained beyond L.', NULL
     UNION ALL
     SELECT 'E9i', printf('DroPE at 6 L is within %.0f %% of a model without positions from the start, or better.', 100 * (from_start - 1)), NULL FROM threshold
     UNION ALL

@@ -44,7 +44,7 @@ found(claim, L, seed, holds, said) AS (
     FROM threshold, slid s JOIN row r USING (L, seed) WHERE s.s2 + s.a2 + r.s2 + r.a2 IS NOT NULL),
 statements(claim, statement, n) AS (
     SELECT 'E2a', 'At 6 L every scaling of a rotary model''s angles beats none.', n FROM wanted
-    UNION ALL SELECT 'E2b', 'At 6 L yarn is no worse than ntk, and ntk no worse than pi.', n FROM wanted
+    UNION ALL SELECT 'E2b', 'At 6 L yarn is at least as good as ntk, and ntk as pi.', n FROM wanted
     UNION ALL SELECT 'E2c', printf('No scaling extrapolates like ALiBi without training: at 6 L the best is, relative to its perplexity at L, at least %.0f %% above ALiBi.', 100 * above_alibi), n FROM threshold, wanted
     UNION ALL SELECT 'E2d', printf('ALiBi''s slopes times L / L_valid are better at 2 L than plain ones, by at least %.1f %% with a sliding window (Al-Khateeb et al. 2023).', 100 * slopes_gain),
         (SELECT count(*) FROM (SELECT DISTINCT L, seed FROM e WHERE protocol = 'sliding' AND model = 'alibi')) FROM threshold)
