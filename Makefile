@@ -8,9 +8,9 @@ BUILD ?= build
 CC ?= gcc
 V ?= 0
 
-PACKAGES := gcc make pkg-config git ca-certificates libyaml-dev libsqlite3-dev libjansson-dev libssl-dev libcurl4-openssl-dev libarchive-dev libdnnl2 libopenblas0-serial \
+PACKAGES := gcc make pkg-config git ca-certificates libyaml-dev libsqlite3-dev libjansson-dev libssl-dev libcurl4-openssl-dev libarchive-dev libpcre2-dev libutf8proc-dev libdnnl2 libopenblas0-serial \
             libcmocka-dev gnuplot-nox fonts-dejavu-core clang-format g++
-PKGS := yaml-0.1 sqlite3 jansson libcrypto libcurl libarchive
+PKGS := yaml-0.1 sqlite3 jansson libcrypto libcurl libarchive libpcre2-8 libutf8proc
 
 CODE_ID := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wformat=2 -Wno-format-nonliteral -Wno-format-truncation

@@ -42,6 +42,7 @@ static int attend(struct model *m, const struct model_pass *p, int32_t l, struct
         .r = branch,
         .gain = w->norm2_gain,
         .bias = w->norm2_bias,
+        .eps = (float)m->spec.model.form.norm_eps,
         .dropout = model_dropout(m, p, m->spec.model.dropout, l, DROPOUT_ATTENTION_OUT)};
     return ops_residual_layernorm(m->b, &sum, e);
 }
@@ -88,6 +89,7 @@ static int feed_forward(struct model *m, const struct model_pass *p, int32_t l, 
         .r = branch,
         .gain = last ? m->values.norm_gain : m->values.layer[l + 1].norm1_gain,
         .bias = last ? m->values.norm_bias : m->values.layer[l + 1].norm1_bias,
+        .eps = (float)s->form.norm_eps,
         .dropout = d};
     return ops_residual_layernorm(m->b, &joint, e);
 }
@@ -112,7 +114,8 @@ int model_forward(struct model *m, const struct model_pass *p, struct err *e)
     struct tensor stats = model_view(&first->stats1, n, 2);
     TRY(keep(m, p, 0, &x, e));
     TRY(OPS(m->b, layernorm, e, .y = a, .stats = stats, .x = x,
-            .gain = m->values.layer[0].norm1_gain, .bias = m->values.layer[0].norm1_bias));
+            .gain = m->values.layer[0].norm1_gain, .bias = m->values.layer[0].norm1_bias,
+            .eps = (float)m->spec.model.form.norm_eps));
     for (int32_t l = 0; l < layers; l++) {
         TRY(attend(m, p, l, e));
         TRY(feed_forward(m, p, l, e));

@@ -59,8 +59,13 @@ int ops_residual_layernorm(struct backend *b, const struct residual_layernorm_ar
                             e));
     }
     TRY(b->ops->add(b, &sum, e));
-    struct layernorm_args norm = {
-        .y = a->y, .stats = a->stats, .x = a->s, .gain = a->gain, .bias = a->bias};
+    struct layernorm_args norm = {.y = a->y,
+                                  .stats = a->stats,
+                                  .x = a->s,
+                                  .gain = a->gain,
+                                  .bias = a->bias,
+                                  .eps = a->eps,
+                                  .rms = a->rms};
     return b->ops->layernorm(b, &norm, e);
 }
 

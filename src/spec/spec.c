@@ -470,13 +470,42 @@ int spec_continue(struct spec *child, const struct spec *parent, struct err *e)
     return 0;
 }
 
+/* The backward pass knows the paper's form only. */
+static int check_form(const struct spec *s, struct err *e)
+{
+    const struct spec_form *f = &s->model.form;
+    const size_t first = offsetof(struct spec, model.form);
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+    struct arena a;
+    int rc = 0;
+
+    if (s->model.heads % spec_kv_heads(&s->model) != 0)
+        return ERR(e, ERR_DATA, "model.kv_heads: %d does not divide model.heads = %d", f->kv_heads,
+                   s->model.heads);
+    if (s->train.origin == SPEC_PRETRAINED) return 0;
+    arena_init(&a);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        if (keys[i].offset < first || keys[i].offset >= first + sizeof *f) continue;
+        const char *value = spec_get(s, &keys[i], &a);
+        if (strcmp(value, keys[i].neutral) != 0)
+            rc = ERR(e, ERR_DATA,
+                     "%s = %s: only pretrained models have it (train.origin = pretrained); a "
+                     "training needs %s",
+                     keys[i].name, value, keys[i].neutral);
+    }
+    arena_fini(&a);
+    return rc;
+}
+
 int spec_check(const struct spec *s, struct err *e)
 {
     const struct spec_model *m = &s->model;
 
-    if (m->heads < 1 || m->dim % m->heads != 0)
+    if (m->heads < 1 || (m->form.head_width == 0 && m->dim % m->heads != 0))
         return ERR(e, ERR_DATA, "model.heads: %d does not divide model.dim = %d", m->heads, m->dim);
     if (m->softmax == SPEC_ADAPTIVE) TRY(check_cutoffs(s, e));
+    TRY(check_form(s, e));
     TRY(check_child(s, e));
     TRY(check_position(s, e));
     TRY(check_temperature(s, e));
@@ -484,7 +513,7 @@ int spec_check(const struct spec *s, struct err *e)
     TRY(check_mask("model", s, &m->mask, e));
     TRY(check_mask("eval", s, &s->eval.mask, e));
     TRY(check_datastore(s, e));
-    if (s->train.shard_tokens < s->train.L)
+    if (s->train.origin != SPEC_PRETRAINED && s->train.shard_tokens < s->train.L)
         return ERR(e, ERR_DATA, "train.shard_tokens: %d is less than one row of train.L = %d",
                    s->train.shard_tokens, s->train.L);
     if (s->kind == SPEC_EVAL && s->eval.window == SPEC_SLIDING && s->eval.stride > s->eval.L)
