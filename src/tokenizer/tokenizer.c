@@ -519,7 +519,7 @@ static int tokenizer_read(struct tokenizer *t, struct files *f, struct err *e)
         err_ctx(e, "%s/tokenizer_config.json", f->folder);
         return rc;
     }
-    if (!two_files) TRY(add_cut(t, json_object_get(json_object_get(f->root, "model"), "vocab"), e));
+    if (one_file) TRY(add_cut(t, json_object_get(json_object_get(f->root, "model"), "vocab"), e));
     t->facts.ids_n = t->merges.ids_n;
     struct hash_state *hash = f->hash;
     f->hash = NULL;
