@@ -89,7 +89,9 @@ static int32_t stride_of(const struct spec_eval *s)
 static int make_windows(struct windows *out, const struct evaluate *v, int32_t i, struct err *e)
 {
     const struct spec_eval *s = eval_of(v, i);
-    return windows_make(out, v->corpus.split[s->split].n, s->L, stride_of(s), s->targets, e);
+    return windows_make(out, &v->corpus.split[s->split],
+                        s->window == SPEC_ROLLING ? WINDOWS_ROLLING : WINDOWS_STRIDE, s->L,
+                        stride_of(s), s->targets, e);
 }
 
 /* --- preparing --- */
