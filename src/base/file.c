@@ -59,6 +59,25 @@ static int file_open_sized(const char *path, size_t *size, struct err *e)
     return ERR(e, ERR_DATA, "%s is not a regular file", path);
 }
 
+int file_find_in(char out[FILE_PATH_BYTES], const char *folder, const char *name, struct err *e)
+{
+    char path[FILE_PATH_BYTES], own[FILE_PATH_BYTES];
+
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path)
+        return ERR(e, ERR_DATA, "%.200s…: the path is too long", path);
+    char *target = realpath(path, out);
+    if (!target || !realpath(folder, own)) {
+        bool absent = errno == ENOENT || errno == ENOTDIR;
+        return ERR(e, absent ? ERR_NOINPUT : ERR_DATA, "%s: %s", path, strerror(errno));
+    }
+    size_t n = strcmp(own, "/") == 0 ? 0 : strlen(own);
+    if (strncmp(target, own, n) != 0 || target[n] != '/')
+        return ERR(e, ERR_DATA,
+                   "%s is a symbolic link out of the folder; copy the file into it (cp -L)", path);
+    memcpy(out, path, strlen(path) + 1);
+    return 0;
+}
+
 int file_open_read(const char *path, struct err *e)
 {
     size_t size;
