@@ -578,9 +578,6 @@ static int find_rope_type(int *type, const struct reader *r, struct err *e)
         const char *object = rope_object(r->c, i);
         const json_t *in = object ? config_find(r->c, object) : NULL, *named = NULL;
         if (!object) continue;
-        if (!json_is_object(in))
-            return ERR(e, ERR_DATA, "%s: %s = %s, expected an object", r->c->path, object,
-                       config_show(r->a, in));
         json_object_foreach((json_t *)(uintptr_t)in, key, value)
         {
             if (json_is_object(value))

@@ -22,6 +22,7 @@ static const char *const configs[] = {
     "{'model_type': 'mpt', 'attn_config': {'attn_type': 'multiquery_attention'}}",
     "{'model_type': 'mpt', 'attn_config': {'alibi_bias_max': '8'}}",
     "{'model_type': 'mpt', 'attn_config': {'alibi': 1}}",
+    "{'model_type': 'mpt', 'attn_config': 'torch'}",
     "{'model_type': 'mpt', 'expansion_ratio': 2}",
     "{'model_type': 'mpt', 'expansion_ratio': 4.0}",
     "{'model_type': 'mpt', 'no_bias': false}",
