@@ -258,7 +258,7 @@ TEST(published_models_have_their_number_of_parameters)
     }
 }
 
-/* Streamed, a model of 7e9 parameters takes less than 2 GB with a copy of its largest tensor, if
+/* Streamed, a model of 7e9 parameters takes less than 2 GB, if
  * its table does. */
 TEST_WITH(struct test_place *place, a_streamed_model_needs_one_stage_at_a_time)
 {
@@ -267,7 +267,7 @@ TEST_WITH(struct test_place *place, a_streamed_model_needs_one_stage_at_a_time)
         struct shape_params all, p;
         struct shape_capacity capacity;
         struct shape_memory memory;
-        int64_t stages[SHAPE_LAYER_0 + 33] = {0}, most = 0, largest = 0;
+        int64_t stages[SHAPE_LAYER_0 + 33] = {0}, most = 0;
 
         shape_params(&all, &place->arena, &s);
         shape_params_streamed(&p, &place->arena, &s);
@@ -278,7 +278,6 @@ TEST_WITH(struct test_place *place, a_streamed_model_needs_one_stage_at_a_time)
             assert_string_equal(p.tensor[k].name, all.tensor[k].name);
             assert_int_equal(all.tensor[k].stage, p.tensor[k].stage);
             stages[p.tensor[k].stage] += n;
-            if (n > largest) largest = n;
         }
         for (int32_t k = SHAPE_TABLE; k <= SHAPE_LAYER_0 + s.model.layers; k++)
             if (stages[k] > most) most = stages[k];
@@ -287,7 +286,7 @@ TEST_WITH(struct test_place *place, a_streamed_model_needs_one_stage_at_a_time)
         assert_true(capacity.streamed);
         shape_memory(&memory, &s, &capacity);
         assert_int_equal(memory.block_bytes, 4 * p.elements_n);
-        double gb = (double)(memory.total_bytes + 4 * largest) / 1e9;
+        double gb = (double)memory.total_bytes / 1e9;
         printf("%s: %.2f GB\n", published[i].name, gb);
         if (stages[SHAPE_TABLE] < 400e6) assert_true(gb < 2.0);
         s.eval.precision = SPEC_BF16;
