@@ -11,6 +11,8 @@
 #include "prepare/text.h"
 #include "tokenizer/merges.h"
 
+enum { BPE_PART = 64 }; /* bytes of a word that become characters at a time */
+
 struct bpe {
     const struct unicode *unicode;
     struct merges merges;
@@ -116,9 +118,11 @@ int bpe_line(struct bpe *b, struct strbuf *out, const char *line, size_t n, stru
     for (const char *p = first, *after; rc == 0 && p < end; p = after) {
         after = bpe_next(b, p, end);
         b->word.n = 0;
-        for (const char *at = p; at < after; at++) {
-            char printable[2];
-            strbuf_add_n(&b->word, printable, byte_level(printable, at, 1));
+        size_t part_n;
+        for (const char *at = p; at < after; at += part_n) {
+            char part[2 * BPE_PART];
+            part_n = (size_t)(after - at) < BPE_PART ? (size_t)(after - at) : BPE_PART;
+            strbuf_add_n(&b->word, part, byte_level(part, at, part_n));
         }
         rc = merges_spell(&b->merges, &ids, b->word.text, b->word.n, e);
     }
