@@ -273,18 +273,24 @@ int file_check_output(FILE *out, struct err *e)
 
 int file_map_open(struct file_map *m, const char *path, struct err *e)
 {
-    *m = (struct file_map){0};
-    int rc = 0, fd = file_open_sized(path, &m->n, e);
+    int fd = file_map_open_kept(m, path, e);
     if (fd < 0) return fd;
-    if (m->n > 0) {
-        void *p = mmap(NULL, m->n, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (p == MAP_FAILED)
-            rc = ERR(e, ERR_IO, "%s: mmap: %s", path, strerror(errno));
-        else
-            m->data = p;
+    close(fd);
+    return 0;
+}
+
+int file_map_open_kept(struct file_map *m, const char *path, struct err *e)
+{
+    *m = (struct file_map){0};
+    int fd = file_open_sized(path, &m->n, e);
+    if (fd < 0 || m->n == 0) return fd;
+    void *p = mmap(NULL, m->n, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (p != MAP_FAILED) {
+        m->data = p;
+        return fd;
     }
     close(fd);
-    return rc;
+    return ERR(e, ERR_IO, "%s: mmap: %s", path, strerror(errno));
 }
 
 void file_map_close(struct file_map *m)

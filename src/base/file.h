@@ -83,6 +83,8 @@ struct file_map {
     size_t n;
 };
 int file_map_open(struct file_map *m, const char *path, struct err *e);
+/* file_map_open_kept - the same; returns the file's descriptor, which the caller closes. */
+int file_map_open_kept(struct file_map *m, const char *path, struct err *e);
 void file_map_close(struct file_map *m);
 /* file_map_release - takes n bytes out of this process's memory; the next access reads them again.
  * Nothing happens to bytes outside the map. */

@@ -39,7 +39,7 @@ enum spec_schedule { SPEC_COSINE, SPEC_FIXED };
 enum spec_origin { SPEC_TRAINED, SPEC_AUTHORS, SPEC_PRETRAINED };
 enum spec_precision { SPEC_FP32, SPEC_BF16 };
 enum spec_split { SPEC_TRAIN_SPLIT, SPEC_VALID, SPEC_TEST };
-enum spec_window { SPEC_NONOVERLAPPING, SPEC_SLIDING };
+enum spec_window { SPEC_NONOVERLAPPING, SPEC_SLIDING, SPEC_ROLLING };
 enum spec_checkpoint { SPEC_BEST, SPEC_LAST };
 /* A training takes over from its parent: weights, optimiser state and update number, or only the
  * weights. */
@@ -260,6 +260,10 @@ char *spec_get(const struct spec *s, const struct spec_key *key, struct arena *a
 /* spec_check - rules between keys: heads divide dim, cut-offs rise and are below the vocabulary,
  * shard_tokens >= L, stride <= L. Errors: ERR_DATA names the keys and values. */
 int spec_check(const struct spec *s, struct err *e);
+
+/* spec_check_paper_form - checks that the decoder has the paper's form, the only one that the
+ * backward pass and the adaptive softmax know. */
+int spec_check_paper_form(const struct spec *s, struct err *e);
 
 /* spec_check_layers - its rules for the lists by layer: as many entries as layers, each one that a
  * layer can have. */
