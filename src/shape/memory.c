@@ -332,6 +332,7 @@ static void form_once(struct shape_memory *out, const struct measure *k)
     /* Per token: band rows, ids and gradient ids, and positions. Per row of the head: the target's
      * class, tail row, tail class, and the scored position. A band has three lists, a tail two. */
     out->lists_n = 4 * n + 4 * k->heads_n + filling(k, 5 * k->bands.n) + LISTS_SPARE;
+    if (m->form.head_bias) out->lists_n += k->heads_n;
     if (k->capacity->hits) out->lists_n += 2 * k->bands.n * k->heads_n; /* each tail has all rows */
     form(out, SHAPE_LISTS, 1, 1, out->lists_n);
 }

@@ -128,12 +128,17 @@ static struct shape_tensor form_table(int32_t rows, int32_t width, int32_t pad)
                                  .init_zero_row = pad < rows ? pad : -1};
 }
 
+/* Norms stay in memory, for the pass computes them with the sum of the layer before. */
 static void walk_norm(struct walk *w, const struct spec_model *m, const char *place,
                       const char *name)
 {
+    int32_t stage = w->stage;
+
+    w->stage = SHAPE_STAYS;
     walk_add(w, form_vector(m->dim, SHAPE_ONES, 0.0), "%s.%s.weight", place, name);
     if (m->form.norm == SPEC_LAYERNORM && m->form.norm_bias)
         walk_add(w, form_vector(m->dim, SHAPE_ZEROS, 0.0), "%s.%s.bias", place, name);
+    w->stage = stage;
 }
 
 /* The table, what follows it, and a head of its own. */

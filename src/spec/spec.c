@@ -482,27 +482,17 @@ int spec_continue(struct spec *child, const struct spec *parent, struct err *e)
     return 0;
 }
 
-/* The backward pass knows the paper's form only. */
-static int check_form(const struct spec *s, struct err *e)
+int spec_check_paper_form(const struct spec *s, struct err *e)
 {
-    const struct spec_form *f = &s->model.form;
     const size_t first = offsetof(struct spec, model.form);
     size_t n;
     const struct spec_key *keys = spec_keys(&n);
     struct arena a;
     int rc = 0;
 
-    if (s->model.heads % spec_kv_heads(&s->model) != 0)
-        return ERR(e, ERR_DATA, "model.kv_heads: %d does not divide model.heads = %d", f->kv_heads,
-                   s->model.heads);
-    if (s->train.origin == SPEC_PRETRAINED && s->model.softmax != SPEC_PLAIN)
-        return ERR(e, ERR_DATA,
-                   "model.softmax: adaptive, but a pretrained model (train.origin) has one table; "
-                   "set model.softmax: plain");
-    if (s->train.origin == SPEC_PRETRAINED) return 0;
     arena_init(&a);
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        if (keys[i].offset < first || keys[i].offset >= first + sizeof *f) continue;
+        if (keys[i].offset < first || keys[i].offset >= first + sizeof s->model.form) continue;
         const char *value = spec_get(s, &keys[i], &a);
         if (strcmp(value, keys[i].neutral) != 0)
             rc = ERR(e, ERR_DATA,
@@ -512,6 +502,18 @@ static int check_form(const struct spec *s, struct err *e)
     }
     arena_fini(&a);
     return rc;
+}
+
+static int check_form(const struct spec *s, struct err *e)
+{
+    if (s->model.heads % spec_kv_heads(&s->model) != 0)
+        return ERR(e, ERR_DATA, "model.kv_heads: %d does not divide model.heads = %d",
+                   s->model.form.kv_heads, s->model.heads);
+    if (s->train.origin != SPEC_PRETRAINED) return spec_check_paper_form(s, e);
+    if (s->model.softmax == SPEC_PLAIN) return 0;
+    return ERR(e, ERR_DATA,
+               "model.softmax: adaptive, but a pretrained model (train.origin) has one table; set "
+               "model.softmax: plain");
 }
 
 int spec_check(const struct spec *s, struct err *e)
