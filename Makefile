@@ -99,7 +99,7 @@ $(BUILD)/tests/check_oracle: $(BUILD)/testobj/model/check_oracle.o
 $(BUILD)/tests/check_open: $(patsubst tests/%.c,$(BUILD)/testobj/%.o,$(wildcard tests/pretrained/check_open*.c))
 $(BUILD)/tests/check_oracle $(BUILD)/tests/check_open: $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS) -lcmocka
 
 $(BUILD)/tests/%: $(BUILD)/testobj/%.o $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)

@@ -142,7 +142,8 @@ void tokens_read_row(const struct tokens *t, int64_t first, int32_t n, int32_t l
     tokens_document(t, first, &begin, &end);
     if (first > begin) tokens_read(t, first - 1, 1, source);
     for (int32_t i = 1; i < n; i++) source[i] = target[i - 1];
-    for (int32_t i = n; i < length; i++) source[i] = target[i] = t->pad;
+    int32_t fill = t->pad < 0 ? t->prefix : t->pad;
+    for (int32_t i = n; i < length; i++) source[i] = target[i] = fill;
 }
 
 int tokens_writer_open(struct tokens_writer *w, const char *path, int32_t vocab,

@@ -34,7 +34,7 @@ struct tokens {
     char dictionary_sha256[HASH_HEX_BYTES];
     const void *ids;
     int32_t prefix; /* source that predicts the first token of a document; </s> after opening */
-    int32_t pad;    /* fills rows on the right; <pad> after opening; -1: no id is padding */
+    int32_t pad;    /* fills rows on the right; <pad> after opening; -1: the prefix does */
     struct file_map documents_map;
     const int64_t *document; /* first token of each; NULL: one document */
     int64_t documents_n;

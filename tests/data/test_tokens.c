@@ -114,20 +114,23 @@ TEST(the_prefix_predicts_the_first_token_of_each_document)
     struct tokens t = data_tokens(ids, 7);
 
     t.prefix = 99;
-    t.pad = -1;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int32_t source[3], target[3];
         int64_t first, end;
         t.document = document;
         t.documents_n = 3;
+        t.pad = -1;
         assert_int_equal(tokens_document(&t, rows[i].at, &first, &end), rows[i].number);
         assert_int_equal(first, rows[i].first);
         assert_int_equal(end, rows[i].end);
         tokens_read_row(&t, rows[i].at, 1, 3, source, target);
         assert_int_equal(source[0], rows[i].source);
         assert_int_equal(target[0], ids[rows[i].at]);
-        assert_int_equal(source[2], -1);
-        assert_int_equal(target[1], -1);
+        assert_int_equal(source[2], 99);
+        assert_int_equal(target[1], 99);
+        t.pad = 1;
+        tokens_read_row(&t, rows[i].at, 1, 3, source, target);
+        assert_int_equal(target[1], 1);
         t.document = NULL; /* one document */
         tokens_read_row(&t, rows[i].at, 1, 3, source, target);
         assert_int_equal(source[0], rows[i].at == 0 ? 99 : ids[rows[i].at - 1]);
