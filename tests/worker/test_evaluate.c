@@ -495,5 +495,6 @@ TEST_WITH(struct worker_fixture *f, documents_are_scored_apart_with_the_bytes_an
     assert_true(r.bytes == RECORD_NONE && r.words == RECORD_NONE && r.documents == RECORD_NONE);
     worker_fixture_forget(f, &part);
     worker_fixture_forget(f, &other);
+    worker_fixture_must_fail(f, &other, 1, ERR_UNAVAILABLE, "only imported models read");
     model_close(m);
 }
