@@ -19,7 +19,7 @@
 #include "base/str.h"
 
 enum {
-    MERGES_FILE_BYTES_MAX = 62 << 20,
+    MERGES_FILE_BYTES_MAX = 64 << 20,
     MERGES_VALUES_MAX = 2 << 20, /* of a JSON file */
     MERGES_IDS_MAX = 100000000,  /* of a vocabulary whose model is unknown */
     MERGES_CHARS = 0x300,        /* characters whose symbols are in a table */
