@@ -227,7 +227,7 @@ static int add_template(struct tokenizer *t, const json_t *o, const char *type, 
         const json_t *special = json_object_get(item, "SpecialToken");
         const json_t *text = json_object_get(item, "Sequence");
         const char *id = json_string_value(json_object_get(special ? special : text, "id"));
-        if (!id) return ERR(e, ERR_DATA, "single[%zu] is no token and no text", i);
+        if (!id) return ERR(e, ERR_DATA, "single[%zu] is neither a token nor a text", i);
         if (special)
             TRY(add_special(t, texts_n > 0 ? &after : &before, tokens, id, e));
         else

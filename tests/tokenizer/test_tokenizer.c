@@ -131,6 +131,12 @@ TEST_WITH(struct test_place *f, components_give_the_ids_of_tokenizers)
          "ab",
          "2"},
         {{.vocab = "'vocab':{'a':0,'b':1,'ab':2},'merges':[]"}, "ab", "0 1"},
+        /* Words are cut before U+2581 only if that changes no id. */
+        {{.model = "'ignore_merges':true,",
+          .vocab = "'vocab':{'▁':0,'a':1,'b':2,'ab':3},'merges':[]"},
+         "ab▁a",
+         "1 2 0 1"},
+        {{.vocab = "'vocab':{'▁':0,'a':1,'a▁':2},'merges':['a ▁']"}, "a▁a", "2 1"},
         {{0}, "aaaaab", "8 8 5"}, /* of equal pairs the leftmost */
         {{0}, "", ""},
     };
@@ -145,6 +151,29 @@ TEST_WITH(struct test_place *f, components_give_the_ids_of_tokenizers)
     char *ids = NULL;
     assert_ok(encode_as(f, &ids, false, "a\0b", 3, &e));
     assert_string_equal(ids, "97 0 98");
+}
+
+/* Many marks that are not in canonical order: sorting them by exchanges takes minutes. */
+TEST_WITH(struct test_place *f, nfc_orders_any_number_of_marks)
+{
+    enum { N = 100000 };
+    char *text = arena_alloc(&f->arena, 4 * N + 2);
+    struct tokenizer *t;
+    int32_t *ids;
+    int64_t n = 0;
+
+    text[0] = 'a';
+    for (int i = 0; i < N; i++) memcpy(text + 1 + 4 * i, "\u0301\u0323", 4);
+    put_parts(f, &(struct parts){.normalizer = "{'type':'NFC'}",
+                                 .words = BYTES,
+                                 .vocab = all_bytes(&f->arena)});
+    assert_ok(tokenizer_open(&t, f->path, 0, &e));
+    assert_ok(tokenizer_encode(t, text, 4 * N + 1, false, &ids, &n, NULL, NULL, &e));
+    assert_int_equal(n, 3 + 4 * N - 2); /* U+1EA1 for a and one dot below */
+    assert_memory_equal(ids, ((const int32_t[]){0xE1, 0xBA, 0xA1, 0xCC, 0xA3}), 20);
+    assert_memory_equal(ids + n - 4, ((const int32_t[]){0xCC, 0x81, 0xCC, 0x81}), 16);
+    free(ids);
+    tokenizer_close(t);
 }
 
 TEST_WITH(struct test_place *f, the_template_and_the_prefix)
