@@ -30,6 +30,7 @@
 #include "spec/spec.h"
 #include "store/ingest.h"
 #include "store/store.h"
+#include "tokenizer/tokenizer.h"
 
 enum { PATH_BYTES = 256 };
 
@@ -215,6 +216,29 @@ static void read_bpe(const uint8_t *bytes, size_t n, struct arena *a, struct err
     const char *merges_path = write_scratch(a, "merges.txt", (const uint8_t *)merges, merges_n);
     if (bpe_open(&b, a, path, merges_path, e) == 0)
         (void)bpe_line(b, &out, merges, merges_n < 512 ? merges_n : 512, e);
+}
+
+/* The bytes are tokenizer.json up to the first zero byte, then tokenizer_config.json. */
+static void read_tokenizer(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
+{
+    struct tokenizer *t;
+    int32_t *ids[2];
+    int64_t ids_n[2];
+    size_t json_n = strnlen((const char *)bytes, n), config_n = n - json_n - (json_n < n);
+    const char text[] = "a  b\n 's 12e\xCC\x81 the \xE2\x96\x81</s>\xF0\x9F\x99\x82 .,";
+    write_scratch(a, "tokenizer.json", bytes, json_n);
+    write_scratch(a, "tokenizer_config.json", bytes + n - config_n, config_n);
+    if (config_n == 0) unlink(scratch(a, "tokenizer_config.json"));
+    if (tokenizer_open(&t, scratch(a, "."), 0, e) < 0) return;
+    for (int i = 0; i < 2; i++) /* the second time words come from the cache */
+        (void)tokenizer_encode(t, text, sizeof text, i == 1, &ids[i], &ids_n[i], NULL, NULL, e);
+    require(ids_n[0] <= ids_n[1] || !ids[1], "the template takes no id away");
+    for (int i = 0; i < 2; i++) {
+        for (int64_t k = 0; k < ids_n[i]; k++)
+            require(ids[i][k] >= 0 && ids[i][k] < tokenizer_facts(t)->ids_n, "ids are in range");
+        free(ids[i]);
+    }
+    tokenizer_close(t);
 }
 
 static void read_archive(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
@@ -458,6 +482,7 @@ const struct fuzz_target fuzz_targets[] = {
     {"text", read_text},
     {"wordpiece", read_wordpiece},
     {"bpe", read_bpe},
+    {"tokenizer", read_tokenizer},
     {"archive", read_archive},
     {"sql", read_sql},
     {"layout", read_layout},
