@@ -76,8 +76,14 @@ const json_t *config_find(const struct config *c, const char *name)
 
 const char *config_show(struct arena *a, const json_t *value)
 {
+    char number[STR_DOUBLE_BYTES];
+
     if (json_is_string(value))
         return arena_printf(a, "%.*s", CONFIG_SHOWN, json_string_value(value));
+    if (json_is_real(value)) {
+        str_from_double(number, json_real_value(value));
+        return arena_printf(a, "%s%s", number, strpbrk(number, ".e") ? "" : ".0");
+    }
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     size_t n = text ? strlen(text) : 0;
     const char *shown =

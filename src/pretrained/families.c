@@ -647,18 +647,16 @@ static int check_rotation(struct reader *r, struct err *e)
     int32_t least = s->option.scaling == POSITION_DYNAMIC_NTK ? 4 : 2;
     double rotated = key ? real_of(r, key) : floor(s->option.rotary_share * width);
 
+    const char *text = key ? value_of(r, key, strlen(key)) : share ? share->text : "";
     if (rotated < least || rotated > width || fmod(rotated, 2) != 0)
         return ERR(e, ERR_DATA,
-                   "%s: %s = %s: %g of %d features of a head rotate, expected an even number from "
-                   "%d to %d",
+                   "%s: %s%s%s%s%g of %d features of a head rotate, expected an even number from "
+                   "%d up",
                    r->c->path,
                    key     ? key
                    : share ? share->name
-                           : "head_dim",
-                   key     ? value_of(r, key, strlen(key))
-                   : share ? share->text
                            : "",
-                   rotated, width, least, width);
+                   *text ? " = " : "", text, *text ? ": " : "", rotated, width, least);
     if (!key) return 0;
     s->option.rotary_share = rotated / width;
     while (floor(s->option.rotary_share * width) < rotated)
