@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "interchange/interchange.h"
+#include "pretrained/pretrained.h"
 #include "record/run_folder.h"
 #include "worker/worker.h"
 #include "workflow/workflow.h"
@@ -42,11 +43,17 @@ static int verify_training(struct verify *v, const char *run_id, struct err *e)
     for (size_t i = 0; i < sizeof which / sizeof *which; i++) {
         struct err why = {0};
         struct safetensors *file;
+        struct pretrained_registered *files = NULL;
+        struct spec spec;
         TRY(store_checkpoint(v->store, run_id, which[i], path, sha256, e));
         if (strcmp(path, before) == 0) continue; /* best and last are the same file */
         before = arena_strdup(v->arena, path);
-        int rc = checkpoint_open(&file, NULL, project_path(v->project, v->arena, path), sha256,
+        int rc = checkpoint_open(&file, &spec, project_path(v->project, v->arena, path), sha256,
                                  run_id, &why);
+        if (rc == 0 && pretrained_folder(file)) {
+            rc = pretrained_registered_open(&files, file, &spec, NULL, NULL, &why);
+            pretrained_registered_close(files);
+        }
         safetensors_close(file);
         report(v, rc == 0 ? VERIFY_OK : VERIFY_WRONG, path, rc == 0 ? NULL : why.text);
         v->sum->checkpoints_n++;
