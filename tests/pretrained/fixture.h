@@ -15,9 +15,15 @@ void open_folder_edit(struct test_place *p, const char *folder, const char *file
 /* open_folder_write - writes a file of the folder. */
 void open_folder_write(struct test_place *p, const char *folder, const char *file,
                        const char *text);
-/* open_folder_weights - writes model.safetensors of tensors in F32 whose element i is i, from a
- * list such as "wte.weight 8 4;ln_f.weight 4". */
-void open_folder_weights(struct test_place *p, const char *folder, const char *list);
+/* open_folder_weights - writes model.safetensors of the tensors of a list such as "wte.weight 8
+ * 4;ln_f.weight 4". They are F32, and element i is i; the first tensor may have other values. */
+struct open_folder_values {
+    const char *dtype;
+    size_t bytes; /* of an element */
+    const void *values;
+};
+void open_folder_weights(struct test_place *p, const char *folder, const char *list,
+                         const struct open_folder_values *first);
 /* open_folder_read - opens a folder and reads all its tensors. */
 int open_folder_read(const char *folder, struct err *e);
 
