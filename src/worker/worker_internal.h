@@ -218,11 +218,10 @@ int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, stru
 
 struct score_options {
     struct model *model;
-    const struct tokens *tokens;
-    int32_t rows; /* rows per batch: shape_capacity_scores of the opened model */
-    struct windows windows;
-    const int32_t *L; /* rising lengths that share a pass with stride 1 over windows.targets_n
-                         targets; NULL: only the windows */
+    int32_t rows;           /* rows per batch: shape_capacity_scores of the opened model */
+    struct windows windows; /* of the token stream that they name */
+    const int32_t *L;       /* rising lengths that share a pass with stride 1 over windows.targets_n
+                               targets; NULL: only the windows */
     int32_t L_n;
     enum score_keys {
         SCORE_NO_KEYS,
@@ -272,8 +271,8 @@ void scores_close(struct scores *s);
  * windows of train.validate_L tokens (0: train.L) of the whole split. It selects the best
  * checkpoint and is never reported as perplexity. With train.tail_quirk a target of class 1 of a
  * tail counts only its cluster term, as in the authors' validation (oracle SPEC.md section 7).
- * o->windows is not used. tick (may be NULL) is called before each batch; a negative code ends the
- * validation. */
+ * Of o->windows only the tokens are used. tick (may be NULL) is called before each batch; a
+ * negative code ends the validation. */
 typedef int (*validate_tick_fn)(void *context, struct err *e);
 int validate_loss(const struct score_options *o, const struct spec *s, validate_tick_fn tick,
                   void *context, double *loss_nats, struct err *e);
