@@ -16,6 +16,7 @@
 #include "data/windows.h"
 #include "interchange/safetensors.h"
 #include "model/model.h"
+#include "pretrained/pretrained.h"
 #include "record/run_folder.h"
 #include "spec/spec.h"
 #include "worker/worker.h"
@@ -115,6 +116,7 @@ struct trained {
     struct safetensors *file;
     struct pretrained *folder; /* NULL: the checkpoint has the weights itself, as the next */
     struct pretrained_registered *files;
+    struct pretrained_place place;
 };
 /* trained_open - Errors: those of checkpoint_find, checkpoint_open and pretrained_open; ERR_DATA a
  * file of the folder is not the one that was imported. */
