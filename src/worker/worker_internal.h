@@ -273,7 +273,7 @@ void scores_close(struct scores *s);
  * windows of train.validate_L tokens (0: train.L) of the whole split. It selects the best
  * checkpoint and is never reported as perplexity. With train.tail_quirk a target of class 1 of a
  * tail counts only its cluster term, as in the authors' validation (oracle SPEC.md section 7).
- * Of o->windows only the tokens are used. tick (may be NULL) is called before each batch; a
+ * o->windows names the tokens only. tick (may be NULL) is called before each batch; a
  * negative code ends the validation. */
 typedef int (*validate_tick_fn)(void *context, struct err *e);
 int validate_loss(const struct score_options *o, const struct spec *s, validate_tick_fn tick,
