@@ -27,17 +27,13 @@ static int find_piece(char **out, struct arena *a, const struct project *p, cons
                       places[1], own ? ", " : "", own ? places[2] : "", places[3], writer);
 }
 
-/* Adds the settings of a piece. The vocabulary of a pretrained model stays: it may have more rows
- * than the tokenizer of a corpus has ids. */
+/* Adds the settings of a piece. */
 static int read_piece(struct axes *out, struct arena *a, const char *path, struct err *e)
 {
     struct piece piece; /* a plan needs its settings only */
 
     TRY(piece_read(&piece, a, path, e));
-    bool pretrained = axes_find(out, "model.files") != NULL;
-    for (int32_t i = 0; i < piece.settings.n; i++)
-        if (!pretrained || strcmp(piece.settings.item[i].key->name, "data.vocab") != 0)
-            *vec_push(a, out) = piece.settings.item[i];
+    for (int32_t i = 0; i < piece.settings.n; i++) *vec_push(a, out) = piece.settings.item[i];
     return 0;
 }
 

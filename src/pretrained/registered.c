@@ -5,13 +5,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "pretrained/pretrained.h"
 
+enum { PLACE_BYTES_MAX = FILE_PATH_BYTES + HASH_HEX_BYTES + 2 };
+
 #define REMEDY "restore it, or import the folder with `alibi import`"
 
-int pretrained_register(const char *path, const struct pretrained_registration *r,
-                        char sha256[HASH_HEX_BYTES], int64_t *bytes, struct err *e)
+static const char format[] = "alibi pretrained 1";
+
+int pretrained_register(const char *path, const struct spec *spec, const char *run_id,
+                        const struct pretrained_file *file, int32_t n, char sha256[HASH_HEX_BYTES],
+                        int64_t *bytes, struct err *e)
 {
     struct safetensors_writer w;
     struct strbuf files;
@@ -19,16 +25,11 @@ int pretrained_register(const char *path, const struct pretrained_registration *
 
     arena_init(&a);
     strbuf_init(&files, &a);
-    for (int32_t i = 0; i < r->files_n; i++)
-        strbuf_addf(&files, "%s  %s\n", r->file[i].sha256, r->file[i].name);
-    const struct safetensors_text texts[] = {
-        {"format", "alibi pretrained 1"},
-        {"run_id", r->run_id},
-        {"spec", spec_text(r->spec, &a)},
-        {"folder", r->folder},
-        {"files", files.text},
-        {"tokenizer", r->tokenizer},
-    };
+    for (int32_t i = 0; i < n; i++) strbuf_addf(&files, "%s  %s\n", file[i].sha256, file[i].name);
+    const struct safetensors_text texts[] = {{"format", format},
+                                             {"run_id", run_id},
+                                             {"spec", spec_text(spec, &a)},
+                                             {"files", files.text}};
     const struct safetensors_content content = {.text = texts,
                                                 .texts_n = sizeof texts / sizeof *texts};
     int rc = safetensors_writer_open(&w, path, &content, e);
@@ -37,14 +38,44 @@ int pretrained_register(const char *path, const struct pretrained_registration *
     return rc;
 }
 
-const char *pretrained_folder(const struct safetensors *checkpoint)
+bool pretrained_is_registered(const struct safetensors *checkpoint)
 {
-    return safetensors_metadata(checkpoint, "folder");
+    return str_same(safetensors_metadata(checkpoint, "format"), format);
 }
 
-const char *pretrained_tokenizer(const struct safetensors *checkpoint)
+static const char *place_path(struct arena *a, const char *checkpoint)
 {
-    return safetensors_metadata(checkpoint, "tokenizer");
+    return arena_printf(a, "%s.place", checkpoint);
+}
+
+int pretrained_place_write(const char *checkpoint, const struct pretrained_place *place,
+                           struct err *e)
+{
+    struct arena a;
+
+    arena_init(&a);
+    const char *text = arena_printf(&a, "%s\n%s\n", place->tokenizer, place->folder);
+    int rc = file_write_atomic(place_path(&a, checkpoint), text, strlen(text), e);
+    arena_fini(&a);
+    return rc;
+}
+
+int pretrained_place_read(struct pretrained_place *out, struct arena *a, const char *checkpoint,
+                          struct err *e)
+{
+    const char *path = place_path(a, checkpoint);
+    char *text, *folder;
+    size_t n;
+
+    TRY(file_read(a, &text, &n, path, PLACE_BYTES_MAX, e));
+    folder = strchr(text, '\n');
+    if (folder) *folder++ = '\0';
+    if (!folder || !hash_is_sha256(text) || folder[0] != '/' || text[n - 1] != '\n')
+        return ERR(e, ERR_DATA,
+                   "%s: expected a SHA-256 and an absolute path; `alibi run` writes it", path);
+    text[n - 1] = '\0';
+    *out = (struct pretrained_place){.folder = folder, .tokenizer = text};
+    return 0;
 }
 
 /* A file as it was when it was opened. */
@@ -105,11 +136,10 @@ static int check_hashes(const struct pretrained_registered *r, const char *folde
                folder, now, identity);
 }
 
-int pretrained_registered_open(struct pretrained_registered **out,
+int pretrained_registered_open(struct pretrained_registered **out, const char *folder,
                                const struct safetensors *checkpoint, const struct spec *spec,
                                pretrained_tick_fn *tick, void *context, struct err *e)
 {
-    const char *folder = pretrained_folder(checkpoint);
     const char *files = safetensors_metadata(checkpoint, "files");
     struct pretrained_registered *r = *out = calloc(1, sizeof *r);
     struct pretrained_file *file;

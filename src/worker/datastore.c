@@ -160,17 +160,14 @@ static int write_keys(struct safetensors_writer *file, const struct datastore_op
                       struct model *m, int32_t rows, struct err *e)
 {
     int32_t width = o->trained->spec.model.dim;
-    struct score_options options = {.model = m,
-                                    .tokens = &o->corpus->split[CORPUS_TRAIN],
-                                    .rows = rows,
-                                    .keys = SCORE_ONLY_KEYS,
-                                    .width = width};
+    struct score_options options = {
+        .model = m, .rows = rows, .keys = SCORE_ONLY_KEYS, .width = width};
     struct scores scores;
     int64_t done = 0;
     int rc = 0;
 
-    TRY(windows_make(&options.windows, options.tokens, WINDOWS_STRIDE, o->knn.window, o->knn.stride,
-                     o->knn.keys, e));
+    TRY(windows_make(&options.windows, &o->corpus->split[CORPUS_TRAIN], WINDOWS_STRIDE,
+                     o->knn.window, o->knn.stride, o->knn.keys, e));
     scores_open(&scores, &options);
     while (rc == 0 && scores.rows_left > 0) {
         if (worker_stop_requested(o->worker))

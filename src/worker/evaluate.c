@@ -354,7 +354,6 @@ static int score(struct evaluate *v, struct model *m, const struct windows *w,
     int32_t *L = arena_array(&v->worker->arena, (size_t)v->members_n, sizeof *L);
     bool mixed = mixes(v);
     struct score_options o = {.model = m,
-                              .tokens = &v->corpus.split[eval_of(v, v->member[0])->split],
                               .rows = capacity->rows_max,
                               .windows = *w,
                               .L = v->members_n > 1 && !mixed ? L : NULL,

@@ -116,7 +116,7 @@ static int train_validate_tick(void *context, struct err *e)
 static int train_validate(struct train *t, struct err *e)
 {
     const struct score_options o = {.model = t->model,
-                                    .tokens = &t->corpus.split[CORPUS_VALID],
+                                    .windows.tokens = &t->corpus.split[CORPUS_VALID],
                                     .rows =
                                         shape_capacity_validation(&t->capacity, &t->spec->train)};
     double loss = 0.0;

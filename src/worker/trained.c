@@ -40,16 +40,15 @@ static int check_description(const struct trained *t, struct err *e)
     return ERR(e, ERR_DATA,
                "%s: this version describes the model in another way than the one that imported it; "
                "import it again with `alibi import %s`",
-               pretrained_folder(t->file), pretrained_folder(t->file));
+               t->place.folder, t->place.folder);
 }
 
 static int open_folder(struct trained *t, struct worker *a, struct err *e)
 {
-    const char *folder = pretrained_folder(t->file);
-
-    if (!folder) return 0;
-    TRY(pretrained_registered_open(&t->files, t->file, &t->spec, tick, a, e));
-    TRY(pretrained_open(&t->folder, folder, e));
+    if (!pretrained_is_registered(t->file)) return 0;
+    TRY(pretrained_place_read(&t->place, &a->arena, t->path, e));
+    TRY(pretrained_registered_open(&t->files, t->place.folder, t->file, &t->spec, tick, a, e));
+    TRY(pretrained_open(&t->folder, t->place.folder, e));
     return check_description(t, e);
 }
 
@@ -112,18 +111,11 @@ int trained_check(const struct trained *t, struct err *e)
 int trained_check_corpus(const struct trained *t, const struct corpus *c, struct err *e)
 {
     if (!t->folder) return 0; /* the fingerprint of its text is part of its spec */
-    const char *own = pretrained_tokenizer(t->file);
-    if (own && strcmp(own, c->tokenizer_sha256) == 0) return 0;
-    const char *folder = pretrained_folder(t->file);
-    if (!*c->tokenizer_sha256)
-        return ERR(e, ERR_DATA,
-                   "data/%s has the words of a dictionary, not the ids of the model's tokenizer; "
-                   "prepare the text with `alibi data prepare NAME --tokenizer %s`",
-                   c->name, folder);
+    if (strcmp(t->place.tokenizer, c->tokenizer_sha256) == 0) return 0;
     return ERR(e, ERR_DATA,
-               "data/%s has the ids of another tokenizer, %s (%.12s…); the model's is %.12s…: "
-               "prepare the text with `alibi data prepare NAME --tokenizer %s`",
-               c->name, c->tokenizer, c->tokenizer_sha256, own ? own : "", folder);
+               "data/%s has not the ids of the model's tokenizer (%.12s…); prepare the text with "
+               "`alibi data prepare NAME --tokenizer %s --text DIR`",
+               c->name, t->place.tokenizer, t->place.folder);
 }
 
 void trained_close(struct trained *t)

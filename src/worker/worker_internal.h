@@ -16,6 +16,7 @@
 #include "data/windows.h"
 #include "interchange/safetensors.h"
 #include "model/model.h"
+#include "pretrained/pretrained.h"
 #include "record/run_folder.h"
 #include "spec/spec.h"
 #include "worker/worker.h"
@@ -115,6 +116,7 @@ struct trained {
     struct safetensors *file;
     struct pretrained *folder; /* NULL: the checkpoint has the weights itself, as the next */
     struct pretrained_registered *files;
+    struct pretrained_place place;
 };
 /* trained_open - Errors: those of checkpoint_find, checkpoint_open and pretrained_open; ERR_DATA a
  * file of the folder is not the one that was imported. */
@@ -218,11 +220,10 @@ int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, stru
 
 struct score_options {
     struct model *model;
-    const struct tokens *tokens;
-    int32_t rows; /* rows per batch: shape_capacity_scores of the opened model */
-    struct windows windows;
-    const int32_t *L; /* rising lengths that share a pass with stride 1 over windows.targets_n
-                         targets; NULL: only the windows */
+    int32_t rows;           /* rows per batch: shape_capacity_scores of the opened model */
+    struct windows windows; /* of the token stream that they name */
+    const int32_t *L;       /* rising lengths that share a pass with stride 1 over windows.targets_n
+                               targets; NULL: only the windows */
     int32_t L_n;
     enum score_keys {
         SCORE_NO_KEYS,
@@ -272,8 +273,8 @@ void scores_close(struct scores *s);
  * windows of train.validate_L tokens (0: train.L) of the whole split. It selects the best
  * checkpoint and is never reported as perplexity. With train.tail_quirk a target of class 1 of a
  * tail counts only its cluster term, as in the authors' validation (oracle SPEC.md section 7).
- * o->windows is not used. tick (may be NULL) is called before each batch; a negative code ends the
- * validation. */
+ * o->windows names the tokens only. tick (may be NULL) is called before each batch; a
+ * negative code ends the validation. */
 typedef int (*validate_tick_fn)(void *context, struct err *e);
 int validate_loss(const struct score_options *o, const struct spec *s, validate_tick_fn tick,
                   void *context, double *loss_nats, struct err *e);

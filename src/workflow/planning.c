@@ -330,6 +330,28 @@ static int check_tokenizer(const struct plan_model *m, const struct project *pro
         m->folder);
 }
 
+/* Names a setting of the model that the grid or --set changes. */
+static int check_unchanged(const struct plan_model *m, struct arena *a, const struct spec *s,
+                           struct err *e)
+{
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+
+    for (size_t i = 0; i < n; i++) {
+        const char *name = keys[i].name;
+        bool of_model = strncmp(name, "model.", 6) == 0 || strcmp(name, "train.L") == 0 ||
+                        strcmp(name, "data.vocab") == 0;
+        if (!of_model || !counts(&keys[i], s)) continue;
+        const char *own = spec_get(s, &keys[i], a), *theirs = spec_get(&m->spec, &keys[i], a);
+        if (strcmp(own, theirs) == 0) continue;
+        return ERR(e, ERR_DATA,
+                   "%s = %.60s, but %.60s in %s; a pretrained model is evaluated as it is (windows "
+                   "and scalings are keys of eval.)",
+                   name, own, theirs, m->path);
+    }
+    return 0;
+}
+
 int planning_check_models(const struct planning *p, const struct project *project, struct err *e)
 {
     struct arena a;
@@ -339,10 +361,12 @@ int planning_check_models(const struct planning *p, const struct project *projec
     for (int32_t i = 0; rc == 0 && i < p->plan.runs_n; i++) {
         const struct plan_run *r = &p->plan.run[i];
         if (p->state[i].done || !is_pretrained(r)) continue;
-        const struct plan_model *m = p->model[r->spec.kind == SPEC_EVAL ? r->train : i];
-        if (m)
+        int32_t of = r->spec.kind == SPEC_EVAL ? r->train : i;
+        const struct plan_model *m = p->model[of];
+        if (m) rc = check_unchanged(m, &a, &p->plan.run[of].spec, e);
+        if (m && rc == 0)
             rc = check_tokenizer(m, project, &a, &r->spec, e);
-        else
+        else if (!m)
             rc = ERR(e, ERR_NOINPUT,
                      "%s is not imported: its piece describes a model without its weights; get the "
                      "folder with any download tool, then `alibi import ./%s`, and name "

@@ -244,14 +244,10 @@ static int write_attempt(const char *dir, const struct plan_run *r, const struct
         file[i].name = m->file[i].name;
         snprintf(file[i].sha256, sizeof file[i].sha256, "%s", m->file[i].sha256);
     }
-    const struct pretrained_registration registration = {.spec = &r->spec,
-                                                         .run_id = r->run_id,
-                                                         .folder = m->folder,
-                                                         .tokenizer = m->tokenizer,
-                                                         .file = file,
-                                                         .files_n = m->files_n};
-    TRY(pretrained_register(arena_printf(a, "%s/" CHECKPOINT, dir), &registration, sha256, &w.bytes,
-                            e));
+    const char *path = arena_printf(a, "%s/" CHECKPOINT, dir);
+    const struct pretrained_place place = {m->folder, m->tokenizer};
+    TRY(pretrained_register(path, &r->spec, r->run_id, file, m->files_n, sha256, &w.bytes, e));
+    TRY(pretrained_place_write(path, &place, e));
     w.sha256 = sha256;
     int rc = import_begin(&events, dir, &r->spec, e);
     if (rc == 0) rc = import_end(events, &w, e);
@@ -277,20 +273,23 @@ static int register_model(struct store *store, const struct project *project, st
     return rc;
 }
 
-/* True if the checkpoint of a registered model is here and names this folder and tokenizer. */
-static bool is_registered(const struct project *project, struct arena *a, const char *run_id,
-                          const struct plan_model *m)
+/* Finds the checkpoint of a registered model and tells it where the folder is now. *found: false if
+ * it is not here. */
+static int update_place(bool *found, const struct project *project, struct arena *a,
+                        const char *run_id, const struct plan_model *m, struct err *e)
 {
-    struct safetensors *file = NULL;
+    const struct pretrained_place place = {m->folder, m->tokenizer};
+    struct pretrained_place known;
     const char *path;
     char sha256[HASH_HEX_BYTES];
 
-    bool same = checkpoint_find(&path, sha256, project, a, run_id, SPEC_BEST, NULL) == 0 &&
-                checkpoint_open(&file, NULL, path, sha256, run_id, NULL) == 0 &&
-                str_same(pretrained_folder(file), m->folder) &&
-                str_same(pretrained_tokenizer(file), m->tokenizer);
-    safetensors_close(file);
-    return same;
+    *found = checkpoint_find(&path, sha256, project, a, run_id, SPEC_BEST, NULL) == 0 &&
+             file_exists(path);
+    if (!*found) return 0;
+    if (pretrained_place_read(&known, a, path, NULL) == 0 &&
+        strcmp(known.folder, place.folder) == 0 && strcmp(known.tokenizer, place.tokenizer) == 0)
+        return 0;
+    return pretrained_place_write(path, &place, e);
 }
 
 /* True if a run to do is the training or an evaluation of it. redo: all are to do. */
@@ -310,8 +309,9 @@ int workflow_register_models(struct store *store, const struct project *project,
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         const struct plan_run *r = &p->plan.run[i];
         if (!p->model[i] || !is_needed(p, i, redo)) continue;
-        if (p->state[i].done && is_registered(project, a, r->run_id, p->model[i])) continue;
-        TRY(register_model(store, project, a, r, p->model[i], e));
+        bool found = false;
+        if (p->state[i].done) TRY(update_place(&found, project, a, r->run_id, p->model[i], e));
+        if (!found) TRY(register_model(store, project, a, r, p->model[i], e));
     }
     return 0;
 }

@@ -194,7 +194,7 @@ int workflow_store_attempt(struct store *store, const struct project *project, s
  * 1. Importing a folder checks all of it, hashes its files and writes the piece
  *    data/models/NAME.yaml. Neither the weights nor a run are written.
  * 2. A run that needs the model registers it as a finished training, whose checkpoint names the
- *    folder (pretrained/pretrained.h). One whose folder has moved is registered again. */
+ *    files (pretrained/pretrained.h). One whose folder has moved gets its new place. */
 struct model_options {
     const char *as;        /* NAME; NULL: that of the folder */
     const char *tokenizer; /* folder of its tokenizer; NULL: the same */

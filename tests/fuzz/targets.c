@@ -182,6 +182,18 @@ static void read_tokens(const uint8_t *bytes, size_t n, struct arena *a, struct 
     tokens_close(&t);
 }
 
+static void read_documents(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
+{
+    struct tokens t = {.n = 1000};
+    const char *path = write_scratch(a, "documents", bytes, n);
+    if (tokens_open_documents(&t, path, (int64_t)(n / sizeof *t.document), e) == 0)
+        for (int64_t at = 0, first, end = 0; at < t.n; at = end) {
+            tokens_document(&t, at, &first, &end);
+            require(first == at && end > at && end <= t.n, "documents follow one another");
+        }
+    tokens_close(&t);
+}
+
 static void read_manifest(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     struct manifest m;
@@ -538,6 +550,7 @@ const struct fuzz_target fuzz_targets[] = {
     {"checkpoints", read_checkpoints},
     {"log", read_log},
     {"tokens", read_tokens},
+    {"documents", read_documents},
     {"manifest", read_manifest},
     {"dictionary", read_dictionary},
     {"text", read_text},

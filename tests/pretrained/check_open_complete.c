@@ -93,11 +93,8 @@ static int score(double *nll, struct comparison *c, const struct windows *w, str
     *nll = 0;
     TRY(model_open(&m, c->backend_own, s, &capacity, e));
     rc = check_open_load(m, c->pretrained_own, c->streamed, e);
-    const struct score_options o = {.model = m,
-                                    .tokens = w->tokens,
-                                    .rows = capacity.rows_max,
-                                    .windows = *w,
-                                    .width = s->model.dim};
+    const struct score_options o = {
+        .model = m, .rows = capacity.rows_max, .windows = *w, .width = s->model.dim};
     scores_open(&scores, &o);
     while (rc == 0 && scores.rows_left > 0) {
         rc = scores_next(&scores, e);
