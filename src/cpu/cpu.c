@@ -212,6 +212,7 @@ static const struct backend_ops cpu_ops = {
     .zero = cpu_zero,
     .sync = cpu_sync,
     .peak_bytes = cpu_peak_bytes,
+    .host_memory = 1,
 };
 
 /* Describes the backend, such as "AMD EPYC, 1 thread, v4 kernels", with the name of the processor

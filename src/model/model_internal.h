@@ -176,7 +176,7 @@ struct model_stream {
     model_source_fn *source; /* NULL: not stated yet */
     void *context;
     int32_t stage;   /* in memory; SHAPE_STAYS: none */
-    float *host_own; /* the largest tensor */
+    float *host_own; /* the largest tensor; NULL: backend memory is the host's */
 };
 
 struct model {
