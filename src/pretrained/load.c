@@ -299,7 +299,8 @@ static bool from_bf16(float *out, const void *in, int64_t n)
     return !bad;
 }
 
-/* The exponent and fraction of fp16, moved to their places in fp32, are too small by 2^112. */
+/* A normal number has a smaller exponent than in fp32, a subnormal one is a multiple of 2^-24. No
+ * step has a subnormal result, which the processor may be set to flush to 0. */
 static bool from_f16(float *out, const void *in, int64_t n)
 {
     const uint16_t *bits = in;
@@ -310,10 +311,11 @@ static bool from_f16(float *out, const void *in, int64_t n)
         union {
             uint32_t u;
             float f;
-        } x = {.u = (bits[i] & 0x7FFFu) << 13};
-        x.f *= 0x1p112f;
-        x.u |= (uint32_t)(bits[i] & 0x8000u) << 16;
-        out[i] = x.f;
+        } normal = {.u = ((bits[i] & 0x7FFFu) << 13) + (112u << 23)}, small;
+        small.f = (float)(int32_t)(bits[i] & 0x3FFu) * 0x1p-24f;
+        uint32_t magnitude = (bits[i] & 0x7C00u) == 0 ? small.u : normal.u;
+        small.u = magnitude | (uint32_t)(bits[i] & 0x8000u) << 16;
+        out[i] = small.f;
         bad |= (bits[i] & 0x7C00u) == 0x7C00u;
     }
     return !bad;

@@ -241,7 +241,7 @@ void finder_init(struct finder *f, struct arena *a)
     *vec_push(a, &f->ids) = -1;
 }
 
-void finder_add(struct finder *f, const char *text, size_t n, int32_t id)
+bool finder_add(struct finder *f, const char *text, size_t n, int32_t id)
 {
     int32_t node = 0;
 
@@ -256,7 +256,9 @@ void finder_add(struct finder *f, const char *text, size_t n, int32_t id)
         }
         node = *next;
     }
-    if (f->ids.item[node] < 0) f->ids.item[node] = id;
+    bool fresh = f->ids.item[node] < 0;
+    if (fresh) f->ids.item[node] = id;
+    return fresh;
 }
 
 bool finder_next(const struct finder *f, const char *text, size_t n, size_t from, size_t *begin,
