@@ -171,7 +171,7 @@ struct model_position {
     bool is_pending; /* bias_grad_dev holds a gradient that has not been pulled back */
 };
 
-/* Where a streamed model gets its tensors from (model_stream.c). */
+/* The source of the tensors of a streamed model (model_stream.c). */
 struct model_stream {
     model_source_fn *source; /* NULL: not stated yet */
     void *context;
