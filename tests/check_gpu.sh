@@ -71,6 +71,7 @@ leg "ops in bf16, each op checked" "$build/tests/ops/test_ops" --bf16 "check:$de
 oracle "oracle" $fixtures
 leg "oracle, what CUDA rejects" sh -c "$count_rejected" "$build/tests/check_oracle" "$device" "$rejected" $fixtures
 [ -z "${ORACLE:-}" ] || oracle "oracle $ORACLE" "$ORACLE"
+leg "open models" "$build/tests/check_open" --device "$device" tests/fixtures/open/*/
 leg "20 updates in bf16" "$build/tests/model/check_training" --bf16 "$device"
 leg "scores" "$build/tests/model/test_score" "$device"
 leg "scores in bf16" "$build/tests/model/test_score" --bf16 "$device"

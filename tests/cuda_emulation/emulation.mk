@@ -74,9 +74,10 @@ endif
 
 $(EMULATED)/plain/cuda/%.cu.o: EMULATED_plain += $(EMULATED_FUSES)
 
-EMULATED_PROGRAMS := tests/ops/test_ops tests/ops/check_capture tests/cuda_emulation/check_products tests/check_oracle
+EMULATED_PROGRAMS := tests/ops/test_ops tests/ops/check_capture tests/cuda_emulation/check_products tests/check_oracle tests/check_open
 # The programs that open cuda:emulated. Those of tsan are this build's objects, linked with the race detector.
 $(EMULATED)/tsan/tests/check_oracle: tests/model/check_oracle.c
+$(EMULATED)/tsan/tests/check_open: $(wildcard tests/pretrained/check_open*.c)
 $(EMULATED)/tsan/tests/ops/test_ops: tests/ops/test_ops.c
 $(EMULATED)/tsan/tests/ops/check_capture: tests/ops/check_capture.c
 $(EMULATED)/tsan/tests/cuda_emulation/check_products: $(EMULATION)/check_products.c

@@ -117,16 +117,18 @@ static int read_tensor(void *context, int32_t i, float *out, struct err *e)
     return pretrained_read(context, i, out, e);
 }
 
-static int write_tensors(struct comparison *c, struct err *e)
+int check_open_load(struct model *m, struct pretrained *p, bool streamed, struct err *e)
 {
-    const struct shape_params *params = model_params(c->model_own);
+    const struct shape_params *params = model_params(m);
+
+    if (streamed) return model_stream(m, read_tensor, p, e);
 
     for (int32_t i = 0; i < params->tensors_n; i++) {
         size_t n = (size_t)params->tensor[i].rows * (size_t)params->tensor[i].cols;
         float *values = malloc(n * sizeof *values);
-        int rc = values ? pretrained_read(c->pretrained_own, i, values, e)
+        int rc = values ? pretrained_read(p, i, values, e)
                         : ERR(e, ERR_NOMEM, "out of memory for %zu values", n);
-        if (rc == 0) rc = model_write(c->model_own, MODEL_VALUES, i, values, e);
+        if (rc == 0) rc = model_write(m, MODEL_VALUES, i, values, e);
         free(values);
         TRY(rc);
     }
@@ -147,8 +149,7 @@ static int open_model(struct comparison *c, const struct text *t, const struct s
     model_close(c->model_own);
     c->model_own = NULL;
     TRY(model_open(&c->model_own, c->backend_own, &s, &capacity, e));
-    if (c->streamed) return model_stream(c->model_own, read_tensor, c->pretrained_own, e);
-    return write_tensors(c, e);
+    return check_open_load(c->model_own, c->pretrained_own, c->streamed, e);
 }
 
 /* Compares log p of all targets with a tensor. */
