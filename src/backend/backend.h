@@ -424,6 +424,8 @@ struct adam_args {
     OP(DROPOUT, dropout, dropout_args)                                                             \
     OP(RELU, relu, relu_args)                                                                      \
     OP(RELU_BWD, relu_bwd, relu_bwd_args)                                                          \
+    OP(ACTIVATE, activate, activate_args)                                                          \
+    OP(CLAMP, clamp, clamp_args)                                                                   \
     OP(SOFTMAX_LOSS, softmax_loss, softmax_loss_args)                                              \
     OP(SOFTMAX_LOGP, softmax_logp, softmax_logp_args)
 #define BACKEND_PLAIN_OPS(OP)                                                                      \

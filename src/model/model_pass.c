@@ -32,6 +32,14 @@ int model_linear(struct model *m, const struct model_pass *p, struct tensor *y,
     return OPS(m->b, linear_rows, e, .y = *y, .x = *x, .w = *w, .bias = add);
 }
 
+int model_normalise(struct model *m, struct tensor *y, struct tensor *stats, const struct tensor *x,
+                    const struct model_norm *norm, struct err *e)
+{
+    const struct spec_form *f = &m->spec.model.form;
+    return OPS(m->b, layernorm, e, .y = *y, .stats = *stats, .x = *x, .gain = norm->gain,
+               .bias = norm->bias, .eps = (float)f->norm_eps, .rms = f->norm == SPEC_RMSNORM);
+}
+
 struct dropout model_dropout(const struct model *m, const struct model_pass *p, double probability,
                              int32_t layer, enum dropout_site site)
 {
@@ -67,23 +75,33 @@ static const float *layer_temperature(const struct model *m, int32_t layer)
     return t->data == NULL || !applies ? NULL : (const float *)t->data + layer * t->stride;
 }
 
+/* The factor of q . k in a layer. */
+static float score_scale(const struct model *m, int32_t layer)
+{
+    const struct spec_form *f = &m->spec.model.form;
+    double scale = f->score_scale > 0 ? f->score_scale : 1.0 / sqrt((double)m->width);
+    return (float)(f->score_scale_by_layer ? scale / (layer + 1) : scale);
+}
+
 struct attention model_attention(const struct model *m, const struct model_pass *p, int32_t layer,
                                  const struct model_activations *act)
 {
-    int32_t c = m->spec.model.dim, heads = m->spec.model.heads;
+    int32_t heads = m->spec.model.heads, kv_heads = spec_kv_heads(&m->spec.model);
+    int64_t q = (int64_t)heads * m->width, kv = (int64_t)kv_heads * m->width;
     const struct spec_mask *mask = &m->spec.model.mask;
     const struct position_functions *f = m->position.functions;
-    struct tensor qkv = model_view(&act->qkv, p->tokens_n, 3 * (int64_t)c);
+    struct tensor qkv = model_view(&act->qkv, p->tokens_n, q + 2 * kv);
     struct attention a = {
         .B = p->rows,
         .T = p->length,
         .H = heads,
         .D = m->width,
-        .scale = (float)(1.0 / sqrt((double)m->width)),
-        .q = model_columns(&qkv, 0, c),
-        .k = model_columns(&qkv, c, c),
-        .v = model_columns(&qkv, 2 * (int64_t)c, c),
-        .out = model_view(&act->attn_out, p->tokens_n, c),
+        .K = kv_heads,
+        .scale = score_scale(m, layer),
+        .q = model_columns(&qkv, 0, q),
+        .k = model_columns(&qkv, q, kv),
+        .v = model_columns(&qkv, q + kv, kv),
+        .out = model_view(&act->attn_out, p->tokens_n, q),
         .lse = model_view(&act->lse, (int64_t)p->rows * heads, p->length),
         .mask = {.window = spec_layer_window(&m->spec.model, layer),
                  .sinks = mask->sinks,

@@ -99,10 +99,11 @@ int ops_rotary(struct backend *b, const struct rotary_args *a, struct err *e)
 }
 
 /* Rotates q and k, or dq and dk back. If they are adjacent in one row and share their tables,
- * treats them as one tensor with twice the heads. */
+ * treats them as one tensor with the heads of both. */
 static int rotate_qk(struct backend *b, const struct tensor *q, const struct tensor *k,
                      const struct attention *a, bool inverse, struct err *e)
 {
+    int32_t key_heads = a->K > 0 ? a->K : a->H;
     struct rotary_args r = {.x = *q,
                             .cosine = a->rotary.cosine,
                             .sine = a->rotary.sine,
@@ -112,12 +113,13 @@ static int rotate_qk(struct backend *b, const struct tensor *q, const struct ten
                             .inverse = inverse};
     if ((char *)k->data == (char *)q->data + (size_t)q->cols * dtype_bytes(q->dtype) &&
         k->stride == q->stride && a->rotary.key_cosine.data == NULL) {
-        r.x.cols = 2 * q->cols;
-        r.H = 2 * a->H;
+        r.x.cols = q->cols + k->cols;
+        r.H = a->H + key_heads;
         return b->ops->rotary(b, &r, e);
     }
     TRY(b->ops->rotary(b, &r, e));
     r.x = *k;
+    r.H = key_heads;
     if (a->rotary.key_cosine.data != NULL) {
         r.cosine = a->rotary.key_cosine;
         r.sine = a->rotary.key_sine;

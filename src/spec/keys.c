@@ -531,6 +531,8 @@ struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eva
     struct spec s = *train;
 
     if (eval->mask.window > 0) s.model.mask = eval->mask;
+    /* All layers of a pretrained model have the window that the evaluation states. */
+    if (eval->mask.window > 0 && s.train.origin == SPEC_PRETRAINED) s.model.window_layers.n = 0;
     if (eval->temperature == SPEC_EVAL_LOG)
         s.model.temperature = (struct spec_temperature){
             .kind = SPEC_LOG,
@@ -560,8 +562,10 @@ int32_t spec_layer_window(const struct spec_model *m, int32_t layer)
 
 struct position_shape spec_position_shape(const struct spec *s)
 {
+    bool has_heads = s->model.heads > 0; /* the spec of an evaluation alone has none */
     return (struct position_shape){.heads = s->model.heads,
                                    .dim = s->model.dim,
+                                   .width = has_heads ? spec_head_width(&s->model) : 0,
                                    .trained_length = s->train.L,
                                    .length = s->train.L,
                                    .seed = s->train.seed,

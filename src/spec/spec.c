@@ -247,6 +247,13 @@ static int check_position(const struct spec *s, struct err *e)
     const struct spec used = s->kind == SPEC_EVAL ? spec_evaluated(s, &s->eval) : *s;
     struct position_shape shape = spec_position_shape(&used);
 
+    if (s->train.origin == SPEC_PRETRAINED && s->kind == SPEC_EVAL &&
+        s->eval.scaling != POSITION_UNSCALED && s->option.scaling != POSITION_UNSCALED)
+        return ERR(e, ERR_DATA,
+                   "eval.position_scaling: %s would replace model.rope_scaling = %s of the "
+                   "checkpoint; set it to none",
+                   position_scaling_names[s->eval.scaling],
+                   position_scaling_names[s->option.scaling]);
     if (spec_valid_length(s) > shape.length) shape.length = spec_valid_length(s);
     if (position_methods[s->model.position].bounded && s->kind == SPEC_TRAIN &&
         s->train.validate_L > s->train.L)
@@ -275,6 +282,11 @@ static int check_mask(const char *part, const struct spec *s, const struct spec_
             "%s.sink_positions: cache, but the gates of model.position = %s follow the text; "
             "set it to text",
             part, position_methods[s->model.position].name);
+    if (position_has_key_bias(f, &shape) && m->sink_positions == SPEC_SINKS_CACHE)
+        return ERR(e, ERR_DATA,
+                   "%s.sink_positions: cache does not apply: the bias of this checkpoint is "
+                   "rounded per key; set it to text",
+                   part);
     if (m->window > 0 || (m == &s->model.mask && s->model.window_layers.n > 0)) return 0;
     return ERR(e, ERR_DATA,
                "%s.attention_sinks: %d has no effect without %s.attention_window; set a window",
@@ -470,23 +482,17 @@ int spec_continue(struct spec *child, const struct spec *parent, struct err *e)
     return 0;
 }
 
-/* The backward pass knows the paper's form only. */
-static int check_form(const struct spec *s, struct err *e)
+int spec_check_paper_form(const struct spec *s, struct err *e)
 {
-    const struct spec_form *f = &s->model.form;
     const size_t first = offsetof(struct spec, model.form);
     size_t n;
     const struct spec_key *keys = spec_keys(&n);
     struct arena a;
     int rc = 0;
 
-    if (s->model.heads % spec_kv_heads(&s->model) != 0)
-        return ERR(e, ERR_DATA, "model.kv_heads: %d does not divide model.heads = %d", f->kv_heads,
-                   s->model.heads);
-    if (s->train.origin == SPEC_PRETRAINED) return 0;
     arena_init(&a);
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        if (keys[i].offset < first || keys[i].offset >= first + sizeof *f) continue;
+        if (keys[i].offset < first || keys[i].offset >= first + sizeof s->model.form) continue;
         const char *value = spec_get(s, &keys[i], &a);
         if (strcmp(value, keys[i].neutral) != 0)
             rc = ERR(e, ERR_DATA,
@@ -496,6 +502,18 @@ static int check_form(const struct spec *s, struct err *e)
     }
     arena_fini(&a);
     return rc;
+}
+
+static int check_form(const struct spec *s, struct err *e)
+{
+    if (s->model.heads % spec_kv_heads(&s->model) != 0)
+        return ERR(e, ERR_DATA, "model.kv_heads: %d does not divide model.heads = %d",
+                   s->model.form.kv_heads, s->model.heads);
+    if (s->train.origin != SPEC_PRETRAINED) return spec_check_paper_form(s, e);
+    if (s->model.softmax == SPEC_PLAIN) return 0;
+    return ERR(e, ERR_DATA,
+               "model.softmax: adaptive, but a pretrained model (train.origin) has one table; set "
+               "model.softmax: plain");
 }
 
 int spec_check(const struct spec *s, struct err *e)

@@ -261,6 +261,10 @@ char *spec_get(const struct spec *s, const struct spec_key *key, struct arena *a
  * shard_tokens >= L, stride <= L. Errors: ERR_DATA names the keys and values. */
 int spec_check(const struct spec *s, struct err *e);
 
+/* spec_check_paper_form - checks that the decoder has the paper's form, the only one that the
+ * backward pass and the adaptive softmax know. */
+int spec_check_paper_form(const struct spec *s, struct err *e);
+
 /* spec_check_layers - its rules for the lists by layer: as many entries as layers, each one that a
  * layer can have. */
 int spec_check_layers(const struct spec *s, struct err *e);
