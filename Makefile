@@ -37,7 +37,7 @@ TESTS := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
 # Code that several tests share: every other .c of a tests folder (not of tests/bench).
 TEST_SHARED := $(filter-out $(TEST_SRC) $(wildcard tests/*/check_*.c tests/bench/*.c tests/faults/*.c tests/fuzz/fuzz.c tests/*/fake_*.c tests/cuda_emulation/*.c),$(wildcard tests/*/*.c))
 TEST_OBJ := $(TEST_SHARED:tests/%.c=$(BUILD)/testobj/%.o)
-TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/report/check_page $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/fake_*.c))
+TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/check_open $(BUILD)/tests/report/check_page $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/fake_*.c))
 
 include cuda/cuda.mk
 
@@ -95,9 +95,11 @@ $(BUILD)/testobj/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -c -o $@ $<
 
-$(BUILD)/tests/check_oracle: $(BUILD)/testobj/model/check_oracle.o $(TEST_OBJ) $(BUILD)/libalibi.a
+$(BUILD)/tests/check_oracle: $(BUILD)/testobj/model/check_oracle.o
+$(BUILD)/tests/check_open: $(patsubst tests/%.c,$(BUILD)/testobj/%.o,$(wildcard tests/pretrained/check_open*.c))
+$(BUILD)/tests/check_oracle $(BUILD)/tests/check_open: $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS) -lcmocka
 
 $(BUILD)/tests/%: $(BUILD)/testobj/%.o $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)

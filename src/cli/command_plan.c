@@ -56,9 +56,8 @@ static void print_evaluation(const struct planning *p, const struct planning_fit
     if (!p->state[i].done) clock_duration(time, p->seconds[i]);
     cli_print("%s  eval   %-10s  %7d  %4lld  %s L_valid %d%s of %s  %.2e FLOP  %s  %s%s%s\n",
               r->run_id, spec_position_name(r->spec.model.position), r->spec.train.L,
-              (long long)r->spec.train.seed,
-              v->window == SPEC_SLIDING ? "sliding" : "nonoverlapping", v->L,
-              v->window == SPEC_SLIDING ? arena_printf(a, " stride %d", v->stride) : "",
+              (long long)r->spec.train.seed, spec_get(&r->spec, spec_key_find("eval.window"), a),
+              v->L, v->window == SPEC_SLIDING ? arena_printf(a, " stride %d", v->stride) : "",
               r->spec.data.corpus, r->cost.flops, time, p->settings[i], *p->settings[i] ? "  " : "",
               state_text(p, fit, i, a));
 }

@@ -5,7 +5,8 @@
  * file and key or tensor, never a crash.
  * 2. A family is a row of families.c: names, keys and switches. It fills the description in struct
  *    spec_model; the forward pass knows no families.
- * 3. Weights stay in the mapped files in their own dtype; pretrained_read converts one tensor. */
+ * 3. Weights stay in their files in their own dtype; pretrained_read reads and converts one tensor,
+ *    whose bytes never stay in memory. */
 #ifndef PRETRAINED_PRETRAINED_H
 #define PRETRAINED_PRETRAINED_H
 
@@ -39,7 +40,7 @@ struct pretrained_facts {
 const struct pretrained_facts *pretrained_facts(const struct pretrained *p);
 
 /* pretrained_read - the values of tensor i of facts.params in fp32, rows * cols of them: converted,
- * transposed, rows of q, k and v in order. Its bytes then leave memory. May be called by one thread
+ * transposed, rows of q, k and v in order. May be called by one thread
  * at a time. Errors: ERR_DATA a value is not finite, or the file has become shorter; the message
  * names the tensor of the file. */
 int pretrained_read(struct pretrained *p, int32_t i, float *out, struct err *e);

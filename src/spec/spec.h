@@ -39,7 +39,7 @@ enum spec_schedule { SPEC_COSINE, SPEC_FIXED };
 enum spec_origin { SPEC_TRAINED, SPEC_AUTHORS, SPEC_PRETRAINED };
 enum spec_precision { SPEC_FP32, SPEC_BF16 };
 enum spec_split { SPEC_TRAIN_SPLIT, SPEC_VALID, SPEC_TEST };
-enum spec_window { SPEC_NONOVERLAPPING, SPEC_SLIDING };
+enum spec_window { SPEC_NONOVERLAPPING, SPEC_SLIDING, SPEC_ROLLING };
 enum spec_checkpoint { SPEC_BEST, SPEC_LAST };
 /* A training takes over from its parent: weights, optimiser state and update number, or only the
  * weights. */

@@ -169,8 +169,8 @@ static int write_keys(struct safetensors_writer *file, const struct datastore_op
     int64_t done = 0;
     int rc = 0;
 
-    TRY(windows_make(&options.windows, options.tokens->n, o->knn.window, o->knn.stride, o->knn.keys,
-                     e));
+    TRY(windows_make(&options.windows, options.tokens, WINDOWS_STRIDE, o->knn.window, o->knn.stride,
+                     o->knn.keys, e));
     scores_open(&scores, &options);
     while (rc == 0 && scores.rows_left > 0) {
         if (worker_stop_requested(o->worker))

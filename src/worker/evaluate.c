@@ -89,7 +89,9 @@ static int32_t stride_of(const struct spec_eval *s)
 static int make_windows(struct windows *out, const struct evaluate *v, int32_t i, struct err *e)
 {
     const struct spec_eval *s = eval_of(v, i);
-    return windows_make(out, v->corpus.split[s->split].n, s->L, stride_of(s), s->targets, e);
+    return windows_make(out, &v->corpus.split[s->split],
+                        s->window == SPEC_ROLLING ? WINDOWS_ROLLING : WINDOWS_STRIDE, s->L,
+                        stride_of(s), s->targets, e);
 }
 
 /* --- preparing --- */
@@ -437,6 +439,9 @@ static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, 
         return ERR(e, ERR_INTERNAL,
                    "evaluation %s scored %" PRId64 " targets, but its protocol has %" PRId64,
                    a->run_id[i], sum->scored_n, targets_n);
+    enum corpus_split split = (enum corpus_split)eval_of(v, i)->split;
+    const struct corpus_text *text = &v->corpus.text[split];
+    bool cut = *v->corpus.tokenizer_sha256, whole = cut && targets_n == v->corpus.split[split].n;
     const struct record r = {
         .type = EVENT_EVALUATED,
         .evaluated = {.run_id = a->run_id[i],
@@ -451,7 +456,12 @@ static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, 
                       .bins = bins_of(v, i, BY_POSITION),
                       .blocks = bins_of(v, i, BY_BLOCK),
                       .groups = bins_of(v, i, BY_GROUP),
-                      .datastore_sha256 = v->datastore.file ? v->datastore.sha256 : NULL}};
+                      .datastore_sha256 = v->datastore.file ? v->datastore.sha256 : NULL,
+                      .bytes = whole ? text->bytes : RECORD_NONE,
+                      .words = whole ? text->words : RECORD_NONE,
+                      .documents = whole ? text->documents : RECORD_NONE,
+                      .tokenizer = cut ? v->corpus.tokenizer : NULL,
+                      .tokenizer_sha256 = cut ? v->corpus.tokenizer_sha256 : NULL}};
     TRY(record_write(a->events, &r, e));
     sum->recorded = true;
     v->targets_done += targets_n;

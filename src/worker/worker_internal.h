@@ -217,17 +217,18 @@ struct score {
 /* A pass in batches: `while (s.rows_left > 0)` scores_next, which sets item[0 .. n).
  *
  * With several lengths:
- *   1. A row begins at every source position s and has the longest length, or ends with the stream.
+ *   1. A row begins at every source position s and has the longest length, or ends with the
+ *      document.
  *   2. In the row that begins at s, position L-1 has exactly L-1 tokens of context: it is the last
  *      token of the window of length L of target s + L - 1.
- *   3. Targets before L-1 have all earlier tokens as context: the row that begins at 0 scores them
- *      for every length. */
+ *   3. Targets before L-1 have all earlier tokens as context: the row that begins the document
+ *      scores them for every length. It is the first row of its batch, so that scored_max holds. */
 struct scores {
     struct score_options options;
     struct arena arena; /* of the arrays */
     struct score *item;
     int64_t n;
-    int64_t next_row, rows_left, rows_n; /* rows_n: of the batch */
+    int64_t rows_left, rows_n; /* rows_n: of the batch */
     int32_t length, width;               /* of a row: nominal, and tokens with padding */
     int64_t scored_n, scored_max;
     int32_t *source, *target; /* (rows, width) */

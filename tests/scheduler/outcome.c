@@ -83,9 +83,10 @@ static int write_result(struct event_writer *w, enum spec_kind kind, const char 
     for (const char *p = run_id; *p; p++) sum = sum * 31 + (unsigned char)*p;
     double loss = 1.0 + (sum % 1000) / 1000.0;
     if (kind == SPEC_EVAL)
-        r = (struct record){
-            EVENT_EVALUATED,
-            .evaluated = {run_id, 1000000, 0.01, loss, 2 * loss, 1000, 0, 1e4, sha256, NULL, {0}}};
+        r = (struct record){EVENT_EVALUATED,
+                            .evaluated = {run_id, 1000000, 0.01, loss, 2 * loss, 1000, 0, 1e4,
+                                          sha256, .bytes = RECORD_NONE, .words = RECORD_NONE,
+                                          .documents = RECORD_NONE}};
     else if (kind == SPEC_BENCH)
         r = (struct record){EVENT_BENCHED, .benched = {run_id, 1000000, 0.01, 1e4, 0.5, 768, 0, 0}};
     else

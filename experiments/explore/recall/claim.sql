@@ -45,11 +45,16 @@ found(claim, seed, holds, said) AS (
     FROM differences d, threshold t, lengths WHERE p = 'alibi' AND s = 'plain' AND q = 'alibi' AND r = 'plain' AND L = long AND M = short AND range = 'far'
     UNION ALL
     SELECT 'E6d', seed, d.errors >= t.errors, printf('less than 64 tokens back, L = %d: ALiBi %.3f, NoPE %.3f (%.1f errors)', L, one, other, d.errors)
-    FROM differences d, threshold t, lengths WHERE p = 'alibi' AND s = 'plain' AND q = 'none' AND L = long AND M = long AND range = 'near'),
+    FROM differences d, threshold t, lengths WHERE p = 'alibi' AND s = 'plain' AND q = 'none' AND L = long AND M = long AND range = 'near'
+    UNION ALL
+    SELECT 'E6e', seed, min(hits * 1.0 / targets) >= finds,
+        printf('%s, L = %d: at least %.3f at %d to %d', position, L_train, min(hits * 1.0 / targets), min(first), max(next) - 1)
+    FROM answers, threshold, lengths WHERE position IN ('t5', 'kerple_log', 'bam', 'forget_gate') AND L_train = long AND L_valid = long GROUP BY position, seed),
 statements(claim, statement) AS (
     SELECT 'E6a', printf('Within L the recency bias does not limit retrieval: ALiBi, with the paper''s slopes and with four times as steep ones, gives at least %.0f %% right answers at every distance in windows of L (L = 1,536 nominal).', 100 * finds) FROM threshold
     UNION ALL SELECT 'E6b', 'Beyond L steeper slopes forget sooner: trained on 512 (nominal), ALiBi with slopes × 4 gives fewer right answers than with the paper''s slopes.'
     UNION ALL SELECT 'E6c', 'Beyond L what is missing is training, not only weight: with the same slopes, ALiBi trained on 1,536 finds needles 512 to 1,535 tokens back (nominal) that ALiBi trained on 512 does not.'
-    UNION ALL SELECT 'E6d', 'Without positions near needles are lost: NoPE gives fewer right answers than ALiBi where the latest needle is less than 64 tokens back.')
-SELECT s.claim, s.statement, (SELECT count(*) FROM wanted) * CASE s.claim WHEN 'E6a' THEN 2 ELSE 1 END AS wanted, f.seed, f.holds, f.said
+    UNION ALL SELECT 'E6d', 'Without positions near needles are lost: NoPE gives fewer right answers than ALiBi where the latest needle is less than 64 tokens back.'
+    UNION ALL SELECT 'E6e', printf('Within L neither does a learned bias or a forget gate: T5, KERPLE-log, BAM and the forget gate give at least %.0f %% right answers at every distance in windows of L (L = 1,536 nominal).', 100 * finds) FROM threshold)
+SELECT s.claim, s.statement, (SELECT count(*) FROM wanted) * CASE s.claim WHEN 'E6a' THEN 2 WHEN 'E6e' THEN 4 ELSE 1 END AS wanted, f.seed, f.holds, f.said
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.said;

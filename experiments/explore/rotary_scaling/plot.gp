@@ -3,10 +3,10 @@ y_low = 0.97 * (Y_MIN < 1 ? Y_MIN : 1)
 y_top = Y_MAX > 3 ? 3 : 1.05 * Y_MAX
 entry(i) = before(CURVE_TITLE[i], ' (no result)')
 method(i) = before(CURVE_TITLE[i], ' scaling=')
-# Rotary models of 2 heads are a method of their own to the eye.
+# Rotary models of 2 heads are a method of their own to the eye, with the style of no method.
 two(i) = strstrt(CURVE_TITLE[i], '2 heads') > 0
-color(i) = two(i) ? COLOR[6] : COLOR[CURVE_STYLE[i]]
-mark(i) = two(i) ? FILLED[6] : FILLED[CURVE_STYLE[i]]
+color(i) = two(i) ? COLOR[5] : COLOR[CURVE_STYLE[i]]
+mark(i) = two(i) ? FILLED[5] : FILLED[CURVE_STYLE[i]]
 
 eval LOG_X
 eval LOG_Y
