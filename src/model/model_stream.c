@@ -12,6 +12,9 @@
 static int load(struct model *m, int32_t tensor, struct err *e)
 {
     struct model_stream *s = &m->stream;
+    if (m->b->host_memory)
+        return s->source(s->context, tensor,
+                         model_block_dev(m, MODEL_VALUES) + m->params.tensor[tensor].offset, e);
     TRY(s->source(s->context, tensor, s->host_own, e));
     return model_weights_write(m, MODEL_VALUES, tensor, s->host_own, e);
 }
@@ -58,8 +61,10 @@ int model_stream(struct model *m, model_source_fn *source, void *context, struct
         int64_t n = (int64_t)m->params.tensor[i].rows * m->params.tensor[i].cols;
         most = n > most ? n : most;
     }
-    if (m->stream.host_own == NULL) m->stream.host_own = malloc((size_t)most * sizeof(float));
-    if (m->stream.host_own == NULL) return ERR(e, ERR_NOMEM, "out of memory for streamed weights");
+    if (m->stream.host_own == NULL && !m->b->host_memory)
+        m->stream.host_own = malloc((size_t)most * sizeof(float));
+    if (m->stream.host_own == NULL && !m->b->host_memory)
+        return ERR(e, ERR_NOMEM, "out of memory for streamed weights");
     m->stream.source = source;
     m->stream.context = context;
     m->stream.stage = SHAPE_STAYS;
