@@ -87,8 +87,8 @@ struct simd_linear {
 };
 
 /* simd_split.c. A part of the product y = or += x w^T + bias on matrix units: `outputs` columns of
- * y from first_output on, summed over `depth` inputs from first_input on. NULL: not implemented for
- * this instruction set. */
+ * y from first_output on, summed over `depth` inputs from first_input on. NULL: this instruction
+ * set has none. */
 enum { SPLIT_SIDE = 32 };
 struct simd_split {
     const struct tensor *y, *x, *w;
@@ -121,7 +121,7 @@ struct simd_kernels {
     SIMD_KERNELS(SIMD_MEMBER)
 #undef SIMD_MEMBER
     const struct simd_linear *linear;
-    const struct simd_splits *splits; /* NULL: not implemented for this set */
+    const struct simd_splits *splits; /* NULL: this set has none */
     const struct simd_attention *attention, *attention_bwd;
 };
 extern const struct simd_kernels simd_kernels_base, simd_kernels_v3, simd_kernels_v4;
