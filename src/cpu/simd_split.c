@@ -133,25 +133,36 @@ SPLIT_TARGET static void split_pack_rows(const void *args, struct simd_range blo
             }
 }
 
-/* Tiles 0 to 3 are sums, 4 and 5 weights, 6 and 7 rows of x. */
-SPLIT_FN void split_weights(const char *w, int64_t part)
+/* Tiles 0 to 3 are sums, 4 and 5 weights, 6 and 7 rows of x. Each multiplies all four and loads a
+ * tile for the next product as soon as the last one that reads it has begun. */
+SPLIT_FN void split_then_rows(const char *x, int64_t part)
 {
-    _tile_loadd(4, w + SIDE_TILES * part * TILE_BYTES, 64);
-    _tile_loadd(5, w + (SIDE_TILES * part + 1) * TILE_BYTES, 64);
-}
-
-SPLIT_FN void split_rows(const char *x, int64_t part)
-{
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(2, 5, 6);
     _tile_loadd(6, x + SIDE_TILES * part * TILE_BYTES, 64);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(3, 5, 7);
     _tile_loadd(7, x + (SIDE_TILES * part + 1) * TILE_BYTES, 64);
 }
 
-SPLIT_FN void split_multiply(void)
+SPLIT_FN void split_then_weights(const char *w, int64_t part)
 {
     _tile_dpbf16ps(0, 4, 6);
     _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(4, w + SIDE_TILES * part * TILE_BYTES, 64);
     _tile_dpbf16ps(2, 5, 6);
     _tile_dpbf16ps(3, 5, 7);
+    _tile_loadd(5, w + (SIDE_TILES * part + 1) * TILE_BYTES, 64);
+}
+
+/* The first product of a step is w1 x3. */
+SPLIT_FN void split_load_step(const char *w, const char *x)
+{
+    const char *last = x + SIDE_TILES * (PARTS - 1) * TILE_BYTES;
+    _tile_loadd(4, w, 64);
+    _tile_loadd(6, last, 64);
+    _tile_loadd(7, last + TILE_BYTES, 64);
+    _tile_loadd(5, w + TILE_BYTES, 64);
 }
 
 /* Sums of SPLIT_SIDE outputs (rows) of SPLIT_SIDE rows of x (columns). */
@@ -162,26 +173,22 @@ SPLIT_TARGET static void split_block(float *out, const char *w, const char *x, i
     _tile_zero(1);
     _tile_zero(2);
     _tile_zero(3);
+    split_load_step(w, x);
     for (; steps > 0; steps--, w += STEP_BYTES, x += STEP_BYTES) {
-        split_weights(w, 0);
-        split_rows(x, 2);
-        split_multiply();
-        split_rows(x, 1);
-        split_multiply();
+        split_then_rows(x, 1);
         if (parts > 1) {
-            split_weights(w, 1);
-            split_multiply();
-            split_rows(x, 0);
-            split_multiply();
-            if (parts > 2) {
-                split_weights(w, 2);
-                split_multiply();
-            }
-            split_weights(w, 0);
+            split_then_weights(w, 1);
+            split_then_rows(x, 0);
+            if (parts > 2) split_then_weights(w, 2);
+            split_then_weights(w, 0);
         } else {
-            split_rows(x, 0);
+            split_then_rows(x, 0);
         }
-        split_multiply();
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+        if (steps > 1) split_load_step(w + STEP_BYTES, x + STEP_BYTES);
     }
     _tile_stored(0, out, SPLIT_SIDE * sizeof(float));
     _tile_stored(1, out + TILE_ROWS, SPLIT_SIDE * sizeof(float));
