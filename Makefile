@@ -41,7 +41,7 @@ TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/check_open $(BUILD)/
 
 include cuda/cuda.mk
 
-.PHONY: all deps check asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report explore bench bench-gpu bundle faults install uninstall clean help
+.PHONY: all deps check asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report explore open-models bench bench-gpu bundle faults install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/alibi $(CUDA_LIBRARY) ## build the program (the default)
@@ -143,6 +143,10 @@ reproduce-%: $(BUILD)/alibi ## run what an artefact lacks, print its table, draw
 reproduce: $(BUILD)/alibi ## do so for every artefact of experiments/
 	@$(BUILD)/alibi run all $(RUN_FLAGS)
 	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE))
+
+open-models: $(BUILD)/alibi ## evaluate the models of experiments/open_models that are imported, and say how to get the others
+	@$(BUILD)/alibi run open_models $(RUN_FLAGS)
+	@$(BUILD)/alibi report open_models
 
 explore: $(BUILD)/alibi ## do so for every artefact of experiments/explore, which ask what the paper does not
 	@$(BUILD)/alibi run explore $(RUN_FLAGS)

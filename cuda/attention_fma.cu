@@ -75,13 +75,9 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
 #pragma unroll
     for (int r = 0; r < 4; r++) {
         if (query + r >= a.T) continue;
-        if (x == 0) {
-            lse[query + r] = (top[r] + log2f(sum[r])) * ATTENTION_LN2;
-            if (a.bias.key_bias_dev)
-                lse[query + r] +=
-                    (a.temperature.inside ? attention_factor(a, at.h, query + r) : 1.0f) *
-                    a.bias.key_bias_dev[(int64_t)at.h * a.T + query + r];
-        }
+        if (x == 0)
+            lse[query + r] =
+                (top[r] + log2f(sum[r])) * ATTENTION_LN2 + own_key_bias(a, at.h, query + r);
         fma_store<D, T>(a.out, a, at, query + r, acc[r], keep.factor / sum[r]);
     }
 }

@@ -125,12 +125,19 @@ __device__ inline float gates_at(const struct head_gates &g, int32_t i, int32_t 
     return (g.high[i] - g.high[j]) + (g.low[i] - g.low[j]);
 }
 
-/* What the bias of key j adds to the score of query i, less that of key i: small where it matters.
- */
+/* Returns the bias of key j less that of key i, which query i has: small where it matters. */
 __device__ inline float key_bias_at(const struct attention &a, int32_t h, int32_t i, int32_t j)
 {
     const float *bias = a.bias.key_bias_dev + (int64_t)h * a.T;
     return i < a.T && j <= i ? bias[j] - bias[i] : 0.0f;
+}
+
+/* Returns what key_bias_at takes off the scores of query i. */
+__device__ inline float own_key_bias(const struct attention &a, int32_t h, int32_t i)
+{
+    if (!a.bias.key_bias_dev) return 0.0f;
+    float bias = a.bias.key_bias_dev[(int64_t)h * a.T + i];
+    return a.temperature.inside ? attention_factor(a, h, i) * bias : bias;
 }
 
 /* Turns products into scores, with bias, gates, temperature and mask, in units of log 2. d and key

@@ -485,6 +485,9 @@ struct backend_ops {
 #undef OP_FUNCTION
     /* attention_rotates: whether attention and attention_bwd apply struct attention_rotary. */
     int attention_rotates;
+    /* host_memory: whether alloc returns memory of the host, and work is done when a call returns.
+     */
+    int host_memory;
 
     /* Graphs; all four NULL if not supported. Between graph_begin and graph_end, ops, copy and zero
      * are captured with their arguments instead of executed. During capture nothing may allocate,
@@ -514,7 +517,6 @@ struct backend {
     char blas[96];   /* library, version and kernels in use */
     int32_t threads;
     enum dtype precision; /* of activations */
-    bool host_memory;     /* the host may read and write its memory in place while it is idle */
 };
 
 /* backend_open - opens a registered backend, cuda:N, or check:NAME, which wraps NAME in the

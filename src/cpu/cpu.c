@@ -212,6 +212,7 @@ static const struct backend_ops cpu_ops = {
     .zero = cpu_zero,
     .sync = cpu_sync,
     .peak_bytes = cpu_peak_bytes,
+    .host_memory = 1,
 };
 
 /* Describes the backend, such as "AMD EPYC, 1 thread, v4 kernels", with the name of the processor
@@ -246,8 +247,7 @@ static int cpu_open(struct backend **out, int ordinal, int32_t threads, enum dty
     c->backend = (struct backend){.ops = &cpu_ops,
                                   .name = "cpu",
                                   .threads = threads > 0 ? threads : 1,
-                                  .precision = precision,
-                                  .host_memory = true};
+                                  .precision = precision};
     c->scratch_own = calloc((size_t)c->backend.threads, sizeof *c->scratch_own);
     if (!c->scratch_own) {
         rc = ERR(e, ERR_NOMEM, "cpu: out of memory for %d threads", c->backend.threads);

@@ -146,7 +146,7 @@ VECTOR_FN vector_f32 vector_exp(vector_f32 x)
     return p * vector_from_bits(vector_bits(shifted) << 23);
 }
 
-/* vector_sigmoid - 1 / (1 + e^-x). */
+/* vector_sigmoid - 1 / (1 + e^-x) with an error of at most 2.5 ulp. */
 VECTOR_FN vector_f32 vector_sigmoid(vector_f32 x)
 {
     vector_f32 small = vector_exp(vector_from_bits(vector_bits(x) | INT32_MIN)); /* e^-|x| */
@@ -154,9 +154,9 @@ VECTOR_FN vector_f32 vector_sigmoid(vector_f32 x)
 }
 
 /* vector_normal - the normal distribution function (1 + erf(x / sqrt 2)) / 2 with an error of at
- * most 2^-24; relative to the result it is at most 2e-6 above x = -6, and the result vanishes
- * below. With t = |x| it is e^(t p(t)) / 2 or 1 less that; p interpolates ln(erfc(t / sqrt 2)) / t
- * at Chebyshev nodes in [0, 6]. */
+ * most 1.2 ulp above 0, 3 ulp above -1 and 64 ulp above -6; below, it vanishes. With t = |x| it is
+ * e^(t p(t)) / 2, or 1 less that; p interpolates ln(erfc(t / sqrt 2)) / t at Chebyshev nodes in
+ * [0, 6]. */
 VECTOR_FN vector_f32 vector_normal(vector_f32 x)
 {
     vector_f32 t = vector_from_bits(vector_bits(x) & INT32_MAX);

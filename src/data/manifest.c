@@ -173,7 +173,9 @@ int manifest_write_piece(const struct manifest *m, const char *path, struct err 
              "# Written when the corpus was prepared; a grid names it in `base`.\n"
              "data:\n  dataset: \"%s\"\n  corpus: \"%s\"\n",
              m->name, m->name);
-    return write_fields(m, path, head, "  ", FIELD_VOCAB, FIELD_FINGERPRINT, e);
+    /* A model may have more rows than its tokenizer has ids, so that its own piece states vocab. */
+    int first = m->tokenizer ? FIELD_VOCAB + 1 : FIELD_VOCAB;
+    return write_fields(m, path, head, "  ", first, FIELD_FINGERPRINT, e);
 }
 
 /* Undoes add_quoted in place; a value without quotes is itself. */

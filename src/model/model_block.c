@@ -87,7 +87,7 @@ static int feed_forward(struct model *m, const struct model_pass *p, int32_t l,
     const struct model_layer *w = &m->values.layer[l];
     struct tensor u = model_view(&model_activations(m, p, l)->ffn, p->tokens_n, s->ffn);
     struct tensor branch = model_view(&m->buffers.narrow, p->tokens_n, s->dim);
-    if (l + 1 == s->layers && m->buffers.keys.data) {
+    if (l + 1 == s->layers && m->buffers.keys.data && m->lists.chosen.n > 0) {
         struct tensor keys = model_view(&m->buffers.keys, m->lists.chosen.n, s->dim);
         TRY(OPS(m->b, gather_rows, e, .y = keys, .x = *x,
                 .index_dev = model_list_dev(m, &m->lists.chosen), .scale = 1.0f));

@@ -171,12 +171,12 @@ struct model_position {
     bool is_pending; /* bias_grad_dev holds a gradient that has not been pulled back */
 };
 
-/* Where a streamed model gets its tensors from (model_stream.c). */
+/* The source of the tensors of a streamed model (model_stream.c). */
 struct model_stream {
     model_source_fn *source; /* NULL: not stated yet */
     void *context;
     int32_t stage;   /* in memory; SHAPE_STAYS: none */
-    float *host_own; /* the largest tensor; NULL if it is read in place */
+    float *host_own; /* the largest tensor; NULL: backend memory is the host's */
 };
 
 struct model {

@@ -9,12 +9,12 @@
 
 #include "model/model_internal.h"
 
+/* Without a buffer on the host, the source writes to the block itself. */
 static int load(struct model *m, int32_t tensor, struct err *e)
 {
     struct model_stream *s = &m->stream;
-    if (m->b->host_memory)
-        return s->source(s->context, tensor,
-                         model_block_dev(m, MODEL_VALUES) + m->params.tensor[tensor].offset, e);
+    float *at = model_block_dev(m, MODEL_VALUES) + m->params.tensor[tensor].offset;
+    if (s->host_own == NULL) return s->source(s->context, tensor, at, e);
     TRY(s->source(s->context, tensor, s->host_own, e));
     return model_weights_write(m, MODEL_VALUES, tensor, s->host_own, e);
 }
@@ -52,19 +52,23 @@ int model_stream_check(const struct model *m, int32_t tensor, struct err *e)
                m->params.tensor[tensor].name);
 }
 
-int model_stream(struct model *m, model_source_fn *source, void *context, struct err *e)
+static int open_buffer(struct model *m, struct err *e)
 {
     int64_t most = 1;
-    if (!m->capacity.streamed)
-        return ERR(e, ERR_INTERNAL, "a source for a model that was not opened as streamed");
+    if (m->b->ops->host_memory || m->stream.host_own != NULL) return 0;
     for (int32_t i = 0; i < m->params.tensors_n; i++) {
         int64_t n = (int64_t)m->params.tensor[i].rows * m->params.tensor[i].cols;
         most = n > most ? n : most;
     }
-    if (m->stream.host_own == NULL && !m->b->host_memory)
-        m->stream.host_own = malloc((size_t)most * sizeof(float));
-    if (m->stream.host_own == NULL && !m->b->host_memory)
-        return ERR(e, ERR_NOMEM, "out of memory for streamed weights");
+    m->stream.host_own = malloc((size_t)most * sizeof(float));
+    return m->stream.host_own ? 0 : ERR(e, ERR_NOMEM, "out of memory for streamed weights");
+}
+
+int model_stream(struct model *m, model_source_fn *source, void *context, struct err *e)
+{
+    if (!m->capacity.streamed)
+        return ERR(e, ERR_INTERNAL, "a source for a model that was not opened as streamed");
+    TRY(open_buffer(m, e));
     m->stream.source = source;
     m->stream.context = context;
     m->stream.stage = SHAPE_STAYS;

@@ -76,8 +76,14 @@ const json_t *config_find(const struct config *c, const char *name)
 
 const char *config_show(struct arena *a, const json_t *value)
 {
+    char number[STR_DOUBLE_BYTES];
+
     if (json_is_string(value))
         return arena_printf(a, "%.*s", CONFIG_SHOWN, json_string_value(value));
+    if (json_is_real(value)) {
+        str_from_double(number, json_real_value(value));
+        return arena_printf(a, "%s%s", number, strpbrk(number, ".e") ? "" : ".0");
+    }
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     size_t n = text ? strlen(text) : 0;
     const char *shown =
@@ -160,20 +166,24 @@ static int get_value(struct config_value *out, struct arena *a, const struct con
     }
 }
 
-/* Whether the object that a name is in is there. */
-static bool is_placed(const struct config *c, const char *name)
+/* Finds whether a name is not in an object, or in one that is there. */
+static int find_place(bool *placed, struct arena *a, const struct config *c, const char *name,
+                      struct err *e)
 {
     const char *dot = strchr(name, '.');
-    char object[64];
+    const char *object = arena_strndup(a, name, dot ? (size_t)(dot - name) : 0);
+    const json_t *value = config_find(c, object);
 
-    snprintf(object, sizeof object, "%.*s", dot ? (int)(dot - name) : 0, name);
-    return !dot || config_find(c, object);
+    *placed = !dot || value;
+    if (!dot || !value || json_is_object(value)) return 0;
+    return type_error(c, a, object, value, "an object", e);
 }
 
 int config_get(struct config_value *out, struct arena *a, const struct config *c,
                const struct config_key *key, struct err *e)
 {
     int number = 0;
+    bool placed = false;
 
     *out = (struct config_value){.key = key};
     for (const char *name = key->name; *name; number++) {
@@ -187,8 +197,9 @@ int config_get(struct config_value *out, struct arena *a, const struct config *c
         if (out->text && one.text && number < key->agree && strcmp(out->text, one.text) != 0)
             return ERR(e, ERR_DATA, "%s: %s = %s, but %s = %s", c->path, out->name, out->text,
                        one.name, one.text);
-        bool placed = is_placed(c, one.name) && (!out->name || !is_placed(c, out->name));
-        if (!out->text && (one.text || placed || !out->name)) *out = one;
+        bool before = placed;
+        TRY(find_place(&placed, a, c, one.name, e));
+        if (!out->text && (one.text || !out->name || (placed && !before))) *out = one;
         name += n + (name[n] == '|');
     }
     return 0;

@@ -70,14 +70,13 @@ static int attention_part(const char *role)
 
 /* Returns the name in the file of a part of the head: the first of the alternatives that is there,
  * else the first. */
-static const char *head_name(const struct pretrained *p, const char *end)
+static const char *head_name(struct pretrained *p, const char *end)
 {
-    struct arena *a = (struct arena *)(uintptr_t)&p->arena;
     const char *first = NULL;
 
     for (const char *w = family_word(&p->family, "head", "lm_head"); *w; w += strspn(w, "|")) {
         size_t n = strcspn(w, "|");
-        const char *name = arena_printf(a, "%.*s.%s", (int)n, w, end);
+        const char *name = arena_printf(&p->arena, "%.*s.%s", (int)n, w, end);
         if (folder_find(&p->folder, name)) return name;
         if (!first) first = name;
         w += n;
@@ -85,18 +84,16 @@ static const char *head_name(const struct pretrained *p, const char *end)
     return first;
 }
 
-static const char *file_name(const struct pretrained *p, const struct part_name *part,
-                             const char *prefix)
+static const char *file_name(struct pretrained *p, const struct part_name *part, const char *prefix)
 {
-    struct arena *a = (struct arena *)(uintptr_t)&p->arena;
     const struct family *f = &p->family;
     const char *fused = attention_part(part->role) < 0 ? NULL : family_word(f, "qkv", NULL);
     const char *role = fused ? fused : family_word(f, part->role, part->role);
 
     if (part->layer < 0 && strcmp(part->role, "head") == 0) return head_name(p, part->end);
-    if (part->layer < 0) return arena_printf(a, "%s%s.%s", prefix, role, part->end);
-    return arena_printf(a, "%s%s.%d.%s.%s", prefix, family_word(f, "layers", "layers"), part->layer,
-                        role, part->end);
+    if (part->layer < 0) return arena_printf(&p->arena, "%s%s.%s", prefix, role, part->end);
+    return arena_printf(&p->arena, "%s%s.%d.%s.%s", prefix, family_word(f, "layers", "layers"),
+                        part->layer, role, part->end);
 }
 
 /* Sets the blocks of q, k or v in a fused map. */
@@ -280,7 +277,7 @@ static bool from_f32(float *out, const void *in, int64_t n)
     const uint32_t *bits = in;
     uint32_t bad = 0;
 
-    memcpy(out, in, (size_t)n * sizeof *out);
+    (void)out; /* is `in`: see read_run */
 #pragma omp simd reduction(| : bad)
     for (int64_t i = 0; i < n; i++) bad |= (bits[i] & 0x7F800000u) == 0x7F800000u;
     return !bad;
@@ -299,7 +296,8 @@ static bool from_bf16(float *out, const void *in, int64_t n)
     return !bad;
 }
 
-/* The exponent and fraction of fp16, moved to their places in fp32, are too small by 2^112. */
+/* A normal number has a smaller exponent than in fp32, a subnormal one is a multiple of 2^-24. No
+ * step has a subnormal result, which the processor may be set to flush to 0. */
 static bool from_f16(float *out, const void *in, int64_t n)
 {
     const uint16_t *bits = in;
@@ -310,10 +308,11 @@ static bool from_f16(float *out, const void *in, int64_t n)
         union {
             uint32_t u;
             float f;
-        } x = {.u = (bits[i] & 0x7FFFu) << 13};
-        x.f *= 0x1p112f;
-        x.u |= (uint32_t)(bits[i] & 0x8000u) << 16;
-        out[i] = x.f;
+        } normal = {.u = ((bits[i] & 0x7FFFu) << 13) + (112u << 23)}, small;
+        small.f = (float)(int32_t)(bits[i] & 0x3FFu) * 0x1p-24f;
+        uint32_t magnitude = (bits[i] & 0x7C00u) == 0 ? small.u : normal.u;
+        small.u = magnitude | (uint32_t)(bits[i] & 0x8000u) << 16;
+        out[i] = small.f;
         bad |= (bits[i] & 0x7C00u) == 0x7C00u;
     }
     return !bad;
@@ -346,12 +345,14 @@ static int read_run(struct pretrained *p, const struct folder_tensor *t, int64_t
     int rc = 0;
 
     while (strcmp(c->dtype, t->entry->dtype) != 0) c++;
+    size_t bytes = (size_t)c->bytes;
+    bool same = c->convert == from_f32;
     for (int64_t done = 0, most = CHUNK_BYTES / c->bytes; done < n; done += most) {
         int64_t now = n - done < most ? n - done : most;
-        TRY_OUT(rc, safetensors_copy(t->file->file_own, t->entry,
-                                     (size_t)(first + done) * (size_t)c->bytes, p->chunk_own,
-                                     (size_t)now * (size_t)c->bytes, e));
-        if (!c->convert(out + done, p->chunk_own, now))
+        void *in = same ? (void *)(out + done) : p->chunk_own;
+        TRY_OUT(rc, safetensors_copy(t->file->file_own, t->entry, (size_t)(first + done) * bytes,
+                                     in, (size_t)now * bytes, e));
+        if (!c->convert(out + done, in, now))
             TRY_OUT(rc,
                     ERR(e, ERR_DATA, "%s has a value that is not finite in fp32", t->entry->name));
     }

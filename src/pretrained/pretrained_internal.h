@@ -85,7 +85,30 @@ int folder_open(struct folder *f, struct arena *a, const char *path, struct err 
 void folder_close(struct folder *f);
 struct folder_tensor *folder_find(const struct folder *f, const char *name);
 
-/* ---- families.c: the description of a model ---- */
+/* ---- families.c: what is known of families, as data ---- */
+
+/* Sets words if a condition holds, or refuses the value of a key. families.c has their syntax. */
+struct family_rule {
+    const char *when, *words; /* when NULL: ends the list */
+    const char *refused, *reason;
+};
+struct family_row {
+    const char *name;
+    const struct config_key *keys; /* name NULL: ends the list */
+    const struct family_rule *rules;
+};
+extern const struct family_row family_rows[]; /* sorted */
+extern const int32_t family_rows_n;
+/* Types of rotary scaling (section 5), with the words that each sets and the keys that it needs. */
+struct rope_type {
+    const char *name, *words;
+    const struct config_key *keys;
+};
+extern const struct rope_type rope_types[]; /* the first one scales nothing */
+extern const int32_t rope_types_n;
+extern const char encoder_decoders[]; /* between spaces: models with an encoder */
+
+/* ---- describe.c: the description of a model ---- */
 
 struct family_word {
     const char *key, *text;

@@ -34,7 +34,8 @@ coordinate(at, name, type, is_protected, of_training, is_shown, frees) AS (VALUE
 -- @ asked_sql
 -- by_id: the parts that are ids; of_evaluation: the id of an evaluation, not only of a training.
 -- free: the coordinates in which the sides may differ, because a filter names them, or an id fixes
---   them. The id of a training fixes its settings; the id of an evaluation also fixes L_valid. A
+--   them. The id of a training fixes its settings, and so does the name of a pretrained model; the
+--   id of an evaluation also fixes L_valid. A
 --   setting makes a run modified, so that a filter that names one frees `modified`.
 -- valued: a row for each evaluation and part of a filter, with the evaluation's value.
 ,
@@ -70,7 +71,11 @@ free(name) AS MATERIALIZED (
   SELECT name FROM asked
   UNION SELECT 'modified' FROM asked WHERE name GLOB '*.*'
   UNION SELECT name FROM by_id, coordinate WHERE of_training
-  UNION SELECT 'L_valid' FROM by_id WHERE of_evaluation)
+  UNION SELECT 'L_valid' FROM by_id WHERE of_evaluation
+  UNION SELECT name FROM coordinate WHERE of_training
+    AND EXISTS (SELECT 1 FROM asked WHERE name = 'model')
+    AND NOT EXISTS (SELECT 1 FROM evaluation e JOIN asked f ON f.name = 'model'
+      AND f.wanted = e.model WHERE e.origin <> 'pretrained'))
 
 -- @ unmet_sql
 -- The first part of the filter of :side that no evaluation meets, with the values that there are.

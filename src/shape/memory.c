@@ -292,7 +292,7 @@ static void form_layers(struct shape_memory *out, const struct measure *k)
     form(out, SHAPE_FFN, layers, n, m->ffn);
     form(out, SHAPE_FACTOR, m->form.gated, n, m->ffn);
     form(out, SHAPE_RELU_MASK, masked ? layers : 0, n, mask_words);
-    /* What differs from the lifetimes in the table, of SPEC_SEQUENTIAL. */
+    /* The table has the lifetimes of SPEC_SEQUENTIAL; other blocks read some buffers longer. */
     if (block == SPEC_PARALLEL) out->buffer[SHAPE_LN1].alive |= SCORE_BRANCH | SCORE_INNER;
     if (block == SPEC_POST) out->buffer[SHAPE_LN2].alive |= SCORE_OUTER;
     if (m->form.embedding_norm) out->buffer[SHAPE_STATS1].alive |= SCORE_EMBED;

@@ -382,7 +382,8 @@ static const struct spec_key other_keys[] = {
 
 int32_t spec_head_width(const struct spec_model *m)
 {
-    return m->form.head_width > 0 ? m->form.head_width : m->dim / m->heads;
+    if (m->form.head_width > 0) return m->form.head_width;
+    return m->heads > 0 ? m->dim / m->heads : 0; /* the spec of an evaluation alone has no model */
 }
 
 int32_t spec_kv_heads(const struct spec_model *m)

@@ -412,7 +412,7 @@ static int check_child(const struct spec *s, struct err *e)
     const struct spec_train *t = &s->train;
 
     if (!t->from[0]) return 0;
-    if (t->origin == SPEC_AUTHORS)
+    if (t->origin != SPEC_TRAINED)
         return ERR(
             e, ERR_DATA,
             "train.origin: a published checkpoint is not trained and cannot continue %s; set "
@@ -446,8 +446,11 @@ int spec_continue(struct spec *child, const struct spec *parent, struct err *e)
     struct arena a;
     int rc = 0;
 
-    arena_init(&a);
     spec_run_id(parent, id);
+    if (parent->train.origin == SPEC_PRETRAINED)
+        return ERR(e, ERR_DATA,
+                   "train.from: the parent %s is a pretrained model, which is evaluated only", id);
+    arena_init(&a);
     for (size_t i = 0; rc == 0 && i < sizeof same / sizeof *same; i++) {
         const struct spec_key *key = spec_key_find(same[i]);
         const char *own = spec_get(child, key, &a), *theirs = spec_get(parent, key, &a);
@@ -510,6 +513,10 @@ static int check_form(const struct spec *s, struct err *e)
         return ERR(e, ERR_DATA, "model.kv_heads: %d does not divide model.heads = %d",
                    s->model.form.kv_heads, s->model.heads);
     if (s->train.origin != SPEC_PRETRAINED) return spec_check_paper_form(s, e);
+    if (s->kind == SPEC_BENCH)
+        return ERR(e, ERR_DATA,
+                   "train.origin: a pretrained model is evaluated only, without kind: bench; the "
+                   "speed of its evaluations is eval_wps");
     if (s->model.softmax == SPEC_PLAIN) return 0;
     return ERR(e, ERR_DATA,
                "model.softmax: adaptive, but a pretrained model (train.origin) has one table; set "

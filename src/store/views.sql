@@ -10,7 +10,8 @@
 --    paper, their places in tables, their styles in figures, and whether a method is bounded: not
 --    defined for rows longer than L_train.
 -- 5. origin is that of the training: `trained` here, `imported` from a checkpoint that stands for a
---    training here, or the value of train.origin, a training that is never made here.
+--    training here, or the value of train.origin, a training that is never made here. A pretrained
+--    model has no updates and no loss that anyone knows; its seed is 0.
 
 CREATE VIEW run_origins AS
 SELECT run_id, coalesce((SELECT value FROM run_settings s
@@ -160,8 +161,10 @@ CREATE VIEW trainings AS
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train,
   coalesce((SELECT min(p.L_train_nominal) FROM runs w JOIN points p ON p.run_id = w.run_id
     WHERE w.run_id = r.run_id OR w.train_run_id = r.run_id), r.L_train) AS L_train_nominal,
-  r.seed, v.updates, v.tokens_per_update, coalesce(v.parameters, r.parameters) AS parameters,
-  v.final_loss_nats, v.train_wps, v.peak_memory_bytes, v.wall_seconds,
+  r.seed, CASE WHEN o.origin <> 'pretrained' THEN v.updates END AS updates,
+  CASE WHEN o.origin <> 'pretrained' THEN v.tokens_per_update END AS tokens_per_update,
+  coalesce(v.parameters, r.parameters) AS parameters,
+  CASE WHEN o.origin <> 'pretrained' THEN v.final_loss_nats END AS final_loss_nats, v.train_wps, v.peak_memory_bytes, v.wall_seconds,
   coalesce(a.device, a.slot) AS device, r.run_id, r.config_id, a.code_id,
   a.ended_at AS finished_at,
   o.origin, r.precision, r.modified, v.best_sha256, v.last_sha256, a.attempt, r.corpus, a.backend

@@ -20,7 +20,7 @@
 
 enum {
     MERGES_FILE_BYTES_MAX = 64 << 20,
-    MERGES_VALUES_MAX = 4 << 20, /* of a JSON file */
+    MERGES_VALUES_MAX = 2 << 20, /* of a JSON file */
     MERGES_IDS_MAX = 100000000,  /* of a vocabulary whose model is unknown */
     MERGES_CHARS = 0x300,        /* characters whose symbols are in a table */
     MERGES_BYTE_NAME = sizeof "<0x00>"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "base/str.h"
 #include "tokenizer/merges.h"
 
 static int buffer_reserve(struct buffer *b, size_t more, struct err *e)
@@ -151,9 +152,62 @@ int steps_add_split(struct steps *s, enum pattern_name name, struct err *e)
     return pattern_make(&s->item[s->n - 1].pattern_own, name, e);
 }
 
+/* Orders each run of combining characters by class. Takes linear time, unlike utf8proc's own order,
+ * so that no text is slow. */
+static void nfc_order(utf8proc_int32_t *c, utf8proc_int32_t *scratch, utf8proc_ssize_t n)
+{
+    for (utf8proc_ssize_t from = 0, to; from < n; from = to + 1) {
+        int before = 0, class;
+        bool ordered = true;
+        for (to = from; to < n; to++, before = class) {
+            class = utf8proc_get_property(c[to])->combining_class;
+            if (class == 0) break;
+            ordered = ordered && before <= class;
+        }
+        if (ordered) continue;
+        utf8proc_ssize_t put = 0;
+        for (class = 1; class < 256; class ++)
+            for (utf8proc_ssize_t i = from; i < to; i++)
+                if (utf8proc_get_property(c[i])->combining_class == class) scratch[put++] = c[i];
+        memcpy(c + from, scratch, (size_t)put * sizeof *c);
+    }
+}
+
+/* Writes the n bytes at text in decomposed form, or only counts its characters if c is NULL. */
+static utf8proc_ssize_t nfc_decompose(utf8proc_int32_t *c, utf8proc_ssize_t capacity,
+                                      const char *text, size_t n)
+{
+    utf8proc_ssize_t count = 0;
+    int class;
+
+    for (const char *p = text, *end = text + n; p < end;) {
+        uint32_t character;
+        p += str_decode_utf8(p, end, &character);
+        count += utf8proc_decompose_char((utf8proc_int32_t)character, c ? c + count : NULL,
+                                         c ? capacity - count : 0,
+                                         UTF8PROC_STABLE | UTF8PROC_DECOMPOSE, &class);
+    }
+    return count;
+}
+
+static int nfc_add(struct buffer *out, const char *text, size_t n, struct err *e)
+{
+    utf8proc_ssize_t count = nfc_decompose(NULL, 0, text, n);
+    utf8proc_int32_t *c = malloc(2 * (size_t)count * sizeof *c);
+
+    if (!c) return ERR(e, ERR_NOMEM, "out of memory for the NFC of %zu bytes", n);
+    nfc_decompose(c, count, text, n);
+    nfc_order(c, c + count, count);
+    count = utf8proc_normalize_utf32(c, count, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    int rc = buffer_reserve(out, 4 * (size_t)count, e);
+    for (utf8proc_ssize_t i = 0; rc == 0 && i < count; i++)
+        out->n += (size_t)utf8proc_encode_char(c[i], (utf8proc_uint8_t *)out->item_own + out->n);
+    free(c);
+    return rc;
+}
+
 static int step_nfc(struct buffer *out, const char *text, size_t n, struct err *e)
 {
-    const utf8proc_option_t options = UTF8PROC_STABLE | UTF8PROC_COMPOSE;
     size_t copied = 0, last = 0; /* bytes in out; place of the last character below U+0300 */
 
     /* No character below U+0300 (first byte 0xCC) composes with one before it: so each of them and
@@ -166,15 +220,8 @@ static int step_nfc(struct buffer *out, const char *text, size_t n, struct err *
         while (at < n && (unsigned char)text[at] >= 0x80 &&
                ((unsigned char)text[at] >= 0xCC || (unsigned char)text[at] < 0xC0))
             at++;
-        utf8proc_uint8_t *composed;
-        utf8proc_ssize_t got = utf8proc_map((const utf8proc_uint8_t *)text + last,
-                                            (utf8proc_ssize_t)(at - last), &composed, options);
-        if (got < 0)
-            return ERR(e, ERR_NOMEM, "NFC of %zu bytes: %s", at - last, utf8proc_errmsg(got));
-        int rc = buffer_add(out, text + copied, last - copied, e);
-        if (rc == 0) rc = buffer_add(out, (const char *)composed, (size_t)got, e);
-        free(composed);
-        TRY(rc);
+        TRY(buffer_add(out, text + copied, last - copied, e));
+        TRY(nfc_add(out, text + last, at - last, e));
         copied = last = at--;
     }
     return buffer_add(out, text + copied, n - copied, e);
@@ -241,7 +288,7 @@ void finder_init(struct finder *f, struct arena *a)
     *vec_push(a, &f->ids) = -1;
 }
 
-void finder_add(struct finder *f, const char *text, size_t n, int32_t id)
+bool finder_add(struct finder *f, const char *text, size_t n, int32_t id)
 {
     int32_t node = 0;
 
@@ -256,7 +303,9 @@ void finder_add(struct finder *f, const char *text, size_t n, int32_t id)
         }
         node = *next;
     }
-    if (f->ids.item[node] < 0) f->ids.item[node] = id;
+    bool fresh = f->ids.item[node] < 0;
+    if (fresh) f->ids.item[node] = id;
+    return fresh;
 }
 
 bool finder_next(const struct finder *f, const char *text, size_t n, size_t from, size_t *begin,

@@ -79,8 +79,8 @@ struct finder {
     bool begins[256]; /* whether a text begins with this byte */
 };
 void finder_init(struct finder *f, struct arena *a);
-/* finder_add - of two equal texts, the first counts. */
-void finder_add(struct finder *f, const char *text, size_t n, int32_t id);
+/* finder_add - false if the text is in it already. */
+bool finder_add(struct finder *f, const char *text, size_t n, int32_t id);
 /* finder_next - the first text found at or after `from`: true, and its bounds and id. */
 bool finder_next(const struct finder *f, const char *text, size_t n, size_t from, size_t *begin,
                  size_t *end, int32_t *id);

@@ -227,7 +227,7 @@ static int add_template(struct tokenizer *t, const json_t *o, const char *type, 
         const json_t *special = json_object_get(item, "SpecialToken");
         const json_t *text = json_object_get(item, "Sequence");
         const char *id = json_string_value(json_object_get(special ? special : text, "id"));
-        if (!id) return ERR(e, ERR_DATA, "single[%zu] is no token and no text", i);
+        if (!id) return ERR(e, ERR_DATA, "single[%zu] is neither a token nor a text", i);
         if (special)
             TRY(add_special(t, texts_n > 0 ? &after : &before, tokens, id, e));
         else
@@ -353,8 +353,9 @@ static int add_token(struct tokenizer *t, const char *text, int32_t id, bool nor
     for (int32_t i = 0; normal && i < t->normal.n; i++)
         TRY(step_apply(&t->normal.item[i], &text, &n, true, e));
     if (n == 0) return ERR(e, ERR_DATA, "an added token must have a text");
-    finder_add(normal ? &t->normalized : &t->raw, text, n, id);
-    return 0;
+    if (finder_add(normal ? &t->normalized : &t->raw, text, n, id)) return 0;
+    return ERR(e, ERR_DATA, "'%.*s' is another added token, too, after normalising",
+               (int)(n < 40 ? n : 40), text);
 }
 
 static int read_token(struct tokenizer *t, const json_t *o, struct err *e)
@@ -488,7 +489,9 @@ static int add_cut(struct tokenizer *t, const json_t *vocab, struct err *e)
     json_t *id;
     int32_t number;
 
-    if (t->byte_level || !map_get(&t->merges.symbols, metaspace, mark_n, &number)) return 0;
+    if (t->byte_level || t->merges.whole ||
+        !map_get(&t->merges.symbols, metaspace, mark_n, &number))
+        return 0;
     json_object_foreach((json_t *)vocab, symbol, id)
     {
         const char *rest = symbol;

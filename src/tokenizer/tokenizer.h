@@ -4,7 +4,9 @@
  * 1. A component that is not read is refused by name. A pattern is looked up in a closed list and
  *    never compiled from a file, because a hostile one could make any engine run for ever.
  * 2. Encoding takes O(n log n) for a word of n characters, and words have no limit.
- * 3. Ids are those of HF tokenizers, but for characters newer than the Unicode of PCRE2. */
+ * 3. Ids are those of HF tokenizers 0.23.3, but for characters of later Unicode versions than its
+ *    NFC (9) and its punctuation have, or than those of PCRE2 (10.42: 14). A character without a
+ *    token is an error; HF tokenizers drops it if there is no unk_token. */
 #ifndef TOKENIZER_TOKENIZER_H
 #define TOKENIZER_TOKENIZER_H
 

@@ -75,7 +75,8 @@ static int add_row(struct scores *s, struct err *e)
     if (!windows_next(&s->options.windows, &w))
         return ERR(e, ERR_INTERNAL, "a pass has fewer than %lld rows",
                    (long long)o->windows.windows_n);
-    tokens_read_row(o->tokens, w.first, w.length, s->width, s->source + begin, s->target + begin);
+    tokens_read_row(o->windows.tokens, w.first, w.length, s->width, s->source + begin,
+                    s->target + begin);
     if (o->L) return add_prefixes(s, &w, e);
     for (int32_t at = w.scored_from; at < w.length; at++) TRY(add(s, &w, at, 0, 1, e));
     return 0;
@@ -146,7 +147,7 @@ static int validate_quirk(const struct score_options *o, const struct spec *s, d
     *gain = 0.0;
     shape_bands(&bands, &s->model, s->data.vocab);
     while (windows_next(&windows, &window)) {
-        tokens_read_row(o->tokens, window.first, window.length, window.length, source, target);
+        tokens_read_row(windows.tokens, window.first, window.length, window.length, source, target);
         const struct model_batch batch = {
             .source = source, .target = target, .rows = 1, .length = window.length};
         for (int32_t at = 0; at < window.length; at++) {
@@ -171,7 +172,7 @@ int validate_loss(const struct score_options *o, const struct spec *s, validate_
     double logp = 0.0, gain = 0.0;
     int rc = 0;
 
-    TRY(windows_make(&options.windows, o->tokens, WINDOWS_STRIDE, L, L, 0, e));
+    TRY(windows_make(&options.windows, o->windows.tokens, WINDOWS_STRIDE, L, L, 0, e));
     scores_open(&scores, &options);
     while (rc == 0 && scores.rows_left > 0) {
         if (tick) rc = tick(context, e);

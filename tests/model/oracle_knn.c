@@ -24,7 +24,6 @@ static const float *keys_of(struct oracle *o, const struct tokens *stream, int32
                             float *logp)
 {
     struct score_options options = {.model = o->model_own,
-                                    .tokens = stream,
                                     .rows = ROWS,
                                     .keys = logp ? SCORE_AND_KEYS : SCORE_ONLY_KEYS,
                                     .width = width};

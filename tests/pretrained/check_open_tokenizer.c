@@ -74,12 +74,12 @@ int check_open_tokenizer(const char *folder, const char *device, char line[CHECK
         if (failed_n++ == 0) first = i;
     }
     if (rc < 0)
-        snprintf(line, CHECK_OPEN_LINE_BYTES, "FAIL %s: %s", folder, e.text);
+        snprintf(line, CHECK_OPEN_LINE_BYTES, "%s: FAIL %s", folder, e.text);
     else if (failed_n > 0)
-        snprintf(line, CHECK_OPEN_LINE_BYTES, "FAIL %s: %zu of %zu cases differ; first: %zu %s",
+        snprintf(line, CHECK_OPEN_LINE_BYTES, "%s: FAIL (%zu of %zu cases differ; first: %zu %s)",
                  folder, failed_n, cases_n, first, e.text);
     else
-        snprintf(line, CHECK_OPEN_LINE_BYTES, "ok %s: 0 of %zu cases differ", folder, cases_n);
+        snprintf(line, CHECK_OPEN_LINE_BYTES, "%s: ok (0 of %zu cases differ)", folder, cases_n);
     tokenizer_close(t);
     json_decref(cases);
     return rc < 0 || failed_n > 0 ? -1 : 0;

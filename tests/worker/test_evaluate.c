@@ -494,6 +494,11 @@ TEST_WITH(struct worker_fixture *f, documents_are_scored_apart_with_the_bytes_an
     const struct record_evaluated r = record_of(f, &part, 0, 1);
     assert_true(r.bytes == RECORD_NONE && r.words == RECORD_NONE && r.documents == RECORD_NONE);
     worker_fixture_forget(f, &part);
+    struct spec heads =
+        worker_fixture_eval(&other, 38, 0); /* only the last document has rows of 38 */
+    heads.eval.attention_rows = (int32_t)(f->corpus.split[CORPUS_VALID].n / 38);
+    worker_fixture_must_fail(f, &heads, 1, ERR_DATA, "eval.attention_rows");
     worker_fixture_forget(f, &other);
+    worker_fixture_must_fail(f, &other, 1, ERR_UNAVAILABLE, "only imported models read");
     model_close(m);
 }

@@ -81,14 +81,15 @@ static struct model *open_model(const struct worker_fixture *f, const struct spe
 static void score_each(struct found *out, struct worker_fixture *f, struct model *m, int32_t rows,
                        int32_t stride_of_all)
 {
-    struct score_options o = {.model = m, .tokens = &f->corpus.split[CORPUS_VALID], .rows = rows};
+    const struct tokens *valid = &f->corpus.split[CORPUS_VALID];
+    struct score_options o = {.model = m, .rows = rows};
 
     out->stride = stride_of_all;
     for (int32_t k = 0; k < SCORE_LENGTHS; k++) {
         int32_t stride = stride_of_all && stride_of_all < lengths[k] ? stride_of_all : lengths[k];
         out->only = k;
-        assert_ok(windows_make(&o.windows, o.tokens, WINDOWS_STRIDE, lengths[k], stride,
-                               SCORE_TARGETS, &e));
+        assert_ok(
+            windows_make(&o.windows, valid, WINDOWS_STRIDE, lengths[k], stride, SCORE_TARGETS, &e));
         keep_all(out, &o);
     }
 }
@@ -117,8 +118,7 @@ TEST_WITH(struct worker_fixture *f, one_pass_for_all_lengths_equals_a_pass_for_e
         score_each(&each, f, m, 7, 1);
         model_close(m);
         m = open_model(f, &s, false, 4);
-        struct score_options o = {
-            .model = m, .tokens = valid, .rows = 4, .L = lengths, .L_n = SCORE_LENGTHS};
+        struct score_options o = {.model = m, .rows = 4, .L = lengths, .L_n = SCORE_LENGTHS};
         assert_ok(
             windows_make(&o.windows, valid, WINDOWS_STRIDE, lengths[0], 1, SCORE_TARGETS, &e));
         keep_all(&shared, &o);
@@ -193,7 +193,7 @@ TEST_WITH(struct worker_fixture *f, a_tick_ends_a_validation_between_two_batches
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     struct model *m = open_model(f, &s, false, 4);
     const struct score_options o = {
-        .model = m, .tokens = &f->corpus.split[CORPUS_VALID], .rows = 4};
+        .model = m, .windows.tokens = &f->corpus.split[CORPUS_VALID], .rows = 4};
     double loss;
     int ticks = 0;
 
@@ -234,7 +234,7 @@ static double validation_loss(struct worker_fixture *f, bool quirk, double *expe
     struct model *m = open_model(f, &s, true, 4);
     *expected = training_loss(f, m, &s);
     const struct score_options o = {
-        .model = m, .tokens = &f->corpus.split[CORPUS_VALID], .rows = 4};
+        .model = m, .windows.tokens = &f->corpus.split[CORPUS_VALID], .rows = 4};
     assert_ok(validate_loss(&o, &s, NULL, NULL, &loss, &e));
     model_close(m);
     return loss;
