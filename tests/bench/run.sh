@@ -187,11 +187,10 @@ libraries() {
 # find_transformers - sets $python to the first Python with transformers, PyTorch and safetensors, or to "".
 find_transformers() {
     for python in ${PYTHONS:-${TORCH_PYTHON:-} python3 /usr/bin/python3}; do
-        why=$("$python" -c 'import torch, transformers, safetensors.torch' 2>&1 | tail -n 1)
-        [ -n "$why" ] || return 0
+        why=$("$python" -c 'import torch, transformers, safetensors.torch' 2>&1) && return 0
     done
     python=
-    echo "transformers skipped: ${why:-no Python was found} (PYTHONS)"
+    echo "transformers skipped: $(echo "$why" | tail -n 1) (PYTHONS)"
 }
 
 # measure_open MODEL THREADS LENGTH NAME - alternates both sides.
