@@ -78,7 +78,7 @@ int pretrained_register(const char *path, const struct spec *spec, const char *r
 /* pretrained_is_registered - false: the checkpoint has its weights itself. */
 bool pretrained_is_registered(const struct safetensors *checkpoint);
 
-/* Where the folder of a checkpoint is, and the SHA-256 of what determines its tokenizer's ids. */
+/* The folder of a checkpoint, and the SHA-256 of what determines the ids of its tokenizer. */
 struct pretrained_place {
     const char *folder; /* absolute */
     const char *tokenizer;

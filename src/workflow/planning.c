@@ -363,9 +363,9 @@ int planning_check_models(const struct planning *p, const struct project *projec
         if (p->state[i].done || !is_pretrained(r)) continue;
         int32_t of = r->spec.kind == SPEC_EVAL ? r->train : i;
         const struct plan_model *m = p->model[of];
-        if (m) rc = check_unchanged(m, &a, &p->plan.run[of].spec, e);
+        if (m) rc = check_tokenizer(m, project, &a, &r->spec, e);
         if (m && rc == 0)
-            rc = check_tokenizer(m, project, &a, &r->spec, e);
+            rc = check_unchanged(m, &a, &p->plan.run[of].spec, e);
         else if (!m)
             rc = ERR(e, ERR_NOINPUT,
                      "%s is not imported: its piece describes a model without its weights; get the "
