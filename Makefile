@@ -172,22 +172,23 @@ claims: $(BUILD)/alibi ## judge the paper's claims from results.db
 report: $(BUILD)/alibi ## draw every figure from results.db and write one page with everything, plots/report.html
 	@$(BUILD)/alibi report all explore $(if $(SCALE),--scale $(SCALE)) --format html --out plots/report.html
 
-bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_scheduler ## measure the CPU backend, compared with PyTorch if installed, and the scheduler (CASES="steps positions libraries scheduler" KERNELS="v4 v3")
+bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_open $(BUILD)/tests/bench/bench_scheduler ## measure the CPU backend, compared with PyTorch if installed, and the scheduler (CASES="steps positions libraries open scheduler" KERNELS="v4 v3")
 	@tests/bench/run.sh $(BUILD)
 
 bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## measure speed and memory on a GPU (DEVICE=cuda:0), compared with PyTorch, each case once per code version (CASES=ceilings,ops,train-alibi-1024 REDO=1)
 	@tests/bench/bench_gpu.sh $(BUILD) $(GPU_DEVICE)
 
-tests: $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_gpu $(BUILD)/tests/bench/bench_scheduler # which tests/cli/test_bench_*.sh run
+tests: $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_open $(BUILD)/tests/bench/bench_gpu $(BUILD)/tests/bench/bench_scheduler # which tests/cli/test_bench_*.sh run
 
 bundle: CUDA_TARGETS = $(CUDA_TARGETS_ALL)
 bundle: $(GPU_PROGRAMS) $(BUILD)/tests/bench/bench_gpu ## pack BUILD/alibi-bundle.tar.xz for a GPU machine without packages, and test it in an empty environment
 	@tests/bundle/pack.sh $(BUILD) $^
 	@tests/bundle/check.sh $(BUILD)
 
-# Each bench_SIDE.c is a program, of which bench_SIDE_*.c are parts; bench_steps.c belongs to both.
+# Each bench_SIDE.c is a program, of which bench_SIDE_*.c are parts; bench_steps.c belongs to each.
 bench_parts = $(patsubst tests/%.c,$(BUILD)/testobj/%.o,$(wildcard tests/bench/$(1)_*.c) tests/bench/bench_steps.c)
 $(BUILD)/tests/bench/bench_cpu: $(call bench_parts,bench_cpu)
+$(BUILD)/tests/bench/bench_open: $(call bench_parts,bench_open)
 $(BUILD)/tests/bench/bench_gpu: $(call bench_parts,bench_gpu)
 $(BUILD)/tests/bench/%: $(BUILD)/testobj/bench/%.o $(BUILD)/libalibi.a
 	@mkdir -p $(@D)

@@ -157,18 +157,21 @@ struct linear_args {
     bool accumulate;
 };
 
-/* linear_rows: linear, exact by row (rule 6). */
+/* linear_rows: linear, exact by row (rule 6). split: a backend may add products of bf16 parts of x
+ * and w, as accurate as fp32, with other bits than those of linear; without it linear_rows has the
+ * bits of every earlier version. */
 struct linear_rows_args {
     struct tensor y, x, w, bias; /* as of linear */
+    bool split;
 };
 
-/* linear_relu, fused: y = relu(x w^T + bias). exact: with the bits of linear_rows. A backend's own
- * function is called only without dropout. */
+/* linear_relu, fused: y = relu(x w^T + bias). exact: with the bits of linear_rows, also of its
+ * split. A backend's own function is called only without dropout. */
 struct linear_relu_args {
     struct tensor y, x, w, bias; /* as of linear */
     struct tensor mask;          /* as of relu */
     struct dropout dropout;
-    bool exact;
+    bool exact, split;
 };
 
 /* linear_bwd_input: dx = dy w. */

@@ -255,6 +255,7 @@ static int cpu_open(struct backend **out, int ordinal, int32_t threads, enum dty
     }
     TRY_OUT(rc, cpu_simd_choose(&c->simd, e));
     c->rule = cpu_linear_rule(c->simd->name);
+    if (c->simd->splits && c->simd->splits->runs()) c->splits = c->simd->splits;
     snprintf(c->blas.text, sizeof c->blas.text, "own products");
     if (c->rule->library_input || c->rule->library_weight_below > 0)
         TRY_OUT(rc, blas_open(&c->blas, c->simd->name, e));

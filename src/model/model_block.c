@@ -62,7 +62,8 @@ static int activate(struct model *m, const struct model_pass *p, int32_t l, cons
                                         .bias = w->fc1_bias,
                                         .dropout =
                                             model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU),
-                                        .exact = !p->train};
+                                        .exact = !p->train,
+                                        .split = model_splits(m)};
         if (p->train)
             relu.mask = model_rows(&model_activations(m, p, l)->relu_mask, 0, p->tokens_n);
         return ops_linear_relu(m->b, &relu, e);

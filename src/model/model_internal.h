@@ -284,6 +284,9 @@ void model_graphs_forget(struct model *m);
 /* model_pass.c */
 int model_pass_begin(struct model *m, struct model_pass *p, const struct model_batch *batch,
                      bool train, struct err *e);
+/* model_splits - whether products may be split (struct linear_rows_args): those of models of other
+ * programs, of which no earlier version has results. */
+bool model_splits(const struct model *m);
 /* model_linear - linear, or linear_rows if the pass must be exact by row. */
 int model_linear(struct model *m, const struct model_pass *p, struct tensor *y,
                  const struct tensor *x, const struct tensor *w, const struct tensor *bias,

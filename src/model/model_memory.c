@@ -41,7 +41,7 @@ struct tensor model_columns(const struct tensor *t, int64_t first, int64_t n)
 
 int64_t model_logits_rows(const struct model *m, int64_t classes, bool train)
 {
-    return shape_logits_rows(classes, m->capacity.precision, train);
+    return shape_logits_rows(classes, &m->capacity, train);
 }
 
 struct tensor model_logits(const struct tensor *buffer, int64_t rows, int64_t classes)

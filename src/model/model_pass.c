@@ -22,6 +22,11 @@ int model_pass_begin(struct model *m, struct model_pass *p, const struct model_b
     return model_lists_source(m, batch, e);
 }
 
+bool model_splits(const struct model *m)
+{
+    return m->spec.train.origin == SPEC_PRETRAINED;
+}
+
 int model_linear(struct model *m, const struct model_pass *p, struct tensor *y,
                  const struct tensor *x, const struct tensor *w, const struct tensor *bias,
                  struct err *e)
@@ -29,7 +34,8 @@ int model_linear(struct model *m, const struct model_pass *p, struct tensor *y,
     struct tensor add = bias ? *bias : (struct tensor){0};
 
     if (p->train) return OPS(m->b, linear, e, .y = *y, .x = *x, .w = *w, .bias = add);
-    return OPS(m->b, linear_rows, e, .y = *y, .x = *x, .w = *w, .bias = add);
+    return OPS(m->b, linear_rows, e, .y = *y, .x = *x, .w = *w, .bias = add,
+               .split = model_splits(m));
 }
 
 int model_normalise(struct model *m, struct tensor *y, struct tensor *stats, const struct tensor *x,

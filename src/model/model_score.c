@@ -35,7 +35,7 @@ static int64_t best_at(const struct score_layout *l, int64_t row)
 static int logits_of(struct model *m, struct tensor *logits, const struct tensor *x,
                      const struct tensor *table, struct err *e)
 {
-    TRY(OPS(m->b, linear_rows, e, .y = *logits, .x = *x, .w = *table));
+    TRY(OPS(m->b, linear_rows, e, .y = *logits, .x = *x, .w = *table, .split = model_splits(m)));
     if (m->values.head_bias.data == NULL) return 0;
     return OPS(m->b, add_rows, e, .y = *logits, .x = *logits, .table = m->values.head_bias,
                .index_dev = model_list_dev(m, &m->lists.zero));

@@ -27,7 +27,8 @@ int ops_linear_relu(struct backend *b, const struct linear_relu_args *a, struct 
     TRY(check(b, OP_LINEAR_RELU, a, e));
     if (b->ops->linear_relu != NULL && a->dropout.p == 0.0f) return b->ops->linear_relu(b, a, e);
     struct linear_args plain = {.y = a->y, .x = a->x, .w = a->w, .bias = a->bias};
-    struct linear_rows_args rows = {.y = a->y, .x = a->x, .w = a->w, .bias = a->bias};
+    struct linear_rows_args rows = {
+        .y = a->y, .x = a->x, .w = a->w, .bias = a->bias, .split = a->split};
     TRY(a->exact ? b->ops->linear_rows(b, &rows, e) : b->ops->linear(b, &plain, e));
     struct relu_args relu = {.y = a->y, .x = a->y, .mask = a->mask, .dropout = a->dropout};
     return b->ops->relu(b, &relu, e);

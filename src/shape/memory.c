@@ -12,7 +12,8 @@ enum {
     POOL_ALIGN_BYTES = 64,
     LISTS_SPARE = 64,
     /* fp32 runs on CPUs: 512 rows suffice for the matrix products; at most 16 MB for a large
-     * vocabulary, but at least 128 rows. */
+     * vocabulary, but at least 128 rows; of a streamed model always 512, because each chunk packs
+     * the whole table. */
     LOGITS_CHUNK_ELEMENTS = 4 * 1024 * 1024,
     LOGITS_ROWS_MAX = 512,
     LOGITS_ROWS_MIN = 128,
@@ -191,10 +192,11 @@ int64_t shape_logits_stride(int64_t classes)
     return (classes + LOGITS_STRIDE_MULTIPLE - 1) / LOGITS_STRIDE_MULTIPLE * LOGITS_STRIDE_MULTIPLE;
 }
 
-int64_t shape_logits_rows(int64_t classes, enum spec_precision precision, bool train)
+int64_t shape_logits_rows(int64_t classes, const struct shape_capacity *capacity, bool train)
 {
     int64_t chunk = LOGITS_CHUNK_ELEMENTS, most = LOGITS_ROWS_MAX;
-    if (precision == SPEC_BF16) {
+    if (capacity->streamed) return most;
+    if (capacity->precision == SPEC_BF16) {
         chunk = train ? LOGITS_CHUNK_ELEMENTS_BF16 : LOGITS_CHUNK_SCORES_BF16;
         most = train ? LOGITS_ROWS_MAX_BF16 : LOGITS_ROWS_MAX_SCORES_BF16;
     }
@@ -227,7 +229,7 @@ static int64_t filling(const struct measure *k, int64_t bands)
 
 static int64_t chunk_elements(const struct measure *k, int64_t rows_n, int64_t classes, bool train)
 {
-    return smaller(rows_n, shape_logits_rows(classes, k->capacity->precision, train)) *
+    return smaller(rows_n, shape_logits_rows(classes, k->capacity, train)) *
            shape_logits_stride(classes);
 }
 

@@ -151,7 +151,7 @@ int64_t shape_search_bytes(int64_t queries_n, int32_t width);
 
 /* shape_logits_rows - rows of logits of so many classes in one chunk, when training or scoring.
  * shape_logits_stride - elements from one row to the next. */
-int64_t shape_logits_rows(int64_t classes, enum spec_precision precision, bool train);
+int64_t shape_logits_rows(int64_t classes, const struct shape_capacity *capacity, bool train);
 int64_t shape_logits_stride(int64_t classes);
 
 #endif

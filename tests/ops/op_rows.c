@@ -58,6 +58,23 @@ static const int32_t products[] = {
     12, 1, 8, 1, 5, 8, 24, 67, 24, 33, 130, 64, 65, 70, 8,   45,  300, 10, 61,  130, 8,  300,
 };
 
+/* Also more inputs and outputs than matrix units get at a time. */
+static const int32_t split_products[] = {
+    1, 1, 1, 3, 5, 7, 16, 32, 16, 33, 31, 33, 64, 64, 96, 35, 1030, 40, 70, 2100, 3, 31, 40, 1100,
+};
+
+/* Weights in fp32, and with as few bits as bf16 and fp16 have. */
+static void set_split(struct op_case *c, int form)
+{
+    static const uint32_t kept[] = {0xFFFFFFFFu, 0xFFFF0000u, 0xFFFFE000u};
+    struct linear_rows_args *a = (void *)c->args;
+    struct op_matrix *w = op_case_matrix(c, "w");
+    uint32_t *bits = (uint32_t *)(void *)w->host;
+    a->split = true;
+    for (int64_t i = 0; i < w->t.rows * w->t.cols; i++) bits[i] &= kept[form];
+    op_set(c->k, w);
+}
+
 /* Exact or not; without or with a mask. */
 static void set_exact(struct op_case *c, int form)
 {
@@ -80,11 +97,13 @@ static void set_passed(struct op_case *c, int form)
 }
 
 /* Any sub-batch of rows, in any place, gives the same bits. */
-static void linear_rows_is_exact(struct op_bench *k)
+static void rows_are_exact(struct op_bench *k, bool split)
 {
+    op_bench_reset(k);
     struct op_matrix x = op_activations(k, 75, 40, 8), w = op_activations(k, 29, 40, 0);
     struct op_matrix bias = op_activations(k, 1, 29, 0), y = op_activations(k, 75, 29, 0);
-    assert_ok(OPS(k->b, linear_rows, &e, .y = y.t, .x = x.t, .w = w.t, .bias = bias.t));
+    assert_ok(
+        OPS(k->b, linear_rows, &e, .y = y.t, .x = x.t, .w = w.t, .bias = bias.t, .split = split));
     const float *all = op_get(k, &y.t);
     static const int32_t first[] = {0, 1, 17, 74, 30}, n[] = {1, 3, 33, 1, 45};
     for (int i = 0; i < 5; i++) {
@@ -92,9 +111,15 @@ static void linear_rows_is_exact(struct op_bench *k)
         part.data = (char *)x.t.data + (size_t)(first[i] * x.t.stride) * dtype_bytes(x.t.dtype);
         part.rows = n[i];
         struct op_matrix some = op_activations(k, n[i], 29, 0);
-        assert_ok(OPS(k->b, linear_rows, &e, .y = some.t, .x = part, .w = w.t, .bias = bias.t));
+        assert_ok(OPS(k->b, linear_rows, &e, .y = some.t, .x = part, .w = w.t, .bias = bias.t,
+                      .split = split));
         op_same("row", op_get(k, &some.t), all + first[i] * 29, n[i] * 29);
     }
+}
+
+static void linear_rows_is_exact(struct op_bench *k)
+{
+    for (int split = 0; split < 2; split++) rows_are_exact(k, split);
 }
 
 /* Fused or not: negative values become zero, all others keep the bits of linear_rows. */
@@ -106,10 +131,12 @@ static void linear_relu_is_exact(struct op_bench *k)
         struct op_matrix x = op_activations(k, N, I, 0), w = op_activations(k, O, I, 0);
         struct op_matrix bias = op_activations(k, 1, O, 0),
                          y = op_activations(k, N, O, 4 * (i % 2));
-        struct linear_relu_args a = {.y = y.t, .x = x.t, .w = w.t, .bias = bias.t, .exact = true};
+        struct linear_relu_args a = {
+            .y = y.t, .x = x.t, .w = w.t, .bias = bias.t, .exact = true, .split = i % 2};
         assert_ok(ops_linear_relu(k->b, &a, &e));
         const float *made = op_get(k, &y.t);
-        assert_ok(OPS(k->b, linear_rows, &e, .y = y.t, .x = x.t, .w = w.t, .bias = bias.t));
+        assert_ok(OPS(k->b, linear_rows, &e, .y = y.t, .x = x.t, .w = w.t, .bias = bias.t,
+                      .split = i % 2));
         float *want = op_get(k, &y.t);
         for (int64_t j = 0; j < N * O; j++)
             if (want[j] < 0.0f) want[j] = 0.0f;
@@ -717,6 +744,9 @@ const struct op_row op_rows[] = {
      .optional = "bias", .ulps = 1, .f32_error = 1e-5},
     {"linear_rows is linear", .op = OP_LINEAR_ROWS, .letters = "NIO", SIZES(products),
      .optional = "bias", .ulps = 1, .f32_error = 1e-5},
+    {"linear_rows is linear by split products", .op = OP_LINEAR_ROWS, .letters = "NIO",
+     SIZES(split_products), .forms_n = 3, .optional = "bias", .prepare = set_split, .ulps = 1,
+     .f32_error = 1e-5},
     {"linear_rows gives a row the same bits in any batch", .run = linear_rows_is_exact},
     {"linear_relu is linear followed by relu", .op = OP_LINEAR_RELU, .letters = "NIO",
      SIZES(products), .forms_n = 4, .optional = "bias", .prepare = set_exact, .ulps = 1,
