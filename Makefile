@@ -8,9 +8,9 @@ BUILD ?= build
 CC ?= gcc
 V ?= 0
 
-PACKAGES := gcc make pkg-config git ca-certificates libyaml-dev libsqlite3-dev libjansson-dev libssl-dev libcurl4-openssl-dev libarchive-dev libdnnl2 libopenblas0-serial \
+PACKAGES := gcc make pkg-config git ca-certificates libyaml-dev libsqlite3-dev libjansson-dev libssl-dev libcurl4-openssl-dev libarchive-dev libpcre2-dev libutf8proc-dev libdnnl2 libopenblas0-serial \
             libcmocka-dev gnuplot-nox fonts-dejavu-core clang-format g++
-PKGS := yaml-0.1 sqlite3 jansson libcrypto libcurl libarchive
+PKGS := yaml-0.1 sqlite3 jansson libcrypto libcurl libarchive libpcre2-8 libutf8proc
 
 CODE_ID := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wformat=2 -Wno-format-nonliteral -Wno-format-truncation
@@ -37,11 +37,11 @@ TESTS := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
 # Code that several tests share: every other .c of a tests folder (not of tests/bench).
 TEST_SHARED := $(filter-out $(TEST_SRC) $(wildcard tests/*/check_*.c tests/bench/*.c tests/faults/*.c tests/fuzz/fuzz.c tests/*/fake_*.c tests/cuda_emulation/*.c),$(wildcard tests/*/*.c))
 TEST_OBJ := $(TEST_SHARED:tests/%.c=$(BUILD)/testobj/%.o)
-TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/report/check_page $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/fake_*.c))
+TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/check_open $(BUILD)/tests/report/check_page $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/fake_*.c))
 
 include cuda/cuda.mk
 
-.PHONY: all deps check asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report explore bench bench-gpu bundle faults install uninstall clean help
+.PHONY: all deps check asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report explore open-models bench bench-gpu bundle faults install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/alibi $(CUDA_LIBRARY) ## build the program (the default)
@@ -95,9 +95,11 @@ $(BUILD)/testobj/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -c -o $@ $<
 
-$(BUILD)/tests/check_oracle: $(BUILD)/testobj/model/check_oracle.o $(TEST_OBJ) $(BUILD)/libalibi.a
+$(BUILD)/tests/check_oracle: $(BUILD)/testobj/model/check_oracle.o
+$(BUILD)/tests/check_open: $(patsubst tests/%.c,$(BUILD)/testobj/%.o,$(wildcard tests/pretrained/check_open*.c))
+$(BUILD)/tests/check_oracle $(BUILD)/tests/check_open: $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS) -lcmocka
 
 $(BUILD)/tests/%: $(BUILD)/testobj/%.o $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
@@ -142,6 +144,10 @@ reproduce: $(BUILD)/alibi ## do so for every artefact of experiments/
 	@$(BUILD)/alibi run all $(RUN_FLAGS)
 	@$(BUILD)/alibi report all $(if $(SCALE),--scale $(SCALE))
 
+open-models: $(BUILD)/alibi ## evaluate the models of experiments/open_models that are imported, and say how to get the others
+	@$(BUILD)/alibi run open_models $(RUN_FLAGS)
+	@$(BUILD)/alibi report open_models
+
 explore: $(BUILD)/alibi ## do so for every artefact of experiments/explore, which ask what the paper does not
 	@$(BUILD)/alibi run explore $(RUN_FLAGS)
 	@$(BUILD)/alibi report explore $(if $(SCALE),--scale $(SCALE))
@@ -166,22 +172,23 @@ claims: $(BUILD)/alibi ## judge the paper's claims from results.db
 report: $(BUILD)/alibi ## draw every figure from results.db and write one page with everything, plots/report.html
 	@$(BUILD)/alibi report all explore $(if $(SCALE),--scale $(SCALE)) --format html --out plots/report.html
 
-bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_scheduler ## measure the CPU backend, compared with PyTorch if installed, and the scheduler (CASES="steps positions libraries scheduler" KERNELS="v4 v3")
+bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_open $(BUILD)/tests/bench/bench_scheduler ## measure the CPU backend, compared with PyTorch if installed, and the scheduler (CASES="steps positions libraries open scheduler" KERNELS="v4 v3")
 	@tests/bench/run.sh $(BUILD)
 
 bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## measure speed and memory on a GPU (DEVICE=cuda:0), compared with PyTorch, each case once per code version (CASES=ceilings,ops,train-alibi-1024 REDO=1)
 	@tests/bench/bench_gpu.sh $(BUILD) $(GPU_DEVICE)
 
-tests: $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_gpu $(BUILD)/tests/bench/bench_scheduler # which tests/cli/test_bench_*.sh run
+tests: $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_open $(BUILD)/tests/bench/bench_gpu $(BUILD)/tests/bench/bench_scheduler # which tests/cli/test_bench_*.sh run
 
 bundle: CUDA_TARGETS = $(CUDA_TARGETS_ALL)
 bundle: $(GPU_PROGRAMS) $(BUILD)/tests/bench/bench_gpu ## pack BUILD/alibi-bundle.tar.xz for a GPU machine without packages, and test it in an empty environment
 	@tests/bundle/pack.sh $(BUILD) $^
 	@tests/bundle/check.sh $(BUILD)
 
-# Each bench_SIDE.c is a program, of which bench_SIDE_*.c are parts; bench_steps.c belongs to both.
+# Each bench_SIDE.c is a program, of which bench_SIDE_*.c are parts; bench_steps.c belongs to each.
 bench_parts = $(patsubst tests/%.c,$(BUILD)/testobj/%.o,$(wildcard tests/bench/$(1)_*.c) tests/bench/bench_steps.c)
 $(BUILD)/tests/bench/bench_cpu: $(call bench_parts,bench_cpu)
+$(BUILD)/tests/bench/bench_open: $(call bench_parts,bench_open)
 $(BUILD)/tests/bench/bench_gpu: $(call bench_parts,bench_gpu)
 $(BUILD)/tests/bench/%: $(BUILD)/testobj/bench/%.o $(BUILD)/libalibi.a
 	@mkdir -p $(@D)

@@ -31,6 +31,7 @@ static __global__ void skip_bounds_k(struct attention a, struct attention_parts 
     int group = threadIdx.x / ROW_LANES, col = threadIdx.x % ROW_LANES * 8;
     struct attention_place at = attention_place_of(a, (int32_t)attention_norm_tiles(a.T), false);
     struct head_bias bias = head_bias_of(a.bias, at.h, 1.0f / a.scale);
+    int32_t key_h = key_head_of(a, at.h);
     float key_norm = 0.0f;
     bool bounded = (at.tile + 1) * ATTENTION_NORM_TILE > SKIP_FROM;
     int32_t known_n = bounded && !summed ? (int32_t)SKIP_KNOWN : 1;
@@ -45,7 +46,7 @@ static __global__ void skip_bounds_k(struct attention a, struct attention_parts 
         float norm = sqrtf(row_sum(vec8_dot(q, q))) * 1.0001f, known = ATTENTION_MASKED;
         for (int32_t back = 0; back < known_n; back++) {
             if (present && i >= back && col < a.D)
-                k = vec8_load(head_row<const bf16>(a.k, a, at.b, at.h, i - back) + col);
+                k = vec8_load(head_row<const bf16>(a.k, a, at.b, key_h, i - back) + col);
             float score = row_sum(vec8_dot(q, k)) + fmaf(bias.slope, (float)back, bias.offset);
             if (i >= back) known = fmaxf(known, score);
             float square = back == 0 ? row_sum(vec8_dot(k, k)) : 0.0f;
@@ -131,13 +132,13 @@ static bool fits_rotation(const struct attention *a)
            (r->layout == 0 || a->D == attention_compiled_width(a->D));
 }
 
-/* Gates are added in fp32 only. */
+/* Gates and biases of keys are added in fp32 only. */
 static bool fits_mma(const struct attention *a)
 {
     return a->D % 8 == 0 && a->D <= ATTENTION_WIDTH_MMA && fits_rotation(a) &&
-           !a->temperature.query_dev && !a->gates.high.data && attention_is_aligned(&a->q) &&
-           attention_is_aligned(&a->k) && attention_is_aligned(&a->v) &&
-           attention_is_aligned(&a->out);
+           !a->temperature.query_dev && !a->gates.high.data && !a->bias.key_bias_dev &&
+           attention_is_aligned(&a->q) && attention_is_aligned(&a->k) &&
+           attention_is_aligned(&a->v) && attention_is_aligned(&a->out);
 }
 
 int cuda_attention(void *stream, const struct attention *a, void *workspace)

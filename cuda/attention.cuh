@@ -3,9 +3,9 @@
  * 1. Two families compute the same formulas. attention_mma.cu, attention_bwd_keys.cu and
  *    attention_bwd_queries.cu multiply bf16 tiles on tensor cores (mma.sync). attention_fma.cu and
  *    attention_bwd_fma.cu multiply in fp32: fp32 tensors, heads wider than 128, bf16 tensors
- *    without 16-byte alignment, forget gates, a temperature, and rotations of a part of a head or
- * of k by tables of its own. Dtype, width and alignment choose the family (fits_mma in
- *    attention.cu). The GPU does not: an A100 and an H100 run the same family.
+ *    without 16-byte alignment, forget gates, biases of keys, a temperature, and rotations of a
+ * part of a head or of k by tables of its own. Dtype, width and alignment choose the family
+ * (fits_mma in attention.cu). The GPU does not: an A100 and an H100 run the same family.
  * 2. Kernels are compiled for head widths 16, 32, 64, 128 and, in fp32, 256. A head of width D
  *    runs in the next width; its missing columns are zeros.
  * 3. Tiles begin at multiples of their size from token 0 whatever T is, and a masked pair adds
@@ -145,6 +145,12 @@ __device__ inline void rotate_pair(float *a, float *b, float cosine, float sine)
     float first = *a * cosine - *b * sine;
     *b = *b * cosine + *a * sine;
     *a = first;
+}
+
+/* The head of k and v that head h reads. */
+__device__ inline int32_t key_head_of(const struct attention &a, int32_t h)
+{
+    return a.K > 0 ? h / (a.H / a.K) : h;
 }
 
 /* Points to head h of row i of batch row b. */

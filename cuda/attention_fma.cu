@@ -75,7 +75,9 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
 #pragma unroll
     for (int r = 0; r < 4; r++) {
         if (query + r >= a.T) continue;
-        if (x == 0) lse[query + r] = (top[r] + log2f(sum[r])) * ATTENTION_LN2;
+        if (x == 0)
+            lse[query + r] =
+                (top[r] + log2f(sum[r])) * ATTENTION_LN2 + own_key_bias(a, at.h, query + r);
         fma_store<D, T>(a.out, a, at, query + r, acc[r], keep.factor / sum[r]);
     }
 }

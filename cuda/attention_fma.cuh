@@ -64,7 +64,8 @@ __device__ inline void fma_load(float *tile, const struct tensor &t, const struc
                                 const struct attention_place &at, int32_t first, enum fma_kind kind)
 {
     bool rotates = kind != FMA_VALUES && attention_rotates(a);
-    const T *from = head_row<const T>(t, a, at.b, at.h, 0);
+    int32_t h = kind == FMA_QUERIES ? at.h : key_head_of(a, at.h);
+    const T *from = head_row<const T>(t, a, at.b, h, 0);
     for (int place = threadIdx.x; place < ROWS * D; place += 4 * ROWS) {
         int row = place / D, col = place % D;
         bool valid = first + row < a.T && col < a.D;
@@ -124,6 +125,21 @@ __device__ inline float gates_at(const struct head_gates &g, int32_t i, int32_t 
     return (g.high[i] - g.high[j]) + (g.low[i] - g.low[j]);
 }
 
+/* Returns the bias of key j less that of key i, which query i has: small where it matters. */
+__device__ inline float key_bias_at(const struct attention &a, int32_t h, int32_t i, int32_t j)
+{
+    const float *bias = a.bias.key_bias_dev + (int64_t)h * a.T;
+    return i < a.T && j <= i ? bias[j] - bias[i] : 0.0f;
+}
+
+/* Returns what key_bias_at takes off the scores of query i. */
+__device__ inline float own_key_bias(const struct attention &a, int32_t h, int32_t i)
+{
+    if (!a.bias.key_bias_dev) return 0.0f;
+    float bias = a.bias.key_bias_dev[(int64_t)h * a.T + i];
+    return a.temperature.inside ? attention_factor(a, h, i) * bias : bias;
+}
+
 /* Turns products into scores, with bias, gates, temperature and mask, in units of log 2. d and key
  * are those of element [0][0]. TRANSPOSED: rows are keys. */
 template <int N, bool TRANSPOSED>
@@ -140,6 +156,8 @@ __device__ inline void fma_scores(float (&s)[4][N], const struct attention &a,
         int32_t j = key + (TRANSPOSED ? row : col);
         float b = bias_at(bias, table, distance);
         b = fmaf(gates_at(gates, j + distance, j), ATTENTION_LOG2E, b);
+        if (!TRANSPOSED && a.bias.key_bias_dev) /* the same in every thread */
+            b = fmaf(key_bias_at(a, bias.h, j + distance, j), ATTENTION_LOG2E, b);
         bool seen = mask_sees(mask, distance, j);
         if (a.temperature.query_dev) { /* the same in every thread */
             float factor = attention_factor(a, bias.h, d + key + (TRANSPOSED ? col : row));

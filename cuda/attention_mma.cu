@@ -139,8 +139,9 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
     w.query = first + (int32_t)threadIdx.x / 32 * 32;
     int32_t past_n = first / ATTENTION_NORM_TILE;
     bool skips = bounds && w.bias.slope < 0.0f && first >= SKIP_FROM;
-    const bf16 *k = head_row<const bf16>(a.k, a, at.b, at.h, 0);
-    const bf16 *v = head_row<const bf16>(a.v, a, at.b, at.h, 0);
+    int32_t key_h = key_head_of(a, at.h);
+    const bf16 *k = head_row<const bf16>(a.k, a, at.b, key_h, 0);
+    const bf16 *v = head_row<const bf16>(a.v, a, at.b, key_h, 0);
     struct forward_rows<D> rows;
 
     if (skips)

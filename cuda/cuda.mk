@@ -77,7 +77,7 @@ $(KERNEL_PROGRAMS): $(BUILD)/cuda/kernels/%: tests/cuda/%.cu $(wildcard tests/cu
 
 # The device of check-gpu and bench-gpu: DEVICE=cuda:1, or DEVICES with one GPU.
 GPU_DEVICE := $(or $(DEVICE),$(filter cuda:%,$(DEVICES)))
-GPU_TESTS := $(addprefix $(BUILD)/,alibi tests/ops/test_ops tests/check_oracle tests/model/check_training tests/model/test_score tests/model/check_graphs tests/ops/check_capture tests/worker/check_device)
+GPU_TESTS := $(addprefix $(BUILD)/,alibi tests/ops/test_ops tests/check_oracle tests/check_open tests/model/check_training tests/model/test_score tests/model/test_forms tests/model/check_graphs tests/ops/check_capture tests/worker/check_device)
 GPU_PROGRAMS := $(GPU_TESTS) $(if $(CUDA_LIBRARY),$(CUDA_LIBRARY) $(BUILD)/cuda/selftest $(KERNEL_PROGRAMS))
 
 # emulation.mk adds what cuda:emulated needs.

@@ -1,4 +1,4 @@
-/* elementwise.cu - sums, dropout, ReLU, and copies that change dtype or stride.
+/* elementwise.cu - sums, dropout, activations, clamps, and copies that change dtype or stride.
  *
  * In every kernel a thread owns eight neighbouring columns of one row (rows.cuh), a block of 256
  * threads whole rows or parts of one. Few registers and 16-byte loads keep the memory busy. Outputs
@@ -82,6 +82,48 @@ template <class T> static __global__ void relu_bwd_k(struct relu_bwd_args a, flo
     rows_store(row_of<T>(a.dx, at.row) + at.column, v, at.n, wide);
 }
 
+/* Without sums that cancel below 0: erfc for 1 + erf, and 1 / (1 + e^-2u) for (1 + tanh u) / 2. */
+__device__ static float activated(float x, enum activation kind)
+{
+    const float root = 0.797884561f; /* of 2 / pi */
+    if (kind == ACTIVATE_GELU_ERF) return 0.5f * x * erfcf(x * -0.707106781f);
+    if (kind == ACTIVATE_GELU_TANH)
+        return x / (1.0f + expf(-2.0f * root * (x + 0.044715f * (x * x * x))));
+    if (kind == ACTIVATE_SILU) return x / (1.0f + expf(-x));
+    return x <= 0.0f ? 0.0f : x; /* a NaN stays one */
+}
+
+/* y = act(x) * factor. Reads 2, or 1 without a factor; writes 1. */
+template <class T> static __global__ void activate_k(struct activate_args a, bool wide)
+{
+    struct rows_place at = rows_place_of(a.y);
+    if (at.n == 0) return;
+    struct vec8 v = rows_load(row_of<T>(a.x, at.row) + at.column, at.n, wide, 0.0f);
+#pragma unroll
+    for (int i = 0; i < 8; i++) v.x[i] = activated(v.x[i], a.kind);
+    if (a.factor.data) {
+        struct vec8 f = rows_load(row_of<T>(a.factor, at.row) + at.column, at.n, wide, 0.0f);
+#pragma unroll
+        for (int i = 0; i < 8; i++) v.x[i] *= f.x[i];
+    }
+    rows_store(row_of<T>(a.y, at.row) + at.column, v, at.n, wide);
+}
+
+/* y = x within the limits; the comparisons are false for a NaN, which stays one. Reads 1, writes
+ * 1. */
+template <class T> static __global__ void clamp_k(struct clamp_args a, bool wide)
+{
+    struct rows_place at = rows_place_of(a.y);
+    if (at.n == 0) return;
+    struct vec8 v = rows_load(row_of<T>(a.x, at.row) + at.column, at.n, wide, 0.0f);
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        float low = v.x[i] < -a.limit ? -a.limit : v.x[i];
+        v.x[i] = low > a.limit ? a.limit : low;
+    }
+    rows_store(row_of<T>(a.y, at.row) + at.column, v, at.n, wide);
+}
+
 /* y = x, each with its dtype and stride. Reads 1, writes 1. */
 template <class Y, class X>
 static __global__ void cast_k(struct tensor y, struct tensor x, bool wide)
@@ -128,4 +170,15 @@ int cuda_relu_bwd(void *stream, const struct relu_bwd_args *a)
     float p = a->dropout.p, scale = p > 0.0f ? 1.0f / (1.0f - p) : 1.0f;
     bool wide = rows_are_wide(a->dx, a->dy) && (a->mask.data || rows_are_wide(a->y));
     return launch_rows(stream, a->dx, relu_bwd_k<bf16>, relu_bwd_k<float>, *a, scale, wide);
+}
+
+int cuda_activate(void *stream, const struct activate_args *a)
+{
+    bool wide = rows_are_wide(a->y, a->x) && (!a->factor.data || rows_are_wide(a->factor));
+    return launch_rows(stream, a->y, activate_k<bf16>, activate_k<float>, *a, wide);
+}
+
+int cuda_clamp(void *stream, const struct clamp_args *a)
+{
+    return launch_rows(stream, a->y, clamp_k<bf16>, clamp_k<float>, *a, rows_are_wide(a->y, a->x));
 }

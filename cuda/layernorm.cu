@@ -1,15 +1,14 @@
-/* layernorm.cu - LayerNorm, alone or after a residual sum with dropout. */
+/* layernorm.cu - LayerNorm and RMSNorm, alone or after a residual sum with dropout. */
 #include "kernels.h"
 #include "layernorm.cuh"
 
 enum { NORM_BLOCKS = 528 /* 4, which registers allow, for each of 132 SMs */ };
 
-#define NORM_EPS 1e-5f
-
 struct norm_forward {
     struct tensor y, stats, s, x, r, gain, bias;
     struct rows_draw draw;
-    bool wide;
+    float eps;
+    bool rms, wide;
 };
 
 /* Reads a row of x, or computes s = x + dropout(r), stores it and uses the stored value. */
@@ -35,9 +34,9 @@ __device__ static void norm_take(struct vec8 *v, const int *n, const struct norm
     }
 }
 
-/* y = (x - mean) / deviation * gain + bias. Threads as in rule 1; a block visits ty rows at a time.
- * Reads 1 element per element, writes 1; with a residual sum 2 and 2. 256 threads are two rows of
- * 1024 columns, with two barriers. */
+/* y = (x - mean) / deviation * gain + bias. RMSNorm is the same with a mean of 0. Threads as in
+ * rule 1; a block visits ty rows at a time. Reads 1 element per element, writes 1; with a residual
+ * sum 2 and 2. 256 threads are two rows of 1024 columns, with two barriers. */
 template <class T, int EIGHTS, bool RESIDUAL>
 static __global__ void __launch_bounds__(ROWS_THREADS) norm_k(struct norm_forward f)
 {
@@ -49,7 +48,9 @@ static __global__ void __launch_bounds__(ROWS_THREADS) norm_k(struct norm_forwar
 #pragma unroll
     for (int e = 0; e < EIGHTS; e++) {
         gain[e] = rows_load((const float *)f.gain.data + norm_column(e), n[e], f.wide, 0.0f);
-        bias[e] = rows_load((const float *)f.bias.data + norm_column(e), n[e], f.wide, 0.0f);
+        bias[e] = {{0}};
+        if (f.bias.data)
+            bias[e] = rows_load((const float *)f.bias.data + norm_column(e), n[e], f.wide, 0.0f);
     }
     for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < f.y.rows;
          first += (int64_t)gridDim.x * blockDim.y) {
@@ -61,6 +62,7 @@ static __global__ void __launch_bounds__(ROWS_THREADS) norm_k(struct norm_forwar
 #pragma unroll
             for (int i = 0; i < 8; i++) sum += v[e].x[i];
         float mean = norm_row_sums(sum, 0.0f, part[0]).x * share;
+        if (f.rms) mean = 0.0f;
 #pragma unroll
         for (int e = 0; e < EIGHTS; e++)
 #pragma unroll
@@ -69,7 +71,7 @@ static __global__ void __launch_bounds__(ROWS_THREADS) norm_k(struct norm_forwar
                 squares += d * d;
             }
         float variance = norm_row_sums(squares, 0.0f, part[1]).x * share;
-        float deviation = 1.0f / sqrtf(variance + NORM_EPS);
+        float deviation = 1.0f / sqrtf(variance + f.eps);
         if (row >= f.y.rows) continue;
 #pragma unroll
         for (int e = 0; e < EIGHTS; e++) {
@@ -96,6 +98,11 @@ template <bool RESIDUAL> static int norm_launch(void *stream, const struct norm_
                            stream, f);
 }
 
+template <class... T> static bool norm_is_wide(const struct tensor &bias, const T &...others)
+{
+    return rows_are_wide(others...) && (!bias.data || rows_are_wide(bias));
+}
+
 int cuda_layernorm(void *stream, const struct layernorm_args *a)
 {
     struct norm_forward f = {a->y,
@@ -106,7 +113,9 @@ int cuda_layernorm(void *stream, const struct layernorm_args *a)
                              a->gain,
                              a->bias,
                              rows_draw_of(NULL, a->y.cols),
-                             rows_are_wide(a->y, a->x, a->gain, a->bias)};
+                             a->eps,
+                             a->rms,
+                             norm_is_wide(a->bias, a->y, a->x, a->gain)};
     return norm_launch<false>(stream, f);
 }
 
@@ -120,6 +129,8 @@ int cuda_residual_layernorm(void *stream, const struct residual_layernorm_args *
                              a->gain,
                              a->bias,
                              rows_draw_of(&a->dropout, a->y.cols),
-                             rows_are_wide(a->y, a->s, a->x, a->r, a->gain, a->bias)};
+                             a->eps,
+                             a->rms,
+                             norm_is_wide(a->bias, a->y, a->s, a->x, a->r, a->gain)};
     return norm_launch<true>(stream, f);
 }

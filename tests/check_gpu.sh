@@ -71,9 +71,12 @@ leg "ops in bf16, each op checked" "$build/tests/ops/test_ops" --bf16 "check:$de
 oracle "oracle" $fixtures
 leg "oracle, what CUDA rejects" sh -c "$count_rejected" "$build/tests/check_oracle" "$device" "$rejected" $fixtures
 [ -z "${ORACLE:-}" ] || oracle "oracle $ORACLE" "$ORACLE"
+leg "open models" "$build/tests/check_open" --device "$device" tests/fixtures/open/*/
 leg "20 updates in bf16" "$build/tests/model/check_training" --bf16 "$device"
 leg "scores" "$build/tests/model/test_score" "$device"
 leg "scores in bf16" "$build/tests/model/test_score" --bf16 "$device"
+leg "forms of the decoder" "$build/tests/model/test_forms" "$device"
+leg "forms of the decoder in bf16" "$build/tests/model/test_forms" --bf16 "$device"
 leg "graph capture" "$build/tests/ops/check_capture" "$device"
 leg "passes as graphs" "$build/tests/model/check_graphs" "$device"
 leg "attempts as on the CPU" "$build/tests/worker/check_device" "$device"

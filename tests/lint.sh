@@ -12,21 +12,21 @@ say() {
 declare -A may=(
     [base]="" [position]="base" [spec]="base position" [record]="base spec" [shape]="base position spec"
     [backend]="base" [check]="base backend" [cpu]="base backend" [cuda]="base backend" [ops]="base backend"
-    [data]="base" [synthetic]="base" [prepare]="base data synthetic" [fetch]="base"
+    [data]="base" [synthetic]="base" [prepare]="base data synthetic tokenizer" [fetch]="base"
     [plan]="base position spec shape" [store]="base position spec record shape" [model]="base position spec shape backend ops"
-    [interchange]="base position spec record shape"
-    [worker]="base position spec record shape backend ops data model interchange"
+    [interchange]="base position spec record shape" [tokenizer]="base" [pretrained]="base position spec record shape interchange"
+    [worker]="base position spec record shape backend ops data model interchange pretrained"
     [scheduler]="base spec record shape store" [report]="base spec store"
-    [workflow]="base position spec record shape data synthetic prepare fetch plan store model interchange worker scheduler report"
+    [workflow]="base position spec record shape data synthetic prepare fetch plan store model interchange tokenizer pretrained worker scheduler report"
     [cli]="base spec record data prepare fetch plan store backend ops cpu check worker scheduler report workflow"
 )
 # Libraries that a folder may use, by the first part of an include in angle brackets. interchange reads the zip files of
 # PyTorch with libarchive, which handles 64-bit sizes, checksums and damage.
 declare -A libraries=(
     [base]="openssl" [record]="jansson" [plan]="yaml" [store]="sqlite3 jansson" [report]="jansson" [fetch]="curl archive"
-    [interchange]="jansson archive" [prepare]="jansson" [workflow]="jansson" [cpu]="omp"
+    [interchange]="jansson archive" [pretrained]="jansson" [tokenizer]="jansson pcre2 utf8proc" [prepare]="jansson" [workflow]="jansson" [cpu]="omp"
 )
-known="openssl jansson yaml sqlite3 omp curl archive"
+known="openssl jansson yaml sqlite3 omp curl archive pcre2 utf8proc"
 
 for file in src/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh; do
     folder=${file#src/}

@@ -43,6 +43,7 @@ mkdir -p "$legs"
         echo "${name%.c} $build/tests/${name%.c}"
     done
     echo oracle "$build/tests/check_oracle" tests/fixtures/oracle/*.safetensors
+    echo open "$build/tests/check_open" tests/fixtures/open/*/
     if [ -n "${ORACLE:-}" ]; then echo "oracle:$ORACLE" "$build/tests/check_oracle" "$ORACLE"/*.safetensors; fi
 } >"$legs/list"
 xargs -P "${JOBS:-$(nproc)}" -I{} sh -c "exec sh tests/run.sh $build leg {}" <"$legs/list"

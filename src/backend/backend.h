@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-enum { BACKEND_VERSION = 11 };
+enum { BACKEND_VERSION = 12 };
 
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_I32 };
 
@@ -66,12 +66,14 @@ struct dropout {
 
 /* The bias of every position method. For head h and distance d = query - key >= 0 it is
  *   bias_table[h][d] if d < bias_table_n, else tail_offset[h] + tail_slope[h] * d.
- * A NULL tail is zero. */
+ * A NULL tail is zero. key_bias_dev is added too: a number of the key alone, which is not a
+ * function of the distance (Falcon's rounded ALiBi); forward only, and not with SINKS_CACHE. */
 struct attention_bias {
     int32_t bias_table_n;
     const float *bias_table_dev;  /* (H, bias_table_n) fp32 */
     const float *tail_offset_dev; /* (H) fp32 */
     const float *tail_slope_dev;  /* (H) fp32; ALiBi: -m */
+    const float *key_bias_dev;    /* (H, T) fp32; NULL: none */
     float *bias_table_grad_dev;   /* (H, bias_table_n) fp32, accumulated by the backward pass; NULL:
                                      not computed */
     float *tail_offset_grad_dev;  /* (H) fp32, with bias_table_grad_dev */
@@ -127,11 +129,12 @@ enum { ATTENTION_WIDTH_MAX = 256 }; /* of D, on every backend */
  * place. */
 struct attention {
     int32_t B, T, H, D;
+    int32_t K; /* heads of k and v, divides H: head h reads head h / (H / K); 0: H. Backward: H */
     float scale;
-    struct tensor q, k, v; /* (B*T, H*D), often thirds of one (B*T, 3*H*D) tensor; head h owns the
-                              columns from h*D on */
-    struct tensor out;     /* (B*T, H*D) */
-    struct tensor lse;     /* (B*H, T) fp32: log of the sum of the softmax */
+    struct tensor q;    /* (B*T, H*D), head h owns the columns from h*D on */
+    struct tensor k, v; /* (B*T, K*D); q, k and v are often columns of one tensor */
+    struct tensor out;  /* (B*T, H*D) */
+    struct tensor lse;  /* (B*H, T) fp32: log of the sum of the softmax */
     struct attention_bias bias;
     struct attention_rotary rotary;
     struct attention_mask mask;
@@ -154,18 +157,21 @@ struct linear_args {
     bool accumulate;
 };
 
-/* linear_rows: linear, exact by row (rule 6). */
+/* linear_rows: linear, exact by row (rule 6). split: a backend may add products of bf16 parts of x
+ * and w, as accurate as fp32, with other bits than those of linear; without it linear_rows has the
+ * bits of every earlier version. */
 struct linear_rows_args {
     struct tensor y, x, w, bias; /* as of linear */
+    bool split;
 };
 
-/* linear_relu, fused: y = relu(x w^T + bias). exact: with the bits of linear_rows. A backend's own
- * function is called only without dropout. */
+/* linear_relu, fused: y = relu(x w^T + bias). exact: with the bits of linear_rows, also of its
+ * split. A backend's own function is called only without dropout. */
 struct linear_relu_args {
     struct tensor y, x, w, bias; /* as of linear */
     struct tensor mask;          /* as of relu */
     struct dropout dropout;
-    bool exact;
+    bool exact, split;
 };
 
 /* linear_bwd_input: dx = dy w. */
@@ -257,12 +263,31 @@ struct relu_bwd_args {
     struct dropout dropout;
 };
 
-/* layernorm: y = (x - mean) * rstd * gain + bias, eps 1e-5 inside the root, biased variance. */
+/* activate: y = act(x) * factor. gelu_erf = x / 2 (1 + erf(x / sqrt 2)); gelu_tanh = x / 2 (1 +
+ * tanh(sqrt(2 / pi) (x + 0.044715 x^3))); silu = x / (1 + e^-x). y may be x or factor. */
+enum activation { ACTIVATE_RELU, ACTIVATE_GELU_ERF, ACTIVATE_GELU_TANH, ACTIVATE_SILU };
+struct activate_args {
+    struct tensor y, x;   /* (N,C) */
+    struct tensor factor; /* (N,C), or none: 1 */
+    enum activation kind;
+};
+
+/* clamp: y = min(max(x, -limit), limit); y may be x. */
+struct clamp_args {
+    struct tensor y, x; /* (N,C) */
+    float limit;        /* above 0 */
+};
+
+/* layernorm: y = (x - mean) * rstd * gain + bias, eps inside the root, biased variance. rms: y = x
+ * * rstd * gain, rstd = 1 / sqrt(mean x^2 + eps); forward only. */
 struct layernorm_args {
-    struct tensor y;          /* (N,C) */
-    struct tensor stats;      /* (N,2) fp32: mean, reciprocal deviation */
-    struct tensor x;          /* (N,C) */
-    struct tensor gain, bias; /* (1,C) fp32 */
+    struct tensor y;     /* (N,C) */
+    struct tensor stats; /* (N,2) fp32: mean (rms: 0), reciprocal deviation */
+    struct tensor x;     /* (N,C) */
+    struct tensor gain;  /* (1,C) fp32 */
+    struct tensor bias;  /* (1,C) fp32, or none; none with rms */
+    float eps;           /* above 0 */
+    bool rms;
 };
 
 /* layernorm_bwd: gradients of y = layernorm(x).
@@ -282,7 +307,9 @@ struct residual_layernorm_args {
     struct tensor s, y;       /* (N,C) */
     struct tensor stats;      /* (N,2) fp32, of s */
     struct tensor x, r;       /* (N,C) */
-    struct tensor gain, bias; /* (1,C) fp32 */
+    struct tensor gain, bias; /* as of layernorm */
+    float eps;
+    bool rms;
     struct dropout dropout;
 };
 
@@ -400,6 +427,8 @@ struct adam_args {
     OP(DROPOUT, dropout, dropout_args)                                                             \
     OP(RELU, relu, relu_args)                                                                      \
     OP(RELU_BWD, relu_bwd, relu_bwd_args)                                                          \
+    OP(ACTIVATE, activate, activate_args)                                                          \
+    OP(CLAMP, clamp, clamp_args)                                                                   \
     OP(SOFTMAX_LOSS, softmax_loss, softmax_loss_args)                                              \
     OP(SOFTMAX_LOGP, softmax_logp, softmax_logp_args)
 #define BACKEND_PLAIN_OPS(OP)                                                                      \
@@ -456,6 +485,9 @@ struct backend_ops {
 #undef OP_FUNCTION
     /* attention_rotates: whether attention and attention_bwd apply struct attention_rotary. */
     int attention_rotates;
+    /* host_memory: whether alloc returns memory of the host, and work is done when a call returns.
+     */
+    int host_memory;
 
     /* Graphs; all four NULL if not supported. Between graph_begin and graph_end, ops, copy and zero
      * are captured with their arguments instead of executed. During capture nothing may allocate,

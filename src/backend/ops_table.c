@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum { BEST_CLASSES_MAX = 1 << 24 };
@@ -71,6 +72,63 @@ static int rule_attention(const void *args, struct err *e)
     return 0;
 }
 
+static int rule_attention_fwd(const void *args, struct err *e)
+{
+    const struct attention *a = args;
+    TRY(rule_attention(args, e));
+    if (a->K > 0 && a->H % a->K != 0)
+        return ERR(e, ERR_INTERNAL,
+                   "op attention: k and v have K = %d heads, expected a divisor of H = %d", a->K,
+                   a->H);
+    if (a->bias.key_bias_dev && a->mask.sinks > 0 && a->mask.sink_positions == SINKS_CACHE)
+        return ERR(e, ERR_INTERNAL,
+                   "op attention: bias.key_bias with %d sinks at positions in a cache, expected "
+                   "positions in the text",
+                   a->mask.sinks);
+    return 0;
+}
+
+static int rule_attention_bwd(const void *args, struct err *e)
+{
+    const struct attention *a = args;
+    TRY(rule_attention(args, e));
+    if (a->K > 0 && a->K != a->H)
+        return ERR(e, ERR_INTERNAL,
+                   "op attention_bwd: k and v have K = %d heads, expected H = %d: only the forward "
+                   "pass shares them",
+                   a->K, a->H);
+    if (a->bias.key_bias_dev)
+        return ERR(e, ERR_INTERNAL,
+                   "op attention_bwd: bias.key_bias is given, expected none: it has no gradient");
+    return 0;
+}
+
+static int rule_activate(const void *args, struct err *e)
+{
+    const struct activate_args *a = args;
+    if ((unsigned)a->kind <= ACTIVATE_SILU) return 0;
+    return ERR(e, ERR_INTERNAL, "op activate: kind is %d, expected 0 to %d", (int)a->kind,
+               (int)ACTIVATE_SILU);
+}
+
+static int refuse_rms_bias(const char *op, bool rms, const struct tensor *bias, struct err *e)
+{
+    if (!rms || bias->data == NULL) return 0;
+    return ERR(e, ERR_INTERNAL, "op %s: argument bias is given, expected none with rms", op);
+}
+
+static int rule_layernorm(const void *args, struct err *e)
+{
+    const struct layernorm_args *a = args;
+    return refuse_rms_bias("layernorm", a->rms, &a->bias, e);
+}
+
+static int rule_residual_layernorm(const void *args, struct err *e)
+{
+    const struct residual_layernorm_args *a = args;
+    return refuse_rms_bias("residual_layernorm", a->rms, &a->bias, e);
+}
+
 static int rule_residual_layernorm_bwd(const void *args, struct err *e)
 {
     const struct residual_layernorm_bwd_args *a = args;
@@ -108,16 +166,17 @@ static int rule_softmax_logp(const void *args, struct err *e)
         {"T", ARG_SIZE_32, ARG_READ, AT(attention, T), "T"},                                       \
         {"H", ARG_SIZE_32, ARG_READ, AT(attention, H), "H"},                                       \
         {"D", ARG_SIZE_32, ARG_READ, AT(attention, D), "D"},                                       \
-        {"bias.bias_table_n", ARG_SIZE_32, ARG_READ, AT(attention, bias.bias_table_n), "K",        \
+        {"bias.bias_table_n", ARG_SIZE_32, ARG_READ, AT(attention, bias.bias_table_n), "L",        \
          .optional = true},                                                                        \
+        {"K", ARG_SIZE_32, ARG_READ, AT(attention, K), "K H", .optional = true},                   \
         {"mask.window", ARG_SIZE_32, ARG_READ, AT(attention, mask.window), "W", .optional = true}, \
         {"mask.sinks", ARG_SIZE_32, ARG_READ, AT(attention, mask.sinks), "S", .optional = true},   \
         {"mask.narrow_heads", ARG_SIZE_32, ARG_READ, AT(attention, mask.narrow_heads), "A",        \
          .optional = true},                                                                        \
         {"q", ARG_TENSOR, ARG_READ, AT(attention, q), "B*T H*D"},                                  \
-        {"k", ARG_SAME, ARG_READ, AT(attention, k), "B*T H*D"},                                    \
-        {"v", ARG_SAME, ARG_READ, AT(attention, v), "B*T H*D"},                                    \
-        {"bias.bias_table", ARG_F32, ARG_READ, AT(attention, bias.bias_table_dev), "H K"},         \
+        {"k", ARG_SAME, ARG_READ, AT(attention, k), "B*T K*D"},                                    \
+        {"v", ARG_SAME, ARG_READ, AT(attention, v), "B*T K*D"},                                    \
+        {"bias.bias_table", ARG_F32, ARG_READ, AT(attention, bias.bias_table_dev), "H L"},         \
         {"bias.tail_offset", ARG_F32, ARG_READ, AT(attention, bias.tail_offset_dev), "H",          \
          .optional = true},                                                                        \
         {"bias.tail_slope", ARG_F32, ARG_READ, AT(attention, bias.tail_slope_dev), "H",            \
@@ -213,12 +272,24 @@ const struct op_descriptor op_table[OPS_N] = {
                        .optional = true},
                       {"dx", ARG_SAME, ARG_WRITE, AT(relu_bwd_args, dx), "N C", .may_be = "dy"},
                       {"dropout", ARG_DROPOUT, ARG_READ, AT(relu_bwd_args, dropout), "N"}}},
+    [OP_ACTIVATE] = {.rule = rule_activate,
+                     .argument = {{"x", ARG_TENSOR, ARG_READ, AT(activate_args, x), "N C"},
+                                  {"factor", ARG_SAME, ARG_READ, AT(activate_args, factor), "N C",
+                                   .optional = true},
+                                  {"y", ARG_SAME, ARG_WRITE, AT(activate_args, y), "N C",
+                                   .may_be = "x factor"}}},
+    [OP_CLAMP] = {.argument = {{"x", ARG_TENSOR, ARG_READ, AT(clamp_args, x), "N C"},
+                               {"y", ARG_SAME, ARG_WRITE, AT(clamp_args, y), "N C", .may_be = "x"},
+                               {"limit", ARG_POSITIVE, ARG_READ, AT(clamp_args, limit), "0"}}},
     [OP_LAYERNORM] =
-        {.argument = {{"x", ARG_TENSOR, ARG_READ, AT(layernorm_args, x), "N C"},
+        {.rule = rule_layernorm,
+         .argument = {{"x", ARG_TENSOR, ARG_READ, AT(layernorm_args, x), "N C"},
                       {"y", ARG_SAME, ARG_WRITE, AT(layernorm_args, y), "N C"},
                       {"stats", ARG_TENSOR_F32, ARG_WRITE, AT(layernorm_args, stats), "N 2"},
                       {"gain", ARG_TENSOR_F32, ARG_READ, AT(layernorm_args, gain), "1 C"},
-                      {"bias", ARG_TENSOR_F32, ARG_READ, AT(layernorm_args, bias), "1 C"}}},
+                      {"bias", ARG_TENSOR_F32, ARG_READ, AT(layernorm_args, bias), "1 C",
+                       .optional = true},
+                      {"eps", ARG_POSITIVE, ARG_READ, AT(layernorm_args, eps), "0"}}},
     [OP_LAYERNORM_BWD] =
         {.flag = AT(layernorm_bwd_args, accumulate_dx),
          .argument = {{"x", ARG_TENSOR, ARG_READ, AT(layernorm_bwd_args, x), "N C"},
@@ -230,6 +301,7 @@ const struct op_descriptor op_table[OPS_N] = {
                       {"dbias", ARG_TENSOR_F32, ARG_UPDATE, AT(layernorm_bwd_args, dbias), "1 C"}}},
     [OP_RESIDUAL_LAYERNORM] =
         {.fused = true,
+         .rule = rule_residual_layernorm,
          .argument =
              {{"x", ARG_TENSOR, ARG_READ, AT(residual_layernorm_args, x), "N C"},
               {"r", ARG_SAME, ARG_READ, AT(residual_layernorm_args, r), "N C"},
@@ -237,7 +309,9 @@ const struct op_descriptor op_table[OPS_N] = {
               {"y", ARG_SAME, ARG_WRITE, AT(residual_layernorm_args, y), "N C"},
               {"stats", ARG_TENSOR_F32, ARG_WRITE, AT(residual_layernorm_args, stats), "N 2"},
               {"gain", ARG_TENSOR_F32, ARG_READ, AT(residual_layernorm_args, gain), "1 C"},
-              {"bias", ARG_TENSOR_F32, ARG_READ, AT(residual_layernorm_args, bias), "1 C"},
+              {"bias", ARG_TENSOR_F32, ARG_READ, AT(residual_layernorm_args, bias), "1 C",
+               .optional = true},
+              {"eps", ARG_POSITIVE, ARG_READ, AT(residual_layernorm_args, eps), "0"},
               {"dropout", ARG_DROPOUT, ARG_READ, AT(residual_layernorm_args, dropout), "N"}}},
     [OP_RESIDUAL_LAYERNORM_BWD] =
         {.fused = true,
@@ -281,13 +355,15 @@ const struct op_descriptor op_table[OPS_N] = {
                                 {"cosine", ARG_TENSOR_F32, ARG_READ, AT(rotary_args, cosine),
                                  "R P"},
                                 {"sine", ARG_TENSOR_F32, ARG_READ, AT(rotary_args, sine), "R P"}}},
-    [OP_ATTENTION] = {.rule = rule_attention,
+    [OP_ATTENTION] = {.rule = rule_attention_fwd,
                       .argument = {ATTENTION_ARGUMENTS,
+                                   {"bias.key_bias", ARG_F32, ARG_READ,
+                                    AT(attention, bias.key_bias_dev), "H T", .optional = true},
                                    {"out", ARG_SAME, ARG_WRITE, AT(attention, out), "B*T H*D"},
                                    {"lse", ARG_TENSOR_F32, ARG_WRITE, AT(attention, lse),
                                     "B*H T"}}},
     [OP_ATTENTION_BWD] =
-        {.rule = rule_attention,
+        {.rule = rule_attention_bwd,
          .argument = {ATTENTION_ARGUMENTS,
                       {"out", ARG_SAME, ARG_READ, AT(attention, out), "B*T H*D"},
                       {"lse", ARG_TENSOR_F32, ARG_READ, AT(attention, lse), "B*H T"},
@@ -298,7 +374,7 @@ const struct op_descriptor op_table[OPS_N] = {
                       {"gates.dsums", ARG_TENSOR_F32, ARG_WRITE, AT(attention, gates.dsums),
                        "B*H T", .optional = true},
                       {"bias.bias_table_grad", ARG_F32, ARG_UPDATE,
-                       AT(attention, bias.bias_table_grad_dev), "H K", .optional = true},
+                       AT(attention, bias.bias_table_grad_dev), "H L", .optional = true},
                       {"bias.tail_offset_grad", ARG_F32, ARG_UPDATE,
                        AT(attention, bias.tail_offset_grad_dev), "H", .optional = true},
                       {"temperature.head_grad", ARG_F32, ARG_UPDATE,
@@ -509,8 +585,16 @@ static int read_size(struct reader *r, const struct op_argument *a, struct err *
     if (n < (a->optional ? 0 : 1))
         return ERR(e, ERR_INTERNAL, "op %s: argument %s is %" PRId64 ", expected at least %d",
                    r->name, a->name, n, a->optional ? 0 : 1);
-    r->size[*a->shape - 'A'] = n;
+    r->size[*a->shape - 'A'] = n == 0 && a->shape[1] != '\0' ? r->size[a->shape[2] - 'A'] : n;
     return 0;
+}
+
+static int read_positive(const struct reader *r, const struct op_argument *a, struct err *e)
+{
+    float value = *(const float *)field_of(r, a);
+    if (value > 0.0f && value < INFINITY) return 0;
+    return ERR(e, ERR_INTERNAL, "op %s: argument %s is %g, expected above 0 and finite", r->name,
+               a->name, (double)value);
 }
 
 int op_arguments(const struct backend *b, enum op op, const void *args,
@@ -542,6 +626,9 @@ int op_arguments(const struct backend *b, enum op op, const void *args,
             break;
         case ARG_DROPOUT:
             TRY(read_dropout(&r, a, e));
+            break;
+        case ARG_POSITIVE:
+            TRY(read_positive(&r, a, e));
             break;
         case ARG_SIZE_32:
         case ARG_SIZE_64:

@@ -22,9 +22,11 @@ enum op_argument_type {
     ARG_F64,
     ARG_BF16,
     ARG_I32,
-    ARG_STEP,    /* struct step_state */
-    ARG_DROPOUT, /* struct dropout; the shape is that of rows_dev */
-    ARG_SIZE_32, /* an int32_t or int64_t that binds the letter of its shape */
+    ARG_STEP,     /* struct step_state */
+    ARG_DROPOUT,  /* struct dropout; the shape is that of rows_dev */
+    ARG_POSITIVE, /* a float, above 0 and finite */
+    ARG_SIZE_32,  /* an int32_t or int64_t that binds the first letter of its shape; 0 is the size
+                     of a second letter */
     ARG_SIZE_64
 };
 

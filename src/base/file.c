@@ -59,6 +59,25 @@ static int file_open_sized(const char *path, size_t *size, struct err *e)
     return ERR(e, ERR_DATA, "%s is not a regular file", path);
 }
 
+int file_find_in(char out[FILE_PATH_BYTES], const char *folder, const char *name, struct err *e)
+{
+    char path[FILE_PATH_BYTES], own[FILE_PATH_BYTES];
+
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path)
+        return ERR(e, ERR_DATA, "%.200s…: the path is too long", path);
+    char *target = realpath(path, out);
+    if (!target || !realpath(folder, own)) {
+        bool absent = errno == ENOENT || errno == ENOTDIR;
+        return ERR(e, absent ? ERR_NOINPUT : ERR_DATA, "%s: %s", path, strerror(errno));
+    }
+    size_t n = strcmp(own, "/") == 0 ? 0 : strlen(own);
+    if (strncmp(target, own, n) != 0 || target[n] != '/')
+        return ERR(e, ERR_DATA,
+                   "%s is a symbolic link out of the folder; copy the file into it (cp -L)", path);
+    memcpy(out, path, strlen(path) + 1);
+    return 0;
+}
+
 int file_open_read(const char *path, struct err *e)
 {
     size_t size;
@@ -254,18 +273,24 @@ int file_check_output(FILE *out, struct err *e)
 
 int file_map_open(struct file_map *m, const char *path, struct err *e)
 {
-    *m = (struct file_map){0};
-    int rc = 0, fd = file_open_sized(path, &m->n, e);
+    int fd = file_map_open_kept(m, path, e);
     if (fd < 0) return fd;
-    if (m->n > 0) {
-        void *p = mmap(NULL, m->n, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (p == MAP_FAILED)
-            rc = ERR(e, ERR_IO, "%s: mmap: %s", path, strerror(errno));
-        else
-            m->data = p;
+    close(fd);
+    return 0;
+}
+
+int file_map_open_kept(struct file_map *m, const char *path, struct err *e)
+{
+    *m = (struct file_map){0};
+    int fd = file_open_sized(path, &m->n, e);
+    if (fd < 0 || m->n == 0) return fd;
+    void *p = mmap(NULL, m->n, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (p != MAP_FAILED) {
+        m->data = p;
+        return fd;
     }
     close(fd);
-    return rc;
+    return ERR(e, ERR_IO, "%s: mmap: %s", path, strerror(errno));
 }
 
 void file_map_close(struct file_map *m)

@@ -31,6 +31,10 @@ int file_follow(char out[FILE_PATH_BYTES], const char *path, struct err *e);
  * absent; ERR_DATA not a regular file; ERR_IO. */
 int file_open_read(const char *path, struct err *e);
 
+/* file_find_in - the path of a file of a folder from outside. A symbolic link may lead only to
+ * another file of the folder. Errors: ERR_NOINPUT absent; ERR_DATA. */
+int file_find_in(char out[FILE_PATH_BYTES], const char *folder, const char *name, struct err *e);
+
 /* file_read - reads a file into the arena and appends a zero byte; *n (may be NULL) is the length
  * without it. Errors: those of file_open_read; ERR_DATA longer than max_bytes; ERR_IO. */
 int file_read(struct arena *a, char **out, size_t *n, const char *path, size_t max_bytes,
@@ -79,6 +83,8 @@ struct file_map {
     size_t n;
 };
 int file_map_open(struct file_map *m, const char *path, struct err *e);
+/* file_map_open_kept - the same; returns the file's descriptor, which the caller closes. */
+int file_map_open_kept(struct file_map *m, const char *path, struct err *e);
 void file_map_close(struct file_map *m);
 /* file_map_release - takes n bytes out of this process's memory; the next access reads them again.
  * Nothing happens to bytes outside the map. */

@@ -123,7 +123,8 @@ int cli_complete_word(struct cli *c, const struct cli_option *all, struct err *e
         "devices", 0, type, &(devices), "D", syntax " (default auto)"                              \
     }
 
-/* cli_show_progress - draws the share of a preparation at a terminal. */
+/* cli_show_progress - draws the share of a preparation at a terminal. context: NULL, or the
+ * const int64_t of clock_monotonic_us at which share was 0, for an estimate of the rest. */
 void cli_show_progress(void *context, const char *what, double share);
 
 /* cli_print - prints a part of an answer: printf to stdout, with the texts from outside in it as

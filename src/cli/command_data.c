@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -15,18 +16,26 @@
 #include "fetch/fetch.h"
 #include "prepare/prepare.h"
 
+enum { NAME_AT = 1 }; /* of the words: the verb, NAME and perhaps texts */
+
 struct data_options {
     struct prepare_options prepare;
     const char *text, *ids, *id_end;
-    const char *from, *url, *sha256;
+    const char *from, *url, *sha256, *prefix;
 };
 
 static void print_corpus(const struct corpus *k)
 {
-    cli_print("%-24s %9d words  %12lld train  %9lld valid  %9lld test  %.16s%s\n", k->name,
-              k->vocab, (long long)k->split[CORPUS_TRAIN].n, (long long)k->split[CORPUS_VALID].n,
-              (long long)k->split[CORPUS_TEST].n, k->fingerprint,
-              k->floor_perplexity > 0 ? "  synthetic" : "");
+    bool cut = *k->tokenizer;
+
+    cli_print("%-24s %9d %s  %12lld train  %9lld valid  %9lld test  %.16s%s%s\n", k->name, k->vocab,
+              cut ? "ids  " : "words", (long long)k->split[CORPUS_TRAIN].n,
+              (long long)k->split[CORPUS_VALID].n, (long long)k->split[CORPUS_TEST].n,
+              k->fingerprint,
+              cut                       ? "  tokenizer "
+              : k->floor_perplexity > 0 ? "  synthetic"
+                                        : "",
+              k->tokenizer);
 }
 
 static int list_corpora(struct cli *c, struct err *e)
@@ -179,27 +188,53 @@ static int read_units(struct data_options *o, struct err *e)
     return 0;
 }
 
+/* The texts of --tokenizer: the argument of --text and the words after it. */
+static int read_documents(struct cli *c, struct data_options *o, struct err *e)
+{
+    struct prepare_options *p = &o->prepare;
+
+    p->prefix = DOCUMENTS_OWN_PREFIX;
+    if (!p->tokenizer && o->prefix) return ERR(e, ERR_USAGE, "--prefix requires --tokenizer");
+    if (!p->tokenizer) return 0;
+    if (!o->text)
+        return ERR(
+            e, ERR_USAGE,
+            "--tokenizer requires --text FILE..., or --text DIR with train.txt, valid.txt or "
+            "test.txt");
+    if (o->prefix && (!str_to_int(&p->prefix, o->prefix) || p->prefix < 0))
+        return ERR(e, ERR_USAGE, "--prefix: expected an id, found '%s'", o->prefix);
+    c->rest.item[NAME_AT] = o->text; /* the words after NAME follow it */
+    p->text = c->rest.item + NAME_AT;
+    p->text_n = c->rest.n - NAME_AT;
+    return 0;
+}
+
 static int prepare(struct cli *c, struct data_options *o, struct err *e)
 {
     struct prepare_options *p = &o->prepare;
     struct plan_corpus file;
+    const int64_t started_us = clock_monotonic_us();
     struct corpus k;
 
     TRY(read_units(o, e));
+    TRY(read_documents(c, o, e));
     TRY(workflow_corpus(&file, &p->known, &c->project, &c->arena, p->name, e));
-    p->text_dir = o->ids ? o->ids : o->text;
+    if (!p->tokenizer) p->text_dir = o->ids ? o->ids : o->text;
     const char *fetched = arena_printf(&c->arena, "%s/data/fetched/%s", c->project.root, p->name);
-    if (!p->text_dir && file_exists(fetched)) p->text_dir = fetched;
-    if (!p->text_dir && file.url[0])
+    bool has_text = p->text_dir || p->tokenizer;
+    if (!has_text && file_exists(fetched)) p->text_dir = fetched;
+    has_text |= p->text_dir != NULL;
+    if (!has_text && file.url[0])
         return ERR(e, ERR_NOINPUT,
                    "%s: no text found; run `alibi data fetch %s` first, or pass --text DIR",
                    p->name, p->name);
-    if (!p->text_dir && !prepare_is_embedded(p->name))
+    if (!has_text && !prepare_is_embedded(p->name))
         return ERR(
             e, ERR_USAGE,
             "%s is not an embedded corpus; pass --text DIR with train.txt, valid.txt and test.txt",
             p->name);
     p->progress = cli_show_progress;
+    if (p->tokenizer) p->progress_context = (void *)&started_us;
     TRY(prepare_corpus(&c->project, p, e));
     TRY(corpus_open(&k, &c->project, p->name, e));
     print_corpus(&k);
@@ -217,7 +252,12 @@ CLI_COMMAND(data)
     struct data_options o = {0};
     struct plan_corpus file;
     const struct cli_option options[] = {
-        {"text", 0, CLI_TEXT, &o.text, "DIR", "folder with train.txt, valid.txt, test.txt"},
+        {"text", 0, CLI_TEXT, &o.text, "DIR",
+         "folder with train.txt, valid.txt, test.txt; with --tokenizer also FILE..."},
+        {"tokenizer", 0, CLI_TEXT, &o.prepare.tokenizer, "DIR",
+         "cut the text with the tokenizer of this checkpoint folder"},
+        {"prefix", 0, CLI_TEXT, &o.prefix, "ID",
+         "with --tokenizer: id that predicts the first token (default bos_token, else eos_token)"},
         {"vocab", 0, CLI_NUMBER, &o.prepare.vocab_limit, "N",
          "keep only the N most frequent words (default all)"},
         {"dict", 0, CLI_TEXT, &o.prepare.dict, "FILE",
@@ -248,6 +288,9 @@ CLI_COMMAND(data)
                    "unknown action 'data %s' (expected list, fetch, prepare or verify)", verb);
     if (c->rest.n < 2)
         return ERR(e, ERR_USAGE, "data %s needs the NAME of a corpus; see alibi data --help", verb);
+    if (c->rest.n > 2 && (strcmp(verb, "prepare") != 0 || !o.prepare.tokenizer))
+        return ERR(e, ERR_USAGE, "data %s takes one NAME; found also '%.80s'%s", verb,
+                   c->rest.item[2], o.text ? " (several texts need --tokenizer)" : "");
     if (!str_is_name(c->rest.item[1]))
         return ERR(e, ERR_USAGE,
                    "'%.80s' is not a corpus name: use letters, digits, dot, dash and underscore",

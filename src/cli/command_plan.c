@@ -20,6 +20,13 @@ static const char *state_text(const struct planning *p, const struct planning_fi
     return arena_printf(a, "%s%s", planning_why(p, i, a), within);
 }
 
+/* Returns the training's seed; "-" for a pretrained model, which has none. */
+static const char *seed_text(const struct spec *s, struct arena *a)
+{
+    if (s->train.origin == SPEC_PRETRAINED) return "-";
+    return arena_printf(a, "%lld", (long long)s->train.seed);
+}
+
 /* Width of the column of the settings that distinguish trainings; 0: it is left out. */
 static int settings_width(const struct planning *p)
 {
@@ -38,12 +45,12 @@ static void print_training(const struct planning *p, const struct planning_fit *
     char time[CLOCK_TEXT_BYTES] = "-";
 
     if (!p->state[i].done) clock_duration(time, p->seconds[i]);
-    cli_print(
-        "%s  %-5s  %-10s  %7d  %4lld  %11s  %9.2e  %8s  %8s  %10s  %11d  %-*s%s%s\n", r->run_id,
-        spec_kind_name(r->spec.kind), spec_position_name(r->spec.model.position), r->spec.train.L,
-        (long long)r->spec.train.seed, str_thousands(a, r->cost.parameters_n), r->cost.flops,
-        str_bytes(a, (double)r->cost.device_bytes), str_bytes(a, (double)r->cost.disk_kept_bytes),
-        time, evaluations, width, p->settings[i], width ? "  " : "", state_text(p, fit, i, a));
+    cli_print("%s  %-5s  %-10s  %7d  %4s  %11s  %9.2e  %8s  %8s  %10s  %11d  %-*s%s%s\n", r->run_id,
+              spec_kind_name(r->spec.kind), spec_position_name(r->spec.model.position),
+              r->spec.train.L, seed_text(&r->spec, a), str_thousands(a, r->cost.parameters_n),
+              r->cost.flops, str_bytes(a, (double)r->cost.device_bytes),
+              str_bytes(a, (double)r->cost.disk_kept_bytes), time, evaluations, width,
+              p->settings[i], width ? "  " : "", state_text(p, fit, i, a));
 }
 
 static void print_evaluation(const struct planning *p, const struct planning_fit *fit, int32_t i,
@@ -54,10 +61,9 @@ static void print_evaluation(const struct planning *p, const struct planning_fit
     char time[CLOCK_TEXT_BYTES] = "-";
 
     if (!p->state[i].done) clock_duration(time, p->seconds[i]);
-    cli_print("%s  eval   %-10s  %7d  %4lld  %s L_valid %d%s of %s  %.2e FLOP  %s  %s%s%s\n",
+    cli_print("%s  eval   %-10s  %7d  %4s  %s L_valid %d%s of %s  %.2e FLOP  %s  %s%s%s\n",
               r->run_id, spec_position_name(r->spec.model.position), r->spec.train.L,
-              (long long)r->spec.train.seed,
-              v->window == SPEC_SLIDING ? "sliding" : "nonoverlapping", v->L,
+              seed_text(&r->spec, a), spec_get(&r->spec, spec_key_find("eval.window"), a), v->L,
               v->window == SPEC_SLIDING ? arena_printf(a, " stride %d", v->stride) : "",
               r->spec.data.corpus, r->cost.flops, time, p->settings[i], *p->settings[i] ? "  " : "",
               state_text(p, fit, i, a));
@@ -127,6 +133,19 @@ static void print_modelled(const struct planning *p, struct arena *a)
                   str_bytes(a, (double)p->device.memory_bytes));
 }
 
+/* Prints where the weights of pretrained models are, and their size. */
+static void print_models(const struct planning *p, struct arena *a)
+{
+    for (int32_t i = 0; i < p->plan.runs_n; i++) {
+        const struct spec *s = &p->plan.run[i].spec;
+        if (!p->model[i]) continue;
+        cli_print("model %s: %s, %s, L_train=%d, %s of %s in %s\n", s->model.name,
+                  p->model[i]->family, position_methods[s->model.position].display, s->train.L,
+                  str_bytes(a, (double)p->model[i]->bytes), p->model[i]->dtype,
+                  p->model[i]->folder);
+    }
+}
+
 /* The sizes are not published: a weight has at most 4 bytes. */
 static void print_downloads(const struct planning *p, struct arena *a)
 {
@@ -156,7 +175,8 @@ static void print_time(const struct planning *p, struct arena *a)
 }
 
 /* Prints how many runs fit into --budget. */
-static void print_fit(const struct planning *p, const struct planning_fit *fit, double budget_s)
+static void print_fit(const struct planning *p, const struct planning_fit *fit, double budget_s,
+                      struct arena *a)
 {
     char budget[CLOCK_TEXT_BYTES], used[CLOCK_TEXT_BYTES], beyond[CLOCK_TEXT_BYTES];
 
@@ -171,10 +191,10 @@ static void print_fit(const struct planning *p, const struct planning_fit *fit, 
     clock_duration(used, fit->shortest_s);
     clock_duration(beyond, fit->beyond_s);
     cli_print(
-        "beyond it: %d, which take %s of one device; the shortest is %s %s L_train=%d seed %lld "
+        "beyond it: %d, which take %s of one device; the shortest is %s %s L_train=%d seed %s "
         "with %s\n",
         fit->beyond_n, beyond, spec_kind_name(s->kind), spec_position_name(s->model.position),
-        s->train.L, (long long)s->train.seed, used);
+        s->train.L, seed_text(s, a), used);
     cli_print("a training that is stopped resumes from its checkpoint when the same command runs "
               "again\n");
 }
@@ -209,7 +229,8 @@ static int print_configs(const struct plan *p, struct arena *a, struct err *e)
     return 0;
 }
 
-static void print_plan(const struct planning *p, bool all, double budget_s, struct arena *a)
+static void print_plan(const struct planning *p, const struct project *project, bool all,
+                       double budget_s, struct arena *a)
 {
     struct err lacking = {0};
     struct planning_fit within, *fit = budget_s > 0 ? &within : NULL;
@@ -238,10 +259,12 @@ static void print_plan(const struct planning *p, bool all, double budget_s, stru
     for (int32_t i = 0; i < p->plan.runs_n; i++)
         if (p->gone[i]) cli_print("note: %s\n", p->gone[i]);
     print_totals(p, a);
+    print_models(p, a);
     print_downloads(p, a);
     print_time(p, a);
-    if (fit) print_fit(p, fit, budget_s);
+    if (fit) print_fit(p, fit, budget_s, a);
     if (planning_check_precision(p, &lacking) < 0) cli_print("note: %s\n", lacking.text);
+    if (planning_check_models(p, project, &lacking) < 0) cli_print("note: %s\n", lacking.text);
 }
 
 CLI_COMMAND(plan)
@@ -263,6 +286,6 @@ CLI_COMMAND(plan)
     struct planning *p = &c->planning;
     TRY(planning_open(p, &c->project, c->rest.item, c->rest.n, &o, devices, c->store, e));
     if (configs) return print_configs(&p->plan, &c->arena, e);
-    print_plan(p, all, budget_s, &c->arena);
+    print_plan(p, &c->project, all, budget_s, &c->arena);
     return 0;
 }

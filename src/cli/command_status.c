@@ -85,19 +85,26 @@ static int print_protocol(const char *spec, const char *trained, struct err *e)
     int64_t all = v->split == SPEC_TEST    ? t.data.test_tokens
                   : v->split == SPEC_VALID ? t.data.valid_tokens
                                            : t.data.train_tokens;
-    TRY(windows_make(&w, all, v->L, sliding ? v->stride : v->L, v->targets, e));
+    const struct tokens split = {.n = all};
+    bool words = t.train.origin != SPEC_PRETRAINED;
+    enum windows_kind kind = v->window == SPEC_ROLLING ? WINDOWS_ROLLING : WINDOWS_STRIDE;
+    TRY(windows_make(&w, &split, kind, v->L, sliding ? v->stride : v->L, v->targets, e));
     cli_print("protocol\n  %-23s ", "targets");
     if (w.targets_n < all) cli_print("first %lld of ", (long long)w.targets_n);
-    cli_print("%lld tokens of the split, </s> of each line included\n", (long long)all);
-    cli_print("  %-23s %lld of at most %d tokens", "windows", (long long)windows_count(&w), v->L);
+    cli_print("%lld tokens of the split%s\n", (long long)all,
+              words ? ", </s> of each line included" : "");
+    cli_print("  %-23s %lld of at most %d tokens%s", "windows", (long long)w.windows_n, v->L,
+              words ? "" : " if the split is one document");
     if (sliding)
         cli_print(", stride %d: each scores its last %d after up to %d tokens of context; "
                   "the first windows have less\n",
                   v->stride, v->stride, v->L - v->stride);
+    else if (v->window == SPEC_ROLLING)
+        cli_print(", without overlap, but the last reaches back to %d tokens\n", v->L);
     else
         cli_print(", without overlap: each scores all its tokens\n");
-    cli_print("  %-23s the token before the window is its first input; of the text, </s>\n",
-              "prefix");
+    cli_print("  %-23s the token before the window is its first input; of %s\n", "prefix",
+              words ? "the text, </s>" : "a document, the tokenizer's prefix");
     cli_print("  %-23s exp(sum of -ln p over the targets / %lld)\n\n", "perplexity",
               (long long)w.targets_n);
     return 0;

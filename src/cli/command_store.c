@@ -1,6 +1,7 @@
 /* command_store.c - alibi merge, gc, verify, import and export. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/str.h"
@@ -127,13 +128,57 @@ static void print_import(struct cli *c, const struct import_options *o,
               o->scale ? " --scale " : "", o->scale ? o->scale : "", position, r->L_train_nominal);
 }
 
+static void print_model(struct cli *c, const struct model_result *m)
+{
+    struct arena *a = &c->arena;
+
+    cli_print("imported %s: %s, %s, trained on rows of %s tokens\n", m->name, m->family,
+              position_methods[m->spec.model.position].display, str_thousands(a, m->spec.train.L));
+    cli_print("weights    %s parameters, %s of %s in %s\n", str_thousands(a, m->parameters_n),
+              str_bytes(a, (double)m->bytes), m->dtype, m->folder);
+    cli_print("tokenizer  %s ids of %s in the model; ", str_thousands(a, m->ids_n),
+              str_thousands(a, m->spec.data.vocab));
+    if (m->prefix >= 0)
+        cli_print("a text begins after id %d\n", m->prefix);
+    else
+        cli_print("it has neither bos_token nor eos_token\n");
+    if (m->note) cli_print("note       %s\n", m->note);
+    cli_print("wrote      %s\n", m->piece);
+    cli_print("next       alibi data prepare NAME --tokenizer %s --text DIR, then a grid with\n"
+              "           base: [%s, data/NAME.yaml]\n",
+              str_shell_word(a, m->tokenizer == m->folder ? c->rest.item[0] : m->tokenizer),
+              m->piece);
+}
+
+static int import_model(struct cli *c, const char *as, const char *tokenizer, bool force,
+                        struct err *e)
+{
+    const struct model_options o = {
+        .as = as, .tokenizer = tokenizer, .force = force, .progress = cli_show_progress};
+    struct model_result m;
+
+    TRY(workflow_import_model(&m, &c->project, &c->arena, c->rest.item[0], &o, e));
+    print_model(c, &m);
+    return 0;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 CLI_COMMAND(import)
 {
     struct import_options o = {0};
     struct import_result r;
+    const char *tokenizer = NULL;
     const struct cli_option options[] = {
-        {"as", 0, CLI_AXES, &o.as, "K=V,…",
-         "select the training, such as position=alibi,L_train=512"},
+        {"as", 0, CLI_AXES, &o.as, "K=V,…|NAME",
+         "select the training, such as position=alibi,L_train=512; of a folder: its name (default "
+         "the folder's)"},
+        {"tokenizer", 0, CLI_TEXT, &tokenizer, "DIR",
+         "the folder's tokenizer, if it is not in the folder"},
         {"dict", 0, CLI_TEXT, &o.dict, "FILE",
          "compare this dict.txt with the corpus word by word"},
         {"for", 0, CLI_TEXT, &o.artefact, "ARTEFACT",
@@ -146,6 +191,16 @@ CLI_COMMAND(import)
         {0}};
 
     TRY(cli_begin(c, options, e));
+    if (is_folder(c->rest.item[0])) {
+        if (o.dict || o.artefact || o.scale || o.loss_nats > 0)
+            return ERR(e, ERR_USAGE,
+                       "%s is a folder: only --as, --tokenizer and --force can be given with one",
+                       c->rest.item[0]);
+        return import_model(c, o.as, tokenizer, o.force, e);
+    }
+    if (tokenizer)
+        return ERR(e, ERR_USAGE, "--tokenizer: %s is not a folder in Hugging Face format",
+                   c->rest.item[0]);
     bool is_log = workflow_import_is_log(c->rest.item[0]);
     if (!o.artefact) o.artefact = is_log ? "table5/authors" : "table5";
     if (!o.scale && !strchr(o.artefact, '/')) o.scale = "paper";

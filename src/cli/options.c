@@ -213,10 +213,14 @@ int cli_open(struct cli *c, struct err *e)
 
 void cli_show_progress(void *context, const char *what, double share)
 {
-    (void)context;
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[Kpreparing: %s %3.0f %%%s", what, 100 * share,
-                share >= 1 ? "\n" : "");
+    const int64_t *started_us = context;
+    char left[CLOCK_TEXT_BYTES] = "";
+
+    if (!isatty(STDERR_FILENO)) return;
+    if (started_us && share > 0 && share < 1)
+        clock_duration(left, 1e-6 * (double)(clock_monotonic_us() - *started_us) * (1 / share - 1));
+    fprintf(stderr, "\r\033[Kpreparing: %s %3.0f %%%s%s%s", what, 100 * share,
+            *left ? ", left " : "", left, share >= 1 ? "\n" : "");
 }
 
 const char *cli_plural(int64_t n)

@@ -212,6 +212,7 @@ static const struct backend_ops cpu_ops = {
     .zero = cpu_zero,
     .sync = cpu_sync,
     .peak_bytes = cpu_peak_bytes,
+    .host_memory = 1,
 };
 
 /* Describes the backend, such as "AMD EPYC, 1 thread, v4 kernels", with the name of the processor
@@ -254,6 +255,7 @@ static int cpu_open(struct backend **out, int ordinal, int32_t threads, enum dty
     }
     TRY_OUT(rc, cpu_simd_choose(&c->simd, e));
     c->rule = cpu_linear_rule(c->simd->name);
+    if (c->simd->splits && c->simd->splits->runs()) c->splits = c->simd->splits;
     snprintf(c->blas.text, sizeof c->blas.text, "own products");
     if (c->rule->library_input || c->rule->library_weight_below > 0)
         TRY_OUT(rc, blas_open(&c->blas, c->simd->name, e));

@@ -44,7 +44,8 @@ struct cpu {
     struct blas blas;       /* empty unless the rule needs a library */
     const struct simd_kernels *simd;
     const struct linear_rule *rule;
-    struct cpu_scratch *scratch_own; /* (threads) */
+    const struct simd_splits *splits; /* NULL: this processor has no matrix units */
+    struct cpu_scratch *scratch_own;  /* (threads) */
 };
 
 static inline struct cpu *cpu_of(struct backend *b)

@@ -10,8 +10,10 @@
 #include <string.h>
 
 enum {
-    LINEAR_GRAIN = 12,        /* rows; a multiple of the block of every kernel */
-    LINEAR_LIBRARY_GRAIN = 16 /* rows; a multiple of the block of libraries */
+    LINEAR_GRAIN = 12,         /* rows; a multiple of the block of every kernel */
+    LINEAR_LIBRARY_GRAIN = 16, /* rows; a multiple of the block of libraries */
+    LINEAR_SPLIT_DEPTH = 1024, /* inputs and outputs that are packed at a time for matrix units */
+    LINEAR_SPLIT_OUTPUTS = 1024
 };
 
 /* Measured under load on a Xeon with AVX-512 and AMX, one thread, widths 64 to 256, so differences
@@ -115,8 +117,42 @@ int cpu_linear(struct backend *b, const struct linear_args *a, struct err *e)
     return linear_product(b, product, e);
 }
 
+/* y = x w^T + bias on matrix units. All threads read the packed rows of x, and a packed part of w.
+ */
+static int linear_split(struct backend *b, const struct linear_rows_args *a, struct err *e)
+{
+    struct cpu *c = cpu_of(b);
+    const struct simd_splits *splits = c->splits;
+    int64_t inputs = a->x.cols, cols = a->y.cols, depth = lower(inputs, LINEAR_SPLIT_DEPTH);
+    int64_t blocks = (a->x.rows + SPLIT_SIDE - 1) / SPLIT_SIDE;
+    int64_t width = lower(cols, LINEAR_SPLIT_OUTPUTS);
+    size_t rows_bytes = splits->packed_bytes(a->x.rows, depth);
+    size_t weights_bytes = splits->packed_bytes(width, depth);
+    TRY(cpu_scratch_reserve_first(c, rows_bytes + weights_bytes + LINEAR_SPLIT_OUTPUTS, e));
+    char *scratch = c->scratch_own[0].data_own;
+    struct simd_split p = {.y = &a->y,
+                           .x = &a->x,
+                           .w = &a->w,
+                           .rows = scratch,
+                           .weights = scratch + rows_bytes,
+                           .parts = (uint8_t *)scratch + rows_bytes + weights_bytes};
+    for (; p.first_input < inputs; p.first_input += depth) {
+        p.depth = lower(inputs - p.first_input, depth);
+        p.bias = p.first_input == 0 ? a->bias.data : NULL;
+        p.accumulate = p.first_input > 0;
+        cpu_parallel(b, blocks, 1, splits->pack_rows, &p);
+        for (p.first_output = 0; p.first_output < cols; p.first_output += width) {
+            p.outputs = lower(cols - p.first_output, width);
+            cpu_parallel(b, (p.outputs + SPLIT_SIDE - 1) / SPLIT_SIDE, 1, splits->pack_weights, &p);
+            cpu_parallel(b, blocks, 1, splits->run, &p);
+        }
+    }
+    return 0;
+}
+
 int cpu_linear_rows(struct backend *b, const struct linear_rows_args *a, struct err *e)
 {
+    if (a->split && cpu_of(b)->splits) return linear_split(b, a, e);
     struct linear_args whole = {.y = a->y, .x = a->x, .w = a->w, .bias = a->bias};
     return cpu_linear(b, &whole, e);
 }

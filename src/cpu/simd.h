@@ -86,6 +86,26 @@ struct simd_linear {
                bool accumulate, struct simd_range outputs);
 };
 
+/* simd_split.c. A part of the product y = or += x w^T + bias on matrix units: `outputs` columns of
+ * y from first_output on, summed over `depth` inputs from first_input on. NULL: this instruction
+ * set has none. */
+enum { SPLIT_SIDE = 32 };
+struct simd_split {
+    const struct tensor *y, *x, *w;
+    const float *bias;    /* NULL: none */
+    void *weights, *rows; /* packed, of packed_bytes, 64-byte aligned */
+    uint8_t *parts;       /* of the weights of each panel of SPLIT_SIDE outputs */
+    int64_t first_output, outputs, first_input, depth;
+    bool accumulate;
+};
+struct simd_splits {
+    bool (*runs)(void); /* whether this processor has them and the system permits them */
+    size_t (*packed_bytes)(int64_t rows, int64_t depth);
+    /* Take struct simd_split; items are panels of SPLIT_SIDE outputs, and blocks of SPLIT_SIDE rows
+     * of x. */
+    simd_kernel *pack_weights, *pack_rows, *run;
+};
+
 /* simd_attention.c, simd_attention_bwd.c. An item is a head of a row of the batch: row * H + head.
  * run needs scratch_bytes, 64-byte aligned. The backward pass adds the gradients of a bias to sums
  * and of the temperature behind them: tail_offset (H), temperature.head (H), then bias_table (H,
@@ -101,6 +121,7 @@ struct simd_kernels {
     SIMD_KERNELS(SIMD_MEMBER)
 #undef SIMD_MEMBER
     const struct simd_linear *linear;
+    const struct simd_splits *splits; /* NULL: this set has none */
     const struct simd_attention *attention, *attention_bwd;
 };
 extern const struct simd_kernels simd_kernels_base, simd_kernels_v3, simd_kernels_v4;
@@ -115,10 +136,16 @@ extern const struct simd_kernels simd_kernels_base, simd_kernels_v3, simd_kernel
 #define SIMD_KERNEL(name, items)                                                                   \
     void SIMD_NAME(simd_##name)(const void *args, struct simd_range items)
 
+/* Whether simd_split.c implements the matrix units for this set. */
+#if defined(__AVX512F__) && defined(__x86_64__)
+#define SIMD_SPLITS
+#endif
+
 #define SIMD_DECLARE(NAME, name, args) simd_kernel SIMD_NAME(simd_##name);
 SIMD_KERNELS(SIMD_DECLARE)
 #undef SIMD_DECLARE
 extern const struct simd_linear SIMD_NAME(simd_linear);
+extern const struct simd_splits SIMD_NAME(simd_splits);
 extern const struct simd_attention SIMD_NAME(simd_attention), SIMD_NAME(simd_attention_bwd);
 #endif
 

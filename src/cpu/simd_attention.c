@@ -64,11 +64,14 @@ static struct forward forward_plan(const struct attention *a, const struct simd_
 
 /* The queries and keys of a tile: `lanes` queries from first_query, keys_n keys from first_key. */
 struct forward_tile {
-    int64_t b, h, first_query, first_key, keys_n;
+    int64_t b, h, key_h, first_query, first_key, keys_n;
     int sinks; /* whether the keys are outside the window */
     const float *query;
     const float *bias; /* of the first query and the first key; the next key's is at + bias_step */
     int64_t bias_step;
+    /* The biases of the head's keys, or NULL. Scores have them less that of the first query, so
+     * that they are small where they matter. */
+    const float *key_bias;
 };
 
 /* Scores of N keys from key k of the tile on; updates highest. */
@@ -76,12 +79,17 @@ VECTOR_FN void forward_scores_of(const struct forward *f, const struct forward_t
                                  vector_f32 *highest, int64_t k, const int N, const int QV)
 {
     const struct tensor *keys = &f->a->k;
-    const float *key = attention_head(keys, f->a, t->b, t->h) + (t->first_key + k) * keys->stride;
+    const float *key =
+        attention_head(keys, f->a, t->b, t->key_h) + (t->first_key + k) * keys->stride;
     const float *bias = t->bias + k * t->bias_step;
     vector_f32 sum[FORWARD_KEYS][2];
     for (int n = 0; n < N; n++)
         for (int v = 0; v < QV; v++)
             sum[n][v] = vector_load(bias + n * t->bias_step + v * VECTOR_LANES);
+    for (int n = 0; n < N && t->key_bias; n++)
+        for (int v = 0; v < QV; v++)
+            sum[n][v] += (t->key_bias[t->first_key + k + n] - t->key_bias[t->first_query]) *
+                         (float)ATTENTION_LOG2E;
     for (int n = 0; n < N && f->a->temperature.inside; n++)
         for (int v = 0; v < QV; v++)
             sum[n][v] = attention_inside(sum[n][v], vector_load(f->temperature + v * VECTOR_LANES));
@@ -143,7 +151,8 @@ VECTOR_FN void forward_values_of(const struct forward *f, const struct forward_t
                                  const vector_f32 *rescale, int64_t c, const int N, const int QV)
 {
     const struct tensor *values = &f->a->v;
-    const float *value = attention_head(values, f->a, t->b, t->h) + t->first_key * values->stride;
+    const float *value =
+        attention_head(values, f->a, t->b, t->key_h) + t->first_key * values->stride;
     float *out = f->out + c * ATTENTION_WIDE;
     vector_f32 sum[FORWARD_DIMS][2];
     for (int n = 0; n < N; n++)
@@ -210,6 +219,9 @@ VECTOR_FN void forward_finish(const struct forward *f, const struct forward_tile
             vector_store(column, vector_load(column) * share);
         }
         vector_f32 total = (highest[v] + vector_log2(sum[v])) * (float)ATTENTION_LN2;
+        vector_f32 factor = vector_set(1.0f);
+        if (a->temperature.inside) factor = vector_load(f->temperature + v * VECTOR_LANES);
+        if (t->key_bias) total += t->key_bias[t->first_query] * factor;
         vector_store(log_sum + v * VECTOR_LANES, total);
     }
     transpose_to_rows(out, a->out.stride, f->out, ATTENTION_WIDE, rows, a->D, 1.0f);
@@ -315,6 +327,8 @@ static void forward_run(const void *args, struct simd_range items)
     struct forward f = forward_plan(a, &d, items.scratch);
     for (int64_t item = items.begin; item < items.end; item++) {
         struct forward_tile t = {.b = item / a->H, .h = item % a->H};
+        t.key_h = attention_key_head(a, t.h);
+        if (a->bias.key_bias_dev) t.key_bias = a->bias.key_bias_dev + t.h * a->T;
         if (a->T <= VECTOR_LANES) {
             forward_queries(&f, t, 1);
             continue;

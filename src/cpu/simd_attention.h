@@ -127,6 +127,12 @@ VECTOR_FN float *attention_gate(const struct tensor *t, const struct attention *
     return (float *)t->data + (b * a->H + h) * t->stride;
 }
 
+/* The head of k and v that head h reads. */
+VECTOR_FN int64_t attention_key_head(const struct attention *a, int64_t h)
+{
+    return a->K > 0 ? h / (a->H / a->K) : h;
+}
+
 /* The first element of head h in row (b, i) of a tensor. */
 VECTOR_FN float *attention_head(const struct tensor *t, const struct attention *a, int64_t b,
                                 int64_t h)

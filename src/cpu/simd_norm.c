@@ -1,4 +1,4 @@
-/* simd_norm.c - LayerNorm, alone or after a residual sum, and its gradient.
+/* simd_norm.c - LayerNorm and RMSNorm, alone or after a residual sum, and LayerNorm's gradient.
  *
  * Sums over a row have a fixed order that depends only on the width of the row. */
 #include <math.h>
@@ -6,8 +6,6 @@
 #include "cpu/simd.h"
 #include "cpu/simd_dropout.h"
 #include "cpu/simd_vector.h"
-
-static const float norm_eps = 1e-5f;
 
 static float *norm_at(const struct tensor *t, int64_t row)
 {
@@ -55,13 +53,18 @@ static void norm_residual(float *s, const float *x, const float *r, const struct
     }
 }
 
-/* One row of y and its stats from a row of x. */
-VECTOR_FN void norm_row(float *y, float *stat, const float *x, const float *gain, const float *bias,
-                        int64_t C)
+/* Row i of y and its stats from a row of x. RMSNorm is LayerNorm with a mean of 0. */
+VECTOR_FN void norm_row(const struct layernorm_args *a, int64_t i, const float *x)
 {
-    float mean = norm_sum(x, C) / (float)C;
-    float deviation = 1.0f / sqrtf(norm_squares(x, mean, C) / (float)C + norm_eps);
-    for (int64_t c = 0; c < C; c++) y[c] = (x[c] - mean) * deviation * gain[c] + bias[c];
+    const float *gain = a->gain.data, *bias = a->bias.data;
+    float *y = norm_at(&a->y, i), *stat = norm_at(&a->stats, i);
+    int64_t C = a->y.cols;
+    float mean = a->rms ? 0.0f : norm_sum(x, C) / (float)C;
+    float deviation = 1.0f / sqrtf(norm_squares(x, mean, C) / (float)C + a->eps);
+    if (bias)
+        for (int64_t c = 0; c < C; c++) y[c] = (x[c] - mean) * deviation * gain[c] + bias[c];
+    else
+        for (int64_t c = 0; c < C; c++) y[c] = (x[c] - mean) * deviation * gain[c];
     stat[0] = mean;
     stat[1] = deviation;
 }
@@ -69,20 +72,23 @@ VECTOR_FN void norm_row(float *y, float *stat, const float *x, const float *gain
 SIMD_KERNEL(layernorm, rows)
 {
     const struct layernorm_args *a = args;
-    for (int64_t i = rows.begin; i < rows.end; i++)
-        norm_row(norm_at(&a->y, i), norm_at(&a->stats, i), norm_at(&a->x, i), a->gain.data,
-                 a->bias.data, a->y.cols);
+    for (int64_t i = rows.begin; i < rows.end; i++) norm_row(a, i, norm_at(&a->x, i));
 }
 
 SIMD_KERNEL(residual_layernorm, rows)
 {
     const struct residual_layernorm_args *a = args;
     const struct simd_dropout d = dropout_of(&a->dropout, a->y.cols);
+    const struct layernorm_args norm = {.y = a->y,
+                                        .stats = a->stats,
+                                        .gain = a->gain,
+                                        .bias = a->bias,
+                                        .eps = a->eps,
+                                        .rms = a->rms};
     for (int64_t i = rows.begin; i < rows.end; i++) {
         float *s = norm_at(&a->s, i);
         norm_residual(s, norm_at(&a->x, i), norm_at(&a->r, i), &d, i, a->y.cols);
-        norm_row(norm_at(&a->y, i), norm_at(&a->stats, i), s, a->gain.data, a->bias.data,
-                 a->y.cols);
+        norm_row(&norm, i, s);
     }
 }
 

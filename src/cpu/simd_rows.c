@@ -1,4 +1,5 @@
-/* simd_rows.c - kernels on the rows of matrices: gather, scatter, add, dropout, ReLU, rotary. */
+/* simd_rows.c - kernels on the rows of matrices: gather, scatter, add, dropout, activations,
+ * rotary. */
 #include "cpu/simd.h"
 #include "cpu/simd_dropout.h"
 #include "cpu/simd_vector.h"
@@ -186,6 +187,75 @@ SIMD_KERNEL(relu_bwd, rows)
             continue;
         }
         passed_row(to, from, result, scale, dx->cols);
+    }
+}
+
+/* The first n of a vector's elements, or all of them; the others are zeros. */
+VECTOR_FN vector_f32 some_load(const float *from, int64_t n)
+{
+    float some[VECTOR_LANES] = {0};
+    if (n >= VECTOR_LANES) return vector_load(from);
+    memcpy(some, from, (size_t)n * sizeof *some);
+    return vector_load(some);
+}
+
+VECTOR_FN vector_f32 activated(vector_f32 x, enum activation kind)
+{
+    const float root = 0.797884561f; /* of 2 / pi */
+    if (kind == ACTIVATE_GELU_ERF) return x * vector_normal(x);
+    /* (1 + tanh(u)) / 2 is the sigmoid of 2 u. */
+    if (kind == ACTIVATE_GELU_TANH)
+        return x * vector_sigmoid(2.0f * root * (x + 0.044715f * (x * x * x)));
+    if (kind == ACTIVATE_SILU) return x * vector_sigmoid(x);
+    return vector_max(vector_set(0.0f), x);
+}
+
+/* A ragged end takes the same operations as whole vectors: bits do not depend on its length. */
+VECTOR_FN void activate_row(const struct activate_args *a, int64_t i, enum activation kind)
+{
+    const float *x = rows_at(&a->x, i), *factor = a->factor.data ? rows_at(&a->factor, i) : NULL;
+    float *y = rows_at(&a->y, i);
+    for (int64_t c = 0; c < a->y.cols; c += VECTOR_LANES) {
+        int64_t n = a->y.cols - c;
+        vector_f32 v = activated(some_load(x + c, n), kind);
+        if (factor) v *= some_load(factor + c, n);
+        if (n >= VECTOR_LANES)
+            vector_store(y + c, v);
+        else
+            memcpy(y + c, &v, (size_t)n * sizeof *y);
+    }
+}
+
+SIMD_KERNEL(activate, rows)
+{
+    const struct activate_args *a = args;
+    for (int64_t i = rows.begin; i < rows.end; i++) switch (a->kind) {
+        case ACTIVATE_RELU:
+            activate_row(a, i, ACTIVATE_RELU);
+            break;
+        case ACTIVATE_GELU_ERF:
+            activate_row(a, i, ACTIVATE_GELU_ERF);
+            break;
+        case ACTIVATE_GELU_TANH:
+            activate_row(a, i, ACTIVATE_GELU_TANH);
+            break;
+        case ACTIVATE_SILU:
+            activate_row(a, i, ACTIVATE_SILU);
+            break;
+        }
+}
+
+/* The comparisons are false for NaN, which stays NaN. */
+SIMD_KERNEL(clamp, rows)
+{
+    const struct clamp_args *a = args;
+    for (int64_t i = rows.begin; i < rows.end; i++) {
+        float *to = rows_at(&a->y, i);
+        const float *from = rows_at(&a->x, i);
+        for (int64_t c = 0; c < a->y.cols; c++) {
+            float low = from[c] < -a->limit ? -a->limit : from[c];
+            to[c] = low > a->limit ? a->limit : low;
+        }
     }
 }
 

@@ -10,6 +10,9 @@ const struct simd_kernels SIMD_NAME(simd_kernels) = {
 #undef ENTRY
         .name = TEXT(SIMD_ISA),
     .linear = &SIMD_NAME(simd_linear),
+#if defined(SIMD_SPLITS)
+    .splits = &SIMD_NAME(simd_splits),
+#endif
     .attention = &SIMD_NAME(simd_attention),
     .attention_bwd = &SIMD_NAME(simd_attention_bwd),
 };

@@ -63,12 +63,24 @@ static int corpus_read(struct corpus *c, const struct project *p, const char *na
     if (m.groups)
         TRY_OUT(rc, groups_parse(&c->groups, m.groups,
                                  arena_printf(&arena, "%s/manifest.yaml: groups", folder), e));
+    if (m.tokenizer) {
+        snprintf(c->tokenizer, sizeof c->tokenizer, "%s", m.tokenizer);
+        memcpy(c->tokenizer_sha256, m.dictionary_sha256, sizeof c->tokenizer_sha256);
+        memcpy(c->text, m.text, sizeof c->text);
+    }
     const char *dictionary = arena_printf(&arena, "%s/dict.txt", folder);
-    if (verify) TRY_OUT(rc, verify_file(dictionary, m.dictionary_sha256, e));
+    if (verify && !m.tokenizer) TRY_OUT(rc, verify_file(dictionary, m.dictionary_sha256, e));
     for (int i = 0; i < CORPUS_SPLITS_N; i++) {
         const char *path = arena_printf(&arena, "%s/%s.tokens", folder, corpus_split_name(i));
         if (verify) TRY_OUT(rc, verify_file(path, m.tokens_sha256[i], e));
         TRY_OUT(rc, corpus_open_split(&c->split[i], path, &m, m.tokens_n[i], e));
+        if (m.tokenizer) {
+            path = arena_printf(&arena, "%s/%s.documents", folder, corpus_split_name(i));
+            if (verify) TRY_OUT(rc, verify_file(path, m.documents_sha256[i], e));
+            TRY_OUT(rc, tokens_open_documents(&c->split[i], path, m.text[i].documents, e));
+            c->split[i].prefix = (int32_t)m.prefix;
+            c->split[i].pad = -1;
+        }
         if (!m.groups || i == CORPUS_TRAIN) continue;
         path = arena_printf(&arena, "%s/%s.groups", folder, corpus_split_name(i));
         TRY_OUT(rc, groups_open(&c->group_of[i], &c->groups, path, m.tokens_n[i],

@@ -61,6 +61,8 @@ int tokens_open(struct tokens *t, const char *path, struct err *e)
     t->width = (int32_t)head.width;
     t->vocab = (int32_t)head.vocab;
     t->ids = (const char *)t->map.data + sizeof head;
+    t->prefix = TOKEN_LINE_END;
+    t->pad = TOKEN_PAD;
     for (size_t i = 0; i < TOKENS_HASH_BYTES; i++)
         snprintf(t->dictionary_sha256 + 2 * i, 3, "%02x", head.dictionary_sha256[i]);
 out:
@@ -72,7 +74,51 @@ void tokens_close(struct tokens *t)
 {
     if (!t) return;
     file_map_close(&t->map);
+    file_map_close(&t->documents_map);
     *t = (struct tokens){0};
+}
+
+int tokens_open_documents(struct tokens *t, const char *path, int64_t n, struct err *e)
+{
+    struct file_map *map = &t->documents_map;
+
+    TRY(file_map_open(map, path, e));
+    const int64_t *first = map->data;
+    if (n < 0 || map->n % sizeof *first != 0 || map->n / sizeof *first != (size_t)n)
+        return ERR(e, ERR_DATA,
+                   "%s: %zu bytes for %" PRId64 " documents of %zu; prepare the corpus again", path,
+                   map->n, n, sizeof *first);
+    for (int64_t i = 0; i < n; i++)
+        if (i == 0 ? first[i] != 0 : first[i] <= first[i - 1])
+            return ERR(e, ERR_DATA,
+                       "%s: document %" PRId64 " begins at token %" PRId64
+                       ", expected rising numbers from 0; prepare the corpus again",
+                       path, i, first[i]);
+    if (n == 0 ? t->n > 0 : first[n - 1] >= t->n)
+        return ERR(e, ERR_DATA,
+                   "%s: %" PRId64 " documents do not fit %" PRId64
+                   " tokens; prepare the corpus again",
+                   path, n, t->n);
+    t->document = first;
+    t->documents_n = n;
+    return 0;
+}
+
+int64_t tokens_document(const struct tokens *t, int64_t at, int64_t *first, int64_t *end)
+{
+    int64_t low = 0, high = t->document ? t->documents_n : 1;
+
+    assert(at >= 0 && at < t->n);
+    while (high - low > 1) { /* the document is one of [low, high) */
+        int64_t middle = low + (high - low) / 2;
+        if (t->document[middle] <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    *first = t->document ? t->document[low] : 0;
+    *end = t->document && low + 1 < t->documents_n ? t->document[low + 1] : t->n;
+    return low;
 }
 
 void tokens_read(const struct tokens *t, int64_t first, int64_t n, int32_t *out)
@@ -89,11 +135,15 @@ void tokens_read(const struct tokens *t, int64_t first, int64_t n, int32_t *out)
 void tokens_read_row(const struct tokens *t, int64_t first, int32_t n, int32_t length,
                      int32_t *source, int32_t *target)
 {
+    int64_t begin, end;
+
     tokens_read(t, first, n, target);
-    source[0] = TOKEN_LINE_END;
-    if (first > 0) tokens_read(t, first - 1, 1, source);
+    source[0] = t->prefix;
+    tokens_document(t, first, &begin, &end);
+    if (first > begin) tokens_read(t, first - 1, 1, source);
     for (int32_t i = 1; i < n; i++) source[i] = target[i - 1];
-    for (int32_t i = n; i < length; i++) source[i] = target[i] = TOKEN_PAD;
+    int32_t fill = t->pad < 0 ? t->prefix : t->pad;
+    for (int32_t i = n; i < length; i++) source[i] = target[i] = fill;
 }
 
 int tokens_writer_open(struct tokens_writer *w, const char *path, int32_t vocab,

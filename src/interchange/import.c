@@ -436,34 +436,29 @@ int import_begin(struct event_writer **out, const char *dir, const struct spec *
     return record_write(*out, &started, e);
 }
 
-/* Writes the records of the training; speed, memory and time are unknown. */
-static int write_records(const struct import *im, struct event_writer *events, double loss_nats,
-                         struct err *e)
+int import_end(struct event_writer *events, const struct import_weights *w, struct err *e)
 {
-    struct shape_cost cost;
-
-    shape_cost(&cost, &im->spec);
     const struct record records[] = {
         {.type = EVENT_CHECKPOINT,
-         .checkpoint = {.update = im->updates,
-                        .path = import_file,
-                        .sha256 = im->sha256,
-                        .bytes = im->bytes,
+         .checkpoint = {.update = w->updates,
+                        .path = w->file,
+                        .sha256 = w->sha256,
+                        .bytes = w->bytes,
                         .best = true,
                         .best_update = RECORD_NONE}},
         {.type = EVENT_TRAINED,
-         .trained = {.run_id = im->run_id,
+         .trained = {.run_id = w->run_id,
                      .peak_memory_bytes = RECORD_NONE,
                      .wall_seconds = (double)NAN,
-                     .updates = im->updates,
-                     .tokens_per_update = cost.tokens_per_update,
-                     .parameters = im->params.parameters_n,
-                     .final_loss_nats = loss_nats,
+                     .updates = w->updates,
+                     .tokens_per_update = w->tokens_per_update,
+                     .parameters = w->parameters_n,
+                     .final_loss_nats = w->loss_nats,
                      .train_wps = (double)NAN,
-                     .best_checkpoint = import_file,
-                     .best_sha256 = im->sha256,
-                     .last_checkpoint = import_file,
-                     .last_sha256 = im->sha256}},
+                     .best_checkpoint = w->file,
+                     .best_sha256 = w->sha256,
+                     .last_checkpoint = w->file,
+                     .last_sha256 = w->sha256}},
         {.type = EVENT_ENDED,
          .ended = {.state = "done", .code = err_name(0), .message = "imported"}},
     };
@@ -476,14 +471,24 @@ int import_write(struct import *im, const char *dir, double loss_nats, struct er
 {
     const struct spec *spec = &im->spec;
     struct event_writer *events = NULL;
+    struct shape_cost cost;
 
+    shape_cost(&cost, spec);
     spec_run_id(spec, im->run_id);
     im->updates = im->facts.updates > 0 ? im->facts.updates : spec->train.updates;
     TRY(load_storages(im, e));
     TRY(check_tied(im, e));
     TRY(write_weights(im, dir, e));
     int rc = import_begin(&events, dir, spec, e);
-    if (rc == 0) rc = write_records(im, events, loss_nats, e);
+    const struct import_weights weights = {.run_id = im->run_id,
+                                           .file = import_file,
+                                           .sha256 = im->sha256,
+                                           .bytes = im->bytes,
+                                           .updates = im->updates,
+                                           .tokens_per_update = cost.tokens_per_update,
+                                           .parameters_n = im->params.parameters_n,
+                                           .loss_nats = loss_nats};
+    if (rc == 0) rc = import_end(events, &weights, e);
     event_writer_close(events);
     return rc;
 }

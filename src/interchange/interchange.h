@@ -84,6 +84,16 @@ int import_write(struct import *im, const char *dir, double loss_nats, struct er
 /* import_begin - writes the spec and the first record of an attempt that another program made.
  * *out: for the further records; event_writer_close takes it, also after an error. */
 int import_begin(struct event_writer **out, const char *dir, const struct spec *s, struct err *e);
+/* import_end - writes the records of its checkpoint and of its end; speed, memory and time are
+ * unknown. */
+struct import_weights {
+    const char *run_id;
+    const char *file, *sha256; /* name in the attempt's folder */
+    int64_t bytes;
+    int64_t updates, tokens_per_update, parameters_n;
+    double loss_nats; /* the last training loss */
+};
+int import_end(struct event_writer *events, const struct import_weights *w, struct err *e);
 
 /* --- training_log.c: a log of fairseq becomes the curves of a training
  * -----------------------------

@@ -2,24 +2,29 @@
  * a tensor, and a writer that hashes the file in the same pass.
  *
  * The reader's checks, in order: (1) the header's length fits the file and the limit, (2) the
- * header is one JSON object without duplicate keys, (3) each tensor has a known dtype, at most
- * eight dimensions whose product fits, and offsets that agree with it, (4) tensors follow each
- * other without a hole or an overlap and end with the file, (5) each begins at a multiple of its
- * element's size. */
+ * header is one JSON object without duplicate keys and of a size that fits in memory, (3) each
+ * tensor has a known dtype, at most eight dimensions whose product fits, and offsets that agree
+ * with it, (4) tensors follow each other without a hole or an overlap and end with the file, (5)
+ * each begins at a multiple of its element's size. Files of other programs need not have a known
+ * dtype in (3), nor (5). */
 #include "interchange/safetensors.h"
 
+#include <assert.h>
 #include <endian.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
 #include "base/file.h"
 
-/* Much more than any header of this program, but small enough for a JSON tree in memory. */
-enum { SAFETENSORS_HEADER_BYTES_MAX = 16 << 20 };
+/* Much more than any header has, but small enough for a JSON tree in memory: a tensor is nine
+ * values. */
+enum { SAFETENSORS_HEADER_BYTES_MAX = 16 << 20, SAFETENSORS_VALUES_MAX = 200000 };
 /* Alignment of written tensors, so that a mapped file can be used in place. */
 enum { SAFETENSORS_ALIGNMENT = 8, SAFETENSORS_ELEMENT_BYTES = 4 /* of written ones */ };
 
@@ -35,11 +40,21 @@ static const struct {
 enum { SAFETENSORS_DTYPES_N = sizeof safetensors_dtypes / sizeof *safetensors_dtypes };
 
 struct safetensors {
+    bool foreign;
+    int fd; /* of the mapped file; -1: none */
     struct file_map map;
     json_t *header_own; /* owns the texts of names, dtypes and metadata */
     struct safetensors_entry *entry_own;
     int32_t entries_n;
 };
+
+/* Bounds the number of JSON values in a text before its tree is built. */
+static size_t safetensors_values(const char *text, size_t n)
+{
+    size_t values_n = 1;
+    for (size_t i = 0; i < n; i++) values_n += text[i] == ',' || text[i] == '{' || text[i] == '[';
+    return values_n;
+}
 
 static int safetensors_read_header(struct safetensors *s, uint64_t *data_first, struct err *e)
 {
@@ -57,6 +72,9 @@ static int safetensors_read_header(struct safetensors *s, uint64_t *data_first, 
         return ERR(e, ERR_DATA, "a header of %" PRIu64 " bytes, more than the limit of %d", n,
                    SAFETENSORS_HEADER_BYTES_MAX);
     const char *text = (const char *)s->map.data + sizeof n;
+    if (safetensors_values(text, (size_t)n) > SAFETENSORS_VALUES_MAX)
+        return ERR(e, ERR_DATA, "the header has more values than the limit of %d",
+                   SAFETENSORS_VALUES_MAX);
     s->header_own = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, &fault);
     if (!s->header_own)
         return ERR(e, ERR_DATA, "the header is not JSON: %s at byte %d", fault.text,
@@ -105,7 +123,7 @@ static int safetensors_parse_shape(struct safetensors_entry *out, const json_t *
 }
 
 static int safetensors_parse_entry(struct safetensors_entry *out, json_t *value, const char *data,
-                                   size_t data_bytes, struct err *e)
+                                   size_t data_bytes, bool foreign, struct err *e)
 {
     const char *dtype;
     json_t *shape;
@@ -120,20 +138,22 @@ static int safetensors_parse_entry(struct safetensors_entry *out, json_t *value,
                    "expected exactly dtype, shape and data_offsets, which are two numbers: %s",
                    fault.text);
     while (i < SAFETENSORS_DTYPES_N && strcmp(dtype, safetensors_dtypes[i].name) != 0) i++;
-    if (i == SAFETENSORS_DTYPES_N) return ERR(e, ERR_DATA, "dtype \"%.20s\" is not known", dtype);
+    bool known = i < SAFETENSORS_DTYPES_N;
+    if (!known && !foreign) return ERR(e, ERR_DATA, "dtype \"%.20s\" is not known", dtype);
     TRY(safetensors_parse_shape(out, shape, e));
     if (begin < 0 || end < begin || (uint64_t)end > data_bytes)
         return ERR(e, ERR_DATA, "bytes %lld to %lld are outside the %zu bytes of data",
                    (long long)begin, (long long)end, data_bytes);
+    out->dtype = dtype;
+    out->data = data + begin;
+    out->data_bytes = (size_t)(end - begin);
+    if (!known) return 0;
     if (__builtin_mul_overflow(out->elements_n, safetensors_dtypes[i].bytes, &expected) ||
         end - begin != expected)
         return ERR(e, ERR_DATA,
                    "%lld bytes, but %" PRId64 " elements of %s need a different number",
                    (long long)(end - begin), out->elements_n, dtype);
-    out->dtype = dtype;
-    out->data = data + begin;
-    out->data_bytes = (size_t)expected;
-    if ((uintptr_t)out->data % (size_t)safetensors_dtypes[i].bytes != 0)
+    if (!foreign && (uintptr_t)out->data % (size_t)safetensors_dtypes[i].bytes != 0)
         return ERR(e, ERR_DATA, "not aligned to its %d byte elements", safetensors_dtypes[i].bytes);
     return 0;
 }
@@ -181,7 +201,7 @@ static int safetensors_read(struct safetensors *s, struct err *e)
             continue;
         }
         x->name = key;
-        int rc = safetensors_parse_entry(x, value, data, s->map.n - data_first, e);
+        int rc = safetensors_parse_entry(x, value, data, s->map.n - data_first, s->foreign, e);
         if (rc < 0) err_ctx(e, "tensor \"%.80s\"", key);
         TRY(rc);
         s->entries_n++;
@@ -190,14 +210,17 @@ static int safetensors_read(struct safetensors *s, struct err *e)
     return safetensors_check_order(s, data, e);
 }
 
-int safetensors_open(struct safetensors **out, const char *path, struct err *e)
+static int safetensors_open_by(struct safetensors **out, const char *path, bool foreign,
+                               struct err *e)
 {
     int rc = 0;
     struct safetensors *s = calloc(1, sizeof *s);
 
     *out = NULL;
     if (!s) return ERR(e, ERR_NOMEM, "out of memory while opening %s", path);
-    TRY_OUT(rc, file_map_open(&s->map, path, e));
+    s->foreign = foreign;
+    s->fd = file_map_open_kept(&s->map, path, e);
+    TRY_OUT(rc, s->fd);
     rc = safetensors_read(s, e);
     if (rc < 0) {
         err_ctx(e, "%s", path);
@@ -210,9 +233,20 @@ out:
     return rc;
 }
 
+int safetensors_open(struct safetensors **out, const char *path, struct err *e)
+{
+    return safetensors_open_by(out, path, false, e);
+}
+
+int safetensors_open_foreign(struct safetensors **out, const char *path, struct err *e)
+{
+    return safetensors_open_by(out, path, true, e);
+}
+
 void safetensors_close(struct safetensors *s)
 {
     if (!s) return;
+    if (s->fd >= 0) close(s->fd);
     free(s->entry_own);
     json_decref(s->header_own);
     file_map_close(&s->map);
@@ -239,6 +273,29 @@ const struct safetensors_entry *safetensors_find(const struct safetensors *s, co
 void safetensors_release(const struct safetensors *s, const struct safetensors_entry *tensor)
 {
     file_map_release(&s->map, tensor->data, tensor->data_bytes);
+}
+
+int safetensors_copy(const struct safetensors *s, const struct safetensors_entry *tensor,
+                     size_t first, void *out, size_t n, struct err *e)
+{
+    const char *from = (const char *)tensor->data + first;
+    off_t at = from - (const char *)s->map.data;
+
+    assert(first <= tensor->data_bytes && n <= tensor->data_bytes - first);
+    for (size_t done = 0; done < n;) {
+        ssize_t got = pread(s->fd, (char *)out + done, n - done, at + (off_t)done);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return ERR(e, ERR_IO, "tensor \"%.80s\": %s", tensor->name, strerror(errno));
+        if (got == 0)
+            return ERR(e, ERR_DATA, "tensor \"%.80s\": the file has become shorter", tensor->name);
+        done += (size_t)got;
+    }
+    return 0;
+}
+
+size_t safetensors_bytes(const struct safetensors *s)
+{
+    return s->map.n;
 }
 
 const char *safetensors_metadata(const struct safetensors *s, const char *key)

@@ -26,13 +26,17 @@ struct safetensors_entry {
     int64_t dims[SAFETENSORS_DIMS_MAX];
     int32_t dims_n;     /* 0: a scalar */
     int64_t elements_n; /* product of dims */
-    const void *data;   /* aligned for its dtype; not NULL even for no elements */
+    const void *data;   /* aligned for its dtype, unless the file is foreign; not NULL even for no
+                           elements */
     size_t data_bytes;
 };
 
 /* safetensors_open - maps and checks a file. Errors: ERR_NOINPUT absent; ERR_DATA with tensor and
  * problem; ERR_IO; ERR_NOMEM. */
 int safetensors_open(struct safetensors **out, const char *path, struct err *e);
+/* safetensors_open_foreign - the same for a file of another program, whose tensors may be unaligned
+ * or have a dtype that is not in the list, such as F8_E4M3. Read it with safetensors_copy. */
+int safetensors_open_foreign(struct safetensors **out, const char *path, struct err *e);
 void safetensors_close(struct safetensors *s); /* takes NULL */
 
 /* Tensors in the order of their bytes in the file. safetensors_at takes 0 <= i < count. */
@@ -42,6 +46,12 @@ const struct safetensors_entry *safetensors_at(const struct safetensors *s, int3
 const struct safetensors_entry *safetensors_find(const struct safetensors *s, const char *name);
 /* safetensors_release - takes a tensor's bytes out of memory until they are read again. */
 void safetensors_release(const struct safetensors *s, const struct safetensors_entry *tensor);
+/* safetensors_copy - n bytes of a tensor from byte `first` on, read from the file instead of the
+ * map, so that a file that became shorter causes an error. Errors: ERR_DATA, ERR_IO, which name the
+ * tensor. safetensors_bytes - of the file. */
+int safetensors_copy(const struct safetensors *s, const struct safetensors_entry *tensor,
+                     size_t first, void *out, size_t n, struct err *e);
+size_t safetensors_bytes(const struct safetensors *s);
 /* safetensors_metadata - the text of a key of __metadata__, or NULL. */
 const char *safetensors_metadata(const struct safetensors *s, const char *key);
 

@@ -17,19 +17,32 @@ static int check_sizes(const struct model *m, struct err *e)
                    "a model for %d rows of %d tokens and %" PRId64 " scored positions cannot be "
                    "opened",
                    o->rows_max, o->length_max, o->scored_max);
-    if (s->layers < 1 || s->heads < 1 || s->dim < 1 || s->dim % s->heads != 0)
+    if (s->layers < 1 || s->heads < 1 || s->dim < 1 ||
+        (s->form.head_width == 0 && s->dim % s->heads != 0))
         return ERR(e, ERR_DATA,
                    "model.heads = %d must divide model.dim = %d, with layers = %d >= 1", s->heads,
                    s->dim, s->layers);
-    if (s->dim / s->heads % 2 != 0 || s->dim / s->heads > POSITION_WIDTH_MAX)
-        return ERR(e, ERR_DATA, "head width %d: expected an even number up to %d",
-                   s->dim / s->heads, POSITION_WIDTH_MAX);
-    return 0;
+    int32_t width = spec_head_width(s), kv_heads = spec_kv_heads(s);
+    if (width < 2 || width % 2 != 0 || width > POSITION_WIDTH_MAX)
+        return ERR(e, ERR_DATA, "head width %d: expected an even number up to %d", width,
+                   POSITION_WIDTH_MAX);
+    if (kv_heads < 1 || s->heads % kv_heads != 0)
+        return ERR(e, ERR_DATA, "model.kv_heads = %d must divide model.heads = %d", kv_heads,
+                   s->heads);
+    if (o->streamed && (o->train || m->b->ops->graph_begin != NULL))
+        return ERR(e, ERR_UNAVAILABLE,
+                   "streamed weights: %s on %s is not supported, only scoring "
+                   "on a CPU",
+                   o->train ? "training" : "scoring", m->b->name);
+    return o->train || s->softmax == SPEC_ADAPTIVE ? spec_check_paper_form(&m->spec, e) : 0;
 }
 
 static int fill(struct model *m, struct err *e)
 {
-    shape_params(&m->params, &m->arena, &m->spec);
+    if (m->capacity.streamed)
+        shape_params_streamed(&m->params, &m->arena, &m->spec);
+    else
+        shape_params(&m->params, &m->arena, &m->spec);
     shape_bands(&m->bands, &m->spec.model, m->spec.data.vocab);
     TRY(model_memory_open(m, e));
     TRY(model_weights_bind(&m->values, m, model_block_dev(m, MODEL_VALUES), m->bf16_dev_own, e));
@@ -53,7 +66,7 @@ int model_open(struct model **out, struct backend *b, const struct spec *s,
     arena_init(&m->arena);
     TRY_OUT(rc, check_sizes(m, e));
     m->tokens_max = (int64_t)capacity->rows_max * capacity->length_max;
-    m->width = s->model.dim / s->model.heads;
+    m->width = spec_head_width(&s->model);
     TRY_OUT(rc, fill(m, e));
     *out = m;
 out:
@@ -86,6 +99,7 @@ int64_t model_bytes(const struct model *m)
 int model_read(struct model *m, enum model_block block, int32_t tensor, float *out_host,
                struct err *e)
 {
+    TRY(model_stream_check(m, tensor, e));
     if (block == MODEL_GRADIENTS) TRY(model_position_pullback(m, e));
     return model_weights_read(m, block, tensor, out_host, e);
 }
@@ -93,10 +107,11 @@ int model_read(struct model *m, enum model_block block, int32_t tensor, float *o
 int model_write(struct model *m, enum model_block block, int32_t tensor, const float *in_host,
                 struct err *e)
 {
+    TRY(model_stream_check(m, tensor, e));
     TRY(model_weights_write(m, block, tensor, in_host, e));
     if (block != MODEL_VALUES) return 0;
     m->transposed_valid = false;
-    m->position.is_stale = m->position.functions->fill != NULL;
+    m->position.is_stale = m->position.has_bias;
     return 0;
 }
 

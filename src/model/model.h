@@ -1,6 +1,7 @@
-/* model.h - the paper's decoder on any backend: parameters, training step, scoring.
+/* model.h - a decoder on any backend: parameters, training step, scoring.
  *
- * Layers are pre-norm (oracle SPEC.md sections 4 to 9); src/position defines the position methods.
+ * struct spec_form describes it: the paper's (oracle SPEC.md sections 4 to 9), or for scoring that
+ * of a pretrained model (open-models SPEC.md section 3). src/position defines the position methods.
  * Memory: parameters, gradients and optimiser state; with bf16 a copy of the parameters;
  * activations at fixed offsets; step state.
  *
@@ -21,8 +22,9 @@
 
 struct model;
 
-/* model_open - allocates everything once; parameters are zero until model_init or model_load_*. The
- * spec is copied. The backend determines the precision, whatever that of the capacity. */
+/* model_open - allocates everything once; parameters are zero until they are written. The spec is
+ * copied. The backend determines the precision, whatever that of the capacity. Errors: ERR_DATA
+ * sizes; a training of another form than the paper's (struct spec_form). */
 int model_open(struct model **out, struct backend *b, const struct spec *s,
                const struct shape_capacity *capacity, struct err *e);
 void model_close(struct model *m); /* takes NULL */
@@ -44,6 +46,13 @@ int model_read(struct model *m, enum model_block block, int32_t tensor, float *o
 int model_write(struct model *m, enum model_block block, int32_t tensor, const float *in_host,
                 struct err *e);
 
+/* model_stream - gives a model with capacity.streamed its values: `source` writes tensor i in fp32.
+ * Those that are always in memory are read now; the others in each pass, before the stage that
+ * reads them: the table, each layer, the head. Then model_write and model_read refuse them. An
+ * error of the source ends the pass. */
+typedef int model_source_fn(void *context, int32_t tensor, float *out_host, struct err *e);
+int model_stream(struct model *m, model_source_fn *source, void *context, struct err *e);
+
 /* model_graph_counts - how often a model ran a pass without a graph, captured a graph, and gave up
  * a shape for another one, which a new capture follows. */
 struct model_graph_counts {
@@ -52,7 +61,8 @@ struct model_graph_counts {
 struct model_graph_counts model_graph_counts(const struct model *m);
 
 struct model_batch {
-    const int32_t *source, *target; /* on the host, (rows, length); padded on the right with id 1 */
+    const int32_t *source, *target; /* on the host, (rows, length); padded on the right with
+                                       spec_pad */
     int32_t rows, length;
     int64_t first_row;     /* index of row 0 in the update, for dropout */
     int32_t stated_length; /* nominal length of rows, for methods with follows_length; 0: length */

@@ -64,9 +64,9 @@ static int feed_forward_bwd(struct model *m, const struct model_pass *p, int32_t
                   stats = model_view(&act->stats2, n, 2);
     struct joint after_attention = {.x = &x,
                                     .stats = &stats,
-                                    .gain = &w->norm2_gain,
-                                    .dgain = &dw->norm2_gain,
-                                    .dbias = &dw->norm2_bias,
+                                    .gain = &w->norm2.gain,
+                                    .dgain = &dw->norm2.gain,
+                                    .dbias = &dw->norm2.bias,
                                     .dropout =
                                         model_dropout(m, p, s->dropout, l, DROPOUT_ATTENTION_OUT)};
     return flow_through(m, f, &dg, &after_attention, e);
@@ -126,9 +126,9 @@ static int attend_bwd(struct model *m, const struct model_pass *p, int32_t l, st
     struct tensor x = model_view(&act->x, n, c), stats = model_view(&act->stats1, n, 2);
     struct joint after_feed_forward = {.x = &x,
                                        .stats = &stats,
-                                       .gain = &w->norm1_gain,
-                                       .dgain = &dw->norm1_gain,
-                                       .dbias = &dw->norm1_bias};
+                                       .gain = &w->norm1.gain,
+                                       .dgain = &dw->norm1.gain,
+                                       .dbias = &dw->norm1.bias};
     if (l > 0) /* layer 0 does not read the sum of a branch */
         after_feed_forward.dropout =
             model_dropout(m, p, m->spec.model.dropout, l - 1, DROPOUT_FEED_FORWARD_OUT);
@@ -147,12 +147,12 @@ static int flow_begin(struct model *m, const struct model_pass *p, struct flow *
          * stream. */
         const struct model_activations *last = model_activations(m, p, m->spec.model.layers);
         struct layernorm_bwd_args norm = {.dx = f->stream,
-                                          .dgain = m->gradients.norm_gain,
-                                          .dbias = m->gradients.norm_bias,
+                                          .dgain = m->gradients.norm.gain,
+                                          .dbias = m->gradients.norm.bias,
                                           .dy = model_view(&m->buffers.narrow, n, c),
                                           .x = model_view(&last->x, n, c),
                                           .stats = model_view(&last->stats1, n, 2),
-                                          .gain = m->values.norm_gain};
+                                          .gain = m->values.norm.gain};
         TRY(OPS(m->b, cast, e, .y = norm.dy, .x = f->stream));
         TRY(ops_layernorm_bwd(m->b, &norm, e));
     }

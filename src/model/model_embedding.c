@@ -2,8 +2,8 @@
  * sections 4 and 8).
  *
  * Adaptive: gathers the rows of each band, projects them, and scatters them to their tokens, times
- * sqrt(C). Plain: gathers in place. Then the position method adds its rows, then dropout. The
- * backward pass of the projections needs the gathered rows. */
+ * sqrt(C). Plain: gathers in place, or before a map and a norm. Then the position method adds its
+ * rows, then dropout. The backward pass of the projections needs the gathered rows. */
 #include <math.h>
 
 #include "model/model_internal.h"
@@ -20,7 +20,7 @@ static struct tensor band_rows(const struct model *m, int64_t *used, int32_t ban
 
 static float embedding_scale(const struct model *m)
 {
-    return (float)sqrt((double)m->spec.model.dim);
+    return m->spec.model.form.embedding_scaled ? (float)sqrt((double)m->spec.model.dim) : 1.0f;
 }
 
 static int embed_adaptive(struct model *m, const struct model_pass *p, struct tensor *x,
@@ -41,14 +41,27 @@ static int embed_adaptive(struct model *m, const struct model_pass *p, struct te
     return 0;
 }
 
+/* Gathers the rows of one table, maps them to the model's width, and normalises them. */
+static int embed_plain(struct model *m, const struct model_pass *p, struct tensor *x, struct err *e)
+{
+    const struct model_weights *w = &m->values;
+    bool normed = w->embed_norm.gain.data != NULL, mapped = w->project_in.data != NULL;
+    struct tensor stats = model_view(&model_activations(m, p, 0)->stats1, p->tokens_n, 2);
+    struct tensor wide = normed ? model_view(&m->buffers.narrow, p->tokens_n, x->cols) : *x;
+    struct tensor rows =
+        mapped ? model_view(&m->buffers.gathered, p->tokens_n, w->table[0].cols) : wide;
+    TRY(OPS(m->b, gather_rows, e, .y = rows, .x = w->table[0],
+            .index_dev = model_list_dev(m, &m->lists.band_id[0]), .scale = embedding_scale(m)));
+    if (mapped) TRY(model_linear(m, p, &wide, &rows, &w->project_in, NULL, e));
+    return normed ? model_normalise(m, x, &stats, &wide, &w->embed_norm, e) : 0;
+}
+
 int model_embed(struct model *m, const struct model_pass *p, struct err *e)
 {
     struct tensor x = model_view(&model_activations(m, p, 0)->x, p->tokens_n, m->spec.model.dim);
-    if (m->spec.model.softmax == SPEC_ADAPTIVE)
-        TRY(embed_adaptive(m, p, &x, e));
-    else
-        TRY(OPS(m->b, gather_rows, e, .y = x, .x = m->values.table[0],
-                .index_dev = model_list_dev(m, &m->lists.band_id[0]), .scale = embedding_scale(m)));
+    TRY(model_stage(m, SHAPE_TABLE, e));
+    TRY(m->spec.model.softmax == SPEC_ADAPTIVE ? embed_adaptive(m, p, &x, e)
+                                               : embed_plain(m, p, &x, e));
     if (m->position.embedding.data != NULL)
         TRY(OPS(m->b, add_rows, e, .y = x, .x = x, .table = m->position.embedding,
                 .index_dev = model_list_dev(m, &m->lists.position)));

@@ -15,22 +15,23 @@ struct model_heads {
     model_heads_fn *see;
     void *context;
     void *memory_own;               /* on the backend: the tensors */
-    struct tensor q, k, value, out; /* (T,C) */
+    struct tensor q, k, value, out; /* (T,HD), k and value (T,KD) */
     struct tensor lse;              /* (H,T) */
     float *host_own;                /* the arrays of layer, then */
-    float *rows, *lse_host;         /* (T,C), (H,T) */
+    float *rows, *lse_host;         /* (T,HD), (H,T) */
     struct model_heads_layer layer;
 };
 
 static int heads_open(struct model_heads *s, const struct model *m, int32_t T, struct err *e)
 {
-    int32_t H = m->spec.model.heads;
-    int64_t n = (int64_t)T * m->spec.model.dim, sums = (int64_t)H * T, square = sums * T;
+    int32_t H = m->spec.model.heads, K = spec_kv_heads(&m->spec.model);
+    int64_t n = (int64_t)T * H * m->width, sums = (int64_t)H * T, square = sums * T;
     TRY(m->b->ops->alloc(m->b, &s->memory_own, (size_t)(4 * n + sums) * sizeof(float), e));
     struct tensor *const tensors[] = {&s->q, &s->k, &s->value, &s->out};
     float *at = s->memory_own;
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++, at += n)
-        *tensors[i] = tensor_make(at, T, m->spec.model.dim, DTYPE_F32);
+        *tensors[i] = tensor_make(at, T, (int64_t)H * m->width, DTYPE_F32);
+    s->k.cols = s->k.stride = s->value.cols = s->value.stride = (int64_t)K * m->width;
     s->lse = tensor_make(at, H, T, DTYPE_F32);
     s->host_own = malloc((size_t)(2 * square + H + n + sums) * sizeof(float));
     if (s->host_own == NULL) return ERR(e, ERR_NOMEM, "out of memory for attention weights");
@@ -48,7 +49,7 @@ static int upload_units(struct model *m, int32_t first, struct err *e)
     int64_t n = s->value.rows * s->value.cols;
     memset(s->rows, 0, (size_t)n * sizeof *s->rows);
     for (int32_t c = 0; c < m->width && first + c < s->layer.T; c++)
-        for (int32_t h = 0; h < s->layer.H; h++)
+        for (int64_t h = 0; h < s->value.cols / m->width; h++)
             s->rows[(int64_t)(first + c) * s->value.cols + h * m->width + c] = 1.0f;
     return m->b->ops->upload(m->b, s->value.data, s->rows, (size_t)n * sizeof *s->rows, e);
 }

@@ -28,30 +28,34 @@
 #include "ops/ops.h"
 #include "shape/memory.h"
 
-enum {
-    MODEL_PAD = 1,    /* the pad id of every dictionary */
-    MODEL_GRAPHS = 32 /* shapes in the cache of graphs */
+enum { MODEL_GRAPHS = 32 /* shapes in the cache of graphs */ };
+
+struct model_norm {
+    struct tensor gain, bias; /* (1,C); bias or none */
 };
 
 /* Views of a layer's weights or of their gradients. With bf16 the weight matrices are views of the
- * bf16 copy. */
+ * bf16 copy. What the form of the decoder lacks has data NULL, as has every bias that it lacks. */
 struct model_layer {
-    struct tensor norm1_gain, norm1_bias; /* (1,C) */
-    struct tensor qkv, qkv_bias;          /* (3C,C), (1,3C) */
-    struct tensor out, out_bias;          /* (C,C), (1,C) */
-    struct tensor norm2_gain, norm2_bias; /* (1,C) */
-    struct tensor fc1, fc1_bias;          /* (F,C), (1,F) */
-    struct tensor fc2, fc2_bias;          /* (C,F), (1,C) */
-    struct tensor ssmax;                  /* (1,H), or none */
-    struct tensor gate, gate_bias;        /* (H,C), (1,H); data NULL: none */
+    struct model_norm norm1;
+    struct tensor qkv, qkv_bias; /* ((H+2K)D,C), (1,(H+2K)D) */
+    struct tensor out, out_bias; /* (C,HD), (1,C) */
+    struct model_norm norm2;
+    struct tensor fc_gate, fc_gate_bias; /* (F,C), (1,F) */
+    struct tensor fc1, fc1_bias;         /* (F,C), (1,F) */
+    struct tensor fc2, fc2_bias;         /* (C,F), (1,C) */
+    struct tensor ssmax;                 /* (1,H) */
+    struct tensor gate, gate_bias;       /* (H,C), (1,H) */
 };
 
 struct model_weights {
     struct model_layer *layer;                 /* layers; in the arena */
     struct tensor table[SHAPE_BANDS_MAX];      /* (band size, width) */
     struct tensor projection[SHAPE_BANDS_MAX]; /* (C, width); adaptive only */
-    struct tensor head;                        /* (head_n, C): band 0 and the class rows */
-    struct tensor norm_gain, norm_bias;        /* (1,C), with a final LayerNorm only */
+    struct tensor head;      /* (head_n, E): band 0 and the class rows, or a head of its own */
+    struct tensor head_bias; /* (1, head_n) fp32, or none */
+    struct tensor project_in, project_out; /* (C,E), (E,C), or none */
+    struct model_norm embed_norm, norm;    /* of the embedding, the final one; or none */
 };
 
 /* The activations that a layer keeps for its backward pass. */
@@ -59,15 +63,15 @@ struct model_activations {
     struct tensor x;             /* (N,C) residual stream into the layer */
     struct tensor ln1;           /* (N,C) its LayerNorm 1 */
     struct tensor stats1;        /* (N,2) */
-    struct tensor qkv;           /* (N,3C) */
-    struct tensor attn_out;      /* (N,C) attention, heads side by side */
+    struct tensor qkv;           /* (N,(H+2K)D) */
+    struct tensor attn_out;      /* (N,HD) attention, heads side by side */
     struct tensor lse;           /* (N*H) floats */
     struct tensor gate_input;    /* (N,H), or none */
     struct tensor gates;         /* (2, N*H) sums, high and low, or none */
     struct tensor attn_residual; /* (N,C) residual stream after attention */
     struct tensor ln2;           /* (N,C) its LayerNorm 2 */
     struct tensor stats2;        /* (N,2) */
-    struct tensor ffn;           /* (N,F) after ReLU and dropout */
+    struct tensor ffn;           /* (N,F) after activation and dropout */
     struct tensor relu_mask;     /* (N,G) bits of ffn, training in bf16; or none */
 };
 
@@ -75,7 +79,8 @@ struct model_buffers {
     /* Training: layers + 1 entries. The last one has only x, the stream after the last layer, and
      * with a final LayerNorm ln1 and stats1. Otherwise one entry. */
     struct model_activations *layer;
-    struct tensor gathered;             /* (N,C) embedding rows of band 0, 1, …, packed */
+    struct tensor gathered;             /* (N,C) embedding rows of band 0, 1, …, packed; (N,E) */
+    struct tensor factor;               /* (N,F) of a gated activation */
     struct tensor narrow;               /* (N,C) */
     struct tensor wide;                 /* (N,max(F,3C)), backward pass only */
     struct tensor stream_grad, dropped; /* (N,C), training only */
@@ -83,6 +88,7 @@ struct model_buffers {
     struct tensor tail;                 /* (N,2 * width) input of a tail, then its gradient */
     struct tensor keys;                 /* (scored_max,C) of model_keys; or none */
     struct tensor chosen;               /* (scored_max,C) features at scored positions */
+    struct tensor projected;            /* (scored_max,E) those, mapped to the table's width */
     struct tensor logits, scores;       /* one chunk: of training, of scoring */
     struct tensor loss;                 /* (1,losses_n) */
     struct tensor
@@ -105,6 +111,7 @@ struct model_lists {
                                                     without its class 1; for hits all rows */
     struct model_list tail_class[SHAPE_BANDS_MAX]; /* class of the target in the band, -1: none */
     struct model_list chosen;                      /* scored positions */
+    struct model_list zero; /* as many zeros: the row of the head's bias; empty without one */
 };
 
 /* State in backend memory beside the pool. */
@@ -151,7 +158,10 @@ struct model_position {
     /* Rows added to tokens: (first_row + length_max, C), or the learned (L_train, C) with its
      * gradient; data NULL: none. */
     struct tensor embedding, embedding_grad;
+    bool has_bias;                   /* by distance */
     float *bias_dev, *bias_grad_dev; /* in the pool, as SHAPE_BIAS; NULL: none */
+    float *key_bias_host;            /* (H, length_max) of a bias by key; NULL: none */
+    int32_t key_bias_length;         /* T of the one on the backend; 0: none yet */
     struct position_bias bias_host, grad_host;
     float *rotation_host;                            /* cosines, then sines */
     int32_t tensors_n, tensor[POSITION_TENSORS_MAX]; /* inputs of `fill`; indices in params */
@@ -159,6 +169,14 @@ struct model_position {
     float *gradients_host[POSITION_TENSORS_MAX]; /* sums over the batches of this update so far */
     bool is_stale;                               /* the bias must be recomputed before a pass */
     bool is_pending; /* bias_grad_dev holds a gradient that has not been pulled back */
+};
+
+/* The source of the tensors of a streamed model (model_stream.c). */
+struct model_stream {
+    model_source_fn *source; /* NULL: not stated yet */
+    void *context;
+    int32_t stage;   /* in memory; SHAPE_STAYS: none */
+    float *host_own; /* the largest tensor; NULL: backend memory is the host's */
 };
 
 struct model {
@@ -178,6 +196,7 @@ struct model {
     void *bf16_dev_own;         /* the values in bf16 with the same layout; NULL with fp32 */
     struct model_weights values, gradients;
     bool transposed_valid; /* the transposed projections match the values */
+    struct model_stream stream;
 
     void *pool_own;
     struct model_buffers buffers;
@@ -238,6 +257,13 @@ int model_weights_write(struct model *m, enum model_block block, int32_t tensor,
 /* model_weights_transpose - updates the transposed projections for scoring. */
 int model_weights_transpose(struct model *m, struct err *e);
 
+/* model_stream.c. model_stage - before the pass reads tensors of a stage (enum shape_stage): makes
+ * a streamed model have them in memory. model_head_stage - the stage of the head's table. */
+int model_stage(struct model *m, int32_t stage, struct err *e);
+int32_t model_head_stage(const struct model *m);
+/* model_stream_check - refuses a tensor that a streamed model reads from its source. */
+int model_stream_check(const struct model *m, int32_t tensor, struct err *e);
+
 /* model_lists.c: each checks its ids (ERR_DATA). */
 void model_lists_begin(struct model *m);
 int model_lists_source(struct model *m, const struct model_batch *batch, struct err *e);
@@ -258,10 +284,16 @@ void model_graphs_forget(struct model *m);
 /* model_pass.c */
 int model_pass_begin(struct model *m, struct model_pass *p, const struct model_batch *batch,
                      bool train, struct err *e);
+/* model_splits - whether products may be split (struct linear_rows_args): those of models of other
+ * programs, of which no earlier version has results. */
+bool model_splits(const struct model *m);
 /* model_linear - linear, or linear_rows if the pass must be exact by row. */
 int model_linear(struct model *m, const struct model_pass *p, struct tensor *y,
                  const struct tensor *x, const struct tensor *w, const struct tensor *bias,
                  struct err *e);
+/* model_normalise - y = the norm of x. */
+int model_normalise(struct model *m, struct tensor *y, struct tensor *stats, const struct tensor *x,
+                    const struct model_norm *norm, struct err *e);
 struct dropout model_dropout(const struct model *m, const struct model_pass *p, double probability,
                              int32_t layer, enum dropout_site site);
 /* model_attention - the arguments of a layer's attention without gradients. */
@@ -291,7 +323,8 @@ int model_head_train(struct model *m, const struct model_pass *p, struct err *e)
 int model_position_open(struct model *m, struct err *e);
 /* model_position_start - writes the initial values of a tensor with SHAPE_OWN. */
 void model_position_start(const struct model *m, int32_t tensor, float *out);
-/* model_position_row_length - before a pass: updates data that depends on the row length. */
+/* model_position_row_length - before a pass: updates data that depends on the row length, nominal
+ * or that of the batch. */
 int model_position_row_length(struct model *m, const struct model_batch *batch, struct err *e);
 /* model_position_refresh - before a pass: projects the tensors into their ranges and recomputes the
  * bias, if they have changed. */

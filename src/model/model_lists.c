@@ -50,7 +50,7 @@ static int check_ids(const struct model *m, const int32_t *id, int64_t n, const 
                      struct err *e)
 {
     for (int64_t i = 0; i < n; i++)
-        if (id[i] < 0 || id[i] >= m->spec.data.vocab)
+        if ((id[i] < 0 && id[i] != spec_pad(&m->spec)) || id[i] >= m->spec.data.vocab)
             return ERR(e, ERR_DATA, "%s token %" PRId64 " is %d, expected an id below %d", what, i,
                        id[i], m->spec.data.vocab);
     return 0;
@@ -61,9 +61,10 @@ static void add_band(struct model *m, const int32_t *source, int64_t n, int32_t 
 {
     struct model_lists *lists = &m->lists;
     const struct shape_band *range = &m->bands.band[band];
+    int32_t pad = spec_pad(&m->spec), first = band == 0 ? -1 : range->first; /* a pad of -1 */
     lists->band_row[band] = list_open(m);
     for (int64_t i = 0; i < n; i++)
-        if (source[i] >= range->first && source[i] < range->last)
+        if (source[i] >= first && source[i] < range->last)
             list_add(m, &lists->band_row[band], (int32_t)i);
     const int32_t *row = m->lists_host + lists->band_row[band].offset;
     int64_t in_band = lists->band_row[band].n;
@@ -76,7 +77,7 @@ static void add_band(struct model *m, const int32_t *source, int64_t n, int32_t 
     lists->band_grad[band] = list_open(m);
     for (int64_t i = 0; i < in_band; i++) {
         int32_t id = source[row[i]];
-        list_add(m, &lists->band_grad[band], id == MODEL_PAD ? -1 : id - range->first);
+        list_add(m, &lists->band_grad[band], id == pad ? -1 : id - range->first);
     }
     list_fill(m, &lists->band_grad[band]);
 }
@@ -91,7 +92,7 @@ int model_lists_source(struct model *m, const struct model_batch *batch, struct 
     for (int32_t row = 0; row < batch->rows; row++) {
         int32_t first = m->position.functions->first_row, next = first; /* restarts in each row */
         for (int32_t t = 0; t < batch->length; t++) {
-            bool pad = batch->source[(int64_t)row * batch->length + t] == MODEL_PAD;
+            bool pad = batch->source[(int64_t)row * batch->length + t] == spec_pad(&m->spec);
             list_add(m, &m->lists.position, pad && first > 0 ? first - 1 : next++);
         }
     }
@@ -110,7 +111,7 @@ int model_lists_target(struct model *m, const int32_t *target, const int32_t *po
         int32_t band = band_of(&m->bands, id);
         int32_t class_row = band == 0 ? id : head_words + band - 1;
         /* A chosen position is always scored; in training, padding has no loss. */
-        list_add(m, &lists->head, position == NULL && id == MODEL_PAD ? -1 : class_row);
+        list_add(m, &lists->head, position == NULL && id == spec_pad(&m->spec) ? -1 : class_row);
     }
     for (int32_t band = 1; band < m->bands.n; band++) {
         const struct shape_band *range = &m->bands.band[band];
@@ -147,6 +148,9 @@ int model_lists_chosen(struct model *m, const struct model_batch *batch, const i
                        i, position[i], tokens);
         list_add(m, &m->lists.chosen, position[i]);
     }
+    m->lists.zero = list_open(m);
+    for (int64_t i = 0; i < n && m->values.head_bias.data != NULL; i++)
+        list_add(m, &m->lists.zero, 0);
     return 0;
 }
 

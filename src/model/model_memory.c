@@ -41,7 +41,7 @@ struct tensor model_columns(const struct tensor *t, int64_t first, int64_t n)
 
 int64_t model_logits_rows(const struct model *m, int64_t classes, bool train)
 {
-    return shape_logits_rows(classes, m->capacity.precision, train);
+    return shape_logits_rows(classes, &m->capacity, train);
 }
 
 struct tensor model_logits(const struct tensor *buffer, int64_t rows, int64_t classes)
@@ -77,6 +77,7 @@ static void bind_pool(struct model *m)
     w->layer = arena_array(&m->arena, (size_t)layers, sizeof *w->layer);
     for (int32_t l = 0; l < layers; l++) bind_layer(m, &w->layer[l], l);
     w->gathered = model_buffer(m, SHAPE_GATHERED, 0);
+    w->factor = model_buffer(m, SHAPE_FACTOR, 0);
     w->narrow = model_buffer(m, SHAPE_NARROW, 0);
     w->wide = model_buffer(m, SHAPE_WIDE, 0);
     w->stream_grad = model_buffer(m, SHAPE_STREAM_GRAD, 0);
@@ -85,6 +86,7 @@ static void bind_pool(struct model *m)
     w->tail = model_buffer(m, SHAPE_TAIL, 0);
     w->keys = model_buffer(m, SHAPE_KEYS, 0);
     w->chosen = model_buffer(m, SHAPE_CHOSEN, 0);
+    w->projected = model_buffer(m, SHAPE_PROJECTED, 0);
     w->logits = model_buffer(m, SHAPE_LOGITS, 0);
     w->scores = model_buffer(m, SHAPE_SCORES, 0);
     w->loss = model_buffer(m, SHAPE_LOSS, 0);
@@ -162,4 +164,5 @@ void model_memory_close(struct model *m)
     free(m->loss_host);
     free(m->hit_host);
     free(m->transpose_host);
+    free(m->stream.host_own);
 }

@@ -22,6 +22,11 @@ int model_pass_begin(struct model *m, struct model_pass *p, const struct model_b
     return model_lists_source(m, batch, e);
 }
 
+bool model_splits(const struct model *m)
+{
+    return m->spec.train.origin == SPEC_PRETRAINED;
+}
+
 int model_linear(struct model *m, const struct model_pass *p, struct tensor *y,
                  const struct tensor *x, const struct tensor *w, const struct tensor *bias,
                  struct err *e)
@@ -29,7 +34,16 @@ int model_linear(struct model *m, const struct model_pass *p, struct tensor *y,
     struct tensor add = bias ? *bias : (struct tensor){0};
 
     if (p->train) return OPS(m->b, linear, e, .y = *y, .x = *x, .w = *w, .bias = add);
-    return OPS(m->b, linear_rows, e, .y = *y, .x = *x, .w = *w, .bias = add);
+    return OPS(m->b, linear_rows, e, .y = *y, .x = *x, .w = *w, .bias = add,
+               .split = model_splits(m));
+}
+
+int model_normalise(struct model *m, struct tensor *y, struct tensor *stats, const struct tensor *x,
+                    const struct model_norm *norm, struct err *e)
+{
+    const struct spec_form *f = &m->spec.model.form;
+    return OPS(m->b, layernorm, e, .y = *y, .stats = *stats, .x = *x, .gain = norm->gain,
+               .bias = norm->bias, .eps = (float)f->norm_eps, .rms = f->norm == SPEC_RMSNORM);
 }
 
 struct dropout model_dropout(const struct model *m, const struct model_pass *p, double probability,
@@ -67,23 +81,33 @@ static const float *layer_temperature(const struct model *m, int32_t layer)
     return t->data == NULL || !applies ? NULL : (const float *)t->data + layer * t->stride;
 }
 
+/* The factor of q . k in a layer. */
+static float score_scale(const struct model *m, int32_t layer)
+{
+    const struct spec_form *f = &m->spec.model.form;
+    double scale = f->score_scale > 0 ? f->score_scale : 1.0 / sqrt((double)m->width);
+    return (float)(f->score_scale_by_layer ? scale / (layer + 1) : scale);
+}
+
 struct attention model_attention(const struct model *m, const struct model_pass *p, int32_t layer,
                                  const struct model_activations *act)
 {
-    int32_t c = m->spec.model.dim, heads = m->spec.model.heads;
+    int32_t heads = m->spec.model.heads, kv_heads = spec_kv_heads(&m->spec.model);
+    int64_t q = (int64_t)heads * m->width, kv = (int64_t)kv_heads * m->width;
     const struct spec_mask *mask = &m->spec.model.mask;
     const struct position_functions *f = m->position.functions;
-    struct tensor qkv = model_view(&act->qkv, p->tokens_n, 3 * (int64_t)c);
+    struct tensor qkv = model_view(&act->qkv, p->tokens_n, q + 2 * kv);
     struct attention a = {
         .B = p->rows,
         .T = p->length,
         .H = heads,
         .D = m->width,
-        .scale = (float)(1.0 / sqrt((double)m->width)),
-        .q = model_columns(&qkv, 0, c),
-        .k = model_columns(&qkv, c, c),
-        .v = model_columns(&qkv, 2 * (int64_t)c, c),
-        .out = model_view(&act->attn_out, p->tokens_n, c),
+        .K = kv_heads,
+        .scale = score_scale(m, layer),
+        .q = model_columns(&qkv, 0, q),
+        .k = model_columns(&qkv, q, kv),
+        .v = model_columns(&qkv, q + kv, kv),
+        .out = model_view(&act->attn_out, p->tokens_n, q),
         .lse = model_view(&act->lse, (int64_t)p->rows * heads, p->length),
         .mask = {.window = spec_layer_window(&m->spec.model, layer),
                  .sinks = mask->sinks,

@@ -31,6 +31,16 @@ static int64_t best_at(const struct score_layout *l, int64_t row)
                             : at + l->heads_n * l->bests_n + row - l->heads_n;
 }
 
+/* Computes logits of the rows of x. Only a head may have a bias. */
+static int logits_of(struct model *m, struct tensor *logits, const struct tensor *x,
+                     const struct tensor *table, struct err *e)
+{
+    TRY(OPS(m->b, linear_rows, e, .y = *logits, .x = *x, .w = *table, .split = model_splits(m)));
+    if (m->values.head_bias.data == NULL) return 0;
+    return OPS(m->b, add_rows, e, .y = *logits, .x = *logits, .table = m->values.head_bias,
+               .index_dev = model_list_dev(m, &m->lists.zero));
+}
+
 /* Computes log p of the given class of each row of x, over the classes of a table. */
 static int softmax_score(struct model *m, const struct tensor *x, const struct tensor *table,
                          const struct model_list *target, int64_t out_from, struct err *e)
@@ -48,7 +58,7 @@ static int softmax_score(struct model *m, const struct tensor *x, const struct t
             best_class = tensor_make(loss_dev + l.rows_n + at, 1, n, DTYPE_F32);
             best = tensor_make(loss_dev + best_at(&l, at), n, cols, DTYPE_F32);
         }
-        TRY(OPS(m->b, linear_rows, e, .y = logits, .x = part, .w = *table));
+        TRY(logits_of(m, &logits, &part, table, e));
         TRY(OPS(m->b, softmax_logp, e, .logp = logp, .logits = logits, .best_class = best_class,
                 .best = best, .target_dev = model_list_dev(m, target) + row));
     }
@@ -129,15 +139,21 @@ const bool *model_hits(const struct model *m)
     return m->hit_host;
 }
 
-/* Runs the layers without the head and gathers the features at the chosen positions. */
+/* Runs the layers without the head, gathers the features at the chosen positions, and maps them to
+ * the width of the head. */
 static int score_forward(struct model *m, const struct model_pass *p, struct tensor *chosen,
                          struct err *e)
 {
     TRY(model_forward(m, p, e));
     struct tensor features = model_features(m, p);
     *chosen = model_view(&m->buffers.chosen, m->lists.chosen.n, m->spec.model.dim);
-    return OPS(m->b, gather_rows, e, .y = *chosen, .x = features,
-               .index_dev = model_list_dev(m, &m->lists.chosen), .scale = 1.0f);
+    TRY(OPS(m->b, gather_rows, e, .y = *chosen, .x = features,
+            .index_dev = model_list_dev(m, &m->lists.chosen), .scale = 1.0f));
+    TRY(model_stage(m, model_head_stage(m), e));
+    if (m->values.project_out.data == NULL) return 0;
+    features = *chosen;
+    *chosen = model_view(&m->buffers.projected, features.rows, m->values.project_out.rows);
+    return model_linear(m, p, chosen, &features, &m->values.project_out, NULL, e);
 }
 
 /* Computes log p of all chosen positions, a body of model_graph.c. */
@@ -216,7 +232,7 @@ static int row_logits(struct model *m, const struct tensor *x, const struct tens
                       float *out_host, struct err *e)
 {
     struct tensor logits = model_logits(&m->buffers.scores, 1, table->rows);
-    TRY(OPS(m->b, linear_rows, e, .y = logits, .x = *x, .w = *table));
+    TRY(logits_of(m, &logits, x, table, e));
     return m->b->ops->download(m->b, out_host, logits.data, (size_t)table->rows * sizeof *out_host,
                                e);
 }

@@ -115,7 +115,7 @@ int model_apply(struct model *m, const struct model_update *u, double *grad_norm
                               .adam_step = u->update + 1};
     TRY(model_position_pullback(m, e));
     m->transposed_valid = false;
-    m->position.is_stale = m->position.functions->fill != NULL && m->position.tensors_n > 0;
+    m->position.is_stale = m->position.has_bias && m->position.tensors_n > 0;
     TRY(model_step_upload(m, &step, e));
     TRY(model_graph_run(m, update_pass, NULL, e));
     TRY(m->b->ops->download(m->b, &state, m->state_dev_own, sizeof state, e));

@@ -12,31 +12,38 @@ struct binder {
     const struct shape_params *params;
     float *base_dev;
     uint16_t *bf16_dev; /* block for matrices; NULL: base_dev */
-    bool has_ssmax;
     struct err *e;
     int rc; /* the first error; later calls do nothing */
 };
 
-static const struct shape_tensor *find(struct binder *b, const char *name)
-{
-    int32_t at = shape_find(b->params, name);
-    if (at < 0 && b->rc == 0)
-        b->rc = ERR(b->e, ERR_INTERNAL, "the model's shape has no tensor %s", name);
-    return at < 0 ? NULL : &b->params->tensor[at];
-}
-
-/* Returns the named tensor as a view of the fp32 block. */
-static struct tensor bind(struct binder *b, const char *format, ...) ERR_PRINTF(2, 3);
-static struct tensor bind(struct binder *b, const char *format, ...)
+/* Returns the named tensor as a view of the fp32 block; none if the shape does not have it. */
+static struct tensor bind_any(struct binder *b, const char *format, ...) ERR_PRINTF(2, 3);
+static struct tensor bind_any(struct binder *b, const char *format, ...)
 {
     char name[SHAPE_NAME_BYTES];
     va_list args;
     va_start(args, format);
     vsnprintf(name, sizeof name, format, args);
     va_end(args);
-    const struct shape_tensor *t = find(b, name);
-    if (t == NULL) return (struct tensor){.dtype = DTYPE_F32};
+    int32_t at = shape_find(b->params, name);
+    if (at < 0) return (struct tensor){.dtype = DTYPE_F32};
+    const struct shape_tensor *t = &b->params->tensor[at];
     return tensor_make(b->base_dev + t->offset, t->rows, t->cols, DTYPE_F32);
+}
+
+/* Returns a tensor that every shape must have. */
+static struct tensor bind(struct binder *b, const char *place, const char *name)
+{
+    struct tensor t = bind_any(b, "%s%s", place, name);
+    if (t.data == NULL && b->rc == 0)
+        b->rc = ERR(b->e, ERR_INTERNAL, "the model's shape has no tensor %s%s", place, name);
+    return t;
+}
+
+static struct model_norm bind_norm(struct binder *b, const char *place, const char *name)
+{
+    return (struct model_norm){.gain = bind_any(b, "%s%s.weight", place, name),
+                               .bias = bind_any(b, "%s%s.bias", place, name)};
 }
 
 /* Returns the copy of the tensor that products and gathers read. */
@@ -52,7 +59,7 @@ static void join(struct binder *b, struct tensor *first, const struct tensor *ne
                  const char *what)
 {
     size_t bytes = (size_t)(first->rows * first->cols) * dtype_bytes(first->dtype);
-    if (b->rc < 0) return;
+    if (b->rc < 0 || first->data == NULL) return;
     if ((const char *)first->data + bytes != next->data) {
         b->rc = ERR(b->e, ERR_INTERNAL, "%s are not adjacent in the parameter block", what);
         return;
@@ -65,77 +72,81 @@ static void join(struct binder *b, struct tensor *first, const struct tensor *ne
     }
 }
 
-static void bind_layer(struct binder *b, const struct model *m, struct model_layer *w, int32_t l)
+/* Binds q, k and v, weights or biases, as one matrix. */
+static struct tensor bind_qkv(struct binder *b, const char *place, const char *kind)
 {
-    const char *p = "decoder.layers";
-    w->norm1_gain = bind(b, "%s.%d.self_attn_layer_norm.weight", p, l);
-    w->norm1_bias = bind(b, "%s.%d.self_attn_layer_norm.bias", p, l);
-    w->qkv = bind(b, "%s.%d.self_attn.q_proj.weight", p, l);
-    w->qkv_bias = bind(b, "%s.%d.self_attn.q_proj.bias", p, l);
-    struct tensor k = bind(b, "%s.%d.self_attn.k_proj.weight", p, l);
-    struct tensor v = bind(b, "%s.%d.self_attn.v_proj.weight", p, l);
-    join(b, &w->qkv, &k, "the weights of q, k and v");
-    join(b, &w->qkv, &v, "the weights of q, k and v");
-    k = bind(b, "%s.%d.self_attn.k_proj.bias", p, l);
-    v = bind(b, "%s.%d.self_attn.v_proj.bias", p, l);
-    join(b, &w->qkv_bias, &k, "the biases of q, k and v");
-    join(b, &w->qkv_bias, &v, "the biases of q, k and v");
-    w->out = bind(b, "%s.%d.self_attn.out_proj.weight", p, l);
-    w->out_bias = bind(b, "%s.%d.self_attn.out_proj.bias", p, l);
-    w->norm2_gain = bind(b, "%s.%d.final_layer_norm.weight", p, l);
-    w->norm2_bias = bind(b, "%s.%d.final_layer_norm.bias", p, l);
-    w->fc1 = bind(b, "%s.%d.fc1.weight", p, l);
-    w->fc1_bias = bind(b, "%s.%d.fc1.bias", p, l);
-    w->fc2 = bind(b, "%s.%d.fc2.weight", p, l);
-    w->fc2_bias = bind(b, "%s.%d.fc2.bias", p, l);
-    if (b->has_ssmax) w->ssmax = bind(b, "%s.%d.self_attn.ssmax_scale", p, l);
-    enum position_gates gates = spec_layer_gates(&m->spec, l);
-    if (gates == POSITION_TOKEN_GATES)
-        w->gate = bind(b, "%s.%d.self_attn.forget_gate.weight", p, l);
-    if (gates != POSITION_FIXED_GATES)
-        w->gate_bias = bind(b, "%s.%d.self_attn.forget_gate.bias", p, l);
-    w->gate = matrix(b, w->gate);
-    struct tensor *const of_products[] = {&w->qkv, &w->qkv_bias, &w->out, &w->out_bias,
-                                          &w->fc1, &w->fc1_bias, &w->fc2, &w->fc2_bias};
+    struct tensor qkv = bind_any(b, "%sself_attn.q_proj.%s", place, kind);
+    struct tensor k = bind_any(b, "%sself_attn.k_proj.%s", place, kind);
+    struct tensor v = bind_any(b, "%sself_attn.v_proj.%s", place, kind);
+    join(b, &qkv, &k, "q, k and v");
+    join(b, &qkv, &v, "q, k and v");
+    return qkv;
+}
+
+static void bind_layer(struct binder *b, struct model_layer *w, int32_t l)
+{
+    char place[SHAPE_NAME_BYTES / 2];
+    snprintf(place, sizeof place, "decoder.layers.%d.", l);
+    *w = (struct model_layer){
+        .norm1 = bind_norm(b, place, "self_attn_layer_norm"),
+        .qkv = bind_qkv(b, place, "weight"),
+        .qkv_bias = bind_qkv(b, place, "bias"),
+        .out = bind(b, place, "self_attn.out_proj.weight"),
+        .out_bias = bind_any(b, "%sself_attn.out_proj.bias", place),
+        .norm2 = bind_norm(b, place, "final_layer_norm"),
+        .fc_gate = bind_any(b, "%sfc_gate.weight", place),
+        .fc_gate_bias = bind_any(b, "%sfc_gate.bias", place),
+        .fc1 = bind(b, place, "fc1.weight"),
+        .fc1_bias = bind_any(b, "%sfc1.bias", place),
+        .fc2 = bind(b, place, "fc2.weight"),
+        .fc2_bias = bind_any(b, "%sfc2.bias", place),
+        .ssmax = bind_any(b, "%sself_attn.ssmax_scale", place),
+        .gate = bind_any(b, "%sself_attn.forget_gate.weight", place),
+        .gate_bias = bind_any(b, "%sself_attn.forget_gate.bias", place),
+    };
+    struct tensor *const of_products[] = {&w->qkv,     &w->qkv_bias,     &w->out, &w->out_bias,
+                                          &w->fc_gate, &w->fc_gate_bias, &w->fc1, &w->fc1_bias,
+                                          &w->fc2,     &w->fc2_bias,     &w->gate};
     for (size_t i = 0; i < sizeof of_products / sizeof *of_products; i++)
         *of_products[i] = matrix(b, *of_products[i]);
+}
+
+/* Binds the tables, the maps beside them, and the head. */
+static void bind_tables(struct binder *b, const struct model *m, struct model_weights *out)
+{
+    if (m->spec.model.softmax == SPEC_ADAPTIVE) {
+        for (int32_t i = 0; i < m->bands.n; i++) {
+            out->table[i] = bind_any(b, "decoder.embed_tokens.embeddings.%d.0.weight", i);
+            out->projection[i] = bind_any(b, "decoder.embed_tokens.embeddings.%d.1.weight", i);
+        }
+        out->head = out->table[0];
+        struct tensor classes = bind_any(b, "decoder.adaptive_softmax.head.class_proj.weight");
+        if (m->bands.n > 1) join(b, &out->head, &classes, "band 0 and the class rows");
+    } else {
+        out->table[0] = bind(b, "decoder.", "embed_tokens.weight");
+        out->head = m->spec.model.form.tied ? out->table[0] : bind(b, "decoder.", "head.weight");
+        out->head_bias = bind_any(b, "decoder.head.bias");
+        out->project_in = matrix(b, bind_any(b, "decoder.project_in.weight"));
+        out->project_out = matrix(b, bind_any(b, "decoder.project_out.weight"));
+    }
+    for (int32_t i = 0; i < m->bands.n; i++) {
+        out->table[i] = matrix(b, out->table[i]);
+        out->projection[i] = matrix(b, out->projection[i]);
+    }
+    out->head = matrix(b, out->head);
 }
 
 int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, void *bf16_dev,
                        struct err *e)
 {
-    const struct spec_model *s = &m->spec.model;
-    struct binder b = {.params = &m->params,
-                       .base_dev = base_dev,
-                       .bf16_dev = bf16_dev,
-                       .has_ssmax = s->temperature.kind == SPEC_SSMAX,
-                       .e = e};
-    *out = (struct model_weights){
-        .layer = arena_array(&m->arena, (size_t)s->layers, sizeof *out->layer)};
-    for (int32_t l = 0; l < s->layers; l++) bind_layer(&b, m, &out->layer[l], l);
-    if (s->softmax == SPEC_ADAPTIVE) {
-        for (int32_t i = 0; i < m->bands.n; i++) {
-            out->table[i] = bind(&b, "decoder.embed_tokens.embeddings.%d.0.weight", i);
-            out->projection[i] = bind(&b, "decoder.embed_tokens.embeddings.%d.1.weight", i);
-        }
-        out->head = out->table[0];
-        if (m->bands.n > 1) {
-            struct tensor classes = bind(&b, "decoder.adaptive_softmax.head.class_proj.weight");
-            join(&b, &out->head, &classes, "band 0 and the class rows");
-        }
-    } else {
-        out->table[0] = bind(&b, "decoder.embed_tokens.weight");
-        out->head = out->table[0];
-    }
-    for (int32_t i = 0; i < m->bands.n; i++) {
-        out->table[i] = matrix(&b, out->table[i]);
-        out->projection[i] = matrix(&b, out->projection[i]);
-    }
-    out->head = matrix(&b, out->head);
-    if (s->final_norm) {
-        out->norm_gain = bind(&b, "decoder.layer_norm.weight");
-        out->norm_bias = bind(&b, "decoder.layer_norm.bias");
-    }
+    struct binder b = {.params = &m->params, .base_dev = base_dev, .bf16_dev = bf16_dev, .e = e};
+    int32_t layers = m->spec.model.layers;
+    *out =
+        (struct model_weights){.layer = arena_array(&m->arena, (size_t)layers, sizeof *out->layer)};
+    for (int32_t l = 0; l < layers; l++) bind_layer(&b, &out->layer[l], l);
+    bind_tables(&b, m, out);
+    out->embed_norm = bind_norm(&b, "decoder.", "embed_norm");
+    out->norm = bind_norm(&b, "decoder.", "layer_norm");
     if (b.rc == 0 && out->head.rows != m->bands.head_n)
         b.rc = ERR(e, ERR_INTERNAL, "the head has %" PRId64 " rows, expected %d classes",
                    out->head.rows, m->bands.head_n);

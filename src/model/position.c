@@ -60,6 +60,24 @@ static void bind_bias(struct model *m)
     m->bias.tail_offset_grad_dev = p->bias_grad_dev + tail;
 }
 
+static void bind_key_bias(struct model *m)
+{
+    struct model_position *p = &m->position;
+    p->key_bias_host = new_floats(m, (int64_t)p->shape.heads * m->capacity.length_max);
+    m->bias = (struct attention_bias){.key_bias_dev = model_buffer(m, SHAPE_KEY_BIAS, 0).data};
+}
+
+/* Uploads the bias of each key of rows of L tokens, which the op takes without gaps. */
+static int upload_key_bias(struct model *m, int32_t L, struct err *e)
+{
+    struct model_position *p = &m->position;
+    if (p->key_bias_host == NULL || p->key_bias_length == L) return 0;
+    p->functions->key_bias(&p->shape, L, p->key_bias_host);
+    p->key_bias_length = L;
+    return m->b->ops->upload(m->b, model_buffer(m, SHAPE_KEY_BIAS, 0).data, p->key_bias_host,
+                             floats_bytes((int64_t)p->shape.heads * L), e);
+}
+
 static struct tensor learned_rows(const struct model *m, enum model_block block, int32_t tensor)
 {
     const struct shape_tensor *t = &m->params.tensor[tensor];
@@ -187,8 +205,10 @@ int model_position_open(struct model *m, struct err *e)
                    p->shape.trained_length);
     TRY(bind_tensors(m, e));
     bind_rotation(m);
-    if (p->functions->fill != NULL) bind_bias(m);
-    p->is_stale = p->functions->fill != NULL;
+    bool by_key = position_has_key_bias(p->functions, &p->shape);
+    p->has_bias = p->is_stale = p->functions->fill != NULL && !by_key;
+    if (p->has_bias) bind_bias(m);
+    if (by_key) bind_key_bias(m);
     TRY(upload_embedding(m, e));
     TRY(upload_temperature(m, e));
     return upload_rotation(m, e);
@@ -198,9 +218,10 @@ int model_position_row_length(struct model *m, const struct model_batch *batch, 
 {
     struct model_position *p = &m->position;
     int32_t length = batch->stated_length > 0 ? batch->stated_length : batch->length;
+    TRY(upload_key_bias(m, batch->length, e));
     if (length == p->shape.length || p->functions->follows_length == NULL) return 0;
     p->shape.length = length;
-    p->is_stale = p->functions->fill != NULL;
+    p->is_stale = p->has_bias;
     return upload_rotation(m, e);
 }
 

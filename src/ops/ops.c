@@ -27,7 +27,8 @@ int ops_linear_relu(struct backend *b, const struct linear_relu_args *a, struct 
     TRY(check(b, OP_LINEAR_RELU, a, e));
     if (b->ops->linear_relu != NULL && a->dropout.p == 0.0f) return b->ops->linear_relu(b, a, e);
     struct linear_args plain = {.y = a->y, .x = a->x, .w = a->w, .bias = a->bias};
-    struct linear_rows_args rows = {.y = a->y, .x = a->x, .w = a->w, .bias = a->bias};
+    struct linear_rows_args rows = {
+        .y = a->y, .x = a->x, .w = a->w, .bias = a->bias, .split = a->split};
     TRY(a->exact ? b->ops->linear_rows(b, &rows, e) : b->ops->linear(b, &plain, e));
     struct relu_args relu = {.y = a->y, .x = a->y, .mask = a->mask, .dropout = a->dropout};
     return b->ops->relu(b, &relu, e);
@@ -59,8 +60,13 @@ int ops_residual_layernorm(struct backend *b, const struct residual_layernorm_ar
                             e));
     }
     TRY(b->ops->add(b, &sum, e));
-    struct layernorm_args norm = {
-        .y = a->y, .stats = a->stats, .x = a->s, .gain = a->gain, .bias = a->bias};
+    struct layernorm_args norm = {.y = a->y,
+                                  .stats = a->stats,
+                                  .x = a->s,
+                                  .gain = a->gain,
+                                  .bias = a->bias,
+                                  .eps = a->eps,
+                                  .rms = a->rms};
     return b->ops->layernorm(b, &norm, e);
 }
 
@@ -94,10 +100,11 @@ int ops_rotary(struct backend *b, const struct rotary_args *a, struct err *e)
 }
 
 /* Rotates q and k, or dq and dk back. If they are adjacent in one row and share their tables,
- * treats them as one tensor with twice the heads. */
+ * treats them as one tensor with the heads of both. */
 static int rotate_qk(struct backend *b, const struct tensor *q, const struct tensor *k,
                      const struct attention *a, bool inverse, struct err *e)
 {
+    int32_t key_heads = a->K > 0 ? a->K : a->H;
     struct rotary_args r = {.x = *q,
                             .cosine = a->rotary.cosine,
                             .sine = a->rotary.sine,
@@ -107,12 +114,13 @@ static int rotate_qk(struct backend *b, const struct tensor *q, const struct ten
                             .inverse = inverse};
     if ((char *)k->data == (char *)q->data + (size_t)q->cols * dtype_bytes(q->dtype) &&
         k->stride == q->stride && a->rotary.key_cosine.data == NULL) {
-        r.x.cols = 2 * q->cols;
-        r.H = 2 * a->H;
+        r.x.cols = q->cols + k->cols;
+        r.H = a->H + key_heads;
         return b->ops->rotary(b, &r, e);
     }
     TRY(b->ops->rotary(b, &r, e));
     r.x = *k;
+    r.H = key_heads;
     if (a->rotary.key_cosine.data != NULL) {
         r.cosine = a->rotary.key_cosine;
         r.sine = a->rotary.key_sine;

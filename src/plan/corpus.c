@@ -65,17 +65,20 @@ static int read_source(struct plan_corpus *c, const struct yaml_node *map, struc
     return 0;
 }
 
-int piece_read(struct axes *settings, struct plan_corpus *c, struct arena *a, const char *path,
-               struct err *e)
+int piece_read(struct piece *out, struct arena *a, const char *path, struct err *e)
 {
     const struct yaml_node *root;
 
-    *c = (struct plan_corpus){.path = path};
+    *out = (struct piece){.corpus.path = path};
     TRY(yaml_read(&root, a, path, e));
     for (int32_t i = 0; i < root->n; i++) {
-        bool is_source = strcmp(root->key[i]->text, "source") == 0;
-        TRY(is_source ? read_source(c, root->item[i], e)
-                      : settings_read_pair(settings, a, root, i, e));
+        const char *key = root->key[i]->text;
+        if (strcmp(key, "source") == 0)
+            TRY(read_source(&out->corpus, root->item[i], e));
+        else if (strcmp(key, "pretrained") == 0)
+            TRY(model_read_files(&out->model, a, root->item[i], e));
+        else
+            TRY(settings_read_pair(&out->settings, a, root, i, e));
     }
     return 0;
 }
@@ -91,16 +94,17 @@ int plan_corpus_read(struct plan_corpus *out, const struct project *project, str
 {
     /* Unlike project_find, the shipped file first. */
     const struct project shipped = {.root = project->share, .share = project->root};
-    struct axes settings = {0};
+    struct piece piece;
     struct draft d;
     char *path;
 
     TRY(project_find(&path, &shipped, a, arena_printf(a, "configs/data/%s.yaml", name), e));
-    TRY(piece_read(&settings, out, a, path, e));
+    TRY(piece_read(&piece, a, path, e));
+    *out = piece.corpus;
     out->name = name;
     if (!out->title) out->title = name;
     draft_init(&d);
-    axes_apply(&settings, 0, &d);
+    axes_apply(&piece.settings, 0, &d);
     out->data = d.spec.data;
     return 0;
 }

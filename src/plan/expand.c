@@ -147,7 +147,8 @@ static void note_warmup(struct expansion *x, const struct spec *s)
 {
     const struct spec_train *t = &s->train;
 
-    if (s->kind != SPEC_TRAIN || t->schedule != SPEC_COSINE || t->updates > t->warmup) return;
+    bool trains = s->kind == SPEC_TRAIN && t->origin != SPEC_PRETRAINED;
+    if (!trains || t->schedule != SPEC_COSINE || t->updates > t->warmup) return;
     if (!x->warmup_noted)
         notes_add(x->plan,
                   "%s: train.updates %d ends in the warm-up of %d updates; set train.warmup and "
@@ -182,9 +183,15 @@ static void note_entries(struct expansion *x)
     if (g->name_given && strcmp(g->name_given, g->name) != 0)
         notes_add(p, "%s: ignoring artefact: %s in the grid; the folder's name is used", g->name,
                   g->name_given);
+    bool all = true; /* blocks are here */
+    for (int32_t i = 0; i < g->blocks.n; i++) {
+        const struct rule *r = &g->blocks.item[i];
+        all = all && !r->missing;
+        if (r->missing) notes_add(p, "%s: left out %s: %s", g->name, r->missing, r->how);
+    }
     for (int32_t i = 0; i < g->evaluate.n; i++) {
         const struct rule *r = &g->evaluate.item[i];
-        if (!r->used)
+        if (!r->used && all)
             notes_add(p, "%s: the entry of evaluate at line %d matches no training", g->name,
                       r->at->line);
     }
@@ -193,7 +200,7 @@ static void note_entries(struct expansion *x)
         if (r->used)
             notes_add(p, "%s: left out %s: %s", g->name,
                       axes_text(r->where.item, r->where.n, &p->arena), r->why);
-        else
+        else if (all)
             notes_add(p, "%s: the entry of skip at line %d matches nothing", g->name, r->at->line);
     }
 }
@@ -507,6 +514,7 @@ static int count_points(struct expansion *x, const struct yaml_node *block, int6
  * grid); -1: the rule leaves it out. */
 static int64_t length_of(const struct rule *r, int32_t i, int64_t L_train)
 {
+    if (r->length[i].times > 0) return (int64_t)(r->length[i].times * (double)L_train + 0.5);
     int64_t least = r->least.tokens + (r->least.relative ? L_train : 0);
     int64_t tokens = r->length[i].tokens + (r->length[i].relative ? L_train : 0);
 
@@ -589,6 +597,8 @@ static int expand_training(struct expansion *x, const struct rule *block, int64_
     if (has_children(&x->grid)) t = arena_array(&x->plan->arena, 1, sizeof *t);
     *t = (struct parent){.block = block, .nominal = x->grid.base, .run = -1};
     t->nominal.spec.kind = block->kind;
+    axes_apply(&block->base, 0, &t->nominal);
+    if (block->base_at) axes_apply(&x->grid.set, 0, &t->nominal);
     axes_apply(&block->axes, index, &t->nominal);
     if (block->from_at) TRY(find_parent(x, t, earlier_n, e));
     if (is_skipped(x, &t->nominal.spec)) return 0;
@@ -617,6 +627,7 @@ int expand_grid(struct expansion *x, struct err *e)
         const struct rule *block = &x->grid.blocks.item[k];
         int64_t size = axes_size(&block->axes);
         int32_t earlier_n = x->parents.n;
+        if (block->missing) continue;
         TRY(count_points(x, block->at, size, e));
         for (int64_t i = 0; i < size; i++) TRY(expand_training(x, block, i, earlier_n, e));
     }

@@ -18,35 +18,55 @@ static int find_piece(char **out, struct arena *a, const struct project *p, cons
         *out = arena_printf(a, "%s/%s", places[i], name->text);
         if (name->text[0] && file_exists(*out)) return 0;
     }
-    const char *prepare =
-        strncmp(name->text, "data/", 5) == 0 ? "; `alibi data prepare` writes data/NAME.yaml" : "";
+    const char *writer =
+        strncmp(name->text, "data/models/", 12) == 0 ? "; `alibi import FOLDER` writes it"
+        : strncmp(name->text, "data/", 5) == 0 ? "; `alibi data prepare` writes data/NAME.yaml"
+                                               : "";
     bool own = strcmp(p->root, p->share) != 0;
     return yaml_error(name, e, "'%.100s' not found in %s, %s%s%s or %s%s", name->text, places[0],
-                      places[1], own ? ", " : "", own ? places[2] : "", places[3], prepare);
+                      places[1], own ? ", " : "", own ? places[2] : "", places[3], writer);
 }
 
-static int read_piece(struct grid *g, struct arena *a, const struct project *p,
-                      const struct yaml_node *name, struct err *e)
+/* Adds the settings of a piece. */
+static int read_piece(struct axes *out, struct arena *a, const char *path, struct err *e)
 {
-    struct axes settings = {0};
-    struct plan_corpus corpus; /* which a plan does not need */
+    struct piece piece; /* a plan needs its settings only */
+
+    TRY(piece_read(&piece, a, path, e));
+    for (int32_t i = 0; i < piece.settings.n; i++) *vec_push(a, out) = piece.settings.item[i];
+    return 0;
+}
+
+/* Adds the settings of a list of pieces; of settings of one key the last counts. Sets *missing
+ * (may be NULL) to the first that is not here, which is otherwise an error. */
+static int read_pieces(struct axes *out, const char **missing, struct arena *a,
+                       const struct project *p, const char *dir, const struct yaml_node *base,
+                       struct err *e)
+{
+    int32_t n;
+    const struct yaml_node *const *piece = yaml_each(&base, &n);
     char *path;
 
-    TRY(yaml_want(name, YAML_SCALAR, "a piece of base", e));
-    TRY(find_piece(&path, a, p, g->dir, name, e));
-    TRY(piece_read(&settings, &corpus, a, path, e));
-    axes_apply(&settings, 0, &g->base);
+    if (base->kind == YAML_MAP) TRY(yaml_want(base, YAML_LIST, "base", e));
+    for (int32_t i = 0; i < n; i++) {
+        TRY(yaml_want(piece[i], YAML_SCALAR, "a piece of base", e));
+        int rc = find_piece(&path, a, p, dir, piece[i], e);
+        if (rc < 0 && !missing) return rc;
+        if (rc == 0)
+            TRY(read_piece(out, a, path, e));
+        else if (!*missing)
+            *missing = piece[i]->text;
+    }
     return 0;
 }
 
 static int read_base(struct grid *g, struct arena *a, const struct project *p,
                      const struct yaml_node *base, const struct yaml_node *set, struct err *e)
 {
-    int32_t n = 0;
-    const struct yaml_node *const *piece = base ? yaml_each(&base, &n) : NULL;
+    struct axes pieces = {0};
 
-    if (base && base->kind == YAML_MAP) TRY(yaml_want(base, YAML_LIST, "base", e));
-    for (int32_t i = 0; i < n; i++) TRY(read_piece(g, a, p, piece[i], e));
+    if (base) TRY(read_pieces(&pieces, NULL, a, p, g->dir, base, e));
+    axes_apply(&pieces, 0, &g->base);
     if (set) TRY(settings_read(&g->set, a, set, e));
     axes_apply(&g->set, 0, &g->base);
     return 0;
@@ -75,6 +95,25 @@ static int read_length(struct length *out, const struct yaml_node *node, bool of
     return 0;
 }
 
+/* Reads multiples of L_train. */
+static int read_times(struct rule *r, struct arena *a, const struct yaml_node *node, struct err *e)
+{
+    const struct yaml_node *const *item = yaml_each(&node, &r->lengths_n);
+    struct length *length = arena_array(a, (size_t)r->lengths_n + 1, sizeof *length);
+
+    if (r->lengths_n == 0) return yaml_error(node, e, "L_valid: the list is empty");
+    for (int32_t i = 0; i < r->lengths_n; i++) {
+        TRY(yaml_want(item[i], YAML_SCALAR, "a multiple of L_train", e));
+        if (!str_to_double(&length[i].times, item[i]->text) || length[i].times <= 0 ||
+            length[i].times > 1000)
+            return yaml_error(item[i], e,
+                              "times: expected a number above 0, to 1000, found '%.60s'",
+                              item[i]->text);
+    }
+    r->length = length;
+    return 0;
+}
+
 /* Reads one length or a list of them; `from`, if given, is added to each. */
 static int read_lengths(struct rule *r, struct arena *a, const struct yaml_node *node,
                         const struct length *from, struct err *e)
@@ -93,11 +132,12 @@ static int read_lengths(struct rule *r, struct arena *a, const struct yaml_node 
     return 0;
 }
 
-/* Reads a length, a list, { list: […], at_least: L } or { from: L, add: […] }. */
+/* Reads a length, a list, { list: […], at_least: L }, { from: L, add: […] } or { times: […] }. */
 static int read_valid(struct rule *r, struct arena *a, const struct yaml_node *node, struct err *e)
 {
-    const struct yaml_node *list, *least, *from, *add;
-    const struct yaml_field fields[] = {{"list", YAML_ANY, &list},
+    const struct yaml_node *list, *least, *from, *add, *times;
+    const struct yaml_field fields[] = {{"times", YAML_ANY, &times},
+                                        {"list", YAML_ANY, &list},
                                         {"at_least", YAML_ANY, &least},
                                         {"from", YAML_ANY, &from},
                                         {"add", YAML_ANY, &add}};
@@ -105,17 +145,18 @@ static int read_valid(struct rule *r, struct arena *a, const struct yaml_node *n
 
     if (node->kind != YAML_MAP) return read_lengths(r, a, node, NULL, e);
     TRY(yaml_fields(node, fields, sizeof fields / sizeof *fields, e));
-    if (list && !from && !add) {
+    if (times && !list && !least && !from && !add) return read_times(r, a, times, e);
+    if (list && !from && !add && !times) {
         TRY(read_lengths(r, a, list, NULL, e));
         return least ? read_length(&r->least, least, false, e) : 0;
     }
-    if (from && add && !list && !least) {
+    if (from && add && !list && !least && !times) {
         TRY(read_length(&start, from, false, e));
         return read_lengths(r, a, add, &start, e);
     }
     return yaml_error(node, e,
-                      "L_valid: expected a length, a list, { list: [...], at_least: L_train } or { "
-                      "from: L_train, add: [...] }");
+                      "L_valid: expected a length, a list, { list: [...], at_least: L_train }, { "
+                      "from: L_train, add: [...] } or { times: [0.5, 1, 2] }");
 }
 
 /* --- rules ---------------------------------------------------------------------------------- */
@@ -144,6 +185,13 @@ static int read_from(struct rule *r, struct arena *a, const struct yaml_node *ma
     return 0;
 }
 
+static int read_how(struct rule *r, const struct yaml_node *node, struct err *e)
+{
+    TRY(yaml_want(node, YAML_SCALAR, "if_missing", e));
+    r->how = node->text;
+    return *r->how ? 0 : yaml_error(node, e, "if_missing is empty: say how to get the pieces");
+}
+
 static int read_block(struct rule *r, struct arena *a, const struct yaml_node *map, struct err *e)
 {
     for (int32_t i = 0; i < map->n; i++) {
@@ -151,9 +199,15 @@ static int read_block(struct rule *r, struct arena *a, const struct yaml_node *m
             TRY(read_kind(&r->kind, map->item[i], e));
         else if (strcmp(map->key[i]->text, "from") == 0)
             TRY(read_from(r, a, map->item[i], e));
+        else if (strcmp(map->key[i]->text, "base") == 0)
+            r->base_at = map->item[i];
+        else if (strcmp(map->key[i]->text, "if_missing") == 0)
+            TRY(read_how(r, map->item[i], e));
         else
             TRY(axes_read(&r->axes, a, map, i, e));
     }
+    if (r->how && !r->base_at)
+        return yaml_error(map, e, "if_missing needs base: in the same block");
     for (int32_t i = 0; i < r->axes.n; i++) {
         const struct axis *x = &r->axes.item[i];
         if (settings_belongs(x->key, "eval."))
@@ -314,6 +368,11 @@ int grid_read(struct grid *g, struct arena *a, const struct project *p, const ch
                           "{ position: alibi, L_train: [64, 128] }");
     if (blocks->n == 0) return yaml_error(blocks, e, "grid: the list is empty");
     TRY(rules_read(&g->blocks, a, blocks, RULE_GRID, usual, e));
+    for (int32_t i = 0; i < g->blocks.n; i++) {
+        struct rule *b = &g->blocks.item[i];
+        if (b->base_at)
+            TRY(read_pieces(&b->base, b->how ? &b->missing : NULL, a, p, dir, b->base_at, e));
+    }
     TRY(add_seeds(g, a, root, seeds, e));
     TRY(rules_read(&g->evaluate, a, rules, RULE_EVALUATE, SPEC_EVAL, e));
     return rules_read(&g->skip, a, skips, RULE_SKIP, SPEC_EVAL, e);

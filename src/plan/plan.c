@@ -305,8 +305,7 @@ static int read_corpus(struct expansion *x, const struct project *project, struc
 {
     struct arena *a = &x->plan->arena;
     const char *name = NULL; /* the last value of a repeated key counts */
-    struct axes counts = {0};
-    struct plan_corpus source; /* which a plan does not need */
+    struct piece piece;
     char *path;
 
     for (int32_t i = 0; i < x->set.n; i++)
@@ -314,11 +313,11 @@ static int read_corpus(struct expansion *x, const struct project *project, struc
     if (!name || !str_is_name(name)) return 0;
     path = arena_printf(a, "%s/data/%s.yaml", project->root, name);
     if (!file_exists(path)) return 0; /* not prepared: a run says so */
-    TRY(piece_read(&counts, &source, a, path, e));
-    for (int32_t i = 0; i < counts.n; i++) {
-        const char *key = counts.item[i].key->name;
+    TRY(piece_read(&piece, a, path, e));
+    for (int32_t i = 0; i < piece.settings.n; i++) {
+        const char *key = piece.settings.item[i].key->name;
         if (strcmp(key, "data.dataset") != 0 && !axes_find(&x->set, key))
-            *vec_push(a, &x->set) = counts.item[i];
+            *vec_push(a, &x->set) = piece.settings.item[i];
     }
     return 0;
 }
@@ -366,6 +365,15 @@ static int plan_artefact(struct expansion *x, struct plan_artefact k, bool expan
     return expands ? expand_grid(x, e) : 0;
 }
 
+/* True if every block lacks a piece. */
+static bool is_absent(const struct grid *g)
+{
+    int32_t i = 0;
+
+    while (i < g->blocks.n && g->blocks.item[i].missing) i++;
+    return i == g->blocks.n;
+}
+
 /* Reads options, artefacts, grids and scales, and expands the grids. */
 static int make_plan(struct plan *p, const struct project *project, const char *const *artefacts,
                      int32_t n, const struct plan_options *o, struct err *e)
@@ -387,6 +395,13 @@ static int make_plan(struct plan *p, const struct project *project, const char *
         const struct spec *base = &x.grid.base.spec;
         TRY(grid_read(&x.grid, &p->arena, project, k->name, k->dir, o->seeds, e));
         TRY(read_scale(&x, project, o->scale, e));
+        if (k->optional && is_absent(&x.grid)) {
+            notes_add(p,
+                      "left out %s: no piece of its blocks is here; `alibi plan %s` says how to "
+                      "get them",
+                      k->name, k->name);
+            continue;
+        }
         if (!k->optional || scale_has(&x.scale, base)) {
             TRY(plan_artefact(&x, *k, !o->artefacts_only, e));
             continue;

@@ -110,6 +110,30 @@ struct plan_corpus {
     struct spec_data data;                 /* what the file sets; other counts are 0 */
 };
 
+/* A model of data/models/NAME.yaml, which `alibi import` writes: the settings of struct
+ * plan_model's spec are a piece of `base`, and `pretrained:` says where its files are. */
+struct plan_model_file {
+    const char *name, *sha256;
+};
+struct plan_model {
+    const char *path;   /* of the piece; NULL: of a piece without `pretrained:` */
+    const char *folder; /* absolute */
+    const char *family, *dtype;
+    const char *tokenizer; /* SHA-256 of what determines its ids (tokenizer/tokenizer.h) */
+    int64_t bytes;         /* of the weight files */
+    struct plan_model_file *file;
+    int32_t files_n, files_capacity;
+    struct spec spec; /* what the piece sets */
+};
+
+/* plan_model_find - the piece whose model.files are these, of data/models/. Errors: ERR_NOINPUT
+ * none; ERR_DATA with the place. */
+int plan_model_find(struct plan_model *out, const struct project *project, struct arena *a,
+                    const char *files, struct err *e);
+/* plan_model_read - the piece at this path. Errors: ERR_NOINPUT; ERR_DATA with the place, also for
+ * a piece without `pretrained:`. */
+int plan_model_read(struct plan_model *out, struct arena *a, const char *path, struct err *e);
+
 /* plan_corpora - the names of configs/data of project and share, in natural order. */
 int plan_corpora(char ***out, int32_t *n, const struct project *project, struct arena *a,
                  struct err *e);

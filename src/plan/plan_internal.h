@@ -135,10 +135,19 @@ bool axes_match(const struct axes *where, const struct spec *s);
 /* axes_text - n axes for messages: "position=t5, L_train=512|1024". */
 char *axes_text(const struct axis *x, int32_t n, struct arena *a);
 
-/* piece_read - (corpus.c) adds the settings of a piece of `base`, and sets its source in *c.
- * Errors: ERR_DATA with the place; ERR_NOINPUT. */
-int piece_read(struct axes *settings, struct plan_corpus *c, struct arena *a, const char *path,
-               struct err *e);
+/* piece_read - (corpus.c) adds the settings of a piece of `base`, and what else it may hold: the
+ * source of a corpus, the files of a model. Errors: ERR_DATA with the place; ERR_NOINPUT. */
+struct piece {
+    struct axes settings;
+    struct plan_corpus corpus;
+    struct plan_model model;
+};
+int piece_read(struct piece *out, struct arena *a, const char *path, struct err *e);
+
+/* model_read_files - (model.c) reads the mapping `pretrained:` of a piece. Errors: ERR_DATA with
+ * the place. */
+int model_read_files(struct plan_model *m, struct arena *a, const struct yaml_node *map,
+                     struct err *e);
 
 /* --- grid.c: a grid.yaml and a configs/scale/NAME.yaml as rules ---------------------------------
  *
@@ -153,10 +162,12 @@ int piece_read(struct axes *settings, struct plan_corpus *c, struct arena *a, co
  *    a condition on the same key: it maps that value, as rule 1 maps lengths.
  * 5. A scale with conditions on the dataset rejects all other datasets. */
 
-/* A length in tokens; relative: added to L_train of the evaluated training. */
+/* A length in tokens; relative: added to L_train of the evaluated training. times: that many times
+ * L_train, if above 0. */
 struct length {
     int64_t tokens;
     bool relative;
+    double times;
 };
 
 /* An entry of a list in a file: something for the runs that match. */
@@ -170,6 +181,10 @@ struct rule {
     const struct length *length; /* evaluate: L_valid */
     int32_t lengths_n;
     struct length least;             /* evaluate: shorter lengths are left out */
+    const struct yaml_node *base_at; /* grid: its pieces, or NULL */
+    struct axes base;                /* grid: their settings */
+    const char *how;     /* grid: how to get its pieces; NULL: without one the grid is wrong */
+    const char *missing; /* grid: the first of them that is not here; NULL: all are */
     const struct yaml_node *from_at; /* grid: its `from:`, or NULL */
     struct axes from;                /* grid: conditions for the parent of each training */
     const char *why;                 /* skip: the reason */

@@ -3,7 +3,11 @@
  *
  * The slopes are the paper's, a given list, or drawn once from the run's seed (exponential,
  * sorted; the paper states neither the mean nor the order). Position scaling `slopes` multiplies
- * them by L_train / row length in evaluations on longer rows (Al-Khateeb et al. 2023). */
+ * them by L_train / row length in evaluations on longer rows (Al-Khateeb et al. 2023).
+ *
+ * Falcon's code adds slope * key instead of -slope * distance, which the softmax does not
+ * distinguish, and rounds slope, number of the key and product to bf16, which it does. It divides
+ * the sum of score and bias by sqrt(D). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +17,7 @@
 #include "position/position.h"
 
 static const char *const source_names[] = {"geometric", "exponential", NULL};
+static const char *const rounding_names[] = {"none", "keys", NULL};
 
 static const struct position_option options[] = {
     POSITION_NUMBER(POSITION_REALS, "model.alibi_slopes", alibi_slopes, 0, 1e6, "none",
@@ -25,23 +30,34 @@ static const struct position_option options[] = {
     POSITION_NUMBER(POSITION_REAL, "model.alibi_slopes_mean", alibi_slopes_mean, 1e-6, 1e6, "1",
                     "mean of the distribution of drawn slopes of alibi",
                     "not stated in the ALiBi paper"),
+    POSITION_NUMBER(POSITION_REAL, "model.alibi_bias_max", alibi_bias_max, 1e-3, 1e3, "8",
+                    "exponent m of geometric slopes: the last head's slope is 2^-m",
+                    "ALiBi paper, section 3: 8; MPT: alibi_bias_max"),
+    POSITION_NAMES("model.alibi_rounding", alibi_rounding, rounding_names, "none",
+                   "keys: the bias of key j is bf16(bf16(slope) bf16(j)) / sqrt(head width)",
+                   "Falcon: keys"),
     {.name = NULL},
 };
 
-/* Returns the slope of head h if the number of heads is a power of two: 2^(-8(h+1)/heads). */
-static float power_slope(int32_t h, int32_t heads)
+/* Returns the slope of head h if the number of heads is a power of two: 2^(-most (h+1)/heads). */
+static float power_slope(int32_t h, int32_t heads, double most)
 {
-    return (float)exp2(-8.0 * (double)(h + 1) / (double)heads);
+    return (float)exp2(-most * (double)(h + 1) / (double)heads);
 }
 
 /* Other numbers of heads get the slopes of the next lower power of two, then every other slope of
  * the next higher one. */
-float position_alibi_slope(int32_t h, int32_t heads)
+static float geometric_slope(int32_t h, int32_t heads, double most)
 {
     int32_t power = 1;
 
     while (power * 2 <= heads) power *= 2;
-    return h < power ? power_slope(h, power) : power_slope(2 * (h - power), 2 * power);
+    return h < power ? power_slope(h, power, most) : power_slope(2 * (h - power), 2 * power, most);
+}
+
+float position_alibi_slope(int32_t h, int32_t heads)
+{
+    return geometric_slope(h, heads, 8.0);
 }
 
 static int falling(const void *a, const void *b)
@@ -66,26 +82,65 @@ static int check(const struct position_shape *s, struct err *e)
 {
     int32_t n = s->options->alibi_slopes.n;
 
+    if (s->options->scaling == POSITION_SLOPES &&
+        s->options->alibi_rounding == POSITION_ROUNDED_KEYS)
+        return ERR(e, ERR_DATA,
+                   "eval.position_scaling: slopes does not apply: the bias of this checkpoint is "
+                   "rounded per key; set it to none");
     if (n == 0 || n == s->heads) return 0;
     return ERR(e, ERR_DATA, "model.alibi_slopes: %d slopes for model.heads = %d", n, s->heads);
+}
+
+/* Writes the slopes before a scaling. */
+static void fill_slopes(const struct position_shape *s, float *out)
+{
+    const struct position_options *o = s->options;
+
+    if (o->alibi_slopes.n == 0 && o->alibi_slopes_source == POSITION_EXPONENTIAL) {
+        draw_slopes(s, out);
+        return;
+    }
+    for (int32_t h = 0; h < s->heads; h++)
+        out[h] = o->alibi_slopes.n > 0 ? (float)o->alibi_slopes.value[h]
+                                       : geometric_slope(h, s->heads, o->alibi_bias_max);
 }
 
 static void fill(const struct position_shape *s, const float *const *params,
                  struct position_bias *out)
 {
-    const struct position_options *o = s->options;
     double scale = 1.0;
 
     (void)params;
-    if (o->alibi_slopes.n == 0 && o->alibi_slopes_source == POSITION_EXPONENTIAL)
-        draw_slopes(s, out->tail);
-    else
-        for (int32_t h = 0; h < s->heads; h++)
-            out->tail[h] = o->alibi_slopes.n > 0 ? (float)o->alibi_slopes.value[h]
-                                                 : position_alibi_slope(h, s->heads);
-    if (o->scaling == POSITION_SLOPES)
+    fill_slopes(s, out->tail);
+    if (s->options->scaling == POSITION_SLOPES)
         scale = fmin(1.0, (double)position_original_length(s) / (double)s->length);
     for (int32_t h = 0; h < s->heads; h++) out->tail[h] = (float)(-scale * (double)out->tail[h]);
+}
+
+/* Rounds to bf16, to nearest, ties to even. */
+static float to_bf16(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    bits = (bits + 0x7FFFu + (bits >> 16 & 1u)) & 0xFFFF0000u;
+    memcpy(&x, &bits, sizeof bits);
+    return x;
+}
+
+/* The slopes are in out[0 ... H - 1] until their rows, last to first, overwrite them. */
+static bool key_bias(const struct position_shape *s, int32_t L, float *out)
+{
+    if (s->options->alibi_rounding != POSITION_ROUNDED_KEYS) return false;
+    if (L > 0) fill_slopes(s, out);
+    for (int32_t h = s->heads - 1; h >= 0 && L > 0; h--) {
+        float slope = to_bf16(out[h]);
+        for (int32_t j = 0; j < L; j++) {
+            float product = to_bf16(slope * to_bf16((float)j)); /* exact before it is rounded */
+            out[(int64_t)h * L + j] = (float)((double)product / sqrt((double)s->width));
+        }
+    }
+    return true;
 }
 
 static bool follows_length(const struct position_shape *s)
@@ -98,5 +153,6 @@ const struct position_functions position_alibi = {
     .options = options,
     .check = check,
     .fill = fill,
+    .key_bias = key_bias,
     .follows_length = follows_length,
 };

@@ -52,6 +52,11 @@ int32_t position_original_length(const struct position_shape *s)
     return s->options->original_length > 0 ? s->options->original_length : s->trained_length;
 }
 
+bool position_has_key_bias(const struct position_functions *f, const struct position_shape *s)
+{
+    return f->key_bias && f->key_bias(s, 0, NULL);
+}
+
 int32_t position_row_length(const struct position_shape *s, int32_t L)
 {
     (void)s;
@@ -67,7 +72,7 @@ int32_t position_table_length(const struct position_functions *f, const struct p
 int32_t position_pairs(const struct position_functions *f, const struct position_shape *s)
 {
     if (f->frequencies == NULL || s->heads < 1) return 0;
-    return f->pairs ? f->pairs(s) : s->dim / s->heads / 2;
+    return f->pairs ? f->pairs(s) : s->width / 2;
 }
 
 void position_rotation(const struct position_functions *f, const struct position_shape *s,

@@ -72,6 +72,10 @@ enum position_scaling {
 };
 /* ALiBi's slopes if they are not listed: the paper's, or drawn from the run's seed. */
 enum position_slopes { POSITION_GEOMETRIC, POSITION_EXPONENTIAL };
+/* ALiBi's bias: slope times distance, or a number of each key, rounded to bf16 as by Falcon. */
+enum position_rounding { POSITION_EXACT, POSITION_ROUNDED_KEYS };
+/* The ends of YaRN's ramp: whole pairs, or not. */
+enum position_ends { POSITION_WHOLE_ENDS, POSITION_EXACT_ENDS };
 /* Learned slope as a function of the parameter u: e^u, or ln(1 + e^u). */
 enum position_parametrisation { POSITION_EXP, POSITION_SOFTPLUS };
 /* Location of the distance in BAM: 0, or learned for each head. */
@@ -101,6 +105,8 @@ struct position_options {
     struct position_list alibi_slopes; /* by head; empty: see alibi_slopes_source */
     enum position_slopes alibi_slopes_source;
     double alibi_slopes_mean; /* of drawn slopes */
+    double alibi_bias_max;    /* exponent of the last head's geometric slope */
+    enum position_rounding alibi_rounding;
     enum position_parametrisation alibi_parametrisation;
     struct position_list alibi_start_slopes; /* of learned slopes, by head; empty: the paper's */
     int32_t sandwich_dim, tisa_kernels;
@@ -115,6 +121,7 @@ struct position_options {
     double scaling_factor;
     int32_t original_length;
     double yarn_beta_fast, yarn_beta_slow;
+    enum position_ends yarn_truncate;
     double yarn_attention_factor;   /* 0: 0.1 ln(factor) + 1 */
     double llama3_low, llama3_high; /* original length / wavelength: divided below low, kept above
                                        high */
@@ -154,7 +161,8 @@ struct position_option {
 
 /* The inputs of a method's functions. */
 struct position_shape {
-    int32_t heads, dim;     /* H, C; a head is C / H wide */
+    int32_t heads, dim;     /* H, C */
+    int32_t width;          /* D, of a head */
     int32_t trained_length; /* L_train */
     int32_t length;         /* nominal length of a row; rows may be shorter */
     int64_t seed;           /* of the training */
@@ -202,6 +210,9 @@ struct position_functions {
     /* fill - computes the bias; `out` is zeroed before the call. */
     void (*fill)(const struct position_shape *, const float *const *params,
                  struct position_bias *out);
+    /* key_bias - writes the bias as a number of each key, out (H, L), instead of `fill`; L 0:
+     * writes nothing. Returns whether the bias is of that kind. NULL: it is not. */
+    bool (*key_bias)(const struct position_shape *, int32_t L, float *out);
     /* pullback - adds the gradients of the tensors to dparams. */
     void (*pullback)(const struct position_shape *, const float *const *params,
                      const struct position_bias *grad, float *const *dparams);
@@ -210,7 +221,7 @@ struct position_functions {
     double (*frequencies)(const struct position_shape *, double *theta);
     /* growth - the rate per token at which pair p of q grows, and of k falls. NULL: 0. */
     double (*growth)(const struct position_shape *, int32_t p);
-    /* pairs - pairs of a head in the tables. NULL: C / H / 2. */
+    /* pairs - pairs of a head in the tables. NULL: D / 2. */
     int32_t (*pairs)(const struct position_shape *);
     /* narrow_heads - the number of heads with a window of their own: head h sees at most h + 1
      * keys. NULL: 0. */
@@ -244,6 +255,8 @@ bool position_follows_length(int32_t method, const struct position_shape *s);
 bool position_adds_to_embedding(int32_t method, const struct position_shape *s);
 /* position_original_length - tokens per row before scaling. */
 int32_t position_original_length(const struct position_shape *s);
+/* position_has_key_bias - whether the bias is a number of the key (key_bias). */
+bool position_has_key_bias(const struct position_functions *f, const struct position_shape *s);
 /* position_alibi_slope - the paper's slope of head h. */
 float position_alibi_slope(int32_t h, int32_t heads);
 /* position_row_length - table_length of a method whose table has every distance of a row: L. */

@@ -22,6 +22,7 @@ static const double PI = 3.14159265358979323846;
 static const char *const layout_names[] = {"adjacent_pairs", "half_split", NULL};
 static const char *const scaling_names[] = {"none", "pi",     "ntk",      "dynamic_ntk",
                                             "yarn", "llama3", "longrope", NULL};
+static const char *const truncate_names[] = {"true", "false", NULL};
 static const char *const share_names[] = {"partial", "proportional", NULL};
 
 #define BASE_AND_LAYOUT                                                                            \
@@ -54,6 +55,9 @@ static const struct position_option options[] = {
         POSITION_REAL, "model.yarn_beta_slow", yarn_beta_slow, 1e-3, 1e6, "1",
         "turns within the original length below which a pair's angle is divided by the full factor",
         "YaRN: 1"),
+    POSITION_NAMES("model.yarn_truncate", yarn_truncate, truncate_names, "true",
+                   "round the ends of the ramp between fast and slow pairs to whole pairs",
+                   "YaRN: true"),
     POSITION_NUMBER(POSITION_REAL, "model.yarn_attention_factor", yarn_attention_factor, 0, 1e3,
                     "0", "factor of cosines and sines; 0: 0.1 ln(s) + 1", "YaRN, eqs. 21 and 22"),
     POSITION_NUMBER(POSITION_REAL, "model.llama3_low_freq_factor", llama3_low, 1e-3, 1e6, "1",
@@ -78,9 +82,8 @@ static const struct position_option options[] = {
 static int32_t rotated_width(const struct position_shape *s)
 {
     const struct position_options *o = s->options;
-    int32_t width = s->dim / s->heads;
-    return o->rotary_share_form == POSITION_PARTIAL ? (int32_t)floor(o->rotary_share * width)
-                                                    : width;
+    return o->rotary_share_form == POSITION_PARTIAL ? (int32_t)floor(o->rotary_share * s->width)
+                                                    : s->width;
 }
 
 /* Pairs that rotate. */
@@ -88,20 +91,19 @@ static int32_t rotated_pairs(const struct position_shape *s)
 {
     const struct position_options *o = s->options;
     if (o->rotary_share_form == POSITION_PARTIAL) return rotated_width(s) / 2;
-    return (int32_t)floor(o->rotary_share * (s->dim / s->heads) / 2.0);
+    return (int32_t)floor(o->rotary_share * s->width / 2.0);
 }
 
 /* Adjacent pairs have a row of the tables also if they do not rotate. */
 static int32_t pairs(const struct position_shape *s)
 {
-    return s->options->rotary_layout == POSITION_HALF_SPLIT ? rotated_width(s) / 2
-                                                            : s->dim / s->heads / 2;
+    return s->options->rotary_layout == POSITION_HALF_SPLIT ? rotated_width(s) / 2 : s->width / 2;
 }
 
 static int check_share(const struct position_shape *s, struct err *e)
 {
     const struct position_options *o = s->options;
-    int32_t width = s->dim / s->heads, rotated = rotated_width(s);
+    int32_t width = s->width, rotated = rotated_width(s);
 
     if (width % 2 != 0)
         return ERR(e, ERR_DATA,
@@ -177,9 +179,15 @@ static double pair_of_turns(const struct position_shape *s, double turns)
 static void divide_slow_pairs(const struct position_shape *s, double factor, double *theta)
 {
     int32_t width = rotated_width(s);
-    double low = fmax(floor(pair_of_turns(s, s->options->yarn_beta_fast)), 0.0);
-    double high = fmin(ceil(pair_of_turns(s, s->options->yarn_beta_slow)), width - 1);
+    double low = pair_of_turns(s, s->options->yarn_beta_fast);
+    double high = pair_of_turns(s, s->options->yarn_beta_slow);
 
+    if (s->options->yarn_truncate == POSITION_WHOLE_ENDS) {
+        low = floor(low);
+        high = ceil(high);
+    }
+    low = fmax(low, 0.0);
+    high = fmin(high, width - 1);
     if (low == high) high += 0.001;
     for (int32_t p = 0; p < width / 2; p++) {
         double share = fmin(fmax((p - low) / (high - low), 0.0), 1.0);
@@ -284,7 +292,7 @@ static int xpos_check(const struct position_shape *s, struct err *e)
 
 static double xpos_growth(const struct position_shape *s, int32_t p)
 {
-    double width = s->dim / s->heads;
+    double width = s->width;
     return log((2.0 * p + 0.4 * width) / (1.4 * width)) / s->options->xpos_scale_base;
 }
 

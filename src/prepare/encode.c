@@ -57,7 +57,11 @@ void unit_add(struct strbuf *line, const char *first, const char *rest, size_t r
 
 void unit_add_number(struct strbuf *line, uint32_t number)
 {
-    strbuf_addf(line, "%s%" PRIu32, line->n > 0 ? " " : "", number);
+    char digits[10], *p = digits + sizeof digits; /* printf takes half of the time of a text */
+
+    do *--p = (char)('0' + number % 10);
+    while (number /= 10);
+    unit_add(line, "", p, (size_t)(digits + sizeof digits - p));
 }
 
 /* Terminates the current line and writes it. */

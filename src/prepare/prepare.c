@@ -32,6 +32,7 @@ struct preparation {
     const char *folder, *temporary, *old, *piece; /* data/NAME, .NAME.tmp, .NAME.old, NAME.yaml */
     struct arena arena;
     struct manifest manifest;
+    struct documents documents; /* with a tokenizer */
 };
 
 bool prepare_is_embedded(const char *name)
@@ -128,6 +129,9 @@ static int describe(struct preparation *p, struct err *e)
         p->manifest.options = arena_printf(&p->arena, "vocab_limit=%d version=1", limit);
         return 0;
     }
+    if (p->options->tokenizer)
+        return documents_open(&p->documents, &p->arena, &p->manifest, p->options->tokenizer,
+                              p->options->text, p->options->text_n, p->options->prefix, e);
     TRY(find_text(p, e));
     for (int i = 0; i < CORPUS_SPLITS_N; i++) {
         TRY(hash_file(digest, text_path(p, i), e));
@@ -286,14 +290,12 @@ out:
     return rc;
 }
 
-/* Fills the temporary folder. */
-static int build(struct preparation *p, struct err *e)
+/* Writes dict.txt and the splits in its words. */
+static int build_words(struct preparation *p, struct err *e)
 {
     bool encoded = p->options->encode.kind != ENCODE_NONE;
     struct dictionary d;
 
-    TRY(dir_remove_tree(AT_FDCWD, p->temporary, NULL, e));
-    TRY(file_make_dirs(p->temporary, e));
     if (p->synthetic) {
         p->text_dir = p->temporary;
         if (p->synthetic->groups) p->groups_dir = p->temporary;
@@ -305,7 +307,26 @@ static int build(struct preparation *p, struct err *e)
         TRY(build_split(p, &d, i, e));
         if (encoded) unlink(text_path(p, i)); /* units are intermediate */
     }
-    if (p->groups_dir) TRY(build_groups(p, e));
+    return p->groups_dir ? build_groups(p, e) : 0;
+}
+
+static int build_documents(struct preparation *p, struct err *e)
+{
+    const struct text_progress progress = {.call = p->options->progress,
+                                           .context = p->options->progress_context,
+                                           .what = "ids of documents"};
+
+    for (int i = 0; i < CORPUS_SPLITS_N; i++)
+        TRY(documents_write(&p->documents, &p->manifest, p->temporary, i, progress, e));
+    return 0;
+}
+
+/* Fills the temporary folder. */
+static int build(struct preparation *p, struct err *e)
+{
+    TRY(dir_remove_tree(AT_FDCWD, p->temporary, NULL, e));
+    TRY(file_make_dirs(p->temporary, e));
+    TRY(p->options->tokenizer ? build_documents(p, e) : build_words(p, e));
     TRY(manifest_check_known(&p->manifest, &p->options->known, e));
     manifest_fingerprint(p->manifest.fingerprint, &p->manifest);
     return manifest_write(&p->manifest, arena_printf(&p->arena, "%s/manifest.yaml", p->temporary),
@@ -362,9 +383,17 @@ static int check_options(const struct project *project, const struct prepare_opt
                    "'%.80s' is not a valid corpus name: use at most %zu letters, digits, dots, "
                    "underscores and dashes",
                    o->name, sizeof corpus.name - 1);
-    if (o->text_dir && embedded)
+    const char *text = o->tokenizer ? o->text[0] : o->text_dir;
+    if (text && embedded)
         return ERR(e, ERR_USAGE, "%s is the name of an embedded corpus; choose another for %s",
-                   o->name, o->text_dir);
+                   o->name, text);
+    if (o->tokenizer && (o->dict || o->vocab_limit > 0 || o->encode.kind != ENCODE_NONE))
+        return ERR(e, ERR_USAGE,
+                   "--tokenizer cannot be combined with --dict, --vocab, --vocab-file or --ids");
+    if (o->tokenizer && o->known.vocab > 0)
+        return ERR(e, ERR_USAGE,
+                   "%s is the name of a public corpus of words; choose another, such as %s-%s",
+                   o->name, o->name, "gpt2");
     if (o->dict && o->vocab_limit > 0)
         return ERR(e, ERR_USAGE, "--dict cannot be combined with --vocab");
     if (embedded && (o->dict || o->encode.kind != ENCODE_NONE))
@@ -372,7 +401,7 @@ static int check_options(const struct project *project, const struct prepare_opt
             e, ERR_USAGE,
             "%s is an embedded corpus; it cannot be combined with --dict, --vocab-file or --ids",
             o->name);
-    if (o->text_dir || embedded) return 0;
+    if (text || embedded) return 0;
     if (!o->force) {
         int rc = corpus_open(&corpus, project, o->name, e);
         if (rc == 0) corpus_close(&corpus);
@@ -390,7 +419,7 @@ int prepare_corpus(const struct project *project, const struct prepare_options *
     int lock = -1, rc = 0;
 
     TRY(check_options(project, o, e));
-    if (!o->text_dir && !prepare_is_embedded(o->name)) return 0;
+    if (!o->text_dir && !o->tokenizer && !prepare_is_embedded(o->name)) return 0;
     struct preparation p = {.project = project,
                             .options = o,
                             .suffix = o->encode.kind == ENCODE_IDS ? "bin" : "txt",
@@ -409,6 +438,7 @@ int prepare_corpus(const struct project *project, const struct prepare_options *
     rc = prepare_locked(&p, e);
 out:
     file_unlock(lock);
+    documents_close(&p.documents);
     arena_fini(&p.arena);
     return rc;
 }

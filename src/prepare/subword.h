@@ -63,8 +63,8 @@ struct bpe;
  * place. */
 int bpe_open(struct bpe **out, struct arena *a, const char *vocab_path, const char *merges_path,
              struct err *e);
-/* bpe_line - appends the units of a line. Errors: ERR_DATA names the byte that is not UTF-8, or a
- * word of more than 65,536 bytes. */
+/* bpe_line - appends the units of a line. Errors: ERR_DATA names the byte that is not UTF-8;
+ * ERR_NOMEM. */
 int bpe_line(struct bpe *b, struct strbuf *out, const char *line, size_t n, struct err *e);
 
 #endif

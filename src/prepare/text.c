@@ -32,7 +32,7 @@ bool text_is_long_space(uint32_t c)
            c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-static bool is_space(uint32_t c)
+bool text_is_space(uint32_t c)
 {
     if (c > ' ') return c >= 0x80 && text_is_long_space(c);
     return c == ' ' || (c >= '\t' && c <= '\r') || c >= 0x1C;
@@ -115,7 +115,7 @@ int text_next(struct text_scan *s, struct err *e)
     for (int bytes; p < end; p += bytes) {
         bytes = text_decode(p, end, &c);
         if (bytes == 0 || c == '\0') return text_error(s, p, e);
-        if (!is_space(c)) {
+        if (!text_is_space(c)) {
             if (!s->word) s->word = p;
             continue;
         }

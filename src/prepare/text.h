@@ -71,7 +71,9 @@ static inline int text_decode(const char *p, const char *end, uint32_t *characte
 int text_encode(char out[4], uint32_t character);
 /* text_not_utf8 - ERR_DATA for the byte at p of a line. */
 int text_not_utf8(const char *line, const char *p, struct err *e);
-/* text_is_long_space - true if the character is white space outside ASCII. */
+/* text_is_space - true if the character is white space as in Python's \s. text_is_long_space - of
+ * those outside ASCII. */
+bool text_is_space(uint32_t c);
 bool text_is_long_space(uint32_t c);
 
 #endif

@@ -101,7 +101,9 @@ struct record_bins {
     X(T, t, TEXT, last_checkpoint, OPTIONAL, "results", "last_checkpoint", false)                  \
     X(T, t, TEXT, last_sha256, OPTIONAL, "results", "last_sha256", true)
 
-/* loss_nats, perplexity: not known where nonfinite > 0. tokens, nonfinite: targets scored; those
+/* bytes, words, documents: of the text that was scored, if a tokenizer cut it and all of the split
+ * was scored. tokenizer, tokenizer_sha256: as in struct corpus; NULL: the words of dict.txt.
+ * loss_nats, perplexity: not known where nonfinite > 0. tokens, nonfinite: targets scored; those
  * without a finite loss. eval_wps: not known where a pass was shared. bins: losses by position in
  * the windows, from 1; blocks: by number of the target, from 1, in 64 equal parts; groups: by group
  * of the corpus, from 0. An older program's record has none, so that they cannot be verified;
@@ -122,7 +124,12 @@ struct record_bins {
     X(T, t, BINS, bins, OPTIONAL, NULL, NULL, false)                                               \
     X(T, t, BINS, blocks, OPTIONAL, NULL, NULL, false)                                             \
     X(T, t, BINS, groups, OPTIONAL, NULL, NULL, false)                                             \
-    X(T, t, TEXT, datastore_sha256, OPTIONAL, "results", "datastore_sha256", true)
+    X(T, t, TEXT, datastore_sha256, OPTIONAL, "results", "datastore_sha256", true)                 \
+    X(T, t, INT, bytes, OPTIONAL, "results", "bytes", true)                                        \
+    X(T, t, INT, words, OPTIONAL, "results", "words", true)                                        \
+    X(T, t, INT, documents, OPTIONAL, "results", "documents", true)                                \
+    X(T, t, TEXT, tokenizer, OPTIONAL, "results", "tokenizer", false)                              \
+    X(T, t, TEXT, tokenizer_sha256, OPTIONAL, "results", "tokenizer_sha256", true)
 
 /* cpu_share, switches_per_s: of the measured steps, processor time over wall time and involuntary
  * context switches. */

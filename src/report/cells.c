@@ -171,6 +171,7 @@ static int ask(struct rows *out, const struct statement *q, struct store *s, str
         {"metric", l && l->paper.n ? l->paper.name[0] : k->value, STORE_TEXT},
         {"lines_n", k->line.n == 1 ? "1" : "0", STORE_INTEGER},
         {"whole", q->whole ? "1" : "0", STORE_INTEGER},
+        {"value", k->value, STORE_TEXT},
         REPORT_GIVEN(k->answer)};
 
     return report_rows_query(out, q->arena, s, k->answer->where, q->text.text, params,
@@ -233,12 +234,35 @@ static int check_alike(const struct rows *cells, struct store *s, struct err *e)
     return 0;
 }
 
+/* Refuses to show losses a token of different tokenizers in one table or panel. */
+static int check_tokenizers(struct arena *a, struct store *s, const struct report_keys *k,
+                            struct err *e)
+{
+    struct statement q;
+    struct rows mixed;
+
+    TRY(report_rows_query(&mixed, a, s, NULL,
+                          "SELECT 1 FROM results WHERE tokenizer_sha256 IS NOT NULL LIMIT 1", NULL,
+                          0, REPORT_QUERY_LIMIT_S, e));
+    if (mixed.rows_n == 0) return 0; /* every text has the words of dict.txt */
+    start(&q, a, k);
+    put_shown(&q, false);
+    strbuf_add(&q.text, tokenizers_sql);
+    TRY(ask(&mixed, &q, s, e));
+    if (mixed.rows_n == 0) return 0;
+    return ERR(e, ERR_DATA,
+               "%s: numbers of the tokenizers %s are not comparable, because their tokens differ; "
+               "show bits_per_byte, or a table for each with group: corpus",
+               k->value, report_rows_text(&mixed, 0, 0));
+}
+
 static int ask_cells(struct rows *out, struct arena *a, struct store *s,
                      const struct report_keys *k, const char *select, struct err *e)
 {
     struct statement q;
 
     TRY(check_columns(k, e));
+    TRY(check_tokenizers(a, s, k, e));
     start(&q, a, k);
     put_shown(&q, k->judged != NULL);
     PUT(&q, "%s%s", cells_sql, select);

@@ -96,7 +96,7 @@ struct report_keys {
  * verdict, why, n, mean, std, configs_n, configs, runs, devices, machines, codes, sources; of its
  * line label0.., right0.. (its key is a number), train_run_id, extra0.., each the mean over its
  * trainings. Errors: ERR_DATA a column the answer lacks, with the nearest; unlike configurations in
- * one cell. */
+ * one cell; perplexities or losses of different tokenizers in one group. */
 int report_cells_groups(struct rows *out, struct arena *a, struct store *s,
                         const struct report_keys *k, bool all, struct err *e);
 int report_cells(struct rows *out, struct arena *a, struct store *s, const struct report_keys *k,

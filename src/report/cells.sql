@@ -132,6 +132,22 @@ report_label AS MATERIALIZED (
       END AS label
   FROM report_ranged WHERE row IN (grp, line, col))
 
+-- @ tokenizers_sql
+-- The first group with losses a token of several tokenizers: a number is one by the name of its
+-- column, or because it is that of its run.
+report_cut AS (
+  SELECT s.grp, coalesce(v.tokenizer_sha256, '') AS id, min(s.row) AS row,
+    coalesce(v.tokenizer || ' (' || substr(v.tokenizer_sha256, 1, 12) || '…, corpus ', 'dict.txt (corpus ')
+      || r.corpus || ')' AS words
+  FROM report_shown s
+  JOIN results v ON v.run_id = s.run_id AND v.current = 1 AND v.kind = 'eval'
+  JOIN runs r ON r.run_id = v.run_id
+  WHERE s.number IS NOT NULL
+  AND (:value IN ('perplexity', 'loss_nats') OR s.number IN (v.perplexity, v.loss_nats))
+  GROUP BY s.grp, id)
+SELECT group_concat(words, ' and ') FROM (SELECT * FROM report_cut ORDER BY grp, row)
+GROUP BY grp HAVING count(*) > 1 ORDER BY grp LIMIT 1
+
 -- @ groups_sql
 -- Before the columns of the facts: report_run, a run asked for, and why it has no number. Another run of
 -- it gives none either if its method is not defined there or its training diverged.

@@ -34,7 +34,8 @@ coordinate(at, name, type, is_protected, of_training, is_shown, frees) AS (VALUE
 -- @ asked_sql
 -- by_id: the parts that are ids; of_evaluation: the id of an evaluation, not only of a training.
 -- free: the coordinates in which the sides may differ, because a filter names them, or an id fixes
---   them. The id of a training fixes its settings; the id of an evaluation also fixes L_valid. A
+--   them. The id of a training fixes its settings, and so does the name of a pretrained model; the
+--   id of an evaluation also fixes L_valid. A
 --   setting makes a run modified, so that a filter that names one frees `modified`.
 -- valued: a row for each evaluation and part of a filter, with the evaluation's value.
 ,
@@ -43,7 +44,10 @@ asked AS MATERIALIZED (
 evaluation AS NOT MATERIALIZED (
   SELECT scale, dataset, corpus, model, position, L_train_nominal AS L_train,
     L_valid_nominal AS L_valid, split, protocol, stride, first_window, precision, checkpoint,
-    targets, seed, modified, origin, perplexity, run_id, train_run_id, settings AS way
+    targets, seed, modified, origin, perplexity, run_id, train_run_id, settings AS way,
+    coalesce(tokenizer_sha256, '') AS tokenizer, bits_per_byte,
+    printf('%d bytes, %d words, %d documents', bytes, words, documents) AS text,
+    coalesce(tokenizer || ' ' || substr(tokenizer_sha256, 1, 12), 'dict.txt') AS tokenizer_name
   FROM evaluations),
 valued AS NOT MATERIALIZED (
   SELECT f.*, e.run_id, CASE f.name WHEN 'scale' THEN scale WHEN 'dataset' THEN dataset
@@ -67,7 +71,11 @@ free(name) AS MATERIALIZED (
   SELECT name FROM asked
   UNION SELECT 'modified' FROM asked WHERE name GLOB '*.*'
   UNION SELECT name FROM by_id, coordinate WHERE of_training
-  UNION SELECT 'L_valid' FROM by_id WHERE of_evaluation)
+  UNION SELECT 'L_valid' FROM by_id WHERE of_evaluation
+  UNION SELECT name FROM coordinate WHERE of_training
+    AND EXISTS (SELECT 1 FROM asked WHERE name = 'model')
+    AND NOT EXISTS (SELECT 1 FROM evaluation e JOIN asked f ON f.name = 'model'
+      AND f.wanted = e.model WHERE e.origin <> 'pretrained'))
 
 -- @ unmet_sql
 -- The first part of the filter of :side that no evaluation meets, with the values that there are.
@@ -95,8 +103,8 @@ evaluated AS MATERIALIZED (
     FROM runs t WHERE t.run_id = e.train_run_id) AS trained
   FROM evaluation e CROSS JOIN (SELECT DISTINCT side FROM asked) s
   WHERE (s.side, e.run_id) IN (SELECT side, run_id FROM picked))
-SELECT *, printf('%Q %Q %Q %Q %Q %Q %Q %Q %Q %Q', scale, dataset, corpus, split, protocol, stride,
-    first_window, precision, checkpoint, targets) AS kind,
+SELECT *, printf('%Q %Q %Q %Q %Q %Q %Q %Q %Q %Q %Q', scale, dataset, corpus, split, protocol,
+    stride, first_window, precision, checkpoint, targets, tokenizer) AS kind,
   printf('%Q %Q %Q %Q %Q %Q %Q', CASE WHEN 'model' NOT IN free THEN model END,
     CASE WHEN 'position' NOT IN free THEN position END,
     CASE WHEN 'L_train' NOT IN free THEN L_train END,
@@ -116,27 +124,35 @@ ORDER BY side, scale, dataset, split, protocol, position, L_train, L_valid, way,
 ,
 chosen(scale, dataset, corpus, model, position, L_train, L_valid, split, protocol, stride,
   first_window, precision, checkpoint, targets, seed, modified, origin, perplexity, run_id,
-  train_run_id, way, side, trained, kind, pair, place) AS (SELECT *, rowid FROM report_chosen),
+  train_run_id, way, tokenizer, bits_per_byte, text, tokenizer_name, side, trained, kind, pair,
+  place) AS (SELECT *, rowid FROM report_chosen),
 a AS (SELECT * FROM chosen WHERE side = 'a'),
 b AS (SELECT * FROM chosen WHERE side = 'b'),
 neutral AS (
   SELECT c0 AS key, c1 AS value, c2 AS universal FROM report_keys
   WHERE c0 NOT IN (SELECT frees FROM coordinate WHERE frees NOT NULL)),
 subject AS MATERIALIZED (
-  SELECT trained AS id, min(train_run_id) AS run_id, 0 AS of_evaluation FROM chosen GROUP BY trained
-  UNION ALL SELECT way, min(run_id), 1 FROM chosen GROUP BY way),
+  SELECT trained AS id, min(train_run_id) AS run_id, 0 AS of_evaluation, tokenizer
+  FROM chosen GROUP BY trained
+  UNION ALL SELECT way, min(run_id), 1, '' FROM chosen GROUP BY way),
 kept AS MATERIALIZED (
-  SELECT o.id, s.key, s.value FROM subject o JOIN run_settings s USING (run_id)
+  SELECT o.id, s.key, s.value, o.tokenizer FROM subject o JOIN run_settings s USING (run_id)
   WHERE o.of_evaluation = (s.key GLOB 'eval.*') AND s.key NOT IN ('kind', 'scale', 'meaning',
     'model.name', 'data.dataset', 'data.corpus', 'eval.train_run')
   AND s.key NOT IN (SELECT frees FROM coordinate WHERE frees NOT NULL)
   UNION ALL
-  SELECT o.id, n.key, n.value FROM subject o JOIN neutral n ON n.universal
+  SELECT o.id, n.key, n.value, o.tokenizer FROM subject o JOIN neutral n ON n.universal
   WHERE o.of_evaluation AND NOT EXISTS (
     SELECT 1 FROM run_settings s WHERE s.run_id = o.run_id AND s.key = n.key)),
 varying AS MATERIALIZED (
   SELECT key, key GLOB 'eval.*' AS of_evaluation FROM kept
   GROUP BY key HAVING count(DISTINCT value) > 1 ORDER BY key),
+-- other_cut: the protocols of one text, cut by two tokenizers. Its name and the settings of its ids
+--   may differ; bits per byte are then compared.
+other_cut AS MATERIALIZED (
+  SELECT DISTINCT x.kind AS x, y.kind AS y FROM chosen x JOIN chosen y
+    ON y.side <> x.side AND y.tokenizer <> x.tokenizer AND y.text = x.text
+  WHERE x.bits_per_byte NOT NULL AND y.bits_per_byte NOT NULL),
 -- unlike, apart: the first protected coordinate in which two protocols differ, and the first setting
 --   that two trainings, or two evaluations, both have, in which they differ and which nothing frees.
 --   The id of a training frees the training's settings; the id of an evaluation also its own.
@@ -148,7 +164,9 @@ protected AS MATERIALIZED (
   FROM (SELECT *, min(run_id) FROM chosen GROUP BY kind) k JOIN coordinate c ON c.is_protected),
 unlike AS MATERIALIZED (
   SELECT x.kind AS x, y.kind AS y, min(x.at) AS at, x.name, x.value AS of_a, y.value AS of_b
-  FROM protected x JOIN protected y ON y.at = x.at AND y.value IS NOT x.value GROUP BY 1, 2),
+  FROM protected x JOIN protected y ON y.at = x.at AND y.value IS NOT x.value
+  WHERE x.name NOT IN ('dataset', 'corpus') OR (x.kind, y.kind) NOT IN (SELECT x, y FROM other_cut)
+  GROUP BY 1, 2),
 bound AS MATERIALIZED (
   SELECT * FROM kept WHERE key IN (
     SELECT key FROM varying v
@@ -159,7 +177,8 @@ bound AS MATERIALIZED (
       WHERE v.key NOT GLOB 'data.*' AND (i.of_evaluation OR v.key NOT GLOB 'eval.*')))),
 apart AS MATERIALIZED (
   SELECT x.id AS x, y.id AS y, min(x.key) AS key, x.value AS of_a, y.value AS of_b
-  FROM bound x JOIN bound y ON y.key = x.key AND y.value <> x.value GROUP BY 1, 2),
+  FROM bound x JOIN bound y ON y.key = x.key AND y.value <> x.value
+  WHERE x.key NOT GLOB 'data.*' OR x.tokenizer = y.tokenizer GROUP BY 1, 2),
 -- near: the pairs that agree in all coordinates that are not protected, and what keeps them apart.
 -- nearest_b, nearest_a: of each evaluation, the pair that agrees in most, one that nothing keeps
 --   apart before all others.
@@ -168,28 +187,30 @@ near AS MATERIALIZED (
   SELECT a.place AS a, b.place AS b, coalesce(u.name, t.key, w.key) AS name,
     CASE WHEN u.name NOT NULL THEN u.of_a ELSE coalesce(t.of_a, w.of_a) END AS of_a,
     CASE WHEN u.name NOT NULL THEN u.of_b ELSE coalesce(t.of_b, w.of_b) END AS of_b,
-    coalesce(u.at, 17) AS agree_n
+    coalesce(u.at, 17) AS agree_n,
+    CASE WHEN a.tokenizer <> b.tokenizer THEN '; their tokenizers differ (' || a.tokenizer_name
+      || ', ' || b.tokenizer_name || '): compare bits per byte of one whole split' ELSE '' END AS cut
   FROM a JOIN b ON b.pair = a.pair
   LEFT JOIN unlike u ON u.x = a.kind AND u.y = b.kind
   LEFT JOIN apart t ON t.x = a.trained AND t.y = b.trained
   LEFT JOIN apart w ON w.x = a.way AND w.y = b.way),
 nearest_b AS (
-  SELECT a, name, of_a, of_b, max((name IS NULL) * 1e12 + agree_n * 1e9 - b)
+  SELECT a, name, of_a, of_b, cut, max((name IS NULL) * 1e12 + agree_n * 1e9 - b)
   FROM near GROUP BY a),
 nearest_a AS (
-  SELECT b, name, of_a, of_b, max((name IS NULL) * 1e12 + agree_n * 1e9 - a)
+  SELECT b, name, of_a, of_b, cut, max((name IS NULL) * 1e12 + agree_n * 1e9 - a)
   FROM near GROUP BY b),
 shown AS (
   SELECT 0 AS part, a, b, NULL AS note FROM near WHERE name IS NULL
   UNION ALL
   SELECT 1, a.place, NULL, CASE WHEN n.a IS NULL THEN 'B has no such evaluation'
     ELSE 'not compared: B has ' || name || ' ' || coalesce(of_b, 'none') || ', this one '
-      || coalesce(of_a, 'none') END
+      || coalesce(of_a, 'none') || cut END
   FROM a LEFT JOIN nearest_b n ON n.a = a.place WHERE n.a IS NULL OR name NOT NULL
   UNION ALL
   SELECT 2, NULL, b.place, CASE WHEN n.b IS NULL THEN 'A has no such evaluation'
     ELSE 'not compared: A has ' || name || ' ' || coalesce(of_a, 'none') || ', this one '
-      || coalesce(of_b, 'none') END
+      || coalesce(of_b, 'none') || cut END
   FROM b LEFT JOIN nearest_a n ON n.b = b.place WHERE n.b IS NULL OR name NOT NULL),
 listed AS (SELECT *, row_number() OVER (ORDER BY part, a, b) AS row FROM shown)
 -- A row of the answer. a, b: the places of its evaluations. settings: "train.lr=0.25|0.5
@@ -206,12 +227,21 @@ SELECT l.a, l.b, (
     LEFT JOIN neutral n ON n.key = v.key
     WHERE coalesce(x.value, n.value) IS NOT n.value OR coalesce(y.value, n.value) IS NOT n.value)
     AS settings,
-  a.perplexity AS A, b.perplexity AS B, a.perplexity - b.perplexity AS "A - B",
-  a.perplexity / b.perplexity AS "A / B", a.run_id AS "run A", b.run_id AS "run B",
-  coalesce(note, CASE WHEN a.perplexity - b.perplexity IS NULL
+  CASE WHEN cut THEN NULL ELSE a.perplexity END AS A,
+  CASE WHEN cut THEN NULL ELSE b.perplexity END AS B,
+  CASE WHEN cut THEN NULL ELSE a.perplexity - b.perplexity END AS "A - B",
+  CASE WHEN cut THEN NULL ELSE a.perplexity / b.perplexity END AS "A / B",
+  a.run_id AS "run A", b.run_id AS "run B",
+  coalesce(note, CASE WHEN cut THEN 'perplexities of the tokenizers '
+      || a.tokenizer_name || ' and ' || b.tokenizer_name || ' are not comparable; bits per byte are'
+    WHEN a.perplexity - b.perplexity IS NULL
     THEN 'a perplexity that is not finite' END) AS note,
+  CASE WHEN cut THEN a.bits_per_byte END AS "bits/byte A",
+  CASE WHEN cut THEN b.bits_per_byte END AS "bits/byte B",
   min(row) OVER (PARTITION BY coalesce(a.kind, b.kind)) AS alike
-FROM listed l
+FROM (
+  SELECT l.*, coalesce(a.tokenizer <> b.tokenizer, 0) AS cut
+  FROM listed l LEFT JOIN a ON a.place = l.a LEFT JOIN b ON b.place = l.b) l
 LEFT JOIN a ON a.place = l.a
 LEFT JOIN b ON b.place = l.b
 ORDER BY CASE WHEN :for_people THEN alike END, row LIMIT 100001

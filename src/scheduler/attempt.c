@@ -236,6 +236,14 @@ static enum store_state attempt_outcome(struct attempt *at, const struct exit_in
                             *line ? line : "no message");
 }
 
+enum store_state attempt_run_state(const struct attempt *at, const char *run_id)
+{
+    int32_t i = 0;
+
+    while (strcmp(at->run[i].run_id, run_id) != 0) i++;
+    return journal_state(&at->journal, &at->run[i], at->state);
+}
+
 /* Ends the rows of the attempt. */
 static int attempt_end(struct attempt *at, struct scheduler *sc, const struct exit_info *how,
                        struct err *e)
@@ -245,12 +253,13 @@ static int attempt_end(struct attempt *at, struct scheduler *sc, const struct ex
                   how->signal == SIGFPE || how->signal == SIGABRT;
     if (!sc->batch) TRY(store_begin(sc->store, e));
     sc->batch = true;
-    const struct store_end end = {.state = at->state,
-                                  .exit_code = how->exit_code,
-                                  .signal = how->signal,
-                                  .message = *at->message ? at->message : NULL};
-    for (int32_t i = 0; i < at->n; i++)
+    struct store_end end = {.exit_code = how->exit_code,
+                            .signal = how->signal,
+                            .message = *at->message ? at->message : NULL};
+    for (int32_t i = 0; i < at->n; i++) {
+        end.state = attempt_run_state(at, at->run[i].run_id);
         TRY(store_end_attempt(sc->store, at->run[i].attempt_id, &end, e));
+    }
     return 0;
 }
 

@@ -146,9 +146,12 @@ void progress_name(char out[PROGRESS_NAME_BYTES], const struct spec *s)
 {
     const char *position = spec_position_name(s->model.position);
 
+    static const char *const window[] = {
+        [SPEC_NONOVERLAPPING] = "", [SPEC_SLIDING] = " sliding", [SPEC_ROLLING] = " rolling"};
+
     if (s->kind == SPEC_EVAL)
         snprintf(out, PROGRESS_NAME_BYTES, "evaluate %s L=%ld at %ld%s", position, (long)s->train.L,
-                 (long)s->eval.L, s->eval.window == SPEC_SLIDING ? " sliding" : "");
+                 (long)s->eval.L, window[s->eval.window]);
     else
         snprintf(out, PROGRESS_NAME_BYTES, "%s %s L=%ld seed %lld",
                  s->kind == SPEC_TRAIN ? "train" : "measure", position, (long)s->train.L,

@@ -251,7 +251,8 @@ static void finish_attempt(struct scheduler *sc, struct attempt *at)
         struct queue_entry *t = &sc->queue.entry[at->entry[i]];
         if (blas) snprintf(t->avoid_blas, sizeof t->avoid_blas, "%s", blas);
         if (attempt_was_preempted(at)) t->tries_n--; /* the next does not count as a try */
-        enum run_state state = queue_end(&sc->queue, at->entry[i], at->state, at->n > 1);
+        enum run_state state =
+            queue_end(&sc->queue, at->entry[i], attempt_run_state(at, run->run_id), at->n > 1);
         if (state == RUN_DONE) sc->flops_done += run->flops;
         if (state == RUN_WAITING) again = true;
         if (state == RUN_FAILED) note_failure(sc, ERR_INTERNAL, run, at->message, at->dir);

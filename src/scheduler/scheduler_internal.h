@@ -447,6 +447,8 @@ int attempt_poll(struct attempt *at, struct scheduler *sc, struct err *e);
 /* attempt_was_preempted - true if the worker was stopped from outside, such as by Slurm before a
  * time limit, and wrote a checkpoint: this is not a failure, and the next attempt resumes. */
 bool attempt_was_preempted(const struct attempt *at);
+/* attempt_run_state - the outcome of one of its runs, once the attempt has ended. */
+enum store_state attempt_run_state(const struct attempt *at, const char *run_id);
 
 /* attempt_failed_blas - the BLAS that the worker crashed in or that reported an error; NULL: none.
  * The next attempt avoids it. */

@@ -36,21 +36,23 @@ static double band_share(const struct shape_bands *b, int32_t i)
 static double layers_flops(const struct spec *s, int32_t L)
 {
     const struct spec_model *m = &s->model;
-    double D = m->dim, F = m->ffn;
-    double dense = 2.0 * (4.0 * D * D + 2.0 * D * F);
-    double attention = 2.0 * 2.0 * D * ((double)L + 1.0) / 2.0; /* q.k and p.v */
+    double D = m->dim, F = m->ffn, width = spec_head_width(m);
+    double q = m->heads * width, kv = spec_kv_heads(m) * width, maps = m->form.gated ? 3.0 : 2.0;
+    double dense = 2.0 * (D * (q + 2.0 * kv) + q * D + maps * D * F);
+    double attention = 2.0 * 2.0 * q * ((double)L + 1.0) / 2.0; /* q.k and p.v */
     double gates = 0.0;                                         /* of the tokens */
     for (int32_t l = 0; l < m->layers; l++)
         if (spec_layer_gates(s, l) == POSITION_TOKEN_GATES) gates += 2.0 * D * m->heads;
     return m->layers * (dense + attention) + gates;
 }
 
-/* Projections of the adaptive input, per token. */
+/* Projections of the input, per token. */
 static double input_flops(const struct spec *s, const struct shape_bands *b)
 {
     double flops = 0.0;
 
-    if (s->model.softmax == SPEC_PLAIN) return 0.0;
+    if (s->model.softmax == SPEC_PLAIN)
+        return b->band[0].width == s->model.dim ? 0.0 : 2.0 * s->model.dim * b->band[0].width;
     for (int32_t i = 0; i < b->n; i++)
         flops += band_share(b, i) * 2.0 * s->model.dim * b->band[i].width;
     return flops;
@@ -61,8 +63,9 @@ static double input_flops(const struct spec *s, const struct shape_bands *b)
 static double output_flops(const struct spec *s, const struct shape_bands *b)
 {
     double D = s->model.dim;
-    double flops = 2.0 * b->head_n * D;
+    double flops = 2.0 * b->head_n * b->band[0].width;
 
+    if (b->band[0].width != s->model.dim) flops += 2.0 * D * b->band[0].width;
     for (int32_t i = 1; i < b->n; i++) {
         double width = b->band[i].width, rows = (double)b->band[i].last - b->band[i].first;
         flops += band_share(b, i) * 2.0 * (D * width + width * rows);
@@ -133,7 +136,9 @@ void shape_cost(struct shape_cost *out, const struct spec *s)
                                .tokens_per_update = (int64_t)t->shards * shape_shard_rows(t) * t->L,
                                .device_bytes = memory.total_bytes};
     double update_flops = 3.0 * shape_forward_flops(s, t->L) * (double)out->tokens_per_update;
-    if (s->kind == SPEC_TRAIN && t->origin != SPEC_TRAINED) {
+    if (s->kind == SPEC_TRAIN && t->origin == SPEC_PRETRAINED) {
+        *out = (struct shape_cost){.parameters_n = params.parameters_n}; /* its folder has them */
+    } else if (s->kind == SPEC_TRAIN && t->origin != SPEC_TRAINED) {
         *out = (struct shape_cost){.parameters_n = params.parameters_n,
                                    .tokens_per_update = out->tokens_per_update,
                                    .disk_running_bytes = 4 * params.parameters_n,

@@ -12,7 +12,8 @@ enum {
     POOL_ALIGN_BYTES = 64,
     LISTS_SPARE = 64,
     /* fp32 runs on CPUs: 512 rows suffice for the matrix products; at most 16 MB for a large
-     * vocabulary, but at least 128 rows. */
+     * vocabulary, but at least 128 rows; of a streamed model always 512, because each chunk packs
+     * the whole table. */
     LOGITS_CHUNK_ELEMENTS = 4 * 1024 * 1024,
     LOGITS_ROWS_MAX = 512,
     LOGITS_ROWS_MIN = 128,
@@ -62,12 +63,14 @@ static const struct {
     [SHAPE_SINE] = {"sines", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_BIAS] = {"bias", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_BIAS_GRAD] = {"bias gradient", SHAPE_F32, ALIVE_ALWAYS},
+    [SHAPE_KEY_BIAS] = {"bias of keys", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_TEMPERATURE] = {"temperature", SHAPE_F32, ALIVE_ALWAYS},
     [SHAPE_NARROW] = {"narrow", SHAPE_ACTIVATION,
                       TRAIN_ALL | SCORE_EMBED | SCORE_BRANCH | SCORE_OUTER | SCORE_HEAD},
     [SHAPE_ATTN_RESIDUAL] = {"residual stream after attention", SHAPE_ACTIVATION,
                              TRAIN_KEPT | SCORE_BRANCH | SCORE_INNER | SCORE_OUTER},
     [SHAPE_FFN] = {"inner", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_INNER | SCORE_OUTER},
+    [SHAPE_FACTOR] = {"factor", SHAPE_ACTIVATION, SCORE_INNER},
     [SHAPE_RELU_MASK] = {"relu mask", SHAPE_I32, TRAIN_KEPT},
     [SHAPE_QKV] = {"q, k, v", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_ATTEND},
     [SHAPE_ATTN_OUT] = {"attention", SHAPE_ACTIVATION, TRAIN_KEPT | SCORE_ATTEND | SCORE_BRANCH},
@@ -87,6 +90,7 @@ static const struct {
     [SHAPE_TAIL] = {"tail", SHAPE_ACTIVATION, TRAIN_HEAD | SCORE_HEAD},
     [SHAPE_KEYS] = {"keys", SHAPE_ACTIVATION, SCORE_INNER | SCORE_OUTER | SCORE_HEAD},
     [SHAPE_CHOSEN] = {"chosen", SHAPE_ACTIVATION, SCORE_HEAD},
+    [SHAPE_PROJECTED] = {"projected", SHAPE_ACTIVATION, SCORE_HEAD},
     [SHAPE_LOGITS] = {"logits", SHAPE_ACTIVATION, TRAIN_HEAD},
     [SHAPE_LOSS] = {"loss", SHAPE_F32, TRAIN_HEAD | SCORE_HEAD},
     [SHAPE_SCORES] = {"logits of scores", SHAPE_F32, SCORE_HEAD},
@@ -167,6 +171,7 @@ void shape_capacity(struct shape_capacity *out, const struct spec *s)
         int32_t stride = s->eval.window == SPEC_SLIDING ? s->eval.stride : L;
         shape_capacity_scores(out, L, stride, 1, s->eval.precision);
         out->keys = shape_has_search(s);
+        out->streamed = s->train.origin == SPEC_PRETRAINED && out->precision == SPEC_FP32;
     } else if (s->train.L < 1) {
         *out = (struct shape_capacity){.rows_max = 1, .length_max = 1};
     } else if (s->kind == SPEC_TRAIN) {
@@ -187,10 +192,11 @@ int64_t shape_logits_stride(int64_t classes)
     return (classes + LOGITS_STRIDE_MULTIPLE - 1) / LOGITS_STRIDE_MULTIPLE * LOGITS_STRIDE_MULTIPLE;
 }
 
-int64_t shape_logits_rows(int64_t classes, enum spec_precision precision, bool train)
+int64_t shape_logits_rows(int64_t classes, const struct shape_capacity *capacity, bool train)
 {
     int64_t chunk = LOGITS_CHUNK_ELEMENTS, most = LOGITS_ROWS_MAX;
-    if (precision == SPEC_BF16) {
+    if (capacity->streamed) return most;
+    if (capacity->precision == SPEC_BF16) {
         chunk = train ? LOGITS_CHUNK_ELEMENTS_BF16 : LOGITS_CHUNK_SCORES_BF16;
         most = train ? LOGITS_ROWS_MAX_BF16 : LOGITS_ROWS_MAX_SCORES_BF16;
     }
@@ -223,7 +229,7 @@ static int64_t filling(const struct measure *k, int64_t bands)
 
 static int64_t chunk_elements(const struct measure *k, int64_t rows_n, int64_t classes, bool train)
 {
-    return smaller(rows_n, shape_logits_rows(classes, k->capacity->precision, train)) *
+    return smaller(rows_n, shape_logits_rows(classes, k->capacity, train)) *
            shape_logits_stride(classes);
 }
 
@@ -269,24 +275,35 @@ static void form_layers(struct shape_memory *out, const struct measure *k)
     int64_t last = k->capacity->train ? 1 : 0, normed = m->final_norm ? last : 0;
     bool masked = k->capacity->train && k->capacity->precision == SPEC_BF16;
     int64_t mask_words = (m->ffn + 127) / 128 * 4; /* linear_relu rejects any other number */
+    enum spec_block block = m->form.block;
+    int64_t width = spec_head_width(m), q = m->heads * width, kv = spec_kv_heads(m) * width;
+    int64_t norms1 = block != SPEC_POST || m->final_norm ? layers + normed : 0;
+    int64_t norms2 = block != SPEC_PARALLEL ? layers : 0;
 
     form(out, SHAPE_X, layers + last, n, c);
-    form(out, SHAPE_LN1, layers + normed, n, c);
+    form(out, SHAPE_LN1, norms1, n, c);
     form(out, SHAPE_STATS1, layers + normed, n, 2);
-    form(out, SHAPE_QKV, layers, n, 3 * c);
-    form(out, SHAPE_ATTN_OUT, layers, n, c);
+    form(out, SHAPE_QKV, layers, n, q + 2 * kv);
+    form(out, SHAPE_ATTN_OUT, layers, n, q);
     form(out, SHAPE_LSE, layers, 1, n * m->heads);
     form(out, SHAPE_ATTN_RESIDUAL, layers, n, c);
-    form(out, SHAPE_LN2, layers, n, c);
-    form(out, SHAPE_STATS2, layers, n, 2);
+    form(out, SHAPE_LN2, norms2, n, c);
+    form(out, SHAPE_STATS2, norms2, n, 2);
     form(out, SHAPE_FFN, layers, n, m->ffn);
+    form(out, SHAPE_FACTOR, m->form.gated, n, m->ffn);
     form(out, SHAPE_RELU_MASK, masked ? layers : 0, n, mask_words);
+    /* The table has the lifetimes of SPEC_SEQUENTIAL; other blocks read some buffers longer. */
+    if (block == SPEC_PARALLEL) out->buffer[SHAPE_LN1].alive |= SCORE_BRANCH | SCORE_INNER;
+    if (block == SPEC_POST) out->buffer[SHAPE_LN2].alive |= SCORE_OUTER;
+    if (m->form.embedding_norm) out->buffer[SHAPE_STATS1].alive |= SCORE_EMBED;
 }
 
 static void form_once(struct shape_memory *out, const struct measure *k)
 {
     const struct spec_model *m = &k->spec->model;
     bool train = k->capacity->train, adaptive = m->softmax == SPEC_ADAPTIVE;
+    int64_t table = k->bands.band[0].width;
+    bool projected = table != m->dim;
     int64_t n = k->tokens_n, c = m->dim, scored = k->capacity->scored_max;
     int64_t most = k->filled_n, tail = k->bands.n > 1 ? k->bands.band[1].width : 0;
     /* With padding: rows of band 0 have the width of the model, those of other bands the width of
@@ -297,11 +314,13 @@ static void form_once(struct shape_memory *out, const struct measure *k)
     form(out, SHAPE_NARROW, 1, most, c);
     form(out, SHAPE_STREAM_GRAD, train, n, c);
     form(out, SHAPE_DROPPED, train, most, c);
-    form(out, SHAPE_GATHERED, adaptive, gathered, c);
+    form(out, SHAPE_GATHERED, adaptive || projected, projected ? n : gathered,
+         projected ? table : c);
     form(out, SHAPE_FEATURES, train && m->dropout_softmax > 0.0, n, c);
     form(out, SHAPE_TAIL, 1, most, train ? 2 * tail : tail);
     form(out, SHAPE_KEYS, k->capacity->keys, larger(scored, 1), c);
     form(out, SHAPE_CHOSEN, 1, larger(scored, 1), c);
+    form(out, SHAPE_PROJECTED, projected, larger(scored, 1), table);
     form(out, SHAPE_LOGITS, train, 1, logits_elements(k, n, true));
     /* One row more than are scored: a whole distribution is computed for one position of any model.
      */
@@ -315,6 +334,7 @@ static void form_once(struct shape_memory *out, const struct measure *k)
     /* Per token: band rows, ids and gradient ids, and positions. Per row of the head: the target's
      * class, tail row, tail class, and the scored position. A band has three lists, a tail two. */
     out->lists_n = 4 * n + 4 * k->heads_n + filling(k, 5 * k->bands.n) + LISTS_SPARE;
+    if (m->form.head_bias) out->lists_n += k->heads_n;
     if (k->capacity->hits) out->lists_n += 2 * k->bands.n * k->heads_n; /* each tail has all rows */
     form(out, SHAPE_LISTS, 1, 1, out->lists_n);
 }
@@ -341,7 +361,9 @@ static void form_position(struct shape_memory *out, const struct measure *k)
     form(out, SHAPE_GATES, gated ? layers : 0, 2, n * m->heads);
     form(out, SHAPE_GATES_GRAD, gated && k->capacity->train, 1, n * m->heads);
     form(out, SHAPE_GATE_INPUT_GRAD, by_token && k->capacity->train, n, m->heads);
-    form(out, SHAPE_BIAS, f->fill != NULL, bias_rows, m->heads);
+    bool by_key = position_has_key_bias(f, &shape);
+    form(out, SHAPE_KEY_BIAS, by_key, m->heads, L);
+    form(out, SHAPE_BIAS, f->fill != NULL && !by_key, bias_rows, m->heads);
     form(out, SHAPE_BIAS_GRAD, f->pullback != NULL && k->capacity->train, bias_rows, m->heads);
 }
 
@@ -393,7 +415,10 @@ void shape_memory(struct shape_memory *out, const struct spec *s,
         out->buffer[id].alive &= ~(uint32_t)TRAIN_ALL;
     for (int32_t id = 0; id < SHAPE_BUFFERS_N; id++) place(out, id, bf16);
 
-    shape_params(&params, NULL, s);
+    if (capacity->streamed)
+        shape_params_streamed(&params, NULL, s);
+    else
+        shape_params(&params, NULL, s);
     out->elements_n = params.elements_n;
     if (capacity->train) out->slots_n = s->train.optimizer == SPEC_ADAM ? 4 : 3;
     out->block_bytes = out->elements_n * 4 * out->slots_n;

@@ -37,11 +37,13 @@ struct shape_capacity {
     int64_t scored_max; /* positions scored at a time, at most */
     bool hits;          /* each is asked whether its target is the most probable word */
     bool keys;          /* the keys of scored positions are wanted (model_keys) */
+    bool streamed;      /* scoring: the block holds one stage at a time (model_stream) */
     enum spec_precision precision;
 };
 
 /* shape_capacity - the capacity that the spec's run needs. Training: a shard, and the validation's
- * rows. Evaluation: a batch of windows of one length. Benchmark: a shard, or bench.rows. */
+ * rows. Evaluation: a batch of windows of one length; a pretrained model in fp32 is streamed, as on
+ * a CPU. Benchmark: a shard, or bench.rows. */
 void shape_capacity(struct shape_capacity *out, const struct spec *s);
 
 /* shape_capacity_validation - how many rows of train.validate_L (0: train.L) tokens fit into the
@@ -57,7 +59,8 @@ void shape_capacity_scores(struct shape_capacity *out, int32_t longest, int32_t 
                            int32_t lengths_n, enum spec_precision precision);
 
 /* N = rows_max * length_max tokens (M: N rounded up to a multiple of SHAPE_LIST_ROWS if the
- * vocabulary has bands), C model width, F inner width, H heads, D head width. */
+ * vocabulary has bands), C model width, E width of the table, F inner width, H heads, K heads of k
+ * and v, D head width. */
 enum shape_buffer_id { /* in the order of placement, see memory.c */
                        /* Training: one copy per layer; otherwise one in all. X, LN1 and STATS1 have
                         * one more copy for the residual stream after the last layer (LN1 and STATS1
@@ -79,14 +82,16 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_SINE,        /* the same */
                        SHAPE_BIAS,        /* (K+1,H) fp32: the table (H,K), then each head's tail */
                        SHAPE_BIAS_GRAD,   /* the same; training, of a learned bias */
+                       SHAPE_KEY_BIAS,    /* (H,length_max) fp32 of a bias by key */
                        SHAPE_TEMPERATURE, /* (layers,length_max) fp32 factors of queries */
                        SHAPE_NARROW,      /* (M,C) */
                        /* Copies as of X: one per layer when training. */
                        SHAPE_ATTN_RESIDUAL, /* (N,C) residual stream after attention */
-                       SHAPE_FFN,           /* (N,F) after ReLU and dropout */
+                       SHAPE_FFN,           /* (N,F) after activation and dropout */
+                       SHAPE_FACTOR,        /* (N,F) of a gated activation */
                        SHAPE_RELU_MASK,     /* (N,G) i32, a bit for each of F; training in bf16 */
-                       SHAPE_QKV,           /* (N,3C) */
-                       SHAPE_ATTN_OUT,      /* (N,C) attention */
+                       SHAPE_QKV,           /* (N,(H+2K)D) */
+                       SHAPE_ATTN_OUT,      /* (N,HD) attention */
                        SHAPE_LSE,           /* (1,NH) fp32 */
                        SHAPE_GATE_INPUT, /* (N,H) fp32 forget gates of tokens before the sigmoid */
                        SHAPE_GATES,      /* (2,NH) fp32 their sums: high, low */
@@ -97,16 +102,18 @@ enum shape_buffer_id { /* in the order of placement, see memory.c */
                        SHAPE_GATES_GRAD,      /* (1,NH) fp32, training: gradient of their sums */
                        SHAPE_GATE_INPUT_GRAD, /* (N,H) training, gates of tokens */
                        SHAPE_DROPPED,         /* (M,C) training */
-                       SHAPE_GATHERED, /* (M,C) embedding rows of each band, packed; adaptive */
+                       SHAPE_GATHERED, /* (M,C) embedding rows of each band, packed; adaptive. (N,E)
+                                          rows of a table of another width */
                        SHAPE_WIDE,     /* (M,max(F,3C)) training */
                        SHAPE_FEATURES, /* (N,C) head input after its dropout; training */
                        SHAPE_TAIL,     /* (M,2w) training, (M,w) otherwise: input of a tail and its
                                           gradient */
                        SHAPE_KEYS,   /* (scored_max,C) LN2 of the last layer at scored positions */
                        SHAPE_CHOSEN, /* (scored_max,C) features at scored positions */
-                       SHAPE_LOGITS, /* (1,largest chunk) training */
-                       SHAPE_LOSS,   /* (1,2(R+1)) fp32; more for hits */
-                       SHAPE_SCORES, /* (1,largest chunk) fp32 logits of a scoring */
+                       SHAPE_PROJECTED, /* (scored_max,E) those, mapped to the table's width */
+                       SHAPE_LOGITS,    /* (1,largest chunk) training */
+                       SHAPE_LOSS,      /* (1,2(R+1)) fp32; more for hits */
+                       SHAPE_SCORES,    /* (1,largest chunk) fp32 logits of a scoring */
                        SHAPE_BUFFERS_N
 };
 
@@ -144,7 +151,7 @@ int64_t shape_search_bytes(int64_t queries_n, int32_t width);
 
 /* shape_logits_rows - rows of logits of so many classes in one chunk, when training or scoring.
  * shape_logits_stride - elements from one row to the next. */
-int64_t shape_logits_rows(int64_t classes, enum spec_precision precision, bool train);
+int64_t shape_logits_rows(int64_t classes, const struct shape_capacity *capacity, bool train);
 int64_t shape_logits_stride(int64_t classes);
 
 #endif

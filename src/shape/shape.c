@@ -27,7 +27,8 @@ void shape_bands(struct shape_bands *out, const struct spec_model *m, int32_t vo
 {
     *out = (struct shape_bands){.n = 1, .head_n = vocab};
     if (m->softmax == SPEC_PLAIN) {
-        out->band[0] = (struct shape_band){.last = vocab, .width = m->dim};
+        int32_t given = m->form.embedding_width;
+        out->band[0] = (struct shape_band){.last = vocab, .width = given > 0 ? given : m->dim};
         return;
     }
     int32_t first = 0, width = m->dim;
@@ -41,25 +42,42 @@ void shape_bands(struct shape_bands *out, const struct spec_model *m, int32_t vo
     out->head_n = out->band[0].last + out->n - 1;
 }
 
+/* A walk over all tensors. Streamed, the stages share the elements from 0 on. */
+struct walk {
+    struct shape_params *out;
+    bool streamed;
+    int32_t stage;                   /* of the tensors to come */
+    int64_t end_n, shared_n, kept_n; /* elements: of this stage, the largest one, other tensors */
+};
+
 /* Adds a tensor; its group begins at an aligned offset. */
-static void walk_add(struct shape_params *w, struct shape_tensor t, const char *format, ...)
+static void walk_add(struct walk *w, struct shape_tensor t, const char *format, ...)
     ERR_PRINTF(3, 4);
 
-static void walk_add(struct shape_params *w, struct shape_tensor t, const char *format, ...)
+static void walk_add(struct walk *w, struct shape_tensor t, const char *format, ...)
 {
     int64_t n = (int64_t)t.rows * t.cols;
+    int64_t *end = w->streamed && w->stage != SHAPE_STAYS ? &w->end_n : &w->kept_n;
 
-    t.offset = t.joined ? w->elements_n : aligned(w->elements_n);
-    if (w->tensor) {
+    t.offset = t.joined ? *end : aligned(*end);
+    *end = t.offset + n;
+    if (w->end_n > w->shared_n) w->shared_n = w->end_n;
+    t.stage = w->stage;
+    if (w->out->tensor) {
         va_list args;
         va_start(args, format);
         vsnprintf(t.name, sizeof t.name, format, args);
         va_end(args);
-        w->tensor[w->tensors_n] = t;
+        w->out->tensor[w->out->tensors_n] = t;
     }
-    w->tensors_n++;
-    w->elements_n = t.offset + n;
-    w->parameters_n += n;
+    w->out->tensors_n++;
+    w->out->parameters_n += n;
+}
+
+static void walk_stage(struct walk *w, int32_t stage)
+{
+    w->stage = stage;
+    w->end_n = 0;
 }
 
 static struct shape_tensor form_vector(int32_t n, enum shape_init init, double value)
@@ -98,31 +116,61 @@ static struct shape_tensor positioned(struct shape_tensor t)
     return t;
 }
 
-/* Describes the embedding table of a band: normal, with row 1 zero. In band 0 that is the pad id;
- * the authors' code does the same in every other band. */
-static struct shape_tensor form_table(int32_t rows, int32_t width)
+/* Describes the embedding table of a band: normal, with the row of the pad id zero, if any. The
+ * authors' code does the same in the bands after the first. */
+static struct shape_tensor form_table(int32_t rows, int32_t width, int32_t pad)
 {
     return (struct shape_tensor){.rows = rows,
                                  .cols = width,
                                  .dims = 2,
                                  .init = SHAPE_NORMAL,
                                  .init_value = 1.0 / sqrt((double)width),
-                                 .init_zero_row = rows > 1 ? 1 : -1};
+                                 .init_zero_row = pad < rows ? pad : -1};
 }
 
-static void walk_embedding(struct shape_params *w, const struct spec *s)
+/* Norms stay in memory, for the pass computes them with the sum of the layer before. */
+static void walk_norm(struct walk *w, const struct spec_model *m, const char *place,
+                      const char *name)
+{
+    int32_t stage = w->stage;
+
+    w->stage = SHAPE_STAYS;
+    walk_add(w, form_vector(m->dim, SHAPE_ONES, 0.0), "%s.%s.weight", place, name);
+    if (m->form.norm == SPEC_LAYERNORM && m->form.norm_bias)
+        walk_add(w, form_vector(m->dim, SHAPE_ZEROS, 0.0), "%s.%s.bias", place, name);
+    w->stage = stage;
+}
+
+/* The table, what follows it, and a head of its own. */
+static void walk_plain(struct walk *w, const struct spec *s)
 {
     const struct spec_model *m = &s->model;
     struct shape_bands bands;
 
     shape_bands(&bands, m, s->data.vocab);
-    if (m->softmax == SPEC_PLAIN) {
-        walk_add(w, form_table(s->data.vocab, m->dim), "decoder.embed_tokens.weight");
-        return;
+    int32_t V = s->data.vocab, E = bands.band[0].width;
+    walk_stage(w, SHAPE_TABLE);
+    walk_add(w, form_table(V, E, spec_pad(s)), "decoder.embed_tokens.weight");
+    walk_stage(w, SHAPE_LAYER_0 + m->layers);
+    if (!m->form.tied) walk_add(w, form_table(V, E, -1), "decoder.head.weight");
+    walk_stage(w, SHAPE_STAYS);
+    if (m->form.head_bias) walk_add(w, form_vector(V, SHAPE_ZEROS, 0.0), "decoder.head.bias");
+    if (E != m->dim) {
+        walk_add(w, form_xavier(m->dim, E, 1.0), "decoder.project_in.weight");
+        walk_add(w, form_xavier(E, m->dim, 1.0), "decoder.project_out.weight");
     }
+    if (m->form.embedding_norm) walk_norm(w, m, "decoder", "embed_norm");
+}
+
+static void walk_adaptive(struct walk *w, const struct spec *s)
+{
+    const struct spec_model *m = &s->model;
+    struct shape_bands bands;
+
+    shape_bands(&bands, m, s->data.vocab);
     for (int32_t i = 0; i < bands.n; i++) {
         const struct shape_band *b = &bands.band[i];
-        walk_add(w, form_table(b->last - b->first, b->width),
+        walk_add(w, form_table(b->last - b->first, b->width, spec_pad(s)),
                  "decoder.embed_tokens.embeddings.%d.0.weight", i);
         if (i == 0 && bands.n > 1) /* the class rows: one head matrix with band 0's table */
             walk_add(w, joined(form_xavier(bands.n - 1, m->dim, 1.0), true),
@@ -132,38 +180,51 @@ static void walk_embedding(struct shape_params *w, const struct spec *s)
     }
 }
 
-static void walk_norm(struct shape_params *w, int32_t dim, const char *place, const char *name)
+static void walk_attention(struct walk *w, const struct spec_model *m, const char *place)
 {
-    walk_add(w, form_vector(dim, SHAPE_ONES, 0.0), "%s.%s.weight", place, name);
-    walk_add(w, form_vector(dim, SHAPE_ZEROS, 0.0), "%s.%s.bias", place, name);
+    static const char parts[] = "qkv";
+    int32_t D = m->dim, width = spec_head_width(m), q = m->heads * width;
+    int32_t rows[] = {q, spec_kv_heads(m) * width, spec_kv_heads(m) * width};
+    double by_dim = 1.0 / sqrt((double)D);
+
+    for (int i = 0; i < 3; i++)
+        walk_add(w, joined(form_xavier(rows[i], D, sqrt(0.5)), i > 0),
+                 "%s.self_attn.%c_proj.weight", place, parts[i]);
+    for (int i = 0; i < 3 && m->form.qkv_bias; i++)
+        walk_add(w, joined(form_vector(rows[i], SHAPE_UNIFORM, by_dim), i > 0),
+                 "%s.self_attn.%c_proj.bias", place, parts[i]);
+    walk_add(w, form_xavier(D, q, 1.0), "%s.self_attn.out_proj.weight", place);
+    if (m->form.out_bias)
+        walk_add(w, form_vector(D, SHAPE_ZEROS, 0.0), "%s.self_attn.out_proj.bias", place);
 }
 
-static void walk_layer(struct shape_params *w, const struct spec *s, int32_t layer)
+/* A linear map of the feed-forward layers. */
+static void walk_map(struct walk *w, const struct spec_model *m, int32_t rows, int32_t cols,
+                     const char *place, const char *name)
+{
+    double by_input = 1.0 / sqrt((double)cols);
+
+    walk_add(w, form_uniform(rows, cols, by_input), "%s.%s.weight", place, name);
+    if (m->form.ffn_bias)
+        walk_add(w, form_vector(rows, SHAPE_UNIFORM, by_input), "%s.%s.bias", place, name);
+}
+
+static void walk_layer(struct walk *w, const struct spec *s, int32_t layer)
 {
     const struct spec_model *m = &s->model;
     enum position_gates gates = spec_layer_gates(s, layer);
-    static const char parts[] = "qkv";
-    int32_t D = m->dim, F = m->ffn;
-    double by_dim = 1.0 / sqrt((double)D), by_ffn = 1.0 / sqrt((double)F);
     char place[SHAPE_NAME_BYTES / 2];
 
+    walk_stage(w, SHAPE_LAYER_0 + layer);
     snprintf(place, sizeof place, "decoder.layers.%d", layer);
-    for (int i = 0; i < 3; i++)
-        walk_add(w, joined(form_xavier(D, D, sqrt(0.5)), i > 0), "%s.self_attn.%c_proj.weight",
-                 place, parts[i]);
-    for (int i = 0; i < 3; i++)
-        walk_add(w, joined(form_vector(D, SHAPE_UNIFORM, by_dim), i > 0),
-                 "%s.self_attn.%c_proj.bias", place, parts[i]);
-    walk_add(w, form_xavier(D, D, 1.0), "%s.self_attn.out_proj.weight", place);
-    walk_add(w, form_vector(D, SHAPE_ZEROS, 0.0), "%s.self_attn.out_proj.bias", place);
-    walk_norm(w, D, place, "self_attn_layer_norm");
-    walk_add(w, form_uniform(F, D, by_dim), "%s.fc1.weight", place);
-    walk_add(w, form_vector(F, SHAPE_UNIFORM, by_dim), "%s.fc1.bias", place);
-    walk_add(w, form_uniform(D, F, by_ffn), "%s.fc2.weight", place);
-    walk_add(w, form_vector(D, SHAPE_UNIFORM, by_ffn), "%s.fc2.bias", place);
-    walk_norm(w, D, place, "final_layer_norm");
+    walk_attention(w, m, place);
+    walk_norm(w, m, place, "self_attn_layer_norm");
+    if (m->form.gated) walk_map(w, m, m->ffn, m->dim, place, "fc_gate");
+    walk_map(w, m, m->ffn, m->dim, place, "fc1");
+    walk_map(w, m, m->dim, m->ffn, place, "fc2");
+    if (m->form.block != SPEC_PARALLEL) walk_norm(w, m, place, "final_layer_norm");
     if (gates == POSITION_TOKEN_GATES)
-        walk_add(w, positioned(form_xavier(m->heads, D, sqrt(0.5))),
+        walk_add(w, positioned(form_xavier(m->heads, m->dim, sqrt(0.5))),
                  "%s.self_attn.forget_gate.weight", place);
     if (gates != POSITION_FIXED_GATES)
         walk_add(w, positioned(form_vector(m->heads, SHAPE_OWN, 0.0)),
@@ -175,7 +236,7 @@ static void walk_layer(struct shape_params *w, const struct spec *s, int32_t lay
     walk_add(w, scale, "%s.self_attn.ssmax_scale", place);
 }
 
-static void walk_position(struct shape_params *w, const struct spec *s)
+static void walk_position(struct walk *w, const struct spec *s)
 {
     static const enum shape_init starts[] = {[POSITION_ZEROS] = SHAPE_ZEROS,
                                              [POSITION_UNIFORM] = SHAPE_UNIFORM,
@@ -202,25 +263,44 @@ static void walk_position(struct shape_params *w, const struct spec *s)
 }
 
 /* Counts the tensors, and lists them if there is room. */
-static void walk(struct shape_params *w, const struct spec *s)
+static void walk_all(struct walk *w, const struct spec *s)
 {
     const struct spec_model *m = &s->model;
 
-    walk_embedding(w, s);
+    *w->out = (struct shape_params){.tensor = w->out->tensor};
+    if (m->softmax == SPEC_PLAIN)
+        walk_plain(w, s);
+    else
+        walk_adaptive(w, s);
     for (int32_t l = 0; l < m->layers; l++) walk_layer(w, s, l);
-    if (m->final_norm) walk_norm(w, m->dim, "decoder", "layer_norm");
+    walk_stage(w, SHAPE_STAYS);
+    if (m->final_norm) walk_norm(w, m, "decoder", "layer_norm");
     walk_position(w, s);
-    w->elements_n = aligned(w->elements_n);
+    w->out->elements_n = aligned(w->kept_n);
+}
+
+static void list(struct shape_params *out, struct arena *a, const struct spec *s, bool streamed)
+{
+    struct walk count = {.out = out, .streamed = streamed};
+
+    *out = (struct shape_params){0};
+    walk_all(&count, s);
+    int64_t shared_n = aligned(count.shared_n);
+    out->elements_n += shared_n;
+    if (!a) return;
+    struct walk w = {.out = out, .streamed = streamed, .kept_n = shared_n};
+    out->tensor = arena_array(a, (size_t)out->tensors_n, sizeof *out->tensor);
+    walk_all(&w, s);
 }
 
 void shape_params(struct shape_params *out, struct arena *a, const struct spec *s)
 {
-    *out = (struct shape_params){0};
-    walk(out, s);
-    if (!a) return;
-    *out = (struct shape_params){.tensor =
-                                     arena_array(a, (size_t)out->tensors_n, sizeof *out->tensor)};
-    walk(out, s);
+    list(out, a, s, false);
+}
+
+void shape_params_streamed(struct shape_params *out, struct arena *a, const struct spec *s)
+{
+    list(out, a, s, true);
 }
 
 int32_t shape_find(const struct shape_params *p, const char *name)

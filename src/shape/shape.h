@@ -16,12 +16,17 @@ enum { SHAPE_NAME_BYTES = 80, SHAPE_BANDS_MAX = SPEC_CUTOFFS_MAX + 1 };
  * writes it. */
 enum shape_init { SHAPE_ZEROS, SHAPE_ONES, SHAPE_UNIFORM, SHAPE_NORMAL, SHAPE_OWN };
 
+/* Stages of a pass, each of which alone reads its tensors: the table, layer l = SHAPE_LAYER_0 + l,
+ * and SHAPE_LAYER_0 + layers: a head that is not the table. SHAPE_STAYS: always in memory. */
+enum shape_stage { SHAPE_STAYS, SHAPE_TABLE, SHAPE_LAYER_0 };
+
 struct shape_tensor {
     char name[SHAPE_NAME_BYTES]; /* as in SPEC.md section 14 */
     int32_t rows, cols;          /* (out, in); a vector is (1, n) */
     int32_t dims;                /* 1 or 2: how a checkpoint writes it */
     bool joined;                 /* continues the group of the tensor before it */
     bool position;               /* learned by the position method, or SSMax's */
+    int32_t stage;               /* of a pass that alone reads it, see enum shape_stage */
     int64_t offset;              /* elements from the start of the parameter block */
     enum shape_init init;
     double init_mean, init_value;
@@ -29,8 +34,8 @@ struct shape_tensor {
 };
 
 /* Parameters in one block. Tensors used as one matrix are a group without gaps: q, k, v weights
- * (3D, D); q, k, v biases (3D); band 0's table and the class rows (c1 + K, D). Every group starts
- * at a multiple of 16 elements. */
+ * ((H + 2K) w, D); q, k, v biases; band 0's table and the class rows (c1 + K, D). Every group
+ * starts at a multiple of 16 elements. */
 struct shape_params {
     struct shape_tensor *tensor;
     int32_t tensors_n;
@@ -39,7 +44,7 @@ struct shape_params {
 };
 
 /* A band of the embedding: ids [first, last) in a table of width `width`. A plain softmax has one
- * band without projection. */
+ * band; its width is model.embedding_width. */
 struct shape_band {
     int32_t first, last, width;
 };
@@ -55,6 +60,9 @@ int32_t shape_shard_rows(const struct spec_train *t);
 
 /* shape_params - the parameters, listed in the arena; without an arena, only their numbers. */
 void shape_params(struct shape_params *out, struct arena *a, const struct spec *s);
+/* shape_params_streamed - the same tensors in a smaller block, in which all stages begin at element
+ * 0: it holds one stage at a time (capacity.streamed of shape/memory.h). */
+void shape_params_streamed(struct shape_params *out, struct arena *a, const struct spec *s);
 /* shape_find - index of the tensor with that name, or -1. */
 int32_t shape_find(const struct shape_params *p, const char *name);
 

@@ -16,11 +16,14 @@ static const char *const kind_names[] = {"train", "eval", "bench", NULL};
 static const char *const position_names[] = {POSITION_METHODS(POSITION_NAME) NULL};
 static const char *const softmax_names[] = {"adaptive", "plain", NULL};
 static const char *const optimizer_names[] = {"nag", "adam", NULL};
-static const char *const origin_names[] = {"trained", "authors", NULL};
+static const char *const origin_names[] = {"trained", "authors", "pretrained", NULL};
+static const char *const norm_names[] = {"layernorm", "rmsnorm", NULL};
+static const char *const block_names[] = {"sequential", "parallel", "parallel2", "post", NULL};
+static const char *const activation_names[] = {"relu", "gelu_erf", "gelu_tanh", "silu", NULL};
 static const char *const schedule_names[] = {"cosine", "fixed", NULL};
 static const char *const precision_names[] = {"fp32", "bf16", NULL};
 static const char *const split_names[] = {"train", "valid", "test", NULL};
-static const char *const window_names[] = {"nonoverlapping", "sliding", NULL};
+static const char *const window_names[] = {"nonoverlapping", "sliding", "rolling", NULL};
 static const char *const checkpoint_names[] = {"best", "last", NULL};
 static const char *const continues_names[] = {"all", "weights", NULL};
 static const char *const sink_names[] = {"text", "cache", NULL};
@@ -53,15 +56,18 @@ enum { ALIASES_N = sizeof value_aliases / sizeof *value_aliases, NAMES_MAX = 32 
     }
 APPLIES(has_model, s->kind != SPEC_EVAL)
 APPLIES(is_train, s->kind == SPEC_TRAIN)
+APPLIES(is_pretrained, is_train(s) && s->train.origin == SPEC_PRETRAINED)
+APPLIES(is_trained, is_train(s) && s->train.origin != SPEC_PRETRAINED)
+APPLIES(has_training, has_model(s) && !is_pretrained(s))
 APPLIES(is_eval, s->kind == SPEC_EVAL)
-APPLIES(is_child, is_train(s) && s->train.from[0])
-APPLIES(keeps_state, is_train(s) && s->train.keep_state)
+APPLIES(is_child, is_trained(s) && s->train.from[0])
+APPLIES(keeps_state, is_trained(s) && s->train.keep_state)
 APPLIES(is_bench, s->kind == SPEC_BENCH)
 APPLIES(is_bench_eval, is_bench(s) && s->bench_mode == 1)
 APPLIES(is_adaptive, has_model(s) && s->model.softmax == SPEC_ADAPTIVE)
-APPLIES(is_nag, has_model(s) && s->train.optimizer == SPEC_NAG)
-APPLIES(is_adam, has_model(s) && s->train.optimizer == SPEC_ADAM)
-APPLIES(is_cosine, is_train(s) && s->train.schedule == SPEC_COSINE)
+APPLIES(is_nag, has_training(s) && s->train.optimizer == SPEC_NAG)
+APPLIES(is_adam, has_training(s) && s->train.optimizer == SPEC_ADAM)
+APPLIES(is_cosine, is_trained(s) && s->train.schedule == SPEC_COSINE)
 APPLIES(is_scaled, is_eval(s) && s->eval.scaling != POSITION_UNSCALED)
 APPLIES(is_longrope, is_eval(s) && s->eval.scaling == POSITION_LONGROPE)
 APPLIES(has_window, has_model(s) && (s->model.mask.window > 0 || s->model.window_layers.n > 0))
@@ -170,6 +176,52 @@ static const struct spec_key model_keys[] = {
         "none", true, has_model,
         "window of each layer, instead of model.attention_window; 0: all keys",
         "Gemma 3: 4096, every sixth 0"),
+
+    ENUM("model.norm", model.form.norm, norm_names, "layernorm", has_model, "normalisation",
+         "LLaMA: rmsnorm"),
+    REAL("model.norm_eps", model.form.norm_eps, 1e-12, 0.999, "1e-05", has_model,
+         "epsilon of the norms, inside the root", "PyTorch: 1e-5"),
+    FLAG("model.norm_bias", model.form.norm_bias, "true", has_model, "biases of the norms",
+         "MPT: false"),
+    ENUM("model.block", model.form.block, block_names, "sequential", has_model,
+         "attention and feed-forward layers in turn, beside each other after one norm or two, or "
+         "norms after them",
+         "GPT-J: parallel; GPT-NeoX: parallel2; OPT-350m: post"),
+    ENUM("model.activation", model.form.activation, activation_names, "relu", has_model,
+         "activation of the feed-forward layers", "GPT-2: gelu_tanh; LLaMA: silu"),
+    FLAG("model.gated", model.form.gated, "false", has_model,
+         "multiply the activation with a second map of the input", "LLaMA: true"),
+    INT("model.kv_heads", model.form.kv_heads, 0, 1024, "0", has_model,
+        "heads of keys and values, each read by as many query heads; 0: model.heads",
+        "Falcon-7B: 1"),
+    INT("model.head_width", model.form.head_width, 0, POSITION_WIDTH_MAX, "0", has_model,
+        "features of a head; 0: model.dim / model.heads", "Mistral: 128"),
+    FLAG("model.qkv_bias", model.form.qkv_bias, "true", has_model, "biases of q, k and v",
+         "LLaMA: false"),
+    FLAG("model.out_bias", model.form.out_bias, "true", has_model, "bias of attention's output map",
+         "LLaMA: false"),
+    FLAG("model.ffn_bias", model.form.ffn_bias, "true", has_model,
+         "biases of the feed-forward layers", "LLaMA: false"),
+    REAL("model.qkv_clip", model.form.qkv_clip, 0, 1e9, "0", has_model,
+         "clip q, k and v to this size; 0: off", "MPT: 8"),
+    REAL("model.score_scale", model.form.score_scale, 0, 1e6, "0", has_model,
+         "factor of q . k; 0: head width^-0.5", "MPT: softmax_scale"),
+    FLAG("model.score_scale_by_layer", model.form.score_scale_by_layer, "false", has_model,
+         "divide model.score_scale by the number of the layer, from 1",
+         "GPT-2: scale_attn_by_inverse_layer_idx"),
+    FLAG("model.embedding_scaled", model.form.embedding_scaled, "true", has_model,
+         "multiply embeddings by sqrt(model.dim)", "GPT-2: false"),
+    INT("model.embedding_width", model.form.embedding_width, 0, 65536, "0", has_model,
+        "width of the embedding table, with maps to and from model.dim; 0: model.dim",
+        "OPT-350m: 512"),
+    FLAG("model.embedding_norm", model.form.embedding_norm, "false", has_model,
+         "norm of the embedding", "BLOOM: true"),
+    FLAG("model.tied", model.form.tied, "true", has_model, "the head is the embedding table",
+         "GPT-NeoX: false"),
+    FLAG("model.head_bias", model.form.head_bias, "false", has_model, "bias of the head",
+         "GPT-J: true"),
+    TEXT("model.files", model.files, true, "", is_pretrained,
+         "SHA-256 of the hashes of a pretrained model's files", "this project"),
 };
 
 static const struct spec_key other_keys[] = {
@@ -181,30 +233,30 @@ static const struct spec_key other_keys[] = {
          "SHA-256 of dictionary and token files", ""),
     INT("data.vocab", data.vocab, 8, 100000000, NULL, has_model,
         "vocabulary size, including special symbols", "267,744 for WikiText-103"),
-    LONG("data.train_tokens", data.train_tokens, 1, 1e15, NULL, has_model,
+    LONG("data.train_tokens", data.train_tokens, 0, 1e15, NULL, has_model,
          "tokens of the training split", "103,227,021 for WikiText-103"),
-    LONG("data.valid_tokens", data.valid_tokens, 1, 1e15, NULL, has_model,
+    LONG("data.valid_tokens", data.valid_tokens, 0, 1e15, NULL, has_model,
          "tokens of the validation split", "217,646 for WikiText-103"),
-    LONG("data.test_tokens", data.test_tokens, 1, 1e15, NULL, has_model, "tokens of the test split",
+    LONG("data.test_tokens", data.test_tokens, 0, 1e15, NULL, has_model, "tokens of the test split",
          "245,569 for WikiText-103"),
 
     INT("train.L", train.L, 1, 1000000, NULL, has_model, "L_train: tokens per training row",
         "ALiBi paper, Table 5: 64 to 3072", .column = "L_train"),
-    INT("train.shards", train.shards, 1, 65536, "1", has_model, "batches summed into one update",
+    INT("train.shards", train.shards, 1, 65536, "1", has_training, "batches summed into one update",
         "8 GPUs"),
-    INT("train.shard_tokens", train.shard_tokens, 1, SPEC_BATCH_MAX, NULL, has_model,
+    INT("train.shard_tokens", train.shard_tokens, 1, SPEC_BATCH_MAX, NULL, has_training,
         "largest number of tokens per batch", "authors' README: 9216"),
-    INT("train.updates", train.updates, 1, 1000000000, NULL, is_train, "updates of a training",
+    INT("train.updates", train.updates, 1, 1000000000, NULL, is_trained, "updates of a training",
         "authors' README: 286000", .column = "updates"),
-    ENUM("train.optimizer", train.optimizer, optimizer_names, "nag", has_model, "update rule",
+    ENUM("train.optimizer", train.optimizer, optimizer_names, "nag", has_training, "update rule",
          "authors' README: nag"),
-    REAL("train.lr", train.lr, 0, 1000, NULL, is_train, "highest learning rate",
+    REAL("train.lr", train.lr, 0, 1000, NULL, is_trained, "highest learning rate",
          "authors' README: 1"),
     REAL("train.lr_init", train.lr_init, -1, 1000, "0", is_cosine,
          "learning rate before the first update; negative: lr_min", "authors' README: 1e-7"),
     REAL("train.lr_min", train.lr_min, 0, 1000, "0", is_cosine,
          "learning rate at the end of a period", "authors' README: 1e-4"),
-    ENUM("train.schedule", train.schedule, schedule_names, "cosine", is_train,
+    ENUM("train.schedule", train.schedule, schedule_names, "cosine", is_trained,
          "learning rate schedule", "authors' README: cosine"),
     INT("train.warmup", train.warmup, 0, 1000000000, "0", is_cosine, "updates of linear warm-up",
         "authors' README: 16000"),
@@ -216,27 +268,29 @@ static const struct spec_key other_keys[] = {
          "factor on the learning rates from period to period", "authors' README: 0.75"),
     REAL("train.momentum", train.momentum, 0, 0.9999999, "0.99", is_nag, "momentum of NAG",
          "authors' README: 0.99"),
-    REAL("train.weight_decay", train.weight_decay, 0, 1, "0", has_model, "decoupled weight decay",
-         "authors' README: 0"),
+    REAL("train.weight_decay", train.weight_decay, 0, 1, "0", has_training,
+         "decoupled weight decay", "authors' README: 0"),
     REAL("train.adam_beta1", train.adam_beta1, 0, 0.9999999, "0.9", is_adam, "Adam's beta 1", ""),
     REAL("train.adam_beta2", train.adam_beta2, 0, 0.9999999, "0.98", is_adam, "Adam's beta 2", ""),
     REAL("train.adam_eps", train.adam_eps, 1e-20, 1, "1e-08", is_adam, "Adam's epsilon", ""),
-    REAL("train.clip", train.clip, 0, 1e9, "0", has_model,
+    REAL("train.clip", train.clip, 0, 1e9, "0", has_training,
          "gradient clipping: largest L2 norm of the gradient per token; 0: off",
          "authors' README: 0.1"),
-    LONG("train.seed", train.seed, 0, 9223372036854774784.0, NULL, has_model,
+    LONG("train.seed", train.seed, 0, 9223372036854774784.0, NULL, has_training,
          "seed of initialisation, data order and dropout", "authors' README: 1", .column = "seed"),
     ENUM("train.origin", train.origin, origin_names, "trained", is_train,
-         "who trains the model; authors: its published checkpoint is imported, never trained here",
+         "who trains the model; authors, pretrained: a published checkpoint is imported, never "
+         "trained "
+         "here",
          "authors' README: eight ALiBi models"),
-    ENUM("train.precision", train.precision, precision_names, "fp32", has_model,
+    ENUM("train.precision", train.precision, precision_names, "fp32", has_training,
          "precision of training; bf16 keeps fp32 master weights", "authors: fp16"),
-    FLAG("train.tail_quirk", train.tail_quirk, "false", is_train,
+    FLAG("train.tail_quirk", train.tail_quirk, "false", is_trained,
          "leave class 1 of each tail out of the training loss, as the authors' code does",
          "authors' adaptive_loss.py"),
-    INT("train.validate_every", train.validate_every, 0, 1000000000, "0", is_train,
+    INT("train.validate_every", train.validate_every, 0, 1000000000, "0", is_trained,
         "updates between validations; 0: at the end of each epoch", "authors: each epoch"),
-    INT("train.validate_L", train.validate_L, 0, 1000000, "0", is_train,
+    INT("train.validate_L", train.validate_L, 0, 1000000, "0", is_trained,
         "tokens per row in validations during training; 0: train.L",
         "ALiBi paper, Figure 5: 1024, 2048"),
 
@@ -325,6 +379,22 @@ static const struct spec_key other_keys[] = {
     INT("bench.L", bench_L, 0, 1000000, "0", is_bench_eval, "tokens per row; 0: train.L",
         "ALiBi paper, Tables 2 to 4: L_valid"),
 };
+
+int32_t spec_head_width(const struct spec_model *m)
+{
+    if (m->form.head_width > 0) return m->form.head_width;
+    return m->heads > 0 ? m->dim / m->heads : 0; /* the spec of an evaluation alone has no model */
+}
+
+int32_t spec_kv_heads(const struct spec_model *m)
+{
+    return m->form.kv_heads > 0 ? m->form.kv_heads : m->heads;
+}
+
+int32_t spec_pad(const struct spec *s)
+{
+    return s->train.origin == SPEC_PRETRAINED ? -1 : 1;
+}
 
 /* All keys in order, built once. */
 static struct spec_key key_table[SPEC_KEYS_MAX];
@@ -462,6 +532,8 @@ struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eva
     struct spec s = *train;
 
     if (eval->mask.window > 0) s.model.mask = eval->mask;
+    /* All layers of a pretrained model have the window that the evaluation states. */
+    if (eval->mask.window > 0 && s.train.origin == SPEC_PRETRAINED) s.model.window_layers.n = 0;
     if (eval->temperature == SPEC_EVAL_LOG)
         s.model.temperature = (struct spec_temperature){
             .kind = SPEC_LOG,
@@ -491,8 +563,10 @@ int32_t spec_layer_window(const struct spec_model *m, int32_t layer)
 
 struct position_shape spec_position_shape(const struct spec *s)
 {
+    bool has_heads = s->model.heads > 0; /* the spec of an evaluation alone has none */
     return (struct position_shape){.heads = s->model.heads,
                                    .dim = s->model.dim,
+                                   .width = has_heads ? spec_head_width(&s->model) : 0,
                                    .trained_length = s->train.L,
                                    .length = s->train.L,
                                    .seed = s->train.seed,
@@ -510,7 +584,9 @@ enum position_gates spec_layer_gates(const struct spec *s, int32_t layer)
 
 bool spec_key_describes(const struct spec_key *key, const struct spec *s)
 {
-    return !key->applies || key->applies(s) || key->applies == has_model;
+    bool trained = s->train.origin != SPEC_PRETRAINED;
+    return !key->applies || key->applies(s) || key->applies == has_model ||
+           (trained && key->applies == has_training);
 }
 
 const char *spec_kind_name(enum spec_kind k)
@@ -550,7 +626,7 @@ int spec_check_device(const struct spec *s, const char *device, struct err *e)
 {
     const char *key, *plain = strncmp(device, "check:", 6) == 0 ? device + 6 : device;
     bool cpu = strcmp(plain, "cpu") == 0;
-    int32_t width = has_model(s) ? s->model.dim / s->model.heads : 0; /* 0: its training's */
+    int32_t width = has_model(s) ? spec_head_width(&s->model) : 0; /* 0: its training's */
 
     if (width % (cpu ? 2 : 8) != 0 || width > POSITION_WIDTH_MAX)
         return ERR(e, ERR_UNAVAILABLE,

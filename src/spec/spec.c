@@ -247,6 +247,13 @@ static int check_position(const struct spec *s, struct err *e)
     const struct spec used = s->kind == SPEC_EVAL ? spec_evaluated(s, &s->eval) : *s;
     struct position_shape shape = spec_position_shape(&used);
 
+    if (s->train.origin == SPEC_PRETRAINED && s->kind == SPEC_EVAL &&
+        s->eval.scaling != POSITION_UNSCALED && s->option.scaling != POSITION_UNSCALED)
+        return ERR(e, ERR_DATA,
+                   "eval.position_scaling: %s would replace model.rope_scaling = %s of the "
+                   "checkpoint; set it to none",
+                   position_scaling_names[s->eval.scaling],
+                   position_scaling_names[s->option.scaling]);
     if (spec_valid_length(s) > shape.length) shape.length = spec_valid_length(s);
     if (position_methods[s->model.position].bounded && s->kind == SPEC_TRAIN &&
         s->train.validate_L > s->train.L)
@@ -275,6 +282,11 @@ static int check_mask(const char *part, const struct spec *s, const struct spec_
             "%s.sink_positions: cache, but the gates of model.position = %s follow the text; "
             "set it to text",
             part, position_methods[s->model.position].name);
+    if (position_has_key_bias(f, &shape) && m->sink_positions == SPEC_SINKS_CACHE)
+        return ERR(e, ERR_DATA,
+                   "%s.sink_positions: cache does not apply: the bias of this checkpoint is "
+                   "rounded per key; set it to text",
+                   part);
     if (m->window > 0 || (m == &s->model.mask && s->model.window_layers.n > 0)) return 0;
     return ERR(e, ERR_DATA,
                "%s.attention_sinks: %d has no effect without %s.attention_window; set a window",
@@ -400,7 +412,7 @@ static int check_child(const struct spec *s, struct err *e)
     const struct spec_train *t = &s->train;
 
     if (!t->from[0]) return 0;
-    if (t->origin == SPEC_AUTHORS)
+    if (t->origin != SPEC_TRAINED)
         return ERR(
             e, ERR_DATA,
             "train.origin: a published checkpoint is not trained and cannot continue %s; set "
@@ -434,8 +446,11 @@ int spec_continue(struct spec *child, const struct spec *parent, struct err *e)
     struct arena a;
     int rc = 0;
 
-    arena_init(&a);
     spec_run_id(parent, id);
+    if (parent->train.origin == SPEC_PRETRAINED)
+        return ERR(e, ERR_DATA,
+                   "train.from: the parent %s is a pretrained model, which is evaluated only", id);
+    arena_init(&a);
     for (size_t i = 0; rc == 0 && i < sizeof same / sizeof *same; i++) {
         const struct spec_key *key = spec_key_find(same[i]);
         const char *own = spec_get(child, key, &a), *theirs = spec_get(parent, key, &a);
@@ -470,13 +485,52 @@ int spec_continue(struct spec *child, const struct spec *parent, struct err *e)
     return 0;
 }
 
+int spec_check_paper_form(const struct spec *s, struct err *e)
+{
+    const size_t first = offsetof(struct spec, model.form);
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+    struct arena a;
+    int rc = 0;
+
+    arena_init(&a);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        if (keys[i].offset < first || keys[i].offset >= first + sizeof s->model.form) continue;
+        const char *value = spec_get(s, &keys[i], &a);
+        if (strcmp(value, keys[i].neutral) != 0)
+            rc = ERR(e, ERR_DATA,
+                     "%s = %s: only pretrained models have it (train.origin = pretrained); a "
+                     "training needs %s",
+                     keys[i].name, value, keys[i].neutral);
+    }
+    arena_fini(&a);
+    return rc;
+}
+
+static int check_form(const struct spec *s, struct err *e)
+{
+    if (s->model.heads % spec_kv_heads(&s->model) != 0)
+        return ERR(e, ERR_DATA, "model.kv_heads: %d does not divide model.heads = %d",
+                   s->model.form.kv_heads, s->model.heads);
+    if (s->train.origin != SPEC_PRETRAINED) return spec_check_paper_form(s, e);
+    if (s->kind == SPEC_BENCH)
+        return ERR(e, ERR_DATA,
+                   "train.origin: a pretrained model is evaluated only, without kind: bench; the "
+                   "speed of its evaluations is eval_wps");
+    if (s->model.softmax == SPEC_PLAIN) return 0;
+    return ERR(e, ERR_DATA,
+               "model.softmax: adaptive, but a pretrained model (train.origin) has one table; set "
+               "model.softmax: plain");
+}
+
 int spec_check(const struct spec *s, struct err *e)
 {
     const struct spec_model *m = &s->model;
 
-    if (m->heads < 1 || m->dim % m->heads != 0)
+    if (m->heads < 1 || (m->form.head_width == 0 && m->dim % m->heads != 0))
         return ERR(e, ERR_DATA, "model.heads: %d does not divide model.dim = %d", m->heads, m->dim);
     if (m->softmax == SPEC_ADAPTIVE) TRY(check_cutoffs(s, e));
+    TRY(check_form(s, e));
     TRY(check_child(s, e));
     TRY(check_position(s, e));
     TRY(check_temperature(s, e));
@@ -484,7 +538,7 @@ int spec_check(const struct spec *s, struct err *e)
     TRY(check_mask("model", s, &m->mask, e));
     TRY(check_mask("eval", s, &s->eval.mask, e));
     TRY(check_datastore(s, e));
-    if (s->train.shard_tokens < s->train.L)
+    if (s->train.origin != SPEC_PRETRAINED && s->train.shard_tokens < s->train.L)
         return ERR(e, ERR_DATA, "train.shard_tokens: %d is less than one row of train.L = %d",
                    s->train.shard_tokens, s->train.L);
     if (s->kind == SPEC_EVAL && s->eval.window == SPEC_SLIDING && s->eval.stride > s->eval.L)

@@ -34,11 +34,12 @@ enum spec_position { POSITION_METHODS(SPEC_POSITION) };
 enum spec_softmax { SPEC_ADAPTIVE, SPEC_PLAIN };
 enum spec_optimizer { SPEC_NAG, SPEC_ADAM };
 enum spec_schedule { SPEC_COSINE, SPEC_FIXED };
-/* SPEC_AUTHORS: the checkpoint of another program is the result; nothing is trained here. */
-enum spec_origin { SPEC_TRAINED, SPEC_AUTHORS };
+/* SPEC_AUTHORS: the checkpoint of another program is the result; nothing is trained here.
+ * SPEC_PRETRAINED: so is a folder in Hugging Face format, which src/pretrained reads. */
+enum spec_origin { SPEC_TRAINED, SPEC_AUTHORS, SPEC_PRETRAINED };
 enum spec_precision { SPEC_FP32, SPEC_BF16 };
 enum spec_split { SPEC_TRAIN_SPLIT, SPEC_VALID, SPEC_TEST };
-enum spec_window { SPEC_NONOVERLAPPING, SPEC_SLIDING };
+enum spec_window { SPEC_NONOVERLAPPING, SPEC_SLIDING, SPEC_ROLLING };
 enum spec_checkpoint { SPEC_BEST, SPEC_LAST };
 /* A training takes over from its parent: weights, optimiser state and update number, or only the
  * weights. */
@@ -66,6 +67,36 @@ struct spec_temperature {
     double scale, start;       /* start: of SSMax's learned numbers */
 };
 
+/* The form of the decoder, as fields that the forward pass obeys (open-models SPEC.md section 3).
+ * Their neutral values are the paper's: LayerNorm before each part, ReLU, a tied table. Only a
+ * pretrained model may have others, for they are not trained here. */
+enum spec_norm { SPEC_LAYERNORM, SPEC_RMSNORM };
+enum spec_block {
+    SPEC_SEQUENTIAL, /* x += A(n1(x)); x += M(n2(x)) */
+    SPEC_PARALLEL,   /* a = n1(x); x += A(a) + M(a) */
+    SPEC_PARALLEL2,  /* x += A(n1(x)) + M(n2(x)) */
+    SPEC_POST        /* x = n1(x + A(x)); x = n2(x + M(x)) */
+};
+enum spec_activation { SPEC_RELU, SPEC_GELU_ERF, SPEC_GELU_TANH, SPEC_SILU };
+struct spec_form {
+    enum spec_norm norm;
+    double norm_eps; /* inside the root */
+    bool norm_bias;
+    enum spec_block block;
+    enum spec_activation activation;
+    bool gated;                        /* M: (act(x Wg) * (x W1)) W2, else act(x W1) W2 */
+    int32_t kv_heads;                  /* K, divides H; 0: H */
+    int32_t head_width;                /* 0: D / H */
+    bool qkv_bias, out_bias, ffn_bias; /* of q, k and v; of their output; of all of M */
+    double qkv_clip;                   /* q, k and v are clipped to [-c, c]; 0: not */
+    double score_scale;                /* of q . k; 0: head width^-0.5 */
+    bool score_scale_by_layer;         /* divided by the layer's number, from 1 */
+    bool embedding_scaled;             /* rows of the table times sqrt(D) */
+    int32_t embedding_width;           /* of the table, with maps to and from D; 0: D */
+    bool embedding_norm;               /* a norm of the embedding */
+    bool tied, head_bias;              /* the head is the table; its bias */
+};
+
 struct spec_model {
     char name[SPEC_TEXT_BYTES]; /* a label such as wt103_247m; not hashed */
     enum spec_position position;
@@ -83,6 +114,8 @@ struct spec_model {
     /* By layer; empty: all layers alike. The position method or none (enum spec_position); the
      * window of the mask. */
     struct position_list position_layers, window_layers;
+    struct spec_form form;
+    char files[SPEC_TEXT_BYTES]; /* of a pretrained model: SHA-256 of its files' hashes */
 };
 
 struct spec_data {
@@ -228,6 +261,10 @@ char *spec_get(const struct spec *s, const struct spec_key *key, struct arena *a
  * shard_tokens >= L, stride <= L. Errors: ERR_DATA names the keys and values. */
 int spec_check(const struct spec *s, struct err *e);
 
+/* spec_check_paper_form - checks that the decoder has the paper's form, the only one that the
+ * backward pass and the adaptive softmax know. */
+int spec_check_paper_form(const struct spec *s, struct err *e);
+
 /* spec_check_layers - its rules for the lists by layer: as many entries as layers, each one that a
  * layer can have. */
 int spec_check_layers(const struct spec *s, struct err *e);
@@ -298,6 +335,14 @@ struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eva
  * window; 0: all keys. */
 bool spec_layer_has_position(const struct spec_model *m, int32_t layer);
 int32_t spec_layer_window(const struct spec_model *m, int32_t layer);
+
+/* spec_head_width - w, features of a head. spec_kv_heads - K, heads of keys and values. */
+int32_t spec_head_width(const struct spec_model *m);
+int32_t spec_kv_heads(const struct spec_model *m);
+
+/* spec_pad - the id that pads rows: 1, the pad id of every dictionary; of a pretrained model -1,
+ * for each of its ids is a token. */
+int32_t spec_pad(const struct spec *s);
 
 /* spec_layer_gates - which forget gates a layer has; POSITION_FIXED_GATES, which are a bias, also
  * if it has none. */

@@ -241,6 +241,7 @@ static int ingest_event(struct journal *j, struct store *s, const struct event *
         TRY(store_record(s, j->run[i].attempt_id, &r, ev->sequence, e));
         found = true;
         if (record_is_result(&r)) j->run[i].has_result = true;
+        if (r.type == EVENT_EVALUATED) j->run[i].is_evaluated = true;
     }
     if (run_id && !found)
         return ERR(e, ERR_DATA, "the worker wrote a result of a run that was not its own");
@@ -267,6 +268,12 @@ int ingest_new_records(struct journal *j, struct store *s, bool *batch, struct e
     return 0;
 }
 
+enum store_state journal_state(const struct journal *j, const struct ingest_target *run,
+                               enum store_state attempt)
+{
+    return run->is_evaluated && !j->broken ? STORE_DONE : attempt;
+}
+
 /* The outcome of one run of a worker from its records alone, without an exit status. */
 static void judge_abandoned(const struct journal *j, const struct ingest_target *run,
                             struct store_end *end)
@@ -279,6 +286,7 @@ static void judge_abandoned(const struct journal *j, const struct ingest_target 
         end->state = j->reported;
     end->message = *j->message ? j->message : NULL;
     if (end->state == STORE_LOST) end->message = "its scheduler ended before it did";
+    end->state = journal_state(j, run, end->state);
 }
 
 int ingest_abandoned(struct store *s, const char *dir, const struct store_running *row, int32_t n,

@@ -34,6 +34,7 @@ struct ingest_target {
     char run_id[SPEC_ID_BYTES];
     int64_t attempt_id;
     bool has_result;
+    bool is_evaluated; /* the result is that of an evaluation */
 };
 
 /* A worker writes one event file. Its records belong to every attempt that shares the worker, but a
@@ -63,13 +64,19 @@ void journal_close(struct journal *j); /* takes a zeroed struct */
  * broken. */
 int ingest_new_records(struct journal *j, struct store *s, bool *batch, struct err *e);
 
+/* journal_state - the outcome of one run of a worker whose attempt ended in this state. An
+ * evaluation is done once its result is recorded, whatever becomes of its worker and of the
+ * evaluations that share it. */
+enum store_state journal_state(const struct journal *j, const struct ingest_target *run,
+                               enum store_state attempt);
+
 /* journal_has_results - whether every run of the worker has its result. */
 bool journal_has_results(const struct journal *j);
 
 /* ingest_abandoned - ingests the remaining records of a worker that ended without a scheduler, and
  * ends its attempts (the running rows [0, n), which share the folder `dir`) as its last record
- * states: done only with a result, lost without a last record. ended_at: as clock_utc writes it;
- * NULL: now. All in one transaction. */
+ * states: done only with a result, lost without a last record (journal_state). ended_at: as
+ * clock_utc writes it; NULL: now. All in one transaction. */
 int ingest_abandoned(struct store *s, const char *dir, const struct store_running *row, int32_t n,
                      const char *ended_at, struct err *e);
 

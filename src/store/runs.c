@@ -80,10 +80,13 @@ static int insert_run(struct store *s, const struct store_run *r, const char *ca
         DATABASE_TEXT(canonical),
         DATABASE_TEXT(spec_text(p, a)),
     };
-    for (size_t i = 0; i < keys_n; i++)
-        if (keys[i].column)
-            value[n++] =
-                DATABASE_TEXT(spec_key_describes(&keys[i], p) ? spec_get(p, &keys[i], a) : NULL);
+    for (size_t i = 0; i < keys_n; i++) {
+        if (!keys[i].column) continue;
+        /* A pretrained model has no seed that anyone knows; the column needs a number. */
+        const char *without = strcmp(keys[i].name, "train.seed") == 0 ? "0" : NULL;
+        value[n++] =
+            DATABASE_TEXT(spec_key_describes(&keys[i], p) ? spec_get(p, &keys[i], a) : without);
+    }
     call_once(&insert_made, make_insert);
     return database_run(s, insert_sql, value, n, e);
 }

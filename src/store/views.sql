@@ -10,7 +10,8 @@
 --    paper, their places in tables, their styles in figures, and whether a method is bounded: not
 --    defined for rows longer than L_train.
 -- 5. origin is that of the training: `trained` here, `imported` from a checkpoint that stands for a
---    training here, or the value of train.origin, a training that is never made here.
+--    training here, or the value of train.origin, a training that is never made here. A pretrained
+--    model has no updates and no loss that anyone knows; its seed is 0.
 
 CREATE VIEW run_origins AS
 SELECT run_id, coalesce((SELECT value FROM run_settings s
@@ -44,6 +45,8 @@ SELECT run_id,
 FROM runs r
 WHERE kind = 'eval';
 
+-- bits_per_byte and the two after it: as in lm-eval, of the whole split; NULL where a part was scored,
+--   and for texts that no tokenizer cut. 0.693…: the logarithm of 2. Beyond e^709 there is no number.
 CREATE VIEW evaluations AS
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid,
   coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id = r.run_id), r.L_train)
@@ -56,7 +59,13 @@ SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid,
   a.code_id, a.ended_at AS finished_at,
   r.checkpoint, r.targets, max(r.modified, t.modified) AS modified, v.checkpoint_sha256,
   v.wall_seconds, a.attempt, r.corpus, a.backend, s.position_scaling, s.position_scaling_factor,
-  s.attention_window, s.attention_sinks, s.settings, v.datastore_sha256
+  s.attention_window, s.attention_sinks, s.settings, v.datastore_sha256,
+  v.loss_nats * v.tokens / (v.bytes * 0.6931471805599453) AS bits_per_byte,
+  CASE WHEN v.loss_nats * v.tokens < 709.0 * v.bytes
+    THEN exp(v.loss_nats * v.tokens / v.bytes) END AS byte_perplexity,
+  CASE WHEN v.loss_nats * v.tokens < 709.0 * v.words
+    THEN exp(v.loss_nats * v.tokens / v.words) END AS word_perplexity,
+  v.bytes, v.words, v.documents, v.tokenizer, v.tokenizer_sha256
 FROM results v
 JOIN runs r ON r.run_id = v.run_id
 JOIN run_attempts a ON a.attempt_id = v.attempt_id
@@ -143,7 +152,8 @@ SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, 
   e.corpus, e.backend,
   CASE e.protocol WHEN 'sliding' THEN coalesce(p.stride_nominal, e.stride) END AS stride_nominal,
   e.position_scaling, e.position_scaling_factor, e.attention_window, e.attention_sinks, e.settings,
-  e.datastore_sha256
+  e.datastore_sha256, e.bits_per_byte, e.byte_perplexity, e.word_perplexity, e.bytes, e.words,
+  e.documents, e.tokenizer, e.tokenizer_sha256
 FROM points p
 JOIN evaluations e ON e.run_id = p.run_id;
 
@@ -151,8 +161,10 @@ CREATE VIEW trainings AS
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train,
   coalesce((SELECT min(p.L_train_nominal) FROM runs w JOIN points p ON p.run_id = w.run_id
     WHERE w.run_id = r.run_id OR w.train_run_id = r.run_id), r.L_train) AS L_train_nominal,
-  r.seed, v.updates, v.tokens_per_update, coalesce(v.parameters, r.parameters) AS parameters,
-  v.final_loss_nats, v.train_wps, v.peak_memory_bytes, v.wall_seconds,
+  r.seed, CASE WHEN o.origin <> 'pretrained' THEN v.updates END AS updates,
+  CASE WHEN o.origin <> 'pretrained' THEN v.tokens_per_update END AS tokens_per_update,
+  coalesce(v.parameters, r.parameters) AS parameters,
+  CASE WHEN o.origin <> 'pretrained' THEN v.final_loss_nats END AS final_loss_nats, v.train_wps, v.peak_memory_bytes, v.wall_seconds,
   coalesce(a.device, a.slot) AS device, r.run_id, r.config_id, a.code_id,
   a.ended_at AS finished_at,
   o.origin, r.precision, r.modified, v.best_sha256, v.last_sha256, a.attempt, r.corpus, a.backend
@@ -360,7 +372,8 @@ SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
       THEN 'diverged' END AS state,
   coalesce(e.modified, r.modified) AS modified, r.run_id, r.train_run_id, r.config_id,
   e.code_id, e.device, e.finished_at, p.point, b.noisy AS alone_noisy, r.checkpoint, r.targets,
-  s.position_scaling, s.position_scaling_factor, s.attention_window, s.attention_sinks, s.settings
+  s.position_scaling, s.position_scaling_factor, s.attention_window, s.attention_sinks, s.settings,
+  e.bits_per_byte, e.byte_perplexity, e.word_perplexity, e.tokenizer
 FROM points p
 JOIN runs r ON r.run_id = p.run_id AND r.kind = 'eval'
 JOIN evaluation_settings s ON s.run_id = p.run_id

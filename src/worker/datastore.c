@@ -35,10 +35,10 @@ static struct identity identity_of(const struct datastore_options *o, struct are
     struct identity id = {0};
     struct strbuf b;
 
-    spec_run_id(o->trained, run_id);
+    spec_run_id(&o->trained->spec, run_id);
     add_text(&id, "format", "alibi datastore 1");
     add_text(&id, "run_id", arena_strdup(a, run_id));
-    add_text(&id, "checkpoint_sha256", untrained ? "initial values" : o->sha256);
+    add_text(&id, "checkpoint_sha256", untrained ? "initial values" : o->trained->sha256);
     add_text(&id, "corpus_fingerprint", o->corpus->fingerprint);
     add_text(&id, "window", arena_printf(a, "%d", k->window));
     add_text(&id, "stride", arena_printf(a, "%d", k->stride));
@@ -52,7 +52,8 @@ static struct identity identity_of(const struct datastore_options *o, struct are
 
 static const char *folder_of(const struct datastore_options *o, struct arena *a)
 {
-    return arena_strndup(a, o->checkpoint, (size_t)(strrchr(o->checkpoint, '/') - o->checkpoint));
+    const char *path = o->trained->path;
+    return arena_strndup(a, path, (size_t)(strrchr(path, '/') - path));
 }
 
 /* --- opening -------------------------------------------------------------------------------- */
@@ -92,7 +93,7 @@ static int check(const struct datastore *d, const struct datastore_options *o, s
     }
     if (safetensors_count(d->file) != 2)
         return ERR(e, ERR_DATA, "%d tensors, expected keys and values", safetensors_count(d->file));
-    TRY(check_tensor(d->file, "keys", "F32", o->knn.keys, o->trained->model.dim, e));
+    TRY(check_tensor(d->file, "keys", "F32", o->knn.keys, o->trained->spec.model.dim, e));
     TRY(check_tensor(d->file, "values", "I32", o->knn.keys, 0, e));
     const int32_t *values = safetensors_find(d->file, "values")->data;
     for (int64_t i = 0; i < o->knn.keys; i++)
@@ -132,9 +133,8 @@ int datastore_model(struct model **out, const struct datastore_options *o, const
                     const struct shape_capacity *capacity, struct err *e)
 {
     TRY(model_open(out, o->worker->backend, s, capacity, e));
-    int rc = o->knn.control == SPEC_KNN_UNTRAINED
-                 ? model_init(*out, (uint64_t)s->train.seed, e)
-                 : weights_load(*out, 0, o->weights, o->checkpoint, e);
+    int rc = o->knn.control == SPEC_KNN_UNTRAINED ? model_init(*out, (uint64_t)s->train.seed, e)
+                                                  : trained_load(o->trained, o->worker, *out, e);
     if (rc < 0) {
         model_close(*out);
         *out = NULL;
@@ -159,18 +159,15 @@ static int write_values(struct safetensors_writer *file, const struct datastore_
 static int write_keys(struct safetensors_writer *file, const struct datastore_options *o,
                       struct model *m, int32_t rows, struct err *e)
 {
-    int32_t width = o->trained->model.dim;
-    struct score_options options = {.model = m,
-                                    .tokens = &o->corpus->split[CORPUS_TRAIN],
-                                    .rows = rows,
-                                    .keys = SCORE_ONLY_KEYS,
-                                    .width = width};
+    int32_t width = o->trained->spec.model.dim;
+    struct score_options options = {
+        .model = m, .rows = rows, .keys = SCORE_ONLY_KEYS, .width = width};
     struct scores scores;
     int64_t done = 0;
     int rc = 0;
 
-    TRY(windows_make(&options.windows, options.tokens->n, o->knn.window, o->knn.stride, o->knn.keys,
-                     e));
+    TRY(windows_make(&options.windows, &o->corpus->split[CORPUS_TRAIN], WINDOWS_STRIDE,
+                     o->knn.window, o->knn.stride, o->knn.keys, e));
     scores_open(&scores, &options);
     while (rc == 0 && scores.rows_left > 0) {
         if (worker_stop_requested(o->worker))
@@ -184,7 +181,7 @@ static int write_keys(struct safetensors_writer *file, const struct datastore_op
             if (!isfinite(scores.keys[i]))
                 rc = ERR(e, ERR_NUMBER,
                          "%s: the key of target %" PRId64 " of the training text is not finite",
-                         o->checkpoint, done + i / width);
+                         o->trained->path, done + i / width);
         if (rc == 0) rc = safetensors_writer_add(file, scores.keys, scores.n * width, e);
         done += scores.n;
     }
@@ -196,7 +193,7 @@ static int write_file(const char *path, const struct identity *id,
                       const struct datastore_options *o, struct arena *a,
                       char sha256[HASH_HEX_BYTES], struct err *e)
 {
-    int64_t n = o->knn.keys, width = o->trained->model.dim;
+    int64_t n = o->knn.keys, width = o->trained->spec.model.dim;
     const struct safetensors_entry entry[] = {
         {.name = "values", .dtype = "I32", .dims = {n}, .dims_n = 1, .elements_n = n},
         {.name = "keys", .dtype = "F32", .dims = {n, width}, .dims_n = 2, .elements_n = n * width}};
@@ -208,7 +205,8 @@ static int write_file(const char *path, const struct identity *id,
 
     shape_capacity_scores(&capacity, o->knn.window, o->knn.stride, 1, SPEC_FP32);
     capacity.keys = true;
-    TRY(datastore_model(&m, o, o->trained, &capacity, e));
+    capacity.streamed = trained_is_streamed(o->trained, o->worker);
+    TRY(datastore_model(&m, o, &o->trained->spec, &capacity, e));
     int rc = safetensors_writer_open(&file, path, &content, e);
     if (rc == 0) rc = write_values(&file, o, a, e);
     if (rc == 0) rc = write_keys(&file, o, m, capacity.rows_max, e);

@@ -1,7 +1,8 @@
 /* evaluate.c - evaluations of one checkpoint: perplexity of a split under one or more protocols.
  *
  * 1. The checkpoint is the best or the last one recorded by the newest attempt of the training that
- *    ended `done`. Its hash is verified, and its spec must be the training's.
+ *    ended `done`. Its hash is verified, and its spec must be the training's. Nothing is recorded
+ *    if the folder of a pretrained model has changed meanwhile.
  * 2. Every evaluation checks that it scored exactly the targets of its protocol. Scores that are
  *    not finite are counted; perplexity and loss are then null.
  * 3. Log-probabilities are summed in double in the order of the text.
@@ -57,10 +58,8 @@ struct mixing {
 
 struct evaluate {
     struct worker *worker;
-    struct spec trained;    /* spec of the training, from the checkpoint */
-    const char *checkpoint; /* path */
-    char sha256[HASH_HEX_BYTES];
-    struct safetensors *weights;
+    struct trained weights;
+    struct spec trained; /* spec of the training, from the checkpoint */
     struct corpus corpus;
     struct datastore_options options; /* of the datastore of all specs */
     struct datastore datastore;       /* file NULL: none */
@@ -89,7 +88,9 @@ static int32_t stride_of(const struct spec_eval *s)
 static int make_windows(struct windows *out, const struct evaluate *v, int32_t i, struct err *e)
 {
     const struct spec_eval *s = eval_of(v, i);
-    return windows_make(out, v->corpus.split[s->split].n, s->L, stride_of(s), s->targets, e);
+    return windows_make(out, &v->corpus.split[s->split],
+                        s->window == SPEC_ROLLING ? WINDOWS_ROLLING : WINDOWS_STRIDE, s->L,
+                        stride_of(s), s->targets, e);
 }
 
 /* --- preparing --- */
@@ -133,10 +134,7 @@ static int get_datastore(struct evaluate *v, struct err *e)
     if (s.eval.knn.neighbours == 0) return 0;
     TRY(spec_check(&s, e)); /* now that the text is known */
     v->options = (struct datastore_options){.worker = v->worker,
-                                            .checkpoint = v->checkpoint,
-                                            .sha256 = v->sha256,
-                                            .weights = v->weights,
-                                            .trained = &v->trained,
+                                            .trained = &v->weights,
                                             .corpus = &v->corpus,
                                             .knn = spec_datastore(&s.eval, &v->trained),
                                             .more = v->targets_total};
@@ -160,10 +158,10 @@ static int prepare(struct evaluate *v, struct err *e)
     v->sums = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->sums);
     v->member = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->member);
     TRY(check_group(v, e));
-    TRY(checkpoint_find(&v->checkpoint, v->sha256, a->project, &a->arena, s->train_run,
-                        s->checkpoint, e));
-    TRY(checkpoint_open(&v->weights, &v->trained, v->checkpoint, v->sha256, s->train_run, e));
+    TRY(trained_open(&v->weights, a, s->train_run, s->checkpoint, e));
+    v->trained = v->weights.spec;
     TRY(corpus_open_for(&v->corpus, a->project, &v->trained, e));
+    TRY(trained_check_corpus(&v->weights, &v->corpus, e));
     for (int32_t i = 0; i < a->specs_n; i++) {
         TRY(make_windows(&w, v, i, e));
         v->targets_total += w.targets_n;
@@ -356,7 +354,6 @@ static int score(struct evaluate *v, struct model *m, const struct windows *w,
     int32_t *L = arena_array(&v->worker->arena, (size_t)v->members_n, sizeof *L);
     bool mixed = mixes(v);
     struct score_options o = {.model = m,
-                              .tokens = &v->corpus.split[eval_of(v, v->member[0])->split],
                               .rows = capacity->rows_max,
                               .windows = *w,
                               .L = v->members_n > 1 && !mixed ? L : NULL,
@@ -437,6 +434,9 @@ static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, 
         return ERR(e, ERR_INTERNAL,
                    "evaluation %s scored %" PRId64 " targets, but its protocol has %" PRId64,
                    a->run_id[i], sum->scored_n, targets_n);
+    enum corpus_split split = (enum corpus_split)eval_of(v, i)->split;
+    const struct corpus_text *text = &v->corpus.text[split];
+    bool cut = *v->corpus.tokenizer_sha256, whole = cut && targets_n == v->corpus.split[split].n;
     const struct record r = {
         .type = EVENT_EVALUATED,
         .evaluated = {.run_id = a->run_id[i],
@@ -447,11 +447,16 @@ static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, 
                       .tokens = targets_n,
                       .nonfinite = sum->nonfinite_n,
                       .eval_wps = wps,
-                      .checkpoint_sha256 = v->sha256,
+                      .checkpoint_sha256 = v->weights.sha256,
                       .bins = bins_of(v, i, BY_POSITION),
                       .blocks = bins_of(v, i, BY_BLOCK),
                       .groups = bins_of(v, i, BY_GROUP),
-                      .datastore_sha256 = v->datastore.file ? v->datastore.sha256 : NULL}};
+                      .datastore_sha256 = v->datastore.file ? v->datastore.sha256 : NULL,
+                      .bytes = whole ? text->bytes : RECORD_NONE,
+                      .words = whole ? text->words : RECORD_NONE,
+                      .documents = whole ? text->documents : RECORD_NONE,
+                      .tokenizer = cut ? v->corpus.tokenizer : NULL,
+                      .tokenizer_sha256 = cut ? v->corpus.tokenizer_sha256 : NULL}};
     TRY(record_write(a->events, &r, e));
     sum->recorded = true;
     v->targets_done += targets_n;
@@ -486,13 +491,15 @@ static int run_pass(struct evaluate *v, int32_t first, struct err *e)
     shape_capacity_scores(&capacity, longest->L, w.stride, mixes(v) ? 1 : v->members_n,
                           longest->precision);
     capacity.keys = mixes(v) && !v->unigram;
+    capacity.streamed = trained_is_streamed(&v->weights, a);
     capacity.hits = !mixes(v) && v->corpus.group_of[longest->split].data != NULL;
     const struct spec spec = spec_evaluated(&v->trained, longest);
     reset_peak();
     TRY_OUT(rc, model_open(&m, a->backend, &spec, &capacity, e));
-    TRY_OUT(rc, weights_load(m, 0, v->weights, v->checkpoint, e));
+    TRY_OUT(rc, trained_load(&v->weights, a, m, e));
     TRY_OUT(rc, score(v, m, &w, &capacity, e));
     double wps = measured_wps(v, w.targets_n);
+    TRY_OUT(rc, trained_check(&v->weights, e));
     TRY_OUT(rc, worker_peak_bytes(a, &peak, e));
     for (int32_t i = 0; i < v->members_n; i++)
         TRY_OUT(rc, heads_record(a, v->member[i], &v->trained, m,
@@ -515,7 +522,7 @@ int evaluate_run(struct worker *a, struct err *e)
         if (!v.sums[i].recorded) TRY_OUT(rc, run_pass(&v, i, e));
 out:
     datastore_close(&v.datastore);
-    safetensors_close(v.weights);
+    trained_close(&v.weights);
     corpus_close(&v.corpus);
     return rc;
 }

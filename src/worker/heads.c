@@ -7,6 +7,7 @@
  * 2. A rollout multiplies the matrices of weights of a head's layers, from the top one down, for
  * the last query of a row. It is recorded after 1, 2, 4 and so on layers and after all, at the
  * first distance of each bin. */
+#include <assert.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -31,7 +32,7 @@ struct heads {
     const struct spec *trained;
     const struct spec_eval *eval;
     struct model *model;
-    const struct tokens *tokens;
+    struct windows windows; /* the next natural row */
     struct arena arena;
     int32_t H, layers, L;
     int32_t *source, *target; /* (L) */
@@ -51,12 +52,23 @@ static int32_t draw_word(const struct heads *s, uint64_t element, enum heads_tex
     return (int32_t)(TOKEN_SPECIALS_N + (word * words >> 32));
 }
 
+/* Finds the next window that fills a row; false: there is none. */
+static bool next_window(struct heads *s, struct window *w)
+{
+    while (windows_next(&s->windows, w))
+        if (w->length == s->L) return true;
+    return false;
+}
+
 static void fill_row(struct heads *s, enum heads_text text, int32_t row)
 {
     int64_t first = (int64_t)row * s->L;
+    struct window w;
 
     if (text == HEADS_NATURAL) {
-        tokens_read_row(s->tokens, first, s->L, s->L, s->source, s->target);
+        bool found = next_window(s, &w);
+        assert(found);
+        tokens_read_row(s->windows.tokens, w.first, s->L, s->L, s->source, s->target);
         return;
     }
     for (int32_t t = 0; t < s->L; t++)
@@ -242,19 +254,22 @@ int heads_record(struct worker *a, int32_t spec, const struct spec *trained, str
                  const struct tokens *tokens, struct err *e)
 {
     const struct spec_eval *eval = &a->spec[spec].eval;
-    int64_t needed = (int64_t)eval->attention_rows * eval->L;
+    int64_t rows_n = 0;
     struct heads s = {.worker = a,
                       .trained = trained,
                       .eval = eval,
                       .model = m,
-                      .tokens = tokens,
                       .H = trained->model.heads,
                       .layers = trained->model.layers,
                       .L = eval->L};
     int rc = 0;
 
     if (eval->attention_rows == 0) return 0;
-    if (needed > tokens->n)
+    TRY(windows_make(&s.windows, tokens, WINDOWS_STRIDE, s.L, s.L, 0, e));
+    const struct windows all = s.windows;
+    for (struct window w; next_window(&s, &w);) rows_n++;
+    s.windows = all;
+    if (rows_n < eval->attention_rows)
         return ERR(e, ERR_DATA,
                    "eval.attention_rows: %d rows of eval.L = %d tokens, but the split has only "
                    "%" PRId64 " tokens",

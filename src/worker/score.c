@@ -15,12 +15,12 @@ void scores_open(struct scores *s, const struct score_options *o)
 
     *s = (struct scores){.options = *o, .length = length, .width = width};
     if (o->L) {
-        s->rows_left = targets_n > o->L[0] ? targets_n - o->L[0] + 1 : 1;
+        s->options.windows = windows_prefixes(&o->windows, o->L[0], length);
         s->scored_max = (int64_t)(o->rows - 1) * o->L_n + length;
     } else {
-        s->rows_left = windows_count(&o->windows);
         s->scored_max = (int64_t)o->rows * o->windows.stride;
     }
+    s->rows_left = s->options.windows.windows_n;
     size_t scored_n = (size_t)s->scored_max;
     arena_init(&s->arena);
     s->source = arena_array(&s->arena, ids_n, sizeof *s->source);
@@ -52,29 +52,32 @@ static int add(struct scores *s, const struct window *w, int32_t at, int32_t fro
     return 0;
 }
 
-/* Adds the scores of row `row` of a pass for several lengths. */
-static int add_prefixes(struct scores *s, const struct window *w, int64_t row, struct err *e)
+/* Adds the scores of a row of a pass for several lengths. */
+static int add_prefixes(struct scores *s, const struct window *w, struct err *e)
 {
     const int32_t *L = s->options.L, L_n = s->options.L_n;
     int32_t k = 0;
 
-    for (int32_t at = 0; row == 0 && at < w->length; at++) {
+    for (int32_t at = 0; w->begins && at < w->length; at++) {
         while (L[k] <= at) k++;
         TRY(add(s, w, at, k, L_n, e));
     }
-    for (; row > 0 && k < L_n && L[k] <= w->length; k++) TRY(add(s, w, L[k] - 1, k, k + 1, e));
+    for (; !w->begins && k < L_n && L[k] <= w->length; k++) TRY(add(s, w, L[k] - 1, k, k + 1, e));
     return 0;
 }
 
-static int add_row(struct scores *s, int64_t row, struct err *e)
+static int add_row(struct scores *s, struct err *e)
 {
     const struct score_options *o = &s->options;
-    int64_t begin = s->rows_n++ * s->width, left = o->windows.targets_n - row;
-    struct window w = {.first = row, .length = left < s->length ? (int32_t)left : s->length};
+    int64_t begin = s->rows_n++ * s->width;
+    struct window w;
 
-    if (!o->L) windows_get(&o->windows, row, &w);
-    tokens_read_row(o->tokens, w.first, w.length, s->width, s->source + begin, s->target + begin);
-    if (o->L) return add_prefixes(s, &w, row, e);
+    if (!windows_next(&s->options.windows, &w))
+        return ERR(e, ERR_INTERNAL, "a pass has fewer than %lld rows",
+                   (long long)o->windows.windows_n);
+    tokens_read_row(o->windows.tokens, w.first, w.length, s->width, s->source + begin,
+                    s->target + begin);
+    if (o->L) return add_prefixes(s, &w, e);
     for (int32_t at = w.scored_from; at < w.length; at++) TRY(add(s, &w, at, 0, 1, e));
     return 0;
 }
@@ -82,8 +85,10 @@ static int add_row(struct scores *s, int64_t row, struct err *e)
 int scores_next(struct scores *s, struct err *e)
 {
     s->n = s->scored_n = s->rows_n = 0;
-    for (; s->rows_left > 0 && s->rows_n < s->options.rows; s->rows_left--, s->next_row++)
-        TRY(add_row(s, s->next_row, e));
+    for (; s->rows_left > 0 && s->rows_n < s->options.rows; s->rows_left--) {
+        if (s->options.L && s->rows_n > 0 && windows_begins_document(&s->options.windows)) break;
+        TRY(add_row(s, e));
+    }
     const struct model_batch batch = {.source = s->source,
                                       .target = s->target,
                                       .rows = (int32_t)s->rows_n,
@@ -129,6 +134,7 @@ static double validate_band_logp(const float *logp, const struct shape_band *ban
 static int validate_quirk(const struct score_options *o, const struct spec *s, double *gain,
                           struct err *e)
 {
+    struct windows windows = o->windows;
     struct shape_bands bands;
     struct window window;
     struct arena a;
@@ -140,9 +146,8 @@ static int validate_quirk(const struct score_options *o, const struct spec *s, d
     float *logp = arena_array(&a, (size_t)s->data.vocab, sizeof *logp);
     *gain = 0.0;
     shape_bands(&bands, &s->model, s->data.vocab);
-    for (int64_t k = 0; k < windows_count(&o->windows); k++) {
-        windows_get(&o->windows, k, &window);
-        tokens_read_row(o->tokens, window.first, window.length, window.length, source, target);
+    while (windows_next(&windows, &window)) {
+        tokens_read_row(windows.tokens, window.first, window.length, window.length, source, target);
         const struct model_batch batch = {
             .source = source, .target = target, .rows = 1, .length = window.length};
         for (int32_t at = 0; at < window.length; at++) {
@@ -167,7 +172,7 @@ int validate_loss(const struct score_options *o, const struct spec *s, validate_
     double logp = 0.0, gain = 0.0;
     int rc = 0;
 
-    TRY(windows_make(&options.windows, o->tokens->n, L, L, 0, e));
+    TRY(windows_make(&options.windows, o->windows.tokens, WINDOWS_STRIDE, L, L, 0, e));
     scores_open(&scores, &options);
     while (rc == 0 && scores.rows_left > 0) {
         if (tick) rc = tick(context, e);

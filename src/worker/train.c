@@ -116,7 +116,7 @@ static int train_validate_tick(void *context, struct err *e)
 static int train_validate(struct train *t, struct err *e)
 {
     const struct score_options o = {.model = t->model,
-                                    .tokens = &t->corpus.split[CORPUS_VALID],
+                                    .windows.tokens = &t->corpus.split[CORPUS_VALID],
                                     .rows =
                                         shape_capacity_validation(&t->capacity, &t->spec->train)};
     double loss = 0.0;
@@ -236,6 +236,12 @@ static int train_prepare(struct train *t, struct err *e)
         .L = s->L, .shards = s->shards, .shard_tokens = s->shard_tokens, .seed = (uint64_t)s->seed};
 
     TRY(corpus_open_for(&t->corpus, t->worker->project, t->spec, e));
+    if (*t->corpus.tokenizer_sha256) /* its id 1 is a word, but padding of a model trained here */
+        return ERR(
+            e, ERR_UNAVAILABLE,
+            "data/%s has the ids of a tokenizer, which only imported models read; prepare the "
+            "text without --tokenizer",
+            t->corpus.name);
     TRY(batches_open(&t->batches, &t->corpus.split[CORPUS_TRAIN], &o, e));
     TRY(train_open_model(t, e));
     t->checkpoints->model = t->model;

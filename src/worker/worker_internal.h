@@ -16,6 +16,7 @@
 #include "data/windows.h"
 #include "interchange/safetensors.h"
 #include "model/model.h"
+#include "pretrained/pretrained.h"
 #include "record/run_folder.h"
 #include "spec/spec.h"
 #include "worker/worker.h"
@@ -102,6 +103,35 @@ int weights_load(struct model *m, int32_t slots_n, const struct safetensors *s, 
 int weights_inherit(struct model *m, int32_t slots_n, const struct shape_inheritance *h,
                     const struct shape_params *parent, const struct safetensors *s,
                     const char *path, struct err *e);
+
+/* --- trained.c: the weights that evaluations run on ----------------------------------------------
+ *
+ * The checkpoint of a pretrained model names a folder (pretrained/pretrained.h): its files are
+ * hashed when it is opened, and looked at again before a result is recorded. */
+
+struct trained {
+    const char *path; /* of the checkpoint, in the worker's arena */
+    char sha256[HASH_HEX_BYTES];
+    struct spec spec; /* of the training */
+    struct safetensors *file;
+    struct pretrained *folder; /* NULL: the checkpoint has the weights itself, as the next */
+    struct pretrained_registered *files;
+    struct pretrained_place place;
+};
+/* trained_open - Errors: those of checkpoint_find, checkpoint_open and pretrained_open; ERR_DATA a
+ * file of the folder is not the one that was imported. */
+int trained_open(struct trained *t, struct worker *a, const char *run_id,
+                 enum spec_checkpoint which, struct err *e);
+/* trained_is_streamed - whether a model of it has a capacity with `streamed`: on a CPU, where the
+ * folder's files are in the same memory. */
+bool trained_is_streamed(const struct trained *t, const struct worker *a);
+/* trained_load - gives the weights to a model; a streamed one reads them until trained_close. */
+int trained_load(const struct trained *t, const struct worker *a, struct model *m, struct err *e);
+/* trained_check_corpus - ERR_DATA unless the corpus has the ids of the model's tokenizer.
+ * trained_check - ERR_DATA a file of the folder has changed since it was opened. */
+int trained_check_corpus(const struct trained *t, const struct corpus *c, struct err *e);
+int trained_check(const struct trained *t, struct err *e);
+void trained_close(struct trained *t); /* may be closed already */
 
 /* --- parent.c: the start of a training that continues another one -------------------------------
  *
@@ -190,11 +220,10 @@ int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, stru
 
 struct score_options {
     struct model *model;
-    const struct tokens *tokens;
-    int32_t rows; /* rows per batch: shape_capacity_scores of the opened model */
-    struct windows windows;
-    const int32_t *L; /* rising lengths that share a pass with stride 1 over windows.targets_n
-                         targets; NULL: only the windows */
+    int32_t rows;           /* rows per batch: shape_capacity_scores of the opened model */
+    struct windows windows; /* of the token stream that they name */
+    const int32_t *L;       /* rising lengths that share a pass with stride 1 over windows.targets_n
+                               targets; NULL: only the windows */
     int32_t L_n;
     enum score_keys {
         SCORE_NO_KEYS,
@@ -217,18 +246,19 @@ struct score {
 /* A pass in batches: `while (s.rows_left > 0)` scores_next, which sets item[0 .. n).
  *
  * With several lengths:
- *   1. A row begins at every source position s and has the longest length, or ends with the stream.
+ *   1. A row begins at every source position s and has the longest length, or ends with the
+ *      document.
  *   2. In the row that begins at s, position L-1 has exactly L-1 tokens of context: it is the last
  *      token of the window of length L of target s + L - 1.
- *   3. Targets before L-1 have all earlier tokens as context: the row that begins at 0 scores them
- *      for every length. */
+ *   3. Targets before L-1 have all earlier tokens as context: the row that begins the document
+ *      scores them for every length. It is the first row of its batch, so that scored_max holds. */
 struct scores {
     struct score_options options;
     struct arena arena; /* of the arrays */
     struct score *item;
     int64_t n;
-    int64_t next_row, rows_left, rows_n; /* rows_n: of the batch */
-    int32_t length, width;               /* of a row: nominal, and tokens with padding */
+    int64_t rows_left, rows_n; /* rows_n: of the batch */
+    int32_t length, width;     /* of a row: nominal, and tokens with padding */
     int64_t scored_n, scored_max;
     int32_t *source, *target; /* (rows, width) */
     int32_t *position;        /* of each scored position: row * width + at */
@@ -243,8 +273,8 @@ void scores_close(struct scores *s);
  * windows of train.validate_L tokens (0: train.L) of the whole split. It selects the best
  * checkpoint and is never reported as perplexity. With train.tail_quirk a target of class 1 of a
  * tail counts only its cluster term, as in the authors' validation (oracle SPEC.md section 7).
- * o->windows is not used. tick (may be NULL) is called before each batch; a negative code ends the
- * validation. */
+ * o->windows names the tokens only. tick (may be NULL) is called before each batch; a
+ * negative code ends the validation. */
 typedef int (*validate_tick_fn)(void *context, struct err *e);
 int validate_loss(const struct score_options *o, const struct spec *s, validate_tick_fn tick,
                   void *context, double *loss_nats, struct err *e);
@@ -262,9 +292,7 @@ int validate_loss(const struct score_options *o, const struct spec *s, validate_
 
 struct datastore_options {
     struct worker *worker;
-    const char *checkpoint, *sha256; /* path and hash of the weights */
-    const struct safetensors *weights;
-    const struct spec *trained;
+    const struct trained *trained;
     const struct corpus *corpus;
     struct spec_knn knn; /* of spec_datastore */
     int64_t more;        /* targets that the worker scores afterwards, for progress */

@@ -1,5 +1,6 @@
 /* export.c - writes a training's weights for PyTorch. */
 #include <stdlib.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -47,9 +48,9 @@ int workflow_export(struct export_result *out, const struct project *project, st
                     struct store *store, const char *run_id, const char *dir,
                     enum spec_checkpoint which, struct err *e)
 {
-    static const char training_sql[] =
-        "SELECT run_id, corpus FROM trainings WHERE run_id = (SELECT coalesce(train_run_id,"
-        " run_id) FROM run_list WHERE run_id = :run)";
+    static const char training_sql[] = "SELECT run_id, corpus, origin, model FROM trainings WHERE "
+                                       "run_id = (SELECT coalesce(train_run_id,"
+                                       " run_id) FROM run_list WHERE run_id = :run)";
     static const char results_sql[] =
         "SELECT split, protocol, L_valid, stride, precision, tokens, perplexity, loss_nats,"
         " settings"
@@ -64,6 +65,12 @@ int workflow_export(struct export_result *out, const struct project *project, st
     if (training.rows_n == 0)
         return ERR(e, ERR_NOINPUT, "run %s is not a finished training, nor an evaluation of one",
                    run_id);
+    if (strcmp(store_text(&training.row[0][2]), "pretrained") == 0)
+        return ERR(e, ERR_USAGE,
+                   "run %s is the model %s, whose weights stay in their folder "
+                   "(data/models/%s.yaml): there is nothing to export",
+                   store_text(&training.row[0][0]), store_text(&training.row[0][3]),
+                   store_text(&training.row[0][3]));
     const char *id = params[0].value = store_text(&training.row[0][0]),
                *corpus = training.row[0][1].text;
     TRY(store_checkpoint(store, id, which, path, sha256, e));

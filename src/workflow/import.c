@@ -142,9 +142,9 @@ static int ingest_record(void *context, const struct event *ev, struct err *e)
     return store_ingest(x->store, x->attempt_id, ev, e);
 }
 
-static int store_attempt(struct store *store, const struct project *project, struct arena *a,
-                         const struct plan_run *r, int32_t number, const char *dir,
-                         const struct store_end *end, struct err *e)
+int workflow_store_attempt(struct store *store, const struct project *project, struct arena *a,
+                           const struct plan_run *r, int32_t number, const char *dir,
+                           const struct store_end *end, struct err *e)
 {
     const struct store_run run = {.spec = &r->spec,
                                   .run_id = r->run_id,
@@ -221,7 +221,7 @@ static int import_checkpoint(struct import_result *out, struct store *store,
     out->heads_recorded = import_facts(im)->heads_recorded;
     const char *folder = project_path(project, a, out->dir);
     int rc = import_write(im, folder, loss_nats, e);
-    if (rc == 0) rc = store_attempt(store, project, a, r, number, out->dir, &done, e);
+    if (rc == 0) rc = workflow_store_attempt(store, project, a, r, number, out->dir, &done, e);
     if (rc < 0) dir_remove_tree(AT_FDCWD, folder, NULL, NULL);
     return rc;
 }
@@ -267,7 +267,7 @@ static int import_log(struct import_result *out, struct store *store, const stru
     out->valid_losses_n = log->valid.n;
     const char *folder = project_path(project, a, out->dir);
     int rc = training_log_write(log, &r->spec, folder, e);
-    if (rc == 0) rc = store_attempt(store, project, a, r, number, out->dir, &ended, e);
+    if (rc == 0) rc = workflow_store_attempt(store, project, a, r, number, out->dir, &ended, e);
     if (rc < 0) dir_remove_tree(AT_FDCWD, folder, NULL, NULL);
     return rc;
 }

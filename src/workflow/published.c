@@ -46,41 +46,6 @@ static int find_published(struct published *out, const struct project *project, 
                p->run[run].run_id, L, p->artefact[0].dir);
 }
 
-/* --- progress --------------------------------------------------------------------------------- */
-
-struct download {
-    workflow_progress_fn progress;
-    struct arena *arena;
-    const char *name;
-    int64_t first, shown, started_us, shown_us; /* first: bytes that were there before; -1 */
-};
-
-/* At most four times a second; on a machine without a terminal a line a minute. */
-static void show_download(void *context, int64_t done, int64_t total)
-{
-    struct download *d = context;
-    char left[CLOCK_TEXT_BYTES] = "unknown time", what[256];
-    int64_t now_us = clock_monotonic_us();
-
-    if (d->first < 0) {
-        d->first = done;
-        d->started_us = d->shown_us = now_us;
-    }
-    bool terminal = isatty(STDERR_FILENO), ends = done == total && d->shown != done;
-    if (!ends && now_us - d->shown_us < (terminal ? 250000 : 60000000)) return;
-    d->shown_us = now_us;
-    d->shown = done;
-    if (total > done && done > d->first)
-        clock_duration(left, (double)(total - done) * 1e-6 * (double)(now_us - d->started_us) /
-                                 (double)(done - d->first));
-    snprintf(what, sizeof what, "%s: %.1f of %.1f MB, about %s left,", d->name, (double)done / 1e6,
-             (double)total / 1e6, ends ? "0s" : left);
-    if (!terminal)
-        log_info("%s %.0f %%", what, total > 0 ? 100.0 * (double)done / (double)total : 0.0);
-    else if (d->progress)
-        d->progress(NULL, what, total > 0 ? (double)done / (double)total : 0);
-}
-
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* Reads the hash in FILE.sha256, or NULL: none was kept. */
@@ -116,12 +81,12 @@ static int download(const char *path, const struct published *s, const char *nam
                     const char *sha256, int64_t bytes_max, workflow_progress_fn progress,
                     struct arena *a, struct err *e)
 {
-    struct download show = {.progress = progress, .arena = a, .name = name, .first = -1};
+    struct workflow_bytes show = {.progress = progress, .name = name, .first = -1};
     const struct fetch_options f = {.url = arena_printf(a, "%s%s", s->list.url, name),
                                     .path = path,
                                     .sha256 = sha256,
                                     .bytes_max = bytes_max,
-                                    .progress = show_download,
+                                    .progress = workflow_show_bytes,
                                     .progress_context = &show};
 
     if (file_exists(path)) return sha256 ? fetch_check(path, sha256, e) : 0;

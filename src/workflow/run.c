@@ -1,7 +1,10 @@
 /* run.c - runs a plan: corpora, registration of runs, points and the paper's numbers, scheduler,
  * claims. */
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "data/corpus.h"
@@ -25,6 +28,35 @@ int workflow_corpus(struct plan_corpus *out, struct manifest *known, const struc
             .tokens_n = {out->data.train_tokens, out->data.valid_tokens, out->data.test_tokens}};
     return rc;
 }
+
+/* --- progress ------------------------------------------------------------------------------- */
+
+void workflow_show_bytes(void *context, int64_t done, int64_t total)
+{
+    struct workflow_bytes *d = context;
+    char left[CLOCK_TEXT_BYTES] = "unknown time", what[256];
+    int64_t now_us = clock_monotonic_us();
+
+    if (d->first < 0) {
+        d->first = done;
+        d->started_us = d->shown_us = now_us;
+    }
+    bool terminal = isatty(STDERR_FILENO), ends = done == total && d->shown != done;
+    if (!ends && now_us - d->shown_us < (terminal ? 250000 : 60000000)) return;
+    d->shown_us = now_us;
+    d->shown = done;
+    if (total > done && done > d->first)
+        clock_duration(left, (double)(total - done) * 1e-6 * (double)(now_us - d->started_us) /
+                                 (double)(done - d->first));
+    snprintf(what, sizeof what, "%s: %.1f of %.1f MB, about %s left,", d->name, (double)done / 1e6,
+             (double)total / 1e6, ends ? "0s" : left);
+    if (!terminal)
+        log_info("%s %.0f %%", what, total > 0 ? 100.0 * (double)done / (double)total : 0.0);
+    else if (d->progress)
+        d->progress(NULL, what, total > 0 ? (double)done / (double)total : 0);
+}
+
+/* --- corpora -------------------------------------------------------------------------------- */
 
 /* Prepares embedded corpora; others must be prepared already and match the plan. Hashes every file
  * once per call, because workers only compare sizes. */
@@ -314,8 +346,15 @@ int workflow_run(struct store *store, const struct project *project, const struc
     if (!w.options.devices) w.options.devices = "auto";
     w.options.headline = headline(&a, plan);
     for (int32_t i = 0; i < plan->notes.n; i++) log_info("note: %s", plan->notes.item[i]);
+    if (plan->runs_n == 0) {
+        rc = ERR(e, ERR_NOINPUT,
+                 "nothing to run: each block lacks a piece; the notes say how to get them");
+        goto out;
+    }
+    TRY_OUT(rc, planning_check_models(p, project, e));
     TRY_OUT(rc, prepare_corpora(project, &a, p, progress, e));
     TRY_OUT(rc, workflow_register(store, project, &a, plan, o, e));
+    TRY_OUT(rc, workflow_register_models(store, project, &a, p, so->pick != PICK_MISSING, e));
     TRY_OUT(rc, run_part(&w, &a, -1, e));
     TRY_OUT(rc, run_published(&w, &a, e));
     /* Updates the verdicts of the view `claims`; variants have none. */

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "interchange/interchange.h"
+#include "pretrained/pretrained.h"
 #include "record/run_folder.h"
 #include "worker/worker.h"
 #include "workflow/workflow.h"
@@ -33,6 +34,19 @@ static void report(struct verify *v, enum verify_verdict verdict, const char *wh
 
 /* --- 2. checkpoints ------------------------------------------------------------------------- */
 
+/* Hashes the folder of a pretrained model. */
+static int verify_folder(struct verify *v, const char *path, const struct safetensors *checkpoint,
+                         const struct spec *spec, struct err *e)
+{
+    struct pretrained_registered *files;
+    struct pretrained_place place;
+
+    TRY(pretrained_place_read(&place, v->arena, path, e));
+    TRY(pretrained_registered_open(&files, place.folder, checkpoint, spec, NULL, NULL, e));
+    pretrained_registered_close(files);
+    return 0;
+}
+
 static int verify_training(struct verify *v, const char *run_id, struct err *e)
 {
     static const enum spec_checkpoint which[] = {SPEC_BEST, SPEC_LAST};
@@ -42,11 +56,14 @@ static int verify_training(struct verify *v, const char *run_id, struct err *e)
     for (size_t i = 0; i < sizeof which / sizeof *which; i++) {
         struct err why = {0};
         struct safetensors *file;
+        struct spec spec;
         TRY(store_checkpoint(v->store, run_id, which[i], path, sha256, e));
         if (strcmp(path, before) == 0) continue; /* best and last are the same file */
         before = arena_strdup(v->arena, path);
-        int rc = checkpoint_open(&file, NULL, project_path(v->project, v->arena, path), sha256,
+        int rc = checkpoint_open(&file, &spec, project_path(v->project, v->arena, path), sha256,
                                  run_id, &why);
+        if (rc == 0 && pretrained_is_registered(file))
+            rc = verify_folder(v, project_path(v->project, v->arena, path), file, &spec, &why);
         safetensors_close(file);
         report(v, rc == 0 ? VERIFY_OK : VERIFY_WRONG, path, rc == 0 ? NULL : why.text);
         v->sum->checkpoints_n++;

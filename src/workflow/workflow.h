@@ -46,6 +46,8 @@ struct planning {
                        the artefact was last run; NULL: none, or the same run */
     const char **settings; /* of each run: settings in which its training differs from others with
                               equal columns, such as "train.lr=0.5"; "": none */
+    const struct plan_model **model; /* of each pretrained training; NULL: others, or it is not
+                                        imported */
     const char **gone; /* of each done training: why an evaluation to do cannot use its checkpoint;
                           NULL: it can, or none needs it */
     double *seconds;   /* estimate for each run on one device slot; 0 if it will not run */
@@ -91,7 +93,12 @@ void planning_fit(struct planning_fit *out, const struct planning *p, double bud
  * every remaining run. Errors: ERR_UNAVAILABLE names the --set to use. */
 int planning_check_precision(const struct planning *p, struct err *e);
 
-/* planning_is_published - true for a training that is not done and whose checkpoint another program
+/* planning_check_models - checks that the pretrained models of the runs to do are imported, and
+ * that their texts have the ids of their tokenizers. Errors: ERR_NOINPUT, ERR_DATA with the command
+ * to use. */
+int planning_check_models(const struct planning *p, const struct project *project, struct err *e);
+
+/* planning_is_published - true for a training that is not done and whose checkpoint the authors
  * made: `alibi run` downloads and imports it. */
 bool planning_is_published(const struct planning *p, int32_t run);
 
@@ -120,6 +127,15 @@ int workflow_corpus(struct plan_corpus *out, struct manifest *known, const struc
                     struct arena *a, const char *name, struct err *e);
 
 typedef void (*workflow_progress_fn)(void *context, const char *what, double share);
+
+/* workflow_show_bytes - reports the bytes of a download or a file at most four times a second, with
+ * the time left; without a terminal a line a minute. context: struct workflow_bytes. */
+struct workflow_bytes {
+    workflow_progress_fn progress;
+    const char *name;
+    int64_t first, shown, started_us, shown_us; /* first: bytes that were there before; -1 */
+};
+void workflow_show_bytes(void *context, int64_t done, int64_t total);
 
 /* workflow_run - prepares the corpora, registers the plan, runs what is missing and judges the
  * claims. so: devices NULL means auto; headline is set here. Errors: those of scheduler_run;
@@ -166,6 +182,44 @@ int workflow_import_training(struct import_result *out, struct store *store,
                              const struct project *project, struct arena *a, const char *path,
                              const struct import_options *o, const struct plan *p,
                              const struct plan_run *r, struct err *e);
+
+/* workflow_store_attempt - registers the run and ingests an attempt's folder with its end, in one
+ * transaction. dir: relative to the project. */
+int workflow_store_attempt(struct store *store, const struct project *project, struct arena *a,
+                           const struct plan_run *r, int32_t number, const char *dir,
+                           const struct store_end *end, struct err *e);
+
+/* --- pretrained.c: models in Hugging Face format ------------------------------------------------
+ *
+ * 1. Importing a folder checks all of it, hashes its files and writes the piece
+ *    data/models/NAME.yaml. Neither the weights nor a run are written.
+ * 2. A run that needs the model registers it as a finished training, whose checkpoint names the
+ *    files (pretrained/pretrained.h). One whose folder has moved gets its new place. */
+struct model_options {
+    const char *as;        /* NAME; NULL: that of the folder */
+    const char *tokenizer; /* folder of its tokenizer; NULL: the same */
+    bool force;            /* replace a piece of another model */
+    workflow_progress_fn progress;
+};
+struct model_result {
+    struct arena *arena;
+    const char *name;
+    const char *family, *dtype, *note; /* note: or NULL */
+    struct spec spec;
+    int64_t parameters_n, bytes;    /* bytes: of the weight files */
+    int32_t ids_n, prefix;          /* of the tokenizer; prefix -1: none */
+    const char *folder, *tokenizer; /* folders, absolute */
+    const char *piece;              /* path relative to the project */
+};
+/* workflow_import_model - Errors: those of pretrained_open, pretrained_read and tokenizer_open;
+ * ERR_USAGE the name is not valid, or is that of another model and force is false. */
+int workflow_import_model(struct model_result *out, const struct project *project, struct arena *a,
+                          const char *folder, const struct model_options *o, struct err *e);
+
+/* workflow_register_models - registers the pretrained models that runs to do need; redo: or done
+ * ones. */
+int workflow_register_models(struct store *store, const struct project *project, struct arena *a,
+                             const struct planning *p, bool redo, struct err *e);
 
 /* --- published.c -------------------------------------------------------------------------- */
 /* workflow_fetch_training - downloads and imports the checkpoint of a training of the plan that

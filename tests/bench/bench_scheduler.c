@@ -41,9 +41,10 @@ static int write_result(struct event_writer *w, const struct spec *s, struct err
                                    .trained = {run_id, 1000000, 0.01, s->train.updates, 768, 100000,
                                                3.5, 1e4, "best.safetensors", digest,
                                                "last.safetensors", digest}};
-    const struct record evaluated = {
-        .type = EVENT_EVALUATED,
-        .evaluated = {run_id, 1000000, 0.01, 3, 20.1, 1000, 0, 1e4, digest}};
+    const struct record evaluated = {.type = EVENT_EVALUATED,
+                                     .evaluated = {run_id, 1000000, 0.01, 3, 20.1, 1000, 0, 1e4,
+                                                   digest, .bytes = RECORD_NONE,
+                                                   .words = RECORD_NONE, .documents = RECORD_NONE}};
     return record_write(w, s->kind == SPEC_EVAL ? &evaluated : &trained, e);
 }
 

@@ -69,6 +69,24 @@ int bench_steps_open(struct bench_steps *b, const struct spec *s, const char *de
     return model_init(b->model, (uint64_t)s->train.seed, e);
 }
 
+int bench_steps_stream(struct bench_steps *b, const struct spec *s, int32_t rows, int32_t threads,
+                       model_source_fn *source, void *context, struct err *e)
+{
+    struct shape_capacity o;
+    b->spec = *s;
+    b->rows = rows;
+    b->length = s->eval.L;
+    b->shards = 1;
+    b->tokens = (int64_t)rows * b->length;
+    TRY(bench_fill(b, false, e));
+    TRY(backend_open(&b->backend, "cpu", threads, DTYPE_F32, e));
+    shape_capacity(&o, s);
+    o.rows_max = rows;
+    o.scored_max = b->tokens;
+    TRY(model_open(&b->model, b->backend, s, &o, e));
+    return model_stream(b->model, source, context, e);
+}
+
 void bench_steps_close(struct bench_steps *b)
 {
     model_close(b->model);

@@ -36,6 +36,10 @@ struct bench_steps {
  * model that both trains and scores. Call bench_steps_close also after an error. */
 int bench_steps_open(struct bench_steps *b, const struct spec *s, const char *device,
                      int32_t threads, bool zipf, struct err *e);
+/* bench_steps_stream - the same for scoring `rows` rows of spec.eval.L uniform tokens on the CPU,
+ * with streamed weights from a source. */
+int bench_steps_stream(struct bench_steps *b, const struct spec *s, int32_t rows, int32_t threads,
+                       model_source_fn *source, void *context, struct err *e);
 void bench_steps_close(struct bench_steps *b);
 
 /* bench_steps_draw - draws another batch of the same sizes; number 0 is the one that was drawn

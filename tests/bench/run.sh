@@ -10,6 +10,9 @@
 #              CPU time, one thread: the cost of the slowest, and ALiBi relative to sinusoidal, which has no bias.
 #   libraries  d256 (LIBRARY_PROFILE) with one thread: the products that the backend chooses, each library for all gradients, and OpenBLAS
 #              with those of CORETYPES that the processor has; shows whether the choice is right on this processor.
+#   open       scoring of checkpoint folders with the shapes of OPEN_MODELS and random weights (open_model.py, F32, or
+#              OPEN_DTYPE), with each of THREADS and rows of each of OPEN_LENGTHS tokens, compared with transformers in the
+#              first of PYTHONS that has it; memory beside the file's size. A transformers whose log p differ is not timed.
 #   scheduler  overhead of the scheduler and of results.db (bench_scheduler.c), in a new folder in each of FOLDERS.
 # KERNELS="v4 v3" measures steps with each of these instruction sets, v3 being AVX2 (default: the widest of this processor).
 # Settings: CASES (steps), ROUNDS (3), SECONDS_A_TURN (2), PROFILES, THREADS, KERNELS, PYTHONS (TORCH_PYTHON python3 /usr/bin/python3),
@@ -181,6 +184,72 @@ libraries() {
         awk '{ printf "%.2f", $1 / $2 }')"
 }
 
+# find_transformers - sets $python to the first Python with transformers, PyTorch and safetensors, or to "".
+find_transformers() {
+    for python in ${PYTHONS:-${TORCH_PYTHON:-} python3 /usr/bin/python3}; do
+        why=$("$python" -c 'import torch, transformers, safetensors.torch' 2>&1) && return 0
+    done
+    python=
+    echo "transformers skipped: $(echo "$why" | tail -n 1) (PYTHONS)"
+}
+
+# measure_open MODEL THREADS LENGTH NAME - alternates both sides.
+measure_open() {
+    rm -f "$4"-*.json "$4"-*.refused
+    for round in $(seq "$rounds"); do
+        "$build/tests/bench/bench_open" --folder "$out/open-$1" --name "$1" --threads "$2" --length "$3" \
+            --seconds "$seconds" --tokens "$4.safetensors" >> "$4-alibi.json"
+        [ -n "$python" ] && [ ! -e "$4-torch.refused" ] || continue
+        "$python" "$here/peer_open.py" --folder "$out/open-$1" --tokens "$4.safetensors" --ours "$4-alibi.json" \
+            --seconds "$seconds" >> "$4-torch.json" 2> "$4-torch.log" || mv "$4-torch.log" "$4-torch.refused"
+    done
+    rm -f "$4.safetensors"
+}
+
+# print_open MODEL THREADS LENGTH NAME
+print_open() {
+    for side in alibi torch; do
+        [ -e "$4-$side.json" ] || continue
+        if [ -e "$4-$side.refused" ]; then
+            echo "$1 $side not timed: $(tail -n 1 "$4-$side.refused")"
+            status=65
+            continue
+        fi
+        printf '%-12s %7d %7d %-6s %9.1f %9.1f %10.2f' "$1" "$2" "$3" "$side" "$(value eval_tok_s "$4-$side.json")" \
+            "$(value eval_tok_cpu_s "$4-$side.json")" "$(echo "$(value peak_bytes "$4-$side.json")" \
+                "$(value file_bytes "$4-alibi.json")" | awk '{ print $1 / $2 }')"
+        [ "$side" = torch ] && printf '  ours / theirs %.2f, of CPU time %.2f; log p to %.0e' \
+            "$(ratio eval_tok_s "$4")" "$(ratio eval_tok_cpu_s "$4")" "$(value logp_off "$4-torch.json")"
+        echo
+    done
+}
+
+# ratio KEY NAME - ours / theirs, the median over the rounds of each round's ratio.
+ratio() {
+    for side in alibi torch; do
+        sed -n "s/.*\"$1\": \([0-9.e+-]*\).*/\1/p" "$2-$side.json" > "$2-$side.numbers"
+    done
+    paste "$2-alibi.numbers" "$2-torch.numbers" | awk '{ print $1 / $2 }' | sort -g |
+        awk '{ v[NR] = $1 } END { print (NR % 2) ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+    rm -f "$2-alibi.numbers" "$2-torch.numbers"
+}
+
+open() {
+    find_transformers
+    echo "scoring, tokens a second and tokens a second of processor time, medians of $rounds rounds; peak memory / file"
+    printf '%-12s %7s %7s %-6s %9s %9s %10s\n' model threads length side eval 'eval cpu' memory
+    for model in ${OPEN_MODELS:-pythia-160m bloom-560m}; do
+        python3 "$here/open_model.py" "$model" "$out/open-$model" --dtype "${OPEN_DTYPE:-F32}"
+        for threads in $THREADS; do
+            for length in ${OPEN_LENGTHS:-512 2048}; do
+                measure_open "$model" "$threads" "$length" "$out/$model-$threads-$length"
+                print_open "$model" "$threads" "$length" "$out/$model-$threads-$length"
+            done
+        done
+        rm -rf "$out/open-$model"
+    done
+}
+
 scheduler() {
     for folder in ${FOLDERS:-$out /dev/shm}; do
         project=$(mktemp -d "$folder/scheduler-XXXXXX")
@@ -194,12 +263,12 @@ scheduler() {
 status=0
 for case in ${CASES:-steps}; do
     case $case in
-    steps | positions | libraries | scheduler) "$case" ;;
-    *) echo "run.sh: CASES=$case: expected steps, positions, libraries or scheduler" >&2; exit 64 ;;
+    steps | positions | libraries | open | scheduler) "$case" ;;
+    *) echo "run.sh: CASES=$case: expected steps, positions, libraries, open or scheduler" >&2; exit 64 ;;
     esac
     echo
 done
-last=$(ls -t "$out"/*.json 2>/dev/null | head -n 1)
+last=$(ls -t "$out"/*.json 2>/dev/null | grep -v -e '-torch[0-9]*.json$' | head -n 1)
 [ -n "$last" ] || exit $status
 sed -n '1s/.*"device": "\([^"]*\)", "blas": "\([^"]*\)".*/\1; \2/p' "$out/${last##*/}"
 echo "kept in $out/*.json"

@@ -49,7 +49,7 @@ cp -r configs experiments "$out/"
 cp tests/check_gpu.sh tests/legs.sh "$out/tests/"
 cp "$here/pack_results.sh" "$out/pack-results.sh"
 cp tests/bench/bench_gpu.sh tests/bench/peer_torch_gpu.py tests/bench/peer_model.py "$out/tests/bench/"
-cp -r tests/fixtures/oracle "$out/tests/fixtures/"
+cp -r tests/fixtures/oracle tests/fixtures/open "$out/tests/fixtures/"
 for script in check_gpu bench/bench_gpu; do
     short=$(basename $script | tr _ -).sh
     # shellcheck disable=SC2016 # for the script that is written

@@ -15,9 +15,11 @@ cat >"$dir/python" <<'END'
 #!/bin/sh
 case $1 in -c) echo 9.9; exit 0 ;; esac
 [ -n "${AGREES:-}" ] || { echo "peer_torch: loss 7 and norm 1, ours 8 and 1" >&2; exit 65; }
-echo '{"side": "torch 9.9", "train_tok_s": 10, "train_tok_cpu_s": 10, "eval_tok_s": 10, "eval_tok_cpu_s": 10, "loss_off": 3e-08, "norm_off": 2e-07}'
+echo '{"side": "torch 9.9", "train_tok_s": 10, "train_tok_cpu_s": 10, "eval_tok_s": 10, "eval_tok_cpu_s": 10, "peak_bytes": 9, "logp_off": 2e-06, "loss_off": 3e-08, "norm_off": 2e-07}'
 END
 chmod +x "$dir/python"
+printf '#!/bin/sh\necho "No module named torch" >&2\nexit 1\n' >"$dir/none"
+chmod +x "$dir/none"
 expect 65 "not timed: peer_torch: loss 7 and norm 1, ours 8" tests/bench/run.sh "$build"
 grep -q "ours / theirs" "$dir/out" && fail "a ratio without agreement"
 expect 0 "agrees: loss to 3e-08, gradient norm to 2e-07" env AGREES=1 tests/bench/run.sh "$build"
@@ -31,6 +33,11 @@ grep -qE "^chosen +[1-9]" "$dir/out" || fail "libraries does not measure the cho
 expect 0 "base kernels, threads 1;" env AGREES=1 KERNELS=base tests/bench/run.sh "$build"
 expect 0 "slowest/fastest" env CASES=positions TAX_PROFILES=d128 TAX_LENGTHS=8 tests/bench/run.sh "$build"
 expect 0 "overhead per run while query and report read" env CASES=scheduler RUNS=250 FOLDERS="$dir" tests/bench/run.sh "$build"
+open() { expect "$1" "$2" env CASES=open OPEN_MODELS=bloom-tiny OPEN_LENGTHS=32 "$3" tests/bench/run.sh "$build"; }
+open 65 "bloom-tiny torch not timed: peer_torch: loss 7" PYTHONS="$dir/python"
+grep -qE "^bloom-tiny +1 +32 alibi +[1-9]" "$dir/out" || fail "open does not measure this program"
+open 0 "ours / theirs [0-9.]*, of CPU time [0-9.]*; log p to 2e-06" AGREES=1
+open 0 "transformers skipped: .*No module named" PYTHONS="$dir/none"
 expect 64 "CASES=fast" env CASES=fast tests/bench/run.sh "$build"
 expect 64 "expected --profile d64" "$program" --profile d63
 

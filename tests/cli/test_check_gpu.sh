@@ -24,7 +24,7 @@ esac
 exit 0
 SH
 chmod +x "$dir/stub"
-for program in alibi tests/ops/test_ops tests/ops/check_capture tests/check_oracle tests/model/check_training tests/model/test_score \
+for program in alibi tests/ops/test_ops tests/ops/check_capture tests/check_oracle tests/check_open tests/model/check_training tests/model/test_score tests/model/test_forms \
     tests/model/check_graphs tests/worker/check_device cuda/selftest cuda/kernels/attention_formula cuda/kernels/attention_skip bin/compute-sanitizer; do
     mkdir -p "$(dirname "$fake/$program")"
     cp "$dir/stub" "$fake/$program"
@@ -34,8 +34,8 @@ unset EMULATION_PRODUCTS LEGS ORACLE
 check() { rm -f "$CALLS" "$records"; expect "$1" "$2" sh tests/check_gpu.sh "$fake" "${3:-cuda:7}"; }
 
 # Every leg passes; the smoke legs come first, the sanitizers last.
-check 0 " 21 passed, 0 failed"
-[ "$(sed -n 's/.*"leg":"\([^"]*\)".*/\1/p' "$records" | cut -c 1-5 | uniq | tr '\n' ' ')" = "smoke kerne op ta ops i oracl 20 up score graph passe attem compu " ] ||
+check 0 " 24 passed, 0 failed"
+[ "$(sed -n 's/.*"leg":"\([^"]*\)".*/\1/p' "$records" | cut -c 1-5 | uniq | tr '\n' ' ')" = "smoke kerne op ta ops i oracl open  20 up score forms graph passe attem compu " ] ||
     fail "another order of legs: $(sed -n 's/.*"leg":"\([^"]*\)".*/\1/p' "$records")"
 [ "$(ls "$logs" | wc -l)" = "$(wc -l <"$records")" ] || fail "not a log for each leg"
 grep -q "compute-sanitizer .*--tool racecheck .*--kernel-name kns=_k --kernel-name-exclude kns=_kernel .*test_ops cuda:7" "$CALLS" || fail "racecheck looks at kernels of cuBLAS"
@@ -57,7 +57,7 @@ grep -qE '"library":"library","code_id":"0123456789ab","date":"20[0-9TZ:-]*","le
 
 # A failure, a skip and a hang each fail their leg and no other; the log stays.
 WRONG=1 SKIP=1 HANG=1 LIMIT=1 SANITIZE=0 check 1 "FAIL .* passes as graphs (stopped after 1 s"
-grep -q " 11 passed, 5 failed, without compute-sanitizer" "$dir/out" || { fail "not 5 failures"; cat "$dir/out"; }
+grep -q " 14 passed, 5 failed, without compute-sanitizer" "$dir/out" || { fail "not 5 failures"; cat "$dir/out"; }
 grep -q "a smoke leg failed" "$dir/out" || fail "does not say that a smoke leg failed"
 grep -q '"leg":"scores","result":"skipped"' "$records" || fail "a skip is not recorded"
 grep -q '"leg":"smoke, ops in bf16","result":"failed","exit":3' "$records" || fail "a failure is not recorded"

@@ -5,7 +5,7 @@
 fixtures=$PWD/tests/fixtures/checkpoints
 
 cd "$dir" || exit 1
-mkdir wikitext-2 text ids
+mkdir wikitext-2 text ids tok
 for split in train valid test; do
     cp "$fixtures/text/$split.txt" wikitext-2/wiki.$split.tokens
     printf '\001\000\002\000\001\000\011\000\002\000\011\000' >ids/$split.bin
@@ -20,6 +20,15 @@ printf 'Unwanted running.\nwanted wanted zebra\n' >text/train.txt
 printf 'running wanted\n' >text/valid.txt
 printf 'unwanted\n' >text/test.txt
 printf '[UNK]\nun\nwant\n##want\n##ed\nrunn\n##ing\n.\n' >vocab.txt
+cat >tok/tokenizer.json <<'J'
+{"model": {"type": "BPE", "unk_token": "?", "vocab": {"<s>": 0, "a": 1, "b": 2, " ": 3, "?": 4, "ab": 5}, "merges": ["a b"]},
+ "added_tokens": [{"id": 0, "content": "<s>", "special": true}]}
+J
+mkdir other
+sed 's/"ab": 5/"ab": 5, "c": 6/' tok/tokenizer.json >other/tokenizer.json
+printf '{"bos_token": "<s>"}' >tok/tokenizer_config.json
+printf 'ab ba\n' >one.txt
+printf ' b\351' >latin.txt
 transcript data.txt
 expect 69 "no URL of wikitext2 can be reached; .* pass --from FILE: .*none.tar" "$alibi" data fetch wikitext2 --url "file://$dir/none.tar" --force
 finish

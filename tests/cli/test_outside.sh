@@ -38,7 +38,7 @@ not_a_file() { # FILE command...
     mkfifo "$file"
     expect 65 "$(basename "$file") is not a regular file" timeout 60 "$@"
     rm "$file" && mkdir "$file"
-    expect 65 "$(basename "$file") is not a regular file" timeout 60 "$@"
+    expect "${folder_status:-65}" "$(basename "$file") is ${folder_message:-not a regular file}" timeout 60 "$@"
     rmdir "$file"
     [ ! -e "$dir/kept" ] || mv "$dir/kept" "$file"
 }
@@ -54,7 +54,7 @@ not_a_file data/tiny/dict.txt "$alibi" data verify tiny
 not_a_file data/tiny/train.tokens "$alibi" data verify tiny
 not_a_file text.dict "$alibi" data prepare other --text "$fixtures/text" --dict text.dict
 not_a_file text.zip "$alibi" data fetch wikitext103 --from text.zip
-not_a_file model.pt "$alibi" import model.pt --as position=alibi,L_train=32 --for ./g/ --force
+folder_status=64 folder_message="a folder: only --as" not_a_file model.pt "$alibi" import model.pt --as position=alibi,L_train=32 --for ./g/ --force
 not_a_file "runs/$first/1/log" "$alibi" logs "$first"
 not_a_file "runs/$first/1/events" "$alibi" verify "$first"
 not_a_file "runs/$first/1/spec" "$alibi" verify "$first"

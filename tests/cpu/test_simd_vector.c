@@ -68,6 +68,40 @@ TEST(the_logarithm_is_within_two_ulp)
     }
 }
 
+static vector_f32 call_sigmoid(vector_f32 x)
+{
+    return vector_sigmoid(x);
+}
+
+static double sigmoid(double x)
+{
+    return 1.0 / (1.0 + exp(-x));
+}
+
+static vector_f32 call_normal(vector_f32 x)
+{
+    return vector_normal(x);
+}
+
+static double normal(double x)
+{
+    return 0.5 * erfc(-x / sqrt(2.0));
+}
+
+/* Times x, a share below -6 is less than 1e-8. */
+TEST(distribution_functions_keep_their_precision)
+{
+    assert_true(worst_ulps(call_sigmoid, sigmoid, -87.0f, 87.0f) <= 2.5);
+    assert_true(worst_ulps(call_normal, normal, 0.0f, 40.0f) <= 1.2);
+    assert_true(worst_ulps(call_normal, normal, -1.0f, 0.0f) <= 3.0);
+    assert_true(worst_ulps(call_normal, normal, -6.0f, -1.0f) <= 64.0);
+    for (float x = -6.0f; x > -1e38f; x *= 1.01f) {
+        float y[VECTOR_LANES];
+        vector_store(y, vector_normal(vector_set(x)));
+        assert_true(y[0] >= 0.0f && (double)(y[0] * -x) < 1e-8);
+    }
+}
+
 TEST(special_values_are_exact)
 {
     float y[VECTOR_LANES];
@@ -87,6 +121,16 @@ TEST(special_values_are_exact)
     assert_true(isnan(y[0]));
     vector_store(y, vector_exp(vector_set(NAN)));
     assert_true(isnan(y[0]));
+    vector_store(y, vector_sigmoid(vector_set(NAN)));
+    assert_true(isnan(y[0]));
+    vector_store(y, vector_normal(vector_set(-NAN)));
+    assert_true(isnan(y[0]));
+    vector_store(y, vector_sigmoid(vector_set(-INFINITY)));
+    assert_true(y[0] == 0.0f);
+    vector_store(y, vector_normal(vector_set(INFINITY)));
+    assert_true(y[0] == 1.0f);
+    vector_store(y, vector_normal(vector_set(-INFINITY)));
+    assert_true(y[0] == 0.0f);
 }
 
 TEST(transposes_move_every_element_and_nothing_beside_it)

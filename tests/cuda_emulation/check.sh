@@ -69,6 +69,7 @@ check() { # kind: runs all its legs; writes how many passed and failed
         for program in "$emulated/$kind"/kernels/*; do leg "kernels, $(basename "$program")" env EMULATION_ORDER=1 "$program"; done
         leg "graph capture" "$place/tests/ops/check_capture" cuda:emulated
         leg "oracle" "$place/tests/check_oracle" --device cuda:emulated $oracle
+        leg "open models" "$place/tests/check_open" --device cuda:emulated tests/fixtures/open/*/
     fi
     [ "$kind" = asan ] && leg "the paper's model at its sizes" "$place/tests/cuda_emulation/check_shapes"
     if [ "$kind" = plain ]; then

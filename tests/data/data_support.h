@@ -19,6 +19,11 @@ struct tokens data_tokens(const int32_t *ids, int64_t n);
 int data_write_tokens(const char *path, const int32_t *ids, int64_t n, int32_t vocab,
                       struct err *e);
 
+/* data_write_tokenized - a corpus data/NAME as a tokenizer makes it: splits train and valid are
+ * empty, test has documents that begin at these tokens. Its prefix is 0. */
+void data_write_tokenized(struct test_place *f, const char *name, const int32_t *ids, int64_t n,
+                          int32_t vocab, const int64_t *document, int64_t documents_n);
+
 /* data_text - a text in memory with the name "here" in messages. */
 #define data_text(data, length)                                                                    \
     (&(const struct text){.bytes = (data), .n = (length), .place = "here"})

@@ -248,3 +248,58 @@ TEST(known_corpora_have_known_numbers)
     assert_fails(ERR_DATA, "valid has 217645", manifest_check_known(&m, &known, &e));
     assert_ok(manifest_check_known(&m, &(struct manifest){0}, &e));
 }
+
+/* --- a corpus that a tokenizer made --- */
+
+static const int32_t ids[] = {3, 4, 5, 6, 7, 3, 4};
+static const int64_t document[] = {0, 4, 5};
+
+TEST_WITH(struct test_place *f, a_corpus_of_a_tokenizer_has_prefix_documents_and_counts)
+{
+    struct corpus c;
+
+    data_write_tokenized(f, "tiny", ids, 7, 9, document, 3);
+    assert_ok(corpus_verify(&f->project, "tiny", &(struct manifest){0}, &e));
+    assert_ok(corpus_open(&c, &f->project, "tiny", &e));
+    assert_string_equal(c.tokenizer, "small");
+    assert_string_equal(c.tokenizer_sha256, DATA_HASH);
+    assert_int_equal(c.split[CORPUS_TRAIN].n, 0);
+    assert_int_equal(c.split[CORPUS_TEST].documents_n, 3);
+    assert_int_equal(c.split[CORPUS_TEST].prefix, 0);
+    assert_int_equal(c.split[CORPUS_TEST].pad, -1);
+    assert_int_equal(c.text[CORPUS_TEST].bytes, 35);
+    assert_int_equal(c.text[CORPUS_TEST].words, 14);
+    assert_int_equal(c.text[CORPUS_TEST].documents, 3);
+    corpus_close(&c);
+    make_corpus(f); /* one of words has none of this */
+    assert_ok(corpus_open(&c, &f->project, "tiny", &e));
+    assert_string_equal(c.tokenizer_sha256, "");
+    assert_int_equal(c.split[CORPUS_TEST].prefix, TOKEN_LINE_END);
+    assert_int_equal(c.split[CORPUS_TEST].pad, TOKEN_PAD);
+    assert_null(c.split[CORPUS_TEST].document);
+    corpus_close(&c);
+}
+
+TEST_WITH(struct test_place *f, damage_to_a_corpus_of_a_tokenizer_is_named)
+{
+    static const struct {
+        const char *from, *to, *says;
+    } cases[] = {
+        {"tokenizer: \"small\"\n", "", "train_tokens is '0', expected a count"},
+        {"sha256_tokenizer: ", "sha256_dict: ", "key sha256_tokenizer is missing"},
+        {"prefix: 0", "prefix: 9", "prefix is 9, but vocab is 9"},
+        {"prefix: 0", "prefix: 1", "does not match the hashes"},
+        {"test_bytes: 35", "test_bytes: 36", "does not match the hashes"},
+        {"test_words: 14", "test_words: -1", "test_words is '-1'"},
+        {"test_documents: 3", "test_documents: 2", "24 bytes for 2 documents"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        data_write_tokenized(f, "tiny", ids, 7, 9, document, 3);
+        edit_manifest(f, cases[i].from, cases[i].to);
+        assert_open_says(f, ERR_DATA, cases[i].says);
+    }
+    data_write_tokenized(f, "tiny", ids, 7, 9, document, 3);
+    test_place_write(f, "data/tiny/test.documents", (int64_t[]){0, 3, 5}, sizeof document);
+    assert_fails(ERR_DATA, "test.documents",
+                 corpus_verify(&f->project, "tiny", &(struct manifest){0}, &e));
+}

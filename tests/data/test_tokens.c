@@ -101,3 +101,72 @@ TEST_WITH(struct test_place *f, a_writer_counts_what_it_gets_and_leaves_no_file_
     assert_int_equal(t.n, 3);
     tokens_close(&t);
 }
+
+TEST(the_prefix_predicts_the_first_token_of_each_document)
+{
+    static const int64_t document[] = {0, 3, 4};
+    static const int32_t ids[] = {10, 11, 12, 13, 14, 15, 16};
+    static const struct {
+        int64_t at, number, first, end;
+        int32_t source;
+    } rows[] = {{0, 0, 0, 3, 99}, {1, 0, 0, 3, 10}, {2, 0, 0, 3, 11},
+                {3, 1, 3, 4, 99}, {4, 2, 4, 7, 99}, {6, 2, 4, 7, 15}};
+    struct tokens t = data_tokens(ids, 7);
+
+    t.prefix = 99;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int32_t source[3], target[3];
+        int64_t first, end;
+        t.document = document;
+        t.documents_n = 3;
+        t.pad = -1;
+        assert_int_equal(tokens_document(&t, rows[i].at, &first, &end), rows[i].number);
+        assert_int_equal(first, rows[i].first);
+        assert_int_equal(end, rows[i].end);
+        tokens_read_row(&t, rows[i].at, 1, 3, source, target);
+        assert_int_equal(source[0], rows[i].source);
+        assert_int_equal(target[0], ids[rows[i].at]);
+        assert_int_equal(source[2], 99);
+        assert_int_equal(target[1], 99);
+        t.pad = 1;
+        tokens_read_row(&t, rows[i].at, 1, 3, source, target);
+        assert_int_equal(target[1], 1);
+        t.document = NULL; /* one document */
+        tokens_read_row(&t, rows[i].at, 1, 3, source, target);
+        assert_int_equal(source[0], rows[i].at == 0 ? 99 : ids[rows[i].at - 1]);
+    }
+}
+
+TEST_WITH(struct test_place *f, a_damaged_file_of_documents_is_rejected)
+{
+    static const struct {
+        int64_t document[4], n, stated;
+        const char *says;
+    } cases[] = {{{0, 2, 4}, 3, 3, NULL},
+                 {{0, 2, 4}, 3, 2, "24 bytes for 2 documents"},
+                 {{0, 2, 4}, 3, 4, "24 bytes for 4 documents"},
+                 {{0, 2, 4}, 3, -1, "-1 documents"},
+                 {{0}, 0, 0, "0 documents do not fit 5 tokens"},
+                 {{1, 2}, 2, 2, "document 0 begins at token 1"},
+                 {{0, 2, 2}, 3, 3, "document 2 begins at token 2"},
+                 {{0, 3, 2}, 3, 3, "document 2 begins at token 2"},
+                 {{0, -1}, 2, 2, "document 1 begins at token -1"},
+                 {{0, 5}, 2, 2, "2 documents do not fit 5 tokens"}};
+    const int32_t ids[] = {1, 2, 3, 4, 5};
+    const char *path = test_place_path(f, "t.tokens");
+
+    assert_ok(data_write_tokens(path, ids, 5, 16, &e));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t bytes = (size_t)cases[i].n * sizeof *cases[i].document;
+        struct tokens t;
+        test_place_write(f, "t.documents", cases[i].document, bytes);
+        assert_ok(tokens_open(&t, path, &e));
+        const char *documents = test_place_path(f, "t.documents");
+        if (cases[i].says)
+            assert_fails(ERR_DATA, cases[i].says,
+                         tokens_open_documents(&t, documents, cases[i].stated, &e));
+        else
+            assert_ok(tokens_open_documents(&t, documents, cases[i].stated, &e));
+        tokens_close(&t);
+    }
+}

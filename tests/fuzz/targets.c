@@ -23,6 +23,7 @@
 #include "prepare/dictionary.h"
 #include "prepare/subword.h"
 #include "prepare/text.h"
+#include "pretrained/pretrained.h"
 #include "record/event.h"
 #include "record/fields.h"
 #include "report/layout.h"
@@ -30,6 +31,7 @@
 #include "spec/spec.h"
 #include "store/ingest.h"
 #include "store/store.h"
+#include "tokenizer/tokenizer.h"
 
 enum { PATH_BYTES = 256 };
 
@@ -123,7 +125,12 @@ static void read_safetensors(const uint8_t *bytes, size_t n, struct arena *a, st
 {
     struct safetensors *s = NULL;
     unsigned sum = 0;
-    if (safetensors_open(&s, write_scratch(a, "x.safetensors", bytes, n), e) == 0)
+    const char *path = write_scratch(a, "x.safetensors", bytes, n);
+    int own = safetensors_open(&s, path, e);
+    safetensors_close(s);
+    int rc = safetensors_open_foreign(&s, path, e);
+    require(own < 0 || rc == 0, "a file of this program can be read as one of another");
+    if (rc == 0)
         for (int32_t i = 0; i < safetensors_count(s); i++) {
             const struct safetensors_entry *t = safetensors_at(s, i);
             for (size_t k = 0; k < t->data_bytes; k++) sum += ((const unsigned char *)t->data)[k];
@@ -175,6 +182,18 @@ static void read_tokens(const uint8_t *bytes, size_t n, struct arena *a, struct 
     tokens_close(&t);
 }
 
+static void read_documents(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
+{
+    struct tokens t = {.n = 1000};
+    const char *path = write_scratch(a, "documents", bytes, n);
+    if (tokens_open_documents(&t, path, (int64_t)(n / sizeof *t.document), e) == 0)
+        for (int64_t at = 0, first, end = 0; at < t.n; at = end) {
+            tokens_document(&t, at, &first, &end);
+            require(first == at && end > at && end <= t.n, "documents follow one another");
+        }
+    tokens_close(&t);
+}
+
 static void read_manifest(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     struct manifest m;
@@ -215,6 +234,29 @@ static void read_bpe(const uint8_t *bytes, size_t n, struct arena *a, struct err
     const char *merges_path = write_scratch(a, "merges.txt", (const uint8_t *)merges, merges_n);
     if (bpe_open(&b, a, path, merges_path, e) == 0)
         (void)bpe_line(b, &out, merges, merges_n < 512 ? merges_n : 512, e);
+}
+
+/* The bytes are tokenizer.json up to the first zero byte, then tokenizer_config.json. */
+static void read_tokenizer(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
+{
+    struct tokenizer *t;
+    int32_t *ids[2];
+    int64_t ids_n[2];
+    size_t json_n = strnlen((const char *)bytes, n), config_n = n - json_n - (json_n < n);
+    const char text[] = "a  b\n 's 12e\xCC\x81 the \xE2\x96\x81</s>\xF0\x9F\x99\x82 .,";
+    write_scratch(a, "tokenizer.json", bytes, json_n);
+    write_scratch(a, "tokenizer_config.json", bytes + n - config_n, config_n);
+    if (config_n == 0) unlink(scratch(a, "tokenizer_config.json"));
+    if (tokenizer_open(&t, scratch(a, "."), 0, e) < 0) return;
+    for (int i = 0; i < 2; i++) /* the second time words come from the cache */
+        (void)tokenizer_encode(t, text, sizeof text, i == 1, &ids[i], &ids_n[i], NULL, NULL, e);
+    require(ids_n[0] <= ids_n[1] || !ids[1], "the template takes no id away");
+    for (int i = 0; i < 2; i++) {
+        for (int64_t k = 0; k < ids_n[i]; k++)
+            require(ids[i][k] >= 0 && ids[i][k] < tokenizer_facts(t)->ids_n, "ids are in range");
+        free(ids[i]);
+    }
+    tokenizer_close(t);
 }
 
 static void read_archive(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
@@ -442,22 +484,79 @@ static void read_database(const uint8_t *bytes, size_t n, struct arena *a, struc
     fuzz_database(bytes, n, (int32_t)(sum % (uint32_t)fuzz_database_ways), a, e);
 }
 
+/* Opens a checkpoint folder and reads its tensors. The bytes are its config.json, or the index of
+ * its two files, which have the same tensors; the other files are those of a valid folder. */
+static void read_open_folder(const uint8_t *bytes, size_t n, struct arena *a, struct err *e,
+                             const char *name, const char *other, const char *const *weights)
+{
+    static const char valid[] = "tests/fixtures/open_valid/";
+    enum { WEIGHTS_BYTES_MAX = 1 << 20, VALUES_MAX = 1 << 16 };
+    const char *path = scratch(a, name);
+    struct pretrained *p = NULL;
+    char *copy;
+    size_t copy_n;
+
+    (void)mkdir(path, 0700);
+    for (; *weights; weights++) {
+        const char *to = arena_printf(a, "%s/%s", name, *weights);
+        if (file_exists(scratch(a, to))) continue;
+        require(file_read(a, &copy, &copy_n, arena_printf(a, "%smodel.safetensors", valid),
+                          WEIGHTS_BYTES_MAX, e) == 0 &&
+                    file_write_atomic(scratch(a, to), copy, copy_n, e) == 0,
+                "the weights can be copied");
+    }
+    if (other) {
+        require(file_read(a, &copy, &copy_n, arena_printf(a, "%s%s", valid, other),
+                          WEIGHTS_BYTES_MAX, e) == 0,
+                "the valid folder can be read");
+        write_scratch(a, arena_printf(a, "%s/%s", name, other), (uint8_t *)copy, copy_n);
+    }
+    write_scratch(
+        a, arena_printf(a, "%s/%s", name, other ? "model.safetensors.index.json" : "config.json"),
+        bytes, n);
+    if (pretrained_open(&p, path, e) < 0) return;
+    const struct shape_params *params = &pretrained_facts(p)->params;
+    float *out = arena_array(a, VALUES_MAX, sizeof *out);
+    for (int32_t i = 0; i < params->tensors_n; i++) {
+        require((int64_t)params->tensor[i].rows * params->tensor[i].cols <= VALUES_MAX,
+                "a tensor is as large as that of the file");
+        (void)pretrained_read(p, i, out, e);
+    }
+    pretrained_close(p);
+}
+
+static void read_open_config(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
+{
+    static const char *const weights[] = {"model.safetensors", NULL};
+    read_open_folder(bytes, n, a, e, "open_config", NULL, weights);
+}
+
+static void read_open_index(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
+{
+    static const char *const weights[] = {"a.safetensors", "b.safetensors", NULL};
+    read_open_folder(bytes, n, a, e, "open_index", "config.json", weights);
+}
+
 const struct fuzz_target fuzz_targets[] = {
     {"yaml", read_yaml},
     {"grid", read_grid},
     {"spec", read_spec},
     {"events", read_events},
     {"safetensors", read_safetensors},
+    {"open_config", read_open_config},
+    {"open_index", read_open_index},
     {"pickle", read_pickle},
     {"checkpoint", read_checkpoint},
     {"checkpoints", read_checkpoints},
     {"log", read_log},
     {"tokens", read_tokens},
+    {"documents", read_documents},
     {"manifest", read_manifest},
     {"dictionary", read_dictionary},
     {"text", read_text},
     {"wordpiece", read_wordpiece},
     {"bpe", read_bpe},
+    {"tokenizer", read_tokenizer},
     {"archive", read_archive},
     {"sql", read_sql},
     {"layout", read_layout},

@@ -34,7 +34,8 @@ static int make_fixture(void **state)
     test_folder(f.root);
     snprintf(f.path, sizeof f.path, "%s/changed.pt", f.root);
     spec_init(&f.spec);
-    f.spec.model = (struct spec_model){.position = SPEC_ALIBI,
+    f.spec.model = (struct spec_model){.form = f.spec.model.form,
+                                       .position = SPEC_ALIBI,
                                        .layers = 2,
                                        .dim = 32,
                                        .heads = 4,

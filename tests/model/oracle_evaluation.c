@@ -32,16 +32,16 @@ static struct eval_case cut_windows(struct oracle *o, const struct tokens *strea
     struct eval_case c = {.name = name};
     int32_t L = 0, stride = 0;
     parse_case(o, name, &L, &stride);
-    oracle_must(o, windows_make(&c.windows, stream->n, L, stride, 0, &o->e));
-    c.windows_n = windows_count(&c.windows);
+    oracle_must(o, windows_make(&c.windows, stream, WINDOWS_STRIDE, L, stride, 0, &o->e));
+    c.windows_n = c.windows.windows_n;
     int64_t cells = c.windows_n * L;
     c.context = oracle_int_array(o, c.windows_n);
     c.scored = oracle_int_array(o, c.windows_n);
     c.source = oracle_int_array(o, cells);
     c.target = oracle_int_array(o, cells);
     for (int64_t k = 0; k < c.windows_n; k++) {
-        struct window w;
-        windows_get(&c.windows, k, &w);
+        struct window w = {0};
+        (void)windows_next(&c.windows, &w);
         c.context[k] = w.scored_from;
         c.scored[k] = w.length - w.scored_from;
         tokens_read_row(stream, w.first, w.length, L, c.source + k * L, c.target + k * L);
@@ -127,7 +127,8 @@ static void open_model(struct oracle *o)
 void oracle_evaluation(struct oracle *o)
 {
     const struct safetensors_entry *t = oracle_take(o, "I32", -1, "stream");
-    const struct tokens stream = {.n = t->elements_n, .width = 4, .ids = t->data};
+    const struct tokens stream = {
+        .n = t->elements_n, .width = 4, .ids = t->data, .prefix = TOKEN_LINE_END, .pad = TOKEN_PAD};
     const char *name;
     check_lines(o, &stream);
     open_model(o);

@@ -24,7 +24,6 @@ static const float *keys_of(struct oracle *o, const struct tokens *stream, int32
                             float *logp)
 {
     struct score_options options = {.model = o->model_own,
-                                    .tokens = stream,
                                     .rows = ROWS,
                                     .keys = logp ? SCORE_AND_KEYS : SCORE_ONLY_KEYS,
                                     .width = width};
@@ -35,7 +34,8 @@ static const float *keys_of(struct oracle *o, const struct tokens *stream, int32
     int64_t done = 0;
     int rc = 0;
 
-    oracle_must(o, windows_make(&options.windows, stream->n, length, stride, 0, &o->e));
+    oracle_must(o,
+                windows_make(&options.windows, stream, WINDOWS_STRIDE, length, stride, 0, &o->e));
     scores_open(&scores, &options);
     while (rc == 0 && scores.rows_left > 0) {
         rc = scores_next(&scores, &o->e);
@@ -53,7 +53,8 @@ static const float *keys_of(struct oracle *o, const struct tokens *stream, int32
 static struct tokens stream_of(struct oracle *o, const char *name)
 {
     const struct safetensors_entry *t = oracle_take(o, "I32", -1, name);
-    return (struct tokens){.n = t->elements_n, .width = 4, .ids = t->data};
+    return (struct tokens){
+        .n = t->elements_n, .width = 4, .ids = t->data, .prefix = TOKEN_LINE_END, .pad = TOKEN_PAD};
 }
 
 static void compute_keys(struct oracle *o, struct knn *k)

@@ -170,7 +170,8 @@ static void check_rope_case(struct table_case *k)
 static void open_equal(struct table_case *k, double slope, int32_t layers)
 {
     struct oracle *o = k->o;
-    k->spec.model = (struct spec_model){.position = SPEC_ALIBI,
+    k->spec.model = (struct spec_model){.form = k->spec.model.form,
+                                        .position = SPEC_ALIBI,
                                         .layers = layers,
                                         .dim = 8,
                                         .heads = 1,

@@ -28,7 +28,8 @@ struct attention_case {
     struct attention a;
     float *q, *k, *v; /* packed */
     struct op_matrix out, dout, dqkv, table_grad, offset_grad, head_grad;
-    int64_t summed_n; /* terms in a sum of a bias gradient whose roundings add up; 0: one */
+    bool forward_only; /* attention has no backward pass of it */
+    int64_t summed_n;  /* terms in a sum of a bias gradient whose roundings add up; 0: one */
     double *want[ATTENTION_RESULTS]; /* the oracle's results; NULL: not computed yet */
     float *plain[ATTENTION_RESULTS]; /* those of plain loops */
 };

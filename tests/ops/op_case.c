@@ -85,6 +85,7 @@ static void set_argument(struct op_case *c, int32_t i)
     int64_t rows = op_dimension(&shape, c->choice.size);
     int64_t cols = op_dimension(&shape, c->choice.size);
     int32_t size_32 = (int32_t)rows;
+    const float positive = 1e-5f;
     assert(a->offset + sizeof(struct tensor) <= OP_CASE_ARGS_BYTES);
     if (a->type == ARG_SIZE_32)
         memcpy(c->args + a->offset, &size_32, sizeof size_32);
@@ -92,6 +93,8 @@ static void set_argument(struct op_case *c, int32_t i)
         memcpy(c->args + a->offset, &rows, sizeof rows);
     else if (a->type == ARG_DROPOUT)
         set_dropout(c, a);
+    else if (a->type == ARG_POSITIVE)
+        memcpy(c->args + a->offset, &positive, sizeof positive);
     else if (op_is_listed(c->choice.without, a->name))
         return;
     else if (a->type == ARG_F32)
@@ -125,10 +128,10 @@ void op_case_make(struct op_case *c, struct op_bench *k, enum op op, const struc
 void *op_case_args(struct op_case *c, struct op_bench *k, enum op op, bool flag)
 {
     const struct op_choice o = {.size = {OP_SIZE('B', 2), OP_SIZE('T', 3), OP_SIZE('H', 2),
-                                         OP_SIZE('D', 8), OP_SIZE('K', 2), OP_SIZE('R', 4),
-                                         OP_SIZE('P', 4), OP_SIZE('N', 6), OP_SIZE('M', 9),
-                                         OP_SIZE('C', 16), OP_SIZE('I', 5), OP_SIZE('O', 7),
-                                         OP_SIZE('V', 11), OP_SIZE('E', 4)},
+                                         OP_SIZE('D', 8), OP_SIZE('K', 2), OP_SIZE('L', 2),
+                                         OP_SIZE('R', 4), OP_SIZE('P', 4), OP_SIZE('N', 6),
+                                         OP_SIZE('M', 9), OP_SIZE('C', 16), OP_SIZE('I', 5),
+                                         OP_SIZE('O', 7), OP_SIZE('V', 11), OP_SIZE('E', 4)},
                                 .flag = flag,
                                 .mask = true,
                                 .p = op == OP_LINEAR_RELU ? 0.0f : 0.5f};

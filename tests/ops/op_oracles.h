@@ -100,9 +100,27 @@ static void NAME(relu_bwd)(struct op_case *c)
     EACH(c, i) dx[i] = y[i] != 0.0f ? (REAL)dy[i] * (REAL)c->factor[i] : 0;
 }
 
+static void NAME(activate)(struct op_case *c)
+{
+    const struct activate_args *a = ARGS(c);
+    const float *x = IN("x"), *factor = IN("factor");
+    REAL *y = OUT("y");
+    EACH(c, i) y[i] = NAME(op_activated)((REAL)x[i], a->kind) * (factor ? (REAL)factor[i] : 1);
+}
+
+static void NAME(clamp)(struct op_case *c)
+{
+    const struct clamp_args *a = ARGS(c);
+    const float *x = IN("x");
+    REAL *y = OUT("y"), limit = (REAL)a->limit;
+    EACH(c, i) y[i] = (REAL)x[i] > limit ? limit : (REAL)x[i] < -limit ? -limit : (REAL)x[i];
+}
+
 static void NAME(layernorm)(struct op_case *c)
 {
-    NAME(op_layernorm)(OUT("y"), OUT("stats"), IN("x"), IN("gain"), IN("bias"), ROWS(c), COLS(c));
+    const struct layernorm_args *a = ARGS(c);
+    NAME(op_layernorm)
+    (OUT("y"), OUT("stats"), IN("x"), IN("gain"), IN("bias"), ROWS(c), COLS(c), a->eps, a->rms);
 }
 
 static void NAME(layernorm_bwd)(struct op_case *c)
@@ -114,11 +132,13 @@ static void NAME(layernorm_bwd)(struct op_case *c)
 /* The LayerNorm is that of the sum which the op stored. */
 static void NAME(residual_layernorm)(struct op_case *c)
 {
+    const struct residual_layernorm_args *a = ARGS(c);
     const float *x = IN("x"), *r = IN("r");
     REAL *s = OUT("s");
     EACH(c, i) s[i] = (REAL)x[i] + (REAL)r[i] * (REAL)c->factor[i];
     NAME(op_layernorm)
-    (OUT("y"), OUT("stats"), op_case_made(c, "s"), IN("gain"), IN("bias"), ROWS(c), COLS(c));
+    (OUT("y"), OUT("stats"), op_case_made(c, "s"), IN("gain"), IN("bias"), ROWS(c), COLS(c), a->eps,
+     a->rms);
 }
 
 /* dr is made from ds as it is stored. */
@@ -212,6 +232,8 @@ static void (*const NAME(oracles)[OPS_N])(struct op_case *c) = {
     [OP_DROPOUT] = NAME(dropout),
     [OP_RELU] = NAME(relu),
     [OP_RELU_BWD] = NAME(relu_bwd),
+    [OP_ACTIVATE] = NAME(activate),
+    [OP_CLAMP] = NAME(clamp),
     [OP_LAYERNORM] = NAME(layernorm),
     [OP_LAYERNORM_BWD] = NAME(layernorm_bwd),
     [OP_RESIDUAL_LAYERNORM] = NAME(residual_layernorm),

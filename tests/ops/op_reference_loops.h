@@ -11,6 +11,16 @@ static inline REAL NAME(real_log)(REAL x)
     return sizeof(REAL) == sizeof(float) ? (REAL)logf((float)x) : (REAL)log((double)x);
 }
 
+static inline REAL NAME(real_erf)(REAL x)
+{
+    return sizeof(REAL) == sizeof(float) ? (REAL)erff((float)x) : (REAL)erf((double)x);
+}
+
+static inline REAL NAME(real_tanh)(REAL x)
+{
+    return sizeof(REAL) == sizeof(float) ? (REAL)tanhf((float)x) : (REAL)tanh((double)x);
+}
+
 static inline REAL NAME(real_sqrt)(REAL x)
 {
     return (REAL)sqrt((double)x);
@@ -53,28 +63,31 @@ static inline void NAME(op_linear_bwd_weight)(REAL *dw, REAL *dbias, const float
     }
 }
 
-/* Mean and reciprocal deviation of one row: biased variance, 1e-5 inside the root. */
-static inline void NAME(row_stats)(REAL *mean, REAL *rdev, const float *x, int64_t C)
+/* Mean (rms: 0) and reciprocal deviation of one row: biased variance, eps inside the root. */
+static inline void NAME(row_stats)(REAL *mean, REAL *rdev, const float *x, int64_t C, float eps,
+                                   int rms)
 {
     REAL sum = 0, squares = 0;
-    for (int64_t c = 0; c < C; c++) sum += (REAL)x[c];
+    for (int64_t c = 0; c < C && !rms; c++) sum += (REAL)x[c];
     *mean = sum / (REAL)C;
     for (int64_t c = 0; c < C; c++) squares += ((REAL)x[c] - *mean) * ((REAL)x[c] - *mean);
-    *rdev = 1 / NAME(real_sqrt)(squares / (REAL)C + (REAL)1e-5);
+    *rdev = 1 / NAME(real_sqrt)(squares / (REAL)C + (REAL)eps);
 }
 
+/* bias may be NULL. */
 static inline void NAME(op_layernorm)(REAL *y, REAL *stats, const float *x, const float *gain,
-                                      const float *bias, int64_t N, int64_t C)
+                                      const float *bias, int64_t N, int64_t C, float eps, int rms)
 {
     for (int64_t n = 0; n < N; n++) {
         REAL *mean = stats + 2 * n, *rdev = mean + 1;
-        NAME(row_stats)(mean, rdev, x + n * C, C);
+        NAME(row_stats)(mean, rdev, x + n * C, C, eps, rms);
         for (int64_t c = 0; c < C; c++)
-            y[n * C + c] = ((REAL)x[n * C + c] - *mean) * *rdev * (REAL)gain[c] + (REAL)bias[c];
+            y[n * C + c] = ((REAL)x[n * C + c] - *mean) * *rdev * (REAL)gain[c] +
+                           (bias == NULL ? 0 : (REAL)bias[c]);
     }
 }
 
-/* dgain and dbias are overwritten. */
+/* Of an epsilon of 1e-5; dgain and dbias are overwritten. */
 static inline void NAME(op_layernorm_bwd)(REAL *dx, REAL *dgain, REAL *dbias, const float *dy,
                                           const float *x, const float *gain, int64_t N, int64_t C)
 {
@@ -82,7 +95,7 @@ static inline void NAME(op_layernorm_bwd)(REAL *dx, REAL *dgain, REAL *dbias, co
     for (int64_t n = 0; n < N; n++) {
         const float *row = x + n * C, *drow = dy + n * C;
         REAL mean, rdev, sum = 0, dot = 0;
-        NAME(row_stats)(&mean, &rdev, row, C);
+        NAME(row_stats)(&mean, &rdev, row, C, 1e-5f, 0);
         for (int64_t c = 0; c < C; c++) {
             REAL unit = ((REAL)row[c] - mean) * rdev, d = (REAL)drow[c] * (REAL)gain[c];
             dgain[c] += (REAL)drow[c] * unit;
@@ -95,6 +108,22 @@ static inline void NAME(op_layernorm_bwd)(REAL *dx, REAL *dgain, REAL *dbias, co
             dx[n * C + c] = rdev * (d - sum / (REAL)C - unit * dot / (REAL)C);
         }
     }
+}
+
+static inline REAL NAME(op_activated)(REAL x, enum activation kind)
+{
+    REAL root = (REAL)0.79788456080286535588; /* of 2 / pi */
+    switch (kind) {
+    case ACTIVATE_RELU:
+        return x < 0 ? 0 : x;
+    case ACTIVATE_GELU_ERF:
+        return x / 2 * (1 + NAME(real_erf)(x * (REAL)0.70710678118654752440));
+    case ACTIVATE_GELU_TANH:
+        return x / 2 * (1 + NAME(real_tanh)(root * (x + (REAL)0.044715 * x * x * x)));
+    case ACTIVATE_SILU:
+        return x / (1 + NAME(real_exp)(-x));
+    }
+    return 0;
 }
 
 /* Rotates the pairs of x (rows, H*D) in place; no token is later than `last`. */
@@ -130,12 +159,13 @@ static inline void NAME(op_rotary)(REAL *y, const float *x, const float *cosine,
 static inline REAL *NAME(attention_rotated)(const float *x, int keys, int32_t last,
                                             const struct op_attention *a)
 {
-    int64_t rows = (int64_t)a->B * a->T, n = rows * a->H * a->D;
+    int32_t heads = keys && a->K > 0 ? a->K : a->H;
+    int64_t rows = (int64_t)a->B * a->T, n = rows * heads * a->D;
     REAL *out = malloc((size_t)n * sizeof *out);
     if (out == NULL) abort();
     for (int64_t i = 0; i < n; i++) out[i] = (REAL)x[i];
     if (a->cosine != NULL) NAME(rotate_pairs)
-    (out, keys ? a->key_cosine : a->cosine, keys ? a->key_sine : a->sine, rows, a->T, last, a->H,
+    (out, keys ? a->key_cosine : a->cosine, keys ? a->key_sine : a->sine, rows, a->T, last, heads,
      a->D, a->pairs, a->layout, 0);
     return out;
 }
@@ -159,9 +189,16 @@ static inline int NAME(is_far)(int32_t *distance, int32_t h, int32_t i, int32_t 
     return 1;
 }
 
-/* The scaled product of a pair, and its bias. */
+/* The first element of the head of k or v, in token j, that head h reads. */
+static inline int64_t NAME(key_place)(const struct op_attention *a, int32_t b, int32_t h, int32_t j)
+{
+    int32_t K = a->K > 0 ? a->K : a->H;
+    return (((int64_t)b * a->T + j) * K + h / (a->H / K)) * a->D;
+}
+
+/* The scaled product of a pair, and its bias; j: the number of the key. */
 static inline REAL NAME(pair_score)(REAL *bias, const REAL *query, const REAL *key, int32_t h,
-                                    int32_t distance, const struct op_attention *a)
+                                    int32_t distance, int32_t j, const struct op_attention *a)
 {
     REAL score = 0;
     *bias = 0;
@@ -172,6 +209,7 @@ static inline REAL NAME(pair_score)(REAL *bias, const REAL *query, const REAL *k
         if (a->offset != NULL) *bias = (REAL)a->offset[h];
         if (a->slope != NULL) *bias += (REAL)a->slope[h] * (REAL)distance;
     }
+    if (a->key_bias != NULL) *bias += (REAL)a->key_bias[(int64_t)h * a->T + j];
     return score * (REAL)a->scale;
 }
 
@@ -192,11 +230,11 @@ static inline REAL NAME(attention_row)(REAL *p, const REAL *q, const REAL *far, 
     for (int32_t j = 0; j <= i; j++) {
         int32_t distance, is_far = NAME(is_far)(&distance, h, i, j, a);
         const REAL *query = (is_far ? far : q) + ((int64_t)b * a->T + i) * C + h * a->D;
-        const REAL *key = k + ((int64_t)b * a->T + j) * C + h * a->D;
+        const REAL *key = k + NAME(key_place)(a, b, h, j);
         REAL bias, warm = NAME(temperature)(a, h, i);
         p[j] = -INFINITY;
         if (is_far && j >= a->mask.sinks) continue;
-        REAL score = NAME(pair_score)(&bias, query, key, h, distance, a);
+        REAL score = NAME(pair_score)(&bias, query, key, h, distance, j, a);
         p[j] = a->inside ? warm * (score + bias) : warm * score + bias;
         if (a->high != NULL) {
             const float *high = a->high + ((int64_t)b * a->H + h) * a->T;
@@ -237,7 +275,7 @@ static inline void NAME(op_attention)(REAL *out, REAL *lse, const float *q_in, c
                     NAME(attention_row)(p, q, far, k, b, h, i, a);
                 for (int32_t d = 0; d < a->D; d++) to[d] = 0;
                 for (int32_t j = 0; j <= i; j++) {
-                    const float *value = v + ((int64_t)b * a->T + j) * C + h * a->D;
+                    const float *value = v + NAME(key_place)(a, b, h, j);
                     REAL weight = p[j] * NAME(attention_factor)(a, b, h, i, j);
                     for (int32_t d = 0; d < a->D; d++) to[d] += weight * (REAL)value[d];
                 }
@@ -274,7 +312,7 @@ static inline void NAME(attention_row_bwd)(REAL *p, REAL *dq, REAL *dfar, REAL *
         int32_t distance, is_far = NAME(is_far)(&distance, h, i, j, a);
         if (is_far && j >= a->mask.sinks) continue;
         const REAL *query = (is_far ? far : q) + from;
-        REAL bias, score = NAME(pair_score)(&bias, query, k + to, h, distance, a);
+        REAL bias, score = NAME(pair_score)(&bias, query, k + to, h, distance, j, a);
         if (a->head_factor != NULL)
             dhead[h] += ds * (REAL)a->query_factor[i] * (score + (a->inside ? bias : 0));
         REAL warm = NAME(temperature)(a, h, i) * ds;

@@ -58,6 +58,23 @@ static const int32_t products[] = {
     12, 1, 8, 1, 5, 8, 24, 67, 24, 33, 130, 64, 65, 70, 8,   45,  300, 10, 61,  130, 8,  300,
 };
 
+/* Also more inputs and outputs than matrix units get at a time. */
+static const int32_t split_products[] = {
+    1, 1, 1, 3, 5, 7, 16, 32, 16, 33, 31, 33, 64, 64, 96, 35, 1030, 40, 70, 2100, 3, 31, 40, 1100,
+};
+
+/* Weights in fp32, and with as few bits as bf16 and fp16 have. */
+static void set_split(struct op_case *c, int form)
+{
+    static const uint32_t kept[] = {0xFFFFFFFFu, 0xFFFF0000u, 0xFFFFE000u};
+    struct linear_rows_args *a = (void *)c->args;
+    struct op_matrix *w = op_case_matrix(c, "w");
+    uint32_t *bits = (uint32_t *)(void *)w->host;
+    a->split = true;
+    for (int64_t i = 0; i < w->t.rows * w->t.cols; i++) bits[i] &= kept[form];
+    op_set(c->k, w);
+}
+
 /* Exact or not; without or with a mask. */
 static void set_exact(struct op_case *c, int form)
 {
@@ -80,11 +97,13 @@ static void set_passed(struct op_case *c, int form)
 }
 
 /* Any sub-batch of rows, in any place, gives the same bits. */
-static void linear_rows_is_exact(struct op_bench *k)
+static void rows_are_exact(struct op_bench *k, bool split)
 {
+    op_bench_reset(k);
     struct op_matrix x = op_activations(k, 75, 40, 8), w = op_activations(k, 29, 40, 0);
     struct op_matrix bias = op_activations(k, 1, 29, 0), y = op_activations(k, 75, 29, 0);
-    assert_ok(OPS(k->b, linear_rows, &e, .y = y.t, .x = x.t, .w = w.t, .bias = bias.t));
+    assert_ok(
+        OPS(k->b, linear_rows, &e, .y = y.t, .x = x.t, .w = w.t, .bias = bias.t, .split = split));
     const float *all = op_get(k, &y.t);
     static const int32_t first[] = {0, 1, 17, 74, 30}, n[] = {1, 3, 33, 1, 45};
     for (int i = 0; i < 5; i++) {
@@ -92,9 +111,15 @@ static void linear_rows_is_exact(struct op_bench *k)
         part.data = (char *)x.t.data + (size_t)(first[i] * x.t.stride) * dtype_bytes(x.t.dtype);
         part.rows = n[i];
         struct op_matrix some = op_activations(k, n[i], 29, 0);
-        assert_ok(OPS(k->b, linear_rows, &e, .y = some.t, .x = part, .w = w.t, .bias = bias.t));
+        assert_ok(OPS(k->b, linear_rows, &e, .y = some.t, .x = part, .w = w.t, .bias = bias.t,
+                      .split = split));
         op_same("row", op_get(k, &some.t), all + first[i] * 29, n[i] * 29);
     }
+}
+
+static void linear_rows_is_exact(struct op_bench *k)
+{
+    for (int split = 0; split < 2; split++) rows_are_exact(k, split);
 }
 
 /* Fused or not: negative values become zero, all others keep the bits of linear_rows. */
@@ -106,10 +131,12 @@ static void linear_relu_is_exact(struct op_bench *k)
         struct op_matrix x = op_activations(k, N, I, 0), w = op_activations(k, O, I, 0);
         struct op_matrix bias = op_activations(k, 1, O, 0),
                          y = op_activations(k, N, O, 4 * (i % 2));
-        struct linear_relu_args a = {.y = y.t, .x = x.t, .w = w.t, .bias = bias.t, .exact = true};
+        struct linear_relu_args a = {
+            .y = y.t, .x = x.t, .w = w.t, .bias = bias.t, .exact = true, .split = i % 2};
         assert_ok(ops_linear_relu(k->b, &a, &e));
         const float *made = op_get(k, &y.t);
-        assert_ok(OPS(k->b, linear_rows, &e, .y = y.t, .x = x.t, .w = w.t, .bias = bias.t));
+        assert_ok(OPS(k->b, linear_rows, &e, .y = y.t, .x = x.t, .w = w.t, .bias = bias.t,
+                      .split = i % 2));
         float *want = op_get(k, &y.t);
         for (int64_t j = 0; j < N * O; j++)
             if (want[j] < 0.0f) want[j] = 0.0f;
@@ -168,6 +195,15 @@ static void scatter_rows_adds_in_order(struct op_bench *k)
 static const int32_t matrices[] = {1,  1, 2,  3,  17, 16,  33, 65,  12, 257, 70, 64,
                                    41, 8, 41, 24, 41, 100, 41, 300, 41, 512, 1,  4099}; /* N C */
 
+/* x = factor * x + offset, as the backend stores it. */
+static void stretch(struct op_case *c, const char *name, float factor, float offset)
+{
+    struct op_matrix *x = op_case_matrix(c, name);
+    for (int64_t i = 0; i < x->t.rows * x->t.cols; i++)
+        x->host[i] = op_stored(c->k, factor * x->host[i] + offset);
+    op_set(c->k, x);
+}
+
 static void add_mask(struct op_case *c, int form)
 {
     struct relu_args *a = (void *)c->args;
@@ -194,6 +230,86 @@ static void relu_of_nan(struct op_bench *k)
     op_set(k, &x);
     assert_ok(OPS(k->b, relu, &e, .y = x.t, .x = x.t));
     assert_true(isnan(op_get(k, &x.t)[57]));
+}
+
+/* Wider than the bends of the curves, so that both ends are straight. */
+static void set_activation(struct op_case *c, int form)
+{
+    stretch(c, "x", 7.0f, 0.0f);
+    ((struct activate_args *)(void *)c->args)->kind = (enum activation)form;
+}
+
+/* Every number keeps its relative error of a few units, or the result is near 0: of each size of x,
+ * up to the largest, alone and with a factor. NaN stays NaN. */
+static void activate_sizes(struct op_bench *k)
+{
+    enum { N = 2, C = 511, KINDS = ACTIVATE_SILU + 1 };
+    double unit = k->b->precision == DTYPE_BF16 ? 0x1p-8 : 0x1p-22;
+    for (int way = 0; way < 2 * KINDS; way++) {
+        op_bench_reset(k);
+        struct op_matrix x = op_activations(k, N, C, 0), y = op_activations(k, N, C, 3),
+                         factor = op_activations(k, N, C, 0);
+        enum activation kind = (enum activation)(way % KINDS);
+        for (int i = 0; i < N * C; i++)
+            x.host[i] = op_stored(k, (i % 2 ? -1.0f : 1.0f) *
+                                         ldexpf(1.5f + x.host[i] / 4.0f, i / 2 % 252 - 125));
+        x.host[C - 1] = x.host[3] = NAN;
+        op_set(k, &x);
+        struct activate_args a = {.y = y.t, .x = x.t, .kind = kind};
+        if (way >= KINDS) a.factor = factor.t;
+        assert_ok(ops_activate(k->b, &a, &e));
+        const float *got = op_get(k, &y.t);
+        for (int i = 0; i < N * C; i++) {
+            double at = (double)x.host[i], by = way < KINDS ? 1.0 : (double)factor.host[i];
+            double want = op_activated_double(at, kind) * by;
+            /* A number below 0 is 1 + erf, or its like, times x: as exact as erf. */
+            double size = at < 0.0 && kind != ACTIVATE_RELU ? fmin(-at, 8.0) : fabs(at);
+            double allowed = fmax(unit * size * fabs(by), 0x1p-125);
+            if (isnan(at) ? !isnan(got[i]) : !(fabs((double)got[i] - want) <= allowed))
+                fail_msg("kind %d of %g is %.9g, expected %.9g", (int)kind, at, (double)got[i],
+                         want);
+        }
+    }
+}
+
+/* An element has the same bits at the end of a row and within it, in any row. */
+static void activate_is_exact(struct op_bench *k)
+{
+    enum { N = 3, C = 67 };
+    for (int kind = 0; kind <= ACTIVATE_SILU; kind++) {
+        op_bench_reset(k);
+        struct op_matrix x = op_activations(k, N, C, 0), y = op_activations(k, N, C, 0);
+        assert_ok(OPS(k->b, activate, &e, .y = y.t, .x = x.t, .kind = (enum activation)kind));
+        const float *all = op_get(k, &y.t);
+        struct tensor from = x.t, to = op_activations(k, 1, C, 0).t;
+        from.rows = 1;
+        for (int n = 1; n < C; n += 7)
+            for (int first = 0; first + n <= C; first += 5) {
+                from.data = (char *)x.t.data + (size_t)(C + first) * dtype_bytes(from.dtype);
+                from.cols = to.cols = n;
+                assert_ok(
+                    OPS(k->b, activate, &e, .y = to, .x = from, .kind = (enum activation)kind));
+                op_same("y", op_get(k, &to), all + C + first, n);
+            }
+    }
+}
+
+static void set_limit(struct op_case *c, int form)
+{
+    ((struct clamp_args *)(void *)c->args)->limit = form ? 100.0f : 0.5f;
+}
+
+static void clamp_of_nan(struct op_bench *k)
+{
+    struct op_matrix x = op_activations(k, 3, 50, 10);
+    const float odd[] = {NAN, INFINITY, -INFINITY, 2.0f, -2.0f, 0.0f};
+    const float want[] = {NAN, 1.5f, -1.5f, 1.5f, -1.5f, 0.0f};
+    memcpy(x.host + 57, odd, sizeof odd);
+    op_set(k, &x);
+    assert_ok(OPS(k->b, clamp, &e, .y = x.t, .x = x.t, .limit = 1.5f));
+    const float *got = op_get(k, &x.t) + 57;
+    assert_true(isnan(got[0]));
+    op_same("x", got + 1, want + 1, 5);
 }
 
 static void casts_round_to_the_nearest(struct op_bench *k)
@@ -255,20 +371,56 @@ static void dropout_keeps_the_mean(struct op_bench *k)
 static const int32_t norms[] = {2,  3,  17, 16,  33, 65,  12, 257, 70, 64,   41, 8,
                                 41, 24, 41, 100, 41, 300, 41, 512, 9,  1024, 3,  4100}; /* N C */
 
-/* x = factor * x + offset, as the backend stores it. */
-static void stretch(struct op_case *c, const char *name, float factor, float offset)
+/* Epsilons that decide and that vanish, numbers that are large and as small as the epsilon. */
+static const struct {
+    float eps, factor, offset;
+} norm_forms[] = {{1e-5f, 1.0f, 3.0f},
+                  {1e-3f, 0.03f, 0.0f},
+                  {1e-12f, 1e-6f, 0.0f},
+                  {1e-12f, 3e8f, 3e8f},
+                  {1e-6f, 1e-12f, 0.0f}};
+enum { NORM_FORMS_N = sizeof norm_forms / sizeof *norm_forms };
+
+/* x with a mean that the norm takes off: of its size in deviations, the terms that cancel. */
+static void stretch_x(struct op_case *c, int form)
 {
-    struct op_matrix *x = op_case_matrix(c, name);
-    for (int64_t i = 0; i < x->t.rows * x->t.cols; i++)
-        x->host[i] = op_stored(c->k, factor * x->host[i] + offset);
-    op_set(c->k, x);
+    stretch(c, "x", norm_forms[form].factor, norm_forms[form].offset);
+    c->k->terms = 2.0 * (double)(norm_forms[form].offset / norm_forms[form].factor);
 }
 
-/* A mean to take off. */
-static void shift_x(struct op_case *c, int form)
+static void set_norm(struct op_case *c, int form)
 {
-    (void)form;
-    stretch(c, "x", 1.0f, 3.0f);
+    stretch_x(c, form);
+    ((struct layernorm_args *)(void *)c->args)->eps = norm_forms[form].eps;
+}
+
+static void set_residual_norm(struct op_case *c, int form)
+{
+    stretch_x(c, form);
+    stretch(c, "r", norm_forms[form].factor, 0.0f);
+    ((struct residual_layernorm_args *)(void *)c->args)->eps = norm_forms[form].eps;
+}
+
+static void remove_bias(struct op_case *c, struct tensor *bias)
+{
+    *bias = (struct tensor){0};
+    op_case_matrix(c, "bias")->t.data = NULL;
+}
+
+static void set_rms(struct op_case *c, int form)
+{
+    struct layernorm_args *a = (void *)c->args;
+    set_norm(c, form);
+    a->rms = true;
+    remove_bias(c, &a->bias);
+}
+
+static void set_residual_rms(struct op_case *c, int form)
+{
+    struct residual_layernorm_args *a = (void *)c->args;
+    set_residual_norm(c, form);
+    a->rms = true;
+    remove_bias(c, &a->bias);
 }
 
 static void set_stats(struct op_case *c, const char *of)
@@ -276,7 +428,7 @@ static void set_stats(struct op_case *c, const char *of)
     struct op_matrix *x = op_case_matrix(c, of), *stats = op_case_matrix(c, "stats");
     int64_t N = x->t.rows, C = x->t.cols;
     op_layernorm_float(op_floats(c->k, N * C), stats->host, x->host,
-                       op_case_matrix(c, "gain")->host, op_floats(c->k, C), N, C);
+                       op_case_matrix(c, "gain")->host, NULL, N, C, 1e-5f, 0);
     op_set(c->k, stats);
 }
 
@@ -592,6 +744,9 @@ const struct op_row op_rows[] = {
      .optional = "bias", .ulps = 1, .f32_error = 1e-5},
     {"linear_rows is linear", .op = OP_LINEAR_ROWS, .letters = "NIO", SIZES(products),
      .optional = "bias", .ulps = 1, .f32_error = 1e-5},
+    {"linear_rows is linear by split products", .op = OP_LINEAR_ROWS, .letters = "NIO",
+     SIZES(split_products), .forms_n = 3, .optional = "bias", .prepare = set_split, .ulps = 1,
+     .f32_error = 1e-5},
     {"linear_rows gives a row the same bits in any batch", .run = linear_rows_is_exact},
     {"linear_relu is linear followed by relu", .op = OP_LINEAR_RELU, .letters = "NIO",
      SIZES(products), .forms_n = 4, .optional = "bias", .prepare = set_exact, .ulps = 1,
@@ -624,12 +779,28 @@ const struct op_row op_rows[] = {
     {"relu of a NaN is a NaN", .run = relu_of_nan},
     {"relu_bwd passes the gradient of what relu passed", .op = OP_RELU_BWD, .letters = "NC",
      SIZES(matrices), .chances_n = CHANCES_N, .forms_n = 2, .prepare = make_relu, .exact = "dx"},
+    {"activate is the activation times the factor", .op = OP_ACTIVATE, .letters = "NC",
+     SIZES(matrices), .forms_n = ACTIVATE_SILU + 1, .prepare = set_activation, .optional = "factor",
+     .ulps = 1},
+    {"activate keeps its precision at every size, and NaN", .run = activate_sizes},
+    {"activate gives an element the same bits at any place", .run = activate_is_exact},
+    {"clamp keeps what is within the limits", .op = OP_CLAMP, .letters = "NC", SIZES(matrices),
+     .forms_n = 2, .prepare = set_limit, .exact = "y"},
+    {"clamp limits infinities and keeps NaN", .run = clamp_of_nan},
     {"layernorm has zero mean and biased variance", .op = OP_LAYERNORM, .letters = "NC",
-     SIZES(norms), .prepare = shift_x, .ulps = 1, .f32_error = 1e-5},
+     SIZES(norms), .forms_n = NORM_FORMS_N, .prepare = set_norm, .optional = "bias", .ulps = 1,
+     .f32_error = 1e-5},
+    {"layernorm with rms divides by the root of the mean square", .op = OP_LAYERNORM,
+     .letters = "NC", SIZES(norms), .forms_n = NORM_FORMS_N, .prepare = set_rms, .ulps = 1,
+     .f32_error = 1e-5},
     {"layernorm_bwd is the gradient of layernorm", .op = OP_LAYERNORM_BWD, .letters = "NC",
      SIZES(norms), .prepare = stats_of_x, .ulps = 1, .f32_error = 1e-5},
     {"residual_layernorm is dropout, sum and layernorm", .op = OP_RESIDUAL_LAYERNORM,
-     .letters = "NC", SIZES(norms), .chances_n = CHANCES_N, .ulps = 2, .f32_error = 1e-5},
+     .letters = "NC", SIZES(norms), .chances_n = CHANCES_N, .forms_n = NORM_FORMS_N,
+     .prepare = set_residual_norm, .optional = "bias", .ulps = 2, .f32_error = 1e-5},
+    {"residual_layernorm with rms is dropout, sum and rms", .op = OP_RESIDUAL_LAYERNORM,
+     .letters = "NC", SIZES(norms), .chances_n = CHANCES_N, .forms_n = NORM_FORMS_N,
+     .prepare = set_residual_rms, .ulps = 2, .f32_error = 1e-5},
     {"residual_layernorm_bwd is layernorm_bwd on top of the stream, then dropout",
      .op = OP_RESIDUAL_LAYERNORM_BWD, .letters = "NC", SIZES(norms), .chances_n = CHANCES_N,
      .prepare = stats_of_s, .exact = "dr", .ulps = 1, .f32_error = 1e-5},

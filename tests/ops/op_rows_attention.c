@@ -20,11 +20,11 @@ static float *columns(struct op_bench *k, const struct op_matrix *m, int64_t fir
     return out;
 }
 
-static struct tensor third(const struct tensor *t, int which)
+static struct tensor part(const struct tensor *t, int64_t first, int64_t n)
 {
     struct tensor part = *t;
-    part.cols = t->cols / 3;
-    part.data = (char *)t->data + (size_t)(which * part.cols) * dtype_bytes(t->dtype);
+    part.cols = n;
+    part.data = (char *)t->data + (size_t)first * dtype_bytes(t->dtype);
     return part;
 }
 
@@ -72,39 +72,48 @@ static void set_dropout(struct op_bench *k, struct attention_case *c, float p)
     if (p > 0.0f) c->ref.factor = op_factors(k, &whole, NULL, UPDATE, blocks, pairs);
 }
 
-struct attention_case op_attention_case(struct op_bench *k, const int32_t size[4], enum form form,
-                                        float p)
+/* K: heads of k and v. */
+static struct attention_case make_case(struct op_bench *k, const int32_t size[4], int32_t K,
+                                       enum form form, float p)
 {
     int32_t B = size[0], T = size[1], H = size[2], D = size[3], C = H * D, N = B * T;
-    struct attention_case c = {0};
-    struct op_matrix qkv = op_activations(k, N, 3 * C, 0), lse = op_random(k, B * H, T, 0);
-    for (int64_t i = 0; i < (int64_t)N * 3 * C; i++) qkv.host[i] *= 2.0f; /* scores that differ */
+    int32_t keys = K * D, all = C + 2 * keys;
+    struct attention_case c = {.forward_only = K != H};
+    struct op_matrix qkv = op_activations(k, N, all, 0), lse = op_random(k, B * H, T, 0);
+    for (int64_t i = 0; i < (int64_t)N * all; i++) qkv.host[i] *= 2.0f; /* scores that differ */
     op_set(k, &qkv);
     c.out = op_activations(k, N, C, 0);
     c.dout = op_activations(k, N, C, 0);
     c.dqkv = op_activations(k, N, 3 * C, 0);
     float scale = (float)(1.0 / sqrt((double)D));
-    c.ref = (struct op_attention){.B = B, .T = T, .H = H, .D = D, .scale = scale};
+    c.ref = (struct op_attention){.B = B, .T = T, .H = H, .D = D, .K = K, .scale = scale};
     c.a = (struct attention){.B = B,
                              .T = T,
                              .H = H,
                              .D = D,
+                             .K = K == H ? 0 : K,
                              .scale = scale,
-                             .q = third(&qkv.t, 0),
-                             .k = third(&qkv.t, 1),
-                             .v = third(&qkv.t, 2),
+                             .q = part(&qkv.t, 0, C),
+                             .k = part(&qkv.t, C, keys),
+                             .v = part(&qkv.t, C + keys, keys),
                              .out = c.out.t,
                              .lse = lse.t,
                              .dout = c.dout.t,
-                             .dq = third(&c.dqkv.t, 0),
-                             .dk = third(&c.dqkv.t, 1),
-                             .dv = third(&c.dqkv.t, 2)};
+                             .dq = part(&c.dqkv.t, 0, C),
+                             .dk = part(&c.dqkv.t, C, C),
+                             .dv = part(&c.dqkv.t, 2 * C, C)};
     c.q = columns(k, &qkv, 0, C);
-    c.k = columns(k, &qkv, C, C);
-    c.v = columns(k, &qkv, 2 * C, C);
+    c.k = columns(k, &qkv, C, keys);
+    c.v = columns(k, &qkv, C + keys, keys);
     set_bias(k, &c, form);
     set_dropout(k, &c, p);
     return c;
+}
+
+struct attention_case op_attention_case(struct op_bench *k, const int32_t size[4], enum form form,
+                                        float p)
+{
+    return make_case(k, size, size[2], form, p);
 }
 
 /* A gradient of a score is p (dp - sum of p dp): with few keys the two cancel. The largest dp times
@@ -141,6 +150,7 @@ static void ask_oracle(struct op_bench *k, struct attention_case *c)
     float **plain = c->plain;
     op_attention_double(want[OUT], want[LSE], c->q, c->k, c->v, &c->ref);
     op_attention_float(plain[OUT], plain[LSE], c->q, c->k, c->v, &c->ref);
+    if (c->forward_only) return;
     c->ref.dsums = want[DSUMS];
     op_attention_bwd_double(want[DQ], want[DK], want[DV], want[TABLE_GRAD], want[OFFSET_GRAD],
                             want[HEAD_GRAD], c->q, c->k, c->v, c->dout.host, &c->ref);
@@ -161,7 +171,7 @@ void op_attention_check(struct op_bench *k, struct attention_case *c)
     op_set(k, &c->offset_grad);
     if (c->ref.head_factor != NULL) op_set(k, &c->head_grad);
     op_attention_run(k, c);
-    for (int i = 0; i < ATTENTION_RESULTS; i++) {
+    for (int i = 0; i < (c->forward_only ? DQ : ATTENTION_RESULTS); i++) {
         const float *before[] = {c->table_grad.host, c->offset_grad.host, c->head_grad.host};
         if ((i == TABLE_GRAD || i == OFFSET_GRAD) && c->ref.bias_table_n == 0) continue;
         if (i == HEAD_GRAD && c->ref.head_factor == NULL) continue;
@@ -185,7 +195,7 @@ void op_attention_check(struct op_bench *k, struct attention_case *c)
 void op_attention_run(struct op_bench *k, const struct attention_case *c)
 {
     assert_ok(ops_attention(k->b, &c->a, &e));
-    assert_ok(ops_attention_bwd(k->b, &c->a, &e));
+    if (!c->forward_only) assert_ok(ops_attention_bwd(k->b, &c->a, &e));
 }
 
 /* Factors of queries of both signs, 0 for the first; those of heads if `heads`. Factors of size 1
@@ -443,6 +453,59 @@ static void attention_gates(struct op_bench *k)
         }
 }
 
+/* Falcon's: multiples of the number of the key, rounded to bf16, so that later keys of a row come
+ * in groups of equal ones; divided by a number that no power of two is near. */
+static void set_key_bias(struct op_bench *k, struct attention_case *c)
+{
+    int32_t T = c->ref.T, H = c->ref.H;
+    struct op_matrix bias = op_random(k, H, T, 0);
+    for (int32_t i = 0; i < H * T; i++) {
+        float slope = op_round_bf16(1.0f / (float)(1 + i / T), NULL);
+        bias.host[i] =
+            op_round_bf16(slope * op_round_bf16((float)(i % T), NULL), NULL) / sqrtf(12.0f);
+    }
+    op_set(k, &bias);
+    c->ref.key_bias = bias.host;
+    c->a.bias.key_bias_dev = bias.t.data;
+    c->forward_only = true;
+}
+
+/* K = 1, divisors of H and H; every bias form, dropout, both layouts of rotary with and without
+ * tables of k, windows, sinks, temperatures and gates; biases of keys, in rows longer than bf16
+ * counts. */
+static void attention_shared(struct op_bench *k)
+{
+    static const struct {
+        int32_t size[4], K;
+        struct attention_mask mask;
+    } cases[] = {
+        {{2, 9, 4, 8}, 1, {0}},
+        {{1, 70, 6, 16}, 3, {0}},
+        {{2, 140, 4, 8}, 2, {.window = 33}},
+        {{1, 300, 3, 8}, 3, {0}},
+        {{1, 530, 6, 32}, 2, {0}},
+        {{1, 130, 4, 64}, 2, {.window = 9, .sinks = 3}},
+        {{1, 70, 4, 24}, 2, {.window = 5, .sinks = 4, .sink_positions = SINKS_CACHE}},
+        {{1, 33, 6, 128}, 2, {.narrow_heads = 4}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int way = 0; way < 12; way++) {
+            struct err e = {0};
+            op_bench_reset(k);
+            struct attention_case c = make_case(k, cases[i].size, cases[i].K, (enum form)(way % 4),
+                                                way == 5 ? 0.25f : 0.0f);
+            c.a.mask = c.ref.mask = cases[i].mask;
+            if (ops_attention(k->b, &c.a, &e) == ERR_UNAVAILABLE) continue;
+            if (way % 3 == 1) set_rotary(k, &c, way % 2, cases[i].size[3], way == 7);
+            /* With a factor below 0, distant keys have the largest biases: not in a long row. */
+            if (way == 2 || (way == 9 && cases[i].size[1] < 40))
+                set_temperature(k, &c, true, way == 9);
+            if (way == 3) set_gates(k, &c);
+            if (way >= 8 && c.a.mask.sink_positions == SINKS_TEXT) set_key_bias(k, &c);
+            op_attention_check(k, &c);
+        }
+}
+
 const struct op_row op_rows_attention[] = {
     {"attention agrees at head widths 8 to 128", .run = attention_widths},
     {"attention agrees at every other head width or rejects it", .run = attention_other_widths},
@@ -453,6 +516,7 @@ const struct op_row op_rows_attention[] = {
     {"attention gives a prefix the same bits in any batch", .run = attention_prefix},
     {"attention rotates q and k by their tokens and the gradients back", .run = attention_rotary},
     {"attention adds the sums of gates and computes their gradient", .run = attention_gates},
+    {"attention shares heads of k and v, and adds biases of keys", .run = attention_shared},
     {"attention agrees with windows, narrow heads and sinks or rejects them",
      .run = attention_mask},
     {"attention multiplies scores, and biases inside, by the factors of queries and heads",

@@ -1,6 +1,7 @@
 /* test_ops_check.c - arguments that ops rejects before calling a backend, and composed ops. */
 #include "harness/test.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ops/op_bench.h"
@@ -88,6 +89,15 @@ static bool spoil_dtype(const struct op_argument *a, char *args)
     return t != NULL;
 }
 
+static bool spoil_number(const struct op_argument *a, char *args)
+{
+    static const float odd[] = {0.0f, -1.0f, INFINITY, NAN};
+    static unsigned turn;
+    if (a->type != ARG_POSITIVE) return false;
+    memcpy(args + a->offset, &odd[turn++ % 4], sizeof *odd);
+    return true;
+}
+
 static bool spoil_chance(const struct op_argument *a, char *args)
 {
     const float one = 1.0f;
@@ -104,6 +114,7 @@ TEST(every_op_names_the_argument_that_is_wrong)
     } faults[] = {{spoil_memory, "m"},
                   {spoil_stride, "stride"},
                   {spoil_dtype, "i32"},
+                  {spoil_number, "above 0 and finite"},
                   {spoil_chance, "below 1"}};
     struct op_memory memory[OP_ARGUMENTS_MAX];
     int32_t n, refused_n = 0;
@@ -187,6 +198,61 @@ TEST(attention_of_disagreeing_sizes_is_rejected)
     assert_refused(ops_attention(k.b, &a, &e), &e, "op attention", "expected T = 2");
     a.rotary.sine.cols = 3;
     assert_refused(ops_attention(k.b, &a, &e), &e, "op attention", "argument rotary.sine");
+}
+
+TEST(what_has_no_backward_pass_is_rejected)
+{
+    struct op_memory memory[OP_ARGUMENTS_MAX];
+    int32_t n;
+    struct op_case c;
+    struct attention *a = op_case_args(&c, &k, OP_ATTENTION_BWD, false);
+    float key_bias = 0.0f;
+    a->K = 1;
+    a->k.cols = a->v.cols = a->D;
+    assert_refused(ops_attention_bwd(k.b, a, &e), &e, "op attention_bwd", "K = 1 heads");
+    a = op_case_args(&c, &k, OP_ATTENTION_BWD, false);
+    a->bias.key_bias_dev = &key_bias;
+    assert_refused(ops_attention_bwd(k.b, a, &e), &e, "op attention_bwd", "bias.key_bias");
+    a = op_case_args(&c, &k, OP_ATTENTION, false);
+    a->mask = (struct attention_mask){.window = 2, .sinks = 1, .sink_positions = SINKS_CACHE};
+    assert_refused(ops_attention(k.b, a, &e), &e, "op attention", "positions in a cache");
+    assert_ok(op_arguments(k.b, OP_ATTENTION_BWD, op_case_args(&c, &k, OP_ATTENTION_BWD, false),
+                           memory, &n, &e));
+}
+
+TEST(heads_of_k_divide_those_of_q)
+{
+    struct op_case c;
+    struct attention *a = op_case_args(&c, &k, OP_ATTENTION, false);
+    a->K = -1;
+    assert_refused(ops_attention(k.b, a, &e), &e, "op attention", "argument K is -1");
+    a->K = 1;
+    assert_refused(ops_attention(k.b, a, &e), &e, "op attention",
+                   "argument k is 6 x 16 f32, expected 6 x 8");
+    a->H = 3;
+    a->K = 2;
+    a->q.cols = a->q.stride = 24;
+    a->bias = (struct attention_bias){0};
+    a->temperature = (struct attention_temperature){0};
+    a->gates = (struct attention_gates){0};
+    a->out = a->q;
+    a->lse.rows = 6;
+    assert_refused(ops_attention(k.b, a, &e), &e, "op attention", "divisor of H = 3");
+}
+
+TEST(an_rms_has_no_bias_and_an_activation_has_a_name)
+{
+    struct op_case c;
+    struct layernorm_args *norm = op_case_args(&c, &k, OP_LAYERNORM, false);
+    norm->rms = true;
+    assert_refused(ops_layernorm(k.b, norm, &e), &e, "op layernorm:", "none with rms");
+    struct residual_layernorm_args *sum = op_case_args(&c, &k, OP_RESIDUAL_LAYERNORM, false);
+    sum->rms = true;
+    assert_refused(ops_residual_layernorm(k.b, sum, &e), &e,
+                   "op residual_layernorm:", "none with rms");
+    struct activate_args *act = op_case_args(&c, &k, OP_ACTIVATE, false);
+    act->kind = (enum activation)(ACTIVATE_SILU + 1);
+    assert_refused(ops_activate(k.b, act, &e), &e, "op activate", "kind is 4");
 }
 
 /* The same numbers, whether the backend fuses residual_layernorm or ops composes it. */

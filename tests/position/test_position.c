@@ -304,6 +304,108 @@ TEST(gradients_of_every_learned_tensor_are_differences)
     }
 }
 
+/* Eight significant bits, to nearest, ties to even. */
+static double bf16(double x)
+{
+    int exponent;
+    double share = frexp(x, &exponent);
+    return ldexp(nearbyint(share * 256.0), exponent - 8);
+}
+
+/* Twelve heads: the slopes 2^-0.5, 2^-1.5 ... of the last four are rounded, keys from 257 on, and
+ * products. */
+TEST(falcon_rounds_the_bias_of_each_key)
+{
+    enum { H = 12, L = 300, D = 64 };
+    const struct position_functions *f = position_methods[SPEC_ALIBI].functions;
+    struct position_options options = {.alibi_bias_max = 8};
+    struct position_shape shape = {.heads = H,
+                                   .dim = H * D,
+                                   .width = D,
+                                   .trained_length = L,
+                                   .length = L,
+                                   .options = &options};
+    static float out[H * L];
+    int32_t rounded_n = 0;
+
+    assert_false(position_has_key_bias(f, &shape));
+    options.alibi_rounding = POSITION_ROUNDED_KEYS;
+    assert_true(position_has_key_bias(f, &shape) && f->key_bias(&shape, L, out));
+    for (int32_t h = 0; h < H; h++)
+        for (int32_t j = 0; j < L; j++) {
+            double e_h = h < 8 ? h + 1 : (h - 8) + 0.5, exact = pow(2.0, -e_h) * j / 8.0;
+            double want = bf16(bf16(pow(2.0, -e_h)) * bf16(j)) / 8.0;
+            assert_true((double)out[h * L + j] == want);
+            rounded_n += want != exact;
+        }
+    assert_true(rounded_n > 1000);
+    assert_ok(position_check(SPEC_ALIBI, &shape, &e));
+    options.scaling = POSITION_SLOPES;
+    assert_fails(ERR_DATA, "rounded per key", position_check(SPEC_ALIBI, &shape, &e));
+}
+
+/* The slope of the last of 8 heads is 2^-m. */
+TEST(alibi_has_a_largest_exponent)
+{
+    struct position_options options = {0};
+    struct position_shape shape = {.heads = 8, .dim = 64, .width = 8, .options = &options};
+    float tail[8];
+    struct position_bias bias = {.tail = tail};
+
+    for (int m = 4; m <= 16; m *= 2) {
+        options.alibi_bias_max = m;
+        position_methods[SPEC_ALIBI].functions->fill(&shape, NULL, &bias);
+        for (int h = 0; h < 8; h++) assert_true(tail[h] == (float)-pow(2.0, -m * (h + 1) / 8.0));
+    }
+}
+
+/* The scalings of pretrained models, of r = 16 turned features of 32 (open-models SPEC.md section
+ * 5); yarn with its factor of cosines. */
+TEST(scalings_of_pretrained_models_use_the_rotated_width)
+{
+    enum { R = 16, L0 = 64, T = 200 };
+    static const enum position_scaling kinds[] = {POSITION_PI, POSITION_DYNAMIC_NTK, POSITION_YARN,
+                                                  POSITION_YARN, POSITION_LLAMA3};
+    const double pi = acos(-1.0), s = 4.0, base = 500.0;
+    struct spec spec;
+    spec_init(&spec);
+    struct position_options options = spec.option;
+    struct position_shape shape = {.heads = 2,
+                                   .dim = 40,
+                                   .width = 2 * R,
+                                   .trained_length = L0,
+                                   .length = T,
+                                   .options = &options};
+    options.rotary_base = base;
+    options.rotary_share = 0.5;
+    options.rotary_layout = POSITION_HALF_SPLIT;
+    options.scaling_factor = s;
+    options.yarn_beta_fast = 8.0;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        bool ends = k == 3; /* of the ramp are exact */
+        double theta[R], grown = base * pow(s * T / L0 - (s - 1), R / (R - 2.0));
+        double low = R * log(L0 / (2 * pi * 8)) / (2 * log(base));
+        double high = R * log(L0 / (2 * pi)) / (2 * log(base));
+        options.scaling = kinds[k];
+        options.yarn_truncate = ends ? POSITION_EXACT_ENDS : POSITION_WHOLE_ENDS;
+        if (!ends) low = floor(low), high = ceil(high);
+        low = fmax(low, 0.0);
+        high = fmin(high, R - 1);
+        assert_ok(position_check(SPEC_ROTARY, &shape, &e));
+        double factor = position_methods[SPEC_ROTARY].functions->frequencies(&shape, theta);
+        assert_true(fabs(factor - (kinds[k] == POSITION_YARN ? 0.1 * log(s) + 1 : 1)) < 1e-15);
+        for (int p = 0; p < R / 2; p++) {
+            double plain = pow(base, -2.0 * p / R), want = plain / s;
+            double share = fmin(fmax((p - low) / (high - low), 0.0), 1.0);
+            double kept = fmin(fmax((L0 * plain / (2 * pi) - 1) / (4 - 1), 0.0), 1.0);
+            if (kinds[k] == POSITION_DYNAMIC_NTK) want = pow(grown, -2.0 * p / R);
+            if (kinds[k] == POSITION_YARN) want = (1 - share) * plain + share * plain / s;
+            if (kinds[k] == POSITION_LLAMA3) want = (1 - kept) * plain / s + kept * plain;
+            if (fabs(theta[p] / want - 1) > 1e-14) fail_msg("scaling %zu, pair %d", k, p);
+        }
+    }
+}
+
 TEST(the_table_of_configs_readme_has_every_method_with_its_options)
 {
     struct arena a;

@@ -152,12 +152,13 @@ TEST_WITH(struct test_place *f, files_that_are_not_vocabularies_are_rejected)
         const char *vocab, *words;
     } cases[] = {
         {"", "vocab:1:0: "},
-        {"[1]", "expected {"},
+        {"[1]", "expected a JSON object"},
         {"{\"a\" 1}", "vocab:1:6: ':' expected"},
         {"{\"a\": x}", "vocab:1:7: invalid token"},
-        {"{\"a\": \"x\"}", "the number of 'a' is not an integer"},
+        {"{\"a\": \"x\"}", "the id of 'a' is not an integer"},
         {"{\"a\": 1, \"a\": 2}", "duplicate object key"},
-        {"{\"a\": 999999999}", "the number of 'a' is not an integer from 0"},
+        {"{\"a\": 1, \"b\": 1}", "the id of 'b' is 1, which another symbol has"},
+        {"{\"a\": 999999999}", "vocab: the id of 'a' is 999999999, expected 0 to"},
         {"{\"\\ud800x\": 1}", "invalid Unicode"},
         {"{\"\\q\": 1}", "invalid escape"},
         {"{\"abc", "premature end"},
@@ -172,9 +173,9 @@ TEST_WITH(struct test_place *f, files_that_are_not_vocabularies_are_rejected)
     }
     put_bpe(f);
     test_place_write(f, "merges", "l o\nzz q\n", 9);
-    must_fail(f, &o, "x", 1, ERR_DATA, "merges:2: symbols not in the vocabulary: 'zz q'");
+    must_fail(f, &o, "x", 1, ERR_DATA, "merges:2: 'zz' is not in the vocabulary");
     test_place_write(f, "merges", "l o\nlo\n", 7);
-    must_fail(f, &o, "x", 1, ERR_DATA, "merges:2: expected a pair");
+    must_fail(f, &o, "x", 1, ERR_DATA, "merges:2: 'lo': expected two symbols");
     o.kind = ENCODE_WORDPIECE;
     test_place_write(f, "vocab", "want\n##ed\n", 10);
     must_fail(f, &o, "x", 1, ERR_DATA, "[UNK]");

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "report/report_fixture.h"
 #include "report/rows.h"
+#include "store/database.h"
 
 #define FIGURE_KEYS                                                                                \
     "rows: method\ncolumns: L_valid\nvalue: perplexity\nseries: method\nstyle: position\n"         \
@@ -224,6 +225,29 @@ TEST_WITH(struct report_fixture *f, without_gnuplot_the_table_is_still_the_answe
     assert_contains(text, "The figure was not drawn: gnuplot is not in PATH; install the package "
                           "gnuplot-nox");
     expect_no_picture(f);
+}
+
+TEST_WITH(struct report_fixture *f, a_figure_of_perplexities_of_two_tokenizers_is_refused)
+{
+    const struct report_options o = {.scale = "mini", .draw = true};
+    struct store *store = f->base->store;
+    FILE *null = fopen("/dev/null", "w");
+
+    start(f);
+    report_fixture_write(f, "table.txt",
+                         "title: Tiny\nrows: method\ncolumns: L_valid\nvalue: bits_per_byte\n"
+                         "series: method\nstyle: position\nx: L_valid\ny: perplexity\n");
+    assert_ok(database_script(store,
+                              "UPDATE results SET tokenizer = 'a', tokenizer_sha256 = 'aa'"
+                              " WHERE perplexity = 43",
+                              &e));
+    assert_fails(
+        ERR_DATA, "perplexity: numbers of the tokenizers dict.txt",
+        report_artefact(null, store, &f->project, "tiny", report_fixture_dir(f, "tiny"), &o, &e));
+    expect_no_picture(f);
+    assert_ok(database_script(store, "UPDATE results SET tokenizer_sha256 = 'aa'", &e));
+    assert_contains(draw(f), "Figure: plots/tiny-mini.svg");
+    fclose(null);
 }
 
 TEST_WITH(struct report_fixture *f, a_script_that_fails_is_quoted_and_leaves_no_picture)

@@ -17,6 +17,7 @@ static const struct outcome outcomes[] = {
     {"cancelled", "r", 130, 0, "cancelled", "none", "stopped after update 5"},
     {"lost", "", 0, SIGKILL, NULL, NULL, NULL},
     {"torn", "rt", 0, SIGKILL, NULL, NULL, NULL},
+    {"part", "f", 0, SIGKILL, NULL, NULL, NULL},
     {"crashed", "", 70, 0, NULL, NULL, NULL},
     /* The library of matrix products crashes, or reports that it cannot multiply. */
     {"blas_dies", "", 0, SIGSEGV, NULL, NULL, NULL},
@@ -83,9 +84,10 @@ static int write_result(struct event_writer *w, enum spec_kind kind, const char 
     for (const char *p = run_id; *p; p++) sum = sum * 31 + (unsigned char)*p;
     double loss = 1.0 + (sum % 1000) / 1000.0;
     if (kind == SPEC_EVAL)
-        r = (struct record){
-            EVENT_EVALUATED,
-            .evaluated = {run_id, 1000000, 0.01, loss, 2 * loss, 1000, 0, 1e4, sha256, NULL, {0}}};
+        r = (struct record){EVENT_EVALUATED,
+                            .evaluated = {run_id, 1000000, 0.01, loss, 2 * loss, 1000, 0, 1e4,
+                                          sha256, .bytes = RECORD_NONE, .words = RECORD_NONE,
+                                          .documents = RECORD_NONE}};
     else if (kind == SPEC_BENCH)
         r = (struct record){EVENT_BENCHED, .benched = {run_id, 1000000, 0.01, 1e4, 0.5, 768, 0, 0}};
     else
@@ -95,7 +97,8 @@ static int write_result(struct event_writer *w, enum spec_kind kind, const char 
     return record_write(w, &r, e);
 }
 
-static int write_results(struct event_writer *w, const char *dir, struct err *e)
+/* The results of the first `most` runs. */
+static int write_results(struct event_writer *w, const char *dir, int32_t most, struct err *e)
 {
     static const char *const checkpoints[] = {"best.safetensors", "last.safetensors"};
     struct spec *spec;
@@ -105,7 +108,7 @@ static int write_results(struct event_writer *w, const char *dir, struct err *e)
 
     arena_init(&a);
     int rc = run_folder_read_specs(&spec, &n, &a, dir, e);
-    for (int32_t i = 0; i < n && rc == 0; i++) {
+    for (int32_t i = 0; i < n && i < most && rc == 0; i++) {
         spec_run_id(&spec[i], run_id);
         rc = write_result(w, spec[i].kind, run_id, e);
         for (int k = 0; k < 2 && rc == 0 && spec[i].kind == SPEC_TRAIN; k++)
@@ -133,7 +136,8 @@ int outcome_end(struct event_writer *w, const struct outcome *o, const char *dir
     int rc = 0;
 
     for (const char *c = o->records; *c && rc == 0; c++)
-        rc = *c == 'r'   ? write_results(w, dir, e)
+        rc = *c == 'r'   ? write_results(w, dir, INT32_MAX, e)
+             : *c == 'f' ? write_results(w, dir, 1, e)
              : *c == 's' ? write_result(w, SPEC_EVAL, "ffffffffffffffff", e)
              : *c == 'm' ? event_write(w, EVENT_PROGRESS, json_pack("{s:s}", "done", "many"), e)
                          : tear(dir, e);

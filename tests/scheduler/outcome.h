@@ -11,9 +11,9 @@
 
 struct outcome {
     const char *name;
-    const char *records;   /* r: a result of each run, s: of another run; m: one that is malformed;
-                              t: one that is torn, which a power cut leaves */
-    int exit_code, signal; /* signal 0: it exits */
+    const char *records; /* r: a result of each run, f: of the first, s: of another run; m: one that
+                            is malformed; t: one that is torn, which a power cut leaves */
+    int exit_code, signal;              /* signal 0: it exits */
     const char *state, *code, *message; /* of the last record; state NULL: none */
 };
 

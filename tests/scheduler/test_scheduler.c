@@ -11,7 +11,8 @@
 /* --- outcomes --- */
 
 /* A training with three evaluations, which share a worker. Success needs a last record, a result
- * and exit 0; a group that failed is retried one by one. */
+ * and exit 0; a group that failed is retried one by one. An evaluation
+ * whose result was recorded before its worker was killed is done. */
 static const struct {
     const char *train, *evaluation; /* the scripts of the training and of the first evaluation */
     int32_t tries, rc;
@@ -28,6 +29,7 @@ static const struct {
     {"torn done", "done", 3, 0, "", 4, 0, 0, 5, 1, "state='lost'"},
     {"diverged", "done", 3, 0, "", 0, 0, 1, 1, 1, "state='diverged'"},
     {"done", "failed done", 3, 0, "", 4, 0, 0, 7, 3, "state='failed'"},
+    {"done", "part done", 3, 0, "", 4, 0, 0, 6, 1, "state='done' AND signal=9"},
     {"done", "failed", 2, ERR_INTERNAL, "12 bytes", 3, 1, 0, 7, 4, "state='failed'"},
     {"empty", "done", 1, ERR_INTERNAL, "without the result", 0, 1, 0, 1, 1, "state='failed'"},
     {"mute", "done", 1, ERR_INTERNAL, "without a last record", 0, 1, 0, 1, 1, "state='failed'"},

@@ -172,15 +172,18 @@ TEST(logits_are_computed_for_a_chunk_of_rows)
     assert_int_equal(k.buffer[SHAPE_LOGITS].cols, 128 * INT64_C(50304));
     assert_int_equal(shape_logits_stride(50265), 50304);
     assert_int_equal(shape_logits_stride(64), 64);
-    assert_int_equal(shape_logits_rows(1, SPEC_FP32, true), 512);
-    assert_int_equal(shape_logits_rows(8192, SPEC_FP32, true), 512);
-    assert_int_equal(shape_logits_rows(16384, SPEC_FP32, true), 256);
-    assert_int_equal(shape_logits_rows(65536, SPEC_FP32, true), 128);
-    assert_int_equal(shape_logits_rows(1, SPEC_BF16, true), 16384);
-    assert_true(shape_logits_rows(20002, SPEC_BF16, true) >= 9216); /* a shard at once */
-    assert_true(shape_logits_rows(20002, SPEC_BF16, false) * 20002 * 4 < 90000000);
+    const struct shape_capacity fp32 = {.precision = SPEC_FP32}, bf16 = {.precision = SPEC_BF16};
+    const struct shape_capacity streamed = {.streamed = true};
+    assert_int_equal(shape_logits_rows(1, &fp32, true), 512);
+    assert_int_equal(shape_logits_rows(8192, &fp32, true), 512);
+    assert_int_equal(shape_logits_rows(16384, &fp32, true), 256);
+    assert_int_equal(shape_logits_rows(65536, &fp32, true), 128);
+    assert_int_equal(shape_logits_rows(250880, &streamed, false), 512);
+    assert_int_equal(shape_logits_rows(1, &bf16, true), 16384);
+    assert_true(shape_logits_rows(20002, &bf16, true) >= 9216); /* a shard at once */
+    assert_true(shape_logits_rows(20002, &bf16, false) * 20002 * 4 < 90000000);
     for (int train = 0; train < 2; train++)
-        assert_int_equal(shape_logits_rows(20002, SPEC_FP32, train), 208);
+        assert_int_equal(shape_logits_rows(20002, &fp32, train), 208);
 }
 
 TEST(a_benchmark_has_capacity_for_its_own_rows_in_mode_eval)

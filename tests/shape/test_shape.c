@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shape/memory.h"
 #include "shape/shape_specs.h"
 
 static int64_t parameters_of(const struct spec *s)
@@ -130,6 +131,168 @@ TEST_WITH(struct test_place *place, shapes_and_names_are_those_of_a_checkpoint)
     assert_int_equal(t->cols, 2048);
     assert_true(shape_find(&p, "decoder.layer_norm.bias") > 0);
     assert_int_equal(shape_find(&p, "decoder.relative_attention_bias.weight"), -1);
+}
+
+/* Published models: their sizes, keys of their form, and the sum of their tensors. */
+static const struct published {
+    const char *name;
+    int32_t vocab, layers, dim, heads, ffn, L;
+    enum spec_position position;
+    struct spec_form form;
+    int64_t parameters_n;
+} published[] = {
+    {"LLaMA-7B",
+     32000,
+     32,
+     4096,
+     32,
+     11008,
+     2048,
+     SPEC_ROTARY,
+     {.norm = SPEC_RMSNORM, .gated = true},
+     6738415616},
+    {"Mistral-7B",
+     32000,
+     32,
+     4096,
+     32,
+     14336,
+     4096,
+     SPEC_ROTARY,
+     {.norm = SPEC_RMSNORM, .gated = true, .kv_heads = 8},
+     7241732096},
+    {"GPT-J-6B",
+     50400,
+     28,
+     4096,
+     16,
+     16384,
+     2048,
+     SPEC_ROTARY,
+     {.norm_bias = true, .block = SPEC_PARALLEL, .ffn_bias = true, .head_bias = true},
+     6050882784},
+    {"Pythia-6.9B",
+     50432,
+     32,
+     4096,
+     32,
+     16384,
+     2048,
+     SPEC_ROTARY,
+     {.norm_bias = true,
+      .block = SPEC_PARALLEL2,
+      .qkv_bias = true,
+      .out_bias = true,
+      .ffn_bias = true},
+     6857302016},
+    {"MPT-7B", 50432, 32, 4096, 32, 16384, 2048, SPEC_ALIBI, {.tied = true}, 6649286656},
+    {"Falcon-7B",
+     65024,
+     32,
+     4544,
+     71,
+     18176,
+     2048,
+     SPEC_ROTARY,
+     {.norm_bias = true, .block = SPEC_PARALLEL, .kv_heads = 1, .tied = true},
+     6921720704},
+    {"OPT-350m",
+     50272,
+     24,
+     1024,
+     16,
+     4096,
+     2050,
+     SPEC_LEARNED,
+     {.norm_bias = true,
+      .block = SPEC_POST,
+      .qkv_bias = true,
+      .out_bias = true,
+      .ffn_bias = true,
+      .embedding_width = 512,
+      .tied = true},
+     331196416},
+    {"BLOOM-7B1",
+     250880,
+     30,
+     4096,
+     32,
+     16384,
+     2048,
+     SPEC_ALIBI,
+     {.norm_bias = true,
+      .qkv_bias = true,
+      .out_bias = true,
+      .ffn_bias = true,
+      .embedding_norm = true,
+      .tied = true},
+     7069016064},
+};
+
+static struct spec spec_of(const struct published *p)
+{
+    struct spec s;
+
+    spec_init(&s);
+    s.kind = SPEC_EVAL;
+    s.train.origin = SPEC_PRETRAINED;
+    s.train.L = s.eval.L = p->L;
+    s.data.vocab = p->vocab;
+    s.model.position = p->position;
+    s.model.layers = p->layers;
+    s.model.dim = p->dim;
+    s.model.heads = p->heads;
+    s.model.ffn = p->ffn;
+    s.model.softmax = SPEC_PLAIN;
+    s.model.final_norm = p->form.block != SPEC_POST;
+    s.model.form = p->form;
+    return s;
+}
+
+TEST(published_models_have_their_number_of_parameters)
+{
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        struct spec s = spec_of(&published[i]);
+        if (parameters_of(&s) != published[i].parameters_n)
+            fail_msg("%s: %lld parameters", published[i].name, (long long)parameters_of(&s));
+    }
+}
+
+/* Streamed, a model of 7e9 parameters takes less than 2 GB, if
+ * its table does. */
+TEST_WITH(struct test_place *place, a_streamed_model_needs_one_stage_at_a_time)
+{
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        struct spec s = spec_of(&published[i]);
+        struct shape_params all, p;
+        struct shape_capacity capacity;
+        struct shape_memory memory;
+        int64_t stages[SHAPE_LAYER_0 + 33] = {0}, most = 0;
+
+        shape_params(&all, &place->arena, &s);
+        shape_params_streamed(&p, &place->arena, &s);
+        assert_int_equal(p.tensors_n, all.tensors_n);
+        assert_int_equal(p.parameters_n, all.parameters_n);
+        for (int32_t k = 0; k < p.tensors_n; k++) {
+            int64_t n = (int64_t)p.tensor[k].rows * p.tensor[k].cols;
+            assert_string_equal(p.tensor[k].name, all.tensor[k].name);
+            assert_int_equal(all.tensor[k].stage, p.tensor[k].stage);
+            stages[p.tensor[k].stage] += n;
+        }
+        for (int32_t k = SHAPE_TABLE; k <= SHAPE_LAYER_0 + s.model.layers; k++)
+            if (stages[k] > most) most = stages[k];
+        assert_in_range(p.elements_n - stages[SHAPE_STAYS] - most, 0, 16 * p.tensors_n);
+        shape_capacity(&capacity, &s);
+        assert_true(capacity.streamed);
+        shape_memory(&memory, &s, &capacity);
+        assert_int_equal(memory.block_bytes, 4 * p.elements_n);
+        double gb = (double)memory.total_bytes / 1e9;
+        printf("%s: %.2f GB\n", published[i].name, gb);
+        if (stages[SHAPE_TABLE] < 400e6) assert_true(gb < 2.0);
+        s.eval.precision = SPEC_BF16;
+        shape_capacity(&capacity, &s);
+        assert_false(capacity.streamed);
+    }
 }
 
 /* Standard deviations measured on the authors' freshly made model. */

@@ -518,6 +518,24 @@ TEST_WITH(struct test_place *p, what_a_method_cannot_do_is_refused_with_place_an
          "eval.temperature_length: 1"},
         {"model.temperature=ssmax\nkind=eval\neval.L=128\neval.temperature=log\n",
          "eval.temperature: log would replace model.temperature = ssmax"},
+        {"model.block=parallel\n", "model.block = parallel: only pretrained models have it"},
+        {"model.kv_heads=3\n", "model.kv_heads: 3 does not divide model.heads = 8"},
+        {"train.origin=pretrained\n", "model.softmax: adaptive"},
+        {"train.origin=pretrained\nmodel.softmax=plain\nmodel.block=post\n", ""},
+        {"kind=eval\neval.L=128\nmodel.alibi_rounding=keys\neval.position_scaling=slopes\n",
+         "the bias of this checkpoint is rounded per key"},
+        {"kind=eval\neval.L=128\nmodel.alibi_rounding=keys\neval.attention_window=8\n"
+         "eval.attention_sinks=2\neval.sink_positions=cache\n",
+         "the bias of this checkpoint is rounded per key"},
+        {"kind=eval\neval.L=128\nmodel.alibi_rounding=keys\neval.attention_window=8\n"
+         "eval.attention_sinks=2\neval.sink_positions=text\n",
+         ""},
+        {"kind=eval\neval.L=128\ntrain.origin=pretrained\nmodel.softmax=plain\n"
+         "model.position=rotary\nmodel.rope_scaling=yarn\neval.position_scaling=pi\n",
+         "eval.position_scaling: pi would replace model.rope_scaling = yarn"},
+        {"kind=eval\neval.L=128\ntrain.origin=pretrained\nmodel.softmax=plain\n"
+         "model.position=rotary\neval.position_scaling=pi\n",
+         ""},
         {"model.position=rotary\nkind=eval\neval.L=128\neval.position_scaling=longrope\n"
          "eval.longrope_short_factors=1,1,1,1\neval.longrope_long_factors=1,2,3,4\n",
          ""},
@@ -531,6 +549,20 @@ TEST_WITH(struct test_place *p, what_a_method_cannot_do_is_refused_with_place_an
             set(&s, line, equals + 1);
         }
         assert_fails(cases[i].word[0] ? ERR_DATA : 0, cases[i].word, spec_check(&s, &e));
+    }
+}
+
+/* Layer 0 has no window of its own. */
+TEST(an_evaluation_s_window_is_that_of_every_layer_of_a_pretrained_model)
+{
+    struct spec s = parsed(train_text);
+    set(&s, "model.attention_window_layers", "0,6");
+    set(&s, "eval.attention_window", "9");
+    for (int pretrained = 0; pretrained < 2; pretrained++) {
+        s.train.origin = pretrained ? SPEC_PRETRAINED : SPEC_TRAINED;
+        const struct spec used = spec_evaluated(&s, &s.eval);
+        assert_int_equal(spec_layer_window(&used.model, 0), pretrained ? 9 : 0);
+        assert_int_equal(spec_layer_window(&used.model, 1), 9);
     }
 }
 

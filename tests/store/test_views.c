@@ -128,6 +128,40 @@ TEST_WITH(struct store_fixture *f, a_finished_evaluation_shows_every_column)
                 expected);
 }
 
+/* open-models SPEC.md section 8: 250 nats over 500 bytes and 100 words. */
+TEST_WITH(struct store_fixture *f, losses_are_measured_by_byte_and_by_word_of_the_text)
+{
+    static const char measures[] = "SELECT bits_per_byte, byte_perplexity, word_perplexity, bytes,"
+                                   " words, documents, tokenizer, tokenizer_sha256 FROM ";
+    static const struct {
+        const char *text, *expected;
+    } cases[] = {
+        {"'bytes':500,'words':100,'documents':2,'tokenizer':'gpt2','tokenizer_sha256':'ab'",
+         "0.7213475204444818 1.6487212707001282 12.182493960703473 500 100 2 gpt2 ab"},
+        {"'bytes':500,'words':0", "0.7213475204444818 1.6487212707001282 - 500 0 - - -"},
+        {"'bytes':1,'words':250",
+         "360.67376022224084 3.7464546145026734e+108 2.718281828459045 1 250 - "
+         "- -"},
+        {"'bytes':0", "- - - 0 - - - -"},
+        {"'tokenizer':'gpt2'", "- - - - - - gpt2 -"}, /* a part of a split */
+        {"'documents':null", "- - - - - - - -"},
+    };
+    char run_id[SPEC_ID_BYTES];
+
+    fixture_done(f, &f->train, 2.0, NULL);
+    for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
+        const struct spec eval = fixture_eval(&f->train, 128 + i);
+        spec_run_id(&eval, run_id);
+        fixture_result(f, &eval, EVENT_EVALUATED,
+                       "{'run_id':'%s','loss_nats':2.5,'perplexity':12.2,'tokens':100,"
+                       "'nonfinite':0,%s}",
+                       run_id, cases[i].text);
+        char sql[320];
+        snprintf(sql, sizeof sql, "%s evaluations WHERE L_valid = %d", measures, 128 + i);
+        assert_rows(f, sql, cases[i].expected);
+    }
+}
+
 /* The second range has a target whose loss is not finite. Records of older programs have lines of
  * 64 bytes. */
 #define BINS "[[1,1,3,1.5],[2,2,2,null],[3,4,95,237.5]]"

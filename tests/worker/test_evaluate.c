@@ -116,19 +116,19 @@ static double nll_of(struct worker_fixture *f, struct model *m, int64_t t, int32
     return -(double)logp[target[at]];
 }
 
-static struct model *open_trained(struct worker_fixture *f)
+static struct model *open_trained(struct worker_fixture *f, const struct spec *of)
 {
     const struct shape_capacity o = {
         .rows_max = 1, .length_max = POSITION_TARGETS, .scored_max = 1};
-    const struct record_trained r = worker_fixture_trained(f, &train, 1);
-    const char *path = worker_fixture_path(f, &train, 1, r.best_checkpoint);
+    const struct record_trained r = worker_fixture_trained(f, of, 1);
+    const char *path = worker_fixture_path(f, of, 1, r.best_checkpoint);
     struct safetensors *weights = NULL;
     char id[SPEC_ID_BYTES];
     struct model *m = NULL;
 
-    spec_run_id(&train, id);
+    spec_run_id(of, id);
     assert_ok(checkpoint_open(&weights, NULL, path, r.best_sha256, id, &e));
-    assert_ok(model_open(&m, f->cpu, &train, &o, &e));
+    assert_ok(model_open(&m, f->cpu, of, &o, &e));
     assert_ok(weights_load(m, 0, weights, path, &e));
     safetensors_close(weights);
     return m;
@@ -246,7 +246,7 @@ TEST_WITH(struct worker_fixture *f, losses_and_hits_by_group_are_those_of_the_de
     static const struct {
         int32_t L, stride;
     } protocols[] = {{1, 0}, {2, 0}, {16, 0}, {16, 1}, {16, 4}, {33, 7}, {90, 50}, {200, 0}};
-    struct model *m = open_trained(f);
+    struct model *m = open_trained(f, &train);
 
     for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++) {
         struct spec s = worker_fixture_eval(&train, protocols[i].L, protocols[i].stride);
@@ -398,4 +398,107 @@ TEST_WITH(struct worker_fixture *f, a_signal_ends_an_evaluation_as_cancelled)
 
     worker_fixture_must_cancel(f, &s, 1, SIGINT);
     worker_fixture_forget(f, &s);
+}
+
+/* --- a text that a tokenizer cut --- */
+
+enum { DOCUMENTS_N = 3 };
+
+/* Makes the corpus one of a tokenizer with the same ids, whose documents begin at these tokens of
+ * valid. The test split is empty. */
+static void cut_corpus(struct worker_fixture *f, const int64_t document[DOCUMENTS_N])
+{
+    const char *dir = arena_printf(&f->arena, "%s/data/tiny", f->root);
+    const char *manifest = arena_printf(&f->arena, "%s/manifest.yaml", dir);
+    const int64_t all = 0;
+    struct manifest m;
+
+    assert_ok(manifest_read(&m, &f->arena, manifest, &e));
+    m.groups = NULL;
+    m.tokenizer = "small";
+    m.prefix = 7;
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) {
+        bool valid = i == CORPUS_VALID;
+        const char *path = arena_printf(&f->arena, "%s/%s.documents", dir,
+                                        corpus_split_name((enum corpus_split)i));
+        assert_ok(file_write_atomic(path, valid ? document : &all,
+                                    sizeof all * (valid ? DOCUMENTS_N : 1), &e));
+        assert_ok(hash_file(m.documents_sha256[i], path, &e));
+        m.text[i] = (struct corpus_text){4000 + i, 700 + i, valid ? DOCUMENTS_N : 1};
+    }
+    manifest_fingerprint(m.fingerprint, &m);
+    assert_ok(manifest_write(&m, manifest, &e));
+    corpus_close(&f->corpus);
+    assert_ok(corpus_open(&f->corpus, &f->project, "tiny", &e));
+}
+
+/* The loss of one text after another, each in rolling windows: SPEC.md section 8. */
+static double rolling_nll(struct worker_fixture *f, struct model *m, int32_t L)
+{
+    const struct tokens *valid = &f->corpus.split[CORPUS_VALID];
+    double nll = 0.0;
+    bool hit;
+
+    for (int32_t d = 0; d < DOCUMENTS_N; d++) {
+        int64_t first = valid->document[d],
+                end = d + 1 < DOCUMENTS_N ? valid->document[d + 1] : valid->n;
+        int64_t n = end - first, scored = n < L ? n : L;
+        for (int64_t t = 0; t < scored; t++) nll += nll_of(f, m, first + t, (int32_t)t, &hit);
+        for (int64_t from = scored; from < n; from = scored) {
+            scored = from + L < n ? from + L : n;
+            for (int64_t t = from; t < scored; t++)
+                nll += nll_of(f, m, first + t, (int32_t)(t - (scored - L)), &hit);
+        }
+    }
+    return nll;
+}
+
+TEST_WITH(struct worker_fixture *f, documents_are_scored_apart_with_the_bytes_and_words_of_the_text)
+{
+    static const int64_t document[DOCUMENTS_N] = {0, 1, 38};
+    static const int32_t lengths[] = {1, 16, 50, 90};
+    struct spec other = train;
+
+    other.train.seed = 5;
+    *other.data.fingerprint = '\0'; /* not stated: the ids remain, but the corpus changes */
+    worker_fixture_must_run(f, &other, 1);
+    struct model *m = open_trained(f, &other);
+
+    const struct spec plain = worker_fixture_eval(&other, 16, 0);
+    const struct record_evaluated words = alone_of(f, &plain);
+    assert_true(words.bytes == RECORD_NONE && words.words == RECORD_NONE);
+    assert_null(words.tokenizer_sha256);
+    cut_corpus(f, document);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        struct spec s = worker_fixture_eval(&other, lengths[i], 0);
+        s.eval.window = SPEC_ROLLING;
+        run_group(f, &s, 1);
+        const struct record_evaluated r = record_of(f, &s, 0, 1);
+        double nll = rolling_nll(f, m, s.eval.L);
+        assert_int_equal(r.tokens, f->corpus.split[CORPUS_VALID].n);
+        assert_true(fabs(r.loss_nats * (double)r.tokens - nll) <=
+                    (double)r.tokens * 8 * 8 * 0x1p-24);
+        assert_int_equal(r.bytes, 4001);
+        assert_int_equal(r.words, 701);
+        assert_int_equal(r.documents, DOCUMENTS_N);
+        assert_string_equal(r.tokenizer, "small");
+        assert_string_equal(r.tokenizer_sha256, f->corpus.tokenizer_sha256);
+        assert_int_equal(r.groups.n, 0);
+        check_sum(&r, &r.bins);
+        check_sum(&r, &r.blocks);
+        worker_fixture_forget(f, &s);
+    }
+    struct spec part = worker_fixture_eval(&other, 16, 1);
+    part.eval.targets = 50; /* only a part of the text */
+    run_group(f, &part, 1);
+    const struct record_evaluated r = record_of(f, &part, 0, 1);
+    assert_true(r.bytes == RECORD_NONE && r.words == RECORD_NONE && r.documents == RECORD_NONE);
+    worker_fixture_forget(f, &part);
+    struct spec heads =
+        worker_fixture_eval(&other, 38, 0); /* only the last document has rows of 38 */
+    heads.eval.attention_rows = (int32_t)(f->corpus.split[CORPUS_VALID].n / 38);
+    worker_fixture_must_fail(f, &heads, 1, ERR_DATA, "eval.attention_rows");
+    worker_fixture_forget(f, &other);
+    worker_fixture_must_fail(f, &other, 1, ERR_UNAVAILABLE, "only imported models read");
+    model_close(m);
 }

@@ -17,8 +17,9 @@ struct found {
     float logp[SCORE_LENGTHS][SCORE_TARGETS];
     int32_t times[SCORE_LENGTHS][SCORE_TARGETS];
     int64_t last[SCORE_LENGTHS];
-    int32_t only;   /* windows call every length 0 */
-    int32_t stride; /* 0: nonoverlapping */
+    int32_t only;              /* windows call every length 0 */
+    int32_t stride;            /* 0: nonoverlapping */
+    const struct tokens *text; /* NULL: one document */
 };
 
 /* Where the window of a target begins: L - S before the multiple of S at or below it, or at 0. */
@@ -35,7 +36,10 @@ static void keep(struct found *s, const struct score *x)
 
     assert_in_range(x->target, 0, SCORE_TARGETS - 1);
     assert_true(x->target > s->last[k]); /* stream order */
-    assert_int_equal(x->at, x->target - begin_of((int32_t)x->target, lengths[k], s->stride));
+    int64_t first = 0, end;
+    if (s->text) tokens_document(s->text, x->target, &first, &end);
+    int32_t at = (int32_t)(x->target - first);
+    assert_int_equal(x->at, at - begin_of(at, lengths[k], s->stride));
     s->last[k] = x->target;
     s->times[k][x->target]++;
     s->logp[k][x->target] = x->logp;
@@ -77,13 +81,15 @@ static struct model *open_model(const struct worker_fixture *f, const struct spe
 static void score_each(struct found *out, struct worker_fixture *f, struct model *m, int32_t rows,
                        int32_t stride_of_all)
 {
-    struct score_options o = {.model = m, .tokens = &f->corpus.split[CORPUS_VALID], .rows = rows};
+    const struct tokens *valid = &f->corpus.split[CORPUS_VALID];
+    struct score_options o = {.model = m, .rows = rows};
 
     out->stride = stride_of_all;
     for (int32_t k = 0; k < SCORE_LENGTHS; k++) {
         int32_t stride = stride_of_all && stride_of_all < lengths[k] ? stride_of_all : lengths[k];
         out->only = k;
-        assert_ok(windows_make(&o.windows, o.tokens->n, lengths[k], stride, SCORE_TARGETS, &e));
+        assert_ok(
+            windows_make(&o.windows, valid, WINDOWS_STRIDE, lengths[k], stride, SCORE_TARGETS, &e));
         keep_all(out, &o);
     }
 }
@@ -98,20 +104,23 @@ TEST_GROUP(worker_fixture_make, worker_fixture_remove)
 
 TEST_WITH(struct worker_fixture *f, one_pass_for_all_lengths_equals_a_pass_for_each_bit_for_bit)
 {
-    for (int p = SPEC_SINUSOIDAL; p <= SPEC_ALIBI; p++) {
-        struct spec s = worker_fixture_spec(f, (enum spec_position)p);
+    static const int64_t documents[] = {0, 1, 9, 40};
+    struct tokens *valid = &f->corpus.split[CORPUS_VALID];
+
+    for (int i = 0; i < 2 * (SPEC_ALIBI - SPEC_SINUSOIDAL + 1); i++) {
+        struct spec s = worker_fixture_spec(f, (enum spec_position)(SPEC_SINUSOIDAL + i / 2));
         s.option.t5_init_std = 0.5;
+        valid->document = i % 2 == 0 ? documents : NULL;
+        valid->documents_n = sizeof documents / sizeof *documents;
         struct found each = nothing_found(), shared = nothing_found();
+        each.text = shared.text = valid;
         struct model *m = open_model(f, &s, false, 7);
         score_each(&each, f, m, 7, 1);
         model_close(m);
         m = open_model(f, &s, false, 4);
-        const struct score_options o = {.model = m,
-                                        .tokens = &f->corpus.split[CORPUS_VALID],
-                                        .rows = 4,
-                                        .windows = {.targets_n = SCORE_TARGETS},
-                                        .L = lengths,
-                                        .L_n = SCORE_LENGTHS};
+        struct score_options o = {.model = m, .rows = 4, .L = lengths, .L_n = SCORE_LENGTHS};
+        assert_ok(
+            windows_make(&o.windows, valid, WINDOWS_STRIDE, lengths[0], 1, SCORE_TARGETS, &e));
         keep_all(&shared, &o);
         model_close(m);
         assert_each_once(&each);
@@ -184,7 +193,7 @@ TEST_WITH(struct worker_fixture *f, a_tick_ends_a_validation_between_two_batches
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
     struct model *m = open_model(f, &s, false, 4);
     const struct score_options o = {
-        .model = m, .tokens = &f->corpus.split[CORPUS_VALID], .rows = 4};
+        .model = m, .windows.tokens = &f->corpus.split[CORPUS_VALID], .rows = 4};
     double loss;
     int ticks = 0;
 
@@ -203,10 +212,9 @@ static double training_loss(struct worker_fixture *f, struct model *m, const str
     double sum = 0.0;
     int32_t source[64], target[64];
 
-    assert_ok(windows_make(&w, valid->n, s->train.L, s->train.L, 0, &e));
-    for (int64_t k = 0; k < windows_count(&w); k++) {
+    assert_ok(windows_make(&w, valid, WINDOWS_STRIDE, s->train.L, s->train.L, 0, &e));
+    while (windows_next(&w, &window)) {
         double loss = 0.0;
-        windows_get(&w, k, &window);
         tokens_read_row(valid, window.first, window.length, window.length, source, target);
         const struct model_batch batch = {
             .source = source, .target = target, .rows = 1, .length = window.length};
@@ -226,7 +234,7 @@ static double validation_loss(struct worker_fixture *f, bool quirk, double *expe
     struct model *m = open_model(f, &s, true, 4);
     *expected = training_loss(f, m, &s);
     const struct score_options o = {
-        .model = m, .tokens = &f->corpus.split[CORPUS_VALID], .rows = 4};
+        .model = m, .windows.tokens = &f->corpus.split[CORPUS_VALID], .rows = 4};
     assert_ok(validate_loss(&o, &s, NULL, NULL, &loss, &e));
     model_close(m);
     return loss;

@@ -1,0 +1,99 @@
+/* merges.h - a vocabulary of symbols and the pairs of them that merge: byte pair encoding.
+ *
+ * 1. A word begins as its characters. The listed pair of the lowest rank is merged, of equal ones
+ *    the leftmost, until none is left.
+ * 2. A word of n characters takes O(n log n) time and about 9 bytes of memory for each byte. There
+ *    is no limit on a word.
+ * 3. Results of short words are cached, because texts repeat them. */
+#ifndef TOKENIZER_MERGES_H
+#define TOKENIZER_MERGES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/str.h"
+
+enum {
+    MERGES_FILE_BYTES_MAX = 64 << 20,
+    MERGES_VALUES_MAX = 2 << 20, /* of a JSON file */
+    MERGES_IDS_MAX = 100000000,  /* of a vocabulary whose model is unknown */
+    MERGES_CHARS = 0x300,        /* characters whose symbols are in a table */
+    MERGES_BYTE_NAME = sizeof "<0x00>"
+};
+
+/* A growing list of ids; free item_own. */
+struct ids {
+    int32_t *item_own;
+    int64_t n, capacity;
+};
+/* ids_reserve - capacity for `more` further ids. Errors: ERR_NOMEM. */
+int ids_reserve(struct ids *ids, int64_t more, struct err *e);
+
+struct merges {
+    struct arena *arena;
+    struct map symbols; /* text to id */
+    struct map ranks;   /* pair of ids to rank */
+    struct {
+        int32_t *item, n, capacity; /* by rank: the id of the merged pair */
+    } merged;
+    int32_t ids_limit, ids_n; /* ids are below ids_limit; ids_n: one more than the highest */
+    uint8_t *used;            /* a bit for each id below used_n */
+    int64_t used_n;
+    bool whole;        /* a word that is a symbol is not split */
+    bool fuse_unknown; /* a run of characters without symbols is one unknown symbol */
+    bool bytes;        /* a character without a symbol becomes its bytes */
+    int32_t unknown;   /* id of other characters without symbols; -1: they are errors */
+    int32_t of_byte[256], of_char[MERGES_CHARS];
+    struct strbuf joined; /* scratch */
+    struct map known;     /* words to offsets in known_ids: the number of ids, then the ids */
+    struct {
+        int32_t *item, n, capacity;
+    } known_ids;
+    /* Called now and then in long words; NULL: not. A negative value ends the work. */
+    int (*tick)(void *context, struct err *e);
+    void *tick_context;
+};
+
+/* merges_init - an empty vocabulary in an arena. ids_limit 0: unknown. */
+void merges_init(struct merges *m, struct arena *a, int32_t ids_limit);
+
+/* merges_json - parses a JSON object with the flags of jansson. Errors: ERR_DATA with place. Free
+ * *out with json_decref, also after an error. */
+int merges_json(json_t **out, const char *text, size_t n, size_t flags, const char *place,
+                struct err *e);
+
+/* merges_add_id - reserves the id of a symbol. Errors: ERR_DATA it is not an integer in range, or
+ * it is taken. */
+int merges_add_id(struct merges *m, int32_t *out, const char *symbol, const json_t *id,
+                  struct err *e);
+/* merges_add_vocab - adds an object of symbols and ids. */
+int merges_add_vocab(struct merges *m, json_t *vocab, struct err *e);
+/* merges_add_pair - adds the pair of the next rank. A pair that is listed twice has its last rank.
+ * Errors: ERR_DATA a symbol is not in the vocabulary. */
+int merges_add_pair(struct merges *m, const char *left, size_t left_n, const char *right,
+                    size_t right_n, struct err *e);
+/* merges_add_line - adds a pair written as two symbols with one space between them. */
+int merges_add_line(struct merges *m, const char *line, size_t n, struct err *e);
+/* merges_add_lines - adds the lines of a merges.txt, the first of which may begin with #version. */
+int merges_add_lines(struct merges *m, const char *text, size_t n, const char *place,
+                     struct err *e);
+
+/* Completes a vocabulary. byte_level: all byte characters must have symbols; else, with m->bytes,
+ * all of <0x00> to <0xFF>. Errors: ERR_DATA names the byte. */
+int merges_finish(struct merges *m, bool byte_level, struct err *e);
+
+/* merges_spell - appends the ids of a word in strict UTF-8. Errors: ERR_DATA a character without a
+ * symbol; ERR_NOMEM; those of tick. */
+int merges_spell(struct merges *m, struct ids *out, const char *word, size_t n, struct err *e);
+
+/* byte_level - writes the printable characters of n bytes, at most 2 bytes each, and returns their
+ * length: 33-126, 161-172 and 174-255 stand for themselves, the others are U+0100, U+0101, … in
+ * rising order of the byte. */
+size_t byte_level(char *out, const char *bytes, size_t n);
+
+#endif
