@@ -46,7 +46,7 @@ static const struct position_option options[] = {
                    "PI, YaRN"),
     POSITION_NUMBER(POSITION_REAL, "model.rope_scaling_factor", scaling_factor, 1, 1e6, "1",
                     "scaling factor", "PI: L' / L"),
-    POSITION_NUMBER(POSITION_INT, "model.rope_original_length", original_length, 0, 1000000, "0",
+    POSITION_NUMBER(POSITION_INT, "model.rope_original_length", original_length, 0, 100000000, "0",
                     "tokens per row before scaling; 0: train.L", "YaRN"),
     POSITION_NUMBER(POSITION_REAL, "model.yarn_beta_fast", yarn_beta_fast, 1e-3, 1e6, "32",
                     "turns within the original length above which a pair keeps its angle",

@@ -65,7 +65,7 @@ int trained_open(struct trained *t, struct worker *a, const char *run_id,
 
 bool trained_is_streamed(const struct trained *t, const struct worker *a)
 {
-    return t->folder && !strstr(a->backend->name, "cuda");
+    return t->folder && !a->backend->ops->graph_begin; /* graphs need weights that stay */
 }
 
 /* Reads tensor i of a streamed model, when a pass needs it. */
