@@ -54,13 +54,8 @@ int model_stream_check(const struct model *m, int32_t tensor, struct err *e)
 
 static int open_buffer(struct model *m, struct err *e)
 {
-    int64_t most = 1;
     if (m->b->ops->host_memory || m->stream.host_own != NULL) return 0;
-    for (int32_t i = 0; i < m->params.tensors_n; i++) {
-        int64_t n = (int64_t)m->params.tensor[i].rows * m->params.tensor[i].cols;
-        most = n > most ? n : most;
-    }
-    m->stream.host_own = malloc((size_t)most * sizeof(float));
+    m->stream.host_own = malloc((size_t)m->params.largest_n * sizeof(float));
     return m->stream.host_own ? 0 : ERR(e, ERR_NOMEM, "out of memory for streamed weights");
 }
 

@@ -72,6 +72,7 @@ static void walk_add(struct walk *w, struct shape_tensor t, const char *format, 
     }
     w->out->tensors_n++;
     w->out->parameters_n += n;
+    if (n > w->out->largest_n) w->out->largest_n = n;
 }
 
 static void walk_stage(struct walk *w, int32_t stage)

@@ -40,6 +40,7 @@ struct shape_params {
     struct shape_tensor *tensor;
     int32_t tensors_n;
     int64_t elements_n;   /* of the block, gaps included */
+    int64_t largest_n;    /* rows * cols of the largest tensor */
     int64_t parameters_n; /* sum of rows * cols: 246,933,504 for wt103_247m with ALiBi */
 };
 

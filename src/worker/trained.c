@@ -78,16 +78,12 @@ static int read_tensor(void *context, int32_t i, float *out, struct err *e)
 static int load_folder(const struct trained *t, struct model *m, struct err *e)
 {
     const struct shape_params *p = model_params(m);
-    int64_t most = 1;
     int rc = 0;
 
-    for (int32_t i = 0; i < p->tensors_n; i++) {
-        int64_t n = (int64_t)p->tensor[i].rows * p->tensor[i].cols;
-        if (n > most) most = n;
-    }
-    float *values = malloc((size_t)most * sizeof *values);
+    float *values = malloc((size_t)p->largest_n * sizeof *values);
     if (!values)
-        return ERR(e, ERR_NOMEM, "out of memory for a tensor of %lld elements", (long long)most);
+        return ERR(e, ERR_NOMEM, "out of memory for a tensor of %lld elements",
+                   (long long)p->largest_n);
     for (int32_t i = 0; rc == 0 && i < p->tensors_n; i++) {
         rc = pretrained_read(t->folder, i, values, e);
         if (rc == 0) rc = model_write(m, MODEL_VALUES, i, values, e);

@@ -45,11 +45,9 @@ int weights_save(struct model *m, int32_t slots_n, const char *path,
 {
     struct safetensors_writer file;
     struct weights w;
-    int64_t most = 1;
+    int64_t most = model_params(m)->largest_n;
 
     weights_init(&w, model_params(m), slots_n);
-    for (int32_t i = 0; i < w.n; i++)
-        if (w.entry[i].elements_n > most) most = w.entry[i].elements_n;
     float *buffer = malloc((size_t)most * sizeof *buffer);
     const struct safetensors_content content = {
         .text = texts, .texts_n = texts_n, .entry = w.entry, .entries_n = w.n};

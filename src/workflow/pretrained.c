@@ -43,16 +43,13 @@ static int tick(void *context, double share, struct err *e)
 static int read_weights(struct pretrained *p, struct reading *r, struct err *e)
 {
     const struct shape_params *params = &pretrained_facts(p)->params;
-    int64_t most = 1, done = 0;
+    int64_t done = 0;
     int rc = 0;
 
-    for (int32_t i = 0; i < params->tensors_n; i++) {
-        int64_t n = (int64_t)params->tensor[i].rows * params->tensor[i].cols;
-        if (n > most) most = n;
-    }
-    float *values = malloc((size_t)most * sizeof *values);
+    float *values = malloc((size_t)params->largest_n * sizeof *values);
     if (!values)
-        return ERR(e, ERR_NOMEM, "out of memory for a tensor of %lld elements", (long long)most);
+        return ERR(e, ERR_NOMEM, "out of memory for a tensor of %lld elements",
+                   (long long)params->largest_n);
     for (int32_t i = 0; rc == 0 && i < params->tensors_n; i++) {
         rc = pretrained_read(p, i, values, e);
         done += (int64_t)params->tensor[i].rows * params->tensor[i].cols;
