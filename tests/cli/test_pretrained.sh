@@ -134,7 +134,7 @@ mkdir long && for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do ca
 expect 0 "" "$alibi" data prepare w-long --tokenizer c/elsewhere --text long
 grid slow "$(block bloom long)" "
   - { split: test, window: sliding, stride: 16, L_valid: [100, 200] }
-  - { split: test, window: sliding, stride: 2, L_valid: [438, 439, 440] }"
+  - { split: test, window: sliding, stride: 4, L_valid: [438, 439, 440] }"
 started() { [ "$(query "SELECT count(*) FROM progress WHERE done > 0")" -gt 0 ]; }
 slow() { # what to do to the folder while the worker evaluates; WORD of the failure
     "$alibi" run slow/ --devices cpu:1 --tries 1 >out 2>&1 &
