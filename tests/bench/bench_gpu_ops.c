@@ -129,6 +129,7 @@ static int set_argument(struct ops *o, const struct row *r, const struct op_argu
     n[1] = op_dimension(&shape, r->size);
     if (a->type == ARG_MASK) n[1] = relu_mask_words(n[1]);
     int32_t size_32 = (int32_t)n[0];
+    float positive = 1e-5f; /* the epsilon of norms */
     struct dropout d = {.p = r->dropout, .key = 1, .step_dev = o->step_own};
     /* Accumulated gradients of rows are fp32, as is everything but activations. */
     bool sums = r->op == OP_SCATTER_ROWS && a->role == ARG_UPDATE;
@@ -136,6 +137,8 @@ static int set_argument(struct ops *o, const struct row *r, const struct op_argu
         memcpy(args + a->offset, &size_32, sizeof size_32);
     else if (a->type == ARG_SIZE_64)
         memcpy(args + a->offset, &n[0], sizeof n[0]);
+    else if (a->type == ARG_POSITIVE)
+        memcpy(args + a->offset, &positive, sizeof positive);
     else if (a->type == ARG_DROPOUT)
         memcpy(args + a->offset, &d, sizeof d);
     else if ((a->optional && !op_is_listed(r->with, a->name)) || n[0] * n[1] == 0)
@@ -333,7 +336,7 @@ static int time_others(struct ops *o, struct err *e)
     struct shape_params p;
     struct arena arena;
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-        struct row r = {.op = ops[i].op, .with = "dr", .dropout = 0.1f};
+        struct row r = {.op = ops[i].op, .with = "dr bias", .dropout = 0.1f};
         r.SIZE('N') = o->N;
         r.SIZE('C') = ops[i].wide ? o->F : o->C;
         r.SIZE('M') = o->spec.model.cutoffs[0];
@@ -372,10 +375,10 @@ static int time_attention(struct ops *o, struct err *e)
         if (r.dropout > 0.0f && i / 16 != 1) continue;
         r.SIZE('B') = o->N / T;
         r.SIZE('T') = r.SIZE('R') = T;
-        r.SIZE('H') = H;
+        r.SIZE('H') = r.SIZE('K') = H;
         r.SIZE('D') = o->C / H;
         r.SIZE('P') = o->C / H / 2;
-        r.SIZE('K') = methods[m].position == SPEC_T5
+        r.SIZE('L') = methods[m].position == SPEC_T5
                           ? position_table_length(position_methods[SPEC_T5].functions, &shape, T)
                           : 0;
         snprintf(name, sizeof name, "%s %s %d%s", op_name(r.op),
