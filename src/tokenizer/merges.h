@@ -2,8 +2,8 @@
  *
  * 1. A word begins as its characters. The listed pair of the lowest rank is merged, of equal ones
  *    the leftmost, until none is left.
- * 2. A word of n characters takes O(n log n) time and about 9 bytes of memory for each byte. There
- *    is no limit on a word.
+ * 2. A word of n characters takes O(n log n) time and about 9 bytes of memory for each byte; n has
+ *    no limit.
  * 3. Results of short words are cached, because texts repeat them. */
 #ifndef TOKENIZER_MERGES_H
 #define TOKENIZER_MERGES_H

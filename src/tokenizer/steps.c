@@ -33,27 +33,27 @@ static int buffer_add(struct buffer *b, const char *bytes, size_t n, struct err 
 
 /* PCRE2's \s also matches U+180E, which is not white space. */
 #define SPACE "\\p{White_Space}"
+#define NOT_SPACE "\\P{White_Space}"
 #define MARKS ".,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c"
-/* The rest of the pattern of GPT-2, and that of LLaMA-3 and Qwen2. */
+/* Patterns, which write white space and the rest in two ways. */
 #define CONTRACTIONS "'s|'t|'re|'ve|'m|'ll|'d"
-#define LLAMA3_FILE(numbers)                                                                       \
-    "(?i:" CONTRACTIONS ")|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" numbers                                 \
-    "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-#define LLAMA3_PCRE2(numbers)                                                                      \
-    "(?i:" CONTRACTIONS ")|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" numbers "| ?[^" SPACE                   \
-    "\\p{L}\\p{N}]+[\\r\\n]*|" SPACE "*[\\r\\n]+|" SPACE "+(?!\\P{White_Space})|" SPACE "+"
+#define GPT2(space, not_space)                                                                     \
+    CONTRACTIONS "| ?\\p{L}+| ?\\p{N}+| ?[^" space "\\p{L}\\p{N}]+|" space "+(?!" not_space        \
+                 ")|" space "+"
+#define LLAMA3(numbers, space, not_space)                                                          \
+    "(?i:" CONTRACTIONS ")|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" numbers "| ?[^" space                   \
+    "\\p{L}\\p{N}]+[\\r\\n]*|" space "*[\\r\\n]+|" space "+(?!" not_space ")|" space "+"
 
 static const struct {
     const char *file; /* NULL: no file has it */
     const char *pcre2;
 } patterns[PATTERNS_N] = {
-    [PATTERN_GPT2] = {CONTRACTIONS "| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
-                      CONTRACTIONS "| ?\\p{L}+| ?\\p{N}+| ?[^" SPACE "\\p{L}\\p{N}]+|" SPACE
-                                   "+(?!\\P{White_Space})|" SPACE "+"},
+    [PATTERN_GPT2] = {GPT2("\\s", "\\S"), GPT2(SPACE, NOT_SPACE)},
     /* A class in a class, as Oniguruma reads it. */
     [PATTERN_BLOOM] = {" ?[^(\\s|[" MARKS "])]+", " ?[^(" SPACE "|" MARKS ")]+"},
-    [PATTERN_LLAMA3] = {LLAMA3_FILE("\\p{N}{1,3}"), LLAMA3_PCRE2("\\p{N}{1,3}")},
-    [PATTERN_QWEN2] = {LLAMA3_FILE("\\p{N}"), LLAMA3_PCRE2("\\p{N}")},
+    [PATTERN_LLAMA3] = {LLAMA3("\\p{N}{1,3}", "\\s", "\\S"),
+                        LLAMA3("\\p{N}{1,3}", SPACE, NOT_SPACE)},
+    [PATTERN_QWEN2] = {LLAMA3("\\p{N}", "\\s", "\\S"), LLAMA3("\\p{N}", SPACE, NOT_SPACE)},
     [PATTERN_FALCON] = {"[0-9][0-9][0-9]", "[0-9][0-9][0-9]"},
     [PATTERN_PUNCTUATION] = {NULL, "[\\p{P}$+<=>^`|~]+"},
     [PATTERN_DIGITS] = {NULL, "\\p{N}+"},

@@ -87,7 +87,7 @@ static inline void NAME(op_layernorm)(REAL *y, REAL *stats, const float *x, cons
     }
 }
 
-/* Of an epsilon of 1e-5; dgain and dbias are overwritten. */
+/* The epsilon is 1e-5; dgain and dbias are overwritten. */
 static inline void NAME(op_layernorm_bwd)(REAL *dx, REAL *dgain, REAL *dbias, const float *dy,
                                           const float *x, const float *gain, int64_t N, int64_t C)
 {

@@ -180,7 +180,7 @@ TEST_WITH(struct test_place *f, a_corpus_of_another_tokenizer_prefix_or_text_is_
     assert_fails(ERR_CREATE, "--force", prepare(f, "small", 1, text, false, &e));
     assert_fails(ERR_CREATE, "--force", prepare(f, "bare", 1, turned, false, &e));
     check_split(f, CORPUS_TEST, "|5|2", &(struct corpus_text){3, 2, 2}, 1);
-    /* What a killed preparation left is deleted. */
+    /* The next preparation deletes the files that a killed one left. */
     write_text(f, "data/.cut.tmp/test.documents", "half");
     assert_ok(prepare(f, "small", 1, turned, true, &e));
     assert_false(file_exists(test_place_path(f, "data/.cut.tmp")));
