@@ -23,7 +23,7 @@ declare -A may=(
 # Libraries that a folder may use, by the first part of an include in angle brackets. interchange reads the zip files of
 # PyTorch with libarchive, which handles 64-bit sizes, checksums and damage.
 declare -A libraries=(
-    [base]="openssl" [record]="jansson" [plan]="yaml" [store]="sqlite3 jansson" [report]="jansson" [fetch]="curl archive"
+    [base]="openssl jansson" [record]="jansson" [plan]="yaml" [store]="sqlite3 jansson" [report]="jansson" [fetch]="curl archive"
     [interchange]="jansson archive" [pretrained]="jansson" [tokenizer]="jansson pcre2 utf8proc" [prepare]="jansson" [workflow]="jansson" [cpu]="omp"
 )
 known="openssl jansson yaml sqlite3 omp curl archive pcre2 utf8proc"

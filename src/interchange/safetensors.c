@@ -21,6 +21,7 @@
 #include <jansson.h>
 
 #include "base/file.h"
+#include "base/json.h"
 
 /* Much more than any header has, but small enough for a JSON tree in memory: a tensor is nine
  * values. */
@@ -48,17 +49,8 @@ struct safetensors {
     int32_t entries_n;
 };
 
-/* Bounds the number of JSON values in a text before its tree is built. */
-static size_t safetensors_values(const char *text, size_t n)
-{
-    size_t values_n = 1;
-    for (size_t i = 0; i < n; i++) values_n += text[i] == ',' || text[i] == '{' || text[i] == '[';
-    return values_n;
-}
-
 static int safetensors_read_header(struct safetensors *s, uint64_t *data_first, struct err *e)
 {
-    json_error_t fault;
     uint64_t n;
 
     if (s->map.n < sizeof n)
@@ -72,14 +64,8 @@ static int safetensors_read_header(struct safetensors *s, uint64_t *data_first, 
         return ERR(e, ERR_DATA, "a header of %" PRIu64 " bytes, more than the limit of %d", n,
                    SAFETENSORS_HEADER_BYTES_MAX);
     const char *text = (const char *)s->map.data + sizeof n;
-    if (safetensors_values(text, (size_t)n) > SAFETENSORS_VALUES_MAX)
-        return ERR(e, ERR_DATA, "the header has more values than the limit of %d",
-                   SAFETENSORS_VALUES_MAX);
-    s->header_own = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, &fault);
-    if (!s->header_own)
-        return ERR(e, ERR_DATA, "the header is not JSON: %s at byte %d", fault.text,
-                   fault.position);
-    if (!json_is_object(s->header_own)) return ERR(e, ERR_DATA, "the header is not a JSON object");
+    TRY(json_parse_object(&s->header_own, text, (size_t)n, SAFETENSORS_VALUES_MAX, 0, "the header",
+                          e));
     *data_first = sizeof n + n;
     return 0;
 }
@@ -186,7 +172,7 @@ static int safetensors_read(struct safetensors *s, struct err *e)
 {
     const char *key;
     json_t *value;
-    uint64_t data_first;
+    uint64_t data_first = 0;
 
     TRY(safetensors_read_header(s, &data_first, e));
     const char *data = (const char *)s->map.data + data_first;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "prepare/subword.h"
 #include "prepare/text.h"
 #include "tokenizer/merges.h"
@@ -31,7 +32,7 @@ int bpe_open(struct bpe **out, struct arena *a, const char *vocab_path, const ch
     merges_init(&b->merges, a, 0);
     strbuf_init(&b->word, a);
     TRY(file_read(a, &text, &n, vocab_path, MERGES_FILE_BYTES_MAX, e));
-    int rc = merges_json(&vocab, text, n, 0, vocab_path, e);
+    int rc = json_parse_object(&vocab, text, n, MERGES_VALUES_MAX, 0, vocab_path, e);
     if (rc == 0) {
         rc = merges_add_vocab(&b->merges, vocab, e);
         if (rc == 0) rc = merges_finish(&b->merges, true, e);

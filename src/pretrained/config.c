@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "pretrained/pretrained_internal.h"
 
 /* JSON_VALUES_MAX bounds the memory of the tree. */
@@ -28,17 +29,10 @@ enum { ACTIVATIONS_N = sizeof activations / sizeof *activations };
 int json_read(json_t **out, struct arena *a, const char *path, size_t bytes_max, struct err *e)
 {
     char *text;
-    size_t n, values_n = 0;
-    json_error_t fault;
+    size_t n;
 
     TRY(file_read(a, &text, &n, path, bytes_max, e));
-    for (size_t i = 0; i < n; i++) values_n += text[i] == ',' || text[i] == '{' || text[i] == '[';
-    if (values_n > JSON_VALUES_MAX)
-        return ERR(e, ERR_DATA, "%s: more than %d values", path, JSON_VALUES_MAX);
-    *out = json_loadb(text, n, JSON_REJECT_DUPLICATES, &fault);
-    if (!*out) return ERR(e, ERR_DATA, "%s: line %d: %s", path, fault.line, fault.text);
-    if (!json_is_object(*out)) return ERR(e, ERR_DATA, "%s is not a JSON object", path);
-    return 0;
+    return json_parse_object(out, text, n, JSON_VALUES_MAX, 0, path, e);
 }
 
 int config_open(struct config *c, struct arena *a, const char *folder, struct err *e)

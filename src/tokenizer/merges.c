@@ -44,24 +44,6 @@ void merges_init(struct merges *m, struct arena *a, int32_t ids_limit)
     strbuf_init(&m->joined, a);
 }
 
-int merges_json(json_t **out, const char *text, size_t n, size_t flags, const char *place,
-                struct err *e)
-{
-    json_error_t why;
-    size_t values_n = 0;
-
-    *out = NULL;
-    /* Each value but the first follows one of these characters. In a text they count too. */
-    for (size_t i = 0; i < n; i++) values_n += text[i] == ',' || text[i] == '[' || text[i] == '{';
-    if (values_n > MERGES_VALUES_MAX)
-        return ERR(e, ERR_DATA, "%s: more than the limit of %d values", place, MERGES_VALUES_MAX);
-    json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES | flags, &why);
-    if (!root) return ERR(e, ERR_DATA, "%s:%d:%d: %s", place, why.line, why.column, why.text);
-    *out = root;
-    if (json_is_object(root)) return 0;
-    return ERR(e, ERR_DATA, "%s: expected a JSON object { … }", place);
-}
-
 int merges_add_id(struct merges *m, int32_t *out, const char *symbol, const json_t *id,
                   struct err *e)
 {

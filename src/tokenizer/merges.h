@@ -62,11 +62,6 @@ struct merges {
 /* merges_init - an empty vocabulary in an arena. ids_limit 0: unknown. */
 void merges_init(struct merges *m, struct arena *a, int32_t ids_limit);
 
-/* merges_json - parses a JSON object with the flags of jansson. Errors: ERR_DATA with place. Free
- * *out with json_decref, also after an error. */
-int merges_json(json_t **out, const char *text, size_t n, size_t flags, const char *place,
-                struct err *e);
-
 /* merges_add_id - reserves the id of a symbol. Errors: ERR_DATA it is not an integer in range, or
  * it is taken. */
 int merges_add_id(struct merges *m, int32_t *out, const char *symbol, const json_t *id,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "tokenizer/merges.h"
 #include "tokenizer/steps.h"
@@ -402,7 +403,7 @@ static int read_tokenizer_json(struct tokenizer *t, struct files *f, struct err 
     int rc;
 
     TRY(files_read(f, "tokenizer.json", MERGES_FILE_BYTES_MAX, &text, &n, e));
-    TRY(merges_json(&f->root, text, n, 0, f->place, e));
+    TRY(json_parse_object(&f->root, text, n, MERGES_VALUES_MAX, 0, f->place, e));
     TRY_OUT(rc, read_part(t, &normalizer, f->root, e));
     TRY_OUT(rc, read_part(t, &pre_tokenizer, f->root, e));
     rc = read_model(t, json_object_get(f->root, "model"), e);
@@ -438,7 +439,7 @@ static int read_two_files(struct tokenizer *t, struct files *f, struct err *e)
     TRY(read_flag(&prefix_space, f->config, "add_prefix_space", false, e));
     TRY(add_byte_level(t, prefix_space, true, e));
     TRY(files_read(f, "vocab.json", MERGES_FILE_BYTES_MAX, &text, &n, e));
-    TRY(merges_json(&f->root, text, n, 0, f->place, e));
+    TRY(json_parse_object(&f->root, text, n, MERGES_VALUES_MAX, 0, f->place, e));
     int rc = merges_add_vocab(&t->merges, f->root, e);
     if (rc == 0) rc = merges_finish(&t->merges, true, e);
     for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof *keys; i++) {
@@ -514,7 +515,8 @@ static int tokenizer_read(struct tokenizer *t, struct files *f, struct err *e)
     if (files_has(f, "tokenizer_config.json")) {
         TRY(files_read(f, "tokenizer_config.json", CONFIG_BYTES_MAX, &text, &n, e));
         /* model_max_length may be beyond 64 bits. */
-        TRY(merges_json(&f->config, text, n, JSON_DECODE_INT_AS_REAL, f->place, e));
+        TRY(json_parse_object(&f->config, text, n, MERGES_VALUES_MAX, JSON_DECODE_INT_AS_REAL,
+                              f->place, e));
     }
     TRY(one_file ? read_tokenizer_json(t, f, e) : read_two_files(t, f, e));
     int rc = apply_config(t, f, e);

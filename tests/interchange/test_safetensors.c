@@ -150,7 +150,7 @@ TEST(headers_that_are_not_the_format_are_rejected)
         size_t data, shift;
         bool foreign; /* another program may write it */
     } cases[] = {
-        {"[1,2]", "not a JSON object", 0, 0, false},
+        {"[1,2]", "expected a JSON object", 0, 0, false},
         {"{\"a\":", "not JSON", 0, 0, false},
         {"{\"\xff\":1}", "not JSON", 0, 0, false},
         {"{\"a\":7}", "exactly dtype", 0, 0, false},

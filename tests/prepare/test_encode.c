@@ -153,8 +153,8 @@ TEST_WITH(struct test_place *f, files_that_are_not_vocabularies_are_rejected)
     } cases[] = {
         {"", "vocab:1:0: "},
         {"[1]", "expected a JSON object"},
-        {"{\"a\" 1}", "vocab:1:6: ':' expected"},
-        {"{\"a\": x}", "vocab:1:7: invalid token"},
+        {"{\"a\" 1}", "vocab:1:6: not JSON: ':' expected"},
+        {"{\"a\": x}", "vocab:1:7: not JSON: invalid token"},
         {"{\"a\": \"x\"}", "the id of 'a' is not an integer"},
         {"{\"a\": 1, \"a\": 2}", "duplicate object key"},
         {"{\"a\": 1, \"b\": 1}", "the id of 'b' is 1, which another symbol has"},
