@@ -26,7 +26,9 @@ extern "C" {
     OP(SCATTER_ROWS, scatter_rows, scatter_rows_args)                                              \
     OP(SUM_LOSSES, sum_losses, sum_losses_args)                                                    \
     OP(NAG, nag, nag_args)                                                                         \
-    OP(ADAM, adam, adam_args)
+    OP(ADAM, adam, adam_args)                                                                      \
+    OP(TREE_ADD, tree_add, tree_add_args)                                                          \
+    OP(SUM_DOUBLES, sum_doubles, sum_doubles_args)
 #define CUDA_LAUNCHER(NAME, name, args) int cuda_##name(void *stream, const struct args *a);
 CUDA_PLAIN_OPS(CUDA_LAUNCHER)
 #undef CUDA_LAUNCHER

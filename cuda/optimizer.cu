@@ -1,7 +1,8 @@
-/* optimizer.cu - the ops on a whole parameter block: the sum of squares of the gradient; NAG and
- * Adam in one pass, with the bf16 copy of the weights that products read.
+/* optimizer.cu - the ops on a whole parameter block: the sum of gradients by a tree; sums of
+ * squares of the gradient; NAG and Adam in one pass, with the bf16 copy of the weights that
+ * products read.
  *
- * 1. Sums of squares are in double. Their order depends on the number of elements alone.
+ * 1. Sums of squares are in double. Their order depends on the size of a part alone.
  * 2. Factors that change between updates are read from struct step_state and *squares_dev on the
  *    device, so that a captured graph stays valid. One thread of each block computes them in
  *    double, like src/cpu. */
@@ -12,18 +13,23 @@ enum {
     OPTIMIZER_THREADS = 256,
     OPTIMIZER_STEPS = 16, /* groups of four of a thread */
     OPTIMIZER_BLOCK = OPTIMIZER_THREADS * OPTIMIZER_STEPS * 4,
-    SQUARES_PARTS = 1056,    /* 8 blocks for each of 132 SMs */
-    SQUARES_BLOCK_MIN = 4096 /* fewest elements of a part */
+    SQUARES_BLOCKS = 1056,   /* most of a part: 8 for each of 132 SMs */
+    SQUARES_BLOCK_MIN = 4096 /* fewest elements of a block */
 };
 
-/* parts[block] = the sum of squares of groups of eight b * 256 + thread with b = block, block +
- * blocks, ... A thread has two sums, so that additions overlap. Reads 4 bytes per element. */
+/* sums[p * blocks + block] = the sum of squares of groups of eight b * 256 + thread of part p with
+ * b = block, block + blocks, ... A thread has two sums, so that additions overlap. Reads 4 bytes
+ * per element. */
 static __global__ void __launch_bounds__(OPTIMIZER_THREADS)
-    squares_parts_k(double *parts, const float *x, int64_t n, bool wide)
+    squares_parts_k(double *sums, const float *x, int64_t n, int64_t part, int blocks, bool wide)
 {
     double even = 0.0, odd = 0.0;
-    int64_t step = (int64_t)gridDim.x * OPTIMIZER_THREADS * 8;
-    int64_t first = ((int64_t)blockIdx.x * OPTIMIZER_THREADS + threadIdx.x) * 8;
+    int64_t begin = (int64_t)(blockIdx.x / (unsigned)blocks) * part;
+    int64_t step = (int64_t)blocks * OPTIMIZER_THREADS * 8;
+    int64_t first =
+        ((int64_t)(blockIdx.x % (unsigned)blocks) * OPTIMIZER_THREADS + threadIdx.x) * 8;
+    x += begin;
+    n = n - begin < part ? n - begin : part;
 #pragma unroll 2
     for (; first < n; first += step) {
         struct vec8 v = rows_load(x + first, rows_part(first, n), wide, 0.0f);
@@ -34,16 +40,33 @@ static __global__ void __launch_bounds__(OPTIMIZER_THREADS)
         }
     }
     double sum = rows_block_sum<OPTIMIZER_THREADS>(even + odd);
-    if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+    if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-/* *out = the sum of the parts. One block; thread t adds parts t, t + 256, ... */
+/* out[p] = the sum of a part's sums. A block for each part; thread t adds sums t, t + 256, ... */
 static __global__ void __launch_bounds__(OPTIMIZER_THREADS)
-    squares_total_k(double *out, const double *parts, int parts_n)
+    squares_total_k(double *out, const double *sums, int blocks)
 {
     double sum = 0.0;
-    for (int p = (int)threadIdx.x; p < parts_n; p += OPTIMIZER_THREADS) sum += parts[p];
+    sums += (int64_t)blockIdx.x * blocks;
+    for (int b = (int)threadIdx.x; b < blocks; b += OPTIMIZER_THREADS) sum += sums[b];
     sum = rows_block_sum<OPTIMIZER_THREADS>(sum);
+    if (threadIdx.x == 0) out[blockIdx.x] = sum;
+}
+
+/* One block. All threads load, the first one adds from left to right. */
+static __global__ void __launch_bounds__(OPTIMIZER_THREADS)
+    sum_doubles_k(double *out, const double *x, int64_t n)
+{
+    SHARED(double, tile, [OPTIMIZER_THREADS]);
+    double sum = -0.0; /* unlike 0, it leaves every first number as it is */
+    for (int64_t first = 0; first < n; first += OPTIMIZER_THREADS) {
+        int here = n - first < OPTIMIZER_THREADS ? (int)(n - first) : OPTIMIZER_THREADS;
+        if ((int)threadIdx.x < here) tile[threadIdx.x] = x[first + threadIdx.x];
+        __syncthreads();
+        for (int i = 0; threadIdx.x == 0 && i < here; i++) sum += tile[i];
+        __syncthreads();
+    }
     if (threadIdx.x == 0) *out = sum;
 }
 
@@ -85,6 +108,45 @@ __device__ static void vec4_store(bf16 *to, const struct vec4 &v, int n, bool wi
 #pragma unroll
     for (int i = 0; i < 4; i++)
         if (i < n) rows_narrow(to + i, v.x[i]);
+}
+
+/* Loads sum(LO, LO + OPERANDS) of the n elements from `at` on; false if it is absent, which is the
+ * same for all threads. */
+template <int LO, int OPERANDS>
+__device__ static bool tree_sum(struct vec4 &out, const struct tree_add_args &a, int64_t at, int n,
+                                bool wide)
+{
+    if constexpr (OPERANDS == 1) {
+        if (!a.x_dev[LO]) return false;
+        out = vec4_load(a.x_dev[LO] + at, n, wide);
+        return true;
+    } else {
+        struct vec4 right;
+        bool has_left = tree_sum<LO, OPERANDS / 2>(out, a, at, n, wide);
+        bool has_right = tree_sum<LO + OPERANDS / 2, OPERANDS / 2>(right, a, at, n, wide);
+        if (!has_right) return has_left;
+        if (!has_left) {
+            out = right;
+            return true;
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) out.x[i] += right.x[i];
+        return true;
+    }
+}
+
+/* y = the tree over the first OPERANDS operands. A thread owns four elements: it has read all of
+ * them before it writes y, which may be an operand. Reads 4 bytes per element of an operand and
+ * writes 4. */
+template <int OPERANDS>
+static __global__ void __launch_bounds__(OPTIMIZER_THREADS)
+    tree_add_k(struct tree_add_args a, bool wide)
+{
+    int64_t first = ((int64_t)blockIdx.x * OPTIMIZER_THREADS + threadIdx.x) * 4;
+    int n = first + 4 <= a.n ? 4 : first < a.n ? (int)(a.n - first) : 0;
+    struct vec4 sum;
+    if (n == 0 || !tree_sum<0, OPERANDS>(sum, a, first, n, wide)) return;
+    vec4_store(a.y_dev + first, sum, n, wide);
 }
 
 /* Returns the factor of the gradient: the mean over targets, then clipping by the norm. NaN if the
@@ -200,27 +262,66 @@ static bool optimizer_is_wide(const void *p)
     return ((uintptr_t)p & 15) == 0;
 }
 
-static int squares_parts_n(int64_t n)
+/* A part, its number of blocks, and the number of parts. */
+struct squares_shape {
+    int64_t part, parts_n;
+    int blocks;
+};
+
+static struct squares_shape squares_shape_of(const struct sum_squares_args *a)
 {
-    int64_t parts = (n + SQUARES_BLOCK_MIN - 1) / SQUARES_BLOCK_MIN;
-    return parts < SQUARES_PARTS ? (int)parts : (int)SQUARES_PARTS;
+    struct squares_shape s;
+    s.part = a->part > 0 ? a->part : a->n;
+    s.parts_n = (a->n - 1) / s.part + 1;
+    int64_t blocks = (s.part - 1) / SQUARES_BLOCK_MIN + 1;
+    s.blocks = blocks < SQUARES_BLOCKS ? (int)blocks : (int)SQUARES_BLOCKS;
+    return s;
 }
 
 size_t cuda_sum_squares_workspace(const struct sum_squares_args *a)
 {
-    return (size_t)squares_parts_n(a->n) * sizeof(double);
+    struct squares_shape s = squares_shape_of(a);
+    return (size_t)(s.parts_n * s.blocks) * sizeof(double);
 }
 
 int cuda_sum_squares(void *stream, const struct sum_squares_args *a, void *workspace_dev)
 {
-    int parts_n = squares_parts_n(a->n);
-    double *parts = (double *)workspace_dev;
+    struct squares_shape s = squares_shape_of(a);
+    double *sums = (double *)workspace_dev;
+    bool wide = optimizer_is_wide(a->x_dev) && (s.part % 4 == 0 || s.parts_n == 1);
     cudaError_t rc =
-        launch(squares_parts_k, dim3((unsigned)parts_n), dim3(OPTIMIZER_THREADS), 0,
-               (cudaStream_t)stream, parts, a->x_dev, a->n, optimizer_is_wide(a->x_dev));
+        launch(squares_parts_k, dim3((unsigned)(s.parts_n * s.blocks)), dim3(OPTIMIZER_THREADS), 0,
+               (cudaStream_t)stream, sums, a->x_dev, a->n, s.part, s.blocks, wide);
     if (rc != cudaSuccess) return rc;
-    return launch(squares_total_k, dim3(1), dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream,
-                  a->out_dev, (const double *)parts, parts_n);
+    return launch(squares_total_k, dim3((unsigned)s.parts_n), dim3(OPTIMIZER_THREADS), 0,
+                  (cudaStream_t)stream, a->out_dev, (const double *)sums, s.blocks);
+}
+
+int cuda_sum_doubles(void *stream, const struct sum_doubles_args *a)
+{
+    return launch(sum_doubles_k, dim3(1), dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream,
+                  a->out_dev, a->x_dev, a->n);
+}
+
+template <int OPERANDS> static int tree_launch(void *stream, const struct tree_add_args *a)
+{
+    bool wide = optimizer_is_wide(a->y_dev);
+    for (int k = 0; k < OPERANDS; k++) wide = wide && optimizer_is_wide(a->x_dev[k]);
+    int64_t groups = (a->n - 1) / 4 + 1;
+    dim3 grid((unsigned)((groups - 1) / OPTIMIZER_THREADS + 1));
+    return launch(tree_add_k<OPERANDS>, grid, dim3(OPTIMIZER_THREADS), 0, (cudaStream_t)stream, *a,
+                  wide);
+}
+
+/* Operands behind the last one that is given do not change the tree's sum. */
+int cuda_tree_add(void *stream, const struct tree_add_args *a)
+{
+    int operands_n = TREE_ADD_MAX;
+    while (operands_n > 1 && !a->x_dev[operands_n - 1]) operands_n--;
+    return operands_n <= 2   ? tree_launch<2>(stream, a)
+           : operands_n <= 4 ? tree_launch<4>(stream, a)
+           : operands_n <= 8 ? tree_launch<8>(stream, a)
+                             : tree_launch<TREE_ADD_MAX>(stream, a);
 }
 
 template <bool ADAM> static int update_launch(void *stream, struct update_block *a)

@@ -11,11 +11,11 @@ say() {
 # A folder may include its own headers and those of the folders in its row.
 declare -A may=(
     [base]="" [position]="base" [spec]="base position" [record]="base spec" [shape]="base position spec"
-    [backend]="base" [check]="base backend" [cpu]="base backend" [cuda]="base backend" [ops]="base backend"
+    [group]="base" [backend]="base group" [check]="base group backend" [cpu]="base group backend" [cuda]="base group backend" [ops]="base backend"
     [data]="base" [synthetic]="base" [prepare]="base data synthetic tokenizer" [fetch]="base"
-    [plan]="base position spec shape" [store]="base position spec record shape" [model]="base position spec shape backend ops"
+    [plan]="base position spec shape" [store]="base position spec record shape" [model]="base group position spec shape backend ops"
     [interchange]="base position spec record shape" [tokenizer]="base" [pretrained]="base position spec record shape interchange"
-    [worker]="base position spec record shape backend ops data model interchange pretrained"
+    [worker]="base group position spec record shape backend ops data model interchange pretrained"
     [scheduler]="base spec record shape store" [report]="base spec store"
     [workflow]="base position spec record shape data synthetic prepare fetch plan store model interchange tokenizer pretrained worker scheduler report"
     [cli]="base spec record data prepare fetch plan store backend ops cpu check worker scheduler report workflow"

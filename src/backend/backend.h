@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-enum { BACKEND_VERSION = 12 };
+enum { BACKEND_VERSION = 13 };
 
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_I32 };
 
@@ -385,11 +385,13 @@ struct sum_losses_args {
     struct tensor loss; /* (1,N) fp32 */
 };
 
-/* sum_squares: out = sum of x^2, in a fixed order. */
+/* sum_squares: out[j] = sum of x^2 over part j, which has the elements from j * part on; the last
+ * one may be shorter. The order of a part's additions depends on `part` alone. */
 struct sum_squares_args {
-    double *out_dev;
+    double *out_dev;    /* (ceil(n / part)) */
     const float *x_dev; /* (n) */
     int64_t n;
+    int64_t part; /* 0: n */
 };
 
 /* nag, adam: one update of a whole parameter block of n elements (gaps are zero). The gradient is
@@ -413,6 +415,24 @@ struct adam_args {
     const double *squares_dev;
     const struct step_state *step_dev;
     void *bf16_dev; /* as in nag_args */
+};
+
+/* tree_add: y = sum(0, TREE_ADD_MAX) of a binary tree over the operands,
+ *   sum(k, k + 1) = x_k,  sum(lo, hi) = sum(lo, mid) + sum(mid, hi),  mid = (lo + hi) / 2.
+ * An absent operand adds nothing, not even 0 (-0 + 0 is +0): where one side of a sum is absent, the
+ * result is the other side, unchanged. y may be any x_k. */
+enum { TREE_ADD_MAX = 32 };
+struct tree_add_args {
+    float *y_dev;                     /* (n) */
+    const float *x_dev[TREE_ADD_MAX]; /* each (n), or NULL: absent; at least one is given */
+    int64_t n;
+};
+
+/* sum_doubles: out = x_0 + ... + x_{n-1}, from left to right. */
+struct sum_doubles_args {
+    double *out_dev;
+    const double *x_dev; /* (n) */
+    int64_t n;
 };
 
 /* Every op: enumerator, function, argument struct. Code that lists or wraps ops derives from these
@@ -445,7 +465,9 @@ struct adam_args {
     OP(SUM_LOSSES, sum_losses, sum_losses_args)                                                    \
     OP(SUM_SQUARES, sum_squares, sum_squares_args)                                                 \
     OP(NAG, nag, nag_args)                                                                         \
-    OP(ADAM, adam, adam_args)
+    OP(ADAM, adam, adam_args)                                                                      \
+    OP(TREE_ADD, tree_add, tree_add_args)                                                          \
+    OP(SUM_DOUBLES, sum_doubles, sum_doubles_args)
 #define BACKEND_COMPOSED_OPS(OP)                                                                   \
     OP(LINEAR_RELU, linear_relu, linear_relu_args)                                                 \
     OP(LINEAR_BWD_RELU, linear_bwd_relu, linear_bwd_relu_args)                                     \

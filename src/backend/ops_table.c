@@ -129,6 +129,14 @@ static int rule_residual_layernorm(const void *args, struct err *e)
     return refuse_rms_bias("residual_layernorm", a->rms, &a->bias, e);
 }
 
+static int rule_tree_add(const void *args, struct err *e)
+{
+    const struct tree_add_args *a = args;
+    for (int32_t k = 0; k < TREE_ADD_MAX; k++)
+        if (a->x_dev[k] != NULL) return 0;
+    return ERR(e, ERR_INTERNAL, "op tree_add: all operands are absent, expected at least one");
+}
+
 static int rule_residual_layernorm_bwd(const void *args, struct err *e)
 {
     const struct residual_layernorm_bwd_args *a = args;
@@ -200,6 +208,15 @@ static int rule_softmax_logp(const void *args, struct err *e)
     {                                                                                              \
         "dropout", ARG_DROPOUT, ARG_READ, AT(attention, dropout), "0"                              \
     }
+
+/* Operands of tree_add. */
+#define TREE_ADD_OPERAND(k)                                                                        \
+    {                                                                                              \
+        "x" #k, ARG_F32, ARG_READ, AT(tree_add_args, x_dev[k]), "N", .optional = true              \
+    }
+#define TREE_ADD_EIGHT(a, b, c, d, e, f, g, h)                                                     \
+    TREE_ADD_OPERAND(a), TREE_ADD_OPERAND(b), TREE_ADD_OPERAND(c), TREE_ADD_OPERAND(d),            \
+        TREE_ADD_OPERAND(e), TREE_ADD_OPERAND(f), TREE_ADD_OPERAND(g), TREE_ADD_OPERAND(h)
 
 const struct op_descriptor op_table[OPS_N] = {
     [OP_LINEAR] = {.flag = AT(linear_args, accumulate),
@@ -401,9 +418,11 @@ const struct op_descriptor op_table[OPS_N] = {
                       {"batch", ARG_F64, ARG_WRITE, AT(sum_losses_args, batch_dev), "1"},
                       {"total", ARG_F64, ARG_UPDATE, AT(sum_losses_args, total_dev), "1"}}},
     [OP_SUM_SQUARES] = {.argument = {{"n", ARG_SIZE_64, ARG_READ, AT(sum_squares_args, n), "N"},
+                                     {"part", ARG_SIZE_64, ARG_READ, AT(sum_squares_args, part),
+                                      "Q", .optional = true},
                                      {"x", ARG_F32, ARG_READ, AT(sum_squares_args, x_dev), "N"},
                                      {"out", ARG_F64, ARG_WRITE, AT(sum_squares_args, out_dev),
-                                      "1"}}},
+                                      "N/Q"}}},
     [OP_NAG] = {.argument = {{"n", ARG_SIZE_64, ARG_READ, AT(nag_args, n), "N"},
                              {"theta", ARG_F32, ARG_UPDATE, AT(nag_args, theta_dev), "N"},
                              {"momentum", ARG_F32, ARG_UPDATE, AT(nag_args, momentum_dev), "N"},
@@ -421,6 +440,20 @@ const struct op_descriptor op_table[OPS_N] = {
                               {"step", ARG_STEP, ARG_READ, AT(adam_args, step_dev), "1"},
                               {"bf16", ARG_BF16, ARG_UPDATE, AT(adam_args, bf16_dev), "N",
                                .optional = true}}},
+    [OP_TREE_ADD] = {.rule = rule_tree_add,
+                     .argument = {{"n", ARG_SIZE_64, ARG_READ, AT(tree_add_args, n), "N"},
+                                  TREE_ADD_EIGHT(0, 1, 2, 3, 4, 5, 6, 7),
+                                  TREE_ADD_EIGHT(8, 9, 10, 11, 12, 13, 14, 15),
+                                  TREE_ADD_EIGHT(16, 17, 18, 19, 20, 21, 22, 23),
+                                  TREE_ADD_EIGHT(24, 25, 26, 27, 28, 29, 30, 31),
+                                  {"y", ARG_F32, ARG_WRITE, AT(tree_add_args, y_dev), "N",
+                                   .may_be = "x0 x1 x2 x3 x4 x5 x6 x7 x8 x9 x10 x11 x12 x13 x14 "
+                                             "x15 x16 x17 x18 x19 x20 x21 x22 x23 x24 x25 x26 x27 "
+                                             "x28 x29 x30 x31"}}},
+    [OP_SUM_DOUBLES] = {.argument = {{"n", ARG_SIZE_64, ARG_READ, AT(sum_doubles_args, n), "N"},
+                                     {"x", ARG_F64, ARG_READ, AT(sum_doubles_args, x_dev), "N"},
+                                     {"out", ARG_F64, ARG_WRITE, AT(sum_doubles_args, out_dev),
+                                      "1"}}},
 };
 
 /* ---- reading an argument struct ---- */
@@ -448,8 +481,15 @@ int64_t op_dimension(const char **shape, const int64_t size[OP_LETTERS_N])
 {
     int64_t n = 1;
     const char *at = *shape;
-    for (; *at != '\0' && *at != ' '; at++)
-        if (*at != '*') n *= *at >= '0' && *at <= '9' ? *at - '0' : size[*at - 'A'];
+    for (; *at != '\0' && *at != ' '; at++) {
+        if (*at == '*') continue;
+        if (*at == '/') {
+            int64_t part = size[*++at - 'A'];
+            n = part > 0 ? (n - 1) / part + 1 : 1;
+            continue;
+        }
+        n *= *at >= '0' && *at <= '9' ? *at - '0' : size[*at - 'A'];
+    }
     *shape = *at == ' ' ? at + 1 : at;
     return n;
 }

@@ -44,7 +44,8 @@ struct op_argument {
     enum op_role role;
     size_t offset; /* in the argument struct */
     /* "N C": rows and columns; one of them for a vector. The first use of a letter binds its size;
-     * later uses must agree. Products are written B*T. */
+     * later uses must agree. Products are written B*T; N/Q is the number of parts of
+     * Q elements, and 1 if Q is 0. */
     const char *shape;
     const char *may_be; /* arguments whose memory an output may share, such as "x r" */
     bool optional;      /* may be absent; a size may be 0 */

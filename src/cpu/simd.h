@@ -51,7 +51,8 @@ struct simd_adam {
 
 /* The kernels of this type, with their arguments: those of an op take its argument struct. Items
  * are rows, unless stated otherwise: of scatter_rows columns, so that rows with the same index are
- * added in rising order; of column_sums columns; of sum_squares chunks; of nag and adam elements.
+ * added in rising order; of column_sums columns; of sum_squares chunks; of nag, adam and tree_add
+ * elements.
  * layernorm_bwd overwrites scratch (2,C) with its range's sums of dgain and dbias. */
 #define SIMD_KERNELS(K)                                                                            \
     BACKEND_ROW_OPS(K)                                                                             \
@@ -63,7 +64,8 @@ struct simd_adam {
     K(COLUMN_SUMS, column_sums, simd_sums)                                                         \
     K(SUM_SQUARES, sum_squares, simd_squares)                                                      \
     K(NAG, nag, simd_nag)                                                                          \
-    K(ADAM, adam, simd_adam)
+    K(ADAM, adam, simd_adam)                                                                       \
+    K(TREE_ADD, tree_add, tree_add_args)
 
 /* simd_linear.c. A part of the product y = or += a b + bias: `outputs` columns of y from
  * first_output on, summed over `depth` inputs from first_input on. A transposed b is (outputs,

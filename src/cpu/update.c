@@ -1,5 +1,5 @@
-/* update.c - the ops at the end of a batch and an update: sum of losses, gradient norm, NAG, Adam.
- */
+/* update.c - the ops at the end of a batch and an update: sum of losses, sum of gradients, gradient
+ * norm, NAG, Adam. */
 #include "cpu/cpu.h"
 
 #include <math.h>
@@ -9,14 +9,38 @@ enum { UPDATE_GRAIN = 65536 };
 int cpu_sum_squares(struct backend *b, const struct sum_squares_args *a, struct err *e)
 {
     struct cpu *c = cpu_of(b);
-    int64_t chunks = (a->n + SIMD_SQUARES_CHUNK - 1) / SIMD_SQUARES_CHUNK;
-    double total = 0.0;
+    int64_t part = a->part > 0 && a->part < a->n ? a->part : a->n;
+    int64_t chunks_most = (part - 1) / SIMD_SQUARES_CHUNK + 1;
 
-    TRY(cpu_scratch_reserve_first(c, (size_t)chunks * sizeof(double), e));
-    struct simd_squares work = {.x = a->x_dev, .n = a->n, .sums = c->scratch_own[0].data_own};
-    cpu_parallel(b, chunks, 1, c->simd->sum_squares, &work);
-    for (int64_t i = 0; i < chunks; i++) total += work.sums[i];
-    *a->out_dev = total;
+    TRY(cpu_scratch_reserve_first(c, (size_t)chunks_most * sizeof(double), e));
+    double *out = a->out_dev;
+    for (int64_t first = 0; first < a->n; first += part) {
+        int64_t left = a->n - first, n = left < part ? left : part;
+        int64_t chunks = (n - 1) / SIMD_SQUARES_CHUNK + 1;
+        struct simd_squares work = {
+            .x = a->x_dev + first, .n = n, .sums = c->scratch_own[0].data_own};
+        double total = 0.0;
+        cpu_parallel(b, chunks, 1, c->simd->sum_squares, &work);
+        for (int64_t i = 0; i < chunks; i++) total += work.sums[i];
+        *out++ = total;
+    }
+    return 0;
+}
+
+int cpu_tree_add(struct backend *b, const struct tree_add_args *a, struct err *e)
+{
+    (void)e;
+    cpu_parallel(b, a->n, UPDATE_GRAIN, cpu_of(b)->simd->tree_add, a);
+    return 0;
+}
+
+int cpu_sum_doubles(struct backend *b, const struct sum_doubles_args *a, struct err *e)
+{
+    (void)b;
+    (void)e;
+    double sum = a->x_dev[0];
+    for (int64_t i = 1; i < a->n; i++) sum += a->x_dev[i];
+    *a->out_dev = sum;
     return 0;
 }
 

@@ -141,39 +141,65 @@ static int32_t block_length(const struct batches *b, int32_t block)
     return rest < b->options.L ? (int32_t)rest : b->options.L;
 }
 
-/* Fills batch number `batch` of the composition. */
-static void batches_fill(struct batches *b, int32_t batch, struct batch *out)
+/* Returns the shape of batch number `batch` of the composition. */
+static struct batch_shape batches_shape_of(const struct batches *b, int32_t batch)
 {
     int32_t first = batch * b->rows_each;
     int32_t left = b->blocks_n - first;
-    int32_t rows = left < b->rows_each ? left : b->rows_each;
+    struct batch_shape out = {.rows = left < b->rows_each ? left : b->rows_each};
 
-    *out = (struct batch){.source = b->source_own, .target = b->target_own, .rows = rows};
     /* Lengths are rising, so that a batch's last row is its longest. */
-    out->length = block_length(b, b->blocks_own[first + rows - 1]);
-    for (int32_t row = 0; row < rows; row++) {
-        int32_t block = b->blocks_own[first + row], n = block_length(b, block);
-        int64_t at = (int64_t)row * out->length;
-        tokens_read_row(b->train, (int64_t)block * b->options.L, n, out->length, b->source_own + at,
-                        b->target_own + at);
-        out->targets_n += n;
-    }
+    out.length = block_length(b, b->blocks_own[first + out.rows - 1]);
+    for (int32_t row = 0; row < out.rows; row++)
+        out.targets_n += block_length(b, b->blocks_own[first + row]);
+    return out;
 }
 
-int batches_get(struct batches *b, int64_t update, int32_t shard, struct batch *out, struct err *e)
+/* Finds the number of a shard's batch in the composition, or -1 if the shard is absent. */
+static int batches_find(struct batches *b, int32_t *batch, int64_t update, int32_t shard,
+                        struct err *e)
 {
-    *out = (struct batch){.source = b->source_own, .target = b->target_own};
     if (update < 0 || shard < 0 || shard >= b->options.shards)
         return ERR(e, ERR_INTERNAL, "shard %d of update %lld: there are %d shards", shard,
                    (long long)update, b->options.shards);
     int64_t epoch = batches_epoch_of(b, update, NULL);
     int64_t place = update % batches_epoch_updates(b) * b->options.shards + shard;
+    *batch = -1;
     if (place >= b->batches_n) return 0;
     if (b->order_of != epoch) {
         batches_shuffle(b->order_own, b->batches_n, b->options.seed + (uint64_t)epoch,
                         BATCHES_STREAM_ORDER);
         b->order_of = epoch;
     }
-    batches_fill(b, b->order_own[place], out);
+    *batch = b->order_own[place];
+    return 0;
+}
+
+int batches_shape(struct batches *b, int64_t update, struct batch_shape *out, struct err *e)
+{
+    for (int32_t shard = 0, batch; shard < b->options.shards; shard++) {
+        TRY(batches_find(b, &batch, update, shard, e));
+        out[shard] = batch < 0 ? (struct batch_shape){0} : batches_shape_of(b, batch);
+    }
+    return 0;
+}
+
+int batches_get(struct batches *b, int64_t update, int32_t shard, struct batch *out, struct err *e)
+{
+    int32_t batch;
+
+    *out = (struct batch){.source = b->source_own, .target = b->target_own};
+    TRY(batches_find(b, &batch, update, shard, e));
+    if (batch < 0) return 0;
+    struct batch_shape shape = batches_shape_of(b, batch);
+    out->rows = shape.rows;
+    out->length = shape.length;
+    out->targets_n = shape.targets_n;
+    for (int32_t row = 0; row < shape.rows; row++) {
+        int32_t block = b->blocks_own[batch * b->rows_each + row];
+        int64_t at = (int64_t)row * shape.length;
+        tokens_read_row(b->train, (int64_t)block * b->options.L, block_length(b, block),
+                        shape.length, b->source_own + at, b->target_own + at);
+    }
     return 0;
 }

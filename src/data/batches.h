@@ -25,6 +25,12 @@ struct batch {
     int64_t targets_n; /* targets that are not padding */
 };
 
+/* The numbers of a shard without its ids; all 0 if the update lacks it. */
+struct batch_shape {
+    int32_t rows, length;
+    int64_t targets_n;
+};
+
 struct batches;
 /* batches_open - borrows train, which must stay open. Errors: ERR_DATA a row longer than a shard,
  * no tokens; ERR_NOMEM. */
@@ -38,6 +44,9 @@ int32_t batches_rows_max(const struct batches *b);
 /* batches_get - shard `shard` of update `update`, both from 0. A pure function of its arguments.
  * Shards missing in the last update of an epoch have rows = 0. */
 int batches_get(struct batches *b, int64_t update, int32_t shard, struct batch *out, struct err *e);
+/* batches_shape - the shapes of all shards of an update, in out (shards). Reads no ids, and the
+ * shard of the latest batches_get stays valid. */
+int batches_shape(struct batches *b, int64_t update, struct batch_shape *out, struct err *e);
 /* batches_epoch_of - the epoch (from 1) of an update, and whether the update is the last of it. */
 int64_t batches_epoch_of(const struct batches *b, int64_t update, int *last_of_epoch);
 

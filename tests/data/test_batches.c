@@ -196,6 +196,43 @@ TEST(any_update_can_be_asked_for_in_any_order)
     batches_close(b);
 }
 
+/* Compares the shapes of one update with its shards; returns the number of rows. */
+static int64_t compared(struct batches *b, int64_t update, int32_t shards)
+{
+    struct batch_shape shape[8];
+    struct batch first = got(b, update, 0);
+    int32_t kept = first.target[0];
+    int64_t rows = 0;
+    assert_ok(batches_shape(b, update, shape, &e));
+    assert_int_equal(first.target[0], kept); /* its ids are still there */
+    for (int32_t shard = 0; shard < shards; shard++) {
+        struct batch batch = got(b, update, shard);
+        assert_int_equal(shape[shard].rows, batch.rows);
+        assert_int_equal(shape[shard].length, batch.length);
+        assert_int_equal(shape[shard].targets_n, batch.targets_n);
+        rows += batch.rows;
+    }
+    return rows;
+}
+
+TEST(shapes_are_those_of_the_shards_without_their_ids)
+{
+    /* tokens, L, shards, shard_tokens: a short block, a last update with fewer shards, a last batch
+     * with fewer rows; one batch that is shorter than L; nothing uneven. */
+    static const int32_t cases[][4] = {{N, 16, 3, 100},  {N, 16, 8, 100},  {5, 16, 2, 64},
+                                       {960, 16, 2, 96}, {961, 16, 6, 48}, {70, 7, 1, 7}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int32_t *c = cases[i];
+        const struct tokens s = stream(c[0]);
+        struct batches *b = opened(&s, c[1], c[2], c[3], 3);
+        int64_t rows = 0, updates = batches_epoch_updates(b);
+        for (int64_t u = 0; u < updates; u++) rows += compared(b, u, c[2]);
+        assert_int_equal(rows, (c[0] - 1) / c[1] + 1);
+        for (int64_t u = 3 * updates - 1; u >= updates; u--) compared(b, u, c[2]);
+        batches_close(b);
+    }
+}
+
 TEST(another_seed_packs_other_batches)
 {
     const struct tokens s = stream(N);
@@ -228,6 +265,7 @@ TEST(options_that_cannot_be_are_rejected)
     struct batch batch;
     assert_int_equal(batches_get(b, 0, 2, &batch, &e), ERR_INTERNAL);
     assert_int_equal(batches_get(b, -1, 0, &batch, &e), ERR_INTERNAL);
+    assert_int_equal(batches_shape(b, -1, (struct batch_shape[2]){{0}}, &e), ERR_INTERNAL);
     batches_close(b);
 }
 

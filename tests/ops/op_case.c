@@ -55,16 +55,22 @@ static void set_dropout(struct op_case *c, const struct op_argument *a)
                                c->choice.size['C' - 'A']);
 }
 
+static void *ones(struct op_bench *k, int64_t n)
+{
+    double *content = op_doubles(k, n);
+    for (int64_t i = 0; i < n; i++) content[i] = 1.0;
+    return op_memory(k, content, (size_t)n * sizeof *content);
+}
+
 static void set_pointer(struct op_case *c, int32_t i, int64_t n)
 {
-    static const double one = 1.0;
     const struct op_argument *a = &c->argument[i];
     int64_t below = c->choice.size[strcmp(a->name, "target") == 0 ? 'V' - 'A' : 'M' - 'A'];
     const void *p = c->step_dev;
     if (a->type == ARG_I32)
         p = op_list(c->k, &c->value[i].list, n, (int32_t)below, c->op != OP_ADD_ROWS);
     else if (a->type == ARG_F64)
-        p = op_memory(c->k, &one, sizeof one);
+        p = ones(c->k, n);
     else if (a->type == ARG_BF16)
         p = c->k->b->precision == DTYPE_BF16 ? op_memory(c->k, NULL, 2 * (size_t)n) : NULL;
     memcpy(c->args + a->offset, &p, sizeof p);

@@ -602,6 +602,153 @@ static void sum_squares(struct op_bench *k)
     }
 }
 
+/* Each part has the bits that it has alone, wherever it begins, and a block that is one part those
+ * of a call without parts. */
+static void sum_squares_of_parts(struct op_bench *k)
+{
+    static const int32_t parts[] = {1, 3, 64, 100, 4096, 70000, 100000};
+    for (int i = 0; i < LENGTHS_N; i++)
+        for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
+            int64_t n = lengths[i], part = parts[p], parts_n = (n - 1) / part + 1;
+            if (parts_n > 5000) continue;
+            op_bench_reset(k);
+            struct op_matrix x = op_random(k, 1, n, 0);
+            double *out = op_memory(k, NULL, (size_t)(parts_n + 1) * sizeof *out);
+            double *got = op_doubles(k, parts_n + 1), *alone = op_memory(k, NULL, sizeof *alone);
+            assert_ok(OPS(k->b, sum_squares, &e, .out_dev = out, .x_dev = x.t.data, .n = n,
+                          .part = part));
+            assert_ok(k->b->ops->download(k->b, got, out, (size_t)(parts_n + 1) * sizeof *got, &e));
+            assert_true(got[parts_n] == 0.0); /* behind the last one */
+            for (int64_t j = 0; j < parts_n; j += 1 + parts_n / 7) {
+                int64_t left = n - j * part;
+                double want;
+                assert_ok(OPS(k->b, sum_squares, &e, .out_dev = alone,
+                              .x_dev = (float *)x.t.data + j * part, .n = left < part ? left : part,
+                              .part = part));
+                assert_ok(k->b->ops->download(k->b, &want, alone, sizeof want, &e));
+                assert_true(got[j] == want);
+                double plain = 0.0;
+                for (int64_t l = 0; l < part && l < left; l++)
+                    plain += (double)x.host[j * part + l] * (double)x.host[j * part + l];
+                assert_true(fabs(got[j] - plain) <= (double)part * 0x1p-52 * plain);
+            }
+            if (part == n) assert_true(got[0] == sum_squares_of(k, &x, alone));
+        }
+}
+
+/* From left to right, so that the bits are those of a plain loop. */
+static void sum_doubles(struct op_bench *k)
+{
+    for (int i = 0; i < LENGTHS_N; i++) {
+        double *host = op_doubles(k, lengths[i]), got;
+        for (int32_t j = 0; j < lengths[i]; j++)
+            host[j] = (double)op_uniform(k) * exp2(40.0 * (double)op_uniform(k));
+        for (int form = 0; form < 3; form++) {
+            double want = -0.0;
+            if (form == 1) host[0] = -0.0;
+            if (form == 2) host[lengths[i] / 2] = (double)NAN;
+            for (int32_t j = 0; j < lengths[i]; j++) want += host[j];
+            double *x = op_memory(k, host, (size_t)lengths[i] * sizeof *host);
+            double *out = op_memory(k, NULL, sizeof *out);
+            assert_ok(OPS(k->b, sum_doubles, &e, .out_dev = out, .x_dev = x, .n = lengths[i]));
+            assert_ok(k->b->ops->download(k->b, &got, out, sizeof got, &e));
+            assert_true(form == 2 ? isnan(got) : memcmp(&got, &want, sizeof got) == 0);
+        }
+        op_bench_reset(k);
+    }
+}
+
+/* ---- a tree of blocks ---- */
+
+/* sum(lo, lo + operands_n) of element i; false if it is absent. */
+static bool tree_of(float *out, const struct op_matrix *x, uint32_t present, int32_t lo,
+                    int32_t operands_n, int64_t i)
+{
+    float right = 0.0f;
+    if (operands_n == 1) {
+        if (present >> lo & 1) *out = x[lo].host[i];
+        return present >> lo & 1;
+    }
+    bool has_left = tree_of(out, x, present, lo, operands_n / 2, i);
+    bool has_right = tree_of(&right, x, present, lo + operands_n / 2, operands_n / 2, i);
+    if (has_left && has_right) *out = *out + right;
+    if (has_right && !has_left) *out = right;
+    return has_left || has_right;
+}
+
+static void check_tree(struct op_bench *k, const struct op_matrix *x, uint32_t present,
+                       float *y_dev, int64_t n)
+{
+    struct tree_add_args a = {.y_dev = y_dev, .n = n};
+    for (int32_t j = 0; j < TREE_ADD_MAX; j++)
+        if (present >> j & 1) a.x_dev[j] = x[j].t.data;
+    assert_ok(ops_tree_add(k->b, &a, &e));
+    const struct tensor y = tensor_make(y_dev, 1, n, DTYPE_F32);
+    const float *got = op_get(k, &y);
+    for (int64_t i = 0; i < n; i++) {
+        float want = 0.0f;
+        tree_of(&want, x, present, 0, TREE_ADD_MAX, i);
+        if (isnan(want) ? !isnan(got[i]) : memcmp(&got[i], &want, sizeof want) != 0)
+            fail_msg("operands %08x, element %d of %d: %a, expected %a", present, (int)i, (int)n,
+                     (double)got[i], (double)want);
+    }
+}
+
+/* Blocks of random numbers, with zeros of both signs and numbers that are not finite in the same
+ * places of several operands. */
+static void tree_operands(struct op_bench *k, struct op_matrix x[TREE_ADD_MAX], int64_t n)
+{
+    static const float special[] = {-0.0f, 0.0f, (float)NAN, (float)INFINITY, -(float)INFINITY};
+    op_bench_reset(k);
+    for (int32_t j = 0; j < TREE_ADD_MAX; j++) {
+        x[j] = op_random(k, 1, n, 0);
+        for (int64_t i = 0; i < n; i++) {
+            float draw = op_uniform(k);
+            x[j].host[i] *= exp2f(6.0f * op_uniform(k)); /* so that sums round */
+            if (i % 4 == 0 && draw < 0.5f) x[j].host[i] = -0.0f;
+            if (i % 16 == 1 && draw < -0.8f) x[j].host[i] = special[(i / 16 + j) % 5];
+        }
+        op_set(k, &x[j]);
+    }
+}
+
+static void tree_add(struct op_bench *k)
+{
+    static const int32_t sizes[] = {1, 3, 64, 1001};
+    struct op_matrix x[TREE_ADD_MAX];
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        int64_t n = sizes[s];
+        tree_operands(k, x, n);
+        float *y = op_memory(k, NULL, (size_t)n * sizeof *y);
+        /* Each subset of 1 to 5 operands, then each number of operands, then any. */
+        for (uint32_t present = 1; present < 32; present++) check_tree(k, x, present, y, n);
+        for (int32_t m = 6; m <= TREE_ADD_MAX; m++)
+            check_tree(k, x, UINT32_MAX >> (TREE_ADD_MAX - m), y, n);
+        for (int32_t draw = 0; draw < 40; draw++) {
+            uint32_t present = (uint32_t)(((double)op_uniform(k) + 1.0) * 0x1p31);
+            if (draw % 2) present &= (uint32_t)(((double)op_uniform(k) + 1.0) * 0x1p31);
+            if (present != 0) check_tree(k, x, present, y, n);
+        }
+    }
+}
+
+/* y may be any operand; a block longer than a thread's share. */
+static void tree_add_in_place(struct op_bench *k)
+{
+    enum { N = 140001 };
+    static const uint32_t sets[] = {0x1, 0x3, 0x7, 0x8, 0xFF, 0x80000001, 0xF0F0, 0xFFFFFFFF};
+    struct op_matrix x[TREE_ADD_MAX];
+    for (size_t s = 0; s < sizeof sets / sizeof *sets; s++)
+        for (int32_t j = 0; j < TREE_ADD_MAX; j += j < 3 ? 1 : 7) {
+            if (!(sets[s] >> j & 1)) continue;
+            tree_operands(k, x, s == 4 ? N : 77);
+            check_tree(k, x, sets[s], x[j].t.data, s == 4 ? N : 77);
+        }
+    float *y = x[0].t.data;
+    assert_fails(ERR_INTERNAL, "op tree_add: all operands are absent",
+                 OPS(k->b, tree_add, &e, .y_dev = y, .n = 1));
+}
+
 /* ln sigmoid(x) */
 static double log_gate(double x)
 {
@@ -819,6 +966,10 @@ const struct op_row op_rows[] = {
     {"sum_losses adds up a batch and an update", .run = sum_losses},
     {"forget_gate adds up the logs of gates, and pulls their gradients back", .run = forget_gate},
     {"sum_squares is exact in double and repeats", .run = sum_squares},
+    {"sum_squares gives a part the bits that it has alone", .run = sum_squares_of_parts},
+    {"sum_doubles adds from left to right", .run = sum_doubles},
+    {"tree_add adds the operands that are there, in the order of a tree", .run = tree_add},
+    {"tree_add may write to an operand", .run = tree_add_in_place},
     {"nag scales, clips, updates its momentum and steps", .op = OP_NAG, .letters = "N",
      SIZES(lengths), .forms_n = 4, .prepare = set_nag, .replaces = true},
     {"adam scales, clips, updates its moments and steps", .op = OP_ADAM, .letters = "N",

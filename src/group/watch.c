@@ -1,0 +1,194 @@
+/* watch.c - the thread that ends a rank when another is lost, and the end that all reach together.
+ *
+ * A rank has one connection to rank 0, on which both send messages of one length. The thread is
+ * their only reader. A connection that closes before MESSAGE_END means a lost rank. Rank 0 passes
+ * the first cause on, so that every rank reports the same one. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "group/group_internal.h"
+
+/* The time that the watcher needs at most to learn why a peer's connection broke, and the time a
+ * message may wait for room in a connection. */
+enum { OUTLIVE_MS = 10000, SEND_S = 5 };
+
+void watch_outlive(void)
+{
+    poll(NULL, 0, OUTLIVE_MS);
+}
+
+int watch_send(struct group *g, int32_t rank, enum group_message_kind kind, const struct err *told,
+               struct err *e)
+{
+    struct group_message m = {.kind = kind, .code = told ? told->code : 0};
+
+    if (told) snprintf(m.text, sizeof m.text, "%s", told->text);
+    pthread_mutex_lock(&g->lock);
+    int rc = socket_send(g->control_own[rank], &m, sizeof m, socket_deadline(SEND_S), e);
+    pthread_mutex_unlock(&g->lock);
+    return rc;
+}
+
+void watch_tell(struct group *g, int32_t cause, const struct err *told)
+{
+    struct err ignored;
+    for (int32_t rank = 0; rank < g->ranks_n; rank++)
+        if (g->control_own[rank] >= 0 && rank != cause)
+            (void)watch_send(g, rank, MESSAGE_ERROR, told, &ignored);
+}
+
+/* Ends this process. `rank` is the one that was lost, or rank 0 with a cause that is already
+ * named. */
+static void lose(struct group *g, int32_t rank, bool is_named, int code, const char *text)
+{
+    struct err e;
+
+    if (code > ERR_USAGE || code < ERR_OUTPUT) code = ERR_INTERNAL; /* it came from outside */
+    if (is_named)
+        err_set(&e, code, "%s", text);
+    else
+        err_set(&e, code, "rank %d on %s: %s", rank, g->member_own[rank].place, text);
+    if (g->rank == 0) watch_tell(g, rank, &e);
+    if (g->options.lost) g->options.lost(g->options.context, &e);
+    _exit(err_exit_code(code));
+}
+
+/* Reads from a connection; false if it closed after the end. */
+static bool watch_read(struct group *g, int32_t rank)
+{
+    struct group_inbox *in = &g->inbox_own[rank];
+    struct group_message *m = &in->message;
+
+    int64_t n = socket_get(g->control_own[rank], (char *)m + in->got, sizeof *m - in->got);
+    if (n < 0 && !g->ended_own[rank])
+        lose(g, rank, false, ERR_UNAVAILABLE,
+             "connection lost: its process was killed or its machine failed");
+    if (n < 0) return false;
+    in->got += (size_t)n;
+    if (in->got < sizeof *m) return true;
+    in->got = 0;
+    m->text[sizeof m->text - 1] = '\0';
+    if (m->kind == MESSAGE_STOP) {
+        atomic_store(&g->stop_requested, true);
+    } else if (m->kind == MESSAGE_END) {
+        pthread_mutex_lock(&g->lock);
+        g->ended_own[rank] = true;
+        g->ended_n++;
+        pthread_cond_signal(&g->end_changed);
+        pthread_mutex_unlock(&g->lock);
+    } else {
+        lose(g, rank, rank == 0, m->code, m->text);
+    }
+    return true;
+}
+
+static void *watch(void *context)
+{
+    struct group *g = context;
+    struct pollfd polled[GROUP_RANKS_MAX + 1];
+    struct err e;
+
+    for (int32_t rank = 0; rank < g->ranks_n; rank++)
+        polled[rank] = (struct pollfd){.fd = g->control_own[rank], .events = POLLIN};
+    polled[g->ranks_n] = (struct pollfd){.fd = g->wake_fd, .events = POLLIN};
+    for (;;) {
+        if (socket_wait(polled, (size_t)g->ranks_n + 1, INT64_MAX, &e) < 0)
+            lose(g, g->rank, false, e.code, e.text);
+        if (polled[g->ranks_n].revents) return NULL;
+        for (int32_t rank = 0; rank < g->ranks_n; rank++)
+            if (polled[rank].revents && !watch_read(g, rank)) polled[rank].fd = -1;
+    }
+}
+
+int watch_begin(struct group *g, struct err *e)
+{
+    sigset_t all, before;
+
+    g->wake_fd = eventfd(0, EFD_CLOEXEC);
+    if (g->wake_fd < 0) return ERR(e, ERR_INTERNAL, "eventfd: %s", strerror(errno));
+    /* Signals are for the thread that computes. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(&g->watcher, NULL, watch, g);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc != 0) return ERR(e, ERR_NOMEM, "no thread to watch the other ranks: %s", strerror(rc));
+    g->watched = true;
+    return 0;
+}
+
+void watch_end(struct group *g)
+{
+    uint64_t one = 1;
+
+    if (!g->watched) return;
+    while (write(g->wake_fd, &one, sizeof one) < 0 && errno == EINTR) {
+    }
+    pthread_join(g->watcher, NULL);
+    g->watched = false;
+}
+
+/* Waits until `wanted` ranks have sent MESSAGE_END. */
+static int await_ends(struct group *g, int32_t wanted, double timeout_s, struct err *e)
+{
+    struct timespec until;
+    bool waits[GROUP_RANKS_MAX];
+    char names[GROUP_NAMES_BYTES];
+    int rc = 0;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)timeout_s + 1;
+    pthread_mutex_lock(&g->lock);
+    while (g->ended_n < wanted && rc == 0)
+        rc = timeout_s > 0.0 ? pthread_cond_timedwait(&g->end_changed, &g->lock, &until)
+                             : pthread_cond_wait(&g->end_changed, &g->lock);
+    for (int32_t rank = 0; rank < g->ranks_n; rank++)
+        waits[rank] = g->control_own[rank] >= 0 && !g->ended_own[rank];
+    pthread_mutex_unlock(&g->lock);
+    if (rc == 0) return 0;
+    group_names(g, waits, names);
+    return ERR(e, ERR_UNAVAILABLE, "no end for %g s; waiting for %s", timeout_s, names);
+}
+
+/* Sends a message to rank 0. */
+static int report(struct group *g, enum group_message_kind kind, struct err *e)
+{
+    int rc = watch_send(g, 0, kind, NULL, e);
+    if (rc == 0) return 0;
+    watch_outlive();
+    err_ctx(e, "rank 0 on %s", g->member_own[0].place);
+    return rc;
+}
+
+int watch_end_together(struct group *g, struct err *e)
+{
+    struct err ignored;
+
+    if (g->rank > 0) {
+        TRY(report(g, MESSAGE_END, e));
+        /* Rank 0 knows whom all wait for; its own silence is noticed by whoever started it. */
+        return await_ends(g, 1, 0.0, e);
+    }
+    TRY(await_ends(g, g->ranks_n - 1, g->options.stall_s, e));
+    /* Who is gone now has done all its work. */
+    for (int32_t rank = 1; rank < g->ranks_n; rank++)
+        (void)watch_send(g, rank, MESSAGE_END, NULL, &ignored);
+    return 0;
+}
+
+int group_request_stop(struct group *g, struct err *e)
+{
+    if (g->rank > 0) return report(g, MESSAGE_STOP, e);
+    atomic_store(&g->stop_requested, true);
+    return 0;
+}
+
+bool group_stop_requested(const struct group *g)
+{
+    return atomic_load(&g->stop_requested);
+}
