@@ -483,6 +483,8 @@ enum op { BACKEND_OPS(OP_ENUMERATOR) OPS_N };
 #undef OP_ENUMERATOR
 
 struct backend;
+struct group;
+struct group_transfer;
 
 struct backend_ops {
     /* lifetime and memory */
@@ -529,6 +531,14 @@ struct backend_ops {
      * device; nothing is restored. */
     size_t (*choices)(struct backend *, char *text, size_t bytes);
     int (*restore_choices)(struct backend *, const char *text, struct err *);
+
+    /* Ranks of one training (group/group.h). group_join - this process is a rank of g, which is
+     * borrowed and outlives the backend; called once, before the first op. exchange - as
+     * group_exchange, with memory of the device: queued like an op, so that it follows earlier ops
+     * and later ones follow it; the list may be freed at once. Not during a capture. A backend
+     * without group_join refuses trainings on several devices. */
+    int (*group_join)(struct backend *, struct group *g, struct err *);
+    int (*exchange)(struct backend *, const struct group_transfer *list, int32_t n, struct err *);
 };
 
 /* An open backend. Implementations embed it as their first member. */
@@ -539,6 +549,7 @@ struct backend {
     char blas[96];   /* library, version and kernels in use */
     int32_t threads;
     enum dtype precision; /* of activations */
+    struct group *group;  /* after group_join; NULL: this process computes alone */
 };
 
 /* backend_open - opens a registered backend, cuda:N, or check:NAME, which wraps NAME in the

@@ -12,6 +12,8 @@
 #include <xmmintrin.h>
 #endif
 
+#include "group/group.h"
+
 enum {
     CPU_HUGE_PAGE = 1 << 21,
     CPU_ALIGNMENT = 64,
@@ -194,6 +196,19 @@ static int cpu_peak_bytes(struct backend *b, int64_t *out, struct err *e)
     return 0;
 }
 
+static int cpu_group_join(struct backend *b, struct group *g, struct err *e)
+{
+    (void)e;
+    b->group = g;
+    return 0;
+}
+
+static int cpu_exchange(struct backend *b, const struct group_transfer *list, int32_t n,
+                        struct err *e)
+{
+    return group_exchange(b->group, list, n, e);
+}
+
 /* Fused ops that src/ops composes. */
 #define cpu_linear_relu NULL
 #define cpu_linear_bwd_relu NULL
@@ -213,6 +228,8 @@ static const struct backend_ops cpu_ops = {
     .sync = cpu_sync,
     .peak_bytes = cpu_peak_bytes,
     .host_memory = 1,
+    .group_join = cpu_group_join,
+    .exchange = cpu_exchange,
 };
 
 /* Describes the backend, such as "AMD EPYC, 1 thread, v4 kernels", with the name of the processor

@@ -39,7 +39,8 @@ int64_t model_bytes(const struct model *m);
 int model_init(struct model *m, uint64_t seed, struct err *e);
 
 /* Copies one tensor from or to the host, by index in model_params: values, gradients, optimiser
- * state (slot 0, 1). */
+ * state (slot 0, 1). In a group all ranks call both: model_read fills out_host of rank 0 with the
+ * parts of all ranks, and each rank writes the whole tensor. */
 enum model_block { MODEL_VALUES, MODEL_GRADIENTS, MODEL_STATE_0, MODEL_STATE_1 };
 int model_read(struct model *m, enum model_block block, int32_t tensor, float *out_host,
                struct err *e);
@@ -68,24 +69,30 @@ struct model_batch {
     int32_t stated_length; /* nominal length of rows, for methods with follows_length; 0: length */
 };
 
-/* model_train_batch - forward and backward pass of one shard. accumulate 0 begins the gradients of
- * a new update. *loss_sum: nats over all targets except padding (and those that train.tail_quirk
- * leaves out); reading it synchronises with the backend. NULL: do not wait; model_loss returns the
- * sum of the update. */
+/* model_shards - the shards of an update that this rank computes: [first, end). All of them without
+ * a group. */
+void model_shards(const struct model *m, int32_t *first, int32_t *end);
+
+/* model_train_batch - forward and backward pass of one shard of model_shards, in rising order; the
+ * first begins the gradients of a new update. *loss_sum: nats over all targets except padding (and
+ * those that train.tail_quirk leaves out); reading it synchronises with the backend. NULL: do not
+ * wait; model_loss returns the sum of the update. */
 int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t update,
-                      int accumulate, double *loss_sum, struct err *e);
+                      int32_t shard, double *loss_sum, struct err *e);
 
 struct model_update {
     uint32_t update; /* from 0 */
     double lr, lr_previous;
-    int64_t targets_n; /* of the update; divides the gradients */
+    int64_t targets_n; /* of all shards of the update; divides the gradients */
+    int32_t shards_n;  /* that the update has; the last ones of train.shards may be absent */
 };
-/* model_apply - clips the gradient and updates the weights with NAG or Adam. *grad_norm: norm of
+/* model_apply - adds the gradients of all shards, of all ranks, clips the sum and updates the
+ * weights with NAG or Adam; all ranks call it, and all have the same result. *grad_norm: norm of
  * (summed gradient / targets) before clipping. Errors: ERR_NUMBER the norm is not finite; the
  * weights are then unchanged. */
 int model_apply(struct model *m, const struct model_update *u, double *grad_norm, struct err *e);
-/* model_loss - the loss of the last update given to model_apply, in nats, summed over its batches
- * in order; also if the norm was not finite. */
+/* model_loss - the loss of the last update given to model_apply, in nats, summed over its shards in
+ * order; also if the norm was not finite. */
 double model_loss(const struct model *m);
 
 /* model_score - out[i] = log p (nats) of the target at position[i] = row * length + token, rising.

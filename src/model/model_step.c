@@ -45,18 +45,25 @@ static int train_pass(struct model *m, const struct model_pass *p, struct err *e
     return model_layers_bwd(m, p, e);
 }
 
-int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t update,
-                      int accumulate, double *loss_sum, struct err *e)
+void model_shards(const struct model *m, int32_t *first, int32_t *end)
 {
+    *first = 0;
+    *end = m->spec.train.shards;
+}
+
+int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t update,
+                      int32_t shard, double *loss_sum, struct err *e)
+{
+    bool accumulate = shard > 0;
     struct model_pass p;
     struct model_state state = {.step = m->step};
     if (!m->capacity.train)
         return ERR(e, ERR_INTERNAL, "the model was opened for scoring, not for training");
     TRY(model_pass_begin(m, &p, batch, true, e));
-    p.accumulate = accumulate != 0;
+    p.accumulate = accumulate;
     TRY(model_lists_target(m, batch->target, NULL, p.tokens_n, m->spec.train.tail_quirk, e));
     TRY(model_lists_upload(m, e));
-    TRY(model_position_begin(m, accumulate != 0, e));
+    TRY(model_position_begin(m, accumulate, e));
     TRY(model_position_row_length(m, batch, e));
     TRY(model_position_refresh(m, e));
     state.step.update = update;

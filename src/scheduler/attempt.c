@@ -76,14 +76,18 @@ static int attempt_spawn(struct attempt *at, const struct scheduler *sc, struct 
     const struct slot *slot = &sc->slots.slot[at->slot];
     const struct device *device = &sc->slots.device[slot->device];
     const char *number = arena_printf(&at->arena, "%ld", (long)slot->cuda);
-    const struct worker_command o = {
-        .dir = at->dir,
-        .attempt_dir = at->path,
+    const struct worker_place place = {
         .device = slot->cuda >= 0 ? "cuda:0" : device->name,
         .gpu = slot->cuda < 0  ? ""
                : *device->uuid ? device->uuid
                                : number,
         .cpu = slot->cpu,
+    };
+    const struct worker_command o = {
+        .dir = at->dir,
+        .attempt_dir = at->path,
+        .place = &place,
+        .ranks_n = 1,
         .alone = sc->queue.run[at->entry[0]].spec.kind == SPEC_BENCH,
         .avoid_blas = sc->queue.entry[at->entry[0]].avoid_blas,
     };

@@ -83,8 +83,8 @@ static const char *const *worker_environment(struct arena *a, const struct worke
                 {MACHINE_MARK, c->attempt_dir},
                 {"ALIBI_AVOID_BLAS", *c->avoid_blas ? c->avoid_blas : getenv("ALIBI_AVOID_BLAS")},
                 {"ALIBI_KERNELS", getenv("ALIBI_KERNELS")},
-                {"CUDA_VISIBLE_DEVICES", c->gpu}, /* an empty list hides every GPU */
-                {"CUDA_DEVICE_ORDER", *c->gpu ? "PCI_BUS_ID" : NULL},
+                {"CUDA_VISIBLE_DEVICES", c->place->gpu}, /* an empty list hides every GPU */
+                {"CUDA_DEVICE_ORDER", *c->place->gpu ? "PCI_BUS_ID" : NULL},
                 {"ALIBI_CUDA_GRAPHS", getenv("ALIBI_CUDA_GRAPHS")}, /* changes no result */
                 /* These only affect the emulated GPU. */
                 {"EMULATION_ORDER", getenv("EMULATION_ORDER")},
@@ -129,13 +129,13 @@ static int spawn(struct local_worker *w, struct arena *a, const struct worker_co
     int output[2];
     const char *path = run_folder_path(a, c->attempt_dir, RUN_LOG);
     const struct executor_config *config = &w->local->config;
-    const char *const argv[] = {config->program, "worker",    c->dir, "--device",
-                                c->device,       "--threads", "1",    NULL};
+    const char *const argv[] = {config->program,  "worker",    c->dir, "--device",
+                                c->place->device, "--threads", "1",    NULL};
     const struct subprocess worker = {.argv = argv,
                                       .environment = worker_environment(a, c),
                                       .folder = config->project->root,
                                       .dies_with_parent = true,
-                                      .core = c->cpu >= 0 ? &c->cpu : NULL};
+                                      .core = c->place->cpu >= 0 ? &c->place->cpu : NULL};
     struct epoll_event ready = {.events = EPOLLIN};
 
     if (pipe2(output, O_CLOEXEC) < 0)

@@ -634,12 +634,12 @@ int slurm_node_run(const struct project *p, const char *dir, struct err *e)
     const struct executor_config config = {
         .project = p, .machine = &machine, .program = p->program};
     const char *gpu = slurm_node_gpu(&a), *attempt_dir = project_path(p, &a, dir);
+    const struct worker_place place = {.device = *gpu ? "cuda:0" : "cpu", .gpu = gpu, .cpu = -1};
     const struct worker_command command = {
         .dir = dir,
         .attempt_dir = attempt_dir,
-        .device = *gpu ? "cuda:0" : "cpu",
-        .gpu = gpu,
-        .cpu = -1,
+        .place = &place,
+        .ranks_n = 1,
         .avoid_blas = "",
     };
     TRY_OUT(rc, signals_open(&signals, e));

@@ -89,15 +89,21 @@ struct executor_config {
     bool in_use;                   /* --devices gives it slots */
 };
 
+/* The device of one process of a worker. */
+struct worker_place {
+    const char *device; /* backend name as the process sees it */
+    const char *gpu;    /* the only GPU it may see, by UUID or number; "": none */
+    int32_t cpu;        /* core to pin to; -1: any */
+};
+
 /* The arguments and the environment of a worker. */
 struct worker_command {
-    const char *dir;         /* the attempt's folder, relative to the project's */
-    const char *attempt_dir; /* the same, absolute: its mark, and where the log is */
-    const char *device;      /* backend name as the worker sees it */
-    const char *gpu;         /* the only GPU it may see, by UUID or number; "": none */
-    int32_t cpu;             /* core to pin to; -1: any */
-    bool alone;              /* measures speed: nothing else may run on the device */
-    const char *avoid_blas;  /* BLAS that an earlier attempt failed with; "": none */
+    const char *dir;                  /* the attempt's folder, relative to the project's */
+    const char *attempt_dir;          /* the same, absolute: its mark, and where the log is */
+    const struct worker_place *place; /* (ranks_n); of a cluster place[0] holds for all */
+    int32_t ranks_n;                  /* processes of the training: 1 without --ranks */
+    bool alone;                       /* measures speed: nothing else may run on the device */
+    const char *avoid_blas;           /* BLAS that an earlier attempt failed with; "": none */
 };
 
 /* Identifies a worker in results.db and for the next scheduler. */

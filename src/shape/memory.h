@@ -38,6 +38,7 @@ struct shape_capacity {
     bool hits;          /* each is asked whether its target is the most probable word */
     bool keys;          /* the keys of scored positions are wanted (model_keys) */
     bool streamed;      /* scoring: the block holds one stage at a time (model_stream) */
+    int32_t ranks_n;    /* processes of the training; 0: 1 */
     enum spec_precision precision;
 };
 

@@ -145,10 +145,11 @@ static int bench_train_step(struct bench *x, uint32_t step, struct err *e)
 
     for (int32_t shard = 0; shard < x->shards; shard++) {
         const struct model_batch batch = bench_batch(x, shard);
-        TRY(model_train_batch(x->model, &batch, step, shard > 0, NULL, e));
+        TRY(model_train_batch(x->model, &batch, step, shard, NULL, e));
     }
     /* A learning rate of zero costs as much as any and keeps the numbers of every step equal. */
-    const struct model_update update = {.update = step, .targets_n = x->shards * x->shard_n};
+    const struct model_update update = {
+        .update = step, .targets_n = x->shards * x->shard_n, .shards_n = x->shards};
     return model_apply(x->model, &update, &norm, e);
 }
 

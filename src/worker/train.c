@@ -163,7 +163,7 @@ static int train_shards(struct train *t, int64_t *targets_n, struct err *e)
                                          .rows = batch.rows,
                                          .length = batch.length,
                                          .first_row = first_row};
-        TRY(model_train_batch(t->model, &rows, (uint32_t)update, first_row > 0, NULL, e));
+        TRY(model_train_batch(t->model, &rows, (uint32_t)update, shard, NULL, e));
         first_row += batch.rows;
         *targets_n += batch.targets_n;
     }

@@ -29,6 +29,11 @@ struct worker_options {
     const char *choices; /* algorithms for the device, from the end record of an attempt; NULL:
                             select them by timing */
     int64_t stop_after;  /* stop as on SIGTERM after so many updates of the training; 0: never */
+
+    /* One training by ranks_n processes (group/group.h); ranks_n 0 or 1: this one alone. */
+    int32_t rank, ranks_n;
+    const char *meet; /* the file in which rank 0 says where it listens */
+    const char *host; /* name of this machine for ranks of others; NULL: all are on this one */
 };
 
 /* worker_run - carries out the attempt from start to end. The record EVENT_ENDED states the

@@ -112,11 +112,14 @@ int bench_train_step(struct bench_steps *b, uint32_t update, double *loss, doubl
                      struct err *e)
 {
     int64_t before = clock_monotonic_us();
-    const struct model_update u = {
-        .update = update, .lr = b->lr, .lr_previous = b->lr, .targets_n = b->tokens};
+    const struct model_update u = {.update = update,
+                                   .lr = b->lr,
+                                   .lr_previous = b->lr,
+                                   .targets_n = b->tokens,
+                                   .shards_n = b->shards};
     for (int32_t shard = 0; shard < b->shards; shard++) {
         const struct model_batch batch = bench_batch(b, shard);
-        TRY(model_train_batch(b->model, &batch, update, shard > 0, NULL, e));
+        TRY(model_train_batch(b->model, &batch, update, shard, NULL, e));
         if (shard == 0) b->queue_us = clock_monotonic_us() - before;
     }
     TRY(model_apply(b->model, &u, norm, e));

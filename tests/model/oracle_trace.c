@@ -74,8 +74,8 @@ static void run_update(struct trace *t, struct oracle *o, int64_t u)
                                           .rows = t->rows,
                                           .length = t->length,
                                           .first_row = done * t->rows};
-        oracle_must(o, model_train_batch(o->model_own, &batch, (uint32_t)(t->first + u), done > 0,
-                                         &loss, &o->e));
+        oracle_must(o, model_train_batch(o->model_own, &batch, (uint32_t)(t->first + u),
+                                         (int32_t)done, &loss, &o->e));
         t->loss[u * t->per_update + j] = (float)loss;
         targets += oracle_targets(batch.target, tokens);
         done++;
@@ -84,7 +84,8 @@ static void run_update(struct trace *t, struct oracle *o, int64_t u)
                                         .lr = (double)t->rate[u],
                                         .lr_previous =
                                             u == 0 ? t->rate_before : (double)t->rate[u - 1],
-                                        .targets_n = targets};
+                                        .targets_n = targets,
+                                        .shards_n = (int32_t)done};
     oracle_must(o, model_apply(o->model_own, &update, &norm, &o->e));
     t->norm[u] = (float)norm;
 }
