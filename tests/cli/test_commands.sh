@@ -42,7 +42,7 @@ expect 69 "cuda" "$alibi" run table5 --devices cuda:7
 "$alibi" plan table5 --scale paper --configs >"$dir/out"
 [ "$(wc -l <"$dir/out")" -eq 72 ] || fail "plan table5 --configs: not 72 lines"
 expect 0 "72 of 72 runs are not the paper's" "$alibi" plan table5 --scale paper --set train.lr=2
-expect 0 "7.7 GB" "$alibi" plan table5 --scale paper --set train.precision=bf16
+expect 0 " 11 GB    2.0 GB" "$alibi" plan table5 --scale paper --set train.precision=bf16
 expect 0 "note: train.precision=bf16.*--set train.precision=fp32" "$alibi" plan table5 --devices cpu --set train.precision=bf16
 expect 69 "cuda:7" "$alibi" run table5 --devices cuda:7 --set train.precision=bf16
 [ ! -e runs ] || fail "a refused run left a folder"

@@ -161,6 +161,12 @@ TEST(ranks_share_the_shards_and_exchange_gradients_and_weights)
         double ms = 1e3 * shape_exchange_s(&s, times[i].ranks_n, shape_find_gpu(times[i].device));
         if (fabs(ms - times[i].ms) > 0.001 * times[i].ms) fail_msg("row %zu: %g ms", i, ms);
     }
+    struct shape_cost cost;
+    shape_cost(&cost, &s); /* of one rank, which has a block of gradients more for each level */
+    for (int32_t ranks = 1; ranks < 8; ranks *= 2)
+        assert_in_range(shape_rank_bytes(&s, ranks) - shape_rank_bytes(&s, 2 * ranks),
+                        4 * cost.parameters_n - (1 << 20), 4 * cost.parameters_n + (1 << 20));
+    assert_int_equal(shape_rank_bytes(&s, 1), cost.device_bytes);
     s.train.precision = SPEC_FP32;
     double ms = 1e3 * shape_exchange_s(&s, 8, shape_find_gpu("NVIDIA H100"));
     assert_true(fabs(ms - 3.947 * 8 / 6) < 0.01);
