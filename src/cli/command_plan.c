@@ -201,7 +201,7 @@ static void print_ranks(const struct planning *p, struct arena *a)
             if (seconds > longest_s) longest_s = seconds;
             trainings_n++;
         }
-        if (trainings_n == 0 || (p->gpu && bytes > p->device.memory_bytes)) continue;
+        if (trainings_n == 0 || (gpu && bytes > p->device.memory_bytes)) continue;
         if (n++ == 0) cli_print("ranks  memory each  longest training\n");
         clock_duration(time, longest_s);
         cli_print("%5d  %11s  %16s\n", ranks, str_bytes(a, (double)bytes), time);
