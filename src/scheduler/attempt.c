@@ -69,6 +69,13 @@ static int attempt_write_files(struct attempt *at, const struct queue *q, struct
     return run_folder_write_specs(at->path, spec, at->n, e);
 }
 
+/* Returns the number of processes: a training has those of --ranks. */
+static int32_t attempt_ranks(const struct attempt *at, const struct scheduler *sc)
+{
+    bool trains = sc->queue.run[at->entry[0]].spec.kind == SPEC_TRAIN;
+    return trains && sc->options->ranks_n > 1 ? sc->options->ranks_n : 1;
+}
+
 /* Starts the worker (step 3). A GPU is named by its UUID: numbers change when one fails. A worker
  * that sees one GPU sees it as its first. */
 static int attempt_spawn(struct attempt *at, const struct scheduler *sc, struct err *e)
@@ -87,7 +94,8 @@ static int attempt_spawn(struct attempt *at, const struct scheduler *sc, struct 
         .dir = at->dir,
         .attempt_dir = at->path,
         .place = &place,
-        .ranks_n = 1,
+        .places_n = 1,
+        .ranks_n = attempt_ranks(at, sc),
         .alone = sc->queue.run[at->entry[0]].spec.kind == SPEC_BENCH,
         .avoid_blas = sc->queue.entry[at->entry[0]].avoid_blas,
     };

@@ -639,6 +639,7 @@ int slurm_node_run(const struct project *p, const char *dir, struct err *e)
         .dir = dir,
         .attempt_dir = attempt_dir,
         .place = &place,
+        .places_n = 1,
         .ranks_n = 1,
         .avoid_blas = "",
     };

@@ -55,7 +55,9 @@ struct scheduler_options {
     double poll_s;   /* seconds between queries of an executor, and before a rejected worker
                         is submitted again; default 10 */
     int32_t tries;   /* attempts a run may have in this call; default 3 */
-    bool keep_going; /* continue with independent runs after a failure */
+    int32_t ranks_n; /* processes of a training, a power of two; 0: 1. Other runs have one. */
+    int32_t ranks_per_node; /* of them on one machine of a cluster; 0: not given */
+    bool keep_going;        /* continue with independent runs after a failure */
     enum scheduler_pick pick;
     const char *worker; /* program to start as `worker worker DIR …`; NULL: the running program.
                            Tests name a fake. */

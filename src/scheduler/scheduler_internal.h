@@ -86,6 +86,7 @@ struct executor_config {
     const char *program;           /* started as: program worker dir --device device --threads 1 */
     const char *words;             /* value of the executor's option; NULL: not given */
     double poll_s;                 /* seconds between two queries */
+    int32_t ranks_per_node;        /* see scheduler_options */
     bool in_use;                   /* --devices gives it slots */
 };
 
@@ -96,14 +97,16 @@ struct worker_place {
     int32_t cpu;        /* core to pin to; -1: any */
 };
 
-/* The arguments and the environment of a worker. */
+/* The arguments and the environment of a worker: one process, or several of one training. */
 struct worker_command {
     const char *dir;                  /* the attempt's folder, relative to the project's */
-    const char *attempt_dir;          /* the same, absolute: its mark, and where the log is */
-    const struct worker_place *place; /* (ranks_n); of a cluster place[0] holds for all */
-    int32_t ranks_n;                  /* processes of the training: 1 without --ranks */
-    bool alone;                       /* measures speed: nothing else may run on the device */
-    const char *avoid_blas;           /* BLAS that an earlier attempt failed with; "": none */
+    const char *attempt_dir;          /* the same, absolute: its mark, and where the logs are */
+    const struct worker_place *place; /* (places_n); of a cluster place[0] holds for all */
+    int32_t places_n;       /* processes to start here: ranks rank … rank + places_n - 1 */
+    int32_t rank, ranks_n;  /* ranks_n: processes of the training; 1 without --ranks */
+    const char *host;       /* this machine's name for ranks elsewhere; NULL: none is */
+    bool alone;             /* measures speed: nothing else may run on the device */
+    const char *avoid_blas; /* BLAS that an earlier attempt failed with; "": none */
 };
 
 /* Identifies a worker in results.db and for the next scheduler. */
