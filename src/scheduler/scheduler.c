@@ -400,6 +400,7 @@ static int open_executors(struct scheduler *sc, struct err *e)
             .program = sc->options->worker ? sc->options->worker : sc->project->program,
             .words = sc->options->words[i],
             .poll_s = sc->poll_s,
+            .ranks_n = sc->options->ranks_n,
             .ranks_per_node = sc->options->ranks_per_node,
             .in_use = slots_have(&sc->slots, i)};
         if (config.words && !config.in_use)

@@ -86,6 +86,7 @@ struct executor_config {
     const char *program;           /* started as: program worker dir --device device --threads 1 */
     const char *words;             /* value of the executor's option; NULL: not given */
     double poll_s;                 /* seconds between two queries */
+    int32_t ranks_n;               /* of a training; see scheduler_options */
     int32_t ranks_per_node;        /* see scheduler_options */
     bool in_use;                   /* --devices gives it slots */
 };
@@ -164,6 +165,7 @@ struct executor {
 };
 
 enum { WORKER_LOG_MAX_BYTES = 4 * 1024 * 1024 };
+#define SLURM_EXIT_FILE "exit" /* how a job's worker ended, in the attempt's folder */
 #define EXECUTOR_EXTERN(name, syntax) extern const struct executor executor_##name;
 EXECUTORS(EXECUTOR_EXTERN)
 extern const struct executor *const executor_table[]; /* ended by NULL */
