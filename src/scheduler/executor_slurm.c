@@ -19,7 +19,8 @@
  *    process: GPUs per node are multiplied by the ranks of a node.
  * 8. Signals reach the batch shell alone, and srun would kill the tasks at SIGTERM. So the script
  *    sends it to the tasks itself, and repeats it until srun has ended: a task may have just begun.
- * 9. If a process of the attempt before was lost, the job avoids that node, unless too few are left.
+ * 9. If a process of the attempt before was lost, the job avoids that node, unless too few are
+ * left.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -100,8 +101,10 @@ static const char *const slurm_ours[] = {"array",     "chdir",    "clusters", "e
 /* Options that follow from the ranks (rule 7). GPUs are gres=gpu or gpus-per-node, because every
  * task then sees those of all ranks of its node, as NCCL expects it. */
 static const char *const slurm_ours_of_ranks[] = {
-    "distribution",   "gpu-bind",      "gpus",           "gpus-per-socket", "gpus-per-task", "nodes",
-    "ntasks",         "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket"};
+    "distribution",    "gpu-bind",         "gpus",
+    "gpus-per-socket", "gpus-per-task",    "nodes",
+    "ntasks",          "ntasks-per-core",  "ntasks-per-gpu",
+    "ntasks-per-node", "ntasks-per-socket"};
 
 /* Checks one option: name or name=value. */
 static int slurm_check_word(const struct slurm *s, const char *word, struct err *e)
@@ -416,9 +419,9 @@ static int slurm_write_script(const struct slurm *s, struct arena *a,
                               const struct worker_command *o, struct err *e)
 {
     struct strbuf text;
-    const char *job = arena_printf(a, "%s slurm-job %s --project %s",
-                                   str_shell_word(a, s->config.program), str_shell_word(a, o->dir),
-                                   str_shell_word(a, s->config.project->root));
+    const char *job =
+        arena_printf(a, "%s slurm-job %s --project %s", str_shell_word(a, s->config.program),
+                     str_shell_word(a, o->dir), str_shell_word(a, s->config.project->root));
 
     strbuf_init(&text, a);
     strbuf_add(&text, "#!/bin/sh\n# One attempt as a job of Slurm; see alibi run --help.\n");

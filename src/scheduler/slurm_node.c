@@ -83,8 +83,9 @@ static int slurm_node_gpu(const char **gpu, struct arena *a, const struct slurm_
     for (char *item = strsep(&rest, ","); item; item = strsep(&rest, ","), n++)
         if (n == 0 || n == t->local) *gpu = item;
     if (n == 1 || t->local < n) return 0;
-    return ERR(e, ERR_USAGE, "rank %ld: Slurm gave its node %ld GPUs (%s), one for each rank is "
-                             "needed; see --ranks-per-node",
+    return ERR(e, ERR_USAGE,
+               "rank %ld: Slurm gave its node %ld GPUs (%s), one for each rank is "
+               "needed; see --ranks-per-node",
                (long)t->rank, (long)n, given);
 }
 
