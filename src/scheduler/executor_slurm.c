@@ -153,15 +153,6 @@ static int32_t slurm_ranks_per_node(const struct slurm *s, int32_t ranks_n)
     return ranks_n < most ? ranks_n : most;
 }
 
-static int slurm_check_ranks(const struct slurm *s, struct err *e)
-{
-    int32_t n = s->config.ranks_per_node, ranks_n = s->config.ranks_n;
-
-    if (n == 0 || (n > 0 && (n & (n - 1)) == 0 && n <= ranks_n && ranks_n % n == 0)) return 0;
-    return ERR(e, ERR_USAGE, "--ranks-per-node %ld: expected a power of two up to --ranks %ld",
-               (long)n, (long)ranks_n);
-}
-
 /* Multiplies the GPUs of a node in an option (rule 7). */
 static const char *slurm_multiply_gpus(struct arena *a, const char *option, int32_t by)
 {
@@ -381,8 +372,7 @@ static int slurm_open(void **self, const struct executor_config *c, struct err *
     arena_init(&s->arena);
     arena_init(&s->answer);
     slurm_set_environment(s);
-    int rc = slurm_check_ranks(s, e);
-    if (rc == 0) rc = slurm_parse_options(s, e);
+    int rc = slurm_parse_options(s, e);
     if (rc < 0)
         slurm_close(s);
     else
@@ -453,8 +443,8 @@ static void slurm_lost_node(char node[SLURM_NODE_BYTES], struct arena *a, const 
     if (!run_folder_parse(attempt_dir, NULL, &attempt) || attempt < 2) return;
     const char *before = run_folder_sibling(a, attempt_dir, attempt - 1);
     if (run_folder_find(&r, a, before, EVENT_ENDED, &why) != 1 || !r.ended.message) return;
-    if (strstr(r.ended.message, "connection lost"))
-        (void)sscanf(r.ended.message, "rank %*d on %63[^,: ]", node);
+    if (!r.ended.code || strcmp(r.ended.code, err_name(ERR_UNAVAILABLE)) != 0) return;
+    (void)sscanf(r.ended.message, "rank %*d on %63[^,: ]", node);
 }
 
 /* Submits the job. avoid: a node; "": none. */

@@ -185,7 +185,7 @@ int slurm_node_run(const struct project *p, const char *dir, struct err *e)
         TRY_OUT(rc, slurm_node_write(path, &end, e));
     else if (end.exit_code != 0)
         slurm_node_await_outcome(path);
-    rc = slurm_node_judge(arena_printf(&a, "%s/log", dir), &end, e);
+    rc = slurm_node_judge(worker_log(&a, dir, task.rank), &end, e);
 out:
     if (worker) executor_local.release(worker);
     executor_local.close(local);
