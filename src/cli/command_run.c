@@ -46,6 +46,10 @@ CLI_COMMAND(run)
     bool redo = false, reevaluate = false, failed = false, stale = false, yes = false;
     struct cli_option options[CLI_OPTIONS_MAX] = {
         CLI_PLANNING_OPTIONS(o, so.devices, CLI_DEVICES, DEVICES_SYNTAX),
+        {"ranks", 0, CLI_COUNT, &so.ranks_n, "P",
+         "compute each training on P devices (a power of two); its results do not change"},
+        {"ranks-per-node", 0, CLI_COUNT, &so.ranks_per_node, "K",
+         "of them on one node, with --devices slurm (default all)"},
         {"tries", 0, CLI_COUNT, &so.tries, "N", "attempts per failing run (default 3)"},
         {"keep-going", 'k', CLI_FLAG, &so.keep_going, NULL,
          "continue with other runs after a failure; accept runs that diverge"},

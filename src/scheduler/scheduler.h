@@ -8,7 +8,9 @@
  *                               +-- lost ------> lost        killed, vanished, silent; retried
  *                               +-- stopped ---> cancelled   by the user; resumable
  *
- * Evaluations wait for their training. Those of one training and protocol share a worker. */
+ * Evaluations wait for their training. Those of one training and protocol share a worker. A
+ * training may have several processes (ranks), each on its own slot: their number changes no
+ * result. */
 #ifndef SCHEDULER_SCHEDULER_H
 #define SCHEDULER_SCHEDULER_H
 
@@ -55,7 +57,9 @@ struct scheduler_options {
     double poll_s;   /* seconds between queries of an executor, and before a rejected worker
                         is submitted again; default 10 */
     int32_t tries;   /* attempts a run may have in this call; default 3 */
-    bool keep_going; /* continue with independent runs after a failure */
+    int32_t ranks_n; /* processes of a training, a power of two; 0: 1. Other runs have one. */
+    int32_t ranks_per_node; /* of them on one machine of a cluster; 0: not given */
+    bool keep_going;        /* continue with independent runs after a failure */
     enum scheduler_pick pick;
     const char *worker; /* program to start as `worker worker DIR …`; NULL: the running program.
                            Tests name a fake. */
@@ -91,6 +95,8 @@ int scheduler_find_checkpoint(struct store *s, const struct project *p, const ch
 struct device {
     char name[32]; /* cpu, cuda:0 */
     char description[128];
+    char
+        model[96]; /* GPUs of one model compute the same bits; empty: only the device itself does */
     int64_t memory_bytes, free_bytes;
     int32_t executor;   /* index in the table of executors */
     int32_t slots;      /* workers at a time */

@@ -17,7 +17,7 @@ static void open_queue(struct toy_grid *g)
 /* The next worker's runs while so many slots are free, on a device of 2000 bytes. */
 static int32_t next(struct toy_grid *g, bool idle, int32_t slots_free)
 {
-    g->slots = (struct slots){.running_n = {!idle}, .n = slots_free};
+    g->slots = (struct slots){.running_n = {!idle}, .n = slots_free, .ranks_n = 1};
     g->slots.device[0].free_bytes = 2000;
     g->slots.slot = arena_array(&g->arena, (size_t)slots_free, sizeof *g->slots.slot);
     int32_t n = queue_next(&g->queue, idle, &g->slots);
