@@ -90,6 +90,7 @@ CLI_COMMAND(run)
             "--devices %s: only `alibi plan` takes the name of a GPU; expected " DEVICES_SYNTAX,
             so.devices);
     if (p->unusable.code < 0) return ERR(e, p->unusable.code, "%s", p->unusable.text);
+    TRY(scheduler_check(&so, e));
     TRY(planning_check_precision(p, e));
     TRY(check_duration(p, yes, e));
     store_close(c->store);

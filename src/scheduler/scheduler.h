@@ -85,6 +85,10 @@ int scheduler_run(struct store *s, const struct project *p, const struct run *ru
                   const struct scheduler_options *o, struct scheduler_result *result,
                   struct err *e);
 
+/* scheduler_check - whether devices, ranks_n and ranks_per_node of the options fit together on this
+ * machine. Errors: ERR_USAGE, ERR_UNAVAILABLE. */
+int scheduler_check(const struct scheduler_options *o, struct err *e);
+
 /* scheduler_find_checkpoint - looks for the file of a done training. *gone: it is absent, so that
  * an evaluation of it cannot start, and `why` is set. Errors: as store_checkpoint. */
 int scheduler_find_checkpoint(struct store *s, const struct project *p, const char *train_run,
