@@ -417,13 +417,8 @@ static int open_slots(struct slots *sl, struct arena *a, const struct scheduler_
     int32_t n = o->ranks_per_node;
 
     TRY(slots_open(sl, a, o->devices, o->ranks_n, o->executors ? o->executors : executor_table, e));
-    if (n == 0) return 0;
-    if (!sl->device[sl->slot[0].device].is_cluster)
+    if (n > 0 && !sl->device[sl->slot[0].device].is_cluster)
         return ERR(e, ERR_USAGE, "--ranks-per-node %d requires --devices slurm", n);
-    if (n > sl->ranks_n || (n & (n - 1)) != 0)
-        return ERR(e, ERR_USAGE,
-                   "--ranks-per-node %d: expected a power of two, at most the %d of --ranks", n,
-                   sl->ranks_n);
     return 0;
 }
 
