@@ -445,6 +445,7 @@ static int open_executors(struct scheduler *sc, struct err *e)
             .program = sc->options->worker ? sc->options->worker : sc->project->program,
             .words = sc->options->words[i],
             .poll_s = sc->poll_s,
+            .ranks_n = sc->options->ranks_n,
             .now_us = sc->options->now_us,
             .now_context = sc->options->now_context,
             .ranks_per_node = sc->options->ranks_per_node,

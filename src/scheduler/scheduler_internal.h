@@ -88,8 +88,8 @@ struct executor_config {
     double poll_s;                 /* seconds between two queries */
     int64_t (*now_us)(void *context); /* as that of the scheduler's options; may be NULL */
     void *now_context;
-    int32_t ranks_per_node; /* see scheduler_options */
-    bool in_use;            /* --devices gives it slots */
+    int32_t ranks_n, ranks_per_node; /* see scheduler_options */
+    bool in_use;                     /* --devices gives it slots */
 };
 
 /* The device of one process of a worker. */
@@ -170,6 +170,7 @@ struct executor {
 };
 
 enum { WORKER_LOG_MAX_BYTES = 4 * 1024 * 1024 };
+#define SLURM_EXIT_FILE "exit" /* how a job's worker ended, in the attempt's folder */
 #define EXECUTOR_EXTERN(name, syntax) extern const struct executor executor_##name;
 EXECUTORS(EXECUTOR_EXTERN)
 extern const struct executor *const executor_table[]; /* ended by NULL */
