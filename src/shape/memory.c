@@ -399,6 +399,14 @@ static void place(struct shape_memory *out, int32_t id, bool bf16)
     out->pool_bytes = larger(out->pool_bytes, end_of(b));
 }
 
+/* Counts the blocks of gradients: the levels of the tree of a rank's leaves. */
+static int32_t gradient_blocks(int32_t leaves)
+{
+    int32_t n = 1;
+    for (int32_t level = 1; level < leaves; level *= 2) n++;
+    return n;
+}
+
 void shape_memory(struct shape_memory *out, const struct spec *s,
                   const struct shape_capacity *capacity)
 {
@@ -420,8 +428,14 @@ void shape_memory(struct shape_memory *out, const struct spec *s,
     else
         shape_params(&params, NULL, s);
     out->elements_n = params.elements_n;
-    if (capacity->train) out->slots_n = s->train.optimizer == SPEC_ADAM ? 4 : 3;
-    out->block_bytes = out->elements_n * 4 * out->slots_n;
+    out->step_bytes = SHAPE_STEP_BYTES;
+    if (capacity->train) {
+        int32_t leaves = shape_leaves(s->train.shards);
+        out->slots_n = s->train.optimizer == SPEC_ADAM ? 4 : 3;
+        out->gradients_n = gradient_blocks(leaves / larger(capacity->ranks_n, 1));
+        out->step_bytes += INT64_C(8) * leaves;
+    }
+    out->block_bytes = out->elements_n * 4 * (out->slots_n + larger(out->gradients_n - 1, 0));
     out->bf16_bytes = bf16 ? out->elements_n * 2 : 0;
-    out->total_bytes = out->block_bytes + out->bf16_bytes + out->pool_bytes + SHAPE_STEP_BYTES;
+    out->total_bytes = out->block_bytes + out->bf16_bytes + out->pool_bytes + out->step_bytes;
 }

@@ -26,6 +26,7 @@ struct shape_tensor {
     int32_t dims;                /* 1 or 2: how a checkpoint writes it */
     bool joined;                 /* continues the group of the tensor before it */
     bool position;               /* learned by the position method, or SSMax's */
+    bool fp32;                   /* read in fp32 also where other weights are read in bf16 */
     int32_t stage;               /* of a pass that alone reads it, see enum shape_stage */
     int64_t offset;              /* elements from the start of the parameter block */
     enum shape_init init;
@@ -35,11 +36,13 @@ struct shape_tensor {
 
 /* Parameters in one block. Tensors used as one matrix are a group without gaps: q, k, v weights
  * ((H + 2K) w, D); q, k, v biases; band 0's table and the class rows (c1 + K, D). Every group
- * starts at a multiple of 16 elements. */
+ * starts at a multiple of 16 elements. Tensors read in fp32 follow all others: ranks that exchange
+ * bf16 weights exchange the end of the block in fp32. */
 struct shape_params {
     struct shape_tensor *tensor;
     int32_t tensors_n;
     int64_t elements_n;   /* of the block, gaps included */
+    int64_t fp32_first;   /* element with which the tensors read in fp32 begin */
     int64_t largest_n;    /* rows * cols of the largest tensor */
     int64_t parameters_n; /* sum of rows * cols: 246,933,504 for wt103_247m with ALiBi */
 };
@@ -61,10 +64,13 @@ int32_t shape_shard_rows(const struct spec_train *t);
 
 /* The ranks of a training add the gradients of its shards as a binary tree, whose leaves are the
  * shards, and each owns an equal part of SHAPE_SLICES slices of the parameter block; neither
- * depends on their number. shape_leaves - the smallest power of two >= shards. shape_check_ranks -
- * whether so many ranks can share them. Errors: ERR_USAGE names the nearest numbers of ranks. */
+ * depends on their number. shape_leaves - the smallest power of two >= shards. shape_slice -
+ * elements of a slice of a block; the last slices may be shorter or empty. shape_check_ranks -
+ * whether so many ranks can share the shards. Errors: ERR_USAGE names the nearest numbers of ranks.
+ */
 enum { SHAPE_SLICES = 256 };
 int32_t shape_leaves(int32_t shards);
+int64_t shape_slice(int64_t elements_n);
 int shape_check_ranks(int32_t shards, int32_t ranks_n, struct err *e);
 
 /* shape_params - the parameters, listed in the arena; without an arena, only their numbers. */
@@ -96,11 +102,14 @@ struct shape_gpu {
     const char *name;  /* a part of what its driver calls it */
     double bf16, fp32; /* TFLOP/s of dense products */
     double memory_gb;
+    double link_gb; /* GB/s to another GPU of its machine, in one direction; 0: not known */
 };
 const struct shape_gpu *shape_gpus(size_t *n);
+/* shape_find_gpu - by what its driver calls it, such as "NVIDIA H200"; NULL: not known, as for
+ * every CPU, whose name does not state its clock. */
+const struct shape_gpu *shape_find_gpu(const char *device);
 
-/* shape_peak_flops - peak FLOP/s of dense products on a device, by its name ("NVIDIA H200"). 0:
- * unknown, as for every CPU, whose name does not state its clock. */
+/* shape_peak_flops - peak FLOP/s of dense products on a device, by its name; 0: not known. */
 double shape_peak_flops(const char *device, enum spec_precision precision);
 
 /* The cost of a run. device_bytes is exactly what the model allocates on its device
@@ -120,5 +129,19 @@ struct shape_cost {
 void shape_cost(struct shape_cost *out, const struct spec *s);
 /* shape_cost_continued - shape_cost of a training with a parent: of the updates that it adds. */
 void shape_cost_continued(struct shape_cost *out, const struct spec *s, const struct spec *parent);
+
+/* Assumptions of a model, not measurements of this program: GPUs of a machine; the share of their
+ * links' peak that all of them reach at once; GB/s of each between machines, 400 Gb/s less 10 %. */
+enum { SHAPE_NODE_GPUS = 8 };
+#define SHAPE_LINK_SHARE 0.73
+#define SHAPE_NETWORK_GB 45.0
+
+/* A training by several ranks. shape_rank_bytes - device_bytes of one of them. shape_rank_shards -
+ * of an update, the most shards that a rank computes. shape_exchange_s - seconds of an update in
+ * which ranks on such GPUs exchange gradients and weights; 0 if the link is not known. Their
+ * additions are not counted: the fewer shards a rank has, the fewer it makes. */
+int64_t shape_rank_bytes(const struct spec *s, int32_t ranks_n);
+int32_t shape_rank_shards(int32_t shards, int32_t ranks_n);
+double shape_exchange_s(const struct spec *s, int32_t ranks_n, const struct shape_gpu *gpu);
 
 #endif
