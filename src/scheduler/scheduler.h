@@ -26,9 +26,10 @@
 struct run {
     struct spec spec;
     char run_id[SPEC_ID_BYTES];
-    int32_t train; /* index of the run this one waits for, or -1 */
-    double flops;  /* estimate, for order and ETA */
-    int64_t device_bytes, disk_bytes;
+    int32_t train;        /* index of the run this one waits for, or -1 */
+    double flops;         /* estimate, for order and ETA */
+    int64_t device_bytes; /* of each process, with the ranks of the options */
+    int64_t disk_bytes;
 };
 
 enum { EXECUTORS_MAX = 4 };

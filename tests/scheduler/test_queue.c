@@ -5,6 +5,7 @@
 
 #include "scheduler/scheduler_internal.h"
 #include "scheduler/toy_grid.h"
+#include "shape/shape.h"
 #include "store/ingest.h"
 
 static void open_queue(struct toy_grid *g)
@@ -202,7 +203,20 @@ TEST_WITH(struct toy_grid *g, a_training_takes_as_many_slots_as_ranks_and_gives_
     assert_int_equal(start(g, slot), second);
 }
 
-/* Four slots, three ranks: while a training waits for slots, the evaluations of another one that
+TEST_WITH(struct toy_grid *g, with_fewer_ranks_than_planned_each_needs_more_memory)
+{
+    int32_t train = toy_grid_train(g, 64);
+    g->options.ranks_n = 4;
+    g->run[train].device_bytes = shape_rank_bytes(&g->run[train].spec, 4);
+    open_slots(g, 4, 4);
+    assert_int_equal(queue_need(&g->queue, &g->slots, &train, 1).bytes, g->run[train].device_bytes);
+    g->slots.ranks_n = 2;
+    int64_t bytes = queue_need(&g->queue, &g->slots, &train, 1).bytes;
+    assert_int_equal(bytes, shape_rank_bytes(&g->run[train].spec, 2));
+    assert_true(bytes > g->run[train].device_bytes);
+}
+
+/* Four slots, two ranks: while a training waits for slots, the evaluations of another one that
  * ends meanwhile do not take them. */
 TEST_WITH(struct toy_grid *g, later_evaluations_do_not_starve_a_training)
 {
