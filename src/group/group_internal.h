@@ -42,7 +42,7 @@ struct group_lane {
 
 struct group {
     const struct group_functions *functions; /* first */
-    struct group_options options; /* without its texts */
+    struct group_options options;            /* without its texts */
     int32_t rank, ranks_n;
     struct group_member *member_own;  /* (ranks_n) */
     int *control_own;                 /* (ranks_n) rank 0: of all others; others: of rank 0; -1 */
