@@ -107,4 +107,6 @@ const struct backend_ops cuda_functions = {
     .graph_free = cuda_graph_free,
     .choices = cuda_choices,
     .restore_choices = cuda_restore_choices,
+    .group_join = cuda_group_join,
+    .exchange = cuda_exchange,
 };

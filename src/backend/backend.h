@@ -548,8 +548,10 @@ struct backend {
     char device[96]; /* for people: "AMD EPYC, 1 thread" */
     char blas[96];   /* library, version and kernels in use */
     int32_t threads;
-    enum dtype precision; /* of activations */
-    struct group *group;  /* after group_join; NULL: this process computes alone */
+    enum dtype precision;        /* of activations */
+    struct group *group;         /* after group_join; NULL: this process computes alone */
+    char transport[64];          /* then for people, of exchange: "NCCL 2.27.5"; "": sockets */
+    char transport_warning[256]; /* why no faster transport is used; "": there is none */
 };
 
 /* backend_open - opens a registered backend, cuda:N, or check:NAME, which wraps NAME in the
@@ -560,15 +562,18 @@ int backend_open(struct backend **out, const char *name, int32_t threads, enum d
 void backend_close(struct backend *b); /* takes NULL */
 
 /* How a backend describes itself. One with `open` is a device; one with `wrap` is opened as
- * NAME:INNER around another backend, which it owns, even if wrap fails. A program registers the
- * backends that it links. libalibi_cuda.so is loaded on demand and exports `const struct
- * backend_library *alibi_backend_library(void)`. */
+ * NAME:INNER around another backend, which it owns, even if wrap fails. transport describes how
+ * its ranks would exchange ("NCCL 2.27.5"), without a device: ERR_NOINPUT through host memory,
+ * since a library was not found; ERR_UNAVAILABLE not at all. A program registers the backends that
+ * it links. libalibi_cuda.so is loaded on demand and exports `const struct backend_library
+ * *alibi_backend_library(void)`. */
 struct backend_library {
     int32_t version; /* BACKEND_VERSION */
     const char *name;
     int (*open)(struct backend **out, int ordinal, int32_t threads, enum dtype precision,
                 struct err *e);
     int (*wrap)(struct backend **out, struct backend *inner_own, struct err *e);
+    int (*transport)(char *text, size_t bytes, struct err *e);
 };
 /* backend_register - makes a linked backend known to backend_open. Call it before threads start. */
 void backend_register(const struct backend_library *library);

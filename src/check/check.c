@@ -531,7 +531,10 @@ static int check_group_join(struct backend *b, struct group *g, struct err *e)
 {
     struct check *c = self(b);
     TRY(check_inner(c)->group_join(c->inner_own, g, e));
-    c->base.group = c->inner_own->group;
+    const struct backend *inner = c->inner_own;
+    c->base.group = inner->group;
+    memcpy(c->base.transport, inner->transport, sizeof inner->transport);
+    memcpy(c->base.transport_warning, inner->transport_warning, sizeof inner->transport_warning);
     return 0;
 }
 

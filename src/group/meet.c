@@ -532,6 +532,7 @@ int group_close(struct group *g, int rc, struct err *e)
     if (!g) return rc;
     if (rc == 0 && g->watched) rc = watch_end_together(g, e);
     if (rc < 0 && g->watched) {
+        watch_end(g); /* the others end now, which is no loss */
         told = *e;
         if (g->rank == 0) err_set(&told, rc, "rank 0 on %s: %s", g->member_own[0].place, e->text);
         watch_tell(g, -1, &told);
