@@ -543,10 +543,10 @@ int group_close(struct group *g, int rc, struct err *e)
 
 int32_t group_rank(const struct group *g)
 {
-    return g->rank;
+    return g ? g->rank : 0;
 }
 
 int32_t group_ranks_n(const struct group *g)
 {
-    return g->ranks_n;
+    return g ? g->ranks_n : 1;
 }

@@ -190,6 +190,7 @@ int watch_end_together(struct group *g, struct err *e)
 
 int group_request_stop(struct group *g, struct err *e)
 {
+    if (!g) return 0;
     if (g->rank > 0) return report(g, MESSAGE_STOP, e);
     atomic_store(&g->stop_requested, true);
     return 0;
@@ -197,5 +198,5 @@ int group_request_stop(struct group *g, struct err *e)
 
 bool group_stop_requested(const struct group *g)
 {
-    return atomic_load(&g->stop_requested);
+    return g && atomic_load(&g->stop_requested);
 }

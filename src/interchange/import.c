@@ -425,6 +425,7 @@ int import_begin(struct event_writer **out, const char *dir, const struct spec *
                                    .started = {.pid = getpid(),
                                                .memory_in_use_bytes = RECORD_NONE,
                                                .threads = 1,
+                                               .ranks = 1,
                                                .host = host.nodename,
                                                .device = RECORD_IMPORTED,
                                                .backend = "none",

@@ -40,6 +40,7 @@ struct record_bins {
  * record_field. They are the members of struct record_t, the content of a record EVENT_T. */
 
 /* The worker has opened its device. device: product name, or RECORD_IMPORTED; backend: cpu …
+ * ranks: processes of the attempt, each with such a device; an older program's record has none: 1.
  * memory_in_use_bytes: of a GPU at that moment, by all programs and CUDA itself; results count what
  * the run adds to it. */
 #define RECORD_STARTED(X, T, t)                                                                    \
@@ -49,6 +50,7 @@ struct record_bins {
     X(T, t, TEXT, backend, OPTIONAL, "run_attempts", "backend", false)                             \
     X(T, t, TEXT, blas, OPTIONAL, "run_attempts", "blas", false)                                   \
     X(T, t, INT, threads, OPTIONAL, "run_attempts", "threads", false)                              \
+    X(T, t, INT, ranks, OPTIONAL, "run_attempts", "ranks", false)                                  \
     X(T, t, TEXT, code_id, REQUIRED, "run_attempts", "code_id", false)                             \
     X(T, t, TEXT, program, OPTIONAL, "run_attempts", "program", false)                             \
     X(T, t, INT, memory_in_use_bytes, OPTIONAL, NULL, NULL, false)

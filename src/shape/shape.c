@@ -23,6 +23,26 @@ int32_t shape_shard_rows(const struct spec_train *t)
     return t->L > 0 ? t->shard_tokens / t->L : 0;
 }
 
+int32_t shape_leaves(int32_t shards)
+{
+    int32_t leaves = 1;
+    while (leaves < shards) leaves *= 2;
+    return leaves;
+}
+
+int shape_check_ranks(int32_t shards, int32_t ranks_n, struct err *e)
+{
+    int32_t leaves = shape_leaves(shards), most = leaves < SHAPE_SLICES ? leaves : SHAPE_SLICES;
+    int32_t below = 1;
+    while (2 * below <= ranks_n && 2 * below <= most) below *= 2;
+    if (below == ranks_n) return 0;
+    if (most == 1)
+        return ERR(e, ERR_USAGE, "%d ranks for train.shards = %d; use 1", ranks_n, shards);
+    if (below == most) below /= 2;
+    return ERR(e, ERR_USAGE, "%d ranks for train.shards = %d; use %d or %d", ranks_n, shards, below,
+               2 * below);
+}
+
 void shape_bands(struct shape_bands *out, const struct spec_model *m, int32_t vocab)
 {
     *out = (struct shape_bands){.n = 1, .head_n = vocab};

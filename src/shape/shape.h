@@ -59,6 +59,14 @@ void shape_bands(struct shape_bands *out, const struct spec_model *m, int32_t vo
 /* shape_shard_rows - rows of L_train tokens in one shard. */
 int32_t shape_shard_rows(const struct spec_train *t);
 
+/* The ranks of a training add the gradients of its shards as a binary tree, whose leaves are the
+ * shards, and each owns an equal part of SHAPE_SLICES slices of the parameter block; neither
+ * depends on their number. shape_leaves - the smallest power of two >= shards. shape_check_ranks -
+ * whether so many ranks can share them. Errors: ERR_USAGE names the nearest numbers of ranks. */
+enum { SHAPE_SLICES = 256 };
+int32_t shape_leaves(int32_t shards);
+int shape_check_ranks(int32_t shards, int32_t ranks_n, struct err *e);
+
 /* shape_params - the parameters, listed in the arena; without an arena, only their numbers. */
 void shape_params(struct shape_params *out, struct arena *a, const struct spec *s);
 /* shape_params_streamed - the same tensors in a smaller block, in which all stages begin at element

@@ -309,7 +309,7 @@ SELECT run_id, attempt, state, coalesce(device, slot) AS device, host, blas, thr
   ended_at, exit_code, signal, message, dir || '/log' AS log_path,
   backend, code_id, program, slot, pid, dir, merged_from,
   EXISTS (SELECT 1 FROM results v WHERE v.attempt_id = t.attempt_id AND v.current = 1)
-    AS current_result, choices
+    AS current_result, choices, CASE WHEN device IS NOT NULL THEN coalesce(ranks, 1) END AS ranks
 FROM run_attempts t;
 
 CREATE VIEW claims AS

@@ -163,6 +163,7 @@ static int worker_start(struct worker *a, struct err *e)
         .type = EVENT_STARTED,
         .started = {.pid = getpid(),
                     .threads = a->backend->threads,
+                    .ranks = o->ranks_n > 0 ? o->ranks_n : 1,
                     .host = host.nodename,
                     .device = a->backend->device,
                     .backend = a->backend->name,

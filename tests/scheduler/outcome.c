@@ -67,6 +67,7 @@ int outcome_begin(struct event_writer **w, const char *dir, struct err *e)
                                                               .backend = "cpu",
                                                               .blas = blas,
                                                               .threads = 1,
+                                                              .ranks = 1,
                                                               .code_id = code_id(),
                                                               .program = "fake_worker"}};
     TRY(run_folder_append(w, dir, e));

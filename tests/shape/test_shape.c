@@ -356,3 +356,30 @@ TEST(bands_follow_the_cut_offs)
     assert_int_equal(b.head_n, 50265);
     assert_int_equal(b.band[0].width, 2048);
 }
+
+TEST(ranks_are_a_power_of_two_that_the_shards_can_feed)
+{
+    static const struct {
+        int32_t shards, ranks_n;
+        const char *nearest; /* NULL: allowed */
+    } cases[] = {
+        {1, 1, NULL},          {6, 1, NULL},
+        {6, 2, NULL},          {6, 4, NULL},
+        {6, 8, NULL},          {8, 8, NULL},
+        {65536, 256, NULL},    {1, 2, "use 1"},
+        {1, 0, "use 1"},       {8, 0, "use 1 or 2"},
+        {8, -4, "use 1 or 2"}, {8, 3, "use 2 or 4"},
+        {8, 6, "use 4 or 8"},  {8, 16, "use 4 or 8"},
+        {6, 9, "use 4 or 8"},  {65536, 512, "use 128 or 256"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int32_t shards = cases[i].shards, ranks_n = cases[i].ranks_n;
+        if (cases[i].nearest == NULL)
+            assert_ok(shape_check_ranks(shards, ranks_n, &e));
+        else
+            assert_fails(ERR_USAGE, cases[i].nearest, shape_check_ranks(shards, ranks_n, &e));
+    }
+    assert_int_equal(shape_leaves(1), 1);
+    assert_int_equal(shape_leaves(6), 8);
+    assert_int_equal(shape_leaves(8), 8);
+}

@@ -108,6 +108,20 @@ TEST_WITH(struct store_fixture *f, started_names_the_machine_in_the_attempt)
                 "a processor here OpenBLAS 2 c0de");
 }
 
+TEST_WITH(struct store_fixture *f, an_attempt_has_ranks_once_it_has_started_and_one_by_default)
+{
+    static const char *const started[] = {"'ranks':4,", "'ranks':1,", ""};
+
+    for (int i = 0; i < 3; i++) {
+        int64_t attempt = fixture_start_next(f, &f->train);
+        fixture_record(f, attempt, 1, EVENT_STARTED, "{%s'device':'a GPU','code_id':'c0de'}",
+                       started[i]);
+        fixture_end(f, attempt, STORE_FAILED);
+    }
+    fixture_start_next(f, &f->train);
+    assert_rows(f, "SELECT attempt, ranks FROM attempts ORDER BY attempt", "1 4 ; 2 1 ; 3 1 ; 4 -");
+}
+
 TEST_WITH(struct store_fixture *f, the_algorithms_that_a_device_chose_stay_with_the_attempt)
 {
     int64_t attempt = fixture_start_next(f, &f->train);

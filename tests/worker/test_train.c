@@ -21,6 +21,7 @@ TEST_WITH(struct worker_fixture *f,
 
     worker_fixture_must_run(f, &s, 1);
     assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_STARTED), 1);
+    assert_int_equal(worker_fixture_record(f, &s, 1, EVENT_STARTED, 0).started.ranks, 1);
     assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_STEP), 20);
     assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_VALIDATION), 2);
     assert_true(worker_fixture_count(f, &s, 1, EVENT_PROGRESS) >= 1);
