@@ -96,7 +96,7 @@ void cuda_graph_free(struct backend *b, void *graph);
 /* ---- group.c ---- */
 int cuda_group_join(struct backend *b, struct group *g, struct err *e);
 int cuda_exchange(struct backend *b, const struct group_transfer *list, int32_t n, struct err *e);
-/* cuda_group_leave - waits for the stream, but not for ranks that have ended. */
+/* cuda_group_leave - waits for the stream. */
 void cuda_group_leave(struct cuda *c);
 /* cuda_transport - transport of struct backend_library. */
 int cuda_transport(char *text, size_t bytes, struct err *e);

@@ -25,8 +25,7 @@ enum {
     STAGING_BYTES = 32 << 20, /* of a direction, divided among the ranks */
     STAGING_LEAST = 64 << 10, /* of a transfer */
     ASK_MS = 1000,            /* between two questions for NCCL's errors */
-    OUTLIVE_MS = 5000,        /* for src/group to end the process with the first cause */
-    CLOSE_MS = 10000          /* for the device to end its work before it is aborted */
+    OUTLIVE_MS = 5000         /* for src/group to end the process with the first cause */
 };
 
 /* What rank 0 tells the others. */
@@ -132,7 +131,7 @@ static void end_watch(struct cuda_ranks *r)
     if (r->wake_fd >= 0) close(r->wake_fd);
 }
 
-/* ---- joining ---- */
+/* ---- joining: an error that another try would meet again is ERR_NOINPUT ---- */
 
 /* Rank 0: chooses the transport. */
 static int make_offer(struct cuda_ranks *r, struct offer *o, struct err *e)
@@ -143,7 +142,7 @@ static int make_offer(struct cuda_ranks *r, struct offer *o, struct err *e)
         snprintf(o->warning, sizeof o->warning, "%s", absent.text);
         return 0;
     }
-    if (rc < 0) return ERR(e, rc, "%s: %s", r->c->backend.name, absent.text);
+    if (rc < 0) return ERR(e, ERR_NOINPUT, "%s: %s", r->c->backend.name, absent.text);
     return nccl_fault(r, r->nccl.id(&o->id), "an id", e);
 }
 
@@ -156,10 +155,10 @@ static int follow(struct cuda_ranks *r, const struct offer *o, struct err *e)
     version_text(theirs, sizeof theirs, o->version);
     version_text(ours, sizeof ours, version);
     if (rc < 0)
-        return ERR(e, ERR_UNAVAILABLE, "%s: rank 0 exchanges by %s, but here %s",
-                   r->c->backend.name, theirs, why.text);
+        return ERR(e, ERR_NOINPUT, "%s: rank 0 exchanges by %s, but here %s", r->c->backend.name,
+                   theirs, why.text);
     if (version == o->version) return 0;
-    return ERR(e, ERR_UNAVAILABLE,
+    return ERR(e, ERR_NOINPUT,
                "%s: rank 0 exchanges by %s, but here %s was found; install the same version, or "
                "set ALIBI_NCCL=0 to exchange through host memory",
                r->c->backend.name, theirs, ours);
@@ -195,24 +194,13 @@ int cuda_group_join(struct backend *b, struct group *g, struct err *e)
     return 0;
 }
 
-/* True once the stream has done all its work. */
-static bool is_idle(struct cuda *c)
-{
-    for (int waited_ms = 0; cudaStreamQuery(c->stream_own) == cudaErrorNotReady; waited_ms++) {
-        if (waited_ms == CLOSE_MS) return false;
-        poll(NULL, 0, 1);
-    }
-    return true;
-}
-
 void cuda_group_leave(struct cuda *c)
 {
     struct cuda_ranks *r = c->ranks_own;
     if (!r) return;
+    (void)cudaStreamSynchronize(c->stream_own);
     end_watch(r);
-    /* After an error work may be queued that waits for a rank which has ended. */
-    if (r->comm_own) (void)(is_idle(c) ? r->nccl.destroy : r->nccl.abort)(r->comm_own);
-    (void)cudaStreamSynchronize(c->stream_own); /* copies of staging memory */
+    if (r->comm_own) (void)r->nccl.destroy(r->comm_own);
     (void)cudaFreeHost(r->staging_own);
     free(r->part_own);
     free(r);

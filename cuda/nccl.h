@@ -23,7 +23,6 @@ typedef struct ncclComm *nccl_comm;
     F(id, ncclGetUniqueId, int, (struct nccl_id *))                                                \
     F(init, ncclCommInitRank, int, (nccl_comm *, int, struct nccl_id, int))                        \
     F(destroy, ncclCommDestroy, int, (nccl_comm))                                                  \
-    F(abort, ncclCommAbort, int, (nccl_comm))                                                      \
     F(async_error, ncclCommGetAsyncError, int, (nccl_comm, int *))                                 \
     F(group_start, ncclGroupStart, int, (void))                                                    \
     F(group_end, ncclGroupEnd, int, (void))                                                        \

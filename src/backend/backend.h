@@ -524,13 +524,16 @@ struct backend_ops {
     int (*graph_launch)(struct backend *, void *graph, struct err *);
     void (*graph_free)(struct backend *, void *graph); /* takes NULL */
 
-    /* Algorithm choices; both NULL if not supported. choices writes the GEMM algorithms selected by
+    /* Algorithm choices; all NULL if not supported. choices writes the GEMM algorithms selected by
      * timing as text, truncated to bytes, and returns its length without the final 0.
      * restore_choices, called before the first op, reads such a text: the algorithms it names are
      * not timed again, so that results keep their bits. ERR_DATA: the text is of another library or
-     * device; nothing is restored. */
+     * device; nothing is restored. close_choices - from now on nothing is timed: what has no
+     * algorithm gets the first that the library names, which depends on library and device alone.
+     */
     size_t (*choices)(struct backend *, char *text, size_t bytes);
     int (*restore_choices)(struct backend *, const char *text, struct err *);
+    void (*close_choices)(struct backend *);
 
     /* Ranks of one training (group/group.h). group_join - this process is a rank of g, which is
      * borrowed and outlives the backend; called once, before the first op. exchange - as

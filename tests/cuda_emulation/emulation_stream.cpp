@@ -133,12 +133,6 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return cudaSuccess;
 }
 
-/* Whoever asks waits: the work that is queued ends at last. */
-cudaError_t cudaStreamQuery(cudaStream_t stream)
-{
-    return cudaStreamSynchronize(stream);
-}
-
 cudaError_t cudaDeviceSynchronize()
 {
     if (cudaError_t error = capture_forbids()) return error;

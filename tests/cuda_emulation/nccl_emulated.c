@@ -231,7 +231,6 @@ int nccl_open(struct nccl *out, struct err *e)
                          .id = make_id,
                          .init = meet,
                          .destroy = part,
-                         .abort = part,
                          .async_error = error_of,
                          .group_start = start,
                          .group_end = end,
