@@ -563,6 +563,9 @@ struct backend {
 int backend_open(struct backend **out, const char *name, int32_t threads, enum dtype precision,
                  struct err *e);
 void backend_close(struct backend *b); /* takes NULL */
+/* backend_transport - transport of struct backend_library for cuda:N, without opening the device.
+ */
+int backend_transport(const char *name, char *text, size_t bytes, struct err *e);
 
 /* How a backend describes itself. One with `open` is a device; one with `wrap` is opened as
  * NAME:INNER around another backend, which it owns, even if wrap fails. transport describes how

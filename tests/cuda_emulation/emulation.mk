@@ -91,8 +91,8 @@ $(EMULATED)/libnvidia-ml.so.1: $(EMULATION)/nvml_fake.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(EMULATED_CFLAGS) -shared -o $@ $<
 
-# cublaslt.c alone: how the backend finds the real library.
-$(EMULATED)/print_cublaslt: $(EMULATED)/plain/cuda/cublaslt.c.o $(EMULATED)/plain/$(EMULATION)/print_cublaslt.c.o $(EMULATED)/plain/libbase.a
+# cublaslt.c and nccl.c alone: how the backend finds the real libraries.
+$(EMULATED)/print_libraries: $(EMULATED)/plain/cuda/cublaslt.c.o $(EMULATED)/plain/cuda/nccl.c.o $(EMULATED)/plain/$(EMULATION)/print_libraries.c.o $(EMULATED)/plain/libbase.a
 	$(Q)$(CC) -o $@ $^ -ldl
 
 # Where a toolkit of CUDA 13 is: a file that compiles only if each enumerator of the emulator's headers has the toolkit's
@@ -109,7 +109,7 @@ cuda check-cuda-emulated: $(EMULATED)/values.o
 endif
 
 .PHONY: emulated-programs-plain emulated-programs-asan emulated-programs-tsan check-cuda-emulated
-emulated-programs-plain: $(EMULATED_PROGRAMS:%=$(BUILD)/%) $(BUILD)/tests/cuda_emulation/check_faults $(BUILD)/tests/cuda_emulation/check_shapes $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(EMULATED)/libnvidia-ml.so.1 $(EMULATED)/print_cublaslt $(BUILD)/tests/model/check_training $(BUILD)/tests/model/test_score $(BUILD)/tests/model/test_forms $(BUILD)/tests/model/check_graphs $(BUILD)/tests/worker/check_device
+emulated-programs-plain: $(EMULATED_PROGRAMS:%=$(BUILD)/%) $(BUILD)/tests/cuda_emulation/check_faults $(BUILD)/tests/cuda_emulation/check_shapes $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(EMULATED)/libnvidia-ml.so.1 $(EMULATED)/print_libraries $(BUILD)/tests/model/check_training $(BUILD)/tests/model/test_score $(BUILD)/tests/model/test_forms $(BUILD)/tests/model/check_graphs $(BUILD)/tests/worker/check_device
 emulated-programs-asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='$(ASAN_FLAGS)' $(EMULATED_PROGRAMS:%=build/asan/%) build/asan/tests/cuda_emulation/check_shapes
 emulated-programs-tsan: $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%)
