@@ -241,18 +241,15 @@ static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
     if (threadIdx.x == 0) logp[i] = accumulate ? logp[i] + value : value;
 }
 
-/* Sets batch to the sum of the losses and adds it to total. A batch has some ten thousand losses,
- * so one block suffices. Thread t adds losses t, t + 512, ...; then lanes, then warps are added in
+/* Sets out to the sum of the losses. A batch has some ten thousand losses, so one block suffices. Thread t adds losses t, t + 512, ...; then lanes, then warps are added in
  * a fixed order. Reads 4 bytes a loss. */
 static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
-    sum_losses_k(double *batch, double *total, const float *loss, int64_t n)
+    sum_losses_k(double *out, const float *loss, int64_t n)
 {
     double sum = 0.0;
     for (int64_t i = threadIdx.x; i < n; i += SOFTMAX_THREADS_MAX) sum += (double)loss[i];
     sum = rows_block_sum<SOFTMAX_THREADS_MAX>(sum);
-    if (threadIdx.x != 0) return;
-    *batch = sum;
-    *total += sum;
+    if (threadIdx.x == 0) *out = sum;
 }
 
 static dim3 softmax_block(int64_t cols)
@@ -283,5 +280,5 @@ int cuda_softmax_logp(void *stream, const struct softmax_logp_args *a)
 int cuda_sum_losses(void *stream, const struct sum_losses_args *a)
 {
     return launch(sum_losses_k, dim3(1), dim3(SOFTMAX_THREADS_MAX), 0, (cudaStream_t)stream,
-                  a->batch_dev, a->total_dev, (const float *)a->loss.data, a->loss.cols);
+                  a->out_dev, (const float *)a->loss.data, a->loss.cols);
 }

@@ -379,9 +379,9 @@ struct softmax_logp_args {
     bool accumulate;
 };
 
-/* sum_losses: batch = sum of loss in double, in a fixed order; total += batch. */
+/* sum_losses: out = sum of loss in double, in a fixed order. */
 struct sum_losses_args {
-    double *batch_dev, *total_dev;
+    double *out_dev;
     struct tensor loss; /* (1,N) fp32 */
 };
 

@@ -415,8 +415,7 @@ const struct op_descriptor op_table[OPS_N] = {
                       {"target", ARG_I32, ARG_READ, AT(softmax_logp_args, target_dev), "N"}}},
     [OP_SUM_LOSSES] =
         {.argument = {{"loss", ARG_TENSOR_F32, ARG_READ, AT(sum_losses_args, loss), "1 N"},
-                      {"batch", ARG_F64, ARG_WRITE, AT(sum_losses_args, batch_dev), "1"},
-                      {"total", ARG_F64, ARG_UPDATE, AT(sum_losses_args, total_dev), "1"}}},
+                      {"out", ARG_F64, ARG_WRITE, AT(sum_losses_args, out_dev), "1"}}},
     [OP_SUM_SQUARES] = {.argument = {{"n", ARG_SIZE_64, ARG_READ, AT(sum_squares_args, n), "N"},
                                      {"part", ARG_SIZE_64, ARG_READ, AT(sum_squares_args, part),
                                       "Q", .optional = true},

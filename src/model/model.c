@@ -44,10 +44,11 @@ static int fill(struct model *m, struct err *e)
     else
         shape_params(&m->params, &m->arena, &m->spec);
     shape_bands(&m->bands, &m->spec.model, m->spec.data.vocab);
+    if (m->capacity.train) TRY(model_group_open(m, e));
     TRY(model_memory_open(m, e));
     TRY(model_weights_bind(&m->values, m, model_block_dev(m, MODEL_VALUES), m->bf16_dev_own, e));
-    if (m->capacity.train)
-        TRY(model_weights_bind(&m->gradients, m, model_block_dev(m, MODEL_GRADIENTS), NULL, e));
+    for (int32_t leaf = 0; leaf < MODEL_LEAVES && leaf < m->memory.gradients_n; leaf++)
+        TRY(model_weights_bind(&m->gradients[leaf], m, model_gradient_dev(m, leaf), NULL, e));
     TRY(model_position_open(m, e));
     return model_step_upload(m, &m->step, e);
 }
@@ -100,7 +101,10 @@ int model_read(struct model *m, enum model_block block, int32_t tensor, float *o
                struct err *e)
 {
     TRY(model_stream_check(m, tensor, e));
-    if (block == MODEL_GRADIENTS) TRY(model_position_pullback(m, e));
+    TRY(model_weights_check(m, block, tensor, e));
+    TRY(model_group_collect(m, block, tensor, e));
+    if (m->group.rank > 0) return 0;
+    if (block == MODEL_GRADIENTS) TRY(model_group_flush(m, e));
     return model_weights_read(m, block, tensor, out_host, e);
 }
 
@@ -108,6 +112,7 @@ int model_write(struct model *m, enum model_block block, int32_t tensor, const f
                 struct err *e)
 {
     TRY(model_stream_check(m, tensor, e));
+    if (block == MODEL_GRADIENTS) TRY(model_group_flush(m, e));
     TRY(model_weights_write(m, block, tensor, in_host, e));
     if (block != MODEL_VALUES) return 0;
     m->transposed_valid = false;

@@ -2,9 +2,8 @@
  *
  * buffers.stream_grad is the gradient of the residual stream, updated in place from layer to layer.
  * Each branch adds its gradient through its LayerNorm. The same op computes the gradient of the
- * preceding branch, whose sum that LayerNorm read. The first pass of an update overwrites the
- * gradients of matrices and biases, and later passes add to them; those of LayerNorms are zeroed
- * first (model_step.c). */
+ * preceding branch, whose sum that LayerNorm read. The pass overwrites the gradients of
+ * matrices and biases; those of LayerNorms are zeroed first (model_step.c). */
 #include "model/model_internal.h"
 
 /* The gradients passed from branch to branch; without dropout `branch` is `stream`. */
@@ -41,12 +40,12 @@ static int feed_forward_bwd(struct model *m, const struct model_pass *p, int32_t
 {
     const struct model_activations *act = model_activations(m, p, l);
     const struct model_layer *w = &m->values.layer[l];
-    struct model_layer *dw = &m->gradients.layer[l];
+    struct model_layer *dw = &m->gradients[p->leaf].layer[l];
     const struct spec_model *s = &m->spec.model;
     int64_t n = p->tokens_n;
     struct tensor u = model_view(&act->ffn, n, s->ffn), g = model_view(&act->ln2, n, s->dim);
     TRY(OPS(m->b, linear_bwd_weight, e, .dw = dw->fc2, .dbias = dw->fc2_bias, .dy = f->branch,
-            .x = u, .accumulate = p->accumulate));
+            .x = u));
     struct tensor du = model_view(&m->buffers.wide, n, s->ffn);
     struct linear_bwd_relu_args relu = {.dx = du,
                                         .dy = f->branch,
@@ -56,8 +55,7 @@ static int feed_forward_bwd(struct model *m, const struct model_pass *p, int32_t
                                         .dropout =
                                             model_dropout(m, p, s->dropout_relu, l, DROPOUT_RELU)};
     TRY(ops_linear_bwd_relu(m->b, &relu, e));
-    TRY(OPS(m->b, linear_bwd_weight, e, .dw = dw->fc1, .dbias = dw->fc1_bias, .dy = du, .x = g,
-            .accumulate = p->accumulate));
+    TRY(OPS(m->b, linear_bwd_weight, e, .dw = dw->fc1, .dbias = dw->fc1_bias, .dy = du, .x = g));
     struct tensor dg = model_view(&m->buffers.narrow, n, s->dim);
     TRY(OPS(m->b, linear_bwd_input, e, .dx = dg, .dy = du, .w = w->fc1));
     struct tensor x = model_view(&act->attn_residual, n, s->dim),
@@ -78,7 +76,7 @@ static int gates_bwd(struct model *m, const struct model_pass *p, int32_t l,
                      const struct attention *at, const struct tensor *a, const struct tensor *da,
                      struct err *e)
 {
-    const struct model_layer *w = &m->values.layer[l], *dw = &m->gradients.layer[l];
+    const struct model_layer *w = &m->values.layer[l], *dw = &m->gradients[p->leaf].layer[l];
     struct tensor z = {.dtype = DTYPE_F32}, dz = z;
     if (at->gates.high.data == NULL) return 0;
     if (w->gate.data != NULL) {
@@ -98,11 +96,11 @@ static int attend_bwd(struct model *m, const struct model_pass *p, int32_t l, st
 {
     const struct model_activations *act = model_activations(m, p, l);
     const struct model_layer *w = &m->values.layer[l];
-    struct model_layer *dw = &m->gradients.layer[l];
+    struct model_layer *dw = &m->gradients[p->leaf].layer[l];
     int64_t n = p->tokens_n, c = m->spec.model.dim;
     struct attention at = model_attention(m, p, l, act);
     TRY(OPS(m->b, linear_bwd_weight, e, .dw = dw->out, .dbias = dw->out_bias, .dy = f->branch,
-            .x = at.out, .accumulate = p->accumulate));
+            .x = at.out));
     at.dout = model_view(&m->buffers.narrow, n, c);
     TRY(OPS(m->b, linear_bwd_input, e, .dx = at.dout, .dy = f->branch, .w = w->out));
 
@@ -118,8 +116,7 @@ static int attend_bwd(struct model *m, const struct model_pass *p, int32_t l, st
     TRY(ops_attention_bwd(m->b, &at, e));
 
     struct tensor a = model_view(&act->ln1, n, c);
-    TRY(OPS(m->b, linear_bwd_weight, e, .dw = dw->qkv, .dbias = dw->qkv_bias, .dy = dqkv, .x = a,
-            .accumulate = p->accumulate));
+    TRY(OPS(m->b, linear_bwd_weight, e, .dw = dw->qkv, .dbias = dw->qkv_bias, .dy = dqkv, .x = a));
     struct tensor da = model_view(&m->buffers.narrow, n, c);
     TRY(OPS(m->b, linear_bwd_input, e, .dx = da, .dy = dqkv, .w = w->qkv));
     TRY(gates_bwd(m, p, l, &at, &a, &da, e));
@@ -147,8 +144,8 @@ static int flow_begin(struct model *m, const struct model_pass *p, struct flow *
          * stream. */
         const struct model_activations *last = model_activations(m, p, m->spec.model.layers);
         struct layernorm_bwd_args norm = {.dx = f->stream,
-                                          .dgain = m->gradients.norm.gain,
-                                          .dbias = m->gradients.norm.bias,
+                                          .dgain = m->gradients[p->leaf].norm.gain,
+                                          .dbias = m->gradients[p->leaf].norm.bias,
                                           .dy = model_view(&m->buffers.narrow, n, c),
                                           .x = model_view(&last->x, n, c),
                                           .stats = model_view(&last->stats1, n, 2),

@@ -70,7 +70,8 @@ int model_embed(struct model *m, const struct model_pass *p, struct err *e)
     return 0;
 }
 
-static int embed_adaptive_bwd(struct model *m, const struct tensor *dx, struct err *e)
+static int embed_adaptive_bwd(struct model *m, const struct model_pass *p, const struct tensor *dx,
+                              struct err *e)
 {
     int64_t used = 0;
     for (int32_t i = 0; i < m->bands.n; i++) {
@@ -81,11 +82,11 @@ static int embed_adaptive_bwd(struct model *m, const struct tensor *dx, struct e
         TRY(OPS(m->b, gather_rows, e, .y = dprojected, .x = *dx,
                 .index_dev = model_list_dev(m, &m->lists.band_row[i]),
                 .scale = embedding_scale(m)));
-        TRY(OPS(m->b, linear_bwd_weight, e, .dw = m->gradients.projection[i], .dy = dprojected,
-                .x = rows, .accumulate = true));
+        TRY(OPS(m->b, linear_bwd_weight, e, .dw = m->gradients[p->leaf].projection[i],
+                .dy = dprojected, .x = rows, .accumulate = true));
         TRY(OPS(m->b, linear_bwd_input, e, .dx = drows, .dy = dprojected,
                 .w = m->values.projection[i]));
-        TRY(OPS(m->b, scatter_rows, e, .y = m->gradients.table[i], .x = drows,
+        TRY(OPS(m->b, scatter_rows, e, .y = m->gradients[p->leaf].table[i], .x = drows,
                 .index_dev = model_list_dev(m, &m->lists.band_grad[i]), .scale = 1.0f,
                 .accumulate = true));
     }
@@ -97,12 +98,12 @@ int model_embed_bwd(struct model *m, const struct model_pass *p, struct err *e)
     struct tensor dx = model_view(&m->buffers.stream_grad, p->tokens_n, m->spec.model.dim);
     struct dropout d = model_dropout(m, p, m->spec.model.dropout, 0, DROPOUT_EMBEDDING);
     if (d.p > 0.0f) TRY(OPS(m->b, dropout, e, .y = dx, .x = dx, .dropout = d));
-    if (m->position.embedding_grad.data != NULL)
-        TRY(OPS(m->b, scatter_rows, e, .y = m->position.embedding_grad, .x = dx,
+    if (m->position.embedding_grad[p->leaf].data != NULL)
+        TRY(OPS(m->b, scatter_rows, e, .y = m->position.embedding_grad[p->leaf], .x = dx,
                 .index_dev = model_list_dev(m, &m->lists.position), .scale = 1.0f,
                 .accumulate = true));
-    if (m->spec.model.softmax == SPEC_ADAPTIVE) return embed_adaptive_bwd(m, &dx, e);
-    return OPS(m->b, scatter_rows, e, .y = m->gradients.table[0], .x = dx,
+    if (m->spec.model.softmax == SPEC_ADAPTIVE) return embed_adaptive_bwd(m, p, &dx, e);
+    return OPS(m->b, scatter_rows, e, .y = m->gradients[p->leaf].table[0], .x = dx,
                .index_dev = model_list_dev(m, &m->lists.band_grad[0]), .scale = embedding_scale(m),
                .accumulate = true);
 }

@@ -2,8 +2,8 @@
  *
  * 1. A body works on the backend only: lists and step state, uploaded before it, hold what differs
  *    between passes of one shape; results are fetched after it. A shape is the body, the sizes of
- *    the batch, and offset and length of every list. Lists are padded (model_lists.c), so that
- *    there are few shapes.
+ *    the batch, the gradient block, and offset and length of every list. Lists are padded
+ * (model_lists.c), so that there are few shapes.
  * 2. The first pass of a shape runs directly, because the backend selects algorithms and grows its
  *    scratch memory in it. The second pass is captured, and later ones launch its graph: the same
  *    work in the same order gives the same bits.
@@ -19,8 +19,7 @@ static struct model_graph *graph_find(struct model_graphs *graphs, const struct 
     for (int32_t i = 0; i < graphs->n; i++) {
         struct model_graph *g = &graphs->graph[i];
         if (g->body == shape->body && g->rows == shape->rows && g->length == shape->length &&
-            g->accumulate == shape->accumulate &&
-            memcmp(&g->lists, &shape->lists, sizeof g->lists) == 0)
+            g->leaf == shape->leaf && memcmp(&g->lists, &shape->lists, sizeof g->lists) == 0)
             return g;
     }
     return NULL;
@@ -63,7 +62,7 @@ int model_graph_run(struct model *m, model_body *body, const struct model_pass *
     }
     struct model_graph shape = {.body = body};
     if (p != NULL) {
-        shape.accumulate = p->accumulate;
+        shape.leaf = p->leaf;
         shape.rows = p->rows;
         shape.length = p->length;
         shape.lists = m->lists;

@@ -46,10 +46,10 @@ static int tail_train(struct model *m, const struct model_pass *p, int32_t band,
     TRY(OPS(m->b, linear_bwd_input, e, .dx = y, .dy = x, .w = m->values.projection[band]));
     if (d.p > 0.0f) TRY(OPS(m->b, dropout, e, .y = y, .x = y, .dropout = d));
     TRY(softmax_train(m, &y, &m->values.table[band], &m->lists.tail_class[band], loss_from, &dy,
-                      &m->gradients.table[band], true, e));
+                      &m->gradients[p->leaf].table[band], true, e));
     if (d.p > 0.0f) TRY(OPS(m->b, dropout, e, .y = dy, .x = dy, .dropout = d));
-    TRY(OPS(m->b, linear_bwd_weight, e, .dw = m->gradients.projection[band], .dy = x, .x = dy,
-            .accumulate = true));
+    TRY(OPS(m->b, linear_bwd_weight, e, .dw = m->gradients[p->leaf].projection[band], .dy = x,
+            .x = dy, .accumulate = true));
     struct tensor dx = model_view(&m->buffers.dropped, n, c);
     TRY(OPS(m->b, linear, e, .y = dx, .x = dy, .w = m->values.projection[band]));
     return OPS(m->b, scatter_rows, e, .y = *dfeatures, .x = dx, .index_dev = rows_dev,
@@ -68,7 +68,7 @@ int model_head_train(struct model *m, const struct model_pass *p, struct err *e)
         features = dropped;
     }
     TRY(softmax_train(m, &features, &m->values.head, &m->lists.head, 0, &dfeatures,
-                      &m->gradients.head, p->accumulate, e));
+                      &m->gradients[p->leaf].head, false, e));
     for (int32_t band = 1; band < m->bands.n; band++) {
         if (m->lists.tail_row[band].n == 0) continue;
         TRY(tail_train(m, p, band, &features, losses_n, &dfeatures, e));
@@ -76,6 +76,5 @@ int model_head_train(struct model *m, const struct model_pass *p, struct err *e)
     }
     if (d.p > 0.0f) TRY(OPS(m->b, dropout, e, .y = dfeatures, .x = dfeatures, .dropout = d));
     struct tensor losses = model_view(&m->buffers.loss, 1, losses_n);
-    return OPS(m->b, sum_losses, e, .batch_dev = &m->state_dev_own->batch_loss,
-               .total_dev = &m->state_dev_own->update_loss, .loss = losses);
+    return OPS(m->b, sum_losses, e, .out_dev = &m->state_dev_own->batch_loss, .loss = losses);
 }

@@ -28,7 +28,10 @@
 #include "ops/ops.h"
 #include "shape/memory.h"
 
-enum { MODEL_GRAPHS = 32 /* shapes in the cache of graphs */ };
+enum {
+    MODEL_GRAPHS = 64, /* shapes in the cache of graphs */
+    MODEL_LEAVES = 2   /* gradient blocks that a pass writes: of even and of odd shards */
+};
 
 struct model_norm {
     struct tensor gain, bias; /* (1,C); bias or none */
@@ -116,9 +119,11 @@ struct model_lists {
 
 /* State in backend memory beside the pool. */
 struct model_state {
-    double squares;                 /* of the gradient's elements, summed */
-    double batch_loss, update_loss; /* nats */
     struct step_state step;
+    double batch_loss;         /* nats, of the last shard */
+    double part[SHAPE_SLICES]; /* squares of the gradient's elements, summed over each slice */
+    double squares;            /* the sum of the parts */
+    double loss[];             /* (leaves) nats of each shard of the update */
 };
 
 /* One forward pass. */
@@ -126,7 +131,7 @@ struct model_pass {
     int32_t rows, length;
     int64_t tokens_n; /* rows * length */
     bool train;       /* with dropout and kept activations; else all linear ops are exact by row */
-    bool accumulate;  /* add to the gradients of the layers' matrices instead of overwriting */
+    int32_t leaf;     /* training: the gradient block that it writes */
 };
 
 struct model;
@@ -138,7 +143,7 @@ typedef int model_body(struct model *m, const struct model_pass *p, struct err *
 struct model_graph {
     model_body *body;
     int32_t rows, length; /* 0 without a pass */
-    bool accumulate;
+    int32_t leaf;
     struct model_lists lists;
     void *handle;      /* the backend's graph; NULL: not captured yet */
     int64_t last_used; /* value of `clock` at its last use */
@@ -156,8 +161,8 @@ struct model_position {
     const struct position_functions *functions;
     struct position_shape shape;
     /* Rows added to tokens: (first_row + length_max, C), or the learned (L_train, C) with its
-     * gradient; data NULL: none. */
-    struct tensor embedding, embedding_grad;
+     * gradients; data NULL: none. */
+    struct tensor embedding, embedding_grad[MODEL_LEAVES];
     bool has_bias;                   /* by distance */
     float *bias_dev, *bias_grad_dev; /* in the pool, as SHAPE_BIAS; NULL: none */
     float *key_bias_host;            /* (H, length_max) of a bias by key; NULL: none */
@@ -166,9 +171,19 @@ struct model_position {
     float *rotation_host;                            /* cosines, then sines */
     int32_t tensors_n, tensor[POSITION_TENSORS_MAX]; /* inputs of `fill`; indices in params */
     float *values_host[POSITION_TENSORS_MAX];        /* values from which the bias was computed */
-    float *gradients_host[POSITION_TENSORS_MAX]; /* sums over the batches of this update so far */
-    bool is_stale;                               /* the bias must be recomputed before a pass */
-    bool is_pending; /* bias_grad_dev holds a gradient that has not been pulled back */
+    float *gradients_host[POSITION_TENSORS_MAX];     /* of a shard */
+    bool is_stale;                                   /* the bias must be recomputed before a pass */
+};
+
+/* The shards of an update whose gradients this rank has (model_group.c). */
+struct model_group {
+    int64_t slice_n;         /* elements of a slice */
+    int64_t owned_n;         /* elements of the slices that a rank owns; the last ranks own fewer */
+    int32_t rank, ranks_n;   /* 0 of 1 without a group */
+    int32_t first, leaves_n; /* this rank's part of the tree of shards */
+    int32_t shards_n;        /* leaves that are shards */
+    int32_t done_n;          /* shards that were computed, from the first on */
+    bool added;              /* MODEL_GRADIENTS holds the sum of them all */
 };
 
 /* The source of the tensors of a streamed model (model_stream.c). */
@@ -192,9 +207,10 @@ struct model {
 
     struct shape_memory memory; /* sizes and offsets of the allocations below */
     int64_t allocated_bytes;    /* bytes on the backend, summed at each allocation */
-    float *block_dev_own;       /* values; when training, also gradients, state 0, state 1 */
+    float *block_dev_own;       /* values; when training, also gradients, state 0, state 1, further
+                                   gradients */
     void *bf16_dev_own;         /* the values in bf16 with the same layout; NULL with fp32 */
-    struct model_weights values, gradients;
+    struct model_weights values, gradients[MODEL_LEAVES];
     bool transposed_valid; /* the transposed projections match the values */
     struct model_stream stream;
 
@@ -207,14 +223,17 @@ struct model {
     struct step_state step;      /* host copy of *step_dev */
     struct step_state *step_dev; /* in state_dev_own */
     struct model_state *state_dev_own;
-    double update_loss; /* of the last model_apply */
+    struct model_group group;
+    float *staging_dev_own; /* pieces of other ranks' gradients; NULL: there is none */
+    double update_loss;     /* of the last model_apply */
     struct model_graphs graphs;
 
     int32_t *lists_dev;  /* in the pool */
-    int32_t *lists_host; /* on the heap, as are loss_host and transpose_host */
+    int32_t *lists_host; /* on the heap, as are the following */
     int64_t lists_n;
     struct model_lists lists;
     float *loss_host;     /* (losses_n) nats */
+    double *results_host; /* model_state from `squares` on; NULL when scoring */
     bool *hit_host;       /* (scored_max) of the last scoring; NULL without capacity.hits */
     char *transpose_host; /* (2, C * width) to transpose a projection */
 
@@ -241,6 +260,8 @@ int64_t model_logits_rows(const struct model *m, int64_t classes, bool train);
 /* model_logits - rows of buffers.logits or .scores with aligned row starts. */
 struct tensor model_logits(const struct tensor *buffer, int64_t rows, int64_t classes);
 float *model_block_dev(const struct model *m, enum model_block block);
+/* model_gradient_dev - block i of the gradients; 0 is MODEL_GRADIENTS. */
+float *model_gradient_dev(const struct model *m, int32_t i);
 int model_step_upload(struct model *m, const struct step_state *step, struct err *e);
 
 /* model_weights.c */
@@ -248,8 +269,12 @@ int model_step_upload(struct model *m, const struct step_state *step, struct err
  * of that block of bf16. */
 int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, void *bf16_dev,
                        struct err *e);
+/* model_weights_check - refuses a tensor or block that the model does not have. */
+int model_weights_check(const struct model *m, enum model_block block, int32_t tensor,
+                        struct err *e);
 /* model_weights_read, model_weights_write - copy a tensor from or to the host, and update its bf16
- * copy. model_read and model_write also keep data derived from it up to date. */
+ * copy; of a group, those of this rank. model_read and model_write also keep data derived from it
+ * up to date. */
 int model_weights_read(struct model *m, enum model_block block, int32_t tensor, float *out_host,
                        struct err *e);
 int model_weights_write(struct model *m, enum model_block block, int32_t tensor,
@@ -329,10 +354,33 @@ int model_position_row_length(struct model *m, const struct model_batch *batch, 
 /* model_position_refresh - before a pass: projects the tensors into their ranges and recomputes the
  * bias, if they have changed. */
 int model_position_refresh(struct model *m, struct err *e);
-/* model_position_begin - before a training pass: zeroes the gradient of the bias, and without
- * accumulate those of its tensors. */
-int model_position_begin(struct model *m, bool accumulate, struct err *e);
-/* model_position_pullback - adds the pending gradient of the bias to those of its tensors. */
-int model_position_pullback(struct model *m, struct err *e);
+/* model_position_begin - before a training pass: zeroes the gradient of the bias.
+ * model_position_pullback - after it: writes those of the bias's tensors into the pass's leaf. */
+int model_position_begin(struct model *m, struct err *e);
+int model_position_pullback(struct model *m, const struct model_pass *p, struct err *e);
+
+/* model_group.c: the shards and slices of this rank. Functions that exchange are called by all
+ * ranks. model_group_open - before the memory. Errors: ERR_INTERNAL the capacity has another number
+ * of ranks than the group of the backend; ERR_USAGE the shards cannot feed them. */
+int model_group_open(struct model *m, struct err *e);
+/* model_group_begin - before the pass of a shard: *leaf is the gradient block that it writes.
+ * model_group_add - after the pass. Errors: ERR_INTERNAL another shard is due. */
+int model_group_begin(struct model *m, int32_t shard, int32_t *leaf, struct err *e);
+int model_group_add(struct model *m, struct err *e);
+/* model_group_flush - MODEL_GRADIENTS holds the sum of this rank's shards so far; only a new update
+ * can follow. */
+int model_group_flush(struct model *m, struct err *e);
+/* model_group_sum - before an update with so many shards: the owned slices of MODEL_GRADIENTS hold
+ * the sum of all ranks. Errors: ERR_INTERNAL not all of this rank's shards were computed. */
+int model_group_sum(struct model *m, const struct model_update *u, struct err *e);
+/* model_group_share_parts - every rank has the sums of squares of all slices and all losses.
+ * model_group_share_weights - every rank has the weights that passes read. */
+int model_group_share_parts(struct model *m, struct err *e);
+int model_group_share_weights(struct model *m, struct err *e);
+/* model_group_collect - rank 0 has the whole tensor of a block. Errors: ERR_INTERNAL the gradients
+ * of the ranks are not added yet. */
+int model_group_collect(struct model *m, enum model_block block, int32_t tensor, struct err *e);
+/* model_group_owned - the elements of the block that a rank owns: n from *first on. */
+int64_t model_group_owned(const struct model *m, int32_t rank, int64_t *first);
 
 #endif

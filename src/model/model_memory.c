@@ -1,6 +1,7 @@
 /* model_memory.c - allocates a model's memory as laid out in shape/memory.h. */
 #include <assert.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "model/model_internal.h"
@@ -106,6 +107,12 @@ float *model_block_dev(const struct model *m, enum model_block block)
     return m->block_dev_own + (int64_t)block * m->params.elements_n;
 }
 
+float *model_gradient_dev(const struct model *m, int32_t i)
+{
+    int64_t slot = i == 0 ? MODEL_GRADIENTS : m->memory.slots_n + i - 1;
+    return i < m->memory.gradients_n ? m->block_dev_own + slot * m->params.elements_n : NULL;
+}
+
 int model_step_upload(struct model *m, const struct step_state *step, struct err *e)
 {
     m->step = *step;
@@ -121,11 +128,14 @@ static int host_open(struct model *m, struct err *e)
     }
     m->lists_host = malloc((size_t)m->memory.lists_n * sizeof *m->lists_host);
     m->loss_host = malloc((size_t)m->memory.losses_n * sizeof *m->loss_host);
+    if (m->capacity.train)
+        m->results_host =
+            malloc((size_t)m->memory.step_bytes - offsetof(struct model_state, squares));
     if (m->capacity.hits) m->hit_host = malloc((size_t)m->capacity.scored_max + 1);
     m->transpose_host =
         malloc((size_t)(2 * widest * m->spec.model.dim) * dtype_bytes(m->b->precision));
     if (m->lists_host == NULL || m->loss_host == NULL || m->transpose_host == NULL ||
-        (m->capacity.hits && m->hit_host == NULL))
+        (m->capacity.hits && m->hit_host == NULL) || (m->capacity.train && m->results_host == NULL))
         return ERR(e, ERR_NOMEM, "out of memory for the lists of batches of %" PRId64 " tokens",
                    m->tokens_max);
     return 0;
@@ -147,7 +157,8 @@ int model_memory_open(struct model *m, struct err *e)
     TRY(allocate(m, (void **)&m->block_dev_own, m->memory.block_bytes, e));
     TRY(allocate(m, &m->bf16_dev_own, m->memory.bf16_bytes, e));
     TRY(allocate(m, &m->pool_own, m->memory.pool_bytes, e));
-    TRY(allocate(m, (void **)&m->state_dev_own, SHAPE_STEP_BYTES, e));
+    TRY(allocate(m, (void **)&m->state_dev_own, m->memory.step_bytes, e));
+    TRY(allocate(m, (void **)&m->staging_dev_own, m->memory.staging_bytes, e));
     m->step_dev = &m->state_dev_own->step;
     bind_pool(m);
     return 0;
@@ -156,13 +167,14 @@ int model_memory_open(struct model *m, struct err *e)
 void model_memory_close(struct model *m)
 {
     struct backend *b = m->b;
-    void *blocks[] = {m->block_dev_own, m->bf16_dev_own, m->pool_own, m->state_dev_own,
-                      m->inner_dev_own};
+    void *blocks[] = {m->block_dev_own, m->bf16_dev_own,  m->pool_own,
+                      m->state_dev_own, m->inner_dev_own, m->staging_dev_own};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         if (blocks[i] != NULL) b->ops->release(b, blocks[i]);
     free(m->lists_host);
     free(m->loss_host);
     free(m->hit_host);
+    free(m->results_host);
     free(m->transpose_host);
     free(m->stream.host_own);
 }

@@ -19,15 +19,16 @@ static int zero_until(struct model *m, float **from, const struct tensor *t, str
     return 0;
 }
 
-/* Zeroes all gradients except those that the first pass of an update overwrites: of the head's
- * table and of the matrices and biases of the layers. Relies on their order in the block. */
-static int zero_gradients(struct model *m, struct err *e)
+/* Zeroes all gradients except those that the pass overwrites: of the head's table and of the
+ * matrices and biases of the layers. Relies on their order in the block. */
+static int zero_gradients(struct model *m, const struct model_pass *p, struct err *e)
 {
-    float *from = model_block_dev(m, MODEL_GRADIENTS);
+    const struct model_weights *gradients = &m->gradients[p->leaf];
+    float *from = model_gradient_dev(m, p->leaf);
     struct tensor end = {.data = from + m->params.elements_n};
-    TRY(zero_until(m, &from, &m->gradients.head, e));
+    TRY(zero_until(m, &from, &gradients->head, e));
     for (int32_t l = 0; l < m->spec.model.layers; l++) {
-        const struct model_layer *dw = &m->gradients.layer[l];
+        const struct model_layer *dw = &gradients->layer[l];
         const struct tensor *const product[] = {&dw->qkv, &dw->qkv_bias, &dw->out, &dw->out_bias,
                                                 &dw->fc1, &dw->fc1_bias, &dw->fc2, &dw->fc2_bias};
         for (size_t i = 0; i < sizeof product / sizeof *product; i++)
@@ -39,78 +40,95 @@ static int zero_gradients(struct model *m, struct err *e)
 /* Loss and gradients: a body of model_graph.c. */
 static int train_pass(struct model *m, const struct model_pass *p, struct err *e)
 {
-    if (!p->accumulate) TRY(zero_gradients(m, e));
+    TRY(zero_gradients(m, p, e));
     TRY(model_forward(m, p, e));
     TRY(model_head_train(m, p, e));
     return model_layers_bwd(m, p, e);
 }
 
-void model_shards(const struct model *m, int32_t *first, int32_t *end)
-{
-    *first = 0;
-    *end = m->spec.train.shards;
-}
-
 int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t update,
                       int32_t shard, double *loss_sum, struct err *e)
 {
-    bool accumulate = shard > 0;
     struct model_pass p;
-    struct model_state state = {.step = m->step};
+    struct step_state step = m->step;
+    const struct backend_ops *ops = m->b->ops;
+    double *loss_dev = &m->state_dev_own->batch_loss;
     if (!m->capacity.train)
         return ERR(e, ERR_INTERNAL, "the model was opened for scoring, not for training");
     TRY(model_pass_begin(m, &p, batch, true, e));
-    p.accumulate = accumulate;
+    TRY(model_group_begin(m, shard, &p.leaf, e));
     TRY(model_lists_target(m, batch->target, NULL, p.tokens_n, m->spec.train.tail_quirk, e));
     TRY(model_lists_upload(m, e));
-    TRY(model_position_begin(m, accumulate, e));
+    TRY(model_position_begin(m, e));
     TRY(model_position_row_length(m, batch, e));
     TRY(model_position_refresh(m, e));
-    state.step.update = update;
-    state.step.first_row = batch->first_row;
-    m->step = state.step;
-    if (accumulate)
-        TRY(model_step_upload(m, &state.step, e));
-    else /* and the sums of the update start at 0 */
-        TRY(m->b->ops->upload(m->b, m->state_dev_own, &state, sizeof state, e));
+    step.update = update;
+    step.first_row = batch->first_row;
+    TRY(model_step_upload(m, &step, e));
     TRY(model_graph_run(m, train_pass, &p, e));
-    if (loss_sum == NULL) return 0;
-    return m->b->ops->download(m->b, loss_sum, &m->state_dev_own->batch_loss, sizeof *loss_sum, e);
+    TRY(ops->copy(m->b, &m->state_dev_own->loss[shard], loss_dev, sizeof *loss_dev, e));
+    TRY(model_position_pullback(m, &p, e));
+    TRY(model_group_add(m, e));
+    return loss_sum == NULL ? 0 : ops->download(m->b, loss_sum, loss_dev, sizeof *loss_sum, e);
 }
 
-/* Applies NAG or Adam to the whole block. Changes nothing if the norm is not finite. */
+/* Applies NAG or Adam to the owned slices. Changes nothing if the norm is not finite. */
 static int update_weights(struct model *m, struct err *e)
 {
     const struct spec_train *t = &m->spec.train;
-    float *theta = model_block_dev(m, MODEL_VALUES), *grad = model_block_dev(m, MODEL_GRADIENTS);
-    float *first = model_block_dev(m, MODEL_STATE_0), *second = model_block_dev(m, MODEL_STATE_1);
+    int64_t from, n = model_group_owned(m, m->group.rank, &from);
+    float *theta = model_block_dev(m, MODEL_VALUES) + from;
+    const float *grad = model_block_dev(m, MODEL_GRADIENTS) + from;
+    float *first = model_block_dev(m, MODEL_STATE_0) + from;
     const double *squares = &m->state_dev_own->squares;
-    int64_t n = m->params.elements_n;
+    void *bf16 = m->bf16_dev_own ? (uint16_t *)m->bf16_dev_own + from : NULL;
+    if (n == 0) return 0;
     if (t->optimizer == SPEC_ADAM)
-        return OPS(m->b, adam, e, .theta_dev = theta, .m_dev = first, .v_dev = second,
-                   .grad_dev = grad, .n = n, .beta1 = (float)t->adam_beta1,
-                   .beta2 = (float)t->adam_beta2, .eps = (float)t->adam_eps,
-                   .weight_decay = (float)t->weight_decay, .squares_dev = squares,
-                   .step_dev = m->step_dev, .bf16_dev = m->bf16_dev_own);
+        return OPS(m->b, adam, e, .theta_dev = theta, .m_dev = first,
+                   .v_dev = model_block_dev(m, MODEL_STATE_1) + from, .grad_dev = grad, .n = n,
+                   .beta1 = (float)t->adam_beta1, .beta2 = (float)t->adam_beta2,
+                   .eps = (float)t->adam_eps, .weight_decay = (float)t->weight_decay,
+                   .squares_dev = squares, .step_dev = m->step_dev, .bf16_dev = bf16);
     return OPS(m->b, nag, e, .theta_dev = theta, .momentum_dev = first, .grad_dev = grad, .n = n,
                .mu = (float)t->momentum, .weight_decay = (float)t->weight_decay,
-               .squares_dev = squares, .step_dev = m->step_dev, .bf16_dev = m->bf16_dev_own);
+               .squares_dev = squares, .step_dev = m->step_dev, .bf16_dev = bf16);
 }
 
-/* Computes the norm and the update: a body of model_graph.c. The host fetches the norm afterwards.
- */
+/* Sums the squares of each owned slice: a body of model_graph.c. */
+static int parts_pass(struct model *m, const struct model_pass *p, struct err *e)
+{
+    (void)p;
+    int64_t from, n = model_group_owned(m, m->group.rank, &from);
+    double *part = m->state_dev_own->part + m->group.rank * (SHAPE_SLICES / m->group.ranks_n);
+    return OPS(m->b, sum_squares, e, .out_dev = part,
+               .x_dev = model_block_dev(m, MODEL_GRADIENTS) + from, .n = n,
+               .part = m->group.slice_n);
+}
+
+/* Computes norm and update: a body of model_graph.c. */
 static int update_pass(struct model *m, const struct model_pass *p, struct err *e)
 {
-    float *grad = model_block_dev(m, MODEL_GRADIENTS);
     (void)p;
-    TRY(OPS(m->b, sum_squares, e, .out_dev = &m->state_dev_own->squares, .x_dev = grad,
-            .n = m->params.elements_n));
+    TRY(OPS(m->b, sum_doubles, e, .out_dev = &m->state_dev_own->squares,
+            .x_dev = m->state_dev_own->part, .n = SHAPE_SLICES));
     return update_weights(m, e);
+}
+
+/* Fetches the sum of squares and the losses of the shards, which it adds in order. */
+static int fetch_results(struct model *m, int32_t shards_n, double *squares, struct err *e)
+{
+    TRY(m->b->ops->download(m->b, m->results_host, &m->state_dev_own->squares,
+                            (size_t)(1 + shards_n) * sizeof *m->results_host, e));
+    *squares = m->results_host[0];
+    m->update_loss = 0.0;
+    for (int32_t i = 0; i < shards_n; i++) m->update_loss += m->results_host[1 + i];
+    return 0;
 }
 
 int model_apply(struct model *m, const struct model_update *u, double *grad_norm, struct err *e)
 {
-    struct model_state state = {.squares = 0.0};
+    double squares = 0.0;
+    int64_t owned_first;
     if (!m->capacity.train || u->targets_n < 1)
         return ERR(e, ERR_INTERNAL, "an update over %" PRId64 " targets of a model opened for %s",
                    u->targets_n, m->capacity.train ? "training" : "scoring");
@@ -120,14 +138,17 @@ int model_apply(struct model *m, const struct model_update *u, double *grad_norm
                               .clip = (float)m->spec.train.clip,
                               .update = u->update,
                               .adam_step = u->update + 1};
-    TRY(model_position_pullback(m, e));
+    TRY(model_group_sum(m, u, e));
     m->transposed_valid = false;
     m->position.is_stale = m->position.has_bias && m->position.tensors_n > 0;
     TRY(model_step_upload(m, &step, e));
+    if (model_group_owned(m, m->group.rank, &owned_first) > 0)
+        TRY(model_graph_run(m, parts_pass, NULL, e));
+    TRY(model_group_share_parts(m, e));
     TRY(model_graph_run(m, update_pass, NULL, e));
-    TRY(m->b->ops->download(m->b, &state, m->state_dev_own, sizeof state, e));
-    m->update_loss = state.update_loss;
-    *grad_norm = sqrt(state.squares) / (double)u->targets_n;
+    TRY(model_group_share_weights(m, e));
+    TRY(fetch_results(m, u->shards_n, &squares, e));
+    *grad_norm = sqrt(squares) / (double)u->targets_n;
     if (!isfinite(*grad_norm))
         return ERR(e, ERR_NUMBER,
                    "update %u: gradient norm is %s, weights unchanged; a lower train.lr or %s may "

@@ -6,9 +6,8 @@
  *    another length. Learned rows stay on the backend, like other parameters.
  * 2. A learned bias is computed on the host, outside graphs: before the first pass after its
  *    tensors changed, they are downloaded and the bias is uploaded.
- * 3. The gradient of the bias is of one batch. It is pulled back to the tensors before the next
- *    batch, before the update, and before gradients are read. The host sums the tensors' gradients
- *    over the batches of an update. */
+ * 3. The gradient of the bias is pulled back to the tensors on the host, after the pass of each
+ * shard, and written into the shard's gradients. */
 #include <math.h>
 #include <string.h>
 
@@ -78,11 +77,11 @@ static int upload_key_bias(struct model *m, int32_t L, struct err *e)
                              floats_bytes((int64_t)p->shape.heads * L), e);
 }
 
-static struct tensor learned_rows(const struct model *m, enum model_block block, int32_t tensor)
+/* Returns a tensor's view of a block, which may be NULL. */
+static struct tensor learned_rows(const struct model *m, float *base_dev, int32_t tensor)
 {
     const struct shape_tensor *t = &m->params.tensor[tensor];
-    float *base = model_block_dev(m, block);
-    return tensor_make(base == NULL ? NULL : base + t->offset, t->rows, t->cols, DTYPE_F32);
+    return tensor_make(base_dev ? base_dev + t->offset : NULL, t->rows, t->cols, DTYPE_F32);
 }
 
 static int bind_tensors(struct model *m, struct err *e)
@@ -96,8 +95,9 @@ static int bind_tensors(struct model *m, struct err *e)
         if (at < 0)
             return ERR(e, ERR_INTERNAL, "the model's shape has no tensor %s", tensor[i].name);
         if (tensor[i].use == POSITION_EMBEDDING) {
-            p->embedding = learned_rows(m, MODEL_VALUES, at);
-            p->embedding_grad = learned_rows(m, MODEL_GRADIENTS, at);
+            p->embedding = learned_rows(m, model_block_dev(m, MODEL_VALUES), at);
+            for (int32_t leaf = 0; leaf < MODEL_LEAVES; leaf++)
+                p->embedding_grad[leaf] = learned_rows(m, model_gradient_dev(m, leaf), at);
             continue;
         }
         p->tensor[p->tensors_n] = at;
@@ -250,29 +250,29 @@ int model_position_refresh(struct model *m, struct err *e)
     return 0;
 }
 
-int model_position_begin(struct model *m, bool accumulate, struct err *e)
+int model_position_begin(struct model *m, struct err *e)
 {
     struct model_position *p = &m->position;
     if (p->bias_grad_dev == NULL) return 0;
-    if (accumulate) TRY(model_position_pullback(m, e));
-    for (int32_t i = 0; !accumulate && i < p->tensors_n; i++) {
-        const struct shape_tensor *t = &m->params.tensor[p->tensor[i]];
-        memset(p->gradients_host[i], 0, floats_bytes((int64_t)t->rows * t->cols));
-    }
-    p->is_pending = true;
     return m->b->ops->zero(m->b, p->bias_grad_dev, floats_bytes(bias_n(p)), e);
 }
 
-int model_position_pullback(struct model *m, struct err *e)
+int model_position_pullback(struct model *m, const struct model_pass *pass, struct err *e)
 {
     struct model_position *p = &m->position;
-    if (!p->is_pending) return 0;
-    p->is_pending = false;
-    TRY(m->b->ops->download(m->b, p->grad_host.table, p->bias_grad_dev, floats_bytes(bias_n(p)),
-                            e));
+    const struct backend_ops *ops = m->b->ops;
+    if (p->bias_grad_dev == NULL) return 0;
+    TRY(ops->download(m->b, p->grad_host.table, p->bias_grad_dev, floats_bytes(bias_n(p)), e));
+    for (int32_t i = 0; i < p->tensors_n; i++) {
+        const struct shape_tensor *t = &m->params.tensor[p->tensor[i]];
+        memset(p->gradients_host[i], 0, floats_bytes((int64_t)t->rows * t->cols));
+    }
     p->functions->pullback(&p->shape, (const float *const *)p->values_host, &p->grad_host,
                            p->gradients_host);
-    for (int32_t i = 0; i < p->tensors_n; i++)
-        TRY(model_weights_write(m, MODEL_GRADIENTS, p->tensor[i], p->gradients_host[i], e));
+    for (int32_t i = 0; i < p->tensors_n; i++) {
+        const struct shape_tensor *t = &m->params.tensor[p->tensor[i]];
+        TRY(ops->upload(m->b, model_gradient_dev(m, pass->leaf) + t->offset, p->gradients_host[i],
+                        floats_bytes((int64_t)t->rows * t->cols), e));
+    }
     return 0;
 }

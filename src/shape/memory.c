@@ -399,6 +399,22 @@ static void place(struct shape_memory *out, int32_t id, bool bf16)
     out->pool_bytes = larger(out->pool_bytes, end_of(b));
 }
 
+/* Counts the blocks of gradients: the levels of the tree of a rank's leaves. */
+static int32_t gradient_blocks(int32_t leaves)
+{
+    int32_t n = 1;
+    for (int32_t level = 1; level < leaves; level *= 2) n++;
+    return n;
+}
+
+/* Elements of a piece; every rank owns at most ranks_n-th of the slices. */
+static int64_t piece_of(int64_t elements_n, int32_t ranks_n)
+{
+    int64_t owned = shape_slice(elements_n) * (SHAPE_SLICES / ranks_n);
+    int64_t most = smaller(SHAPE_PIECE_BYTES, SHAPE_STAGING_BYTES / ranks_n) / 4;
+    return ranks_n < 2 ? 0 : smaller(owned, most);
+}
+
 void shape_memory(struct shape_memory *out, const struct spec *s,
                   const struct shape_capacity *capacity)
 {
@@ -420,8 +436,18 @@ void shape_memory(struct shape_memory *out, const struct spec *s,
     else
         shape_params(&params, NULL, s);
     out->elements_n = params.elements_n;
-    if (capacity->train) out->slots_n = s->train.optimizer == SPEC_ADAM ? 4 : 3;
-    out->block_bytes = out->elements_n * 4 * out->slots_n;
+    out->step_bytes = SHAPE_STEP_BYTES;
+    if (capacity->train) {
+        int32_t leaves = shape_leaves(s->train.shards);
+        int32_t ranks_n = (int32_t)larger(capacity->ranks_n, 1);
+        out->slots_n = s->train.optimizer == SPEC_ADAM ? 4 : 3;
+        out->gradients_n = gradient_blocks(leaves / ranks_n);
+        out->piece_n = piece_of(out->elements_n, ranks_n);
+        out->staging_bytes = out->piece_n * 4 * (ranks_n - 1);
+        out->step_bytes += INT64_C(8) * leaves;
+    }
+    out->block_bytes = out->elements_n * 4 * (out->slots_n + larger(out->gradients_n - 1, 0));
     out->bf16_bytes = bf16 ? out->elements_n * 2 : 0;
-    out->total_bytes = out->block_bytes + out->bf16_bytes + out->pool_bytes + SHAPE_STEP_BYTES;
+    out->total_bytes =
+        out->block_bytes + out->bf16_bytes + out->pool_bytes + out->step_bytes + out->staging_bytes;
 }

@@ -9,7 +9,9 @@
  *    chunk of rows at a time.
  * 3. With bf16, activations and training logits are bf16, and a bf16 copy of the weights is added.
  *    Master weights, gradients, optimiser state, statistics, losses and scoring logits stay fp32.
- */
+ * 4. The gradients of shards are added as a tree of shape_leaves(train.shards) leaves, of which
+ * each rank has an equal number, a power of two: one block for an even shard, which also takes the
+ *    sum, one for an odd shard, and one for the sum of each smaller subtree. */
 #ifndef SHAPE_MEMORY_H
 #define SHAPE_MEMORY_H
 
@@ -19,7 +21,9 @@
 #include "shape/shape.h"
 
 enum {
-    SHAPE_STEP_BYTES = 56, /* step state, gradient norm, sums of losses */
+    /* Step state, loss of a shard, sums of squares of the slices and of all; without the losses of
+     * the leaves. */
+    SHAPE_STEP_BYTES = 48 + 8 * SHAPE_SLICES,
     /* Lists of the rows of a band have capacity for padding to a multiple of this: backends that
      * capture graphs pad them, so that shapes repeat. */
     SHAPE_LIST_ROWS = 256,
@@ -27,7 +31,10 @@ enum {
      * products, few enough for the cache. */
     SHAPE_SCORE_TOKENS = 2048,
     /* Keys of a datastore that a search compares at a time. */
-    SHAPE_SEARCH_KEYS = 2048
+    SHAPE_SEARCH_KEYS = 2048,
+    /* A rank receives pieces of other ranks' gradients: so much of each, and of all together. */
+    SHAPE_PIECE_BYTES = 32 << 20,
+    SHAPE_STAGING_BYTES = 256 << 20
 };
 
 /* The largest batch that a model can take. */
@@ -134,12 +141,16 @@ struct shape_memory {
     struct shape_buffer buffer[SHAPE_BUFFERS_N];
     int64_t elements_n; /* of the parameter block */
     int32_t slots_n;    /* fp32 blocks: values; when training, also gradients and optimiser state */
-    int64_t block_bytes; /* of all slots */
-    int64_t bf16_bytes;  /* bf16 copy of the weights; 0 with fp32 */
-    int64_t lists_n;     /* numbers that SHAPE_LISTS holds */
-    int64_t losses_n;    /* numbers that SHAPE_LOSS holds */
-    int64_t pool_bytes;  /* from offset 0 to the end of the last buffer */
-    int64_t total_bytes; /* blocks, copy, pool and SHAPE_STEP_BYTES */
+    int32_t gradients_n;   /* blocks of gradients; slots_n counts the first one */
+    int64_t block_bytes;   /* of all slots and the further gradients */
+    int64_t bf16_bytes;    /* bf16 copy of the weights; 0 with fp32 */
+    int64_t lists_n;       /* numbers that SHAPE_LISTS holds */
+    int64_t losses_n;      /* numbers that SHAPE_LOSS holds */
+    int64_t pool_bytes;    /* from offset 0 to the end of the last buffer */
+    int64_t step_bytes;    /* SHAPE_STEP_BYTES and the losses of the leaves */
+    int64_t piece_n;       /* elements of a piece of another rank's gradients; 0: there is none */
+    int64_t staging_bytes; /* a piece of each other rank */
+    int64_t total_bytes;   /* blocks, copy, pool, step and staging */
 };
 void shape_memory(struct shape_memory *out, const struct spec *s,
                   const struct shape_capacity *capacity);

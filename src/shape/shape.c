@@ -11,7 +11,7 @@
 
 #include "base/str.h"
 
-enum { SHAPE_ALIGN = 16 };
+enum { SHAPE_ALIGN = 16, SHAPE_SLICE_MULTIPLE = 64 };
 
 static int64_t aligned(int64_t elements_n)
 {
@@ -28,6 +28,12 @@ int32_t shape_leaves(int32_t shards)
     int32_t leaves = 1;
     while (leaves < shards) leaves *= 2;
     return leaves;
+}
+
+int64_t shape_slice(int64_t elements_n)
+{
+    int64_t step = (int64_t)SHAPE_SLICES * SHAPE_SLICE_MULTIPLE;
+    return (elements_n + step - 1) / step * SHAPE_SLICE_MULTIPLE;
 }
 
 int shape_check_ranks(int32_t shards, int32_t ranks_n, struct err *e)
@@ -66,8 +72,9 @@ void shape_bands(struct shape_bands *out, const struct spec_model *m, int32_t vo
 struct walk {
     struct shape_params *out;
     bool streamed;
-    int32_t stage;                   /* of the tensors to come */
-    int64_t end_n, shared_n, kept_n; /* elements: of this stage, the largest one, other tensors */
+    int32_t stage;           /* of the tensors to come */
+    int64_t end_n, shared_n; /* elements of this stage, of the largest one */
+    int64_t kept_n, fp32_n;  /* ends of the tensors that stay, of those read in fp32 */
 };
 
 /* Adds a tensor; its group begins at an aligned offset. */
@@ -77,7 +84,9 @@ static void walk_add(struct walk *w, struct shape_tensor t, const char *format, 
 static void walk_add(struct walk *w, struct shape_tensor t, const char *format, ...)
 {
     int64_t n = (int64_t)t.rows * t.cols;
-    int64_t *end = w->streamed && w->stage != SHAPE_STAYS ? &w->end_n : &w->kept_n;
+    int64_t *end = t.fp32                                   ? &w->fp32_n
+                   : w->streamed && w->stage != SHAPE_STAYS ? &w->end_n
+                                                            : &w->kept_n;
 
     t.offset = t.joined ? *end : aligned(*end);
     *end = t.offset + n;
@@ -130,6 +139,13 @@ static struct shape_tensor joined(struct shape_tensor t, bool joined)
     return t;
 }
 
+/* Marks the tensor as one that is read in fp32. */
+static struct shape_tensor fp32(struct shape_tensor t)
+{
+    t.fp32 = true;
+    return t;
+}
+
 /* Marks the tensor as one of the position method. */
 static struct shape_tensor positioned(struct shape_tensor t)
 {
@@ -156,9 +172,9 @@ static void walk_norm(struct walk *w, const struct spec_model *m, const char *pl
     int32_t stage = w->stage;
 
     w->stage = SHAPE_STAYS;
-    walk_add(w, form_vector(m->dim, SHAPE_ONES, 0.0), "%s.%s.weight", place, name);
+    walk_add(w, fp32(form_vector(m->dim, SHAPE_ONES, 0.0)), "%s.%s.weight", place, name);
     if (m->form.norm == SPEC_LAYERNORM && m->form.norm_bias)
-        walk_add(w, form_vector(m->dim, SHAPE_ZEROS, 0.0), "%s.%s.bias", place, name);
+        walk_add(w, fp32(form_vector(m->dim, SHAPE_ZEROS, 0.0)), "%s.%s.bias", place, name);
     w->stage = stage;
 }
 
@@ -175,7 +191,7 @@ static void walk_plain(struct walk *w, const struct spec *s)
     walk_stage(w, SHAPE_LAYER_0 + m->layers);
     if (!m->form.tied) walk_add(w, form_table(V, E, -1), "decoder.head.weight");
     walk_stage(w, SHAPE_STAYS);
-    if (m->form.head_bias) walk_add(w, form_vector(V, SHAPE_ZEROS, 0.0), "decoder.head.bias");
+    if (m->form.head_bias) walk_add(w, fp32(form_vector(V, SHAPE_ZEROS, 0.0)), "decoder.head.bias");
     if (E != m->dim) {
         walk_add(w, form_xavier(m->dim, E, 1.0), "decoder.project_in.weight");
         walk_add(w, form_xavier(E, m->dim, 1.0), "decoder.project_out.weight");
@@ -248,12 +264,12 @@ static void walk_layer(struct walk *w, const struct spec *s, int32_t layer)
         walk_add(w, positioned(form_xavier(m->heads, m->dim, sqrt(0.5))),
                  "%s.self_attn.forget_gate.weight", place);
     if (gates != POSITION_FIXED_GATES)
-        walk_add(w, positioned(form_vector(m->heads, SHAPE_OWN, 0.0)),
+        walk_add(w, fp32(positioned(form_vector(m->heads, SHAPE_OWN, 0.0))),
                  "%s.self_attn.forget_gate.bias", place);
     if (m->temperature.kind != SPEC_SSMAX) return;
     struct shape_tensor scale = form_vector(m->heads, SHAPE_UNIFORM, 0.0);
     scale.init_mean = m->temperature.start;
-    scale.position = true;
+    scale.position = scale.fp32 = true;
     walk_add(w, scale, "%s.self_attn.ssmax_scale", place);
 }
 
@@ -275,6 +291,7 @@ static void walk_position(struct walk *w, const struct spec *s)
                                        .cols = t->cols,
                                        .dims = t->dims,
                                        .position = true,
+                                       .fp32 = true,
                                        .init = starts[t->start],
                                        .init_mean = t->mean,
                                        .init_value = t->spread,
@@ -297,7 +314,7 @@ static void walk_all(struct walk *w, const struct spec *s)
     walk_stage(w, SHAPE_STAYS);
     if (m->final_norm) walk_norm(w, m, "decoder", "layer_norm");
     walk_position(w, s);
-    w->out->elements_n = aligned(w->kept_n);
+    w->out->elements_n = aligned(w->fp32_n);
 }
 
 static void list(struct shape_params *out, struct arena *a, const struct spec *s, bool streamed)
@@ -306,12 +323,14 @@ static void list(struct shape_params *out, struct arena *a, const struct spec *s
 
     *out = (struct shape_params){0};
     walk_all(&count, s);
-    int64_t shared_n = aligned(count.shared_n);
-    out->elements_n += shared_n;
+    int64_t shared_n = aligned(count.shared_n), first = shared_n + aligned(count.kept_n);
+    out->elements_n += first;
+    out->fp32_first = first;
     if (!a) return;
-    struct walk w = {.out = out, .streamed = streamed, .kept_n = shared_n};
+    struct walk w = {.out = out, .streamed = streamed, .kept_n = shared_n, .fp32_n = first};
     out->tensor = arena_array(a, (size_t)out->tensors_n, sizeof *out->tensor);
     walk_all(&w, s);
+    out->fp32_first = first;
 }
 
 void shape_params(struct shape_params *out, struct arena *a, const struct spec *s)

@@ -148,12 +148,12 @@ static int train_validate(struct train *t, struct err *e)
 
 /* --- one update --- */
 
-static int train_shards(struct train *t, int64_t *targets_n, struct err *e)
+static int train_shards(struct train *t, int64_t *targets_n, int32_t *shards_n, struct err *e)
 {
     int64_t first_row = 0;
     int64_t update = t->now.update;
 
-    *targets_n = 0;
+    *targets_n = *shards_n = 0;
     for (int32_t shard = 0; shard < t->spec->train.shards; shard++) {
         struct batch batch;
         TRY(batches_get(t->batches, update, shard, &batch, e));
@@ -166,6 +166,7 @@ static int train_shards(struct train *t, int64_t *targets_n, struct err *e)
         TRY(model_train_batch(t->model, &rows, (uint32_t)update, shard, NULL, e));
         first_row += batch.rows;
         *targets_n += batch.targets_n;
+        ++*shards_n;
     }
     return 0;
 }
@@ -174,14 +175,18 @@ static int train_update(struct train *t, int64_t *targets_n, struct err *e)
 {
     double loss = 0.0, norm = 0.0;
     int64_t update = t->now.update;
+    int32_t shards_n = 0;
     double rate = schedule_rate(&t->spec->train, update);
     double before = update > 0 ? schedule_rate(&t->spec->train, update - 1) : rate;
 
     if (isfinite(t->rate_before)) before = t->rate_before;
     t->rate_before = (double)NAN;
-    TRY(train_shards(t, targets_n, e));
-    const struct model_update step = {
-        .update = (uint32_t)update, .lr = rate, .lr_previous = before, .targets_n = *targets_n};
+    TRY(train_shards(t, targets_n, &shards_n, e));
+    const struct model_update step = {.update = (uint32_t)update,
+                                      .lr = rate,
+                                      .lr_previous = before,
+                                      .targets_n = *targets_n,
+                                      .shards_n = shards_n};
     TRY(model_apply(t->model, &step, &norm, e));
     loss = model_loss(t->model);
     if (!isfinite(loss))

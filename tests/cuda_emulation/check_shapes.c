@@ -68,7 +68,7 @@ static void blocks_stay_within_their_memory(void **state)
     for (int64_t i = 0; i < n; i++) place[i] = (int32_t)i;
     struct model_batch batch = {
         .source = ids, .target = ids + 1, .rows = t->rows, .length = t->length};
-    struct model_update u = {.lr = 0.5, .lr_previous = 0.5, .targets_n = n};
+    struct model_update u = {.lr = 0.5, .lr_previous = 0.5, .targets_n = n, .shards_n = 1};
     assert_ok(backend_open(&b, "cuda:emulated", 1, t->dtype, &e));
     assert_ok(model_open(&m, b, &s, &o, &e));
     for (int pass = 0; pass < 2; pass++) /* the second is captured and launched */

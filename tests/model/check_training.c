@@ -78,6 +78,7 @@ static struct spec spec_of(const struct kind *k)
     model_bench_dropout(&s, 0.1);
     s.train.optimizer = k->optimizer;
     s.train.clip = 0.1;
+    s.train.shards = SHARDS;
     /* As at the small scales: with features of any size the first logits are tens, and of those
      * bf16 keeps too few digits. */
     s.model.final_norm = true;
@@ -103,7 +104,8 @@ static void train_update(struct model_bench *k, const struct spec *s, struct tra
     struct model_update u = {.update = update,
                              .lr = lr * (1.0 + 0.01 * update),
                              .lr_previous = lr * (1.0 + 0.01 * (update > 0 ? update - 1.0 : 0.0)),
-                             .targets_n = SHARDS * TOKENS};
+                             .targets_n = SHARDS * TOKENS,
+                             .shards_n = SHARDS};
     t->loss[update] = 0.0;
     for (int shard = 0; shard < SHARDS; shard++) {
         struct model_batch batch =

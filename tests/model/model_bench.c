@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/philox.h"
 #include "harness/test.h"
+#include "model/model_internal.h"
 
 enum { BENCHES_MAX = 128 };
 
@@ -163,17 +164,20 @@ float *model_bench_score(struct model_bench *k, const struct model_batch *batch,
 }
 
 double model_bench_loss(struct model_bench *k, const struct model_batch *batch, uint32_t update,
-                        int accumulate)
+                        int32_t shard)
 {
     double loss = 0.0;
-    assert_ok(model_train_batch(k->m, batch, update, accumulate, &loss, &e));
+    assert_ok(model_train_batch(k->m, batch, update, shard, &loss, &e));
     return loss;
 }
 
 double model_bench_apply(struct model_bench *k, uint32_t update, double lr, int64_t targets_n)
 {
-    const struct model_update u = {
-        .update = update, .lr = lr, .lr_previous = lr, .targets_n = targets_n};
+    const struct model_update u = {.update = update,
+                                   .lr = lr,
+                                   .lr_previous = lr,
+                                   .targets_n = targets_n,
+                                   .shards_n = k->m->group.done_n};
     double norm = 0.0;
     assert_ok(model_apply(k->m, &u, &norm, &e));
     return norm;

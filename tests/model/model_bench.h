@@ -56,10 +56,12 @@ struct model_batch model_bench_batch(int32_t **ids, int32_t rows, int32_t length
 /* model_bench_score - log p of the first n targets from the beginning of a row on. */
 float *model_bench_score(struct model_bench *k, const struct model_batch *batch, int32_t row,
                          int32_t n);
-/* model_bench_loss - loss of a batch, with gradients left in the model. */
+/* model_bench_loss - loss of a batch, with gradients left in the model; shard 0 begins an update.
+ */
 double model_bench_loss(struct model_bench *k, const struct model_batch *batch, uint32_t update,
-                        int accumulate);
-/* model_bench_apply - an update at this rate, the former being the same; returns the norm. */
+                        int32_t shard);
+/* model_bench_apply - an update with the shards since shard 0 at this rate, the former being the
+ * same; returns the norm. */
 double model_bench_apply(struct model_bench *k, uint32_t update, double lr, int64_t targets_n);
 
 /* model_bench_copy - all tensors of a block, between models of one spec. */

@@ -120,6 +120,7 @@ void oracle_trace(struct oracle *o)
     struct trace t;
     set_training(&t, o);
     take_batches(&t, o);
+    t.spec.train.shards = (int32_t)t.per_update;
     const struct shape_capacity options = {
         .train = true, .rows_max = t.rows, .length_max = t.length};
     oracle_model_open(o, &t.spec, &options);

@@ -188,7 +188,7 @@ TEST(an_update_is_nag_on_the_mean_gradient)
     model_bench_loss(k, &batch, 0, 0);
     const float *before = model_bench_all(k, MODEL_VALUES);
     const float *grad = model_bench_all(k, MODEL_GRADIENTS);
-    struct model_update u = {.lr = 0.5, .lr_previous = 1.0, .targets_n = TOKENS};
+    struct model_update u = {.lr = 0.5, .lr_previous = 1.0, .targets_n = TOKENS, .shards_n = 1};
     assert_ok(model_apply(k->m, &u, &norm, &e));
     const float *after = model_bench_all(k, MODEL_VALUES);
     const float *momentum = model_bench_all(k, MODEL_STATE_0);
@@ -213,7 +213,8 @@ TEST(a_gradient_that_is_not_finite_changes_no_weight)
     float *gradient = model_bench_read(k, MODEL_GRADIENTS, 2);
     gradient[1] = NAN;
     assert_ok(model_write(k->m, MODEL_GRADIENTS, 2, gradient, &e));
-    struct model_update u = {.update = 41, .lr = 0.5, .lr_previous = 0.5, .targets_n = TOKENS};
+    struct model_update u = {
+        .update = 41, .lr = 0.5, .lr_previous = 0.5, .targets_n = TOKENS, .shards_n = 1};
     assert_fails(ERR_NUMBER, "update 41", model_apply(k->m, &u, &norm, &e));
     assert_memory_equal(before, model_bench_all(k, MODEL_VALUES),
                         (size_t)model_bench_n(k) * sizeof *before);

@@ -67,6 +67,7 @@ TEST(a_batch_in_two_parts_is_the_batch)
 {
     for (int i = 0; i < BENCH_MODELS; i++) {
         struct spec s = model_bench_spec_number(i);
+        s.train.shards = 2;
         model_bench_dropout(&s, 0.3);
         struct model_bench *k = model_bench_open(&s, ROWS, LENGTH, true);
         const struct model_batch batch = model_bench_batch(NULL, ROWS, LENGTH, 5);
@@ -81,21 +82,76 @@ TEST(a_batch_in_two_parts_is_the_batch)
     }
 }
 
-TEST(gradients_of_shards_add_up)
+/* sum(lo, hi) of present leaves; what is absent adds nothing. */
+static float tree_of(float *const *leaf, int32_t present, int32_t lo, int32_t hi, int64_t i)
 {
-    struct spec s = model_bench_spec(SPEC_T5, SPEC_ADAPTIVE);
-    struct model_bench *k = model_bench_open(&s, ROWS, LENGTH, true);
-    struct model_batch batch[2];
-    float *alone[2];
-    for (int i = 0; i < 2; i++) {
-        batch[i] = model_bench_batch(NULL, ROWS, LENGTH, (uint64_t)i);
-        model_bench_loss(k, &batch[i], 0, 0);
-        alone[i] = model_bench_all(k, MODEL_GRADIENTS);
+    if (hi - lo == 1) return leaf[lo][i];
+    int32_t mid = (lo + hi) / 2;
+    float left = tree_of(leaf, present, lo, mid, i);
+    return mid < present ? left + tree_of(leaf, present, mid, hi, i) : left;
+}
+
+/* The sum of the first shards of an update has the bits of the tree over leaves that were computed
+ * alone. */
+static void shards_add_up(struct model_bench *k, float *const *leaf, int32_t shards_n,
+                          int32_t leaves_n)
+{
+    float *want = model_bench_array(model_bench_n(k));
+    for (int32_t shard = 0; shard < shards_n; shard++) {
+        const struct model_batch batch = model_bench_batch(NULL, 1, 3, (uint64_t)shard);
+        model_bench_loss(k, &batch, 0, shard);
     }
-    for (int i = 0; i < 2; i++) model_bench_loss(k, &batch[i], 0, i);
-    const float *sum = model_bench_all(k, MODEL_GRADIENTS);
-    for (int64_t i = 0; i < model_bench_n(k); i++) alone[0][i] += alone[1][i];
-    assert_true(model_bench_difference(sum, alone[0], model_bench_n(k)) < 2e-6);
+    for (int64_t i = 0; i < model_bench_n(k); i++)
+        want[i] = tree_of(leaf, shards_n, 0, leaves_n, i);
+    assert_memory_equal(model_bench_all(k, MODEL_GRADIENTS), want,
+                        (size_t)model_bench_n(k) * sizeof *want);
+}
+
+TEST(gradients_of_shards_add_up_as_a_tree)
+{
+    enum { MOST = 128 };
+    static const int32_t shards[] = {1, 2, 3, 6, 8, 13, MOST - 1, MOST};
+    struct spec s = model_bench_spec(SPEC_T5, SPEC_ADAPTIVE);
+    s.model.layers = 1;
+    model_bench_dropout(&s, 0.2);
+    struct model_bench *k = model_bench_open(&s, 1, 3, true);
+    float *leaf[MOST];
+    for (int32_t i = 0; i < MOST; i++) {
+        const struct model_batch batch = model_bench_batch(NULL, 1, 3, (uint64_t)i);
+        model_bench_loss(k, &batch, 0, 0);
+        leaf[i] = model_bench_all(k, MODEL_GRADIENTS);
+    }
+    for (size_t i = 0; i < sizeof shards / sizeof *shards; i++) {
+        s.train.shards = shards[i];
+        k = model_bench_open(&s, 1, 3, true);
+        int32_t leaves_n = shape_leaves(shards[i]);
+        for (int32_t n = 1; n <= shards[i]; n += n < 8 ? 1 : 17)
+            shards_add_up(k, leaf, n, leaves_n);
+        shards_add_up(k, leaf, shards[i], leaves_n);
+        model_bench_close(k);
+    }
+}
+
+TEST(shards_come_in_order_and_an_update_has_all_of_them)
+{
+    struct spec s = model_bench_spec(SPEC_ALIBI, SPEC_PLAIN);
+    const struct model_batch batch = model_bench_batch(NULL, ROWS, LENGTH, 5);
+    struct model_update u = {.update = 3, .lr = 0.1, .lr_previous = 0.1, .targets_n = 1};
+    double norm = 0.0;
+    s.train.shards = 3;
+    struct model_bench *k = model_bench_open(&s, ROWS, LENGTH, true);
+    assert_fails(ERR_INTERNAL, "shard 1 of", model_train_batch(k->m, &batch, 3, 1, NULL, &e));
+    assert_fails(ERR_INTERNAL, "shard 3 of", model_train_batch(k->m, &batch, 3, 3, NULL, &e));
+    assert_fails(ERR_INTERNAL, "shard -1 of", model_train_batch(k->m, &batch, 3, -1, NULL, &e));
+    for (int i = 0; i < 2; i++) assert_ok(model_train_batch(k->m, &batch, 3, i, NULL, &e));
+    for (u.shards_n = 0; u.shards_n < 5; u.shards_n++)
+        if (u.shards_n != 2)
+            assert_fails(ERR_INTERNAL, "computed 2", model_apply(k->m, &u, &norm, &e));
+    model_bench_all(k, MODEL_GRADIENTS); /* after this only a new update can follow */
+    assert_fails(ERR_INTERNAL, "shard 2 of", model_train_batch(k->m, &batch, 3, 2, NULL, &e));
+    u.shards_n = 2;
+    assert_ok(model_apply(k->m, &u, &norm, &e));
+    assert_fails(ERR_INTERNAL, "computed 0", model_apply(k->m, &u, &norm, &e));
 }
 
 /* The seven sites, as settings of the spec; sites that share one setting are distinguished by the

@@ -91,13 +91,35 @@ TEST_WITH(struct test_place *place, tensors_used_as_one_matrix_are_neighbours)
             assert_int_equal(end_of(qkv[1]), qkv[2]->offset);
         }
     }
-    for (int32_t i = 1; i < p.tensors_n; i++) { /* in order, apart or a group, never overlapping */
-        int64_t gap = p.tensor[i].offset - end_of(&p.tensor[i - 1]);
-        assert_in_range(gap, 0, 15);
-        assert_true(gap == 0 || p.tensor[i].offset % 16 == 0);
+    int64_t end = 0;
+    for (int fp32 = 0; fp32 < 2; fp32++) { /* in order, apart or a group, never overlapping */
+        for (int32_t i = 0; i < p.tensors_n; i++) {
+            const struct shape_tensor *t = &p.tensor[i];
+            if (t->fp32 != (fp32 == 1)) continue;
+            assert_in_range(t->offset - end, 0, 15);
+            assert_true(t->offset == end || t->offset % 16 == 0);
+            end = end_of(t);
+        }
+        if (!fp32) assert_in_range(p.fp32_first - end, 0, 15);
     }
-    assert_in_range(p.elements_n - end_of(&p.tensor[p.tensors_n - 1]), 0, 15);
+    assert_in_range(p.elements_n - end, 0, 15);
     assert_int_equal(p.elements_n % 16, 0);
+}
+
+/* The copy in bf16 has the other tensors. */
+TEST_WITH(struct test_place *place, norms_and_tensors_of_positions_are_read_in_fp32)
+{
+    static const char *const endings[] = {"norm.weight", "norm.bias",
+                                          "relative_attention_bias.weight"};
+    struct spec s = shape_specs_paper(SPEC_T5, 512);
+    struct shape_params p;
+    shape_params(&p, &place->arena, &s);
+    for (int32_t i = 0; i < p.tensors_n; i++) {
+        bool expected = false;
+        for (size_t j = 0; j < sizeof endings / sizeof *endings; j++)
+            expected |= strstr(p.tensor[i].name, endings[j]) != NULL;
+        if (p.tensor[i].fp32 != expected) fail_msg("%s", p.tensor[i].name);
+    }
 }
 
 TEST_WITH(struct test_place *place, shapes_and_names_are_those_of_a_checkpoint)
