@@ -217,15 +217,19 @@ CLI_COMMAND(doctor)
 
 CLI_COMMAND(worker)
 {
-    const char *device = "cpu";
-    int32_t threads = 1;
+    struct worker_options o = {.device = "cpu", .threads = 1, .ranks_n = 1};
     const struct cli_option options[] = {
-        {"device", 0, CLI_DEVICE, &device, "D", "cpu or cuda:N"},
-        {"threads", 0, CLI_COUNT, &threads, "N", "threads of the CPU backend (default 1)"},
+        {"device", 0, CLI_DEVICE, &o.device, "D", "cpu or cuda:N"},
+        {"threads", 0, CLI_COUNT, &o.threads, "N", "threads of the CPU backend (default 1)"},
+        {"ranks", 0, CLI_COUNT, &o.ranks_n, "P", "processes of this training (default 1)"},
+        {"rank", 0, CLI_NUMBER, &o.rank, "R", "number of this one, from 0"},
+        {"meet", 0, CLI_TEXT, &o.meet, "FILE", "where rank 0 says how to reach it; must not exist"},
+        {"host", 0, CLI_TEXT, &o.host, "NAME",
+         "this machine's name for ranks on others (default: there are none)"},
         {0}};
 
     TRY(cli_begin(c, options, e));
-    struct worker_options o = {.dir = c->rest.item[0], .device = device, .threads = threads};
+    o.dir = c->rest.item[0];
     return worker_run(&c->project, &o, e);
 }
 

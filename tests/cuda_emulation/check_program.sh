@@ -147,7 +147,7 @@ stub only12 libcublasLt.so.12 120805
 stub both libcublasLt.so.12 120805
 stub both libcublasLt.so.13 130100
 # Ignores the libraries installed on this machine.
-finds() { /lib64/ld-linux-x86-64.so.2 --inhibit-cache --library-path "$dir/$1" "$build/emulation/print_libraries" $2; }
+finds() { /lib64/ld-linux-x86-64.so.2 --inhibit-cache --library-path "$dir/$1" "$build/emulation/print_libraries" ${2:-}; }
 expect 0 "cuBLASLt 120805" finds only12
 expect 0 "cuBLASLt 130100" finds both
 expect 69 "neither libcublasLt.so.13 nor libcublasLt.so.12 was found; install cuBLAS of CUDA 13 or 12" finds none
