@@ -90,4 +90,22 @@ int group_gather(struct group *g, void *bytes, const size_t *end, struct err *e)
 int group_request_stop(struct group *g, struct err *e);
 bool group_stop_requested(const struct group *g);
 
+/* group_fail - ends this process with an error that becomes the first cause on all others; for a
+ * thread that watches a device while another one waits for it. */
+_Noreturn void group_fail(struct group *g, const struct err *e);
+
+/* These functions for a backend in a library of its own, which cannot link them. Every group begins
+ * with their address. */
+struct group_functions {
+    int32_t (*rank)(const struct group *g);
+    int32_t (*ranks_n)(const struct group *g);
+    int (*exchange)(struct group *g, const struct group_transfer *list, int32_t n, struct err *e);
+    int (*share)(struct group *g, void *bytes, size_t n, struct err *e);
+    void (*fail)(struct group *g, const struct err *e);
+};
+static inline const struct group_functions *group_functions(const struct group *g)
+{
+    return *(const struct group_functions *const *)(const void *)g;
+}
+
 #endif
