@@ -44,11 +44,11 @@ static int fill(struct model *m, struct err *e)
     else
         shape_params(&m->params, &m->arena, &m->spec);
     shape_bands(&m->bands, &m->spec.model, m->spec.data.vocab);
+    if (m->capacity.train) TRY(model_group_open(m, e));
     TRY(model_memory_open(m, e));
     TRY(model_weights_bind(&m->values, m, model_block_dev(m, MODEL_VALUES), m->bf16_dev_own, e));
     for (int32_t leaf = 0; leaf < MODEL_LEAVES && leaf < m->memory.gradients_n; leaf++)
         TRY(model_weights_bind(&m->gradients[leaf], m, model_gradient_dev(m, leaf), NULL, e));
-    if (m->capacity.train) model_group_open(m);
     TRY(model_position_open(m, e));
     return model_step_upload(m, &m->step, e);
 }
@@ -101,6 +101,9 @@ int model_read(struct model *m, enum model_block block, int32_t tensor, float *o
                struct err *e)
 {
     TRY(model_stream_check(m, tensor, e));
+    TRY(model_weights_check(m, block, tensor, e));
+    TRY(model_group_collect(m, block, tensor, e));
+    if (m->group.rank > 0) return 0;
     if (block == MODEL_GRADIENTS) TRY(model_group_flush(m, e));
     return model_weights_read(m, block, tensor, out_host, e);
 }

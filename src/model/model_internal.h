@@ -178,6 +178,8 @@ struct model_position {
 /* The shards of an update whose gradients this rank has (model_group.c). */
 struct model_group {
     int64_t slice_n;         /* elements of a slice */
+    int64_t owned_n;         /* elements of the slices that a rank owns; the last ranks own fewer */
+    int32_t rank, ranks_n;   /* 0 of 1 without a group */
     int32_t first, leaves_n; /* this rank's part of the tree of shards */
     int32_t shards_n;        /* leaves that are shards */
     int32_t done_n;          /* shards that were computed, from the first on */
@@ -222,7 +224,8 @@ struct model {
     struct step_state *step_dev; /* in state_dev_own */
     struct model_state *state_dev_own;
     struct model_group group;
-    double update_loss; /* of the last model_apply */
+    float *staging_dev_own; /* pieces of other ranks' gradients; NULL: there is none */
+    double update_loss;     /* of the last model_apply */
     struct model_graphs graphs;
 
     int32_t *lists_dev;  /* in the pool */
@@ -266,8 +269,12 @@ int model_step_upload(struct model *m, const struct step_state *step, struct err
  * of that block of bf16. */
 int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, void *bf16_dev,
                        struct err *e);
+/* model_weights_check - refuses a tensor or block that the model does not have. */
+int model_weights_check(const struct model *m, enum model_block block, int32_t tensor,
+                        struct err *e);
 /* model_weights_read, model_weights_write - copy a tensor from or to the host, and update its bf16
- * copy. model_read and model_write also keep data derived from it up to date. */
+ * copy; of a group, those of this rank. model_read and model_write also keep data derived from it
+ * up to date. */
 int model_weights_read(struct model *m, enum model_block block, int32_t tensor, float *out_host,
                        struct err *e);
 int model_weights_write(struct model *m, enum model_block block, int32_t tensor,
@@ -352,18 +359,28 @@ int model_position_refresh(struct model *m, struct err *e);
 int model_position_begin(struct model *m, struct err *e);
 int model_position_pullback(struct model *m, const struct model_pass *p, struct err *e);
 
-/* model_group.c adds the gradients of an update.
- * model_group_open - after the memory: which shards are this rank's. */
-void model_group_open(struct model *m);
+/* model_group.c: the shards and slices of this rank. Functions that exchange are called by all
+ * ranks. model_group_open - before the memory. Errors: ERR_INTERNAL the capacity has another number
+ * of ranks than the group of the backend; ERR_USAGE the shards cannot feed them. */
+int model_group_open(struct model *m, struct err *e);
 /* model_group_begin - before the pass of a shard: *leaf is the gradient block that it writes.
  * model_group_add - after the pass. Errors: ERR_INTERNAL another shard is due. */
 int model_group_begin(struct model *m, int32_t shard, int32_t *leaf, struct err *e);
 int model_group_add(struct model *m, struct err *e);
-/* model_group_flush - MODEL_GRADIENTS holds the sum of the shards so far; only a new update can
- * follow. */
+/* model_group_flush - MODEL_GRADIENTS holds the sum of this rank's shards so far; only a new update
+ * can follow. */
 int model_group_flush(struct model *m, struct err *e);
-/* model_group_end - before an update with so many shards: MODEL_GRADIENTS holds their sum. Errors:
- * ERR_INTERNAL not all of this rank's were computed. */
-int model_group_end(struct model *m, const struct model_update *u, struct err *e);
+/* model_group_sum - before an update with so many shards: the owned slices of MODEL_GRADIENTS hold
+ * the sum of all ranks. Errors: ERR_INTERNAL not all of this rank's shards were computed. */
+int model_group_sum(struct model *m, const struct model_update *u, struct err *e);
+/* model_group_share_parts - every rank has the sums of squares of all slices and all losses.
+ * model_group_share_weights - every rank has the weights that passes read. */
+int model_group_share_parts(struct model *m, struct err *e);
+int model_group_share_weights(struct model *m, struct err *e);
+/* model_group_collect - rank 0 has the whole tensor of a block. Errors: ERR_INTERNAL the gradients
+ * of the ranks are not added yet. */
+int model_group_collect(struct model *m, enum model_block block, int32_t tensor, struct err *e);
+/* model_group_owned - the elements of the block that a rank owns: n from *first on. */
+int64_t model_group_owned(const struct model *m, int32_t rank, int64_t *first);
 
 #endif

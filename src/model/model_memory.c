@@ -158,6 +158,7 @@ int model_memory_open(struct model *m, struct err *e)
     TRY(allocate(m, &m->bf16_dev_own, m->memory.bf16_bytes, e));
     TRY(allocate(m, &m->pool_own, m->memory.pool_bytes, e));
     TRY(allocate(m, (void **)&m->state_dev_own, m->memory.step_bytes, e));
+    TRY(allocate(m, (void **)&m->staging_dev_own, m->memory.staging_bytes, e));
     m->step_dev = &m->state_dev_own->step;
     bind_pool(m);
     return 0;
@@ -166,8 +167,8 @@ int model_memory_open(struct model *m, struct err *e)
 void model_memory_close(struct model *m)
 {
     struct backend *b = m->b;
-    void *blocks[] = {m->block_dev_own, m->bf16_dev_own, m->pool_own, m->state_dev_own,
-                      m->inner_dev_own};
+    void *blocks[] = {m->block_dev_own, m->bf16_dev_own,  m->pool_own,
+                      m->state_dev_own, m->inner_dev_own, m->staging_dev_own};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         if (blocks[i] != NULL) b->ops->release(b, blocks[i]);
     free(m->lists_host);

@@ -72,31 +72,36 @@ int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t
     return loss_sum == NULL ? 0 : ops->download(m->b, loss_sum, loss_dev, sizeof *loss_sum, e);
 }
 
-/* Applies NAG or Adam to the whole block. Changes nothing if the norm is not finite. */
+/* Applies NAG or Adam to the owned slices. Changes nothing if the norm is not finite. */
 static int update_weights(struct model *m, struct err *e)
 {
     const struct spec_train *t = &m->spec.train;
-    float *theta = model_block_dev(m, MODEL_VALUES), *grad = model_block_dev(m, MODEL_GRADIENTS);
-    float *first = model_block_dev(m, MODEL_STATE_0), *second = model_block_dev(m, MODEL_STATE_1);
+    int64_t from, n = model_group_owned(m, m->group.rank, &from);
+    float *theta = model_block_dev(m, MODEL_VALUES) + from;
+    const float *grad = model_block_dev(m, MODEL_GRADIENTS) + from;
+    float *first = model_block_dev(m, MODEL_STATE_0) + from;
     const double *squares = &m->state_dev_own->squares;
-    int64_t n = m->params.elements_n;
+    void *bf16 = m->bf16_dev_own ? (uint16_t *)m->bf16_dev_own + from : NULL;
+    if (n == 0) return 0;
     if (t->optimizer == SPEC_ADAM)
-        return OPS(m->b, adam, e, .theta_dev = theta, .m_dev = first, .v_dev = second,
-                   .grad_dev = grad, .n = n, .beta1 = (float)t->adam_beta1,
-                   .beta2 = (float)t->adam_beta2, .eps = (float)t->adam_eps,
-                   .weight_decay = (float)t->weight_decay, .squares_dev = squares,
-                   .step_dev = m->step_dev, .bf16_dev = m->bf16_dev_own);
+        return OPS(m->b, adam, e, .theta_dev = theta, .m_dev = first,
+                   .v_dev = model_block_dev(m, MODEL_STATE_1) + from, .grad_dev = grad, .n = n,
+                   .beta1 = (float)t->adam_beta1, .beta2 = (float)t->adam_beta2,
+                   .eps = (float)t->adam_eps, .weight_decay = (float)t->weight_decay,
+                   .squares_dev = squares, .step_dev = m->step_dev, .bf16_dev = bf16);
     return OPS(m->b, nag, e, .theta_dev = theta, .momentum_dev = first, .grad_dev = grad, .n = n,
                .mu = (float)t->momentum, .weight_decay = (float)t->weight_decay,
-               .squares_dev = squares, .step_dev = m->step_dev, .bf16_dev = m->bf16_dev_own);
+               .squares_dev = squares, .step_dev = m->step_dev, .bf16_dev = bf16);
 }
 
-/* Sums the squares of the slices: a body of model_graph.c. */
+/* Sums the squares of each owned slice: a body of model_graph.c. */
 static int parts_pass(struct model *m, const struct model_pass *p, struct err *e)
 {
     (void)p;
-    return OPS(m->b, sum_squares, e, .out_dev = m->state_dev_own->part,
-               .x_dev = model_block_dev(m, MODEL_GRADIENTS), .n = m->params.elements_n,
+    int64_t from, n = model_group_owned(m, m->group.rank, &from);
+    double *part = m->state_dev_own->part + m->group.rank * (SHAPE_SLICES / m->group.ranks_n);
+    return OPS(m->b, sum_squares, e, .out_dev = part,
+               .x_dev = model_block_dev(m, MODEL_GRADIENTS) + from, .n = n,
                .part = m->group.slice_n);
 }
 
@@ -123,6 +128,7 @@ static int fetch_results(struct model *m, int32_t shards_n, double *squares, str
 int model_apply(struct model *m, const struct model_update *u, double *grad_norm, struct err *e)
 {
     double squares = 0.0;
+    int64_t owned_first;
     if (!m->capacity.train || u->targets_n < 1)
         return ERR(e, ERR_INTERNAL, "an update over %" PRId64 " targets of a model opened for %s",
                    u->targets_n, m->capacity.train ? "training" : "scoring");
@@ -132,12 +138,15 @@ int model_apply(struct model *m, const struct model_update *u, double *grad_norm
                               .clip = (float)m->spec.train.clip,
                               .update = u->update,
                               .adam_step = u->update + 1};
-    TRY(model_group_end(m, u, e));
+    TRY(model_group_sum(m, u, e));
     m->transposed_valid = false;
     m->position.is_stale = m->position.has_bias && m->position.tensors_n > 0;
     TRY(model_step_upload(m, &step, e));
-    TRY(model_graph_run(m, parts_pass, NULL, e));
+    if (model_group_owned(m, m->group.rank, &owned_first) > 0)
+        TRY(model_graph_run(m, parts_pass, NULL, e));
+    TRY(model_group_share_parts(m, e));
     TRY(model_graph_run(m, update_pass, NULL, e));
+    TRY(model_group_share_weights(m, e));
     TRY(fetch_results(m, u->shards_n, &squares, e));
     *grad_norm = sqrt(squares) / (double)u->targets_n;
     if (!isfinite(*grad_norm))

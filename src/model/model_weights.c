@@ -153,14 +153,20 @@ int model_weights_bind(struct model_weights *out, struct model *m, float *base_d
     return b.rc;
 }
 
+int model_weights_check(const struct model *m, enum model_block block, int32_t tensor,
+                        struct err *e)
+{
+    if (model_block_dev(m, block) != NULL && tensor >= 0 && tensor < m->params.tensors_n) return 0;
+    return ERR(e, ERR_INTERNAL, "tensor %d of block %d: the model has %d tensors in %d blocks",
+               tensor, (int)block, m->params.tensors_n, m->memory.slots_n);
+}
+
 /* Locates a tensor in a block. */
 static int locate(const struct model *m, enum model_block block, int32_t tensor, float **at,
                   size_t *bytes, struct err *e)
 {
+    TRY(model_weights_check(m, block, tensor, e));
     float *base = model_block_dev(m, block);
-    if (base == NULL || tensor < 0 || tensor >= m->params.tensors_n)
-        return ERR(e, ERR_INTERNAL, "tensor %d of block %d: the model has %d tensors in %d blocks",
-                   tensor, (int)block, m->params.tensors_n, m->memory.slots_n);
     const struct shape_tensor *t = &m->params.tensor[tensor];
     *at = base + t->offset;
     *bytes = (size_t)t->rows * (size_t)t->cols * sizeof **at;

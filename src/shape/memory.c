@@ -407,6 +407,14 @@ static int32_t gradient_blocks(int32_t leaves)
     return n;
 }
 
+/* Elements of a piece; every rank owns at most ranks_n-th of the slices. */
+static int64_t piece_of(int64_t elements_n, int32_t ranks_n)
+{
+    int64_t owned = shape_slice(elements_n) * (SHAPE_SLICES / ranks_n);
+    int64_t most = smaller(SHAPE_PIECE_BYTES, SHAPE_STAGING_BYTES / ranks_n) / 4;
+    return ranks_n < 2 ? 0 : smaller(owned, most);
+}
+
 void shape_memory(struct shape_memory *out, const struct spec *s,
                   const struct shape_capacity *capacity)
 {
@@ -431,11 +439,15 @@ void shape_memory(struct shape_memory *out, const struct spec *s,
     out->step_bytes = SHAPE_STEP_BYTES;
     if (capacity->train) {
         int32_t leaves = shape_leaves(s->train.shards);
+        int32_t ranks_n = (int32_t)larger(capacity->ranks_n, 1);
         out->slots_n = s->train.optimizer == SPEC_ADAM ? 4 : 3;
-        out->gradients_n = gradient_blocks(leaves / larger(capacity->ranks_n, 1));
+        out->gradients_n = gradient_blocks(leaves / ranks_n);
+        out->piece_n = piece_of(out->elements_n, ranks_n);
+        out->staging_bytes = out->piece_n * 4 * (ranks_n - 1);
         out->step_bytes += INT64_C(8) * leaves;
     }
     out->block_bytes = out->elements_n * 4 * (out->slots_n + larger(out->gradients_n - 1, 0));
     out->bf16_bytes = bf16 ? out->elements_n * 2 : 0;
-    out->total_bytes = out->block_bytes + out->bf16_bytes + out->pool_bytes + out->step_bytes;
+    out->total_bytes =
+        out->block_bytes + out->bf16_bytes + out->pool_bytes + out->step_bytes + out->staging_bytes;
 }

@@ -31,7 +31,10 @@ enum {
      * products, few enough for the cache. */
     SHAPE_SCORE_TOKENS = 2048,
     /* Keys of a datastore that a search compares at a time. */
-    SHAPE_SEARCH_KEYS = 2048
+    SHAPE_SEARCH_KEYS = 2048,
+    /* A rank receives pieces of other ranks' gradients: so much of each, and of all together. */
+    SHAPE_PIECE_BYTES = 32 << 20,
+    SHAPE_STAGING_BYTES = 256 << 20
 };
 
 /* The largest batch that a model can take. */
@@ -138,14 +141,16 @@ struct shape_memory {
     struct shape_buffer buffer[SHAPE_BUFFERS_N];
     int64_t elements_n; /* of the parameter block */
     int32_t slots_n;    /* fp32 blocks: values; when training, also gradients and optimiser state */
-    int32_t gradients_n; /* blocks of gradients; slots_n counts the first one */
-    int64_t block_bytes; /* of all slots and the further gradients */
-    int64_t bf16_bytes;  /* bf16 copy of the weights; 0 with fp32 */
-    int64_t lists_n;     /* numbers that SHAPE_LISTS holds */
-    int64_t losses_n;    /* numbers that SHAPE_LOSS holds */
-    int64_t pool_bytes;  /* from offset 0 to the end of the last buffer */
-    int64_t step_bytes;  /* SHAPE_STEP_BYTES and the losses of the leaves */
-    int64_t total_bytes; /* blocks, copy, pool and step */
+    int32_t gradients_n;   /* blocks of gradients; slots_n counts the first one */
+    int64_t block_bytes;   /* of all slots and the further gradients */
+    int64_t bf16_bytes;    /* bf16 copy of the weights; 0 with fp32 */
+    int64_t lists_n;       /* numbers that SHAPE_LISTS holds */
+    int64_t losses_n;      /* numbers that SHAPE_LOSS holds */
+    int64_t pool_bytes;    /* from offset 0 to the end of the last buffer */
+    int64_t step_bytes;    /* SHAPE_STEP_BYTES and the losses of the leaves */
+    int64_t piece_n;       /* elements of a piece of another rank's gradients; 0: there is none */
+    int64_t staging_bytes; /* a piece of each other rank */
+    int64_t total_bytes;   /* blocks, copy, pool, step and staging */
 };
 void shape_memory(struct shape_memory *out, const struct spec *s,
                   const struct shape_capacity *capacity);
