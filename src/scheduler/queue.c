@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shape/shape.h"
 #include "spec/code_id.h"
 
 /* Decides whether a run is wanted. follows: the training that it needs is wanted. Retrying a
@@ -84,7 +85,11 @@ static int queue_compare(const void *a, const void *b, void *context)
 int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *runs, int32_t n,
                const struct scheduler_options *o, struct err *e)
 {
-    *q = (struct queue){.run = runs, .n = n, .tries = o->tries > 0 ? o->tries : 3, .waits = -1};
+    *q = (struct queue){.run = runs,
+                        .n = n,
+                        .tries = o->tries > 0 ? o->tries : 3,
+                        .waits = -1,
+                        .ranks_n = o->ranks_n};
     q->entry = arena_array(a, (size_t)n + 1, sizeof *q->entry);
     q->order = arena_array(a, (size_t)n + 1, sizeof *q->order);
     q->pick = arena_array(a, (size_t)n + 1, sizeof *q->pick);
@@ -151,6 +156,9 @@ struct slots_need queue_need(const struct queue *q, const struct slots *slots, c
 
     for (int32_t i = 0; i < n; i++)
         if (q->run[run[i]].device_bytes > need.bytes) need.bytes = q->run[run[i]].device_bytes;
+    /* Fewer ranks than planned: each needs more. */
+    if (need.ranks_n < q->ranks_n && q->run[run[0]].spec.kind == SPEC_TRAIN)
+        need.bytes = shape_rank_bytes(&q->run[run[0]].spec, need.ranks_n);
     return need;
 }
 

@@ -410,27 +410,34 @@ static int refuse_impossible(struct scheduler *sc, struct err *e)
     return 0;
 }
 
-static int check_ranks_per_node(const struct scheduler *sc, struct err *e)
+/* Opens the slots that the options name. */
+static int open_slots(struct slots *sl, struct arena *a, const struct scheduler_options *o,
+                      struct err *e)
 {
-    int32_t n = sc->options->ranks_per_node;
+    int32_t n = o->ranks_per_node;
 
-    if (n == 0) return 0;
-    if (!sc->slots.device[sc->slots.slot[0].device].is_cluster)
+    TRY(slots_open(sl, a, o->devices, o->ranks_n, o->executors ? o->executors : executor_table, e));
+    if (n > 0 && !sl->device[sl->slot[0].device].is_cluster)
         return ERR(e, ERR_USAGE, "--ranks-per-node %d requires --devices slurm", n);
-    if (n > sc->slots.ranks_n || (n & (n - 1)) != 0)
-        return ERR(e, ERR_USAGE,
-                   "--ranks-per-node %d: expected a power of two, at most the %d of --ranks", n,
-                   sc->slots.ranks_n);
     return 0;
+}
+
+int scheduler_check(const struct scheduler_options *o, struct err *e)
+{
+    struct arena a;
+
+    arena_init(&a);
+    int rc = open_slots(arena_array(&a, 1, sizeof(struct slots)), &a, o, e);
+    arena_fini(&a);
+    return rc;
 }
 
 static int open_executors(struct scheduler *sc, struct err *e)
 {
     const struct executor *const *table = sc->table;
 
-    TRY(slots_open(&sc->slots, &sc->arena, sc->options->devices, sc->options->ranks_n, table, e));
+    TRY(open_slots(&sc->slots, &sc->arena, sc->options, e));
     if (*sc->slots.note) log_warn("%s", sc->slots.note);
-    TRY(check_ranks_per_node(sc, e));
     for (int32_t i = 0; table[i] && i < EXECUTORS_MAX; i++) {
         const struct executor_config config = {
             .project = sc->project,

@@ -26,9 +26,10 @@
 struct run {
     struct spec spec;
     char run_id[SPEC_ID_BYTES];
-    int32_t train; /* index of the run this one waits for, or -1 */
-    double flops;  /* estimate, for order and ETA */
-    int64_t device_bytes, disk_bytes;
+    int32_t train;        /* index of the run this one waits for, or -1 */
+    double flops;         /* estimate, for order and ETA */
+    int64_t device_bytes; /* of each process, with the ranks of the options */
+    int64_t disk_bytes;
 };
 
 enum { EXECUTORS_MAX = 4 };
@@ -84,6 +85,10 @@ struct scheduler_result {
 int scheduler_run(struct store *s, const struct project *p, const struct run *runs, int32_t runs_n,
                   const struct scheduler_options *o, struct scheduler_result *result,
                   struct err *e);
+
+/* scheduler_check - whether devices, ranks_n and ranks_per_node of the options fit together on this
+ * machine. Errors: ERR_USAGE, ERR_UNAVAILABLE. */
+int scheduler_check(const struct scheduler_options *o, struct err *e);
 
 /* scheduler_find_checkpoint - looks for the file of a done training. *gone: it is absent, so that
  * an evaluation of it cannot start, and `why` is set. Errors: as store_checkpoint. */

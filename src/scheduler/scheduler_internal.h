@@ -313,10 +313,11 @@ struct queue {
     const struct run *run;     /* n, borrowed */
     struct queue_entry *entry; /* n: the state of each */
     int32_t n;
-    int32_t *order; /* indices in the order of starting */
-    int32_t *pick;  /* the runs of the next worker: indices */
-    int32_t tries;  /* attempts a run may have */
-    int32_t waits;  /* a training that lacks slots; -1: none */
+    int32_t *order;  /* indices in the order of starting */
+    int32_t *pick;   /* the runs of the next worker: indices */
+    int32_t tries;   /* attempts a run may have */
+    int32_t waits;   /* a training that lacks slots; -1: none */
+    int32_t ranks_n; /* of a training, for which device_bytes of its run is */
 };
 
 /* queue_init - reads the state of every run from the store and selects the wanted ones. */

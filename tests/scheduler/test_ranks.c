@@ -214,9 +214,6 @@ TEST_WITH(struct toy_grid *g, ranks_that_cannot_start_are_refused_with_a_remedy)
         {"toy:0,toy:1,toy:2,toy:3", 4, 0, 2, ERR_USAGE,
          "(train alibi L=64 seed 1): 4 ranks for train.shards = 2; use 1 or 2"},
         {"toy:0,toy:1", 2, 2, 8, ERR_USAGE, "--ranks-per-node 2 requires --devices slurm"},
-        {"scripted", 4, 3, 8, ERR_USAGE,
-         "--ranks-per-node 3: expected a power of two, at most the 4"},
-        {"scripted", 4, 8, 8, ERR_USAGE, "--ranks-per-node 8: expected"},
     };
     int32_t train = toy_grid_train(g, 64);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {

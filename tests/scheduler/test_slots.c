@@ -93,6 +93,23 @@ TEST_WITH(struct toy_grid *g, a_number_of_workers_up_to_that_of_cores_may_be_giv
     assert_non_null(strstr(g->slots.note, "--devices cpu:4000"));
 }
 
+/* Ranks may be more than cores if their number is given twice: as ranks and as workers. */
+TEST_WITH(struct toy_grid *g, ranks_may_share_cores)
+{
+    int32_t ranks_n = 2;
+    open_slots(g, "cpu");
+    while (ranks_n <= g->slots.n) ranks_n *= 2;
+    const char *devices = arena_printf(&g->arena, "cpu:%ld", (long)ranks_n);
+    assert_fails(ERR_USAGE, arena_printf(&g->arena, "give --devices %s", devices),
+                 slots_open(&g->slots, &g->arena, "cpu", ranks_n, executor_table, &e));
+    assert_ok(slots_open(&g->slots, &g->arena, devices, ranks_n, executor_table, &e));
+    assert_int_equal(g->slots.n, ranks_n);
+    assert_int_equal(g->slots.slot[0].cpu, -1);
+    assert_non_null(strstr(g->slots.note, arena_printf(&g->arena, "starting %ld", (long)ranks_n)));
+    assert_ok(slots_open(&g->slots, &g->arena, "cpu:4000", ranks_n, executor_table, &e));
+    assert_int_equal(g->slots.n, ranks_n);
+}
+
 TEST(the_selected_device_has_the_slots_of_all)
 {
     struct device d;
@@ -170,6 +187,36 @@ TEST_WITH(struct toy_grid *g, a_run_goes_to_a_gpu_that_can_hold_it)
     take(sl, 1500, 2);
     assert_int_equal(find(sl, 1, 1500), -1); /* the first is idle but too small */
     take(sl, 1000, 0);
+}
+
+/* A training on all of them: of one model, and each process in the memory of its own. */
+TEST_WITH(struct toy_grid *g, several_ranks_need_room_on_each_gpu)
+{
+    struct slots *sl = open_slots(g, "cpu");
+    put_gpus(sl);
+    assert_int_equal(find(sl, 2, 10), -1); /* of unknown models */
+    for (int32_t i = 0; i < 3; i++) snprintf(sl->device[i].model, 16, "H100");
+    assert_int_equal(find(sl, 3, 1000), 0);
+    assert_int_equal(find(sl, 2, 1500), 1);
+    assert_int_equal(find(sl, 2, 5000), 1); /* the largest may try */
+    take(sl, 500, 0);
+    assert_int_equal(find(sl, 3, 1000), -1);
+    take(sl, 2500, 1);
+    assert_int_equal(find(sl, 2, 500), -1);
+    assert_int_equal(slots_retire_device(sl, 2, ""), 2);
+}
+
+TEST_WITH(struct toy_grid *g, several_ranks_share_the_memory_of_a_processor)
+{
+    struct slots *sl = open_slots(g, "cpu:1");
+    sl->n = 4;
+    for (int32_t i = 1; i < 4; i++) sl->slot[i] = sl->slot[0];
+    sl->device[0].free_bytes = 1000;
+    take(sl, 100, 0);
+    assert_int_equal(find(sl, 2, 450), 1);
+    assert_int_equal(find(sl, 2, 451), -1);
+    assert_int_equal(find(sl, 3, 300), 1);
+    assert_int_equal(find(sl, 4, 1), -1);
 }
 
 TEST_WITH(struct toy_grid *g, a_lost_gpu_gets_nothing_more)
