@@ -9,6 +9,7 @@ void cuda_close(struct backend *b)
 {
     if (!b) return;
     struct cuda *c = cuda_of(b);
+    cuda_group_leave(c);
     if (c->stream_own) (void)cudaStreamSynchronize(c->stream_own);
     gemm_close(c->gemm_own);
     cuda_memory_close(c);

@@ -38,7 +38,8 @@ struct cuda {
     int32_t outgrown_n;
     int32_t graphs_n; /* captured and not freed */
     int capturing;
-    size_t peak_bytes; /* the most memory of the device that was in use */
+    struct cuda_ranks *ranks_own; /* after cuda_group_join */
+    size_t peak_bytes;            /* the most memory of the device that was in use */
 };
 
 static inline struct cuda *cuda_of(struct backend *b)
@@ -91,6 +92,14 @@ int cuda_graph_begin(struct backend *b, struct err *e);
 int cuda_graph_end(struct backend *b, void **graph_out, struct err *e);
 int cuda_graph_launch(struct backend *b, void *graph, struct err *e);
 void cuda_graph_free(struct backend *b, void *graph);
+
+/* ---- group.c ---- */
+int cuda_group_join(struct backend *b, struct group *g, struct err *e);
+int cuda_exchange(struct backend *b, const struct group_transfer *list, int32_t n, struct err *e);
+/* cuda_group_leave - waits for the stream. */
+void cuda_group_leave(struct cuda *c);
+/* cuda_transport - transport of struct backend_library. */
+int cuda_transport(char *text, size_t bytes, struct err *e);
 
 /* ---- ops.c, linear.c ---- */
 #define CUDA_FUNCTION(NAME, name, args)                                                            \

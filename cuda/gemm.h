@@ -62,9 +62,11 @@ int gemm_multiply(struct gemm *g, const struct gemm_product *p, bool *ended, str
 
 /* gemm_choices - writes a line that names library and GPU, then a line for each choice; returns the
  * length of the whole text. gemm_adopt reads such a text and uses its choices. ERR_DATA: it is of
- * another library or GPU; nothing is adopted. */
+ * another library or GPU; nothing is adopted. gemm_close_choices - from now on the first candidate
+ * is chosen, untimed. */
 size_t gemm_choices(const struct gemm *g, char *text, size_t bytes);
 int gemm_adopt(struct gemm *g, const char *text, struct err *e);
+void gemm_close_choices(struct gemm *g);
 
 #ifdef __cplusplus
 }

@@ -232,9 +232,9 @@ static int choice_in_parts(struct gemm *g, bool *in_parts, const struct choice_t
     return 0;
 }
 
-/* Chooses one of n candidates; words of zeros if the product is better done in parts. Timed runs of
- * an accumulating product write to temporary memory, since c must be added to once only; if there
- * is no such memory, the first is chosen. */
+/* Chooses one of n candidates, the first if choices are closed; words of zeros if the product is
+ * better done in parts. Timed runs of an accumulating product write to temporary memory, since c
+ * must be added to once only; if there is no such memory, the first is chosen. */
 static int choice_by_time(struct gemm *g, cublasLtMatmulAlgo_t *out,
                           const cublasLtMatmulHeuristicResult_t *candidate, int n,
                           const struct gemm_call *call, const struct gemm_product *p, struct err *e)
@@ -246,7 +246,7 @@ static int choice_by_time(struct gemm *g, cublasLtMatmulAlgo_t *out,
     bool in_parts = false;
     float ms;
     *out = candidate[0].algo;
-    if (n == 1 && !gemm_has_own_class(p)) return 0;
+    if (g->is_closed || (n == 1 && !gemm_has_own_class(p))) return 0;
     if (p->accumulate) {
         if (cudaMalloc(&own, bytes) != cudaSuccess) {
             (void)cudaGetLastError();
@@ -329,6 +329,11 @@ static int text_print(char *line, size_t bytes, const struct gemm_choice *choice
     for (size_t i = 0; i < ALGORITHM_WORDS; i++)
         n += snprintf(line + n, bytes - (size_t)n, " %" PRIx64, choice->algorithm.data[i]);
     return n + snprintf(line + n, bytes - (size_t)n, "\n");
+}
+
+void gemm_close_choices(struct gemm *g)
+{
+    g->is_closed = true;
 }
 
 size_t gemm_choices(const struct gemm *g, char *text, size_t bytes)

@@ -6,7 +6,8 @@
  *    not fit a product, that product gets a class of its own.
  * 2. At the first product of a class the library lists candidates whose sums have a fixed order,
  *    its favourite first. They are timed on a warm device, the favourite twice; another is chosen
- *    only if it is clearly faster than both, so that noise rarely decides.
+ *    only if it is clearly faster than both, so that noise rarely decides. Once the choices are
+ *    closed, the favourite is taken: it depends on the class, the library and the GPU alone.
  * 3. Exact products (struct gemm_product) use no candidate that sums in parts, and one algorithm
  *    for any number of chunks; a product that it does not fit fails.
  * 4. ReLU without a mask is not part of the class: if the algorithm of the class fits the product
@@ -78,6 +79,7 @@ struct gemm {
     cudaEvent_t before_own, after_own;
     struct gemm_choice *choice_own;
     int32_t choices_n, choices_room;
+    bool is_closed;                     /* no choice is timed any more */
     int32_t is_warm;                    /* the device has run at its full clock */
     enum gemm_order mask_order[2];      /* of masks that products write, and that they read */
     char identity[GEMM_IDENTITY_BYTES]; /* of library and GPU */

@@ -13,7 +13,7 @@ static int library_open(struct backend **out, int ordinal, int32_t threads, enum
 }
 
 static const struct backend_library cuda_library = {
-    .version = BACKEND_VERSION, .name = "cuda", .open = library_open};
+    .version = BACKEND_VERSION, .name = "cuda", .open = library_open, .transport = cuda_transport};
 
 __attribute__((visibility("default"))) const struct backend_library *alibi_backend_library(void);
 

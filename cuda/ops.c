@@ -85,6 +85,11 @@ static int cuda_restore_choices(struct backend *b, const char *text, struct err 
     return gemm_adopt(cuda_of(b)->gemm_own, text, e);
 }
 
+static void cuda_close_choices(struct backend *b)
+{
+    gemm_close_choices(cuda_of(b)->gemm_own);
+}
+
 #define cuda_run_rotary NULL /* attention rotates (attention.cuh, rule 4) */
 
 const struct backend_ops cuda_functions = {
@@ -107,4 +112,7 @@ const struct backend_ops cuda_functions = {
     .graph_free = cuda_graph_free,
     .choices = cuda_choices,
     .restore_choices = cuda_restore_choices,
+    .close_choices = cuda_close_choices,
+    .group_join = cuda_group_join,
+    .exchange = cuda_exchange,
 };

@@ -82,32 +82,45 @@ static int backend_library_open(const struct backend_library **out, const char *
     return 0;
 }
 
-static int backend_open_cuda(struct backend **out, const char *name, int32_t threads,
-                             enum dtype precision, struct err *e)
+/* Finds the library of cuda:N and its number, or of cuda:emulated. */
+static int backend_find_cuda(const struct backend_library **out, int *ordinal, const char *name,
+                             struct err *e)
 {
     const char *which = name + strlen("cuda:");
-    const struct backend_library *library = NULL;
-    int64_t ordinal = 0;
+    int64_t number = 0;
 
-    if (strcmp(which, "emulated") == 0) {
-        TRY(backend_library_open(&library, name, "libalibi_cuda_emulated.so",
-                                 "make check-cuda-emulated", e));
-        return library->open(out, 0, threads, precision, e);
-    }
-    if (!str_to_int(&ordinal, which) || ordinal < 0 || ordinal > INT_MAX)
+    *ordinal = 0;
+    if (strcmp(which, "emulated") == 0)
+        return backend_library_open(out, name, "libalibi_cuda_emulated.so",
+                                    "make check-cuda-emulated", e);
+    if (!str_to_int(&number, which) || number < 0 || number > INT_MAX)
         return ERR(e, ERR_USAGE, "device %s: expected %s", name, backend_names);
     if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL))
         return ERR(e, ERR_UNAVAILABLE, "%s: no NVIDIA driver (libcuda.so.1 not found); use cpu",
                    name);
-    TRY(backend_library_open(&library, name, "libalibi_cuda.so", "make cuda (needs nvcc)", e));
-    return library->open(out, (int)ordinal, threads, precision, e);
+    *ordinal = (int)number;
+    return backend_library_open(out, name, "libalibi_cuda.so", "make cuda (needs nvcc)", e);
+}
+
+int backend_transport(const char *name, char *text, size_t bytes, struct err *e)
+{
+    const struct backend_library *library = NULL;
+    int ordinal;
+
+    TRY(backend_find_cuda(&library, &ordinal, name, e));
+    return library->transport(text, bytes, e);
 }
 
 int backend_open(struct backend **out, const char *name, int32_t threads, enum dtype precision,
                  struct err *e)
 {
     *out = NULL;
-    if (strncmp(name, "cuda:", 5) == 0) return backend_open_cuda(out, name, threads, precision, e);
+    if (strncmp(name, "cuda:", 5) == 0) {
+        const struct backend_library *library = NULL;
+        int ordinal;
+        TRY(backend_find_cuda(&library, &ordinal, name, e));
+        return library->open(out, ordinal, threads, precision, e);
+    }
     for (size_t i = 0; i < registered_n; i++) {
         const struct backend_library *library = registered[i];
         size_t length = strlen(library->name);

@@ -524,13 +524,16 @@ struct backend_ops {
     int (*graph_launch)(struct backend *, void *graph, struct err *);
     void (*graph_free)(struct backend *, void *graph); /* takes NULL */
 
-    /* Algorithm choices; both NULL if not supported. choices writes the GEMM algorithms selected by
+    /* Algorithm choices; all NULL if not supported. choices writes the GEMM algorithms selected by
      * timing as text, truncated to bytes, and returns its length without the final 0.
      * restore_choices, called before the first op, reads such a text: the algorithms it names are
      * not timed again, so that results keep their bits. ERR_DATA: the text is of another library or
-     * device; nothing is restored. */
+     * device; nothing is restored. close_choices - from now on nothing is timed: what has no
+     * algorithm gets the first that the library names, which depends on library and device alone.
+     */
     size_t (*choices)(struct backend *, char *text, size_t bytes);
     int (*restore_choices)(struct backend *, const char *text, struct err *);
+    void (*close_choices)(struct backend *);
 
     /* Ranks of one training (group/group.h). group_join - this process is a rank of g, which is
      * borrowed and outlives the backend; called once, before the first op. exchange - as
@@ -548,8 +551,10 @@ struct backend {
     char device[96]; /* for people: "AMD EPYC, 1 thread" */
     char blas[96];   /* library, version and kernels in use */
     int32_t threads;
-    enum dtype precision; /* of activations */
-    struct group *group;  /* after group_join; NULL: this process computes alone */
+    enum dtype precision;        /* of activations */
+    struct group *group;         /* after group_join; NULL: this process computes alone */
+    char transport[64];          /* then for people, of exchange: "NCCL 2.27.5"; "": sockets */
+    char transport_warning[256]; /* why no faster transport is used; "": there is none */
 };
 
 /* backend_open - opens a registered backend, cuda:N, or check:NAME, which wraps NAME in the
@@ -558,17 +563,23 @@ struct backend {
 int backend_open(struct backend **out, const char *name, int32_t threads, enum dtype precision,
                  struct err *e);
 void backend_close(struct backend *b); /* takes NULL */
+/* backend_transport - transport of struct backend_library for cuda:N, without opening the device.
+ */
+int backend_transport(const char *name, char *text, size_t bytes, struct err *e);
 
 /* How a backend describes itself. One with `open` is a device; one with `wrap` is opened as
- * NAME:INNER around another backend, which it owns, even if wrap fails. A program registers the
- * backends that it links. libalibi_cuda.so is loaded on demand and exports `const struct
- * backend_library *alibi_backend_library(void)`. */
+ * NAME:INNER around another backend, which it owns, even if wrap fails. transport describes how
+ * its ranks would exchange ("NCCL 2.27.5"), without a device: ERR_NOINPUT through host memory,
+ * since a library was not found; ERR_UNAVAILABLE not at all. A program registers the backends that
+ * it links. libalibi_cuda.so is loaded on demand and exports `const struct backend_library
+ * *alibi_backend_library(void)`. */
 struct backend_library {
     int32_t version; /* BACKEND_VERSION */
     const char *name;
     int (*open)(struct backend **out, int ordinal, int32_t threads, enum dtype precision,
                 struct err *e);
     int (*wrap)(struct backend **out, struct backend *inner_own, struct err *e);
+    int (*transport)(char *text, size_t bytes, struct err *e);
 };
 /* backend_register - makes a linked backend known to backend_open. Call it before threads start. */
 void backend_register(const struct backend_library *library);

@@ -9,6 +9,7 @@
 
 #include "backend/ops_table.h"
 #include "base/hash.h"
+#include "group/group.h"
 
 enum {
     CHECK_GUARD_BYTES = 256,
@@ -32,6 +33,7 @@ struct check_region {
 
 struct check_span {
     struct op_memory memory;
+    char name[32]; /* of a transfer, else unused */
     struct check_region *region;
     bool filled; /* with NaN, to be found again if the op leaves it */
     bool summed; /* sum is its checksum before the op */
@@ -45,8 +47,8 @@ struct check {
     struct check_region **region_own;
     int32_t regions_n;
     const char *op; /* being checked */
-    struct check_span span[OP_ARGUMENTS_MAX];
-    int32_t spans_n;
+    struct check_span *span_own;
+    int32_t spans_n, spans_room;
 };
 
 static inline const struct backend_ops *check_inner(const struct check *c)
@@ -155,6 +157,7 @@ static void check_close(struct backend *b)
     struct check *c = self(b);
     while (c->regions_n > 0) region_free(c, c->region_own[--c->regions_n]);
     free(c->region_own);
+    free(c->span_own);
     backend_close(c->inner_own);
     free(c);
 }
@@ -241,7 +244,7 @@ static bool may_be(const struct op_memory *output, const struct op_memory *other
 static int check_overlaps(const struct check *c, const struct check_span *s, struct err *e)
 {
     for (int32_t i = 0; s->memory.role != ARG_READ && i < c->spans_n; i++) {
-        const struct check_span *o = &c->span[i];
+        const struct check_span *o = &c->span_own[i];
         if (o == s || !overlap(s, o) || may_be(&s->memory, &o->memory)) continue;
         if (o->memory.role != ARG_READ && may_be(&o->memory, &s->memory)) continue;
         return ERR(e, ERR_INTERNAL, "%s: op %s: output %s overlaps argument %s", c->base.name,
@@ -255,7 +258,8 @@ static bool is_shared(const struct check *c, const struct check_span *s)
 {
     enum op_role same = s->memory.role;
     for (int32_t i = 0; i < c->spans_n; i++)
-        if (&c->span[i] != s && c->span[i].memory.role != same && overlap(s, &c->span[i]))
+        if (&c->span_own[i] != s && c->span_own[i].memory.role != same &&
+            overlap(s, &c->span_own[i]))
             return true;
     return false;
 }
@@ -320,27 +324,44 @@ static int is_written(struct check *c, const struct check_span *s, int64_t row,
     return 0;
 }
 
-static int begin(struct check *c, enum op op, const void *args, struct err *e)
+/* Begins an op of so many spans at most. */
+static int begin(struct check *c, const char *op, int32_t spans_max, struct err *e)
+{
+    c->op = op;
+    c->spans_n = 0;
+    for (int32_t i = 0; i < c->regions_n; i++) c->region_own[i]->copied = false;
+    if (spans_max <= c->spans_room) return 0;
+    void *grown = reallocarray(c->span_own, (size_t)spans_max, sizeof *c->span_own);
+    if (!grown) return ERR(e, ERR_NOMEM, "check: no memory for %d spans", spans_max);
+    c->span_own = grown;
+    c->spans_room = spans_max;
+    return 0;
+}
+
+static int add_span(struct check *c, const struct op_memory *memory, struct err *e)
+{
+    struct check_span *s = &c->span_own[c->spans_n++];
+    *s = (struct check_span){.memory = *memory};
+    s->region = check_region_find(c, memory->data, extent(memory));
+    if (s->region) return 0;
+    return ERR(e, ERR_INTERNAL, "%s: op %s: argument %s is outside every allocation", c->base.name,
+               c->op, memory->name);
+}
+
+static int begin_op(struct check *c, enum op op, const void *args, struct err *e)
 {
     struct op_memory memory[OP_ARGUMENTS_MAX];
-    c->op = op_name(op);
-    for (int32_t i = 0; i < c->regions_n; i++) c->region_own[i]->copied = false;
-    TRY(op_arguments(&c->base, op, args, memory, &c->spans_n, e));
-    for (int32_t i = 0; i < c->spans_n; i++) {
-        struct check_span *s = &c->span[i];
-        *s = (struct check_span){.memory = memory[i]};
-        s->region = check_region_find(c, memory[i].data, extent(&memory[i]));
-        if (!s->region)
-            return ERR(e, ERR_INTERNAL, "%s: op %s: argument %s is outside every allocation",
-                       c->base.name, c->op, memory[i].name);
-    }
+    int32_t n = 0;
+    TRY(begin(c, op_name(op), OP_ARGUMENTS_MAX, e));
+    TRY(op_arguments(&c->base, op, args, memory, &n, e));
+    for (int32_t i = 0; i < n; i++) TRY(add_span(c, &memory[i], e));
     return 0;
 }
 
 static int look_before(struct check *c, struct err *e)
 {
     for (int32_t i = 0; i < c->spans_n; i++) {
-        struct check_span *s = &c->span[i];
+        struct check_span *s = &c->span_own[i];
         const struct op_memory *m = &s->memory;
         bool small = (size_t)m->rows * m->row_bytes <= CHECK_COPY_BYTES;
         TRY(check_overlaps(c, s, e));
@@ -351,7 +372,7 @@ static int look_before(struct check *c, struct err *e)
         }
     }
     for (int32_t i = 0; i < c->spans_n; i++) {
-        struct check_region *r = c->span[i].region;
+        struct check_region *r = c->span_own[i].region;
         if (r->copied || !r->before_own) continue;
         TRY(check_inner(c)->download(c->inner_own, r->before_own, r->user, r->bytes, e));
         r->copied = true;
@@ -385,7 +406,7 @@ static int check_guards(struct check *c, struct err *e)
 static const struct op_memory *argument_at(const struct check *c, const char *byte, bool read)
 {
     for (int32_t i = 0; i < c->spans_n; i++) {
-        const struct op_memory *m = &c->span[i].memory;
+        const struct op_memory *m = &c->span_own[i].memory;
         if ((m->role == ARG_READ) != read || byte < m->data || byte >= m->data + extent(m))
             continue;
         if ((size_t)(byte - m->data) % m->stride_bytes < m->row_bytes) return m;
@@ -406,8 +427,8 @@ static int check_outside(struct check *c, struct check_region *r, struct err *e)
     TRY(check_inner(c)->download(c->inner_own, r->after_own, r->user, r->bytes, e));
     memcpy(r->other_own, r->before_own, r->bytes);
     for (int32_t i = 0; i < c->spans_n; i++) {
-        const struct op_memory *m = &c->span[i].memory;
-        if (c->span[i].region != r || m->role == ARG_READ) continue;
+        const struct op_memory *m = &c->span_own[i].memory;
+        if (c->span_own[i].region != r || m->role == ARG_READ) continue;
         for (int64_t row = 0; row < m->rows; row++) {
             size_t at = (size_t)(m->data - r->user) + (size_t)row * m->stride_bytes;
             memcpy(r->other_own + at, r->after_own + at, m->row_bytes);
@@ -438,7 +459,7 @@ static int look_after(struct check *c, struct err *e)
     for (int32_t i = 0; i < c->regions_n; i++)
         if (c->region_own[i]->copied) TRY(check_outside(c, c->region_own[i], e));
     for (int32_t i = 0; i < c->spans_n; i++) {
-        struct check_span *s = &c->span[i];
+        struct check_span *s = &c->span_own[i];
         uint32_t sum = 0;
         if (s->filled) TRY(each_row(c, s, is_written, NULL, e));
         if (!s->summed) continue;
@@ -454,9 +475,9 @@ static int look_after(struct check *c, struct err *e)
 static void forget_padding(const struct check *c, const struct check_region *r)
 {
     for (int32_t i = 0; i < c->spans_n; i++) {
-        const struct op_memory *m = &c->span[i].memory;
+        const struct op_memory *m = &c->span_own[i].memory;
         size_t bits = (size_t)m->mask_bits;
-        if (c->span[i].region != r || m->role != ARG_WRITE || bits == 0) continue;
+        if (c->span_own[i].region != r || m->role != ARG_WRITE || bits == 0) continue;
         for (int64_t row = 0; row < m->rows; row++) {
             size_t first = (size_t)(m->data - r->user) + (size_t)row * m->stride_bytes;
             for (size_t at = bits / 8; at < m->row_bytes; at++) {
@@ -473,7 +494,7 @@ static void forget_padding(const struct check *c, const struct check_region *r)
 static int repeat(struct check *c, enum op op, const void *args, struct err *e)
 {
     for (int32_t i = 0; i < c->spans_n; i++)
-        if (c->span[i].memory.role != ARG_READ && !c->span[i].region->copied) return 0;
+        if (c->span_own[i].memory.role != ARG_READ && !c->span_own[i].region->copied) return 0;
     for (int32_t i = 0; i < c->regions_n; i++) {
         const struct check_region *r = c->region_own[i];
         if (r->copied)
@@ -497,11 +518,61 @@ static int repeat(struct check *c, enum op op, const void *args, struct err *e)
 static int check_op(struct backend *b, enum op op, const void *args, struct err *e)
 {
     struct check *c = (struct check *)b;
-    TRY(begin(c, op, args, e));
+    TRY(begin_op(c, op, args, e));
     TRY(look_before(c, e));
     TRY(op_run(c->inner_own, op, args, e));
     TRY(look_after(c, e));
     return repeat(c, op, args, e);
+}
+
+/* ---- ranks ---- */
+
+static int check_group_join(struct backend *b, struct group *g, struct err *e)
+{
+    struct check *c = self(b);
+    TRY(check_inner(c)->group_join(c->inner_own, g, e));
+    const struct backend *inner = c->inner_own;
+    c->base.group = inner->group;
+    memcpy(c->base.transport, inner->transport, sizeof inner->transport);
+    memcpy(c->base.transport_warning, inner->transport_warning, sizeof inner->transport_warning);
+    return 0;
+}
+
+/* Adds what transfer `number` reads or writes. */
+static int add_transfer(struct check *c, int32_t number, enum op_role role, const void *data,
+                        size_t bytes, struct err *e)
+{
+    static const struct op_argument transferred = {.type = ARG_F32};
+    struct check_span *s = &c->span_own[c->spans_n];
+    char name[sizeof s->name];
+    const struct op_memory m = {.argument = &transferred,
+                                .role = role,
+                                .name = name,
+                                .data = (char *)(uintptr_t)data,
+                                .rows = 1,
+                                .row_bytes = bytes,
+                                .stride_bytes = bytes};
+    if (bytes == 0) return 0;
+    snprintf(name, sizeof name, "%s %d", role == ARG_READ ? "send" : "receive", number);
+    TRY(add_span(c, &m, e));
+    memcpy(s->name, name, sizeof name);
+    s->memory.name = s->name;
+    return 0;
+}
+
+/* Not repeated: the other ranks take part once. */
+static int check_exchange(struct backend *b, const struct group_transfer *list, int32_t n,
+                          struct err *e)
+{
+    struct check *c = self(b);
+    TRY(begin(c, "exchange", 2 * n, e));
+    for (int32_t i = 0; i < n; i++) {
+        TRY(add_transfer(c, i, ARG_READ, list[i].send, list[i].send_bytes, e));
+        TRY(add_transfer(c, i, ARG_UPDATE, list[i].receive, list[i].receive_bytes, e));
+    }
+    TRY(look_before(c, e));
+    TRY(check_inner(c)->exchange(c->inner_own, list, n, e));
+    return look_after(c, e);
 }
 
 #define CHECKED(NAME, name, args)                                                                  \
@@ -527,6 +598,8 @@ static void check_fill_table(struct check *c)
         .sync = check_sync,
         .peak_bytes = check_peak_bytes,
         .attention_rotates = check_inner(c)->attention_rotates,
+        .group_join = check_inner(c)->group_join ? check_group_join : NULL,
+        .exchange = check_inner(c)->exchange ? check_exchange : NULL,
     };
 #define ENTRY(NAME, name, args)                                                                    \
     if (check_inner(c)->name) c->table.name = check_##name;

@@ -9,6 +9,7 @@
  *   4. verifies the guard bands before and behind every allocation,
  *   5. waits for the op to end, so that a fault belongs to the op that made it,
  *   6. restores the copies and does the op again: the bits must be the same.
+ * An exchange between ranks is an op as well, which is not repeated: it reads what it sends.
  * Fresh memory is NaN. An error is ERR_INTERNAL and names the op and what it did. */
 #ifndef CHECK_CHECK_H
 #define CHECK_CHECK_H

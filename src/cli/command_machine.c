@@ -82,6 +82,27 @@ static void device_try(struct device *d)
     if (child > 0) reap(child);
 }
 
+/* Describes how the ranks of a training on several GPUs exchange, by the first usable GPU of a
+ * list; NULL: there is none. */
+static const char *describe_transport(struct arena *a, const struct device *list, int32_t n,
+                                      bool also_test)
+{
+    char text[64];
+    struct err e = {0};
+    const struct device *d = list;
+
+    while (d < list + n &&
+           (strncmp(d->name, "cuda:", 5) != 0 || *d->unusable || (d->is_test && !also_test)))
+        d++;
+    if (d == list + n) return NULL;
+    int rc = backend_transport(d->name, text, sizeof text, &e);
+    if (rc == 0) return arena_printf(a, "a training on several GPUs exchanges by %s", text);
+    if (rc == ERR_NOINPUT)
+        return arena_printf(
+            a, "a training on several GPUs exchanges through host memory, slowly: %s", e.text);
+    return arena_printf(a, "a training on several GPUs is not possible: %s", e.text);
+}
+
 CLI_COMMAND(devices)
 {
     bool all = false;
@@ -105,6 +126,8 @@ CLI_COMMAND(devices)
                       str_bytes(&c->arena, (double)d->memory_bytes),
                       str_bytes(&c->arena, (double)d->free_bytes));
     }
+    const char *transport = describe_transport(&c->arena, list, n, all);
+    if (transport) cli_print("%-8s %s\n", "ranks", transport);
     return 0;
 }
 
@@ -178,6 +201,10 @@ CLI_COMMAND(doctor)
                   d->name, *d->unusable ? d->unusable : d->description);
         wrong += shown && *d->unusable;
     }
+    const char *transport = describe_transport(&c->arena, list, n, false);
+    check(&wrong, true, "ranks",
+          transport ? transport
+                    : "no GPU can be used: NCCL is not needed, CPUs exchange by sockets");
     bool draws = subprocess_find("gnuplot");
     check(&wrong, draws, "gnuplot",
           draws ? "found; figures will be drawn"
@@ -190,15 +217,19 @@ CLI_COMMAND(doctor)
 
 CLI_COMMAND(worker)
 {
-    const char *device = "cpu";
-    int32_t threads = 1;
+    struct worker_options o = {.device = "cpu", .threads = 1, .ranks_n = 1};
     const struct cli_option options[] = {
-        {"device", 0, CLI_DEVICE, &device, "D", "cpu or cuda:N"},
-        {"threads", 0, CLI_COUNT, &threads, "N", "threads of the CPU backend (default 1)"},
+        {"device", 0, CLI_DEVICE, &o.device, "D", "cpu or cuda:N"},
+        {"threads", 0, CLI_COUNT, &o.threads, "N", "threads of the CPU backend (default 1)"},
+        {"ranks", 0, CLI_COUNT, &o.ranks_n, "P", "processes of this training (default 1)"},
+        {"rank", 0, CLI_NUMBER, &o.rank, "R", "number of this one, from 0"},
+        {"meet", 0, CLI_TEXT, &o.meet, "FILE", "where rank 0 says how to reach it; must not exist"},
+        {"host", 0, CLI_TEXT, &o.host, "NAME",
+         "this machine's name for ranks on others (default: there are none)"},
         {0}};
 
     TRY(cli_begin(c, options, e));
-    struct worker_options o = {.dir = c->rest.item[0], .device = device, .threads = threads};
+    o.dir = c->rest.item[0];
     return worker_run(&c->project, &o, e);
 }
 

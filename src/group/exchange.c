@@ -158,6 +158,7 @@ int group_exchange(struct group *g, const struct group_transfer *list, int32_t n
 
 int group_share(struct group *g, void *bytes, size_t n, struct err *e)
 {
+    if (!g) return 0;
     if (g->rank > 0)
         return group_exchange(g, &(struct group_transfer){.receive = bytes, .receive_bytes = n}, 1,
                               e);
@@ -165,4 +166,22 @@ int group_share(struct group *g, void *bytes, size_t n, struct err *e)
         g->share_own[peer - 1] =
             (struct group_transfer){.peer = peer, .send = bytes, .send_bytes = n};
     return group_exchange(g, g->share_own, g->ranks_n - 1, e);
+}
+
+int group_gather(struct group *g, void *bytes, const size_t *end, struct err *e)
+{
+    int32_t n = 0;
+
+    if (!g) return 0;
+    size_t own = g->rank > 0 ? end[g->rank - 1] : 0;
+    for (int32_t peer = 0; peer < g->ranks_n; peer++) {
+        size_t from = peer > 0 ? end[peer - 1] : 0;
+        if (peer == g->rank) continue;
+        g->share_own[n++] = (struct group_transfer){.peer = peer,
+                                                    .send = (char *)bytes + own,
+                                                    .send_bytes = end[g->rank] - own,
+                                                    .receive = (char *)bytes + from,
+                                                    .receive_bytes = end[peer] - from};
+    }
+    return group_exchange(g, g->share_own, n, e);
 }

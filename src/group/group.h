@@ -43,6 +43,9 @@ struct group_options {
     void *context;
 };
 
+/* A process alone has no group: functions that take a NULL do nothing for it, and it is rank 0
+ * of 1.
+ */
 struct group;
 
 /* group_open - meets the other ranks. Strings of o are copied; context is borrowed. Errors:
@@ -55,6 +58,7 @@ int group_open(struct group **out, const struct group_options *o, struct err *e)
  * becomes the first cause on all others. Returns rc or the error of the end. Frees g. */
 int group_close(struct group *g, int rc, struct err *e);
 
+/* group_rank, group_ranks_n - take NULL. */
 int32_t group_rank(const struct group *g);
 int32_t group_ranks_n(const struct group *g);
 
@@ -75,12 +79,33 @@ struct group_transfer {
 int group_exchange(struct group *g, const struct group_transfer *list, int32_t n, struct err *e);
 
 /* group_share - gives the bytes of rank 0 to all: algorithm choices, the decision after an update.
- * Errors: those of group_exchange. */
+ * group_gather - gives all parts to all ranks: the bytes [end[r - 1], end[r]) are rank r's, those
+ * of rank 0 begin at 0. `end` (ranks_n) is equal on all ranks. Both take NULL. Errors: those of
+ * group_exchange. */
 int group_share(struct group *g, void *bytes, size_t n, struct err *e);
+int group_gather(struct group *g, void *bytes, const size_t *end, struct err *e);
 
 /* group_request_stop - asks rank 0 to stop the training. group_stop_requested - of rank 0: true if
- * any rank has asked. Rank 0 then shares the decision. */
+ * any rank has asked. Rank 0 then shares the decision. Both take NULL. */
 int group_request_stop(struct group *g, struct err *e);
 bool group_stop_requested(const struct group *g);
+
+/* group_fail - ends this process with an error that becomes the first cause on all others; for a
+ * thread that watches a device while another one waits for it. */
+_Noreturn void group_fail(struct group *g, const struct err *e);
+
+/* These functions for a backend in a library of its own, which cannot link them. Every group begins
+ * with their address. */
+struct group_functions {
+    int32_t (*rank)(const struct group *g);
+    int32_t (*ranks_n)(const struct group *g);
+    int (*exchange)(struct group *g, const struct group_transfer *list, int32_t n, struct err *e);
+    int (*share)(struct group *g, void *bytes, size_t n, struct err *e);
+    void (*fail)(struct group *g, const struct err *e);
+};
+static inline const struct group_functions *group_functions(const struct group *g)
+{
+    return *(const struct group_functions *const *)(const void *)g;
+}
 
 #endif

@@ -41,7 +41,8 @@ struct group_lane {
 };
 
 struct group {
-    struct group_options options; /* without its texts */
+    const struct group_functions *functions; /* first */
+    struct group_options options;            /* without its texts */
     int32_t rank, ranks_n;
     struct group_member *member_own;  /* (ranks_n) */
     int *control_own;                 /* (ranks_n) rank 0: of all others; others: of rank 0; -1 */
@@ -55,6 +56,7 @@ struct group {
     int32_t ended_n;
     pthread_cond_t end_changed;
     atomic_bool stop_requested;
+    atomic_bool lost; /* a thread is ending this process */
     pthread_t watcher;
     bool watched;
     int wake_fd; /* an eventfd that ends the watcher; -1 */

@@ -452,6 +452,12 @@ static void group_free(struct group *g)
     free(g);
 }
 
+static const struct group_functions functions = {.rank = group_rank,
+                                                 .ranks_n = group_ranks_n,
+                                                 .exchange = group_exchange,
+                                                 .share = group_share,
+                                                 .fail = group_fail};
+
 static int group_make(struct group **out, const struct group_options *o, struct err *e)
 {
     size_t n = (size_t)o->ranks_n;
@@ -459,6 +465,7 @@ static int group_make(struct group **out, const struct group_options *o, struct 
     struct group *g = calloc(1, sizeof *g);
 
     if (!g) return ERR(e, ERR_NOMEM, "out of memory for %d ranks", o->ranks_n);
+    g->functions = &functions;
     g->options = *o;
     g->rank = o->rank;
     g->ranks_n = o->ranks_n;
@@ -525,6 +532,7 @@ int group_close(struct group *g, int rc, struct err *e)
     if (!g) return rc;
     if (rc == 0 && g->watched) rc = watch_end_together(g, e);
     if (rc < 0 && g->watched) {
+        watch_end(g); /* the others end now, which is no loss */
         told = *e;
         if (g->rank == 0) err_set(&told, rc, "rank 0 on %s: %s", g->member_own[0].place, e->text);
         watch_tell(g, -1, &told);
@@ -535,10 +543,10 @@ int group_close(struct group *g, int rc, struct err *e)
 
 int32_t group_rank(const struct group *g)
 {
-    return g->rank;
+    return g ? g->rank : 0;
 }
 
 int32_t group_ranks_n(const struct group *g)
 {
-    return g->ranks_n;
+    return g ? g->ranks_n : 1;
 }

@@ -44,11 +44,12 @@ void watch_tell(struct group *g, int32_t cause, const struct err *told)
 }
 
 /* Ends this process. `rank` is the one that was lost, or rank 0 with a cause that is already
- * named. */
-static void lose(struct group *g, int32_t rank, bool is_named, int code, const char *text)
+ * named. Of two threads the first one ends it. */
+static _Noreturn void lose(struct group *g, int32_t rank, bool is_named, int code, const char *text)
 {
     struct err e;
 
+    while (atomic_exchange(&g->lost, true)) pause();
     if (code > ERR_USAGE || code < ERR_OUTPUT) code = ERR_INTERNAL; /* it came from outside */
     if (is_named)
         err_set(&e, code, "%s", text);
@@ -57,6 +58,12 @@ static void lose(struct group *g, int32_t rank, bool is_named, int code, const c
     if (g->rank == 0) watch_tell(g, rank, &e);
     if (g->options.lost) g->options.lost(g->options.context, &e);
     _exit(err_exit_code(code));
+}
+
+void group_fail(struct group *g, const struct err *e)
+{
+    if (g->rank > 0) watch_tell(g, -1, e);
+    lose(g, g->rank, false, e->code, e->text);
 }
 
 /* Reads from a connection; false if it closed after the end. */
@@ -183,6 +190,7 @@ int watch_end_together(struct group *g, struct err *e)
 
 int group_request_stop(struct group *g, struct err *e)
 {
+    if (!g) return 0;
     if (g->rank > 0) return report(g, MESSAGE_STOP, e);
     atomic_store(&g->stop_requested, true);
     return 0;
@@ -190,5 +198,5 @@ int group_request_stop(struct group *g, struct err *e)
 
 bool group_stop_requested(const struct group *g)
 {
-    return atomic_load(&g->stop_requested);
+    return g && atomic_load(&g->stop_requested);
 }

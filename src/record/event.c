@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,10 @@ struct event_head {
 _Static_assert(sizeof(struct event_head) == 16, "as in the file");
 
 struct event_writer {
-    int fd;
-    uint64_t sequence; /* of the last record */
+    int fd;               /* -1: records are dropped */
+    pthread_mutex_t lock; /* of: */
+    uint64_t sequence;    /* of the last record */
+    bool ended;           /* which is EVENT_ENDED */
     char path[];
 };
 
@@ -38,14 +41,18 @@ struct event_reader {
 
 int event_writer_open(struct event_writer **out, const char *path, struct err *e)
 {
-    size_t path_n = strlen(path) + 1;
+    size_t path_n = path ? strlen(path) + 1 : 0;
     struct event_writer *w = calloc(1, sizeof *w + path_n);
 
     *out = NULL;
-    if (!w) return ERR(e, ERR_NOMEM, "%s: no memory to write it", path);
-    memcpy(w->path, path, path_n);
-    w->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-    if (w->fd < 0) {
+    if (!w) return ERR(e, ERR_NOMEM, "%s: no memory to write it", path ? path : "records");
+    pthread_mutex_init(&w->lock, NULL);
+    w->fd = -1;
+    if (path) {
+        memcpy(w->path, path, path_n);
+        w->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    }
+    if (path && w->fd < 0) {
         int rc = ERR(e, ERR_CREATE, "%s: cannot be created: %s", path, strerror(errno));
         free(w);
         return rc;
@@ -54,21 +61,18 @@ int event_writer_open(struct event_writer **out, const char *path, struct err *e
     return 0;
 }
 
-int event_write(struct event_writer *w, enum event_type type, json_t *json, struct err *e)
+/* Appends a record; under the lock. */
+static int append(struct event_writer *w, enum event_type type, const char *text, size_t n,
+                  struct err *e)
 {
     int rc = 0;
     unsigned char *record = NULL;
-    char *text =
-        json ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
-
-    json_decref(json);
-    if (!text) return ERR(e, ERR_INTERNAL, "%s: a record of type %d has no JSON", w->path, type);
-    size_t n = strlen(text);
     size_t bytes = sizeof(struct event_head) + n + EVENT_TAIL_BYTES;
-    if (n > EVENT_JSON_MAX_BYTES || !(record = malloc(bytes))) {
-        rc = ERR(e, ERR_INTERNAL, "%s: a record of %zu bytes is too long", w->path, n);
-        goto out;
-    }
+
+    if (w->ended)
+        return ERR(e, ERR_INTERNAL, "%s: a record of type %d after the last", w->path, type);
+    if (n > EVENT_JSON_MAX_BYTES || !(record = malloc(bytes)))
+        return ERR(e, ERR_INTERNAL, "%s: a record of %zu bytes is too long", w->path, n);
     const struct event_head head = {htole32((uint32_t)n), htole64(w->sequence + 1),
                                     htole32((uint32_t)type)};
     memcpy(record, &head, sizeof head);
@@ -85,22 +89,38 @@ int event_write(struct event_writer *w, enum event_type type, json_t *json, stru
         done += (size_t)wrote;
     }
     w->sequence++;
+    w->ended = type == EVENT_ENDED;
 out:
     free(record);
+    return rc;
+}
+
+int event_write(struct event_writer *w, enum event_type type, json_t *json, struct err *e)
+{
+    char *text =
+        json ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
+
+    json_decref(json);
+    if (!text) return ERR(e, ERR_INTERNAL, "%s: a record of type %d has no JSON", w->path, type);
+    pthread_mutex_lock(&w->lock);
+    int rc = w->fd < 0 ? 0 : append(w, type, text, strlen(text), e);
+    pthread_mutex_unlock(&w->lock);
     free(text);
     return rc;
 }
 
 int event_sync(struct event_writer *w, struct err *e)
 {
-    if (fdatasync(w->fd) < 0) return ERR(e, ERR_IO, "%s: fdatasync: %s", w->path, strerror(errno));
+    if (w->fd >= 0 && fdatasync(w->fd) < 0)
+        return ERR(e, ERR_IO, "%s: fdatasync: %s", w->path, strerror(errno));
     return 0;
 }
 
 void event_writer_close(struct event_writer *w)
 {
     if (!w) return;
-    close(w->fd);
+    if (w->fd >= 0) close(w->fd);
+    pthread_mutex_destroy(&w->lock);
     free(w);
 }
 

@@ -3,7 +3,7 @@
  * A record: u32 length of the JSON, u64 sequence number (from 1), u32 type, JSON text, u32 CRC-32C
  * of all before it; little endian, appended with one write. A torn or damaged tail ends the file
  * for a reader. Sequence numbers make ingest idempotent. Only the worker of the attempt writes the
- * file. fields.h has the content of each type. */
+ * file; of a worker with several ranks, rank 0. fields.h has the content of each type. */
 #ifndef RECORD_EVENT_H
 #define RECORD_EVENT_H
 
@@ -28,9 +28,9 @@ enum event_type {
 };
 
 /* Writing. A record survives the writer's death when event_write returns, and the machine's after
- * event_sync. */
+ * event_sync. Several threads may write; after EVENT_ENDED none can (ERR_INTERNAL). */
 struct event_writer;
-/* event_writer_open - Errors: ERR_CREATE the file exists. */
+/* event_writer_open - path NULL: records are dropped. Errors: ERR_CREATE the file exists. */
 int event_writer_open(struct event_writer **out, const char *path, struct err *e);
 /* event_write - steals the reference to json (as json_object_set_new does), also on failure. */
 int event_write(struct event_writer *w, enum event_type type, json_t *json, struct err *e);

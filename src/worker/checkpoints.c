@@ -60,6 +60,12 @@ static char *path_in(struct arena *a, const struct checkpoints *c, const char *n
     return arena_printf(a, "%s/%s", c->worker->dir, name);
 }
 
+/* NULL: another rank writes the file. */
+static const char *written_path(struct arena *a, const struct checkpoints *c, const char *name)
+{
+    return worker_writes(c->worker) ? path_in(a, c, name) : NULL;
+}
+
 static int write_weights(const struct checkpoints *c, struct arena *arena, int64_t update,
                          struct checkpoint_weights *out, struct err *e)
 {
@@ -76,8 +82,9 @@ static int write_weights(const struct checkpoints *c, struct arena *arena, int64
         {"spec", spec_text(&spec, arena)}, {"update", arena_printf(arena, "%" PRId64, update)},
         {"blas", a->backend->blas},
     };
-    return weights_save(c->model, 0, path_in(arena, c, out->path), texts,
-                        sizeof texts / sizeof *texts, out->sha256, &out->bytes, e);
+    TRY(weights_save(c->model, 0, written_path(arena, c, out->path), texts,
+                     sizeof texts / sizeof *texts, out->sha256, &out->bytes, e));
+    return group_share(a->group, out, sizeof *out, e);
 }
 
 static const char *point_text(const struct checkpoint_point *p, const struct point_field *f,
@@ -108,7 +115,7 @@ static int write_state(const struct checkpoints *c, struct arena *arena,
     for (int i = 0; i < POINT_FIELDS_N; i++)
         texts[5 + i] = (struct safetensors_text){point_fields[i].key,
                                                  point_text(now, &point_fields[i], arena)};
-    return weights_save(c->model, c->slots_n, path_in(arena, c, path), texts,
+    return weights_save(c->model, c->slots_n, written_path(arena, c, path), texts,
                         sizeof texts / sizeof *texts, sha256, NULL, e);
 }
 
@@ -199,7 +206,7 @@ int checkpoints_save(struct checkpoints *c, struct checkpoint_point *now, bool b
     arena_init(&arena);
     int rc = save(c, &arena, now, best, last, e);
     arena_fini(&arena);
-    if (rc == 0) prune(c, false);
+    if (rc == 0 && worker_writes(c->worker)) prune(c, false);
     return rc;
 }
 
@@ -280,7 +287,7 @@ static int copy_best(struct checkpoints *c, const struct checkpoint_weights *bes
     struct file_map map = {0};
     const char *from = arena_printf(&a->arena, "%s/%s", dir, best->path);
 
-    if (best->update == 0) return 0;
+    if (best->update == 0 || !worker_writes(a)) return 0;
     TRY(checkpoint_open(&checked, NULL, from, best->sha256, a->run_id[0], e));
     safetensors_close(checked);
     TRY(file_map_open(&map, from, e));
@@ -290,7 +297,7 @@ static int copy_best(struct checkpoints *c, const struct checkpoint_weights *bes
 }
 
 static int load(struct checkpoints *c, const struct candidate *x, struct checkpoint_point *out,
-                struct err *e)
+                const char **choices, struct err *e)
 {
     struct worker *a = c->worker;
     struct safetensors *weights = NULL, *state = NULL;
@@ -312,7 +319,8 @@ static int load(struct checkpoints *c, const struct candidate *x, struct checkpo
     TRY_OUT(rc, copy_best(c, &out->best, dir, e));
     TRY_OUT(rc, weights_load(c->model, 0, weights, path, e));
     TRY_OUT(rc, weights_load(c->model, c->slots_n, state, states, e));
-    worker_restore_choices(a, safetensors_metadata(state, "choices"));
+    const char *recorded = safetensors_metadata(state, "choices");
+    *choices = recorded ? arena_strdup(&a->arena, recorded) : NULL;
     const char *blas = safetensors_metadata(state, "blas");
     if (blas && strcmp(blas, a->backend->blas) != 0)
         log_warn("resuming with %s a training started with %s: the last digits may differ from an "
@@ -324,30 +332,78 @@ out:
     return rc;
 }
 
-int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, struct err *e)
+static int find_candidates(struct candidates *list, const struct worker *a, struct err *e)
 {
-    struct worker *a = c->worker;
-    struct candidates list = {.arena = &a->arena};
-    struct checkpoint_point point;
-
-    list.attempt = run_folder_first(a->dir, a->number);
-    for (; list.attempt < a->number; list.attempt++) {
-        const char *dir = run_folder_sibling(&a->arena, a->dir, list.attempt);
-        delete_checkpoints(&(struct deletion){.unfinished = true}, dir);
-        TRY(run_folder_each(dir, add_candidate, &list, e));
+    list->attempt = run_folder_first(a->dir, a->number);
+    for (; list->attempt < a->number; list->attempt++) {
+        const char *dir = run_folder_sibling(list->arena, a->dir, list->attempt);
+        if (worker_writes(a)) delete_checkpoints(&(struct deletion){.unfinished = true}, dir);
+        TRY(run_folder_each(dir, add_candidate, list, e));
     }
-    if (list.n > 1) qsort(list.item, (size_t)list.n, sizeof *list.item, compare_candidates);
-    for (int32_t i = 0; i < list.n; i++) {
+    if (list->n > 1) qsort(list->item, (size_t)list->n, sizeof *list->item, compare_candidates);
+    return 0;
+}
+
+/* The checkpoint that rank 0 has loaded. */
+struct choice {
+    int32_t attempt; /* 0: none */
+    char state_sha256[HASH_HEX_BYTES];
+};
+
+/* Loads the newest valid checkpoint. */
+static int load_newest(struct checkpoints *c, const struct candidates *list,
+                       struct checkpoint_point *now, struct choice *chosen, const char **choices,
+                       struct err *e)
+{
+    for (int32_t i = 0; i < list->n; i++) {
+        const struct candidate *x = &list->item[i];
         struct err why = {0};
-        int rc = load(c, &list.item[i], &point, &why);
+        int rc = load(c, x, now, choices, &why);
         if (rc == 0) {
-            *now = point;
-            log_info("resuming after update %" PRId64 " of attempt %d", now->update,
-                     list.item[i].attempt);
+            chosen->attempt = x->attempt;
+            snprintf(chosen->state_sha256, sizeof chosen->state_sha256, "%s",
+                     x->record.state_sha256);
             return 0;
         }
         if (rc != ERR_DATA && rc != ERR_NOINPUT) return ERR(e, rc, "%s", why.text);
         if (rc == ERR_DATA) log_warn("%s; trying an older checkpoint", why.text);
     }
+    return 0;
+}
+
+/* Loads the checkpoint that rank 0 has chosen. */
+static int load_chosen(struct checkpoints *c, const struct candidates *list,
+                       struct checkpoint_point *now, const struct choice *chosen,
+                       const char **choices, struct err *e)
+{
+    for (int32_t i = 0; i < list->n; i++) {
+        const struct candidate *x = &list->item[i];
+        if (x->attempt == chosen->attempt &&
+            strcmp(x->record.state_sha256, chosen->state_sha256) == 0)
+            return load(c, x, now, choices, e);
+    }
+    return ERR(
+        e, ERR_NOINPUT,
+        "the records of attempt %d do not have the checkpoint (state %.12s…) from which rank "
+        "0 resumes; all ranks need the same files",
+        chosen->attempt, chosen->state_sha256);
+}
+
+int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, struct err *e)
+{
+    struct worker *a = c->worker;
+    struct candidates list = {.arena = &a->arena};
+    struct checkpoint_point point;
+    struct choice chosen = {0};
+    const char *choices = NULL;
+
+    TRY(find_candidates(&list, a, e));
+    if (worker_writes(a)) TRY(load_newest(c, &list, &point, &chosen, &choices, e));
+    TRY(group_share(a->group, &chosen, sizeof chosen, e));
+    if (chosen.attempt == 0) return 0;
+    if (!worker_writes(a)) TRY(load_chosen(c, &list, &point, &chosen, &choices, e));
+    TRY(worker_restore_choices(a, choices, e));
+    *now = point;
+    log_info("resuming after update %" PRId64 " of attempt %d", now->update, chosen.attempt);
     return 0;
 }

@@ -82,13 +82,19 @@ static int add_row(struct scores *s, struct err *e)
     return 0;
 }
 
-int scores_next(struct scores *s, struct err *e)
+/* Reads the rows of the next batch. */
+static int read_batch(struct scores *s, struct err *e)
 {
     s->n = s->scored_n = s->rows_n = 0;
     for (; s->rows_left > 0 && s->rows_n < s->options.rows; s->rows_left--) {
         if (s->options.L && s->rows_n > 0 && windows_begins_document(&s->options.windows)) break;
         TRY(add_row(s, e));
     }
+    return 0;
+}
+
+static int score_batch(struct scores *s, struct err *e)
+{
     const struct model_batch batch = {.source = s->source,
                                       .target = s->target,
                                       .rows = (int32_t)s->rows_n,
@@ -106,6 +112,12 @@ int scores_next(struct scores *s, struct err *e)
         x->hit = hit && hit[x->index];
     }
     return 0;
+}
+
+int scores_next(struct scores *s, struct err *e)
+{
+    TRY(read_batch(s, e));
+    return score_batch(s, e);
 }
 
 /* --- validation ----------------------------------------------------------------------------- */
@@ -162,6 +174,28 @@ out:
     return rc;
 }
 
+/* Adds log p of the targets of the next batches, one for each rank, in the order of the text. logp
+ * has room for them. */
+static int validate_batches(struct scores *s, float *logp, double *sum, int64_t *targets_n,
+                            struct err *e)
+{
+    struct group *g = s->options.group;
+    size_t end[GROUP_RANKS_MAX], n = 0;
+
+    for (int32_t rank = 0; rank < group_ranks_n(g); rank++) {
+        TRY(read_batch(s, e));
+        if (rank == group_rank(g) && s->n > 0) TRY(score_batch(s, e));
+        for (int64_t i = 0; rank == group_rank(g) && i < s->n; i++)
+            logp[n + (size_t)i] = s->item[i].logp;
+        n += (size_t)s->n;
+        end[rank] = n * sizeof *logp;
+    }
+    TRY(group_gather(g, logp, end, e));
+    for (size_t i = 0; i < n; i++) *sum += (double)logp[i];
+    *targets_n += (int64_t)n;
+    return 0;
+}
+
 int validate_loss(const struct score_options *o, const struct spec *s, validate_tick_fn tick,
                   void *context, double *loss_nats, struct err *e)
 {
@@ -174,18 +208,20 @@ int validate_loss(const struct score_options *o, const struct spec *s, validate_
 
     TRY(windows_make(&options.windows, o->windows.tokens, WINDOWS_STRIDE, L, L, 0, e));
     scores_open(&scores, &options);
+    float *all = arena_array(
+        &scores.arena, (size_t)group_ranks_n(o->group) * (size_t)scores.scored_max, sizeof *all);
     while (rc == 0 && scores.rows_left > 0) {
         if (tick) rc = tick(context, e);
-        if (rc == 0) rc = scores_next(&scores, e);
-        for (int64_t i = 0; rc == 0 && i < scores.n; i++) logp += (double)scores.item[i].logp;
-        targets_n += scores.n;
+        if (rc == 0) rc = validate_batches(&scores, all, &logp, &targets_n, e);
     }
     scores_close(&scores);
     TRY(rc);
     if (targets_n != options.windows.targets_n)
         return ERR(e, ERR_INTERNAL, "validation scored %lld of %lld targets", (long long)targets_n,
                    (long long)options.windows.targets_n);
-    if (s->train.tail_quirk) TRY(validate_quirk(&options, s, &gain, e));
+    if (s->train.tail_quirk && group_rank(o->group) == 0)
+        TRY(validate_quirk(&options, s, &gain, e));
+    TRY(group_share(o->group, &gain, sizeof gain, e));
     *loss_nats = -(logp + gain) / (double)targets_n;
     return 0;
 }

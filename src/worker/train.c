@@ -2,9 +2,10 @@
  *
  * An iteration: (1) validation, if one is due; (2) the end, if all updates are done; (3) an update:
  * forward and backward pass of every shard, then clip and step; (4) a checkpoint, if a stop was
- * requested or the last one is old. A checkpoint is between two updates and states whether the
- * validation due there was done, so that a resumed run continues exactly there. Time only
- * determines when checkpoints are written, never a number. */
+ * requested or the last one is old. With ranks, each computes its shards of an update and its
+ * batches of a validation; (4) is decided by rank 0. A checkpoint is between two updates and states
+ * whether the validation due there was done, so that a resumed run continues exactly there. Time
+ * only determines when checkpoints are written, never a number. */
 #include "worker/worker_internal.h"
 
 #include <inttypes.h>
@@ -20,6 +21,7 @@ struct train {
     const struct spec *spec;
     struct corpus corpus;
     struct batches *batches;
+    struct batch_shape *shape; /* (shards) of the update */
     struct model *model;
     struct shape_capacity capacity; /* of the model */
     struct checkpoints *checkpoints;
@@ -90,6 +92,16 @@ static int train_save(struct train *t, bool best, bool last, struct err *e)
     return 0;
 }
 
+/* --- decisions --- */
+
+enum train_decision { TRAIN_CONTINUE, TRAIN_SAVE, TRAIN_STOP };
+
+/* Gives the decision of rank 0, which depends on time and on signals, to all. */
+static int train_share(struct train *t, enum train_decision *decision, struct err *e)
+{
+    return group_share(t->worker->group, decision, sizeof *decision, e);
+}
+
 /* --- validation --- */
 
 static bool train_validation_due(const struct train *t)
@@ -107,15 +119,18 @@ static bool train_validation_due(const struct train *t)
 static int train_validate_tick(void *context, struct err *e)
 {
     struct train *t = context;
+    enum train_decision next = worker_stop_requested(t->worker) ? TRAIN_STOP : TRAIN_CONTINUE;
+
     TRY(worker_progress(t->worker, t->now.update, t->spec->train.updates, t->now.loss_nats,
                         train_wps(t), e));
-    if (worker_stop_requested(t->worker)) return train_stopped(t, e);
-    return 0;
+    TRY(train_share(t, &next, e));
+    return next == TRAIN_STOP ? train_stopped(t, e) : 0;
 }
 
 static int train_validate(struct train *t, struct err *e)
 {
     const struct score_options o = {.model = t->model,
+                                    .group = t->worker->group,
                                     .windows.tokens = &t->corpus.split[CORPUS_VALID],
                                     .rows =
                                         shape_capacity_validation(&t->capacity, &t->spec->train)};
@@ -148,25 +163,35 @@ static int train_validate(struct train *t, struct err *e)
 
 /* --- one update --- */
 
-static int train_shards(struct train *t, int64_t *targets_n, int32_t *shards_n, struct err *e)
+static int train_shard(struct train *t, int32_t shard, int64_t first_row, struct err *e)
 {
-    int64_t first_row = 0;
-    int64_t update = t->now.update;
+    struct batch batch;
+    uint32_t update = (uint32_t)t->now.update;
 
-    *targets_n = *shards_n = 0;
+    TRY(batches_get(t->batches, update, shard, &batch, e));
+    const struct model_batch rows = {.source = batch.source,
+                                     .target = batch.target,
+                                     .rows = batch.rows,
+                                     .length = batch.length,
+                                     .first_row = first_row};
+    return model_train_batch(t->model, &rows, update, shard, NULL, e);
+}
+
+/* Computes this rank's shards, and counts those of all ranks. */
+static int train_shards(struct train *t, struct model_update *step, struct err *e)
+{
+    int32_t first, end;
+    int64_t first_row = 0;
+
+    TRY(batches_shape(t->batches, t->now.update, t->shape, e));
+    model_shards(t->model, &first, &end);
     for (int32_t shard = 0; shard < t->spec->train.shards; shard++) {
-        struct batch batch;
-        TRY(batches_get(t->batches, update, shard, &batch, e));
-        if (batch.rows == 0) continue;
-        const struct model_batch rows = {.source = batch.source,
-                                         .target = batch.target,
-                                         .rows = batch.rows,
-                                         .length = batch.length,
-                                         .first_row = first_row};
-        TRY(model_train_batch(t->model, &rows, (uint32_t)update, shard, NULL, e));
-        first_row += batch.rows;
-        *targets_n += batch.targets_n;
-        ++*shards_n;
+        const struct batch_shape *s = &t->shape[shard];
+        if (s->rows == 0) break; /* the last ones are absent */
+        if (shard >= first && shard < end) TRY(train_shard(t, shard, first_row, e));
+        first_row += s->rows;
+        step->targets_n += s->targets_n;
+        step->shards_n++;
     }
     return 0;
 }
@@ -175,18 +200,14 @@ static int train_update(struct train *t, int64_t *targets_n, struct err *e)
 {
     double loss = 0.0, norm = 0.0;
     int64_t update = t->now.update;
-    int32_t shards_n = 0;
     double rate = schedule_rate(&t->spec->train, update);
     double before = update > 0 ? schedule_rate(&t->spec->train, update - 1) : rate;
 
     if (isfinite(t->rate_before)) before = t->rate_before;
     t->rate_before = (double)NAN;
-    TRY(train_shards(t, targets_n, &shards_n, e));
-    const struct model_update step = {.update = (uint32_t)update,
-                                      .lr = rate,
-                                      .lr_previous = before,
-                                      .targets_n = *targets_n,
-                                      .shards_n = shards_n};
+    struct model_update step = {.update = (uint32_t)update, .lr = rate, .lr_previous = before};
+    TRY(train_shards(t, &step, e));
+    *targets_n = step.targets_n;
     TRY(model_apply(t->model, &step, &norm, e));
     loss = model_loss(t->model);
     if (!isfinite(loss))
@@ -220,6 +241,7 @@ static int train_open_model(struct train *t, struct err *e)
     int64_t shard_n = (int64_t)batches_rows_max(t->batches) * t->spec->train.L;
 
     shape_capacity(&t->capacity, t->spec);
+    t->capacity.ranks_n = group_ranks_n(t->worker->group);
     if (shard_n > (int64_t)t->capacity.rows_max * t->capacity.length_max)
         return ERR(e, ERR_INTERNAL, "a shard of %" PRId64 " tokens, but %d x %d were planned",
                    shard_n, t->capacity.rows_max, t->capacity.length_max);
@@ -248,6 +270,7 @@ static int train_prepare(struct train *t, struct err *e)
             "text without --tokenizer",
             t->corpus.name);
     TRY(batches_open(&t->batches, &t->corpus.split[CORPUS_TRAIN], &o, e));
+    t->shape = arena_array(&t->worker->arena, (size_t)s->shards, sizeof *t->shape);
     TRY(train_open_model(t, e));
     t->checkpoints->model = t->model;
     t->checkpoints->slots_n = s->optimizer == SPEC_ADAM ? 2 : 1;
@@ -277,8 +300,12 @@ static int train_loop(struct train *t, struct err *e)
         /* If a validation is due, save after it: it may make these weights the best, and the files
          * of a checkpoint never change after their hashes are recorded. The last update is always
          * validated. */
-        if (stop || (old && !train_validation_due(t))) TRY(train_save(t, false, false, e));
-        if (stop) return train_stopped(t, e);
+        enum train_decision next = stop                              ? TRAIN_STOP
+                                   : old && !train_validation_due(t) ? TRAIN_SAVE
+                                                                     : TRAIN_CONTINUE;
+        TRY(train_share(t, &next, e));
+        if (next != TRAIN_CONTINUE) TRY(train_save(t, false, false, e));
+        if (next == TRAIN_STOP) return train_stopped(t, e);
     }
 }
 

@@ -51,14 +51,14 @@ int weights_save(struct model *m, int32_t slots_n, const char *path,
     float *buffer = malloc((size_t)most * sizeof *buffer);
     const struct safetensors_content content = {
         .text = texts, .texts_n = texts_n, .entry = w.entry, .entries_n = w.n};
-    int rc = safetensors_writer_open(&file, path, &content, e);
+    int rc = path ? safetensors_writer_open(&file, path, &content, e) : 0;
     if (rc == 0 && !buffer)
         rc = ERR(e, ERR_NOMEM, "out of memory for a tensor of %lld elements", (long long)most);
     for (int32_t i = 0; rc == 0 && i < w.n; i++) {
         rc = model_read(m, w.block[i / w.tensors_n], i % w.tensors_n, buffer, e);
-        if (rc == 0) rc = safetensors_writer_add(&file, buffer, w.entry[i].elements_n, e);
+        if (rc == 0 && path) rc = safetensors_writer_add(&file, buffer, w.entry[i].elements_n, e);
     }
-    rc = safetensors_writer_close(&file, rc, sha256, bytes, e);
+    if (path) rc = safetensors_writer_close(&file, rc, sha256, bytes, e);
     if (rc < 0) err_ctx(e, "checkpoint");
     free(buffer);
     arena_fini(&w.arena);

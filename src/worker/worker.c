@@ -12,10 +12,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
+#include "shape/shape.h"
 #include "spec/code_id.h"
 
 enum { WORKER_PROGRESS_US = 1000000 };
+/* The stall is shorter than that of the scheduler, so that the silent rank is named. */
+static const double worker_meet_s = 120.0, worker_stall_s = 240.0;
 
 static void stop_signals(sigset_t *out)
 {
@@ -44,10 +48,14 @@ bool worker_stop_requested(struct worker *a)
 {
     sigset_t signals;
     const struct timespec now = {0};
+    struct err ignored; /* without rank 0 this one ends, too */
 
     stop_signals(&signals);
-    while (sigtimedwait(&signals, NULL, &now) > 0) a->stopped = true;
-    return a->stopped;
+    while (sigtimedwait(&signals, NULL, &now) > 0) {
+        a->stopped = true;
+        (void)group_request_stop(a->group, &ignored);
+    }
+    return a->stopped || group_stop_requested(a->group);
 }
 
 /* --- the backend ---------------------------------------------------------------------------- */
@@ -63,13 +71,20 @@ const char *worker_choices(const struct worker *a, struct arena *arena)
     return *text ? text : NULL;
 }
 
-void worker_restore_choices(struct worker *a, const char *choices)
+int worker_restore_choices(struct worker *a, const char *choices, struct err *e)
 {
     struct err why = {0};
+    size_t n = choices ? strlen(choices) : 0;
 
-    if (!choices || !*choices || !a->backend->ops->restore_choices) return;
-    if (a->backend->ops->restore_choices(a->backend, choices, &why) < 0)
+    TRY(group_share(a->group, &n, sizeof n, e));
+    char *text = arena_array(&a->arena, n + 1, 1);
+    if (worker_writes(a) && n > 0) memcpy(text, choices, n);
+    TRY(group_share(a->group, text, n, e));
+    text[n] = '\0';
+    if (n == 0 || !a->backend->ops->restore_choices) return 0;
+    if (a->backend->ops->restore_choices(a->backend, text, &why) < 0)
         log_warn("%s: the last digits may differ from an uninterrupted run", why.text);
+    return 0;
 }
 
 /* --- the corpus ----------------------------------------------------------------------------- */
@@ -122,7 +137,8 @@ static int worker_open(struct worker *a, const struct project *p, const struct w
     if (!realpath(o->dir, path)) return ERR(e, ERR_NOINPUT, "%s: %s", o->dir, strerror(errno));
     a->dir = arena_strdup(&a->arena, path);
     run_folder_parse(path, NULL, &a->number);
-    TRY(run_folder_append(&a->events, a->dir, e));
+    TRY(o->rank == 0 ? run_folder_append(&a->events, a->dir, e)
+                     : event_writer_open(&a->events, NULL, e));
     TRY(run_folder_read_specs(&a->spec, &a->specs_n, &a->arena, a->dir, e));
     a->run_id = arena_array(&a->arena, (size_t)a->specs_n, sizeof *a->run_id);
     for (int32_t i = 0; i < a->specs_n; i++) spec_run_id(&a->spec[i], a->run_id[i]);
@@ -141,10 +157,115 @@ static void worker_close(struct worker *a)
 
 int worker_peak_bytes(const struct worker *a, int64_t *out, struct err *e)
 {
-    TRY(a->backend->ops->peak_bytes(a->backend, out, e));
-    *out -= a->in_use_bytes;
+    int64_t peak[GROUP_RANKS_MAX];
+    size_t end[GROUP_RANKS_MAX];
+    int32_t ranks_n = group_ranks_n(a->group), rank = group_rank(a->group);
+
+    TRY(a->backend->ops->peak_bytes(a->backend, &peak[rank], e));
+    peak[rank] -= a->in_use_bytes;
+    for (int32_t r = 0; r < ranks_n; r++) end[r] = (size_t)(r + 1) * sizeof *peak;
+    TRY(group_gather(a->group, peak, end, e));
+    *out = peak[0];
+    for (int32_t r = 1; r < ranks_n; r++)
+        if (peak[r] > *out) *out = peak[r];
     return 0;
 }
+
+/* --- the ranks ------------------------------------------------------------------------------ */
+
+static int ranks_check(const struct worker *a, struct err *e)
+{
+    const struct worker_options *o = a->options;
+
+    if (o->ranks_n < 0 || o->ranks_n > GROUP_RANKS_MAX || o->rank < 0 ||
+        o->rank >= (o->ranks_n > 0 ? o->ranks_n : 1))
+        return ERR(e, ERR_USAGE, "rank %d of %d: expected a rank below a number of at most %d",
+                   o->rank, o->ranks_n, GROUP_RANKS_MAX);
+    if (o->ranks_n < 2) return 0;
+    if (a->spec[0].kind != SPEC_TRAIN)
+        return ERR(e, ERR_USAGE, "%d ranks: only a training has several, this is %s", o->ranks_n,
+                   a->spec[0].kind == SPEC_EVAL ? "an evaluation" : "a benchmark");
+    if (!o->meet)
+        return ERR(e, ERR_USAGE, "--ranks %d needs --meet FILE, in which the ranks find each other",
+                   o->ranks_n);
+    if (o->rank == 0 && file_exists(o->meet))
+        return ERR(e, ERR_CREATE, "%s exists already: another attempt is meeting, or was cut off",
+                   o->meet);
+    return shape_check_ranks(a->spec[0].train.shards, o->ranks_n, e);
+}
+
+/* Records how the attempt ended. choices: as worker_choices. */
+static int worker_end(struct worker *a, int outcome, const struct err *why, const char *choices,
+                      struct err *e)
+{
+    const struct record r = {.type = EVENT_ENDED,
+                             .ended = {.state = outcome == 0                 ? "done"
+                                                : outcome == ERR_NUMBER      ? "diverged"
+                                                : outcome == ERR_INTERRUPTED ? "cancelled"
+                                                : outcome == ERR_UNAVAILABLE && a->has_met
+                                                    ? "lost"
+                                                    : "failed",
+                                       .code = err_name(outcome),
+                                       .message = outcome < 0 ? why->text : "",
+                                       .choices = choices}};
+
+    TRY(record_write(a->events, &r, e));
+    return event_sync(a->events, e);
+}
+
+/* Is called by the thread that watches the other ranks, before it ends this process. */
+static void worker_lost(void *context, const struct err *why)
+{
+    struct err unrecorded = {0};
+
+    log_error(why);
+    if (worker_end(context, why->code, why, NULL, &unrecorded) < 0) log_error(&unrecorded);
+}
+
+/* Meets the other ranks. */
+static int ranks_join(struct worker *a, const char *host, struct err *e)
+{
+    const struct worker_options *o = a->options;
+    struct backend *b = a->backend;
+
+    if (o->ranks_n < 2) return 0;
+    if (!b->ops->group_join)
+        return ERR(e, ERR_UNAVAILABLE, "%s cannot share a training with other processes", b->name);
+    const struct group_options options = {
+        .rank = o->rank,
+        .ranks_n = o->ranks_n,
+        .meet = o->meet,
+        .host = o->host,
+        .place = arena_printf(&a->arena, "%s, %s", o->host ? o->host : host, b->name),
+        .identity = arena_printf(
+            &a->arena, "run: %s\ncode: %s\ndevice: %s\nlibrary: %s\nprecision: %s\n", a->run_id[0],
+            code_id(), b->device, b->blas, b->precision == DTYPE_BF16 ? "bf16" : "fp32"),
+        .meet_s = o->meet_s > 0.0 ? o->meet_s : worker_meet_s,
+        .stall_s = o->stall_s > 0.0 ? o->stall_s : worker_stall_s,
+        .lost = worker_lost,
+        .context = a};
+    a->has_met = true;
+    TRY(group_open(&a->group, &options, e));
+    return b->ops->group_join(b, a->group, e);
+}
+
+/* Ends the group. Errors that all ranks have alike are an end that they reach together; any other
+ * one is the first cause on the others. Then the backend stays open: to close it may wait for a
+ * lost rank. */
+static int ranks_leave(struct worker *a, int rc, struct err *e)
+{
+    struct err late = {0};
+
+    if (!a->group) return rc;
+    bool together = rc == 0 || rc == ERR_NUMBER || rc == ERR_INTERRUPTED;
+    if (together) backend_close(a->backend);
+    a->backend = NULL;
+    int ended = group_close(a->group, together ? 0 : rc, together ? &late : e);
+    a->group = NULL;
+    return together && ended < 0 ? ERR(e, ended, "%s", late.text) : rc;
+}
+
+/* --- from start to end ---------------------------------------------------------------------- */
 
 /* Opens the backend in the precision of the first spec. */
 static int worker_start(struct worker *a, struct err *e)
@@ -153,12 +274,14 @@ static int worker_start(struct worker *a, struct err *e)
     struct utsname host;
     bool bf16 = spec_precision(&a->spec[0], NULL) == SPEC_BF16;
 
+    TRY(ranks_check(a, e));
     TRY(spec_check_device(&a->spec[0], o->device, e));
     TRY(backend_open(&a->backend, o->device, o->threads, bf16 ? DTYPE_BF16 : DTYPE_F32, e));
     if (strstr(a->backend->name, "cuda"))
         TRY(a->backend->ops->peak_bytes(a->backend, &a->in_use_bytes, e));
-    worker_restore_choices(a, o->choices);
     if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "uname: %s", strerror(errno));
+    TRY(ranks_join(a, host.nodename, e));
+    TRY(worker_restore_choices(a, o->choices, e));
     const struct record r = {
         .type = EVENT_STARTED,
         .started = {.pid = getpid(),
@@ -172,21 +295,6 @@ static int worker_start(struct worker *a, struct err *e)
                     .program = a->project->program ? a->project->program : "",
                     .memory_in_use_bytes = a->in_use_bytes > 0 ? a->in_use_bytes : RECORD_NONE}};
     return record_write(a->events, &r, e);
-}
-
-static int worker_end(struct worker *a, int outcome, const struct err *why, struct err *e)
-{
-    const struct record r = {.type = EVENT_ENDED,
-                             .ended = {.state = outcome == 0                 ? "done"
-                                                : outcome == ERR_NUMBER      ? "diverged"
-                                                : outcome == ERR_INTERRUPTED ? "cancelled"
-                                                                             : "failed",
-                                       .code = err_name(outcome),
-                                       .message = outcome < 0 ? why->text : "",
-                                       .choices = worker_choices(a, &a->arena)}};
-
-    TRY(record_write(a->events, &r, e));
-    return event_sync(a->events, e);
 }
 
 static int worker_work(struct worker *a, struct checkpoints *kept, struct err *e)
@@ -212,12 +320,14 @@ int worker_run(const struct project *p, const struct worker_options *o, struct e
     if (!e) e = &mine; /* the end's record contains the message */
     int rc = worker_open(&a, p, o, e);
     if (rc == 0) rc = worker_work(&a, &kept, e);
+    const char *choices = worker_choices(&a, &a.arena);
+    rc = ranks_leave(&a, rc, e);
     if (a.events) {
-        int ended = worker_end(&a, rc, e, &unrecorded);
+        int ended = worker_end(&a, rc, e, choices, &unrecorded);
         /* Fails if the outcome could not be recorded; reports the first error. */
         if (rc == 0 && ended < 0) rc = ERR(e, ended, "%s", unrecorded.text);
     }
-    if (rc == 0) checkpoints_finish(&kept);
+    if (rc == 0 && o->rank == 0) checkpoints_finish(&kept);
     worker_close(&a);
     return rc;
 }

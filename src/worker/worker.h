@@ -9,7 +9,11 @@
  * 3. Resumes from the newest valid checkpoint of older attempts of the run (sibling folders), which
  *    are only read. An empty file `fresh` in an attempt's folder, written by the scheduler for
  *    --redo, excludes all older attempts.
- * 4. SIGTERM or SIGINT: checkpoint after the current update, record `cancelled`, exit 130. */
+ * 4. SIGTERM or SIGINT: checkpoint after the current update, record `cancelled`, exit 130.
+ * 5. A training may have several ranks (group/group.h), one process each. All compute the same
+ *    numbers and hold the same state; rank 0 alone decides and writes: records, checkpoints, what
+ *    it deletes. Errors that all ranks meet alike (ERR_NUMBER, ERR_INTERRUPTED) end them together;
+ *    the error or the loss of one ends all, and rank 0 records it as the end. */
 #ifndef WORKER_WORKER_H
 #define WORKER_WORKER_H
 
@@ -23,7 +27,7 @@
 struct worker_options {
     const char *dir;    /* the attempt's folder; contains a spec, but no events */
     const char *device; /* backend name: cpu, cuda:0, cuda:emulated */
-    int threads;        /* of the CPU backend */
+    int32_t threads;    /* of the CPU backend */
 
     double checkpoint_s; /* seconds between checkpoints of a training; 0: 60 */
     const char *choices; /* algorithms for the device, from the end record of an attempt; NULL:
@@ -34,11 +38,14 @@ struct worker_options {
     int32_t rank, ranks_n;
     const char *meet; /* the file in which rank 0 says where it listens */
     const char *host; /* name of this machine for ranks of others; NULL: all are on this one */
+    double meet_s;    /* timeout of the meeting; 0: 120 */
+    double stall_s;   /* timeout of an exchange in which no byte moves; 0: 240 */
 };
 
 /* worker_run - carries out the attempt from start to end. The record EVENT_ENDED states the
- * outcome: done (0), diverged (ERR_NUMBER), cancelled (ERR_INTERRUPTED) or failed (any other
- * error). Errors: ERR_CREATE the attempt has already been executed. */
+ * outcome: done (0), diverged (ERR_NUMBER), cancelled (ERR_INTERRUPTED), lost (ERR_UNAVAILABLE
+ * since the ranks began to meet) or failed (any other error). Errors: ERR_CREATE the attempt has
+ * already been executed. May end the process: a rank does not survive the loss of another. */
 int worker_run(const struct project *p, const struct worker_options *o, struct err *e);
 
 /* trial_run - runs some ops on a device and compares them with the CPU backend, in a fraction of a

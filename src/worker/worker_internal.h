@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "data/corpus.h"
 #include "data/windows.h"
+#include "group/group.h"
 #include "interchange/safetensors.h"
 #include "model/model.h"
 #include "pretrained/pretrained.h"
@@ -32,8 +33,10 @@ struct worker {
     char (*run_id)[SPEC_ID_BYTES]; /* of each spec */
     int32_t specs_n;
     struct backend *backend;
-    struct event_writer *events;
-    int64_t in_use_bytes; /* of a GPU, when it was opened: its driver counts all programs */
+    struct group *group;         /* NULL: alone */
+    bool has_met;                /* the ranks have met, or tried to */
+    struct event_writer *events; /* of a rank above 0: drops its records */
+    int64_t in_use_bytes;        /* of a GPU, when it was opened: its driver counts all programs */
     int64_t started_us, progress_us; /* start of the attempt; time of the last progress record */
     bool stopped;
     sigset_t mask_before;
@@ -63,17 +66,25 @@ int worker_progress(struct worker *a, int64_t done, int64_t total, double loss_n
                     struct err *e);
 
 /* worker_peak_bytes - the peak memory of the run: on a GPU beyond what was in use when it was
- * opened, on a CPU of the process. */
+ * opened, on a CPU of the process; the largest of the ranks, all of which call it. */
 int worker_peak_bytes(const struct worker *a, int64_t *out, struct err *e);
 
-/* worker_stop_requested - true if SIGTERM or SIGINT has arrived. */
+/* worker_writes - whether this process writes and deletes the files of the run: rank 0. */
+static inline bool worker_writes(const struct worker *a)
+{
+    return group_rank(a->group) == 0;
+}
+
+/* worker_stop_requested - true if SIGTERM or SIGINT has arrived, at rank 0 also if it has at any
+ * rank. With ranks, rank 0 shares what follows from it. */
 bool worker_stop_requested(struct worker *a);
 
 /* worker_choices - the algorithms that the backend selected by timing, as text in an arena; NULL:
- * none. worker_restore_choices - makes the backend use these algorithms, or warns if it does not
- * have them. NULL and "": none. */
+ * none. worker_restore_choices - makes the backends of all ranks, which call it together before
+ * their first op, use the algorithms that rank 0 gives; warns if they do not have them. NULL and
+ * "": none. */
 const char *worker_choices(const struct worker *a, struct arena *arena);
-void worker_restore_choices(struct worker *a, const char *choices);
+int worker_restore_choices(struct worker *a, const char *choices, struct err *e);
 
 /* corpus_open_for - opens data/CORPUS of the spec. Errors: as corpus_open; ERR_DATA its vocabulary,
  * token counts or fingerprint (if the spec has one) differ from the spec's. */
@@ -86,7 +97,8 @@ int corpus_open_for(struct corpus *c, const struct project *p, const struct spec
 
 /* weights_save - slots_n 0: writes the parameters; otherwise slots_n optimiser tensors per
  * parameter, named "state0.NAME", "state1.NAME". Texts are written to __metadata__. sha256 and
- * bytes of the file may be NULL. */
+ * bytes of the file may be NULL. path NULL: only gives this rank's parts to rank 0, which writes.
+ */
 int weights_save(struct model *m, int32_t slots_n, const char *path,
                  const struct safetensors_text *texts, int32_t texts_n, char sha256[HASH_HEX_BYTES],
                  int64_t *bytes, struct err *e);
@@ -165,7 +177,10 @@ int parent_start(struct worker *a, struct model *m, int32_t slots_n, struct chec
  *    file if they are of the same update, and with train.keep_state the state of the last.
  * 4. If the files of a checkpoint do not match their hashes, an older one is used.
  * 5. The folders of older attempts are only read. The best weights are copied from there, so that
- *    every attempt's folder is complete. */
+ *    every attempt's folder is complete.
+ * 6. With ranks, all call these functions together. The files do not depend on their number: rank 0
+ *    collects each tensor and writes it; the others wait for the file. To resume, rank 0 looks for
+ *    the checkpoint, and every rank reads and verifies that one. */
 
 enum { CHECKPOINT_PATH_BYTES = 64 };
 
@@ -220,6 +235,7 @@ int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, stru
 
 struct score_options {
     struct model *model;
+    struct group *group;    /* of validate_loss: the ranks that share its batches; NULL: alone */
     int32_t rows;           /* rows per batch: shape_capacity_scores of the opened model */
     struct windows windows; /* of the token stream that they name */
     const int32_t *L;       /* rising lengths that share a pass with stride 1 over windows.targets_n
@@ -273,7 +289,8 @@ void scores_close(struct scores *s);
  * windows of train.validate_L tokens (0: train.L) of the whole split. It selects the best
  * checkpoint and is never reported as perplexity. With train.tail_quirk a target of class 1 of a
  * tail counts only its cluster term, as in the authors' validation (oracle SPEC.md section 7).
- * o->windows names the tokens only. tick (may be NULL) is called before each batch; a
+ * o->windows names the tokens only. Rank r of P scores batches r, r + P, …; all ranks get all log
+ * p, and add them in the order of the text. tick (may be NULL) is called before each P batches; a
  * negative code ends the validation. */
 typedef int (*validate_tick_fn)(void *context, struct err *e);
 int validate_loss(const struct score_options *o, const struct spec *s, validate_tick_fn tick,

@@ -6,6 +6,7 @@
 
 #include "backend/backend.h"
 #include "check/check.h"
+#include "group/group.h"
 #include "ops/ops.h"
 
 enum { ROWS = 3, COLS = 5, ROOM_FLOATS = 64 };
@@ -174,4 +175,101 @@ TEST(fresh_memory_is_not_a_number)
     assert_ok(f.b->ops->download(f.b, out, fresh, sizeof out, &e));
     for (int i = 0; i < 4; i++) assert_true(out[i] != out[i]);
     f.b->ops->release(f.b, fresh);
+}
+
+/* ---- ranks ---- */
+
+enum { SEND_AT = 0, RECEIVE_AT = 32, MOVED = 8 }; /* floats */
+
+/* What a wrong exchange does: by `wrong`. */
+static int exchange_wrongly(struct backend *b, const struct group_transfer *list, int32_t n,
+                            struct err *e)
+{
+    (void)b, (void)e;
+    for (int32_t i = 0; i < n; i++) {
+        float *to = list[i].receive;
+        if (!list[i].send) continue;
+        memset(to, 0, list[i].receive_bytes);
+        if (wrong == BEFORE_Y) to[-1] = 3.0f;
+        if (wrong == PAST_THE_END) f.memory[ROOM_FLOATS] = 3.0f;
+        if (wrong == INPUT_X) ((float *)(uintptr_t)list[i].send)[1] = 3.0f;
+    }
+    return 0;
+}
+
+static int join(struct backend *b, struct group *g, struct err *e)
+{
+    (void)e;
+    b->group = g;
+    return 0;
+}
+
+static void spoil_exchange(struct backend_ops *o)
+{
+    o->group_join = join;
+    o->exchange = exchange_wrongly;
+}
+
+static void assert_exchange(const char *word, size_t send_at, size_t receive_at, size_t floats)
+{
+    const struct group_transfer list[] = {
+        {.peer = 1}, /* moves nothing */
+        {.peer = 1,
+         .send = f.memory + send_at,
+         .send_bytes = floats * sizeof(float),
+         .receive = f.memory + receive_at,
+         .receive_bytes = floats * sizeof(float)},
+        {.peer = 2, .receive = f.memory + RECEIVE_AT + MOVED, .receive_bytes = sizeof(float)}};
+    struct err e = {0};
+    int rc = f.b->ops->exchange(f.b, list, 3, &e);
+    assert_int_equal(rc, *word ? ERR_INTERNAL : 0);
+    if (!strstr(e.text, word) || (*word && !strstr(e.text, "check:cpu: op exchange")))
+        fail_msg("\"%s\" does not say op exchange and %s", e.text, word);
+}
+
+TEST(a_wrong_exchange_is_found)
+{
+    static const struct {
+        enum wrong wrong;
+        const char *word;
+        size_t send_at, receive_at, floats;
+    } rows[] = {
+        {LAST_ROW_UNWRITTEN, "", SEND_AT, RECEIVE_AT, MOVED}, /* a right one */
+        {BEFORE_Y, "wrote outside its outputs, at byte 126", SEND_AT, RECEIVE_AT, MOVED},
+        {PAST_THE_END, "past the end", SEND_AT, RECEIVE_AT, MOVED},
+        {INPUT_X, "changed its input send 1 at byte 6", SEND_AT, RECEIVE_AT, MOVED},
+        {LAST_ROW_UNWRITTEN, "receive 1 overlaps argument receive 2", SEND_AT, RECEIVE_AT + 1,
+         MOVED},
+        {LAST_ROW_UNWRITTEN, "receive 1 overlaps argument send 1", RECEIVE_AT - 1, RECEIVE_AT,
+         MOVED},
+        {LAST_ROW_UNWRITTEN, "argument send 1 is outside", ROOM_FLOATS - MOVED + 1, SEND_AT, MOVED},
+        {LAST_ROW_UNWRITTEN, "argument receive 1 is outside", SEND_AT, ROOM_FLOATS - MOVED + 1,
+         MOVED}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        open_with(spoil_exchange);
+        wrong = rows[i].wrong;
+        assert_exchange(rows[i].word, rows[i].send_at, rows[i].receive_at, rows[i].floats);
+        close_backend(NULL);
+    }
+}
+
+TEST(the_group_of_the_wrapped_backend_is_that_of_the_checking_one)
+{
+    struct group *g = (struct group *)&f; /* nobody looks into it */
+    open_with(spoil_exchange);
+    assert_ok(f.b->ops->group_join(f.b, g, &e));
+    assert_ptr_equal(f.b->group, g);
+}
+
+static void spoil_ranks(struct backend_ops *o)
+{
+    o->group_join = NULL;
+    o->exchange = NULL;
+}
+
+TEST(a_backend_without_ranks_stays_one_when_it_is_checked)
+{
+    open_with(spoil_ranks);
+    assert_null(f.b->ops->group_join);
+    assert_null(f.b->ops->exchange);
 }

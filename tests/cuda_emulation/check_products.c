@@ -109,6 +109,25 @@ TEST(what_was_adopted_is_taken_and_not_timed)
     free(text);
 }
 
+/* A class that was timed keeps its algorithm; a later one gets the library's first, even one with
+ * an epilogue that is slow. */
+TEST(closed_choices_are_not_timed)
+{
+    enum { SUMS = 2 };
+    struct fixture d;
+    open_fixture(&d, "three sums-slow");
+    assert_ok(multiply(&d, &e));
+    d.k.b->ops->close_choices(d.k.b);
+    assert_ok(multiply(&d, &e));
+    assert_int_equal(algorithm_of(&d), 3);
+    struct op_matrix x = op_random(&d.k, N, I, 0), dw = op_random(&d.k, O, I, 0);
+    struct op_matrix dbias = op_random(&d.k, 1, O, 0);
+    assert_ok(
+        OPS(d.k.b, linear_bwd_weight, &e, .dw = dw.t, .dbias = dbias.t, .dy = d.dy.t, .x = x.t));
+    assert_int_equal(algorithm_of_ending(&d, SUMS), 1);
+    close_fixture(&d);
+}
+
 TEST(texts_of_others_and_torn_ones_are_refused)
 {
     struct fixture d;

@@ -51,6 +51,7 @@ done
 expect 0 "" "$alibi" devices
 grep -q emulated "$dir/out" && fail "alibi devices lists the test device without --all"
 expect 0 "cuda:emulated" "$alibi" devices --all
+expect 0 "ranks *no GPU can be used: NCCL is not needed" "$alibi" doctor
 expect 0 "" run cpu auto
 [ "$(query cpu "SELECT DISTINCT device FROM attempts WHERE device LIKE '%emulated%'")" = "" ] || fail "auto took the test device"
 expect 0 "" run named cuda:emulated
@@ -70,6 +71,10 @@ ln -s "$build/emulation/libnvidia-ml.so.1" "$dir/driver/libcuda.so.1"
 mv "$dir/bin/libalibi_cuda_emulated.so" "$dir/bin/libalibi_cuda.so"
 export LD_LIBRARY_PATH="$dir/driver" NVML_FAKE_FREE="900000000 800000000"
 expect 0 "Fake GPU 1.*800 MB free" "$alibi" devices
+expect 0 "^ranks *a training on several GPUs exchanges by NCCL 2.27.5$" "$alibi" devices
+EMULATION_NCCL=absent expect 0 "^ok *ranks *a training on several GPUs exchanges through host memory, slowly: NCCL: it was not found" "$alibi" doctor
+ALIBI_NCCL=0 expect 0 "^ranks .*host memory, slowly: NCCL is off" "$alibi" devices
+EMULATION_NCCL=2708 expect 0 "^ranks .*is not possible: NCCL 2.7.8 was found, alibi needs NCCL 2.14.0 or later" "$alibi" devices
 expect 0 "" run gpus auto
 [ "$(query gpus "SELECT count(*) FROM evaluations")" = 2 ] || fail "$(query gpus "SELECT count(*) FROM evaluations") evaluations on two GPUs"
 [ "$(query gpus "$losses")" = "$(query cpu "$losses")" ] || fail "losses on GPUs differ"
@@ -132,17 +137,17 @@ EMULATION_LOSE=9@GPU-fake-0 expect 0 "cuda:0 disabled for this run" run moved au
 EMULATION_OPEN=802@GPU-fake-0 expect 0 "cuda:0 disabled for this run of alibi" run unready auto
 [ "$(query unready "$losses")" = "$(query cpu "$losses")" ] || fail "losses differ if another GPU is not ready"
 
-# cuBLASLt: CUDA 13 preferred to CUDA 12; either alone; none; one that lacks a function.
+# cuBLASLt: CUDA 13 preferred to CUDA 12; either alone; none; one that lacks a function. NCCL: in the path, by its name, none.
 stub() { # folder soname version
     mkdir -p "$dir/$1"
-    for name in $(sed -n 's/.* F(.*, \(cublasLt[A-Za-z_]*\)).*/\1/p' cuda/gemm_internal.h); do echo "long $name(void); long $name(void) { return $3; }"; done |
+    for name in $(sed -nE 's/.* F\([a-z_]+, ((cublasLt|nccl)[A-Za-z_]*)[,)].*/\1/p' cuda/gemm_internal.h cuda/nccl.h); do echo "long $name(void); long $name(void) { return $3; }"; done |
         ${CC:-cc} -x c -shared -fPIC -nostdlib -o "$dir/$1/$2" -
 }
 stub only12 libcublasLt.so.12 120805
 stub both libcublasLt.so.12 120805
 stub both libcublasLt.so.13 130100
 # Ignores the libraries installed on this machine.
-finds() { /lib64/ld-linux-x86-64.so.2 --inhibit-cache --library-path "$dir/$1" "$build/emulation/print_cublaslt"; }
+finds() { /lib64/ld-linux-x86-64.so.2 --inhibit-cache --library-path "$dir/$1" "$build/emulation/print_libraries" ${2:-}; }
 expect 0 "cuBLASLt 120805" finds only12
 expect 0 "cuBLASLt 130100" finds both
 expect 69 "neither libcublasLt.so.13 nor libcublasLt.so.12 was found; install cuBLAS of CUDA 13 or 12" finds none
@@ -151,5 +156,13 @@ expect 69 "cannot be opened: .*libcublasLt.so.13: file too short" finds both
 mkdir "$dir/old"
 ${CC:-cc} -x c -shared -fPIC -nostdlib -o "$dir/old/libcublasLt.so.12" /dev/null
 expect 69 "undefined symbol: cublasLt[A-Za-z]*; use that of CUDA 13 or 12" finds old
+stub nccl libnccl.so.2 0
+stub nccl nccl-elsewhere.so 0
+expect 0 "NCCL is here" finds nccl nccl
+expect 66 "NCCL: libnccl.so.2 was not found; install it" finds none nccl
+ALIBI_NCCL=$dir/nccl/nccl-elsewhere.so expect 0 "NCCL is here" finds none nccl
+ALIBI_NCCL=$dir/none.so expect 69 "NCCL cannot be opened: $dir/none.so: .*No such file" finds nccl nccl
+mv "$dir/old/libcublasLt.so.12" "$dir/old/libnccl.so.2"
+expect 69 "NCCL: .*undefined symbol: ncclGetVersion; use 2.14 or later" finds old nccl
 
 finish

@@ -27,8 +27,8 @@ EMULATED_CPPFLAGS := -Icuda -Isrc -I$(EMULATION) -I$(EMULATION)/include -D_GNU_S
 EMULATED_CXXFLAGS := -std=c++17 -g -fPIC -fno-strict-aliasing -ffp-contract=off $(EMULATED_WARN)
 EMULATED_CFLAGS := -std=gnu17 -g -fPIC -ffp-contract=off $(WARN)
 
-# Plain loops replace cuBLASLt. src/base is an archive: the linker takes what it needs.
-EMULATED_HOST := $(filter-out cuda/library.c cuda/cublaslt.c,$(wildcard cuda/*.c)) $(EMULATION)/cublaslt_emulated.c $(EMULATION)/library_emulated.c
+# Plain loops replace cuBLASLt, sockets NCCL. src/base is an archive: the linker takes what it needs.
+EMULATED_HOST := $(filter-out cuda/library.c cuda/cublaslt.c cuda/nccl.c,$(wildcard cuda/*.c)) $(EMULATION)/cublaslt_emulated.c $(EMULATION)/nccl_emulated.c $(EMULATION)/library_emulated.c
 EMULATED_OBJ := $(patsubst %,%.o,$(wildcard cuda/*.cu) $(EMULATED_HOST))
 MACHINE_OBJ := $(patsubst %,%.o,$(wildcard $(EMULATION)/*.cpp))
 # tests/cuda: programs that call the launchers of cuda/kernels.h directly, without a backend.
@@ -74,13 +74,14 @@ endif
 
 $(EMULATED)/plain/cuda/%.cu.o: EMULATED_plain += $(EMULATED_FUSES)
 
-EMULATED_PROGRAMS := tests/ops/test_ops tests/ops/check_capture tests/cuda_emulation/check_products tests/check_oracle tests/check_open
+EMULATED_PROGRAMS := tests/ops/test_ops tests/ops/check_capture tests/cuda_emulation/check_products tests/cuda_emulation/check_exchange tests/check_oracle tests/check_open
 # The programs that open cuda:emulated. Those of tsan are this build's objects, linked with the race detector.
 $(EMULATED)/tsan/tests/check_oracle: tests/model/check_oracle.c
 $(EMULATED)/tsan/tests/check_open: $(wildcard tests/pretrained/check_open*.c)
 $(EMULATED)/tsan/tests/ops/test_ops: tests/ops/test_ops.c
 $(EMULATED)/tsan/tests/ops/check_capture: tests/ops/check_capture.c
 $(EMULATED)/tsan/tests/cuda_emulation/check_products: $(EMULATION)/check_products.c
+$(EMULATED)/tsan/tests/cuda_emulation/check_exchange: $(EMULATION)/check_exchange.c
 $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%): $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -fsanitize=thread -o $@ $(filter %.c,$^) $(TEST_OBJ) $(BUILD)/libalibi.a $(LDLIBS) -lcmocka
@@ -90,8 +91,8 @@ $(EMULATED)/libnvidia-ml.so.1: $(EMULATION)/nvml_fake.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(EMULATED_CFLAGS) -shared -o $@ $<
 
-# cublaslt.c alone: how the backend finds the real library.
-$(EMULATED)/print_cublaslt: $(EMULATED)/plain/cuda/cublaslt.c.o $(EMULATED)/plain/$(EMULATION)/print_cublaslt.c.o $(EMULATED)/plain/libbase.a
+# cublaslt.c and nccl.c alone: how the backend finds the real libraries.
+$(EMULATED)/print_libraries: $(EMULATED)/plain/cuda/cublaslt.c.o $(EMULATED)/plain/cuda/nccl.c.o $(EMULATED)/plain/$(EMULATION)/print_libraries.c.o $(EMULATED)/plain/libbase.a
 	$(Q)$(CC) -o $@ $^ -ldl
 
 # Where a toolkit of CUDA 13 is: a file that compiles only if each enumerator of the emulator's headers has the toolkit's
@@ -108,7 +109,7 @@ cuda check-cuda-emulated: $(EMULATED)/values.o
 endif
 
 .PHONY: emulated-programs-plain emulated-programs-asan emulated-programs-tsan check-cuda-emulated
-emulated-programs-plain: $(EMULATED_PROGRAMS:%=$(BUILD)/%) $(BUILD)/tests/cuda_emulation/check_faults $(BUILD)/tests/cuda_emulation/check_shapes $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(EMULATED)/libnvidia-ml.so.1 $(EMULATED)/print_cublaslt $(BUILD)/tests/model/check_training $(BUILD)/tests/model/test_score $(BUILD)/tests/model/test_forms $(BUILD)/tests/model/check_graphs $(BUILD)/tests/worker/check_device
+emulated-programs-plain: $(EMULATED_PROGRAMS:%=$(BUILD)/%) $(BUILD)/tests/cuda_emulation/check_faults $(BUILD)/tests/cuda_emulation/check_shapes $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(EMULATED)/libnvidia-ml.so.1 $(EMULATED)/print_libraries $(BUILD)/tests/model/check_training $(BUILD)/tests/model/test_score $(BUILD)/tests/model/test_forms $(BUILD)/tests/model/check_graphs $(BUILD)/tests/worker/check_device
 emulated-programs-asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='$(ASAN_FLAGS)' $(EMULATED_PROGRAMS:%=build/asan/%) build/asan/tests/cuda_emulation/check_shapes
 emulated-programs-tsan: $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%)

@@ -8,8 +8,10 @@ static int library_open(struct backend **out, int ordinal, int32_t threads, enum
     return cuda_open(out, "cuda:emulated", ordinal, precision, e);
 }
 
-static const struct backend_library emulated_library = {
-    .version = BACKEND_VERSION, .name = "cuda:emulated", .open = library_open};
+static const struct backend_library emulated_library = {.version = BACKEND_VERSION,
+                                                        .name = "cuda:emulated",
+                                                        .open = library_open,
+                                                        .transport = cuda_transport};
 
 __attribute__((visibility("default"))) const struct backend_library *alibi_backend_library(void);
 

@@ -405,17 +405,36 @@ static int die_in_the_middle(struct group *g, struct err *e)
     return 0;
 }
 
+static void *fail_by_the_library(void *context)
+{
+    struct group *g = context;
+    struct err e;
+    err_set(&e, ERR_UNAVAILABLE, "NVLink failed");
+    (group_functions(g)->fail)(g, &e); /* cmocka has a macro of this name */
+    return NULL;
+}
+
+/* A thread finds the error, while this one waits for a device. */
+static int fail_in_a_thread(struct group *g, struct err *e)
+{
+    pthread_t thread;
+    TRY(exchange_all(g, 1000, 1, e));
+    if (group_rank(g) == lost_rank) pthread_create(&thread, NULL, fail_by_the_library, g);
+    for (;;) pause();
+}
+
 TEST_WITH(struct test_place *p, every_rank_ends_with_the_first_cause)
 {
     static const struct {
         int (*run)(struct group *g, struct err *e);
-        const char *cause;
+        const char *cause, *own;
     } cases[] = {
-        {fail_in_exchange, "disk full"},
-        {die_in_exchange, "connection lost"},
-        {die_while_others_compute, "connection lost"},
-        {die_at_the_end, "connection lost"},
-        {die_in_the_middle, "connection lost"},
+        {fail_in_exchange, "disk full", "error: disk full"},
+        {fail_in_a_thread, "NVLink failed", "lost: rank"},
+        {die_in_exchange, "connection lost", ""},
+        {die_while_others_compute, "connection lost", ""},
+        {die_at_the_end, "connection lost", ""},
+        {die_in_the_middle, "connection lost", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (lost_rank = 0; lost_rank < 4; lost_rank += 3) {
@@ -428,7 +447,8 @@ TEST_WITH(struct test_place *p, every_rank_ends_with_the_first_cause)
                 for (int32_t rank = 0; rank < 4; rank++)
                     if (rank != lost_rank) assert_result(p, rank, words);
                 result(p, lost_rank, words);
-                assert_string_equal(words, i == 0 ? "error: disk full" : "");
+                assert_memory_equal(words, cases[i].own, strlen(cases[i].own));
+                if (!*cases[i].own) assert_string_equal(words, "");
             }
         }
 }

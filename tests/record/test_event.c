@@ -59,6 +59,20 @@ TEST(records_read_back_in_order_with_every_bit)
     assert_int_equal(read_records(), RECORDS_N);
 }
 
+TEST(no_record_follows_the_end_and_a_writer_without_a_file_drops_all)
+{
+    struct event_writer *w;
+    assert_ok(event_writer_open(&w, path, &e));
+    assert_ok(event_write(w, EVENT_ENDED, json_object(), &e));
+    assert_fails(ERR_INTERNAL, "after the last", event_write(w, EVENT_STEP, json_object(), &e));
+    event_writer_close(w);
+    assert_ok(event_writer_open(&w, NULL, &e));
+    assert_ok(event_write(w, EVENT_ENDED, json_object(), &e));
+    assert_ok(event_write(w, EVENT_STEP, json_object(), &e));
+    assert_ok(event_sync(w, &e));
+    event_writer_close(w);
+}
+
 TEST(a_file_that_is_not_there_yet_is_empty)
 {
     assert_int_equal(read_records(), 0);

@@ -173,9 +173,10 @@ int worker_fixture_run(struct worker_fixture *f, const struct spec *specs, int32
 {
     struct worker_options o = more ? *more : (struct worker_options){0};
 
-    o.dir = worker_fixture_attempt(f, specs, n, number);
+    const char *dir = worker_fixture_attempt(f, specs, n, number);
+    if (!o.dir) o.dir = dir;
     if (!o.device) o.device = "cpu";
-    o.threads = 1;
+    if (!o.threads) o.threads = 1;
     return worker_run(&f->project, &o, e);
 }
 
