@@ -33,6 +33,7 @@ expect 0 "4 runs reproduced, 0 wrong" "$alibi" verify --updates 24
 expect 0 "ranks  *2" "$alibi" show "$(query "SELECT run_id FROM trainings LIMIT 1")"
 expect 0 "ALiBi .* –$" "$alibi" report g/
 
+expect 64 "ranks: 8 ranks for train.shards = 3; use 2 or 4" "$alibi" run g/ --devices cpu:8 --redo --ranks 8
 # One process gives the same files. The speed in the table is that of its training alone.
 expect 0 "" "$alibi" run g/ --devices cpu:2 --redo --only seed=1
 one=$(query "SELECT seed, best_sha256, last_sha256 FROM trainings ORDER BY seed")
