@@ -202,9 +202,7 @@ static int worker_end(struct worker *a, int outcome, const struct err *why, cons
                              .ended = {.state = outcome == 0                 ? "done"
                                                 : outcome == ERR_NUMBER      ? "diverged"
                                                 : outcome == ERR_INTERRUPTED ? "cancelled"
-                                                : outcome == ERR_UNAVAILABLE && a->has_met
-                                                    ? "lost"
-                                                    : "failed",
+                                                                             : "failed",
                                        .code = err_name(outcome),
                                        .message = outcome < 0 ? why->text : "",
                                        .choices = choices}};
@@ -244,7 +242,6 @@ static int ranks_join(struct worker *a, const char *host, struct err *e)
         .stall_s = o->stall_s > 0.0 ? o->stall_s : worker_stall_s,
         .lost = worker_lost,
         .context = a};
-    a->has_met = true;
     TRY(group_open(&a->group, &options, e));
     return b->ops->group_join(b, a->group, e);
 }
