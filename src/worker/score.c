@@ -196,17 +196,22 @@ static int validate_batches(struct scores *s, float *logp, double *sum, int64_t 
     return 0;
 }
 
+int validate_windows(struct windows *w, const struct spec *s, struct err *e)
+{
+    int32_t L = s->train.validate_L > 0 ? s->train.validate_L : s->train.L;
+    return windows_make(w, w->tokens, WINDOWS_STRIDE, L, L, 0, e);
+}
+
 int validate_loss(const struct score_options *o, const struct spec *s, validate_tick_fn tick,
                   void *context, double *loss_nats, struct err *e)
 {
     struct score_options options = *o;
     struct scores scores;
-    int32_t L = s->train.validate_L > 0 ? s->train.validate_L : s->train.L;
     int64_t targets_n = 0;
     double logp = 0.0, gain = 0.0;
     int rc = 0;
 
-    TRY(windows_make(&options.windows, o->windows.tokens, WINDOWS_STRIDE, L, L, 0, e));
+    TRY(validate_windows(&options.windows, s, e));
     scores_open(&scores, &options);
     float *all = arena_array(
         &scores.arena, (size_t)group_ranks_n(o->group) * (size_t)scores.scored_max, sizeof *all);

@@ -71,20 +71,26 @@ const char *worker_choices(const struct worker *a, struct arena *arena)
     return *text ? text : NULL;
 }
 
-int worker_restore_choices(struct worker *a, const char *choices, struct err *e)
+int worker_share_choices(struct worker *a, const char **choices, struct err *e)
 {
-    struct err why = {0};
-    size_t n = choices ? strlen(choices) : 0;
+    size_t n = worker_writes(a) && *choices ? strlen(*choices) : 0;
 
     TRY(group_share(a->group, &n, sizeof n, e));
     char *text = arena_array(&a->arena, n + 1, 1);
-    if (worker_writes(a) && n > 0) memcpy(text, choices, n);
+    if (worker_writes(a) && n > 0) memcpy(text, *choices, n);
     TRY(group_share(a->group, text, n, e));
     text[n] = '\0';
-    if (n == 0 || !a->backend->ops->restore_choices) return 0;
-    if (a->backend->ops->restore_choices(a->backend, text, &why) < 0)
-        log_warn("%s: the last digits may differ from an uninterrupted run", why.text);
+    *choices = text;
     return 0;
+}
+
+void worker_restore_choices(struct worker *a, const char *choices)
+{
+    struct err why = {0};
+
+    if (!choices || !*choices || !a->backend->ops->restore_choices) return;
+    if (a->backend->ops->restore_choices(a->backend, choices, &why) < 0)
+        log_warn("%s: the last digits may differ from an uninterrupted run", why.text);
 }
 
 /* --- the corpus ----------------------------------------------------------------------------- */
@@ -202,9 +208,7 @@ static int worker_end(struct worker *a, int outcome, const struct err *why, cons
                              .ended = {.state = outcome == 0                 ? "done"
                                                 : outcome == ERR_NUMBER      ? "diverged"
                                                 : outcome == ERR_INTERRUPTED ? "cancelled"
-                                                : outcome == ERR_UNAVAILABLE && a->has_met
-                                                    ? "lost"
-                                                    : "failed",
+                                                                             : "failed",
                                        .code = err_name(outcome),
                                        .message = outcome < 0 ? why->text : "",
                                        .choices = choices}};
@@ -244,7 +248,6 @@ static int ranks_join(struct worker *a, const char *host, struct err *e)
         .stall_s = o->stall_s > 0.0 ? o->stall_s : worker_stall_s,
         .lost = worker_lost,
         .context = a};
-    a->has_met = true;
     TRY(group_open(&a->group, &options, e));
     return b->ops->group_join(b, a->group, e);
 }
@@ -281,7 +284,7 @@ static int worker_start(struct worker *a, struct err *e)
         TRY(a->backend->ops->peak_bytes(a->backend, &a->in_use_bytes, e));
     if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "uname: %s", strerror(errno));
     TRY(ranks_join(a, host.nodename, e));
-    TRY(worker_restore_choices(a, o->choices, e));
+    worker_restore_choices(a, o->choices);
     const struct record r = {
         .type = EVENT_STARTED,
         .started = {.pid = getpid(),
