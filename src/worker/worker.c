@@ -204,10 +204,12 @@ static int ranks_check(const struct worker *a, struct err *e)
 static int worker_end(struct worker *a, int outcome, const struct err *why, const char *choices,
                       struct err *e)
 {
+    bool is_lost = outcome == ERR_UNAVAILABLE && a->has_met;
     const struct record r = {.type = EVENT_ENDED,
                              .ended = {.state = outcome == 0                 ? "done"
                                                 : outcome == ERR_NUMBER      ? "diverged"
                                                 : outcome == ERR_INTERRUPTED ? "cancelled"
+                                                : is_lost                    ? "lost"
                                                                              : "failed",
                                        .code = err_name(outcome),
                                        .message = outcome < 0 ? why->text : "",
@@ -248,6 +250,7 @@ static int ranks_join(struct worker *a, const char *host, struct err *e)
         .stall_s = o->stall_s > 0.0 ? o->stall_s : worker_stall_s,
         .lost = worker_lost,
         .context = a};
+    a->has_met = true;
     TRY(group_open(&a->group, &options, e));
     return b->ops->group_join(b, a->group, e);
 }
