@@ -127,13 +127,17 @@ static int train_validate_tick(void *context, struct err *e)
     return next == TRAIN_STOP ? train_stopped(t, e) : 0;
 }
 
+static struct score_options train_validation(const struct train *t)
+{
+    return (struct score_options){.model = t->model,
+                                  .group = t->worker->group,
+                                  .windows.tokens = &t->corpus.split[CORPUS_VALID],
+                                  .rows = shape_capacity_validation(&t->capacity, &t->spec->train)};
+}
+
 static int train_validate(struct train *t, struct err *e)
 {
-    const struct score_options o = {.model = t->model,
-                                    .group = t->worker->group,
-                                    .windows.tokens = &t->corpus.split[CORPUS_VALID],
-                                    .rows =
-                                        shape_capacity_validation(&t->capacity, &t->spec->train)};
+    const struct score_options o = train_validation(t);
     double loss = 0.0;
     int rc = validate_loss(&o, t->spec, train_validate_tick, t, &loss, e);
 
@@ -233,6 +237,30 @@ static int train_timed_update(struct train *t, struct err *e)
                            train_wps(t), e);
 }
 
+/* --- algorithms --- */
+
+/* Lets a device that selects algorithms by timing do so: rank 0 in a shard, whose gradient is
+ * dropped, and in a batch of a validation. The others get its choices. Nothing is timed later,
+ * since the result would depend on the rank that meets a product first. Recorded choices replace
+ * all. */
+static int train_choose(struct train *t, struct err *e)
+{
+    struct worker *a = t->worker;
+    const struct backend_ops *ops = a->backend->ops;
+    const struct score_options o = train_validation(t);
+
+    if (!ops->close_choices) return 0;
+    if (!a->has_choices) {
+        if (group_rank(a->group) == 0) {
+            TRY(train_shard(t, 0, 0, e));
+            TRY(validate_first(&o, t->spec, e));
+        }
+        TRY(worker_restore_choices(a, worker_choices(a, &a->arena), e));
+    }
+    ops->close_choices(a->backend);
+    return 0;
+}
+
 /* --- the whole training --- */
 
 /* Opens a model with capacity for the shards of the training and the rows of its validations. */
@@ -280,6 +308,7 @@ static int train_prepare(struct train *t, struct err *e)
         TRY(train_start(t, e));
     else
         t->seconds_before = t->now.seconds;
+    TRY(train_choose(t, e));
     speed_init(&t->speed, &t->worker->arena, s->updates - t->now.update);
     t->checkpoint_us = clock_monotonic_us();
     return worker_progress(t->worker, t->now.update, s->updates, t->now.loss_nats, t->now.wps, e);

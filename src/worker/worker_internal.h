@@ -38,6 +38,7 @@ struct worker {
     struct event_writer *events; /* of a rank above 0: drops its records */
     int64_t in_use_bytes;        /* of a GPU, when it was opened: its driver counts all programs */
     int64_t started_us, progress_us; /* start of the attempt; time of the last progress record */
+    bool has_choices;                /* the backend has restored recorded algorithms */
     bool stopped;
     sigset_t mask_before;
 };
@@ -284,6 +285,9 @@ struct scores {
 void scores_open(struct scores *s, const struct score_options *o);
 int scores_next(struct scores *s, struct err *e);
 void scores_close(struct scores *s);
+
+/* validate_first - scores the first batch of validate_loss, for what the backend does only once. */
+int validate_first(const struct score_options *o, const struct spec *s, struct err *e);
 
 /* validate_loss - the loss on valid during training, in nats per target, over nonoverlapping
  * windows of train.validate_L tokens (0: train.L) of the whole split. It selects the best
