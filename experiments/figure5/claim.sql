@@ -1,5 +1,5 @@
 -- The paper's statements about Figure 5, as verdicts. Parameters: :artefact, :scale.
--- Lengths are the paper's (nominal). A claim about speed is judged at scale paper only. A claim must hold
+-- Lengths are the paper's (nominal). A claim about speed is judged at scale paper only, by trainings of one process. A claim must hold
 -- for each case and for each seed the grid asks for; until all its numbers exist it is "not run".
 WITH
 threshold AS (SELECT
@@ -12,7 +12,7 @@ seeds AS (
     WHERE p.artefact = :artefact AND p.scale = :scale),
 v AS ( -- validations on 2,048 tokens: sinusoidal trained on them, ALiBi on half of them
     SELECT r.position, r.seed, c.step, c.perplexity AS p, 1.0 * c.step * t.tokens_per_update / t.train_wps / 3600 AS hours
-    FROM points q JOIN runs r ON r.run_id = q.run_id JOIN trainings t ON t.run_id = r.run_id
+    FROM points q JOIN runs r ON r.run_id = q.run_id JOIN trainings t ON t.run_id = r.run_id AND t.ranks = 1
     JOIN curves c ON c.run_id = r.run_id AND c.split = 'valid'
     WHERE q.artefact = :artefact AND q.scale = :scale AND c.perplexity IS NOT NULL
       AND (r.position = 'sinusoidal' AND q.L_train_nominal = 2048 OR r.position = 'alibi' AND q.L_train_nominal = 1024)),
@@ -34,7 +34,7 @@ crossing AS ( -- the hour at which a curve first is at the level, on the line be
 -- model makes 46.7 while an ALiBi model makes 50 (Table 11).
 half AS (
     SELECT r.position, r.seed, c.step, c.perplexity AS p,
-           CASE WHEN :scale = 'paper' THEN 1.0 * c.step * t.tokens_per_update / t.train_wps / 3600
+           CASE WHEN :scale = 'paper' THEN CASE t.ranks WHEN 1 THEN 1.0 * c.step * t.tokens_per_update / t.train_wps / 3600 END
                 WHEN r.position = 'alibi' THEN 1.0 * c.step ELSE c.step * 50.0 / 46.7 END AS time
     FROM points q JOIN runs r ON r.run_id = q.run_id JOIN trainings t ON t.run_id = r.run_id
     JOIN curves c ON c.run_id = r.run_id AND c.split = 'valid'

@@ -1,8 +1,9 @@
 -- Figure 5: perplexity on the validation text while a model trains, over the time of one device.
 -- One row for each validation that was made; one without a number for a training that has none yet.
 -- Time is the tokens seen so far over the training's words per second, in hours at scale paper and
--- in minutes at the others, which x_name says; validations are not counted. Each panel has one
--- length of evaluation: the sinusoidal model's own, twice ALiBi's. Parameters: :artefact, :scale.
+-- in minutes at the others, which x_name says; validations are not counted, and a training by several
+-- processes has no such time. Each panel has one length of evaluation: the sinusoidal model's own,
+-- twice ALiBi's. Parameters: :artefact, :scale.
 WITH trained AS (
     SELECT p.artefact, p.L_train_nominal, r.*, m.display, m.place,
            CASE r.position WHEN 'alibi' THEN 2 ELSE 1 END AS multiple
@@ -23,6 +24,6 @@ SELECT r.artefact, r.scale, r.dataset, r.corpus, r.model, r.position, r.display 
        r.modified, r.run_id, r.config_id, r.parameters
 FROM trained r
 JOIN unit
-LEFT JOIN trainings t ON t.run_id = r.run_id
+LEFT JOIN trainings t ON t.run_id = r.run_id AND t.ranks = 1
 LEFT JOIN curves c ON c.run_id = r.run_id AND c.split = 'valid' AND t.run_id IS NOT NULL
 ORDER BY panel, r.place, r.seed, c.step;

@@ -35,7 +35,7 @@ static _Noreturn void become(const struct subprocess *s, pid_t parent, int outpu
     sigset_t none;
     int input;
 
-    setpgid(0, 0);
+    setpgid(0, s->group);
     if (s->dies_with_parent) {
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) goto fail;
         if (getppid() != parent) _exit(127); /* the parent died before prctl */
@@ -71,9 +71,8 @@ int subprocess_spawn(pid_t *pid, const struct subprocess *s, int output, int err
     *pid = fork();
     if (*pid == 0) become(s, parent, output, errors, report[1]);
     if (*pid < 0) failure = errno;
-    if (*pid > 0)
-        setpgid(*pid,
-                *pid); /* parent and child both call setpgid, so the group exists from here on */
+    /* Parent and child both call setpgid, so the group has its member from here on. */
+    if (*pid > 0) setpgid(*pid, s->group);
     close(report[1]);
     do {
         n = *pid > 0 ? read(report[0], &failure, sizeof failure) : 0;

@@ -1,6 +1,6 @@
 /* subprocess.h - runs another program without a shell and returns its output.
  *
- * The program runs in its own process group, so that Ctrl-C at the terminal does not reach it. Its
+ * The program runs in another process group, so that Ctrl-C at the terminal does not reach it. Its
  * stdin is /dev/null, and it inherits no other descriptors. Between fork and exec the child calls
  * only async-signal-safe functions; it reports a failure through a pipe that exec closes. */
 #ifndef BASE_SUBPROCESS_H
@@ -20,11 +20,12 @@ struct subprocess {
     double timeout_s;               /* subprocess_run then kills the process group; 0: no timeout */
     bool dies_with_parent;
     const int32_t *core; /* core to pin the program to, if allowed; NULL: any */
+    pid_t group;         /* process group to join; 0: its own */
 };
 
 /* subprocess_spawn - starts the program with these descriptors as stdout and stderr and returns
- * after its exec: 0, or the errno of the failure. *pid is also its process group; negative if no
- * process was created. */
+ * after its exec: 0, or the errno of the failure. *pid is also its process group, unless it joins
+ * one; negative if no process was created. */
 int subprocess_spawn(pid_t *pid, const struct subprocess *s, int output, int errors);
 
 /* How the program ended. */

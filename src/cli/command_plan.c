@@ -170,8 +170,51 @@ static void print_time(const struct planning *p, struct arena *a)
     clock_duration(time, p->seconds_left);
     cli_print("about %s on %s (%s, %d at a time; %s)\n", time, p->device.name,
               p->device.description, p->device.slots, basis_text(p, a));
+    if (p->ranks_n > p->device.slots)
+        cli_print("note: --ranks %d takes as many devices, but %s has %d\n", p->ranks_n,
+                  p->device.name, p->device.slots);
     if (p->unusable.code < 0) cli_print("note: %s\n", p->unusable.text);
     if (p->basis == PLANNING_MODELLED && p->work_s > 0) print_modelled(p, a);
+}
+
+/* Prints a line for each number of processes that the shards of a training to do can feed and whose
+ * memory the GPU has. */
+static void print_ranks(const struct planning *p, struct arena *a)
+{
+    const struct shape_gpu *gpu = shape_find_gpu(p->device.description);
+    char time[CLOCK_TEXT_BYTES];
+    struct err none = {0};
+    int32_t n = 0, trainings_n = 1;
+
+    for (int32_t ranks = 1; trainings_n > 0; ranks *= 2) {
+        int64_t bytes = 0;
+        double longest_s = 0;
+        trainings_n = 0;
+        for (int32_t i = 0; i < p->plan.runs_n; i++) {
+            const struct spec *s = &p->plan.run[i].spec;
+            if (!planning_trains(p, i) || shape_leaves(s->train.shards) == 1 ||
+                shape_check_ranks(s->train.shards, ranks, &none) < 0)
+                continue;
+            int64_t own = shape_rank_bytes(s, ranks);
+            double seconds = planning_seconds(p, i, ranks);
+            if (own > bytes) bytes = own;
+            if (seconds > longest_s) longest_s = seconds;
+            trainings_n++;
+        }
+        if (trainings_n == 0 || (gpu && bytes > p->device.memory_bytes)) continue;
+        if (n++ == 0) cli_print("ranks  memory each  longest training\n");
+        clock_duration(time, longest_s);
+        cli_print("%5d  %11s  %16s\n", ranks, str_bytes(a, (double)bytes), time);
+    }
+    if (n == 0) return;
+    cli_print(
+        "note: modelled, not measured: ranks are processes of one training (--ranks), each on "
+        "a device; ");
+    if (gpu && gpu->link_gb > 0)
+        cli_print("their exchange at %.0f %% of %g GB/s, and at %g GB/s between machines of %d\n",
+                  100 * SHAPE_LINK_SHARE, gpu->link_gb, SHAPE_NETWORK_GB, SHAPE_NODE_GPUS);
+    else
+        cli_print("their exchange is not counted\n");
 }
 
 /* Prints how many runs fit into --budget. */
@@ -190,10 +233,10 @@ static void print_fit(const struct planning *p, const struct planning_fit *fit, 
     const struct spec *s = &p->plan.run[fit->shortest].spec;
     clock_duration(used, fit->shortest_s);
     clock_duration(beyond, fit->beyond_s);
+    const char *on = p->ranks_n > 1 ? arena_printf(a, "%d devices", p->ranks_n) : "one device";
     cli_print(
-        "beyond it: %d, which take %s of one device; the shortest is %s %s L_train=%d seed %s "
-        "with %s\n",
-        fit->beyond_n, beyond, spec_kind_name(s->kind), spec_position_name(s->model.position),
+        "beyond it: %d, which take %s of %s; the shortest is %s %s L_train=%d seed %s with %s\n",
+        fit->beyond_n, beyond, on, spec_kind_name(s->kind), spec_position_name(s->model.position),
         s->train.L, seed_text(s, a), used);
     cli_print("a training that is stopped resumes from its checkpoint when the same command runs "
               "again\n");
@@ -262,6 +305,7 @@ static void print_plan(const struct planning *p, const struct project *project, 
     print_models(p, a);
     print_downloads(p, a);
     print_time(p, a);
+    print_ranks(p, a);
     if (fit) print_fit(p, fit, budget_s, a);
     if (planning_check_precision(p, &lacking) < 0) cli_print("note: %s\n", lacking.text);
     if (planning_check_models(p, project, &lacking) < 0) cli_print("note: %s\n", lacking.text);
@@ -275,6 +319,8 @@ CLI_COMMAND(plan)
     double budget_s = 0;
     const struct cli_option options[] = {
         CLI_PLANNING_OPTIONS(o, devices, CLI_HARDWARE, DEVICES_SYNTAX " or a GPU such as h100x8"),
+        {"ranks", 0, CLI_COUNT, &o.ranks_n, "P",
+         "cost of trainings by P processes, each on a device (default 1)"},
         {"budget", 0, CLI_DURATION, &budget_s, "TIME",
          "show which runs end within 24h (or 90m, 3d), shortest first"},
         {"all", 'a', CLI_FLAG, &all, NULL, "list evaluations too"},

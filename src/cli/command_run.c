@@ -46,6 +46,10 @@ CLI_COMMAND(run)
     bool redo = false, reevaluate = false, failed = false, stale = false, yes = false;
     struct cli_option options[CLI_OPTIONS_MAX] = {
         CLI_PLANNING_OPTIONS(o, so.devices, CLI_DEVICES, DEVICES_SYNTAX),
+        {"ranks", 0, CLI_COUNT, &o.ranks_n, "P",
+         "compute each training on P devices (a power of two); its results do not change"},
+        {"ranks-per-node", 0, CLI_COUNT, &so.ranks_per_node, "K",
+         "of them on one node, with --devices slurm (default all)"},
         {"tries", 0, CLI_COUNT, &so.tries, "N", "attempts per failing run (default 3)"},
         {"keep-going", 'k', CLI_FLAG, &so.keep_going, NULL,
          "continue with other runs after a failure; accept runs that diverge"},
@@ -72,6 +76,7 @@ CLI_COMMAND(run)
               : stale      ? PICK_STALE
                            : PICK_MISSING;
     so.quiet = c->quiet;
+    so.ranks_n = o.ranks_n;
     /* Used only for the estimate: errors are ignored, because opening the file for writing creates,
      * migrates or rejects it. */
     (void)store_open(&c->store, c->results, STORE_READ, NULL);
@@ -86,6 +91,7 @@ CLI_COMMAND(run)
             "--devices %s: only `alibi plan` takes the name of a GPU; expected " DEVICES_SYNTAX,
             so.devices);
     if (p->unusable.code < 0) return ERR(e, p->unusable.code, "%s", p->unusable.text);
+    TRY(scheduler_check(&so, e));
     TRY(planning_check_precision(p, e));
     TRY(check_duration(p, yes, e));
     store_close(c->store);

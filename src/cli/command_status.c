@@ -11,7 +11,7 @@
 #include "store/store.h"
 
 static const char running_sql[] =
-    "SELECT r.run_id, r.attempt, r.device, t.kind, t.position, t.L_train, p.done, p.total,"
+    "SELECT r.run_id, r.attempt, r.device, r.ranks, t.kind, t.position, t.L_train, p.done, p.total,"
     " round(100.0 * p.done / max(p.total, 1), 1) AS percent,"
     " CASE WHEN p.done > 0 THEN CAST((julianday(p.updated_at) - julianday(r.started_at)) * 86400"
     "  * (p.total - p.done) / p.done AS INTEGER) END AS seconds_left,"

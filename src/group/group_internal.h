@@ -89,11 +89,11 @@ int socket_accept(int *fd, int listener, struct err *e);
 /* watch_begin - starts the watcher once the members are known. watch_end - stops it. */
 int watch_begin(struct group *g, struct err *e);
 void watch_end(struct group *g);
-/* watch_send - a message to a rank; `told` (may be NULL) is its error. */
-int watch_send(struct group *g, int32_t rank, enum group_message_kind kind, const struct err *told,
+/* watch_send - a message to a rank; `why` (may be NULL) is its error. */
+int watch_send(struct group *g, int32_t rank, enum group_message_kind kind, const struct err *why,
                struct err *e);
 /* watch_tell - an error to every rank with a control connection but `cause` (-1: to all). */
-void watch_tell(struct group *g, int32_t cause, const struct err *told);
+void watch_tell(struct group *g, int32_t cause, const struct err *why);
 /* watch_end_together - returns when all ranks have called it. */
 int watch_end_together(struct group *g, struct err *e);
 /* watch_outlive - after a peer's connection broke: gives the watcher the time to end this process

@@ -93,12 +93,12 @@ static int arrival_add(struct meeting *m, struct err *e)
 }
 
 /* Refuses a connection with a message. */
-static void refuse(int fd, enum group_message_kind kind, const struct err *told)
+static void refuse(int fd, enum group_message_kind kind, const struct err *why)
 {
-    struct group_message out = {.kind = kind, .code = told ? told->code : 0};
+    struct group_message out = {.kind = kind, .code = why ? why->code : 0};
     struct err ignored;
 
-    if (told) snprintf(out.text, sizeof out.text, "%s", told->text);
+    if (why) snprintf(out.text, sizeof out.text, "%s", why->text);
     (void)socket_send(fd, &out, sizeof out, clock_monotonic_us(), &ignored);
     close(fd);
 }
@@ -200,7 +200,7 @@ static int hello_check(const struct meeting *m, const struct hello *h, struct er
 static int admit(struct meeting *m, struct arrival *a, struct err *e)
 {
     struct group *g = m->g;
-    struct err told = {0};
+    struct err why = {0};
     int32_t rank = a->hello.rank;
 
     int rc = hello_check(m, &a->hello, e);
@@ -209,9 +209,9 @@ static int admit(struct meeting *m, struct arrival *a, struct err *e)
         return rc;
     }
     if (g->control_own[rank] >= 0) {
-        err_set(&told, ERR_USAGE, "rank %d on %s: rank %d has already come, from %s", rank,
+        err_set(&why, ERR_USAGE, "rank %d on %s: rank %d has already come, from %s", rank,
                 a->hello.member.place, rank, g->member_own[rank].place);
-        refuse(a->fd, MESSAGE_ERROR, &told);
+        refuse(a->fd, MESSAGE_ERROR, &why);
         return 0;
     }
     g->control_own[rank] = a->fd;
@@ -527,15 +527,15 @@ out:
 
 int group_close(struct group *g, int rc, struct err *e)
 {
-    struct err told = {0};
+    struct err why = {0};
 
     if (!g) return rc;
     if (rc == 0 && g->watched) rc = watch_end_together(g, e);
     if (rc < 0 && g->watched) {
         watch_end(g); /* the others end now, which is no loss */
-        told = *e;
-        if (g->rank == 0) err_set(&told, rc, "rank 0 on %s: %s", g->member_own[0].place, e->text);
-        watch_tell(g, -1, &told);
+        why = *e;
+        if (g->rank == 0) err_set(&why, rc, "rank 0 on %s: %s", g->member_own[0].place, e->text);
+        watch_tell(g, -1, &why);
     }
     group_free(g);
     return rc;

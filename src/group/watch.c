@@ -23,24 +23,24 @@ void watch_outlive(void)
     poll(NULL, 0, OUTLIVE_MS);
 }
 
-int watch_send(struct group *g, int32_t rank, enum group_message_kind kind, const struct err *told,
+int watch_send(struct group *g, int32_t rank, enum group_message_kind kind, const struct err *why,
                struct err *e)
 {
-    struct group_message m = {.kind = kind, .code = told ? told->code : 0};
+    struct group_message m = {.kind = kind, .code = why ? why->code : 0};
 
-    if (told) snprintf(m.text, sizeof m.text, "%s", told->text);
+    if (why) snprintf(m.text, sizeof m.text, "%s", why->text);
     pthread_mutex_lock(&g->lock);
     int rc = socket_send(g->control_own[rank], &m, sizeof m, socket_deadline(SEND_S), e);
     pthread_mutex_unlock(&g->lock);
     return rc;
 }
 
-void watch_tell(struct group *g, int32_t cause, const struct err *told)
+void watch_tell(struct group *g, int32_t cause, const struct err *why)
 {
     struct err ignored;
     for (int32_t rank = 0; rank < g->ranks_n; rank++)
         if (g->control_own[rank] >= 0 && rank != cause)
-            (void)watch_send(g, rank, MESSAGE_ERROR, told, &ignored);
+            (void)watch_send(g, rank, MESSAGE_ERROR, why, &ignored);
 }
 
 /* Ends this process. `rank` is the one that was lost, or rank 0 with a cause that is already
@@ -159,7 +159,7 @@ static int await_ends(struct group *g, int32_t wanted, double timeout_s, struct 
     pthread_mutex_unlock(&g->lock);
     if (rc == 0) return 0;
     group_names(g, waits, names);
-    return ERR(e, ERR_UNAVAILABLE, "no end for %g s; waiting for %s", timeout_s, names);
+    return ERR(e, ERR_UNAVAILABLE, "%s did not end within %g s", names, timeout_s);
 }
 
 /* Sends a message to rank 0. */

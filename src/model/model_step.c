@@ -140,7 +140,8 @@ int model_apply(struct model *m, const struct model_update *u, double *grad_norm
                               .adam_step = u->update + 1};
     TRY(model_group_sum(m, u, e));
     m->transposed_valid = false;
-    m->position.is_stale = m->position.has_bias && m->position.tensors_n > 0;
+    /* A rank may have made no pass yet; then the bias of a method without tensors is stale, too. */
+    if (m->position.has_bias && m->position.tensors_n > 0) m->position.is_stale = true;
     TRY(model_step_upload(m, &step, e));
     if (model_group_owned(m, m->group.rank, &owned_first) > 0)
         TRY(model_graph_run(m, parts_pass, NULL, e));

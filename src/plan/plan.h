@@ -27,6 +27,7 @@ struct plan_options {
     const char *const *only; /* --only position=alibi,L_train=512|1024 (nominal lengths); values of
                                 a repeated key are alternatives */
     int32_t seeds;           /* --seeds N: seeds 1..N instead of the grid's; 0: the grid's */
+    int32_t ranks_n;         /* --ranks P: processes of a training, for its cost; 0: 1 */
     bool artefacts_only;     /* no runs and points: only names, titles, scales and the variant */
 };
 

@@ -58,8 +58,8 @@ wanted AS (
   JOIN run_list r ON r.run_id IN (e.run_id, e.train_run_id)
   WHERE instr(:items, '|' || p.artefact || ' ' || p.scale || '|')),
 made AS (
-  SELECT a.run_id, a.attempt, a.device, a.backend, a.blas, a.threads, a.code_id, a.ended_at,
-    dense_rank() OVER (ORDER BY a.device, a.backend, a.blas, a.threads) AS machine
+  SELECT a.run_id, a.attempt, a.device, a.backend, a.blas, a.threads, a.ranks, a.code_id, a.ended_at,
+    dense_rank() OVER (ORDER BY a.device, a.backend, a.blas, a.threads, a.ranks) AS machine
   FROM wanted w JOIN attempts a ON a.run_id = w.run_id WHERE a.current_result = 1)
 
 -- @ subject_sql
@@ -85,8 +85,9 @@ GROUP BY r.scale, r.dataset, r.model, r.kind ORDER BY r.scale, r.dataset, r.mode
 
 -- @ machines_sql
 SELECT 'm-' || machine AS machine, 'm-' || machine AS "#id", backend AS "<backend",
-  device AS "<device", blas AS "<BLAS", threads, count(*) AS runs
-FROM made GROUP BY machine, backend, device, blas, threads ORDER BY machine
+  device AS "<device", blas AS "<BLAS", threads,
+  CASE WHEN max(ranks) OVER () > 1 THEN ranks END AS "~ranks", count(*) AS runs
+FROM made GROUP BY machine, backend, device, blas, threads, ranks ORDER BY machine
 
 -- @ list_sql
 -- drawn: the curves of each training, a polyline of each split in a box of 300 by 60: the mean of

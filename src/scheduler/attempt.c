@@ -35,7 +35,6 @@ static struct attempt *attempt_make(const struct scheduler *sc, struct executor_
     at->run = arena_array(&at->arena, (size_t)n, sizeof *at->run);
     at->entry = arena_array(&at->arena, (size_t)n, sizeof *at->entry);
     at->n = n;
-    at->slot = -1;
     at->executor = x;
     at->start_us = at->last_record_us = scheduler_now_us(sc);
     return at;
@@ -50,13 +49,9 @@ void attempt_free(struct attempt *at)
     free(at);
 }
 
-int64_t attempt_bytes(const struct queue *q, const int32_t *run, int32_t n)
+char *attempt_log(const struct attempt *at, struct arena *a, const char *dir)
 {
-    int64_t bytes = 0;
-
-    for (int32_t i = 0; i < n; i++)
-        if (q->run[run[i]].device_bytes > bytes) bytes = q->run[run[i]].device_bytes;
-    return bytes;
+    return worker_log(a, dir, at->rank);
 }
 
 /* Writes `spec` and `fresh` (step 2). */
@@ -69,25 +64,34 @@ static int attempt_write_files(struct attempt *at, const struct queue *q, struct
     return run_folder_write_specs(at->path, spec, at->n, e);
 }
 
-/* Starts the worker (step 3). A GPU is named by its UUID: numbers change when one fails. A worker
- * that sees one GPU sees it as its first. */
-static int attempt_spawn(struct attempt *at, const struct scheduler *sc, struct err *e)
+/* The device of a process. A GPU is named by its UUID: numbers change when one fails. A worker that
+ * sees one GPU sees it as its first. */
+static struct worker_place attempt_place(struct attempt *at, const struct slots *sl, int32_t i)
 {
-    const struct slot *slot = &sc->slots.slot[at->slot];
-    const struct device *device = &sc->slots.device[slot->device];
-    const char *number = arena_printf(&at->arena, "%ld", (long)slot->cuda);
-    const struct worker_place place = {
+    const struct slot *slot = &sl->slot[at->slot[i]];
+    const struct device *device = &sl->device[slot->device];
+
+    return (struct worker_place){
         .device = slot->cuda >= 0 ? "cuda:0" : device->name,
         .gpu = slot->cuda < 0  ? ""
                : *device->uuid ? device->uuid
-                               : number,
+                               : arena_printf(&at->arena, "%ld", (long)slot->cuda),
         .cpu = slot->cpu,
     };
+}
+
+/* Starts the worker (step 3). */
+static int attempt_spawn(struct attempt *at, const struct scheduler *sc, struct err *e)
+{
+    struct worker_place *place = arena_array(&at->arena, (size_t)at->slots_n, sizeof *place);
+
+    for (int32_t i = 0; i < at->slots_n; i++) place[i] = attempt_place(at, &sc->slots, i);
     const struct worker_command o = {
         .dir = at->dir,
         .attempt_dir = at->path,
-        .place = &place,
-        .ranks_n = 1,
+        .place = place,
+        .places_n = at->slots_n,
+        .ranks_n = at->ranks_n,
         .alone = sc->queue.run[at->entry[0]].spec.kind == SPEC_BENCH,
         .avoid_blas = sc->queue.entry[at->entry[0]].avoid_blas,
     };
@@ -104,7 +108,7 @@ static int attempt_record(struct attempt *at, const struct scheduler *sc, const 
         struct store_attempt row = {
             .run_id = at->run[i].run_id,
             .attempt = number[i],
-            .device = sc->slots.device[sc->slots.slot[at->slot].device].name,
+            .device = sc->slots.device[sc->slots.slot[at->slot[0]].device].name,
             .host = at->id.host,
             .boot_id = at->id.boot_id,
             .pid = at->id.pid,
@@ -116,15 +120,18 @@ static int attempt_record(struct attempt *at, const struct scheduler *sc, const 
     return 0;
 }
 
-int attempt_start(struct attempt **out, struct scheduler *sc, int32_t n, int32_t slot,
-                  struct err *e)
+int attempt_start(struct attempt **out, struct scheduler *sc, int32_t n, const int32_t *slot,
+                  int32_t slots_n, struct err *e)
 {
     int rc = 0;
     char *dir;
-    struct attempt *at = attempt_make(sc, &sc->executor[slots_executor(&sc->slots, slot)], n);
+    struct attempt *at = attempt_make(sc, &sc->executor[slots_executor(&sc->slots, slot[0])], n);
     int32_t *number = arena_array(&at->arena, (size_t)n, sizeof *number);
 
-    at->slot = slot;
+    at->slot = arena_array(&at->arena, (size_t)slots_n, sizeof *slot);
+    memcpy(at->slot, slot, (size_t)slots_n * sizeof *slot);
+    at->slots_n = slots_n;
+    at->ranks_n = slots_ranks(&sc->slots, &sc->queue.run[sc->queue.pick[0]].spec);
     at->entries_n = n;
     for (int32_t i = 0; i < n; i++) {
         struct store_run_state st;
@@ -204,6 +211,36 @@ static enum store_state attempt_conclude(struct attempt *at, enum store_state st
     return state;
 }
 
+/* The rank with which a message about several ranks begins; -1: it names none. */
+static int32_t attempt_named_rank(const char *message)
+{
+    int rank = -1, n = 0;
+    return sscanf(message, "rank %d on %n", &rank, &n) == 1 && n > 0 ? (int32_t)rank : -1;
+}
+
+/* True if a signal explains the end. Rank 0 may have recorded another cause before a rank crashed.
+ */
+static bool attempt_was_killed(const struct attempt *at, const struct exit_info *end)
+{
+    const struct journal *j = &at->journal;
+    bool has_cause = j->reported == STORE_FAILED || j->reported == STORE_DIVERGED;
+
+    return end->signal >= 0 &&
+           !(has_cause && end->rank > 0 && attempt_named_rank(j->message) != end->rank);
+}
+
+/* True if the worker could not use a device. A process that is not rank 0 says so by its exit
+ * status, if it ends before it has met the others. A message of rank 0 that names rank 0 is about
+ * others that it has not met. */
+static bool attempt_gave_up(const struct attempt *at, const struct exit_info *end)
+{
+    const struct journal *j = &at->journal;
+
+    if (j->reported != STORE_NONE)
+        return j->reported == STORE_FAILED && j->unavailable && attempt_named_rank(j->message) != 0;
+    return end->rank > 0 && end->exit_code == err_exit_code(ERR_UNAVAILABLE);
+}
+
 /* Returns the outcome: done needs exit status 0, the last record and the results. If nobody
  * observed the end, the last record decides. */
 static enum store_state attempt_outcome(struct attempt *at, const struct exit_info *end)
@@ -211,18 +248,23 @@ static enum store_state attempt_outcome(struct attempt *at, const struct exit_in
     const struct journal *j = &at->journal;
     enum store_state cut_off = at->stop_sent ? STORE_CANCELLED : STORE_LOST;
     bool has_results = journal_has_results(j);
-    char tail[ATTEMPT_LOG_TAIL_BYTES + 1];
+    char tail[ATTEMPT_LOG_TAIL_BYTES + 1], rank[32] = "";
 
     attempt_conclude(at, STORE_NONE, "%s", j->message);
     if (j->broken) return STORE_FAILED;
     if (at->killed_stalled_us > 0 && j->reported != STORE_DONE) /* even if it recorded an end */
         return attempt_conclude(at, STORE_LOST, "no record for %.0f s: killed",
                                 (double)(at->killed_stalled_us - at->last_record_us) / 1e6);
-    if (end->signal >= 0)
-        return attempt_conclude(at, cut_off, "%s by signal %d (%s)",
+    if (at->ranks_n > 1 && !at->stop_sent)
+        snprintf(rank, sizeof rank, "rank %ld was ", (long)end->rank);
+    if (attempt_was_killed(at, end))
+        return attempt_conclude(at, cut_off, "%s%s by signal %d (%s)", rank,
                                 at->stop_sent ? "stopped" : "killed", end->signal,
                                 strsignal(end->signal));
-    if (j->reported == STORE_FAILED || j->reported == STORE_DIVERGED) return j->reported;
+    at->gave_up = attempt_gave_up(at, end);
+    bool lost = at->gave_up && (at->ranks_n > 1 || attempt_named_rank(j->message) >= 0);
+    if (j->reported == STORE_FAILED) return lost ? STORE_LOST : STORE_FAILED;
+    if (j->reported == STORE_DIVERGED) return STORE_DIVERGED;
     if (j->reported == STORE_DONE && has_results && end->exit_code <= 0) return STORE_DONE;
     if (end->exit_code < 0) return attempt_conclude(at, cut_off, "%s", end->why);
     if (j->reported != STORE_DONE && at->stop_sent) return STORE_CANCELLED;
@@ -234,10 +276,11 @@ static enum store_state attempt_outcome(struct attempt *at, const struct exit_in
                                 : has_results ? "success, though its last record says done"
                                               : "the result it was started for");
     /* Without a record, the log may tell why. */
-    file_read_tail(tail, sizeof tail, run_folder_path(&at->arena, at->path, RUN_LOG));
+    file_read_tail(tail, sizeof tail, attempt_log(at, &at->arena, at->path));
     const char *line = str_last_line(tail);
-    return attempt_conclude(at, STORE_FAILED, "exit %d: %.255s", end->exit_code,
-                            *line ? line : "no message");
+    if (at->ranks_n > 1) snprintf(rank, sizeof rank, "rank %ld: ", (long)end->rank);
+    return attempt_conclude(at, lost ? STORE_LOST : STORE_FAILED, "%sexit %d: %.255s", rank,
+                            end->exit_code, *line ? line : "no message");
 }
 
 enum store_state attempt_run_state(const struct attempt *at, const char *run_id)
@@ -252,6 +295,8 @@ enum store_state attempt_run_state(const struct attempt *at, const char *run_id)
 static int attempt_end(struct attempt *at, struct scheduler *sc, const struct exit_info *how,
                        struct err *e)
 {
+    int32_t named = attempt_named_rank(at->journal.message);
+    at->rank = named >= 0 && !attempt_was_killed(at, how) ? named : how->rank;
     at->state = attempt_outcome(at, how);
     at->crashed = how->signal == SIGSEGV || how->signal == SIGBUS || how->signal == SIGILL ||
                   how->signal == SIGFPE || how->signal == SIGABRT;
@@ -296,7 +341,5 @@ bool attempt_was_preempted(const struct attempt *at)
 
 const char *attempt_failed_blas(const struct attempt *at)
 {
-    bool refused = at->state == STORE_FAILED && at->journal.unavailable;
-
-    return (at->crashed || refused) && *at->journal.blas ? at->journal.blas : NULL;
+    return (at->crashed || at->gave_up) && *at->journal.blas ? at->journal.blas : NULL;
 }

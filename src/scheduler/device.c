@@ -233,7 +233,8 @@ static void device_fill_gpu(struct device *d, const struct device_nvml *f, void 
     d->free_bytes = (int64_t)memory.free;
     d->others_n = device_others(f, handle, memory.used);
     if (f->capability(handle, &major, &minor) == 0) device_check_capability(d, major, minor);
-    int n = snprintf(d->description, sizeof d->description, "%s", *name ? name : "NVIDIA GPU");
+    snprintf(d->model, sizeof d->model, "%s", *name ? name : "NVIDIA GPU");
+    int n = snprintf(d->description, sizeof d->description, "%s", d->model);
     if (d->others_n > 0)
         snprintf(d->description + n, sizeof d->description - (size_t)n, ", busy: %ld program%s",
                  (long)d->others_n, d->others_n == 1 ? "" : "s");

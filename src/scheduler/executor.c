@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "record/run_folder.h"
+
 /* The first executor also owns rows whose device is not named after an executor. */
 #define EXECUTOR_ENTRY(name, syntax) &executor_##name,
 const struct executor *const executor_table[] = {EXECUTORS(EXECUTOR_ENTRY) NULL};
@@ -40,4 +42,10 @@ const struct executor_option *scheduler_option(int32_t executor)
     for (int32_t i = 0; executor_table[i]; i++)
         if (i == executor) return &executor_table[i]->option;
     return NULL;
+}
+
+char *worker_log(struct arena *a, const char *dir, int32_t rank)
+{
+    char *log = run_folder_path(a, dir, RUN_LOG);
+    return rank > 0 ? arena_printf(a, "%s.%ld", log, (long)rank) : log;
 }

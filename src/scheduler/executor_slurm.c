@@ -14,10 +14,14 @@
  *    unreachable.
  * 6. --no-requeue: the scheduler retries. Two minutes before the job's time limit the worker
  *    writes a checkpoint (--signal), from which the next attempt resumes.
- *
- * On its node a job executes one attempt with a worker of the local executor (slurm_node_run).
- * 7. The worker gets the first GPU that Slurm gave the job (CUDA_VISIBLE_DEVICES), else the CPU.
- * 8. SIGTERM - from scancel, or two minutes before the time limit - is passed on to it. */
+ * 7. A training with ranks is one job of nodes x ranks-per-node tasks, which srun starts and
+ *    slurm_node.c executes. Its ranks are in the order of the nodes. --slurm describes a job of one
+ *    process: GPUs per node are multiplied by the ranks of a node.
+ * 8. Signals reach the batch shell alone, and srun would kill the tasks at SIGTERM. So the script
+ *    sends it to the tasks itself, and repeats it until srun has ended: a task may have just begun.
+ * 9. If a process of the attempt before was lost, the job avoids that node, unless too few are
+ * left.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -39,13 +43,14 @@
 enum {
     SLURM_JOBS_DEFAULT = 16,
     SLURM_STATE_BYTES = 32,
+    SLURM_NODE_BYTES = 64,
+    SLURM_RANKS_PER_NODE = 8,    /* at most, unless --ranks-per-node says more */
     SLURM_OVER_MIN = 3,          /* consecutive answers after which a job is over */
     SLURM_HURRY = 5,             /* factor of polling while a job is to end */
     SLURM_FAILURES_REPORTED = 2, /* in a row: a single failure is usually transient */
     SLURM_LOG_TAIL_BYTES = 2048
 };
 
-static const char slurm_exit_file[] = "exit"; /* rules 3 and 4 */
 static const double slurm_limit_s = 20, slurm_submit_limit_s = 60;
 
 /* A list of texts: arguments of a program, its environment, numbers of jobs. */
@@ -93,8 +98,16 @@ static const char *const slurm_ours[] = {"array",     "chdir",    "clusters", "e
                                          "input",     "job-name", "output",   "parsable", "requeue",
                                          "test-only", "uid",      "wait",     "wrap"};
 
+/* Options that follow from the ranks (rule 7). GPUs are gres=gpu or gpus-per-node, because every
+ * task then sees those of all ranks of its node, as NCCL expects it. */
+static const char *const slurm_ours_of_ranks[] = {
+    "distribution",    "gpu-bind",         "gpus",
+    "gpus-per-socket", "gpus-per-task",    "nodes",
+    "ntasks",          "ntasks-per-core",  "ntasks-per-gpu",
+    "ntasks-per-node", "ntasks-per-socket"};
+
 /* Checks one option: name or name=value. */
-static int slurm_check_word(const char *word, struct err *e)
+static int slurm_check_word(const struct slurm *s, const char *word, struct err *e)
 {
     size_t n = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789-");
 
@@ -106,6 +119,13 @@ static int slurm_check_word(const char *word, struct err *e)
     for (size_t i = 0; i < sizeof slurm_ours / sizeof *slurm_ours; i++)
         if (strncmp(slurm_ours[i], word, n) == 0)
             return ERR(e, ERR_USAGE, "--slurm %s: alibi sets --%s itself", word, slurm_ours[i]);
+    size_t ours_n = sizeof slurm_ours_of_ranks / sizeof *slurm_ours_of_ranks;
+    for (size_t i = 0; s->config.ranks_n > 1 && i < ours_n; i++)
+        if (strncmp(slurm_ours_of_ranks[i], word, n) == 0)
+            return ERR(e, ERR_USAGE,
+                       "--slurm %s: with --ranks alibi sets tasks, nodes and their GPUs; give "
+                       "--ranks-per-node, and the GPU of one rank as gres=gpu:1",
+                       word);
     for (const char *c = word; *c; c++)
         if (iscntrl((unsigned char)*c))
             return ERR(e, ERR_USAGE, "--slurm %.*s: its value holds a control character", (int)n,
@@ -120,10 +140,46 @@ static int slurm_parse_options(struct slurm *s, struct err *e)
     for (char *word = strsep(&rest, " \t\n"); word; word = strsep(&rest, " \t\n")) {
         word += strspn(word, "-");
         if (!*word) continue;
-        TRY(slurm_check_word(word, e));
+        TRY(slurm_check_word(s, word, e));
         *vec_push(&s->arena, &s->option) = arena_printf(&s->arena, "--%s", word);
     }
     return 0;
+}
+
+/* Returns the ranks of a node. A node has 8 GPUs at most, as a rule. */
+static int32_t slurm_ranks_per_node(const struct slurm *s, int32_t ranks_n)
+{
+    int32_t most = s->config.ranks_per_node > 0 ? s->config.ranks_per_node : SLURM_RANKS_PER_NODE;
+    return ranks_n < most ? ranks_n : most;
+}
+
+/* Multiplies the GPUs of a node in an option (rule 7). */
+static const char *slurm_multiply_gpus(struct arena *a, const char *option, int32_t by)
+{
+    bool is_gres = strncmp(option, "--gres=", strlen("--gres=")) == 0;
+    struct strbuf out;
+    const char *sep = "";
+
+    if (by == 1) return option;
+    if (!is_gres && strncmp(option, "--gpus-per-node=", strlen("--gpus-per-node=")) != 0)
+        return option;
+    size_t name_n = strcspn(option, "=") + 1;
+    char *rest = arena_strdup(a, option + name_n);
+    strbuf_init(&out, a);
+    strbuf_add_n(&out, option, name_n);
+    for (char *item = strsep(&rest, ","); item; item = strsep(&rest, ","), sep = ",") {
+        bool is_gpu = !is_gres || strcspn(item, ":") == strlen("gpu");
+        const char *colon = strrchr(item, ':'), *count = colon ? colon + 1 : item;
+        int64_t n;
+        strbuf_add(&out, sep);
+        if (!is_gpu || (is_gres && strncmp(item, "gpu", strlen("gpu")) != 0))
+            strbuf_add(&out, item);
+        else if (str_to_int(&n, count))
+            strbuf_addf(&out, "%.*s%lld", (int)(count - item), item, (long long)n * by);
+        else
+            strbuf_addf(&out, "%s:%ld", item, (long)by);
+    }
+    return out.text;
 }
 
 /* Returns the name of the job (rule 2). */
@@ -347,34 +403,76 @@ static int slurm_cancel_orphans(void *self, int32_t *n, struct err *e)
 
 /* --- submitting ----------------------------------------------------------------------------- */
 
+/* Writes the batch script. The shell's first wait ends with srun or with a signal, whose trap lasts
+ * until srun has ended (rule 8). */
 static int slurm_write_script(const struct slurm *s, struct arena *a,
                               const struct worker_command *o, struct err *e)
 {
-    bool avoids = *o->avoid_blas != '\0';
-    const char *text = arena_printf(
-        a,
-        "#!/bin/sh\n# One attempt as a job of Slurm; see alibi run --help.\n%s%s%s"
-        "exec %s slurm-job %s --project %s\n",
-        avoids ? "export ALIBI_AVOID_BLAS=" : "", avoids ? str_shell_word(a, o->avoid_blas) : "",
-        avoids ? "\n" : "", str_shell_word(a, s->config.program), str_shell_word(a, o->dir),
-        str_shell_word(a, s->config.project->root));
+    struct strbuf text;
+    const char *job =
+        arena_printf(a, "%s slurm-job %s --project %s", str_shell_word(a, s->config.program),
+                     str_shell_word(a, o->dir), str_shell_word(a, s->config.project->root));
 
-    return file_write_atomic(arena_printf(a, "%s/job.sh", o->attempt_dir), text, strlen(text), e);
+    strbuf_init(&text, a);
+    strbuf_add(&text, "#!/bin/sh\n# One attempt as a job of Slurm; see alibi run --help.\n");
+    if (*o->avoid_blas)
+        strbuf_addf(&text, "export ALIBI_AVOID_BLAS=%s\n", str_shell_word(a, o->avoid_blas));
+    if (o->ranks_n == 1)
+        strbuf_addf(&text, "exec %s\n", job);
+    else
+        strbuf_addf(&text,
+                    "srun --kill-on-bad-exit=1 --distribution=block "
+                    "${SLURM_CPUS_PER_TASK:+--cpus-per-task=$SLURM_CPUS_PER_TASK} %s &\n"
+                    "trap 'while kill -0 $! 2>/dev/null; do "
+                    "scancel --quiet --signal=TERM \"$SLURM_JOB_ID\"; sleep 2; done' TERM\n"
+                    "wait $! || wait $!\n",
+                    job);
+    return file_write_atomic(arena_printf(a, "%s/job.sh", o->attempt_dir), text.text,
+                             strlen(text.text), e);
 }
 
-static struct slurm_words slurm_arguments(const struct slurm *s, struct arena *a,
-                                          const struct worker_command *o)
+/* Names the node on which the attempt before this one lost a process, from its end record; "": none
+ * is known. A node that failed ends all connections long before Slurm notices it. */
+static void slurm_lost_node(char node[SLURM_NODE_BYTES], struct arena *a, const char *attempt_dir)
 {
+    int32_t attempt = 0;
+    struct record r;
+    struct err why;
+
+    *node = '\0';
+    if (!run_folder_parse(attempt_dir, NULL, &attempt) || attempt < 2) return;
+    const char *before = run_folder_sibling(a, attempt_dir, attempt - 1);
+    if (run_folder_find(&r, a, before, EVENT_ENDED, &why) != 1 || !r.ended.message) return;
+    if (!r.ended.code || strcmp(r.ended.code, err_name(ERR_UNAVAILABLE)) != 0) return;
+    (void)sscanf(r.ended.message, "rank %*d on %63[^,: ]", node);
+}
+
+/* Submits the job. avoid: a node; "": none. */
+static int slurm_submit(char **answer, const struct slurm *s, struct arena *a,
+                        const struct worker_command *o, const char *avoid, struct err *e)
+{
+    static const char exclude[] = "--exclude=";
     struct slurm_words argv = {0};
+    int32_t per_node = slurm_ranks_per_node(s, o->ranks_n);
     const char *name = slurm_name(a, s->config.machine->host, o->dir);
 
     slurm_add(a, &argv, "sbatch", "--parsable", arena_printf(a, "--job-name=%s", name),
               arena_printf(a, "--chdir=%s", s->config.project->root),
               arena_printf(a, "--output=%s/slurm.log", o->dir), "--no-requeue",
               "--signal=B:TERM@120", o->alone ? "--exclusive" : NULL, NULL);
-    for (int32_t i = 0; i < s->option.n; i++) *vec_push(a, &argv) = s->option.item[i];
+    if (o->ranks_n > 1)
+        slurm_add(a, &argv, arena_printf(a, "--nodes=%ld", (long)(o->ranks_n / per_node)),
+                  arena_printf(a, "--ntasks=%ld", (long)o->ranks_n),
+                  arena_printf(a, "--ntasks-per-node=%ld", (long)per_node), NULL);
+    if (*avoid) *vec_push(a, &argv) = arena_printf(a, "%s%s", exclude, avoid);
+    for (int32_t i = 0; i < s->option.n; i++) {
+        const char *option = slurm_multiply_gpus(a, s->option.item[i], per_node);
+        if (*avoid && strncmp(option, exclude, strlen(exclude)) == 0) /* the last one counts */
+            option = arena_printf(a, "%s,%s", option, avoid);
+        *vec_push(a, &argv) = option;
+    }
     *vec_push(a, &argv) = arena_printf(a, "%s/job.sh", o->attempt_dir);
-    return argv;
+    return slurm_run(answer, s, a, &argv, slurm_submit_limit_s, e);
 }
 
 static struct slurm_job *slurm_watch(struct slurm *s, int64_t id, const char *state,
@@ -396,16 +494,19 @@ static int slurm_start(void *self, void **worker, struct worker_id *id,
 {
     int rc = 0;
     int64_t number;
-    char *text;
+    char *text, avoid[SLURM_NODE_BYTES];
     struct arena a;
     struct slurm *s = self;
 
     arena_init(&a);
-    const char *path = arena_printf(&a, "%s/%s", o->attempt_dir, slurm_exit_file);
-    struct slurm_words argv = slurm_arguments(s, &a, o);
+    const char *path = arena_printf(&a, "%s/" SLURM_EXIT_FILE, o->attempt_dir);
+    slurm_lost_node(avoid, &a, o->attempt_dir);
     TRY_OUT(rc, file_write_atomic(path, "", 0, e));
     TRY_OUT(rc, slurm_write_script(s, &a, o, e));
-    TRY_OUT(rc, slurm_run(&text, s, &a, &argv, slurm_submit_limit_s, e));
+    rc = slurm_submit(&text, s, &a, o, avoid, e);
+    /* Unlike other failures, one about nodes means that nothing was submitted. */
+    if (rc < 0 && *avoid && strstr(e->text, " node ")) rc = slurm_submit(&text, s, &a, o, "", e);
+    if (rc < 0) goto out;
     text[strcspn(text, ";\n")] = '\0'; /* number;cluster */
     if (!str_to_int(&number, text) || number <= 0) {
         rc = ERR(e, ERR_UNAVAILABLE, "sbatch: expected the number of a job, found '%.80s'", text);
@@ -514,7 +615,7 @@ static bool slurm_read_exit(const struct slurm_job *job, struct exit_info *end)
 {
     char text[32];
 
-    slurm_read_tail(text, sizeof text, job->attempt_dir, slurm_exit_file);
+    slurm_read_tail(text, sizeof text, job->attempt_dir, SLURM_EXIT_FILE);
     return strchr(text, '\n') && (sscanf(text, "exit %d", &end->exit_code) == 1 ||
                                   sscanf(text, "signal %d", &end->signal) == 1);
 }
@@ -565,98 +666,3 @@ const struct executor executor_slurm = {
     .signal = slurm_signal,
     .release = slurm_release,
 };
-
-/* --- on the node --- */
-
-/* Returns the first GPU that Slurm assigned; "": none. */
-static const char *slurm_node_gpu(struct arena *a)
-{
-    const char *given = getenv("CUDA_VISIBLE_DEVICES");
-
-    if (!given || strcmp(given, "NoDevFiles") == 0) return "";
-    return arena_strndup(a, given, strcspn(given, ","));
-}
-
-/* Writes the file `exit` in place: see rule 4. */
-static int slurm_node_write(const char *path, const struct exit_info *end, struct err *e)
-{
-    int rc = 0, fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-
-    if (fd < 0) return ERR(e, ERR_CREATE, "%s: %s", path, strerror(errno));
-    bool exited = end->exit_code >= 0;
-    if (dprintf(fd, exited ? "exit %d\n" : "signal %d\n", exited ? end->exit_code : end->signal) <
-            0 ||
-        fsync(fd) < 0)
-        rc = ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
-    if (close(fd) < 0 && rc == 0) rc = ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
-    return rc;
-}
-
-/* Forwards signals to the worker until it has ended. */
-static struct exit_info slurm_node_attend(void *local, void *worker, struct signals *sg)
-{
-    int stops_seen = 0;
-    struct exit_info end;
-
-    while (executor_local.poll(worker, false, &end) != WORKER_ENDED) {
-        struct pollfd wait[2] = {{.fd = sg->fd, .events = POLLIN},
-                                 {.fd = executor_local.wait_fd(local), .events = POLLIN}};
-        bool child = false;
-        poll(wait, 2, -1);
-        signals_read(sg, clock_monotonic_us(), &child);
-        if (sg->stops_n > stops_seen) executor_local.signal(worker, WORKER_STOP);
-        stops_seen = sg->stops_n;
-        executor_local.service(local, NULL);
-    }
-    return end;
-}
-
-static int slurm_node_judge(const char *dir, const struct exit_info *end, struct err *e)
-{
-    if (end->exit_code == 0) return 0;
-    if (end->exit_code < 0)
-        return ERR(e, ERR_INTERNAL, "%s: the worker was killed by signal %d", dir, end->signal);
-    return ERR(e, end->exit_code == err_exit_code(ERR_INTERRUPTED) ? ERR_INTERRUPTED : ERR_INTERNAL,
-               "%s: the worker ended with exit %d; its log is %s/log", dir, end->exit_code, dir);
-}
-
-int slurm_node_run(const struct project *p, const char *dir, struct err *e)
-{
-    int rc = 0;
-    void *local = NULL, *worker = NULL;
-    struct machine machine;
-    struct worker_id id;
-    struct signals signals = {.fd = -1};
-    struct arena a;
-
-    arena_init(&a);
-    machine_read(&machine);
-    const struct executor_config config = {
-        .project = p, .machine = &machine, .program = p->program};
-    const char *gpu = slurm_node_gpu(&a), *attempt_dir = project_path(p, &a, dir);
-    const struct worker_place place = {.device = *gpu ? "cuda:0" : "cpu", .gpu = gpu, .cpu = -1};
-    const struct worker_command command = {
-        .dir = dir,
-        .attempt_dir = attempt_dir,
-        .place = &place,
-        .ranks_n = 1,
-        .avoid_blas = "",
-    };
-    TRY_OUT(rc, signals_open(&signals, e));
-    if (file_exists(run_folder_path(&a, attempt_dir, RUN_EVENTS))) {
-        rc = ERR(e, ERR_USAGE, "%s has already been executed", dir);
-        goto out;
-    }
-    TRY_OUT(rc, executor_local.open(&local, &config, e));
-    TRY_OUT(rc, executor_local.start(local, &worker, &id, &command, e));
-    const struct exit_info end = slurm_node_attend(local, worker, &signals);
-    const char *path = arena_printf(&a, "%s/%s", attempt_dir, slurm_exit_file);
-    TRY_OUT(rc, slurm_node_write(path, &end, e));
-    rc = slurm_node_judge(dir, &end, e);
-out:
-    if (worker) executor_local.release(worker);
-    executor_local.close(local);
-    signals_close(&signals);
-    arena_fini(&a);
-    return rc;
-}

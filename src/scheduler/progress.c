@@ -59,14 +59,20 @@ void progress_print(struct progress_line *m, bool live_too, const char *format, 
 double progress_eta(const struct progress_work *w)
 {
     if (w->worker_s < 1.0 || !(w->flops_done > 0) || w->slots_n < 1) return -1;
-    double flops_per_s = w->flops_done / w->worker_s; /* of one worker */
+    double flops_per_s = w->flops_done / w->worker_s; /* of one slot */
     return fmax(w->flops_left / w->slots_n, w->flops_longest_left) / flops_per_s;
 }
 
-static void add_left(struct progress_work *w, double flops)
+double progress_slot_seconds(const struct scheduler *sc, const struct attempt *at)
+{
+    double seconds = (double)(scheduler_now_us(sc) - at->start_us) / 1e6;
+    return seconds * (at->slots_n > 0 ? at->slots_n : 1);
+}
+
+static void add_left(struct progress_work *w, double flops, int32_t slots_n)
 {
     w->flops_left += flops;
-    w->flops_longest_left = fmax(w->flops_longest_left, flops);
+    w->flops_longest_left = fmax(w->flops_longest_left, flops / slots_n);
 }
 
 /* Adds up the work. *wps: tokens per second of all workers that run. */
@@ -77,14 +83,15 @@ static struct progress_work measure_work(const struct scheduler *sc, double *wps
 
     *wps = 0;
     for (int32_t i = 0; i < sc->queue.n; i++)
-        if (sc->queue.entry[i].state == RUN_WAITING) add_left(&w, sc->queue.run[i].flops);
+        if (sc->queue.entry[i].state == RUN_WAITING)
+            add_left(&w, sc->queue.run[i].flops, slots_width(&sc->slots, &sc->queue.run[i].spec));
     for (int32_t i = 0; i < sc->running_n; i++) {
         const struct attempt *at = sc->running[i];
         double flops = 0;
         for (int32_t k = 0; k < at->entries_n; k++) flops += sc->queue.run[at->entry[k]].flops;
         w.flops_done += flops * at->journal.share;
-        add_left(&w, flops - flops * at->journal.share);
-        w.worker_s += (double)(scheduler_now_us(sc) - at->start_us) / 1e6;
+        add_left(&w, flops - flops * at->journal.share, at->slots_n > 0 ? at->slots_n : 1);
+        w.worker_s += progress_slot_seconds(sc, at);
         *wps += at->journal.wps;
     }
     return w;
@@ -187,10 +194,11 @@ void progress_fill_result(struct scheduler_result *r, const struct queue *q)
     }
 }
 
-void progress_print_start(struct progress_line *m, const struct queue *q, int32_t slots_n)
+void progress_print_start(struct progress_line *m, const struct queue *q, const struct slots *sl)
 {
     static const char *const names[] = {"training", "evaluation", "measurement"};
     int32_t n[3] = {0}, done_n = 0, diverged_n = 0;
+    const char *ranks = "";
     struct arena a;
     struct strbuf counts;
 
@@ -205,6 +213,7 @@ void progress_print_start(struct progress_line *m, const struct queue *q, int32_
         if (n[k] > 0)
             strbuf_addf(&counts, "%s%ld %s%s", counts.n ? ", " : "", (long)n[k], names[k],
                         plural(n[k]));
+    if (sl->ranks_n > 1) ranks = arena_printf(&a, ", %ld ranks a training", (long)sl->ranks_n);
     if (counts.n == 0)
         progress_print(m, true, "%s: nothing to start, %ld run%s done%s; results are in results.db",
                        m->headline, (long)done_n, done_n == 1 ? " is" : "s are",
@@ -212,9 +221,9 @@ void progress_print_start(struct progress_line *m, const struct queue *q, int32_
     else
         progress_print(
             m, true,
-            "%s: %s to do, %ld done before, %ld worker%s; results go to results.db, attempts "
+            "%s: %s to do, %ld done before, %ld worker%s%s; results go to results.db, attempts "
             "to runs/",
-            m->headline, counts.text, (long)done_n, (long)slots_n, plural(slots_n));
+            m->headline, counts.text, (long)done_n, (long)sl->n, plural(sl->n), ranks);
     arena_fini(&a);
 }
 

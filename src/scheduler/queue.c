@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shape/shape.h"
 #include "spec/code_id.h"
 
 /* Decides whether a run is wanted. follows: the training that it needs is wanted. Retrying a
@@ -84,7 +85,11 @@ static int queue_compare(const void *a, const void *b, void *context)
 int queue_init(struct queue *q, struct arena *a, struct store *s, const struct run *runs, int32_t n,
                const struct scheduler_options *o, struct err *e)
 {
-    *q = (struct queue){.run = runs, .n = n, .tries = o->tries > 0 ? o->tries : 3};
+    *q = (struct queue){.run = runs,
+                        .n = n,
+                        .tries = o->tries > 0 ? o->tries : 3,
+                        .waits = -1,
+                        .ranks_n = o->ranks_n};
     q->entry = arena_array(a, (size_t)n + 1, sizeof *q->entry);
     q->order = arena_array(a, (size_t)n + 1, sizeof *q->order);
     q->pick = arena_array(a, (size_t)n + 1, sizeof *q->pick);
@@ -144,16 +149,61 @@ static bool queue_shares_a_pass(const struct run *run)
     return run->spec.eval.window == SPEC_SLIDING && run->spec.eval.stride == 1;
 }
 
-static int32_t queue_gather(struct queue *q, int32_t first, int32_t slots_free)
+struct slots_need queue_need(const struct queue *q, const struct slots *slots, const int32_t *run,
+                             int32_t n)
 {
-    int32_t n = 0;
+    struct slots_need need = {.executor = -1, .ranks_n = slots_ranks(slots, &q->run[run[0]].spec)};
+
+    for (int32_t i = 0; i < n; i++)
+        if (q->run[run[i]].device_bytes > need.bytes) need.bytes = q->run[run[i]].device_bytes;
+    /* Fewer ranks than planned: each needs more. */
+    if (need.ranks_n < q->ranks_n && q->run[run[0]].spec.kind == SPEC_TRAIN)
+        need.bytes = shape_rank_bytes(&q->run[run[0]].spec, need.ranks_n);
+    return need;
+}
+
+/* Whether slots for a run are free. */
+static bool queue_has_slots(const struct queue *q, const struct slots *slots, int32_t run, int view)
+{
+    struct slots_need need = queue_need(q, slots, &run, 1);
+    need.view = view;
+    return slots_find(slots, &need, NULL) > 0;
+}
+
+/* Notes the first training that lacks slots, and the evaluations that go before it. Returns whether
+ * the others must wait for it: not if it lacks slots of trainings. */
+static bool queue_holds_back(struct queue *q, const struct slots *slots)
+{
+    if (q->waits >= 0 && !queue_is_ready(q, q->waits)) q->waits = -1;
+    for (int32_t i = 0; i < q->n && q->waits < 0; i++) {
+        int32_t run = q->order[i];
+        if (q->run[run].spec.kind != SPEC_TRAIN || !queue_is_ready(q, run)) continue;
+        if (queue_has_slots(q, slots, run, SLOTS_NOW) ||
+            !queue_has_slots(q, slots, run, SLOTS_WITHOUT_EVALUATIONS))
+            break;
+        q->waits = run;
+        for (int32_t k = 0; k < q->n; k++) q->entry[k].precedes = queue_is_ready(q, k);
+    }
+    return q->waits >= 0 && queue_has_slots(q, slots, q->waits, SLOTS_WITHOUT_EVALUATIONS);
+}
+
+static bool queue_may_start(const struct queue *q, int32_t i, bool holds_back)
+{
+    bool waits = holds_back && q->run[i].spec.kind == SPEC_EVAL && !q->entry[i].precedes;
+    return queue_is_ready(q, i) && !waits;
+}
+
+static int32_t queue_gather(struct queue *q, int32_t first, bool holds_back,
+                            const struct slots *slots)
+{
+    int32_t n = 0, slots_free = slots_free_n(slots);
     bool others = false;
 
     for (int32_t i = 0; i < q->n; i++) {
-        if (i != first && !queue_is_ready(q, i)) continue;
+        if (i != first && !queue_may_start(q, i, holds_back)) continue;
         if (i == first || queue_may_share(q, first, i))
             q->pick[n++] = i;
-        else
+        else if (slots_width(slots, &q->run[i].spec) < slots_free)
             others = true;
     }
     if (!others && slots_free > 1 && n > 1 && !queue_shares_a_pass(&q->run[first]))
@@ -163,14 +213,17 @@ static int32_t queue_gather(struct queue *q, int32_t first, int32_t slots_free)
 
 int32_t queue_next(struct queue *q, bool idle, const struct slots *slots)
 {
+    bool holds_back = queue_holds_back(q, slots);
+
     for (int32_t i = 0; i < q->n; i++) {
-        const struct run *run = &q->run[q->order[i]];
-        if (!queue_is_ready(q, q->order[i])) continue;
+        int32_t run = q->order[i];
+        enum spec_kind kind = q->run[run].spec.kind;
+        if (!queue_may_start(q, run, holds_back)) continue;
         /* Speed is measured while nothing else runs. */
-        if (run->spec.kind == SPEC_BENCH && !idle) continue;
-        if (slots_find(slots, -1, run->device_bytes) < 0) continue;
-        if (run->spec.kind == SPEC_EVAL) return queue_gather(q, q->order[i], slots_free_n(slots));
-        q->pick[0] = q->order[i];
+        if (kind == SPEC_BENCH && !idle) continue;
+        if (!queue_has_slots(q, slots, run, SLOTS_NOW)) continue;
+        if (kind == SPEC_EVAL) return queue_gather(q, run, holds_back, slots);
+        q->pick[0] = run;
         return 1;
     }
     return 0;

@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "record/run_folder.h"
 #include "scheduler/scheduler_internal.h"
+#include "shape/shape.h"
 
 enum { SCHEDULER_TICK_MS = 200, SCHEDULER_REJECTIONS_MAX = 30 };
 
@@ -33,9 +34,9 @@ int64_t scheduler_now_us(const struct scheduler *sc)
     return o->now_us ? o->now_us(o->now_context) : clock_monotonic_us();
 }
 
-/* Stores the first failure for the message; dir: the attempt's folder, or NULL. */
+/* Stores the first failure for the message; log: the attempt's, or NULL. */
 static void note_failure(struct scheduler *sc, int code, const struct run *run, const char *message,
-                         const char *dir)
+                         const char *log)
 {
     char name[PROGRESS_NAME_BYTES];
 
@@ -43,7 +44,7 @@ static void note_failure(struct scheduler *sc, int code, const struct run *run, 
     if (sc->failure.code) return;
     progress_name(name, &run->spec);
     err_set(&sc->failure, code, "run %s (%s): %s%s%s", run->run_id, name, message,
-            dir ? "; its log is " : "", dir ? run_folder_path(&sc->arena, dir, RUN_LOG) : "");
+            log ? "; its log is " : "", log ? log : "");
 }
 
 /* --- starting --- */
@@ -69,14 +70,16 @@ static void name_attempt(char out[PROGRESS_NAME_BYTES], const struct scheduler *
 static void add_running(struct scheduler *sc, struct attempt *at, const char *verb)
 {
     char name[PROGRESS_NAME_BYTES];
+    char ranks[24] = "";
     const char *label = at->id.label;
 
+    if (at->ranks_n > 1) snprintf(ranks, sizeof ranks, "  (%ld ranks)", (long)at->ranks_n);
     sc->running[sc->running_n++] = at;
     at->executor->accepted = true;
     queue_start(&sc->queue, at->entry, at->entries_n);
     name_attempt(name, sc, at, true);
-    progress_print(&sc->progress, false, "%s  %s  %s%s%s%s", verb, name, at->dir,
-                   *label ? "  (" : "", label, *label ? ")" : "");
+    progress_print(&sc->progress, false, "%s  %s  %s%s%s%s%s", verb, name, at->dir,
+                   *label ? "  (" : "", label, *label ? ")" : "", ranks);
 }
 
 /* Decides whether runs whose worker was not started are tried again later. */
@@ -95,14 +98,17 @@ static bool may_resubmit(struct scheduler *sc, const struct executor_open *x, co
 static int start_next(struct scheduler *sc, int32_t n, struct err *e)
 {
     struct attempt *at;
-    int64_t bytes = attempt_bytes(&sc->queue, sc->queue.pick, n);
-    int32_t slot = slots_find(&sc->slots, -1, bytes);
+    int32_t slot[SLOTS_MAX];
+    const struct run *first = &sc->queue.run[sc->queue.pick[0]];
+    const struct slots_need need = queue_need(&sc->queue, &sc->slots, sc->queue.pick, n);
+    int32_t slots_n = slots_find(&sc->slots, &need, slot);
 
-    if (slot < 0) return ERR(e, ERR_INTERNAL, "a run was chosen though no slot has room for it");
-    int rc = attempt_start(&at, sc, n, slot, e);
+    if (slots_n == 0)
+        return ERR(e, ERR_INTERNAL, "a run was chosen though no slot has room for it");
+    int rc = attempt_start(&at, sc, n, slot, slots_n, e);
     if (rc < 0)
-        return may_resubmit(sc, &sc->executor[slots_executor(&sc->slots, slot)], e) ? 0 : rc;
-    slots_take(&sc->slots, slot, bytes);
+        return may_resubmit(sc, &sc->executor[slots_executor(&sc->slots, slot[0])], e) ? 0 : rc;
+    slots_take(&sc->slots, slot, slots_n, need.bytes, first->spec.kind == SPEC_EVAL);
     sc->rejected_n = 0;
     add_running(sc, at, "started");
     return 0;
@@ -145,9 +151,12 @@ static void take_over(struct scheduler *sc)
             attempt_free(at);
             continue;
         }
-        int64_t bytes = attempt_bytes(&sc->queue, at->entry, at->entries_n);
-        at->slot = slots_find(&sc->slots, (int32_t)(at->executor - sc->executor), bytes);
-        if (at->slot >= 0) slots_take(&sc->slots, at->slot, bytes);
+        struct slots_need need = queue_need(&sc->queue, &sc->slots, at->entry, at->entries_n);
+        const struct run *first = &sc->queue.run[at->entry[0]];
+        need.executor = (int32_t)(at->executor - sc->executor);
+        at->slot = arena_array(&at->arena, (size_t)need.ranks_n, sizeof *at->slot);
+        at->slots_n = slots_find(&sc->slots, &need, at->slot);
+        slots_take(&sc->slots, at->slot, at->slots_n, need.bytes, first->spec.kind == SPEC_EVAL);
         add_running(sc, at, "resumed");
     }
 }
@@ -217,25 +226,30 @@ static void print_end(struct scheduler *sc, const struct attempt *at, bool again
         progress_print(&sc->progress, true, "%-8s %s after %s: %s%s (%s)",
                        store_state_name(at->state), name, took,
                        *at->message ? at->message : "no message", again ? "; will be retried" : "",
-                       run_folder_path(&sc->arena, at->dir, RUN_LOG));
+                       attempt_log(at, &sc->arena, at->dir));
 }
 
 /* Retires a GPU that a worker could not use or lost, or on which workers die one after the other;
- * its runs move to the remaining devices. A cluster has many GPUs and stays. */
+ * its runs move to the remaining devices, with fewer ranks if too few are left. Of several ranks,
+ * the GPU is that of the one that explains the end. A cluster has many GPUs and stays. */
 static void handle_device_failure(struct scheduler *sc, const struct attempt *at)
 {
-    if (at->slot < 0) return;
-    const struct device *d = &sc->slots.device[sc->slots.slot[at->slot].device];
+    if (at->rank < 0 || at->rank >= at->slots_n) return;
+    int32_t slot = at->slot[at->rank], ranks_n = sc->slots.ranks_n;
+    const struct device *d = &sc->slots.device[sc->slots.slot[slot].device];
     if (d->is_counted) return;
-    bool gone = at->state == STORE_FAILED && at->journal.unavailable;
     bool in_vain = at->state == STORE_LOST && !(at->journal.share > 0);
-    bool suspect = slots_note_failure(&sc->slots, at->slot, at->entry[0], in_vain);
-    if (!gone && !suspect) return;
-    int32_t left = slots_retire_device(&sc->slots, at->slot, at->message);
+    bool suspect = slots_note_failure(&sc->slots, slot, at->entry[0], in_vain);
+    if (!at->gave_up && !suspect) return;
+    int32_t left = slots_retire_device(&sc->slots, slot, at->message);
     progress_print(&sc->progress, true, "%s disabled for this run of alibi; %ld device slot%s left",
                    d->name, (long)left, left == 1 ? "" : "s");
+    if (sc->slots.ranks_n < ranks_n && left > 0)
+        progress_print(&sc->progress, true, "trainings continue with %ld rank%s instead of %ld",
+                       (long)sc->slots.ranks_n, sc->slots.ranks_n == 1 ? "" : "s", (long)ranks_n);
     if (left > 0) return;
-    note_failure(sc, ERR_UNAVAILABLE, &sc->queue.run[at->entry[0]], at->message, at->dir);
+    note_failure(sc, ERR_UNAVAILABLE, &sc->queue.run[at->entry[0]], at->message,
+                 attempt_log(at, &sc->arena, at->dir));
     sc->halted = true;
 }
 
@@ -255,11 +269,12 @@ static void finish_attempt(struct scheduler *sc, struct attempt *at)
             queue_end(&sc->queue, at->entry[i], attempt_run_state(at, run->run_id), at->n > 1);
         if (state == RUN_DONE) sc->flops_done += run->flops;
         if (state == RUN_WAITING) again = true;
-        if (state == RUN_FAILED) note_failure(sc, ERR_INTERNAL, run, at->message, at->dir);
+        if (state == RUN_FAILED)
+            note_failure(sc, ERR_INTERNAL, run, at->message, attempt_log(at, &sc->arena, at->dir));
     }
-    sc->worker_s += (double)(scheduler_now_us(sc) - at->start_us) / 1e6;
+    sc->worker_s += progress_slot_seconds(sc, at);
     print_end(sc, at, again && !sc->stopping && !sc->halted);
-    if (at->slot >= 0) slots_leave(&sc->slots, at->slot);
+    slots_leave(&sc->slots, at->slot, at->slots_n);
 }
 
 static int poll_attempts(struct scheduler *sc, struct err *e)
@@ -317,20 +332,28 @@ static int scheduler_loop(struct scheduler *sc, struct err *e)
 
 /* Fails if a run cannot start at all: a device of this call lacks its precision, or it is too large
  * for every device or for the disk. */
-static int check_resources(const struct scheduler *sc, const struct run *run, struct err *e)
+static int check_resources(const struct scheduler *sc, int32_t i, struct err *e)
 {
-    const struct device *d = slots_largest(&sc->slots);
+    const struct run *run = &sc->queue.run[i];
+    struct slots_need need = queue_need(&sc->queue, &sc->slots, &i, 1);
     struct statvfs disk;
+    char ranks[32] = "";
 
-    for (int32_t i = 0; i < sc->slots.n; i++)
-        TRY(spec_check_device(&run->spec, sc->slots.device[sc->slots.slot[i].device].name, e));
-    if (run->device_bytes > d->free_bytes)
-        return ERR(
-            e, ERR_NOMEM,
-            "needs %.1f MB of memory, but %s has %.1f MB free of %.1f MB; use another device or a "
-            "smaller model",
-            (double)run->device_bytes / 1e6, d->name, (double)d->free_bytes / 1e6,
-            (double)d->memory_bytes / 1e6);
+    need.view = SLOTS_EMPTY;
+    for (int32_t k = 0; k < sc->slots.n; k++)
+        TRY(spec_check_device(&run->spec, sc->slots.device[sc->slots.slot[k].device].name, e));
+    if (run->spec.kind == SPEC_TRAIN)
+        TRY(shape_check_ranks(run->spec.train.shards, need.ranks_n, e));
+    if (slots_find(&sc->slots, &need, NULL) == 0) {
+        const struct device *d = slots_largest(&sc->slots);
+        if (need.ranks_n > 1)
+            snprintf(ranks, sizeof ranks, " for each of %ld ranks", (long)need.ranks_n);
+        return ERR(e, ERR_NOMEM,
+                   "needs %.1f MB of memory%s, but %s has %.1f MB free of %.1f MB; use another "
+                   "device or a smaller model",
+                   (double)need.bytes / 1e6, ranks, d->name, (double)d->free_bytes / 1e6,
+                   (double)d->memory_bytes / 1e6);
+    }
     if (statvfs(sc->project->root, &disk) < 0) return 0;
     double free_bytes = (double)disk.f_bavail * (double)disk.f_frsize;
     if ((double)run->disk_bytes <= free_bytes) return 0;
@@ -377,7 +400,7 @@ static int refuse_impossible(struct scheduler *sc, struct err *e)
         if (run->train >= 0 && sc->queue.entry[run->train].was_done)
             TRY(scheduler_find_checkpoint(sc->store, sc->project, sc->queue.run[run->train].run_id,
                                           which, &gone, &why, e));
-        if (!gone && check_resources(sc, run, &why) == 0) continue;
+        if (!gone && check_resources(sc, i, &why) == 0) continue;
         int rc = why.code;
         note_failure(sc, rc, run, why.text, NULL);
         if (!sc->options->keep_going) return ERR(e, rc, "%s", sc->failure.text);
@@ -387,11 +410,33 @@ static int refuse_impossible(struct scheduler *sc, struct err *e)
     return 0;
 }
 
+/* Opens the slots that the options name. */
+static int open_slots(struct slots *sl, struct arena *a, const struct scheduler_options *o,
+                      struct err *e)
+{
+    int32_t n = o->ranks_per_node;
+
+    TRY(slots_open(sl, a, o->devices, o->ranks_n, o->executors ? o->executors : executor_table, e));
+    if (n > 0 && !sl->device[sl->slot[0].device].is_cluster)
+        return ERR(e, ERR_USAGE, "--ranks-per-node %d requires --devices slurm", n);
+    return 0;
+}
+
+int scheduler_check(const struct scheduler_options *o, struct err *e)
+{
+    struct arena a;
+
+    arena_init(&a);
+    int rc = open_slots(arena_array(&a, 1, sizeof(struct slots)), &a, o, e);
+    arena_fini(&a);
+    return rc;
+}
+
 static int open_executors(struct scheduler *sc, struct err *e)
 {
     const struct executor *const *table = sc->table;
 
-    TRY(slots_open(&sc->slots, &sc->arena, sc->options->devices, table, e));
+    TRY(open_slots(&sc->slots, &sc->arena, sc->options, e));
     if (*sc->slots.note) log_warn("%s", sc->slots.note);
     for (int32_t i = 0; table[i] && i < EXECUTORS_MAX; i++) {
         const struct executor_config config = {
@@ -400,6 +445,10 @@ static int open_executors(struct scheduler *sc, struct err *e)
             .program = sc->options->worker ? sc->options->worker : sc->project->program,
             .words = sc->options->words[i],
             .poll_s = sc->poll_s,
+            .ranks_n = sc->options->ranks_n,
+            .now_us = sc->options->now_us,
+            .now_context = sc->options->now_context,
+            .ranks_per_node = sc->options->ranks_per_node,
             .in_use = slots_have(&sc->slots, i)};
         if (config.words && !config.in_use)
             return ERR(e, ERR_USAGE, "--%s %s requires --devices %s", table[i]->option.name,
@@ -460,7 +509,7 @@ static int prepare(struct scheduler *sc, const struct run *runs, int32_t runs_n,
     TRY(recover_workers(sc, e));
     for (int32_t i = 0; i < sc->executors_n; i++) TRY(cancel_orphans(sc, &sc->executor[i], e));
     TRY(queue_init(&sc->queue, &sc->arena, sc->store, runs, runs_n, sc->options, e));
-    progress_print_start(&sc->progress, &sc->queue, sc->slots.n);
+    progress_print_start(&sc->progress, &sc->queue, &sc->slots);
     take_over(sc);
     TRY(refuse_impossible(sc, e));
     return queue_clear(&sc->queue, sc->store, e);

@@ -8,7 +8,9 @@
  *                               +-- lost ------> lost        killed, vanished, silent; retried
  *                               +-- stopped ---> cancelled   by the user; resumable
  *
- * Evaluations wait for their training. Those of one training and protocol share a worker. */
+ * Evaluations wait for their training. Those of one training and protocol share a worker. A
+ * training may have several processes (ranks), each on its own slot: their number changes no
+ * result. */
 #ifndef SCHEDULER_SCHEDULER_H
 #define SCHEDULER_SCHEDULER_H
 
@@ -24,9 +26,10 @@
 struct run {
     struct spec spec;
     char run_id[SPEC_ID_BYTES];
-    int32_t train; /* index of the run this one waits for, or -1 */
-    double flops;  /* estimate, for order and ETA */
-    int64_t device_bytes, disk_bytes;
+    int32_t train;        /* index of the run this one waits for, or -1 */
+    double flops;         /* estimate, for order and ETA */
+    int64_t device_bytes; /* of each process, with the ranks of the options */
+    int64_t disk_bytes;
 };
 
 enum { EXECUTORS_MAX = 4 };
@@ -55,7 +58,9 @@ struct scheduler_options {
     double poll_s;   /* seconds between queries of an executor, and before a rejected worker
                         is submitted again; default 10 */
     int32_t tries;   /* attempts a run may have in this call; default 3 */
-    bool keep_going; /* continue with independent runs after a failure */
+    int32_t ranks_n; /* processes of a training, a power of two; 0: 1. Other runs have one. */
+    int32_t ranks_per_node; /* of them on one machine of a cluster; 0: not given */
+    bool keep_going;        /* continue with independent runs after a failure */
     enum scheduler_pick pick;
     const char *worker; /* program to start as `worker worker DIR …`; NULL: the running program.
                            Tests name a fake. */
@@ -81,6 +86,10 @@ int scheduler_run(struct store *s, const struct project *p, const struct run *ru
                   const struct scheduler_options *o, struct scheduler_result *result,
                   struct err *e);
 
+/* scheduler_check - whether devices, ranks_n and ranks_per_node of the options fit together on this
+ * machine. Errors: ERR_USAGE, ERR_UNAVAILABLE. */
+int scheduler_check(const struct scheduler_options *o, struct err *e);
+
 /* scheduler_find_checkpoint - looks for the file of a done training. *gone: it is absent, so that
  * an evaluation of it cannot start, and `why` is set. Errors: as store_checkpoint. */
 int scheduler_find_checkpoint(struct store *s, const struct project *p, const char *train_run,
@@ -91,6 +100,8 @@ int scheduler_find_checkpoint(struct store *s, const struct project *p, const ch
 struct device {
     char name[32]; /* cpu, cuda:0 */
     char description[128];
+    char
+        model[96]; /* GPUs of one model compute the same bits; empty: only the device itself does */
     int64_t memory_bytes, free_bytes;
     int32_t executor;   /* index in the table of executors */
     int32_t slots;      /* workers at a time */

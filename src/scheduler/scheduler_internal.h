@@ -77,7 +77,7 @@ void signals_close(struct signals *sg);
  *   start            fork and exec                     sbatch
  *   runs             at once                           when Slurm has room
  *   stop             SIGTERM to the process group      scancel --signal=TERM
- *   has ended        waitid                            the job's file `exit`, or squeue
+ *   has ended        waitid, for every process         the job's file `exit`, or squeue
  *   without alibi    it dies with the scheduler        it continues; the next call recovers it */
 
 struct executor_config {
@@ -86,7 +86,10 @@ struct executor_config {
     const char *program;           /* started as: program worker dir --device device --threads 1 */
     const char *words;             /* value of the executor's option; NULL: not given */
     double poll_s;                 /* seconds between two queries */
-    bool in_use;                   /* --devices gives it slots */
+    int64_t (*now_us)(void *context); /* as that of the scheduler's options; may be NULL */
+    void *now_context;
+    int32_t ranks_n, ranks_per_node; /* see scheduler_options */
+    bool in_use;                     /* --devices gives it slots */
 };
 
 /* The device of one process of a worker. */
@@ -96,15 +99,20 @@ struct worker_place {
     int32_t cpu;        /* core to pin to; -1: any */
 };
 
-/* The arguments and the environment of a worker. */
+/* The arguments and the environment of a worker: one process, or several of one training. */
 struct worker_command {
     const char *dir;                  /* the attempt's folder, relative to the project's */
-    const char *attempt_dir;          /* the same, absolute: its mark, and where the log is */
-    const struct worker_place *place; /* (ranks_n); of a cluster place[0] holds for all */
-    int32_t ranks_n;                  /* processes of the training: 1 without --ranks */
-    bool alone;                       /* measures speed: nothing else may run on the device */
-    const char *avoid_blas;           /* BLAS that an earlier attempt failed with; "": none */
+    const char *attempt_dir;          /* the same, absolute: its mark, and where the logs are */
+    const struct worker_place *place; /* (places_n); of a cluster place[0] holds for all */
+    int32_t places_n;       /* processes to start here: ranks rank … rank + places_n - 1 */
+    int32_t rank, ranks_n;  /* ranks_n: processes of the training; 1 without --ranks */
+    const char *host;       /* this machine's name for ranks elsewhere; NULL: none is */
+    bool alone;             /* measures speed: nothing else may run on the device */
+    const char *avoid_blas; /* BLAS that an earlier attempt failed with; "": none */
 };
+
+/* worker_log - the path of a process's log in dir: `log` of rank 0, `log.3` of rank 3. */
+char *worker_log(struct arena *a, const char *dir, int32_t rank);
 
 /* Identifies a worker in results.db and for the next scheduler. */
 struct worker_id {
@@ -116,6 +124,7 @@ struct worker_id {
 /* How a worker ended. */
 struct exit_info {
     int exit_code, signal; /* -1: not applicable. Both -1: not observed; see why */
+    int32_t rank;          /* of the process that explains the end; 0: also if that is not known */
     char why[320];         /* such as "job 17 ended as TIMEOUT"; else empty */
 };
 
@@ -161,6 +170,7 @@ struct executor {
 };
 
 enum { WORKER_LOG_MAX_BYTES = 4 * 1024 * 1024 };
+#define SLURM_EXIT_FILE "exit" /* how a job's worker ended, in the attempt's folder */
 #define EXECUTOR_EXTERN(name, syntax) extern const struct executor executor_##name;
 EXECUTORS(EXECUTOR_EXTERN)
 extern const struct executor *const executor_table[]; /* ended by NULL */
@@ -178,7 +188,8 @@ int local_devices(struct device *out, int32_t room, int32_t *n, struct err *e);
 
 /* --- device slots ----------------------------------------------------------------------------- */
 
-/* Device slots: each holds one worker; selected with --devices. */
+/* Device slots: each holds one process of a worker, or on a cluster one worker; selected with
+ * --devices. */
 
 enum { SLOTS_DEVICES_MAX = 64, SLOTS_MAX = 4096, SLOTS_LOSSES_MAX = 3 };
 
@@ -193,7 +204,8 @@ struct slot {
     int32_t cpu;    /* core the worker is pinned to; -1: any */
     int32_t cuda;   /* ordinal of the GPU; -1: none */
     bool busy;
-    int64_t bytes; /* planned bytes of its run */
+    bool evaluates; /* its run is an evaluation */
+    int64_t bytes;  /* planned bytes of its process */
 };
 
 struct slots {
@@ -204,29 +216,45 @@ struct slots {
     int32_t devices_n;
     struct slot *slot; /* in the arena */
     int32_t n;
-    char note[160]; /* why there are fewer slots than --devices says; empty: there are not */
+    int32_t ranks_n; /* processes of a training; slots_retire_device may halve it */
+    char note[160];  /* why there are fewer slots than --devices says; empty: there are not */
 };
 
 /* slots_open - selects slots of the devices of a table of executors. auto: every
  * usable GPU that is not busy, or every core if there is no GPU; cpu: every core; cpu:N: N
- * workers, at most one per core (then with a note); cuda:0,cuda:1: these GPUs. A cluster and the
- * emulated GPU must be named. auto never mixes CPU and GPU, because their last bits differ. Workers
- * are pinned to cores only if every core has one; otherwise the kernel chooses better. Errors:
- * ERR_USAGE not a device; ERR_UNAVAILABLE it cannot be used, with the reason. */
-int slots_open(struct slots *sl, struct arena *a, const char *devices,
+ * workers, at most one per core or one per rank (then with a note); cuda:0,cuda:1: these GPUs. A
+ * cluster and the emulated GPU must be named. auto never mixes CPU and GPU, because their last bits
+ * differ. Workers are pinned to cores only if every core has one; otherwise the kernel chooses
+ * better. ranks_n: processes of a training; 0: 1. Errors: ERR_USAGE not a device, or fewer slots of
+ * one kind than ranks; ERR_UNAVAILABLE it cannot be used, with the reason. */
+int slots_open(struct slots *sl, struct arena *a, const char *devices, int32_t ranks_n,
                const struct executor *const *executors, struct err *e);
 
-/* slots_find - a free slot of an executor (-1: any) with memory for a run; -1: none. An idle
- * largest device always qualifies, because planned memory may be too high. */
-int32_t slots_find(const struct slots *sl, int32_t executor, int64_t bytes);
-void slots_take(struct slots *sl, int32_t slot, int64_t bytes);
-void slots_leave(struct slots *sl, int32_t slot);
+/* slots_ranks - the processes of a run. slots_width - the slots it takes: on a cluster one. */
+int32_t slots_ranks(const struct slots *sl, const struct spec *s);
+int32_t slots_width(const struct slots *sl, const struct spec *s);
+
+/* What a worker needs. */
+struct slots_need {
+    int32_t executor; /* -1: any */
+    int32_t ranks_n;
+    int64_t bytes;                                                   /* of each process */
+    enum { SLOTS_NOW, SLOTS_WITHOUT_EVALUATIONS, SLOTS_EMPTY } view; /* EMPTY: if nothing ran */
+};
+
+/* slots_find - the slots of a worker: free, with memory, and of one kind: the CPU, GPUs of one
+ * model, or one slot of a cluster. slot (may be NULL): room for ranks_n. Returns how many; 0: there
+ * are not enough. An idle device always qualifies, because planned memory may be too high, if fewer
+ * than ranks_n slots have more memory; not if view is SLOTS_EMPTY. */
+int32_t slots_find(const struct slots *sl, const struct slots_need *need, int32_t *slot);
+void slots_take(struct slots *sl, const int32_t *slot, int32_t n, int64_t bytes, bool evaluates);
+void slots_leave(struct slots *sl, const int32_t *slot, int32_t n);
 int32_t slots_executor(const struct slots *sl, int32_t slot);
 bool slots_have(const struct slots *sl, int32_t executor);
 int32_t slots_free_n(const struct slots *sl);
 
 /* slots_retire_device - starts no more workers on the slot's device; why: the reason. Returns the
- * number of slots left. */
+ * number of slots left, and halves ranks_n until there are so many of one kind. */
 int32_t slots_retire_device(struct slots *sl, int32_t slot, const char *why);
 
 /* slots_note_failure - records that a worker ended on the slot; in_vain: it was killed or vanished
@@ -252,7 +280,11 @@ int32_t device_cores(int32_t *out, int32_t room, int32_t *workers_n);
  *   blocked   cannot start: its training is not done, or no device is large enough
  *
  * Order: evaluations before trainings (results appear early), trainings by decreasing cost (the
- * last ones are short), measurements of speed last and alone. */
+ * last ones are short), measurements of speed last and alone.
+ *
+ * A training needs several slots at once if it has several ranks, or one with much memory. From the
+ * moment at which the first training in this order lacks slots that evaluations use, only those
+ * evaluations go before it that could start then; others wait until it has started. */
 
 enum run_state {
     RUN_SKIPPED,
@@ -272,6 +304,7 @@ struct queue_entry {
     bool fresh;    /* its next attempt does not resume from older ones */
     bool replaces; /* a current result, which queue_clear clears */
     bool alone;    /* a shared worker failed: the next attempt has its own */
+    bool precedes; /* an evaluation that could start when q->waits began to wait */
     int32_t tries_n;
     char avoid_blas[96]; /* see attempt_failed_blas; may be empty */
 };
@@ -280,9 +313,11 @@ struct queue {
     const struct run *run;     /* n, borrowed */
     struct queue_entry *entry; /* n: the state of each */
     int32_t n;
-    int32_t *order; /* indices in the order of starting */
-    int32_t *pick;  /* the runs of the next worker: indices */
-    int32_t tries;  /* attempts a run may have */
+    int32_t *order;  /* indices in the order of starting */
+    int32_t *pick;   /* the runs of the next worker: indices */
+    int32_t tries;   /* attempts a run may have */
+    int32_t waits;   /* a training that lacks slots; -1: none */
+    int32_t ranks_n; /* of a training, for which device_bytes of its run is */
 };
 
 /* queue_init - reads the state of every run from the store and selects the wanted ones. */
@@ -297,6 +332,9 @@ int queue_clear(const struct queue *q, struct store *s, struct err *e);
  * could use the free slots, evaluations that gain nothing by sharing are spread over them. Returns
  * the number of runs; 0: nothing can start now. */
 int32_t queue_next(struct queue *q, bool idle, const struct slots *slots);
+/* queue_need - what a worker for these runs needs, on any executor. */
+struct slots_need queue_need(const struct queue *q, const struct slots *slots, const int32_t *run,
+                             int32_t n);
 
 /* queue_start - marks n runs as running. */
 void queue_start(struct queue *q, const int32_t *run, int32_t n);
@@ -329,8 +367,8 @@ struct progress_work {
     int32_t slots_n;
     double flops_done;         /* in this call, running ones by their share */
     double flops_left;         /* of what has not ended */
-    double flops_longest_left; /* of one run that is running or to come */
-    double worker_s;           /* time of all workers so far, added up */
+    double flops_longest_left; /* of one run that is running or to come, on each of its slots */
+    double worker_s;           /* time of all workers so far, added up over their slots */
 };
 
 void progress_open(struct progress_line *m, bool quiet, const char *headline);
@@ -342,6 +380,9 @@ void progress_print(struct progress_line *m, bool live_too, const char *format, 
 /* progress_draw - redraws the line; does nothing if it was drawn recently. */
 struct scheduler;
 void progress_draw(struct scheduler *sc);
+struct attempt;
+/* progress_slot_seconds - the time of an attempt so far, once for each of its slots. */
+double progress_slot_seconds(const struct scheduler *sc, const struct attempt *at);
 
 /* progress_eta - seconds left by the speed reached so far; negative: not known yet. */
 double progress_eta(const struct progress_work *w);
@@ -356,7 +397,7 @@ void progress_fill_result(struct scheduler_result *r, const struct queue *q);
 
 /* progress_print_start - says how much is to do, and where the results are. progress_print_end -
  * says counts and time, and which evaluations were not started, and why. */
-void progress_print_start(struct progress_line *m, const struct queue *q, int32_t slots_n);
+void progress_print_start(struct progress_line *m, const struct queue *q, const struct slots *sl);
 void progress_print_end(struct progress_line *m, const struct queue *q,
                         const struct scheduler_result *r);
 
@@ -418,7 +459,11 @@ struct attempt {
     struct executor_open *executor;
     void *worker; /* the executor's; NULL: not started */
     struct worker_id id;
-    int32_t slot;              /* -1: none; a recovered attempt when all slots were in use */
+    int32_t *slot;             /* slots_n: of rank 0, 1, … */
+    int32_t slots_n;           /* 0: a recovered attempt when all slots were in use */
+    int32_t ranks_n;           /* processes; 0: recovered, not known */
+    int32_t rank;              /* that explains the end, see struct exit_info */
+    bool gave_up;              /* a process could not use its device */
     int64_t start_us;          /* monotonic; of a recovered attempt, when it was recovered */
     int64_t last_record_us;    /* of the newest record, or the start */
     bool stop_sent;            /* the user requested a stop and it was sent */
@@ -429,10 +474,10 @@ struct attempt {
 };
 
 /* attempt_start - for the n runs of queue.pick: creates the folder, writes the spec, starts the
- * worker of the slot and adds the rows, in the caller's transaction. *out is freed with
+ * worker on the slots and adds the rows, in the caller's transaction. *out is freed with
  * attempt_free. Errors: those of files, the store and the executor's start; then nothing runs. */
-int attempt_start(struct attempt **out, struct scheduler *sc, int32_t n, int32_t slot,
-                  struct err *e);
+int attempt_start(struct attempt **out, struct scheduler *sc, int32_t n, const int32_t *slot,
+                  int32_t slots_n, struct err *e);
 
 /* attempt_recover - takes control of a worker of an earlier scheduler: its running rows [0, n),
  * which share a folder. Its records are read from the first. If it has ended, ends the rows as its
@@ -443,8 +488,9 @@ int attempt_recover(struct attempt **out, struct scheduler *sc, const struct sto
 /* attempt_find_entries - finds the runs of a recovered attempt in the queue. */
 void attempt_find_entries(struct attempt *at, const struct queue *q);
 
-/* attempt_bytes - memory that these runs are planned to need. */
-int64_t attempt_bytes(const struct queue *q, const int32_t *run, int32_t n);
+/* attempt_log - the path of the log that explains its end. dir: its folder as the caller names it.
+ */
+char *attempt_log(const struct attempt *at, struct arena *a, const char *dir);
 
 /* attempt_poll - ingests new records, kills a stalled worker, and sets state and message when
  * the worker has ended. */

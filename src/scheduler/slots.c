@@ -29,16 +29,19 @@ static void slots_add(struct slots *sl, int32_t device, int32_t slots_n)
             (struct slot){.device = device, .cpu = slots_n == cores_n ? core[i] : -1, .cuda = cuda};
 }
 
-/* Limits a device's slots to its cores, because more workers would compete. A cluster has no limit.
- */
+/* Limits a device's slots to its cores, because more workers would compete, or to the ranks of a
+ * training. A cluster has no limit. */
 static int32_t slots_cap(struct slots *sl, const struct device *d, const char *name,
                          int32_t wanted_n)
 {
+    int32_t most = d->slots > sl->ranks_n ? d->slots : sl->ranks_n;
+
     if (d->is_cluster || wanted_n <= d->slots) return wanted_n;
+    if (wanted_n < most) most = wanted_n;
     snprintf(sl->note, sizeof sl->note,
              "--devices %.32s: this machine has %d core%s for workers; starting %d", name, d->slots,
-             d->slots == 1 ? "" : "s", d->slots);
-    return d->slots;
+             d->slots == 1 ? "" : "s", most);
+    return most;
 }
 
 /* Adds one name of the list: a device, NAME:N slots of a counted one, or cuda for cuda:0. */
@@ -98,17 +101,97 @@ static int slots_add_auto(struct slots *sl, struct err *e)
     return sl->n == 0 ? slots_add_named(sl, "cpu", e) : 0;
 }
 
-int slots_open(struct slots *sl, struct arena *a, const char *devices,
+static const struct device *slots_device(const struct slots *sl, int32_t slot)
+{
+    return &sl->device[sl->slot[slot].device];
+}
+
+/* True if two processes of one training may use these slots. */
+static bool slots_are_alike(const struct slots *sl, int32_t i, int32_t k)
+{
+    const struct device *x = slots_device(sl, i), *y = slots_device(sl, k);
+    return x == y || (x->executor == y->executor && *x->model && strcmp(x->model, y->model) == 0);
+}
+
+/* Counts the usable slots of the kind that has most of them: *of. On a cluster one slot holds any
+ * number of processes. */
+static int32_t slots_of_one_kind(const struct slots *sl, int32_t *of)
+{
+    int32_t most = 0;
+
+    *of = 0;
+    for (int32_t i = 0, n = 0; i < sl->n; i++, n = 0) {
+        if (*slots_device(sl, i)->unusable) continue;
+        if (slots_device(sl, i)->is_cluster) return INT32_MAX;
+        if (i > 0 && slots_device(sl, i) == slots_device(sl, i - 1)) continue;
+        for (int32_t k = 0; k < sl->n; k++)
+            n += slots_are_alike(sl, i, k) && !*slots_device(sl, k)->unusable;
+        if (n <= most) continue;
+        most = n;
+        *of = i;
+    }
+    return most;
+}
+
+/* Halves the ranks of a training until there are so many slots of one kind. */
+static void slots_lower_ranks(struct slots *sl)
+{
+    int32_t of, n = slots_of_one_kind(sl, &of);
+    while (sl->ranks_n > 1 && sl->ranks_n > n) sl->ranks_n /= 2;
+}
+
+static int slots_check_ranks(struct slots *sl, const char *devices, struct err *e)
+{
+    int32_t of, ranks_n = sl->ranks_n, n = slots_of_one_kind(sl, &of);
+    const struct device *d = slots_device(sl, of);
+
+    if ((ranks_n & (ranks_n - 1)) != 0) {
+        int32_t below = 1;
+        while (2 * below < ranks_n) below *= 2;
+        return ERR(e, ERR_USAGE, "--ranks %d: not a power of two; give --ranks %d or %d", ranks_n,
+                   below, 2 * below);
+    }
+    if (ranks_n <= n) return 0;
+    if (strcmp(d->name, "cpu") == 0)
+        return ERR(e, ERR_USAGE, "--ranks %d: --devices %s has %d slot%s; give --devices cpu:%d",
+                   ranks_n, devices, n, n == 1 ? "" : "s", ranks_n);
+    slots_lower_ranks(sl);
+    for (int32_t i = 0; i < sl->n; i++)
+        if (*slots_device(sl, i)->model && *d->model && !slots_are_alike(sl, i, of))
+            return ERR(e, ERR_USAGE,
+                       "--ranks %d: %s is %s but %s is %s, and the ranks of a training need GPUs "
+                       "of one model; give --ranks %d",
+                       ranks_n, d->name, d->model, slots_device(sl, i)->name,
+                       slots_device(sl, i)->model, sl->ranks_n);
+    return ERR(e, ERR_USAGE, "--ranks %d: --devices %s has %d slot%s of one kind; give --ranks %d",
+               ranks_n, devices, n, n == 1 ? "" : "s", sl->ranks_n);
+}
+
+int slots_open(struct slots *sl, struct arena *a, const char *devices, int32_t ranks_n,
                const struct executor *const *executors, struct err *e)
 {
-    *sl = (struct slots){0};
+    if (!devices) devices = "auto";
+    *sl = (struct slots){.ranks_n = ranks_n > 0 ? ranks_n : 1};
     sl->slot = arena_array(a, 2 * SLOTS_MAX, sizeof *sl->slot);
     TRY(executor_devices(executors, sl->device, SLOTS_DEVICES_MAX, &sl->devices_n, e));
-    if (!devices || strcmp(devices, "auto") == 0) return slots_add_auto(sl, e);
+    if (strcmp(devices, "auto") == 0) {
+        TRY(slots_add_auto(sl, e));
+        return slots_check_ranks(sl, devices, e);
+    }
     char *list = arena_strdup(a, devices), *rest = list;
     for (char *name = strsep(&rest, ","); name; name = strsep(&rest, ","))
         TRY(slots_add_named(sl, name, e));
-    return 0;
+    return slots_check_ranks(sl, devices, e);
+}
+
+int32_t slots_ranks(const struct slots *sl, const struct spec *s)
+{
+    return s->kind == SPEC_TRAIN ? sl->ranks_n : 1;
+}
+
+int32_t slots_width(const struct slots *sl, const struct spec *s)
+{
+    return slots_device(sl, 0)->is_cluster ? 1 : slots_ranks(sl, s);
 }
 
 int device_select(struct device *out, const char *devices, struct err *e)
@@ -117,7 +200,7 @@ int device_select(struct device *out, const char *devices, struct err *e)
 
     arena_init(&a);
     struct slots *sl = arena_array(&a, 1, sizeof *sl);
-    int rc = slots_open(sl, &a, devices, executor_table, e);
+    int rc = slots_open(sl, &a, devices, 1, executor_table, e);
     if (rc == 0) {
         *out = sl->device[sl->slot[0].device];
         out->slots = sl->n;
@@ -137,38 +220,74 @@ const struct device *slots_largest(const struct slots *sl)
     return largest;
 }
 
-static bool slots_has_room(const struct slots *sl, int32_t device, int64_t bytes)
+/* True if fewer than n slots have more memory than this one. */
+static bool slots_is_large(const struct slots *sl, int32_t slot, int32_t n)
 {
-    if (*sl->device[device].unusable) return false;
-    if (sl->running_n[device] == 0 && &sl->device[device] == slots_largest(sl)) return true;
-    return sl->used_bytes[device] + bytes <= sl->device[device].free_bytes;
+    int32_t larger_n = 0;
+    for (int32_t i = 0; i < sl->n; i++)
+        larger_n += !*slots_device(sl, i)->unusable &&
+                    slots_device(sl, i)->free_bytes > slots_device(sl, slot)->free_bytes;
+    return larger_n < n;
 }
 
-int32_t slots_find(const struct slots *sl, int32_t executor, int64_t bytes)
+int32_t slots_find(const struct slots *sl, const struct slots_need *need, int32_t *slot)
 {
-    for (int32_t i = 0; i < sl->n; i++) {
-        const struct slot *slot = &sl->slot[i];
-        if (slot->busy || (executor >= 0 && slots_executor(sl, i) != executor)) continue;
-        if (slots_has_room(sl, slot->device, bytes)) return i;
+    int64_t used_bytes[SLOTS_DEVICES_MAX];
+    int32_t running_n[SLOTS_DEVICES_MAX];
+    bool tried[SLOTS_DEVICES_MAX] = {false};
+
+    memcpy(used_bytes, sl->used_bytes, sizeof used_bytes);
+    memcpy(running_n, sl->running_n, sizeof running_n);
+    for (int32_t i = 0; need->view != SLOTS_NOW && i < sl->n; i++) {
+        const struct slot *s = &sl->slot[i];
+        if (!s->busy || (need->view == SLOTS_WITHOUT_EVALUATIONS && !s->evaluates)) continue;
+        used_bytes[s->device] -= s->bytes;
+        running_n[s->device]--;
     }
-    return -1;
+    for (int32_t i = 0; i < sl->n; i++) {
+        int32_t n = 0, wanted = slots_device(sl, i)->is_cluster ? 1 : need->ranks_n;
+        if (tried[sl->slot[i].device]) continue;
+        if (need->executor >= 0 && slots_executor(sl, i) != need->executor) continue;
+        for (int32_t k = i; k < sl->n && n < wanted; k++) {
+            const struct slot *s = &sl->slot[k];
+            int32_t d = s->device;
+            if (!slots_are_alike(sl, i, k)) continue;
+            tried[d] = true;
+            bool is_free = !s->busy || need->view == SLOTS_EMPTY ||
+                           (need->view == SLOTS_WITHOUT_EVALUATIONS && s->evaluates);
+            if (!is_free || *sl->device[d].unusable) continue;
+            bool fits = used_bytes[d] + need->bytes <= sl->device[d].free_bytes;
+            bool may_try = need->view != SLOTS_EMPTY && running_n[d] == 0;
+            if (!fits && !(may_try && slots_is_large(sl, k, need->ranks_n))) continue;
+            used_bytes[d] += need->bytes;
+            if (slot) slot[n] = k;
+            n++;
+        }
+        if (n == wanted) return n;
+    }
+    return 0;
 }
 
-void slots_take(struct slots *sl, int32_t slot, int64_t bytes)
+void slots_take(struct slots *sl, const int32_t *slot, int32_t n, int64_t bytes, bool evaluates)
 {
-    struct slot *s = &sl->slot[slot];
-    s->busy = true;
-    s->bytes = bytes;
-    sl->running_n[s->device]++;
-    sl->used_bytes[s->device] += bytes;
+    for (int32_t i = 0; i < n; i++) {
+        struct slot *s = &sl->slot[slot[i]];
+        s->busy = true;
+        s->evaluates = evaluates;
+        s->bytes = bytes;
+        sl->running_n[s->device]++;
+        sl->used_bytes[s->device] += bytes;
+    }
 }
 
-void slots_leave(struct slots *sl, int32_t slot)
+void slots_leave(struct slots *sl, const int32_t *slot, int32_t n)
 {
-    struct slot *s = &sl->slot[slot];
-    s->busy = false;
-    sl->running_n[s->device]--;
-    sl->used_bytes[s->device] -= s->bytes;
+    for (int32_t i = 0; i < n; i++) {
+        struct slot *s = &sl->slot[slot[i]];
+        s->busy = false;
+        sl->running_n[s->device]--;
+        sl->used_bytes[s->device] -= s->bytes;
+    }
 }
 
 int32_t slots_executor(const struct slots *sl, int32_t slot)
@@ -197,7 +316,8 @@ int32_t slots_retire_device(struct slots *sl, int32_t slot, const char *why)
     struct device *d = &sl->device[sl->slot[slot].device];
 
     snprintf(d->unusable, sizeof d->unusable, "%s", *why ? why : "a worker lost it");
-    for (int32_t i = 0; i < sl->n; i++) left += !*sl->device[sl->slot[i].device].unusable;
+    for (int32_t i = 0; i < sl->n; i++) left += !*slots_device(sl, i)->unusable;
+    slots_lower_ranks(sl);
     return left;
 }
 

@@ -167,29 +167,65 @@ void shape_cost_continued(struct shape_cost *out, const struct spec *s, const st
     out->flops *= 1.0 - (double)spec_first_update(s, parent) / s->train.updates;
 }
 
+/* ---- ranks ---- */
+
+int64_t shape_rank_bytes(const struct spec *s, int32_t ranks_n)
+{
+    struct shape_capacity capacity;
+    struct shape_memory memory;
+
+    shape_capacity(&capacity, s);
+    capacity.ranks_n = ranks_n;
+    shape_memory(&memory, s, &capacity);
+    return memory.total_bytes;
+}
+
+int32_t shape_rank_shards(int32_t shards, int32_t ranks_n)
+{
+    int32_t leaves = shape_leaves(shards) / ranks_n;
+    return leaves < shards ? leaves : shards;
+}
+
+/* A rank sends all other ranks of its machine a part each, then one rank of each other machine a
+ * part of its own part: first gradients in fp32, later weights. */
+double shape_exchange_s(const struct spec *s, int32_t ranks_n, const struct shape_gpu *gpu)
+{
+    struct shape_params params;
+    double near = ranks_n < SHAPE_NODE_GPUS ? ranks_n : SHAPE_NODE_GPUS, far = ranks_n / near;
+
+    if (!gpu || gpu->link_gb <= 0) return 0.0;
+    shape_params(&params, NULL, s);
+    double bytes = (double)params.elements_n * (spec_precision(s, NULL) == SPEC_BF16 ? 6.0 : 8.0);
+    return 1e-9 * bytes *
+           ((near - 1) / near / (SHAPE_LINK_SHARE * gpu->link_gb) +
+            (far - 1) / far / near / SHAPE_NETWORK_GB);
+}
+
 /* ---- GPUs ---- */
 
 /* Dense products in TFLOP/s: bf16 on tensor cores with fp32 sums, half of what is advertised with
  * sparsity; fp32 without TF32. Memory in GB, of the smallest card of that name. Sources: NVIDIA's
  * data sheets of the data centre and RTX professional cards (HGX B200 and GB200 NVL72: a GPU's
  * share of the system), and the appendices of its white papers of the GA102, Ada and RTX Blackwell
- * architectures for GeForce. The first row that matches a device's name applies. */
+ * architectures for GeForce. Links: NVLink between all GPUs of a machine, of the SXM card where a
+ * name has several, otherwise PCIe; those of GH200 depend on the machine. The first row that
+ * matches a device's name applies. */
 static const struct shape_gpu gpus[] = {
-    {"GB200", 2500.0, 80.0, 186},      {"B200", 2250.0, 75.0, 180},
-    {"GH200", 989.5, 66.9, 96},        {"H200", 989.5, 66.9, 141},
-    {"H100 PCIe", 756.0, 51.2, 80},    {"H100 NVL", 835.5, 60.0, 94},
-    {"H100", 989.5, 66.9, 80},         {"H800", 989.5, 66.9, 80},
-    {"H20", 148.0, 44.0, 96},          {"A100", 312.0, 19.5, 40},
-    {"A800", 312.0, 19.5, 40},         {"A30", 165.0, 10.3, 24},
-    {"A40", 149.7, 37.4, 48},          {"A10G", 70.0, 31.2, 24},
-    {"A10", 125.0, 31.2, 24},          {"L40S", 362.0, 91.6, 48},
-    {"L40", 181.0, 90.5, 48},          {"L4", 121.0, 30.3, 24},
-    {"RTX 6000 Ada", 364.2, 91.1, 48}, {"RTX 5000 Ada", 261.1, 65.3, 32},
-    {"RTX A6000", 154.8, 38.7, 48},    {"RTX A5000", 111.1, 27.8, 24},
-    {"RTX 5090", 209.5, 104.8, 32},    {"RTX 5080", 112.6, 56.3, 16},
-    {"RTX 5070 Ti", 87.9, 43.9, 16},   {"RTX 4090", 165.2, 82.6, 24},
-    {"RTX 4080", 97.5, 48.7, 16},      {"RTX 3090 Ti", 80.0, 40.0, 24},
-    {"RTX 3090", 71.0, 35.6, 24},
+    {"GB200", 2500.0, 80.0, 186, 900},     {"B200", 2250.0, 75.0, 180, 900},
+    {"GH200", 989.5, 66.9, 96, 0},         {"H200", 989.5, 66.9, 141, 450},
+    {"H100 PCIe", 756.0, 51.2, 80, 64},    {"H100 NVL", 835.5, 60.0, 94, 64},
+    {"H100", 989.5, 66.9, 80, 450},        {"H800", 989.5, 66.9, 80, 200},
+    {"H20", 148.0, 44.0, 96, 450},         {"A100", 312.0, 19.5, 40, 300},
+    {"A800", 312.0, 19.5, 40, 200},        {"A30", 165.0, 10.3, 24, 32},
+    {"A40", 149.7, 37.4, 48, 32},          {"A10G", 70.0, 31.2, 24, 32},
+    {"A10", 125.0, 31.2, 24, 32},          {"L40S", 362.0, 91.6, 48, 32},
+    {"L40", 181.0, 90.5, 48, 32},          {"L4", 121.0, 30.3, 24, 32},
+    {"RTX 6000 Ada", 364.2, 91.1, 48, 32}, {"RTX 5000 Ada", 261.1, 65.3, 32, 32},
+    {"RTX A6000", 154.8, 38.7, 48, 32},    {"RTX A5000", 111.1, 27.8, 24, 32},
+    {"RTX 5090", 209.5, 104.8, 32, 64},    {"RTX 5080", 112.6, 56.3, 16, 64},
+    {"RTX 5070 Ti", 87.9, 43.9, 16, 64},   {"RTX 4090", 165.2, 82.6, 24, 32},
+    {"RTX 4080", 97.5, 48.7, 16, 32},      {"RTX 3090 Ti", 80.0, 40.0, 24, 32},
+    {"RTX 3090", 71.0, 35.6, 24, 32},
 };
 
 /* True if text contains the name as whole words: "NVIDIA L4" is not an L40S. A variant of a card is
@@ -214,10 +250,16 @@ const struct shape_gpu *shape_gpus(size_t *n)
     return gpus;
 }
 
-double shape_peak_flops(const char *device, enum spec_precision precision)
+const struct shape_gpu *shape_find_gpu(const char *device)
 {
     for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++)
-        if (gpu_names(device, gpus[i].name))
-            return 1e12 * (precision == SPEC_BF16 ? gpus[i].bf16 : gpus[i].fp32);
-    return 0.0;
+        if (gpu_names(device, gpus[i].name)) return &gpus[i];
+    return NULL;
+}
+
+double shape_peak_flops(const char *device, enum spec_precision precision)
+{
+    const struct shape_gpu *gpu = shape_find_gpu(device);
+    if (!gpu) return 0.0;
+    return 1e12 * (precision == SPEC_BF16 ? gpu->bf16 : gpu->fp32);
 }

@@ -102,11 +102,14 @@ struct shape_gpu {
     const char *name;  /* a part of what its driver calls it */
     double bf16, fp32; /* TFLOP/s of dense products */
     double memory_gb;
+    double link_gb; /* GB/s to another GPU of its machine, in one direction; 0: not known */
 };
 const struct shape_gpu *shape_gpus(size_t *n);
+/* shape_find_gpu - by what its driver calls it, such as "NVIDIA H200"; NULL: not known, as for
+ * every CPU, whose name does not state its clock. */
+const struct shape_gpu *shape_find_gpu(const char *device);
 
-/* shape_peak_flops - peak FLOP/s of dense products on a device, by its name ("NVIDIA H200"). 0:
- * unknown, as for every CPU, whose name does not state its clock. */
+/* shape_peak_flops - peak FLOP/s of dense products on a device, by its name; 0: not known. */
 double shape_peak_flops(const char *device, enum spec_precision precision);
 
 /* The cost of a run. device_bytes is exactly what the model allocates on its device
@@ -126,5 +129,19 @@ struct shape_cost {
 void shape_cost(struct shape_cost *out, const struct spec *s);
 /* shape_cost_continued - shape_cost of a training with a parent: of the updates that it adds. */
 void shape_cost_continued(struct shape_cost *out, const struct spec *s, const struct spec *parent);
+
+/* Assumptions of a model, not measurements of this program: GPUs of a machine; the share of their
+ * links' peak that all of them reach at once; GB/s of each between machines, 400 Gb/s less 10 %. */
+enum { SHAPE_NODE_GPUS = 8 };
+#define SHAPE_LINK_SHARE 0.73
+#define SHAPE_NETWORK_GB 45.0
+
+/* A training by several ranks. shape_rank_bytes - device_bytes of one of them. shape_rank_shards -
+ * of an update, the most shards that a rank computes. shape_exchange_s - seconds of an update in
+ * which ranks on such GPUs exchange gradients and weights; 0 if the link is not known. Their
+ * additions are not counted: the fewer shards a rank has, the fewer it makes. */
+int64_t shape_rank_bytes(const struct spec *s, int32_t ranks_n);
+int32_t shape_rank_shards(int32_t shards, int32_t ranks_n);
+double shape_exchange_s(const struct spec *s, int32_t ranks_n, const struct shape_gpu *gpu);
 
 #endif

@@ -251,6 +251,7 @@ int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_li
         " JOIN runs r USING(run_id) JOIN run_attempts a USING(attempt_id) WHERE v.current=1"
         " AND v.kind=?1 AND r.flops>0 AND r.flops>=?3 AND v.wall_seconds>0"
         " AND (?2 IS NULL OR a.slot LIKE ?2 OR a.device LIKE ?2)"
+        " AND NOT EXISTS(SELECT 1 FROM run_attempts b WHERE b.run_id=v.run_id AND b.ranks>1)"
         " ORDER BY v.result_id DESC LIMIT 51)";
 
     TRY(database_refresh(s, e));

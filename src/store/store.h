@@ -164,8 +164,9 @@ int store_checkpoint(struct store *s, const char *train_run_id, enum spec_checkp
                      char path[256], char sha256[65], struct err *e);
 
 /* store_flops_rate - for estimates: the best FLOP/s of the newest done runs of this kind, of at
- * least flops_min, on a device whose slot ("cpu") or description matches device_like (SQL LIKE;
- * NULL: any); 0: unknown. The best, because other programs may have slowed some of them. */
+ * least flops_min and by one process, on a device whose slot ("cpu") or description matches
+ * device_like (SQL LIKE; NULL: any); 0: unknown. The best, because other programs may have slowed
+ * some of them. */
 int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_like,
                      double flops_min, double *flops_per_s, struct err *e);
 

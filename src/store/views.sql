@@ -157,6 +157,9 @@ SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, 
 FROM points p
 JOIN evaluations e ON e.run_id = p.run_id;
 
+-- ranks: the processes of the training, an older program's one. A speed, a memory and a time are of
+-- this number. NULL if it goes on from a checkpoint that another number of processes made: its
+-- wall_seconds are then of several numbers, and so may its speed be.
 CREATE VIEW trainings AS
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train,
   coalesce((SELECT min(p.L_train_nominal) FROM runs w JOIN points p ON p.run_id = w.run_id
@@ -167,7 +170,14 @@ SELECT r.scale, r.dataset, r.model, r.position, r.L_train,
   CASE WHEN o.origin <> 'pretrained' THEN v.final_loss_nats END AS final_loss_nats, v.train_wps, v.peak_memory_bytes, v.wall_seconds,
   coalesce(a.device, a.slot) AS device, r.run_id, r.config_id, a.code_id,
   a.ended_at AS finished_at,
-  o.origin, r.precision, r.modified, v.best_sha256, v.last_sha256, a.attempt, r.corpus, a.backend
+  o.origin, r.precision, r.modified, v.best_sha256, v.last_sha256, a.attempt, r.corpus, a.backend,
+  CASE WHEN NOT EXISTS (SELECT 1 FROM run_attempts b
+    WHERE b.run_id = a.run_id AND b.attempt < a.attempt
+    AND coalesce(b.ranks, 1) <> coalesce(a.ranks, 1)
+    AND EXISTS (SELECT 1 FROM checkpoint_files c WHERE c.attempt_id = b.attempt_id)
+    AND NOT EXISTS (SELECT 1 FROM run_attempts d WHERE d.run_id = b.run_id
+      AND d.attempt BETWEEN b.attempt AND a.attempt - 1 AND d.state = 'done'))
+    THEN coalesce(a.ranks, 1) END AS ranks
 FROM results v
 JOIN runs r ON r.run_id = v.run_id
 JOIN run_origins o ON o.run_id = v.run_id
@@ -319,7 +329,8 @@ FROM claim_verdicts;
 CREATE VIEW progress AS
 SELECT a.run_id, a.attempt, r.kind, r.scale, r.position, r.L_train, r.L_valid, r.seed,
   coalesce(a.device, a.slot) AS device, a.slot, a.host, a.pid, a.started_at, n.done, n.total,
-  n.loss_nats, n.wps, n.updated_at
+  n.loss_nats, n.wps, n.updated_at,
+  CASE WHEN a.device IS NOT NULL THEN coalesce(a.ranks, 1) END AS ranks
 FROM run_attempts a
 JOIN runs r ON r.run_id = a.run_id
 LEFT JOIN progress_now n ON n.attempt_id = a.attempt_id
@@ -344,6 +355,8 @@ FROM points;
 -- method, place: the position method as the paper writes it, and its place in the paper's tables.
 -- trained_on: the length a model was trained on, such as "L=64 (512)", with the paper's in
 --   parentheses where a scale divides.
+-- train_wps, train_memory_bytes: of a training by one process, so that a mean over rows is of like
+--   numbers; train_ranks says how many processes any other had (see trainings.ranks).
 -- alone_…: of the training's benchmark in the same artefact, which had its device to itself.
 -- state: why there is no number. A training diverged, too, if one that it continues did.
 CREATE VIEW wanted_evaluations AS
@@ -363,8 +376,9 @@ SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
   r.L_valid, coalesce(p.L_valid_nominal, r.L_valid) AS L_valid_nominal,
   r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed,
   e.perplexity, e.loss_nats, e.tokens, e.nonfinite, e.eval_wps, e.peak_memory_bytes,
-  q.parameters, t.updates, t.tokens_per_update, t.train_wps,
-  t.peak_memory_bytes AS train_memory_bytes, b.wps AS alone_wps,
+  q.parameters, t.updates, t.tokens_per_update,
+  CASE t.ranks WHEN 1 THEN t.train_wps END AS train_wps,
+  CASE t.ranks WHEN 1 THEN t.peak_memory_bytes END AS train_memory_bytes, b.wps AS alone_wps,
   b.peak_memory_bytes AS alone_memory_bytes, b.device AS alone_device,
   CASE WHEN e.nonfinite > 0 THEN 'not finite'
     WHEN m.bounded AND r.L_valid > r.L_train THEN 'not defined'
@@ -373,7 +387,7 @@ SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
   coalesce(e.modified, r.modified) AS modified, r.run_id, r.train_run_id, r.config_id,
   e.code_id, e.device, e.finished_at, p.point, b.noisy AS alone_noisy, r.checkpoint, r.targets,
   s.position_scaling, s.position_scaling_factor, s.attention_window, s.attention_sinks, s.settings,
-  e.bits_per_byte, e.byte_perplexity, e.word_perplexity, e.tokenizer
+  e.bits_per_byte, e.byte_perplexity, e.word_perplexity, e.tokenizer, t.ranks AS train_ranks
 FROM points p
 JOIN runs r ON r.run_id = p.run_id AND r.kind = 'eval'
 JOIN evaluation_settings s ON s.run_id = p.run_id

@@ -402,7 +402,8 @@ int checkpoints_resume(struct checkpoints *c, struct checkpoint_point *now, stru
     TRY(group_share(a->group, &chosen, sizeof chosen, e));
     if (chosen.attempt == 0) return 0;
     if (!worker_writes(a)) TRY(load_chosen(c, &list, &point, &chosen, &choices, e));
-    TRY(worker_restore_choices(a, choices, e));
+    TRY(worker_share_choices(a, &choices, e));
+    worker_restore_choices(a, choices);
     *now = point;
     log_info("resuming after update %" PRId64 " of attempt %d", now->update, chosen.attempt);
     return 0;

@@ -196,37 +196,23 @@ static int validate_batches(struct scores *s, float *logp, double *sum, int64_t 
     return 0;
 }
 
-static int validate_open(struct scores *scores, const struct score_options *o, const struct spec *s,
-                         struct err *e)
+int validate_windows(struct windows *w, const struct spec *s, struct err *e)
 {
-    struct score_options options = *o;
     int32_t L = s->train.validate_L > 0 ? s->train.validate_L : s->train.L;
-
-    TRY(windows_make(&options.windows, o->windows.tokens, WINDOWS_STRIDE, L, L, 0, e));
-    scores_open(scores, &options);
-    return 0;
-}
-
-int validate_first(const struct score_options *o, const struct spec *s, struct err *e)
-{
-    struct scores scores;
-
-    TRY(validate_open(&scores, o, s, e));
-    int rc = scores_next(&scores, e);
-    scores_close(&scores);
-    return rc;
+    return windows_make(w, w->tokens, WINDOWS_STRIDE, L, L, 0, e);
 }
 
 int validate_loss(const struct score_options *o, const struct spec *s, validate_tick_fn tick,
                   void *context, double *loss_nats, struct err *e)
 {
+    struct score_options options = *o;
     struct scores scores;
     int64_t targets_n = 0;
     double logp = 0.0, gain = 0.0;
     int rc = 0;
 
-    TRY(validate_open(&scores, o, s, e));
-    const struct score_options options = scores.options;
+    TRY(validate_windows(&options.windows, s, e));
+    scores_open(&scores, &options);
     float *all = arena_array(
         &scores.arena, (size_t)group_ranks_n(o->group) * (size_t)scores.scored_max, sizeof *all);
     while (rc == 0 && scores.rows_left > 0) {

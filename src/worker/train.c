@@ -167,10 +167,10 @@ static int train_validate(struct train *t, struct err *e)
 
 /* --- one update --- */
 
-static int train_shard(struct train *t, int32_t shard, int64_t first_row, struct err *e)
+static int train_shard(struct train *t, int64_t update, int32_t shard, int64_t first_row,
+                       struct err *e)
 {
     struct batch batch;
-    uint32_t update = (uint32_t)t->now.update;
 
     TRY(batches_get(t->batches, update, shard, &batch, e));
     const struct model_batch rows = {.source = batch.source,
@@ -178,7 +178,7 @@ static int train_shard(struct train *t, int32_t shard, int64_t first_row, struct
                                      .rows = batch.rows,
                                      .length = batch.length,
                                      .first_row = first_row};
-    return model_train_batch(t->model, &rows, update, shard, NULL, e);
+    return model_train_batch(t->model, &rows, (uint32_t)update, shard, NULL, e);
 }
 
 /* Computes this rank's shards, and counts those of all ranks. */
@@ -192,7 +192,7 @@ static int train_shards(struct train *t, struct model_update *step, struct err *
     for (int32_t shard = 0; shard < t->spec->train.shards; shard++) {
         const struct batch_shape *s = &t->shape[shard];
         if (s->rows == 0) break; /* the last ones are absent */
-        if (shard >= first && shard < end) TRY(train_shard(t, shard, first_row, e));
+        if (shard >= first && shard < end) TRY(train_shard(t, t->now.update, shard, first_row, e));
         first_row += s->rows;
         step->targets_n += s->targets_n;
         step->shards_n++;
@@ -225,6 +225,47 @@ static int train_update(struct train *t, int64_t *targets_n, struct err *e)
     return record_write(t->worker->events, &r, e);
 }
 
+/* Makes a pass of a full shard, whose gradient is dropped, and scores a batch of valid. */
+static int train_time_products(struct train *t, struct err *e)
+{
+    enum { TRIES = 64 }; /* few shards are not full */
+    struct score_options o = train_validation(t);
+    struct scores scores;
+    int64_t most = 0, best = 0, full = (int64_t)batches_rows_max(t->batches) * t->spec->train.L;
+
+    for (int64_t update = 0; update < TRIES && most < full; update++) {
+        TRY(batches_shape(t->batches, update, t->shape, e));
+        int64_t tokens_n = (int64_t)t->shape[0].rows * t->shape[0].length;
+        if (tokens_n > most) best = update;
+        if (tokens_n > most) most = tokens_n;
+    }
+    TRY(train_shard(t, best, 0, 0, e));
+    TRY(validate_windows(&o.windows, t->spec, e));
+    scores_open(&scores, &o);
+    int rc = scores_next(&scores, e);
+    scores_close(&scores);
+    return rc;
+}
+
+/* Fixes the algorithms of products, which the bits depend on. Which products a rank meets first
+ * depends on its shards; therefore rank 0 times those of a full shard and of a validation for all,
+ * unless a checkpoint has recorded them. What is met later is not timed. */
+static int train_choose(struct train *t, struct err *e)
+{
+    struct worker *a = t->worker;
+    struct backend *b = a->backend;
+
+    if (!b->ops->close_choices) return 0;
+    if (!a->has_choices) {
+        if (worker_writes(a)) TRY(train_time_products(t, e));
+        const char *choices = worker_choices(a, &a->arena);
+        TRY(worker_share_choices(a, &choices, e));
+        if (!worker_writes(a)) worker_restore_choices(a, choices);
+    }
+    b->ops->close_choices(b);
+    return 0;
+}
+
 static int train_timed_update(struct train *t, struct err *e)
 {
     int64_t targets_n = 0;
@@ -235,30 +276,6 @@ static int train_timed_update(struct train *t, struct err *e)
     speed_add(&t->speed, targets_n, 1e-6 * (double)(clock_monotonic_us() - from_us));
     return worker_progress(t->worker, t->now.update, t->spec->train.updates, t->now.loss_nats,
                            train_wps(t), e);
-}
-
-/* --- algorithms --- */
-
-/* Lets a device that selects algorithms by timing do so: rank 0 in a shard, whose gradient is
- * dropped, and in a batch of a validation. The others get its choices. Nothing is timed later,
- * since the result would depend on the rank that meets a product first. Recorded choices replace
- * all. */
-static int train_choose(struct train *t, struct err *e)
-{
-    struct worker *a = t->worker;
-    const struct backend_ops *ops = a->backend->ops;
-    const struct score_options o = train_validation(t);
-
-    if (!ops->close_choices) return 0;
-    if (!a->has_choices) {
-        if (group_rank(a->group) == 0) {
-            TRY(train_shard(t, 0, 0, e));
-            TRY(validate_first(&o, t->spec, e));
-        }
-        TRY(worker_restore_choices(a, worker_choices(a, &a->arena), e));
-    }
-    ops->close_choices(a->backend);
-    return 0;
 }
 
 /* --- the whole training --- */

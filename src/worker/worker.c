@@ -71,21 +71,27 @@ const char *worker_choices(const struct worker *a, struct arena *arena)
     return *text ? text : NULL;
 }
 
-int worker_restore_choices(struct worker *a, const char *choices, struct err *e)
+int worker_share_choices(struct worker *a, const char **choices, struct err *e)
 {
-    struct err why = {0};
-    size_t n = choices ? strlen(choices) : 0;
+    size_t n = worker_writes(a) && *choices ? strlen(*choices) : 0;
 
     TRY(group_share(a->group, &n, sizeof n, e));
     char *text = arena_array(&a->arena, n + 1, 1);
-    if (worker_writes(a) && n > 0) memcpy(text, choices, n);
+    if (worker_writes(a) && n > 0) memcpy(text, *choices, n);
     TRY(group_share(a->group, text, n, e));
     text[n] = '\0';
-    if (n == 0 || !a->backend->ops->restore_choices) return 0;
-    a->has_choices = a->backend->ops->restore_choices(a->backend, text, &why) == 0;
+    *choices = text;
+    return 0;
+}
+
+void worker_restore_choices(struct worker *a, const char *choices)
+{
+    struct err why = {0};
+
+    if (!choices || !*choices || !a->backend->ops->restore_choices) return;
+    a->has_choices = a->backend->ops->restore_choices(a->backend, choices, &why) == 0;
     if (!a->has_choices)
         log_warn("%s: the last digits may differ from an uninterrupted run", why.text);
-    return 0;
 }
 
 /* --- the corpus ----------------------------------------------------------------------------- */
@@ -199,13 +205,13 @@ static int ranks_check(const struct worker *a, struct err *e)
 static int worker_end(struct worker *a, int outcome, const struct err *why, const char *choices,
                       struct err *e)
 {
+    bool is_lost = outcome == ERR_UNAVAILABLE && a->has_met;
     const struct record r = {.type = EVENT_ENDED,
                              .ended = {.state = outcome == 0                 ? "done"
                                                 : outcome == ERR_NUMBER      ? "diverged"
                                                 : outcome == ERR_INTERRUPTED ? "cancelled"
-                                                : outcome == ERR_UNAVAILABLE && a->has_met
-                                                    ? "lost"
-                                                    : "failed",
+                                                : is_lost                    ? "lost"
+                                                                             : "failed",
                                        .code = err_name(outcome),
                                        .message = outcome < 0 ? why->text : "",
                                        .choices = choices}};
@@ -285,7 +291,7 @@ static int worker_start(struct worker *a, struct err *e)
         TRY(a->backend->ops->peak_bytes(a->backend, &a->in_use_bytes, e));
     if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "uname: %s", strerror(errno));
     TRY(ranks_join(a, host.nodename, e));
-    TRY(worker_restore_choices(a, o->choices, e));
+    worker_restore_choices(a, o->choices);
     const struct record r = {
         .type = EVENT_STARTED,
         .started = {.pid = getpid(),

@@ -34,7 +34,7 @@ struct worker {
     int32_t specs_n;
     struct backend *backend;
     struct group *group;         /* NULL: alone */
-    bool has_met;                /* the ranks have met, or tried to */
+    bool has_met;                /* the other ranks, or has tried to */
     struct event_writer *events; /* of a rank above 0: drops its records */
     int64_t in_use_bytes;        /* of a GPU, when it was opened: its driver counts all programs */
     int64_t started_us, progress_us; /* start of the attempt; time of the last progress record */
@@ -81,11 +81,11 @@ static inline bool worker_writes(const struct worker *a)
 bool worker_stop_requested(struct worker *a);
 
 /* worker_choices - the algorithms that the backend selected by timing, as text in an arena; NULL:
- * none. worker_restore_choices - makes the backends of all ranks, which call it together before
- * their first op, use the algorithms that rank 0 gives; warns if they do not have them. NULL and
- * "": none. */
+ * none. worker_share_choices - gives the text of rank 0 to all ranks. worker_restore_choices -
+ * makes the backend use these algorithms, or warns if it does not have them. NULL and "": none. */
 const char *worker_choices(const struct worker *a, struct arena *arena);
-int worker_restore_choices(struct worker *a, const char *choices, struct err *e);
+int worker_share_choices(struct worker *a, const char **choices, struct err *e);
+void worker_restore_choices(struct worker *a, const char *choices);
 
 /* corpus_open_for - opens data/CORPUS of the spec. Errors: as corpus_open; ERR_DATA its vocabulary,
  * token counts or fingerprint (if the spec has one) differ from the spec's. */
@@ -286,17 +286,15 @@ void scores_open(struct scores *s, const struct score_options *o);
 int scores_next(struct scores *s, struct err *e);
 void scores_close(struct scores *s);
 
-/* validate_first - scores the first batch of validate_loss, for what the backend does only once. */
-int validate_first(const struct score_options *o, const struct spec *s, struct err *e);
-
 /* validate_loss - the loss on valid during training, in nats per target, over nonoverlapping
  * windows of train.validate_L tokens (0: train.L) of the whole split. It selects the best
  * checkpoint and is never reported as perplexity. With train.tail_quirk a target of class 1 of a
  * tail counts only its cluster term, as in the authors' validation (oracle SPEC.md section 7).
  * o->windows names the tokens only. Rank r of P scores batches r, r + P, …; all ranks get all log
  * p, and add them in the order of the text. tick (may be NULL) is called before each P batches; a
- * negative code ends the validation. */
+ * negative code ends the validation. validate_windows - completes the windows of o. */
 typedef int (*validate_tick_fn)(void *context, struct err *e);
+int validate_windows(struct windows *w, const struct spec *s, struct err *e);
 int validate_loss(const struct score_options *o, const struct spec *s, validate_tick_fn tick,
                   void *context, double *loss_nats, struct err *e);
 

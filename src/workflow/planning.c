@@ -96,6 +96,20 @@ static double comparable_flops(const struct planning *p)
     return longest / 1000;
 }
 
+double planning_seconds(const struct planning *p, int32_t run, int32_t ranks_n)
+{
+    const struct plan_run *r = &p->plan.run[run];
+    const struct spec_train *t = &r->spec.train;
+    double seconds = r->cost.flops / planning_rate(p, &r->spec);
+
+    if (ranks_n == 1 || !planning_trains(p, run)) return seconds;
+    double update_flops =
+        3.0 * shape_forward_flops(&r->spec, t->L) * (double)r->cost.tokens_per_update;
+    return seconds * shape_rank_shards(t->shards, ranks_n) / t->shards +
+           r->cost.flops / update_flops *
+               shape_exchange_s(&r->spec, ranks_n, shape_find_gpu(p->device.description));
+}
+
 static int planning_estimate(struct planning *p, struct store *store, struct err *e)
 {
     double longest = 0;
@@ -111,8 +125,8 @@ static int planning_estimate(struct planning *p, struct store *store, struct err
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         const struct plan_run *r = &p->plan.run[i];
         if (p->state[i].done || !spec_is_defined(&r->spec)) continue;
-        p->seconds[i] = r->cost.flops / planning_rate(p, &r->spec);
-        p->work_s += p->seconds[i];
+        p->seconds[i] = planning_seconds(p, i, p->ranks_n);
+        p->work_s += p->seconds[i] * (planning_trains(p, i) ? p->ranks_n : 1);
         if (p->seconds[i] > longest) longest = p->seconds[i];
     }
     p->seconds_left = fmax(p->work_s / p->device.slots, longest);
@@ -131,6 +145,12 @@ static int compare_pieces(const void *a, const void *b)
 
     if (x->seconds != y->seconds) return x->seconds < y->seconds ? -1 : 1;
     return x->run - y->run;
+}
+
+bool planning_trains(const struct planning *p, int32_t run)
+{
+    const struct spec *s = &p->plan.run[run].spec;
+    return s->kind == SPEC_TRAIN && s->train.origin == SPEC_TRAINED && !p->state[run].done;
 }
 
 bool planning_is_too_large(const struct planning *p, int32_t run)
@@ -157,19 +177,21 @@ static int32_t collect_pieces(struct piece *out, const struct planning *p, struc
     return n;
 }
 
-/* The shortest piece goes to the slot that is free first; when one does not fit, no later one does.
+/* The slots of a training are one here. The shortest piece goes to the one that is free first; when
+ * one does not fit, no later one does.
  */
 void planning_fit(struct planning_fit *out, const struct planning *p, double budget_s,
                   struct arena *a)
 {
     size_t runs_n = (size_t)p->plan.runs_n + 1;
     struct piece *piece = arena_array(a, runs_n, sizeof *piece);
-    double *busy_s = arena_array(a, (size_t)p->device.slots, sizeof *busy_s);
+    int32_t at_once = p->device.slots > p->ranks_n ? p->device.slots / p->ranks_n : 1;
+    double *busy_s = arena_array(a, (size_t)at_once, sizeof *busy_s);
 
     *out = (struct planning_fit){.fits = arena_array(a, runs_n, sizeof *out->fits), .shortest = -1};
     out->pieces_n = collect_pieces(piece, p, a);
     for (int32_t k = 0; k < out->pieces_n; k++) {
-        double *slot_s = &busy_s[k % p->device.slots];
+        double *slot_s = &busy_s[k % at_once];
         bool fits = out->shortest < 0 && *slot_s + piece[k].seconds <= budget_s;
         if (!isfinite(piece[k].seconds)) break;
         if (!fits && out->shortest < 0) {
@@ -466,6 +488,19 @@ static int find_changes(struct planning *p, struct arena *scratch, struct store 
     return 0;
 }
 
+/* Makes the memory of a training that of one of its processes. */
+static int find_memory(struct planning *p, struct err *e)
+{
+    for (int32_t i = 0; p->ranks_n > 1 && i < p->plan.runs_n; i++) {
+        struct plan_run *r = &p->plan.run[i];
+        if (!planning_trains(p, i)) continue;
+        int rc = shape_check_ranks(r->spec.train.shards, p->ranks_n, e);
+        if (rc < 0) return err_ctx(e, "--ranks"), rc;
+        r->cost.device_bytes = shape_rank_bytes(&r->spec, p->ranks_n);
+    }
+    return 0;
+}
+
 int planning_open(struct planning *p, const struct project *project, const char *const *artefacts,
                   int32_t n, const struct plan_options *o, const char *devices, struct store *store,
                   struct err *e)
@@ -473,7 +508,7 @@ int planning_open(struct planning *p, const struct project *project, const char 
     struct arena scratch;
     int rc = 0;
 
-    *p = (struct planning){0};
+    *p = (struct planning){.ranks_n = o->ranks_n > 0 ? o->ranks_n : 1};
     arena_init(&scratch);
     TRY_OUT(rc, plan_open(&p->plan, project, artefacts, n, o, e));
     p->state = arena_array(&p->plan.arena, (size_t)p->plan.runs_n + 1, sizeof *p->state);
@@ -487,6 +522,7 @@ int planning_open(struct planning *p, const struct project *project, const char 
         p->done_n += p->state[i].done;
         p->undefined_n += !p->state[i].done && !spec_is_defined(&r->spec);
     }
+    TRY_OUT(rc, find_memory(p, e));
     TRY_OUT(rc, find_models(p, project, e));
     TRY_OUT(rc, find_gone(p, store, project, e));
     planning_find_settings(p, &scratch);

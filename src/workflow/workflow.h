@@ -50,7 +50,8 @@ struct planning {
                                         imported */
     const char **gone; /* of each done training: why an evaluation to do cannot use its checkpoint;
                           NULL: it can, or none needs it */
-    double *seconds;   /* estimate for each run on one device slot; 0 if it will not run */
+    int32_t ranks_n;   /* processes of a training, each on a device slot */
+    double *seconds;   /* estimate for each run on the slots that it takes; 0 if it will not run */
     struct device device; /* device assumed by the estimate; its slots: of all --devices */
     struct err unusable;  /* why --devices cannot be used here; device is then the CPU. code 0: they
                              can */
@@ -69,6 +70,14 @@ struct planning {
 int planning_open(struct planning *p, const struct project *project, const char *const *artefacts,
                   int32_t n, const struct plan_options *o, const char *devices, struct store *store,
                   struct err *e);
+
+/* planning_seconds - estimate for a training by so many processes, or for another run. The parts of
+ * several processes are modelled: the work is divided by the shards of the busiest one, and the
+ * exchange is that of shape_exchange_s. */
+double planning_seconds(const struct planning *p, int32_t run, int32_t ranks_n);
+
+/* planning_trains - true if the run is a training that is to be done here. */
+bool planning_trains(const struct planning *p, int32_t run);
 
 /* planning_gpu_word - how the user names GPU i of shape_gpus: "h100pcie"; NULL: past the last. */
 char *planning_gpu_word(int32_t i, struct arena *a);

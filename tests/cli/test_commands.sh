@@ -28,17 +28,21 @@ expect 0 "246,933,504" "$alibi" plan table5 --scale paper
     paper="--scale paper --set train.precision=bf16"
     "$alibi" plan table5 $paper --devices h100x8 --budget 1d --only "position=alibi|sinusoidal"
     "$alibi" plan table5 $paper --devices "RTX 4090X1" --set model.dim=4096 --set model.heads=32 --only L_train=512 --budget 90m
+    "$alibi" plan table5 $paper --devices h100x8 --ranks 4 --budget 6h --only position=alibi,L_train=512
     "$alibi" plan table5 --devices a6000
 } | sed -n '/ L_train /p; / \(alibi\|sinusoidal\) .* \(64\|512\|3072\) /p; /^about/,/^table5/p' >"$dir/out"
 golden plan_gpus.txt
 expect 0 "note: --devices cuda:7: " "$alibi" plan table5 --devices cuda:7
 expect 0 "cores*, 1 at a time; estimated from the device" "$alibi" plan table5 --devices cpu:1
+expect 0 "their exchange is not counted" "$alibi" plan table5 --scale paper --devices cpu:1
+expect 0 "note: --ranks 2 takes as many devices, but cpu has 1" "$alibi" plan shards --devices cpu:1 --only train.shards=16 --ranks 2
+expect 64 "ranks: 3 ranks for train.shards = 8; use 2 or 4" "$alibi" plan table5 --scale paper --ranks 3
 expect 64 "years" "$alibi" run table5 --scale paper --devices cpu
 expect 69 "cuda" "$alibi" run table5 --devices cuda:7
 "$alibi" plan table5 --scale paper --configs >"$dir/out"
 [ "$(wc -l <"$dir/out")" -eq 72 ] || fail "plan table5 --configs: not 72 lines"
 expect 0 "72 of 72 runs are not the paper's" "$alibi" plan table5 --scale paper --set train.lr=2
-expect 0 "7.7 GB" "$alibi" plan table5 --scale paper --set train.precision=bf16
+expect 0 " 11 GB    2.0 GB" "$alibi" plan table5 --scale paper --set train.precision=bf16
 expect 0 "note: train.precision=bf16.*--set train.precision=fp32" "$alibi" plan table5 --devices cpu --set train.precision=bf16
 expect 69 "cuda:7" "$alibi" run table5 --devices cuda:7 --set train.precision=bf16
 [ ! -e runs ] || fail "a refused run left a folder"

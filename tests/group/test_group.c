@@ -476,7 +476,7 @@ TEST_WITH(struct test_place *p, the_timeout_names_a_stopped_rank)
         await(pid[0]);
         await(pid[1]);
         for (int32_t rank = 0; rank < 2; rank++) {
-            assert_result(p, rank, "waiting for");
+            assert_result(p, rank, "moved no byte");
             assert_result(p, rank, "rank 2 on place2");
         }
         kill(pid[2], SIGKILL);

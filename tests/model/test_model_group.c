@@ -41,6 +41,7 @@ struct training {
     int32_t present[UPDATES]; /* shards of each update; 0: all */
     double dropout;
     float broken; /* not 0: a weight that every rank writes before the last update */
+    bool zeros;   /* the last update has one shard, with gradients of -0 */
 };
 
 static struct spec spec_of(const struct training *t)
@@ -68,6 +69,16 @@ static int32_t shards_of(const struct training *t, uint32_t update)
     return t->present[update] > 0 ? t->present[update] : t->shards;
 }
 
+/* Writes an element of the first tensor, in the memory of this rank. */
+static int write_element(struct model *m, enum model_block block, float value, struct err *e)
+{
+    const struct shape_tensor *t = &model_params(m)->tensor[0];
+    float *numbers = model_bench_array((int64_t)t->rows * t->cols);
+    TRY(model_weights_read(m, block, 0, numbers, e));
+    numbers[t->cols * 3] = value;
+    return model_write(m, block, 0, numbers, e);
+}
+
 static int update_once(struct model *m, const struct training *t, uint32_t update,
                        struct result *out, struct err *e)
 {
@@ -85,6 +96,8 @@ static int update_once(struct model *m, const struct training *t, uint32_t updat
         batch.first_row = first_row[s];
         TRY(model_train_batch(m, &batch, update, s, NULL, e));
     }
+    if (t->zeros && update + 1 == UPDATES && first == 0)
+        TRY(write_element(m, MODEL_GRADIENTS, -0.0f, e));
     int rc = model_apply(m, &u, &out->norm[update], e);
     out->loss[update] = model_loss(m);
     return rc;
@@ -102,15 +115,6 @@ static int hash_block(struct model *m, enum model_block block, bool local, char 
     return 0;
 }
 
-static int break_weight(struct model *m, float value, struct err *e)
-{
-    const struct shape_tensor *t = &model_params(m)->tensor[0];
-    float *numbers = model_bench_array((int64_t)t->rows * t->cols);
-    TRY(model_weights_read(m, MODEL_VALUES, 0, numbers, e));
-    numbers[t->cols * 3] = value;
-    return model_write(m, MODEL_VALUES, 0, numbers, e);
-}
-
 static int train(struct backend *b, const struct training *t, int32_t ranks_n, struct result *out,
                  struct err *e)
 {
@@ -122,11 +126,17 @@ static int train(struct backend *b, const struct training *t, int32_t ranks_n, s
                                      .length_max = LENGTH,
                                      .scored_max = ROWS * LENGTH,
                                      .ranks_n = ranks_n};
+    struct shape_memory planned;
+    shape_memory(&planned, &s, &o);
     TRY(model_open(&m, b, &s, &o, e));
+    if (model_bytes(m) != planned.total_bytes) {
+        rc = ERR(e, ERR_INTERNAL, "the model has other bytes than planned");
+        goto out;
+    }
     TRY_OUT(rc, model_init(m, 5, e));
     for (uint32_t update = 0; update < UPDATES; update++) {
         if (t->broken != 0.0f && update + 1 == UPDATES) {
-            TRY_OUT(rc, break_weight(m, t->broken, e));
+            TRY_OUT(rc, write_element(m, MODEL_VALUES, t->broken, e));
             TRY_OUT(rc, hash_block(m, MODEL_VALUES, true, out->all[1], e));
         }
         TRY_OUT(rc, update_once(m, t, update, out, e));
@@ -222,18 +232,47 @@ static void assert_equal(const struct training *t, int32_t ranks_n, const struct
 }
 
 static const struct training trainings[] = {
-    {"eight shards, three of the last update",
-     SPEC_ALIBI,
-     SPEC_ADAPTIVE,
-     SPEC_NAG,
-     8,
-     {0, 5, 0, 3},
-     0.2,
-     0.0f},
-    {"six shards, adam, t5", SPEC_T5, SPEC_PLAIN, SPEC_ADAM, 6, {0, 0, 1, 0}, 0.2, 0.0f},
-    {"kerple", SPEC_KERPLE_LOG, SPEC_ADAPTIVE, SPEC_NAG, 8, {0, 3, 0, 0}, 0.0, 0.0f},
-    {"learned positions, adam", SPEC_LEARNED, SPEC_ADAPTIVE, SPEC_ADAM, 8, {0, 3, 0, 6}, 0.1, 0.0f},
-    {"t5, adaptive", SPEC_T5, SPEC_ADAPTIVE, SPEC_NAG, 4, {0, 3, 0, 0}, 0.1, 0.0f},
+    {.name = "eight shards, five, three",
+     .position = SPEC_ALIBI,
+     .softmax = SPEC_ADAPTIVE,
+     .optimizer = SPEC_NAG,
+     .shards = 8,
+     .present = {[1] = 5, [3] = 3},
+     .dropout = 0.2},
+    {.name = "six shards, one, T5, Adam",
+     .position = SPEC_T5,
+     .softmax = SPEC_PLAIN,
+     .optimizer = SPEC_ADAM,
+     .shards = 6,
+     .present = {[2] = 1},
+     .dropout = 0.2},
+    {.name = "KERPLE",
+     .position = SPEC_KERPLE_LOG,
+     .softmax = SPEC_ADAPTIVE,
+     .optimizer = SPEC_NAG,
+     .shards = 8,
+     .present = {[1] = 3}},
+    {.name = "learned positions, Adam",
+     .position = SPEC_LEARNED,
+     .softmax = SPEC_ADAPTIVE,
+     .optimizer = SPEC_ADAM,
+     .shards = 8,
+     .present = {[1] = 3, [3] = 6},
+     .dropout = 0.1},
+    {.name = "four shards, T5",
+     .position = SPEC_T5,
+     .softmax = SPEC_ADAPTIVE,
+     .optimizer = SPEC_NAG,
+     .shards = 4,
+     .present = {[1] = 3},
+     .dropout = 0.1},
+    {.name = "one shard with a gradient of -0",
+     .position = SPEC_ALIBI,
+     .softmax = SPEC_PLAIN,
+     .optimizer = SPEC_NAG,
+     .shards = 8,
+     .present = {[3] = 1},
+     .zeros = true},
 };
 
 TEST_WITH(struct test_place *p, every_number_of_ranks_has_the_bits_of_one)

@@ -191,6 +191,8 @@ static const char *const artefacts_promises[] = {
     "count(*) = 3 AND min(step) = 300 AND max(step) = 900 AND min(authors > ours) = 1",
     "count(DISTINCT position) >= 3 AND min(blocks) = 2 AND max(blocks) = 2"
     " AND max(difference) > 0 AND max(standard_error) < 0.001",
+    "count(*) = count(DISTINCT config_id) AND min(ranks) = 1 AND min(wps_a_device = wps) = 1"
+    " AND max(trainings) > 1",
     "count(*) = count(DISTINCT position || settings || L_train || ' ' || L_valid || ' ' || seed)",
     "count(*) = count(DISTINCT model || ' ' || L_valid)", /* one seed */
 };

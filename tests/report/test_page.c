@@ -57,6 +57,17 @@ TEST_WITH(struct report_fixture *f, the_page_leads_from_every_number_to_its_run)
     assert_contains(text, "default-src 'none'");
 }
 
+TEST_WITH(struct report_fixture *f, several_ranks_are_a_machine_of_their_own)
+{
+    report_fixture_plant(f, "tiny", plants, sizeof plants / sizeof *plants);
+    assert_lacks(page(f, false), "ranks</th>");
+    fixture_raw(f->base->path, "UPDATE run_attempts SET ranks=4 WHERE run_id IN"
+                               "(SELECT run_id FROM runs WHERE kind='train' AND seed=2)");
+    const char *text = page(f, false);
+    assert_contains(text, "ranks</th>");
+    assert_contains(text, "<a href=\"#m-2\">m-2</a>");
+}
+
 TEST_WITH(struct report_fixture *f, a_page_without_results_names_the_command)
 {
     const char *text = page(f, true);

@@ -1,7 +1,8 @@
 /* fake_worker.c - a worker that does what a script says (outcome.h) instead of training.
  *
  * Started as `fake_worker worker DIR …` with the project as working folder. Beside the outcomes it
- * knows actions, after which it ends as one of them. If there is a FIFO `bell`, one byte goes into
+ * knows actions, after which it ends as one of them. Only rank 0 writes records; the others print
+ * their arguments and end as rank 0 would. If there is a FIFO `bell`, one byte goes into
  * it when an action has begun to wait, so that a test need not guess. Started as `fake_worker
  * slurm-job DIR --project ROOT` it is what alibi would be then. */
 #include <fcntl.h>
@@ -71,9 +72,11 @@ static void fake_wait(struct event_writer *w)
 /* The same, with a checkpoint kept. */
 static void fake_drain(struct event_writer *w)
 {
-    fake_write(w, (struct record){
-                      EVENT_CHECKPOINT,
-                      .checkpoint = {.update = 5, .path = "update-5.safetensors", .sha256 = "0"}});
+    if (w)
+        fake_write(w,
+                   (struct record){
+                       EVENT_CHECKPOINT,
+                       .checkpoint = {.update = 5, .path = "update-5.safetensors", .sha256 = "0"}});
     fake_wait(w);
 }
 
@@ -156,26 +159,8 @@ static const struct {
 };
 enum { ACTIONS_N = sizeof actions / sizeof *actions };
 
-static int fake_work(const char *dir, struct err *e)
+static _Noreturn void fake_exit(const struct outcome *o)
 {
-    char word[OUTCOME_WORD_BYTES];
-    sigset_t stop;
-    struct event_writer *w;
-    size_t i = 0;
-
-    TRY(outcome_word(word, ".", dir, e));
-    while (i < ACTIONS_N && strcmp(actions[i].name, word) != 0) i++;
-    sigemptyset(&stop);
-    sigaddset(&stop, SIGTERM);
-    if (i < ACTIONS_N && actions[i].handles_stop) sigprocmask(SIG_BLOCK, &stop, NULL);
-    alarm(FAKE_LONG_S); /* whatever goes wrong in a test, nothing stays for ever */
-    TRY(outcome_begin(&w, dir, e));
-    for (int k = 1; k <= 4; k++)
-        fake_write(w, (struct record){EVENT_PROGRESS, .progress = {k, 8, 5.0 / k, 1000}});
-    if (i < ACTIONS_N) actions[i].act(w);
-    const struct outcome *o = outcome_find(i < ACTIONS_N ? actions[i].outcome : word);
-    if (!o) return ERR(e, ERR_DATA, "the script has the unknown word '%s'", word);
-    TRY(outcome_end(w, o, dir, e));
     if (o->signal) {
         signal(o->signal, SIG_DFL); /* a sanitizer's handler would exit */
         raise(o->signal);
@@ -183,16 +168,58 @@ static int fake_work(const char *dir, struct err *e)
     exit(o->exit_code);
 }
 
+/* Its arguments go to its log, its number into a file. */
+static void fake_print_rank(char **argv)
+{
+    char text[32];
+    struct err e;
+
+    for (char **word = argv + 3; *word; word++) printf("%s ", *word);
+    printf("\ngpu=%s leader=%d\n", getenv("CUDA_VISIBLE_DEVICES"), getpgrp() == getpid());
+    fflush(stdout);
+    snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    must(file_write_atomic("rank", text, strlen(text), &e) == 0);
+}
+
+static int fake_work(char **argv, int rank, struct err *e)
+{
+    char word[OUTCOME_WORD_BYTES];
+    const char *dir = argv[2];
+    sigset_t stop;
+    struct event_writer *w = NULL;
+    size_t i = 0;
+
+    TRY(outcome_word(word, ".", dir, rank, e));
+    while (i < ACTIONS_N && strcmp(actions[i].name, word) != 0) i++;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTERM);
+    if (i < ACTIONS_N && actions[i].handles_stop) sigprocmask(SIG_BLOCK, &stop, NULL);
+    alarm(FAKE_LONG_S); /* whatever goes wrong in a test, nothing stays for ever */
+    if (rank == 0) TRY(outcome_begin(&w, dir, e));
+    for (int k = 1; k <= 4 && rank == 0; k++)
+        fake_write(w, (struct record){EVENT_PROGRESS, .progress = {k, 8, 5.0 / k, 1000}});
+    if (rank > 0) fake_print_rank(argv);
+    if (i < ACTIONS_N) actions[i].act(w);
+    const struct outcome *o = outcome_find(i < ACTIONS_N ? actions[i].outcome : word);
+    if (!o) return ERR(e, ERR_DATA, "the script has the unknown word '%s'", word);
+    if (rank == 0) TRY(outcome_end(w, o, dir, e));
+    if (rank > 0 && o->message) fprintf(stderr, "error: %s\n", o->message);
+    fake_exit(o);
+}
+
 int main(int argc, char **argv)
 {
     struct err e = {0};
-    int rc = ERR_USAGE;
+    int rc = ERR_USAGE, rank = 0;
+
+    for (int i = 1; i + 1 < argc; i++)
+        if (strcmp(argv[i], "--rank") == 0) rank = atoi(argv[i + 1]);
 
     if (argc == 5 && strcmp(argv[1], "slurm-job") == 0) {
         const struct project p = {.root = argv[4], .share = argv[4], .program = argv[0]};
         rc = slurm_node_run(&p, argv[2], &e);
     } else if (argc >= 3) {
-        rc = fake_work(argv[2], &e);
+        rc = fake_work(argv, rank, &e);
     }
     if (rc < 0) fprintf(stderr, "%s\n", e.text);
     return err_exit_code(rc);

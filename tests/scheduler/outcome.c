@@ -22,6 +22,10 @@ static const struct outcome outcomes[] = {
     /* The library of matrix products crashes, or reports that it cannot multiply. */
     {"blas_dies", "", 0, SIGSEGV, NULL, NULL, NULL},
     {"blas_fails", "", 69, 0, "failed", "unavailable", "oneDNN 2.6 refused a product"},
+    /* Rank 0 records what ended another rank; that of a rank that loses its GPU before it meets. */
+    {"told_gpu", "", 69, 0, "failed", "unavailable", "rank 1 on toy:9: it fell off the bus"},
+    {"told_io", "", 74, 0, "failed", "io", "rank 1 on toy:9: the disk is full"},
+    {"gives_up", "", 69, 0, "failed", "unavailable", "it fell off the bus"},
     /* Failures, whatever the worker claims. */
     {"mute", "", 0, 0, NULL, NULL, NULL},
     {"empty", "", 0, 0, "done", "none", ""},
@@ -30,7 +34,8 @@ static const struct outcome outcomes[] = {
     {"malformed", "mr", 0, 0, "done", "none", ""},
 };
 
-int outcome_word(char word[OUTCOME_WORD_BYTES], const char *root, const char *dir, struct err *e)
+int outcome_word(char word[OUTCOME_WORD_BYTES], const char *root, const char *dir, int rank,
+                 struct err *e)
 {
     char run_id[SPEC_ID_BYTES], *text = NULL;
     int32_t attempt;
@@ -47,6 +52,9 @@ int outcome_word(char word[OUTCOME_WORD_BYTES], const char *root, const char *di
             snprintf(word, OUTCOME_WORD_BYTES, "%s", strsep(&line, " "));
         break;
     }
+    char *others = rc == 0 ? strchr(word, '/') : NULL;
+    if (others && rank > 0) memmove(word, others + 1, strlen(others));
+    if (others && rank == 0) *others = '\0';
     arena_fini(&a);
     return rc;
 }

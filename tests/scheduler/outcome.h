@@ -3,7 +3,8 @@
  *
  * An outcome is the records a worker writes and how it ends (outcome.c lists them). The script is
  * the file `fake` of the project, a line a rule: RUN WORD...; the first line whose RUN is the first
- * run of the worker or `*` counts. The n-th attempt does the n-th word, later ones the last. */
+ * run of the worker or `*` counts. The n-th attempt does the n-th word, later ones the last. In a
+ * word `hang/lost` the first part is that of rank 0, the second that of the others. */
 #ifndef TESTS_OUTCOME_H
 #define TESTS_OUTCOME_H
 
@@ -18,8 +19,9 @@ struct outcome {
 };
 
 enum { OUTCOME_WORD_BYTES = 32 };
-/* outcome_word - the word of an attempt; root: the project's folder. */
-int outcome_word(char word[OUTCOME_WORD_BYTES], const char *root, const char *dir, struct err *e);
+/* outcome_word - the word of a rank of an attempt; root: the project's folder. */
+int outcome_word(char word[OUTCOME_WORD_BYTES], const char *root, const char *dir, int rank,
+                 struct err *e);
 
 /* outcome_find - NULL: the word is not an outcome. */
 const struct outcome *outcome_find(const char *word);

@@ -5,6 +5,7 @@
 
 #include "scheduler/scheduler_internal.h"
 #include "scheduler/toy_grid.h"
+#include "shape/shape.h"
 #include "store/ingest.h"
 
 static void open_queue(struct toy_grid *g)
@@ -17,7 +18,7 @@ static void open_queue(struct toy_grid *g)
 /* The next worker's runs while so many slots are free, on a device of 2000 bytes. */
 static int32_t next(struct toy_grid *g, bool idle, int32_t slots_free)
 {
-    g->slots = (struct slots){.running_n = {!idle}, .n = slots_free};
+    g->slots = (struct slots){.running_n = {!idle}, .n = slots_free, .ranks_n = 1};
     g->slots.device[0].free_bytes = 2000;
     g->slots.slot = arena_array(&g->arena, (size_t)slots_free, sizeof *g->slots.slot);
     int32_t n = queue_next(&g->queue, idle, &g->slots);
@@ -145,6 +146,125 @@ TEST_WITH(struct toy_grid *g, a_job_without_room_lets_a_smaller_one_pass)
     open_queue(g);
     assert_int_equal(next(g, false, 1), 1);
     assert_int_equal(g->queue.pick[0], small);
+}
+
+/* --- trainings by several ranks --- */
+
+/* Slots of one device of 2000 bytes, with room for every process. */
+static void open_slots(struct toy_grid *g, int32_t slots_n, int32_t ranks_n)
+{
+    open_queue(g);
+    g->slots = (struct slots){.n = slots_n, .ranks_n = ranks_n};
+    g->slots.device[0].free_bytes = 1000000;
+    g->slots.slot = arena_array(&g->arena, (size_t)slots_n, sizeof *g->slots.slot);
+}
+
+/* Starts the next worker; returns its first run, -1: none. slot: where its slots are written. */
+static int32_t start(struct toy_grid *g, int32_t *slot)
+{
+    int32_t n = queue_next(&g->queue, false, &g->slots);
+    if (n == 0) return -1;
+    int32_t run = g->queue.pick[0];
+    const struct slots_need need = queue_need(&g->queue, &g->slots, &run, 1);
+    int32_t slots_n = slots_find(&g->slots, &need, slot);
+    assert_int_equal(slots_n, slots_ranks(&g->slots, &g->run[run].spec));
+    slots_take(&g->slots, slot, slots_n, need.bytes, g->run[run].spec.kind == SPEC_EVAL);
+    queue_start(&g->queue, g->queue.pick, n);
+    return run;
+}
+
+static void end(struct toy_grid *g, int32_t run, const int32_t *slot)
+{
+    slots_leave(&g->slots, slot, slots_ranks(&g->slots, &g->run[run].spec));
+    queue_end(&g->queue, run, STORE_DONE, false);
+}
+
+/* A training with three evaluations that do not share a worker. */
+static int32_t add_apart(struct toy_grid *g, int32_t L)
+{
+    int32_t train = toy_grid_family(g, L);
+    for (int32_t i = 1; i <= 3; i++) {
+        g->run[train + i].spec.eval.checkpoint = i == 1 ? SPEC_BEST : SPEC_LAST;
+        g->run[train + i].spec.eval.precision = i == 2 ? SPEC_BF16 : SPEC_FP32;
+    }
+    return train;
+}
+
+TEST_WITH(struct toy_grid *g, a_training_takes_as_many_slots_as_ranks_and_gives_them_back)
+{
+    int32_t slot[4], second = toy_grid_train(g, 65), first = toy_grid_train(g, 64);
+    g->run[first].flops = 5e9;
+    open_slots(g, 5, 4);
+    assert_int_equal(start(g, slot), first);
+    assert_int_equal(slots_free_n(&g->slots), 1);
+    assert_int_equal(start(g, (int32_t[4]){0}), -1);
+    end(g, first, slot);
+    assert_int_equal(slots_free_n(&g->slots), 5);
+    assert_int_equal(start(g, slot), second);
+}
+
+TEST_WITH(struct toy_grid *g, with_fewer_ranks_than_planned_each_needs_more_memory)
+{
+    int32_t train = toy_grid_train(g, 64);
+    g->options.ranks_n = 4;
+    g->run[train].device_bytes = shape_rank_bytes(&g->run[train].spec, 4);
+    open_slots(g, 4, 4);
+    assert_int_equal(queue_need(&g->queue, &g->slots, &train, 1).bytes, g->run[train].device_bytes);
+    g->slots.ranks_n = 2;
+    int64_t bytes = queue_need(&g->queue, &g->slots, &train, 1).bytes;
+    assert_int_equal(bytes, shape_rank_bytes(&g->run[train].spec, 2));
+    assert_true(bytes > g->run[train].device_bytes);
+}
+
+/* Four slots, two ranks: while a training waits for slots, the evaluations of another one that
+ * ends meanwhile do not take them. */
+TEST_WITH(struct toy_grid *g, later_evaluations_do_not_starve_a_training)
+{
+    int32_t early = add_apart(g, 64), late = add_apart(g, 128), big = toy_grid_train(g, 256);
+    int32_t slot[4][4], unused[4];
+    open_slots(g, 4, 2);
+    assert_int_equal(start(g, slot[0]), early);
+    assert_int_equal(start(g, slot[1]), late);
+    end(g, early, slot[0]);
+    for (int32_t i = 0; i < 2; i++) assert_int_equal(start(g, slot[2 + i]), early + 1 + i);
+    end(g, early + 1, slot[2]);
+    /* One slot is free and the training lacks one: what could start by now goes first. */
+    assert_int_equal(start(g, slot[0]), early + 3);
+    end(g, late, slot[1]);
+    /* Two slots are free; the training comes before the evaluations that became ready. */
+    end(g, early + 2, slot[3]);
+    assert_int_equal(g->queue.waits, big);
+    assert_int_equal(start(g, slot[1]), big);
+    assert_int_equal(start(g, slot[2]), late + 1);
+    assert_int_equal(start(g, unused), -1);
+}
+
+/* A slot that the training could not use anyway does not stay empty. */
+TEST_WITH(struct toy_grid *g, an_evaluation_does_not_wait_for_a_training_that_waits_for_trainings)
+{
+    int32_t first = add_apart(g, 64), second = add_apart(g, 128);
+    int32_t slot[4][4];
+    toy_grid_train(g, 256);
+    open_slots(g, 5, 2);
+    assert_int_equal(start(g, slot[0]), first);
+    assert_int_equal(start(g, slot[1]), second);
+    g->slots.ranks_n = 4;
+    assert_int_equal(start(g, slot[2]), -1);
+    g->slots.ranks_n = 2;
+    end(g, first, slot[0]);
+    g->slots.ranks_n = 4;
+    assert_int_equal(start(g, slot[2]), first + 1);
+    assert_int_equal(start(g, slot[3]), first + 2);
+}
+
+TEST_WITH(struct toy_grid *g, evaluations_use_all_slots_of_a_training_that_needs_all)
+{
+    int32_t slot[4], train = toy_grid_family(g, 64);
+    toy_grid_train(g, 128);
+    open_slots(g, 4, 4);
+    assert_int_equal(start(g, slot), train);
+    end(g, train, slot);
+    for (int32_t i = 1; i <= 3; i++) assert_int_equal(start(g, slot), train + i);
 }
 
 TEST_WITH(struct toy_grid *g, tries_are_counted_and_dependent_evaluations_are_blocked)

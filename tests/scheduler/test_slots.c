@@ -12,7 +12,7 @@
 
 static struct slots *open_slots(struct toy_grid *g, const char *devices)
 {
-    assert_ok(slots_open(&g->slots, &g->arena, devices, executor_table, &e));
+    assert_ok(slots_open(&g->slots, &g->arena, devices, 1, executor_table, &e));
     return &g->slots;
 }
 
@@ -52,7 +52,7 @@ TEST_WITH(struct toy_grid *g, a_processor_whose_memory_cannot_be_read_says_why)
     none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
     int rc = device_list(d, 8, &n, &g->e);
-    int opened = slots_open(&g->slots, &g->arena, NULL, executor_table, &g->e);
+    int opened = slots_open(&g->slots, &g->arena, NULL, 1, executor_table, &g->e);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(rc, 0);
     assert_non_null(strstr(d[0].unusable, "/proc/meminfo"));
@@ -69,7 +69,7 @@ TEST_WITH(struct toy_grid *g, a_gpu_that_cannot_be_used_says_why)
         skip(); /* a machine with a driver: the reason depends on the build */
     }
     assert_fails(ERR_UNAVAILABLE, "libcuda.so.1",
-                 slots_open(&g->slots, &g->arena, "cuda:0", executor_table, &e));
+                 slots_open(&g->slots, &g->arena, "cuda:0", 1, executor_table, &e));
     open_slots(g, "auto");
     assert_int_equal(g->slots.slot[0].cuda, -1);
 }
@@ -93,6 +93,23 @@ TEST_WITH(struct toy_grid *g, a_number_of_workers_up_to_that_of_cores_may_be_giv
     assert_non_null(strstr(g->slots.note, "--devices cpu:4000"));
 }
 
+/* Ranks may be more than cores if their number is given twice: as ranks and as workers. */
+TEST_WITH(struct toy_grid *g, ranks_may_share_cores)
+{
+    int32_t ranks_n = 2;
+    open_slots(g, "cpu");
+    while (ranks_n <= g->slots.n) ranks_n *= 2;
+    const char *devices = arena_printf(&g->arena, "cpu:%ld", (long)ranks_n);
+    assert_fails(ERR_USAGE, arena_printf(&g->arena, "give --devices %s", devices),
+                 slots_open(&g->slots, &g->arena, "cpu", ranks_n, executor_table, &e));
+    assert_ok(slots_open(&g->slots, &g->arena, devices, ranks_n, executor_table, &e));
+    assert_int_equal(g->slots.n, ranks_n);
+    assert_int_equal(g->slots.slot[0].cpu, -1);
+    assert_non_null(strstr(g->slots.note, arena_printf(&g->arena, "starting %ld", (long)ranks_n)));
+    assert_ok(slots_open(&g->slots, &g->arena, "cpu:4000", ranks_n, executor_table, &e));
+    assert_int_equal(g->slots.n, ranks_n);
+}
+
 TEST(the_selected_device_has_the_slots_of_all)
 {
     struct device d;
@@ -109,17 +126,32 @@ TEST_WITH(struct toy_grid *g, a_name_that_is_not_a_device_is_refused)
                                         "",    "cpu,cpu", "cpu,",   "cpu:5000"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_fails(ERR_USAGE, "--devices",
-                     slots_open(&g->slots, &g->arena, wrong[i], executor_table, &e));
+                     slots_open(&g->slots, &g->arena, wrong[i], 1, executor_table, &e));
     assert_fails(ERR_UNAVAILABLE, "--devices",
-                 slots_open(&g->slots, &g->arena, "cuda:63", executor_table, &e));
+                 slots_open(&g->slots, &g->arena, "cuda:63", 1, executor_table, &e));
+}
+
+/* The first slot of a worker with so many processes of this size; -1: there are not enough. */
+static int32_t find(const struct slots *sl, int32_t ranks_n, int64_t bytes)
+{
+    int32_t slot[SLOTS_MAX];
+    const struct slots_need need = {.executor = -1, .ranks_n = ranks_n, .bytes = bytes};
+    int32_t n = slots_find(sl, &need, slot);
+    assert_true(n == 0 || n == ranks_n);
+    return n > 0 ? slot[0] : -1;
 }
 
 /* Takes the slot of a run, which must be this one. */
 static void take(struct slots *sl, int64_t bytes, int32_t expected)
 {
-    int32_t slot = slots_find(sl, -1, bytes);
+    int32_t slot = find(sl, 1, bytes);
     assert_int_equal(slot, expected);
-    slots_take(sl, slot, bytes);
+    slots_take(sl, &slot, 1, bytes, false);
+}
+
+static void leave(struct slots *sl, int32_t slot)
+{
+    slots_leave(sl, &slot, 1);
 }
 
 TEST_WITH(struct toy_grid *g, memory_limits_which_runs_share_a_device)
@@ -129,10 +161,10 @@ TEST_WITH(struct toy_grid *g, memory_limits_which_runs_share_a_device)
     sl->slot[1] = sl->slot[0];
     sl->device[0].free_bytes = 1000;
     take(sl, 600, 0);
-    assert_int_equal(slots_find(sl, -1, 600), -1);
-    assert_int_equal(slots_find(sl, -1, 400), 1);
-    slots_leave(sl, 0);
-    assert_int_equal(slots_find(sl, -1, 5000), 0); /* alone: the planned bytes may be too careful */
+    assert_int_equal(find(sl, 1, 600), -1);
+    assert_int_equal(find(sl, 1, 400), 1);
+    leave(sl, 0);
+    assert_int_equal(find(sl, 1, 5000), 0); /* alone: the planned bytes may be too careful */
     assert_int_equal(slots_free_n(sl), 2);
 }
 
@@ -153,8 +185,38 @@ TEST_WITH(struct toy_grid *g, a_run_goes_to_a_gpu_that_can_hold_it)
     put_gpus(sl);
     take(sl, 1500, 1);
     take(sl, 1500, 2);
-    assert_int_equal(slots_find(sl, -1, 1500), -1); /* the first is idle but too small */
+    assert_int_equal(find(sl, 1, 1500), -1); /* the first is idle but too small */
     take(sl, 1000, 0);
+}
+
+/* A training on all of them: of one model, and each process in the memory of its own. */
+TEST_WITH(struct toy_grid *g, several_ranks_need_room_on_each_gpu)
+{
+    struct slots *sl = open_slots(g, "cpu");
+    put_gpus(sl);
+    assert_int_equal(find(sl, 2, 10), -1); /* of unknown models */
+    for (int32_t i = 0; i < 3; i++) snprintf(sl->device[i].model, 16, "H100");
+    assert_int_equal(find(sl, 3, 1000), 0);
+    assert_int_equal(find(sl, 2, 1500), 1);
+    assert_int_equal(find(sl, 2, 5000), 1); /* the largest may try */
+    take(sl, 500, 0);
+    assert_int_equal(find(sl, 3, 1000), -1);
+    take(sl, 2500, 1);
+    assert_int_equal(find(sl, 2, 500), -1);
+    assert_int_equal(slots_retire_device(sl, 2, ""), 2);
+}
+
+TEST_WITH(struct toy_grid *g, several_ranks_share_the_memory_of_a_processor)
+{
+    struct slots *sl = open_slots(g, "cpu:1");
+    sl->n = 4;
+    for (int32_t i = 1; i < 4; i++) sl->slot[i] = sl->slot[0];
+    sl->device[0].free_bytes = 1000;
+    take(sl, 100, 0);
+    assert_int_equal(find(sl, 2, 450), 1);
+    assert_int_equal(find(sl, 2, 451), -1);
+    assert_int_equal(find(sl, 3, 300), 1);
+    assert_int_equal(find(sl, 4, 1), -1);
 }
 
 TEST_WITH(struct toy_grid *g, a_lost_gpu_gets_nothing_more)
@@ -163,14 +225,14 @@ TEST_WITH(struct toy_grid *g, a_lost_gpu_gets_nothing_more)
     put_gpus(sl);
     take(sl, 2500, 1);
     assert_int_equal(slots_retire_device(sl, 1, "it fell off the bus"), 2);
-    slots_leave(sl, 1);
+    leave(sl, 1);
     assert_string_equal(sl->device[1].unusable, "it fell off the bus");
     assert_int_equal(slots_free_n(sl), 2);
     assert_ptr_equal(slots_largest(sl), &sl->device[2]);
     take(sl, 2500, 2); /* the largest that is left may try */
     assert_int_equal(slots_retire_device(sl, 2, ""), 1);
     assert_int_equal(slots_retire_device(sl, 0, ""), 0);
-    assert_int_equal(slots_find(sl, -1, 1), -1);
+    assert_int_equal(find(sl, 1, 1), -1);
 }
 
 TEST_WITH(struct toy_grid *g, a_gpu_on_which_worker_after_worker_dies_is_disabled)

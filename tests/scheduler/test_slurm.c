@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "record/run_folder.h"
 #include "scheduler/toy_grid.h"
 
 /* --- a Slurm that is made of scripts (fake_slurm/) --- */
@@ -154,6 +155,260 @@ TEST_WITH(struct toy_grid *g, words_that_would_break_it_are_refused)
     g->options.devices = "cpu:1";
     toy_grid_fail(g, ERR_USAGE, "--devices slurm");
     assert_count(g, 0, "SELECT count(*) FROM attempts");
+}
+
+/* --- a training with ranks --- */
+
+/* Submits one attempt of a training through the executor alone, to a Slurm that starts nothing. */
+static int submit(struct toy_grid *g, const struct executor_config *given, int32_t ranks_n,
+                  const char *dir, struct err *e)
+{
+    void *slurm, *worker = NULL;
+    struct worker_id id;
+    struct machine m;
+    struct executor_config config = *given;
+    const struct worker_command command = {.dir = dir,
+                                           .attempt_dir = project_path(&g->project, &g->arena, dir),
+                                           .ranks_n = ranks_n,
+                                           .avoid_blas = ""};
+
+    machine_read(&m);
+    config.project = &g->project;
+    config.machine = &m;
+    config.program = g->worker;
+    slurm_put(g, "hold", "");
+    assert_ok(file_make_dirs(command.attempt_dir, &e));
+    TRY(executor_slurm.open(&slurm, &config, e));
+    int rc = executor_slurm.start(slurm, &worker, &id, &command, e);
+    if (worker) executor_slurm.release(worker);
+    executor_slurm.close(slurm);
+    return rc;
+}
+
+#define SUBMIT_DIR "runs/0123456789abcdef/1"
+
+TEST_WITH(struct toy_grid *g, a_training_with_ranks_asks_for_nodes_and_tasks)
+{
+    static const struct {
+        int32_t ranks_n, per_node;
+        const char *words, *asked;
+    } rows[] = {
+        {2, 0, NULL, "--nodes=1\n--ntasks=2\n--ntasks-per-node=2\n"},
+        {8, 0, NULL, "--nodes=1\n--ntasks=8\n--ntasks-per-node=8\n"},
+        {128, 0, NULL, "--nodes=16\n--ntasks=128\n--ntasks-per-node=8\n"},
+        {128, 4, NULL, "--nodes=32\n--ntasks=128\n--ntasks-per-node=4\n"},
+        {4, 1, NULL, "--nodes=4\n--ntasks=4\n--ntasks-per-node=1\n"},
+        {32, 16, NULL, "--nodes=2\n--ntasks=32\n--ntasks-per-node=16\n"},
+        {16, 8, "partition=gpu gres=gpu:1 cpus-per-task=4",
+         "--nodes=2\n--ntasks=16\n--ntasks-per-node=8\n--partition=gpu\n--gres=gpu:8\n"
+         "--cpus-per-task=4\n"},
+        {4, 2, "gres=ssd:1,gpu,gpu:a100,gpus:1",
+         "--nodes=2\n--ntasks=4\n--ntasks-per-node=2\n--gres=ssd:1,gpu:2,gpu:a100:2,gpus:1\n"},
+        {4, 4, "gpus-per-node=h100:1 nodelist=n[1-4]",
+         "--nodes=1\n--ntasks=4\n--ntasks-per-node=4\n--gpus-per-node=h100:4\n"
+         "--nodelist=n[1-4]\n"},
+        {4, 4, "gpus-per-node=1",
+         "--nodes=1\n--ntasks=4\n--ntasks-per-node=4\n--gpus-per-node=4\n"},
+        /* An evaluation of the same call. */
+        {1, 4, "gres=gpu:1 cpus-per-task=4", "--gres=gpu:1\n--cpus-per-task=4\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct executor_config config = {.words = rows[i].words,
+                                               .ranks_n = rows[i].ranks_n > 1 ? rows[i].ranks_n : 8,
+                                               .ranks_per_node = rows[i].per_node};
+        assert_ok(submit(g, &config, rows[i].ranks_n, SUBMIT_DIR, &e));
+        const char *job = arena_printf(&g->arena, "slurm/%ld/argv", (long)i + 1);
+        const char *tail = strstr(toy_grid_read(g, job), "--signal=B:TERM@120\n");
+        assert_non_null(tail);
+        assert_string_equal(tail, arena_printf(&g->arena,
+                                               "--signal=B:TERM@120\n%s%s/" SUBMIT_DIR "/job.sh\n",
+                                               rows[i].asked, g->root));
+        const char *script = toy_grid_read(g, SUBMIT_DIR "/job.sh");
+        assert_int_equal(strstr(script, "\nsrun --kill-on-bad-exit=1 --distribution=block ") !=
+                             NULL,
+                         rows[i].ranks_n > 1);
+    }
+}
+
+TEST_WITH(struct toy_grid *g, options_that_ranks_decide_are_refused)
+{
+    static const char *const words[] = {"nodes=2",           "ntasks=8",
+                                        "ntasks-per-node=8", "gpus=8",
+                                        "gpus-per-task=1",   "partition=gpu gpu-bind=none"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        struct executor_config config = {.words = words[i], .ranks_n = 8};
+        assert_fails(ERR_USAGE, "with --ranks", submit(g, &config, 8, SUBMIT_DIR, &e));
+        config.ranks_n = 1;
+        assert_ok(submit(g, &config, 1, SUBMIT_DIR, &e));
+    }
+}
+
+TEST_WITH(struct toy_grid *g, the_next_job_avoids_the_node_that_lost_a_process)
+{
+    static const struct {
+        const char *message, *words, *asked;
+        const char *code;
+    } rows[] = {
+        {"rank 3 on n2, cpu: connection lost: its process was killed", NULL, "--exclude=n2\n",
+         "unavailable"},
+        {"rank 3 on n2, cpu: connection lost", "exclude=n7,n8 time=1:00",
+         "--exclude=n2\n--exclude=n7,n8,n2\n--time=1:00\n", "unavailable"},
+        {"rank 3 on nowhere, cpu: connection lost", "time=1:00", "--time=1:00\n",
+         "unavailable"}, /* too few left */
+        {"rank 3 on n2, cpu: out of memory", NULL, "", "memory"},
+        {"no such file", NULL, "", "unavailable"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct executor_config config = {.words = rows[i].words, .ranks_n = 4};
+        const char *dir = arena_printf(&g->arena, "runs/0123456789abcde%ld", (long)i);
+        const char *before = arena_printf(&g->arena, "%s/%s/1", g->root, dir);
+        const struct record ended = {
+            EVENT_ENDED,
+            .ended = {.state = "failed", .code = rows[i].code, .message = rows[i].message}};
+        struct event_writer *w;
+        assert_ok(file_make_dirs(before, &e));
+        assert_ok(run_folder_append(&w, before, &e));
+        assert_ok(record_write(w, &ended, &e));
+        event_writer_close(w);
+        dir = arena_printf(&g->arena, "%s/2", dir);
+        assert_ok(submit(g, &config, 4, dir, &e));
+        const char *job = arena_printf(&g->arena, "slurm/%ld/argv", (long)i + 1);
+        const char *tail = strstr(toy_grid_read(g, job), "--ntasks-per-node=4\n");
+        assert_non_null(tail);
+        assert_string_equal(tail, arena_printf(&g->arena, "--ntasks-per-node=4\n%s%s/%s/job.sh\n",
+                                               rows[i].asked, g->root, dir));
+    }
+}
+
+/* A training with ranks, two on each node. */
+static int32_t train_ranks(struct toy_grid *g, int32_t L, int32_t ranks_n, const char *words)
+{
+    int32_t train = toy_grid_train(g, L);
+    g->options.ranks_n = ranks_n;
+    g->options.ranks_per_node = 2;
+    toy_grid_script(g, train, words, -1);
+    return train;
+}
+
+TEST_WITH(struct toy_grid *g, a_task_starts_the_process_of_its_rank)
+{
+    struct machine m;
+    int32_t train = train_ranks(g, 64, 4, "done/done");
+    machine_read(&m);
+    toy_grid_evaluate(g, train, 64);
+    setenv("CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b", 1);
+    toy_grid_complete(g, 2);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    for (int rank = 1; rank < 4; rank++) {
+        const char *log = toy_grid_read_of(g, train, arena_printf(&g->arena, "log.%d", rank));
+        const char *expected = arena_printf(
+            &g->arena,
+            "--device cuda:0 --threads 1 --rank %d --ranks 4 --meet %s/runs/%s/1/meet --host %s \n"
+            "gpu=GPU-%c leader=1\n",
+            rank, g->root, g->run[train].run_id, m.host, rank % 2 ? 'b' : 'a');
+        assert_non_null(strstr(log, expected));
+    }
+    assert_non_null(strstr(toy_grid_read(g, "slurm/1/argv"), "--nodes=2\n--ntasks=4\n"));
+    assert_null(strstr(toy_grid_read(g, "slurm/2/argv"), "--nodes")); /* the evaluation */
+    assert_string_equal(toy_grid_read_of(g, train + 1, "log.1"), "");
+}
+
+TEST_WITH(struct toy_grid *g, ranks_on_one_node_need_no_address_of_it)
+{
+    int32_t train = train_ranks(g, 64, 2, "done/done");
+    toy_grid_complete(g, 1);
+    const char *log = toy_grid_read_of(g, train, "log.1");
+    assert_non_null(strstr(log, "--rank 1 --ranks 2 "));
+    assert_null(strstr(log, "--host"));
+}
+
+TEST_WITH(struct toy_grid *g, ranks_do_not_share_a_gpu)
+{
+    g->options.tries = 1;
+    train_ranks(g, 64, 8, "wait/wait");
+    g->options.ranks_per_node = 4;
+    setenv("CUDA_VISIBLE_DEVICES", "0,1", 1);
+    toy_grid_fail(g, ERR_INTERNAL, "");
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    const char *log = toy_grid_read_of(g, 0, "slurm.log");
+    assert_non_null(strstr(log, ": Slurm gave its node 2 GPUs (0,1)"));
+}
+
+/* The outcome is that of rank 0, however long it takes after another rank has failed. */
+TEST_WITH(struct toy_grid *g, rank_0_decides_the_outcome)
+{
+    int32_t train = train_ranks(g, 64, 2, "gate/lost");
+    pid_t pid = toy_grid_fork(g);
+    toy_grid_await_bell(g->bell, 1);
+    toy_grid_await_count(g, "SELECT count(*) FROM progress WHERE done=4", 1);
+    while (!*toy_grid_read(g, "rank")) poll(NULL, 0, 10);
+    int64_t other;
+    char *number = toy_grid_read(g, "rank");
+    number[strcspn(number, "\n")] = '\0';
+    assert_true(str_to_int(&other, number));
+    toy_grid_await_end((pid_t)other);
+    slurm_await_questions(g, 10);
+    assert_string_equal(toy_grid_read_of(g, train, "exit"), "");
+    toy_grid_open_gate(g);
+    toy_grid_join(g, pid, 0);
+    assert_string_equal(toy_grid_read_of(g, train, "exit"), "exit 0\n");
+    assert_attempts(g, 1, "state='done' AND exit_code=0");
+    assert_count(g, 1, "SELECT count(*) FROM attempts");
+    toy_grid_await_end(slurm_pid(g, "1/task.1"));
+    assert_non_null(strstr(toy_grid_read_of(g, train, "slurm.log"), "killed by signal 9"));
+}
+
+TEST_WITH(struct toy_grid *g, a_lost_rank_costs_the_attempt_and_the_next_avoids_its_node)
+{
+    static const struct {
+        const char *words, *exit, *attempt;
+    } rows[] = {
+        {"told_gpu/lost done", "exit 69\n",
+         "state='lost' AND message='rank 1 on toy:9: it fell off the bus'"},
+        {"lost/hang done", "signal 9\n", "state='lost' AND signal=9"},
+    };
+    for (int i = 0; i < 2; i++) {
+        if (g->store) store_close(g->store);
+        g->store = NULL;
+        int32_t train = train_ranks(g, 64 + i, 2, rows[i].words);
+        if (toy_grid_run(g) < 0) fail_msg("%s: %s", rows[i].words, g->e.text);
+        assert_string_equal(toy_grid_read_of(g, train, "exit"), rows[i].exit);
+        const char *sql =
+            arena_printf(&g->arena, "SELECT count(*) FROM attempts WHERE run_id='%s' AND %s",
+                         g->run[train].run_id, rows[i].attempt);
+        assert_int_equal(toy_grid_count(g, sql), 1);
+        assert_int_equal(toy_grid_last(g, train), STORE_DONE);
+        const char *job = arena_printf(&g->arena, "slurm/%d/argv", 2 * i + 2);
+        assert_int_equal(strstr(toy_grid_read(g, job), "--exclude=toy\n") != NULL, i == 0);
+    }
+}
+
+/* From Ctrl-C, and before a time limit: the batch script passes SIGTERM on to every task. */
+TEST_WITH(struct toy_grid *g, a_request_to_stop_reaches_every_rank)
+{
+    static const char *const sent_to[] = {"the scheduler", "the job"};
+    int32_t train = train_ranks(g, 64, 4, "drain/drain drain/drain done");
+    for (int i = 0; i < 2; i++) {
+        if (g->store) store_close(g->store);
+        g->store = NULL;
+        pid_t pid = toy_grid_fork(g);
+        toy_grid_await_bell(g->bell, 4);
+        if (strcmp(sent_to[i], "the scheduler") == 0) {
+            toy_grid_await_count(g, "SELECT count(*) FROM progress WHERE done=4", 1);
+            slurm_await_questions(g, 2);
+            kill(pid, SIGINT);
+            toy_grid_join(g, pid, ERR_INTERRUPTED);
+        } else {
+            kill(slurm_pid(g, "2/first"), SIGTERM);
+            toy_grid_join(g, pid, 0);
+        }
+        for (int rank = 0; rank < 4; rank++)
+            toy_grid_await_end(slurm_pid(g, arena_printf(&g->arena, "%d/task.%d", i + 1, rank)));
+    }
+    assert_attempts(g, 1, "attempt=1 AND state='cancelled' AND exit_code=130");
+    assert_attempts(g, 1, "attempt=2 AND state='lost' AND exit_code=130");
+    assert_attempts(g, 1, "attempt=3 AND state='done'");
+    assert_string_equal(toy_grid_read_of(g, train, "exit"), "exit 130\n");
 }
 
 TEST_WITH(struct toy_grid *g, a_worker_gets_the_gpu_that_its_job_was_given)

@@ -138,6 +138,40 @@ TEST(memory_is_state_plus_activations_of_one_shard)
 
 /* Data sheets: H200 989.5 TFLOP/s in bf16, PCIe cards less; 9216 tokens of the 247M model in 23.9
  * ms are 56 % of an H200 (1,441.9 MFLOP a token at L 1024). */
+/* Milliseconds worked by hand: (P-1)/P of 6 bytes a parameter over 0.73 * 450 GB/s, and, beyond a
+ * machine, (M-1)/M of an eighth of them over 45 GB/s. */
+TEST(ranks_share_the_shards_and_exchange_gradients_and_weights)
+{
+    static const struct {
+        int32_t shards, ranks_n, most;
+    } shares[] = {{8, 1, 8}, {8, 2, 4}, {8, 8, 1}, {6, 1, 6}, {6, 2, 4}, {6, 4, 2}, {1, 1, 1}};
+    static const struct {
+        const char *device;
+        int32_t ranks_n;
+        double ms;
+    } times[] = {{"NVIDIA H100 80GB HBM3", 1, 0},       {"NVIDIA H100 80GB HBM3", 2, 2.2551},
+                 {"NVIDIA H100 80GB HBM3", 8, 3.9464},  {"NVIDIA H100 80GB HBM3", 16, 6.0042},
+                 {"NVIDIA GeForce RTX 4090", 2, 31.71}, {"Intel(R) Xeon(R)", 2, 0}};
+    struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
+
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        assert_int_equal(shape_rank_shards(shares[i].shards, shares[i].ranks_n), shares[i].most);
+    s.train.precision = SPEC_BF16;
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        double ms = 1e3 * shape_exchange_s(&s, times[i].ranks_n, shape_find_gpu(times[i].device));
+        if (fabs(ms - times[i].ms) > 0.001 * times[i].ms) fail_msg("row %zu: %g ms", i, ms);
+    }
+    struct shape_cost cost;
+    shape_cost(&cost, &s); /* of one rank, which has a block of gradients more for each level */
+    for (int32_t ranks = 1; ranks < 8; ranks *= 2)
+        assert_in_range(shape_rank_bytes(&s, ranks) - shape_rank_bytes(&s, 2 * ranks),
+                        4 * cost.parameters_n - (1 << 20), 4 * cost.parameters_n + (1 << 20));
+    assert_int_equal(shape_rank_bytes(&s, 1), cost.device_bytes);
+    s.train.precision = SPEC_FP32;
+    double ms = 1e3 * shape_exchange_s(&s, 8, shape_find_gpu("NVIDIA H100"));
+    assert_true(fabs(ms - 3.947 * 8 / 6) < 0.01);
+}
+
 TEST(a_devices_peak_is_found_by_its_name)
 {
     static const struct {

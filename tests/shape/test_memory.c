@@ -164,13 +164,26 @@ TEST(the_paper_s_model_takes_eleven_gigabytes_in_bf16)
            (double)k.total_bytes / 1e9, (double)k.pool_bytes / 1e9);
 }
 
-/* A block for each level of the tree of a rank's shards. */
-TEST(each_rank_has_a_block_for_each_level_of_its_gradients)
+/* A block for each level of the tree of a rank's shards; a piece of at most 32 MB of each other
+ * rank, 256 MB in all. */
+TEST(a_rank_has_a_block_for_each_level_and_a_piece_of_each_other_rank)
 {
     static const struct {
         int32_t shards, ranks_n, gradients_n;
-    } cases[] = {{1, 0, 1}, {2, 1, 2}, {3, 1, 3}, {6, 1, 4}, {8, 1, 4},
-                 {8, 2, 3}, {8, 4, 2}, {8, 8, 1}, {6, 4, 2}, {65536, 1, 17}};
+        int64_t staging_bytes;
+    } cases[] = {
+        {1, 0, 1, 0},
+        {2, 1, 2, 0},
+        {3, 1, 3, 0},
+        {6, 1, 4, 0},
+        {8, 1, 4, 0},
+        {8, 2, 3, 32 << 20},
+        {8, 4, 2, 3 * 32 << 20},
+        {8, 8, 1, 7 * 32 << 20},
+        {6, 4, 2, 3 * 32 << 20},
+        {65536, 1, 17, 0},
+        {128, 128, 1, 127 * (2 << 20)},
+    };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
         struct shape_capacity capacity;
@@ -182,6 +195,9 @@ TEST(each_rank_has_a_block_for_each_level_of_its_gradients)
         assert_int_equal(k.gradients_n, cases[i].gradients_n);
         assert_int_equal(k.block_bytes, 4 * k.elements_n * (k.slots_n + k.gradients_n - 1));
         assert_int_equal(k.step_bytes, SHAPE_STEP_BYTES + 8 * shape_leaves(cases[i].shards));
+        assert_int_equal(k.staging_bytes, cases[i].staging_bytes);
+        assert_int_equal(k.total_bytes, k.block_bytes + k.bf16_bytes + k.pool_bytes + k.step_bytes +
+                                            k.staging_bytes);
     }
 }
 

@@ -202,7 +202,7 @@ TEST_WITH(struct store_fixture *f, a_checkpoint_is_named_from_the_project)
     assert_string_equal(sha256, "abc-last");
 }
 
-TEST_WITH(struct store_fixture *f, the_rate_is_the_best_of_like_runs)
+TEST_WITH(struct store_fixture *f, the_rate_is_the_best_of_like_runs_by_one_process)
 {
     static const struct {
         enum spec_kind kind;
@@ -227,6 +227,14 @@ TEST_WITH(struct store_fixture *f, the_rate_is_the_best_of_like_runs)
                        "'wall_seconds':90}",
                        run_id);
     }
+    struct spec parallel = fixture_train(SPEC_ALIBI, 64, 5);
+    int64_t id = fixture_start_next(f, &parallel);
+    fixture_record(f, id, 1, EVENT_STARTED, "{'ranks':4,'device':'a processor','code_id':'c'}");
+    fixture_record(f, id, 2, EVENT_TRAINED,
+                   "{'run_id':'%s','updates':3,'tokens_per_update':64,'final_loss_nats':2,"
+                   "'wall_seconds':1}",
+                   f->id);
+    fixture_end(f, id, STORE_DONE);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_works(f, store_flops_rate(f->store, rows[i].kind, rows[i].device_like,
                                          rows[i].flops_min, &rate, &f->e));

@@ -236,6 +236,53 @@ TEST_WITH(struct store_fixture *f, what_is_wanted_is_there_with_a_result_and_wit
     assert_cell(f, "SELECT count(*) FROM wanted_benchmarks", "0");
 }
 
+/* An attempt by so many ranks, 0: of an older program, that leaves a checkpoint or a result. */
+static void train_with(struct store_fixture *f, int ranks, enum store_state state)
+{
+    char member[16] = "";
+    int64_t id = fixture_start_next(f, &f->train);
+
+    if (ranks) snprintf(member, sizeof member, "'ranks':%d,", ranks);
+    fixture_record(f, id, 1, EVENT_STARTED, "{%s'device':'a GPU','code_id':'c0de'}", member);
+    if (state != STORE_FAILED)
+        fixture_record(f, id, 2, EVENT_CHECKPOINT, "{'update':9,'path':'a','sha256':'b'}");
+    if (state == STORE_DONE) fixture_trained(f, id, f->id, 3, 2.0, "abc");
+    fixture_end(f, id, state);
+}
+
+TEST_WITH(struct store_fixture *f, a_training_has_the_ranks_of_all_attempts_that_it_goes_on_from)
+{
+    static const struct {
+        int first, second;
+        enum store_state ends; /* of the first */
+        const char *ranks, *speed;
+    } rows[] = {
+        {1, 1, STORE_LOST, "1", "1 1000.5 4096"},   {0, 1, STORE_LOST, "1", "1 1000.5 4096"},
+        {4, 4, STORE_LOST, "4", "4 - -"},           {4, 2, STORE_LOST, "-", "- - -"},
+        {4, 1, STORE_LOST, "-", "- - -"},           {4, 0, STORE_LOST, "-", "- - -"},
+        {4, 1, STORE_FAILED, "1", "1 1000.5 4096"}, /* it left no checkpoint */
+        {1, 4, STORE_DONE, "4", "4 - -"},           /* the second is of --redo */
+        {4, 1, STORE_DONE, "1", "1 1000.5 4096"}};
+    char id[SPEC_ID_BYTES];
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        f->train.train.seed = 10 + (int64_t)i;
+        struct spec eval = fixture_eval(&f->train, 128);
+        fixture_add(f, &eval, id);
+        const struct store_point point = {0, id, 512, 0, 0};
+        assert_works(f, store_set_points(f->store, "table5", "mini", &point, 1, &f->e));
+        train_with(f, rows[i].first, rows[i].ends);
+        train_with(f, rows[i].second, STORE_DONE);
+        char sql[128];
+        snprintf(sql, sizeof sql, "SELECT ranks FROM trainings WHERE seed=%zu", 10 + i);
+        assert_rows(f, sql, rows[i].ranks);
+        assert_rows(f,
+                    "SELECT train_ranks, train_wps, train_memory_bytes FROM wanted_evaluations"
+                    " WHERE artefact='table5'",
+                    rows[i].speed);
+    }
+}
+
 TEST_WITH(struct store_fixture *f, a_sliding_evaluation_shows_its_stride_and_first_window)
 {
     struct spec train = fixture_train(SPEC_T5, 64, 1);

@@ -207,7 +207,9 @@ static void assert_same(const struct result *a, const struct result *b)
              x++) {
             if (x->type != a->item[i].type || !x->verified) continue;
             struct record_value p = record_get(&a->item[i], x), q = record_get(&b->item[i], x);
-            if (!record_equal(&p, &q)) fail_msg("record %d: %s differs", i, x->name);
+            if (!record_equal(&p, &q))
+                fail_msg("record %d: %s is %s, expected %s", i, x->name,
+                         record_format(&q, a->arena), record_format(&p, a->arena));
         }
     }
     assert_same_end(a, b);
@@ -558,6 +560,109 @@ TEST_WITH(struct worker_fixture *f, ranks_that_do_not_meet_are_named)
     assert_exits(&r, err_exit_code(ERR_UNAVAILABLE));
     assert_ended(f, &s, 1, "lost", "2 threads");
     assert_ended(f, &s, 1, "lost", "1 thread,");
+}
+
+/* --- algorithms ----------------------------------------------------------------------------- */
+
+/* The CPU with algorithms "timed" by the first pass. */
+static struct {
+    struct backend_ops ops, cpu;
+    bool is_timed, is_closed;
+    char restored[64];
+    int32_t rank;
+    const char *root;
+} timing;
+
+static int timing_losses(struct backend *b, const struct sum_losses_args *a, struct err *e)
+{
+    if (!timing.is_closed) timing.is_timed = true;
+    return timing.cpu.sum_losses(b, a, e);
+}
+
+static size_t timing_choices(struct backend *b, char *text, size_t bytes)
+{
+    const char *what = *timing.restored ? timing.restored : timing.is_timed ? "timed by rank" : "";
+    int32_t rank = timing.rank;
+
+    (void)b;
+    if (*timing.restored || !timing.is_timed) return (size_t)snprintf(text, bytes, "%s", what);
+    return (size_t)snprintf(text, bytes, "%s %d", what, rank);
+}
+
+static int timing_restore(struct backend *b, const char *text, struct err *e)
+{
+    if (timing.is_timed) return ERR(e, ERR_DATA, "%s has computed already", b->name);
+    snprintf(timing.restored, sizeof timing.restored, "%s", text);
+    return 0;
+}
+
+static void timing_close(struct backend *b)
+{
+    char path[TEST_PATH_BYTES + 32], text[128];
+    int n = snprintf(text, sizeof text, "%s%s", timing.is_timed ? "timed; " : "", timing.restored);
+
+    (void)b;
+    snprintf(path, sizeof path, "%s/closed.%d", timing.root, timing.rank);
+    test_write(path, text, (size_t)n);
+    timing.is_closed = true;
+}
+
+static int open_timing(struct backend **out, int ordinal, int32_t threads, enum dtype precision,
+                       struct err *e)
+{
+    (void)ordinal;
+    TRY(backend_open(out, "cpu", threads, precision, e));
+    timing.ops = timing.cpu = *(*out)->ops;
+    timing.ops.sum_losses = timing_losses;
+    timing.ops.choices = timing_choices;
+    timing.ops.restore_choices = timing_restore;
+    timing.ops.close_choices = timing_close;
+    (*out)->ops = &timing.ops;
+    return 0;
+}
+
+static void use_timing(struct worker_options *o)
+{
+    o->device = "timing";
+    timing.rank = o->rank;
+    if (o->stop_after == 0) o->stop_after = 2;
+}
+
+static void use_timing_again(struct worker_options *o)
+{
+    o->stop_after = 100;
+    use_timing(o);
+}
+
+static void assert_closed(struct worker_fixture *f, int32_t rank, const char *expected)
+{
+    char *text = test_read(arena_printf(&f->arena, "%s/closed.%d", f->root, rank));
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+TEST_WITH(struct worker_fixture *f, rank_0_alone_times_algorithms_and_a_resumed_training_none)
+{
+    static const struct backend_library library = {
+        .version = BACKEND_VERSION, .name = "timing", .open = open_timing};
+    const struct spec s = spec_of(f, SPEC_ALIBI);
+
+    must_run(f, &s, 1, 1);
+    const struct result expected = result_of(f, &s, 1);
+    worker_fixture_forget(f, &s);
+    backend_register(&library);
+    timing.root = f->root;
+    struct ranks r = run(f, &s, 1, 2, use_timing);
+    assert_exits(&r, err_exit_code(ERR_INTERRUPTED));
+    assert_closed(f, 0, "timed; ");
+    assert_closed(f, 1, "timed by rank 0");
+    r = run(f, &s, 2, 4, use_timing_again);
+    assert_exits(&r, 0);
+    for (int32_t rank = 0; rank < 4; rank++) assert_closed(f, rank, "timed by rank 0");
+    /* The pass for timing leaves nothing behind; the state also has the choices. */
+    const struct record_trained got = worker_fixture_trained(f, &s, 2);
+    assert_string_equal(got.last_sha256, expected.trained.last_sha256);
+    assert_string_equal(got.best_sha256, expected.trained.best_sha256);
 }
 
 /* --- refusals ------------------------------------------------------------------------------- */

@@ -120,6 +120,16 @@ TEST_WITH(struct worker_fixture *f, a_forged_record_is_found)
     assert_non_null(strstr(r.why, "damaged"));
 }
 
+TEST_WITH(struct worker_fixture *f, a_training_by_several_processes_is_repeated_by_one)
+{
+    const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);
+
+    worker_fixture_must_run(f, &s, 1);
+    forge(f, &s, 1, EVENT_STARTED, 0, "ranks", json_integer(2));
+    const struct reproduce_report r = verify(f, &s, 1, 20);
+    assert_true(r.ran && r.same_maker && r.differ_n == 0 && r.hashes_n > 0);
+}
+
 TEST_WITH(struct worker_fixture *f, another_program_s_numbers_may_differ)
 {
     const struct spec s = worker_fixture_spec(f, SPEC_ALIBI);

@@ -43,10 +43,11 @@ picked AS ( -- the better of the two stages on valid
         WHERE e.split = 'valid' AND e.arm IN ('sinusoidal 128 3072', 'sinusoidal 512 3072'))
     WHERE n = 1 AND arms = 2),
 staged AS (SELECT a.* FROM at a JOIN picked USING (arm, seed) WHERE V = 'sliding'),
-time AS ( -- seconds at the speed of the training, its stages together
+time AS ( -- seconds at the speed of the training by one process, its stages together
     SELECT c.arm, c.seed, (t.updates - coalesce(s.updates, 0)) * t.tokens_per_update / t.train_wps + coalesce(s.updates * s.tokens_per_update / s.train_wps, 0) AS seconds
-    FROM chosen c JOIN trainings t ON t.run_id = c.run
-    LEFT JOIN settings f ON f.run_id = c.run AND f.key = 'train.from' LEFT JOIN trainings s ON s.run_id = f.value),
+    FROM chosen c JOIN trainings t ON t.run_id = c.run AND t.ranks = 1
+    LEFT JOIN settings f ON f.run_id = c.run AND f.key = 'train.from' LEFT JOIN trainings s ON s.run_id = f.value
+    WHERE s.run_id IS NULL OR s.ranks = 1),
 scaling(name) AS (VALUES ('pi'), ('ntk'), ('dynamic_ntk'), ('yarn')),
 tuned AS ( -- of heads of width 32: fine-tuned and not
     SELECT a.seed, count(*) AS n, min(a.p) AS low, max(a.p) AS high, min(z.p) AS untrained_low, max(z.p) AS untrained_high,
