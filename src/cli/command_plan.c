@@ -208,13 +208,15 @@ static void print_ranks(const struct planning *p, struct arena *a)
     }
     if (n == 0) return;
     cli_print(
-        "note: modelled, not measured: ranks are processes of one training (--ranks), each on "
-        "a device; ");
+        "note: the times of several ranks are modelled, not measured: each is a process of one "
+        "training (--ranks) with a device of its own; ");
     if (gpu && gpu->link_gb > 0)
-        cli_print("their exchange at %.0f %% of %g GB/s, and at %g GB/s between machines of %d\n",
-                  100 * SHAPE_LINK_SHARE, gpu->link_gb, SHAPE_NETWORK_GB, SHAPE_NODE_GPUS);
+        cli_print(
+            "they exchange gradients and weights at %.0f %% of %g GB/s, between machines of %d "
+            "at %g GB/s\n",
+            100 * SHAPE_LINK_SHARE, gpu->link_gb, SHAPE_NODE_GPUS, SHAPE_NETWORK_GB);
     else
-        cli_print("their exchange is not counted\n");
+        cli_print("the exchange of gradients and weights is not counted\n");
 }
 
 /* Prints how many runs fit into --budget. */

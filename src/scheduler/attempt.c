@@ -211,11 +211,13 @@ static enum store_state attempt_conclude(struct attempt *at, enum store_state st
     return state;
 }
 
-/* The rank with which a message about several ranks begins; -1: it names none. */
-static int32_t attempt_named_rank(const char *message)
+/* The rank that a message of the ranks blames ("rank 5 on node7, cuda:3: …"); -1: it blames none,
+ * as that of a meeting to which some did not come. */
+static int32_t attempt_blamed_rank(const char *message)
 {
     int rank = -1, n = 0;
-    return sscanf(message, "rank %d on %n", &rank, &n) == 1 && n > 0 ? (int32_t)rank : -1;
+    bool found = sscanf(message, "rank %d on %*[^,], %*s%n", &rank, &n) == 1 && n > 0;
+    return found && message[n - 1] == ':' ? (int32_t)rank : -1;
 }
 
 /* True if a signal explains the end. Rank 0 may have recorded another cause before a rank crashed.
@@ -223,22 +225,25 @@ static int32_t attempt_named_rank(const char *message)
 static bool attempt_was_killed(const struct attempt *at, const struct exit_info *end)
 {
     const struct journal *j = &at->journal;
-    bool has_cause = j->reported == STORE_FAILED || j->reported == STORE_DIVERGED;
+    bool has_cause = j->reported != STORE_NONE && j->reported != STORE_DONE;
 
     return end->signal >= 0 &&
-           !(has_cause && end->rank > 0 && attempt_named_rank(j->message) != end->rank);
+           !(has_cause && end->rank > 0 && attempt_blamed_rank(j->message) != end->rank);
 }
 
-/* True if the worker could not use a device. A process that is not rank 0 says so by its exit
- * status, if it ends before it has met the others. A message of rank 0 that names rank 0 is about
- * others that it has not met. */
+/* True if a process could not use its device. One that is not rank 0 says so by its exit status, if
+ * it ends before it has met the others; the messages of a meeting and of a lost connection blame no
+ * device. */
 static bool attempt_gave_up(const struct attempt *at, const struct exit_info *end)
 {
     const struct journal *j = &at->journal;
+    bool is_about_ranks = strncmp(j->message, "rank ", 5) == 0;
 
-    if (j->reported != STORE_NONE)
-        return j->reported == STORE_FAILED && j->unavailable && attempt_named_rank(j->message) != 0;
-    return end->rank > 0 && end->exit_code == err_exit_code(ERR_UNAVAILABLE);
+    if (j->reported == STORE_NONE)
+        return end->rank > 0 && end->exit_code == err_exit_code(ERR_UNAVAILABLE);
+    if (!j->unavailable || (j->reported != STORE_FAILED && j->reported != STORE_LOST)) return false;
+    return !is_about_ranks ||
+           (attempt_blamed_rank(j->message) >= 0 && !strstr(j->message, "connection lost"));
 }
 
 /* Returns the outcome: done needs exit status 0, the last record and the results. If nobody
@@ -262,9 +267,8 @@ static enum store_state attempt_outcome(struct attempt *at, const struct exit_in
                                 at->stop_sent ? "stopped" : "killed", end->signal,
                                 strsignal(end->signal));
     at->gave_up = attempt_gave_up(at, end);
-    bool lost = at->gave_up && (at->ranks_n > 1 || attempt_named_rank(j->message) >= 0);
-    if (j->reported == STORE_FAILED) return lost ? STORE_LOST : STORE_FAILED;
-    if (j->reported == STORE_DIVERGED) return STORE_DIVERGED;
+    if (j->reported == STORE_FAILED || j->reported == STORE_DIVERGED || j->reported == STORE_LOST)
+        return j->reported;
     if (j->reported == STORE_DONE && has_results && end->exit_code <= 0) return STORE_DONE;
     if (end->exit_code < 0) return attempt_conclude(at, cut_off, "%s", end->why);
     if (j->reported != STORE_DONE && at->stop_sent) return STORE_CANCELLED;
@@ -279,7 +283,7 @@ static enum store_state attempt_outcome(struct attempt *at, const struct exit_in
     file_read_tail(tail, sizeof tail, attempt_log(at, &at->arena, at->path));
     const char *line = str_last_line(tail);
     if (at->ranks_n > 1) snprintf(rank, sizeof rank, "rank %ld: ", (long)end->rank);
-    return attempt_conclude(at, lost ? STORE_LOST : STORE_FAILED, "%sexit %d: %.255s", rank,
+    return attempt_conclude(at, at->gave_up ? STORE_LOST : STORE_FAILED, "%sexit %d: %.255s", rank,
                             end->exit_code, *line ? line : "no message");
 }
 
@@ -295,8 +299,9 @@ enum store_state attempt_run_state(const struct attempt *at, const char *run_id)
 static int attempt_end(struct attempt *at, struct scheduler *sc, const struct exit_info *how,
                        struct err *e)
 {
-    int32_t named = attempt_named_rank(at->journal.message);
-    at->rank = named >= 0 && !attempt_was_killed(at, how) ? named : how->rank;
+    int32_t blamed = attempt_blamed_rank(at->journal.message);
+    bool is_told = at->journal.reported != STORE_NONE && !attempt_was_killed(at, how);
+    at->rank = !is_told ? how->rank : blamed > 0 ? blamed : 0;
     at->state = attempt_outcome(at, how);
     at->crashed = how->signal == SIGSEGV || how->signal == SIGBUS || how->signal == SIGILL ||
                   how->signal == SIGFPE || how->signal == SIGABRT;

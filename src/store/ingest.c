@@ -204,7 +204,7 @@ bool journal_has_results(const struct journal *j)
 static void note_end(struct journal *j, const struct record_ended *r)
 {
     static const enum store_state ends[] = {STORE_DONE, STORE_FAILED, STORE_DIVERGED,
-                                            STORE_CANCELLED};
+                                            STORE_CANCELLED, STORE_LOST};
 
     j->unavailable = r->code && strcmp(r->code, err_name(ERR_UNAVAILABLE)) == 0;
     for (size_t i = 0; r->state && i < sizeof ends / sizeof *ends; i++)
@@ -285,7 +285,8 @@ static void judge_abandoned(const struct journal *j, const struct ingest_target 
     else
         end->state = j->reported;
     end->message = *j->message ? j->message : NULL;
-    if (end->state == STORE_LOST) end->message = "its scheduler ended before it did";
+    if (end->state == STORE_LOST && j->reported != STORE_LOST)
+        end->message = "its scheduler ended before it did";
     end->state = journal_state(j, run, end->state);
 }
 

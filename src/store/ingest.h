@@ -75,8 +75,8 @@ bool journal_has_results(const struct journal *j);
 
 /* ingest_abandoned - ingests the remaining records of a worker that ended without a scheduler, and
  * ends its attempts (the running rows [0, n), which share the folder `dir`) as its last record
- * states: done only with a result, lost without a last record (journal_state). ended_at: as
- * clock_utc writes it; NULL: now. All in one transaction. */
+ * states: done only with a result, lost without a last record or if a rank was (journal_state).
+ * ended_at: as clock_utc writes it; NULL: now. All in one transaction. */
 int ingest_abandoned(struct store *s, const char *dir, const struct store_running *row, int32_t n,
                      const char *ended_at, struct err *e);
 

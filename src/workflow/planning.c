@@ -147,10 +147,14 @@ static int compare_pieces(const void *a, const void *b)
     return x->run - y->run;
 }
 
+static bool is_trained_here(const struct spec *s)
+{
+    return s->kind == SPEC_TRAIN && s->train.origin == SPEC_TRAINED;
+}
+
 bool planning_trains(const struct planning *p, int32_t run)
 {
-    const struct spec *s = &p->plan.run[run].spec;
-    return s->kind == SPEC_TRAIN && s->train.origin == SPEC_TRAINED && !p->state[run].done;
+    return is_trained_here(&p->plan.run[run].spec) && !p->state[run].done;
 }
 
 bool planning_is_too_large(const struct planning *p, int32_t run)
@@ -488,12 +492,12 @@ static int find_changes(struct planning *p, struct arena *scratch, struct store 
     return 0;
 }
 
-/* Makes the memory of a training that of one of its processes. */
+/* Makes the memory of a training that of one of its processes. One that is done may be redone. */
 static int find_memory(struct planning *p, struct err *e)
 {
     for (int32_t i = 0; p->ranks_n > 1 && i < p->plan.runs_n; i++) {
         struct plan_run *r = &p->plan.run[i];
-        if (!planning_trains(p, i)) continue;
+        if (!is_trained_here(&r->spec)) continue;
         int rc = shape_check_ranks(r->spec.train.shards, p->ranks_n, e);
         if (rc < 0) return err_ctx(e, "--ranks"), rc;
         r->cost.device_bytes = shape_rank_bytes(&r->spec, p->ranks_n);

@@ -23,8 +23,11 @@ static const struct outcome outcomes[] = {
     {"blas_dies", "", 0, SIGSEGV, NULL, NULL, NULL},
     {"blas_fails", "", 69, 0, "failed", "unavailable", "oneDNN 2.6 refused a product"},
     /* Rank 0 records what ended another rank; that of a rank that loses its GPU before it meets. */
-    {"told_gpu", "", 69, 0, "failed", "unavailable", "rank 1 on toy:9: it fell off the bus"},
-    {"told_io", "", 74, 0, "failed", "io", "rank 1 on toy:9: the disk is full"},
+    {"told_gpu", "", 69, 0, "lost", "unavailable", "rank 1 on h, cuda:0: it fell off the bus"},
+    {"told_gone", "", 69, 0, "lost", "unavailable", "rank 1 on h, cuda:0: connection lost: bye"},
+    {"told_io", "", 74, 0, "failed", "io", "rank 1 on h, cuda:0: the disk is full"},
+    {"own_gpu", "", 69, 0, "lost", "unavailable", "cuda:0: it fell off the bus"},
+    {"waited", "", 69, 0, "lost", "unavailable", "rank 0 on h, cuda:0 waited 120 s: no rank 1"},
     {"gives_up", "", 69, 0, "failed", "unavailable", "it fell off the bus"},
     /* Failures, whatever the worker claims. */
     {"mute", "", 0, 0, NULL, NULL, NULL},

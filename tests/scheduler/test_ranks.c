@@ -50,12 +50,12 @@ static const struct {
      2, "log.1"},
     {"hang/gives_up done", "state='lost' AND exit_code=69 AND message LIKE '%fell off the bus'", 2,
      "log.1"},
-    {"told_io/failed done", "state='failed' AND message='rank 1 on toy:9: the disk is full'", 2,
+    {"told_io/failed done", "state='failed' AND message='rank 1 on h, cuda:0: the disk is full'", 2,
      "log.1"},
     {"told_io/lost done", "state='lost' AND signal=9 AND message LIKE 'rank 1 was killed%'", 2,
      "log.1"},
-    {"told_gpu/gives_up done", "state='lost' AND message='rank 1 on toy:9: it fell off the bus'", 2,
-     "log.1"},
+    {"told_gpu/gives_up done",
+     "state='lost' AND message='rank 1 on h, cuda:0: it fell off the bus'", 2, "log.1"},
     {"failed/crashed done", "state='failed' AND exit_code=74 AND message LIKE 'the disk is full%'",
      2, NULL},
 };
@@ -280,12 +280,31 @@ TEST_WITH(struct toy_grid *g, with_too_few_gpus_left_a_training_goes_on_with_hal
     assert_string_equal(started(g), "2 toy:0 toy:1\n2 toy:0 toy:2\n1 toy:0\n");
 }
 
-/* A rank that is killed does not cost its GPU. */
-TEST_WITH(struct toy_grid *g, a_killed_rank_is_retried_on_the_same_gpus)
+TEST_EACH(NULL, NULL)
+
+/* What rank 0 records and how rank 1 ends, and the GPUs of the second attempt. */
+TEST(only_a_gpu_that_a_rank_could_not_use_is_retired)
 {
-    toy_grid_script(g, toy_grid_train(g, 64), "told_gpu/lost done", -1);
-    g->options.devices = "toy:0,toy:1";
-    g->options.ranks_n = 2;
-    toy_grid_complete(g, 1);
-    assert_string_equal(started(g), "2 toy:0 toy:1\n2 toy:0 toy:1\n");
+    static const struct {
+        const char *words, *second;
+    } lost[] = {
+        {"told_gpu/gives_up done", "2 toy:0 toy:2\n"},
+        {"own_gpu/told_gpu done", "2 toy:1 toy:2\n"},
+        {"told_gone/lost done", "2 toy:0 toy:1\n"},
+        {"told_gone/gives_up done", "2 toy:0 toy:1\n"},
+        {"waited/gives_up done", "2 toy:0 toy:1\n"},
+        {"told_io/failed done", "2 toy:0 toy:1\n"},
+        {"told_gpu/blas_dies done", "2 toy:0 toy:1\n"},
+    };
+    for (size_t i = 0; i < sizeof lost / sizeof *lost; i++) {
+        struct toy_grid *g;
+        setup_scripted((void **)&g);
+        toy_grid_script(g, toy_grid_train(g, 64), lost[i].words, -1);
+        g->options.devices = "toy:0,toy:1,toy:2";
+        g->options.ranks_n = 2;
+        toy_grid_complete(g, 1);
+        const char *second = strchr(toy_grid_read(g, "started"), '\n') + 1;
+        if (strcmp(second, lost[i].second) != 0) fail_msg("%s: %s", lost[i].words, second);
+        toy_grid_teardown((void **)&g);
+    }
 }

@@ -89,9 +89,13 @@ TEST_WITH(struct toy_grid *g, the_last_record_of_a_worker_counts)
     static const struct {
         const char *outcome; /* NULL: the worker wrote nothing */
         enum store_state state;
-    } rows[] = {{"done", STORE_DONE},         {"failed", STORE_FAILED},
-                {"diverged", STORE_DIVERGED}, {"cancelled", STORE_CANCELLED},
-                {"torn", STORE_LOST},         {NULL, STORE_LOST}};
+    } rows[] = {{"done", STORE_DONE},
+                {"failed", STORE_FAILED},
+                {"diverged", STORE_DIVERGED},
+                {"cancelled", STORE_CANCELLED},
+                {"told_gone", STORE_LOST},
+                {"torn", STORE_LOST},
+                {NULL, STORE_LOST}};
     enum { ROWS_N = sizeof rows / sizeof *rows };
 
     for (int32_t i = 0; i < ROWS_N; i++) toy_grid_train(g, 64 + i);
@@ -102,6 +106,7 @@ TEST_WITH(struct toy_grid *g, the_last_record_of_a_worker_counts)
     assert_int_equal(recover(g), ROWS_N);
     for (int32_t i = 0; i < ROWS_N; i++) assert_int_equal(toy_grid_last(g, i), rows[i].state);
     assert_count(g, 1, "SELECT count(*) FROM trainings WHERE final_loss_nats BETWEEN 1 AND 2");
+    assert_attempts(g, 1, "state='lost' AND message LIKE 'rank 1 on h, cuda:0: connection lost%'");
     assert_int_equal(recover(g), 0);
 }
 
