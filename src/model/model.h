@@ -3,7 +3,8 @@
  * struct spec_form describes it: the paper's (oracle SPEC.md sections 4 to 9), or for scoring that
  * of a pretrained model (open-models SPEC.md section 3). src/position defines the position methods.
  * Memory: parameters, gradients and optimiser state; with bf16 a copy of the parameters;
- * activations at fixed offsets; step state.
+ * activations at fixed offsets; step state. In a group every rank has all of it, and the bits do
+ * not depend on the number of ranks; model_group.c says which values are valid where.
  *
  * The backend determines the precision. Parameters, gradients and optimiser state are fp32 even
  * with bf16; the functions below read and write them in fp32, so that a checkpoint does not depend
