@@ -89,7 +89,8 @@ void worker_restore_choices(struct worker *a, const char *choices)
     struct err why = {0};
 
     if (!choices || !*choices || !a->backend->ops->restore_choices) return;
-    if (a->backend->ops->restore_choices(a->backend, choices, &why) < 0)
+    a->has_choices = a->backend->ops->restore_choices(a->backend, choices, &why) == 0;
+    if (!a->has_choices)
         log_warn("%s: the last digits may differ from an uninterrupted run", why.text);
 }
 
@@ -252,7 +253,10 @@ static int ranks_join(struct worker *a, const char *host, struct err *e)
         .context = a};
     a->has_met = true;
     TRY(group_open(&a->group, &options, e));
-    return b->ops->group_join(b, a->group, e);
+    TRY(b->ops->group_join(b, a->group, e));
+    if (*b->transport) log_info("%d ranks exchange by %s", o->ranks_n, b->transport);
+    if (*b->transport_warning) log_warn("this is slow: %s", b->transport_warning);
+    return 0;
 }
 
 /* Ends the group. Errors that all ranks have alike are an end that they reach together; any other
