@@ -49,7 +49,7 @@ CLI_COMMAND(run)
         {"ranks", 0, CLI_COUNT, &o.ranks_n, "P",
          "compute each training on P devices (a power of two); its results do not change"},
         {"ranks-per-node", 0, CLI_COUNT, &so.ranks_per_node, "K",
-         "of them on one node, with --devices slurm (default all)"},
+         "of them on one node, with --devices slurm (default: at most 8)"},
         {"tries", 0, CLI_COUNT, &so.tries, "N", "attempts per failing run (default 3)"},
         {"keep-going", 'k', CLI_FLAG, &so.keep_going, NULL,
          "continue with other runs after a failure; accept runs that diverge"},

@@ -49,13 +49,18 @@ static void print_progress(struct log *l, const struct record_progress *p)
     l->next_share = p->done / p->total + 1.0 / LOG_LINES;
 }
 
+static void print_start(const struct record_started *r)
+{
+    cli_print("started on %s (%s)", r->device, r->backend ? r->backend : "unknown backend");
+    if (r->ranks > 1) cli_print(", %lld ranks", (long long)r->ranks);
+    cli_print("%s%s\n", r->host ? ", host " : "", r->host ? r->host : "");
+}
+
 static void print_record(struct cli *c, struct log *l, const struct record *r)
 {
     switch (r->type) {
     case EVENT_STARTED:
-        cli_print("started on %s (%s)%s%s\n", r->started.device,
-                  r->started.backend ? r->started.backend : "unknown backend",
-                  r->started.host ? ", host " : "", r->started.host ? r->started.host : "");
+        print_start(&r->started);
         break;
     case EVENT_PROGRESS:
         print_progress(l, &r->progress);

@@ -234,7 +234,7 @@ int slots_open(struct slots *sl, struct arena *a, const char *devices, int32_t r
 int32_t slots_ranks(const struct slots *sl, const struct spec *s);
 int32_t slots_width(const struct slots *sl, const struct spec *s);
 
-/* What a worker needs. */
+/* The demand of a worker. */
 struct slots_need {
     int32_t executor; /* -1: any */
     int32_t ranks_n;

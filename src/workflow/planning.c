@@ -499,7 +499,7 @@ static int find_memory(struct planning *p, struct err *e)
         struct plan_run *r = &p->plan.run[i];
         if (!is_trained_here(&r->spec)) continue;
         int rc = shape_check_ranks(r->spec.train.shards, p->ranks_n, e);
-        if (rc < 0) return err_ctx(e, "--ranks"), rc;
+        if (rc < 0) return err_ctx(e, "--ranks: run %s", r->run_id), rc;
         r->cost.device_bytes = shape_rank_bytes(&r->spec, p->ranks_n);
     }
     return 0;

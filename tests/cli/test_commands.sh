@@ -36,7 +36,7 @@ expect 0 "note: --devices cuda:7: " "$alibi" plan table5 --devices cuda:7
 expect 0 "cores*, 1 at a time; estimated from the device" "$alibi" plan table5 --devices cpu:1
 expect 0 "the exchange of gradients and weights is not counted" "$alibi" plan table5 --scale paper --devices cpu:1
 expect 0 "note: --ranks 2 takes as many devices, but cpu has 1" "$alibi" plan shards --devices cpu:1 --only train.shards=16 --ranks 2
-expect 64 "ranks: 3 ranks for train.shards = 8; use 2 or 4" "$alibi" plan table5 --scale paper --ranks 3
+expect 64 "--ranks: run .*: 3 ranks for train.shards = 8; use 2 or 4" "$alibi" plan table5 --scale paper --ranks 3
 expect 64 "years" "$alibi" run table5 --scale paper --devices cpu
 expect 69 "cuda" "$alibi" run table5 --devices cuda:7
 "$alibi" plan table5 --scale paper --configs >"$dir/out"

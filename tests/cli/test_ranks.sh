@@ -24,7 +24,7 @@ printf 'title: Ranks\nrows: method\ncolumns: L_valid\nvalue: perplexity\nextra: 
 query() { "$alibi" query "$1" --format csv | tr -d '\r' | tail -n +2; }
 
 expect 0 "" "$alibi" data prepare tiny --text "$fixtures/text"
-expect 64 "ranks: 8 ranks for train.shards = 3; use 2 or 4" "$alibi" plan g/ --ranks 8
+expect 64 "--ranks: run .*: 8 ranks for train.shards = 3; use 2 or 4" "$alibi" plan g/ --ranks 8
 expect 0 "" "$alibi" run g/ --devices cpu:2 --ranks 2
 [ "$(query "SELECT group_concat(DISTINCT kind || ' ' || ranks) FROM attempts JOIN run_list USING (run_id) ORDER BY 1")" = '"train 2,eval 1"' ] ||
     fail "the ranks of attempts: $(query "SELECT kind, ranks FROM attempts JOIN run_list USING (run_id)")"
@@ -33,7 +33,7 @@ expect 0 "4 runs reproduced, 0 wrong" "$alibi" verify --updates 24
 expect 0 "ranks  *2" "$alibi" show "$(query "SELECT run_id FROM trainings LIMIT 1")"
 expect 0 "ALiBi .* –$" "$alibi" report g/
 
-expect 64 "ranks: 8 ranks for train.shards = 3; use 2 or 4" "$alibi" run g/ --devices cpu:8 --redo --ranks 8
+expect 64 "--ranks: run .*: 8 ranks for train.shards = 3; use 2 or 4" "$alibi" run g/ --devices cpu:8 --redo --ranks 8
 # One process gives the same files. The speed in the table is that of its training alone.
 expect 0 "" "$alibi" run g/ --devices cpu:2 --redo --only seed=1
 one=$(query "SELECT seed, best_sha256, last_sha256 FROM trainings ORDER BY seed")
