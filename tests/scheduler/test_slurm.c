@@ -364,7 +364,7 @@ TEST_WITH(struct toy_grid *g, a_lost_rank_costs_the_attempt_and_the_next_avoids_
         const char *words, *exit, *attempt;
     } rows[] = {
         {"told_gpu/lost done", "exit 69\n",
-         "state='lost' AND message='rank 1 on toy:9: it fell off the bus'"},
+         "state='lost' AND message='rank 1 on h, cuda:0: it fell off the bus'"},
         {"lost/hang done", "signal 9\n", "state='lost' AND signal=9"},
     };
     for (int i = 0; i < 2; i++) {
@@ -378,8 +378,10 @@ TEST_WITH(struct toy_grid *g, a_lost_rank_costs_the_attempt_and_the_next_avoids_
                          g->run[train].run_id, rows[i].attempt);
         assert_int_equal(toy_grid_count(g, sql), 1);
         assert_int_equal(toy_grid_last(g, train), STORE_DONE);
+        /* No library is to blame: the numbers of another one would differ. */
+        assert_attempts(g, 0, "blas LIKE 'OpenBLAS%'");
         const char *job = arena_printf(&g->arena, "slurm/%d/argv", 2 * i + 2);
-        assert_int_equal(strstr(toy_grid_read(g, job), "--exclude=toy\n") != NULL, i == 0);
+        assert_int_equal(strstr(toy_grid_read(g, job), "--exclude=h\n") != NULL, i == 0);
     }
 }
 
