@@ -77,10 +77,10 @@ $(KERNEL_PROGRAMS): $(BUILD)/cuda/kernels/%: tests/cuda/%.cu $(wildcard tests/cu
 
 # The device of check-gpu and bench-gpu: DEVICE=cuda:1, or DEVICES with one GPU.
 GPU_DEVICE := $(or $(DEVICE),$(filter cuda:%,$(DEVICES)))
-GPU_TESTS := $(addprefix $(BUILD)/,alibi tests/ops/test_ops tests/check_oracle tests/check_open tests/model/check_training tests/model/test_score tests/model/test_forms tests/model/check_graphs tests/ops/check_capture tests/worker/check_device)
+GPU_TESTS := $(addprefix $(BUILD)/,alibi tests/ops/test_ops tests/check_oracle tests/check_open tests/model/check_training tests/model/test_score tests/model/test_forms tests/model/check_graphs tests/ops/check_capture tests/worker/check_device tests/worker/check_ranks)
 GPU_PROGRAMS := $(GPU_TESTS) $(if $(CUDA_LIBRARY),$(CUDA_LIBRARY) $(BUILD)/cuda/selftest $(KERNEL_PROGRAMS))
 
 # emulation.mk adds what cuda:emulated needs.
 .PHONY: check-gpu
-check-gpu: $(if $(filter cuda:emulated,$(GPU_DEVICE)),$(GPU_TESTS),$(GPU_PROGRAMS)) ## run op table, oracle, training, self-test and compute-sanitizer on a GPU (DEVICE=cuda:0 or cuda:emulated, LEGS=smoke); skips are failures
+check-gpu: $(if $(filter cuda:emulated,$(GPU_DEVICE)),$(GPU_TESTS),$(GPU_PROGRAMS)) ## run op table, oracle, training, self-test and compute-sanitizer on a GPU (DEVICE=cuda:0 or cuda:emulated, LEGS=smoke, RANKS=2); skips are failures
 	@tests/check_gpu.sh $(BUILD) $(GPU_DEVICE)

@@ -241,8 +241,9 @@ static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
     if (threadIdx.x == 0) logp[i] = accumulate ? logp[i] + value : value;
 }
 
-/* Sets out to the sum of the losses. A batch has some ten thousand losses, so one block suffices. Thread t adds losses t, t + 512, ...; then lanes, then warps are added in
- * a fixed order. Reads 4 bytes a loss. */
+/* Sets out to the sum of the losses. A batch has some ten thousand losses, so one block suffices.
+ * Thread t adds losses t, t + 512, ...; then lanes, then warps are added in a fixed order. Reads 4
+ * bytes a loss. */
 static __global__ void __launch_bounds__(SOFTMAX_THREADS_MAX)
     sum_losses_k(double *out, const float *loss, int64_t n)
 {

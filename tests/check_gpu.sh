@@ -6,6 +6,7 @@
 #   SANITIZE=0            without compute-sanitizer, whose legs take most of the time
 #   LIMIT=300             seconds a leg may take (the emulator: 900)
 #   ORACLE=FOLDER         also check the fixtures there
+#   RANKS=4               trainings on so many GPUs, from DEVICE on; without it on two, if this machine has them
 #
 # Writes BUILD/check-gpu/DEVICE/leg-NAME.log and appends a line for each leg to BUILD/check-gpu/check-gpu.jsonl: device,
 # gpu, driver, library (cuBLASLt), code_id, date, leg, result, exit, ms.
@@ -80,6 +81,16 @@ leg "forms of the decoder in bf16" "$build/tests/model/test_forms" --bf16 "$devi
 leg "graph capture" "$build/tests/ops/check_capture" "$device"
 leg "passes as graphs" "$build/tests/model/check_graphs" "$device"
 leg "attempts as on the CPU" "$build/tests/worker/check_device" "$device"
+# A training on several GPUs leaves the files of one; prints what an exchange moves in a second.
+case $device in
+cuda:emulated) several=yes ;;
+*) several=${RANKS:-$("$build/alibi" devices | grep "^cuda:$((${device#cuda:} + 1)) " | grep -v "not usable")} ;;
+esac
+if [ -n "$several" ]; then
+    leg "ranks as one device" "$build/tests/worker/check_ranks" "$device"
+else
+    echo "check-gpu: \"ranks as one device\" was skipped: it needs a second GPU"
+fi
 
 # racecheck, synccheck and initcheck look at the kernels of this project, whose names end in _k, and not at cuBLAS's.
 # memcheck looks at all: a wrong size or place in a call of cuBLAS shows there.

@@ -48,7 +48,7 @@ static int exchange_check(const struct exchange *x, struct err *e)
 static int lose_peer(struct exchange *x, int32_t peer, struct err *e)
 {
     watch_outlive();
-    return ERR(e, ERR_UNAVAILABLE, "lost the connection to rank %d on %s", peer,
+    return ERR(e, ERR_UNAVAILABLE, "rank %d on %s closed its connection", peer,
                x->g->member_own[peer].place);
 }
 
@@ -126,8 +126,7 @@ static int exchange_stalled(const struct exchange *x, struct err *e)
         waits[peer] = lane->send_at < x->n || lane->receive_at < x->n;
     }
     group_names(x->g, waits, names);
-    return ERR(e, ERR_UNAVAILABLE, "no byte moved for %g s; waiting for %s", x->g->options.stall_s,
-               names);
+    return ERR(e, ERR_UNAVAILABLE, "%s moved no byte for %g s", names, x->g->options.stall_s);
 }
 
 int group_exchange(struct group *g, const struct group_transfer *list, int32_t n, struct err *e)

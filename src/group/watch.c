@@ -159,7 +159,7 @@ static int await_ends(struct group *g, int32_t wanted, double timeout_s, struct 
     pthread_mutex_unlock(&g->lock);
     if (rc == 0) return 0;
     group_names(g, waits, names);
-    return ERR(e, ERR_UNAVAILABLE, "no end for %g s; waiting for %s", timeout_s, names);
+    return ERR(e, ERR_UNAVAILABLE, "%s did not end within %g s", names, timeout_s);
 }
 
 /* Sends a message to rank 0. */

@@ -1,9 +1,9 @@
 /* model_internal.h - struct model and the functions that its files share.
  *
  * 1. Memory: one block of values, gradients, optimiser state and further gradients of shards
- *    (model_group.c); with bf16 a copy of the values;
- *    one pool of activations whose offsets are fixed at open for the largest batch; a small block
- *    of step state. Nothing is allocated later, except by model_keep_inner and model_heads.
+ *    (model_group.c); with bf16 a copy of the values; one pool of activations whose offsets are
+ *    fixed at open for the largest batch; a small block of step state; of a rank, pieces of other
+ *    ranks' gradients. Nothing is allocated later, except by model_keep_inner and model_heads.
  * shape/memory.h defines offset and lifetime of each buffer; outside its lifetime other buffers use
  * its bytes.
  * 2. A training pass keeps the activations of every layer for the backward pass. A scoring pass

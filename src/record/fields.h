@@ -145,8 +145,9 @@ struct record_bins {
     X(T, t, REAL, cpu_share, OPTIONAL, "results", "cpu_share", false)                              \
     X(T, t, REAL, switches_per_s, OPTIONAL, "results", "switches_per_s", false)
 
-/* state: done, failed, diverged or cancelled. code: as err_name gives it. message: one line,
- * perhaps empty. choices: algorithms the device selected by timing; NULL: it selects none. */
+/* state: done, failed, diverged, cancelled, or lost: another rank was. code: as err_name gives it.
+ * message: one line, perhaps empty. choices: algorithms the device selected by timing; NULL: it
+ * selects none. */
 #define RECORD_ENDED(X, T, t)                                                                      \
     X(T, t, TEXT, state, OPTIONAL, NULL, NULL, false)                                              \
     X(T, t, TEXT, code, OPTIONAL, NULL, NULL, false)                                               \

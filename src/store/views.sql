@@ -157,9 +157,9 @@ SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, 
 FROM points p
 JOIN evaluations e ON e.run_id = p.run_id;
 
--- ranks: the processes of the training, an older program's one. A speed, a memory and a time are of
--- this number. NULL if it goes on from a checkpoint that another number of processes made: its
--- wall_seconds are then of several numbers, and so may its speed be.
+-- ranks: the number of processes, 1 of an older program. Speed, memory and time are of this number.
+-- NULL if the training resumed from a checkpoint that another number of processes wrote: its
+-- wall_seconds are then of both, and its speed may be of either.
 CREATE VIEW trainings AS
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train,
   coalesce((SELECT min(p.L_train_nominal) FROM runs w JOIN points p ON p.run_id = w.run_id
@@ -355,8 +355,8 @@ FROM points;
 -- method, place: the position method as the paper writes it, and its place in the paper's tables.
 -- trained_on: the length a model was trained on, such as "L=64 (512)", with the paper's in
 --   parentheses where a scale divides.
--- train_wps, train_memory_bytes: of a training by one process, so that a mean over rows is of like
---   numbers; train_ranks says how many processes any other had (see trainings.ranks).
+-- train_wps, train_memory_bytes: NULL unless one process trained (train_ranks = 1), so that no mean
+--   over rows mixes numbers of processes.
 -- alone_…: of the training's benchmark in the same artefact, which had its device to itself.
 -- state: why there is no number. A training diverged, too, if one that it continues did.
 CREATE VIEW wanted_evaluations AS

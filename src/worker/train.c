@@ -255,11 +255,10 @@ static int train_choose(struct train *t, struct err *e)
     struct worker *a = t->worker;
     struct backend *b = a->backend;
 
-    if (!b->ops->choices) return 0;
-    const char *choices = worker_choices(a, &a->arena);
-    if (!choices) {
+    if (!b->ops->close_choices) return 0;
+    if (!a->has_choices) {
         if (worker_writes(a)) TRY(train_time_products(t, e));
-        choices = worker_choices(a, &a->arena);
+        const char *choices = worker_choices(a, &a->arena);
         TRY(worker_share_choices(a, &choices, e));
         if (!worker_writes(a)) worker_restore_choices(a, choices);
     }

@@ -89,7 +89,8 @@ void worker_restore_choices(struct worker *a, const char *choices)
     struct err why = {0};
 
     if (!choices || !*choices || !a->backend->ops->restore_choices) return;
-    if (a->backend->ops->restore_choices(a->backend, choices, &why) < 0)
+    a->has_choices = a->backend->ops->restore_choices(a->backend, choices, &why) == 0;
+    if (!a->has_choices)
         log_warn("%s: the last digits may differ from an uninterrupted run", why.text);
 }
 
@@ -204,10 +205,12 @@ static int ranks_check(const struct worker *a, struct err *e)
 static int worker_end(struct worker *a, int outcome, const struct err *why, const char *choices,
                       struct err *e)
 {
+    bool is_lost = outcome == ERR_UNAVAILABLE && a->has_met;
     const struct record r = {.type = EVENT_ENDED,
                              .ended = {.state = outcome == 0                 ? "done"
                                                 : outcome == ERR_NUMBER      ? "diverged"
                                                 : outcome == ERR_INTERRUPTED ? "cancelled"
+                                                : is_lost                    ? "lost"
                                                                              : "failed",
                                        .code = err_name(outcome),
                                        .message = outcome < 0 ? why->text : "",
@@ -248,8 +251,12 @@ static int ranks_join(struct worker *a, const char *host, struct err *e)
         .stall_s = o->stall_s > 0.0 ? o->stall_s : worker_stall_s,
         .lost = worker_lost,
         .context = a};
+    a->has_met = true;
     TRY(group_open(&a->group, &options, e));
-    return b->ops->group_join(b, a->group, e);
+    TRY(b->ops->group_join(b, a->group, e));
+    if (*b->transport) log_info("%d ranks exchange by %s", o->ranks_n, b->transport);
+    if (*b->transport_warning) log_warn("this is slow: %s", b->transport_warning);
+    return 0;
 }
 
 /* Ends the group. Errors that all ranks have alike are an end that they reach together; any other

@@ -43,10 +43,10 @@ struct worker_options {
 };
 
 /* worker_run - carries out the attempt from start to end. The record EVENT_ENDED states the
- * outcome: done (0), diverged (ERR_NUMBER), cancelled (ERR_INTERRUPTED) or failed (any other
- * error); the message of another rank's error or loss begins with "rank R on PLACE: ". Errors:
- * ERR_CREATE the attempt has already been executed. May end the process: a rank does not survive
- * the loss of another. */
+ * outcome: done (0), diverged (ERR_NUMBER), cancelled (ERR_INTERRUPTED), lost (ERR_UNAVAILABLE
+ * once the ranks meet) or failed (any other error). The message of the error or the loss of another
+ * rank begins with "rank R on PLACE: ". Errors: ERR_CREATE the attempt has already been executed.
+ * May end the process: a rank does not survive the loss of another. */
 int worker_run(const struct project *p, const struct worker_options *o, struct err *e);
 
 /* trial_run - runs some ops on a device and compares them with the CPU backend, in a fraction of a

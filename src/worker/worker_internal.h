@@ -34,9 +34,11 @@ struct worker {
     int32_t specs_n;
     struct backend *backend;
     struct group *group;         /* NULL: alone */
+    bool has_met;                /* the other ranks, or has tried to */
     struct event_writer *events; /* of a rank above 0: drops its records */
     int64_t in_use_bytes;        /* of a GPU, when it was opened: its driver counts all programs */
     int64_t started_us, progress_us; /* start of the attempt; time of the last progress record */
+    bool has_choices;                /* the backend has restored recorded algorithms */
     bool stopped;
     sigset_t mask_before;
 };

@@ -6,11 +6,14 @@
  * the same loss and gradient norm. The peak is that of fused multiply-adds of the same
  * instruction set, measured in the same process and in processor time, so that the share of the
  * peak is fair on a throttled or shared machine. ALIBI_KERNELS=v3 measures an AVX-512 machine
- * without AVX-512. */
+ * without AVX-512. With --ranks P as many processes share the shards of a training step. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -19,6 +22,7 @@
 #include "base/str.h"
 #include "bench/bench_steps.h"
 #include "cpu/cpu.h"
+#include "group/group.h"
 
 struct profile {
     const char *name;
@@ -29,13 +33,14 @@ static const struct profile profiles[] = {
     {"d128", 3, 128, 1024, 64, 1024},  {"d256", 4, 256, 8192, 256, 2048},
     {"d512", 6, 512, 8192, 512, 2048},
 };
-enum { HEADS = 8, WARMUP = 3, STEPS = 5, PEAK_ROUNDS = 400000 };
+enum { HEADS = 8, WARMUP = 3, STEPS = 5, RANKS_STEPS = 8, PEAK_ROUNDS = 400000 };
 
 struct bench {
     const struct profile *profile;
     enum spec_position position;
-    int32_t threads, length;
-    double seconds;           /* of timed training; evaluation gets half as much */
+    int32_t threads, length, shards;
+    int32_t rank, ranks_n;
+    double seconds; /* of timed training; evaluation gets half as much. Ranks make RANKS_STEPS */
     const char *blas, *cores; /* NULL: what the backend chooses */
     const char *weights;      /* NULL, or a file: only writes it */
     struct bench_steps steps;
@@ -118,7 +123,7 @@ static void fill_spec(struct spec *s, const struct bench *b)
     s->model.dropout_relu = s->model.dropout_softmax = 0.0;
     s->data.vocab = p->vocab;
     s->train.L = b->length;
-    s->train.shards = 1;
+    s->train.shards = b->shards;
     s->train.shard_tokens = p->batch_tokens > b->length ? p->batch_tokens : b->length;
     s->train.optimizer = SPEC_NAG;
     s->train.momentum = 0.99;
@@ -147,13 +152,13 @@ static void bench_print(const struct bench *b, const struct bench_timing *train,
     double eval_gflops = forward_flops(b) * rate(b, eval->cpu_s) * 1e-9;
     double gflops = 3.0 * forward_flops(b) * rate(b, train->cpu_s) * 1e-9;
     printf("{\"side\": \"alibi\", \"profile\": \"%s\", \"position\": \"%s\", \"L\": %d, "
-           "\"threads\": %d, \"kernels\": \"%s\", "
+           "\"threads\": %d, \"ranks\": %d, \"shards\": %d, \"kernels\": \"%s\", "
            "\"train_tok_s\": %.0f, \"train_tok_s_best\": %.0f, \"train_tok_cpu_s\": %.0f, "
            "\"eval_tok_s\": %.0f, \"eval_tok_s_best\": %.0f, \"eval_tok_cpu_s\": %.0f, ",
-           b->profile->name, spec_position_name(b->position), b->length, b->threads,
-           cpu_of(b->steps.backend)->simd->name, rate(b, train->median_s), rate(b, train->best_s),
-           rate(b, train->cpu_s), rate(b, eval->median_s), rate(b, eval->best_s),
-           rate(b, eval->cpu_s));
+           b->profile->name, spec_position_name(b->position), b->length, b->threads, b->ranks_n,
+           b->shards, cpu_of(b->steps.backend)->simd->name, rate(b, train->median_s),
+           rate(b, train->best_s), rate(b, train->cpu_s), rate(b, eval->median_s),
+           rate(b, eval->best_s), rate(b, eval->cpu_s));
     printf("\"train_gflops\": %.1f, \"eval_gflops\": %.1f, \"peak_gflops\": %.1f, "
            "\"share_of_peak\": %.3f, \"eval_share_of_peak\": %.3f, "
            "\"loss_nats\": %.9g, \"eval_loss_nats\": %.9g, \"grad_norm\": %.9g, "
@@ -172,11 +177,42 @@ static int bench_run(struct bench *b, struct err *e)
     TRY(bench_steps_open(&b->steps, &s, "cpu", b->threads, false, e));
     if (b->weights) return bench_steps_write(&b->steps, b->weights, e);
     if (b->blas) TRY(cpu_use_library(b->steps.backend, b->blas, b->cores, e));
+    /* All ranks make the same number of steps. */
+    int32_t steps_n = b->ranks_n > 1 ? RANKS_STEPS : STEPS;
+    double seconds = b->ranks_n > 1 ? 0.0 : b->seconds;
     /* Scoring first, so that both start from the initial weights. */
-    TRY(bench_time(&b->steps, bench_eval_step, WARMUP, STEPS, b->seconds / 2.0, &eval, e));
-    TRY(bench_time(&b->steps, bench_train_step, WARMUP, STEPS, b->seconds, &train, e));
-    bench_print(b, &train, &eval);
+    TRY(bench_time(&b->steps, bench_eval_step, WARMUP, STEPS, seconds / 2.0, &eval, e));
+    TRY(bench_time(&b->steps, bench_train_step, WARMUP, steps_n, seconds, &train, e));
+    if (b->rank == 0) bench_print(b, &train, &eval);
     return 0;
+}
+
+/* Runs the benchmark as one of several ranks, which it starts. */
+static int bench_ranks(struct bench *b, struct err *e)
+{
+    char dir[] = "/tmp/alibi-bench-XXXXXX", meet[sizeof dir + 8];
+    if (!mkdtemp(dir)) return ERR(e, ERR_CREATE, "%s: cannot be created", dir);
+    snprintf(meet, sizeof meet, "%s/meet", dir);
+    while (b->rank + 1 < b->ranks_n) {
+        pid_t pid = fork();
+        if (pid < 0) return ERR(e, ERR_NOMEM, "rank %d: no process", b->rank + 1);
+        if (pid > 0) break;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        b->rank++;
+    }
+    const struct group_options o = {.rank = b->rank,
+                                    .ranks_n = b->ranks_n,
+                                    .meet = meet,
+                                    .place = "here",
+                                    .identity = "",
+                                    .meet_s = 60.0,
+                                    .stall_s = 600.0};
+    TRY(group_open(&b->steps.group, &o, e));
+    int rc = group_close(b->steps.group, bench_run(b, e), e);
+    while (wait(NULL) > 0) {
+    }
+    if (b->rank == 0) rmdir(dir);
+    return rc;
 }
 
 /* Reads one option; false if it is unknown or its value is invalid. */
@@ -205,9 +241,19 @@ static bool bench_argument(struct bench *b, const char *name, const char *value)
             return true;
         }
     if (!str_to_int(&whole, value) || whole < 1 || whole > INT32_MAX) return false;
-    if (strcmp(name, "--threads") == 0) b->threads = (int32_t)whole;
-    if (strcmp(name, "--length") == 0) b->length = (int32_t)whole;
-    return strcmp(name, "--threads") == 0 || strcmp(name, "--length") == 0;
+    const struct {
+        const char *name;
+        int32_t *to;
+    } numbers[] = {{"--threads", &b->threads},
+                   {"--length", &b->length},
+                   {"--shards", &b->shards},
+                   {"--ranks", &b->ranks_n}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strcmp(name, numbers[i].name) == 0) {
+            *numbers[i].to = (int32_t)whole;
+            return true;
+        }
+    return false;
 }
 
 static int bench_arguments(struct bench *b, int count, char **values, struct err *e)
@@ -216,7 +262,8 @@ static int bench_arguments(struct bench *b, int count, char **values, struct err
         if (i + 1 == count || !bench_argument(b, values[i], values[i + 1]))
             return ERR(e, ERR_USAGE,
                        "%s %s: expected --profile d64|d64-long|d128|d256|d512, --threads N, "
-                       "--length N, --position METHOD, --seconds S, --blas onednn|openblas|blis, "
+                       "--ranks N, --shards N, --length N, --position METHOD, --seconds S, --blas "
+                       "onednn|openblas|blis, "
                        "--cores NAME or --weights FILE",
                        values[i], i + 1 < count ? values[i + 1] : "(nothing)");
     if (!b->profile) return ERR(e, ERR_USAGE, "expected --profile");
@@ -226,11 +273,12 @@ static int bench_arguments(struct bench *b, int count, char **values, struct err
 
 int main(int count, char **values)
 {
-    struct bench b = {.threads = 1, .seconds = 2.0, .position = SPEC_ALIBI};
+    struct bench b = {
+        .threads = 1, .shards = 1, .ranks_n = 1, .seconds = 2.0, .position = SPEC_ALIBI};
     struct err e = {0};
     backend_register(backend_cpu_library());
     int rc = bench_arguments(&b, count, values, &e);
-    if (rc == 0) rc = bench_run(&b, &e);
+    if (rc == 0) rc = b.ranks_n > 1 ? bench_ranks(&b, &e) : bench_run(&b, &e);
     if (rc < 0) fprintf(stderr, "bench_cpu: %s\n", e.text);
     bench_steps_close(&b.steps);
     return err_exit_code(rc);

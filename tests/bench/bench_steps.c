@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/philox.h"
+#include "group/group.h"
 #include "interchange/safetensors.h"
 #include "shape/shape.h"
 
@@ -60,10 +61,12 @@ int bench_steps_open(struct bench_steps *b, const struct spec *s, const char *de
     TRY(bench_fill(b, zipf, e));
     TRY(backend_open(&b->backend, device, threads,
                      s->train.precision == SPEC_BF16 ? DTYPE_BF16 : DTYPE_F32, e));
+    if (b->group) TRY(b->backend->ops->group_join(b->backend, b->group, e));
     bool both = s->kind != SPEC_BENCH, train = s->bench_mode == 0;
     const struct shape_capacity o = {.train = both || train,
                                      .rows_max = b->rows,
                                      .length_max = b->length,
+                                     .ranks_n = group_ranks_n(b->group),
                                      .scored_max = both || !train ? shard_n : 0};
     TRY(model_open(&b->model, b->backend, s, &o, e));
     return model_init(b->model, (uint64_t)s->train.seed, e);
@@ -117,10 +120,12 @@ int bench_train_step(struct bench_steps *b, uint32_t update, double *loss, doubl
                                    .lr_previous = b->lr,
                                    .targets_n = b->tokens,
                                    .shards_n = b->shards};
-    for (int32_t shard = 0; shard < b->shards; shard++) {
+    int32_t first, end;
+    model_shards(b->model, &first, &end);
+    for (int32_t shard = first; shard < end; shard++) {
         const struct model_batch batch = bench_batch(b, shard);
         TRY(model_train_batch(b->model, &batch, update, shard, NULL, e));
-        if (shard == 0) b->queue_us = clock_monotonic_us() - before;
+        if (shard == first) b->queue_us = clock_monotonic_us() - before;
     }
     TRY(model_apply(b->model, &u, norm, e));
     *loss = model_loss(b->model);
@@ -130,12 +135,15 @@ int bench_train_step(struct bench_steps *b, uint32_t update, double *loss, doubl
 int bench_eval_step(struct bench_steps *b, uint32_t update, double *loss, double *norm,
                     struct err *e)
 {
-    const struct model_batch batch = bench_batch(b, 0);
+    int64_t n = b->tokens / b->shards;
     (void)update;
-    TRY(model_score(b->model, &batch, b->position, b->tokens, b->logp, e));
-    TRY(b->backend->ops->sync(b->backend, e));
     *loss = *norm = 0.0;
-    for (int64_t i = 0; i < b->tokens; i++) *loss -= (double)b->logp[i];
+    for (int32_t shard = 0; shard < b->shards; shard++) {
+        const struct model_batch batch = bench_batch(b, shard);
+        TRY(model_score(b->model, &batch, b->position, n, b->logp, e));
+        TRY(b->backend->ops->sync(b->backend, e));
+        for (int64_t i = 0; i < n; i++) *loss -= (double)b->logp[i];
+    }
     return 0;
 }
 

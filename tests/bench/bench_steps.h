@@ -20,6 +20,7 @@ enum { BENCH_STEPS_MAX = 1000 };
 struct bench_steps {
     struct spec spec;
     struct backend *backend;
+    struct group *group; /* the ranks that share a training step, set before open; NULL: alone */
     struct model *model;
     int32_t *source, *target; /* (shards, rows, length) */
     int32_t *position;        /* (rows, length) */

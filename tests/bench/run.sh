@@ -8,6 +8,8 @@
 #              the exit status is 65. PYTHONS lists the Pythons to try.
 #   positions  the position methods on d128 and d256 (TAX_PROFILES) at each length of TAX_LENGTHS, in tokens a second of
 #              CPU time, one thread: the cost of the slowest, and ALiBi relative to sinusoidal, which has no bias.
+#   ranks      updates of RANKS_SHARDS (4) shards of d256 (RANKS_PROFILES): one thread, two threads, two processes of one thread,
+#              and how much faster the processes are than the threads.
 #   libraries  d256 (LIBRARY_PROFILE) with one thread: the products that the backend chooses, each library for all gradients, and OpenBLAS
 #              with those of CORETYPES that the processor has; shows whether the choice is right on this processor.
 #   open       scoring of checkpoint folders with the shapes of OPEN_MODELS and random weights (open_model.py, F32, or
@@ -250,6 +252,25 @@ open() {
     done
 }
 
+ranks() {
+    echo "updates of ${RANKS_SHARDS:-4} shards, tokens a second, medians of $rounds rounds"
+    for profile in ${RANKS_PROFILES:-d256}; do
+        name=$out/$profile-ranks
+        rm -f "$name"-*.json
+        for round in $(seq "$rounds"); do
+            for side in 1-1 2-1 1-2; do
+                "$program" --profile "$profile" --threads "${side%-*}" --ranks "${side#*-}" --shards "${RANKS_SHARDS:-4}" \
+                    --seconds "$seconds" >>"$name-$side.json"
+            done
+        done
+        for side in 1-1 2-1 1-2; do
+            printf '%-8s threads %s ranks %s %9.0f\n' "$profile" "${side%-*}" "${side#*-}" "$(value train_tok_s "$name-$side.json")"
+        done
+        echo "$(value train_tok_s "$name-1-2.json") $(value train_tok_s "$name-2-1.json")" |
+            awk -v p="$profile" '{ printf "%-8s ranks / threads %.2f\n", p, $1 / $2 }'
+    done
+}
+
 scheduler() {
     for folder in ${FOLDERS:-$out /dev/shm}; do
         project=$(mktemp -d "$folder/scheduler-XXXXXX")
@@ -263,8 +284,8 @@ scheduler() {
 status=0
 for case in ${CASES:-steps}; do
     case $case in
-    steps | positions | libraries | open | scheduler) "$case" ;;
-    *) echo "run.sh: CASES=$case: expected steps, positions, libraries, open or scheduler" >&2; exit 64 ;;
+    steps | positions | ranks | libraries | open | scheduler) "$case" ;;
+    *) echo "run.sh: CASES=$case: expected steps, positions, ranks, libraries, open or scheduler" >&2; exit 64 ;;
     esac
     echo
 done

@@ -32,6 +32,7 @@ expect 0 "SkylakeX  *-  OpenBLAS's kernels SkylakeX: this processor, limited to 
 grep -qE "^chosen +[1-9]" "$dir/out" || fail "libraries does not measure the choice"
 expect 0 "base kernels, threads 1;" env AGREES=1 KERNELS=base tests/bench/run.sh "$build"
 expect 0 "slowest/fastest" env CASES=positions TAX_PROFILES=d128 TAX_LENGTHS=8 tests/bench/run.sh "$build"
+expect 0 "ranks / threads [0-9]" env CASES=ranks RANKS_PROFILES=d64 tests/bench/run.sh "$build"
 expect 0 "overhead per run while query and report read" env CASES=scheduler RUNS=250 FOLDERS="$dir" tests/bench/run.sh "$build"
 open() { expect "$1" "$2" env CASES=open OPEN_MODELS=bloom-tiny OPEN_LENGTHS=32 "$3" tests/bench/run.sh "$build"; }
 open 65 "bloom-tiny torch not timed: peer_torch: loss 7" PYTHONS="$dir/python"

@@ -1,7 +1,8 @@
 /* nccl_emulated.c - NCCL for the emulated GPU: a socket between each two ranks.
  *
  * 1. A group of sends and receives is one piece of the stream's work. It ends when all its bytes
- *    have moved; those of two ranks match in their order, and their sizes must be equal.
+ *    have moved; those of two ranks match in their order, and their sizes must be equal. The stream
+ *    works until then at once: a rank that waits on the host for another one would never do it.
  * 2. If a rank is lost, the work of the others does not end, as on a GPU: only
  * ncclCommGetAsyncError says so. After STUCK_MS it ends all the same, so that no test hangs.
  * 3. EMULATION_NCCL is a word: `absent`, the library is not found; `broken`, the first exchange
@@ -219,8 +220,9 @@ static int end(void)
     is_open = 0;
     if (batch.n == 0) return NCCL_SUCCESS;
     size_t bytes = offsetof(struct batch, move) + (size_t)batch.n * sizeof *batch.move;
-    return emulation_enqueue(batch_stream, move_all, &batch, bytes) == cudaSuccess ? NCCL_SUCCESS
-                                                                                   : SYSTEM_ERROR;
+    if (emulation_enqueue(batch_stream, move_all, &batch, bytes) != cudaSuccess)
+        return SYSTEM_ERROR;
+    return cudaStreamSynchronize(batch_stream) == cudaSuccess ? NCCL_SUCCESS : SYSTEM_ERROR;
 }
 
 int nccl_open(struct nccl *out, struct err *e)

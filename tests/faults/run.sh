@@ -150,6 +150,7 @@ needs strace disturb F2 "kill -9 at the k-th call that changes files" kill_at_ca
 disturb F2 "kill -9 of the process that makes the k-th call" "strike_call 0" 15 400 1
 disturb F3 "kill -9 of a worker" kill_worker 20 500
 suite F3 "kill -9 of one worker after the other" worker/test_resume 'a_worker_killed_again*'
+suite F3 "kill -9 of one rank; another number of them resumes" worker/test_ranks 'no_rank_survives*'
 needs strace disturb F4 "kill -9 at the k-th write of a checkpoint" kill_in_checkpoint 12 200 1
 disturb F5 "Ctrl-C" "interrupt INT" 5 80
 disturb F5 "SIGTERM" "interrupt TERM" 5 80
@@ -158,6 +159,7 @@ needs "a GPU" row F5 "Ctrl-C leaves no process on a GPU"
 needs strace disturb F6 "ENOSPC at the k-th write or sync" "fail ENOSPC" 10 400 1
 needs strace disturb F6 "ENOSPC from the k-th on" "fail ENOSPC +" 5 200 1
 needs namespaces full_disk F6 "a disk too small"
+suite F6 "the disk of rank 0 is full" worker/test_ranks 'the_error_of_one_rank*'
 suite F6 "results.db on a full disk, every operation" store/test_faults 'a_disk_that*'
 needs strace disturb F7 "EIO at the k-th write or sync" "fail EIO" 10 400 1
 needs strace disturb F7 "EIO from the k-th on" "fail EIO +" 5 200 1

@@ -482,7 +482,7 @@ TEST_WITH(struct worker_fixture *f, no_rank_survives_a_killed_one_and_another_nu
                 }
             }
             if (victim > 0)
-                assert_ended(f, &s, 1, "failed", words);
+                assert_ended(f, &s, 1, "lost", words);
             else
                 assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_ENDED), 0);
             must_run(f, &s, 2, m == IN_A_PASS ? 1 : m == IN_AN_EXCHANGE ? 2 : 8);
@@ -554,12 +554,12 @@ TEST_WITH(struct worker_fixture *f, ranks_that_do_not_meet_are_named)
 
     struct ranks r = run(f, &s, 1, 4, wait_briefly);
     assert_int_equal(WEXITSTATUS(r.status[0]), err_exit_code(ERR_UNAVAILABLE));
-    assert_ended(f, &s, 1, "failed", "rank 1 of 4 did not come");
+    assert_ended(f, &s, 1, "lost", "rank 1 of 4 did not come");
     worker_fixture_forget(f, &s);
     r = run(f, &s, 1, 2, differ);
     assert_exits(&r, err_exit_code(ERR_UNAVAILABLE));
-    assert_ended(f, &s, 1, "failed", "2 threads");
-    assert_ended(f, &s, 1, "failed", "1 thread,");
+    assert_ended(f, &s, 1, "lost", "2 threads");
+    assert_ended(f, &s, 1, "lost", "1 thread,");
 }
 
 /* --- algorithms ----------------------------------------------------------------------------- */
