@@ -346,7 +346,7 @@ bool attempt_was_preempted(const struct attempt *at)
 
 const char *attempt_failed_blas(const struct attempt *at)
 {
-    /* Several ranks do not tell whether the library or the device of one gave up. */
+    /* It is not known whether the library or the device of one of several ranks gave up. */
     bool refused = at->gave_up && at->state == STORE_FAILED;
 
     return (at->crashed || refused) && *at->journal.blas ? at->journal.blas : NULL;
