@@ -327,6 +327,27 @@ TEST_WITH(struct worker_fixture *f, ranks_continue_a_parent)
     compare_ranks(f, &s, 4);
 }
 
+enum { MUCH_BYTES = 200 << 20 };
+
+static void use_memory(struct worker_options *o)
+{
+    static char *volatile much; /* a compiler leaves out what nobody reads */
+
+    if (o->rank != 1) return;
+    much = malloc(MUCH_BYTES);
+    if (much) memset(much, 1, MUCH_BYTES);
+}
+
+TEST_WITH(struct worker_fixture *f, peak_memory_is_that_of_the_largest_rank)
+{
+    struct spec s = spec_of(f, SPEC_ALIBI);
+
+    s.train.updates = 1;
+    const struct ranks r = run(f, &s, 1, 2, use_memory);
+    assert_exits(&r, 0);
+    assert_true(worker_fixture_trained(f, &s, 1).peak_memory_bytes > MUCH_BYTES);
+}
+
 TEST_WITH(struct worker_fixture *f, a_norm_that_is_infinite_ends_all_ranks_with_one_record)
 {
     struct spec s = spec_of(f, SPEC_ALIBI);
