@@ -28,7 +28,7 @@ enum {
     OUTLIVE_MS = 5000         /* for src/group to end the process with the first cause */
 };
 
-/* What rank 0 tells the others. */
+/* The choice of rank 0, for all. */
 struct offer {
     int version; /* of NCCL; 0: sockets */
     struct nccl_id id;

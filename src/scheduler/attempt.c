@@ -346,7 +346,7 @@ bool attempt_was_preempted(const struct attempt *at)
 
 const char *attempt_failed_blas(const struct attempt *at)
 {
-    /* Of several ranks it is not known whether the library or the device of one gave up. */
+    /* Several ranks do not tell whether the library or the device of one gave up. */
     bool refused = at->gave_up && at->state == STORE_FAILED;
 
     return (at->crashed || refused) && *at->journal.blas ? at->journal.blas : NULL;

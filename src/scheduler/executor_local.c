@@ -102,6 +102,7 @@ static const char *const *worker_environment(struct arena *a, const struct worke
                 {"TMPDIR", getenv("TMPDIR")},
                 {"LD_LIBRARY_PATH", getenv("LD_LIBRARY_PATH")},
                 {"ALIBI_CUBLAS", getenv("ALIBI_CUBLAS")}, /* the bundle's: where cuBLASLt is */
+                {"ALIBI_NCCL", getenv("ALIBI_NCCL")},
                 {"LANG", "C.UTF-8"},
                 {"OMP_NUM_THREADS", "1"},
                 {MACHINE_MARK, c->attempt_dir},
@@ -115,6 +116,7 @@ static const char *const *worker_environment(struct arena *a, const struct worke
                 {"EMULATION_MEMORY", getenv("EMULATION_MEMORY")},
                 {"EMULATION_OTHERS", getenv("EMULATION_OTHERS")},
                 {"EMULATION_LOSE", getenv("EMULATION_LOSE")},
+                {"EMULATION_NCCL", getenv("EMULATION_NCCL")},
                 {"EMULATION_OPEN", getenv("EMULATION_OPEN")}};
     enum { ROWS_N = sizeof rows / sizeof *rows };
     extern char **environ;

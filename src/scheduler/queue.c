@@ -178,9 +178,7 @@ static bool queue_holds_back(struct queue *q, const struct slots *slots)
     for (int32_t i = 0; i < q->n && q->waits < 0; i++) {
         int32_t run = q->order[i];
         if (q->run[run].spec.kind != SPEC_TRAIN || !queue_is_ready(q, run)) continue;
-        if (queue_has_slots(q, slots, run, SLOTS_NOW) ||
-            !queue_has_slots(q, slots, run, SLOTS_WITHOUT_EVALUATIONS))
-            break;
+        if (queue_has_slots(q, slots, run, SLOTS_NOW)) break;
         q->waits = run;
         for (int32_t k = 0; k < q->n; k++) q->entry[k].precedes = queue_is_ready(q, k);
     }

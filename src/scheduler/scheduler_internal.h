@@ -283,8 +283,8 @@ int32_t device_cores(int32_t *out, int32_t room, int32_t *workers_n);
  * last ones are short), measurements of speed last and alone.
  *
  * A training needs several slots at once if it has several ranks, or one with much memory. From the
- * moment at which the first training in this order lacks slots that evaluations use, only those
- * evaluations go before it that could start then; others wait until it has started. */
+ * moment at which the first training in this order lacks slots, only those evaluations go before it
+ * that could start then. Others wait until it has started, unless it lacks slots of trainings. */
 
 enum run_state {
     RUN_SKIPPED,

@@ -17,7 +17,7 @@ scale: none
 base: [model/words_small.yaml, train/short.yaml, data/tiny.yaml]
 set:
   model: { layers: 1, dim: 32, heads: 4, ffn: 32, cutoffs: [16, 40] }
-  train: { updates: 4, warmup: 1, period: 3, shard_tokens: 64 }
+  train: { updates: 4, warmup: 1, period: 3, shards: 2, shard_tokens: 64 }
 grid:
   - { position: [alibi, t5], L_train: 16 }
 evaluate:
@@ -42,7 +42,7 @@ run() {
     timeout 60 "$alibi" run "$dir/grid" --project "$dir/$project" --devices "$devices" "$@"
 }
 query() { "$alibi" query --project "$dir/$1" --format csv "$2" | tail -n +2 | tr -d '\r'; }
-for project in cpu named shared gpus idle busy visible instance small short lost moved unready; do
+for project in cpu named shared gpus idle busy visible instance small short lost moved unready ranks staged toold; do
     mkdir "$dir/$project"
     expect 0 "" "$alibi" data prepare tiny --text "$dir/text" --project "$dir/$project"
 done
@@ -78,6 +78,20 @@ EMULATION_NCCL=2708 expect 0 "^ranks .*is not possible: NCCL 2.7.8 was found, al
 expect 0 "" run gpus auto
 [ "$(query gpus "SELECT count(*) FROM evaluations")" = 2 ] || fail "$(query gpus "SELECT count(*) FROM evaluations") evaluations on two GPUs"
 [ "$(query gpus "$losses")" = "$(query cpu "$losses")" ] || fail "losses on GPUs differ"
+
+# One training on both, by NCCL and through host memory.
+exact="SELECT position, loss_nats FROM evaluations ORDER BY position"
+export NVML_FAKE_NAME="Fake GPU,Fake GPU" # ranks need GPUs of one model
+expect 0 "" run ranks auto --ranks 2
+grep -q "2 ranks exchange by NCCL 2.27.5" "$dir"/ranks/runs/*/1/log || fail "no log names NCCL"
+ALIBI_NCCL=0 expect 0 "" run staged auto --ranks 2
+grep -q "this is slow: NCCL is off (ALIBI_NCCL=0)" "$dir"/staged/runs/*/1/log || fail "no log warns of the exchange through host memory"
+for project in ranks staged; do
+    [ "$(query $project "$exact")" = "$(query gpus "$exact")" ] || fail "losses after $project on two GPUs differ: $(query $project "$exact"), on one $(query gpus "$exact")"
+    [ "$(query $project "SELECT DISTINCT ranks FROM trainings")" = 2 ] || fail "$project: not two ranks"
+done
+EMULATION_NCCL=2708 expect 70 "NCCL 2.7.8 was found, alibi needs NCCL 2.14.0 or later" run toold auto --ranks 2 --tries 1
+unset NVML_FAKE_NAME
 
 # A GPU that is too old, one in use, one whose driver is too old: each is listed with the reason.
 several() {

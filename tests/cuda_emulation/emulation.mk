@@ -74,14 +74,13 @@ endif
 
 $(EMULATED)/plain/cuda/%.cu.o: EMULATED_plain += $(EMULATED_FUSES)
 
-EMULATED_PROGRAMS := tests/ops/test_ops tests/ops/check_capture tests/cuda_emulation/check_products tests/cuda_emulation/check_exchange tests/check_oracle tests/check_open
+EMULATED_PROGRAMS := tests/ops/test_ops tests/ops/check_capture tests/cuda_emulation/check_products tests/check_oracle tests/check_open
 # The programs that open cuda:emulated. Those of tsan are this build's objects, linked with the race detector.
 $(EMULATED)/tsan/tests/check_oracle: tests/model/check_oracle.c
 $(EMULATED)/tsan/tests/check_open: $(wildcard tests/pretrained/check_open*.c)
 $(EMULATED)/tsan/tests/ops/test_ops: tests/ops/test_ops.c
 $(EMULATED)/tsan/tests/ops/check_capture: tests/ops/check_capture.c
 $(EMULATED)/tsan/tests/cuda_emulation/check_products: $(EMULATION)/check_products.c
-$(EMULATED)/tsan/tests/cuda_emulation/check_exchange: $(EMULATION)/check_exchange.c
 $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%): $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -fsanitize=thread -o $@ $(filter %.c,$^) $(TEST_OBJ) $(BUILD)/libalibi.a $(LDLIBS) -lcmocka
@@ -109,9 +108,9 @@ cuda check-cuda-emulated: $(EMULATED)/values.o
 endif
 
 .PHONY: emulated-programs-plain emulated-programs-asan emulated-programs-tsan check-cuda-emulated
-emulated-programs-plain: $(EMULATED_PROGRAMS:%=$(BUILD)/%) $(BUILD)/tests/cuda_emulation/check_faults $(BUILD)/tests/cuda_emulation/check_shapes $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(EMULATED)/libnvidia-ml.so.1 $(EMULATED)/print_libraries $(BUILD)/tests/model/check_training $(BUILD)/tests/model/test_score $(BUILD)/tests/model/test_forms $(BUILD)/tests/model/check_graphs $(BUILD)/tests/worker/check_device $(BUILD)/tests/worker/check_ranks
+emulated-programs-plain: $(EMULATED_PROGRAMS:%=$(BUILD)/%) $(BUILD)/tests/cuda_emulation/check_faults $(BUILD)/tests/cuda_emulation/check_exchange $(BUILD)/tests/cuda_emulation/check_shapes $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(EMULATED)/libnvidia-ml.so.1 $(EMULATED)/print_libraries $(BUILD)/tests/model/check_training $(BUILD)/tests/model/test_score $(BUILD)/tests/model/test_forms $(BUILD)/tests/model/check_graphs $(BUILD)/tests/worker/check_device $(BUILD)/tests/worker/check_ranks
 emulated-programs-asan:
-	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='$(ASAN_FLAGS)' $(EMULATED_PROGRAMS:%=build/asan/%) build/asan/tests/cuda_emulation/check_shapes
+	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='$(ASAN_FLAGS)' $(EMULATED_PROGRAMS:%=build/asan/%) build/asan/tests/cuda_emulation/check_exchange build/asan/tests/cuda_emulation/check_shapes
 emulated-programs-tsan: $(EMULATED_PROGRAMS:%=$(EMULATED)/tsan/%)
 
 # The kind gpu needs what plain needs.

@@ -26,6 +26,7 @@ static const struct outcome outcomes[] = {
     {"told_gpu", "", 69, 0, "lost", "unavailable", "rank 1 on h, cuda:0: it fell off the bus"},
     {"told_gone", "", 69, 0, "lost", "unavailable", "rank 1 on h, cuda:0: connection lost: bye"},
     {"told_io", "", 74, 0, "failed", "io", "rank 1 on h, cuda:0: the disk is full"},
+    {"told_of_2", "", 74, 0, "failed", "io", "rank 2 on h, cuda:0: the disk is full"},
     {"own_gpu", "", 69, 0, "lost", "unavailable", "cuda:0: it fell off the bus"},
     {"waited", "", 69, 0, "lost", "unavailable", "rank 0 on h, cuda:0 waited 120 s: no rank 1"},
     {"gives_up", "", 69, 0, "failed", "unavailable", "it fell off the bus"},

@@ -24,17 +24,20 @@ TEST_WITH(struct toy_grid *g, a_worker_sees_a_scrubbed_environment)
     setenv("ALIBI_TEST_SECRET", "1", 1);
     setenv("OMP_NUM_THREADS", "7", 1);
     setenv("ALIBI_CUBLAS", "/opt/cublas", 1);
+    setenv("ALIBI_NCCL", "/opt/libnccl.so.2", 1);
     int leaked = dup(2); /* without close-on-exec: must not be open in the worker all the same */
     assert_int_equal(toy_grid_run(g), 0);
     close(leaked);
     unsetenv("ALIBI_TEST_SECRET");
     unsetenv("OMP_NUM_THREADS");
     unsetenv("ALIBI_CUBLAS");
+    unsetenv("ALIBI_NCCL");
     const char *log = toy_grid_read_of(g, train, "log");
     assert_null(strstr(log, "ALIBI_TEST_SECRET"));
     assert_non_null(strstr(log, "OMP_NUM_THREADS=1\n"));
     assert_non_null(strstr(log, "LANG=C.UTF-8\n"));
     assert_non_null(strstr(log, "ALIBI_CUBLAS=/opt/cublas\n")); /* where `doctor` found it */
+    assert_non_null(strstr(log, "ALIBI_NCCL=/opt/libnccl.so.2\n"));
     assert_non_null(strstr(log, "CUDA_VISIBLE_DEVICES=\n"));
     assert_non_null(strstr(log, "PATH="));
     assert_non_null(strstr(log, "group=own\n"));
