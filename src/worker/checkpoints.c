@@ -173,7 +173,7 @@ static int save(struct checkpoints *c, struct arena *arena, struct checkpoint_po
                 bool last, struct err *e)
 {
     const struct checkpoint_weights *weights = &c->last;
-    char path[CHECKPOINT_PATH_BYTES], sha256[HASH_HEX_BYTES];
+    char path[CHECKPOINT_PATH_BYTES], sha256[HASH_HEX_BYTES] = ""; /* rank 0 alone has one */
 
     if (weights->update != now->update) {
         TRY(write_weights(c, arena, now->update, &c->last, e));

@@ -602,12 +602,11 @@ static int timing_losses(struct backend *b, const struct sum_losses_args *a, str
 
 static size_t timing_choices(struct backend *b, char *text, size_t bytes)
 {
-    const char *what = *timing.restored ? timing.restored : timing.is_timed ? "timed by rank" : "";
-    int32_t rank = timing.rank;
+    char own[32] = "";
 
     (void)b;
-    if (*timing.restored || !timing.is_timed) return (size_t)snprintf(text, bytes, "%s", what);
-    return (size_t)snprintf(text, bytes, "%s %d", what, rank);
+    if (timing.is_timed) snprintf(own, sizeof own, "timed by rank %d", timing.rank);
+    return (size_t)snprintf(text, bytes, "%s", *timing.restored ? timing.restored : own);
 }
 
 static int timing_restore(struct backend *b, const char *text, struct err *e)
