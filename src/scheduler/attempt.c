@@ -212,12 +212,13 @@ static enum store_state attempt_conclude(struct attempt *at, enum store_state st
 }
 
 /* The rank that a message of the ranks blames ("rank 5 on node7, cuda:3: …"); -1: it blames none,
- * as that of a meeting to which some did not come. */
+ * as that of a meeting to which some did not come, or of a rank that waited for another. */
 static int32_t attempt_blamed_rank(const char *message)
 {
     int rank = -1, n = 0;
     bool found = sscanf(message, "rank %d on %*[^,], %*s%n", &rank, &n) == 1 && n > 0;
-    return found && message[n - 1] == ':' ? (int32_t)rank : -1;
+    bool is_its_own = found && message[n - 1] == ':' && strncmp(message + n, " rank ", 6) != 0;
+    return is_its_own ? (int32_t)rank : -1;
 }
 
 /* True if a signal explains the end. Rank 0 may have recorded another cause before a rank crashed.

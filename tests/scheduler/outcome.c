@@ -25,6 +25,8 @@ static const struct outcome outcomes[] = {
     /* Rank 0 records what ended another rank; that of a rank that loses its GPU before it meets. */
     {"told_gpu", "", 69, 0, "lost", "unavailable", "rank 1 on h, cuda:0: it fell off the bus"},
     {"told_gone", "", 69, 0, "lost", "unavailable", "rank 1 on h, cuda:0: connection lost: bye"},
+    {"told_silent", "", 69, 0, "lost", "unavailable",
+     "rank 1 on h, cuda:0: rank 0 on h, cuda:0 moved no byte for 9 s"},
     {"told_io", "", 74, 0, "failed", "io", "rank 1 on h, cuda:0: the disk is full"},
     {"told_of_2", "", 74, 0, "failed", "io", "rank 2 on h, cuda:0: the disk is full"},
     {"own_gpu", "", 69, 0, "lost", "unavailable", "cuda:0: it fell off the bus"},

@@ -296,6 +296,7 @@ TEST(only_a_gpu_that_a_rank_could_not_use_is_retired)
         {"own_gpu/told_gpu done", "2 toy:1 toy:2\n"},
         {"told_gone/lost done", "2 toy:0 toy:1\n"},
         {"told_gone/gives_up done", "2 toy:0 toy:1\n"},
+        {"told_silent/gives_up done", "2 toy:0 toy:1\n"},
         {"waited/gives_up done", "2 toy:0 toy:1\n"},
         {"told_io/failed done", "2 toy:0 toy:1\n"},
         {"told_gpu/blas_dies done", "2 toy:0 toy:1\n"},
