@@ -62,6 +62,11 @@ int group_close(struct group *g, int rc, struct err *e);
 int32_t group_rank(const struct group *g);
 int32_t group_ranks_n(const struct group *g);
 
+/* group_node_ranks - ranks of each node, a power of two: nodes are the different hosts of the
+ * members, in order, and ranks without a host are on one node. 1 too for a NULL; 0: ranks of a host
+ * are not consecutive, or hosts differ in their number, or it is no power of two. */
+int32_t group_node_ranks(const struct group *g);
+
 /* The bytes that one rank sends to a peer and receives from it, in host memory. The peer's list has
  * the matching entry, with equal bytes; several entries of one peer match in their order. */
 struct group_transfer {

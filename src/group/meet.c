@@ -550,3 +550,23 @@ int32_t group_ranks_n(const struct group *g)
 {
     return g ? g->ranks_n : 1;
 }
+
+/* True if two ranks have one host: an address up to its last part. */
+static bool on_one_node(const struct group *g, int32_t a, int32_t b)
+{
+    const char *x = g->member_own[a].address, *y = g->member_own[b].address;
+    size_t n = (size_t)(strrchr(x, ':') - x), length = (size_t)(strrchr(y, ':') - y);
+    return n == length && memcmp(x, y, n) == 0;
+}
+
+int32_t group_node_ranks(const struct group *g)
+{
+    int32_t n = group_ranks_n(g), K = 1;
+    while (K < n && on_one_node(g, 0, K)) K++;
+    for (int32_t rank = 1; rank < n; rank++) {
+        int32_t first = 0;
+        while (!on_one_node(g, first, rank)) first++;
+        if (first != rank - rank % K) return 0;
+    }
+    return n % K == 0 && (K & (K - 1)) == 0 ? K : 0;
+}

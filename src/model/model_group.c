@@ -7,9 +7,11 @@
  * 2. Gradient block 0 takes even shards and the sum of all, block 1 odd shards, and block k + 1 the
  *    sum of 2^k shards until its right neighbour is complete. After shard 7 of 16, one op adds
  *    block 3 + (block 2 + (block 0 + block 1)) and writes block 4.
- * 3. Rank r of P computes the shards from r W / P on, a subtree. It owns the slices from
- *    r SHAPE_SLICES / P on: it adds the P parts of them in the order of the ranks, which completes
- *    the tree, sums their squares, and updates their weights. No addition depends on P.
+ * 3. Rank r of P computes the shards from r W / P on, a subtree. Two steps complete the tree. The K
+ *    ranks of a node exchange: rank l of them adds K parts of SHAPE_SLICES / K slices. Then the
+ *    ranks l of all nodes exchange: that of node m adds P / K parts of SHAPE_SLICES / P of these
+ *    slices. It owns them: it sums their squares and updates their weights. Both steps add in the
+ *    order of the ranks, and those of a node are a subtree, so no addition depends on P or K.
  * 4. Copies change no bits: afterwards every rank has the sums of all slices, the losses of all
  *    shards, and the weights that passes read: in fp32 all of them; in bf16 the copy, and the fp32
  *    values of the tensors that are read in fp32. */
@@ -42,8 +44,10 @@ int model_group_open(struct model *m, struct err *e)
     g->first = g->rank * g->leaves_n;
     g->shards_n = (int32_t)clamp(shards - g->first, g->leaves_n);
     g->slice_n = shape_slice(m->params.elements_n);
-    g->owned_n = g->slice_n * (SHAPE_SLICES / g->ranks_n);
-    return 0;
+    g->node_ranks = m->capacity.node_ranks > 0 ? m->capacity.node_ranks : g->ranks_n;
+    if (g->ranks_n % g->node_ranks == 0) return 0;
+    return ERR(e, ERR_INTERNAL, "capacity for nodes of %d ranks, but %s is one of %d",
+               g->node_ranks, m->b->name, g->ranks_n);
 }
 
 void model_shards(const struct model *m, int32_t *first, int32_t *end)
@@ -110,10 +114,52 @@ int model_group_flush(struct model *m, struct err *e)
     return add_up(m, model_gradient_dev(m, 0), g->done_n - leaf, leaf, e);
 }
 
-int64_t model_group_owned(const struct model *m, int32_t rank, int64_t *first)
+/* Ranks that exchange in a step, and the slices that each of them adds. */
+struct step {
+    int32_t n, self;      /* ranks, and which of them this is */
+    int32_t rank, stride; /* the first rank, and from one to the next */
+    int32_t slice, each;  /* the first slice of the first rank, and slices of each */
+};
+
+/* A step as a rank sees it. Who adds and owns a slice is said here alone. */
+static struct step step_of(const struct model_group *g, int32_t rank, enum shape_step number)
 {
-    *first = clamp(rank * m->group.owned_n, m->params.elements_n);
-    return clamp(m->params.elements_n - *first, m->group.owned_n);
+    int32_t K = g->node_ranks, node = rank / K, local = rank % K, each = SHAPE_SLICES / K;
+    if (number == SHAPE_IN_NODE)
+        return (struct step){.n = K, .self = local, .rank = node * K, .stride = 1, .each = each};
+    return (struct step){.n = g->ranks_n / K,
+                         .self = node,
+                         .rank = local,
+                         .stride = K,
+                         .slice = local * each,
+                         .each = SHAPE_SLICES / g->ranks_n};
+}
+
+/* Items of an array. */
+struct span {
+    int64_t first, n;
+};
+
+/* The items from `from` to `end` in the slices of rank i of a step; each slice has `items`. */
+static struct span span_of(const struct step *s, int32_t i, int64_t items, int64_t from,
+                           int64_t end)
+{
+    int64_t first = (s->slice + i * s->each) * items, last = first + s->each * items;
+    first = from + clamp(first - from, end - from);
+    return (struct span){first, from + clamp(last - from, end - from) - first};
+}
+
+static struct span owned(const struct model *m, int32_t rank, int64_t from, int64_t end)
+{
+    const struct step s = step_of(&m->group, rank, SHAPE_BETWEEN_NODES);
+    return span_of(&s, s.self, m->group.slice_n, from, end);
+}
+
+int64_t model_group_owned(const struct model *m, int64_t *first)
+{
+    struct span own = owned(m, m->group.rank, 0, m->params.elements_n);
+    *first = own.first;
+    return own.n;
 }
 
 /* A list of transfers: of each peer at most two arrays. */
@@ -122,31 +168,27 @@ struct transfers {
     int32_t n;
 };
 
-/* Adds the transfers of elements [from, end) of an array, of which each rank has `per_rank`: to all
- * ranks, or to rank 0 alone. */
-static void add_transfers(const struct model *m, struct transfers *t, void *array_dev, size_t bytes,
-                          int64_t per_rank, int64_t from, int64_t end, bool to_all)
+static void add_transfer(struct transfers *t, int32_t peer, void *array_dev, size_t bytes,
+                         struct span send, struct span receive)
 {
-    struct span {
-        char *at;
-        size_t bytes;
-    } span[GROUP_RANKS_MAX];
-    int32_t self = m->group.rank;
-    for (int32_t r = 0; r < m->group.ranks_n; r++) {
-        int64_t first = r * per_rank < from ? from : r * per_rank;
-        int64_t last = (r + 1) * per_rank < end ? (r + 1) * per_rank : end;
-        span[r] = (struct span){.at = (char *)array_dev + (size_t)first * bytes,
-                                .bytes = last > first ? (size_t)(last - first) * bytes : 0};
-    }
-    for (int32_t r = 0; r < m->group.ranks_n; r++) {
-        if (r == self || (!to_all && r > 0 && self > 0)) continue;
-        t->entry[t->n++] =
-            (struct group_transfer){.peer = r,
-                                    .send = span[self].at,
-                                    .send_bytes = to_all || r == 0 ? span[self].bytes : 0,
-                                    .receive = span[r].at,
-                                    .receive_bytes = to_all || self == 0 ? span[r].bytes : 0};
-    }
+    t->entry[t->n++] =
+        (struct group_transfer){.peer = peer,
+                                .send = (char *)array_dev + (size_t)send.first * bytes,
+                                .send_bytes = (size_t)send.n * bytes,
+                                .receive = (char *)array_dev + (size_t)receive.first * bytes,
+                                .receive_bytes = (size_t)receive.n * bytes};
+}
+
+/* Adds the transfers after which all ranks of a step have the slices of each: of the items from
+ * `from` to `end` of an array. */
+static void add_gather(struct transfers *t, const struct step *s, void *array_dev, size_t bytes,
+                       int64_t items, int64_t from, int64_t end)
+{
+    struct span own = span_of(s, s->self, items, from, end);
+    for (int32_t i = 0; i < s->n; i++)
+        if (i != s->self)
+            add_transfer(t, s->rank + i * s->stride, array_dev, bytes, own,
+                         span_of(s, i, items, from, end));
 }
 
 static int exchange(struct model *m, const struct transfers *t, struct err *e)
@@ -171,32 +213,40 @@ static int add_parts(struct model *m, float *y, float **part, int32_t n, int64_t
     return ops_tree_add(m->b, &a, e);
 }
 
-/* Exchanges and adds one piece of the slices of each rank, which begins at this element of them. */
-static int add_piece(struct model *m, int64_t at, int32_t shards_n, struct err *e)
+/* True if rank i of a step has a part: of its shards; in the second step of those of its node. */
+static bool has_part(const struct model_group *g, const struct step *s, int32_t i, int32_t shards_n)
+{
+    int32_t rank = s->rank + i * s->stride;
+    return (rank - rank % s->stride) * g->leaves_n < shards_n;
+}
+
+/* Exchanges and adds a piece of the slices of each rank of a step, from this element of them on. */
+static int add_piece(struct model *m, const struct step *s, int64_t at, int64_t piece_n,
+                     int32_t shards_n, struct err *e)
 {
     const struct model_group *g = &m->group;
-    float *sum = model_gradient_dev(m, 0), *part[GROUP_RANKS_MAX], *staging = m->staging_dev_own;
+    float *to[GROUP_RANKS_MAX], *part[GROUP_RANKS_MAX], *staging = m->staging_dev_own;
     struct transfers t = {.n = 0};
-    int64_t n[GROUP_RANKS_MAX], first[GROUP_RANKS_MAX];
-    for (int32_t r = 0; r < g->ranks_n; r++) {
-        n[r] = clamp(model_group_owned(m, r, &first[r]) - at, m->memory.piece_n);
-        part[r] = r * g->leaves_n < shards_n ? sum + first[r] + at : NULL;
+    int64_t n[GROUP_RANKS_MAX];
+    for (int32_t i = 0; i < s->n; i++) {
+        struct span slices = span_of(s, i, g->slice_n, 0, m->params.elements_n);
+        n[i] = clamp(slices.n - at, piece_n);
+        to[i] = model_gradient_dev(m, 0) + slices.first + at;
+        part[i] = has_part(g, s, i, shards_n) ? to[i] : NULL;
     }
-    for (int32_t r = 0; r < g->ranks_n; r++) {
-        if (r == g->rank) continue;
-        size_t sent = part[g->rank] ? (size_t)n[r] * sizeof *sum : 0;
-        size_t received = part[r] ? (size_t)n[g->rank] * sizeof *sum : 0;
-        t.entry[t.n++] = (struct group_transfer){.peer = r,
-                                                 .send = sum + first[r] + at,
-                                                 .send_bytes = sent,
-                                                 .receive = staging,
-                                                 .receive_bytes = received};
-        if (part[r] != NULL) part[r] = staging;
-        staging += m->memory.piece_n;
+    for (int32_t i = 0; i < s->n; i++) {
+        if (i == s->self) continue;
+        t.entry[t.n++] = (struct group_transfer){
+            .peer = s->rank + i * s->stride,
+            .send = to[i],
+            .send_bytes = part[s->self] ? (size_t)n[i] * sizeof(float) : 0,
+            .receive = staging,
+            .receive_bytes = part[i] ? (size_t)n[s->self] * sizeof(float) : 0};
+        if (part[i] != NULL) part[i] = staging;
+        staging += piece_n;
     }
     TRY(exchange(m, &t, e));
-    if (n[g->rank] == 0) return 0;
-    return add_parts(m, sum + first[g->rank] + at, part, g->ranks_n, n[g->rank], e);
+    return n[s->self] == 0 ? 0 : add_parts(m, to[s->self], part, s->n, n[s->self], e);
 }
 
 int model_group_sum(struct model *m, const struct model_update *u, struct err *e)
@@ -212,47 +262,63 @@ int model_group_sum(struct model *m, const struct model_update *u, struct err *e
     TRY(model_group_flush(m, e));
     g->done_n = 0;
     g->added = false;
-    if (g->ranks_n == 1) return 0;
-    for (int64_t at = 0; at < g->owned_n; at += m->memory.piece_n)
-        TRY(add_piece(m, at, u->shards_n, e));
+    for (enum shape_step number = SHAPE_IN_NODE; number < SHAPE_STEPS; number++) {
+        const struct step s = step_of(g, g->rank, number);
+        int64_t each_n = s.each * g->slice_n, piece_n = m->memory.piece_n[number];
+        if (s.n == 1 || !has_part(g, &s, 0, u->shards_n)) continue;
+        for (int64_t at = 0; at < each_n; at += piece_n)
+            TRY(add_piece(m, &s, at, piece_n, u->shards_n, e));
+    }
     return 0;
 }
 
 int model_group_share_parts(struct model *m, struct err *e)
 {
     const struct model_group *g = &m->group;
+    const struct step all = {.n = g->ranks_n, .self = g->rank, .stride = 1, .each = 1};
     struct model_state *state = m->state_dev_own;
-    struct transfers t = {.n = 0};
-    add_transfers(m, &t, state->part, sizeof *state->part, SHAPE_SLICES / g->ranks_n, 0,
-                  SHAPE_SLICES, true);
-    add_transfers(m, &t, state->loss, sizeof *state->loss, g->leaves_n, 0,
-                  (int64_t)g->leaves_n * g->ranks_n, true);
-    return exchange(m, &t, e);
+    for (int32_t number = SHAPE_STEPS - 1; number >= 0; number--) {
+        const struct step s = step_of(g, g->rank, (enum shape_step)number);
+        struct transfers t = {.n = 0};
+        add_gather(&t, &s, state->part, sizeof *state->part, 1, 0, SHAPE_SLICES);
+        if (number == SHAPE_IN_NODE) /* losses are not in slices */
+            add_gather(&t, &all, state->loss, sizeof *state->loss, g->leaves_n, 0,
+                       (int64_t)g->leaves_n * g->ranks_n);
+        TRY(exchange(m, &t, e));
+    }
+    return 0;
 }
 
 int model_group_share_weights(struct model *m, struct err *e)
 {
     const struct model_group *g = &m->group;
-    bool bf16 = m->bf16_dev_own != NULL;
-    struct transfers t = {.n = 0};
-    add_transfers(m, &t, model_block_dev(m, MODEL_VALUES), sizeof(float), g->owned_n,
-                  bf16 ? m->params.fp32_first : 0, m->params.elements_n, true);
-    if (bf16)
-        add_transfers(m, &t, m->bf16_dev_own, dtype_bytes(DTYPE_BF16), g->owned_n, 0,
-                      m->params.elements_n, true);
-    return exchange(m, &t, e);
+    void *bf16 = m->bf16_dev_own;
+    for (int32_t number = SHAPE_STEPS - 1; number >= 0; number--) {
+        const struct step s = step_of(g, g->rank, (enum shape_step)number);
+        struct transfers t = {.n = 0};
+        add_gather(&t, &s, model_block_dev(m, MODEL_VALUES), sizeof(float), g->slice_n,
+                   bf16 ? m->params.fp32_first : 0, m->params.elements_n);
+        if (bf16)
+            add_gather(&t, &s, bf16, dtype_bytes(DTYPE_BF16), g->slice_n, 0, m->params.elements_n);
+        TRY(exchange(m, &t, e));
+    }
+    return 0;
 }
 
 int model_group_collect(struct model *m, enum model_block block, int32_t tensor, struct err *e)
 {
     const struct model_group *g = &m->group;
     const struct shape_tensor *p = &m->params.tensor[tensor];
+    int64_t end = p->offset + (int64_t)p->rows * p->cols;
     struct transfers t = {.n = 0};
-    if (g->ranks_n <= 1) return 0;
-    if (block == MODEL_GRADIENTS && g->done_n > 0)
+    if (g->ranks_n > 1 && block == MODEL_GRADIENTS && g->done_n > 0)
         return ERR(e, ERR_INTERNAL, "the gradients of %d ranks are read before they are added",
                    g->ranks_n);
-    add_transfers(m, &t, model_block_dev(m, block), sizeof(float), g->owned_n, p->offset,
-                  p->offset + (int64_t)p->rows * p->cols, false);
+    for (int32_t r = 0; r < g->ranks_n; r++) {
+        if (r == g->rank || (r > 0 && g->rank > 0)) continue;
+        struct span none = {0, 0}, own = owned(m, g->rank, p->offset, end);
+        add_transfer(&t, r, model_block_dev(m, block), sizeof(float), r == 0 ? own : none,
+                     g->rank == 0 ? owned(m, r, p->offset, end) : none);
+    }
     return exchange(m, &t, e);
 }

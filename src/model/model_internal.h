@@ -179,8 +179,8 @@ struct model_position {
 /* The shards of an update whose gradients this rank has (model_group.c). */
 struct model_group {
     int64_t slice_n;         /* elements of a slice */
-    int64_t owned_n;         /* elements of the slices that a rank owns; the last ranks own fewer */
     int32_t rank, ranks_n;   /* 0 of 1 without a group */
+    int32_t node_ranks;      /* consecutive ranks that exchange first */
     int32_t first, leaves_n; /* this rank's part of the tree of shards */
     int32_t shards_n;        /* leaves that are shards */
     int32_t done_n;          /* shards that were computed, from the first on */
@@ -381,7 +381,7 @@ int model_group_share_weights(struct model *m, struct err *e);
 /* model_group_collect - rank 0 has the whole tensor of a block. Errors: ERR_INTERNAL the gradients
  * of the ranks are not added yet. */
 int model_group_collect(struct model *m, enum model_block block, int32_t tensor, struct err *e);
-/* model_group_owned - the elements of the block that a rank owns: n from *first on. */
-int64_t model_group_owned(const struct model *m, int32_t rank, int64_t *first);
+/* model_group_owned - the elements of the block that this rank owns: n from *first on. */
+int64_t model_group_owned(const struct model *m, int64_t *first);
 
 #endif

@@ -76,7 +76,7 @@ int model_train_batch(struct model *m, const struct model_batch *batch, uint32_t
 static int update_weights(struct model *m, struct err *e)
 {
     const struct spec_train *t = &m->spec.train;
-    int64_t from, n = model_group_owned(m, m->group.rank, &from);
+    int64_t from, n = model_group_owned(m, &from);
     float *theta = model_block_dev(m, MODEL_VALUES) + from;
     const float *grad = model_block_dev(m, MODEL_GRADIENTS) + from;
     float *first = model_block_dev(m, MODEL_STATE_0) + from;
@@ -98,8 +98,8 @@ static int update_weights(struct model *m, struct err *e)
 static int parts_pass(struct model *m, const struct model_pass *p, struct err *e)
 {
     (void)p;
-    int64_t from, n = model_group_owned(m, m->group.rank, &from);
-    double *part = m->state_dev_own->part + m->group.rank * (SHAPE_SLICES / m->group.ranks_n);
+    int64_t from, n = model_group_owned(m, &from);
+    double *part = m->state_dev_own->part + from / m->group.slice_n;
     return OPS(m->b, sum_squares, e, .out_dev = part,
                .x_dev = model_block_dev(m, MODEL_GRADIENTS) + from, .n = n,
                .part = m->group.slice_n);
@@ -143,8 +143,7 @@ int model_apply(struct model *m, const struct model_update *u, double *grad_norm
     /* A rank may have made no pass yet; then the bias of a method without tensors is stale, too. */
     if (m->position.has_bias && m->position.tensors_n > 0) m->position.is_stale = true;
     TRY(model_step_upload(m, &step, e));
-    if (model_group_owned(m, m->group.rank, &owned_first) > 0)
-        TRY(model_graph_run(m, parts_pass, NULL, e));
+    if (model_group_owned(m, &owned_first) > 0) TRY(model_graph_run(m, parts_pass, NULL, e));
     TRY(model_group_share_parts(m, e));
     TRY(model_graph_run(m, update_pass, NULL, e));
     TRY(model_group_share_weights(m, e));

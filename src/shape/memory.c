@@ -407,12 +407,15 @@ static int32_t gradient_blocks(int32_t leaves)
     return n;
 }
 
-/* Elements of a piece; every rank owns at most ranks_n-th of the slices. */
-static int64_t piece_of(int64_t elements_n, int32_t ranks_n)
+/* Counts a step of so many ranks, each of which adds so many slices. */
+static void count_step(struct shape_memory *out, enum shape_step number, int32_t ranks_n,
+                       int32_t slices)
 {
-    int64_t owned = shape_slice(elements_n) * (SHAPE_SLICES / ranks_n);
+    if (ranks_n < 2) return;
     int64_t most = smaller(SHAPE_PIECE_BYTES, SHAPE_STAGING_BYTES / ranks_n) / 4;
-    return ranks_n < 2 ? 0 : smaller(owned, most);
+    int64_t piece_n = smaller(shape_slice(out->elements_n) * slices, most);
+    out->piece_n[number] = piece_n;
+    out->staging_bytes = larger(out->staging_bytes, piece_n * 4 * (ranks_n - 1));
 }
 
 void shape_memory(struct shape_memory *out, const struct spec *s,
@@ -440,10 +443,11 @@ void shape_memory(struct shape_memory *out, const struct spec *s,
     if (capacity->train) {
         int32_t leaves = shape_leaves(s->train.shards);
         int32_t ranks_n = (int32_t)larger(capacity->ranks_n, 1);
+        int32_t node_ranks = capacity->node_ranks > 0 ? capacity->node_ranks : ranks_n;
         out->slots_n = s->train.optimizer == SPEC_ADAM ? 4 : 3;
         out->gradients_n = gradient_blocks(leaves / ranks_n);
-        out->piece_n = piece_of(out->elements_n, ranks_n);
-        out->staging_bytes = out->piece_n * 4 * (ranks_n - 1);
+        count_step(out, SHAPE_IN_NODE, node_ranks, SHAPE_SLICES / node_ranks);
+        count_step(out, SHAPE_BETWEEN_NODES, ranks_n / node_ranks, SHAPE_SLICES / ranks_n);
         out->step_bytes += INT64_C(8) * leaves;
     }
     out->block_bytes = out->elements_n * 4 * (out->slots_n + larger(out->gradients_n - 1, 0));

@@ -37,6 +37,9 @@ enum {
     SHAPE_STAGING_BYTES = 256 << 20
 };
 
+/* The steps in which ranks exchange gradients: those of a node, then one of each node. */
+enum shape_step { SHAPE_IN_NODE, SHAPE_BETWEEN_NODES, SHAPE_STEPS };
+
 /* The largest batch that a model can take. */
 struct shape_capacity {
     bool train; /* with gradients, optimiser state and backward pass */
@@ -46,6 +49,8 @@ struct shape_capacity {
     bool keys;          /* the keys of scored positions are wanted (model_keys) */
     bool streamed;      /* scoring: the block holds one stage at a time (model_stream) */
     int32_t ranks_n;    /* processes of the training; 0: 1 */
+    int32_t node_ranks; /* consecutive ones on a node, a power of two; 0: all, which needs the most
+                           memory */
     enum spec_precision precision;
 };
 
@@ -141,15 +146,16 @@ struct shape_memory {
     struct shape_buffer buffer[SHAPE_BUFFERS_N];
     int64_t elements_n; /* of the parameter block */
     int32_t slots_n;    /* fp32 blocks: values; when training, also gradients and optimiser state */
-    int32_t gradients_n;   /* blocks of gradients; slots_n counts the first one */
-    int64_t block_bytes;   /* of all slots and the further gradients */
-    int64_t bf16_bytes;    /* bf16 copy of the weights; 0 with fp32 */
-    int64_t lists_n;       /* numbers that SHAPE_LISTS holds */
-    int64_t losses_n;      /* numbers that SHAPE_LOSS holds */
-    int64_t pool_bytes;    /* from offset 0 to the end of the last buffer */
-    int64_t step_bytes;    /* SHAPE_STEP_BYTES and the losses of the leaves */
-    int64_t piece_n;       /* elements of a piece of another rank's gradients; 0: there is none */
-    int64_t staging_bytes; /* a piece of each other rank */
+    int32_t gradients_n; /* blocks of gradients; slots_n counts the first one */
+    int64_t block_bytes; /* of all slots and the further gradients */
+    int64_t bf16_bytes;  /* bf16 copy of the weights; 0 with fp32 */
+    int64_t lists_n;     /* numbers that SHAPE_LISTS holds */
+    int64_t losses_n;    /* numbers that SHAPE_LOSS holds */
+    int64_t pool_bytes;  /* from offset 0 to the end of the last buffer */
+    int64_t step_bytes;  /* SHAPE_STEP_BYTES and the losses of the leaves */
+    /* Elements of a piece of another rank's gradients; 0: the step has no other rank. */
+    int64_t piece_n[SHAPE_STEPS];
+    int64_t staging_bytes; /* a piece of each other rank of a step */
     int64_t total_bytes;   /* blocks, copy, pool, step and staging */
 };
 void shape_memory(struct shape_memory *out, const struct spec *s,

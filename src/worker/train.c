@@ -287,6 +287,7 @@ static int train_open_model(struct train *t, struct err *e)
 
     shape_capacity(&t->capacity, t->spec);
     t->capacity.ranks_n = group_ranks_n(t->worker->group);
+    t->capacity.node_ranks = group_node_ranks(t->worker->group);
     if (shard_n > (int64_t)t->capacity.rows_max * t->capacity.length_max)
         return ERR(e, ERR_INTERNAL, "a shard of %" PRId64 " tokens, but %d x %d were planned",
                    shard_n, t->capacity.rows_max, t->capacity.length_max);

@@ -254,7 +254,13 @@ static int ranks_join(struct worker *a, const char *host, struct err *e)
     a->has_met = true;
     TRY(group_open(&a->group, &options, e));
     TRY(b->ops->group_join(b, a->group, e));
+    int32_t node_ranks = group_node_ranks(a->group);
     if (*b->transport) log_info("%d ranks exchange by %s", o->ranks_n, b->transport);
+    if (node_ranks > 1 && node_ranks < o->ranks_n)
+        log_info("the %d ranks of a node exchange first, then one of each node", node_ranks);
+    if (node_ranks == 0)
+        log_warn("all ranks exchange at once, which is slow between nodes: their hosts have ranks "
+                 "that are not consecutive, or numbers of ranks that differ");
     if (*b->transport_warning) log_warn("this is slow: %s", b->transport_warning);
     return 0;
 }

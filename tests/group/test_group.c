@@ -28,7 +28,8 @@ TEST_EACH(test_place_make, test_place_remove)
 
 struct rank_case {
     const char *meet, *identity, *host; /* NULL: DIR/meet; "code: a"; one machine */
-    double meet_s, stall_s;             /* 0: DEADLINE_S; none */
+    const char *hosts;      /* not NULL: a letter for each rank's name of this machine */
+    double meet_s, stall_s; /* 0: DEADLINE_S; none */
     int (*run)(struct group *g, struct err *e);
 };
 
@@ -51,17 +52,18 @@ static void leave_lost(void *context, const struct err *e)
 static _Noreturn void be_rank(const struct test_place *p, int32_t rank, int32_t ranks_n,
                               const struct rank_case *c)
 {
-    char meet[TEST_PATH_BYTES + 16], place[16];
+    char meet[TEST_PATH_BYTES + 16], place[16], host[16];
     struct group *g = NULL;
     struct err e = {0};
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     snprintf(meet, sizeof meet, "%s/meet", p->path);
     snprintf(place, sizeof place, "place%d", rank);
+    if (c->hosts) snprintf(host, sizeof host, "127.0.0.%d", c->hosts[rank] - 'a' + 1);
     const struct group_options o = {.rank = rank,
                                     .ranks_n = ranks_n,
                                     .meet = c->meet ? c->meet : meet,
-                                    .host = c->host,
+                                    .host = c->hosts ? host : c->host,
                                     .place = place,
                                     .identity = c->identity ? c->identity : "code: a\n",
                                     .meet_s = c->meet_s > 0.0 ? c->meet_s : DEADLINE_S,
@@ -229,6 +231,32 @@ static int exchange_64_mb(struct group *g, struct err *e)
 {
     TRY(exchange_all(g, 64 << 20, 1, e));
     return exchange_all(g, 2 << 20, 32, e);
+}
+
+static int node_ranks; /* what each rank is to find */
+
+static int check_nodes(struct group *g, struct err *e)
+{
+    int32_t n = group_node_ranks(g);
+    return n == node_ranks ? 0 : ERR(e, ERR_INTERNAL, "nodes of %d, expected %d", n, node_ranks);
+}
+
+TEST_WITH(struct test_place *p, nodes_are_the_hosts_of_consecutive_ranks)
+{
+    static const struct {
+        const char *hosts;
+        int32_t ranks_n, node_ranks;
+    } cases[] = {{NULL, 1, 1},     {NULL, 4, 4},       {"aaaa", 4, 4}, {"aabb", 4, 2},
+                 {"abcd", 4, 1},   {"aabbccdd", 8, 2}, {"abab", 4, 0}, {"abba", 4, 0},
+                 {"aabbaa", 6, 0}, {"aaab", 4, 0},     {"abbb", 4, 0}, {"aab", 3, 0},
+                 {"aaabbb", 6, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        node_ranks = cases[i].node_ranks;
+        run_ranks(p, cases[i].ranks_n,
+                  &(struct rank_case){.run = check_nodes, .hosts = cases[i].hosts});
+        assert_all_ok(p, cases[i].ranks_n);
+    }
+    assert_int_equal(group_node_ranks(NULL), 1);
 }
 
 TEST_WITH(struct test_place *p, two_ranks_send_64_mb_to_each_other_at_once)

@@ -20,7 +20,7 @@
 #include "model/model_bench.h"
 #include "model/model_internal.h"
 
-enum { RANKS_MAX = 8, UPDATES = 4, ROWS = 3, LENGTH = 7, DEADLINE_S = 120 };
+enum { RANKS_MAX = 8, SHARDS_MAX = 8, UPDATES = 4, ROWS = 3, LENGTH = 7, DEADLINE_S = 120 };
 
 TEST_EACH(test_place_make, test_place_remove)
 
@@ -40,8 +40,9 @@ struct training {
     int32_t shards;
     int32_t present[UPDATES]; /* shards of each update; 0: all */
     double dropout;
-    float broken; /* not 0: a weight that every rank writes before the last update */
-    bool zeros;   /* the last update has one shard, with gradients of -0 */
+    float broken;    /* not 0: a weight that every rank writes before the last update */
+    bool zeros;      /* the last update has one shard, with gradients of -0 */
+    int64_t piece_n; /* elements of a piece, not 0: fewer than the model chooses */
 };
 
 static struct spec spec_of(const struct training *t)
@@ -58,6 +59,26 @@ static struct spec spec_of(const struct training *t)
 }
 
 /* ---- the process of a rank ---- */
+
+static const struct backend_ops *backend_ops;
+static int32_t nodes_of; /* ranks of a node */
+static bool is_updating;
+
+/* The exchange of the backend. In an update a rank sends gradients, squares and weights to the
+ * ranks of its node and to those of its place on other nodes; to others losses alone. */
+static int exchange_checked(struct backend *b, const struct group_transfer *list, int32_t n,
+                            struct err *e)
+{
+    int32_t rank = group_rank(b->group), K = nodes_of;
+    for (int32_t i = 0; is_updating && i < n; i++) {
+        int32_t peer = list[i].peer;
+        bool is_near = peer / K == rank / K || peer % K == rank % K;
+        if (!is_near && list[i].send_bytes > SHARDS_MAX * sizeof(double))
+            return ERR(e, ERR_INTERNAL, "%zu bytes to rank %d, with nodes of %d",
+                       list[i].send_bytes, peer, K);
+    }
+    return backend_ops->exchange(b, list, n, e);
+}
 
 static int32_t rows_of(uint32_t update, int32_t shard)
 {
@@ -98,7 +119,9 @@ static int update_once(struct model *m, const struct training *t, uint32_t updat
     }
     if (t->zeros && update + 1 == UPDATES && first == 0)
         TRY(write_element(m, MODEL_GRADIENTS, -0.0f, e));
+    is_updating = true;
     int rc = model_apply(m, &u, &out->norm[update], e);
+    is_updating = false;
     out->loss[update] = model_loss(m);
     return rc;
 }
@@ -115,8 +138,8 @@ static int hash_block(struct model *m, enum model_block block, bool local, char 
     return 0;
 }
 
-static int train(struct backend *b, const struct training *t, int32_t ranks_n, struct result *out,
-                 struct err *e)
+static int train(struct backend *b, const struct training *t, int32_t ranks_n, int32_t node_ranks,
+                 struct result *out, struct err *e)
 {
     int rc = 0;
     struct model *m = NULL;
@@ -125,13 +148,18 @@ static int train(struct backend *b, const struct training *t, int32_t ranks_n, s
                                      .rows_max = ROWS,
                                      .length_max = LENGTH,
                                      .scored_max = ROWS * LENGTH,
-                                     .ranks_n = ranks_n};
+                                     .ranks_n = ranks_n,
+                                     .node_ranks = node_ranks};
     struct shape_memory planned;
     shape_memory(&planned, &s, &o);
     TRY(model_open(&m, b, &s, &o, e));
     if (model_bytes(m) != planned.total_bytes) {
         rc = ERR(e, ERR_INTERNAL, "the model has other bytes than planned");
         goto out;
+    }
+    for (int32_t i = 0; t->piece_n > 0 && i < SHAPE_STEPS; i++) {
+        assert_true(m->memory.piece_n[i] == 0 || m->memory.piece_n[i] > 2 * t->piece_n);
+        m->memory.piece_n[i] = t->piece_n;
     }
     TRY_OUT(rc, model_init(m, 5, e));
     for (uint32_t update = 0; update < UPDATES; update++) {
@@ -154,7 +182,7 @@ out:
 }
 
 /* Without a group if ranks_n is 1. */
-static _Noreturn void be_rank(const char *meet, int32_t rank, int32_t ranks_n,
+static _Noreturn void be_rank(const char *meet, int32_t rank, int32_t ranks_n, int32_t node_ranks,
                               const struct training *t, struct result *out)
 {
     struct group *g = NULL;
@@ -170,7 +198,15 @@ static _Noreturn void be_rank(const char *meet, int32_t rank, int32_t ranks_n,
     int rc = backend_open(&b, "cpu", 1, DTYPE_F32, &e);
     if (rc == 0 && ranks_n > 1) rc = group_open(&g, &o, &e);
     if (rc == 0 && g != NULL) rc = b->ops->group_join(b, g, &e);
-    if (rc == 0) rc = train(b, t, ranks_n, out, &e);
+    if (rc == 0) {
+        static struct backend_ops checked;
+        backend_ops = b->ops;
+        checked = *b->ops;
+        checked.exchange = exchange_checked;
+        b->ops = &checked;
+        nodes_of = node_ranks > 0 ? node_ranks : ranks_n;
+    }
+    if (rc == 0) rc = train(b, t, ranks_n, node_ranks, out, &e);
     if (g != NULL) {
         bool refused = rc == ERR_NUMBER; /* all ranks do the same, so none is lost */
         int ended = group_close(g, refused ? 0 : rc, &e);
@@ -196,8 +232,10 @@ static void await(pid_t pid)
     }
 }
 
-/* Runs a training on so many ranks; the results are valid until the end of the program. */
-static const struct result *run(struct test_place *p, const struct training *t, int32_t ranks_n)
+/* Runs a training on so many ranks, on nodes of so many (0: one); the results are valid until the
+ * end of the program. */
+static const struct result *run_nodes(struct test_place *p, const struct training *t,
+                                      int32_t ranks_n, int32_t node_ranks)
 {
     const char *meet = test_place_path(p, "meet");
     pid_t pid[RANKS_MAX];
@@ -209,10 +247,15 @@ static const struct result *run(struct test_place *p, const struct training *t, 
         out[rank].rc = 1;
         pid[rank] = fork();
         assert_true(pid[rank] >= 0);
-        if (pid[rank] == 0) be_rank(meet, rank, ranks_n, t, &out[rank]);
+        if (pid[rank] == 0) be_rank(meet, rank, ranks_n, node_ranks, t, &out[rank]);
     }
     for (int32_t rank = 0; rank < ranks_n; rank++) await(pid[rank]);
     return out;
+}
+
+static const struct result *run(struct test_place *p, const struct training *t, int32_t ranks_n)
+{
+    return run_nodes(p, t, ranks_n, 0);
 }
 
 static void assert_equal(const struct training *t, int32_t ranks_n, const struct result *got,
@@ -286,6 +329,27 @@ TEST_WITH(struct test_place *p, every_number_of_ranks_has_the_bits_of_one)
     }
 }
 
+/* Absent are two ranks of a node, all ranks of a node, and all nodes but one. */
+TEST_WITH(struct test_place *p, every_number_of_ranks_of_a_node_has_the_bits_of_one)
+{
+    const struct training learned = {.name = "nodes, learned positions, Adam",
+                                     .position = SPEC_LEARNED,
+                                     .softmax = SPEC_ADAPTIVE,
+                                     .optimizer = SPEC_ADAM,
+                                     .shards = 8,
+                                     .present = {6, 0, 3, 1},
+                                     .dropout = 0.1,
+                                     .piece_n = 50};
+    const struct training *cases[] = {&trainings[0], &learned};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct result *want = run(p, cases[i], 1);
+        assert_ok(want->rc);
+        for (int32_t ranks_n = 2; ranks_n <= 8; ranks_n *= 2)
+            for (int32_t node_ranks = 1; node_ranks <= ranks_n; node_ranks *= 2)
+                assert_equal(cases[i], ranks_n, run_nodes(p, cases[i], ranks_n, node_ranks), want);
+    }
+}
+
 /* Each of these changes bits, so equal bits above show something. */
 TEST_WITH(struct test_place *p, an_absent_shard_is_not_a_present_one)
 {
@@ -334,9 +398,13 @@ TEST(a_group_and_the_capacity_have_one_number_of_ranks)
     struct spec s = spec_of(&trainings[0]);
     struct backend *b = NULL;
     struct model *m = NULL;
-    const struct shape_capacity o = {.train = true, .rows_max = 1, .length_max = 1, .ranks_n = 2};
+    struct shape_capacity o = {.train = true, .rows_max = 1, .length_max = 1, .ranks_n = 2};
     assert_ok(backend_open(&b, "cpu", 1, DTYPE_F32, &e));
     assert_fails(ERR_INTERNAL, "capacity for 2 ranks, but cpu is one of 1",
+                 model_open(&m, b, &s, &o, &e));
+    o.ranks_n = 1;
+    o.node_ranks = 2;
+    assert_fails(ERR_INTERNAL, "capacity for nodes of 2 ranks, but cpu is one of 1",
                  model_open(&m, b, &s, &o, &e));
     backend_close(b);
 }

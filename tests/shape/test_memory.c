@@ -165,24 +165,31 @@ TEST(the_paper_s_model_takes_eleven_gigabytes_in_bf16)
 }
 
 /* A block for each level of the tree of a rank's shards; a piece of at most 32 MB of each other
- * rank, 256 MB in all. */
+ * rank of a step, 256 MB in all. Two steps share this memory. */
 TEST(a_rank_has_a_block_for_each_level_and_a_piece_of_each_other_rank)
 {
     static const struct {
         int32_t shards, ranks_n, gradients_n;
         int64_t staging_bytes;
+        int32_t node_ranks;
     } cases[] = {
-        {1, 0, 1, 0},
-        {2, 1, 2, 0},
-        {3, 1, 3, 0},
-        {6, 1, 4, 0},
-        {8, 1, 4, 0},
-        {8, 2, 3, 32 << 20},
-        {8, 4, 2, 3 * 32 << 20},
-        {8, 8, 1, 7 * 32 << 20},
-        {6, 4, 2, 3 * 32 << 20},
-        {65536, 1, 17, 0},
-        {128, 128, 1, 127 * (2 << 20)},
+        {1, 0, 1, 0, 0},
+        {2, 1, 2, 0, 0},
+        {3, 1, 3, 0, 0},
+        {6, 1, 4, 0, 0},
+        {8, 1, 4, 0, 0},
+        {8, 2, 3, 32 << 20, 0},
+        {8, 4, 2, 3 * 32 << 20, 0},
+        {8, 8, 1, 7 * 32 << 20, 0},
+        {6, 4, 2, 3 * 32 << 20, 0},
+        {65536, 1, 17, 0, 0},
+        {128, 128, 1, 127 * (2 << 20), 0},
+        {8, 8, 1, 7 * 32 << 20, 8},
+        {8, 8, 1, 3 * 32 << 20, 4}, /* on a node */
+        {8, 8, 1, 3 * 32 << 20, 2}, /* between nodes */
+        {32, 32, 1, 15 * 16 << 20, 2},
+        {128, 128, 1, 7 * 32 << 20, 8},
+        {128, 128, 1, 127 * (2 << 20), 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
@@ -191,6 +198,7 @@ TEST(a_rank_has_a_block_for_each_level_and_a_piece_of_each_other_rank)
         s.train.shards = cases[i].shards;
         shape_capacity(&capacity, &s);
         capacity.ranks_n = cases[i].ranks_n;
+        capacity.node_ranks = cases[i].node_ranks;
         shape_memory(&k, &s, &capacity);
         assert_int_equal(k.gradients_n, cases[i].gradients_n);
         assert_int_equal(k.block_bytes, 4 * k.elements_n * (k.slots_n + k.gradients_n - 1));

@@ -295,6 +295,42 @@ TEST_WITH(struct worker_fixture *f, any_number_of_ranks_gives_the_bits_of_one)
     compare_ranks(f, &s, 8);
 }
 
+static void use_two_nodes(struct worker_options *o)
+{
+    log_set_level(LOG_INFO);
+    o->host = o->rank < 2 ? "localhost" : "127.0.0.1";
+}
+
+static void use_three_nodes(struct worker_options *o)
+{
+    log_set_level(LOG_INFO);
+    o->host = o->rank < 2 ? "localhost" : o->rank == 2 ? "127.0.0.1" : "127.0.0.2";
+}
+
+TEST_WITH(struct worker_fixture *f, ranks_on_nodes_give_the_bits_of_one_and_say_how_they_exchange)
+{
+    static const struct {
+        alter_fn hosts;
+        const char *words;
+    } cases[] = {{use_two_nodes, "the 2 ranks of a node exchange first, then one of each node"},
+                 {use_three_nodes, "warning: all ranks exchange at once, which is slow"}};
+    const struct spec s = spec_of(f, SPEC_ALIBI);
+
+    must_run(f, &s, 1, 1);
+    const struct result alone = result_of(f, &s, 1);
+    worker_fixture_forget(f, &s);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct ranks r = run(f, &s, 1, 4, cases[i].hosts);
+        assert_exits(&r, 0);
+        const struct result shared = result_of(f, &s, 1);
+        assert_same(&alone, &shared);
+        char *log = test_read(log_of(f, 0));
+        assert_text(log, cases[i].words);
+        free(log);
+        worker_fixture_forget(f, &s);
+    }
+}
+
 TEST_WITH(struct worker_fixture *f, shards_that_are_no_power_of_two_and_other_methods)
 {
     struct spec s = spec_of(f, SPEC_LEARNED); /* rows of the table */
