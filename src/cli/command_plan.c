@@ -195,7 +195,7 @@ static void print_ranks(const struct planning *p, struct arena *a)
             if (!planning_trains(p, i) || shape_leaves(s->train.shards) == 1 ||
                 shape_check_ranks(s->train.shards, ranks, &none) < 0)
                 continue;
-            int64_t own = shape_rank_bytes(s, ranks);
+            int64_t own = shape_rank_bytes(s, ranks, gpu);
             double seconds = planning_seconds(p, i, ranks);
             if (own > bytes) bytes = own;
             if (seconds > longest_s) longest_s = seconds;
