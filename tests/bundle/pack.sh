@@ -36,7 +36,7 @@ done
 needed() { ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\/.*ld-linux/ { print $1 }' | sort -u; }
 for library in $(needed "$out"/libexec/*); do cp -L "$library" "$out/lib/"; done
 # One BLAS, which the program opens by name: the first that is installed here.
-for blas in /usr/lib/x86_64-linux-gnu/libdnnl.so.2 /usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas.so.0; do
+for blas in /usr/lib/x86_64-linux-gnu/libdnnl.so.2 /usr/lib/x86_64-linux-gnu/libdnnl.so.3 /usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas.so.0; do
     [ -e "$blas" ] || continue
     for library in "$blas" $(needed "$blas"); do cp -L "$library" "$out/lib/"; done
     break
