@@ -57,7 +57,9 @@ static const struct {
     [PATTERN_FALCON] = {"[0-9][0-9][0-9]", "[0-9][0-9][0-9]"},
     [PATTERN_PUNCTUATION] = {NULL, "[\\p{P}$+<=>^`|~]+"},
     [PATTERN_DIGITS] = {NULL, "\\p{N}+"},
+    [PATTERN_DIGIT] = {NULL, "\\p{N}"},
     [PATTERN_CUT] = {NULL, "\u2581+[^\u2581]*"},
+    [PATTERN_NEWER] = {NULL, "(?!\\p{Noncharacter_Code_Point})\\p{Cn}"},
 };
 
 enum pattern_name pattern_find(const char *text)
@@ -65,6 +67,11 @@ enum pattern_name pattern_find(const char *text)
     for (int i = 0; i < PATTERNS_N; i++)
         if (patterns[i].file && strcmp(patterns[i].file, text) == 0) return (enum pattern_name)i;
     return PATTERNS_N;
+}
+
+void pattern_unicode(char out[PATTERN_UNICODE_BYTES])
+{
+    pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, out);
 }
 
 struct pattern {

@@ -26,11 +26,16 @@ enum pattern_name {
     PATTERN_FALCON,
     PATTERN_PUNCTUATION,
     PATTERN_DIGITS,
-    PATTERN_CUT, /* runs of U+2581 and what follows each */
+    PATTERN_DIGIT,
+    PATTERN_CUT,   /* runs of U+2581 and what follows each */
+    PATTERN_NEWER, /* a character that is not in PCRE2's version of Unicode */
     PATTERNS_N
 };
 /* pattern_find - the pattern with this text in a file; PATTERNS_N: none. */
 enum pattern_name pattern_find(const char *text);
+enum { PATTERN_UNICODE_BYTES = 24 };
+/* pattern_unicode - PCRE2's version of Unicode, such as 14.0.0. */
+void pattern_unicode(char out[PATTERN_UNICODE_BYTES]);
 
 enum step_kind {
     STEP_NFC,

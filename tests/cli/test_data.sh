@@ -29,6 +29,8 @@ sed 's/"ab": 5/"ab": 5, "c": 6/' tok/tokenizer.json >other/tokenizer.json
 printf '{"bos_token": "<s>"}' >tok/tokenizer_config.json
 printf 'ab ba\n' >one.txt
 printf ' b\351' >latin.txt
+cp -r "$source/tests/fixtures/open/tokenizer_gaps_digits" gaps
+printf 'a\004b \360\277\200\200\n' >gaps.txt # U+3F000, which no version of Unicode has yet
 transcript data.txt
 expect 69 "no URL of wikitext2 can be reached; .* pass --from FILE: .*none.tar" "$alibi" data fetch wikitext2 --url "file://$dir/none.tar" --force
 finish

@@ -102,6 +102,7 @@ TEST_EACH(test_place_make, test_place_remove)
 TEST_WITH(struct test_place *f, components_give_the_ids_of_tokenizers)
 {
     const char *bytes = all_bytes(&f->arena);
+    const char *digits = "'vocab':{'1':0,'2':1,'a':2,'12':3},'merges':['1 2']";
     const struct {
         struct parts parts;
         const char *text, *ids;
@@ -137,6 +138,15 @@ TEST_WITH(struct test_place *f, components_give_the_ids_of_tokenizers)
          "ab▁a",
          "1 2 0 1"},
         {{.vocab = "'vocab':{'▁':0,'a':1,'a▁':2},'merges':['a ▁']"}, "a▁a", "2 1"},
+        /* A byte without a symbol is dropped before its neighbours merge, or is unk_token. */
+        {{.words = BYTES}, "axb", "5"},
+        {{.words = BYTES}, "xyz", ""},
+        {{.words = BYTES, .model = "'unk_token':'<unk>',"}, "axyb", "1 0 0 2"},
+        {{.words = BYTES, .model = "'unk_token':'<unk>','fuse_unk':true,"}, "axyb", "1 0 2"},
+        {{.words = "{'type':'Digits','individual_digits':true}", .vocab = digits},
+         "1a12",
+         "0 2 0 1"},
+        {{.words = "{'type':'Digits'}", .vocab = digits}, "1a12", "0 2 3"},
         {{0}, "aaaaab", "8 8 5"}, /* of equal pairs the leftmost */
         {{0}, "", ""},
     };
@@ -151,6 +161,35 @@ TEST_WITH(struct test_place *f, components_give_the_ids_of_tokenizers)
     char *ids = NULL;
     assert_ok(encode_as(f, &ids, false, "a\0b", 3, &e));
     assert_string_equal(ids, "97 0 98");
+}
+
+TEST_WITH(struct test_place *f, what_a_byte_level_vocabulary_loses_is_named_and_counted)
+{
+    /* Two words with 0x04, thrice; a digit of Unicode 16 (Garay); a noncharacter, which no version
+     * has; U+40000, whose first byte 0xF1 has no symbol. */
+    static const char text[] = "\4a\4 a\4 \xf0\x90\xb5\x80\xef\xbf\xbe\xf1\x80\x80\x80";
+    struct tokenizer *t;
+    int32_t *ids;
+    int64_t n;
+
+    assert_ok(tokenizer_open(&t, "tests/fixtures/open/tokenizer_gaps_digits", 0, &e));
+    const struct tokenizer_facts *facts = tokenizer_facts(t);
+    assert_string_equal(facts->lacks, "0x04 0x06 0x13-0x14 0x16 0x1D 0xF1-0xF2");
+    assert_true(facts->drops);
+    for (int i = 1; i <= 2; i++) { /* the second time, words may come from the cache */
+        assert_ok(tokenizer_encode(t, text, sizeof text - 1, false, &ids, &n, NULL, NULL, &e));
+        free(ids);
+        assert_int_equal(facts->dropped_n, 4 * i);
+        assert_int_equal(facts->newer_n, (strcmp(facts->unicode, "16") < 0 ? 2 : 1) * i);
+    }
+    tokenizer_close(t);
+    assert_ok(tokenizer_open(&t, "tests/fixtures/open/tokenizer_bloom", 0, &e));
+    assert_string_equal(tokenizer_facts(t)->lacks, "");
+    tokenizer_close(t);
+    put_parts(f, &(struct parts){.words = BYTES, .model = "'unk_token':'<unk>',"});
+    assert_ok(tokenizer_open(&t, f->path, 0, &e));
+    assert_false(tokenizer_facts(t)->drops);
+    tokenizer_close(t);
 }
 
 /* Many marks that are not in canonical order: sorting them by exchanges takes minutes. */
@@ -248,7 +287,6 @@ TEST_WITH(struct test_place *f, parts_that_are_not_supported_or_wrong_are_refuse
         {{.words = "{}"}, ERR_DATA, "pre_tokenizer: no type"},
         {{.words = "{'type':7}"}, ERR_DATA, "type: expected a text"},
         {{.words = "{'type':'ByteLevel','add_prefix_space':1}"}, ERR_DATA, "add_prefix_space"},
-        {{.words = BYTES}, ERR_DATA, "no symbol for byte 0x00"},
         {{.words = "{'type':'Split','pattern':{'Regex':'.'},'behavior':'Isolated'}"},
          ERR_UNAVAILABLE,
          "not supported: ."},
@@ -263,9 +301,7 @@ TEST_WITH(struct test_place *f, parts_that_are_not_supported_or_wrong_are_refuse
          ERR_UNAVAILABLE,
          "invert = true"},
         {{.words = "{'type':'Punctuation'}"}, ERR_UNAVAILABLE, "behavior = null"},
-        {{.words = "{'type':'Digits','individual_digits':true}"},
-         ERR_UNAVAILABLE,
-         "individual_digits = true"},
+        {{.words = "{'type':'Digits','individual_digits':1}"}, ERR_DATA, "individual_digits"},
         {{.words = "{'type':'Metaspace','replacement':'_'}"}, ERR_UNAVAILABLE, "split = true"},
         {{.words = METASPACE("last")}, ERR_UNAVAILABLE, "prepend_scheme = last"},
         {{.after = "{'type':'BertProcessing'}"}, ERR_UNAVAILABLE, "post_processor: type"},
@@ -493,7 +529,7 @@ TEST_WITH(struct test_place *f, words_of_all_lengths_merge_pair_by_pair)
     for (int32_t i = 2; i < SYMBOLS; i++)
         assert_ok(merges_add_pair(&m, name[left[i]], strlen(name[left[i]]), name[right[i]],
                                   strlen(name[right[i]]), &e));
-    assert_ok(merges_finish(&m, false, &e));
+    assert_ok(merges_finish(&m, &e));
     for (int round = 0; round < 20; round++)
         for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
             for (size_t i = 0; i < lengths[k]; i++) {
