@@ -124,7 +124,7 @@ static int find_place(bool *placed, const struct config *c, const char *name, st
     return type_error(c, object, value, "an object", e);
 }
 
-/* How a value is checked, and how those of several names are compared. */
+/* How a value is checked. */
 struct kind {
     bool whole, zero, flag, word;
     double low, high;
