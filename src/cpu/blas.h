@@ -37,6 +37,7 @@ struct blas_product {
     float beta;
 };
 /* blas_multiply - 0, or the library's error status. */
+enum { BLAS_NO_MEMORY = 1 };
 int blas_multiply(const struct blas *b, const struct blas_product *p);
 
 #endif

@@ -85,8 +85,9 @@ static void linear_multiply(const struct linear_work *w, struct simd_range rows,
 static int linear_finish(const struct backend *b, int status, struct err *e)
 {
     if (status == 0) return 0;
-    return ERR(e, ERR_UNAVAILABLE, "cpu: %s failed to multiply (status %d), probably out of memory",
-               b->blas, status);
+    if (status == BLAS_NO_MEMORY)
+        return ERR(e, ERR_NOMEM, "cpu: out of memory for a product by %s", b->blas);
+    return ERR(e, ERR_UNAVAILABLE, "cpu: %s failed to multiply (status %d)", b->blas, status);
 }
 
 static int64_t lower(int64_t a, int64_t b)

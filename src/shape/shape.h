@@ -114,7 +114,8 @@ double shape_peak_flops(const char *device, enum spec_precision precision);
 
 /* The cost of a run. device_bytes is exactly what the model allocates on its device
  * (shape/memory.h): weights, gradients, optimiser state, activations of one shard, a chunk of
- * logits. It excludes the process, its libraries and their workspace. Disk: checkpoints kept during
+ * logits; of eval.attention_rows also what is on the host. It excludes the process, its libraries
+ * and their workspace. Disk: checkpoints kept during
  * the run and after it; a datastore counts for the evaluation that makes it. A training whose
  * checkpoint is imported costs only its weights on disk. */
 struct shape_cost {

@@ -203,6 +203,33 @@ TEST(the_library_multiplies_rightly)
     }
 }
 
+static int status_to_report;
+static int reports_status(char transpose_a, char transpose_b, int64_t m, int64_t n, int64_t k,
+                          float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
+                          float beta, float *c, int64_t ldc)
+{
+    (void)transpose_a, (void)transpose_b, (void)m, (void)n, (void)k, (void)alpha, (void)a;
+    (void)lda, (void)b, (void)ldb, (void)beta, (void)c, (void)ldc;
+    return status_to_report;
+}
+
+/* The scheduler blames the library for ERR_UNAVAILABLE only. */
+TEST(a_library_without_memory_is_not_a_library_that_failed)
+{
+    struct op_bench k;
+    op_bench_init(&k, cpu_variant_best(2), 1);
+    cpu_of(k.b)->blas.sgemm = reports_status;
+    cpu_of(k.b)->rule = (struct linear_rule){true, INT32_MAX};
+    struct tensor x = op_random(&k, 32, 32, 0).t, y = op_random(&k, 32, 32, 0).t;
+    for (status_to_report = 1; status_to_report <= 3; status_to_report++) {
+        int code = status_to_report == 1 ? ERR_NOMEM : ERR_UNAVAILABLE;
+        const char *word = status_to_report == 1 ? "out of memory" : "failed to multiply";
+        assert_fails(code, word, OPS(k.b, linear_bwd_input, &e, .dx = y, .dy = x, .w = x));
+        assert_fails(code, word, OPS(k.b, linear_bwd_weight, &e, .dw = y, .dy = x, .x = x));
+    }
+    op_bench_close(&k);
+}
+
 /* Returns the products that a set of kernels chooses; "" if this processor lacks them. */
 static const char *products_of(const char *kernels, const char *avoided)
 {
