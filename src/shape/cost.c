@@ -124,7 +124,7 @@ static void cost_datastore(struct shape_cost *out, const struct spec *s,
     out->search_flops = 2.0 * D * keys * (double)eval_targets(s);
     out->flops += out->datastore_flops + out->search_flops;
     out->device_bytes += shape_search_bytes(capacity->scored_max, s->model.dim);
-    out->disk_running_bytes = out->disk_kept_bytes = 4 * k.keys * (s->model.dim + 1);
+    out->host_bytes += 4 * k.keys * (s->model.dim + 1);
 }
 
 /* Counts eval.attention_rows: for three texts of so many rows a pass, and in each layer two
@@ -142,7 +142,8 @@ static void cost_heads(struct shape_cost *out, const struct spec *s)
     double attentions = 2.0 * m->layers * ceil((double)s->eval.L / spec_head_width(m));
     out->flops += tokens * (layers_flops(s, s->eval.L) + input_flops(s, &b) +
                             attentions * attention_flops(m, s->eval.L));
-    out->device_bytes += heads.device_bytes + heads.layer_bytes + heads.row_bytes;
+    out->device_bytes += heads.device_bytes;
+    out->host_bytes += heads.layer_bytes + heads.row_bytes;
 }
 
 void shape_cost(struct shape_cost *out, const struct spec *s)
