@@ -148,6 +148,24 @@ TEST(a_search_allocates_what_a_plan_states)
     drop(&f);
 }
 
+/* No machine has 2^65 bytes. */
+TEST(a_search_that_does_not_fit_into_memory_names_the_setting)
+{
+    struct field f;
+    struct neighbours s;
+
+    make(&f, 40, 40, 0);
+    const struct neighbours_options o = {.backend = f.cpu,
+                                         .keys = f.key,
+                                         .keys_n = INT32_MAX,
+                                         .width = WIDTH,
+                                         .k = INT32_MAX - 40,
+                                         .queries_max = 1 << 30};
+    assert_fails(ERR_NOMEM, "lower eval.knn_neighbours", neighbours_open(&s, &o, &e));
+    neighbours_close(&s);
+    drop(&f);
+}
+
 TEST(what_a_search_cannot_use_is_refused)
 {
     static const struct {
