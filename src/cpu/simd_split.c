@@ -25,10 +25,9 @@ enum {
     STEP = 32, /* inputs of a tile */
     PARTS = 3,
     SIDE_TILES = SPLIT_SIDE / TILE_ROWS,
-    PART_BYTES = SIDE_TILES * TILE_BYTES,
-    STEP_BYTES = PARTS * PART_BYTES, /* of a step of a packed panel */
-    GROUP_BYTES = 1 << 20,           /* of packed rows that stay in a cache */
-    TILE_DATA = 18,                  /* the kernel's number of the state of tiles */
+    STEP_BYTES = PARTS * SIDE_TILES * TILE_BYTES, /* of a step of a packed panel */
+    GROUP_BYTES = 1 << 20,                        /* of packed rows that stay in a cache */
+    TILE_DATA = 18,                               /* the kernel's number of the state of tiles */
     REQUEST_PERMISSION = 0x1023
 };
 
@@ -91,7 +90,7 @@ SPLIT_TARGET static void split_pack_weights(const void *args, struct simd_range 
                 for (int part = 0; part < PARTS; part++) {
                     __m512i made = split_round(rest);
                     used[part] = _mm512_or_si512(used[part], made);
-                    _mm512_store_si512((void *)(row + part * PART_BYTES), made);
+                    _mm512_store_si512((void *)(row + part * SIDE_TILES * TILE_BYTES), made);
                 }
             }
         }
@@ -128,30 +127,38 @@ SPLIT_TARGET static void split_pack_rows(const void *args, struct simd_range blo
                 for (int part = 0; part < PARTS; part++) {
                     for (int64_t r = 0; r < TILE_ROWS; r++)
                         _mm512_store_si512((void *)square[r], split_round(rest[r]));
-                    transpose_square((float *)(void *)(to + part * PART_BYTES), 16, square[0], 16);
+                    transpose_square((float *)(void *)(to + part * SIDE_TILES * TILE_BYTES), 16,
+                                     square[0], 16);
                 }
             }
 }
 
-/* Tiles 0 to 3 are sums, 4 and 5 weights, 6 and 7 rows of x. Multiplies all four, and loads the
- * next product's weights or rows, unless NULL, as soon as the last one that reads a tile has begun.
- */
-SPLIT_FN void split_multiply(const char *w, const char *x)
+/* Tiles 0 to 3 are sums, 4 and 5 weights, 6 and 7 rows of x. Each multiplies all four and loads a
+ * tile for the next product as soon as the last one that reads it has begun. */
+SPLIT_FN void split_then_rows(const char *x, int64_t part)
 {
     _tile_dpbf16ps(0, 4, 6);
     _tile_dpbf16ps(2, 5, 6);
-    if (x) _tile_loadd(6, x, 64);
+    _tile_loadd(6, x + SIDE_TILES * part * TILE_BYTES, 64);
     _tile_dpbf16ps(1, 4, 7);
-    if (w) _tile_loadd(4, w, 64);
     _tile_dpbf16ps(3, 5, 7);
-    if (w) _tile_loadd(5, w + TILE_BYTES, 64);
-    if (x) _tile_loadd(7, x + TILE_BYTES, 64);
+    _tile_loadd(7, x + (SIDE_TILES * part + 1) * TILE_BYTES, 64);
+}
+
+SPLIT_FN void split_then_weights(const char *w, int64_t part)
+{
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(4, w + SIDE_TILES * part * TILE_BYTES, 64);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+    _tile_loadd(5, w + (SIDE_TILES * part + 1) * TILE_BYTES, 64);
 }
 
 /* The first product of a step is w1 x3. */
 SPLIT_FN void split_load_step(const char *w, const char *x)
 {
-    const char *last = x + (PARTS - 1) * PART_BYTES;
+    const char *last = x + SIDE_TILES * (PARTS - 1) * TILE_BYTES;
     _tile_loadd(4, w, 64);
     _tile_loadd(6, last, 64);
     _tile_loadd(7, last + TILE_BYTES, 64);
@@ -168,12 +175,19 @@ SPLIT_TARGET static void split_block(float *out, const char *w, const char *x, i
     _tile_zero(3);
     split_load_step(w, x);
     for (; steps > 0; steps--, w += STEP_BYTES, x += STEP_BYTES) {
-        split_multiply(NULL, x + PART_BYTES);
-        if (parts > 1) split_multiply(w + PART_BYTES, NULL);
-        split_multiply(NULL, x);
-        if (parts > 2) split_multiply(w + 2 * PART_BYTES, NULL);
-        if (parts > 1) split_multiply(w, NULL);
-        split_multiply(NULL, NULL);
+        split_then_rows(x, 1);
+        if (parts > 1) {
+            split_then_weights(w, 1);
+            split_then_rows(x, 0);
+            if (parts > 2) split_then_weights(w, 2);
+            split_then_weights(w, 0);
+        } else {
+            split_then_rows(x, 0);
+        }
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
         if (steps > 1) split_load_step(w + STEP_BYTES, x + STEP_BYTES);
     }
     _tile_stored(0, out, SPLIT_SIDE * sizeof(float));
