@@ -1,5 +1,5 @@
 /* trial.c - whether a device computes: some ops of each kind, compared with the CPU backend; and
- * whether two devices exchange.
+ * whether threads that compute at the same time give the bits of one that computes alone.
  *
  * 1. It finds kernels that the device cannot run and results that are wrong. `make check-gpu`
  *    measures how exact the ops are.
@@ -7,16 +7,16 @@
  *    all their shared memory.
  * 3. linear_relu writes a mask that is compared with its output, and linear_bwd_relu reads a mask
  *    that is written here: a library with another order of bits would give wrong gradients without
- *    an error. */
+ *    an error.
+ * 4. The products of threads are small, so that calls of a library that shares a buffer among
+ *    threads overlap often. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/philox.h"
-#include "group/group.h"
 #include "ops/ops.h"
 #include "worker/worker.h"
 
@@ -204,79 +204,80 @@ out:
     return rc;
 }
 
-/* ---- exchange ---- */
+/* --- threads that multiply at the same time ------------------------------------------------- */
 
-enum { EXCHANGED_BYTES = 1 << 20, EXCHANGED_WORDS = EXCHANGED_BYTES / 4, TIMED = 20 };
+enum { SIDE = 32, SQUARE = SIDE * SIDE, PRODUCTS = 3, THREADS = 2 };
 
-static uint32_t exchanged_word(int32_t rank, int32_t i)
+struct multiplier {
+    struct backend *backend;
+    float x[2 * SQUARE]; /* also dy; then w */
+    float made[PRODUCTS * SQUARE];
+    const float *expected; /* NULL: nothing is compared */
+    int64_t repeats, wrong_n;
+    int rc;
+    struct err error;
+};
+
+/* Computes y, dx and dw of square matrices. */
+static int multiply_once(struct multiplier *m)
 {
-    return philox_word(2, (uint64_t)i, 0, (uint32_t)rank);
+    const struct tensor x = tensor_make(m->x, SIDE, SIDE, DTYPE_F32);
+    const struct tensor w = tensor_make(m->x + SQUARE, SIDE, SIDE, DTYPE_F32);
+    struct tensor y = tensor_make(m->made, SIDE, SIDE, DTYPE_F32), dx = y, dw = y;
+    struct err *e = &m->error;
+
+    dx.data = m->made + SQUARE;
+    dw.data = m->made + 2 * SQUARE;
+    TRY(OPS(m->backend, linear, e, .y = y, .x = x, .w = w));
+    TRY(OPS(m->backend, linear_bwd_input, e, .dx = dx, .dy = x, .w = w));
+    return OPS(m->backend, linear_bwd_weight, e, .dw = dw, .dy = x, .x = w);
 }
 
-/* Exchanges the words of a rank, and times some more exchanges. memory_dev: sent, received. */
-static int exchange_words(struct backend *b, char *memory_dev, uint32_t *words, double *seconds,
-                          struct err *e)
+static void *multiply(void *context)
 {
-    int32_t rank = group_rank(b->group), peer = 1 - rank;
-    const struct group_transfer t = {.peer = peer,
-                                     .send = memory_dev,
-                                     .send_bytes = EXCHANGED_BYTES,
-                                     .receive = memory_dev + EXCHANGED_BYTES,
-                                     .receive_bytes = EXCHANGED_BYTES};
-    for (int32_t i = 0; i < EXCHANGED_WORDS; i++) words[i] = exchanged_word(rank, i);
-    TRY(b->ops->upload(b, memory_dev, words, EXCHANGED_BYTES, e));
-    TRY(b->ops->exchange(b, &t, 1, e));
-    TRY(b->ops->download(b, words, t.receive, EXCHANGED_BYTES, e));
-    for (int32_t i = 0; i < EXCHANGED_WORDS; i++)
-        if (words[i] != exchanged_word(peer, i))
+    struct multiplier *m = context;
+
+    for (int64_t i = 0; i < m->repeats && m->rc == 0; i++) {
+        m->rc = multiply_once(m);
+        m->wrong_n += m->expected && memcmp(m->made, m->expected, sizeof m->made) != 0;
+    }
+    return NULL;
+}
+
+static int multiply_together(struct multiplier *m, struct err *e)
+{
+    pthread_t thread[THREADS];
+    int n = 0, failed = 0;
+
+    while (n < THREADS && (failed = pthread_create(&thread[n], NULL, multiply, &m[n])) == 0) n++;
+    for (int i = 0; i < n; i++) pthread_join(thread[i], NULL);
+    if (failed) return ERR(e, ERR_UNAVAILABLE, "a thread cannot be started: %s", strerror(failed));
+    for (int i = 0; i < THREADS; i++) {
+        if (m[i].rc < 0) return ERR(e, m[i].rc, "%s", m[i].error.text);
+        if (m[i].wrong_n > 0)
             return ERR(e, ERR_UNAVAILABLE,
-                       "by %s, word %d of %d arrives as %08" PRIx32 ", not %08" PRIx32,
-                       *b->transport ? b->transport : "sockets", i, (int)EXCHANGED_WORDS, words[i],
-                       exchanged_word(peer, i));
-    int64_t from_us = clock_monotonic_us();
-    for (int i = 0; i < TIMED; i++) TRY(b->ops->exchange(b, &t, 1, e));
-    TRY(b->ops->sync(b, e));
-    *seconds = 1e-6 * (double)(clock_monotonic_us() - from_us + 1) / TIMED;
+                       "%s: %" PRId64 " of %" PRId64 " products differ if two threads multiply at "
+                       "the same time",
+                       m[i].backend->blas, m[i].wrong_n, m[i].repeats);
+    }
     return 0;
 }
 
-static int exchange_in(struct group *g, struct backend *b, double *seconds, struct err *e)
+int trial_threads(struct backend *first, struct backend *second, int64_t repeats, struct err *e)
 {
-    void *memory_dev = NULL;
-    uint32_t *words = malloc(EXCHANGED_BYTES);
+    struct multiplier *m = calloc(THREADS + 1, sizeof *m), *alone = m + THREADS;
     int rc = 0;
 
-    if (!words) TRY_OUT(rc, ERR(e, ERR_NOMEM, "out of memory while testing an exchange"));
-    TRY_OUT(rc, b->ops->group_join(b, g, e));
-    TRY_OUT(rc, b->ops->alloc(b, &memory_dev, 2 * (size_t)EXCHANGED_BYTES, e));
-    TRY_OUT(rc, exchange_words(b, memory_dev, words, seconds, e));
-out:
-    if (memory_dev) b->ops->release(b, memory_dev);
-    free(words);
+    if (!m) return ERR(e, ERR_NOMEM, "out of memory while testing threads");
+    for (int i = 0; i < THREADS + 1; i++) {
+        m[i].backend = i == 1 ? second : first;
+        m[i].expected = i < THREADS ? alone->made : NULL;
+        m[i].repeats = i < THREADS ? repeats : 1;
+        for (int32_t k = 0; k < 2 * SQUARE; k++)
+            m[i].x[k] = (float)philox_word(1, (uint64_t)k, 0, 0) / 0x1p31f - 1.0f;
+    }
+    multiply(alone);
+    rc = alone->rc < 0 ? ERR(e, alone->rc, "%s", alone->error.text) : multiply_together(m, e);
+    free(m);
     return rc;
-}
-
-int trial_exchange(char *text, size_t bytes, const struct trial_exchange *t, struct err *e)
-{
-    struct backend *b = NULL;
-    struct group *g = NULL;
-    double seconds = 0.0;
-
-    TRY(backend_open(&b, t->device, 1, DTYPE_F32, e));
-    const struct group_options options = {.rank = t->rank,
-                                          .ranks_n = 2,
-                                          .meet = t->meet,
-                                          .place = t->place,
-                                          .identity = "",
-                                          .meet_s = t->trial_s,
-                                          .stall_s = t->trial_s,
-                                          .lost = t->lost,
-                                          .context = t->context};
-    TRY(group_open(&g, &options, e)); /* after an error the process ends */
-    int rc = exchange_in(g, b, &seconds, e);
-    if (rc == 0)
-        snprintf(text, bytes, "%s, %.3g GB/s", *b->transport ? b->transport : "sockets",
-                 1e-9 * EXCHANGED_BYTES / seconds);
-    if (rc == 0) backend_close(b);
-    return group_close(g, rc, e);
 }
