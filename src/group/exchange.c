@@ -48,8 +48,9 @@ static int exchange_check(const struct exchange *x, struct err *e)
 static int lose_peer(struct exchange *x, int32_t peer, struct err *e)
 {
     watch_outlive();
-    return ERR(e, ERR_UNAVAILABLE, "rank %d on %s closed its connection", peer,
-               x->g->member_own[peer].place);
+    err_set(e, ERR_UNAVAILABLE, "rank %d on %s closed its connection", peer,
+            x->g->member_own[peer].place);
+    return err_blame(e, ERR_CAUSE_LOST, peer, x->g->member_own[peer].node);
 }
 
 /* Sends as much of a lane's entry as the connection takes now. */
@@ -120,13 +121,11 @@ static int32_t lanes_poll(const struct exchange *x, struct pollfd *polled)
 static int exchange_stalled(const struct exchange *x, struct err *e)
 {
     bool waits[GROUP_RANKS_MAX];
-    char names[GROUP_NAMES_BYTES];
     for (int32_t peer = 0; peer < x->g->ranks_n; peer++) {
         const struct group_lane *lane = &x->g->lane_own[peer];
         waits[peer] = lane->send_at < x->n || lane->receive_at < x->n;
     }
-    group_names(x->g, waits, names);
-    return ERR(e, ERR_UNAVAILABLE, "%s moved no byte for %g s", names, x->g->options.stall_s);
+    return group_silent(x->g, waits, "moved no byte for", e);
 }
 
 int group_exchange(struct group *g, const struct group_transfer *list, int32_t n, struct err *e)

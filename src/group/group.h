@@ -7,6 +7,7 @@
  *    rank 0. When a rank fails, is killed or loses its connection, rank 0 learns the first cause
  *    and passes it on; every rank reports it and calls _exit. Nothing that may wait for the lost
  *    rank is called.
+ * 4. Who is to blame is in the error (struct err), on all ranks alike: never in its text alone.
  *
  *        meet                    watched                            close
  *   group_open ... members known ... exchange, share ... end ... all have ended
@@ -32,6 +33,7 @@ struct group_options {
     const char *host;  /* this machine's name for the other ranks: TCP; NULL: all ranks are on one
                           machine, and connections are UNIX sockets */
     const char *place; /* for messages, such as "node7, cuda:3" */
+    const char *node;  /* of this machine, for errors that blame this rank; NULL: not known */
     /* Lines "name: value" that must be equal on all ranks, such as code, device and libraries. */
     const char *identity;
     double meet_s;  /* timeout of the meeting */

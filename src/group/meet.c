@@ -32,7 +32,7 @@ enum {
     REPLY_LOOK_MS = 200,
     REPLY_GRACE_S = 5 /* for the message with which rank 0 ends its meeting */
 };
-#define HELLO_MAGIC "alibi-1" /* changes with struct hello and struct group_message */
+#define HELLO_MAGIC "alibi-2" /* changes with struct hello and struct group_message */
 
 enum hello_kind { HELLO_CONTROL, HELLO_DATA };
 struct hello {
@@ -61,14 +61,23 @@ struct meeting {
     int32_t strangers_n; /* connections without the key */
 };
 
-void group_names(const struct group *g, const bool *in_set, char out[GROUP_NAMES_BYTES])
+int group_silent(const struct group *g, const bool *in_set, const char *what, struct err *e)
 {
+    char names[400] = "";
     size_t n = 0;
-    out[0] = '\0';
-    for (int32_t rank = 0; rank < g->ranks_n && n < GROUP_NAMES_BYTES; rank++)
-        if (in_set[rank])
-            n += (size_t)snprintf(out + n, GROUP_NAMES_BYTES - n, "%srank %d on %s", n ? ", " : "",
+    int32_t last = -1, silent_n = 0;
+
+    for (int32_t rank = 0; rank < g->ranks_n; rank++) {
+        if (!in_set[rank]) continue;
+        if (n < sizeof names)
+            n += (size_t)snprintf(names + n, sizeof names - n, "%srank %d on %s", n ? ", " : "",
                                   rank, g->member_own[rank].place);
+        last = rank;
+        silent_n++;
+    }
+    err_set(e, ERR_UNAVAILABLE, "%s %s %g s", names, what, g->options.stall_s);
+    if (silent_n != 1) return err_blame(e, ERR_CAUSE_SILENT, -1, "");
+    return err_blame(e, ERR_CAUSE_SILENT, last, g->member_own[last].node);
 }
 
 /* ---- connections that arrive ---- */
@@ -95,10 +104,10 @@ static int arrival_add(struct meeting *m, struct err *e)
 /* Refuses a connection with a message. */
 static void refuse(int fd, enum group_message_kind kind, const struct err *why)
 {
-    struct group_message out = {.kind = kind, .code = why ? why->code : 0};
+    struct group_message out = {.kind = kind};
     struct err ignored;
 
-    if (why) snprintf(out.text, sizeof out.text, "%s", why->text);
+    if (why) out.why = *why;
     (void)socket_send(fd, &out, sizeof out, clock_monotonic_us(), &ignored);
     close(fd);
 }
@@ -132,6 +141,7 @@ static bool arrival_read(struct meeting *m, int32_t i, struct arrival *out)
     struct hello *h = &out->hello;
     h->member.place[sizeof h->member.place - 1] = '\0';
     h->member.address[sizeof h->member.address - 1] = '\0';
+    h->member.node[sizeof h->member.node - 1] = '\0';
     h->identity[sizeof h->identity - 1] = '\0';
     return true;
 }
@@ -154,11 +164,12 @@ static int meeting_accept(struct meeting *m, struct arrival *out, struct err *e)
         int rc = socket_wait(polled, (size_t)(1 + m->arrivals_n + members_n), m->deadline_us, e);
         if (rc <= 0) return rc;
         /* A member says nothing before it is welcomed. */
-        for (int32_t rank = 0; rank < members_n; rank++)
-            if (members[rank].revents)
-                return ERR(e, ERR_UNAVAILABLE,
-                           "rank %d on %s: connection lost before all ranks had met", rank,
-                           g->member_own[rank].place);
+        for (int32_t rank = 0; rank < members_n; rank++) {
+            if (!members[rank].revents) continue;
+            err_set(e, ERR_UNAVAILABLE, "rank %d on %s: connection lost before all ranks had met",
+                    rank, g->member_own[rank].place);
+            return err_blame(e, ERR_CAUSE_LOST, rank, g->member_own[rank].node);
+        }
         bool is_new = polled[0].revents != 0;
         for (int32_t i = m->arrivals_n - 1; i >= 0; i--)
             if (polled[1 + i].revents && arrival_read(m, i, out)) return 1;
@@ -190,10 +201,10 @@ static int hello_check(const struct meeting *m, const struct hello *h, struct er
                    g->ranks_n);
     if (strcmp(h->identity, m->own.identity) == 0) return 0;
     identity_difference(h->identity, m->own.identity, theirs, own);
-    return ERR(e, ERR_UNAVAILABLE,
-               "rank %d on %s has '%s', rank 0 on %s has '%s'; all ranks of a training need the "
-               "same",
-               h->rank, h->member.place, theirs, m->own.member.place, own);
+    err_set(e, ERR_UNAVAILABLE,
+            "rank %d on %s has '%s', rank 0 on %s has '%s'; all ranks of a training need the same",
+            h->rank, h->member.place, theirs, m->own.member.place, own);
+    return err_blame(e, ERR_CAUSE_MEETING, -1, "");
 }
 
 /* Takes a rank in, or refuses it. An error ends the meeting. */
@@ -222,12 +233,13 @@ static int admit(struct meeting *m, struct arrival *a, struct err *e)
 static int meeting_timeout(const struct meeting *m, struct err *e)
 {
     const struct group *g = m->g;
-    char ranks[GROUP_NAMES_BYTES] = "", strangers[80] = "";
+    char ranks[400] = "", strangers[80] = "";
     size_t n = 0;
-    int32_t missing_n = 0;
+    int32_t missing_n = 0, last = -1;
 
     for (int32_t rank = 1; rank < g->ranks_n; rank++) {
         if (g->control_own[rank] >= 0) continue;
+        last = rank;
         if (n < sizeof ranks)
             n += (size_t)snprintf(ranks + n, sizeof ranks - n, "%s%d", n ? ", " : "", rank);
         missing_n++;
@@ -235,10 +247,11 @@ static int meeting_timeout(const struct meeting *m, struct err *e)
     if (m->strangers_n > 0)
         snprintf(strangers, sizeof strangers, "; %d connection%s had another key", m->strangers_n,
                  m->strangers_n == 1 ? "" : "s");
-    return ERR(e, ERR_UNAVAILABLE,
-               "rank 0 on %s waited %g s: rank%s %s of %d did not come%s; see their logs",
-               m->own.member.place, g->options.meet_s, missing_n == 1 ? "" : "s", ranks, g->ranks_n,
-               strangers);
+    err_set(e, ERR_UNAVAILABLE,
+            "rank 0 on %s waited %g s: rank%s %s of %d did not come%s; see their logs",
+            m->own.member.place, g->options.meet_s, missing_n == 1 ? "" : "s", ranks, g->ranks_n,
+            strangers);
+    return err_blame(e, ERR_CAUSE_ABSENT, missing_n == 1 ? last : -1, "");
 }
 
 /* Writes the file of the meeting, which only this user may read. */
@@ -278,6 +291,7 @@ static int meeting_host(struct meeting *m, struct err *e)
                              (size_t)g->ranks_n * sizeof *g->member_own, m->deadline_us, e);
         if (rc == 0) continue;
         err_ctx(e, "rank %d on %s", rank, g->member_own[rank].place);
+        group_blame(g, ERR_CAUSE_LOST, rank, e);
         goto out;
     }
 out:
@@ -344,8 +358,8 @@ static int join_once(struct meeting *m, struct err *e)
                 address);
         rc = 1;
     } else if (rc == 0 && reply.kind != MESSAGE_WELCOME) {
-        reply.text[sizeof reply.text - 1] = '\0';
-        rc = ERR(e, reply.code < 0 ? reply.code : ERR_INTERNAL, "%s", reply.text);
+        *e = message_take(&reply);
+        rc = e->code;
     } else if (rc == 0) {
         rc = socket_receive(fd, g->member_own, (size_t)g->ranks_n * sizeof *g->member_own,
                             socket_deadline(REPLY_GRACE_S), e);
@@ -367,8 +381,9 @@ static int meeting_join(struct meeting *m, struct err *e)
         poll(NULL, 0, RETRY_MS);
     }
     snprintf(reason, sizeof reason, "%s", e->text);
-    return ERR(e, ERR_UNAVAILABLE, "rank %d on %s waited %g s: %s", m->g->rank, m->own.member.place,
-               m->g->options.meet_s, reason);
+    err_set(e, ERR_UNAVAILABLE, "rank %d on %s waited %g s: %s", m->g->rank, m->own.member.place,
+            m->g->options.meet_s, reason);
+    return err_blame(e, ERR_CAUSE_ABSENT, 0, "");
 }
 
 /* ---- all ranks ---- */
@@ -387,14 +402,17 @@ static int mesh_open(struct meeting *m, struct err *e)
     for (int32_t rank = 0; rank < g->rank; rank++) {
         rc = socket_connect(&g->data_own[rank], g->member_own[rank].address, m->deadline_us, e);
         if (rc == 0) rc = socket_send(g->data_own[rank], &m->own, sizeof m->own, m->deadline_us, e);
-        if (rc < 0) err_ctx(e, "rank %d on %s", rank, g->member_own[rank].place);
-        if (rc < 0) goto out;
+        if (rc == 0) continue;
+        err_ctx(e, "rank %d on %s", rank, g->member_own[rank].place);
+        group_blame(g, ERR_CAUSE_LOST, rank, e);
+        goto out;
     }
     for (int32_t missing_n = g->ranks_n - 1 - g->rank; missing_n > 0;) {
         TRY_OUT(rc, meeting_accept(m, a, e));
         if (rc == 0) {
-            rc = ERR(e, ERR_UNAVAILABLE, "%d higher ranks did not connect in %g s", missing_n,
-                     g->options.meet_s);
+            err_set(e, ERR_UNAVAILABLE, "%d higher ranks did not connect in %g s", missing_n,
+                    g->options.meet_s);
+            rc = err_blame(e, ERR_CAUSE_SILENT, -1, "");
             goto out;
         }
         int32_t rank = a->hello.rank;
@@ -509,9 +527,12 @@ int group_open(struct group **out, const struct group_options *o, struct err *e)
     m->own.ranks_n = o->ranks_n;
     memcpy(m->own.magic, HELLO_MAGIC, sizeof m->own.magic);
     snprintf(m->own.member.place, sizeof m->own.member.place, "%s", o->place);
+    snprintf(m->own.member.node, sizeof m->own.member.node, "%s", o->node ? o->node : "");
     snprintf(m->own.identity, sizeof m->own.identity, "%s", o->identity);
     if (o->ranks_n > 1) {
-        TRY_OUT(rc, socket_listen(&m->listener, m->own.member.address, o->host, e));
+        rc = socket_listen(&m->listener, m->own.member.address, o->host, e);
+        if (rc < 0) (void)err_blame(e, ERR_CAUSE_MEETING, -1, "");
+        if (rc < 0) goto out;
         g->member_own[o->rank] = m->own.member;
         TRY_OUT(rc, o->rank == 0 ? meeting_host(m, e) : meeting_join(m, e));
         TRY_OUT(rc, watch_begin(g, e));
@@ -533,8 +554,9 @@ int group_close(struct group *g, int rc, struct err *e)
     if (rc == 0 && g->watched) rc = watch_end_together(g, e);
     if (rc < 0 && g->watched) {
         watch_end(g); /* the others end now, which is no loss */
+        group_blame(g, ERR_CAUSE_OWN, g->rank, e);
         why = *e;
-        if (g->rank == 0) err_set(&why, rc, "rank 0 on %s: %s", g->member_own[0].place, e->text);
+        if (g->rank == 0) err_ctx(&why, "rank 0 on %s", g->member_own[0].place);
         watch_tell(g, -1, &why);
     }
     group_free(g);

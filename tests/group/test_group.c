@@ -35,43 +35,49 @@ struct rank_case {
 
 static char result_path[TEST_PATH_BYTES + 16];
 
-static void leave_result(const char *kind, const char *text)
+/* why: the error, NULL: none. Whom it blames follows its text: [lost 3 node3]. */
+static void leave_result(const char *kind, const struct err *why)
 {
-    char line[1100];
+    char line[1300];
     struct err e;
-    int n = snprintf(line, sizeof line, "%s%s", kind, text);
+    int n = snprintf(line, sizeof line, "%s", kind);
+    if (why)
+        n += snprintf(line + n, sizeof line - (size_t)n, "%s [%s %d %s]", why->text,
+                      err_cause_name(why->cause), why->rank, why->node);
     if (file_write_atomic(result_path, line, (size_t)n, &e) < 0) _exit(99);
 }
 
 static void leave_lost(void *context, const struct err *e)
 {
     (void)context;
-    leave_result("lost: ", e->text);
+    leave_result("lost: ", e);
 }
 
 static _Noreturn void be_rank(const struct test_place *p, int32_t rank, int32_t ranks_n,
                               const struct rank_case *c)
 {
-    char meet[TEST_PATH_BYTES + 16], place[16], host[16];
+    char meet[TEST_PATH_BYTES + 16], place[16], node[16], host[16];
     struct group *g = NULL;
     struct err e = {0};
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     snprintf(meet, sizeof meet, "%s/meet", p->path);
     snprintf(place, sizeof place, "place%d", rank);
+    snprintf(node, sizeof node, "node%d", rank);
     if (c->hosts) snprintf(host, sizeof host, "127.0.0.%d", c->hosts[rank] - 'a' + 1);
     const struct group_options o = {.rank = rank,
                                     .ranks_n = ranks_n,
                                     .meet = c->meet ? c->meet : meet,
                                     .host = c->hosts ? host : c->host,
                                     .place = place,
+                                    .node = node,
                                     .identity = c->identity ? c->identity : "code: a\n",
                                     .meet_s = c->meet_s > 0.0 ? c->meet_s : DEADLINE_S,
                                     .stall_s = c->stall_s,
                                     .lost = leave_lost};
     int rc = group_open(&g, &o, &e);
     if (rc == 0) rc = group_close(g, c->run(g, &e), &e);
-    leave_result(rc < 0 ? "error: " : "ok", rc < 0 ? e.text : "");
+    leave_result(rc < 0 ? "error: " : "ok", rc < 0 ? &e : NULL);
     _exit(err_exit_code(rc));
 }
 
@@ -117,16 +123,16 @@ static void await_file(const char *path)
     }
 }
 
-static void result(const struct test_place *p, int32_t file, char out[1100])
+static void result(const struct test_place *p, int32_t file, char out[1300])
 {
     char path[TEST_PATH_BYTES + 16];
     snprintf(path, sizeof path, "%s/rank.%d", p->path, file);
-    file_read_tail(out, 1100, path);
+    file_read_tail(out, 1300, path);
 }
 
 static void assert_result(const struct test_place *p, int32_t file, const char *words)
 {
-    char text[1100];
+    char text[1300];
     result(p, file, text);
     if (strstr(text, words) == NULL) fail_msg("rank %d: '%s', expected '%s'", file, text, words);
 }
@@ -455,23 +461,27 @@ TEST_WITH(struct test_place *p, every_rank_ends_with_the_first_cause)
 {
     static const struct {
         int (*run)(struct group *g, struct err *e);
-        const char *cause, *own;
+        const char *cause, *own, *blame;
     } cases[] = {
-        {fail_in_exchange, "disk full", "error: disk full"},
-        {fail_in_a_thread, "NVLink failed", "lost: rank"},
-        {die_in_exchange, "connection lost", ""},
-        {die_while_others_compute, "connection lost", ""},
-        {die_at_the_end, "connection lost", ""},
-        {die_in_the_middle, "connection lost", ""},
+        {fail_in_exchange, "disk full", "error: disk full", "own"},
+        {fail_in_a_thread, "NVLink failed", "lost: rank", "own"},
+        {die_in_exchange, "connection lost", "", "lost"},
+        {die_while_others_compute, "connection lost", "", "lost"},
+        {die_at_the_end, "connection lost", "", "lost"},
+        {die_in_the_middle, "connection lost", "", "lost"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (lost_rank = 0; lost_rank < 4; lost_rank += 3) {
             const char *const hosts[] = {NULL, "localhost"};
             for (int h = 0; h < 2; h++) {
-                char words[1100];
+                char words[1300];
                 run_ranks(p, 4, &(struct rank_case){.run = cases[i].run, .host = hosts[h]});
                 snprintf(words, sizeof words, "lost: rank %d on place%d: %s", lost_rank, lost_rank,
                          cases[i].cause);
+                for (int32_t rank = 0; rank < 4; rank++)
+                    if (rank != lost_rank) assert_result(p, rank, words);
+                snprintf(words, sizeof words, " [%s %d node%d]", cases[i].blame, lost_rank,
+                         lost_rank);
                 for (int32_t rank = 0; rank < 4; rank++)
                     if (rank != lost_rank) assert_result(p, rank, words);
                 result(p, lost_rank, words);
@@ -507,6 +517,7 @@ TEST_WITH(struct test_place *p, the_timeout_names_a_stopped_rank)
             assert_result(p, rank,
                           i == 0 ? "rank 2 on place2 moved no byte"
                                  : "rank 2 on place2 did not end within");
+            if (rank == 0 || i == 1) assert_result(p, rank, " [silent 2 node2]");
         }
         kill(pid[2], SIGKILL);
         await(pid[2]);
@@ -521,7 +532,7 @@ TEST_WITH(struct test_place *p, a_rank_that_never_comes_is_named)
     pid_t first = start(p, 0, 4, &c), other = start(p, 1, 4, &c);
     await(first);
     await(other);
-    assert_result(p, 0, "2, 3 of 4 did not come");
+    assert_result(p, 0, "2, 3 of 4 did not come; see their logs [absent -1 ]");
     assert_result(p, 1, "error: ");
     assert_false(file_exists(test_place_path(p, "meet")));
 }
@@ -620,7 +631,7 @@ TEST_WITH(struct test_place *p, a_stale_file_of_an_earlier_attempt_is_left_when_
 static int32_t await_one(const struct test_place *p, int32_t a, int32_t b)
 {
     int64_t deadline_us = clock_monotonic_us() + DEADLINE_S * 1000000LL;
-    char text[1100];
+    char text[1300];
     for (int32_t file = a;; file = a + b - file) {
         result(p, file, text);
         if (text[0] != '\0') return file;
@@ -683,7 +694,8 @@ TEST_WITH(struct test_place *p, a_rank_lost_before_all_have_met_is_named)
     await(pid[0]);
     await(pid[1]);
     await(first);
-    assert_result(p, 0, "rank 2 on place2: connection lost before all ranks had met");
+    assert_result(p, 0,
+                  "rank 2 on place2: connection lost before all ranks had met [lost 2 node2]");
 }
 
 TEST_WITH(struct test_place *p, options_out_of_range_are_refused)

@@ -293,6 +293,7 @@ TEST(only_a_gpu_that_a_rank_could_not_use_is_retired)
         const char *words, *second;
     } lost[] = {
         {"told_gpu/gives_up done", "2 toy:0 toy:2\n"},
+        {"no_file/no_file done", "2 toy:0 toy:1\n"},
         {"own_gpu/told_gpu done", "2 toy:1 toy:2\n"},
         {"told_gone/lost done", "2 toy:0 toy:1\n"},
         {"told_gone/gives_up done", "2 toy:0 toy:1\n"},
