@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -596,6 +598,118 @@ TEST_WITH(struct test_place *p, strangers_and_wrong_keys_neither_join_nor_end_a_
     close(fd[2]);
 }
 
+/* Waits until one of two ranks has left its result, and returns its file. */
+static int32_t await_one(const struct test_place *p, int32_t a, int32_t b)
+{
+    int64_t deadline_us = clock_monotonic_us() + DEADLINE_S * 1000000LL;
+    char text[1300];
+    for (int32_t file = a;; file = a + b - file) {
+        result(p, file, text);
+        if (text[0] != '\0') return file;
+        assert_true(clock_monotonic_us() < deadline_us);
+        poll(NULL, 0, 5);
+    }
+}
+
+/* The abstract name on which a process listens, as any user of the machine reads it. */
+static void read_listener(pid_t pid, struct sockaddr_un *at, socklen_t *n)
+{
+    char line[512], name[108], link[64], path[64];
+    unsigned flags;
+    long inode;
+    FILE *all = fopen("/proc/net/unix", "r");
+
+    assert_non_null(all);
+    *n = 0;
+    while (*n == 0 && fgets(line, sizeof line, all)) {
+        if (sscanf(line, "%*s %*s %*s %x %*s %*s %ld @%107s", &flags, &inode, name) != 3) continue;
+        for (int fd = 3; (flags & 0x10000) && fd < 64; fd++) { /* it listens */
+            snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+            ssize_t length = readlink(path, link, sizeof link - 1);
+            link[length > 0 ? length : 0] = '\0';
+            snprintf(path, sizeof path, "socket:[%ld]", inode);
+            if (strcmp(link, path) != 0) continue;
+            at->sun_family = AF_UNIX;
+            memcpy(at->sun_path + 1, name, strlen(name));
+            *n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+        }
+    }
+    fclose(all);
+    assert_true(*n > 0);
+}
+
+/* Connects and closes, as often as a queue has room, and twice. */
+static void flood(const struct sockaddr_un *at, socklen_t n)
+{
+    enum { FLOOD = 9000 };
+    for (int i = 0; i < FLOOD; i++) {
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        assert_true(fd >= 0);
+        (void)connect(fd, (const struct sockaddr *)at, n);
+        close(fd);
+    }
+}
+
+/* Rank 1 has come and waits, or is stopped, while its queue is filled. Then rank 2 comes. */
+TEST_WITH(struct test_place *p, strangers_that_fill_the_queue_of_a_rank_do_not_end_a_group)
+{
+    const struct rank_case c = {.run = exchange_sizes};
+    for (int is_stopped = 0; is_stopped < 2; is_stopped++) {
+        struct sockaddr_un at = {0};
+        socklen_t n;
+        pid_t first = start(p, 0, 3, &c);
+        pid_t pid[2] = {start_as(p, 1, 1, 3, &c), start_as(p, 2, 1, 3, &c)};
+        int32_t refused = await_one(p, 1, 2), file = 3 - refused;
+        await(pid[refused - 1]);
+        read_listener(pid[file - 1], &at, &n);
+        if (is_stopped) kill(pid[file - 1], SIGSTOP);
+        flood(&at, n);
+        pid_t last = start_as(p, 4, 2, 3, &c);
+        int64_t deadline_us = clock_monotonic_us() + DEADLINE_S * 1000000LL;
+        while (file_exists(test_place_path(p, "meet")) && clock_monotonic_us() < deadline_us)
+            poll(NULL, 0, 5);
+        kill(pid[file - 1], SIGCONT);
+        await(pid[file - 1]);
+        await(first);
+        await(last);
+        assert_result(p, 0, "ok");
+        assert_result(p, file, "ok");
+        assert_result(p, 4, "ok");
+    }
+}
+
+/* Needs the right to become another user. */
+TEST_WITH(struct test_place *p, a_process_of_another_user_is_not_a_rank)
+{
+    enum { NOBODY = 65534 };
+    char address[GROUP_ADDRESS_BYTES], byte = 'x';
+    int listener, fd, status;
+
+    (void)p;
+    if (geteuid() != 0) skip();
+    assert_ok(socket_listen(&listener, address, NULL, &e));
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (setuid(NOBODY) < 0 || socket_connect(&fd, address, socket_deadline(0), &e) < 0)
+            _exit(2);
+        _exit(socket_receive(fd, &byte, 1, socket_deadline(DEADLINE_S), &e) == ERR_UNAVAILABLE ? 0
+                                                                                               : 1);
+    }
+    struct pollfd polled = {.fd = listener, .events = POLLIN};
+    assert_int_equal(socket_wait(&polled, 1, socket_deadline(DEADLINE_S), &e), 1);
+    assert_ok(socket_accept(&fd, listener, &e));
+    assert_int_equal(fd, -1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_ok(socket_connect(&fd, address, socket_deadline(0), &e));
+    close(fd);
+    assert_ok(socket_accept(&fd, listener, &e));
+    assert_true(fd >= 0); /* of this user */
+    close(fd);
+    close(listener);
+}
+
 TEST_WITH(struct test_place *p, a_stale_file_of_an_earlier_attempt_is_left_when_the_new_one_comes)
 {
     static const char *const key = "0123456789abcdef0123456789abcdef";
@@ -625,19 +739,6 @@ TEST_WITH(struct test_place *p, a_stale_file_of_an_earlier_attempt_is_left_when_
     test_place_write(p, "meet", text, strlen(text)); /* where nobody listens any more */
     run_ranks(p, 2, &c);
     assert_all_ok(p, 2);
-}
-
-/* Waits until one of two ranks has left its result, and returns its file. */
-static int32_t await_one(const struct test_place *p, int32_t a, int32_t b)
-{
-    int64_t deadline_us = clock_monotonic_us() + DEADLINE_S * 1000000LL;
-    char text[1300];
-    for (int32_t file = a;; file = a + b - file) {
-        result(p, file, text);
-        if (text[0] != '\0') return file;
-        assert_true(clock_monotonic_us() < deadline_us);
-        poll(NULL, 0, 5);
-    }
 }
 
 TEST_WITH(struct test_place *p, a_rank_that_comes_twice_is_refused_and_the_group_goes_on)
