@@ -28,7 +28,7 @@
     "datastore-" /* names of files in a training's folder that evaluations make                    \
                   */
 
-enum run_file { RUN_SPEC, RUN_FRESH, RUN_EVENTS, RUN_LOG };
+enum run_file { RUN_SPEC, RUN_FRESH, RUN_EVENTS, RUN_LOG, RUN_MEET };
 
 /* --- names ---------------------------------------------------------------------------------- */
 

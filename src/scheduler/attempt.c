@@ -157,6 +157,12 @@ out:
     return rc;
 }
 
+/* Deletes the key of a meeting in which rank 0 was killed. */
+static void attempt_forget_meeting(struct attempt *at)
+{
+    unlink(run_folder_path(&at->arena, at->path, RUN_MEET));
+}
+
 /* --- recover -------------------------------------------------------------------------------- */
 
 int attempt_recover(struct attempt **out, struct scheduler *sc, const struct store_running *row,
@@ -172,12 +178,13 @@ int attempt_recover(struct attempt **out, struct scheduler *sc, const struct sto
     at->dir = arena_strdup(&at->arena, row->dir);
     at->path = project_path(sc->project, &at->arena, at->dir);
     int rc = 0; /* the workers of another project are not killed or adopted */
-    if (run_folder_parse_own(row->dir, NULL, NULL))
-        rc = x->kind->recover(x->self, &at->worker, &at->id, row, at->path, e);
+    bool is_own = run_folder_parse_own(row->dir, NULL, NULL);
+    if (is_own) rc = x->kind->recover(x->self, &at->worker, &at->id, row, at->path, e);
     if (rc > 0)
         rc = journal_open(&at->journal, at->path, at->run, n, e);
     else if (rc == 0)
         rc = ingest_abandoned(sc->store, at->path, row, n, NULL, e);
+    if (rc == 0 && !at->worker && is_own) attempt_forget_meeting(at);
     if (rc < 0) err_ctx(e, "%s", row->dir);
     if (rc < 0 || !at->worker) {
         attempt_free(at);
@@ -344,6 +351,7 @@ static int attempt_end(struct attempt *at, struct scheduler *sc, const struct ex
     const struct attempt_outcome *o = attempt_judge(attempt_facts(at, how));
     at->state = o->state;
     attempt_explain(at, o, how);
+    attempt_forget_meeting(at);
     at->crashed = how->signal == SIGSEGV || how->signal == SIGBUS || how->signal == SIGILL ||
                   how->signal == SIGFPE || how->signal == SIGABRT;
     if (!sc->batch) TRY(store_begin(sc->store, e));

@@ -183,7 +183,7 @@ static const char *const *worker_arguments(struct arena *a, const struct local *
     *word++ = "--ranks";
     *word++ = arena_printf(a, "%ld", (long)c->ranks_n);
     *word++ = "--meet";
-    *word++ = arena_printf(a, "%s/meet", c->attempt_dir);
+    *word++ = run_folder_path(a, c->attempt_dir, RUN_MEET);
     if (!c->host) return out;
     *word++ = "--host";
     *word++ = c->host;

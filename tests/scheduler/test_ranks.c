@@ -96,6 +96,9 @@ TEST(the_first_cause_of_all_ranks_decides)
             g, arena_printf(&g->arena, "SELECT count(*) FROM attempts WHERE attempt=1 AND %s",
                             rows[i].first));
         if (rc != 0 || found != 1) fail_msg("%s: status %d; %s", rows[i].words, rc, message);
+        const char *meet =
+            arena_printf(&g->arena, "%s/runs/%s/1/meet", g->root, g->run[train].run_id);
+        assert_false(file_exists(meet)); /* the key, if rank 0 was killed before it deleted it */
         assert_int_equal(toy_grid_attempts(g, train), rows[i].attempts_n);
         toy_grid_teardown((void **)&g);
     }
