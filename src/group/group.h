@@ -38,7 +38,8 @@ struct group_options {
     const char *identity;
     double meet_s;  /* timeout of the meeting */
     double stall_s; /* timeout of an exchange in which no byte moves, and of rank 0 for the ends of
-                       the others; 0: none */
+                       the others; 0: none. Not of waiting for rank 0 in group_share: it may write
+                       a checkpoint to a slow disk, and whoever started it notices its silence */
     /* Called once, by the watching thread, before it ends this process because of another rank; e
      * names the first cause. May be NULL. */
     void (*lost)(void *context, const struct err *e);

@@ -391,8 +391,8 @@ bool attempt_is_hopeless(const struct attempt *at)
 {
     const struct journal *j = &at->journal;
 
-    return at->state == STORE_FAILED && j->reported == STORE_FAILED && j->code == ERR_NOINPUT &&
-           !j->started;
+    return at->ranks_n > 1 && at->state == STORE_FAILED && j->reported == STORE_FAILED &&
+           j->code == ERR_NOINPUT && !(j->share > 0);
 }
 
 int attempt_code(const struct attempt *at)

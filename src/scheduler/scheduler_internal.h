@@ -534,8 +534,8 @@ extern const struct attempt_outcome attempt_outcomes[]; /* the last one needs no
 /* attempt_judge - the outcome of a worker about which these facts hold. */
 const struct attempt_outcome *attempt_judge(uint32_t facts);
 
-/* attempt_is_hopeless - true if the next try would fail in the same way: something that must exist
- * did not, before the worker had opened its device and met its other ranks. */
+/* attempt_is_hopeless - true if the next try would fail in the same way: its ranks lacked something
+ * that must exist, such as a usable transport, before they made progress. */
 bool attempt_is_hopeless(const struct attempt *at);
 
 /* attempt_code - the code of a run that failed: that of the last record if a file is to blame, else

@@ -235,7 +235,6 @@ static int ingest_event(struct journal *j, struct store *s, const struct event *
     const char *run_id = record_run_id(&r);
     if (r.type == EVENT_STARTED && r.started.backend && strcmp(r.started.backend, "cpu") == 0)
         snprintf(j->blas, sizeof j->blas, "%s", r.started.blas ? r.started.blas : "");
-    if (r.type == EVENT_STARTED) j->started = true;
     if (r.type == EVENT_PROGRESS) note_progress(j, &r.progress);
     if (r.type == EVENT_CHECKPOINT) j->has_checkpoint = true;
     if (r.type == EVENT_ENDED) note_end(j, &r.ended);

@@ -48,7 +48,6 @@ struct journal {
     int code;                  /* of ENDED: an enum err_code; 0: none */
     enum err_cause cause;      /* of ENDED, as in struct err */
     int32_t rank;              /* of ENDED: to blame; -1: not known */
-    bool started;              /* the worker has opened its device and met its other ranks */
     bool has_checkpoint;       /* the worker wrote one */
     bool broken;               /* a record is wrong; see message */
     double share, wps;         /* of the newest PROGRESS: done / total, and words per second */

@@ -526,6 +526,21 @@ TEST_WITH(struct test_place *p, the_timeout_names_a_stopped_rank)
     }
 }
 
+/* Rank 0 is busy for longer than an exchange may stall, as with a checkpoint on a slow disk. */
+static int share_late(struct group *g, struct err *e)
+{
+    int done = 0;
+    if (group_rank(g) == 0) poll(NULL, 0, 900);
+    return group_share(g, &done, sizeof done, e);
+}
+
+TEST_WITH(struct test_place *p, a_rank_0_that_shares_late_is_waited_for)
+{
+    run_ranks(p, 3, &(struct rank_case){.run = share_late, .stall_s = 0.2});
+    assert_result(p, 1, "ok");
+    assert_result(p, 2, "ok");
+}
+
 /* ---- the meeting ---- */
 
 TEST_WITH(struct test_place *p, a_rank_that_never_comes_is_named)

@@ -196,7 +196,7 @@ static int fake_work(char **argv, int rank, const char *meet, struct err *e)
     if (i < ACTIONS_N && actions[i].handles_stop) sigprocmask(SIG_BLOCK, &stop, NULL);
     alarm(FAKE_LONG_S); /* whatever goes wrong in a test, nothing stays for ever */
     if (rank == 0 && meet) TRY(file_write_atomic(meet, "unix:1 key\n", 11, e));
-    if (rank == 0) TRY(outcome_begin(&w, dir, word, e));
+    if (rank == 0) TRY(outcome_begin(&w, dir, e));
     for (int k = 1; k <= 4 && rank == 0; k++)
         fake_write(w, (struct record){EVENT_PROGRESS, .progress = {k, 8, 5.0 / k, 1000}});
     if (rank > 0) fake_print_rank(argv);

@@ -13,8 +13,7 @@
 struct outcome {
     const char *name;
     const char *records; /* r: a result of each run, f: of the first, s: of another run; m: one that
-                            is malformed; t: one that is torn, which a power cut leaves; u,
-                            first: it ends before it has started */
+                            is malformed; t: one that is torn, which a power cut leaves */
     int exit_code, signal;              /* signal 0: it exits */
     const char *state, *code, *message; /* of the last record; state NULL: none */
     const char *cause;                  /* of the last record, as its rank */
@@ -29,10 +28,10 @@ int outcome_word(char word[OUTCOME_WORD_BYTES], const char *root, const char *di
 /* outcome_find - NULL: the word is not an outcome. */
 const struct outcome *outcome_find(const char *word);
 
-/* outcome_begin - opens the events of an attempt and writes the first record if the word has
- * one: with OpenBLAS where the worker is to avoid a BLAS, else oneDNN. outcome_end - the records of
- * the outcome; closes the events. */
-int outcome_begin(struct event_writer **w, const char *dir, const char *word, struct err *e);
+/* outcome_begin - opens the events of an attempt and writes the first record: with OpenBLAS where
+ * the worker is to avoid a BLAS, else oneDNN. outcome_end - the records of the outcome; closes the
+ * events. */
+int outcome_begin(struct event_writer **w, const char *dir, struct err *e);
 int outcome_end(struct event_writer *w, const struct outcome *o, const char *dir, struct err *e);
 
 #endif

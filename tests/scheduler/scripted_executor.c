@@ -62,7 +62,7 @@ static int run_worker(void **worker, const char *records, const char *end, const
     *worker = w;
     w->rank = strcmp(records, end) != 0;
     w->outcome = outcome_find(end);
-    TRY(outcome_begin(&writer, dir, records, e));
+    TRY(outcome_begin(&writer, dir, e));
     return outcome_end(writer, o ? o : &left, dir, e);
 }
 

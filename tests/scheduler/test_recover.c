@@ -43,7 +43,7 @@ static void write_outcome(struct toy_grid *g, int32_t run, const char *outcome)
 {
     struct event_writer *w;
 
-    assert_ok(outcome_begin(&w, dir_of(g, run), "", &e));
+    assert_ok(outcome_begin(&w, dir_of(g, run), &e));
     assert_ok(outcome_end(w, outcome_find(outcome), dir_of(g, run), &e));
 }
 
@@ -125,7 +125,7 @@ TEST_WITH(struct toy_grid *g, records_that_are_read_again_change_nothing)
     struct ingest_target run = {.attempt_id = leave_running(g, train, NULL, 0, 0)};
     struct event_writer *w;
     memcpy(run.run_id, g->run[train].run_id, sizeof run.run_id);
-    assert_ok(outcome_begin(&w, dir_of(g, train), "", &e));
+    assert_ok(outcome_begin(&w, dir_of(g, train), &e));
     for (int i = 1; i <= 5; i++) {
         const struct record step = {EVENT_STEP, .step = {i, 4, 0.1, 1}};
         assert_ok(record_write(w, &step, &e));
