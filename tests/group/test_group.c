@@ -725,6 +725,66 @@ TEST_WITH(struct test_place *p, a_process_of_another_user_is_not_a_rank)
     close(listener);
 }
 
+/* Whoever has read the file of the meeting has its key. Over TCP it may be on another machine. */
+TEST_WITH(struct test_place *p, a_key_that_is_replayed_over_tcp_takes_no_place_of_a_rank)
+{
+    const struct rank_case c = {.run = exchange_sizes, .host = "localhost"};
+    const struct rank_case late = {.run = exchange_sizes,
+                                   .host = "localhost",
+                                   .meet_s = 0.1,
+                                   .meet = test_place_path(p, "copy")};
+    char text[200], address[GROUP_ADDRESS_BYTES];
+    pid_t first = start(p, 0, 3, &c);
+
+    read_meet(p, text, address);
+    assert_memory_equal(address, "tcp:", 4);
+    test_place_write(p, "copy", text, strlen(text));
+    pid_t pid[2] = {start(p, 1, 3, &c), start(p, 2, 3, &c)};
+    await(pid[0]);
+    await(pid[1]);
+    await(first);
+    assert_all_ok(p, 3);
+    await(start_as(p, 3, 1, 3, &late)); /* the group has ended, and its port is closed */
+    assert_result(p, 3, "rank 0 at tcp:localhost:");
+    first = start(p, 0, 3, &c); /* another meeting has another key */
+    read_meet(p, text, address);
+    FILE *copy = fopen(test_place_path(p, "copy"), "r+");
+    assert_non_null(copy);
+    char old[200] = "";
+    assert_non_null(fgets(old, sizeof old, copy));
+    rewind(copy);
+    assert_true(fprintf(copy, "%s %s", address, strchr(old, ' ') + 1) > 0);
+    assert_int_equal(ftruncate(fileno(copy), ftell(copy)), 0);
+    fclose(copy);
+    await(start_as(p, 3, 1, 3, &late));
+    assert_result(p, 3, "refused the key; the file is of another attempt");
+    pid[0] = start(p, 1, 3, &c);
+    pid[1] = start(p, 2, 3, &c);
+    await(pid[0]);
+    await(pid[1]);
+    await(first);
+    assert_all_ok(p, 3);
+}
+
+/* Nothing arrives from such a machine, and nothing says that it is gone. */
+TEST_WITH(struct test_place *p, peers_that_stay_silent_over_tcp_hold_up_no_meeting)
+{
+    const struct rank_case c = {.run = exchange_sizes, .host = "localhost"};
+    enum { SILENT_N = 300 }; /* more than a rank keeps */
+    char text[200], address[GROUP_ADDRESS_BYTES];
+    int fd[SILENT_N];
+    pid_t pid[3] = {start(p, 0, 3, &c)};
+
+    read_meet(p, text, address);
+    for (int i = 0; i < SILENT_N; i++)
+        assert_ok(socket_connect(&fd[i], address, socket_deadline(DEADLINE_S), &e));
+    pid[1] = start(p, 1, 3, &c);
+    pid[2] = start(p, 2, 3, &c);
+    for (int rank = 0; rank < 3; rank++) await(pid[rank]);
+    assert_all_ok(p, 3);
+    for (int i = 0; i < SILENT_N; i++) close(fd[i]);
+}
+
 TEST_WITH(struct test_place *p, a_stale_file_of_an_earlier_attempt_is_left_when_the_new_one_comes)
 {
     static const char *const key = "0123456789abcdef0123456789abcdef";
