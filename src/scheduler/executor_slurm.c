@@ -505,7 +505,8 @@ static int slurm_start(void *self, void **worker, struct worker_id *id,
     TRY_OUT(rc, file_write_atomic(path, "", 0, e));
     TRY_OUT(rc, slurm_write_script(s, &a, o, e));
     rc = slurm_submit(&text, s, &a, o, avoid, e);
-    /* Unlike other failures, one about nodes means that nothing was submitted. */
+    /* Slurm has no code for it: unlike other failures, one about nodes means that nothing was
+     * submitted. */
     if (rc < 0 && *avoid && strstr(e->text, " node ")) rc = slurm_submit(&text, s, &a, o, "", e);
     if (rc < 0) goto out;
     text[strcspn(text, ";\n")] = '\0'; /* number;cluster */
