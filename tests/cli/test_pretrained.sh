@@ -144,7 +144,7 @@ slow() { # what to do to the folder while the worker evaluates; WORD of the fail
     wait_for 300 started || fail "the evaluation did not start"
     $1
     wait $!
-    [ $? -eq 70 ] || { fail "a folder that changed during a run: not 70"; cat out; }
+    [ $? -eq 65 ] || { fail "a folder that changed during a run: not 65"; cat out; }
     grep -q "$2" out || { fail "no '$2' in:"; cat out; }
     [ "$(query "SELECT count(*) FROM evaluations WHERE L_valid BETWEEN 438 AND 440")" = 0 ] ||
         fail "a number was recorded after the folder had changed"
