@@ -109,10 +109,12 @@ static int nccl_fault(const struct cuda_ranks *r, int status, const char *where,
     if (status == NCCL_SUCCESS || status == NCCL_IN_PROGRESS) return 0;
     const char *cause = r->nccl.last_error(NULL); /* a sentence, perhaps with an end of line */
     if (!cause) cause = "";
-    return ERR(e, code_of(r, status),
-               "%s: %s: NCCL: %s%s%.*s; NCCL_DEBUG=WARN in the environment says more",
-               r->c->backend.name, where, r->nccl.text(status), *cause ? ": " : "",
-               (int)strcspn(cause, "\n"), cause);
+    int rc = ERR(e, code_of(r, status),
+                 "%s: %s: NCCL: %s%s%.*s; NCCL_DEBUG=WARN in the environment says more",
+                 r->c->backend.name, where, r->nccl.text(status), *cause ? ": " : "",
+                 (int)strcspn(cause, "\n"), cause);
+    if (rc == ERR_UNAVAILABLE) (void)err_blame(e, ERR_CAUSE_LOST, -1, ""); /* not this device */
+    return rc;
 }
 
 /* nccl_fault of a call. If a rank was lost, src/group ends this process with the first cause, of

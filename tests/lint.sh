@@ -67,6 +67,11 @@ while IFS=: read -r file line path; do
     [ -e "$(dirname "$file")/$path" ] || say "$file:$line: the link $path does not exist"
 done < <(git ls-files '*.md' | xargs grep -noHP '\]\(\K(?!https?:|#)[^)#]+')
 
+# A variable that changes what the program does is in the table of src/README.md.
+while read -r name; do
+    grep -q "^| .$name.:" src/README.md || say "src/README.md: the table of variables lacks $name"
+done < <(grep -rhoE '"ALIBI_[A-Z]+[A-Z_]*"' src cuda --include='*.[ch]' | tr -d '"' | sort -u)
+
 # Headers compile alone as C17; those that CUDA or C++ includes also as C++17.
 for header in src/*/*.h; do
     gcc -std=c17 -D_GNU_SOURCE -Isrc -Wall -Wextra -Werror -fsyntax-only -x c "$header" || say "$header: does not compile alone as C17"

@@ -265,12 +265,14 @@ static void finish_attempt(struct scheduler *sc, struct attempt *at)
         struct queue_entry *t = &sc->queue.entry[at->entry[i]];
         if (blas) snprintf(t->avoid_blas, sizeof t->avoid_blas, "%s", blas);
         if (attempt_was_preempted(at)) t->tries_n--; /* the next does not count as a try */
+        if (attempt_is_hopeless(at)) t->tries_n = sc->queue.tries;
         enum run_state state =
             queue_end(&sc->queue, at->entry[i], attempt_run_state(at, run->run_id), at->n > 1);
         if (state == RUN_DONE) sc->flops_done += run->flops;
         if (state == RUN_WAITING) again = true;
         if (state == RUN_FAILED)
-            note_failure(sc, ERR_INTERNAL, run, at->message, attempt_log(at, &sc->arena, at->dir));
+            note_failure(sc, attempt_code(at), run, at->message,
+                         attempt_log(at, &sc->arena, at->dir));
     }
     sc->worker_s += progress_slot_seconds(sc, at);
     print_end(sc, at, again && !sc->stopping && !sc->halted);

@@ -45,7 +45,9 @@ struct journal {
     int32_t runs_n;
     int64_t records_n;         /* ingested so far */
     enum store_state reported; /* by the record ENDED; STORE_NONE: none yet */
-    bool unavailable;          /* ENDED's code: the device cannot be used */
+    int code;                  /* of ENDED: an enum err_code; 0: none */
+    enum err_cause cause;      /* of ENDED, as in struct err */
+    int32_t rank;              /* of ENDED: to blame; -1: not known */
     bool has_checkpoint;       /* the worker wrote one */
     bool broken;               /* a record is wrong; see message */
     double share, wps;         /* of the newest PROGRESS: done / total, and words per second */

@@ -33,6 +33,11 @@ static char *dir_of(struct toy_grid *g, int32_t run)
     return arena_printf(&g->arena, "%s/runs/%s/1", g->root, g->run[run].run_id);
 }
 
+static const char *meet_of(struct toy_grid *g, int32_t run)
+{
+    return run_folder_path(&g->arena, dir_of(g, run), RUN_MEET);
+}
+
 /* What its worker has recorded. */
 static void write_outcome(struct toy_grid *g, int32_t run, const char *outcome)
 {
@@ -102,9 +107,13 @@ TEST_WITH(struct toy_grid *g, the_last_record_of_a_worker_counts)
     for (int32_t i = 0; i < ROWS_N; i++) {
         leave_running(g, i, NULL, 0, 0);
         if (rows[i].outcome) write_outcome(g, i, rows[i].outcome);
+        assert_ok(file_write_atomic(meet_of(g, i), "unix:1 key\n", 11, &e));
     }
     assert_int_equal(recover(g), ROWS_N);
-    for (int32_t i = 0; i < ROWS_N; i++) assert_int_equal(toy_grid_last(g, i), rows[i].state);
+    for (int32_t i = 0; i < ROWS_N; i++) {
+        assert_int_equal(toy_grid_last(g, i), rows[i].state);
+        assert_false(file_exists(meet_of(g, i))); /* the key of a meeting that was cut off */
+    }
     assert_count(g, 1, "SELECT count(*) FROM trainings WHERE final_loss_nats BETWEEN 1 AND 2");
     assert_attempts(g, 1, "state='lost' AND message LIKE 'rank 1 on h, cuda:0: connection lost%'");
     assert_int_equal(recover(g), 0);

@@ -584,9 +584,14 @@ TEST_WITH(struct worker_fixture *f, no_rank_survives_a_killed_one_and_another_nu
                     free(log);
                 }
             }
-            if (victim > 0)
+            if (victim > 0) {
                 assert_ended(f, &s, 1, "lost", words);
-            else
+                const struct record_ended ended =
+                    worker_fixture_record(f, &s, 1, EVENT_ENDED, -1).ended;
+                assert_string_equal(ended.cause, "lost");
+                assert_int_equal(ended.rank, victim);
+                assert_true(*ended.node != '\0');
+            } else
                 assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_ENDED), 0);
             must_run(f, &s, 2, m == IN_A_PASS ? 1 : m == IN_AN_EXCHANGE ? 2 : 8);
             const struct result got = result_of(f, &s, 2);
