@@ -1,0 +1,49 @@
+#!/bin/sh
+# test_designs.sh - designs that measure nothing, and words that mean something else, are named before work begins: golden/designs.txt
+# has the mistakes and the answers.
+# usage: tests/cli/test_designs.sh BUILD
+. tests/cli/expect.sh
+fixtures=$PWD/tests/fixtures/checkpoints
+
+mkdir -p "$dir/project" && cd "$dir/project" || exit 1
+expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
+grid() { # NAME SED: a folder with a grid, of which sed changes lines
+    mkdir -p "$1"
+    sed "$2" >"$1/grid.yaml" <<'Y'
+title: "Two rates"
+scale: none
+base: [data/tiny.yaml]
+set:
+  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: plain, final_norm: true }
+  train: { shard_tokens: 256, updates: 6, lr: 0.5, warmup: 1, period: 5, clip: 0.1, momentum: 0.9 }
+grid:
+  - { position: alibi, L_train: 16, train.lr: [0.25, 0.5] }
+evaluate:
+  - { split: valid, window: nonoverlapping, L_valid: [16, 32], targets: 128 }
+Y
+}
+notes() { "$alibi" "$@" 2>&1 | grep '^note'; }
+
+grid good ""
+grid warm "s/warmup: 1,/warmup: 4000,/"
+grid long "s/L_valid: .16, 32./L_valid: [16, 2560000]/"
+grid trains "/^evaluate/,\$d"
+grid copies "s/L_valid: .16, 32./L_valid: [16, 32], eval.attention_window: [0, 16], eval.position_scaling: [none, slopes]/"
+grid colon 's/^title.*/title: Rates: two/'
+grid twice "s/^scale/seed: [1, 2, 1]\nscale/"
+grid absolute "s#data/tiny.yaml#$PWD/data/tiny.yaml#"
+grid nowhere "s#data/tiny.yaml#/nowhere/tiny.yaml#"
+mkdir model
+expect 0 "0 to do\|6 to do" "$alibi" plan ./absolute/
+expect 0 "2 done now" "$alibi" run ./trains/ --devices cpu:1
+transcript designs.txt
+
+# What a note says is true: the same number, to the last bit.
+expect 0 "18 done now" "$alibi" run ./copies/ --devices cpu:1 --redo
+expect 0 "^1$" "$alibi" query "SELECT max(n) FROM (SELECT count(DISTINCT loss_nats) AS n FROM evaluations WHERE L_valid = 16 GROUP BY train_run_id)" --format csv
+
+# A grouped artefact has its own target of make.
+cd "$source" || exit 1
+expect 0 "alibi run explore/methods --scale mini" make -n NVCC= reproduce-explore/methods SCALE=mini
+expect 0 "alibi report table5 *$" make -n NVCC= reproduce-table5
+finish
