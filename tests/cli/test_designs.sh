@@ -28,7 +28,7 @@ grid good ""
 grid warm "s/warmup: 1,/warmup: 4000,/"
 grid long "s/L_valid: .16, 32./L_valid: [16, 2560000]/"
 grid trains "/^evaluate/,\$d"
-grid copies "s/L_valid: .16, 32./L_valid: [16, 32], eval.attention_window: [0, 16], eval.position_scaling: [none, slopes]/"
+grid copies "s/L_valid: .16, 32./L_valid: [16, 32], eval.attention_window: [0, 16, 64], eval.position_scaling: [none, slopes]/"
 grid colon 's/^title.*/title: Rates: two/'
 grid twice "s/^scale/seed: [1, 2, 1]\nscale/"
 grid absolute "s#data/tiny.yaml#$PWD/data/tiny.yaml#"
@@ -39,8 +39,21 @@ expect 0 "2 done now" "$alibi" run ./trains/ --devices cpu:1
 transcript designs.txt
 
 # What a note says is true: the same number, to the last bit.
-expect 0 "18 done now" "$alibi" run ./copies/ --devices cpu:1 --redo
+expect 0 "26 done now" "$alibi" run ./copies/ --devices cpu:1 --redo
 expect 0 "^1$" "$alibi" query "SELECT max(n) FROM (SELECT count(DISTINCT loss_nats) AS n FROM evaluations WHERE L_valid = 16 GROUP BY train_run_id)" --format csv
+
+# Curves of one method: a colour for each combination of settings, one entry for curves that coincide, and the length counts.
+if command -v gnuplot >/dev/null 2>&1; then
+    expect 0 "Figure: " "$alibi" report ./copies/
+    entries=$(grep -c '>ALiBi train.lr=' plots/copies-none.svg)
+    colours=$(sed -n '/gnuplot_plot_1/,$p' plots/copies-none.svg | grep -o "stroke='rgb([^)]*)'" | sort -u | grep -vcE 'rgb\( *(68|221|0), *(68|221|0), *(68|221|0)\)')
+    [ "$entries" -eq 8 ] || fail "$entries entries for 8 curves that differ of 12"
+    [ "$colours" -ge 8 ] || fail "$colours colours for 8 curves"
+    expect 0 ">ALiBi train.lr=0.25 (= eval.attention_window=64)<" grep "attention_window=64" plots/copies-none.svg
+    expect 0 "Figure: " "$alibi" report ./copies/ --x train.lr
+    [ "$(grep -c "^CURVE_TITLE.*= 'ALiBi L_" plots/copies-none-by-train.lr.gp)" -eq 2 ] || fail "curves of two lengths"
+    [ "$(grep '^CURVE_DASH' plots/copies-none-by-train.lr.gp | sed 's/.*= //' | sort -u | wc -l)" -eq 12 ] || fail "L_valid does not count for the style"
+fi
 
 # A grouped artefact has its own target of make.
 cd "$source" || exit 1
