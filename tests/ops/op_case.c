@@ -9,19 +9,6 @@
 #include "ops/op_reference.h"
 #include "ops/ops.h"
 
-#define EXISTS(NAME, name, args)                                                                   \
-    case OP_##NAME:                                                                                \
-        return b->ops->name != NULL;
-bool op_exists(const struct backend *b, enum op op)
-{
-    switch (op) {
-        BACKEND_OPS(EXISTS)
-    case OPS_N:
-        break;
-    }
-    return false;
-}
-
 /* ---- operands ---- */
 
 static enum dtype dtype_of(const struct op_case *c, const struct op_argument *a)
