@@ -53,6 +53,16 @@ if command -v gnuplot >/dev/null 2>&1; then
     expect 0 "Figure: " "$alibi" report ./copies/ --x train.lr
     [ "$(grep -c "^CURVE_TITLE.*= 'ALiBi L_" plots/copies-none-by-train.lr.gp)" -eq 2 ] || fail "curves of two lengths"
     [ "$(grep '^CURVE_DASH' plots/copies-none-by-train.lr.gp | sed 's/.*= //' | sort -u | wc -l)" -eq 12 ] || fail "L_valid does not count for the style"
+
+    # Losses may be averaged, and the axis ends with the last update.
+    expect 0 "done now" "$alibi" run ./good/ --devices cpu:1 --only train.lr=0.25 --set train.updates=41 --set train.period=40
+    run=$("$alibi" query "SELECT run_id FROM trainings WHERE updates = 41" --format csv | tail -1 | tr -d '\r')
+    mean=$("$alibi" query "SELECT avg(loss_nats) AS mean FROM curves WHERE run_id = '$run' AND split = 'train' AND step BETWEEN 22 AND 41" --format csv | tail -1 | tr -d '\r')
+    expect 0 "curves-.*svg" "$alibi" curves "$run" --smooth 20
+    [ "$(sed -n "s/^41 //p" plots/curves-*.dat | head -1 | cut -c1-9)" = "$(echo "$mean" | cut -c1-9)" ] || fail "the mean of 20 updates is not $mean"
+    expect 0 "means of 20 updates" cat plots/curves-*.svg
+    grep -q '> *40<' plots/curves-*.svg || fail "no tick at 40"
+    grep -q '> *45<' plots/curves-*.svg && fail "an axis to 45 for 41 updates"
 fi
 
 # A grouped artefact has its own target of make.
