@@ -267,7 +267,7 @@ static void finish_attempt(struct scheduler *sc, struct attempt *at)
         if (attempt_was_preempted(at)) t->tries_n--; /* the next does not count as a try */
         enum run_state state =
             queue_end(&sc->queue, at->entry[i], attempt_run_state(at, run->run_id), at->n > 1);
-        if (state == RUN_DONE) sc->flops_done += run->flops;
+        if (state == RUN_DONE) sc->flops_done += progress_own_flops(at, run, 1);
         if (state == RUN_WAITING) again = true;
         if (state == RUN_FAILED)
             note_failure(sc, ERR_INTERNAL, run, at->message, attempt_log(at, &sc->arena, at->dir));
