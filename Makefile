@@ -136,9 +136,9 @@ format: ## run clang-format on every source file
 	@clang-format -i src/*/*.[ch] $(wildcard tests/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh)
 
 RUN_FLAGS := $(if $(SCALE),--scale $(SCALE)) --devices $(DEVICES) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(YES),--yes)
-reproduce-%: $(BUILD)/alibi ## run what an artefact lacks, print its table, draw its figure; for example reproduce-table5
-	@$(BUILD)/alibi run $* $(RUN_FLAGS)
-	@$(BUILD)/alibi report $* $(if $(SCALE),--scale $(SCALE))
+reproduce-% reproduce-explore/%: $(BUILD)/alibi ## run what an artefact lacks, print its table, draw its figure; for example reproduce-table5, reproduce-explore/methods
+	@$(BUILD)/alibi run $(@:reproduce-%=%) $(RUN_FLAGS)
+	@$(BUILD)/alibi report $(@:reproduce-%=%) $(if $(SCALE),--scale $(SCALE))
 
 reproduce: $(BUILD)/alibi ## do so for every artefact of experiments/
 	@$(BUILD)/alibi run all $(RUN_FLAGS)
@@ -223,7 +223,7 @@ clean: ## remove build/; results.db, runs/, data/ and plots/ stay
 	rm -rf build
 
 help: ## print this list
-	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-20s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z%/ -]+:.*##' $(MAKEFILE_LIST) | sed -E 's/( [^:]*)?:.*## /\t/' | awk -F'\t' '{printf "  make %-20s %s\n", $$1, $$2}'
 	@echo "  settings: SCALE=mini|laptop|small|paper|none DEVICES=auto|cpu|cpu:N|slurm:N SEEDS=N YES=1 L=512 BUILD=dir PREFIX=dir V=1"
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,7 +1,6 @@
 /* command_store.c - alibi merge, gc, verify, import and export. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/str.h"
@@ -163,12 +162,6 @@ static int import_model(struct cli *c, const char *as, const char *tokenizer, bo
     return 0;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 CLI_COMMAND(import)
 {
     struct import_options o = {0};
@@ -192,7 +185,7 @@ CLI_COMMAND(import)
         {0}};
 
     TRY(cli_begin(c, options, e));
-    if (is_folder(c->rest.item[0])) {
+    if (file_is_folder(c->rest.item[0])) {
         if (o.dict || o.artefact || o.scale || o.loss_nats > 0)
             return ERR(e, ERR_USAGE,
                        "%s is a folder: only --as, --tokenizer and --force can be given with one",

@@ -69,6 +69,12 @@ double progress_slot_seconds(const struct scheduler *sc, const struct attempt *a
     return seconds * (at->slots_n > 0 ? at->slots_n : 1);
 }
 
+double progress_own_flops(const struct attempt *at, const struct run *run, double share)
+{
+    bool continues = run->spec.train.from[0] != '\0';
+    return run->flops * (share - (continues ? 0 : at->journal.share_before));
+}
+
 static void add_left(struct progress_work *w, double flops, int32_t slots_n)
 {
     w->flops_left += flops;
@@ -88,8 +94,11 @@ static struct progress_work measure_work(const struct scheduler *sc, double *wps
     for (int32_t i = 0; i < sc->running_n; i++) {
         const struct attempt *at = sc->running[i];
         double flops = 0;
-        for (int32_t k = 0; k < at->entries_n; k++) flops += sc->queue.run[at->entry[k]].flops;
-        w.flops_done += flops * at->journal.share;
+        for (int32_t k = 0; k < at->entries_n; k++) {
+            const struct run *run = &sc->queue.run[at->entry[k]];
+            flops += run->flops;
+            w.flops_done += progress_own_flops(at, run, at->journal.share);
+        }
         add_left(&w, flops - flops * at->journal.share, at->slots_n > 0 ? at->slots_n : 1);
         w.worker_s += progress_slot_seconds(sc, at);
         *wps += at->journal.wps;

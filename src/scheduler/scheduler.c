@@ -268,7 +268,7 @@ static void finish_attempt(struct scheduler *sc, struct attempt *at)
         if (attempt_is_hopeless(at)) t->tries_n = sc->queue.tries;
         enum run_state state =
             queue_end(&sc->queue, at->entry[i], attempt_run_state(at, run->run_id), at->n > 1);
-        if (state == RUN_DONE) sc->flops_done += run->flops;
+        if (state == RUN_DONE) sc->flops_done += progress_own_flops(at, run, 1);
         if (state == RUN_WAITING) again = true;
         if (state == RUN_FAILED)
             note_failure(sc, attempt_code(at), run, at->message,

@@ -384,6 +384,11 @@ struct attempt;
 /* progress_slot_seconds - the time of an attempt so far, once for each of its slots. */
 double progress_slot_seconds(const struct scheduler *sc, const struct attempt *at);
 
+/* progress_own_flops - what an attempt that has this share of a run has computed itself, without
+ * the updates of the checkpoint from which it resumed. A training that continues a parent counts
+ * the parent's updates in its share, and not in its cost. */
+double progress_own_flops(const struct attempt *at, const struct run *run, double share);
+
 /* progress_eta - seconds left by the speed reached so far; negative: not known yet. */
 double progress_eta(const struct progress_work *w);
 

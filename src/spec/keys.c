@@ -551,6 +551,39 @@ struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eva
     return s;
 }
 
+int64_t spec_split_tokens(const struct spec_data *d, enum spec_split split)
+{
+    return split == SPEC_TEST    ? d->test_tokens
+           : split == SPEC_VALID ? d->valid_tokens
+                                 : d->train_tokens;
+}
+
+/* True if the scaling leaves rows of this length as they were trained. */
+static bool is_idle_scaling(const struct spec *s)
+{
+    const struct spec_eval *v = &s->eval;
+    bool short_rows = v->L <= s->train.L;
+    bool by_one = v->scaling_factor == 1 || (v->scaling_factor == 0 && short_rows);
+
+    if (s->option.scaling != POSITION_UNSCALED) return false;
+    if (v->scaling == POSITION_SLOPES || v->scaling == POSITION_DYNAMIC_NTK) return short_rows;
+    if (v->scaling == POSITION_YARN) return by_one && s->option.yarn_attention_factor == 0;
+    return by_one && (v->scaling == POSITION_PI || v->scaling == POSITION_NTK);
+}
+
+struct spec spec_without_idle(const struct spec *s)
+{
+    struct spec bare = *s;
+    struct spec_eval *v = &bare.eval;
+    int32_t log_from = v->temperature_length > 0 ? v->temperature_length : s->train.L;
+    bool sees_all = s->model.mask.window == 0 && s->model.window_layers.n == 0;
+
+    if (is_idle_scaling(s)) v->scaling = POSITION_UNSCALED;
+    if (sees_all && v->mask.window >= v->L) v->mask.window = 0;
+    if (v->temperature == SPEC_EVAL_LOG && v->L <= log_from) v->temperature = SPEC_AS_TRAINED;
+    return bare;
+}
+
 bool spec_layer_has_position(const struct spec_model *m, int32_t layer)
 {
     return m->position_layers.n == 0 || m->position_layers.value[layer] == (double)m->position;

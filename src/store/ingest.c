@@ -221,6 +221,8 @@ static void note_end(struct journal *j, const struct record_ended *r)
 static void note_progress(struct journal *j, const struct record_progress *r)
 {
     if (r->total > 0 && r->done >= 0) j->share = fmin(r->done / r->total, 1.0);
+    if (r->total > 0 && j->first_update > 0)
+        j->share_before = fmin((double)(j->first_update - 1) / r->total, j->share);
     if (r->wps >= 0) j->wps = r->wps;
 }
 
@@ -235,6 +237,7 @@ static int ingest_event(struct journal *j, struct store *s, const struct event *
     const char *run_id = record_run_id(&r);
     if (r.type == EVENT_STARTED && r.started.backend && strcmp(r.started.backend, "cpu") == 0)
         snprintf(j->blas, sizeof j->blas, "%s", r.started.blas ? r.started.blas : "");
+    if (r.type == EVENT_STEP && j->first_update == 0) j->first_update = r.step.update;
     if (r.type == EVENT_PROGRESS) note_progress(j, &r.progress);
     if (r.type == EVENT_CHECKPOINT) j->has_checkpoint = true;
     if (r.type == EVENT_ENDED) note_end(j, &r.ended);

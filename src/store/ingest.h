@@ -51,6 +51,8 @@ struct journal {
     bool has_checkpoint;       /* the worker wrote one */
     bool broken;               /* a record is wrong; see message */
     double share, wps;         /* of the newest PROGRESS: done / total, and words per second */
+    double share_before;       /* of it, what earlier attempts did: a training has resumed */
+    int64_t first_update;      /* of the first STEP; 0: none yet */
     char blas[96];             /* of STARTED on a CPU; may be empty */
     char message[512];         /* of ENDED, or of what is broken; may be empty */
 };
