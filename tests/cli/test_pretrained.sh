@@ -55,6 +55,9 @@ for m in bloom llama neox; do
     expect 0 "tokenizer ${m}_complete" "$alibi" data prepare w-$m --tokenizer c/${m}_complete --text t-$m
 done
 expect 64 "is another model" "$alibi" import c/llama_complete --as bloom
+expect 0 "^# .* parameters, heads of width 8\.$" cat data/models/llama.yaml
+! grep -q norm_bias data/models/llama.yaml || fail "the piece of a model with rmsnorm has a key of layernorm"
+grep -q "norm_bias: true" data/models/bloom.yaml || fail "the piece of a model with layernorm lacks norm_bias"
 grid g "$(for m in bloom llama neox; do block $m $m; done)
   - { base: [data/models/absent.yaml, data/w-neox.yaml], if_missing: 'how to get it' }" "
   - { split: test, L_valid: [16, 32, 48] }
@@ -62,7 +65,7 @@ grid g "$(for m in bloom llama neox; do block $m $m; done)
   - { split: test, window: sliding, stride: 1, L_valid: 48 }
   - { split: test, window: rolling, L_valid: [32, 48] }"
 expect 0 "left out data/models/absent.yaml: how to get it" "$alibi" plan g/
-expect 0 "3 trainings, 27 evaluations" "$alibi" plan g/ --seeds 3
+expect 0 "3 trainings, 27 evaluations.*of memory for the model of a run" "$alibi" plan g/ --seeds 3
 grep -q "model bloom: bloom, ALiBi, L_train=2048, 110 kB of F32 in" out || fail "the plan does not say where the weights are"
 expect 0 "27 done now" "$alibi" run g/ --devices cpu:2
 for m in bloom llama neox; do
@@ -186,6 +189,14 @@ slow remove "c/elsewhere/.*it was there when the evaluation started"
 mv c/gone c/elsewhere
 slow cut "c/elsewhere/model.safetensors"
 cp kept/model.safetensors c/elsewhere/model.safetensors
+
+# Stopped evaluations promise no checkpoint.
+"$alibi" run slow/ --devices cpu:1 --tries 1 >out 2>&1 &
+wait_for 300 started || fail "the evaluation did not start"
+kill -TERM $!
+wait $!
+[ $? -eq 130 ] || { fail "stopped evaluations did not end with 130"; cat out; }
+grep -q "stopping: 1 worker will end after the current batch, without a result (Ctrl-C again kills it)" out || { fail "no announcement of the stop"; cat out; }
 
 # A killed worker: what it had recorded stays, the rest is evaluated by the same command, with the same bits.
 "$alibi" run slow/ --devices cpu:1 --tries 1 >out 2>&1 &
