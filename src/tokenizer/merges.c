@@ -56,7 +56,10 @@ int merges_add_id(struct merges *m, int32_t *out, const char *symbol, const json
                    (long long)value, m->ids_limit - 1);
     if (value >= m->used_n) { /* at least doubled */
         int64_t n = 2 * value + 4096;
-        uint8_t *grown = arena_alloc(m->arena, (size_t)n / 8 + 1);
+        uint8_t *grown = arena_try(m->arena, (size_t)n / 8 + 1);
+        if (!grown)
+            return ERR(e, ERR_NOMEM, "out of memory for a vocabulary with id %lld",
+                       (long long)value);
         if (m->used_n > 0) memcpy(grown, m->used, (size_t)m->used_n / 8 + 1);
         m->used = grown;
         m->used_n = n;

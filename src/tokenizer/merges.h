@@ -65,7 +65,7 @@ struct merges {
 void merges_init(struct merges *m, struct arena *a, int32_t ids_limit);
 
 /* merges_add_id - reserves the id of a symbol. Errors: ERR_DATA it is not an integer in range, or
- * it is taken. */
+ * it is taken; ERR_NOMEM. */
 int merges_add_id(struct merges *m, int32_t *out, const char *symbol, const json_t *id,
                   struct err *e);
 /* merges_add_vocab - adds an object of symbols and ids. */

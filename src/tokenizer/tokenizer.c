@@ -12,7 +12,13 @@
 #include "tokenizer/merges.h"
 #include "tokenizer/steps.h"
 
-enum { CONFIG_BYTES_MAX = 16 << 20, TICK_WORDS = 1 << 16 };
+enum {
+    CONFIG_BYTES_MAX = 16 << 20,
+    TICK_WORDS = 1 << 16,
+    TEMPLATE_IDS_MAX = 64,
+    ADDED_TEXT_MAX = 256,     /* bytes of an added token, which is sought at each byte of a text */
+    ADDED_TEXTS_MAX = 2 << 20 /* of all */
+};
 
 static const char metaspace[] = "\u2581";
 
@@ -28,7 +34,9 @@ struct tokenizer {
     struct steps newer;            /* finds characters that the patterns do not know */
     struct map added;              /* texts of added tokens to ids */
     struct finder raw, normalized; /* added tokens, by their value of `normalized` */
-    struct id_list before, after;  /* special tokens of the template */
+    size_t added_bytes;
+    struct id_list before, after; /* special tokens of the template */
+    int32_t template_n;           /* of all templates */
 };
 
 /* The files of the folder while they are read. */
@@ -210,6 +218,9 @@ static int add_special(struct tokenizer *t, struct id_list *list, const json_t *
         json_int_t value = json_integer_value(id);
         if (!json_is_integer(id) || value < 0 || value >= t->merges.ids_n)
             return ERR(e, ERR_DATA, "special_tokens: '%.40s' has an id that no token has", name);
+        if (++t->template_n > TEMPLATE_IDS_MAX)
+            return ERR(e, ERR_DATA, "the templates add more than %d ids to a text",
+                       TEMPLATE_IDS_MAX);
         *vec_push(&t->arena, list) = (int32_t)value;
     }
     return 0;
@@ -344,16 +355,27 @@ static int read_model(struct tokenizer *t, const json_t *model, struct err *e)
     return read_merges(t, json_object_get(model, "merges"), e);
 }
 
+static int check_added(const struct tokenizer *t, size_t n, struct err *e)
+{
+    if (n > ADDED_TEXT_MAX)
+        return ERR(e, ERR_DATA, "an added token has %zu bytes, more than %d", n, ADDED_TEXT_MAX);
+    if (t->added_bytes + n <= ADDED_TEXTS_MAX) return 0;
+    return ERR(e, ERR_DATA, "the added tokens have more than %d bytes", ADDED_TEXTS_MAX);
+}
+
 /* Adds a token whose id is known; `normal`: its value of `normalized`. */
 static int add_token(struct tokenizer *t, const char *text, int32_t id, bool normal, struct err *e)
 {
-    size_t n = strlen(text);
+    size_t n = strlen(text), growth = ADDED_TEXT_MAX;
     bool fresh;
 
+    TRY(check_added(t, n, e));
     *map_put(&t->added, text, n, &fresh) = id;
     if (!fresh) return ERR(e, ERR_DATA, "'%.40s' is listed twice", text);
     for (int32_t i = 0; normal && i < t->normal.n; i++)
-        TRY(step_apply(&t->normal.item[i], &text, &n, true, e));
+        TRY(step_apply(&t->normal.item[i], &text, &n, true, &growth, e));
+    TRY(check_added(t, n, e));
+    t->added_bytes += n;
     if (n == 0) return ERR(e, ERR_DATA, "an added token must have a text");
     if (finder_add(normal ? &t->normalized : &t->raw, text, n, id)) return 0;
     return ERR(e, ERR_DATA, "'%.*s' is another added token, too, after normalising",
@@ -605,6 +627,7 @@ struct encoding {
     tokenizer_tick_fn *tick;
     void *context;
     size_t text_n, words_n;
+    size_t growth;            /* bytes that steps may still add */
     double from, to, share;   /* shares of the text: of the piece that is encoded, and done */
     const struct step *outer; /* the first step that splits the piece */
 };
@@ -630,7 +653,7 @@ static int encode_word(struct encoding *c, int32_t at, const char *text, size_t 
     struct steps *steps = &c->t->words;
 
     for (; at < steps->n && steps->item[at].kind != STEP_SPLIT; at++)
-        TRY(step_apply(&steps->item[at], &text, &n, first, e));
+        TRY(step_apply(&steps->item[at], &text, &n, first, &c->growth, e));
     if (n == 0) return 0;
     if (at == steps->n) {
         if (++c->words_n % TICK_WORDS == 0) TRY(encoding_tick(c, e));
@@ -657,7 +680,7 @@ static int encode_piece(struct encoding *c, const char *text, size_t n, bool fir
     const double share = c->from, width = c->to - c->from;
 
     for (int32_t i = 0; i < c->t->normal.n; i++)
-        TRY(step_apply(&c->t->normal.item[i], &text, &n, first, e));
+        TRY(step_apply(&c->t->normal.item[i], &text, &n, first, &c->growth, e));
     for (; from < n; from = end) {
         bool found = finder_next(&c->t->normalized, text, n, from, &begin, &end, &id);
         if (!found) begin = end = n;
@@ -716,7 +739,11 @@ int tokenizer_encode(struct tokenizer *t, const char *text, size_t n, bool with_
                      int32_t **ids, int64_t *ids_n, tokenizer_tick_fn *tick, void *context,
                      struct err *e)
 {
-    struct encoding c = {.t = t, .tick = tick, .context = context, .text_n = n};
+    struct encoding c = {.t = t,
+                         .tick = tick,
+                         .context = context,
+                         .text_n = n,
+                         .growth = STEPS_GROWTH * n + STEPS_GROWTH_MORE};
 
     *ids = NULL;
     *ids_n = 0;

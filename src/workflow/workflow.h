@@ -268,7 +268,7 @@ struct gc_result {
 };
 
 /* workflow_gc - deletes attempt folders that neither a current result nor a run that may resume
- * needs, and all datastores. */
+ * needs. */
 int workflow_gc(struct gc_result *out, const struct project *project, struct arena *a,
                 struct store *store, struct err *e);
 

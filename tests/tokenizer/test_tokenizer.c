@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "harness/test.h"
 #include "tokenizer/merges.h"
+#include "tokenizer/steps.h"
 #include "tokenizer/tokenizer.h"
 
 #define BYTES "{'type':'ByteLevel','add_prefix_space':false,'use_regex':true}"
@@ -430,6 +431,86 @@ TEST_WITH(struct test_place *f, a_hostile_file_is_refused_at_once)
     assert_fails(ERR_DATA, "byte 0xff", tokenizer_open(&t, f->path, 0, &e));
     put(f, "tokenizer.json", "{}");
     assert_fails(ERR_UNAVAILABLE, "type = null", tokenizer_open(&t, f->path, 0, &e));
+}
+
+static char *repeat(struct test_place *f, const char *part, int n, const char *last)
+{
+    struct strbuf text;
+
+    strbuf_init(&text, &f->arena);
+    for (int i = 0; i < n; i++) strbuf_add(&text, part);
+    strbuf_add(&text, last);
+    return text.text;
+}
+
+TEST_WITH(struct test_place *f, a_file_that_expands_without_limit_is_refused)
+{
+#define LIST(key, items) arena_printf(&f->arena, "{'type':'Sequence','" key "':[%s]}", items)
+#define REPLACE(n)                                                                                 \
+    arena_printf(&f->arena, "{'type':'Replace','pattern':{'String':'a'},'content':'%s'}",          \
+                 repeat(f, "a", n, ""))
+    const char *grow = REPLACE(64), *doubling = REPLACE(2);
+    const char *cubed =
+        LIST("normalizers", repeat(f, arena_printf(&f->arena, "%s,", grow), 2, grow));
+    const char *doubled = LIST("normalizers", repeat(f, arena_printf(&f->arena, "%s,", doubling),
+                                                     STEPS_MAX - 1, doubling));
+    const char *prefixes = LIST(
+        "pretokenizers", repeat(f, "{'type':'Metaspace','replacement':'        ','split':false},",
+                                STEPS_MAX / 2 - 2, METASPACE("always")));
+    const char *template = "{'type':'TemplateProcessing','single':[%s{'Sequence':{'id':'A'}}],"
+                           "'special_tokens':{'b':{'ids':[%s2]}}}";
+    const char *special = repeat(f, "{'SpecialToken':{'id':'b'}},", 33, "");
+    struct strbuf nested, many;
+    struct tokenizer *t = NULL;
+    char *ids;
+
+    strbuf_init(&nested, &f->arena);
+    strbuf_init(&many, &f->arena);
+    for (int i = 1; i <= 257; i++)
+        strbuf_addf(&nested, "%s{'id':%d,'content':'%s'}", i > 1 ? "," : "", 10 + i,
+                    repeat(f, "z", i, ""));
+    for (int i = 0; i < 9000; i++)
+        strbuf_addf(&many, "%s{'id':%d,'content':'%0250d'}", i > 0 ? "," : "", 11 + i, i);
+    const struct {
+        struct parts parts;
+        const char *words;
+    } rows[] = {
+        {{.normalizer = REPLACE(65)}, "normalizer: a text to put in or to replace has 65 bytes"},
+        {{.normalizer = arena_printf(&f->arena, "{'type':'Prepend','prepend':'%s'}",
+                                     repeat(f, "p", 1 << 20, ""))},
+         "has 1048576 bytes, more than 64"},
+        {{.words = arena_printf(&f->arena, "{'type':'Metaspace','replacement':'%s','split':false}",
+                                repeat(f, "_", 65, ""))},
+         "pre_tokenizer: a text to put in"},
+        {{.normalizer = cubed, .added = TOKEN(1, "a", true)},
+         "added_tokens[0]: the tokenizer expands a text to more than 257 bytes"},
+        {{.normalizer = doubled, .added = TOKEN(1, "a", true)}, "more than 257 bytes"},
+        {{.added = nested.text}, "added_tokens[256]: an added token has 257 bytes, more than 256"},
+        {{.added = many.text}, "the added tokens have more than 2097152 bytes"},
+        {{.after = arena_printf(&f->arena, template, special, "2,")}, "add more than 64 ids"},
+        {{.after = arena_printf(&f->arena, "{'type':'Sequence','processors':[%s,%s]}",
+                                arena_printf(&f->arena, template, special, ""),
+                                arena_printf(&f->arena, template, special, ""))},
+         "post_processor: the templates add more than 64 ids"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        print_message("row %zu\n", i);
+        put_parts(f, &rows[i].parts);
+        assert_fails(ERR_DATA, rows[i].words, tokenizer_open(&t, f->path, 0, &e));
+    }
+    /* What only a text shows. */
+    const struct parts texts[] = {
+        {.normalizer = cubed}, {.normalizer = doubled}, {.words = prefixes}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        put_parts(f, &texts[i]);
+        assert_fails(ERR_DATA, "the tokenizer expands a text to more than",
+                     encode_as(f, &ids, false, " a", 2, &e));
+    }
+    /* The limits are far from what tokenizers do. */
+    put_parts(f,
+              &(struct parts){.normalizer = REPLACE(16), .vocab = "'vocab':{'a':0},'merges':[]"});
+    assert_ok(encode_as(f, &ids, false, "aa", 2, &e));
+    assert_int_equal(strlen(ids), 2 * 32 - 1);
 }
 
 TEST_WITH(struct test_place *f, a_text_that_has_no_ids_names_the_place)
