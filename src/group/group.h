@@ -107,6 +107,7 @@ struct group_functions {
     int (*exchange)(struct group *g, const struct group_transfer *list, int32_t n, struct err *e);
     int (*share)(struct group *g, void *bytes, size_t n, struct err *e);
     void (*fail)(struct group *g, const struct err *e);
+    double (*meet_s)(const struct group *g); /* of its options */
 };
 static inline const struct group_functions *group_functions(const struct group *g)
 {

@@ -452,11 +452,17 @@ static void group_free(struct group *g)
     free(g);
 }
 
+static double group_meet_s(const struct group *g)
+{
+    return g->options.meet_s;
+}
+
 static const struct group_functions functions = {.rank = group_rank,
                                                  .ranks_n = group_ranks_n,
                                                  .exchange = group_exchange,
                                                  .share = group_share,
-                                                 .fail = group_fail};
+                                                 .fail = group_fail,
+                                                 .meet_s = group_meet_s};
 
 static int group_make(struct group **out, const struct group_options *o, struct err *e)
 {

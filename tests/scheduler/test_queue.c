@@ -207,12 +207,12 @@ TEST_WITH(struct toy_grid *g, with_fewer_ranks_than_planned_each_needs_more_memo
 {
     int32_t train = toy_grid_train(g, 64);
     g->options.ranks_n = 4;
-    g->run[train].device_bytes = shape_rank_bytes(&g->run[train].spec, 4);
+    g->run[train].device_bytes = shape_rank_bytes(&g->run[train].spec, 4, NULL);
     open_slots(g, 4, 4);
     assert_int_equal(queue_need(&g->queue, &g->slots, &train, 1).bytes, g->run[train].device_bytes);
     g->slots.ranks_n = 2;
     int64_t bytes = queue_need(&g->queue, &g->slots, &train, 1).bytes;
-    assert_int_equal(bytes, shape_rank_bytes(&g->run[train].spec, 2));
+    assert_int_equal(bytes, shape_rank_bytes(&g->run[train].spec, 2, NULL));
     assert_true(bytes > g->run[train].device_bytes);
 }
 
