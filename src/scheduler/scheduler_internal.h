@@ -392,6 +392,9 @@ double progress_own_flops(const struct attempt *at, const struct run *run, doubl
 /* progress_eta - seconds left by the speed reached so far; negative: not known yet. */
 double progress_eta(const struct progress_work *w);
 
+/* progress_format - the line: runs done, rate and time left, as far as they are known. */
+void progress_format(struct strbuf *line, const struct scheduler *sc);
+
 /* progress_name - describes a run for people: "train alibi L=64 seed 1", "evaluate alibi L=64 at
  * 128". */
 void progress_name(char out[PROGRESS_NAME_BYTES], const struct spec *s);

@@ -64,6 +64,7 @@ APPLIES(is_child, is_trained(s) && s->train.from[0])
 APPLIES(keeps_state, is_trained(s) && s->train.keep_state)
 APPLIES(is_bench, s->kind == SPEC_BENCH)
 APPLIES(is_bench_eval, is_bench(s) && s->bench_mode == 1)
+APPLIES(has_layernorm, has_model(s) && s->model.form.norm == SPEC_LAYERNORM)
 APPLIES(is_adaptive, has_model(s) && s->model.softmax == SPEC_ADAPTIVE)
 APPLIES(is_nag, has_training(s) && s->train.optimizer == SPEC_NAG)
 APPLIES(is_adam, has_training(s) && s->train.optimizer == SPEC_ADAM)
@@ -181,7 +182,7 @@ static const struct spec_key model_keys[] = {
          "LLaMA: rmsnorm"),
     REAL("model.norm_eps", model.form.norm_eps, 1e-12, 0.999, "1e-05", has_model,
          "epsilon of the norms, inside the root", "PyTorch: 1e-5"),
-    FLAG("model.norm_bias", model.form.norm_bias, "true", has_model, "biases of the norms",
+    FLAG("model.norm_bias", model.form.norm_bias, "true", has_layernorm, "biases of the norms",
          "MPT: false"),
     ENUM("model.block", model.form.block, block_names, "sequential", has_model,
          "attention and feed-forward layers in turn, beside each other after one norm or two, or "

@@ -33,6 +33,8 @@ struct worker_options {
     const char *choices; /* algorithms for the device, from the end record of an attempt; NULL:
                             select them by timing */
     int64_t stop_after;  /* stop as on SIGTERM after so many updates of the training; 0: never */
+    const char *losses;  /* file for the loss of each target of the attempt's only spec, an
+                            evaluation (evaluate.c, rule 8); NULL: none */
 
     /* One training by ranks_n processes (group/group.h); ranks_n 0 or 1: this one alone. */
     int32_t rank, ranks_n;
@@ -87,6 +89,7 @@ struct reproduce_options {
     const char *dir;    /* absolute folder of the attempt */
     const char *run_id; /* run to reproduce: evaluations may share a folder */
     int64_t updates;    /* updates of a training to repeat; at most all it has */
+    const char *losses; /* of an evaluation: as in worker_options; NULL: none */
 };
 
 struct reproduce_report {

@@ -304,6 +304,34 @@ TEST(the_time_left_follows_from_the_speed_reached)
 
 TEST_EACH(toy_grid_setup, toy_grid_teardown)
 
+TEST_WITH(struct toy_grid *g, the_progress_line_has_no_rate_and_no_time_before_they_are_known)
+{
+    struct attempt at = {.slots_n = 1};
+    struct attempt *running[] = {&at};
+    struct scheduler sc = {.options = &g->options,
+                           .running = running,
+                           .running_n = 1,
+                           .slots = {.n = 1},
+                           .progress = {.headline = "toy"}};
+    const struct {
+        double wps, flops_done;
+        const char *line;
+    } rows[] = {{0, 0, "toy: 0/0 done, 1 running"},
+                {1200, 0, "toy: 0/0 done, 1 running, 1,200 tokens/s"},
+                {0, 10, "toy: 0/0 done, 1 running, about 0.0s left"}};
+
+    at.start_us = scheduler_now_us(&sc);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct strbuf line;
+        strbuf_init(&line, &g->arena);
+        at.journal.wps = rows[i].wps;
+        sc.flops_done = rows[i].flops_done;
+        sc.worker_s = rows[i].flops_done;
+        progress_format(&line, &sc);
+        assert_string_equal(line.text, rows[i].line);
+    }
+}
+
 TEST_WITH(struct toy_grid *g, jobs_have_names_for_people)
 {
     char name[PROGRESS_NAME_BYTES];
