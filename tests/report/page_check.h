@@ -22,7 +22,8 @@ int page_check(const char *page, bool whole, struct err *e);
 void assert_page(const char *page, bool whole);
 
 /* page_skeleton - of a page that page_check accepts: a line for each tag in order, with its element
- * and the names of its attributes. page_has_tags - whether each line of `part` is one of `whole`. */
+ * and the names of its attributes. page_has_tags - whether each line of `part` is one of `whole`.
+ */
 const char *page_skeleton(struct arena *a, const char *page);
 bool page_has_tags(struct arena *a, const char *whole, const char *part);
 
