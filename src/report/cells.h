@@ -42,7 +42,7 @@ bool report_answer_has(const struct report_answer *r, const char *name);
 /* report_answer_regroup - adds a column for each setting of the rows' run_id: a number where its
  * value is one. The texts of the labels lose the words key=value of these settings. */
 struct report_regrouping {
-    const char *setting[REPORT_MAX_NAMES];
+    const char *setting[REPORT_MAX_SETTINGS];
     int32_t settings_n;
     struct report_names labels;
     const char *omit;       /* a column whose text the labels lose, too; or NULL */

@@ -180,7 +180,7 @@ static void take_setting(struct report_regrouping *g, const struct report_answer
     if (!column || report_answer_has(r, column) || !spec_key_find(column)) return;
     for (int32_t i = 0; i < g->settings_n; i++)
         if (strcmp(g->setting[i], column) == 0) return;
-    if (g->settings_n < REPORT_MAX_NAMES) g->setting[g->settings_n++] = column;
+    if (g->settings_n < REPORT_MAX_SETTINGS) g->setting[g->settings_n++] = column;
 }
 
 /* Adds the settings that the layout names to the columns. */

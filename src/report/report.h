@@ -124,6 +124,16 @@ int report_compare(FILE *out, struct store *s, const char *a_filter, const char 
 int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
                  enum report_format format, struct err *e);
 
+/* report_wide - the same, and a column for each setting of the rows' run_id in which they differ,
+ * if none of the columns shows it. sql NULL: all evaluations. Errors: ERR_USAGE the rows have no
+ * run_id, or more than REPORT_MAX_SETTINGS settings differ. */
+int report_wide(FILE *out, struct store *s, const char *sql, double limit_s,
+                enum report_format format, struct err *e);
+
+/* report_views - writes the columns of each view: as text under its name, in the other formats a
+ * row for each. */
+int report_views(FILE *out, struct store *s, enum report_format format, struct err *e);
+
 /* report_format_find - the format called text, markdown, csv, json, latex or html. Only
  * report_artefacts writes HTML. Errors: ERR_USAGE names them. */
 int report_format_find(enum report_format *out, const char *name, struct err *e);

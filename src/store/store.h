@@ -212,6 +212,10 @@ int store_query(struct store *s, struct rows *out, struct arena *a, const char *
 int store_columns(struct store *s, struct arena *a, const char *sql, const char ***names,
                   int32_t *n, size_t *bytes, struct err *e);
 
+/* store_views - a row for each column of each view of the contract, in the order of views.sql:
+ * view, number (from 1), column. */
+int store_views(struct store *s, struct rows *out, struct arena *a, struct err *e);
+
 /* store_check - PRAGMA integrity_check and foreign_key_check of the tables of the schema; ERR_DATA
  * with the first finding. */
 int store_check(struct store *s, struct err *e);

@@ -45,12 +45,46 @@ SELECT run_id,
 FROM runs r
 WHERE kind = 'eval';
 
+-- A row for each training: the settings that tell it from the other trainings of results.db with the
+-- same scale, dataset, corpus, model, position and L_train, such as "train.lr=0.5 train.updates=40";
+-- '' where there are none. A setting at its neutral value, and the seed, say nothing. train.from
+-- names the parent by its method, L_train, updates and config_id. Trainings of one config_id differ
+-- in the seed alone, so one of them represents all.
+CREATE VIEW training_settings AS
+WITH
+configs AS MATERIALIZED (
+  SELECT config_id, min(run_id) AS run_id FROM runs WHERE kind = 'train' GROUP BY config_id),
+kept AS MATERIALIZED (
+  SELECT r.config_id, r.scale, r.dataset, r.corpus, r.model, r.position, r.L_train, s.key,
+    coalesce(p.position || ':' || p.L_train || ':' || p.updates || ':' || substr(p.config_id, 1, 8),
+      s.value) AS value
+  FROM configs c
+  JOIN runs r USING (run_id)
+  JOIN run_settings s USING (run_id)
+  LEFT JOIN runs p ON s.key = 'train.from' AND p.run_id = s.value
+  WHERE s.hashed AND s.key <> 'train.seed'),
+counted AS (
+  SELECT *, count(*) OVER (PARTITION BY scale, dataset, corpus, model, position, L_train, key,
+      value) AS same_n,
+    sum(key = 'kind') OVER (PARTITION BY scale, dataset, corpus, model, position, L_train) AS all_n
+  FROM kept),
+shown AS MATERIALIZED (
+  SELECT config_id, group_concat(key || '=' || value, ' ') AS settings
+  FROM (SELECT * FROM counted WHERE same_n < all_n ORDER BY config_id, key)
+  GROUP BY config_id)
+SELECT r.run_id, coalesce(w.settings, '') AS settings
+FROM runs r
+LEFT JOIN shown w USING (config_id)
+WHERE r.kind = 'train';
+
 -- A row for each current evaluation: its columns that the views of its parts have, too.
 CREATE VIEW current_evaluations AS
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol, r.stride,
   r.seed, r.run_id, r.train_run_id, r.config_id, max(r.modified, t.modified) AS modified,
   r.precision, r.checkpoint, s.settings, r.corpus, r.first_window, r.targets AS targets_asked,
   s.position_scaling, s.position_scaling_factor, s.attention_window, s.attention_sinks,
+  trim((SELECT g.settings FROM training_settings g WHERE g.run_id = r.train_run_id) || ' '
+    || s.settings) AS all_settings,
   v.result_id, v.attempt_id
 FROM results v
 JOIN runs r ON r.run_id = v.run_id
@@ -78,7 +112,7 @@ SELECT e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid,
     THEN exp(v.loss_nats * v.tokens / v.bytes) END AS byte_perplexity,
   CASE WHEN v.loss_nats * v.tokens < 709.0 * v.words
     THEN exp(v.loss_nats * v.tokens / v.words) END AS word_perplexity,
-  v.bytes, v.words, v.documents, v.tokenizer, v.tokenizer_sha256
+  v.bytes, v.words, v.documents, v.tokenizer, v.tokenizer_sha256, e.all_settings
 FROM current_evaluations e
 JOIN results v ON v.result_id = e.result_id
 JOIN run_attempts a ON a.attempt_id = e.attempt_id
@@ -89,7 +123,7 @@ JOIN run_origins o ON o.run_id = e.train_run_id;
 CREATE VIEW position_loss AS
 SELECT scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed, first,
   last, targets, nll, nll / targets AS loss_nats, exp(nll / targets) AS perplexity, run_id,
-  train_run_id, config_id, modified, precision, checkpoint, settings
+  train_run_id, config_id, modified, precision, checkpoint, settings, all_settings
 FROM current_evaluations
 JOIN position_losses USING (result_id);
 
@@ -97,7 +131,7 @@ JOIN position_losses USING (result_id);
 CREATE VIEW attention AS
 SELECT scale, dataset, model, position, L_train, L_valid, seed, text, layer, head, rows,
   first_weight, entropy, distance, logit_low, logit_high, slope, bound_excess, run_id,
-  train_run_id, config_id, modified, checkpoint, settings
+  train_run_id, config_id, modified, checkpoint, settings, all_settings
 FROM current_evaluations
 JOIN attention_heads USING (attempt_id);
 
@@ -106,7 +140,7 @@ CREATE VIEW target_groups AS
 SELECT scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed,
   first AS number, name, targets, nll, nll / targets AS loss_nats,
   exp(nll / targets) AS perplexity, hits, hits * 1.0 / targets AS accuracy, run_id, train_run_id,
-  config_id, modified, precision, checkpoint, settings, corpus
+  config_id, modified, precision, checkpoint, settings, corpus, all_settings
 FROM current_evaluations
 JOIN group_losses USING (result_id)
 WHERE grouping = 'group';
@@ -114,7 +148,7 @@ WHERE grouping = 'group';
 -- A row for each distance of a rollout: attention through the first layers of a head.
 CREATE VIEW attention_rollout AS
 SELECT scale, dataset, model, position, L_train, L_valid, seed, text, layers, head, distance,
-  weight, run_id, train_run_id, config_id, modified, checkpoint, settings
+  weight, run_id, train_run_id, config_id, modified, checkpoint, settings, all_settings
 FROM current_evaluations
 JOIN attention_rollouts USING (attempt_id);
 
@@ -123,7 +157,7 @@ JOIN attention_rollouts USING (attempt_id);
 CREATE VIEW target_blocks AS
 SELECT scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed, first,
   last, targets, nll, nll / targets AS loss_nats, exp(nll / targets) AS perplexity, run_id,
-  train_run_id, config_id, modified, precision, checkpoint, settings, corpus
+  train_run_id, config_id, modified, precision, checkpoint, settings, corpus, all_settings
 FROM current_evaluations
 JOIN group_losses USING (result_id)
 WHERE grouping = 'block';
@@ -140,7 +174,8 @@ SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, 
   CASE e.protocol WHEN 'sliding' THEN coalesce(p.stride_nominal, e.stride) END AS stride_nominal,
   e.position_scaling, e.position_scaling_factor, e.attention_window, e.attention_sinks, e.settings,
   e.datastore_sha256, e.bits_per_byte, e.byte_perplexity, e.word_perplexity, e.bytes, e.words,
-  e.documents, e.tokenizer, e.tokenizer_sha256
+  e.documents, e.tokenizer, e.tokenizer_sha256, (SELECT g.settings FROM grid_settings g
+    WHERE g.artefact = p.artefact AND g.scale = p.scale AND g.run_id = p.run_id) AS all_settings
 FROM points p
 JOIN evaluations e ON e.run_id = p.run_id;
 
@@ -164,7 +199,8 @@ SELECT r.scale, r.dataset, r.model, r.position, r.L_train,
     AND EXISTS (SELECT 1 FROM checkpoint_files c WHERE c.attempt_id = b.attempt_id)
     AND NOT EXISTS (SELECT 1 FROM run_attempts d WHERE d.run_id = b.run_id
       AND d.attempt BETWEEN b.attempt AND a.attempt - 1 AND d.state = 'done'))
-    THEN coalesce(a.ranks, 1) END AS ranks
+    THEN coalesce(a.ranks, 1) END AS ranks,
+  (SELECT g.settings FROM training_settings g WHERE g.run_id = r.run_id) AS settings
 FROM results v
 JOIN runs r ON r.run_id = v.run_id
 JOIN run_origins o ON o.run_id = v.run_id
@@ -374,7 +410,9 @@ SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
   coalesce(e.modified, r.modified) AS modified, r.run_id, r.train_run_id, r.config_id,
   e.code_id, e.device, e.finished_at, p.point, b.noisy AS alone_noisy, r.checkpoint, r.targets,
   s.position_scaling, s.position_scaling_factor, s.attention_window, s.attention_sinks, s.settings,
-  e.bits_per_byte, e.byte_perplexity, e.word_perplexity, e.tokenizer, t.ranks AS train_ranks
+  e.bits_per_byte, e.byte_perplexity, e.word_perplexity, e.tokenizer, t.ranks AS train_ranks,
+  (SELECT g.settings FROM grid_settings g
+    WHERE g.artefact = p.artefact AND g.scale = p.scale AND g.run_id = p.run_id) AS all_settings
 FROM points p
 JOIN runs r ON r.run_id = p.run_id AND r.kind = 'eval'
 JOIN evaluation_settings s ON s.run_id = p.run_id
