@@ -63,10 +63,15 @@ made AS (
   FROM wanted w JOIN attempts a ON a.run_id = w.run_id WHERE a.current_result = 1)
 
 -- @ subject_sql
+-- The runs that are done.
 SELECT count(*) AS n, min(r.parameters) AS low, max(r.parameters) AS high,
-  replace(group_concat(DISTINCT r.scale), ',', ', ') AS scales,
-  replace(group_concat(DISTINCT r.corpus), ',', ', ') AS corpora
-FROM wanted w JOIN runs r USING (run_id)
+  replace(group_concat(DISTINCT r.scale), ',', ', ') AS scales
+FROM made JOIN runs r USING (run_id)
+
+-- @ texts_sql
+-- Their texts: the datasets, or that it is generated.
+SELECT DISTINCT CASE WHEN r.corpus LIKE 'synthetic-%' THEN 'synthetic text' ELSE r.dataset END AS text
+FROM made JOIN runs r USING (run_id) WHERE r.corpus IS NOT NULL ORDER BY 1
 
 -- @ results_sql
 -- The artefacts that have a result; trainings alone fill no table.

@@ -38,8 +38,9 @@ struct report_options {
     const char *title;   /* the grid's, of a folder without a table.txt; may be NULL */
     const char *variant; /* " --set train.lr=2": the change of the grid; NULL or "": none */
     enum report_format format;
-    bool draw; /* write plots/<artefact>-<scale>.svg, .png and .pdf; with x and width_in in the name
-                */
+    int32_t seeds;       /* seeds above it are hidden in the store; 0: none */
+    const char *figures; /* the folder of figures; NULL: plots of the project */
+    bool draw; /* write <artefact>-<scale>.svg, .png and .pdf; with x and width_in in the name */
     bool color;
     bool trust;      /* remember each plot.gp as trusted (trust.c) */
     const char *x;   /* a setting or a column along the x axis, whatever the folder says; or NULL */
@@ -63,6 +64,9 @@ struct report_options {
  * (trust.c). */
 int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
                     const char *dir, const struct report_options *o, struct err *e);
+
+/* report_dataset_title - the title of a dataset; without one, its name. */
+const char *report_dataset_title(const struct report_options *o, const char *dataset);
 
 /* report_artefacts - writes the output of `alibi report`: a page in HTML; one table of the rows of
  * all in CSV and JSON, where a column that an artefact lacks is NULL; else one report after

@@ -459,6 +459,40 @@ TEST_WITH(struct store_fixture *f, nominal_lengths_are_the_smallest_that_points_
     assert_cell(f, "SELECT count(*) FROM artefact_evaluations WHERE artefact='figure1'", "1");
 }
 
+/* The seeds of `alibi run --seeds 3`, then of one seed, as tables see them. */
+TEST_WITH(struct store_fixture *f, seeds_that_were_run_stay_when_fewer_are_asked_for)
+{
+    static const char seeds_sql[] = "SELECT group_concat(seed) FROM (SELECT seed FROM"
+                                    " wanted_evaluations WHERE artefact='a' ORDER BY seed)";
+    char id[4][SPEC_ID_BYTES];
+    struct store_point points[4];
+
+    for (int i = 0; i < 4; i++) {
+        struct spec train = fixture_train(SPEC_ALIBI, 64, i + 1), eval = fixture_eval(&train, 128);
+        if (i < 3) fixture_done(f, &eval, 20 + i, id[i]);
+        if (i == 3) fixture_add(f, &eval, id[i]); /* asked for and not run */
+        points[i] = (struct store_point){i, id[i], 512, 1024, 0};
+    }
+    for (int again = 0; again < 2; again++) {
+        assert_works(f, store_set_points(f->store, "a", "mini", points, 4, &f->e));
+        assert_works(f, store_set_points(f->store, "a", "mini", points, 1, &f->e));
+        assert_cell(f, seeds_sql, "1,2,3");
+        assert_rows(f, "SELECT seeds, ours FROM comparison WHERE artefact='a'", "3 21");
+    }
+    /* Another length of the paper is another cell, and a grid without the configuration drops it.
+     */
+    points[0].L_valid_nominal = 1025;
+    assert_works(f, store_set_points(f->store, "a", "mini", points, 1, &f->e));
+    assert_cell(f, seeds_sql, "1");
+    points[0].L_valid_nominal = 1024;
+    assert_works(f, store_set_points(f->store, "a", "mini", points, 1, &f->e));
+    assert_cell(f, seeds_sql, "1,2,3");
+    assert_works(f, store_hide_seeds(f->store, 2, &f->e));
+    assert_cell(f, seeds_sql, "1,2");
+    assert_works(f, store_set_points(f->store, "a", "mini", NULL, 0, &f->e));
+    assert_cell(f, seeds_sql, "NULL");
+}
+
 TEST_WITH(struct store_fixture *f, points_of_an_unknown_run_are_refused_and_the_old_ones_stay)
 {
     fixture_add(f, &f->train, NULL);
