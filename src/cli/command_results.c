@@ -251,8 +251,12 @@ CLI_COMMAND(query)
 CLI_COMMAND(compare)
 {
     enum report_format format = REPORT_TEXT;
-    const struct cli_option options[] = {CLI_FORMAT_OPTION(&format), {0}};
+    bool all = false;
+    const struct cli_option options[] = {
+        {"all", 0, CLI_FLAG, &all, NULL, "also list the evaluations without a partner"},
+        CLI_FORMAT_OPTION(&format),
+        {0}};
 
     TRY(cli_begin(c, options, e));
-    return report_compare(stdout, c->store, c->rest.item[0], c->rest.item[1], format, e);
+    return report_compare(stdout, c->store, c->rest.item[0], c->rest.item[1], all, format, e);
 }

@@ -115,8 +115,7 @@ out:
 /* Runs a query over the claims of all items. */
 static int page_claims(struct rows *rows, struct report_page *p, const char *sql, struct err *e)
 {
-    return report_claims_ask(rows, p->store, &p->claims, NULL,
-                             arena_printf(&p->arena, "%s%s", shared_sql, sql), e);
+    return report_claims_ask(rows, p->store, &p->claims, NULL, sql, e);
 }
 
 static int write_claims(struct report_page *p, const char *heading, const char *sentence,

@@ -119,8 +119,9 @@ int report_judge(struct store *s, const struct project *p, const char *artefact,
  *    called. Evaluations that agree in all but these keep rows of their own, with what differs.
  * 4. CSV and JSON have every column in full. The formats for people fit 120 columns: a table for
  *    each kind of number by rule 3, what its rows share above it, ids of 8 digits, long texts as
- *    notes below. */
-int report_compare(FILE *out, struct store *s, const char *a_filter, const char *b_filter,
+ *    notes below. They end with the mean of A / B and its standard errors, and count the
+ * evaluations without a partner instead of listing them, unless `all`, or no pair is found. */
+int report_compare(FILE *out, struct store *s, const char *a_filter, const char *b_filter, bool all,
                    enum report_format format, struct err *e);
 
 /* report_query - writes the rows of an SQL statement in a format (alibi query); limit_s: time limit

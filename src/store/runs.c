@@ -132,20 +132,17 @@ static const char rename_old_points[] =
     "UPDATE points SET artefact=?1||' (earlier)', point=point+(SELECT coalesce(max(o.point)+1,0)"
     " FROM points o WHERE o.artefact=?1||' (earlier)' AND o.scale=?2)"
     " WHERE artefact=?1 AND scale=?2";
-#define SAME_LENGTHS                                                                               \
-    " AND o.L_train_nominal IS points.L_train_nominal"                                             \
-    " AND o.L_valid_nominal IS points.L_valid_nominal AND o.stride_nominal IS "                    \
-    "points.stride_nominal"
+#define LENGTHS "coalesce(L_train_nominal,0),coalesce(L_valid_nominal,0),coalesce(stride_nominal,0)"
 static const char keep_seeds[] =
     "UPDATE points SET artefact=?1, point=point+(SELECT coalesce(max(o.point)+1,0)"
     " FROM points o WHERE o.artefact=?1 AND o.scale=?2)"
     " WHERE artefact=?1||' (earlier)' AND scale=?2"
     " AND EXISTS(SELECT 1 FROM results v WHERE v.run_id=points.run_id AND v.current=1)"
-    " AND EXISTS(SELECT 1 FROM runs r JOIN points o JOIN runs n ON n.run_id=o.run_id"
-    "  WHERE r.run_id=points.run_id AND o.artefact=?1 AND o.scale=?2" SAME_LENGTHS
-    "  AND n.config_id=r.config_id)"
-    " AND NOT EXISTS(SELECT 1 FROM points o WHERE o.artefact=?1 AND o.scale=?2" SAME_LENGTHS
-    "  AND o.run_id=points.run_id)";
+    " AND ((SELECT config_id FROM runs r WHERE r.run_id=points.run_id)," LENGTHS ") IN"
+    "  (SELECT config_id," LENGTHS " FROM points JOIN runs USING(run_id)"
+    "  WHERE artefact=?1 AND points.scale=?2)"
+    " AND (run_id," LENGTHS ") NOT IN"
+    "  (SELECT run_id," LENGTHS " FROM points WHERE artefact=?1 AND scale=?2)";
 static const char hide_seeds[] = "UPDATE points SET artefact=artefact||' (hidden)'"
                                  " WHERE run_id IN (SELECT run_id FROM runs WHERE seed>?1)";
 static const char delete_shared_points[] =

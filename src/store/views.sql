@@ -410,9 +410,7 @@ SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
   coalesce(e.modified, r.modified) AS modified, r.run_id, r.train_run_id, r.config_id,
   e.code_id, e.device, e.finished_at, p.point, b.noisy AS alone_noisy, r.checkpoint, r.targets,
   s.position_scaling, s.position_scaling_factor, s.attention_window, s.attention_sinks, s.settings,
-  e.bits_per_byte, e.byte_perplexity, e.word_perplexity, e.tokenizer, t.ranks AS train_ranks,
-  (SELECT g.settings FROM grid_settings g
-    WHERE g.artefact = p.artefact AND g.scale = p.scale AND g.run_id = p.run_id) AS all_settings
+  e.bits_per_byte, e.byte_perplexity, e.word_perplexity, e.tokenizer, t.ranks AS train_ranks
 FROM points p
 JOIN runs r ON r.run_id = p.run_id AND r.kind = 'eval'
 JOIN evaluation_settings s ON s.run_id = p.run_id
