@@ -83,8 +83,6 @@ SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r
   r.seed, r.run_id, r.train_run_id, r.config_id, max(r.modified, t.modified) AS modified,
   r.precision, r.checkpoint, s.settings, r.corpus, r.first_window, r.targets AS targets_asked,
   s.position_scaling, s.position_scaling_factor, s.attention_window, s.attention_sinks,
-  trim((SELECT g.settings FROM training_settings g WHERE g.run_id = r.train_run_id) || ' '
-    || s.settings) AS all_settings,
   v.result_id, v.attempt_id
 FROM results v
 JOIN runs r ON r.run_id = v.run_id
@@ -94,7 +92,7 @@ WHERE v.current = 1 AND v.kind = 'eval';
 
 -- bits_per_byte and the two after it: as in lm-eval, of the whole split; NULL where a part was scored,
 --   and for texts that no tokenizer cut. 0.693…: the logarithm of 2. Beyond e^709 there is no number.
-CREATE VIEW evaluations AS
+CREATE VIEW evaluation_results AS
 SELECT e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid,
   coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id = e.run_id), e.L_train)
     AS L_train_nominal,
@@ -112,18 +110,25 @@ SELECT e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid,
     THEN exp(v.loss_nats * v.tokens / v.bytes) END AS byte_perplexity,
   CASE WHEN v.loss_nats * v.tokens < 709.0 * v.words
     THEN exp(v.loss_nats * v.tokens / v.words) END AS word_perplexity,
-  v.bytes, v.words, v.documents, v.tokenizer, v.tokenizer_sha256, e.all_settings
+  v.bytes, v.words, v.documents, v.tokenizer, v.tokenizer_sha256
 FROM current_evaluations e
 JOIN results v ON v.result_id = e.result_id
 JOIN run_attempts a ON a.attempt_id = e.attempt_id
 JOIN run_origins o ON o.run_id = e.train_run_id;
+
+-- The other views read evaluation_results: SQLite before 3.41 computes every column of a view that it
+-- keeps in memory for a join, and all_settings compares every training with the others.
+CREATE VIEW evaluations AS
+SELECT e.*, trim((SELECT g.settings FROM training_settings g WHERE g.run_id = e.train_run_id)
+  || ' ' || e.settings) AS all_settings
+FROM evaluation_results e;
 
 -- A row for each range of positions in the windows of an evaluation. An older program's evaluation
 -- has none.
 CREATE VIEW position_loss AS
 SELECT scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed, first,
   last, targets, nll, nll / targets AS loss_nats, exp(nll / targets) AS perplexity, run_id,
-  train_run_id, config_id, modified, precision, checkpoint, settings, all_settings
+  train_run_id, config_id, modified, precision, checkpoint, settings
 FROM current_evaluations
 JOIN position_losses USING (result_id);
 
@@ -131,7 +136,7 @@ JOIN position_losses USING (result_id);
 CREATE VIEW attention AS
 SELECT scale, dataset, model, position, L_train, L_valid, seed, text, layer, head, rows,
   first_weight, entropy, distance, logit_low, logit_high, slope, bound_excess, run_id,
-  train_run_id, config_id, modified, checkpoint, settings, all_settings
+  train_run_id, config_id, modified, checkpoint, settings
 FROM current_evaluations
 JOIN attention_heads USING (attempt_id);
 
@@ -140,7 +145,7 @@ CREATE VIEW target_groups AS
 SELECT scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed,
   first AS number, name, targets, nll, nll / targets AS loss_nats,
   exp(nll / targets) AS perplexity, hits, hits * 1.0 / targets AS accuracy, run_id, train_run_id,
-  config_id, modified, precision, checkpoint, settings, corpus, all_settings
+  config_id, modified, precision, checkpoint, settings, corpus
 FROM current_evaluations
 JOIN group_losses USING (result_id)
 WHERE grouping = 'group';
@@ -148,7 +153,7 @@ WHERE grouping = 'group';
 -- A row for each distance of a rollout: attention through the first layers of a head.
 CREATE VIEW attention_rollout AS
 SELECT scale, dataset, model, position, L_train, L_valid, seed, text, layers, head, distance,
-  weight, run_id, train_run_id, config_id, modified, checkpoint, settings, all_settings
+  weight, run_id, train_run_id, config_id, modified, checkpoint, settings
 FROM current_evaluations
 JOIN attention_rollouts USING (attempt_id);
 
@@ -157,7 +162,7 @@ JOIN attention_rollouts USING (attempt_id);
 CREATE VIEW target_blocks AS
 SELECT scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed, first,
   last, targets, nll, nll / targets AS loss_nats, exp(nll / targets) AS perplexity, run_id,
-  train_run_id, config_id, modified, precision, checkpoint, settings, corpus, all_settings
+  train_run_id, config_id, modified, precision, checkpoint, settings, corpus
 FROM current_evaluations
 JOIN group_losses USING (result_id)
 WHERE grouping = 'block';
@@ -177,7 +182,7 @@ SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, 
   e.documents, e.tokenizer, e.tokenizer_sha256, (SELECT g.settings FROM grid_settings g
     WHERE g.artefact = p.artefact AND g.scale = p.scale AND g.run_id = p.run_id) AS all_settings
 FROM points p
-JOIN evaluations e ON e.run_id = p.run_id;
+JOIN evaluation_results e ON e.run_id = p.run_id;
 
 -- ranks: the number of processes, 1 of an older program. Speed, memory and time are of this number.
 -- NULL if the training resumed from a checkpoint that another number of processes wrote: its
@@ -416,7 +421,7 @@ JOIN runs r ON r.run_id = p.run_id AND r.kind = 'eval'
 JOIN evaluation_settings s ON s.run_id = p.run_id
 JOIN runs q ON q.run_id = r.train_run_id
 LEFT JOIN position_methods m ON m.position = r.position
-LEFT JOIN evaluations e ON e.run_id = r.run_id
+LEFT JOIN evaluation_results e ON e.run_id = r.run_id
 LEFT JOIN trainings t ON t.run_id = r.train_run_id
 LEFT JOIN (
   SELECT o.artefact, o.scale, w.position, w.L_train, w.seed, w.run_id, min(o.point)

@@ -258,7 +258,7 @@ TEST_WITH(struct report_fixture *f, the_views_are_listed_with_their_columns)
     assert_int_equal(ask_plainly(f->base->path, plain_sql), views.rows_n);
     for (int32_t i = 0; i < views.rows_n; i++)
         all_n += strcmp(report_rows_get(&views, i, "column"), "all_settings") == 0;
-    assert_int_equal(all_n, 8);
+    assert_int_equal(all_n, 2);
     char *text = report_text(f, report_views(out, f->base->store, REPORT_TEXT, &f->base->e));
     assert_contains(text, "\nevaluations\n  scale, dataset, model, position, L_train, L_valid, ");
     assert_contains(text, ",\n  L_valid_nominal, ");
