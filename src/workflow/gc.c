@@ -1,4 +1,4 @@
-/* gc.c - deletes the folders of superseded attempts, and the datastores of the others. */
+/* gc.c - deletes the folders of superseded attempts. */
 #include "record/run_folder.h"
 #include "workflow/workflow.h"
 
@@ -7,10 +7,6 @@ static const char needless_sql[] =
     "SELECT DISTINCT a.dir FROM attempts a WHERE a.state <> 'running' AND NOT EXISTS"
     " (SELECT 1 FROM attempts d WHERE d.dir = a.dir AND d.current_result)"
     " AND EXISTS (SELECT 1 FROM attempts b WHERE b.run_id = a.run_id AND b.current_result)";
-
-/* The attempts of trainings, whose datastores an evaluation can build again. */
-static const char trainings_sql[] = "SELECT DISTINCT a.dir FROM attempts a JOIN run_list r"
-                                    " ON r.run_id = a.run_id WHERE r.kind = 'train'";
 
 int workflow_gc(struct gc_result *out, const struct project *project, struct arena *a,
                 struct store *store, struct err *e)
@@ -27,13 +23,6 @@ int workflow_gc(struct gc_result *out, const struct project *project, struct are
         if (!run_folder_parse_own(dir, run_id, &attempt)) continue;
         TRY(run_folder_remove(project->root, run_id, attempt, &removed, &out->bytes, e));
         out->folders_n += removed;
-    }
-    TRY(rows_read(&rows, a, store, trainings_sql, NULL, 0, e));
-    for (int32_t i = 0; i < rows.rows_n; i++) {
-        char run_id[SPEC_ID_BYTES];
-        int32_t attempt;
-        if (run_folder_parse_own(store_text(&rows.row[i][0]), run_id, &attempt))
-            TRY(run_folder_remove_datastores(project->root, run_id, attempt, &out->bytes, e));
     }
     return 0;
 }
