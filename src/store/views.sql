@@ -204,8 +204,7 @@ SELECT r.scale, r.dataset, r.model, r.position, r.L_train,
     AND EXISTS (SELECT 1 FROM checkpoint_files c WHERE c.attempt_id = b.attempt_id)
     AND NOT EXISTS (SELECT 1 FROM run_attempts d WHERE d.run_id = b.run_id
       AND d.attempt BETWEEN b.attempt AND a.attempt - 1 AND d.state = 'done'))
-    THEN coalesce(a.ranks, 1) END AS ranks,
-  (SELECT g.settings FROM training_settings g WHERE g.run_id = r.run_id) AS settings
+    THEN coalesce(a.ranks, 1) END AS ranks
 FROM results v
 JOIN runs r ON r.run_id = v.run_id
 JOIN run_origins o ON o.run_id = v.run_id

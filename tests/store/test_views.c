@@ -431,7 +431,7 @@ TEST_WITH(struct store_fixture *f, all_settings_tell_the_models_of_a_sweep_apart
                 " AND all_settings = trim('train.lr=' || s.value || ' ' || e.settings)",
                 "8");
     assert_cell(f,
-                "SELECT count(*) FROM trainings t JOIN settings s USING (run_id)"
+                "SELECT count(*) FROM training_settings t JOIN settings s USING (run_id)"
                 " WHERE s.key = 'train.lr' AND t.settings = 'train.lr=' || s.value",
                 "4");
 }
