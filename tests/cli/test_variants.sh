@@ -120,6 +120,19 @@ expect 0 "seed 1$" "$alibi" report seeds/ --no-figure --seeds 1
 expect 0 "seeds 1, 2, 3" "$alibi" report seeds/ --no-figure --seeds 3
 grep -q "not shown" "$dir/out" && fail "a note about seeds that are shown"
 
+# Evaluations of one worker, which share a folder and its progress, are one row of status.
+if command -v python3 >/dev/null 2>&1; then
+    mkdir "$dir/busy" && cp results.db "$dir/busy/"
+    python3 -c 'import sqlite3, sys
+c = sqlite3.connect(sys.argv[1])
+c.execute("DROP TRIGGER an_attempt_ends_once")
+c.execute("""UPDATE run_attempts SET state = "running", ended_at = NULL, dir = "runs/shared/1" WHERE attempt_id IN (
+    SELECT max(attempt_id) FROM run_attempts JOIN runs USING (run_id) WHERE kind = "eval" GROUP BY run_id LIMIT 3)""".replace(chr(34), chr(39)))
+c.commit()' "$dir/busy/results.db" || fail "the tables have other columns"
+    expect 0 "^[0-9a-f]\{16\}  *3  " "$alibi" status --project "$dir/busy"
+    [ "$(grep -c "^[0-9a-f]\{16\} .* eval " "$dir/out")" -eq 1 ] || { fail "status repeats a worker"; cat "$dir/out"; }
+fi
+
 # A training is watched.
 run=$("$alibi" query "SELECT run_id FROM trainings WHERE modified = 0 LIMIT 1" --format csv | tail -n 1 | tr -d '\r')
 expect 0 "^update 6 of 6  loss [0-9.]* nats  rate " "$alibi" logs "$run" --follow
