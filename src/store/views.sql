@@ -77,45 +77,6 @@ FROM runs r
 LEFT JOIN shown w USING (config_id)
 WHERE r.kind = 'train';
 
--- A row for each current evaluation: its columns that the views of its parts have, too.
-CREATE VIEW current_evaluations AS
-SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol, r.stride,
-  r.seed, r.run_id, r.train_run_id, r.config_id, max(r.modified, t.modified) AS modified,
-  r.precision, r.checkpoint, s.settings, r.corpus, r.first_window, r.targets AS targets_asked,
-  s.position_scaling, s.position_scaling_factor, s.attention_window, s.attention_sinks,
-  v.result_id, v.attempt_id
-FROM results v
-JOIN runs r ON r.run_id = v.run_id
-JOIN runs t ON t.run_id = r.train_run_id
-JOIN evaluation_settings s ON s.run_id = v.run_id
-WHERE v.current = 1 AND v.kind = 'eval';
-
--- bits_per_byte and the two after it: as in lm-eval, of the whole split; NULL where a part was scored,
---   and for texts that no tokenizer cut. 0.693…: the logarithm of 2. Beyond e^709 there is no number.
-CREATE VIEW evaluation_results AS
-SELECT e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid,
-  coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id = e.run_id), e.L_train)
-    AS L_train_nominal,
-  coalesce((SELECT min(p.L_valid_nominal) FROM points p WHERE p.run_id = e.run_id), e.L_valid)
-    AS L_valid_nominal,
-  e.split, e.protocol, e.stride, e.first_window, e.precision, e.seed,
-  v.perplexity, v.loss_nats, v.tokens, v.nonfinite, v.eval_wps, v.peak_memory_bytes,
-  coalesce(a.device, a.slot) AS device, o.origin, e.run_id, e.train_run_id, e.config_id,
-  a.code_id, a.ended_at AS finished_at,
-  e.checkpoint, e.targets_asked AS targets, e.modified, v.checkpoint_sha256,
-  v.wall_seconds, a.attempt, e.corpus, a.backend, e.position_scaling, e.position_scaling_factor,
-  e.attention_window, e.attention_sinks, e.settings, v.datastore_sha256,
-  v.loss_nats * v.tokens / (v.bytes * 0.6931471805599453) AS bits_per_byte,
-  CASE WHEN v.loss_nats * v.tokens < 709.0 * v.bytes
-    THEN exp(v.loss_nats * v.tokens / v.bytes) END AS byte_perplexity,
-  CASE WHEN v.loss_nats * v.tokens < 709.0 * v.words
-    THEN exp(v.loss_nats * v.tokens / v.words) END AS word_perplexity,
-  v.bytes, v.words, v.documents, v.tokenizer, v.tokenizer_sha256
-FROM current_evaluations e
-JOIN results v ON v.result_id = e.result_id
-JOIN run_attempts a ON a.attempt_id = e.attempt_id
-JOIN run_origins o ON o.run_id = e.train_run_id;
-
 -- The other views read evaluation_results: SQLite before 3.41 computes every column of a view that it
 -- keeps in memory for a join, and all_settings compares every training with the others.
 CREATE VIEW evaluations AS
@@ -505,3 +466,42 @@ FROM asked a
 LEFT JOIN shown w
   ON w.artefact = a.artefact AND w.scale = a.scale AND w.config_id = a.config_id
 LEFT JOIN evaluation_settings s ON s.run_id = a.run_id;
+
+-- bits_per_byte and the two after it: as in lm-eval, of the whole split; NULL where a part was scored,
+--   and for texts that no tokenizer cut. 0.693…: the logarithm of 2. Beyond e^709 there is no number.
+CREATE VIEW evaluation_results AS
+SELECT e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid,
+  coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id = e.run_id), e.L_train)
+    AS L_train_nominal,
+  coalesce((SELECT min(p.L_valid_nominal) FROM points p WHERE p.run_id = e.run_id), e.L_valid)
+    AS L_valid_nominal,
+  e.split, e.protocol, e.stride, e.first_window, e.precision, e.seed,
+  v.perplexity, v.loss_nats, v.tokens, v.nonfinite, v.eval_wps, v.peak_memory_bytes,
+  coalesce(a.device, a.slot) AS device, o.origin, e.run_id, e.train_run_id, e.config_id,
+  a.code_id, a.ended_at AS finished_at,
+  e.checkpoint, e.targets_asked AS targets, e.modified, v.checkpoint_sha256,
+  v.wall_seconds, a.attempt, e.corpus, a.backend, e.position_scaling, e.position_scaling_factor,
+  e.attention_window, e.attention_sinks, e.settings, v.datastore_sha256,
+  v.loss_nats * v.tokens / (v.bytes * 0.6931471805599453) AS bits_per_byte,
+  CASE WHEN v.loss_nats * v.tokens < 709.0 * v.bytes
+    THEN exp(v.loss_nats * v.tokens / v.bytes) END AS byte_perplexity,
+  CASE WHEN v.loss_nats * v.tokens < 709.0 * v.words
+    THEN exp(v.loss_nats * v.tokens / v.words) END AS word_perplexity,
+  v.bytes, v.words, v.documents, v.tokenizer, v.tokenizer_sha256
+FROM current_evaluations e
+JOIN results v ON v.result_id = e.result_id
+JOIN run_attempts a ON a.attempt_id = e.attempt_id
+JOIN run_origins o ON o.run_id = e.train_run_id;
+
+-- A row for each current evaluation: its columns that the views of its parts have, too.
+CREATE VIEW current_evaluations AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol, r.stride,
+  r.seed, r.run_id, r.train_run_id, r.config_id, max(r.modified, t.modified) AS modified,
+  r.precision, r.checkpoint, s.settings, r.corpus, r.first_window, r.targets AS targets_asked,
+  s.position_scaling, s.position_scaling_factor, s.attention_window, s.attention_sinks,
+  v.result_id, v.attempt_id
+FROM results v
+JOIN runs r ON r.run_id = v.run_id
+JOIN runs t ON t.run_id = r.train_run_id
+JOIN evaluation_settings s ON s.run_id = v.run_id
+WHERE v.current = 1 AND v.kind = 'eval';
