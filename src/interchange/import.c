@@ -461,7 +461,8 @@ int import_end(struct event_writer *events, const struct import_weights *w, stru
                      .last_checkpoint = w->file,
                      .last_sha256 = w->sha256}},
         {.type = EVENT_ENDED,
-         .ended = {.state = "done", .code = err_name(0), .message = "imported"}},
+         .ended =
+             {.state = "done", .code = err_name(0), .message = "imported", .rank = RECORD_NONE}},
     };
     for (size_t i = 0; i < sizeof records / sizeof *records; i++)
         TRY(record_write(events, &records[i], e));

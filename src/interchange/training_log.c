@@ -275,9 +275,11 @@ static int write_point(struct event_writer *events, const struct training_log_po
 static int write_curves(struct event_writer *events, const struct training_log *log,
                         const struct spec *s, struct err *e)
 {
-    const struct record ended = {
-        .type = EVENT_ENDED,
-        .ended = {.state = "cancelled", .code = err_name(0), .message = "imported log"}};
+    const struct record ended = {.type = EVENT_ENDED,
+                                 .ended = {.state = "cancelled",
+                                           .code = err_name(0),
+                                           .message = "imported log",
+                                           .rank = RECORD_NONE}};
     int64_t width = (s->train.updates + LOG_CURVE_POINTS - 1) / LOG_CURVE_POINTS, group = -1;
 
     for (int32_t i = 0; i < log->train.n; i++) {
