@@ -95,39 +95,4 @@ struct import_weights {
 };
 int import_end(struct event_writer *events, const struct import_weights *w, struct err *e);
 
-/* --- training_log.c: a log of fairseq becomes the curves of a training
- * -----------------------------
- *
- *   1. Lines `| train_inner |`, `| train |` and `| valid |` (or `| valid on 'valid' subset |`) of
- *      --log-format json and simple are read; every other line is ignored. Lines `train` are means
- *      over an epoch: they count only in a log without lines `train_inner`.
- *   2. Losses in the log are in bits; `ppl` must be 2^loss.
- *   3. A log of a resumed training goes back: the later lines replace the earlier ones. */
-
-struct training_log_point {
-    int64_t update;
-    double loss_nats, perplexity, lr, grad_norm; /* NaN: not in the log */
-    int32_t epoch;                               /* 0: not in the log */
-    bool best;                                   /* validation: the lowest loss so far */
-};
-struct training_log {
-    const char *path;
-    int32_t L; /* tokens per training row; 0: not in the log */
-    struct training_log_curve {
-        struct training_log_point *item; /* updates rise */
-        int32_t n, capacity;
-    } train, valid;
-};
-
-/* training_log_read - points in the arena. Errors: ERR_NOINPUT; ERR_DATA "file:line: problem". */
-int training_log_read(struct training_log *out, struct arena *a, const char *path, struct err *e);
-
-/* training_log_check - Errors: ERR_DATA the log is of another training than the spec's. */
-int training_log_check(const struct training_log *log, const struct spec *s, struct err *e);
-
-/* training_log_write - writes the records of the curves to an existing, empty attempt folder; of
- * the training losses at most about a thousand. */
-int training_log_write(const struct training_log *log, const struct spec *s, const char *dir,
-                       struct err *e);
-
 #endif

@@ -1,5 +1,4 @@
-/* import.c - registers a published checkpoint as the result of a training, or its log as the curves
- * of one.
+/* import.c - registers a published checkpoint as the result of a training.
  *
  *   1. Select the training of the plan by --as, else by the content or name of the file. Exactly
  *      one must match.
@@ -226,106 +225,12 @@ static int import_checkpoint(struct import_result *out, struct store *store,
     return rc;
 }
 
-int workflow_has_log(bool *out, struct store *store, const char *run_id, struct err *e)
-{
-    static const char sql[] =
-        "SELECT EXISTS(SELECT 1 FROM attempts JOIN curves USING(run_id, attempt)"
-        " WHERE run_id = :run AND slot = '" RECORD_IMPORTED "')";
-    const struct store_param run = {"run", run_id, STORE_TEXT};
-    struct arena a;
-    struct rows rows;
-
-    arena_init(&a);
-    int rc = rows_read(&rows, &a, store, sql, &run, 1, e);
-    if (rc == 0) *out = strcmp(store_text(&rows.row[0][0]), "1") == 0;
-    arena_fini(&a);
-    return rc;
-}
-
-static int import_log(struct import_result *out, struct store *store, const struct project *project,
-                      struct arena *a, const struct import_options *o,
-                      const struct training_log *log, const struct plan_run *r, struct err *e)
-{
-    static const struct store_end ended = {
-        .state = STORE_CANCELLED, .exit_code = -1, .signal = -1, .message = "imported log"};
-    struct store_run_state st;
-    int32_t number = 0;
-    bool known;
-
-    TRY(training_log_check(log, &r->spec, e));
-    TRY(store_run_state(store, r->run_id, &st, e));
-    TRY(workflow_has_log(&known, store, r->run_id, e));
-    if (known && !o->force)
-        return ERR(e, ERR_USAGE,
-                   "run %s already has a log (see `alibi curves %s`); --force replaces it",
-                   r->run_id, r->run_id);
-    char *dir;
-    TRY(run_folder_claim(&dir, &number, a, project->root, r->run_id, st.attempts_n + 1, e));
-    out->dir = dir;
-    out->is_log = true;
-    out->train_losses_n = log->train.n;
-    out->valid_losses_n = log->valid.n;
-    const char *folder = project_path(project, a, out->dir);
-    int rc = training_log_write(log, &r->spec, folder, e);
-    if (rc == 0) rc = workflow_store_attempt(store, project, a, r, number, out->dir, &ended, e);
-    if (rc < 0) dir_remove_tree(AT_FDCWD, folder, NULL, NULL);
-    return rc;
-}
-
-static void fill_result(struct import_result *out, const struct plan *p, const struct plan_run *of,
-                        const struct plan_run *r)
+static void fill_result(struct import_result *out, const struct plan *p, const struct plan_run *r)
 {
     out->spec = r->spec;
     memcpy(out->run_id, r->run_id, sizeof out->run_id);
     out->parameters_n = r->cost.parameters_n;
-    out->L_train_nominal = nominal_length(p, of);
-}
-
-bool workflow_import_is_log(const char *path)
-{
-    size_t n = strlen(path);
-    return n > 4 && strcmp(path + n - 4, ".log") == 0;
-}
-
-/* The content of a file: a checkpoint, or a log. */
-struct imported {
-    struct import *checkpoint; /* NULL: a log */
-    struct training_log log;
-    struct import_facts facts;
-};
-
-static int imported_open(struct imported *m, struct arena *a, const char *path, struct err *e)
-{
-    *m = (struct imported){0};
-    if (workflow_import_is_log(path)) {
-        TRY(training_log_read(&m->log, a, path, e));
-        m->facts.L = m->log.L;
-    } else {
-        TRY(import_open(&m->checkpoint, path, e));
-        m->facts = *import_facts(m->checkpoint);
-    }
-    return 0;
-}
-
-/* Registers the file as the training r of the plan. The log of another program is never that of a
- * training that may be made here. */
-static int imported_store(struct import_result *out, struct store *store,
-                          const struct project *project, struct arena *a,
-                          const struct import_options *o, struct imported *m, const char *path,
-                          const struct plan *p, const struct plan_run *r, struct err *e)
-{
-    struct plan_run theirs = *r;
-
-    if (m->checkpoint) {
-        TRY(import_checkpoint(out, store, project, a, o, m->checkpoint, path, r, e));
-    } else {
-        theirs.spec.train.origin = SPEC_AUTHORS;
-        spec_run_id(&theirs.spec, theirs.run_id);
-        spec_config_id(&theirs.spec, NULL, theirs.config_id);
-        TRY(import_log(out, store, project, a, o, &m->log, &theirs, e));
-    }
-    fill_result(out, p, r, &theirs);
-    return 0;
+    out->L_train_nominal = nominal_length(p, r);
 }
 
 int workflow_import_training(struct import_result *out, struct store *store,
@@ -333,19 +238,26 @@ int workflow_import_training(struct import_result *out, struct store *store,
                              const struct import_options *o, const struct plan *p,
                              const struct plan_run *r, struct err *e)
 {
-    struct imported m;
+    struct import *im = NULL;
 
     *out = (struct import_result){0};
-    int rc = imported_open(&m, a, path, e);
-    if (rc == 0) rc = imported_store(out, store, project, a, o, &m, path, p, r, e);
-    import_close(m.checkpoint);
+    int rc = import_open(&im, path, e);
+    if (rc == 0) rc = import_checkpoint(out, store, project, a, o, im, path, r, e);
+    if (rc == 0) fill_result(out, p, r);
+    import_close(im);
     return rc;
+}
+
+static bool is_log(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 4 && strcmp(path + n - 4, ".log") == 0;
 }
 
 int workflow_import(struct import_result *out, const struct project *project, struct arena *a,
                     const char *path, const struct import_options *o, struct err *e)
 {
-    struct imported m;
+    struct import *im = NULL;
     struct store *store = NULL;
     struct plan plan = {0};
     const struct plan_run *training = NULL;
@@ -354,18 +266,22 @@ int workflow_import(struct import_result *out, const struct project *project, st
     int rc = 0;
 
     *out = (struct import_result){0};
-    TRY_OUT(rc, imported_open(&m, a, path, e));
-    TRY_OUT(rc, complete_selection(a, o, &m.facts, path, &only, &L, e));
+    if (is_log(path))
+        return ERR(e, ERR_USAGE,
+                   "%s: a training log cannot be imported; import the training's checkpoint", path);
+    TRY_OUT(rc, import_open(&im, path, e));
+    TRY_OUT(rc, complete_selection(a, o, import_facts(im), path, &only, &L, e));
     const struct plan_options po = {.scale = o->scale, .only = (const char *[]){only, NULL}};
     TRY_OUT(rc, plan_open(&plan, project, &o->artefact, 1, &po, e));
     TRY_OUT(rc, find_training(&training, &plan, L, only, e));
-    if (m.checkpoint) TRY_OUT(rc, import_check(m.checkpoint, &training->spec, e));
+    TRY_OUT(rc, import_check(im, &training->spec, e));
     if (o->dict) TRY_OUT(rc, check_dictionary(project, a, o->dict, &training->spec.data, e));
     TRY_OUT(rc, store_open(&store, project_path(project, a, "results.db"), STORE_WRITE, e));
-    TRY_OUT(rc, imported_store(out, store, project, a, o, &m, path, &plan, training, e));
+    TRY_OUT(rc, import_checkpoint(out, store, project, a, o, im, path, training, e));
+    fill_result(out, &plan, training);
 out:
     store_close(store);
     plan_close(&plan);
-    import_close(m.checkpoint);
+    import_close(im);
     return rc;
 }

@@ -169,22 +169,15 @@ struct import_result {
     int64_t parameters_n;
     int32_t L_train_nominal;
     bool was_fp16, heads_recorded;
-    bool is_log;
-    int32_t train_losses_n, valid_losses_n; /* of a log */
-    const char *dir;                        /* of the attempt, relative to the project */
+    const char *dir; /* of the attempt, relative to the project */
 };
 
 /* workflow_import - registers a checkpoint of fairseq as the result of the matching training of a
- * plan, or a log (NAME.log) as the curves of that training with train.origin=authors. A failure
- * leaves neither folder nor rows. Errors: ERR_USAGE no training or several match, or the result
- * exists and force is false; ERR_DATA the model or dictionary does not match. */
+ * plan. A failure leaves neither folder nor rows. Errors: ERR_USAGE no training or several match,
+ * or the result exists and force is false; ERR_DATA the model or dictionary does not match. */
 int workflow_import(struct import_result *out, const struct project *project, struct arena *a,
                     const char *path, const struct import_options *o, struct err *e);
 
-/* workflow_import_is_log - true if workflow_import takes the file for a log. */
-bool workflow_import_is_log(const char *path);
-/* workflow_has_log - finds out whether a log of the training was imported. */
-int workflow_has_log(bool *out, struct store *store, const char *run_id, struct err *e);
 /* workflow_import_training - workflow_import of the file of training r of the plan, into an open
  * store. */
 int workflow_import_training(struct import_result *out, struct store *store,
@@ -232,7 +225,7 @@ int workflow_register_models(struct store *store, const struct project *project,
 
 /* --- published.c -------------------------------------------------------------------------- */
 /* workflow_fetch_training - downloads and imports the checkpoint of a training of the plan that
- * another program made, and its log, from the address in checkpoints.yaml of its artefact. Resumes
+ * another program made, from the address in checkpoints.yaml of its artefact. Resumes
  * an interrupted download. A file without a published hash must be a checkpoint of that training;
  * then its hash is kept in FILE.sha256 and expected from later downloads. Errors: ERR_NOINPUT no
  * address is known; those of fetch_file and workflow_import; ERR_CREATE the disk is too full. */
