@@ -14,10 +14,11 @@ declare -A may=(
     [group]="base" [backend]="base group" [check]="base group backend" [cpu]="base group backend" [cuda]="base group backend" [ops]="base backend"
     [data]="base" [synthetic]="base" [prepare]="base data synthetic tokenizer" [fetch]="base"
     [plan]="base position spec shape" [store]="base position spec record shape" [model]="base group position spec shape backend ops"
-    [interchange]="base position spec record shape" [tokenizer]="base" [pretrained]="base position spec record shape interchange"
-    [worker]="base group position spec record shape backend ops data model interchange pretrained"
+    [interchange]="base position spec record shape" [tokenizer]="base" [pretrained]="base position spec shape interchange"
+    [source]="base spec record shape interchange pretrained"
+    [worker]="base group position spec record shape backend ops data model interchange source"
     [scheduler]="base spec record shape store" [report]="base spec store"
-    [workflow]="base position spec record shape data synthetic prepare fetch plan store model interchange tokenizer pretrained worker scheduler report"
+    [workflow]="base position spec record shape data synthetic prepare fetch plan store model interchange tokenizer pretrained source worker scheduler report"
     [cli]="base spec record data prepare fetch plan store backend ops cpu check worker scheduler report workflow"
 )
 # Libraries that a folder may use, by the first part of an include in angle brackets. interchange reads the zip files of

@@ -35,10 +35,10 @@ static struct identity identity_of(const struct datastore_options *o, struct are
     struct identity id = {0};
     struct strbuf b;
 
-    spec_run_id(&o->trained->spec, run_id);
+    spec_run_id(&o->source->spec, run_id);
     add_text(&id, "format", "alibi datastore 1");
     add_text(&id, "run_id", arena_strdup(a, run_id));
-    add_text(&id, "checkpoint_sha256", untrained ? "initial values" : o->trained->sha256);
+    add_text(&id, "checkpoint_sha256", untrained ? "initial values" : o->source->sha256);
     add_text(&id, "corpus_fingerprint", o->corpus->fingerprint);
     add_text(&id, "window", arena_printf(a, "%d", k->window));
     add_text(&id, "stride", arena_printf(a, "%d", k->stride));
@@ -48,12 +48,6 @@ static struct identity identity_of(const struct datastore_options *o, struct are
     hash_sha256_hex(hash, b.text, strlen(b.text));
     id.prefix = arena_printf(a, RUN_DATASTORE "%.*s", IDENTITY_DIGITS, hash);
     return id;
-}
-
-static const char *folder_of(const struct datastore_options *o, struct arena *a)
-{
-    const char *path = o->trained->path;
-    return arena_strndup(a, path, (size_t)(strrchr(path, '/') - path));
 }
 
 /* --- opening -------------------------------------------------------------------------------- */
@@ -93,7 +87,7 @@ static int check(const struct datastore *d, const struct datastore_options *o, s
     }
     if (safetensors_count(d->file) != 2)
         return ERR(e, ERR_DATA, "%d tensors, expected keys and values", safetensors_count(d->file));
-    TRY(check_tensor(d->file, "keys", "F32", o->knn.keys, o->trained->spec.model.dim, e));
+    TRY(check_tensor(d->file, "keys", "F32", o->knn.keys, o->source->spec.model.dim, e));
     TRY(check_tensor(d->file, "values", "I32", o->knn.keys, 0, e));
     const int32_t *values = safetensors_find(d->file, "values")->data;
     for (int64_t i = 0; i < o->knn.keys; i++)
@@ -133,8 +127,9 @@ int datastore_model(struct model **out, const struct datastore_options *o, const
                     const struct shape_capacity *capacity, struct err *e)
 {
     TRY(model_open(out, o->worker->backend, s, capacity, e));
-    int rc = o->knn.control == SPEC_KNN_UNTRAINED ? model_init(*out, (uint64_t)s->train.seed, e)
-                                                  : trained_load(o->trained, o->worker, *out, e);
+    int rc = o->knn.control == SPEC_KNN_UNTRAINED
+                 ? model_init(*out, (uint64_t)s->train.seed, e)
+                 : weights_of_source(o->source, o->worker, *out, e);
     if (rc < 0) {
         model_close(*out);
         *out = NULL;
@@ -159,7 +154,7 @@ static int write_values(struct safetensors_writer *file, const struct datastore_
 static int write_keys(struct safetensors_writer *file, const struct datastore_options *o,
                       struct model *m, int32_t rows, struct err *e)
 {
-    int32_t width = o->trained->spec.model.dim;
+    int32_t width = o->source->spec.model.dim;
     struct score_options options = {
         .model = m, .rows = rows, .keys = SCORE_ONLY_KEYS, .width = width};
     struct scores scores;
@@ -181,7 +176,7 @@ static int write_keys(struct safetensors_writer *file, const struct datastore_op
             if (!isfinite(scores.keys[i]))
                 rc = ERR(e, ERR_NUMBER,
                          "%s: the key of target %" PRId64 " of the training text is not finite",
-                         o->trained->path, done + i / width);
+                         o->source->path, done + i / width);
         if (rc == 0) rc = safetensors_writer_add(file, scores.keys, scores.n * width, e);
         done += scores.n;
     }
@@ -193,7 +188,7 @@ static int write_file(const char *path, const struct identity *id,
                       const struct datastore_options *o, struct arena *a,
                       char sha256[HASH_HEX_BYTES], struct err *e)
 {
-    int64_t n = o->knn.keys, width = o->trained->spec.model.dim;
+    int64_t n = o->knn.keys, width = o->source->spec.model.dim;
     const struct safetensors_entry entry[] = {
         {.name = "values", .dtype = "I32", .dims = {n}, .dims_n = 1, .elements_n = n},
         {.name = "keys", .dtype = "F32", .dims = {n, width}, .dims_n = 2, .elements_n = n * width}};
@@ -205,8 +200,8 @@ static int write_file(const char *path, const struct identity *id,
 
     shape_capacity_scores(&capacity, o->knn.window, o->knn.stride, 1, SPEC_FP32);
     capacity.keys = true;
-    capacity.streamed = trained_is_streamed(o->trained, o->worker);
-    TRY(datastore_model(&m, o, &o->trained->spec, &capacity, e));
+    capacity.streamed = weights_are_streamed(o->source, o->worker);
+    TRY(datastore_model(&m, o, &o->source->spec, &capacity, e));
     int rc = safetensors_writer_open(&file, path, &content, e);
     if (rc == 0) rc = write_values(&file, o, a, e);
     if (rc == 0) rc = write_keys(&file, o, m, capacity.rows_max, e);
@@ -297,7 +292,7 @@ int datastore_get(struct datastore *d, const struct datastore_options *o, struct
     *d = (struct datastore){0};
     arena_init(&a);
     const struct identity id = identity_of(o, &a);
-    const char *dir = folder_of(o, &a);
+    const char *dir = o->source->dir;
     TRY_OUT(rc, lock(&fd, arena_printf(&a, "%s/" RUN_DATASTORE "lock", dir), o, e));
     TRY_OUT(rc, find(d, &id, dir, o, &a, e));
     if (!d->file) rc = build(d, &id, dir, o, &a, e);

@@ -3,8 +3,8 @@
  *   1. Select the training of the plan by --as, else by the content or name of the file. Exactly
  *      one must match.
  *   2. Compare the file with the training's spec, and its dictionary with the corpus.
- *   3. Create an attempt's folder as a worker does, and ingest its records in one transaction.
- *      After a failure neither remains. */
+ *   3. Write its weights to a folder of the run, and register them as their source. After a failure
+ *      neither folder nor rows remain. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +18,8 @@
 #include "interchange/interchange.h"
 #include "prepare/dictionary.h"
 #include "record/run_folder.h"
+#include "source/source.h"
+#include "spec/code_id.h"
 #include "store/ingest.h"
 #include "workflow/workflow.h"
 
@@ -127,45 +129,26 @@ static int check_dictionary(const struct project *project, struct arena *a, cons
     return 0;
 }
 
-/* --- 3. the attempt ------------------------------------------------------------------------- */
+/* --- 3. the source -------------------------------------------------------------------------- */
 
-/* The store and the attempt being ingested. */
-struct ingest {
-    struct store *store;
-    int64_t attempt_id;
-};
-
-static int ingest_record(void *context, const struct event *ev, struct err *e)
-{
-    const struct ingest *x = context;
-    return store_ingest(x->store, x->attempt_id, ev, e);
-}
-
-int workflow_store_attempt(struct store *store, const struct project *project, struct arena *a,
-                           const struct plan_run *r, int32_t number, const char *dir,
-                           const struct store_end *end, struct err *e)
+int workflow_register_source(struct store *store, const struct project *project, struct arena *a,
+                             const struct plan_run *r, int32_t number, const char *dir,
+                             const struct record_source *source, struct err *e)
 {
     const struct store_run run = {.spec = &r->spec,
                                   .run_id = r->run_id,
                                   .config_id = r->config_id,
                                   .parameters_n = r->cost.parameters_n,
-                                  .flops = r->cost.flops,
-                                  .imported = end->state == STORE_DONE};
-    const struct store_attempt attempt = {
-        .run_id = r->run_id, .attempt = number, .device = RECORD_IMPORTED, .dir = dir};
-    int64_t attempt_id;
+                                  .flops = r->cost.flops};
+    const char *path = project_path(project, a, dir);
     int rc = 0;
 
+    TRY(source_register(path, &r->spec, source, e));
     TRY(store_begin(store, e));
     TRY_OUT(rc, store_add_run(store, &run, e));
-    TRY_OUT(rc, store_start_attempt(store, &attempt, &attempt_id, e));
-    struct ingest x = {store, attempt_id};
-    TRY_OUT(rc, run_folder_each(project_path(project, a, dir), ingest_record, &x, e));
-    TRY_OUT(rc, store_end_attempt(store, attempt_id, end, e));
-    return store_commit(store, e);
+    TRY_OUT(rc, store_ingest_source(store, dir, path, number, e));
 out:
-    store_rollback(store);
-    return rc;
+    return store_finish(store, rc, e);
 }
 
 /* Takes the last training loss from the file, else from the user. */
@@ -195,16 +178,41 @@ static int32_t nominal_length(const struct plan *p, const struct plan_run *r)
     return r->spec.train.L;
 }
 
+/* Writes the weights into the folder and registers them. */
+static int write_and_register(struct store *store, const struct project *project, struct arena *a,
+                              struct import *im, const char *path, double loss_nats,
+                              const struct plan_run *r, int32_t number, const char *dir,
+                              struct err *e)
+{
+    const char *slash = strrchr(path, '/');
+    struct import_written w;
+    struct shape_cost cost;
+
+    shape_cost(&cost, &r->spec);
+    TRY(import_write(im, project_path(project, a, dir), &w, e));
+    const struct record_source source = {
+        .run_id = r->run_id,
+        .kind = r->spec.train.origin == SPEC_AUTHORS ? "authors" : "checkpoint",
+        .name = slash ? slash + 1 : path,
+        .path = w.file,
+        .sha256 = w.sha256,
+        .updates = w.updates,
+        .tokens_per_update = cost.tokens_per_update,
+        .final_loss_nats = loss_nats,
+        .parameters = w.parameters_n,
+        .code_id = code_id()};
+    return workflow_register_source(store, project, a, r, number, dir, &source, e);
+}
+
 static int import_checkpoint(struct import_result *out, struct store *store,
                              const struct project *project, struct arena *a,
                              const struct import_options *o, struct import *im, const char *path,
                              const struct plan_run *r, struct err *e)
 {
-    static const struct store_end done = {
-        .state = STORE_DONE, .exit_code = 0, .signal = -1, .message = "imported"};
     struct store_run_state st;
     int32_t number = 0;
     double loss_nats;
+    char *dir;
 
     TRY(import_check(im, &r->spec, e));
     TRY(choose_loss(&loss_nats, o, im, path, e));
@@ -213,15 +221,12 @@ static int import_checkpoint(struct import_result *out, struct store *store,
         return ERR(e, ERR_USAGE,
                    "run %s is already done (see `alibi show %s`); --force replaces its result",
                    r->run_id, r->run_id);
-    char *dir;
     TRY(run_folder_claim(&dir, &number, a, project->root, r->run_id, st.attempts_n + 1, e));
     out->dir = dir;
     out->was_fp16 = import_facts(im)->was_fp16;
     out->heads_recorded = import_facts(im)->heads_recorded;
-    const char *folder = project_path(project, a, out->dir);
-    int rc = import_write(im, folder, loss_nats, e);
-    if (rc == 0) rc = workflow_store_attempt(store, project, a, r, number, out->dir, &done, e);
-    if (rc < 0) dir_remove_tree(AT_FDCWD, folder, NULL, NULL);
+    int rc = write_and_register(store, project, a, im, path, loss_nats, r, number, dir, e);
+    if (rc < 0) dir_remove_tree(AT_FDCWD, project_path(project, a, dir), NULL, NULL);
     return rc;
 }
 

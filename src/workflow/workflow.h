@@ -14,6 +14,7 @@
 #include "base/project.h"
 #include "data/corpus.h"
 #include "plan/plan.h"
+#include "record/fields.h"
 #include "scheduler/scheduler.h"
 #include "shape/shape.h"
 #include "store/ingest.h"
@@ -60,6 +61,7 @@ struct planning {
     double rate_measured;        /* FLOP/s of earlier trainings here; 0: none */
     double seconds_left;         /* estimated wall time of all remaining runs on all slots */
     double work_s;               /* the same on one slot */
+    int32_t runs_n;              /* all but sources, as are those of each kind and those done: */
     int32_t trainings_n, evaluations_n, benchmarks_n, done_n;
     int32_t undefined_n; /* evaluations for which their position method is not defined */
 };
@@ -185,18 +187,17 @@ int workflow_import_training(struct import_result *out, struct store *store,
                              const struct import_options *o, const struct plan *p,
                              const struct plan_run *r, struct err *e);
 
-/* workflow_store_attempt - registers the run and ingests an attempt's folder with its end, in one
- * transaction. dir: relative to the project. */
-int workflow_store_attempt(struct store *store, const struct project *project, struct arena *a,
-                           const struct plan_run *r, int32_t number, const char *dir,
-                           const struct store_end *end, struct err *e);
+/* workflow_register_source - writes the record of a source into the folder dir, number `number` of
+ * the run, and adds run and source to results.db. */
+int workflow_register_source(struct store *store, const struct project *project, struct arena *a,
+                             const struct plan_run *r, int32_t number, const char *dir,
+                             const struct record_source *source, struct err *e);
 
 /* --- pretrained.c: models in Hugging Face format ------------------------------------------------
  *
  * 1. Importing a folder checks all of it, hashes its files and writes the piece
  *    data/models/NAME.yaml. Neither the weights nor a run are written.
- * 2. A run that needs the model registers it as a finished training, whose checkpoint names the
- *    files (pretrained/pretrained.h). One whose folder has moved gets its new place. */
+ * 2. A run that needs the model registers it as a source, and again if its folder has moved. */
 struct model_options {
     const char *as;        /* NAME; NULL: that of the folder */
     const char *tokenizer; /* folder of its tokenizer; NULL: the same */

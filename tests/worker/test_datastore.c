@@ -389,16 +389,16 @@ TEST_WITH(struct worker_fixture *f, a_file_that_is_not_the_datastore_is_refused)
     const struct spec s = eval_of(3.0, 0.4);
     const struct record_trained r = worker_fixture_trained(f, &train, 1);
     struct worker worker = {.project = &f->project, .backend = f->cpu};
-    struct trained trained = {.path = worker_fixture_path(f, &train, 1, r.best_checkpoint),
-                              .spec = train};
+    struct source source = {.path = worker_fixture_path(f, &train, 1, r.best_checkpoint),
+                            .spec = train};
     struct datastore_options o = {.worker = &worker,
-                                  .trained = &trained,
+                                  .source = &source,
                                   .corpus = &f->corpus,
                                   .knn = spec_datastore(&s.eval, &train)};
     struct datastore right, d;
     char name[512], sha256[HASH_HEX_BYTES];
 
-    memcpy(trained.sha256, r.best_sha256, sizeof trained.sha256);
+    memcpy(source.sha256, r.best_sha256, sizeof source.sha256);
     const char *hash = arena_strdup(&f->arena, alone_of(f, &s).datastore_sha256);
     (void)datastores(f, name);
     assert_ok(datastore_open(&right, &o, worker_fixture_path(f, &train, 1, name), hash, &e));
