@@ -311,7 +311,7 @@ static const char version_5[] = TABLES_OF_5("");
     " WHERE v.current=1 AND v.kind='train' AND a.slot='imported'"                                  \
     "  AND v.best_checkpoint IS NOT NULL AND v.best_sha256 IS NOT NULL;"
 
-/* What these attempts had: a result, and the record of its checkpoint. */
+/* Deletes these attempts with their results and the records of their checkpoints. */
 #define DELETE_FROM(table)                                                                         \
     "DELETE FROM " table " WHERE attempt_id IN(SELECT attempt_id FROM run_attempts"                \
     " WHERE uid IN(SELECT uid FROM sources));"
