@@ -34,7 +34,7 @@ void arena_fini(struct arena *a)
     }
 }
 
-void *arena_alloc(struct arena *a, size_t bytes)
+void *arena_try(struct arena *a, size_t bytes)
 {
     struct arena_block *b = a->last_own;
 
@@ -45,16 +45,22 @@ void *arena_alloc(struct arena *a, size_t bytes)
         if (size > ARENA_MAX_BLOCK_BYTES) size = ARENA_MAX_BLOCK_BYTES;
         if (size < bytes) size = bytes;
         b = malloc(sizeof *b + size);
-        if (!b) {
-            fprintf(stderr, "alibi: out of memory: %zu bytes for text\n", size);
-            abort();
-        }
+        if (!b) return NULL;
         *b = (struct arena_block){.before = a->last_own, .size_bytes = size};
         a->last_own = b;
     }
     void *p = b->bytes + b->used_bytes;
     b->used_bytes += bytes;
     return memset(p, 0, bytes);
+}
+
+void *arena_alloc(struct arena *a, size_t bytes)
+{
+    void *p = arena_try(a, bytes);
+
+    if (p) return p;
+    fprintf(stderr, "alibi: out of memory: %zu bytes for text\n", bytes);
+    abort();
 }
 
 void *arena_array(struct arena *a, size_t n, size_t element_bytes)

@@ -20,8 +20,10 @@ struct arena {
 void arena_init(struct arena *a);
 void arena_fini(struct arena *a); /* takes NULL */
 
-/* arena_alloc - bytes of zeroed memory, aligned for any type. */
+/* arena_alloc - bytes of zeroed memory, aligned for any type. arena_try - NULL if there is no
+ * memory: for a size from a file. */
 void *arena_alloc(struct arena *a, size_t bytes);
+void *arena_try(struct arena *a, size_t bytes);
 /* arena_array - n zeroed elements; the product is checked. */
 void *arena_array(struct arena *a, size_t n, size_t element_bytes);
 char *arena_strdup(struct arena *a, const char *text);

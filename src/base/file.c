@@ -96,7 +96,11 @@ int file_read(struct arena *a, char **out, size_t *n, const char *path, size_t m
         rc = ERR(e, ERR_DATA, "%s: %zu bytes, more than the limit of %zu", path, size, max_bytes);
         goto out;
     }
-    *out = arena_alloc(a, size + 1);
+    *out = arena_try(a, size + 1);
+    if (!*out) {
+        rc = ERR(e, ERR_NOMEM, "out of memory for %s of %zu bytes", path, size);
+        goto out;
+    }
     while (used < size) {
         ssize_t got = read(fd, *out + used, size - used);
         if (got < 0 && errno == EINTR) continue;

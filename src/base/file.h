@@ -36,7 +36,8 @@ int file_open_read(const char *path, struct err *e);
 int file_find_in(char out[FILE_PATH_BYTES], const char *folder, const char *name, struct err *e);
 
 /* file_read - reads a file into the arena and appends a zero byte; *n (may be NULL) is the length
- * without it. Errors: those of file_open_read; ERR_DATA longer than max_bytes; ERR_IO. */
+ * without it. Errors: those of file_open_read; ERR_DATA longer than max_bytes; ERR_NOMEM; ERR_IO.
+ */
 int file_read(struct arena *a, char **out, size_t *n, const char *path, size_t max_bytes,
               struct err *e);
 

@@ -28,10 +28,16 @@ static void print_corpus(const struct corpus *k)
 {
     bool cut = *k->tokenizer;
 
-    cli_print("%-24s %9d %s  %12lld train  %9lld valid  %9lld test  %.16s%s%s\n", k->name, k->vocab,
-              cut ? "ids  " : "words", (long long)k->split[CORPUS_TRAIN].n,
-              (long long)k->split[CORPUS_VALID].n, (long long)k->split[CORPUS_TEST].n,
-              k->fingerprint,
+    cli_print("%-24s %9d %s", k->name, k->vocab, cut ? "ids  " : "words");
+    for (int i = 0; i < CORPUS_SPLITS_N; i++) { /* a split without a text leaves its column empty */
+        long long n = (long long)k->split[i].n;
+        int width = i == CORPUS_TRAIN ? 12 : 9;
+        if (n > 0)
+            cli_print("  %*lld %s", width, n, corpus_split_name(i));
+        else
+            cli_print("  %*s", width + 1 + (int)strlen(corpus_split_name(i)), "");
+    }
+    cli_print("  %.16s%s%s\n", k->fingerprint,
               cut                       ? "  tokenizer "
               : k->floor_perplexity > 0 ? "  synthetic"
                                         : "",

@@ -19,7 +19,7 @@
 #include "spec/code_id.h"
 #include "worker/worker.h"
 
-enum { TRIAL_MS = 60000, KILLED_MS = 2000 };
+enum { TRIAL_MS = 60000, KILLED_MS = 2000, TRIAL_PRODUCTS = 5000 };
 
 /* Runs in the child: opens the GPU as a worker does, tests it in both precisions, and writes an
  * error message to the pipe. */
@@ -137,18 +137,23 @@ static void check(int *wrong, bool ok, const char *what, const char *detail)
     *wrong += !ok;
 }
 
-static void check_cpu(int *wrong)
+static void check_cpu(struct cli *c, int *wrong)
 {
-    struct backend *b = NULL;
+    struct backend *b[2] = {NULL};
     struct err e = {0};
 
-    if (backend_open(&b, "cpu", 1, DTYPE_F32, &e) < 0) {
-        check(wrong, false, "cpu", e.text);
-        return;
+    int rc = backend_open(&b[0], "cpu", 1, DTYPE_F32, &e);
+    if (rc == 0) rc = backend_open(&b[1], "cpu", 1, DTYPE_F32, &e);
+    check(wrong, rc == 0, "cpu", rc == 0 ? b[0]->device : e.text);
+    if (rc == 0) {
+        rc = trial_threads(b[0], b[1], TRIAL_PRODUCTS, &e);
+        check(wrong, rc == 0, "BLAS",
+              rc == 0
+                  ? arena_printf(&c->arena, "%s; two threads repeat the bits of one", b[0]->blas)
+                  : e.text);
     }
-    check(wrong, true, "cpu", b->device);
-    check(wrong, true, "BLAS", b->blas);
-    backend_close(b);
+    backend_close(b[0]);
+    backend_close(b[1]);
 }
 
 static void check_project(struct cli *c, int *wrong)
@@ -187,7 +192,7 @@ CLI_COMMAND(doctor)
     check(&wrong, true, "program",
           arena_printf(&c->arena, "alibi %s, %s", code_id(), c->project.program));
     check(&wrong, true, "shipped", c->project.share);
-    check_cpu(&wrong);
+    check_cpu(c, &wrong);
     TRY(device_list(list, PLANNING_DEVICES_MAX, &n, e));
     for (int32_t i = 0; i < n; i++) {
         struct device *d = &list[i];

@@ -135,6 +135,7 @@ static void print_model(struct cli *c, const struct model_result *m)
         cli_print("a text begins after id %d\n", m->prefix);
     else
         cli_print("it has neither bos_token nor eos_token\n");
+    if (m->tokenizer_note) cli_print("note       %s\n", m->tokenizer_note);
     if (m->note) cli_print("note       %s\n", m->note);
     cli_print("wrote      %s\n", m->piece);
     cli_print("next       alibi data prepare NAME --tokenizer %s --text DIR, then a grid with\n"

@@ -271,12 +271,8 @@ static int cpu_open(struct backend **out, int ordinal, int32_t threads, enum dty
         goto out;
     }
     TRY_OUT(rc, cpu_simd_choose(&c->simd, e));
-    c->rule = cpu_linear_rule(c->simd->name);
     if (c->simd->splits && c->simd->splits->runs()) c->splits = c->simd->splits;
-    snprintf(c->blas.text, sizeof c->blas.text, "own products");
-    if (c->rule->library_input || c->rule->library_weight_below > 0)
-        TRY_OUT(rc, blas_open(&c->blas, c->simd->name, e));
-    snprintf(c->backend.blas, sizeof c->backend.blas, "%s", c->blas.text);
+    cpu_linear_choose(c);
     cpu_describe(c);
     cpu_prepare_thread();
     *out = &c->backend;
@@ -286,17 +282,6 @@ out:
         cpu_close(&c->backend);
     }
     return rc;
-}
-
-int cpu_use_library(struct backend *b, const char *make, const char *cores, struct err *e)
-{
-    static const struct linear_rule always = {
-        .kernels = "", .library_input = true, .library_weight_below = INT32_MAX};
-    struct cpu *c = cpu_of(b);
-    TRY(blas_open_named(&c->blas, make, cores, c->simd->name, e));
-    snprintf(b->blas, sizeof b->blas, "%s", c->blas.text);
-    c->rule = &always;
-    return 0;
 }
 
 static const struct backend_library cpu_library = {

@@ -30,20 +30,17 @@ struct cpu_scratch {
     size_t bytes;
 };
 
-/* Which gradients of linear a library computes. */
+/* Which gradients of linear the library computes; zero: none. */
 struct linear_rule {
-    const char *kernels;          /* the instruction set that it is for, as in simd_kernels */
     bool library_input;           /* dx */
     int64_t library_weight_below; /* dw with fewer rows per column than this */
 };
-/* cpu_linear_rule - the rule of an instruction set. */
-const struct linear_rule *cpu_linear_rule(const char *kernels);
 
 struct cpu {
     struct backend backend; /* first: a struct backend * is a struct cpu * */
-    struct blas blas;       /* empty unless the rule needs a library */
+    struct blas blas;       /* empty: the rule needs no library */
     const struct simd_kernels *simd;
-    const struct linear_rule *rule;
+    struct linear_rule rule;
     const struct simd_splits *splits; /* NULL: this processor has no matrix units */
     struct cpu_scratch *scratch_own;  /* (threads) */
 };
@@ -58,9 +55,13 @@ static inline struct cpu *cpu_of(struct backend *b)
  * Errors: ERR_USAGE the name. */
 const struct simd_kernels *cpu_simd_named(const char *name);
 int cpu_simd_choose(const struct simd_kernels **out, struct err *e);
-/* cpu_use_library - gives every gradient of linear to a library, as blas_open_named, for tests and
- * measurements. */
-int cpu_use_library(struct backend *b, const char *make, const char *cores, struct err *e);
+/* cpu_linear_choose - opens the library and sets the rule, if this processor's kernels gain by it.
+ * ALIBI_AVOID_BLAS is the description of a library that failed in a worker, which the scheduler
+ * sets for the next attempt: it is not used. */
+void cpu_linear_choose(struct cpu *c);
+/* cpu_use_library - gives every gradient of linear to the library, for tests and measurements.
+ * Errors: those of blas_open. */
+int cpu_use_library(struct backend *b, struct err *e);
 
 /* cpu_parallel - divides items 0 ... n - 1 among the threads into contiguous ranges with borders at
  * multiples of grain, and runs the kernel for each range that is not empty, with the thread's

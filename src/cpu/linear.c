@@ -2,12 +2,15 @@
  *
  * The forward pass always uses our kernel: it is exact by row, which no library guarantees (the
  * arithmetic of some depends on a row's index). Therefore linear and linear_rows are the same. For
- * the gradients linear_rules chooses by instruction set and shape, never by a measurement at run
- * time: bits must not depend on timing. A library computes a serial product for each thread's share
- * of rows, or of rows of the weight for the weight's gradient. */
+ * the gradients cpu_linear_choose chooses by instruction set and shape, never by a measurement at
+ * run time: bits must not depend on timing. A library computes a serial product for each thread's
+ * share of rows, or of rows of the weight for the weight's gradient. */
 #include "cpu/cpu.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     LINEAR_GRAIN = 12,         /* rows; a multiple of the block of every kernel */
@@ -21,17 +24,26 @@ enum {
  * than oneDNN's; those of the weight are 7 % slower at width 64 and 8 % faster at 256. With v4
  * oneDNN is up to a tenth faster, except at tall gradients of weights, such as that of a table of
  * many classes, where ours are a tenth to a half faster. */
-static const struct linear_rule linear_rules[] = {
-    {.kernels = "v4", .library_input = true, .library_weight_below = 4},
-    {.kernels = "v3"},
-    {.kernels = "base", .library_input = true, .library_weight_below = 4},
-};
-
-const struct linear_rule *cpu_linear_rule(const char *kernels)
+void cpu_linear_choose(struct cpu *c)
 {
-    size_t i = 0;
-    while (strcmp(linear_rules[i].kernels, kernels) != 0) i++;
-    return &linear_rules[i];
+    const char *avoided = getenv("ALIBI_AVOID_BLAS");
+    struct err why;
+
+    snprintf(c->backend.blas, sizeof c->backend.blas, "own products");
+    if (strcmp(c->simd->name, "v4") != 0) return;
+    if (avoided && strncasecmp(avoided, "oneDNN", strlen("oneDNN")) == 0) return;
+    if (blas_open(&c->blas, c->simd->name, &why) < 0) return;
+    snprintf(c->backend.blas, sizeof c->backend.blas, "%s", c->blas.text);
+    c->rule = (struct linear_rule){.library_input = true, .library_weight_below = 4};
+}
+
+int cpu_use_library(struct backend *b, struct err *e)
+{
+    struct cpu *c = cpu_of(b);
+    TRY(blas_open(&c->blas, c->simd->name, e));
+    snprintf(b->blas, sizeof b->blas, "%s", c->blas.text);
+    c->rule = (struct linear_rule){.library_input = true, .library_weight_below = INT32_MAX};
+    return 0;
 }
 
 /* y = or += a b, b and a as they are stored or a transposed. */
@@ -73,8 +85,9 @@ static void linear_multiply(const struct linear_work *w, struct simd_range rows,
 static int linear_finish(const struct backend *b, int status, struct err *e)
 {
     if (status == 0) return 0;
-    return ERR(e, ERR_UNAVAILABLE, "cpu: %s failed to multiply (status %d), probably out of memory",
-               b->blas, status);
+    if (status == BLAS_NO_MEMORY)
+        return ERR(e, ERR_NOMEM, "cpu: out of memory for a product by %s", b->blas);
+    return ERR(e, ERR_UNAVAILABLE, "cpu: %s failed to multiply (status %d)", b->blas, status);
 }
 
 static int64_t lower(int64_t a, int64_t b)
@@ -174,14 +187,14 @@ int cpu_linear_bwd_input(struct backend *b, const struct linear_bwd_input_args *
                                      .b = &a->w,
                                      .accumulate = a->accumulate,
                                      .status = &status};
-    if (!cpu_of(b)->rule->library_input) return linear_product(b, product, e);
+    if (!cpu_of(b)->rule.library_input) return linear_product(b, product, e);
     cpu_parallel(b, a->dx.rows, LINEAR_LIBRARY_GRAIN, linear_bwd_input_rows, &work);
     return linear_finish(b, status, e);
 }
 
-static bool weight_is_ours(const struct linear_rule *rule, const struct tensor *dw)
+static bool weight_is_ours(const struct cpu *c, const struct tensor *dw)
 {
-    return dw->rows >= rule->library_weight_below * dw->cols;
+    return dw->rows >= c->rule.library_weight_below * dw->cols;
 }
 
 /* Rows of dw are columns of dy. */
@@ -189,7 +202,7 @@ static void linear_bwd_weight_rows(const void *args, struct simd_range rows)
 {
     const struct linear_work *w = args;
     const struct simd_kernels *simd = w->cpu->simd;
-    if (weight_is_ours(w->cpu->rule, w->y))
+    if (weight_is_ours(w->cpu, w->y))
         simd->linear->dw(w->y, w->a, w->b, w->accumulate, rows);
     else
         linear_multiply(w, rows, true, (const float *)w->a->data + rows.begin);
@@ -200,7 +213,7 @@ static void linear_bwd_weight_rows(const void *args, struct simd_range rows)
 int cpu_linear_bwd_weight(struct backend *b, const struct linear_bwd_weight_args *a, struct err *e)
 {
     struct cpu *c = cpu_of(b);
-    bool ours = weight_is_ours(c->rule, &a->dw);
+    bool ours = weight_is_ours(c, &a->dw);
     int status = 0;
     const struct linear_work work = {.cpu = c,
                                      .y = &a->dw,

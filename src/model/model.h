@@ -121,18 +121,11 @@ int model_keep_inner(struct model *m, struct err *e);
 int model_distribution(struct model *m, const struct model_batch *batch, int32_t position,
                        float *out_host /* (V) */, struct err *e);
 
-/* model_heads - what the heads of each layer do with one row of T tokens: `see` is called for each
- * layer in order, and may end the pass with an error. Arrays are on the host until it returns.
- * Errors: ERR_UNAVAILABLE activations are bf16. */
-struct model_heads_layer {
-    int32_t layer, H, T;
-    float *weight; /* (H,T,T) attention weights of the keys of each query */
-    float *logit;  /* (H,T,T) its scores without the bias by distance, with forget gates; -INFINITY:
-                      the key is not seen */
-    float *slope;  /* (H) where the bias is -slope * distance; else NULL */
-};
-typedef int model_heads_fn(void *context, const struct model_heads_layer *layer, struct err *e);
-int model_heads(struct model *m, const struct model_batch *batch, model_heads_fn *see,
-                void *context, struct err *e);
+/* model_attend - computes the layers for one row of tokens. `see` is called with the arguments of
+ * each layer's attention before it is computed, in order, and may end the pass with an error. */
+typedef int model_attention_fn(void *context, const struct attention *a, int32_t layer,
+                               struct err *e);
+int model_attend(struct model *m, const struct model_batch *batch, model_attention_fn *see,
+                 void *context, struct err *e);
 
 #endif

@@ -39,7 +39,7 @@ static int attend(struct model *m, const struct model_pass *p, int32_t l, const 
     if (limit > 0.0f) TRY(OPS(m->b, clamp, e, .y = qkv, .x = qkv, .limit = limit));
     struct attention at = model_attention(m, p, l, act);
     TRY(sum_gates(m, p, l, &at, x, e));
-    if (m->heads != NULL) TRY(model_heads_see(m, &at, l, e));
+    if (m->see != NULL) TRY(m->see(m->see_context, &at, l, e));
     TRY(ops_attention(m->b, &at, e));
     return model_linear(m, p, &branch, &at.out, &w->out, &w->out_bias, e);
 }

@@ -3,7 +3,7 @@
  * 1. Memory: one block of values, gradients, optimiser state and further gradients of shards
  *    (model_group.c); with bf16 a copy of the values; one pool of activations whose offsets are
  *    fixed at open for the largest batch; a small block of step state; of a rank, pieces of other
- *    ranks' gradients. Nothing is allocated later, except by model_keep_inner and model_heads.
+ *    ranks' gradients. Nothing is allocated later, except by model_keep_inner.
  * shape/memory.h defines offset and lifetime of each buffer; outside its lifetime other buffers use
  * its bytes.
  * 2. A training pass keeps the activations of every layer for the backward pass. A scoring pass
@@ -238,8 +238,9 @@ struct model {
     bool *hit_host;       /* (scored_max) of the last scoring; NULL without capacity.hits */
     char *transpose_host; /* (2, C * width) to transpose a projection */
 
-    float *inner_dev_own;      /* (layers + 2, N, C) after model_keep_inner */
-    struct model_heads *heads; /* of model_heads while it runs; else NULL */
+    float *inner_dev_own;    /* (layers + 2, N, C) after model_keep_inner */
+    model_attention_fn *see; /* of model_attend while it runs; else NULL */
+    void *see_context;
     struct model_pass last;
 };
 
@@ -338,9 +339,6 @@ int model_embed_bwd(struct model *m, const struct model_pass *p, struct err *e);
 /* model_block.c, model_block_bwd.c */
 int model_forward(struct model *m, const struct model_pass *p, struct err *e);
 int model_layers_bwd(struct model *m, const struct model_pass *p, struct err *e);
-
-/* model_heads.c. model_heads_see - describes a layer, before its attention. */
-int model_heads_see(struct model *m, const struct attention *a, int32_t layer, struct err *e);
 
 /* model_head.c */
 int model_head_train(struct model *m, const struct model_pass *p, struct err *e);

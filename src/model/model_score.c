@@ -1,4 +1,5 @@
-/* model_score.c - computes log p of chosen targets, their keys, and whole distributions.
+/* model_score.c - computes log p of chosen targets, their keys, and whole distributions, and shows
+ * the attention of a row.
  *
  * All linear ops are exact by row, so the bits of a position depend only on the tokens of its row
  * up to it. Logits are computed only at scored positions, one chunk of rows at a time. */
@@ -260,4 +261,21 @@ int model_distribution(struct model *m, const struct model_batch *batch, int32_t
         log_softmax(out, out, m->values.table[band].rows, share[band - 1]);
     }
     return 0;
+}
+
+int model_attend(struct model *m, const struct model_batch *batch, model_attention_fn *see,
+                 void *context, struct err *e)
+{
+    struct model_pass p;
+    if (batch->rows != 1)
+        return ERR(e, ERR_INTERNAL, "attention of %d rows, expected 1", batch->rows);
+    TRY(model_pass_begin(m, &p, batch, false, e));
+    TRY(model_position_row_length(m, batch, e));
+    TRY(model_position_refresh(m, e));
+    TRY(model_lists_upload(m, e));
+    m->see = see;
+    m->see_context = context;
+    int rc = model_forward(m, &p, e);
+    m->see = NULL;
+    return rc;
 }

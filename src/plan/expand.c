@@ -369,10 +369,7 @@ static void estimate_datastore(struct expansion *x, struct plan_run *run)
                                          k.window, k.stride, (long long)k.keys, (int)k.control);
     const char *search = arena_printf(a, "%s %d %d %d %d %lld", datastore, (int)s->split, s->L,
                                       s->stride, k.neighbours, (long long)s->targets);
-    if (!is_new(x, datastore)) {
-        run->cost.flops -= run->cost.datastore_flops;
-        run->cost.disk_running_bytes = run->cost.disk_kept_bytes = 0;
-    }
+    if (!is_new(x, datastore)) run->cost.flops -= run->cost.datastore_flops;
     if (!is_new(x, search)) run->cost.flops -= run->cost.search_flops;
 }
 

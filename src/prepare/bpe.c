@@ -35,7 +35,10 @@ int bpe_open(struct bpe **out, struct arena *a, const char *vocab_path, const ch
     int rc = json_parse_object(&vocab, text, n, MERGES_VALUES_MAX, 0, vocab_path, e);
     if (rc == 0) {
         rc = merges_add_vocab(&b->merges, vocab, e);
-        if (rc == 0) rc = merges_finish(&b->merges, true, e);
+        if (rc == 0) rc = merges_finish(&b->merges, e);
+        for (unsigned byte = 0; rc == 0 && byte < 256; byte++)
+            if (merges_lacks(&b->merges, (unsigned char)byte))
+                rc = ERR(e, ERR_DATA, "the vocabulary has no symbol for byte 0x%02x", byte);
         if (rc < 0) err_ctx(e, "%s", vocab_path);
     }
     json_decref(vocab);

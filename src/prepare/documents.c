@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "data/tokens.h"
 
@@ -103,6 +104,21 @@ int documents_open(struct documents *d, struct arena *a, struct manifest *m, con
 void documents_close(struct documents *d)
 {
     tokenizer_close(d->tokenizer_own);
+}
+
+void documents_warn(const struct documents *d)
+{
+    const struct tokenizer_facts *f = tokenizer_facts(d->tokenizer_own);
+
+    if (f->dropped_n > 0)
+        log_warn(
+            "dropped %lld byte%s of the texts, which the tokenizer has no symbol for (it lacks "
+            "%s); bits per byte count them",
+            (long long)f->dropped_n, f->dropped_n == 1 ? "" : "s", f->lacks);
+    if (f->newer_n > 0)
+        log_warn("%lld character%s of the texts newer than Unicode %s, which this machine has: HF "
+                 "tokenizers may cut them into other ids",
+                 (long long)f->newer_n, f->newer_n == 1 ? "" : "s", f->unicode);
 }
 
 /* --- the ids -------------------------------------------------------------------------------- */

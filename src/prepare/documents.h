@@ -40,6 +40,8 @@ void documents_close(struct documents *d);
  * token; those of tokens_writer. */
 int documents_write(struct documents *d, struct manifest *m, const char *folder, int split,
                     struct text_progress progress, struct err *e);
+/* documents_warn - says on stderr what of the texts the tokenizer dropped or does not know. */
+void documents_warn(const struct documents *d);
 
 /* documents_words - pieces of a text in UTF-8 between runs of white space, with an empty one at
  * each end that has some (open-models SPEC.md section 8). */

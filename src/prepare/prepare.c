@@ -318,6 +318,7 @@ static int build_documents(struct preparation *p, struct err *e)
 
     for (int i = 0; i < CORPUS_SPLITS_N; i++)
         TRY(documents_write(&p->documents, &p->manifest, p->temporary, i, progress, e));
+    documents_warn(&p->documents);
     return 0;
 }
 

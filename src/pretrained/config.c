@@ -13,16 +13,17 @@
 enum { CONFIG_BYTES_MAX = 1 << 20, JSON_VALUES_MAX = 100000, CONFIG_SHOWN = 60 };
 
 static const struct {
-    const char *name, *spec;
+    const char *name;
+    enum spec_activation activation;
 } activations[] = {
-    {"gelu", "gelu_erf"},
-    {"gelu_new", "gelu_tanh"},
-    {"gelu_python", "gelu_erf"},
-    {"gelu_fast", "gelu_tanh"},
-    {"relu", "relu"},
-    {"silu", "silu"},
-    {"gelu_pytorch_tanh", "gelu_tanh"},
-    {"swish", "silu"},
+    {"gelu", SPEC_GELU_ERF},
+    {"gelu_new", SPEC_GELU_TANH},
+    {"gelu_python", SPEC_GELU_ERF},
+    {"gelu_fast", SPEC_GELU_TANH},
+    {"relu", SPEC_RELU},
+    {"silu", SPEC_SILU},
+    {"gelu_pytorch_tanh", SPEC_GELU_TANH},
+    {"swish", SPEC_SILU},
 };
 enum { ACTIVATIONS_N = sizeof activations / sizeof *activations };
 
@@ -39,7 +40,9 @@ int config_open(struct config *c, struct arena *a, const char *folder, struct er
 {
     char path[FILE_PATH_BYTES];
 
-    *c = (struct config){0};
+    *c = (struct config){.arena = a};
+    strbuf_init(&c->sizes, a);
+    strbuf_init(&c->lengths, a);
     TRY(file_find_in(path, folder, "config.json", e));
     c->path = arena_strdup(a, path);
     return json_read(&c->root_own, a, path, CONFIG_BYTES_MAX, e);
@@ -68,6 +71,19 @@ const json_t *config_find(const struct config *c, const char *name)
     return json_is_null(value) ? NULL : value;
 }
 
+bool config_is_null(const struct config *c, const char *name)
+{
+    return json_is_null(find(c, name));
+}
+
+const char *config_show_real(struct arena *a, double value)
+{
+    char text[STR_DOUBLE_BYTES];
+
+    str_from_double(text, value);
+    return arena_strdup(a, text);
+}
+
 const char *config_show(struct arena *a, const json_t *value)
 {
     char number[STR_DOUBLE_BYTES];
@@ -86,115 +102,182 @@ const char *config_show(struct arena *a, const json_t *value)
     return shown;
 }
 
-static int type_error(const struct config *c, struct arena *a, const char *name,
-                      const json_t *value, const char *expected, struct err *e)
+static int type_error(const struct config *c, const char *name, const json_t *value,
+                      const char *expected, struct err *e)
 {
     const char *quote = json_is_string(value) ? "\"" : "";
     return ERR(e, ERR_DATA, "%s: %s = %s%s%s, expected %s", c->path, name, quote,
-               config_show(a, value), quote, expected);
+               config_show(c->arena, value), quote, expected);
 }
 
-/* Reads a number within the range of the key of the spec that gets it. */
-static int get_number(struct config_value *out, struct arena *a, const struct config *c,
-                      const json_t *value, struct err *e)
-{
-    const struct config_key *key = out->key;
-    const struct spec_key *spec = key->spec ? spec_key_find(key->spec) : NULL;
-    bool whole = key->type == CONFIG_COUNT || key->type == CONFIG_WHOLE;
-    bool zero = key->type == CONFIG_WHOLE || key->type == CONFIG_REAL_OR_0;
-    double number = json_number_value(value), low = spec ? spec->low : 0;
-    double high = spec ? spec->high : whole ? INT32_MAX : 1e300;
-    char least[STR_DOUBLE_BYTES], most[STR_DOUBLE_BYTES], text[STR_DOUBLE_BYTES];
-
-    if (!zero && whole) low = fmax(low, 1);
-    bool fits = whole ? json_is_integer(value) : json_is_number(value);
-    if (!fits || number < low || number > high || (!zero && number == 0)) {
-        str_from_double(least, low);
-        str_from_double(most, high);
-        return type_error(c, a, out->name, value,
-                          arena_printf(a, "a %s %s%s to %s", whole ? "whole number" : "number",
-                                       !zero && low == 0 ? "above " : "from ", least, most),
-                          e);
-    }
-    str_from_double(text, number);
-    out->text = whole ? arena_printf(a, "%lld", (long long)json_integer_value(value))
-                      : arena_strdup(a, text);
-    return 0;
-}
-
-static int get_activation(struct config_value *out, struct arena *a, const struct config *c,
-                          const json_t *value, struct err *e)
-{
-    struct strbuf names;
-
-    strbuf_init(&names, a);
-    for (size_t i = 0; i < ACTIVATIONS_N; i++) {
-        strbuf_addf(&names, "%s%s", i ? ", " : "", activations[i].name);
-        if (json_is_string(value) && strcmp(json_string_value(value), activations[i].name) == 0)
-            out->text = activations[i].spec;
-    }
-    if (out->text) return 0;
-    return ERR(e, ERR_UNAVAILABLE, "%s: %s = %s, expected %s", c->path, out->name,
-               config_show(a, value), names.text);
-}
-
-static int get_value(struct config_value *out, struct arena *a, const struct config *c,
-                     const json_t *value, struct err *e)
-{
-    switch (out->key->type) {
-    case CONFIG_FLAG:
-        if (!json_is_boolean(value)) return type_error(c, a, out->name, value, "true or false", e);
-        out->text = json_is_true(value) ? "true" : "false";
-        return 0;
-    case CONFIG_WORD:
-        if (!json_is_string(value)) return type_error(c, a, out->name, value, "a text", e);
-        out->text = json_string_value(value);
-        return 0;
-    case CONFIG_ANY:
-        out->text = config_show(a, value);
-        return 0;
-    case CONFIG_ACTIVATION:
-        return get_activation(out, a, c, value, e);
-    default:
-        return get_number(out, a, c, value, e);
-    }
-}
+/* --- finding a value --- */
 
 /* Finds whether a name is not in an object, or in one that is there. */
-static int find_place(bool *placed, struct arena *a, const struct config *c, const char *name,
-                      struct err *e)
+static int find_place(bool *placed, const struct config *c, const char *name, struct err *e)
 {
     const char *dot = strchr(name, '.');
-    const char *object = arena_strndup(a, name, dot ? (size_t)(dot - name) : 0);
+    const char *object = arena_strndup(c->arena, name, dot ? (size_t)(dot - name) : 0);
     const json_t *value = config_find(c, object);
 
     *placed = !dot || value;
     if (!dot || !value || json_is_object(value)) return 0;
-    return type_error(c, a, object, value, "an object", e);
+    return type_error(c, object, value, "an object", e);
 }
 
-int config_get(struct config_value *out, struct arena *a, const struct config *c,
-               const struct config_key *key, struct err *e)
+/* How a value is checked. */
+struct kind {
+    bool whole, zero, flag, word;
+    double low, high;
+};
+
+static int check_value(const struct config *c, const struct kind *k, const char *name,
+                       const json_t *value, struct err *e)
 {
-    int number = 0;
+    const double number = json_number_value(value);
+
+    if (k->flag) return json_is_boolean(value) ? 0 : type_error(c, name, value, "true or false", e);
+    if (k->word) return json_is_string(value) ? 0 : type_error(c, name, value, "a text", e);
+    bool fits = k->whole ? json_is_integer(value) : json_is_number(value);
+    if (fits && number >= k->low && number <= k->high && (k->zero || number != 0)) return 0;
+    return type_error(
+        c, name, value,
+        arena_printf(c->arena, "a %s %s%s to %s", k->whole ? "whole number" : "number",
+                     !k->zero && k->low == 0 ? "above " : "from ",
+                     config_show_real(c->arena, k->low), config_show_real(c->arena, k->high)),
+        e);
+}
+
+static const char *show_number(const struct config *c, const json_t *value)
+{
+    return json_is_number(value) ? config_show_real(c->arena, json_number_value(value))
+                                 : config_show(c->arena, value);
+}
+
+/* Finds the value of names and checks each that is there. NULL: absent. */
+static int get(const json_t **out, struct config *c, const struct kind *k, const char *names,
+               struct err *e)
+{
     bool placed = false;
 
-    *out = (struct config_value){.key = key};
-    for (const char *name = key->name; *name; number++) {
-        size_t n = strcspn(name, "|");
-        struct config_value one = {.key = key, .name = arena_strndup(a, name, n)};
-        const json_t *value = find(c, one.name);
-        if (json_is_null(value) && key->null)
-            one.text = key->null;
-        else if (value && !json_is_null(value))
-            TRY(get_value(&one, a, c, value, e));
-        if (out->text && one.text && number < key->agree && strcmp(out->text, one.text) != 0)
-            return ERR(e, ERR_DATA, "%s: %s = %s, but %s = %s", c->path, out->name, out->text,
-                       one.name, one.text);
-        bool before = placed;
-        TRY(find_place(&placed, a, c, one.name, e));
-        if (!out->text && (one.text || !out->name || (placed && !before))) *out = one;
-        name += n + (name[n] == '|');
+    *out = NULL;
+    c->name = NULL;
+    for (const char *at = names; *at;) {
+        size_t n = strcspn(at, "|&");
+        const char *name = arena_strndup(c->arena, at, n);
+        const json_t *value = config_find(c, name);
+        bool agrees = at > names && at[-1] == '&', before = placed;
+        if (value) TRY(check_value(c, k, name, value, e));
+        if (*out && value && agrees && strcmp(show_number(c, *out), show_number(c, value)) != 0)
+            return ERR(e, ERR_DATA, "%s: %s = %s, but %s = %s", c->path, c->name,
+                       show_number(c, *out), name, show_number(c, value));
+        TRY(find_place(&placed, c, name, e));
+        if (!*out && (value || !c->name || (placed && !before))) {
+            *out = value;
+            c->name = name;
+        }
+        at += n + (at[n] != '\0');
     }
     return 0;
+}
+
+/* --- typed readers --- */
+
+/* The range of a number: that of a key of the spec, or any. */
+static struct kind kind_of(const char *spec, bool whole, bool zero)
+{
+    const struct spec_key *key = spec ? spec_key_find(spec) : NULL;
+    struct kind k = {.whole = whole, .zero = zero};
+
+    k.low = key ? key->low : 0;
+    k.high = key ? key->high : whole ? INT32_MAX : 1e300;
+    if (whole && !zero) k.low = fmax(k.low, 1);
+    return k;
+}
+
+static int get_number(double *out, struct config *c, const struct kind *k, const char *names,
+                      double missing, struct err *e)
+{
+    const json_t *value;
+
+    TRY(get(&value, c, k, names, e));
+    if (!value && missing == CONFIG_REQUIRED)
+        return ERR(e, ERR_DATA, "%s: no %s", c->path, c->name);
+    *out = value ? json_number_value(value) : missing;
+    return 0;
+}
+
+int config_count(int32_t *out, struct config *c, const char *names, const char *spec,
+                 int32_t missing, struct err *e)
+{
+    const struct kind k = kind_of(spec, true, false);
+    const json_t *value;
+
+    TRY(get(&value, c, &k, names, e));
+    *out = value ? (int32_t)json_integer_value(value) : missing;
+    if (!value && spec && missing > 0)
+        strbuf_addf(strcmp(spec, "train.L") == 0 ? &c->lengths : &c->sizes,
+                    "; config.json has no %s: %d is assumed", c->name, missing);
+    return 0;
+}
+
+int config_whole(int32_t *out, struct config *c, const char *names, int32_t missing, struct err *e)
+{
+    const struct kind k = kind_of(NULL, true, true);
+    double number;
+
+    TRY(get_number(&number, c, &k, names, missing, e));
+    *out = (int32_t)number;
+    return 0;
+}
+
+int config_real(double *out, struct config *c, const char *names, const char *spec, double missing,
+                struct err *e)
+{
+    const struct kind k = kind_of(spec, false, false);
+    return get_number(out, c, &k, names, missing, e);
+}
+
+int config_real_or_0(double *out, struct config *c, const char *names, const char *spec,
+                     double missing, struct err *e)
+{
+    const struct kind k = kind_of(spec, false, true);
+    return get_number(out, c, &k, names, missing, e);
+}
+
+int config_flag(bool *out, struct config *c, const char *names, bool missing, struct err *e)
+{
+    const json_t *value;
+
+    TRY(get(&value, c, &(struct kind){.flag = true}, names, e));
+    *out = value ? json_is_true(value) : missing;
+    return 0;
+}
+
+int config_word(const char **out, struct config *c, const char *names, const char *missing,
+                struct err *e)
+{
+    const json_t *value;
+
+    TRY(get(&value, c, &(struct kind){.word = true}, names, e));
+    *out = value ? json_string_value(value) : missing;
+    return 0;
+}
+
+int config_activation(enum spec_activation *out, struct config *c, const char *name,
+                      enum spec_activation missing, struct err *e)
+{
+    const json_t *value = config_find(c, name);
+    struct strbuf names;
+
+    *out = missing;
+    if (!value) return 0;
+    strbuf_init(&names, c->arena);
+    for (size_t i = 0; i < ACTIVATIONS_N; i++) {
+        *out = activations[i].activation;
+        if (json_is_string(value) && strcmp(json_string_value(value), activations[i].name) == 0)
+            return 0;
+        strbuf_addf(&names, "%s%s", i ? ", " : "", activations[i].name);
+    }
+    return ERR(e, ERR_UNAVAILABLE, "%s: %s = %s, expected %s", c->path, name,
+               config_show(c->arena, value), names.text);
 }

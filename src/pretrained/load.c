@@ -4,7 +4,6 @@
  * map, a block in each of its groups; the learned positions without their first rows. A map may be
  * stored transposed; the blocks are then columns. Values are read with pread, not through a map: a
  * file that becomes shorter is an error, and the pages never belong to this process. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,14 +71,12 @@ static int attention_part(const char *role)
  * else the first. */
 static const char *head_name(struct pretrained *p, const char *end)
 {
-    const char *first = NULL;
+    const char *const *head = p->family.tensors.head, *first = NULL;
 
-    for (const char *w = family_word(&p->family, "head", "lm_head"); *w; w += strspn(w, "|")) {
-        size_t n = strcspn(w, "|");
-        const char *name = arena_printf(&p->arena, "%.*s.%s", (int)n, w, end);
+    for (int i = 0; i < 2 && (i == 0 || head[i]); i++) {
+        const char *name = arena_printf(&p->arena, "%s.%s", head[i] ? head[i] : "lm_head", end);
         if (folder_find(&p->folder, name)) return name;
         if (!first) first = name;
-        w += n;
     }
     return first;
 }
@@ -87,22 +84,22 @@ static const char *head_name(struct pretrained *p, const char *end)
 static const char *file_name(struct pretrained *p, const struct part_name *part, const char *prefix)
 {
     const struct family *f = &p->family;
-    const char *fused = attention_part(part->role) < 0 ? NULL : family_word(f, "qkv", NULL);
-    const char *role = fused ? fused : family_word(f, part->role, part->role);
+    const char *fused = attention_part(part->role) < 0 ? NULL : f->tensors.fused;
+    const char *role = fused ? fused : family_tensor(f, part->role);
 
     if (part->layer < 0 && strcmp(part->role, "head") == 0) return head_name(p, part->end);
     if (part->layer < 0) return arena_printf(&p->arena, "%s%s.%s", prefix, role, part->end);
-    return arena_printf(&p->arena, "%s%s.%d.%s.%s", prefix, family_word(f, "layers", "layers"),
-                        part->layer, role, part->end);
+    return arena_printf(&p->arena, "%s%s.%d.%s.%s", prefix, f->tensors.layers, part->layer, role,
+                        part->end);
 }
 
 /* Sets the blocks of q, k or v in a fused map. */
 static void fuse(struct source *s, const struct pretrained *p, int part)
 {
     const struct spec_model *m = &p->facts.spec.model;
-    bool by_key_head = strcmp(family_word(&p->family, "groups", "1"), "kv") == 0;
     int64_t width = spec_head_width(m), K = spec_kv_heads(m);
-    int64_t groups = by_key_head ? K : 1, q = m->heads / groups * width, k = K / groups * width;
+    int64_t groups = p->family.tensors.fused_by_key_head ? K : 1, q = m->heads / groups * width,
+            k = K / groups * width;
 
     s->blocks_n = (int32_t)groups;
     s->block = part == 0 ? q : k;
@@ -157,11 +154,10 @@ static int match(struct pretrained *p, int32_t i, const char *prefix, struct err
     int64_t rows = t->dims == 1 ? t->cols : t->rows;
     *s = (struct source){.tensor = found, .blocks_n = 1, .block = rows, .rows = rows};
     s->cols = t->dims == 1 ? 1 : t->cols;
-    s->transposed = map && strcmp(family_word(&p->family, "maps", ""), "transposed") == 0;
-    if (attention_part(part.role) >= 0 && family_word(&p->family, "qkv", NULL))
+    s->transposed = map && p->family.tensors.transposed;
+    if (attention_part(part.role) >= 0 && p->family.tensors.fused)
         fuse(s, p, attention_part(part.role));
-    if (strcmp(part.role, "embed_positions") == 0)
-        (void)sscanf(family_word(&p->family, "first_row", "0"), "%" SCNd64, &s->first);
+    if (strcmp(part.role, "embed_positions") == 0) s->first = p->family.tensors.first_row;
     if (part.layer < 0) s->rows += s->first;
     found->used = true;
     return check_shape(p, s, t->dims, name, e);
@@ -186,7 +182,7 @@ static int find_head(struct pretrained *p, const char *prefix, struct err *e)
 /* Returns the family's prefix, or "" if no tensor has it. */
 static const char *find_prefix(const struct pretrained *p)
 {
-    const char *prefix = family_word(&p->family, "prefix", "");
+    const char *prefix = p->family.tensors.prefix;
     size_t n = strlen(prefix);
 
     for (int32_t i = 0; i < p->folder.tensors_n; i++)
@@ -240,7 +236,7 @@ int pretrained_open(struct pretrained **out, const char *folder, struct err *e)
     TRY_OUT(rc, config_open(&p->config, &p->arena, folder, e));
     TRY_OUT(rc, family_find(&p->family, &p->arena, &p->config, e));
     TRY_OUT(rc, folder_open(&p->folder, &p->arena, folder, e));
-    TRY_OUT(rc, family_describe(&p->family, &p->arena, &p->config, e));
+    TRY_OUT(rc, family_describe(&p->family, &p->config, e));
     p->facts.family = p->family.name;
     p->facts.note = p->family.note;
     p->facts.spec = p->family.spec;

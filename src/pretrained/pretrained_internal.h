@@ -8,7 +8,7 @@
 #include "interchange/safetensors.h"
 #include "pretrained/pretrained.h"
 
-/* ---- config.c: JSON files, and config.json, whose values are read as text ---- */
+/* ---- config.c: JSON files, and the values of config.json, checked when they are read ---- */
 
 /* json_read - one JSON object of limited size and depth without duplicate keys, to be released by
  * the caller also after an error; *out is NULL before. */
@@ -16,47 +16,41 @@ int json_read(json_t **out, struct arena *a, const char *path, size_t bytes_max,
 
 struct config {
     const char *path;
+    struct arena *arena;
     json_t *root_own;
+    const char *name;             /* of the value read last: that in the file, else the first */
+    struct strbuf sizes, lengths; /* "; config.json has no KEY: VALUE is assumed" */
 };
 int config_open(struct config *c, struct arena *a, const char *folder, struct err *e);
 void config_close(struct config *c);
 
-/* COUNT: a whole number from 1 on. WHOLE: also 0. REAL: a number above 0. REAL_OR_0. ACTIVATION: a
- * name of config.c's table, read as that of the spec. */
-enum config_type {
-    CONFIG_COUNT,
-    CONFIG_WHOLE,
-    CONFIG_REAL,
-    CONFIG_REAL_OR_0,
-    CONFIG_FLAG,
-    CONFIG_WORD,
-    CONFIG_ANY,
-    CONFIG_ACTIVATION
-};
-
-/* A key that a model may have. */
-struct config_key {
-    const char *name; /* the first that is there of names separated by |; OBJECT.NAME is nested */
-    enum config_type type;
-    const char *spec;    /* the key of the spec that gets the value, and has its range; or NULL */
-    const char *missing; /* the value if none is there, which may be the name of a key before it;
-                            NULL: it must be there */
-    const char *null;    /* the value of null; NULL: as if it were not there */
-    int agree;           /* so many names, from the first on, must not differ in value */
-};
-
-struct config_value {
-    const struct config_key *key;
-    const char *name; /* that is there, else the first */
-    const char *text; /* of the value, as spec_set reads it; NULL: not there */
-};
-/* config_get - the value of a key. Errors: ERR_DATA names path, key and value. */
-int config_get(struct config_value *out, struct arena *a, const struct config *c,
-               const struct config_key *key, struct err *e);
-/* config_find - a value by its whole name; NULL if it is absent or null. */
+/* The readers of one value. names: the first that is there of names separated by | is read; those
+ * separated by & must not differ; OBJECT.NAME is nested. null is as if the key were not there: then
+ * *out is `missing`. spec: a key of the spec, whose range the number must have, or NULL.
+ * CONFIG_REQUIRED as `missing`: there must be a value. Errors: ERR_DATA, or ERR_UNAVAILABLE an
+ * unknown activation; the message has path, key and value. */
+enum { CONFIG_REQUIRED = -1 };
+/* config_count - a whole number from 1 on. A size that is assumed is noted. config_whole: from 0.
+ */
+int config_count(int32_t *out, struct config *c, const char *names, const char *spec,
+                 int32_t missing, struct err *e);
+int config_whole(int32_t *out, struct config *c, const char *names, int32_t missing, struct err *e);
+/* config_real - a number above 0. config_real_or_0: from 0. */
+int config_real(double *out, struct config *c, const char *names, const char *spec, double missing,
+                struct err *e);
+int config_real_or_0(double *out, struct config *c, const char *names, const char *spec,
+                     double missing, struct err *e);
+int config_flag(bool *out, struct config *c, const char *names, bool missing, struct err *e);
+int config_word(const char **out, struct config *c, const char *names, const char *missing,
+                struct err *e);
+int config_activation(enum spec_activation *out, struct config *c, const char *name,
+                      enum spec_activation missing, struct err *e);
+/* config_find - a value by its whole name; NULL if it is absent or null. config_is_null - null. */
 const json_t *config_find(const struct config *c, const char *name);
-/* config_show - a value as messages show it. */
+bool config_is_null(const struct config *c, const char *name);
+/* config_show - a value as messages show it. config_show_real - a number. */
 const char *config_show(struct arena *a, const json_t *value);
+const char *config_show_real(struct arena *a, double value);
 
 /* ---- folder.c: the files and the tensors in them ---- */
 
@@ -85,46 +79,52 @@ int folder_open(struct folder *f, struct arena *a, const char *path, struct err 
 void folder_close(struct folder *f);
 struct folder_tensor *folder_find(const struct folder *f, const char *name);
 
-/* ---- families.c: what is known of families, as data ---- */
+/* ---- families.c: the families of models that are read ---- */
 
-/* Sets words if a condition holds, or refuses the value of a key. families.c has their syntax. */
-struct family_rule {
-    const char *when, *words; /* when NULL: ends the list */
-    const char *refused, *reason;
+/* The tensors of a family. A tensor without a name here has the one that it has in this program. */
+struct family_tensors {
+    const char *prefix, *layers; /* of all names but the head's; the list of layers */
+    const char *head[2];         /* the first that is there */
+    const char *fused;           /* the map of q, k and v; NULL: they are apart */
+    bool fused_by_key_head; /* its rows are a group for each head of keys: q of its heads, k, v */
+    bool transposed;        /* maps are stored (in, out) */
+    int32_t first_row;      /* of the learned positions */
+    const char *name[24];   /* role, name, role, name, … NULL */
 };
-struct family_row {
-    const char *name;
-    const struct config_key *keys; /* name NULL: ends the list */
-    const struct family_rule *rules;
-};
-extern const struct family_row family_rows[]; /* sorted */
-extern const int32_t family_rows_n;
-/* Types of rotary scaling (section 5), with the words that each sets and the keys that it needs. */
-struct rope_type {
-    const char *name, *words;
-    const struct config_key *keys;
-};
-extern const struct rope_type rope_types[]; /* the first one scales nothing */
-extern const int32_t rope_types_n;
-extern const char encoder_decoders[]; /* between spaces: models with an encoder */
 
-/* ---- describe.c: the description of a model ---- */
-
-struct family_word {
-    const char *key, *text;
-};
+enum family_windows { FAMILY_WINDOWS_IGNORED, FAMILY_WINDOWS_ALIKE, FAMILY_WINDOWS_BY_LAYER };
 struct family {
     const char *name; /* model_type */
     struct spec spec;
     const char *note;
-    const char *defaults;     /* "; config.json has no KEY: VALUE is assumed" of sizes, or "" */
-    struct family_word *word; /* names of tensors and layouts; of one key the last holds */
-    int32_t words_n;
+    const char *defaults; /* "; config.json has no KEY: VALUE is assumed" of sizes, or "" */
+    struct family_tensors tensors;
+    const char *dim, *heads, *kv_heads; /* names of keys, for messages */
+    const char *rotated;                /* key of the share of a head that rotates, or of */
+    int32_t rotated_n;                  /* the features of a head; 0: a share */
+    bool has_rope;                      /* rope_parameters and rope_scaling apply */
+    int32_t rope_type;
+    enum family_windows windows; /* what layer_types and max_window_layers mean */
+    int32_t max_window_layers;
 };
+struct family_row {
+    const char *name;
+    int (*read)(struct family *f, struct config *c, struct err *e);
+};
+extern const struct family_row family_rows[]; /* sorted */
+extern const int32_t family_rows_n;
+
+/* ---- describe.c: the description of a model ---- */
+
 /* family_find - checks model_type and what no family may have. family_describe - reads the rest. */
 int family_find(struct family *f, struct arena *a, const struct config *c, struct err *e);
-int family_describe(struct family *f, struct arena *a, const struct config *c, struct err *e);
-/* family_word - the text of a key of the family's row, or `missing`. */
-const char *family_word(const struct family *f, const char *key, const char *missing);
+int family_describe(struct family *f, struct config *c, struct err *e);
+/* family_refuse - ERR_UNAVAILABLE for a value of a key. family_find_rope - the type that
+ * rope_parameters and rope_scaling agree on. */
+int family_refuse(const struct config *c, const char *key, const char *value, const char *reason,
+                  struct err *e);
+int family_find_rope(struct family *f, const struct config *c, struct err *e);
+/* family_tensor - the name of a role. */
+const char *family_tensor(const struct family *f, const char *role);
 
 #endif

@@ -110,8 +110,8 @@ struct record_bins {
  * the windows, from 1; blocks: by number of the target, from 1, in 64 equal parts; groups: by group
  * of the corpus, from 0. An older program's record has none, so that they cannot be verified;
  * loss_nats is.
- * position_loss: the bins of programs before schema version 4 (schema.c). datastore_sha256: of the
- * file of keys (worker/datastore.c); NULL: none was read. */
+ * position_loss: the bins of programs before schema version 4 (schema.c). datastore_sha256: of
+ * values and keys (worker/datastore.c); NULL: none were searched. */
 #define RECORD_EVALUATED(X, T, t)                                                                  \
     X(T, t, TEXT, run_id, REQUIRED, NULL, NULL, false)                                             \
     X(T, t, INT, peak_memory_bytes, OPTIONAL, "results", "peak_memory_bytes", false)               \

@@ -320,43 +320,6 @@ int run_folder_list(struct run_folder **out, int32_t *n, struct arena *a, const 
     return 0;
 }
 
-/* Opens root/runs/<run id>/<attempt> without following a link in place of the last two. */
-static int open_attempt(struct dir *out, const char *root, const char *run_id, int32_t attempt,
-                        struct err *e)
-{
-    char name[16];
-    struct arena a;
-    struct dir runs = {.fd = -1}, run = {.fd = -1};
-
-    *out = (struct dir){.fd = -1};
-    arena_init(&a);
-    snprintf(name, sizeof name, "%ld", (long)attempt);
-    int rc = dir_open(&runs, arena_printf(&a, "%s/" RUN_FOLDERS, root), e);
-    if (rc == 0) rc = dir_open_at(&run, &runs, run_id, e);
-    if (rc == 0) rc = dir_open_at(out, &run, name, e);
-    dir_close(&run);
-    dir_close(&runs);
-    arena_fini(&a);
-    return rc;
-}
-
-int run_folder_remove_datastores(const char *root, const char *run_id, int32_t attempt,
-                                 double *bytes, struct err *e)
-{
-    struct dir d;
-    struct err why = {0};
-
-    int rc = open_attempt(&d, root, run_id, attempt, &why);
-    if (rc < 0 && rc != ERR_NOINPUT)
-        log_warn("datastores of " RUN_FOLDERS "/%s/%d are kept: %s", run_id, attempt, why.text);
-    rc = 0;
-    for (int32_t i = 0; rc == 0 && i < d.n; i++)
-        if (strncmp(d.name_own[i], RUN_DATASTORE, strlen(RUN_DATASTORE)) == 0)
-            rc = dir_remove_tree(d.fd, d.name_own[i], bytes, e);
-    dir_close(&d);
-    return rc;
-}
-
 int run_folder_remove(const char *root, const char *run_id, int32_t attempt, bool *removed,
                       double *bytes, struct err *e)
 {

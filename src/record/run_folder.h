@@ -24,9 +24,6 @@
 #include "spec/spec.h"
 
 #define RUN_FOLDERS "runs" /* in a project's folder: the folder of all run folders */
-#define RUN_DATASTORE                                                                              \
-    "datastore-" /* names of files in a training's folder that evaluations make                    \
-                  */
 
 enum run_file { RUN_SPEC, RUN_FRESH, RUN_EVENTS, RUN_LOG };
 
@@ -122,12 +119,6 @@ struct run_folder {
  * of run folders. Links are not followed. Errors: ERR_NOINPUT no such folder. */
 int run_folder_list(struct run_folder **out, int32_t *n, struct arena *a, const char *runs,
                     struct err *e);
-
-/* run_folder_remove_datastores - deletes the datastores of an attempt of a training; *bytes grows
- * by their sizes. An absent folder is fine; a link in its place is kept, with a warning. Errors:
- * ERR_IO. */
-int run_folder_remove_datastores(const char *root, const char *run_id, int32_t attempt,
-                                 double *bytes, struct err *e);
 
 /* run_folder_remove - removes root/runs/<run id>/<attempt> with all files: *removed, and *bytes
  * grows by their sizes. An absent one is fine. A link in place of either folder is kept, and what

@@ -304,8 +304,9 @@ static int attempt_end(struct attempt *at, struct scheduler *sc, const struct ex
     bool is_told = at->journal.reported != STORE_NONE && !attempt_was_killed(at, how);
     at->rank = !is_told ? how->rank : blamed > 0 ? blamed : 0;
     at->state = attempt_outcome(at, how);
+    /* Without SIGABRT, by which the program itself ends: most often it is out of memory. */
     at->crashed = how->signal == SIGSEGV || how->signal == SIGBUS || how->signal == SIGILL ||
-                  how->signal == SIGFPE || how->signal == SIGABRT;
+                  how->signal == SIGFPE;
     if (!sc->batch) TRY(store_begin(sc->store, e));
     sc->batch = true;
     struct store_end end = {.exit_code = how->exit_code,

@@ -32,6 +32,12 @@ static double band_share(const struct shape_bands *b, int32_t i)
            zipf_tail(0.0, vocab);
 }
 
+/* Counts q.k and p.v of a layer's causal attention, per token. */
+static double attention_flops(const struct spec_model *m, int32_t L)
+{
+    return 2.0 * 2.0 * m->heads * spec_head_width(m) * ((double)L + 1.0) / 2.0;
+}
+
 /* Counts the FLOPs of the layers: dense maps and causal attention. */
 static double layers_flops(const struct spec *s, int32_t L)
 {
@@ -39,11 +45,10 @@ static double layers_flops(const struct spec *s, int32_t L)
     double D = m->dim, F = m->ffn, width = spec_head_width(m);
     double q = m->heads * width, kv = spec_kv_heads(m) * width, maps = m->form.gated ? 3.0 : 2.0;
     double dense = 2.0 * (D * (q + 2.0 * kv) + q * D + maps * D * F);
-    double attention = 2.0 * 2.0 * q * ((double)L + 1.0) / 2.0; /* q.k and p.v */
-    double gates = 0.0;                                         /* of the tokens */
+    double gates = 0.0; /* of the tokens */
     for (int32_t l = 0; l < m->layers; l++)
         if (spec_layer_gates(s, l) == POSITION_TOKEN_GATES) gates += 2.0 * D * m->heads;
-    return m->layers * (dense + attention) + gates;
+    return m->layers * (dense + attention_flops(m, L)) + gates;
 }
 
 /* Projections of the input, per token. */
@@ -119,7 +124,26 @@ static void cost_datastore(struct shape_cost *out, const struct spec *s,
     out->search_flops = 2.0 * D * keys * (double)eval_targets(s);
     out->flops += out->datastore_flops + out->search_flops;
     out->device_bytes += shape_search_bytes(capacity->scored_max, s->model.dim);
-    out->disk_running_bytes = out->disk_kept_bytes = 4 * k.keys * (s->model.dim + 1);
+    out->host_bytes += 4 * k.keys * (s->model.dim + 1);
+}
+
+/* Counts eval.attention_rows: for three texts of so many rows a pass, and in each layer two
+ * attentions, with and without bias, for as many keys at a time as a head has features. */
+static void cost_heads(struct shape_cost *out, const struct spec *s)
+{
+    const struct spec_model *m = &s->model;
+    double tokens = 3.0 * s->eval.attention_rows * s->eval.L;
+    struct shape_bands b;
+    struct shape_heads heads;
+
+    if (s->eval.attention_rows == 0 || m->heads < 1) return;
+    shape_bands(&b, m, s->data.vocab);
+    shape_heads(&heads, m, s->eval.L);
+    double attentions = 2.0 * m->layers * ceil((double)s->eval.L / spec_head_width(m));
+    out->flops += tokens * (layers_flops(s, s->eval.L) + input_flops(s, &b) +
+                            attentions * attention_flops(m, s->eval.L));
+    out->device_bytes += heads.device_bytes;
+    out->host_bytes += heads.layer_bytes + heads.row_bytes;
 }
 
 void shape_cost(struct shape_cost *out, const struct spec *s)
@@ -153,6 +177,7 @@ void shape_cost(struct shape_cost *out, const struct spec *s)
     } else if (s->kind == SPEC_EVAL) {
         out->flops = eval_flops(s);
         cost_datastore(out, s, &capacity);
+        cost_heads(out, s);
     } else if (s->bench_mode == 0) {
         out->flops = update_flops * COST_BENCH_UPDATES;
     } else {

@@ -187,6 +187,17 @@ int64_t shape_search_bytes(int64_t queries_n, int32_t width)
                 queries_n * SHAPE_SEARCH_KEYS);
 }
 
+void shape_heads(struct shape_heads *out, const struct spec_model *m, int32_t L)
+{
+    int64_t H = m->heads, all = H * m->layers, square = (int64_t)L * L;
+    int64_t features = L * H * spec_head_width(m), sums = L * H;
+
+    *out = (struct shape_heads){.device_bytes = 4 * (4 * features + sums),
+                                .layer_bytes = 4 * (2 * H * square + features + sums + H),
+                                .row_bytes = 8 * (all * (SHAPE_HEAD_SUMS + L) + 2 * L) +
+                                             4 * (all * square + 2 * L)};
+}
+
 int64_t shape_logits_stride(int64_t classes)
 {
     return (classes + LOGITS_STRIDE_MULTIPLE - 1) / LOGITS_STRIDE_MULTIPLE * LOGITS_STRIDE_MULTIPLE;

@@ -167,6 +167,14 @@ bool shape_has_search(const struct spec *s);
  * backend: the queries, a block of keys with half their squares, and the products. */
 int64_t shape_search_bytes(int64_t queries_n, int32_t width);
 
+/* shape_heads - what worker/heads.c allocates for rows of L tokens: on the backend; on the host for
+ * a layer; and on the host for all layers. */
+enum { SHAPE_HEAD_SUMS = 7 }; /* numbers that it sums for each head */
+struct shape_heads {
+    int64_t device_bytes, layer_bytes, row_bytes;
+};
+void shape_heads(struct shape_heads *out, const struct spec_model *m, int32_t L);
+
 /* shape_logits_rows - rows of logits of so many classes in one chunk, when training or scoring.
  * shape_logits_stride - elements from one row to the next. */
 int64_t shape_logits_rows(int64_t classes, const struct shape_capacity *capacity, bool train);

@@ -140,7 +140,6 @@ int source_open(struct source *out, const struct project *p, const char *run_id,
                         "run %s: a newer version registered its weights (%.40s); use that version",
                         run_id, place.source.kind));
     out->path = place.path;
-    out->dir = place.dir;
     out->tokenizer = place.source.tokenizer;
     memcpy(out->sha256, place.sha256, sizeof out->sha256);
     rc = in->kind->open(out, &place, run_id, tick, context, e);

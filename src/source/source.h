@@ -26,7 +26,6 @@ struct source_inside;
 struct source {
     struct spec spec; /* of the training, or what describes the model */
     const char *path; /* absolute: the file of its weights, or the folder */
-    const char *dir;  /* absolute: the folder of its attempt */
     char sha256[HASH_HEX_BYTES];
     const char *tokenizer; /* SHA-256 of what determines its ids; NULL: the words of dict.txt */
     struct shape_params params; /* its tensors, as source_read counts them */

@@ -56,7 +56,10 @@ int merges_add_id(struct merges *m, int32_t *out, const char *symbol, const json
                    (long long)value, m->ids_limit - 1);
     if (value >= m->used_n) { /* at least doubled */
         int64_t n = 2 * value + 4096;
-        uint8_t *grown = arena_alloc(m->arena, (size_t)n / 8 + 1);
+        uint8_t *grown = arena_try(m->arena, (size_t)n / 8 + 1);
+        if (!grown)
+            return ERR(e, ERR_NOMEM, "out of memory for a vocabulary with id %lld",
+                       (long long)value);
         if (m->used_n > 0) memcpy(grown, m->used, (size_t)m->used_n / 8 + 1);
         m->used = grown;
         m->used_n = n;
@@ -157,7 +160,7 @@ size_t byte_level(char *out, const char *bytes, size_t n)
     return (size_t)(p - out);
 }
 
-int merges_finish(struct merges *m, bool byte_level_symbols, struct err *e)
+int merges_finish(struct merges *m, struct err *e)
 {
     char text[MERGES_BYTE_NAME];
 
@@ -166,13 +169,16 @@ int merges_finish(struct merges *m, bool byte_level_symbols, struct err *e)
         if (!map_get(&m->symbols, text, n, &m->of_char[c])) m->of_char[c] = -1;
     }
     for (unsigned byte = 0; byte < 256; byte++) {
-        if (byte_level_symbols && m->of_char[byte_level_char(byte)] < 0)
-            return ERR(e, ERR_DATA, "the vocabulary has no symbol for byte 0x%02x", byte);
         snprintf(text, sizeof text, "<0x%02X>", byte);
         if (!map_get(&m->symbols, text, strlen(text), &m->of_byte[byte]) && m->bytes)
             return ERR(e, ERR_DATA, "byte_fallback = true, but the vocabulary has no %s", text);
     }
     return 0;
+}
+
+bool merges_lacks(const struct merges *m, unsigned char byte)
+{
+    return m->of_char[byte_level_char(byte)] < 0;
 }
 
 /* --- merging --- */
@@ -300,19 +306,24 @@ static int merges_join(const struct merges *m, int32_t *id, int64_t *n, struct r
 }
 
 /* Appends the symbols of the characters of a word; out has the capacity. */
-static int merges_start(const struct merges *m, struct ids *out, const char *word, size_t n,
+static int merges_start(struct merges *m, struct ids *out, const char *word, size_t n,
                         struct err *e)
 {
     const char *end = word + n;
     bool unknown = false;
+    int bytes;
 
-    for (const char *p = word; p < end;) {
+    for (const char *p = word; p < end; p += bytes) {
         uint32_t c;
-        int bytes = str_decode_utf8(p, end, &c);
+        bytes = str_decode_utf8(p, end, &c);
         int32_t id = c < MERGES_CHARS ? m->of_char[c] : -1;
         if (c >= MERGES_CHARS && !map_get(&m->symbols, p, (size_t)bytes, &id)) id = -1;
         bool fused = id < 0 && !m->bytes && unknown && m->fuse_unknown;
         unknown = id < 0 && !m->bytes;
+        if (unknown && m->unknown < 0 && m->byte_level) {
+            m->dropped_n++;
+            continue;
+        }
         if (unknown && m->unknown < 0)
             return ERR(e, ERR_DATA, "the tokenizer has no token for U+%04X and no unk_token", c);
         if (id < 0 && m->bytes)
@@ -320,14 +331,12 @@ static int merges_start(const struct merges *m, struct ids *out, const char *wor
                 out->item_own[out->n++] = m->of_byte[(unsigned char)p[i]];
         else if (!fused)
             out->item_own[out->n++] = id < 0 ? m->unknown : id;
-        p += bytes;
     }
     return 0;
 }
 
 /* Appends the ids of a word that is not in the cache. */
-static int merges_work(const struct merges *m, struct ids *out, const char *word, size_t n,
-                       struct err *e)
+static int merges_work(struct merges *m, struct ids *out, const char *word, size_t n, struct err *e)
 {
     int32_t few[2 * SHORT_N], *numbers = few, id;
     int64_t before = out->n;
@@ -340,6 +349,7 @@ static int merges_work(const struct merges *m, struct ids *out, const char *word
     }
     TRY(merges_start(m, out, word, n, e));
     int64_t symbols_n = out->n - before;
+    if (symbols_n < 2) return 0;
     if (symbols_n > SHORT_N) numbers = malloc((size_t)ranks_count(symbols_n) * sizeof *numbers);
     if (!numbers)
         return ERR(e, ERR_NOMEM, "out of memory for a word of %lld characters",
@@ -353,7 +363,7 @@ static int merges_work(const struct merges *m, struct ids *out, const char *word
 
 int merges_spell(struct merges *m, struct ids *out, const char *word, size_t n, struct err *e)
 {
-    int64_t before = out->n;
+    const int64_t before = out->n, dropped_n = m->dropped_n;
     int32_t at;
 
     if (n <= KNOWN_WORD_BYTES && map_get(&m->known, word, n, &at)) {
@@ -364,7 +374,8 @@ int merges_spell(struct merges *m, struct ids *out, const char *word, size_t n, 
         return 0;
     }
     TRY(merges_work(m, out, word, n, e));
-    if (n > KNOWN_WORD_BYTES || m->known.n >= KNOWN_MAX || m->known_ids.n >= KNOWN_IDS_MAX)
+    if (n > KNOWN_WORD_BYTES || m->known.n >= KNOWN_MAX || m->known_ids.n >= KNOWN_IDS_MAX ||
+        m->dropped_n > dropped_n) /* is counted again each time */
         return 0;
     *map_put(&m->known, word, n, NULL) = m->known_ids.n;
     *vec_push(m->arena, &m->known_ids) = (int32_t)(out->n - before);

@@ -47,7 +47,9 @@ struct merges {
     bool whole;        /* a word that is a symbol is not split */
     bool fuse_unknown; /* a run of characters without symbols is one unknown symbol */
     bool bytes;        /* a character without a symbol becomes its bytes */
-    int32_t unknown;   /* id of other characters without symbols; -1: they are errors */
+    bool byte_level;   /* characters are those of byte_level */
+    int32_t unknown;   /* id of other characters without symbols; -1: there is none */
+    int64_t dropped_n; /* byte characters so far that had neither a symbol nor `unknown` */
     int32_t of_byte[256], of_char[MERGES_CHARS];
     struct strbuf joined; /* scratch */
     struct map known;     /* words to offsets in known_ids: the number of ids, then the ids */
@@ -63,7 +65,7 @@ struct merges {
 void merges_init(struct merges *m, struct arena *a, int32_t ids_limit);
 
 /* merges_add_id - reserves the id of a symbol. Errors: ERR_DATA it is not an integer in range, or
- * it is taken. */
+ * it is taken; ERR_NOMEM. */
 int merges_add_id(struct merges *m, int32_t *out, const char *symbol, const json_t *id,
                   struct err *e);
 /* merges_add_vocab - adds an object of symbols and ids. */
@@ -78,12 +80,15 @@ int merges_add_line(struct merges *m, const char *line, size_t n, struct err *e)
 int merges_add_lines(struct merges *m, const char *text, size_t n, const char *place,
                      struct err *e);
 
-/* Completes a vocabulary. byte_level: all byte characters must have symbols; else, with m->bytes,
- * all of <0x00> to <0xFF>. Errors: ERR_DATA names the byte. */
-int merges_finish(struct merges *m, bool byte_level, struct err *e);
+/* merges_finish - completes a vocabulary. With m->bytes it must have <0x00> to <0xFF>. Errors:
+ * ERR_DATA names the byte. */
+int merges_finish(struct merges *m, struct err *e);
+/* merges_lacks - true if the character of a byte has no symbol in a finished vocabulary. */
+bool merges_lacks(const struct merges *m, unsigned char byte);
 
-/* merges_spell - appends the ids of a word in strict UTF-8. Errors: ERR_DATA a character without a
- * symbol; ERR_NOMEM; those of tick. */
+/* merges_spell - appends the ids of a word in strict UTF-8. A byte character without a symbol and
+ * without `unknown` is dropped before its neighbours merge. Errors: ERR_DATA another character
+ * without a symbol; ERR_NOMEM; those of tick. */
 int merges_spell(struct merges *m, struct ids *out, const char *word, size_t n, struct err *e);
 
 /* byte_level - writes the printable characters of n bytes, at most 2 bytes each, and returns their

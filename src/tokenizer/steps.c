@@ -21,8 +21,18 @@ static int buffer_reserve(struct buffer *b, size_t more, struct err *e)
     return 0;
 }
 
+static int check_growth(const struct buffer *b, size_t n, struct err *e)
+{
+    if (n <= b->limit) return 0;
+    return ERR(e, ERR_DATA,
+               "the tokenizer expands a text to more than %zu bytes; its normalizer or "
+               "pre_tokenizer is damaged",
+               b->limit);
+}
+
 static int buffer_add(struct buffer *b, const char *bytes, size_t n, struct err *e)
 {
+    TRY(check_growth(b, b->n + n, e));
     TRY(buffer_reserve(b, n, e));
     if (n > 0) memcpy(b->item_own + b->n, bytes, n);
     b->n += n;
@@ -57,7 +67,9 @@ static const struct {
     [PATTERN_FALCON] = {"[0-9][0-9][0-9]", "[0-9][0-9][0-9]"},
     [PATTERN_PUNCTUATION] = {NULL, "[\\p{P}$+<=>^`|~]+"},
     [PATTERN_DIGITS] = {NULL, "\\p{N}+"},
+    [PATTERN_DIGIT] = {NULL, "\\p{N}"},
     [PATTERN_CUT] = {NULL, "\u2581+[^\u2581]*"},
+    [PATTERN_NEWER] = {NULL, "(?!\\p{Noncharacter_Code_Point})\\p{Cn}"},
 };
 
 enum pattern_name pattern_find(const char *text)
@@ -65,6 +77,11 @@ enum pattern_name pattern_find(const char *text)
     for (int i = 0; i < PATTERNS_N; i++)
         if (patterns[i].file && strcmp(patterns[i].file, text) == 0) return (enum pattern_name)i;
     return PATTERNS_N;
+}
+
+void pattern_unicode(char out[PATTERN_UNICODE_BYTES])
+{
+    pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, out);
 }
 
 struct pattern {
@@ -142,6 +159,9 @@ int steps_add(struct steps *s, struct step step, struct err *e)
 {
     if (s->n == STEPS_MAX)
         return ERR(e, ERR_UNAVAILABLE, "more than %d steps are not supported", STEPS_MAX);
+    if (step.from_n > STEP_TEXT_MAX || step.to_n > STEP_TEXT_MAX)
+        return ERR(e, ERR_DATA, "a text to put in or to replace has %zu bytes, more than %d",
+                   step.from_n > step.to_n ? step.from_n : step.to_n, STEP_TEXT_MAX);
     s->item[s->n++] = step;
     return 0;
 }
@@ -257,12 +277,14 @@ static bool step_rests(const struct step *s, const char *text, size_t n, bool fi
     }
 }
 
-int step_apply(struct step *s, const char **text, size_t *n, bool first, struct err *e)
+int step_apply(struct step *s, const char **text, size_t *n, bool first, size_t *growth,
+               struct err *e)
 {
     struct buffer *out = &s->scratch;
 
     if (step_rests(s, *text, *n, first)) return 0;
     out->n = 0;
+    out->limit = *n + *growth;
     if (s->kind == STEP_NFC) TRY(step_nfc(out, *text, *n, e));
     if (s->kind == STEP_REPLACE) TRY(step_replace(out, s, *text, *n, e));
     if (s->kind == STEP_PREPEND || s->kind == STEP_PREFIX) {
@@ -274,6 +296,8 @@ int step_apply(struct step *s, const char **text, size_t *n, bool first, struct 
         TRY(buffer_reserve(out, 2 * *n, e));
         out->n = byte_level(out->item_own, *text, *n);
     }
+    TRY(check_growth(out, out->n, e));
+    if (out->n > *n) *growth -= out->n - *n;
     *text = out->item_own;
     *n = out->n;
     return 0;

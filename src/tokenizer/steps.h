@@ -10,10 +10,10 @@
 #include "base/err.h"
 #include "base/map.h"
 
-/* A growing text; free item_own. */
+/* A growing text of at most `limit` bytes; free item_own. */
 struct buffer {
     char *item_own;
-    size_t n, capacity;
+    size_t n, capacity, limit;
 };
 
 /* The closed list of patterns. Those with a text are compared with the regular expression of a
@@ -26,11 +26,16 @@ enum pattern_name {
     PATTERN_FALCON,
     PATTERN_PUNCTUATION,
     PATTERN_DIGITS,
-    PATTERN_CUT, /* runs of U+2581 and what follows each */
+    PATTERN_DIGIT,
+    PATTERN_CUT,   /* runs of U+2581 and what follows each */
+    PATTERN_NEWER, /* a character that is not in PCRE2's version of Unicode */
     PATTERNS_N
 };
 /* pattern_find - the pattern with this text in a file; PATTERNS_N: none. */
 enum pattern_name pattern_find(const char *text);
+enum { PATTERN_UNICODE_BYTES = 24 };
+/* pattern_unicode - PCRE2's version of Unicode, such as 14.0.0. */
+void pattern_unicode(char out[PATTERN_UNICODE_BYTES]);
 
 enum step_kind {
     STEP_NFC,
@@ -51,20 +56,25 @@ struct step {
     struct buffer scratch; /* the result of the step */
 };
 
-enum { STEPS_MAX = 32 };
+/* STEP_TEXT_MAX: bytes of from and to. STEPS_GROWTH, STEPS_GROWTH_MORE: all steps together may add
+ * this many times the bytes of a text, and this many more. */
+enum { STEPS_MAX = 32, STEP_TEXT_MAX = 64, STEPS_GROWTH = 15, STEPS_GROWTH_MORE = 1024 };
 struct steps {
     struct step item[STEPS_MAX];
     int32_t n;
 };
 void steps_free(struct steps *s);
 void steps_release(struct steps *s); /* frees the results of the steps */
-/* steps_add - Errors: ERR_UNAVAILABLE more than STEPS_MAX; for STEP_SPLIT, the pattern's. */
+/* steps_add - Errors: ERR_UNAVAILABLE more than STEPS_MAX; ERR_DATA more than STEP_TEXT_MAX; for
+ * STEP_SPLIT, the pattern's. */
 int steps_add(struct steps *s, struct step step, struct err *e);
 int steps_add_split(struct steps *s, enum pattern_name name, struct err *e);
 
 /* step_apply - a step that does not split. Sets *text and *n to the result: the input, or the
- * step's scratch. Errors: ERR_NOMEM. */
-int step_apply(struct step *s, const char **text, size_t *n, bool first, struct err *e);
+ * step's scratch. *growth: bytes that steps may still add. Errors: ERR_DATA it would add more;
+ * ERR_NOMEM. */
+int step_apply(struct step *s, const char **text, size_t *n, bool first, size_t *growth,
+               struct err *e);
 /* step_match - sets the bounds of the first match at or after `from` and returns 1; 0 if there is
  * none. Matches are not empty. Errors: ERR_NOMEM, ERR_INTERNAL of PCRE2. */
 int step_match(const struct step *s, const char *text, size_t n, size_t from, size_t *begin,

@@ -2,6 +2,7 @@
 #include "tokenizer/tokenizer.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,13 @@
 #include "tokenizer/merges.h"
 #include "tokenizer/steps.h"
 
-enum { CONFIG_BYTES_MAX = 16 << 20, TICK_WORDS = 1 << 16 };
+enum {
+    CONFIG_BYTES_MAX = 16 << 20,
+    TICK_WORDS = 1 << 16,
+    TEMPLATE_IDS_MAX = 64,
+    ADDED_TEXT_MAX = 256,     /* bytes of an added token, which is sought at each byte of a text */
+    ADDED_TEXTS_MAX = 2 << 20 /* of all */
+};
 
 static const char metaspace[] = "\u2581";
 
@@ -23,11 +30,13 @@ struct tokenizer {
     struct arena arena;
     struct tokenizer_facts facts;
     struct merges merges;
-    struct steps normal, words; /* of the normaliser; of the pre-tokeniser */
-    bool byte_level;
+    struct steps normal, words;    /* of the normaliser; of the pre-tokeniser */
+    struct steps newer;            /* finds characters that the patterns do not know */
     struct map added;              /* texts of added tokens to ids */
     struct finder raw, normalized; /* added tokens, by their value of `normalized` */
-    struct id_list before, after;  /* special tokens of the template */
+    size_t added_bytes;
+    struct id_list before, after; /* special tokens of the template */
+    int32_t template_n;           /* of all templates */
 };
 
 /* The files of the folder while they are read. */
@@ -134,7 +143,7 @@ static int add_byte_level(struct tokenizer *t, bool prefix_space, bool split, st
 {
     const struct step prefix = {.kind = STEP_PREFIX, .to = " ", .to_n = 1};
 
-    t->byte_level = true;
+    t->merges.byte_level = true;
     if (prefix_space) TRY(steps_add(&t->words, prefix, e));
     if (split) TRY(steps_add_split(&t->words, PATTERN_GPT2, e));
     return steps_add(&t->words, (struct step){.kind = STEP_BYTES}, e);
@@ -179,7 +188,7 @@ static int add_metaspace(struct tokenizer *t, const json_t *o, struct err *e)
 
 static int add_words(struct tokenizer *t, const json_t *o, const char *type, struct err *e)
 {
-    bool prefix_space, split;
+    bool prefix_space, split, each;
 
     if (strcmp(type, "ByteLevel") == 0) {
         TRY(read_flag(&prefix_space, o, "add_prefix_space", true, e));
@@ -193,8 +202,8 @@ static int add_words(struct tokenizer *t, const json_t *o, const char *type, str
         return steps_add_split(&t->words, PATTERN_PUNCTUATION, e);
     }
     if (strcmp(type, "Digits") != 0) return UNKNOWN_TYPE;
-    TRY(require_flag(o, "individual_digits", false, false, e));
-    return steps_add_split(&t->words, PATTERN_DIGITS, e);
+    TRY(read_flag(&each, o, "individual_digits", false, e));
+    return steps_add_split(&t->words, each ? PATTERN_DIGIT : PATTERN_DIGITS, e);
 }
 
 /* Appends the ids of a special token of the template. */
@@ -209,6 +218,9 @@ static int add_special(struct tokenizer *t, struct id_list *list, const json_t *
         json_int_t value = json_integer_value(id);
         if (!json_is_integer(id) || value < 0 || value >= t->merges.ids_n)
             return ERR(e, ERR_DATA, "special_tokens: '%.40s' has an id that no token has", name);
+        if (++t->template_n > TEMPLATE_IDS_MAX)
+            return ERR(e, ERR_DATA, "the templates add more than %d ids to a text",
+                       TEMPLATE_IDS_MAX);
         *vec_push(&t->arena, list) = (int32_t)value;
     }
     return 0;
@@ -332,7 +344,7 @@ static int read_model(struct tokenizer *t, const json_t *model, struct err *e)
     TRY(read_flag(&m->whole, model, "ignore_merges", false, e));
     if (!json_is_object(vocab)) return ERR(e, ERR_DATA, "vocab is not an object");
     int rc = merges_add_vocab(m, vocab, e);
-    if (rc == 0) rc = merges_finish(m, t->byte_level, e);
+    if (rc == 0) rc = merges_finish(m, e);
     if (rc < 0) {
         err_ctx(e, "vocab");
         return rc;
@@ -343,16 +355,27 @@ static int read_model(struct tokenizer *t, const json_t *model, struct err *e)
     return read_merges(t, json_object_get(model, "merges"), e);
 }
 
+static int check_added(const struct tokenizer *t, size_t n, struct err *e)
+{
+    if (n > ADDED_TEXT_MAX)
+        return ERR(e, ERR_DATA, "an added token has %zu bytes, more than %d", n, ADDED_TEXT_MAX);
+    if (t->added_bytes + n <= ADDED_TEXTS_MAX) return 0;
+    return ERR(e, ERR_DATA, "the added tokens have more than %d bytes", ADDED_TEXTS_MAX);
+}
+
 /* Adds a token whose id is known; `normal`: its value of `normalized`. */
 static int add_token(struct tokenizer *t, const char *text, int32_t id, bool normal, struct err *e)
 {
-    size_t n = strlen(text);
+    size_t n = strlen(text), growth = ADDED_TEXT_MAX;
     bool fresh;
 
+    TRY(check_added(t, n, e));
     *map_put(&t->added, text, n, &fresh) = id;
     if (!fresh) return ERR(e, ERR_DATA, "'%.40s' is listed twice", text);
     for (int32_t i = 0; normal && i < t->normal.n; i++)
-        TRY(step_apply(&t->normal.item[i], &text, &n, true, e));
+        TRY(step_apply(&t->normal.item[i], &text, &n, true, &growth, e));
+    TRY(check_added(t, n, e));
+    t->added_bytes += n;
     if (n == 0) return ERR(e, ERR_DATA, "an added token must have a text");
     if (finder_add(normal ? &t->normalized : &t->raw, text, n, id)) return 0;
     return ERR(e, ERR_DATA, "'%.*s' is another added token, too, after normalising",
@@ -441,7 +464,7 @@ static int read_two_files(struct tokenizer *t, struct files *f, struct err *e)
     TRY(files_read(f, "vocab.json", MERGES_FILE_BYTES_MAX, &text, &n, e));
     TRY(json_parse_object(&f->root, text, n, MERGES_VALUES_MAX, 0, f->place, e));
     int rc = merges_add_vocab(&t->merges, f->root, e);
-    if (rc == 0) rc = merges_finish(&t->merges, true, e);
+    if (rc == 0) rc = merges_finish(&t->merges, e);
     for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof *keys; i++) {
         rc = config_token(&token, f, keys[i], e);
         if (rc < 0 || !token || map_get(&t->added, token, strlen(token), &id)) continue;
@@ -490,7 +513,7 @@ static int add_cut(struct tokenizer *t, const json_t *vocab, struct err *e)
     json_t *id;
     int32_t number;
 
-    if (t->byte_level || t->merges.whole ||
+    if (t->merges.byte_level || t->merges.whole ||
         !map_get(&t->merges.symbols, metaspace, mark_n, &number))
         return 0;
     json_object_foreach((json_t *)vocab, symbol, id)
@@ -500,6 +523,27 @@ static int add_cut(struct tokenizer *t, const json_t *vocab, struct err *e)
         if (strstr(rest, metaspace)) return 0;
     }
     return steps_add_split(&t->words, PATTERN_CUT, e);
+}
+
+/* Names the bytes that occur in UTF-8 and have no symbol. */
+static void find_lacks(struct tokenizer *t)
+{
+    struct strbuf text;
+
+    strbuf_init(&text, &t->arena);
+    strbuf_add(&text, "");
+    for (int byte = 0, last; byte < 0xF5; byte = last + 1) {
+        last = byte;
+        if (byte == 0xC0 || byte == 0xC1 || !merges_lacks(&t->merges, (unsigned char)byte))
+            continue;
+        while (last + 1 < 0xF5 && last + 1 != 0xC0 &&
+               merges_lacks(&t->merges, (unsigned char)(last + 1)))
+            last++;
+        strbuf_addf(&text, text.n > 0 ? " 0x%02X" : "0x%02X", (unsigned)byte);
+        if (last > byte) strbuf_addf(&text, "-0x%02X", (unsigned)last);
+    }
+    snprintf(t->facts.lacks, sizeof t->facts.lacks, "%s", text.text);
+    t->facts.drops = t->merges.unknown < 0;
 }
 
 static int tokenizer_read(struct tokenizer *t, struct files *f, struct err *e)
@@ -526,6 +570,11 @@ static int tokenizer_read(struct tokenizer *t, struct files *f, struct err *e)
     }
     if (one_file) TRY(add_cut(t, json_object_get(json_object_get(f->root, "model"), "vocab"), e));
     t->facts.ids_n = t->merges.ids_n;
+    if (t->merges.byte_level) {
+        find_lacks(t);
+        pattern_unicode(t->facts.unicode);
+        TRY(steps_add_split(&t->newer, PATTERN_NEWER, e));
+    }
     struct hash_state *hash = f->hash;
     f->hash = NULL;
     return hash_close(hash, t->facts.sha256, e);
@@ -560,6 +609,7 @@ void tokenizer_close(struct tokenizer *t)
     if (!t) return;
     steps_free(&t->normal);
     steps_free(&t->words);
+    steps_free(&t->newer);
     arena_fini(&t->arena);
     free(t);
 }
@@ -577,6 +627,7 @@ struct encoding {
     tokenizer_tick_fn *tick;
     void *context;
     size_t text_n, words_n;
+    size_t growth;            /* bytes that steps may still add */
     double from, to, share;   /* shares of the text: of the piece that is encoded, and done */
     const struct step *outer; /* the first step that splits the piece */
 };
@@ -602,7 +653,7 @@ static int encode_word(struct encoding *c, int32_t at, const char *text, size_t 
     struct steps *steps = &c->t->words;
 
     for (; at < steps->n && steps->item[at].kind != STEP_SPLIT; at++)
-        TRY(step_apply(&steps->item[at], &text, &n, first, e));
+        TRY(step_apply(&steps->item[at], &text, &n, first, &c->growth, e));
     if (n == 0) return 0;
     if (at == steps->n) {
         if (++c->words_n % TICK_WORDS == 0) TRY(encoding_tick(c, e));
@@ -629,7 +680,7 @@ static int encode_piece(struct encoding *c, const char *text, size_t n, bool fir
     const double share = c->from, width = c->to - c->from;
 
     for (int32_t i = 0; i < c->t->normal.n; i++)
-        TRY(step_apply(&c->t->normal.item[i], &text, &n, first, e));
+        TRY(step_apply(&c->t->normal.item[i], &text, &n, first, &c->growth, e));
     for (; from < n; from = end) {
         bool found = finder_next(&c->t->normalized, text, n, from, &begin, &end, &id);
         if (!found) begin = end = n;
@@ -674,15 +725,30 @@ static int check_utf8(const char *text, size_t n, struct err *e)
     return 0;
 }
 
+static int count_newer(struct tokenizer *t, const char *text, size_t n, struct err *e)
+{
+    size_t begin, end = 0;
+    int rc = 0;
+
+    if (t->newer.n == 0) return 0;
+    while ((rc = step_match(t->newer.item, text, n, end, &begin, &end, e)) > 0) t->facts.newer_n++;
+    return rc;
+}
+
 int tokenizer_encode(struct tokenizer *t, const char *text, size_t n, bool with_special,
                      int32_t **ids, int64_t *ids_n, tokenizer_tick_fn *tick, void *context,
                      struct err *e)
 {
-    struct encoding c = {.t = t, .tick = tick, .context = context, .text_n = n};
+    struct encoding c = {.t = t,
+                         .tick = tick,
+                         .context = context,
+                         .text_n = n,
+                         .growth = STEPS_GROWTH * n + STEPS_GROWTH_MORE};
 
     *ids = NULL;
     *ids_n = 0;
     TRY(check_utf8(text, n, e));
+    TRY(count_newer(t, text, n, e));
     t->merges.tick = encoding_tick;
     t->merges.tick_context = &c;
     int rc = ids_reserve(&c.ids, (int64_t)n / 4 + 1, e);
@@ -693,6 +759,7 @@ int tokenizer_encode(struct tokenizer *t, const char *text, size_t n, bool with_
         rc = encode_id(&c, t->after.item[i], e);
     steps_release(&t->normal);
     steps_release(&t->words);
+    t->facts.dropped_n = t->merges.dropped_n;
     if (rc < 0) {
         free(c.ids.item_own);
         return rc;

@@ -62,7 +62,7 @@ struct evaluate {
     struct spec trained; /* spec of the training, from the checkpoint */
     struct corpus corpus;
     struct datastore_options options; /* of the datastore of all specs */
-    struct datastore datastore;       /* file NULL: none */
+    struct datastore datastore;       /* keys_own NULL: none */
     double *unigram;                  /* (V) its share of each word, for SPEC_KNN_UNIGRAM */
     struct sums *sums;                /* of each spec; in the arena, as the next */
     int32_t *member;                  /* specs of the current pass, by rising length */
@@ -124,7 +124,7 @@ static void count_words(struct evaluate *v)
     }
 }
 
-/* Opens or builds the datastore of the specs, if they have one. */
+/* Builds the datastore of the specs, if they have one. */
 static int get_datastore(struct evaluate *v, struct err *e)
 {
     struct spec s = v->trained;
@@ -142,8 +142,7 @@ static int get_datastore(struct evaluate *v, struct err *e)
         count_words(v);
         return 0;
     }
-    TRY(datastore_get(&v->datastore, &v->options, e));
-    if (!v->datastore.built) return 0;
+    TRY(datastore_build(&v->datastore, &v->options, e));
     v->targets_done += v->datastore.n;
     v->targets_total += v->datastore.n;
     return 0;
@@ -291,7 +290,7 @@ static double mixed_share(const struct evaluate *v, const struct neighbour *near
     if (!near) return v->unigram[target];
     neighbours_weigh(weight, near, k, temperature);
     for (int32_t i = 0; i < k; i++)
-        if (isnan(weight[i]) || v->datastore.values[near[i].key] == target) p += weight[i];
+        if (isnan(weight[i]) || v->datastore.values_own[near[i].key] == target) p += weight[i];
     return p;
 }
 
@@ -313,8 +312,6 @@ static int add_mixed(struct evaluate *v, const struct scores *s, struct mixing *
             add_score(v, &mixed, s->options.windows.targets_n);
         }
     }
-    if (v->datastore.file)
-        safetensors_release(v->datastore.file, safetensors_find(v->datastore.file, "keys"));
     return 0;
 }
 
@@ -343,7 +340,7 @@ static int mixing_open(struct mixing *x, struct evaluate *v, const struct shape_
     const struct spec_knn *knn = &eval_of(v, v->member[0])->knn;
     const struct spec s = spec_evaluated(&v->trained, eval_of(v, v->member[0]));
     const struct neighbours_options search = {.backend = v->worker->backend,
-                                              .keys = v->datastore.keys,
+                                              .keys = v->datastore.keys_own,
                                               .keys_n = v->datastore.n,
                                               .width = v->trained.model.dim,
                                               .k = knn->neighbours,
@@ -475,7 +472,7 @@ static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, 
                       .bins = bins_of(v, i, BY_POSITION),
                       .blocks = bins_of(v, i, BY_BLOCK),
                       .groups = bins_of(v, i, BY_GROUP),
-                      .datastore_sha256 = v->datastore.file ? v->datastore.sha256 : NULL,
+                      .datastore_sha256 = v->datastore.keys_own ? v->datastore.sha256 : NULL,
                       .bytes = whole ? text->bytes : RECORD_NONE,
                       .words = whole ? text->words : RECORD_NONE,
                       .documents = whole ? text->documents : RECORD_NONE,

@@ -5,15 +5,22 @@
  *    least (1 - e^-m) e^(a-b) e^(-m d) and at most e^(b-a) e^(-m d). a and b are those of the row.
  *    A weight that fp32 cannot hold counts as the smallest that it can.
  * 2. A rollout multiplies the matrices of weights of a head's layers, from the top one down, for
- * the last query of a row. It is recorded after 1, 2, 4 and so on layers and after all, at the
- * first distance of each bin. */
+ *    the last query of a row. It is recorded after 1, 2, 4 and so on layers and after all, at the
+ *    first distance of each bin.
+ * 3. The op attention does not output weights. If the values are unit vectors, its output is the
+ *    weights of as many keys as a head has features. So whatever the arguments of a layer's
+ *    attention say holds here too: bias, rotation, mask, on every backend.
+ * 4. Without the bias a logit is the logarithm of the weight plus that of the softmax sum.
+ * 5. The op may rotate q and k in place, so that each call has copies. */
 #include <assert.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/philox.h"
+#include "ops/ops.h"
 #include "worker/worker_internal.h"
 
 enum heads_text { HEADS_NATURAL, HEADS_RANDOM, HEADS_REPEATED, HEADS_TEXTS_N };
@@ -21,11 +28,23 @@ static const char *const text_names[] = {"natural", "random", "repeated"};
 
 enum { HEADS_STREAM = 0x48454144 }; /* of the drawn words */
 
+/* The attention of a layer, on its way to the host. */
+struct reader {
+    struct backend *b;
+    heads_fn *see;
+    void *context;
+    struct tensor q, k, value, out; /* (T,HD), k and value (T,KD) */
+    struct tensor lse;              /* (H,T) */
+    float *rows, *lse_host;         /* (T,HD), (H,T) */
+    struct heads_layer layer;
+};
+
 /* Sums over rows of the means over queries, and extremes. */
 struct head_sums {
     double first_weight, entropy, distance;
     double logit_low, logit_high, slope, excess; /* the last two: NaN without a slope */
 };
+_Static_assert(sizeof(struct head_sums) == SHAPE_HEAD_SUMS * sizeof(double), "see shape_heads");
 
 struct heads {
     struct worker *worker;
@@ -33,14 +52,142 @@ struct heads {
     const struct spec_eval *eval;
     struct model *model;
     struct windows windows; /* the next natural row */
-    struct arena arena;
     int32_t H, layers, L;
-    int32_t *source, *target; /* (L) */
-    float *weight;            /* (layers,H,L,L) of the current row */
-    struct head_sums *sums;   /* (layers,H) of the current text */
-    double *rollout;          /* (layers,H,L) sums by distance after so many layers */
-    double *row, *spare;      /* (L) */
+    struct head_sums *sums_own; /* (layers,H) of the current text; the first of the arrays */
+    double *rollout;            /* (layers,H,L) sums by distance after so many layers */
+    double *row, *spare;        /* (L) */
+    float *weight;              /* (layers,H,L,L) of the current row */
+    int32_t *source, *target;   /* (L) */
 };
+
+/* --- a layer -------------------------------------------------------------------------------- */
+
+/* Divides what shape_heads states among the arrays. */
+static void reader_divide(struct reader *s, float *dev, float *host, int32_t kv_cols)
+{
+    struct tensor *const tensors[] = {&s->q, &s->k, &s->value, &s->out};
+    int64_t T = s->layer.T, H = s->layer.H, n = s->q.rows * s->q.cols, square = H * T * T;
+
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++, dev += n)
+        *tensors[i] = tensor_make(dev, T, n / T, DTYPE_F32);
+    s->k.cols = s->k.stride = s->value.cols = s->value.stride = kv_cols;
+    s->lse = tensor_make(dev, H, T, DTYPE_F32);
+    s->layer.weight = host;
+    s->layer.logit = host + square;
+    s->layer.slope = NULL;
+    s->rows = host + 2 * square + H;
+    s->lse_host = s->rows + n;
+}
+
+/* Sets the values to unit vectors: feature c of every head belongs to key first + c. */
+static int upload_units(struct reader *s, int32_t first, int32_t width, struct err *e)
+{
+    int64_t n = s->value.rows * s->value.cols;
+
+    memset(s->rows, 0, (size_t)n * sizeof *s->rows);
+    for (int32_t c = 0; c < width && first + c < s->layer.T; c++)
+        for (int64_t h = 0; h < s->value.cols / width; h++)
+            s->rows[(int64_t)(first + c) * s->value.cols + h * width + c] = 1.0f;
+    return s->b->ops->upload(s->b, s->value.data, s->rows, (size_t)n * sizeof *s->rows, e);
+}
+
+/* Writes the weights (H,T,T) of the attention, and its sums to lse_host. */
+static int download_weights(struct reader *s, struct attention a, float *weight, struct err *e)
+{
+    const struct backend_ops *ops = s->b->ops;
+    struct tensor q = a.q, k = a.k;
+    int32_t T = a.T, D = a.D;
+
+    a.q = s->q;
+    a.k = s->k;
+    a.v = s->value;
+    a.out = s->out;
+    a.lse = s->lse;
+    for (int32_t first = 0; first < T; first += D) {
+        TRY(upload_units(s, first, D, e));
+        TRY(OPS(s->b, cast, e, .y = a.q, .x = q));
+        TRY(OPS(s->b, cast, e, .y = a.k, .x = k));
+        TRY(ops_attention(s->b, &a, e));
+        TRY(ops->download(s->b, s->rows, s->out.data, (size_t)(T * s->out.cols) * sizeof *s->rows,
+                          e));
+        for (int32_t h = 0; h < a.H; h++)
+            for (int32_t i = 0; i < T; i++)
+                for (int32_t c = 0; c < D && first + c < T; c++)
+                    weight[((int64_t)h * T + i) * T + first + c] =
+                        s->rows[i * s->out.cols + h * D + c];
+    }
+    return ops->download(s->b, s->lse_host, s->lse.data,
+                         (size_t)a.H * (size_t)T * sizeof *s->lse_host, e);
+}
+
+/* The slopes of a bias that is a slope at every distance; with sinks the distances of a cache are
+ * others, and a temperature inside multiplies the bias of each query by its own factor. */
+static int download_slopes(struct reader *s, const struct attention *a, struct err *e)
+{
+    struct heads_layer *layer = &s->layer;
+
+    layer->slope = NULL;
+    if (a->gates.high.data != NULL || a->bias.bias_table_n > 0 || a->bias.tail_slope_dev == NULL ||
+        a->mask.sinks > 0 || a->temperature.inside)
+        return 0;
+    layer->slope = layer->logit + (int64_t)a->H * a->T * a->T;
+    TRY(s->b->ops->download(s->b, layer->slope, a->bias.tail_slope_dev,
+                            (size_t)a->H * sizeof *layer->slope, e));
+    for (int32_t h = 0; h < a->H; h++) layer->slope[h] = -layer->slope[h];
+    return 0;
+}
+
+static int read_layer(void *context, const struct attention *a, int32_t l, struct err *e)
+{
+    struct reader *s = context;
+    struct attention plain = *a;
+    int64_t rows = (int64_t)a->H * a->T;
+
+    plain.bias = (struct attention_bias){0};
+    TRY(download_weights(s, plain, s->layer.logit, e));
+    for (int64_t i = 0; i < rows * a->T; i++)
+        s->layer.logit[i] = logf(s->layer.logit[i]) + s->lse_host[i / a->T];
+    TRY(download_weights(s, *a, s->layer.weight, e));
+    TRY(download_slopes(s, a, e));
+    s->layer.layer = l;
+    return s->see(s->context, &s->layer, e);
+}
+
+static int no_memory(const struct spec_model *model, int32_t L, struct err *e)
+{
+    struct shape_heads need;
+
+    shape_heads(&need, model, L);
+    return ERR(e, ERR_NOMEM,
+               "out of memory: eval.attention_rows needs %" PRId64
+               " MB for rows of eval.L = %d tokens; lower eval.L, or set eval.attention_rows to 0",
+               (need.device_bytes + need.layer_bytes + need.row_bytes) / 1000000, L);
+}
+
+int heads_see(struct model *m, struct backend *b, const struct spec_model *model,
+              const struct model_batch *batch, heads_fn *see, void *context, struct err *e)
+{
+    int32_t H = model->heads, T = batch->length, width = spec_head_width(model);
+    struct reader s = {.b = b, .see = see, .context = context, .layer = {.H = H, .T = T}};
+    struct shape_heads need;
+    void *dev = NULL;
+    int rc = 0;
+
+    if (b->precision != DTYPE_F32)
+        return ERR(e, ERR_UNAVAILABLE, "attention weights: bf16 is not supported, only fp32");
+    shape_heads(&need, model, T);
+    float *host = malloc((size_t)need.layer_bytes);
+    if (!host) return no_memory(model, T, e);
+    TRY_OUT(rc, b->ops->alloc(b, &dev, (size_t)need.device_bytes, e));
+    s.q = tensor_make(dev, T, (int64_t)H * width, DTYPE_F32);
+    reader_divide(&s, dev, host, spec_kv_heads(model) * width);
+    rc = model_attend(m, batch, read_layer, &s, e);
+out:
+    if (rc == ERR_NOMEM) rc = no_memory(model, T, e);
+    if (dev) b->ops->release(b, dev);
+    free(host);
+    return rc;
+}
 
 /* --- a row ---------------------------------------------------------------------------------- */
 
@@ -126,7 +273,7 @@ static void add_excess(struct head_sums *sum, const float *weight, const float *
 }
 
 /* Adds a layer of the current row, whose weights are kept for the rollout. */
-static int see_layer(void *context, const struct model_heads_layer *layer, struct err *e)
+static int see_layer(void *context, const struct heads_layer *layer, struct err *e)
 {
     struct heads *s = context;
     int32_t T = layer->T;
@@ -136,7 +283,7 @@ static int see_layer(void *context, const struct model_heads_layer *layer, struc
     memcpy(s->weight + (int64_t)layer->layer * s->H * square, layer->weight,
            (size_t)(s->H * square) * sizeof *s->weight);
     for (int32_t h = 0; h < s->H; h++) {
-        struct head_sums *sum = &s->sums[(int64_t)layer->layer * s->H + h];
+        struct head_sums *sum = &s->sums_own[(int64_t)layer->layer * s->H + h];
         const float *weight = layer->weight + h * square, *logit = layer->logit + h * square;
         double range[2];
         add_logits(sum, logit, T, range);
@@ -188,17 +335,17 @@ static int read_text(struct heads *s, enum heads_text text, struct err *e)
         .source = s->source, .target = s->target, .rows = 1, .length = s->L, .stated_length = s->L};
 
     for (int64_t i = 0; i < heads_n; i++)
-        s->sums[i] = (struct head_sums){.logit_low = INFINITY,
-                                        .logit_high = -INFINITY,
-                                        .slope = (double)NAN,
-                                        .excess = (double)NAN};
+        s->sums_own[i] = (struct head_sums){.logit_low = INFINITY,
+                                            .logit_high = -INFINITY,
+                                            .slope = (double)NAN,
+                                            .excess = (double)NAN};
     memset(s->rollout, 0, (size_t)(heads_n * s->L) * sizeof *s->rollout);
     for (int32_t row = 0; row < s->eval->attention_rows; row++) {
         if (worker_stop_requested(s->worker))
             return ERR(e, ERR_INTERRUPTED,
                        "stopped while evaluating; rerun the command to evaluate again");
         fill_row(s, text, row);
-        TRY(model_heads(s->model, &batch, see_layer, s, e));
+        TRY(heads_see(s->model, s->worker->backend, &s->trained->model, &batch, see_layer, s, e));
         add_rollouts(s);
     }
     return 0;
@@ -229,7 +376,7 @@ static int record_text(const struct heads *s, const char *run_id, const char *te
     double rows = s->eval->attention_rows;
 
     for (int32_t i = 0; i < s->layers * s->H; i++) {
-        const struct head_sums *sum = &s->sums[i];
+        const struct head_sums *sum = &s->sums_own[i];
         const struct record r = {.type = EVENT_HEAD,
                                  .head = {.run_id = run_id,
                                           .text = text,
@@ -247,6 +394,23 @@ static int record_text(const struct heads *s, const char *run_id, const char *te
     }
     for (int32_t n = 1; n <= s->layers; n++)
         if (rolls(s, n)) TRY(record_rollouts(s, run_id, text, n, e));
+    return 0;
+}
+
+static int open_arrays(struct heads *s, struct err *e)
+{
+    int64_t heads_n = (int64_t)s->layers * s->H, L = s->L;
+    struct shape_heads need;
+
+    shape_heads(&need, &s->trained->model, s->L);
+    s->sums_own = calloc(1, (size_t)need.row_bytes);
+    if (!s->sums_own) return no_memory(&s->trained->model, s->L, e);
+    s->rollout = (double *)(s->sums_own + heads_n);
+    s->row = s->rollout + heads_n * L;
+    s->spare = s->row + L;
+    s->weight = (float *)(s->spare + L);
+    s->source = (int32_t *)(s->weight + heads_n * L * L);
+    s->target = s->source + L;
     return 0;
 }
 
@@ -274,19 +438,11 @@ int heads_record(struct worker *a, int32_t spec, const struct spec *trained, str
                    "eval.attention_rows: %d rows of eval.L = %d tokens, but the split has only "
                    "%" PRId64 " tokens",
                    eval->attention_rows, eval->L, tokens->n);
-    arena_init(&s.arena);
-    size_t heads_n = (size_t)s.layers * (size_t)s.H, L = (size_t)s.L;
-    s.source = arena_array(&s.arena, L, sizeof *s.source);
-    s.target = arena_array(&s.arena, L, sizeof *s.target);
-    s.weight = arena_array(&s.arena, heads_n * L * L, sizeof *s.weight);
-    s.sums = arena_array(&s.arena, heads_n, sizeof *s.sums);
-    s.rollout = arena_array(&s.arena, heads_n * L, sizeof *s.rollout);
-    s.row = arena_array(&s.arena, L, sizeof *s.row);
-    s.spare = arena_array(&s.arena, L, sizeof *s.spare);
+    TRY(open_arrays(&s, e));
     for (int32_t text = 0; rc == 0 && text < HEADS_TEXTS_N; text++) {
         rc = read_text(&s, text, e);
         if (rc == 0) rc = record_text(&s, a->run_id[spec], text_names[text], e);
     }
-    arena_fini(&s.arena);
+    free(s.sums_own);
     return rc;
 }

@@ -80,10 +80,11 @@ static int compare(const void *a, const void *b)
 void neighbours_close(struct neighbours *s)
 {
     void *blocks[] = {s->queries_dev_own, s->keys_dev_own, s->halves_dev_own, s->products_dev_own};
+    void *arrays[] = {s->products_own, s->halves_own, s->heap_own, s->heap_n_own};
 
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         if (blocks[i]) s->options.backend->ops->release(s->options.backend, blocks[i]);
-    arena_fini(&s->arena);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
 }
 
 int neighbours_open(struct neighbours *s, const struct neighbours_options *o, struct err *e)
@@ -99,16 +100,18 @@ int neighbours_open(struct neighbours *s, const struct neighbours_options *o, st
                   {&s->products_dev_own, queries * block}};
 
     *s = (struct neighbours){.options = *o, .kept = o->k + SPARE};
-    arena_init(&s->arena);
     if (o->k < 1 || o->k > o->keys_n)
         return ERR(e, ERR_DATA,
                    "eval.knn_neighbours: %d, but the datastore has %" PRId64
                    " keys; set from 1 to that",
                    o->k, o->keys_n);
-    s->products = arena_array(&s->arena, (size_t)(queries * block), sizeof *s->products);
-    s->halves = arena_array(&s->arena, (size_t)block, sizeof *s->halves);
-    s->heap = arena_array(&s->arena, (size_t)queries * (size_t)s->kept, sizeof *s->heap);
-    s->heap_n = arena_array(&s->arena, (size_t)queries, sizeof *s->heap_n);
+    s->products_own = calloc((size_t)(queries * block), sizeof *s->products_own);
+    s->halves_own = calloc((size_t)block, sizeof *s->halves_own);
+    s->heap_own = calloc((size_t)queries * (size_t)s->kept, sizeof *s->heap_own);
+    s->heap_n_own = calloc((size_t)queries, sizeof *s->heap_n_own);
+    if (!s->products_own || !s->halves_own || !s->heap_own || !s->heap_n_own)
+        return ERR(e, ERR_NOMEM, "out of memory for a search; lower eval.knn_neighbours = %d",
+                   o->k);
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         TRY(b->ops->alloc(b, (void **)blocks[i].out, (size_t)blocks[i].n * sizeof(float), e));
     return 0;
@@ -122,11 +125,10 @@ static int halve_keys(struct neighbours *s, const float *keys, int64_t first, in
         double sum = squares(keys + i * s->options.width, s->options.width);
         if (!isfinite((float)sum)) /* then every product with a finite query is finite */
             return ERR(e, ERR_DATA,
-                       "key %" PRId64 " of the datastore is not finite; the training has diverged, "
-                       "or the file was made elsewhere: delete it",
+                       "key %" PRId64 " of the datastore is not finite; the training has diverged",
                        first + i);
         if (sum > s->longest) s->longest = sum;
-        s->halves[i] = (float)(-0.5 * sum);
+        s->halves_own[i] = (float)(-0.5 * sum);
     }
     return 0;
 }
@@ -134,9 +136,9 @@ static int halve_keys(struct neighbours *s, const float *keys, int64_t first, in
 /* Keeps the best of a block of products of one query. */
 static void keep_best(struct neighbours *s, int32_t query, int64_t first, int64_t n)
 {
-    const float *product = s->products + (int64_t)query * SHAPE_SEARCH_KEYS;
-    struct neighbour *heap = s->heap + (int64_t)query * s->kept;
-    int32_t *heap_n = &s->heap_n[query];
+    const float *product = s->products_own + (int64_t)query * SHAPE_SEARCH_KEYS;
+    struct neighbour *heap = s->heap_own + (int64_t)query * s->kept;
+    int32_t *heap_n = &s->heap_n_own[query];
 
     for (int64_t i = 0; i < n; i += LANES) {
         bool full = *heap_n == s->kept;
@@ -161,14 +163,14 @@ static int search_block(struct neighbours *s, int64_t first, int64_t n, int32_t 
 
     TRY(halve_keys(s, keys, first, n, e));
     TRY(b->ops->upload(b, s->keys_dev_own, keys, (size_t)(n * width) * sizeof *keys, e));
-    TRY(b->ops->upload(b, s->halves_dev_own, s->halves, (size_t)n * sizeof *s->halves, e));
+    TRY(b->ops->upload(b, s->halves_dev_own, s->halves_own, (size_t)n * sizeof *s->halves_own, e));
     products.cols = n;
     TRY(OPS(b, linear, e, .y = products,
             .x = tensor_make(s->queries_dev_own, queries_n, width, DTYPE_F32),
             .w = tensor_make(s->keys_dev_own, n, width, DTYPE_F32),
             .bias = tensor_make(s->halves_dev_own, 1, n, DTYPE_F32)));
-    TRY(b->ops->download(b, s->products, s->products_dev_own,
-                         (size_t)queries_n * SHAPE_SEARCH_KEYS * sizeof *s->products, e));
+    TRY(b->ops->download(b, s->products_own, s->products_dev_own,
+                         (size_t)queries_n * SHAPE_SEARCH_KEYS * sizeof *s->products_own, e));
     for (int32_t q = 0; q < queries_n; q++) keep_best(s, q, first, n);
     return 0;
 }
@@ -189,7 +191,7 @@ static void search_all(struct neighbours *s, const float *query, struct neighbou
 /* Sorts a query's kept keys by their distances in double. */
 static void choose(struct neighbours *s, const float *query, int32_t q)
 {
-    struct neighbour *heap = s->heap + (int64_t)q * s->kept;
+    struct neighbour *heap = s->heap_own + (int64_t)q * s->kept;
     int32_t width = s->options.width, k = s->options.k;
     double length = squares(query, width), limit = heap[0].distance;
     /* Every order of summation of a product of `width` terms and a sum is this near, with a
@@ -200,13 +202,13 @@ static void choose(struct neighbours *s, const float *query, int32_t q)
     for (int32_t i = 0; !finite && i < k; i++)
         heap[i] = (struct neighbour){.distance = (double)NAN};
     if (!finite) return;
-    for (int32_t i = 0; i < s->heap_n[q]; i++)
+    for (int32_t i = 0; i < s->heap_n_own[q]; i++)
         heap[i].distance = distance(query, s->options.keys + heap[i].key * width, width);
-    qsort(heap, (size_t)s->heap_n[q], sizeof *heap, compare);
-    if (s->heap_n[q] == s->options.keys_n) return;
-    if (s->heap_n[q] >= k && heap[k - 1].distance < length + limit - 2 * error) return;
-    search_all(s, query, heap, &s->heap_n[q]);
-    qsort(heap, (size_t)s->heap_n[q], sizeof *heap, compare);
+    qsort(heap, (size_t)s->heap_n_own[q], sizeof *heap, compare);
+    if (s->heap_n_own[q] == s->options.keys_n) return;
+    if (s->heap_n_own[q] >= k && heap[k - 1].distance < length + limit - 2 * error) return;
+    search_all(s, query, heap, &s->heap_n_own[q]);
+    qsort(heap, (size_t)s->heap_n_own[q], sizeof *heap, compare);
 }
 
 int neighbours_find(struct neighbours *s, const float *queries, int32_t queries_n, struct err *e)
@@ -217,7 +219,7 @@ int neighbours_find(struct neighbours *s, const float *queries, int32_t queries_
     if (queries_n < 0 || queries_n > o->queries_max)
         return ERR(e, ERR_INTERNAL, "a search of %d queries, at most %d", queries_n,
                    o->queries_max);
-    for (int32_t q = 0; q < queries_n; q++) s->heap_n[q] = 0;
+    for (int32_t q = 0; q < queries_n; q++) s->heap_n_own[q] = 0;
     TRY(o->backend->ops->upload(o->backend, s->queries_dev_own, queries, bytes, e));
     for (int64_t first = 0; first < o->keys_n; first += SHAPE_SEARCH_KEYS) {
         int64_t left = o->keys_n - first;
@@ -231,7 +233,7 @@ int neighbours_find(struct neighbours *s, const float *queries, int32_t queries_
 
 const struct neighbour *neighbours_of(const struct neighbours *s, int32_t query)
 {
-    return s->heap + (int64_t)query * s->kept;
+    return s->heap_own + (int64_t)query * s->kept;
 }
 
 /* --- mixing --- */

@@ -1,4 +1,5 @@
-/* trial.c - whether a device computes: some ops of each kind, compared with the CPU backend.
+/* trial.c - whether a device computes: some ops of each kind, compared with the CPU backend; and
+ * whether threads that compute at the same time give the bits of one that computes alone.
  *
  * 1. It finds kernels that the device cannot run and results that are wrong. `make check-gpu`
  *    measures how exact the ops are.
@@ -6,8 +7,12 @@
  *    all their shared memory.
  * 3. linear_relu writes a mask that is compared with its output, and linear_bwd_relu reads a mask
  *    that is written here: a library with another order of bits would give wrong gradients without
- *    an error. */
+ *    an error.
+ * 4. The products of threads are small, so that calls of a library that shares a buffer among
+ *    threads overlap often. */
+#include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,5 +201,83 @@ out:
     backend_close(reference);
     free(ours);
     free(cpu);
+    return rc;
+}
+
+/* --- threads that multiply at the same time ------------------------------------------------- */
+
+enum { SIDE = 32, SQUARE = SIDE * SIDE, PRODUCTS = 3, THREADS = 2 };
+
+struct multiplier {
+    struct backend *backend;
+    float x[2 * SQUARE]; /* also dy; then w */
+    float made[PRODUCTS * SQUARE];
+    const float *expected; /* NULL: nothing is compared */
+    int64_t repeats, wrong_n;
+    int rc;
+    struct err error;
+};
+
+/* Computes y, dx and dw of square matrices. */
+static int multiply_once(struct multiplier *m)
+{
+    const struct tensor x = tensor_make(m->x, SIDE, SIDE, DTYPE_F32);
+    const struct tensor w = tensor_make(m->x + SQUARE, SIDE, SIDE, DTYPE_F32);
+    struct tensor y = tensor_make(m->made, SIDE, SIDE, DTYPE_F32), dx = y, dw = y;
+    struct err *e = &m->error;
+
+    dx.data = m->made + SQUARE;
+    dw.data = m->made + 2 * SQUARE;
+    TRY(OPS(m->backend, linear, e, .y = y, .x = x, .w = w));
+    TRY(OPS(m->backend, linear_bwd_input, e, .dx = dx, .dy = x, .w = w));
+    return OPS(m->backend, linear_bwd_weight, e, .dw = dw, .dy = x, .x = w);
+}
+
+static void *multiply(void *context)
+{
+    struct multiplier *m = context;
+
+    for (int64_t i = 0; i < m->repeats && m->rc == 0; i++) {
+        m->rc = multiply_once(m);
+        m->wrong_n += m->expected && memcmp(m->made, m->expected, sizeof m->made) != 0;
+    }
+    return NULL;
+}
+
+static int multiply_together(struct multiplier *m, struct err *e)
+{
+    pthread_t thread[THREADS];
+    int n = 0, failed = 0;
+
+    while (n < THREADS && (failed = pthread_create(&thread[n], NULL, multiply, &m[n])) == 0) n++;
+    for (int i = 0; i < n; i++) pthread_join(thread[i], NULL);
+    if (failed) return ERR(e, ERR_UNAVAILABLE, "a thread cannot be started: %s", strerror(failed));
+    for (int i = 0; i < THREADS; i++) {
+        if (m[i].rc < 0) return ERR(e, m[i].rc, "%s", m[i].error.text);
+        if (m[i].wrong_n > 0)
+            return ERR(e, ERR_UNAVAILABLE,
+                       "%s: %" PRId64 " of %" PRId64 " products differ if two threads multiply at "
+                       "the same time",
+                       m[i].backend->blas, m[i].wrong_n, m[i].repeats);
+    }
+    return 0;
+}
+
+int trial_threads(struct backend *first, struct backend *second, int64_t repeats, struct err *e)
+{
+    struct multiplier *m = calloc(THREADS + 1, sizeof *m), *alone = m + THREADS;
+    int rc = 0;
+
+    if (!m) return ERR(e, ERR_NOMEM, "out of memory while testing threads");
+    for (int i = 0; i < THREADS + 1; i++) {
+        m[i].backend = i == 1 ? second : first;
+        m[i].expected = i < THREADS ? alone->made : NULL;
+        m[i].repeats = i < THREADS ? repeats : 1;
+        for (int32_t k = 0; k < 2 * SQUARE; k++)
+            m[i].x[k] = (float)philox_word(1, (uint64_t)k, 0, 0) / 0x1p31f - 1.0f;
+    }
+    multiply(alone);
+    rc = alone->rc < 0 ? ERR(e, alone->rc, "%s", alone->error.text) : multiply_together(m, e);
+    free(m);
     return rc;
 }

@@ -53,6 +53,9 @@ int worker_run(const struct project *p, const struct worker_options *o, struct e
  * second. Errors: ERR_UNAVAILABLE names the op whose result is wrong; those of the ops, such as
  * code that is missing for this GPU. */
 int trial_run(struct backend *b, struct err *e);
+/* trial_threads - two threads, each with its own CPU backend, repeat small products at the same
+ * time. Errors: ERR_UNAVAILABLE a result has other bits than that of the first backend alone. */
+int trial_threads(struct backend *first, struct backend *second, int64_t repeats, struct err *e);
 
 /* --- reproduce.c: repeats an attempt and compares it with its records bit for bit ---
  *

@@ -278,16 +278,10 @@ int validate_windows(struct windows *w, const struct spec *s, struct err *e);
 int validate_loss(const struct score_options *o, const struct spec *s, validate_tick_fn tick,
                   void *context, double *loss_nats, struct err *e);
 
-/* --- datastore.c: the keys of a training's text, in a file of its folder ------------------------
+/* --- datastore.c: the keys of a training's text, in memory ---------------------------------------
  *
- * 1. datastore-IDENTITY-SHA256.safetensors is beside the checkpoint that made it: `values` (N) I32,
- *    the first N targets of the training text, and `keys` (N,C), their activations (model_keys).
- *    Its identity is the hash of what determines the keys, which __metadata__ states.
- * 2. The name has the hash of the file, which gets its name once it is complete and synced. A file
- *    with another hash or other metadata is deleted, with a warning, and built again.
- * 3. One worker at a time looks for a datastore or builds it; others wait for its lock. What a
- *    killed worker left is deleted by the next.
- * 4. Every evaluation can build it again, so `alibi gc` deletes it. */
+ * Values are the first targets of the training text, keys their activations (model_keys). Every
+ * worker whose evaluations search them computes them first. */
 
 struct datastore_options {
     struct worker *worker;
@@ -297,20 +291,14 @@ struct datastore_options {
     int64_t more;        /* targets that the worker scores afterwards, for progress */
 };
 struct datastore {
-    struct safetensors *file;
-    const float *keys;     /* (n, model.dim) */
-    const int32_t *values; /* (n) */
+    float *keys_own;     /* (n, model.dim) */
+    int32_t *values_own; /* (n) */
     int64_t n;
-    bool built; /* by this call of datastore_get */
-    char sha256[HASH_HEX_BYTES];
+    char sha256[HASH_HEX_BYTES]; /* of the values, then the keys */
 };
-/* datastore_get - opens the datastore, after building it if there is none. Errors: ERR_INTERRUPTED;
- * ERR_NUMBER a key is not finite; ERR_CREATE, ERR_IO. */
-int datastore_get(struct datastore *d, const struct datastore_options *o, struct err *e);
-/* datastore_open - opens a file of that hash. Errors: ERR_DATA it is damaged, or not what o asks
- * for. */
-int datastore_open(struct datastore *d, const struct datastore_options *o, const char *path,
-                   const char *sha256, struct err *e);
+/* datastore_build - Errors: ERR_INTERRUPTED; ERR_NUMBER a key is not finite; ERR_NOMEM names the
+ * setting. */
+int datastore_build(struct datastore *d, const struct datastore_options *o, struct err *e);
 void datastore_close(struct datastore *d);
 /* datastore_model - opens the model that computes keys: with the checkpoint's values, or with its
  * initial ones. */
@@ -335,16 +323,15 @@ struct neighbour {
 };
 struct neighbours {
     struct neighbours_options options;
-    struct arena arena; /* of the arrays on the host */
     float *queries_dev_own, *keys_dev_own, *halves_dev_own, *products_dev_own;
-    float *products, *halves;
-    struct neighbour *heap; /* (queries_max, kept) */
-    int32_t *heap_n, kept;
+    float *products_own, *halves_own;
+    struct neighbour *heap_own; /* (queries_max, kept) */
+    int32_t *heap_n_own, kept;
     double longest;     /* largest square of a key */
     int64_t repeated_n; /* queries that were compared with every key */
 };
-/* neighbours_open - Errors: ERR_DATA k is not from 1 to keys_n. neighbours_close also follows an
- * error. */
+/* neighbours_open - Errors: ERR_DATA k is not from 1 to keys_n; ERR_NOMEM. neighbours_close also
+ * follows an error. */
 int neighbours_open(struct neighbours *s, const struct neighbours_options *o, struct err *e);
 void neighbours_close(struct neighbours *s);
 /* neighbours_find - the k nearest keys of each query (queries_n, width); ties to the lower index.
@@ -364,8 +351,22 @@ double neighbours_mix(double logp, double p, double lambda);
  *    one random word, repeated. Words are drawn from the training's seed.
  * 2. Statistics are summed in double, row by row (RECORD_HEAD, RECORD_ROLLOUT). */
 
+/* heads_see - what the heads of each layer do with one row of T tokens: `see` is called for each
+ * layer in order, and may end the pass with an error. Arrays are on the host until it returns. s:
+ * the model's spec. Errors: ERR_UNAVAILABLE activations are bf16; ERR_NOMEM. */
+struct heads_layer {
+    int32_t layer, H, T;
+    float *weight; /* (H,T,T) attention weights of the keys of each query */
+    float *logit;  /* (H,T,T) its scores without the bias by distance, with forget gates; -INFINITY:
+                      the key is not seen */
+    float *slope;  /* (H) where the bias is -slope * distance; else NULL */
+};
+typedef int heads_fn(void *context, const struct heads_layer *layer, struct err *e);
+int heads_see(struct model *m, struct backend *b, const struct spec_model *s,
+              const struct model_batch *batch, heads_fn *see, void *context, struct err *e);
+
 /* heads_record - reads the rows with the evaluation's model, and records EVENT_HEAD for each head
- * and EVENT_ROLLOUT. Errors: ERR_DATA the split is too short; ERR_INTERRUPTED. */
+ * and EVENT_ROLLOUT. Errors: ERR_DATA the split is too short; ERR_INTERRUPTED; ERR_NOMEM. */
 int heads_record(struct worker *a, int32_t spec, const struct spec *trained, struct model *m,
                  const struct tokens *tokens, struct err *e);
 

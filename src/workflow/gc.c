@@ -1,4 +1,4 @@
-/* gc.c - deletes the folders of superseded attempts, and the datastores of the others. */
+/* gc.c - deletes the folders of superseded attempts. */
 #include "record/run_folder.h"
 #include "workflow/workflow.h"
 
@@ -9,11 +9,6 @@ static const char needless_sql[] =
     " AND EXISTS (SELECT 1 FROM run_list b WHERE b.run_id = a.run_id AND b.state = 'done')"
     " UNION SELECT s.dir FROM sources s JOIN run_list b ON b.run_id = s.id AND b.state = 'done'"
     " WHERE NOT s.current";
-
-/* The attempts of trainings, whose datastores an evaluation can build again. */
-static const char trainings_sql[] = "SELECT DISTINCT a.dir FROM attempts a JOIN run_list r"
-                                    " ON r.run_id = a.run_id WHERE r.kind = 'train'"
-                                    " UNION SELECT dir FROM sources";
 
 int workflow_gc(struct gc_result *out, const struct project *project, struct arena *a,
                 struct store *store, struct err *e)
@@ -30,13 +25,6 @@ int workflow_gc(struct gc_result *out, const struct project *project, struct are
         if (!run_folder_parse_own(dir, run_id, &attempt)) continue;
         TRY(run_folder_remove(project->root, run_id, attempt, &removed, &out->bytes, e));
         out->folders_n += removed;
-    }
-    TRY(rows_read(&rows, a, store, trainings_sql, NULL, 0, e));
-    for (int32_t i = 0; i < rows.rows_n; i++) {
-        char run_id[SPEC_ID_BYTES];
-        int32_t attempt;
-        if (run_folder_parse_own(store_text(&rows.row[i][0]), run_id, &attempt))
-            TRY(run_folder_remove_datastores(project->root, run_id, attempt, &out->bytes, e));
     }
     return 0;
 }

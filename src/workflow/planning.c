@@ -123,7 +123,8 @@ static int planning_estimate(struct planning *p, struct store *store, struct err
                    ? PLANNING_MODELLED
                    : PLANNING_GUESSED;
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
-        const struct plan_run *r = &p->plan.run[i];
+        struct plan_run *r = &p->plan.run[i];
+        if (!is_gpu) r->cost.device_bytes += r->cost.host_bytes; /* it is the same memory */
         if (p->state[i].done || !spec_is_defined(&r->spec)) continue;
         p->seconds[i] = planning_seconds(p, i, p->ranks_n);
         p->work_s += p->seconds[i] * (planning_trains(p, i) ? p->ranks_n : 1);

@@ -69,9 +69,14 @@ static int read_tokenizer(struct model_result *out, char sha256[HASH_HEX_BYTES],
         err_set(e, rc, "%s; if it is in another folder, name that with --tokenizer",
                 arena_strdup(out->arena, e->text));
     TRY(rc);
-    out->ids_n = tokenizer_facts(t)->ids_n;
-    out->prefix = tokenizer_facts(t)->prefix;
-    memcpy(sha256, tokenizer_facts(t)->sha256, HASH_HEX_BYTES);
+    const struct tokenizer_facts *facts = tokenizer_facts(t);
+    out->ids_n = facts->ids_n;
+    out->prefix = facts->prefix;
+    if (*facts->lacks)
+        out->tokenizer_note =
+            arena_printf(out->arena, "bytes without a symbol, which %s: %s",
+                         facts->drops ? "a text loses" : "become unk_token", facts->lacks);
+    memcpy(sha256, facts->sha256, HASH_HEX_BYTES);
     tokenizer_close(t);
     return 0;
 }

@@ -211,6 +211,7 @@ struct model_result {
     struct spec spec;
     int64_t parameters_n, bytes;    /* bytes: of the weight files */
     int32_t ids_n, prefix;          /* of the tokenizer; prefix -1: none */
+    const char *tokenizer_note;     /* or NULL */
     const char *folder, *tokenizer; /* folders, absolute */
     const char *piece;              /* path relative to the project */
 };
@@ -253,7 +254,7 @@ struct gc_result {
 };
 
 /* workflow_gc - deletes attempt folders that neither a current result nor a run that may resume
- * needs, and all datastores. */
+ * needs. */
 int workflow_gc(struct gc_result *out, const struct project *project, struct arena *a,
                 struct store *store, struct err *e);
 

@@ -40,9 +40,9 @@ struct bench {
     enum spec_position position;
     int32_t threads, length, shards;
     int32_t rank, ranks_n;
-    double seconds; /* of timed training; evaluation gets half as much. Ranks make RANKS_STEPS */
-    const char *blas, *cores; /* NULL: what the backend chooses */
-    const char *weights;      /* NULL, or a file: only writes it */
+    double seconds;   /* of timed training; evaluation gets half as much. Ranks make RANKS_STEPS */
+    const char *blas; /* NULL: what the backend chooses */
+    const char *weights; /* NULL, or a file: only writes it */
     struct bench_steps steps;
 };
 
@@ -176,7 +176,7 @@ static int bench_run(struct bench *b, struct err *e)
     b->steps.lr = 1e-3;
     TRY(bench_steps_open(&b->steps, &s, "cpu", b->threads, false, e));
     if (b->weights) return bench_steps_write(&b->steps, b->weights, e);
-    if (b->blas) TRY(cpu_use_library(b->steps.backend, b->blas, b->cores, e));
+    if (b->blas) TRY(cpu_use_library(b->steps.backend, e));
     /* All ranks make the same number of steps. */
     int32_t steps_n = b->ranks_n > 1 ? RANKS_STEPS : STEPS;
     double seconds = b->ranks_n > 1 ? 0.0 : b->seconds;
@@ -234,7 +234,7 @@ static bool bench_argument(struct bench *b, const char *name, const char *value)
     if (strcmp(name, "--seconds") == 0) return str_to_double(&b->seconds, value);
     const struct {
         const char *name, **to;
-    } texts[] = {{"--blas", &b->blas}, {"--cores", &b->cores}, {"--weights", &b->weights}};
+    } texts[] = {{"--blas", &b->blas}, {"--weights", &b->weights}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (strcmp(name, texts[i].name) == 0) {
             *texts[i].to = value;
@@ -263,10 +263,11 @@ static int bench_arguments(struct bench *b, int count, char **values, struct err
             return ERR(e, ERR_USAGE,
                        "%s %s: expected --profile d64|d64-long|d128|d256|d512, --threads N, "
                        "--ranks N, --shards N, --length N, --position METHOD, --seconds S, --blas "
-                       "onednn|openblas|blis, "
-                       "--cores NAME or --weights FILE",
+                       "onednn or --weights FILE",
                        values[i], i + 1 < count ? values[i + 1] : "(nothing)");
     if (!b->profile) return ERR(e, ERR_USAGE, "expected --profile");
+    if (b->blas && strcmp(b->blas, "onednn") != 0)
+        return ERR(e, ERR_USAGE, "--blas %s: expected onednn", b->blas);
     if (b->length == 0) b->length = b->profile->L;
     return 0;
 }

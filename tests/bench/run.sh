@@ -10,8 +10,8 @@
 #              CPU time, one thread: the cost of the slowest, and ALiBi relative to sinusoidal, which has no bias.
 #   ranks      updates of RANKS_SHARDS (4) shards of d256 (RANKS_PROFILES): one thread, two threads, two processes of one thread,
 #              and how much faster the processes are than the threads.
-#   libraries  d256 (LIBRARY_PROFILE) with one thread: the products that the backend chooses, each library for all gradients, and OpenBLAS
-#              with those of CORETYPES that the processor has; shows whether the choice is right on this processor.
+#   libraries  d256 (LIBRARY_PROFILE) with one thread: the products that the backend chooses, our own, and oneDNN for all gradients; shows
+#              whether the choice is right on this processor.
 #   open       scoring of checkpoint folders with the shapes of OPEN_MODELS and random weights (open_model.py, F32, or
 #              OPEN_DTYPE), with each of THREADS and rows of each of OPEN_LENGTHS tokens, compared with transformers in the
 #              first of PYTHONS that has it; memory beside the file's size. A transformers whose log p differ is not timed.
@@ -161,17 +161,14 @@ measure_library() {
 }
 
 libraries() {
-    coretypes=${CORETYPES:-Prescott Haswell Zen SkylakeX Cooperlake SapphireRapids}
     rm -f "$out"/library-*.json*
     for round in $(seq "$rounds"); do
         measure_library chosen
-        for library in onednn openblas blis; do measure_library "$library" --blas "$library"; done
-        for coretype in $coretypes; do
-            measure_library "$coretype" --blas openblas --cores "$coretype"
-        done
+        ALIBI_AVOID_BLAS=oneDNN measure_library own
+        measure_library onednn --blas onednn
     done
     echo "${LIBRARY_PROFILE:-d256}, one thread, tokens a second of processor time, median of $rounds rounds"
-    for name in chosen onednn openblas blis $coretypes; do
+    for name in chosen own onednn; do
         file=$out/library-$name.json
         if [ -s "$file" ]; then
             printf '%-16s %10.0f  %s\n' "$name" "$(value train_tok_cpu_s "$file")" \

@@ -35,13 +35,9 @@ done
 # needed FILE… - the libraries that files need, as the loader finds them here, and the loader.
 needed() { ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\/.*ld-linux/ { print $1 }' | sort -u; }
 for library in $(needed "$out"/libexec/*); do cp -L "$library" "$out/lib/"; done
-# One BLAS, which the program opens by name: the first that is installed here.
-for blas in /usr/lib/x86_64-linux-gnu/libdnnl.so.2 /usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas.so.0; do
-    [ -e "$blas" ] || continue
-    for library in "$blas" $(needed "$blas"); do cp -L "$library" "$out/lib/"; done
-    break
-done
-[ -n "${blas:-}" ] && [ -e "$out/lib/${blas##*/}" ] || echo "pack.sh: no BLAS is here; the CPU backend will not work there" >&2
+# oneDNN, which the program opens by name, if it is installed here.
+blas=/usr/lib/x86_64-linux-gnu/libdnnl.so.2
+[ ! -e "$blas" ] || for library in "$blas" $(needed "$blas"); do cp -L "$library" "$out/lib/"; done
 cp "$here/launch" "$out/"
 [ -e "$out/lib/libalibi_cuda.so" ] || echo "pack.sh: this build has no libalibi_cuda.so; the bundle is for CPUs only" >&2
 

@@ -26,9 +26,10 @@ expect 0 "agrees: loss to 3e-08, gradient norm to 2e-07" env AGREES=1 tests/benc
 grep -qE "ours / theirs +[0-9.]+x" "$dir/out" || fail "no ratio where the numbers agree"
 # An instruction set that the processor lacks, or may not use, is never executed.
 expect 64 "ALIBI_KERNELS=v9: this processor lacks them" env ALIBI_KERNELS=v9 "$program" --profile d64 --seconds 0
-expect 69 "SkylakeX: this processor" env ALIBI_KERNELS=base "$program" --profile d64 --seconds 0 --blas openblas --cores SkylakeX
-expect 0 "SkylakeX  *-  OpenBLAS's kernels SkylakeX: this processor, limited to base" \
-    env ALIBI_KERNELS=base LIBRARY_PROFILE=d64 CASES=libraries CORETYPES="Haswell SkylakeX" tests/bench/run.sh "$build"
+expect 69 "oneDNN needs more than the base kernels" env ALIBI_KERNELS=base "$program" --profile d64 --seconds 0 --blas onednn
+expect 64 "blas openblas: expected onednn" "$program" --profile d64 --seconds 0 --blas openblas
+expect 0 "onednn  *-  oneDNN needs more than the base kernels" \
+    env ALIBI_KERNELS=base LIBRARY_PROFILE=d64 CASES=libraries tests/bench/run.sh "$build"
 grep -qE "^chosen +[1-9]" "$dir/out" || fail "libraries does not measure the choice"
 expect 0 "base kernels, threads 1;" env AGREES=1 KERNELS=base tests/bench/run.sh "$build"
 expect 0 "slowest/fastest" env CASES=positions TAX_PROFILES=d128 TAX_LENGTHS=8 tests/bench/run.sh "$build"

@@ -29,6 +29,26 @@ sed 's/"ab": 5/"ab": 5, "c": 6/' tok/tokenizer.json >other/tokenizer.json
 printf '{"bos_token": "<s>"}' >tok/tokenizer_config.json
 printf 'ab ba\n' >one.txt
 printf ' b\351' >latin.txt
+cp -r "$source/tests/fixtures/open/tokenizer_gaps_digits" gaps
+printf 'a\004b \360\277\200\200\n' >gaps.txt # U+3F000, which no version of Unicode has yet
 transcript data.txt
+
+# A small tokenizer.json that expands to gigabytes: an added token that is normalized, a text, a template.
+case $alibi in */asan/alibi) limit=unlimited ;; *) limit=1000000 ;; esac # a sanitizer's shadow memory takes more
+hostile() { # NAME WORDS; parts of the file on stdin
+    mkdir "$1" && cp tok/tokenizer_config.json "$1"
+    { printf '{' && cat && tail -c +2 tok/tokenizer.json | sed 's/"content": "<s>"/&, "normalized": true/'; } >"$1/tokenizer.json"
+    expect 65 "$2" sh -c "ulimit -v $limit; exec \"\$0\" data prepare $1 --tokenizer $1 --text one.txt" "$alibi"
+}
+repeat() { yes "$2" | head -n "$1" | tr '\n' ,; } # N TEXT
+steps() { echo "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [$(repeat "$1" "$2")$2]},"; }
+steps 6 '{"type": "Replace", "pattern": {"String": "s"}, "content": "ssssssssssssssssssssssssssssssss"}' |
+    hostile h-added "added_tokens\[0\]: the tokenizer expands a text"
+steps 30 '{"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}' |
+    hostile h-text "one.txt: the tokenizer expands a text to more than"
+{
+    printf '"post_processor": {"type": "TemplateProcessing", "special_tokens": {"b": {"ids": [%s1]}},' "$(repeat 20000 1)"
+    printf '"single": [%s{"Sequence": {"id": "A"}}]},' "$(repeat 20000 '{"SpecialToken": {"id": "b"}}')"
+} | hostile h-template "the templates add more than 64 ids to a text"
 expect 69 "no URL of wikitext2 can be reached; .* pass --from FILE: .*none.tar" "$alibi" data fetch wikitext2 --url "file://$dir/none.tar" --force
 finish

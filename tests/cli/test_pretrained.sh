@@ -40,6 +40,7 @@ while IFS='|' read -r name words; do
     while read -r word; do grep -qF -- "$word" err || fail "import broken/$name: no '$word' in: $(cat err)"; done <each
     [ -z "$(ls empty)" ] || { fail "import broken/$name left $(ls empty)"; rm -r empty/*; }
 done <broken/expect
+expect 0 "note       bytes without a symbol, which a text loses: 0x41$" "$alibi" import broken/valid_byte_missing --as lacks
 expect 64 "not a valid name of a model" "$alibi" import broken/valid --as ../x
 expect 64 "only --as, --tokenizer and --force" "$alibi" import broken/valid --for table5
 expect 64 "is not a folder in Hugging Face format" "$alibi" import broken/expect --tokenizer broken/valid

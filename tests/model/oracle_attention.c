@@ -3,8 +3,9 @@
 
 #include "model/model_internal.h"
 #include "model/oracle.h"
+#include "worker/worker_internal.h"
 
-static int keep_weights(void *context, const struct model_heads_layer *layer, struct err *e)
+static int keep_weights(void *context, const struct heads_layer *layer, struct err *e)
 {
     float *out = context;
     int64_t n = (int64_t)layer->H * layer->T * layer->T;
@@ -18,7 +19,7 @@ const float *oracle_row_weights(struct oracle *o, const int32_t *source, int32_t
     const struct spec_model *s = &o->model_own->spec.model;
     const struct model_batch batch = {.source = source, .target = source, .rows = 1, .length = T};
     float *out = oracle_array(o, (int64_t)s->layers * s->heads * T * T);
-    oracle_must(o, model_heads(o->model_own, &batch, keep_weights, out, &o->e));
+    oracle_must(o, heads_see(o->model_own, o->model_own->b, s, &batch, keep_weights, out, &o->e));
     return out;
 }
 

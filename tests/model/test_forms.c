@@ -12,6 +12,7 @@
 #include "model/formula.h"
 #include "model/model_bench.h"
 #include "model/model_internal.h"
+#include "worker/worker_internal.h"
 
 enum { ROWS = 2, LENGTH = FORMULA_T, SETTINGS_MAX = 512, RANDOM_FORMS = 60 };
 
@@ -306,7 +307,7 @@ static void assert_outputs(struct form *k)
 }
 
 /* One layer's attention weights and logits, and whether it has slopes. */
-static int see(void *context, const struct model_heads_layer *l, struct err *err)
+static int see(void *context, const struct heads_layer *l, struct err *err)
 {
     const struct form *k = context;
     const struct position_options *o = &k->s.option;
@@ -331,7 +332,7 @@ TEST(streams_keys_distributions_and_heads_are_those_of_the_formula)
         const struct model_batch row = {.source = k.batch.source, .rows = 1, .length = LENGTH};
         if (test_dtype == DTYPE_F32) assert_outputs(&k);
         assert_fails(test_dtype == DTYPE_F32 ? 0 : ERR_UNAVAILABLE, "bf16 is not supported",
-                     model_heads(k.m, &row, see, &k, &e));
+                     heads_see(k.m, k.m->b, &k.s.model, &row, see, &k, &e));
         form_close(&k);
     }
 }

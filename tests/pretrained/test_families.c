@@ -146,7 +146,7 @@ TEST_WITH(struct test_place *p, each_config_has_its_description_or_its_message)
         open_folder_write(p, p->path, "config.json", configs[i]);
         assert_ok(config_open(&c, &p->arena, p->path, &e));
         int rc = family_find(&f, &p->arena, &c, &e);
-        if (rc == 0) rc = family_describe(&f, &p->arena, &c, &e);
+        if (rc == 0) rc = family_describe(&f, &c, &e);
         strbuf_addf(&out, "%s\n", configs[i]);
         if (rc == 0) {
             const char *text = spec_canonical(&f.spec, &p->arena);

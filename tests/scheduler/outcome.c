@@ -22,6 +22,10 @@ static const struct outcome outcomes[] = {
     /* The library of matrix products crashes, or reports that it cannot multiply. */
     {"blas_dies", "", 0, SIGSEGV, NULL, NULL, NULL},
     {"blas_fails", "", 69, 0, "failed", "unavailable", "oneDNN 2.6 refused a product"},
+    /* Memory ends: the worker aborts, or says so. */
+    {"aborts", "", 0, SIGABRT, NULL, NULL, NULL},
+    {"no_memory", "", 70, 0, "failed", "no_memory",
+     "out of memory: eval.attention_rows needs 9 MB"},
     /* Rank 0 records what ended another rank; that of a rank that loses its GPU before it meets. */
     {"told_gpu", "", 69, 0, "lost", "unavailable", "rank 1 on h, cuda:0: it fell off the bus"},
     {"told_gone", "", 69, 0, "lost", "unavailable", "rank 1 on h, cuda:0: connection lost: bye"},
@@ -74,7 +78,7 @@ const struct outcome *outcome_find(const char *word)
 
 int outcome_begin(struct event_writer **w, const char *dir, struct err *e)
 {
-    const char *blas = getenv("ALIBI_AVOID_BLAS") ? "OpenBLAS 0.3" : "oneDNN 2.6";
+    const char *blas = getenv("ALIBI_AVOID_BLAS") ? "own products" : "oneDNN 2.6";
     const struct record started = {EVENT_STARTED, .started = {.pid = getpid(),
                                                               .host = "h",
                                                               .device = "fake",

@@ -26,9 +26,9 @@ int outcome_word(char word[OUTCOME_WORD_BYTES], const char *root, const char *di
 /* outcome_find - NULL: the word is not an outcome. */
 const struct outcome *outcome_find(const char *word);
 
-/* outcome_begin - opens the events of an attempt and writes the first record: with OpenBLAS where
- * the worker is to avoid a BLAS, else oneDNN. outcome_end - the records of the outcome; closes the
- * events. */
+/* outcome_begin - opens the events of an attempt and writes the first record: with own products
+ * where the worker is to avoid a BLAS, else oneDNN. outcome_end - the records of the outcome;
+ * closes the events. */
 int outcome_begin(struct event_writer **w, const char *dir, struct err *e);
 int outcome_end(struct event_writer *w, const struct outcome *o, const char *dir, struct err *e);
 

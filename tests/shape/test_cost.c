@@ -94,6 +94,27 @@ TEST(a_sliding_evaluation_costs_a_window_for_each_target)
     assert_within(cost.flops, all * 1000 / 217646, 1e-6);
 }
 
+/* The model of the paper, rows of 512 tokens. A pass over a token costs 421.4 MFLOP without the
+ * head; in each of 16 layers its two attentions are computed for 4 times 128 of the 512 keys, 1.05
+ * MFLOP each. Bytes: weights of 16 layers of 8 heads, those and the logits of one layer, five
+ * matrices of a row, rollouts. */
+TEST(rows_whose_heads_are_described_cost_passes_attentions_and_their_weights)
+{
+    struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
+    struct shape_cost plain, cost;
+
+    s.kind = SPEC_EVAL;
+    s.eval.split = SPEC_VALID;
+    s.eval.L = 512;
+    shape_cost(&plain, &s);
+    s.eval.attention_rows = 100;
+    shape_cost(&cost, &s);
+    double token = 421.4e6 + 2 * 16 * 4 * 1.0506e6;
+    assert_within(cost.flops - plain.flops, 3 * 100 * 512 * token, 0.01);
+    double bytes = 4.0 * 512 * 512 * 8 * (16 + 2) + 4.0 * 5 * 512 * 1024 + 8.0 * 16 * 8 * 512;
+    assert_within((double)(cost.device_bytes - plain.device_bytes + cost.host_bytes), bytes, 0.001);
+}
+
 /* Thirty steps: of 18 rows of 512 tokens, of one such row, of one row of 1,024. */
 TEST(a_benchmark_costs_the_rows_it_reads)
 {

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "harness/test.h"
 #include "tokenizer/merges.h"
+#include "tokenizer/steps.h"
 #include "tokenizer/tokenizer.h"
 
 #define BYTES "{'type':'ByteLevel','add_prefix_space':false,'use_regex':true}"
@@ -102,6 +103,7 @@ TEST_EACH(test_place_make, test_place_remove)
 TEST_WITH(struct test_place *f, components_give_the_ids_of_tokenizers)
 {
     const char *bytes = all_bytes(&f->arena);
+    const char *digits = "'vocab':{'1':0,'2':1,'a':2,'12':3},'merges':['1 2']";
     const struct {
         struct parts parts;
         const char *text, *ids;
@@ -137,6 +139,15 @@ TEST_WITH(struct test_place *f, components_give_the_ids_of_tokenizers)
          "ab▁a",
          "1 2 0 1"},
         {{.vocab = "'vocab':{'▁':0,'a':1,'a▁':2},'merges':['a ▁']"}, "a▁a", "2 1"},
+        /* A byte without a symbol is dropped before its neighbours merge, or is unk_token. */
+        {{.words = BYTES}, "axb", "5"},
+        {{.words = BYTES}, "xyz", ""},
+        {{.words = BYTES, .model = "'unk_token':'<unk>',"}, "axyb", "1 0 0 2"},
+        {{.words = BYTES, .model = "'unk_token':'<unk>','fuse_unk':true,"}, "axyb", "1 0 2"},
+        {{.words = "{'type':'Digits','individual_digits':true}", .vocab = digits},
+         "1a12",
+         "0 2 0 1"},
+        {{.words = "{'type':'Digits'}", .vocab = digits}, "1a12", "0 2 3"},
         {{0}, "aaaaab", "8 8 5"}, /* of equal pairs the leftmost */
         {{0}, "", ""},
     };
@@ -151,6 +162,35 @@ TEST_WITH(struct test_place *f, components_give_the_ids_of_tokenizers)
     char *ids = NULL;
     assert_ok(encode_as(f, &ids, false, "a\0b", 3, &e));
     assert_string_equal(ids, "97 0 98");
+}
+
+TEST_WITH(struct test_place *f, what_a_byte_level_vocabulary_loses_is_named_and_counted)
+{
+    /* Two words with 0x04, thrice; a digit of Unicode 16 (Garay); a noncharacter, which no version
+     * has; U+40000, whose first byte 0xF1 has no symbol. */
+    static const char text[] = "\4a\4 a\4 \xf0\x90\xb5\x80\xef\xbf\xbe\xf1\x80\x80\x80";
+    struct tokenizer *t;
+    int32_t *ids;
+    int64_t n;
+
+    assert_ok(tokenizer_open(&t, "tests/fixtures/open/tokenizer_gaps_digits", 0, &e));
+    const struct tokenizer_facts *facts = tokenizer_facts(t);
+    assert_string_equal(facts->lacks, "0x04 0x06 0x13-0x14 0x16 0x1D 0xF1-0xF2");
+    assert_true(facts->drops);
+    for (int i = 1; i <= 2; i++) { /* the second time, words may come from the cache */
+        assert_ok(tokenizer_encode(t, text, sizeof text - 1, false, &ids, &n, NULL, NULL, &e));
+        free(ids);
+        assert_int_equal(facts->dropped_n, 4 * i);
+        assert_int_equal(facts->newer_n, (strcmp(facts->unicode, "16") < 0 ? 2 : 1) * i);
+    }
+    tokenizer_close(t);
+    assert_ok(tokenizer_open(&t, "tests/fixtures/open/tokenizer_bloom", 0, &e));
+    assert_string_equal(tokenizer_facts(t)->lacks, "");
+    tokenizer_close(t);
+    put_parts(f, &(struct parts){.words = BYTES, .model = "'unk_token':'<unk>',"});
+    assert_ok(tokenizer_open(&t, f->path, 0, &e));
+    assert_false(tokenizer_facts(t)->drops);
+    tokenizer_close(t);
 }
 
 /* Many marks that are not in canonical order: sorting them by exchanges takes minutes. */
@@ -248,7 +288,6 @@ TEST_WITH(struct test_place *f, parts_that_are_not_supported_or_wrong_are_refuse
         {{.words = "{}"}, ERR_DATA, "pre_tokenizer: no type"},
         {{.words = "{'type':7}"}, ERR_DATA, "type: expected a text"},
         {{.words = "{'type':'ByteLevel','add_prefix_space':1}"}, ERR_DATA, "add_prefix_space"},
-        {{.words = BYTES}, ERR_DATA, "no symbol for byte 0x00"},
         {{.words = "{'type':'Split','pattern':{'Regex':'.'},'behavior':'Isolated'}"},
          ERR_UNAVAILABLE,
          "not supported: ."},
@@ -263,9 +302,7 @@ TEST_WITH(struct test_place *f, parts_that_are_not_supported_or_wrong_are_refuse
          ERR_UNAVAILABLE,
          "invert = true"},
         {{.words = "{'type':'Punctuation'}"}, ERR_UNAVAILABLE, "behavior = null"},
-        {{.words = "{'type':'Digits','individual_digits':true}"},
-         ERR_UNAVAILABLE,
-         "individual_digits = true"},
+        {{.words = "{'type':'Digits','individual_digits':1}"}, ERR_DATA, "individual_digits"},
         {{.words = "{'type':'Metaspace','replacement':'_'}"}, ERR_UNAVAILABLE, "split = true"},
         {{.words = METASPACE("last")}, ERR_UNAVAILABLE, "prepend_scheme = last"},
         {{.after = "{'type':'BertProcessing'}"}, ERR_UNAVAILABLE, "post_processor: type"},
@@ -396,6 +433,86 @@ TEST_WITH(struct test_place *f, a_hostile_file_is_refused_at_once)
     assert_fails(ERR_UNAVAILABLE, "type = null", tokenizer_open(&t, f->path, 0, &e));
 }
 
+static char *repeat(struct test_place *f, const char *part, int n, const char *last)
+{
+    struct strbuf text;
+
+    strbuf_init(&text, &f->arena);
+    for (int i = 0; i < n; i++) strbuf_add(&text, part);
+    strbuf_add(&text, last);
+    return text.text;
+}
+
+TEST_WITH(struct test_place *f, a_file_that_expands_without_limit_is_refused)
+{
+#define LIST(key, items) arena_printf(&f->arena, "{'type':'Sequence','" key "':[%s]}", items)
+#define REPLACE(n)                                                                                 \
+    arena_printf(&f->arena, "{'type':'Replace','pattern':{'String':'a'},'content':'%s'}",          \
+                 repeat(f, "a", n, ""))
+    const char *grow = REPLACE(64), *doubling = REPLACE(2);
+    const char *cubed =
+        LIST("normalizers", repeat(f, arena_printf(&f->arena, "%s,", grow), 2, grow));
+    const char *doubled = LIST("normalizers", repeat(f, arena_printf(&f->arena, "%s,", doubling),
+                                                     STEPS_MAX - 1, doubling));
+    const char *prefixes = LIST(
+        "pretokenizers", repeat(f, "{'type':'Metaspace','replacement':'        ','split':false},",
+                                STEPS_MAX / 2 - 2, METASPACE("always")));
+    const char *template = "{'type':'TemplateProcessing','single':[%s{'Sequence':{'id':'A'}}],"
+                           "'special_tokens':{'b':{'ids':[%s2]}}}";
+    const char *special = repeat(f, "{'SpecialToken':{'id':'b'}},", 33, "");
+    struct strbuf nested, many;
+    struct tokenizer *t = NULL;
+    char *ids;
+
+    strbuf_init(&nested, &f->arena);
+    strbuf_init(&many, &f->arena);
+    for (int i = 1; i <= 257; i++)
+        strbuf_addf(&nested, "%s{'id':%d,'content':'%s'}", i > 1 ? "," : "", 10 + i,
+                    repeat(f, "z", i, ""));
+    for (int i = 0; i < 9000; i++)
+        strbuf_addf(&many, "%s{'id':%d,'content':'%0250d'}", i > 0 ? "," : "", 11 + i, i);
+    const struct {
+        struct parts parts;
+        const char *words;
+    } rows[] = {
+        {{.normalizer = REPLACE(65)}, "normalizer: a text to put in or to replace has 65 bytes"},
+        {{.normalizer = arena_printf(&f->arena, "{'type':'Prepend','prepend':'%s'}",
+                                     repeat(f, "p", 1 << 20, ""))},
+         "has 1048576 bytes, more than 64"},
+        {{.words = arena_printf(&f->arena, "{'type':'Metaspace','replacement':'%s','split':false}",
+                                repeat(f, "_", 65, ""))},
+         "pre_tokenizer: a text to put in"},
+        {{.normalizer = cubed, .added = TOKEN(1, "a", true)},
+         "added_tokens[0]: the tokenizer expands a text to more than 257 bytes"},
+        {{.normalizer = doubled, .added = TOKEN(1, "a", true)}, "more than 257 bytes"},
+        {{.added = nested.text}, "added_tokens[256]: an added token has 257 bytes, more than 256"},
+        {{.added = many.text}, "the added tokens have more than 2097152 bytes"},
+        {{.after = arena_printf(&f->arena, template, special, "2,")}, "add more than 64 ids"},
+        {{.after = arena_printf(&f->arena, "{'type':'Sequence','processors':[%s,%s]}",
+                                arena_printf(&f->arena, template, special, ""),
+                                arena_printf(&f->arena, template, special, ""))},
+         "post_processor: the templates add more than 64 ids"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        print_message("row %zu\n", i);
+        put_parts(f, &rows[i].parts);
+        assert_fails(ERR_DATA, rows[i].words, tokenizer_open(&t, f->path, 0, &e));
+    }
+    /* What only a text shows. */
+    const struct parts texts[] = {
+        {.normalizer = cubed}, {.normalizer = doubled}, {.words = prefixes}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        put_parts(f, &texts[i]);
+        assert_fails(ERR_DATA, "the tokenizer expands a text to more than",
+                     encode_as(f, &ids, false, " a", 2, &e));
+    }
+    /* The limits are far from what tokenizers do. */
+    put_parts(f,
+              &(struct parts){.normalizer = REPLACE(16), .vocab = "'vocab':{'a':0},'merges':[]"});
+    assert_ok(encode_as(f, &ids, false, "aa", 2, &e));
+    assert_int_equal(strlen(ids), 2 * 32 - 1);
+}
+
 TEST_WITH(struct test_place *f, a_text_that_has_no_ids_names_the_place)
 {
     static const struct {
@@ -493,7 +610,7 @@ TEST_WITH(struct test_place *f, words_of_all_lengths_merge_pair_by_pair)
     for (int32_t i = 2; i < SYMBOLS; i++)
         assert_ok(merges_add_pair(&m, name[left[i]], strlen(name[left[i]]), name[right[i]],
                                   strlen(name[right[i]]), &e));
-    assert_ok(merges_finish(&m, false, &e));
+    assert_ok(merges_finish(&m, &e));
     for (int round = 0; round < 20; round++)
         for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
             for (size_t i = 0; i < lengths[k]; i++) {

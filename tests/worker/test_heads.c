@@ -90,7 +90,7 @@ struct product {
     double first[LAYERS][8];
 };
 
-static int multiply(void *context, const struct model_heads_layer *l, struct err *err)
+static int multiply(void *context, const struct heads_layer *l, struct err *err)
 {
     struct product *p = context;
     (void)err;
@@ -137,7 +137,7 @@ TEST_WITH(struct worker_fixture *f, natural_rows_are_the_first_of_the_split)
     worker_fixture_must_run(f, &s, 1);
     for (int32_t row = 0; row < ROWS; row++) {
         tokens_read_row(&f->corpus.split[CORPUS_VALID], row * L, L, L, source, target);
-        assert_ok(model_heads(m, &batch, multiply, &p, &e));
+        assert_ok(heads_see(m, f->cpu, &train.model, &batch, multiply, &p, &e));
         for (int32_t h = 0; h < H; h++)
             for (int d = 0; d < L; d++) rolled[h][d] += p.all[h][L - 1][L - 1 - d] / ROWS;
     }
@@ -175,4 +175,61 @@ TEST_WITH(struct worker_fixture *f, a_split_that_is_too_short_is_refused)
 {
     const struct spec train = trained(f, SPEC_ROTARY), s = heads_of(&train, 100, L);
     worker_fixture_must_fail(f, &s, 1, ERR_DATA, "eval.attention_rows: 100 rows");
+}
+
+/* --- memory --- */
+
+static int (*real_alloc)(struct backend *b, void **out, size_t bytes, struct err *e);
+static size_t allocated_bytes, refused_bytes;
+
+static int limited(struct backend *b, void **out, size_t bytes, struct err *err)
+{
+    if (bytes == refused_bytes) return ERR(err, ERR_NOMEM, "cpu: out of memory");
+    allocated_bytes += bytes;
+    return real_alloc(b, out, bytes, err);
+}
+
+static int ignore(void *context, const struct heads_layer *layer, struct err *err)
+{
+    (void)context;
+    (void)layer;
+    (void)err;
+    return 0;
+}
+
+TEST_WITH(struct worker_fixture *f, a_row_allocates_what_a_plan_states_or_names_the_settings)
+{
+    const struct spec train = trained(f, SPEC_ALIBI);
+    struct model *m = open_trained(f, &train);
+    const struct backend_ops *real = f->cpu->ops;
+    struct backend_ops ops = *real;
+    struct shape_heads need;
+    int32_t token[L] = {0};
+    const struct model_batch row = {.source = token, .target = token, .rows = 1, .length = L};
+
+    shape_heads(&need, &train.model, L);
+    real_alloc = real->alloc;
+    ops.alloc = limited;
+    f->cpu->ops = &ops;
+    assert_ok(heads_see(m, f->cpu, &train.model, &row, ignore, NULL, &e));
+    assert_int_equal(allocated_bytes, need.device_bytes);
+    refused_bytes = (size_t)need.device_bytes;
+    int rc = heads_see(m, f->cpu, &train.model, &row, ignore, NULL, &e);
+    f->cpu->ops = real;
+    model_close(m);
+    assert_int_equal(rc, ERR_NOMEM);
+    assert_non_null(strstr(e.text, "eval.attention_rows needs "));
+    assert_non_null(strstr(e.text, "lower eval.L, or set eval.attention_rows to 0"));
+}
+
+/* No machine has 2^54 bytes. */
+TEST_WITH(struct worker_fixture *f, weights_of_more_layers_than_fit_into_memory_are_an_error)
+{
+    struct spec train = trained(f, SPEC_ALIBI), s = heads_of(&train, ROWS, L);
+    struct worker a = {.spec = &s};
+
+    train.model.layers = 1 << 30;
+    train.model.heads = 1 << 10;
+    assert_fails(ERR_NOMEM, "lower eval.L",
+                 heads_record(&a, 0, &train, NULL, &f->corpus.split[CORPUS_VALID], &e));
 }

@@ -148,6 +148,24 @@ TEST(a_search_allocates_what_a_plan_states)
     drop(&f);
 }
 
+/* No machine has 2^65 bytes. */
+TEST(a_search_that_does_not_fit_into_memory_names_the_setting)
+{
+    struct field f;
+    struct neighbours s;
+
+    make(&f, 40, 40, 0);
+    const struct neighbours_options o = {.backend = f.cpu,
+                                         .keys = f.key,
+                                         .keys_n = INT32_MAX,
+                                         .width = WIDTH,
+                                         .k = INT32_MAX - 40,
+                                         .queries_max = 1 << 30};
+    assert_fails(ERR_NOMEM, "lower eval.knn_neighbours", neighbours_open(&s, &o, &e));
+    neighbours_close(&s);
+    drop(&f);
+}
+
 TEST(what_a_search_cannot_use_is_refused)
 {
     static const struct {
@@ -158,7 +176,7 @@ TEST(what_a_search_cannot_use_is_refused)
     } rows[] = {{0, 1, 0, ERR_DATA, "eval.knn_neighbours: 0"},
                 {41, 1, 0, ERR_DATA, "the datastore has 40 keys; set from 1"},
                 {5, 1, NAN, ERR_DATA, "key 3 of the datastore is not finite"},
-                {5, 1, INFINITY, ERR_DATA, "delete it"},
+                {5, 1, INFINITY, ERR_DATA, "has diverged"},
                 {5, 1, 1e30f, ERR_DATA, "key 3 of the datastore is not finite"}, /* its square */
                 {5, QUERIES + 1, 0, ERR_INTERNAL, "at most 7"}};
 

@@ -2,6 +2,10 @@
  */
 #include "harness/test.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "cpu/cpu.h"
 #include "worker/worker.h"
 
 TEST_DEVICES("cpu")
@@ -87,4 +91,67 @@ TEST(an_op_without_code_or_with_a_wrong_result_fails_with_its_name)
         b->ops = cpu_ops;
         backend_close(b);
     }
+}
+
+static void open_pair(struct backend *pair[2])
+{
+    for (int i = 0; i < 2; i++) assert_ok(backend_open(&pair[i], "cpu", 1, DTYPE_F32, &e));
+}
+
+static void close_pair(struct backend *pair[2])
+{
+    for (int i = 0; i < 2; i++) backend_close(pair[i]);
+}
+
+/* The kernels v4 come first: the library keeps the instruction set of its first product. */
+TEST(threads_that_multiply_at_the_same_time_give_the_bits_of_one)
+{
+    static const char *const sets[] = {"v4", "v3", "base"};
+    struct backend *pair[2];
+    for (int i = 0; i < 3; i++) {
+        if (!cpu_simd_named(sets[i])) continue;
+        setenv("ALIBI_KERNELS", sets[i], 1);
+        open_pair(pair);
+        assert_ok(trial_threads(pair[0], pair[1], 100000, &e));
+        bool library = cpu_use_library(pair[0], &e) == 0 && cpu_use_library(pair[1], &e) == 0;
+        if (library) assert_ok(trial_threads(pair[0], pair[1], 100000, &e));
+        print_message("%s kernels: own products%s%s\n", sets[i], library ? ", " : "",
+                      library ? pair[0]->blas : "");
+        close_pair(pair);
+    }
+    unsetenv("ALIBI_KERNELS");
+}
+
+/* A library that goes wrong in a thread now and then, as if another had used its buffer. */
+static pthread_t main_thread;
+static _Atomic int calls_n;
+static int linear_wrong_in_a_thread(struct backend *b, const struct linear_args *a, struct err *e)
+{
+    TRY(cpu_ops->linear(b, a, e));
+    if (!pthread_equal(pthread_self(), main_thread) && calls_n++ % 1000 == 999)
+        *(float *)a->y.data += 1.0f;
+    return 0;
+}
+
+static int linear_fails_in_a_thread(struct backend *b, const struct linear_args *a, struct err *e)
+{
+    if (!pthread_equal(pthread_self(), main_thread)) return ERR(e, ERR_NOMEM, "no buffer");
+    return cpu_ops->linear(b, a, e);
+}
+
+TEST(a_thread_whose_products_differ_or_fail_is_reported)
+{
+    struct backend *pair[2];
+    open_pair(pair);
+    cpu_ops = pair[0]->ops;
+    main_thread = pthread_self();
+    struct backend_ops ops = *cpu_ops;
+    pair[0]->ops = pair[1]->ops = &ops;
+    ops.linear = linear_wrong_in_a_thread;
+    assert_fails(ERR_UNAVAILABLE, "products differ if two threads multiply at the same time",
+                 trial_threads(pair[0], pair[1], 1000, &e));
+    ops.linear = linear_fails_in_a_thread;
+    assert_fails(ERR_NOMEM, "no buffer", trial_threads(pair[0], pair[1], 1, &e));
+    pair[0]->ops = pair[1]->ops = cpu_ops;
+    close_pair(pair);
 }

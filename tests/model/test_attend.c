@@ -1,6 +1,6 @@
-/* test_heads.c - attention weights and logits of a row agree with each other and with the bias.
+/* test_attend.c - attention weights and logits of a row agree with each other and with the bias.
  *
- *   test_heads [DEVICE…]      default: the CPU */
+ *   test_attend [DEVICE…]      default: the CPU */
 #include "harness/test.h"
 
 #include <math.h>
@@ -8,6 +8,7 @@
 
 #include "model/model_bench.h"
 #include "model/model_internal.h"
+#include "worker/worker_internal.h"
 
 enum { LENGTH = 40, FLOATS = 2 * 4 * LENGTH * LENGTH };
 
@@ -20,7 +21,7 @@ struct kept {
     int32_t layers, slopes_n;
 };
 
-static int keep(void *context, const struct model_heads_layer *l, struct err *err)
+static int keep(void *context, const struct heads_layer *l, struct err *err)
 {
     struct kept *k = context;
     int64_t n = (int64_t)l->H * l->T * l->T;
@@ -38,7 +39,7 @@ static struct kept see(struct model_bench *k)
     static struct kept kept;
     const struct model_batch batch = model_bench_batch(NULL, 1, LENGTH, 3);
     kept = (struct kept){0};
-    assert_ok(model_heads(k->m, &batch, keep, &kept, &e));
+    assert_ok(heads_see(k->m, k->m->b, &k->m->spec.model, &batch, keep, &kept, &e));
     assert_int_equal(kept.layers, 2);
     return kept;
 }
@@ -126,7 +127,7 @@ TEST(logits_are_absolute)
         if (!isinf(kept.logit[i])) assert_true(fabs((double)kept.logit[i] - expected) < 1e-5);
 }
 
-static int refuse(void *context, const struct model_heads_layer *l, struct err *err)
+static int refuse(void *context, const struct heads_layer *l, struct err *err)
 {
     (void)context;
     return ERR(err, ERR_DATA, "layer %d is enough", l->layer);
@@ -138,8 +139,10 @@ TEST(a_refusal_ends_the_pass_and_more_than_a_row_is_refused)
     struct model_bench *k = model_bench_open_on(test_device, test_dtype, &s, 2, LENGTH, false);
     const struct model_batch one = model_bench_batch(NULL, 1, LENGTH, 3);
     const struct model_batch two = model_bench_batch(NULL, 2, LENGTH, 3);
-    assert_fails(ERR_DATA, "layer 0 is enough", model_heads(k->m, &one, refuse, NULL, &e));
-    assert_fails(ERR_INTERNAL, "of 2 rows", model_heads(k->m, &two, refuse, NULL, &e));
+    assert_fails(ERR_DATA, "layer 0 is enough",
+                 heads_see(k->m, k->m->b, &s.model, &one, refuse, NULL, &e));
+    assert_fails(ERR_INTERNAL, "of 2 rows",
+                 heads_see(k->m, k->m->b, &s.model, &two, refuse, NULL, &e));
     const struct kept kept = see(k); /* the model still works */
     assert_true(softmax_difference(k->m, &kept) < 1e-5);
 }
