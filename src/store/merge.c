@@ -474,7 +474,7 @@ static int list_known(struct merge *m, const char *folder, struct err *e)
         m->store, &row,
         "SELECT run_id,uid,dir FROM other.run_attempts WHERE state<>'running' AND dir<>''"
         " AND uid NOT IN(SELECT uid FROM main.run_attempts)"
-        " AND run_id IN(SELECT run_id FROM main.run_attempts)",
+        " AND run_id IN(SELECT run_id FROM main.run_attempts UNION SELECT id FROM main.sources)",
         NULL, 0, e));
     while ((rc = database_next(
                 m->store, row,

@@ -180,6 +180,10 @@ int workflow_verify(struct verify_summary *out, const struct project *project, s
         "SELECT v.run_id, a.dir FROM results v JOIN run_attempts a USING(attempt_id) WHERE"
         " v.current = 1 AND v.kind <> 'bench' AND" VERIFY_CHOSEN(
             "v.run_id") " ORDER BY v.kind DESC, v.run_id";
+    static const char sources_sql[] =
+        "SELECT id FROM sources WHERE current AND"
+        " id NOT IN (SELECT run_id FROM results WHERE current = 1) AND" VERIFY_CHOSEN(
+            "id") " ORDER BY id";
     struct verify v = {project, a, store, o, out, NULL};
     const struct store_param run = {"run", o->run_id, STORE_TEXT}; /* NULL: every run */
     struct rows rows;
@@ -194,6 +198,14 @@ int workflow_verify(struct verify_summary *out, const struct project *project, s
     TRY(rows_read(&rows, a, store, result_sql, &run, 1, e));
     for (int32_t i = 0; i < rows.rows_n; i++) TRY(verify_result(&v, &rows, rows.row[i], e));
     if (o->updates > 0) {
+        TRY(rows_read(&rows, a, store, sources_sql, &run, 1, e));
+        for (int32_t i = 0; i < rows.rows_n; i++)
+            report(&v, VERIFY_SKIPPED,
+                   arena_printf(a,
+                                "run %s was not reproduced: its weights were imported, not "
+                                "trained here",
+                                store_text(&rows.row[i][0])),
+                   NULL);
         TRY(rows_read(&rows, a, store, runs_sql, &run, 1, e));
         for (int32_t i = 0; i < rows.rows_n; i++)
             TRY(verify_reproduced(&v, store_text(&rows.row[i][0]), store_text(&rows.row[i][1]), e));

@@ -138,6 +138,27 @@ TEST_WITH(struct store_fixture *f, a_model_that_was_an_attempt_until_version_5_b
     assert_string_equal(path, "runs/5b5d82ed579a951d/1/imported.safetensors");
 }
 
+TEST_WITH(struct store_fixture *f,
+          a_merged_file_of_version_5_leaves_sources_and_no_attempts_of_them)
+{
+    const struct project project = {.root = f->dir};
+    struct store *s = NULL;
+    struct merge_result m;
+    char path[128];
+
+    thaw_file(f, "tests/store/frozen/v5_sources.sql");
+    fixture_make_folders(f);
+    snprintf(path, sizeof path, "%s/other.db", f->dir);
+    assert_int_equal(store_open(&s, path, STORE_WRITE, &f->e), 0);
+    for (int times = 0; times < 2; times++)
+        assert_works(f, store_merge(s, &m, &project, f->path, &f->e));
+    store_close(s);
+    snprintf(f->path, sizeof f->path, "%s", path);
+    store_fixture_open(f, STORE_READ);
+    check_sources(f);
+    assert_cell(f, "SELECT count(*) FROM attempts WHERE slot='imported'", "0");
+}
+
 /* The answers are those of the program that wrote the file. */
 static void check_texts(struct store_fixture *f)
 {
