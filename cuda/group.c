@@ -6,10 +6,15 @@
  * 2. An exchange by NCCL is one group of sends and receives on the stream, like an op. Through host
  *    memory it waits for the stream.
  * 3. An exchange with a rank that is lost may never end on the device. The watcher of src/group
- *    then ends the process; an error that only NCCL sees is found by a thread of this file. */
+ *    then ends the process; an error that only NCCL sees is found by a thread of this file, and so
+ *    is a meeting of NCCL that does not end.
+ * 4. ERR_NOINPUT is an error that another try would meet again, such as a usage that NCCL refuses
+ *    or, until bytes have moved, too little shared memory. It says nothing about the GPU.
+ *    ERR_UNAVAILABLE is the loss of a rank or a link that has worked. */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +48,10 @@ struct cuda_ranks {
     nccl_comm comm_own; /* NULL: the exchange goes through host memory */
     pthread_t watcher;
     bool is_watched;
-    int wake_fd;       /* an eventfd that ends the watcher; -1 */
-    char *staging_own; /* pinned */
+    atomic_bool has_met;   /* comm_own is set */
+    atomic_bool has_moved; /* the first exchange has ended */
+    int wake_fd;           /* an eventfd that ends the watcher; -1 */
+    char *staging_own;     /* pinned */
     size_t staging_bytes;
     struct group_transfer *part_own; /* (parts_room) */
     int32_t parts_room;
@@ -62,9 +69,12 @@ static void version_text(char *out, size_t bytes, int version)
 /* Loads NCCL. Errors: ERR_NOINPUT none is used; ERR_UNAVAILABLE it cannot be used. */
 static int find_nccl(struct nccl *out, int *version, struct err *e)
 {
-    const char *named = getenv("ALIBI_NCCL");
+    const char *named = getenv("ALIBI_NCCL"), *visible = getenv("CUDA_VISIBLE_DEVICES");
     char found[32], least[32];
     if (named && strcmp(named, "0") == 0) return ERR(e, ERR_NOINPUT, "NCCL is off (ALIBI_NCCL=0)");
+    if (visible && strncmp(visible, "MIG-", 4) == 0)
+        return ERR(e, ERR_NOINPUT, "NCCL does not take MIG instances (CUDA_VISIBLE_DEVICES=%.60s)",
+                   visible);
     TRY(nccl_open(out, e));
     if (out->version(version) != NCCL_SUCCESS)
         return ERR(e, ERR_UNAVAILABLE, "NCCL hides its version");
@@ -86,23 +96,62 @@ int cuda_transport(char *text, size_t bytes, struct err *e)
     return 0;
 }
 
+/* Rule 4. */
+static int code_of(const struct cuda_ranks *r, int status)
+{
+    if (status == NCCL_REMOTE_ERROR) return ERR_UNAVAILABLE;
+    if (status == NCCL_INVALID_ARGUMENT || status == NCCL_INVALID_USAGE) return ERR_NOINPUT;
+    return atomic_load(&r->has_moved) ? ERR_UNAVAILABLE : ERR_NOINPUT;
+}
+
 static int nccl_fault(const struct cuda_ranks *r, int status, const char *where, struct err *e)
 {
     if (status == NCCL_SUCCESS || status == NCCL_IN_PROGRESS) return 0;
-    return ERR(e, ERR_UNAVAILABLE, "%s: %s: NCCL: %s; NCCL_DEBUG=WARN in the environment says more",
-               r->c->backend.name, where, r->nccl.text(status));
+    const char *cause = r->nccl.last_error(NULL); /* a sentence, perhaps with an end of line */
+    if (!cause) cause = "";
+    int rc = ERR(e, code_of(r, status),
+                 "%s: %s: NCCL: %s%s%.*s; NCCL_DEBUG=WARN in the environment says more",
+                 r->c->backend.name, where, r->nccl.text(status), *cause ? ": " : "",
+                 (int)strcspn(cause, "\n"), cause);
+    if (rc == ERR_UNAVAILABLE) (void)err_blame(e, ERR_CAUSE_LOST, -1, ""); /* not this device */
+    return rc;
+}
+
+/* nccl_fault of a call. If a rank was lost, src/group ends this process with the first cause, of
+ * which the error may be a consequence. */
+static int nccl_check(const struct cuda_ranks *r, int status, const char *where, struct err *e)
+{
+    int rc = nccl_fault(r, status, where, e);
+    if (rc < 0 && status != NCCL_INVALID_ARGUMENT && status != NCCL_INVALID_USAGE)
+        poll(NULL, 0, OUTLIVE_MS);
+    return rc;
+}
+
+/* NCCL connects by ports of its own, on an interface that it chooses, and waits without end. */
+static int meeting_fault(const struct cuda_ranks *r, int64_t asked_n, struct err *e)
+{
+    double meet_s = r->functions->meet_s(r->group);
+    if (atomic_load(&r->has_met) || 1e-3 * ASK_MS * (double)asked_n < meet_s) return 0;
+    return ERR(e, ERR_NOINPUT,
+               "%s: NCCL did not connect the ranks within %g s; NCCL_SOCKET_IFNAME names the "
+               "network interface to use, on which a firewall must let all ports pass; "
+               "ALIBI_NCCL=0 exchanges through host memory",
+               r->c->backend.name, meet_s);
 }
 
 /* Waits for an error that NCCL finds in the background, such as a broken link to a rank that is
- * alive, and ends all ranks with it. */
+ * alive, or for the end of the time in which NCCL connects; ends all ranks with it. */
 static void *watch(void *context)
 {
     struct cuda_ranks *r = context;
     struct pollfd wake = {.fd = r->wake_fd, .events = POLLIN};
     struct err e = {0};
-    while (poll(&wake, 1, ASK_MS) <= 0) {
-        int error = NCCL_SUCCESS, status = r->nccl.async_error(r->comm_own, &error);
-        if (nccl_fault(r, status != NCCL_SUCCESS ? status : error, "exchange", &e) == 0) continue;
+    for (int64_t asked_n = 1; poll(&wake, 1, ASK_MS) <= 0; asked_n++) {
+        int error = NCCL_SUCCESS, status = NCCL_SUCCESS;
+        if (atomic_load(&r->has_met)) status = r->nccl.async_error(r->comm_own, &error);
+        if (nccl_fault(r, status != NCCL_SUCCESS ? status : error, "exchange", &e) == 0 &&
+            meeting_fault(r, asked_n, &e) == 0)
+            continue;
         /* If a rank was lost, src/group knows it, and this was a consequence. */
         if (poll(&wake, 1, OUTLIVE_MS) > 0) break;
         r->functions->fail(r->group, &e);
@@ -131,7 +180,7 @@ static void end_watch(struct cuda_ranks *r)
     if (r->wake_fd >= 0) close(r->wake_fd);
 }
 
-/* ---- joining: an error that another try would meet again is ERR_NOINPUT ---- */
+/* ---- joining ---- */
 
 /* Rank 0: chooses the transport. */
 static int make_offer(struct cuda_ranks *r, struct offer *o, struct err *e)
@@ -170,9 +219,11 @@ static int join_nccl(struct cuda_ranks *r, const struct offer *o, struct err *e)
     int32_t rank = r->functions->rank(r->group), ranks_n = r->functions->ranks_n(r->group);
     if (rank > 0) TRY(follow(r, o, e));
     version_text(b->transport, sizeof b->transport, o->version);
-    TRY(nccl_fault(r, r->nccl.init(&r->comm_own, ranks_n, o->id, rank), "meeting of ranks", e));
+    TRY(begin_watch(r, e));
+    TRY(nccl_check(r, r->nccl.init(&r->comm_own, ranks_n, o->id, rank), "meeting of ranks", e));
+    atomic_store(&r->has_met, true);
     cuda_watch_memory(r->c);
-    return begin_watch(r, e);
+    return 0;
 }
 
 int cuda_group_join(struct backend *b, struct group *g, struct err *e)
@@ -214,7 +265,7 @@ static int exchange_by_nccl(struct cuda_ranks *r, const struct group_transfer *l
 {
     cudaStream_t stream = r->c->stream_own;
     int status = r->nccl.group_start();
-    TRY(nccl_fault(r, status, "exchange", e));
+    TRY(nccl_check(r, status, "exchange", e));
     for (int32_t i = 0; i < n && status == NCCL_SUCCESS; i++) {
         const struct group_transfer *t = &list[i];
         if (t->send_bytes > 0)
@@ -224,7 +275,13 @@ static int exchange_by_nccl(struct cuda_ranks *r, const struct group_transfer *l
                                      stream);
     }
     int end = r->nccl.group_end();
-    return nccl_fault(r, status != NCCL_SUCCESS ? status : end, "exchange", e);
+    TRY(nccl_check(r, status != NCCL_SUCCESS ? status : end, "exchange", e));
+    if (atomic_load(&r->has_moved) || n == 0) return 0;
+    /* NCCL connects two ranks when they first exchange. */
+    TRY(cuda_sync(&r->c->backend, e));
+    cuda_watch_memory(r->c);
+    atomic_store(&r->has_moved, true);
+    return 0;
 }
 
 static size_t larger(const struct group_transfer *t)

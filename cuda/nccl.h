@@ -8,8 +8,14 @@
 
 #include "base/err.h"
 
-enum { NCCL_SUCCESS = 0, NCCL_IN_PROGRESS = 7 }; /* ncclResult_t */
-enum { NCCL_BYTES = 0 };                         /* ncclInt8 */
+enum { /* ncclResult_t */
+       NCCL_SUCCESS = 0,
+       NCCL_INVALID_ARGUMENT = 4,
+       NCCL_INVALID_USAGE = 5,
+       NCCL_REMOTE_ERROR = 6,
+       NCCL_IN_PROGRESS = 7
+};
+enum { NCCL_BYTES = 0 }; /* ncclInt8 */
 
 struct nccl_id {
     char bytes[128];
@@ -20,6 +26,7 @@ typedef struct ncclComm *nccl_comm;
 #define NCCL_FUNCTIONS(F)                                                                          \
     F(version, ncclGetVersion, int, (int *))                                                       \
     F(text, ncclGetErrorString, const char *, (int))                                               \
+    F(last_error, ncclGetLastError, const char *, (nccl_comm))                                     \
     F(id, ncclGetUniqueId, int, (struct nccl_id *))                                                \
     F(init, ncclCommInitRank, int, (nccl_comm *, int, struct nccl_id, int))                        \
     F(destroy, ncclCommDestroy, int, (nccl_comm))                                                  \

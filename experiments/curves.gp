@@ -8,6 +8,7 @@ do for [i = 1:CURVES] {
 entry(i) = CURVE_TITLE[i]
 set xlabel 'update'
 set ylabel 'loss, nats per token'
+set autoscale xfix
 set offsets graph 0,graph 0.01,0,0
 eval BEGIN
 p = 1

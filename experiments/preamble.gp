@@ -20,9 +20,15 @@
 #   CURVES            and arrays CURVE_TITLE, CURVE_STYLE (that of the view position_methods,
 #                     such as 4 of ALiBi; 100 more for a curve of the paper), CURVE_SHADE (0 to 1
 #                     among the curves of one style in a panel), CURVE_DASH (from 1: a number for each
-#                     combination of settings in the titles), CURVE_Y_MAX
+#                     combination of settings in the titles), CURVE_Y_MAX, CURVE_SAME (the earlier
+#                     curve of the panel with the same points; 0: none), CURVE_ALSO (" (= ...)": the
+#                     names of the later ones)
 #   color(i)          of curve i: the method's, light to dark by shade; the paper's grey
 #   lined(i)          1: a line joins the points of curve i. plot.gp may define it again
+#   drawn(i)          1: curve i is drawn. plot.gp may define it again
+#   BAND              opacity of the bands of deviations
+#   ONE_METHOD        a command: if all curves are of one method, each combination of settings has
+#                     a colour, mark and dash, and shade tells the lengths of training apart
 #   method(i) tokens(i) entry(i)   CURVE_TITLE without its length; the length; what the legend says
 #                     of the curve ('': nothing). plot.gp may define entry again
 #
@@ -111,6 +117,18 @@ dash(i) = is_theirs(i) ? 2 : (DASH[CURVE_STYLE[i]] + CURVE_DASH[i] - 2) % DASHES
 mark(i) = is_theirs(i) ? OPEN[CURVE_STYLE[i] - 100] : \
     CURVE_DASH[i] > DASHES ? OPEN[CURVE_STYLE[i]] : FILLED[CURVE_STYLE[i]]
 lined(i) = 1
+drawn(i) = 1
+BAND = 0.2
+ONE_METHOD = "METHODS = 1; do for [i = 1:CURVES] { \
+    if (!is_theirs(i) && CURVE_STYLE[i] != CURVE_STYLE[1]) { METHODS = 2 } }; \
+    if (METHODS == 1) { OWN = CURVE_STYLE[1]; do for [p = 1:PANELS] { \
+    do for [i = PANEL_FIRST[p]:PANEL_LAST[p]] { if (!is_theirs(i)) { \
+    ALIKE = 0; RANK = 0; do for [k = PANEL_FIRST[p]:PANEL_LAST[p]] { \
+    if (!is_theirs(k) && CURVE_DASH[k] == CURVE_DASH[i]) { ALIKE = ALIKE + 1; RANK = RANK + (k <= i) } }; \
+    CURVE_SHADE[i] = 1.0 * RANK / ALIKE } } }; \
+    do for [i = 1:CURVES] { if (!is_theirs(i)) { TURN = (CURVE_DASH[i] - 1) % STYLES; \
+    CURVE_STYLE[i] = TURN == 0 ? OWN : TURN < OWN ? TURN : TURN + 1; \
+    CURVE_DASH[i] = (CURVE_DASH[i] - 1) / STYLES + 1 } } }"
 before(s, mark) = strstrt(s, mark) ? s[1:strstrt(s, mark) - 1] : s
 method(i) = before(before(CURVE_TITLE[i], ' L='), ', ')
 tokens(i) = strstrt(CURVE_TITLE[i], \
@@ -147,15 +165,16 @@ PANEL = "if (p > 1) { unset label 101; unset label 102 }; if ((p - 1) % COLS) { 
     py(NARROW && ROWS > 1 ? 70 : 50); LABELLED = ''; \
     JOINED = ''; ALONE = ''; LEAVING = ''; LABELS_END = -1e9; \
     do for [i = PANEL_FIRST[p]:PANEL_LAST[p]] { \
-    if (lined(i)) { JOINED = JOINED.' '.i } else { ALONE = ALONE.' '.i }; \
-    if (exists('y_top') && CURVE_Y_MAX[i] > y_top) { LEAVING = LEAVING.' '.i }; \
+    if (drawn(i) && lined(i)) { JOINED = JOINED.' '.i }; \
+    if (drawn(i) && !lined(i)) { ALONE = ALONE.' '.i }; \
+    if (drawn(i) && exists('y_top') && CURVE_Y_MAX[i] > y_top) { LEAVING = LEAVING.' '.i }; \
     if (tokens(i) ne '') { \
     LABELLED = LABELLED.' '.i; LABELS_AT = frame_x(tokens(i) + 0); if (LABELS_AT < LABELS_END) { \
     LABEL_TEXT[i] = '' } else { LABEL_TEXT[i] = in_two(tokens(i)); \
     LABELS_END = LABELS_AT + 6.4 * strlen(in_two(tokens(i))) / (NARROW ? 1 : 2) } } }"
 CURVES_OF_PANEL = 'for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) '
-BANDS = SEEDS < 2 ? 'NaN notitle' : CURVES_OF_PANEL.'using 1:($2 - $3):($2 + $3) \
-    with filledcurves fillstyle transparent solid 0.2 noborder fillcolor rgb color(i) notitle'
+BANDS = SEEDS < 2 ? 'NaN notitle' : CURVES_OF_PANEL.'using 1:(drawn(i) ? $2 - $3 : NaN):($2 + $3) \
+    with filledcurves fillstyle transparent solid BAND noborder fillcolor rgb color(i) notitle'
 # A word of a list of curves. gnuplot reads a plot command once even for an empty list.
 nth(i) = i eq '' ? 1 : int(i)
 LINES = 'for [i in JOINED] DATA index (nth(i) - 1) using 1:2 with linespoints \

@@ -3,7 +3,7 @@
 # counts as failed. The smoke legs come first and take seconds.
 # usage: tests/check_gpu.sh BUILD [DEVICE]     DEVICE: cuda:0 (default), cuda:1, cuda:emulated
 #   LEGS="smoke oracle"   only legs whose name begins so, as in leg-NAME.log
-#   SANITIZE=0            without compute-sanitizer, whose legs take most of the time
+#   SANITIZE=0            without compute-sanitizer, whose legs take most of the time (default on the emulator)
 #   LIMIT=300             seconds a leg may take (the emulator: 900)
 #   ORACLE=FOLDER         also check the fixtures there
 #   RANKS=4               trainings on so many GPUs, from DEVICE on; without it on two, if this machine has them
@@ -25,7 +25,7 @@ case $why in
     ;;
 esac
 case $device in
-cuda:emulated) own=$build/emulation/plain limit=${LIMIT:-900} sanitize=0 driver=none ;;
+cuda:emulated) own=$build/emulation/plain limit=${LIMIT:-900} sanitize=${SANITIZE:-0} driver=none ;;
 *)
     own=$build/cuda limit=${LIMIT:-300} sanitize=${SANITIZE:-1}
     driver=$(grep -m 1 NVRM /proc/driver/nvidia/version 2>/dev/null | grep -oE '[0-9]+\.[0-9.]+' | head -n 1)
@@ -81,30 +81,48 @@ leg "forms of the decoder in bf16" "$build/tests/model/test_forms" --bf16 "$devi
 leg "graph capture" "$build/tests/ops/check_capture" "$device"
 leg "passes as graphs" "$build/tests/model/check_graphs" "$device"
 leg "attempts as on the CPU" "$build/tests/worker/check_device" "$device"
-# A training on several GPUs leaves the files of one; prints what an exchange moves in a second.
+# A training on several GPUs leaves the files of one, by NCCL and through host memory; prints what an exchange moves in a
+# second. A machine without NCCL fails the first leg, unless the caller has set ALIBI_NCCL=0.
 case $device in
 cuda:emulated) several=yes ;;
 *) several=${RANKS:-$("$build/alibi" devices | grep "^cuda:$((${device#cuda:} + 1)) " | grep -v "not usable")} ;;
 esac
 if [ -n "$several" ]; then
-    leg "ranks as one device" "$build/tests/worker/check_ranks" "$device"
+    [ "${ALIBI_NCCL:-}" = 0 ] || leg "ranks as one device, by NCCL" "$build/tests/worker/check_ranks" "$device"
+    leg "ranks as one device, through host memory" env ALIBI_NCCL=0 "$build/tests/worker/check_ranks" "$device"
 else
     echo "check-gpu: \"ranks as one device\" was skipped: it needs a second GPU"
 fi
 
-# racecheck, synccheck and initcheck look at the kernels of this project, whose names end in _k, and not at cuBLAS's.
-# memcheck looks at all: a wrong size or place in a call of cuBLAS shows there.
+# racecheck and synccheck look at the kernels of this project, whose names end in _k, and not at cuBLAS's. memcheck looks at
+# all: a wrong size or place in a call of cuBLAS shows there. So does initcheck, which learns from the kernels it sees which
+# bytes are written; a report counts if its line names a kernel of ours.
+# shellcheck disable=SC2016 # for the shell that runs it
+initcheck='status=$(mktemp)
+{ compute-sanitizer --target-processes all --tool initcheck "$@"; echo $? >"$status"; } | awk "{ print } / (at|in) .*_k[<(]/ { ours++ } END { exit ours > 0 }"
+rc=$?
+ended=$(cat "$status")
+rm "$status"
+[ $rc -eq 0 ] && exit "$ended"
+exit 9'
 sanitize() { # NAME TOOL command...
     name="compute-sanitizer $2, $1" tool=$2
     shift 2
-    [ "$tool" = memcheck ] || set -- --kernel-name kns=_k --kernel-name-exclude kns=_kernel "$@"
-    leg "$name" compute-sanitizer --target-processes all --tool "$tool" --error-exitcode 9 "$@"
+    case $tool in
+    initcheck) set -- sh -c "$initcheck" sh "$@" ;;
+    memcheck) set -- compute-sanitizer --target-processes all --tool "$tool" --error-exitcode 9 "$@" ;;
+    *) set -- compute-sanitizer --target-processes all --tool "$tool" --kernel-name kns=_k --kernel-name-exclude kns=_kernel --error-exitcode 9 "$@" ;;
+    esac
+    leg "$name" "$@"
 }
-if [ "$sanitize" != 0 ]; then
+if [ "$sanitize" != 0 ] && ! command -v compute-sanitizer >/dev/null; then
+    leg "compute-sanitizer" sh -c 'echo "compute-sanitizer is not in PATH: pip install nvidia-cuda-sanitizer-api puts it into nvidia/cu13/bin; SANITIZE=0 leaves it out"; exit 127'
+elif [ "$sanitize" != 0 ]; then
     for program in "$own"/kernels/*; do
         case $program in *attention_formula) continue ;; esac # thousands of launches take too long
         sanitize "$(basename "$program")" memcheck "$program"
     done
+    limit=$((3 * limit)) # the op table has more launches than all other legs
     for tool in memcheck racecheck synccheck initcheck; do sanitize "op table" $tool "$build/tests/ops/test_ops" "$device"; done
 fi
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# lint.sh - the rules a program can check: layers, headers that compile alone, format, banned calls, lengths.
+# lint.sh - the rules a program can check: layers, headers that compile alone, calls, format, banned calls, lengths.
 # Prints one line a finding and exits 1 if there is any. Run from the repository root.
 set -u
 findings=0
@@ -67,6 +67,59 @@ done < <(git ls-files '*.md' '*.txt' src cuda configs experiments Makefile .ci |
 while IFS=: read -r file line path; do
     [ -e "$(dirname "$file")/$path" ] || say "$file:$line: the link $path does not exist"
 done < <(git ls-files '*.md' | xargs grep -noHP '\]\(\K(?!https?:|#)[^)#]+')
+
+# A variable that changes what the program does is in the table of src/README.md.
+while read -r name; do
+    grep -q "^| .$name.:" src/README.md || say "src/README.md: the table of variables lacks $name"
+done < <(grep -rhoE '"ALIBI_[A-Z]+[A-Z_]*"' src cuda --include='*.[ch]' | tr -d '"' | sort -u)
+
+# The program calls every public function: its name occurs in code, outside comments, also where it is not declared or defined.
+# Names that macros build, such as cli_##id, count if their parts occur. Exceptions, which only tests and measurements call:
+#   model_bytes        the memory that a model took, which the predictions of src/shape are compared with
+#   model_keep_inner   the streams between layers, which are compared with the authors' code
+#   cpu_use_library    makes every BLAS library compute, so that each one installed is tested
+only_tests="model_bytes model_keep_inner cpu_use_library"
+while read -r place name; do
+    case " $only_tests " in
+    *" $name "*) ;;
+    *) say "$place: nothing in src or cuda calls $name; delete it, or make it static" ;;
+    esac
+done < <(awk '
+    FNR == 1 { inside = 0 }
+    {
+        line = $0
+        text = ""
+        while (line != "") { # without comments
+            at = index(line, inside ? "*/" : "/*")
+            if (!inside) text = text (at ? substr(line, 1, at - 1) : line)
+            line = at ? substr(line, at + 2) : ""
+            if (at) inside = !inside
+        }
+        sub(/\/\/.*/, "", text)
+        gsub(/extern "C" /, "", text)
+        own = ""
+        if (text ~ /^[a-zA-Z_][a-zA-Z0-9_ ]*[ *]+[a-z_][a-zA-Z0-9_]*\(/ && text !~ /^(static|typedef|return|else|extern) / && text !~ /=/) {
+            own = text
+            sub(/\(.*/, "", own)
+            sub(/.*[ *]/, "", own)
+            if (FILENAME ~ /\.(c|cu)$/ && text !~ /;$/) place[own] = FILENAME ":" FNR
+        }
+        while (match(text, /[a-zA-Z_][a-zA-Z0-9_]*(##)?/)) {
+            word = substr(text, RSTART, RLENGTH)
+            text = substr(text, RSTART + RLENGTH)
+            if (sub(/##$/, "", word)) pasted[word] = 1
+            else if (word == own) own = ""
+            else used[word] = 1
+        }
+    }
+    END {
+        for (name in place) {
+            found = name in used
+            for (prefix in pasted)
+                if (index(name, prefix) == 1 && substr(name, length(prefix) + 1) in used) found = 1
+            if (!found) print place[name], name
+        }
+    }' src/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh)
 
 # Headers compile alone as C17; those that CUDA or C++ includes also as C++17.
 for header in src/*/*.h; do

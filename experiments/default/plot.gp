@@ -1,5 +1,8 @@
 # The figure of a folder without a table.txt and a plot.gp.
-entry(i) = CURVE_TITLE[i]
+eval ONE_METHOD
+drawn(i) = CURVE_SAME[i] == 0
+entry(i) = drawn(i) ? CURVE_TITLE[i].CURVE_ALSO[i] : ''
+BAND = CURVES > 6 ? 1.2 / CURVES : 0.2
 if (PANELS == 1) { PANEL_TITLE[1] = '' }
 y_low = 0.97 * Y_MIN
 y_top = Y_MAX > 2.5 * Y_MIN ? 2.5 * Y_MIN : 1.03 * Y_MAX

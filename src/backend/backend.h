@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-enum { BACKEND_VERSION = 13 };
+enum { BACKEND_VERSION = 14 };
 
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_I32 };
 

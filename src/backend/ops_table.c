@@ -700,19 +700,6 @@ bool op_is_listed(const char *list, const char *name)
     return false;
 }
 
-#define EXISTS(NAME, name, args)                                                                   \
-    case OP_##NAME:                                                                                \
-        return b->ops->name != NULL;
-bool op_exists(const struct backend *b, enum op op)
-{
-    switch (op) {
-        BACKEND_OPS(EXISTS)
-    case OPS_N:
-        break;
-    }
-    return false;
-}
-
 #define RUN(NAME, name, args)                                                                      \
     case OP_##NAME:                                                                                \
         return b->ops->name(b, arguments, e);

@@ -89,9 +89,7 @@ int64_t op_rows_n(enum op op, const void *args);
 /* op_is_listed - true if a list such as "x r", or NULL, has the name. */
 bool op_is_listed(const char *list, const char *name);
 
-/* op_exists - true if the backend has the function (a fused op may be NULL); tests skip by it.
- * op_run - calls it without checking arguments. */
-bool op_exists(const struct backend *b, enum op op);
+/* op_run - calls the backend's function without checking arguments. */
 int op_run(struct backend *b, enum op op, const void *args, struct err *e);
 
 #endif

@@ -23,6 +23,9 @@ static const struct {
     {ERR_OUTPUT, 74, "output"},
 };
 
+static const char *const cause_names[ERR_CAUSES_N] = {NULL,     "own",    "lost",
+                                                      "silent", "absent", "meeting"};
+
 int err_set(struct err *e, int code, const char *format, ...)
 {
     va_list args;
@@ -34,7 +37,17 @@ int err_set(struct err *e, int code, const char *format, ...)
     va_end(args);
     for (char *p = e->text; *p; p++)
         if (*p == '\n' || *p == '\r') *p = ' ';
+    (void)err_blame(e, ERR_CAUSE_OWN, -1, "");
     return code;
+}
+
+int err_blame(struct err *e, enum err_cause cause, int rank, const char *node)
+{
+    if (!e) return ERR_INTERNAL;
+    e->cause = cause;
+    e->rank = rank;
+    snprintf(e->node, sizeof e->node, "%s", node);
+    return e->code;
 }
 
 void err_ctx(struct err *e, const char *format, ...)
@@ -64,4 +77,23 @@ const char *err_name(int code)
     for (size_t i = 0; i < sizeof err_table / sizeof *err_table; i++)
         if (err_table[i].code == code) return err_table[i].name;
     return code == 0 ? "none" : "unknown";
+}
+
+int err_from_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof err_table / sizeof *err_table; i++)
+        if (strcmp(err_table[i].name, name) == 0) return err_table[i].code;
+    return 0;
+}
+
+const char *err_cause_name(enum err_cause cause)
+{
+    return cause_names[cause];
+}
+
+enum err_cause err_cause_from_name(const char *name)
+{
+    for (int i = 1; name && i < ERR_CAUSES_N; i++)
+        if (strcmp(cause_names[i], name) == 0) return (enum err_cause)i;
+    return ERR_CAUSE_NONE;
 }

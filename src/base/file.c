@@ -59,6 +59,13 @@ static int file_open_sized(const char *path, size_t *size, struct err *e)
     return ERR(e, ERR_DATA, "%s is not a regular file", path);
 }
 
+bool file_is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 int file_find_in(char out[FILE_PATH_BYTES], const char *folder, const char *name, struct err *e)
 {
     char path[FILE_PATH_BYTES], own[FILE_PATH_BYTES];

@@ -31,6 +31,8 @@ int file_follow(char out[FILE_PATH_BYTES], const char *path, struct err *e);
  * absent; ERR_DATA not a regular file; ERR_IO. */
 int file_open_read(const char *path, struct err *e);
 
+/* file_is_folder - true for a folder, also through a symbolic link. */
+bool file_is_folder(const char *path);
 /* file_find_in - the path of a file of a folder from outside. A symbolic link may lead only to
  * another file of the folder. Errors: ERR_NOINPUT absent; ERR_DATA. */
 int file_find_in(char out[FILE_PATH_BYTES], const char *folder, const char *name, struct err *e);

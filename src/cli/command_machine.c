@@ -19,28 +19,85 @@
 #include "spec/code_id.h"
 #include "worker/worker.h"
 
-enum { TRIAL_MS = 60000, KILLED_MS = 2000, TRIAL_PRODUCTS = 5000 };
+enum {
+    TRIAL_MS = 60000,
+    KILLED_MS = 2000,
+    TRIAL_PRODUCTS = 5000,
+    CHILD_TEXT_BYTES = 512,
+    SHM_LEAST_BYTES = 1000000000 /* of /dev/shm, through which NCCL exchanges without peer access */
+};
+#define CHILD_OK "ok "
 
-/* Runs in the child: opens the GPU as a worker does, tests it in both precisions, and writes an
- * error message to the pipe. */
-static _Noreturn void try_in_child(const struct device *d, int to)
+/* A child process that tests a GPU, because the driver may hang or crash and CUDA does not survive
+ * a fork. It writes its answer to a pipe. */
+struct child {
+    pid_t pid;
+    int from;
+};
+
+/* A test for a child: of a GPU or, with a meeting, of its exchange as a rank of two. */
+struct test {
+    const struct device *device;
+    const char *meet;
+    int32_t rank;
+};
+
+/* Without the name of the device, which is that of the child's only GPU. */
+static _Noreturn void child_answer(int to, const char *text)
+{
+    const char *name_end = strstr(text, ": ");
+    if (strncmp(text, "cuda:", 5) == 0 && name_end) text = name_end + 2;
+    _exit(write(to, text, strlen(text)) < 0);
+}
+
+static void child_lost(void *to, const struct err *e)
+{
+    child_answer(*(const int *)to, e->text);
+}
+
+/* Opens the GPU as a worker does and tests its ops in both precisions, or its exchange. */
+static _Noreturn void child_test(const struct test *t, int to)
 {
     static const enum dtype precisions[] = {DTYPE_F32, DTYPE_BF16};
+    const struct trial_exchange exchange = {.device = "cuda:0",
+                                            .place = t->device->name,
+                                            .meet = t->meet,
+                                            .rank = t->rank,
+                                            .trial_s = TRIAL_MS / 1e3,
+                                            .lost = child_lost,
+                                            .context = &to};
     struct err e = {0};
+    char text[CHILD_TEXT_BYTES] = CHILD_OK;
+    const char *uuid = t->device->uuid;
     int rc = 0;
 
     setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
-    setenv("CUDA_VISIBLE_DEVICES", *d->uuid ? d->uuid : d->name + strlen("cuda:"), 1);
-    for (size_t i = 0; i < sizeof precisions / sizeof *precisions && rc == 0; i++) {
+    setenv("CUDA_VISIBLE_DEVICES", *uuid ? uuid : t->device->name + strlen("cuda:"), 1);
+    if (t->meet) {
+        size_t n = strlen(text);
+        rc = trial_exchange(text + n, sizeof text - n, &exchange, &e);
+    }
+    for (size_t i = 0; !t->meet && i < sizeof precisions / sizeof *precisions && rc == 0; i++) {
         struct backend *b = NULL;
         rc = backend_open(&b, "cuda:0", 1, precisions[i], &e);
         if (rc == 0) rc = trial_run(b, &e);
         backend_close(b);
     }
-    /* Without the name, which is that of the child's only GPU. */
-    const char *text = rc == 0 ? "ok" : e.text, *name_end = strstr(text, ": ");
-    if (strncmp(text, "cuda:", 5) == 0 && name_end) text = name_end + 2;
-    _exit(write(to, text, strlen(text)) < 0);
+    child_answer(to, rc == 0 ? text : e.text);
+}
+
+static int child_begin(struct child *c, const struct test *t)
+{
+    int end[2];
+
+    *c = (struct child){.pid = -1, .from = -1};
+    if (pipe(end) < 0) return -errno;
+    fflush(stdout);
+    c->pid = fork();
+    if (c->pid == 0) child_test(t, end[1]);
+    close(end[1]);
+    c->from = end[0];
+    return c->pid < 0 ? -errno : 0;
 }
 
 /* A driver that hangs may keep a killed process for ever. */
@@ -52,34 +109,77 @@ static void reap(pid_t child)
         poll(NULL, 0, 10);
 }
 
-/* Tests whether a GPU that the driver lists can be used; if not, writes the reason to d->unusable.
- * Runs in a child, because the driver may hang or crash and CUDA does not survive a fork. */
-static void device_try(struct device *d)
+/* Writes a child's answer; begun: what child_begin returned. True if the test has passed: text is
+ * then what follows CHILD_OK. */
+static bool child_end(struct child *c, int begun, char *text, size_t bytes)
 {
-    int end[2];
+    struct pollfd answer = {.fd = c->from, .events = POLLIN};
     ssize_t n = 0;
 
-    if (strncmp(d->name, "cuda:", 5) != 0 || *d->unusable || d->is_test) return;
-    if (pipe(end) < 0) {
-        snprintf(d->unusable, sizeof d->unusable, "cannot be tested: %s", strerror(errno));
-        return;
+    if (begun < 0)
+        snprintf(text, bytes, "cannot be tested: %s", strerror(-begun));
+    else if (poll(&answer, 1, TRIAL_MS) == 0)
+        snprintf(text, bytes, "the test did not finish within %d s", TRIAL_MS / 1000);
+    else if ((n = read(c->from, text, bytes - 1)) <= 0)
+        snprintf(text, bytes, "the test process crashed");
+    if (n > 0) text[n] = '\0';
+    if (c->from >= 0) close(c->from);
+    if (c->pid > 0) reap(c->pid);
+    if (strncmp(text, CHILD_OK, strlen(CHILD_OK)) != 0) return false;
+    memmove(text, text + strlen(CHILD_OK), strlen(text) - strlen(CHILD_OK) + 1);
+    return true;
+}
+
+/* True if the driver and earlier tests found a GPU usable. */
+static bool is_usable_gpu(const struct device *d)
+{
+    return strncmp(d->name, "cuda:", 5) == 0 && !*d->unusable && !d->is_test;
+}
+
+/* Tests whether a GPU that the driver lists can be used; if not, writes the reason to d->unusable.
+ */
+static void device_try(struct device *d)
+{
+    struct child child;
+
+    if (!is_usable_gpu(d)) return;
+    int begun = child_begin(&child, &(struct test){.device = d});
+    (void)child_end(&child, begun, d->unusable, sizeof d->unusable);
+}
+
+/* Finds the first two usable GPUs of one model; false if there are none. */
+static bool find_pair(const struct device *pair[2], const struct device *list, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t k = i + 1; k < n; k++)
+            if (is_usable_gpu(&list[i]) && is_usable_gpu(&list[k]) &&
+                strcmp(list[i].model, list[k].model) == 0) {
+                pair[0] = &list[i];
+                pair[1] = &list[k];
+                return true;
+            }
+    return false;
+}
+
+/* Tests whether two GPUs exchange. True if they do: text says how fast; otherwise why not. */
+static bool pair_try(const struct device *const pair[2], char *text, size_t bytes)
+{
+    char folder[] = "/tmp/alibi-doctor-XXXXXX", meet[sizeof folder + 8], other[CHILD_TEXT_BYTES];
+    struct child child[2];
+    int begun[2];
+
+    if (!mkdtemp(folder)) {
+        snprintf(text, bytes, "cannot be tested: %s: %s", folder, strerror(errno));
+        return false;
     }
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0) try_in_child(d, end[1]);
-    close(end[1]);
-    struct pollfd answer = {.fd = end[0], .events = POLLIN};
-    if (child > 0 && poll(&answer, 1, TRIAL_MS) == 0)
-        snprintf(d->unusable, sizeof d->unusable, "the test of its ops did not finish within %d s",
-                 TRIAL_MS / 1000);
-    else if (child > 0 && (n = read(end[0], d->unusable, sizeof d->unusable - 1)) <= 0)
-        snprintf(d->unusable, sizeof d->unusable, "the test process crashed");
-    else if (child < 0)
-        snprintf(d->unusable, sizeof d->unusable, "cannot be tested: %s", strerror(errno));
-    if (n > 0) d->unusable[n] = '\0';
-    if (strcmp(d->unusable, "ok") == 0) d->unusable[0] = '\0';
-    close(end[0]);
-    if (child > 0) reap(child);
+    snprintf(meet, sizeof meet, "%s/meet", folder);
+    for (int32_t r = 0; r < 2; r++)
+        begun[r] = child_begin(&child[r], &(struct test){pair[r], meet, r});
+    bool ok = child_end(&child[0], begun[0], text, bytes);
+    (void)child_end(&child[1], begun[1], other, sizeof other);
+    unlink(meet);
+    rmdir(folder);
+    return ok;
 }
 
 /* Describes how the ranks of a training on several GPUs exchange, by the first usable GPU of a
@@ -182,6 +282,28 @@ static void check_project(struct cli *c, int *wrong)
     store_close(store);
 }
 
+/* Tests the exchange of two GPUs, if this machine has them. */
+static void check_ranks(struct cli *c, int *wrong, const struct device *list, int32_t n)
+{
+    const struct device *pair[2];
+    const char *transport = describe_transport(&c->arena, list, n, false);
+    char text[CHILD_TEXT_BYTES];
+    struct statvfs shm;
+
+    check(wrong, true, "ranks",
+          transport ? transport
+                    : "no GPU can be used: NCCL is not needed, CPUs exchange by sockets");
+    if (!find_pair(pair, list, n)) return;
+    bool ok = pair_try(pair, text, sizeof text);
+    check(wrong, ok, "exchange",
+          arena_printf(&c->arena, "between %s and %s: %s", pair[0]->name, pair[1]->name, text));
+    if (statvfs("/dev/shm", &shm) == 0 && shm.f_bavail * shm.f_frsize < SHM_LEAST_BYTES)
+        cli_print("%-5s %-12s %s free, GPUs without peer access need 1 GB; in a container: "
+                  "--shm-size=1g or --ipc=host\n",
+                  "note", "/dev/shm",
+                  str_bytes(&c->arena, (double)shm.f_bavail * (double)shm.f_frsize));
+}
+
 CLI_COMMAND(doctor)
 {
     struct device list[PLANNING_DEVICES_MAX];
@@ -206,10 +328,7 @@ CLI_COMMAND(doctor)
                   d->name, *d->unusable ? d->unusable : d->description);
         wrong += shown && *d->unusable;
     }
-    const char *transport = describe_transport(&c->arena, list, n, false);
-    check(&wrong, true, "ranks",
-          transport ? transport
-                    : "no GPU can be used: NCCL is not needed, CPUs exchange by sockets");
+    check_ranks(c, &wrong, list, n);
     bool draws = subprocess_find("gnuplot");
     check(&wrong, draws, "gnuplot",
           draws ? "found; figures will be drawn"

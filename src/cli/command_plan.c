@@ -85,7 +85,7 @@ static void print_totals(const struct planning *p, struct arena *a)
         cli_print(", %d benchmark%s", p->benchmarks_n, cli_plural(p->benchmarks_n));
     cli_print(": %d done, %d to do", p->done_n, p->runs_n - p->done_n - p->undefined_n);
     if (p->undefined_n) cli_print(", %d not defined", p->undefined_n);
-    cli_print("; %.3g FLOP, at most %s of memory per run, %s of disk\n", flops,
+    cli_print("; %.3g FLOP, at most %s of memory for the model of a run, %s of disk\n", flops,
               str_bytes(a, memory), str_bytes(a, disk));
 }
 
@@ -106,9 +106,21 @@ static const char *basis_text(const struct planning *p, struct arena *a)
 /* Below this a GPU waits for launches. */
 static const int64_t small_parameters_n = 50000000;
 
+/* True if a bf16 run's attention does not use the tensor cores (cuda/attention.cuh, rule 1). */
+static bool attends_in_fp32(const struct spec *s)
+{
+    const struct position_functions *f = position_methods[s->model.position].functions;
+    struct position_shape shape = spec_position_shape(s);
+    int32_t width = spec_head_width(&s->model), pairs = position_pairs(f, &shape);
+
+    return width > 128 || f->growth || (pairs > 0 && 2 * pairs != width) ||
+           (f->gates && f->gates(&shape) != POSITION_FIXED_GATES) ||
+           position_has_key_bias(f, &shape) || s->model.temperature.kind != SPEC_NO_TEMPERATURE;
+}
+
 static void print_modelled(const struct planning *p, struct arena *a)
 {
-    int32_t fp32_n = 0, large_n = 0;
+    int32_t fp32_n = 0, large_n = 0, slow_n = 0;
     int64_t parameters_n = 0;
 
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
@@ -116,6 +128,7 @@ static void print_modelled(const struct planning *p, struct arena *a)
         if (p->seconds[i] <= 0) continue;
         fp32_n += r->spec.kind != SPEC_EVAL && spec_precision(&r->spec, NULL) == SPEC_FP32;
         large_n += planning_is_too_large(p, i);
+        slow_n += spec_precision(&r->spec, NULL) == SPEC_BF16 && attends_in_fp32(&r->spec);
         if (r->cost.parameters_n > parameters_n) parameters_n = r->cost.parameters_n;
     }
     if (parameters_n < small_parameters_n)
@@ -127,6 +140,10 @@ static void print_modelled(const struct planning *p, struct arena *a)
     if (fp32_n > 0 && parameters_n >= small_parameters_n)
         cli_print("note: fp32 does not use the tensor cores; add --set train.precision=bf16 --set "
                   "eval.precision=bf16\n");
+    if (slow_n > 0)
+        cli_print("note: the attention of %d bf16 run%s does not use the tensor cores and takes "
+                  "longer than modelled (cuda/README.md says which)\n",
+                  slow_n, cli_plural(slow_n));
     if (large_n > 0)
         cli_print("note: %d run%s need%s more than the %s of its memory\n", large_n,
                   cli_plural(large_n), large_n == 1 ? "s" : "",
@@ -195,7 +212,7 @@ static void print_ranks(const struct planning *p, struct arena *a)
             if (!planning_trains(p, i) || shape_leaves(s->train.shards) == 1 ||
                 shape_check_ranks(s->train.shards, ranks, &none) < 0)
                 continue;
-            int64_t own = shape_rank_bytes(s, ranks);
+            int64_t own = shape_rank_bytes(s, ranks, gpu);
             double seconds = planning_seconds(p, i, ranks);
             if (own > bytes) bytes = own;
             if (seconds > longest_s) longest_s = seconds;

@@ -118,6 +118,11 @@ CLI_COMMAND(settings)
 
     TRY(cli_begin(c, NULL, e));
     const char *asked = c->rest.n ? c->rest.item[0] : NULL;
+    if (asked && strchr(asked, '='))
+        return ERR(e, ERR_USAGE,
+                   "'%s' has a value; `alibi settings %.*s` describes the key, and --set of `alibi "
+                   "plan` and `alibi run` sets it",
+                   asked, (int)strcspn(asked, "="), asked);
     for (size_t i = 0; i < n && !asked; i++) print_line(&keys[i], &c->arena);
     if (!asked) return 0;
     for (int how = 0; how < SELECTS_N && found == 0; how++)
@@ -128,6 +133,11 @@ CLI_COMMAND(settings)
         }
     if (found == 1) print_others(asked);
     if (found > 0) return 0;
+    if (strchr(asked, '/'))
+        return ERR(e, ERR_USAGE,
+                   "%s is a path, expected a key such as model.dim; `alibi plan %s` lists the runs "
+                   "of a grid",
+                   asked, asked);
     int rc = settings_key(&key, asked, e);
     if (e) e->code = ERR_USAGE;
     return rc < 0 ? ERR_USAGE : 0;

@@ -70,6 +70,8 @@ CLI_COMMAND(run)
     if (redo + reevaluate + failed + stale > 1)
         return ERR(e, ERR_USAGE,
                    "--redo, --redo-evaluations, --failed and --stale exclude each other");
+    if (so.stall_s <= 0)
+        return ERR(e, ERR_USAGE, "--stall: expected more than 0 seconds, found %g", so.stall_s);
     so.pick = redo         ? PICK_REDO
               : reevaluate ? PICK_REEVALUATE
               : failed     ? PICK_FAILED

@@ -82,9 +82,7 @@ static int print_protocol(const char *spec, const char *trained, struct err *e)
     if (spec_parse(&s, spec, NULL) < 0 || spec_parse(&t, trained, NULL) < 0) return 0;
     const struct spec_eval *v = &s.eval;
     bool sliding = v->window == SPEC_SLIDING;
-    int64_t all = v->split == SPEC_TEST    ? t.data.test_tokens
-                  : v->split == SPEC_VALID ? t.data.valid_tokens
-                                           : t.data.train_tokens;
+    int64_t all = spec_split_tokens(&t.data, v->split);
     const struct tokens split = {.n = all};
     bool words = t.train.origin != SPEC_PRETRAINED;
     enum windows_kind kind = v->window == SPEC_ROLLING ? WINDOWS_ROLLING : WINDOWS_STRIDE;

@@ -1,7 +1,6 @@
 /* command_store.c - alibi merge, gc, verify, import and export. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/str.h"
@@ -156,12 +155,6 @@ static int import_model(struct cli *c, const char *as, const char *tokenizer, bo
     return 0;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 CLI_COMMAND(import)
 {
     struct import_options o = {0};
@@ -184,7 +177,7 @@ CLI_COMMAND(import)
         {0}};
 
     TRY(cli_begin(c, options, e));
-    if (is_folder(c->rest.item[0])) {
+    if (file_is_folder(c->rest.item[0])) {
         if (o.dict || o.artefact || o.scale || o.loss_nats > 0)
             return ERR(e, ERR_USAGE,
                        "%s is a folder: only --as, --tokenizer and --force can be given with one",
@@ -201,17 +194,35 @@ CLI_COMMAND(import)
     return 0;
 }
 
+static int export_losses(struct cli *c, const char *path, struct err *e)
+{
+    struct reproduce_report r;
+    const char *run_id = c->rest.item[0];
+
+    TRY(workflow_export_losses(&r, &c->project, &c->arena, c->store, run_id, path, e));
+    if (r.differ_n && r.same_maker)
+        return ERR(e, ERR_DATA, "%s is not what run %s recorded: %s", path, run_id, r.why);
+    cli_print("wrote %s: the loss of each target of run %s; their sum %s\n", path, run_id,
+              r.differ_n ? "differs from the record" : "is the recorded one");
+    if (r.differ_n) cli_print("%s; %s\n", r.why, r.maker);
+    return 0;
+}
+
 CLI_COMMAND(export)
 {
-    const char *dir = NULL;
+    const char *dir = NULL, *losses = NULL;
     enum spec_checkpoint which = SPEC_BEST;
     struct export_result r;
     const struct cli_option options[] = {
         {"out", 'o', CLI_TEXT, &dir, "DIR", "write to DIR (default exports/RUN)"},
         {"checkpoint", 0, CLI_WHICH, &which, "WHICH", "best (on valid, the default) or last"},
+        {"losses", 0, CLI_TEXT, &losses, "FILE", "of an evaluation: write its losses to FILE"},
         {0}};
 
     TRY(cli_begin(c, options, e));
+    if (losses && (dir || which != SPEC_BEST))
+        return ERR(e, ERR_USAGE, "--losses cannot be combined with --out or --checkpoint");
+    if (losses) return export_losses(c, losses, e);
     TRY(workflow_export(&r, &c->project, &c->arena, c->store, c->rest.item[0], dir, which, e));
     cli_print("exported run %s to %s: model.safetensors, config.json%s\n", r.run_id, r.dir,
               r.has_dictionary ? ", dict.txt"

@@ -242,6 +242,8 @@ CLI_COMMAND(curves)
     struct report_curves_args args = {0};
     const struct cli_option options[] = {
         {"watch", 'w', CLI_FLAG, &watch, NULL, "redraw every two seconds until Ctrl-C"},
+        {"smooth", 0, CLI_COUNT, &args.smooth, "N",
+         "draw the mean training loss of the last N updates"},
         {"out", 'o', CLI_TEXT, &args.path, "FILE", "write the picture to FILE.svg, .png or .pdf"},
         {0}};
 

@@ -37,7 +37,10 @@ static void print_commands(FILE *out)
 
 static int run_command(int argc, char **argv, struct err *e)
 {
-    const char *names[32];
+    /* After the commands, names that other programs give them. */
+    static const char *const others[] = {"plot=report", "figure=report", "table=report",
+                                         "train=run",   "start=run",     "resume=run"};
+    const char *names[64];
     size_t n;
     const struct cli_command *commands = cli_commands(&n);
 
@@ -54,6 +57,12 @@ static int run_command(int argc, char **argv, struct err *e)
     }
     if (argv[1][0] == '-')
         return ERR(e, ERR_USAGE, "%s: options follow the command (see `alibi --help`)", argv[1]);
+    if (strcmp(argv[1], "delete") == 0 || strcmp(argv[1], "rm") == 0)
+        return ERR(e, ERR_USAGE,
+                   "unknown command '%s': nothing deletes results; `alibi run ARTEFACT --redo` "
+                   "replaces them, and `alibi gc` frees the files of superseded attempts",
+                   argv[1]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) names[n++] = others[i];
     return ERR(e, ERR_USAGE, "unknown command '%s' (see `alibi --help`)%s", argv[1],
                str_hint(argv[1], names, n).text);
 }

@@ -56,6 +56,13 @@ static int add_value(struct arena *a, const struct cli_option *o, const char *te
     return 0;
 }
 
+/* Returns how to give a list of seeds; "": other options have none. */
+static const char *list_hint(struct arena *a, const char *option, const char *list)
+{
+    if (strcmp(option, "seeds") != 0) return "";
+    return arena_printf(a, "; a list is a line of the grid.yaml: seed: [%s]", list);
+}
+
 static int take_value(struct arena *a, const struct cli_option *o, const char *text, struct err *e)
 {
     int64_t number;
@@ -64,8 +71,9 @@ static int take_value(struct arena *a, const struct cli_option *o, const char *t
         *(bool *)o->out = true;
     } else if (o->type == CLI_NUMBER || o->type == CLI_COUNT) {
         if (!str_to_int(&number, text) || number < (o->type == CLI_COUNT) || number > INT32_MAX)
-            return ERR(e, ERR_USAGE, "--%s: expected a %s integer, found '%s'", o->name,
-                       o->type == CLI_COUNT ? "positive" : "non-negative", text);
+            return ERR(e, ERR_USAGE, "--%s: expected a %s integer, found '%s'%s", o->name,
+                       o->type == CLI_COUNT ? "positive" : "non-negative", text,
+                       strchr(text, ',') ? list_hint(a, o->name, text) : "");
         *(int32_t *)o->out = (int32_t)number;
     } else if (o->type == CLI_REAL) {
         if (!str_to_double(o->out, text) || *(double *)o->out < 0)
@@ -115,6 +123,11 @@ static int find_option(const struct cli_option **out, const struct cli_command *
         }
         names[n++] = o->name;
     }
+    if (argument[1] == '-' && length == strlen("scale") && strncmp(name, "scale", length) == 0)
+        return ERR(
+            e, ERR_USAGE,
+            "unknown option --scale of `alibi %s`; plan, run, report, claims and list have it",
+            self->name);
     const char *near = argument[1] == '-' ? str_nearest(name, names, n) : NULL;
     return ERR(e, ERR_USAGE, "unknown option %s of `alibi %s`%s%s; see `alibi %s --help`", argument,
                self->name, near ? "; did you mean --" : "", near ? near : "", self->name);

@@ -48,8 +48,9 @@ static int exchange_check(const struct exchange *x, struct err *e)
 static int lose_peer(struct exchange *x, int32_t peer, struct err *e)
 {
     watch_outlive();
-    return ERR(e, ERR_UNAVAILABLE, "rank %d on %s closed its connection", peer,
-               x->g->member_own[peer].place);
+    err_set(e, ERR_UNAVAILABLE, "rank %d on %s closed its connection", peer,
+            x->g->member_own[peer].place);
+    return err_blame(e, ERR_CAUSE_LOST, peer, x->g->member_own[peer].node);
 }
 
 /* Sends as much of a lane's entry as the connection takes now. */
@@ -120,16 +121,16 @@ static int32_t lanes_poll(const struct exchange *x, struct pollfd *polled)
 static int exchange_stalled(const struct exchange *x, struct err *e)
 {
     bool waits[GROUP_RANKS_MAX];
-    char names[GROUP_NAMES_BYTES];
     for (int32_t peer = 0; peer < x->g->ranks_n; peer++) {
         const struct group_lane *lane = &x->g->lane_own[peer];
         waits[peer] = lane->send_at < x->n || lane->receive_at < x->n;
     }
-    group_names(x->g, waits, names);
-    return ERR(e, ERR_UNAVAILABLE, "%s moved no byte for %g s", names, x->g->options.stall_s);
+    return group_silent(x->g, waits, "moved no byte for", e);
 }
 
-int group_exchange(struct group *g, const struct group_transfer *list, int32_t n, struct err *e)
+/* group_exchange with a timeout of its own; 0: none. */
+static int exchange_within(struct group *g, const struct group_transfer *list, int32_t n,
+                           double stall_s, struct err *e)
 {
     struct exchange x = {.g = g, .list = list, .n = n};
     struct pollfd polled[GROUP_RANKS_MAX];
@@ -139,7 +140,7 @@ int group_exchange(struct group *g, const struct group_transfer *list, int32_t n
         int32_t first = entry_of(&x, peer, 0);
         g->lane_own[peer] = (struct group_lane){.send_at = first, .receive_at = first};
     }
-    int64_t deadline_us = socket_deadline(g->options.stall_s);
+    int64_t deadline_us = socket_deadline(stall_s);
     while (lanes_poll(&x, polled) > 0) {
         int rc = socket_wait(polled, (size_t)g->ranks_n, deadline_us, e);
         if (rc < 0) return rc;
@@ -150,17 +151,22 @@ int group_exchange(struct group *g, const struct group_transfer *list, int32_t n
             if (polled[peer].events & POLLOUT) TRY(lane_send(&x, peer, e));
             if (polled[peer].events & POLLIN) TRY(lane_receive(&x, peer, e));
         }
-        if (x.moved) deadline_us = socket_deadline(g->options.stall_s);
+        if (x.moved) deadline_us = socket_deadline(stall_s);
     }
     return 0;
+}
+
+int group_exchange(struct group *g, const struct group_transfer *list, int32_t n, struct err *e)
+{
+    return exchange_within(g, list, n, g->options.stall_s, e);
 }
 
 int group_share(struct group *g, void *bytes, size_t n, struct err *e)
 {
     if (!g) return 0;
     if (g->rank > 0)
-        return group_exchange(g, &(struct group_transfer){.receive = bytes, .receive_bytes = n}, 1,
-                              e);
+        return exchange_within(g, &(struct group_transfer){.receive = bytes, .receive_bytes = n}, 1,
+                               0.0, e);
     for (int32_t peer = 1; peer < g->ranks_n; peer++)
         g->share_own[peer - 1] =
             (struct group_transfer){.peer = peer, .send = bytes, .send_bytes = n};

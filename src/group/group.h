@@ -7,6 +7,7 @@
  *    rank 0. When a rank fails, is killed or loses its connection, rank 0 learns the first cause
  *    and passes it on; every rank reports it and calls _exit. Nothing that may wait for the lost
  *    rank is called.
+ * 4. Who is to blame is in the error (struct err), on all ranks alike: never in its text alone.
  *
  *        meet                    watched                            close
  *   group_open ... members known ... exchange, share ... end ... all have ended
@@ -32,11 +33,13 @@ struct group_options {
     const char *host;  /* this machine's name for the other ranks: TCP; NULL: all ranks are on one
                           machine, and connections are UNIX sockets */
     const char *place; /* for messages, such as "node7, cuda:3" */
+    const char *node;  /* of this machine, for errors that blame this rank; NULL: not known */
     /* Lines "name: value" that must be equal on all ranks, such as code, device and libraries. */
     const char *identity;
     double meet_s;  /* timeout of the meeting */
     double stall_s; /* timeout of an exchange in which no byte moves, and of rank 0 for the ends of
-                       the others; 0: none */
+                       the others; 0: none. Not of waiting for rank 0 in group_share: it may write
+                       a checkpoint to a slow disk, and whoever started it notices its silence */
     /* Called once, by the watching thread, before it ends this process because of another rank; e
      * names the first cause. May be NULL. */
     void (*lost)(void *context, const struct err *e);
@@ -107,6 +110,7 @@ struct group_functions {
     int (*exchange)(struct group *g, const struct group_transfer *list, int32_t n, struct err *e);
     int (*share)(struct group *g, void *bytes, size_t n, struct err *e);
     void (*fail)(struct group *g, const struct err *e);
+    double (*meet_s)(const struct group *g); /* of its options */
 };
 static inline const struct group_functions *group_functions(const struct group *g)
 {

@@ -11,6 +11,7 @@
 enum { GROUP_ADDRESS_BYTES = GROUP_TEXT_BYTES + 16 };
 struct group_member {
     char place[GROUP_TEXT_BYTES];
+    char node[ERR_NODE_BYTES];
     char address[GROUP_ADDRESS_BYTES]; /* unix:NAME or tcp:HOST:PORT */
 };
 
@@ -23,8 +24,8 @@ enum group_message_kind {
     MESSAGE_END          /* this rank has reached the end; from rank 0: all have */
 };
 struct group_message {
-    int32_t kind, code;
-    char text[sizeof((struct err *)0)->text];
+    int32_t kind;
+    struct err why; /* of MESSAGE_ERROR */
 };
 
 /* A message that is being received. */
@@ -62,9 +63,10 @@ struct group {
     int wake_fd; /* an eventfd that ends the watcher; -1 */
 };
 
-/* group_names - "rank 3 on node7, cuda:1" for each rank of a set, cut after GROUP_NAMES_BYTES. */
-enum { GROUP_NAMES_BYTES = 400 };
-void group_names(const struct group *g, const bool *in_set, char out[GROUP_NAMES_BYTES]);
+/* group_silent - the error of ranks that did not answer: "rank 3 on node7, cuda:1 WHAT 240 s". It
+ * blames a rank only if the set has no other: of several, all but one may wait as this rank does.
+ */
+int group_silent(const struct group *g, const bool *in_set, const char *what, struct err *e);
 
 /* ---- socket.c: deadlines are times of clock_monotonic_us ---- */
 
@@ -85,6 +87,11 @@ int socket_connect(int *fd, const char *address, int64_t deadline_us, struct err
 int socket_accept(int *fd, int listener, struct err *e);
 
 /* ---- watch.c ---- */
+
+/* group_blame - blames a rank for the error in e, unless it already blames another one. */
+void group_blame(const struct group *g, enum err_cause cause, int32_t rank, struct err *e);
+/* message_take - the error of a message, which came from outside. */
+struct err message_take(const struct group_message *m);
 
 /* watch_begin - starts the watcher once the members are known. watch_end - stops it. */
 int watch_begin(struct group *g, struct err *e);

@@ -10,7 +10,8 @@
  *    for exchange.c.
  *
  * A connection without the key is closed and counts for nothing, so that a stranger can neither
- * join nor end a group. One with the key and a wrong identity ends the meeting. */
+ * join nor end a group; a rank takes connections from the moment it listens, so that strangers do
+ * not fill its queue. One with the key and a wrong identity ends the meeting. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ enum {
     REPLY_LOOK_MS = 200,
     REPLY_GRACE_S = 5 /* for the message with which rank 0 ends its meeting */
 };
-#define HELLO_MAGIC "alibi-1" /* changes with struct hello and struct group_message */
+#define HELLO_MAGIC "alibi-2" /* changes with struct hello and struct group_message */
 
 enum hello_kind { HELLO_CONTROL, HELLO_DATA };
 struct hello {
@@ -55,20 +56,29 @@ struct meeting {
     const char *path;
     int64_t deadline_us;
     struct hello own;
-    int listener;
+    int listener, reply_fd; /* reply_fd: on which rank 0 answers; -1 */
     struct arrival arrival[ARRIVALS_MAX];
     int32_t arrivals_n;
     int32_t strangers_n; /* connections without the key */
 };
 
-void group_names(const struct group *g, const bool *in_set, char out[GROUP_NAMES_BYTES])
+int group_silent(const struct group *g, const bool *in_set, const char *what, struct err *e)
 {
+    char names[400] = "";
     size_t n = 0;
-    out[0] = '\0';
-    for (int32_t rank = 0; rank < g->ranks_n && n < GROUP_NAMES_BYTES; rank++)
-        if (in_set[rank])
-            n += (size_t)snprintf(out + n, GROUP_NAMES_BYTES - n, "%srank %d on %s", n ? ", " : "",
+    int32_t last = -1, silent_n = 0;
+
+    for (int32_t rank = 0; rank < g->ranks_n; rank++) {
+        if (!in_set[rank]) continue;
+        if (n < sizeof names)
+            n += (size_t)snprintf(names + n, sizeof names - n, "%srank %d on %s", n ? ", " : "",
                                   rank, g->member_own[rank].place);
+        last = rank;
+        silent_n++;
+    }
+    err_set(e, ERR_UNAVAILABLE, "%s %s %g s", names, what, g->options.stall_s);
+    if (silent_n != 1) return err_blame(e, ERR_CAUSE_SILENT, -1, "");
+    return err_blame(e, ERR_CAUSE_SILENT, last, g->member_own[last].node);
 }
 
 /* ---- connections that arrive ---- */
@@ -95,10 +105,10 @@ static int arrival_add(struct meeting *m, struct err *e)
 /* Refuses a connection with a message. */
 static void refuse(int fd, enum group_message_kind kind, const struct err *why)
 {
-    struct group_message out = {.kind = kind, .code = why ? why->code : 0};
+    struct group_message out = {.kind = kind};
     struct err ignored;
 
-    if (why) snprintf(out.text, sizeof out.text, "%s", why->text);
+    if (why) out.why = *why;
     (void)socket_send(fd, &out, sizeof out, clock_monotonic_us(), &ignored);
     close(fd);
 }
@@ -132,38 +142,68 @@ static bool arrival_read(struct meeting *m, int32_t i, struct arrival *out)
     struct hello *h = &out->hello;
     h->member.place[sizeof h->member.place - 1] = '\0';
     h->member.address[sizeof h->member.address - 1] = '\0';
+    h->member.node[sizeof h->member.node - 1] = '\0';
     h->identity[sizeof h->identity - 1] = '\0';
     return true;
 }
 
-/* Waits for the next connection with the key: 1, or 0 at the deadline. During the meeting of rank 0
- * also looks at those who are here. */
-static int meeting_accept(struct meeting *m, struct arrival *out, struct err *e)
+/* Ends the meeting if a rank that has come is gone: it says nothing before it is welcomed. */
+static int members_check(const struct group *g, const struct pollfd *members, int32_t n,
+                         struct err *e)
+{
+    for (int32_t rank = 0; rank < n; rank++) {
+        if (!members[rank].revents) continue;
+        err_set(e, ERR_UNAVAILABLE, "rank %d on %s: connection lost before all ranks had met", rank,
+                g->member_own[rank].place);
+        return err_blame(e, ERR_CAUSE_LOST, rank, g->member_own[rank].node);
+    }
+    return 0;
+}
+
+/* Waits for the next connection with the key or for an answer of rank 0, and during the meeting of
+ * rank 0 looks at those who are here. */
+enum meeting_news { NEWS_NONE, NEWS_ARRIVAL, NEWS_REPLY };
+static int meeting_wait(struct meeting *m, int64_t deadline_us, struct arrival *out, struct err *e)
 {
     struct group *g = m->g;
-    struct pollfd polled[1 + ARRIVALS_MAX + GROUP_RANKS_MAX];
+    struct pollfd polled[2 + ARRIVALS_MAX + GROUP_RANKS_MAX];
 
-    for (;;) {
-        struct pollfd *members = polled + 1 + m->arrivals_n;
+    do {
+        struct pollfd *members = polled + 2 + m->arrivals_n;
         int32_t members_n = g->watched ? 0 : g->ranks_n;
         polled[0] = (struct pollfd){.fd = m->listener, .events = POLLIN};
+        polled[1] = (struct pollfd){.fd = m->reply_fd, .events = POLLIN};
         for (int32_t i = 0; i < m->arrivals_n; i++)
-            polled[1 + i] = (struct pollfd){.fd = m->arrival[i].fd, .events = POLLIN};
+            polled[2 + i] = (struct pollfd){.fd = m->arrival[i].fd, .events = POLLIN};
         for (int32_t rank = 0; rank < members_n; rank++)
             members[rank] = (struct pollfd){.fd = g->control_own[rank], .events = POLLIN};
-        int rc = socket_wait(polled, (size_t)(1 + m->arrivals_n + members_n), m->deadline_us, e);
+        int rc = socket_wait(polled, (size_t)(2 + m->arrivals_n + members_n), deadline_us, e);
         if (rc <= 0) return rc;
-        /* A member says nothing before it is welcomed. */
-        for (int32_t rank = 0; rank < members_n; rank++)
-            if (members[rank].revents)
-                return ERR(e, ERR_UNAVAILABLE,
-                           "rank %d on %s: connection lost before all ranks had met", rank,
-                           g->member_own[rank].place);
+        TRY(members_check(g, members, members_n, e));
         bool is_new = polled[0].revents != 0;
+        if (polled[1].revents) return NEWS_REPLY;
         for (int32_t i = m->arrivals_n - 1; i >= 0; i--)
-            if (polled[1 + i].revents && arrival_read(m, i, out)) return 1;
+            if (polled[2 + i].revents && arrival_read(m, i, out)) return NEWS_ARRIVAL;
         if (is_new) TRY(arrival_add(m, e));
+    } while (clock_monotonic_us() < deadline_us); /* strangers may come without end */
+    return NEWS_NONE;
+}
+
+/* Takes the connection of a higher rank, or refuses it. */
+static void mesh_admit(struct meeting *m, struct arrival *a)
+{
+    struct group *g = m->g;
+    int32_t rank = a->hello.rank;
+    struct err why;
+
+    if (a->hello.kind == HELLO_DATA && rank > g->rank && rank < g->ranks_n &&
+        g->data_own[rank] < 0) {
+        g->data_own[rank] = a->fd;
+        return;
     }
+    err_set(&why, ERR_USAGE, "rank %d on %s: all ranks have already come", rank,
+            a->hello.member.place);
+    refuse(a->fd, MESSAGE_ERROR, &why);
 }
 
 /* ---- rank 0 ---- */
@@ -190,10 +230,10 @@ static int hello_check(const struct meeting *m, const struct hello *h, struct er
                    g->ranks_n);
     if (strcmp(h->identity, m->own.identity) == 0) return 0;
     identity_difference(h->identity, m->own.identity, theirs, own);
-    return ERR(e, ERR_UNAVAILABLE,
-               "rank %d on %s has '%s', rank 0 on %s has '%s'; all ranks of a training need the "
-               "same",
-               h->rank, h->member.place, theirs, m->own.member.place, own);
+    err_set(e, ERR_UNAVAILABLE,
+            "rank %d on %s has '%s', rank 0 on %s has '%s'; all ranks of a training need the same",
+            h->rank, h->member.place, theirs, m->own.member.place, own);
+    return err_blame(e, ERR_CAUSE_MEETING, -1, "");
 }
 
 /* Takes a rank in, or refuses it. An error ends the meeting. */
@@ -222,12 +262,13 @@ static int admit(struct meeting *m, struct arrival *a, struct err *e)
 static int meeting_timeout(const struct meeting *m, struct err *e)
 {
     const struct group *g = m->g;
-    char ranks[GROUP_NAMES_BYTES] = "", strangers[80] = "";
+    char ranks[400] = "", strangers[80] = "";
     size_t n = 0;
-    int32_t missing_n = 0;
+    int32_t missing_n = 0, last = -1;
 
     for (int32_t rank = 1; rank < g->ranks_n; rank++) {
         if (g->control_own[rank] >= 0) continue;
+        last = rank;
         if (n < sizeof ranks)
             n += (size_t)snprintf(ranks + n, sizeof ranks - n, "%s%d", n ? ", " : "", rank);
         missing_n++;
@@ -235,10 +276,11 @@ static int meeting_timeout(const struct meeting *m, struct err *e)
     if (m->strangers_n > 0)
         snprintf(strangers, sizeof strangers, "; %d connection%s had another key", m->strangers_n,
                  m->strangers_n == 1 ? "" : "s");
-    return ERR(e, ERR_UNAVAILABLE,
-               "rank 0 on %s waited %g s: rank%s %s of %d did not come%s; see their logs",
-               m->own.member.place, g->options.meet_s, missing_n == 1 ? "" : "s", ranks, g->ranks_n,
-               strangers);
+    err_set(e, ERR_UNAVAILABLE,
+            "rank 0 on %s waited %g s: rank%s %s of %d did not come%s; see their logs",
+            m->own.member.place, g->options.meet_s, missing_n == 1 ? "" : "s", ranks, g->ranks_n,
+            strangers);
+    return err_blame(e, ERR_CAUSE_ABSENT, missing_n == 1 ? last : -1, "");
 }
 
 /* Writes the file of the meeting, which only this user may read. */
@@ -267,8 +309,8 @@ static int meeting_host(struct meeting *m, struct err *e)
     memcpy(m->own.key, digits, KEY_DIGITS);
     TRY_OUT(rc, meeting_announce(m, e));
     for (int32_t missing_n = g->ranks_n - 1; missing_n > 0; missing_n -= rc) {
-        TRY_OUT(rc, meeting_accept(m, a, e));
-        if (rc == 0) TRY_OUT(rc, meeting_timeout(m, e));
+        TRY_OUT(rc, meeting_wait(m, m->deadline_us, a, e));
+        if (rc == NEWS_NONE) TRY_OUT(rc, meeting_timeout(m, e));
         TRY_OUT(rc, admit(m, a, e));
     }
     for (int32_t rank = 1; rank < g->ranks_n; rank++) {
@@ -278,6 +320,7 @@ static int meeting_host(struct meeting *m, struct err *e)
                              (size_t)g->ranks_n * sizeof *g->member_own, m->deadline_us, e);
         if (rc == 0) continue;
         err_ctx(e, "rank %d on %s", rank, g->member_own[rank].place);
+        group_blame(g, ERR_CAUSE_LOST, rank, e);
         goto out;
     }
 out:
@@ -289,18 +332,21 @@ out:
 
 /* ---- the other ranks ---- */
 
-/* Waits for the answer of rank 0: 0, or 1 with a reason in e to read the file again. */
+/* Waits for the answer of rank 0: 0, or 1 with a reason in e to read the file again. A higher rank
+ * may have its answer before. */
 static int reply_await(struct meeting *m, int fd, const char *file_text,
                        struct group_message *reply, struct err *e)
 {
     int64_t deadline_us = socket_deadline(m->g->options.meet_s + REPLY_GRACE_S);
     char now[MEET_FILE_BYTES];
+    struct arrival a;
 
+    m->reply_fd = fd;
     for (size_t got = 0; got < sizeof *reply;) {
-        struct pollfd polled = {.fd = fd, .events = POLLIN};
-        int rc = socket_wait(&polled, 1, clock_monotonic_us() + REPLY_LOOK_MS * 1000, e);
+        int rc = meeting_wait(m, clock_monotonic_us() + REPLY_LOOK_MS * 1000, &a, e);
         if (rc < 0) return rc;
-        int64_t n = rc == 0 ? 0 : socket_get(fd, (char *)reply + got, sizeof *reply - got);
+        if (rc == NEWS_ARRIVAL) mesh_admit(m, &a);
+        int64_t n = rc == NEWS_REPLY ? socket_get(fd, (char *)reply + got, sizeof *reply - got) : 0;
         err_set(e, ERR_UNAVAILABLE, "%s: rank 0 %s", m->path,
                 n < 0 ? "closed the connection" : "did not let the group begin");
         if (n < 0 || clock_monotonic_us() > deadline_us) return 1;
@@ -338,14 +384,15 @@ static int join_once(struct meeting *m, struct err *e)
         return 1;
     }
     rc = reply_await(m, fd, text, &reply, e);
+    m->reply_fd = -1;
     if (rc == 0 && reply.kind == MESSAGE_WRONG_KEY) {
         err_set(e, ERR_UNAVAILABLE,
                 "%s: rank 0 at %s refused the key; the file is of another attempt", m->path,
                 address);
         rc = 1;
     } else if (rc == 0 && reply.kind != MESSAGE_WELCOME) {
-        reply.text[sizeof reply.text - 1] = '\0';
-        rc = ERR(e, reply.code < 0 ? reply.code : ERR_INTERNAL, "%s", reply.text);
+        *e = message_take(&reply);
+        rc = e->code;
     } else if (rc == 0) {
         rc = socket_receive(fd, g->member_own, (size_t)g->ranks_n * sizeof *g->member_own,
                             socket_deadline(REPLY_GRACE_S), e);
@@ -367,11 +414,20 @@ static int meeting_join(struct meeting *m, struct err *e)
         poll(NULL, 0, RETRY_MS);
     }
     snprintf(reason, sizeof reason, "%s", e->text);
-    return ERR(e, ERR_UNAVAILABLE, "rank %d on %s waited %g s: %s", m->g->rank, m->own.member.place,
-               m->g->options.meet_s, reason);
+    err_set(e, ERR_UNAVAILABLE, "rank %d on %s waited %g s: %s", m->g->rank, m->own.member.place,
+            m->g->options.meet_s, reason);
+    return err_blame(e, ERR_CAUSE_ABSENT, 0, "");
 }
 
 /* ---- all ranks ---- */
+
+/* The higher ranks that have not connected. */
+static int32_t higher_missing(const struct group *g)
+{
+    int32_t n = 0;
+    for (int32_t rank = g->rank + 1; rank < g->ranks_n; rank++) n += g->data_own[rank] < 0;
+    return n;
+}
 
 /* Step 4. The listeners of all ranks exist before any rank is welcomed, so connecting waits for
  * nobody. */
@@ -387,27 +443,20 @@ static int mesh_open(struct meeting *m, struct err *e)
     for (int32_t rank = 0; rank < g->rank; rank++) {
         rc = socket_connect(&g->data_own[rank], g->member_own[rank].address, m->deadline_us, e);
         if (rc == 0) rc = socket_send(g->data_own[rank], &m->own, sizeof m->own, m->deadline_us, e);
-        if (rc < 0) err_ctx(e, "rank %d on %s", rank, g->member_own[rank].place);
-        if (rc < 0) goto out;
+        if (rc == 0) continue;
+        err_ctx(e, "rank %d on %s", rank, g->member_own[rank].place);
+        group_blame(g, ERR_CAUSE_LOST, rank, e);
+        goto out;
     }
-    for (int32_t missing_n = g->ranks_n - 1 - g->rank; missing_n > 0;) {
-        TRY_OUT(rc, meeting_accept(m, a, e));
-        if (rc == 0) {
-            rc = ERR(e, ERR_UNAVAILABLE, "%d higher ranks did not connect in %g s", missing_n,
-                     g->options.meet_s);
+    for (int32_t missing_n; (missing_n = higher_missing(g)) > 0;) {
+        TRY_OUT(rc, meeting_wait(m, m->deadline_us, a, e));
+        if (rc == NEWS_NONE) {
+            err_set(e, ERR_UNAVAILABLE, "%d higher ranks did not connect in %g s", missing_n,
+                    g->options.meet_s);
+            rc = err_blame(e, ERR_CAUSE_SILENT, -1, "");
             goto out;
         }
-        int32_t rank = a->hello.rank;
-        bool is_expected = a->hello.kind == HELLO_DATA && rank > g->rank && rank < g->ranks_n &&
-                           g->data_own[rank] < 0;
-        if (is_expected) {
-            g->data_own[rank] = a->fd;
-            missing_n--;
-        } else {
-            err_set(e, ERR_USAGE, "rank %d on %s: all ranks have already come", rank,
-                    a->hello.member.place);
-            refuse(a->fd, MESSAGE_ERROR, e);
-        }
+        mesh_admit(m, a);
     }
     rc = 0;
 out:
@@ -452,11 +501,17 @@ static void group_free(struct group *g)
     free(g);
 }
 
+static double group_meet_s(const struct group *g)
+{
+    return g->options.meet_s;
+}
+
 static const struct group_functions functions = {.rank = group_rank,
                                                  .ranks_n = group_ranks_n,
                                                  .exchange = group_exchange,
                                                  .share = group_share,
-                                                 .fail = group_fail};
+                                                 .fail = group_fail,
+                                                 .meet_s = group_meet_s};
 
 static int group_make(struct group **out, const struct group_options *o, struct err *e)
 {
@@ -503,15 +558,18 @@ int group_open(struct group **out, const struct group_options *o, struct err *e)
     TRY(group_make(&g, o, e));
     struct meeting *m = calloc(1, sizeof *m);
     if (!m) TRY_OUT(rc, ERR(e, ERR_NOMEM, "out of memory for a meeting"));
-    *m = (struct meeting){.g = g, .path = o->meet, .listener = -1};
+    *m = (struct meeting){.g = g, .path = o->meet, .listener = -1, .reply_fd = -1};
     m->deadline_us = socket_deadline(o->meet_s);
     m->own.rank = o->rank;
     m->own.ranks_n = o->ranks_n;
     memcpy(m->own.magic, HELLO_MAGIC, sizeof m->own.magic);
     snprintf(m->own.member.place, sizeof m->own.member.place, "%s", o->place);
+    snprintf(m->own.member.node, sizeof m->own.member.node, "%s", o->node ? o->node : "");
     snprintf(m->own.identity, sizeof m->own.identity, "%s", o->identity);
     if (o->ranks_n > 1) {
-        TRY_OUT(rc, socket_listen(&m->listener, m->own.member.address, o->host, e));
+        rc = socket_listen(&m->listener, m->own.member.address, o->host, e);
+        if (rc < 0) (void)err_blame(e, ERR_CAUSE_MEETING, -1, "");
+        if (rc < 0) goto out;
         g->member_own[o->rank] = m->own.member;
         TRY_OUT(rc, o->rank == 0 ? meeting_host(m, e) : meeting_join(m, e));
         TRY_OUT(rc, watch_begin(g, e));
@@ -533,8 +591,9 @@ int group_close(struct group *g, int rc, struct err *e)
     if (rc == 0 && g->watched) rc = watch_end_together(g, e);
     if (rc < 0 && g->watched) {
         watch_end(g); /* the others end now, which is no loss */
+        group_blame(g, ERR_CAUSE_OWN, g->rank, e);
         why = *e;
-        if (g->rank == 0) err_set(&why, rc, "rank 0 on %s: %s", g->member_own[0].place, e->text);
+        if (g->rank == 0) err_ctx(&why, "rank 0 on %s", g->member_own[0].place);
         watch_tell(g, -1, &why);
     }
     group_free(g);

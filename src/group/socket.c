@@ -3,7 +3,10 @@
  * 1. No descriptor blocks. Whoever waits polls with a deadline.
  * 2. A UNIX socket has an abstract name that the kernel chooses: no file is left behind, and a long
  *    path of the attempt's folder does not matter.
- * 3. A machine that loses its power sends nothing. TCP probes an idle connection, and breaks it
+ * 3. A process of another user on this machine is not a rank: its connections to a UNIX socket are
+ *    closed when they are accepted. It can fill a queue of connections for a moment, so connecting
+ *    tries again until the deadline.
+ * 4. A machine that loses its power sends nothing. TCP probes an idle connection, and breaks it
  *    after 25 seconds without an answer. */
 #include <errno.h>
 #include <netdb.h>
@@ -21,6 +24,7 @@
 #include "group/group_internal.h"
 
 enum { PROBE_AFTER_S = 10, PROBE_EVERY_S = 5, PROBES_N = 3, WAIT_MAX_MS = 1000000 };
+enum { QUEUE_RETRY_US = 2000, STRANGERS_MAX = 4096 };
 
 int64_t socket_deadline(double seconds)
 {
@@ -154,6 +158,10 @@ static int socket_connect_to(int *fd, const struct sockaddr *at, socklen_t n, in
     *fd = socket(at->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (*fd < 0) return ERR(e, ERR_UNAVAILABLE, "%s", strerror(errno));
     int rc = connect(*fd, at, n) < 0 ? errno : 0;
+    while (rc == EAGAIN && clock_monotonic_us() < deadline_us) { /* the listener's queue is full */
+        (void)socket_wait(NULL, 0, clock_monotonic_us() + QUEUE_RETRY_US, e);
+        rc = connect(*fd, at, n) < 0 ? errno : 0;
+    }
     if (rc == EINPROGRESS) {
         rc = 0;
         if (socket_wait_one(*fd, POLLOUT, deadline_us, e) < 0)
@@ -203,15 +211,30 @@ int socket_connect(int *fd, const char *address, int64_t deadline_us, struct err
     return socket_connect_to(fd, (struct sockaddr *)&at, (socklen_t)n, deadline_us, e);
 }
 
-int socket_accept(int *fd, int listener, struct err *e)
+/* True unless the other end is a process of this machine and of another user. */
+static bool socket_is_ours(int fd)
 {
     struct sockaddr_storage at;
-    socklen_t n = sizeof at;
+    struct ucred peer;
+    socklen_t at_n = sizeof at, peer_n = sizeof peer;
 
-    *fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (*fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
-        return ERR(e, ERR_UNAVAILABLE, "a connection of a rank: %s", strerror(errno));
-    if (*fd >= 0 && getsockname(*fd, (struct sockaddr *)&at, &n) == 0 && at.ss_family != AF_UNIX)
-        socket_tune(*fd);
+    if (getsockname(fd, (struct sockaddr *)&at, &at_n) < 0) return false;
+    if (at.ss_family == AF_UNIX)
+        return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_n) == 0 &&
+               peer.uid == geteuid();
+    socket_tune(fd);
+    return true;
+}
+
+int socket_accept(int *fd, int listener, struct err *e)
+{
+    for (int i = 0; i < STRANGERS_MAX; i++) {
+        *fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (*fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+            return ERR(e, ERR_UNAVAILABLE, "a connection of a rank: %s", strerror(errno));
+        if (*fd < 0 || socket_is_ours(*fd)) return 0;
+        close(*fd);
+        *fd = -1;
+    }
     return 0;
 }

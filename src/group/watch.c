@@ -16,19 +16,37 @@
 
 /* The time that the watcher needs at most to learn why a peer's connection broke, and the time a
  * message may wait for room in a connection. */
-enum { OUTLIVE_MS = 10000, SEND_S = 5 };
+enum { OUTLIVE_S = 10, SEND_S = 5 };
 
 void watch_outlive(void)
 {
-    poll(NULL, 0, OUTLIVE_MS);
+    struct err ignored;
+    (void)socket_wait(NULL, 0, socket_deadline(OUTLIVE_S), &ignored);
+}
+
+void group_blame(const struct group *g, enum err_cause cause, int32_t rank, struct err *e)
+{
+    if (e->cause == ERR_CAUSE_OWN && e->rank < 0)
+        (void)err_blame(e, cause, rank, g->member_own[rank].node);
+}
+
+struct err message_take(const struct group_message *m)
+{
+    struct err e = m->why;
+
+    if (e.code > ERR_USAGE || e.code < ERR_OUTPUT) e.code = ERR_INTERNAL;
+    if ((unsigned)e.cause >= ERR_CAUSES_N) e.cause = ERR_CAUSE_NONE;
+    if (e.rank < -1 || e.rank >= GROUP_RANKS_MAX) e.rank = -1;
+    e.text[sizeof e.text - 1] = e.node[sizeof e.node - 1] = '\0';
+    return e;
 }
 
 int watch_send(struct group *g, int32_t rank, enum group_message_kind kind, const struct err *why,
                struct err *e)
 {
-    struct group_message m = {.kind = kind, .code = why ? why->code : 0};
+    struct group_message m = {.kind = kind};
 
-    if (why) snprintf(m.text, sizeof m.text, "%s", why->text);
+    if (why) m.why = *why;
     pthread_mutex_lock(&g->lock);
     int rc = socket_send(g->control_own[rank], &m, sizeof m, socket_deadline(SEND_S), e);
     pthread_mutex_unlock(&g->lock);
@@ -43,27 +61,22 @@ void watch_tell(struct group *g, int32_t cause, const struct err *why)
             (void)watch_send(g, rank, MESSAGE_ERROR, why, &ignored);
 }
 
-/* Ends this process. `rank` is the one that was lost, or rank 0 with a cause that is already
- * named. Of two threads the first one ends it. */
-static _Noreturn void lose(struct group *g, int32_t rank, bool is_named, int code, const char *text)
+/* Ends this process with an error of `rank`. The error of rank 0 to another rank is the first cause
+ * and already names its rank. Of two threads the first one ends the process. */
+static _Noreturn void lose(struct group *g, int32_t rank, bool is_named, struct err e)
 {
-    struct err e;
-
     while (atomic_exchange(&g->lost, true)) pause();
-    if (code > ERR_USAGE || code < ERR_OUTPUT) code = ERR_INTERNAL; /* it came from outside */
-    if (is_named)
-        err_set(&e, code, "%s", text);
-    else
-        err_set(&e, code, "rank %d on %s: %s", rank, g->member_own[rank].place, text);
+    group_blame(g, ERR_CAUSE_OWN, rank, &e);
+    if (!is_named) err_ctx(&e, "rank %d on %s", rank, g->member_own[rank].place);
     if (g->rank == 0) watch_tell(g, rank, &e);
     if (g->options.lost) g->options.lost(g->options.context, &e);
-    _exit(err_exit_code(code));
+    _exit(err_exit_code(e.code));
 }
 
 void group_fail(struct group *g, const struct err *e)
 {
     if (g->rank > 0) watch_tell(g, -1, e);
-    lose(g, g->rank, false, e->code, e->text);
+    lose(g, g->rank, false, *e);
 }
 
 /* Reads from a connection; false if it closed after the end. */
@@ -71,16 +84,19 @@ static bool watch_read(struct group *g, int32_t rank)
 {
     struct group_inbox *in = &g->inbox_own[rank];
     struct group_message *m = &in->message;
+    struct err e;
 
     int64_t n = socket_get(g->control_own[rank], (char *)m + in->got, sizeof *m - in->got);
-    if (n < 0 && !g->ended_own[rank])
-        lose(g, rank, false, ERR_UNAVAILABLE,
-             "connection lost: its process was killed or its machine failed");
+    if (n < 0 && !g->ended_own[rank]) {
+        err_set(&e, ERR_UNAVAILABLE,
+                "connection lost: its process was killed or its machine failed");
+        group_blame(g, ERR_CAUSE_LOST, rank, &e);
+        lose(g, rank, false, e);
+    }
     if (n < 0) return false;
     in->got += (size_t)n;
     if (in->got < sizeof *m) return true;
     in->got = 0;
-    m->text[sizeof m->text - 1] = '\0';
     if (m->kind == MESSAGE_STOP) {
         atomic_store(&g->stop_requested, true);
     } else if (m->kind == MESSAGE_END) {
@@ -90,7 +106,7 @@ static bool watch_read(struct group *g, int32_t rank)
         pthread_cond_signal(&g->end_changed);
         pthread_mutex_unlock(&g->lock);
     } else {
-        lose(g, rank, rank == 0, m->code, m->text);
+        lose(g, rank, rank == 0, message_take(m));
     }
     return true;
 }
@@ -106,7 +122,7 @@ static void *watch(void *context)
     polled[g->ranks_n] = (struct pollfd){.fd = g->wake_fd, .events = POLLIN};
     for (;;) {
         if (socket_wait(polled, (size_t)g->ranks_n + 1, INT64_MAX, &e) < 0)
-            lose(g, g->rank, false, e.code, e.text);
+            lose(g, g->rank, false, e);
         if (polled[g->ranks_n].revents) return NULL;
         for (int32_t rank = 0; rank < g->ranks_n; rank++)
             if (polled[rank].revents && !watch_read(g, rank)) polled[rank].fd = -1;
@@ -145,7 +161,6 @@ static int await_ends(struct group *g, int32_t wanted, double timeout_s, struct 
 {
     struct timespec until;
     bool waits[GROUP_RANKS_MAX];
-    char names[GROUP_NAMES_BYTES];
     int rc = 0;
 
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -158,8 +173,7 @@ static int await_ends(struct group *g, int32_t wanted, double timeout_s, struct 
         waits[rank] = g->control_own[rank] >= 0 && !g->ended_own[rank];
     pthread_mutex_unlock(&g->lock);
     if (rc == 0) return 0;
-    group_names(g, waits, names);
-    return ERR(e, ERR_UNAVAILABLE, "%s did not end within %g s", names, timeout_s);
+    return group_silent(g, waits, "did not end within", e);
 }
 
 /* Sends a message to rank 0. */
@@ -169,7 +183,7 @@ static int report(struct group *g, enum group_message_kind kind, struct err *e)
     if (rc == 0) return 0;
     watch_outlive();
     err_ctx(e, "rank 0 on %s", g->member_own[0].place);
-    return rc;
+    return err_blame(e, ERR_CAUSE_LOST, 0, g->member_own[0].node);
 }
 
 int watch_end_together(struct group *g, struct err *e)

@@ -272,18 +272,23 @@ int model_group_sum(struct model *m, const struct model_update *u, struct err *e
     return 0;
 }
 
+/* Parts of squares take the steps in the order of the weights. Losses are not in slices: those of a
+ * node come together first, then the nodes', so that each rank needs a connection to the ranks of
+ * its node and to one of each other node. */
 int model_group_share_parts(struct model *m, struct err *e)
 {
     const struct model_group *g = &m->group;
-    const struct step all = {.n = g->ranks_n, .self = g->rank, .stride = 1, .each = 1};
     struct model_state *state = m->state_dev_own;
     for (int32_t number = SHAPE_STEPS - 1; number >= 0; number--) {
         const struct step s = step_of(g, g->rank, (enum shape_step)number);
+        struct step losses = step_of(g, g->rank, (enum shape_step)(SHAPE_STEPS - 1 - number));
         struct transfers t = {.n = 0};
+        /* As slices, each of the losses of a rank, then of a node. */
+        losses.each = losses.stride == 1 ? 1 : g->node_ranks;
+        losses.slice = losses.stride == 1 ? losses.rank : 0;
         add_gather(&t, &s, state->part, sizeof *state->part, 1, 0, SHAPE_SLICES);
-        if (number == SHAPE_IN_NODE) /* losses are not in slices */
-            add_gather(&t, &all, state->loss, sizeof *state->loss, g->leaves_n, 0,
-                       (int64_t)g->leaves_n * g->ranks_n);
+        add_gather(&t, &losses, state->loss, sizeof *state->loss, g->leaves_n, 0,
+                   (int64_t)g->leaves_n * g->ranks_n);
         TRY(exchange(m, &t, e));
     }
     return 0;

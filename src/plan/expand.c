@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/map.h"
 #include "base/str.h"
 
@@ -141,20 +142,108 @@ static void note_kept(struct expansion *x)
                   x->grid.name, x->scale.name, x->kept.text.text);
 }
 
-/* Warns if --set reduces the updates but not the schedule: the training then ends in its warm-up.
- */
-static void note_warmup(struct expansion *x, const struct spec *s)
+/* Rejects a design with its place in the grid. If --set of one of these keys made it, a trial with
+ * fewer updates or another text, a note mentions it once. names ends with NULL. */
+static int reject(struct expansion *x, const char *const *names, bool *noted,
+                  const struct yaml_node *at, const char *text, struct err *e)
 {
+    while (*names && !axes_find(&x->set, *names)) names++;
+    if (!*names) return yaml_error(at, e, "%s", text);
+    if (!*noted) notes_add(x->plan, "%s: %s", x->grid.name, text);
+    *noted = true;
+    return 0;
+}
+
+/* Checks that a training does not end in its warm-up. */
+static int check_warmup(struct expansion *x, const struct rule *block, const struct spec *s,
+                        struct err *e)
+{
+    static const char *const names[] = {"train.warmup", "train.updates", NULL};
     const struct spec_train *t = &s->train;
+    const struct yaml_node *at = block->at;
 
     bool trains = s->kind == SPEC_TRAIN && t->origin != SPEC_PRETRAINED;
-    if (!trains || t->schedule != SPEC_COSINE || t->updates > t->warmup) return;
-    if (!x->warmup_noted)
-        notes_add(x->plan,
-                  "%s: train.updates %d ends in the warm-up of %d updates; set train.warmup and "
-                  "train.period too",
-                  x->grid.name, t->updates, t->warmup);
-    x->warmup_noted = true;
+    if (!trains || t->schedule != SPEC_COSINE || t->updates > t->warmup) return 0;
+    for (int i = 0; names[i] && at == block->at; i++) {
+        const struct axis *own = axes_find(&block->axes, names[i]);
+        if (!own) own = axes_find(&x->grid.set, names[i]);
+        if (own) at = own->at;
+    }
+    const char *text = arena_printf(&x->plan->arena,
+                                    "train.updates %d ends in the warm-up of %d updates; set "
+                                    "train.warmup and train.period too",
+                                    t->updates, t->warmup);
+    return reject(x, names, &x->warmup_noted, at, text, e);
+}
+
+/* Checks that an evaluation's text fills a window. The texts of pretrained models are documents,
+ * with which windows end. */
+static int check_length(struct expansion *x, const struct rule *evaluate, const struct spec *s,
+                        struct err *e)
+{
+    static const char *const names[] = {"data.corpus", "data.train_tokens", "data.valid_tokens",
+                                        "data.test_tokens", NULL};
+    const struct axis *set = axes_find(&x->set, "eval.L");
+    int64_t all = spec_split_tokens(&s->data, s->eval.split);
+
+    if (s->train.origin == SPEC_PRETRAINED || all == 0 || s->eval.L <= all) return 0;
+    const char *text = arena_printf(
+        &x->plan->arena, "L_valid: %d is longer than the %lld tokens of the split in %.60s; %s",
+        s->eval.L, (long long)all, s->data.corpus, "shorten it or take a longer text");
+    if (set) return ERR(e, ERR_DATA, "--set eval.L=%s: %s", set->item[0], text);
+    return reject(x, names, &x->length_noted, evaluate->at, text, e);
+}
+
+/* Notes the evaluations with settings that change nothing at their length, if the grid also has the
+ * evaluations without them. */
+static void note_copies(struct expansion *x, int32_t first_point)
+{
+    static const char *const names[] = {"eval.position_scaling", "eval.attention_window",
+                                        "eval.temperature"};
+    struct plan *p = x->plan;
+    struct mentions what;
+    char id[SPEC_ID_BYTES];
+    int32_t twin, n = 0;
+
+    mentions_init(&what, &p->arena);
+    for (int32_t i = first_point; i < p->points_n; i++) {
+        const struct plan_run *run = &p->run[p->point[i].run];
+        if (run->spec.kind != SPEC_EVAL) continue;
+        const struct spec bare = spec_without_idle(&run->spec);
+        spec_run_id(&bare, id);
+        if (!strcmp(id, run->run_id) || !map_get(&x->runs, id, strlen(id), &twin)) continue;
+        n++;
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+            const struct spec_key *key = spec_key_find(names[k]);
+            const char *value = spec_get(&run->spec, key, &p->arena);
+            if (!spec_key_equals(&bare, key, value))
+                mention(&what, arena_printf(&p->arena, "%s=%s at L_valid %d", names[k], value,
+                                            p->point[i].L_valid_nominal));
+        }
+    }
+    if (n > 0)
+        notes_add(p, "%s: %s the same number%s as others, because nothing changes with %s",
+                  x->grid.name,
+                  n == 1 ? "1 evaluation gives" : arena_printf(&p->arena, "%d evaluations give", n),
+                  n == 1 ? "" : "s", what.text.text);
+}
+
+/* Notes a grid whose trainings no table shows: it evaluates nothing, and its folder has no query of
+ * its own. */
+static void note_unevaluated(struct expansion *x)
+{
+    static const char *const own[] = {"query.sql", "table.txt"};
+    const struct grid *g = &x->grid;
+    bool trains = false;
+
+    for (int32_t i = 0; i < g->blocks.n; i++) trains |= g->blocks.item[i].kind == SPEC_TRAIN;
+    if (!trains || g->evaluate.n > 0) return;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (file_exists(arena_printf(&x->plan->arena, "%s/%s", g->dir, own[i]))) return;
+    notes_add(x->plan,
+              "%s: the grid has no evaluate:, therefore its trainings give no table; add one such "
+              "as `evaluate: [{ L_valid: [512, 1024] }]`",
+              g->name);
 }
 
 /* Reports settings of the grid without effect, because the scale, applied later, sets them too. */
@@ -457,7 +546,7 @@ static int need_parent(struct expansion *x, struct parent *t, struct err *e)
     draft_init(&bare);
     d.spec.eval = bare.spec.eval; /* not part of a training; evaluations have their own */
     t->final = d.spec;
-    note_warmup(x, &t->final);
+    TRY(check_warmup(x, t->block, &t->final, e));
     t->run = add_run(x, &d.spec, t->from ? t->from->run : -1);
     if (t->from && d.spec.train.continues == SPEC_CONTINUES_ALL) {
         p->run[t->from->run].spec.train.keep_state = true;
@@ -492,6 +581,7 @@ static int expand_evaluation(struct expansion *x, struct parent *t, const struct
     d.spec.model = t->final.model;
     d.spec.data = t->final.data;
     d.spec.train = t->final.train;
+    TRY(check_length(x, r, &d.spec, e));
     d.spec.modified |= t->final.modified;
     memcpy(d.spec.eval.train_run, x->plan->run[t->run].run_id, SPEC_ID_BYTES);
     add_point(x, number, add_run(x, &d.spec, t->run), &nominal);
@@ -616,7 +706,7 @@ int expand_grid(struct expansion *x, struct err *e)
     map_init(&x->points, &x->plan->arena);
     map_init(&x->shared, &x->plan->arena);
     x->points_n = x->next_point = 0;
-    x->warmup_noted = false;
+    x->warmup_noted = x->length_noted = false;
     x->parents.n = 0;
     mentions_init(&x->kept, &x->plan->arena);
     mentions_init(&x->lost, &x->plan->arena);
@@ -632,5 +722,7 @@ int expand_grid(struct expansion *x, struct err *e)
     note_entries(x);
     note_kept(x);
     note_merged(x, first_point);
+    note_copies(x, first_point);
+    note_unevaluated(x);
     return 0;
 }

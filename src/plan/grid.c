@@ -6,14 +6,17 @@
 #include "base/file.h"
 #include "base/str.h"
 
-/* Finds a piece: it is in the grid's folder, in configs/ of the user or of the program, or a path
- * in the project such as data/NAME.yaml, which `alibi data prepare` writes. */
+/* Finds a piece: it is in the grid's folder, in configs/ of the user or of the program, a path in
+ * the project such as data/NAME.yaml, which `alibi data prepare` writes, or an absolute path. */
 static int find_piece(char **out, struct arena *a, const struct project *p, const char *dir,
                       const struct yaml_node *name, struct err *e)
 {
     const char *const places[] = {dir, arena_printf(a, "%s/configs", p->root),
                                   arena_printf(a, "%s/configs", p->share), p->root};
 
+    *out = arena_strdup(a, name->text);
+    if (name->text[0] == '/')
+        return file_exists(*out) ? 0 : yaml_error(name, e, "'%.200s' not found", name->text);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         *out = arena_printf(a, "%s/%s", places[i], name->text);
         if (name->text[0] && file_exists(*out)) return 0;

@@ -273,7 +273,7 @@ struct expansion {
     struct map shared; /* datastores and searches that a run of the plan already makes */
     int64_t points_n;  /* before --only and skips */
     int32_t next_point;
-    bool warmup_noted;
+    bool warmup_noted, length_noted;
     struct {
         struct parent **item;
         int32_t n, capacity;

@@ -48,6 +48,9 @@ static const char *const key_aliases[] = {"learning_rate=train.lr",
                                           "max_update=train.updates",
                                           "iterations=train.updates",
                                           "max_iters=train.updates",
+                                          "epochs=train.updates",
+                                          "num_epochs=train.updates",
+                                          "num_train_epochs=train.updates",
                                           "grad_clip=train.clip",
                                           "clip_norm=train.clip",
                                           "max_grad_norm=train.clip",
@@ -248,7 +251,13 @@ static int read_pair(struct axes *x, struct arena *a, const char *prefix,
                 value->item[0]->kind == YAML_SCALAR && !strchr(value->item[0]->text, ',');
     const struct yaml_node *const *item = many && !flat ? yaml_each(&value, &n) : &value;
     if (n == 0) return yaml_error(value, e, "%s: the list is empty", name);
-    for (int32_t k = 0; k < n; k++) TRY(add_value(&one, a, item[k], e));
+    for (int32_t k = 0; k < n; k++) {
+        TRY(add_value(&one, a, item[k], e));
+        struct axis before = one;
+        before.n--;
+        if (axis_has(&before, one.item[k]))
+            return yaml_error(item[k], e, "%s: %.60s is in the list twice", name, one.item[k]);
+    }
     const struct axis *before = axes_find(x, one.key->name);
     if (before)
         return yaml_error(one.at, e, "%s is already given at line %d, column %d", one.key->name,

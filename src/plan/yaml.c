@@ -101,6 +101,9 @@ static int next_event(struct yaml_reader *r, struct err *e)
         return ERR(e, ERR_NOMEM, "out of memory while reading %s", r->file);
     if (strstr(problem, "cannot start any token"))
         problem = "this character cannot start a value (a tab? indent with spaces)";
+    if (strstr(problem, "mapping values are not allowed"))
+        return yaml_error(&at, e,
+                          "a second ': ' in one line; quote the text, such as title: \"a: b\"");
     return yaml_error(&at, e, "%s%s%s", problem, r->parser.context ? " " : "",
                       r->parser.context ? r->parser.context : "");
 }

@@ -34,11 +34,10 @@ static int add_text(struct documents *d, int split, const char *path, struct err
 static int find_texts(struct documents *d, const char *const *text, int32_t text_n, struct err *e)
 {
     int32_t found_n = 0;
-    struct stat st;
 
     for (int i = 0; i < CORPUS_SPLITS_N; i++)
         d->split[i].path = arena_array(d->arena, (size_t)text_n, sizeof *d->split[i].path);
-    if (text_n > 1 || stat(text[0], &st) != 0 || !S_ISDIR(st.st_mode)) {
+    if (text_n > 1 || !file_is_folder(text[0])) {
         for (int32_t i = 0; i < text_n; i++) TRY(add_text(d, CORPUS_TEST, text[i], e));
         return 0;
     }

@@ -64,6 +64,9 @@ static int find_text(struct preparation *p, struct err *e)
         return ERR(e, ERR_NOINPUT,
                    "%s not found; expected a folder with train.%s, valid.%s and test.%s", dir,
                    p->suffix, p->suffix, p->suffix);
+    if (!file_is_folder(absolute))
+        return ERR(e, ERR_NOINPUT, "%s is a file; give its folder: %.*s", dir,
+                   (int)(strrchr(absolute, '/') - absolute), absolute);
     p->text_dir = arena_strdup(&p->arena, absolute);
     strbuf_init(&missing, &p->arena);
     for (int i = 0; i < CORPUS_SPLITS_N; i++) {

@@ -43,7 +43,13 @@ int config_open(struct config *c, struct arena *a, const char *folder, struct er
     *c = (struct config){.arena = a};
     strbuf_init(&c->sizes, a);
     strbuf_init(&c->lengths, a);
-    TRY(file_find_in(path, folder, "config.json", e));
+    int rc = file_find_in(path, folder, "config.json", e);
+    if (rc == ERR_NOINPUT)
+        return ERR(e, rc,
+                   "%s contains no config.json; expected a model's folder in Hugging Face format: "
+                   "config.json, tokenizer.json and *.safetensors",
+                   folder);
+    TRY(rc);
     c->path = arena_strdup(a, path);
     return json_read(&c->root_own, a, path, CONFIG_BYTES_MAX, e);
 }

@@ -147,12 +147,16 @@ struct record_bins {
 
 /* state: done, failed, diverged, cancelled, or lost: another rank was. code: as err_name gives it.
  * message: one line, perhaps empty. choices: algorithms the device selected by timing; NULL: it
- * selects none. */
+ * selects none. cause, rank, node: of an error, who is to blame, as in struct err; an older
+ * program's record has none. */
 #define RECORD_ENDED(X, T, t)                                                                      \
     X(T, t, TEXT, state, OPTIONAL, NULL, NULL, false)                                              \
     X(T, t, TEXT, code, OPTIONAL, NULL, NULL, false)                                               \
     X(T, t, TEXT, message, OPTIONAL, NULL, NULL, false)                                            \
-    X(T, t, TEXT, choices, OPTIONAL, "run_attempts", "choices", false)
+    X(T, t, TEXT, choices, OPTIONAL, "run_attempts", "choices", false)                             \
+    X(T, t, TEXT, cause, OPTIONAL, NULL, NULL, false)                                              \
+    X(T, t, INT, rank, OPTIONAL, NULL, NULL, false)                                                \
+    X(T, t, TEXT, node, OPTIONAL, NULL, NULL, false)
 
 /* A training with a parent has started from the parent's weights; one that resumes from its own
  * checkpoint has no such record. update: that it goes on from. sha256, state_sha256: of the

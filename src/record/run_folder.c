@@ -86,8 +86,11 @@ struct path {
 
 static struct path path_of(const char *dir, enum run_file file)
 {
-    static const char *const names[] = {
-        [RUN_SPEC] = "spec", [RUN_FRESH] = "fresh", [RUN_EVENTS] = "events", [RUN_LOG] = "log"};
+    static const char *const names[] = {[RUN_SPEC] = "spec",
+                                        [RUN_FRESH] = "fresh",
+                                        [RUN_EVENTS] = "events",
+                                        [RUN_LOG] = "log",
+                                        [RUN_MEET] = "meet"};
     struct path path;
 
     snprintf(path.text, sizeof path.text, "%s/%s", dir, names[file]);

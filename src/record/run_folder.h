@@ -25,7 +25,7 @@
 
 #define RUN_FOLDERS "runs" /* in a project's folder: the folder of all run folders */
 
-enum run_file { RUN_SPEC, RUN_FRESH, RUN_EVENTS, RUN_LOG };
+enum run_file { RUN_SPEC, RUN_FRESH, RUN_EVENTS, RUN_LOG, RUN_MEET };
 
 /* --- names ---------------------------------------------------------------------------------- */
 

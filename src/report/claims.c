@@ -244,6 +244,10 @@ int report_claims(FILE *out, struct store *s, const struct project *p,
         *contradicted += strcmp(report_rows_get(&all.rows, i, "verdict"), "contradicted") == 0;
     if (o->format == REPORT_TEXT)
         report_write_heading(out, report_claims_heading(&a, items, n, o->scale), o->format, 1);
+    if (o->format == REPORT_TEXT && n == 1 && all.rows.rows_n == 0)
+        report_write_paragraph(
+            out, arena_printf(&a, "%s has no claim.sql, nothing to judge.", items[0].artefact),
+            o->format);
     TRY_OUT(rc, report_claims_write(out, &all, true, o, e));
     if (counts.rows_n && o->format != REPORT_CSV && o->format != REPORT_JSON) {
         fputc('\n', out);

@@ -61,8 +61,12 @@ static const char runs_sql[] =
     "      FILTER (WHERE split = 'train') AS training,\n"
     "    group_concat(step || ' ' || loss_nats, char(10))\n"
     "      FILTER (WHERE split <> 'train') AS validation\n"
-    "  FROM (SELECT * FROM curves WHERE run_id IN (SELECT run_id FROM trained)\n"
-    "    AND loss_nats NOT NULL ORDER BY run_id, step) GROUP BY run_id)\n"
+    "  FROM (SELECT run_id, step, split, CASE split WHEN 'train' THEN avg(loss_nats) OVER latest\n"
+    "      ELSE loss_nats END AS loss_nats\n"
+    "    FROM curves WHERE run_id IN (SELECT run_id FROM trained) AND loss_nats NOT NULL\n"
+    "    WINDOW latest AS (PARTITION BY run_id, split ORDER BY step\n"
+    "      RANGE BETWEEN :smooth - 1 PRECEDING AND CURRENT ROW)\n"
+    "    ORDER BY run_id, step) GROUP BY run_id)\n"
     "SELECT run_id, CASE count(*) OVER (PARTITION BY label) WHEN 1 THEN label\n"
     "  ELSE label || printf(' (%.8s)', run_id) END AS label, facts, training, validation,\n"
     "  CASE WHEN (SELECT methods FROM same) THEN style\n"
@@ -75,8 +79,11 @@ static int read_runs(struct curves *c, struct store *s, struct err *e)
 
     strbuf_init(&runs, &c->arena);
     for (int32_t i = 0; i < c->args->runs_n; i++) strbuf_addf(&runs, "%s ", c->args->run_id[i]);
-    const struct store_param param = {"runs", runs.text, STORE_TEXT};
-    TRY(report_rows_query(&c->runs, &c->arena, s, NULL, runs_sql, &param, 1, REPORT_QUERY_LIMIT_S,
+    int32_t smooth = c->args->smooth > 0 ? c->args->smooth : 1;
+    const struct store_param params[] = {
+        {"runs", runs.text, STORE_TEXT},
+        {"smooth", arena_printf(&c->arena, "%d", smooth), STORE_INTEGER}};
+    TRY(report_rows_query(&c->runs, &c->arena, s, NULL, runs_sql, params, 2, REPORT_QUERY_LIMIT_S,
                           e));
     for (int32_t i = 0; i < c->runs.rows_n; i++)
         if (!report_rows_get(&c->runs, i, "training") &&
@@ -122,7 +129,7 @@ static void write_text_script(struct curves *c, struct strbuf *b)
 
     strbuf_addf(b,
                 "set terminal dumb %d,%d\nset output OUTPUT\nset xlabel 'update'\n"
-                "set ylabel 'loss, nats per token'\nset key top right\nplot ",
+                "set ylabel 'loss, nats per token'\nset key top right\nset autoscale xfix\nplot ",
                 c->args->columns, c->args->lines);
     for (int32_t i = 0; i < 2 * c->runs.rows_n; i++) {
         const char *split = i % 2 ? "validation" : "training";
@@ -145,7 +152,11 @@ static int write_script(struct curves *c, struct strbuf *b, const struct project
 
     report_script_begin(b, c->name);
     report_script_text(b, "TITLE", "Loss in training (lines) and on the validation text (marks)");
-    report_script_text(b, "FACTS", report_rows_get(&c->runs, 0, "facts"));
+    const char *facts = report_rows_get(&c->runs, 0, "facts");
+    if (c->args->smooth > 1)
+        facts = arena_printf(&c->arena, "%s, training losses are means of %d updates", facts,
+                             c->args->smooth);
+    report_script_text(b, "FACTS", facts);
     strbuf_addf(b,
                 "PANELS = 1\narray PANEL_TITLE[1] = ['']\narray PANEL_FIRST[1] = [1]\n"
                 "array PANEL_LAST[1] = [%d]\nSEEDS = 1\nFLOOR = 0\nWIDTH_IN = 0\nX_TICS = ''\n"

@@ -19,8 +19,11 @@ struct plot_curve {
     const struct rows *rows;
     int32_t row, panel;
     bool of_paper;
-    const char *title, *settings; /* settings: the words key=value of the title, except lengths */
+    const char *title, *settings; /* settings: the words key=value of the title, except L_train */
     int32_t dash;                 /* number of its settings, from 1 */
+    int32_t same;                 /* the earlier curve with the same points, from 1; 0: none */
+    const char *also; /* names of names_n later curves with the same points: " (= A, B)"; or "" */
+    int32_t names_n;
     double shade;
 };
 
@@ -150,9 +153,10 @@ static bool word_is_setting(const char *word, size_t n)
     return sign && sign > word && sign + 1 < word + n;
 }
 
+/* True for the length of training, which shades tell apart. */
 static bool word_is_length(const char *word)
 {
-    return strncmp(word, "L=", 2) == 0 || strncmp(word, "L_", 2) == 0;
+    return strncmp(word, "L=", 2) == 0 || strncmp(word, "L_train=", 8) == 0;
 }
 
 static bool title_has(const char *title, const char *word, size_t n)
@@ -248,6 +252,70 @@ static void plot_titles(struct plot_draft *d)
     title_dashes(d);
 }
 
+/* --- curves that coincide ------------------------------------------------------------------- */
+
+/* True if the points have the same x and y, whatever runs they are of. */
+static bool points_same(const char *a, const char *b)
+{
+    while (a && b) {
+        const char *x = a, *y = b;
+        for (int i = 0; i < 2; i++) {
+            size_t n = strcspn(x, " \n"), m = strcspn(y, " \n");
+            if (n != m || memcmp(x, y, n) != 0) return false;
+            x += n + (x[n] == ' ');
+            y += m + (y[m] == ' ');
+        }
+        a = strchr(a, '\n') ? strchr(a, '\n') + 1 : NULL;
+        b = strchr(b, '\n') ? strchr(b, '\n') + 1 : NULL;
+    }
+    return !a && !b;
+}
+
+/* Returns the words of a title that the other lacks; all if it lacks none. */
+static const char *title_beyond(struct plot_draft *d, const char *title, const char *other)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, d->arena);
+    for (const char *p = title; *p;) {
+        p += strspn(p, " ");
+        size_t n = word_length(p);
+        if (!title_has(other, p, n)) add_word(&b, p, n);
+        p += n;
+    }
+    return b.n ? b.text : title;
+}
+
+/* Adds the name of a later curve: " (= A, B, …)". */
+static void add_name(struct plot_draft *d, struct plot_curve *first, const char *name)
+{
+    enum { NAMES_MAX = 2 };
+
+    if (first->names_n++ > NAMES_MAX) return;
+    size_t n = strlen(first->also);
+    first->also = arena_printf(d->arena, "%.*s%s%s)", n ? (int)n - 1 : 0, first->also,
+                               n ? ", " : " (= ", first->names_n > NAMES_MAX ? "…" : name);
+}
+
+/* Finds the curves of ours that would hide an earlier one of their panel. */
+static void plot_coincide(struct plot_draft *d)
+{
+    for (int32_t i = 0; i < d->curves_n; i++) {
+        struct plot_curve *c = &d->curve[i];
+        const char *points = report_rows_get(c->rows, c->row, "points");
+        c->also = "";
+        for (int32_t k = 0; k < i && !c->same && points && !c->of_paper; k++) {
+            struct plot_curve *first = &d->curve[k];
+            const char *theirs = report_rows_get(first->rows, first->row, "points");
+            if (first->same || first->of_paper || first->panel != c->panel || !theirs ||
+                !points_same(points, theirs))
+                continue;
+            c->same = k + 1;
+            add_name(d, first, title_beyond(d, c->title, first->title));
+        }
+    }
+}
+
 /* --- the data file -------------------------------------------------------------------------- */
 
 /* Writes a text as a comment of the data file: one line without control characters. */
@@ -337,16 +405,17 @@ static void script_arrays(struct strbuf *b, const struct plot_draft *d)
     strbuf_addf(b,
                 "CURVES = %d\narray CURVE_TITLE[CURVES]\narray CURVE_STYLE[CURVES]\n"
                 "array CURVE_SHADE[CURVES]\narray CURVE_DASH[CURVES]\n"
-                "array CURVE_Y_MAX[CURVES]\n",
+                "array CURVE_Y_MAX[CURVES]\narray CURVE_SAME[CURVES]\narray CURVE_ALSO[CURVES]\n",
                 d->curves_n);
     for (int32_t i = 0; i < d->curves_n; i++) {
         const struct plot_curve *c = &d->curve[i];
         report_script_text(b, arena_printf(d->arena, "CURVE_TITLE[%d]", i + 1), c->title);
+        report_script_text(b, arena_printf(d->arena, "CURVE_ALSO[%d]", i + 1), c->also);
         strbuf_addf(b,
                     "CURVE_STYLE[%d] = %.0f\nCURVE_SHADE[%d] = %.4f\nCURVE_DASH[%d] = %d\n"
-                    "CURVE_Y_MAX[%d] = %.10g\n",
+                    "CURVE_Y_MAX[%d] = %.10g\nCURVE_SAME[%d] = %d\n",
                     i + 1, real(c, "style") + (c->of_paper ? PLOT_OF_PAPER : 0), i + 1, c->shade,
-                    i + 1, c->dash, i + 1, real(c, "y_high"));
+                    i + 1, c->dash, i + 1, real(c, "y_high"), i + 1, c->same);
     }
 }
 
@@ -432,6 +501,7 @@ int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot 
         TRY(read_curves(&d->paper, d, plot->paper, "value", e));
     TRY(plot_add_panels(d, e));
     plot_titles(d);
+    plot_coincide(d);
     strbuf_init(&data, a);
     plot_data(d, &data);
     *points = d->points_n;

@@ -87,6 +87,14 @@ static const char undone_sql[] =
     "  max(r.seed) AS last FROM points p JOIN run_list r USING (run_id)\n"
     " WHERE p.artefact = :artefact AND p.scale = :scale GROUP BY r.config_id)";
 
+/* The artefact's trainings that are done, if its grid asks for nothing else. */
+static const char trainings_only_sql[] =
+    "SELECT count(DISTINCT CASE WHEN r.state = 'done' THEN r.run_id END) AS done,\n"
+    "  count(DISTINCT r.run_id) AS n\n"
+    "FROM points p JOIN run_list r USING (run_id)\n"
+    "WHERE p.artefact = :artefact AND p.scale = :scale\n"
+    "HAVING n > 0 AND min(r.kind = 'train')";
+
 static int ask_artefact(struct rows *out, struct report_job *j, const char *sql, struct err *e)
 {
     const struct store_param params[] = {{"artefact", j->folder.points, STORE_TEXT},
@@ -223,6 +231,25 @@ static void write_impossible(struct report_job *j, const char *column, double al
         write_line(j, "%.0f of %.0f results %s missing: %s.", n, all, n == 1 ? "is" : "are", why);
 }
 
+/* Says why there is no row: nothing was run yet, or the grid evaluates nothing. */
+static int write_no_rows(struct report_job *j, const char *command, struct err *e)
+{
+    struct rows rows;
+
+    TRY(ask_artefact(&rows, j, trainings_only_sql, e));
+    if (rows.rows_n == 0 || j->folder.laid_out)
+        write_line(j, "There are no results of %s at scale %s yet. The command that makes them: %s",
+                   j->folder.artefact, j->options->scale, command);
+    else
+        write_line(j,
+                   "%s of %s trainings of %s are done, and the view `trainings` has them; the grid "
+                   "has no evaluate:, therefore there is no table. Add it to grid.yaml, then run: "
+                   "%s",
+                   report_rows_get(&rows, 0, "done"), report_rows_get(&rows, 0, "n"),
+                   j->folder.artefact, command);
+    return 0;
+}
+
 static int write_missing(struct report_job *j, struct err *e)
 {
     double all = report_rows_real(&j->all, 0, "all_n", 0);
@@ -232,11 +259,7 @@ static int write_missing(struct report_job *j, struct err *e)
         arena_printf(&j->arena, "alibi run %s --scale %s%s",
                      str_shell_word(&j->arena, j->folder.command), j->options->scale, variant(j));
 
-    if (!has_rows(j)) {
-        write_line(j, "There are no results of %s at scale %s yet. The command that makes them: %s",
-                   j->folder.artefact, j->options->scale, command);
-        return 0;
-    }
+    if (!has_rows(j)) return write_no_rows(j, command, e);
     write_impossible(j, "undefined_n", all, "the position method is not defined beyond L_train");
     write_impossible(j, "diverged_n", all, "the training diverged");
     if (missing == 0) return 0;

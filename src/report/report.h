@@ -135,6 +135,7 @@ struct report_curves_args {
     const char (*run_id)[SPEC_ID_BYTES]; /* trainings, or evaluations of them */
     int32_t runs_n;
     int32_t columns, lines; /* of the terminal */
+    int32_t smooth;         /* a training loss is the mean of so many updates; 0: of its own */
     const char *format;     /* also draw a picture: svg, png or pdf; NULL: do not */
     const char *path;       /* of the picture; NULL: plots/curves-….FORMAT */
 };

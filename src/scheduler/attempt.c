@@ -12,7 +12,6 @@
 #include "scheduler/scheduler_internal.h"
 
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,6 +157,12 @@ out:
     return rc;
 }
 
+/* Deletes the key of a meeting in which rank 0 was killed. */
+static void attempt_forget_meeting(struct attempt *at)
+{
+    unlink(run_folder_path(&at->arena, at->path, RUN_MEET));
+}
+
 /* --- recover -------------------------------------------------------------------------------- */
 
 int attempt_recover(struct attempt **out, struct scheduler *sc, const struct store_running *row,
@@ -173,12 +178,13 @@ int attempt_recover(struct attempt **out, struct scheduler *sc, const struct sto
     at->dir = arena_strdup(&at->arena, row->dir);
     at->path = project_path(sc->project, &at->arena, at->dir);
     int rc = 0; /* the workers of another project are not killed or adopted */
-    if (run_folder_parse_own(row->dir, NULL, NULL))
-        rc = x->kind->recover(x->self, &at->worker, &at->id, row, at->path, e);
+    bool is_own = run_folder_parse_own(row->dir, NULL, NULL);
+    if (is_own) rc = x->kind->recover(x->self, &at->worker, &at->id, row, at->path, e);
     if (rc > 0)
         rc = journal_open(&at->journal, at->path, at->run, n, e);
     else if (rc == 0)
         rc = ingest_abandoned(sc->store, at->path, row, n, NULL, e);
+    if (rc == 0 && !at->worker && is_own) attempt_forget_meeting(at);
     if (rc < 0) err_ctx(e, "%s", row->dir);
     if (rc < 0 || !at->worker) {
         attempt_free(at);
@@ -197,28 +203,42 @@ void attempt_find_entries(struct attempt *at, const struct queue *q)
 
 /* --- poll ----------------------------------------------------------------------------------- */
 
-/* Sets the message and returns the state. */
-static enum store_state attempt_conclude(struct attempt *at, enum store_state state,
-                                         const char *format, ...) ERR_PRINTF(3, 4);
-static enum store_state attempt_conclude(struct attempt *at, enum store_state state,
-                                         const char *format, ...)
-{
-    va_list args;
+/* The outcomes, by the first row whose facts all hold: what nobody observed ends as the records
+ * say, what was observed must agree with them, and done needs exit status 0, the last record and
+ * the results. */
+const struct attempt_outcome attempt_outcomes[] = {
+    {FACT_BROKEN, 0, STORE_FAILED, ATTEMPT_RECORD},
+    {FACT_STALLED, FACT_DONE, STORE_LOST, ATTEMPT_STALLED}, /* even if it recorded an end */
+    {FACT_KILLED | FACT_STOPPED, 0, STORE_CANCELLED, ATTEMPT_SIGNAL},
+    {FACT_KILLED, 0, STORE_LOST, ATTEMPT_SIGNAL},
+    {FACT_FAILED, 0, STORE_FAILED, ATTEMPT_RECORD},
+    {FACT_DIVERGED, 0, STORE_DIVERGED, ATTEMPT_RECORD},
+    {FACT_LOST, 0, STORE_LOST, ATTEMPT_RECORD},
+    {FACT_DONE | FACT_RESULTS, FACT_EXIT_NOT_0, STORE_DONE, ATTEMPT_RECORD},
+    {FACT_UNSEEN | FACT_STOPPED, 0, STORE_CANCELLED, ATTEMPT_WHY},
+    {FACT_UNSEEN, 0, STORE_LOST, ATTEMPT_WHY},
+    {FACT_STOPPED, FACT_DONE, STORE_CANCELLED, ATTEMPT_RECORD},
+    {FACT_CANCELLED, 0, STORE_LOST, ATTEMPT_STOPPED},
+    {FACT_DONE | FACT_RESULTS, 0, STORE_FAILED, ATTEMPT_NO_SUCCESS},
+    {FACT_DONE, 0, STORE_FAILED, ATTEMPT_NO_RESULT},
+    {0, FACT_EXIT_NOT_0, STORE_FAILED, ATTEMPT_NO_RECORD},
+    {FACT_GAVE_UP, 0, STORE_LOST, ATTEMPT_LOG}, /* without a record, the log may tell why */
+    {0, 0, STORE_FAILED, ATTEMPT_LOG},
+};
 
-    va_start(args, format);
-    vsnprintf(at->message, sizeof at->message, format, args);
-    va_end(args);
-    return state;
+const struct attempt_outcome *attempt_judge(uint32_t facts)
+{
+    const struct attempt_outcome *o = attempt_outcomes;
+
+    while ((facts & o->all) != o->all || (facts & o->none)) o++;
+    return o;
 }
 
-/* The rank that a message of the ranks blames ("rank 5 on node7, cuda:3: …"); -1: it blames none,
- * as that of a meeting to which some did not come, or of a rank that waited for another. */
-static int32_t attempt_blamed_rank(const char *message)
+/* True if the record of an error blames the process of this rank: it reported the error, or its
+ * connection broke. One that was silent or absent is only missed by another one. */
+static bool attempt_blames(const struct journal *j, int32_t rank)
 {
-    int rank = -1, n = 0;
-    bool found = sscanf(message, "rank %d on %*[^,], %*s%n", &rank, &n) == 1 && n > 0;
-    bool is_its_own = found && message[n - 1] == ':' && strncmp(message + n, " rank ", 6) != 0;
-    return is_its_own ? (int32_t)rank : -1;
+    return j->rank == rank && (j->cause == ERR_CAUSE_OWN || j->cause == ERR_CAUSE_LOST);
 }
 
 /* True if a signal explains the end. Rank 0 may have recorded another cause before a rank crashed.
@@ -228,64 +248,88 @@ static bool attempt_was_killed(const struct attempt *at, const struct exit_info 
     const struct journal *j = &at->journal;
     bool has_cause = j->reported != STORE_NONE && j->reported != STORE_DONE;
 
-    return end->signal >= 0 &&
-           !(has_cause && end->rank > 0 && attempt_blamed_rank(j->message) != end->rank);
+    return end->signal >= 0 && !(has_cause && end->rank > 0 && !attempt_blames(j, end->rank));
 }
 
 /* True if a process could not use its device. One that is not rank 0 says so by its exit status, if
- * it ends before it has met the others; the messages of a meeting and of a lost connection blame no
- * device. */
+ * it ends before it has met the others. */
 static bool attempt_gave_up(const struct attempt *at, const struct exit_info *end)
 {
     const struct journal *j = &at->journal;
-    bool is_about_ranks = strncmp(j->message, "rank ", 5) == 0;
 
+    if (j->broken || at->killed_stalled_us > 0 || attempt_was_killed(at, end)) return false;
     if (j->reported == STORE_NONE)
         return end->rank > 0 && end->exit_code == err_exit_code(ERR_UNAVAILABLE);
-    if (!j->unavailable || (j->reported != STORE_FAILED && j->reported != STORE_LOST)) return false;
-    return !is_about_ranks ||
-           (attempt_blamed_rank(j->message) >= 0 && !strstr(j->message, "connection lost"));
+    return j->code == ERR_UNAVAILABLE && j->cause == ERR_CAUSE_OWN &&
+           (j->reported == STORE_FAILED || j->reported == STORE_LOST);
 }
 
-/* Returns the outcome: done needs exit status 0, the last record and the results. If nobody
- * observed the end, the last record decides. */
-static enum store_state attempt_outcome(struct attempt *at, const struct exit_info *end)
+static uint32_t attempt_facts(const struct attempt *at, const struct exit_info *end)
 {
+    static const uint32_t reports[] = {[STORE_DONE] = FACT_DONE,
+                                       [STORE_FAILED] = FACT_FAILED,
+                                       [STORE_DIVERGED] = FACT_DIVERGED,
+                                       [STORE_CANCELLED] = FACT_CANCELLED,
+                                       [STORE_LOST] = FACT_LOST};
     const struct journal *j = &at->journal;
-    enum store_state cut_off = at->stop_sent ? STORE_CANCELLED : STORE_LOST;
-    bool has_results = journal_has_results(j);
-    char tail[ATTEMPT_LOG_TAIL_BYTES + 1], rank[32] = "";
+    uint32_t facts = j->reported == STORE_NONE ? 0 : reports[j->reported];
 
-    attempt_conclude(at, STORE_NONE, "%s", j->message);
-    if (j->broken) return STORE_FAILED;
-    if (at->killed_stalled_us > 0 && j->reported != STORE_DONE) /* even if it recorded an end */
-        return attempt_conclude(at, STORE_LOST, "no record for %.0f s: killed",
-                                (double)(at->killed_stalled_us - at->last_record_us) / 1e6);
-    if (at->ranks_n > 1 && !at->stop_sent)
-        snprintf(rank, sizeof rank, "rank %ld was ", (long)end->rank);
-    if (attempt_was_killed(at, end))
-        return attempt_conclude(at, cut_off, "%s%s by signal %d (%s)", rank,
-                                at->stop_sent ? "stopped" : "killed", end->signal,
-                                strsignal(end->signal));
-    at->gave_up = attempt_gave_up(at, end);
-    if (j->reported == STORE_FAILED || j->reported == STORE_DIVERGED || j->reported == STORE_LOST)
-        return j->reported;
-    if (j->reported == STORE_DONE && has_results && end->exit_code <= 0) return STORE_DONE;
-    if (end->exit_code < 0) return attempt_conclude(at, cut_off, "%s", end->why);
-    if (j->reported != STORE_DONE && at->stop_sent) return STORE_CANCELLED;
-    if (j->reported == STORE_CANCELLED)
-        return attempt_conclude(at, STORE_LOST, "stopped by a signal from elsewhere");
-    if (end->exit_code == 0 || j->reported == STORE_DONE)
-        return attempt_conclude(at, STORE_FAILED, "exit %d without %s", end->exit_code,
-                                j->reported == STORE_NONE ? "a last record"
-                                : has_results ? "success, though its last record says done"
-                                              : "the result it was started for");
-    /* Without a record, the log may tell why. */
-    file_read_tail(tail, sizeof tail, attempt_log(at, &at->arena, at->path));
-    const char *line = str_last_line(tail);
-    if (at->ranks_n > 1) snprintf(rank, sizeof rank, "rank %ld: ", (long)end->rank);
-    return attempt_conclude(at, at->gave_up ? STORE_LOST : STORE_FAILED, "%sexit %d: %.255s", rank,
-                            end->exit_code, *line ? line : "no message");
+    if (j->broken) facts |= FACT_BROKEN;
+    if (journal_has_results(j)) facts |= FACT_RESULTS;
+    if (at->killed_stalled_us > 0) facts |= FACT_STALLED;
+    if (at->stop_sent) facts |= FACT_STOPPED;
+    if (at->gave_up) facts |= FACT_GAVE_UP;
+    if (attempt_was_killed(at, end)) facts |= FACT_KILLED;
+    if (end->exit_code < 0) facts |= FACT_UNSEEN;
+    if (end->exit_code > 0) facts |= FACT_EXIT_NOT_0;
+    return facts;
+}
+
+/* Writes the message of an outcome. */
+static void attempt_explain(struct attempt *at, const struct attempt_outcome *o,
+                            const struct exit_info *end)
+{
+    char tail[ATTEMPT_LOG_TAIL_BYTES + 1], rank[32] = "", *out = at->message;
+    enum { N = sizeof at->message };
+
+    if (at->ranks_n > 1) snprintf(rank, sizeof rank, "rank %ld", (long)end->rank);
+    switch (o->message) {
+    case ATTEMPT_RECORD:
+        snprintf(out, N, "%s", at->journal.message);
+        break;
+    case ATTEMPT_STALLED:
+        snprintf(out, N, "no record for %.0f s: killed",
+                 (double)(at->killed_stalled_us - at->last_record_us) / 1e6);
+        break;
+    case ATTEMPT_SIGNAL:
+        if (at->stop_sent)
+            snprintf(out, N, "stopped by signal %d (%s)", end->signal, strsignal(end->signal));
+        else
+            snprintf(out, N, "%s%skilled by signal %d (%s)", rank, *rank ? " was " : "",
+                     end->signal, strsignal(end->signal));
+        break;
+    case ATTEMPT_WHY:
+        snprintf(out, N, "%s", end->why);
+        break;
+    case ATTEMPT_STOPPED:
+        snprintf(out, N, "stopped by a signal from elsewhere");
+        break;
+    case ATTEMPT_NO_SUCCESS:
+        snprintf(out, N, "exit %d without success, though its last record says done",
+                 end->exit_code);
+        break;
+    case ATTEMPT_NO_RESULT:
+        snprintf(out, N, "exit %d without the result it was started for", end->exit_code);
+        break;
+    case ATTEMPT_NO_RECORD:
+        snprintf(out, N, "exit %d without a last record", end->exit_code);
+        break;
+    case ATTEMPT_LOG:
+        file_read_tail(tail, sizeof tail, attempt_log(at, &at->arena, at->path));
+        snprintf(out, N, "%s%sexit %d: %.255s", rank, *rank ? ": " : "", end->exit_code,
+                 *str_last_line(tail) ? str_last_line(tail) : "no message");
+        break;
+    }
 }
 
 enum store_state attempt_run_state(const struct attempt *at, const char *run_id)
@@ -300,10 +344,14 @@ enum store_state attempt_run_state(const struct attempt *at, const char *run_id)
 static int attempt_end(struct attempt *at, struct scheduler *sc, const struct exit_info *how,
                        struct err *e)
 {
-    int32_t blamed = attempt_blamed_rank(at->journal.message);
-    bool is_told = at->journal.reported != STORE_NONE && !attempt_was_killed(at, how);
-    at->rank = !is_told ? how->rank : blamed > 0 ? blamed : 0;
-    at->state = attempt_outcome(at, how);
+    const struct journal *j = &at->journal;
+    bool is_told = j->reported != STORE_NONE && !attempt_was_killed(at, how);
+    at->rank = !is_told ? how->rank : j->rank > 0 ? j->rank : 0;
+    at->gave_up = attempt_gave_up(at, how);
+    const struct attempt_outcome *o = attempt_judge(attempt_facts(at, how));
+    at->state = o->state;
+    attempt_explain(at, o, how);
+    attempt_forget_meeting(at);
     /* Without SIGABRT, by which the program itself ends: most often it is out of memory. */
     at->crashed = how->signal == SIGSEGV || how->signal == SIGBUS || how->signal == SIGILL ||
                   how->signal == SIGFPE;
@@ -338,6 +386,23 @@ int attempt_poll(struct attempt *at, struct scheduler *sc, struct err *e)
     if (stalled && at->killed_stalled_us == 0) at->killed_stalled_us = now_us;
     if (at->killed_stalled_us > 0 || at->journal.broken) x->signal(at->worker, WORKER_KILL);
     return 0;
+}
+
+bool attempt_is_hopeless(const struct attempt *at)
+{
+    const struct journal *j = &at->journal;
+
+    return at->ranks_n > 1 && at->state == STORE_FAILED && j->reported == STORE_FAILED &&
+           j->code == ERR_NOINPUT && !(j->share > 0);
+}
+
+int attempt_code(const struct attempt *at)
+{
+    const struct journal *j = &at->journal;
+    bool is_input = j->code == ERR_DATA || j->code == ERR_NOINPUT;
+
+    return at->state == STORE_FAILED && j->reported == STORE_FAILED && is_input ? j->code
+                                                                                : ERR_INTERNAL;
 }
 
 bool attempt_was_preempted(const struct attempt *at)

@@ -91,6 +91,17 @@ static int local_open(void **self, const struct executor_config *c, struct err *
 
 /* --- starting ------------------------------------------------------------------------------- */
 
+/* True if a variable says how ranks reach each other, such as NCCL_SOCKET_IFNAME: to NCCL, UCX,
+ * libfabric and its plugin, or RDMA. It changes no result. */
+static bool is_of_the_network(const char *variable)
+{
+    static const char *const prefixes[] = {"NCCL_", "UCX_", "FI_", "OFI_", "RDMAV_"};
+
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0) return true;
+    return false;
+}
+
 /* Lists the environment of a worker; NULL ends it. */
 static const char *const *worker_environment(struct arena *a, const struct worker_command *c,
                                              const struct worker_place *place)
@@ -110,6 +121,7 @@ static const char *const *worker_environment(struct arena *a, const struct worke
                 {"ALIBI_KERNELS", getenv("ALIBI_KERNELS")},
                 {"CUDA_VISIBLE_DEVICES", place->gpu}, /* an empty list hides every GPU */
                 {"CUDA_DEVICE_ORDER", *place->gpu ? "PCI_BUS_ID" : NULL},
+                {"CUDA_DEVICE_MAX_CONNECTIONS", getenv("CUDA_DEVICE_MAX_CONNECTIONS")},
                 {"ALIBI_CUDA_GRAPHS", getenv("ALIBI_CUDA_GRAPHS")}, /* changes no result */
                 /* These only affect the emulated GPU. */
                 {"EMULATION_ORDER", getenv("EMULATION_ORDER")},
@@ -128,9 +140,8 @@ static const char *const *worker_environment(struct arena *a, const struct worke
     for (int i = 0; i < ROWS_N; i++)
         if (rows[i].value)
             *vec_push(a, &out) = arena_printf(a, "%s=%s", rows[i].name, rows[i].value);
-    /* How ranks reach each other, such as NCCL_SOCKET_IFNAME; it changes no result. */
     for (char **v = environ; *v; v++)
-        if (strncmp(*v, "NCCL_", 5) == 0 || strncmp(*v, "UCX_", 4) == 0) *vec_push(a, &out) = *v;
+        if (is_of_the_network(*v)) *vec_push(a, &out) = *v;
     *vec_push(a, &out) = NULL;
     return out.item;
 }
@@ -183,7 +194,7 @@ static const char *const *worker_arguments(struct arena *a, const struct local *
     *word++ = "--ranks";
     *word++ = arena_printf(a, "%ld", (long)c->ranks_n);
     *word++ = "--meet";
-    *word++ = arena_printf(a, "%s/meet", c->attempt_dir);
+    *word++ = run_folder_path(a, c->attempt_dir, RUN_MEET);
     if (!c->host) return out;
     *word++ = "--host";
     *word++ = c->host;

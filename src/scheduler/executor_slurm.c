@@ -43,7 +43,6 @@
 enum {
     SLURM_JOBS_DEFAULT = 16,
     SLURM_STATE_BYTES = 32,
-    SLURM_NODE_BYTES = 64,
     SLURM_RANKS_PER_NODE = 8,    /* at most, unless --ranks-per-node says more */
     SLURM_OVER_MIN = 3,          /* consecutive answers after which a job is over */
     SLURM_HURRY = 5,             /* factor of polling while a job is to end */
@@ -431,20 +430,22 @@ static int slurm_write_script(const struct slurm *s, struct arena *a,
                              strlen(text.text), e);
 }
 
-/* Names the node on which the attempt before this one lost a process, from its end record; "": none
- * is known. A node that failed ends all connections long before Slurm notices it. */
-static void slurm_lost_node(char node[SLURM_NODE_BYTES], struct arena *a, const char *attempt_dir)
+/* Names the node of the process that the end of the attempt before this one blames; "": it blames
+ * none. A node that failed ends all connections long before Slurm notices it. */
+static const char *slurm_lost_node(struct arena *a, const char *attempt_dir)
 {
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
     int32_t attempt = 0;
     struct record r;
     struct err why;
 
-    *node = '\0';
-    if (!run_folder_parse(attempt_dir, NULL, &attempt) || attempt < 2) return;
+    if (!run_folder_parse(attempt_dir, NULL, &attempt) || attempt < 2) return "";
     const char *before = run_folder_sibling(a, attempt_dir, attempt - 1);
-    if (run_folder_find(&r, a, before, EVENT_ENDED, &why) != 1 || !r.ended.message) return;
-    if (!r.ended.code || strcmp(r.ended.code, err_name(ERR_UNAVAILABLE)) != 0) return;
-    (void)sscanf(r.ended.message, "rank %*d on %63[^,: ]", node);
+    if (run_folder_find(&r, a, before, EVENT_ENDED, &why) != 1) return "";
+    if (!r.ended.code || err_from_name(r.ended.code) != ERR_UNAVAILABLE || !r.ended.node) return "";
+    /* A record may come from elsewhere, and a comma would name a second node. */
+    return r.ended.node[strspn(r.ended.node, letters)] == '\0' ? r.ended.node : "";
 }
 
 /* Submits the job. avoid: a node; "": none. */
@@ -494,17 +495,18 @@ static int slurm_start(void *self, void **worker, struct worker_id *id,
 {
     int rc = 0;
     int64_t number;
-    char *text, avoid[SLURM_NODE_BYTES];
+    char *text;
     struct arena a;
     struct slurm *s = self;
 
     arena_init(&a);
     const char *path = arena_printf(&a, "%s/" SLURM_EXIT_FILE, o->attempt_dir);
-    slurm_lost_node(avoid, &a, o->attempt_dir);
+    const char *avoid = slurm_lost_node(&a, o->attempt_dir);
     TRY_OUT(rc, file_write_atomic(path, "", 0, e));
     TRY_OUT(rc, slurm_write_script(s, &a, o, e));
     rc = slurm_submit(&text, s, &a, o, avoid, e);
-    /* Unlike other failures, one about nodes means that nothing was submitted. */
+    /* Slurm has no code for it: unlike other failures, one about nodes means that nothing was
+     * submitted. */
     if (rc < 0 && *avoid && strstr(e->text, " node ")) rc = slurm_submit(&text, s, &a, o, "", e);
     if (rc < 0) goto out;
     text[strcspn(text, ";\n")] = '\0'; /* number;cluster */

@@ -69,6 +69,12 @@ double progress_slot_seconds(const struct scheduler *sc, const struct attempt *a
     return seconds * (at->slots_n > 0 ? at->slots_n : 1);
 }
 
+double progress_own_flops(const struct attempt *at, const struct run *run, double share)
+{
+    bool continues = run->spec.train.from[0] != '\0';
+    return run->flops * (share - (continues ? 0 : at->journal.share_before));
+}
+
 static void add_left(struct progress_work *w, double flops, int32_t slots_n)
 {
     w->flops_left += flops;
@@ -88,8 +94,11 @@ static struct progress_work measure_work(const struct scheduler *sc, double *wps
     for (int32_t i = 0; i < sc->running_n; i++) {
         const struct attempt *at = sc->running[i];
         double flops = 0;
-        for (int32_t k = 0; k < at->entries_n; k++) flops += sc->queue.run[at->entry[k]].flops;
-        w.flops_done += flops * at->journal.share;
+        for (int32_t k = 0; k < at->entries_n; k++) {
+            const struct run *run = &sc->queue.run[at->entry[k]];
+            flops += run->flops;
+            w.flops_done += progress_own_flops(at, run, at->journal.share);
+        }
         add_left(&w, flops - flops * at->journal.share, at->slots_n > 0 ? at->slots_n : 1);
         w.worker_s += progress_slot_seconds(sc, at);
         *wps += at->journal.wps;
@@ -97,9 +106,9 @@ static struct progress_work measure_work(const struct scheduler *sc, double *wps
     return w;
 }
 
-static void format_line(struct strbuf *line, const struct scheduler *sc)
+void progress_format(struct strbuf *line, const struct scheduler *sc)
 {
-    char left[CLOCK_TEXT_BYTES] = "?";
+    char left[CLOCK_TEXT_BYTES];
     struct scheduler_result r;
     double wps;
     const struct progress_work work = measure_work(sc, &wps);
@@ -110,12 +119,16 @@ static void format_line(struct strbuf *line, const struct scheduler *sc)
                 (long)(r.already_done + r.done), (long)r.wanted, (long)sc->running_n);
     if (r.failed > 0) strbuf_addf(line, ", %ld failed", (long)r.failed);
     if (r.diverged > 0) strbuf_addf(line, ", %ld diverged", (long)r.diverged);
-    if (eta >= 0) clock_duration(left, eta);
-    if (sc->stopping)
+    if (sc->stopping) {
         strbuf_add(line, ", stopping");
-    else
-        strbuf_addf(line, ", %s tokens/s, about %s left",
-                    str_thousands(line->arena, llround(fmin(fmax(wps, 0), 1e15))), left);
+        return;
+    }
+    /* A worker knows its rate after its first batch, which may take minutes. */
+    if (wps >= 0.5)
+        strbuf_addf(line, ", %s tokens/s", str_thousands(line->arena, llround(fmin(wps, 1e15))));
+    if (eta < 0) return;
+    clock_duration(left, eta);
+    strbuf_addf(line, ", about %s left", left);
 }
 
 /* A line wider than the terminal would wrap and could not be overwritten. */
@@ -137,7 +150,7 @@ void progress_draw(struct scheduler *sc)
     m->painted_us = now;
     arena_init(&a);
     strbuf_init(&line, &a);
-    format_line(&line, sc);
+    progress_format(&line, sc);
     if (m->live) {
         size_t columns = terminal_columns();
         progress_clear(m);

@@ -155,7 +155,8 @@ struct slots_need queue_need(const struct queue *q, const struct slots *slots, c
         if (q->run[run[i]].device_bytes > need.bytes) need.bytes = q->run[run[i]].device_bytes;
     /* Fewer ranks than planned: each needs more. */
     if (need.ranks_n < q->ranks_n && q->run[run[0]].spec.kind == SPEC_TRAIN)
-        need.bytes = shape_rank_bytes(&q->run[run[0]].spec, need.ranks_n);
+        need.bytes = shape_rank_bytes(&q->run[run[0]].spec, need.ranks_n,
+                                      shape_find_gpu(slots->device[0].description));
     return need;
 }
 

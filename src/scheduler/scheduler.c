@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "record/run_folder.h"
 #include "scheduler/scheduler_internal.h"
 #include "shape/shape.h"
@@ -171,15 +172,33 @@ static void signal_all(struct scheduler *sc, enum worker_signal signal)
     }
 }
 
+/* Only trainings write checkpoints; evaluations and benchmarks end without a result. */
+static void announce_stop(struct scheduler *sc)
+{
+    long n[2] = {0, 0}; /* others, trainings */
+    struct arena a;
+    struct strbuf line;
+
+    for (int32_t i = 0; i < sc->running_n; i++)
+        n[sc->queue.run[sc->running[i]->entry[0]].spec.kind == SPEC_TRAIN]++;
+    arena_init(&a);
+    strbuf_init(&line, &a);
+    if (n[1] > 0 || n[0] == 0)
+        strbuf_addf(&line, "%ld worker%s will write a checkpoint after the current update", n[1],
+                    n[1] == 1 ? "" : "s");
+    if (n[0] > 0)
+        strbuf_addf(&line, "%s%ld worker%s will end after the current batch, without a result",
+                    n[1] > 0 ? ", " : "", n[0], n[0] == 1 ? "" : "s");
+    progress_print(&sc->progress, true, "stopping: %s (Ctrl-C again kills %s)", line.text,
+                   sc->running_n == 1 ? "it" : "them");
+    arena_fini(&a);
+}
+
 static void handle_signals(struct scheduler *sc)
 {
     if (sc->signals.stops_n >= 1 && !sc->stopping) {
         sc->stopping = true;
-        progress_print(
-            &sc->progress, true,
-            "stopping: %ld worker%s will write a checkpoint after the current update (Ctrl-C again "
-            "kills %s)",
-            (long)sc->running_n, sc->running_n == 1 ? "" : "s", sc->running_n == 1 ? "it" : "them");
+        announce_stop(sc);
         signal_all(sc, WORKER_STOP);
     }
     if (sc->signals.stops_n >= 2 && !sc->killed) {
@@ -265,12 +284,14 @@ static void finish_attempt(struct scheduler *sc, struct attempt *at)
         struct queue_entry *t = &sc->queue.entry[at->entry[i]];
         if (blas) snprintf(t->avoid_blas, sizeof t->avoid_blas, "%s", blas);
         if (attempt_was_preempted(at)) t->tries_n--; /* the next does not count as a try */
+        if (attempt_is_hopeless(at)) t->tries_n = sc->queue.tries;
         enum run_state state =
             queue_end(&sc->queue, at->entry[i], attempt_run_state(at, run->run_id), at->n > 1);
-        if (state == RUN_DONE) sc->flops_done += run->flops;
+        if (state == RUN_DONE) sc->flops_done += progress_own_flops(at, run, 1);
         if (state == RUN_WAITING) again = true;
         if (state == RUN_FAILED)
-            note_failure(sc, ERR_INTERNAL, run, at->message, attempt_log(at, &sc->arena, at->dir));
+            note_failure(sc, attempt_code(at), run, at->message,
+                         attempt_log(at, &sc->arena, at->dir));
     }
     sc->worker_s += progress_slot_seconds(sc, at);
     print_end(sc, at, again && !sc->stopping && !sc->halted);

@@ -384,8 +384,16 @@ struct attempt;
 /* progress_slot_seconds - the time of an attempt so far, once for each of its slots. */
 double progress_slot_seconds(const struct scheduler *sc, const struct attempt *at);
 
+/* progress_own_flops - what an attempt that has this share of a run has computed itself, without
+ * the updates of the checkpoint from which it resumed. A training that continues a parent counts
+ * the parent's updates in its share, and not in its cost. */
+double progress_own_flops(const struct attempt *at, const struct run *run, double share);
+
 /* progress_eta - seconds left by the speed reached so far; negative: not known yet. */
 double progress_eta(const struct progress_work *w);
+
+/* progress_format - the line: runs done, rate and time left, as far as they are known. */
+void progress_format(struct strbuf *line, const struct scheduler *sc);
 
 /* progress_name - describes a run for people: "train alibi L=64 seed 1", "evaluate alibi L=64 at
  * 128". */
@@ -495,6 +503,52 @@ char *attempt_log(const struct attempt *at, struct arena *a, const char *dir);
 /* attempt_poll - ingests new records, kills a stalled worker, and sets state and message when
  * the worker has ended. */
 int attempt_poll(struct attempt *at, struct scheduler *sc, struct err *e);
+
+/* The facts about a worker's end that decide the outcome. */
+enum attempt_fact {
+    FACT_BROKEN = 1 << 0, /* a record is wrong */
+    FACT_DONE = 1 << 1,   /* the last record, one of five, or none */
+    FACT_FAILED = 1 << 2,
+    FACT_DIVERGED = 1 << 3,
+    FACT_CANCELLED = 1 << 4,
+    FACT_LOST = 1 << 5,
+    FACT_RESULTS = 1 << 6, /* every run has its result */
+    FACT_STALLED = 1 << 7, /* it was killed for its silence */
+    FACT_STOPPED = 1 << 8, /* the user requested a stop */
+    FACT_KILLED = 1 << 9,  /* a signal explains the end */
+    FACT_UNSEEN = 1 << 10, /* it has no exit status */
+    FACT_EXIT_NOT_0 = 1 << 11,
+    FACT_GAVE_UP = 1 << 12, /* a process could not use its device */
+    FACTS_END = 1 << 13
+};
+
+struct attempt_outcome {
+    uint32_t all, none; /* facts that must hold, and that must not */
+    enum store_state state;
+    enum {
+        ATTEMPT_RECORD, /* the message of the last record, or of what is broken; may be empty */
+        ATTEMPT_STALLED,
+        ATTEMPT_SIGNAL,
+        ATTEMPT_WHY, /* the executor's */
+        ATTEMPT_STOPPED,
+        ATTEMPT_NO_SUCCESS,
+        ATTEMPT_NO_RESULT,
+        ATTEMPT_NO_RECORD,
+        ATTEMPT_LOG /* the last line of the log */
+    } message;
+};
+extern const struct attempt_outcome attempt_outcomes[]; /* the last one needs no fact */
+
+/* attempt_judge - the outcome of a worker about which these facts hold. */
+const struct attempt_outcome *attempt_judge(uint32_t facts);
+
+/* attempt_is_hopeless - true if the next try would fail in the same way: its ranks lacked something
+ * that must exist, such as a usable transport, before they made progress. */
+bool attempt_is_hopeless(const struct attempt *at);
+
+/* attempt_code - the code of a run that failed: that of the last record if a file is to blame, else
+ * ERR_INTERNAL. */
+int attempt_code(const struct attempt *at);
 
 /* attempt_was_preempted - true if the worker was stopped from outside, such as by Slurm before a
  * time limit, and wrote a checkpoint: this is not a failure, and the next attempt resumes. */

@@ -16,6 +16,12 @@ static const double zipf_exponent = 1.7, zipf_offset = 500.0;
  * estimate of time left. */
 enum { COST_BENCH_UPDATES = 30 };
 
+/* NCCL of a rank: on GPUs with NVLink, of so many GB/s or more, and for each other rank of its
+ * machine; on other GPUs. */
+#define NVLINK_GB 100.0
+static const int64_t NCCL_BYTES = 1000000000, NCCL_PEER_BYTES = 470000000,
+                     NCCL_PCIE_BYTES = 300000000;
+
 /* Share of the tokens whose rank is at least `rank`, up to a common factor. */
 static double zipf_tail(double rank, double vocab)
 {
@@ -194,7 +200,17 @@ void shape_cost_continued(struct shape_cost *out, const struct spec *s, const st
 
 /* ---- ranks ---- */
 
-int64_t shape_rank_bytes(const struct spec *s, int32_t ranks_n)
+/* NCCL's buffers for the other ranks of a machine. Over NVLink it opens up to 32 channels to each:
+ * a first exchange among 8 H100 raised a process from 1.06 to 4.34 GB (github.com/NVIDIA/nccl,
+ * issue 1685). */
+int64_t shape_nccl_bytes(int32_t ranks_n, const struct shape_gpu *gpu)
+{
+    int32_t near = ranks_n < SHAPE_NODE_GPUS ? ranks_n : SHAPE_NODE_GPUS;
+    if (!gpu || ranks_n < 2) return 0;
+    return gpu->link_gb >= NVLINK_GB ? NCCL_BYTES + NCCL_PEER_BYTES * (near - 1) : NCCL_PCIE_BYTES;
+}
+
+int64_t shape_rank_bytes(const struct spec *s, int32_t ranks_n, const struct shape_gpu *gpu)
 {
     struct shape_capacity capacity;
     struct shape_memory memory;
@@ -202,7 +218,7 @@ int64_t shape_rank_bytes(const struct spec *s, int32_t ranks_n)
     shape_capacity(&capacity, s);
     capacity.ranks_n = ranks_n;
     shape_memory(&memory, s, &capacity);
-    return memory.total_bytes;
+    return memory.total_bytes + shape_nccl_bytes(ranks_n, gpu);
 }
 
 int32_t shape_rank_shards(int32_t shards, int32_t ranks_n)
@@ -233,8 +249,9 @@ double shape_exchange_s(const struct spec *s, int32_t ranks_n, const struct shap
  * data sheets of the data centre and RTX professional cards (HGX B200 and GB200 NVL72: a GPU's
  * share of the system), and the appendices of its white papers of the GA102, Ada and RTX Blackwell
  * architectures for GeForce. Links: NVLink between all GPUs of a machine, of the SXM card where a
- * name has several, otherwise PCIe; those of GH200 depend on the machine. The first row that
- * matches a device's name applies. */
+ * name has several, otherwise PCIe; those of GH200 depend on the machine. GeForce has no peer
+ * access: NCCL copies through host memory, at 7 to 12 GB/s. The first row that matches a device's
+ * name applies. */
 static const struct shape_gpu gpus[] = {
     {"GB200", 2500.0, 80.0, 186, 900},     {"B200", 2250.0, 75.0, 180, 900},
     {"GH200", 989.5, 66.9, 96, 0},         {"H200", 989.5, 66.9, 141, 450},
@@ -247,10 +264,10 @@ static const struct shape_gpu gpus[] = {
     {"L40", 181.0, 90.5, 48, 32},          {"L4", 121.0, 30.3, 24, 32},
     {"RTX 6000 Ada", 364.2, 91.1, 48, 32}, {"RTX 5000 Ada", 261.1, 65.3, 32, 32},
     {"RTX A6000", 154.8, 38.7, 48, 32},    {"RTX A5000", 111.1, 27.8, 24, 32},
-    {"RTX 5090", 209.5, 104.8, 32, 64},    {"RTX 5080", 112.6, 56.3, 16, 64},
-    {"RTX 5070 Ti", 87.9, 43.9, 16, 64},   {"RTX 4090", 165.2, 82.6, 24, 32},
-    {"RTX 4080", 97.5, 48.7, 16, 32},      {"RTX 3090 Ti", 80.0, 40.0, 24, 32},
-    {"RTX 3090", 71.0, 35.6, 24, 32},
+    {"RTX 5090", 209.5, 104.8, 32, 10},    {"RTX 5080", 112.6, 56.3, 16, 10},
+    {"RTX 5070 Ti", 87.9, 43.9, 16, 10},   {"RTX 4090", 165.2, 82.6, 24, 10},
+    {"RTX 4080", 97.5, 48.7, 16, 10},      {"RTX 3090 Ti", 80.0, 40.0, 24, 10},
+    {"RTX 3090", 71.0, 35.6, 24, 10},
 };
 
 /* True if text contains the name as whole words: "NVIDIA L4" is not an L40S. A variant of a card is

@@ -136,11 +136,13 @@ enum { SHAPE_NODE_GPUS = 8 };
 #define SHAPE_LINK_SHARE 0.73
 #define SHAPE_NETWORK_GB 45.0
 
-/* A training by several ranks. shape_rank_bytes - device_bytes of one of them. shape_rank_shards -
- * of an update, the most shards that a rank computes. shape_exchange_s - seconds of an update in
- * which ranks on such GPUs exchange gradients and weights; 0 if the link is not known. Their
- * additions are not counted: the fewer shards a rank has, the fewer it makes. */
-int64_t shape_rank_bytes(const struct spec *s, int32_t ranks_n);
+/* A training by several ranks. shape_nccl_bytes - what NCCL takes of the memory of a rank on such
+ * GPUs; NULL: nothing, as on CPUs. shape_rank_bytes - that and device_bytes of a rank.
+ * shape_rank_shards - of an update, the most shards that a rank computes. shape_exchange_s -
+ * seconds of an update in which ranks on such GPUs exchange gradients and weights; 0 if the link is
+ * not known. Their additions are not counted: the fewer shards a rank has, the fewer it makes. */
+int64_t shape_nccl_bytes(int32_t ranks_n, const struct shape_gpu *gpu);
+int64_t shape_rank_bytes(const struct spec *s, int32_t ranks_n, const struct shape_gpu *gpu);
 int32_t shape_rank_shards(int32_t shards, int32_t ranks_n);
 double shape_exchange_s(const struct spec *s, int32_t ranks_n, const struct shape_gpu *gpu);
 

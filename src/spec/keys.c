@@ -64,6 +64,7 @@ APPLIES(is_child, is_trained(s) && s->train.from[0])
 APPLIES(keeps_state, is_trained(s) && s->train.keep_state)
 APPLIES(is_bench, s->kind == SPEC_BENCH)
 APPLIES(is_bench_eval, is_bench(s) && s->bench_mode == 1)
+APPLIES(has_layernorm, has_model(s) && s->model.form.norm == SPEC_LAYERNORM)
 APPLIES(is_adaptive, has_model(s) && s->model.softmax == SPEC_ADAPTIVE)
 APPLIES(is_nag, has_training(s) && s->train.optimizer == SPEC_NAG)
 APPLIES(is_adam, has_training(s) && s->train.optimizer == SPEC_ADAM)
@@ -181,7 +182,7 @@ static const struct spec_key model_keys[] = {
          "LLaMA: rmsnorm"),
     REAL("model.norm_eps", model.form.norm_eps, 1e-12, 0.999, "1e-05", has_model,
          "epsilon of the norms, inside the root", "PyTorch: 1e-5"),
-    FLAG("model.norm_bias", model.form.norm_bias, "true", has_model, "biases of the norms",
+    FLAG("model.norm_bias", model.form.norm_bias, "true", has_layernorm, "biases of the norms",
          "MPT: false"),
     ENUM("model.block", model.form.block, block_names, "sequential", has_model,
          "attention and feed-forward layers in turn, beside each other after one norm or two, or "
@@ -549,6 +550,39 @@ struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eva
     if (!train->train.from[0] || train->option.scaling == POSITION_UNSCALED)
         s.option.original_length = 0;
     return s;
+}
+
+int64_t spec_split_tokens(const struct spec_data *d, enum spec_split split)
+{
+    return split == SPEC_TEST    ? d->test_tokens
+           : split == SPEC_VALID ? d->valid_tokens
+                                 : d->train_tokens;
+}
+
+/* True if the scaling leaves rows of this length as they were trained. */
+static bool is_idle_scaling(const struct spec *s)
+{
+    const struct spec_eval *v = &s->eval;
+    bool short_rows = v->L <= s->train.L;
+    bool by_one = v->scaling_factor == 1 || (v->scaling_factor == 0 && short_rows);
+
+    if (s->option.scaling != POSITION_UNSCALED) return false;
+    if (v->scaling == POSITION_SLOPES || v->scaling == POSITION_DYNAMIC_NTK) return short_rows;
+    if (v->scaling == POSITION_YARN) return by_one && s->option.yarn_attention_factor == 0;
+    return by_one && (v->scaling == POSITION_PI || v->scaling == POSITION_NTK);
+}
+
+struct spec spec_without_idle(const struct spec *s)
+{
+    struct spec bare = *s;
+    struct spec_eval *v = &bare.eval;
+    int32_t log_from = v->temperature_length > 0 ? v->temperature_length : s->train.L;
+    bool sees_all = s->model.mask.window == 0 && s->model.window_layers.n == 0;
+
+    if (is_idle_scaling(s)) v->scaling = POSITION_UNSCALED;
+    if (sees_all && v->mask.window >= v->L) v->mask.window = 0;
+    if (v->temperature == SPEC_EVAL_LOG && v->L <= log_from) v->temperature = SPEC_AS_TRAINED;
+    return bare;
 }
 
 bool spec_layer_has_position(const struct spec_model *m, int32_t layer)

@@ -258,7 +258,8 @@ bool spec_key_is_list(const struct spec_key *key);
 char *spec_get(const struct spec *s, const struct spec_key *key, struct arena *a);
 
 /* spec_check - rules between keys: heads divide dim, cut-offs rise and are below the vocabulary,
- * shard_tokens >= L, stride <= L. Errors: ERR_DATA names the keys and values. */
+ * shard_tokens >= L, stride <= L. Errors: ERR_DATA names the keys and
+ * values. */
 int spec_check(const struct spec *s, struct err *e);
 
 /* spec_check_paper_form - checks that the decoder has the paper's form, the only one that the
@@ -334,6 +335,12 @@ void spec_config_id(const struct spec *s, const char *config_of_train, char out[
  * temperature. The scaling starts from the training's rows; for a child that was itself trained
  * with a scaling, from the rows before that. */
 struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eval);
+/* spec_split_tokens - the tokens of a split; 0: not known. */
+int64_t spec_split_tokens(const struct spec_data *d, enum spec_split split);
+/* spec_without_idle - an evaluation without the settings that change nothing at its length: a
+ * scaling of rows not longer than the training's, a window of a whole row, a temperature that
+ * begins beyond the row. The spec must have the training's keys. */
+struct spec spec_without_idle(const struct spec *s);
 
 /* spec_layer_has_position - whether a layer has the run's position method. spec_layer_window - its
  * window; 0: all keys. */

@@ -374,6 +374,11 @@ static int migrate_version(struct store *s, int64_t *out, int newest, struct err
                    "%s: is a database of another program (application_id %lld); name another "
                    "--project folder or move the file away",
                    s->path, (long long)id);
+    if (*out < 0 || (*out == 0 && objects > 0))
+        return ERR(e, ERR_DATA,
+                   "%s: has tables, but its schema has version %lld, and the first is 1; restore a "
+                   "copy, or move it away and run `alibi merge runs/`",
+                   s->path, (long long)*out);
     if (*out > newest)
         return ERR(e, ERR_UNAVAILABLE,
                    "%s: its schema has version %lld and this program knows version %d; use the "
@@ -841,6 +846,26 @@ static int check_triggers(struct store *s, struct err *e)
                s->path, name);
 }
 
+/* Deletes temporary files of writers that were killed; the lock says that no other one writes. */
+static void remove_leftovers(struct store *s)
+{
+    const char *name = strrchr(s->path, '/') + 1;
+    size_t name_n = strlen(name);
+    struct dir d;
+    struct err ignored; /* a folder that cannot be listed keeps its leftovers */
+
+    if (dir_open(&d, s->folder, &ignored) < 0) return;
+    for (int32_t i = 0; i < d.n; i++) {
+        if (strncmp(d.name_own[i], name, name_n) != 0) continue;
+        const char *number = strstr(d.name_own[i] + name_n, FILE_TEMPORARY);
+        if (!number) continue;
+        number += strlen(FILE_TEMPORARY);
+        if (*number && number[strspn(number, "0123456789")] == '\0')
+            unlinkat(d.fd, d.name_own[i], 0);
+    }
+    dir_close(&d);
+}
+
 /* Opens the file that the path names, without the log of another one. */
 static int connect_writer(struct store *s, struct err *e)
 {
@@ -871,6 +896,7 @@ static int open_writer(struct store *s, struct err *e)
                    "local folder with --project",
                    s->path, network);
     TRY(take_lock(s, e));
+    remove_leftovers(s);
     TRY(check_files(s, e));
     if (stat(s->path, &s->opened) < 0 || s->opened.st_size == 0) TRY(create_file(s, e));
     TRY(connect_writer(s, e));

@@ -185,7 +185,7 @@ int store_ingest(struct store *s, int64_t attempt_id, const struct event *ev, st
 int journal_open(struct journal *j, const char *dir, struct ingest_target *run, int32_t runs_n,
                  struct err *e)
 {
-    *j = (struct journal){.run = run, .runs_n = runs_n};
+    *j = (struct journal){.run = run, .runs_n = runs_n, .rank = -1};
     return run_folder_poll(&j->reader_own, dir, e);
 }
 
@@ -207,7 +207,9 @@ static void note_end(struct journal *j, const struct record_ended *r)
     static const enum store_state ends[] = {STORE_DONE, STORE_FAILED, STORE_DIVERGED,
                                             STORE_CANCELLED, STORE_LOST};
 
-    j->unavailable = r->code && strcmp(r->code, err_name(ERR_UNAVAILABLE)) == 0;
+    j->code = r->code ? err_from_name(r->code) : 0;
+    j->cause = err_cause_from_name(r->cause);
+    j->rank = r->rank >= 0 && r->rank <= INT32_MAX ? (int32_t)r->rank : -1;
     for (size_t i = 0; r->state && i < sizeof ends / sizeof *ends; i++)
         if (strcmp(r->state, store_state_name(ends[i])) == 0) j->reported = ends[i];
     j->broken = j->reported == STORE_NONE;
@@ -220,6 +222,8 @@ static void note_end(struct journal *j, const struct record_ended *r)
 static void note_progress(struct journal *j, const struct record_progress *r)
 {
     if (r->total > 0 && r->done >= 0) j->share = fmin(r->done / r->total, 1.0);
+    if (r->total > 0 && j->first_update > 0)
+        j->share_before = fmin((double)(j->first_update - 1) / r->total, j->share);
     if (r->wps >= 0) j->wps = r->wps;
 }
 
@@ -234,6 +238,7 @@ static int ingest_event(struct journal *j, struct store *s, const struct event *
     const char *run_id = record_run_id(&r);
     if (r.type == EVENT_STARTED && r.started.backend && strcmp(r.started.backend, "cpu") == 0)
         snprintf(j->blas, sizeof j->blas, "%s", r.started.blas ? r.started.blas : "");
+    if (r.type == EVENT_STEP && j->first_update == 0) j->first_update = r.step.update;
     if (r.type == EVENT_PROGRESS) note_progress(j, &r.progress);
     if (r.type == EVENT_CHECKPOINT) j->has_checkpoint = true;
     if (r.type == EVENT_ENDED) note_end(j, &r.ended);

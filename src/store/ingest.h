@@ -54,10 +54,14 @@ struct journal {
     int32_t runs_n;
     int64_t records_n;         /* ingested so far */
     enum store_state reported; /* by the record ENDED; STORE_NONE: none yet */
-    bool unavailable;          /* ENDED's code: the device cannot be used */
+    int code;                  /* of ENDED: an enum err_code; 0: none */
+    enum err_cause cause;      /* of ENDED, as in struct err */
+    int32_t rank;              /* of ENDED: to blame; -1: not known */
     bool has_checkpoint;       /* the worker wrote one */
     bool broken;               /* a record is wrong; see message */
     double share, wps;         /* of the newest PROGRESS: done / total, and words per second */
+    double share_before;       /* of it, what earlier attempts did: a training has resumed */
+    int64_t first_update;      /* of the first STEP; 0: none yet */
     char blas[96];             /* of STARTED on a CPU; may be empty */
     char message[512];         /* of ENDED, or of what is broken; may be empty */
 };

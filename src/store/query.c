@@ -244,7 +244,7 @@ static const char *column_advice(bool *found, struct store *s, struct arena *a, 
     const struct spec_key *key = find_setting(column), *exact = dot ? key : NULL;
     struct view_column *columns;
     int32_t n = list_columns(&columns, s, a, sql), holders_n = 0, own_n = 0;
-    const char **names = arena_array(a, (size_t)n + 1, sizeof *names);
+    const char **names = arena_array(a, 2 * (size_t)n + 1, sizeof *names);
     const char *part = NULL;
     struct strbuf b;
 
@@ -252,6 +252,8 @@ static const char *column_advice(bool *found, struct store *s, struct arena *a, 
     if (dot && !key) key = find_setting(name);
     for (int32_t i = 0; i < n; i++) {
         if (columns[i].is_read) names[own_n++] = columns[i].name;
+        if (columns[i].is_read && strcmp(columns[i].name, "perplexity") == 0)
+            names[own_n++] = "ppl=perplexity";
         if (columns[i].is_read && !part && has_part(columns[i].name, name)) part = columns[i].name;
         if (strcasecmp(columns[i].name, name) != 0 || exact) continue;
         if (++holders_n <= QUERY_HOLDERS_MAX)
@@ -336,7 +338,9 @@ static int name_error(struct store *s, const char *sql, const char *text, struct
     const char *column = unknown_name(&a, text, "no such column: ");
     const char *table = unknown_name(&a, text, "no such table: ");
     const char *made = unknown_name(&a, text, "vtable constructor failed: ");
-    const char *advice = "";
+    const char *advice = strcmp(text, "incomplete input") == 0
+                             ? ": the statement ends too early; add what follows its last word"
+                             : "";
     bool found = false;
     int rc;
 

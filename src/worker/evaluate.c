@@ -19,7 +19,9 @@
  *      paper;
  *    - by contiguous blocks of the protocol's targets, 64 of them of the same size but for one
  *      target, for paired comparisons of evaluations with the same targets;
- *    - by the groups of the corpus, if it has some (data/groups.h), with the number of hits. */
+ *    - by the groups of the corpus, if it has some (data/groups.h), with the number of hits.
+ * 8. The file of losses has a header and a line for each target: its number in the split from 0,
+ *    its id and its loss in nats, separated by tabs. It is complete or absent. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -70,6 +72,7 @@ struct evaluate {
     int64_t targets_done, targets_total; /* of all passes, for progress */
     int64_t pass_us, first_batch_us;     /* start of the pass and of its second batch */
     int64_t first_batch_scored;
+    struct file_writer *losses; /* NULL: none */
 };
 
 _Static_assert((int)SPEC_VALID == CORPUS_VALID && (int)SPEC_TEST == CORPUS_TEST,
@@ -257,8 +260,20 @@ static int64_t block_first(int64_t block, int64_t targets_n)
     return (block * targets_n + RECORD_BINS_MAX - 1) / RECORD_BINS_MAX;
 }
 
+static int write_loss(struct evaluate *v, const struct tokens *tokens, const struct score *x,
+                      struct err *e)
+{
+    char line[80];
+    int32_t id;
+
+    tokens_read(tokens, x->target, 1, &id);
+    int n = snprintf(line, sizeof line, "%" PRId64 "\t%" PRId32 "\t%.17g\n", x->target, id,
+                     0.0 - (double)x->logp);
+    return file_writer_add(v->losses, line, (size_t)n, e);
+}
+
 /* Adds a score to all sums of an evaluation with so many targets. */
-static void add_score(struct evaluate *v, const struct score *x, int64_t targets_n)
+static int add_score(struct evaluate *v, const struct score *x, int64_t targets_n, struct err *e)
 {
     int32_t i = v->member[x->which];
     struct sums *sum = &v->sums[i];
@@ -278,6 +293,7 @@ static void add_score(struct evaluate *v, const struct score *x, int64_t targets
         sum->logp += (double)x->logp;
     else
         sum->nonfinite_n++;
+    return v->losses ? write_loss(v, &v->corpus.split[eval_of(v, i)->split], x, e) : 0;
 }
 
 /* The probability that the datastore gives a target. near: its neighbours, or NULL. */
@@ -309,7 +325,7 @@ static int add_mixed(struct evaluate *v, const struct scores *s, struct mixing *
             struct score mixed = s->item[i];
             mixed.which = k;
             mixed.logp = (float)neighbours_mix((double)mixed.logp, p, knn->lambda);
-            add_score(v, &mixed, s->options.windows.targets_n);
+            TRY(add_score(v, &mixed, s->options.windows.targets_n, e));
         }
     }
     return 0;
@@ -395,7 +411,7 @@ static int score(struct evaluate *v, struct model *m, const struct windows *w,
         if (rc == 0 && x.untrained) rc = scores_next(&x.keys, e);
         if (rc == 0 && mixed) rc = add_mixed(v, &scores, &x, e);
         for (int64_t i = 0; rc == 0 && !mixed && i < scores.n; i++)
-            add_score(v, &scores.item[i], w->targets_n);
+            rc = add_score(v, &scores.item[i], w->targets_n, e);
     }
     scores_close(&scores);
     mixing_close(&x);
@@ -533,15 +549,25 @@ out:
     return rc;
 }
 
+static int open_losses(struct evaluate *v, const char *path, struct err *e)
+{
+    static const char head[] = "position\ttoken\tloss_nats\n";
+
+    TRY(file_writer_open_named(&v->losses, path, e));
+    return file_writer_add(v->losses, head, sizeof head - 1, e);
+}
+
 int evaluate_run(struct worker *a, struct err *e)
 {
     struct evaluate v = {.worker = a};
     int rc = 0;
 
     TRY_OUT(rc, prepare(&v, e));
+    if (a->options->losses) TRY_OUT(rc, open_losses(&v, a->options->losses, e));
     for (int32_t i = 0; i < a->specs_n; i++)
         if (!v.sums[i].recorded) TRY_OUT(rc, run_pass(&v, i, e));
 out:
+    rc = file_writer_close(v.losses, rc, e);
     datastore_close(&v.datastore);
     source_close(&v.weights);
     corpus_close(&v.corpus);

@@ -104,7 +104,8 @@ static int reproduce(struct reproduction *v, const struct record_started *record
                                      .threads = (int)recorded->threads,
                                      .choices = ended.type ? ended.ended.choices : NULL,
                                      .checkpoint_s = never_checkpoint_s,
-                                     .stop_after = training ? v->first + v->report->updates : 0};
+                                     .stop_after = training ? v->first + v->report->updates : 0,
+                                     .losses = v->options->losses};
     struct err why = {0};
     int rc = worker_run(v->project, &o, &why);
 

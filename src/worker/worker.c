@@ -201,11 +201,13 @@ static int ranks_check(const struct worker *a, struct err *e)
     return shape_check_ranks(a->spec[0].train.shards, o->ranks_n, e);
 }
 
-/* Records how the attempt ended. choices: as worker_choices. */
+/* Records how the attempt ended. choices: as worker_choices. An error that blames no rank is that
+ * of rank 0, which writes. */
 static int worker_end(struct worker *a, int outcome, const struct err *why, const char *choices,
                       struct err *e)
 {
     bool is_lost = outcome == ERR_UNAVAILABLE && a->has_met;
+    bool is_own = outcome < 0 && why->cause == ERR_CAUSE_OWN && why->rank < 0;
     const struct record r = {.type = EVENT_ENDED,
                              .ended = {.state = outcome == 0                 ? "done"
                                                 : outcome == ERR_NUMBER      ? "diverged"
@@ -214,7 +216,12 @@ static int worker_end(struct worker *a, int outcome, const struct err *why, cons
                                                                              : "failed",
                                        .code = err_name(outcome),
                                        .message = outcome < 0 ? why->text : "",
-                                       .choices = choices}};
+                                       .choices = choices,
+                                       .cause = outcome < 0 ? err_cause_name(why->cause) : NULL,
+                                       .rank = is_own                          ? 0
+                                               : outcome < 0 && why->rank >= 0 ? why->rank
+                                                                               : RECORD_NONE,
+                                       .node = outcome < 0 && *why->node ? why->node : NULL}};
 
     TRY(record_write(a->events, &r, e));
     return event_sync(a->events, e);
@@ -234,6 +241,7 @@ static int ranks_join(struct worker *a, const char *host, struct err *e)
 {
     const struct worker_options *o = a->options;
     struct backend *b = a->backend;
+    const char *node = o->host ? o->host : host;
 
     if (o->ranks_n < 2) return 0;
     if (!b->ops->group_join)
@@ -243,7 +251,8 @@ static int ranks_join(struct worker *a, const char *host, struct err *e)
         .ranks_n = o->ranks_n,
         .meet = o->meet,
         .host = o->host,
-        .place = arena_printf(&a->arena, "%s, %s", o->host ? o->host : host, b->name),
+        .place = arena_printf(&a->arena, "%s, %s", node, b->name),
+        .node = node,
         .identity = arena_printf(
             &a->arena, "run: %s\ncode: %s\ndevice: %s\nlibrary: %s\nprecision: %s\n", a->run_id[0],
             code_id(), b->device, b->blas, b->precision == DTYPE_BF16 ? "bf16" : "fp32"),
@@ -278,7 +287,9 @@ static int ranks_leave(struct worker *a, int rc, struct err *e)
     a->backend = NULL;
     int ended = group_close(a->group, together ? 0 : rc, together ? &late : e);
     a->group = NULL;
-    return together && ended < 0 ? ERR(e, ended, "%s", late.text) : rc;
+    if (!together || ended >= 0) return rc;
+    *e = late;
+    return ended;
 }
 
 /* --- from start to end ---------------------------------------------------------------------- */

@@ -33,6 +33,8 @@ struct worker_options {
     const char *choices; /* algorithms for the device, from the end record of an attempt; NULL:
                             select them by timing */
     int64_t stop_after;  /* stop as on SIGTERM after so many updates of the training; 0: never */
+    const char *losses;  /* file for the loss of each target of the attempt's only spec, an
+                            evaluation (evaluate.c, rule 8); NULL: none */
 
     /* One training by ranks_n processes (group/group.h); ranks_n 0 or 1: this one alone. */
     int32_t rank, ranks_n;
@@ -57,6 +59,20 @@ int trial_run(struct backend *b, struct err *e);
  * time. Errors: ERR_UNAVAILABLE a result has other bits than that of the first backend alone. */
 int trial_threads(struct backend *first, struct backend *second, int64_t repeats, struct err *e);
 
+/* trial_exchange - as one of two ranks on this machine, exchanges with the other one and compares
+ * what came. Writes how both exchange and how fast: "NCCL 2.27.5, 21.3 GB/s". The ranks meet by the
+ * file `meet` within trial_s; `lost` is as in group/group.h. Errors: ERR_UNAVAILABLE bytes are
+ * wrong; those of the backend and the meeting. */
+struct trial_exchange {
+    const char *device, *place; /* place: for messages, such as "cuda:1" */
+    const char *meet;
+    int32_t rank;
+    double trial_s;
+    void (*lost)(void *context, const struct err *e);
+    void *context;
+};
+int trial_exchange(char *text, size_t bytes, const struct trial_exchange *t, struct err *e);
+
 /* --- reproduce.c: repeats an attempt and compares it with its records bit for bit ---
  *
  * 1. A training is repeated from its first update for a few updates. The records of updates,
@@ -73,6 +89,7 @@ struct reproduce_options {
     const char *dir;    /* absolute folder of the attempt */
     const char *run_id; /* run to reproduce: evaluations may share a folder */
     int64_t updates;    /* updates of a training to repeat; at most all it has */
+    const char *losses; /* of an evaluation: as in worker_options; NULL: none */
 };
 
 struct reproduce_report {

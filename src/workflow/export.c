@@ -1,4 +1,4 @@
-/* export.c - writes a training's weights for PyTorch. */
+/* export.c - writes a training's weights for PyTorch, or the losses of an evaluation. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,4 +87,26 @@ int workflow_export(struct export_result *out, const struct project *project, st
     return rc < 0 ? rc
                   : copy_dictionary(&out->has_dictionary, project, a, corpus ? corpus : "",
                                     out->dir, e);
+}
+
+int workflow_export_losses(struct reproduce_report *out, const struct project *project,
+                           struct arena *a, struct store *store, const char *run_id,
+                           const char *path, struct err *e)
+{
+    static const char sql[] = "SELECT a.dir FROM results v JOIN run_attempts a USING(attempt_id)"
+                              " WHERE v.current = 1 AND v.kind = 'eval' AND v.run_id = :run";
+    const struct store_param run = {"run", run_id, STORE_TEXT};
+    struct rows rows;
+
+    TRY(rows_read(&rows, a, store, sql, &run, 1, e));
+    if (rows.rows_n == 0)
+        return ERR(e, ERR_NOINPUT, "run %s is not a finished evaluation: it has no losses", run_id);
+    const struct reproduce_options o = {.dir =
+                                            project_path(project, a, store_text(&rows.row[0][0])),
+                                        .run_id = run_id,
+                                        .losses = path};
+    TRY(reproduce_run(out, project, &o, e));
+    if (!out->ran)
+        return ERR(e, ERR_UNAVAILABLE, "run %s cannot be evaluated here: %s", run_id, out->why);
+    return 0;
 }

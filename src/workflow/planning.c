@@ -489,15 +489,17 @@ static int find_changes(struct planning *p, struct arena *scratch, struct store 
     return 0;
 }
 
-/* Makes the memory of a training that of one of its processes. One that is done may be redone. */
+/* Makes the memory of a training that of one of its processes on the device. One that is done may
+ * be redone. */
 static int find_memory(struct planning *p, struct err *e)
 {
+    const struct shape_gpu *gpu = shape_find_gpu(p->device.description);
     for (int32_t i = 0; p->ranks_n > 1 && i < p->plan.runs_n; i++) {
         struct plan_run *r = &p->plan.run[i];
         if (r->spec.kind != SPEC_TRAIN || spec_is_source(&r->spec)) continue;
         int rc = shape_check_ranks(r->spec.train.shards, p->ranks_n, e);
         if (rc < 0) return err_ctx(e, "--ranks: run %s", r->run_id), rc;
-        r->cost.device_bytes = shape_rank_bytes(&r->spec, p->ranks_n);
+        r->cost.device_bytes = shape_rank_bytes(&r->spec, p->ranks_n, gpu);
     }
     return 0;
 }
@@ -525,12 +527,12 @@ int planning_open(struct planning *p, const struct project *project, const char 
         p->done_n += p->state[i].done;
         p->undefined_n += !p->state[i].done && !spec_is_defined(&r->spec);
     }
-    TRY_OUT(rc, find_memory(p, e));
     TRY_OUT(rc, find_models(p, project, e));
     TRY_OUT(rc, find_gone(p, store, project, e));
     planning_find_settings(p, &scratch);
     TRY_OUT(rc, find_changes(p, &scratch, store, e));
     TRY_OUT(rc, planning_find_device(p, devices, &scratch, e));
+    TRY_OUT(rc, find_memory(p, e));
     TRY_OUT(rc, planning_estimate(p, store, e));
 out:
     arena_fini(&scratch);

@@ -129,8 +129,8 @@ static int write_piece(const struct model_result *m, const char *sha256,
     strbuf_init(&b, a);
     strbuf_addf(&b,
                 "# Written by `alibi import`; a grid names it in `base`, with a corpus of its"
-                " tokenizer.\n# %s parameters.\n",
-                str_thousands(a, m->parameters_n));
+                " tokenizer.\n# %s parameters, heads of width %d.\n",
+                str_thousands(a, m->parameters_n), spec_head_width(&m->spec.model));
     add_settings(&b, &m->spec, a);
     strbuf_add(&b, "pretrained:\n");
     add_value(&b, "  ", "folder", m->folder);

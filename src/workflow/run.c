@@ -226,7 +226,9 @@ int workflow_unregistered(struct plan *p, bool *out, struct store *store,
     if (registered) return 0;
     whole.artefacts_only = false;
     whole.scale = artefact->scale;
-    if (plan_open(p, project, &artefact->dir, 1, &whole, &why) < 0) {
+    rc = plan_open(p, project, &artefact->dir, 1, &whole, &why);
+    if (rc < 0 && !artefact->optional) return ERR(e, rc, "%s", why.text);
+    if (rc < 0) {
         log_warn("%s", why.text);
         return 0;
     }

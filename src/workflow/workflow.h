@@ -19,6 +19,7 @@
 #include "shape/shape.h"
 #include "store/ingest.h"
 #include "store/store.h"
+#include "worker/worker.h"
 
 enum { ROWS_LIMIT_S = 60 };
 
@@ -246,6 +247,13 @@ struct export_result {
 int workflow_export(struct export_result *out, const struct project *project, struct arena *a,
                     struct store *store, const char *run_id, const char *dir,
                     enum spec_checkpoint which, struct err *e);
+
+/* workflow_export_losses - repeats an evaluation, writes the loss of each target to path, and
+ * compares the evaluation with its record. Errors: ERR_NOINPUT the evaluation is not done;
+ * ERR_UNAVAILABLE it cannot be repeated on this machine; those of reproduce_run. */
+int workflow_export_losses(struct reproduce_report *out, const struct project *project,
+                           struct arena *a, struct store *store, const char *run_id,
+                           const char *path, struct err *e);
 
 /* --- gc.c --------------------------------------------------------------------------------- */
 struct gc_result {

@@ -38,3 +38,28 @@ TEST(exit_statuses_follow_sysexits)
     assert_int_equal(err_exit_code(ERR_INTERRUPTED), 130);
     assert_int_equal(err_exit_code(-999), 70);
 }
+
+TEST(an_error_is_that_of_its_process_until_it_blames_another)
+{
+    ERR(&e, ERR_IO, "disk full");
+    assert_int_equal(e.cause, ERR_CAUSE_OWN);
+    assert_int_equal(e.rank, -1);
+    assert_int_equal(err_blame(&e, ERR_CAUSE_LOST, 3, "node7"), ERR_IO);
+    err_ctx(&e, "rank 3");
+    assert_int_equal(e.cause, ERR_CAUSE_LOST);
+    assert_int_equal(e.rank, 3);
+    assert_string_equal(e.node, "node7");
+    ERR(&e, ERR_IO, "disk full again");
+    assert_string_equal(e.node, "");
+}
+
+TEST(the_names_of_codes_and_causes_lead_back_to_them)
+{
+    for (int code = ERR_OUTPUT; code <= ERR_USAGE; code++)
+        assert_int_equal(err_from_name(err_name(code)), code);
+    assert_int_equal(err_from_name("none"), 0);
+    for (int cause = ERR_CAUSE_OWN; cause < ERR_CAUSES_N; cause++)
+        assert_int_equal(err_cause_from_name(err_cause_name(cause)), cause);
+    assert_int_equal(err_cause_from_name(NULL), ERR_CAUSE_NONE);
+    assert_int_equal(err_cause_from_name("weather"), ERR_CAUSE_NONE);
+}

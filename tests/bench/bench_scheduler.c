@@ -53,7 +53,8 @@ static int write_records(const char *dir, struct err *e)
 {
     const struct record started = {.type = EVENT_STARTED,
                                    .started = {.device = "none", .code_id = "bench"}};
-    const struct record ended = {.type = EVENT_ENDED, .ended = {"done", "none", "", NULL}};
+    const struct record ended = {.type = EVENT_ENDED,
+                                 .ended = {.state = "done", .code = "none", .message = ""}};
     struct event_writer *w = NULL;
     struct spec *spec;
     struct arena a;

@@ -34,6 +34,14 @@ if [ -e "$emulated" ]; then
     [ "$(tar -xOzf "$root/results.tgz" build/check-gpu/check-gpu.jsonl | grep -c '"result":"ok"')" = 3 ] || fail "no three lines of legs were packed"
     tar -tzf "$root/results.tgz" | grep -q 'leg-graph-capture.log$' || fail "no log was packed"
 fi
+# On a machine with a GPU the cuBLASLt and the NCCL of Python's packages are found; here /dev/null is the GPU.
+mkdir -p "$dir/packages/nvidia/cu13/lib" "$dir/packages/nvidia/nccl/lib"
+touch "$dir/packages/nvidia/cu13/lib/libcublasLt.so.13" "$dir/packages/nvidia/nccl/lib/libnccl.so.2"
+sed 's,/dev/nvidiactl,/dev/null,; s,/usr/local/cuda,/nowhere,g; s,/usr/lib/x86,/nowhere,; s,^exec .*,env; exit,' "$root/launch" >"$dir/launch"
+finds() { expect 0 "$1" env -i PATH=/usr/bin:/bin PYTHONPATH="$dir/packages" sh "$dir/launch"; }
+finds "^ALIBI_CUBLAS=$dir/packages/nvidia/cu13/lib$"
+finds "^ALIBI_NCCL=$dir/packages/nvidia/nccl/lib/libnccl.so.2$"
+ALIBI_NCCL=0 expect 0 "^ALIBI_NCCL=0$" sh "$dir/launch"
 # cuBLASLt is searched for once: programs that this one starts know the answer, also if there is none.
 bare env ALIBI_CUBLAS= sh -x "$root/alibi" --version 2>&1 | grep -q '^+.*libcublasLt' && fail "searches for cuBLASLt again"
 bare sh -x "$root/alibi" --version 2>&1 | grep -q '^+.*libcublasLt' || fail "does not search for cuBLASLt"

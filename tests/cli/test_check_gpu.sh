@@ -13,6 +13,7 @@ cat >"$dir/stub" <<'SH'
 printf '%s\n' "$(basename "$0") $*" >>"$CALLS"
 case $(basename "$0"):$* in
 alibi:--version) echo "alibi 0123456789ab" ;;
+compute-sanitizer:*initcheck*) echo "=========     at ${BLAMED:-void cutlass::sgemm_kernel}<(float*)+0x70 in file.cu:1" ;;
 alibi:*) printf 'cpu      a CPU  2 at a time\ncuda:7   GPU  1 at a time\ncuda:8   GPU  not usable: too old\n' ;;
 test_ops:--about*) printf 'Odd "GPU" \\ \351\t\nlibrary\n' ;;
 test_ops:--bf16*) [ -z "${WRONG:-}" ] || { echo "a line of the log"; exit 3; } ;;
@@ -25,7 +26,7 @@ exit 0
 SH
 chmod +x "$dir/stub"
 for program in alibi tests/ops/test_ops tests/ops/check_capture tests/check_oracle tests/check_open tests/model/check_training tests/model/test_score tests/model/test_forms \
-    tests/model/check_graphs tests/worker/check_device cuda/selftest cuda/kernels/attention_formula cuda/kernels/attention_skip bin/compute-sanitizer; do
+    tests/model/check_graphs tests/worker/check_device tests/worker/check_ranks cuda/selftest cuda/kernels/attention_formula cuda/kernels/attention_skip bin/compute-sanitizer; do
     mkdir -p "$(dirname "$fake/$program")"
     cp "$dir/stub" "$fake/$program"
 done
@@ -40,6 +41,10 @@ check 0 " 24 passed, 0 failed"
 [ "$(ls "$logs" | wc -l)" = "$(wc -l <"$records")" ] || fail "not a log for each leg"
 grep -q "compute-sanitizer .*--tool racecheck .*--kernel-name kns=_k --kernel-name-exclude kns=_kernel .*test_ops cuda:7" "$CALLS" || fail "racecheck looks at kernels of cuBLAS"
 grep -q "compute-sanitizer .*--kernel-name.*--tool memcheck\|--tool memcheck .*--kernel-name" "$CALLS" && fail "memcheck leaves kernels out"
+
+# Reads of what a kernel of cuBLAS has written are wrong only in kernels of this project.
+grep -q "compute-sanitizer .*--tool initcheck .*test_ops cuda:7" "$CALLS" || fail "initcheck does not run"
+grep -q "compute-sanitizer .*--tool initcheck .*--kernel-name" "$CALLS" && fail "initcheck does not see what cuBLAS writes"
 
 # Fixtures that CUDA rejects are not computed; their leg fails if one is accepted.
 rejected=$(sed -n 's/^\([a-z][a-z0-9_]*\) .*/\1/p' tests/fixtures/oracle/refused_by_cuda.txt)
@@ -62,6 +67,21 @@ grep -q "a smoke leg failed" "$dir/out" || fail "does not say that a smoke leg f
 grep -q '"leg":"scores","result":"skipped"' "$records" || fail "a skip is not recorded"
 grep -q '"leg":"smoke, ops in bf16","result":"failed","exit":3' "$records" || fail "a failure is not recorded"
 [ "$(cat "$logs/leg-smoke-ops-in-bf16.log")" = "a line of the log" ] || fail "the log of a failed leg was replaced"
+
+BLAMED=add_k LEGS=compute-sanitizer-initcheck check 1 "FAIL .*compute-sanitizer initcheck, op table (failed, exit 9"
+
+# Without compute-sanitizer one leg fails, with the package that has it.
+mv "$fake/bin" "$fake/none"
+command -v compute-sanitizer >/dev/null || check 1 "compute-sanitizer is not in PATH: pip install"
+command -v compute-sanitizer >/dev/null || grep -q " 19 passed, 1 failed" "$dir/out" || fail "not one failure: $(tail -n 1 "$dir/out")"
+mv "$fake/none" "$fake/bin"
+
+# Trainings on several GPUs run by NCCL and through host memory, or as the caller says.
+ways() { sed -n 's/.*"leg":"ranks as one device, \([^"]*\)".*/\1/p' "$records" | tr '\n' ';'; }
+RANKS=2 LEGS=ranks check 0 " 2 passed"
+[ "$(ways)" = "by NCCL;through host memory;" ] || fail "legs of ranks: $(ways)"
+ALIBI_NCCL=0 RANKS=2 LEGS=ranks check 0 " 1 passed"
+[ "$(ways)" = "through host memory;" ] || fail "legs of ranks with ALIBI_NCCL=0: $(ways)"
 
 LEGS="smoke scores-in" check 0 " 4 passed"
 LEGS=smok-e check 64 "no leg has such a name"

@@ -86,6 +86,7 @@ await_progress 6
 kill -INT "$call"
 wait "$call"
 [ $? -eq 130 ] || { fail "a stopped call"; cat "$dir/out"; }
+grep -q "stopping: 1 worker will write a checkpoint after the current update (Ctrl-C" "$dir/out" || { fail "no announcement of a checkpoint"; cat "$dir/out"; }
 expect 0 "cancelled,130" "$alibi" query "SELECT state, exit_code FROM attempts WHERE run_id = '$run' AND attempt = 6" --format csv
 expect 0 "3 done now" "$alibi" run g/ --devices cpu:2
 same "begun by two processes, ended by one" 1

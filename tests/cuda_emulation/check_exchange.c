@@ -17,6 +17,7 @@ struct setting {
     const char *nccl[2];          /* ALIBI_NCCL of rank 0 and of the others */
     const char *emulated_nccl[2]; /* EMULATION_NCCL of them */
     int (*run)(struct backend *b, struct err *e);
+    bool names_code; /* an error begins with the name of its code */
 };
 
 static char result[TEST_RANKS_MAX][TEST_RESULT_BYTES];
@@ -42,6 +43,7 @@ static int be_rank(struct group *g, const void *context, struct err *e)
     if (rc == 0 && b->group != g) rc = ERR(e, ERR_DATA, "%s has no group", b->name);
     if (rc == 0 && s->run) rc = s->run(b, e);
     if (rc == 0) backend_close(b);
+    if (rc < 0 && s->names_code) err_ctx(e, "%s", err_name(rc));
     return rc;
 }
 
@@ -254,6 +256,43 @@ TEST(an_exchange_with_a_lost_rank_does_not_keep_a_process)
         assert_string_equal(result[0], "lost: rank 1 on place1: disk full");
         assert_string_equal(result[2], "lost: rank 1 on place1: disk full");
     }
+}
+
+/* What another try would meet again names no lost GPU; NCCL's own sentence says what to do. */
+TEST(an_error_before_bytes_have_moved_is_one_of_the_machine)
+{
+    static const struct {
+        const char *emulated_nccl, *words;
+    } rows[] = {
+        {"usage", "no_input: cuda:emulated: meeting of ranks: NCCL: invalid usage: Duplicate "
+                  "GPU detected : rank 1 and rank 0 both on CUDA device 0; NCCL_DEBUG=WARN"},
+        {"full", "no_input: cuda:emulated: exchange: NCCL: unhandled system error: Error while "
+                 "creating shared memory segment /dev/shm/nccl-1 (size 9637888); NCCL_DEBUG=WARN"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *word = rows[i].emulated_nccl;
+        run(2, &(struct setting){.device = "cuda:emulated",
+                                 .emulated_nccl = {word, word},
+                                 .run = exchange_sizes,
+                                 .names_code = true});
+        assert_all(2, rows[i].words);
+    }
+}
+
+TEST(instances_of_a_divided_gpu_exchange_through_host_memory)
+{
+    set("CUDA_VISIBLE_DEVICES", "MIG-fake-1,MIG-fake-2");
+    run(2, &(struct setting){.device = "cuda:emulated", .run = tell});
+    set("CUDA_VISIBLE_DEVICES", NULL);
+    assert_all(2, "by host memory and sockets (NCCL does not take MIG instances");
+}
+
+TEST(ranks_that_nccl_does_not_connect_end_with_what_to_set)
+{
+    test_meet_s = 1.0;
+    run(2, &(struct setting){.device = "cuda:emulated", .emulated_nccl = {"deaf", "deaf"}});
+    test_meet_s = 120.0;
+    assert_all(2, "NCCL did not connect the ranks within 1 s; NCCL_SOCKET_IFNAME names");
 }
 
 TEST(an_error_that_only_nccl_sees_ends_all_ranks)

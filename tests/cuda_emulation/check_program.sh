@@ -90,6 +90,21 @@ for project in ranks staged; do
     [ "$(query $project "$exact")" = "$(query gpus "$exact")" ] || fail "losses after $project on two GPUs differ: $(query $project "$exact"), on one $(query gpus "$exact")"
     [ "$(query $project "SELECT DISTINCT ranks FROM trainings")" = 2 ] || fail "$project: not two ranks"
 done
+# doctor exchanges between two GPUs.
+expect 0 "^ok *exchange *between cuda:0 and cuda:1: NCCL 2.27.5, .* GB/s" "$alibi" doctor
+shm_kb=$(df --output=avail -k /dev/shm | tail -n 1)
+[ "$(grep -c "^note */dev/shm .*--shm-size=1g" "$dir/out")" = "$([ "$shm_kb" -lt 976563 ] && echo 1 || echo 0)" ] || fail "/dev/shm has $shm_kb KB: $(cat "$dir/out")"
+ALIBI_NCCL=0 expect 0 "^ok *exchange *between cuda:0 and cuda:1: host memory and sockets, .* GB/s" "$alibi" doctor
+EMULATION_NCCL=usage expect 69 "^WRONG exchange *between .*Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 0" "$alibi" doctor
+EMULATION_NCCL=wrong expect 69 "^WRONG exchange *between .*by NCCL 2.27.5, word 7 of 262144 arrives as" "$alibi" doctor
+# What another try would meet again has one attempt and costs no GPU; a link that breaks later is a loss.
+mkdir "$dir/refused" "$dir/broken"
+for project in refused broken; do expect 0 "" "$alibi" data prepare tiny --text "$dir/text" --project "$dir/$project"; done
+EMULATION_NCCL=usage expect 70 "NCCL: invalid usage: Duplicate GPU detected" run refused auto --ranks 2
+[ "$(query refused "SELECT DISTINCT state FROM attempts")" = failed ] || fail "NCCL's refusal is $(query refused "SELECT DISTINCT state FROM attempts")"
+EMULATION_NCCL="broken later" run broken auto --ranks 2 --tries 1 >"$dir/out" 2>&1
+[ "$(query broken "SELECT state FROM attempts ORDER BY run_id, attempt LIMIT 1")" = lost ] || fail "a link that breaks is $(query broken "SELECT state FROM attempts"): $(cat "$dir/out")"
+EMULATION_NCCL=absent expect 1 "NCCL: it was not found; ALIBI_NCCL=0 says" "$build/tests/worker/check_ranks" cuda:emulated
 EMULATION_NCCL=2708 expect 70 "NCCL 2.7.8 was found, alibi needs NCCL 2.14.0 or later" run toold auto --ranks 2 --tries 1
 unset NVML_FAKE_NAME
 
@@ -172,10 +187,26 @@ ${CC:-cc} -x c -shared -fPIC -nostdlib -o "$dir/old/libcublasLt.so.12" /dev/null
 expect 69 "undefined symbol: cublasLt[A-Za-z]*; use that of CUDA 13 or 12" finds old
 stub nccl libnccl.so.2 0
 stub nccl nccl-elsewhere.so 0
+# As pip installs them; $dir/alone has a cuBLASLt and a NCCL beside it.
+stub pip/cu13/lib libcublasLt.so.13 130100
+stub pip/nccl/lib libnccl.so.2 0
+stub alone libcublasLt.so.12 120805
+stub alone libnccl.so.2 0
 expect 0 "NCCL is here" finds nccl nccl
 expect 66 "NCCL: libnccl.so.2 was not found; install it" finds none nccl
+expect 0 "NCCL is here" finds pip/cu13/lib nccl
+expect 0 "NCCL is here" finds alone nccl
+cp "$build/emulation/print_libraries" "$dir/nccl/"
+expect 0 "NCCL is here" /lib64/ld-linux-x86-64.so.2 --inhibit-cache --library-path "$dir/none" "$dir/nccl/print_libraries" nccl
+# A library that needs one that is missing exists, and cannot be opened.
+mkdir "$dir/needy"
+echo >"$dir/needy/empty.c"
+${CC:-cc} -shared -fPIC -nostdlib -Wl,-soname,libneeded.so.1 -o "$dir/needy/libneeded.so.1" "$dir/needy/empty.c"
+${CC:-cc} -shared -fPIC -nostdlib -Wl,--no-as-needed -o "$dir/needy/libnccl.so.2" "$dir/needy/empty.c" "$dir/needy/libneeded.so.1"
+rm "$dir/needy/libneeded.so.1"
+expect 69 "NCCL cannot be opened: libneeded.so.1: .*No such file" finds needy nccl
 ALIBI_NCCL=$dir/nccl/nccl-elsewhere.so expect 0 "NCCL is here" finds none nccl
-ALIBI_NCCL=$dir/none.so expect 69 "NCCL cannot be opened: $dir/none.so: .*No such file" finds nccl nccl
+ALIBI_NCCL=$dir/none.so expect 69 "NCCL: ALIBI_NCCL=$dir/none.so: no such file" finds nccl nccl
 mv "$dir/old/libcublasLt.so.12" "$dir/old/libnccl.so.2"
 expect 69 "NCCL: .*undefined symbol: ncclGetVersion; use 2.14 or later" finds old nccl
 

@@ -90,8 +90,8 @@ $(EMULATED)/libnvidia-ml.so.1: $(EMULATION)/nvml_fake.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(EMULATED_CFLAGS) -shared -o $@ $<
 
-# cublaslt.c and nccl.c alone: how the backend finds the real libraries.
-$(EMULATED)/print_libraries: $(EMULATED)/plain/cuda/cublaslt.c.o $(EMULATED)/plain/cuda/nccl.c.o $(EMULATED)/plain/$(EMULATION)/print_libraries.c.o $(EMULATED)/plain/libbase.a
+# cublaslt.c, nccl.c and load.c alone: how the backend finds the real libraries.
+$(EMULATED)/print_libraries: $(EMULATED)/plain/cuda/cublaslt.c.o $(EMULATED)/plain/cuda/nccl.c.o $(EMULATED)/plain/cuda/load.c.o $(EMULATED)/plain/$(EMULATION)/print_libraries.c.o $(EMULATED)/plain/libbase.a
 	$(Q)$(CC) -o $@ $^ -ldl
 
 # Where a toolkit of CUDA 13 is: a file that compiles only if each enumerator of the emulator's headers has the toolkit's

@@ -4,12 +4,15 @@
  *    have moved; those of two ranks match in their order, and their sizes must be equal. The stream
  *    works until then at once: a rank that waits on the host for another one would never do it.
  * 2. If a rank is lost, the work of the others does not end, as on a GPU: only
- * ncclCommGetAsyncError says so. After STUCK_MS it ends all the same, so that no test hangs.
- * 3. EMULATION_NCCL is a word: `absent`, the library is not found; `broken`, the first exchange
- *    fails on every rank, all of which stay alive; or a number, the version. */
+ *    ncclCommGetAsyncError says so. After STUCK_MS it ends all the same, so that no test hangs.
+ * 3. EMULATION_NCCL is words: `absent`, the library is not found; `usage`, it refuses to connect
+ *    the ranks; `deaf`, it connects none; `full`, the first exchange fails at once; `broken`, the
+ *    first exchange fails on every rank, all of which stay alive; `broken later`, the second one;
+ *    `wrong`, word 7 of what comes is another one; or a number, the version. */
 #include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,18 +27,20 @@
 #include "nccl.h"
 
 enum { RANKS_MAX = 64, MOVES_MAX = 8192, VERSION = 22705, STUCK_MS = 20000 };
-enum { INVALID_USAGE = 5, REMOTE_ERROR = 6, SYSTEM_ERROR = 2 };
+enum { SYSTEM_ERROR = 2 };
 
 struct ncclComm {
     int rank, ranks_n, fd[RANKS_MAX];
+    int groups_n; /* done */
     atomic_int error;
 };
 
-/* One send or receive, and what is left of it. */
+/* One send or receive, and what is left of it; first: where it began. */
 struct move {
     int peer, is_send;
     char *at;
     size_t left;
+    char *first;
 };
 
 /* The group in progress, and later the argument of its work. */
@@ -52,6 +57,11 @@ static const char *word(void)
     return text ? text : "";
 }
 
+static bool has_word(const char *one)
+{
+    return strstr(word(), one) != NULL;
+}
+
 static int version_of(int *out)
 {
     *out = atoi(word()) > 0 ? atoi(word()) : VERSION;
@@ -60,10 +70,20 @@ static int version_of(int *out)
 
 static const char *text_of(int status)
 {
-    return status == REMOTE_ERROR    ? "remote process exited or there was a network error"
-           : status == SYSTEM_ERROR  ? "unhandled system error"
-           : status == INVALID_USAGE ? "invalid usage"
-                                     : "no error";
+    return status == NCCL_REMOTE_ERROR    ? "remote process exited or there was a network error"
+           : status == SYSTEM_ERROR       ? "unhandled system error"
+           : status == NCCL_INVALID_USAGE ? "invalid usage"
+                                          : "no error";
+}
+
+/* The library's sentence about the last error. */
+static const char *last_error(nccl_comm c)
+{
+    (void)c;
+    return has_word("usage")  ? "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 0"
+           : has_word("full") ? "Error while creating shared memory segment /dev/shm/nccl-1 (size "
+                                "9637888)\n"
+                              : "";
 }
 
 static int make_id(struct nccl_id *out)
@@ -90,6 +110,8 @@ static int meet(struct ncclComm **out, int ranks_n, struct nccl_id id, int rank)
     struct sockaddr_un address;
     struct ncclComm *c = calloc(1, sizeof *c);
     int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (has_word("usage")) return NCCL_INVALID_USAGE;
+    while (has_word("deaf")) poll(NULL, 0, STUCK_MS);
     if (!c || listener < 0 || ranks_n > RANKS_MAX) return SYSTEM_ERROR;
     *c = (struct ncclComm){.rank = rank, .ranks_n = ranks_n};
     socklen_t n = address_of(&address, &id, rank);
@@ -154,12 +176,19 @@ static void stick(struct ncclComm *c, int error)
     poll(NULL, 0, STUCK_MS);
 }
 
+/* A link that corrupts. */
+static void spoil(const struct batch *b)
+{
+    for (int i = 0; i < b->n; i++)
+        if (!b->move[i].is_send) b->move[i].first[28] ^= 1;
+}
+
 static void move_all(void *argument)
 {
     struct batch *b = argument;
     struct ncclComm *c = b->comm;
     struct pollfd polled[RANKS_MAX];
-    if (strcmp(word(), "broken") == 0) {
+    if (has_word("broken") && c->groups_n++ == has_word("later")) {
         stick(c, SYSTEM_ERROR);
         return;
     }
@@ -171,13 +200,16 @@ static void move_all(void *argument)
             polled[peer] = (struct pollfd){.fd = events ? c->fd[peer] : -1, .events = events};
             open_n += events != 0;
         }
-        if (open_n == 0) return;
+        if (open_n == 0) {
+            if (has_word("wrong")) spoil(b);
+            return;
+        }
         poll(polled, (nfds_t)c->ranks_n, -1);
         for (int peer = 0; peer < c->ranks_n; peer++)
             for (int is_send = 0; is_send < 2; is_send++) {
                 struct move *m = next_move(b, peer, is_send);
                 if (!m || polled[peer].revents == 0 || move_some(c, m)) continue;
-                stick(c, REMOTE_ERROR);
+                stick(c, NCCL_REMOTE_ERROR);
                 return;
             }
     }
@@ -187,10 +219,10 @@ static int add_move(struct ncclComm *c, int peer, int is_send, void *at, size_t 
 {
     if (!is_open || type != NCCL_BYTES || peer < 0 || peer >= c->ranks_n || peer == c->rank ||
         batch.n == MOVES_MAX)
-        return INVALID_USAGE;
+        return NCCL_INVALID_USAGE;
     batch.comm = c;
     batch.move[batch.n++] =
-        (struct move){.peer = peer, .is_send = is_send, .at = at, .left = bytes};
+        (struct move){.peer = peer, .is_send = is_send, .at = at, .left = bytes, .first = at};
     return NCCL_SUCCESS;
 }
 
@@ -212,13 +244,14 @@ static int add_receive(void *at, size_t bytes, int type, int peer, nccl_comm c, 
 static int start(void)
 {
     batch.n = 0;
-    return is_open++ == 0 ? NCCL_SUCCESS : INVALID_USAGE;
+    return is_open++ == 0 ? NCCL_SUCCESS : NCCL_INVALID_USAGE;
 }
 
 static int end(void)
 {
     is_open = 0;
     if (batch.n == 0) return NCCL_SUCCESS;
+    if (has_word("full")) return SYSTEM_ERROR;
     size_t bytes = offsetof(struct batch, move) + (size_t)batch.n * sizeof *batch.move;
     if (emulation_enqueue(batch_stream, move_all, &batch, bytes) != cudaSuccess)
         return SYSTEM_ERROR;
@@ -227,9 +260,10 @@ static int end(void)
 
 int nccl_open(struct nccl *out, struct err *e)
 {
-    if (strcmp(word(), "absent") == 0) return ERR(e, ERR_NOINPUT, "NCCL: it was not found");
+    if (has_word("absent")) return ERR(e, ERR_NOINPUT, "NCCL: it was not found");
     *out = (struct nccl){.version = version_of,
                          .text = text_of,
+                         .last_error = last_error,
                          .id = make_id,
                          .init = meet,
                          .destroy = part,

@@ -8,7 +8,8 @@ usage: report.py BUILD [--update]
    (check_shapes), with the shared memory that each generation allows a block.
 3. Blocks of an SM follow from both and from the limits below (CUDA programming guide, compute capabilities). Without code
    of sm_89, that of sm_80 runs.
-4. A spill, a stack, or fewer blocks of an SM than blocks.txt records, is an error; --update rewrites that file.
+4. A spill, a stack, fewer blocks of an SM than blocks.txt records, or a recorded kernel that is no longer launched, is an
+   error; --update rewrites that file.
 5. With cuobjdump (PyPI: nvidia-cuda-cuobjdump) in PATH, prints instruction counts of the loops with tensor-core products.
 6. Prints the modelled step (model.py). None of its numbers was measured."""
 import glob
@@ -22,7 +23,7 @@ import model
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECORDED = os.path.join(HERE, "blocks.txt")
-SHAPES = ["alibi, 9 x 1024", "alibi, 1 x 16384", "sinusoidal", "rotary", "t5, 3 x 3072"]
+SHAPES = ["alibi, 9 x 1024", "alibi, 1 x 16384", "sinusoidal", "rotary", "t5, 3 x 3072", "forget gate", "open model"]
 
 # target: (shared memory of a block, of an SM in KB; warps, blocks of an SM)
 LIMITS = {
@@ -161,6 +162,8 @@ def main():
             if blocks < recorded.get((target, short(name)), 0):
                 failures.append(f"sm_{target} {short(name)}: {blocks} blocks of an SM, recorded are "
                                 f"{recorded[target, short(name)]}")
+    failures += [f"sm_{target} {name}: recorded, but no longer launched" for target, name in sorted(set(recorded) - set(now))
+                 if target in kernels]
     if update:
         write_recorded({row: blocks for row, blocks in recorded.items() if row[0] not in kernels} | now)
     if shutil.which("cuobjdump") and "90a" in kernels:

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,43 +37,49 @@ struct rank_case {
 
 static char result_path[TEST_PATH_BYTES + 16];
 
-static void leave_result(const char *kind, const char *text)
+/* why: the error, NULL: none. Whom it blames follows its text: [lost 3 node3]. */
+static void leave_result(const char *kind, const struct err *why)
 {
-    char line[1100];
+    char line[1300];
     struct err e;
-    int n = snprintf(line, sizeof line, "%s%s", kind, text);
+    int n = snprintf(line, sizeof line, "%s", kind);
+    if (why)
+        n += snprintf(line + n, sizeof line - (size_t)n, "%s [%s %d %s]", why->text,
+                      err_cause_name(why->cause), why->rank, why->node);
     if (file_write_atomic(result_path, line, (size_t)n, &e) < 0) _exit(99);
 }
 
 static void leave_lost(void *context, const struct err *e)
 {
     (void)context;
-    leave_result("lost: ", e->text);
+    leave_result("lost: ", e);
 }
 
 static _Noreturn void be_rank(const struct test_place *p, int32_t rank, int32_t ranks_n,
                               const struct rank_case *c)
 {
-    char meet[TEST_PATH_BYTES + 16], place[16], host[16];
+    char meet[TEST_PATH_BYTES + 16], place[16], node[16], host[16];
     struct group *g = NULL;
     struct err e = {0};
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     snprintf(meet, sizeof meet, "%s/meet", p->path);
     snprintf(place, sizeof place, "place%d", rank);
+    snprintf(node, sizeof node, "node%d", rank);
     if (c->hosts) snprintf(host, sizeof host, "127.0.0.%d", c->hosts[rank] - 'a' + 1);
     const struct group_options o = {.rank = rank,
                                     .ranks_n = ranks_n,
                                     .meet = c->meet ? c->meet : meet,
                                     .host = c->hosts ? host : c->host,
                                     .place = place,
+                                    .node = node,
                                     .identity = c->identity ? c->identity : "code: a\n",
                                     .meet_s = c->meet_s > 0.0 ? c->meet_s : DEADLINE_S,
                                     .stall_s = c->stall_s,
                                     .lost = leave_lost};
     int rc = group_open(&g, &o, &e);
     if (rc == 0) rc = group_close(g, c->run(g, &e), &e);
-    leave_result(rc < 0 ? "error: " : "ok", rc < 0 ? e.text : "");
+    leave_result(rc < 0 ? "error: " : "ok", rc < 0 ? &e : NULL);
     _exit(err_exit_code(rc));
 }
 
@@ -117,16 +125,16 @@ static void await_file(const char *path)
     }
 }
 
-static void result(const struct test_place *p, int32_t file, char out[1100])
+static void result(const struct test_place *p, int32_t file, char out[1300])
 {
     char path[TEST_PATH_BYTES + 16];
     snprintf(path, sizeof path, "%s/rank.%d", p->path, file);
-    file_read_tail(out, 1100, path);
+    file_read_tail(out, 1300, path);
 }
 
 static void assert_result(const struct test_place *p, int32_t file, const char *words)
 {
-    char text[1100];
+    char text[1300];
     result(p, file, text);
     if (strstr(text, words) == NULL) fail_msg("rank %d: '%s', expected '%s'", file, text, words);
 }
@@ -455,23 +463,27 @@ TEST_WITH(struct test_place *p, every_rank_ends_with_the_first_cause)
 {
     static const struct {
         int (*run)(struct group *g, struct err *e);
-        const char *cause, *own;
+        const char *cause, *own, *blame;
     } cases[] = {
-        {fail_in_exchange, "disk full", "error: disk full"},
-        {fail_in_a_thread, "NVLink failed", "lost: rank"},
-        {die_in_exchange, "connection lost", ""},
-        {die_while_others_compute, "connection lost", ""},
-        {die_at_the_end, "connection lost", ""},
-        {die_in_the_middle, "connection lost", ""},
+        {fail_in_exchange, "disk full", "error: disk full", "own"},
+        {fail_in_a_thread, "NVLink failed", "lost: rank", "own"},
+        {die_in_exchange, "connection lost", "", "lost"},
+        {die_while_others_compute, "connection lost", "", "lost"},
+        {die_at_the_end, "connection lost", "", "lost"},
+        {die_in_the_middle, "connection lost", "", "lost"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (lost_rank = 0; lost_rank < 4; lost_rank += 3) {
             const char *const hosts[] = {NULL, "localhost"};
             for (int h = 0; h < 2; h++) {
-                char words[1100];
+                char words[1300];
                 run_ranks(p, 4, &(struct rank_case){.run = cases[i].run, .host = hosts[h]});
                 snprintf(words, sizeof words, "lost: rank %d on place%d: %s", lost_rank, lost_rank,
                          cases[i].cause);
+                for (int32_t rank = 0; rank < 4; rank++)
+                    if (rank != lost_rank) assert_result(p, rank, words);
+                snprintf(words, sizeof words, " [%s %d node%d]", cases[i].blame, lost_rank,
+                         lost_rank);
                 for (int32_t rank = 0; rank < 4; rank++)
                     if (rank != lost_rank) assert_result(p, rank, words);
                 result(p, lost_rank, words);
@@ -507,10 +519,26 @@ TEST_WITH(struct test_place *p, the_timeout_names_a_stopped_rank)
             assert_result(p, rank,
                           i == 0 ? "rank 2 on place2 moved no byte"
                                  : "rank 2 on place2 did not end within");
+            if (rank == 0 || i == 1) assert_result(p, rank, " [silent 2 node2]");
         }
         kill(pid[2], SIGKILL);
         await(pid[2]);
     }
+}
+
+/* Rank 0 is busy for longer than an exchange may stall, as with a checkpoint on a slow disk. */
+static int share_late(struct group *g, struct err *e)
+{
+    int done = 0;
+    if (group_rank(g) == 0) poll(NULL, 0, 900);
+    return group_share(g, &done, sizeof done, e);
+}
+
+TEST_WITH(struct test_place *p, a_rank_0_that_shares_late_is_waited_for)
+{
+    run_ranks(p, 3, &(struct rank_case){.run = share_late, .stall_s = 0.2});
+    assert_result(p, 1, "ok");
+    assert_result(p, 2, "ok");
 }
 
 /* ---- the meeting ---- */
@@ -521,7 +549,7 @@ TEST_WITH(struct test_place *p, a_rank_that_never_comes_is_named)
     pid_t first = start(p, 0, 4, &c), other = start(p, 1, 4, &c);
     await(first);
     await(other);
-    assert_result(p, 0, "2, 3 of 4 did not come");
+    assert_result(p, 0, "2, 3 of 4 did not come; see their logs [absent -1 ]");
     assert_result(p, 1, "error: ");
     assert_false(file_exists(test_place_path(p, "meet")));
 }
@@ -585,6 +613,178 @@ TEST_WITH(struct test_place *p, strangers_and_wrong_keys_neither_join_nor_end_a_
     close(fd[2]);
 }
 
+/* Waits until one of two ranks has left its result, and returns its file. */
+static int32_t await_one(const struct test_place *p, int32_t a, int32_t b)
+{
+    int64_t deadline_us = clock_monotonic_us() + DEADLINE_S * 1000000LL;
+    char text[1300];
+    for (int32_t file = a;; file = a + b - file) {
+        result(p, file, text);
+        if (text[0] != '\0') return file;
+        assert_true(clock_monotonic_us() < deadline_us);
+        poll(NULL, 0, 5);
+    }
+}
+
+/* The abstract name on which a process listens, as any user of the machine reads it. */
+static void read_listener(pid_t pid, struct sockaddr_un *at, socklen_t *n)
+{
+    char line[512], name[108], link[64], path[64];
+    unsigned flags;
+    long inode;
+    FILE *all = fopen("/proc/net/unix", "r");
+
+    assert_non_null(all);
+    *n = 0;
+    while (*n == 0 && fgets(line, sizeof line, all)) {
+        if (sscanf(line, "%*s %*s %*s %x %*s %*s %ld @%107s", &flags, &inode, name) != 3) continue;
+        for (int fd = 3; (flags & 0x10000) && fd < 64; fd++) { /* it listens */
+            snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+            ssize_t length = readlink(path, link, sizeof link - 1);
+            link[length > 0 ? length : 0] = '\0';
+            snprintf(path, sizeof path, "socket:[%ld]", inode);
+            if (strcmp(link, path) != 0) continue;
+            at->sun_family = AF_UNIX;
+            memcpy(at->sun_path + 1, name, strlen(name));
+            *n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+        }
+    }
+    fclose(all);
+    assert_true(*n > 0);
+}
+
+/* Connects and closes, as often as a queue has room, and twice. */
+static void flood(const struct sockaddr_un *at, socklen_t n)
+{
+    enum { FLOOD = 9000 };
+    for (int i = 0; i < FLOOD; i++) {
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        assert_true(fd >= 0);
+        (void)connect(fd, (const struct sockaddr *)at, n);
+        close(fd);
+    }
+}
+
+/* Rank 1 has come and waits, or is stopped, while its queue is filled. Then rank 2 comes. */
+TEST_WITH(struct test_place *p, strangers_that_fill_the_queue_of_a_rank_do_not_end_a_group)
+{
+    const struct rank_case c = {.run = exchange_sizes};
+    for (int is_stopped = 0; is_stopped < 2; is_stopped++) {
+        struct sockaddr_un at = {0};
+        socklen_t n;
+        pid_t first = start(p, 0, 3, &c);
+        pid_t pid[2] = {start_as(p, 1, 1, 3, &c), start_as(p, 2, 1, 3, &c)};
+        int32_t refused = await_one(p, 1, 2), file = 3 - refused;
+        await(pid[refused - 1]);
+        read_listener(pid[file - 1], &at, &n);
+        if (is_stopped) kill(pid[file - 1], SIGSTOP);
+        flood(&at, n);
+        pid_t last = start_as(p, 4, 2, 3, &c);
+        int64_t deadline_us = clock_monotonic_us() + DEADLINE_S * 1000000LL;
+        while (file_exists(test_place_path(p, "meet")) && clock_monotonic_us() < deadline_us)
+            poll(NULL, 0, 5);
+        kill(pid[file - 1], SIGCONT);
+        await(pid[file - 1]);
+        await(first);
+        await(last);
+        assert_result(p, 0, "ok");
+        assert_result(p, file, "ok");
+        assert_result(p, 4, "ok");
+    }
+}
+
+/* Needs the right to become another user. */
+TEST_WITH(struct test_place *p, a_process_of_another_user_is_not_a_rank)
+{
+    enum { NOBODY = 65534 };
+    char address[GROUP_ADDRESS_BYTES], byte = 'x';
+    int listener, fd, status;
+
+    (void)p;
+    if (geteuid() != 0) skip();
+    assert_ok(socket_listen(&listener, address, NULL, &e));
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (setuid(NOBODY) < 0 || socket_connect(&fd, address, socket_deadline(0), &e) < 0)
+            _exit(2);
+        _exit(socket_receive(fd, &byte, 1, socket_deadline(DEADLINE_S), &e) == ERR_UNAVAILABLE ? 0
+                                                                                               : 1);
+    }
+    struct pollfd polled = {.fd = listener, .events = POLLIN};
+    assert_int_equal(socket_wait(&polled, 1, socket_deadline(DEADLINE_S), &e), 1);
+    assert_ok(socket_accept(&fd, listener, &e));
+    assert_int_equal(fd, -1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_ok(socket_connect(&fd, address, socket_deadline(0), &e));
+    close(fd);
+    assert_ok(socket_accept(&fd, listener, &e));
+    assert_true(fd >= 0); /* of this user */
+    close(fd);
+    close(listener);
+}
+
+/* Whoever has read the file of the meeting has its key. Over TCP it may be on another machine. */
+TEST_WITH(struct test_place *p, a_key_that_is_replayed_over_tcp_takes_no_place_of_a_rank)
+{
+    const struct rank_case c = {.run = exchange_sizes, .host = "localhost"};
+    const struct rank_case late = {.run = exchange_sizes,
+                                   .host = "localhost",
+                                   .meet_s = 0.1,
+                                   .meet = test_place_path(p, "copy")};
+    char text[200], address[GROUP_ADDRESS_BYTES];
+    pid_t first = start(p, 0, 3, &c);
+
+    read_meet(p, text, address);
+    assert_memory_equal(address, "tcp:", 4);
+    test_place_write(p, "copy", text, strlen(text));
+    pid_t pid[2] = {start(p, 1, 3, &c), start(p, 2, 3, &c)};
+    await(pid[0]);
+    await(pid[1]);
+    await(first);
+    assert_all_ok(p, 3);
+    await(start_as(p, 3, 1, 3, &late)); /* the group has ended, and its port is closed */
+    assert_result(p, 3, "rank 0 at tcp:localhost:");
+    first = start(p, 0, 3, &c); /* another meeting has another key */
+    read_meet(p, text, address);
+    FILE *copy = fopen(test_place_path(p, "copy"), "r+");
+    assert_non_null(copy);
+    char old[200] = "";
+    assert_non_null(fgets(old, sizeof old, copy));
+    rewind(copy);
+    assert_true(fprintf(copy, "%s %s", address, strchr(old, ' ') + 1) > 0);
+    assert_int_equal(ftruncate(fileno(copy), ftell(copy)), 0);
+    fclose(copy);
+    await(start_as(p, 3, 1, 3, &late));
+    assert_result(p, 3, "refused the key; the file is of another attempt");
+    pid[0] = start(p, 1, 3, &c);
+    pid[1] = start(p, 2, 3, &c);
+    await(pid[0]);
+    await(pid[1]);
+    await(first);
+    assert_all_ok(p, 3);
+}
+
+/* Nothing arrives from such a machine, and nothing says that it is gone. */
+TEST_WITH(struct test_place *p, peers_that_stay_silent_over_tcp_hold_up_no_meeting)
+{
+    const struct rank_case c = {.run = exchange_sizes, .host = "localhost"};
+    enum { SILENT_N = 300 }; /* more than a rank keeps */
+    char text[200], address[GROUP_ADDRESS_BYTES];
+    int fd[SILENT_N];
+    pid_t pid[3] = {start(p, 0, 3, &c)};
+
+    read_meet(p, text, address);
+    for (int i = 0; i < SILENT_N; i++)
+        assert_ok(socket_connect(&fd[i], address, socket_deadline(DEADLINE_S), &e));
+    pid[1] = start(p, 1, 3, &c);
+    pid[2] = start(p, 2, 3, &c);
+    for (int rank = 0; rank < 3; rank++) await(pid[rank]);
+    assert_all_ok(p, 3);
+    for (int i = 0; i < SILENT_N; i++) close(fd[i]);
+}
+
 TEST_WITH(struct test_place *p, a_stale_file_of_an_earlier_attempt_is_left_when_the_new_one_comes)
 {
     static const char *const key = "0123456789abcdef0123456789abcdef";
@@ -614,19 +814,6 @@ TEST_WITH(struct test_place *p, a_stale_file_of_an_earlier_attempt_is_left_when_
     test_place_write(p, "meet", text, strlen(text)); /* where nobody listens any more */
     run_ranks(p, 2, &c);
     assert_all_ok(p, 2);
-}
-
-/* Waits until one of two ranks has left its result, and returns its file. */
-static int32_t await_one(const struct test_place *p, int32_t a, int32_t b)
-{
-    int64_t deadline_us = clock_monotonic_us() + DEADLINE_S * 1000000LL;
-    char text[1100];
-    for (int32_t file = a;; file = a + b - file) {
-        result(p, file, text);
-        if (text[0] != '\0') return file;
-        assert_true(clock_monotonic_us() < deadline_us);
-        poll(NULL, 0, 5);
-    }
 }
 
 TEST_WITH(struct test_place *p, a_rank_that_comes_twice_is_refused_and_the_group_goes_on)
@@ -683,7 +870,8 @@ TEST_WITH(struct test_place *p, a_rank_lost_before_all_have_met_is_named)
     await(pid[0]);
     await(pid[1]);
     await(first);
-    assert_result(p, 0, "rank 2 on place2: connection lost before all ranks had met");
+    assert_result(p, 0,
+                  "rank 2 on place2: connection lost before all ranks had met [lost 2 node2]");
 }
 
 TEST_WITH(struct test_place *p, options_out_of_range_are_refused)

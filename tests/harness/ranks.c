@@ -12,6 +12,7 @@
 #include "harness/test.h"
 
 enum { DEADLINE_S = 120 };
+double test_meet_s = DEADLINE_S;
 
 static int result_pipe; /* of this process, a rank */
 
@@ -42,7 +43,7 @@ static _Noreturn void be_rank(int32_t rank, int32_t ranks_n, const char *meet, t
                                     .meet = meet,
                                     .place = place,
                                     .identity = "code: a\n",
-                                    .meet_s = DEADLINE_S,
+                                    .meet_s = test_meet_s,
                                     .lost = leave_lost};
     int rc = group_open(&g, &o, &e);
     if (rc == 0) rc = group_close(g, run(g, context, &e), &e);

@@ -10,6 +10,7 @@
  * the case. */
 enum { TEST_RANKS_MAX = 8, TEST_RESULT_BYTES = 1100 };
 typedef int test_rank_fn(struct group *g, const void *context, struct err *e);
+extern double test_meet_s; /* timeout of the meeting; 120 */
 void test_ranks(int32_t ranks_n, test_rank_fn *run, const void *context,
                 char result[TEST_RANKS_MAX][TEST_RESULT_BYTES]);
 

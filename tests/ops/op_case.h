@@ -11,6 +11,20 @@ enum { OP_CASE_ARGS_BYTES = 2048, OP_UPDATE = 12345 };
 /* OP_SIZE - sizes of letters, as .size = {OP_SIZE('N', 6), …}. */
 #define OP_SIZE(letter, n) [(letter) - 'A'] = (n)
 
+#define EXISTS(NAME, name, args)                                                                   \
+    case OP_##NAME:                                                                                \
+        return b->ops->name != NULL;
+/* op_exists - true if the backend has the function; a fused op may be NULL. */
+static inline bool op_exists(const struct backend *b, enum op op)
+{
+    switch (op) {
+        BACKEND_OPS(EXISTS)
+    case OPS_N:
+        break;
+    }
+    return false;
+}
+
 /* What the table leaves open. */
 struct op_choice {
     int64_t size[OP_LETTERS_N];

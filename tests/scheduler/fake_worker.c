@@ -181,7 +181,7 @@ static void fake_print_rank(char **argv)
     must(file_write_atomic("rank", text, strlen(text), &e) == 0);
 }
 
-static int fake_work(char **argv, int rank, struct err *e)
+static int fake_work(char **argv, int rank, const char *meet, struct err *e)
 {
     char word[OUTCOME_WORD_BYTES];
     const char *dir = argv[2];
@@ -195,6 +195,7 @@ static int fake_work(char **argv, int rank, struct err *e)
     sigaddset(&stop, SIGTERM);
     if (i < ACTIONS_N && actions[i].handles_stop) sigprocmask(SIG_BLOCK, &stop, NULL);
     alarm(FAKE_LONG_S); /* whatever goes wrong in a test, nothing stays for ever */
+    if (rank == 0 && meet) TRY(file_write_atomic(meet, "unix:1 key\n", 11, e));
     if (rank == 0) TRY(outcome_begin(&w, dir, e));
     for (int k = 1; k <= 4 && rank == 0; k++)
         fake_write(w, (struct record){EVENT_PROGRESS, .progress = {k, 8, 5.0 / k, 1000}});
@@ -211,15 +212,18 @@ int main(int argc, char **argv)
 {
     struct err e = {0};
     int rc = ERR_USAGE, rank = 0;
+    const char *meet = NULL;
 
-    for (int i = 1; i + 1 < argc; i++)
+    for (int i = 1; i + 1 < argc; i++) {
         if (strcmp(argv[i], "--rank") == 0) rank = atoi(argv[i + 1]);
+        if (strcmp(argv[i], "--meet") == 0) meet = argv[i + 1];
+    }
 
     if (argc == 5 && strcmp(argv[1], "slurm-job") == 0) {
         const struct project p = {.root = argv[4], .share = argv[4], .program = argv[0]};
         rc = slurm_node_run(&p, argv[2], &e);
     } else if (argc >= 3) {
-        rc = fake_work(argv, rank, &e);
+        rc = fake_work(argv, rank, meet, &e);
     }
     if (rc < 0) fprintf(stderr, "%s\n", e.text);
     return err_exit_code(rc);

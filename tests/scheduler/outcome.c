@@ -11,37 +11,44 @@
 #include "spec/code_id.h"
 
 static const struct outcome outcomes[] = {
-    {"done", "r", 0, 0, "done", "none", ""},
-    {"failed", "", 74, 0, "failed", "io", "the disk is full: 12 bytes of last.safetensors"},
-    {"diverged", "r", 70, 0, "diverged", "none", "the loss of update 7 is nan"},
-    {"cancelled", "r", 130, 0, "cancelled", "none", "stopped after update 5"},
-    {"lost", "", 0, SIGKILL, NULL, NULL, NULL},
-    {"torn", "rt", 0, SIGKILL, NULL, NULL, NULL},
-    {"part", "f", 0, SIGKILL, NULL, NULL, NULL},
-    {"crashed", "", 70, 0, NULL, NULL, NULL},
+    {"done", "r", 0, 0, "done", "none", "", NULL, 0},
+    {"failed", "", 74, 0, "failed", "io", "the disk is full: 12 bytes of last.safetensors", "own",
+     0},
+    {"diverged", "r", 70, 0, "diverged", "none", "the loss of update 7 is nan", "own", 0},
+    {"cancelled", "r", 130, 0, "cancelled", "none", "stopped after update 5", "own", 0},
+    {"lost", "", 0, SIGKILL, NULL, NULL, NULL, NULL, 0},
+    {"torn", "rt", 0, SIGKILL, NULL, NULL, NULL, NULL, 0},
+    {"part", "f", 0, SIGKILL, NULL, NULL, NULL, NULL, 0},
+    {"crashed", "", 70, 0, NULL, NULL, NULL, NULL, 0},
     /* The library of matrix products crashes, or reports that it cannot multiply. */
-    {"blas_dies", "", 0, SIGSEGV, NULL, NULL, NULL},
-    {"blas_fails", "", 69, 0, "failed", "unavailable", "oneDNN 2.6 refused a product"},
+    {"blas_dies", "", 0, SIGSEGV, NULL, NULL, NULL, NULL, 0},
+    {"blas_fails", "", 69, 0, "failed", "unavailable", "oneDNN 2.6 refused a product", "own", 0},
     /* Memory ends: the worker aborts, or says so. */
-    {"aborts", "", 0, SIGABRT, NULL, NULL, NULL},
-    {"no_memory", "", 70, 0, "failed", "no_memory",
-     "out of memory: eval.attention_rows needs 9 MB"},
+    {"aborts", "", 0, SIGABRT, NULL, NULL, NULL, NULL, 0},
+    {"no_memory", "", 70, 0, "failed", "no_memory", "out of memory: eval.attention_rows needs 9 MB",
+     "own", 0},
     /* Rank 0 records what ended another rank; that of a rank that loses its GPU before it meets. */
-    {"told_gpu", "", 69, 0, "lost", "unavailable", "rank 1 on h, cuda:0: it fell off the bus"},
-    {"told_gone", "", 69, 0, "lost", "unavailable", "rank 1 on h, cuda:0: connection lost: bye"},
+    {"told_gpu", "", 69, 0, "lost", "unavailable", "rank 1 on h, cuda:0: it fell off the bus",
+     "own", 1},
+    {"told_gone", "", 69, 0, "lost", "unavailable", "rank 1 on h, cuda:0: connection lost: bye",
+     "lost", 1},
     {"told_silent", "", 69, 0, "lost", "unavailable",
-     "rank 1 on h, cuda:0: rank 0 on h, cuda:0 moved no byte for 9 s"},
-    {"told_io", "", 74, 0, "failed", "io", "rank 1 on h, cuda:0: the disk is full"},
-    {"told_of_2", "", 74, 0, "failed", "io", "rank 2 on h, cuda:0: the disk is full"},
-    {"own_gpu", "", 69, 0, "lost", "unavailable", "cuda:0: it fell off the bus"},
-    {"waited", "", 69, 0, "lost", "unavailable", "rank 0 on h, cuda:0 waited 120 s: no rank 1"},
-    {"gives_up", "", 69, 0, "failed", "unavailable", "it fell off the bus"},
+     "rank 1 on h, cuda:0: rank 0 on h, cuda:0 moved no byte for 9 s", "silent", 0},
+    {"told_io", "", 74, 0, "failed", "io", "rank 1 on h, cuda:0: the disk is full", "own", 1},
+    {"told_of_2", "", 74, 0, "failed", "io", "rank 2 on h, cuda:0: the disk is full", "own", 2},
+    {"own_gpu", "", 69, 0, "lost", "unavailable", "cuda:0: it fell off the bus", "own", 0},
+    {"waited", "", 69, 0, "lost", "unavailable", "rank 0 on h, cuda:0 waited 120 s: no rank 1",
+     "absent", 1},
+    {"gives_up", "", 69, 0, "failed", "unavailable", "it fell off the bus", "own", 0},
+    /* A file is to blame: its content, or its absence. */
+    {"bad_file", "", 65, 0, "failed", "data", "last.safetensors has another hash", "own", 0},
+    {"no_file", "", 66, 0, "failed", "no_input", "last.safetensors: no such file", "own", 0},
     /* Failures, whatever the worker claims. */
-    {"mute", "", 0, 0, NULL, NULL, NULL},
-    {"empty", "", 0, 0, "done", "none", ""},
-    {"lie", "r", 3, 0, "done", "none", ""},
-    {"stray", "sr", 0, 0, "done", "none", ""},
-    {"malformed", "mr", 0, 0, "done", "none", ""},
+    {"mute", "", 0, 0, NULL, NULL, NULL, NULL, 0},
+    {"empty", "", 0, 0, "done", "none", "", NULL, 0},
+    {"lie", "r", 3, 0, "done", "none", "", NULL, 0},
+    {"stray", "sr", 0, 0, "done", "none", "", NULL, 0},
+    {"malformed", "mr", 0, 0, "done", "none", "", NULL, 0},
 };
 
 int outcome_word(char word[OUTCOME_WORD_BYTES], const char *root, const char *dir, int rank,
@@ -151,7 +158,12 @@ static int tear(const char *dir, struct err *e)
 
 int outcome_end(struct event_writer *w, const struct outcome *o, const char *dir, struct err *e)
 {
-    const struct record ended = {EVENT_ENDED, .ended = {o->state, o->code, o->message, NULL}};
+    const struct record ended = {EVENT_ENDED, .ended = {.state = o->state,
+                                                        .code = o->code,
+                                                        .message = o->message,
+                                                        .cause = o->cause,
+                                                        .rank = o->rank,
+                                                        .node = o->cause ? "h" : NULL}};
     int rc = 0;
 
     for (const char *c = o->records; *c && rc == 0; c++)

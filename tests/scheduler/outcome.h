@@ -16,6 +16,8 @@ struct outcome {
                             is malformed; t: one that is torn, which a power cut leaves */
     int exit_code, signal;              /* signal 0: it exits */
     const char *state, *code, *message; /* of the last record; state NULL: none */
+    const char *cause;                  /* of the last record, as its rank */
+    int rank;
 };
 
 enum { OUTCOME_WORD_BYTES = 32 };

@@ -189,12 +189,12 @@ TEST_WITH(struct toy_grid *g, with_fewer_ranks_than_planned_each_needs_more_memo
 {
     int32_t train = toy_grid_train(g, 64);
     g->options.ranks_n = 4;
-    g->run[train].device_bytes = shape_rank_bytes(&g->run[train].spec, 4);
+    g->run[train].device_bytes = shape_rank_bytes(&g->run[train].spec, 4, NULL);
     open_slots(g, 4, 4);
     assert_int_equal(queue_need(&g->queue, &g->slots, &train, 1).bytes, g->run[train].device_bytes);
     g->slots.ranks_n = 2;
     int64_t bytes = queue_need(&g->queue, &g->slots, &train, 1).bytes;
-    assert_int_equal(bytes, shape_rank_bytes(&g->run[train].spec, 2));
+    assert_int_equal(bytes, shape_rank_bytes(&g->run[train].spec, 2, NULL));
     assert_true(bytes > g->run[train].device_bytes);
 }
 
@@ -285,6 +285,34 @@ TEST(the_time_left_follows_from_the_speed_reached)
 }
 
 TEST_EACH(toy_grid_setup, toy_grid_teardown)
+
+TEST_WITH(struct toy_grid *g, the_progress_line_has_no_rate_and_no_time_before_they_are_known)
+{
+    struct attempt at = {.slots_n = 1};
+    struct attempt *running[] = {&at};
+    struct scheduler sc = {.options = &g->options,
+                           .running = running,
+                           .running_n = 1,
+                           .slots = {.n = 1},
+                           .progress = {.headline = "toy"}};
+    const struct {
+        double wps, flops_done;
+        const char *line;
+    } rows[] = {{0, 0, "toy: 0/0 done, 1 running"},
+                {1200, 0, "toy: 0/0 done, 1 running, 1,200 tokens/s"},
+                {0, 10, "toy: 0/0 done, 1 running, about 0.0s left"}};
+
+    at.start_us = scheduler_now_us(&sc);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct strbuf line;
+        strbuf_init(&line, &g->arena);
+        at.journal.wps = rows[i].wps;
+        sc.flops_done = rows[i].flops_done;
+        sc.worker_s = rows[i].flops_done;
+        progress_format(&line, &sc);
+        assert_string_equal(line.text, rows[i].line);
+    }
+}
 
 TEST_WITH(struct toy_grid *g, jobs_have_names_for_people)
 {

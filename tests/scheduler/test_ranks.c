@@ -96,6 +96,9 @@ TEST(the_first_cause_of_all_ranks_decides)
             g, arena_printf(&g->arena, "SELECT count(*) FROM attempts WHERE attempt=1 AND %s",
                             rows[i].first));
         if (rc != 0 || found != 1) fail_msg("%s: status %d; %s", rows[i].words, rc, message);
+        const char *meet =
+            arena_printf(&g->arena, "%s/runs/%s/1/meet", g->root, g->run[train].run_id);
+        assert_false(file_exists(meet)); /* the key, if rank 0 was killed before it deleted it */
         assert_int_equal(toy_grid_attempts(g, train), rows[i].attempts_n);
         toy_grid_teardown((void **)&g);
     }
@@ -137,16 +140,36 @@ TEST_WITH(struct toy_grid *g, a_rank_gets_its_arguments_its_group_and_its_log)
 
 TEST_WITH(struct toy_grid *g, variables_of_the_network_reach_a_worker)
 {
+    static const char *const names[][2] = {
+        {"NCCL_SOCKET_IFNAME", "eth7"}, {"UCX_TLS", "tcp"},
+        {"FI_PROVIDER", "efa"},         {"OFI_NCCL_PROTOCOL", "RDMA"},
+        {"RDMAV_FORK_SAFE", "1"},       {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
+    enum { NAMES_N = sizeof names / sizeof *rows };
     int32_t train = toy_grid_train(g, 64);
     toy_grid_script(g, train, "environment", -1);
-    setenv("NCCL_SOCKET_IFNAME", "eth7", 1);
-    setenv("UCX_TLS", "tcp", 1);
+    setenv("XFI_PROVIDER", "efa", 1);
+    for (int i = 0; i < NAMES_N; i++) setenv(names[i][0], names[i][1], 1);
     toy_grid_complete(g, 1);
-    unsetenv("NCCL_SOCKET_IFNAME");
-    unsetenv("UCX_TLS");
+    for (int i = 0; i < NAMES_N; i++) unsetenv(names[i][0]);
+    unsetenv("XFI_PROVIDER");
     const char *log = toy_grid_read_of(g, train, "log.1");
-    assert_non_null(strstr(log, "NCCL_SOCKET_IFNAME=eth7\n"));
-    assert_non_null(strstr(log, "UCX_TLS=tcp\n"));
+    for (int i = 0; i < NAMES_N; i++) {
+        const char *line = arena_printf(&g->arena, "\n%s=%s\n", names[i][0], names[i][1]);
+        if (!strstr(log, line)) fail_msg("a worker has no%s", line);
+    }
+    assert_null(strstr(log, "XFI_PROVIDER"));
+}
+
+/* No device is at fault, and the next try would meet the same. */
+TEST_WITH(struct toy_grid *g, ranks_that_lack_a_transport_are_not_tried_again)
+{
+    int32_t train = toy_grid_train(g, 64);
+    toy_grid_script(g, train, "no_file/no_file done", -1);
+    g->options.executors = scripted_table;
+    g->options.devices = "toy:0,toy:1,toy:2";
+    toy_grid_fail(g, ERR_NOINPUT, "no such file");
+    assert_int_equal(toy_grid_attempts(g, train), 1);
+    assert_int_equal(g->result.failed, 1);
 }
 
 TEST_WITH(struct toy_grid *g, one_request_reaches_every_rank_once)

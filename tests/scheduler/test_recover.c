@@ -2,6 +2,7 @@
  * again completes the rest, and nothing is shown twice. */
 #include "harness/test.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -31,6 +32,11 @@ static int64_t leave_running(struct toy_grid *g, int32_t run, const char *boot_i
 static char *dir_of(struct toy_grid *g, int32_t run)
 {
     return arena_printf(&g->arena, "%s/runs/%s/1", g->root, g->run[run].run_id);
+}
+
+static const char *meet_of(struct toy_grid *g, int32_t run)
+{
+    return run_folder_path(&g->arena, dir_of(g, run), RUN_MEET);
 }
 
 /* What its worker has recorded. */
@@ -102,9 +108,13 @@ TEST_WITH(struct toy_grid *g, the_last_record_of_a_worker_counts)
     for (int32_t i = 0; i < ROWS_N; i++) {
         leave_running(g, i, NULL, 0, 0);
         if (rows[i].outcome) write_outcome(g, i, rows[i].outcome);
+        assert_ok(file_write_atomic(meet_of(g, i), "unix:1 key\n", 11, &e));
     }
     assert_int_equal(recover(g), ROWS_N);
-    for (int32_t i = 0; i < ROWS_N; i++) assert_int_equal(toy_grid_last(g, i), rows[i].state);
+    for (int32_t i = 0; i < ROWS_N; i++) {
+        assert_int_equal(toy_grid_last(g, i), rows[i].state);
+        assert_false(file_exists(meet_of(g, i))); /* the key of a meeting that was cut off */
+    }
     assert_count(g, 1, "SELECT count(*) FROM trainings WHERE final_loss_nats BETWEEN 1 AND 2");
     assert_attempts(g, 1, "state='lost' AND message LIKE 'rank 1 on h, cuda:0: connection lost%'");
     assert_int_equal(recover(g), 0);
@@ -135,6 +145,36 @@ TEST_WITH(struct toy_grid *g, records_that_are_read_again_change_nothing)
     assert_int_equal(recover(g), 1);
     assert_count(g, 5, "SELECT count(*) FROM curves");
     assert_count(g, 1, "SELECT count(*) FROM trainings");
+}
+
+TEST_WITH(struct toy_grid *g, the_time_left_counts_only_what_an_attempt_did_after_it_resumed)
+{
+    int32_t train = toy_grid_train(g, 64);
+    struct ingest_target run = {.attempt_id = leave_running(g, train, NULL, 0, 0)};
+    const struct record progress = {EVENT_PROGRESS, .progress = {60, 100, 4, 1000}};
+    struct attempt at = {.n = 1};
+    struct run work = {.flops = 1000};
+    struct event_writer *w;
+    bool batch = false;
+    memcpy(run.run_id, g->run[train].run_id, sizeof run.run_id);
+    assert_ok(outcome_begin(&w, dir_of(g, train), &e));
+    for (int i = 51; i <= 60; i++) {
+        const struct record step = {EVENT_STEP, .step = {i, 4, 0.1, 1}};
+        assert_ok(record_write(w, &step, &e));
+    }
+    assert_ok(record_write(w, &progress, &e));
+    assert_ok(outcome_end(w, outcome_find("cancelled"), dir_of(g, train), &e));
+    assert_ok(journal_open(&at.journal, dir_of(g, train), &run, 1, &e));
+    assert_ok(ingest_new_records(&at.journal, g->store, &batch, &e));
+    assert_ok(store_commit(g->store, &e));
+    assert_true(at.journal.share == 0.6);
+    /* 10 of 100 updates are of this attempt; at its end 50. */
+    assert_true(fabs(progress_own_flops(&at, &work, at.journal.share) - 100) < 1e-9);
+    assert_true(fabs(progress_own_flops(&at, &work, 1) - 500) < 1e-9);
+    /* The cost of a training that continues a parent is without the parent's updates. */
+    memcpy(work.spec.train.from, run.run_id, sizeof work.spec.train.from);
+    assert_true(fabs(progress_own_flops(&at, &work, at.journal.share) - 600) < 1e-9);
+    journal_close(&at.journal);
 }
 
 /* A process that would stay for long, with this variable in its environment. */

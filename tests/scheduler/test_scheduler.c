@@ -33,6 +33,8 @@ static const struct {
     {"done", "failed", 2, ERR_INTERNAL, "12 bytes", 3, 1, 0, 7, 4, "state='failed'"},
     {"empty", "done", 1, ERR_INTERNAL, "without the result", 0, 1, 0, 1, 1, "state='failed'"},
     {"mute", "done", 1, ERR_INTERNAL, "without a last record", 0, 1, 0, 1, 1, "state='failed'"},
+    {"bad_file", "done", 3, ERR_DATA, "another hash", 0, 1, 0, 3, 3, "exit_code=65"},
+    {"done", "no_file", 2, ERR_NOINPUT, "no such file", 3, 1, 0, 7, 4, "exit_code=66"},
     {"lie", "done", 1, ERR_INTERNAL, "exit 3", 0, 1, 0, 1, 1, "state='failed'"},
     {"stray", "done", 1, ERR_INTERNAL, "not its own", 0, 1, 0, 1, 1, "state='failed'"},
     {"malformed", "done", 1, ERR_INTERNAL, "done", 0, 1, 0, 1, 1, "state='failed'"},

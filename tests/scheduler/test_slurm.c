@@ -243,28 +243,37 @@ TEST_WITH(struct toy_grid *g, options_that_ranks_decide_are_refused)
     }
 }
 
-TEST_WITH(struct toy_grid *g, the_next_job_avoids_the_node_that_lost_a_process)
+TEST_WITH(struct toy_grid *g, the_next_job_avoids_the_node_of_the_rank_to_blame)
 {
     static const struct {
-        const char *message, *words, *asked;
-        const char *code;
+        const char *message, *node, *words, *asked, *code;
     } rows[] = {
-        {"rank 3 on n2, cpu: connection lost: its process was killed", NULL, "--exclude=n2\n",
-         "unavailable"},
-        {"rank 3 on n2, cpu: connection lost", "exclude=n7,n8 time=1:00",
+        {"rank 3 on n2, cpu: connection lost", "n2", NULL, "--exclude=n2\n", "unavailable"},
+        {"rank 3 on n2, cpu: connection lost", "n2", "exclude=n7,n8 time=1:00",
          "--exclude=n2\n--exclude=n7,n8,n2\n--time=1:00\n", "unavailable"},
-        {"rank 3 on nowhere, cpu: connection lost", "time=1:00", "--time=1:00\n",
+        {"rank 3 on nowhere, cpu: connection lost", "nowhere", "time=1:00", "--time=1:00\n",
          "unavailable"}, /* too few left */
-        {"rank 3 on n2, cpu: out of memory", NULL, "", "memory"},
-        {"no such file", NULL, "", "unavailable"},
+        /* The rank that reports another one is not to blame. */
+        {"rank 0 on n2, cpu waited 120 s: rank 3 of 4 did not come; see their logs", NULL, NULL, "",
+         "unavailable"},
+        {"rank 1 on n2, cpu: rank 0 on n3, cpu moved no byte for 240 s", "n3", NULL,
+         "--exclude=n3\n", "unavailable"},
+        {"rank 1 on n2, cpu: rank 0 on n3, cpu, rank 2 on n3, cpu moved no byte for 240 s", NULL,
+         NULL, "", "unavailable"},
+        {"rank 3 on n2, cpu: out of memory", "n2", NULL, "", "no_memory"},
+        {"no such file", NULL, NULL, "", "unavailable"},
+        {"a name that would be two", "n2,n3", NULL, "", "unavailable"},
+        {"rank 3 on n2, cpu: of an older program", NULL, NULL, "", "unavailable"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct executor_config config = {.words = rows[i].words, .ranks_n = 4};
         const char *dir = arena_printf(&g->arena, "runs/0123456789abcde%ld", (long)i);
         const char *before = arena_printf(&g->arena, "%s/%s/1", g->root, dir);
-        const struct record ended = {
-            EVENT_ENDED,
-            .ended = {.state = "failed", .code = rows[i].code, .message = rows[i].message}};
+        const struct record ended = {EVENT_ENDED, .ended = {.state = "lost",
+                                                            .code = rows[i].code,
+                                                            .message = rows[i].message,
+                                                            .rank = RECORD_NONE,
+                                                            .node = rows[i].node}};
         struct event_writer *w;
         assert_ok(file_make_dirs(before, &e));
         assert_ok(run_folder_append(&w, before, &e));

@@ -171,9 +171,9 @@ TEST(ranks_share_the_shards_and_exchange_gradients_and_weights)
         const char *device;
         int32_t ranks_n;
         double ms;
-    } times[] = {{"NVIDIA H100 80GB HBM3", 1, 0},       {"NVIDIA H100 80GB HBM3", 2, 2.2551},
-                 {"NVIDIA H100 80GB HBM3", 8, 3.9464},  {"NVIDIA H100 80GB HBM3", 16, 6.0042},
-                 {"NVIDIA GeForce RTX 4090", 2, 31.71}, {"Intel(R) Xeon(R)", 2, 0}};
+    } times[] = {{"NVIDIA H100 80GB HBM3", 1, 0},        {"NVIDIA H100 80GB HBM3", 2, 2.2551},
+                 {"NVIDIA H100 80GB HBM3", 8, 3.9464},   {"NVIDIA H100 80GB HBM3", 16, 6.0042},
+                 {"NVIDIA GeForce RTX 4090", 2, 101.48}, {"Intel(R) Xeon(R)", 2, 0}};
     struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
 
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
@@ -187,12 +187,33 @@ TEST(ranks_share_the_shards_and_exchange_gradients_and_weights)
     shape_cost(&cost, &s);
     int64_t block = 4 * cost.parameters_n; /* fewer of gradients, more pieces of others' ones */
     for (int32_t ranks = 1; ranks < 8; ranks *= 2)
-        assert_in_range(shape_rank_bytes(&s, ranks) - shape_rank_bytes(&s, 2 * ranks),
+        assert_in_range(shape_rank_bytes(&s, ranks, NULL) - shape_rank_bytes(&s, 2 * ranks, NULL),
                         block - SHAPE_STAGING_BYTES, block + (1 << 20));
-    assert_int_equal(shape_rank_bytes(&s, 1), cost.device_bytes);
+    assert_int_equal(shape_rank_bytes(&s, 1, NULL), cost.device_bytes);
     s.train.precision = SPEC_FP32;
     double ms = 1e3 * shape_exchange_s(&s, 8, shape_find_gpu("NVIDIA H100"));
     assert_true(fabs(ms - 3.947 * 8 / 6) < 0.01);
+}
+
+/* 1 GB and 0.47 for each other GPU of the machine over NVLink, 0.3 GB over PCIe. */
+TEST(a_rank_needs_memory_for_nccl)
+{
+    static const struct {
+        const char *device;
+        int32_t ranks_n;
+        double gb;
+    } rows[] = {{"NVIDIA H100 80GB HBM3", 1, 0},     {"NVIDIA H100 80GB HBM3", 2, 1.47},
+                {"NVIDIA H100 80GB HBM3", 8, 4.29},  {"NVIDIA H100 80GB HBM3", 16, 4.29},
+                {"NVIDIA GeForce RTX 4090", 2, 0.3}, {"Intel(R) Xeon(R)", 2, 0}};
+    struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
+
+    s.train.shards = 16;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int32_t ranks_n = rows[i].ranks_n;
+        int64_t more = shape_rank_bytes(&s, ranks_n, shape_find_gpu(rows[i].device)) -
+                       shape_rank_bytes(&s, ranks_n, NULL);
+        assert_true(fabs(1e-9 * (double)more - rows[i].gb) < 1e-6);
+    }
 }
 
 TEST(a_devices_peak_is_found_by_its_name)

@@ -95,6 +95,43 @@ TEST_WITH(struct store_fixture *f, a_newer_file_is_refused_untouched)
     store_fixture_open(f, STORE_WRITE); /* and the lock was given back */
 }
 
+TEST_WITH(struct store_fixture *f, a_file_with_tables_and_no_version_is_refused_untouched)
+{
+    static const char *const versions[] = {"0", "-1"};
+    char sql[64];
+
+    store_fixture_close(f);
+    for (int i = 0; i < 2; i++) {
+        snprintf(sql, sizeof sql, "PRAGMA user_version=%s", versions[i]);
+        fixture_raw(f->path, sql);
+        snprintf(sql, sizeof sql, "its schema has version %s", versions[i]);
+        fixture_refuse_open(f, f->path, ERR_DATA, sql);
+    }
+    assert_false(file_exists(fixture_path(f, "results.db.backup-v0")));
+}
+
+TEST_WITH(struct store_fixture *f, temporary_files_of_a_killed_writer_are_deleted)
+{
+    static const struct {
+        const char *name;
+        bool stays;
+    } rows[] = {{"results.db.tmp-4711", false},   {"results.db.backup-v3.tmp-1", false},
+                {"results.db.open.tmp-2", false}, {"results.db.tmp-", true},
+                {"results.db.tmp-mine", true},    {"results.db.tmp-1.copy", true},
+                {"other.db.tmp-1", true}};
+
+    store_fixture_close(f);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        test_write(fixture_path(f, rows[i].name), "x", 1);
+    store_fixture_open(f, STORE_READ);
+    assert_true(file_exists(fixture_path(f, rows[0].name))); /* a writer may be at work */
+    store_fixture_close(f);
+    store_fixture_open(f, STORE_WRITE);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (file_exists(fixture_path(f, rows[i].name)) != rows[i].stays)
+            fail_msg("%s: expected %d", rows[i].name, rows[i].stays);
+}
+
 TEST_WITH(struct store_fixture *f, a_file_of_another_program_is_refused)
 {
     char text[4000];

@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "data/batches.h"
+#include "group/group.h"
 #include "interchange/safetensors.h"
 #include "worker/worker_fixture.h"
 
@@ -295,6 +296,8 @@ TEST_WITH(struct worker_fixture *f, any_number_of_ranks_gives_the_bits_of_one)
     compare_ranks(f, &s, 8);
 }
 
+static struct backend_ops near_cpu;
+
 static void use_two_nodes(struct worker_options *o)
 {
     log_set_level(LOG_INFO);
@@ -329,6 +332,49 @@ TEST_WITH(struct worker_fixture *f, ranks_on_nodes_give_the_bits_of_one_and_say_
         free(log);
         worker_fixture_forget(f, &s);
     }
+}
+
+/* The CPU, but for exchanges between rank 1 and rank 2: of two nodes of two they share neither the
+ * node nor the place in it. */
+static int exchange_near(struct backend *b, const struct group_transfer *list, int32_t n,
+                         struct err *e)
+{
+    int32_t rank = group_rank(b->group);
+
+    for (int32_t i = 0; i < n; i++)
+        if (rank + list[i].peer == 3 && rank * list[i].peer == 2)
+            return ERR(e, ERR_INTERNAL, "rank %d exchanges with rank %d", rank, list[i].peer);
+    return near_cpu.exchange(b, list, n, e);
+}
+
+static int open_near(struct backend **out, int ordinal, int32_t threads, enum dtype precision,
+                     struct err *e)
+{
+    static struct backend_ops ops;
+
+    (void)ordinal;
+    TRY(backend_open(out, "cpu", threads, precision, e));
+    ops = near_cpu = *(*out)->ops;
+    ops.exchange = exchange_near;
+    (*out)->ops = &ops;
+    return 0;
+}
+
+static void use_two_near_nodes(struct worker_options *o)
+{
+    o->device = "near";
+    use_two_nodes(o);
+}
+
+TEST_WITH(struct worker_fixture *f, ranks_exchange_in_their_node_and_with_one_of_each_other_node)
+{
+    static const struct backend_library library = {
+        .version = BACKEND_VERSION, .name = "near", .open = open_near};
+    const struct spec s = spec_of(f, SPEC_ALIBI);
+
+    backend_register(&library);
+    const struct ranks r = run(f, &s, 1, 4, use_two_near_nodes);
+    assert_exits(&r, 0);
 }
 
 TEST_WITH(struct worker_fixture *f, shards_that_are_no_power_of_two_and_other_methods)
@@ -538,9 +584,14 @@ TEST_WITH(struct worker_fixture *f, no_rank_survives_a_killed_one_and_another_nu
                     free(log);
                 }
             }
-            if (victim > 0)
+            if (victim > 0) {
                 assert_ended(f, &s, 1, "lost", words);
-            else
+                const struct record_ended ended =
+                    worker_fixture_record(f, &s, 1, EVENT_ENDED, -1).ended;
+                assert_string_equal(ended.cause, "lost");
+                assert_int_equal(ended.rank, victim);
+                assert_true(*ended.node != '\0');
+            } else
                 assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_ENDED), 0);
             must_run(f, &s, 2, m == IN_A_PASS ? 1 : m == IN_AN_EXCHANGE ? 2 : 8);
             const struct result got = result_of(f, &s, 2);
