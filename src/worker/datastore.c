@@ -16,8 +16,9 @@ int datastore_model(struct model **out, const struct datastore_options *o, const
                     const struct shape_capacity *capacity, struct err *e)
 {
     TRY(model_open(out, o->worker->backend, s, capacity, e));
-    int rc = o->knn.control == SPEC_KNN_UNTRAINED ? model_init(*out, (uint64_t)s->train.seed, e)
-                                                  : weights_of_source(o->source, o->worker, *out, e);
+    int rc = o->knn.control == SPEC_KNN_UNTRAINED
+                 ? model_init(*out, (uint64_t)s->train.seed, e)
+                 : weights_of_source(o->source, o->worker, *out, e);
     if (rc < 0) {
         model_close(*out);
         *out = NULL;
