@@ -77,7 +77,7 @@ done < <(grep -rhoE '"ALIBI_[A-Z]+[A-Z_]*"' src cuda --include='*.[ch]' | tr -d 
 # Names that macros build, such as cli_##id, count if their parts occur. Exceptions, which only tests and measurements call:
 #   model_bytes        the memory that a model took, which the predictions of src/shape are compared with
 #   model_keep_inner   the streams between layers, which are compared with the authors' code
-#   cpu_use_library    makes every BLAS library compute, so that each one installed is tested
+#   cpu_use_library    gives every product to the library, so that it is tested
 #   store_ingest       a record without a worker's folder, from which the fixtures make results
 only_tests="model_bytes model_keep_inner cpu_use_library store_ingest"
 while read -r place name; do
