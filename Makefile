@@ -138,7 +138,7 @@ check-full: ## run every test in every build, before a release or by whoever tou
 FUZZ_CC ?= clang
 INSTRUMENTED = $(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz NVCC= CC='$(FUZZ_CC)' OPT=-O1 OMP= WARN=-w CPU_OBJ='$(CPU_OBJ)' \
     SAN='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=all'
-UNTRUSTED ?= base data fetch group interchange plan prepare pretrained record spec store tokenizer cli/test_import cli/test_trouble
+UNTRUSTED ?= base data fetch group interchange plan prepare pretrained record source spec store tokenizer cli/test_import cli/test_trouble
 fuzz: $(CPU_OBJ) ## fuzz every parser of untrusted bytes (SECONDS_EACH=60 TARGETS="yaml sql"; needs clang and libclang-rt)
 	+@$(INSTRUMENTED) $(BUILD)/fuzz/fuzz
 	@tests/fuzz/run.sh $(BUILD) $(TARGETS)
