@@ -125,11 +125,26 @@ out:
 
 /* Points that the artefact no longer needs are kept under its name and " (earlier)", so that their
  * runs keep the paper's lengths. 1. All are renamed. 2. The new ones are added. 3. Renamed points
- * of runs that any artefact needs are deleted. */
+ * get their name back if they have a result and are another seed of a new one: fewer seeds than
+ * before leave none out of tables. 4. Renamed points of runs that any artefact needs are deleted.
+ */
 static const char rename_old_points[] =
     "UPDATE points SET artefact=?1||' (earlier)', point=point+(SELECT coalesce(max(o.point)+1,0)"
     " FROM points o WHERE o.artefact=?1||' (earlier)' AND o.scale=?2)"
     " WHERE artefact=?1 AND scale=?2";
+#define LENGTHS "coalesce(L_train_nominal,0),coalesce(L_valid_nominal,0),coalesce(stride_nominal,0)"
+static const char keep_seeds[] =
+    "UPDATE points SET artefact=?1, point=point+(SELECT coalesce(max(o.point)+1,0)"
+    " FROM points o WHERE o.artefact=?1 AND o.scale=?2)"
+    " WHERE artefact=?1||' (earlier)' AND scale=?2"
+    " AND EXISTS(SELECT 1 FROM results v WHERE v.run_id=points.run_id AND v.current=1)"
+    " AND ((SELECT config_id FROM runs r WHERE r.run_id=points.run_id)," LENGTHS ") IN"
+    "  (SELECT config_id," LENGTHS " FROM points JOIN runs USING(run_id)"
+    "  WHERE artefact=?1 AND points.scale=?2)"
+    " AND (run_id," LENGTHS ") NOT IN"
+    "  (SELECT run_id," LENGTHS " FROM points WHERE artefact=?1 AND scale=?2)";
+static const char hide_seeds[] = "UPDATE points SET artefact=artefact||' (hidden)'"
+                                 " WHERE run_id IN (SELECT run_id FROM runs WHERE seed>?1)";
 static const char delete_shared_points[] =
     "DELETE FROM points WHERE artefact=?1||' (earlier)' AND scale=?2 AND EXISTS(SELECT 1 FROM"
     " points o WHERE o.run_id=points.run_id AND o.artefact<>points.artefact)";
@@ -149,11 +164,17 @@ int store_set_points(struct store *s, const char *artefact, const char *scale,
                                  DATABASE_POSITIVE(points[i].L_train_nominal),
                                  DATABASE_POSITIVE(points[i].L_valid_nominal),
                                  DATABASE_POSITIVE(points[i].stride_nominal)));
+    TRY_OUT(rc, DATABASE_RUN(s, e, keep_seeds, DATABASE_TEXT(artefact), DATABASE_TEXT(scale)));
     rc = DATABASE_RUN(s, e, delete_shared_points, DATABASE_TEXT(artefact), DATABASE_TEXT(scale));
 out:
     rc = store_finish(s, rc, e);
     if (rc < 0) err_ctx(e, "points of %s", artefact);
     return rc;
+}
+
+int store_hide_seeds(struct store *s, int32_t seeds, struct err *e)
+{
+    return DATABASE_RUN(s, e, hide_seeds, DATABASE_INT(seeds));
 }
 
 int store_set_claims(struct store *s, const char *artefact, const char *scale,

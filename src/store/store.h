@@ -37,6 +37,11 @@ enum store_mode { STORE_READ, STORE_WRITE };
 int store_open(struct store **out, const char *path, enum store_mode mode, struct err *e);
 void store_close(struct store *s); /* takes NULL */
 
+/* store_copy - a copy in memory of what s reads, which can also be written: a report registers
+ * there what no `alibi run` asked for, beside a scheduler and in a read-only folder. The file keeps
+ * what it has. */
+int store_copy(struct store **out, struct store *s, struct err *e);
+
 /* --- transactions, runs, points ------------------------------------------------------------- */
 /* Transactions nest: rolling back an inner one leaves the outer one whole. In a READ store a
  * transaction is one consistent view of the file. Closing the store rolls back. */
@@ -59,8 +64,11 @@ struct store_run {
 };
 int store_add_run(struct store *s, const struct store_run *r, struct err *e);
 
-/* store_set_points - replaces all points of (artefact, scale). Runs that no artefact needs any more
- * keep their points, and thereby the paper's lengths, under "ARTEFACT (earlier)". */
+/* store_set_points - replaces all points of (artefact, scale). Other seeds of theirs that have a
+ * result stay. Runs that no artefact needs any more keep their points, and thereby the paper's
+ * lengths, under "ARTEFACT (earlier)".
+ * store_hide_seeds - of every artefact, keeps the points of seeds above a number under "ARTEFACT
+ * (hidden)", which no table shows; for a copy. */
 struct store_point {
     int32_t point;
     const char *run_id;
@@ -68,6 +76,7 @@ struct store_point {
 };
 int store_set_points(struct store *s, const char *artefact, const char *scale,
                      const struct store_point *points, int32_t n, struct err *e);
+int store_hide_seeds(struct store *s, int32_t seeds, struct err *e);
 
 /* store_set_paper - replaces the paper's numbers of an artefact by the rows of a paper.tsv: tabs, a
  * header line with the columns of the view paper_values but artefact, in any order, and perhaps
@@ -211,6 +220,10 @@ int store_query(struct store *s, struct rows *out, struct arena *a, const char *
  * without the final semicolon. Errors: ERR_USAGE as above. */
 int store_columns(struct store *s, struct arena *a, const char *sql, const char ***names,
                   int32_t *n, size_t *bytes, struct err *e);
+
+/* store_views - a row for each column of each view of the contract, in the order of views.sql:
+ * view, number (from 1), column. */
+int store_views(struct store *s, struct rows *out, struct arena *a, struct err *e);
 
 /* store_check - PRAGMA integrity_check and foreign_key_check of the tables of the schema; ERR_DATA
  * with the first finding. */

@@ -296,6 +296,30 @@ TEST_WITH(struct store_fixture *f, a_reader_needs_a_writer_to_migrate_version_1_
     store_close(s);
 }
 
+TEST_WITH(struct store_fixture *f, a_copy_takes_writes_and_leaves_a_file_of_any_version_as_it_is)
+{
+    for (int version = 2; version <= schema_steps_n; version++) {
+        struct store *copy;
+        char run_id[SPEC_ID_BYTES], backup[64];
+        thaw(f, version);
+        store_fixture_open(f, STORE_READ);
+        snprintf(run_id, sizeof run_id, "%s",
+                 fixture_cell(f->store, "SELECT run_id FROM evaluations"));
+        struct store_point point = {0, run_id, 512, 1024, 0};
+        assert_works(f, store_copy(&copy, f->store, &f->e));
+        assert_works(f, store_set_points(copy, "own", "mini", &point, 1, &f->e));
+        assert_string_equal(
+            fixture_cell(copy, "SELECT perplexity FROM artefact_evaluations WHERE artefact='own'"),
+            "17.25");
+        store_close(copy);
+        assert_cell(f, "SELECT count(*) FROM artefact_points WHERE artefact='own'", "0");
+        store_fixture_close(f);
+        assert_int_equal(atoi(fixture_raw(f->path, "PRAGMA user_version")), version);
+        snprintf(backup, sizeof backup, "results.db.backup-v%d", version);
+        assert_int_equal(access(fixture_path(f, backup), F_OK), -1);
+    }
+}
+
 /* The file of a program that did not know a field yet, as far as its tables go. */
 static void forget_field(struct store_fixture *f)
 {
