@@ -505,6 +505,7 @@ static int apply(struct store *s, const struct schema_step *steps, int steps_n, 
         TRY(database_script(s, steps[i].sql, e));
         TRY(add_columns(s, e));
         if (steps[i].rows) TRY(database_script(s, steps[i].rows, e));
+        if (steps[i].moved) TRY(database_script(s, steps[i].moved, e));
     }
     TRY(make_views(s, views, false, e));
     TRY(DATABASE_NUMBER(s, broken, e, "SELECT count(*) FROM pragma_foreign_key_check"));

@@ -29,7 +29,7 @@ static int check_known(struct store *s, const struct store_run *r, const char *c
 /* The statement that inserts a run: the columns that no key fills, then those of the key table. */
 static char insert_sql[2048];
 static once_flag insert_made = ONCE_FLAG_INIT;
-enum { OWN_COLUMNS_N = 12 };
+enum { OWN_COLUMNS_N = 11 };
 
 static void make_insert(void)
 {
@@ -40,7 +40,7 @@ static void make_insert(void)
 
     arena_init(&a);
     strbuf_init(&b, &a);
-    strbuf_add(&b, "INSERT INTO runs(run_id,config_id,train_run_id,modified,origin,precision,"
+    strbuf_add(&b, "INSERT INTO runs(run_id,config_id,train_run_id,modified,precision,"
                    "parameters,L_valid,first_window,flops,canonical,spec");
     for (size_t i = 0; i < keys_n; i++)
         if (keys[i].column) strbuf_addf(&b, ",%s", keys[i].column), n++;
@@ -68,7 +68,6 @@ static int insert_run(struct store *s, const struct store_run *r, const char *ca
         DATABASE_TEXT(r->config_id),
         DATABASE_TEXT(eval ? r->train_run_id : NULL),
         DATABASE_INT(p->modified),
-        DATABASE_TEXT(r->imported ? "imported" : "trained"),
         DATABASE_TEXT(spec_get(p, spec_key_find(precision), a)),
         DATABASE_POSITIVE(r->parameters_n),
         DATABASE_POSITIVE(spec_valid_length(p)),

@@ -59,8 +59,7 @@ struct store_run {
     const char *run_id, *config_id, *train_run_id; /* train_run_id: of an evaluation, else NULL;
                                                       add the training first */
     int64_t parameters_n;                          /* 0: unknown */
-    double flops;  /* of the whole run, for store_flops_rate; 0: unknown */
-    bool imported; /* a training with a checkpoint from elsewhere */
+    double flops; /* of the whole run, for store_flops_rate; 0: unknown */
 };
 int store_add_run(struct store *s, const struct store_run *r, struct err *e);
 
@@ -110,9 +109,7 @@ const char *store_state_name(enum store_state state);
 struct store_attempt {
     const char *run_id;
     int32_t attempt; /* from 1 */
-    const char *device, *host,
-        *boot_id;           /* device `imported`: the checkpoint came from elsewhere; the
-                               origin of a training is that of its current result */
+    const char *device, *host, *boot_id;
     int64_t pid, pid_start; /* of the worker; start time from /proc, against pid reuse. Device
                                `slurm`: the job's number; its host comes with STARTED */
     const char *dir; /* relative to the project: runs/<run_id>/<attempt>; shared by evaluations of
@@ -138,21 +135,34 @@ int store_end_attempt(struct store *s, int64_t attempt_id, const struct store_en
 
 /* State of a run: its current result, and its newest attempt. */
 struct store_run_state {
-    bool done;             /* has a current result */
+    bool done;             /* has a current result or source */
     enum store_state last; /* of the newest attempt; STORE_NONE: never tried */
     int32_t attempts_n;    /* highest attempt number so far */
     int32_t failures_n;    /* failed or lost since the last done or cancelled */
     char last_message[256];
     char code_id[65]; /* of the current result */
-    bool imported;    /* the current result is a checkpoint from elsewhere */
+    bool is_source;   /* its weights were made elsewhere */
 };
 int store_run_state(struct store *s, const char *run_id, struct store_run_state *out,
                     struct err *e);
 /* store_find_run - finds the only run whose id begins with prefix (4 to 16 hex digits). Errors:
  * ERR_USAGE other characters, or several runs match; ERR_NOINPUT no match. */
 int store_find_run(struct store *s, char run_id[SPEC_ID_BYTES], const char *prefix, struct err *e);
-/* store_clear_results - the current result of a run is no longer current (--redo); rows stay. */
+/* store_clear_results - the current result or source of a run is no longer current (--redo); rows
+ * stay. */
 int store_clear_results(struct store *s, const char *run_id, struct err *e);
+
+/* store_add_source - the weights of a training were made elsewhere (EVENT_SOURCE, sources.c). They
+ * replace the training's current result or source; evaluations of other weights are no longer
+ * current. The run must be known. */
+struct store_source {
+    const struct record_source *record;
+    int32_t attempt;           /* of the folder */
+    const char *dir;           /* relative to the project: runs/<run_id>/<attempt> */
+    const char *uid;           /* 32 hex digits; NULL: generated */
+    const char *registered_at; /* as clock_utc writes it; NULL: now */
+};
+int store_add_source(struct store *s, const struct store_source *x, struct err *e);
 
 /* store_running - lists the attempts marked running, which a new scheduler must recover; those that
  * share a folder are neighbours. */
@@ -167,8 +177,9 @@ struct store_running {
 int store_running(struct store *s, struct arena *a, struct store_running **out, int32_t *n,
                   struct err *e);
 
-/* store_checkpoint - path (relative to the project; absolute for a merged training) and sha256 of
- * the checkpoint an evaluation of this training uses. ERR_NOINPUT when the training is not done. */
+/* store_checkpoint - path (relative to the project; absolute for a merged training and for a folder
+ * of weights) and sha256 of the checkpoint an evaluation of this training uses. ERR_NOINPUT when
+ * the training is not done. */
 int store_checkpoint(struct store *s, const char *train_run_id, enum spec_checkpoint which,
                      char path[256], char sha256[65], struct err *e);
 

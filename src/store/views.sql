@@ -10,12 +10,13 @@
 --    paper, their places in tables, their styles in figures, and whether a method is bounded: not
 --    defined for rows longer than L_train.
 -- 5. origin is that of the training: `trained` here, `imported` from a checkpoint that stands for a
---    training here, or the value of train.origin, a training that is never made here. A pretrained
---    model has no updates and no loss that anyone knows; its seed is 0.
+--    training here, or the value of train.origin, a training that is never made here. What is not
+--    known of a source, such as the updates of a pretrained model, is NULL; its seed is 0.
 
 CREATE VIEW run_origins AS
-SELECT run_id, coalesce((SELECT value FROM run_settings s
-    WHERE s.run_id = r.run_id AND s.key = 'train.origin' AND s.hashed), origin) AS origin
+SELECT run_id, coalesce(
+  (SELECT value FROM run_settings s WHERE s.run_id = r.run_id AND s.key = 'train.origin' AND s.hashed),
+  (SELECT 'imported' FROM sources s WHERE s.id = r.run_id AND s.current = 1), 'trained') AS origin
 FROM runs r
 WHERE kind = 'train';
 
@@ -145,6 +146,8 @@ SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, 
 FROM points p
 JOIN evaluation_results e ON e.run_id = p.run_id;
 
+-- A row for each training that is done, and for each source that stands for one. A reader of a file
+-- before version 6 sees the attempt of a source, too.
 -- ranks: the number of processes, 1 of an older program. Speed, memory and time are of this number.
 -- NULL if the training resumed from a checkpoint that another number of processes wrote: its
 -- wall_seconds are then of both, and its speed may be of either.
@@ -152,10 +155,8 @@ CREATE VIEW trainings AS
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train,
   coalesce((SELECT min(p.L_train_nominal) FROM runs w JOIN points p ON p.run_id = w.run_id
     WHERE w.run_id = r.run_id OR w.train_run_id = r.run_id), r.L_train) AS L_train_nominal,
-  r.seed, CASE WHEN o.origin <> 'pretrained' THEN v.updates END AS updates,
-  CASE WHEN o.origin <> 'pretrained' THEN v.tokens_per_update END AS tokens_per_update,
-  coalesce(v.parameters, r.parameters) AS parameters,
-  CASE WHEN o.origin <> 'pretrained' THEN v.final_loss_nats END AS final_loss_nats, v.train_wps, v.peak_memory_bytes, v.wall_seconds,
+  r.seed, v.updates, v.tokens_per_update, coalesce(v.parameters, r.parameters) AS parameters,
+  v.final_loss_nats, v.train_wps, v.peak_memory_bytes, v.wall_seconds,
   coalesce(a.device, a.slot) AS device, r.run_id, r.config_id, a.code_id,
   a.ended_at AS finished_at,
   o.origin, r.precision, r.modified, v.best_sha256, v.last_sha256, a.attempt, r.corpus, a.backend,
@@ -170,7 +171,19 @@ FROM results v
 JOIN runs r ON r.run_id = v.run_id
 JOIN run_origins o ON o.run_id = v.run_id
 JOIN run_attempts a ON a.attempt_id = v.attempt_id
-WHERE v.current = 1 AND v.kind = 'train';
+WHERE v.current = 1 AND v.kind = 'train'
+AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.uid = a.uid)
+UNION ALL
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train,
+  coalesce((SELECT min(p.L_train_nominal) FROM runs w JOIN points p ON p.run_id = w.run_id
+    WHERE w.run_id = r.run_id OR w.train_run_id = r.run_id), r.L_train),
+  r.seed, s.updates, s.tokens_per_update, coalesce(s.parameters, r.parameters), s.final_loss_nats,
+  NULL, NULL, NULL, 'imported', r.run_id, r.config_id, s.code_id, s.registered_at, o.origin,
+  r.precision, r.modified, s.sha256, s.sha256, s.attempt, r.corpus, 'none', 1
+FROM sources s
+JOIN runs r ON r.run_id = s.id
+JOIN run_origins o ON o.run_id = s.id
+WHERE s.current = 1;
 
 -- noisy: other programs used the machine. A worker on the CPU never waits, so that lost processor
 -- time, or many involuntary switches, mean that others ran. NULL if neither was measured.
@@ -232,7 +245,7 @@ wanted AS (
     coalesce(p.L_valid_nominal, r.L_valid) AS L_valid_nominal, r.split, r.protocol, r.stride,
     CASE r.protocol WHEN 'sliding' THEN coalesce(p.stride_nominal, r.stride) END AS stride_nominal,
     r.config_id, r.run_id, m.metric, m.unit, max(r.modified, coalesce(t.modified, 0)) AS modified,
-    coalesce(i.origin, r.origin) AS origin, coalesce(a.device, a.slot) AS device,
+    coalesce(i.origin, 'trained') AS origin, coalesce(a.device, a.slot) AS device,
     CASE m.metric WHEN 'perplexity' THEN v.perplexity
       WHEN 'memory_gb' THEN v.peak_memory_bytes / 1e9 ELSE v.wps END AS value,
     CASE m.metric WHEN 'memory_gb' THEN v.peak_memory_bytes IS NOT NULL
@@ -329,7 +342,8 @@ WHERE a.state = 'running';
 CREATE VIEW run_list AS
 SELECT run_id, kind, scale, dataset, model, position, L_train, L_valid, split, protocol, stride,
   mode, seed, config_id, train_run_id, modified, parameters, spec, created_at,
-  CASE WHEN EXISTS (SELECT 1 FROM results v WHERE v.run_id = r.run_id AND v.current = 1) THEN 'done'
+  CASE WHEN EXISTS (SELECT 1 FROM results v WHERE v.run_id = r.run_id AND v.current = 1)
+    OR EXISTS (SELECT 1 FROM sources s WHERE s.id = r.run_id AND s.current = 1) THEN 'done'
     ELSE coalesce((SELECT nullif(a.state, 'done') FROM run_attempts a WHERE a.run_id = r.run_id
       ORDER BY a.attempt DESC LIMIT 1), 'none') END AS state
 FROM runs r;
@@ -355,7 +369,8 @@ WITH RECURSIVE diverged(run_id) AS (
   UNION
   SELECT c.run_id FROM diverged d
   JOIN run_settings c ON c.key = 'train.from' AND c.value = d.run_id
-  WHERE NOT EXISTS (SELECT 1 FROM results v WHERE v.run_id = c.run_id AND v.current = 1))
+  WHERE NOT EXISTS (SELECT 1 FROM results v WHERE v.run_id = c.run_id AND v.current = 1)
+  AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.id = c.run_id AND s.current = 1))
 SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
   coalesce(m.display, r.position) AS method, coalesce(m.place, 99) AS place,
   'L=' || r.L_train || CASE WHEN r.L_train <> p.L_train_nominal
