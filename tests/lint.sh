@@ -68,6 +68,16 @@ while IFS=: read -r file line path; do
     [ -e "$(dirname "$file")/$path" ] || say "$file:$line: the link $path does not exist"
 done < <(git ls-files '*.md' | xargs grep -noHP '\]\(\K(?!https?:|#)[^)#]+')
 
+# Documents have lines of at most 160 characters, except rows of tables, which Markdown cannot wrap.
+git ls-files '*.md' | LC_ALL=C.UTF-8 xargs grep -nHP '^[^|].{160}' | cut -d: -f1,2 >/tmp/lint.$$
+while read -r line; do say "$line: a line of more than 160 characters"; done </tmp/lint.$$
+rm -f /tmp/lint.$$
+
+# experiments/README.md explains every key of table.txt.
+for key in $(sed -nE 's/^    \{"([a-z]+)", read_.*/\1/p' src/report/layout.c); do
+    grep -qE "^\|.*\`$key:\`.* \|" experiments/README.md || say "experiments/README.md: no row for the key $key: of table.txt"
+done
+
 # A variable that changes what the program does is in the table of src/README.md.
 while read -r name; do
     grep -q "^| .$name.:" src/README.md || say "src/README.md: the table of variables lacks $name"
