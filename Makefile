@@ -16,9 +16,10 @@ CODE_ID := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wformat=2 -Wno-format-nonliteral -Wno-format-truncation
 OPT ?= -O2
 SAN ?=
+OMP ?= -fopenmp
 CPPFLAGS := -Isrc -D_GNU_SOURCE -MMD -MP
-CFLAGS = -std=gnu17 $(OPT) -g -fopenmp -fno-math-errno -ffp-contract=off $(WARN) $(SAN) $(shell pkg-config --cflags $(PKGS))
-LDLIBS = $(shell pkg-config --libs $(PKGS)) -ldl -lm
+CFLAGS = -std=gnu17 $(OPT) -g $(OMP) -fno-math-errno -ffp-contract=off $(WARN) $(SAN) $(shell pkg-config --cflags $(PKGS))
+LDLIBS = $(shell pkg-config --libs $(PKGS)) $(if $(OMP),,-lgomp) -ldl -lm
 Q := $(if $(filter 1,$(V)),,@)
 
 # Files of src/cpu named simd_*.c are compiled once for each instruction set; the program chooses when it starts.
@@ -30,8 +31,10 @@ ifneq ($(shell uname -m),x86_64)
 ISAS := base
 endif
 SIMD := $(wildcard src/cpu/simd_*.c)
-SRC := $(filter-out $(SIMD) src/cli/main.c,$(wildcard src/*/*.c))
-LIB_OBJ := $(SRC:src/%.c=$(BUILD)/obj/%.o) $(foreach i,$(ISAS),$(SIMD:src/%.c=$(BUILD)/obj/%.$(i).o))
+SRC := $(filter-out $(wildcard src/cpu/*.c) src/cli/main.c,$(wildcard src/*/*.c))
+# The objects of src/cpu may be those of another build: clang cannot compile its vectors.
+CPU_OBJ ?= $(patsubst src/%.c,$(BUILD)/obj/%.o,$(filter-out $(SIMD),$(wildcard src/cpu/*.c))) $(foreach i,$(ISAS),$(SIMD:src/%.c=$(BUILD)/obj/%.$(i).o))
+LIB_OBJ := $(SRC:src/%.c=$(BUILD)/obj/%.o) $(CPU_OBJ)
 TEST_SRC := $(wildcard tests/*/test_*.c)
 TESTS := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
 # Code that several tests share: every other .c of a tests folder (not of tests/bench).
@@ -41,7 +44,7 @@ TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/check_open $(BUILD)/
 
 include cuda/cuda.mk
 
-.PHONY: all deps check check-published asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report explore open-models bench bench-gpu bundle faults install uninstall clean help
+.PHONY: all deps check check-full check-published check-untrusted untrusted asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report explore open-models bench bench-gpu bundle faults install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/alibi $(CUDA_LIBRARY) ## build the program (the default)
@@ -123,20 +126,32 @@ check-published: $(BUILD)/alibi ## compare ids and losses with published tokeniz
 	@$(PYTHON) tests/published/published.py $(BUILD) $(if $(LIVE),--live)
 PYTHON ?= python3
 
-asan: ## run the same tests under AddressSanitizer and UBSan
+asan: ## run the same tests under gcc's AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT=-O1 SAN='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' tests
 	@tests/run.sh build/asan
 
-# libFuzzer is clang's, which cannot compile the vectors of src/cpu: those are the build's own, without sanitizers.
+# What a push does not wait for: every test under gcc's sanitizers, the emulator in three builds and two orders, longer fuzzing, every fault.
+FULL := check check-untrusted asan fuzz check-cuda-emulated faults check-published
+check-full: ## run every test in every build, before a release or by whoever touches that part; write its date into tests/README.md
+	@for part in $(FULL); do echo "== make $$part"; $(MAKE) --no-print-directory $$part || exit; done
+
+# One build by clang has both sanitizers and the coverage that libFuzzer needs. It serves fuzz and the tests of code that reads bytes
+# from outside or owns memory by hand: the folders of UNTRUSTED. NULL + 0, which only clang reports, is allowed. Its objects of
+# src/cpu are this build's, without sanitizers.
 FUZZ_CC ?= clang
-FUZZ_FLAGS = CC='$(FUZZ_CC)' OPT=-O1 WARN=-w SAN='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'
-CPU_OBJ := $(filter $(BUILD)/obj/cpu/%,$(LIB_OBJ))
+INSTRUMENTED = $(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz NVCC= CC='$(FUZZ_CC)' OPT=-O1 OMP= WARN=-w CPU_OBJ='$(CPU_OBJ)' \
+    SAN='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=all'
+UNTRUSTED ?= base data fetch group interchange plan prepare pretrained record source spec store tokenizer cli/test_import cli/test_trouble
 fuzz: $(CPU_OBJ) ## fuzz every parser of untrusted bytes (SECONDS_EACH=60 TARGETS="yaml sql"; needs clang and libclang-rt)
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz NVCC= $(FUZZ_FLAGS) FUZZ_CPU_OBJ='$(CPU_OBJ)' $(BUILD)/fuzz/fuzz
+	+@$(INSTRUMENTED) $(BUILD)/fuzz/fuzz
 	@tests/fuzz/run.sh $(BUILD) $(TARGETS)
+check-untrusted: $(CPU_OBJ) ## run the tests of parsers and of the store in the build of fuzz, under both sanitizers
+	+@$(INSTRUMENTED) untrusted
+	@FOLDERS='$(UNTRUSTED)' tests/run.sh $(BUILD)/fuzz
+untrusted: $(BUILD)/alibi $(foreach f,$(UNTRUSTED),$(filter $(BUILD)/tests/$(f)/%,$(TESTS))) $(filter %/fake_%,$(TEST_PROGRAMS))
 FUZZ_OBJ := $(patsubst tests/%.c,$(BUILD)/testobj/%.o,$(wildcard tests/fuzz/*.c) tests/harness/backends.c tests/harness/files.c tests/worker/worker_fixture.c)
-$(BUILD)/fuzz: $(filter-out %/test_seeds.o,$(FUZZ_OBJ)) $(FUZZ_CPU_OBJ) $(filter-out $(CPU_OBJ),$(LIB_OBJ))
-	$(Q)$(CC) $(CFLAGS) -fno-openmp -fsanitize=fuzzer -o $@ $^ $(LDLIBS) -lcmocka -lgomp
+$(BUILD)/fuzz: $(filter-out %/test_seeds.o,$(FUZZ_OBJ)) $(LIB_OBJ)
+	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS) -lcmocka
 
 lint: ## check layers, headers, format, banned calls, and lengths of files and functions
 	@tests/lint.sh

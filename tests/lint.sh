@@ -14,10 +14,11 @@ declare -A may=(
     [group]="base" [backend]="base group" [check]="base group backend" [cpu]="base group backend" [cuda]="base group backend" [ops]="base backend"
     [data]="base" [synthetic]="base" [prepare]="base data synthetic tokenizer" [fetch]="base"
     [plan]="base position spec shape" [store]="base position spec record shape" [model]="base group position spec shape backend ops"
-    [interchange]="base position spec record shape" [tokenizer]="base" [pretrained]="base position spec record shape interchange"
-    [worker]="base group position spec record shape backend ops data model interchange pretrained"
+    [interchange]="base position spec record shape" [tokenizer]="base" [pretrained]="base position spec shape interchange"
+    [source]="base spec record shape interchange pretrained"
+    [worker]="base group position spec record shape backend ops data model interchange source"
     [scheduler]="base spec record shape store" [report]="base spec store"
-    [workflow]="base position spec record shape data synthetic prepare fetch plan store model interchange tokenizer pretrained worker scheduler report"
+    [workflow]="base position spec record shape data synthetic prepare fetch plan store model interchange tokenizer pretrained source worker scheduler report"
     [cli]="base spec record data prepare fetch plan store backend ops cpu check worker scheduler report workflow"
 )
 # Libraries that a folder may use, by the first part of an include in angle brackets. interchange reads the zip files of
@@ -67,6 +68,16 @@ while IFS=: read -r file line path; do
     [ -e "$(dirname "$file")/$path" ] || say "$file:$line: the link $path does not exist"
 done < <(git ls-files '*.md' | xargs grep -noHP '\]\(\K(?!https?:|#)[^)#]+')
 
+# Documents have lines of at most 160 characters, except rows of tables, which Markdown cannot wrap.
+git ls-files '*.md' | LC_ALL=C.UTF-8 xargs grep -nHP '^[^|].{160}' | cut -d: -f1,2 >/tmp/lint.$$
+while read -r line; do say "$line: a line of more than 160 characters"; done </tmp/lint.$$
+rm -f /tmp/lint.$$
+
+# experiments/README.md explains every key of table.txt.
+for key in $(sed -nE 's/^    \{"([a-z]+)", read_.*/\1/p' src/report/layout.c); do
+    grep -qE "^\|.*\`$key:\`.* \|" experiments/README.md || say "experiments/README.md: no row for the key $key: of table.txt"
+done
+
 # A variable that changes what the program does is in the table of src/README.md.
 while read -r name; do
     grep -q "^| .$name.:" src/README.md || say "src/README.md: the table of variables lacks $name"
@@ -77,7 +88,8 @@ done < <(grep -rhoE '"ALIBI_[A-Z]+[A-Z_]*"' src cuda --include='*.[ch]' | tr -d 
 #   model_bytes        the memory that a model took, which the predictions of src/shape are compared with
 #   model_keep_inner   the streams between layers, which are compared with the authors' code
 #   cpu_use_library    gives every product to the library, so that it is tested
-only_tests="model_bytes model_keep_inner cpu_use_library"
+#   store_ingest       a record without a worker's folder, from which the fixtures make results
+only_tests="model_bytes model_keep_inner cpu_use_library store_ingest"
 while read -r place name; do
     case " $only_tests " in
     *" $name "*) ;;

@@ -1,6 +1,7 @@
 #!/bin/sh
 # run.sh - runs every test program of a build, the oracle checker and the scripts; prints the time of each leg.
 # usage: tests/run.sh BUILD      JOBS=N: legs at a time (default: one per core)      ORACLE=folder: also check the fixtures there
+#                                FOLDERS="store cli/test_import": only the legs of these folders or of this name
 set -u
 
 build=$1
@@ -23,6 +24,7 @@ if [ "${2:-}" = leg ]; then
         *) state=FAIL detail=$(echo "        exit $rc"; tail -n 40 "$log" | sed 's/^/        /') ;;
     esac
     echo $state >"$log.state"
+    echo "$ms ms  $name" >"$log.ms"
     printf '  %-4s  %5d ms  %s%s\n' $state $ms "$name" "${detail:+
 $detail}"
     exit 0
@@ -48,10 +50,17 @@ mkdir -p "$legs"
     echo oracle "$build/tests/check_oracle" tests/fixtures/oracle/*.safetensors
     echo open "$build/tests/check_open" tests/fixtures/open/*/
     if [ -n "${ORACLE:-}" ]; then echo "oracle:$ORACLE" "$build/tests/check_oracle" "$ORACLE"/*.safetensors; fi
-} >"$legs/list"
+} >"$legs/all"
+if [ -n "${FOLDERS:-}" ]; then
+    for folder in $FOLDERS; do grep "^$folder[/. ]" "$legs/all"; done >"$legs/list"
+else
+    cp "$legs/all" "$legs/list"
+fi
 xargs -P "${JOBS:-$(nproc)}" -I{} sh -c "exec sh tests/run.sh $build leg {}" <"$legs/list"
 
 count() { cat "$legs"/*.state | grep -c "^$1$"; }
+echo "the slowest legs, of $(cat "$legs"/*.ms | awk '{ s += $1 } END { printf "%d", s / 1000 }') s in all:"
+sort -rn "$legs"/*.ms | head -n 10 | sed 's/^/  /'
 echo "tests took $(($(date +%s) - started)) s"
 echo "$(count ok) passed, $(count FAIL) failed, $(count skip) skipped"
 [ "$(cat "$legs"/*.state | grep -vc FAIL)" -eq "$(wc -l <"$legs/list")" ]

@@ -5,7 +5,7 @@
 #                     threads, products of the library that are absent, mutants, faults; plain: the whole program
 # The sanitizers are slow: without EMULATED_ORACLE=all the asan build skips evaluations and traces, and the tsan build
 # does one training step of each position method.
-# usage: tests/cuda_emulation/check.sh BUILD KIND…
+# usage: tests/cuda_emulation/check.sh BUILD KIND…      EMULATION_ORDERS="reverse 1": those of the plain build
 set -u
 
 build=$1
@@ -41,7 +41,7 @@ check() { # kind: runs all its legs; writes how many passed and failed
         return
         ;;
     plain)
-        orders="reverse 1" place=$build
+        orders=${EMULATION_ORDERS:-reverse 1} place=$build
         oracle=
         ;;
     asan)

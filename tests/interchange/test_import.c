@@ -159,8 +159,9 @@ static int write_import(const struct fixture *f, struct import *im, char dir[TES
     snprintf(dir, TEST_PATH_BYTES + 16, "%s/1", f->root);
     test_folder_remove(dir);
     assert_int_equal(mkdir(dir, 0777), 0);
+    struct import_written written;
     TRY(import_check(im, &f->spec, e));
-    return import_write(im, dir, 2.5, e);
+    return import_write(im, dir, &written, e);
 }
 
 static void refuse_weights(const struct fixture *f, const char *word)
@@ -222,6 +223,16 @@ TEST_WITH(const struct fixture *f, every_setting_that_differs_is_named)
     import_close(im);
 }
 
+/* The value that IEEE 754 gives the bits of a binary16. */
+static float fp16_value(int bits)
+{
+    const double sign = bits >> 15 ? -1 : 1;
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+
+    if (exponent == 31) return (float)(fraction ? NAN : sign * INFINITY);
+    return (float)(sign * ldexp(fraction + (exponent ? 1024 : 0), (exponent ? exponent : 1) - 25));
+}
+
 TEST(fp16_and_bf16_are_widened_exactly)
 {
     static uint16_t storage[1 << 16];
@@ -235,9 +246,7 @@ TEST(fp16_and_bf16_are_widened_exactly)
     for (int i = 0; i < 1 << 16; i++) storage[i] = (uint16_t)i;
     torch_tensor_widen(wide, &t, storage);
     for (int i = 0; i < 1 << 16; i++) {
-        _Float16 half; /* the compiler's own conversion */
-        memcpy(&half, &storage[i], sizeof half);
-        float expected = (float)half;
+        float expected = fp16_value(i);
         if (isnan(expected))
             assert_true(isnan(wide[i]));
         else
@@ -266,20 +275,11 @@ TEST(strides_are_followed)
     assert_memory_equal(out, expected, sizeof expected);
 }
 
-static int count_record(void *context, const struct event *ev, struct err *e)
-{
-    (void)ev;
-    (void)e;
-    ++*(int *)context;
-    return 0;
-}
-
 TEST_WITH(struct fixture *f, what_is_written_is_what_pytorch_stored)
 {
     struct import *im;
     struct safetensors *weights;
     char dir[TEST_PATH_BYTES + 16], run_id[SPEC_ID_BYTES];
-    int records_n = 0;
 
     assert_ok(import_open(&im, TINY, &e));
     assert_ok(write_import(f, im, dir, &e));
@@ -293,8 +293,6 @@ TEST_WITH(struct fixture *f, what_is_written_is_what_pytorch_stored)
         safetensors_find(weights, "decoder.embed_tokens.embeddings.0.0.weight");
     assert_non_null(table);
     assert_memory_equal(table->data, storage_of(f, "1")->data_own, 64 * 32 * sizeof(float));
-    assert_ok(run_folder_each(dir, count_record, &records_n, &e));
-    assert_int_equal(records_n, 4);
     safetensors_close(weights);
     import_close(im);
 }

@@ -1,0 +1,44 @@
+#!/bin/sh
+# test_question.sh - the grids of README.md and experiments/README.md plan as many runs as the text says, and the second one becomes
+# the tables, the figure and the LaTeX of its steps.
+# usage: tests/cli/test_question.sh BUILD
+. tests/cli/expect.sh
+
+cd "$dir" || exit 1
+block() { # DOCUMENT BEGIN: the fenced block that begins with this line, without fence and indentation
+    awk -v begin="$2" '
+        /^ *```/ { if (wanted) exit; inside = !inside; first = inside; next }
+        inside && first { wanted = index($0, begin) > 0; margin = match($0, /[^ ]/); first = 0 }
+        wanted { print substr($0, margin) }' "$source/$1"
+}
+
+# A text with as many words as the bands of words_small need.
+mkdir text slopes mygrid
+awk 'BEGIN { for (i = 0; i < 12000; i++) print "the word" i, "and the word" (i * 7) % 50 }' >text/train.txt
+tail -n 400 text/train.txt >text/valid.txt
+cp text/valid.txt text/test.txt
+expect 0 "data/mytext.yaml" alibi data prepare mytext --text ./text
+
+block README.md "title: " >mygrid/grid.yaml
+expect 0 "2 trainings, 16 evaluations: 0 done, 18 to do" alibi plan ./mygrid/
+
+block experiments/README.md 'title: "' >slopes/grid.yaml
+expect 0 "9 trainings, 66 evaluations: 0 done, 75 to do" alibi plan ./slopes/
+grep -q "the 9 trainings and 66 evaluations" "$source/experiments/README.md" || fail "experiments/README.md has other numbers"
+
+# Short trainings of one seed.
+block experiments/README.md 'title: "' | sed 's/, seed: .1, 2, 3.//' >slopes/grid.yaml
+echo "set: { train: { updates: 4, warmup: 1, period: 3 }, eval: { targets: 256 } }" >>slopes/grid.yaml
+expect 0 "25 done now" alibi run ./slopes/ --devices cpu:1
+block experiments/README.md "use:     " >slopes/table.txt
+expect 0 "^ALiBi model.alibi_bias_max=4  *[0-9.]*  *[0-9.]*  *[0-9.]*$" alibi report ./slopes/ --no-figure
+expect 0 "^eval.attention_window = 64$" alibi report ./slopes/ --no-figure
+expect 0 "caption{Slopes and windows on longer rows" alibi report ./slopes/ --format latex --table-only
+if command -v gnuplot >/dev/null; then
+    expect 0 "slopes-none.svg" alibi report ./slopes/
+    expect 0 "" alibi report ./slopes/ --width 3.3in
+    for figure in slopes-none.svg slopes-none-3.3in.pdf; do
+        [ -s "plots/$figure" ] || fail "no plots/$figure"
+    done
+fi
+finish
