@@ -108,6 +108,9 @@ $(BUILD)/tests/%: $(BUILD)/testobj/%.o $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 
+# A test program runs the fake programs of its folder.
+$(foreach f,$(wildcard tests/*/fake_*.c),$(eval $(filter $(BUILD)/$(dir $(f))%,$(TESTS)): | $(BUILD)/$(f:%.c=%)))
+
 include tests/cuda_emulation/emulation.mk
 
 deps: ## install the Debian packages needed to build, test and draw (with sudo unless root)

@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-enum { BACKEND_VERSION = 14 };
+enum { BACKEND_VERSION = 15 };
 
 enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_I32 };
 
@@ -555,6 +555,10 @@ struct backend {
     struct group *group;         /* after group_join; NULL: this process computes alone */
     char transport[64];          /* then for people, of exchange: "NCCL 2.27.5"; "": sockets */
     char transport_warning[256]; /* why no faster transport is used; "": there is none */
+    /* src/ops calls it before each op, in any pass of any model; an error ends the op. NULL: none.
+     */
+    int (*tick)(void *context, struct err *e);
+    void *tick_context;
 };
 
 /* backend_open - opens a registered backend, cuda:N, or check:NAME, which wraps NAME in the

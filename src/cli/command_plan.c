@@ -317,7 +317,8 @@ static void print_plan(const struct planning *p, const struct project *project, 
             print_evaluation(p, fit, i, a);
     }
     cli_print("\n");
-    for (int32_t i = 0; i < p->plan.notes.n; i++) cli_print("note: %s\n", p->plan.notes.item[i]);
+    for (int32_t i = 0; i < p->plan.notes.n; i++) /* with words of the grid, such as if_missing */
+        cli_print("note: %s\n", str_clean(a, p->plan.notes.item[i], ""));
     for (int32_t i = 0; i < p->plan.runs_n; i++)
         if (p->gone[i]) cli_print("note: %s\n", p->gone[i]);
     print_totals(p, a);

@@ -183,9 +183,7 @@ static int bench_measure(struct bench *x, struct err *e)
     int64_t from_us = 0, cpu_us = 0;
 
     for (uint32_t step = 0; x->steps_n < BENCH_STEPS_MAX; step++) {
-        if (worker_stop_requested(x->worker))
-            return ERR(e, ERR_INTERRUPTED,
-                       "stopped while measuring; rerun the command to start over");
+        TRY(worker_check_stop(x->worker, e));
         TRY(worker_progress(x->worker, step, BENCH_WARMUP + BENCH_STEPS, (double)NAN, (double)NAN,
                             e));
         int64_t step_us = clock_monotonic_us();

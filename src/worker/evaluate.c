@@ -342,9 +342,7 @@ static int tick(void *context, struct err *e)
         v->first_batch_us = clock_monotonic_us();
         v->first_batch_scored = scored;
     }
-    if (worker_stop_requested(v->worker))
-        return ERR(e, ERR_INTERRUPTED,
-                   "stopped while evaluating; rerun the command to evaluate again");
+    TRY(worker_check_stop(v->worker, e));
     double seconds = 1e-6 * (double)(clock_monotonic_us() - v->pass_us);
     return worker_progress(v->worker, v->targets_done + scored, v->targets_total, (double)NAN,
                            scored > 0 ? (double)scored / seconds : (double)NAN, e);

@@ -341,9 +341,7 @@ static int read_text(struct heads *s, enum heads_text text, struct err *e)
                                             .excess = (double)NAN};
     memset(s->rollout, 0, (size_t)(heads_n * s->L) * sizeof *s->rollout);
     for (int32_t row = 0; row < s->eval->attention_rows; row++) {
-        if (worker_stop_requested(s->worker))
-            return ERR(e, ERR_INTERRUPTED,
-                       "stopped while evaluating; rerun the command to evaluate again");
+        TRY(worker_check_stop(s->worker, e));
         fill_row(s, text, row);
         TRY(heads_see(s->model, s->worker->backend, &s->trained->model, &batch, see_layer, s, e));
         add_rollouts(s);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -17,7 +18,7 @@
 #include "shape/shape.h"
 #include "spec/code_id.h"
 
-enum { WORKER_PROGRESS_US = 1000000 };
+enum { WORKER_PROGRESS_US = 1000000, WORKER_LOOK_US = 2000000 };
 /* The stall is shorter than that of the scheduler, so that the silent rank is named. */
 static const double worker_meet_s = 120.0, worker_stall_s = 240.0;
 
@@ -30,18 +31,22 @@ static void stop_signals(sigset_t *out)
 
 /* --- records and requests ------------------------------------------------------------------- */
 
-int worker_progress(struct worker *a, int64_t done, int64_t total, double loss_nats, double wps,
-                    struct err *e)
+static int progress_record(struct worker *a, struct err *e)
 {
+    const struct record r = {.type = EVENT_PROGRESS, .progress = a->progress};
     int64_t now = clock_monotonic_us();
 
     if (a->progress_us != 0 && now - a->progress_us < WORKER_PROGRESS_US) return 0;
     a->progress_us = now;
-    const struct record r = {
-        .type = EVENT_PROGRESS,
-        .progress = {
-            .done = (double)done, .total = (double)total, .loss_nats = loss_nats, .wps = wps}};
     return record_write(a->events, &r, e);
+}
+
+int worker_progress(struct worker *a, int64_t done, int64_t total, double loss_nats, double wps,
+                    struct err *e)
+{
+    a->progress = (struct record_progress){
+        .done = (double)done, .total = (double)total, .loss_nats = loss_nats, .wps = wps};
+    return progress_record(a, e);
 }
 
 bool worker_stop_requested(struct worker *a)
@@ -56,6 +61,27 @@ bool worker_stop_requested(struct worker *a)
         (void)group_request_stop(a->group, &ignored);
     }
     return a->stopped || group_stop_requested(a->group);
+}
+
+int worker_check_stop(struct worker *a, struct err *e)
+{
+    if (!worker_stop_requested(a)) return 0;
+    return ERR(e, ERR_INTERRUPTED, "stopped while %s",
+               a->spec[0].kind == SPEC_BENCH ? "measuring; rerun the command to start over"
+                                             : "evaluating; rerun the command to evaluate again");
+}
+
+/* Is called before each op. A pass without a record for long would look like a worker that hangs:
+ * repeats the last progress. A training obeys a stop after its update. */
+static int worker_tick(void *context, struct err *e)
+{
+    struct worker *a = context;
+    int64_t now = clock_monotonic_us();
+
+    if (now - a->looked_us < WORKER_LOOK_US) return 0;
+    a->looked_us = now;
+    if (a->spec[0].kind != SPEC_TRAIN) TRY(worker_check_stop(a, e));
+    return progress_record(a, e);
 }
 
 /* --- the backend ---------------------------------------------------------------------------- */
@@ -137,7 +163,11 @@ static int worker_open(struct worker *a, const struct project *p, const struct w
     sigset_t signals;
     char path[PATH_MAX];
 
-    *a = (struct worker){.project = p, .options = o, .started_us = clock_monotonic_us()};
+    *a = (struct worker){.project = p,
+                         .options = o,
+                         .started_us = clock_monotonic_us(),
+                         .progress = {.total = 1.0, .loss_nats = (double)NAN, .wps = (double)NAN}};
+    a->looked_us = a->started_us;
     arena_init(&a->arena);
     stop_signals(&signals);
     pthread_sigmask(SIG_BLOCK, &signals, &a->mask_before);
@@ -309,6 +339,8 @@ static int worker_start(struct worker *a, struct err *e)
     if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "uname: %s", strerror(errno));
     TRY(ranks_join(a, host.nodename, e));
     worker_restore_choices(a, o->choices);
+    a->backend->tick = worker_tick;
+    a->backend->tick_context = a;
     const struct record r = {
         .type = EVENT_STARTED,
         .started = {.pid = getpid(),

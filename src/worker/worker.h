@@ -9,7 +9,8 @@
  * 3. Resumes from the newest valid checkpoint of older attempts of the run (sibling folders), which
  *    are only read. An empty file `fresh` in an attempt's folder, written by the scheduler for
  *    --redo, excludes all older attempts.
- * 4. SIGTERM or SIGINT: checkpoint after the current update, record `cancelled`, exit 130.
+ * 4. SIGTERM or SIGINT: record `cancelled`, exit 130. A training writes a checkpoint after its
+ *    current update; an evaluation or a benchmark ends before its next op.
  * 5. A training may have several ranks (group/group.h), one process each. All compute the same
  *    numbers and hold the same state; rank 0 alone decides and writes: records, checkpoints, what
  *    it deletes. Errors that all ranks meet alike (ERR_NUMBER, ERR_INTERRUPTED) end them together;

@@ -38,6 +38,8 @@ struct worker {
     struct event_writer *events; /* of a rank above 0: drops its records */
     int64_t in_use_bytes;        /* of a GPU, when it was opened: its driver counts all programs */
     int64_t started_us, progress_us; /* start of the attempt; time of the last progress record */
+    struct record_progress progress; /* the last that worker_progress was given */
+    int64_t looked_us;               /* time of the last look within a pass */
     bool has_choices;                /* the backend has restored recorded algorithms */
     bool stopped;
     sigset_t mask_before;
@@ -79,6 +81,8 @@ static inline bool worker_writes(const struct worker *a)
 /* worker_stop_requested - true if SIGTERM or SIGINT has arrived, at rank 0 also if it has at any
  * rank. With ranks, rank 0 shares what follows from it. */
 bool worker_stop_requested(struct worker *a);
+/* worker_check_stop - of an evaluation or a benchmark: ERR_INTERRUPTED if a stop was requested. */
+int worker_check_stop(struct worker *a, struct err *e);
 
 /* worker_choices - the algorithms that the backend selected by timing, as text in an arena; NULL:
  * none. worker_share_choices - gives the text of rank 0 to all ranks. worker_restore_choices -

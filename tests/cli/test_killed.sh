@@ -1,37 +1,109 @@
 #!/bin/sh
-# test_killed.sh - kill -9 at every call with which `alibi import FOLDER` changes files: the next call does the whole work, and
-# nothing is left but its file and at most a temporary one.
+# test_killed.sh - kill -9 at every call with which a command changes files: `alibi import FOLDER`, `data prepare`, evaluations
+# with a datastore (kNN-LM), `export --losses`. The next call does the whole work, and nothing is left but its files and at most
+# temporary ones. With BUILD/faults/powercut (make faults) also after power cuts.
 # usage: tests/cli/test_killed.sh BUILD
 . tests/cli/expect.sh
 if ! strace -o /dev/null -e inject=fsync:error=EIO true 2>/dev/null; then
     echo "skipped: strace cannot inject faults here"
     finish
 fi
-model=$PWD/tests/fixtures/open_models/complete/llama_complete
+fixtures=$PWD/tests/fixtures
+powercut=${alibi%/alibi}/faults/powercut
+query() { "$alibi" query "$1" --format csv --project "$2" | tail -n +2 | tr -d '\r'; }
 cd "$dir" || exit 1
-mkdir reference
-expect 0 "wrote" "$alibi" import "$model" --as llama --project reference
-files() { (cd "$1" && find . -type f ! -name '*.lock' ! -name '*.tmp-[0-9]*' | sort); }
-files reference >expected
+mkdir g reference start
+cat >g/grid.yaml <<'Y'
+artefact: g
+scale: none
+base: [data/tiny.yaml]
+set:
+  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: adaptive, cutoffs: [64, 128], adaptive_factor: 2, final_norm: false }
+  train: { shard_tokens: 512, updates: 4, lr: 0.005, warmup: 1, period: 3, clip: 0.1, momentum: 0.9, seed: 1 }
+grid:
+  - { position: [alibi], L_train: [32] }
+evaluate:
+  - { split: valid, window: nonoverlapping, L_valid: [32] }
+  - { split: valid, window: sliding, stride: 1, L_valid: [16], targets: 64, eval.knn_neighbours: 4, eval.knn_window: 32,
+      eval.knn_stride: 16, eval.knn_lambda: [0.1, 0.25] }
+Y
 
-injected=0
-strike() { # CALL K: false if the import makes fewer such calls
-    rm -rf project && mkdir project
-    { strace -qq -o /dev/null -e signal=none -e "trace=$1" -e "inject=$1:signal=SIGKILL:when=$2" \
-        "$alibi" import "$model" --as llama --project project >killed 2>&1 </dev/null; } 2>/dev/null && return 1
-    injected=$((injected + 1))
-    expect 0 "" "$alibi" import "$model" --as llama --project project
-    files project | diff expected - >left || fail "killed at $1 $2: $(cat left)"
-    while read -r file; do
-        cmp -s "reference/$file" "project/$file" || fail "killed at $1 $2: $file differs"
-    done <expected
+# step NAME PROJECT [WRAPPER...]: runs it there
+step() {
+    name=$1
+    project=$2
+    shift 2
+    case $name in
+    import) "$@" "$alibi" import "$fixtures/open_models/complete/llama_complete" --as llama --project "$project" ;;
+    prepare) "$@" "$alibi" data prepare tiny --text "$fixtures/checkpoints/text" --project "$project" ;;
+    evaluate) "$@" "$alibi" run "$dir/g" --devices cpu:1 --project "$project" ;;
+    losses) "$@" "$alibi" export "$run" --losses "$project/losses.tsv" --project "$project" ;;
+    esac
 }
-for call in openat mkdir write fsync rename unlink; do
-    k=1
-    step=1
-    [ $call = openat ] && step=7 # most of them open files of the system
-    while [ $k -lt 400 ] && strike $call $k; do k=$((k + step)); done
-done
-[ $injected -gt 10 ] || fail "only $injected calls were struck: $(cat killed)"
-echo "$injected faults injected"
+
+# made NAME PROJECT: what the step has made there, without what depends on time
+made() {
+    case $1 in
+    evaluate) query "SELECT run_id, perplexity, checkpoint_sha256 FROM evaluations ORDER BY run_id" "$2" ;;
+    losses) (cd "$2" && ls -A . runs | grep -v '\.tmp-[0-9]*$\|^\.verify-' && cksum <losses.tsv) ;;
+    *) (cd "$2" && find . -type f ! -name '*.lock' ! -name '*.tmp-[0-9]*' -exec cksum {} + | sort) ;;
+    esac
+}
+
+strike() { # NAME CALL K: false if no process makes so many such calls
+    rm -rf struck && cp -r start struck
+    { step "$1" struck strace -f -q -o trace -e signal=none -e "trace=$2" -e "inject=$2:signal=SIGKILL:when=$3" \
+        >killed 2>&1 </dev/null; } 2>/dev/null
+    grep -q ' = ?$' trace || return 1
+    injected=$((injected + 1))
+    expect 0 "" step "$1" struck
+    made "$1" struck | diff expected - >left || fail "$1 killed at $2 $3: $(cat left)"
+}
+
+# strikes NAME CALL:STRIDE...: the step from `start`, killed at every so many calls of a kind
+strikes() {
+    name=$1
+    shift
+    injected=0
+    rm -rf reference && cp -r start reference
+    expect 0 "" step "$name" reference
+    made "$name" reference >expected
+    for each in "$@"; do
+        k=1
+        while [ $k -lt 400 ] && strike "$name" "${each%:*}" $k; do k=$((k + ${each#*:})); done
+    done
+    [ $injected -gt 5 ] || fail "$name: only $injected calls were struck: $(cat killed)"
+    echo "$name: $injected"
+    all=$((all + injected))
+}
+
+# cuts NAME N: N power cuts at random moments of the step, each followed by a whole one
+cuts() {
+    [ -x "$powercut" ] || return
+    rm -rf traced && cp -r start traced
+    expect 0 "" step "$1" "$dir/traced" strace -f -qq -y -xx -s 99999999 -o trace -e signal=none -e trace=openat,mkdir,mkdirat,unlink,unlinkat,rename,renameat,renameat2,write,pwrite64,ftruncate,fsync,fdatasync
+    i=0
+    while [ $i -lt "$2" ]; do
+        i=$((i + 1))
+        rm -rf cut struck && cp -r start struck
+        expect 0 "cut after" "$powercut" trace "$dir/traced" "$dir/cut" $i
+        cp -a cut/. struck
+        expect 0 "" step "$1" struck
+        made "$1" struck | diff expected - >left || fail "$1 after power cut $i: $(cat left)"
+    done
+    all=$((all + i))
+}
+
+all=0
+strikes import openat:14 mkdir:1 write:2 fsync:1 rename:1 unlink:1 # most openat open files of the system
+cuts import 20
+strikes prepare openat:14 mkdir:1 write:6 fsync:1 rename:1 unlink:1
+cuts prepare 20
+rm -rf start && mv reference start
+strikes evaluate openat:60 mkdir:2 write:8 fsync:6 rename:1
+rm -rf start && mv reference start
+run=$(query "SELECT run_id FROM evaluations WHERE settings LIKE '%knn%' LIMIT 1" start)
+strikes losses openat:40 mkdir:1 write:3 fsync:1 rename:1 unlink:2
+cuts losses 20
+echo "$all faults injected"
 finish

@@ -45,6 +45,32 @@ not_a_file() { # FILE command...
 not_a_file g/grid.yaml "$alibi" plan g/
 not_a_file data/tiny.yaml "$alibi" plan g/
 not_a_file g/paper.tsv "$alibi" run g/
+
+# So with if_missing, which leaves out only what is not there, and whose words are one line of text whatever they hold.
+mkdir missing && {
+    sed '/^artefact:/d; /^grid:/q' g/grid.yaml
+    printf '  - { base: [data/tiny.yaml], position: [alibi], L_train: [32] }\n'
+    printf '  - { base: ["PIECE"], if_missing: "get\\nnote: \\e[31mall\\r<b>", position: [alibi], L_train: [64] }\n'
+    sed -n '/^evaluate:/,$p' g/grid.yaml
+} >missing.yaml
+piece() { sed "s#PIECE#$1#" missing.yaml >missing/grid.yaml; }
+piece piece.yaml
+not_a_file piece.yaml "$alibi" plan missing/
+expect 0 'note: missing: left out piece.yaml: get\\x0anote: \\x1b\[31mall\\x0d<b>$' "$alibi" plan missing/
+ln -s loop.yaml loop.yaml
+for path in loop.yaml "$(printf 'x%.0s' $(seq 5000))" ../nothing.yaml '\\n\\e]0;x\\a'; do
+    piece "$path"
+    expect 0 "^note: missing: left out .*: get" timeout 60 "$alibi" plan missing/
+    ! LC_ALL=C grep -q "$(printf '[\001-\010\013-\037]')" "$dir/out" || fail "plan prints control characters of $path"
+    [ "$(grep -c '^note: ' "$dir/out")" -eq 1 ] || fail "a path of if_missing makes notes: $(cat "$dir/out")"
+done
+for path in /etc/passwd /dev/zero ../outside; do
+    piece "$path"
+    expect 65 "" timeout 60 "$alibi" plan missing/
+done
+piece '\\0'
+expect 65 "NUL" timeout 60 "$alibi" plan missing/
+rm -r missing missing.yaml loop.yaml
 not_a_file g/query.sql "$alibi" report g/
 printf 'rows: position\ncolumns: L_valid\nvalue: perplexity\n' >g/table.txt
 not_a_file g/table.txt "$alibi" report g/

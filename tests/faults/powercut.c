@@ -225,6 +225,18 @@ static void put(struct entries *all, const char *path, struct file *file)
     *e = (struct entry){path, file};
 }
 
+/* What is in a folder moves with it. */
+static void move_content(struct entries *all, const char *from, const char *to)
+{
+    size_t n = strlen(from);
+
+    for (int32_t i = 0; i < all->n; i++) {
+        const char **path = &all->item[i].path;
+        if (*path && strncmp(*path, from, n) == 0 && (*path)[n] == '/')
+            *path = arena_printf(&arena, "%s%s", to, *path + n);
+    }
+}
+
 static void apply(char **bytes, size_t *n, const struct op *o)
 {
     size_t at = o->kind == TRUNCATE || o->at >= 0 ? (size_t)o->at : *n, end = at + o->n;
@@ -285,6 +297,7 @@ static void happen(struct changes *changes, struct entries *now, const struct op
     if (o->kind == CREATE) file = arena_alloc(&arena, sizeof *file);
     *vec_push(&arena, changes) = (struct change){o->kind, o->path, o->to, file, false};
     if (e && o->kind != MAKE_DIR) e->path = NULL;
+    if (o->kind == RENAME) move_content(now, o->path, o->to);
     if (o->kind != DELETE) put(now, o->to ? o->to : o->path, file);
 }
 
@@ -299,6 +312,7 @@ static void survive(struct entries *left, const struct changes *changes)
         if (c->kind == RENAME && !e) continue;
         struct file *file = c->kind == RENAME ? e->file : c->file;
         if (e && c->kind != MAKE_DIR) e->path = NULL;
+        if (c->kind == RENAME) move_content(left, c->path, c->to);
         if (c->kind != DELETE) put(left, c->to ? c->to : c->path, file);
     }
 }

@@ -148,7 +148,7 @@ disturb F1 "kill -9 of the scheduler as it starts" kill_start 10 200
 suite F1 "kill -9 of a writer of results.db" store/test_crash 'nothing_acknowledged_is_lost'
 needs strace disturb F2 "kill -9 at the k-th call that changes files" kill_at_call 20 2000 1
 disturb F2 "kill -9 of the process that makes the k-th call" "strike_call 0" 15 400 1
-needs strace suite F1 "kill -9 at each call of an import that changes files" cli/test_killed.sh
+needs strace suite F1 "kill -9 and power cuts: import, prepare, kNN, losses" cli/test_killed.sh
 disturb F3 "kill -9 of a worker" kill_worker 20 500
 suite F3 "kill -9 of one worker after the other" worker/test_resume 'a_worker_killed_again*'
 suite F3 "kill -9 of one rank; another number of them resumes" worker/test_ranks 'no_rank_survives*'

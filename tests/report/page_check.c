@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "base/str.h"
 
 enum { CHECK_DEPTH_MAX = 64, CHECK_NAME_BYTES = 32, CHECK_ATTRIBUTES_MAX = 24 };
 
@@ -202,6 +203,32 @@ int page_check(const char *page, bool whole, struct err *e)
     return rc;
 }
 
+const char *page_skeleton(struct arena *a, const char *page)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, a);
+    for (const char *p = strchr(page, '<'); p; p = strchr(p, '<')) {
+        char quote = 0;
+        for (; *p && (quote || *p != '>'); p++) {
+            bool name = !quote && *p != '"' && *p != '\'' && *p != '\n';
+            if (name) strbuf_add_n(&b, p, 1);
+            if (quote ? *p == quote : *p == '"' || *p == '\'') quote = quote ? 0 : *p;
+        }
+        strbuf_add(&b, "\n");
+    }
+    return b.text;
+}
+
+bool page_has_tags(struct arena *a, const char *whole, const char *part)
+{
+    const char *lines = arena_printf(a, "\n%s", whole);
+
+    for (const char *end; (end = strchr(part, '\n')); part = end + 1)
+        if (!strstr(lines, arena_printf(a, "\n%.*s\n", (int)(end - part), part))) return false;
+    return true;
+}
+
 const char *const page_hostile[PAGE_HOSTILE_N] = {
     "<script>alert(1)</script>",
     "\"'><img src=x onerror=alert(1)>",
@@ -213,6 +240,7 @@ const char *const page_hostile[PAGE_HOSTILE_N] = {
     "javascript:alert(1) url(http://example.org/x) fill=\"black\" id=\"x\" href=\"#y\"",
     "`touch HACK` $(touch HACK) '; system('touch HACK'); @TRACE %n %s \\input{x}",
     "=1+1",
+    "<em>whole markup</em>",
 };
 
 void assert_page(const char *page, bool whole)

@@ -83,7 +83,7 @@ static void poison(struct report_fixture *f, const char *text)
         "run_attempts SET code_id=", "runs SET dataset=",         "runs SET corpus=",
         "runs SET model=",           "runs SET config_id=kind||", "runs SET spec=",
         "runs SET precision=",       "runs SET first_window=",    "run_attempts SET host=",
-        "run_settings SET value="};
+        "run_settings SET value=",   "run_attempts SET message="};
 
     fixture_raw(f->base->path, "DROP TRIGGER IF EXISTS an_attempt_ends_once");
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
@@ -115,14 +115,19 @@ static const char *hostile(struct report_fixture *f, int i)
 TEST_WITH(struct report_fixture *f, results_that_hold_markup_make_no_markup)
 {
     report_fixture_plant(f, "tiny", plants, 1);
+    poison(f, "'short'");
+    const char *harmless = page_skeleton(&f->arena, page(f, false));
+    poison(f, "'`code`, and words that need a wider cell than those of numbers are'");
+    harmless = arena_printf(&f->arena, "%s%s", harmless, page_skeleton(&f->arena, page(f, false)));
     for (int i = 0; i <= PAGE_HOSTILE_N; i++) {
         poison(f, sql_text(f, hostile(f, i)));
         assert_contains(page(f, i < 2 || i == PAGE_HOSTILE_N), ">44.00</a>");
+        assert_true(page_has_tags(&f->arena, harmless, page_skeleton(&f->arena, page(f, false))));
     }
 }
 
 /* The page of a folder whose title, note, heading, README and series are this text, drawn. */
-static void assert_folder_of(struct report_fixture *f, const char *text_of_all)
+static const char *folder_of(struct report_fixture *f, const char *text_of_all)
 {
     const char *line =
         strchr(text_of_all, '\n') ? "x" : text_of_all; /* a line of table.txt has no line end */
@@ -147,6 +152,7 @@ static void assert_folder_of(struct report_fixture *f, const char *text_of_all)
     assert_contains(text, "<img id=\"f-tiny\"");
     assert_contains(text, ">44.50 ± 0.71</a>");
     assert_lacks(text, "not drawn");
+    return page_skeleton(&f->arena, text);
 }
 
 TEST_WITH(struct report_fixture *f, a_folder_that_holds_markup_makes_no_markup)
@@ -157,7 +163,10 @@ TEST_WITH(struct report_fixture *f, a_folder_that_holds_markup_makes_no_markup)
         "set title TITLE\nset xlabel FACTS\n"
         "plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with linespoints title "
         "CURVE_TITLE[i]\n");
-    for (int i = 0; i <= PAGE_HOSTILE_N; i++) assert_folder_of(f, hostile(f, i));
+    /* A README makes these; nothing else does. */
+    const char *harmless = folder_of(f, "Some `code` and **more**.\n\n- a line\n\n## Heading\n");
+    for (int i = 0; i <= PAGE_HOSTILE_N; i++)
+        assert_true(page_has_tags(&f->arena, harmless, folder_of(f, hostile(f, i))));
     assert_false(file_exists("HACK"));
 }
 

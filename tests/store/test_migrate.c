@@ -1,8 +1,9 @@
 /* test_migrate.c - older files become newer ones whole, with a copy beside them; and the frozen
  * files of every released version still open and say the same.
  *
- * frozen/v<N>.sql is the dump of a file that version N wrote. It is never changed: a new version
- * adds a file. */
+ * frozen/v<N>.sql is the dump of a file that version N wrote for the rows of this test;
+ * frozen/runs_v<N>.sql that of runs it made, for tests/cli/test_old_databases.sh, with the answers
+ * that it gave. They are never changed: a new version adds files. */
 #include "harness/test.h"
 
 #include <string.h>
