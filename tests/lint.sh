@@ -14,10 +14,11 @@ declare -A may=(
     [group]="base" [backend]="base group" [check]="base group backend" [cpu]="base group backend" [cuda]="base group backend" [ops]="base backend"
     [data]="base" [synthetic]="base" [prepare]="base data synthetic tokenizer" [fetch]="base"
     [plan]="base position spec shape" [store]="base position spec record shape" [model]="base group position spec shape backend ops"
-    [interchange]="base position spec record shape" [tokenizer]="base" [pretrained]="base position spec record shape interchange"
-    [worker]="base group position spec record shape backend ops data model interchange pretrained"
+    [interchange]="base position spec record shape" [tokenizer]="base" [pretrained]="base position spec shape interchange"
+    [source]="base spec record shape interchange pretrained"
+    [worker]="base group position spec record shape backend ops data model interchange source"
     [scheduler]="base spec record shape store" [report]="base spec store"
-    [workflow]="base position spec record shape data synthetic prepare fetch plan store model interchange tokenizer pretrained worker scheduler report"
+    [workflow]="base position spec record shape data synthetic prepare fetch plan store model interchange tokenizer pretrained source worker scheduler report"
     [cli]="base spec record data prepare fetch plan store backend ops cpu check worker scheduler report workflow"
 )
 # Libraries that a folder may use, by the first part of an include in angle brackets. interchange reads the zip files of
@@ -77,7 +78,8 @@ done < <(grep -rhoE '"ALIBI_[A-Z]+[A-Z_]*"' src cuda --include='*.[ch]' | tr -d 
 #   model_bytes        the memory that a model took, which the predictions of src/shape are compared with
 #   model_keep_inner   the streams between layers, which are compared with the authors' code
 #   cpu_use_library    gives every product to the library, so that it is tested
-only_tests="model_bytes model_keep_inner cpu_use_library"
+#   store_ingest       a record without a worker's folder, from which the fixtures make results
+only_tests="model_bytes model_keep_inner cpu_use_library store_ingest"
 while read -r place name; do
     case " $only_tests " in
     *" $name "*) ;;

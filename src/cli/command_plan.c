@@ -83,7 +83,7 @@ static void print_totals(const struct planning *p, struct arena *a)
               p->evaluations_n, cli_plural(p->evaluations_n));
     if (p->benchmarks_n)
         cli_print(", %d benchmark%s", p->benchmarks_n, cli_plural(p->benchmarks_n));
-    cli_print(": %d done, %d to do", p->done_n, p->plan.runs_n - p->done_n - p->undefined_n);
+    cli_print(": %d done, %d to do", p->done_n, p->runs_n - p->done_n - p->undefined_n);
     if (p->undefined_n) cli_print(", %d not defined", p->undefined_n);
     cli_print("; %.3g FLOP, at most %s of memory for the model of a run, %s of disk\n", flops,
               str_bytes(a, memory), str_bytes(a, disk));

@@ -158,8 +158,8 @@ static void print_artefact(struct cli *c, const char *name, const char *scale, i
         cli_print("%-*s cannot be planned: %s\n", width, name, why.text);
         return;
     }
-    if (p.done_n < p.plan.runs_n) clock_duration(time, p.seconds_left);
-    cli_print("%-*s %4d of %4d  %8s  %s\n", width, name, p.done_n, p.plan.runs_n, time,
+    if (p.done_n < p.runs_n) clock_duration(time, p.seconds_left);
+    cli_print("%-*s %4d of %4d  %8s  %s\n", width, name, p.done_n, p.runs_n, time,
               p.plan.artefact[0].title);
     plan_close(&p.plan);
 }

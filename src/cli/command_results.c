@@ -55,29 +55,25 @@ static int write_reports_to(const char *path, struct cli *c, const struct report
     return rc;
 }
 
-/* Registers the points of an artefact in results.db. A file that cannot be written now stays as it
- * is. */
-static int register_plan(struct cli *c, const struct plan *p, const struct plan_options *o,
-                         struct err *e)
+/* Reads a copy from here on, in which more can be registered than `alibi run` has asked for. */
+static int read_copy(struct cli *c, bool *copied, struct err *e)
 {
-    struct store *store;
-    struct err why = {0};
+    struct store *copy;
 
+    if (*copied) return 0;
+    TRY(store_copy(&copy, c->store, e));
     store_close(c->store);
-    c->store = NULL;
-    int rc = store_open(&store, c->results, STORE_WRITE, &why);
-    if (rc == 0) rc = workflow_register(store, &c->project, &c->arena, p, o, &why);
-    store_close(store);
-    if (rc < 0)
-        log_warn("the runs of %s are done, but its grid could not be registered: %s",
-                 p->artefact[0].name, why.text);
-    return store_open(&c->store, c->results, STORE_READ, e);
+    c->store = copy;
+    *copied = true;
+    return 0;
 }
 
-/* Registers the artefacts whose runs are done although only other artefacts have asked for them. */
-static int register_known(struct cli *c, const struct plan_options *o, struct err *e)
+/* Registers, in a copy, the artefacts whose runs are done although only other artefacts have asked
+ * for them, and leaves out the seeds above a number; 0: none. */
+static int register_known(struct cli *c, const struct plan_options *o, int32_t seeds, struct err *e)
 {
     const struct plan *asked = &c->planning.plan;
+    bool copied = false;
 
     for (int32_t i = 0; i < asked->artefacts_n; i++) {
         struct plan p;
@@ -85,11 +81,14 @@ static int register_known(struct cli *c, const struct plan_options *o, struct er
         TRY(workflow_unregistered(&p, &unregistered, c->store, &c->project, &asked->artefact[i],
                                   asked->variant, o, e));
         if (!unregistered) continue;
-        int rc = register_plan(c, &p, o, e);
+        int rc = read_copy(c, &copied, e);
+        if (rc == 0) rc = workflow_register(c->store, &c->project, &c->arena, &p, o, e);
         plan_close(&p);
         TRY(rc);
     }
-    return 0;
+    if (seeds == 0) return 0;
+    TRY(read_copy(c, &copied, e));
+    return store_hide_seeds(c->store, seeds, e);
 }
 
 /* If only variants of the grid have results, names the command that shows them. */
@@ -163,6 +162,7 @@ CLI_COMMAND(report)
          "show results of this scale (default: the grid's, else mini)"},
         {"set", 0, CLI_LIST_SETTINGS, &selected.set, "KEY=VALUE",
          "show the results of `alibi run` with the same --set"},
+        {"seeds", 0, CLI_COUNT, &o.seeds, "N", "show seeds 1 to N of those that were run"},
         {"format", 'f', CLI_FORMAT_PAGE, &o.format, "F",
          "text, markdown, csv, json, latex or html (one page)"},
         {"out", 'o', CLI_TEXT, &path, "FILE", "write to FILE instead of the standard output"},
@@ -170,6 +170,7 @@ CLI_COMMAND(report)
          "draw and tabulate over this setting, such as train.lr, or L_train"},
         {"width", 0, CLI_TEXT, &width, "W",
          "draw for a text: this wide (3.3in, 84mm, 240pt), without title"},
+        {"figures", 0, CLI_TEXT, &o.figures, "DIR", "draw into DIR (default: plots)"},
         {"table-only", 0, CLI_FLAG, &o.table_only, NULL,
          "print the tables without the text around"},
         {"no-figure", 0, CLI_FLAG, &no_draw, NULL, "print the table only"},
@@ -182,7 +183,7 @@ CLI_COMMAND(report)
         return ERR(e, ERR_USAGE, "--x, --width and --table-only do not apply to --format html");
     TRY(take_artefacts(&items, &items_n, c, &selected, e));
     TRY(take_titles(&o, c, e));
-    TRY(register_known(c, &selected, e));
+    TRY(register_known(c, &selected, o.seeds, e));
     o.variant = c->planning.plan.variant;
     o.draw = !no_draw;
     for (int32_t i = 0; i < items_n && !*o.variant; i++) TRY(note_variants(c, &items[i], e));
@@ -217,7 +218,7 @@ CLI_COMMAND(claims)
                        "%s is of scale %s and %s of scale %s; judge them one by one, or all with "
                        "--scale",
                        items[0].artefact, o.scale, items[i].artefact, items[i].scale);
-    TRY(register_known(c, &selected, e));
+    TRY(register_known(c, &selected, 0, e));
     TRY(report_claims(stdout, c->store, &c->project, items, items_n, &o, &contradicted, e));
     if (contradicted > 0)
         return ERR(e, ERR_INTERNAL, "%d claim%s contradicted by results.db at scale %s",
@@ -228,21 +229,34 @@ CLI_COMMAND(claims)
 CLI_COMMAND(query)
 {
     double limit_s = 30;
+    bool wide = false, views = false;
     enum report_format format = REPORT_TEXT;
     const struct cli_option options[] = {
         CLI_FORMAT_OPTION(&format),
         {"limit", 0, CLI_REAL, &limit_s, "S", "time limit in seconds (default 30)"},
+        {"wide", 0, CLI_FLAG, &wide, NULL,
+         "add a column for each setting in which the rows differ"},
+        {"views", 0, CLI_FLAG, &views, NULL, "list the views and their columns"},
         {0}};
 
     TRY(cli_begin(c, options, e));
+    if (views && (wide || c->rest.n))
+        return ERR(e, ERR_USAGE, "--views cannot be combined with --wide or a statement");
+    if (views) return report_views(stdout, c->store, format, e);
+    if (wide) return report_wide(stdout, c->store, c->rest.item[0], limit_s, format, e);
+    if (c->rest.n == 0) return ERR(e, ERR_USAGE, "query: expected a SELECT, --wide or --views");
     return report_query(stdout, c->store, c->rest.item[0], limit_s, format, e);
 }
 
 CLI_COMMAND(compare)
 {
     enum report_format format = REPORT_TEXT;
-    const struct cli_option options[] = {CLI_FORMAT_OPTION(&format), {0}};
+    bool all = false;
+    const struct cli_option options[] = {
+        {"all", 0, CLI_FLAG, &all, NULL, "also list the evaluations without a partner"},
+        CLI_FORMAT_OPTION(&format),
+        {0}};
 
     TRY(cli_begin(c, options, e));
-    return report_compare(stdout, c->store, c->rest.item[0], c->rest.item[1], format, e);
+    return report_compare(stdout, c->store, c->rest.item[0], c->rest.item[1], all, format, e);
 }

@@ -10,17 +10,20 @@
 #include "report/report.h"
 #include "store/store.h"
 
+/* A row for each attempt; evaluations of one worker share its folder, and are a row. Several have
+ * no settings in common. are then those of the first. */
 static const char running_sql[] =
-    "SELECT r.run_id, r.attempt, r.device, r.ranks, t.kind, t.position, t.L_train, p.done, p.total,"
+    "SELECT min(r.run_id) AS run_id, count(*) AS runs, r.attempt, r.device, r.ranks, t.kind,"
+    " t.position, t.L_train, p.done, p.total,"
     " round(100.0 * p.done / max(p.total, 1), 1) AS percent,"
     " CASE WHEN p.done > 0 THEN CAST((julianday(p.updated_at) - julianday(r.started_at)) * 86400"
     "  * (p.total - p.done) / p.done AS INTEGER) END AS seconds_left,"
     " round(p.loss_nats, 3) AS loss_nats, CAST(p.wps AS INTEGER) AS wps, r.started_at,"
-    " coalesce((SELECT max(g.settings) FROM grid_settings g WHERE g.run_id = r.run_id), '')"
-    "  AS settings"
+    " CASE WHEN count(*) = 1 THEN coalesce((SELECT max(g.settings) FROM grid_settings g"
+    "  WHERE g.run_id = r.run_id), '') ELSE '' END AS settings"
     " FROM attempts r JOIN run_list t USING (run_id)"
     " LEFT JOIN progress p ON p.run_id = r.run_id AND p.attempt = r.attempt"
-    " WHERE r.state = 'running' ORDER BY r.started_at";
+    " WHERE r.state = 'running' GROUP BY r.dir ORDER BY r.started_at";
 static const char counts_sql[] =
     "SELECT scale, kind, count(*) AS wanted, sum(state = 'done') AS done,"
     " CAST(100 * sum(state = 'done') / count(*) AS INTEGER) AS percent,"

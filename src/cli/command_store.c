@@ -108,13 +108,6 @@ static void print_import(struct cli *c, const struct import_options *o,
 {
     const char *position = spec_position_name(r->spec.model.position);
 
-    if (r->is_log) {
-        cli_print("imported the log of %s L_train=%d (%s) as run %s: %d training losses, %d "
-                  "validations\nnext     alibi curves %s\n",
-                  position, r->spec.train.L, r->spec.scale, r->run_id, r->train_losses_n,
-                  r->valid_losses_n, r->run_id);
-        return;
-    }
     cli_print("imported %s L_train=%d (%s) as run %s: %s parameters%s\n", position, r->spec.train.L,
               r->spec.scale, r->run_id, str_thousands(&c->arena, r->parameters_n),
               r->was_fp16 ? ", fp16 converted to fp32" : "");
@@ -175,8 +168,7 @@ CLI_COMMAND(import)
          "the folder's tokenizer, if it is not in the folder"},
         {"dict", 0, CLI_TEXT, &o.dict, "FILE",
          "compare this dict.txt with the corpus word by word"},
-        {"for", 0, CLI_TEXT, &o.artefact, "ARTEFACT",
-         "artefact searched (default table5; of a log: table5/authors)"},
+        {"for", 0, CLI_TEXT, &o.artefact, "ARTEFACT", "artefact searched (default table5)"},
         {"scale", 's', CLI_SCALE, &o.scale, "NAME",
          "scale of the plan (default paper; of a folder: its own)"},
         {"loss", 0, CLI_REAL, &o.loss_nats, "NATS",
@@ -195,8 +187,7 @@ CLI_COMMAND(import)
     if (tokenizer)
         return ERR(e, ERR_USAGE, "--tokenizer: %s is not a folder in Hugging Face format",
                    c->rest.item[0]);
-    bool is_log = workflow_import_is_log(c->rest.item[0]);
-    if (!o.artefact) o.artefact = is_log ? "table5/authors" : "table5";
+    if (!o.artefact) o.artefact = "table5";
     if (!o.scale && !strchr(o.artefact, '/')) o.scale = "paper";
     TRY(workflow_import(&r, &c->project, &c->arena, c->rest.item[0], &o, e));
     print_import(c, &o, &r);

@@ -101,6 +101,7 @@ static void print_record(struct cli *c, struct log *l, const struct record *r)
         break;
     case EVENT_HEAD: /* too many to print */
     case EVENT_ROLLOUT:
+    case EVENT_SOURCE: /* of no attempt, and so without a log */
         break;
     case EVENT_ENDED:
         cli_print("ended: %s%s%s\n", r->ended.state ? r->ended.state : "unknown",

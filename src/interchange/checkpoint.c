@@ -1,10 +1,7 @@
-/* checkpoint.c - finds and opens checkpoints: hash and run of a file must match the records. */
+/* checkpoint.c - opens checkpoints: hash and run of a file must match the records. */
 #include "interchange/interchange.h"
 
-#include <stdio.h>
 #include <string.h>
-
-#include "record/run_folder.h"
 
 static int check_run(struct spec *trained, const struct safetensors *s, const char *path,
                      const char *run_id, struct err *e)
@@ -38,30 +35,33 @@ int checkpoint_open(struct safetensors **out, struct spec *trained, const char *
     return rc;
 }
 
-int checkpoint_find(const char **path, char sha256[HASH_HEX_BYTES], const struct project *p,
-                    struct arena *a, const char *run_id, enum spec_checkpoint which, struct err *e)
+void checkpoint_entries(struct safetensors_entry *out, const struct shape_params *p)
 {
-    const char *run_dir = arena_printf(a, "%s/" RUN_FOLDERS "/%s", p->root, run_id);
-    int32_t *attempt, n;
-
-    *path = NULL;
-    int rc = run_folder_attempts(&attempt, &n, a, run_dir, e);
-    if (rc == ERR_NOINPUT)
-        return ERR(e, rc, "%s not found: the training was not run in this project", run_dir);
-    TRY(rc);
-    for (int32_t i = n - 1; i >= 0; i--) {
-        struct run_outcome o;
-        const char *dir = arena_printf(a, "%s/%d", run_dir, attempt[i]);
-        TRY(run_folder_outcome(&o, a, dir, run_id, e));
-        const struct record_trained *t = &o.result.trained;
-        if (o.result.type != EVENT_TRAINED || (!o.done && (o.ended.type || *path))) continue;
-        const char *name = which == SPEC_BEST ? t->best_checkpoint : t->last_checkpoint;
-        const char *hash = which == SPEC_BEST ? t->best_sha256 : t->last_sha256;
-        if (!name || strchr(name, '/') || !hash) continue;
-        *path = arena_printf(a, "%s/%s", dir, name);
-        snprintf(sha256, HASH_HEX_BYTES, "%s", hash);
-        if (o.done) return 0;
+    for (int32_t i = 0; i < p->tensors_n; i++) {
+        const struct shape_tensor *t = &p->tensor[i];
+        struct safetensors_entry *x = &out[i];
+        *x = (struct safetensors_entry){
+            .name = t->name, .elements_n = (int64_t)t->rows * t->cols, .dims_n = t->dims};
+        /* A checkpoint's vector has one dimension. */
+        x->dims[0] = t->dims == 1 ? x->elements_n : t->rows;
+        if (t->dims != 1) x->dims[1] = t->cols;
     }
-    if (*path) return 0;
-    return ERR(e, ERR_NOINPUT, "%s: no finished attempt of training %s", run_dir, run_id);
+}
+
+int checkpoint_check(const struct safetensors *s, const struct safetensors_entry *want, int32_t n,
+                     struct err *e)
+{
+    if (safetensors_count(s) != n)
+        return ERR(e, ERR_DATA, "%d tensors, but the model has %d", safetensors_count(s), n);
+    for (int32_t i = 0; i < n; i++) {
+        const struct safetensors_entry *x = safetensors_find(s, want[i].name);
+        if (!x) return ERR(e, ERR_DATA, "tensor %s is missing", want[i].name);
+        if (strcmp(x->dtype, "F32") != 0)
+            return ERR(e, ERR_DATA, "%s is %s, expected F32", x->name, x->dtype);
+        if (x->dims_n != want[i].dims_n || memcmp(x->dims, want[i].dims, sizeof x->dims) != 0)
+            return ERR(e, ERR_DATA, "%s has %lld elements in %d dimensions, expected %lld in %d",
+                       x->name, (long long)x->elements_n, x->dims_n, (long long)want[i].elements_n,
+                       want[i].dims_n);
+    }
+    return 0;
 }

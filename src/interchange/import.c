@@ -9,15 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include "base/str.h"
 #include "interchange/safetensors.h"
 #include "interchange/torch_file.h"
-#include "record/run_folder.h"
 #include "shape/shape.h"
-#include "spec/code_id.h"
 
 static const char import_file[] = "imported.safetensors";
 static const double import_ln2 = 0.69314718055994530942;
@@ -41,7 +37,7 @@ struct import {
      * file. */
     float *values_own, *tied_own;
     char run_id[SPEC_ID_BYTES], sha256[HASH_HEX_BYTES];
-    int64_t bytes, updates;
+    int64_t updates;
 };
 
 /* --- options and statistics ----------------------------------------------------------------- */
@@ -411,86 +407,16 @@ static int write_weights(struct import *im, const char *dir, struct err *e)
     struct safetensors_writer w;
     int rc = safetensors_writer_open(&w, arena_printf(a, "%s/%s", dir, import_file), &content, e);
     for (int32_t i = 0; rc == 0 && i < n; i++) rc = write_parameter(&w, im, im->of[i], e);
-    return safetensors_writer_close(&w, rc, im->sha256, &im->bytes, e);
+    return safetensors_writer_close(&w, rc, im->sha256, NULL, e);
 }
 
-/* --- writing records -------------------------------------------------------------------------- */
-
-int import_begin(struct event_writer **out, const char *dir, const struct spec *s, struct err *e)
+int import_write(struct import *im, const char *dir, struct import_written *out, struct err *e)
 {
-    struct utsname host;
-
-    if (uname(&host) < 0) return ERR(e, ERR_INTERNAL, "cannot get the name of this host");
-    const struct record started = {.type = EVENT_STARTED,
-                                   .started = {.pid = getpid(),
-                                               .memory_in_use_bytes = RECORD_NONE,
-                                               .threads = 1,
-                                               .ranks = 1,
-                                               .host = host.nodename,
-                                               .device = RECORD_IMPORTED,
-                                               .backend = "none",
-                                               .code_id = code_id(),
-                                               .program = "alibi import"}};
-    TRY(run_folder_write_specs(dir, &s, 1, e));
-    TRY(run_folder_sync(dir, e));
-    TRY(run_folder_append(out, dir, e));
-    return record_write(*out, &started, e);
-}
-
-int import_end(struct event_writer *events, const struct import_weights *w, struct err *e)
-{
-    const struct record records[] = {
-        {.type = EVENT_CHECKPOINT,
-         .checkpoint = {.update = w->updates,
-                        .path = w->file,
-                        .sha256 = w->sha256,
-                        .bytes = w->bytes,
-                        .best = true,
-                        .best_update = RECORD_NONE}},
-        {.type = EVENT_TRAINED,
-         .trained = {.run_id = w->run_id,
-                     .peak_memory_bytes = RECORD_NONE,
-                     .wall_seconds = (double)NAN,
-                     .updates = w->updates,
-                     .tokens_per_update = w->tokens_per_update,
-                     .parameters = w->parameters_n,
-                     .final_loss_nats = w->loss_nats,
-                     .train_wps = (double)NAN,
-                     .best_checkpoint = w->file,
-                     .best_sha256 = w->sha256,
-                     .last_checkpoint = w->file,
-                     .last_sha256 = w->sha256}},
-        {.type = EVENT_ENDED,
-         .ended =
-             {.state = "done", .code = err_name(0), .message = "imported", .rank = RECORD_NONE}},
-    };
-    for (size_t i = 0; i < sizeof records / sizeof *records; i++)
-        TRY(record_write(events, &records[i], e));
-    return event_sync(events, e);
-}
-
-int import_write(struct import *im, const char *dir, double loss_nats, struct err *e)
-{
-    const struct spec *spec = &im->spec;
-    struct event_writer *events = NULL;
-    struct shape_cost cost;
-
-    shape_cost(&cost, spec);
-    spec_run_id(spec, im->run_id);
-    im->updates = im->facts.updates > 0 ? im->facts.updates : spec->train.updates;
+    spec_run_id(&im->spec, im->run_id);
+    im->updates = im->facts.updates > 0 ? im->facts.updates : im->spec.train.updates;
     TRY(load_storages(im, e));
     TRY(check_tied(im, e));
     TRY(write_weights(im, dir, e));
-    int rc = import_begin(&events, dir, spec, e);
-    const struct import_weights weights = {.run_id = im->run_id,
-                                           .file = import_file,
-                                           .sha256 = im->sha256,
-                                           .bytes = im->bytes,
-                                           .updates = im->updates,
-                                           .tokens_per_update = cost.tokens_per_update,
-                                           .parameters_n = im->params.parameters_n,
-                                           .loss_nats = loss_nats};
-    if (rc == 0) rc = import_end(events, &weights, e);
-    event_writer_close(events);
-    return rc;
+    *out = (struct import_written){import_file, im->sha256, im->updates, im->params.parameters_n};
+    return 0;
 }

@@ -11,9 +11,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/hash.h"
-#include "base/project.h"
 #include "interchange/safetensors.h"
-#include "record/event.h"
+#include "shape/shape.h"
 #include "spec/spec.h"
 
 /* --- checkpoint.c --------------------------------------------------------------------------- */
@@ -24,12 +23,12 @@
 int checkpoint_open(struct safetensors **out, struct spec *trained, const char *path,
                     const char *sha256, const char *run_id, struct err *e);
 
-/* checkpoint_find - finds the weights recorded by the newest attempt of a training that ended
- * `done`. Without one, uses the newest attempt with a recorded result but no end, whose last record
- * a power failure may have lost. *path is absolute, in the arena. Does not open the file. Errors:
- * ERR_NOINPUT the training is not done. */
-int checkpoint_find(const char **path, char sha256[HASH_HEX_BYTES], const struct project *p,
-                    struct arena *a, const char *run_id, enum spec_checkpoint which, struct err *e);
+/* checkpoint_entries - the tensors that the weights of a model have in a file: names and shapes.
+ * checkpoint_check - ERR_DATA a tensor of n is missing, has another shape or is not fp32, or there
+ * are others. */
+void checkpoint_entries(struct safetensors_entry *out, const struct shape_params *p);
+int checkpoint_check(const struct safetensors *s, const struct safetensors_entry *want, int32_t n,
+                     struct err *e);
 
 /* --- export.c ------------------------------------------------------------------------------- */
 
@@ -47,14 +46,14 @@ struct export_options {
  * ERR_NOINPUT, ERR_CREATE, ERR_IO. */
 int export_write(const struct export_options *o, struct err *e);
 
-/* --- import.c: turns a fairseq checkpoint into the result of a training --------------------------
+/* --- import.c: turns a fairseq checkpoint into one of this program ----------------------------
  *
  *   1. import_open reads the description, but no weights: names, shapes and places of tensors, and
  *      the options and statistics that fairseq stored.
  *   2. import_check compares it with a spec: every parameter exists with its shape; the other
  *      tensors are tied ones or one-element bookkeeping; every recorded option agrees.
- *   3. import_write writes an attempt's folder like a worker: spec, weights (fp32; fp16 and bf16
- *      are converted), and the records of a finished training. */
+ *   3. import_write writes its weights (fp32; fp16 and bf16 are converted) as a checkpoint of the
+ *      run. */
 
 struct import;
 
@@ -76,58 +75,12 @@ const struct import_facts *import_facts(const struct import *im);
 int import_check(struct import *im, const struct spec *s, struct err *e);
 
 /* import_write - step 3, once, for the spec that import_check last accepted. dir: absolute path of
- * an existing, empty attempt folder. loss_nats: the last training loss, for the records. Errors:
- * ERR_DATA damaged weights, tied tensors that differ, a weight that is not finite; ERR_CREATE,
- * ERR_IO, ERR_NOMEM. */
-int import_write(struct import *im, const char *dir, double loss_nats, struct err *e);
-
-/* import_begin - writes the spec and the first record of an attempt that another program made.
- * *out: for the further records; event_writer_close takes it, also after an error. */
-int import_begin(struct event_writer **out, const char *dir, const struct spec *s, struct err *e);
-/* import_end - writes the records of its checkpoint and of its end; speed, memory and time are
- * unknown. */
-struct import_weights {
-    const char *run_id;
-    const char *file, *sha256; /* name in the attempt's folder */
-    int64_t bytes;
-    int64_t updates, tokens_per_update, parameters_n;
-    double loss_nats; /* the last training loss */
+ * an existing folder. Texts of *out are constant or in memory of im. Errors: ERR_DATA damaged
+ * weights, tied tensors that differ, a weight that is not finite; ERR_CREATE, ERR_IO, ERR_NOMEM. */
+struct import_written {
+    const char *file, *sha256; /* name in dir */
+    int64_t updates, parameters_n;
 };
-int import_end(struct event_writer *events, const struct import_weights *w, struct err *e);
-
-/* --- training_log.c: a log of fairseq becomes the curves of a training
- * -----------------------------
- *
- *   1. Lines `| train_inner |`, `| train |` and `| valid |` (or `| valid on 'valid' subset |`) of
- *      --log-format json and simple are read; every other line is ignored. Lines `train` are means
- *      over an epoch: they count only in a log without lines `train_inner`.
- *   2. Losses in the log are in bits; `ppl` must be 2^loss.
- *   3. A log of a resumed training goes back: the later lines replace the earlier ones. */
-
-struct training_log_point {
-    int64_t update;
-    double loss_nats, perplexity, lr, grad_norm; /* NaN: not in the log */
-    int32_t epoch;                               /* 0: not in the log */
-    bool best;                                   /* validation: the lowest loss so far */
-};
-struct training_log {
-    const char *path;
-    int32_t L; /* tokens per training row; 0: not in the log */
-    struct training_log_curve {
-        struct training_log_point *item; /* updates rise */
-        int32_t n, capacity;
-    } train, valid;
-};
-
-/* training_log_read - points in the arena. Errors: ERR_NOINPUT; ERR_DATA "file:line: problem". */
-int training_log_read(struct training_log *out, struct arena *a, const char *path, struct err *e);
-
-/* training_log_check - Errors: ERR_DATA the log is of another training than the spec's. */
-int training_log_check(const struct training_log *log, const struct spec *s, struct err *e);
-
-/* training_log_write - writes the records of the curves to an existing, empty attempt folder; of
- * the training losses at most about a thousand. */
-int training_log_write(const struct training_log *log, const struct spec *s, const char *dir,
-                       struct err *e);
+int import_write(struct import *im, const char *dir, struct import_written *out, struct err *e);
 
 #endif

@@ -25,10 +25,9 @@ static int read_name(const char **out, const struct yaml_node *at, const char *w
 
 static int read_checkpoint(struct plan_checkpoint *out, const struct yaml_node *map, struct err *e)
 {
-    const struct yaml_node *L, *file, *log, *sha256, *bytes;
+    const struct yaml_node *L, *file, *sha256, *bytes;
     const struct yaml_field fields[] = {{"L_train", YAML_SCALAR, &L},
                                         {"file", YAML_SCALAR, &file},
-                                        {"log", YAML_SCALAR, &log},
                                         {"sha256", YAML_SCALAR, &sha256},
                                         {"bytes", YAML_SCALAR, &bytes}};
     int64_t length;
@@ -39,7 +38,6 @@ static int read_checkpoint(struct plan_checkpoint *out, const struct yaml_node *
     TRY(read_count(&length, 1000000, L, "L_train", e));
     out->L = (int32_t)length;
     TRY(read_name(&out->file, file, "file", e));
-    if (log) TRY(read_name(&out->log, log, "log", e));
     if (bytes) TRY(read_count(&out->bytes, checkpoint_bytes_most, bytes, "bytes", e));
     if (!sha256) return 0;
     out->sha256 = sha256->text;

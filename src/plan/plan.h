@@ -151,14 +151,14 @@ int plan_corpus_read(struct plan_corpus *out, const struct project *project, str
  *   licence: …
  *   bytes_max: 4000000000                  # of a checkpoint
  *   checkpoints:
- *     - { L_train: 64, file: a.pt, log: a.log, sha256: 64 hex digits, bytes: 1 }
+ *     - { L_train: 64, file: a.pt, sha256: 64 hex digits, bytes: 1 }
  *
- * log, sha256 and bytes, of the file, are optional: not every author publishes them. */
+ * sha256 and bytes, of the file, are optional: not every author publishes them. */
 struct plan_checkpoint {
-    int32_t L;              /* L_train of its training */
-    const char *file, *log; /* names; log NULL: none */
-    const char *sha256;     /* NULL: not published */
-    int64_t bytes;          /* 0: not published */
+    int32_t L; /* L_train of its training */
+    const char *file;
+    const char *sha256; /* NULL: not published */
+    int64_t bytes;      /* 0: not published */
 };
 struct plan_checkpoints {
     const char *url, *licence;

@@ -63,41 +63,4 @@ int pretrained_files(struct pretrained_file **out, int32_t *n, struct arena *a, 
 void pretrained_fingerprint(char out[HASH_HEX_BYTES], const struct pretrained_file *file,
                             int32_t n);
 
-/* --- registered.c: the checkpoint of a run whose weights are those of a folder -------------------
- *
- * 1. It is a safetensors file without tensors: __metadata__ has format, run_id and spec as any
- *    checkpoint, and the files' hashes. Finding, verifying and merging it is that of other
- *    checkpoints. Where the folder is, is in a file beside it, so that a folder may move.
- * 2. Opening it hashes the files. A file that changes later is found before a result is recorded,
- *    by its inode, size and times. */
-
-/* pretrained_register - writes the checkpoint; bytes and sha256 are those of this small file. */
-int pretrained_register(const char *path, const struct spec *spec, const char *run_id,
-                        const struct pretrained_file *file, int32_t n, char sha256[HASH_HEX_BYTES],
-                        int64_t *bytes, struct err *e);
-/* pretrained_is_registered - false: the checkpoint has its weights itself. */
-bool pretrained_is_registered(const struct safetensors *checkpoint);
-
-/* The folder of a checkpoint, and the SHA-256 of what determines the ids of its tokenizer. */
-struct pretrained_place {
-    const char *folder; /* absolute */
-    const char *tokenizer;
-};
-/* pretrained_place_write - replaces the place of the checkpoint at this path. pretrained_place_read
- * - in the arena. Errors: ERR_NOINPUT; ERR_DATA. */
-int pretrained_place_write(const char *checkpoint, const struct pretrained_place *place,
-                           struct err *e);
-int pretrained_place_read(struct pretrained_place *out, struct arena *a, const char *checkpoint,
-                          struct err *e);
-
-struct pretrained_registered;
-/* pretrained_registered_open - compares the files of the folder with the checkpoint. tick: of
- * pretrained_files. Errors: ERR_NOINPUT, ERR_DATA name the file that is absent or differs. */
-int pretrained_registered_open(struct pretrained_registered **out, const char *folder,
-                               const struct safetensors *checkpoint, const struct spec *spec,
-                               pretrained_tick_fn *tick, void *context, struct err *e);
-/* pretrained_registered_check - ERR_DATA names a file that changed since it was opened. */
-int pretrained_registered_check(const struct pretrained_registered *r, struct err *e);
-void pretrained_registered_close(struct pretrained_registered *r); /* takes NULL */
-
 #endif

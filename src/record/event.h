@@ -24,7 +24,8 @@ enum event_type {
     EVENT_ENDED = 9,      /* the last record */
     EVENT_CONTINUED = 10, /* a training has started from another one's checkpoint */
     EVENT_HEAD = 11,      /* what an attention head does, before the evaluation's result */
-    EVENT_ROLLOUT = 12    /* attention through several layers, likewise */
+    EVENT_ROLLOUT = 12,   /* attention through several layers, likewise */
+    EVENT_SOURCE = 13     /* weights made elsewhere are registered; the only record of its folder */
 };
 
 /* Writing. A record survives the writer's death when event_write returns, and the machine's after

@@ -262,6 +262,8 @@ const char *record_run_id(const struct record *r)
         return r->head.run_id;
     case EVENT_ROLLOUT:
         return r->rollout.run_id;
+    case EVENT_SOURCE:
+        return r->source.run_id;
     default:
         return NULL;
     }

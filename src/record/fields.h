@@ -199,6 +199,26 @@ struct record_bins {
     X(T, t, INT, distance, REQUIRED, "attention_rollouts", "distance", true)                       \
     X(T, t, REAL, weight, OPTIONAL, "attention_rollouts", "weight", true)
 
+/* Weights that no training of this program made stand for those of the run. kind: checkpoint,
+ * authors or folder. name: of the file that was imported, or of the model. path: the file of
+ * weights in the attempt's folder, or the absolute path of a folder in Hugging Face format. sha256:
+ * of that file; of a folder model.files. tokenizer: SHA-256 of what determines the ids of its
+ * texts. files: of a folder, as sha256sum prints them. updates and the two after it: of the
+ * training elsewhere. */
+#define RECORD_SOURCE(X, T, t)                                                                     \
+    X(T, t, TEXT, run_id, REQUIRED, NULL, NULL, false)                                             \
+    X(T, t, TEXT, kind, REQUIRED, NULL, NULL, false)                                               \
+    X(T, t, TEXT, name, REQUIRED, NULL, NULL, false)                                               \
+    X(T, t, TEXT, path, REQUIRED, NULL, NULL, false)                                               \
+    X(T, t, TEXT, sha256, REQUIRED, NULL, NULL, false)                                             \
+    X(T, t, TEXT, tokenizer, OPTIONAL, NULL, NULL, false)                                          \
+    X(T, t, TEXT, files, OPTIONAL, NULL, NULL, false)                                              \
+    X(T, t, INT, updates, OPTIONAL, NULL, NULL, false)                                             \
+    X(T, t, INT, tokens_per_update, OPTIONAL, NULL, NULL, false)                                   \
+    X(T, t, REAL, final_loss_nats, OPTIONAL, NULL, NULL, false)                                    \
+    X(T, t, INT, parameters, OPTIONAL, NULL, NULL, false)                                          \
+    X(T, t, TEXT, code_id, REQUIRED, NULL, NULL, false)
+
 #define RECORD_TYPES(X)                                                                            \
     X(STARTED, started)                                                                            \
     X(PROGRESS, progress)                                                                          \
@@ -211,7 +231,8 @@ struct record_bins {
     X(ENDED, ended)                                                                                \
     X(CONTINUED, continued)                                                                        \
     X(HEAD, head)                                                                                  \
-    X(ROLLOUT, rollout)
+    X(ROLLOUT, rollout)                                                                            \
+    X(SOURCE, source)
 
 #define RECORD_INT_TYPE int64_t
 #define RECORD_REAL_TYPE double

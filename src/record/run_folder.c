@@ -231,12 +231,14 @@ int run_folder_outcome(struct run_outcome *out, struct arena *a, const char *dir
     while ((rc = event_read(reader, &ev, e)) == 1) {
         if (record_read(&r, &ev, &wrong) < 0) continue;
         const char *of = record_run_id(&r);
-        if (record_is_result(&r) && strcmp(of, run_id) == 0) record_copy(&out->result, &r, a);
+        bool is_end = record_is_result(&r) || r.type == EVENT_SOURCE;
+        if (is_end && strcmp(of, run_id) == 0) record_copy(&out->result, &r, a);
         if (r.type == EVENT_ENDED) record_copy(&out->ended, &r, a);
     }
     event_reader_close(reader);
     const char *state = out->ended.type ? out->ended.ended.state : NULL;
-    out->done = out->result.type && state && strcmp(state, "done") == 0;
+    out->done = out->result.type == EVENT_SOURCE ||
+                (out->result.type && state && strcmp(state, "done") == 0);
     return rc;
 }
 

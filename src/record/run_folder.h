@@ -95,8 +95,8 @@ int run_folder_record(struct record *out, struct arena *a, const char *dir, uint
 /* The outcome of one run in the records of an attempt. */
 struct run_outcome {
     struct record ended;  /* the last ENDED; type 0: none, the attempt was cut off */
-    struct record result; /* the last result of the run; type 0: none */
-    bool done;            /* it ended as done with a result of the run */
+    struct record result; /* the last result of the run, or its EVENT_SOURCE; type 0: none */
+    bool done; /* it ended as done with a result of the run, or is a source of its weights */
 };
 /* run_folder_outcome - texts in the arena. A result that lacks a field counts as none. */
 int run_folder_outcome(struct run_outcome *out, struct arena *a, const char *dir,

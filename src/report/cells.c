@@ -202,14 +202,17 @@ int report_cells_groups(struct rows *out, struct arena *a, struct store *s,
     return ask(out, &q, s, e);
 }
 
-/* The settings in which the configurations of a list of ids differ. */
+/* The settings in which the configurations of a list of ids differ. Those that only some of them
+ * have follow from these: a window's sinks differ in no run without a window. */
 static const char differing_sql[] =
     "SELECT group_concat(key, ', ') FROM (\n"
-    " SELECT key FROM settings JOIN (\n"
-    "  SELECT min(run_id) AS run_id, count(*) OVER () AS n FROM run_list\n"
-    "  WHERE instr(:configs, config_id) > 0 GROUP BY config_id) USING (run_id)\n"
-    " WHERE key NOT IN ('eval.train_run', 'train.seed')\n"
-    " GROUP BY key HAVING count(DISTINCT value) > 1 OR count(*) < n ORDER BY key)";
+    " SELECT key, max(differs) OVER () > differs AS follows FROM (\n"
+    "  SELECT key, count(DISTINCT value) > 1 AS differs FROM settings JOIN (\n"
+    "   SELECT min(run_id) AS run_id, count(*) OVER () AS n FROM run_list\n"
+    "   WHERE instr(:configs, config_id) > 0 GROUP BY config_id) USING (run_id)\n"
+    "  WHERE key NOT IN ('eval.train_run', 'train.seed')\n"
+    "  GROUP BY key HAVING differs OR count(*) < n) ORDER BY key)\n"
+    "WHERE NOT follows";
 
 /* Refuses to average unlike configurations. */
 static int check_alike(const struct rows *cells, struct store *s, struct err *e)

@@ -42,7 +42,7 @@ bool report_answer_has(const struct report_answer *r, const char *name);
 /* report_answer_regroup - adds a column for each setting of the rows' run_id: a number where its
  * value is one. The texts of the labels lose the words key=value of these settings. */
 struct report_regrouping {
-    const char *setting[REPORT_MAX_NAMES];
+    const char *setting[REPORT_MAX_SETTINGS];
     int32_t settings_n;
     struct report_names labels;
     const char *omit;       /* a column whose text the labels lose, too; or NULL */
@@ -174,11 +174,12 @@ int report_claims_of(struct report_claims *all, struct report_judged **judged, s
                      int32_t n, struct err *e);
 
 /* report_claims_ask - runs a statement over the claims, which begins with "," or SELECT and
- * continues that of report_answer_begin; no rows if there are no claims. report_claims_count - one
+ * continues shared_sql of claims.sql; no rows if there are no claims. report_claims_count - one
  * row: sentence ("Shape: 2 of 3 claims supported (P5, P7); P8 contradicted."; away from scale paper
  * claims are about shape), of_paper (the sentence about claims on the paper's own numbers alone,
  * which count apart), sum (of both), share ("2 of 3") and the names contradicted, not_run,
- * not_judged; each NULL where there is none. A claim that folders share counts once. */
+ * not_judged; each NULL where there is none. A claim that folders share counts once, as supported
+ * if some support it and none contradicts it: "C1 in 2 of 3 tables". */
 int report_claims_ask(struct rows *out, struct store *s, const struct report_claims *claims,
                       const char *scale, const char *sql, struct err *e);
 int report_claims_count(struct rows *out, struct store *s, const struct report_claims *claims,

@@ -214,6 +214,7 @@ int report_claims_ask(struct rows *out, struct store *s, const struct report_cla
     const struct store_param params[] = {{"scale", scale, STORE_TEXT}, REPORT_GIVEN(&answer)};
     strbuf_init(&b, a);
     report_answer_begin(&b, &answer);
+    strbuf_add(&b, shared_sql);
     strbuf_add(&b, sql);
     return report_rows_query(out, a, s, "claims", b.text, params, 2, REPORT_QUERY_LIMIT_S, e);
 }

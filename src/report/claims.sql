@@ -73,29 +73,48 @@ FROM (SELECT "#row", claim, statement, CASE WHEN weak THEN 'not judged' ELSE ver
   FROM report_weighed)
 ORDER BY head, "#row"
 
--- @ count_sql
--- once: a claim that folders share counts once. own: about runs of ours.
+-- @ shared_sql
+-- Over the claims of several artefacts. shared: a claim that several folders share, in the same words
+-- and at one scale, is one: place; rank, its verdict in a folder. Names of artefacts are letters,
+-- digits, dots, dashes and underscores. once: a row each, contradicted if a folder contradicts it,
+-- else supported if one supports it; share says in how many, where they are not all. own: about runs
+-- of ours.
 ,
+shared AS (
+  SELECT *, min("#row") OVER same AS place, count(*) OVER same AS all_n,
+    '<a href="#a-' || artefact || '">' || artefact || '</a>' AS folder,
+    CASE verdict WHEN 'contradicted' THEN 1 WHEN 'not run' THEN 2 WHEN 'not judged' THEN 3
+      ELSE 4 END AS rank
+  FROM report_numbered WINDOW same AS (PARTITION BY claim, statement, scale)),
 once AS (
-  SELECT min("#row") AS place, claim, verdict, counted <> 0 AS own FROM report_numbered
-  GROUP BY claim ORDER BY place),
+  SELECT place, claim, counted <> 0 AS own,
+    CASE WHEN min(rank) = 1 THEN 'contradicted' WHEN max(rank) = 4 THEN 'supported'
+      WHEN min(rank) = 2 THEN 'not run' ELSE 'not judged' END AS verdict,
+    CASE WHEN min(rank) > 1 AND max(rank) = 4 AND min(rank) < 4
+      THEN printf(' in %d of %d tables', sum(rank = 4), all_n) ELSE '' END AS share
+  FROM shared GROUP BY place ORDER BY place)
+
+-- @ count_sql
+,
 counts AS (
   SELECT coalesce(sum(own AND verdict = 'supported'), 0) AS supported_n,
     sum(own AND verdict = 'contradicted') AS contradicted_n,
     sum(own AND verdict = 'not run') AS not_run_n, sum(own AND verdict = 'not judged') AS not_judged_n,
-    group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'supported') AS supported,
+    group_concat(claim || share, ', ') FILTER (WHERE own AND verdict = 'supported') AS supported,
+    group_concat(claim || share, ', ') FILTER (WHERE own AND share <> '') AS partial,
     group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'contradicted') AS contradicted,
     group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'not run') AS not_run,
     group_concat(claim, ', ') FILTER (WHERE own AND verdict = 'not judged') AS not_judged,
     sum(own) AS own_n, sum(own AND verdict IN ('supported', 'contradicted')) AS judged_n,
     nullif(sum(NOT own), 0) AS paper_n, sum(NOT own AND verdict = 'supported') AS held_n
-  FROM (SELECT * FROM once ORDER BY place)),
+  FROM once),
 paper AS (
   SELECT CASE WHEN paper_n THEN printf('About the paper''s own numbers alone: %d of %d '
     || 'statement%s supported.', held_n, paper_n, CASE paper_n WHEN 1 THEN '' ELSE 's' END)
     END AS of_paper FROM counts)
 SELECT *, CASE WHEN judged_n THEN printf('%d of %d', supported_n, own_n) END AS share,
-  printf('%d supported, %d contradicted, %d not run', supported_n, contradicted_n, not_run_n)
+  printf('%d supported%s, %d contradicted, %d not run', supported_n,
+    coalesce(' (' || partial || ')', ''), contradicted_n, not_run_n)
     || CASE WHEN not_judged_n THEN printf(', %d not judged', not_judged_n) ELSE '' END || '.'
     || coalesce(' ' || of_paper, '') AS sum,
   CASE WHEN own_n THEN CASE :scale WHEN 'paper' THEN 'Claims: ' ELSE 'Shape: ' END

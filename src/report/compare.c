@@ -20,6 +20,7 @@ struct compare {
     struct arena *arena;
     struct store *store;
     const char *filter[2];
+    bool all;                                     /* also the evaluations without a partner */
     struct rows coordinates, asked, keys, chosen; /* of compare.sql */
     int32_t side;                                 /* index of the filter that is read */
 };
@@ -378,14 +379,63 @@ static int write_table(FILE *out, const struct compare *c, struct notes *notes, 
     return report_rows_write(out, r, format, e);
 }
 
+/* The mean over the pairs with its errors, as a sentence; NULL without a pair. */
+static int find_mean(const char **sentence, struct compare *c, const struct rows *r, struct err *e)
+{
+    struct rows pairs, mean;
+    int32_t a = report_rows_column(r, "run A"), b = report_rows_column(r, "run B");
+
+    *sentence = NULL;
+    report_rows_init(&pairs, c->arena, 2, 0);
+    for (int32_t i = 0; i < r->rows_n; i++) {
+        if (!r->row[i][a].text || !r->row[i][b].text) continue;
+        struct store_cell *pair = report_rows_add(&pairs);
+        pair[0] = r->row[i][a], pair[1] = r->row[i][b];
+    }
+    if (pairs.rows_n == 0) return 0;
+    const struct store_param param = {"report_pairs", &pairs, STORE_ROWS};
+    TRY(report_rows_query(&mean, c->arena, c->store, "compare",
+                          arena_printf(c->arena, "%s%s", coordinates_sql, mean_sql), &param, 1,
+                          LIMIT_S, e));
+    *sentence = report_rows_get(&mean, 0, "sentence");
+    return 0;
+}
+
+/* Leaves out the evaluations without a partner, unless there is no pair, and returns a sentence
+ * that counts them; NULL: none were left out. */
+static const char *drop_unpaired(const struct compare *c, struct rows *r)
+{
+    static const char *const columns[] = {"run A", "run B"};
+    int32_t kept = 0, left[2] = {0, 0};
+
+    for (int32_t i = 0; i < r->rows_n; i++)
+        for (int side = 0; side < 2; side++)
+            left[side] += !report_rows_get(r, i, columns[1 - side]);
+    int32_t unpaired = left[0] + left[1];
+    if (c->all || unpaired == 0 || unpaired == r->rows_n) return NULL;
+    for (int32_t i = 0; i < r->rows_n; i++)
+        if (report_rows_get(r, i, columns[0]) && report_rows_get(r, i, columns[1]))
+            r->row[kept++] = r->row[i];
+    r->rows_n = kept;
+    return arena_printf(c->arena,
+                        "Evaluations without a partner: %d of A, %d of B; --all lists them with "
+                        "the reason.",
+                        left[0], left[1]);
+}
+
 static int write_for_people(FILE *out, struct compare *c, struct rows *r, enum report_format format,
                             struct err *e)
 {
-    int32_t alike = report_rows_column(r, "alike");
+    int32_t alike;
+    const char *mean;
     struct notes notes = {0};
     struct rows table;
 
     map_init(&notes.number, c->arena);
+    TRY(find_mean(&mean, c, r, e));
+    const char *unpaired = drop_unpaired(c, r);
+    drop_columns(r, &c->coordinates);
+    alike = report_rows_column(r, "alike");
     shorten_cells(r);
     report_write_paragraph(out,
                            arena_printf(c->arena, "A: %s. B: %s. Lengths are the paper's.",
@@ -399,6 +449,9 @@ static int write_for_people(FILE *out, struct compare *c, struct rows *r, enum r
     if (notes.n) fputc('\n', out);
     for (int32_t i = 0; i < notes.n; i++)
         write_note(out, c->arena, arena_printf(c->arena, "[%d] ", i + 1), notes.item[i], format);
+    if (mean || unpaired) fputc('\n', out);
+    if (mean) report_write_paragraph(out, mean, format);
+    if (unpaired) report_write_paragraph(out, unpaired, format);
     return file_check_output(out, e);
 }
 
@@ -414,17 +467,17 @@ static int compare_write(FILE *out, struct compare *c, enum report_format format
     for (c->side = 0; c->side < 2; c->side++) TRY(read_filter(c, e));
     TRY(read_chosen(c, e));
     TRY(read_pairs(&rows, c, for_people, e));
-    drop_columns(&rows, &c->coordinates);
     if (for_people) return write_for_people(out, c, &rows, format, e);
+    drop_columns(&rows, &c->coordinates);
     rows.columns_n--; /* alike */
     return report_rows_write(out, &rows, format, e);
 }
 
-int report_compare(FILE *out, struct store *s, const char *a_filter, const char *b_filter,
+int report_compare(FILE *out, struct store *s, const char *a_filter, const char *b_filter, bool all,
                    enum report_format format, struct err *e)
 {
     struct arena a;
-    struct compare c = {.arena = &a, .store = s, .filter = {a_filter, b_filter}};
+    struct compare c = {.arena = &a, .store = s, .filter = {a_filter, b_filter}, .all = all};
 
     arena_init(&a);
     int rc = compare_write(out, &c, format, e);

@@ -245,3 +245,36 @@ FROM (
 LEFT JOIN a ON a.place = l.a
 LEFT JOIN b ON b.place = l.b
 ORDER BY CASE WHEN :for_people THEN alike END, row LIMIT 100001
+
+-- @ mean_sql
+-- The geometric mean of A / B over the pairs of report_pairs (c0 and c1: the runs), and its standard
+-- errors. Over seeds: of the means of each seed. Over targets: of the blocks that every pair has, each
+-- block the mean over the pairs, because pairs that score the same text are not independent. A pair
+-- whose perplexities are not comparable or not finite has no part in it.
+,
+pair AS MATERIALIZED (
+  SELECT a.run_id AS a, b.run_id AS b, a.seed || ' ' || b.seed AS seed,
+    ln(a.perplexity / b.perplexity) AS nats
+  FROM report_pairs p
+  JOIN evaluations a ON a.run_id = p.c0
+  JOIN evaluations b ON b.run_id = p.c1
+  WHERE a.perplexity > 0 AND b.perplexity > 0 AND a.tokenizer_sha256 IS b.tokenizer_sha256),
+seeded AS (SELECT avg(nats) AS nats FROM pair GROUP BY seed),
+block AS (
+  SELECT avg(x.loss_nats - y.loss_nats) AS nats
+  FROM pair p
+  JOIN target_blocks x ON x.run_id = p.a
+  JOIN target_blocks y ON y.run_id = p.b AND y.first = x.first AND y.last = x.last
+  GROUP BY x.first, x.last HAVING count(*) = (SELECT count(*) FROM pair)),
+mean AS (SELECT count(*) AS n, exp(avg(nats)) AS ratio FROM pair),
+errors AS (
+  SELECT count(*) AS n, sqrt(max(0, avg(nats * nats) - avg(nats) * avg(nats)) / (count(*) - 1))
+    AS error, 'seeds' AS what FROM seeded
+  UNION ALL
+  SELECT count(*), sqrt(max(0, avg(nats * nats) - avg(nats) * avg(nats)) / (count(*) - 1)),
+    'blocks of targets' FROM block)
+SELECT printf('Mean A / B: %.4f over %d pair%s', ratio, m.n, CASE m.n WHEN 1 THEN '' ELSE 's' END)
+  || coalesce((SELECT '; standard error '
+    || group_concat(printf('%.4f over %d %s', m.ratio * error, n, what), ', ')
+    FROM errors WHERE n > 1), '') || '.' AS sentence
+FROM mean m WHERE m.n > 0

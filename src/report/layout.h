@@ -51,6 +51,8 @@
 #include "base/err.h"
 
 enum { REPORT_MAX_NAMES = 4, REPORT_MAX_EXTRAS = 4, REPORT_MAX_NOTES = 8, REPORT_MAX_USES = 4 };
+/* Settings that become columns: each is a join, of which SQLite allows 64. */
+enum { REPORT_MAX_SETTINGS = 48 };
 
 /* A use: line. */
 struct report_use {

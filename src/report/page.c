@@ -115,8 +115,7 @@ out:
 /* Runs a query over the claims of all items. */
 static int page_claims(struct rows *rows, struct report_page *p, const char *sql, struct err *e)
 {
-    return report_claims_ask(rows, p->store, &p->claims, NULL,
-                             arena_printf(&p->arena, "%s%s", shared_sql, sql), e);
+    return report_claims_ask(rows, p->store, &p->claims, NULL, sql, e);
 }
 
 static int write_claims(struct report_page *p, const char *heading, const char *sentence,
@@ -149,20 +148,26 @@ static int page_query(struct rows *rows, struct report_page *p, const char *what
                              REPORT_QUERY_LIMIT_S, e);
 }
 
-/* Says how many runs of which models on which corpora there are. */
+/* Says how many runs of which models on which texts are done. */
 static int page_subject(const char **out, struct report_page *p, struct err *e)
 {
-    struct rows rows;
+    struct rows rows, texts;
+    struct strbuf b;
 
     *out = "no run yet";
     TRY(page_query(&rows, p, "what was run", subject_sql, e));
-    const char *n = report_rows_get(&rows, 0, "n"), *corpora = report_rows_get(&rows, 0, "corpora");
+    TRY(page_query(&texts, p, "what was run", texts_sql, e));
+    strbuf_init(&b, &p->arena);
+    for (int32_t i = 0; i < texts.rows_n; i++)
+        strbuf_addf(&b, "%s%s", i ? ", " : " on ",
+                    report_dataset_title(p->options, report_rows_get(&texts, i, "text")));
+    const char *n = report_rows_get(&rows, 0, "n");
     const char *size = report_table_size(&p->arena, report_rows_get(&rows, 0, "low"),
                                          report_rows_get(&rows, 0, "high"));
     if (strcmp(n, "0") == 0) return 0;
-    *out = arena_printf(&p->arena, "%s runs at scale %s%s%s%s%s", n,
-                        report_rows_get(&rows, 0, "scales"), size ? ": models of " : "",
-                        size ? size : "", corpora ? " on " : "", corpora ? corpora : "");
+    *out = arena_printf(&p->arena, "%s run%s at scale %s: %s%s%s", n, strcmp(n, "1") ? "s" : "",
+                        report_rows_get(&rows, 0, "scales"), size ? "models of " : "models",
+                        size ? size : "", b.text);
     return 0;
 }
 

@@ -3,24 +3,13 @@
 -- align it to the right and left, ? leaves it out if all its values are the same and ~ if it has none,
 -- and # sets a field (the verdict, the markup, ...) of the cells in the column before it.
 
--- @ shared_sql
--- Over the claims of all artefacts. A claim that several folders share, in the same words and at one
--- scale, is one: place. Where they differ it counts as the worst, and each verdict names its
--- folders. Names of artefacts are letters, digits, dots, dashes and underscores.
+-- @ claims_sql
 ,
-shared AS (
-  SELECT *, min("#row") OVER same AS place, count(*) OVER same AS all_n,
-    '<a href="#a-' || artefact || '">' || artefact || '</a>' AS folder,
-    CASE verdict WHEN 'contradicted' THEN 1 WHEN 'not run' THEN 2 WHEN 'not judged' THEN 3
-      ELSE 4 END AS rank
-  FROM report_numbered WINDOW same AS (PARTITION BY claim, statement, scale)),
 badge AS (
   SELECT place, '<span class="badge '
     || CASE rank WHEN 4 THEN 'yes' WHEN 1 THEN 'no' ELSE 'open' END || '">' || verdict || '</span>'
     || CASE WHEN count(*) < all_n THEN ' ' || group_concat(folder, ' ') ELSE '' END AS badge
   FROM (SELECT * FROM shared ORDER BY "#row") GROUP BY place, rank ORDER BY place, rank)
-
--- @ claims_sql
 SELECT '' AS artefact, group_concat(folder, ' ') AS "#markup", claim AS "<claim",
   scale AS "<scale", '' AS verdict,
   (SELECT group_concat(badge, ' ') FROM badge b WHERE b.place = s.place) AS "#markup",
@@ -31,18 +20,22 @@ FROM (SELECT * FROM shared ORDER BY "#row") s GROUP BY place ORDER BY place
 -- @ counts_sql
 -- One row: how many claims about runs hold, of how many, what became of the rest (for the page's first
 -- sentence), and all of it in words.
-SELECT sum(own AND rank = 4) AS supported, sum(own) AS claims_n,
-  CASE sum(own AND rank = 1) WHEN 0 THEN 'none is contradicted' WHEN 1 THEN '1 is contradicted'
-    ELSE printf('%d are contradicted', sum(own AND rank = 1)) END
-    || CASE sum(own AND rank = 2) WHEN 0 THEN '' WHEN 1 THEN ', 1 was not run'
-      ELSE printf(', %d were not run', sum(own AND rank = 2)) END
-    || CASE sum(own AND rank = 3) WHEN 0 THEN ''
-      ELSE printf(', %d cannot be judged at this scale', sum(own AND rank = 3)) END AS rest,
+SELECT sum(own AND verdict = 'supported') AS supported, sum(own) AS claims_n,
+  CASE sum(own AND verdict = 'contradicted') WHEN 0 THEN 'none is contradicted'
+    WHEN 1 THEN '1 is contradicted'
+    ELSE printf('%d are contradicted', sum(own AND verdict = 'contradicted')) END
+    || CASE sum(own AND verdict = 'not run') WHEN 0 THEN '' WHEN 1 THEN ', 1 was not run'
+      ELSE printf(', %d were not run', sum(own AND verdict = 'not run')) END
+    || CASE sum(own AND verdict = 'not judged') WHEN 0 THEN ''
+      ELSE printf(', %d cannot be judged at this scale', sum(own AND verdict = 'not judged')) END
+    || coalesce('; ' || group_concat(claim || ' holds' || share, ', ') FILTER (WHERE share <> ''), '')
+    AS rest,
   printf('%d supported, %d contradicted, %d not run, %d not judged at their scale; and %d of %d'
-    || ' about the paper''s own numbers alone supported.', sum(own AND rank = 4),
-    sum(own AND rank = 1), sum(own AND rank = 2), sum(own AND rank = 3),
-    sum(NOT own AND rank = 4), sum(NOT own)) AS sentence
-FROM (SELECT min(rank) AS rank, counted <> 0 AS own FROM shared GROUP BY place)
+    || ' about the paper''s own numbers alone supported.', sum(own AND verdict = 'supported'),
+    sum(own AND verdict = 'contradicted'), sum(own AND verdict = 'not run'),
+    sum(own AND verdict = 'not judged'), sum(NOT own AND verdict = 'supported'), sum(NOT own))
+    AS sentence
+FROM once
 
 -- @ runs_sql
 -- The runs that the artefacts ask for, and the attempt whose result is shown; machine numbers what
@@ -63,10 +56,15 @@ made AS (
   FROM wanted w JOIN attempts a ON a.run_id = w.run_id WHERE a.current_result = 1)
 
 -- @ subject_sql
+-- The runs that are done.
 SELECT count(*) AS n, min(r.parameters) AS low, max(r.parameters) AS high,
-  replace(group_concat(DISTINCT r.scale), ',', ', ') AS scales,
-  replace(group_concat(DISTINCT r.corpus), ',', ', ') AS corpora
-FROM wanted w JOIN runs r USING (run_id)
+  replace(group_concat(DISTINCT r.scale), ',', ', ') AS scales
+FROM made JOIN runs r USING (run_id)
+
+-- @ texts_sql
+-- Their texts: the datasets, or that it is generated.
+SELECT DISTINCT CASE WHEN r.corpus LIKE 'synthetic-%' THEN 'synthetic text' ELSE r.dataset END AS text
+FROM made JOIN runs r USING (run_id) WHERE r.corpus IS NOT NULL ORDER BY 1
 
 -- @ results_sql
 -- The artefacts that have a result; trainings alone fill no table.

@@ -87,6 +87,13 @@ static const char undone_sql[] =
     "  max(r.seed) AS last FROM points p JOIN run_list r USING (run_id)\n"
     " WHERE p.artefact = :artefact AND p.scale = :scale GROUP BY r.config_id)";
 
+/* The seeds above :seeds of which the artefact has results. */
+static const char hidden_sql[] =
+    "SELECT group_concat(seed, ', ') AS seeds, count(*) AS n FROM (SELECT DISTINCT r.seed\n"
+    " FROM points p JOIN run_list r USING (run_id)\n"
+    " WHERE p.artefact = :artefact || ' (hidden)' AND p.scale = :scale AND r.kind <> 'train'\n"
+    " AND r.state = 'done' ORDER BY r.seed)";
+
 /* The artefact's trainings that are done, if its grid asks for nothing else. */
 static const char trainings_only_sql[] =
     "SELECT count(DISTINCT CASE WHEN r.state = 'done' THEN r.run_id END) AS done,\n"
@@ -104,8 +111,7 @@ static int ask_artefact(struct rows *out, struct report_job *j, const char *sql,
                              REPORT_QUERY_LIMIT_S, e);
 }
 
-/* Returns the title of a corpus; without one, its name. */
-static const char *dataset_title(const struct report_options *o, const char *dataset)
+const char *report_dataset_title(const struct report_options *o, const char *dataset)
 {
     for (int32_t i = 0; i < o->titles_n; i++)
         if (strcmp(o->titles[i].dataset, dataset) == 0) return o->titles[i].title;
@@ -126,7 +132,7 @@ static int find_subject(const char **out, struct report_job *j, struct err *e)
                                              report_rows_get(&rows, i, "high"));
         strbuf_addf(&b, "%s%s%s on %s%s", i ? ", " : "", size ? "models of " : "models",
                     size ? size : "", report_rows_get(&rows, i, "instead"),
-                    dataset_title(j->options, report_rows_get(&rows, i, "dataset")));
+                    report_dataset_title(j->options, report_rows_get(&rows, i, "dataset")));
     }
     *out = b.n ? b.text : NULL;
     return 0;
@@ -188,7 +194,7 @@ static void take_setting(struct report_regrouping *g, const struct report_answer
     if (!column || report_answer_has(r, column) || !spec_key_find(column)) return;
     for (int32_t i = 0; i < g->settings_n; i++)
         if (strcmp(g->setting[i], column) == 0) return;
-    if (g->settings_n < REPORT_MAX_NAMES) g->setting[g->settings_n++] = column;
+    if (g->settings_n < REPORT_MAX_SETTINGS) g->setting[g->settings_n++] = column;
 }
 
 /* Adds the settings that the layout names to the columns. */
@@ -295,6 +301,21 @@ static int write_tables(struct report_job *j, struct err *e)
     if (j->options->format == REPORT_TEXT) fputc('\n', j->out);
     if (is_so(j, "scaled"))
         write_line(j, "Lengths are in tokens; in parentheses the paper's length each stands for.");
+    return 0;
+}
+
+/* Says which seeds were run and are not shown. */
+static int write_hidden(struct report_job *j, struct err *e)
+{
+    struct rows rows;
+
+    if (j->options->seeds == 0) return 0;
+    TRY(ask_artefact(&rows, j, hidden_sql, e));
+    double n = report_rows_real(&rows, 0, "n", 0);
+    if (n > 0)
+        write_line(j, "Seed%s %s %s run too and %s not shown (--seeds %d).", n == 1 ? "" : "s",
+                   report_rows_get(&rows, 0, "seeds"), n == 1 ? "was" : "were",
+                   n == 1 ? "is" : "are", j->options->seeds);
     return 0;
 }
 
@@ -502,20 +523,22 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
 
     TRY(file_read(&j->arena, &preamble, NULL, path, REPORT_MAX_FILE_BYTES, e));
     if (beside) report_answer_rows(&paper, j->folder.paper_path, &j->folder.paper);
-    const struct report_plot plot = {.folder = project_path(j->project, &j->arena, "plots"),
-                                     .name = name,
-                                     .title = j->title,
-                                     .facts = report_table_facts(&j->arena, &j->all, 0, true),
-                                     .scale = j->options->scale,
-                                     .artefact = &j->folder,
-                                     .store = j->store,
-                                     .ours = &j->answer,
-                                     .paper = beside ? &paper : NULL,
-                                     .scaled = is_so(j, "x_scaled"),
-                                     .preamble = preamble,
-                                     .floor = j->floor,
-                                     .narrow = is_html(j) && j->options->width_in == 0,
-                                     .width_in = j->options->width_in};
+    const char *folder = j->options->figures ? j->options->figures : "plots";
+    const struct report_plot plot = {
+        .folder = j->options->figures ? folder : project_path(j->project, &j->arena, folder),
+        .name = name,
+        .title = j->title,
+        .facts = report_table_facts(&j->arena, &j->all, 0, true),
+        .scale = j->options->scale,
+        .artefact = &j->folder,
+        .store = j->store,
+        .ours = &j->answer,
+        .paper = beside ? &paper : NULL,
+        .scaled = is_so(j, "x_scaled"),
+        .preamble = preamble,
+        .floor = j->floor,
+        .narrow = is_html(j) && j->options->width_in == 0,
+        .width_in = j->options->width_in};
     *picture = NULL;
     int rc = report_plot_draw(&points, &j->arena, &plot, &fault);
     if (rc == ERR_DATA) return ERR(e, rc, "%s: %s", j->folder.dir, fault.text);
@@ -530,7 +553,7 @@ static int draw(struct report_job *j, const char **sentence, const char **pictur
     else if (points == 0)
         *sentence = "The figure was not drawn: there is no result yet.";
     else {
-        *sentence = arena_printf(&j->arena, "Figure: plots/%s.svg, .png and .pdf", name);
+        *sentence = arena_printf(&j->arena, "Figure: %s/%s.svg, .png and .pdf", folder, name);
         *picture = arena_printf(&j->arena, "%s/%s", plot.folder, name);
     }
     return 0;
@@ -542,11 +565,11 @@ static int write_figure(struct report_job *j, struct err *e)
 
     if (!j->options->draw || !j->folder.plot || !j->folder.layout.x || !has_rows(j)) return 0;
     TRY(draw(j, &sentence, &picture, e));
-    if (j->options->table_only || j->options->format == REPORT_CSV ||
-        j->options->format == REPORT_JSON) {
+    if (j->options->format == REPORT_CSV || j->options->format == REPORT_JSON)
         log_info("%s", sentence);
+    if (j->options->table_only || j->options->format == REPORT_CSV ||
+        j->options->format == REPORT_JSON)
         return 0;
-    }
     j->drawn = is_html(j) && picture;
     if (j->drawn)
         return report_html_figure(j->out, &j->arena, picture,
@@ -628,6 +651,7 @@ static int report_write(struct report_job *j, struct err *e)
     if (is_html(j)) TRY(write_figure(j, e));
     TRY(write_tables(j, e));
     write_notes(j);
+    TRY(write_hidden(j, e));
     TRY(write_missing(j, e));
     TRY(write_foot(j, e));
     TRY(write_comparison(j, e));

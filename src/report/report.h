@@ -38,8 +38,9 @@ struct report_options {
     const char *title;   /* the grid's, of a folder without a table.txt; may be NULL */
     const char *variant; /* " --set train.lr=2": the change of the grid; NULL or "": none */
     enum report_format format;
-    bool draw; /* write plots/<artefact>-<scale>.svg, .png and .pdf; with x and width_in in the name
-                */
+    int32_t seeds;       /* seeds above it are hidden in the store; 0: none */
+    const char *figures; /* the folder of figures; NULL: plots of the project */
+    bool draw; /* write <artefact>-<scale>.svg, .png and .pdf; with x and width_in in the name */
     bool color;
     bool trust;      /* remember each plot.gp as trusted (trust.c) */
     const char *x;   /* a setting or a column along the x axis, whatever the folder says; or NULL */
@@ -63,6 +64,9 @@ struct report_options {
  * (trust.c). */
 int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
                     const char *dir, const struct report_options *o, struct err *e);
+
+/* report_dataset_title - the title of a dataset; without one, its name. */
+const char *report_dataset_title(const struct report_options *o, const char *dataset);
 
 /* report_artefacts - writes the output of `alibi report`: a page in HTML; one table of the rows of
  * all in CSV and JSON, where a column that an artefact lacks is NULL; else one report after
@@ -115,14 +119,25 @@ int report_judge(struct store *s, const struct project *p, const char *artefact,
  *    called. Evaluations that agree in all but these keep rows of their own, with what differs.
  * 4. CSV and JSON have every column in full. The formats for people fit 120 columns: a table for
  *    each kind of number by rule 3, what its rows share above it, ids of 8 digits, long texts as
- *    notes below. */
-int report_compare(FILE *out, struct store *s, const char *a_filter, const char *b_filter,
+ *    notes below. They end with the mean of A / B and its standard errors, and count the
+ * evaluations without a partner instead of listing them, unless `all`, or no pair is found. */
+int report_compare(FILE *out, struct store *s, const char *a_filter, const char *b_filter, bool all,
                    enum report_format format, struct err *e);
 
 /* report_query - writes the rows of an SQL statement in a format (alibi query); limit_s: time limit
  * in seconds. */
 int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
                  enum report_format format, struct err *e);
+
+/* report_wide - the same, and a column for each setting of the rows' run_id in which they differ,
+ * if none of the columns shows it. sql NULL: all evaluations. Errors: ERR_USAGE the rows have no
+ * run_id, or more than REPORT_MAX_SETTINGS settings differ. */
+int report_wide(FILE *out, struct store *s, const char *sql, double limit_s,
+                enum report_format format, struct err *e);
+
+/* report_views - writes the columns of each view: as text under its name, in the other formats a
+ * row for each. */
+int report_views(FILE *out, struct store *s, enum report_format format, struct err *e);
 
 /* report_format_find - the format called text, markdown, csv, json, latex or html. Only
  * report_artefacts writes HTML. Errors: ERR_USAGE names them. */

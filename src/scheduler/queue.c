@@ -25,8 +25,8 @@ static bool queue_wants(const struct store_run_state *st, enum spec_kind kind,
         return !st->done &&
                (follows || diverged || st->last == STORE_FAILED || st->last == STORE_LOST);
     case PICK_STALE:
-        /* An imported training is not the result of any version of this program. */
-        return follows || (st->done && !st->imported && strcmp(st->code_id, code_id()) != 0);
+        /* A source is not the result of any version of this program. */
+        return follows || (st->done && !st->is_source && strcmp(st->code_id, code_id()) != 0);
     }
     return false;
 }
@@ -40,10 +40,7 @@ static int queue_pick(struct queue *q, int32_t i, struct store *s, enum schedule
 
     TRY(store_run_state(s, run->run_id, &st, e));
     bool follows = run->train >= 0 && q->entry[run->train].state == RUN_WAITING;
-    /* A checkpoint of the authors can only be imported. */
-    bool imported = run->spec.kind == SPEC_TRAIN && run->spec.train.origin != SPEC_TRAINED;
-    bool wanted =
-        !imported && spec_is_defined(&run->spec) && queue_wants(&st, run->spec.kind, pick, follows);
+    bool wanted = spec_is_defined(&run->spec) && queue_wants(&st, run->spec.kind, pick, follows);
     t->was_done = st.done && !wanted;
     t->fresh =
         wanted && (st.done || pick == PICK_REDO || pick == PICK_STALE || st.last == STORE_DIVERGED);

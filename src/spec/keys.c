@@ -649,6 +649,11 @@ bool spec_is_defined(const struct spec *s)
            (s->eval.L <= s->train.L && s->eval.knn.window <= s->train.L);
 }
 
+bool spec_is_source(const struct spec *s)
+{
+    return s->kind == SPEC_TRAIN && s->train.origin != SPEC_TRAINED;
+}
+
 enum spec_precision spec_precision(const struct spec *s, const char **key)
 {
     bool eval = s->kind == SPEC_EVAL;

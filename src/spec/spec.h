@@ -293,6 +293,10 @@ bool spec_alike(const struct spec *a, const struct spec *b, const char *const *b
 /* spec_is_defined - false for an evaluation whose rows are too long for the position method of its
  * training. The spec must have the training's keys. */
 bool spec_is_defined(const struct spec *s);
+/* spec_is_source - true for weights that are never trained here, but made elsewhere. */
+bool spec_is_source(const struct spec *s);
+/* spec_is_source - true for weights that are never trained here, but made elsewhere. */
+bool spec_is_source(const struct spec *s);
 /* spec_valid_length - tokens per evaluated row: L_valid of an evaluation, bench.L of a benchmark in
  * mode eval, otherwise 0. */
 int32_t spec_valid_length(const struct spec *s);

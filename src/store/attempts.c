@@ -91,24 +91,16 @@ int results_unlink_evaluations(struct store *s, const char *train_run_id, struct
         s, e,
         "UPDATE results SET current=0 WHERE current=1"
         " AND(?1 IS NULL OR run_id IN(SELECT run_id FROM runs WHERE train_run_id=?1))"
-        " AND EXISTS(SELECT 1 FROM runs r JOIN results t ON t.run_id=r.train_run_id"
+        " AND(EXISTS(SELECT 1 FROM runs r JOIN results t ON t.run_id=r.train_run_id"
         "  WHERE r.run_id=results.run_id AND t.current=1"
         "  AND results.checkpoint_sha256 NOT IN("
         "   coalesce(t.best_sha256,t.last_sha256),"
-        "   coalesce(t.last_sha256,t.best_sha256)))",
+        "   coalesce(t.last_sha256,t.best_sha256)))"
+        /* The id of a folder is that of its weights. */
+        " OR EXISTS(SELECT 1 FROM runs r JOIN sources o ON o.id=r.train_run_id"
+        "  WHERE r.run_id=results.run_id AND o.current=1 AND o.kind<>'folder'"
+        "  AND results.checkpoint_sha256<>o.sha256))",
         DATABASE_TEXT(train_run_id));
-}
-
-/* A training's origin is that of its current result: an import may replace a training, and a
- * training an import. */
-static int results_set_origin(struct store *s, int64_t attempt_id, const char *run_id,
-                              struct err *e)
-{
-    return DATABASE_RUN(s, e,
-                        "UPDATE runs SET origin=CASE WHEN EXISTS(SELECT 1 FROM run_attempts WHERE"
-                        " attempt_id=?2 AND slot='imported') THEN 'imported' ELSE 'trained' END"
-                        " WHERE run_id=?1 AND kind='train'",
-                        DATABASE_TEXT(run_id), DATABASE_INT(attempt_id));
 }
 
 static int results_make_current(struct store *s, int64_t attempt_id, const char *run_id,
@@ -130,7 +122,7 @@ static int results_make_current(struct store *s, int64_t attempt_id, const char 
                      DATABASE_TEXT(run_id)));
     TRY(DATABASE_RUN(s, e, "UPDATE results SET current=1 WHERE result_id=?1",
                      DATABASE_INT(result_id)));
-    TRY(results_set_origin(s, attempt_id, run_id, e));
+    TRY(sources_replace(s, run_id, e));
     return results_unlink_evaluations(s, run_id, e);
 }
 
@@ -156,14 +148,16 @@ out:
 int store_run_state(struct store *s, const char *run_id, struct store_run_state *out, struct err *e)
 {
     static const char sql[] =
-        "SELECT c.attempt_id IS NOT NULL, c.code_id, coalesce(c.slot='imported',0), n.state,"
-        " n.attempt, n.message,"
+        "SELECT coalesce(c.attempt_id,o.source_id) IS NOT NULL, coalesce(c.code_id,o.code_id),"
+        " o.source_id IS NOT NULL, n.state, coalesce(max(n.attempt,o.attempt),n.attempt,o.attempt),"
+        " n.message,"
         " (SELECT count(*) FROM run_attempts f WHERE f.run_id=?1 AND f.state IN('failed','lost')"
         "  AND f.attempt>(SELECT coalesce(max(g.attempt),0) FROM run_attempts g WHERE g.run_id=?1"
         "  AND g.state IN('done','cancelled')))"
         " FROM (SELECT 1) LEFT JOIN run_attempts n ON n.run_id=?1"
         " LEFT JOIN results v ON v.run_id=?1 AND v.current=1"
         " LEFT JOIN run_attempts c ON c.attempt_id=v.attempt_id"
+        " LEFT JOIN sources o ON o.id=?1 AND o.current=1"
         " ORDER BY n.attempt DESC LIMIT 1";
     char state[16];
 
@@ -171,7 +165,7 @@ int store_run_state(struct store *s, const char *run_id, struct store_run_state 
     TRY(database_refresh(s, e));
     TRY(database_get(s, sql, DATABASE_VALUES(DATABASE_TEXT(run_id)),
                      DATABASE_COLUMNS(DATABASE_TO(out->done), DATABASE_TO(out->code_id),
-                                      DATABASE_TO(out->imported), DATABASE_TO(state),
+                                      DATABASE_TO(out->is_source), DATABASE_TO(state),
                                       DATABASE_TO(out->attempts_n), DATABASE_TO(out->last_message),
                                       DATABASE_TO(out->failures_n)),
                      e));
@@ -211,6 +205,7 @@ int store_running(struct store *s, struct arena *a, struct store_running **out, 
 
 int store_clear_results(struct store *s, const char *run_id, struct err *e)
 {
+    TRY(sources_replace(s, run_id, e));
     return DATABASE_RUN(s, e, "UPDATE results SET current=0 WHERE run_id=?1 AND current=1",
                         DATABASE_TEXT(run_id));
 }
@@ -226,7 +221,8 @@ int store_checkpoint(struct store *s, const char *train_run_id, enum spec_checkp
         s,
         "SELECT a.dir, CASE ?2 WHEN 0 THEN v.best_checkpoint ELSE v.last_checkpoint END,"
         " CASE ?2 WHEN 0 THEN v.best_sha256 ELSE v.last_sha256 END FROM results v"
-        " JOIN run_attempts a USING(attempt_id) WHERE v.run_id=?1 AND v.current=1",
+        " JOIN run_attempts a USING(attempt_id) WHERE v.run_id=?1 AND v.current=1"
+        " UNION ALL SELECT dir,path,sha256 FROM sources WHERE id=?1 AND current=1",
         DATABASE_VALUES(DATABASE_TEXT(train_run_id), DATABASE_INT(which)),
         DATABASE_COLUMNS(DATABASE_TO(dir), DATABASE_TO(name), DATABASE_TO(hash)), e);
     if (rc < 0) return rc;
@@ -236,7 +232,8 @@ int store_checkpoint(struct store *s, const char *train_run_id, enum spec_checkp
     if (!*name || !*hash)
         return ERR(e, ERR_NOINPUT, "training %s: left no %s checkpoint", train_run_id,
                    names[which]);
-    if (snprintf(path, 256, "%s/%s", dir, name) >= 256)
+    bool is_folder = name[0] == '/';
+    if (snprintf(path, 256, "%s%s%s", is_folder ? "" : dir, is_folder ? "" : "/", name) >= 256)
         return ERR(e, ERR_DATA, "training %s: the path of its checkpoint is longer than 255 bytes",
                    train_run_id);
     snprintf(sha256, 65, "%s", hash);

@@ -390,6 +390,7 @@ static int migrate_version(struct store *s, int64_t *out, int newest, struct err
 /* Copies the file to a name with its version. */
 static int back_up(struct store *s, int64_t version, struct err *e)
 {
+    if (!*sqlite3_db_filename(s->connection_own, "main")) return 0; /* in memory */
     const char *path = arena_printf(&s->arena, "%s.backup-v%lld", s->path, (long long)version);
     const char *temporary = arena_printf(&s->arena, "%s.tmp-%ld", path, (long)getpid());
 
@@ -504,6 +505,7 @@ static int apply(struct store *s, const struct schema_step *steps, int steps_n, 
         TRY(database_script(s, steps[i].sql, e));
         TRY(add_columns(s, e));
         if (steps[i].rows) TRY(database_script(s, steps[i].rows, e));
+        if (steps[i].moved) TRY(database_script(s, steps[i].moved, e));
     }
     TRY(make_views(s, views, false, e));
     TRY(DATABASE_NUMBER(s, broken, e, "SELECT count(*) FROM pragma_foreign_key_check"));
@@ -925,6 +927,39 @@ int store_open(struct store **out, const char *path, enum store_mode mode, struc
     s = NULL;
 out:
     store_close(s);
+    return rc;
+}
+
+static int copy_pages(struct store *to, struct store *from, struct err *e)
+{
+    sqlite3_backup *pages =
+        sqlite3_backup_init(to->connection_own, "main", from->connection_own, "main");
+
+    if (!pages) return database_error(to, sqlite3_errcode(to->connection_own), e);
+    sqlite3_backup_step(pages, -1);
+    int rc = sqlite3_backup_finish(pages);
+    return rc == SQLITE_OK ? 0 : database_error(to, rc, e);
+}
+
+int store_copy(struct store **out, struct store *s, struct err *e)
+{
+    int rc = 0;
+    struct store *copy = calloc(1, sizeof *copy);
+
+    *out = NULL;
+    if (!copy) return ERR(e, ERR_NOMEM, "%s: no memory to copy it", s->path);
+    copy->mode = STORE_WRITE;
+    copy->lock_fd = -1;
+    arena_init(&copy->arena);
+    copy->path = arena_strdup(&copy->arena, s->path);
+    TRY_OUT(rc, database_refresh(s, e));
+    TRY_OUT(rc, connect_to(copy, ":memory:", SQLITE_OPEN_READWRITE, e));
+    TRY_OUT(rc, copy_pages(copy, s, e));
+    TRY_OUT(rc, migrate_run(copy, schema_steps, schema_steps_n, schema_views, e));
+    *out = copy;
+    copy = NULL;
+out:
+    store_close(copy);
     return rc;
 }
 

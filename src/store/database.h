@@ -23,7 +23,7 @@
 
 enum {
     DATABASE_STATEMENTS = 64,
-    DATABASE_EVENT_TYPES = EVENT_ROLLOUT + 1,
+    DATABASE_EVENT_TYPES = EVENT_SOURCE + 1,
     DATABASE_VALUE_BYTES = 1 << 20 /* maximum of a value and of a row */
 };
 
@@ -136,8 +136,11 @@ char *database_uri(struct arena *a, const char *path, const char *query);
 /* --- results that are current (attempts.c) ---------------------------------------------------- */
 
 /* results_unlink_evaluations - evaluations of a training (NULL: of every one) whose checkpoint is
- * neither of those of its current result are no longer current. */
+ * neither of those of its current result or source are no longer current. */
 int results_unlink_evaluations(struct store *s, const char *train_run_id, struct err *e);
+
+/* sources_replace - a training replaces the source of its weights (sources.c). */
+int sources_replace(struct store *s, const char *run_id, struct err *e);
 
 /* --- schema (schema.c, views.sql) --------------------------------------------------------------
  */
@@ -155,16 +158,18 @@ enum { SCHEMA_APPLICATION_ID = 0x414c4942 }; /* "ALIB" */
 /* One step: from version - 1 to version. reader: what makes a connection read an older file as if
  * it had the step; NULL: it cannot, and such a file is not read before a writer has migrated it.
  * rows: what fills the tables of either, which have the columns of record_fields by then; NULL:
- * nothing. */
+ * nothing. moved: what deletes the rows that these replace, which a reader cannot; NULL: none. */
 struct schema_step {
     int version;
-    const char *sql, *reader, *rows;
+    const char *sql, *reader, *rows, *moved;
 };
 extern const struct schema_step schema_steps[]; /* versions 1, 2, 3 … in order */
 extern const int schema_steps_n;                /* also the newest version */
 extern const char *const schema_views[];        /* ended by NULL */
 /* Rows for texts of runs and results as older files (script) and records (attempt ?1) have them. */
 extern const char schema_rows_of_texts[], schema_rows_of_attempt[];
+/* Makes sources of what programs before version 6 stored as attempts that imported weights. */
+extern const char schema_sources_of_attempts[];
 extern const char schema_trigger_name[]; /* of the one trigger */
 extern const char schema_query_name[];   /* of the queries inside its statements (WITH) */
 extern const char schema_trigger[];      /* its text in the newest version */

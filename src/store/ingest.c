@@ -63,6 +63,7 @@ static const char *const ingest_templates[] = {
     [EVENT_CONTINUED] = NULL, /* only in the folder's records */
     [EVENT_HEAD] = OF_RESULT("attention_heads"),
     [EVENT_ROLLOUT] = OF_RESULT("attention_rollouts"),
+    [EVENT_SOURCE] = NULL, /* of no attempt: sources.c */
 };
 _Static_assert(sizeof ingest_templates / sizeof *ingest_templates == DATABASE_EVENT_TYPES,
                "one each");

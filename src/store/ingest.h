@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/project.h"
 #include "record/event.h"
 #include "record/run_folder.h"
@@ -26,6 +27,14 @@
  * stored: the scheduler decides the outcome. Errors: ERR_DATA a field is missing or has a wrong
  * type. */
 int store_ingest(struct store *s, int64_t attempt_id, const struct event *ev, struct err *e);
+
+/* ingest_uid - the uid of what a folder holds: that of its run and of the hash of its records. */
+void ingest_uid(char out[HASH_HEX_BYTES], const char *run_id, const char *records);
+
+/* store_ingest_source - adds the source that folder number `attempt` registers. dir: relative to
+ * the project; path: the same, absolute. Errors: ERR_DATA it registers none. */
+int store_ingest_source(struct store *s, const char *dir, const char *path, int32_t attempt,
+                        struct err *e);
 
 /* --- the records of one worker -------------------------------------------------------------- */
 

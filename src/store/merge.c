@@ -119,12 +119,12 @@ static void find_generations(struct merge *m, struct source *source, int32_t n)
 
 /* --- 2. name -------------------------------------------------------------------------------- */
 
-static void attempt_uid(char out[HASH_HEX_BYTES], struct merge *m, const struct source *f,
-                        const char *run_id)
+void ingest_uid(char out[HASH_HEX_BYTES], const char *run_id, const char *records)
 {
-    const char *text = arena_printf(&m->arena, "%s %s", run_id, f->records);
+    char text[SPEC_ID_BYTES + HASH_HEX_BYTES];
+    int n = snprintf(text, sizeof text, "%s %s", run_id, records);
 
-    hash_sha256_hex(out, text, strlen(text));
+    hash_sha256_hex(out, text, (size_t)n);
     out[32] = '\0';
 }
 
@@ -146,7 +146,9 @@ static int find_records(struct merge *m, const char *run_id, const char *records
     sqlite3_stmt *row;
     int rc;
 
-    TRY(database_select(m->store, &row, "SELECT dir FROM main.run_attempts WHERE run_id=?1",
+    TRY(database_select(m->store, &row,
+                        "SELECT dir FROM main.run_attempts WHERE run_id=?1"
+                        " UNION ALL SELECT dir FROM main.sources WHERE id=?1",
                         DATABASE_VALUES(DATABASE_TEXT(run_id)), e));
     while ((rc = database_next(m->store, row, DATABASE_COLUMNS(DATABASE_TO(dir)), e)) > 0)
         known = known || (hash_records(found, m, project_path(m->project, &m->arena, dir)) &&
@@ -231,6 +233,45 @@ static int find_slot(const char **out, struct merge *m, const char *path, struct
     return 0;
 }
 
+/* Whether the attempt or the source of a run in the folder is known: 1 or 0. */
+static int is_known(struct merge *m, const struct source *f, const char *run_id, const char *uid,
+                    const char *dir, struct err *e)
+{
+    int known =
+        DATABASE_EXISTS(m->store, e,
+                        "SELECT 1 FROM run_attempts WHERE run_id=?1 AND (uid=?2 OR dir=?3)"
+                        " UNION ALL SELECT 1 FROM sources WHERE id=?1 AND (uid=?2 OR dir=?3)",
+                        DATABASE_TEXT(run_id), DATABASE_TEXT(uid), DATABASE_TEXT(dir));
+    if (known == 0) known = find_records(m, run_id, f->records, e);
+    m->result->known_n += known > 0;
+    return known;
+}
+
+/* Adds the source that the folder registers: 1, or 0 if it is known. */
+static int add_source(struct merge *m, const struct source *f, const struct record_source *record,
+                      struct err *e)
+{
+    char run_id[SPEC_ID_BYTES], uid[HASH_HEX_BYTES], at[CLOCK_TEXT_BYTES];
+    const char *dir = row_dir(m, f->folder);
+
+    spec_run_id(&f->spec[0], run_id);
+    if (strcmp(record->run_id, run_id) != 0)
+        return ERR(e, ERR_DATA, "its record is of run %.16s, its spec of %s", record->run_id,
+                   run_id);
+    ingest_uid(uid, run_id, f->records);
+    int known = is_known(m, f, run_id, uid, dir, e);
+    if (known != 0) return known < 0 ? known : 0;
+    TRY(add_run(m->store, &f->spec[0], run_id, e));
+    clock_utc_at(at, f->ended_ns / SECOND_NS);
+    const struct store_source source = {.record = record,
+                                        .attempt = f->folder->attempt,
+                                        .dir = dir,
+                                        .uid = uid,
+                                        .registered_at = at};
+    TRY(store_add_source(m->store, &source, e));
+    return 1;
+}
+
 /* Adds the running row of one run of the folder: 1, or 0 if its attempt is known. */
 static int start_row(struct merge *m, const struct source *f, const struct spec *spec,
                      const char *slot, struct store_running *row, struct err *e)
@@ -241,14 +282,9 @@ static int start_row(struct merge *m, const struct source *f, const struct spec 
     const char *dir = row_dir(m, f->folder);
 
     spec_run_id(spec, row->run_id);
-    attempt_uid(uid, m, f, row->run_id);
-    int known =
-        DATABASE_EXISTS(s, e, "SELECT 1 FROM run_attempts WHERE run_id=?1 AND (uid=?2 OR dir=?3)",
-                        DATABASE_TEXT(row->run_id), DATABASE_TEXT(uid), DATABASE_TEXT(dir));
-    if (known == 0) known = find_records(m, row->run_id, f->records, e);
-    if (known < 0) return known;
-    m->result->known_n += known;
-    if (known) return 0;
+    ingest_uid(uid, row->run_id, f->records);
+    int known = is_known(m, f, row->run_id, uid, dir, e);
+    if (known != 0) return known < 0 ? known : 0;
     TRY(add_run(s, spec, row->run_id, e));
     TRY(store_run_state(s, row->run_id, &st, e));
     bool own = strcmp(row->run_id, f->folder->run_id) == 0 && f->folder->attempt > st.attempts_n;
@@ -269,8 +305,14 @@ static int add_rows(struct merge *m, const struct source *f, int32_t *n, struct 
     struct store_running *row = arena_array(&m->arena, (size_t)f->specs_n, sizeof *row);
     char ended[CLOCK_TEXT_BYTES];
     const char *slot;
+    struct record r;
 
     *n = 0;
+    int found = run_folder_find(&r, &m->arena, f->folder->path, EVENT_SOURCE, NULL);
+    if (found == 1) {
+        *n = add_source(m, f, &r.source, e);
+        return *n < 0 ? *n : 0;
+    }
     TRY(find_slot(&slot, m, f->folder->path, e));
     for (int32_t i = 0; i < f->specs_n; i++) {
         int added = start_row(m, f, &f->spec[i], slot, &row[*n], e);
@@ -323,7 +365,7 @@ static int merge_folders(struct merge *m, const char *path, struct err *e)
     find_generations(m, source, n);
     qsort(source, (size_t)n, sizeof *source, compare_sources);
     for (int32_t i = 0; i < n; i++) TRY(merge_folder(m, &source[i], e));
-    return 0;
+    return database_script(m->store, schema_sources_of_attempts, e); /* of older programs */
 }
 
 /* --- a database ----------------------------------------------------------------------------- */
@@ -335,7 +377,8 @@ static const char merge_current[] =
     " JOIN main.run_attempts h ON h.uid=t.uid"
     " JOIN main.results v ON v.attempt_id=h.attempt_id AND v.sequence=o.sequence"
     " WHERE o.current=1 AND NOT EXISTS(SELECT 1 FROM main.results c WHERE c.run_id=v.run_id"
-    "  AND c.current=1))";
+    "  AND c.current=1)"
+    " AND NOT EXISTS(SELECT 1 FROM main.sources c WHERE c.id=v.run_id AND c.current=1))";
 
 /* The copied tables in this order: rows o of the other file, with h, the row here of their attempt.
  */
@@ -354,8 +397,9 @@ static const struct {
     const char *name, *from;
 } merge_tables[] = {
     {"runs", " o WHERE true"},
+    {"sources", " o WHERE o.uid NOT IN(SELECT uid FROM temp.known)"},
     {"run_attempts", " o WHERE o.state<>'running' AND o.uid NOT IN(SELECT uid FROM temp.known)"
-                     " ORDER BY o.run_id,o.attempt"},
+                     " AND o.uid NOT IN(SELECT uid FROM main.sources) ORDER BY o.run_id,o.attempt"},
     {"results", OF_ATTEMPT},
     {"position_losses", OF_RESULT},
     {"group_losses", OF_RESULT},
@@ -373,7 +417,12 @@ static const char merge_statement[] =
     "SELECT 'INSERT INTO main.'||?1||'('||group_concat(name)||') SELECT '||group_concat(CASE"
     " WHEN name='result_id' AND ?1 LIKE '%_losses' THEN 'v.result_id'"
     " WHEN name='result_id' OR(name='attempt_id' AND ?1='run_attempts') THEN 'NULL'"
+    " WHEN name='source_id' THEN 'NULL'"
     " WHEN name='attempt_id' THEN 'h.attempt_id'"
+    " WHEN ?1='sources' AND name='attempt' THEN 'o.attempt'"
+    " WHEN ?1='sources' AND name='current' THEN 'o.current AND"
+    "  NOT EXISTS(SELECT 1 FROM main.results c WHERE c.run_id=o.id AND c.current=1) AND"
+    "  NOT EXISTS(SELECT 1 FROM main.sources c WHERE c.id=o.id AND c.current=1)'"
     " WHEN name='attempt' THEN 'o.attempt+(SELECT coalesce(max(h.attempt),0)"
     "  FROM main.run_attempts h WHERE h.run_id=o.run_id)'"
     " WHEN name='dir' THEN 'CASE WHEN substr(o.dir,1,1)=''/'' THEN o.dir ELSE ?1||''/''||o.dir END'"
@@ -425,7 +474,7 @@ static int list_known(struct merge *m, const char *folder, struct err *e)
         m->store, &row,
         "SELECT run_id,uid,dir FROM other.run_attempts WHERE state<>'running' AND dir<>''"
         " AND uid NOT IN(SELECT uid FROM main.run_attempts)"
-        " AND run_id IN(SELECT run_id FROM main.run_attempts)",
+        " AND run_id IN(SELECT run_id FROM main.run_attempts UNION SELECT id FROM main.sources)",
         NULL, 0, e));
     while ((rc = database_next(
                 m->store, row,
@@ -457,6 +506,7 @@ static int merge_rows(struct merge *m, const char *folder, struct err *e)
         TRY_OUT(rc, merge_table(s, merge_tables[i].name, merge_tables[i].from, folder, e));
     TRY_OUT(rc, database_script(s, schema_rows_of_texts, e));
     TRY_OUT(rc, database_script(s, merge_current, e));
+    TRY_OUT(rc, database_script(s, schema_sources_of_attempts, e));
     TRY_OUT(rc, results_unlink_evaluations(s, NULL, e));
     TRY_OUT(rc, database_script(s, "DROP TABLE temp.known", e));
     rc = DATABASE_NUMBER(s, after, e, count);
@@ -483,7 +533,8 @@ static bool has_records(struct merge *m, const char *dir)
 static int check_folders(struct merge *m, struct store *other, struct err *e)
 {
     static const char sql[] = "SELECT DISTINCT a.dir FROM run_attempts a JOIN results v"
-                              " USING(attempt_id) WHERE v.current=1 ORDER BY a.dir";
+                              " USING(attempt_id) WHERE v.current=1"
+                              " UNION SELECT dir FROM sources WHERE current=1 ORDER BY 1";
     const char *dir, *first = NULL;
     int32_t n = 0;
     sqlite3_stmt *row;
@@ -602,6 +653,8 @@ static int copy_folder(struct merge *m, const char *remote, struct err *e)
     }
     m->result->bytes += bytes;
     m->result->copied_n++;
+    TRY(DATABASE_RUN(m->store, e, "UPDATE sources SET dir=?2 WHERE dir=?1", DATABASE_TEXT(remote),
+                     DATABASE_TEXT(dir)));
     return DATABASE_RUN(m->store, e, "UPDATE run_attempts SET dir=?2 WHERE dir=?1",
                         DATABASE_TEXT(remote), DATABASE_TEXT(dir));
 }
@@ -616,7 +669,8 @@ static int list_remote(struct merge *m, struct folder_list *out, struct err *e)
 {
     static const char sql[] =
         "SELECT DISTINCT a.dir FROM run_attempts a JOIN results v USING(attempt_id)"
-        " WHERE v.current=1 AND substr(a.dir,1,1)='/' ORDER BY a.dir";
+        " WHERE v.current=1 AND substr(a.dir,1,1)='/'"
+        " UNION SELECT dir FROM sources WHERE current=1 AND substr(dir,1,1)='/' ORDER BY 1";
     const char *dir;
     sqlite3_stmt *row;
     int rc;

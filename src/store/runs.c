@@ -29,7 +29,7 @@ static int check_known(struct store *s, const struct store_run *r, const char *c
 /* The statement that inserts a run: the columns that no key fills, then those of the key table. */
 static char insert_sql[2048];
 static once_flag insert_made = ONCE_FLAG_INIT;
-enum { OWN_COLUMNS_N = 12 };
+enum { OWN_COLUMNS_N = 11 };
 
 static void make_insert(void)
 {
@@ -40,7 +40,7 @@ static void make_insert(void)
 
     arena_init(&a);
     strbuf_init(&b, &a);
-    strbuf_add(&b, "INSERT INTO runs(run_id,config_id,train_run_id,modified,origin,precision,"
+    strbuf_add(&b, "INSERT INTO runs(run_id,config_id,train_run_id,modified,precision,"
                    "parameters,L_valid,first_window,flops,canonical,spec");
     for (size_t i = 0; i < keys_n; i++)
         if (keys[i].column) strbuf_addf(&b, ",%s", keys[i].column), n++;
@@ -68,7 +68,6 @@ static int insert_run(struct store *s, const struct store_run *r, const char *ca
         DATABASE_TEXT(r->config_id),
         DATABASE_TEXT(eval ? r->train_run_id : NULL),
         DATABASE_INT(p->modified),
-        DATABASE_TEXT(r->imported ? "imported" : "trained"),
         DATABASE_TEXT(spec_get(p, spec_key_find(precision), a)),
         DATABASE_POSITIVE(r->parameters_n),
         DATABASE_POSITIVE(spec_valid_length(p)),
@@ -125,11 +124,26 @@ out:
 
 /* Points that the artefact no longer needs are kept under its name and " (earlier)", so that their
  * runs keep the paper's lengths. 1. All are renamed. 2. The new ones are added. 3. Renamed points
- * of runs that any artefact needs are deleted. */
+ * get their name back if they have a result and are another seed of a new one: fewer seeds than
+ * before leave none out of tables. 4. Renamed points of runs that any artefact needs are deleted.
+ */
 static const char rename_old_points[] =
     "UPDATE points SET artefact=?1||' (earlier)', point=point+(SELECT coalesce(max(o.point)+1,0)"
     " FROM points o WHERE o.artefact=?1||' (earlier)' AND o.scale=?2)"
     " WHERE artefact=?1 AND scale=?2";
+#define LENGTHS "coalesce(L_train_nominal,0),coalesce(L_valid_nominal,0),coalesce(stride_nominal,0)"
+static const char keep_seeds[] =
+    "UPDATE points SET artefact=?1, point=point+(SELECT coalesce(max(o.point)+1,0)"
+    " FROM points o WHERE o.artefact=?1 AND o.scale=?2)"
+    " WHERE artefact=?1||' (earlier)' AND scale=?2"
+    " AND EXISTS(SELECT 1 FROM results v WHERE v.run_id=points.run_id AND v.current=1)"
+    " AND ((SELECT config_id FROM runs r WHERE r.run_id=points.run_id)," LENGTHS ") IN"
+    "  (SELECT config_id," LENGTHS " FROM points JOIN runs USING(run_id)"
+    "  WHERE artefact=?1 AND points.scale=?2)"
+    " AND (run_id," LENGTHS ") NOT IN"
+    "  (SELECT run_id," LENGTHS " FROM points WHERE artefact=?1 AND scale=?2)";
+static const char hide_seeds[] = "UPDATE points SET artefact=artefact||' (hidden)'"
+                                 " WHERE run_id IN (SELECT run_id FROM runs WHERE seed>?1)";
 static const char delete_shared_points[] =
     "DELETE FROM points WHERE artefact=?1||' (earlier)' AND scale=?2 AND EXISTS(SELECT 1 FROM"
     " points o WHERE o.run_id=points.run_id AND o.artefact<>points.artefact)";
@@ -149,11 +163,17 @@ int store_set_points(struct store *s, const char *artefact, const char *scale,
                                  DATABASE_POSITIVE(points[i].L_train_nominal),
                                  DATABASE_POSITIVE(points[i].L_valid_nominal),
                                  DATABASE_POSITIVE(points[i].stride_nominal)));
+    TRY_OUT(rc, DATABASE_RUN(s, e, keep_seeds, DATABASE_TEXT(artefact), DATABASE_TEXT(scale)));
     rc = DATABASE_RUN(s, e, delete_shared_points, DATABASE_TEXT(artefact), DATABASE_TEXT(scale));
 out:
     rc = store_finish(s, rc, e);
     if (rc < 0) err_ctx(e, "points of %s", artefact);
     return rc;
+}
+
+int store_hide_seeds(struct store *s, int32_t seeds, struct err *e)
+{
+    return DATABASE_RUN(s, e, hide_seeds, DATABASE_INT(seeds));
 }
 
 int store_set_claims(struct store *s, const char *artefact, const char *scale,

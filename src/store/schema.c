@@ -272,15 +272,68 @@ const char schema_rows_of_attempt[] = LOSSES_OF_TEXTS(" AND attempt_id=?1");
 
 static const char version_5[] = TABLES_OF_5("");
 
+/* Weights that were made elsewhere, which stand for those of a training. The fields of
+ * EVENT_SOURCE, where they are and since when. current: views show it; neither a later source nor a
+ * training has replaced it. Until version 6 such a source was a finished attempt on the device
+ * `imported`. */
+#define TABLES_OF_6(TEMP)                                                                          \
+    "CREATE " TEMP "TABLE sources("                                                                \
+    " source_id INTEGER PRIMARY KEY,"                                                              \
+    " uid TEXT NOT NULL UNIQUE,"                                                                   \
+    " id TEXT NOT NULL REFERENCES runs(run_id),"                                                   \
+    " kind TEXT NOT NULL,"                                                                         \
+    " name TEXT NOT NULL,"                                                                         \
+    " current INTEGER NOT NULL CHECK(current IN(0,1)),"                                            \
+    " attempt INTEGER NOT NULL CHECK(attempt>=1),"                                                 \
+    " dir TEXT NOT NULL,"                                                                          \
+    " path TEXT NOT NULL,"                                                                         \
+    " sha256 TEXT NOT NULL,"                                                                       \
+    " tokenizer TEXT,"                                                                             \
+    " files TEXT,"                                                                                 \
+    " updates INTEGER,"                                                                            \
+    " tokens_per_update INTEGER,"                                                                  \
+    " final_loss_nats REAL,"                                                                       \
+    " parameters INTEGER,"                                                                         \
+    " code_id TEXT,"                                                                               \
+    " registered_at TEXT NOT NULL,"                                                                \
+    " merged_from TEXT) STRICT;"
+
+#define SOURCES_OF_ATTEMPTS                                                                        \
+    "INSERT INTO sources"                                                                          \
+    " SELECT NULL,a.uid,a.run_id,CASE o.value WHEN 'pretrained' THEN 'folder'"                     \
+    "  WHEN 'authors' THEN 'authors' ELSE 'checkpoint' END,coalesce(m.value,''),1,a.attempt,"      \
+    "  a.dir,v.best_checkpoint,v.best_sha256,NULL,NULL,nullif(v.updates,0),"                       \
+    "  nullif(v.tokens_per_update,0),CASE WHEN v.updates>0 THEN v.final_loss_nats END,"            \
+    "  v.parameters,a.code_id,a.ended_at,a.merged_from FROM results v"                             \
+    " JOIN run_attempts a USING(attempt_id)"                                                       \
+    " LEFT JOIN run_settings o ON o.run_id=v.run_id AND o.key='train.origin' AND o.hashed"         \
+    " LEFT JOIN run_settings m ON m.run_id=v.run_id AND m.key='model.name'"                        \
+    " WHERE v.current=1 AND v.kind='train' AND a.slot='imported'"                                  \
+    "  AND v.best_checkpoint IS NOT NULL AND v.best_sha256 IS NOT NULL;"
+
+/* Deletes these attempts with their results and the records of their checkpoints. */
+#define DELETE_FROM(table)                                                                         \
+    "DELETE FROM " table " WHERE attempt_id IN(SELECT attempt_id FROM run_attempts"                \
+    " WHERE uid IN(SELECT uid FROM sources));"
+#define ATTEMPTS_OF_SOURCES                                                                        \
+    DELETE_FROM("checkpoint_files") DELETE_FROM("results") DELETE_FROM("run_attempts")
+
+const char schema_sources_of_attempts[] = SOURCES_OF_ATTEMPTS ATTEMPTS_OF_SOURCES;
+
+static const char version_6[] =
+    TABLES_OF_6("") "CREATE UNIQUE INDEX one_current_source ON sources(id) WHERE current=1;"
+                    "ALTER TABLE runs DROP COLUMN origin;";
+
 const char schema_trigger_name[] = "an_attempt_ends_once";
 const char schema_trigger[] = ENDS_ONCE_2;
 
 const struct schema_step schema_steps[] = {
-    {1, version_1, NULL, NULL},
-    {2, version_2, NULL, NULL},
-    {3, version_3, "CREATE TEMP VIEW claim_verdicts AS " CLAIMS_OF_2, NULL},
-    {4, version_4, TABLES_OF_4("TEMP "), schema_rows_of_texts},
-    {5, version_5, TABLES_OF_5("TEMP "), NULL},
+    {1, version_1, NULL, NULL, NULL},
+    {2, version_2, NULL, NULL, NULL},
+    {3, version_3, "CREATE TEMP VIEW claim_verdicts AS " CLAIMS_OF_2, NULL, NULL},
+    {4, version_4, TABLES_OF_4("TEMP "), schema_rows_of_texts, NULL},
+    {5, version_5, TABLES_OF_5("TEMP "), NULL, NULL},
+    {6, version_6, TABLES_OF_6("TEMP "), SOURCES_OF_ATTEMPTS, ATTEMPTS_OF_SOURCES},
 };
 const int schema_steps_n = sizeof schema_steps / sizeof *schema_steps;
 

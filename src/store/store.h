@@ -37,6 +37,11 @@ enum store_mode { STORE_READ, STORE_WRITE };
 int store_open(struct store **out, const char *path, enum store_mode mode, struct err *e);
 void store_close(struct store *s); /* takes NULL */
 
+/* store_copy - a copy in memory of what s reads, which can also be written: a report registers
+ * there what no `alibi run` asked for, beside a scheduler and in a read-only folder. The file keeps
+ * what it has. */
+int store_copy(struct store **out, struct store *s, struct err *e);
+
 /* --- transactions, runs, points ------------------------------------------------------------- */
 /* Transactions nest: rolling back an inner one leaves the outer one whole. In a READ store a
  * transaction is one consistent view of the file. Closing the store rolls back. */
@@ -54,13 +59,15 @@ struct store_run {
     const char *run_id, *config_id, *train_run_id; /* train_run_id: of an evaluation, else NULL;
                                                       add the training first */
     int64_t parameters_n;                          /* 0: unknown */
-    double flops;  /* of the whole run, for store_flops_rate; 0: unknown */
-    bool imported; /* a training with a checkpoint from elsewhere */
+    double flops; /* of the whole run, for store_flops_rate; 0: unknown */
 };
 int store_add_run(struct store *s, const struct store_run *r, struct err *e);
 
-/* store_set_points - replaces all points of (artefact, scale). Runs that no artefact needs any more
- * keep their points, and thereby the paper's lengths, under "ARTEFACT (earlier)". */
+/* store_set_points - replaces all points of (artefact, scale). Other seeds of theirs that have a
+ * result stay. Runs that no artefact needs any more keep their points, and thereby the paper's
+ * lengths, under "ARTEFACT (earlier)".
+ * store_hide_seeds - of every artefact, keeps the points of seeds above a number under "ARTEFACT
+ * (hidden)", which no table shows; for a copy. */
 struct store_point {
     int32_t point;
     const char *run_id;
@@ -68,6 +75,7 @@ struct store_point {
 };
 int store_set_points(struct store *s, const char *artefact, const char *scale,
                      const struct store_point *points, int32_t n, struct err *e);
+int store_hide_seeds(struct store *s, int32_t seeds, struct err *e);
 
 /* store_set_paper - replaces the paper's numbers of an artefact by the rows of a paper.tsv: tabs, a
  * header line with the columns of the view paper_values but artefact, in any order, and perhaps
@@ -101,9 +109,7 @@ const char *store_state_name(enum store_state state);
 struct store_attempt {
     const char *run_id;
     int32_t attempt; /* from 1 */
-    const char *device, *host,
-        *boot_id;           /* device `imported`: the checkpoint came from elsewhere; the
-                               origin of a training is that of its current result */
+    const char *device, *host, *boot_id;
     int64_t pid, pid_start; /* of the worker; start time from /proc, against pid reuse. Device
                                `slurm`: the job's number; its host comes with STARTED */
     const char *dir; /* relative to the project: runs/<run_id>/<attempt>; shared by evaluations of
@@ -129,21 +135,34 @@ int store_end_attempt(struct store *s, int64_t attempt_id, const struct store_en
 
 /* State of a run: its current result, and its newest attempt. */
 struct store_run_state {
-    bool done;             /* has a current result */
+    bool done;             /* has a current result or source */
     enum store_state last; /* of the newest attempt; STORE_NONE: never tried */
     int32_t attempts_n;    /* highest attempt number so far */
     int32_t failures_n;    /* failed or lost since the last done or cancelled */
     char last_message[256];
     char code_id[65]; /* of the current result */
-    bool imported;    /* the current result is a checkpoint from elsewhere */
+    bool is_source;   /* its weights were made elsewhere */
 };
 int store_run_state(struct store *s, const char *run_id, struct store_run_state *out,
                     struct err *e);
 /* store_find_run - finds the only run whose id begins with prefix (4 to 16 hex digits). Errors:
  * ERR_USAGE other characters, or several runs match; ERR_NOINPUT no match. */
 int store_find_run(struct store *s, char run_id[SPEC_ID_BYTES], const char *prefix, struct err *e);
-/* store_clear_results - the current result of a run is no longer current (--redo); rows stay. */
+/* store_clear_results - the current result or source of a run is no longer current (--redo); rows
+ * stay. */
 int store_clear_results(struct store *s, const char *run_id, struct err *e);
+
+/* store_add_source - the weights of a training were made elsewhere (EVENT_SOURCE, sources.c). They
+ * replace the training's current result or source; evaluations of other weights are no longer
+ * current. The run must be known. */
+struct store_source {
+    const struct record_source *record;
+    int32_t attempt;           /* of the folder */
+    const char *dir;           /* relative to the project: runs/<run_id>/<attempt> */
+    const char *uid;           /* 32 hex digits; NULL: generated */
+    const char *registered_at; /* as clock_utc writes it; NULL: now */
+};
+int store_add_source(struct store *s, const struct store_source *x, struct err *e);
 
 /* store_running - lists the attempts marked running, which a new scheduler must recover; those that
  * share a folder are neighbours. */
@@ -158,8 +177,9 @@ struct store_running {
 int store_running(struct store *s, struct arena *a, struct store_running **out, int32_t *n,
                   struct err *e);
 
-/* store_checkpoint - path (relative to the project; absolute for a merged training) and sha256 of
- * the checkpoint an evaluation of this training uses. ERR_NOINPUT when the training is not done. */
+/* store_checkpoint - path (relative to the project; absolute for a merged training and for a folder
+ * of weights) and sha256 of the checkpoint an evaluation of this training uses. ERR_NOINPUT when
+ * the training is not done. */
 int store_checkpoint(struct store *s, const char *train_run_id, enum spec_checkpoint which,
                      char path[256], char sha256[65], struct err *e);
 
@@ -211,6 +231,10 @@ int store_query(struct store *s, struct rows *out, struct arena *a, const char *
  * without the final semicolon. Errors: ERR_USAGE as above. */
 int store_columns(struct store *s, struct arena *a, const char *sql, const char ***names,
                   int32_t *n, size_t *bytes, struct err *e);
+
+/* store_views - a row for each column of each view of the contract, in the order of views.sql:
+ * view, number (from 1), column. */
+int store_views(struct store *s, struct rows *out, struct arena *a, struct err *e);
 
 /* store_check - PRAGMA integrity_check and foreign_key_check of the tables of the schema; ERR_DATA
  * with the first finding. */

@@ -10,12 +10,13 @@
 --    paper, their places in tables, their styles in figures, and whether a method is bounded: not
 --    defined for rows longer than L_train.
 -- 5. origin is that of the training: `trained` here, `imported` from a checkpoint that stands for a
---    training here, or the value of train.origin, a training that is never made here. A pretrained
---    model has no updates and no loss that anyone knows; its seed is 0.
+--    training here, or the value of train.origin, a training that is never made here. What is not
+--    known of a source, such as the updates of a pretrained model, is NULL; its seed is 0.
 
 CREATE VIEW run_origins AS
-SELECT run_id, coalesce((SELECT value FROM run_settings s
-    WHERE s.run_id = r.run_id AND s.key = 'train.origin' AND s.hashed), origin) AS origin
+SELECT run_id, coalesce(
+  (SELECT value FROM run_settings s WHERE s.run_id = r.run_id AND s.key = 'train.origin' AND s.hashed),
+  (SELECT 'imported' FROM sources s WHERE s.id = r.run_id AND s.current = 1), 'trained') AS origin
 FROM runs r
 WHERE kind = 'train';
 
@@ -45,101 +46,88 @@ SELECT run_id,
 FROM runs r
 WHERE kind = 'eval';
 
--- bits_per_byte and the two after it: as in lm-eval, of the whole split; NULL where a part was scored,
---   and for texts that no tokenizer cut. 0.693…: the logarithm of 2. Beyond e^709 there is no number.
+-- A row for each training: the settings that tell it from the other trainings of results.db with the
+-- same scale, dataset, corpus, model, position and L_train, such as "train.lr=0.5 train.updates=40";
+-- '' where there are none. A setting at its neutral value, and the seed, say nothing. train.from
+-- names the parent by its method, L_train, updates and config_id. Trainings of one config_id differ
+-- in the seed alone, so one of them represents all.
+CREATE VIEW training_settings AS
+WITH
+configs AS MATERIALIZED (
+  SELECT config_id, min(run_id) AS run_id FROM runs WHERE kind = 'train' GROUP BY config_id),
+kept AS MATERIALIZED (
+  SELECT r.config_id, r.scale, r.dataset, r.corpus, r.model, r.position, r.L_train, s.key,
+    coalesce(p.position || ':' || p.L_train || ':' || p.updates || ':' || substr(p.config_id, 1, 8),
+      s.value) AS value
+  FROM configs c
+  JOIN runs r USING (run_id)
+  JOIN run_settings s USING (run_id)
+  LEFT JOIN runs p ON s.key = 'train.from' AND p.run_id = s.value
+  WHERE s.hashed AND s.key <> 'train.seed'),
+counted AS (
+  SELECT *, count(*) OVER (PARTITION BY scale, dataset, corpus, model, position, L_train, key,
+      value) AS same_n,
+    sum(key = 'kind') OVER (PARTITION BY scale, dataset, corpus, model, position, L_train) AS all_n
+  FROM kept),
+shown AS MATERIALIZED (
+  SELECT config_id, group_concat(key || '=' || value, ' ') AS settings
+  FROM (SELECT * FROM counted WHERE same_n < all_n ORDER BY config_id, key)
+  GROUP BY config_id)
+SELECT r.run_id, coalesce(w.settings, '') AS settings
+FROM runs r
+LEFT JOIN shown w USING (config_id)
+WHERE r.kind = 'train';
+
+-- The other views read evaluation_results: SQLite before 3.41 computes every column of a view that it
+-- keeps in memory for a join, and all_settings compares every training with the others.
 CREATE VIEW evaluations AS
-SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid,
-  coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id = r.run_id), r.L_train)
-    AS L_train_nominal,
-  coalesce((SELECT min(p.L_valid_nominal) FROM points p WHERE p.run_id = r.run_id), r.L_valid)
-    AS L_valid_nominal,
-  r.split, r.protocol, r.stride, r.first_window, r.precision, r.seed,
-  v.perplexity, v.loss_nats, v.tokens, v.nonfinite, v.eval_wps, v.peak_memory_bytes,
-  coalesce(a.device, a.slot) AS device, o.origin, r.run_id, r.train_run_id, r.config_id,
-  a.code_id, a.ended_at AS finished_at,
-  r.checkpoint, r.targets, max(r.modified, t.modified) AS modified, v.checkpoint_sha256,
-  v.wall_seconds, a.attempt, r.corpus, a.backend, s.position_scaling, s.position_scaling_factor,
-  s.attention_window, s.attention_sinks, s.settings, v.datastore_sha256,
-  v.loss_nats * v.tokens / (v.bytes * 0.6931471805599453) AS bits_per_byte,
-  CASE WHEN v.loss_nats * v.tokens < 709.0 * v.bytes
-    THEN exp(v.loss_nats * v.tokens / v.bytes) END AS byte_perplexity,
-  CASE WHEN v.loss_nats * v.tokens < 709.0 * v.words
-    THEN exp(v.loss_nats * v.tokens / v.words) END AS word_perplexity,
-  v.bytes, v.words, v.documents, v.tokenizer, v.tokenizer_sha256
-FROM results v
-JOIN runs r ON r.run_id = v.run_id
-JOIN run_attempts a ON a.attempt_id = v.attempt_id
-JOIN runs t ON t.run_id = r.train_run_id
-JOIN run_origins o ON o.run_id = r.train_run_id
-JOIN evaluation_settings s ON s.run_id = v.run_id
-WHERE v.current = 1 AND v.kind = 'eval';
+SELECT e.*, trim((SELECT g.settings FROM training_settings g WHERE g.run_id = e.train_run_id)
+  || ' ' || e.settings) AS all_settings
+FROM evaluation_results e;
 
 -- A row for each range of positions in the windows of an evaluation. An older program's evaluation
 -- has none.
 CREATE VIEW position_loss AS
-SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol,
-  r.stride, r.seed, b.first, b.last, b.targets, b.nll, b.nll / b.targets AS loss_nats,
-  exp(b.nll / b.targets) AS perplexity, r.run_id, r.train_run_id, r.config_id,
-  max(r.modified, t.modified) AS modified, r.precision, r.checkpoint, s.settings
-FROM results v
-JOIN position_losses b ON b.result_id = v.result_id
-JOIN runs r ON r.run_id = v.run_id
-JOIN runs t ON t.run_id = r.train_run_id
-JOIN evaluation_settings s ON s.run_id = v.run_id
-WHERE v.current = 1 AND v.kind = 'eval';
+SELECT scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed, first,
+  last, targets, nll, nll / targets AS loss_nats, exp(nll / targets) AS perplexity, run_id,
+  train_run_id, config_id, modified, precision, checkpoint, settings
+FROM current_evaluations
+JOIN position_losses USING (result_id);
 
 -- A row for each attention head of an evaluation with eval.attention_rows, and each text.
 CREATE VIEW attention AS
-SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.seed, h.text, h.layer,
-  h.head, h.rows, h.first_weight, h.entropy, h.distance, h.logit_low, h.logit_high, h.slope,
-  h.bound_excess, r.run_id, r.train_run_id, r.config_id, max(r.modified, t.modified) AS modified,
-  r.checkpoint, s.settings
-FROM results v
-JOIN attention_heads h ON h.attempt_id = v.attempt_id
-JOIN runs r ON r.run_id = v.run_id
-JOIN runs t ON t.run_id = r.train_run_id
-JOIN evaluation_settings s ON s.run_id = v.run_id
-WHERE v.current = 1 AND v.kind = 'eval';
+SELECT scale, dataset, model, position, L_train, L_valid, seed, text, layer, head, rows,
+  first_weight, entropy, distance, logit_low, logit_high, slope, bound_excess, run_id,
+  train_run_id, config_id, modified, checkpoint, settings
+FROM current_evaluations
+JOIN attention_heads USING (attempt_id);
 
 -- A row for each target group of the corpus of an evaluation. A corpus without groups has none.
 CREATE VIEW target_groups AS
-SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol,
-  r.stride, r.seed, b.first AS number, b.name, b.targets, b.nll, b.nll / b.targets AS loss_nats,
-  exp(b.nll / b.targets) AS perplexity, b.hits, b.hits * 1.0 / b.targets AS accuracy, r.run_id,
-  r.train_run_id, r.config_id, max(r.modified, t.modified) AS modified, r.precision, r.checkpoint,
-  s.settings, r.corpus
-FROM results v
-JOIN group_losses b ON b.result_id = v.result_id AND b.grouping = 'group'
-JOIN runs r ON r.run_id = v.run_id
-JOIN runs t ON t.run_id = r.train_run_id
-JOIN evaluation_settings s ON s.run_id = v.run_id
-WHERE v.current = 1 AND v.kind = 'eval';
+SELECT scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed,
+  first AS number, name, targets, nll, nll / targets AS loss_nats,
+  exp(nll / targets) AS perplexity, hits, hits * 1.0 / targets AS accuracy, run_id, train_run_id,
+  config_id, modified, precision, checkpoint, settings, corpus
+FROM current_evaluations
+JOIN group_losses USING (result_id)
+WHERE grouping = 'group';
 
 -- A row for each distance of a rollout: attention through the first layers of a head.
 CREATE VIEW attention_rollout AS
-SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.seed, o.text, o.layers,
-  o.head, o.distance, o.weight, r.run_id, r.train_run_id, r.config_id,
-  max(r.modified, t.modified) AS modified, r.checkpoint, s.settings
-FROM results v
-JOIN attention_rollouts o ON o.attempt_id = v.attempt_id
-JOIN runs r ON r.run_id = v.run_id
-JOIN runs t ON t.run_id = r.train_run_id
-JOIN evaluation_settings s ON s.run_id = v.run_id
-WHERE v.current = 1 AND v.kind = 'eval';
+SELECT scale, dataset, model, position, L_train, L_valid, seed, text, layers, head, distance,
+  weight, run_id, train_run_id, config_id, modified, checkpoint, settings
+FROM current_evaluations
+JOIN attention_rollouts USING (attempt_id);
 
 -- A row for each of 64 equal parts of the targets of an evaluation, in the order of the text. An
 -- older program's evaluation has none.
 CREATE VIEW target_blocks AS
-SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol,
-  r.stride, r.seed, b.first, b.last, b.targets, b.nll, b.nll / b.targets AS loss_nats,
-  exp(b.nll / b.targets) AS perplexity, r.run_id, r.train_run_id, r.config_id,
-  max(r.modified, t.modified) AS modified, r.precision, r.checkpoint, s.settings, r.corpus
-FROM results v
-JOIN group_losses b ON b.result_id = v.result_id AND b.grouping = 'block'
-JOIN runs r ON r.run_id = v.run_id
-JOIN runs t ON t.run_id = r.train_run_id
-JOIN evaluation_settings s ON s.run_id = v.run_id
-WHERE v.current = 1 AND v.kind = 'eval';
+SELECT scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed, first,
+  last, targets, nll, nll / targets AS loss_nats, exp(nll / targets) AS perplexity, run_id,
+  train_run_id, config_id, modified, precision, checkpoint, settings, corpus
+FROM current_evaluations
+JOIN group_losses USING (result_id)
+WHERE grouping = 'block';
 
 CREATE VIEW artefact_evaluations AS
 SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid,
@@ -153,10 +141,13 @@ SELECT p.artefact, p.point, e.scale, e.dataset, e.model, e.position, e.L_train, 
   CASE e.protocol WHEN 'sliding' THEN coalesce(p.stride_nominal, e.stride) END AS stride_nominal,
   e.position_scaling, e.position_scaling_factor, e.attention_window, e.attention_sinks, e.settings,
   e.datastore_sha256, e.bits_per_byte, e.byte_perplexity, e.word_perplexity, e.bytes, e.words,
-  e.documents, e.tokenizer, e.tokenizer_sha256
+  e.documents, e.tokenizer, e.tokenizer_sha256, (SELECT g.settings FROM grid_settings g
+    WHERE g.artefact = p.artefact AND g.scale = p.scale AND g.run_id = p.run_id) AS all_settings
 FROM points p
-JOIN evaluations e ON e.run_id = p.run_id;
+JOIN evaluation_results e ON e.run_id = p.run_id;
 
+-- A row for each training that is done, and for each source that stands for one. A reader of a file
+-- before version 6 sees the attempt of a source, too.
 -- ranks: the number of processes, 1 of an older program. Speed, memory and time are of this number.
 -- NULL if the training resumed from a checkpoint that another number of processes wrote: its
 -- wall_seconds are then of both, and its speed may be of either.
@@ -164,10 +155,8 @@ CREATE VIEW trainings AS
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train,
   coalesce((SELECT min(p.L_train_nominal) FROM runs w JOIN points p ON p.run_id = w.run_id
     WHERE w.run_id = r.run_id OR w.train_run_id = r.run_id), r.L_train) AS L_train_nominal,
-  r.seed, CASE WHEN o.origin <> 'pretrained' THEN v.updates END AS updates,
-  CASE WHEN o.origin <> 'pretrained' THEN v.tokens_per_update END AS tokens_per_update,
-  coalesce(v.parameters, r.parameters) AS parameters,
-  CASE WHEN o.origin <> 'pretrained' THEN v.final_loss_nats END AS final_loss_nats, v.train_wps, v.peak_memory_bytes, v.wall_seconds,
+  r.seed, v.updates, v.tokens_per_update, coalesce(v.parameters, r.parameters) AS parameters,
+  v.final_loss_nats, v.train_wps, v.peak_memory_bytes, v.wall_seconds,
   coalesce(a.device, a.slot) AS device, r.run_id, r.config_id, a.code_id,
   a.ended_at AS finished_at,
   o.origin, r.precision, r.modified, v.best_sha256, v.last_sha256, a.attempt, r.corpus, a.backend,
@@ -182,7 +171,19 @@ FROM results v
 JOIN runs r ON r.run_id = v.run_id
 JOIN run_origins o ON o.run_id = v.run_id
 JOIN run_attempts a ON a.attempt_id = v.attempt_id
-WHERE v.current = 1 AND v.kind = 'train';
+WHERE v.current = 1 AND v.kind = 'train'
+AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.uid = a.uid)
+UNION ALL
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train,
+  coalesce((SELECT min(p.L_train_nominal) FROM runs w JOIN points p ON p.run_id = w.run_id
+    WHERE w.run_id = r.run_id OR w.train_run_id = r.run_id), r.L_train),
+  r.seed, s.updates, s.tokens_per_update, coalesce(s.parameters, r.parameters), s.final_loss_nats,
+  NULL, NULL, NULL, 'imported', r.run_id, r.config_id, s.code_id, s.registered_at, o.origin,
+  r.precision, r.modified, s.sha256, s.sha256, s.attempt, r.corpus, 'none', 1
+FROM sources s
+JOIN runs r ON r.run_id = s.id
+JOIN run_origins o ON o.run_id = s.id
+WHERE s.current = 1;
 
 -- noisy: other programs used the machine. A worker on the CPU never waits, so that lost processor
 -- time, or many involuntary switches, mean that others ran. NULL if neither was measured.
@@ -244,7 +245,7 @@ wanted AS (
     coalesce(p.L_valid_nominal, r.L_valid) AS L_valid_nominal, r.split, r.protocol, r.stride,
     CASE r.protocol WHEN 'sliding' THEN coalesce(p.stride_nominal, r.stride) END AS stride_nominal,
     r.config_id, r.run_id, m.metric, m.unit, max(r.modified, coalesce(t.modified, 0)) AS modified,
-    coalesce(i.origin, r.origin) AS origin, coalesce(a.device, a.slot) AS device,
+    coalesce(i.origin, 'trained') AS origin, coalesce(a.device, a.slot) AS device,
     CASE m.metric WHEN 'perplexity' THEN v.perplexity
       WHEN 'memory_gb' THEN v.peak_memory_bytes / 1e9 ELSE v.wps END AS value,
     CASE m.metric WHEN 'memory_gb' THEN v.peak_memory_bytes IS NOT NULL
@@ -341,7 +342,8 @@ WHERE a.state = 'running';
 CREATE VIEW run_list AS
 SELECT run_id, kind, scale, dataset, model, position, L_train, L_valid, split, protocol, stride,
   mode, seed, config_id, train_run_id, modified, parameters, spec, created_at,
-  CASE WHEN EXISTS (SELECT 1 FROM results v WHERE v.run_id = r.run_id AND v.current = 1) THEN 'done'
+  CASE WHEN EXISTS (SELECT 1 FROM results v WHERE v.run_id = r.run_id AND v.current = 1)
+    OR EXISTS (SELECT 1 FROM sources s WHERE s.id = r.run_id AND s.current = 1) THEN 'done'
     ELSE coalesce((SELECT nullif(a.state, 'done') FROM run_attempts a WHERE a.run_id = r.run_id
       ORDER BY a.attempt DESC LIMIT 1), 'none') END AS state
 FROM runs r;
@@ -367,7 +369,8 @@ WITH RECURSIVE diverged(run_id) AS (
   UNION
   SELECT c.run_id FROM diverged d
   JOIN run_settings c ON c.key = 'train.from' AND c.value = d.run_id
-  WHERE NOT EXISTS (SELECT 1 FROM results v WHERE v.run_id = c.run_id AND v.current = 1))
+  WHERE NOT EXISTS (SELECT 1 FROM results v WHERE v.run_id = c.run_id AND v.current = 1)
+  AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.id = c.run_id AND s.current = 1))
 SELECT p.artefact, r.scale, r.dataset, r.corpus, r.model, r.position,
   coalesce(m.display, r.position) AS method, coalesce(m.place, 99) AS place,
   'L=' || r.L_train || CASE WHEN r.L_train <> p.L_train_nominal
@@ -393,7 +396,7 @@ JOIN runs r ON r.run_id = p.run_id AND r.kind = 'eval'
 JOIN evaluation_settings s ON s.run_id = p.run_id
 JOIN runs q ON q.run_id = r.train_run_id
 LEFT JOIN position_methods m ON m.position = r.position
-LEFT JOIN evaluations e ON e.run_id = r.run_id
+LEFT JOIN evaluation_results e ON e.run_id = r.run_id
 LEFT JOIN trainings t ON t.run_id = r.train_run_id
 LEFT JOIN (
   SELECT o.artefact, o.scale, w.position, w.L_train, w.seed, w.run_id, min(o.point)
@@ -478,3 +481,42 @@ FROM asked a
 LEFT JOIN shown w
   ON w.artefact = a.artefact AND w.scale = a.scale AND w.config_id = a.config_id
 LEFT JOIN evaluation_settings s ON s.run_id = a.run_id;
+
+-- bits_per_byte and the two after it: as in lm-eval, of the whole split; NULL where a part was scored,
+--   and for texts that no tokenizer cut. 0.693…: the logarithm of 2. Beyond e^709 there is no number.
+CREATE VIEW evaluation_results AS
+SELECT e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid,
+  coalesce((SELECT min(p.L_train_nominal) FROM points p WHERE p.run_id = e.run_id), e.L_train)
+    AS L_train_nominal,
+  coalesce((SELECT min(p.L_valid_nominal) FROM points p WHERE p.run_id = e.run_id), e.L_valid)
+    AS L_valid_nominal,
+  e.split, e.protocol, e.stride, e.first_window, e.precision, e.seed,
+  v.perplexity, v.loss_nats, v.tokens, v.nonfinite, v.eval_wps, v.peak_memory_bytes,
+  coalesce(a.device, a.slot) AS device, o.origin, e.run_id, e.train_run_id, e.config_id,
+  a.code_id, a.ended_at AS finished_at,
+  e.checkpoint, e.targets_asked AS targets, e.modified, v.checkpoint_sha256,
+  v.wall_seconds, a.attempt, e.corpus, a.backend, e.position_scaling, e.position_scaling_factor,
+  e.attention_window, e.attention_sinks, e.settings, v.datastore_sha256,
+  v.loss_nats * v.tokens / (v.bytes * 0.6931471805599453) AS bits_per_byte,
+  CASE WHEN v.loss_nats * v.tokens < 709.0 * v.bytes
+    THEN exp(v.loss_nats * v.tokens / v.bytes) END AS byte_perplexity,
+  CASE WHEN v.loss_nats * v.tokens < 709.0 * v.words
+    THEN exp(v.loss_nats * v.tokens / v.words) END AS word_perplexity,
+  v.bytes, v.words, v.documents, v.tokenizer, v.tokenizer_sha256
+FROM current_evaluations e
+JOIN results v ON v.result_id = e.result_id
+JOIN run_attempts a ON a.attempt_id = e.attempt_id
+JOIN run_origins o ON o.run_id = e.train_run_id;
+
+-- A row for each current evaluation: its columns that the views of its parts have, too.
+CREATE VIEW current_evaluations AS
+SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol, r.stride,
+  r.seed, r.run_id, r.train_run_id, r.config_id, max(r.modified, t.modified) AS modified,
+  r.precision, r.checkpoint, s.settings, r.corpus, r.first_window, r.targets AS targets_asked,
+  s.position_scaling, s.position_scaling_factor, s.attention_window, s.attention_sinks,
+  v.result_id, v.attempt_id
+FROM results v
+JOIN runs r ON r.run_id = v.run_id
+JOIN runs t ON t.run_id = r.train_run_id
+JOIN evaluation_settings s ON s.run_id = v.run_id
+WHERE v.current = 1 AND v.kind = 'eval';

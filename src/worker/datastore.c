@@ -16,8 +16,9 @@ int datastore_model(struct model **out, const struct datastore_options *o, const
                     const struct shape_capacity *capacity, struct err *e)
 {
     TRY(model_open(out, o->worker->backend, s, capacity, e));
-    int rc = o->knn.control == SPEC_KNN_UNTRAINED ? model_init(*out, (uint64_t)s->train.seed, e)
-                                                  : trained_load(o->trained, o->worker, *out, e);
+    int rc = o->knn.control == SPEC_KNN_UNTRAINED
+                 ? model_init(*out, (uint64_t)s->train.seed, e)
+                 : weights_of_source(o->source, o->worker, *out, e);
     if (rc < 0) {
         model_close(*out);
         *out = NULL;
@@ -29,7 +30,7 @@ int datastore_model(struct model **out, const struct datastore_options *o, const
 static int keep_keys(struct datastore *d, const struct datastore_options *o, const struct scores *s,
                      int64_t done, struct err *e)
 {
-    int32_t width = o->trained->spec.model.dim;
+    int32_t width = o->source->spec.model.dim;
 
     if (s->n > d->n - done)
         return ERR(e, ERR_INTERNAL, "more than %" PRId64 " keys of a training text", d->n);
@@ -37,7 +38,7 @@ static int keep_keys(struct datastore *d, const struct datastore_options *o, con
         if (!isfinite(s->keys[i]))
             return ERR(e, ERR_NUMBER,
                        "%s: the key of target %" PRId64 " of the training text is not finite",
-                       o->trained->path, done + i / width);
+                       o->source->path, done + i / width);
         d->keys_own[done * width + i] = s->keys[i];
     }
     return 0;
@@ -47,7 +48,7 @@ static int compute_keys(struct datastore *d, const struct datastore_options *o, 
                         int32_t rows, struct err *e)
 {
     struct score_options options = {
-        .model = m, .rows = rows, .keys = SCORE_ONLY_KEYS, .width = o->trained->spec.model.dim};
+        .model = m, .rows = rows, .keys = SCORE_ONLY_KEYS, .width = o->source->spec.model.dim};
     struct scores scores;
     int64_t done = 0;
     int rc = 0;
@@ -83,7 +84,7 @@ static int hash(struct datastore *d, int32_t width, struct err *e)
 
 static int build(struct datastore *d, const struct datastore_options *o, struct err *e)
 {
-    int32_t width = o->trained->spec.model.dim;
+    int32_t width = o->source->spec.model.dim;
     struct shape_capacity capacity;
     struct model *m = NULL;
 
@@ -97,8 +98,8 @@ static int build(struct datastore *d, const struct datastore_options *o, struct 
     tokens_read(&o->corpus->split[CORPUS_TRAIN], 0, d->n, d->values_own);
     shape_capacity_scores(&capacity, o->knn.window, o->knn.stride, 1, SPEC_FP32);
     capacity.keys = true;
-    capacity.streamed = trained_is_streamed(o->trained, o->worker);
-    TRY(datastore_model(&m, o, &o->trained->spec, &capacity, e));
+    capacity.streamed = weights_are_streamed(o->source, o->worker);
+    TRY(datastore_model(&m, o, &o->source->spec, &capacity, e));
     int rc = compute_keys(d, o, m, capacity.rows_max, e);
     model_close(m);
     return rc < 0 ? rc : hash(d, width, e);

@@ -60,7 +60,7 @@ struct mixing {
 
 struct evaluate {
     struct worker *worker;
-    struct trained weights;
+    struct source weights;
     struct spec trained; /* spec of the training, from the checkpoint */
     struct corpus corpus;
     struct datastore_options options; /* of the datastore of all specs */
@@ -137,7 +137,7 @@ static int get_datastore(struct evaluate *v, struct err *e)
     if (s.eval.knn.neighbours == 0) return 0;
     TRY(spec_check(&s, e)); /* now that the text is known */
     v->options = (struct datastore_options){.worker = v->worker,
-                                            .trained = &v->weights,
+                                            .source = &v->weights,
                                             .corpus = &v->corpus,
                                             .knn = spec_datastore(&s.eval, &v->trained),
                                             .more = v->targets_total};
@@ -151,6 +151,30 @@ static int get_datastore(struct evaluate *v, struct err *e)
     return 0;
 }
 
+/* Hashing a large folder takes minutes, in which a stop may be requested. */
+static int keep_alive(void *context, double share, struct err *e)
+{
+    struct worker *a = context;
+
+    (void)share;
+    if (worker_stop_requested(a))
+        return ERR(e, ERR_INTERRUPTED, "stopped while opening the model; rerun the command");
+    return worker_progress(a, 0, 1, (double)NAN, (double)NAN, e);
+}
+
+/* Refuses a corpus without the ids of the model's tokenizer. A training's spec has the fingerprint
+ * of its text. */
+static int check_corpus(const struct evaluate *v, struct err *e)
+{
+    const char *expected = v->weights.tokenizer;
+
+    if (!expected || strcmp(expected, v->corpus.tokenizer_sha256) == 0) return 0;
+    return ERR(e, ERR_DATA,
+               "data/%s has not the ids of the model's tokenizer (%.12s…); prepare the text with "
+               "`alibi data prepare NAME --tokenizer %s --text DIR`",
+               v->corpus.name, expected, v->weights.path);
+}
+
 static int prepare(struct evaluate *v, struct err *e)
 {
     struct worker *a = v->worker;
@@ -160,10 +184,10 @@ static int prepare(struct evaluate *v, struct err *e)
     v->sums = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->sums);
     v->member = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->member);
     TRY(check_group(v, e));
-    TRY(trained_open(&v->weights, a, s->train_run, s->checkpoint, e));
+    TRY(source_open(&v->weights, a->project, s->train_run, s->checkpoint, keep_alive, a, e));
     v->trained = v->weights.spec;
     TRY(corpus_open_for(&v->corpus, a->project, &v->trained, e));
-    TRY(trained_check_corpus(&v->weights, &v->corpus, e));
+    TRY(check_corpus(v, e));
     for (int32_t i = 0; i < a->specs_n; i++) {
         TRY(make_windows(&w, v, i, e));
         v->targets_total += w.targets_n;
@@ -504,15 +528,15 @@ static int run_pass(struct evaluate *v, int32_t first, struct err *e)
     shape_capacity_scores(&capacity, longest->L, w.stride, mixes(v) ? 1 : v->members_n,
                           longest->precision);
     capacity.keys = mixes(v) && !v->unigram;
-    capacity.streamed = trained_is_streamed(&v->weights, a);
+    capacity.streamed = weights_are_streamed(&v->weights, a);
     capacity.hits = !mixes(v) && v->corpus.group_of[longest->split].data != NULL;
     const struct spec spec = spec_evaluated(&v->trained, longest);
     reset_peak();
     TRY_OUT(rc, model_open(&m, a->backend, &spec, &capacity, e));
-    TRY_OUT(rc, trained_load(&v->weights, a, m, e));
+    TRY_OUT(rc, weights_of_source(&v->weights, a, m, e));
     TRY_OUT(rc, score(v, m, &w, &capacity, e));
     double wps = measured_wps(v, w.targets_n);
-    TRY_OUT(rc, trained_check(&v->weights, e));
+    TRY_OUT(rc, source_check(&v->weights, e));
     TRY_OUT(rc, worker_peak_bytes(a, &peak, e));
     for (int32_t i = 0; i < v->members_n; i++)
         TRY_OUT(rc, heads_record(a, v->member[i], &v->trained, m,
@@ -545,7 +569,7 @@ int evaluate_run(struct worker *a, struct err *e)
 out:
     rc = file_writer_close(v.losses, rc, e);
     datastore_close(&v.datastore);
-    trained_close(&v.weights);
+    source_close(&v.weights);
     corpus_close(&v.corpus);
     return rc;
 }

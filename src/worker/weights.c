@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "interchange/interchange.h"
 
 /* The tensors of a file, in their order. */
 struct weights {
@@ -26,17 +27,10 @@ static void weights_init(struct weights *w, const struct shape_params *p, int32_
                           .block = slots_n > 0 ? states : values};
     arena_init(&w->arena);
     w->entry = arena_array(&w->arena, (size_t)w->n, sizeof *w->entry);
-    for (int32_t i = 0; i < w->n; i++) {
-        const struct shape_tensor *t = &p->tensor[i % p->tensors_n];
-        struct safetensors_entry *x = &w->entry[i];
-        x->name = slots_n == 0 ? t->name
-                               : arena_printf(&w->arena, "state%d.%s", i / p->tensors_n, t->name);
-        x->elements_n = (int64_t)t->rows * t->cols;
-        x->dims_n = t->dims;
-        /* A checkpoint's vector has one dimension. */
-        x->dims[0] = t->dims == 1 ? x->elements_n : t->rows;
-        if (t->dims != 1) x->dims[1] = t->cols;
-    }
+    for (int32_t i = 0; i < blocks_n; i++) checkpoint_entries(w->entry + i * p->tensors_n, p);
+    for (int32_t i = 0; slots_n > 0 && i < w->n; i++)
+        w->entry[i].name =
+            arena_printf(&w->arena, "state%d.%s", i / p->tensors_n, w->entry[i].name);
 }
 
 int weights_save(struct model *m, int32_t slots_n, const char *path,
@@ -65,30 +59,13 @@ int weights_save(struct model *m, int32_t slots_n, const char *path,
     return rc;
 }
 
-static int check(const struct weights *w, const struct safetensors *s, struct err *e)
-{
-    if (safetensors_count(s) != w->n)
-        return ERR(e, ERR_DATA, "%d tensors, but the model has %d", safetensors_count(s), w->n);
-    for (int32_t i = 0; i < w->n; i++) {
-        const struct safetensors_entry *want = &w->entry[i], *x = safetensors_find(s, want->name);
-        if (!x) return ERR(e, ERR_DATA, "tensor %s is missing", want->name);
-        if (strcmp(x->dtype, "F32") != 0)
-            return ERR(e, ERR_DATA, "%s is %s, expected F32", x->name, x->dtype);
-        if (x->dims_n != want->dims_n || memcmp(x->dims, want->dims, sizeof x->dims) != 0)
-            return ERR(e, ERR_DATA, "%s has %lld elements in %d dimensions, expected %lld in %d",
-                       x->name, (long long)x->elements_n, x->dims_n, (long long)want->elements_n,
-                       want->dims_n);
-    }
-    return 0;
-}
-
 int weights_load(struct model *m, int32_t slots_n, const struct safetensors *s, const char *path,
                  struct err *e)
 {
     struct weights w;
 
     weights_init(&w, model_params(m), slots_n);
-    int rc = check(&w, s, e);
+    int rc = checkpoint_check(s, w.entry, w.n, e);
     if (rc < 0) err_ctx(e, "%s", path);
     for (int32_t i = 0; rc == 0 && i < w.n; i++) {
         const struct safetensors_entry *x = safetensors_find(s, w.entry[i].name);
@@ -98,6 +75,39 @@ int weights_load(struct model *m, int32_t slots_n, const struct safetensors *s, 
     arena_fini(&w.arena);
     return rc;
 }
+
+/* --- sources -------------------------------------------------------------------------------- */
+
+bool weights_are_streamed(const struct source *s, const struct worker *a)
+{
+    return s->is_folder && !a->backend->ops->graph_begin; /* graphs need weights that stay */
+}
+
+/* Reads tensor i of a streamed model, when a pass needs it. */
+static int read_tensor(void *context, int32_t i, float *out, struct err *e)
+{
+    return source_read(context, i, out, e);
+}
+
+int weights_of_source(const struct source *s, const struct worker *a, struct model *m,
+                      struct err *e)
+{
+    int rc = 0;
+
+    if (weights_are_streamed(s, a)) return model_stream(m, read_tensor, (void *)(uintptr_t)s, e);
+    float *values = malloc((size_t)s->params.largest_n * sizeof *values);
+    if (!values)
+        return ERR(e, ERR_NOMEM, "out of memory for a tensor of %lld elements",
+                   (long long)s->params.largest_n);
+    for (int32_t i = 0; rc == 0 && i < s->params.tensors_n; i++) {
+        rc = source_read(s, i, values, e);
+        if (rc == 0) rc = model_write(m, MODEL_VALUES, i, values, e);
+    }
+    free(values);
+    return rc;
+}
+
+/* --- a parent's weights ----------------------------------------------------------------------- */
 
 static int check_finite(const float *value, const struct safetensors_entry *x, struct err *e)
 {
@@ -116,7 +126,7 @@ int weights_inherit(struct model *m, int32_t slots_n, const struct shape_inherit
     int32_t tensors_n = model_params(m)->tensors_n;
 
     weights_init(&w, parent, slots_n);
-    int rc = check(&w, s, e);
+    int rc = checkpoint_check(s, w.entry, w.n, e);
     for (int32_t i = 0; rc == 0 && i < w.n; i++)
         rc = check_finite(safetensors_find(s, w.entry[i].name)->data, &w.entry[i], e);
     if (rc < 0) err_ctx(e, "%s", path);

@@ -17,8 +17,8 @@
 #include "group/group.h"
 #include "interchange/safetensors.h"
 #include "model/model.h"
-#include "pretrained/pretrained.h"
 #include "record/run_folder.h"
+#include "source/source.h"
 #include "spec/spec.h"
 #include "worker/worker.h"
 
@@ -117,34 +117,14 @@ int weights_inherit(struct model *m, int32_t slots_n, const struct shape_inherit
                     const struct shape_params *parent, const struct safetensors *s,
                     const char *path, struct err *e);
 
-/* --- trained.c: the weights that evaluations run on ----------------------------------------------
+/* --- weights of a source (source/source.h) for evaluations ---------------------------------------
  *
- * The checkpoint of a pretrained model names a folder (pretrained/pretrained.h): its files are
- * hashed when it is opened, and looked at again before a result is recorded. */
-
-struct trained {
-    const char *path; /* of the checkpoint, in the worker's arena */
-    char sha256[HASH_HEX_BYTES];
-    struct spec spec; /* of the training */
-    struct safetensors *file;
-    struct pretrained *folder; /* NULL: the checkpoint has the weights itself, as the next */
-    struct pretrained_registered *files;
-    struct pretrained_place place;
-};
-/* trained_open - Errors: those of checkpoint_find, checkpoint_open and pretrained_open; ERR_DATA a
- * file of the folder is not the one that was imported. */
-int trained_open(struct trained *t, struct worker *a, const char *run_id,
-                 enum spec_checkpoint which, struct err *e);
-/* trained_is_streamed - whether a model of it has a capacity with `streamed`: on a CPU, where the
- * folder's files are in the same memory. */
-bool trained_is_streamed(const struct trained *t, const struct worker *a);
-/* trained_load - gives the weights to a model; a streamed one reads them until trained_close. */
-int trained_load(const struct trained *t, const struct worker *a, struct model *m, struct err *e);
-/* trained_check_corpus - ERR_DATA unless the corpus has the ids of the model's tokenizer.
- * trained_check - ERR_DATA a file of the folder has changed since it was opened. */
-int trained_check_corpus(const struct trained *t, const struct corpus *c, struct err *e);
-int trained_check(const struct trained *t, struct err *e);
-void trained_close(struct trained *t); /* may be closed already */
+ * weights_are_streamed - true if a model of it has a capacity with `streamed`: on a CPU, where the
+ * folder's files are in the same memory. weights_of_source - gives the weights to a model; a
+ * streamed one reads them until source_close. */
+bool weights_are_streamed(const struct source *s, const struct worker *a);
+int weights_of_source(const struct source *s, const struct worker *a, struct model *m,
+                      struct err *e);
 
 /* --- parent.c: the start of a training that continues another one -------------------------------
  *
@@ -305,7 +285,7 @@ int validate_loss(const struct score_options *o, const struct spec *s, validate_
 
 struct datastore_options {
     struct worker *worker;
-    const struct trained *trained;
+    const struct source *source;
     const struct corpus *corpus;
     struct spec_knn knn; /* of spec_datastore */
     int64_t more;        /* targets that the worker scores afterwards, for progress */

@@ -2,11 +2,13 @@
 #include "record/run_folder.h"
 #include "workflow/workflow.h"
 
-/* Attempt folders that neither a current result nor a run that may still resume needs. */
+/* Folders that neither a current result or source nor a run that may still resume needs. */
 static const char needless_sql[] =
     "SELECT DISTINCT a.dir FROM attempts a WHERE a.state <> 'running' AND NOT EXISTS"
     " (SELECT 1 FROM attempts d WHERE d.dir = a.dir AND d.current_result)"
-    " AND EXISTS (SELECT 1 FROM attempts b WHERE b.run_id = a.run_id AND b.current_result)";
+    " AND EXISTS (SELECT 1 FROM run_list b WHERE b.run_id = a.run_id AND b.state = 'done')"
+    " UNION SELECT s.dir FROM sources s JOIN run_list b ON b.run_id = s.id AND b.state = 'done'"
+    " WHERE NOT s.current";
 
 int workflow_gc(struct gc_result *out, const struct project *project, struct arena *a,
                 struct store *store, struct err *e)

@@ -1,11 +1,10 @@
-/* import.c - registers a published checkpoint as the result of a training, or its log as the curves
- * of one.
+/* import.c - registers a published checkpoint as the result of a training.
  *
  *   1. Select the training of the plan by --as, else by the content or name of the file. Exactly
  *      one must match.
  *   2. Compare the file with the training's spec, and its dictionary with the corpus.
- *   3. Create an attempt's folder as a worker does, and ingest its records in one transaction.
- *      After a failure neither remains. */
+ *   3. Write its weights to a folder of the run, and register them as their source. After a failure
+ *      neither folder nor rows remain. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,6 +18,8 @@
 #include "interchange/interchange.h"
 #include "prepare/dictionary.h"
 #include "record/run_folder.h"
+#include "source/source.h"
+#include "spec/code_id.h"
 #include "store/ingest.h"
 #include "workflow/workflow.h"
 
@@ -128,45 +129,26 @@ static int check_dictionary(const struct project *project, struct arena *a, cons
     return 0;
 }
 
-/* --- 3. the attempt ------------------------------------------------------------------------- */
+/* --- 3. the source -------------------------------------------------------------------------- */
 
-/* The store and the attempt being ingested. */
-struct ingest {
-    struct store *store;
-    int64_t attempt_id;
-};
-
-static int ingest_record(void *context, const struct event *ev, struct err *e)
-{
-    const struct ingest *x = context;
-    return store_ingest(x->store, x->attempt_id, ev, e);
-}
-
-int workflow_store_attempt(struct store *store, const struct project *project, struct arena *a,
-                           const struct plan_run *r, int32_t number, const char *dir,
-                           const struct store_end *end, struct err *e)
+int workflow_register_source(struct store *store, const struct project *project, struct arena *a,
+                             const struct plan_run *r, int32_t number, const char *dir,
+                             const struct record_source *source, struct err *e)
 {
     const struct store_run run = {.spec = &r->spec,
                                   .run_id = r->run_id,
                                   .config_id = r->config_id,
                                   .parameters_n = r->cost.parameters_n,
-                                  .flops = r->cost.flops,
-                                  .imported = end->state == STORE_DONE};
-    const struct store_attempt attempt = {
-        .run_id = r->run_id, .attempt = number, .device = RECORD_IMPORTED, .dir = dir};
-    int64_t attempt_id;
+                                  .flops = r->cost.flops};
+    const char *path = project_path(project, a, dir);
     int rc = 0;
 
+    TRY(source_register(path, &r->spec, source, e));
     TRY(store_begin(store, e));
     TRY_OUT(rc, store_add_run(store, &run, e));
-    TRY_OUT(rc, store_start_attempt(store, &attempt, &attempt_id, e));
-    struct ingest x = {store, attempt_id};
-    TRY_OUT(rc, run_folder_each(project_path(project, a, dir), ingest_record, &x, e));
-    TRY_OUT(rc, store_end_attempt(store, attempt_id, end, e));
-    return store_commit(store, e);
+    TRY_OUT(rc, store_ingest_source(store, dir, path, number, e));
 out:
-    store_rollback(store);
-    return rc;
+    return store_finish(store, rc, e);
 }
 
 /* Takes the last training loss from the file, else from the user. */
@@ -196,16 +178,41 @@ static int32_t nominal_length(const struct plan *p, const struct plan_run *r)
     return r->spec.train.L;
 }
 
+/* Writes the weights into the folder and registers them. */
+static int write_and_register(struct store *store, const struct project *project, struct arena *a,
+                              struct import *im, const char *path, double loss_nats,
+                              const struct plan_run *r, int32_t number, const char *dir,
+                              struct err *e)
+{
+    const char *slash = strrchr(path, '/');
+    struct import_written w;
+    struct shape_cost cost;
+
+    shape_cost(&cost, &r->spec);
+    TRY(import_write(im, project_path(project, a, dir), &w, e));
+    const struct record_source source = {
+        .run_id = r->run_id,
+        .kind = r->spec.train.origin == SPEC_AUTHORS ? "authors" : "checkpoint",
+        .name = slash ? slash + 1 : path,
+        .path = w.file,
+        .sha256 = w.sha256,
+        .updates = w.updates,
+        .tokens_per_update = cost.tokens_per_update,
+        .final_loss_nats = loss_nats,
+        .parameters = w.parameters_n,
+        .code_id = code_id()};
+    return workflow_register_source(store, project, a, r, number, dir, &source, e);
+}
+
 static int import_checkpoint(struct import_result *out, struct store *store,
                              const struct project *project, struct arena *a,
                              const struct import_options *o, struct import *im, const char *path,
                              const struct plan_run *r, struct err *e)
 {
-    static const struct store_end done = {
-        .state = STORE_DONE, .exit_code = 0, .signal = -1, .message = "imported"};
     struct store_run_state st;
     int32_t number = 0;
     double loss_nats;
+    char *dir;
 
     TRY(import_check(im, &r->spec, e));
     TRY(choose_loss(&loss_nats, o, im, path, e));
@@ -214,118 +221,21 @@ static int import_checkpoint(struct import_result *out, struct store *store,
         return ERR(e, ERR_USAGE,
                    "run %s is already done (see `alibi show %s`); --force replaces its result",
                    r->run_id, r->run_id);
-    char *dir;
     TRY(run_folder_claim(&dir, &number, a, project->root, r->run_id, st.attempts_n + 1, e));
     out->dir = dir;
     out->was_fp16 = import_facts(im)->was_fp16;
     out->heads_recorded = import_facts(im)->heads_recorded;
-    const char *folder = project_path(project, a, out->dir);
-    int rc = import_write(im, folder, loss_nats, e);
-    if (rc == 0) rc = workflow_store_attempt(store, project, a, r, number, out->dir, &done, e);
-    if (rc < 0) dir_remove_tree(AT_FDCWD, folder, NULL, NULL);
+    int rc = write_and_register(store, project, a, im, path, loss_nats, r, number, dir, e);
+    if (rc < 0) dir_remove_tree(AT_FDCWD, project_path(project, a, dir), NULL, NULL);
     return rc;
 }
 
-int workflow_has_log(bool *out, struct store *store, const char *run_id, struct err *e)
-{
-    static const char sql[] =
-        "SELECT EXISTS(SELECT 1 FROM attempts JOIN curves USING(run_id, attempt)"
-        " WHERE run_id = :run AND slot = '" RECORD_IMPORTED "')";
-    const struct store_param run = {"run", run_id, STORE_TEXT};
-    struct arena a;
-    struct rows rows;
-
-    arena_init(&a);
-    int rc = rows_read(&rows, &a, store, sql, &run, 1, e);
-    if (rc == 0) *out = strcmp(store_text(&rows.row[0][0]), "1") == 0;
-    arena_fini(&a);
-    return rc;
-}
-
-static int import_log(struct import_result *out, struct store *store, const struct project *project,
-                      struct arena *a, const struct import_options *o,
-                      const struct training_log *log, const struct plan_run *r, struct err *e)
-{
-    static const struct store_end ended = {
-        .state = STORE_CANCELLED, .exit_code = -1, .signal = -1, .message = "imported log"};
-    struct store_run_state st;
-    int32_t number = 0;
-    bool known;
-
-    TRY(training_log_check(log, &r->spec, e));
-    TRY(store_run_state(store, r->run_id, &st, e));
-    TRY(workflow_has_log(&known, store, r->run_id, e));
-    if (known && !o->force)
-        return ERR(e, ERR_USAGE,
-                   "run %s already has a log (see `alibi curves %s`); --force replaces it",
-                   r->run_id, r->run_id);
-    char *dir;
-    TRY(run_folder_claim(&dir, &number, a, project->root, r->run_id, st.attempts_n + 1, e));
-    out->dir = dir;
-    out->is_log = true;
-    out->train_losses_n = log->train.n;
-    out->valid_losses_n = log->valid.n;
-    const char *folder = project_path(project, a, out->dir);
-    int rc = training_log_write(log, &r->spec, folder, e);
-    if (rc == 0) rc = workflow_store_attempt(store, project, a, r, number, out->dir, &ended, e);
-    if (rc < 0) dir_remove_tree(AT_FDCWD, folder, NULL, NULL);
-    return rc;
-}
-
-static void fill_result(struct import_result *out, const struct plan *p, const struct plan_run *of,
-                        const struct plan_run *r)
+static void fill_result(struct import_result *out, const struct plan *p, const struct plan_run *r)
 {
     out->spec = r->spec;
     memcpy(out->run_id, r->run_id, sizeof out->run_id);
     out->parameters_n = r->cost.parameters_n;
-    out->L_train_nominal = nominal_length(p, of);
-}
-
-bool workflow_import_is_log(const char *path)
-{
-    size_t n = strlen(path);
-    return n > 4 && strcmp(path + n - 4, ".log") == 0;
-}
-
-/* The content of a file: a checkpoint, or a log. */
-struct imported {
-    struct import *checkpoint; /* NULL: a log */
-    struct training_log log;
-    struct import_facts facts;
-};
-
-static int imported_open(struct imported *m, struct arena *a, const char *path, struct err *e)
-{
-    *m = (struct imported){0};
-    if (workflow_import_is_log(path)) {
-        TRY(training_log_read(&m->log, a, path, e));
-        m->facts.L = m->log.L;
-    } else {
-        TRY(import_open(&m->checkpoint, path, e));
-        m->facts = *import_facts(m->checkpoint);
-    }
-    return 0;
-}
-
-/* Registers the file as the training r of the plan. The log of another program is never that of a
- * training that may be made here. */
-static int imported_store(struct import_result *out, struct store *store,
-                          const struct project *project, struct arena *a,
-                          const struct import_options *o, struct imported *m, const char *path,
-                          const struct plan *p, const struct plan_run *r, struct err *e)
-{
-    struct plan_run theirs = *r;
-
-    if (m->checkpoint) {
-        TRY(import_checkpoint(out, store, project, a, o, m->checkpoint, path, r, e));
-    } else {
-        theirs.spec.train.origin = SPEC_AUTHORS;
-        spec_run_id(&theirs.spec, theirs.run_id);
-        spec_config_id(&theirs.spec, NULL, theirs.config_id);
-        TRY(import_log(out, store, project, a, o, &m->log, &theirs, e));
-    }
-    fill_result(out, p, r, &theirs);
-    return 0;
+    out->L_train_nominal = nominal_length(p, r);
 }
 
 int workflow_import_training(struct import_result *out, struct store *store,
@@ -333,19 +243,26 @@ int workflow_import_training(struct import_result *out, struct store *store,
                              const struct import_options *o, const struct plan *p,
                              const struct plan_run *r, struct err *e)
 {
-    struct imported m;
+    struct import *im = NULL;
 
     *out = (struct import_result){0};
-    int rc = imported_open(&m, a, path, e);
-    if (rc == 0) rc = imported_store(out, store, project, a, o, &m, path, p, r, e);
-    import_close(m.checkpoint);
+    int rc = import_open(&im, path, e);
+    if (rc == 0) rc = import_checkpoint(out, store, project, a, o, im, path, r, e);
+    if (rc == 0) fill_result(out, p, r);
+    import_close(im);
     return rc;
+}
+
+static bool is_log(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 4 && strcmp(path + n - 4, ".log") == 0;
 }
 
 int workflow_import(struct import_result *out, const struct project *project, struct arena *a,
                     const char *path, const struct import_options *o, struct err *e)
 {
-    struct imported m;
+    struct import *im = NULL;
     struct store *store = NULL;
     struct plan plan = {0};
     const struct plan_run *training = NULL;
@@ -354,18 +271,22 @@ int workflow_import(struct import_result *out, const struct project *project, st
     int rc = 0;
 
     *out = (struct import_result){0};
-    TRY_OUT(rc, imported_open(&m, a, path, e));
-    TRY_OUT(rc, complete_selection(a, o, &m.facts, path, &only, &L, e));
+    if (is_log(path))
+        return ERR(e, ERR_USAGE,
+                   "%s: a training log cannot be imported; import the training's checkpoint", path);
+    TRY_OUT(rc, import_open(&im, path, e));
+    TRY_OUT(rc, complete_selection(a, o, import_facts(im), path, &only, &L, e));
     const struct plan_options po = {.scale = o->scale, .only = (const char *[]){only, NULL}};
     TRY_OUT(rc, plan_open(&plan, project, &o->artefact, 1, &po, e));
     TRY_OUT(rc, find_training(&training, &plan, L, only, e));
-    if (m.checkpoint) TRY_OUT(rc, import_check(m.checkpoint, &training->spec, e));
+    TRY_OUT(rc, import_check(im, &training->spec, e));
     if (o->dict) TRY_OUT(rc, check_dictionary(project, a, o->dict, &training->spec.data, e));
     TRY_OUT(rc, store_open(&store, project_path(project, a, "results.db"), STORE_WRITE, e));
-    TRY_OUT(rc, imported_store(out, store, project, a, o, &m, path, &plan, training, e));
+    TRY_OUT(rc, import_checkpoint(out, store, project, a, o, im, path, training, e));
+    fill_result(out, &plan, training);
 out:
     store_close(store);
     plan_close(&plan);
-    import_close(m.checkpoint);
+    import_close(im);
     return rc;
 }

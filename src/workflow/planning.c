@@ -148,14 +148,10 @@ static int compare_pieces(const void *a, const void *b)
     return x->run - y->run;
 }
 
-static bool is_trained_here(const struct spec *s)
-{
-    return s->kind == SPEC_TRAIN && s->train.origin == SPEC_TRAINED;
-}
-
 bool planning_trains(const struct planning *p, int32_t run)
 {
-    return is_trained_here(&p->plan.run[run].spec) && !p->state[run].done;
+    const struct spec *s = &p->plan.run[run].spec;
+    return s->kind == SPEC_TRAIN && !spec_is_source(s) && !p->state[run].done;
 }
 
 bool planning_is_too_large(const struct planning *p, int32_t run)
@@ -418,7 +414,7 @@ static int find_gone(struct planning *p, struct store *store, const struct proje
         bool gone;
         spec_needs(&r->spec, &which);
         if (r->train < 0 || p->state[i].done || !p->state[r->train].done) continue;
-        if (p->model[r->train]) continue; /* `alibi run` registers it again */
+        if (is_pretrained(r)) continue; /* `alibi run` registers it again */
         if (p->gone[r->train] || !spec_is_defined(&r->spec)) continue;
         TRY(scheduler_find_checkpoint(store, project, p->plan.run[r->train].run_id, which, &gone,
                                       &why, e));
@@ -468,7 +464,7 @@ static int find_changes(struct planning *p, struct arena *scratch, struct store 
     struct rows rows;
 
     p->changed = arena_array(&p->plan.arena, (size_t)p->plan.runs_n + 1, sizeof *p->changed);
-    if (!store || p->plan.points_n == 0 || p->done_n == p->plan.runs_n) return 0;
+    if (!store || p->plan.points_n == 0 || p->done_n == p->runs_n) return 0;
     map_init(&points, scratch);
     for (int32_t i = 0; i < p->plan.points_n; i++) {
         const struct plan_point *t = &p->plan.point[i];
@@ -500,7 +496,7 @@ static int find_memory(struct planning *p, struct err *e)
     const struct shape_gpu *gpu = shape_find_gpu(p->device.description);
     for (int32_t i = 0; p->ranks_n > 1 && i < p->plan.runs_n; i++) {
         struct plan_run *r = &p->plan.run[i];
-        if (!is_trained_here(&r->spec)) continue;
+        if (r->spec.kind != SPEC_TRAIN || spec_is_source(&r->spec)) continue;
         int rc = shape_check_ranks(r->spec.train.shards, p->ranks_n, e);
         if (rc < 0) return err_ctx(e, "--ranks: run %s", r->run_id), rc;
         r->cost.device_bytes = shape_rank_bytes(&r->spec, p->ranks_n, gpu);
@@ -523,6 +519,8 @@ int planning_open(struct planning *p, const struct project *project, const char 
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         const struct plan_run *r = &p->plan.run[i];
         if (store) TRY_OUT(rc, store_run_state(store, r->run_id, &p->state[i], e));
+        if (spec_is_source(&r->spec)) continue; /* no work of this program */
+        p->runs_n++;
         p->trainings_n += r->spec.kind == SPEC_TRAIN;
         p->evaluations_n += r->spec.kind == SPEC_EVAL;
         p->benchmarks_n += r->spec.kind == SPEC_BENCH;

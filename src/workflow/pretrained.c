@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,12 +12,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "interchange/interchange.h"
 #include "record/run_folder.h"
+#include "source/source.h"
+#include "spec/code_id.h"
 #include "tokenizer/tokenizer.h"
 #include "workflow/workflow.h"
-
-#define CHECKPOINT "pretrained.safetensors"
 
 enum { SHOWN_BYTES = 64 << 20 };
 
@@ -232,69 +232,47 @@ int workflow_import_model(struct model_result *out, const struct project *projec
 
 /* --- registering ------------------------------------------------------------------------------ */
 
-/* Writes the attempt's folder of a finished training. */
-static int write_attempt(const char *dir, const struct plan_run *r, const struct plan_model *m,
-                         struct arena *a, struct err *e)
-{
-    struct pretrained_file *file = arena_array(a, (size_t)m->files_n + 1, sizeof *file);
-    struct event_writer *events = NULL;
-    struct import_weights w = {
-        .run_id = r->run_id, .file = CHECKPOINT, .parameters_n = r->cost.parameters_n};
-    char sha256[HASH_HEX_BYTES];
-
-    for (int32_t i = 0; i < m->files_n; i++) {
-        file[i].name = m->file[i].name;
-        snprintf(file[i].sha256, sizeof file[i].sha256, "%s", m->file[i].sha256);
-    }
-    const char *path = arena_printf(a, "%s/" CHECKPOINT, dir);
-    const struct pretrained_place place = {m->folder, m->tokenizer};
-    TRY(pretrained_register(path, &r->spec, r->run_id, file, m->files_n, sha256, &w.bytes, e));
-    TRY(pretrained_place_write(path, &place, e));
-    w.sha256 = sha256;
-    int rc = import_begin(&events, dir, &r->spec, e);
-    if (rc == 0) rc = import_end(events, &w, e);
-    event_writer_close(events);
-    return rc;
-}
-
 static int register_model(struct store *store, const struct project *project, struct arena *a,
                           const struct plan_run *r, const struct plan_model *m, struct err *e)
 {
-    static const struct store_end done = {
-        .state = STORE_DONE, .exit_code = 0, .signal = -1, .message = "imported"};
     struct store_run_state st;
+    struct strbuf files;
     int32_t number = 0;
     char *dir;
 
+    strbuf_init(&files, a);
+    for (int32_t i = 0; i < m->files_n; i++)
+        strbuf_addf(&files, "%s  %s\n", m->file[i].sha256, m->file[i].name);
+    const struct record_source source = {.run_id = r->run_id,
+                                         .kind = "folder",
+                                         .name = r->spec.model.name,
+                                         .path = m->folder,
+                                         .sha256 = r->spec.model.files,
+                                         .tokenizer = m->tokenizer,
+                                         .files = files.text,
+                                         .updates = RECORD_NONE,
+                                         .tokens_per_update = RECORD_NONE,
+                                         .final_loss_nats = (double)NAN,
+                                         .parameters = r->cost.parameters_n,
+                                         .code_id = code_id()};
     TRY(store_run_state(store, r->run_id, &st, e));
     TRY(run_folder_claim(&dir, &number, a, project->root, r->run_id, st.attempts_n + 1, e));
-    const char *folder = project_path(project, a, dir);
-    int rc = write_attempt(folder, r, m, a, e);
-    if (rc == 0) rc = workflow_store_attempt(store, project, a, r, number, dir, &done, e);
-    if (rc < 0) dir_remove_tree(AT_FDCWD, folder, NULL, NULL);
+    int rc = workflow_register_source(store, project, a, r, number, dir, &source, e);
+    if (rc < 0) dir_remove_tree(AT_FDCWD, project_path(project, a, dir), NULL, NULL);
     return rc;
 }
 
-/* Finds the checkpoint of a registered model and tells it where the folder is now. *found: false if
- * it is not here. */
-static int update_place(bool *found, const struct project *project, struct arena *a,
-                        const char *run_id, const struct plan_model *m, struct err *e)
+/* True if the model is registered where it is now. */
+static bool is_registered(const struct project *project, struct arena *a, const char *run_id,
+                          const struct plan_model *m)
 {
-    const struct pretrained_place place = {m->folder, m->tokenizer};
-    struct pretrained_place known;
-    const char *path;
-    char sha256[HASH_HEX_BYTES];
+    struct source_place place;
 
-    *found = checkpoint_find(&path, sha256, project, a, run_id, SPEC_BEST, NULL) == 0 &&
-             file_exists(path);
-    if (!*found) return 0;
-    if (pretrained_place_read(&known, a, path, NULL) == 0 &&
-        strcmp(known.folder, place.folder) == 0 && strcmp(known.tokenizer, place.tokenizer) == 0)
-        return 0;
-    return pretrained_place_write(path, &place, e);
+    return source_find(&place, project, a, run_id, SPEC_BEST, NULL) == 0 &&
+           str_same(place.path, m->folder) && str_same(place.source.tokenizer, m->tokenizer);
 }
 
-/* True if a run to do is the training or an evaluation of it. redo: all are to do. */
+/* True if a run to do is an evaluation of the model. redo: all are to do. */
 static bool is_needed(const struct planning *p, int32_t training, bool redo)
 {
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
@@ -311,9 +289,8 @@ int workflow_register_models(struct store *store, const struct project *project,
     for (int32_t i = 0; i < p->plan.runs_n; i++) {
         const struct plan_run *r = &p->plan.run[i];
         if (!p->model[i] || !is_needed(p, i, redo)) continue;
-        bool found = false;
-        if (p->state[i].done) TRY(update_place(&found, project, a, r->run_id, p->model[i], e));
-        if (!found) TRY(register_model(store, project, a, r, p->model[i], e));
+        if (p->state[i].done && is_registered(project, a, r->run_id, p->model[i])) continue;
+        TRY(register_model(store, project, a, r, p->model[i], e));
     }
     return 0;
 }

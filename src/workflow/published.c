@@ -13,8 +13,6 @@
 #include "fetch/fetch.h"
 #include "workflow/workflow.h"
 
-static const int64_t log_bytes_max = 256 << 20;
-
 /* A checkpoint of checkpoints.yaml and where it comes from. */
 struct published {
     const struct plan_checkpoint *checkpoint;
@@ -144,33 +142,13 @@ static int fetch_checkpoint(struct store *store, const struct project *project, 
     return 0;
 }
 
-static int fetch_log(struct store *store, const struct project *project, struct arena *a,
-                     const struct plan *p, int32_t run, const struct published *s, struct err *e)
-{
-    static const struct import_options options = {0};
-    const char *path = arena_printf(a, "%s/%s", s->folder, s->checkpoint->log);
-    struct import_result result;
-    bool known;
-
-    TRY(workflow_has_log(&known, store, p->run[run].run_id, e));
-    if (known) return 0;
-    TRY(download(path, s, s->checkpoint->log, NULL, log_bytes_max, NULL, a, e));
-    int rc =
-        workflow_import_training(&result, store, project, a, path, &options, p, &p->run[run], e);
-    if (rc == ERR_DATA) unlink(path);
-    return rc;
-}
-
 int workflow_fetch_training(struct store *store, const struct project *project, struct arena *a,
                             const struct plan *p, int32_t run, workflow_progress_fn progress,
                             struct err *e)
 {
     struct published s = {0};
-    struct err why = {0};
 
     TRY(find_published(&s, project, a, p, run, e));
     TRY(file_make_dirs(s.folder, e));
-    if (s.checkpoint->log && fetch_log(store, project, a, p, run, &s, &why) < 0)
-        log_warn("no training curves of %s: %s", s.checkpoint->file, why.text);
     return fetch_checkpoint(store, project, a, p, run, &s, progress, e);
 }

@@ -246,7 +246,7 @@ out:
 /* --- the run -------------------------------------------------------------------------------- */
 
 /* The runs of a plan that belong to one training, or, if training is negative, to none of a
- * published checkpoint. */
+ * published checkpoint. A source is there before what needs it, and is no work. */
 static struct run *make_runs(int32_t *n, struct arena *a, const struct planning *p,
                              int32_t training)
 {
@@ -258,7 +258,9 @@ static struct run *make_runs(int32_t *n, struct arena *a, const struct planning 
     for (int32_t i = 0; i < plan->runs_n; i++) {
         const struct plan_run *r = &plan->run[i];
         int32_t of = r->train >= 0 ? r->train : i;
+        place[i] = -1;
         if (training >= 0 ? of != training : planning_is_published(p, of)) continue;
+        if (spec_is_source(&r->spec)) continue;
         place[i] = *n;
         runs[*n] = (struct run){.spec = r->spec,
                                 .train = r->train >= 0 ? place[r->train] : -1,

@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "interchange/interchange.h"
-#include "pretrained/pretrained.h"
 #include "record/run_folder.h"
+#include "source/source.h"
 #include "worker/worker.h"
 #include "workflow/workflow.h"
 
@@ -20,6 +20,7 @@ struct verify {
     struct store *store;
     const struct verify_options *options;
     struct verify_summary *sum;
+    const char *origin; /* of the training being verified */
 };
 
 /* The selected run and its training. */
@@ -34,16 +35,21 @@ static void report(struct verify *v, enum verify_verdict verdict, const char *wh
 
 /* --- 2. checkpoints ------------------------------------------------------------------------- */
 
-/* Hashes the folder of a pretrained model. */
-static int verify_folder(struct verify *v, const char *path, const struct safetensors *checkpoint,
-                         const struct spec *spec, struct err *e)
+/* Hashes the file of a checkpoint, or a source whose files are elsewhere. */
+static int verify_weights(struct verify *v, const char *run_id, enum spec_checkpoint which,
+                          const char *path, const char *sha256, struct err *e)
 {
-    struct pretrained_registered *files;
-    struct pretrained_place place;
+    struct safetensors *file;
+    struct source source;
+    struct spec spec;
 
-    TRY(pretrained_place_read(&place, v->arena, path, e));
-    TRY(pretrained_registered_open(&files, place.folder, checkpoint, spec, NULL, NULL, e));
-    pretrained_registered_close(files);
+    if (strcmp(v->origin, "pretrained") == 0) {
+        TRY(source_open(&source, v->project, run_id, which, NULL, NULL, e));
+        source_close(&source);
+        return 0;
+    }
+    TRY(checkpoint_open(&file, &spec, project_path(v->project, v->arena, path), sha256, run_id, e));
+    safetensors_close(file);
     return 0;
 }
 
@@ -55,16 +61,10 @@ static int verify_training(struct verify *v, const char *run_id, struct err *e)
 
     for (size_t i = 0; i < sizeof which / sizeof *which; i++) {
         struct err why = {0};
-        struct safetensors *file;
-        struct spec spec;
         TRY(store_checkpoint(v->store, run_id, which[i], path, sha256, e));
         if (strcmp(path, before) == 0) continue; /* best and last are the same file */
         before = arena_strdup(v->arena, path);
-        int rc = checkpoint_open(&file, &spec, project_path(v->project, v->arena, path), sha256,
-                                 run_id, &why);
-        if (rc == 0 && pretrained_is_registered(file))
-            rc = verify_folder(v, project_path(v->project, v->arena, path), file, &spec, &why);
-        safetensors_close(file);
+        int rc = verify_weights(v, run_id, which[i], path, sha256, &why);
         report(v, rc == 0 ? VERIFY_OK : VERIFY_WRONG, path, rc == 0 ? NULL : why.text);
         v->sum->checkpoints_n++;
     }
@@ -173,29 +173,44 @@ int workflow_verify(struct verify_summary *out, const struct project *project, s
                     struct store *store, const struct verify_options *o, struct err *e)
 {
     static const char trainings_sql[] =
-        "SELECT run_id FROM trainings WHERE run_id IN (SELECT coalesce(train_run_id, run_id) FROM"
+        "SELECT run_id, origin FROM trainings WHERE run_id IN (SELECT coalesce(train_run_id, "
+        "run_id) FROM"
         " run_list WHERE" VERIFY_CHOSEN("run_id") ") ORDER BY run_id";
     static const char runs_sql[] =
         "SELECT v.run_id, a.dir FROM results v JOIN run_attempts a USING(attempt_id) WHERE"
         " v.current = 1 AND v.kind <> 'bench' AND" VERIFY_CHOSEN(
             "v.run_id") " ORDER BY v.kind DESC, v.run_id";
-    struct verify v = {project, a, store, o, out};
+    static const char sources_sql[] =
+        "SELECT id FROM sources WHERE current AND"
+        " id NOT IN (SELECT run_id FROM results WHERE current = 1) AND" VERIFY_CHOSEN(
+            "id") " ORDER BY id";
+    struct verify v = {project, a, store, o, out, NULL};
     const struct store_param run = {"run", o->run_id, STORE_TEXT}; /* NULL: every run */
     struct rows rows;
 
     *out = (struct verify_summary){0};
     TRY(store_check(store, e));
     TRY(rows_read(&rows, a, store, trainings_sql, &run, 1, e));
-    for (int32_t i = 0; i < rows.rows_n; i++)
+    for (int32_t i = 0; i < rows.rows_n; i++) {
+        v.origin = store_text(&rows.row[i][1]);
         TRY(verify_training(&v, store_text(&rows.row[i][0]), e));
+    }
     TRY(rows_read(&rows, a, store, result_sql, &run, 1, e));
     for (int32_t i = 0; i < rows.rows_n; i++) TRY(verify_result(&v, &rows, rows.row[i], e));
     if (o->updates > 0) {
+        TRY(rows_read(&rows, a, store, sources_sql, &run, 1, e));
+        for (int32_t i = 0; i < rows.rows_n; i++)
+            report(&v, VERIFY_SKIPPED,
+                   arena_printf(a,
+                                "run %s was not reproduced: its weights were imported, not "
+                                "trained here",
+                                store_text(&rows.row[i][0])),
+                   NULL);
         TRY(rows_read(&rows, a, store, runs_sql, &run, 1, e));
         for (int32_t i = 0; i < rows.rows_n; i++)
             TRY(verify_reproduced(&v, store_text(&rows.row[i][0]), store_text(&rows.row[i][1]), e));
     }
-    if (o->run_id && out->results_n == 0)
+    if (o->run_id && out->results_n == 0 && out->checkpoints_n == 0)
         return ERR(e, ERR_NOINPUT, "run %s has no finished attempt to verify", o->run_id);
     return 0;
 }

@@ -14,6 +14,7 @@
 #include "base/project.h"
 #include "data/corpus.h"
 #include "plan/plan.h"
+#include "record/fields.h"
 #include "scheduler/scheduler.h"
 #include "shape/shape.h"
 #include "store/ingest.h"
@@ -61,6 +62,7 @@ struct planning {
     double rate_measured;        /* FLOP/s of earlier trainings here; 0: none */
     double seconds_left;         /* estimated wall time of all remaining runs on all slots */
     double work_s;               /* the same on one slot */
+    int32_t runs_n;              /* all but sources, as are those of each kind and those done: */
     int32_t trainings_n, evaluations_n, benchmarks_n, done_n;
     int32_t undefined_n; /* evaluations for which their position method is not defined */
 };
@@ -170,22 +172,15 @@ struct import_result {
     int64_t parameters_n;
     int32_t L_train_nominal;
     bool was_fp16, heads_recorded;
-    bool is_log;
-    int32_t train_losses_n, valid_losses_n; /* of a log */
-    const char *dir;                        /* of the attempt, relative to the project */
+    const char *dir; /* of the attempt, relative to the project */
 };
 
 /* workflow_import - registers a checkpoint of fairseq as the result of the matching training of a
- * plan, or a log (NAME.log) as the curves of that training with train.origin=authors. A failure
- * leaves neither folder nor rows. Errors: ERR_USAGE no training or several match, or the result
- * exists and force is false; ERR_DATA the model or dictionary does not match. */
+ * plan. A failure leaves neither folder nor rows. Errors: ERR_USAGE no training or several match,
+ * or the result exists and force is false; ERR_DATA the model or dictionary does not match. */
 int workflow_import(struct import_result *out, const struct project *project, struct arena *a,
                     const char *path, const struct import_options *o, struct err *e);
 
-/* workflow_import_is_log - true if workflow_import takes the file for a log. */
-bool workflow_import_is_log(const char *path);
-/* workflow_has_log - finds out whether a log of the training was imported. */
-int workflow_has_log(bool *out, struct store *store, const char *run_id, struct err *e);
 /* workflow_import_training - workflow_import of the file of training r of the plan, into an open
  * store. */
 int workflow_import_training(struct import_result *out, struct store *store,
@@ -193,18 +188,17 @@ int workflow_import_training(struct import_result *out, struct store *store,
                              const struct import_options *o, const struct plan *p,
                              const struct plan_run *r, struct err *e);
 
-/* workflow_store_attempt - registers the run and ingests an attempt's folder with its end, in one
- * transaction. dir: relative to the project. */
-int workflow_store_attempt(struct store *store, const struct project *project, struct arena *a,
-                           const struct plan_run *r, int32_t number, const char *dir,
-                           const struct store_end *end, struct err *e);
+/* workflow_register_source - writes the record of a source into the folder dir, number `number` of
+ * the run, and adds run and source to results.db. */
+int workflow_register_source(struct store *store, const struct project *project, struct arena *a,
+                             const struct plan_run *r, int32_t number, const char *dir,
+                             const struct record_source *source, struct err *e);
 
 /* --- pretrained.c: models in Hugging Face format ------------------------------------------------
  *
  * 1. Importing a folder checks all of it, hashes its files and writes the piece
  *    data/models/NAME.yaml. Neither the weights nor a run are written.
- * 2. A run that needs the model registers it as a finished training, whose checkpoint names the
- *    files (pretrained/pretrained.h). One whose folder has moved gets its new place. */
+ * 2. A run that needs the model registers it as a source, and again if its folder has moved. */
 struct model_options {
     const char *as;        /* NAME; NULL: that of the folder */
     const char *tokenizer; /* folder of its tokenizer; NULL: the same */
@@ -234,7 +228,7 @@ int workflow_register_models(struct store *store, const struct project *project,
 
 /* --- published.c -------------------------------------------------------------------------- */
 /* workflow_fetch_training - downloads and imports the checkpoint of a training of the plan that
- * another program made, and its log, from the address in checkpoints.yaml of its artefact. Resumes
+ * another program made, from the address in checkpoints.yaml of its artefact. Resumes
  * an interrupted download. A file without a published hash must be a checkpoint of that training;
  * then its hash is kept in FILE.sha256 and expected from later downloads. Errors: ERR_NOINPUT no
  * address is known; those of fetch_file and workflow_import; ERR_CREATE the disk is too full. */

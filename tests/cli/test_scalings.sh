@@ -73,7 +73,7 @@ echo "SELECT * FROM wanted_evaluations WHERE artefact = :artefact AND scale = :s
 table() { printf '%s\n' "title: bare" "rows: $1" "columns: L_valid" "value: perplexity" >bare/table.txt; }
 table method
 expect 0 "0 done now" "$alibi" run bare/
-expect 65 "fall into one cell and differ in eval.attention_sinks, eval.attention_window, eval.position_scaling" "$alibi" report bare/
+expect 65 "fall into one cell and differ in eval.attention_sinks, eval.attention_window, eval.position_scaling; name" "$alibi" report bare/
 grep -q "rows: or group: of table.txt (settings has those of evaluations)" "$dir/out" || { fail "the remedy is missing"; cat "$dir/out"; }
 table "method, settings"
 expect 0 "^Rotary  *eval.position_scaling=yarn " "$alibi" report bare/ --no-figure

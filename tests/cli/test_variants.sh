@@ -25,7 +25,8 @@ answers() { # NAME: all that the artefact answers
     for view in artefact_evaluations wanted_evaluations comparison; do
         "$alibi" query "SELECT * FROM $view WHERE artefact = 'g'" --format csv
     done >>"$dir/$1"
-    "$alibi" query "SELECT * FROM evaluations WHERE modified = 0 ORDER BY run_id" --format csv >>"$dir/$1"
+    "$alibi" query "SELECT run_id, perplexity, L_train_nominal, L_valid_nominal, settings, finished_at FROM evaluations
+        WHERE modified = 0 ORDER BY run_id" --format csv >>"$dir/$1"
     cat plots/g-none.svg >>"$dir/$1" 2>/dev/null
 }
 expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
@@ -50,10 +51,16 @@ expect 0 "^Scale none: models of 0.01M parameters on tiny" "$alibi" report h/ --
 mkdir -p configs/data && { cat data/tiny.yaml && printf 'source: { title: Some Text }\n'; } >configs/data/tiny.yaml
 expect 0 "^Scale none: models of 0.01M parameters on Some Text" "$alibi" report h/ --set model.ffn=32 --no-figure
 
-# A grid whose runs other grids have made is reported without a run of its own.
+# A grid whose runs other grids have made is reported without a run of its own, also beside a scheduler, and leaves results.db
+# as it is.
 mkdir known && sed 's/artefact: g/artefact: known/; s/train.lr: \[0.25, 0.5\]/train.lr: 0.25/' g/grid.yaml >known/grid.yaml
+cp results.db "$dir/before.db"
 expect 0 "^Sinusoidal  *16" "$alibi" report known/ --no-figure
-expect 0 "^6$" "$alibi" query "SELECT count(*) FROM artefact_points WHERE artefact = 'known'" --format csv
+expect 0 "^Sinusoidal  *16" flock results.db.lock "$alibi" report known/ --no-figure
+grep -q "warning\|missing" "$dir/out" && { fail "a report beside a scheduler"; cat "$dir/out"; }
+"$alibi" report known/ --format html --out page.html 2>/dev/null
+expect 0 "lead.>6 runs at scale none: models of 0.02M parameters on Some Text" grep -o "<p class=.lead.*" page.html
+cmp results.db "$dir/before.db" || fail "a report changed results.db"
 
 # A page of own grids has their titles and no claims. A grid without results is folded, wherever it is named.
 mkdir none && sed 's/artefact: g/artefact: none/; s/heads"/none?"/; s/updates: 6/updates: 7/' g/grid.yaml >none/grid.yaml
@@ -100,6 +107,32 @@ expect 0 "^16,8,4$" "$alibi" query "SELECT L_train_nominal, L_train, count(*) FR
 mkdir -p experiments && cp -r g experiments/own && sed -i 's/artefact: g/artefact: own/' experiments/own/grid.yaml
 expect 0 "^own *12 of *12 *- *Learning rates and heads" "$alibi" list
 
+# Seeds that were run stay in the report when the grid is run with fewer, until --seeds leaves them out.
+mkdir seeds && sed 's/artefact: g/artefact: seeds/; s/alibi, sinusoidal/alibi/; s/train.lr: \[0.25, 0.5\]/train.lr: 0.25/' g/grid.yaml >seeds/grid.yaml
+expect 0 "9 done now" "$alibi" run seeds/ --seeds 3 --devices cpu:2 --redo
+"$alibi" report seeds/ --no-figure >"$dir/three"
+expect 0 "0 done now, 3 before" "$alibi" run seeds/ --devices cpu:2
+expect 0 "seeds 1, 2, 3" "$alibi" report seeds/ --no-figure
+cmp "$dir/three" "$dir/out" || { fail "a run with fewer seeds changed the report"; diff "$dir/three" "$dir/out"; }
+expect 0 "^Seed 3 was run too and is not shown (--seeds 2)" "$alibi" report seeds/ --no-figure --seeds 2
+grep -q "seeds 1, 2 (mean" "$dir/out" || { fail "report --seeds 2"; cat "$dir/out"; }
+expect 0 "seed 1$" "$alibi" report seeds/ --no-figure --seeds 1
+expect 0 "seeds 1, 2, 3" "$alibi" report seeds/ --no-figure --seeds 3
+grep -q "not shown" "$dir/out" && fail "a note about seeds that are shown"
+
+# Evaluations of one worker, which share a folder and its progress, are one row of status.
+if command -v python3 >/dev/null 2>&1; then
+    mkdir "$dir/busy" && cp results.db "$dir/busy/"
+    python3 -c 'import sqlite3, sys
+c = sqlite3.connect(sys.argv[1])
+c.execute("DROP TRIGGER an_attempt_ends_once")
+c.execute("""UPDATE run_attempts SET state = "running", ended_at = NULL, dir = "runs/shared/1" WHERE attempt_id IN (
+    SELECT max(attempt_id) FROM run_attempts JOIN runs USING (run_id) WHERE kind = "eval" GROUP BY run_id LIMIT 3)""".replace(chr(34), chr(39)))
+c.commit()' "$dir/busy/results.db" || fail "the tables have other columns"
+    expect 0 "^[0-9a-f]\{16\}  *3  " "$alibi" status --project "$dir/busy"
+    [ "$(grep -c "^[0-9a-f]\{16\} .* eval " "$dir/out")" -eq 1 ] || { fail "status repeats a worker"; cat "$dir/out"; }
+fi
+
 # A training is watched.
 run=$("$alibi" query "SELECT run_id FROM trainings WHERE modified = 0 LIMIT 1" --format csv | tail -n 1 | tr -d '\r')
 expect 0 "^update 6 of 6  loss [0-9.]* nats  rate " "$alibi" logs "$run" --follow
@@ -128,6 +161,11 @@ if command -v gnuplot >/dev/null 2>&1; then
     rm g/table.txt
     expect 0 "plots/g-none-3.307in.svg" "$alibi" report g/ --width 84mm
     expect 64 "expected 2 to 20 inches" "$alibi" report g/ --width 3
+    # Figures go elsewhere, and the tables alone are nothing else.
+    "$alibi" report g/ --no-figure --table-only >"$dir/table" 2>&1
+    expect 0 "" "$alibi" report g/ --table-only --figures "$dir/figures"
+    cmp "$dir/table" "$dir/out" || { fail "--table-only prints more than the tables"; cat "$dir/out"; }
+    [ -s "$dir/figures/g-none.svg" ] || fail "--figures did not draw into its folder"
     # A script draws again from anywhere, and gnuplot has nothing to say.
     [ -z "$(gnuplot plots/g-none.gp 2>&1)" ] || fail "gnuplot warns"
 fi

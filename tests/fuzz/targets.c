@@ -153,16 +153,6 @@ static void read_checkpoint(const uint8_t *bytes, size_t n, struct arena *a, str
     import_close(im);
 }
 
-static void read_log(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
-{
-    struct training_log log;
-
-    if (training_log_read(&log, a, write_scratch(a, "training.log", bytes, n), e) < 0) return;
-    require(log.train.n + log.valid.n > 0, "a log has losses");
-    for (int32_t i = 1; i < log.train.n; i++)
-        require(log.train.item[i].update > log.train.item[i - 1].update, "updates rise");
-}
-
 static void read_checkpoints(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     struct plan_checkpoints list;
@@ -548,7 +538,6 @@ const struct fuzz_target fuzz_targets[] = {
     {"pickle", read_pickle},
     {"checkpoint", read_checkpoint},
     {"checkpoints", read_checkpoints},
-    {"log", read_log},
     {"tokens", read_tokens},
     {"documents", read_documents},
     {"manifest", read_manifest},

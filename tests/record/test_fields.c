@@ -74,14 +74,14 @@ TEST_EACH(test_place_make, test_place_remove)
 
 TEST_WITH(struct test_place *p, every_field_of_every_type_reads_back_with_every_bit)
 {
-    struct record written[EVENT_ROLLOUT], in_file[EVENT_ROLLOUT], read;
+    struct record written[EVENT_SOURCE], in_file[EVENT_SOURCE], read;
 
-    for (int32_t t = EVENT_STARTED; t <= EVENT_ROLLOUT; t++)
+    for (int32_t t = EVENT_STARTED; t <= EVENT_SOURCE; t++)
         written[t - 1] = whole_record((enum event_type)t);
     memcpy(in_file, written, sizeof written); /* but the end is the last record */
-    in_file[EVENT_ENDED - 1] = written[EVENT_ROLLOUT - 1];
-    in_file[EVENT_ROLLOUT - 1] = written[EVENT_ENDED - 1];
-    write_all(p, in_file, EVENT_ROLLOUT);
+    in_file[EVENT_ENDED - 1] = written[EVENT_SOURCE - 1];
+    in_file[EVENT_SOURCE - 1] = written[EVENT_ENDED - 1];
+    write_all(p, in_file, EVENT_SOURCE);
     for (int32_t i = 0; i < record_fields_n; i++) {
         const struct record_field *f = &record_fields[i];
         assert_int_equal(run_folder_find(&read, &p->arena, p->path, f->type, &e), 1);

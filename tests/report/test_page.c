@@ -169,10 +169,12 @@ TEST_WITH(struct report_fixture *f, a_claim_that_folders_share_is_one_row)
     } folders[] = {
         {"one",
          "SELECT 'C1' AS claim, 'Shared.' AS statement, 'supported' AS verdict, '1' AS evidence"
-         " UNION ALL SELECT 'C2', 'Differs.', 'supported', '1'"},
+         " UNION ALL SELECT 'C2', 'Differs.', 'supported', '1'"
+         " UNION ALL SELECT 'C4', 'In part.', 'supported', '1'"},
         {"two",
          "SELECT 'C1' AS claim, 'Shared.' AS statement, 'supported' AS verdict, '2' AS evidence"
-         " UNION ALL SELECT 'C2', 'Differs.', 'contradicted', '2'"},
+         " UNION ALL SELECT 'C2', 'Differs.', 'contradicted', '2'"
+         " UNION ALL SELECT 'C4', 'In part.', 'not run', '2'"},
         {"three", "SELECT 'C1' AS claim, 'Other words.' AS statement, 'not run' AS verdict, '3' AS "
                   "evidence, NULL AS effect, NULL AS threshold"
                   " UNION ALL SELECT 'C3', 'Flat.', 'supported', '3', 'context', 0.05"},
@@ -203,5 +205,12 @@ TEST_WITH(struct report_fixture *f, a_claim_that_folders_share_is_one_row)
                     "<span class=\"badge open\">not judged</span></td><td class=\"w\">Flat. Not "
                     "judged at this scale: the threshold is 5 %, and what context is worth "
                     "was not measured.</td>");
-    assert_contains(text, "<p>1 supported, 1 contradicted, 1 not run, 1 not judged");
+    /* The command counts as the page does. */
+    struct report_options as_text = {.format = REPORT_TEXT, .scale = "mini"};
+    int32_t contradicted;
+    assert_contains(text, "<p>2 supported, 1 contradicted, 1 not run, 1 not judged");
+    assert_contains(
+        report_text(f, report_claims(out, f->base->store, &f->project, items, FOLDERS_N, &as_text,
+                                     &contradicted, &f->base->e)),
+        "\n2 supported (C4 in 1 of 2 tables), 1 contradicted, 1 not run, 1 not judged.");
 }

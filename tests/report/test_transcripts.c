@@ -17,6 +17,7 @@
  *   $ report ARTEFACT SCALE FORMAT [table-only]
  *   $ claims SCALE FORMAT ARTEFACT           $ judge SCALE ARTEFACT
  *   $ summary FORMAT SCALE ARTEFACT…         $ reports FORMAT SCALE ARTEFACT…
+ *   $ pair FORMAT FILTER | FILTER            compare without --all
  *   $ compare FORMAT FILTER | FILTER         {SELECT …} in it is replaced by its answer
  *   $ query FORMAT STATEMENT */
 #include "harness/test.h"
@@ -238,14 +239,25 @@ static const char *replaced(struct transcript *t, const char *text)
                                     fixture_cell(t->f->base->store, sql), to + 1));
 }
 
-static int run_compare(struct transcript *t)
+/* all: with the evaluations that have no partner. */
+static int compare(struct transcript *t, bool all)
 {
-    const char *all = rest(t, 2), *bar = strstr(all, " | ");
+    const char *filters = rest(t, 2), *bar = strstr(filters, " | ");
 
     if (!bar) fail_msg("%s: write two filters as A | B", t->command);
-    const char *a = arena_strndup(&t->arena, all, (size_t)(bar - all));
-    return report_compare(t->out, t->f->base->store, replaced(t, a), replaced(t, bar + 3),
+    const char *a = arena_strndup(&t->arena, filters, (size_t)(bar - filters));
+    return report_compare(t->out, t->f->base->store, replaced(t, a), replaced(t, bar + 3), all,
                           format(t, 1), &t->f->base->e);
+}
+
+static int run_compare(struct transcript *t)
+{
+    return compare(t, true);
+}
+
+static int run_pair(struct transcript *t)
+{
+    return compare(t, false);
 }
 
 static int run_query(struct transcript *t)
@@ -274,8 +286,8 @@ static const struct {
     {"#", run_comment, false},       {"new", run_new, false},        {"plant", run_plant, false},
     {"diverge", run_diverge, false}, {"bench", run_bench, false},    {"paper", run_paper, false},
     {"sql", run_sql, false},         {"report", run_report, true},   {"claims", run_claims, true},
-    {"judge", run_judge, true},      {"compare", run_compare, true}, {"query", run_query, true},
-    {"summary", run_summary, true},  {"reports", run_reports, true},
+    {"judge", run_judge, true},      {"compare", run_compare, true}, {"pair", run_pair, true},
+    {"query", run_query, true},      {"summary", run_summary, true}, {"reports", run_reports, true},
 };
 enum { COMMANDS_N = sizeof commands / sizeof *commands };
 

@@ -225,7 +225,7 @@ TEST_WITH(struct report_fixture *f, hostile_filters_of_two_sets_write_nothing)
     report_fixture_plant(f, "tiny", &plant, 1);
     for (int i = 0; i < PAGE_HOSTILE_N; i++) {
         FILE *out = report_text_begin(f);
-        assert_true(report_compare(out, f->base->store, page_hostile[i], "position=alibi",
+        assert_true(report_compare(out, f->base->store, page_hostile[i], "position=alibi", false,
                                    REPORT_MARKDOWN, &f->base->e) < 0);
         assert_string_equal(report_text_end(f), ""); /* nothing before the error */
     }

@@ -53,24 +53,6 @@ TEST_WITH(struct toy_grid *g, what_is_not_defined_does_not_run)
     assert_int_equal(g->queue.entry[beyond].state, RUN_SKIPPED);
 }
 
-TEST_WITH(struct toy_grid *g, a_checkpoint_of_the_authors_is_never_trained)
-{
-    static const enum scheduler_pick picks[] = {PICK_MISSING, PICK_REDO, PICK_FAILED, PICK_STALE};
-    int32_t train = toy_grid_train(g, 64);
-    g->run[train].spec.train.origin = SPEC_AUTHORS;
-    int32_t evaluation = toy_grid_evaluate(g, train, 64);
-    for (size_t i = 0; i < sizeof picks / sizeof *picks; i++) {
-        g->options.pick = picks[i];
-        if (i == 0)
-            open_queue(g);
-        else
-            assert_int_equal(
-                queue_init(&g->queue, &g->arena, g->store, g->run, g->n, &g->options, &g->e), 0);
-        assert_int_equal(g->queue.entry[train].state, RUN_SKIPPED);
-        assert_int_not_equal(g->queue.entry[evaluation].state, RUN_WAITING);
-    }
-}
-
 TEST_WITH(struct toy_grid *g, evaluations_come_as_soon_as_their_training_is_done)
 {
     int32_t first = toy_grid_family(g, 64);
@@ -342,17 +324,17 @@ TEST_WITH(struct toy_grid *g, jobs_have_names_for_people)
     assert_string_equal(name, "evaluate alibi L=64 at 128");
 }
 
-/* A training that is done by an older program, here or elsewhere. */
-static void finish(struct toy_grid *g, int32_t run, const char *slot)
+/* A training that an older program did. */
+static void finish(struct toy_grid *g, int32_t run)
 {
     const struct store_attempt row = {
-        .run_id = g->run[run].run_id, .attempt = 1, .device = slot, .dir = "runs/x/1"};
+        .run_id = g->run[run].run_id, .attempt = 1, .device = "cpu", .dir = "runs/x/1"};
     const struct store_end done = {.state = STORE_DONE, .exit_code = -1, .signal = -1};
     struct event started = {.sequence = 1, .type = EVENT_STARTED},
                  trained = {.sequence = 2, .type = EVENT_TRAINED};
     int64_t attempt_id;
 
-    started.json = json_pack("{s:s,s:s}", "device", slot, "code_id", "older");
+    started.json = json_pack("{s:s,s:s}", "device", "cpu", "code_id", "older");
     trained.json = json_pack("{s:s,s:i,s:i,s:f}", "run_id", row.run_id, "updates", 8,
                              "tokens_per_update", 10, "final_loss_nats", 3.5);
     if (store_start_attempt(g->store, &row, &attempt_id, &g->e) < 0 ||
@@ -367,10 +349,17 @@ static void finish(struct toy_grid *g, int32_t run, const char *slot)
 TEST_WITH(struct toy_grid *g, stale_trains_again_what_was_trained_but_not_what_was_imported)
 {
     int32_t trained = toy_grid_train(g, 64), imported = toy_grid_train(g, 128);
+    const struct record_source record = {.run_id = g->run[imported].run_id,
+                                         .kind = "checkpoint",
+                                         .name = "a.pt",
+                                         .path = "imported.safetensors",
+                                         .sha256 = "abc",
+                                         .code_id = "older"};
+    const struct store_source source = {.record = &record, .attempt = 1, .dir = "runs/x/1"};
 
     toy_grid_open_store(g);
-    finish(g, trained, "cpu");
-    finish(g, imported, "imported");
+    finish(g, trained);
+    assert_int_equal(store_add_source(g->store, &source, &g->e), 0);
     g->options.pick = PICK_STALE;
     assert_int_equal(queue_init(&g->queue, &g->arena, g->store, g->run, g->n, &g->options, &g->e),
                      0);

@@ -16,8 +16,8 @@ enum { MIGRATORS = 20 };
 
 /* A next version as it might be: a column, and a table rebuilt that others point to. */
 static const struct schema_step next_steps[] = {
-    {.version = 5, .sql = "this is never run on a file of version 5"},
-    {.version = 6,
+    {.version = 6, .sql = "this is never run on a file of version 6"},
+    {.version = 7,
      .sql = "ALTER TABLE results ADD COLUMN note TEXT;"
             "CREATE TABLE next_points(artefact TEXT NOT NULL, scale TEXT NOT NULL,"
             " point INTEGER NOT NULL, run_id TEXT NOT NULL REFERENCES runs(run_id),"
@@ -27,13 +27,13 @@ static const struct schema_step next_steps[] = {
             "DROP TABLE points; ALTER TABLE next_points RENAME TO points;"},
 };
 static const struct schema_step broken_steps[] = {
-    {.version = 5, .sql = ""},
-    {.version = 6,
+    {.version = 6, .sql = ""},
+    {.version = 7,
      .sql = "ALTER TABLE results ADD COLUMN note TEXT; CREATE TABLE broken(x NONSENSE) STRICT;"},
 };
 static const struct schema_step orphan_steps[] = {
-    {.version = 5, .sql = ""},
-    {.version = 6, .sql = "DELETE FROM runs WHERE kind='train';"},
+    {.version = 6, .sql = ""},
+    {.version = 7, .sql = "DELETE FROM runs WHERE kind='train';"},
 };
 static const char *const next_views[] = {
     "CREATE VIEW evaluations AS SELECT run_id, note FROM results WHERE current=1 AND kind='eval'",
@@ -96,6 +96,67 @@ TEST_WITH(struct store_fixture *f, every_released_version_opens_with_the_same_co
                     "1 1");
         assert_rows(f, "SELECT count(*) FROM target_groups", version < 5 ? "0" : "1");
     }
+}
+
+/* The answers are those of the program that wrote the file. */
+static void check_sources(struct store_fixture *f)
+{
+    assert_rows(
+        f,
+        "SELECT run_id, origin, updates, final_loss_nats, parameters, substr(best_sha256,1,9),"
+        " device, attempt FROM trainings WHERE device='imported' ORDER BY run_id",
+        "2a91c4f6dac489f4 pretrained - - 26832 f00232c37 imported 1 ; "
+        "5b5d82ed579a951d imported 150 2.8262360095977783 22656 65dfea51d imported 1 ; "
+        "5c2605da6d0c42c0 authors 150 2.8262360095977783 22656 f916d5bf1 imported 1");
+    assert_rows(f, "SELECT count(*), count(DISTINCT run_id) FROM trainings", "4 4");
+    assert_rows(f, "SELECT train_run_id, origin, count(*) FROM evaluations GROUP BY 1 ORDER BY 1",
+                "2a91c4f6dac489f4 pretrained 2 ; 5b5d82ed579a951d imported 2 ; "
+                "5c2605da6d0c42c0 authors 2 ; 6c3c8224c272198d trained 2");
+    assert_rows(f, "SELECT state, count(*) FROM run_list GROUP BY 1", "done 12");
+}
+
+TEST_WITH(struct store_fixture *f, a_model_that_was_an_attempt_until_version_5_becomes_a_source)
+{
+    char path[256], sha256[65];
+    struct store_run_state st;
+
+    thaw_file(f, "tests/store/frozen/v5_sources.sql");
+    store_fixture_open(f, STORE_READ);
+    check_sources(f);
+    store_fixture_close(f);
+    store_fixture_open(f, STORE_WRITE);
+    check_sources(f);
+    assert_rows(f, "SELECT kind, name, path, current FROM sources ORDER BY id",
+                "folder bloom pretrained.safetensors 1 ; checkpoint  imported.safetensors 1 ; "
+                "authors  imported.safetensors 1");
+    assert_cell(f, "SELECT count(*) FROM run_attempts WHERE slot='imported'", "0");
+    assert_cell(f, "SELECT count(*) FROM results WHERE kind='train'", "1");
+    assert_int_equal(store_check(f->store, &f->e), 0);
+    assert_works(f, store_run_state(f->store, "5b5d82ed579a951d", &st, &f->e));
+    assert_true(st.done && st.is_source && st.attempts_n == 1);
+    assert_works(f, store_checkpoint(f->store, "5b5d82ed579a951d", SPEC_BEST, path, sha256, &f->e));
+    assert_string_equal(path, "runs/5b5d82ed579a951d/1/imported.safetensors");
+}
+
+TEST_WITH(struct store_fixture *f,
+          a_merged_file_of_version_5_leaves_sources_and_no_attempts_of_them)
+{
+    const struct project project = {.root = f->dir};
+    struct store *s = NULL;
+    struct merge_result m;
+    char path[128];
+
+    thaw_file(f, "tests/store/frozen/v5_sources.sql");
+    fixture_make_folders(f);
+    snprintf(path, sizeof path, "%s/other.db", f->dir);
+    assert_int_equal(store_open(&s, path, STORE_WRITE, &f->e), 0);
+    for (int times = 0; times < 2; times++)
+        assert_works(f, store_merge(s, &m, &project, f->path, &f->e));
+    store_close(s);
+    snprintf(f->path, sizeof f->path, "%s", path);
+    store_fixture_open(f, STORE_READ);
+    check_sources(f);
+    assert_cell(f, "SELECT count(*) FROM attempts WHERE slot='imported'", "0");
 }
 
 /* The answers are those of the program that wrote the file. */
@@ -179,15 +240,15 @@ TEST_WITH(struct store_fixture *f, a_migration_is_whole_and_leaves_a_copy)
     store_fixture_open(f, STORE_WRITE);
     assert_works(f, migrate_run(f->store, next_steps, 2, next_views, &f->e));
     assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA user_version"), 1);
-    assert_int_equal(version, 6);
+    assert_int_equal(version, 7);
     assert_cell(f, "SELECT count(note)||count(*) FROM evaluations", "01");
     assert_cell(f, "SELECT artefact||coalesce(title,'-') FROM points", "table5-");
     assert_cell(f, "SELECT count(*) FROM sqlite_schema WHERE type='view'", "1");
     assert_int_equal(store_check(f->store, &f->e), 0);
     store_fixture_close(f);
-    snprintf(copy, sizeof copy, "%s.backup-v5", f->path);
+    snprintf(copy, sizeof copy, "%s.backup-v6", f->path);
     snprintf(f->path, sizeof f->path, "%.90s", copy);
-    store_fixture_open(f, STORE_WRITE); /* the copy is a results.db of version 5 */
+    store_fixture_open(f, STORE_WRITE); /* the copy is a results.db of version 6 */
     assert_cell(f, "SELECT perplexity FROM evaluations", "17.25");
     assert_cell(f, "SELECT count(*) FROM run_attempts", "4");
 }
@@ -199,11 +260,11 @@ TEST_WITH(struct store_fixture *f, a_migration_that_fails_leaves_the_old_file)
     thaw(f, schema_steps_n);
     store_fixture_open(f, STORE_WRITE);
     assert_true(migrate_run(f->store, broken_steps, 2, next_views, &f->e) < 0);
-    assert_non_null(strstr(f->e.text, "migration from version 5 to 6"));
+    assert_non_null(strstr(f->e.text, "migration from version 6 to 7"));
     assert_refused(f, ERR_DATA, "rows that do not exist",
                    migrate_run(f->store, orphan_steps, 2, next_views, &f->e));
     assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA user_version"), 1);
-    assert_int_equal(version, 5);
+    assert_int_equal(version, 6);
     assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA foreign_keys"), 1);
     assert_int_equal(version, 1);
     store_fixture_close(f);
@@ -289,11 +350,35 @@ TEST_WITH(struct store_fixture *f, a_reader_needs_a_writer_to_migrate_version_1_
     struct store *s = NULL;
 
     thaw(f, 1);
-    assert_refused(f, ERR_UNAVAILABLE, "its schema has version 1, this program reads version 5",
+    assert_refused(f, ERR_UNAVAILABLE, "its schema has version 1, this program reads version 6",
                    store_open(&s, f->path, STORE_READ, &f->e));
     store_fixture_open(f, STORE_WRITE);
     assert_int_equal(store_open(&s, f->path, STORE_READ, &f->e), 0);
     store_close(s);
+}
+
+TEST_WITH(struct store_fixture *f, a_copy_takes_writes_and_leaves_a_file_of_any_version_as_it_is)
+{
+    for (int version = 2; version <= schema_steps_n; version++) {
+        struct store *copy;
+        char run_id[SPEC_ID_BYTES], backup[64];
+        thaw(f, version);
+        store_fixture_open(f, STORE_READ);
+        snprintf(run_id, sizeof run_id, "%s",
+                 fixture_cell(f->store, "SELECT run_id FROM evaluations"));
+        struct store_point point = {0, run_id, 512, 1024, 0};
+        assert_works(f, store_copy(&copy, f->store, &f->e));
+        assert_works(f, store_set_points(copy, "own", "mini", &point, 1, &f->e));
+        assert_string_equal(
+            fixture_cell(copy, "SELECT perplexity FROM artefact_evaluations WHERE artefact='own'"),
+            "17.25");
+        store_close(copy);
+        assert_cell(f, "SELECT count(*) FROM artefact_points WHERE artefact='own'", "0");
+        store_fixture_close(f);
+        assert_int_equal(atoi(fixture_raw(f->path, "PRAGMA user_version")), version);
+        snprintf(backup, sizeof backup, "results.db.backup-v%d", version);
+        assert_int_equal(access(fixture_path(f, backup), F_OK), -1);
+    }
 }
 
 /* The file of a program that did not know a field yet, as far as its tables go. */

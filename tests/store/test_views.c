@@ -357,6 +357,30 @@ TEST_WITH(struct store_fixture *f, evaluations_that_differ_in_any_key_have_diffe
     arena_fini(&a);
 }
 
+TEST_WITH(struct store_fixture *f, trainings_that_differ_in_any_key_have_other_settings)
+{
+    struct arena a;
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+    int differ_n = 0;
+
+    arena_init(&a);
+    fixture_done(f, &f->train, 2.0, NULL);
+    for (size_t i = 0; i < n; i++) {
+        struct spec s = f->train;
+        const char *column = keys[i].column;
+        bool own = strncmp(keys[i].name, "eval.", 5) != 0 && keys[i].hashed;
+        if (!own || (keys[i].applies && !keys[i].applies(&s))) continue;
+        if (column && strcmp(column, "updates") != 0) continue; /* a column of the view, too */
+        if (spec_set(&s, &keys[i], other_value(&s, &keys[i], &a), NULL) < 0) continue; /* a text */
+        fixture_add(f, &s, NULL);
+        differ_n++;
+    }
+    assert_in_range(differ_n, 20, SPEC_KEYS_MAX);
+    assert_cell(f, "SELECT count(*) - count(DISTINCT settings) FROM training_settings", "0");
+    arena_fini(&a);
+}
+
 TEST_WITH(struct store_fixture *f, settings_of_an_evaluation_have_neutral_values)
 {
     struct spec plain = fixture_eval(&f->train, 64), own = plain;
@@ -372,6 +396,44 @@ TEST_WITH(struct store_fixture *f, settings_of_an_evaluation_have_neutral_values
                 "none 0 0 0 <> ; slopes 1.5 32 4 <eval.attention_sinks=4 eval.attention_window=32 "
                 "eval.position_scaling=slopes eval.position_scaling_factor=1.5 "
                 "eval.sink_positions=text>");
+}
+
+/* A pivot over position and all_settings averages no two models, and a training without a change
+ * keeps an empty text whatever else is there. */
+TEST_WITH(struct store_fixture *f, all_settings_tell_the_models_of_a_sweep_apart)
+{
+    static const double lr[] = {0.25, 0.25, 0.5, 0.5};
+    static const int64_t seed[] = {1, 2, 1, 2};
+
+    for (int i = 0; i < 4; i++) {
+        struct spec train = f->train;
+        train.train.lr = lr[i];
+        train.train.seed = seed[i];
+        struct spec eval = fixture_eval(&train, 128);
+        fixture_done(f, &train, 2, NULL);
+        fixture_done(f, &eval, 20 + i, NULL);
+        if (i == 1)
+            assert_cell(f, "SELECT max(all_settings) FROM evaluations WHERE settings = ''", "");
+        eval.eval.mask.window = 8;
+        fixture_done(f, &eval, 30 + i, NULL);
+    }
+    assert_rows(f,
+                "SELECT count(*), count(DISTINCT config_id), count(DISTINCT all_settings)"
+                " FROM evaluations",
+                "8 4 4");
+    assert_cell(f,
+                "SELECT max(n) FROM (SELECT count(DISTINCT config_id) AS n"
+                " FROM evaluations GROUP BY position, all_settings)",
+                "1");
+    assert_cell(f,
+                "SELECT count(*) FROM evaluations e JOIN settings s USING (run_id)"
+                " WHERE s.key = 'train.lr'"
+                " AND all_settings = trim('train.lr=' || s.value || ' ' || e.settings)",
+                "8");
+    assert_cell(f,
+                "SELECT count(*) FROM training_settings t JOIN settings s USING (run_id)"
+                " WHERE s.key = 'train.lr' AND t.settings = 'train.lr=' || s.value",
+                "4");
 }
 
 TEST_WITH(struct store_fixture *f, nominal_lengths_are_the_smallest_that_points_ask_for)
@@ -395,6 +457,40 @@ TEST_WITH(struct store_fixture *f, nominal_lengths_are_the_smallest_that_points_
     assert_cell(f, "SELECT count(*) FROM artefact_evaluations", "3");
     assert_int_equal(store_set_points(f->store, "figure1", "mini", figure, 1, &f->e), 0);
     assert_cell(f, "SELECT count(*) FROM artefact_evaluations WHERE artefact='figure1'", "1");
+}
+
+/* The seeds of `alibi run --seeds 3`, then of one seed, as tables see them. */
+TEST_WITH(struct store_fixture *f, seeds_that_were_run_stay_when_fewer_are_asked_for)
+{
+    static const char seeds_sql[] = "SELECT group_concat(seed) FROM (SELECT seed FROM"
+                                    " wanted_evaluations WHERE artefact='a' ORDER BY seed)";
+    char id[4][SPEC_ID_BYTES];
+    struct store_point points[4];
+
+    for (int i = 0; i < 4; i++) {
+        struct spec train = fixture_train(SPEC_ALIBI, 64, i + 1), eval = fixture_eval(&train, 128);
+        if (i < 3) fixture_done(f, &eval, 20 + i, id[i]);
+        if (i == 3) fixture_add(f, &eval, id[i]); /* asked for and not run */
+        points[i] = (struct store_point){i, id[i], 512, 1024, 0};
+    }
+    for (int again = 0; again < 2; again++) {
+        assert_works(f, store_set_points(f->store, "a", "mini", points, 4, &f->e));
+        assert_works(f, store_set_points(f->store, "a", "mini", points, 1, &f->e));
+        assert_cell(f, seeds_sql, "1,2,3");
+        assert_rows(f, "SELECT seeds, ours FROM comparison WHERE artefact='a'", "3 21");
+    }
+    /* Another length of the paper is another cell, and a grid without the configuration drops it.
+     */
+    points[0].L_valid_nominal = 1025;
+    assert_works(f, store_set_points(f->store, "a", "mini", points, 1, &f->e));
+    assert_cell(f, seeds_sql, "1");
+    points[0].L_valid_nominal = 1024;
+    assert_works(f, store_set_points(f->store, "a", "mini", points, 1, &f->e));
+    assert_cell(f, seeds_sql, "1,2,3");
+    assert_works(f, store_hide_seeds(f->store, 2, &f->e));
+    assert_cell(f, seeds_sql, "1,2");
+    assert_works(f, store_set_points(f->store, "a", "mini", NULL, 0, &f->e));
+    assert_cell(f, seeds_sql, "NULL");
 }
 
 TEST_WITH(struct store_fixture *f, points_of_an_unknown_run_are_refused_and_the_old_ones_stay)

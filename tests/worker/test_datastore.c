@@ -220,9 +220,9 @@ TEST_WITH(struct worker_fixture *f, a_signal_while_a_datastore_is_built_cancels)
 /* No machine has 2^57 bytes. */
 TEST_WITH(struct worker_fixture *f, keys_that_do_not_fit_into_memory_name_the_setting)
 {
-    struct trained trained = {.path = "last", .spec = train};
+    struct source source = {.path = "last", .spec = train};
     struct datastore_options o = {
-        .trained = &trained, .corpus = &f->corpus, .knn = {.keys = INT64_C(1) << 50}};
+        .source = &source, .corpus = &f->corpus, .knn = {.keys = INT64_C(1) << 50}};
     struct datastore d;
 
     assert_fails(ERR_NOMEM, "lower eval.knn_keys", datastore_build(&d, &o, &e));
