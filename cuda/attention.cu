@@ -132,11 +132,9 @@ static bool fits_rotation(const struct attention *a)
            (r->layout == 0 || a->D == attention_compiled_width(a->D));
 }
 
-/* Gates and biases of keys are added in fp32 only. */
 static bool fits_mma(const struct attention *a)
 {
     return a->D % 8 == 0 && a->D <= ATTENTION_WIDTH_MMA && fits_rotation(a) &&
-           !a->temperature.query_dev && !a->gates.high.data && !a->bias.key_bias_dev &&
            attention_is_aligned(&a->q) && attention_is_aligned(&a->k) &&
            attention_is_aligned(&a->v) && attention_is_aligned(&a->out);
 }

@@ -3,9 +3,9 @@
  * 1. Two families compute the same formulas. attention_mma.cu, attention_bwd_keys.cu and
  *    attention_bwd_queries.cu multiply bf16 tiles on tensor cores (mma.sync). attention_fma.cu and
  *    attention_bwd_fma.cu multiply in fp32: fp32 tensors, heads wider than 128, bf16 tensors
- *    without 16-byte alignment, forget gates, biases of keys, a temperature, and rotations of a
- * part of a head or of k by tables of its own. Dtype, width and alignment choose the family
- * (fits_mma in attention.cu). The GPU does not: an A100 and an H100 run the same family.
+ *    without 16-byte alignment, and rotations of a part of a head or of k by tables of its own.
+ *    Dtype, width and alignment choose the family (fits_mma in attention.cu). The GPU does not: an
+ *    A100 and an H100 run the same family.
  * 2. Kernels are compiled for head widths 16, 32, 64, 128 and, in fp32, 256. A head of width D
  *    runs in the next width; its missing columns are zeros.
  * 3. Tiles begin at multiples of their size from token 0 whatever T is, and a masked pair adds
@@ -226,6 +226,22 @@ __device__ inline float attention_factor(const struct attention &a, int32_t h, i
     if (!t.query_dev) return 1.0f;
     float factor = t.query_dev[min(i, a.T - 1)];
     return t.head_dev ? factor * t.head_dev[h] : factor;
+}
+
+/* Returns the bias of key i, which kernels take off the scores of query i so that they are small
+ * where they matter. */
+__device__ inline float own_key_bias(const struct attention &a, int32_t h, int32_t i)
+{
+    if (!a.bias.key_bias_dev) return 0.0f;
+    float bias = a.bias.key_bias_dev[(int64_t)h * a.T + i];
+    return a.temperature.inside ? attention_factor(a, h, i) * bias : bias;
+}
+
+/* True if scores have more than a bias by distance: kernels on tensor cores are compiled apart for
+ * it, so that the others keep their registers. */
+static __host__ __device__ inline bool attention_is_extended(const struct attention &a)
+{
+    return a.temperature.query_dev || a.gates.high.data || a.bias.key_bias_dev;
 }
 
 /* ---- window and sinks, at positions in the text ---- */

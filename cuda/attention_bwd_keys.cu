@@ -24,31 +24,70 @@ template <int N> __device__ inline void keys_skip(float (&s)[N][4], const uint32
     }
 }
 
+/* Turns products into p and ds where scores have a temperature or gates: rows are keys, columns
+ * queries. columns: sums of ds by key; the gradient of a product also has the query's factor. */
+template <int N>
+__device__ inline void keys_extended(float (&s)[N][4], float (&dp)[N][4], float (&columns)[2],
+                                     const struct keys_warp &w, const struct attention &a,
+                                     float keep_factor, uint32_t kept, const float2 *numbers,
+                                     int32_t query)
+{
+    int lane = threadIdx.x % 32;
+    const float *table = bias_table_of(w.bias);
+    struct token_terms of_key[2];
+    for (int r = 0; r < 2; r++)
+        of_key[r] = token_terms_of(a, w.item, w.bias.h, w.key + lane / 4 + r * 8);
+#pragma unroll
+    for (int column = 0; column < 2 * N; column++) {
+        int place = column / 2 * 8 + lane % 4 * 2 + column % 2;
+        int32_t i = query + place;
+        struct token_terms of_query = token_terms_of(a, w.item, w.bias.h, i);
+        float factor = attention_factor(a, w.bias.h, i);
+        float2 number = numbers[place];
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const int n = column / 2, e = r * 2 + column % 2;
+            int32_t j = w.key + lane / 4 + r * 8;
+            struct extended_pair pair = extended_pair_of(w.bias, table, w.mask, of_query, of_key[r],
+                                                         factor, a.temperature.inside, i - j, j);
+            float p = exp2_flushed(fmaf(extended_score(pair, s[n][e]), w.unit, -number.x));
+            bool keeps = kept >> (4 * n + e) & 1;
+            float ds = p * ((keeps ? dp[n][e] * keep_factor : 0.0f) - number.y);
+            columns[r] += ds;
+            dp[n][e] = ds * factor;
+            s[n][e] = keeps ? p : 0.0f;
+        }
+    }
+}
+
 /* Processes STEP queries for one warp of keys. numbers: their (lse, delta). alive: bits of those
  * that need the keys; NULL: all do. */
-template <int D, int STEP>
+template <int D, int STEP, bool EXTENDED>
 __device__ inline void keys_tile(float (&dk)[1][D / 8][4], float (&dv)[1][D / 8][4],
-                                 const struct keys_warp &w, const struct attention &a,
-                                 const struct attention_keep &keep, const uint32_t *alive, bf16 *K,
-                                 bf16 *V, bf16 *Q, bf16 *G, const float2 *numbers, int32_t query)
+                                 float (&columns)[2], const struct keys_warp &w,
+                                 const struct attention &a, const struct attention_keep &keep,
+                                 const uint32_t *alive, bf16 *K, bf16 *V, bf16 *Q, bf16 *G,
+                                 const float2 *numbers, int32_t query)
 {
     const int N = STEP / 8;
     int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16;
-    if (alive && (alive[0] | alive[STEP / 32 - 1]) == 0) return;
+    if (alive && (alive[0] | alive[(STEP + 31) / 32 - 1]) == 0) return;
     int32_t d = query + lane % 4 * 2 - w.key - lane / 4;
-    float s[1][N][4], dp[1][N][4] = {};
+    float s[1][N][4] = {}, dp[1][N][4] = {};
     uint32_t kept = 0xffffffffu;
 
     if (keep.scale != 0.0f)
         kept = keep_columns<N>(head_dropout_of(a, keep, hide_from_compiler(w.item)), query, w.key);
-    bias_fragments<N, -1>(s[0], w.bias, w.mask, d, w.key + lane / 4,
-                          query - w.key - 15 >= w.bias.bias_table_n &&
-                              mask_sees_all(w.mask, query + STEP - 1, w.key, 16));
+    if (!EXTENDED)
+        bias_fragments<N, -1>(s[0], w.bias, w.mask, d, w.key + lane / 4,
+                              query - w.key - 15 >= w.bias.bias_table_n &&
+                                  mask_sees_all(w.mask, query + STEP - 1, w.key, 16));
     if (alive) keys_skip(s[0], alive);
     product_with_rows<D, 1, N>(s, K, row, Q);
     product_with_rows<D, 1, N>(dp, V, row, G);
+    if (EXTENDED) keys_extended(s[0], dp[0], columns, w, a, keep.factor, kept, numbers, query);
 #pragma unroll
-    for (int n = 0; n < N; n++)
+    for (int n = 0; n < N && !EXTENDED; n++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             float2 number = numbers[n * 8 + lane % 4 * 2 + i % 2];
@@ -108,8 +147,9 @@ template <int QUERIES> __device__ inline bool keys_is_live(const uint32_t *alive
 
 /* A block owns 128 keys of one head, a warp 16 of them: at width 128 their dk and dv fill 128 of
  * 255 registers. Tiles of QUERIES queries, 64 or 32, go through two stages. Reads k and v once, q
- * and dout once per 128 keys, writes dk and dv: 2 bytes an element. */
-template <int D, int QUERIES>
+ * and dout once per 128 keys, writes dk and dv: 2 bytes an element. EXTENDED: scores have a
+ * temperature or gates. */
+template <int D, int QUERIES, bool EXTENDED>
 static __global__ void __launch_bounds__(KEYS_THREADS, 1)
     keys_mma_k(struct attention a, struct attention_keep keep, struct attention_parts parts,
                const float *workspace, bool has_bounds, int32_t tiles_n)
@@ -117,10 +157,11 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
     SHARED_DYNAMIC(bf16, memory);
     const int ROWS = QUERIES * D;
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1000 /* a larger step spills registers there */
-    const int STEP = D > 32 ? 32 : QUERIES;
+    const int MOST = D > 32 ? 32 : QUERIES;
 #else
-    const int STEP = D > 64 ? 32 : QUERIES; /* as many as registers hold beside dk and dv */
+    const int MOST = D > 64 ? 32 : QUERIES; /* as many as registers hold beside dk and dv */
 #endif
+    const int STEP = EXTENDED ? MOST / 2 : MOST;
     bf16 *K = memory, *V = K + KEYS_OWNED * D, *Q = V + KEYS_OWNED * D, *G = Q + 2 * ROWS;
     float2 *numbers = (float2 *)(G + 2 * ROWS);
     uint32_t *alive = (uint32_t *)(numbers + 2 * QUERIES);
@@ -138,9 +179,9 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
     w.item = (int32_t)at.item;
     w.unit = a.scale * ATTENTION_LOG2E;
     w.key = first + (int32_t)threadIdx.x / 32 * 16;
-    bool skips = has_bounds && w.bias.slope < 0.0f;
+    bool skips = !EXTENDED && has_bounds && w.bias.slope < 0.0f;
     const float *deltas = workspace + parts.delta;
-    float dk[1][D / 8][4] = {}, dv[1][D / 8][4] = {};
+    float dk[1][D / 8][4] = {}, dv[1][D / 8][4] = {}, columns[2] = {};
 
     if (skips)
         keys_find(alive, w, attention_skip_of(workspace, parts, w.item, a.T), at.tile,
@@ -172,13 +213,20 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
 #pragma unroll 1
         for (int part = 0; part < QUERIES; part += STEP)
             if (query + part + STEP > w.key && mask_sees_some(w.mask, query + part, w.key, 16))
-                keys_tile<D, STEP>(dk, dv, w, a, keep, skips ? mine + part / 32 : NULL, K, V,
-                                   Q + stage * ROWS + part * D, G + stage * ROWS + part * D,
-                                   numbers + stage * QUERIES + part, query + part);
+                keys_tile<D, STEP, EXTENDED>(
+                    dk, dv, columns, w, a, keep, skips ? mine + part / 32 : NULL, K, V,
+                    Q + stage * ROWS + part * D, G + stage * ROWS + part * D,
+                    numbers + stage * QUERIES + part, query + part);
         __syncthreads(); /* the next iteration overwrites this stage */
         tile = next;
     }
     cp_async_wait<0>();
+    for (int r = 0; EXTENDED && a.gates.dsums.data && r < 2; r++) {
+        float sum = columns[r] + __shfl_xor_sync(0xffffffffu, columns[r], 1);
+        sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+        int32_t j = w.key + (int32_t)threadIdx.x % 32 / 4 + r * 8;
+        if (threadIdx.x % 4 == 0 && j < a.T) row_of<float>(a.gates.dsums, w.item)[j] = -sum;
+    }
     if (attention_rotates(a)) rows_rotate_back<D, 1>(dk, a, w.key);
     rows_store<D, 1>(a.dk, a, at, dk, w.key, a.scale);
     rows_store<D, 1>(a.dv, a, at, dv, w.key, keep.factor);
@@ -198,9 +246,10 @@ static cudaError_t keys_launch(cudaStream_t stream, const struct attention *a,
 {
     int32_t tiles_n;
     dim3 grid = attention_grid(a, &tiles_n, KEYS_OWNED);
-    return launch(keys_mma_k<D, QUERIES>, grid, dim3(KEYS_THREADS),
-                  keys_bytes(a, D, QUERIES, has_bounds), stream, *a, attention_keep_of(a),
-                  attention_parts_of(a), workspace, has_bounds, tiles_n);
+    auto kernel =
+        attention_is_extended(*a) ? keys_mma_k<D, QUERIES, true> : keys_mma_k<D, QUERIES, false>;
+    return launch(kernel, grid, dim3(KEYS_THREADS), keys_bytes(a, D, QUERIES, has_bounds), stream,
+                  *a, attention_keep_of(a), attention_parts_of(a), workspace, has_bounds, tiles_n);
 }
 
 /* At width 128 shared memory may not hold tiles of 64 queries; then tiles of 32, with the same

@@ -132,14 +132,6 @@ __device__ inline float key_bias_at(const struct attention &a, int32_t h, int32_
     return i < a.T && j <= i ? bias[j] - bias[i] : 0.0f;
 }
 
-/* Returns what key_bias_at takes off the scores of query i. */
-__device__ inline float own_key_bias(const struct attention &a, int32_t h, int32_t i)
-{
-    if (!a.bias.key_bias_dev) return 0.0f;
-    float bias = a.bias.key_bias_dev[(int64_t)h * a.T + i];
-    return a.temperature.inside ? attention_factor(a, h, i) * bias : bias;
-}
-
 /* Turns products into scores, with bias, gates, temperature and mask, in units of log 2. d and key
  * are those of element [0][0]. TRANSPOSED: rows are keys. */
 template <int N, bool TRANSPOSED>

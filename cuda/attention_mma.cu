@@ -2,7 +2,7 @@
  *
  * 1. A block owns 128 queries of one head, a warp 32 of them. Tiles of KEYS keys and values stream
  *    through two stages in shared memory, from the diagonal to the past. The width determines KEYS:
- *    as many as registers hold.
+ *    as many as registers hold; half as many for extended scores.
  * 2. Scores start as the bias divided by the scale, so a bias costs nothing. The softmax is online,
  *    in base 2.
  * 3. A row ignores a tile that its skip bounds exclude (attention_skip.cuh), and a tile that no
@@ -54,7 +54,7 @@ __device__ inline void forward_softmax(struct forward_rows<D> &rows, float (&s)[
 }
 
 /* Writes out = acc * keep_scale / sum, and the log of the softmax sum. */
-template <int D>
+template <int D, bool EXTENDED>
 __device__ inline void forward_store(const struct attention &a, struct forward_rows<D> &rows,
                                      const struct attention_place &at, float keep_scale)
 {
@@ -76,7 +76,9 @@ __device__ inline void forward_store(const struct attention &a, struct forward_r
             if (c * 8 < a.D)
                 store_pair(out + c * 8, rows.acc[m][c][2 * r] * share,
                            rows.acc[m][c][2 * r + 1] * share);
-        if (lane % 4 == 0) lse[i] = (rows.top[m][r] * unit + log2f(sum)) * ATTENTION_LN2;
+        if (lane % 4 != 0) continue;
+        lse[i] = (rows.top[m][r] * unit + log2f(sum)) * ATTENTION_LN2;
+        if (EXTENDED) lse[i] += own_key_bias(a, at.h, i);
     }
 }
 
@@ -88,7 +90,7 @@ struct forward_warp {
 };
 
 /* Processes one tile of keys for one warp; alive: bits of the rows that need it, not 0. */
-template <int D, int KEYS>
+template <int D, int KEYS, bool EXTENDED>
 __device__ inline void forward_tile(struct forward_rows<D> &rows, const struct forward_warp &w,
                                     const struct attention &a, const struct attention_keep &keep,
                                     uint32_t alive, bf16 *Q, bf16 *K, bf16 *V, int32_t key)
@@ -98,11 +100,18 @@ __device__ inline void forward_tile(struct forward_rows<D> &rows, const struct f
     int32_t j = key + lane % 4 * 2, d = w.query + lane / 4 - j;
     bool linear = w.query - key - (KEYS - 1) >= w.bias.bias_table_n &&
                   mask_sees_all(w.mask, w.query + 31, key, KEYS);
-    float s[2][N][4];
-    bias_fragments<N, 1>(s[0], w.bias, w.mask, d, j, linear);
-    bias_fragments<N, 1>(s[1], w.bias, w.mask, d + 16, j, linear);
-    skip_rows(s, alive);
+    float s[2][N][4] = {};
+    if (!EXTENDED) {
+        bias_fragments<N, 1>(s[0], w.bias, w.mask, d, j, linear);
+        bias_fragments<N, 1>(s[1], w.bias, w.mask, d + 16, j, linear);
+        skip_rows(s, alive);
+    }
     product_with_rows<D, 2, N>(s, Q, threadIdx.x / 32 * 32, K);
+    if (EXTENDED)
+        extended_pairs<2, N>(a, w.bias, w.mask, w.item, w.query, key,
+                             [&](int m, int n, int e, const struct extended_pair &p) {
+                                 s[m][n][e] = extended_score(p, s[m][n][e]);
+                             });
     forward_softmax<D, N>(rows, s, w.unit);
     if (keep.scale != 0.0f) {
         struct head_dropout dropout = head_dropout_of(a, keep, hide_from_compiler(w.item));
@@ -119,8 +128,9 @@ __device__ inline void forward_tile(struct forward_rows<D> &rows, const struct f
 
 /* Mapping: rule 1 above. Reads q once, k and v once per 128 queries, writes out: 2 bytes an
  * element. With four warps of 32 rows, a key fragment serves two products, and two blocks of up to
- * 255 registers a thread share an SM. */
-template <int D, int KEYS>
+ * 255 registers a thread share an SM. EXTENDED: scores have more than a bias by distance, and no
+ * skip bounds. */
+template <int D, int KEYS, bool EXTENDED>
 static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
     attention_mma_k(struct attention a, struct attention_keep keep, struct attention_parts parts,
                     const float *bounds, int32_t tiles_n)
@@ -138,7 +148,7 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
     int32_t first = at.tile * FORWARD_QUERIES;
     w.query = first + (int32_t)threadIdx.x / 32 * 32;
     int32_t past_n = first / ATTENTION_NORM_TILE;
-    bool skips = bounds && w.bias.slope < 0.0f && first >= SKIP_FROM;
+    bool skips = !EXTENDED && bounds && w.bias.slope < 0.0f && first >= SKIP_FROM;
     int32_t key_h = key_head_of(a, at.h);
     const bf16 *k = head_row<const bf16>(a.k, a, at.b, key_h, 0);
     const bf16 *v = head_row<const bf16>(a.v, a, at.b, key_h, 0);
@@ -176,16 +186,16 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
             rows_alive = alive[SKIP_WORDS * (tile / TILES) + threadIdx.x / 32];
         if (tile * KEYS <= w.query + 31 && rows_alive != 0 &&
             mask_sees_some(w.mask, w.query, tile * KEYS, KEYS))
-            forward_tile<D, KEYS>(rows, w, a, keep, rows_alive, Q, K + stage * KEYS * D,
-                                  V + stage * KEYS * D, tile * KEYS);
+            forward_tile<D, KEYS, EXTENDED>(rows, w, a, keep, rows_alive, Q, K + stage * KEYS * D,
+                                            V + stage * KEYS * D, tile * KEYS);
         __syncthreads(); /* the next iteration overwrites this stage */
         tile = next;
     }
     cp_async_wait<0>();
-    forward_store<D>(a, rows, at, keep.factor);
+    forward_store<D, EXTENDED>(a, rows, at, keep.factor);
 }
 
-template <int D, int KEYS>
+template <int D, int KEYS, bool EXTENDED>
 static cudaError_t forward_launch(cudaStream_t stream, const struct attention *a,
                                   const float *bounds)
 {
@@ -193,8 +203,8 @@ static cudaError_t forward_launch(cudaStream_t stream, const struct attention *a
     dim3 grid = attention_grid(a, &tiles_n, FORWARD_QUERIES);
     size_t bytes = (FORWARD_QUERIES + 4 * KEYS) * D * sizeof(bf16);
     if (bounds) bytes += (size_t)attention_norm_tiles(a->T) * SKIP_TILE_BYTES;
-    return launch(attention_mma_k<D, KEYS>, grid, dim3(FORWARD_THREADS), bytes, stream, *a,
-                  attention_keep_of(a), attention_parts_of(a), bounds, tiles_n);
+    return launch(attention_mma_k<D, KEYS, EXTENDED>, grid, dim3(FORWARD_THREADS), bytes, stream,
+                  *a, attention_keep_of(a), attention_parts_of(a), bounds, tiles_n);
 }
 
 cudaError_t attention_mma(cudaStream_t stream, const struct attention *a, float *workspace)
@@ -206,6 +216,8 @@ cudaError_t attention_mma(cudaStream_t stream, const struct attention *a, float 
         bounds = workspace;
     }
     return attention_by_width<ATTENTION_WIDTH_MMA>(a->D, [&](auto width) {
-        return forward_launch < width(), width() < 128 ? 64 : 32 > (stream, a, bounds);
+        const int D = width(), KEYS = D < 128 ? 64 : 32;
+        if (attention_is_extended(*a)) return forward_launch<D, KEYS / 2, true>(stream, a, NULL);
+        return forward_launch<D, KEYS, false>(stream, a, bounds);
     });
 }

@@ -208,6 +208,91 @@ __device__ inline void bias_fragments(float (&s)[N][4], const struct head_bias &
         }
 }
 
+/* ---- temperatures, gates and biases of keys ---- */
+
+/* The terms that a token adds to scores as a query and takes off as a key: the sums of its gates,
+ * less the bias of the key. */
+struct token_terms {
+    float high, low;
+};
+
+__device__ inline struct token_terms token_terms_of(const struct attention &a, int64_t item,
+                                                    int32_t h, int32_t t)
+{
+    struct token_terms x = {0.0f, 0.0f};
+    if (t >= a.T) return x;
+    if (a.gates.high.data) {
+        x.high = row_of<float>(a.gates.high, item)[t];
+        x.low = row_of<float>(a.gates.low, item)[t];
+    }
+    if (a.bias.key_bias_dev) x.low -= a.bias.key_bias_dev[(int64_t)h * a.T + t];
+    return x;
+}
+
+/* Bias and factor with which the product of a query and a key becomes a score; bias / scale. */
+struct extended_pair {
+    float bias, factor;
+    bool inside, seen;
+};
+
+__device__ inline struct extended_pair extended_pair_of(const struct head_bias &bias,
+                                                        const float *table,
+                                                        const struct attention_mask &mask,
+                                                        const struct token_terms &query,
+                                                        const struct token_terms &key, float factor,
+                                                        bool inside, int32_t d, int32_t j)
+{
+    struct extended_pair p;
+    float terms = (query.high - key.high) + (query.low - key.low);
+    p.bias = fmaf(terms, bias.unit, bias_at(bias, table, d));
+    p.factor = factor;
+    p.inside = inside;
+    p.seen = d >= 0 && mask_sees(mask, d, j);
+    return p;
+}
+
+/* Returns the score of a pair whose product is x, divided by the scale. */
+__device__ inline float extended_score(const struct extended_pair &p, float x)
+{
+    x = p.inside ? p.factor * (x + p.bias) : fmaf(p.factor, x, p.bias);
+    return p.seen ? x : ATTENTION_MASKED;
+}
+
+/* Calls run(m, n, e, pair) for a lane's M x N fragments whose rows are queries from `query` on and
+ * whose columns are keys from `key` on. The terms of a key are read again for each 16 rows, so that
+ * few of them are in registers at a time. */
+template <int M, int N, class F>
+__device__ inline void extended_pairs(const struct attention &a, const struct head_bias &bias,
+                                      const struct attention_mask &mask, int64_t item,
+                                      int32_t query, int32_t key, F run)
+{
+    int lane = threadIdx.x % 32;
+    const float *table = bias_table_of(bias);
+    bool inside = a.temperature.inside;
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+        int32_t i = hide_from_compiler(query) + m * 16 + lane / 4;
+        struct token_terms of_query[2];
+        float factor[2];
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            of_query[r] = token_terms_of(a, item, bias.h, i + r * 8);
+            factor[r] = attention_factor(a, bias.h, i + r * 8);
+        }
+#pragma unroll
+        for (int column = 0; column < 2 * N; column++) {
+            int32_t j = hide_from_compiler(key) + column / 2 * 8 + lane % 4 * 2 + column % 2;
+            if (M == 1) __syncwarp(); /* or reads of later keys fill the registers */
+            struct token_terms of_key = token_terms_of(a, item, bias.h, j);
+#pragma unroll
+            for (int r = 0; r < 2; r++)
+                run(m, column / 2, r * 2 + column % 2,
+                    extended_pair_of(bias, table, mask, of_query[r], of_key, factor[r], inside,
+                                     i + r * 8 - j, j));
+        }
+    }
+}
+
 /* Four bits: which of elements e ... e + 3 dropout keeps; e is a multiple of 4. */
 __device__ inline uint32_t keep_nibble(const struct head_dropout &d, uint64_t e)
 {

@@ -41,12 +41,13 @@ __host__ __device__ inline bool row_is_dead(const struct attention_skip &skip, i
 }
 
 /* True if a call can have skip bounds. Not with rotary tables: bounds come from the unrotated q and
- * k. Not with a window: it may hide the key whose score is `known`. */
+ * k. Not with a window: it may hide the key whose score is `known`. Not with gates, a temperature
+ * or biases of keys, which the bounds do not know. */
 static inline bool attention_may_skip(const struct attention *a)
 {
-    return !attention_rotates(*a) && a->mask.window == 0 && a->mask.narrow_heads == 0 &&
-           a->bias.tail_slope_dev && a->bias.bias_table_n == 0 && a->T > SKIP_FROM &&
-           a->scale > 0.0f;
+    return !attention_rotates(*a) && !attention_is_extended(*a) && a->mask.window == 0 &&
+           a->mask.narrow_heads == 0 && a->bias.tail_slope_dev && a->bias.bias_table_n == 0 &&
+           a->T > SKIP_FROM && a->scale > 0.0f;
 }
 
 __host__ __device__ inline struct attention_skip attention_skip_of(

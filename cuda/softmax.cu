@@ -184,16 +184,27 @@ __device__ static float softmax_log_p(float x, struct softmax_sum s)
     return (float)(((double)x - (double)s.high) - log(s.sum));
 }
 
-/* Writes a row of best and best_class. Each thread finds the first of its highest columns, then
- * thread 0 the first of the block's. Reads the row again, from the L2 cache. Inlined it would take
- * registers from every row. */
+/* Takes another column's logit and number if it comes before: the higher logit, or the lower number
+ * of equal ones. Number -1, of a thread without columns, comes last. */
+__device__ static inline void softmax_better(float *high, int32_t *at, float other,
+                                             int32_t other_at)
+{
+    if (other > *high || (other == *high && (uint32_t)other_at < (uint32_t)*at)) {
+        *high = other;
+        *at = other_at;
+    }
+}
+
+/* Writes a row of best and best_class. Each thread finds the first of its highest columns, then the
+ * warps the first of their lanes', then thread 0 the first of the block's. Reads the row again,
+ * from the L2 cache. Inlined it would take registers from every row. */
 template <class T>
 __device__ __attribute__((noinline)) static void softmax_best(float *best_class, float *best,
                                                               const T *row, int64_t cols,
                                                               int64_t words, struct softmax_sum s)
 {
-    SHARED(float, highs, [SOFTMAX_THREADS_MAX]);
-    SHARED(int32_t, ats, [SOFTMAX_THREADS_MAX]);
+    SHARED(float, highs, [SOFTMAX_THREADS_MAX / 32]);
+    SHARED(int32_t, ats, [SOFTMAX_THREADS_MAX / 32]);
     float high = -INFINITY;
     int32_t at = -1;
     for (int64_t c = threadIdx.x; c < words; c += blockDim.x) {
@@ -203,17 +214,18 @@ __device__ __attribute__((noinline)) static void softmax_best(float *best_class,
             at = (int32_t)c;
         }
     }
-    highs[threadIdx.x] = high;
-    ats[threadIdx.x] = at;
+    for (int o = 16; o; o >>= 1)
+        softmax_better(&high, &at, __shfl_xor_sync(0xffffffffu, high, o),
+                       __shfl_xor_sync(0xffffffffu, at, o));
+    if (threadIdx.x % 32 == 0) {
+        highs[threadIdx.x / 32] = high;
+        ats[threadIdx.x / 32] = at;
+    }
     for (int64_t c = words + threadIdx.x; c < cols; c += blockDim.x)
         best[1 + c - words] = softmax_log_p(rows_widen(row[c]), s);
     __syncthreads();
     if (threadIdx.x != 0) return;
-    for (unsigned t = 1; t < blockDim.x; t++)
-        if (ats[t] >= 0 && (highs[t] > high || (highs[t] == high && ats[t] < at))) {
-            high = highs[t];
-            at = ats[t];
-        }
+    for (unsigned w = 1; w < blockDim.x / 32; w++) softmax_better(&high, &at, highs[w], ats[w]);
     *best_class = isfinite((double)s.high + log(s.sum)) ? (float)at : -1.0f;
     *best = softmax_log_p(high, s);
 }

@@ -113,9 +113,7 @@ static bool attends_in_fp32(const struct spec *s)
     struct position_shape shape = spec_position_shape(s);
     int32_t width = spec_head_width(&s->model), pairs = position_pairs(f, &shape);
 
-    return width > 128 || f->growth || (pairs > 0 && 2 * pairs != width) ||
-           (f->gates && f->gates(&shape) != POSITION_FIXED_GATES) ||
-           position_has_key_bias(f, &shape) || s->model.temperature.kind != SPEC_NO_TEMPERATURE;
+    return width > 128 || f->growth || (pairs > 0 && 2 * pairs != width);
 }
 
 static void print_modelled(const struct planning *p, struct arena *a)

@@ -1,9 +1,9 @@
 /* model_group.c - adds the gradients of an update, over the shards and over the ranks of a group.
  *
  * 1. A shard's gradient is a leaf, computed alone. The sum is a binary tree over the shards in
- * order, with W = shape_leaves(train.shards) leaves: sum(s, s + 1) = leaf s,  sum(lo, hi) = sum(lo,
- * mid) + sum(mid, hi),  mid = (lo + hi) / 2. Absent shards are always the last ones. They add
- * nothing, not even 0.
+ *    order, with W = shape_leaves(train.shards) leaves: sum(s, s + 1) = leaf s,
+ *    sum(lo, hi) = sum(lo, mid) + sum(mid, hi),  mid = (lo + hi) / 2. Absent shards are always the
+ *    last ones. They add nothing, not even 0.
  * 2. Gradient block 0 takes even shards and the sum of all, block 1 odd shards, and block k + 1 the
  *    sum of 2^k shards until its right neighbour is complete. After shard 7 of 16, one op adds
  *    block 3 + (block 2 + (block 0 + block 1)) and writes block 4.

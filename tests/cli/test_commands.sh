@@ -33,6 +33,10 @@ expect 0 "246,933,504" "$alibi" plan table5 --scale paper
 } | sed -n '/ L_train /p; / \(alibi\|sinusoidal\) .* \(64\|512\|3072\) /p; /^about/,/^table5/p' >"$dir/out"
 golden plan_gpus.txt
 expect 0 "note: the attention of 22 bf16 runs does not use the tensor cores" "$alibi" plan table5 --scale paper --set train.precision=bf16 --set model.dim=1088 --devices h100
+for key in model.temperature=ssmax model.position=forget_gate; do
+    expect 0 "modelled, not measured" "$alibi" plan table5 --scale paper --set train.precision=bf16 --set $key --devices h100
+    grep -q "does not use the tensor cores" "$dir/out" && fail "plan: the attention of $key does not use the tensor cores"
+done
 expect 0 "note: --devices cuda:7: " "$alibi" plan table5 --devices cuda:7
 expect 0 "cores*, 1 at a time; estimated from the device" "$alibi" plan table5 --devices cpu:1
 expect 0 "the exchange of gradients and weights is not counted" "$alibi" plan table5 --scale paper --devices cpu:1

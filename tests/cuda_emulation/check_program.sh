@@ -100,12 +100,12 @@ EMULATION_NCCL=wrong expect 69 "^WRONG exchange *between .*by NCCL 2.27.5, word 
 # What another try would meet again has one attempt and costs no GPU; a link that breaks later is a loss.
 mkdir "$dir/refused" "$dir/broken"
 for project in refused broken; do expect 0 "" "$alibi" data prepare tiny --text "$dir/text" --project "$dir/$project"; done
-EMULATION_NCCL=usage expect 70 "NCCL: invalid usage: Duplicate GPU detected" run refused auto --ranks 2
+EMULATION_NCCL=usage expect 66 "NCCL: invalid usage: Duplicate GPU detected" run refused auto --ranks 2
 [ "$(query refused "SELECT DISTINCT state FROM attempts")" = failed ] || fail "NCCL's refusal is $(query refused "SELECT DISTINCT state FROM attempts")"
 EMULATION_NCCL="broken later" run broken auto --ranks 2 --tries 1 >"$dir/out" 2>&1
 [ "$(query broken "SELECT state FROM attempts ORDER BY run_id, attempt LIMIT 1")" = lost ] || fail "a link that breaks is $(query broken "SELECT state FROM attempts"): $(cat "$dir/out")"
 EMULATION_NCCL=absent expect 1 "NCCL: it was not found; ALIBI_NCCL=0 says" "$build/tests/worker/check_ranks" cuda:emulated
-EMULATION_NCCL=2708 expect 70 "NCCL 2.7.8 was found, alibi needs NCCL 2.14.0 or later" run toold auto --ranks 2 --tries 1
+EMULATION_NCCL=2708 expect 66 "NCCL 2.7.8 was found, alibi needs NCCL 2.14.0 or later" run toold auto --ranks 2 --tries 1
 unset NVML_FAKE_NAME
 
 # A GPU that is too old, one in use, one whose driver is too old: each is listed with the reason.
