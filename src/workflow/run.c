@@ -246,7 +246,8 @@ out:
 /* --- the run -------------------------------------------------------------------------------- */
 
 /* The runs of a plan that belong to one training, or, if training is negative, to none of a
- * published checkpoint. A source is there before what needs it, and is no work. */
+ * published checkpoint. A source needs no work: it is registered
+ * before the evaluations that read it. */
 static struct run *make_runs(int32_t *n, struct arena *a, const struct planning *p,
                              int32_t training)
 {

@@ -258,7 +258,7 @@ TEST(an_exchange_with_a_lost_rank_does_not_keep_a_process)
     }
 }
 
-/* What another try would meet again names no lost GPU; NCCL's own sentence says what to do. */
+/* An error that another try would meet again names no lost GPU; NCCL says what to do. */
 TEST(an_error_before_bytes_have_moved_is_one_of_the_machine)
 {
     static const struct {

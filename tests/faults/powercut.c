@@ -225,7 +225,7 @@ static void put(struct entries *all, const char *path, struct file *file)
     *e = (struct entry){path, file};
 }
 
-/* What is in a folder moves with it. */
+/* The files of a folder move with it. */
 static void move_content(struct entries *all, const char *from, const char *to)
 {
     size_t n = strlen(from);

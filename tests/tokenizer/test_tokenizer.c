@@ -498,7 +498,7 @@ TEST_WITH(struct test_place *f, a_file_that_expands_without_limit_is_refused)
         put_parts(f, &rows[i].parts);
         assert_fails(ERR_DATA, rows[i].words, tokenizer_open(&t, f->path, 0, &e));
     }
-    /* What only a text shows. */
+    /* The files below open; a text shows their growth. */
     const struct parts texts[] = {
         {.normalizer = cubed}, {.normalizer = doubled}, {.words = prefixes}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
