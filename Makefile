@@ -203,6 +203,7 @@ bench-gpu: $(BUILD)/alibi $(BUILD)/tests/bench/bench_gpu $(CUDA_LIBRARY) ## meas
 	@tests/bench/bench_gpu.sh $(BUILD) $(GPU_DEVICE)
 
 tests: $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_open $(BUILD)/tests/bench/bench_gpu $(BUILD)/tests/bench/bench_scheduler # which tests/cli/test_bench_*.sh run
+tests: $(BUILD)/faults/powercut # which tests/cli/test_killed.sh runs
 
 bundle: CUDA_TARGETS = $(CUDA_TARGETS_ALL)
 bundle: $(GPU_PROGRAMS) $(BUILD)/tests/bench/bench_gpu ## pack BUILD/alibi-bundle.tar.xz for a GPU machine without packages, and test it in an empty environment
