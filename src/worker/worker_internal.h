@@ -309,7 +309,7 @@ void datastore_close(struct datastore *d);
 int datastore_model(struct model **out, const struct datastore_options *o, const struct spec *s,
                     const struct shape_capacity *capacity, struct err *e);
 
-/* --- neighbours.c: exact search in blocks, see there ---------------------------------------------
+/* --- neighbours.c: exact search in tiles, see there ---------------------------------------------
  */
 
 struct neighbours_options {
@@ -317,7 +317,7 @@ struct neighbours_options {
     const float *keys; /* (keys_n, width) on the host; borrowed */
     int64_t keys_n;
     int32_t width, k, queries_max;
-    int (*tick)(void *context, struct err *e); /* before each block; a negative code ends the
+    int (*tick)(void *context, struct err *e); /* before each tile; a negative code ends the
                                                   search; may be NULL */
     void *context;
 };
