@@ -155,7 +155,7 @@ static int offer_argument(const struct typed *t, struct err *e)
     TRY(cli_open(c, e));
     if (strstr(usage, "ARTEFACT")) {
         TRY(plan_list(&name, &n, &c->project, &c->arena, e));
-        offer(t, "all", "");
+        if (!strstr(usage, "RUN")) offer(t, "all", "");
         for (int32_t i = 0; i < n; i++) offer(t, name[i], "");
         TRY(plan_list_groups(&grouped, &grouped_n, &c->project, &c->arena, e));
         for (int32_t i = 0; i < grouped_n; i++) {

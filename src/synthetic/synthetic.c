@@ -82,28 +82,28 @@ static bool happens(struct generator *g, uint32_t permille)
 
 /* Bins of the distance to the last mention in the document: 0 other symbols, 1 the first mention,
  * then from 1, 16, 64, 192 and 384 tokens on. */
-static int32_t mention_group(struct generator *g, int32_t symbol)
+static int32_t mention_class(struct generator *g, int32_t symbol)
 {
     static const int64_t from[] = {1, 16, 64, 192, 384};
-    int32_t group = 1;
+    int32_t class = 1;
 
     if (symbol < symbol_first_entity(g->settings)) return 0;
     int64_t last = g->mentioned[symbol];
     g->mentioned[symbol] = g->tokens_n;
-    if (last < g->document_first) return group;
-    for (size_t i = 0; i < sizeof from / sizeof *from; i++) group += g->tokens_n - last >= from[i];
-    return group;
+    if (last < g->document_first) return class;
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++) class += g->tokens_n - last >= from[i];
+    return class;
 }
 
-void synthetic_emit(struct generator *g, int32_t symbol, double p, int32_t group)
+void synthetic_emit(struct generator *g, int32_t symbol, double p, int32_t class)
 {
     bool ends_line = symbol == SYMBOL_LINE_END || symbol == SYMBOL_DOCUMENT_END;
-    const char byte = (char)group;
+    const char byte = (char)class;
 
     if (g->line_begun && !ends_line) strbuf_add(&g->text, " ");
     strbuf_add(&g->text, ends_line ? "\n" : g->spelling[symbol]);
     g->line_begun = !ends_line;
-    if (g->settings->groups) strbuf_add_n(&g->groups, &byte, 1);
+    if (g->settings->classes) strbuf_add_n(&g->classes, &byte, 1);
     g->bits -= log2(g->pending * p);
     g->tokens_n++;
     g->pending = 1;
@@ -112,7 +112,7 @@ void synthetic_emit(struct generator *g, int32_t symbol, double p, int32_t group
 /* Writes a symbol of a document; p is its probability after the pending choices. */
 static void emit(struct generator *g, int32_t symbol, double p)
 {
-    synthetic_emit(g, symbol, p, g->settings->groups ? mention_group(g, symbol) : 0);
+    synthetic_emit(g, symbol, p, g->settings->classes ? mention_class(g, symbol) : 0);
 }
 
 /* Draws a symbol of a class and writes it; returns its rank. */
@@ -444,7 +444,7 @@ void synthetic_make(struct synthetic_text *out, struct arena *a, const struct sy
     g->settings = s;
     init_language(g, a);
     strbuf_init(&g->text, a);
-    strbuf_init(&g->groups, a);
+    strbuf_init(&g->classes, a);
     g->random = seed * 0x2545F4914F6CDD1Du + 1;
     g->pending = 1;
     for (; g->tokens_n < tokens_n; g->documents_n++) documents[s->task](g);
@@ -453,7 +453,7 @@ void synthetic_make(struct synthetic_text *out, struct arena *a, const struct sy
                                    .tokens_n = g->tokens_n,
                                    .documents_n = g->documents_n,
                                    .bits = g->bits,
-                                   .groups = s->groups ? g->groups.text : NULL};
+                                   .classes = s->classes ? g->classes.text : NULL};
 }
 
 double synthetic_floor(const struct synthetic_text *t)

@@ -34,14 +34,14 @@ enum {
 
 enum { RECALL_IS_FILLER, RECALL_IS_NEEDLE, RECALL_IS_QUERY, RECALL_FROM_1 };
 
-/* The group of an answer whose needle is so many tokens before the query. */
-static int32_t answer_group(int64_t distance)
+/* The class of an answer whose needle is so many tokens before the query. */
+static int32_t answer_class(int64_t distance)
 {
     static const int64_t from[] = {16, 32, 48, 64, 96, 128, 192, 256, 384};
-    int32_t group = RECALL_FROM_1;
+    int32_t class = RECALL_FROM_1;
 
-    for (size_t i = 0; i < sizeof from / sizeof *from; i++) group += distance >= from[i];
-    return group;
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++) class += distance >= from[i];
+    return class;
 }
 
 static void query(struct generator *g, int32_t fresh_n, double p)
@@ -52,7 +52,7 @@ static void query(struct generator *g, int32_t fresh_n, double p)
     int64_t distance = g->tokens_n - g->needle[key];
     g->fresh[key] = false;
     synthetic_emit(g, RECALL_QUERY + key, p / fresh_n, RECALL_IS_QUERY);
-    synthetic_emit(g, RECALL_ANSWER + g->value[key], 1, answer_group(distance));
+    synthetic_emit(g, RECALL_ANSWER + g->value[key], 1, answer_class(distance));
 }
 
 static void step(struct generator *g)
@@ -90,16 +90,16 @@ void synthetic_recall_document(struct generator *g)
 
 /* --- copy --- */
 
-/* The group of letter `at` of a copy, from 0. */
-static int32_t copy_group(bool is_long, int32_t at)
+/* The class of letter `at` of a copy, from 0. */
+static int32_t copy_class(bool is_long, int32_t at)
 {
     static const int32_t from_short[] = {0, 1, 9, COPY_LONG_LEAST},
                          from_long[] = {0, 1, COPY_LONG_LEAST, 64, 128};
     const int32_t *from = is_long ? from_long : from_short;
-    int32_t group = is_long ? 3 : 0, n = is_long ? 5 : 3;
+    int32_t class = is_long ? 3 : 0, n = is_long ? 5 : 3;
 
-    for (int32_t i = 0; i < n; i++) group += at >= from[i];
-    return group;
+    for (int32_t i = 0; i < n; i++) class += at >= from[i];
+    return class;
 }
 
 void synthetic_copy_document(struct generator *g)
@@ -122,7 +122,7 @@ void synthetic_copy_document(struct generator *g)
         synthetic_emit(g, COPY_LETTER + letter[i], (1 - ends) / LETTERS_N, 0);
     }
     for (int32_t i = 0; i < n; i++)
-        synthetic_emit(g, COPY_LETTER + letter[i], 1, copy_group(is_long, i));
+        synthetic_emit(g, COPY_LETTER + letter[i], 1, copy_class(is_long, i));
     synthetic_emit(g, SYMBOL_LINE_END, 1, 0);
     synthetic_emit(g, SYMBOL_DOCUMENT_END, 1, 0);
 }

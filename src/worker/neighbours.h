@@ -1,4 +1,4 @@
-/* neighbours.h - exact search in blocks, see neighbours.c. */
+/* neighbours.h - exact search in tiles, see neighbours.c. */
 #ifndef WORKER_NEIGHBOURS_H
 #define WORKER_NEIGHBOURS_H
 
@@ -13,7 +13,7 @@ struct neighbours_options {
     const float *keys; /* (keys_n, width) on the host; borrowed */
     int64_t keys_n;
     int32_t width, k, queries_max;
-    int (*tick)(void *context, struct err *e); /* before each block; a negative code ends the
+    int (*tick)(void *context, struct err *e); /* before each tile; a negative code ends the
                                                   search; may be NULL */
     void *context;
 };
