@@ -157,7 +157,7 @@ struct model_graphs {
     struct model_graph_counts counts;
 };
 
-/* Data of the position method on host and backend (position.c). */
+/* Data of the position method on host and backend (model_position.c). */
 struct model_position {
     const struct position_functions *functions;
     struct position_shape shape;
@@ -343,7 +343,7 @@ int model_layers_bwd(struct model *m, const struct model_pass *p, struct err *e)
 /* model_head.c */
 int model_head_train(struct model *m, const struct model_pass *p, struct err *e);
 
-/* position.c */
+/* model_position.c */
 int model_position_open(struct model *m, struct err *e);
 /* model_position_start - writes the initial values of a tensor with SHAPE_OWN. */
 void model_position_start(const struct model *m, int32_t tensor, float *out);

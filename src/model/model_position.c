@@ -1,4 +1,4 @@
-/* position.c - transfers the data of a position method (src/position) and of the temperature
+/* model_position.c - transfers the data of a position method (src/position) and of the temperature
  * between host and backend.
  *
  * 1. Fixed data is uploaded at open: rows added to embeddings, rotation tables, a bias without
