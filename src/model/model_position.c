@@ -8,10 +8,15 @@
  *    tensors changed, they are downloaded and the bias is uploaded.
  * 3. The gradient of the bias is pulled back to the tensors on the host, after the pass of each
  * shard, and written into the shard's gradients. */
+#include "model/model_position.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "model/model_internal.h"
+#include "model/model_memory.h"
+#include "model/model_pass.h"
+#include "model/model_struct.h"
+#include "model/model_weights.h"
 
 static float *new_floats(struct model *m, int64_t n)
 {
