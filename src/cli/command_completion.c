@@ -145,8 +145,8 @@ static int offer_argument(const struct typed *t, struct err *e)
     struct cli *c = t->cli;
     struct rows runs;
     const char *usage = c->self->arguments;
-    char **name, **grouped;
-    int32_t n, grouped_n;
+    char **name, **inner;
+    int32_t n, inner_n;
 
     if (strchr(usage, '|') && usage[0] >= 'a' && usage[0] <= 'z') {
         offer_words(t, usage);
@@ -157,13 +157,13 @@ static int offer_argument(const struct typed *t, struct err *e)
         TRY(plan_list(&name, &n, &c->project, &c->arena, e));
         offer(t, "all", "");
         for (int32_t i = 0; i < n; i++) offer(t, name[i], "");
-        TRY(plan_list_groups(&grouped, &grouped_n, &c->project, &c->arena, e));
-        for (int32_t i = 0; i < grouped_n; i++) {
-            const char *group =
-                arena_strndup(&c->arena, grouped[i], project_group_bytes(grouped[i]));
-            if (i == 0 || strncmp(grouped[i - 1], group, strlen(group) + 1) != '/')
-                offer(t, group, "");
-            offer(t, grouped[i], "");
+        TRY(plan_list_collections(&inner, &inner_n, &c->project, &c->arena, e));
+        for (int32_t i = 0; i < inner_n; i++) {
+            const char *collection =
+                arena_strndup(&c->arena, inner[i], project_collection_bytes(inner[i]));
+            if (i == 0 || strncmp(inner[i - 1], collection, strlen(collection) + 1) != '/')
+                offer(t, collection, "");
+            offer(t, inner[i], "");
         }
     }
     if (!strstr(usage, "RUN")) return 0;
