@@ -62,7 +62,7 @@ CLI_COMMAND(gc)
 /* --- delete --------------------------------------------------------------------------------- */
 
 /* An artefact by its name or the path of its folder, which need not exist any more, or a run. */
-static int choose(struct cli *c, const char *word, const char *scale, struct err *e)
+static int choose_runs(struct cli *c, const char *word, const char *scale, struct err *e)
 {
     char run_id[SPEC_ID_BYTES];
     bool found;
@@ -123,7 +123,7 @@ CLI_COMMAND(delete)
     /* Opening for writing ensures that no scheduler is running. */
     TRY(store_open(&c->store, c->results, STORE_WRITE, e));
     TRY(store_choose_none(c->store, e));
-    for (int32_t i = 0; i < c->rest.n; i++) TRY(choose(c, c->rest.item[i], scale, e));
+    for (int32_t i = 0; i < c->rest.n; i++) TRY(choose_runs(c, c->rest.item[i], scale, e));
     TRY(store_doom(&doomed, &c->arena, c->store, e));
     print_doomed(&doomed);
     TRY(confirm_deletion(yes, e));
