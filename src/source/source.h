@@ -59,8 +59,12 @@ int source_read(const struct source *s, int32_t i, float *out, struct err *e);
 int source_check(const struct source *s, struct err *e);
 void source_close(struct source *s); /* may be closed already */
 
+/* source_is_folder - true if the weights of sources of this kind, as the table `sources` names it,
+ * stay in their folder; NULL: a training made here. */
+bool source_is_folder(const char *kind);
+
 /* source_register - writes the spec and the record of a source into an empty folder of an attempt,
- * dir, which may hold its weights. Errors: ERR_CREATE, ERR_IO. */
+ * dir, which may hold its weights. The kind follows from the spec. Errors: ERR_CREATE, ERR_IO. */
 int source_register(const char *dir, const struct spec *spec, const struct record_source *source,
                     struct err *e);
 

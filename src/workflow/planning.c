@@ -357,22 +357,13 @@ static int check_tokenizer(const struct plan_model *m, const struct project *pro
 static int check_unchanged(const struct plan_model *m, struct arena *a, const struct spec *s,
                            struct err *e)
 {
-    size_t n;
-    const struct spec_key *keys = spec_keys(&n);
+    const struct spec_key *key = spec_model_difference(s, &m->spec);
 
-    for (size_t i = 0; i < n; i++) {
-        const char *name = keys[i].name;
-        bool of_model = strncmp(name, "model.", 6) == 0 || strcmp(name, "train.L") == 0 ||
-                        strcmp(name, "data.vocab") == 0;
-        if (!of_model || !counts(&keys[i], s)) continue;
-        const char *own = spec_get(s, &keys[i], a), *theirs = spec_get(&m->spec, &keys[i], a);
-        if (strcmp(own, theirs) == 0) continue;
-        return ERR(e, ERR_DATA,
-                   "%s = %.60s, but %.60s in %s; a pretrained model is evaluated as it is (windows "
-                   "and scalings are keys of eval.)",
-                   name, own, theirs, m->path);
-    }
-    return 0;
+    if (!key) return 0;
+    return ERR(e, ERR_DATA,
+               "%s = %.60s, but %.60s in %s; a pretrained model is evaluated as it is (windows "
+               "and scalings are keys of eval.)",
+               key->name, spec_get(s, key, a), spec_get(&m->spec, key, a), m->path);
 }
 
 int planning_check_models(const struct planning *p, const struct project *project, struct err *e)

@@ -2,7 +2,6 @@
 #include "pretrained/pretrained.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,9 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "record/run_folder.h"
 #include "source/source.h"
-#include "spec/code_id.h"
 #include "tokenizer/tokenizer.h"
 #include "workflow/workflow.h"
 
@@ -235,17 +232,13 @@ int workflow_import_model(struct model_result *out, const struct project *projec
 static int register_model(struct store *store, const struct project *project, struct arena *a,
                           const struct plan_run *r, const struct plan_model *m, struct err *e)
 {
-    struct store_run_state st;
+    struct registration g = {.store = store, .project = project, .arena = a, .run = r};
     struct strbuf files;
-    int32_t number = 0;
-    char *dir;
 
     strbuf_init(&files, a);
     for (int32_t i = 0; i < m->files_n; i++)
         strbuf_addf(&files, "%s  %s\n", m->file[i].sha256, m->file[i].name);
-    const struct record_source source = {.run_id = r->run_id,
-                                         .kind = "folder",
-                                         .name = r->spec.model.name,
+    const struct record_source source = {.name = r->spec.model.name,
                                          .path = m->folder,
                                          .sha256 = r->spec.model.files,
                                          .tokenizer = m->tokenizer,
@@ -253,13 +246,9 @@ static int register_model(struct store *store, const struct project *project, st
                                          .updates = RECORD_NONE,
                                          .tokens_per_update = RECORD_NONE,
                                          .final_loss_nats = (double)NAN,
-                                         .parameters = r->cost.parameters_n,
-                                         .code_id = code_id()};
-    TRY(store_run_state(store, r->run_id, &st, e));
-    TRY(run_folder_claim(&dir, &number, a, project->root, r->run_id, st.attempts_n + 1, e));
-    int rc = workflow_register_source(store, project, a, r, number, dir, &source, e);
-    if (rc < 0) dir_remove_tree(AT_FDCWD, project_path(project, a, dir), NULL, NULL);
-    return rc;
+                                         .parameters = r->cost.parameters_n};
+    TRY(registration_begin(&g, e));
+    return registration_end(&g, 0, &source, e);
 }
 
 /* True if the model is registered where it is now. */

@@ -188,11 +188,22 @@ int workflow_import_training(struct import_result *out, struct store *store,
                              const struct import_options *o, const struct plan *p,
                              const struct plan_run *r, struct err *e);
 
-/* workflow_register_source - writes the record of a source into the folder dir, number `number` of
- * the run, and adds run and source to results.db. */
-int workflow_register_source(struct store *store, const struct project *project, struct arena *a,
-                             const struct plan_run *r, int32_t number, const char *dir,
-                             const struct record_source *source, struct err *e);
+/* A source that is being registered. */
+struct registration {
+    struct store *store;
+    const struct project *project;
+    struct arena *arena;
+    const struct plan_run *run; /* the training whose weights it has */
+    const char *dir, *path;     /* a new folder of the run: relative to the project, and absolute */
+    int32_t number;             /* of the folder */
+};
+/* registration_begin - makes the folder, which may take the weights. */
+int registration_begin(struct registration *g, struct err *e);
+/* registration_end - writes the record into the folder, and adds run and source to results.db. Sets
+ * what follows from the run: run_id, kind and code_id. After a failure, of which rc may be one
+ * before, the folder is removed. */
+int registration_end(struct registration *g, int rc, const struct record_source *source,
+                     struct err *e);
 
 /* --- pretrained.c: models in Hugging Face format ------------------------------------------------
  *
