@@ -1,6 +1,5 @@
 /* changes.c - the settings that distinguish the runs of a plan, and those that changed since its
  * artefact was last run. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/map.h"

@@ -2,7 +2,6 @@
  * budget of time. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "shape/shape.h"
 #include "workflow/workflow_internal.h"

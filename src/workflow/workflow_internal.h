@@ -5,6 +5,11 @@
 
 #include "workflow/workflow.h"
 
+/* --- pretrained.c ----------------------------------------------------------------------------- */
+/* planning_find_model - p->model of a run: the piece of a pretrained model. */
+int planning_find_model(struct planning *p, const struct project *project, int32_t run,
+                        struct err *e);
+
 /* --- changes.c -------------------------------------------------------------------------------- */
 /* planning_find_settings - p->settings. */
 void planning_find_settings(struct planning *p, struct arena *scratch);
