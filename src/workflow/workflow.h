@@ -30,7 +30,7 @@ static inline int rows_read(struct rows *out, struct arena *a, struct store *sto
     return store_query(store, out, a, sql, params, params_n, ROWS_LIMIT_S, e);
 }
 
-/* --- planning.c, hardware.c, estimate.c, changes.c: a plan with its state and an estimate ------ */
+/* --- planning.c, hardware.c, estimate.c, changes.c: a plan with its state and an estimate --- */
 enum { PLANNING_DEVICES_MAX = 64 };
 
 /* An estimate of time comes from one of three sources: earlier trainings on the device; a share of
