@@ -46,6 +46,9 @@
 #include "shape/shape.h"
 #include "store/database.h"
 #include "store/ingest.h"
+#include "store/open.h"
+#include "store/schema.h"
+#include "store/statements.h"
 
 struct merge {
     struct store *store;

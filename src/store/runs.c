@@ -6,6 +6,8 @@
 
 #include "spec/spec.h"
 #include "store/database.h"
+#include "store/open.h"
+#include "store/statements.h"
 
 /* The same id must have the same text. A request for the unmodified run clears `modified`. */
 static int check_known(struct store *s, const struct store_run *r, const char *canonical,

@@ -5,8 +5,9 @@
  *
  * Lengths are in tokens, memory in bytes, time in seconds. Every number that can be missing is
  * NULL, never NaN and never zero in its place. */
+#include "store/schema.h"
+
 #include "position/position.h"
-#include "store/database.h"
 
 static const char version_1[] =
     /* The runs: one row each, whichever artefacts need them. */

@@ -1,7 +1,7 @@
 /* store.h - results.db: schema, migrations, the scheduler's writes, the users' read-only queries.
  *
  * 1. One writer: store_open(…, STORE_WRITE) needs the lock results.db.lock (ERR_TRYLATER names the
- *    holder). A copy that is moved over results.db at any time stays whole (database.c).
+ *    holder). A copy that is moved over results.db at any time stays whole (side_files.h).
  * 2. WAL, synchronous FULL, STRICT tables, foreign keys, application_id, user_version with
  *    migrations in one transaction and a backup beside the file; a newer user_version is refused.
  *    WAL on a network file system is refused.
