@@ -82,7 +82,7 @@ static bool reader_is_gone(void)
 
 /* Flushes the answer and returns the exit status. A reader that closes its pipe early is not an
  * error. */
-static int finish(int rc, struct err *e)
+static int close_output(int rc, struct err *e)
 {
     int why = fflush(stdout) != 0 ? errno : 0;
     bool failed = why || ferror(stdout), gone = failed && reader_is_gone();
@@ -115,7 +115,7 @@ static void move_project(int argc, char **argv)
     }
 }
 
-static int answer(int argc, char **argv, struct err *e)
+static int run_words(int argc, char **argv, struct err *e)
 {
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         (argc == 2 && strcmp(argv[1], "help") == 0)) {
@@ -148,5 +148,5 @@ int main(int argc, char **argv)
         print_commands(stderr);
         return err_exit_code(ERR_USAGE);
     }
-    return finish(answer(argc, argv, &e), &e);
+    return close_output(run_words(argc, argv, &e), &e);
 }

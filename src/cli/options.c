@@ -134,7 +134,8 @@ static int find_option(const struct cli_option **out, const struct cli_command *
 }
 
 /* Parses the words; `all` ends with --help, which sets *help. */
-static int parse(struct cli *c, const struct cli_option *all, const bool *help, struct err *e)
+static int parse_options(struct cli *c, const struct cli_option *all, const bool *help,
+                         struct err *e)
 {
     const struct cli_command *self = c->self;
     struct cli_list *rest = &c->rest;
@@ -201,7 +202,7 @@ int cli_begin(struct cli *c, const struct cli_option *options, struct err *e)
         TRY(cli_complete_word(c, all, e));
         return CLI_DONE;
     }
-    TRY(parse(c, all, &help, e));
+    TRY(parse_options(c, all, &help, e));
     if (help) {
         print_help(c->self, all);
         return CLI_DONE;

@@ -44,7 +44,7 @@ static int check_sizes(const struct model *m, struct err *e)
     return o->train || s->softmax == SPEC_ADAPTIVE ? spec_check_paper_form(&m->spec, e) : 0;
 }
 
-static int fill(struct model *m, struct err *e)
+static int fill_parameters(struct model *m, struct err *e)
 {
     if (m->capacity.streamed)
         shape_params_streamed(&m->params, &m->arena, &m->spec);
@@ -75,7 +75,7 @@ int model_open(struct model **out, struct backend *b, const struct spec *s,
     TRY_OUT(rc, check_sizes(m, e));
     m->tokens_max = (int64_t)capacity->rows_max * capacity->length_max;
     m->width = spec_head_width(&s->model);
-    TRY_OUT(rc, fill(m, e));
+    TRY_OUT(rc, fill_parameters(m, e));
     *out = m;
 out:
     if (rc < 0) {

@@ -120,7 +120,7 @@ static int find_classes(struct preparation *p, char digest[HASH_HEX_BYTES], stru
 
 /* Describes source and options of the corpus for the manifest; the text changes whenever the corpus
  * would. */
-static int describe(struct preparation *p, struct err *e)
+static int describe_options(struct preparation *p, struct err *e)
 {
     char all[CORPUS_SPLITS_N * HASH_HEX_BYTES], digest[HASH_HEX_BYTES];
     const char *units;
@@ -327,7 +327,7 @@ static int build_documents(struct preparation *p, struct err *e)
 }
 
 /* Fills the temporary folder. */
-static int build(struct preparation *p, struct err *e)
+static int build_corpus(struct preparation *p, struct err *e)
 {
     TRY(dir_remove_tree(AT_FDCWD, p->temporary, NULL, e));
     TRY(file_make_dirs(p->temporary, e));
@@ -360,7 +360,7 @@ static int prepare_locked(struct preparation *p, struct err *e)
     const char *manifest = arena_printf(&p->arena, "%s/manifest.yaml", p->folder);
     bool exists = file_exists(p->folder);
 
-    TRY(describe(p, e));
+    TRY(describe_options(p, e));
     if (exists && !file_exists(manifest))
         return ERR(e, ERR_CREATE,
                    "%s exists but is not a prepared corpus; move it or choose another name",
@@ -371,7 +371,7 @@ static int prepare_locked(struct preparation *p, struct err *e)
             return file_exists(p->piece) ? 0 : manifest_write_piece(&p->manifest, p->piece, e);
         if (!p->synthetic) return rc; /* an embedded corpus is generated again */
     }
-    int rc = build(p, e);
+    int rc = build_corpus(p, e);
     if (rc == 0) return put_in_place(p, e);
     dir_remove_tree(AT_FDCWD, p->temporary, NULL, NULL);
     return rc;

@@ -46,7 +46,7 @@ struct part_name {
     const char *end; /* weight or bias */
 };
 
-static struct part_name split(const char *name)
+static struct part_name split_name(const char *name)
 {
     struct part_name out = {.layer = -1};
     const char *p = name + strlen("decoder."), *dot = strrchr(name, '.');
@@ -135,10 +135,10 @@ static int check_shape(struct pretrained *p, const struct source *s, int32_t dim
 }
 
 /* Finds the source of tensor i. */
-static int match(struct pretrained *p, int32_t i, const char *prefix, struct err *e)
+static int match_tensor(struct pretrained *p, int32_t i, const char *prefix, struct err *e)
 {
     const struct shape_tensor *t = &p->facts.params.tensor[i];
-    const struct part_name part = split(t->name);
+    const struct part_name part = split_name(t->name);
     const char *name = file_name(p, &part, prefix);
     struct folder_tensor *found = folder_find(&p->folder, name);
     struct source *s = &p->source[i];
@@ -199,7 +199,7 @@ static int match_all(struct pretrained *p, struct err *e)
     TRY(find_head(p, prefix, e));
     shape_params(&facts->params, &p->arena, &facts->spec);
     p->source = arena_array(&p->arena, (size_t)facts->params.tensors_n, sizeof *p->source);
-    for (int32_t i = 0; i < facts->params.tensors_n; i++) TRY(match(p, i, prefix, e));
+    for (int32_t i = 0; i < facts->params.tensors_n; i++) TRY(match_tensor(p, i, prefix, e));
     for (int32_t i = 0; i < p->folder.tensors_n; i++) {
         const struct folder_tensor *t = &p->folder.tensor[i];
         if (!t->used)
@@ -213,7 +213,7 @@ static int match_all(struct pretrained *p, struct err *e)
     return 0;
 }
 
-static int allocate(struct pretrained *p, struct err *e)
+static int allocate_buffers(struct pretrained *p, struct err *e)
 {
     int64_t widest = 1;
 
@@ -241,7 +241,7 @@ int pretrained_open(struct pretrained **out, const char *folder, struct err *e)
     p->facts.note = p->family.note;
     p->facts.spec = p->family.spec;
     TRY_OUT(rc, match_all(p, e));
-    TRY_OUT(rc, allocate(p, e));
+    TRY_OUT(rc, allocate_buffers(p, e));
     *out = p;
     p = NULL;
 out:

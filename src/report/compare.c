@@ -26,7 +26,8 @@ struct compare {
     int32_t tables_n;                             /* written as LaTeX */
 };
 
-static int ask(struct rows *out, struct compare *c, bool for_people, const char *sql, struct err *e)
+static int run_question(struct rows *out, struct compare *c, bool for_people, const char *sql,
+                        struct err *e)
 {
     const struct store_param params[] = {
         {"report_asked", &c->asked, STORE_ROWS},
@@ -177,7 +178,7 @@ static int report_empty(struct compare *c, struct err *e)
     struct rows unmet;
     const char *filter = c->filter[c->side];
 
-    TRY(ask(&unmet, c, false, arena_printf(c->arena, "%s%s", asked_sql, unmet_sql), e));
+    TRY(run_question(&unmet, c, false, arena_printf(c->arena, "%s%s", asked_sql, unmet_sql), e));
     if (unmet.rows_n == 0)
         return ERR(e, ERR_NOINPUT,
                    "no evaluation in results.db matches \"%s\"; `alibi query \"SELECT * FROM "
@@ -205,7 +206,7 @@ static int read_chosen(struct compare *c, struct err *e)
     struct rows chosen;
     bool has[2] = {false, false};
 
-    TRY(ask(&chosen, c, false, arena_printf(c->arena, "%s%s", asked_sql, chosen_sql), e));
+    TRY(run_question(&chosen, c, false, arena_printf(c->arena, "%s%s", asked_sql, chosen_sql), e));
     for (int32_t i = 0; i < chosen.rows_n; i++)
         has[*report_rows_get(&chosen, i, "side") == 'b'] = true;
     for (c->side = 0; c->side < 2; c->side++)
@@ -229,7 +230,8 @@ static int read_pairs(struct rows *out, struct compare *c, bool for_people, stru
     int32_t n = c->coordinates.rows_n;
     enum { PLACES_N = 2 }; /* the first columns of pairs */
 
-    TRY(ask(&pairs, c, for_people, arena_printf(c->arena, "%s%s", asked_sql, pairs_sql), e));
+    TRY(run_question(&pairs, c, for_people, arena_printf(c->arena, "%s%s", asked_sql, pairs_sql),
+                     e));
     if (pairs.rows_n > ROWS_MAX)
         return ERR(e, ERR_USAGE, "more than %d rows: name more columns in the filters", ROWS_MAX);
     int32_t rest_n = pairs.columns_n - PLACES_N;
@@ -472,7 +474,7 @@ static int compare_write(FILE *out, struct compare *c, enum report_format format
     report_rows_init(&c->asked, c->arena, 4, 0);
     report_rows_init(&c->keys, c->arena, 3, 0);
     list_keys(c);
-    TRY(ask(&c->coordinates, c, false, "SELECT * FROM coordinate ORDER BY at", e));
+    TRY(run_question(&c->coordinates, c, false, "SELECT * FROM coordinate ORDER BY at", e));
     for (c->side = 0; c->side < 2; c->side++) TRY(read_filter(c, e));
     TRY(read_chosen(c, e));
     TRY(read_pairs(&rows, c, for_people, e));

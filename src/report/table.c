@@ -105,13 +105,13 @@ struct table {
     bool *dropped;                             /* of each column of `without`: a table had it */
 };
 
-static const char *get(const struct table *t, int32_t cell, const char *name)
+static const char *cell_column(const struct table *t, int32_t cell, const char *name)
 {
     return report_rows_get(&t->cells, cell, name);
 }
 
 /* The number, or 0 if absent. */
-static double real(const struct table *t, int32_t cell, const char *name)
+static double cell_number(const struct table *t, int32_t cell, const char *name)
 {
     return report_rows_real(&t->cells, cell, name, 0);
 }
@@ -120,31 +120,31 @@ static double real(const struct table *t, int32_t cell, const char *name)
 static const char *cell_text(const struct table *t, int32_t cell)
 {
     struct arena *a = t->arena;
-    double n = real(t, cell, "n"), mean = real(t, cell, "mean");
-    const char *why = get(t, cell, "why");
-    int32_t decimals = report_layout_decimals(t->args->layout, get(t, cell, "metric"));
+    double n = cell_number(t, cell, "n"), mean = cell_number(t, cell, "mean");
+    const char *why = cell_column(t, cell, "why");
+    int32_t decimals = report_layout_decimals(t->args->layout, cell_column(t, cell, "metric"));
 
     if (n == 0) {
         size_t length = why ? strcspn(why, ":") : 0; /* "OOM: and what it means" */
         return length > 0 && length <= 12 ? arena_strndup(a, why, length) : table_gap;
     }
     const char *text = arena_printf(a, "%.*f", decimals, mean);
-    if (n >= 2) text = arena_printf(a, "%s ± %.*f", text, decimals, real(t, cell, "std"));
-    if (real(t, cell, "noisy") == 1) text = arena_printf(a, "%s (noisy)", text);
-    bool has_runs = get(t, cell, "runs"); /* a number of the paper has none */
+    if (n >= 2) text = arena_printf(a, "%s ± %.*f", text, decimals, cell_number(t, cell, "std"));
+    if (cell_number(t, cell, "noisy") == 1) text = arena_printf(a, "%s (noisy)", text);
+    bool has_runs = cell_column(t, cell, "runs"); /* a number of the paper has none */
     return has_runs && n < t->seeds_n ? arena_printf(a, "%s (n=%.0f)", text, n) : text;
 }
 
 /* Names the origin of a cell's number in a few words. */
 static const char *cell_source(const struct table *t, int32_t cell)
 {
-    const char *device = get(t, cell, "devices");
+    const char *device = cell_column(t, cell, "devices");
     const struct {
         const char *text, *before;
-    } parts[] = {{get(t, cell, "runs"), "run "},
-                 {device ? device : get(t, cell, "machines"), "on "},
-                 {get(t, cell, "codes"), "code "},
-                 {get(t, cell, "sources"), ""}};
+    } parts[] = {{cell_column(t, cell, "runs"), "run "},
+                 {device ? device : cell_column(t, cell, "machines"), "on "},
+                 {cell_column(t, cell, "codes"), "code "},
+                 {cell_column(t, cell, "sources"), ""}};
     struct strbuf b;
 
     strbuf_init(&b, t->arena);
@@ -156,11 +156,11 @@ static const char *cell_source(const struct table *t, int32_t cell)
 
 static void put_cell(struct store_cell *out, const struct table *t, int32_t cell)
 {
-    bool linked = t->args->format == REPORT_HTML && get(t, cell, "runs");
-    const char *config = get(t, cell, "config_id");
+    bool linked = t->args->format == REPORT_HTML && cell_column(t, cell, "runs");
+    const char *config = cell_column(t, cell, "config_id");
 
     out->text = cell_text(t, cell);
-    report_marks_of(t->arena, out)->verdict = get(t, cell, "verdict");
+    report_marks_of(t->arena, out)->verdict = cell_column(t, cell, "verdict");
     if (linked && config) {
         out->marks->link = arena_printf(t->arena, "c-%s", config);
         out->marks->hint = cell_source(t, cell);
@@ -173,11 +173,11 @@ static void put_cell(struct store_cell *out, const struct table *t, int32_t cell
 static void put_line(struct store_cell *row, const struct table *t, int32_t cell, int32_t first)
 {
     const struct report_keys *k = t->args->keys;
-    const char *run = get(t, cell, "train_run_id");
+    const char *run = cell_column(t, cell, "train_run_id");
 
     for (int32_t i = 0; i < k->line.n; i++) {
-        row[i].text = get(t, cell, arena_printf(t->arena, "label%d", i));
-        row[i].type = real(t, cell, arena_printf(t->arena, "right%d", i)) == 1 ? 'n' : 't';
+        row[i].text = cell_column(t, cell, arena_printf(t->arena, "label%d", i));
+        row[i].type = cell_number(t, cell, arena_printf(t->arena, "right%d", i)) == 1 ? 'n' : 't';
     }
     for (int32_t i = 0; i < k->extras_n; i++) {
         const struct report_extra *x = &k->extra[i];
@@ -207,7 +207,7 @@ static int better(const char *measure)
 
 static const char *measure_of(const struct table *t, int32_t cell)
 {
-    const char *metric = get(t, cell, "metric");
+    const char *metric = cell_column(t, cell, "metric");
     return metric ? metric : t->args->keys->value;
 }
 
@@ -216,7 +216,7 @@ static const char *measure_of(const struct table *t, int32_t cell)
 static bool competes(const struct table *t, int32_t a, int32_t b)
 {
     const char *place = strcmp(t->args->keys->column, "method") == 0 ? "line_n" : "column_n";
-    return real(t, a, place) == real(t, b, place) &&
+    return cell_number(t, a, place) == cell_number(t, b, place) &&
            strcmp(measure_of(t, a), measure_of(t, b)) == 0;
 }
 
@@ -226,8 +226,8 @@ static int pair_runs(struct rows *out, const struct table *t, int32_t a, int32_t
     static const char sql[] = "SELECT a.run_id, b.run_id FROM evaluations a JOIN evaluations b"
                               " ON b.seed IS a.seed WHERE instr(:a, a.run_id)"
                               " AND instr(:b, b.run_id) ORDER BY 1, 2";
-    const struct store_param params[] = {{"a", get(t, a, "runs"), STORE_TEXT},
-                                         {"b", get(t, b, "runs"), STORE_TEXT}};
+    const struct store_param params[] = {{"a", cell_column(t, a, "runs"), STORE_TEXT},
+                                         {"b", cell_column(t, b, "runs"), STORE_TEXT}};
 
     return report_rows_query(out, t->arena, t->args->store, NULL, sql, params, 2,
                              REPORT_QUERY_LIMIT_S, e);
@@ -287,10 +287,10 @@ static int make_rows(struct rows *r, const struct table *t, struct err *e)
     for (int32_t c = 0; c < k->line.n; c++) r->name[c] = k->line.name[c];
     for (int32_t i = 0; i < k->extras_n; i++) r->name[first_extra + i] = k->extra[i].heading;
     for (int32_t i = t->cell; i < t->cell + t->cells_n; i++) {
-        int32_t column = k->line.n + (int32_t)real(t, i, "column_n");
-        struct store_cell *row = r->row[(int32_t)real(t, i, "line_n")];
+        int32_t column = k->line.n + (int32_t)cell_number(t, i, "column_n");
+        struct store_cell *row = r->row[(int32_t)cell_number(t, i, "line_n")];
         put_line(row, t, i, first_extra);
-        r->name[column] = get(t, i, "label");
+        r->name[column] = cell_column(t, i, "label");
         put_cell(&row[column], t, i);
         if (t->args->format == REPORT_LATEX && !t->args->no_bold)
             TRY(find_best(&row[column].marks->best, t, i, e));
@@ -377,10 +377,11 @@ static void enter_group(struct table *t, int32_t group)
 
     t->cell += t->cells_n;
     t->cells_n = t->lines_n = t->columns_n = 0;
-    for (int32_t i = t->cell; i < t->cells.rows_n && strcmp(get(t, i, "group"), id) == 0; i++) {
-        int32_t lines_n = 1 + (int32_t)real(t, i, "line_n");
+    for (int32_t i = t->cell; i < t->cells.rows_n && strcmp(cell_column(t, i, "group"), id) == 0;
+         i++) {
+        int32_t lines_n = 1 + (int32_t)cell_number(t, i, "line_n");
         if (lines_n > t->lines_n) t->lines_n = lines_n;
-        t->columns_n = 1 + (int32_t)real(t, i, "column_n");
+        t->columns_n = 1 + (int32_t)cell_number(t, i, "column_n");
         t->cells_n++;
     }
     t->seeds_n = 1;
@@ -394,8 +395,9 @@ static void open_details(FILE *out, const struct table *t)
     int32_t lines_n = 0;
 
     for (int32_t i = 0, most = 0; i < t->cells.rows_n; i++) {
-        bool enters = i == 0 || strcmp(get(t, i, "group"), get(t, i - 1, "group")) != 0;
-        int32_t n = 1 + (int32_t)real(t, i, "line_n");
+        bool enters =
+            i == 0 || strcmp(cell_column(t, i, "group"), cell_column(t, i - 1, "group")) != 0;
+        int32_t n = 1 + (int32_t)cell_number(t, i, "line_n");
         if (enters) most = 0;
         if (n > most) lines_n += n - most, most = n;
     }

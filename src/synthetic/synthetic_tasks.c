@@ -44,7 +44,7 @@ static int32_t answer_class(int64_t distance)
     return class;
 }
 
-static void query(struct generator *g, int32_t fresh_n, double p)
+static void emit_question(struct generator *g, int32_t fresh_n, double p)
 {
     int32_t nth = (int32_t)synthetic_below(g, (uint64_t)fresh_n), key = 0;
 
@@ -55,7 +55,7 @@ static void query(struct generator *g, int32_t fresh_n, double p)
     synthetic_emit(g, RECALL_ANSWER + g->value[key], 1, answer_class(distance));
 }
 
-static void step(struct generator *g)
+static void emit_recall(struct generator *g)
 {
     int32_t fresh_n = 0, drawn = (int32_t)synthetic_below(g, STEPS);
 
@@ -70,7 +70,7 @@ static void step(struct generator *g)
         synthetic_emit(g, RECALL_NEEDLE + needle, needles / (SYNTHETIC_KEYS_N * VALUES_N),
                        RECALL_IS_NEEDLE);
     } else if (drawn < NEEDLES + QUERIES && fresh_n > 0) {
-        query(g, fresh_n, queries);
+        emit_question(g, fresh_n, queries);
     } else {
         int32_t filler = (int32_t)synthetic_below(g, FILLERS_N);
         synthetic_emit(g, RECALL_FILLER + filler, (1 - needles - queries) / FILLERS_N,
@@ -83,7 +83,7 @@ void synthetic_recall_document(struct generator *g)
 {
     int64_t end = g->tokens_n + RECALL_LINE - 2;
 
-    while (g->tokens_n < end - 1) step(g);
+    while (g->tokens_n < end - 1) emit_recall(g);
     synthetic_emit(g, SYMBOL_LINE_END, 1, RECALL_IS_FILLER);
     synthetic_emit(g, SYMBOL_DOCUMENT_END, 1, RECALL_IS_FILLER);
 }

@@ -184,7 +184,7 @@ static int check_corpus(const struct evaluate *v, struct err *e)
                v->corpus.name, expected, v->weights.path);
 }
 
-static int prepare(struct evaluate *v, struct err *e)
+static int prepare_pass(struct evaluate *v, struct err *e)
 {
     struct worker *a = v->worker;
     const struct spec_eval *s = eval_of(v, 0);
@@ -341,7 +341,7 @@ static int add_mixed(struct evaluate *v, const struct scores *s, struct mixing *
 }
 
 /* Reports progress before each batch and in a search, and ends the pass if a stop was requested. */
-static int tick(void *context, struct err *e)
+static int tick_worker(void *context, struct err *e)
 {
     struct evaluate *v = context;
     int64_t scored = 0;
@@ -368,7 +368,7 @@ static int mixing_open(struct mixing *x, struct evaluate *v, const struct shape_
                                               .width = v->trained.model.dim,
                                               .k = knn->neighbours,
                                               .queries_max = (int32_t)capacity->scored_max,
-                                              .tick = tick,
+                                              .tick = tick_worker,
                                               .context = v};
     struct score_options keys = *o;
 
@@ -392,8 +392,8 @@ static void mixing_close(struct mixing *x)
     model_close(x->untrained);
 }
 
-static int score(struct evaluate *v, struct model *m, const struct windows *w,
-                 const struct shape_capacity *capacity, struct err *e)
+static int score_windows(struct evaluate *v, struct model *m, const struct windows *w,
+                         const struct shape_capacity *capacity, struct err *e)
 {
     int32_t *L = arena_array(&v->worker->arena, (size_t)v->members_n, sizeof *L);
     bool mixed = mixes(v);
@@ -413,7 +413,7 @@ static int score(struct evaluate *v, struct model *m, const struct windows *w,
     if (mixed) rc = mixing_open(&x, v, capacity, &o, e);
     scores_open(&scores, &o);
     while (rc == 0 && scores.rows_left > 0) {
-        rc = tick(v, e);
+        rc = tick_worker(v, e);
         if (rc == 0) rc = scores_next(&scores, e);
         if (rc == 0 && x.untrained) rc = scores_next(&x.keys, e);
         if (rc == 0 && mixed) rc = add_mixed(v, &scores, &x, e);
@@ -467,8 +467,8 @@ static struct record_bins bins_of(const struct evaluate *v, int32_t i, enum binn
     return bins;
 }
 
-static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, int64_t peak,
-                  double seconds, struct err *e)
+static int record_evaluation(struct evaluate *v, int32_t i, int64_t targets_n, double wps,
+                             int64_t peak, double seconds, struct err *e)
 {
     struct sums *sum = &v->sums[i];
     struct worker *a = v->worker;
@@ -541,7 +541,7 @@ static int run_pass(struct evaluate *v, int32_t first, struct err *e)
     reset_peak();
     TRY_OUT(rc, model_open(&m, a->backend, &spec, &capacity, e));
     TRY_OUT(rc, weights_of_source(&v->weights, a, m, e));
-    TRY_OUT(rc, score(v, m, &w, &capacity, e));
+    TRY_OUT(rc, score_windows(v, m, &w, &capacity, e));
     double wps = measured_wps(v, w.targets_n);
     TRY_OUT(rc, source_check(&v->weights, e));
     TRY_OUT(rc, worker_peak_bytes(a, &peak, e));
@@ -550,7 +550,7 @@ static int run_pass(struct evaluate *v, int32_t first, struct err *e)
                                  &v->corpus.split[eval_of(v, v->member[i])->split], e));
     double seconds = 1e-6 * (double)(clock_monotonic_us() - from_us) / v->members_n;
     for (int32_t i = 0; i < v->members_n; i++)
-        TRY_OUT(rc, record(v, v->member[i], w.targets_n, wps, peak, seconds, e));
+        TRY_OUT(rc, record_evaluation(v, v->member[i], w.targets_n, wps, peak, seconds, e));
 out:
     model_close(m);
     return rc;
@@ -569,7 +569,7 @@ int evaluate_run(struct worker *a, struct err *e)
     struct evaluate v = {.worker = a};
     int rc = 0;
 
-    TRY_OUT(rc, prepare(&v, e));
+    TRY_OUT(rc, prepare_pass(&v, e));
     if (a->options->losses) TRY_OUT(rc, open_losses(&v, a->options->losses, e));
     for (int32_t i = 0; i < a->specs_n; i++)
         if (!v.sums[i].recorded) TRY_OUT(rc, run_pass(&v, i, e));

@@ -44,21 +44,21 @@ static bool is_farther(const struct neighbour *x, const struct neighbour *y)
     return x->distance != y->distance ? x->distance > y->distance : x->key > y->key;
 }
 
-static void swap(struct neighbour *x, struct neighbour *y)
+static void swap_neighbours(struct neighbour *x, struct neighbour *y)
 {
     const struct neighbour was = *x;
     *x = *y;
     *y = was;
 }
 
-static void push(struct neighbour *heap, int32_t *n, int32_t most, struct neighbour x)
+static void push_neighbour(struct neighbour *heap, int32_t *n, int32_t most, struct neighbour x)
 {
     int32_t at = *n;
 
     if (at < most) {
         heap[(*n)++] = x;
         for (; at > 0 && is_farther(&heap[at], &heap[(at - 1) / 2]); at = (at - 1) / 2)
-            swap(&heap[at], &heap[(at - 1) / 2]);
+            swap_neighbours(&heap[at], &heap[(at - 1) / 2]);
         return;
     }
     if (!is_farther(&heap[0], &x)) return;
@@ -67,12 +67,12 @@ static void push(struct neighbour *heap, int32_t *n, int32_t most, struct neighb
         int32_t next = 2 * at + 1;
         if (next + 1 < most && is_farther(&heap[next + 1], &heap[next])) next++;
         if (next >= most || !is_farther(&heap[next], &heap[at])) return;
-        swap(&heap[next], &heap[at]);
+        swap_neighbours(&heap[next], &heap[at]);
         at = next;
     }
 }
 
-static int compare(const void *a, const void *b)
+static int compare_neighbours(const void *a, const void *b)
 {
     return is_farther(a, b) ? 1 : is_farther(b, a) ? -1 : 0;
 }
@@ -149,8 +149,9 @@ static void keep_best(struct neighbours *s, int32_t query, int64_t first, int64_
         /* Products beyond n are those of an earlier tile, or 0. */
         for (int64_t k = i; k < i + LANES; k++) better |= product[k] > least;
         for (int64_t k = i; better && k < i + LANES && k < n; k++)
-            push(heap, heap_n, s->kept,
-                 (struct neighbour){.distance = -2.0 * (double)product[k], .key = first + k});
+            push_neighbour(
+                heap, heap_n, s->kept,
+                (struct neighbour){.distance = -2.0 * (double)product[k], .key = first + k});
     }
 }
 
@@ -184,14 +185,15 @@ static void search_all(struct neighbours *s, const float *query, struct neighbou
 
     *n = 0;
     for (int64_t i = 0; i < s->options.keys_n; i++)
-        push(heap, n, s->options.k,
-             (struct neighbour){.distance = distance(query, s->options.keys + i * width, width),
-                                .key = i});
+        push_neighbour(
+            heap, n, s->options.k,
+            (struct neighbour){.distance = distance(query, s->options.keys + i * width, width),
+                               .key = i});
     s->repeated_n++;
 }
 
 /* Sorts a query's kept keys by their distances in double. */
-static void choose(struct neighbours *s, const float *query, int32_t q)
+static void choose_nearest(struct neighbours *s, const float *query, int32_t q)
 {
     struct neighbour *heap = s->heap_own + (int64_t)q * s->kept;
     int32_t width = s->options.width, k = s->options.k;
@@ -206,11 +208,11 @@ static void choose(struct neighbours *s, const float *query, int32_t q)
     if (!finite) return;
     for (int32_t i = 0; i < s->heap_n_own[q]; i++)
         heap[i].distance = distance(query, s->options.keys + heap[i].key * width, width);
-    qsort(heap, (size_t)s->heap_n_own[q], sizeof *heap, compare);
+    qsort(heap, (size_t)s->heap_n_own[q], sizeof *heap, compare_neighbours);
     if (s->heap_n_own[q] == s->options.keys_n) return;
     if (s->heap_n_own[q] >= k && heap[k - 1].distance < length + limit - 2 * error) return;
     search_all(s, query, heap, &s->heap_n_own[q]);
-    qsort(heap, (size_t)s->heap_n_own[q], sizeof *heap, compare);
+    qsort(heap, (size_t)s->heap_n_own[q], sizeof *heap, compare_neighbours);
 }
 
 int neighbours_find(struct neighbours *s, const float *queries, int32_t queries_n, struct err *e)
@@ -229,7 +231,7 @@ int neighbours_find(struct neighbours *s, const float *queries, int32_t queries_
         TRY(search_tile(s, first, left < SHAPE_SEARCH_KEYS ? left : SHAPE_SEARCH_KEYS, queries_n,
                         e));
     }
-    for (int32_t q = 0; q < queries_n; q++) choose(s, queries + (int64_t)q * o->width, q);
+    for (int32_t q = 0; q < queries_n; q++) choose_nearest(s, queries + (int64_t)q * o->width, q);
     return 0;
 }
 
