@@ -117,9 +117,9 @@ static void capacity_train(struct shape_capacity *out, const struct spec *s)
     const struct spec_train *t = &s->train;
     int32_t validated = validated_length(t);
     int64_t rows = larger(shape_shard_rows(t), 1);
-    int64_t blocks_n = (s->data.train_tokens + t->L - 1) / t->L;
+    int64_t chunks_n = (s->data.train_tokens + t->L - 1) / t->L;
 
-    if (blocks_n > 0) rows = smaller(rows, blocks_n);
+    if (chunks_n > 0) rows = smaller(rows, chunks_n);
     int64_t tokens_n = rows * t->L;
     out->train = true;
     out->length_max = t->L > validated ? t->L : validated;
