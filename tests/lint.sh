@@ -172,7 +172,7 @@ while read -r line; do say "$line"; done </tmp/lint.$$
 rm -f /tmp/lint.$$
 
 if command -v clang-format >/dev/null 2>&1; then
-    clang-format --dry-run -Werror src/*/*.[ch] tests/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh 2>/tmp/lint.$$ || say "$(grep -c 'error:' /tmp/lint.$$) places are not formatted; run make format"
+    printf '%s\n' src/*/*.[ch] tests/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh | xargs -n 32 -P "$(nproc)" clang-format --dry-run -Werror 2>/tmp/lint.$$ || say "$(grep -c 'error:' /tmp/lint.$$) places are not formatted; run make format"
     grep 'error:' /tmp/lint.$$ | cut -d: -f1 | sort | uniq -c | sort -rn | head -5
     rm -f /tmp/lint.$$
 else

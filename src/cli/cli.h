@@ -65,6 +65,7 @@ struct cli {
     struct project project;
     const char *project_dir;  /* --project, or NULL */
     const char *results;      /* path of results.db, set by cli_open */
+    const char *db;           /* --db, or NULL */
     bool quiet;               /* --quiet */
     struct cli_list rest;     /* positional arguments */
     struct store *store;      /* results.db if the command opened it; main closes it */
@@ -75,10 +76,12 @@ struct cli {
 /* Files that cli_begin opens. */
 enum cli_opens {
     CLI_NOTHING,
-    CLI_PROJECT,        /* --project or the current folder */
-    CLI_RESULTS_IF_ANY, /* also results.db for reading if it exists; without it every run is new */
-    CLI_RESULTS,        /* also results.db for reading */
-    CLI_RUNS            /* and replaces positional arguments, prefixes of run ids, by the ids */
+    CLI_PROJECT,         /* --project or the current folder */
+    CLI_RESULTS_IF_ANY,  /* also results.db for reading if it exists; without it every run is new */
+    CLI_RESULTS,         /* also results.db for reading */
+    CLI_ANSWERS,         /* the same, or the file of --db */
+    CLI_ANSWERS_OF_RUNS, /* and replaces positional arguments, prefixes of run ids, by the ids */
+    CLI_RUNS             /* the same without --db: the runs' folders are needed, too */
 };
 
 typedef int cli_run_fn(struct cli *c, struct err *e);

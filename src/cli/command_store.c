@@ -1,6 +1,8 @@
 /* command_store.c - alibi merge, gc, delete, verify, import and export. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/str.h"
@@ -281,20 +283,37 @@ static int export_losses(struct cli *c, const char *path, struct err *e)
     return 0;
 }
 
+static int export_results(struct cli *c, const char *path, struct err *e)
+{
+    struct stat st;
+
+    TRY(store_publish(c->store, path, e));
+    if (stat(path, &st) < 0) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
+    cli_print("wrote %s, %s: the current results; `alibi report ARTEFACT --db %s` reads it\n", path,
+              str_bytes(&c->arena, (double)st.st_size), str_shell_word(&c->arena, path));
+    return 0;
+}
+
 CLI_COMMAND(export)
 {
-    const char *dir = NULL, *losses = NULL;
+    const char *dir = NULL, *losses = NULL, *results = NULL;
     enum spec_checkpoint which = SPEC_BEST;
     struct export_result r;
     const struct cli_option options[] = {
         {"out", 'o', CLI_TEXT, &dir, "DIR", "write to DIR (default exports/RUN)"},
         {"checkpoint", 0, CLI_WHICH, &which, "WHICH", "best (on valid, the default) or last"},
         {"losses", 0, CLI_TEXT, &losses, "FILE", "of an evaluation: write its losses to FILE"},
+        {"results", 0, CLI_TEXT, &results, "FILE", "write all results to FILE, to publish them"},
         {0}};
 
     TRY(cli_begin(c, options, e));
-    if (losses && (dir || which != SPEC_BEST))
-        return ERR(e, ERR_USAGE, "--losses cannot be combined with --out or --checkpoint");
+    if ((losses || results) && (dir || which != SPEC_BEST || (losses && results)))
+        return ERR(e, ERR_USAGE, "--%s cannot be combined with %s", losses ? "losses" : "results",
+                   losses && results ? "--results" : "--out or --checkpoint");
+    if (results && c->rest.n)
+        return ERR(e, ERR_USAGE, "--results writes the results of all runs; leave RUN out");
+    if (results) return export_results(c, results, e);
+    if (c->rest.n == 0) return ERR(e, ERR_USAGE, "export: expected RUN or --results");
     if (losses) return export_losses(c, losses, e);
     TRY(workflow_export(&r, &c->project, &c->arena, c->store, c->rest.item[0], dir, which, e));
     cli_print("exported run %s to %s: model.safetensors, config.json%s\n", r.run_id, r.dir,

@@ -39,20 +39,29 @@ enum { OPEN_BUSY_MS = 60000, OPEN_TRIES = 100, DATABASE_SQL_BYTES = 1 << 20 };
 static const struct {
     int sqlite_code;
     enum err_code code;
-    const char *remedy;
+    const char *remedy; /* NULL: database_rebuild */
 } error_table[] = {
     {SQLITE_BUSY, ERR_TRYLATER, "; another program holds it: close it and repeat the command"},
     {SQLITE_LOCKED, ERR_TRYLATER, "; repeat the command"},
     {SQLITE_FULL, ERR_IO, "; free space on that disk and repeat the command"},
     {SQLITE_IOERR, ERR_IO, ""},
-    {SQLITE_CORRUPT, ERR_DATA, DATABASE_REBUILD},
-    {SQLITE_NOTADB, ERR_DATA, DATABASE_REBUILD},
+    {SQLITE_CORRUPT, ERR_DATA, NULL},
+    {SQLITE_NOTADB, ERR_DATA, NULL},
     {SQLITE_CANTOPEN, ERR_IO, ""},
     {SQLITE_READONLY, ERR_IO, ""},
     {SQLITE_PERM, ERR_IO, ""},
     {SQLITE_NOMEM, ERR_NOMEM, ""},
     {SQLITE_TOOBIG, ERR_DATA, "; the limit of a value or a row is " DATABASE_VALUE_TEXT},
 };
+
+const char *database_rebuild(const struct store *s)
+{
+    return database_remedy(
+        s,
+        "; move results.db* away, then rebuild it with `alibi merge runs/` or take it from a "
+        "backup",
+        "; take an undamaged copy from where it is published");
+}
 
 static int replaced_error(const struct store *s, struct err *e)
 {
@@ -75,7 +84,8 @@ int database_error(struct store *s, int sqlite_code, struct err *e)
                    s->path, text);
     for (size_t i = 0; i < sizeof error_table / sizeof *error_table; i++)
         if (error_table[i].sqlite_code == (sqlite_code & 0xff))
-            return ERR(e, error_table[i].code, "%s: %s%s", s->path, text, error_table[i].remedy);
+            return ERR(e, error_table[i].code, "%s: %s%s", s->path, text,
+                       error_table[i].remedy ? error_table[i].remedy : database_rebuild(s));
     return ERR(e, ERR_INTERNAL, "%s: %s", s->path, text);
 }
 
@@ -370,15 +380,16 @@ static int migrate_version(struct store *s, int64_t *out, int newest, struct err
     TRY(DATABASE_NUMBER(s, id, e, "PRAGMA application_id"));
     TRY(DATABASE_NUMBER(s, objects, e, "SELECT count(*) FROM sqlite_schema"));
     if (id != SCHEMA_APPLICATION_ID && (id != 0 || objects > 0 || *out != 0))
-        return ERR(e, ERR_DATA,
-                   "%s: is a database of another program (application_id %lld); name another "
-                   "--project folder or move the file away",
-                   s->path, (long long)id);
+        return ERR(e, ERR_DATA, "%s: is a database of another program (application_id %lld)%s",
+                   s->path, (long long)id,
+                   database_remedy(s, "; name another --project folder or move the file away",
+                                   "; name a results.db"));
     if (*out < 0 || (*out == 0 && objects > 0))
         return ERR(e, ERR_DATA,
-                   "%s: has tables, but its schema has version %lld, and the first is 1; restore a "
-                   "copy, or move it away and run `alibi merge runs/`",
-                   s->path, (long long)*out);
+                   "%s: has tables, but its schema has version %lld, and the first is 1%s", s->path,
+                   (long long)*out,
+                   database_remedy(
+                       s, "; restore a copy, or move it away and run `alibi merge runs/`", ""));
     if (*out > newest)
         return ERR(e, ERR_UNAVAILABLE,
                    "%s: its schema has version %lld and this program knows version %d; use the "
@@ -605,7 +616,8 @@ static int check_files(struct store *s, struct err *e)
         const char *path = beside(s, suffixes[i]);
         int found = i ? lstat(path, &st) : stat(path, &st);
         if (found == 0 && !S_ISREG(st.st_mode))
-            return ERR(e, ERR_DATA, "%s: is not a regular file; move it away", path);
+            return ERR(e, ERR_DATA, "%s: is not a regular file%s", path,
+                       database_remedy(s, "; move it away", "; name a results.db"));
     }
     if (journal_has_magic(s, true))
         return ERR(
@@ -676,12 +688,13 @@ static int connect_to(struct store *s, const char *name, int flags, struct err *
 static int connect_immutable(struct store *s, bool is_its_journal, struct err *e)
 {
     if (is_its_journal && journal_has_magic(s, false))
-        return ERR(
-            e, ERR_UNAVAILABLE,
-            "%s: its -journal holds a change that another program did not finish; a command "
-            "that writes, such as `alibi gc`, undoes it; for a read-only folder, run it on a "
-            "copy",
-            s->path);
+        return ERR(e, ERR_UNAVAILABLE,
+                   "%s: its -journal holds a change that another program did not finish; %s",
+                   s->path,
+                   database_remedy(s,
+                                   "a command that writes, such as `alibi gc`, undoes it; for a "
+                                   "read-only folder, run it on a copy",
+                                   "name a copy that was made after the change"));
     s->immutable = true;
     return connect_to(s, database_uri(&s->arena, s->path, "immutable=1"),
                       SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, e);
@@ -702,15 +715,19 @@ static int try_reader(struct store *s, struct err *e)
     s->immutable = false;
     TRY(check_files(s, e));
     if (stat(s->path, &s->opened) < 0)
-        return ERR(e, ERR_NOINPUT, "%s not found; run `alibi %s` first", s->path,
-                   has_runs(s) ? "merge runs/" : "run table5");
+        return ERR(e, ERR_NOINPUT, "%s not found%s", s->path,
+                   database_remedy(s,
+                                   has_runs(s) ? "; run `alibi merge runs/` first"
+                                               : "; run `alibi run table5` first",
+                                   ""));
     if (is_foreign(s, &stated)) return connect_immutable(s, false, e);
     if (network && wal_bytes(s) > 0)
         return ERR(e, ERR_UNAVAILABLE,
                    "%s is in use on %s, a network file system, where it cannot be read safely; "
                    "read it on the machine that writes it",
                    s->path, network);
-    if (network) return connect_immutable(s, true, e);
+    /* Without a log nobody writes the file, and SQLite would leave an empty one beside it. */
+    if (network || (s->is_given && wal_bytes(s) == 0)) return connect_immutable(s, true, e);
     TRY(connect_to(s, s->path, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, e));
     struct err first = {0};
     if (DATABASE_NUMBER(s, version, &first, "PRAGMA user_version") >= 0) return 0;
@@ -750,8 +767,8 @@ static int open_reader(struct store *s, struct err *e)
     TRY(connect_reader(s, e));
     TRY(migrate_version(s, &version, schema_steps_n, e));
     if (version == 0)
-        return ERR(e, ERR_NOINPUT, "%s: holds no results yet; `alibi run table5` makes some",
-                   s->path);
+        return ERR(e, ERR_NOINPUT, "%s: holds no results%s", s->path,
+                   database_remedy(s, " yet; `alibi run table5` makes some", ""));
     TRY(schema_check(s, e));
     /* A temporary view with the name of a table that lacks columns adds them as NULL. Today's
      * views, recreated as temporary ones, read it instead of the table; views of the file would
@@ -762,10 +779,13 @@ static int open_reader(struct store *s, struct err *e)
     for (int64_t i = version; i < schema_steps_n; i++) { /* step i leads to version i + 1 */
         if (!schema_steps[i].reader)
             return ERR(e, ERR_UNAVAILABLE,
-                       "%s: its schema has version %lld, this program reads version %d; a "
-                       "command that writes, such as `alibi gc`, brings it up to date and keeps a "
-                       "copy",
-                       s->path, (long long)version, schema_steps_n);
+                       "%s: its schema has version %lld, this program reads version %d; %s",
+                       s->path, (long long)version, schema_steps_n,
+                       database_remedy(s,
+                                       "a command that writes, such as `alibi gc`, brings it up to "
+                                       "date and keeps a copy",
+                                       "copy it to an empty folder as results.db, where `alibi gc` "
+                                       "brings it up to date"));
         TRY(database_script(s, schema_steps[i].reader, e));
         if (schema_steps[i].rows) TRY(database_script(s, schema_steps[i].rows, e));
     }
@@ -810,25 +830,27 @@ static int use_wal(struct store *s, struct err *e)
     return 0;
 }
 
+int database_write(struct store *s, const char *path, struct err *e)
+{
+    sqlite3_int64 bytes = 0;
+
+    TRY(database_script(s, "VACUUM", e));
+    unsigned char *image = sqlite3_serialize(s->connection_own, "main", &bytes, 0);
+    int rc = image ? file_write_named(path, image, (size_t)bytes, e)
+                   : ERR(e, ERR_NOMEM, "%s: no memory to write it", path);
+    sqlite3_free(image);
+    return rc;
+}
+
 /* Creates the file with its schema, under the lock. */
 static int create_file(struct store *s, struct err *e)
 {
-    struct store made = {.mode = STORE_WRITE, .lock_fd = -1, .path = s->path};
-    sqlite3_int64 bytes = 0;
-    unsigned char *image = NULL;
-    int rc = 0;
+    struct store *made = NULL;
 
-    arena_init(&made.arena);
-    TRY_OUT(rc, set_log_aside(s, e));
-    TRY_OUT(rc, connect_to(&made, ":memory:", SQLITE_OPEN_READWRITE, e));
-    TRY_OUT(rc, migrate_run(&made, schema_steps, schema_steps_n, schema_views, e));
-    image = sqlite3_serialize(made.connection_own, "main", &bytes, 0);
-    rc = image ? file_write_atomic(s->path, image, (size_t)bytes, e)
-               : ERR(e, ERR_NOMEM, "%s: no memory to create it", s->path);
-out:
-    sqlite3_free(image);
-    close_connection(&made);
-    arena_fini(&made.arena);
+    TRY(set_log_aside(s, e));
+    TRY(database_memory(&made, s, false, e));
+    int rc = database_write(made, s->path, e);
+    store_close(made);
     return rc;
 }
 
@@ -918,7 +940,8 @@ int store_open(struct store **out, const char *path, enum store_mode mode, struc
 
     *out = NULL;
     if (!s) return ERR(e, ERR_NOMEM, "%s: no memory to open it", path);
-    s->mode = mode;
+    s->mode = mode == STORE_WRITE ? STORE_WRITE : STORE_READ;
+    s->is_given = mode == STORE_GIVEN;
     s->lock_fd = -1;
     arena_init(&s->arena);
     TRY_OUT(rc, resolve_path(s, path, e));
@@ -941,26 +964,33 @@ static int copy_pages(struct store *to, struct store *from, struct err *e)
     return rc == SQLITE_OK ? 0 : database_error(to, rc, e);
 }
 
-int store_copy(struct store **out, struct store *s, struct err *e)
+int database_memory(struct store **out, struct store *s, bool is_copy, struct err *e)
 {
     int rc = 0;
-    struct store *copy = calloc(1, sizeof *copy);
+    struct store *made = calloc(1, sizeof *made);
 
     *out = NULL;
-    if (!copy) return ERR(e, ERR_NOMEM, "%s: no memory to copy it", s->path);
-    copy->mode = STORE_WRITE;
-    copy->lock_fd = -1;
-    arena_init(&copy->arena);
-    copy->path = arena_strdup(&copy->arena, s->path);
-    TRY_OUT(rc, database_refresh(s, e));
-    TRY_OUT(rc, connect_to(copy, ":memory:", SQLITE_OPEN_READWRITE, e));
-    TRY_OUT(rc, copy_pages(copy, s, e));
-    TRY_OUT(rc, migrate_run(copy, schema_steps, schema_steps_n, schema_views, e));
-    *out = copy;
-    copy = NULL;
+    if (!made) return ERR(e, ERR_NOMEM, "%s: no memory for its tables", s->path);
+    made->mode = STORE_WRITE;
+    made->is_given = s->is_given;
+    made->lock_fd = -1;
+    arena_init(&made->arena);
+    made->path = arena_strdup(&made->arena, s->path);
+    TRY_OUT(rc, connect_to(made, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, e));
+    if (is_copy) TRY_OUT(rc, copy_pages(made, s, e));
+    TRY_OUT(rc, migrate_run(made, schema_steps, schema_steps_n, schema_views, e));
+    *out = made;
+    made = NULL;
 out:
-    store_close(copy);
+    store_close(made);
     return rc;
+}
+
+int store_copy(struct store **out, struct store *s, struct err *e)
+{
+    *out = NULL;
+    TRY(database_refresh(s, e));
+    return database_memory(out, s, true, e);
 }
 
 void store_close(struct store *s)

@@ -29,10 +29,6 @@ enum {
 
 #define DATABASE_VALUE_TEXT "1 MiB" /* the same in messages */
 
-/* The remedy for damage. */
-#define DATABASE_REBUILD                                                                           \
-    "; move results.db* away, then rebuild it with `alibi merge runs/` or take it from a backup"
-
 struct database_statement {
     const char *sql;
     sqlite3_stmt *statement_own;
@@ -47,7 +43,8 @@ struct database_files {
 
 struct store {
     sqlite3 *connection_own;
-    enum store_mode mode;
+    enum store_mode mode;        /* READ or WRITE */
+    bool is_given;               /* the file, or that of a copy, was opened as STORE_GIVEN */
     const char *path, *folder;   /* links resolved; the folder that holds the file */
     int lock_fd;                 /* -1: none */
     int depth;                   /* of nested transactions */
@@ -60,6 +57,14 @@ struct store {
     struct arena arena;                           /* until store_close */
     const char *ingest_sql[DATABASE_EVENT_TYPES]; /* made from record_fields; NULL: not yet */
 };
+
+/* database_remedy - the remedy for a project's own results.db, or for a file that the user named.
+ * database_rebuild - that for damage. */
+static inline const char *database_remedy(const struct store *s, const char *own, const char *given)
+{
+    return s->is_given ? given : own;
+}
+const char *database_rebuild(const struct store *s);
 
 /* Bound values. A number that is not finite and a text that is NULL become NULL. */
 #define DATABASE_INT(v)                                                                            \
@@ -129,6 +134,11 @@ void database_authorize(struct store *s);
 
 /* database_refresh - before reading: an immutable reader opens again when the file has changed. */
 int database_refresh(struct store *s, struct err *e);
+
+/* database_memory - a store in memory, open for writing: a copy of what s reads, or empty.
+ * database_write - writes such a store to a file, completely or not at all. */
+int database_memory(struct store **out, struct store *s, bool is_copy, struct err *e);
+int database_write(struct store *s, const char *path, struct err *e);
 
 /* database_uri - path as an SQLite URI with a query such as "mode=ro". */
 char *database_uri(struct arena *a, const char *path, const char *query);

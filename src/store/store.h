@@ -24,10 +24,12 @@
 #include "spec/spec.h"
 
 struct store;
-enum store_mode { STORE_READ, STORE_WRITE };
+enum store_mode { STORE_READ, STORE_WRITE, STORE_GIVEN };
 
 /* store_open - opens results.db. WRITE creates or migrates it and holds the lock until store_close.
  * READ never changes it and needs no lock; it works beside a writer and in a read-only folder.
+ * GIVEN is READ of a file that the user names and that no project here may own: its errors name no
+ * command that would change it.
  * Errors: ERR_NOINPUT READ of an absent or empty file (names the command to run); ERR_TRYLATER
  * another writer; ERR_UNAVAILABLE a newer schema, one for READ that a writer must migrate first, an
  * unfinished transaction that a writer must undo first (READ), a network file system; ERR_DATA
@@ -41,6 +43,13 @@ void store_close(struct store *s); /* takes NULL */
  * there what no `alibi run` asked for, beside a scheduler and in a read-only folder. The file keeps
  * what it has. */
 int store_copy(struct store **out, struct store *s, struct err *e);
+
+/* store_publish - writes the current results of s to a file of its own, for others to read: runs,
+ * settings, results with their losses by position, group and block, validations, every 32nd part
+ * of a training's losses, attempts, points, verdicts, the paper's numbers. The file names neither
+ * host nor folder of this machine, and equal contents are equal bytes. Errors: ERR_USAGE path is
+ * the results.db of a project; ERR_DATA s is damaged; ERR_CREATE, ERR_IO. */
+int store_publish(struct store *s, const char *path, struct err *e);
 
 /* --- transactions, runs, points ------------------------------------------------------------- */
 /* Transactions nest: rolling back an inner one leaves the outer one whole. In a READ store a
