@@ -239,18 +239,15 @@ static void fill_result(struct import_result *out, const struct plan *p, const s
     out->L_train_nominal = nominal_length(p, r);
 }
 
-int workflow_import_training(struct import_result *out, struct store *store,
-                             const struct project *project, struct arena *a, const char *path,
-                             const struct import_options *o, const struct plan *p,
-                             const struct plan_run *r, struct err *e)
+int workflow_import_training(struct import_result *out, struct registration *g, const char *path,
+                             const struct import_options *o, const struct plan *p, struct err *e)
 {
-    struct registration g = {.store = store, .project = project, .arena = a, .run = r};
     struct import *im = NULL;
 
     *out = (struct import_result){0};
     int rc = import_open(&im, path, e);
-    if (rc == 0) rc = import_checkpoint(out, &g, im, path, o, e);
-    if (rc == 0) fill_result(out, p, r);
+    if (rc == 0) rc = import_checkpoint(out, g, im, path, o, e);
+    if (rc == 0) fill_result(out, p, g->run);
     import_close(im);
     return rc;
 }

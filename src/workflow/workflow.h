@@ -181,13 +181,6 @@ struct import_result {
 int workflow_import(struct import_result *out, const struct project *project, struct arena *a,
                     const char *path, const struct import_options *o, struct err *e);
 
-/* workflow_import_training - workflow_import of the file of training r of the plan, into an open
- * store. */
-int workflow_import_training(struct import_result *out, struct store *store,
-                             const struct project *project, struct arena *a, const char *path,
-                             const struct import_options *o, const struct plan *p,
-                             const struct plan_run *r, struct err *e);
-
 /* A source that is being registered. */
 struct registration {
     struct store *store;
@@ -204,6 +197,10 @@ int registration_begin(struct registration *g, struct err *e);
  * before, the folder is removed. */
 int registration_end(struct registration *g, int rc, const struct record_source *source,
                      struct err *e);
+
+/* workflow_import_training - workflow_import of the file of g->run, a training of the plan. */
+int workflow_import_training(struct import_result *out, struct registration *g, const char *path,
+                             const struct import_options *o, const struct plan *p, struct err *e);
 
 /* --- pretrained.c: models in Hugging Face format ------------------------------------------------
  *
