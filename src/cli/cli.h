@@ -107,6 +107,9 @@ int cli_begin(struct cli *c, const struct cli_option *options, struct err *e);
 int cli_open(struct cli *c, struct err *e);
 /* cli_plural - "" for one, else "s". */
 const char *cli_plural(int64_t n);
+/* cli_can_ask - a person can answer at the terminal. cli_ask - asks a question of yes or no. */
+bool cli_can_ask(void);
+bool cli_ask(const char *question);
 /* cli_complete_word - prints the completions of the last word of a command with these options. */
 int cli_complete_word(struct cli *c, const struct cli_option *all, struct err *e);
 

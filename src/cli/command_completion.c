@@ -155,7 +155,7 @@ static int offer_argument(const struct typed *t, struct err *e)
     TRY(cli_open(c, e));
     if (strstr(usage, "ARTEFACT")) {
         TRY(plan_list(&name, &n, &c->project, &c->arena, e));
-        offer_word(t, "all", "");
+        if (!strstr(usage, "RUN")) offer_word(t, "all", "");
         for (int32_t i = 0; i < n; i++) offer_word(t, name[i], "");
         TRY(plan_list_collections(&inner, &inner_n, &c->project, &c->arena, e));
         for (int32_t i = 0; i < inner_n; i++) {

@@ -1,7 +1,7 @@
 /* command_data.c - alibi data list|fetch|prepare|verify: corpora under data/.
  *
  * Fetched files are in data/fetched/: NAME.zip, and NAME/ with train.txt, valid.txt and test.txt,
- * which `prepare NAME` reads. */
+ * which `prepare` reads for NAME and for each corpus with the text of NAME. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -152,7 +152,7 @@ static int fetch_corpus(struct cli *c, const char *name, const struct data_optio
     if (!hash_is_sha256(sha256))
         return ERR(e, ERR_USAGE, "--sha256: expected 64 lower-case hex digits, found '%.70s'",
                    sha256);
-    const char *dir = arena_printf(&c->arena, "%s/data/fetched/%s", c->project.root, name);
+    const char *dir = arena_printf(&c->arena, "%s/data/fetched/%s", c->project.root, s.text);
     for (int i = 0; i < PLAN_CORPUS_FILES; i++) {
         const char *file = arena_printf(&c->arena, "%s.txt", corpus_split_name(i));
         files[i] = (struct unpack_file){s.member[i], file};
@@ -228,7 +228,9 @@ static int prepare_text(struct cli *c, struct data_options *o, struct err *e)
     TRY(read_documents(c, o, e));
     TRY(workflow_corpus(&file, &p->known, &c->project, &c->arena, p->name, e));
     if (!p->tokenizer) p->text_dir = o->ids ? o->ids : o->text;
-    const char *fetched = arena_printf(&c->arena, "%s/data/fetched/%s", c->project.root, p->name);
+    if (!p->vocab_limit && !p->dict && !p->tokenizer) p->vocab_limit = file.vocab_limit;
+    const char *fetched = arena_printf(&c->arena, "%s/data/fetched/%s", c->project.root,
+                                       file.text ? file.text : p->name);
     bool has_text = p->text_dir || p->tokenizer;
     if (!has_text && file_exists(fetched)) p->text_dir = fetched;
     has_text |= p->text_dir != NULL;

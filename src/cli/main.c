@@ -39,7 +39,8 @@ static int run_command(int argc, char **argv, struct err *e)
 {
     /* After the commands, names that other programs give them. */
     static const char *const others[] = {"plot=report", "figure=report", "table=report",
-                                         "train=run",   "start=run",     "resume=run"};
+                                         "train=run",   "start=run",     "resume=run",
+                                         "rm=delete",   "remove=delete"};
     const char *names[64];
     size_t n;
     const struct cli_command *commands = cli_commands(&n);
@@ -57,11 +58,6 @@ static int run_command(int argc, char **argv, struct err *e)
     }
     if (argv[1][0] == '-')
         return ERR(e, ERR_USAGE, "%s: options follow the command (see `alibi --help`)", argv[1]);
-    if (strcmp(argv[1], "delete") == 0 || strcmp(argv[1], "rm") == 0)
-        return ERR(e, ERR_USAGE,
-                   "unknown command '%s': nothing deletes results; `alibi run ARTEFACT --redo` "
-                   "replaces them, and `alibi gc` frees the files of superseded attempts",
-                   argv[1]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) names[n++] = others[i];
     return ERR(e, ERR_USAGE, "unknown command '%s' (see `alibi --help`)%s", argv[1],
                str_hint(argv[1], names, n).text);

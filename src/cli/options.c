@@ -237,6 +237,19 @@ void cli_show_progress(void *context, const char *what, double share)
             *left ? ", left " : "", left, share >= 1 ? "\n" : "");
 }
 
+bool cli_can_ask(void)
+{
+    return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+bool cli_ask(const char *question)
+{
+    char answer[8] = "";
+
+    fprintf(stderr, "%s [y/N] ", question);
+    return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
 const char *cli_plural(int64_t n)
 {
     return n == 1 ? "" : "s";

@@ -24,7 +24,7 @@ int model_pass_begin(struct model *m, struct model_pass *p, const struct model_b
 
 bool model_splits(const struct model *m)
 {
-    return m->spec.train.origin == SPEC_PRETRAINED;
+    return spec_is_pretrained(&m->spec);
 }
 
 int model_linear(struct model *m, const struct model_pass *p, struct tensor *y,

@@ -162,8 +162,7 @@ static int check_warmup(struct expansion *x, const struct rule *block, const str
     const struct spec_train *t = &s->train;
     const struct yaml_node *at = block->at;
 
-    bool trains = s->kind == SPEC_TRAIN && t->origin != SPEC_PRETRAINED;
-    if (!trains || t->schedule != SPEC_COSINE || t->updates > t->warmup) return 0;
+    if (!spec_key_applies(spec_key_find("train.warmup"), s) || t->updates > t->warmup) return 0;
     for (int i = 0; names[i] && at == block->at; i++) {
         const struct axis *own = axes_find(&block->axes, names[i]);
         if (!own) own = axes_find(&x->grid.set, names[i]);
@@ -186,7 +185,7 @@ static int check_length(struct expansion *x, const struct rule *evaluate, const 
     const struct axis *set = axes_find(&x->set, "eval.L");
     int64_t all = spec_split_tokens(&s->data, s->eval.split);
 
-    if (s->train.origin == SPEC_PRETRAINED || all == 0 || s->eval.L <= all) return 0;
+    if (spec_is_pretrained(s) || all == 0 || s->eval.L <= all) return 0;
     const char *text = arena_printf(
         &x->plan->arena, "L_valid: %d is longer than the %lld tokens of the split in %.60s; %s",
         s->eval.L, (long long)all, s->data.corpus, "shorten it or take a longer text");
@@ -303,8 +302,8 @@ static bool override_key(struct draft *d, const struct spec_key *key, const char
     bool same = spec_key_equals(&d->spec, key, value);
 
     draft_set(d, key, value);
-    bool counts = key->hashed && strcmp(key->name, "train.seed") != 0 &&
-                  (!key->applies || key->applies(&d->spec));
+    bool counts =
+        key->hashed && strcmp(key->name, "train.seed") != 0 && spec_key_applies(key, &d->spec);
     if (!same && counts) d->spec.modified = true;
     return !same && counts;
 }
@@ -340,7 +339,7 @@ static void mention_lost(struct expansion *x, const struct axes *own, const stru
             mention(&x->lost, arena_printf(a, "--set sets %s", key->name));
         else if (scale_value(&x->scale, nominal, key, &maps) && maps)
             mention(&x->lost, arena_printf(a, "scale %s maps %s", x->scale.name, key->name));
-        else if (!other && key->applies && !key->applies(final))
+        else if (!other && !spec_key_applies(key, final))
             mention(&x->lost, arena_printf(a, "%s does not apply", key->name));
     }
 }

@@ -102,6 +102,8 @@ enum { PLAN_CORPUS_URLS_MAX = 3, PLAN_CORPUS_FILES = 3 };
 struct plan_corpus {
     const char *name, *title; /* title: the name if the file has none */
     const char *path;         /* of the file */
+    const char *text; /* the corpus whose archive has the text: this one, or that of source.text */
+    int32_t vocab_limit; /* words to keep of the text of another corpus; 0: all */
     /* NULL or 0 if it cannot be downloaded: */
     const char *url[PLAN_CORPUS_URLS_MAX + 1]; /* http or https, tried in this order;
                                                   NULL-terminated */

@@ -25,7 +25,9 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/subprocess.h"
-#include "scheduler/scheduler_internal.h"
+#include "record/run_folder.h"
+#include "scheduler/executor.h"
+#include "scheduler/process.h"
 
 /* A full pipe is at most 16 chunks: one call drains what an ended worker left. LOCAL_GRACE_S: ranks
  * that lost another one need about 15 seconds at most to report it. */

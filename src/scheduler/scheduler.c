@@ -24,7 +24,13 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "record/run_folder.h"
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/attempt.h"
+#include "scheduler/call.h"
+#include "scheduler/executor.h"
+#include "scheduler/process.h"
+#include "scheduler/progress.h"
+#include "scheduler/queue.h"
+#include "scheduler/slots.h"
 #include "shape/shape.h"
 
 enum { SCHEDULER_TICK_MS = 200, SCHEDULER_REJECTIONS_MAX = 30 };

@@ -171,7 +171,7 @@ void shape_capacity(struct shape_capacity *out, const struct spec *s)
         int32_t stride = s->eval.window == SPEC_SLIDING ? s->eval.stride : L;
         shape_capacity_scores(out, L, stride, 1, s->eval.precision);
         out->keys = shape_has_search(s);
-        out->streamed = s->train.origin == SPEC_PRETRAINED && out->precision == SPEC_FP32;
+        out->streamed = spec_is_pretrained(s) && out->precision == SPEC_FP32;
     } else if (s->train.L < 1) {
         *out = (struct shape_capacity){.rows_max = 1, .length_max = 1};
     } else if (s->kind == SPEC_TRAIN) {

@@ -9,7 +9,7 @@
  * One is valid if its weights, its state and its best weights exist, match their hashes and belong
  * to this run. A missing file was deleted after a newer checkpoint; a file with another hash is
  * damaged and causes a warning. What a killed worker did not finish writing is deleted. */
-#include "worker/worker_internal.h"
+#include "worker/checkpoints.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,6 +23,8 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "interchange/interchange.h"
+#include "worker/state.h"
+#include "worker/weights.h"
 
 /* The members of struct checkpoint_point in the metadata of a state file. */
 static const struct point_field {

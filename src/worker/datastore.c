@@ -3,7 +3,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "worker/worker_internal.h"
+#include "worker/datastore.h"
+
+#include "data/corpus.h"
+#include "model/model.h"
+#include "source/source.h"
+#include "worker/score.h"
+#include "worker/state.h"
+#include "worker/weights.h"
 
 void datastore_close(struct datastore *d)
 {

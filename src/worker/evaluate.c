@@ -22,6 +22,8 @@
  *    - by the classes of the corpus, if it has some (data/classes.h), with the number of hits.
  * 8. The file of losses has a header and a line for each target: its number in the split from 0,
  *    its id and its loss in nats, separated by tabs. It is complete or absent. */
+#include "worker/evaluate.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -32,9 +34,16 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "data/corpus.h"
 #include "interchange/interchange.h"
 #include "model/model.h"
-#include "worker/worker_internal.h"
+#include "source/source.h"
+#include "worker/datastore.h"
+#include "worker/heads.h"
+#include "worker/neighbours.h"
+#include "worker/score.h"
+#include "worker/state.h"
+#include "worker/weights.h"
 
 enum binning { BY_POSITION, BY_PART, BY_CLASS, BINNINGS_N };
 

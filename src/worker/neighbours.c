@@ -8,13 +8,15 @@
  *    the tiles change a result.
  * 3. Rounding moves a product by at most a known bound. If a key that was not kept could be nearer
  *    than the k-th chosen one, the query is compared with every key in double. */
-#include "worker/worker_internal.h"
+#include "worker/neighbours.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "backend/backend.h"
 #include "ops/ops.h"
+#include "shape/memory.h"
 
 enum { SPARE = 32, LANES = 16 };
 

@@ -1,9 +1,11 @@
 /* score.c - fills batches of rows, scores them with the model, and returns the scores. Validation
  * sums the scores of valid in double in the order of the text. */
-#include "worker/worker_internal.h"
+#include "worker/score.h"
 
 #include <math.h>
 
+#include "group/group.h"
+#include "model/model.h"
 #include "shape/shape.h"
 
 void scores_open(struct scores *s, const struct score_options *o)

@@ -12,7 +12,7 @@
 #include "bench/bench_gpu.h"
 #include "bench/bench_live.h"
 #include "model/model_internal.h"
-#include "worker/worker_internal.h"
+#include "worker/weights.h"
 
 enum { HEADS_MAX = 64 };
 

@@ -3,7 +3,7 @@
 
 #include "model/model_internal.h"
 #include "model/oracle.h"
-#include "worker/worker_internal.h"
+#include "worker/heads.h"
 
 static int keep_weights(void *context, const struct heads_layer *layer, struct err *e)
 {

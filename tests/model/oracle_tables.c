@@ -9,7 +9,7 @@
 #include "model/model_internal.h"
 #include "model/oracle.h"
 #include "prepare/dictionary.h"
-#include "worker/worker_internal.h"
+#include "worker/train.h"
 
 void oracle_cosine(struct oracle *o)
 {

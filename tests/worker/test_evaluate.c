@@ -12,8 +12,8 @@
 #include "data/windows.h"
 #include "interchange/interchange.h"
 #include "model/model.h"
+#include "worker/weights.h"
 #include "worker/worker_fixture.h"
-#include "worker/worker_internal.h"
 
 enum { POSITION_TARGETS = 100 };
 
