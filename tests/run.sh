@@ -44,7 +44,7 @@ mkdir -p "$legs"
     # By source: the build may hold programs of deleted tests.
     for source in tests/*/test_*.c; do
         name=${source#tests/}
-        case $build:$name in *asan:report/test_group_claims.c) continue ;; esac # judges SQL for minutes, with the C of test_claims_fall
+        case $build:$name in *asan:report/test_collection_claims.c) continue ;; esac # judges SQL for minutes, with the C of test_claims_fall
         echo "${name%.c} $build/tests/${name%.c}"
     done
     echo oracle "$build/tests/check_oracle" tests/fixtures/oracle/*.safetensors

@@ -56,7 +56,7 @@ static inline const struct backend_ops *check_inner(const struct check *c)
     return c->inner_own->ops;
 }
 
-static struct check *self(struct backend *b)
+static struct check *check_of(struct backend *b)
 {
     return (struct check *)b;
 }
@@ -122,7 +122,7 @@ static int region_init(struct check *c, struct check_region *r, size_t bytes, st
 
 static int check_alloc(struct backend *b, void **out, size_t bytes, struct err *e)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     *out = NULL;
     void *grown = reallocarray(c->region_own, (size_t)c->regions_n + 1, sizeof *c->region_own);
     if (grown) c->region_own = grown;
@@ -143,7 +143,7 @@ static int check_alloc(struct backend *b, void **out, size_t bytes, struct err *
 
 static void check_release(struct backend *b, void *p)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     struct check_region *r = check_region_find(c, p, 0);
     int32_t i = 0;
     if (!r) return;
@@ -154,7 +154,7 @@ static void check_release(struct backend *b, void *p)
 
 static void check_close(struct backend *b)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     while (c->regions_n > 0) region_free(c, c->region_own[--c->regions_n]);
     free(c->region_own);
     free(c->span_own);
@@ -174,7 +174,7 @@ static int within(const struct check *c, const char *what, const void *p, size_t
 static int check_upload(struct backend *b, void *dst_dev, const void *src_host, size_t bytes,
                         struct err *e)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     TRY(within(c, "upload", dst_dev, bytes, e));
     return c->inner_own->ops->upload(c->inner_own, dst_dev, src_host, bytes, e);
 }
@@ -182,7 +182,7 @@ static int check_upload(struct backend *b, void *dst_dev, const void *src_host, 
 static int check_download(struct backend *b, void *dst_host, const void *src_dev, size_t bytes,
                           struct err *e)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     TRY(within(c, "download", src_dev, bytes, e));
     return c->inner_own->ops->download(c->inner_own, dst_host, src_dev, bytes, e);
 }
@@ -190,7 +190,7 @@ static int check_download(struct backend *b, void *dst_host, const void *src_dev
 static int check_copy_memory(struct backend *b, void *dst_dev, const void *src_dev, size_t bytes,
                              struct err *e)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     TRY(within(c, "copy to", dst_dev, bytes, e));
     TRY(within(c, "copy from", src_dev, bytes, e));
     return c->inner_own->ops->copy(c->inner_own, dst_dev, src_dev, bytes, e);
@@ -198,20 +198,20 @@ static int check_copy_memory(struct backend *b, void *dst_dev, const void *src_d
 
 static int check_zero(struct backend *b, void *dst_dev, size_t bytes, struct err *e)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     TRY(within(c, "zero", dst_dev, bytes, e));
     return c->inner_own->ops->zero(c->inner_own, dst_dev, bytes, e);
 }
 
 static int check_sync(struct backend *b, struct err *e)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     return c->inner_own->ops->sync(c->inner_own, e);
 }
 
 static int check_peak_bytes(struct backend *b, int64_t *out, struct err *e)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     return c->inner_own->ops->peak_bytes(c->inner_own, out, e);
 }
 
@@ -325,7 +325,7 @@ static int is_written(struct check *c, const struct check_span *s, int64_t row,
 }
 
 /* Begins an op of so many spans at most. */
-static int begin(struct check *c, const char *op, int32_t spans_max, struct err *e)
+static int begin_call(struct check *c, const char *op, int32_t spans_max, struct err *e)
 {
     c->op = op;
     c->spans_n = 0;
@@ -352,7 +352,7 @@ static int begin_op(struct check *c, enum op op, const void *args, struct err *e
 {
     struct op_memory memory[OP_ARGUMENTS_MAX];
     int32_t n = 0;
-    TRY(begin(c, op_name(op), OP_ARGUMENTS_MAX, e));
+    TRY(begin_call(c, op_name(op), OP_ARGUMENTS_MAX, e));
     TRY(op_arguments(&c->base, op, args, memory, &n, e));
     for (int32_t i = 0; i < n; i++) TRY(add_span(c, &memory[i], e));
     return 0;
@@ -445,7 +445,7 @@ static int check_outside(struct check *c, struct check_region *r, struct err *e)
                c->base.name, c->op, at, r->bytes);
 }
 
-static int wait(struct check *c, struct err *e)
+static int wait_for_stream(struct check *c, struct err *e)
 {
     int rc = check_inner(c)->sync(c->inner_own, e);
     if (rc < 0) err_ctx(e, "%s: op %s", c->base.name, c->op);
@@ -454,7 +454,7 @@ static int wait(struct check *c, struct err *e)
 
 static int look_after(struct check *c, struct err *e)
 {
-    TRY(wait(c, e));
+    TRY(wait_for_stream(c, e));
     TRY(check_guards(c, e));
     for (int32_t i = 0; i < c->regions_n; i++)
         if (c->region_own[i]->copied) TRY(check_outside(c, c->region_own[i], e));
@@ -501,7 +501,7 @@ static int repeat(struct check *c, enum op op, const void *args, struct err *e)
             TRY(check_inner(c)->upload(c->inner_own, r->user, r->before_own, r->bytes, e));
     }
     TRY(op_run(c->inner_own, op, args, e));
-    TRY(wait(c, e));
+    TRY(wait_for_stream(c, e));
     for (int32_t i = 0; i < c->regions_n; i++) {
         const struct check_region *r = c->region_own[i];
         if (!r->copied) continue;
@@ -529,7 +529,7 @@ static int check_op(struct backend *b, enum op op, const void *args, struct err 
 
 static int check_group_join(struct backend *b, struct group *g, struct err *e)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     TRY(check_inner(c)->group_join(c->inner_own, g, e));
     const struct backend *inner = c->inner_own;
     c->base.group = inner->group;
@@ -564,8 +564,8 @@ static int add_transfer(struct check *c, int32_t number, enum op_role role, cons
 static int check_exchange(struct backend *b, const struct group_transfer *list, int32_t n,
                           struct err *e)
 {
-    struct check *c = self(b);
-    TRY(begin(c, "exchange", 2 * n, e));
+    struct check *c = check_of(b);
+    TRY(begin_call(c, "exchange", 2 * n, e));
     for (int32_t i = 0; i < n; i++) {
         TRY(add_transfer(c, i, ARG_READ, list[i].send, list[i].send_bytes, e));
         TRY(add_transfer(c, i, ARG_UPDATE, list[i].receive, list[i].receive_bytes, e));

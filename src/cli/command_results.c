@@ -195,6 +195,10 @@ CLI_COMMAND(report)
         {"figures", 0, CLI_TEXT, &o.figures, "DIR", "draw into DIR (default: plots)"},
         {"table-only", 0, CLI_FLAG, &o.table_only, NULL,
          "print the tables without the text around"},
+        {"without", 0, CLI_LIST_TEXTS, &o.without, "COLUMN",
+         "leave out the column with this heading; may be repeated"},
+        {"no-bold", 0, CLI_FLAG, &o.no_bold, NULL,
+         "LaTeX: do not set the best number of a row in bold"},
         {"no-figure", 0, CLI_FLAG, &no_draw, NULL, "print the table only"},
         {"trust", 0, CLI_FLAG, &o.trust, NULL, "trust each plot.gp as it is now"},
         {0}};

@@ -134,7 +134,8 @@ static int find_option(const struct cli_option **out, const struct cli_command *
 }
 
 /* Parses the words; `all` ends with --help, which sets *help. */
-static int parse(struct cli *c, const struct cli_option *all, const bool *help, struct err *e)
+static int parse_options(struct cli *c, const struct cli_option *all, const bool *help,
+                         struct err *e)
 {
     const struct cli_command *self = c->self;
     struct cli_list *rest = &c->rest;
@@ -204,7 +205,7 @@ int cli_begin(struct cli *c, const struct cli_option *options, struct err *e)
         TRY(cli_complete_word(c, all, e));
         return CLI_DONE;
     }
-    TRY(parse(c, all, &help, e));
+    TRY(parse_options(c, all, &help, e));
     if (help) {
         print_help(c->self, all);
         return CLI_DONE;
@@ -238,6 +239,19 @@ void cli_show_progress(void *context, const char *what, double share)
         clock_duration(left, 1e-6 * (double)(clock_monotonic_us() - *started_us) * (1 / share - 1));
     fprintf(stderr, "\r\033[Kpreparing: %s %3.0f %%%s%s%s", what, 100 * share,
             *left ? ", left " : "", left, share >= 1 ? "\n" : "");
+}
+
+bool cli_can_ask(void)
+{
+    return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+bool cli_ask(const char *question)
+{
+    char answer[8] = "";
+
+    fprintf(stderr, "%s [y/N] ", question);
+    return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
 const char *cli_plural(int64_t n)

@@ -46,6 +46,9 @@ struct report_options {
     const char *x;   /* a setting or a column along the x axis, whatever the folder says; or NULL */
     double width_in; /* figures of this width in inches, for a text; 0: as on a page */
     bool table_only; /* tables without the text around them */
+    bool no_bold;    /* LaTeX: nothing is bold */
+    const char *const *without; /* headings of columns that tables for people leave out; ended by
+                                   NULL; may be NULL */
     struct report_undrawn *undrawn; /* may be NULL */
     const struct report_title *titles;
     int32_t titles_n;

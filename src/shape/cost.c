@@ -166,15 +166,11 @@ void shape_cost(struct shape_cost *out, const struct spec *s)
                                .tokens_per_update = (int64_t)t->shards * shape_shard_rows(t) * t->L,
                                .device_bytes = memory.total_bytes};
     double update_flops = 3.0 * shape_forward_flops(s, t->L) * (double)out->tokens_per_update;
-    if (s->kind == SPEC_TRAIN && t->origin == SPEC_PRETRAINED) {
-        *out = (struct shape_cost){.parameters_n = params.parameters_n}; /* its folder has them */
-    } else if (s->kind == SPEC_TRAIN && t->origin != SPEC_TRAINED) {
-        *out = (struct shape_cost){.parameters_n = params.parameters_n,
-                                   .tokens_per_update = out->tokens_per_update,
-                                   .disk_running_bytes = 4 * params.parameters_n,
-                                   .disk_kept_bytes = 4 * params.parameters_n};
+    int64_t weights = 4 * params.parameters_n;
+    if (spec_is_source(s)) { /* no update is made here */
+        out->device_bytes = 0;
+        out->disk_running_bytes = out->disk_kept_bytes = spec_is_pretrained(s) ? 0 : weights;
     } else if (s->kind == SPEC_TRAIN) {
-        int64_t weights = 4 * params.parameters_n;
         out->flops = update_flops * t->updates;
         /* The last two checkpoints and the best, with optimiser state but without gradients. */
         out->disk_running_bytes = 3 * weights * (memory.slots_n - 1);

@@ -117,9 +117,9 @@ static void capacity_train(struct shape_capacity *out, const struct spec *s)
     const struct spec_train *t = &s->train;
     int32_t validated = validated_length(t);
     int64_t rows = larger(shape_shard_rows(t), 1);
-    int64_t blocks_n = (s->data.train_tokens + t->L - 1) / t->L;
+    int64_t chunks_n = (s->data.train_tokens + t->L - 1) / t->L;
 
-    if (blocks_n > 0) rows = smaller(rows, blocks_n);
+    if (chunks_n > 0) rows = smaller(rows, chunks_n);
     int64_t tokens_n = rows * t->L;
     out->train = true;
     out->length_max = t->L > validated ? t->L : validated;
@@ -171,7 +171,7 @@ void shape_capacity(struct shape_capacity *out, const struct spec *s)
         int32_t stride = s->eval.window == SPEC_SLIDING ? s->eval.stride : L;
         shape_capacity_scores(out, L, stride, 1, s->eval.precision);
         out->keys = shape_has_search(s);
-        out->streamed = s->train.origin == SPEC_PRETRAINED && out->precision == SPEC_FP32;
+        out->streamed = spec_is_pretrained(s) && out->precision == SPEC_FP32;
     } else if (s->train.L < 1) {
         *out = (struct shape_capacity){.rows_max = 1, .length_max = 1};
     } else if (s->kind == SPEC_TRAIN) {

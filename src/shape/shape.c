@@ -317,7 +317,8 @@ static void walk_all(struct walk *w, const struct spec *s)
     w->out->elements_n = aligned(w->fp32_n);
 }
 
-static void list(struct shape_params *out, struct arena *a, const struct spec *s, bool streamed)
+static void list_tensors(struct shape_params *out, struct arena *a, const struct spec *s,
+                         bool streamed)
 {
     struct walk count = {.out = out, .streamed = streamed};
 
@@ -335,12 +336,12 @@ static void list(struct shape_params *out, struct arena *a, const struct spec *s
 
 void shape_params(struct shape_params *out, struct arena *a, const struct spec *s)
 {
-    list(out, a, s, false);
+    list_tensors(out, a, s, false);
 }
 
 void shape_params_streamed(struct shape_params *out, struct arena *a, const struct spec *s)
 {
-    list(out, a, s, true);
+    list_tensors(out, a, s, true);
 }
 
 int32_t shape_find(const struct shape_params *p, const char *name)

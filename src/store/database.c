@@ -132,7 +132,7 @@ int database_select(struct store *s, sqlite3_stmt **out, const char *sql,
     return 0;
 }
 
-static void reset(sqlite3_stmt *statement)
+static void reset_statement(sqlite3_stmt *statement)
 {
     sqlite3_reset(statement);
     sqlite3_clear_bindings(statement);
@@ -182,7 +182,7 @@ int database_next(struct store *s, sqlite3_stmt *statement, const struct databas
         return 1;
     }
     int code = rc == SQLITE_DONE ? 0 : database_error(s, rc, e);
-    reset(statement);
+    reset_statement(statement);
     return code;
 }
 
@@ -194,7 +194,7 @@ int database_get(struct store *s, const char *sql, const struct record_value *va
     for (int i = 0; i < columns_n; i++) memset(column[i].to, 0, column[i].bytes);
     TRY(database_select(s, &statement, sql, values, values_n, e));
     int rc = database_next(s, statement, column, columns_n, e);
-    if (rc > 0) reset(statement);
+    if (rc > 0) reset_statement(statement);
     return rc;
 }
 
@@ -498,8 +498,8 @@ static int make_views(struct store *s, const char *const *views, bool all, struc
 }
 
 /* The steps from a version on, the columns that tables lack, and the views. */
-static int apply(struct store *s, const struct schema_step *steps, int steps_n, int64_t from,
-                 const char *const *views, struct err *e)
+static int apply_steps(struct store *s, const struct schema_step *steps, int steps_n, int64_t from,
+                       const char *const *views, struct err *e)
 {
     char sql[96];
     int64_t broken = 0;
@@ -547,8 +547,8 @@ int migrate_run(struct store *s, const struct schema_step *steps, int steps_n,
         TRY(database_script(s, "PRAGMA foreign_keys=OFF", e));
     }
     TRY_OUT(rc, store_begin(s, e));
-    TRY_OUT(rc,
-            renews ? apply(s, steps, steps_n, version, views, e) : make_views(s, views, false, e));
+    TRY_OUT(rc, renews ? apply_steps(s, steps, steps_n, version, views, e)
+                       : make_views(s, views, false, e));
     TRY_OUT(rc, store_commit(s, e));
 out:
     if (rc < 0) {
@@ -563,7 +563,7 @@ out:
 
 /* Resolves links in the path and its folder. The file itself may be missing, also as the target of
  * a link to a local disk. */
-static int resolve(struct store *s, const char *path, struct err *e)
+static int resolve_path(struct store *s, const char *path, struct err *e)
 {
     char target[FILE_PATH_BYTES], found[PATH_MAX];
 
@@ -944,7 +944,7 @@ int store_open(struct store **out, const char *path, enum store_mode mode, struc
     s->is_given = mode == STORE_GIVEN;
     s->lock_fd = -1;
     arena_init(&s->arena);
-    TRY_OUT(rc, resolve(s, path, e));
+    TRY_OUT(rc, resolve_path(s, path, e));
     TRY_OUT(rc, mode == STORE_WRITE ? open_writer(s, e) : open_reader(s, e));
     *out = s;
     s = NULL;

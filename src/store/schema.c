@@ -233,9 +233,9 @@ const char schema_query_name[] = "lines";
 const char schema_rows_of_texts[] = SETTINGS_OF_TEXTS LOSSES_OF_TEXTS("");
 const char schema_rows_of_attempt[] = LOSSES_OF_TEXTS(" AND attempt_id=?1");
 
-/* group_losses: struct record_bins of a result, by `grouping`: the groups of its corpus, or blocks
- * of its targets. attention_heads, attention_rollouts: RECORD_HEAD and RECORD_ROLLOUT. An older
- * file has none. */
+/* group_losses: struct record_bins of a result, by `grouping`: the classes of its corpus, or
+ * equal parts of its targets. attention_heads, attention_rollouts: RECORD_HEAD and RECORD_ROLLOUT.
+ * An older file has none. */
 #define TABLES_OF_5(TEMP)                                                                          \
     "CREATE " TEMP "TABLE group_losses("                                                           \
     " result_id INTEGER NOT NULL REFERENCES results(result_id),"                                   \

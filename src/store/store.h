@@ -199,6 +199,33 @@ int store_checkpoint(struct store *s, const char *train_run_id, enum spec_checkp
 int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_like,
                      double flops_min, double *flops_per_s, struct err *e);
 
+/* --- deleting (delete.c) ------------------------------------------------------------------- */
+/* store_choose_none, _artefact, _run - choose what store_doom and store_delete of this store take.
+ * An artefact's name also chooses those below it, as a group does, and points that it no longer
+ * needs. scale NULL: every scale. *found: results.db knows the artefact at that scale. */
+int store_choose_none(struct store *s, struct err *e);
+int store_choose_artefact(struct store *s, const char *artefact, const char *scale, bool *found,
+                          struct err *e);
+int store_choose_run(struct store *s, const char *run_id, struct err *e);
+
+/* store_doom - finds the runs that go: of the chosen artefacts those that neither another artefact
+ * nor any other run needs; the chosen runs with all that was computed from their weights. Errors:
+ * ERR_TRYLATER one of them is marked running. */
+struct store_doomed {
+    int32_t trainings_n, evaluations_n, benchmarks_n;
+    int32_t results_n;     /* current ones of these runs */
+    int32_t kept_n;        /* runs of the chosen artefacts with a result that others need */
+    const char *needed_by; /* the artefacts that need a run that goes; NULL: none */
+    const char **folder;   /* relative to the project: attempts of these runs alone */
+    int32_t folders_n;
+};
+int store_doom(struct store_doomed *out, struct arena *a, struct store *s, struct err *e);
+
+/* store_delete - deletes, in one transaction, the attempts, results and sources of the runs that go
+ * and the points and verdicts of the chosen artefacts. A run that another artefact needs stays as a
+ * run without a result. */
+int store_delete(struct store *s, struct err *e);
+
 /* --- reading ------------------------------------------------------------------------------ */
 /* store_query - one SELECT, fenced: no PRAGMA, no ATTACH, no virtual table, only functions of a
  * list (query.c), ended after limit_s (0: no limit), with values of 1 MiB, an answer of 64 MiB and

@@ -102,7 +102,7 @@ SELECT scale, dataset, model, position, L_train, L_valid, seed, text, layer, hea
 FROM current_evaluations
 JOIN attention_heads USING (attempt_id);
 
--- A row for each target group of the corpus of an evaluation. A corpus without groups has none.
+-- A row for each class of targets of the corpus of an evaluation. A corpus without classes has none.
 CREATE VIEW target_groups AS
 SELECT scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed,
   first AS number, name, targets, nll, nll / targets AS loss_nats,

@@ -235,8 +235,8 @@ static bool is_setting(const struct spec_key *key, const struct spec *s)
 
 /* True if two trainings differ in a setting that both have or in their parents, or two evaluations
  * in any setting: one without the key has its neutral value. */
-static bool differ(const struct spec_key *key, const struct spec *s, const struct spec *other,
-                   struct arena *scratch)
+static bool specs_differ(const struct spec_key *key, const struct spec *s, const struct spec *other,
+                         struct arena *scratch)
 {
     bool here = is_setting(key, s), there = is_setting(key, other);
 
@@ -267,7 +267,7 @@ static void find_varying(bool *varying, const struct plan *p, struct arena *scra
         int32_t *at = map_put(&first, columns, strlen(columns), &added);
         if (added) *at = i;
         for (size_t k = 0; k < n; k++)
-            varying[k] = varying[k] || differ(&keys[k], s, &p->run[*at].spec, scratch);
+            varying[k] = varying[k] || specs_differ(&keys[k], s, &p->run[*at].spec, scratch);
     }
 }
 
@@ -429,7 +429,7 @@ enum { WHY_SETTINGS_MAX = 3 };
 
 /* Describes a change: "train.lr 2, was 3; model.dropout 0.1, was 0; and 2 more"; NULL: the specs
  * are equal. */
-static char *describe(const struct spec *now, const struct spec *before, struct arena *a)
+static char *describe_change(const struct spec *now, const struct spec *before, struct arena *a)
 {
     size_t n;
     const struct spec_key *keys = spec_keys(&n);
@@ -484,7 +484,7 @@ static int find_changes(struct planning *p, struct arena *scratch, struct store 
         /* Specs written by a program of another meaning cannot be compared. */
         if (spec_parse(&before, store_text(&rows.row[i][2]), NULL) < 0 || before.kind != now->kind)
             continue;
-        p->changed[k] = describe(now, &before, &p->plan.arena);
+        p->changed[k] = describe_change(now, &before, &p->plan.arena);
     }
     return 0;
 }

@@ -29,7 +29,7 @@ struct reading {
     double passes; /* done */
 };
 
-static int tick(void *context, double share, struct err *e)
+static int report_share(void *context, double share, struct err *e)
 {
     struct reading *r = context;
 
@@ -53,7 +53,7 @@ static int read_weights(struct pretrained *p, struct reading *r, struct err *e)
     for (int32_t i = 0; rc == 0 && i < params->tensors_n; i++) {
         rc = pretrained_read(p, i, values, e);
         done += (int64_t)params->tensor[i].rows * params->tensor[i].cols;
-        if (rc == 0) rc = tick(r, (double)done / (double)params->parameters_n, e);
+        if (rc == 0) rc = report_share(r, (double)done / (double)params->parameters_n, e);
     }
     free(values);
     return rc;
@@ -147,7 +147,7 @@ static int write_piece(const struct model_result *m, const char *sha256,
 /* --- importing -------------------------------------------------------------------------------- */
 
 /* Finds the absolute path of a folder, as a piece can hold it. */
-static int resolve(const char **out, struct arena *a, const char *folder, struct err *e)
+static int resolve_folder(const char **out, struct arena *a, const char *folder, struct err *e)
 {
     char path[PATH_MAX];
     struct stat st;
@@ -205,7 +205,7 @@ static int import_open_folder(struct model_result *out, struct pretrained *p,
     TRY(read_tokenizer(out, sha256, o, e));
     TRY(read_weights(p, &reading, e));
     reading.passes = 1;
-    TRY(pretrained_files(&file, &n, a, out->folder, tick, &reading, e));
+    TRY(pretrained_files(&file, &n, a, out->folder, report_share, &reading, e));
     pretrained_fingerprint(out->spec.model.files, file, n);
     snprintf(out->spec.model.name, sizeof out->spec.model.name, "%s", out->name);
     const char *path = project_path(project, a, out->piece);
@@ -219,9 +219,9 @@ int workflow_import_model(struct model_result *out, const struct project *projec
     struct pretrained *p = NULL;
 
     *out = (struct model_result){.arena = a};
-    TRY(resolve(&out->folder, a, folder, e));
+    TRY(resolve_folder(&out->folder, a, folder, e));
     out->tokenizer = out->folder;
-    if (o->tokenizer) TRY(resolve(&out->tokenizer, a, o->tokenizer, e));
+    if (o->tokenizer) TRY(resolve_folder(&out->tokenizer, a, o->tokenizer, e));
     TRY(choose_name(out, o, e));
     out->piece = arena_printf(a, "data/models/%s.yaml", out->name);
     TRY(pretrained_open(&p, folder, e));

@@ -75,9 +75,9 @@ static int check_size(const char *path, int64_t bytes, struct err *e)
 }
 
 /* Fetches a file unless it is there. */
-static int download(const char *path, const struct published *s, const char *name,
-                    const char *sha256, int64_t bytes_max, workflow_progress_fn progress,
-                    struct arena *a, struct err *e)
+static int download_file(const char *path, const struct published *s, const char *name,
+                         const char *sha256, int64_t bytes_max, workflow_progress_fn progress,
+                         struct arena *a, struct err *e)
 {
     struct workflow_bytes show = {.progress = progress, .name = name, .first = -1};
     const struct fetch_options f = {.url = arena_printf(a, "%s%s", s->list.url, name),
@@ -120,7 +120,7 @@ static int fetch_checkpoint(struct store *store, const struct project *project, 
     struct import_result result;
 
     TRY(check_disk(project, a, &p->run[run], e));
-    int rc = download(path, s, c->file, sha256, s->list.bytes_max, progress, a, e);
+    int rc = download_file(path, s, c->file, sha256, s->list.bytes_max, progress, a, e);
     if (rc == ERR_DATA && kept)
         err_ctx(e,
                 "not the file of the first download, whose hash is in %s.sha256 (delete that "

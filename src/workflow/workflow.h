@@ -266,6 +266,11 @@ struct gc_result {
 int workflow_gc(struct gc_result *out, const struct project *project, struct arena *a,
                 struct store *store, struct err *e);
 
+/* workflow_delete - deletes the attempt folders of what store_doom found, then its rows. What an
+ * interruption leaves is still in results.db, so that the same command deletes the rest. */
+int workflow_delete(struct gc_result *out, const struct project *project,
+                    const struct store_doomed *doomed, struct store *store, struct err *e);
+
 /* --- verify.c ----------------------------------------------------------------------------- */
 enum verify_verdict {
     VERIFY_OK,
