@@ -52,9 +52,9 @@ mkdir -p "$legs"
 if [ -n "${FOLDERS:-}" ]; then
     for folder in $FOLDERS; do grep "^$folder[/. ]" "$legs/all"; done >"$legs/list"
 else
-    # What takes longest and fails least: tools that measure, and the claims of groups without each of their numbers. Under
+    # What takes longest and fails least: tools that measure, and the claims of collections without each of their numbers. Under
     # sanitizers also lost ranks: they take minutes and parse no untrusted bytes.
-    long='cli/test_bench_[a-z]*.sh|report/test_group_claims'
+    long='cli/test_bench_[a-z]*.sh|report/test_collection_claims'
     case $build in
         *asan) long="$long|cli/test_lost_ranks.sh" ;;
         *) [ -z "${LONG:-}" ] || long=none ;;

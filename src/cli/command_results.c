@@ -247,8 +247,8 @@ CLI_COMMAND(claims)
     TRY(register_known(c, &selected, 0, e));
     TRY(report_claims(stdout, c->store, &c->project, items, items_n, &o, &contradicted, e));
     if (contradicted > 0)
-        return ERR(e, ERR_INTERNAL, "%d claim%s contradicted by results.db at scale %s",
-                   contradicted, contradicted == 1 ? " is" : "s are", o.scale);
+        return ERR(e, ERR_INTERNAL, "%d claim%s contradicted by %s at scale %s", contradicted,
+                   contradicted == 1 ? " is" : "s are", c->db ? c->db : "results.db", o.scale);
     return 0;
 }
 

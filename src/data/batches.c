@@ -163,15 +163,15 @@ static int batches_find(struct batches *b, int32_t *batch, int64_t update, int32
         return ERR(e, ERR_INTERNAL, "shard %d of update %lld: there are %d shards", shard,
                    (long long)update, b->options.shards);
     int64_t epoch = batches_epoch_of(b, update, NULL);
-    int64_t place = update % batches_epoch_updates(b) * b->options.shards + shard;
+    int64_t number = update % batches_epoch_updates(b) * b->options.shards + shard;
     *batch = -1;
-    if (place >= b->batches_n) return 0;
+    if (number >= b->batches_n) return 0;
     if (b->order_of != epoch) {
         batches_shuffle(b->order_own, b->batches_n, b->options.seed + (uint64_t)epoch,
                         BATCHES_STREAM_ORDER);
         b->order_of = epoch;
     }
-    *batch = b->order_own[place];
+    *batch = b->order_own[number];
     return 0;
 }
 

@@ -35,18 +35,18 @@ static struct tensor bind_any(struct binder *b, const char *format, ...)
 }
 
 /* Returns a tensor that every shape must have. */
-static struct tensor bind_tensor(struct binder *b, const char *place, const char *name)
+static struct tensor bind_tensor(struct binder *b, const char *prefix, const char *name)
 {
-    struct tensor t = bind_any(b, "%s%s", place, name);
+    struct tensor t = bind_any(b, "%s%s", prefix, name);
     if (t.data == NULL && b->rc == 0)
-        b->rc = ERR(b->e, ERR_INTERNAL, "the model's shape has no tensor %s%s", place, name);
+        b->rc = ERR(b->e, ERR_INTERNAL, "the model's shape has no tensor %s%s", prefix, name);
     return t;
 }
 
-static struct model_norm bind_norm(struct binder *b, const char *place, const char *name)
+static struct model_norm bind_norm(struct binder *b, const char *prefix, const char *name)
 {
-    return (struct model_norm){.gain = bind_any(b, "%s%s.weight", place, name),
-                               .bias = bind_any(b, "%s%s.bias", place, name)};
+    return (struct model_norm){.gain = bind_any(b, "%s%s.weight", prefix, name),
+                               .bias = bind_any(b, "%s%s.bias", prefix, name)};
 }
 
 /* Returns the copy of the tensor that products and gathers read. */
@@ -76,11 +76,11 @@ static void join_adjacent(struct binder *b, struct tensor *first, const struct t
 }
 
 /* Binds q, k and v, weights or biases, as one matrix. */
-static struct tensor bind_qkv(struct binder *b, const char *place, const char *kind)
+static struct tensor bind_qkv(struct binder *b, const char *prefix, const char *kind)
 {
-    struct tensor qkv = bind_any(b, "%sself_attn.q_proj.%s", place, kind);
-    struct tensor k = bind_any(b, "%sself_attn.k_proj.%s", place, kind);
-    struct tensor v = bind_any(b, "%sself_attn.v_proj.%s", place, kind);
+    struct tensor qkv = bind_any(b, "%sself_attn.q_proj.%s", prefix, kind);
+    struct tensor k = bind_any(b, "%sself_attn.k_proj.%s", prefix, kind);
+    struct tensor v = bind_any(b, "%sself_attn.v_proj.%s", prefix, kind);
     join_adjacent(b, &qkv, &k, "q, k and v");
     join_adjacent(b, &qkv, &v, "q, k and v");
     return qkv;
@@ -88,24 +88,24 @@ static struct tensor bind_qkv(struct binder *b, const char *place, const char *k
 
 static void bind_layer(struct binder *b, struct model_layer *w, int32_t l)
 {
-    char place[SHAPE_NAME_BYTES / 2];
-    snprintf(place, sizeof place, "decoder.layers.%d.", l);
+    char prefix[SHAPE_NAME_BYTES / 2];
+    snprintf(prefix, sizeof prefix, "decoder.layers.%d.", l);
     *w = (struct model_layer){
-        .norm1 = bind_norm(b, place, "self_attn_layer_norm"),
-        .qkv = bind_qkv(b, place, "weight"),
-        .qkv_bias = bind_qkv(b, place, "bias"),
-        .out = bind_tensor(b, place, "self_attn.out_proj.weight"),
-        .out_bias = bind_any(b, "%sself_attn.out_proj.bias", place),
-        .norm2 = bind_norm(b, place, "final_layer_norm"),
-        .fc_gate = bind_any(b, "%sfc_gate.weight", place),
-        .fc_gate_bias = bind_any(b, "%sfc_gate.bias", place),
-        .fc1 = bind_tensor(b, place, "fc1.weight"),
-        .fc1_bias = bind_any(b, "%sfc1.bias", place),
-        .fc2 = bind_tensor(b, place, "fc2.weight"),
-        .fc2_bias = bind_any(b, "%sfc2.bias", place),
-        .ssmax = bind_any(b, "%sself_attn.ssmax_scale", place),
-        .gate = bind_any(b, "%sself_attn.forget_gate.weight", place),
-        .gate_bias = bind_any(b, "%sself_attn.forget_gate.bias", place),
+        .norm1 = bind_norm(b, prefix, "self_attn_layer_norm"),
+        .qkv = bind_qkv(b, prefix, "weight"),
+        .qkv_bias = bind_qkv(b, prefix, "bias"),
+        .out = bind_tensor(b, prefix, "self_attn.out_proj.weight"),
+        .out_bias = bind_any(b, "%sself_attn.out_proj.bias", prefix),
+        .norm2 = bind_norm(b, prefix, "final_layer_norm"),
+        .fc_gate = bind_any(b, "%sfc_gate.weight", prefix),
+        .fc_gate_bias = bind_any(b, "%sfc_gate.bias", prefix),
+        .fc1 = bind_tensor(b, prefix, "fc1.weight"),
+        .fc1_bias = bind_any(b, "%sfc1.bias", prefix),
+        .fc2 = bind_tensor(b, prefix, "fc2.weight"),
+        .fc2_bias = bind_any(b, "%sfc2.bias", prefix),
+        .ssmax = bind_any(b, "%sself_attn.ssmax_scale", prefix),
+        .gate = bind_any(b, "%sself_attn.forget_gate.weight", prefix),
+        .gate_bias = bind_any(b, "%sself_attn.forget_gate.bias", prefix),
     };
     struct tensor *const of_products[] = {&w->qkv,     &w->qkv_bias,     &w->out, &w->out_bias,
                                           &w->fc_gate, &w->fc_gate_bias, &w->fc1, &w->fc1_bias,

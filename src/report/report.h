@@ -96,8 +96,8 @@ int report_summary(FILE *out, struct store *s, const struct project *p,
                    struct err *e);
 
 /* report_claims - runs claim.sql of each folder: one row a claim (claim, statement, verdict,
- * evidence), verdict one of supported, contradicted, not run, not judged; or one row a case, from
- * which the verdicts follow (cells.h). Skips folders without one. *contradicted: their
+ * evidence), verdict one of supported, contradicted, mixed, not run, not judged; or one row a case,
+ * from which the verdicts follow (cells.h). Skips folders without one. *contradicted: their
  * number. Errors: ERR_DATA another verdict or other columns; names the file. */
 int report_claims(FILE *out, struct store *s, const struct project *p,
                   const struct report_item *items, int32_t n, const struct report_options *o,

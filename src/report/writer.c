@@ -253,6 +253,20 @@ static void json_text(struct table *t, const char *text)
     json_decref(string);
 }
 
+/* Writes the words of a text as an array of strings. */
+static void json_words(struct table *t, const char *text)
+{
+    char *rest = arena_strdup(t->rows->arena, text), *word;
+
+    fputc('[', t->out);
+    for (int n = 0; (word = strsep(&rest, " "));) {
+        if (!*word) continue;
+        if (n++) fputs(", ", t->out);
+        json_text(t, word);
+    }
+    fputc(']', t->out);
+}
+
 /* Numbers are written as they are: the store gives the shortest form that reads back the same. */
 static void json_cell(struct table *t, int32_t row, int32_t column)
 {
@@ -261,7 +275,11 @@ static void json_cell(struct table *t, int32_t row, int32_t column)
 
     json_text(t, report_unique_name(t->rows->arena, t->rows->name, column));
     fputs(": ", t->out);
-    if (cell->text && (cell->type == 't' || !str_to_double(&number, cell->text)))
+    if (cell->type == 'w')
+        json_words(t, store_text(cell));
+    else if (cell->text && cell->type == 'j')
+        fputs(cell->text, t->out);
+    else if (cell->text && (cell->type == 't' || !str_to_double(&number, cell->text)))
         json_text(t, cell->text);
     else
         fputs(cell->text ? cell->text : "null", t->out);

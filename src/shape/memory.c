@@ -398,7 +398,7 @@ static int64_t hit(const struct shape_memory *out, int32_t id)
 }
 
 /* Places a buffer at the lowest free offset, which is 0 or the end of another buffer. */
-static void place(struct shape_memory *out, int32_t id, bool bf16)
+static void place_buffer(struct shape_memory *out, int32_t id, bool bf16)
 {
     struct shape_buffer *b = &out->buffer[id];
     int64_t number_bytes = b->number == SHAPE_ACTIVATION && bf16 ? 2 : 4;
@@ -443,7 +443,7 @@ void shape_memory(struct shape_memory *out, const struct spec *s,
     form_position(out, &k);
     for (int32_t id = 0; !capacity->train && id < SHAPE_BUFFERS_N; id++)
         out->buffer[id].alive &= ~(uint32_t)TRAIN_ALL;
-    for (int32_t id = 0; id < SHAPE_BUFFERS_N; id++) place(out, id, bf16);
+    for (int32_t id = 0; id < SHAPE_BUFFERS_N; id++) place_buffer(out, id, bf16);
 
     if (capacity->streamed)
         shape_params_streamed(&params, NULL, s);

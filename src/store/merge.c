@@ -46,6 +46,9 @@
 #include "shape/shape.h"
 #include "store/database.h"
 #include "store/ingest.h"
+#include "store/open.h"
+#include "store/schema.h"
+#include "store/statements.h"
 
 struct merge {
     struct store *store;
@@ -574,7 +577,7 @@ static int check_header(const char *path, struct err *e)
                path);
 }
 
-static int attach(struct merge *m, const struct store *other, struct err *e)
+static int attach_other(struct merge *m, const struct store *other, struct err *e)
 {
     const char *uri =
         database_uri(&m->arena, other->path, other->immutable ? "immutable=1" : "mode=ro");
@@ -592,7 +595,7 @@ static int merge_database(struct merge *m, const char *path, struct err *e)
     const char *folder = arena_strdup(&m->arena, other->folder);
     int rc = check_other(s, other, e);
     if (rc == 0) rc = check_folders(m, other, e);
-    if (rc == 0) rc = attach(m, other, e);
+    if (rc == 0) rc = attach_other(m, other, e);
     store_close(other);
     if (rc < 0) return rc;
     rc = merge_rows(m, folder, e);
@@ -773,7 +776,7 @@ int store_publish(struct store *s, const char *path, struct err *e)
                 ERR(e, ERR_USAGE, "%s is the results.db of a project; name another file", path));
     TRY_OUT(rc, store_check(s, e));
     TRY_OUT(rc, database_memory(&m.store, s, false, e));
-    TRY_OUT(rc, attach(&m, s, e));
+    TRY_OUT(rc, attach_other(&m, s, e));
     TRY_OUT(rc, publish_rows(&m, e));
     rc = database_write(m.store, path, e);
 out:

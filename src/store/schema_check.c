@@ -12,6 +12,9 @@
 
 #include "base/str.h"
 #include "store/database.h"
+#include "store/open.h"
+#include "store/schema.h"
+#include "store/statements.h"
 
 /* The schema of the file's version, in memory. tables: the names of its tables as rows of VALUES;
  * names: those of its indexes, too, as a list; both NULL for an empty file. */

@@ -1,7 +1,7 @@
 /* store.h - results.db: schema, migrations, the scheduler's writes, the users' read-only queries.
  *
  * 1. One writer: store_open(…, STORE_WRITE) needs the lock results.db.lock (ERR_TRYLATER names the
- *    holder). A copy that is moved over results.db at any time stays whole (database.c).
+ *    holder). A copy that is moved over results.db at any time stays whole (side_files.h).
  * 2. WAL, synchronous FULL, STRICT tables, foreign keys, application_id, user_version with
  *    migrations in one transaction and a backup beside the file; a newer user_version is refused.
  *    WAL on a network file system is refused.
@@ -96,8 +96,10 @@ int store_set_paper(struct store *s, const char *artefact, const char *tsv_path,
 /* store_set_claims - replaces the verdicts of (artefact, scale): the rows of the view claims. */
 struct store_claim {
     const char *claim, *statement;
-    const char *verdict;  /* supported, contradicted, not run or not judged */
-    const char *evidence; /* or NULL */
+    const char *verdict; /* supported, contradicted, mixed, not run or not judged */
+    /* texts and numbers, or NULL; cases: a JSON array */
+    const char *evidence, *threshold, *effect, *error, *low, *high, *seeds, *split, *runs, *codes,
+        *cases;
 };
 int store_set_claims(struct store *s, const char *artefact, const char *scale,
                      const struct store_claim *claims, int32_t n, struct err *e);
@@ -237,7 +239,8 @@ struct cell_marks;
 struct store_cell {
     const char *text;         /* NULL: SQL NULL; doubles in shortest round-trip form */
     struct cell_marks *marks; /* how a table shows it (report/rows.h); NULL: as it is */
-    char type;                /* i integer, r real, t text, n null */
+    char type;                /* i integer, r real, t text, n null; set by a writer of JSON: */
+                              /* j JSON, w words, an array of strings */
 };
 /* store_text - the text of a cell that the schema never lets be NULL; in a damaged file it is "".
  */
