@@ -145,6 +145,8 @@ banned='\b(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|atof|alloca|system|pope
 grep -nE "$banned" src/*/*.[ch] | grep -vE '^[^:]*:[0-9]+: *(/?\*|//)' && say "banned calls above"
 grep -nE '\bexit\s*\(' src/*/*.c | grep -vE '^src/cli/main\.c:|_exit\s*\(' && say "exit outside main.c above"
 grep -nE '(^|[^_[:alnum:]])printf\(' src/cli/command_*.c | grep -vF 'printf("\033' && say "printf above: commands print with cli_print, which escapes control characters"
+grep -nE '\bSPEC_(TRAINED|AUTHORS|PRETRAINED)\b' src/*/*.[ch] cuda/* | grep -vE '^src/(spec|source|pretrained)/' &&
+    say "origins of weights above: ask spec_is_source, spec_is_pretrained or source_is_folder"
 grep -nE 'ifdef.*CUDA' src/*/*.[ch] | grep -v '^src/base/philox.h:' && say "shared code that tests for CUDA above"
 grep -rnE '(/\*|//|^ *\*) *(Of|What|Where) ' src cuda --include='*.[ch]' --include='*.cu' --include='*.cuh' && say "comments above that begin with Of, What or Where: begin with a verb or a noun"
 grep -rnE '\b(TODO|FIXME|XXX)\b|[Nn]ot implemented|[Pp]laceholder' src cuda configs experiments && say "unfinished words above"
@@ -170,7 +172,7 @@ while read -r line; do say "$line"; done </tmp/lint.$$
 rm -f /tmp/lint.$$
 
 if command -v clang-format >/dev/null 2>&1; then
-    clang-format --dry-run -Werror src/*/*.[ch] tests/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh 2>/tmp/lint.$$ || say "$(grep -c 'error:' /tmp/lint.$$) places are not formatted; run make format"
+    printf '%s\n' src/*/*.[ch] tests/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh | xargs -n 32 -P "$(nproc)" clang-format --dry-run -Werror 2>/tmp/lint.$$ || say "$(grep -c 'error:' /tmp/lint.$$) places are not formatted; run make format"
     grep 'error:' /tmp/lint.$$ | cut -d: -f1 | sort | uniq -c | sort -rn | head -5
     rm -f /tmp/lint.$$
 else

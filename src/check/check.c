@@ -279,48 +279,55 @@ static int fill_span(struct check *c, struct check_span *s, struct err *e)
     return rc;
 }
 
-/* Looks at each row of a span on the host. */
+/* A row of a span, copied to the host. */
+struct row {
+    const struct check *check;
+    const struct op_memory *memory;
+    int64_t number;
+    unsigned char *bytes;
+};
+
+/* Looks at each row of a span. */
 static int each_row(struct check *c, const struct check_span *s,
-                    int (*look)(struct check *, const struct check_span *, int64_t row,
-                                const unsigned char *bytes, void *context, struct err *),
-                    void *context, struct err *e)
+                    int (*look)(const struct row *row, void *context, struct err *e), void *context,
+                    struct err *e)
 {
     const struct op_memory *m = &s->memory;
-    unsigned char *row = malloc(m->row_bytes);
+    struct row row = {.check = c, .memory = m, .bytes = malloc(m->row_bytes)};
     int rc = 0;
-    if (!row) return ERR(e, ERR_NOMEM, "check: no memory for a row of %zu bytes", m->row_bytes);
-    for (int64_t i = 0; i < m->rows && rc == 0; i++) {
-        rc = check_inner(c)->download(c->inner_own, row, m->data + (size_t)i * m->stride_bytes,
-                                      m->row_bytes, e);
-        if (rc == 0) rc = look(c, s, i, row, context, e);
+    if (!row.bytes)
+        return ERR(e, ERR_NOMEM, "check: no memory for a row of %zu bytes", m->row_bytes);
+    for (; row.number < m->rows && rc == 0; row.number++) {
+        rc = check_inner(c)->download(c->inner_own, row.bytes,
+                                      m->data + (size_t)row.number * m->stride_bytes, m->row_bytes,
+                                      e);
+        if (rc == 0) rc = look(&row, context, e);
     }
-    free(row);
+    free(row.bytes);
     return rc;
 }
 
-static int add_to_sum(struct check *c, const struct check_span *s, int64_t row,
-                      const unsigned char *bytes, void *context, struct err *e)
+static int add_to_sum(const struct row *row, void *context, struct err *e)
 {
     uint32_t *sum = context;
-    (void)c, (void)row, (void)e;
-    *sum = hash_crc32c(*sum, bytes, s->memory.row_bytes);
+    (void)e;
+    *sum = hash_crc32c(*sum, row->bytes, row->memory->row_bytes);
     return 0;
 }
 
 /* Checks that no element of a filled row still has the fill value. */
-static int is_written(struct check *c, const struct check_span *s, int64_t row,
-                      const unsigned char *bytes, void *context, struct err *e)
+static int is_written(const struct row *row, void *context, struct err *e)
 {
     static const unsigned char unwritten[4] = {CHECK_NAN_BYTE, CHECK_NAN_BYTE, CHECK_NAN_BYTE,
                                                CHECK_NAN_BYTE};
     (void)context;
-    if (s->memory.argument->type == ARG_MASK) return 0; /* any bits are valid */
-    for (size_t at = 0; at + 4 <= s->memory.row_bytes; at += 4)
-        if (memcmp(bytes + at, unwritten, 4) == 0)
+    if (row->memory->argument->type == ARG_MASK) return 0; /* any bits are valid */
+    for (size_t at = 0; at + 4 <= row->memory->row_bytes; at += 4)
+        if (memcmp(row->bytes + at, unwritten, 4) == 0)
             return ERR(e, ERR_INTERNAL,
                        "%s: op %s left row %" PRId64 ", byte %zu of its output %s unwritten, or "
                        "made it from unwritten memory",
-                       c->base.name, c->op, row, at, s->memory.name);
+                       row->check->base.name, row->check->op, row->number, at, row->memory->name);
     return 0;
 }
 

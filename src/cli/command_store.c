@@ -1,6 +1,8 @@
 /* command_store.c - alibi merge, gc, delete, verify, import and export. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/str.h"
@@ -62,7 +64,7 @@ CLI_COMMAND(gc)
 /* --- delete --------------------------------------------------------------------------------- */
 
 /* An artefact by its name or the path of its folder, which need not exist any more, or a run. */
-static int choose_word(struct cli *c, const char *word, const char *scale, struct err *e)
+static int choose_runs(struct cli *c, const char *word, const char *scale, struct err *e)
 {
     char run_id[SPEC_ID_BYTES];
     bool found;
@@ -123,7 +125,7 @@ CLI_COMMAND(delete)
     /* Opening for writing ensures that no scheduler is running. */
     TRY(store_open(&c->store, c->results, STORE_WRITE, e));
     TRY(store_choose_none(c->store, e));
-    for (int32_t i = 0; i < c->rest.n; i++) TRY(choose_word(c, c->rest.item[i], scale, e));
+    for (int32_t i = 0; i < c->rest.n; i++) TRY(choose_runs(c, c->rest.item[i], scale, e));
     TRY(store_doom(&doomed, &c->arena, c->store, e));
     print_doomed(&doomed);
     TRY(confirm_deletion(yes, e));
@@ -281,20 +283,37 @@ static int export_losses(struct cli *c, const char *path, struct err *e)
     return 0;
 }
 
+static int export_results(struct cli *c, const char *path, struct err *e)
+{
+    struct stat st;
+
+    TRY(store_publish(c->store, path, e));
+    if (stat(path, &st) < 0) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
+    cli_print("wrote %s, %s: the current results; `alibi report ARTEFACT --db %s` reads it\n", path,
+              str_bytes(&c->arena, (double)st.st_size), str_shell_word(&c->arena, path));
+    return 0;
+}
+
 CLI_COMMAND(export)
 {
-    const char *dir = NULL, *losses = NULL;
+    const char *dir = NULL, *losses = NULL, *results = NULL;
     enum spec_checkpoint which = SPEC_BEST;
     struct export_result r;
     const struct cli_option options[] = {
         {"out", 'o', CLI_TEXT, &dir, "DIR", "write to DIR (default exports/RUN)"},
         {"checkpoint", 0, CLI_WHICH, &which, "WHICH", "best (on valid, the default) or last"},
         {"losses", 0, CLI_TEXT, &losses, "FILE", "of an evaluation: write its losses to FILE"},
+        {"results", 0, CLI_TEXT, &results, "FILE", "write all results to FILE, to publish them"},
         {0}};
 
     TRY(cli_begin(c, options, e));
-    if (losses && (dir || which != SPEC_BEST))
-        return ERR(e, ERR_USAGE, "--losses cannot be combined with --out or --checkpoint");
+    if ((losses || results) && (dir || which != SPEC_BEST || (losses && results)))
+        return ERR(e, ERR_USAGE, "--%s cannot be combined with %s", losses ? "losses" : "results",
+                   losses && results ? "--results" : "--out or --checkpoint");
+    if (results && c->rest.n)
+        return ERR(e, ERR_USAGE, "--results writes the results of all runs; leave RUN out");
+    if (results) return export_results(c, results, e);
+    if (c->rest.n == 0) return ERR(e, ERR_USAGE, "export: expected RUN or --results");
     if (losses) return export_losses(c, losses, e);
     TRY(workflow_export(&r, &c->project, &c->arena, c->store, c->rest.item[0], dir, which, e));
     cli_print("exported run %s to %s: model.safetensors, config.json%s\n", r.run_id, r.dir,

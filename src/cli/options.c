@@ -192,6 +192,9 @@ int cli_begin(struct cli *c, const struct cli_option *options, struct err *e)
     int32_t n = 0;
 
     for (; options && options->name; options++) all[n++] = *options;
+    if (opens == CLI_ANSWERS || opens == CLI_ANSWERS_OF_RUNS)
+        all[n++] = (struct cli_option){"db",   0,      CLI_TEXT,
+                                       &c->db, "FILE", "read this file instead of results.db"};
     all[n++] = (struct cli_option){"project", 0,
                                    CLI_TEXT,  &c->project_dir,
                                    "DIR",     "work in this folder instead of the current one"};
@@ -210,10 +213,11 @@ int cli_begin(struct cli *c, const struct cli_option *options, struct err *e)
     if (c->quiet) log_set_level(LOG_WARN);
     if (opens >= CLI_PROJECT) TRY(cli_open(c, e));
     if (opens >= CLI_RESULTS_IF_ANY) {
-        int rc = store_open(&c->store, c->results, STORE_READ, e);
+        int rc = c->db ? store_open(&c->store, c->db, STORE_GIVEN, e)
+                       : store_open(&c->store, c->results, STORE_READ, e);
         if (rc < 0 && !(rc == ERR_NOINPUT && opens == CLI_RESULTS_IF_ANY)) return rc;
     }
-    for (int32_t i = 0; opens == CLI_RUNS && i < c->rest.n; i++)
+    for (int32_t i = 0; opens >= CLI_ANSWERS_OF_RUNS && i < c->rest.n; i++)
         TRY(find_run(c, &c->rest.item[i], e));
     return 0;
 }

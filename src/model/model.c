@@ -4,7 +4,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "model/model_internal.h"
+#include "model/model_graph.h"
+#include "model/model_group.h"
+#include "model/model_memory.h"
+#include "model/model_pass.h"
+#include "model/model_position.h"
+#include "model/model_stream.h"
+#include "model/model_struct.h"
+#include "model/model_weights.h"
 
 _Static_assert((int)POSITION_WIDTH_MAX == (int)ATTENTION_WIDTH_MAX, "every head has its tables");
 

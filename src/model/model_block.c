@@ -9,7 +9,12 @@
  *      parallel:    a = n1(x);                x <- x + A(a) + M(a)
  *      parallel2:   a = n1(x), b = n2(x);     x <- x + A(a) + M(b)
  *      post:        x <- n1(x + A(x));        x <- n2(x + M(x)) */
-#include "model/model_internal.h"
+#include "model/model_lists.h"
+#include "model/model_memory.h"
+#include "model/model_pass.h"
+#include "model/model_stream.h"
+#include "model/model_struct.h"
+#include "model/model_weights.h"
 
 /* Computes the sums of the layer's forget gates from its LayerNorm 1, if it has gates. */
 static int sum_gates(struct model *m, const struct model_pass *p, int32_t l,

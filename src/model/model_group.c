@@ -15,11 +15,15 @@
  * 4. Copies change no bits: afterwards every rank has the sums of all slices, the losses of all
  *    shards, and the weights that passes read: in fp32 all of them; in bf16 the copy, and the fp32
  *    values of the tensors that are read in fp32. */
+#include "model/model_group.h"
+
 #include <inttypes.h>
 #include <limits.h>
 
 #include "group/group.h"
-#include "model/model_internal.h"
+#include "model/model_memory.h"
+#include "model/model_pass.h"
+#include "model/model_struct.h"
 
 enum { SUBTREES_MAX = 6 /* that one op adds, each half as large as the one before it */ };
 

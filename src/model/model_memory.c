@@ -1,10 +1,13 @@
 /* model_memory.c - allocates a model's memory as laid out in shape/memory.h. */
+#include "model/model_memory.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "model/model_internal.h"
+#include "model/model_pass.h"
+#include "model/model_struct.h"
 
 static_assert(sizeof(struct model_state) == SHAPE_STEP_BYTES, "the plan counts the state");
 

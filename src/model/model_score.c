@@ -6,7 +6,14 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "model/model_internal.h"
+#include "model/model_graph.h"
+#include "model/model_lists.h"
+#include "model/model_memory.h"
+#include "model/model_pass.h"
+#include "model/model_position.h"
+#include "model/model_stream.h"
+#include "model/model_struct.h"
+#include "model/model_weights.h"
 
 /* SHAPE_LOSS: log p of the rows of the head, then of each tail. With capacity.hits each of these
  * rows also has its best class, and then its best log p; in the head followed by log p of each

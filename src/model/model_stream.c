@@ -5,9 +5,13 @@
  * 2. Norms, positions and the other tensors with SHAPE_STAYS are read once.
  * 3. The work on the stage before must be done when the next one overwrites it: uploads are in
  *    order with ops. */
+#include "model/model_stream.h"
+
 #include <stdlib.h>
 
-#include "model/model_internal.h"
+#include "model/model_memory.h"
+#include "model/model_struct.h"
+#include "model/model_weights.h"
 
 /* Without a buffer on the host, the source writes to the block itself. */
 static int load_tensor(struct model *m, int32_t tensor, struct err *e)

@@ -1,12 +1,15 @@
 /* model_weights.c - views of the parameter block by name, copies of tensors from and to the host,
  * the bf16 copy of the weights, and the transposed tail projections for scoring. Checks that
  * tensors used as one matrix (q, k, v; band 0 and the class rows) are adjacent. */
+#include "model/model_weights.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "model/model_internal.h"
+#include "model/model_memory.h"
+#include "model/model_struct.h"
 
 struct binder {
     const struct shape_params *params;

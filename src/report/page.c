@@ -57,6 +57,7 @@ static int scoreboard(struct rows *r, struct report_page *p, bool titled, struct
                    {">other device", "other_device_n", NULL},
                    {">noisy", "noisy_n", NULL},
                    {"~claims supported", NULL, "share"},
+                   {"~mixed", NULL, "mixed"},
                    {"~contradicted", NULL, "contradicted"},
                    {"~not run", NULL, "not_run"},
                    {"~not judged", NULL, "not_judged"}};

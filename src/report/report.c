@@ -293,7 +293,9 @@ static int write_tables(struct report_job *j, struct err *e)
                                             .format = j->options->format,
                                             .drawn = j->drawn,
                                             .caption = alone ? j->title : NULL,
-                                            .label = j->folder.artefact};
+                                            .label = j->folder.artefact,
+                                            .no_bold = j->options->no_bold,
+                                            .without = j->options->without};
 
     if (!has_rows(j)) return 0;
     TRY(report_table_write(j->out, &j->arena, &table, e));

@@ -528,6 +528,27 @@ bool spec_alike(const struct spec *a, const struct spec *b, const char *const *b
     return alike;
 }
 
+const struct spec_key *spec_model_difference(const struct spec *a, const struct spec *b)
+{
+    const struct spec_key *found = NULL;
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+    struct arena scratch;
+
+    arena_init(&scratch);
+    for (size_t i = 0; !found && i < n; i++) {
+        const char *name = keys[i].name;
+        bool of_model = strncmp(name, "model.", 6) == 0 || strcmp(name, "train.L") == 0 ||
+                        strcmp(name, "data.vocab") == 0;
+        if (!of_model || !keys[i].hashed || strcmp(name, "model.files") == 0) continue;
+        if (!spec_key_applies(&keys[i], a)) continue; /* a key that it depends on differs first */
+        if (strcmp(spec_get(a, &keys[i], &scratch), spec_get(b, &keys[i], &scratch)) != 0)
+            found = &keys[i];
+    }
+    arena_fini(&scratch);
+    return found;
+}
+
 struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eval)
 {
     struct spec s = *train;

@@ -292,6 +292,11 @@ bool spec_same_datastore(const struct spec_knn *a, const struct spec_knn *b);
 /* spec_alike - whether two specs have the same values of all keys that apply to one of them, except
  * those that `but` names; it ends with NULL. */
 bool spec_alike(const struct spec *a, const struct spec *b, const char *const *but);
+/* spec_model_difference - the first key of the model, its vocabulary or its length that two specs
+ * of pretrained models do not have alike, NULL: none. Its name and the hashes of its files may
+ * differ.
+ */
+const struct spec_key *spec_model_difference(const struct spec *a, const struct spec *b);
 /* spec_is_defined - false for an evaluation whose rows are too long for the position method of its
  * training. The spec must have the training's keys. */
 bool spec_is_defined(const struct spec *s);

@@ -5,6 +5,7 @@
  *                  what was computed from their weights
  *   store_delete   their rows, in one transaction */
 #include "store/database.h"
+#include "store/statements.h"
 
 #define IS_CHOSEN "(artefact,scale) IN (SELECT artefact,scale FROM temp.chosen)"
 #define DOOMED "(SELECT run_id FROM temp.doomed)"

@@ -17,6 +17,8 @@
 #include "base/str.h"
 #include "record/fields.h"
 #include "store/database.h"
+#include "store/schema.h"
+#include "store/statements.h"
 
 enum { INGEST_FIELDS_MAX = 64, INGEST_BATCH = 10000 };
 

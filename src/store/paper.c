@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "position/position.h"
-#include "store/database.h"
+#include "store/statements.h"
 
 enum {
     PAPER_MAX_BYTES = 4 << 20,

@@ -27,6 +27,9 @@
 #include "base/str.h"
 #include "spec/spec.h"
 #include "store/database.h"
+#include "store/open.h"
+#include "store/schema.h"
+#include "store/statements.h"
 
 enum {
     FENCE_HEAP_BYTES = 256 << 20,

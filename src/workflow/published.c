@@ -117,9 +117,10 @@ static int fetch_checkpoint(struct store *store, const struct project *project, 
     const char *path = arena_printf(a, "%s/%s", s->folder, c->file);
     const char *kept = c->sha256 ? NULL : kept_hash(a, path);
     const char *sha256 = c->sha256 ? c->sha256 : kept;
+    struct registration g = {.store = store, .project = project, .arena = a, .run = &p->run[run]};
     struct import_result result;
 
-    TRY(check_disk(project, a, &p->run[run], e));
+    TRY(check_disk(project, a, g.run, e));
     int rc = download_file(path, s, c->file, sha256, s->list.bytes_max, progress, a, e);
     if (rc == ERR_DATA && kept)
         err_ctx(e,
@@ -128,9 +129,7 @@ static int fetch_checkpoint(struct store *store, const struct project *project, 
                 c->file);
     TRY(rc);
     rc = check_size(path, c->bytes, e);
-    if (rc == 0)
-        rc = workflow_import_training(&result, store, project, a, path, &options, p, &p->run[run],
-                                      e);
+    if (rc == 0) rc = workflow_import_training(&result, &g, path, &options, p, e);
     if (rc == ERR_DATA && !sha256) {
         unlink(path);
         err_ctx(e, "deleted, so that the same command downloads it again");

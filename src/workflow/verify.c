@@ -20,7 +20,7 @@ struct verify {
     struct store *store;
     const struct verify_options *options;
     struct verify_summary *sum;
-    const char *origin; /* of the training being verified */
+    const char *kind; /* of the source being verified */
 };
 
 /* The selected run and its training. */
@@ -43,7 +43,7 @@ static int verify_weights(struct verify *v, const char *run_id, enum spec_checkp
     struct source source;
     struct spec spec;
 
-    if (strcmp(v->origin, "pretrained") == 0) {
+    if (source_is_folder(v->kind)) {
         TRY(source_open(&source, v->project, run_id, which, NULL, NULL, e));
         source_close(&source);
         return 0;
@@ -175,8 +175,8 @@ int workflow_verify(struct verify_summary *out, const struct project *project, s
                     struct store *store, const struct verify_options *o, struct err *e)
 {
     static const char trainings_sql[] =
-        "SELECT run_id, origin FROM trainings WHERE run_id IN (SELECT coalesce(train_run_id, "
-        "run_id) FROM"
+        "SELECT run_id, kind FROM trainings LEFT JOIN sources ON id = run_id AND current"
+        " WHERE run_id IN (SELECT coalesce(train_run_id, run_id) FROM"
         " run_list WHERE" VERIFY_CHOSEN("run_id") ") ORDER BY run_id";
     static const char runs_sql[] =
         "SELECT v.run_id, a.dir FROM results v JOIN run_attempts a USING(attempt_id) WHERE"
@@ -194,7 +194,7 @@ int workflow_verify(struct verify_summary *out, const struct project *project, s
     TRY(store_check(store, e));
     TRY(rows_read(&rows, a, store, trainings_sql, &run, 1, e));
     for (int32_t i = 0; i < rows.rows_n; i++) {
-        v.origin = store_text(&rows.row[i][1]);
+        v.kind = rows.row[i][1].text;
         TRY(verify_training(&v, store_text(&rows.row[i][0]), e));
     }
     TRY(rows_read(&rows, a, store, result_sql, &run, 1, e));

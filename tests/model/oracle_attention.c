@@ -1,7 +1,7 @@
 /* oracle_attention.c - attention weights of a batch's row 0. */
 #include <string.h>
 
-#include "model/model_internal.h"
+#include "model/model_struct.h"
 #include "model/oracle.h"
 #include "worker/heads.h"
 

@@ -9,7 +9,7 @@
 
 #include "report/cells.h"
 #include "report/paper_plant.h"
-#include "store/database.h"
+#include "store/statements.h"
 
 struct judging {
     struct report_fixture *f;
