@@ -48,7 +48,7 @@ expect 0 "260 ids of 300" "$alibi" import broken/tokenizer_missing --tokenizer b
 [ ! -e results.db ] && [ ! -e runs ] || fail "an import wrote results"
 
 # Models with their texts, beside the numbers of transformers.
-cp -r "$fixtures/complete" c
+cp -r "$fixtures/complete" c && cp -r "$fixtures/../open/llama_complete" c/
 for m in bloom llama neox; do
     expect 0 "wrote      data/models/$m.yaml" "$alibi" import c/${m}_complete --as $m
     mkdir t-$m && cp c/${m}_complete/text.txt t-$m/test.txt
