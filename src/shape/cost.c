@@ -133,6 +133,19 @@ static void cost_datastore(struct shape_cost *out, const struct spec *s,
     out->host_bytes += 4 * k.keys * (s->model.dim + 1);
 }
 
+/* Counts what a streamed model needs more where it is resident. */
+static void cost_resident(struct shape_cost *out, const struct spec *s,
+                          const struct shape_capacity *streamed)
+{
+    struct shape_capacity capacity = *streamed;
+    struct shape_memory memory;
+
+    if (!streamed->streamed) return;
+    capacity.streamed = false;
+    shape_memory(&memory, s, &capacity);
+    out->gpu_bytes = memory.total_bytes - out->device_bytes;
+}
+
 /* Counts eval.attention_rows: for three texts of so many rows a pass, and in each layer two
  * attentions, with and without bias, for as many keys at a time as a head has features. */
 static void cost_heads(struct shape_cost *out, const struct spec *s)
@@ -178,6 +191,7 @@ void shape_cost(struct shape_cost *out, const struct spec *s)
         if (t->keep_state) out->disk_kept_bytes += weights * (memory.slots_n - 2);
     } else if (s->kind == SPEC_EVAL) {
         out->flops = eval_flops(s);
+        cost_resident(out, s, &capacity);
         cost_datastore(out, s, &capacity);
         cost_heads(out, s);
     } else if (s->bench_mode == 0) {

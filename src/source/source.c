@@ -187,10 +187,9 @@ int source_register(const char *dir, const struct spec *spec, const struct recor
 {
     struct record r = {.type = EVENT_SOURCE, .source = *source};
     struct event_writer *events = NULL;
-    int kind = 0;
 
-    while (!source_kinds[kind].name || source_kinds[kind].origin != spec->train.origin) kind++;
-    r.source.kind = source_kinds[kind].name;
+    for (int i = 0; !r.source.kind && i < KINDS_N; i++)
+        if (source_kinds[i].origin == spec->train.origin) r.source.kind = source_kinds[i].name;
     TRY(run_folder_write_specs(dir, &spec, 1, e));
     TRY(run_folder_sync(dir, e));
     int rc = run_folder_append(&events, dir, e);

@@ -65,7 +65,8 @@ void source_close(struct source *s); /* may be closed already */
 bool source_is_folder(const char *kind);
 
 /* source_register - writes the spec and the record of a source into an empty folder of an attempt,
- * dir, which may hold its weights. The kind follows from the spec. Errors: ERR_CREATE, ERR_IO. */
+ * dir, which may hold its weights. kind NULL: the first that is registered for trainings of this
+ * origin. Errors: ERR_CREATE, ERR_IO. */
 int source_register(const char *dir, const struct spec *spec, const struct record_source *source,
                     struct err *e);
 

@@ -556,8 +556,8 @@ static int check_folders(struct merge *m, struct store *other, struct err *e)
     if (rc < 0 || n == 0) return rc;
     return ERR(e, ERR_NOINPUT,
                "%s: holds results without their run folders (missing: %d, such as %s); read it "
-               "where it is, as with `alibi report all --project %s`",
-               other->path, n, first, other->folder);
+               "where it is, as with `alibi report all --db %s`",
+               other->path, n, first, other->path);
 }
 
 /* Rejects another kind of file, which the user named by mistake. */

@@ -19,8 +19,8 @@ bool planning_is_too_large(const struct planning *p, int32_t run)
 
 /* --- time and memory ------------------------------------------------------------------------- */
 
-/* Makes the memory of a training that of one of its processes on the device. One that is done may
- * be redone. */
+/* Makes the memory of a run that of one of its processes on the device. One that is done may be
+ * redone. */
 static int find_memory(struct planning *p, struct err *e)
 {
     const struct shape_gpu *gpu = shape_find_gpu(p->device.description);
@@ -31,8 +31,10 @@ static int find_memory(struct planning *p, struct err *e)
         if (rc < 0) return err_ctx(e, "--ranks: run %s", r->run_id), rc;
         r->cost.device_bytes = shape_rank_bytes(&r->spec, p->ranks_n, gpu);
     }
-    for (int32_t i = 0; !planning_has_gpu(p) && i < p->plan.runs_n; i++)
-        p->plan.run[i].cost.device_bytes += p->plan.run[i].cost.host_bytes; /* the same memory */
+    for (int32_t i = 0; i < p->plan.runs_n; i++) {
+        struct shape_cost *c = &p->plan.run[i].cost;
+        c->device_bytes += planning_has_gpu(p) ? c->gpu_bytes : c->host_bytes; /* a CPU's is one */
+    }
     return 0;
 }
 

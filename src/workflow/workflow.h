@@ -193,7 +193,7 @@ struct registration {
 /* registration_begin - makes the folder, which may take the weights. */
 int registration_begin(struct registration *g, struct err *e);
 /* registration_end - writes the record into the folder, and adds run and source to results.db. Sets
- * what follows from the run: run_id, kind and code_id. After a failure, of which rc may be one
+ * what follows from the run: run_id and code_id. After a failure, of which rc may be one
  * before, the folder is removed. */
 int registration_end(struct registration *g, int rc, const struct record_source *source,
                      struct err *e);

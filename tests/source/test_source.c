@@ -62,7 +62,7 @@ static struct spec old_spec(struct test_place *p)
 }
 
 /* Registers the folder under number 2 with the spec of the older program. */
-static void register_now(struct test_place *p)
+static void register_now(struct test_place *p, const struct record_source *changes)
 {
     const struct spec spec = old_spec(p);
     struct pretrained_file *file;
@@ -73,8 +73,9 @@ static void register_now(struct test_place *p)
     assert_ok(pretrained_files(&file, &n, &p->arena, bloom(p), NULL, NULL, &e));
     for (int32_t i = 0; i < n; i++) strbuf_addf(&lines, "%s  %s\n", file[i].sha256, file[i].name);
     const struct record_source source = {.run_id = run_id,
+                                         .kind = changes->kind,
                                          .name = "bloom",
-                                         .path = bloom(p),
+                                         .path = changes->path ? changes->path : bloom(p),
                                          .sha256 = spec.model.files,
                                          .tokenizer = TOKENIZER,
                                          .files = lines.text,
@@ -83,24 +84,6 @@ static void register_now(struct test_place *p)
                                          .parameters = RECORD_NONE,
                                          .code_id = "c0de"};
     assert_ok(source_register(make_folder(p, 2), &spec, &source, &e));
-}
-
-/* Writes a record that this program would not write. */
-static void register_by_another(struct test_place *p, const struct record_source *source)
-{
-    const struct spec spec = old_spec(p), *one = &spec;
-    struct record r = {.type = EVENT_SOURCE, .source = *source};
-    struct event_writer *events = NULL;
-    const char *dir = make_folder(p, 2);
-
-    r.source.run_id = run_id;
-    r.source.name = "bloom";
-    r.source.code_id = "c0de";
-    r.source.sha256 = spec.model.files;
-    assert_ok(run_folder_write_specs(dir, &one, 1, &e));
-    assert_ok(run_folder_append(&events, dir, &e));
-    assert_ok(record_write(events, &r, &e));
-    event_writer_close(events);
 }
 
 /* Compares all values with those of the folder. */
@@ -147,7 +130,7 @@ TEST_WITH(struct test_place *p, what_is_registered_last_is_the_source)
     struct source s;
 
     register_old(p);
-    register_now(p);
+    register_now(p, &(struct record_source){0});
     assert_ok(source_open(&s, &p->project, run_id, SPEC_LAST, NULL, NULL, &e));
     assert_string_equal(s.sha256, s.spec.model.files);
     check_values(&s);
@@ -162,12 +145,12 @@ TEST_WITH(struct test_place *p, a_record_names_only_paths_of_its_kind)
     struct source s;
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        register_by_another(p, &wrong[i]);
+        register_now(p, &wrong[i]);
         assert_fails(ERR_DATA, "is not a path of weights of kind",
                      source_open(&s, &p->project, run_id, SPEC_BEST, NULL, NULL, &e));
         test_folder_remove(arena_printf(&p->arena, "%s/runs", p->path));
     }
-    register_by_another(p, &(struct record_source){.kind = "cloud", .path = "x"});
+    register_now(p, &(struct record_source){.kind = "cloud", .path = "x"});
     assert_fails(ERR_UNAVAILABLE, "a newer version registered its weights (cloud)",
                  source_open(&s, &p->project, run_id, SPEC_BEST, NULL, NULL, &e));
 }

@@ -192,7 +192,7 @@ TEST(a_file_without_its_run_folders_is_read_where_it_is)
     fixture_done(there, &there->train, 2.0, NULL);
     assert_refused(here, ERR_NOINPUT, "without their run folders (missing: 1, ",
                    fixture_merge(here, &m, there->path));
-    assert_non_null(strstr(here->e.text, "`alibi report all --project /"));
+    assert_non_null(strstr(here->e.text, "`alibi report all --db /"));
     assert_cell(here, "SELECT count(*) FROM attempts", "0");
     merge(1);
 }
