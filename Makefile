@@ -47,7 +47,7 @@ TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/check_open $(BUILD)/
 
 include cuda/cuda.mk
 
-.PHONY: all deps check check-full check-published check-untrusted untrusted asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report explore open-models bench bench-gpu bundle faults install uninstall clean help
+.PHONY: all deps check check-full check-published check-untrusted untrusted asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report published documents explore open-models bench bench-gpu bundle faults install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/alibi $(CUDA_LIBRARY) ## build the program (the default)
@@ -198,6 +198,15 @@ claims: $(BUILD)/alibi ## judge the paper's claims from results.db
 
 report: $(BUILD)/alibi ## draw every figure from results.db and write one page with everything, plots/report.html
 	@$(BUILD)/alibi report all explore $(if $(SCALE),--scale $(SCALE)) --format html --out plots/report.html
+
+PUBLISHED := experiments/published
+published: $(BUILD)/alibi ## write the page of the published results of experiments/published, without training
+	@for db in $(PUBLISHED)/*.db; do name=$$(basename $$db .db); \
+	    $(BUILD)/alibi report all explore --scale $$name --db $$db --figures plots/published --format html --out plots/published/$$name.html \
+	        || exit; done; ls plots/published/*.html
+
+documents: $(BUILD)/alibi ## write the tables of documents that come from the published results (the regions of `<!-- alibi: … -->`)
+	@tests/documents.sh $(BUILD)
 
 bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_open $(BUILD)/tests/bench/bench_scheduler ## measure the CPU backend, compared with PyTorch if installed, and the scheduler (CASES="steps positions ranks libraries open scheduler" KERNELS="v4 v3")
 	@tests/bench/run.sh $(BUILD)

@@ -56,7 +56,7 @@ else
     # lost ranks, and SQL of claims, with the C of report/test_claims_fall.
     long='cli/test_bench_[a-z]*.sh'
     case $build in
-        *asan) long="$long|cli/test_lost_ranks.sh|report/test_group_claims" ;;
+        *asan) long="$long|cli/test_lost_ranks.sh|report/test_collection_claims" ;;
         *) [ -z "${LONG:-}" ] || long=none ;;
     esac
     grep -vE "^($long) " "$legs/all" >"$legs/list"

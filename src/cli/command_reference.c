@@ -164,17 +164,19 @@ static void print_artefact(struct cli *c, const char *name, const char *scale, i
     plan_close(&p.plan);
 }
 
-/* The artefacts of groups, each group under a heading. */
-static void print_groups(struct cli *c, const char *scale, char **name, int32_t n)
+/* The artefacts of collections, each under a heading. */
+static void print_collections(struct cli *c, const char *scale, char **name, int32_t n)
 {
     int width = LIST_NAME_WIDTH;
 
     for (int32_t i = 0; i < n; i++)
         if ((int)strlen(name[i]) > width) width = (int)strlen(name[i]);
     for (int32_t i = 0; i < n; i++) {
-        const char *group = arena_strndup(&c->arena, name[i], project_group_bytes(name[i]));
-        if (i == 0 || strncmp(name[i - 1], name[i], strlen(group) + 1) != 0)
-            cli_print("\n%s (`alibi run %s` runs them; they are not the paper's)\n", group, group);
+        const char *collection =
+            arena_strndup(&c->arena, name[i], project_collection_bytes(name[i]));
+        if (i == 0 || strncmp(name[i - 1], name[i], strlen(collection) + 1) != 0)
+            cli_print("\n%s (`alibi run %s` runs them; they are not the paper's)\n", collection,
+                      collection);
         print_artefact(c, name[i], scale, width);
     }
 }
@@ -189,7 +191,7 @@ static bool is_listed(char **name, int32_t n, const char *wanted)
 
 /* The user's own grids: results.db has their points, but not where their folders are. */
 static int print_own(struct cli *c, const char *scale, char **shipped, int32_t shipped_n,
-                     char **grouped, int32_t grouped_n, struct err *e)
+                     char **inner, int32_t inner_n, struct err *e)
 {
     static const char sql[] =
         "SELECT artefact, scale, count(DISTINCT run_id),"
@@ -207,7 +209,7 @@ static int print_own(struct cli *c, const char *scale, char **shipped, int32_t s
     for (int32_t i = 0; i < rows.rows_n; i++) {
         const struct store_cell *row = rows.row[i];
         if (is_listed(shipped, shipped_n, store_text(&row[0])) ||
-            is_listed(grouped, grouped_n, store_text(&row[0])))
+            is_listed(inner, inner_n, store_text(&row[0])))
             continue;
         if (!any)
             cli_print("\nother grids in results.db (`alibi plan PATH` has their time left)\n");
@@ -221,8 +223,8 @@ static int print_own(struct cli *c, const char *scale, char **shipped, int32_t s
 CLI_COMMAND(list)
 {
     const char *scale = NULL;
-    char **name, **grouped;
-    int32_t n, grouped_n;
+    char **name, **inner;
+    int32_t n, inner_n;
     const struct cli_option options[] = {{"scale", 's', CLI_SCALE, &scale, "NAME",
                                           "scale of the runs (default: the grid's, else mini)"},
                                          {0}};
@@ -231,7 +233,7 @@ CLI_COMMAND(list)
     TRY(plan_list(&name, &n, &c->project, &c->arena, e));
     cli_print("artefact   runs done    time left  title\n");
     for (int32_t i = 0; i < n; i++) print_artefact(c, name[i], scale, LIST_NAME_WIDTH);
-    TRY(plan_list_groups(&grouped, &grouped_n, &c->project, &c->arena, e));
-    print_groups(c, scale, grouped, grouped_n);
-    return print_own(c, scale, name, n, grouped, grouped_n, e);
+    TRY(plan_list_collections(&inner, &inner_n, &c->project, &c->arena, e));
+    print_collections(c, scale, inner, inner_n);
+    return print_own(c, scale, name, n, inner, inner_n, e);
 }

@@ -134,33 +134,52 @@ int report_cells_rows(struct rows *out, struct arena *a, struct store *s,
 
 /* The verdicts of a claim.sql.
  *
- * It returns the cases of its claims: claim, statement, wanted (how many cases the grid asks
- * for), seed (NULL where a case has none), holds (1, or 0 or NULL where it does not), said (the
- * case's numbers in words). A claim without a case yet has one row whose said is NULL.
+ * It returns the cases of its claims: claim, statement, wanted (how many cases the grid asks for),
+ * seed (NULL where a case has none), holds (1, or 0 or NULL where it does not), said (the case's
+ * numbers in words). A claim without a case yet has one row whose said is NULL. Columns that may
+ * follow, NULL where they do not apply:
+ *   item            what the case is about, apart from its seed
+ *   split           of the evaluations it reads: wanted cases are of each split
+ *   run, other      two evaluations; their ratio of perplexities is the effect, and its error that
+ *                   of the mean difference over the 64 blocks of their common targets
+ *   measured, error the effect where it is another, and its standard error
+ *   bound           the case holds if its effect is on this side of it: direction is one of
+ *   direction       "at most", "below", "at least", "above"; without a bound `holds` counts
+ *   runs            other runs that it reads, with spaces between their ids
+ *   counted         0 of a claim about the paper's own numbers, which no run of ours can change
+ *   unjudged        why the claim is "not judged", in words that follow these: "at this scale: …"
+ *                   or "because the machine was busy"
+ *   effect          what a claim denies, as experiments/power/effects.tsv names it
+ *   threshold       the share of perplexity from which on it is contradicted
+ *   method          of the models that it is about; NULL: any
+ *   realised        the share of perplexity that the effect is worth in the case
  *
- * 1. A claim with fewer cases than are wanted, or with none wanted, is "not run".
- * 2. It is "supported" when every case holds, else "contradicted".
- * 3. Its evidence is the words of the cases, in their order, each with its seed, joined by "; ";
- *    what is missing comes first.
+ * 1. A case holds, or its opposite holds (its effect is on the other side of the bound by more than
+ *    three standard errors; without an error, or a bound, it just does not hold), or neither.
+ * 2. From five seeds on, the t interval of 95 % of a case's mean over seeds counts too.
+ * 3. A claim is "not judged" if it says why not; "not run" with fewer cases than are wanted, or
+ * with none wanted; "supported" if every case holds and every interval is on its side of the bound;
+ *    "contradicted" if the opposite of every case holds and no interval reaches back; else "mixed".
+ * 4. A claim that denies an effect is not supported but "not judged" where models of its method
+ *    could not have shown its threshold with each seed, or nothing says what they could.
+ * 5. The split "test" decides if it has its numbers; a verdict that another split gives is named.
+ * 6. Its evidence is what is missing, how it was judged, and the words of the cases in their order,
+ *    joined by "; ".
  *
- * Or it returns verdicts: claim, statement, verdict, evidence. In both these columns may follow.
- * counted is 0 of a claim about the paper's own numbers, which no run of ours can change. unjudged
- * is NULL, or why a claim is "not judged", in words that follow these: "at this scale: …" or
- * "because the machine was busy". effect names what a claim denies, as
- * experiments/power/effects.tsv does, and threshold the share of perplexity from which on it is
- * contradicted: where no model can show that much of the effect, or nothing says how much, a claim
- * that holds is "not judged". */
+ * Or it returns verdicts: claim, statement, verdict, evidence, which the same columns may follow.
+ */
 struct report_claims {
     /* one a claim: artefact, scale, claim, statement, verdict, evidence, threshold, possible (the
-     * largest share of the effect), counted, … */
+     * share of perplexity that the effect can be worth), counted, …; then effect, error, low and
+     * high of the case nearest to its bound, seeds, split, runs and codes */
     struct rows rows;
     /* one a case, with the columns of its claim; line is its text or NULL */
     struct rows cases;
 };
 
 /* report_claims_judge - runs a claim.sql; without one there are no rows and no error. Errors:
- * ERR_DATA other columns, a verdict of another word, a claim or a statement that is NULL, wanted is
- * not a number of cases. */
+ * ERR_DATA other columns, a verdict or a direction of another word, a claim or a statement that is
+ * NULL, wanted is not a number of cases. */
 int report_claims_judge(struct report_claims *out, struct arena *a, struct store *s,
                         const struct report_folder *f, const char *scale, struct err *e);
 
@@ -177,7 +196,7 @@ int report_claims_of(struct report_claims *all, struct report_judged **judged, s
  * continues shared_sql of claims.sql; no rows if there are no claims. report_claims_count - one
  * row: sentence ("Shape: 2 of 3 claims supported (P5, P7); P8 contradicted."; away from scale paper
  * claims are about shape), of_paper (the sentence about claims on the paper's own numbers alone,
- * which count apart), sum (of both), share ("2 of 3") and the names contradicted, not_run,
+ * which count apart), sum (of both), share ("2 of 3") and the names mixed, contradicted, not_run,
  * not_judged; each NULL where there is none. A claim that folders share counts once, as supported
  * if some support it and none contradicts it: "C1 in 2 of 3 tables". */
 int report_claims_ask(struct rows *out, struct store *s, const struct report_claims *claims,
@@ -193,8 +212,8 @@ bool report_claims_begins(const struct rows *cases, int32_t row);
 const char *report_claims_heading(struct arena *a, const struct report_item *items, int32_t n,
                                   const char *scale);
 
-/* report_claims_write - writes three lines a claim as text, a table in the other formats; placed:
- * with the artefact. */
+/* report_claims_write - writes three lines a claim as text, a table in the other formats, and as
+ * JSON also effect, runs and cases; placed: with the artefact. */
 int report_claims_write(FILE *out, const struct report_claims *claims, bool placed,
                         const struct report_options *o, struct err *e);
 
@@ -212,10 +231,15 @@ struct report_table_args {
     enum report_format format;
     bool drawn;                  /* HTML: the page has the figure of these numbers */
     const char *caption, *label; /* not NULL: the tables alone; LaTeX: each a float with these */
+    bool no_bold;                /* LaTeX: no cell is bold */
+    const char *const *without;  /* as in report_options */
 };
 
-/* report_table_write - writes the tables, each with a line of facts. Errors: those of report_cells.
- */
+/* report_table_write - writes the tables, each with a line of facts. In LaTeX the best of competing
+ * perplexities is bold if it is better than each other by more than two standard errors, of the
+ * differences between runs of the same seed over seeds or over blocks of their targets, whichever
+ * is larger; and what all rows share is in the caption. Errors: those of report_cells; ERR_USAGE a
+ * column of `without` is in no table. */
 int report_table_write(FILE *out, struct arena *a, const struct report_table_args *t,
                        struct err *e);
 
@@ -227,6 +251,13 @@ const char *report_table_facts(struct arena *a, const struct rows *groups, int32
 /* report_table_size - "0.15M parameters", "0.15M to 0.20M parameters" of two counts; NULL without.
  */
 const char *report_table_size(struct arena *a, const char *low, const char *high);
+
+/* report_compare_mean - over pairs of evaluations (columns: the runs A and B) the sentence of
+ * `alibi compare` in the column sentence, nats, the mean of ln(A / B), and error, the largest of
+ * its standard errors; NULL where a single seed without blocks tells none. No row without a pair
+ * that can be compared. */
+int report_compare_mean(struct rows *out, struct arena *a, struct store *s,
+                        const struct rows *pairs, struct err *e);
 
 /* --- plot.c - the figure of an artefact: curves out of rows, a data file, a script, pictures.
  *

@@ -10,16 +10,21 @@
 static const char *const case_columns[] = {"claim", "statement", "wanted", "seed", "holds", "said"};
 static const char *const verdict_columns[] = {"claim", "statement", "verdict", "evidence"};
 
-static const char *const claim_verdicts[] = {"supported", "contradicted", "not run", "not judged"};
+static const char *const claim_verdicts[] = {"supported", "contradicted", "mixed", "not run",
+                                             "not judged"};
 enum { CLAIM_VERDICTS_N = sizeof claim_verdicts / sizeof *claim_verdicts };
 
 /* These columns may follow. A claim.sql that lacks one says `otherwise`. */
 static const struct {
     const char *name, *otherwise, *inside; /* inside: its name in claims.sql */
-} claim_options[] = {{"counted", "1", "is_counted"},
-                     {"unjudged", "NULL", "why_not"},
-                     {"effect", "NULL", "effect_of"},
-                     {"threshold", "NULL", "threshold_of"}};
+} claim_options[] = {{"counted", "1", "is_counted"},      {"unjudged", "NULL", "why_not"},
+                     {"effect", "NULL", "effect_of"},     {"threshold", "NULL", "threshold_of"},
+                     {"method", "NULL", "method_of"},     {"realised", "NULL", "realised_of"},
+                     {"item", "NULL", "item_of"},         {"split", "NULL", "split_of"},
+                     {"run", "NULL", "run_of"},           {"other", "NULL", "other_of"},
+                     {"measured", "NULL", "measured_of"}, {"error", "NULL", "error_of"},
+                     {"bound", "NULL", "bound_of"},       {"direction", "NULL", "direction_of"},
+                     {"runs", "NULL", "runs_of"}};
 enum { CLAIM_OPTIONS_N = sizeof claim_options / sizeof *claim_options };
 
 /* True if the answer has these columns and then only those that may follow. */
@@ -47,15 +52,30 @@ static int check_claim(const struct rows *r, int32_t row, const char *path, stru
     if (!wanted || !str_to_int(&cases, wanted) || cases < 0)
         return ERR(e, ERR_DATA, "%s: claim %s wants \"%s\" cases; give a whole number from 0 on",
                    path, claim, wanted ? wanted : "NULL");
-    if (!report_rows_get(r, row, "effect") != !report_rows_get(r, row, "threshold"))
+    if (strcmp(report_rows_get(r, row, "half_denied"), "1") == 0)
         return ERR(e, ERR_DATA, "%s: claim %s has only one of effect and threshold; give both",
                    path, claim);
     for (int i = 0; i < CLAIM_VERDICTS_N; i++)
         if (verdict && strcmp(verdict, claim_verdicts[i]) == 0) return 0;
     return ERR(
         e, ERR_DATA,
-        "%s: the verdict of claim %s is \"%s\"; it must be supported, contradicted or not run",
+        "%s: the verdict of claim %s is \"%s\"; it must be supported, contradicted, mixed or "
+        "not run",
         path, claim, verdict ? verdict : "NULL");
+}
+
+static int check_case(const struct rows *r, int32_t row, const char *path, struct err *e)
+{
+    static const char *const directions[] = {"at most", "below", "at least", "above"};
+    const char *direction = report_rows_get(r, row, "direction");
+
+    if (!report_rows_get(r, row, "case_bound")) return 0;
+    for (int i = 0; i < 4; i++)
+        if (direction && strcmp(direction, directions[i]) == 0) return 0;
+    return ERR(
+        e, ERR_DATA,
+        "%s: the direction of claim %s is \"%s\"; it must be at most, below, at least or above",
+        path, report_rows_get(r, row, "claim"), direction ? direction : "NULL");
 }
 
 bool report_claims_begins(const struct rows *cases, int32_t row)
@@ -75,11 +95,43 @@ static void find_claims(struct report_claims *c)
     }
 }
 
+/* Judges the rows of a claim.sql, which are of `answer`. They are a table by then: a statement that
+ * held claim.sql itself would hold it once for each step. */
+static int judge_rows(struct report_claims *out, struct arena *a, struct store *s,
+                      const struct report_folder *f, const char *scale,
+                      const struct report_answer *answer, bool cases, struct err *e)
+{
+    struct report_answer measured;
+    struct strbuf sql;
+
+    strbuf_init(&sql, a);
+    report_answer_rows(&measured, f->effects_path, &f->effects);
+    measured.sql = "SELECT * FROM report_effects";
+    const struct store_param params[] = {{"artefact", f->artefact, STORE_TEXT},
+                                         {"scale", scale, STORE_TEXT},
+                                         REPORT_GIVEN(answer),
+                                         {"report_effects", &f->effects, STORE_ROWS}};
+    report_answer_begin(&sql, answer);
+    report_answer_add(&sql, ",\nreport_measured", &measured);
+    strbuf_add(&sql, ",\nreport_claim AS (SELECT *");
+    for (int i = 0; i < CLAIM_OPTIONS_N; i++)
+        strbuf_addf(&sql, ", %s AS %s",
+                    report_answer_has(answer, claim_options[i].name) ? claim_options[i].name
+                                                                     : claim_options[i].otherwise,
+                    claim_options[i].inside);
+    strbuf_addf(&sql, " FROM report_numbered),\n%s%s", cases ? cases_sql : verdicts_sql,
+                judged_sql);
+    return report_rows_query(&out->cases, a, s, f->claims_path, sql.text, params, 4,
+                             REPORT_QUERY_LIMIT_S, e);
+}
+
 int report_claims_judge(struct report_claims *out, struct arena *a, struct store *s,
                         const struct report_folder *f, const char *scale, struct err *e)
 {
-    struct report_answer answer, measured;
-    struct strbuf sql;
+    const struct store_param params[] = {{"artefact", f->artefact, STORE_TEXT},
+                                         {"scale", scale, STORE_TEXT}};
+    struct report_answer answer;
+    struct rows rows;
 
     *out = (struct report_claims){.rows = {.arena = a}, .cases = {.arena = a}};
     if (!f->claims) return 0;
@@ -89,32 +141,21 @@ int report_claims_judge(struct report_claims *out, struct arena *a, struct store
         return ERR(
             e, ERR_DATA,
             "%s: its columns must be claim, statement, verdict, evidence, or those of cases: "
-            "claim, statement, wanted, seed, holds, said; counted, unjudged, effect and threshold "
-            "may follow",
+            "claim, statement, wanted, seed, holds, said; then counted, unjudged and others that "
+            "experiments/README.md lists",
             f->claims_path);
-    strbuf_init(&sql, a);
-    report_answer_rows(&measured, f->effects_path, &f->effects);
-    const struct store_param params[] = {{"artefact", f->artefact, STORE_TEXT},
-                                         {"scale", scale, STORE_TEXT},
-                                         REPORT_GIVEN(&measured)};
-    report_answer_begin(&sql, &answer);
-    report_answer_add(&sql, ",\nreport_measured", &measured);
-    strbuf_add(&sql, ",\nreport_claim AS (SELECT *");
-    for (int i = 0; i < CLAIM_OPTIONS_N; i++)
-        strbuf_addf(&sql, ", %s AS %s",
-                    report_answer_has(&answer, claim_options[i].name) ? claim_options[i].name
-                                                                      : claim_options[i].otherwise,
-                    claim_options[i].inside);
-    strbuf_addf(&sql, " FROM report_numbered),\n%s%s", cases ? cases_sql : verdicts_sql,
-                judged_sql);
-    TRY(report_rows_query(&out->cases, a, s, f->claims_path, sql.text, params, 3,
-                          REPORT_QUERY_LIMIT_S, e));
-    if (out->cases.rows_n == 0)
+    TRY(report_rows_query(&rows, a, s, f->claims_path, answer.sql, params, 2, REPORT_QUERY_LIMIT_S,
+                          e));
+    if (rows.rows_n == 0)
         return ERR(e, ERR_DATA, "%s: gives no row; a claim that cannot be judged is \"not run\"",
                    f->claims_path);
+    report_answer_rows(&answer, f->claims_path, &rows);
+    TRY(judge_rows(out, a, s, f, scale, &answer, cases, e));
     find_claims(out);
     for (int32_t i = 0; i < out->rows.rows_n; i++)
         TRY(check_claim(&out->rows, i, f->claims_path, e));
+    for (int32_t i = 0; i < out->cases.rows_n; i++)
+        TRY(check_case(&out->cases, i, f->claims_path, e));
     return 0;
 }
 
@@ -169,6 +210,71 @@ static void write_text(FILE *out, const struct rows *cases, bool placed, bool co
     }
 }
 
+/* --- claims as data ------------------------------------------------------------------------- */
+
+/* Returns the cases of the claim that begins at a row, as a JSON array. */
+static int list_cases(char **out, const struct rows *cases, int32_t row, struct err *e)
+{
+    static const char *const names[][2] = {{"item", "item"},           {"split", "case_split"},
+                                           {"seed", "seed"},           {"holds", "holds"},
+                                           {"opposite", "opposite"},   {"effect", "case_measured"},
+                                           {"error", "case_error"},    {"threshold", "case_bound"},
+                                           {"direction", "direction"}, {"said", "said"}};
+    enum { NAMES_N = sizeof names / sizeof *names };
+    struct rows r;
+    char *text = NULL;
+    size_t size;
+    int rc = 0;
+
+    report_rows_init(&r, cases->arena, NAMES_N, 0);
+    for (int c = 0; c < NAMES_N; c++) r.name[c] = names[c][0];
+    for (int32_t i = row; i < cases->rows_n && (i == row || !report_claims_begins(cases, i)); i++) {
+        if (!report_rows_get(cases, i, "said")) continue;
+        struct store_cell *cell = report_rows_add(&r);
+        for (int c = 0; c < NAMES_N; c++)
+            cell[c] = cases->row[i][report_rows_column(cases, names[c][1])];
+    }
+    FILE *f = open_memstream(&text, &size);
+    if (!f) return ERR(e, ERR_NOMEM, "out of memory");
+    rc = report_rows_write(f, &r, REPORT_JSON, e);
+    if (fclose(f) != 0 && rc == 0) rc = ERR(e, ERR_NOMEM, "out of memory");
+    *out = arena_strdup(cases->arena, rc < 0 ? "" : text);
+    free(text);
+    for (char *p = *out; (p = strchr(p, '\n'));) memmove(p, p + 1, strlen(p)); /* one line */
+    return rc;
+}
+
+/* The columns of a claim as data, and what JSON makes of them. */
+static const struct {
+    const char *name;
+    char type; /* of struct store_cell; 0: as it is */
+} data_columns[] = {{"artefact", 0}, {"scale", 0},    {"claim", 0},     {"statement", 0},
+                    {"verdict", 0},  {"evidence", 0}, {"threshold", 0}, {"possible", 0},
+                    {"effect", 0},   {"error", 0},    {"low", 0},       {"high", 0},
+                    {"seeds", 0},    {"split", 0},    {"runs", 'w'},    {"codes", 'w'},
+                    {"cases", 'j'}};
+enum { DATA_COLUMNS_N = sizeof data_columns / sizeof *data_columns };
+
+/* Makes a row for each claim, with its cases and the runs that it reads. */
+static int list_claims(struct rows *out, const struct rows *cases, struct err *e)
+{
+    report_rows_init(out, cases->arena, DATA_COLUMNS_N, 0);
+    for (int c = 0; c < DATA_COLUMNS_N; c++) out->name[c] = data_columns[c].name;
+    for (int32_t i = 0; i < cases->rows_n; i++) {
+        if (!report_claims_begins(cases, i)) continue;
+        struct store_cell *cell = report_rows_add(out);
+        for (int c = 0; c < DATA_COLUMNS_N; c++) {
+            int32_t from = report_rows_column(cases, data_columns[c].name);
+            if (from >= 0) cell[c] = cases->row[i][from];
+            if (data_columns[c].type) cell[c].type = data_columns[c].type;
+        }
+        char *list = NULL;
+        TRY(list_cases(&list, cases, i, e));
+        cell[DATA_COLUMNS_N - 1].text = list;
+    }
+    return 0;
+}
+
 int report_claims_write(FILE *out, const struct report_claims *claims, bool placed,
                         const struct report_options *o, struct err *e)
 {
@@ -178,6 +284,10 @@ int report_claims_write(FILE *out, const struct report_claims *claims, bool plac
     if (o->format == REPORT_TEXT)
         write_text(out, &claims->cases, placed, o->color && !getenv("NO_COLOR"));
     if (o->format == REPORT_HTML || o->format == REPORT_TEXT) return file_check_output(out, e);
+    if (o->format == REPORT_JSON) {
+        TRY(list_claims(&r, &claims->cases, e));
+        return report_rows_write(out, &r, o->format, e);
+    }
     int32_t first = placed ? 0 : report_rows_column(&claims->rows, "claim");
     int32_t end = report_rows_column(&claims->rows, "possible") + 1;
     report_rows_slice(&r, &claims->rows, first, end - first, 0, claims->rows.rows_n);
@@ -190,7 +300,7 @@ const char *report_claims_heading(struct arena *a, const struct report_item *ite
     bool paper = strcmp(scale, "paper") == 0;
     int32_t beyond_n = 0;
 
-    for (int32_t i = 0; i < n; i++) beyond_n += project_group_bytes(items[i].artefact) > 0;
+    for (int32_t i = 0; i < n; i++) beyond_n += project_collection_bytes(items[i].artefact) > 0;
     const char *whose = beyond_n == 0  ? "Claims of the paper"
                         : beyond_n < n ? "Claims of the paper and beyond it"
                                        : "Claims beyond the paper";
@@ -266,20 +376,31 @@ int report_judge(struct store *s, const struct project *p, const char *artefact,
     struct arena a;
     struct report_folder f;
     struct report_claims judged;
+    struct rows r;
     int rc = 0;
 
     arena_init(&a);
     TRY_OUT(rc, report_folder_open(&f, &a, p, artefact, dir, e));
     if (!f.claims) goto out;
     TRY_OUT(rc, report_claims_judge(&judged, &a, s, &f, scale, e));
-    const struct rows *r = &judged.rows;
-    struct store_claim *claims = arena_array(&a, (size_t)r->rows_n, sizeof *claims);
-    for (int32_t i = 0; i < r->rows_n; i++)
-        claims[i] = (struct store_claim){.claim = report_rows_get(r, i, "claim"),
-                                         .statement = report_rows_get(r, i, "statement"),
-                                         .verdict = report_rows_get(r, i, "verdict"),
-                                         .evidence = report_rows_get(r, i, "evidence")};
-    rc = store_set_claims(s, artefact, scale, claims, r->rows_n, e);
+    TRY_OUT(rc, list_claims(&r, &judged.cases, e));
+    struct store_claim *claims = arena_array(&a, (size_t)r.rows_n, sizeof *claims);
+    for (int32_t i = 0; i < r.rows_n; i++)
+        claims[i] = (struct store_claim){.claim = report_rows_get(&r, i, "claim"),
+                                         .statement = report_rows_get(&r, i, "statement"),
+                                         .verdict = report_rows_get(&r, i, "verdict"),
+                                         .evidence = report_rows_get(&r, i, "evidence"),
+                                         .threshold = report_rows_get(&r, i, "threshold"),
+                                         .effect = report_rows_get(&r, i, "effect"),
+                                         .error = report_rows_get(&r, i, "error"),
+                                         .low = report_rows_get(&r, i, "low"),
+                                         .high = report_rows_get(&r, i, "high"),
+                                         .seeds = report_rows_get(&r, i, "seeds"),
+                                         .split = report_rows_get(&r, i, "split"),
+                                         .runs = report_rows_get(&r, i, "runs"),
+                                         .codes = report_rows_get(&r, i, "codes"),
+                                         .cases = report_rows_get(&r, i, "cases")};
+    rc = store_set_claims(s, artefact, scale, claims, r.rows_n, e);
 out:
     arena_fini(&a);
     return rc;

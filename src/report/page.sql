@@ -24,16 +24,21 @@ SELECT sum(own AND verdict = 'supported') AS supported, sum(own) AS claims_n,
   CASE sum(own AND verdict = 'contradicted') WHEN 0 THEN 'none is contradicted'
     WHEN 1 THEN '1 is contradicted'
     ELSE printf('%d are contradicted', sum(own AND verdict = 'contradicted')) END
+    || CASE sum(own AND verdict = 'mixed') WHEN 0 THEN ''
+      ELSE printf(', %d mixed', sum(own AND verdict = 'mixed')) END
     || CASE sum(own AND verdict = 'not run') WHEN 0 THEN '' WHEN 1 THEN ', 1 was not run'
       ELSE printf(', %d were not run', sum(own AND verdict = 'not run')) END
     || CASE sum(own AND verdict = 'not judged') WHEN 0 THEN ''
       ELSE printf(', %d cannot be judged at this scale', sum(own AND verdict = 'not judged')) END
     || coalesce('; ' || group_concat(claim || ' holds' || share, ', ') FILTER (WHERE share <> ''), '')
     AS rest,
-  printf('%d supported, %d contradicted, %d not run, %d not judged at their scale; and %d of %d'
-    || ' about the paper''s own numbers alone supported.', sum(own AND verdict = 'supported'),
-    sum(own AND verdict = 'contradicted'), sum(own AND verdict = 'not run'),
-    sum(own AND verdict = 'not judged'), sum(NOT own AND verdict = 'supported'), sum(NOT own))
+  printf('%d supported, ', sum(own AND verdict = 'supported'))
+    || CASE sum(own AND verdict = 'mixed') WHEN 0 THEN ''
+      ELSE printf('%d mixed, ', sum(own AND verdict = 'mixed')) END
+    || printf('%d contradicted, %d not run, %d not judged at their scale; and %d of %d about the'
+      || ' paper''s own numbers alone supported.', sum(own AND verdict = 'contradicted'),
+      sum(own AND verdict = 'not run'), sum(own AND verdict = 'not judged'),
+      sum(NOT own AND verdict = 'supported'), sum(NOT own))
     AS sentence
 FROM once
 

@@ -46,6 +46,9 @@ struct report_options {
     const char *x;   /* a setting or a column along the x axis, whatever the folder says; or NULL */
     double width_in; /* figures of this width in inches, for a text; 0: as on a page */
     bool table_only; /* tables without the text around them */
+    bool no_bold;    /* LaTeX: nothing is bold */
+    const char *const *without; /* headings of columns that tables for people leave out; ended by
+                                   NULL; may be NULL */
     struct report_undrawn *undrawn; /* may be NULL */
     const struct report_title *titles;
     int32_t titles_n;
@@ -93,8 +96,8 @@ int report_summary(FILE *out, struct store *s, const struct project *p,
                    struct err *e);
 
 /* report_claims - runs claim.sql of each folder: one row a claim (claim, statement, verdict,
- * evidence), verdict one of supported, contradicted, not run, not judged; or one row a case, from
- * which the verdicts follow (cells.h). Skips folders without one. *contradicted: their
+ * evidence), verdict one of supported, contradicted, mixed, not run, not judged; or one row a case,
+ * from which the verdicts follow (cells.h). Skips folders without one. *contradicted: their
  * number. Errors: ERR_DATA another verdict or other columns; names the file. */
 int report_claims(FILE *out, struct store *s, const struct project *p,
                   const struct report_item *items, int32_t n, const struct report_options *o,

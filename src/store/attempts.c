@@ -9,6 +9,8 @@
 
 #include "base/arena.h"
 #include "store/database.h"
+#include "store/open.h"
+#include "store/statements.h"
 
 static const char *const state_names[] = {"none",     "running", "done",     "failed",
                                           "diverged", "lost",    "cancelled"};

@@ -27,6 +27,9 @@
 #include "base/str.h"
 #include "spec/spec.h"
 #include "store/database.h"
+#include "store/open.h"
+#include "store/schema.h"
+#include "store/statements.h"
 
 enum {
     FENCE_HEAP_BYTES = 256 << 20,
@@ -536,8 +539,8 @@ static int read_rows(struct store *s, struct rows *out, struct arena *a, const c
 }
 
 /* The statement of sql, checked: one SELECT and nothing after it. *bytes: its length there. */
-static int prepare(struct store *s, const char *sql, sqlite3_stmt **out, size_t *bytes,
-                   struct err *e)
+static int prepare_statement(struct store *s, const char *sql, sqlite3_stmt **out, size_t *bytes,
+                             struct err *e)
 {
     const char *tail = "";
 
@@ -562,7 +565,7 @@ int store_query(struct store *s, struct rows *out, struct arena *a, const char *
     TRY(database_refresh(s, e));
     int rc = make_tables(s, params, params_n, e);
     fence_raise(&fence, s, limit_s);
-    if (rc == 0) rc = prepare(s, sql, &statement, &bytes, e);
+    if (rc == 0) rc = prepare_statement(s, sql, &statement, &bytes, e);
     if (rc == 0) rc = bind_params(s, statement, params, params_n, e);
     if (rc == 0) rc = read_rows(s, out, a, sql, statement, e);
     sqlite3_finalize(statement);
@@ -579,7 +582,7 @@ int store_columns(struct store *s, struct arena *a, const char *sql, const char 
 
     TRY(database_refresh(s, e));
     fence_raise(&fence, s, COLUMNS_LIMIT_S);
-    int rc = prepare(s, sql, &statement, bytes, e);
+    int rc = prepare_statement(s, sql, &statement, bytes, e);
     if (rc == 0) read_names(names, n, a, statement);
     if (rc == 0 && *bytes > 0 && sql[*bytes - 1] == ';') --*bytes;
     sqlite3_finalize(statement);

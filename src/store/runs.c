@@ -6,6 +6,8 @@
 
 #include "spec/spec.h"
 #include "store/database.h"
+#include "store/open.h"
+#include "store/statements.h"
 
 /* The same id must have the same text. A request for the unmodified run clears `modified`. */
 static int check_known(struct store *s, const struct store_run *r, const char *canonical,
@@ -18,9 +20,8 @@ static int check_known(struct store *s, const struct store_run *r, const char *c
 
     *known = rc > 0;
     if (rc > 0 && !same)
-        return ERR(e, ERR_DATA,
-                   "%s: run %s has another specification than its id states" DATABASE_REBUILD,
-                   s->path, r->run_id);
+        return ERR(e, ERR_DATA, "%s: run %s has another specification than its id states%s",
+                   s->path, r->run_id, database_rebuild(s));
     if (rc <= 0 || r->spec->modified) return rc < 0 ? rc : 0;
     return DATABASE_RUN(s, e, "UPDATE runs SET modified=0 WHERE run_id=?1 AND modified=1",
                         DATABASE_TEXT(r->run_id));
@@ -185,13 +186,18 @@ int store_set_claims(struct store *s, const char *artefact, const char *scale,
     TRY_OUT(rc, DATABASE_RUN(s, e, "DELETE FROM claim_verdicts WHERE artefact=?1 AND scale=?2",
                              DATABASE_TEXT(artefact), DATABASE_TEXT(scale)));
     for (int32_t i = 0; i < n; i++)
-        TRY_OUT(rc, DATABASE_RUN(
-                        s, e,
-                        "INSERT INTO claim_verdicts(artefact,scale,claim,statement,"
-                        "verdict,evidence,judged_at) VALUES(?1,?2,?3,?4,?5,?6," DATABASE_NOW ")",
-                        DATABASE_TEXT(artefact), DATABASE_TEXT(scale),
-                        DATABASE_TEXT(claims[i].claim), DATABASE_TEXT(claims[i].statement),
-                        DATABASE_TEXT(claims[i].verdict), DATABASE_TEXT(claims[i].evidence)));
+        TRY_OUT(rc,
+                DATABASE_RUN(s, e,
+                             "INSERT INTO claim_verdicts VALUES(?1,?2,?3,?4,?5,?6," DATABASE_NOW
+                             ",?7,?8,?9,?10,?11,?12,?13,?14,?15,?16)",
+                             DATABASE_TEXT(artefact), DATABASE_TEXT(scale),
+                             DATABASE_TEXT(claims[i].claim), DATABASE_TEXT(claims[i].statement),
+                             DATABASE_TEXT(claims[i].verdict), DATABASE_TEXT(claims[i].evidence),
+                             DATABASE_TEXT(claims[i].threshold), DATABASE_TEXT(claims[i].effect),
+                             DATABASE_TEXT(claims[i].error), DATABASE_TEXT(claims[i].low),
+                             DATABASE_TEXT(claims[i].high), DATABASE_TEXT(claims[i].seeds),
+                             DATABASE_TEXT(claims[i].split), DATABASE_TEXT(claims[i].runs),
+                             DATABASE_TEXT(claims[i].codes), DATABASE_TEXT(claims[i].cases)));
 out:
     rc = store_finish(s, rc, e);
     if (rc < 0) err_ctx(e, "claims of %s", artefact);

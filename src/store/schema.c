@@ -5,8 +5,9 @@
  *
  * Lengths are in tokens, memory in bytes, time in seconds. Every number that can be missing is
  * NULL, never NaN and never zero in its place. */
+#include "store/schema.h"
+
 #include "position/position.h"
-#include "store/database.h"
 
 static const char version_1[] =
     /* The runs: one row each, whichever artefacts need them. */
@@ -233,9 +234,9 @@ const char schema_query_name[] = "lines";
 const char schema_rows_of_texts[] = SETTINGS_OF_TEXTS LOSSES_OF_TEXTS("");
 const char schema_rows_of_attempt[] = LOSSES_OF_TEXTS(" AND attempt_id=?1");
 
-/* group_losses: struct record_bins of a result, by `grouping`: the groups of its corpus, or blocks
- * of its targets. attention_heads, attention_rollouts: RECORD_HEAD and RECORD_ROLLOUT. An older
- * file has none. */
+/* group_losses: struct record_bins of a result, by `grouping`: the classes of its corpus, or
+ * equal parts of its targets. attention_heads, attention_rollouts: RECORD_HEAD and RECORD_ROLLOUT.
+ * An older file has none. */
 #define TABLES_OF_5(TEMP)                                                                          \
     "CREATE " TEMP "TABLE group_losses("                                                           \
     " result_id INTEGER NOT NULL REFERENCES results(result_id),"                                   \
@@ -324,16 +325,48 @@ static const char version_6[] =
     TABLES_OF_6("") "CREATE UNIQUE INDEX one_current_source ON sources(id) WHERE current=1;"
                     "ALTER TABLE runs DROP COLUMN origin;";
 
+/* Until version 7 a claim was a verdict with its evidence as text. */
+#define UNKNOWN_OF_7                                                                               \
+    ", NULL AS threshold, NULL AS effect, NULL AS error, NULL AS low, NULL AS high,"               \
+    " NULL AS seeds, NULL AS split, NULL AS runs, NULL AS codes, NULL AS cases"
+static const char version_7[] =
+    "CREATE TABLE next_verdicts("
+    " artefact TEXT NOT NULL,"
+    " scale TEXT NOT NULL,"
+    " claim TEXT NOT NULL,"
+    " statement TEXT NOT NULL,"
+    " verdict TEXT NOT NULL"
+    "  CHECK(verdict IN('supported','contradicted','mixed','not run','not judged')),"
+    " evidence TEXT,"
+    " judged_at TEXT NOT NULL,"
+    " threshold REAL,"
+    " effect REAL,"
+    " error REAL,"
+    " low REAL,"
+    " high REAL,"
+    " seeds INTEGER,"
+    " split TEXT,"
+    " runs TEXT,"
+    " codes TEXT,"
+    " cases TEXT,"
+    " PRIMARY KEY(artefact,scale,claim)) STRICT;"
+    "INSERT INTO next_verdicts SELECT *" UNKNOWN_OF_7 " FROM claim_verdicts;"
+    "DROP TABLE claim_verdicts;"
+    "ALTER TABLE next_verdicts RENAME TO claim_verdicts;";
+
 const char schema_trigger_name[] = "an_attempt_ends_once";
 const char schema_trigger[] = ENDS_ONCE_2;
 
 const struct schema_step schema_steps[] = {
     {1, version_1, NULL, NULL, NULL},
     {2, version_2, NULL, NULL, NULL},
-    {3, version_3, "CREATE TEMP VIEW claim_verdicts AS " CLAIMS_OF_2, NULL, NULL},
+    {3, version_3, "", NULL, NULL}, /* a reader has the view of version 7 */
     {4, version_4, TABLES_OF_4("TEMP "), schema_rows_of_texts, NULL},
     {5, version_5, TABLES_OF_5("TEMP "), NULL, NULL},
     {6, version_6, TABLES_OF_6("TEMP "), SOURCES_OF_ATTEMPTS, ATTEMPTS_OF_SOURCES},
+    {7, version_7,
+     "CREATE TEMP VIEW claim_verdicts AS SELECT *" UNKNOWN_OF_7 " FROM (" CLAIMS_OF_2 ")", NULL,
+     NULL},
 };
 const int schema_steps_n = sizeof schema_steps / sizeof *schema_steps;
 

@@ -102,7 +102,7 @@ SELECT scale, dataset, model, position, L_train, L_valid, seed, text, layer, hea
 FROM current_evaluations
 JOIN attention_heads USING (attempt_id);
 
--- A row for each target group of the corpus of an evaluation. A corpus without groups has none.
+-- A row for each class of targets of the corpus of an evaluation. A corpus without classes has none.
 CREATE VIEW target_groups AS
 SELECT scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed,
   first AS number, name, targets, nll, nll / targets AS loss_nats,
@@ -323,8 +323,14 @@ SELECT run_id, attempt, state, coalesce(device, slot) AS device, host, blas, thr
     AS current_result, choices, CASE WHEN device IS NOT NULL THEN coalesce(ranks, 1) END AS ranks
 FROM run_attempts t;
 
+-- A row for each claim that `alibi run` has judged.
+-- effect, error, low, high: the effect of its narrowest case over seeds, with its standard error and,
+--   from five seeds on, the t interval of 95 %; threshold: what it must not pass.
+-- runs, codes: the ids that it reads and the commits that made them, with a space between two.
+-- cases: a JSON array of its cases.
 CREATE VIEW claims AS
-SELECT claim, statement, verdict, evidence, scale, artefact, judged_at
+SELECT claim, statement, verdict, evidence, scale, artefact, judged_at, threshold, effect, error,
+  low, high, seeds, split, runs, codes, cases
 FROM claim_verdicts;
 
 CREATE VIEW progress AS

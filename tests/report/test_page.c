@@ -217,9 +217,9 @@ TEST_WITH(struct report_fixture *f, a_claim_that_folders_share_is_one_row)
     /* The command counts as the page does. */
     struct report_options as_text = {.format = REPORT_TEXT, .scale = "mini"};
     int32_t contradicted;
-    assert_contains(text, "<p>2 supported, 1 contradicted, 1 not run, 1 not judged");
+    assert_contains(text, "<p>2 supported, 1 mixed, 0 contradicted, 1 not run, 1 not judged");
     assert_contains(
         report_text(f, report_claims(out, f->base->store, &f->project, items, FOLDERS_N, &as_text,
                                      &contradicted, &f->base->e)),
-        "\n2 supported (C4 in 1 of 2 tables), 1 contradicted, 1 not run, 1 not judged.");
+        "\n2 supported (C4 in 1 of 2 tables), 1 mixed, 0 contradicted, 1 not run, 1 not judged.");
 }

@@ -192,7 +192,7 @@ TEST(a_file_without_its_run_folders_is_read_where_it_is)
     fixture_done(there, &there->train, 2.0, NULL);
     assert_refused(here, ERR_NOINPUT, "without their run folders (missing: 1, ",
                    fixture_merge(here, &m, there->path));
-    assert_non_null(strstr(here->e.text, "`alibi report all --project /"));
+    assert_non_null(strstr(here->e.text, "`alibi report all --db /"));
     assert_cell(here, "SELECT count(*) FROM attempts", "0");
     merge(1);
 }
@@ -205,7 +205,7 @@ TEST(what_cannot_be_merged_says_why)
         const char *word;
     } rows[] = {
         {"PRAGMA user_version=99", ERR_UNAVAILABLE, "version 99"},
-        {"PRAGMA user_version=6; PRAGMA legacy_alter_table=ON; ALTER TABLE points RENAME TO kept;"
+        {"PRAGMA user_version=7; PRAGMA legacy_alter_table=ON; ALTER TABLE points RENAME TO kept;"
          "CREATE VIEW points AS SELECT * FROM kept; ALTER TABLE results RENAME TO kept_results;"
          "CREATE VIEW results AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n)"
          " SELECT k.* FROM kept_results k, n",

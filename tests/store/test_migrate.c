@@ -10,15 +10,17 @@
 #include <sys/wait.h>
 
 #include "base/file.h"
-#include "store/database.h"
+#include "store/migrate.h"
+#include "store/schema.h"
+#include "store/statements.h"
 #include "store/store_fixture.h"
 
 enum { MIGRATORS = 20 };
 
 /* A next version as it might be: a column, and a table rebuilt that others point to. */
 static const struct schema_step next_steps[] = {
-    {.version = 6, .sql = "this is never run on a file of version 6"},
-    {.version = 7,
+    {.version = 7, .sql = "this is never run on a file of version 7"},
+    {.version = 8,
      .sql = "ALTER TABLE results ADD COLUMN note TEXT;"
             "CREATE TABLE next_points(artefact TEXT NOT NULL, scale TEXT NOT NULL,"
             " point INTEGER NOT NULL, run_id TEXT NOT NULL REFERENCES runs(run_id),"
@@ -28,13 +30,13 @@ static const struct schema_step next_steps[] = {
             "DROP TABLE points; ALTER TABLE next_points RENAME TO points;"},
 };
 static const struct schema_step broken_steps[] = {
-    {.version = 6, .sql = ""},
-    {.version = 7,
+    {.version = 7, .sql = ""},
+    {.version = 8,
      .sql = "ALTER TABLE results ADD COLUMN note TEXT; CREATE TABLE broken(x NONSENSE) STRICT;"},
 };
 static const struct schema_step orphan_steps[] = {
-    {.version = 6, .sql = ""},
-    {.version = 7, .sql = "DELETE FROM runs WHERE kind='train';"},
+    {.version = 7, .sql = ""},
+    {.version = 8, .sql = "DELETE FROM runs WHERE kind='train';"},
 };
 static const char *const next_views[] = {
     "CREATE VIEW evaluations AS SELECT run_id, note FROM results WHERE current=1 AND kind='eval'",
@@ -84,6 +86,8 @@ TEST_WITH(struct store_fixture *f, every_released_version_opens_with_the_same_co
                     version < 5 ? "" : "2 4 0.0625");
         assert_cell(f, "SELECT value FROM paper_values WHERE position='alibi'", "18.5");
         assert_cell(f, "SELECT verdict FROM claims", "supported");
+        assert_rows(f, "SELECT effect, seeds, cases FROM claims WHERE verdict='mixed'",
+                    version < 7 ? "" : "1.25 5 []");
         assert_rows(f,
                     "SELECT ours, unit, device, origin, seeds, state FROM comparison WHERE "
                     "metric='perplexity'",
@@ -241,15 +245,15 @@ TEST_WITH(struct store_fixture *f, a_migration_is_whole_and_leaves_a_copy)
     store_fixture_open(f, STORE_WRITE);
     assert_works(f, migrate_run(f->store, next_steps, 2, next_views, &f->e));
     assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA user_version"), 1);
-    assert_int_equal(version, 7);
+    assert_int_equal(version, 8);
     assert_cell(f, "SELECT count(note)||count(*) FROM evaluations", "01");
     assert_cell(f, "SELECT artefact||coalesce(title,'-') FROM points", "table5-");
     assert_cell(f, "SELECT count(*) FROM sqlite_schema WHERE type='view'", "1");
     assert_int_equal(store_check(f->store, &f->e), 0);
     store_fixture_close(f);
-    snprintf(copy, sizeof copy, "%s.backup-v6", f->path);
+    snprintf(copy, sizeof copy, "%s.backup-v7", f->path);
     snprintf(f->path, sizeof f->path, "%.90s", copy);
-    store_fixture_open(f, STORE_WRITE); /* the copy is a results.db of version 6 */
+    store_fixture_open(f, STORE_WRITE); /* the copy is a results.db of version 7 */
     assert_cell(f, "SELECT perplexity FROM evaluations", "17.25");
     assert_cell(f, "SELECT count(*) FROM run_attempts", "4");
 }
@@ -261,11 +265,11 @@ TEST_WITH(struct store_fixture *f, a_migration_that_fails_leaves_the_old_file)
     thaw(f, schema_steps_n);
     store_fixture_open(f, STORE_WRITE);
     assert_true(migrate_run(f->store, broken_steps, 2, next_views, &f->e) < 0);
-    assert_non_null(strstr(f->e.text, "migration from version 6 to 7"));
+    assert_non_null(strstr(f->e.text, "migration from version 7 to 8"));
     assert_refused(f, ERR_DATA, "rows that do not exist",
                    migrate_run(f->store, orphan_steps, 2, next_views, &f->e));
     assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA user_version"), 1);
-    assert_int_equal(version, 6);
+    assert_int_equal(version, 7);
     assert_int_equal(DATABASE_NUMBER(f->store, version, &f->e, "PRAGMA foreign_keys"), 1);
     assert_int_equal(version, 1);
     store_fixture_close(f);
@@ -280,8 +284,8 @@ TEST_WITH(struct store_fixture *f, a_file_of_the_next_version_is_not_read)
     thaw(f, schema_steps_n);
     store_fixture_open(f, STORE_WRITE);
     assert_int_equal(migrate_run(f->store, next_steps, 2, next_views, &f->e), 0);
-    /* this program knows version 5 and meets version 6 */
-    assert_refused(f, ERR_UNAVAILABLE, "version 6",
+    /* this program knows version 7 and meets version 8 */
+    assert_refused(f, ERR_UNAVAILABLE, "version 8",
                    store_open(&reader, f->path, STORE_READ, &f->e));
 }
 
@@ -304,8 +308,8 @@ TEST_WITH(struct store_fixture *f, a_claim_of_version_2_that_was_not_judged_is_r
     assert_cell(f, verdicts, wanted);
     assert_cell(f, "SELECT verdict FROM claim_verdicts WHERE claim='C2'", "not judged");
     assert_int_equal(store_set_claims(f->store, "a", "mini",
-                                      &(struct store_claim){"C1", "s", "not judged", NULL}, 1,
-                                      &f->e),
+                                      &(struct store_claim){"C1", "s", "not judged", .runs = NULL},
+                                      1, &f->e),
                      0);
     assert_cell(f, verdicts, "C1 not judged,P1 supported");
 }
@@ -351,7 +355,7 @@ TEST_WITH(struct store_fixture *f, a_reader_needs_a_writer_to_migrate_version_1_
     struct store *s = NULL;
 
     thaw(f, 1);
-    assert_refused(f, ERR_UNAVAILABLE, "its schema has version 1, this program reads version 6",
+    assert_refused(f, ERR_UNAVAILABLE, "its schema has version 1, this program reads version 7",
                    store_open(&s, f->path, STORE_READ, &f->e));
     store_fixture_open(f, STORE_WRITE);
     assert_int_equal(store_open(&s, f->path, STORE_READ, &f->e), 0);

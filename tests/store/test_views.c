@@ -42,7 +42,9 @@ static const struct {
                    "ours_std, seeds, paper, delta"},
     {"attempts", "run_id, attempt, state, device, host, blas, threads, started_at, ended_at, "
                  "exit_code, signal, message, log_path"},
-    {"claims", "claim, statement, verdict, evidence, scale, artefact, judged_at"},
+    {"claims",
+     "claim, statement, verdict, evidence, scale, artefact, judged_at, threshold, effect, "
+     "error, low, high, seeds, split, runs, codes, cases"},
 };
 
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
@@ -193,8 +195,8 @@ TEST_WITH(struct store_fixture *f, losses_by_position_are_rows_of_current_result
     }
 }
 
-/* A group with a target that is not finite, one whose hits are not known, and a repetition. */
-TEST_WITH(struct store_fixture *f, losses_by_group_and_block_are_rows_of_current_results)
+/* A class with a target that is not finite, one whose hits are not known, and a repetition. */
+TEST_WITH(struct store_fixture *f, losses_by_class_and_part_are_rows_of_current_results)
 {
     struct spec train = fixture_train(SPEC_ALIBI, 64, 3);
     struct spec eval = fixture_eval(&train, 128);
@@ -506,18 +508,18 @@ TEST_WITH(struct store_fixture *f, points_of_an_unknown_run_are_refused_and_the_
 
 TEST_WITH(struct store_fixture *f, claims_of_an_artefact_and_scale_are_replaced)
 {
-    struct store_claim first[] = {{"P1", "grows", "supported", "1.3 >= 1.2"},
-                                  {"P2", "stays", "not run", NULL}};
-    struct store_claim second[] = {{"P1", "grows", "contradicted", "1.1"}};
-    struct store_claim wrong[] = {{"P1", "grows", "maybe", "1.1"}};
+    struct store_claim first[] = {{"P1", "grows", "supported", .evidence = "1.3 >= 1.2"},
+                                  {"P2", "stays", "not run", .runs = "a b"}};
+    struct store_claim second[] = {{"P1", "grows", "mixed", .evidence = "1.1", .effect = "0.5"}};
+    struct store_claim wrong[] = {{"P1", "grows", "maybe", .evidence = "1.1"}};
 
     assert_int_equal(store_set_claims(f->store, "table5", "mini", first, 2, &f->e), 0);
     assert_int_equal(store_set_claims(f->store, "table5", "small", first, 2, &f->e), 0);
     assert_int_equal(store_set_claims(f->store, "table5", "mini", second, 1, &f->e), 0);
     assert_cell(f,
-                "SELECT group_concat(claim||verdict||coalesce(evidence,'-')) FROM claims "
-                "WHERE scale='mini'",
-                "P1contradicted1.1");
+                "SELECT group_concat(claim||verdict||evidence||effect) FROM claims WHERE "
+                "scale='mini'",
+                "P1mixed1.10.5");
     assert_cell(f, "SELECT count(*) FROM claims WHERE scale='small'", "2");
     assert_int_equal(store_set_claims(f->store, "table5", "mini", wrong, 1, &f->e), ERR_INTERNAL);
     assert_cell(f, "SELECT count(*) FROM claims", "3");

@@ -1,4 +1,4 @@
-/* position.c - transfers the data of a position method (src/position) and of the temperature
+/* model_position.c - transfers the data of a position method (src/position) and of the temperature
  * between host and backend.
  *
  * 1. Fixed data is uploaded at open: rows added to embeddings, rotation tables, a bias without
@@ -8,10 +8,15 @@
  *    tensors changed, they are downloaded and the bias is uploaded.
  * 3. The gradient of the bias is pulled back to the tensors on the host, after the pass of each
  * shard, and written into the shard's gradients. */
+#include "model/model_position.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "model/model_internal.h"
+#include "model/model_memory.h"
+#include "model/model_pass.h"
+#include "model/model_struct.h"
+#include "model/model_weights.h"
 
 static float *new_floats(struct model *m, int64_t n)
 {

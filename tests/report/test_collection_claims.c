@@ -1,6 +1,6 @@
-/* test_group_claims.c - the claims of the artefacts in groups: not run without numbers, judged with
- * them, and a number that is missing or not finite never turns a verdict into its opposite. Folders
- * and claims are those that are there; none is named here. */
+/* test_collection_claims.c - the claims of the artefacts in collections: not run without numbers,
+ * judged with them, and a number that is missing or not finite never turns a verdict into its
+ * opposite. Folders and claims are those that are there; none is named here. */
 #include "harness/test.h"
 
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "report/cells.h"
 #include "report/paper_plant.h"
-#include "store/database.h"
+#include "store/statements.h"
 
 struct judging {
     struct report_fixture *f;
@@ -99,7 +99,7 @@ TEST_WITH(struct report_fixture *f, a_missing_number_leaves_a_verdict_or_takes_i
 {
     int32_t judged_n = 0;
 
-    paper_plant_groups(f);
+    paper_plant_collections(f);
     for (int32_t i = 0; i < f->artefacts_n; i++) {
         struct judging j = {.f = f};
         const char *name = f->artefact[i];

@@ -1,7 +1,7 @@
 #!/bin/sh
-# test_groups.sh - a folder under experiments/ without a grid names the artefacts in it: plan, run, list, report, the figure's name, `use:`,
+# test_collections.sh - a folder under experiments/ without a grid names the artefacts in it: plan, run, list, report, the figure's name, `use:`,
 # claims, the chapter of a page, and that nothing in it counts among the paper's.
-# usage: tests/cli/test_groups.sh BUILD
+# usage: tests/cli/test_collections.sh BUILD
 . tests/cli/expect.sh
 fixtures=$PWD/tests/fixtures/checkpoints
 checks=$(cd "$1" && pwd)/tests/report
@@ -58,7 +58,7 @@ expect 0 "0 done now" "$alibi" run ./one/
 
 expect 0 "^mine (\`alibi run mine\` runs them; they are not the paper's)$" "$alibi" list
 [ "$(grep -c '^mine/\(one\|two\) *6 of *6' "$dir/out")" -eq 2 ] || { fail "list"; cat "$dir/out"; }
-sed -n '/^other grids/,$p' "$dir/out" | grep -q "^mine" && fail "list shows a group's artefacts as the user's own too"
+sed -n '/^other grids/,$p' "$dir/out" | grep -q "^mine" && fail "list shows a collection's artefacts as the user's own too"
 
 expect 0 "^Claims beyond the paper, judged at scale none" "$alibi" report mine/two
 grep -q "^Two of mine" "$dir/out" || { fail "mine/two does not use the layout of mine/one"; cat "$dir/out"; }
@@ -74,8 +74,8 @@ expect 0 "ok" "$checks/check_page" page.html
 if command -v xmllint >/dev/null; then expect 0 "" xmllint --noout --nonet page.html; fi
 grep -q '<section class="chapter" id="g-mine">' page.html && grep -q '<h1>Questions of mine</h1>' page.html || fail "no chapter"
 grep -q '<p>Why <strong>not</strong>?</p>' page.html || fail "the chapter lacks the text of its README.md"
-sed -n '1,/id="g-mine"/p' page.html | grep -q 'M1' && fail "a claim of a group is among the paper's"
-grep -q '^<p class="lead">0 of 4 claims of <em>Attention' page.html || fail "the claims of a group are counted as the paper's"
+sed -n '1,/id="g-mine"/p' page.html | grep -q 'M1' && fail "a claim of a collection is among the paper's"
+grep -q '^<p class="lead">0 of 4 claims of <em>Attention' page.html || fail "the claims of a collection are counted as the paper's"
 expect 0 "<title>Questions of mine</title>" "$alibi" report mine --format html
 [ "$(grep -c '<h1>' "$dir/out")" -eq 1 ] || fail "a page of one chapter has several titles"
 grep -q "The claims of this chapter, judged" page.html || fail "the chapter lacks its claims"
