@@ -20,6 +20,9 @@ OMP ?= -fopenmp
 CPPFLAGS := -Isrc -D_GNU_SOURCE -MMD -MP
 CFLAGS = -std=gnu17 $(OPT) -g $(OMP) -fno-math-errno -ffp-contract=off $(WARN) $(SAN) $(shell pkg-config --cflags $(PKGS))
 LDLIBS = $(shell pkg-config --libs $(PKGS)) $(if $(OMP),,-lgomp) -ldl -lm
+# More than a hundred test programs are linked with the whole library, by lld if there is one: GNU ld takes four times as long.
+TEST_LD := $(if $(shell command -v ld.lld),-fuse-ld=lld)
+TEST_OPT ?=
 Q := $(if $(filter 1,$(V)),,@)
 
 # Files of src/cpu named simd_*.c are compiled once for each instruction set; the program chooses when it starts.
@@ -44,7 +47,7 @@ TEST_PROGRAMS := $(BUILD)/tests/check_oracle $(BUILD)/tests/check_open $(BUILD)/
 
 include cuda/cuda.mk
 
-.PHONY: all deps check check-full check-published check-untrusted untrusted asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report explore open-models bench bench-gpu bundle faults install uninstall clean help
+.PHONY: all deps check check-full check-published check-untrusted untrusted asan fuzz lint format reproduce authors readme-figure reproduce-twice claims report published documents explore open-models bench bench-gpu bundle faults install uninstall clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/alibi $(CUDA_LIBRARY) ## build the program (the default)
@@ -96,17 +99,17 @@ $(BUILD)/obj/cli/commands.o: $(BUILD)/cli/commands.inc
 
 $(BUILD)/testobj/%.o: tests/%.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(TEST_OPT) -c -o $@ $<
 
 $(BUILD)/tests/check_oracle: $(BUILD)/testobj/model/check_oracle.o
 $(BUILD)/tests/check_open: $(patsubst tests/%.c,$(BUILD)/testobj/%.o,$(wildcard tests/pretrained/check_open*.c))
 $(BUILD)/tests/check_oracle $(BUILD)/tests/check_open: $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(TEST_LD) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS) -lcmocka
 
 $(BUILD)/tests/%: $(BUILD)/testobj/%.o $(TEST_OBJ) $(BUILD)/libalibi.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(TEST_LD) -o $@ $^ $(LDLIBS) -lcmocka
 
 # A test program runs the fake programs of its folder.
 $(foreach f,$(wildcard tests/*/fake_*.c),$(eval $(filter $(BUILD)/$(dir $(f))%,$(TESTS)): | $(BUILD)/$(f:%.c=%)))
@@ -117,7 +120,7 @@ deps: ## install the Debian packages needed to build, test and draw (with sudo u
 	@tests/deps.sh $(PACKAGES)
 
 tests: $(BUILD)/alibi $(TESTS) $(TEST_PROGRAMS)
-check: tests ## build and run every test; print the seconds of each leg, and the legs it could not run
+check: tests ## build and run the tests (LONG=1: also what takes longest); print the seconds of each leg, and the legs it could not run
 	@tests/run.sh $(BUILD)
 
 # Exit status 77: not run.
@@ -133,22 +136,22 @@ asan: ## run the same tests under gcc's AddressSanitizer and UBSan
 # What a push does not wait for: every test under gcc's sanitizers, the emulator in three builds and two orders, longer fuzzing, every fault.
 FULL := check check-untrusted asan fuzz check-cuda-emulated faults check-published
 check-full: ## run every test in every build, before a release or by whoever touches that part; write its date into tests/README.md
-	@for part in $(FULL); do echo "== make $$part"; $(MAKE) --no-print-directory $$part || exit; done
+	@export LONG=1; for part in $(FULL); do echo "== make $$part"; $(MAKE) --no-print-directory $$part || exit; done
 
 # One build by clang has both sanitizers and the coverage that libFuzzer needs. It serves fuzz and the tests of code that reads bytes
-# from outside or owns memory by hand: the folders of UNTRUSTED. NULL + 0, which only clang reports, is allowed. Its objects of
+# from outside or owns memory by hand: the folders and programs of UNTRUSTED. NULL + 0, which only clang reports, is allowed. Its objects of
 # src/cpu are this build's, without sanitizers.
 FUZZ_CC ?= clang
-INSTRUMENTED = $(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz NVCC= CC='$(FUZZ_CC)' OPT=-O1 OMP= WARN=-w CPU_OBJ='$(CPU_OBJ)' \
-    SAN='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=all'
-UNTRUSTED ?= base data fetch group interchange plan prepare pretrained record source spec store tokenizer cli/test_import cli/test_trouble
+INSTRUMENTED = $(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz NVCC= CC='$(FUZZ_CC)' OPT=-O1 TEST_OPT=-O0 OMP= WARN=-w CPU_OBJ='$(CPU_OBJ)' \
+    SAN='-g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=all'
+UNTRUSTED ?= base data fetch group interchange plan/test_grid plan/test_paper plan/test_yaml prepare pretrained record source spec store tokenizer cli/test_import cli/test_trouble
 fuzz: $(CPU_OBJ) ## fuzz every parser of untrusted bytes (SECONDS_EACH=60 TARGETS="yaml sql"; needs clang and libclang-rt)
 	+@$(INSTRUMENTED) $(BUILD)/fuzz/fuzz
 	@tests/fuzz/run.sh $(BUILD) $(TARGETS)
 check-untrusted: $(CPU_OBJ) ## run the tests of parsers and of the store in the build of fuzz, under both sanitizers
 	+@$(INSTRUMENTED) untrusted
 	@FOLDERS='$(UNTRUSTED)' tests/run.sh $(BUILD)/fuzz
-untrusted: $(BUILD)/alibi $(foreach f,$(UNTRUSTED),$(filter $(BUILD)/tests/$(f)/%,$(TESTS))) $(filter %/fake_%,$(TEST_PROGRAMS))
+untrusted: $(BUILD)/alibi $(foreach f,$(UNTRUSTED),$(filter $(BUILD)/tests/$(f)/% $(BUILD)/tests/$(f),$(TESTS))) $(filter %/fake_%,$(TEST_PROGRAMS))
 FUZZ_OBJ := $(patsubst tests/%.c,$(BUILD)/testobj/%.o,$(wildcard tests/fuzz/*.c) tests/harness/backends.c tests/harness/files.c tests/worker/worker_fixture.c)
 $(BUILD)/fuzz: $(filter-out %/test_seeds.o,$(FUZZ_OBJ)) $(LIB_OBJ)
 	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS) -lcmocka
@@ -195,6 +198,15 @@ claims: $(BUILD)/alibi ## judge the paper's claims from results.db
 
 report: $(BUILD)/alibi ## draw every figure from results.db and write one page with everything, plots/report.html
 	@$(BUILD)/alibi report all explore $(if $(SCALE),--scale $(SCALE)) --format html --out plots/report.html
+
+PUBLISHED := experiments/published
+published: $(BUILD)/alibi ## write the page of the published results of experiments/published, without training
+	@for db in $(PUBLISHED)/*.db; do name=$$(basename $$db .db); \
+	    $(BUILD)/alibi report all explore --scale $$name --db $$db --figures plots/published --format html --out plots/published/$$name.html \
+	        || exit; done; ls plots/published/*.html
+
+documents: $(BUILD)/alibi ## write the tables of documents that come from the published results (the regions of `<!-- alibi: … -->`)
+	@tests/documents.sh $(BUILD)
 
 bench: $(BUILD)/alibi $(BUILD)/tests/bench/bench_cpu $(BUILD)/tests/bench/bench_open $(BUILD)/tests/bench/bench_scheduler ## measure the CPU backend, compared with PyTorch if installed, and the scheduler (CASES="steps positions ranks libraries open scheduler" KERNELS="v4 v3")
 	@tests/bench/run.sh $(BUILD)

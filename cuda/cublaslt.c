@@ -18,7 +18,7 @@ static const char *const cublaslt_sonames[] = {"libcublasLt.so.13", "libcublasLt
 static const char *const cublaslt_names[] = {CUBLASLT_FUNCTIONS(NAME)};
 enum { CUBLASLT_NAMES_N = sizeof cublaslt_names / sizeof *cublaslt_names };
 
-static int find(void **out, struct err *e)
+static int find_cublaslt(void **out, struct err *e)
 {
     return load_library(out, cublaslt_sonames, sizeof cublaslt_sonames / sizeof *cublaslt_sonames,
                         "cuBLASLt", e);
@@ -28,7 +28,7 @@ int cublaslt_open(struct cublaslt *out, struct err *e)
 {
     void *library = NULL, *symbol[CUBLASLT_NAMES_N];
 
-    TRY(find(&library, e));
+    TRY(find_cublaslt(&library, e));
     if (!library)
         return ERR(e, ERR_UNAVAILABLE,
                    "cuBLASLt: neither libcublasLt.so.13 nor libcublasLt.so.12 was found; install "
@@ -46,7 +46,8 @@ const char *cublaslt_file(void)
     struct link_map *map = NULL;
     struct err none = {0};
 
-    if (find(&library, &none) < 0 || !library || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0)
+    if (find_cublaslt(&library, &none) < 0 || !library ||
+        dlinfo(library, RTLD_DI_LINKMAP, &map) != 0)
         return "";
     return map->l_name;
 }

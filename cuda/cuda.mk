@@ -22,7 +22,7 @@ CUDA_TARGETS ?= 80 90a
 CUDA_TARGETS_ALL = $(patsubst 90,90a,$(patsubst sm_%,%,$(filter sm_80 sm_86 sm_89 sm_90 sm_100 sm_120,$(shell $(NVCC) --list-gpu-code))))
 CUDA_ARCHS = -gencode arch=compute_80,code=compute_80 $(foreach target,$(CUDA_TARGETS),-gencode arch=compute_$(target),code=sm_$(target))
 CUDA_CPPFLAGS := -Icuda -Isrc -D_GNU_SOURCE
-NVCCFLAGS := -std=c++17 -O3 -lineinfo -ccbin $(CXX) -Xcompiler -fPIC,-fvisibility=hidden -Xptxas -v,-warn-spills -Werror all-warnings
+NVCCFLAGS := -std=c++17 -O3 -lineinfo -ccbin $(lastword $(CXX)) -Xcompiler -fPIC,-fvisibility=hidden -Xptxas -v,-warn-spills -Werror all-warnings
 CUDA_OBJ := $(patsubst cuda/%,$(BUILD)/cuda/%.o,$(wildcard cuda/*.cu cuda/*.c)) $(BUILD)/cuda/err.c.o
 CUDA_CFLAGS = -std=gnu17 -O2 -g -fPIC -fvisibility=hidden $(WARN) -isystem $(CUDA_HOME)/include
 
@@ -43,7 +43,7 @@ $(BUILD)/cuda/err.c.o: src/base/err.c
 	$(Q)$(CC) $(CUDA_CPPFLAGS) $(CUDA_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/libalibi_cuda.so: $(CUDA_OBJ)
-	$(Q)$(NVCC) -shared -cudart static -ccbin $(CXX) -Xcompiler -static-libstdc++,-static-libgcc -o $@ $^ \
+	$(Q)$(NVCC) -shared -cudart static -ccbin $(lastword $(CXX)) -Xcompiler -static-libstdc++,-static-libgcc -o $@ $^ \
 	    -Xlinker --exclude-libs -Xlinker ALL -Xlinker --no-undefined -Xlinker -rpath -Xlinker '$$ORIGIN:$(CUDA_HOME)/lib64:$(CUDA_HOME)/lib/x86_64-linux-gnu'
 
 .PHONY: cuda
@@ -64,7 +64,7 @@ cuda-report: $(CUDA_LIBRARY) $(BUILD)/libalibi_cuda_emulated.so $(BUILD)/tests/c
 # The emulator's self-test, compiled for a GPU. If it passes on both, the emulator lays out registers as the GPU does.
 $(BUILD)/cuda/selftest: $(wildcard tests/cuda_emulation/selftest*.cu) tests/cuda_emulation/selftest.h cuda/gpu.cuh
 	@mkdir -p $(@D)
-	$(Q)$(NVCC) $(CUDA_CPPFLAGS) -Itests/cuda_emulation -std=c++17 -O2 -ccbin $(CXX) -Werror all-warnings $(CUDA_ARCHS) -o $@ $(filter %.cu,$^)
+	$(Q)$(NVCC) $(CUDA_CPPFLAGS) -Itests/cuda_emulation -std=c++17 -O2 -ccbin $(lastword $(CXX)) -Werror all-warnings $(CUDA_ARCHS) -o $@ $(filter %.cu,$^)
 
 # The programs of tests/cuda, which call kernels without a backend; each links what it needs from the archive.
 $(BUILD)/cuda/libkernels.a: $(patsubst cuda/%,$(BUILD)/cuda/%.o,$(wildcard cuda/*.cu))
@@ -73,7 +73,7 @@ $(BUILD)/cuda/libkernels.a: $(patsubst cuda/%,$(BUILD)/cuda/%.o,$(wildcard cuda/
 KERNEL_PROGRAMS := $(patsubst tests/cuda/%.cu,$(BUILD)/cuda/kernels/%,$(wildcard tests/cuda/*.cu))
 $(KERNEL_PROGRAMS): $(BUILD)/cuda/kernels/%: tests/cuda/%.cu $(wildcard tests/cuda/*.h) $(BUILD)/cuda/libkernels.a
 	@mkdir -p $(@D)
-	$(Q)$(NVCC) $(CUDA_CPPFLAGS) -std=c++17 -O2 -ccbin $(CXX) -Werror all-warnings $(CUDA_ARCHS) -o $@ $(filter-out %.h,$^)
+	$(Q)$(NVCC) $(CUDA_CPPFLAGS) -std=c++17 -O2 -ccbin $(lastword $(CXX)) -Werror all-warnings $(CUDA_ARCHS) -o $@ $(filter-out %.h,$^)
 
 # The device of check-gpu and bench-gpu: DEVICE=cuda:1, or DEVICES with one GPU.
 GPU_DEVICE := $(or $(DEVICE),$(filter cuda:%,$(DEVICES)))

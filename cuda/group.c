@@ -141,7 +141,7 @@ static int meeting_fault(const struct cuda_ranks *r, int64_t asked_n, struct err
 
 /* Waits for an error that NCCL finds in the background, such as a broken link to a rank that is
  * alive, or for the end of the time in which NCCL connects; ends all ranks with it. */
-static void *watch(void *context)
+static void *watch_stream(void *context)
 {
     struct cuda_ranks *r = context;
     struct pollfd wake = {.fd = r->wake_fd, .events = POLLIN};
@@ -166,7 +166,7 @@ static int begin_watch(struct cuda_ranks *r, struct err *e)
     if (r->wake_fd < 0) return ERR(e, ERR_NOMEM, "%s: no eventfd", r->c->backend.name);
     sigfillset(&all); /* signals are for the thread that computes */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    r->is_watched = pthread_create(&r->watcher, NULL, watch, r) == 0;
+    r->is_watched = pthread_create(&r->watcher, NULL, watch_stream, r) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (r->is_watched) return 0;
     return ERR(e, ERR_NOMEM, "%s: no thread to watch NCCL", r->c->backend.name);
@@ -319,8 +319,8 @@ static int staging_reserve(struct cuda_ranks *r, const struct group_transfer *li
     return 0;
 }
 
-static int copy(struct cuda_ranks *r, void *to, const void *from, size_t bytes,
-                enum cudaMemcpyKind kind, struct err *e)
+static int copy_bytes(struct cuda_ranks *r, void *to, const void *from, size_t bytes,
+                      enum cudaMemcpyKind kind, struct err *e)
 {
     if (bytes == 0) return 0;
     return cuda_fault(r->c, cudaMemcpyAsync(to, from, bytes, kind, r->c->stream_own), "exchange",
@@ -344,8 +344,8 @@ static int exchange_piece(struct cuda_ranks *r, const struct group_transfer *lis
         p->send = at;
         p->receive = at + p->send_bytes;
         at += p->send_bytes + p->receive_bytes;
-        TRY(copy(r, (void *)(uintptr_t)p->send, (const char *)t->send + from, p->send_bytes,
-                 cudaMemcpyDeviceToHost, e));
+        TRY(copy_bytes(r, (void *)(uintptr_t)p->send, (const char *)t->send + from, p->send_bytes,
+                       cudaMemcpyDeviceToHost, e));
     }
     TRY(cuda_sync(&r->c->backend, e));
     TRY(r->functions->exchange(r->group, r->part_own, parts_n, e));
@@ -353,8 +353,8 @@ static int exchange_piece(struct cuda_ranks *r, const struct group_transfer *lis
     for (int32_t i = 0; i < n; i++) {
         if (from > 0 && from >= larger(&list[i])) continue;
         const struct group_transfer *p = &r->part_own[parts_n++];
-        TRY(copy(r, (char *)list[i].receive + from, p->receive, p->receive_bytes,
-                 cudaMemcpyHostToDevice, e));
+        TRY(copy_bytes(r, (char *)list[i].receive + from, p->receive, p->receive_bytes,
+                       cudaMemcpyHostToDevice, e));
     }
     return 0;
 }

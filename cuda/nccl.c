@@ -27,7 +27,7 @@ static void place_beside(char out[PATH_MAX], const char *file, const char *folde
 }
 
 /* The loader's path, the folder of this library, that of cuBLASLt, and its neighbour. */
-static int find(void **out, struct err *e)
+static int find_nccl(void **out, struct err *e)
 {
     char beside[PLACES - 1][PATH_MAX];
     const char *cublaslt = cublaslt_file();
@@ -50,7 +50,7 @@ int nccl_open(struct nccl *out, struct err *e)
         TRY(load_library(&library, &named, 1, "NCCL", e));
         if (!library) return ERR(e, ERR_UNAVAILABLE, "NCCL: ALIBI_NCCL=%s: no such file", named);
     } else {
-        TRY(find(&library, e));
+        TRY(find_nccl(&library, e));
     }
     if (!library)
         return ERR(e, ERR_NOINPUT,

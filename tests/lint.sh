@@ -145,9 +145,15 @@ banned='\b(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|atof|alloca|system|pope
 grep -nE "$banned" src/*/*.[ch] | grep -vE '^[^:]*:[0-9]+: *(/?\*|//)' && say "banned calls above"
 grep -nE '\bexit\s*\(' src/*/*.c | grep -vE '^src/cli/main\.c:|_exit\s*\(' && say "exit outside main.c above"
 grep -nE '(^|[^_[:alnum:]])printf\(' src/cli/command_*.c | grep -vF 'printf("\033' && say "printf above: commands print with cli_print, which escapes control characters"
+grep -nE '\bSPEC_(TRAINED|AUTHORS|PRETRAINED)\b' src/*/*.[ch] cuda/* | grep -vE '^src/(spec|source|pretrained)/' &&
+    say "origins of weights above: ask spec_is_source, spec_is_pretrained or source_is_folder"
 grep -nE 'ifdef.*CUDA' src/*/*.[ch] | grep -v '^src/base/philox.h:' && say "shared code that tests for CUDA above"
 grep -rnE '(/\*|//|^ *\*) *(Of|What|Where) ' src cuda --include='*.[ch]' --include='*.cu' --include='*.cuh' && say "comments above that begin with Of, What or Where: begin with a verb or a noun"
 grep -rnE '\b(TODO|FIXME|XXX)\b|[Nn]ot implemented|[Pp]laceholder' src cuda configs experiments && say "unfinished words above"
+
+# In a debugger a name says what a function does, and to what: find_key, not find.
+verbs='add|append|apply|ask|begin|bind|build|call|check|choose|close|collect|compare|copy|describe|draw|emit|end|exchange|fetch|fill|find|finish|get|hash|join|keep|load|lock|match|next|open|parse|prepare|put|query|read|real|record|report|reset|resolve|run|save|score|send|set|start|step|take|tick|wait|watch|write'
+grep -nE "^static .*[ *]($verbs)\(" src/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh && say "static functions above named by a verb alone: add what they act on"
 
 # Lengths: functions up to 60 lines (a C function ends at a closing brace in the first column), kernels up to 120. Files that
 # are very short or very long are listed for review and are not findings.
@@ -166,7 +172,7 @@ while read -r line; do say "$line"; done </tmp/lint.$$
 rm -f /tmp/lint.$$
 
 if command -v clang-format >/dev/null 2>&1; then
-    clang-format --dry-run -Werror src/*/*.[ch] tests/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh 2>/tmp/lint.$$ || say "$(grep -c 'error:' /tmp/lint.$$) places are not formatted; run make format"
+    printf '%s\n' src/*/*.[ch] tests/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh | xargs -n 32 -P "$(nproc)" clang-format --dry-run -Werror 2>/tmp/lint.$$ || say "$(grep -c 'error:' /tmp/lint.$$) places are not formatted; run make format"
     grep 'error:' /tmp/lint.$$ | cut -d: -f1 | sort | uniq -c | sort -rn | head -5
     rm -f /tmp/lint.$$
 else

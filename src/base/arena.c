@@ -1,4 +1,4 @@
-/* arena.c - a chain of growing blocks, and arrays in them. */
+/* arena.c - a chain of growing chunks, and arrays in them. */
 #include "base/arena.h"
 
 #include <assert.h>
@@ -13,8 +13,8 @@ enum {
     VEC_FIRST = 16
 };
 
-struct arena_block {
-    struct arena_block *before;
+struct arena_chunk {
+    struct arena_chunk *before;
     size_t used_bytes, size_bytes;
     _Alignas(ARENA_ALIGN) unsigned char bytes[];
 };
@@ -28,7 +28,7 @@ void arena_fini(struct arena *a)
 {
     if (!a) return;
     while (a->last_own) {
-        struct arena_block *before = a->last_own->before;
+        struct arena_chunk *before = a->last_own->before;
         free(a->last_own);
         a->last_own = before;
     }
@@ -36,7 +36,7 @@ void arena_fini(struct arena *a)
 
 void *arena_try(struct arena *a, size_t bytes)
 {
-    struct arena_block *b = a->last_own;
+    struct arena_chunk *b = a->last_own;
 
     assert(bytes < SIZE_MAX / 2);
     bytes = (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
@@ -46,7 +46,7 @@ void *arena_try(struct arena *a, size_t bytes)
         if (size < bytes) size = bytes;
         b = malloc(sizeof *b + size);
         if (!b) return NULL;
-        *b = (struct arena_block){.before = a->last_own, .size_bytes = size};
+        *b = (struct arena_chunk){.before = a->last_own, .size_bytes = size};
         a->last_own = b;
     }
     void *p = b->bytes + b->used_bytes;

@@ -12,9 +12,9 @@
 
 #include "base/err.h"
 
-struct arena_block;
+struct arena_chunk;
 struct arena {
-    struct arena_block *last_own; /* newest block; each block points to the previous one */
+    struct arena_chunk *last_own; /* newest chunk; each chunk points to the previous one */
 };
 
 void arena_init(struct arena *a);

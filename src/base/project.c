@@ -45,7 +45,7 @@ int project_open(struct project *p, struct arena *a, const char *dir, struct err
     return project_find_share(p, a, e);
 }
 
-size_t project_group_bytes(const char *artefact)
+size_t project_collection_bytes(const char *artefact)
 {
     const char *slash = strchr(artefact, '/');
     return slash ? (size_t)(slash - artefact) : 0;

@@ -29,8 +29,9 @@ char *project_path(const struct project *p, struct arena *a, const char *name);
 int project_find(char **out, const struct project *p, struct arena *a, const char *name,
                  struct err *e);
 
-/* project_group_bytes - the bytes of the group in the name of an artefact, such as those of explore
- * in explore/methods; 0: the artefact is in no group (plan_list_groups of plan/plan.h). */
-size_t project_group_bytes(const char *artefact);
+/* project_collection_bytes - the bytes of the collection in the name of an artefact, such as those
+ * of explore in explore/methods; 0: it is in no collection (plan_list_collections of plan/plan.h).
+ */
+size_t project_collection_bytes(const char *artefact);
 
 #endif

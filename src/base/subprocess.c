@@ -27,8 +27,8 @@ struct stream {
 };
 
 /* Runs in the child: executes the program, or writes the errno to the pipe and exits. */
-static _Noreturn void become(const struct subprocess *s, pid_t parent, int output, int errors,
-                             int report)
+static _Noreturn void become_program(const struct subprocess *s, pid_t parent, int output,
+                                     int errors, int report)
 {
     extern char **environ;
     cpu_set_t set;
@@ -69,7 +69,7 @@ int subprocess_spawn(pid_t *pid, const struct subprocess *s, int output, int err
     *pid = -1;
     if (pipe2(report, O_CLOEXEC) < 0) return errno;
     *pid = fork();
-    if (*pid == 0) become(s, parent, output, errors, report[1]);
+    if (*pid == 0) become_program(s, parent, output, errors, report[1]);
     if (*pid < 0) failure = errno;
     /* Parent and child both call setpgid, so the group has its member from here on. */
     if (*pid > 0) setpgid(*pid, s->group);

@@ -56,7 +56,7 @@ static inline const struct backend_ops *check_inner(const struct check *c)
     return c->inner_own->ops;
 }
 
-static struct check *self(struct backend *b)
+static struct check *check_of(struct backend *b)
 {
     return (struct check *)b;
 }
@@ -122,7 +122,7 @@ static int region_init(struct check *c, struct check_region *r, size_t bytes, st
 
 static int check_alloc(struct backend *b, void **out, size_t bytes, struct err *e)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     *out = NULL;
     void *grown = reallocarray(c->region_own, (size_t)c->regions_n + 1, sizeof *c->region_own);
     if (grown) c->region_own = grown;
@@ -143,7 +143,7 @@ static int check_alloc(struct backend *b, void **out, size_t bytes, struct err *
 
 static void check_release(struct backend *b, void *p)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     struct check_region *r = check_region_find(c, p, 0);
     int32_t i = 0;
     if (!r) return;
@@ -154,7 +154,7 @@ static void check_release(struct backend *b, void *p)
 
 static void check_close(struct backend *b)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     while (c->regions_n > 0) region_free(c, c->region_own[--c->regions_n]);
     free(c->region_own);
     free(c->span_own);
@@ -174,7 +174,7 @@ static int within(const struct check *c, const char *what, const void *p, size_t
 static int check_upload(struct backend *b, void *dst_dev, const void *src_host, size_t bytes,
                         struct err *e)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     TRY(within(c, "upload", dst_dev, bytes, e));
     return c->inner_own->ops->upload(c->inner_own, dst_dev, src_host, bytes, e);
 }
@@ -182,7 +182,7 @@ static int check_upload(struct backend *b, void *dst_dev, const void *src_host, 
 static int check_download(struct backend *b, void *dst_host, const void *src_dev, size_t bytes,
                           struct err *e)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     TRY(within(c, "download", src_dev, bytes, e));
     return c->inner_own->ops->download(c->inner_own, dst_host, src_dev, bytes, e);
 }
@@ -190,7 +190,7 @@ static int check_download(struct backend *b, void *dst_host, const void *src_dev
 static int check_copy_memory(struct backend *b, void *dst_dev, const void *src_dev, size_t bytes,
                              struct err *e)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     TRY(within(c, "copy to", dst_dev, bytes, e));
     TRY(within(c, "copy from", src_dev, bytes, e));
     return c->inner_own->ops->copy(c->inner_own, dst_dev, src_dev, bytes, e);
@@ -198,20 +198,20 @@ static int check_copy_memory(struct backend *b, void *dst_dev, const void *src_d
 
 static int check_zero(struct backend *b, void *dst_dev, size_t bytes, struct err *e)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     TRY(within(c, "zero", dst_dev, bytes, e));
     return c->inner_own->ops->zero(c->inner_own, dst_dev, bytes, e);
 }
 
 static int check_sync(struct backend *b, struct err *e)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     return c->inner_own->ops->sync(c->inner_own, e);
 }
 
 static int check_peak_bytes(struct backend *b, int64_t *out, struct err *e)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     return c->inner_own->ops->peak_bytes(c->inner_own, out, e);
 }
 
@@ -279,53 +279,60 @@ static int fill_span(struct check *c, struct check_span *s, struct err *e)
     return rc;
 }
 
-/* Looks at each row of a span on the host. */
+/* A row of a span, copied to the host. */
+struct row {
+    const struct check *check;
+    const struct op_memory *memory;
+    int64_t number;
+    unsigned char *bytes;
+};
+
+/* Looks at each row of a span. */
 static int each_row(struct check *c, const struct check_span *s,
-                    int (*look)(struct check *, const struct check_span *, int64_t row,
-                                const unsigned char *bytes, void *context, struct err *),
-                    void *context, struct err *e)
+                    int (*look)(const struct row *row, void *context, struct err *e), void *context,
+                    struct err *e)
 {
     const struct op_memory *m = &s->memory;
-    unsigned char *row = malloc(m->row_bytes);
+    struct row row = {.check = c, .memory = m, .bytes = malloc(m->row_bytes)};
     int rc = 0;
-    if (!row) return ERR(e, ERR_NOMEM, "check: no memory for a row of %zu bytes", m->row_bytes);
-    for (int64_t i = 0; i < m->rows && rc == 0; i++) {
-        rc = check_inner(c)->download(c->inner_own, row, m->data + (size_t)i * m->stride_bytes,
-                                      m->row_bytes, e);
-        if (rc == 0) rc = look(c, s, i, row, context, e);
+    if (!row.bytes)
+        return ERR(e, ERR_NOMEM, "check: no memory for a row of %zu bytes", m->row_bytes);
+    for (; row.number < m->rows && rc == 0; row.number++) {
+        rc = check_inner(c)->download(c->inner_own, row.bytes,
+                                      m->data + (size_t)row.number * m->stride_bytes, m->row_bytes,
+                                      e);
+        if (rc == 0) rc = look(&row, context, e);
     }
-    free(row);
+    free(row.bytes);
     return rc;
 }
 
-static int add_to_sum(struct check *c, const struct check_span *s, int64_t row,
-                      const unsigned char *bytes, void *context, struct err *e)
+static int add_to_sum(const struct row *row, void *context, struct err *e)
 {
     uint32_t *sum = context;
-    (void)c, (void)row, (void)e;
-    *sum = hash_crc32c(*sum, bytes, s->memory.row_bytes);
+    (void)e;
+    *sum = hash_crc32c(*sum, row->bytes, row->memory->row_bytes);
     return 0;
 }
 
 /* Checks that no element of a filled row still has the fill value. */
-static int is_written(struct check *c, const struct check_span *s, int64_t row,
-                      const unsigned char *bytes, void *context, struct err *e)
+static int is_written(const struct row *row, void *context, struct err *e)
 {
     static const unsigned char unwritten[4] = {CHECK_NAN_BYTE, CHECK_NAN_BYTE, CHECK_NAN_BYTE,
                                                CHECK_NAN_BYTE};
     (void)context;
-    if (s->memory.argument->type == ARG_MASK) return 0; /* any bits are valid */
-    for (size_t at = 0; at + 4 <= s->memory.row_bytes; at += 4)
-        if (memcmp(bytes + at, unwritten, 4) == 0)
+    if (row->memory->argument->type == ARG_MASK) return 0; /* any bits are valid */
+    for (size_t at = 0; at + 4 <= row->memory->row_bytes; at += 4)
+        if (memcmp(row->bytes + at, unwritten, 4) == 0)
             return ERR(e, ERR_INTERNAL,
                        "%s: op %s left row %" PRId64 ", byte %zu of its output %s unwritten, or "
                        "made it from unwritten memory",
-                       c->base.name, c->op, row, at, s->memory.name);
+                       row->check->base.name, row->check->op, row->number, at, row->memory->name);
     return 0;
 }
 
 /* Begins an op of so many spans at most. */
-static int begin(struct check *c, const char *op, int32_t spans_max, struct err *e)
+static int begin_call(struct check *c, const char *op, int32_t spans_max, struct err *e)
 {
     c->op = op;
     c->spans_n = 0;
@@ -352,7 +359,7 @@ static int begin_op(struct check *c, enum op op, const void *args, struct err *e
 {
     struct op_memory memory[OP_ARGUMENTS_MAX];
     int32_t n = 0;
-    TRY(begin(c, op_name(op), OP_ARGUMENTS_MAX, e));
+    TRY(begin_call(c, op_name(op), OP_ARGUMENTS_MAX, e));
     TRY(op_arguments(&c->base, op, args, memory, &n, e));
     for (int32_t i = 0; i < n; i++) TRY(add_span(c, &memory[i], e));
     return 0;
@@ -445,7 +452,7 @@ static int check_outside(struct check *c, struct check_region *r, struct err *e)
                c->base.name, c->op, at, r->bytes);
 }
 
-static int wait(struct check *c, struct err *e)
+static int wait_for_stream(struct check *c, struct err *e)
 {
     int rc = check_inner(c)->sync(c->inner_own, e);
     if (rc < 0) err_ctx(e, "%s: op %s", c->base.name, c->op);
@@ -454,7 +461,7 @@ static int wait(struct check *c, struct err *e)
 
 static int look_after(struct check *c, struct err *e)
 {
-    TRY(wait(c, e));
+    TRY(wait_for_stream(c, e));
     TRY(check_guards(c, e));
     for (int32_t i = 0; i < c->regions_n; i++)
         if (c->region_own[i]->copied) TRY(check_outside(c, c->region_own[i], e));
@@ -501,7 +508,7 @@ static int repeat(struct check *c, enum op op, const void *args, struct err *e)
             TRY(check_inner(c)->upload(c->inner_own, r->user, r->before_own, r->bytes, e));
     }
     TRY(op_run(c->inner_own, op, args, e));
-    TRY(wait(c, e));
+    TRY(wait_for_stream(c, e));
     for (int32_t i = 0; i < c->regions_n; i++) {
         const struct check_region *r = c->region_own[i];
         if (!r->copied) continue;
@@ -529,7 +536,7 @@ static int check_op(struct backend *b, enum op op, const void *args, struct err 
 
 static int check_group_join(struct backend *b, struct group *g, struct err *e)
 {
-    struct check *c = self(b);
+    struct check *c = check_of(b);
     TRY(check_inner(c)->group_join(c->inner_own, g, e));
     const struct backend *inner = c->inner_own;
     c->base.group = inner->group;
@@ -564,8 +571,8 @@ static int add_transfer(struct check *c, int32_t number, enum op_role role, cons
 static int check_exchange(struct backend *b, const struct group_transfer *list, int32_t n,
                           struct err *e)
 {
-    struct check *c = self(b);
-    TRY(begin(c, "exchange", 2 * n, e));
+    struct check *c = check_of(b);
+    TRY(begin_call(c, "exchange", 2 * n, e));
     for (int32_t i = 0; i < n; i++) {
         TRY(add_transfer(c, i, ARG_READ, list[i].send, list[i].send_bytes, e));
         TRY(add_transfer(c, i, ARG_UPDATE, list[i].receive, list[i].receive_bytes, e));

@@ -22,22 +22,23 @@ enum { CLI_OPTIONS_MAX = 24, CLI_LIST_MAX = 256 };
 
 /* The type of an option's argument; determines parsing, messages and completion. */
 enum cli_type {
-    CLI_FLAG,         /* nothing; out: bool */
-    CLI_NUMBER,       /* an integer from 0; out: int32_t */
-    CLI_COUNT,        /* an integer from 1; out: int32_t */
-    CLI_REAL,         /* a number from 0; out: double */
-    CLI_DURATION,     /* a time such as 24h; out: double, in seconds */
-    CLI_FORMAT,       /* of an answer; out: enum report_format */
-    CLI_FORMAT_PAGE,  /* the same, or html: a page */
-    CLI_WHICH,        /* best, last; out: enum spec_checkpoint */
-    CLI_TEXT,         /* this and the following types: a text; out: const char * */
-    CLI_SCALE,        /* a name of configs/scale */
-    CLI_DEVICE,       /* a device of this machine */
-    CLI_DEVICES,      /* argument of --devices: also a cluster */
-    CLI_HARDWARE,     /* the same, or GPUs that this machine need not have */
-    CLI_AXES,         /* position=alibi,L_train=512 */
-    CLI_LIST_AXES,    /* this and the following type are repeatable; out: NULL-terminated list of
-                         texts, const char *const * */
+    CLI_FLAG,        /* nothing; out: bool */
+    CLI_NUMBER,      /* an integer from 0; out: int32_t */
+    CLI_COUNT,       /* an integer from 1; out: int32_t */
+    CLI_REAL,        /* a number from 0; out: double */
+    CLI_DURATION,    /* a time such as 24h; out: double, in seconds */
+    CLI_FORMAT,      /* of an answer; out: enum report_format */
+    CLI_FORMAT_PAGE, /* the same, or html: a page */
+    CLI_WHICH,       /* best, last; out: enum spec_checkpoint */
+    CLI_TEXT,        /* this and the following types: a text; out: const char * */
+    CLI_SCALE,       /* a name of configs/scale */
+    CLI_DEVICE,      /* a device of this machine */
+    CLI_DEVICES,     /* argument of --devices: also a cluster */
+    CLI_HARDWARE,    /* the same, or GPUs that this machine need not have */
+    CLI_AXES,        /* position=alibi,L_train=512 */
+    CLI_LIST_AXES,   /* this and the following types are repeatable; out: NULL-terminated list of
+                        texts, const char *const * */
+    CLI_LIST_TEXTS,
     CLI_LIST_SETTINGS /* model.heads=4 */
 };
 
@@ -64,6 +65,7 @@ struct cli {
     struct project project;
     const char *project_dir;  /* --project, or NULL */
     const char *results;      /* path of results.db, set by cli_open */
+    const char *db;           /* --db, or NULL */
     bool quiet;               /* --quiet */
     struct cli_list rest;     /* positional arguments */
     struct store *store;      /* results.db if the command opened it; main closes it */
@@ -74,10 +76,12 @@ struct cli {
 /* Files that cli_begin opens. */
 enum cli_opens {
     CLI_NOTHING,
-    CLI_PROJECT,        /* --project or the current folder */
-    CLI_RESULTS_IF_ANY, /* also results.db for reading if it exists; without it every run is new */
-    CLI_RESULTS,        /* also results.db for reading */
-    CLI_RUNS            /* and replaces positional arguments, prefixes of run ids, by the ids */
+    CLI_PROJECT,         /* --project or the current folder */
+    CLI_RESULTS_IF_ANY,  /* also results.db for reading if it exists; without it every run is new */
+    CLI_RESULTS,         /* also results.db for reading */
+    CLI_ANSWERS,         /* the same, or the file of --db */
+    CLI_ANSWERS_OF_RUNS, /* and replaces positional arguments, prefixes of run ids, by the ids */
+    CLI_RUNS             /* the same without --db: the runs' folders are needed, too */
 };
 
 typedef int cli_run_fn(struct cli *c, struct err *e);
@@ -107,6 +111,9 @@ int cli_begin(struct cli *c, const struct cli_option *options, struct err *e);
 int cli_open(struct cli *c, struct err *e);
 /* cli_plural - "" for one, else "s". */
 const char *cli_plural(int64_t n);
+/* cli_can_ask - a person can answer at the terminal. cli_ask - asks a question of yes or no. */
+bool cli_can_ask(void);
+bool cli_ask(const char *question);
 /* cli_complete_word - prints the completions of the last word of a command with these options. */
 int cli_complete_word(struct cli *c, const struct cli_option *all, struct err *e);
 

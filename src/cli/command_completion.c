@@ -54,7 +54,7 @@ struct typed {
     size_t shell_n; /* of these, bytes that the shell treats as separate words */
 };
 
-static void offer(const struct typed *t, const char *candidate, const char *end)
+static void offer_word(const struct typed *t, const char *candidate, const char *end)
 {
     const char *part = t->word + t->kept_n;
 
@@ -67,7 +67,7 @@ static void offer_words(const struct typed *t, const char *words)
 {
     for (const char *end; *words; words = *end == '|' ? end + 1 : "") {
         end = words + strcspn(words, "| ");
-        offer(t, arena_strndup(&t->cli->arena, words, (size_t)(end - words)), "");
+        offer_word(t, arena_strndup(&t->cli->arena, words, (size_t)(end - words)), "");
     }
 }
 
@@ -84,12 +84,12 @@ static void offer_setting(struct typed *t, bool is_short)
         const char *name = arena_strndup(&t->cli->arena, part, (size_t)(equals - part));
         t->kept_n += (size_t)(equals - part) + 1;
         if (settings_key(&key, name, NULL) < 0) return;
-        for (const char *const *v = key->names; v && *v; v++) offer(t, *v, "");
+        for (const char *const *v = key->names; v && *v; v++) offer_word(t, *v, "");
     } else if (is_short) {
-        for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) offer(t, axes[i], "=");
+        for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) offer_word(t, axes[i], "=");
     } else {
         for (size_t i = 0; i < n; i++)
-            if (strchr(keys[i].name, '.')) offer(t, keys[i].name, "=");
+            if (strchr(keys[i].name, '.')) offer_word(t, keys[i].name, "=");
     }
 }
 
@@ -100,12 +100,12 @@ static int offer_devices(const struct typed *t, enum cli_type type, struct err *
     int32_t n;
 
     TRY(device_list(list, PLANNING_DEVICES_MAX, &n, e));
-    offer(t, "auto", "");
+    offer_word(t, "auto", "");
     for (int32_t i = 0; i < n; i++)
         if (!list[i].unusable[0] && !list[i].is_test && !(of_one && list[i].is_cluster))
-            offer(t, list[i].name, "");
+            offer_word(t, list[i].name, "");
     for (int32_t i = 0; type == CLI_HARDWARE && planning_gpu_word(i, &t->cli->arena); i++)
-        offer(t, planning_gpu_word(i, &t->cli->arena), "");
+        offer_word(t, planning_gpu_word(i, &t->cli->arena), "");
     return 0;
 }
 
@@ -117,7 +117,7 @@ static int offer_scales(const struct typed *t, struct err *e)
 
     TRY(cli_open(c, e));
     TRY(plan_scales(&name, &n, &c->project, &c->arena, e));
-    for (int32_t i = 0; i < n; i++) offer(t, name[i], "");
+    for (int32_t i = 0; i < n; i++) offer_word(t, name[i], "");
     return 0;
 }
 
@@ -145,8 +145,8 @@ static int offer_argument(const struct typed *t, struct err *e)
     struct cli *c = t->cli;
     struct rows runs;
     const char *usage = c->self->arguments;
-    char **name, **grouped;
-    int32_t n, grouped_n;
+    char **name, **inner;
+    int32_t n, inner_n;
 
     if (strchr(usage, '|') && usage[0] >= 'a' && usage[0] <= 'z') {
         offer_words(t, usage);
@@ -155,22 +155,22 @@ static int offer_argument(const struct typed *t, struct err *e)
     TRY(cli_open(c, e));
     if (strstr(usage, "ARTEFACT")) {
         TRY(plan_list(&name, &n, &c->project, &c->arena, e));
-        offer(t, "all", "");
-        for (int32_t i = 0; i < n; i++) offer(t, name[i], "");
-        TRY(plan_list_groups(&grouped, &grouped_n, &c->project, &c->arena, e));
-        for (int32_t i = 0; i < grouped_n; i++) {
-            const char *group =
-                arena_strndup(&c->arena, grouped[i], project_group_bytes(grouped[i]));
-            if (i == 0 || strncmp(grouped[i - 1], group, strlen(group) + 1) != '/')
-                offer(t, group, "");
-            offer(t, grouped[i], "");
+        if (!strstr(usage, "RUN")) offer_word(t, "all", "");
+        for (int32_t i = 0; i < n; i++) offer_word(t, name[i], "");
+        TRY(plan_list_collections(&inner, &inner_n, &c->project, &c->arena, e));
+        for (int32_t i = 0; i < inner_n; i++) {
+            const char *collection =
+                arena_strndup(&c->arena, inner[i], project_collection_bytes(inner[i]));
+            if (i == 0 || strncmp(inner[i - 1], collection, strlen(collection) + 1) != '/')
+                offer_word(t, collection, "");
+            offer_word(t, inner[i], "");
         }
     }
     if (!strstr(usage, "RUN")) return 0;
     TRY(store_open(&c->store, c->results, STORE_READ, e));
     TRY(rows_read(&runs, &c->arena, c->store, "SELECT run_id FROM run_list ORDER BY 1", NULL, 0,
                   e));
-    for (int32_t i = 0; i < runs.rows_n; i++) offer(t, store_text(&runs.row[i][0]), "");
+    for (int32_t i = 0; i < runs.rows_n; i++) offer_word(t, store_text(&runs.row[i][0]), "");
     return 0;
 }
 
@@ -207,7 +207,7 @@ int cli_complete_word(struct cli *c, const struct cli_option *all, struct err *e
     for (const struct cli_option *o = all; o->name; o++) {
         const char *name = arena_printf(&c->arena, "--%s", o->name);
         const char letter[] = {'-', o->letter, '\0'};
-        if (is_option) offer(&t, name, "");
+        if (is_option) offer_word(&t, name, "");
         if (strcmp(option, name) == 0 || (o->letter && strcmp(option, letter) == 0)) type = o->type;
     }
     if (is_option) return 0;
@@ -223,7 +223,7 @@ CLI_COMMAND(complete)
     for (size_t i = 0; i < n; i++) {
         if (commands[i].hidden) continue;
         if (c->argc == 1)
-            offer(&(struct typed){.cli = c, .word = c->argv[0]}, commands[i].name, "");
+            offer_word(&(struct typed){.cli = c, .word = c->argv[0]}, commands[i].name, "");
         if (c->argc == 1 || strcmp(commands[i].name, c->argv[0]) != 0) continue;
         c->self = &commands[i];
         c->completes = true;

@@ -1,7 +1,7 @@
 /* command_data.c - alibi data list|fetch|prepare|verify: corpora under data/.
  *
  * Fetched files are in data/fetched/: NAME.zip, and NAME/ with train.txt, valid.txt and test.txt,
- * which `prepare NAME` reads. */
+ * which `prepare` reads for NAME and for each corpus with the text of NAME. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -96,8 +96,8 @@ static void show_download(void *context, int64_t done, int64_t total)
 }
 
 /* Downloads from the first URL that responds. */
-static int download(const struct plan_corpus *s, const struct data_options *o, const char *path,
-                    const char *sha256, struct err *e)
+static int download_archive(const struct plan_corpus *s, const struct data_options *o,
+                            const char *path, const char *sha256, struct err *e)
 {
     int64_t shown = 0;
     int rc = ERR_UNAVAILABLE;
@@ -139,7 +139,8 @@ static int find_source(struct plan_corpus *s, struct cli *c, const char *name, s
                str_hint(name, (const char *const *)names, (size_t)n).text);
 }
 
-static int fetch(struct cli *c, const char *name, const struct data_options *o, struct err *e)
+static int fetch_corpus(struct cli *c, const char *name, const struct data_options *o,
+                        struct err *e)
 {
     struct unpack_file files[PLAN_CORPUS_FILES];
     struct plan_corpus s;
@@ -151,7 +152,7 @@ static int fetch(struct cli *c, const char *name, const struct data_options *o, 
     if (!hash_is_sha256(sha256))
         return ERR(e, ERR_USAGE, "--sha256: expected 64 lower-case hex digits, found '%.70s'",
                    sha256);
-    const char *dir = arena_printf(&c->arena, "%s/data/fetched/%s", c->project.root, name);
+    const char *dir = arena_printf(&c->arena, "%s/data/fetched/%s", c->project.root, s.text);
     for (int i = 0; i < PLAN_CORPUS_FILES; i++) {
         const char *file = arena_printf(&c->arena, "%s.txt", corpus_split_name(i));
         files[i] = (struct unpack_file){s.member[i], file};
@@ -161,7 +162,8 @@ static int fetch(struct cli *c, const char *name, const struct data_options *o, 
         TRY(file_make_dirs(dir, e));
         if (!archive) {
             archive = arena_printf(&c->arena, "%s.zip", dir);
-            if (!file_exists(archive) || o->prepare.force) TRY(download(&s, o, archive, sha256, e));
+            if (!file_exists(archive) || o->prepare.force)
+                TRY(download_archive(&s, o, archive, sha256, e));
         }
         TRY(fetch_check(archive, sha256, e));
         TRY(unpack_files(archive, dir, files, PLAN_CORPUS_FILES, s.bytes_max, e));
@@ -215,7 +217,7 @@ static int read_documents(struct cli *c, struct data_options *o, struct err *e)
     return 0;
 }
 
-static int prepare(struct cli *c, struct data_options *o, struct err *e)
+static int prepare_text(struct cli *c, struct data_options *o, struct err *e)
 {
     struct prepare_options *p = &o->prepare;
     struct plan_corpus file;
@@ -226,7 +228,9 @@ static int prepare(struct cli *c, struct data_options *o, struct err *e)
     TRY(read_documents(c, o, e));
     TRY(workflow_corpus(&file, &p->known, &c->project, &c->arena, p->name, e));
     if (!p->tokenizer) p->text_dir = o->ids ? o->ids : o->text;
-    const char *fetched = arena_printf(&c->arena, "%s/data/fetched/%s", c->project.root, p->name);
+    if (!p->vocab_limit && !p->dict && !p->tokenizer) p->vocab_limit = file.vocab_limit;
+    const char *fetched = arena_printf(&c->arena, "%s/data/fetched/%s", c->project.root,
+                                       file.text ? file.text : p->name);
     bool has_text = p->text_dir || p->tokenizer;
     if (!has_text && file_exists(fetched)) p->text_dir = fetched;
     has_text |= p->text_dir != NULL;
@@ -301,7 +305,7 @@ CLI_COMMAND(data)
         return ERR(e, ERR_USAGE,
                    "'%.80s' is not a corpus name: use letters, digits, dot, dash and underscore",
                    c->rest.item[1]);
-    if (strcmp(verb, "fetch") == 0) return fetch(c, c->rest.item[1], &o, e);
+    if (strcmp(verb, "fetch") == 0) return fetch_corpus(c, c->rest.item[1], &o, e);
     if (strcmp(verb, "verify") == 0) {
         TRY(workflow_corpus(&file, &o.prepare.known, &c->project, &c->arena, c->rest.item[1], e));
         TRY(corpus_verify(&c->project, c->rest.item[1], &o.prepare.known, e));
@@ -309,5 +313,5 @@ CLI_COMMAND(data)
         return 0;
     }
     o.prepare.name = c->rest.item[1];
-    return prepare(c, &o, e);
+    return prepare_text(c, &o, e);
 }

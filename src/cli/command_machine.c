@@ -101,7 +101,7 @@ static int child_begin(struct child *c, const struct test *t)
 }
 
 /* A driver that hangs may keep a killed process for ever. */
-static void reap(pid_t child)
+static void reap_child(pid_t child)
 {
     kill(child, SIGKILL);
     for (int64_t end_us = clock_monotonic_us() + 1000 * KILLED_MS;
@@ -124,7 +124,7 @@ static bool child_end(struct child *c, int begun, char *text, size_t bytes)
         snprintf(text, bytes, "the test process crashed");
     if (n > 0) text[n] = '\0';
     if (c->from >= 0) close(c->from);
-    if (c->pid > 0) reap(c->pid);
+    if (c->pid > 0) reap_child(c->pid);
     if (strncmp(text, CHILD_OK, strlen(CHILD_OK)) != 0) return false;
     memmove(text, text + strlen(CHILD_OK), strlen(text) - strlen(CHILD_OK) + 1);
     return true;
@@ -231,7 +231,7 @@ CLI_COMMAND(devices)
     return 0;
 }
 
-static void check(int *wrong, bool ok, const char *what, const char *detail)
+static void print_check(int *wrong, bool ok, const char *what, const char *detail)
 {
     cli_print("%-5s %-12s %s\n", ok ? "ok" : "WRONG", what, detail);
     *wrong += !ok;
@@ -244,13 +244,13 @@ static void check_cpu(struct cli *c, int *wrong)
 
     int rc = backend_open(&b[0], "cpu", 1, DTYPE_F32, &e);
     if (rc == 0) rc = backend_open(&b[1], "cpu", 1, DTYPE_F32, &e);
-    check(wrong, rc == 0, "cpu", rc == 0 ? b[0]->device : e.text);
+    print_check(wrong, rc == 0, "cpu", rc == 0 ? b[0]->device : e.text);
     if (rc == 0) {
         rc = trial_threads(b[0], b[1], TRIAL_PRODUCTS, &e);
-        check(wrong, rc == 0, "BLAS",
-              rc == 0
-                  ? arena_printf(&c->arena, "%s; two threads repeat the bits of one", b[0]->blas)
-                  : e.text);
+        print_check(
+            wrong, rc == 0, "BLAS",
+            rc == 0 ? arena_printf(&c->arena, "%s; two threads repeat the bits of one", b[0]->blas)
+                    : e.text);
     }
     backend_close(b[0]);
     backend_close(b[1]);
@@ -263,22 +263,22 @@ static void check_project(struct cli *c, int *wrong)
     struct err e = {0};
 
     bool writable = access(c->project.root, W_OK) == 0;
-    check(wrong, writable, "folder",
-          writable ? c->project.root
-                   : arena_printf(&c->arena, "%s cannot be written: %s", c->project.root,
-                                  strerror(errno)));
+    print_check(wrong, writable, "folder",
+                writable ? c->project.root
+                         : arena_printf(&c->arena, "%s cannot be written: %s", c->project.root,
+                                        strerror(errno)));
     if (statvfs(c->project.root, &disk) == 0) {
         double free_bytes = (double)disk.f_bavail * (double)disk.f_frsize;
-        check(wrong, free_bytes > 200e6, "disk",
-              arena_printf(&c->arena, "%s free", str_bytes(&c->arena, free_bytes)));
+        print_check(wrong, free_bytes > 200e6, "disk",
+                    arena_printf(&c->arena, "%s free", str_bytes(&c->arena, free_bytes)));
     }
     if (!file_exists(c->results)) {
-        check(wrong, true, "results.db", "none yet; `alibi run table5` creates it");
+        print_check(wrong, true, "results.db", "none yet; `alibi run table5` creates it");
         return;
     }
     int rc = store_open(&store, c->results, STORE_READ, &e);
     if (rc == 0) rc = store_check(store, &e);
-    check(wrong, rc == 0, "results.db", rc == 0 ? "intact" : e.text);
+    print_check(wrong, rc == 0, "results.db", rc == 0 ? "intact" : e.text);
     store_close(store);
 }
 
@@ -290,13 +290,14 @@ static void check_ranks(struct cli *c, int *wrong, const struct device *list, in
     char text[CHILD_TEXT_BYTES];
     struct statvfs shm;
 
-    check(wrong, true, "ranks",
-          transport ? transport
-                    : "no GPU can be used: NCCL is not needed, CPUs exchange by sockets");
+    print_check(wrong, true, "ranks",
+                transport ? transport
+                          : "no GPU can be used: NCCL is not needed, CPUs exchange by sockets");
     if (!find_pair(pair, list, n)) return;
     bool ok = pair_try(pair, text, sizeof text);
-    check(wrong, ok, "exchange",
-          arena_printf(&c->arena, "between %s and %s: %s", pair[0]->name, pair[1]->name, text));
+    print_check(
+        wrong, ok, "exchange",
+        arena_printf(&c->arena, "between %s and %s: %s", pair[0]->name, pair[1]->name, text));
     if (statvfs("/dev/shm", &shm) == 0 && shm.f_bavail * shm.f_frsize < SHM_LEAST_BYTES)
         cli_print("%-5s %-12s %s free, GPUs without peer access need 1 GB; in a container: "
                   "--shm-size=1g or --ipc=host\n",
@@ -311,9 +312,9 @@ CLI_COMMAND(doctor)
     int wrong = 0;
 
     TRY(cli_begin(c, NULL, e));
-    check(&wrong, true, "program",
-          arena_printf(&c->arena, "alibi %s, %s", code_id(), c->project.program));
-    check(&wrong, true, "shipped", c->project.share);
+    print_check(&wrong, true, "program",
+                arena_printf(&c->arena, "alibi %s, %s", code_id(), c->project.program));
+    print_check(&wrong, true, "shipped", c->project.share);
     check_cpu(c, &wrong);
     TRY(device_list(list, PLANNING_DEVICES_MAX, &n, e));
     for (int32_t i = 0; i < n; i++) {
@@ -330,9 +331,9 @@ CLI_COMMAND(doctor)
     }
     check_ranks(c, &wrong, list, n);
     bool draws = subprocess_find("gnuplot");
-    check(&wrong, draws, "gnuplot",
-          draws ? "found; figures will be drawn"
-                : "not found; install gnuplot-nox to draw figures");
+    print_check(&wrong, draws, "gnuplot",
+                draws ? "found; figures will be drawn"
+                      : "not found; install gnuplot-nox to draw figures");
     check_project(c, &wrong);
     if (wrong) return ERR(e, ERR_UNAVAILABLE, "%d check%s failed", wrong, cli_plural(wrong));
     cli_print("this machine is ready\n");

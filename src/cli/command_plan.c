@@ -20,11 +20,11 @@ static const char *state_text(const struct planning *p, const struct planning_fi
     return arena_printf(a, "%s%s", planning_why(p, i, a), within);
 }
 
-/* Returns the training's seed; "-" for a pretrained model, which has none. */
+/* Returns the training's seed; "-": it has none. */
 static const char *seed_text(const struct spec *s, struct arena *a)
 {
-    if (s->train.origin == SPEC_PRETRAINED) return "-";
-    return arena_printf(a, "%lld", (long long)s->train.seed);
+    const struct spec_key *seed = spec_key_find("train.seed");
+    return spec_key_describes(seed, s) ? spec_get(s, seed, a) : "-";
 }
 
 /* Width of the column of the settings that distinguish trainings; 0: it is left out. */

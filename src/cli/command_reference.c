@@ -31,28 +31,41 @@ static const char *range_text(const struct spec_key *key, struct arena *a)
     }
 }
 
-/* How text selects a key: as its name or short name, as the beginning of its name, or as a word of
- * it. The first of these that selects a key counts. */
-enum selects { SELECTS_EXACTLY, SELECTS_BEGINNING, SELECTS_WORD, SELECTS_N };
+static bool is_option(const struct spec_key *key, int32_t method)
+{
+    const struct position_option *o = position_methods[method].functions->options;
+
+    while (o && o->name && strcmp(o->name, key->name) != 0) o++;
+    return o && o->name;
+}
+
+/* The position methods that have the key among their options: "rotary, xpos", or NULL. */
+static const char *methods_of(const struct spec_key *key, struct arena *a)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, a);
+    for (int32_t m = 0; m < POSITION_METHODS_N; m++)
+        if (is_option(key, m)) strbuf_addf(&b, "%s%s", b.n ? ", " : "", position_methods[m].name);
+    return b.n ? b.text : NULL;
+}
+
+/* How text selects a key: as its name or short name, as a position method that has it among its
+ * options, as the beginning of its name, or as a word of it. The first of these that selects a key
+ * counts. */
+enum selects { SELECTS_EXACTLY, SELECTS_METHOD, SELECTS_BEGINNING, SELECTS_WORD, SELECTS_N };
 
 static bool is_selected(const struct spec_key *key, const char *text, enum selects how)
 {
     const struct spec_key *exact = NULL;
 
+    for (int32_t m = 0; m < POSITION_METHODS_N && how == SELECTS_METHOD; m++)
+        if (strcmp(position_methods[m].name, text) == 0) return is_option(key, m);
+    if (how == SELECTS_METHOD) return false;
     if (how == SELECTS_WORD) return settings_mentions(key, text);
     if (how == SELECTS_BEGINNING) return strncmp(key->name, text, strlen(text)) == 0;
     (void)settings_key(&exact, text, NULL);
     return exact == key;
-}
-
-/* The position method that lists the key among its options, or NULL. */
-static const char *method_of(const struct spec_key *key)
-{
-    for (int32_t m = 0; m < POSITION_METHODS_N; m++)
-        for (const struct position_option *o = position_methods[m].functions->options; o && o->name;
-             o++)
-            if (strcmp(o->name, key->name) == 0) return position_methods[m].name;
-    return NULL;
 }
 
 /* Returns "cannot be set: REASON" for a key that the plan determines, else NULL. */
@@ -73,12 +86,14 @@ static void print_line(const struct spec_key *key, struct arena *a)
                         : *value ? arena_printf(a, "default %s", value)
                                  : "empty";
 
-    cli_print("%-26s %s (%s; %s)\n", key->name, key->help, range_text(key, a), state);
+    const char *methods = methods_of(key, a);
+    cli_print("%-26s %s (%s; %s%s%s)\n", key->name, key->help, range_text(key, a), state,
+              methods ? "; of " : "", methods ? methods : "");
 }
 
 static void print_key(const struct spec_key *key, struct arena *a)
 {
-    const char *short_name = settings_short(key), *method = method_of(key);
+    const char *short_name = settings_short(key), *methods = methods_of(key, a);
     const char *value = settings_default(key), *refusal = refusal_text(key, a);
 
     cli_print("%s\n  %s\n  values   %s\n", key->name, key->help, range_text(key, a));
@@ -88,7 +103,7 @@ static void print_key(const struct spec_key *key, struct arena *a)
         cli_print("  default  %s\n", *value ? value : "empty");
     else
         cli_print("  required: set it in a piece of base, a grid or --set\n");
-    if (method) cli_print("  method   %s\n", method);
+    if (methods) cli_print("  method   %s\n", methods);
     if (strcmp(short_name, key->name) != 0) cli_print("  short    %s\n", short_name);
     if (!key->hashed)
         cli_print("  %s, not part of a run's identity\n",
@@ -132,6 +147,11 @@ CLI_COMMAND(settings)
             print_key(&keys[i], &c->arena);
         }
     if (found == 1) print_others(asked);
+    for (int32_t m = 0; m < POSITION_METHODS_N && found == 0; m++)
+        if (strcmp(position_methods[m].name, asked) == 0) {
+            cli_print("position method %s has no keys of its own\n", asked);
+            found++;
+        }
     if (found > 0) return 0;
     if (strchr(asked, '/'))
         return ERR(e, ERR_USAGE,
@@ -164,17 +184,19 @@ static void print_artefact(struct cli *c, const char *name, const char *scale, i
     plan_close(&p.plan);
 }
 
-/* The artefacts of groups, each group under a heading. */
-static void print_groups(struct cli *c, const char *scale, char **name, int32_t n)
+/* The artefacts of collections, each under a heading. */
+static void print_collections(struct cli *c, const char *scale, char **name, int32_t n)
 {
     int width = LIST_NAME_WIDTH;
 
     for (int32_t i = 0; i < n; i++)
         if ((int)strlen(name[i]) > width) width = (int)strlen(name[i]);
     for (int32_t i = 0; i < n; i++) {
-        const char *group = arena_strndup(&c->arena, name[i], project_group_bytes(name[i]));
-        if (i == 0 || strncmp(name[i - 1], name[i], strlen(group) + 1) != 0)
-            cli_print("\n%s (`alibi run %s` runs them; they are not the paper's)\n", group, group);
+        const char *collection =
+            arena_strndup(&c->arena, name[i], project_collection_bytes(name[i]));
+        if (i == 0 || strncmp(name[i - 1], name[i], strlen(collection) + 1) != 0)
+            cli_print("\n%s (`alibi run %s` runs them; they are not the paper's)\n", collection,
+                      collection);
         print_artefact(c, name[i], scale, width);
     }
 }
@@ -189,7 +211,7 @@ static bool is_listed(char **name, int32_t n, const char *wanted)
 
 /* The user's own grids: results.db has their points, but not where their folders are. */
 static int print_own(struct cli *c, const char *scale, char **shipped, int32_t shipped_n,
-                     char **grouped, int32_t grouped_n, struct err *e)
+                     char **inner, int32_t inner_n, struct err *e)
 {
     static const char sql[] =
         "SELECT artefact, scale, count(DISTINCT run_id),"
@@ -207,7 +229,7 @@ static int print_own(struct cli *c, const char *scale, char **shipped, int32_t s
     for (int32_t i = 0; i < rows.rows_n; i++) {
         const struct store_cell *row = rows.row[i];
         if (is_listed(shipped, shipped_n, store_text(&row[0])) ||
-            is_listed(grouped, grouped_n, store_text(&row[0])))
+            is_listed(inner, inner_n, store_text(&row[0])))
             continue;
         if (!any)
             cli_print("\nother grids in results.db (`alibi plan PATH` has their time left)\n");
@@ -221,8 +243,8 @@ static int print_own(struct cli *c, const char *scale, char **shipped, int32_t s
 CLI_COMMAND(list)
 {
     const char *scale = NULL;
-    char **name, **grouped;
-    int32_t n, grouped_n;
+    char **name, **inner;
+    int32_t n, inner_n;
     const struct cli_option options[] = {{"scale", 's', CLI_SCALE, &scale, "NAME",
                                           "scale of the runs (default: the grid's, else mini)"},
                                          {0}};
@@ -231,7 +253,7 @@ CLI_COMMAND(list)
     TRY(plan_list(&name, &n, &c->project, &c->arena, e));
     cli_print("artefact   runs done    time left  title\n");
     for (int32_t i = 0; i < n; i++) print_artefact(c, name[i], scale, LIST_NAME_WIDTH);
-    TRY(plan_list_groups(&grouped, &grouped_n, &c->project, &c->arena, e));
-    print_groups(c, scale, grouped, grouped_n);
-    return print_own(c, scale, name, n, grouped, grouped_n, e);
+    TRY(plan_list_collections(&inner, &inner_n, &c->project, &c->arena, e));
+    print_collections(c, scale, inner, inner_n);
+    return print_own(c, scale, name, n, inner, inner_n, e);
 }

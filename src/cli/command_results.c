@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "cli/cli.h"
 #include "report/report.h"
 #include "workflow/workflow.h"
@@ -16,6 +17,26 @@
         "format", 'f', CLI_FORMAT, out, "F", "text, markdown, csv, json or latex"                  \
     }
 
+/* Refuses an artefact that the file of --db has and whose grid is not here. */
+static int check_grid(struct cli *c, const char *name, struct err *e)
+{
+    static const char sql[] = "SELECT 1 FROM artefact_points WHERE artefact = :name LIMIT 1";
+    const struct store_param param = {"name", name, STORE_TEXT};
+    char *path;
+    const char *grid = arena_printf(&c->arena, "experiments/%.128s/grid.yaml", name);
+    struct rows rows;
+
+    if (!str_is_name_path(name) || project_find(&path, &c->project, &c->arena, grid, NULL) == 0)
+        return 0;
+    TRY(rows_read(&rows, &c->arena, c->store, sql, &param, 1, e));
+    if (rows.rows_n == 0) return 0;
+    return ERR(
+        e, ERR_NOINPUT,
+        "%s has results of %s, but neither this project nor the shipped experiments/ has its "
+        "grid.yaml; work in the folder that has it, or name that with --project",
+        c->db, name);
+}
+
 /* Finds the artefacts of the command line, none: all of them. */
 static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c,
                           struct plan_options *o, struct err *e)
@@ -24,6 +45,7 @@ static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c,
     const char *const *names = c->rest.n ? c->rest.item : all;
     struct plan *p = &c->planning.plan;
 
+    for (int32_t i = 0; c->db && i < c->rest.n; i++) TRY(check_grid(c, names[i], e));
     o->artefacts_only = true;
     TRY(plan_open(p, &c->project, names, c->rest.n ? c->rest.n : 1, o, e));
     *n = p->artefacts_n;
@@ -173,6 +195,10 @@ CLI_COMMAND(report)
         {"figures", 0, CLI_TEXT, &o.figures, "DIR", "draw into DIR (default: plots)"},
         {"table-only", 0, CLI_FLAG, &o.table_only, NULL,
          "print the tables without the text around"},
+        {"without", 0, CLI_LIST_TEXTS, &o.without, "COLUMN",
+         "leave out the column with this heading; may be repeated"},
+        {"no-bold", 0, CLI_FLAG, &o.no_bold, NULL,
+         "LaTeX: do not set the best number of a row in bold"},
         {"no-figure", 0, CLI_FLAG, &no_draw, NULL, "print the table only"},
         {"trust", 0, CLI_FLAG, &o.trust, NULL, "trust each plot.gp as it is now"},
         {0}};
@@ -221,8 +247,8 @@ CLI_COMMAND(claims)
     TRY(register_known(c, &selected, 0, e));
     TRY(report_claims(stdout, c->store, &c->project, items, items_n, &o, &contradicted, e));
     if (contradicted > 0)
-        return ERR(e, ERR_INTERNAL, "%d claim%s contradicted by results.db at scale %s",
-                   contradicted, contradicted == 1 ? " is" : "s are", o.scale);
+        return ERR(e, ERR_INTERNAL, "%d claim%s contradicted by %s at scale %s", contradicted,
+                   contradicted == 1 ? " is" : "s are", c->db ? c->db : "results.db", o.scale);
     return 0;
 }
 
@@ -236,13 +262,13 @@ CLI_COMMAND(query)
         {"limit", 0, CLI_REAL, &limit_s, "S", "time limit in seconds (default 30)"},
         {"wide", 0, CLI_FLAG, &wide, NULL,
          "add a column for each setting in which the rows differ"},
-        {"views", 0, CLI_FLAG, &views, NULL, "list the views and their columns"},
+        {"views", 0, CLI_FLAG, &views, NULL,
+         "list the views and their columns; with a name, explain this view or column"},
         {0}};
 
     TRY(cli_begin(c, options, e));
-    if (views && (wide || c->rest.n))
-        return ERR(e, ERR_USAGE, "--views cannot be combined with --wide or a statement");
-    if (views) return report_views(stdout, c->store, format, e);
+    if (views && wide) return ERR(e, ERR_USAGE, "--views cannot be combined with --wide");
+    if (views) return report_views(stdout, c->store, c->rest.item[0], format, e);
     if (wide) return report_wide(stdout, c->store, c->rest.item[0], limit_s, format, e);
     if (c->rest.n == 0) return ERR(e, ERR_USAGE, "query: expected a SELECT, --wide or --views");
     return report_query(stdout, c->store, c->rest.item[0], limit_s, format, e);

@@ -1,6 +1,5 @@
 /* command_run.c - alibi run: runs what is missing. */
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -12,7 +11,7 @@ static const double day_s = 86400.0, hour_s = 3600.0;
 /* More than a day of work needs --yes; at a terminal, more than an hour is confirmed. */
 static int check_duration(const struct planning *p, bool yes, struct err *e)
 {
-    char time[CLOCK_TEXT_BYTES], answer[8] = "";
+    char time[CLOCK_TEXT_BYTES], question[512];
 
     if (p->seconds_left <= hour_s || yes) return 0;
     clock_duration(time, p->seconds_left);
@@ -21,10 +20,10 @@ static int check_duration(const struct planning *p, bool yes, struct err *e)
                    "scale %s is about %s of work on %s (%s); add --yes to start it, reduce it with "
                    "--only and --set, or use --scale mini",
                    p->plan.scale, time, p->device.name, p->device.description);
-    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) return 0;
-    fprintf(stderr, "This is about %s of work on %s (%s). Start it? [y/N] ", time, p->device.name,
-            p->device.description);
-    if (fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y')) return 0;
+    if (!cli_can_ask()) return 0;
+    snprintf(question, sizeof question, "This is about %s of work on %s (%s). Start it?", time,
+             p->device.name, p->device.description);
+    if (cli_ask(question)) return 0;
     return ERR(e, ERR_INTERRUPTED, "not started; pass --yes to start without confirmation");
 }
 

@@ -87,7 +87,7 @@ static int print_protocol(const char *spec, const char *trained, struct err *e)
     bool sliding = v->window == SPEC_SLIDING;
     int64_t all = spec_split_tokens(&t.data, v->split);
     const struct tokens split = {.n = all};
-    bool words = t.train.origin != SPEC_PRETRAINED;
+    bool words = !spec_is_pretrained(&t);
     enum windows_kind kind = v->window == SPEC_ROLLING ? WINDOWS_ROLLING : WINDOWS_STRIDE;
     TRY(windows_make(&w, &split, kind, v->L, sliding ? v->stride : v->L, v->targets, e));
     cli_print("protocol\n  %-23s ", "targets");

@@ -1,6 +1,8 @@
-/* command_store.c - alibi merge, gc, verify, import and export. */
+/* command_store.c - alibi merge, gc, delete, verify, import and export. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/str.h"
@@ -56,6 +58,79 @@ CLI_COMMAND(gc)
     TRY(store_open(&c->store, c->results, STORE_WRITE, e));
     TRY(workflow_gc(&r, &c->project, &c->arena, c->store, e));
     cli_print("%d attempts removed, %s freed\n", r.folders_n, str_bytes(&c->arena, r.bytes));
+    return 0;
+}
+
+/* --- delete --------------------------------------------------------------------------------- */
+
+/* An artefact by its name or the path of its folder, which need not exist any more, or a run. */
+static int choose_runs(struct cli *c, const char *word, const char *scale, struct err *e)
+{
+    char run_id[SPEC_ID_BYTES];
+    bool found;
+    const char *name = arena_strdup(&c->arena, word);
+
+    for (size_t n = strlen(name); n > 1 && name[n - 1] == '/'; n = strlen(name))
+        name = arena_printf(&c->arena, "%.*s", (int)n - 1, name);
+    TRY(store_choose_artefact(c->store, name, scale, &found, e));
+    const char *last = strrchr(name, '/');
+    if (!found && last) TRY(store_choose_artefact(c->store, last + 1, scale, &found, e));
+    if (found) return 0;
+    if (strlen(name) < 4 || name[strspn(name, "0123456789abcdef")] || scale)
+        return ERR(e, ERR_NOINPUT, "%s has no runs of '%s'%s%s; `alibi list` shows the artefacts",
+                   c->results, word, scale ? " at scale " : "", scale ? scale : "");
+    TRY(store_find_run(c->store, run_id, name, e));
+    return store_choose_run(c->store, run_id, e);
+}
+
+static void print_doomed(const struct store_doomed *d)
+{
+    cli_print("%d training%s, %d evaluation%s and %d benchmark%s go, with %d result%s and %d run "
+              "folder%s\n",
+              d->trainings_n, cli_plural(d->trainings_n), d->evaluations_n,
+              cli_plural(d->evaluations_n), d->benchmarks_n, cli_plural(d->benchmarks_n),
+              d->results_n, cli_plural(d->results_n), d->folders_n, cli_plural(d->folders_n));
+    if (d->kept_n)
+        cli_print("%d result%s stay%s, because other artefacts need %s\n", d->kept_n,
+                  cli_plural(d->kept_n), d->kept_n == 1 ? "s" : "", d->kept_n == 1 ? "it" : "them");
+    if (d->needed_by)
+        cli_print("%s need%s some of what goes; `alibi run` computes it again\n", d->needed_by,
+                  strchr(d->needed_by, ',') ? "" : "s");
+    fflush(stdout);
+}
+
+static int confirm_deletion(bool yes, struct err *e)
+{
+    if (yes) return 0;
+    if (!cli_can_ask())
+        return ERR(e, ERR_USAGE, "nothing deleted; pass --yes to delete without confirmation");
+    if (cli_ask("Delete?")) return 0;
+    return ERR(e, ERR_INTERRUPTED, "nothing deleted");
+}
+
+CLI_COMMAND(delete)
+{
+    struct store_doomed doomed;
+    struct gc_result r;
+    const char *scale = NULL;
+    bool yes = false;
+    const struct cli_option options[] = {
+        {"scale", 's', CLI_SCALE, &scale, "NAME", "delete an artefact's runs of this scale only"},
+        {"yes", 'y', CLI_FLAG, &yes, NULL, "delete without confirmation"},
+        {0}};
+
+    TRY(cli_begin(c, options, e));
+    if (!file_exists(c->results))
+        return ERR(e, ERR_NOINPUT, "%s not found; nothing to delete", c->results);
+    /* Opening for writing ensures that no scheduler is running. */
+    TRY(store_open(&c->store, c->results, STORE_WRITE, e));
+    TRY(store_choose_none(c->store, e));
+    for (int32_t i = 0; i < c->rest.n; i++) TRY(choose_runs(c, c->rest.item[i], scale, e));
+    TRY(store_doom(&doomed, &c->arena, c->store, e));
+    print_doomed(&doomed);
+    TRY(confirm_deletion(yes, e));
+    TRY(workflow_delete(&r, &c->project, &doomed, c->store, e));
+    cli_print("deleted; %s freed\n", str_bytes(&c->arena, r.bytes));
     return 0;
 }
 
@@ -208,20 +283,37 @@ static int export_losses(struct cli *c, const char *path, struct err *e)
     return 0;
 }
 
+static int export_results(struct cli *c, const char *path, struct err *e)
+{
+    struct stat st;
+
+    TRY(store_publish(c->store, path, e));
+    if (stat(path, &st) < 0) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
+    cli_print("wrote %s, %s: the current results; `alibi report ARTEFACT --db %s` reads it\n", path,
+              str_bytes(&c->arena, (double)st.st_size), str_shell_word(&c->arena, path));
+    return 0;
+}
+
 CLI_COMMAND(export)
 {
-    const char *dir = NULL, *losses = NULL;
+    const char *dir = NULL, *losses = NULL, *results = NULL;
     enum spec_checkpoint which = SPEC_BEST;
     struct export_result r;
     const struct cli_option options[] = {
         {"out", 'o', CLI_TEXT, &dir, "DIR", "write to DIR (default exports/RUN)"},
         {"checkpoint", 0, CLI_WHICH, &which, "WHICH", "best (on valid, the default) or last"},
         {"losses", 0, CLI_TEXT, &losses, "FILE", "of an evaluation: write its losses to FILE"},
+        {"results", 0, CLI_TEXT, &results, "FILE", "write all results to FILE, to publish them"},
         {0}};
 
     TRY(cli_begin(c, options, e));
-    if (losses && (dir || which != SPEC_BEST))
-        return ERR(e, ERR_USAGE, "--losses cannot be combined with --out or --checkpoint");
+    if ((losses || results) && (dir || which != SPEC_BEST || (losses && results)))
+        return ERR(e, ERR_USAGE, "--%s cannot be combined with %s", losses ? "losses" : "results",
+                   losses && results ? "--results" : "--out or --checkpoint");
+    if (results && c->rest.n)
+        return ERR(e, ERR_USAGE, "--results writes the results of all runs; leave RUN out");
+    if (results) return export_results(c, results, e);
+    if (c->rest.n == 0) return ERR(e, ERR_USAGE, "export: expected RUN or --results");
     if (losses) return export_losses(c, losses, e);
     TRY(workflow_export(&r, &c->project, &c->arena, c->store, c->rest.item[0], dir, which, e));
     cli_print("exported run %s to %s: model.safetensors, config.json%s\n", r.run_id, r.dir,

@@ -39,7 +39,8 @@ static int run_command(int argc, char **argv, struct err *e)
 {
     /* After the commands, names that other programs give them. */
     static const char *const others[] = {"plot=report", "figure=report", "table=report",
-                                         "train=run",   "start=run",     "resume=run"};
+                                         "train=run",   "start=run",     "resume=run",
+                                         "rm=delete",   "remove=delete"};
     const char *names[64];
     size_t n;
     const struct cli_command *commands = cli_commands(&n);
@@ -57,11 +58,6 @@ static int run_command(int argc, char **argv, struct err *e)
     }
     if (argv[1][0] == '-')
         return ERR(e, ERR_USAGE, "%s: options follow the command (see `alibi --help`)", argv[1]);
-    if (strcmp(argv[1], "delete") == 0 || strcmp(argv[1], "rm") == 0)
-        return ERR(e, ERR_USAGE,
-                   "unknown command '%s': nothing deletes results; `alibi run ARTEFACT --redo` "
-                   "replaces them, and `alibi gc` frees the files of superseded attempts",
-                   argv[1]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) names[n++] = others[i];
     return ERR(e, ERR_USAGE, "unknown command '%s' (see `alibi --help`)%s", argv[1],
                str_hint(argv[1], names, n).text);
@@ -86,7 +82,7 @@ static bool reader_is_gone(void)
 
 /* Flushes the answer and returns the exit status. A reader that closes its pipe early is not an
  * error. */
-static int finish(int rc, struct err *e)
+static int close_output(int rc, struct err *e)
 {
     int why = fflush(stdout) != 0 ? errno : 0;
     bool failed = why || ferror(stdout), gone = failed && reader_is_gone();
@@ -119,7 +115,7 @@ static void move_project(int argc, char **argv)
     }
 }
 
-static int answer(int argc, char **argv, struct err *e)
+static int run_words(int argc, char **argv, struct err *e)
 {
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         (argc == 2 && strcmp(argv[1], "help") == 0)) {
@@ -152,5 +148,5 @@ int main(int argc, char **argv)
         print_commands(stderr);
         return err_exit_code(ERR_USAGE);
     }
-    return finish(answer(argc, argv, &e), &e);
+    return close_output(run_words(argc, argv, &e), &e);
 }

@@ -134,7 +134,8 @@ static int find_option(const struct cli_option **out, const struct cli_command *
 }
 
 /* Parses the words; `all` ends with --help, which sets *help. */
-static int parse(struct cli *c, const struct cli_option *all, const bool *help, struct err *e)
+static int parse_options(struct cli *c, const struct cli_option *all, const bool *help,
+                         struct err *e)
 {
     const struct cli_command *self = c->self;
     struct cli_list *rest = &c->rest;
@@ -191,6 +192,9 @@ int cli_begin(struct cli *c, const struct cli_option *options, struct err *e)
     int32_t n = 0;
 
     for (; options && options->name; options++) all[n++] = *options;
+    if (opens == CLI_ANSWERS || opens == CLI_ANSWERS_OF_RUNS)
+        all[n++] = (struct cli_option){"db",   0,      CLI_TEXT,
+                                       &c->db, "FILE", "read this file instead of results.db"};
     all[n++] = (struct cli_option){"project", 0,
                                    CLI_TEXT,  &c->project_dir,
                                    "DIR",     "work in this folder instead of the current one"};
@@ -201,7 +205,7 @@ int cli_begin(struct cli *c, const struct cli_option *options, struct err *e)
         TRY(cli_complete_word(c, all, e));
         return CLI_DONE;
     }
-    TRY(parse(c, all, &help, e));
+    TRY(parse_options(c, all, &help, e));
     if (help) {
         print_help(c->self, all);
         return CLI_DONE;
@@ -209,10 +213,11 @@ int cli_begin(struct cli *c, const struct cli_option *options, struct err *e)
     if (c->quiet) log_set_level(LOG_WARN);
     if (opens >= CLI_PROJECT) TRY(cli_open(c, e));
     if (opens >= CLI_RESULTS_IF_ANY) {
-        int rc = store_open(&c->store, c->results, STORE_READ, e);
+        int rc = c->db ? store_open(&c->store, c->db, STORE_GIVEN, e)
+                       : store_open(&c->store, c->results, STORE_READ, e);
         if (rc < 0 && !(rc == ERR_NOINPUT && opens == CLI_RESULTS_IF_ANY)) return rc;
     }
-    for (int32_t i = 0; opens == CLI_RUNS && i < c->rest.n; i++)
+    for (int32_t i = 0; opens >= CLI_ANSWERS_OF_RUNS && i < c->rest.n; i++)
         TRY(find_run(c, &c->rest.item[i], e));
     return 0;
 }
@@ -234,6 +239,19 @@ void cli_show_progress(void *context, const char *what, double share)
         clock_duration(left, 1e-6 * (double)(clock_monotonic_us() - *started_us) * (1 / share - 1));
     fprintf(stderr, "\r\033[Kpreparing: %s %3.0f %%%s%s%s", what, 100 * share,
             *left ? ", left " : "", left, share >= 1 ? "\n" : "");
+}
+
+bool cli_can_ask(void)
+{
+    return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+bool cli_ask(const char *question)
+{
+    char answer[8] = "";
+
+    fprintf(stderr, "%s [y/N] ", question);
+    return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
 const char *cli_plural(int64_t n)

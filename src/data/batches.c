@@ -1,8 +1,8 @@
-/* batches.c - training batches: the blocks of each batch, and the order of batches in an epoch.
+/* batches.c - training batches: the chunks of each batch, and the order of batches in an epoch.
  *
- * 1. The rows of all batches in order are the short block (if any), then the full blocks in an
+ * 1. The rows of all batches in order are the short chunk (if any), then the full chunks in an
  *    order drawn once from the seed.
- * 2. Because only the first block may be short, packing greedily while rows * longest row <=
+ * 2. Because only the first chunk may be short, packing greedily while rows * longest row <=
  *    shard_tokens gives every batch except the last shard_tokens / L rows.
  * 3. The order of the batches in an epoch is drawn from seed + epoch. Only the order of the last
  *    used epoch is stored. */
@@ -18,8 +18,8 @@ enum { BATCHES_STREAM_ROWS = 0x7DA7A001, BATCHES_STREAM_ORDER = 0x7DA7A002 };
 struct batches {
     const struct tokens *train;
     struct batches_options options;
-    int32_t blocks_n, rows_each, batches_n;
-    int32_t *blocks_own;              /* (blocks_n) rows of all batches in order: block numbers */
+    int32_t chunks_n, rows_each, batches_n;
+    int32_t *chunks_own;              /* (chunks_n) rows of all batches in order: chunk numbers */
     int32_t *order_own;               /* (batches_n) batches in the order of epoch `order_of` */
     int64_t order_of;                 /* 0: none */
     int32_t *source_own, *target_own; /* (rows_each, L) */
@@ -70,12 +70,12 @@ static void batches_compose(struct batches *b)
 {
     int32_t full_n = (int32_t)(b->train->n / b->options.L);
 
-    batches_shuffle(b->blocks_own, full_n, b->options.seed, BATCHES_STREAM_ROWS);
-    if (full_n == b->blocks_n) return;
-    /* Moves the short block to the front; the displaced row becomes the last one, which keeps the
+    batches_shuffle(b->chunks_own, full_n, b->options.seed, BATCHES_STREAM_ROWS);
+    if (full_n == b->chunks_n) return;
+    /* Moves the short chunk to the front; the displaced row becomes the last one, which keeps the
      * order uniform. */
-    b->blocks_own[full_n] = b->blocks_own[0];
-    b->blocks_own[0] = full_n;
+    b->chunks_own[full_n] = b->chunks_own[0];
+    b->chunks_own[0] = full_n;
 }
 
 int batches_open(struct batches **out, const struct tokens *train, const struct batches_options *o,
@@ -87,18 +87,18 @@ int batches_open(struct batches **out, const struct tokens *train, const struct 
     if (!b) return ERR(e, ERR_NOMEM, "out of memory for training batches");
     b->train = train;
     b->options = *o;
-    b->blocks_n = (int32_t)((train->n - 1) / o->L) + 1;
+    b->chunks_n = (int32_t)((train->n - 1) / o->L) + 1;
     b->rows_each = o->shard_tokens / o->L;
-    if (b->rows_each > b->blocks_n) b->rows_each = b->blocks_n;
-    b->batches_n = (b->blocks_n - 1) / b->rows_each + 1;
+    if (b->rows_each > b->chunks_n) b->rows_each = b->chunks_n;
+    b->batches_n = (b->chunks_n - 1) / b->rows_each + 1;
     size_t ids_n = (size_t)b->rows_each * (size_t)o->L;
-    b->blocks_own = calloc((size_t)b->blocks_n, sizeof *b->blocks_own);
+    b->chunks_own = calloc((size_t)b->chunks_n, sizeof *b->chunks_own);
     b->order_own = calloc((size_t)b->batches_n, sizeof *b->order_own);
     b->source_own = calloc(ids_n, sizeof *b->source_own);
     b->target_own = calloc(ids_n, sizeof *b->target_own);
-    if (!b->blocks_own || !b->order_own || !b->source_own || !b->target_own) {
+    if (!b->chunks_own || !b->order_own || !b->source_own || !b->target_own) {
         int rc =
-            ERR(e, ERR_NOMEM, "out of memory for %d training rows of %d tokens", b->blocks_n, o->L);
+            ERR(e, ERR_NOMEM, "out of memory for %d training rows of %d tokens", b->chunks_n, o->L);
         batches_close(b);
         return rc;
     }
@@ -110,7 +110,7 @@ int batches_open(struct batches **out, const struct tokens *train, const struct 
 void batches_close(struct batches *b)
 {
     if (!b) return;
-    free(b->blocks_own);
+    free(b->chunks_own);
     free(b->order_own);
     free(b->source_own);
     free(b->target_own);
@@ -135,9 +135,9 @@ int64_t batches_epoch_of(const struct batches *b, int64_t update, int *last_of_e
     return update / updates + 1;
 }
 
-static int32_t block_length(const struct batches *b, int32_t block)
+static int32_t chunk_length(const struct batches *b, int32_t chunk)
 {
-    int64_t rest = b->train->n - (int64_t)block * b->options.L;
+    int64_t rest = b->train->n - (int64_t)chunk * b->options.L;
     return rest < b->options.L ? (int32_t)rest : b->options.L;
 }
 
@@ -145,13 +145,13 @@ static int32_t block_length(const struct batches *b, int32_t block)
 static struct batch_shape batches_shape_of(const struct batches *b, int32_t batch)
 {
     int32_t first = batch * b->rows_each;
-    int32_t left = b->blocks_n - first;
+    int32_t left = b->chunks_n - first;
     struct batch_shape out = {.rows = left < b->rows_each ? left : b->rows_each};
 
     /* Lengths are rising, so that a batch's last row is its longest. */
-    out.length = block_length(b, b->blocks_own[first + out.rows - 1]);
+    out.length = chunk_length(b, b->chunks_own[first + out.rows - 1]);
     for (int32_t row = 0; row < out.rows; row++)
-        out.targets_n += block_length(b, b->blocks_own[first + row]);
+        out.targets_n += chunk_length(b, b->chunks_own[first + row]);
     return out;
 }
 
@@ -163,15 +163,15 @@ static int batches_find(struct batches *b, int32_t *batch, int64_t update, int32
         return ERR(e, ERR_INTERNAL, "shard %d of update %lld: there are %d shards", shard,
                    (long long)update, b->options.shards);
     int64_t epoch = batches_epoch_of(b, update, NULL);
-    int64_t place = update % batches_epoch_updates(b) * b->options.shards + shard;
+    int64_t number = update % batches_epoch_updates(b) * b->options.shards + shard;
     *batch = -1;
-    if (place >= b->batches_n) return 0;
+    if (number >= b->batches_n) return 0;
     if (b->order_of != epoch) {
         batches_shuffle(b->order_own, b->batches_n, b->options.seed + (uint64_t)epoch,
                         BATCHES_STREAM_ORDER);
         b->order_of = epoch;
     }
-    *batch = b->order_own[place];
+    *batch = b->order_own[number];
     return 0;
 }
 
@@ -196,9 +196,9 @@ int batches_get(struct batches *b, int64_t update, int32_t shard, struct batch *
     out->length = shape.length;
     out->targets_n = shape.targets_n;
     for (int32_t row = 0; row < shape.rows; row++) {
-        int32_t block = b->blocks_own[batch * b->rows_each + row];
+        int32_t chunk = b->chunks_own[batch * b->rows_each + row];
         int64_t at = (int64_t)row * shape.length;
-        tokens_read_row(b->train, (int64_t)block * b->options.L, block_length(b, block),
+        tokens_read_row(b->train, (int64_t)chunk * b->options.L, chunk_length(b, chunk),
                         shape.length, b->source_own + at, b->target_own + at);
     }
     return 0;

@@ -1,6 +1,6 @@
 /* batches.h - training batches packed as in the authors' code (oracle SPEC.md section 3).
  *
- * The stream is cut into blocks of L tokens. Blocks are ordered by length (the short one first),
+ * The stream is cut into chunks of L tokens. Chunks are ordered by length (the short one first),
  * equal lengths in an order drawn from the seed, and packed greedily while rows * longest row <=
  * shard_tokens. This composition is fixed; the order of the batches is drawn for each epoch from
  * seed + epoch. An update takes the next `shards` batches. */

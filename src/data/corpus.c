@@ -60,9 +60,9 @@ static int corpus_read(struct corpus *c, const struct project *p, const char *na
     memcpy(c->fingerprint, m.fingerprint, sizeof c->fingerprint);
     c->vocab = (int32_t)m.vocab;
     c->floor_perplexity = m.floor_perplexity[CORPUS_VALID];
-    if (m.groups)
-        TRY_OUT(rc, groups_parse(&c->groups, m.groups,
-                                 arena_printf(&arena, "%s/manifest.yaml: groups", folder), e));
+    if (m.classes)
+        TRY_OUT(rc, classes_parse(&c->classes, m.classes,
+                                  arena_printf(&arena, "%s/manifest.yaml: groups", folder), e));
     if (m.tokenizer) {
         snprintf(c->tokenizer, sizeof c->tokenizer, "%s", m.tokenizer);
         memcpy(c->tokenizer_sha256, m.dictionary_sha256, sizeof c->tokenizer_sha256);
@@ -81,11 +81,11 @@ static int corpus_read(struct corpus *c, const struct project *p, const char *na
             c->split[i].prefix = (int32_t)m.prefix;
             c->split[i].pad = -1;
         }
-        if (!m.groups || i == CORPUS_TRAIN) continue;
+        if (!m.classes || i == CORPUS_TRAIN) continue;
         path = arena_printf(&arena, "%s/%s.groups", folder, corpus_split_name(i));
-        TRY_OUT(rc, groups_open(&c->group_of[i], &c->groups, path, m.tokens_n[i],
-                                "prepare the corpus again", e));
-        if (verify) TRY_OUT(rc, verify_file(path, m.groups_sha256[i], e));
+        TRY_OUT(rc, classes_open(&c->class_of[i], &c->classes, path, m.tokens_n[i],
+                                 "prepare the corpus again", e));
+        if (verify) TRY_OUT(rc, verify_file(path, m.classes_sha256[i], e));
     }
     if (verify) rc = manifest_check_known(&m, known, e);
 out:
@@ -114,6 +114,6 @@ void corpus_close(struct corpus *c)
     if (!c) return;
     for (int i = 0; i < CORPUS_SPLITS_N; i++) {
         tokens_close(&c->split[i]);
-        file_map_close(&c->group_of[i]);
+        file_map_close(&c->class_of[i]);
     }
 }

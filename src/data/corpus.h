@@ -1,7 +1,7 @@
 /* corpus.h - a prepared corpus: a folder data/NAME with {train,valid,test}.tokens, manifest.yaml,
  * and either dict.txt and perhaps {valid,test}.groups, or {train,valid,test}.documents.
  *
- * 1. Files of tokens and documents are those of data/tokens.h, groups those of data/groups.h.
+ * 1. Files of tokens and documents are those of data/tokens.h, classes those of data/classes.h.
  *    prepare/ makes corpora from text.
  * 2. The ids are those of dict.txt, or those of a tokenizer (tokenizer/tokenizer.h), which stays
  *    in its folder; the manifest has its hash. With a tokenizer, splits may be empty. */
@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/project.h"
-#include "data/groups.h"
+#include "data/classes.h"
 #include "data/tokens.h"
 
 enum corpus_split { CORPUS_TRAIN, CORPUS_VALID, CORPUS_TEST, CORPUS_SPLITS_N };
@@ -38,8 +38,8 @@ struct manifest {
     char fingerprint[HASH_HEX_BYTES];
     char dictionary_sha256[HASH_HEX_BYTES]; /* of dict.txt, or of the tokenizer */
     char tokens_sha256[CORPUS_SPLITS_N][HASH_HEX_BYTES];
-    const char *groups; /* names, separated by spaces; NULL: no groups, and none in the file */
-    char groups_sha256[CORPUS_SPLITS_N][HASH_HEX_BYTES]; /* never of train */
+    const char *classes; /* names, separated by spaces; NULL: no classes, and none in the file */
+    char classes_sha256[CORPUS_SPLITS_N][HASH_HEX_BYTES]; /* never of train */
     const char *tokenizer; /* name of its folder; NULL: none, and nothing below in the file */
     int64_t prefix;        /* struct tokens */
     struct corpus_text text[CORPUS_SPLITS_N];
@@ -47,9 +47,9 @@ struct manifest {
 };
 
 /* manifest_fingerprint - SHA-256 of the SHA-256 of dict.txt and of the three token files, in that
- * order, each as 64 hex digits; with groups, the SHA-256 of both files and their names follow; with
- * a tokenizer (whose hash takes the place of dict.txt's), the prefix, and of each split the SHA-256
- * of its documents, bytes and words. */
+ * order, each as 64 hex digits; with classes, the SHA-256 of both files and their names follow;
+ * with a tokenizer (whose hash takes the place of dict.txt's), the prefix, and of each split the
+ * SHA-256 of its documents, bytes and words. */
 void manifest_fingerprint(char out[HASH_HEX_BYTES], const struct manifest *m);
 /* manifest_check_known - compares vocabulary and token counts with the published ones (0: unknown).
  * Results on another text or preparation would not be comparable. Errors: ERR_DATA with the count
@@ -69,14 +69,14 @@ struct corpus {
     int32_t vocab;
     double floor_perplexity; /* entropy floor of valid for a synthetic corpus, exact; 0: unknown */
     struct tokens split[CORPUS_SPLITS_N];
-    struct groups groups;
-    struct file_map group_of[CORPUS_SPLITS_N]; /* of each token, a byte; data NULL: no groups */
+    struct classes classes;
+    struct file_map class_of[CORPUS_SPLITS_N]; /* of each token, a byte; data NULL: no classes */
     char tokenizer[64];                        /* name of its folder, perhaps cut; "": dict.txt */
     char tokenizer_sha256[HASH_HEX_BYTES];     /* struct tokenizer_facts; "": dict.txt */
     struct corpus_text text[CORPUS_SPLITS_N];  /* with a tokenizer */
 };
-/* corpus_open - reads the manifest of data/NAME and maps its token files, documents and groups.
- * Checks sizes, documents and groups, but not hashes. Errors: ERR_NOINPUT not prepared (names the
+/* corpus_open - reads the manifest of data/NAME and maps its token files, documents and classes.
+ * Checks sizes, documents and classes, but not hashes. Errors: ERR_NOINPUT not prepared (names the
  * command), ERR_DATA. */
 int corpus_open(struct corpus *c, const struct project *p, const char *name, struct err *e);
 void corpus_close(struct corpus *c);

@@ -15,12 +15,12 @@ enum field_kind { FIELD_FORMAT, FIELD_COUNT, FIELD_FLOOR, FIELD_HASH, FIELD_TEXT
 
 /* Which manifests have a field. The text of a part names it: without the text there is no such
  * part. */
-enum field_part { PART_ALL, PART_DICTIONARY, PART_GROUPS, PART_TOKENIZER };
+enum field_part { PART_ALL, PART_DICTIONARY, PART_CLASSES, PART_TOKENIZER };
 
 static bool has_part(const struct manifest *m, enum field_part part)
 {
     return part == PART_ALL || (part == PART_DICTIONARY && !m->tokenizer) ||
-           (part == PART_GROUPS && m->groups) || (part == PART_TOKENIZER && m->tokenizer);
+           (part == PART_CLASSES && m->classes) || (part == PART_TOKENIZER && m->tokenizer);
 }
 
 #define AT(member) offsetof(struct manifest, member)
@@ -55,9 +55,9 @@ static const struct field {
     {"floor_perplexity_test", FIELD_FLOOR, AT(floor_perplexity[CORPUS_TEST]), PART_ALL},
     {"source", FIELD_TEXT, AT(source), PART_ALL},
     {"options", FIELD_TEXT, AT(options), PART_ALL},
-    {"groups", FIELD_TEXT, AT(groups), PART_GROUPS},
-    {"sha256_valid_groups", FIELD_HASH, AT(groups_sha256[CORPUS_VALID]), PART_GROUPS},
-    {"sha256_test_groups", FIELD_HASH, AT(groups_sha256[CORPUS_TEST]), PART_GROUPS},
+    {"groups", FIELD_TEXT, AT(classes), PART_CLASSES},
+    {"sha256_valid_groups", FIELD_HASH, AT(classes_sha256[CORPUS_VALID]), PART_CLASSES},
+    {"sha256_test_groups", FIELD_HASH, AT(classes_sha256[CORPUS_TEST]), PART_CLASSES},
     {"prefix", FIELD_COUNT, AT(prefix), PART_TOKENIZER},
     TEXT_COUNTS(CORPUS_TRAIN, "train"),
     TEXT_COUNTS(CORPUS_VALID, "valid"),
@@ -76,15 +76,15 @@ const char *corpus_split_name(enum corpus_split split)
 
 void manifest_fingerprint(char out[HASH_HEX_BYTES], const struct manifest *m)
 {
-    char all[(1 + 2 * CORPUS_SPLITS_N) * HASH_HEX_BYTES + GROUPS_MAX * GROUP_NAME_BYTES +
+    char all[(1 + 2 * CORPUS_SPLITS_N) * HASH_HEX_BYTES + CLASSES_MAX * CLASS_NAME_BYTES +
              CORPUS_SPLITS_N * (HASH_HEX_BYTES + 48)];
     int n = snprintf(all, sizeof all, "%s", m->dictionary_sha256);
 
     for (int i = 0; i < CORPUS_SPLITS_N; i++)
         n += snprintf(all + n, sizeof all - (size_t)n, "%s", m->tokens_sha256[i]);
-    if (m->groups)
+    if (m->classes)
         n += snprintf(all + n, sizeof all - (size_t)n, "%s%s%.2047s",
-                      m->groups_sha256[CORPUS_VALID], m->groups_sha256[CORPUS_TEST], m->groups);
+                      m->classes_sha256[CORPUS_VALID], m->classes_sha256[CORPUS_TEST], m->classes);
     if (m->tokenizer) n += snprintf(all + n, sizeof all - (size_t)n, "%lld", (long long)m->prefix);
     for (int i = 0; m->tokenizer && i < CORPUS_SPLITS_N; i++)
         n += snprintf(all + n, sizeof all - (size_t)n, "%s %lld %lld", m->documents_sha256[i],

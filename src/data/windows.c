@@ -16,7 +16,7 @@ static int64_t count_windows(const struct windows *w, int64_t n)
     return (n + w->stride - 1) / w->stride;
 }
 
-static struct windows begin(struct windows w)
+static struct windows windows_from(struct windows w)
 {
     w.windows_n = 0;
     for (int64_t first = 0; first < w.targets_n; first = w.end) {
@@ -37,22 +37,22 @@ int windows_make(struct windows *w, const struct tokens *t, enum windows_kind ki
     if (limit < 0)
         return ERR(e, ERR_DATA, "limit of %lld targets must be 0 (all) or more", (long long)limit);
     if (t->n < 1) return ERR(e, ERR_DATA, "the split has no tokens to evaluate");
-    *w = begin((struct windows){.tokens = t,
-                                .kind = kind,
-                                .L = L,
-                                .stride = stride,
-                                .targets_n = limit > 0 && limit < t->n ? limit : t->n});
+    *w = windows_from((struct windows){.tokens = t,
+                                       .kind = kind,
+                                       .L = L,
+                                       .stride = stride,
+                                       .targets_n = limit > 0 && limit < t->n ? limit : t->n});
     return 0;
 }
 
 struct windows windows_prefixes(const struct windows *w, int32_t shortest, int32_t longest)
 {
-    return begin((struct windows){.tokens = w->tokens,
-                                  .kind = WINDOWS_PREFIXES,
-                                  .L = longest,
-                                  .stride = 1,
-                                  .shortest = shortest,
-                                  .targets_n = w->targets_n});
+    return windows_from((struct windows){.tokens = w->tokens,
+                                         .kind = WINDOWS_PREFIXES,
+                                         .L = longest,
+                                         .stride = 1,
+                                         .shortest = shortest,
+                                         .targets_n = w->targets_n});
 }
 
 /* True if the current document has no further window. */

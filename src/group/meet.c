@@ -103,7 +103,7 @@ static int arrival_add(struct meeting *m, struct err *e)
 }
 
 /* Refuses a connection with a message. */
-static void refuse(int fd, enum group_message_kind kind, const struct err *why)
+static void refuse_arrival(int fd, enum group_message_kind kind, const struct err *why)
 {
     struct group_message out = {.kind = kind};
     struct err ignored;
@@ -136,7 +136,7 @@ static bool arrival_read(struct meeting *m, int32_t i, struct arrival *out)
     }
     if (!hello_has_key(m, &out->hello)) {
         m->strangers_n++;
-        refuse(out->fd, MESSAGE_WRONG_KEY, NULL);
+        refuse_arrival(out->fd, MESSAGE_WRONG_KEY, NULL);
         return false;
     }
     struct hello *h = &out->hello;
@@ -203,7 +203,7 @@ static void mesh_admit(struct meeting *m, struct arrival *a)
     }
     err_set(&why, ERR_USAGE, "rank %d on %s: all ranks have already come", rank,
             a->hello.member.place);
-    refuse(a->fd, MESSAGE_ERROR, &why);
+    refuse_arrival(a->fd, MESSAGE_ERROR, &why);
 }
 
 /* ---- rank 0 ---- */
@@ -237,7 +237,7 @@ static int hello_check(const struct meeting *m, const struct hello *h, struct er
 }
 
 /* Takes a rank in, or refuses it. An error ends the meeting. */
-static int admit(struct meeting *m, struct arrival *a, struct err *e)
+static int admit_arrival(struct meeting *m, struct arrival *a, struct err *e)
 {
     struct group *g = m->g;
     struct err why = {0};
@@ -245,13 +245,13 @@ static int admit(struct meeting *m, struct arrival *a, struct err *e)
 
     int rc = hello_check(m, &a->hello, e);
     if (rc < 0) {
-        refuse(a->fd, MESSAGE_ERROR, e);
+        refuse_arrival(a->fd, MESSAGE_ERROR, e);
         return rc;
     }
     if (g->control_own[rank] >= 0) {
         err_set(&why, ERR_USAGE, "rank %d on %s: rank %d has already come, from %s", rank,
                 a->hello.member.place, rank, g->member_own[rank].place);
-        refuse(a->fd, MESSAGE_ERROR, &why);
+        refuse_arrival(a->fd, MESSAGE_ERROR, &why);
         return 0;
     }
     g->control_own[rank] = a->fd;
@@ -311,7 +311,7 @@ static int meeting_host(struct meeting *m, struct err *e)
     for (int32_t missing_n = g->ranks_n - 1; missing_n > 0; missing_n -= rc) {
         TRY_OUT(rc, meeting_wait(m, m->deadline_us, a, e));
         if (rc == NEWS_NONE) TRY_OUT(rc, meeting_timeout(m, e));
-        TRY_OUT(rc, admit(m, a, e));
+        TRY_OUT(rc, admit_arrival(m, a, e));
     }
     for (int32_t rank = 1; rank < g->ranks_n; rank++) {
         rc = watch_send(g, rank, MESSAGE_WELCOME, NULL, e);

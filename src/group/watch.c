@@ -111,7 +111,7 @@ static bool watch_read(struct group *g, int32_t rank)
     return true;
 }
 
-static void *watch(void *context)
+static void *watch_ranks(void *context)
 {
     struct group *g = context;
     struct pollfd polled[GROUP_RANKS_MAX + 1];
@@ -138,7 +138,7 @@ int watch_begin(struct group *g, struct err *e)
     /* Signals are for the thread that computes. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&g->watcher, NULL, watch, g);
+    int rc = pthread_create(&g->watcher, NULL, watch_ranks, g);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc != 0) return ERR(e, ERR_NOMEM, "no thread to watch the other ranks: %s", strerror(rc));
     g->watched = true;
@@ -177,7 +177,7 @@ static int await_ends(struct group *g, int32_t wanted, double timeout_s, struct 
 }
 
 /* Sends a message to rank 0. */
-static int report(struct group *g, enum group_message_kind kind, struct err *e)
+static int report_end(struct group *g, enum group_message_kind kind, struct err *e)
 {
     int rc = watch_send(g, 0, kind, NULL, e);
     if (rc == 0) return 0;
@@ -191,7 +191,7 @@ int watch_end_together(struct group *g, struct err *e)
     struct err ignored;
 
     if (g->rank > 0) {
-        TRY(report(g, MESSAGE_END, e));
+        TRY(report_end(g, MESSAGE_END, e));
         /* Rank 0 knows whom all wait for; its own silence is noticed by whoever started it. */
         return await_ends(g, 1, 0.0, e);
     }
@@ -205,7 +205,7 @@ int watch_end_together(struct group *g, struct err *e)
 int group_request_stop(struct group *g, struct err *e)
 {
     if (!g) return 0;
-    if (g->rank > 0) return report(g, MESSAGE_STOP, e);
+    if (g->rank > 0) return report_end(g, MESSAGE_STOP, e);
     atomic_store(&g->stop_requested, true);
     return 0;
 }

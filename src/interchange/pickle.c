@@ -24,7 +24,7 @@ struct machine {
 };
 
 /* Takes the next n bytes of the pickle; NULL: there are fewer. */
-static const unsigned char *take(struct machine *m, uint32_t n)
+static const unsigned char *take_bytes(struct machine *m, uint32_t n)
 {
     const unsigned char *p = m->at;
 
@@ -38,7 +38,7 @@ static const unsigned char *take(struct machine *m, uint32_t n)
 
 /* Pops `count` values, or all above the newest mark. */
 enum { PICKLE_MARKED = -1 };
-static int pop(struct machine *m, int32_t count)
+static int pop_items(struct machine *m, int32_t count)
 {
     int32_t i = m->stack.n;
 
@@ -53,7 +53,7 @@ static int pop(struct machine *m, int32_t count)
 
 /* --- operations ----------------------------------------------------------------------------- */
 
-static int integer(struct machine *m)
+static int do_integer(struct machine *m)
 {
     m->value->integer = (int32_t)m->number;
     return 0;
@@ -63,7 +63,7 @@ static int integer(struct machine *m)
 static int long_integer(struct machine *m)
 {
     uint32_t n = m->number;
-    const unsigned char *p = take(m, n);
+    const unsigned char *p = take_bytes(m, n);
 
     if (!p) return ERR_DATA;
     if (n > sizeof m->value->integer) {
@@ -75,10 +75,10 @@ static int long_integer(struct machine *m)
     return 0;
 }
 
-static int real(struct machine *m)
+static int do_real(struct machine *m)
 {
     uint64_t bits;
-    const unsigned char *p = take(m, sizeof bits);
+    const unsigned char *p = take_bytes(m, sizeof bits);
 
     if (!p) return ERR_DATA;
     memcpy(&bits, p, sizeof bits);
@@ -87,23 +87,23 @@ static int real(struct machine *m)
     return 0;
 }
 
-static int text(struct machine *m)
+static int do_text(struct machine *m)
 {
-    const unsigned char *p = take(m, m->number);
+    const unsigned char *p = take_bytes(m, m->number);
 
     if (!p) return ERR_DATA;
     m->value->text = arena_strndup(m->arena, (const char *)p, m->number);
     return 0;
 }
 
-static int collect(struct machine *m)
+static int do_collect(struct machine *m)
 {
     for (int32_t i = 0; i < m->taken_n; i++) *vec_push(m->arena, m->value) = m->taken[i];
     return 0;
 }
 
 /* Adds the popped values to a container; the number is its type. */
-static int extend(struct machine *m)
+static int do_extend(struct machine *m)
 {
     bool dict = m->number == PICKLE_DICT;
 
@@ -113,11 +113,11 @@ static int extend(struct machine *m)
         return ERR(m->e, ERR_DATA, "adds items to a value that is not a %s",
                    dict ? "dict" : "list");
     if (dict && m->taken_n % 2 != 0) return ERR(m->e, ERR_DATA, "a key without a value");
-    return collect(m);
+    return do_collect(m);
 }
 
 /* Reads two lines: a module and a name. */
-static int global(struct machine *m)
+static int do_global(struct machine *m)
 {
     const char *line[2];
 
@@ -134,7 +134,7 @@ static int global(struct machine *m)
 }
 
 /* Makes the node that represents a call. */
-static int call(struct machine *m)
+static int do_call(struct machine *m)
 {
     const struct pickle_value *callee = m->taken[0], *arguments = m->taken[1];
 
@@ -162,7 +162,7 @@ static int set_id(struct machine *m)
     return 0;
 }
 
-static int memorise(struct machine *m)
+static int do_memorise(struct machine *m)
 {
     if (m->number >= PICKLE_VALUES_MAX)
         return ERR(m->e, ERR_DATA, "stores a value under %u, more than the limit of %d", m->number,
@@ -172,7 +172,7 @@ static int memorise(struct machine *m)
     return 0;
 }
 
-static int recall(struct machine *m)
+static int do_recall(struct machine *m)
 {
     if (m->number >= (uint32_t)m->memo.n || !m->memo.item[m->number])
         return ERR(m->e, ERR_DATA, "reads value %u, which was never stored", m->number);
@@ -193,39 +193,39 @@ static const struct operation {
     uint32_t number; /* if no number follows */
 } operations[] = {
     {'N', 0, 0, PICKLE_NONE, NULL, 0},
-    {0x88, 0, 0, PICKLE_BOOL, integer, 1},
-    {0x89, 0, 0, PICKLE_BOOL, integer, 0},
-    {'K', 1, 0, PICKLE_INT, integer, 0},
-    {'M', 2, 0, PICKLE_INT, integer, 0},
-    {'J', 4, 0, PICKLE_INT, integer, 0},
+    {0x88, 0, 0, PICKLE_BOOL, do_integer, 1},
+    {0x89, 0, 0, PICKLE_BOOL, do_integer, 0},
+    {'K', 1, 0, PICKLE_INT, do_integer, 0},
+    {'M', 2, 0, PICKLE_INT, do_integer, 0},
+    {'J', 4, 0, PICKLE_INT, do_integer, 0},
     {0x8a, 1, 0, PICKLE_INT, long_integer, 0},
     {0x8b, 4, 0, PICKLE_INT, long_integer, 0},
-    {'G', 0, 0, PICKLE_REAL, real, 0},
-    {'X', 4, 0, PICKLE_TEXT, text, 0},
+    {'G', 0, 0, PICKLE_REAL, do_real, 0},
+    {'X', 4, 0, PICKLE_TEXT, do_text, 0},
     {'(', 0, 0, PICKLE_RECALLED, NULL, 0},
     {']', 0, 0, PICKLE_LIST, NULL, 0},
-    {'a', 0, 1, PICKLE_CHANGED, extend, PICKLE_LIST},
-    {'e', 0, PICKLE_MARKED, PICKLE_CHANGED, extend, PICKLE_LIST},
+    {'a', 0, 1, PICKLE_CHANGED, do_extend, PICKLE_LIST},
+    {'e', 0, PICKLE_MARKED, PICKLE_CHANGED, do_extend, PICKLE_LIST},
     {')', 0, 0, PICKLE_TUPLE, NULL, 0},
-    {0x85, 0, 1, PICKLE_TUPLE, collect, 0},
-    {0x86, 0, 2, PICKLE_TUPLE, collect, 0},
-    {0x87, 0, 3, PICKLE_TUPLE, collect, 0},
-    {'t', 0, PICKLE_MARKED, PICKLE_TUPLE, collect, 0},
+    {0x85, 0, 1, PICKLE_TUPLE, do_collect, 0},
+    {0x86, 0, 2, PICKLE_TUPLE, do_collect, 0},
+    {0x87, 0, 3, PICKLE_TUPLE, do_collect, 0},
+    {'t', 0, PICKLE_MARKED, PICKLE_TUPLE, do_collect, 0},
     {'}', 0, 0, PICKLE_DICT, NULL, 0},
-    {'s', 0, 2, PICKLE_CHANGED, extend, PICKLE_DICT},
-    {'u', 0, PICKLE_MARKED, PICKLE_CHANGED, extend, PICKLE_DICT},
-    {'c', 0, 0, PICKLE_GLOBAL, global, 0},
-    {'R', 0, 2, PICKLE_OBJECT, call, 0},
-    {0x81, 0, 2, PICKLE_OBJECT, call, 0},
+    {'s', 0, 2, PICKLE_CHANGED, do_extend, PICKLE_DICT},
+    {'u', 0, PICKLE_MARKED, PICKLE_CHANGED, do_extend, PICKLE_DICT},
+    {'c', 0, 0, PICKLE_GLOBAL, do_global, 0},
+    {'R', 0, 2, PICKLE_OBJECT, do_call, 0},
+    {0x81, 0, 2, PICKLE_OBJECT, do_call, 0},
     {'b', 0, 1, PICKLE_CHANGED, set_state, 0},
     {'Q', 0, 1, PICKLE_PERSISTENT, set_id, 0},
-    {'q', 1, 0, PICKLE_CHANGED, memorise, 0},
-    {'r', 4, 0, PICKLE_CHANGED, memorise, 0},
-    {'h', 1, 0, PICKLE_RECALLED, recall, 0},
-    {'j', 4, 0, PICKLE_RECALLED, recall, 0},
+    {'q', 1, 0, PICKLE_CHANGED, do_memorise, 0},
+    {'r', 4, 0, PICKLE_CHANGED, do_memorise, 0},
+    {'h', 1, 0, PICKLE_RECALLED, do_recall, 0},
+    {'j', 4, 0, PICKLE_RECALLED, do_recall, 0},
 };
 
-static int step(struct machine *m, unsigned char code)
+static int run_opcode(struct machine *m, unsigned char code)
 {
     const struct operation *o = operations;
     const struct operation *end = o + sizeof operations / sizeof *operations;
@@ -233,11 +233,11 @@ static int step(struct machine *m, unsigned char code)
     while (o < end && o->code != code) o++;
     if (o == end)
         return ERR(m->e, ERR_DATA, "unknown operation 0x%02x; torch.save does not write it", code);
-    const unsigned char *p = take(m, o->number_bytes);
+    const unsigned char *p = take_bytes(m, o->number_bytes);
     if (!p) return ERR_DATA;
     m->number = o->number;
     memcpy(&m->number, p, o->number_bytes);
-    TRY(pop(m, o->takes));
+    TRY(pop_items(m, o->takes));
     m->value = NULL;
     if (o->makes >= 0) {
         if (++m->values_n > PICKLE_VALUES_MAX)
@@ -255,16 +255,16 @@ static int step(struct machine *m, unsigned char code)
 }
 
 /* Reads the two bytes of the protocol, then operations up to STOP. */
-static int run(struct machine *m, struct pickle_value **out)
+static int run_program(struct machine *m, struct pickle_value **out)
 {
-    const unsigned char *p = take(m, 2);
+    const unsigned char *p = take_bytes(m, 2);
 
     if (!p) return ERR_DATA;
     if (p[0] != 0x80) return ERR(m->e, ERR_DATA, "does not begin like a pickle of protocol 2");
     if (p[1] != 2) return ERR(m->e, ERR_DATA, "protocol %u, expected 2", p[1]);
-    while ((p = take(m, 1)) && *p != '.') TRY(step(m, *p));
+    while ((p = take_bytes(m, 1)) && *p != '.') TRY(run_opcode(m, *p));
     if (!p) return ERR_DATA;
-    TRY(pop(m, 1));
+    TRY(pop_items(m, 1));
     *out = m->taken[0];
     return m->stack.n == 0 ? 0 : ERR(m->e, ERR_DATA, "ends with values left over");
 }
@@ -275,14 +275,14 @@ int pickle_read(struct pickle_value **out, struct arena *a, const void *data, si
     const unsigned char *first = data;
     struct machine m = {.at = first, .end = first + n, .arena = a, .e = e};
 
-    int rc = run(&m, out);
+    int rc = run_program(&m, out);
     if (rc < 0) err_ctx(e, "%s: byte %lld of the pickle", place, (long long)(m.at - first));
     return rc;
 }
 
 /* --- looking up values ------------------------------------------------------------------------ */
 
-static const struct pickle_value *find(const struct pickle_value *dict, const char *key)
+static const struct pickle_value *find_key(const struct pickle_value *dict, const char *key)
 {
     if (!dict || dict->type != PICKLE_DICT) return NULL;
     for (int32_t i = dict->n - 2; i >= 0; i -= 2) /* the last value of a key counts */
@@ -293,11 +293,11 @@ static const struct pickle_value *find(const struct pickle_value *dict, const ch
 
 const struct pickle_value *pickle_get(const struct pickle_value *v, const char *key)
 {
-    if (!v || v->type != PICKLE_OBJECT) return find(v, key);
+    if (!v || v->type != PICKLE_OBJECT) return find_key(v, key);
     /* omegaconf: containers store items in _content, leaves their value in _val. */
-    const struct pickle_value *content = find(v->state, "_content");
-    const struct pickle_value *found = find(content ? content : v->state, key);
+    const struct pickle_value *content = find_key(v->state, "_content");
+    const struct pickle_value *found = find_key(content ? content : v->state, key);
     const struct pickle_value *leaf =
-        found && found->type == PICKLE_OBJECT ? find(found->state, "_val") : NULL;
+        found && found->type == PICKLE_OBJECT ? find_key(found->state, "_val") : NULL;
     return leaf ? leaf : found;
 }

@@ -4,7 +4,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "model/model_internal.h"
+#include "model/model_graph.h"
+#include "model/model_group.h"
+#include "model/model_memory.h"
+#include "model/model_pass.h"
+#include "model/model_position.h"
+#include "model/model_stream.h"
+#include "model/model_struct.h"
+#include "model/model_weights.h"
 
 _Static_assert((int)POSITION_WIDTH_MAX == (int)ATTENTION_WIDTH_MAX, "every head has its tables");
 
@@ -37,7 +44,7 @@ static int check_sizes(const struct model *m, struct err *e)
     return o->train || s->softmax == SPEC_ADAPTIVE ? spec_check_paper_form(&m->spec, e) : 0;
 }
 
-static int fill(struct model *m, struct err *e)
+static int fill_parameters(struct model *m, struct err *e)
 {
     if (m->capacity.streamed)
         shape_params_streamed(&m->params, &m->arena, &m->spec);
@@ -68,7 +75,7 @@ int model_open(struct model **out, struct backend *b, const struct spec *s,
     TRY_OUT(rc, check_sizes(m, e));
     m->tokens_max = (int64_t)capacity->rows_max * capacity->length_max;
     m->width = spec_head_width(&s->model);
-    TRY_OUT(rc, fill(m, e));
+    TRY_OUT(rc, fill_parameters(m, e));
     *out = m;
 out:
     if (rc < 0) {

@@ -115,7 +115,7 @@ int model_keys(struct model *m, const struct model_batch *batch, const int32_t *
 const bool *model_hits(const struct model *m);
 
 /* model_keep_inner - for tests that compare layers: later passes copy the residual stream to
- * inner_dev_own of model_internal.h, which costs memory: 0 the embedding, l the stream after layer
+ * inner_dev_own of model_struct.h, which costs memory: 0 the embedding, l the stream after layer
  * l, layers + 1 the features. model_distribution - log p of every word at one position. */
 int model_keep_inner(struct model *m, struct err *e);
 int model_distribution(struct model *m, const struct model_batch *batch, int32_t position,

@@ -9,7 +9,12 @@
  *      parallel:    a = n1(x);                x <- x + A(a) + M(a)
  *      parallel2:   a = n1(x), b = n2(x);     x <- x + A(a) + M(b)
  *      post:        x <- n1(x + A(x));        x <- n2(x + M(x)) */
-#include "model/model_internal.h"
+#include "model/model_lists.h"
+#include "model/model_memory.h"
+#include "model/model_pass.h"
+#include "model/model_stream.h"
+#include "model/model_struct.h"
+#include "model/model_weights.h"
 
 /* Computes the sums of the layer's forget gates from its LayerNorm 1, if it has gates. */
 static int sum_gates(struct model *m, const struct model_pass *p, int32_t l,
@@ -27,8 +32,8 @@ static int sum_gates(struct model *m, const struct model_pass *p, int32_t l,
 }
 
 /* Writes the attention of a layer to buffers.narrow. x: its input. */
-static int attend(struct model *m, const struct model_pass *p, int32_t l, const struct tensor *x,
-                  struct err *e)
+static int attend_heads(struct model *m, const struct model_pass *p, int32_t l,
+                        const struct tensor *x, struct err *e)
 {
     const struct model_activations *act = model_activations(m, p, l);
     const struct model_layer *w = &m->values.layer[l];
@@ -98,9 +103,9 @@ static int feed_forward(struct model *m, const struct model_pass *p, int32_t l,
 
 /* Adds a branch to the residual stream x: s = x + branch, and y = the norm of s. If y has no data,
  * only adds. */
-static int join(struct model *m, struct tensor *s, struct tensor *y, struct tensor *stats,
-                const struct tensor *x, const struct model_norm *norm, struct dropout dropout,
-                struct err *e)
+static int join_residual(struct model *m, struct tensor *s, struct tensor *y, struct tensor *stats,
+                         const struct tensor *x, const struct model_norm *norm,
+                         struct dropout dropout, struct err *e)
 {
     const struct spec_form *f = &m->spec.model.form;
     struct tensor branch = model_view(&m->buffers.narrow, x->rows, x->cols);
@@ -136,21 +141,22 @@ static int layer(struct model *m, const struct model_pass *p, int32_t l, struct 
     bool apart = block == SPEC_SEQUENTIAL || post; /* the feed-forward layers read attention */
 
     TRY(model_stage(m, SHAPE_LAYER_0 + l, e));
-    TRY(attend(m, p, l, post ? &x : &a, e));
-    TRY(join(m, &sum, apart ? &b : &none, &stats2, &x, post ? &w->norm1 : &w->norm2, d1, e));
+    TRY(attend_heads(m, p, l, post ? &x : &a, e));
+    TRY(join_residual(m, &sum, apart ? &b : &none, &stats2, &x, post ? &w->norm1 : &w->norm2, d1,
+                      e));
     if (block == SPEC_PARALLEL2) TRY(model_normalise(m, &b, &stats2, &x, &w->norm2, e));
     TRY(feed_forward(m, p, l, block == SPEC_PARALLEL ? &a : &b, e));
     if (!post)
-        return join(m, &after, last && !s->final_norm ? &none : &next_a, &next_stats, &sum,
-                    next_norm, d2, e);
-    TRY(join(m, &sum, &after, &next_stats, &b, &w->norm2, d2, e));
+        return join_residual(m, &after, last && !s->final_norm ? &none : &next_a, &next_stats, &sum,
+                             next_norm, d2, e);
+    TRY(join_residual(m, &sum, &after, &next_stats, &b, &w->norm2, d2, e));
     return last && s->final_norm ? model_normalise(m, &next_a, &next_stats, &after, next_norm, e)
                                  : 0;
 }
 
 /* Copies the residual stream if model_keep_inner was called. */
-static int keep(struct model *m, const struct model_pass *p, int32_t layer, const struct tensor *x,
-                struct err *e)
+static int keep_stream(struct model *m, const struct model_pass *p, int32_t layer,
+                       const struct tensor *x, struct err *e)
 {
     if (m->inner_dev_own == NULL) return 0;
     struct tensor to = tensor_make(m->inner_dev_own + (int64_t)layer * m->tokens_max * x->cols,
@@ -166,14 +172,14 @@ int model_forward(struct model *m, const struct model_pass *p, struct err *e)
     TRY(model_embed(m, p, e));
     struct tensor x = model_view(&first->x, n, c), a = model_view(&first->ln1, n, c);
     struct tensor stats = model_view(&first->stats1, n, 2);
-    TRY(keep(m, p, 0, &x, e));
+    TRY(keep_stream(m, p, 0, &x, e));
     if (m->spec.model.form.block != SPEC_POST)
         TRY(model_normalise(m, &a, &stats, &x, &m->values.layer[0].norm1, e));
     for (int32_t l = 0; l < layers; l++) {
         TRY(layer(m, p, l, e));
         struct tensor after = model_view(&model_activations(m, p, l + 1)->x, n, c);
-        TRY(keep(m, p, l + 1, &after, e));
+        TRY(keep_stream(m, p, l + 1, &after, e));
     }
     struct tensor features = model_features(m, p);
-    return keep(m, p, layers + 1, &features, e);
+    return keep_stream(m, p, layers + 1, &features, e);
 }

@@ -4,7 +4,10 @@
  * Each branch adds its gradient through its LayerNorm. The same op computes the gradient of the
  * preceding branch, whose sum that LayerNorm read. The pass overwrites the gradients of
  * matrices and biases; those of LayerNorms are zeroed first (model_step.c). */
-#include "model/model_internal.h"
+#include "model/model_memory.h"
+#include "model/model_pass.h"
+#include "model/model_struct.h"
+#include "model/model_weights.h"
 
 /* The gradients passed from branch to branch; without dropout `branch` is `stream`. */
 struct flow {

@@ -6,7 +6,12 @@
  * rows, then dropout. The backward pass of the projections needs the gathered rows. */
 #include <math.h>
 
-#include "model/model_internal.h"
+#include "model/model_lists.h"
+#include "model/model_memory.h"
+#include "model/model_pass.h"
+#include "model/model_stream.h"
+#include "model/model_struct.h"
+#include "model/model_weights.h"
 
 /* Returns the gathered rows of a band, which follow those of earlier bands. */
 static struct tensor band_rows(const struct model *m, int64_t *used, int32_t band)

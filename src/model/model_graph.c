@@ -10,9 +10,12 @@
  * 3. A cache holds MODEL_GRAPHS shapes; a new one replaces the least recently used. If more shapes
  *    alternate, their passes run directly, without the cost of a capture.
  * 4. A backend without graph_begin runs every body directly. */
+#include "model/model_graph.h"
+
 #include <string.h>
 
-#include "model/model_internal.h"
+#include "model/model_pass.h"
+#include "model/model_struct.h"
 
 static struct model_graph *graph_find(struct model_graphs *graphs, const struct model_graph *shape)
 {

@@ -15,11 +15,15 @@
  * 4. Copies change no bits: afterwards every rank has the sums of all slices, the losses of all
  *    shards, and the weights that passes read: in fp32 all of them; in bf16 the copy, and the fp32
  *    values of the tensors that are read in fp32. */
+#include "model/model_group.h"
+
 #include <inttypes.h>
 #include <limits.h>
 
 #include "group/group.h"
-#include "model/model_internal.h"
+#include "model/model_memory.h"
+#include "model/model_pass.h"
+#include "model/model_struct.h"
 
 enum { SUBTREES_MAX = 6 /* that one op adds, each half as large as the one before it */ };
 
@@ -191,7 +195,7 @@ static void add_gather(struct transfers *t, const struct step *s, void *array_de
                          span_of(s, i, items, from, end));
 }
 
-static int exchange(struct model *m, const struct transfers *t, struct err *e)
+static int exchange_transfers(struct model *m, const struct transfers *t, struct err *e)
 {
     return t->n == 0 ? 0 : m->b->ops->exchange(m->b, t->entry, t->n, e);
 }
@@ -245,7 +249,7 @@ static int add_piece(struct model *m, const struct step *s, int64_t at, int64_t 
         if (part[i] != NULL) part[i] = staging;
         staging += piece_n;
     }
-    TRY(exchange(m, &t, e));
+    TRY(exchange_transfers(m, &t, e));
     return n[s->self] == 0 ? 0 : add_parts(m, to[s->self], part, s->n, n[s->self], e);
 }
 
@@ -289,7 +293,7 @@ int model_group_share_parts(struct model *m, struct err *e)
         add_gather(&t, &s, state->part, sizeof *state->part, 1, 0, SHAPE_SLICES);
         add_gather(&t, &losses, state->loss, sizeof *state->loss, g->leaves_n, 0,
                    (int64_t)g->leaves_n * g->ranks_n);
-        TRY(exchange(m, &t, e));
+        TRY(exchange_transfers(m, &t, e));
     }
     return 0;
 }
@@ -305,7 +309,7 @@ int model_group_share_weights(struct model *m, struct err *e)
                    bf16 ? m->params.fp32_first : 0, m->params.elements_n);
         if (bf16)
             add_gather(&t, &s, bf16, dtype_bytes(DTYPE_BF16), g->slice_n, 0, m->params.elements_n);
-        TRY(exchange(m, &t, e));
+        TRY(exchange_transfers(m, &t, e));
     }
     return 0;
 }
@@ -325,5 +329,5 @@ int model_group_collect(struct model *m, enum model_block block, int32_t tensor,
         add_transfer(&t, r, model_block_dev(m, block), sizeof(float), r == 0 ? own : none,
                      g->rank == 0 ? owned(m, r, p->offset, end) : none);
     }
-    return exchange(m, &t, e);
+    return exchange_transfers(m, &t, e);
 }

@@ -3,7 +3,10 @@
  * Works on one chunk of rows of logits at a time: loss, gradient of the logits, then the gradients
  * of the features and tables. A tail gets only the rows whose target is in it. The gradient of the
  * features goes to buffers.stream_grad, the sum of the losses to the model's state. */
-#include "model/model_internal.h"
+#include "model/model_lists.h"
+#include "model/model_memory.h"
+#include "model/model_pass.h"
+#include "model/model_struct.h"
 
 /* Loss and gradients of one softmax over all rows of x. Overwrites dx, and dtable unless
  * accumulate. */

@@ -9,7 +9,8 @@
 
 #include "base/hash.h"
 #include "base/philox.h"
-#include "model/model_internal.h"
+#include "model/model_position.h"
+#include "model/model_struct.h"
 
 /* The step word of all draws in this file. No update has this number, so dropout never uses it. */
 static const uint32_t INIT_STEP = 0xFFFFFFFFu;

@@ -5,9 +5,11 @@
  * The number of rows of a band varies between batches. If the backend captures graphs, lists of
  * bands are padded to multiples of SHAPE_LIST_ROWS, so that batches have few shapes. A row with
  * index -1 gathers zeros and scatters nothing; a class of -1 has no loss. */
+#include "model/model_lists.h"
+
 #include <inttypes.h>
 
-#include "model/model_internal.h"
+#include "model/model_struct.h"
 
 void model_lists_begin(struct model *m)
 {

@@ -1,10 +1,13 @@
 /* model_memory.c - allocates a model's memory as laid out in shape/memory.h. */
+#include "model/model_memory.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "model/model_internal.h"
+#include "model/model_pass.h"
+#include "model/model_struct.h"
 
 static_assert(sizeof(struct model_state) == SHAPE_STEP_BYTES, "the plan counts the state");
 
@@ -142,7 +145,7 @@ static int host_open(struct model *m, struct err *e)
 }
 
 /* Allocates zeroed memory; none for 0 bytes. */
-static int allocate(struct model *m, void **out, int64_t bytes, struct err *e)
+static int allocate_zeroed(struct model *m, void **out, int64_t bytes, struct err *e)
 {
     if (bytes == 0) return 0;
     TRY(m->b->ops->alloc(m->b, out, (size_t)bytes, e));
@@ -154,11 +157,11 @@ int model_memory_open(struct model *m, struct err *e)
 {
     shape_memory(&m->memory, &m->spec, &m->capacity);
     TRY(host_open(m, e));
-    TRY(allocate(m, (void **)&m->block_dev_own, m->memory.block_bytes, e));
-    TRY(allocate(m, &m->bf16_dev_own, m->memory.bf16_bytes, e));
-    TRY(allocate(m, &m->pool_own, m->memory.pool_bytes, e));
-    TRY(allocate(m, (void **)&m->state_dev_own, m->memory.step_bytes, e));
-    TRY(allocate(m, (void **)&m->staging_dev_own, m->memory.staging_bytes, e));
+    TRY(allocate_zeroed(m, (void **)&m->block_dev_own, m->memory.block_bytes, e));
+    TRY(allocate_zeroed(m, &m->bf16_dev_own, m->memory.bf16_bytes, e));
+    TRY(allocate_zeroed(m, &m->pool_own, m->memory.pool_bytes, e));
+    TRY(allocate_zeroed(m, (void **)&m->state_dev_own, m->memory.step_bytes, e));
+    TRY(allocate_zeroed(m, (void **)&m->staging_dev_own, m->memory.staging_bytes, e));
     m->step_dev = &m->state_dev_own->step;
     bind_pool(m);
     return 0;

@@ -1,9 +1,14 @@
 /* model_pass.c - begins a pass over a batch, and provides its steps with buffers, dropout and
  * linear ops. */
+#include "model/model_pass.h"
+
 #include <inttypes.h>
 #include <math.h>
 
-#include "model/model_internal.h"
+#include "model/model_lists.h"
+#include "model/model_memory.h"
+#include "model/model_struct.h"
+#include "model/model_weights.h"
 
 int model_pass_begin(struct model *m, struct model_pass *p, const struct model_batch *batch,
                      bool train, struct err *e)
@@ -24,7 +29,7 @@ int model_pass_begin(struct model *m, struct model_pass *p, const struct model_b
 
 bool model_splits(const struct model *m)
 {
-    return m->spec.train.origin == SPEC_PRETRAINED;
+    return spec_is_pretrained(&m->spec);
 }
 
 int model_linear(struct model *m, const struct model_pass *p, struct tensor *y,

@@ -6,7 +6,14 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "model/model_internal.h"
+#include "model/model_graph.h"
+#include "model/model_lists.h"
+#include "model/model_memory.h"
+#include "model/model_pass.h"
+#include "model/model_position.h"
+#include "model/model_stream.h"
+#include "model/model_struct.h"
+#include "model/model_weights.h"
 
 /* SHAPE_LOSS: log p of the rows of the head, then of each tail. With capacity.hits each of these
  * rows also has its best class, and then its best log p; in the head followed by log p of each
@@ -116,8 +123,8 @@ static int32_t best_word(const struct model *m, const struct score_layout *l, in
 }
 
 /* Adds log p of head and tail for each position, on the host. */
-static int collect(struct model *m, const struct model_batch *batch, const int32_t *position,
-                   float *out_host, struct err *e)
+static int collect_scores(struct model *m, const struct model_batch *batch, const int32_t *position,
+                          float *out_host, struct err *e)
 {
     const struct score_layout l = score_layout(m);
     int64_t n = m->capacity.hits ? best_at(&l, l.rows_n) : l.rows_n;
@@ -175,8 +182,9 @@ static int check_number(const struct model *m, int64_t positions_n, struct err *
 }
 
 /* Prepares a pass over the chosen positions. target NULL: they are not scored. */
-static int begin(struct model *m, struct model_pass *p, const struct model_batch *batch,
-                 const int32_t *target, const int32_t *position, int64_t positions_n, struct err *e)
+static int begin_pass(struct model *m, struct model_pass *p, const struct model_batch *batch,
+                      const int32_t *target, const int32_t *position, int64_t positions_n,
+                      struct err *e)
 {
     TRY(model_pass_begin(m, p, batch, false, e));
     TRY(model_lists_chosen(m, batch, position, positions_n, e));
@@ -193,9 +201,9 @@ int model_score(struct model *m, const struct model_batch *batch, const int32_t 
     struct model_pass p;
     if (positions_n == 0) return 0;
     TRY(check_number(m, positions_n, e));
-    TRY(begin(m, &p, batch, batch->target, position, positions_n, e));
+    TRY(begin_pass(m, &p, batch, batch->target, position, positions_n, e));
     TRY(model_graph_run(m, score_pass, &p, e));
-    return collect(m, batch, position, out_host, e);
+    return collect_scores(m, batch, position, out_host, e);
 }
 
 int model_keys(struct model *m, const struct model_batch *batch, const int32_t *position,
@@ -212,7 +220,7 @@ int model_keys(struct model *m, const struct model_batch *batch, const int32_t *
                    "eval.precision: fp32",
                    m->b->name);
     if (batch) {
-        TRY(begin(m, &p, batch, NULL, position, positions_n, e));
+        TRY(begin_pass(m, &p, batch, NULL, position, positions_n, e));
         TRY(model_graph_run(m, model_forward, &p, e));
     }
     return m->b->ops->download(m->b, out_host, keys->data,
@@ -244,7 +252,7 @@ int model_distribution(struct model *m, const struct model_batch *batch, int32_t
     struct model_pass p;
     struct tensor x;
     double share[SHAPE_BANDS_MAX];
-    TRY(begin(m, &p, batch, NULL, &position, 1, e));
+    TRY(begin_pass(m, &p, batch, NULL, &position, 1, e));
     TRY(score_forward(m, &p, &x, e));
 
     /* The head's logits go to out_host, with the class rows of the tails at the end; these are read

@@ -6,7 +6,14 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "model/model_internal.h"
+#include "model/model_graph.h"
+#include "model/model_group.h"
+#include "model/model_lists.h"
+#include "model/model_memory.h"
+#include "model/model_pass.h"
+#include "model/model_position.h"
+#include "model/model_struct.h"
+#include "model/model_weights.h"
 
 /* Zeroes the gradients from *from to the tensor; then *from is its end. */
 static int zero_until(struct model *m, float **from, const struct tensor *t, struct err *e)

@@ -5,12 +5,16 @@
  * 2. Norms, positions and the other tensors with SHAPE_STAYS are read once.
  * 3. The work on the stage before must be done when the next one overwrites it: uploads are in
  *    order with ops. */
+#include "model/model_stream.h"
+
 #include <stdlib.h>
 
-#include "model/model_internal.h"
+#include "model/model_memory.h"
+#include "model/model_struct.h"
+#include "model/model_weights.h"
 
 /* Without a buffer on the host, the source writes to the block itself. */
-static int load(struct model *m, int32_t tensor, struct err *e)
+static int load_tensor(struct model *m, int32_t tensor, struct err *e)
 {
     struct model_stream *s = &m->stream;
     float *at = model_block_dev(m, MODEL_VALUES) + m->params.tensor[tensor].offset;
@@ -22,7 +26,7 @@ static int load(struct model *m, int32_t tensor, struct err *e)
 static int load_stage(struct model *m, int32_t stage, struct err *e)
 {
     for (int32_t i = 0; i < m->params.tensors_n; i++)
-        if (m->params.tensor[i].stage == stage) TRY(load(m, i, e));
+        if (m->params.tensor[i].stage == stage) TRY(load_tensor(m, i, e));
     return 0;
 }
 

@@ -1,12 +1,15 @@
 /* model_weights.c - views of the parameter block by name, copies of tensors from and to the host,
  * the bf16 copy of the weights, and the transposed tail projections for scoring. Checks that
  * tensors used as one matrix (q, k, v; band 0 and the class rows) are adjacent. */
+#include "model/model_weights.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "model/model_internal.h"
+#include "model/model_memory.h"
+#include "model/model_struct.h"
 
 struct binder {
     const struct shape_params *params;
@@ -32,18 +35,18 @@ static struct tensor bind_any(struct binder *b, const char *format, ...)
 }
 
 /* Returns a tensor that every shape must have. */
-static struct tensor bind(struct binder *b, const char *place, const char *name)
+static struct tensor bind_tensor(struct binder *b, const char *prefix, const char *name)
 {
-    struct tensor t = bind_any(b, "%s%s", place, name);
+    struct tensor t = bind_any(b, "%s%s", prefix, name);
     if (t.data == NULL && b->rc == 0)
-        b->rc = ERR(b->e, ERR_INTERNAL, "the model's shape has no tensor %s%s", place, name);
+        b->rc = ERR(b->e, ERR_INTERNAL, "the model's shape has no tensor %s%s", prefix, name);
     return t;
 }
 
-static struct model_norm bind_norm(struct binder *b, const char *place, const char *name)
+static struct model_norm bind_norm(struct binder *b, const char *prefix, const char *name)
 {
-    return (struct model_norm){.gain = bind_any(b, "%s%s.weight", place, name),
-                               .bias = bind_any(b, "%s%s.bias", place, name)};
+    return (struct model_norm){.gain = bind_any(b, "%s%s.weight", prefix, name),
+                               .bias = bind_any(b, "%s%s.bias", prefix, name)};
 }
 
 /* Returns the copy of the tensor that products and gathers read. */
@@ -55,8 +58,8 @@ static struct tensor matrix(const struct binder *b, struct tensor t)
 }
 
 /* Joins `next` to `first`, after which it must begin: more rows, or for vectors more columns. */
-static void join(struct binder *b, struct tensor *first, const struct tensor *next,
-                 const char *what)
+static void join_adjacent(struct binder *b, struct tensor *first, const struct tensor *next,
+                          const char *what)
 {
     size_t bytes = (size_t)(first->rows * first->cols) * dtype_bytes(first->dtype);
     if (b->rc < 0 || first->data == NULL) return;
@@ -73,36 +76,36 @@ static void join(struct binder *b, struct tensor *first, const struct tensor *ne
 }
 
 /* Binds q, k and v, weights or biases, as one matrix. */
-static struct tensor bind_qkv(struct binder *b, const char *place, const char *kind)
+static struct tensor bind_qkv(struct binder *b, const char *prefix, const char *kind)
 {
-    struct tensor qkv = bind_any(b, "%sself_attn.q_proj.%s", place, kind);
-    struct tensor k = bind_any(b, "%sself_attn.k_proj.%s", place, kind);
-    struct tensor v = bind_any(b, "%sself_attn.v_proj.%s", place, kind);
-    join(b, &qkv, &k, "q, k and v");
-    join(b, &qkv, &v, "q, k and v");
+    struct tensor qkv = bind_any(b, "%sself_attn.q_proj.%s", prefix, kind);
+    struct tensor k = bind_any(b, "%sself_attn.k_proj.%s", prefix, kind);
+    struct tensor v = bind_any(b, "%sself_attn.v_proj.%s", prefix, kind);
+    join_adjacent(b, &qkv, &k, "q, k and v");
+    join_adjacent(b, &qkv, &v, "q, k and v");
     return qkv;
 }
 
 static void bind_layer(struct binder *b, struct model_layer *w, int32_t l)
 {
-    char place[SHAPE_NAME_BYTES / 2];
-    snprintf(place, sizeof place, "decoder.layers.%d.", l);
+    char prefix[SHAPE_NAME_BYTES / 2];
+    snprintf(prefix, sizeof prefix, "decoder.layers.%d.", l);
     *w = (struct model_layer){
-        .norm1 = bind_norm(b, place, "self_attn_layer_norm"),
-        .qkv = bind_qkv(b, place, "weight"),
-        .qkv_bias = bind_qkv(b, place, "bias"),
-        .out = bind(b, place, "self_attn.out_proj.weight"),
-        .out_bias = bind_any(b, "%sself_attn.out_proj.bias", place),
-        .norm2 = bind_norm(b, place, "final_layer_norm"),
-        .fc_gate = bind_any(b, "%sfc_gate.weight", place),
-        .fc_gate_bias = bind_any(b, "%sfc_gate.bias", place),
-        .fc1 = bind(b, place, "fc1.weight"),
-        .fc1_bias = bind_any(b, "%sfc1.bias", place),
-        .fc2 = bind(b, place, "fc2.weight"),
-        .fc2_bias = bind_any(b, "%sfc2.bias", place),
-        .ssmax = bind_any(b, "%sself_attn.ssmax_scale", place),
-        .gate = bind_any(b, "%sself_attn.forget_gate.weight", place),
-        .gate_bias = bind_any(b, "%sself_attn.forget_gate.bias", place),
+        .norm1 = bind_norm(b, prefix, "self_attn_layer_norm"),
+        .qkv = bind_qkv(b, prefix, "weight"),
+        .qkv_bias = bind_qkv(b, prefix, "bias"),
+        .out = bind_tensor(b, prefix, "self_attn.out_proj.weight"),
+        .out_bias = bind_any(b, "%sself_attn.out_proj.bias", prefix),
+        .norm2 = bind_norm(b, prefix, "final_layer_norm"),
+        .fc_gate = bind_any(b, "%sfc_gate.weight", prefix),
+        .fc_gate_bias = bind_any(b, "%sfc_gate.bias", prefix),
+        .fc1 = bind_tensor(b, prefix, "fc1.weight"),
+        .fc1_bias = bind_any(b, "%sfc1.bias", prefix),
+        .fc2 = bind_tensor(b, prefix, "fc2.weight"),
+        .fc2_bias = bind_any(b, "%sfc2.bias", prefix),
+        .ssmax = bind_any(b, "%sself_attn.ssmax_scale", prefix),
+        .gate = bind_any(b, "%sself_attn.forget_gate.weight", prefix),
+        .gate_bias = bind_any(b, "%sself_attn.forget_gate.bias", prefix),
     };
     struct tensor *const of_products[] = {&w->qkv,     &w->qkv_bias,     &w->out, &w->out_bias,
                                           &w->fc_gate, &w->fc_gate_bias, &w->fc1, &w->fc1_bias,
@@ -121,10 +124,11 @@ static void bind_tables(struct binder *b, const struct model *m, struct model_we
         }
         out->head = out->table[0];
         struct tensor classes = bind_any(b, "decoder.adaptive_softmax.head.class_proj.weight");
-        if (m->bands.n > 1) join(b, &out->head, &classes, "band 0 and the class rows");
+        if (m->bands.n > 1) join_adjacent(b, &out->head, &classes, "band 0 and the class rows");
     } else {
-        out->table[0] = bind(b, "decoder.", "embed_tokens.weight");
-        out->head = m->spec.model.form.tied ? out->table[0] : bind(b, "decoder.", "head.weight");
+        out->table[0] = bind_tensor(b, "decoder.", "embed_tokens.weight");
+        out->head =
+            m->spec.model.form.tied ? out->table[0] : bind_tensor(b, "decoder.", "head.weight");
         out->head_bias = bind_any(b, "decoder.head.bias");
         out->project_in = matrix(b, bind_any(b, "decoder.project_in.weight"));
         out->project_out = matrix(b, bind_any(b, "decoder.project_out.weight"));
@@ -162,8 +166,8 @@ int model_weights_check(const struct model *m, enum model_block block, int32_t t
 }
 
 /* Locates a tensor in a block. */
-static int locate(const struct model *m, enum model_block block, int32_t tensor, float **at,
-                  size_t *bytes, struct err *e)
+static int locate_tensor(const struct model *m, enum model_block block, int32_t tensor, float **at,
+                         size_t *bytes, struct err *e)
 {
     TRY(model_weights_check(m, block, tensor, e));
     float *base = model_block_dev(m, block);
@@ -178,7 +182,7 @@ int model_weights_read(struct model *m, enum model_block block, int32_t tensor, 
 {
     float *at = NULL;
     size_t bytes = 0;
-    TRY(locate(m, block, tensor, &at, &bytes, e));
+    TRY(locate_tensor(m, block, tensor, &at, &bytes, e));
     return m->b->ops->download(m->b, out_host, at, bytes, e);
 }
 
@@ -187,7 +191,7 @@ int model_weights_write(struct model *m, enum model_block block, int32_t tensor,
 {
     float *at = NULL;
     size_t bytes = 0;
-    TRY(locate(m, block, tensor, &at, &bytes, e));
+    TRY(locate_tensor(m, block, tensor, &at, &bytes, e));
     TRY(m->b->ops->upload(m->b, at, in_host, bytes, e));
     if (block != MODEL_VALUES || m->bf16_dev_own == NULL) return 0;
     const struct shape_tensor *t = &m->params.tensor[tensor];
@@ -198,7 +202,8 @@ int model_weights_write(struct model *m, enum model_block block, int32_t tensor,
 }
 
 /* to (cols,rows) = transpose of from (rows,cols), with elements of so many bytes. */
-static void transpose(char *to, const char *from, int64_t rows, int64_t cols, size_t element)
+static void transpose_elements(char *to, const char *from, int64_t rows, int64_t cols,
+                               size_t element)
 {
     for (int64_t row = 0; row < rows; row++)
         for (int64_t col = 0; col < cols; col++)
@@ -215,7 +220,7 @@ int model_weights_transpose(struct model *m, struct err *e)
         size_t element = dtype_bytes(p->dtype), bytes = (size_t)(p->rows * p->cols) * element;
         char *from = m->transpose_host, *to = m->transpose_host + bytes;
         TRY(b->ops->download(b, from, p->data, bytes, e));
-        transpose(to, from, p->rows, p->cols, element);
+        transpose_elements(to, from, p->rows, p->cols, element);
         TRY(b->ops->upload(b, m->buffers.transposed[i].data, to, bytes, e));
     }
     m->transposed_valid = true;

@@ -7,7 +7,7 @@
 
 #include "backend/ops_table.h"
 
-static int begin(const struct backend *b, enum op op, const void *args, struct err *e)
+static int begin_op(const struct backend *b, enum op op, const void *args, struct err *e)
 {
     struct op_memory memory[OP_ARGUMENTS_MAX];
     int32_t n;
@@ -18,7 +18,7 @@ static int begin(const struct backend *b, enum op op, const void *args, struct e
 #define PLAIN(NAME, name, args)                                                                    \
     int ops_##name(struct backend *b, const struct args *a, struct err *e)                         \
     {                                                                                              \
-        TRY(begin(b, OP_##NAME, a, e));                                                            \
+        TRY(begin_op(b, OP_##NAME, a, e));                                                         \
         return b->ops->name(b, a, e);                                                              \
     }
 BACKEND_PLAIN_OPS(PLAIN)
@@ -26,7 +26,7 @@ BACKEND_PLAIN_OPS(PLAIN)
 
 int ops_linear_relu(struct backend *b, const struct linear_relu_args *a, struct err *e)
 {
-    TRY(begin(b, OP_LINEAR_RELU, a, e));
+    TRY(begin_op(b, OP_LINEAR_RELU, a, e));
     if (b->ops->linear_relu != NULL && a->dropout.p == 0.0f) return b->ops->linear_relu(b, a, e);
     struct linear_args plain = {.y = a->y, .x = a->x, .w = a->w, .bias = a->bias};
     struct linear_rows_args rows = {
@@ -38,7 +38,7 @@ int ops_linear_relu(struct backend *b, const struct linear_relu_args *a, struct 
 
 int ops_linear_bwd_relu(struct backend *b, const struct linear_bwd_relu_args *a, struct err *e)
 {
-    TRY(begin(b, OP_LINEAR_BWD_RELU, a, e));
+    TRY(begin_op(b, OP_LINEAR_BWD_RELU, a, e));
     if (b->ops->linear_bwd_relu != NULL && a->mask.data != NULL)
         return b->ops->linear_bwd_relu(b, a, e);
     TRY(b->ops->linear_bwd_input(
@@ -51,7 +51,7 @@ int ops_linear_bwd_relu(struct backend *b, const struct linear_bwd_relu_args *a,
 int ops_residual_layernorm(struct backend *b, const struct residual_layernorm_args *a,
                            struct err *e)
 {
-    TRY(begin(b, OP_RESIDUAL_LAYERNORM, a, e));
+    TRY(begin_op(b, OP_RESIDUAL_LAYERNORM, a, e));
     if (b->ops->residual_layernorm != NULL) return b->ops->residual_layernorm(b, a, e);
 
     /* y holds dropout(r) until the layernorm overwrites it: x may be s, and r is only read. */
@@ -76,7 +76,7 @@ int ops_residual_layernorm_bwd(struct backend *b, const struct residual_layernor
                                struct err *e)
 {
     bool dropped = a->dropout.p > 0.0f;
-    TRY(begin(b, OP_RESIDUAL_LAYERNORM_BWD, a, e));
+    TRY(begin_op(b, OP_RESIDUAL_LAYERNORM_BWD, a, e));
     if (b->ops->residual_layernorm_bwd != NULL && dropped)
         return b->ops->residual_layernorm_bwd(b, a, e);
     struct layernorm_bwd_args norm = {.dx = a->ds,
@@ -97,7 +97,7 @@ int ops_rotary(struct backend *b, const struct rotary_args *a, struct err *e)
 {
     if (b->ops->rotary == NULL)
         return ERR(e, ERR_UNAVAILABLE, "op rotary: %s rotates only within attention", b->name);
-    TRY(begin(b, OP_ROTARY, a, e));
+    TRY(begin_op(b, OP_ROTARY, a, e));
     return b->ops->rotary(b, a, e);
 }
 
@@ -137,14 +137,14 @@ static bool needs_rotation(const struct backend *b, const struct attention *a)
 
 int ops_attention(struct backend *b, const struct attention *a, struct err *e)
 {
-    TRY(begin(b, OP_ATTENTION, a, e));
+    TRY(begin_op(b, OP_ATTENTION, a, e));
     if (needs_rotation(b, a)) TRY(rotate_qk(b, &a->q, &a->k, a, false, e));
     return b->ops->attention(b, a, e);
 }
 
 int ops_attention_bwd(struct backend *b, const struct attention *a, struct err *e)
 {
-    TRY(begin(b, OP_ATTENTION_BWD, a, e));
+    TRY(begin_op(b, OP_ATTENTION_BWD, a, e));
     TRY(b->ops->attention_bwd(b, a, e));
     return needs_rotation(b, a) ? rotate_qk(b, &a->dq, &a->dk, a, true, e) : 0;
 }

@@ -1,75 +1,44 @@
 /* checkpoints.c - reads checkpoints.yaml (plan.h). */
 #include "plan/plan_internal.h"
 
-#include <string.h>
-
-#include "base/hash.h"
-
 static const int64_t checkpoint_bytes_most = INT64_C(1) << 40;
-
-static int read_count(int64_t *out, int64_t most, const struct yaml_node *at, const char *what,
-                      struct err *e)
-{
-    if (str_to_int(out, at->text) && *out >= 1 && *out <= most) return 0;
-    return yaml_error(at, e, "%s: expected a number from 1 to %lld, found '%.60s'", what,
-                      (long long)most, at->text);
-}
-
-/* A name has no slash: it is a part of a URL and of a path. */
-static int read_name(const char **out, const struct yaml_node *at, const char *what, struct err *e)
-{
-    *out = at->text;
-    if (str_is_name(at->text)) return 0;
-    return yaml_error(at, e, "%s: expected letters, digits, . _ -, found '%.60s'", what, at->text);
-}
 
 static int read_checkpoint(struct plan_checkpoint *out, const struct yaml_node *map, struct err *e)
 {
-    const struct yaml_node *L, *file, *sha256, *bytes;
-    const struct yaml_field fields[] = {{"L_train", YAML_SCALAR, &L},
-                                        {"file", YAML_SCALAR, &file},
-                                        {"sha256", YAML_SCALAR, &sha256},
-                                        {"bytes", YAML_SCALAR, &bytes}};
     int64_t length;
+    struct yaml_field fields[] = {
+        {"L_train", YAML_NUMBER, .number = &length, .most = 1000000},
+        {"file", YAML_NAME, .text = &out->file},
+        {"bytes", YAML_NUMBER, .number = &out->bytes, .most = checkpoint_bytes_most},
+        {"sha256", YAML_SHA256, .text = &out->sha256}};
+    enum { FIELDS_N = sizeof fields / sizeof *fields, REQUIRED_N = 2 };
 
     TRY(yaml_want(map, YAML_MAP, "checkpoints", e));
-    TRY(yaml_fields(map, fields, sizeof fields / sizeof *fields, e));
-    if (!L || !file) return yaml_error(map, e, "checkpoints: L_train and file are required");
-    TRY(read_count(&length, 1000000, L, "L_train", e));
+    TRY(yaml_fields(map, fields, FIELDS_N, e));
+    if (yaml_missing(fields, REQUIRED_N))
+        return yaml_error(map, e, "checkpoints: L_train and file are required");
+    TRY(yaml_values(fields, FIELDS_N, e));
     out->L = (int32_t)length;
-    TRY(read_name(&out->file, file, "file", e));
-    if (bytes) TRY(read_count(&out->bytes, checkpoint_bytes_most, bytes, "bytes", e));
-    if (!sha256) return 0;
-    out->sha256 = sha256->text;
-    if (hash_is_sha256(out->sha256)) return 0;
-    return yaml_error(sha256, e, "sha256: expected 64 lower-case hex digits, found '%.70s'",
-                      out->sha256);
+    return 0;
 }
 
 int plan_checkpoints_read(struct plan_checkpoints *out, struct arena *a, const char *path,
                           struct err *e)
 {
-    const struct yaml_node *root, *url, *licence, *bytes_max, *list;
-    const struct yaml_field fields[] = {{"url", YAML_SCALAR, &url},
-                                        {"licence", YAML_SCALAR, &licence},
-                                        {"bytes_max", YAML_SCALAR, &bytes_max},
-                                        {"checkpoints", YAML_LIST, &list}};
+    const struct yaml_node *root, *list;
+    struct yaml_field fields[] = {
+        {"url", YAML_URL_FOLDER, .text = &out->url},
+        {"licence", YAML_TEXT, .text = &out->licence},
+        {"bytes_max", YAML_NUMBER, .number = &out->bytes_max, .most = checkpoint_bytes_most},
+        YAML_FIELD("checkpoints", YAML_LIST, list)};
+    enum { FIELDS_N = sizeof fields / sizeof *fields };
 
     *out = (struct plan_checkpoints){0};
     TRY(yaml_read(&root, a, path, e));
-    TRY(yaml_fields(root, fields, sizeof fields / sizeof *fields, e));
-    if (!url || !licence || !bytes_max || !list)
+    TRY(yaml_fields(root, fields, FIELDS_N, e));
+    if (yaml_missing(fields, FIELDS_N))
         return yaml_error(root, e, "url, licence, bytes_max and checkpoints are required");
-    out->url = url->text;
-    out->licence = licence->text;
-    size_t n = strlen(out->url);
-    if ((strncmp(out->url, "https://", 8) != 0 && strncmp(out->url, "http://", 7) != 0) ||
-        out->url[n - 1] != '/')
-        return yaml_error(url, e,
-                          "url: expected https:// or http:// and a slash at the end, "
-                          "found '%.60s'",
-                          out->url);
-    TRY(read_count(&out->bytes_max, checkpoint_bytes_most, bytes_max, "bytes_max", e));
+    TRY(yaml_values(fields, FIELDS_N, e));
     for (int32_t i = 0; i < list->n; i++) {
         struct plan_checkpoint one = {0};
         TRY(read_checkpoint(&one, list->item[i], e));

@@ -144,8 +144,8 @@ static void note_kept(struct expansion *x)
 
 /* Rejects a design with its place in the grid. If --set of one of these keys made it, a trial with
  * fewer updates or another text, a note mentions it once. names ends with NULL. */
-static int reject(struct expansion *x, const char *const *names, bool *noted,
-                  const struct yaml_node *at, const char *text, struct err *e)
+static int reject_keys(struct expansion *x, const char *const *names, bool *noted,
+                       const struct yaml_node *at, const char *text, struct err *e)
 {
     while (*names && !axes_find(&x->set, *names)) names++;
     if (!*names) return yaml_error(at, e, "%s", text);
@@ -162,8 +162,7 @@ static int check_warmup(struct expansion *x, const struct rule *block, const str
     const struct spec_train *t = &s->train;
     const struct yaml_node *at = block->at;
 
-    bool trains = s->kind == SPEC_TRAIN && t->origin != SPEC_PRETRAINED;
-    if (!trains || t->schedule != SPEC_COSINE || t->updates > t->warmup) return 0;
+    if (!spec_key_applies(spec_key_find("train.warmup"), s) || t->updates > t->warmup) return 0;
     for (int i = 0; names[i] && at == block->at; i++) {
         const struct axis *own = axes_find(&block->axes, names[i]);
         if (!own) own = axes_find(&x->grid.set, names[i]);
@@ -173,7 +172,7 @@ static int check_warmup(struct expansion *x, const struct rule *block, const str
                                     "train.updates %d ends in the warm-up of %d updates; set "
                                     "train.warmup and train.period too",
                                     t->updates, t->warmup);
-    return reject(x, names, &x->warmup_noted, at, text, e);
+    return reject_keys(x, names, &x->warmup_noted, at, text, e);
 }
 
 /* Checks that an evaluation's text fills a window. The texts of pretrained models are documents,
@@ -186,12 +185,12 @@ static int check_length(struct expansion *x, const struct rule *evaluate, const 
     const struct axis *set = axes_find(&x->set, "eval.L");
     int64_t all = spec_split_tokens(&s->data, s->eval.split);
 
-    if (s->train.origin == SPEC_PRETRAINED || all == 0 || s->eval.L <= all) return 0;
+    if (spec_is_pretrained(s) || all == 0 || s->eval.L <= all) return 0;
     const char *text = arena_printf(
         &x->plan->arena, "L_valid: %d is longer than the %lld tokens of the split in %.60s; %s",
         s->eval.L, (long long)all, s->data.corpus, "shorten it or take a longer text");
     if (set) return ERR(e, ERR_DATA, "--set eval.L=%s: %s", set->item[0], text);
-    return reject(x, names, &x->length_noted, evaluate->at, text, e);
+    return reject_keys(x, names, &x->length_noted, evaluate->at, text, e);
 }
 
 /* Notes the evaluations with settings that change nothing at their length, if the grid also has the
@@ -298,13 +297,13 @@ static void note_entries(struct expansion *x)
 
 /* Replaces a setting of the scale. Unless that changes only the seed or a label, it marks the spec
  * as modified. A key that does not apply to the run changes nothing. Returns whether it marks. */
-static bool override(struct draft *d, const struct spec_key *key, const char *value)
+static bool override_key(struct draft *d, const struct spec_key *key, const char *value)
 {
     bool same = spec_key_equals(&d->spec, key, value);
 
     draft_set(d, key, value);
-    bool counts = key->hashed && strcmp(key->name, "train.seed") != 0 &&
-                  (!key->applies || key->applies(&d->spec));
+    bool counts =
+        key->hashed && strcmp(key->name, "train.seed") != 0 && spec_key_applies(key, &d->spec);
     if (!same && counts) d->spec.modified = true;
     return !same && counts;
 }
@@ -320,7 +319,7 @@ static void apply_axes(struct expansion *x, const struct axes *own, const struct
         const struct spec_key *key = own->item[i].key;
         const char *value = scale_value(&x->scale, nominal, key, &maps);
         if (value && !maps && !axes_find(&x->set, key->name) &&
-            override(d, key, spec_get(nominal, key, a)))
+            override_key(d, key, spec_get(nominal, key, a)))
             mention(&x->kept, arena_printf(a, "%s=%s", key->name, value));
     }
 }
@@ -340,21 +339,21 @@ static void mention_lost(struct expansion *x, const struct axes *own, const stru
             mention(&x->lost, arena_printf(a, "--set sets %s", key->name));
         else if (scale_value(&x->scale, nominal, key, &maps) && maps)
             mention(&x->lost, arena_printf(a, "scale %s maps %s", x->scale.name, key->name));
-        else if (!other && key->applies && !key->applies(final))
+        else if (!other && !spec_key_applies(key, final))
             mention(&x->lost, arena_printf(a, "%s does not apply", key->name));
     }
 }
 
 /* Completes a draft with the values of --set, but for number `but` of them, and with the slopes of
  * the scale: these follow the number of heads, and --set may replace them. */
-static int complete(struct expansion *x, const struct axes *set, int32_t but, struct draft *d,
-                    struct err *e)
+static int complete_draft(struct expansion *x, const struct axes *set, int32_t but, struct draft *d,
+                          struct err *e)
 {
     for (int slopes = 0; slopes < 2; slopes++) {
         if (slopes) TRY(scale_slopes(&x->scale, d, &x->plan->arena, e));
         for (int32_t i = 0; i < set->n; i++)
             if (i != but && scale_is_slope(set->item[i].key) == (slopes == 1))
-                override(d, set->item[i].key, set->item[i].item[0]);
+                override_key(d, set->item[i].key, set->item[i].item[0]);
     }
     TRY(draft_complete(d, e));
     if (x->parent) TRY(spec_continue(&d->spec, x->parent, e));
@@ -363,20 +362,20 @@ static int complete(struct expansion *x, const struct axes *set, int32_t but, st
 
 /* Prefixes the error with its cause: the one --set without which the draft is valid, all of them,
  * or the grid. */
-static void blame(struct expansion *x, const struct draft *before, const struct yaml_node *at,
-                  struct err *e)
+static void blame_setting(struct expansion *x, const struct draft *before,
+                          const struct yaml_node *at, struct err *e)
 {
     static const struct axes none = {0};
     const struct axes *set = &x->set;
     struct draft without = *before;
 
-    if (set->n == 0 || complete(x, &none, -1, &without, NULL) < 0) {
+    if (set->n == 0 || complete_draft(x, &none, -1, &without, NULL) < 0) {
         yaml_place(at, ERR_DATA, e);
         return;
     }
     for (int32_t i = 0; i < set->n; i++) {
         without = *before;
-        if (complete(x, set, i, &without, NULL) < 0) continue;
+        if (complete_draft(x, set, i, &without, NULL) < 0) continue;
         err_ctx(e, "--set %s=%s", set->item[i].key->name, set->item[i].item[0]);
         return;
     }
@@ -385,8 +384,8 @@ static void blame(struct expansion *x, const struct draft *before, const struct 
 
 /* Turns the nominal draft of a point of a block, or of an evaluation of it, into the spec of a run.
  */
-static int finish(struct expansion *x, struct draft *d, const struct rule *block,
-                  const struct rule *evaluate, struct err *e)
+static int finish_spec(struct expansion *x, struct draft *d, const struct rule *block,
+                       const struct rule *evaluate, struct err *e)
 {
     static const struct axes none = {0};
     const struct yaml_node *at = evaluate ? evaluate->at : block->at;
@@ -396,9 +395,9 @@ static int finish(struct expansion *x, struct draft *d, const struct rule *block
     TRY(yaml_place(at, scale_apply(&x->scale, d, e), e));
     for (int i = 0; i < 2; i++) apply_axes(x, own[i], &nominal, d);
     struct draft before = *d;
-    int rc = complete(x, &x->set, -1, d, e);
+    int rc = complete_draft(x, &x->set, -1, d, e);
     for (int i = 0; i < 2; i++) mention_lost(x, own[i], &nominal, &d->spec);
-    if (rc < 0) blame(x, &before, at, e);
+    if (rc < 0) blame_setting(x, &before, at, e);
     return rc;
 }
 
@@ -462,7 +461,7 @@ static void estimate_datastore(struct expansion *x, struct plan_run *run)
     if (!is_new(x, search)) run->cost.flops -= run->cost.search_flops;
 }
 
-static void estimate(struct expansion *x, struct plan_run *run)
+static void estimate_run(struct expansion *x, struct plan_run *run)
 {
     if (run->spec.kind == SPEC_TRAIN && run->train >= 0)
         shape_cost_continued(&run->cost, &run->spec, &x->plan->run[run->train].spec);
@@ -487,7 +486,7 @@ static int32_t add_run(struct expansion *x, const struct spec *final, int32_t tr
     *run = (struct plan_run){.spec = *final, .train = train};
     memcpy(run->run_id, id, sizeof id);
     spec_config_id(final, train >= 0 ? p->run[train].config_id : NULL, run->config_id);
-    estimate(x, run);
+    estimate_run(x, run);
     return p->runs_n - 1;
 }
 
@@ -541,7 +540,7 @@ static int need_parent(struct expansion *x, struct parent *t, struct err *e)
     if (t->from) TRY(need_parent(x, t->from, e));
     if (t->from) memcpy(d.spec.train.from, p->run[t->from->run].run_id, SPEC_ID_BYTES);
     x->parent = t->from ? &t->from->final : NULL;
-    TRY(finish(x, &d, t->block, NULL, e));
+    TRY(finish_spec(x, &d, t->block, NULL, e));
     if (x->parent) TRY(yaml_place(t->block->from_at, check_tensors(&d.spec, x->parent, e), e));
     draft_init(&bare);
     d.spec.eval = bare.spec.eval; /* not part of a training; evaluations have their own */
@@ -550,7 +549,7 @@ static int need_parent(struct expansion *x, struct parent *t, struct err *e)
     t->run = add_run(x, &d.spec, t->from ? t->from->run : -1);
     if (t->from && d.spec.train.continues == SPEC_CONTINUES_ALL) {
         p->run[t->from->run].spec.train.keep_state = true;
-        estimate(x, &p->run[t->from->run]);
+        estimate_run(x, &p->run[t->from->run]);
     }
     if (t->point >= 0) add_point(x, t->point, t->run, &t->nominal.spec);
     return 0;
@@ -577,7 +576,7 @@ static int expand_evaluation(struct expansion *x, struct parent *t, const struct
     TRY(need_parent(x, t, e));
     struct spec nominal = d.spec;
     x->parent = t->from ? &t->from->final : NULL;
-    TRY(finish(x, &d, t->block, r, e));
+    TRY(finish_spec(x, &d, t->block, r, e));
     d.spec.model = t->final.model;
     d.spec.data = t->final.data;
     d.spec.train = t->final.train;

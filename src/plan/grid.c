@@ -139,11 +139,10 @@ static int read_lengths(struct rule *r, struct arena *a, const struct yaml_node 
 static int read_valid(struct rule *r, struct arena *a, const struct yaml_node *node, struct err *e)
 {
     const struct yaml_node *list, *least, *from, *add, *times;
-    const struct yaml_field fields[] = {{"times", YAML_ANY, &times},
-                                        {"list", YAML_ANY, &list},
-                                        {"at_least", YAML_ANY, &least},
-                                        {"from", YAML_ANY, &from},
-                                        {"add", YAML_ANY, &add}};
+    struct yaml_field fields[] = {
+        YAML_FIELD("times", YAML_ANY, times), YAML_FIELD("list", YAML_ANY, list),
+        YAML_FIELD("at_least", YAML_ANY, least), YAML_FIELD("from", YAML_ANY, from),
+        YAML_FIELD("add", YAML_ANY, add)};
     struct length start;
 
     if (node->kind != YAML_MAP) return read_lengths(r, a, node, NULL, e);
@@ -345,16 +344,16 @@ int grid_read(struct grid *g, struct arena *a, const struct project *p, const ch
 {
     const struct yaml_node *root, *artefact, *title, *base, *set, *kind, *seed, *blocks, *rules,
         *skips;
-    const struct yaml_field fields[] = {{"artefact", YAML_SCALAR, &artefact},
-                                        {"title", YAML_SCALAR, &title},
-                                        {"base", YAML_ANY, &base},
-                                        {"grid", YAML_LIST, &blocks},
-                                        {"evaluate", YAML_LIST, &rules},
-                                        {"skip", YAML_LIST, &skips},
-                                        {"seed", YAML_ANY, &seed},
-                                        {"scale", YAML_SCALAR, &g->scale},
-                                        {"set", YAML_ANY, &set},
-                                        {"kind", YAML_ANY, &kind}};
+    struct yaml_field fields[] = {YAML_FIELD("artefact", YAML_SCALAR, artefact),
+                                  YAML_FIELD("title", YAML_SCALAR, title),
+                                  YAML_FIELD("base", YAML_ANY, base),
+                                  YAML_FIELD("grid", YAML_LIST, blocks),
+                                  YAML_FIELD("evaluate", YAML_LIST, rules),
+                                  YAML_FIELD("skip", YAML_LIST, skips),
+                                  YAML_FIELD("seed", YAML_ANY, seed),
+                                  YAML_FIELD("scale", YAML_SCALAR, g->scale),
+                                  YAML_FIELD("set", YAML_ANY, set),
+                                  YAML_FIELD("kind", YAML_ANY, kind)};
     enum spec_kind usual = SPEC_TRAIN;
 
     *g = (struct grid){.name = name, .dir = dir};

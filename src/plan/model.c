@@ -11,53 +11,37 @@
 
 #include <string.h>
 
-#include "base/hash.h"
-
 #define MODELS "data/models"
-
-static int read_hash(const char **out, const struct yaml_node *at, const char *what, struct err *e)
-{
-    TRY(yaml_want(at, YAML_SCALAR, what, e));
-    *out = at->text;
-    if (hash_is_sha256(at->text)) return 0;
-    return yaml_error(at, e, "%s: expected 64 lower-case hex digits, found '%.70s'", what,
-                      at->text);
-}
 
 int model_read_files(struct plan_model *m, struct arena *a, const struct yaml_node *map,
                      struct err *e)
 {
-    const struct yaml_node *folder, *family, *dtype, *bytes, *tokenizer, *files;
-    const struct yaml_field fields[] = {
-        {"folder", YAML_SCALAR, &folder},       {"family", YAML_SCALAR, &family},
-        {"dtype", YAML_SCALAR, &dtype},         {"bytes", YAML_SCALAR, &bytes},
-        {"tokenizer", YAML_SCALAR, &tokenizer}, {"files", YAML_MAP, &files}};
+    const struct yaml_node *files;
+    struct yaml_field fields[] = {
+        {"folder", YAML_PATH, .text = &m->folder, .what = "pretrained: folder"},
+        {"family", YAML_TEXT, .text = &m->family},
+        {"dtype", YAML_TEXT, .text = &m->dtype},
+        {"bytes", YAML_NUMBER, .number = &m->bytes, .what = "pretrained: bytes"},
+        {"tokenizer", YAML_SHA256, .text = &m->tokenizer, .what = "pretrained: tokenizer"},
+        YAML_FIELD("files", YAML_MAP, files)};
     enum { FIELDS_N = sizeof fields / sizeof *fields };
 
     TRY(yaml_want(map, YAML_MAP, "pretrained", e));
     TRY(yaml_fields(map, fields, FIELDS_N, e));
-    for (int i = 0; i < FIELDS_N; i++)
-        if (!*fields[i].value)
-            return yaml_error(map, e,
-                              "pretrained: %s is missing; write the file with `alibi import`",
-                              fields[i].name);
-    if (folder->text[0] != '/')
-        return yaml_error(folder, e,
-                          "pretrained: folder: expected an absolute path, found '%.200s'",
-                          folder->text);
-    if (!str_to_int(&m->bytes, bytes->text) || m->bytes < 1)
-        return yaml_error(bytes, e, "pretrained: bytes: expected a number from 1, found '%.60s'",
-                          bytes->text);
-    m->folder = folder->text;
-    m->family = family->text;
-    m->dtype = dtype->text;
-    TRY(read_hash(&m->tokenizer, tokenizer, "pretrained: tokenizer", e));
+    const char *missing = yaml_missing(fields, FIELDS_N);
+    if (missing)
+        return yaml_error(map, e, "pretrained: %s is missing; write the file with `alibi import`",
+                          missing);
+    TRY(yaml_values(fields, FIELDS_N, e));
     for (int32_t i = 0; i < files->n; i++) {
         struct plan_model_file one = {.name = files->key[i]->text};
+        const struct yaml_field hash = {"pretrained: files", YAML_SHA256, .text = &one.sha256,
+                                        .at = files->item[i]};
         if (strchr(one.name, '/'))
             return yaml_error(files->key[i], e, "pretrained: files: '%.60s' is not a file name",
                               one.name);
-        TRY(read_hash(&one.sha256, files->item[i], "pretrained: files", e));
+        TRY(yaml_want(hash.at, YAML_SCALAR, hash.name, e));
+        TRY(yaml_values(&hash, 1, e));
         vec_grow(a, &m->file, m->files_n, &m->files_capacity, sizeof *m->file);
         m->file[m->files_n++] = one;
     }

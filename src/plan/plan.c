@@ -60,8 +60,8 @@ int plan_list(char ***out, int32_t *n, const struct project *project, struct are
     return plan_names(out, n, project, a, "experiments", "/grid.yaml", e);
 }
 
-int plan_list_groups(char ***out, int32_t *n, const struct project *project, struct arena *a,
-                     struct err *e)
+int plan_list_collections(char ***out, int32_t *n, const struct project *project, struct arena *a,
+                          struct err *e)
 {
     struct {
         char **item;
@@ -85,7 +85,7 @@ int plan_list_groups(char ***out, int32_t *n, const struct project *project, str
 }
 
 /* Returns the name of the artefact in the folder dir, an absolute path: its own name, after that of
- * its group if it is in one. */
+ * its collection if it is in one. */
 static const char *artefact_name(const struct project *project, struct arena *a, const char *dir)
 {
     const char *own = strrchr(dir, '/') + 1, *root[2];
@@ -95,10 +95,11 @@ static const char *artefact_name(const struct project *project, struct arena *a,
         if (!realpath(arena_printf(a, "%s/experiments", root[r]), folder)) continue;
         size_t n = strlen(folder);
         bool inside = strncmp(dir, folder, n) == 0 && dir[n] == '/' && dir + n + 1 < own;
-        const char *group =
+        const char *collection =
             inside ? arena_strndup(a, dir + n + 1, (size_t)(own - dir) - n - 2) : "";
-        if (str_is_name(group) && !file_exists(arena_printf(a, "%s/%s/grid.yaml", folder, group)))
-            return arena_printf(a, "%s/%s", group, own);
+        if (str_is_name(collection) &&
+            !file_exists(arena_printf(a, "%s/%s/grid.yaml", folder, collection)))
+            return arena_printf(a, "%s/%s", collection, own);
     }
     return own;
 }
@@ -109,7 +110,7 @@ static int unknown_path(const struct project *project, struct arena *a, const ch
     char **names;
     int32_t n;
 
-    TRY(plan_list_groups(&names, &n, project, a, e));
+    TRY(plan_list_collections(&names, &n, project, a, e));
     return ERR(e, ERR_NOINPUT, "%s: %s%s", path, strerror(why),
                str_hint(path, (const char *const *)names, (size_t)n).text);
 }
@@ -189,26 +190,26 @@ static int add_artefact(struct plan *p, const struct project *project, const cha
 /* True if the word stands for several artefacts, among them the one of this name. */
 static bool names_several(const char *word, const char *artefact)
 {
-    size_t group_n = project_group_bytes(artefact);
+    size_t collection_n = project_collection_bytes(artefact);
 
-    if (group_n == 0) return strcmp(word, "all") == 0;
-    return strlen(word) == group_n && strncmp(word, artefact, group_n) == 0;
+    if (collection_n == 0) return strcmp(word, "all") == 0;
+    return strlen(word) == collection_n && strncmp(word, artefact, collection_n) == 0;
 }
 
 static int find_artefacts(struct plan *p, const struct project *project,
                           const char *const *artefacts, int32_t n, struct err *e)
 {
     struct arena *a = &p->arena;
-    int32_t single_n, grouped_n;
-    char **single, **grouped, *grid;
+    int32_t single_n, inner_n;
+    char **single, **inner, *grid;
 
     TRY(plan_list(&single, &single_n, project, a, e));
-    TRY(plan_list_groups(&grouped, &grouped_n, project, a, e));
-    p->artefact = arena_array(a, (size_t)(n + single_n + grouped_n + 1), sizeof *p->artefact);
+    TRY(plan_list_collections(&inner, &inner_n, project, a, e));
+    p->artefact = arena_array(a, (size_t)(n + single_n + inner_n + 1), sizeof *p->artefact);
     for (int32_t i = 0; i < n; i++) {
         bool several = false;
-        for (int32_t k = 0; k < single_n + grouped_n; k++) {
-            const char *name = k < single_n ? single[k] : grouped[k - single_n];
+        for (int32_t k = 0; k < single_n + inner_n; k++) {
+            const char *name = k < single_n ? single[k] : inner[k - single_n];
             const char *file = arena_printf(a, "experiments/%s/grid.yaml", name);
             if (!names_several(artefacts[i], name)) continue;
             several = true;

@@ -51,7 +51,7 @@ struct plan_point {
 };
 
 struct plan_artefact {
-    const char *name; /* the folder's name; in a group GROUP/NAME */
+    const char *name; /* the folder's name; in a collection COLLECTION/NAME */
     const char *dir;  /* absolute path */
     const char *title;
     const char *scale; /* may differ between artefacts without --scale */
@@ -77,8 +77,8 @@ struct plan {
 };
 
 /* plan_open - artefacts: names under experiments/, `all` of them for whose dataset the scale has a
- * text, a group (plan_list_groups), likewise, or paths (with a slash) of folders that contain a
- * grid.yaml, here or under experiments/; one given twice counts once. Errors: ERR_DATA
+ * text, a collection (plan_list_collections), likewise, or paths (with a slash) of folders that
+ * contain a grid.yaml, here or under experiments/; one given twice counts once. Errors: ERR_DATA
  * "file:line:column: problem; remedy"; ERR_NOINPUT; ERR_USAGE. */
 int plan_open(struct plan *p, const struct project *project, const char *const *artefacts,
               int32_t n, const struct plan_options *o, struct err *e);
@@ -102,6 +102,8 @@ enum { PLAN_CORPUS_URLS_MAX = 3, PLAN_CORPUS_FILES = 3 };
 struct plan_corpus {
     const char *name, *title; /* title: the name if the file has none */
     const char *path;         /* of the file */
+    const char *text; /* the corpus whose archive has the text: this one, or that of source.text */
+    int32_t vocab_limit; /* words to keep of the text of another corpus; 0: all */
     /* NULL or 0 if it cannot be downloaded: */
     const char *url[PLAN_CORPUS_URLS_MAX + 1]; /* http or https, tried in this order;
                                                   NULL-terminated */
@@ -174,10 +176,10 @@ int plan_checkpoints_read(struct plan_checkpoints *out, struct arena *a, const c
  * figure2 before figure11. */
 int plan_list(char ***out, int32_t *n, const struct project *project, struct arena *a,
               struct err *e);
-/* plan_list_groups - the names of the artefacts in groups, such as explore/methods, likewise. A
- * group is a folder under experiments/ without a grid.yaml whose subfolders have one; its name
- * stands for every artefact in it, and `all` leaves them out. */
-int plan_list_groups(char ***out, int32_t *n, const struct project *project, struct arena *a,
-                     struct err *e);
+/* plan_list_collections - the names of the artefacts in collections, such as explore/methods,
+ * likewise. A collection is a folder under experiments/ without a grid.yaml whose subfolders have
+ * one; its name stands for every artefact in it, and `all` leaves them out. */
+int plan_list_collections(char ***out, int32_t *n, const struct project *project, struct arena *a,
+                          struct err *e);
 
 #endif

@@ -52,18 +52,43 @@ int32_t yaml_find(const struct yaml_node *map, const char *key);
  * "base". */
 int yaml_want(const struct yaml_node *node, enum yaml_kind kind, const char *what, struct err *e);
 
+/* The value of a key: its node, of a kind, or a text or number that yaml_values reads. */
+enum yaml_type {
+    YAML_NODE,
+    YAML_TEXT,       /* not empty */
+    YAML_NAME,       /* without a slash: a part of a URL and of a path */
+    YAML_PATH,       /* absolute */
+    YAML_SHA256,     /* 64 lower-case hex digits */
+    YAML_URL_FOLDER, /* http or https, with a slash at the end */
+    YAML_NUMBER,     /* from 1; most 0: without a limit */
+    YAML_TEXTS,      /* a list of `least` to `most` texts: text[0] to text[n - 1] */
+    YAML_URLS        /* likewise, each http or https; or one text */
+};
+
 /* A key that a mapping may have, and where its value goes. */
 struct yaml_field {
     const char *name;
-    enum yaml_kind kind;
-    const struct yaml_node **value; /* NULL if the mapping does not have the key */
+    enum yaml_type type;
+    enum yaml_kind kind;            /* of YAML_NODE */
+    const struct yaml_node **value; /* the node; NULL if the mapping does not have the key */
+    const char **text;
+    int64_t *number, least, most;
+    const char *what;           /* its name in messages about the value; NULL: name */
+    const struct yaml_node *at; /* set by yaml_fields, as *value */
 };
+#define YAML_FIELD(NAME, KIND, node)                                                               \
+    {                                                                                              \
+        .name = NAME, .kind = KIND, .value = &(node)                                               \
+    }
 enum { YAML_FIELDS_MAX = 16 };
 
-/* yaml_fields - finds the values of n keys. Errors: ERR_DATA another key, with the nearest of
- * these; a value of the wrong kind. */
-int yaml_fields(const struct yaml_node *map, const struct yaml_field *field, size_t n,
-                struct err *e);
+/* yaml_fields - finds the nodes of n keys. Errors: ERR_DATA another key, with the nearest of these;
+ * a value of the wrong kind. yaml_missing - the first of n fields that the mapping does not have;
+ * NULL: it has all. yaml_values - then reads the values that the mapping has; others stay as they
+ * are. Errors: ERR_DATA a value that is not of the type. */
+int yaml_fields(const struct yaml_node *map, struct yaml_field *field, size_t n, struct err *e);
+const char *yaml_missing(const struct yaml_field *field, size_t n);
+int yaml_values(const struct yaml_field *field, size_t n, struct err *e);
 
 /* yaml_each - the n items of a list; anything else counts as a list of itself. */
 const struct yaml_node *const *yaml_each(const struct yaml_node *const *node, int32_t *n);

@@ -64,10 +64,10 @@ int scale_read(struct scale *s, struct arena *a, const struct project *p, const 
                struct err *e)
 {
     const struct yaml_node *root, *divide, *slopes, *set, *where;
-    const struct yaml_field fields[] = {{"divide", YAML_SCALAR, &divide},
-                                        {"multiply_slopes", YAML_SCALAR, &slopes},
-                                        {"set", YAML_ANY, &set},
-                                        {"where", YAML_LIST, &where}};
+    struct yaml_field fields[] = {YAML_FIELD("divide", YAML_SCALAR, divide),
+                                  YAML_FIELD("multiply_slopes", YAML_SCALAR, slopes),
+                                  YAML_FIELD("set", YAML_ANY, set),
+                                  YAML_FIELD("where", YAML_LIST, where)};
     char *path;
 
     *s = (struct scale){.name = arena_strdup(a, name),

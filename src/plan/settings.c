@@ -118,7 +118,7 @@ int draft_complete(const struct draft *d, struct err *e)
 
     for (size_t i = 0; i < n; i++) {
         if (keys[i].neutral || d->given[i] || find_note(&keys[i])->decided) continue;
-        if (keys[i].applies && !keys[i].applies(&d->spec)) continue;
+        if (!spec_key_applies(&keys[i], &d->spec)) continue;
         return ERR(e, ERR_DATA,
                    "%s is not set (%s); set it in a piece of base, under set:, or with --set",
                    keys[i].name, keys[i].help);

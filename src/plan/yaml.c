@@ -14,6 +14,7 @@
 #include <yaml.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "plan/plan.h"
@@ -260,14 +261,20 @@ int yaml_want(const struct yaml_node *node, enum yaml_kind kind, const char *wha
     return yaml_error(node, e, "%s must be %s, not %s", what, names[kind], names[node->kind]);
 }
 
-int yaml_fields(const struct yaml_node *map, const struct yaml_field *field, size_t n,
-                struct err *e)
+static enum yaml_kind node_kind(const struct yaml_field *f)
+{
+    if (f->type == YAML_NODE) return f->kind;
+    if (f->type == YAML_TEXTS) return YAML_LIST;
+    return f->type == YAML_URLS ? YAML_ANY : YAML_SCALAR;
+}
+
+int yaml_fields(const struct yaml_node *map, struct yaml_field *field, size_t n, struct err *e)
 {
     const char *names[YAML_FIELDS_MAX];
 
     for (size_t k = 0; k < n; k++) {
         names[k] = field[k].name;
-        *field[k].value = NULL;
+        field[k].at = NULL;
     }
     for (int32_t i = 0; i < map->n; i++) {
         const char *key = map->key[i]->text;
@@ -276,10 +283,67 @@ int yaml_fields(const struct yaml_node *map, const struct yaml_field *field, siz
         if (k == n)
             return yaml_error(map->key[i], e, "unknown key '%.60s'%s", key,
                               str_hint(key, names, n).text);
-        *field[k].value = map->item[i];
+        field[k].at = map->item[i];
     }
+    for (size_t k = 0; k < n; k++) {
+        if (field[k].value) *field[k].value = field[k].at;
+        if (field[k].at) TRY(yaml_want(field[k].at, node_kind(&field[k]), names[k], e));
+    }
+    return 0;
+}
+
+const char *yaml_missing(const struct yaml_field *field, size_t n)
+{
     for (size_t k = 0; k < n; k++)
-        if (*field[k].value) TRY(yaml_want(*field[k].value, field[k].kind, names[k], e));
+        if (!field[k].at) return field[k].name;
+    return NULL;
+}
+
+/* Returns what the text is not but must be, or NULL. */
+static const char *unmet(const struct yaml_field *f, const char *text)
+{
+    bool web = strncmp(text, "https://", 8) == 0 || strncmp(text, "http://", 7) == 0;
+
+    if (f->type == YAML_NAME && !str_is_name(text)) return "letters, digits, . _ -";
+    if (f->type == YAML_PATH && text[0] != '/') return "an absolute path";
+    if (f->type == YAML_SHA256 && !hash_is_sha256(text)) return "64 lower-case hex digits";
+    if (f->type == YAML_URLS && *text && !web) return "https:// or http://";
+    if (f->type == YAML_URL_FOLDER && (!web || text[strlen(text) - 1] != '/'))
+        return "https:// or http:// and a slash at the end";
+    if (f->type != YAML_NUMBER) return NULL;
+    bool counts = str_to_int(f->number, text) && *f->number >= 1;
+    return counts && (f->most == 0 || *f->number <= f->most) ? NULL : "a number from 1";
+}
+
+static int read_value(const struct yaml_field *f, const char **text, const struct yaml_node *at,
+                      struct err *e)
+{
+    const char *what = f->what ? f->what : f->name;
+
+    TRY(yaml_want(at, YAML_SCALAR, what, e));
+    const char *expected = unmet(f, at->text);
+    if (!*at->text && !expected) return yaml_error(at, e, "%s is empty", what);
+    if (text) *text = at->text;
+    if (!expected) return 0;
+    char most[32] = "";
+    if (f->type == YAML_NUMBER && f->most > 0)
+        snprintf(most, sizeof most, " to %lld", (long long)f->most);
+    return yaml_error(at, e, "%s: expected %s%s, found '%.200s'", what, expected, most, at->text);
+}
+
+int yaml_values(const struct yaml_field *field, size_t n, struct err *e)
+{
+    for (const struct yaml_field *f = field; f < field + n; f++) {
+        int32_t items_n;
+        if (!f->at || f->type == YAML_NODE) continue;
+        const struct yaml_node *const *item = yaml_each(&f->at, &items_n);
+        bool several = f->type == YAML_TEXTS || f->type == YAML_URLS;
+        if (several && (items_n < f->least || items_n > f->most))
+            return yaml_error(f->at, e, "%s: expected %lld to %lld texts, found %d", f->name,
+                              (long long)f->least, (long long)f->most, items_n);
+        for (int32_t i = 0; i < items_n; i++)
+            TRY(read_value(f, f->text ? f->text + i : NULL, item[i], e));
+    }
     return 0;
 }
 

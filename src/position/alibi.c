@@ -78,7 +78,7 @@ static void draw_slopes(const struct position_shape *s, float *out)
     qsort(out, (size_t)s->heads, sizeof *out, falling);
 }
 
-static int check(const struct position_shape *s, struct err *e)
+static int alibi_check(const struct position_shape *s, struct err *e)
 {
     int32_t n = s->options->alibi_slopes.n;
 
@@ -105,8 +105,8 @@ static void fill_slopes(const struct position_shape *s, float *out)
                                        : geometric_slope(h, s->heads, o->alibi_bias_max);
 }
 
-static void fill(const struct position_shape *s, const float *const *params,
-                 struct position_bias *out)
+static void alibi_fill(const struct position_shape *s, const float *const *params,
+                       struct position_bias *out)
 {
     double scale = 1.0;
 
@@ -151,8 +151,8 @@ static bool follows_length(const struct position_shape *s)
 const struct position_functions position_alibi = {
     .scalings = 1u << POSITION_SLOPES,
     .options = options,
-    .check = check,
-    .fill = fill,
+    .check = alibi_check,
+    .fill = alibi_fill,
     .key_bias = key_bias,
     .follows_length = follows_length,
 };

@@ -31,7 +31,7 @@ static double slope_of(const struct position_shape *s, double u)
     return u > 0 ? u + log1p(exp(-u)) : log1p(exp(u));
 }
 
-static int check(const struct position_shape *s, struct err *e)
+static int alibi_learned_check(const struct position_shape *s, struct err *e)
 {
     int32_t n = s->options->alibi_start_slopes.n;
 
@@ -40,7 +40,7 @@ static int check(const struct position_shape *s, struct err *e)
                s->heads);
 }
 
-static int32_t tensors(const struct position_shape *s, struct position_tensor *out)
+static int32_t alibi_learned_tensors(const struct position_shape *s, struct position_tensor *out)
 {
     out[0] = (struct position_tensor){.name = "decoder.alibi.slope_parameter",
                                       .rows = 1,
@@ -51,7 +51,7 @@ static int32_t tensors(const struct position_shape *s, struct position_tensor *o
     return 1;
 }
 
-static void start(const struct position_shape *s, int32_t tensor, float *out)
+static void alibi_learned_start(const struct position_shape *s, int32_t tensor, float *out)
 {
     const struct position_list *given = &s->options->alibi_start_slopes;
 
@@ -62,8 +62,8 @@ static void start(const struct position_shape *s, int32_t tensor, float *out)
     }
 }
 
-static void fill(const struct position_shape *s, const float *const *params,
-                 struct position_bias *out)
+static void alibi_learned_fill(const struct position_shape *s, const float *const *params,
+                               struct position_bias *out)
 {
     for (int64_t h = 0; h < s->heads; h++) {
         double m = slope_of(s, (double)params[0][h]);
@@ -72,8 +72,8 @@ static void fill(const struct position_shape *s, const float *const *params,
     }
 }
 
-static void pullback(const struct position_shape *s, const float *const *params,
-                     const struct position_bias *grad, float *const *dparams)
+static void alibi_learned_pullback(const struct position_shape *s, const float *const *params,
+                                   const struct position_bias *grad, float *const *dparams)
 {
     for (int64_t h = 0; h < s->heads; h++) {
         double u = (double)params[0][h], dm = 0.0;
@@ -85,10 +85,10 @@ static void pullback(const struct position_shape *s, const float *const *params,
 
 const struct position_functions position_alibi_learned = {
     .options = options,
-    .check = check,
-    .tensors = tensors,
-    .start = start,
+    .check = alibi_learned_check,
+    .tensors = alibi_learned_tensors,
+    .start = alibi_learned_start,
     .table_length = position_row_length,
-    .fill = fill,
-    .pullback = pullback,
+    .fill = alibi_learned_fill,
+    .pullback = alibi_learned_pullback,
 };

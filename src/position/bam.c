@@ -23,7 +23,7 @@ static const struct position_option options[] = {
     {.name = NULL},
 };
 
-static int32_t tensors(const struct position_shape *s, struct position_tensor *out)
+static int32_t bam_tensors(const struct position_shape *s, struct position_tensor *out)
 {
     out[SHAPE] = (struct position_tensor){.name = "decoder.bam.shape",
                                           .rows = 1,
@@ -40,7 +40,7 @@ static int32_t tensors(const struct position_shape *s, struct position_tensor *o
     return s->options->bam_location == POSITION_LEARNED_LOCATION ? 3 : 2;
 }
 
-static void start(const struct position_shape *s, int32_t tensor, float *out)
+static void bam_start(const struct position_shape *s, int32_t tensor, float *out)
 {
     (void)tensor; /* of the scale */
     for (int32_t h = 0; h < s->heads; h++)
@@ -62,8 +62,8 @@ static struct head head_of(const struct position_shape *s, const float *const *p
                          .stretch = 2.0 * cosh(c)};
 }
 
-static void fill(const struct position_shape *s, const float *const *params,
-                 struct position_bias *out)
+static void bam_fill(const struct position_shape *s, const float *const *params,
+                     struct position_bias *out)
 {
     for (int64_t h = 0; h < s->heads; h++) {
         struct head p = head_of(s, params, h);
@@ -73,8 +73,8 @@ static void fill(const struct position_shape *s, const float *const *params,
     }
 }
 
-static void pullback(const struct position_shape *s, const float *const *params,
-                     const struct position_bias *grad, float *const *dparams)
+static void bam_pullback(const struct position_shape *s, const float *const *params,
+                         const struct position_bias *grad, float *const *dparams)
 {
     for (int64_t h = 0; h < s->heads; h++) {
         struct head p = head_of(s, params, h);
@@ -95,9 +95,9 @@ static void pullback(const struct position_shape *s, const float *const *params,
 
 const struct position_functions position_bam = {
     .options = options,
-    .tensors = tensors,
-    .start = start,
+    .tensors = bam_tensors,
+    .start = bam_start,
     .table_length = position_row_length,
-    .fill = fill,
-    .pullback = pullback,
+    .fill = bam_fill,
+    .pullback = bam_pullback,
 };

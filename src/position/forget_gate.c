@@ -42,19 +42,19 @@ static double decay_time(const struct position_shape *s, int32_t h)
     return s->heads < 2 ? least : least * pow(longest(s) / least, (double)h / (s->heads - 1));
 }
 
-static int check(const struct position_shape *s, struct err *e)
+static int forget_gate_check(const struct position_shape *s, struct err *e)
 {
     if (s->options->forget_gate_min <= longest(s)) return 0;
     return ERR(e, ERR_DATA, "model.forget_gate_min: %g is above the longest decay time %g",
                s->options->forget_gate_min, longest(s));
 }
 
-static enum position_gates gates(const struct position_shape *s)
+static enum position_gates forget_gate_gates(const struct position_shape *s)
 {
     return s->options->forget_gate;
 }
 
-static void start(const struct position_shape *s, int32_t tensor, float *out)
+static void forget_gate_start(const struct position_shape *s, int32_t tensor, float *out)
 {
     (void)tensor; /* the biases of a layer's gates */
     for (int32_t h = 0; h < s->heads; h++)
@@ -63,18 +63,18 @@ static void start(const struct position_shape *s, int32_t tensor, float *out)
                      : (float)-log(expm1(1.0 / decay_time(s, h)));
 }
 
-static void fill(const struct position_shape *s, const float *const *params,
-                 struct position_bias *out)
+static void forget_gate_fill(const struct position_shape *s, const float *const *params,
+                             struct position_bias *out)
 {
     (void)params;
-    for (int32_t h = 0; h < s->heads && gates(s) == POSITION_FIXED_GATES; h++)
+    for (int32_t h = 0; h < s->heads && forget_gate_gates(s) == POSITION_FIXED_GATES; h++)
         out->tail[h] = (float)(-1.0 / decay_time(s, h));
 }
 
 const struct position_functions position_forget_gate = {
     .options = options,
-    .check = check,
-    .start = start,
-    .fill = fill,
-    .gates = gates,
+    .check = forget_gate_check,
+    .start = forget_gate_start,
+    .fill = forget_gate_fill,
+    .gates = forget_gate_gates,
 };

@@ -9,7 +9,7 @@ static const struct position_option options[] = {
     {.name = NULL},
 };
 
-static int check(const struct position_shape *s, struct err *e)
+static int hard_alibi_check(const struct position_shape *s, struct err *e)
 {
     if (s->options->hard_alibi_heads <= s->heads) return 0;
     return ERR(e, ERR_DATA, "model.hard_alibi_heads: %d of model.heads = %d heads",
@@ -23,6 +23,6 @@ static int32_t narrow_heads(const struct position_shape *s)
 
 const struct position_functions position_hard_alibi = {
     .options = options,
-    .check = check,
+    .check = hard_alibi_check,
     .narrow_heads = narrow_heads,
 };

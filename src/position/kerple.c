@@ -13,7 +13,7 @@ enum { BIAS_P, BIAS_A };
 
 static const double least = 0.01, most_power = 2.0;
 
-static int32_t tensors(const struct position_shape *s, struct position_tensor *out)
+static int32_t kerple_tensors(const struct position_shape *s, struct position_tensor *out)
 {
     out[BIAS_P] = (struct position_tensor){.name = "decoder.kerple.bias_p",
                                            .rows = 1,
@@ -29,7 +29,7 @@ static int32_t tensors(const struct position_shape *s, struct position_tensor *o
     return 2;
 }
 
-static void project(const struct position_shape *s, float *value, double high)
+static void kerple_project(const struct position_shape *s, float *value, double high)
 {
     for (int32_t h = 0; h < s->heads; h++)
         value[h] = (float)fmin(fmax((double)value[h], (double)(float)least), high);
@@ -37,8 +37,8 @@ static void project(const struct position_shape *s, float *value, double high)
 
 static void log_project(const struct position_shape *s, float *const *params)
 {
-    project(s, params[BIAS_P], INFINITY);
-    project(s, params[BIAS_A], INFINITY);
+    kerple_project(s, params[BIAS_P], INFINITY);
+    kerple_project(s, params[BIAS_A], INFINITY);
 }
 
 static void log_fill(const struct position_shape *s, const float *const *params,
@@ -68,8 +68,8 @@ static void log_pullback(const struct position_shape *s, const float *const *par
 
 static void power_project(const struct position_shape *s, float *const *params)
 {
-    project(s, params[BIAS_P], most_power);
-    project(s, params[BIAS_A], INFINITY);
+    kerple_project(s, params[BIAS_P], most_power);
+    kerple_project(s, params[BIAS_A], INFINITY);
 }
 
 static void power_fill(const struct position_shape *s, const float *const *params,
@@ -98,7 +98,7 @@ static void power_pullback(const struct position_shape *s, const float *const *p
 }
 
 const struct position_functions position_kerple_log = {
-    .tensors = tensors,
+    .tensors = kerple_tensors,
     .project = log_project,
     .table_length = position_row_length,
     .fill = log_fill,
@@ -106,7 +106,7 @@ const struct position_functions position_kerple_log = {
 };
 
 const struct position_functions position_kerple_power = {
-    .tensors = tensors,
+    .tensors = kerple_tensors,
     .project = power_project,
     .table_length = position_row_length,
     .fill = power_fill,

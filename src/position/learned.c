@@ -12,7 +12,7 @@ static const struct position_option options[] = {
     {.name = NULL},
 };
 
-static int32_t tensors(const struct position_shape *s, struct position_tensor *out)
+static int32_t learned_tensors(const struct position_shape *s, struct position_tensor *out)
 {
     double std = s->options->learned_init_std;
 
@@ -28,5 +28,5 @@ static int32_t tensors(const struct position_shape *s, struct position_tensor *o
 
 const struct position_functions position_learned = {
     .options = options,
-    .tensors = tensors,
+    .tensors = learned_tensors,
 };

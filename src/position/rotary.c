@@ -95,7 +95,7 @@ static int32_t rotated_pairs(const struct position_shape *s)
 }
 
 /* Adjacent pairs have a row of the tables also if they do not rotate. */
-static int32_t pairs(const struct position_shape *s)
+static int32_t rotary_pairs(const struct position_shape *s)
 {
     return s->options->rotary_layout == POSITION_HALF_SPLIT ? rotated_width(s) / 2 : s->width / 2;
 }
@@ -128,7 +128,7 @@ static int check_factors(const char *key, const struct position_list *list, int3
                list->n, pairs_n);
 }
 
-static int check(const struct position_shape *s, struct err *e)
+static int rotary_check(const struct position_shape *s, struct err *e)
 {
     const struct position_options *o = s->options;
     int32_t length = position_original_length(s);
@@ -224,7 +224,7 @@ static double longrope_growth(const struct position_shape *s, double factor)
     return factor > 1 ? sqrt(1.0 + log(factor) / log((double)position_original_length(s))) : 1.0;
 }
 
-static double frequencies(const struct position_shape *s, double *theta)
+static double rotary_frequencies(const struct position_shape *s, double *theta)
 {
     const struct position_options *o = s->options;
     int32_t width = rotated_width(s), rotated = rotated_pairs(s);
@@ -245,7 +245,7 @@ static double frequencies(const struct position_shape *s, double *theta)
         divide_by_list(s, theta);
         growth = longrope_growth(s, factor);
     }
-    for (int32_t p = rotated; p < pairs(s); p++) theta[p] = 0.0;
+    for (int32_t p = rotated; p < rotary_pairs(s); p++) theta[p] = 0.0;
     return growth;
 }
 
@@ -260,9 +260,9 @@ const struct position_functions position_rotary = {
     .scalings = 1u << POSITION_PI | 1u << POSITION_NTK | 1u << POSITION_DYNAMIC_NTK |
                 1u << POSITION_YARN | 1u << POSITION_LLAMA3 | 1u << POSITION_LONGROPE,
     .options = options,
-    .check = check,
-    .frequencies = frequencies,
-    .pairs = pairs,
+    .check = rotary_check,
+    .frequencies = rotary_frequencies,
+    .pairs = rotary_pairs,
     .follows_length = follows_length,
 };
 
@@ -299,6 +299,6 @@ static double xpos_growth(const struct position_shape *s, int32_t p)
 const struct position_functions position_xpos = {
     .options = xpos_options,
     .check = xpos_check,
-    .frequencies = frequencies,
+    .frequencies = rotary_frequencies,
     .growth = xpos_growth,
 };

@@ -16,15 +16,15 @@ static const struct position_option options[] = {
     {.name = NULL},
 };
 
-static int check(const struct position_shape *s, struct err *e)
+static int sandwich_check(const struct position_shape *s, struct err *e)
 {
     if (s->options->sandwich_dim % 2 == 0) return 0;
     return ERR(e, ERR_DATA, "model.sandwich_dim: %d, expected an even number",
                s->options->sandwich_dim);
 }
 
-static void fill(const struct position_shape *s, const float *const *params,
-                 struct position_bias *out)
+static void sandwich_fill(const struct position_shape *s, const float *const *params,
+                          struct position_bias *out)
 {
     int32_t n = s->options->sandwich_dim;
 
@@ -39,7 +39,7 @@ static void fill(const struct position_shape *s, const float *const *params,
 
 const struct position_functions position_sandwich = {
     .options = options,
-    .check = check,
+    .check = sandwich_check,
     .table_length = position_row_length,
-    .fill = fill,
+    .fill = sandwich_fill,
 };

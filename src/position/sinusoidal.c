@@ -10,13 +10,13 @@
 
 enum { FIRST_ROW = 2 };
 
-static int check(const struct position_shape *s, struct err *e)
+static int sinusoidal_check(const struct position_shape *s, struct err *e)
 {
     if (s->dim >= 4) return 0;
     return ERR(e, ERR_DATA, "model.dim = %d: sinusoidal positions need at least 4", s->dim);
 }
 
-static void embedding(const struct position_shape *s, int32_t p, float *row)
+static void sinusoidal_embedding(const struct position_shape *s, int32_t p, float *row)
 {
     int32_t half = s->dim / 2;
     float fall = (float)-(log(10000.0) / (double)(half - 1));
@@ -33,6 +33,6 @@ static void embedding(const struct position_shape *s, int32_t p, float *row)
 
 const struct position_functions position_sinusoidal = {
     .first_row = FIRST_ROW,
-    .check = check,
-    .embedding = embedding,
+    .check = sinusoidal_check,
+    .embedding = sinusoidal_embedding,
 };

@@ -36,7 +36,7 @@ static int32_t bucket_of(const struct position_options *o, int32_t distance)
     return bucket < buckets - 1 ? (int32_t)bucket : buckets - 1;
 }
 
-static int check(const struct position_shape *s, struct err *e)
+static int t5_check(const struct position_shape *s, struct err *e)
 {
     const struct position_options *o = s->options;
 
@@ -45,7 +45,7 @@ static int check(const struct position_shape *s, struct err *e)
                o->t5_max_distance, o->t5_buckets / 2);
 }
 
-static int32_t tensors(const struct position_shape *s, struct position_tensor *out)
+static int32_t t5_tensors(const struct position_shape *s, struct position_tensor *out)
 {
     double std = s->options->t5_init_std;
 
@@ -69,8 +69,8 @@ static int32_t table_length(const struct position_shape *s, int32_t L)
     return distance;
 }
 
-static void fill(const struct position_shape *s, const float *const *params,
-                 struct position_bias *out)
+static void t5_fill(const struct position_shape *s, const float *const *params,
+                    struct position_bias *out)
 {
     int64_t H = s->heads, last = s->options->t5_buckets - 1;
     float multiplier = (float)s->options->t5_multiplier;
@@ -84,8 +84,8 @@ static void fill(const struct position_shape *s, const float *const *params,
     for (int64_t h = 0; h < H; h++) out->tail[h] = multiplier * weight[last * H + h];
 }
 
-static void pullback(const struct position_shape *s, const float *const *params,
-                     const struct position_bias *grad, float *const *dparams)
+static void t5_pullback(const struct position_shape *s, const float *const *params,
+                        const struct position_bias *grad, float *const *dparams)
 {
     int64_t H = s->heads, last = s->options->t5_buckets - 1;
     float multiplier = (float)s->options->t5_multiplier, *to = dparams[0];
@@ -101,9 +101,9 @@ static void pullback(const struct position_shape *s, const float *const *params,
 
 const struct position_functions position_t5 = {
     .options = options,
-    .check = check,
-    .tensors = tensors,
+    .check = t5_check,
+    .tensors = t5_tensors,
     .table_length = table_length,
-    .fill = fill,
-    .pullback = pullback,
+    .fill = t5_fill,
+    .pullback = t5_pullback,
 };

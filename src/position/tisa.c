@@ -16,7 +16,7 @@ static const struct position_option options[] = {
     {.name = NULL},
 };
 
-static int32_t tensors(const struct position_shape *s, struct position_tensor *out)
+static int32_t tisa_tensors(const struct position_shape *s, struct position_tensor *out)
 {
     static const struct {
         const char *name;
@@ -37,8 +37,8 @@ static int32_t tensors(const struct position_shape *s, struct position_tensor *o
     return 3;
 }
 
-static void fill(const struct position_shape *s, const float *const *params,
-                 struct position_bias *out)
+static void tisa_fill(const struct position_shape *s, const float *const *params,
+                      struct position_bias *out)
 {
     int64_t H = s->heads;
 
@@ -54,8 +54,8 @@ static void fill(const struct position_shape *s, const float *const *params,
         }
 }
 
-static void pullback(const struct position_shape *s, const float *const *params,
-                     const struct position_bias *grad, float *const *dparams)
+static void tisa_pullback(const struct position_shape *s, const float *const *params,
+                          const struct position_bias *grad, float *const *dparams)
 {
     int64_t H = s->heads;
 
@@ -78,8 +78,8 @@ static void pullback(const struct position_shape *s, const float *const *params,
 
 const struct position_functions position_tisa = {
     .options = options,
-    .tensors = tensors,
+    .tensors = tisa_tensors,
     .table_length = position_row_length,
-    .fill = fill,
-    .pullback = pullback,
+    .fill = tisa_fill,
+    .pullback = tisa_pullback,
 };

@@ -142,7 +142,7 @@ struct writing {
     size_t n; /* bytes of the document */
 };
 
-static int tick(void *context, double share, struct err *e)
+static int report_share(void *context, double share, struct err *e)
 {
     const struct writing *w = context;
     double done = (double)w->documents->done_n + share * (double)w->n;
@@ -165,7 +165,8 @@ static int write_document(struct documents *d, struct corpus_text *counts,
     TRY(file_map_open(&map, path, e));
     struct writing w = {d, progress, map.n};
     const char *text = map.n > 0 ? map.data : "";
-    int rc = tokenizer_encode(d->tokenizer_own, text, map.n, false, &ids, &ids_n, tick, &w, e);
+    int rc =
+        tokenizer_encode(d->tokenizer_own, text, map.n, false, &ids, &ids_n, report_share, &w, e);
     if (rc < 0) err_ctx(e, "%s", path);
     if (rc == 0 && ids_n == 0)
         rc = ERR(e, ERR_DATA, "%s: no token; a document needs at least one", path);
@@ -174,7 +175,7 @@ static int write_document(struct documents *d, struct corpus_text *counts,
     if (rc == 0) counts->words += documents_words(text, map.n);
     counts->documents++;
     d->done_n += (int64_t)map.n;
-    if (rc == 0) rc = tick(&(struct writing){d, progress, 0}, 0, e);
+    if (rc == 0) rc = report_share(&(struct writing){d, progress, 0}, 0, e);
     free(ids);
     file_map_close(&map);
     return rc;

@@ -26,9 +26,9 @@ struct preparation {
     const struct project *project;
     const struct prepare_options *options;
     const struct synthetic_settings *synthetic; /* NULL: a text folder */
-    const char *text_dir;   /* absolute; for a synthetic corpus or units: temporary */
-    const char *suffix;     /* of the files in it */
-    const char *groups_dir; /* of groups.txt and SPLIT.groups; NULL: there are none */
+    const char *text_dir;    /* absolute; for a synthetic corpus or units: temporary */
+    const char *suffix;      /* of the files in it */
+    const char *classes_dir; /* of groups.txt and SPLIT.groups; NULL: there are none */
     const char *folder, *temporary, *old, *piece; /* data/NAME, .NAME.tmp, .NAME.old, NAME.yaml */
     struct arena arena;
     struct manifest manifest;
@@ -82,22 +82,22 @@ static int find_text(struct preparation *p, struct err *e)
                missing.text, p->suffix, p->suffix, p->suffix);
 }
 
-static const char *groups_path(struct preparation *p, const char *dir, int split)
+static const char *classes_path(struct preparation *p, const char *dir, int split)
 {
     return split == CORPUS_TRAIN
                ? arena_printf(&p->arena, "%s/groups.txt", dir)
                : arena_printf(&p->arena, "%s/%s.groups", dir, corpus_split_name(split));
 }
 
-/* Looks for groups beside the text: all three files or none. *digest: of their content. */
-static int find_groups(struct preparation *p, char digest[HASH_HEX_BYTES], struct err *e)
+/* Looks for classes beside the text: all three files or none. *digest: of their content. */
+static int find_classes(struct preparation *p, char digest[HASH_HEX_BYTES], struct err *e)
 {
     char all[CORPUS_SPLITS_N * HASH_HEX_BYTES];
     const char *path[CORPUS_SPLITS_N], *missing = NULL;
     int n = 0, found_n = 0;
 
     for (int i = 0; i < CORPUS_SPLITS_N; i++) {
-        path[i] = groups_path(p, p->text_dir, i);
+        path[i] = classes_path(p, p->text_dir, i);
         if (file_exists(path[i]))
             found_n++;
         else
@@ -114,13 +114,13 @@ static int find_groups(struct preparation *p, char digest[HASH_HEX_BYTES], struc
         n += snprintf(all + n, sizeof all - (size_t)n, "%s", digest);
     }
     hash_sha256_hex(digest, all, (size_t)n);
-    p->groups_dir = p->text_dir;
+    p->classes_dir = p->text_dir;
     return 0;
 }
 
 /* Describes source and options of the corpus for the manifest; the text changes whenever the corpus
  * would. */
-static int describe(struct preparation *p, struct err *e)
+static int describe_options(struct preparation *p, struct err *e)
 {
     char all[CORPUS_SPLITS_N * HASH_HEX_BYTES], digest[HASH_HEX_BYTES];
     const char *units;
@@ -145,8 +145,8 @@ static int describe(struct preparation *p, struct err *e)
     TRY(encode_describe(&units, &p->arena, &p->options->encode, e));
     p->manifest.options =
         arena_printf(&p->arena, "vocab_limit=%d text=%.16s%s", limit, digest, units);
-    TRY(find_groups(p, digest, e));
-    if (p->groups_dir)
+    TRY(find_classes(p, digest, e));
+    if (p->classes_dir)
         p->manifest.options =
             arena_printf(&p->arena, "%s groups=%.16s", p->manifest.options, digest);
     if (!p->options->dict) return 0;
@@ -200,29 +200,30 @@ static int build_split(struct preparation *p, const struct dictionary *d, int sp
     return hash_file(p->manifest.tokens_sha256[split], path, e);
 }
 
-/* Writes the groups of valid and test. */
-static int build_groups(struct preparation *p, struct err *e)
+/* Writes the classes of valid and test. */
+static int build_classes(struct preparation *p, struct err *e)
 {
-    const char *names = groups_path(p, p->groups_dir, CORPUS_TRAIN);
-    struct groups groups;
+    const char *names = classes_path(p, p->classes_dir, CORPUS_TRAIN);
+    struct classes classes;
     struct strbuf list;
     char *text;
 
     TRY(file_read(&p->arena, &text, NULL, names, 1 << 16, e));
-    TRY(groups_parse(&groups, text, names, e));
+    TRY(classes_parse(&classes, text, names, e));
     strbuf_init(&list, &p->arena);
-    for (int32_t i = 0; i < groups.n; i++)
-        strbuf_addf(&list, "%s%s", i > 0 ? " " : "", groups.name[i]);
-    p->manifest.groups = list.text;
+    for (int32_t i = 0; i < classes.n; i++)
+        strbuf_addf(&list, "%s%s", i > 0 ? " " : "", classes.name[i]);
+    p->manifest.classes = list.text;
     for (int i = CORPUS_VALID; i < CORPUS_SPLITS_N; i++) {
-        const char *path = groups_path(p, p->temporary, i);
+        const char *path = classes_path(p, p->temporary, i);
         struct file_map bytes;
-        TRY(groups_open(&bytes, &groups, groups_path(p, p->groups_dir, i), p->manifest.tokens_n[i],
-                        "write a byte for each token, line ends included", e));
+        TRY(classes_open(&bytes, &classes, classes_path(p, p->classes_dir, i),
+                         p->manifest.tokens_n[i], "write a byte for each token, line ends included",
+                         e));
         int rc = file_write_atomic(path, bytes.data, bytes.n, e);
         file_map_close(&bytes);
         TRY(rc);
-        TRY(hash_file(p->manifest.groups_sha256[i], path, e));
+        TRY(hash_file(p->manifest.classes_sha256[i], path, e));
     }
     return 0;
 }
@@ -261,11 +262,11 @@ static int write_synthetic(struct preparation *p, struct err *e)
         arena_init(&arena);
         synthetic_make(&text, &arena, p->synthetic, (uint64_t)i + 1, p->synthetic->tokens_n[i]);
         p->manifest.floor_perplexity[i] = synthetic_floor(&text);
-        const char *groups = i > CORPUS_TRAIN ? text.groups : p->synthetic->groups;
+        const char *classes = i > CORPUS_TRAIN ? text.classes : p->synthetic->classes;
         int rc = file_write_atomic(text_path(p, i), text.text, text.n, e);
-        if (rc == 0 && groups)
-            rc = file_write_atomic(groups_path(p, p->temporary, i), groups,
-                                   i > CORPUS_TRAIN ? (size_t)text.tokens_n : strlen(groups), e);
+        if (rc == 0 && classes)
+            rc = file_write_atomic(classes_path(p, p->temporary, i), classes,
+                                   i > CORPUS_TRAIN ? (size_t)text.tokens_n : strlen(classes), e);
         arena_fini(&arena);
         TRY(rc);
     }
@@ -301,7 +302,7 @@ static int build_words(struct preparation *p, struct err *e)
 
     if (p->synthetic) {
         p->text_dir = p->temporary;
-        if (p->synthetic->groups) p->groups_dir = p->temporary;
+        if (p->synthetic->classes) p->classes_dir = p->temporary;
         TRY(write_synthetic(p, e));
     }
     if (encoded) TRY(encode_text(p, e));
@@ -310,7 +311,7 @@ static int build_words(struct preparation *p, struct err *e)
         TRY(build_split(p, &d, i, e));
         if (encoded) unlink(text_path(p, i)); /* units are intermediate */
     }
-    return p->groups_dir ? build_groups(p, e) : 0;
+    return p->classes_dir ? build_classes(p, e) : 0;
 }
 
 static int build_documents(struct preparation *p, struct err *e)
@@ -326,7 +327,7 @@ static int build_documents(struct preparation *p, struct err *e)
 }
 
 /* Fills the temporary folder. */
-static int build(struct preparation *p, struct err *e)
+static int build_corpus(struct preparation *p, struct err *e)
 {
     TRY(dir_remove_tree(AT_FDCWD, p->temporary, NULL, e));
     TRY(file_make_dirs(p->temporary, e));
@@ -359,7 +360,7 @@ static int prepare_locked(struct preparation *p, struct err *e)
     const char *manifest = arena_printf(&p->arena, "%s/manifest.yaml", p->folder);
     bool exists = file_exists(p->folder);
 
-    TRY(describe(p, e));
+    TRY(describe_options(p, e));
     if (exists && !file_exists(manifest))
         return ERR(e, ERR_CREATE,
                    "%s exists but is not a prepared corpus; move it or choose another name",
@@ -370,7 +371,7 @@ static int prepare_locked(struct preparation *p, struct err *e)
             return file_exists(p->piece) ? 0 : manifest_write_piece(&p->manifest, p->piece, e);
         if (!p->synthetic) return rc; /* an embedded corpus is generated again */
     }
-    int rc = build(p, e);
+    int rc = build_corpus(p, e);
     if (rc == 0) return put_in_place(p, e);
     dir_remove_tree(AT_FDCWD, p->temporary, NULL, NULL);
     return rc;

@@ -61,7 +61,7 @@ void config_close(struct config *c)
 }
 
 /* Returns the value of a name. A name with a dot is that of a value in an object. */
-static const json_t *find(const struct config *c, const char *name)
+static const json_t *find_entry(const struct config *c, const char *name)
 {
     const char *dot = strchr(name, '.');
     char object[64];
@@ -73,13 +73,13 @@ static const json_t *find(const struct config *c, const char *name)
 
 const json_t *config_find(const struct config *c, const char *name)
 {
-    const json_t *value = find(c, name);
+    const json_t *value = find_entry(c, name);
     return json_is_null(value) ? NULL : value;
 }
 
 bool config_is_null(const struct config *c, const char *name)
 {
-    return json_is_null(find(c, name));
+    return json_is_null(find_entry(c, name));
 }
 
 const char *config_show_real(struct arena *a, double value)
@@ -160,8 +160,8 @@ static const char *show_number(const struct config *c, const json_t *value)
 }
 
 /* Finds the value of names and checks each that is there. NULL: absent. */
-static int get(const json_t **out, struct config *c, const struct kind *k, const char *names,
-               struct err *e)
+static int get_value(const json_t **out, struct config *c, const struct kind *k, const char *names,
+                     struct err *e)
 {
     bool placed = false;
 
@@ -205,7 +205,7 @@ static int get_number(double *out, struct config *c, const struct kind *k, const
 {
     const json_t *value;
 
-    TRY(get(&value, c, k, names, e));
+    TRY(get_value(&value, c, k, names, e));
     if (!value && missing == CONFIG_REQUIRED)
         return ERR(e, ERR_DATA, "%s: no %s", c->path, c->name);
     *out = value ? json_number_value(value) : missing;
@@ -218,7 +218,7 @@ int config_count(int32_t *out, struct config *c, const char *names, const char *
     const struct kind k = kind_of(spec, true, false);
     const json_t *value;
 
-    TRY(get(&value, c, &k, names, e));
+    TRY(get_value(&value, c, &k, names, e));
     *out = value ? (int32_t)json_integer_value(value) : missing;
     if (!value && spec && missing > 0)
         strbuf_addf(strcmp(spec, "train.L") == 0 ? &c->lengths : &c->sizes,
@@ -254,7 +254,7 @@ int config_flag(bool *out, struct config *c, const char *names, bool missing, st
 {
     const json_t *value;
 
-    TRY(get(&value, c, &(struct kind){.flag = true}, names, e));
+    TRY(get_value(&value, c, &(struct kind){.flag = true}, names, e));
     *out = value ? json_is_true(value) : missing;
     return 0;
 }
@@ -264,7 +264,7 @@ int config_word(const char **out, struct config *c, const char *names, const cha
 {
     const json_t *value;
 
-    TRY(get(&value, c, &(struct kind){.word = true}, names, e));
+    TRY(get_value(&value, c, &(struct kind){.word = true}, names, e));
     *out = value ? json_string_value(value) : missing;
     return 0;
 }

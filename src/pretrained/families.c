@@ -56,8 +56,8 @@ static int read_common(struct family *f, struct config *c, const struct common *
 }
 
 /* Reads a switch that must have a value. */
-static int require(struct config *c, const char *key, bool missing, bool required,
-                   const char *reason, struct err *e)
+static int require_value(struct config *c, const char *key, bool missing, bool required,
+                         const char *reason, struct err *e)
 {
     bool value;
 
@@ -110,8 +110,8 @@ static int read_bloom(struct family *f, struct config *c, struct err *e)
     f->spec.model.position = SPEC_ALIBI;
     f->spec.model.form.activation = SPEC_GELU_TANH;
     f->spec.model.form.embedding_norm = true;
-    return require(c, "apply_residual_connection_post_layernorm", false, false,
-                   "no published checkpoint has it", e);
+    return require_value(c, "apply_residual_connection_post_layernorm", false, false,
+                         "no published checkpoint has it", e);
 }
 
 static int read_mpt_refused(struct config *c, struct err *e)
@@ -119,17 +119,18 @@ static int read_mpt_refused(struct config *c, struct err *e)
     const char *type, *norm;
     double ratio;
 
-    TRY(require(c, "attn_config.alibi", true, true, "learned positions of MPT are not supported",
-                e));
-    TRY(require(c, "attn_config.qk_ln", false, false, "norms of q and k are not supported", e));
-    TRY(require(c, "attn_config.prefix_lm", false, false, "only causal attention is", e));
+    TRY(require_value(c, "attn_config.alibi", true, true,
+                      "learned positions of MPT are not supported", e));
+    TRY(require_value(c, "attn_config.qk_ln", false, false, "norms of q and k are not supported",
+                      e));
+    TRY(require_value(c, "attn_config.prefix_lm", false, false, "only causal attention is", e));
     TRY(config_word(&type, c, "attn_config.attn_type", "multihead_attention", e));
     if (strcmp(type, "multihead_attention") != 0)
         return family_refuse(c, c->name, type, "only multihead_attention is", e);
     TRY(config_real(&ratio, c, "expansion_ratio", NULL, 4, e));
     if (ratio != 4)
         return family_refuse(c, c->name, config_show_real(c->arena, ratio), "only 4 is", e);
-    TRY(require(c, "no_bias", true, true, "only models without biases are", e));
+    TRY(require_value(c, "no_bias", true, true, "only models without biases are", e));
     const json_t *scale = config_find(c, "logit_scale");
     if (scale)
         return family_refuse(c, "logit_scale", config_show(c->arena, scale),
@@ -330,7 +331,7 @@ static int read_gpt2(struct family *f, struct config *c, struct err *e)
     TRY(config_flag(&form->score_scale_by_layer, c, "scale_attn_by_inverse_layer_idx", false, e));
     f->spec.model.position = SPEC_LEARNED;
     if (!scaled) form->score_scale = 1;
-    return require(c, "add_cross_attention", false, false, "only decoders are", e);
+    return require_value(c, "add_cross_attention", false, false, "only decoders are", e);
 }
 
 static int read_opt(struct family *f, struct config *c, struct err *e)
@@ -363,7 +364,8 @@ static int read_opt(struct family *f, struct config *c, struct err *e)
     if (!biases) drop_biases(&m->form);
     if (!before) m->form.block = SPEC_POST;
     m->final_norm = before && !removed;
-    return require(c, "layer_norm_elementwise_affine", true, true, "norms without gain are not", e);
+    return require_value(c, "layer_norm_elementwise_affine", true, true,
+                         "norms without gain are not", e);
 }
 
 /* LLaMA, Mistral and Qwen2, whose defaults differ. */

@@ -1,8 +1,8 @@
 /* load.c - the tensors of a folder under this program's names and in its order of rows.
  *
- * A tensor of the model is blocks of rows of a tensor of the file: all of it; q, k or v of a fused
- * map, a block in each of its groups; the learned positions without their first rows. A map may be
- * stored transposed; the blocks are then columns. Values are read with pread, not through a map: a
+ * A tensor of the model is strips of rows of a tensor of the file: all of it; q, k or v of a fused
+ * map, a strip in each of its bundles; the learned positions without their first rows. A map may be
+ * stored transposed; the strips are then columns. Values are read with pread, not through a map: a
  * file that becomes shorter is an error, and the pages never belong to this process. */
 #include <math.h>
 #include <stdio.h>
@@ -19,9 +19,9 @@ enum {
 /* Values of a tensor of the model in one of the file. */
 struct source {
     const struct folder_tensor *tensor;
-    int64_t first, block, stride; /* rows: before the first block, of a block, between their starts
+    int64_t first, strip, stride; /* rows: before the first strip, of a strip, between their starts
                                    */
-    int32_t blocks_n;
+    int32_t strips_n;
     int64_t rows, cols; /* of the file's tensor; cols 1: a vector */
     bool transposed;
 };
@@ -46,7 +46,7 @@ struct part_name {
     const char *end; /* weight or bias */
 };
 
-static struct part_name split(const char *name)
+static struct part_name split_name(const char *name)
 {
     struct part_name out = {.layer = -1};
     const char *p = name + strlen("decoder."), *dot = strrchr(name, '.');
@@ -93,19 +93,19 @@ static const char *file_name(struct pretrained *p, const struct part_name *part,
                         part->end);
 }
 
-/* Sets the blocks of q, k or v in a fused map. */
+/* Sets the strips of q, k or v in a fused map. */
 static void fuse(struct source *s, const struct pretrained *p, int part)
 {
     const struct spec_model *m = &p->facts.spec.model;
     int64_t width = spec_head_width(m), K = spec_kv_heads(m);
-    int64_t groups = p->family.tensors.fused_by_key_head ? K : 1, q = m->heads / groups * width,
-            k = K / groups * width;
+    int64_t bundles = p->family.tensors.fused_by_key_head ? K : 1, q = m->heads / bundles * width,
+            k = K / bundles * width;
 
-    s->blocks_n = (int32_t)groups;
-    s->block = part == 0 ? q : k;
+    s->strips_n = (int32_t)bundles;
+    s->strip = part == 0 ? q : k;
     s->stride = q + 2 * k;
     s->first = part == 0 ? 0 : q + (part - 1) * k;
-    s->rows = groups * s->stride;
+    s->rows = bundles * s->stride;
 }
 
 /* Writes a shape as (8,7). */
@@ -135,10 +135,10 @@ static int check_shape(struct pretrained *p, const struct source *s, int32_t dim
 }
 
 /* Finds the source of tensor i. */
-static int match(struct pretrained *p, int32_t i, const char *prefix, struct err *e)
+static int match_tensor(struct pretrained *p, int32_t i, const char *prefix, struct err *e)
 {
     const struct shape_tensor *t = &p->facts.params.tensor[i];
-    const struct part_name part = split(t->name);
+    const struct part_name part = split_name(t->name);
     const char *name = file_name(p, &part, prefix);
     struct folder_tensor *found = folder_find(&p->folder, name);
     struct source *s = &p->source[i];
@@ -152,7 +152,7 @@ static int match(struct pretrained *p, int32_t i, const char *prefix, struct err
         return ERR(e, ERR_DATA, "%s: no tensor %s%s", p->folder.list, file_name(p, &part, prefix),
                    p->family.defaults);
     int64_t rows = t->dims == 1 ? t->cols : t->rows;
-    *s = (struct source){.tensor = found, .blocks_n = 1, .block = rows, .rows = rows};
+    *s = (struct source){.tensor = found, .strips_n = 1, .strip = rows, .rows = rows};
     s->cols = t->dims == 1 ? 1 : t->cols;
     s->transposed = map && p->family.tensors.transposed;
     if (attention_part(part.role) >= 0 && p->family.tensors.fused)
@@ -199,7 +199,7 @@ static int match_all(struct pretrained *p, struct err *e)
     TRY(find_head(p, prefix, e));
     shape_params(&facts->params, &p->arena, &facts->spec);
     p->source = arena_array(&p->arena, (size_t)facts->params.tensors_n, sizeof *p->source);
-    for (int32_t i = 0; i < facts->params.tensors_n; i++) TRY(match(p, i, prefix, e));
+    for (int32_t i = 0; i < facts->params.tensors_n; i++) TRY(match_tensor(p, i, prefix, e));
     for (int32_t i = 0; i < p->folder.tensors_n; i++) {
         const struct folder_tensor *t = &p->folder.tensor[i];
         if (!t->used)
@@ -213,12 +213,12 @@ static int match_all(struct pretrained *p, struct err *e)
     return 0;
 }
 
-static int allocate(struct pretrained *p, struct err *e)
+static int allocate_buffers(struct pretrained *p, struct err *e)
 {
     int64_t widest = 1;
 
     for (int32_t i = 0; i < p->facts.params.tensors_n; i++)
-        if (p->source[i].transposed && p->source[i].block > widest) widest = p->source[i].block;
+        if (p->source[i].transposed && p->source[i].strip > widest) widest = p->source[i].strip;
     p->chunk_own = malloc(CHUNK_BYTES);
     p->tile_own = malloc((size_t)widest * TILE_ROWS * sizeof *p->tile_own);
     return p->chunk_own && p->tile_own ? 0
@@ -241,7 +241,7 @@ int pretrained_open(struct pretrained **out, const char *folder, struct err *e)
     p->facts.note = p->family.note;
     p->facts.spec = p->family.spec;
     TRY_OUT(rc, match_all(p, e));
-    TRY_OUT(rc, allocate(p, e));
+    TRY_OUT(rc, allocate_buffers(p, e));
     *out = p;
     p = NULL;
 out:
@@ -357,18 +357,18 @@ out:
     return rc;
 }
 
-/* Reads blocks of columns: TILE_ROWS rows of the file are TILE_ROWS columns of the result. */
+/* Reads strips of columns: TILE_ROWS rows of the file are TILE_ROWS columns of the result. */
 static int read_transposed(struct pretrained *p, const struct source *s, float *out, struct err *e)
 {
-    for (int32_t b = 0; b < s->blocks_n; b++)
+    for (int32_t b = 0; b < s->strips_n; b++)
         for (int64_t at = 0; at < s->cols; at += TILE_ROWS) {
             int64_t n = s->cols - at < TILE_ROWS ? s->cols - at : TILE_ROWS;
             for (int64_t i = 0; i < n; i++)
-                TRY(read_run(p, s->tensor, (at + i) * s->rows + s->first + b * s->stride, s->block,
-                             p->tile_own + i * s->block, e));
-            float *to = out + b * s->block * s->cols + at;
-            for (int64_t c = 0; c < s->block; c++)
-                for (int64_t i = 0; i < n; i++) to[c * s->cols + i] = p->tile_own[i * s->block + c];
+                TRY(read_run(p, s->tensor, (at + i) * s->rows + s->first + b * s->stride, s->strip,
+                             p->tile_own + i * s->strip, e));
+            float *to = out + b * s->strip * s->cols + at;
+            for (int64_t c = 0; c < s->strip; c++)
+                for (int64_t i = 0; i < n; i++) to[c * s->cols + i] = p->tile_own[i * s->strip + c];
         }
     return 0;
 }
@@ -378,8 +378,8 @@ int pretrained_read(struct pretrained *p, int32_t i, float *out, struct err *e)
     const struct source *s = &p->source[i];
 
     if (s->transposed) return read_transposed(p, s, out, e);
-    for (int32_t b = 0; b < s->blocks_n; b++)
-        TRY(read_run(p, s->tensor, (s->first + b * s->stride) * s->cols, s->block * s->cols,
-                     out + b * s->block * s->cols, e));
+    for (int32_t b = 0; b < s->strips_n; b++)
+        TRY(read_run(p, s->tensor, (s->first + b * s->stride) * s->cols, s->strip * s->cols,
+                     out + b * s->strip * s->cols, e));
     return 0;
 }

@@ -86,7 +86,7 @@ struct family_tensors {
     const char *prefix, *layers; /* of all names but the head's; the list of layers */
     const char *head[2];         /* the first that is there */
     const char *fused;           /* the map of q, k and v; NULL: they are apart */
-    bool fused_by_key_head; /* its rows are a group for each head of keys: q of its heads, k, v */
+    bool fused_by_key_head; /* its rows are a bundle for each head of keys: q of its heads, k, v */
     bool transposed;        /* maps are stored (in, out) */
     int32_t first_row;      /* of the learned positions */
     const char *name[24];   /* role, name, role, name, … NULL */

@@ -62,8 +62,8 @@ int event_writer_open(struct event_writer **out, const char *path, struct err *e
 }
 
 /* Appends a record; under the lock. */
-static int append(struct event_writer *w, enum event_type type, const char *text, size_t n,
-                  struct err *e)
+static int append_record(struct event_writer *w, enum event_type type, const char *text, size_t n,
+                         struct err *e)
 {
     int rc = 0;
     unsigned char *record = NULL;
@@ -103,7 +103,7 @@ int event_write(struct event_writer *w, enum event_type type, json_t *json, stru
     json_decref(json);
     if (!text) return ERR(e, ERR_INTERNAL, "%s: a record of type %d has no JSON", w->path, type);
     pthread_mutex_lock(&w->lock);
-    int rc = w->fd < 0 ? 0 : append(w, type, text, strlen(text), e);
+    int rc = w->fd < 0 ? 0 : append_record(w, type, text, strlen(text), e);
     pthread_mutex_unlock(&w->lock);
     free(text);
     return rc;

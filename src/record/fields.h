@@ -21,8 +21,8 @@
 #define RECORD_NONE INT64_MIN      /* an integer that is not known */
 #define RECORD_IMPORTED "imported" /* the device of a training that another program did */
 
-/* Groups of the targets of an evaluation, rising, each a range of numbers; in JSON an array of
- * [first, last, targets, nll], and for groups of a corpus [first, last, targets, nll, hits, name].
+/* Bins of the targets of an evaluation, rising, each a range of numbers; in JSON an array of
+ * [first, last, targets, nll], and for classes of a corpus [first, last, targets, nll, hits, name].
  * nll: the sum of the targets' losses in nats; NaN where one is not finite. hits: how many were the
  * most probable word. */
 enum { RECORD_BINS_MAX = 64 }; /* the longest window has 54 ranges of positions */
@@ -107,7 +107,7 @@ struct record_bins {
  * was scored. tokenizer, tokenizer_sha256: as in struct corpus; NULL: the words of dict.txt.
  * loss_nats, perplexity: not known where nonfinite > 0. tokens, nonfinite: targets scored; those
  * without a finite loss. eval_wps: not known where a pass was shared. bins: losses by position in
- * the windows, from 1; blocks: by number of the target, from 1, in 64 equal parts; groups: by group
+ * the windows, from 1; blocks: by number of the target, from 1, in 64 equal parts; groups: by class
  * of the corpus, from 0. An older program's record has none, so that they cannot be verified;
  * loss_nats is.
  * position_loss: the bins of programs before schema version 4 (schema.c). datastore_sha256: of

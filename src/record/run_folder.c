@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -352,6 +353,8 @@ int run_folder_remove(const char *root, const char *run_id, int32_t attempt, boo
     if (rc < 0) err_ctx(e, RUN_FOLDERS "/%s", run_id);
     *removed = rc == 0;
 out:
+    if (rc == 0 && run.fd >= 0) /* only an empty folder is removed */
+        (void)unlinkat(runs.fd, run_id, AT_REMOVEDIR);
     dir_close(&run);
     dir_close(&runs);
     arena_fini(&a);

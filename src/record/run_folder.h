@@ -121,8 +121,8 @@ int run_folder_list(struct run_folder **out, int32_t *n, struct arena *a, const 
                     struct err *e);
 
 /* run_folder_remove - removes root/runs/<run id>/<attempt> with all files: *removed, and *bytes
- * grows by their sizes. An absent one is fine. A link in place of either folder is kept, and what
- * it leads to, with a warning. Errors: ERR_IO. */
+ * grows by their sizes; with the last attempt the folder of the run. An absent one is fine. A link
+ * in place of either folder is kept, and what it leads to, with a warning. Errors: ERR_IO. */
 int run_folder_remove(const char *root, const char *run_id, int32_t attempt, bool *removed,
                       double *bytes, struct err *e);
 

@@ -140,6 +140,15 @@ int report_rows_tsv(struct rows *r, struct arena *a, const char *path, struct er
     return 0;
 }
 
+void report_rows_drop(struct rows *r, int32_t column)
+{
+    int32_t after = --r->columns_n - column;
+
+    memmove(&r->name[column], &r->name[column + 1], (size_t)after * sizeof *r->name);
+    for (int32_t i = 0; i < r->rows_n; i++)
+        memmove(&r->row[i][column], &r->row[i][column + 1], (size_t)after * sizeof **r->row);
+}
+
 int32_t report_rows_column(const struct rows *r, const char *name)
 {
     for (int32_t c = 0; c < r->columns_n; c++)

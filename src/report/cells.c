@@ -144,7 +144,7 @@ static void put_judged(struct statement *q)
     PUT(q, "%s),\n%s", l->rules_n ? "" : "SELECT NULL, NULL, NULL, NULL, NULL WHERE 0", judged_sql);
 }
 
-static void start(struct statement *q, struct arena *a, const struct report_keys *k)
+static void start_statement(struct statement *q, struct arena *a, const struct report_keys *k)
 {
     *q = (struct statement){.arena = a, .keys = k};
     strbuf_init(&q->text, a);
@@ -161,7 +161,8 @@ static void put_shown(struct statement *q, bool judged)
     PUT(q, "%s,\n%s,\n", judged ? matched_sql : unmatched_sql, shown_sql);
 }
 
-static int ask(struct rows *out, const struct statement *q, struct store *s, struct err *e)
+static int run_statement(struct rows *out, const struct statement *q, struct store *s,
+                         struct err *e)
 {
     const struct report_keys *k = q->keys;
     const struct report_layout *l = k->judged;
@@ -186,7 +187,7 @@ int report_cells_groups(struct rows *out, struct arena *a, struct store *s,
     struct statement q;
 
     TRY(check_columns(k, e));
-    start(&q, a, k);
+    start_statement(&q, a, k);
     q.whole = all;
     put_shown(&q, false);
     PUT(&q, "report_name(name) AS (VALUES (NULL)");
@@ -199,7 +200,7 @@ int report_cells_groups(struct rows *out, struct arena *a, struct store *s,
         PUT(&q, ", max(list) FILTER (WHERE name = '%s') AS %s", known_columns[i], known_columns[i]);
     PUT(&q, "\nFROM report_group g JOIN report_title t USING (grp) JOIN report_runs r USING (grp)\n"
             "LEFT JOIN report_values USING (grp) GROUP BY g.grp ORDER BY g.grp");
-    return ask(out, &q, s, e);
+    return run_statement(out, &q, s, e);
 }
 
 /* The settings in which the configurations of a list of ids differ. Those that only some of them
@@ -248,10 +249,10 @@ static int check_tokenizers(struct arena *a, struct store *s, const struct repor
                           "SELECT 1 FROM results WHERE tokenizer_sha256 IS NOT NULL LIMIT 1", NULL,
                           0, REPORT_QUERY_LIMIT_S, e));
     if (mixed.rows_n == 0) return 0; /* every text has the words of dict.txt */
-    start(&q, a, k);
+    start_statement(&q, a, k);
     put_shown(&q, false);
     strbuf_add(&q.text, tokenizers_sql);
-    TRY(ask(&mixed, &q, s, e));
+    TRY(run_statement(&mixed, &q, s, e));
     if (mixed.rows_n == 0) return 0;
     return ERR(e, ERR_DATA,
                "%s: numbers of the tokenizers %s are not comparable, because their tokens differ; "
@@ -266,10 +267,10 @@ static int ask_cells(struct rows *out, struct arena *a, struct store *s,
 
     TRY(check_columns(k, e));
     TRY(check_tokenizers(a, s, k, e));
-    start(&q, a, k);
+    start_statement(&q, a, k);
     put_shown(&q, k->judged != NULL);
     PUT(&q, "%s%s", cells_sql, select);
-    TRY(ask(out, &q, s, e));
+    TRY(run_statement(out, &q, s, e));
     return check_alike(out, s, e);
 }
 
@@ -295,11 +296,11 @@ int report_cells_judged(struct rows *out, struct arena *a, struct store *s,
         .answer = &none, .judged = &f->layout, .artefact = f->points, .scale = scale};
     struct statement q;
 
-    start(&q, a, &k);
+    start_statement(&q, a, &k);
     PUT(&q, "WITH ");
     put_judged(&q);
     strbuf_add(&q.text, counted_sql);
-    return ask(out, &q, s, e);
+    return run_statement(out, &q, s, e);
 }
 
 int report_cells_rows(struct rows *out, struct arena *a, struct store *s,
@@ -313,7 +314,7 @@ int report_cells_rows(struct rows *out, struct arena *a, struct store *s,
     const struct report_answer *r = k->answer;
     struct statement q;
 
-    start(&q, a, k);
+    start_statement(&q, a, k);
     put_rows(&q);
     put_judged(&q);
     PUT(&q, ",\n%s\nSELECT ", matched_sql);
@@ -326,7 +327,7 @@ int report_cells_rows(struct rows *out, struct arena *a, struct store *s,
         PUT(&q, "%s, ", cell);
     }
     strbuf_add(&q.text, alone_sql);
-    TRY(ask(out, &q, s, e));
+    TRY(run_statement(out, &q, s, e));
     if (out->rows_n) out->columns_n -= 2; /* "#part" and "#place" */
     return 0;
 }

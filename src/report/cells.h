@@ -231,10 +231,15 @@ struct report_table_args {
     enum report_format format;
     bool drawn;                  /* HTML: the page has the figure of these numbers */
     const char *caption, *label; /* not NULL: the tables alone; LaTeX: each a float with these */
+    bool no_bold;                /* LaTeX: no cell is bold */
+    const char *const *without;  /* as in report_options */
 };
 
-/* report_table_write - writes the tables, each with a line of facts. Errors: those of report_cells.
- */
+/* report_table_write - writes the tables, each with a line of facts. In LaTeX the best of competing
+ * perplexities is bold if it is better than each other by more than two standard errors, of the
+ * differences between runs of the same seed over seeds or over blocks of their targets, whichever
+ * is larger; and what all rows share is in the caption. Errors: those of report_cells; ERR_USAGE a
+ * column of `without` is in no table. */
 int report_table_write(FILE *out, struct arena *a, const struct report_table_args *t,
                        struct err *e);
 
@@ -246,6 +251,13 @@ const char *report_table_facts(struct arena *a, const struct rows *groups, int32
 /* report_table_size - "0.15M parameters", "0.15M to 0.20M parameters" of two counts; NULL without.
  */
 const char *report_table_size(struct arena *a, const char *low, const char *high);
+
+/* report_compare_mean - over pairs of evaluations (columns: the runs A and B) the sentence of
+ * `alibi compare` in the column sentence, nats, the mean of ln(A / B), and error, the largest of
+ * its standard errors; NULL where a single seed without blocks tells none. No row without a pair
+ * that can be compared. */
+int report_compare_mean(struct rows *out, struct arena *a, struct store *s,
+                        const struct rows *pairs, struct err *e);
 
 /* --- plot.c - the figure of an artefact: curves out of rows, a data file, a script, pictures.
  *

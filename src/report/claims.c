@@ -300,7 +300,7 @@ const char *report_claims_heading(struct arena *a, const struct report_item *ite
     bool paper = strcmp(scale, "paper") == 0;
     int32_t beyond_n = 0;
 
-    for (int32_t i = 0; i < n; i++) beyond_n += project_group_bytes(items[i].artefact) > 0;
+    for (int32_t i = 0; i < n; i++) beyond_n += project_collection_bytes(items[i].artefact) > 0;
     const char *whose = beyond_n == 0  ? "Claims of the paper"
                         : beyond_n < n ? "Claims of the paper and beyond it"
                                        : "Claims beyond the paper";

@@ -4,8 +4,8 @@
 
 #include "base/file.h"
 #include "base/map.h"
+#include "report/cells.h"
 #include "report/compare.inc"
-#include "report/rows.h"
 #include "spec/spec.h"
 
 enum {
@@ -23,9 +23,11 @@ struct compare {
     bool all;                                     /* also the evaluations without a partner */
     struct rows coordinates, asked, keys, chosen; /* of compare.sql */
     int32_t side;                                 /* index of the filter that is read */
+    int32_t tables_n;                             /* written as LaTeX */
 };
 
-static int ask(struct rows *out, struct compare *c, bool for_people, const char *sql, struct err *e)
+static int run_question(struct rows *out, struct compare *c, bool for_people, const char *sql,
+                        struct err *e)
 {
     const struct store_param params[] = {
         {"report_asked", &c->asked, STORE_ROWS},
@@ -176,7 +178,7 @@ static int report_empty(struct compare *c, struct err *e)
     struct rows unmet;
     const char *filter = c->filter[c->side];
 
-    TRY(ask(&unmet, c, false, arena_printf(c->arena, "%s%s", asked_sql, unmet_sql), e));
+    TRY(run_question(&unmet, c, false, arena_printf(c->arena, "%s%s", asked_sql, unmet_sql), e));
     if (unmet.rows_n == 0)
         return ERR(e, ERR_NOINPUT,
                    "no evaluation in results.db matches \"%s\"; `alibi query \"SELECT * FROM "
@@ -204,7 +206,7 @@ static int read_chosen(struct compare *c, struct err *e)
     struct rows chosen;
     bool has[2] = {false, false};
 
-    TRY(ask(&chosen, c, false, arena_printf(c->arena, "%s%s", asked_sql, chosen_sql), e));
+    TRY(run_question(&chosen, c, false, arena_printf(c->arena, "%s%s", asked_sql, chosen_sql), e));
     for (int32_t i = 0; i < chosen.rows_n; i++)
         has[*report_rows_get(&chosen, i, "side") == 'b'] = true;
     for (c->side = 0; c->side < 2; c->side++)
@@ -228,7 +230,8 @@ static int read_pairs(struct rows *out, struct compare *c, bool for_people, stru
     int32_t n = c->coordinates.rows_n;
     enum { PLACES_N = 2 }; /* the first columns of pairs */
 
-    TRY(ask(&pairs, c, for_people, arena_printf(c->arena, "%s%s", asked_sql, pairs_sql), e));
+    TRY(run_question(&pairs, c, for_people, arena_printf(c->arena, "%s%s", asked_sql, pairs_sql),
+                     e));
     if (pairs.rows_n > ROWS_MAX)
         return ERR(e, ERR_USAGE, "more than %d rows: name more columns in the filters", ROWS_MAX);
     int32_t rest_n = pairs.columns_n - PLACES_N;
@@ -260,15 +263,6 @@ static bool is_constant(const struct rows *r, int32_t column)
     return true;
 }
 
-static void drop_column(struct rows *r, int32_t column)
-{
-    int32_t after = --r->columns_n - column;
-
-    memmove(&r->name[column], &r->name[column + 1], (size_t)after * sizeof *r->name);
-    for (int32_t i = 0; i < r->rows_n; i++)
-        memmove(&r->row[i][column], &r->row[i][column + 1], (size_t)after * sizeof **r->row);
-}
-
 /* Leaves out the coordinates that need not be shown and are the same in every row, and settings
  * where there is none. */
 static void drop_columns(struct rows *r, const struct rows *coordinates)
@@ -278,7 +272,7 @@ static void drop_columns(struct rows *r, const struct rows *coordinates)
     for (int32_t c = n; c >= 0; c--)
         if (is_constant(r, c) && (c < n ? report_rows_real(coordinates, c, "is_shown", 0) == 0
                                         : !report_rows_text(r, 0, c)))
-            drop_column(r, c);
+            report_rows_drop(r, c);
 }
 
 /* --- for people: at most 120 columns -------------------------------------------------------- */
@@ -307,7 +301,7 @@ static void gather_common(struct strbuf *b, const struct compare *k, struct rows
         bool common = is_constant(r, c) && (!first || find_coordinate(k, r->name[c]) >= 0);
         if (common && first && *first)
             strbuf_addf(b, "%s%s %s", b->n ? ", " : "", r->name[c], first);
-        if (common) drop_column(r, c);
+        if (common) report_rows_drop(r, c);
         c += !common;
     }
 }
@@ -365,7 +359,7 @@ static void write_note(FILE *out, struct arena *a, const char *mark, const char 
     }
 }
 
-static int write_table(FILE *out, const struct compare *c, struct notes *notes, struct rows *r,
+static int write_table(FILE *out, struct compare *c, struct notes *notes, struct rows *r,
                        enum report_format format, struct err *e)
 {
     struct strbuf common;
@@ -374,9 +368,28 @@ static int write_table(FILE *out, const struct compare *c, struct notes *notes, 
     gather_common(&common, c, r);
     move_to_notes(notes, r, "settings");
     move_to_notes(notes, r, "note");
+    if (format == REPORT_LATEX) {
+        const char *both =
+            arena_printf(r->arena, "A: %s. B: %s. Lengths are the paper's.%s%s", c->filter[0],
+                         c->filter[1], common.n ? " In every row: " : "", common.text);
+        report_latex_open(out, both, arena_printf(r->arena, "compare-%d", ++c->tables_n));
+        TRY(report_rows_write(out, r, format, e));
+        report_latex_close(out);
+        return 0;
+    }
     fputc('\n', out);
     if (common.n) write_note(out, r->arena, "In every row: ", common.text, format);
     return report_rows_write(out, r, format, e);
+}
+
+int report_compare_mean(struct rows *out, struct arena *a, struct store *s,
+                        const struct rows *pairs, struct err *e)
+{
+    const struct store_param param = {"report_pairs", pairs, STORE_ROWS};
+
+    return report_rows_query(out, a, s, "compare",
+                             arena_printf(a, "%s%s", coordinates_sql, mean_sql), &param, 1, LIMIT_S,
+                             e);
 }
 
 /* The mean over the pairs with its errors, as a sentence; NULL without a pair. */
@@ -393,10 +406,7 @@ static int find_mean(const char **sentence, struct compare *c, const struct rows
         pair[0] = r->row[i][a], pair[1] = r->row[i][b];
     }
     if (pairs.rows_n == 0) return 0;
-    const struct store_param param = {"report_pairs", &pairs, STORE_ROWS};
-    TRY(report_rows_query(&mean, c->arena, c->store, "compare",
-                          arena_printf(c->arena, "%s%s", coordinates_sql, mean_sql), &param, 1,
-                          LIMIT_S, e));
+    TRY(report_compare_mean(&mean, c->arena, c->store, &pairs, e));
     *sentence = report_rows_get(&mean, 0, "sentence");
     return 0;
 }
@@ -437,10 +447,11 @@ static int write_for_people(FILE *out, struct compare *c, struct rows *r, enum r
     drop_columns(r, &c->coordinates);
     alike = report_rows_column(r, "alike");
     shorten_cells(r);
-    report_write_paragraph(out,
-                           arena_printf(c->arena, "A: %s. B: %s. Lengths are the paper's.",
-                                        c->filter[0], c->filter[1]),
-                           format);
+    if (format != REPORT_LATEX)
+        report_write_paragraph(out,
+                               arena_printf(c->arena, "A: %s. B: %s. Lengths are the paper's.",
+                                            c->filter[0], c->filter[1]),
+                               format);
     for (int32_t i = 0, n; i < r->rows_n; i += n) {
         n = report_rows_alike(r, i, alike);
         report_rows_slice(&table, r, 0, alike, i, n);
@@ -463,7 +474,7 @@ static int compare_write(FILE *out, struct compare *c, enum report_format format
     report_rows_init(&c->asked, c->arena, 4, 0);
     report_rows_init(&c->keys, c->arena, 3, 0);
     list_keys(c);
-    TRY(ask(&c->coordinates, c, false, "SELECT * FROM coordinate ORDER BY at", e));
+    TRY(run_question(&c->coordinates, c, false, "SELECT * FROM coordinate ORDER BY at", e));
     for (c->side = 0; c->side < 2; c->side++) TRY(read_filter(c, e));
     TRY(read_chosen(c, e));
     TRY(read_pairs(&rows, c, for_people, e));

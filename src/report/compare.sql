@@ -276,5 +276,6 @@ errors AS (
 SELECT printf('Mean A / B: %.4f over %d pair%s', ratio, m.n, CASE m.n WHEN 1 THEN '' ELSE 's' END)
   || coalesce((SELECT '; standard error '
     || group_concat(printf('%.4f over %d %s', m.ratio * error, n, what), ', ')
-    FROM errors WHERE n > 1), '') || '.' AS sentence
+    FROM errors WHERE n > 1), '') || '.' AS sentence,
+  ln(ratio) AS nats, (SELECT max(error) FROM errors WHERE n > 1) AS error
 FROM mean m WHERE m.n > 0

@@ -178,8 +178,8 @@ static int write_script(struct curves *c, struct strbuf *b, const struct project
 }
 
 /* Draws in one format, into plots/. */
-static int draw(struct curves *c, const char *folder, const struct strbuf *data,
-                const struct strbuf *script, const char *format, struct err *e)
+static int draw_curves(struct curves *c, const char *folder, const struct strbuf *data,
+                       const struct strbuf *script, const char *format, struct err *e)
 {
     const char *const formats[] = {format, NULL};
     const struct report_gnuplot g = {.folder = folder,
@@ -215,13 +215,13 @@ static int draw_all(FILE *out, struct curves *c, const struct project *p, struct
     write_data(c, &data);
     strbuf_init(&script, &c->arena);
     write_text_script(c, &script);
-    TRY(draw(c, folder, &data, &script, "txt", e));
+    TRY(draw_curves(c, folder, &data, &script, "txt", e));
     TRY(take_picture(c, &text, &n, arena_printf(&c->arena, "%s/%s.txt", folder, c->name), e));
     fwrite(text, 1, n, out);
     if (!args->format) return file_check_output(out, e);
     strbuf_init(&script, &c->arena);
     TRY(write_script(c, &script, p, e));
-    TRY(draw(c, folder, &data, &script, args->format, e));
+    TRY(draw_curves(c, folder, &data, &script, args->format, e));
     if (args->path) {
         const char *picture = arena_printf(&c->arena, "%s/%s.%s", folder, c->name, args->format);
         TRY(take_picture(c, &text, &n, picture, e));

@@ -49,8 +49,8 @@ static const char *const *gnuplot_environment(struct arena *a)
 
 /* Runs NAME.gp. *message: the beginning of gnuplot's output if it failed, else NULL. Errors:
  * ERR_UNAVAILABLE it cannot be started; ERR_INTERNAL it does not end. */
-static int run(const char **message, struct arena *a, const struct report_gnuplot *g,
-               const char *format, const char *picture, struct err *e)
+static int run_gnuplot(const char **message, struct arena *a, const struct report_gnuplot *g,
+                       const char *format, const char *picture, struct err *e)
 {
     const char *script = arena_printf(a, "%s.gp", g->name);
     struct subprocess_end end;
@@ -80,7 +80,8 @@ static int run(const char **message, struct arena *a, const struct report_gnuplo
     return 0;
 }
 
-static int draw(struct arena *a, const struct report_gnuplot *g, const char *format, struct err *e)
+static int draw_format(struct arena *a, const struct report_gnuplot *g, const char *format,
+                       struct err *e)
 {
     const char *message;
     struct stat st;
@@ -91,7 +92,7 @@ static int draw(struct arena *a, const struct report_gnuplot *g, const char *for
     if (!subprocess_find("gnuplot"))
         return ERR(e, ERR_UNAVAILABLE,
                    "gnuplot is not in PATH; install the package gnuplot-nox (make deps)");
-    int rc = run(&message, a, g, format, temporary, e);
+    int rc = run_gnuplot(&message, a, g, format, temporary, e);
     if (rc == 0 && message)
         rc = ERR(e, ERR_INTERNAL, "gnuplot could not draw %s.gp: %s", g->name, message);
     else if (rc == 0 && (stat(temporary_path, &st) < 0 || st.st_size == 0))
@@ -109,6 +110,6 @@ int report_gnuplot_draw(struct arena *a, const struct report_gnuplot *g, struct 
     TRY(file_make_dirs(g->folder, e));
     TRY(file_write_atomic(arena_printf(a, "%s.dat", path), g->data->text, g->data->n, e));
     TRY(file_write_atomic(arena_printf(a, "%s.gp", path), g->script->text, g->script->n, e));
-    for (int i = 0; g->format[i]; i++) TRY(draw(a, g, g->format[i], e));
+    for (int i = 0; g->format[i]; i++) TRY(draw_format(a, g, g->format[i], e));
     return 0;
 }

@@ -1,9 +1,10 @@
 /* page.c - the page of all artefacts: what was reproduced in a sentence, the first artefact with
  * results, the scoreboard, which is the contents too, claims and provenance (folded), a section for
- * each other artefact, those without results folded together, a chapter for each group, the list of
- * runs. And the scoreboard alone. A group's artefacts and claims count only in its chapter.
+ * each other artefact, those without results folded together, a chapter for each collection, the
+ * list of runs. And the scoreboard alone. A collection's artefacts and claims count only in its
+ * chapter.
  *
- * Ids: g-<group> a chapter, a-<artefact> a section, f-<artefact> its picture, c-<config id> a
+ * Ids: g-<collection> a chapter, a-<artefact> a section, f-<artefact> its picture, c-<config id> a
  * configuration, r-<run id> a run, m-<number> a machine. */
 #include <string.h>
 
@@ -21,13 +22,13 @@ struct report_page {
     const struct project *project;
     const struct report_options *options;
     const char *wanted; /* "|table5 mini|figure1 mini|" for the queries about all artefacts */
-    /* Those without a group, or those of one: */
+    /* Those without a collection, or those of one: */
     const struct report_item *item;
     int32_t items_n;
     struct report_judged *judged; /* items_n */
     struct report_claims claims;
     bool *has_results;  /* items_n */
-    const char *suffix; /* of ids: "", or "-" and the group */
+    const char *suffix; /* of ids: "", or "-" and the collection */
     bool of_paper;      /* an artefact has numbers or claims of the paper */
 };
 
@@ -217,15 +218,15 @@ static int page_runs(struct report_page *p, struct err *e)
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
-/* Reads the README.md of the group that an artefact is in; text may be NULL. Returns its heading,
- * or the group's name. */
-static int group_readme(const char **heading, char **text, struct report_page *p,
-                        const struct report_item *item, struct err *e)
+/* Reads the README.md of the collection that an artefact is in; text may be NULL. Returns its
+ * heading, or the collection's name. */
+static int collection_readme(const char **heading, char **text, struct report_page *p,
+                             const struct report_item *item, struct err *e)
 {
     const char *path = arena_printf(&p->arena, "%s/../README.md", item->dir);
 
     *text = NULL;
-    *heading = arena_strndup(&p->arena, item->artefact, project_group_bytes(item->artefact));
+    *heading = arena_strndup(&p->arena, item->artefact, project_collection_bytes(item->artefact));
     if (!file_exists(path)) return 0;
     TRY(report_folder_read(text, &p->arena, path, e));
     if (strncmp(*text, "# ", 2) == 0)
@@ -255,7 +256,7 @@ static int page_open(struct report_page *p, const struct rows *counts,
 
     TRY(page_subject(&subject, p, e));
     bool some = claims_n && strcmp(claims_n, "0") != 0;
-    if (p->items_n == 0 && first) TRY(group_readme(&title, &text, p, first, e));
+    if (p->items_n == 0 && first) TRY(collection_readme(&title, &text, p, first, e));
     report_html_open(p->out, title);
     if (p->items_n) report_html(p->out, "<h1>%s</h1>\n", title); /* a chapter has its own */
     fputs("<p class=\"lead\">", p->out);
@@ -360,19 +361,20 @@ static int page_all_sections(struct report_page *p, int32_t but, struct err *e)
     return 0;
 }
 
-/* Turns to the artefacts of a group, or of none: ""; n is their number. */
-static int page_turn(struct report_page *p, const char *group, const struct report_item *all,
+/* Turns to the artefacts of a collection, or of none: ""; n is their number. */
+static int page_turn(struct report_page *p, const char *collection, const struct report_item *all,
                      int32_t all_n, struct err *e)
 {
     struct report_item *item = arena_array(&p->arena, (size_t)all_n + 1, sizeof *item);
-    size_t n = strlen(group);
+    size_t n = strlen(collection);
 
     p->items_n = 0;
     for (int32_t i = 0; i < all_n; i++)
-        if (project_group_bytes(all[i].artefact) == n && strncmp(all[i].artefact, group, n) == 0)
+        if (project_collection_bytes(all[i].artefact) == n &&
+            strncmp(all[i].artefact, collection, n) == 0)
             item[p->items_n++] = all[i];
     p->item = item;
-    p->suffix = n ? arena_printf(&p->arena, "-%s", group) : "";
+    p->suffix = n ? arena_printf(&p->arena, "-%s", collection) : "";
     TRY(report_claims_of(&p->claims, &p->judged, &p->arena, p->store, p->project, p->item,
                          p->items_n, e));
     p->of_paper = false;
@@ -381,23 +383,24 @@ static int page_turn(struct report_page *p, const char *group, const struct repo
     return page_find_results(p, e);
 }
 
-/* Writes the heading of a chapter: that of the group's README.md, whose text follows. */
-static int chapter_open(struct report_page *p, const char *group, struct err *e)
+/* Writes the heading of a chapter: that of the collection's README.md, whose text follows. */
+static int chapter_open(struct report_page *p, const char *collection, struct err *e)
 {
     const char *heading;
     char *text;
 
-    TRY(group_readme(&heading, &text, p, &p->item[0], e));
-    report_html(p->out, "<section class=\"chapter\" id=\"g-%-s\">\n<h1>%s</h1>\n", group, heading);
+    TRY(collection_readme(&heading, &text, p, &p->item[0], e));
+    report_html(p->out, "<section class=\"chapter\" id=\"g-%-s\">\n<h1>%s</h1>\n", collection,
+                heading);
     if (text) report_html_text(p->out, &p->arena, text, "More");
     return 0;
 }
 
-static int page_chapter(struct report_page *p, const char *group, struct err *e)
+static int page_chapter(struct report_page *p, const char *collection, struct err *e)
 {
     struct rows counts;
 
-    TRY(chapter_open(p, group, e));
+    TRY(chapter_open(p, collection, e));
     TRY(page_board(p, e));
     TRY(page_claims(&counts, p, counts_sql, e));
     const char *sentence = report_rows_get(&counts, 0, "sentence");
@@ -406,7 +409,7 @@ static int page_chapter(struct report_page *p, const char *group, struct err *e)
     return page_all_sections(p, -1, e);
 }
 
-/* Writes a chapter for each group, in the order of their first artefacts. */
+/* Writes a chapter for each collection, in the order of their first artefacts. */
 static int page_chapters(struct report_page *p, const struct report_item *all, int32_t n,
                          struct err *e)
 {
@@ -415,12 +418,12 @@ static int page_chapters(struct report_page *p, const struct report_item *all, i
 
     map_init(&seen, &p->arena);
     for (int32_t i = 0; i < n; i++) {
-        size_t group_n = project_group_bytes(all[i].artefact);
-        map_put(&seen, all[i].artefact, group_n, &added);
-        if (group_n == 0 || !added) continue;
-        const char *group = arena_strndup(&p->arena, all[i].artefact, group_n);
-        TRY(page_turn(p, group, all, n, e));
-        TRY(page_chapter(p, group, e));
+        size_t collection_n = project_collection_bytes(all[i].artefact);
+        map_put(&seen, all[i].artefact, collection_n, &added);
+        if (collection_n == 0 || !added) continue;
+        const char *collection = arena_strndup(&p->arena, all[i].artefact, collection_n);
+        TRY(page_turn(p, collection, all, n, e));
+        TRY(page_chapter(p, collection, e));
     }
     return 0;
 }

@@ -60,7 +60,7 @@ static int read_curves(struct rows *out, const struct plot_draft *d, const struc
     return report_cells_curves(out, d->arena, d->plot->store, &keys, e);
 }
 
-static double real(const struct plot_curve *c, const char *column)
+static double column_real(const struct plot_curve *c, const char *column)
 {
     return report_rows_real(c->rows, c->row, column, 0);
 }
@@ -96,17 +96,17 @@ static int plot_add_curve(struct plot_draft *d, const struct rows *rows, int32_t
         return ERR(e, ERR_DATA, "a figure of more than %d curves", PLOT_CURVES_MAX);
     *c = (struct plot_curve){
         .rows = rows, .row = row, .panel = p, .of_paper = rows == &d->paper, .title = title};
-    c->shade = real(c, "shade");
+    c->shade = column_real(c, "shade");
     const char *points = report_rows_get(rows, row, "points");
     if (!points) return 0;
     plot_add_tics(d, points);
-    d->panel_x_high[p] = fmax(d->panel_x_high[p], real(c, "x_high"));
-    d->points_n += (int32_t)real(c, "points_n");
-    d->seeds = fmax(d->seeds, real(c, "seeds"));
-    d->x_low = fmin(d->x_low, real(c, "x_low"));
-    d->x_high = fmax(d->x_high, real(c, "x_high"));
-    d->y_low = fmin(d->y_low, real(c, "y_low"));
-    d->y_high = fmax(d->y_high, real(c, "y_high"));
+    d->panel_x_high[p] = fmax(d->panel_x_high[p], column_real(c, "x_high"));
+    d->points_n += (int32_t)column_real(c, "points_n");
+    d->seeds = fmax(d->seeds, column_real(c, "seeds"));
+    d->x_low = fmin(d->x_low, column_real(c, "x_low"));
+    d->x_high = fmax(d->x_high, column_real(c, "x_high"));
+    d->y_low = fmin(d->y_low, column_real(c, "y_low"));
+    d->y_high = fmax(d->y_high, column_real(c, "y_high"));
     return 0;
 }
 
@@ -208,7 +208,7 @@ static void title_split(const struct plot_draft *d, const char *title, struct st
 static bool style_varies(const struct plot_draft *d, const struct plot_curve *c)
 {
     for (int32_t i = 0; i < d->curves_n; i++)
-        if (real(&d->curve[i], "style") == real(c, "style") &&
+        if (column_real(&d->curve[i], "style") == column_real(c, "style") &&
             strcmp(d->curve[i].settings, c->settings) != 0)
             return true;
     return false;
@@ -223,7 +223,7 @@ static void title_dashes(struct plot_draft *d)
         int32_t dashes_n = 0;
         for (int32_t k = 0; k < i && !c->dash; k++) {
             const struct plot_curve *other = &d->curve[k];
-            if (real(other, "style") != real(c, "style")) continue;
+            if (column_real(other, "style") != column_real(c, "style")) continue;
             if (other->dash > dashes_n) dashes_n = other->dash;
             if (strcmp(other->settings, c->settings) == 0) c->dash = other->dash;
         }
@@ -414,8 +414,8 @@ static void script_arrays(struct strbuf *b, const struct plot_draft *d)
         strbuf_addf(b,
                     "CURVE_STYLE[%d] = %.0f\nCURVE_SHADE[%d] = %.4f\nCURVE_DASH[%d] = %d\n"
                     "CURVE_Y_MAX[%d] = %.10g\nCURVE_SAME[%d] = %d\n",
-                    i + 1, real(c, "style") + (c->of_paper ? PLOT_OF_PAPER : 0), i + 1, c->shade,
-                    i + 1, c->dash, i + 1, real(c, "y_high"), i + 1, c->same);
+                    i + 1, column_real(c, "style") + (c->of_paper ? PLOT_OF_PAPER : 0), i + 1,
+                    c->shade, i + 1, c->dash, i + 1, column_real(c, "y_high"), i + 1, c->same);
     }
 }
 

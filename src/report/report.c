@@ -293,7 +293,9 @@ static int write_tables(struct report_job *j, struct err *e)
                                             .format = j->options->format,
                                             .drawn = j->drawn,
                                             .caption = alone ? j->title : NULL,
-                                            .label = j->folder.artefact};
+                                            .label = j->folder.artefact,
+                                            .no_bold = j->options->no_bold,
+                                            .without = j->options->without};
 
     if (!has_rows(j)) return 0;
     TRY(report_table_write(j->out, &j->arena, &table, e));
@@ -511,7 +513,8 @@ static const char *figure_name(struct report_job *j)
 
 /* Draws the figure; *sentence reports the outcome; *picture is its path without ".svg", or NULL.
  * Fails only when an input is wrong: without gnuplot the tables are still the answer. */
-static int draw(struct report_job *j, const char **sentence, const char **picture, struct err *e)
+static int draw_figure(struct report_job *j, const char **sentence, const char **picture,
+                       struct err *e)
 {
     struct err fault = {0};
     struct report_answer paper;
@@ -564,7 +567,7 @@ static int write_figure(struct report_job *j, struct err *e)
     const char *sentence = NULL, *picture;
 
     if (!j->options->draw || !j->folder.plot || !j->folder.layout.x || !has_rows(j)) return 0;
-    TRY(draw(j, &sentence, &picture, e));
+    TRY(draw_figure(j, &sentence, &picture, e));
     if (j->options->format == REPORT_CSV || j->options->format == REPORT_JSON)
         log_info("%s", sentence);
     if (j->options->table_only || j->options->format == REPORT_CSV ||
@@ -660,7 +663,7 @@ static int report_write(struct report_job *j, struct err *e)
 }
 
 /* Trusts the script of the folder if the user does now (and remembers it) or did before. */
-static void trust(struct report_job *j)
+static void trust_script(struct report_job *j)
 {
     struct report_folder *f = &j->folder;
     struct err why;
@@ -684,7 +687,7 @@ static int report_one(FILE *out, struct store *s, const struct project *p, const
     TRY_OUT(rc, report_folder_open(&j.folder, &j.arena, p, artefact, dir, e));
     if (o->x) TRY_OUT(rc, report_folder_over(&j.folder, &j.arena, p, o->x, e));
     if (o->title && !j.folder.laid_out) j.folder.layout.title = o->title;
-    trust(&j);
+    trust_script(&j);
     if (*variant(&j)) {
         j.folder.points = arena_printf(&j.arena, "%s%s", artefact, variant(&j));
         j.folder.claims = NULL; /* they are about the grid as written */

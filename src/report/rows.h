@@ -28,7 +28,7 @@ struct cell_marks {
     /* HTML: its own id, or that of its row in the first column; a text that opens under it;
      * elements in place of its text; not NULL: its lines are broken, however short it is */
     const char *id, *more, *markup, *wide;
-    bool best; /* LaTeX: bold */
+    bool best; /* LaTeX: bold, because no competing number comes within its error */
 };
 
 /* report_marks - the marks of a cell, to read. report_marks_of - the same, to set. */
@@ -99,6 +99,14 @@ const bool *report_rows_right(const struct rows *r);
  *          that a spreadsheet would take for a formula has an apostrophe before it
  *   JSON   an array of objects; numbers stay numbers, NULL is null */
 int report_rows_write(FILE *out, const struct rows *r, enum report_format format, struct err *e);
+
+/* report_rows_write_latex - the same as LaTeX, with a line above the header that names n columns
+ * from `first` on together. */
+int report_rows_write_latex(FILE *out, const struct rows *r, const char *name, int32_t first,
+                            int32_t n, struct err *e);
+
+/* report_rows_drop - removes a column. */
+void report_rows_drop(struct rows *r, int32_t column);
 
 /* report_latex_open, report_latex_close - begin and end the float of a table, with its caption and
  * label. */

@@ -102,15 +102,16 @@ struct table {
     struct rows groups, cells;
     int32_t cell, cells_n, lines_n, columns_n; /* of the current group */
     int32_t seeds_n;                           /* runs of a full cell */
+    bool *dropped;                             /* of each column of `without`: a table had it */
 };
 
-static const char *get(const struct table *t, int32_t cell, const char *name)
+static const char *cell_column(const struct table *t, int32_t cell, const char *name)
 {
     return report_rows_get(&t->cells, cell, name);
 }
 
 /* The number, or 0 if absent. */
-static double real(const struct table *t, int32_t cell, const char *name)
+static double cell_number(const struct table *t, int32_t cell, const char *name)
 {
     return report_rows_real(&t->cells, cell, name, 0);
 }
@@ -119,31 +120,31 @@ static double real(const struct table *t, int32_t cell, const char *name)
 static const char *cell_text(const struct table *t, int32_t cell)
 {
     struct arena *a = t->arena;
-    double n = real(t, cell, "n"), mean = real(t, cell, "mean");
-    const char *why = get(t, cell, "why");
-    int32_t decimals = report_layout_decimals(t->args->layout, get(t, cell, "metric"));
+    double n = cell_number(t, cell, "n"), mean = cell_number(t, cell, "mean");
+    const char *why = cell_column(t, cell, "why");
+    int32_t decimals = report_layout_decimals(t->args->layout, cell_column(t, cell, "metric"));
 
     if (n == 0) {
         size_t length = why ? strcspn(why, ":") : 0; /* "OOM: and what it means" */
         return length > 0 && length <= 12 ? arena_strndup(a, why, length) : table_gap;
     }
     const char *text = arena_printf(a, "%.*f", decimals, mean);
-    if (n >= 2) text = arena_printf(a, "%s ± %.*f", text, decimals, real(t, cell, "std"));
-    if (real(t, cell, "noisy") == 1) text = arena_printf(a, "%s (noisy)", text);
-    bool has_runs = get(t, cell, "runs"); /* a number of the paper has none */
+    if (n >= 2) text = arena_printf(a, "%s ± %.*f", text, decimals, cell_number(t, cell, "std"));
+    if (cell_number(t, cell, "noisy") == 1) text = arena_printf(a, "%s (noisy)", text);
+    bool has_runs = cell_column(t, cell, "runs"); /* a number of the paper has none */
     return has_runs && n < t->seeds_n ? arena_printf(a, "%s (n=%.0f)", text, n) : text;
 }
 
 /* Names the origin of a cell's number in a few words. */
 static const char *cell_source(const struct table *t, int32_t cell)
 {
-    const char *device = get(t, cell, "devices");
+    const char *device = cell_column(t, cell, "devices");
     const struct {
         const char *text, *before;
-    } parts[] = {{get(t, cell, "runs"), "run "},
-                 {device ? device : get(t, cell, "machines"), "on "},
-                 {get(t, cell, "codes"), "code "},
-                 {get(t, cell, "sources"), ""}};
+    } parts[] = {{cell_column(t, cell, "runs"), "run "},
+                 {device ? device : cell_column(t, cell, "machines"), "on "},
+                 {cell_column(t, cell, "codes"), "code "},
+                 {cell_column(t, cell, "sources"), ""}};
     struct strbuf b;
 
     strbuf_init(&b, t->arena);
@@ -155,11 +156,11 @@ static const char *cell_source(const struct table *t, int32_t cell)
 
 static void put_cell(struct store_cell *out, const struct table *t, int32_t cell)
 {
-    bool linked = t->args->format == REPORT_HTML && get(t, cell, "runs");
-    const char *config = get(t, cell, "config_id");
+    bool linked = t->args->format == REPORT_HTML && cell_column(t, cell, "runs");
+    const char *config = cell_column(t, cell, "config_id");
 
     out->text = cell_text(t, cell);
-    report_marks_of(t->arena, out)->verdict = get(t, cell, "verdict");
+    report_marks_of(t->arena, out)->verdict = cell_column(t, cell, "verdict");
     if (linked && config) {
         out->marks->link = arena_printf(t->arena, "c-%s", config);
         out->marks->hint = cell_source(t, cell);
@@ -172,11 +173,11 @@ static void put_cell(struct store_cell *out, const struct table *t, int32_t cell
 static void put_line(struct store_cell *row, const struct table *t, int32_t cell, int32_t first)
 {
     const struct report_keys *k = t->args->keys;
-    const char *run = get(t, cell, "train_run_id");
+    const char *run = cell_column(t, cell, "train_run_id");
 
     for (int32_t i = 0; i < k->line.n; i++) {
-        row[i].text = get(t, cell, arena_printf(t->arena, "label%d", i));
-        row[i].type = real(t, cell, arena_printf(t->arena, "right%d", i)) == 1 ? 'n' : 't';
+        row[i].text = cell_column(t, cell, arena_printf(t->arena, "label%d", i));
+        row[i].type = cell_number(t, cell, arena_printf(t->arena, "right%d", i)) == 1 ? 'n' : 't';
     }
     for (int32_t i = 0; i < k->extras_n; i++) {
         const struct report_extra *x = &k->extra[i];
@@ -206,7 +207,7 @@ static int better(const char *measure)
 
 static const char *measure_of(const struct table *t, int32_t cell)
 {
-    const char *metric = get(t, cell, "metric");
+    const char *metric = cell_column(t, cell, "metric");
     return metric ? metric : t->args->keys->value;
 }
 
@@ -215,46 +216,125 @@ static const char *measure_of(const struct table *t, int32_t cell)
 static bool competes(const struct table *t, int32_t a, int32_t b)
 {
     const char *place = strcmp(t->args->keys->column, "method") == 0 ? "line_n" : "column_n";
-    return real(t, a, place) == real(t, b, place) &&
+    return cell_number(t, a, place) == cell_number(t, b, place) &&
            strcmp(measure_of(t, a), measure_of(t, b)) == 0;
 }
 
-/* True if no competing cell shows a better number and one shows a worse. */
-static bool is_best(const struct table *t, int32_t cell)
+/* The pairs of runs of one seed of two cells. */
+static int pair_runs(struct rows *out, const struct table *t, int32_t a, int32_t b, struct err *e)
 {
-    int sign = better(measure_of(t, cell));
-    double unit = pow(10, -report_layout_decimals(t->args->layout, get(t, cell, "metric")));
-    double own = round(real(t, cell, "mean") / unit);
-    bool beats = false;
+    static const char sql[] = "SELECT a.run_id, b.run_id FROM evaluations a JOIN evaluations b"
+                              " ON b.seed IS a.seed WHERE instr(:a, a.run_id)"
+                              " AND instr(:b, b.run_id) ORDER BY 1, 2";
+    const struct store_param params[] = {{"a", cell_column(t, a, "runs"), STORE_TEXT},
+                                         {"b", cell_column(t, b, "runs"), STORE_TEXT}};
 
-    if (sign == 0 || real(t, cell, "n") == 0) return false;
-    for (int32_t i = t->cell; i < t->cell + t->cells_n; i++) {
-        if (real(t, i, "n") == 0 || !competes(t, cell, i)) continue;
-        double other = round(real(t, i, "mean") / unit);
-        if (sign * other > sign * own) return false;
-        beats |= other != own;
-    }
-    return beats;
+    return report_rows_query(out, t->arena, t->args->store, NULL, sql, params, 2,
+                             REPORT_QUERY_LIMIT_S, e);
 }
 
-static int write_cells(FILE *out, const struct table *t, struct err *e)
+/* The difference a - b of two numbers, and its standard error: that of paired evaluations in nats,
+ * or of the means of the seeds; NAN where one seed tells none. */
+static int difference(double *mean, double *error, const struct table *t, int32_t a, int32_t b,
+                      struct err *e)
+{
+    double n[2] = {cell_number(t, a, "n"), cell_number(t, b, "n")};
+    double std[2] = {cell_number(t, a, "std"), cell_number(t, b, "std")};
+    struct rows pairs, paired;
+
+    *mean = cell_number(t, a, "mean") - cell_number(t, b, "mean");
+    *error = n[0] > 1 && n[1] > 1 ? sqrt(std[0] * std[0] / n[0] + std[1] * std[1] / n[1]) : NAN;
+    if (strcmp(measure_of(t, a), "perplexity") != 0 || !cell_column(t, a, "runs") ||
+        !cell_column(t, b, "runs"))
+        return 0;
+    TRY(pair_runs(&pairs, t, a, b, e));
+    if (pairs.rows_n == 0) return 0;
+    TRY(report_compare_mean(&paired, t->arena, t->args->store, &pairs, e));
+    *mean = report_rows_real(&paired, 0, "nats", *mean);
+    *error = report_rows_real(&paired, 0, "error", NAN);
+    return 0;
+}
+
+/* *best: the number is better than each competing one by more than ERRORS standard errors. */
+static int find_best(bool *best, const struct table *t, int32_t cell, struct err *e)
+{
+    enum { ERRORS = 2 };
+    int sign = better(measure_of(t, cell));
+    int32_t others_n = 0;
+
+    *best = false;
+    if (sign == 0 || cell_number(t, cell, "n") == 0) return 0;
+    for (int32_t i = t->cell; i < t->cell + t->cells_n; i++)
+        if (i != cell && cell_number(t, i, "n") > 0 && competes(t, cell, i) &&
+            sign * (cell_number(t, i, "mean") - cell_number(t, cell, "mean")) >= 0)
+            return 0;
+    for (int32_t i = t->cell; i < t->cell + t->cells_n; i++) {
+        double mean, error;
+        if (i == cell || cell_number(t, i, "n") == 0 || !competes(t, cell, i)) continue;
+        TRY(difference(&mean, &error, t, cell, i, e));
+        if (!(sign * mean > ERRORS * error)) return 0;
+        others_n++;
+    }
+    *best = others_n > 0;
+    return 0;
+}
+
+static int make_rows(struct rows *r, const struct table *t, struct err *e)
 {
     const struct report_keys *k = t->args->keys;
     int32_t first_extra = k->line.n + t->columns_n;
-    struct rows r;
 
-    report_rows_init(&r, t->arena, first_extra + k->extras_n, t->lines_n);
-    for (int32_t c = 0; c < k->line.n; c++) r.name[c] = k->line.name[c];
-    for (int32_t i = 0; i < k->extras_n; i++) r.name[first_extra + i] = k->extra[i].heading;
+    report_rows_init(r, t->arena, first_extra + k->extras_n, t->lines_n);
+    for (int32_t c = 0; c < k->line.n; c++) r->name[c] = k->line.name[c];
+    for (int32_t i = 0; i < k->extras_n; i++) r->name[first_extra + i] = k->extra[i].heading;
     for (int32_t i = t->cell; i < t->cell + t->cells_n; i++) {
-        int32_t column = k->line.n + (int32_t)real(t, i, "column_n");
-        struct store_cell *row = r.row[(int32_t)real(t, i, "line_n")];
+        int32_t column = k->line.n + (int32_t)cell_number(t, i, "column_n");
+        struct store_cell *row = r->row[(int32_t)cell_number(t, i, "line_n")];
         put_line(row, t, i, first_extra);
-        r.name[column] = get(t, i, "label");
+        r->name[column] = cell_column(t, i, "label");
         put_cell(&row[column], t, i);
-        row[column].marks->best = t->args->format == REPORT_LATEX && is_best(t, i);
+        if (t->args->format == REPORT_LATEX && !t->args->no_bold)
+            TRY(find_best(&row[column].marks->best, t, i, e));
     }
-    return report_rows_write(out, &r, t->args->format, e);
+    return 0;
+}
+
+/* Drops the columns that the caller does not want, and counts those of each kind that stay. */
+static void drop_unwanted(struct rows *r, struct table *t, int32_t *labels_n, int32_t *numbers_n)
+{
+    const char *const *without = t->args->without;
+
+    *labels_n = t->args->keys->line.n;
+    *numbers_n = t->columns_n;
+    for (int32_t w = 0; without && without[w]; w++) {
+        int32_t column = report_rows_column(r, without[w]);
+        if (column < 0) continue;
+        t->dropped[w] = true;
+        report_rows_drop(r, column);
+        if (column < *labels_n)
+            (*labels_n)--;
+        else if (column < *labels_n + *numbers_n)
+            (*numbers_n)--;
+    }
+}
+
+/* Moves labels that all rows share into words: "L_train 512". The first label stays. */
+static const char *gather_labels(struct rows *r, const struct table *t, int32_t *labels_n)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, t->arena);
+    for (int32_t c = 1; c < *labels_n;) {
+        const char *text = report_rows_text(r, 0, c);
+        if (r->rows_n < 2 || !text || report_rows_alike(r, 0, c) < r->rows_n) {
+            c++;
+            continue;
+        }
+        strbuf_addf(&b, "%s%s %s", b.n ? ", " : "", r->name[c], text);
+        report_rows_drop(r, c);
+        (*labels_n)--;
+    }
+    return b.n ? b.text : NULL;
 }
 
 /* --- the tables of an answer ---------------------------------------------------------------- */
@@ -298,10 +378,11 @@ static void enter_group(struct table *t, int32_t group)
 
     t->cell += t->cells_n;
     t->cells_n = t->lines_n = t->columns_n = 0;
-    for (int32_t i = t->cell; i < t->cells.rows_n && strcmp(get(t, i, "group"), id) == 0; i++) {
-        int32_t lines_n = 1 + (int32_t)real(t, i, "line_n");
+    for (int32_t i = t->cell; i < t->cells.rows_n && strcmp(cell_column(t, i, "group"), id) == 0;
+         i++) {
+        int32_t lines_n = 1 + (int32_t)cell_number(t, i, "line_n");
         if (lines_n > t->lines_n) t->lines_n = lines_n;
-        t->columns_n = 1 + (int32_t)real(t, i, "column_n");
+        t->columns_n = 1 + (int32_t)cell_number(t, i, "column_n");
         t->cells_n++;
     }
     t->seeds_n = 1;
@@ -315,8 +396,9 @@ static void open_details(FILE *out, const struct table *t)
     int32_t lines_n = 0;
 
     for (int32_t i = 0, most = 0; i < t->cells.rows_n; i++) {
-        bool enters = i == 0 || strcmp(get(t, i, "group"), get(t, i - 1, "group")) != 0;
-        int32_t n = 1 + (int32_t)real(t, i, "line_n");
+        bool enters =
+            i == 0 || strcmp(cell_column(t, i, "group"), cell_column(t, i - 1, "group")) != 0;
+        int32_t n = 1 + (int32_t)cell_number(t, i, "line_n");
         if (enters) most = 0;
         if (n > most) lines_n += n - most, most = n;
     }
@@ -324,27 +406,62 @@ static void open_details(FILE *out, const struct table *t)
     fputs("<summary>The numbers</summary>\n", out);
 }
 
-/* Writes the heading and the facts of a group, or opens its float. */
-static void open_group(FILE *out, const struct table *t, int32_t group)
+/* Opens the float of a group. shared: what all its rows share, or NULL. */
+static void open_float(FILE *out, const struct table *t, int32_t group, const char *shared)
+{
+    const char *label = t->args->label ? t->args->label : "";
+    const char *const parts[] = {group_title(t, group), shared,
+                                 report_table_facts(t->arena, &t->groups, group, false)};
+    struct strbuf b;
+
+    strbuf_init(&b, t->arena);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i]) strbuf_addf(&b, "%s%s", b.n ? "; " : "", parts[i]);
+    if (t->groups.rows_n > 1) label = arena_printf(t->arena, "%s-%d", label, group + 1);
+    report_latex_open(out, arena_printf(t->arena, "%s (%s).", t->args->caption, b.text), label);
+}
+
+/* Writes the heading and the facts of a group. */
+static void write_heading(FILE *out, const struct table *t, int32_t group)
 {
     const struct report_table_args *args = t->args;
-    struct arena *a = t->arena;
     const char *title = group_title(t, group);
-    const char *facts = report_table_facts(a, &t->groups, group, false);
-    const char *label = t->groups.rows_n > 1
-                            ? arena_printf(a, "%s-%d", args->label ? args->label : "", group + 1)
-                            : args->label;
 
-    if (args->caption && args->format == REPORT_LATEX) {
-        report_latex_open(out,
-                          arena_printf(a, "%s (%s%s%s).", args->caption, title ? title : "",
-                                       title && facts ? "; " : "", facts ? facts : ""),
-                          label);
-        return;
-    }
     if (title) report_write_heading(out, title, args->format, 2);
     if (!args->caption) write_caption(out, t, group);
     if (args->format == REPORT_TEXT && (title || !args->caption)) fputc('\n', out);
+}
+
+static int write_group(FILE *out, struct table *t, int32_t group, struct err *e)
+{
+    const struct report_table_args *args = t->args;
+    bool floats = args->caption && args->format == REPORT_LATEX;
+    struct rows r;
+    int32_t labels_n, numbers_n;
+
+    TRY(make_rows(&r, t, e));
+    drop_unwanted(&r, t, &labels_n, &numbers_n);
+    if (floats)
+        open_float(out, t, group, gather_labels(&r, t, &labels_n));
+    else
+        write_heading(out, t, group);
+    if (args->format == REPORT_LATEX && numbers_n > 1)
+        TRY(report_rows_write_latex(out, &r, args->keys->column, labels_n, numbers_n, e));
+    else
+        TRY(report_rows_write(out, &r, args->format, e));
+    if (floats) report_latex_close(out);
+    return 0;
+}
+
+static int check_without(const struct table *t, struct err *e)
+{
+    const char *const *without = t->args->without;
+
+    for (int32_t w = 0; without && without[w] && t->groups.rows_n; w++)
+        if (!t->dropped[w])
+            return ERR(e, ERR_USAGE, "--without %s: no table of %s has a column of this heading",
+                       without[w], t->args->label ? t->args->label : "this artefact");
+    return 0;
 }
 
 int report_table_write(FILE *out, struct arena *a, const struct report_table_args *args,
@@ -356,13 +473,14 @@ int report_table_write(FILE *out, struct arena *a, const struct report_table_arg
     TRY(report_cells_groups(&t.groups, a, args->store, args->keys, false, e));
     TRY(report_cells(&t.cells, a, args->store, args->keys, e));
     if (folds) open_details(out, &t);
+    size_t without_n = 0;
+    while (args->without && args->without[without_n]) without_n++;
+    t.dropped = arena_array(a, without_n + 1, sizeof *t.dropped);
     for (int32_t i = 0; i < t.groups.rows_n; i++) {
         enter_group(&t, i);
-        open_group(out, &t, i);
-        TRY(write_cells(out, &t, e));
-        if (args->caption && args->format == REPORT_LATEX) report_latex_close(out);
+        TRY(write_group(out, &t, i, e));
         if (i + 1 < t.groups.rows_n || args->format != REPORT_TEXT) fputc('\n', out);
     }
     if (folds) fputs("</details>\n", out);
-    return 0;
+    return check_without(&t, e);
 }

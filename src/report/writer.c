@@ -28,9 +28,11 @@ struct table {
     FILE *out;
     const struct rows *rows;
     const bool *right;
-    int32_t *width; /* of the columns of the text form */
-    int32_t owed;   /* spaces not written yet: no line ends with a space */
-    int rc;         /* of the cells written so far, with the error in e */
+    int32_t *width;    /* of the columns of the text form */
+    int32_t owed;      /* spaces not written yet: no line ends with a space */
+    const char *above; /* LaTeX: the name of above_n columns from above_first on; or NULL */
+    int32_t above_first, above_n;
+    int rc; /* of the cells written so far, with the error in e */
     struct err *e;
 };
 
@@ -134,6 +136,7 @@ static const struct {
     {"^", "\\textasciicircum{}"},
     {"<", "$<$"},
     {">", "$>$"},
+    {"|", "$|$"},
     {"–", "--"},
     {"±", "$\\pm$"},
     {"×", "$\\times$"},
@@ -181,6 +184,15 @@ static void latex_begin(struct table *t)
         else
             fputc(t->right[c] ? 'r' : 'l', t->out);
     fputs("}\n\\toprule\n", t->out);
+    if (!t->above) return;
+    for (int32_t c = 0; c < t->above_first; c++) fputs("& ", t->out);
+    fprintf(t->out, "\\multicolumn{%d}{c}{", t->above_n);
+    latex_put(t->out, str_clean(r->arena, t->above, ""));
+    int32_t after = r->columns_n - t->above_first - t->above_n;
+    fputc('}', t->out);
+    for (int32_t c = 0; c < after; c++) fputs(" &", t->out);
+    fprintf(t->out, " \\\\\n\\cmidrule(lr){%d-%d}\n", t->above_first + 1,
+            t->above_first + t->above_n);
 }
 
 static void latex_cell(struct table *t, int32_t row, int32_t column)
@@ -301,11 +313,13 @@ static const struct encoding {
 };
 enum { ENCODINGS_N = sizeof encodings / sizeof *encodings };
 
-int report_rows_write(FILE *out, const struct rows *r, enum report_format format, struct err *e)
+static int write_table(struct table t, const struct encoding *n)
 {
-    const struct encoding *n = &encodings[format];
-    struct table t = {.out = out, .rows = r, .right = report_rows_right(r), .e = e};
+    FILE *out = t.out;
+    const struct rows *r = t.rows;
+    struct err *e = t.e;
 
+    t.right = report_rows_right(r);
     if (r->columns_n == 0 && n->head_last) return file_check_output(out, e);
     fputs(n->open, out);
     if (n->begin) n->begin(&t);
@@ -323,6 +337,20 @@ int report_rows_write(FILE *out, const struct rows *r, enum report_format format
     if (!n->head_last && r->rows_n) fputc('\n', out);
     fputs(n->close, out);
     return file_check_output(out, e);
+}
+
+int report_rows_write(FILE *out, const struct rows *r, enum report_format format, struct err *e)
+{
+    return write_table((struct table){.out = out, .rows = r, .e = e}, &encodings[format]);
+}
+
+int report_rows_write_latex(FILE *out, const struct rows *r, const char *name, int32_t first,
+                            int32_t n, struct err *e)
+{
+    return write_table(
+        (struct table){
+            .out = out, .rows = r, .above = name, .above_first = first, .above_n = n, .e = e},
+        &encodings[REPORT_LATEX]);
 }
 
 /* Texts before and after a paragraph and headings of level 1 and 2, and the function that escapes

@@ -9,7 +9,7 @@
  *
  * Recover: take control of a worker that an earlier scheduler left running.
  * Poll: ingest records first; they decide whether a worker is stalled and what its end means. */
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/attempt.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +20,10 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "record/run_folder.h"
+#include "scheduler/call.h"
+#include "scheduler/executor.h"
+#include "scheduler/queue.h"
+#include "scheduler/slots.h"
 
 enum { ATTEMPT_LOG_TAIL_BYTES = 2048 };
 

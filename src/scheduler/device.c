@@ -13,7 +13,9 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/executor.h"
+#include "scheduler/process.h"
+#include "scheduler/slots.h"
 
 /* The value of a line "name: value", whose name has the newline before it; "" if absent. */
 static char *device_field(struct arena *a, const char *text, const char *name)

@@ -1,5 +1,5 @@
 /* executor.c - the table of executors. */
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/executor.h"
 
 #include <string.h>
 

@@ -25,7 +25,9 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/subprocess.h"
-#include "scheduler/scheduler_internal.h"
+#include "record/run_folder.h"
+#include "scheduler/executor.h"
+#include "scheduler/process.h"
 
 /* A full pipe is at most 16 chunks: one call drains what an ended worker left. LOCAL_GRACE_S: ranks
  * that lost another one need about 15 seconds at most to report it. */
@@ -154,7 +156,7 @@ static void close_log(struct local_rank *r)
 }
 
 /* Kills what is left of the group, and reaps the processes of the worker. */
-static void reap(struct local_worker *w)
+static void reap_worker(struct local_worker *w)
 {
     if (w->rank[0].pid > 0) kill(-w->rank[0].pid, SIGKILL);
     for (int32_t i = 0; i < w->ranks_n; i++) {
@@ -169,7 +171,7 @@ static void local_release(void *worker)
 
     while (*at && *at != w) at = &(*at)->next;
     if (*at) *at = w->next;
-    reap(w);
+    reap_worker(w);
     for (int32_t i = 0; i < w->ranks_n; i++) close_log(&w->rank[i]);
     free(w);
 }
@@ -202,8 +204,8 @@ static const char *const *worker_arguments(struct arena *a, const struct local *
 }
 
 /* Starts one process; returns when it runs. */
-static int spawn(struct local_worker *w, struct arena *a, const struct worker_command *c, int32_t i,
-                 struct err *e)
+static int spawn_rank(struct local_worker *w, struct arena *a, const struct worker_command *c,
+                      int32_t i, struct err *e)
 {
     int output[2];
     const char *path = worker_log(a, c->attempt_dir, c->rank + i);
@@ -258,7 +260,7 @@ static int local_start(void *self, void **worker, struct worker_id *id,
             (struct local_rank){.log_pipe = -1, .log_file = -1, .exit_code = -1, .signal = -1};
     l->worker = w;
     arena_init(&a);
-    for (int32_t i = 0; i < w->ranks_n && rc == 0; i++) rc = spawn(w, &a, c, i, e);
+    for (int32_t i = 0; i < w->ranks_n && rc == 0; i++) rc = spawn_rank(w, &a, c, i, e);
     arena_fini(&a);
     if (rc < 0) {
         local_release(w);
@@ -429,7 +431,7 @@ static enum worker_state local_poll(void *worker, bool reported_end, struct exit
     /* Not yet reaped: the number of the first process still belongs to this group. */
     kill(-w->rank[0].pid, SIGKILL);
     for (int32_t i = 0; i < w->ranks_n; i++) finish_log(&w->rank[i]);
-    reap(w);
+    reap_worker(w);
     return WORKER_ENDED;
 }
 

@@ -38,7 +38,8 @@
 #include "base/str.h"
 #include "base/subprocess.h"
 #include "record/run_folder.h"
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/executor.h"
+#include "scheduler/process.h"
 
 enum {
     SLURM_JOBS_DEFAULT = 16,

@@ -1,7 +1,7 @@
 /* process.c - reads /proc; signalfd.
  *
  * A process that ends between two reads of /proc is not an error. */
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/process.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* progress.c - one line on stderr, and the counts of a queue. */
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/progress.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -12,6 +12,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "scheduler/attempt.h"
+#include "scheduler/call.h"
+#include "scheduler/queue.h"
+#include "scheduler/slots.h"
 
 enum { PROGRESS_LIVE_US = 200000, PROGRESS_PLAIN_US = 10000000, PROGRESS_LINE_BYTES = 512 };
 

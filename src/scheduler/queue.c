@@ -1,9 +1,10 @@
 /* queue.c - selection, order and consequences; starts no processes. */
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/queue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler/slots.h"
 #include "shape/shape.h"
 #include "spec/code_id.h"
 

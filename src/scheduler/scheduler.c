@@ -24,7 +24,13 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "record/run_folder.h"
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/attempt.h"
+#include "scheduler/call.h"
+#include "scheduler/executor.h"
+#include "scheduler/process.h"
+#include "scheduler/progress.h"
+#include "scheduler/queue.h"
+#include "scheduler/slots.h"
 #include "shape/shape.h"
 
 enum { SCHEDULER_TICK_MS = 200, SCHEDULER_REJECTIONS_MAX = 30 };
@@ -523,7 +529,8 @@ static int cancel_orphans(struct scheduler *sc, const struct executor_open *x, s
     return 0;
 }
 
-static int prepare(struct scheduler *sc, const struct run *runs, int32_t runs_n, struct err *e)
+static int prepare_queue(struct scheduler *sc, const struct run *runs, int32_t runs_n,
+                         struct err *e)
 {
     machine_read(&sc->machine);
     TRY(open_executors(sc, e));
@@ -565,7 +572,7 @@ int scheduler_run(struct store *s, const struct project *p, const struct run *ru
     sc.poll_s = o->poll_s > 0 ? o->poll_s : 10;
     progress_open(&sc.progress, o->quiet, o->headline);
     TRY_OUT(rc, signals_open(&sc.signals, e));
-    TRY_OUT(rc, prepare(&sc, runs, runs_n, e));
+    TRY_OUT(rc, prepare_queue(&sc, runs, runs_n, e));
     rc = scheduler_loop(&sc, e);
 out:
     if (rc < 0 && sc.batch) store_rollback(s);

@@ -1,10 +1,11 @@
 /* slots.c - from the text of --devices to slots, and their use. */
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/slots.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "scheduler/executor.h"
 
 /* Reads the number after "cuda:", "cpu:" and so on; -1: missing or not a number. */
 static int32_t slots_number(const char *name)

@@ -21,7 +21,8 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "record/run_folder.h"
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/executor.h"
+#include "scheduler/process.h"
 
 /* OUTCOME_S: more than the ranks need to end after a loss. */
 enum { SLURM_NODE_OUTCOME_S = 60, SLURM_NODE_LOOK_MS = 200 };

@@ -133,6 +133,19 @@ static void cost_datastore(struct shape_cost *out, const struct spec *s,
     out->host_bytes += 4 * k.keys * (s->model.dim + 1);
 }
 
+/* Counts what a streamed model needs more where it is resident. */
+static void cost_resident(struct shape_cost *out, const struct spec *s,
+                          const struct shape_capacity *streamed)
+{
+    struct shape_capacity capacity = *streamed;
+    struct shape_memory memory;
+
+    if (!streamed->streamed) return;
+    capacity.streamed = false;
+    shape_memory(&memory, s, &capacity);
+    out->gpu_bytes = memory.total_bytes - out->device_bytes;
+}
+
 /* Counts eval.attention_rows: for three texts of so many rows a pass, and in each layer two
  * attentions, with and without bias, for as many keys at a time as a head has features. */
 static void cost_heads(struct shape_cost *out, const struct spec *s)
@@ -166,15 +179,11 @@ void shape_cost(struct shape_cost *out, const struct spec *s)
                                .tokens_per_update = (int64_t)t->shards * shape_shard_rows(t) * t->L,
                                .device_bytes = memory.total_bytes};
     double update_flops = 3.0 * shape_forward_flops(s, t->L) * (double)out->tokens_per_update;
-    if (s->kind == SPEC_TRAIN && t->origin == SPEC_PRETRAINED) {
-        *out = (struct shape_cost){.parameters_n = params.parameters_n}; /* its folder has them */
-    } else if (s->kind == SPEC_TRAIN && t->origin != SPEC_TRAINED) {
-        *out = (struct shape_cost){.parameters_n = params.parameters_n,
-                                   .tokens_per_update = out->tokens_per_update,
-                                   .disk_running_bytes = 4 * params.parameters_n,
-                                   .disk_kept_bytes = 4 * params.parameters_n};
+    int64_t weights = 4 * params.parameters_n;
+    if (spec_is_source(s)) { /* no update is made here */
+        out->device_bytes = 0;
+        out->disk_running_bytes = out->disk_kept_bytes = spec_is_pretrained(s) ? 0 : weights;
     } else if (s->kind == SPEC_TRAIN) {
-        int64_t weights = 4 * params.parameters_n;
         out->flops = update_flops * t->updates;
         /* The last two checkpoints and the best, with optimiser state but without gradients. */
         out->disk_running_bytes = 3 * weights * (memory.slots_n - 1);
@@ -182,6 +191,7 @@ void shape_cost(struct shape_cost *out, const struct spec *s)
         if (t->keep_state) out->disk_kept_bytes += weights * (memory.slots_n - 2);
     } else if (s->kind == SPEC_EVAL) {
         out->flops = eval_flops(s);
+        cost_resident(out, s, &capacity);
         cost_datastore(out, s, &capacity);
         cost_heads(out, s);
     } else if (s->bench_mode == 0) {

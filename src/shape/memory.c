@@ -117,9 +117,9 @@ static void capacity_train(struct shape_capacity *out, const struct spec *s)
     const struct spec_train *t = &s->train;
     int32_t validated = validated_length(t);
     int64_t rows = larger(shape_shard_rows(t), 1);
-    int64_t blocks_n = (s->data.train_tokens + t->L - 1) / t->L;
+    int64_t chunks_n = (s->data.train_tokens + t->L - 1) / t->L;
 
-    if (blocks_n > 0) rows = smaller(rows, blocks_n);
+    if (chunks_n > 0) rows = smaller(rows, chunks_n);
     int64_t tokens_n = rows * t->L;
     out->train = true;
     out->length_max = t->L > validated ? t->L : validated;
@@ -171,7 +171,7 @@ void shape_capacity(struct shape_capacity *out, const struct spec *s)
         int32_t stride = s->eval.window == SPEC_SLIDING ? s->eval.stride : L;
         shape_capacity_scores(out, L, stride, 1, s->eval.precision);
         out->keys = shape_has_search(s);
-        out->streamed = s->train.origin == SPEC_PRETRAINED && out->precision == SPEC_FP32;
+        out->streamed = spec_is_pretrained(s) && out->precision == SPEC_FP32;
     } else if (s->train.L < 1) {
         *out = (struct shape_capacity){.rows_max = 1, .length_max = 1};
     } else if (s->kind == SPEC_TRAIN) {
@@ -398,7 +398,7 @@ static int64_t hit(const struct shape_memory *out, int32_t id)
 }
 
 /* Places a buffer at the lowest free offset, which is 0 or the end of another buffer. */
-static void place(struct shape_memory *out, int32_t id, bool bf16)
+static void place_buffer(struct shape_memory *out, int32_t id, bool bf16)
 {
     struct shape_buffer *b = &out->buffer[id];
     int64_t number_bytes = b->number == SHAPE_ACTIVATION && bf16 ? 2 : 4;
@@ -443,7 +443,7 @@ void shape_memory(struct shape_memory *out, const struct spec *s,
     form_position(out, &k);
     for (int32_t id = 0; !capacity->train && id < SHAPE_BUFFERS_N; id++)
         out->buffer[id].alive &= ~(uint32_t)TRAIN_ALL;
-    for (int32_t id = 0; id < SHAPE_BUFFERS_N; id++) place(out, id, bf16);
+    for (int32_t id = 0; id < SHAPE_BUFFERS_N; id++) place_buffer(out, id, bf16);
 
     if (capacity->streamed)
         shape_params_streamed(&params, NULL, s);

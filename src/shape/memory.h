@@ -164,7 +164,7 @@ void shape_memory(struct shape_memory *out, const struct spec *s,
 /* shape_has_search - whether the run is an evaluation that searches a datastore. */
 bool shape_has_search(const struct spec *s);
 /* shape_search_bytes - what a search for the keys nearest to so many queries allocates on the
- * backend: the queries, a block of keys with half their squares, and the products. */
+ * backend: the queries, a tile of keys with half their squares, and the products. */
 int64_t shape_search_bytes(int64_t queries_n, int32_t width);
 
 /* shape_heads - what worker/heads.c allocates for rows of L tokens: on the backend; on the host for

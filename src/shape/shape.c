@@ -166,15 +166,15 @@ static struct shape_tensor form_table(int32_t rows, int32_t width, int32_t pad)
 }
 
 /* Norms stay in memory, for the pass computes them with the sum of the layer before. */
-static void walk_norm(struct walk *w, const struct spec_model *m, const char *place,
+static void walk_norm(struct walk *w, const struct spec_model *m, const char *prefix,
                       const char *name)
 {
     int32_t stage = w->stage;
 
     w->stage = SHAPE_STAYS;
-    walk_add(w, fp32(form_vector(m->dim, SHAPE_ONES, 0.0)), "%s.%s.weight", place, name);
+    walk_add(w, fp32(form_vector(m->dim, SHAPE_ONES, 0.0)), "%s.%s.weight", prefix, name);
     if (m->form.norm == SPEC_LAYERNORM && m->form.norm_bias)
-        walk_add(w, fp32(form_vector(m->dim, SHAPE_ZEROS, 0.0)), "%s.%s.bias", place, name);
+        walk_add(w, fp32(form_vector(m->dim, SHAPE_ZEROS, 0.0)), "%s.%s.bias", prefix, name);
     w->stage = stage;
 }
 
@@ -217,7 +217,7 @@ static void walk_adaptive(struct walk *w, const struct spec *s)
     }
 }
 
-static void walk_attention(struct walk *w, const struct spec_model *m, const char *place)
+static void walk_attention(struct walk *w, const struct spec_model *m, const char *prefix)
 {
     static const char parts[] = "qkv";
     int32_t D = m->dim, width = spec_head_width(m), q = m->heads * width;
@@ -226,51 +226,51 @@ static void walk_attention(struct walk *w, const struct spec_model *m, const cha
 
     for (int i = 0; i < 3; i++)
         walk_add(w, joined(form_xavier(rows[i], D, sqrt(0.5)), i > 0),
-                 "%s.self_attn.%c_proj.weight", place, parts[i]);
+                 "%s.self_attn.%c_proj.weight", prefix, parts[i]);
     for (int i = 0; i < 3 && m->form.qkv_bias; i++)
         walk_add(w, joined(form_vector(rows[i], SHAPE_UNIFORM, by_dim), i > 0),
-                 "%s.self_attn.%c_proj.bias", place, parts[i]);
-    walk_add(w, form_xavier(D, q, 1.0), "%s.self_attn.out_proj.weight", place);
+                 "%s.self_attn.%c_proj.bias", prefix, parts[i]);
+    walk_add(w, form_xavier(D, q, 1.0), "%s.self_attn.out_proj.weight", prefix);
     if (m->form.out_bias)
-        walk_add(w, form_vector(D, SHAPE_ZEROS, 0.0), "%s.self_attn.out_proj.bias", place);
+        walk_add(w, form_vector(D, SHAPE_ZEROS, 0.0), "%s.self_attn.out_proj.bias", prefix);
 }
 
 /* A linear map of the feed-forward layers. */
 static void walk_map(struct walk *w, const struct spec_model *m, int32_t rows, int32_t cols,
-                     const char *place, const char *name)
+                     const char *prefix, const char *name)
 {
     double by_input = 1.0 / sqrt((double)cols);
 
-    walk_add(w, form_uniform(rows, cols, by_input), "%s.%s.weight", place, name);
+    walk_add(w, form_uniform(rows, cols, by_input), "%s.%s.weight", prefix, name);
     if (m->form.ffn_bias)
-        walk_add(w, form_vector(rows, SHAPE_UNIFORM, by_input), "%s.%s.bias", place, name);
+        walk_add(w, form_vector(rows, SHAPE_UNIFORM, by_input), "%s.%s.bias", prefix, name);
 }
 
 static void walk_layer(struct walk *w, const struct spec *s, int32_t layer)
 {
     const struct spec_model *m = &s->model;
     enum position_gates gates = spec_layer_gates(s, layer);
-    char place[SHAPE_NAME_BYTES / 2];
+    char prefix[SHAPE_NAME_BYTES / 2];
 
     walk_stage(w, SHAPE_LAYER_0 + layer);
-    snprintf(place, sizeof place, "decoder.layers.%d", layer);
-    walk_attention(w, m, place);
-    walk_norm(w, m, place, "self_attn_layer_norm");
-    if (m->form.gated) walk_map(w, m, m->ffn, m->dim, place, "fc_gate");
-    walk_map(w, m, m->ffn, m->dim, place, "fc1");
-    walk_map(w, m, m->dim, m->ffn, place, "fc2");
-    if (m->form.block != SPEC_PARALLEL) walk_norm(w, m, place, "final_layer_norm");
+    snprintf(prefix, sizeof prefix, "decoder.layers.%d", layer);
+    walk_attention(w, m, prefix);
+    walk_norm(w, m, prefix, "self_attn_layer_norm");
+    if (m->form.gated) walk_map(w, m, m->ffn, m->dim, prefix, "fc_gate");
+    walk_map(w, m, m->ffn, m->dim, prefix, "fc1");
+    walk_map(w, m, m->dim, m->ffn, prefix, "fc2");
+    if (m->form.block != SPEC_PARALLEL) walk_norm(w, m, prefix, "final_layer_norm");
     if (gates == POSITION_TOKEN_GATES)
         walk_add(w, positioned(form_xavier(m->heads, m->dim, sqrt(0.5))),
-                 "%s.self_attn.forget_gate.weight", place);
+                 "%s.self_attn.forget_gate.weight", prefix);
     if (gates != POSITION_FIXED_GATES)
         walk_add(w, fp32(positioned(form_vector(m->heads, SHAPE_OWN, 0.0))),
-                 "%s.self_attn.forget_gate.bias", place);
+                 "%s.self_attn.forget_gate.bias", prefix);
     if (m->temperature.kind != SPEC_SSMAX) return;
     struct shape_tensor scale = form_vector(m->heads, SHAPE_UNIFORM, 0.0);
     scale.init_mean = m->temperature.start;
     scale.position = scale.fp32 = true;
-    walk_add(w, scale, "%s.self_attn.ssmax_scale", place);
+    walk_add(w, scale, "%s.self_attn.ssmax_scale", prefix);
 }
 
 static void walk_position(struct walk *w, const struct spec *s)
@@ -317,7 +317,8 @@ static void walk_all(struct walk *w, const struct spec *s)
     w->out->elements_n = aligned(w->fp32_n);
 }
 
-static void list(struct shape_params *out, struct arena *a, const struct spec *s, bool streamed)
+static void list_tensors(struct shape_params *out, struct arena *a, const struct spec *s,
+                         bool streamed)
 {
     struct walk count = {.out = out, .streamed = streamed};
 
@@ -335,12 +336,12 @@ static void list(struct shape_params *out, struct arena *a, const struct spec *s
 
 void shape_params(struct shape_params *out, struct arena *a, const struct spec *s)
 {
-    list(out, a, s, false);
+    list_tensors(out, a, s, false);
 }
 
 void shape_params_streamed(struct shape_params *out, struct arena *a, const struct spec *s)
 {
-    list(out, a, s, true);
+    list_tensors(out, a, s, true);
 }
 
 int32_t shape_find(const struct shape_params *p, const char *name)

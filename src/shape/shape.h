@@ -114,16 +114,18 @@ double shape_peak_flops(const char *device, enum spec_precision precision);
 
 /* The cost of a run. device_bytes is exactly what the model allocates on its device
  * (shape/memory.h): weights, gradients, optimiser state, activations of one shard, a chunk of
- * logits. It excludes the process, its libraries and their workspace. host_bytes: keys of a
- * datastore, weights of eval.attention_rows. Disk: checkpoints kept during
- * the run and after it. A training whose checkpoint is imported costs only its weights on disk. */
+ * logits. It excludes the process, its libraries and their workspace. gpu_bytes: what a GPU, whose
+ * graphs need all weights in its memory, allocates beyond that for a model that is streamed on a
+ * CPU. host_bytes: keys of a datastore, weights of eval.attention_rows. Disk: checkpoints kept
+ * during the run and after it. A training whose checkpoint is imported costs only its weights on
+ * disk. */
 struct shape_cost {
     int64_t parameters_n;
     int64_t tokens_per_update; /* targets per full update */
     double flops;              /* of the whole run */
     /* Parts of an evaluation's flops: its datastore and its search, which others share. */
     double datastore_flops, search_flops;
-    int64_t device_bytes, host_bytes;
+    int64_t device_bytes, gpu_bytes, host_bytes;
     int64_t disk_running_bytes, disk_kept_bytes;
 };
 void shape_cost(struct shape_cost *out, const struct spec *s);

@@ -61,19 +61,9 @@ static int check_hashes(const struct source *s, const struct pretrained_file *fi
  * imported it. */
 static int check_description(const struct source *s, struct err *e)
 {
-    static const char *const but[] = {"scale",
-                                      "model.name",
-                                      "model.files",
-                                      "data.dataset",
-                                      "data.corpus",
-                                      "data.fingerprint",
-                                      "data.train_tokens",
-                                      "data.valid_tokens",
-                                      "data.test_tokens",
-                                      NULL};
     const struct pretrained_facts *facts = pretrained_facts(s->inside->folder_own);
 
-    if (spec_alike(&s->spec, &facts->spec, but)) return 0;
+    if (!spec_model_difference(&s->spec, &facts->spec)) return 0;
     return ERR(e, ERR_DATA,
                "%s: this version describes the model in another way than the one that imported it; "
                "import it again with `alibi import %s`",
@@ -101,7 +91,6 @@ int model_folder_open(struct source *s, const struct source_place *place, const 
     struct pretrained_file *file;
     int32_t n;
 
-    s->is_folder = true;
     TRY(read_spec(s, place->dir, run_id, e));
     TRY(read_stamps(in, s->path, files ? files : "", e));
     TRY(pretrained_files(&file, &n, &in->arena, s->path, tick, context, e));

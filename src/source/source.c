@@ -48,23 +48,32 @@ static int file_is_unchanged(const struct source *s, struct err *e)
 /* --- kinds ------------------------------------------------------------------------------------ */
 
 static const struct source_kind {
-    const char *name; /* in EVENT_SOURCE; NULL: a training made here */
+    const char *name;        /* in EVENT_SOURCE; NULL: a training made here */
+    enum spec_origin origin; /* of the trainings that it is registered for */
+    bool is_folder;          /* struct source; otherwise a file of the attempt's folder */
     int (*open)(struct source *s, const struct source_place *place, const char *run_id,
                 source_tick_fn *tick, void *context, struct err *e);
     int (*read)(const struct source *s, int32_t i, float *out, struct err *e);
     int (*check)(const struct source *s, struct err *e);
 } source_kinds[] = {
-    {NULL, file_open, file_read_tensor, file_is_unchanged},
-    {"checkpoint", file_open, file_read_tensor, file_is_unchanged},
-    {"authors", file_open, file_read_tensor, file_is_unchanged},
-    {"folder", model_folder_open, model_folder_read, model_folder_check},
+    {NULL, SPEC_TRAINED, false, file_open, file_read_tensor, file_is_unchanged},
+    {"checkpoint", SPEC_TRAINED, false, file_open, file_read_tensor, file_is_unchanged},
+    {"authors", SPEC_AUTHORS, false, file_open, file_read_tensor, file_is_unchanged},
+    {"folder", SPEC_PRETRAINED, true, model_folder_open, model_folder_read, model_folder_check},
 };
+enum { KINDS_N = sizeof source_kinds / sizeof *source_kinds };
 
 static const struct source_kind *find_kind(const char *name)
 {
-    for (size_t i = 0; i < sizeof source_kinds / sizeof *source_kinds; i++)
+    for (int i = 0; i < KINDS_N; i++)
         if (str_same(source_kinds[i].name, name)) return &source_kinds[i];
     return NULL;
+}
+
+bool source_is_folder(const char *kind)
+{
+    const struct source_kind *k = find_kind(kind);
+    return k && k->is_folder;
 }
 
 /* --- finding ---------------------------------------------------------------------------------- */
@@ -88,7 +97,7 @@ static int find_in(struct source_place *out, struct arena *a, const char *dir, c
     if (o.result.type == EVENT_SOURCE) {
         out->source = o.result.source;
         bool is_absolute = out->source.path[0] == '/';
-        if (is_absolute != (strcmp(out->source.kind, "folder") == 0) ||
+        if (is_absolute != source_is_folder(out->source.kind) ||
             (!is_absolute && strchr(out->source.path, '/')))
             return ERR(e, ERR_DATA, "%s: '%.200s' is not a path of weights of kind %.20s", dir,
                        out->source.path, out->source.kind);
@@ -140,6 +149,7 @@ int source_open(struct source *out, const struct project *p, const char *run_id,
                         "run %s: a newer version registered its weights (%.40s); use that version",
                         run_id, place.source.kind));
     out->path = place.path;
+    out->is_folder = in->kind->is_folder;
     out->tokenizer = place.source.tokenizer;
     memcpy(out->sha256, place.sha256, sizeof out->sha256);
     rc = in->kind->open(out, &place, run_id, tick, context, e);
@@ -175,9 +185,11 @@ void source_close(struct source *s)
 int source_register(const char *dir, const struct spec *spec, const struct record_source *source,
                     struct err *e)
 {
-    const struct record r = {.type = EVENT_SOURCE, .source = *source};
+    struct record r = {.type = EVENT_SOURCE, .source = *source};
     struct event_writer *events = NULL;
 
+    for (int i = 0; !r.source.kind && i < KINDS_N; i++)
+        if (source_kinds[i].origin == spec->train.origin) r.source.kind = source_kinds[i].name;
     TRY(run_folder_write_specs(dir, &spec, 1, e));
     TRY(run_folder_sync(dir, e));
     int rc = run_folder_append(&events, dir, e);

@@ -3,8 +3,9 @@
  * 1. A source has the id of a run. A training made here is a source once it is done. Any other is
  *    registered: the newest folder runs/ID/N that is done has the spec and one record, EVENT_SOURCE
  *    (source_register). Nothing was trained, so that there is no attempt.
- * 2. A kind is a row of source_kinds: how its weights are opened, read, compared with what was
- *    registered, and closed. Nothing outside this folder asks for the kind.
+ * 2. A kind is a row of source_kinds: the trainings for which it is registered, whether its weights
+ *    stay in their folder, and how they are opened, read and compared with what was registered.
+ *    Nothing outside this folder compares the names of kinds.
  * 3. Opening hashes every file. A file that changes later is found by source_check, which is called
  *    before a result is recorded. */
 #ifndef SOURCE_SOURCE_H
@@ -59,8 +60,13 @@ int source_read(const struct source *s, int32_t i, float *out, struct err *e);
 int source_check(const struct source *s, struct err *e);
 void source_close(struct source *s); /* may be closed already */
 
+/* source_is_folder - true if the weights of sources of this kind, as the table `sources` names it,
+ * stay in their folder; NULL: a training made here. */
+bool source_is_folder(const char *kind);
+
 /* source_register - writes the spec and the record of a source into an empty folder of an attempt,
- * dir, which may hold its weights. Errors: ERR_CREATE, ERR_IO. */
+ * dir, which may hold its weights. kind NULL: the first that is registered for trainings of this
+ * origin. Errors: ERR_CREATE, ERR_IO. */
 int source_register(const char *dir, const struct spec *spec, const struct record_source *source,
                     struct err *e);
 

@@ -56,8 +56,8 @@ enum { ALIASES_N = sizeof value_aliases / sizeof *value_aliases, NAMES_MAX = 32 
     }
 APPLIES(has_model, s->kind != SPEC_EVAL)
 APPLIES(is_train, s->kind == SPEC_TRAIN)
-APPLIES(is_pretrained, is_train(s) && s->train.origin == SPEC_PRETRAINED)
-APPLIES(is_trained, is_train(s) && s->train.origin != SPEC_PRETRAINED)
+APPLIES(is_pretrained, is_train(s) && spec_is_pretrained(s))
+APPLIES(is_trained, is_train(s) && !spec_is_pretrained(s))
 APPLIES(has_training, has_model(s) && !is_pretrained(s))
 APPLIES(is_eval, s->kind == SPEC_EVAL)
 APPLIES(is_child, is_trained(s) && s->train.from[0])
@@ -394,7 +394,7 @@ int32_t spec_kv_heads(const struct spec_model *m)
 
 int32_t spec_pad(const struct spec *s)
 {
-    return s->train.origin == SPEC_PRETRAINED ? -1 : 1;
+    return spec_is_pretrained(s) ? -1 : 1;
 }
 
 /* All keys in order, built once. */
@@ -517,7 +517,7 @@ bool spec_alike(const struct spec *a, const struct spec *b, const char *const *b
     arena_init(&scratch);
     for (size_t i = 0; alike && i < n; i++) {
         const struct spec_key *key = &keys[i];
-        bool here = !key->applies || key->applies(a), there = !key->applies || key->applies(b);
+        bool here = spec_key_applies(key, a), there = spec_key_applies(key, b);
         const char *const *name = but;
         while (*name && strcmp(*name, key->name) != 0) name++;
         if (*name || (!here && !there)) continue;
@@ -528,13 +528,34 @@ bool spec_alike(const struct spec *a, const struct spec *b, const char *const *b
     return alike;
 }
 
+const struct spec_key *spec_model_difference(const struct spec *a, const struct spec *b)
+{
+    const struct spec_key *found = NULL;
+    size_t n;
+    const struct spec_key *keys = spec_keys(&n);
+    struct arena scratch;
+
+    arena_init(&scratch);
+    for (size_t i = 0; !found && i < n; i++) {
+        const char *name = keys[i].name;
+        bool of_model = strncmp(name, "model.", 6) == 0 || strcmp(name, "train.L") == 0 ||
+                        strcmp(name, "data.vocab") == 0;
+        if (!of_model || !keys[i].hashed || strcmp(name, "model.files") == 0) continue;
+        if (!spec_key_applies(&keys[i], a)) continue; /* a key that it depends on differs first */
+        if (strcmp(spec_get(a, &keys[i], &scratch), spec_get(b, &keys[i], &scratch)) != 0)
+            found = &keys[i];
+    }
+    arena_fini(&scratch);
+    return found;
+}
+
 struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eval)
 {
     struct spec s = *train;
 
     if (eval->mask.window > 0) s.model.mask = eval->mask;
     /* All layers of a pretrained model have the window that the evaluation states. */
-    if (eval->mask.window > 0 && s.train.origin == SPEC_PRETRAINED) s.model.window_layers.n = 0;
+    if (eval->mask.window > 0 && spec_is_pretrained(&s)) s.model.window_layers.n = 0;
     if (eval->temperature == SPEC_EVAL_LOG)
         s.model.temperature = (struct spec_temperature){
             .kind = SPEC_LOG,
@@ -616,11 +637,15 @@ enum position_gates spec_layer_gates(const struct spec *s, int32_t layer)
     return f->gates(&shape);
 }
 
+bool spec_key_applies(const struct spec_key *key, const struct spec *s)
+{
+    return !key->applies || key->applies(s);
+}
+
 bool spec_key_describes(const struct spec_key *key, const struct spec *s)
 {
-    bool trained = s->train.origin != SPEC_PRETRAINED;
-    return !key->applies || key->applies(s) || key->applies == has_model ||
-           (trained && key->applies == has_training);
+    return spec_key_applies(key, s) || key->applies == has_model ||
+           (key->applies == has_training && !spec_is_pretrained(s));
 }
 
 const char *spec_kind_name(enum spec_kind k)
@@ -652,6 +677,11 @@ bool spec_is_defined(const struct spec *s)
 bool spec_is_source(const struct spec *s)
 {
     return s->kind == SPEC_TRAIN && s->train.origin != SPEC_TRAINED;
+}
+
+bool spec_is_pretrained(const struct spec *s)
+{
+    return s->train.origin == SPEC_PRETRAINED;
 }
 
 enum spec_precision spec_precision(const struct spec *s, const char **key)

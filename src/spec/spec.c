@@ -247,8 +247,8 @@ static int check_position(const struct spec *s, struct err *e)
     const struct spec used = s->kind == SPEC_EVAL ? spec_evaluated(s, &s->eval) : *s;
     struct position_shape shape = spec_position_shape(&used);
 
-    if (s->train.origin == SPEC_PRETRAINED && s->kind == SPEC_EVAL &&
-        s->eval.scaling != POSITION_UNSCALED && s->option.scaling != POSITION_UNSCALED)
+    if (spec_is_pretrained(s) && s->kind == SPEC_EVAL && s->eval.scaling != POSITION_UNSCALED &&
+        s->option.scaling != POSITION_UNSCALED)
         return ERR(e, ERR_DATA,
                    "eval.position_scaling: %s would replace model.rope_scaling = %s of the "
                    "checkpoint; set it to none",
@@ -412,7 +412,7 @@ static int check_child(const struct spec *s, struct err *e)
     const struct spec_train *t = &s->train;
 
     if (!t->from[0]) return 0;
-    if (t->origin != SPEC_TRAINED)
+    if (spec_is_source(s))
         return ERR(
             e, ERR_DATA,
             "train.origin: a published checkpoint is not trained and cannot continue %s; set "
@@ -447,14 +447,14 @@ int spec_continue(struct spec *child, const struct spec *parent, struct err *e)
     int rc = 0;
 
     spec_run_id(parent, id);
-    if (parent->train.origin == SPEC_PRETRAINED)
+    if (spec_is_pretrained(parent))
         return ERR(e, ERR_DATA,
                    "train.from: the parent %s is a pretrained model, which is evaluated only", id);
     arena_init(&a);
     for (size_t i = 0; rc == 0 && i < sizeof same / sizeof *same; i++) {
         const struct spec_key *key = spec_key_find(same[i]);
         const char *own = spec_get(child, key, &a), *theirs = spec_get(parent, key, &a);
-        bool both = !key->applies || (key->applies(child) && key->applies(parent));
+        bool both = spec_key_applies(key, child) && spec_key_applies(key, parent);
         if (both && strcmp(own, theirs) != 0)
             rc = ERR(e, ERR_DATA,
                      "%s: %.40s, but %.40s in the parent %s; a training continues one of the same "
@@ -463,7 +463,7 @@ int spec_continue(struct spec *child, const struct spec *parent, struct err *e)
     }
     arena_fini(&a);
     TRY(rc);
-    if (all && parent->train.origin == SPEC_AUTHORS)
+    if (all && spec_is_source(parent))
         return ERR(
             e, ERR_DATA,
             "train.continues: the parent %s is a published checkpoint, which has no optimiser "
@@ -512,7 +512,7 @@ static int check_form(const struct spec *s, struct err *e)
     if (s->model.heads % spec_kv_heads(&s->model) != 0)
         return ERR(e, ERR_DATA, "model.kv_heads: %d does not divide model.heads = %d",
                    s->model.form.kv_heads, s->model.heads);
-    if (s->train.origin != SPEC_PRETRAINED) return spec_check_paper_form(s, e);
+    if (!spec_is_pretrained(s)) return spec_check_paper_form(s, e);
     if (s->kind == SPEC_BENCH)
         return ERR(e, ERR_DATA,
                    "train.origin: a pretrained model is evaluated only, without kind: bench; the "
@@ -538,7 +538,7 @@ int spec_check(const struct spec *s, struct err *e)
     TRY(check_mask("model", s, &m->mask, e));
     TRY(check_mask("eval", s, &s->eval.mask, e));
     TRY(check_datastore(s, e));
-    if (s->train.origin != SPEC_PRETRAINED && s->train.shard_tokens < s->train.L)
+    if (!spec_is_pretrained(s) && s->train.shard_tokens < s->train.L)
         return ERR(e, ERR_DATA, "train.shard_tokens: %d is less than one row of train.L = %d",
                    s->train.shard_tokens, s->train.L);
     if (s->kind == SPEC_EVAL && s->eval.window == SPEC_SLIDING && s->eval.stride > s->eval.L)
@@ -568,7 +568,7 @@ struct spec_line *spec_lines(const struct spec *s, size_t *n, struct arena *a)
 
     *n = 0;
     for (size_t i = 0; i < keys_n; i++) {
-        if (keys[i].applies && !keys[i].applies(s)) continue;
+        if (!spec_key_applies(&keys[i], s)) continue;
         const char *text = spec_get(s, &keys[i], a);
         bool hashed = keys[i].hashed && !is_neutral(s, &keys[i], text, a);
         line[(*n)++] = (struct spec_line){keys[i].name, text, hashed};
@@ -663,7 +663,7 @@ int spec_parse(struct spec *s, const char *text, struct err *e)
         p += length + (p[length] == '\n');
     }
     for (size_t i = 0; i < n; i++)
-        if (!stated[i] && !keys[i].neutral && (!keys[i].applies || keys[i].applies(s)))
+        if (!stated[i] && !keys[i].neutral && spec_key_applies(&keys[i], s))
             return ERR(e, ERR_DATA, "%s is missing (%s)", keys[i].name, keys[i].help);
     return 0;
 }

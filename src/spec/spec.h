@@ -247,6 +247,8 @@ void spec_init(struct spec *s);
  */
 int spec_set(struct spec *s, const struct spec_key *key, const char *text, struct err *e);
 
+/* spec_key_applies - true if the key is a setting of the run. */
+bool spec_key_applies(const struct spec_key *key, const struct spec *s);
 /* spec_key_describes - true if the key applies to the run, or to the training that it evaluates and
  * to benchmarks of such a training, too. */
 bool spec_key_describes(const struct spec_key *key, const struct spec *s);
@@ -290,13 +292,20 @@ bool spec_same_datastore(const struct spec_knn *a, const struct spec_knn *b);
 /* spec_alike - whether two specs have the same values of all keys that apply to one of them, except
  * those that `but` names; it ends with NULL. */
 bool spec_alike(const struct spec *a, const struct spec *b, const char *const *but);
+/* spec_model_difference - the first key of the model, its vocabulary or its length that two specs
+ * of pretrained models do not have alike, NULL: none. Its name and the hashes of its files may
+ * differ.
+ */
+const struct spec_key *spec_model_difference(const struct spec *a, const struct spec *b);
 /* spec_is_defined - false for an evaluation whose rows are too long for the position method of its
  * training. The spec must have the training's keys. */
 bool spec_is_defined(const struct spec *s);
-/* spec_is_source - true for weights that are never trained here, but made elsewhere. */
+/* spec_is_source - true for a training that is never made here: its weights were made elsewhere. */
 bool spec_is_source(const struct spec *s);
-/* spec_is_source - true for weights that are never trained here, but made elsewhere. */
-bool spec_is_source(const struct spec *s);
+/* spec_is_pretrained - true for a source without any settings of its training, and for evaluations
+ * of it: a model of any form, which reads documents of its own tokenizer and whose weights stay in
+ * their folder. */
+bool spec_is_pretrained(const struct spec *s);
 /* spec_valid_length - tokens per evaluated row: L_valid of an evaluation, bench.L of a benchmark in
  * mode eval, otherwise 0. */
 int32_t spec_valid_length(const struct spec *s);

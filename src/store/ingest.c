@@ -17,6 +17,8 @@
 #include "base/str.h"
 #include "record/fields.h"
 #include "store/database.h"
+#include "store/schema.h"
+#include "store/statements.h"
 
 enum { INGEST_FIELDS_MAX = 64, INGEST_BATCH = 10000 };
 
@@ -96,8 +98,8 @@ static const char *ingest_sql(struct store *s, enum event_type type)
                arena_printf(&s->arena, ingest_templates[type], columns.text, values.text);
 }
 
-static int store_groups(struct store *s, int64_t attempt_id, uint64_t sequence,
-                        const char *grouping, const struct record_bins *bins, struct err *e)
+static int store_bins_by(struct store *s, int64_t attempt_id, uint64_t sequence,
+                         const char *grouping, const struct record_bins *bins, struct err *e)
 {
     for (int32_t i = 0; i < bins->n; i++) {
         const struct record_bin *b = &bins->bin[i];
@@ -114,8 +116,8 @@ static int store_groups(struct store *s, int64_t attempt_id, uint64_t sequence,
     return 0;
 }
 
-/* The losses by position and by group of a result. An older program's record has those by position
- * as text. */
+/* The losses by position, part and class of a result. An older program's record has those by
+ * position as text. */
 static int store_bins(struct store *s, int64_t attempt_id, uint64_t sequence,
                       const struct record_evaluated *r, struct err *e)
 {
@@ -129,8 +131,8 @@ static int store_bins(struct store *s, int64_t attempt_id, uint64_t sequence,
                          DATABASE_INT(attempt_id), DATABASE_INT(sequence), DATABASE_INT(b->first),
                          DATABASE_INT(b->last), DATABASE_INT(b->targets), DATABASE_REAL(b->nll)));
     }
-    TRY(store_groups(s, attempt_id, sequence, "block", &r->blocks, e));
-    return store_groups(s, attempt_id, sequence, "group", &r->groups, e);
+    TRY(store_bins_by(s, attempt_id, sequence, "block", &r->blocks, e));
+    return store_bins_by(s, attempt_id, sequence, "group", &r->groups, e);
 }
 
 static int store_record(struct store *s, int64_t attempt_id, const struct record *r,
@@ -204,14 +206,12 @@ bool journal_has_results(const struct journal *j)
 
 static void note_end(struct journal *j, const struct record_ended *r)
 {
-    static const enum store_state ends[] = {STORE_DONE, STORE_FAILED, STORE_DIVERGED,
-                                            STORE_CANCELLED, STORE_LOST};
+    enum store_state state = r->state ? store_state_find(r->state) : STORE_NONE;
 
     j->code = r->code ? err_from_name(r->code) : 0;
     j->cause = err_cause_from_name(r->cause);
     j->rank = r->rank >= 0 && r->rank <= INT32_MAX ? (int32_t)r->rank : -1;
-    for (size_t i = 0; r->state && i < sizeof ends / sizeof *ends; i++)
-        if (strcmp(r->state, store_state_name(ends[i])) == 0) j->reported = ends[i];
+    if (state > STORE_RUNNING) j->reported = state; /* it has ended */
     j->broken = j->reported == STORE_NONE;
     snprintf(j->message, sizeof j->message, "%s",
              j->broken    ? "the worker's last record has no known state"

@@ -23,9 +23,14 @@
  *   9. Files are linked, or copied if linking fails. The records come last, because a folder
  *      without them counts as not started; then the rows name the new folder.
  *  10. A folder that cannot be read is left out; one that cannot be written ends the call. The next
- *      merge tries it again. */
+ *      merge tries it again.
+ *
+ * A file to publish
+ *  11. It is this file, merged into an empty one in memory, without superseded results and without
+ *      what only this machine understands. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +47,9 @@
 #include "shape/shape.h"
 #include "store/database.h"
 #include "store/ingest.h"
+#include "store/open.h"
+#include "store/schema.h"
+#include "store/statements.h"
 
 struct merge {
     struct store *store;
@@ -396,19 +404,19 @@ static const char merge_current[] =
 static const struct {
     const char *name, *from;
 } merge_tables[] = {
-    {"runs", " o WHERE true"},
+    {"runs", " o WHERE true ORDER BY o.run_id"},
     {"sources", " o WHERE o.uid NOT IN(SELECT uid FROM temp.known)"},
     {"run_attempts", " o WHERE o.state<>'running' AND o.uid NOT IN(SELECT uid FROM temp.known)"
                      " AND o.uid NOT IN(SELECT uid FROM main.sources) ORDER BY o.run_id,o.attempt"},
-    {"results", OF_ATTEMPT},
+    {"results", OF_ATTEMPT " ORDER BY h.attempt_id,o.sequence"},
     {"position_losses", OF_RESULT},
     {"group_losses", OF_RESULT},
-    {"checkpoint_files", OF_ATTEMPT},
+    {"checkpoint_files", OF_ATTEMPT " ORDER BY h.attempt_id,o.sequence"},
     {"curve_points", OF_ATTEMPT},
     {"attention_heads", OF_ATTEMPT},
     {"attention_rollouts", OF_ATTEMPT},
     {"points", " o WHERE NOT EXISTS(SELECT 1 FROM main.points h WHERE h.artefact=o.artefact"
-               " AND h.scale=o.scale)"},
+               " AND h.scale=o.scale) ORDER BY o.artefact,o.scale,o.point"},
 };
 
 /* The statement that copies table ?1 from ?2: the columns that both files have. Its own ?1 is the
@@ -529,8 +537,21 @@ static bool has_records(struct merge *m, const char *dir)
     return file_exists(run_folder_path(&m->arena, dir, RUN_EVENTS));
 }
 
+/* The folder of the other project: that of its file, or, if that is on another disk, of the link to
+ * it that has this name. */
+static const char *other_project(struct merge *m, const struct store *other, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    char folder[PATH_MAX];
+
+    if (file_exists(arena_printf(&m->arena, "%s/" RUN_FOLDERS, other->folder)) ||
+        !realpath(slash ? arena_strndup(&m->arena, name, (size_t)(slash - name) + 1) : ".", folder))
+        return arena_strdup(&m->arena, other->folder);
+    return arena_strdup(&m->arena, folder);
+}
+
 /* Rejects a file without the run folders of its current results. */
-static int check_folders(struct merge *m, struct store *other, struct err *e)
+static int check_folders(struct merge *m, struct store *other, const char *folder, struct err *e)
 {
     static const char sql[] = "SELECT DISTINCT a.dir FROM run_attempts a JOIN results v"
                               " USING(attempt_id) WHERE v.current=1"
@@ -542,15 +563,15 @@ static int check_folders(struct merge *m, struct store *other, struct err *e)
 
     TRY(database_select(other, &row, sql, NULL, 0, e));
     while ((rc = database_next(other, row, DATABASE_COLUMNS(DATABASE_TO(dir)), e)) > 0) {
-        dir = other_dir(m, other->folder, dir);
+        dir = other_dir(m, folder, dir);
         if (has_records(m, dir) || n++ > 0) continue;
         first = arena_strdup(&m->arena, dir);
     }
     if (rc < 0 || n == 0) return rc;
     return ERR(e, ERR_NOINPUT,
                "%s: holds results without their run folders (missing: %d, such as %s); read it "
-               "where it is, as with `alibi report all --project %s`",
-               other->path, n, first, other->folder);
+               "where it is, as with `alibi report all --db %s`",
+               other->path, n, first, other->path);
 }
 
 /* Rejects another kind of file, which the user named by mistake. */
@@ -570,20 +591,27 @@ static int check_header(const char *path, struct err *e)
                path);
 }
 
+static int attach_other(struct merge *m, const struct store *other, struct err *e)
+{
+    const char *uri =
+        database_uri(&m->arena, other->path, other->immutable ? "immutable=1" : "mode=ro");
+
+    return DATABASE_RUN(m->store, e, "ATTACH ?1 AS other", DATABASE_TEXT(uri));
+}
+
 static int merge_database(struct merge *m, const char *path, struct err *e)
 {
     struct store *s = m->store, *other = NULL;
 
     if (s->depth > 0) return ERR(e, ERR_USAGE, "merge: cannot be part of a transaction");
     TRY(store_open(&other, path, STORE_READ, e));
+    const char *folder = other_project(m, other, path);
     path = arena_strdup(&m->arena, other->path);
-    const char *folder = arena_strdup(&m->arena, other->folder);
-    const char *uri = database_uri(&m->arena, path, other->immutable ? "immutable=1" : "mode=ro");
     int rc = check_other(s, other, e);
-    if (rc == 0) rc = check_folders(m, other, e);
+    if (rc == 0) rc = check_folders(m, other, folder, e);
+    if (rc == 0) rc = attach_other(m, other, e);
     store_close(other);
     if (rc < 0) return rc;
-    TRY(DATABASE_RUN(s, e, "ATTACH ?1 AS other", DATABASE_TEXT(uri)));
     rc = merge_rows(m, folder, e);
     if (rc < 0) err_ctx(e, "merge of %s", path);
     database_script(s, "DETACH other", NULL);
@@ -712,6 +740,61 @@ int store_merge(struct store *s, struct merge_result *out, const struct project 
             file_exists(database) ? merge_database(&m, database, e) : merge_folders(&m, path, e));
     rc = copy_folders(&m, e);
 out:
+    arena_fini(&m.arena);
+    return rc;
+}
+
+/* --- a file to publish ------------------------------------------------------------------------ */
+
+/* A folder is named as in its own project. Of a training's losses the last of each 32nd part of its
+ * updates is kept. */
+static const char publish_strip[] =
+    "DROP TRIGGER an_attempt_ends_once;"
+    "UPDATE run_attempts SET host=NULL,boot_id=NULL,pid=NULL,pid_start=NULL,program=NULL,"
+    " merged_from=NULL,"
+    " dir=CASE WHEN dir LIKE '/runs/%' THEN substr(dir,2) ELSE 'runs/'||run_id||'/'||attempt END;"
+    "UPDATE sources SET merged_from=NULL,path=name,dir='runs/'||id||'/'||attempt;"
+    "DELETE FROM position_losses WHERE result_id IN(SELECT result_id FROM results WHERE NOT "
+    "current);"
+    "DELETE FROM group_losses WHERE result_id IN(SELECT result_id FROM results WHERE NOT current);"
+    "DELETE FROM results WHERE NOT current;"
+    "DELETE FROM curve_points WHERE split='train' AND(attempt_id,step)NOT IN("
+    " SELECT attempt_id,max(step) FROM curve_points JOIN("
+    "  SELECT attempt_id,max(step) AS steps FROM curve_points WHERE split='train' GROUP BY 1)"
+    "  USING(attempt_id) WHERE split='train' GROUP BY attempt_id,32*step/(steps+1));";
+
+static int publish_rows(struct merge *m, struct err *e)
+{
+    static const char *const others[] = {"claim_verdicts", "paper_files", "paper_cells"};
+
+    TRY(merge_rows(m, "", e));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        TRY(merge_table(m->store, others[i], " o WHERE true ORDER BY 1,2,3", "", e));
+    TRY(database_script(m->store, "DETACH other", e));
+    TRY(database_script(m->store, publish_strip, e));
+    return database_script(m->store, schema_trigger, e);
+}
+
+int store_publish(struct store *s, const char *path, struct err *e)
+{
+    struct merge_result result = {0};
+    struct merge m = {.result = &result};
+    struct stat st;
+    int rc = 0;
+
+    arena_init(&m.arena);
+    bool is_own =
+        stat(path, &st) == 0 && st.st_dev == s->opened.st_dev && st.st_ino == s->opened.st_ino;
+    if (is_own || file_exists(arena_printf(&m.arena, "%s.lock", path)))
+        TRY_OUT(rc,
+                ERR(e, ERR_USAGE, "%s is the results.db of a project; name another file", path));
+    TRY_OUT(rc, store_check(s, e));
+    TRY_OUT(rc, database_memory(&m.store, s, false, e));
+    TRY_OUT(rc, attach_other(&m, s, e));
+    TRY_OUT(rc, publish_rows(&m, e));
+    rc = database_write(m.store, path, e);
+out:
+    store_close(m.store);
     arena_fini(&m.arena);
     return rc;
 }

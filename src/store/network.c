@@ -1,6 +1,6 @@
 /* network.c - detects network file systems. FUSE hides the real one; its name is in the mount type.
  */
-#include "store/database.h"
+#include "store/network.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "position/position.h"
-#include "store/database.h"
+#include "store/statements.h"
 
 enum {
     PAPER_MAX_BYTES = 4 << 20,
@@ -47,8 +47,8 @@ struct paper_reader {
     int fields_n;
 };
 
-static int complain(const struct paper_reader *r, struct err *e, const char *what,
-                    const char *value, const char *remedy)
+static int refuse_line(const struct paper_reader *r, struct err *e, const char *what,
+                       const char *value, const char *remedy)
 {
     return ERR(e, ERR_DATA, "%s:%d:%d: %s '%.60s'%s", r->path, r->line, r->column, what, value,
                remedy);
@@ -69,15 +69,15 @@ static int read_header(struct paper_reader *r, char *line, struct err *e)
         for (column = 0; column < PAPER_COLUMNS; column++)
             if (strcmp(names[column], field) == 0) break;
         if (column == PAPER_COLUMNS)
-            return complain(r, e, "unknown column", field,
-                            str_hint(field, names, PAPER_COLUMNS).text);
-        if (r->field_of[column] >= 0) return complain(r, e, "second column", field, "");
+            return refuse_line(r, e, "unknown column", field,
+                               str_hint(field, names, PAPER_COLUMNS).text);
+        if (r->field_of[column] >= 0) return refuse_line(r, e, "second column", field, "");
         r->field_of[column] = r->fields_n++;
     }
     r->column = 1;
     for (int i = 0; i < PAPER_COLUMNS; i++)
         if (r->field_of[i] < 0 && i != PAPER_POSITION)
-            return complain(r, e, "the header lacks the column", names[i], "");
+            return refuse_line(r, e, "the header lacks the column", names[i], "");
     return 0;
 }
 
@@ -91,20 +91,20 @@ static int read_cell(const struct paper_reader *r, int column, const char *text,
     *out = DATABASE_TEXT(text);
     if (!*text) {
         *out = DATABASE_NULL;
-        if (column == PAPER_METRIC) return complain(r, e, "a row needs a metric, not", text, "");
+        if (column == PAPER_METRIC) return refuse_line(r, e, "a row needs a metric, not", text, "");
     } else if (columns[column].type == 'i') {
         if (!str_to_int(&integer, text) || integer < 1)
-            return complain(r, e, columns[column].name, text, " is not a positive integer");
+            return refuse_line(r, e, columns[column].name, text, " is not a positive integer");
         *out = DATABASE_INT(integer);
     } else if (columns[column].type == 'r') {
         if (!str_to_double(&real, text))
-            return complain(r, e, columns[column].name, text, " is not a number");
+            return refuse_line(r, e, columns[column].name, text, " is not a number");
         *out = DATABASE_REAL(real);
     } else if (among) {
         size_t n = 0;
         while (among[n] && strcmp(among[n], text) != 0) n++;
         if (!among[n])
-            return complain(r, e, columns[column].name, text, " is not a name of this column");
+            return refuse_line(r, e, columns[column].name, text, " is not a name of this column");
     }
     return 0;
 }
@@ -174,7 +174,7 @@ static int replace_rows(struct store *s, struct paper_reader *r, const char *sha
         TRY(r->line == 1 ? read_header(r, line, e) : read_row(s, r, line, e));
     }
     r->column = 1;
-    return r->line > 0 ? 0 : complain(r, e, "no header line in", r->path, "");
+    return r->line > 0 ? 0 : refuse_line(r, e, "no header line in", r->path, "");
 }
 
 int store_set_paper(struct store *s, const char *artefact, const char *tsv_path, struct err *e)

@@ -27,6 +27,9 @@
 #include "base/str.h"
 #include "spec/spec.h"
 #include "store/database.h"
+#include "store/open.h"
+#include "store/schema.h"
+#include "store/statements.h"
 
 enum {
     FENCE_HEAP_BYTES = 256 << 20,
@@ -536,8 +539,8 @@ static int read_rows(struct store *s, struct rows *out, struct arena *a, const c
 }
 
 /* The statement of sql, checked: one SELECT and nothing after it. *bytes: its length there. */
-static int prepare(struct store *s, const char *sql, sqlite3_stmt **out, size_t *bytes,
-                   struct err *e)
+static int prepare_statement(struct store *s, const char *sql, sqlite3_stmt **out, size_t *bytes,
+                             struct err *e)
 {
     const char *tail = "";
 
@@ -562,7 +565,7 @@ int store_query(struct store *s, struct rows *out, struct arena *a, const char *
     TRY(database_refresh(s, e));
     int rc = make_tables(s, params, params_n, e);
     fence_raise(&fence, s, limit_s);
-    if (rc == 0) rc = prepare(s, sql, &statement, &bytes, e);
+    if (rc == 0) rc = prepare_statement(s, sql, &statement, &bytes, e);
     if (rc == 0) rc = bind_params(s, statement, params, params_n, e);
     if (rc == 0) rc = read_rows(s, out, a, sql, statement, e);
     sqlite3_finalize(statement);
@@ -579,39 +582,10 @@ int store_columns(struct store *s, struct arena *a, const char *sql, const char 
 
     TRY(database_refresh(s, e));
     fence_raise(&fence, s, COLUMNS_LIMIT_S);
-    int rc = prepare(s, sql, &statement, bytes, e);
+    int rc = prepare_statement(s, sql, &statement, bytes, e);
     if (rc == 0) read_names(names, n, a, statement);
     if (rc == 0 && *bytes > 0 && sql[*bytes - 1] == ';') --*bytes;
     sqlite3_finalize(statement);
     fence_lower(s);
     return rc;
-}
-
-static void add_column(struct rows *out, const char *view, int32_t number, const char *column)
-{
-    struct store_cell *row = arena_array(out->arena, 3, sizeof *row);
-
-    row[0] = (struct store_cell){.text = view, .type = 't'};
-    row[1] = (struct store_cell){.text = arena_printf(out->arena, "%d", number), .type = 'i'};
-    row[2] = (struct store_cell){.text = column, .type = 't'};
-    vec_grow(out->arena, &out->row, out->rows_n, &out->room, sizeof *out->row);
-    out->row[out->rows_n++] = row;
-}
-
-int store_views(struct store *s, struct rows *out, struct arena *a, struct err *e)
-{
-    static const char prefix[] = "CREATE VIEW ";
-    static const char *names[] = {"view", "number", "column"};
-    const char **column;
-    int32_t n;
-    size_t bytes;
-
-    *out = (struct rows){.arena = a, .name = names, .columns_n = 3};
-    for (const char *const *sql = schema_views; *sql; sql++) {
-        const char *name = *sql + sizeof prefix - 1;
-        const char *view = arena_strndup(a, name, strcspn(name, " "));
-        TRY(store_columns(s, a, arena_printf(a, "SELECT * FROM %s", view), &column, &n, &bytes, e));
-        for (int32_t i = 0; i < n; i++) add_column(out, view, i + 1, column[i]);
-    }
-    return 0;
 }

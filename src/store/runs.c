@@ -6,6 +6,8 @@
 
 #include "spec/spec.h"
 #include "store/database.h"
+#include "store/open.h"
+#include "store/statements.h"
 
 /* The same id must have the same text. A request for the unmodified run clears `modified`. */
 static int check_known(struct store *s, const struct store_run *r, const char *canonical,
@@ -18,9 +20,8 @@ static int check_known(struct store *s, const struct store_run *r, const char *c
 
     *known = rc > 0;
     if (rc > 0 && !same)
-        return ERR(e, ERR_DATA,
-                   "%s: run %s has another specification than its id states" DATABASE_REBUILD,
-                   s->path, r->run_id);
+        return ERR(e, ERR_DATA, "%s: run %s has another specification than its id states%s",
+                   s->path, r->run_id, database_rebuild(s));
     if (rc <= 0 || r->spec->modified) return rc < 0 ? rc : 0;
     return DATABASE_RUN(s, e, "UPDATE runs SET modified=0 WHERE run_id=?1 AND modified=1",
                         DATABASE_TEXT(r->run_id));

@@ -5,8 +5,9 @@
  *
  * Lengths are in tokens, memory in bytes, time in seconds. Every number that can be missing is
  * NULL, never NaN and never zero in its place. */
+#include "store/schema.h"
+
 #include "position/position.h"
-#include "store/database.h"
 
 static const char version_1[] =
     /* The runs: one row each, whichever artefacts need them. */
@@ -233,9 +234,9 @@ const char schema_query_name[] = "lines";
 const char schema_rows_of_texts[] = SETTINGS_OF_TEXTS LOSSES_OF_TEXTS("");
 const char schema_rows_of_attempt[] = LOSSES_OF_TEXTS(" AND attempt_id=?1");
 
-/* group_losses: struct record_bins of a result, by `grouping`: the groups of its corpus, or blocks
- * of its targets. attention_heads, attention_rollouts: RECORD_HEAD and RECORD_ROLLOUT. An older
- * file has none. */
+/* group_losses: struct record_bins of a result, by `grouping`: the classes of its corpus, or
+ * equal parts of its targets. attention_heads, attention_rollouts: RECORD_HEAD and RECORD_ROLLOUT.
+ * An older file has none. */
 #define TABLES_OF_5(TEMP)                                                                          \
     "CREATE " TEMP "TABLE group_losses("                                                           \
     " result_id INTEGER NOT NULL REFERENCES results(result_id),"                                   \

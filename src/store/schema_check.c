@@ -12,6 +12,9 @@
 
 #include "base/str.h"
 #include "store/database.h"
+#include "store/open.h"
+#include "store/schema.h"
+#include "store/statements.h"
 
 /* The schema of the file's version, in memory. tables: the names of its tables as rows of VALUES;
  * names: those of its indexes, too, as a list; both NULL for an empty file. */
@@ -96,8 +99,8 @@ static int check_object(struct store *s, const char *type, const char *name, con
                           DATABASE_COLUMNS(DATABASE_TO(found)), e);
 
     if (rc < 0 || (rc > 0 && is_same(found, ours))) return rc < 0 ? rc : 0;
-    return ERR(e, ERR_DATA, "%s: the %s '%s' %s" DATABASE_REBUILD, s->path, type, name,
-               rc ? "is not the one that alibi makes" : "is missing");
+    return ERR(e, ERR_DATA, "%s: the %s '%s' %s%s", s->path, type, name,
+               rc ? "is not the one that alibi makes" : "is missing", database_rebuild(s));
 }
 
 /* Rule 1. */
@@ -167,7 +170,7 @@ int store_check(struct store *s, struct err *e)
                                    ours.tables),
                       NULL, 0, DATABASE_COLUMNS(DATABASE_TO(text)), e);
     if (rc < 0) return rc;
-    if (rc > 0) return ERR(e, ERR_DATA, "%s: is damaged: %s" DATABASE_REBUILD, s->path, text);
+    if (rc > 0) return ERR(e, ERR_DATA, "%s: is damaged: %s%s", s->path, text, database_rebuild(s));
     TRY(database_get(s,
                      arena_printf(&s->arena,
                                   "SELECT count(*) FROM(VALUES%s) t,"

@@ -1,6 +1,7 @@
 /* sources.c - weights that were made elsewhere and stand for those of a training. */
 #include "store/database.h"
 #include "store/ingest.h"
+#include "store/statements.h"
 
 int sources_replace(struct store *s, const char *run_id, struct err *e)
 {

@@ -1,7 +1,7 @@
 /* store.h - results.db: schema, migrations, the scheduler's writes, the users' read-only queries.
  *
  * 1. One writer: store_open(…, STORE_WRITE) needs the lock results.db.lock (ERR_TRYLATER names the
- *    holder). A copy that is moved over results.db at any time stays whole (database.c).
+ *    holder). A copy that is moved over results.db at any time stays whole (side_files.h).
  * 2. WAL, synchronous FULL, STRICT tables, foreign keys, application_id, user_version with
  *    migrations in one transaction and a backup beside the file; a newer user_version is refused.
  *    WAL on a network file system is refused.
@@ -24,10 +24,12 @@
 #include "spec/spec.h"
 
 struct store;
-enum store_mode { STORE_READ, STORE_WRITE };
+enum store_mode { STORE_READ, STORE_WRITE, STORE_GIVEN };
 
 /* store_open - opens results.db. WRITE creates or migrates it and holds the lock until store_close.
  * READ never changes it and needs no lock; it works beside a writer and in a read-only folder.
+ * GIVEN is READ of a file that the user names and that no project here may own: its errors name no
+ * command that would change it.
  * Errors: ERR_NOINPUT READ of an absent or empty file (names the command to run); ERR_TRYLATER
  * another writer; ERR_UNAVAILABLE a newer schema, one for READ that a writer must migrate first, an
  * unfinished transaction that a writer must undo first (READ), a network file system; ERR_DATA
@@ -41,6 +43,13 @@ void store_close(struct store *s); /* takes NULL */
  * there what no `alibi run` asked for, beside a scheduler and in a read-only folder. The file keeps
  * what it has. */
 int store_copy(struct store **out, struct store *s, struct err *e);
+
+/* store_publish - writes the current results of s to a file of its own, for others to read: runs,
+ * settings, results with their losses by position, group and block, validations, every 32nd part
+ * of a training's losses, attempts, points, verdicts, the paper's numbers. The file names neither
+ * host nor folder of this machine, and equal contents are equal bytes. Errors: ERR_USAGE path is
+ * the results.db of a project; ERR_DATA s is damaged; ERR_CREATE, ERR_IO. */
+int store_publish(struct store *s, const char *path, struct err *e);
 
 /* --- transactions, runs, points ------------------------------------------------------------- */
 /* Transactions nest: rolling back an inner one leaves the outer one whole. In a READ store a
@@ -107,6 +116,8 @@ enum store_state {
     STORE_CANCELLED
 };
 const char *store_state_name(enum store_state state);
+/* store_state_find - the state of this name; STORE_NONE: there is none. */
+enum store_state store_state_find(const char *name);
 
 struct store_attempt {
     const char *run_id;
@@ -192,6 +203,33 @@ int store_checkpoint(struct store *s, const char *train_run_id, enum spec_checkp
 int store_flops_rate(struct store *s, enum spec_kind kind, const char *device_like,
                      double flops_min, double *flops_per_s, struct err *e);
 
+/* --- deleting (delete.c) ------------------------------------------------------------------- */
+/* store_choose_none, _artefact, _run - choose what store_doom and store_delete of this store take.
+ * An artefact's name also chooses those below it, as a group does, and points that it no longer
+ * needs. scale NULL: every scale. *found: results.db knows the artefact at that scale. */
+int store_choose_none(struct store *s, struct err *e);
+int store_choose_artefact(struct store *s, const char *artefact, const char *scale, bool *found,
+                          struct err *e);
+int store_choose_run(struct store *s, const char *run_id, struct err *e);
+
+/* store_doom - finds the runs that go: of the chosen artefacts those that neither another artefact
+ * nor any other run needs; the chosen runs with all that was computed from their weights. Errors:
+ * ERR_TRYLATER one of them is marked running. */
+struct store_doomed {
+    int32_t trainings_n, evaluations_n, benchmarks_n;
+    int32_t results_n;     /* current ones of these runs */
+    int32_t kept_n;        /* runs of the chosen artefacts with a result that others need */
+    const char *needed_by; /* the artefacts that need a run that goes; NULL: none */
+    const char **folder;   /* relative to the project: attempts of these runs alone */
+    int32_t folders_n;
+};
+int store_doom(struct store_doomed *out, struct arena *a, struct store *s, struct err *e);
+
+/* store_delete - deletes, in one transaction, the attempts, results and sources of the runs that go
+ * and the points and verdicts of the chosen artefacts. A run that another artefact needs stays as a
+ * run without a result. */
+int store_delete(struct store *s, struct err *e);
+
 /* --- reading ------------------------------------------------------------------------------ */
 /* store_query - one SELECT, fenced: no PRAGMA, no ATTACH, no virtual table, only functions of a
  * list (query.c), ended after limit_s (0: no limit), with values of 1 MiB, an answer of 64 MiB and
@@ -236,7 +274,7 @@ int store_columns(struct store *s, struct arena *a, const char *sql, const char 
                   int32_t *n, size_t *bytes, struct err *e);
 
 /* store_views - a row for each column of each view of the contract, in the order of views.sql:
- * view, number (from 1), column. */
+ * view, number (from 1), column, meaning, and what a row of the view is (columns.c). */
 int store_views(struct store *s, struct rows *out, struct arena *a, struct err *e);
 
 /* store_check - PRAGMA integrity_check and foreign_key_check of the tables of the schema; ERR_DATA

@@ -17,7 +17,7 @@
 /* --- choices --- */
 
 /* Draws a word with SplitMix64 (Steele, Lea, Flood 2014). */
-static uint64_t draw(struct generator *g)
+static uint64_t draw_bits(struct generator *g)
 {
     uint64_t z = g->random += 0x9E3779B97F4A7C15u;
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
@@ -27,7 +27,7 @@ static uint64_t draw(struct generator *g)
 
 uint32_t synthetic_below(struct generator *g, uint64_t n)
 {
-    return (uint32_t)((draw(g) >> 32) * n >> 32);
+    return (uint32_t)((draw_bits(g) >> 32) * n >> 32);
 }
 
 /* Draws an index in proportion to the weights, whose sum is total. */
@@ -66,7 +66,7 @@ static double zipf_p(const struct zipf *z, int32_t i)
 }
 
 /* A choice among several alternatives that the next symbol reveals; the shares add up to 1000. */
-static int32_t choose(struct generator *g, const uint32_t *permille)
+static int32_t choose_option(struct generator *g, const uint32_t *permille)
 {
     int32_t i = drawn(g, permille, 1000);
 
@@ -77,42 +77,42 @@ static int32_t choose(struct generator *g, const uint32_t *permille)
 /* A choice that the next symbol reveals; true with the given share. */
 static bool happens(struct generator *g, uint32_t permille)
 {
-    return choose(g, (const uint32_t[]){permille, 1000 - permille}) == 0;
+    return choose_option(g, (const uint32_t[]){permille, 1000 - permille}) == 0;
 }
 
 /* Bins of the distance to the last mention in the document: 0 other symbols, 1 the first mention,
  * then from 1, 16, 64, 192 and 384 tokens on. */
-static int32_t mention_group(struct generator *g, int32_t symbol)
+static int32_t mention_class(struct generator *g, int32_t symbol)
 {
     static const int64_t from[] = {1, 16, 64, 192, 384};
-    int32_t group = 1;
+    int32_t class = 1;
 
     if (symbol < symbol_first_entity(g->settings)) return 0;
     int64_t last = g->mentioned[symbol];
     g->mentioned[symbol] = g->tokens_n;
-    if (last < g->document_first) return group;
-    for (size_t i = 0; i < sizeof from / sizeof *from; i++) group += g->tokens_n - last >= from[i];
-    return group;
+    if (last < g->document_first) return class;
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++) class += g->tokens_n - last >= from[i];
+    return class;
 }
 
-void synthetic_emit(struct generator *g, int32_t symbol, double p, int32_t group)
+void synthetic_emit(struct generator *g, int32_t symbol, double p, int32_t class)
 {
     bool ends_line = symbol == SYMBOL_LINE_END || symbol == SYMBOL_DOCUMENT_END;
-    const char byte = (char)group;
+    const char byte = (char)class;
 
     if (g->line_begun && !ends_line) strbuf_add(&g->text, " ");
     strbuf_add(&g->text, ends_line ? "\n" : g->spelling[symbol]);
     g->line_begun = !ends_line;
-    if (g->settings->groups) strbuf_add_n(&g->groups, &byte, 1);
+    if (g->settings->classes) strbuf_add_n(&g->classes, &byte, 1);
     g->bits -= log2(g->pending * p);
     g->tokens_n++;
     g->pending = 1;
 }
 
 /* Writes a symbol of a document; p is its probability after the pending choices. */
-static void emit(struct generator *g, int32_t symbol, double p)
+static void emit_symbol(struct generator *g, int32_t symbol, double p)
 {
-    synthetic_emit(g, symbol, p, g->settings->groups ? mention_group(g, symbol) : 0);
+    synthetic_emit(g, symbol, p, g->settings->classes ? mention_class(g, symbol) : 0);
 }
 
 /* Draws a symbol of a class and writes it; returns its rank. */
@@ -120,7 +120,7 @@ static int32_t emit_drawn(struct generator *g, const struct zipf *z)
 {
     int32_t i = zipf_draw(g, z);
 
-    emit(g, z->first + i, zipf_p(z, i));
+    emit_symbol(g, z->first + i, zipf_p(z, i));
     return i;
 }
 
@@ -222,7 +222,7 @@ static int32_t content(struct generator *g, enum synthetic_kind kind)
     if (total > 0) word_p += reuse * counts[word] / total;
     count_word(g, cluster, kind, z->first + word);
     int32_t number = cluster * CLUSTER_N + z->first + word;
-    emit(g, symbol_first_cluster(g->settings) + number, cluster_p * word_p);
+    emit_symbol(g, symbol_first_cluster(g->settings) + number, cluster_p * word_p);
     return number;
 }
 
@@ -240,11 +240,11 @@ static void introduce(struct generator *g, int32_t number)
 
     g->mentions[g->entities_n++] = 1;
     entity->number = number;
-    emit(g, SYMBOL_OPEN, 1);
+    emit_symbol(g, SYMBOL_OPEN, 1);
     entity->role = emit_drawn(g, &g->role);
-    emit(g, SYMBOL_COMMA, 1);
+    emit_symbol(g, SYMBOL_COMMA, 1);
     entity->year = emit_drawn(g, &g->year);
-    emit(g, SYMBOL_CLOSE, 1);
+    emit_symbol(g, SYMBOL_CLOSE, 1);
 }
 
 /* Writes an entity: any (Zipf), or one mentioned before (in proportion). Returns the index of an
@@ -267,7 +267,7 @@ static int32_t mention(struct generator *g)
     int32_t slot = entity_slot(g, number);
     double p = newness / 1000.0 * zipf_p(&g->entity, number);
     if (slot >= 0) p += (1 - newness / 1000.0) * g->mentions[slot] / total;
-    emit(g, g->entity.first + number, p);
+    emit_symbol(g, g->entity.first + number, p);
     if (slot < 0)
         introduce(g, number);
     else
@@ -292,12 +292,12 @@ static int32_t phrase_or_entity(struct generator *g, uint32_t entity_permille)
 }
 
 /* Repeats a role or year, or draws one of n (possibly the same). */
-static void recall(struct generator *g, int32_t first_symbol, int32_t introduced, int32_t n)
+static void recall_entity(struct generator *g, int32_t first_symbol, int32_t introduced, int32_t n)
 {
     int32_t value = chance(g, RECALL) ? introduced : (int32_t)synthetic_below(g, (uint64_t)n);
     double by_chance = (1000 - RECALL) / 1000.0 / n;
 
-    emit(g, first_symbol + value, (value == introduced ? RECALL / 1000.0 : 0) + by_chance);
+    emit_symbol(g, first_symbol + value, (value == introduced ? RECALL / 1000.0 : 0) + by_chance);
 }
 
 /* The subject of a sentence; *quoted: whether it opens a quotation. */
@@ -305,24 +305,24 @@ static void subject(struct generator *g, bool *quoted)
 {
     static const uint32_t after_mention[] = {150, 150, 700}; /* role, ( year ), verb */
     int32_t slot = -1;
-    int32_t opening = choose(g, g->settings->opening);
+    int32_t opening = choose_option(g, g->settings->opening);
 
     *quoted = opening == 3;
     if (opening == 0) noun_phrase(g);
     if (opening == 1) slot = mention(g);
     if (opening == 2) {
         emit_drawn(g, &g->connective);
-        emit(g, SYMBOL_COMMA, 1);
+        emit_symbol(g, SYMBOL_COMMA, 1);
     }
-    if (opening == 3) emit(g, SYMBOL_QUOTE, 1);
+    if (opening == 3) emit_symbol(g, SYMBOL_QUOTE, 1);
     if (opening >= 2) slot = phrase_or_entity(g, CONNECTED_ENTITY);
     if (slot < 0) return;
-    int32_t way = choose(g, after_mention);
-    if (way == 0) recall(g, SYMBOL_ROLE, g->entities[slot].role, ROLES_N);
+    int32_t way = choose_option(g, after_mention);
+    if (way == 0) recall_entity(g, SYMBOL_ROLE, g->entities[slot].role, ROLES_N);
     if (way != 1) return;
-    emit(g, SYMBOL_OPEN, 1);
-    recall(g, SYMBOL_YEAR, g->entities[slot].year, g->settings->years_n);
-    emit(g, SYMBOL_CLOSE, 1);
+    emit_symbol(g, SYMBOL_OPEN, 1);
+    recall_entity(g, SYMBOL_YEAR, g->entities[slot].year, g->settings->years_n);
+    emit_symbol(g, SYMBOL_CLOSE, 1);
 }
 
 /* preposition object; the preposition is usually the verb's preferred one. */
@@ -332,7 +332,7 @@ static void preposition_phrase(struct generator *g, int32_t verb)
     int32_t drawn = chance(g, PREFERRED) ? own : zipf_draw(g, &g->preposition);
     double by_chance = (1000 - PREFERRED) / 1000.0 * zipf_p(&g->preposition, drawn);
 
-    emit(g, SYMBOL_PREPOSITION + drawn, (drawn == own ? PREFERRED / 1000.0 : 0) + by_chance);
+    emit_symbol(g, SYMBOL_PREPOSITION + drawn, (drawn == own ? PREFERRED / 1000.0 : 0) + by_chance);
     phrase_or_entity(g, OBJECT_ENTITY);
 }
 
@@ -346,14 +346,14 @@ static bool clause(struct generator *g, bool first)
 
     if (happens(g, 150)) emit_drawn(g, &g->adverb);
     phrase_or_entity(g, OBJECT_ENTITY);
-    int32_t way = choose(g, first ? after_first : after_other);
+    int32_t way = choose_option(g, first ? after_first : after_other);
     if (way == 0) {
         preposition_phrase(g, verb);
         more = first && !happens(g, 800);
     } else {
         more = way == 1;
     }
-    if (more) emit(g, SYMBOL_COMMA, 1);
+    if (more) emit_symbol(g, SYMBOL_COMMA, 1);
     return more;
 }
 
@@ -363,45 +363,45 @@ static void sentence(struct generator *g)
 
     subject(g, &quoted);
     while (clause(g, first)) first = false;
-    if (quoted) emit(g, SYMBOL_QUOTE, 1);
-    emit(g, SYMBOL_PERIOD, 1);
+    if (quoted) emit_symbol(g, SYMBOL_QUOTE, 1);
+    emit_symbol(g, SYMBOL_PERIOD, 1);
 }
 
 /* Writes a noun of a title or heading. */
 static void heading_noun(struct generator *g, int32_t cluster, double cluster_p, int32_t noun)
 {
     count_word(g, cluster, KIND_NOUN, noun);
-    emit(g, symbol_first_cluster(g->settings) + cluster * CLUSTER_N + noun,
-         cluster_p * zipf_p(&g->kind[KIND_NOUN], noun));
+    emit_symbol(g, symbol_first_cluster(g->settings) + cluster * CLUSTER_N + noun,
+                cluster_p * zipf_p(&g->kind[KIND_NOUN], noun));
 }
 
 /* = noun noun noun noun = */
 static void title(struct generator *g)
 {
-    emit(g, SYMBOL_HEADING, 1);
+    emit_symbol(g, SYMBOL_HEADING, 1);
     for (int i = 0; i < TITLE_N; i++) {
         int32_t cluster = zipf_draw(g, &g->cluster);
         int32_t noun = zipf_draw(g, &g->kind[KIND_NOUN]);
         g->document_cluster[i] = cluster;
         heading_noun(g, cluster, zipf_p(&g->cluster, cluster), noun);
     }
-    emit(g, SYMBOL_HEADING, 1);
-    emit(g, SYMBOL_LINE_END, 1);
+    emit_symbol(g, SYMBOL_HEADING, 1);
+    emit_symbol(g, SYMBOL_LINE_END, 1);
 }
 
 /* = = noun = = */
 static void section_heading(struct generator *g)
 {
-    emit(g, SYMBOL_HEADING, 1);
-    emit(g, SYMBOL_HEADING, 1);
+    emit_symbol(g, SYMBOL_HEADING, 1);
+    emit_symbol(g, SYMBOL_HEADING, 1);
     int32_t cluster = g->document_cluster[synthetic_below(g, TITLE_N)];
     double p = 0;
     for (int i = 0; i < TITLE_N; i++) p += g->document_cluster[i] == cluster ? 1.0 / TITLE_N : 0;
     g->section_cluster = cluster;
     heading_noun(g, cluster, p, zipf_draw(g, &g->kind[KIND_NOUN]));
-    emit(g, SYMBOL_HEADING, 1);
-    emit(g, SYMBOL_HEADING, 1);
-    emit(g, SYMBOL_LINE_END, 1);
+    emit_symbol(g, SYMBOL_HEADING, 1);
+    emit_symbol(g, SYMBOL_HEADING, 1);
+    emit_symbol(g, SYMBOL_LINE_END, 1);
 }
 
 /* Writes paragraphs until the section ends, which the next symbol reveals. */
@@ -411,7 +411,7 @@ static void section(struct generator *g)
     do {
         do sentence(g);
         while (!happens(g, g->settings->paragraph_end));
-        emit(g, SYMBOL_LINE_END, 1);
+        emit_symbol(g, SYMBOL_LINE_END, 1);
     } while (!happens(g, g->settings->section_end));
 }
 
@@ -429,7 +429,7 @@ static void document(struct generator *g)
         section(g);
         sections_n++;
     } while (sections_n < g->settings->sections_least || !happens(g, g->settings->document_end));
-    emit(g, SYMBOL_DOCUMENT_END, 1);
+    emit_symbol(g, SYMBOL_DOCUMENT_END, 1);
 }
 
 void synthetic_make(struct synthetic_text *out, struct arena *a, const struct synthetic_settings *s,
@@ -444,7 +444,7 @@ void synthetic_make(struct synthetic_text *out, struct arena *a, const struct sy
     g->settings = s;
     init_language(g, a);
     strbuf_init(&g->text, a);
-    strbuf_init(&g->groups, a);
+    strbuf_init(&g->classes, a);
     g->random = seed * 0x2545F4914F6CDD1Du + 1;
     g->pending = 1;
     for (; g->tokens_n < tokens_n; g->documents_n++) documents[s->task](g);
@@ -453,7 +453,7 @@ void synthetic_make(struct synthetic_text *out, struct arena *a, const struct sy
                                    .tokens_n = g->tokens_n,
                                    .documents_n = g->documents_n,
                                    .bits = g->bits,
-                                   .groups = s->groups ? g->groups.text : NULL};
+                                   .classes = s->classes ? g->classes.text : NULL};
 }
 
 double synthetic_floor(const struct synthetic_text *t)

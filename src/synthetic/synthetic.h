@@ -12,7 +12,7 @@
  *    exactly the tokens of the prepared corpus.
  * 4. A split ends with the first document that reaches its number of tokens.
  *
- * 5. A corpus may put each token into a target group (data/groups.h): a byte for each token of
+ * 5. A corpus may put each token into a target class (data/classes.h): a byte for each token of
  * rule 3.
  *
  * The language: a document's title names four clusters of words, and a section's heading one of
@@ -43,7 +43,7 @@ enum synthetic_task { SYNTHETIC_DOCUMENTS, SYNTHETIC_RECALL, SYNTHETIC_COPY };
 struct synthetic_settings {
     const char *name;
     enum synthetic_task task;
-    const char *groups; /* names, one a line; NULL: none. Documents: entities and content words at
+    const char *classes; /* names, one a line; NULL: none. Documents: entities and content words at
                            their first mention in the document and at later ones */
     uint64_t language_seed; /* determines successors of clusters and prepositions of verbs */
     int64_t tokens_n[SYNTHETIC_SPLITS_N]; /* at least */
@@ -74,8 +74,8 @@ struct synthetic_text {
     size_t n;
     int64_t tokens_n; /* words and line ends */
     int64_t documents_n;
-    double bits;  /* sum of -log2 p over all tokens */
-    char *groups; /* (tokens_n), in the arena; NULL: none */
+    double bits;   /* sum of -log2 p over all tokens */
+    char *classes; /* (tokens_n), in the arena; NULL: none */
 };
 
 /* synthetic_make - generates documents from a seed until there are tokens_n tokens; the text is in

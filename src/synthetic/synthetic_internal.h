@@ -46,15 +46,15 @@ struct generator {
     /* The text. */
     double pending;
     bool line_begun;
-    struct strbuf text, groups;
+    struct strbuf text, classes;
     int64_t tokens_n, documents_n;
     double bits;
 };
 
 /* synthetic_below - a uniform number in 0 .. n-1, n < 2^32, with integer arithmetic. */
 uint32_t synthetic_below(struct generator *g, uint64_t n);
-/* synthetic_emit - writes a symbol of a group; p is its probability after the pending choices. */
-void synthetic_emit(struct generator *g, int32_t symbol, double p, int32_t group);
+/* synthetic_emit - writes a target of a class; p is its probability after the pending choices. */
+void synthetic_emit(struct generator *g, int32_t symbol, double p, int32_t class);
 
 /* --- synthetic_tasks.c: the documents of tasks, and their words --- */
 void synthetic_recall_document(struct generator *g);

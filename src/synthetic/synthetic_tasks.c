@@ -34,17 +34,17 @@ enum {
 
 enum { RECALL_IS_FILLER, RECALL_IS_NEEDLE, RECALL_IS_QUERY, RECALL_FROM_1 };
 
-/* The group of an answer whose needle is so many tokens before the query. */
-static int32_t answer_group(int64_t distance)
+/* The class of an answer whose needle is so many tokens before the query. */
+static int32_t answer_class(int64_t distance)
 {
     static const int64_t from[] = {16, 32, 48, 64, 96, 128, 192, 256, 384};
-    int32_t group = RECALL_FROM_1;
+    int32_t class = RECALL_FROM_1;
 
-    for (size_t i = 0; i < sizeof from / sizeof *from; i++) group += distance >= from[i];
-    return group;
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++) class += distance >= from[i];
+    return class;
 }
 
-static void query(struct generator *g, int32_t fresh_n, double p)
+static void emit_question(struct generator *g, int32_t fresh_n, double p)
 {
     int32_t nth = (int32_t)synthetic_below(g, (uint64_t)fresh_n), key = 0;
 
@@ -52,10 +52,10 @@ static void query(struct generator *g, int32_t fresh_n, double p)
     int64_t distance = g->tokens_n - g->needle[key];
     g->fresh[key] = false;
     synthetic_emit(g, RECALL_QUERY + key, p / fresh_n, RECALL_IS_QUERY);
-    synthetic_emit(g, RECALL_ANSWER + g->value[key], 1, answer_group(distance));
+    synthetic_emit(g, RECALL_ANSWER + g->value[key], 1, answer_class(distance));
 }
 
-static void step(struct generator *g)
+static void emit_recall(struct generator *g)
 {
     int32_t fresh_n = 0, drawn = (int32_t)synthetic_below(g, STEPS);
 
@@ -70,7 +70,7 @@ static void step(struct generator *g)
         synthetic_emit(g, RECALL_NEEDLE + needle, needles / (SYNTHETIC_KEYS_N * VALUES_N),
                        RECALL_IS_NEEDLE);
     } else if (drawn < NEEDLES + QUERIES && fresh_n > 0) {
-        query(g, fresh_n, queries);
+        emit_question(g, fresh_n, queries);
     } else {
         int32_t filler = (int32_t)synthetic_below(g, FILLERS_N);
         synthetic_emit(g, RECALL_FILLER + filler, (1 - needles - queries) / FILLERS_N,
@@ -83,23 +83,23 @@ void synthetic_recall_document(struct generator *g)
 {
     int64_t end = g->tokens_n + RECALL_LINE - 2;
 
-    while (g->tokens_n < end - 1) step(g);
+    while (g->tokens_n < end - 1) emit_recall(g);
     synthetic_emit(g, SYMBOL_LINE_END, 1, RECALL_IS_FILLER);
     synthetic_emit(g, SYMBOL_DOCUMENT_END, 1, RECALL_IS_FILLER);
 }
 
 /* --- copy --- */
 
-/* The group of letter `at` of a copy, from 0. */
-static int32_t copy_group(bool is_long, int32_t at)
+/* The class of letter `at` of a copy, from 0. */
+static int32_t copy_class(bool is_long, int32_t at)
 {
     static const int32_t from_short[] = {0, 1, 9, COPY_LONG_LEAST},
                          from_long[] = {0, 1, COPY_LONG_LEAST, 64, 128};
     const int32_t *from = is_long ? from_long : from_short;
-    int32_t group = is_long ? 3 : 0, n = is_long ? 5 : 3;
+    int32_t class = is_long ? 3 : 0, n = is_long ? 5 : 3;
 
-    for (int32_t i = 0; i < n; i++) group += at >= from[i];
-    return group;
+    for (int32_t i = 0; i < n; i++) class += at >= from[i];
+    return class;
 }
 
 void synthetic_copy_document(struct generator *g)
@@ -122,7 +122,7 @@ void synthetic_copy_document(struct generator *g)
         synthetic_emit(g, COPY_LETTER + letter[i], (1 - ends) / LETTERS_N, 0);
     }
     for (int32_t i = 0; i < n; i++)
-        synthetic_emit(g, COPY_LETTER + letter[i], 1, copy_group(is_long, i));
+        synthetic_emit(g, COPY_LETTER + letter[i], 1, copy_class(is_long, i));
     synthetic_emit(g, SYMBOL_LINE_END, 1, 0);
     synthetic_emit(g, SYMBOL_DOCUMENT_END, 1, 0);
 }

@@ -55,23 +55,23 @@ static const struct synthetic_settings synthetic_corpora[] = {
      .clusters_n = 8,
      .years_n = 8,
      .entities_n = 40},
-    /* The text of -mini2, with groups. */
+    /* The text of -mini2, with classes. */
     {.name = "synthetic-mentions-mini",
      ARTICLES_OF_FEW_WORDS(2000000),
      .clusters_n = 8,
      .years_n = 8,
      .entities_n = 40,
-     .groups = "other\nfirst\nagain-1\nagain-16\nagain-64\nagain-192\nagain-384\n"},
+     .classes = "other\nfirst\nagain-1\nagain-16\nagain-64\nagain-192\nagain-384\n"},
     {.name = "synthetic-recall",
      .task = SYNTHETIC_RECALL,
      .tokens_n = {2000000, 524288, 524288},
-     .groups = "filler\nneedle\nquery\nfrom-1\nfrom-16\nfrom-32\nfrom-48\nfrom-64\nfrom-96\n"
-               "from-128\nfrom-192\nfrom-256\nfrom-384\n"},
+     .classes = "filler\nneedle\nquery\nfrom-1\nfrom-16\nfrom-32\nfrom-48\nfrom-64\nfrom-96\n"
+                "from-128\nfrom-192\nfrom-256\nfrom-384\n"},
     {.name = "synthetic-copy",
      .task = SYNTHETIC_COPY,
      .tokens_n = {2000000, 131072, 131072},
-     .groups = "other\nshort-1\nshort-2\nshort-10\nlong-1\nlong-2\nlong-29\nlong-65\n"
-               "long-129\n"},
+     .classes = "other\nshort-1\nshort-2\nshort-10\nlong-1\nlong-2\nlong-29\nlong-65\n"
+                "long-129\n"},
 };
 enum { CORPORA_N = sizeof synthetic_corpora / sizeof *synthetic_corpora };
 

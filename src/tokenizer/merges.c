@@ -8,14 +8,14 @@
 #include <utf8proc.h>
 
 enum {
-    FAN = 16, /* ranks below one of the next level */
+    FAN = 16, /* priorities below one of the next level */
     LEVELS_MAX = 16,
-    SHORT_N = 1024, /* symbols of a word whose ranks need no allocation */
+    SHORT_N = 1024, /* symbols of a word whose priorities need no allocation */
     KNOWN_WORD_BYTES = 64,
     KNOWN_MAX = 1 << 18,     /* words in the cache */
     KNOWN_IDS_MAX = 1 << 20, /* ids in the cache */
     TICK_MERGES = 1 << 20,
-    RANK_NONE = INT32_MAX
+    PRIORITY_NONE = INT32_MAX
 };
 
 int ids_reserve(struct ids *ids, int64_t more, struct err *e)
@@ -39,7 +39,7 @@ void merges_init(struct merges *m, struct arena *a, int32_t ids_limit)
     *m = (struct merges){.arena = a, .unknown = -1};
     m->ids_limit = ids_limit > 0 && ids_limit < MERGES_IDS_MAX ? ids_limit : MERGES_IDS_MAX;
     map_init(&m->symbols, a);
-    map_init(&m->ranks, a);
+    map_init(&m->priorities, a);
     map_init(&m->known, a);
     strbuf_init(&m->joined, a);
 }
@@ -106,7 +106,7 @@ int merges_add_pair(struct merges *m, const char *left, size_t left_n, const cha
     strbuf_add_n(&m->joined, left, left_n);
     strbuf_add_n(&m->joined, right, right_n);
     TRY(merges_find(m, &merged, m->joined.text, m->joined.n, e));
-    *map_put(&m->ranks, pair, sizeof pair, NULL) = m->merged.n;
+    *map_put(&m->priorities, pair, sizeof pair, NULL) = m->merged.n;
     *vec_push(m->arena, &m->merged) = merged;
     return 0;
 }
@@ -183,9 +183,9 @@ bool merges_lacks(const struct merges *m, unsigned char byte)
 
 /* --- merging --- */
 
-/* The ranks of the pairs of a word, by the place of the first symbol. Level 0 holds them; a number
- * of a further level is the least of FAN below it. Levels are padded with RANK_NONE. */
-struct ranks {
+/* The priorities of the pairs of a word, by the place of the first symbol. Level 0 holds them; a
+ * number of a further level is the least of FAN below it. Levels are padded with PRIORITY_NONE. */
+struct priorities {
     int32_t *level[LEVELS_MAX];
     int32_t levels_n;
 };
@@ -196,7 +196,7 @@ static int64_t padded(int64_t n)
 }
 
 /* Returns the numbers of all levels. */
-static int64_t ranks_count(int64_t n)
+static int64_t priorities_count(int64_t n)
 {
     int64_t sum = padded(n);
 
@@ -204,7 +204,7 @@ static int64_t ranks_count(int64_t n)
     return sum;
 }
 
-static int32_t ranks_least_of(const int32_t *numbers)
+static int32_t priorities_least_of(const int32_t *numbers)
 {
     int32_t least = numbers[0];
 
@@ -212,21 +212,21 @@ static int32_t ranks_least_of(const int32_t *numbers)
     return least;
 }
 
-static int32_t pair_rank(const struct merges *m, int32_t left, int32_t right)
+static int32_t pair_priority(const struct merges *m, int32_t left, int32_t right)
 {
-    int32_t pair[2] = {left, right}, rank;
+    int32_t pair[2] = {left, right}, priority;
 
-    return map_get(&m->ranks, pair, sizeof pair, &rank) ? rank : RANK_NONE;
+    return map_get(&m->priorities, pair, sizeof pair, &priority) ? priority : PRIORITY_NONE;
 }
 
-/* numbers: ranks_count(n) of them. */
-static void ranks_init(struct ranks *r, int32_t *numbers, const struct merges *m, const int32_t *id,
-                       int64_t n)
+/* numbers: priorities_count(n) of them. */
+static void priorities_init(struct priorities *r, int32_t *numbers, const struct merges *m,
+                            const int32_t *id, int64_t n)
 {
     r->levels_n = 1;
     r->level[0] = numbers;
     for (int64_t i = 0; i < padded(n); i++)
-        numbers[i] = i + 1 < n ? pair_rank(m, id[i], id[i + 1]) : RANK_NONE;
+        numbers[i] = i + 1 < n ? pair_priority(m, id[i], id[i + 1]) : PRIORITY_NONE;
     while (n > FAN) {
         const int32_t *below = r->level[r->levels_n - 1];
         numbers += padded(n);
@@ -234,29 +234,29 @@ static void ranks_init(struct ranks *r, int32_t *numbers, const struct merges *m
         assert(r->levels_n < LEVELS_MAX);
         r->level[r->levels_n++] = numbers;
         for (int64_t i = 0; i < padded(n); i++)
-            numbers[i] = i < n ? ranks_least_of(below + i * FAN) : RANK_NONE;
+            numbers[i] = i < n ? priorities_least_of(below + i * FAN) : PRIORITY_NONE;
     }
 }
 
-static void ranks_set(struct ranks *r, int64_t at, int32_t rank)
+static void priorities_set(struct priorities *r, int64_t at, int32_t priority)
 {
-    r->level[0][at] = rank;
+    r->level[0][at] = priority;
     for (int32_t k = 1; k < r->levels_n; k++) {
         at /= FAN;
-        int32_t least = ranks_least_of(r->level[k - 1] + at * FAN);
+        int32_t least = priorities_least_of(r->level[k - 1] + at * FAN);
         if (r->level[k][at] == least) return;
         r->level[k][at] = least;
     }
 }
 
-/* Returns the first place with the lowest rank. */
-static int64_t ranks_first(const struct ranks *r)
+/* Returns the first place with the lowest priority. */
+static int64_t priorities_first(const struct priorities *r)
 {
     int64_t at = 0;
 
     for (int32_t k = r->levels_n - 1; k >= 0; k--) {
         const int32_t *numbers = r->level[k] + at * FAN;
-        int32_t least = ranks_least_of(numbers), i = 0;
+        int32_t least = priorities_least_of(numbers), i = 0;
         while (numbers[i] != least) i++;
         at = at * FAN + i;
     }
@@ -277,23 +277,23 @@ static int64_t symbol_before(const int32_t *id, int64_t at)
 }
 
 /* Merges the n symbols at id, and sets *n to the number of those left. */
-static int merges_join(const struct merges *m, int32_t *id, int64_t *n, struct ranks *r,
+static int merges_join(const struct merges *m, int32_t *id, int64_t *n, struct priorities *r,
                        struct err *e)
 {
     int64_t kept = 0;
 
     for (int64_t merged_n = 1;; merged_n++) {
-        int64_t at = ranks_first(r);
-        int32_t rank = r->level[0][at];
-        if (rank == RANK_NONE) break;
+        int64_t at = priorities_first(r);
+        int32_t priority = r->level[0][at];
+        if (priority == PRIORITY_NONE) break;
         int64_t second = symbol_after(id, *n, at), after = symbol_after(id, *n, second);
-        id[at] = m->merged.item[rank];
+        id[at] = m->merged.item[priority];
         id[at + 1] = id[after - 1] = ~(int32_t)(after - at);
-        ranks_set(r, second, RANK_NONE);
-        ranks_set(r, at, after < *n ? pair_rank(m, id[at], id[after]) : RANK_NONE);
+        priorities_set(r, second, PRIORITY_NONE);
+        priorities_set(r, at, after < *n ? pair_priority(m, id[at], id[after]) : PRIORITY_NONE);
         if (at > 0) {
             int64_t before = symbol_before(id, at);
-            ranks_set(r, before, pair_rank(m, id[before], id[at]));
+            priorities_set(r, before, pair_priority(m, id[before], id[at]));
         }
         if (merged_n % TICK_MERGES == 0 && m->tick) TRY(m->tick(m->tick_context, e));
     }
@@ -340,7 +340,7 @@ static int merges_work(struct merges *m, struct ids *out, const char *word, size
 {
     int32_t few[2 * SHORT_N], *numbers = few, id;
     int64_t before = out->n;
-    struct ranks ranks;
+    struct priorities priorities;
 
     TRY(ids_reserve(out, (int64_t)n, e)); /* a symbol has at least a byte */
     if (m->whole && map_get(&m->symbols, word, n, &id)) {
@@ -350,12 +350,13 @@ static int merges_work(struct merges *m, struct ids *out, const char *word, size
     TRY(merges_start(m, out, word, n, e));
     int64_t symbols_n = out->n - before;
     if (symbols_n < 2) return 0;
-    if (symbols_n > SHORT_N) numbers = malloc((size_t)ranks_count(symbols_n) * sizeof *numbers);
+    if (symbols_n > SHORT_N)
+        numbers = malloc((size_t)priorities_count(symbols_n) * sizeof *numbers);
     if (!numbers)
         return ERR(e, ERR_NOMEM, "out of memory for a word of %lld characters",
                    (long long)symbols_n);
-    ranks_init(&ranks, numbers, m, out->item_own + before, symbols_n);
-    int rc = merges_join(m, out->item_own + before, &symbols_n, &ranks, e);
+    priorities_init(&priorities, numbers, m, out->item_own + before, symbols_n);
+    int rc = merges_join(m, out->item_own + before, &symbols_n, &priorities, e);
     out->n = before + symbols_n;
     if (numbers != few) free(numbers);
     return rc;

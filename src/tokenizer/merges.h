@@ -1,7 +1,7 @@
 /* merges.h - a vocabulary of symbols and the pairs of them that merge: byte pair encoding.
  *
- * 1. A word begins as its characters. The listed pair of the lowest rank is merged, of equal ones
- *    the leftmost, until none is left.
+ * 1. A word begins as its characters. The listed pair with the lowest priority, its number in the
+ *    list, is merged, of equal ones the leftmost, until none is left.
  * 2. A word of n characters takes O(n log n) time and about 9 bytes of memory for each byte; n has
  *    no limit.
  * 3. Results of short words are cached, because texts repeat them. */
@@ -36,10 +36,10 @@ int ids_reserve(struct ids *ids, int64_t more, struct err *e);
 
 struct merges {
     struct arena *arena;
-    struct map symbols; /* text to id */
-    struct map ranks;   /* pair of ids to rank */
+    struct map symbols;    /* text to id */
+    struct map priorities; /* of a pair of ids */
     struct {
-        int32_t *item, n, capacity; /* by rank: the id of the merged pair */
+        int32_t *item, n, capacity; /* by priority: the id of the merged pair */
     } merged;
     int32_t ids_limit, ids_n; /* ids are below ids_limit; ids_n: one more than the highest */
     uint8_t *used;            /* a bit for each id below used_n */
@@ -70,8 +70,8 @@ int merges_add_id(struct merges *m, int32_t *out, const char *symbol, const json
                   struct err *e);
 /* merges_add_vocab - adds an object of symbols and ids. */
 int merges_add_vocab(struct merges *m, json_t *vocab, struct err *e);
-/* merges_add_pair - adds the pair of the next rank. A pair that is listed twice has its last rank.
- * Errors: ERR_DATA a symbol is not in the vocabulary. */
+/* merges_add_pair - adds the pair of the next priority. A pair that is listed twice has its last
+ * priority. Errors: ERR_DATA a symbol is not in the vocabulary. */
 int merges_add_pair(struct merges *m, const char *left, size_t left_n, const char *right,
                     size_t right_n, struct err *e);
 /* merges_add_line - adds a pair written as two symbols with one space between them. */

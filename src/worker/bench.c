@@ -5,16 +5,18 @@
  * tokens, such as one window at a time. After a few warm-up steps at least twenty are timed, each
  * with a synchronisation; the result is their median. Tokens are drawn by Zipf's law instead of
  * read from a corpus, so that the bands of an adaptive softmax have realistic shares. */
-#include "worker/worker_internal.h"
+#include "worker/bench.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "backend/backend.h"
 #include "base/clock.h"
 #include "base/philox.h"
 #include "model/model.h"
 #include "shape/shape.h"
+#include "worker/state.h"
 
 /* --- the speed of a training ---------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
  * One is valid if its weights, its state and its best weights exist, match their hashes and belong
  * to this run. A missing file was deleted after a newer checkpoint; a file with another hash is
  * damaged and causes a warning. What a killed worker did not finish writing is deleted. */
-#include "worker/worker_internal.h"
+#include "worker/checkpoints.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,6 +23,8 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "interchange/interchange.h"
+#include "worker/state.h"
+#include "worker/weights.h"
 
 /* The members of struct checkpoint_point in the metadata of a state file. */
 static const struct point_field {
@@ -156,7 +158,7 @@ static void delete_checkpoints(const struct deletion *x, const char *dir)
 
 /* Keeps of the newest two checkpoints the weights, the best weights and the state; of a training
  * that is done the newest weights and the best, and with train.keep_state the newest state. */
-static void prune(const struct checkpoints *c, bool done)
+static void prune_files(const struct checkpoints *c, bool done)
 {
     struct deletion x = {0};
 
@@ -169,8 +171,8 @@ static void prune(const struct checkpoints *c, bool done)
     delete_checkpoints(&x, c->worker->dir);
 }
 
-static int save(struct checkpoints *c, struct arena *arena, struct checkpoint_point *now, bool best,
-                bool last, struct err *e)
+static int save_point(struct checkpoints *c, struct arena *arena, struct checkpoint_point *now,
+                      bool best, bool last, struct err *e)
 {
     const struct checkpoint_weights *weights = &c->last;
     char path[CHECKPOINT_PATH_BYTES], sha256[HASH_HEX_BYTES] = ""; /* rank 0 alone has one */
@@ -204,15 +206,15 @@ int checkpoints_save(struct checkpoints *c, struct checkpoint_point *now, bool b
     struct arena arena;
 
     arena_init(&arena);
-    int rc = save(c, &arena, now, best, last, e);
+    int rc = save_point(c, &arena, now, best, last, e);
     arena_fini(&arena);
-    if (rc == 0 && worker_writes(c->worker)) prune(c, false);
+    if (rc == 0 && worker_writes(c->worker)) prune_files(c, false);
     return rc;
 }
 
 void checkpoints_finish(struct checkpoints *c)
 {
-    prune(c, true);
+    prune_files(c, true);
 }
 
 /* --- resuming ------------------------------------------------------------------------------- */
@@ -296,8 +298,8 @@ static int copy_best(struct checkpoints *c, const struct checkpoint_weights *bes
     return rc;
 }
 
-static int load(struct checkpoints *c, const struct candidate *x, struct checkpoint_point *out,
-                const char **choices, struct err *e)
+static int load_candidate(struct checkpoints *c, const struct candidate *x,
+                          struct checkpoint_point *out, const char **choices, struct err *e)
 {
     struct worker *a = c->worker;
     struct safetensors *weights = NULL, *state = NULL;
@@ -358,7 +360,7 @@ static int load_newest(struct checkpoints *c, const struct candidates *list,
     for (int32_t i = 0; i < list->n; i++) {
         const struct candidate *x = &list->item[i];
         struct err why = {0};
-        int rc = load(c, x, now, choices, &why);
+        int rc = load_candidate(c, x, now, choices, &why);
         if (rc == 0) {
             chosen->attempt = x->attempt;
             snprintf(chosen->state_sha256, sizeof chosen->state_sha256, "%s",
@@ -380,7 +382,7 @@ static int load_chosen(struct checkpoints *c, const struct candidates *list,
         const struct candidate *x = &list->item[i];
         if (x->attempt == chosen->attempt &&
             strcmp(x->record.state_sha256, chosen->state_sha256) == 0)
-            return load(c, x, now, choices, e);
+            return load_candidate(c, x, now, choices, e);
     }
     return ERR(
         e, ERR_NOINPUT,

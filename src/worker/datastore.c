@@ -3,7 +3,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "worker/worker_internal.h"
+#include "worker/datastore.h"
+
+#include "data/corpus.h"
+#include "model/model.h"
+#include "source/source.h"
+#include "worker/score.h"
+#include "worker/state.h"
+#include "worker/weights.h"
 
 void datastore_close(struct datastore *d)
 {
@@ -71,7 +78,7 @@ static int compute_keys(struct datastore *d, const struct datastore_options *o, 
 }
 
 /* Hashes the values, then the keys. */
-static int hash(struct datastore *d, int32_t width, struct err *e)
+static int hash_datastore(struct datastore *d, int32_t width, struct err *e)
 {
     struct hash_state *h = NULL;
 
@@ -82,7 +89,7 @@ static int hash(struct datastore *d, int32_t width, struct err *e)
     return rc < 0 ? rc : closed;
 }
 
-static int build(struct datastore *d, const struct datastore_options *o, struct err *e)
+static int build_datastore(struct datastore *d, const struct datastore_options *o, struct err *e)
 {
     int32_t width = o->source->spec.model.dim;
     struct shape_capacity capacity;
@@ -102,13 +109,13 @@ static int build(struct datastore *d, const struct datastore_options *o, struct 
     TRY(datastore_model(&m, o, &o->source->spec, &capacity, e));
     int rc = compute_keys(d, o, m, capacity.rows_max, e);
     model_close(m);
-    return rc < 0 ? rc : hash(d, width, e);
+    return rc < 0 ? rc : hash_datastore(d, width, e);
 }
 
 int datastore_build(struct datastore *d, const struct datastore_options *o, struct err *e)
 {
     *d = (struct datastore){.n = o->knn.keys};
-    int rc = build(d, o, e);
+    int rc = build_datastore(d, o, e);
     if (rc < 0) datastore_close(d);
     return rc;
 }

@@ -13,15 +13,17 @@
  *    whole pass if it has only one batch.
  * 6. With a datastore, evaluations that differ only in temperature and lambda share one pass and
  *    one search. Their hits are not known.
- * 7. Losses are also summed by groups of targets, which add up to the evaluation:
+ * 7. Losses are also summed by bins of targets, which add up to the evaluation:
  *    - by position in the window, in ranges that do not depend on the window: two per octave. They
  *      end at every power of two and halfway to the next, therefore also at the lengths of the
  *      paper;
- *    - by contiguous blocks of the protocol's targets, 64 of them of the same size but for one
+ *    - by contiguous parts of the protocol's targets, 64 of them of the same size but for one
  *      target, for paired comparisons of evaluations with the same targets;
- *    - by the groups of the corpus, if it has some (data/groups.h), with the number of hits.
+ *    - by the classes of the corpus, if it has some (data/classes.h), with the number of hits.
  * 8. The file of losses has a header and a line for each target: its number in the split from 0,
  *    its id and its loss in nats, separated by tabs. It is complete or absent. */
+#include "worker/evaluate.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -32,23 +34,30 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "data/corpus.h"
 #include "interchange/interchange.h"
 #include "model/model.h"
-#include "worker/worker_internal.h"
+#include "source/source.h"
+#include "worker/datastore.h"
+#include "worker/heads.h"
+#include "worker/neighbours.h"
+#include "worker/score.h"
+#include "worker/state.h"
+#include "worker/weights.h"
 
-enum grouping { BY_POSITION, BY_BLOCK, BY_GROUP, GROUPINGS_N };
+enum binning { BY_POSITION, BY_PART, BY_CLASS, BINNINGS_N };
 
 /* The scores of one evaluation so far. */
 struct sums {
     double logp; /* nats, sum of finite scores */
     int64_t scored_n, nonfinite_n;
     bool recorded;
-    struct group_sum {
+    struct bin_sum {
         double nll; /* nats; not finite if one of them is not */
         int64_t targets_n, hits_n;
-    } by[GROUPINGS_N][RECORD_BINS_MAX];
+    } by[BINNINGS_N][RECORD_BINS_MAX];
 };
-_Static_assert((int)GROUPS_MAX == (int)RECORD_BINS_MAX, "a record has room for every group");
+_Static_assert((int)CLASSES_MAX == (int)RECORD_BINS_MAX, "a record has room for every class");
 
 /* The parts of a pass with a datastore. */
 struct mixing {
@@ -98,7 +107,7 @@ static int make_windows(struct windows *out, const struct evaluate *v, int32_t i
 
 /* --- preparing --- */
 
-static int check_group(const struct evaluate *v, struct err *e)
+static int check_same_weights(const struct evaluate *v, struct err *e)
 {
     const struct spec_eval *first = eval_of(v, 0);
 
@@ -175,7 +184,7 @@ static int check_corpus(const struct evaluate *v, struct err *e)
                v->corpus.name, expected, v->weights.path);
 }
 
-static int prepare(struct evaluate *v, struct err *e)
+static int prepare_pass(struct evaluate *v, struct err *e)
 {
     struct worker *a = v->worker;
     const struct spec_eval *s = eval_of(v, 0);
@@ -183,7 +192,7 @@ static int prepare(struct evaluate *v, struct err *e)
 
     v->sums = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->sums);
     v->member = arena_array(&a->arena, (size_t)a->specs_n, sizeof *v->member);
-    TRY(check_group(v, e));
+    TRY(check_same_weights(v, e));
     TRY(source_open(&v->weights, a->project, s->train_run, s->checkpoint, keep_alive, a, e));
     v->trained = v->weights.spec;
     TRY(corpus_open_for(&v->corpus, a->project, &v->trained, e));
@@ -254,10 +263,10 @@ int32_t evaluate_bin_first(int32_t bin)
     return bin < 2 ? bin : (2 + (bin & 1)) << (bin / 2 - 1);
 }
 
-/* The first target of a block. */
-static int64_t block_first(int64_t block, int64_t targets_n)
+/* The first target of a part. */
+static int64_t part_first(int64_t part, int64_t targets_n)
 {
-    return (block * targets_n + RECORD_BINS_MAX - 1) / RECORD_BINS_MAX;
+    return (part * targets_n + RECORD_BINS_MAX - 1) / RECORD_BINS_MAX;
 }
 
 static int write_loss(struct evaluate *v, const struct tokens *tokens, const struct score *x,
@@ -277,16 +286,16 @@ static int add_score(struct evaluate *v, const struct score *x, int64_t targets_
 {
     int32_t i = v->member[x->which];
     struct sums *sum = &v->sums[i];
-    const unsigned char *group_of = v->corpus.group_of[eval_of(v, i)->split].data;
-    const int32_t number[GROUPINGS_N] = {bin_of(x->at),
-                                         (int32_t)(x->target * RECORD_BINS_MAX / targets_n),
-                                         group_of ? group_of[x->target] : 0};
+    const unsigned char *class_of = v->corpus.class_of[eval_of(v, i)->split].data;
+    const int32_t number[BINNINGS_N] = {bin_of(x->at),
+                                        (int32_t)(x->target * RECORD_BINS_MAX / targets_n),
+                                        class_of ? class_of[x->target] : 0};
 
-    for (int k = 0; k < (group_of ? GROUPINGS_N : BY_GROUP); k++) {
-        struct group_sum *group = &sum->by[k][number[k]];
-        group->nll -= (double)x->logp;
-        group->targets_n++;
-        group->hits_n += x->hit;
+    for (int k = 0; k < (class_of ? BINNINGS_N : BY_CLASS); k++) {
+        struct bin_sum *bin = &sum->by[k][number[k]];
+        bin->nll -= (double)x->logp;
+        bin->targets_n++;
+        bin->hits_n += x->hit;
     }
     sum->scored_n++;
     if (isfinite(x->logp))
@@ -332,7 +341,7 @@ static int add_mixed(struct evaluate *v, const struct scores *s, struct mixing *
 }
 
 /* Reports progress before each batch and in a search, and ends the pass if a stop was requested. */
-static int tick(void *context, struct err *e)
+static int tick_worker(void *context, struct err *e)
 {
     struct evaluate *v = context;
     int64_t scored = 0;
@@ -359,7 +368,7 @@ static int mixing_open(struct mixing *x, struct evaluate *v, const struct shape_
                                               .width = v->trained.model.dim,
                                               .k = knn->neighbours,
                                               .queries_max = (int32_t)capacity->scored_max,
-                                              .tick = tick,
+                                              .tick = tick_worker,
                                               .context = v};
     struct score_options keys = *o;
 
@@ -383,8 +392,8 @@ static void mixing_close(struct mixing *x)
     model_close(x->untrained);
 }
 
-static int score(struct evaluate *v, struct model *m, const struct windows *w,
-                 const struct shape_capacity *capacity, struct err *e)
+static int score_windows(struct evaluate *v, struct model *m, const struct windows *w,
+                         const struct shape_capacity *capacity, struct err *e)
 {
     int32_t *L = arena_array(&v->worker->arena, (size_t)v->members_n, sizeof *L);
     bool mixed = mixes(v);
@@ -404,7 +413,7 @@ static int score(struct evaluate *v, struct model *m, const struct windows *w,
     if (mixed) rc = mixing_open(&x, v, capacity, &o, e);
     scores_open(&scores, &o);
     while (rc == 0 && scores.rows_left > 0) {
-        rc = tick(v, e);
+        rc = tick_worker(v, e);
         if (rc == 0) rc = scores_next(&scores, e);
         if (rc == 0 && x.untrained) rc = scores_next(&x.keys, e);
         if (rc == 0 && mixed) rc = add_mixed(v, &scores, &x, e);
@@ -426,40 +435,40 @@ static double measured_wps(const struct evaluate *v, int64_t targets_n)
     return (double)(targets_n - v->first_batch_scored) / (1e-6 * (double)us);
 }
 
-/* The groups of evaluation i that have targets. */
-static struct record_bins bins_of(const struct evaluate *v, int32_t i, enum grouping by)
+/* The bins of evaluation i that have targets. */
+static struct record_bins bins_of(const struct evaluate *v, int32_t i, enum binning by)
 {
     struct record_bins bins = {0};
     const struct sums *sum = &v->sums[i];
     int32_t L = eval_of(v, i)->L;
 
     for (int32_t k = 0; k < RECORD_BINS_MAX; k++) {
-        const struct group_sum *group = &sum->by[by][k];
+        const struct bin_sum *bin = &sum->by[by][k];
         struct record_bin *b = &bins.bin[bins.n];
-        if (group->targets_n == 0) continue;
+        if (bin->targets_n == 0) continue;
         *b = (struct record_bin){.first = k,
                                  .last = k,
-                                 .targets = group->targets_n,
-                                 .nll = group->nll,
-                                 .hits = by == BY_GROUP && eval_of(v, i)->knn.neighbours == 0
-                                             ? group->hits_n
+                                 .targets = bin->targets_n,
+                                 .nll = bin->nll,
+                                 .hits = by == BY_CLASS && eval_of(v, i)->knn.neighbours == 0
+                                             ? bin->hits_n
                                              : RECORD_NONE,
-                                 .name = by == BY_GROUP ? v->corpus.groups.name[k] : NULL};
+                                 .name = by == BY_CLASS ? v->corpus.classes.name[k] : NULL};
         if (by == BY_POSITION) {
             int32_t last = evaluate_bin_first(k + 1);
             b->first = evaluate_bin_first(k) + 1;
             b->last = last < L ? last : L;
-        } else if (by == BY_BLOCK) {
-            b->first = block_first(k, sum->scored_n) + 1;
-            b->last = block_first(k + 1, sum->scored_n);
+        } else if (by == BY_PART) {
+            b->first = part_first(k, sum->scored_n) + 1;
+            b->last = part_first(k + 1, sum->scored_n);
         }
         bins.n++;
     }
     return bins;
 }
 
-static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, int64_t peak,
-                  double seconds, struct err *e)
+static int record_evaluation(struct evaluate *v, int32_t i, int64_t targets_n, double wps,
+                             int64_t peak, double seconds, struct err *e)
 {
     struct sums *sum = &v->sums[i];
     struct worker *a = v->worker;
@@ -484,8 +493,8 @@ static int record(struct evaluate *v, int32_t i, int64_t targets_n, double wps, 
                       .eval_wps = wps,
                       .checkpoint_sha256 = v->weights.sha256,
                       .bins = bins_of(v, i, BY_POSITION),
-                      .blocks = bins_of(v, i, BY_BLOCK),
-                      .groups = bins_of(v, i, BY_GROUP),
+                      .blocks = bins_of(v, i, BY_PART),
+                      .groups = bins_of(v, i, BY_CLASS),
                       .datastore_sha256 = v->datastore.keys_own ? v->datastore.sha256 : NULL,
                       .bytes = whole ? text->bytes : RECORD_NONE,
                       .words = whole ? text->words : RECORD_NONE,
@@ -527,12 +536,12 @@ static int run_pass(struct evaluate *v, int32_t first, struct err *e)
                           longest->precision);
     capacity.keys = mixes(v) && !v->unigram;
     capacity.streamed = weights_are_streamed(&v->weights, a);
-    capacity.hits = !mixes(v) && v->corpus.group_of[longest->split].data != NULL;
+    capacity.hits = !mixes(v) && v->corpus.class_of[longest->split].data != NULL;
     const struct spec spec = spec_evaluated(&v->trained, longest);
     reset_peak();
     TRY_OUT(rc, model_open(&m, a->backend, &spec, &capacity, e));
     TRY_OUT(rc, weights_of_source(&v->weights, a, m, e));
-    TRY_OUT(rc, score(v, m, &w, &capacity, e));
+    TRY_OUT(rc, score_windows(v, m, &w, &capacity, e));
     double wps = measured_wps(v, w.targets_n);
     TRY_OUT(rc, source_check(&v->weights, e));
     TRY_OUT(rc, worker_peak_bytes(a, &peak, e));
@@ -541,7 +550,7 @@ static int run_pass(struct evaluate *v, int32_t first, struct err *e)
                                  &v->corpus.split[eval_of(v, v->member[i])->split], e));
     double seconds = 1e-6 * (double)(clock_monotonic_us() - from_us) / v->members_n;
     for (int32_t i = 0; i < v->members_n; i++)
-        TRY_OUT(rc, record(v, v->member[i], w.targets_n, wps, peak, seconds, e));
+        TRY_OUT(rc, record_evaluation(v, v->member[i], w.targets_n, wps, peak, seconds, e));
 out:
     model_close(m);
     return rc;
@@ -560,7 +569,7 @@ int evaluate_run(struct worker *a, struct err *e)
     struct evaluate v = {.worker = a};
     int rc = 0;
 
-    TRY_OUT(rc, prepare(&v, e));
+    TRY_OUT(rc, prepare_pass(&v, e));
     if (a->options->losses) TRY_OUT(rc, open_losses(&v, a->options->losses, e));
     for (int32_t i = 0; i < a->specs_n; i++)
         if (!v.sums[i].recorded) TRY_OUT(rc, run_pass(&v, i, e));

@@ -12,6 +12,8 @@
  *    attention say holds here too: bias, rotation, mask, on every backend.
  * 4. Without the bias a logit is the logarithm of the weight plus that of the softmax sum.
  * 5. The op may rotate q and k in place, so that each call has copies. */
+#include "worker/heads.h"
+
 #include <assert.h>
 #include <float.h>
 #include <inttypes.h>
@@ -19,9 +21,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/backend.h"
 #include "base/philox.h"
+#include "data/tokens.h"
+#include "data/windows.h"
+#include "model/model.h"
 #include "ops/ops.h"
-#include "worker/worker_internal.h"
+#include "worker/evaluate.h"
+#include "worker/state.h"
 
 enum heads_text { HEADS_NATURAL, HEADS_RANDOM, HEADS_REPEATED, HEADS_TEXTS_N };
 static const char *const text_names[] = {"natural", "random", "repeated"};

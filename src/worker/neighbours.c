@@ -1,20 +1,22 @@
 /* neighbours.c - finds the nearest keys of a datastore exactly, and mixes what follows them into a
  * prediction (kNN-LM).
  *
- * 1. One product on the backend gives q.k - |k|^2 / 2 for all queries of a batch and a block of
+ * 1. One product on the backend gives q.k - |k|^2 / 2 for all queries of a batch and a tile of
  *    keys. It orders the keys of a query as their distance does, up to rounding.
  * 2. Of each query the best k + SPARE keys are kept. Their distances are then computed in double,
  *    and the nearest k are chosen, ties to the lower index. So neither the backend's rounding nor
- *    the blocks change a result.
+ *    the tiles change a result.
  * 3. Rounding moves a product by at most a known bound. If a key that was not kept could be nearer
  *    than the k-th chosen one, the query is compared with every key in double. */
-#include "worker/worker_internal.h"
+#include "worker/neighbours.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "backend/backend.h"
 #include "ops/ops.h"
+#include "shape/memory.h"
 
 enum { SPARE = 32, LANES = 16 };
 
@@ -42,21 +44,21 @@ static bool is_farther(const struct neighbour *x, const struct neighbour *y)
     return x->distance != y->distance ? x->distance > y->distance : x->key > y->key;
 }
 
-static void swap(struct neighbour *x, struct neighbour *y)
+static void swap_neighbours(struct neighbour *x, struct neighbour *y)
 {
     const struct neighbour was = *x;
     *x = *y;
     *y = was;
 }
 
-static void push(struct neighbour *heap, int32_t *n, int32_t most, struct neighbour x)
+static void push_neighbour(struct neighbour *heap, int32_t *n, int32_t most, struct neighbour x)
 {
     int32_t at = *n;
 
     if (at < most) {
         heap[(*n)++] = x;
         for (; at > 0 && is_farther(&heap[at], &heap[(at - 1) / 2]); at = (at - 1) / 2)
-            swap(&heap[at], &heap[(at - 1) / 2]);
+            swap_neighbours(&heap[at], &heap[(at - 1) / 2]);
         return;
     }
     if (!is_farther(&heap[0], &x)) return;
@@ -65,12 +67,12 @@ static void push(struct neighbour *heap, int32_t *n, int32_t most, struct neighb
         int32_t next = 2 * at + 1;
         if (next + 1 < most && is_farther(&heap[next + 1], &heap[next])) next++;
         if (next >= most || !is_farther(&heap[next], &heap[at])) return;
-        swap(&heap[next], &heap[at]);
+        swap_neighbours(&heap[next], &heap[at]);
         at = next;
     }
 }
 
-static int compare(const void *a, const void *b)
+static int compare_neighbours(const void *a, const void *b)
 {
     return is_farther(a, b) ? 1 : is_farther(b, a) ? -1 : 0;
 }
@@ -79,25 +81,25 @@ static int compare(const void *a, const void *b)
 
 void neighbours_close(struct neighbours *s)
 {
-    void *blocks[] = {s->queries_dev_own, s->keys_dev_own, s->halves_dev_own, s->products_dev_own};
+    void *buffers[] = {s->queries_dev_own, s->keys_dev_own, s->halves_dev_own, s->products_dev_own};
     void *arrays[] = {s->products_own, s->halves_own, s->heap_own, s->heap_n_own};
 
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        if (blocks[i]) s->options.backend->ops->release(s->options.backend, blocks[i]);
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
+        if (buffers[i]) s->options.backend->ops->release(s->options.backend, buffers[i]);
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
 }
 
 int neighbours_open(struct neighbours *s, const struct neighbours_options *o, struct err *e)
 {
     struct backend *b = o->backend;
-    int64_t block = SHAPE_SEARCH_KEYS, queries = o->queries_max;
+    int64_t tile = SHAPE_SEARCH_KEYS, queries = o->queries_max;
     const struct {
         float **out;
         int64_t n;
-    } blocks[] = {{&s->queries_dev_own, queries * o->width},
-                  {&s->keys_dev_own, block * o->width},
-                  {&s->halves_dev_own, block},
-                  {&s->products_dev_own, queries * block}};
+    } buffers[] = {{&s->queries_dev_own, queries * o->width},
+                   {&s->keys_dev_own, tile * o->width},
+                   {&s->halves_dev_own, tile},
+                   {&s->products_dev_own, queries * tile}};
 
     *s = (struct neighbours){.options = *o, .kept = o->k + SPARE};
     if (o->k < 1 || o->k > o->keys_n)
@@ -105,19 +107,19 @@ int neighbours_open(struct neighbours *s, const struct neighbours_options *o, st
                    "eval.knn_neighbours: %d, but the datastore has %" PRId64
                    " keys; set from 1 to that",
                    o->k, o->keys_n);
-    s->products_own = calloc((size_t)(queries * block), sizeof *s->products_own);
-    s->halves_own = calloc((size_t)block, sizeof *s->halves_own);
+    s->products_own = calloc((size_t)(queries * tile), sizeof *s->products_own);
+    s->halves_own = calloc((size_t)tile, sizeof *s->halves_own);
     s->heap_own = calloc((size_t)queries * (size_t)s->kept, sizeof *s->heap_own);
     s->heap_n_own = calloc((size_t)queries, sizeof *s->heap_n_own);
     if (!s->products_own || !s->halves_own || !s->heap_own || !s->heap_n_own)
         return ERR(e, ERR_NOMEM, "out of memory for a search; lower eval.knn_neighbours = %d",
                    o->k);
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        TRY(b->ops->alloc(b, (void **)blocks[i].out, (size_t)blocks[i].n * sizeof(float), e));
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
+        TRY(b->ops->alloc(b, (void **)buffers[i].out, (size_t)buffers[i].n * sizeof(float), e));
     return 0;
 }
 
-/* Computes -|k|^2 / 2 of a block, and the longest key so far. */
+/* Computes -|k|^2 / 2 of a tile, and the longest key so far. */
 static int halve_keys(struct neighbours *s, const float *keys, int64_t first, int64_t n,
                       struct err *e)
 {
@@ -133,7 +135,7 @@ static int halve_keys(struct neighbours *s, const float *keys, int64_t first, in
     return 0;
 }
 
-/* Keeps the best of a block of products of one query. */
+/* Keeps the best of a tile of products of one query. */
 static void keep_best(struct neighbours *s, int32_t query, int64_t first, int64_t n)
 {
     const float *product = s->products_own + (int64_t)query * SHAPE_SEARCH_KEYS;
@@ -144,16 +146,17 @@ static void keep_best(struct neighbours *s, int32_t query, int64_t first, int64_
         bool full = *heap_n == s->kept;
         float least = full ? (float)(-0.5 * heap[0].distance) : -INFINITY;
         int better = 0;
-        /* Products beyond n are those of an earlier block, or 0. */
+        /* Products beyond n are those of an earlier tile, or 0. */
         for (int64_t k = i; k < i + LANES; k++) better |= product[k] > least;
         for (int64_t k = i; better && k < i + LANES && k < n; k++)
-            push(heap, heap_n, s->kept,
-                 (struct neighbour){.distance = -2.0 * (double)product[k], .key = first + k});
+            push_neighbour(
+                heap, heap_n, s->kept,
+                (struct neighbour){.distance = -2.0 * (double)product[k], .key = first + k});
     }
 }
 
-static int search_block(struct neighbours *s, int64_t first, int64_t n, int32_t queries_n,
-                        struct err *e)
+static int search_tile(struct neighbours *s, int64_t first, int64_t n, int32_t queries_n,
+                       struct err *e)
 {
     struct backend *b = s->options.backend;
     int64_t width = s->options.width;
@@ -182,14 +185,15 @@ static void search_all(struct neighbours *s, const float *query, struct neighbou
 
     *n = 0;
     for (int64_t i = 0; i < s->options.keys_n; i++)
-        push(heap, n, s->options.k,
-             (struct neighbour){.distance = distance(query, s->options.keys + i * width, width),
-                                .key = i});
+        push_neighbour(
+            heap, n, s->options.k,
+            (struct neighbour){.distance = distance(query, s->options.keys + i * width, width),
+                               .key = i});
     s->repeated_n++;
 }
 
 /* Sorts a query's kept keys by their distances in double. */
-static void choose(struct neighbours *s, const float *query, int32_t q)
+static void choose_nearest(struct neighbours *s, const float *query, int32_t q)
 {
     struct neighbour *heap = s->heap_own + (int64_t)q * s->kept;
     int32_t width = s->options.width, k = s->options.k;
@@ -204,11 +208,11 @@ static void choose(struct neighbours *s, const float *query, int32_t q)
     if (!finite) return;
     for (int32_t i = 0; i < s->heap_n_own[q]; i++)
         heap[i].distance = distance(query, s->options.keys + heap[i].key * width, width);
-    qsort(heap, (size_t)s->heap_n_own[q], sizeof *heap, compare);
+    qsort(heap, (size_t)s->heap_n_own[q], sizeof *heap, compare_neighbours);
     if (s->heap_n_own[q] == s->options.keys_n) return;
     if (s->heap_n_own[q] >= k && heap[k - 1].distance < length + limit - 2 * error) return;
     search_all(s, query, heap, &s->heap_n_own[q]);
-    qsort(heap, (size_t)s->heap_n_own[q], sizeof *heap, compare);
+    qsort(heap, (size_t)s->heap_n_own[q], sizeof *heap, compare_neighbours);
 }
 
 int neighbours_find(struct neighbours *s, const float *queries, int32_t queries_n, struct err *e)
@@ -224,10 +228,10 @@ int neighbours_find(struct neighbours *s, const float *queries, int32_t queries_
     for (int64_t first = 0; first < o->keys_n; first += SHAPE_SEARCH_KEYS) {
         int64_t left = o->keys_n - first;
         if (o->tick) TRY(o->tick(o->context, e));
-        TRY(search_block(s, first, left < SHAPE_SEARCH_KEYS ? left : SHAPE_SEARCH_KEYS, queries_n,
-                         e));
+        TRY(search_tile(s, first, left < SHAPE_SEARCH_KEYS ? left : SHAPE_SEARCH_KEYS, queries_n,
+                        e));
     }
-    for (int32_t q = 0; q < queries_n; q++) choose(s, queries + (int64_t)q * o->width, q);
+    for (int32_t q = 0; q < queries_n; q++) choose_nearest(s, queries + (int64_t)q * o->width, q);
     return 0;
 }
 

@@ -1,4 +1,6 @@
-/* parent.c - starts a training from the checkpoint of its parent; see worker_internal.h. */
+/* parent.c - starts a training from the checkpoint of its parent. */
+#include "worker/parent.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,8 +8,13 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "interchange/interchange.h"
+#include "model/model.h"
 #include "shape/shape.h"
-#include "worker/worker_internal.h"
+#include "source/source.h"
+#include "worker/checkpoints.h"
+#include "worker/state.h"
+#include "worker/train.h"
+#include "worker/weights.h"
 
 /* The parent's files. */
 struct parent {

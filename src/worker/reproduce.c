@@ -92,7 +92,8 @@ static int make_folder(struct reproduction *v, struct err *e)
     return run_folder_write_specs(dir, &spec, 1, e);
 }
 
-static int reproduce(struct reproduction *v, const struct record_started *recorded, struct err *e)
+static int reproduce_updates(struct reproduction *v, const struct record_started *recorded,
+                             struct err *e)
 {
     bool training = v->spec.kind == SPEC_TRAIN;
     struct record ended = {0};
@@ -292,7 +293,7 @@ static int reproduce_and_compare(struct reproduction *v, struct err *e)
         report->updates = v->options->updates < updates_n ? v->options->updates : updates_n;
     }
     TRY(make_folder(v, e));
-    TRY(reproduce(v, &recorded.started, e));
+    TRY(reproduce_updates(v, &recorded.started, e));
     if (!report->ran) return 0;
     TRY(run_folder_each(v->dir, take_ours, v, e));
     TRY(check_end(v, e));

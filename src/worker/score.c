@@ -1,9 +1,11 @@
 /* score.c - fills batches of rows, scores them with the model, and returns the scores. Validation
  * sums the scores of valid in double in the order of the text. */
-#include "worker/worker_internal.h"
+#include "worker/score.h"
 
 #include <math.h>
 
+#include "group/group.h"
+#include "model/model.h"
 #include "shape/shape.h"
 
 void scores_open(struct scores *s, const struct score_options *o)
@@ -38,8 +40,8 @@ void scores_close(struct scores *s)
 }
 
 /* Adds token `at` of the last row, a window, as a score of the lengths [from, end). */
-static int add(struct scores *s, const struct window *w, int32_t at, int32_t from, int32_t end,
-               struct err *e)
+static int add_target(struct scores *s, const struct window *w, int32_t at, int32_t from,
+                      int32_t end, struct err *e)
 {
     if (s->scored_n == s->scored_max)
         return ERR(e, ERR_INTERNAL, "a batch has more than %lld scored positions",
@@ -60,9 +62,10 @@ static int add_prefixes(struct scores *s, const struct window *w, struct err *e)
 
     for (int32_t at = 0; w->begins && at < w->length; at++) {
         while (L[k] <= at) k++;
-        TRY(add(s, w, at, k, L_n, e));
+        TRY(add_target(s, w, at, k, L_n, e));
     }
-    for (; !w->begins && k < L_n && L[k] <= w->length; k++) TRY(add(s, w, L[k] - 1, k, k + 1, e));
+    for (; !w->begins && k < L_n && L[k] <= w->length; k++)
+        TRY(add_target(s, w, L[k] - 1, k, k + 1, e));
     return 0;
 }
 
@@ -78,7 +81,7 @@ static int add_row(struct scores *s, struct err *e)
     tokens_read_row(o->windows.tokens, w.first, w.length, s->width, s->source + begin,
                     s->target + begin);
     if (o->L) return add_prefixes(s, &w, e);
-    for (int32_t at = w.scored_from; at < w.length; at++) TRY(add(s, &w, at, 0, 1, e));
+    for (int32_t at = w.scored_from; at < w.length; at++) TRY(add_target(s, &w, at, 0, 1, e));
     return 0;
 }
 

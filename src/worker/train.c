@@ -6,15 +6,23 @@
  * batches of a validation; (4) is decided by rank 0. A checkpoint is between two updates and states
  * whether the validation due there was done, so that a resumed run continues exactly there. Time
  * only determines when checkpoints are written, never a number. */
-#include "worker/worker_internal.h"
+#include "worker/train.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "backend/backend.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "data/batches.h"
+#include "data/corpus.h"
+#include "model/model.h"
+#include "worker/bench.h"
+#include "worker/checkpoints.h"
+#include "worker/parent.h"
+#include "worker/score.h"
+#include "worker/state.h"
 
 struct train {
     struct worker *worker;

@@ -154,8 +154,8 @@ out:
 
 /* Compares an output with the CPU's. The limit is a share of the tensor's largest number: four
  * times the difference on the emulated GPU in bf16 (4.7e-3), ten times in fp32 (8.8e-7). */
-static int compare(const struct trial *ours, const struct trial *cpu, int i, bool is_bf16,
-                   struct err *e)
+static int compare_trials(const struct trial *ours, const struct trial *cpu, int i, bool is_bf16,
+                          struct err *e)
 {
     float largest = 0;
 
@@ -195,7 +195,7 @@ int trial_run(struct backend *b, struct err *e)
     TRY_OUT(rc, trial_compute(cpu, reference, e));
     TRY_OUT(rc, trial_compute(ours, b, e));
     for (int i = INPUTS; i < ALL; i++)
-        if (i != MASK) TRY_OUT(rc, compare(ours, cpu, i, b->precision == DTYPE_BF16, e));
+        if (i != MASK) TRY_OUT(rc, compare_trials(ours, cpu, i, b->precision == DTYPE_BF16, e));
     TRY_OUT(rc, compare_mask(ours, e));
 out:
     backend_close(reference);
@@ -233,7 +233,7 @@ static int multiply_once(struct multiplier *m)
     return OPS(m->backend, linear_bwd_weight, e, .dw = dw, .dy = x, .x = w);
 }
 
-static void *multiply(void *context)
+static void *multiply_for_trial(void *context)
 {
     struct multiplier *m = context;
 
@@ -249,7 +249,9 @@ static int multiply_together(struct multiplier *m, struct err *e)
     pthread_t thread[THREADS];
     int n = 0, failed = 0;
 
-    while (n < THREADS && (failed = pthread_create(&thread[n], NULL, multiply, &m[n])) == 0) n++;
+    while (n < THREADS &&
+           (failed = pthread_create(&thread[n], NULL, multiply_for_trial, &m[n])) == 0)
+        n++;
     for (int i = 0; i < n; i++) pthread_join(thread[i], NULL);
     if (failed) return ERR(e, ERR_UNAVAILABLE, "a thread cannot be started: %s", strerror(failed));
     for (int i = 0; i < THREADS; i++) {
@@ -276,7 +278,7 @@ int trial_threads(struct backend *first, struct backend *second, int64_t repeats
         for (int32_t k = 0; k < 2 * SQUARE; k++)
             m[i].x[k] = (float)philox_word(1, (uint64_t)k, 0, 0) / 0x1p31f - 1.0f;
     }
-    multiply(alone);
+    multiply_for_trial(alone);
     rc = alone->rc < 0 ? ERR(e, alone->rc, "%s", alone->error.text) : multiply_together(m, e);
     free(m);
     return rc;

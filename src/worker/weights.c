@@ -1,5 +1,5 @@
 /* weights.c - transfers one tensor at a time through a host buffer. */
-#include "worker/worker_internal.h"
+#include "worker/weights.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,6 +7,10 @@
 
 #include "base/arena.h"
 #include "interchange/interchange.h"
+#include "model/model.h"
+#include "shape/shape.h"
+#include "source/source.h"
+#include "worker/state.h"
 
 /* The tensors of a file, in their order. */
 struct weights {

@@ -1,6 +1,6 @@
 /* worker.c - carries out an attempt, from its folder to its outcome, and what all kinds of runs
  * share: records, requests to stop, the backend's choices, the corpus. */
-#include "worker/worker_internal.h"
+#include "worker/worker.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,11 +12,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backend/backend.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "data/corpus.h"
 #include "shape/shape.h"
 #include "spec/code_id.h"
+#include "worker/bench.h"
+#include "worker/checkpoints.h"
+#include "worker/evaluate.h"
+#include "worker/state.h"
+#include "worker/train.h"
 
 enum { WORKER_PROGRESS_US = 1000000, WORKER_LOOK_US = 2000000 };
 /* The stall is shorter than that of the scheduler, so that the silent rank is named. */

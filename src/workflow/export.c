@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "interchange/interchange.h"
+#include "source/source.h"
 #include "workflow/workflow.h"
 
 enum { EXPORT_DICTIONARY_BYTES_MAX = 256 << 20 };
@@ -48,9 +49,10 @@ int workflow_export(struct export_result *out, const struct project *project, st
                     struct store *store, const char *run_id, const char *dir,
                     enum spec_checkpoint which, struct err *e)
 {
-    static const char training_sql[] = "SELECT run_id, corpus, origin, model FROM trainings WHERE "
-                                       "run_id = (SELECT coalesce(train_run_id,"
-                                       " run_id) FROM run_list WHERE run_id = :run)";
+    static const char training_sql[] =
+        "SELECT run_id, corpus, kind, model FROM trainings"
+        " LEFT JOIN sources ON id = run_id AND current"
+        " WHERE run_id = (SELECT coalesce(train_run_id, run_id) FROM run_list WHERE run_id = :run)";
     static const char results_sql[] =
         "SELECT split, protocol, L_valid, stride, precision, tokens, perplexity, loss_nats,"
         " settings"
@@ -65,7 +67,7 @@ int workflow_export(struct export_result *out, const struct project *project, st
     if (training.rows_n == 0)
         return ERR(e, ERR_NOINPUT, "run %s is not a finished training, nor an evaluation of one",
                    run_id);
-    if (strcmp(store_text(&training.row[0][2]), "pretrained") == 0)
+    if (source_is_folder(training.row[0][2].text))
         return ERR(e, ERR_USAGE,
                    "run %s is the model %s, whose weights stay in their folder "
                    "(data/models/%s.yaml): there is nothing to export",

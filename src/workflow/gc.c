@@ -1,4 +1,4 @@
-/* gc.c - deletes the folders of superseded attempts. */
+/* gc.c - deletes the folders of attempts: superseded ones, and those of deleted runs. */
 #include "record/run_folder.h"
 #include "workflow/workflow.h"
 
@@ -10,6 +10,20 @@ static const char needless_sql[] =
     " UNION SELECT s.dir FROM sources s JOIN run_list b ON b.run_id = s.id AND b.state = 'done'"
     " WHERE NOT s.current";
 
+/* Deletes a folder of this project; those of other projects stay. */
+static int remove_folder(struct gc_result *out, const struct project *project, const char *dir,
+                         struct err *e)
+{
+    char run_id[SPEC_ID_BYTES];
+    int32_t attempt;
+    bool removed = false;
+
+    if (!run_folder_parse_own(dir, run_id, &attempt)) return 0;
+    TRY(run_folder_remove(project->root, run_id, attempt, &removed, &out->bytes, e));
+    out->folders_n += removed;
+    return 0;
+}
+
 int workflow_gc(struct gc_result *out, const struct project *project, struct arena *a,
                 struct store *store, struct err *e)
 {
@@ -17,14 +31,16 @@ int workflow_gc(struct gc_result *out, const struct project *project, struct are
 
     *out = (struct gc_result){0};
     TRY(rows_read(&rows, a, store, needless_sql, NULL, 0, e));
-    for (int32_t i = 0; i < rows.rows_n; i++) {
-        const char *dir = store_text(&rows.row[i][0]);
-        char run_id[SPEC_ID_BYTES];
-        int32_t attempt;
-        bool removed = false;
-        if (!run_folder_parse_own(dir, run_id, &attempt)) continue;
-        TRY(run_folder_remove(project->root, run_id, attempt, &removed, &out->bytes, e));
-        out->folders_n += removed;
-    }
+    for (int32_t i = 0; i < rows.rows_n; i++)
+        TRY(remove_folder(out, project, store_text(&rows.row[i][0]), e));
     return 0;
+}
+
+int workflow_delete(struct gc_result *out, const struct project *project,
+                    const struct store_doomed *doomed, struct store *store, struct err *e)
+{
+    *out = (struct gc_result){0};
+    for (int32_t i = 0; i < doomed->folders_n; i++)
+        TRY(remove_folder(out, project, doomed->folder[i], e));
+    return store_delete(store, e);
 }

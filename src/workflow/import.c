@@ -131,24 +131,47 @@ static int check_dictionary(const struct project *project, struct arena *a, cons
 
 /* --- 3. the source -------------------------------------------------------------------------- */
 
-int workflow_register_source(struct store *store, const struct project *project, struct arena *a,
-                             const struct plan_run *r, int32_t number, const char *dir,
-                             const struct record_source *source, struct err *e)
+int registration_begin(struct registration *g, struct err *e)
 {
+    struct store_run_state st;
+    char *dir;
+
+    TRY(store_run_state(g->store, g->run->run_id, &st, e));
+    TRY(run_folder_claim(&dir, &g->number, g->arena, g->project->root, g->run->run_id,
+                         st.attempts_n + 1, e));
+    g->dir = dir;
+    g->path = project_path(g->project, g->arena, dir);
+    return 0;
+}
+
+static int add_source(struct registration *g, const struct record_source *source, struct err *e)
+{
+    const struct plan_run *r = g->run;
     const struct store_run run = {.spec = &r->spec,
                                   .run_id = r->run_id,
                                   .config_id = r->config_id,
                                   .parameters_n = r->cost.parameters_n,
                                   .flops = r->cost.flops};
-    const char *path = project_path(project, a, dir);
     int rc = 0;
 
-    TRY(source_register(path, &r->spec, source, e));
-    TRY(store_begin(store, e));
-    TRY_OUT(rc, store_add_run(store, &run, e));
-    TRY_OUT(rc, store_ingest_source(store, dir, path, number, e));
+    TRY(source_register(g->path, &r->spec, source, e));
+    TRY(store_begin(g->store, e));
+    TRY_OUT(rc, store_add_run(g->store, &run, e));
+    TRY_OUT(rc, store_ingest_source(g->store, g->dir, g->path, g->number, e));
 out:
-    return store_finish(store, rc, e);
+    return store_finish(g->store, rc, e);
+}
+
+int registration_end(struct registration *g, int rc, const struct record_source *source,
+                     struct err *e)
+{
+    struct record_source own = *source;
+
+    own.run_id = g->run->run_id;
+    own.code_id = code_id();
+    if (rc == 0) rc = add_source(g, &own, e);
+    if (rc < 0) dir_remove_tree(AT_FDCWD, g->path, NULL, NULL);
+    return rc;
 }
 
 /* Takes the last training loss from the file, else from the user. */
@@ -178,56 +201,34 @@ static int32_t nominal_length(const struct plan *p, const struct plan_run *r)
     return r->spec.train.L;
 }
 
-/* Writes the weights into the folder and registers them. */
-static int write_and_register(struct store *store, const struct project *project, struct arena *a,
-                              struct import *im, const char *path, double loss_nats,
-                              const struct plan_run *r, int32_t number, const char *dir,
-                              struct err *e)
+static int import_checkpoint(struct import_result *out, struct registration *g, struct import *im,
+                             const char *path, const struct import_options *o, struct err *e)
 {
-    const char *slash = strrchr(path, '/');
-    struct import_written w;
-    struct shape_cost cost;
-
-    shape_cost(&cost, &r->spec);
-    TRY(import_write(im, project_path(project, a, dir), &w, e));
-    const struct record_source source = {
-        .run_id = r->run_id,
-        .kind = r->spec.train.origin == SPEC_AUTHORS ? "authors" : "checkpoint",
-        .name = slash ? slash + 1 : path,
-        .path = w.file,
-        .sha256 = w.sha256,
-        .updates = w.updates,
-        .tokens_per_update = cost.tokens_per_update,
-        .final_loss_nats = loss_nats,
-        .parameters = w.parameters_n,
-        .code_id = code_id()};
-    return workflow_register_source(store, project, a, r, number, dir, &source, e);
-}
-
-static int import_checkpoint(struct import_result *out, struct store *store,
-                             const struct project *project, struct arena *a,
-                             const struct import_options *o, struct import *im, const char *path,
-                             const struct plan_run *r, struct err *e)
-{
+    const char *slash = strrchr(path, '/'), *run_id = g->run->run_id;
     struct store_run_state st;
-    int32_t number = 0;
+    struct import_written w = {0};
     double loss_nats;
-    char *dir;
 
-    TRY(import_check(im, &r->spec, e));
+    TRY(import_check(im, &g->run->spec, e));
     TRY(choose_loss(&loss_nats, o, im, path, e));
-    TRY(store_run_state(store, r->run_id, &st, e));
+    TRY(store_run_state(g->store, run_id, &st, e));
     if (st.done && !o->force)
         return ERR(e, ERR_USAGE,
                    "run %s is already done (see `alibi show %s`); --force replaces its result",
-                   r->run_id, r->run_id);
-    TRY(run_folder_claim(&dir, &number, a, project->root, r->run_id, st.attempts_n + 1, e));
-    out->dir = dir;
+                   run_id, run_id);
+    TRY(registration_begin(g, e));
+    out->dir = g->dir;
     out->was_fp16 = import_facts(im)->was_fp16;
     out->heads_recorded = import_facts(im)->heads_recorded;
-    int rc = write_and_register(store, project, a, im, path, loss_nats, r, number, dir, e);
-    if (rc < 0) dir_remove_tree(AT_FDCWD, project_path(project, a, dir), NULL, NULL);
-    return rc;
+    int rc = import_write(im, g->path, &w, e);
+    const struct record_source source = {.name = slash ? slash + 1 : path,
+                                         .path = w.file,
+                                         .sha256 = w.sha256,
+                                         .updates = w.updates,
+                                         .tokens_per_update = g->run->cost.tokens_per_update,
+                                         .final_loss_nats = loss_nats,
+                                         .parameters = w.parameters_n};
+    return registration_end(g, rc, &source, e);
 }
 
 static void fill_result(struct import_result *out, const struct plan *p, const struct plan_run *r)
@@ -238,17 +239,15 @@ static void fill_result(struct import_result *out, const struct plan *p, const s
     out->L_train_nominal = nominal_length(p, r);
 }
 
-int workflow_import_training(struct import_result *out, struct store *store,
-                             const struct project *project, struct arena *a, const char *path,
-                             const struct import_options *o, const struct plan *p,
-                             const struct plan_run *r, struct err *e)
+int workflow_import_training(struct import_result *out, struct registration *g, const char *path,
+                             const struct import_options *o, const struct plan *p, struct err *e)
 {
     struct import *im = NULL;
 
     *out = (struct import_result){0};
     int rc = import_open(&im, path, e);
-    if (rc == 0) rc = import_checkpoint(out, store, project, a, o, im, path, r, e);
-    if (rc == 0) fill_result(out, p, r);
+    if (rc == 0) rc = import_checkpoint(out, g, im, path, o, e);
+    if (rc == 0) fill_result(out, p, g->run);
     import_close(im);
     return rc;
 }
@@ -262,10 +261,9 @@ static bool is_log(const char *path)
 int workflow_import(struct import_result *out, const struct project *project, struct arena *a,
                     const char *path, const struct import_options *o, struct err *e)
 {
+    struct registration g = {.project = project, .arena = a};
     struct import *im = NULL;
-    struct store *store = NULL;
     struct plan plan = {0};
-    const struct plan_run *training = NULL;
     const char *only = NULL;
     int32_t L = 0;
     int rc = 0;
@@ -278,14 +276,14 @@ int workflow_import(struct import_result *out, const struct project *project, st
     TRY_OUT(rc, complete_selection(a, o, import_facts(im), path, &only, &L, e));
     const struct plan_options po = {.scale = o->scale, .only = (const char *[]){only, NULL}};
     TRY_OUT(rc, plan_open(&plan, project, &o->artefact, 1, &po, e));
-    TRY_OUT(rc, find_training(&training, &plan, L, only, e));
-    TRY_OUT(rc, import_check(im, &training->spec, e));
-    if (o->dict) TRY_OUT(rc, check_dictionary(project, a, o->dict, &training->spec.data, e));
-    TRY_OUT(rc, store_open(&store, project_path(project, a, "results.db"), STORE_WRITE, e));
-    TRY_OUT(rc, import_checkpoint(out, store, project, a, o, im, path, training, e));
-    fill_result(out, &plan, training);
+    TRY_OUT(rc, find_training(&g.run, &plan, L, only, e));
+    TRY_OUT(rc, import_check(im, &g.run->spec, e));
+    if (o->dict) TRY_OUT(rc, check_dictionary(project, a, o->dict, &g.run->spec.data, e));
+    TRY_OUT(rc, store_open(&g.store, project_path(project, a, "results.db"), STORE_WRITE, e));
+    TRY_OUT(rc, import_checkpoint(out, &g, im, path, o, e));
+    fill_result(out, &plan, g.run);
 out:
-    store_close(store);
+    store_close(g.store);
     plan_close(&plan);
     import_close(im);
     return rc;

@@ -2,7 +2,6 @@
 #include "pretrained/pretrained.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,11 +11,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "record/run_folder.h"
 #include "source/source.h"
-#include "spec/code_id.h"
 #include "tokenizer/tokenizer.h"
-#include "workflow/workflow.h"
+#include "workflow/workflow_internal.h"
 
 enum { SHOWN_BYTES = 64 << 20 };
 
@@ -29,7 +26,7 @@ struct reading {
     double passes; /* done */
 };
 
-static int tick(void *context, double share, struct err *e)
+static int report_share(void *context, double share, struct err *e)
 {
     struct reading *r = context;
 
@@ -53,7 +50,7 @@ static int read_weights(struct pretrained *p, struct reading *r, struct err *e)
     for (int32_t i = 0; rc == 0 && i < params->tensors_n; i++) {
         rc = pretrained_read(p, i, values, e);
         done += (int64_t)params->tensor[i].rows * params->tensor[i].cols;
-        if (rc == 0) rc = tick(r, (double)done / (double)params->parameters_n, e);
+        if (rc == 0) rc = report_share(r, (double)done / (double)params->parameters_n, e);
     }
     free(values);
     return rc;
@@ -147,7 +144,7 @@ static int write_piece(const struct model_result *m, const char *sha256,
 /* --- importing -------------------------------------------------------------------------------- */
 
 /* Finds the absolute path of a folder, as a piece can hold it. */
-static int resolve(const char **out, struct arena *a, const char *folder, struct err *e)
+static int resolve_folder(const char **out, struct arena *a, const char *folder, struct err *e)
 {
     char path[PATH_MAX];
     struct stat st;
@@ -205,7 +202,7 @@ static int import_open_folder(struct model_result *out, struct pretrained *p,
     TRY(read_tokenizer(out, sha256, o, e));
     TRY(read_weights(p, &reading, e));
     reading.passes = 1;
-    TRY(pretrained_files(&file, &n, a, out->folder, tick, &reading, e));
+    TRY(pretrained_files(&file, &n, a, out->folder, report_share, &reading, e));
     pretrained_fingerprint(out->spec.model.files, file, n);
     snprintf(out->spec.model.name, sizeof out->spec.model.name, "%s", out->name);
     const char *path = project_path(project, a, out->piece);
@@ -219,9 +216,9 @@ int workflow_import_model(struct model_result *out, const struct project *projec
     struct pretrained *p = NULL;
 
     *out = (struct model_result){.arena = a};
-    TRY(resolve(&out->folder, a, folder, e));
+    TRY(resolve_folder(&out->folder, a, folder, e));
     out->tokenizer = out->folder;
-    if (o->tokenizer) TRY(resolve(&out->tokenizer, a, o->tokenizer, e));
+    if (o->tokenizer) TRY(resolve_folder(&out->tokenizer, a, o->tokenizer, e));
     TRY(choose_name(out, o, e));
     out->piece = arena_printf(a, "data/models/%s.yaml", out->name);
     TRY(pretrained_open(&p, folder, e));
@@ -230,22 +227,97 @@ int workflow_import_model(struct model_result *out, const struct project *projec
     return rc;
 }
 
+/* --- the models of a plan --------------------------------------------------------------------- */
+
+int planning_find_model(struct planning *p, const struct project *project, int32_t run,
+                        struct err *e)
+{
+    const struct spec *s = &p->plan.run[run].spec;
+    struct plan_model *m = arena_array(&p->plan.arena, 1, sizeof *m);
+
+    if (s->kind != SPEC_TRAIN) return 0;
+    int rc = plan_model_find(m, project, &p->plan.arena, s->model.files, e);
+    if (rc == 0) p->model[run] = m;
+    return rc == ERR_NOINPUT ? 0 : rc;
+}
+
+/* Checks the tokenizer of a corpus that is there; a run says if it is not. */
+static int check_tokenizer(const struct plan_model *m, const struct project *project,
+                           struct arena *a, const struct spec *s, struct err *e)
+{
+    struct manifest corpus;
+    const char *path = arena_printf(a, "%s/data/%s/manifest.yaml", project->root, s->data.corpus);
+
+    if (!file_exists(path)) return 0;
+    TRY(manifest_read(&corpus, a, path, e));
+    if (!corpus.tokenizer)
+        return ERR(e, ERR_DATA,
+                   "data/%s has the words of a dictionary, not the ids of %s's tokenizer; prepare "
+                   "the text with `alibi data prepare NAME --tokenizer %s --text DIR`",
+                   s->data.corpus, s->model.name, m->folder);
+    if (strcmp(corpus.dictionary_sha256, m->tokenizer) == 0) return 0;
+    return ERR(
+        e, ERR_DATA,
+        "data/%s has the ids of another tokenizer (%s, %.12s…) than %s (%.12s…); prepare the "
+        "text with `alibi data prepare NAME --tokenizer %s --text DIR`",
+        s->data.corpus, corpus.tokenizer, corpus.dictionary_sha256, s->model.name, m->tokenizer,
+        m->folder);
+}
+
+/* Names a setting of the model that the grid or --set changes. */
+static int check_unchanged(const struct plan_model *m, struct arena *a, const struct spec *s,
+                           struct err *e)
+{
+    const struct spec_key *key = spec_model_difference(s, &m->spec);
+
+    if (!key) return 0;
+    return ERR(e, ERR_DATA,
+               "%s = %.60s, but %.60s in %s; a pretrained model is evaluated as it is (windows "
+               "and scalings are keys of eval.)",
+               key->name, spec_get(s, key, a), spec_get(&m->spec, key, a), m->path);
+}
+
+static int check_imported(const struct plan_model *m, const struct spec *s, struct err *e)
+{
+    if (m) return 0;
+    return ERR(e, ERR_NOINPUT,
+               "%s is not imported: its piece describes a model without its weights; get the "
+               "folder with any download tool, then `alibi import ./%s`, and name "
+               "data/models/%s.yaml in base:",
+               s->model.name, s->model.name, s->model.name);
+}
+
+int planning_check_models(const struct planning *p, const struct project *project, struct err *e)
+{
+    struct arena a;
+    int rc = 0;
+
+    arena_init(&a);
+    for (int32_t i = 0; rc == 0 && i < p->plan.runs_n; i++) {
+        const struct plan_run *r = &p->plan.run[i];
+        if (p->state[i].done || !spec_is_pretrained(&r->spec)) continue;
+        int32_t of = r->spec.kind == SPEC_EVAL ? r->train : i;
+        const struct plan_model *m = p->model[of];
+        rc = check_imported(m, &r->spec, e);
+        if (rc == 0) rc = check_tokenizer(m, project, &a, &r->spec, e);
+        if (rc == 0) rc = check_unchanged(m, &a, &p->plan.run[of].spec, e);
+    }
+    arena_fini(&a);
+    return rc;
+}
+
 /* --- registering ------------------------------------------------------------------------------ */
 
 static int register_model(struct store *store, const struct project *project, struct arena *a,
                           const struct plan_run *r, const struct plan_model *m, struct err *e)
 {
-    struct store_run_state st;
+    struct registration g = {.store = store, .project = project, .arena = a, .run = r};
     struct strbuf files;
-    int32_t number = 0;
-    char *dir;
 
     strbuf_init(&files, a);
     for (int32_t i = 0; i < m->files_n; i++)
         strbuf_addf(&files, "%s  %s\n", m->file[i].sha256, m->file[i].name);
-    const struct record_source source = {.run_id = r->run_id,
-                                         .kind = "folder",
-                                         .name = r->spec.model.name,
+    const struct record_source source = {.name = r->spec.model.name,
                                          .path = m->folder,
                                          .sha256 = r->spec.model.files,
                                          .tokenizer = m->tokenizer,
@@ -253,13 +325,9 @@ static int register_model(struct store *store, const struct project *project, st
                                          .updates = RECORD_NONE,
                                          .tokens_per_update = RECORD_NONE,
                                          .final_loss_nats = (double)NAN,
-                                         .parameters = r->cost.parameters_n,
-                                         .code_id = code_id()};
-    TRY(store_run_state(store, r->run_id, &st, e));
-    TRY(run_folder_claim(&dir, &number, a, project->root, r->run_id, st.attempts_n + 1, e));
-    int rc = workflow_register_source(store, project, a, r, number, dir, &source, e);
-    if (rc < 0) dir_remove_tree(AT_FDCWD, project_path(project, a, dir), NULL, NULL);
-    return rc;
+                                         .parameters = r->cost.parameters_n};
+    TRY(registration_begin(&g, e));
+    return registration_end(&g, 0, &source, e);
 }
 
 /* True if the model is registered where it is now. */

@@ -75,9 +75,9 @@ static int check_size(const char *path, int64_t bytes, struct err *e)
 }
 
 /* Fetches a file unless it is there. */
-static int download(const char *path, const struct published *s, const char *name,
-                    const char *sha256, int64_t bytes_max, workflow_progress_fn progress,
-                    struct arena *a, struct err *e)
+static int download_file(const char *path, const struct published *s, const char *name,
+                         const char *sha256, int64_t bytes_max, workflow_progress_fn progress,
+                         struct arena *a, struct err *e)
 {
     struct workflow_bytes show = {.progress = progress, .name = name, .first = -1};
     const struct fetch_options f = {.url = arena_printf(a, "%s%s", s->list.url, name),
@@ -117,10 +117,11 @@ static int fetch_checkpoint(struct store *store, const struct project *project, 
     const char *path = arena_printf(a, "%s/%s", s->folder, c->file);
     const char *kept = c->sha256 ? NULL : kept_hash(a, path);
     const char *sha256 = c->sha256 ? c->sha256 : kept;
+    struct registration g = {.store = store, .project = project, .arena = a, .run = &p->run[run]};
     struct import_result result;
 
-    TRY(check_disk(project, a, &p->run[run], e));
-    int rc = download(path, s, c->file, sha256, s->list.bytes_max, progress, a, e);
+    TRY(check_disk(project, a, g.run, e));
+    int rc = download_file(path, s, c->file, sha256, s->list.bytes_max, progress, a, e);
     if (rc == ERR_DATA && kept)
         err_ctx(e,
                 "not the file of the first download, whose hash is in %s.sha256 (delete that "
@@ -128,9 +129,7 @@ static int fetch_checkpoint(struct store *store, const struct project *project, 
                 c->file);
     TRY(rc);
     rc = check_size(path, c->bytes, e);
-    if (rc == 0)
-        rc = workflow_import_training(&result, store, project, a, path, &options, p, &p->run[run],
-                                      e);
+    if (rc == 0) rc = workflow_import_training(&result, &g, path, &options, p, e);
     if (rc == ERR_DATA && !sha256) {
         unlink(path);
         err_ctx(e, "deleted, so that the same command downloads it again");

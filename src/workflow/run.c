@@ -253,18 +253,18 @@ static struct run *make_runs(int32_t *n, struct arena *a, const struct planning 
 {
     const struct plan *plan = &p->plan;
     struct run *runs = arena_array(a, (size_t)plan->runs_n + 1, sizeof *runs);
-    int32_t *place = arena_array(a, (size_t)plan->runs_n + 1, sizeof *place);
+    int32_t *kept = arena_array(a, (size_t)plan->runs_n + 1, sizeof *kept);
 
     *n = 0;
     for (int32_t i = 0; i < plan->runs_n; i++) {
         const struct plan_run *r = &plan->run[i];
         int32_t of = r->train >= 0 ? r->train : i;
-        place[i] = -1;
+        kept[i] = -1;
         if (training >= 0 ? of != training : planning_is_published(p, of)) continue;
         if (spec_is_source(&r->spec)) continue;
-        place[i] = *n;
+        kept[i] = *n;
         runs[*n] = (struct run){.spec = r->spec,
-                                .train = r->train >= 0 ? place[r->train] : -1,
+                                .train = r->train >= 0 ? kept[r->train] : -1,
                                 .flops = r->cost.flops,
                                 .device_bytes = r->cost.device_bytes,
                                 .disk_bytes = r->cost.disk_running_bytes};

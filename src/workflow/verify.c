@@ -20,14 +20,14 @@ struct verify {
     struct store *store;
     const struct verify_options *options;
     struct verify_summary *sum;
-    const char *origin; /* of the training being verified */
+    const char *kind; /* of the source being verified */
 };
 
 /* The selected run and its training. */
 #define VERIFY_CHOSEN(id) " (:run IS NULL OR " id " = :run)"
 
-static void report(struct verify *v, enum verify_verdict verdict, const char *what,
-                   const char *detail)
+static void report_check(struct verify *v, enum verify_verdict verdict, const char *what,
+                         const char *detail)
 {
     v->options->report(v->options->context, verdict, what, detail);
     v->sum->wrong_n += verdict == VERIFY_WRONG;
@@ -43,7 +43,7 @@ static int verify_weights(struct verify *v, const char *run_id, enum spec_checkp
     struct source source;
     struct spec spec;
 
-    if (strcmp(v->origin, "pretrained") == 0) {
+    if (source_is_folder(v->kind)) {
         TRY(source_open(&source, v->project, run_id, which, NULL, NULL, e));
         source_close(&source);
         return 0;
@@ -65,7 +65,7 @@ static int verify_training(struct verify *v, const char *run_id, struct err *e)
         if (strcmp(path, before) == 0) continue; /* best and last are the same file */
         before = arena_strdup(v->arena, path);
         int rc = verify_weights(v, run_id, which[i], path, sha256, &why);
-        report(v, rc == 0 ? VERIFY_OK : VERIFY_WRONG, path, rc == 0 ? NULL : why.text);
+        report_check(v, rc == 0 ? VERIFY_OK : VERIFY_WRONG, path, rc == 0 ? NULL : why.text);
         v->sum->checkpoints_n++;
     }
     return 0;
@@ -91,11 +91,11 @@ static void compare_result(struct verify *v, const struct record *r, const struc
         const struct record_value value = record_get(r, f);
         const char *cell = i < rows->columns_n ? row[i].text : NULL;
         if (record_equals_cell(&value, cell)) continue;
-        report(v, VERIFY_WRONG,
-               arena_printf(v->arena, "run %s: %s is %s in results.db, but %s in its record",
-                            store_text(&row[0]), f->column, cell ? cell : "nothing",
-                            record_format(&value, v->arena)),
-               NULL);
+        report_check(v, VERIFY_WRONG,
+                     arena_printf(v->arena, "run %s: %s is %s in results.db, but %s in its record",
+                                  store_text(&row[0]), f->column, cell ? cell : "nothing",
+                                  record_format(&value, v->arena)),
+                     NULL);
     }
 }
 
@@ -112,9 +112,9 @@ static int verify_result(struct verify *v, const struct rows *rows, const struct
 
     v->sum->results_n++;
     if (!file_exists(events)) {
-        report(v, VERIFY_MISSING,
-               arena_printf(a, "run %s: its records are not on this machine (%s)", run_id, dir),
-               NULL);
+        report_check(
+            v, VERIFY_MISSING,
+            arena_printf(a, "run %s: its records are not on this machine (%s)", run_id, dir), NULL);
         return 0;
     }
     int rc = run_folder_record(&r, a, dir, strtoull(sequence, NULL, 10), &why);
@@ -124,9 +124,9 @@ static int verify_result(struct verify *v, const struct rows *rows, const struct
     if (rc == 1)
         compare_result(v, &r, rows, row);
     else
-        report(v, VERIFY_WRONG,
-               arena_printf(a, "run %s: %s contains no record of its result", run_id, events),
-               rc < 0 ? why.text : NULL);
+        report_check(v, VERIFY_WRONG,
+                     arena_printf(a, "run %s: %s contains no record of its result", run_id, events),
+                     rc < 0 ? why.text : NULL);
     return 0;
 }
 
@@ -141,8 +141,8 @@ static int verify_reproduced(struct verify *v, const char *run_id, const char *d
 
     TRY(reproduce_run(&r, v->project, &o, e));
     if (!r.ran) {
-        report(v, VERIFY_SKIPPED, arena_printf(a, "run %s was not reproduced: %s", run_id, r.why),
-               NULL);
+        report_check(v, VERIFY_SKIPPED,
+                     arena_printf(a, "run %s was not reproduced: %s", run_id, r.why), NULL);
         return 0;
     }
     v->sum->reproduced_n++;
@@ -150,19 +150,21 @@ static int verify_reproduced(struct verify *v, const char *run_id, const char *d
                                                 (long long)r.updates)
                                  : arena_printf(a, "run %s, evaluation reproduced", run_id);
     if (r.differ_n == 0) {
-        report(v, VERIFY_OK,
-               arena_printf(
-                   a, "%s: %lld records agree bit for bit, %lld of them the hash of a checkpoint",
-                   what, (long long)r.compared_n, (long long)r.hashes_n),
-               NULL);
+        report_check(
+            v, VERIFY_OK,
+            arena_printf(
+                a, "%s: %lld records agree bit for bit, %lld of them the hash of a checkpoint",
+                what, (long long)r.compared_n, (long long)r.hashes_n),
+            NULL);
     } else if (r.same_maker) {
-        report(v, VERIFY_WRONG, what, r.why);
+        report_check(v, VERIFY_WRONG, what, r.why);
     } else {
-        report(v, VERIFY_DIFFERENT,
-               arena_printf(a, "%s: %lld records differ; %s", what, (long long)r.differ_n, r.why),
-               arena_printf(
-                   a, "bits are only guaranteed for the same program, device and libraries: %s",
-                   r.maker));
+        report_check(
+            v, VERIFY_DIFFERENT,
+            arena_printf(a, "%s: %lld records differ; %s", what, (long long)r.differ_n, r.why),
+            arena_printf(a,
+                         "bits are only guaranteed for the same program, device and libraries: %s",
+                         r.maker));
     }
     return 0;
 }
@@ -173,8 +175,8 @@ int workflow_verify(struct verify_summary *out, const struct project *project, s
                     struct store *store, const struct verify_options *o, struct err *e)
 {
     static const char trainings_sql[] =
-        "SELECT run_id, origin FROM trainings WHERE run_id IN (SELECT coalesce(train_run_id, "
-        "run_id) FROM"
+        "SELECT run_id, kind FROM trainings LEFT JOIN sources ON id = run_id AND current"
+        " WHERE run_id IN (SELECT coalesce(train_run_id, run_id) FROM"
         " run_list WHERE" VERIFY_CHOSEN("run_id") ") ORDER BY run_id";
     static const char runs_sql[] =
         "SELECT v.run_id, a.dir FROM results v JOIN run_attempts a USING(attempt_id) WHERE"
@@ -192,7 +194,7 @@ int workflow_verify(struct verify_summary *out, const struct project *project, s
     TRY(store_check(store, e));
     TRY(rows_read(&rows, a, store, trainings_sql, &run, 1, e));
     for (int32_t i = 0; i < rows.rows_n; i++) {
-        v.origin = store_text(&rows.row[i][1]);
+        v.kind = rows.row[i][1].text;
         TRY(verify_training(&v, store_text(&rows.row[i][0]), e));
     }
     TRY(rows_read(&rows, a, store, result_sql, &run, 1, e));
@@ -200,12 +202,12 @@ int workflow_verify(struct verify_summary *out, const struct project *project, s
     if (o->updates > 0) {
         TRY(rows_read(&rows, a, store, sources_sql, &run, 1, e));
         for (int32_t i = 0; i < rows.rows_n; i++)
-            report(&v, VERIFY_SKIPPED,
-                   arena_printf(a,
-                                "run %s was not reproduced: its weights were imported, not "
-                                "trained here",
-                                store_text(&rows.row[i][0])),
-                   NULL);
+            report_check(&v, VERIFY_SKIPPED,
+                         arena_printf(a,
+                                      "run %s was not reproduced: its weights were imported, not "
+                                      "trained here",
+                                      store_text(&rows.row[i][0])),
+                         NULL);
         TRY(rows_read(&rows, a, store, runs_sql, &run, 1, e));
         for (int32_t i = 0; i < rows.rows_n; i++)
             TRY(verify_reproduced(&v, store_text(&rows.row[i][0]), store_text(&rows.row[i][1]), e));

@@ -30,7 +30,7 @@ static inline int rows_read(struct rows *out, struct arena *a, struct store *sto
     return store_query(store, out, a, sql, params, params_n, ROWS_LIMIT_S, e);
 }
 
-/* --- planning.c: a plan with its state in results.db and its estimated time ----------------- */
+/* --- planning.c, hardware.c, estimate.c, changes.c: a plan with its state and an estimate --- */
 enum { PLANNING_DEVICES_MAX = 64 };
 
 /* An estimate of time comes from one of three sources: earlier trainings on the device; a share of
@@ -181,18 +181,26 @@ struct import_result {
 int workflow_import(struct import_result *out, const struct project *project, struct arena *a,
                     const char *path, const struct import_options *o, struct err *e);
 
-/* workflow_import_training - workflow_import of the file of training r of the plan, into an open
- * store. */
-int workflow_import_training(struct import_result *out, struct store *store,
-                             const struct project *project, struct arena *a, const char *path,
-                             const struct import_options *o, const struct plan *p,
-                             const struct plan_run *r, struct err *e);
+/* A source that is being registered. */
+struct registration {
+    struct store *store;
+    const struct project *project;
+    struct arena *arena;
+    const struct plan_run *run; /* the training whose weights it has */
+    const char *dir, *path;     /* a new folder of the run: relative to the project, and absolute */
+    int32_t number;             /* of the folder */
+};
+/* registration_begin - makes the folder, which may take the weights. */
+int registration_begin(struct registration *g, struct err *e);
+/* registration_end - writes the record into the folder, and adds run and source to results.db. Sets
+ * what follows from the run: run_id and code_id. After a failure, of which rc may be one
+ * before, the folder is removed. */
+int registration_end(struct registration *g, int rc, const struct record_source *source,
+                     struct err *e);
 
-/* workflow_register_source - writes the record of a source into the folder dir, number `number` of
- * the run, and adds run and source to results.db. */
-int workflow_register_source(struct store *store, const struct project *project, struct arena *a,
-                             const struct plan_run *r, int32_t number, const char *dir,
-                             const struct record_source *source, struct err *e);
+/* workflow_import_training - workflow_import of the file of g->run, a training of the plan. */
+int workflow_import_training(struct import_result *out, struct registration *g, const char *path,
+                             const struct import_options *o, const struct plan *p, struct err *e);
 
 /* --- pretrained.c: models in Hugging Face format ------------------------------------------------
  *
@@ -265,6 +273,11 @@ struct gc_result {
  * needs. */
 int workflow_gc(struct gc_result *out, const struct project *project, struct arena *a,
                 struct store *store, struct err *e);
+
+/* workflow_delete - deletes the attempt folders of what store_doom found, then its rows. What an
+ * interruption leaves is still in results.db, so that the same command deletes the rest. */
+int workflow_delete(struct gc_result *out, const struct project *project,
+                    const struct store_doomed *doomed, struct store *store, struct err *e);
 
 /* --- verify.c ----------------------------------------------------------------------------- */
 enum verify_verdict {

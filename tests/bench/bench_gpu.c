@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "cpu/cpu.h"
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/process.h"
 #include "shape/shape.h"
 #include "spec/code_id.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "bench/bench_gpu.h"
-#include "worker/worker_internal.h"
+#include "worker/weights.h"
 
 enum { TIMES = 5, PATH_BYTES = 64, NAG_SLOTS = 1 };
 

@@ -11,8 +11,11 @@
 
 #include "bench/bench_gpu.h"
 #include "bench/bench_live.h"
-#include "model/model_internal.h"
-#include "worker/worker_internal.h"
+#include "model/model_graph.h"
+#include "model/model_lists.h"
+#include "model/model_pass.h"
+#include "model/model_struct.h"
+#include "worker/weights.h"
 
 enum { HEADS_MAX = 64 };
 

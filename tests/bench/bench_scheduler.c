@@ -23,7 +23,7 @@
 #include "base/str.h"
 #include "base/subprocess.h"
 #include "record/run_folder.h"
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/executor.h"
 #include "workflow/workflow.h"
 
 enum { BENCH_RUNS = 10000, BENCH_LENGTHS = 5, BENCH_READERS = 2 };

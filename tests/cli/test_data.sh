@@ -15,6 +15,11 @@ hash=$(archive good.tar)
 mkdir -p again/data/fetched
 head -c 5000 good.tar >again/data/fetched/wikitext2.zip.part
 head -c 20000 good.tar >cut.tar
+mkdir -p configs/data
+cat >configs/data/few.yaml <<Y
+data: { dataset: few, corpus: few, vocab: 64, train_tokens: 7347, valid_tokens: 640, test_tokens: 581 }
+source: { title: The 60 most frequent words, text: wikitext2 }
+Y
 bad=$(archive bad.tar -P --transform 's,^wikitext-2,../..,')
 printf 'Unwanted running.\nwanted wanted zebra\n' >text/train.txt
 printf 'running wanted\n' >text/valid.txt

@@ -65,7 +65,7 @@ if command -v gnuplot >/dev/null 2>&1; then
     grep -q '> *45<' plots/curves-*.svg && fail "an axis to 45 for 41 updates"
 fi
 
-# A grouped artefact has its own target of make.
+# An artefact of a collection has its own target of make.
 cd "$source" || exit 1
 expect 0 "alibi run explore/methods --scale mini" make -n NVCC= reproduce-explore/methods SCALE=mini
 expect 0 "alibi report table5 *$" make -n NVCC= reproduce-table5

@@ -81,7 +81,7 @@ cd "$dir/home" || exit 1
 cp -r "$dir/project/data" .
 sed 's/L_valid: \[32, 64\]/L_valid: [32, 64, 96]/' "$dir/project/g/grid.yaml" >g/grid.yaml
 expect 66 "neither results.db nor run folders" "$alibi" merge "$dir/bare"
-expect 66 "without their run folders (missing: [0-9]*, .*alibi report all --project" "$alibi" merge "$dir/lost"
+expect 66 "without their run folders (missing: [0-9]*, .*alibi report all --db" "$alibi" merge "$dir/lost"
 expect 0 "^6$" "$alibi" query "SELECT count(*) FROM evaluations" --format csv --project "$dir/lost"
 (cd "$dir/project" && mv "$events" "$dir/events" && mkdir "$events")
 expect 65 "1 run folder left out" "$alibi" merge "$dir/project"

@@ -35,7 +35,7 @@ step() {
     project=$2
     shift 2
     case $name in
-    import) "$@" "$alibi" import "$fixtures/open_models/complete/llama_complete" --as llama --project "$project" ;;
+    import) "$@" "$alibi" import "$fixtures/open/llama_complete" --as llama --project "$project" ;;
     prepare) "$@" "$alibi" data prepare tiny --text "$fixtures/checkpoints/text" --project "$project" ;;
     train) "$@" "$alibi" run "$dir/plain/" --devices cpu:1 --project "$project" ;;
     knn) "$@" "$alibi" run "$dir/g/" --devices cpu:1 --project "$project" ;;

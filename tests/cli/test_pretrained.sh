@@ -48,7 +48,7 @@ expect 0 "260 ids of 300" "$alibi" import broken/tokenizer_missing --tokenizer b
 [ ! -e results.db ] && [ ! -e runs ] || fail "an import wrote results"
 
 # Models with their texts, beside the numbers of transformers.
-cp -r "$fixtures/complete" c
+cp -r "$fixtures/complete" c && cp -r "$fixtures/../open/llama_complete" c/
 for m in bloom llama neox; do
     expect 0 "wrote      data/models/$m.yaml" "$alibi" import c/${m}_complete --as $m
     mkdir t-$m && cp c/${m}_complete/text.txt t-$m/test.txt
@@ -146,6 +146,8 @@ mkdir open && printf 'artefact: open\ntitle: x\nscale: none\nbase: [model/open/g
 expect 0 "124,439,808" "$alibi" plan open/ --all
 grep -q "L_valid 1025 .*not defined beyond L_train" out || fail "learned positions do not end at L_train"
 expect 66 "gpt2 is not imported" "$alibi" run open/ --devices cpu:1
+sed -i 's/gpt2/mpt-7b/; s/\[1024, 1025\]/2048/' open/grid.yaml
+expect 0 "1 run needs more than the 24 GB of its memory" "$alibi" plan open/ --devices rtx3090 # where it is not streamed
 
 # A folder that changes: before a run, while it is elsewhere, and during a run.
 grid late "$(block bloom bloom)" "

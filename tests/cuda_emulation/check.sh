@@ -27,7 +27,7 @@ files() { # names without .safetensors
 }
 
 check() { # kind: runs all its legs; writes how many passed and failed
-    kind=$1
+    kind=$1 device=cuda:emulated
     label="$kind "
     facts=$(facts kind "$kind")
     logs=$emulated/logs-$kind
@@ -41,7 +41,7 @@ check() { # kind: runs all its legs; writes how many passed and failed
         return
         ;;
     plain)
-        orders=${EMULATION_ORDERS:-reverse 1} place=$build
+        orders=${EMULATION_ORDERS:-reverse 1} place=$build device=check:cuda:emulated # which checks each op
         oracle=
         ;;
     asan)
@@ -61,8 +61,8 @@ check() { # kind: runs all its legs; writes how many passed and failed
     for order in $orders; do
         # Kernels of this project follow products that have no epilogue.
         set -- env EMULATION_ORDER=$order EMULATION_PRODUCTS="relu-absent sums-absent mask-absent" "$place/tests/ops/test_ops"
-        leg "op table, order $order" "$@" cuda:emulated
-        leg "ops in bf16, order $order" "$@" --bf16 cuda:emulated
+        leg "op table, order $order" "$@" $device
+        leg "ops in bf16, order $order" "$@" --bf16 $device
     done
     leg "choices of products" "$place/tests/cuda_emulation/check_products"
     [ "$kind" = tsan ] || leg "exchange between ranks" "$place/tests/cuda_emulation/check_exchange"

@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import model
 
@@ -141,7 +142,9 @@ def main():
         sys.exit(f"report.py: no nvcc logs in {build}/cuda; run make cuda first")
     if "80" in kernels:
         kernels.setdefault("89", kernels["80"])
-    launches = {kb: launches_of(build, kb) for kb in {LIMITS[t][0] for t in kernels}}
+    sizes = sorted({LIMITS[t][0] for t in kernels})
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        launches = dict(zip(sizes, pool.map(lambda kb: launches_of(build, kb), sizes)))
     recorded, now = read_recorded(), {}
     for target in sorted(kernels, key=list(LIMITS).index):
         kb = LIMITS[target][0]

@@ -56,7 +56,7 @@ TEST(every_token_is_scored_exactly_once_an_epoch)
     struct batches *b = opened(&s, 16, 3, 100, 1);
     int64_t updates = batches_epoch_updates(b);
     assert_int_equal(batches_rows_max(b), 6);
-    assert_int_equal(updates, 4); /* 63 blocks, 11 batches */
+    assert_int_equal(updates, 4); /* 63 chunks, 11 batches */
     for (int64_t epoch = 0; epoch < 3; epoch++) {
         int seen[N] = {0}, shards = 0;
         for (int64_t u = epoch * updates; u < (epoch + 1) * updates; u++) {
@@ -109,9 +109,9 @@ TEST(batches_are_the_same_every_epoch_and_their_order_is_not)
     batches_close(b);
 }
 
-TEST(the_short_block_is_the_first_row_of_a_full_batch_and_padded)
+TEST(the_short_chunk_is_the_first_row_of_a_full_batch_and_padded)
 {
-    const struct tokens s = stream(N); /* 62 blocks of 16 and one of 11 */
+    const struct tokens s = stream(N); /* 62 chunks of 16 and one of 11 */
     struct batches *b = opened(&s, 16, 1, 100, 5);
     int padded = 0;
     for (int64_t u = 0; u < batches_epoch_updates(b); u++) {
@@ -133,8 +133,8 @@ TEST(the_short_block_is_the_first_row_of_a_full_batch_and_padded)
 static int64_t packed_greedily(int64_t n, int32_t L, int32_t most)
 {
     int64_t batches = 0, rows = 0;
-    for (int64_t block = 0; block * L < n; block++) {
-        bool is_short = block == 0 && n % L != 0; /* lengths rise */
+    for (int64_t chunk = 0; chunk * L < n; chunk++) {
+        bool is_short = chunk == 0 && n % L != 0; /* lengths rise */
         int64_t longest = is_short && n > L ? n % L : n < L ? n : L;
         if (rows == 0 || (rows + 1) * longest > most) {
             batches++;
@@ -217,7 +217,7 @@ static int64_t compared(struct batches *b, int64_t update, int32_t shards)
 
 TEST(shapes_are_those_of_the_shards_without_their_ids)
 {
-    /* tokens, L, shards, shard_tokens: a short block, a last update with fewer shards, a last batch
+    /* tokens, L, shards, shard_tokens: a short chunk, a last update with fewer shards, a last batch
      * with fewer rows; one batch that is shorter than L; nothing uneven. */
     static const int32_t cases[][4] = {{N, 16, 3, 100},  {N, 16, 8, 100},  {5, 16, 2, 64},
                                        {960, 16, 2, 96}, {961, 16, 6, 48}, {70, 7, 1, 7}};

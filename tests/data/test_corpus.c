@@ -92,33 +92,33 @@ TEST_WITH(struct test_place *f, a_missing_or_short_token_file_does_not_open)
 }
 
 /* valid has the tokens a c </s> <unk> </s>, test b </s>. */
-static void write_groups(struct test_place *f)
+static void write_classes(struct test_place *f)
 {
     test_place_write(f, "text/groups.txt", "word\nend\n", 9);
     test_place_write(f, "text/valid.groups", "\0\0\1\0\1", 5);
     test_place_write(f, "text/test.groups", "\0\1", 2);
 }
 
-TEST_WITH(struct test_place *f, groups_are_beside_the_tokens_and_part_of_the_identity)
+TEST_WITH(struct test_place *f, classes_are_beside_the_tokens_and_part_of_the_identity)
 {
     char without[HASH_HEX_BYTES];
     struct corpus c;
 
     make_corpus(f);
     assert_ok(corpus_open(&c, &f->project, "tiny", &e));
-    assert_int_equal(c.groups.n, 0);
-    assert_null(c.group_of[CORPUS_VALID].data);
+    assert_int_equal(c.classes.n, 0);
+    assert_null(c.class_of[CORPUS_VALID].data);
     memcpy(without, c.fingerprint, sizeof without);
     corpus_close(&c);
-    write_groups(f);
+    write_classes(f);
     make_corpus(f);
     assert_ok(corpus_verify(&f->project, "tiny", &(struct manifest){0}, &e));
     assert_ok(corpus_open(&c, &f->project, "tiny", &e));
-    assert_int_equal(c.groups.n, 2);
-    assert_string_equal(c.groups.name[1], "end");
-    assert_memory_equal(c.group_of[CORPUS_VALID].data, "\0\0\1\0\1", 5);
-    assert_memory_equal(c.group_of[CORPUS_TEST].data, "\0\1", 2);
-    assert_null(c.group_of[CORPUS_TRAIN].data);
+    assert_int_equal(c.classes.n, 2);
+    assert_string_equal(c.classes.name[1], "end");
+    assert_memory_equal(c.class_of[CORPUS_VALID].data, "\0\0\1\0\1", 5);
+    assert_memory_equal(c.class_of[CORPUS_TEST].data, "\0\1", 2);
+    assert_null(c.class_of[CORPUS_TRAIN].data);
     assert_string_not_equal(c.fingerprint, without);
     char with[HASH_HEX_BYTES], other[HASH_HEX_BYTES];
     memcpy(with, c.fingerprint, sizeof with);
@@ -131,12 +131,12 @@ TEST_WITH(struct test_place *f, groups_are_beside_the_tokens_and_part_of_the_ide
         assert_string_not_equal(c.fingerprint, with);
         memcpy(other, c.fingerprint, sizeof other);
         corpus_close(&c);
-        write_groups(f);
+        write_classes(f);
     }
     assert_string_not_equal(other, with);
 }
 
-TEST_WITH(struct test_place *f, damage_to_groups_is_named)
+TEST_WITH(struct test_place *f, damage_to_classes_is_named)
 {
     static const struct {
         const char *file, *bytes;
@@ -151,7 +151,7 @@ TEST_WITH(struct test_place *f, damage_to_groups_is_named)
          "valid.groups: token 3 is in group 2, but there are 2; prepare the corpus again"},
         {"test.groups", NULL, 0, ERR_NOINPUT, "test.groups not found; prepare the corpus again"},
     };
-    write_groups(f);
+    write_classes(f);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *path = arena_printf(&f->arena, "data/tiny/%s", cases[i].file);
         make_corpus(f);
@@ -173,7 +173,7 @@ TEST_WITH(struct test_place *f, damage_to_groups_is_named)
     assert_open_says(f, ERR_DATA, "does not match the hashes");
 }
 
-TEST_WITH(struct test_place *f, groups_that_do_not_fit_the_text_are_refused)
+TEST_WITH(struct test_place *f, classes_that_do_not_fit_the_text_are_refused)
 {
     static const struct {
         const char *file, *bytes;
@@ -197,7 +197,7 @@ TEST_WITH(struct test_place *f, groups_that_do_not_fit_the_text_are_refused)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *path = arena_printf(&f->arena, "text/%s", cases[i].file);
         const struct prepare_options o = {.name = "other", .text_dir = test_place_path(f, "text")};
-        write_groups(f);
+        write_classes(f);
         if (cases[i].bytes)
             test_place_write(f, path, cases[i].bytes, cases[i].n);
         else
@@ -207,7 +207,7 @@ TEST_WITH(struct test_place *f, groups_that_do_not_fit_the_text_are_refused)
     }
     char many[3 * 65 + 1];
     for (int i = 0; i < 65; i++) snprintf(many + 3 * i, 4, "%02d\n", i);
-    write_groups(f);
+    write_classes(f);
     test_place_write(f, "text/groups.txt", many, 3 * 65);
     const struct prepare_options o = {.name = "other", .text_dir = test_place_path(f, "text")};
     assert_fails(ERR_DATA, "more than 64 groups", prepare_corpus(&f->project, &o, &e));

@@ -14,8 +14,9 @@
 #include "base/str.h"
 #include "fuzz/targets.h"
 #include "model/model.h"
+#include "worker/checkpoints.h"
+#include "worker/state.h"
 #include "worker/worker_fixture.h"
-#include "worker/worker_internal.h"
 
 enum { STATE_BYTES_MAX = 1 << 24 };
 

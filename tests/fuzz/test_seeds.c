@@ -2,15 +2,14 @@
  * those that once crashed a reader. */
 #include "harness/test.h"
 
-#include <stdio.h>
-
 #include <sqlite3.h>
+#include <stdio.h>
 
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "fuzz/targets.h"
-#include "store/database.h"
+#include "store/schema.h"
 
 enum { SEED_BYTES_MAX = 1 << 24 };
 

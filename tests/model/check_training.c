@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "model/model_bench.h"
-#include "model/model_internal.h"
+#include "model/model_struct.h"
 
 enum { UPDATES = 20, STOPPED_AFTER = 7, SHARDS = 2, ROWS = 4, LENGTH = 33, TOKENS = ROWS * LENGTH };
 

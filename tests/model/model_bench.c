@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/philox.h"
 #include "harness/test.h"
-#include "model/model_internal.h"
+#include "model/model_struct.h"
 
 enum { BENCHES_MAX = 128 };
 

@@ -1,9 +1,9 @@
 /* oracle_attention.c - attention weights of a batch's row 0. */
 #include <string.h>
 
-#include "model/model_internal.h"
+#include "model/model_struct.h"
 #include "model/oracle.h"
-#include "worker/worker_internal.h"
+#include "worker/heads.h"
 
 static int keep_weights(void *context, const struct heads_layer *layer, struct err *e)
 {

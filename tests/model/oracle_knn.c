@@ -6,7 +6,8 @@
 #include "data/tokens.h"
 #include "data/windows.h"
 #include "model/oracle.h"
-#include "worker/worker_internal.h"
+#include "worker/neighbours.h"
+#include "worker/score.h"
 
 enum { ROWS = 16 };
 static const double logp_of_miss = -10000.0;

@@ -2,7 +2,7 @@
  * gradients of one or more batches, named A, B, …. */
 #include <string.h>
 
-#include "model/model_internal.h"
+#include "model/model_struct.h"
 #include "model/oracle.h"
 
 struct file_batch {

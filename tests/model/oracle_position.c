@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "model/oracle.h"
-#include "worker/worker_internal.h"
+#include "worker/heads.h"
 
 /* One case: its settings as text, and its method. */
 struct table_case {

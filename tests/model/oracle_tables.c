@@ -1,15 +1,15 @@
 /* oracle_tables.c - files without a model: the learning-rate schedule, slopes, T5 buckets, and the
  * dictionary with its binarised text. */
+#include "harness/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/tokens.h"
-#include "harness/test.h"
-#include "model/model_internal.h"
 #include "model/oracle.h"
 #include "prepare/dictionary.h"
-#include "worker/worker_internal.h"
+#include "worker/train.h"
 
 void oracle_cosine(struct oracle *o)
 {

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "model/model_bench.h"
-#include "model/model_internal.h"
-#include "worker/worker_internal.h"
+#include "model/model_position.h"
+#include "model/model_struct.h"
+#include "worker/heads.h"
 
 enum { LENGTH = 40, FLOATS = 2 * 4 * LENGTH * LENGTH };
 

@@ -11,8 +11,8 @@
 #include "base/philox.h"
 #include "model/formula.h"
 #include "model/model_bench.h"
-#include "model/model_internal.h"
-#include "worker/worker_internal.h"
+#include "model/model_struct.h"
+#include "worker/heads.h"
 
 enum { ROWS = 2, LENGTH = FORMULA_T, SETTINGS_MAX = 512, RANDOM_FORMS = 60 };
 

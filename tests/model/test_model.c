@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "model/model_bench.h"
-#include "model/model_internal.h"
+#include "model/model_struct.h"
 
 enum { ROWS = 2, LENGTH = 24, TOKENS = ROWS * LENGTH, STREAMS_MAX = 64 };
 

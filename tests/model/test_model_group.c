@@ -18,7 +18,8 @@
 #include "base/hash.h"
 #include "group/group.h"
 #include "model/model_bench.h"
-#include "model/model_internal.h"
+#include "model/model_struct.h"
+#include "model/model_weights.h"
 
 enum { RANKS_MAX = 8, SHARDS_MAX = 8, UPDATES = 4, ROWS = 3, LENGTH = 7, DEADLINE_S = 120 };
 

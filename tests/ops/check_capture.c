@@ -8,7 +8,7 @@
 
 #include "base/philox.h"
 #include "ops/ops.h"
-#include "worker/worker_internal.h"
+#include "worker/train.h"
 
 enum { N = 12, C = 40 };
 

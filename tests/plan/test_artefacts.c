@@ -260,14 +260,14 @@ TEST_WITH(struct plan_fixture *f, runs_of_the_paper_keep_their_ids)
         assert_string_equal(p->run[p->point[frozen[i].point].run].run_id, frozen[i].id);
 }
 
-TEST_WITH(struct plan_fixture *f, every_artefact_of_a_group_asks_for_what_its_readme_says)
+TEST_WITH(struct plan_fixture *f, every_artefact_of_a_collection_asks_for_what_its_readme_says)
 {
     struct strbuf out;
     char **names;
     int32_t n;
 
     strbuf_init(&out, &f->arena);
-    assert_ok(plan_list_groups(&names, &n, &f->project, &f->arena, &e));
+    assert_ok(plan_list_collections(&names, &n, &f->project, &f->arena, &e));
     assert_true(n > 0);
     for (int32_t i = 0; i < n; i++) {
         const char *name = names[i];
@@ -311,7 +311,7 @@ TEST_WITH(struct plan_fixture *f, a_folder_without_a_grid_names_the_artefacts_in
                 {arena_printf(&f->arena, "%s/experiments/mine/a9/", root), "mine/a9"},
                 {arena_printf(&f->arena, "%s/experiments/mine/a9/grid.yaml", root), "mine/a9"},
                 {"lone", "lone"},
-                {"lone/inner", "inner"}, /* its parent is an artefact, not a group */
+                {"lone/inner", "inner"}, /* its parent is an artefact, not a collection */
                 {arena_printf(&f->arena, "%s/elsewhere/slopes", root), "slopes"},
                 {"explore/slopes", "explore/slopes"}, /* another one than slopes */
                 {"mine/a8", "mine/a8: No such file or directory; did you mean 'mine/a9'?"},

@@ -75,6 +75,25 @@ TEST_WITH(struct plan_fixture *f, a_project_cannot_replace_a_shipped_source)
     assert_null(strstr(c.url[0], "example.org"));
 }
 
+TEST_WITH(struct plan_fixture *f, a_corpus_with_the_text_of_another_has_its_archive_and_fewer_words)
+{
+    struct plan_corpus c, other;
+
+    assert_ok(plan_corpus_read(&other, &f->project, &f->arena, "wikitext2", &e));
+    assert_string_equal(other.text, "wikitext2");
+    assert_int_equal(other.vocab_limit, 0);
+    assert_ok(read_mine(f, &c, DATA "source: { title: My words, text: wikitext2 }\n", &e));
+    assert_string_equal(c.name, "mine");
+    assert_string_equal(c.title, "My words");
+    assert_string_equal(c.text, "wikitext2");
+    assert_int_equal(c.vocab_limit, 64);
+    assert_string_equal(c.sha256, other.sha256);
+    assert_string_equal(c.url[0], other.url[0]);
+    assert_string_equal(c.licence, other.licence);
+    assert_string_equal(c.member[2], other.member[2]);
+    assert_int_equal(c.bytes_max, other.bytes_max);
+}
+
 /* A piece may have a source, which changes no run. */
 TEST_WITH(struct plan_fixture *f, a_source_is_not_part_of_a_run)
 {
@@ -110,6 +129,11 @@ TEST_WITH(struct plan_fixture *f, errors_in_a_source_have_their_place)
         {"source:\n  url: http://h/x\n  licence: CC0\n  sha256: " HASH "\n" LIMIT
          "  files: [a, b]\n",
          "mine.yaml:7:10: files: expected 3 to 3 texts, found 2"},
+        {"source: { text: none }\n", "mine.yaml: source: text: none is not a corpus with a url"},
+        {"source: { text: cc100 }\n", "mine.yaml: source: text: cc100 is not a corpus with a url"},
+        {"source: { text: '' }\n", "mine.yaml:2:17: text is empty"},
+        {"source: { url: http://h/x, text: wikitext2 }\n",
+         "mine.yaml:2:16: source: text and url cannot be combined"},
         {"sorce: { title: x }\n", "mine.yaml:2:10: unknown key 'sorce.title'"}};
     struct plan_corpus c;
 

@@ -107,7 +107,7 @@ TEST_WITH(struct test_place *f, a_word_of_more_than_100_characters_is_unknown)
     wordpiece_gives(f, text, "<unk>\n");
 }
 
-TEST_WITH(struct test_place *f, bytes_are_joined_by_rank)
+TEST_WITH(struct test_place *f, bytes_are_joined_by_priority)
 {
     static const char text[] = "low lower  slow\n\n  lo \xC3\xA9 12ab it's\t x\n";
     const struct encode_options o = options(f, ENCODE_BPE);

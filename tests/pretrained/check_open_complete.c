@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "prepare/documents.h"
 #include "pretrained/check_open.h"
-#include "worker/worker_internal.h"
+#include "worker/score.h"
 
 /* Tolerance of section 10 on NLL, and on the logarithms of the measures, which are shares of it. */
 #define TOLERANCE 1e-5

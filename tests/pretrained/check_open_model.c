@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "interchange/safetensors.h"
 #include "model/model.h"
-#include "model/model_internal.h"
+#include "model/model_struct.h"
 #include "pretrained/check_open.h"
 #include "pretrained/pretrained.h"
 

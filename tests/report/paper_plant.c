@@ -45,12 +45,12 @@ void paper_plant_list(struct report_fixture *f)
     f->artefacts_n = n;
 }
 
-void paper_plant_groups(struct report_fixture *f)
+void paper_plant_collections(struct report_fixture *f)
 {
     const struct project project = shipped(f);
 
-    assert_works(f->base,
-                 plan_list_groups(&f->artefact, &f->artefacts_n, &project, &f->arena, &f->base->e));
+    assert_works(f->base, plan_list_collections(&f->artefact, &f->artefacts_n, &project, &f->arena,
+                                                &f->base->e));
 }
 
 int32_t paper_plant_numbers(struct report_fixture *f)
@@ -292,7 +292,7 @@ void paper_plant_runs(struct report_fixture *f, const char *scale, const char *c
                                                  [SPEC_EVAL] = plant_evaluation,
                                                  [SPEC_BENCH] = plant_benchmark};
     const struct project project = shipped(f);
-    struct planting t = {.f = f, .made_up = n > 0 && project_group_bytes(artefacts[0]) > 0};
+    struct planting t = {.f = f, .made_up = n > 0 && project_collection_bytes(artefacts[0]) > 0};
     const struct plan_options o = {.scale = scale};
 
     assert_works(f->base, plan_open(&t.plan, &project, artefacts, n, &o, &f->base->e));

@@ -13,7 +13,7 @@
 
 #include "report/cells.h"
 #include "report/paper_plant.h"
-#include "store/database.h"
+#include "store/statements.h"
 
 enum { CLAIMS_MAX = 16 };
 

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "report/report_fixture.h"
 #include "report/rows.h"
-#include "store/database.h"
+#include "store/statements.h"
 
 #define FIGURE_KEYS                                                                                \
     "rows: method\ncolumns: L_valid\nvalue: perplexity\nseries: method\nstyle: position\n"         \

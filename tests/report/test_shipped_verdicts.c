@@ -2,17 +2,16 @@
  * of the paper that a run of ours answers has a rule, is judged by it, and reaches programs. */
 #include "harness/test.h"
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "base/file.h"
 #include "report/cells.h"
 #include "report/paper_plant.h"
-#include "store/database.h"
+#include "store/statements.h"
 
 /* The verdicts of a shipped folder at scale paper. */
 static void find_verdicts(struct rows *v, struct report_fixture *f, const char *name)

@@ -30,7 +30,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "report/paper_plant.h"
-#include "store/database.h"
+#include "store/statements.h"
 
 enum { PLANTS_MAX = 64, WORDS_MAX = 12 };
 

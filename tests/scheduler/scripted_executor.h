@@ -11,7 +11,7 @@
 #ifndef TESTS_SCRIPTED_EXECUTOR_H
 #define TESTS_SCRIPTED_EXECUTOR_H
 
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/executor.h"
 
 /* The table that holds it alone; --devices scripted or scripted:N, a cluster; toy:0 to toy:5, GPUs,
  * of which the last is of another model. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/attempt.h"
 
 enum { REPORTS = FACT_DONE | FACT_FAILED | FACT_DIVERGED | FACT_CANCELLED | FACT_LOST };
 

@@ -2,11 +2,15 @@
  * whom; the caller gets its signals back unchanged. */
 #include "harness/test.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/str.h"
+#include "scheduler/executor.h"
+#include "scheduler/process.h"
 #include "scheduler/toy_grid.h"
 
 static int setup(void **state)

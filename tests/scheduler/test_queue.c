@@ -3,7 +3,11 @@
 
 #include <string.h>
 
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/attempt.h"
+#include "scheduler/call.h"
+#include "scheduler/progress.h"
+#include "scheduler/queue.h"
+#include "scheduler/slots.h"
 #include "scheduler/toy_grid.h"
 #include "shape/shape.h"
 #include "store/ingest.h"

@@ -8,7 +8,10 @@
 
 #include "base/file.h"
 #include "base/subprocess.h"
+#include "scheduler/attempt.h"
 #include "scheduler/outcome.h"
+#include "scheduler/process.h"
+#include "scheduler/progress.h"
 #include "scheduler/toy_grid.h"
 
 static const char twice[] = "SELECT count(*) FROM (SELECT run_id FROM evaluations GROUP BY run_id "

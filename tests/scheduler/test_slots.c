@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "scheduler/executor.h"
+#include "scheduler/slots.h"
 #include "scheduler/toy_grid.h"
 
 static struct slots *open_slots(struct toy_grid *g, const char *devices)

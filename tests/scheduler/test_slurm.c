@@ -11,6 +11,8 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "record/run_folder.h"
+#include "scheduler/executor.h"
+#include "scheduler/process.h"
 #include "scheduler/toy_grid.h"
 
 /* --- a Slurm that is made of scripts (fake_slurm/) --- */

@@ -7,7 +7,8 @@
 #include <sys/types.h>
 
 #include "harness/test.h"
-#include "scheduler/scheduler_internal.h"
+#include "scheduler/queue.h"
+#include "scheduler/slots.h"
 #include "store/store_fixture.h"
 
 /* TOY_DEADLINE_MS: of every wait for a condition; generous, since the machine may be busy. */

@@ -74,6 +74,28 @@ TEST(a_published_checkpoint_costs_only_its_weights_on_disk)
     assert_int_equal(cost.disk_running_bytes, cost.disk_kept_bytes);
 }
 
+/* A CPU reads the weights of one layer at a time; the graphs of a GPU need all of them. */
+TEST(a_pretrained_model_needs_all_its_weights_in_the_memory_of_a_gpu)
+{
+    struct spec s = shape_specs_paper(SPEC_ALIBI, 512);
+    struct shape_cost trained, cost;
+
+    s.kind = SPEC_EVAL;
+    s.eval.split = SPEC_VALID;
+    s.eval.L = 512;
+    s.model.softmax = SPEC_PLAIN;
+    shape_cost(&trained, &s);
+    assert_true(trained.gpu_bytes == 0 && trained.device_bytes > 4 * trained.parameters_n);
+    s.train.origin = SPEC_PRETRAINED;
+    shape_cost(&cost, &s);
+    assert_true(cost.gpu_bytes > 0);
+    assert_int_equal(cost.device_bytes + cost.gpu_bytes, trained.device_bytes);
+    s.eval.precision = SPEC_BF16; /* of a GPU only */
+    shape_cost(&cost, &s);
+    assert_int_equal(cost.gpu_bytes, 0);
+    assert_true(cost.device_bytes > 4 * cost.parameters_n);
+}
+
 TEST(a_sliding_evaluation_costs_a_window_for_each_target)
 {
     struct spec s = shape_specs_paper(SPEC_ALIBI, 512);

@@ -51,30 +51,39 @@ static void register_old(struct test_place *p)
                strlen(place));
 }
 
+/* The spec that the older program registered. */
+static struct spec old_spec(struct test_place *p)
+{
+    struct spec *spec;
+    int32_t n;
+
+    assert_ok(run_folder_read_specs(&spec, &n, &p->arena, OLD "/1", &e));
+    return spec[0];
+}
+
 /* Registers the folder under number 2 with the spec of the older program. */
 static void register_now(struct test_place *p, const struct record_source *changes)
 {
+    const struct spec spec = old_spec(p);
     struct pretrained_file *file;
     struct strbuf lines;
-    struct spec *spec;
     int32_t n;
 
     strbuf_init(&lines, &p->arena);
     assert_ok(pretrained_files(&file, &n, &p->arena, bloom(p), NULL, NULL, &e));
     for (int32_t i = 0; i < n; i++) strbuf_addf(&lines, "%s  %s\n", file[i].sha256, file[i].name);
-    assert_ok(run_folder_read_specs(&spec, &n, &p->arena, OLD "/1", &e));
     const struct record_source source = {.run_id = run_id,
-                                         .kind = changes->kind ? changes->kind : "folder",
+                                         .kind = changes->kind,
                                          .name = "bloom",
                                          .path = changes->path ? changes->path : bloom(p),
-                                         .sha256 = spec[0].model.files,
+                                         .sha256 = spec.model.files,
                                          .tokenizer = TOKENIZER,
                                          .files = lines.text,
                                          .updates = RECORD_NONE,
                                          .tokens_per_update = RECORD_NONE,
                                          .parameters = RECORD_NONE,
                                          .code_id = "c0de"};
-    assert_ok(source_register(make_folder(p, 2), &spec[0], &source, &e));
+    assert_ok(source_register(make_folder(p, 2), &spec, &source, &e));
 }
 
 /* Compares all values with those of the folder. */
@@ -144,4 +153,31 @@ TEST_WITH(struct test_place *p, a_record_names_only_paths_of_its_kind)
     register_now(p, &(struct record_source){.kind = "cloud", .path = "x"});
     assert_fails(ERR_UNAVAILABLE, "a newer version registered its weights (cloud)",
                  source_open(&s, &p->project, run_id, SPEC_BEST, NULL, NULL, &e));
+}
+
+TEST_WITH(struct test_place *p, the_kind_of_a_source_follows_from_the_origin_of_its_training)
+{
+    static const struct {
+        const char *origin, *kind;
+        bool is_folder;
+    } cases[] = {{"trained", "checkpoint", false},
+                 {"authors", "authors", false},
+                 {"pretrained", "folder", true}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spec spec = old_spec(p);
+        struct record r;
+        const char *dir = make_folder(p, 3 + (int)i);
+        assert_ok(spec_set(&spec, spec_key_find("train.origin"), cases[i].origin, &e));
+        const struct record_source source = {.run_id = run_id,
+                                             .name = "x",
+                                             .path = "y",
+                                             .sha256 = spec.model.files,
+                                             .code_id = "c0de"};
+        assert_ok(source_register(dir, &spec, &source, &e));
+        assert_int_equal(run_folder_find(&r, &p->arena, dir, EVENT_SOURCE, &e), 1);
+        assert_string_equal(r.source.kind, cases[i].kind);
+        assert_int_equal(source_is_folder(r.source.kind), cases[i].is_folder);
+    }
+    assert_false(source_is_folder(NULL));
 }

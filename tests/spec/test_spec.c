@@ -566,6 +566,41 @@ TEST(an_evaluation_s_window_is_that_of_every_layer_of_a_pretrained_model)
     }
 }
 
+TEST(pretrained_models_differ_in_what_they_compute_not_in_their_names_or_texts)
+{
+    static const struct {
+        const char *name, *value, *found;
+    } cases[] = {
+        {"model.name", "other", NULL},
+        {"model.files", "46ae", NULL},
+        {"data.corpus", "other", NULL},
+        {"data.train_tokens", "5", NULL},
+        {"scale", "none", NULL},
+        {"train.seed", "7", NULL},        /* not known of a pretrained model */
+        {"model.t5_buckets", "16", NULL}, /* of another position method */
+        {"model.norm_eps", "1e-6", "model.norm_eps"},
+        {"model.norm", "rmsnorm", "model.norm"}, /* not model.norm_bias, which follows from it */
+        {"model.alibi_slopes", "0.5", "model.alibi_slopes"},
+        {"model.attention_window_layers", "0,6", "model.attention_window_layers"},
+        {"train.L", "128", "train.L"},
+        {"data.vocab", "1025", "data.vocab"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spec s = parsed(train_text), other;
+        set(&s, "train.origin", "pretrained");
+        other = s;
+        set(&other, cases[i].name, cases[i].value);
+        for (int swapped = 0; swapped < 2; swapped++) {
+            const struct spec_key *key =
+                swapped ? spec_model_difference(&other, &s) : spec_model_difference(&s, &other);
+            if (!cases[i].found)
+                assert_null(key);
+            else
+                assert_string_equal(key ? key->name : "", cases[i].found);
+        }
+    }
+}
+
 TEST(learned_positions_are_defined_up_to_the_training_length)
 {
     struct spec s = parsed(train_text);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "store/database.h"
+#include "store/statements.h"
 #include "store/store_fixture.h"
 
 enum { ROWS_EACH = 30, TRANSACTIONS = 4, FAULTS_MAX = 2000 };

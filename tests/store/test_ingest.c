@@ -201,7 +201,8 @@ TEST_WITH(struct store_fixture *f, a_bench_shows_its_speed)
 TEST_WITH(struct store_fixture *f, text_from_outside_stays_text)
 {
     static const char hostile[] = "'); DROP TABLE runs; --\"`$(x)%n";
-    struct store_claim claim = {hostile, hostile, "supported", hostile};
+    struct store_claim claim = {
+        .claim = hostile, .statement = hostile, .verdict = "supported", .evidence = hostile};
 
     snprintf(f->train.data.dataset, sizeof f->train.data.dataset, "%s", hostile);
     snprintf(f->train.model.name, sizeof f->train.model.name, "%s", hostile);

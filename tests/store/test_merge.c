@@ -192,8 +192,23 @@ TEST(a_file_without_its_run_folders_is_read_where_it_is)
     fixture_done(there, &there->train, 2.0, NULL);
     assert_refused(here, ERR_NOINPUT, "without their run folders (missing: 1, ",
                    fixture_merge(here, &m, there->path));
-    assert_non_null(strstr(here->e.text, "`alibi report all --project /"));
+    assert_non_null(strstr(here->e.text, "`alibi report all --db /"));
     assert_cell(here, "SELECT count(*) FROM attempts", "0");
+    merge(1);
+}
+
+/* A results.db on a local disk, behind a link: the run folders are beside the link. */
+TEST(a_project_whose_file_is_behind_a_link_is_merged)
+{
+    char target[TEST_PATH_BYTES + 64];
+
+    fixture_done(there, &there->train, 2.0, NULL);
+    fixture_make_folders(there);
+    store_fixture_close(there);
+    assert_works(there, file_make_dirs(fixture_path(there, "disk"), &there->e));
+    snprintf(target, sizeof target, "%s", fixture_path(there, "disk/results.db"));
+    assert_int_equal(rename(there->path, target), 0);
+    assert_int_equal(symlink(target, there->path), 0);
     merge(1);
 }
 

@@ -10,7 +10,9 @@
 #include <sys/wait.h>
 
 #include "base/file.h"
-#include "store/database.h"
+#include "store/migrate.h"
+#include "store/schema.h"
+#include "store/statements.h"
 #include "store/store_fixture.h"
 
 enum { MIGRATORS = 20 };

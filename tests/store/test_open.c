@@ -3,9 +3,13 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "store/database.h"
+#include "store/network.h"
+#include "store/schema.h"
+#include "store/statements.h"
 #include "store/store_fixture.h"
 
 enum { OPENERS = 20, NOBODY = 65534 };

@@ -3,12 +3,11 @@
 #include "harness/test.h"
 
 #include <signal.h>
+#include <sqlite3.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <sqlite3.h>
 
 #include "base/file.h"
 #include "store/database.h"

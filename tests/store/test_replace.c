@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "store/database.h"
+#include "store/statements.h"
 #include "store/store_fixture.h"
 
 enum { ROWS_EACH = 30, STEPS_MAX = 5000, STRIDE = 20, CLOSING_STEPS = 6, TEXT_BYTES = 64 };

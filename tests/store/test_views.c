@@ -229,8 +229,8 @@ TEST_WITH(struct store_fixture *f, losses_beyond_the_training_length_are_compare
     }
 }
 
-/* A group with a target that is not finite, one whose hits are not known, and a repetition. */
-TEST_WITH(struct store_fixture *f, losses_by_group_and_block_are_rows_of_current_results)
+/* A class with a target that is not finite, one whose hits are not known, and a repetition. */
+TEST_WITH(struct store_fixture *f, losses_by_class_and_part_are_rows_of_current_results)
 {
     struct spec train = fixture_train(SPEC_ALIBI, 64, 3);
     struct spec eval = fixture_eval(&train, 128);

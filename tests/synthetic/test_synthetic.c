@@ -10,7 +10,7 @@
 #include "synthetic/synthetic.h"
 
 /* Articles, books and web pages, small and large; small articles of few words, and more of them,
- * also with groups; two tasks. */
+ * also with classes; two tasks. */
 enum { CORPORA_N = 11, TRIPLES_N = 6 };
 
 /* The corpora for which the prototype's streams and entropy are known. That of the second is the
@@ -206,12 +206,12 @@ static const char **words_of(struct arena *a, const struct synthetic_text *text,
     return words;
 }
 
-/* The name of the group of a token. */
-static const char *group_of(struct arena *a, const struct synthetic_settings *s,
+/* The name of the class of a token. */
+static const char *class_of(struct arena *a, const struct synthetic_settings *s,
                             const struct synthetic_text *text, int64_t at)
 {
-    const char *line = s->groups;
-    for (int k = 0; k < text->groups[at]; k++) line = strchr(line, '\n') + 1;
+    const char *line = s->classes;
+    for (int k = 0; k < text->classes[at]; k++) line = strchr(line, '\n') + 1;
     assert_true(*line != '\0');
     return arena_strndup(a, line, strcspn(line, "\n"));
 }
@@ -224,7 +224,7 @@ static const char *bin_name(struct arena *a, const char *first, const int *from,
     return arena_printf(a, "%s-%d", first, best);
 }
 
-TEST_WITH(struct test_place *f, recall_has_the_probabilities_and_groups_of_its_description)
+TEST_WITH(struct test_place *f, recall_has_the_probabilities_and_classes_of_its_description)
 {
     static const int from[] = {1, 16, 32, 48, 64, 96, 128, 192, 256, 384};
     const struct synthetic_settings *s = synthetic_find("synthetic-recall");
@@ -262,7 +262,7 @@ TEST_WITH(struct test_place *f, recall_has_the_probabilities_and_groups_of_its_d
             assert_in_range(t + 1 - line, 4095, 4096);
             line = t + 1;
         }
-        assert_string_equal(group_of(&f->arena, s, &text, t), want);
+        assert_string_equal(class_of(&f->arena, s, &text, t), want);
     }
     assert_true(fabs(bits - text.bits) < 1e-6 * bits);
     /* Expected in so many steps: some deviations of a binomial. */
@@ -271,7 +271,7 @@ TEST_WITH(struct test_place *f, recall_has_the_probabilities_and_groups_of_its_d
     assert_true((double)answers_n < steps / 24 && (double)answers_n > 0.9 * steps / 24);
 }
 
-TEST_WITH(struct test_place *f, copy_has_the_probabilities_and_groups_of_its_description)
+TEST_WITH(struct test_place *f, copy_has_the_probabilities_and_classes_of_its_description)
 {
     static const int places[2][5] = {{1, 2, 10, 10, 10}, {1, 2, 29, 65, 129}};
     const struct synthetic_settings *s = synthetic_find("synthetic-copy");
@@ -287,18 +287,18 @@ TEST_WITH(struct test_place *f, copy_has_the_probabilities_and_groups_of_its_des
         assert_true(is_long || strcmp(word[t], "short") == 0);
         longs_n += is_long;
         bits += is_long ? 4 : log2(16.0 / 15);
-        assert_string_equal(group_of(&f->arena, s, &text, t), "other");
+        assert_string_equal(class_of(&f->arena, s, &text, t), "other");
         for (; strcmp(word[first + m], "|") != 0; m++) {
             double left = (double)(most - m + 1);
             bits += log2(26) - (m < least ? 0 : log2((left - 1) / left));
-            assert_string_equal(group_of(&f->arena, s, &text, first + m), "other");
+            assert_string_equal(class_of(&f->arena, s, &text, first + m), "other");
         }
         assert_in_range(m, least, most);
         bits += log2((double)(most - m + 1));
         for (int64_t k = 0; k < m; k++) {
             int64_t at = first + m + 1 + k;
             assert_string_equal(word[at], word[first + k]);
-            assert_string_equal(group_of(&f->arena, s, &text, at),
+            assert_string_equal(class_of(&f->arena, s, &text, at),
                                 bin_name(&f->arena, is_long ? "long" : "short", places[is_long],
                                          is_long ? 5 : 3, k + 1));
         }
@@ -310,7 +310,7 @@ TEST_WITH(struct test_place *f, copy_has_the_probabilities_and_groups_of_its_des
                 5 * sqrt((double)text.documents_n / 16));
 }
 
-/* Groups change no word. A mention is one of a word that names something. */
+/* Classes change no word. A mention is one of a word that names something. */
 TEST_WITH(struct test_place *f, mentions_are_grouped_by_the_distance_to_the_last_one)
 {
     static const int from[] = {1, 16, 64, 192, 384};
@@ -321,7 +321,7 @@ TEST_WITH(struct test_place *f, mentions_are_grouped_by_the_distance_to_the_last
     int64_t n, named_n = 0;
     struct map last, things;
 
-    assert_null(plain.groups);
+    assert_null(plain.classes);
     assert_int_equal(text.n, plain.n);
     assert_memory_equal(text.text, plain.text, text.n);
     assert_true(text.bits == plain.bits);
@@ -343,7 +343,7 @@ TEST_WITH(struct test_place *f, mentions_are_grouped_by_the_distance_to_the_last
             *map_put(&last, word[t], strlen(word[t]), NULL) = (int32_t)t;
             named_n++;
         }
-        assert_string_equal(group_of(&f->arena, s, &text, t), want);
+        assert_string_equal(class_of(&f->arena, s, &text, t), want);
     }
     assert_true(named_n > n / 4);
 }

@@ -565,11 +565,11 @@ TEST_WITH(struct test_place *f, a_tick_has_the_share_and_may_end_the_work)
 static size_t merge_plainly(const struct merges *m, int32_t *id, size_t n)
 {
     for (;;) {
-        int32_t best = INT32_MAX, rank;
+        int32_t best = INT32_MAX, priority;
         size_t at = 0;
         for (size_t i = 0; i + 1 < n; i++)
-            if (map_get(&m->ranks, &id[i], 2 * sizeof *id, &rank) && rank < best) {
-                best = rank;
+            if (map_get(&m->priorities, &id[i], 2 * sizeof *id, &priority) && priority < best) {
+                best = priority;
                 at = i;
             }
         if (best == INT32_MAX) return n;
@@ -590,7 +590,8 @@ TEST_WITH(struct test_place *f, words_of_all_lengths_merge_pair_by_pair)
     uint32_t seed = 1;
     int32_t plain[LONGEST], n = 2;
 
-    /* Symbols from two earlier ones, in an order of ranks that is not that of their lengths. */
+    /* Symbols from two earlier ones, in an order of priorities that is not that of their lengths.
+     */
     merges_init(&m, &f->arena, 0);
     *map_put(&m.symbols, "a", 1, NULL) = 0;
     *map_put(&m.symbols, "b", 1, NULL) = 1;

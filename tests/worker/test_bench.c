@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "worker/bench.h"
 #include "worker/worker_fixture.h"
-#include "worker/worker_internal.h"
 
 TEST(a_burst_of_other_load_does_not_change_the_speed)
 {

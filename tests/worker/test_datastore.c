@@ -12,9 +12,14 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "data/corpus.h"
 #include "interchange/interchange.h"
+#include "model/model.h"
+#include "shape/memory.h"
+#include "source/source.h"
+#include "worker/datastore.h"
+#include "worker/weights.h"
 #include "worker/worker_fixture.h"
-#include "worker/worker_internal.h"
 
 enum { TARGETS = 60, KEYS = 333, NEIGHBOURS = 12, DIM = 32 };
 

@@ -12,8 +12,8 @@
 #include "data/windows.h"
 #include "interchange/interchange.h"
 #include "model/model.h"
+#include "worker/weights.h"
 #include "worker/worker_fixture.h"
-#include "worker/worker_internal.h"
 
 enum { POSITION_TARGETS = 100 };
 
@@ -21,7 +21,7 @@ static struct spec train; /* done, in every case */
 
 static int make_trained(void **state)
 {
-    worker_fixture_make_groups(state);
+    worker_fixture_make_classes(state);
     train = worker_fixture_spec(*state, SPEC_ALIBI);
     worker_fixture_must_run(*state, &train, 1);
     return 0;
@@ -154,7 +154,7 @@ static struct expected expected_of(struct worker_fixture *f, struct model *m, co
     return x;
 }
 
-/* A group of a record against the targets that `number` puts in [first, last]. */
+/* A bin of a record against the targets that `number` puts in [first, last]. */
 static void check_bin(const struct record_bin *b, const struct expected *x,
                       int64_t (*number)(const struct expected *x, int32_t t))
 {
@@ -178,13 +178,13 @@ static int64_t position_number(const struct expected *x, int32_t t)
     return x->at[t] + 1;
 }
 
-static int64_t block_number(const struct expected *x, int32_t t)
+static int64_t part_number(const struct expected *x, int32_t t)
 {
     (void)x;
     return t + 1;
 }
 
-static int64_t group_number(const struct expected *x, int32_t t)
+static int64_t class_number(const struct expected *x, int32_t t)
 {
     (void)x;
     return t % 3 == 2;
@@ -222,8 +222,8 @@ static void check_positions(const struct record_evaluated *r, const struct expec
     assert_true(from >= fmin(L, POSITION_TARGETS));
 }
 
-/* 64 blocks of one or two targets; two groups, and a third one without targets. */
-static void check_blocks_and_groups(const struct record_evaluated *r, const struct expected *x)
+/* 64 parts of one or two targets; two classes, and a third one without targets. */
+static void check_parts_and_classes(const struct record_evaluated *r, const struct expected *x)
 {
     int64_t from = 0;
 
@@ -232,16 +232,16 @@ static void check_blocks_and_groups(const struct record_evaluated *r, const stru
         const struct record_bin *b = &r->blocks.bin[k];
         assert_int_equal(b->first, from + 1);
         assert_in_range(b->targets, 1, 2);
-        check_bin(b, x, block_number);
+        check_bin(b, x, part_number);
         from = b->last;
     }
     assert_int_equal(r->groups.n, 2);
     assert_string_equal(r->groups.bin[0].name, "two");
     assert_string_equal(r->groups.bin[1].name, "third");
-    for (int32_t k = 0; k < r->groups.n; k++) check_bin(&r->groups.bin[k], x, group_number);
+    for (int32_t k = 0; k < r->groups.n; k++) check_bin(&r->groups.bin[k], x, class_number);
 }
 
-TEST_WITH(struct worker_fixture *f, losses_and_hits_by_group_are_those_of_the_definition)
+TEST_WITH(struct worker_fixture *f, losses_and_hits_by_class_are_those_of_the_definition)
 {
     static const struct {
         int32_t L, stride;
@@ -255,7 +255,7 @@ TEST_WITH(struct worker_fixture *f, losses_and_hits_by_group_are_those_of_the_de
         const struct record_evaluated r = record_of(f, &s, 0, 1);
         const struct expected x = expected_of(f, m, &s);
         check_positions(&r, &x, s.eval.L);
-        check_blocks_and_groups(&r, &x);
+        check_parts_and_classes(&r, &x);
         check_sum(&r, &r.bins);
         check_sum(&r, &r.blocks);
         check_sum(&r, &r.groups);
@@ -414,7 +414,7 @@ static void cut_corpus(struct worker_fixture *f, const int64_t document[DOCUMENT
     struct manifest m;
 
     assert_ok(manifest_read(&m, &f->arena, manifest, &e));
-    m.groups = NULL;
+    m.classes = NULL;
     m.tokenizer = "small";
     m.prefix = 7;
     for (int i = 0; i < CORPUS_SPLITS_N; i++) {

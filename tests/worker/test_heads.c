@@ -6,8 +6,10 @@
 
 #include "interchange/interchange.h"
 #include "model/model.h"
+#include "worker/heads.h"
+#include "worker/state.h"
+#include "worker/weights.h"
 #include "worker/worker_fixture.h"
-#include "worker/worker_internal.h"
 
 enum { ROWS = 2, L = 64, LAYERS = 2 };
 

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/worker_internal.h"
+#include "backend/backend.h"
+#include "shape/memory.h"
+#include "worker/neighbours.h"
 
 enum { WIDTH = 16, QUERIES = 7 };
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "interchange/safetensors.h"
-#include "worker/worker_internal.h"
+#include "worker/train.h"
 
 static const struct spec_train readme = {
     .schedule = SPEC_COSINE,

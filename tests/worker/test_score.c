@@ -6,8 +6,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/corpus.h"
+#include "model/model.h"
+#include "shape/memory.h"
+#include "worker/score.h"
 #include "worker/worker_fixture.h"
-#include "worker/worker_internal.h"
 
 enum { SCORE_LENGTHS = 5, SCORE_TARGETS = 120, SCORE_LONGEST = 40 };
 

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/model.h"
+#include "shape/memory.h"
+#include "worker/weights.h"
 #include "worker/worker_fixture.h"
-#include "worker/worker_internal.h"
 
 static const enum model_block blocks[] = {MODEL_VALUES, MODEL_STATE_0, MODEL_STATE_1};
 

@@ -33,18 +33,18 @@ static size_t put_text(const char *path, int words_n, uint32_t seed)
     return (size_t)(words_n + (words_n + 16) / 17);
 }
 
-/* Every third token is in a group of its own; no token is in the last group. */
-static void put_groups(const char *path, size_t n)
+/* Every third token is in a class of its own; no token is in the last class. */
+static void put_classes(const char *path, size_t n)
 {
-    char *group = calloc(n, 1);
+    char *class = calloc(n, 1);
 
-    assert_non_null(group);
-    for (size_t i = 0; i < n; i++) group[i] = (char)(i % 3 == 2);
-    test_write(path, group, n);
-    free(group);
+    assert_non_null(class);
+    for (size_t i = 0; i < n; i++) class[i] = (char)(i % 3 == 2);
+    test_write(path, class, n);
+    free(class);
 }
 
-static int make(void **state, bool groups)
+static int make(void **state, bool classes)
 {
     struct worker_fixture *f = calloc(1, sizeof *f);
 
@@ -58,10 +58,11 @@ static int make(void **state, bool groups)
         const char *name = corpus_split_name((enum corpus_split)i);
         size_t n = put_text(arena_printf(&f->arena, "%s/%s.txt", dir, name),
                             i == CORPUS_TRAIN ? FIXTURE_TRAIN : FIXTURE_VALID, 17u + (uint32_t)i);
-        if (groups && i != CORPUS_TRAIN)
-            put_groups(arena_printf(&f->arena, "%s/%s.groups", dir, name), n);
+        if (classes && i != CORPUS_TRAIN)
+            put_classes(arena_printf(&f->arena, "%s/%s.groups", dir, name), n);
     }
-    if (groups) test_write(arena_printf(&f->arena, "%s/groups.txt", dir), "two\nthird\nnone\n", 15);
+    if (classes)
+        test_write(arena_printf(&f->arena, "%s/groups.txt", dir), "two\nthird\nnone\n", 15);
     const struct prepare_options o = {.name = "tiny", .text_dir = dir};
     assert_ok(prepare_corpus(&f->project, &o, &e));
     assert_ok(corpus_open(&f->corpus, &f->project, "tiny", &e));
@@ -75,7 +76,7 @@ int worker_fixture_make(void **state)
     return make(state, false);
 }
 
-int worker_fixture_make_groups(void **state)
+int worker_fixture_make_classes(void **state)
 {
     return make(state, true);
 }

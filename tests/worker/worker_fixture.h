@@ -18,10 +18,10 @@ struct worker_fixture {
     struct arena arena;
 };
 
-/* cmocka setup and teardown; *state is the fixture. The log is silent from then on. With groups,
- * every third token of valid and test is in group "third", the others in "two", none in "none". */
+/* cmocka setup and teardown; *state is the fixture. The log is silent from then on. With classes,
+ * every third token of valid and test is in class "third", the others in "two", none in "none". */
 int worker_fixture_make(void **state);
-int worker_fixture_make_groups(void **state);
+int worker_fixture_make_classes(void **state);
 int worker_fixture_remove(void **state);
 
 /* worker_fixture_spec - 20 updates of 2 x 64 tokens, a two-block model of width 32 with dropout;

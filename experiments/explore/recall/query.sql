@@ -1,4 +1,4 @@
--- Answers by the distance of their needle, for each training and each evaluation. A row is a group of
+-- Answers by the distance of their needle, for each training and each evaluation. A row is a class of
 -- answers whose needle is in the context of all of them. The bins end where the next begins.
 -- Parameters: :artefact, :scale.
 WITH

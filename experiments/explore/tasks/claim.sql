@@ -1,4 +1,4 @@
--- E7: copied strings, and words at first and later mentions. Verdicts on target groups.
+-- E7: copied strings, and words at first and later mentions. Verdicts on classes of targets.
 -- Parameters: :artefact, :scale. A case for each seed, "not run" until its numbers exist.
 WITH
 threshold AS (SELECT

@@ -1,5 +1,5 @@
 -- Copied letters by their place in the copy, and words by the distance to their last mention, for each
--- training and each evaluation. A row is a group of targets whose source is in the context of all of them.
+-- training and each evaluation. A row is a class of targets whose source is in the context of all of them.
 -- Parameters: :artefact, :scale.
 WITH
 parts(dataset, name, number, place_in_text, needs) AS (VALUES -- needs: tokens of context
