@@ -2,7 +2,7 @@
 # run.sh - runs every test program of a build, the oracle checker and the scripts; prints the time of each leg.
 # usage: tests/run.sh BUILD      JOBS=N: legs at a time (default: one per core)      ORACLE=folder: also check the fixtures there
 #                                FOLDERS="store cli/test_import": only the legs of these folders or of this name
-#                                LONG=1: also the legs that take longest
+#                                LONG=1: also the legs, and the rounds of tests, that take longest
 set -u
 
 build=$1
@@ -52,11 +52,11 @@ mkdir -p "$legs"
 if [ -n "${FOLDERS:-}" ]; then
     for folder in $FOLDERS; do grep "^$folder[/. ]" "$legs/all"; done >"$legs/list"
 else
-    # What takes longest and fails least: tools that measure, and the claims of collections without each of their numbers. Under
-    # sanitizers also lost ranks: they take minutes and parse no untrusted bytes.
-    long='cli/test_bench_[a-z]*.sh|report/test_collection_claims'
+    # What takes long and fails least: tools that measure. Under sanitizers also what takes minutes and parses no untrusted bytes:
+    # lost ranks, and SQL of claims, with the C of report/test_claims_fall.
+    long='cli/test_bench_[a-z]*.sh'
     case $build in
-        *asan) long="$long|cli/test_lost_ranks.sh" ;;
+        *asan) long="$long|cli/test_lost_ranks.sh|report/test_collection_claims" ;;
         *) [ -z "${LONG:-}" ] || long=none ;;
     esac
     grep -vE "^($long) " "$legs/all" >"$legs/list"

@@ -116,6 +116,8 @@ enum store_state {
     STORE_CANCELLED
 };
 const char *store_state_name(enum store_state state);
+/* store_state_find - the state of this name; STORE_NONE: there is none. */
+enum store_state store_state_find(const char *name);
 
 struct store_attempt {
     const char *run_id;
