@@ -212,10 +212,12 @@ int report_folder_over(struct report_folder *f, struct arena *a, const struct pr
                        const char *x, struct err *e)
 {
     const char *text, *path;
-    struct report_layout *l = &f->layout;
+    struct report_layout *l = &f->layout, own = f->layout;
 
     TRY(folder_default(&text, &path, a, p, "table.txt", e));
     TRY(report_layout_read(l, a, path, text, e));
+    memcpy(l->label, own.label, sizeof own.label);
+    l->labels_n = own.labels_n;
     TRY(folder_default(&f->query, &f->query_path, a, p, "query.sql", e));
     TRY(folder_default(&f->plot, &path, a, p, "plot.gp", e));
     l->title = arena_printf(a, "%s: %s by %s", f->artefact, l->title, x);

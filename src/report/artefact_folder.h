@@ -49,7 +49,8 @@ int report_folder_open(struct report_folder *f, struct arena *a, const struct pr
                        const char *artefact, const char *dir, struct err *e);
 
 /* report_folder_over - replaces query, layout and figure by those of experiments/default, with
- * column x along the x axis and at the head of the table; leaves out the paper and the claims. */
+ * column x along the x axis and at the head of the table; keeps the labels, leaves out the paper
+ * and the claims. */
 int report_folder_over(struct report_folder *f, struct arena *a, const struct project *p,
                        const char *x, struct err *e);
 

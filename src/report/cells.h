@@ -73,6 +73,7 @@ void report_answer_begin(struct strbuf *b, const struct report_answer *r);
  * group to value, and NULL for the others. */
 struct report_keys {
     const struct report_answer *answer;
+    const struct report_words *words; /* of tables and figures */
     struct report_names group, line;
     bool protocol; /* rows of different protocols are also groups of their own */
     const char *column, *value;
@@ -103,9 +104,9 @@ int report_cells(struct rows *out, struct arena *a, struct store *s, const struc
                  struct err *e);
 
 /* report_cells_curves - one row a line, group by group: group, panel (label of its first key),
- * title, style (of position_methods; 5 of another), shade (0 to 1), points (lines "x y deviation
- * runs x_nominal # run ids"; NULL without), points_n, seeds (most runs of a point), x_low, x_high,
- * y_low, y_high. */
+ * panel_is_number, title, style (of position_methods; 5 of another), shade (0 to 1), points (lines
+ * "x y deviation runs x_nominal # run ids"; NULL without), points_n, seeds (most runs of a point),
+ * x_low, x_high, y_low, y_high. */
 int report_cells_curves(struct rows *out, struct arena *a, struct store *s,
                         const struct report_keys *k, struct err *e);
 
@@ -129,6 +130,34 @@ int report_cells_judged(struct rows *out, struct arena *a, struct store *s,
                         const struct report_folder *f, const char *scale, struct err *e);
 int report_cells_rows(struct rows *out, struct arena *a, struct store *s,
                       const struct report_keys *k, struct err *e);
+
+/* --- words.c - the words by which tables and figures name settings: the labels of table.txt, else
+ * key and value, the key by its last part where no other key that is shown ends in it. CSV, JSON
+ * and SQL have the full keys. */
+
+struct report_words {
+    struct arena *arena;
+    const struct report_layout *layout;
+    const char **key; /* the settings and columns that the rows show */
+    int32_t keys_n, room;
+};
+
+/* report_words_read - finds the keys that the rows of `judged` show, in texts of the form "ALiBi
+ * train.lr=0.5", too; warns: also of a label that no row shows. Errors: ERR_DATA a label of a key
+ * that is neither a setting nor a column; those of report_rows_query. */
+int report_words_read(struct report_words *w, struct arena *a, struct store *s,
+                      const struct report_keys *k, bool warns, struct err *e);
+/* report_words_key - the words of a column or setting. report_words_text - those of a text of this
+ * column (NULL: NULL). report_words_title - those of a value that heads a table or panel: its
+ * label, or "key = value", or the value alone. "": it is not shown. */
+const char *report_words_key(const struct report_words *w, const char *key);
+const char *report_words_text(const struct report_words *w, const char *column, const char *text);
+const char *report_words_title(const struct report_words *w, const char *key, const char *value,
+                               bool alone);
+/* report_word_length - length of the first word of text, without the spaces before it.
+ * "L=64 (512)" is one word. report_word_is_setting - true if a word is key=value. */
+size_t report_word_length(const char *text);
+bool report_word_is_setting(const char *word, size_t n);
 
 /* --- claims.c - the verdicts of one folder's claim.sql. */
 
@@ -271,6 +300,7 @@ struct report_plot {
     const char *title, *facts, *scale;
     const struct report_folder *artefact; /* its plot.gp */
     struct store *store;
+    const struct report_words *words;
     const struct report_answer *ours;
     const struct report_answer *paper; /* NULL: the paper's points are not drawn */
     bool scaled;                       /* lengths are not the paper's */

@@ -273,6 +273,7 @@ report_curve AS (
       FILTER (WHERE is_point) AS points
   FROM (SELECT * FROM report_point ORDER BY line, at) GROUP BY line)
 SELECT c.*, coalesce(c.label0, '') AS title, c.style_n AS style, g.label AS panel,
+  g.is_number AS panel_is_number,
   CASE count(*) OVER same WHEN 1 THEN 1.0
     ELSE (row_number() OVER (same ORDER BY c.line_n) - 1.0) / (count(*) OVER same - 1) END AS shade
 FROM report_curve c

@@ -178,6 +178,33 @@ static int read_xscale(const struct layout_line *line, char *value, struct err *
     return LINE_ERR(e, line, "xscale: expected linear, log2 or log10, found \"%s\"", value);
 }
 
+/* Reads "key=value | words" or "key | words". */
+static int read_label(const struct layout_line *line, char *value, struct err *e)
+{
+    struct report_layout *l = line->layout;
+    char *part[2];
+    int n = cut(part, 2, value, '|');
+
+    if (n != 2)
+        return LINE_ERR(e, line,
+                        "%d part%s; write label: SETTING=VALUE | words or label: SETTING | words",
+                        n, n == 1 ? "" : "s");
+    char *sign = strchr(part[0], '=');
+    if (sign) *sign = '\0';
+    struct report_label label = {.value = sign ? str_trim(sign + 1) : NULL,
+                                 .words = part[1],
+                                 .path = line->path,
+                                 .line = line->number};
+    TRY(take_column(&label.key, line, str_trim(part[0]), e));
+    for (int32_t i = 0; i < l->labels_n; i++)
+        if (strcmp(l->label[i].key, label.key) == 0 && str_same(l->label[i].value, label.value))
+            return LINE_ERR(e, line, "a second label: for %s%s%s", label.key, sign ? "=" : "",
+                            sign ? label.value : "");
+    TRY(layout_more(line, l->labels_n, REPORT_MAX_LABELS, e));
+    l->label[l->labels_n++] = label;
+    return 0;
+}
+
 /* Reads FOLDER/FILE; each file may be given once. */
 static int read_use(const struct layout_line *line, char *value, struct err *e)
 {
@@ -237,6 +264,7 @@ static const struct {
     {"xlabel", read_text, false, FIELDS(xlabel, xlabel)},
     {"ylabel", read_text, false, FIELDS(ylabel, ylabel)},
     {"xscale", read_xscale, false, FIELDS(xscale, xscale)},
+    {"label", read_label, true, FIELDS(label, labels_n)},
 };
 enum { LAYOUT_KEYS_N = sizeof layout_keys / sizeof *layout_keys };
 

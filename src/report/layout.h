@@ -29,6 +29,10 @@
  *   xlabel: ylabel:   labels of the axes (default: the columns' names)
  *   xscale:   linear, log2 or log10 (default: by the column and its values). Like the labels it is
  *             for the plot.gp of experiments/default and for others that use X_LABEL and so on
+ *   label:    SETTING=VALUE | words, or SETTING | words: the words that name a value, or precede
+ *             each value of a setting, in tables, legends and titles, such as
+ *             eval.attention_window | window. Without words the setting is not shown. A column and
+ *             its value may be named like a setting. Repeated for more
  *
  * A row whose rows: columns are all NULL is not in the table, one whose series: is NULL is not in
  * the figure.
@@ -50,7 +54,13 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-enum { REPORT_MAX_NAMES = 4, REPORT_MAX_EXTRAS = 4, REPORT_MAX_NOTES = 8, REPORT_MAX_USES = 4 };
+enum {
+    REPORT_MAX_NAMES = 4,
+    REPORT_MAX_EXTRAS = 4,
+    REPORT_MAX_NOTES = 8,
+    REPORT_MAX_USES = 4,
+    REPORT_MAX_LABELS = 32
+};
 /* Settings that become columns: each is a join, of which SQLite allows 64. */
 enum { REPORT_MAX_SETTINGS = 48 };
 
@@ -83,6 +93,13 @@ struct report_extra {
     double factor;
 };
 
+/* A label: line. */
+struct report_label {
+    const char *key, *value, *words; /* value: NULL for any; words: "" hides the setting */
+    const char *path;                /* of the file with the line */
+    int line;
+};
+
 enum report_xscale { REPORT_XSCALE_AUTO, REPORT_LINEAR, REPORT_LOG2, REPORT_LOG10 };
 
 struct report_layout {
@@ -104,6 +121,8 @@ struct report_layout {
     const char *panel, *series, *style, *x, *y; /* NULL where not given */
     const char *xlabel, *ylabel;
     enum report_xscale xscale;
+    struct report_label label[REPORT_MAX_LABELS];
+    int32_t labels_n;
     uint32_t given; /* a bit for each key */
 };
 

@@ -123,7 +123,8 @@ static int plot_add_panels(struct plot_draft *d, struct err *e)
             return ERR(e, ERR_DATA, "a figure of more than %d panels", PLOT_PANELS_MAX);
         int32_t p = d->panels_n++;
         d->panel_x_high[p] = -INFINITY;
-        d->panel_title[p] = label ? arena_printf(d->arena, "%s = %s", panel, label) : "";
+        bool is_text = report_rows_real(&d->ours, i, "panel_is_number", 0) == 0;
+        d->panel_title[p] = label ? report_words_title(d->plot->words, panel, label, is_text) : "";
         d->panel_first[p] = d->curves_n + 1;
         for (int32_t k = 0; k < n; k++) TRY(plot_add_curve(d, &d->ours, i + k, e));
         for (int32_t k = 0; k < d->paper.rows_n; k++)
@@ -136,23 +137,6 @@ static int plot_add_panels(struct plot_draft *d, struct err *e)
 
 /* --- titles --------------------------------------------------------------------------------- */
 
-/* Length of the first word of text, without the spaces before it. "L=64 (512)" is one word. */
-static size_t word_length(const char *text)
-{
-    size_t n = strcspn(text, " ");
-
-    if (text[n] && text[n + 1] == '(' && text[n + 2] >= '0' && text[n + 2] <= '9')
-        n += 1 + strcspn(text + n + 1, " ");
-    return n;
-}
-
-/* True if a word is key=value. */
-static bool word_is_setting(const char *word, size_t n)
-{
-    const char *sign = memchr(word, '=', n);
-    return sign && sign > word && sign + 1 < word + n;
-}
-
 /* True for the length of training, which shades tell apart. */
 static bool word_is_length(const char *word)
 {
@@ -163,7 +147,7 @@ static bool title_has(const char *title, const char *word, size_t n)
 {
     for (const char *p = title; *p;) {
         p += strspn(p, " ");
-        size_t length = word_length(p);
+        size_t length = report_word_length(p);
         if (length == n && memcmp(p, word, n) == 0) return true;
         p += length;
     }
@@ -196,8 +180,8 @@ static void title_split(const struct plot_draft *d, const char *title, struct st
     }
     for (const char *p = title; *p;) {
         p += strspn(p, " ");
-        size_t n = word_length(p);
-        bool is_setting = word_is_setting(p, n);
+        size_t n = report_word_length(p);
+        bool is_setting = report_word_is_setting(p, n);
         add_word(is_setting && titles_share(d, p, n) ? shared : own, p, n);
         if (is_setting && !word_is_length(p) && !titles_share(d, p, n)) add_word(settings, p, n);
         p += n;
@@ -279,11 +263,16 @@ static const char *title_beyond(struct plot_draft *d, const char *title, const c
     strbuf_init(&b, d->arena);
     for (const char *p = title; *p;) {
         p += strspn(p, " ");
-        size_t n = word_length(p);
+        size_t n = report_word_length(p);
         if (!title_has(other, p, n)) add_word(&b, p, n);
         p += n;
     }
     return b.n ? b.text : title;
+}
+
+static const char *in_words(const struct plot_draft *d, const char *title)
+{
+    return report_words_text(d->plot->words, d->plot->artefact->layout.series, title);
 }
 
 /* Adds the name of a later curve: " (= A, B, …)". */
@@ -311,9 +300,16 @@ static void plot_coincide(struct plot_draft *d)
                 !points_same(points, theirs))
                 continue;
             c->same = k + 1;
-            add_name(d, first, title_beyond(d, c->title, first->title));
+            add_name(d, first, in_words(d, title_beyond(d, c->title, first->title)));
         }
     }
+}
+
+/* Puts the titles into words, after they were compared word by word. */
+static void plot_words(struct plot_draft *d)
+{
+    for (int32_t i = 0; i < d->curves_n; i++) d->curve[i].title = in_words(d, d->curve[i].title);
+    d->shared = in_words(d, d->shared);
 }
 
 /* --- the data file -------------------------------------------------------------------------- */
@@ -419,8 +415,8 @@ static void script_arrays(struct strbuf *b, const struct plot_draft *d)
     }
 }
 
-/* The label of an axis, by its column if plot.gp gives none. */
-static const char *axis_label(const char *given, const char *column)
+/* The label of an axis, by its column if the layout gives none. */
+static const char *axis_label(const struct plot_draft *d, const char *given, const char *column)
 {
     static const struct {
         const char *column, *label;
@@ -431,7 +427,7 @@ static const char *axis_label(const char *given, const char *column)
 
     for (size_t i = 0; i < sizeof labels / sizeof *labels && !given; i++)
         if (strcmp(labels[i].column, column) == 0) given = labels[i].label;
-    return given ? given : column;
+    return given ? given : report_words_key(d->plot->words, column);
 }
 
 /* The base of a logarithmic x axis; 0: linear. A column of lengths begins with L_. */
@@ -450,8 +446,8 @@ static void script_axes(struct strbuf *b, const struct plot_draft *d)
 {
     const struct report_layout *l = &d->plot->artefact->layout;
 
-    report_script_text(b, "X_LABEL", axis_label(l->xlabel, l->x));
-    report_script_text(b, "Y_LABEL", axis_label(l->ylabel, l->y));
+    report_script_text(b, "X_LABEL", axis_label(d, l->xlabel, l->x));
+    report_script_text(b, "Y_LABEL", axis_label(d, l->ylabel, l->y));
     strbuf_addf(b, "X_BASE = %d\nX_TICS = '", axis_base(d));
     for (int32_t i = 0; i < d->tics_n && d->tics_n <= PLOT_TICS_MAX; i++)
         strbuf_addf(b, "%s%.10g", i ? " " : "", d->tic[i]);
@@ -502,6 +498,7 @@ int report_plot_draw(int32_t *points, struct arena *a, const struct report_plot 
     TRY(plot_add_panels(d, e));
     plot_titles(d);
     plot_coincide(d);
+    plot_words(d);
     strbuf_init(&data, a);
     plot_data(d, &data);
     *points = d->points_n;

@@ -26,6 +26,7 @@ struct report_job {
     const struct report_options *options;
     struct report_folder folder;
     struct report_answer answer;
+    struct report_words words;
     struct rows all;             /* the groups of the whole answer: one row, or none */
     struct rows verdicts;        /* of report_cells_judged */
     struct report_claims claims; /* no rows without a claim.sql */
@@ -174,6 +175,7 @@ static struct report_keys keys_of(const struct report_job *j)
     const struct report_layout *l = &j->folder.layout;
 
     return (struct report_keys){.answer = &j->answer,
+                                .words = &j->words,
                                 .group = l->group,
                                 .protocol = true,
                                 .line = l->rows,
@@ -226,6 +228,7 @@ static int read_answer(struct report_job *j, struct err *e)
                             e));
     TRY(add_settings(j, e));
     const struct report_keys k = keys_of(j);
+    TRY(report_words_read(&j->words, &j->arena, j->store, &k, !j->folder.over, e));
     return report_cells_groups(&j->all, &j->arena, j->store, &k, true, e);
 }
 
@@ -535,6 +538,7 @@ static int draw_figure(struct report_job *j, const char **sentence, const char *
         .scale = j->options->scale,
         .artefact = &j->folder,
         .store = j->store,
+        .words = &j->words,
         .ours = &j->answer,
         .paper = beside ? &paper : NULL,
         .scaled = is_so(j, "x_scaled"),

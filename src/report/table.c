@@ -176,7 +176,8 @@ static void put_line(struct store_cell *row, const struct table *t, int32_t cell
     const char *run = cell_column(t, cell, "train_run_id");
 
     for (int32_t i = 0; i < k->line.n; i++) {
-        row[i].text = cell_column(t, cell, arena_printf(t->arena, "label%d", i));
+        const char *label = cell_column(t, cell, arena_printf(t->arena, "label%d", i));
+        row[i].text = report_words_text(k->words, k->line.name[i], label);
         row[i].type = cell_number(t, cell, arena_printf(t->arena, "right%d", i)) == 1 ? 'n' : 't';
     }
     for (int32_t i = 0; i < k->extras_n; i++) {
@@ -285,18 +286,32 @@ static int make_rows(struct rows *r, const struct table *t, struct err *e)
     int32_t first_extra = k->line.n + t->columns_n;
 
     report_rows_init(r, t->arena, first_extra + k->extras_n, t->lines_n);
-    for (int32_t c = 0; c < k->line.n; c++) r->name[c] = k->line.name[c];
+    for (int32_t c = 0; c < k->line.n; c++)
+        r->name[c] = report_words_key(k->words, k->line.name[c]);
     for (int32_t i = 0; i < k->extras_n; i++) r->name[first_extra + i] = k->extra[i].heading;
     for (int32_t i = t->cell; i < t->cell + t->cells_n; i++) {
         int32_t column = k->line.n + (int32_t)cell_number(t, i, "column_n");
         struct store_cell *row = r->row[(int32_t)cell_number(t, i, "line_n")];
         put_line(row, t, i, first_extra);
-        r->name[column] = cell_column(t, i, "label");
+        r->name[column] = report_words_text(k->words, k->column, cell_column(t, i, "label"));
         put_cell(&row[column], t, i);
         if (t->args->format == REPORT_LATEX && !t->args->no_bold)
             TRY(find_best(&row[column].marks->best, t, i, e));
     }
     return 0;
+}
+
+/* Returns the column of a heading as it is shown, or as it would be without labels; -1: none. */
+static int32_t find_heading(const struct rows *r, const struct table *t, const char *heading)
+{
+    const struct report_keys *k = t->args->keys;
+    const char *const shown[] = {heading, report_words_key(k->words, heading),
+                                 report_words_text(k->words, k->column, heading)};
+    int32_t column = -1;
+
+    for (size_t i = 0; i < sizeof shown / sizeof *shown && column < 0; i++)
+        column = report_rows_column(r, shown[i]);
+    return column;
 }
 
 /* Drops the columns that the caller does not want, and counts those of each kind that stay. */
@@ -307,7 +322,7 @@ static void drop_unwanted(struct rows *r, struct table *t, int32_t *labels_n, in
     *labels_n = t->args->keys->line.n;
     *numbers_n = t->columns_n;
     for (int32_t w = 0; without && without[w]; w++) {
-        int32_t column = report_rows_column(r, without[w]);
+        int32_t column = find_heading(r, t, without[w]);
         if (column < 0) continue;
         t->dropped[w] = true;
         report_rows_drop(r, column);
@@ -330,7 +345,7 @@ static const char *gather_labels(struct rows *r, const struct table *t, int32_t 
             c++;
             continue;
         }
-        strbuf_addf(&b, "%s%s %s", b.n ? ", " : "", r->name[c], text);
+        strbuf_addf(&b, "%s%s%s%s", b.n ? ", " : "", r->name[c], *r->name[c] ? " " : "", text);
         report_rows_drop(r, c);
         (*labels_n)--;
     }
@@ -339,7 +354,7 @@ static const char *gather_labels(struct rows *r, const struct table *t, int32_t 
 
 /* --- the tables of an answer ---------------------------------------------------------------- */
 
-/* Returns "L_train = 64 (512)"; NULL without group: lines. */
+/* Returns "L_train = 64 (512)"; NULL without group: lines, or if no words name them. */
 static const char *group_title(const struct table *t, int32_t group)
 {
     const struct report_keys *k = t->args->keys;
@@ -349,9 +364,11 @@ static const char *group_title(const struct table *t, int32_t group)
     for (int32_t i = 0; i < k->group.n; i++) {
         const char *label =
             report_rows_get(&t->groups, group, arena_printf(t->arena, "label%d", i));
-        strbuf_addf(&b, "%s%s = %s", i ? ", " : "", k->group.name[i], label ? label : "(null)");
+        const char *words =
+            report_words_title(k->words, k->group.name[i], label ? label : "(null)", false);
+        if (*words) strbuf_addf(&b, "%s%s", b.n ? ", " : "", words);
     }
-    return k->group.n ? b.text : NULL;
+    return b.n ? b.text : NULL;
 }
 
 /* Describes the numbers of a table. On a page it repeats the scale, because a link may lead to any
@@ -436,6 +453,7 @@ static int write_group(FILE *out, struct table *t, int32_t group, struct err *e)
 {
     const struct report_table_args *args = t->args;
     bool floats = args->caption && args->format == REPORT_LATEX;
+    const char *head = report_words_key(args->keys->words, args->keys->column);
     struct rows r;
     int32_t labels_n, numbers_n;
 
@@ -446,7 +464,7 @@ static int write_group(FILE *out, struct table *t, int32_t group, struct err *e)
     else
         write_heading(out, t, group);
     if (args->format == REPORT_LATEX && numbers_n > 1)
-        TRY(report_rows_write_latex(out, &r, args->keys->column, labels_n, numbers_n, e));
+        TRY(report_rows_write_latex(out, &r, head, labels_n, numbers_n, e));
     else
         TRY(report_rows_write(out, &r, args->format, e));
     if (floats) report_latex_close(out);

@@ -28,8 +28,8 @@ run_of() { # POSITION: of the training that continues another one
 expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
 expect 0 "4 trainings, 4 evaluations: 0 done" "$alibi" plan g/
 expect 0 "8 done now" "$alibi" run g/ --devices cpu:2
-expect 0 "train.from=none" "$alibi" report g/ --no-figure
-grep -q "train.from=rotary:16:4" "$dir/out" || fail "the report does not name the parent"
+expect 0 " from=none" "$alibi" report g/ --no-figure
+grep -q " from=rotary:16:4" "$dir/out" || fail "the report does not name the parent"
 
 child=$(run_of t5)
 parent=$("$alibi" query "SELECT value FROM settings WHERE run_id = '$child' AND key = 'train.from'" --format csv | tail -1)

@@ -45,11 +45,11 @@ expect 0 "^1$" "$alibi" query "SELECT max(n) FROM (SELECT count(DISTINCT loss_na
 # Curves of one method: a colour for each combination of settings, one entry for curves that coincide, and the length counts.
 if command -v gnuplot >/dev/null 2>&1; then
     expect 0 "Figure: " "$alibi" report ./copies/
-    entries=$(grep -c '>ALiBi train.lr=' plots/copies-none.svg)
+    entries=$(grep -c '>ALiBi lr=' plots/copies-none.svg)
     colours=$(sed -n '/gnuplot_plot_1/,$p' plots/copies-none.svg | grep -o "stroke='rgb([^)]*)'" | sort -u | grep -vcE 'rgb\( *(68|221|0), *(68|221|0), *(68|221|0)\)')
     [ "$entries" -eq 8 ] || fail "$entries entries for 8 curves that differ of 12"
     [ "$colours" -ge 8 ] || fail "$colours colours for 8 curves"
-    expect 0 ">ALiBi train.lr=0.25 (= eval.attention_window=64)<" grep "attention_window=64" plots/copies-none.svg
+    expect 0 ">ALiBi lr=0.25 (= attention_window=64)<" grep "attention_window=64" plots/copies-none.svg
     expect 0 "Figure: " "$alibi" report ./copies/ --x train.lr
     [ "$(grep -c "^CURVE_TITLE.*= 'ALiBi L_" plots/copies-none-by-train.lr.gp)" -eq 2 ] || fail "curves of two lengths"
     [ "$(grep '^CURVE_DASH' plots/copies-none-by-train.lr.gp | sed 's/.*= //' | sort -u | wc -l)" -eq 12 ] || fail "L_valid does not count for the style"

@@ -43,21 +43,21 @@ golden scalings_table.txt
 cell() { # ROW COLUMN: the value of the table
     sed -n "s/^$1  *16  *//p" "$dir/table" | awk -v c="$2" '{ print $c }'
 }
-for pair in "ALiBi eval.position_scaling=slopes|position = 'alibi' AND position_scaling = 'slopes'" \
-    "ALiBi eval.attention_window=8|position = 'alibi' AND attention_window = 8 AND attention_sinks = 0" \
-    "ALiBi eval.attention_sinks=4 eval.attention_window=8|position = 'alibi' AND attention_sinks = 4" \
-    "Rotary eval.position_scaling=yarn eval.position_scaling_factor=4|position = 'rotary' AND position_scaling = 'yarn' AND position_scaling_factor = 4"; do
+for pair in "ALiBi position_scaling=slopes|position = 'alibi' AND position_scaling = 'slopes'" \
+    "ALiBi attention_window=8|position = 'alibi' AND attention_window = 8 AND attention_sinks = 0" \
+    "ALiBi attention_sinks=4 attention_window=8|position = 'alibi' AND attention_sinks = 4" \
+    "Rotary position_scaling=yarn position_scaling_factor=4|position = 'rotary' AND position_scaling = 'yarn' AND position_scaling_factor = 4"; do
     shown=$(cell "${pair%%|*}" 1)
     is=$(query "SELECT printf('%.2f', perplexity) FROM artefact_evaluations WHERE artefact = 'g' AND L_valid = 32 AND ${pair#*|}")
     [ -n "$is" ] && [ "$shown" = "$is" ] || fail "the table has '$shown' for ${pair%%|*}, the view '$is'"
 done
-expect 0 "^Rotary eval.checkpoint=last " "$alibi" report h/ --no-figure
+expect 0 "^Rotary checkpoint=last " "$alibi" report h/ --no-figure
 if command -v gnuplot >/dev/null 2>&1; then
     for artefact in g h; do expect 0 "plots/$artefact-none.svg" "$alibi" report $artefact/; done
     sed 's/\\_/_/g' plots/g-none.gp plots/h-none.gp >"$dir/figures"
-    for label in "ALiBi eval.position_scaling=slopes" "Rotary eval.attention_sinks=4 eval.attention_window=8" \
-        "Rotary eval.position_scaling=pi eval.position_scaling_factor=4" \
-        "ALiBi eval.checkpoint=last eval.split=test" "ALiBi eval.stride=4"; do
+    for label in "ALiBi position_scaling=slopes" "Rotary attention_sinks=4 attention_window=8" \
+        "Rotary position_scaling=pi position_scaling_factor=4" \
+        "ALiBi checkpoint=last split=test" "ALiBi stride=4"; do
         grep -q " = '$label'" "$dir/figures" || fail "no figure has a curve '$label'"
     done
 fi
@@ -76,7 +76,7 @@ expect 0 "0 done now" "$alibi" run bare/
 expect 65 "fall into one cell and differ in eval.attention_sinks, eval.attention_window, eval.position_scaling; name" "$alibi" report bare/
 grep -q "rows: or group: of table.txt (settings has those of evaluations)" "$dir/out" || { fail "the remedy is missing"; cat "$dir/out"; }
 table "method, settings"
-expect 0 "^Rotary  *eval.position_scaling=yarn " "$alibi" report bare/ --no-figure
+expect 0 "^Rotary  *position_scaling=yarn " "$alibi" report bare/ --no-figure
 
 # A pivot: every evaluation has a cell of its own.
 expect 0 "^8,0,1" "$alibi" query "SELECT count(DISTINCT settings), sum(settings IS NULL), max(n) FROM (SELECT settings, count(*) AS n FROM artefact_evaluations

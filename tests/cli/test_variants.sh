@@ -151,7 +151,7 @@ if command -v gnuplot >/dev/null 2>&1; then
 
     # Any setting is an axis, without a file.
     expect 0 "^configuration *L_train *L_valid *0.25 *0.5$" "$alibi" report g/ --x train.lr
-    grep -q "^X_LABEL = 'train.lr'" plots/g-none-by-train.lr.gp || fail "the axis is not labelled by its setting"
+    grep -q "^X_LABEL = 'lr'" plots/g-none-by-train.lr.gp || fail "the axis is not labelled by its setting"
     grep -q "^CURVE_TITLE\[1\] = 'ALiBi L_{valid}=16'" plots/g-none-by-train.lr.gp || fail "the curves are not those of the lengths"
     expect 0 "The figure was not drawn: no train.optimizer is a number" "$alibi" report g/ --x train.optimizer
     expect 64 "neither a setting nor a column.*did you mean 'train.lr'" "$alibi" report g/ --x train.lrr

@@ -19,7 +19,9 @@ static const char good[] = "# a comment\n"
                            "paper:  perplexity, eval_wps\n"
                            "extra:  train_wps | words/s | %.0f | 1e-3\n"
                            "note:   One.\n"
-                           "note:   Two.\n";
+                           "note:   Two.\n"
+                           "label:  train.lr=0.5 | high = fast\n"
+                           "label:  eval.attention_window|\n";
 
 TEST(every_key_is_read)
 {
@@ -39,6 +41,13 @@ TEST(every_key_is_read)
     assert_string_equal(l.extra[0].heading, "words/s");
     assert_true(l.extra[0].factor == 1e-3);
     assert_int_equal(l.notes_n, 2);
+    assert_int_equal(l.labels_n, 2);
+    assert_string_equal(l.label[0].key, "train.lr");
+    assert_string_equal(l.label[0].value, "0.5");
+    assert_string_equal(l.label[0].words, "high = fast");
+    assert_int_equal(l.label[0].line, 14);
+    assert_null(l.label[1].value);
+    assert_string_equal(l.label[1].words, "");
     assert_int_equal(l.paper.n, 2);
     assert_int_equal(report_layout_decimals(&l, "eval_wps"), 0);
     assert_int_equal(report_layout_decimals(&l, "another"), 3);
@@ -81,6 +90,10 @@ TEST(every_fault_names_its_line_and_the_remedy)
         {"verdict: perplexity | 1 % | 5 % | \n", "the device has no name"},
         {"verdict: perplexity | 1 % | 5 % | V100 | x\n", "5 parts"},
         {"verdict: per plexity | 1 % | 5 %\n", "is not a column name"},
+        {"label: train.lr=1\n", "1 part; write label: SETTING=VALUE | words"},
+        {"label: train.lr | a | b\n", "x/table.txt:1: 3 parts; write label:"},
+        {"label: a b=1 | c\n", "\"a b\" is not a column name"},
+        {"label: a=1 | c\nlabel: a = 1 | d\n", "x/table.txt:2: a second label: for a=1"},
         {"verdict: p | 1 % | 5 %\nverdict: p | 2 % | 5 %\n", "x/table.txt:2: a second verdict:"},
     };
 

@@ -159,6 +159,61 @@ TEST_WITH(struct report_fixture *f, labels_and_scale_of_an_axis_are_of_its_colum
                                                   "Y_LABEL = 'L_{valid}'\nX_BASE = 10\n");
 }
 
+/* Two panels of a setting, curves of another, and a setting that ends like it in one of them. */
+static const char query_of_settings[] =
+    "SELECT r.scale, r.L_valid, e.perplexity, r.position, 'ALiBi model.alibi_bias_max=' || "
+    "CASE WHEN r.L_valid > 100 THEN '4 train.precision=fp32 eval.precision=bf16' ELSE '8 "
+    "train.lr=1'"
+    " END AS method, iif(r.L_valid > 200, 64, 0) AS \"eval.attention_window\", r.run_id "
+    "FROM points p JOIN runs r USING (run_id) JOIN evaluations e USING (run_id) "
+    "WHERE p.artefact = :artefact AND p.scale = :scale ORDER BY p.point";
+
+TEST_WITH(struct report_fixture *f, labels_and_short_names_are_in_table_figure_and_latex_alike)
+{
+    start(f);
+    report_fixture_write(f, "query.sql", query_of_settings);
+    report_fixture_write(f, "table.txt",
+                         "title: Tiny\ngroup: eval.attention_window\npanel: eval.attention_window\n"
+                         "label: model.alibi_bias_max=4 | steep & long\n"
+                         "label: eval.attention_window | window\nlabel: train.lr |\n" FIGURE_KEYS);
+    const char *text = draw(f);
+    assert_contains(text, "\nwindow 0\n");
+    assert_contains(text, "\nwindow 64\n");
+    assert_contains(text, "\nALiBi alibi_bias_max=8   "); /* the rate is hidden */
+    assert_contains(text, "\nALiBi steep & long train.precision=fp32 eval.precision=bf16 ");
+    const char *script = plot_file(f, "tiny-mini.gp");
+    assert_contains(script, "\nPANEL_TITLE[2] = 'window 64'\n");
+    assert_contains(script, "\nCURVE_TITLE[1] = 'ALiBi alibi\\_bias\\_max=8'\n");
+    assert_contains(script, "\nCURVE_TITLE[2] = 'ALiBi steep \\& long train.precision=fp32 "
+                            "eval.precision=bf16'\n");
+    assert_contains(script, "\nCURVE_DASH[2] = 2\n"); /* a label is still a setting */
+    const struct report_options latex = {
+        .scale = "mini", .format = REPORT_LATEX, .table_only = true};
+    assert_contains(report_fixture_report(f, "tiny", &latex), "\nALiBi steep \\& long train");
+    const struct report_options csv = {.scale = "mini", .format = REPORT_CSV};
+    assert_contains(report_fixture_report(f, "tiny", &csv), ",ALiBi model.alibi_bias_max=4 ");
+}
+
+TEST_WITH(struct report_fixture *f, a_label_may_name_a_column_and_its_value)
+{
+    start(f);
+    report_fixture_write(f, "table.txt",
+                         "title: Tiny\nlabel: method=ALiBi | ours\nlabel: method | model\n"
+                         "label: L_valid=128 | twice\n" FIGURE_KEYS);
+    const char *text = draw(f);
+    assert_contains(text, "\nmodel ");
+    assert_contains(text, "  twice  192 (1536)");
+    assert_contains(text, "\nours ");
+    assert_contains(plot_file(f, "tiny-mini.gp"), "\nCURVE_TITLE[1] = 'ours'\n");
+    const struct report_options narrow = {.scale = "mini",
+                                          .without = (const char *const[]){"128 (1024)", NULL}};
+    assert_lacks(report_fixture_report(f, "tiny", &narrow), "twice");
+    report_fixture_write(f, "table.txt", "title: Tiny\nlabel: methd | model\n" FIGURE_KEYS);
+    assert_fails(ERR_DATA, "query.sql; did you mean 'method'?",
+                 report_artefact(stdout, f->base->store, &f->project, "tiny",
+                                 report_fixture_dir(f, "tiny"), &narrow, &e));
+}
+
 TEST_WITH(struct report_fixture *f, the_same_results_give_the_same_picture)
 {
     start(f);
@@ -194,7 +249,7 @@ TEST_WITH(struct report_fixture *f, hostile_titles_and_names_stay_text)
     const char *script = plot_file(f, "tiny-mini.gp");
     assert_contains(script,
                     "\nTITLE = '`touch HACK` '' ; system(''touch HACK'') ; \\} '' \\@TRACE ");
-    assert_contains(script, "\nPANEL_TITLE[1] = 'trap = `touch HACK`'' \\@TRACE \"; \\} system(\"");
+    assert_contains(script, "\nPANEL_TITLE[1] = '`touch HACK`'' \\@TRACE \"; \\} system(\"");
     assert_contains(script, "\nCURVE_TITLE[1] = '`touch HACK`'' \\@TRACE \"; \\} system(\"");
     assert_contains(script, "\nFACTS = 'split `touch HACK`'' \\@TRACE \"; \\} system(\"");
     const char *svg = plot_file(f, "tiny-mini.svg");

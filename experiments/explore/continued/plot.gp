@@ -3,7 +3,6 @@
 # times the lowest value.
 array OTHER[5] = [' then ', ' pi,', ' ntk,', ' dynamic_ntk,', ' yarn,']
 do for [i = 1:CURVES] { do for [k = 1:5] { if (strstrt(CURVE_TITLE[i], OTHER[k]) > 0) { CURVE_DASH[i] = k + 1 } } }
-do for [p = 1:PANELS] { PANEL_TITLE[p] = PANEL_TITLE[p][strstrt(PANEL_TITLE[p], '=') + 2:] }
 y_low = 0.98 * Y_MIN
 y_top = Y_MAX > 1.7 * Y_MIN ? 1.7 * Y_MIN : 1.02 * Y_MAX
 entry(i) = CURVE_TITLE[i]

@@ -18,5 +18,5 @@ set xlabel 'L_{valid} / L_{train}'
 set ylabel 'perplexity, times that at L_{valid} = L_{train}'
 set arrow 2 from graph 0, first 1 to graph 1, first 1 nohead lc rgb '#999999'
 eval BEGIN
-do for [p = 1:PANELS] { PANEL_TITLE[p] = PANEL_TITLE[p][strstrt(PANEL_TITLE[p], 'L = '):*]; eval PANEL; set xrange [0.97:1.05 * PANEL_X_MAX[p]]; eval 'plot '.BANDS.', '.LINES.', '.OFF }
+do for [p = 1:PANELS] { eval PANEL; set xrange [0.97:1.05 * PANEL_X_MAX[p]]; eval 'plot '.BANDS.', '.LINES.', '.OFF }
 eval END

@@ -12,5 +12,5 @@ set xlabel 'window on attention / L_{train}'
 set ylabel 'perplexity, times that of windows computed again'
 set arrow 3 from graph 0, first 1 to graph 1, first 1 nohead lc rgb '#999999'
 eval BEGIN
-do for [p = 1:PANELS] { PANEL_TITLE[p] = PANEL_TITLE[p][8:*]; y_low = least_of(p); y_top = most_of(p); eval PANEL; set yrange [y_low:y_top]; eval 'plot '.BANDS.', '.LINES }
+do for [p = 1:PANELS] { y_low = least_of(p); y_top = most_of(p); eval PANEL; set yrange [y_low:y_top]; eval 'plot '.BANDS.', '.LINES }
 eval END
