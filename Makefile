@@ -120,7 +120,7 @@ deps: ## install the Debian packages needed to build, test and draw (with sudo u
 	@tests/deps.sh $(PACKAGES)
 
 tests: $(BUILD)/alibi $(TESTS) $(TEST_PROGRAMS)
-check: tests ## build and run every test that takes less than a minute (LONG=1: every test); print the seconds of each leg, and the legs it could not run
+check: tests ## build and run the tests (LONG=1: also what takes longest); print the seconds of each leg, and the legs it could not run
 	@tests/run.sh $(BUILD)
 
 # Exit status 77: not run.

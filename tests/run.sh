@@ -1,8 +1,9 @@
 #!/bin/sh
 # run.sh - runs every test program of a build, the oracle checker and the scripts; prints the time of each leg.
-# usage: tests/run.sh BUILD      JOBS=N: legs at a time (default: one per core)      ORACLE=folder: also check the fixtures there
+# usage: tests/run.sh BUILD      JOBS=N: legs at a time (default: one more than cores, since some wait)
+#                                ORACLE=folder: also check the fixtures there
 #                                FOLDERS="store cli/test_import": only the legs of these folders or of this name
-#                                LONG=1: also the legs that take longest
+#                                LONG=1: also the legs, and the rounds of tests, that take longest
 set -u
 
 build=$1
@@ -52,17 +53,17 @@ mkdir -p "$legs"
 if [ -n "${FOLDERS:-}" ]; then
     for folder in $FOLDERS; do grep "^$folder[/. ]" "$legs/all"; done >"$legs/list"
 else
-    # What takes longest and fails least: tools that measure, and the claims of collections without each of their numbers. Under
-    # sanitizers also lost ranks: they take minutes and parse no untrusted bytes.
-    long='cli/test_bench_[a-z]*.sh|report/test_collection_claims'
+    # What takes long and fails least: tools that measure. Under sanitizers also what takes minutes and parses no untrusted bytes:
+    # lost ranks, and SQL of claims, with the C of report/test_claims_fall.
+    long='cli/test_bench_[a-z]*.sh'
     case $build in
-        *asan) long="$long|cli/test_lost_ranks.sh" ;;
+        *asan) long="$long|cli/test_lost_ranks.sh|report/test_collection_claims" ;;
         *) [ -z "${LONG:-}" ] || long=none ;;
     esac
     grep -vE "^($long) " "$legs/all" >"$legs/list"
     [ "$long" = none ] || echo "left to make check-full (LONG=1): $(grep -oE "^($long) " "$legs/all" | xargs)"
 fi
-xargs -P "${JOBS:-$(nproc)}" -I{} sh -c "exec sh tests/run.sh $build leg {}" <"$legs/list"
+xargs -P "${JOBS:-$(($(nproc) + 1))}" -I{} sh -c "exec sh tests/run.sh $build leg {}" <"$legs/list"
 
 count() { cat "$legs"/*.state | grep -c "^$1$"; }
 echo "the slowest legs, of $(cat "$legs"/*.ms | awk '{ s += $1 } END { printf "%d", s / 1000 }') s of processor time in all:"

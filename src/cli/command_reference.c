@@ -31,28 +31,41 @@ static const char *range_text(const struct spec_key *key, struct arena *a)
     }
 }
 
-/* How text selects a key: as its name or short name, as the beginning of its name, or as a word of
- * it. The first of these that selects a key counts. */
-enum selects { SELECTS_EXACTLY, SELECTS_BEGINNING, SELECTS_WORD, SELECTS_N };
+static bool is_option(const struct spec_key *key, int32_t method)
+{
+    const struct position_option *o = position_methods[method].functions->options;
+
+    while (o && o->name && strcmp(o->name, key->name) != 0) o++;
+    return o && o->name;
+}
+
+/* The position methods that have the key among their options: "rotary, xpos", or NULL. */
+static const char *methods_of(const struct spec_key *key, struct arena *a)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, a);
+    for (int32_t m = 0; m < POSITION_METHODS_N; m++)
+        if (is_option(key, m)) strbuf_addf(&b, "%s%s", b.n ? ", " : "", position_methods[m].name);
+    return b.n ? b.text : NULL;
+}
+
+/* How text selects a key: as its name or short name, as a position method that has it among its
+ * options, as the beginning of its name, or as a word of it. The first of these that selects a key
+ * counts. */
+enum selects { SELECTS_EXACTLY, SELECTS_METHOD, SELECTS_BEGINNING, SELECTS_WORD, SELECTS_N };
 
 static bool is_selected(const struct spec_key *key, const char *text, enum selects how)
 {
     const struct spec_key *exact = NULL;
 
+    for (int32_t m = 0; m < POSITION_METHODS_N && how == SELECTS_METHOD; m++)
+        if (strcmp(position_methods[m].name, text) == 0) return is_option(key, m);
+    if (how == SELECTS_METHOD) return false;
     if (how == SELECTS_WORD) return settings_mentions(key, text);
     if (how == SELECTS_BEGINNING) return strncmp(key->name, text, strlen(text)) == 0;
     (void)settings_key(&exact, text, NULL);
     return exact == key;
-}
-
-/* The position method that lists the key among its options, or NULL. */
-static const char *method_of(const struct spec_key *key)
-{
-    for (int32_t m = 0; m < POSITION_METHODS_N; m++)
-        for (const struct position_option *o = position_methods[m].functions->options; o && o->name;
-             o++)
-            if (strcmp(o->name, key->name) == 0) return position_methods[m].name;
-    return NULL;
 }
 
 /* Returns "cannot be set: REASON" for a key that the plan determines, else NULL. */
@@ -73,12 +86,14 @@ static void print_line(const struct spec_key *key, struct arena *a)
                         : *value ? arena_printf(a, "default %s", value)
                                  : "empty";
 
-    cli_print("%-26s %s (%s; %s)\n", key->name, key->help, range_text(key, a), state);
+    const char *methods = methods_of(key, a);
+    cli_print("%-26s %s (%s; %s%s%s)\n", key->name, key->help, range_text(key, a), state,
+              methods ? "; of " : "", methods ? methods : "");
 }
 
 static void print_key(const struct spec_key *key, struct arena *a)
 {
-    const char *short_name = settings_short(key), *method = method_of(key);
+    const char *short_name = settings_short(key), *methods = methods_of(key, a);
     const char *value = settings_default(key), *refusal = refusal_text(key, a);
 
     cli_print("%s\n  %s\n  values   %s\n", key->name, key->help, range_text(key, a));
@@ -88,7 +103,7 @@ static void print_key(const struct spec_key *key, struct arena *a)
         cli_print("  default  %s\n", *value ? value : "empty");
     else
         cli_print("  required: set it in a piece of base, a grid or --set\n");
-    if (method) cli_print("  method   %s\n", method);
+    if (methods) cli_print("  method   %s\n", methods);
     if (strcmp(short_name, key->name) != 0) cli_print("  short    %s\n", short_name);
     if (!key->hashed)
         cli_print("  %s, not part of a run's identity\n",
@@ -132,6 +147,11 @@ CLI_COMMAND(settings)
             print_key(&keys[i], &c->arena);
         }
     if (found == 1) print_others(asked);
+    for (int32_t m = 0; m < POSITION_METHODS_N && found == 0; m++)
+        if (strcmp(position_methods[m].name, asked) == 0) {
+            cli_print("position method %s has no keys of its own\n", asked);
+            found++;
+        }
     if (found > 0) return 0;
     if (strchr(asked, '/'))
         return ERR(e, ERR_USAGE,

@@ -262,13 +262,13 @@ CLI_COMMAND(query)
         {"limit", 0, CLI_REAL, &limit_s, "S", "time limit in seconds (default 30)"},
         {"wide", 0, CLI_FLAG, &wide, NULL,
          "add a column for each setting in which the rows differ"},
-        {"views", 0, CLI_FLAG, &views, NULL, "list the views and their columns"},
+        {"views", 0, CLI_FLAG, &views, NULL,
+         "list the views and their columns; with a name, explain this view or column"},
         {0}};
 
     TRY(cli_begin(c, options, e));
-    if (views && (wide || c->rest.n))
-        return ERR(e, ERR_USAGE, "--views cannot be combined with --wide or a statement");
-    if (views) return report_views(stdout, c->store, format, e);
+    if (views && wide) return ERR(e, ERR_USAGE, "--views cannot be combined with --wide");
+    if (views) return report_views(stdout, c->store, c->rest.item[0], format, e);
     if (wide) return report_wide(stdout, c->store, c->rest.item[0], limit_s, format, e);
     if (c->rest.n == 0) return ERR(e, ERR_USAGE, "query: expected a SELECT, --wide or --views");
     return report_query(stdout, c->store, c->rest.item[0], limit_s, format, e);

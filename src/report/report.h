@@ -139,8 +139,10 @@ int report_wide(FILE *out, struct store *s, const char *sql, double limit_s,
                 enum report_format format, struct err *e);
 
 /* report_views - writes the columns of each view: as text under its name, in the other formats a
- * row for each. */
-int report_views(FILE *out, struct store *s, enum report_format format, struct err *e);
+ * row for each. name: only this view, with the meaning of its columns, or this column; NULL: all.
+ * Errors: ERR_USAGE neither. */
+int report_views(FILE *out, struct store *s, const char *name, enum report_format format,
+                 struct err *e);
 
 /* report_format_find - the format called text, markdown, csv, json, latex or html. Only
  * report_artefacts writes HTML. Errors: ERR_USAGE names them. */

@@ -6,7 +6,7 @@
 #include "report/cells.h"
 #include "spec/spec.h"
 
-enum { LINE_MAX_BYTES = 100 };
+enum { LINE_MAX_BYTES = 100, MEANING_AT = 27 };
 
 /* --- --wide --------------------------------------------------------------------------------- */
 
@@ -81,35 +81,93 @@ int report_wide(FILE *out, struct store *s, const char *sql, double limit_s,
 
 /* --- --views -------------------------------------------------------------------------------- */
 
-static void write_views(FILE *out, const struct rows *views)
+/* Writes text from the indented column on, where further lines begin, too. */
+static void write_wrapped(FILE *out, size_t indent, const char *text)
 {
-    size_t used = 0;
+    size_t used = indent;
 
-    for (int32_t i = 0; i < views->rows_n; i++) {
-        const char *view = report_rows_get(views, i, "view"),
-                   *column = report_rows_get(views, i, "column");
-        bool first = strcmp(report_rows_get(views, i, "number"), "1") == 0;
-        bool last =
-            i + 1 == views->rows_n || strcmp(report_rows_get(views, i + 1, "number"), "1") == 0;
-        if (first) fprintf(out, "%s%s\n", i ? "\n" : "", view);
-        bool breaks = first || used + strlen(column) + 2 > LINE_MAX_BYTES;
-        if (breaks) used = 2;
-        fprintf(out, "%s%s%s", breaks ? (first ? "  " : "\n  ") : " ", column, last ? "\n" : ",");
-        used += strlen(column) + 2;
+    for (const char *word = text; *word; word += strspn(word, " ")) {
+        size_t n = strcspn(word, " ");
+        bool breaks = used > indent && used + 1 + n > LINE_MAX_BYTES;
+        if (breaks) fprintf(out, "\n%*s", (int)indent, "");
+        if (breaks) used = indent;
+        used += (size_t)fprintf(out, "%s%.*s", used > indent ? " " : "", (int)n, word);
+        word += n;
+    }
+    fputc('\n', out);
+}
+
+/* Writes each view with its columns, or also with their meanings. */
+static void write_views(FILE *out, struct arena *a, const struct rows *views, bool meanings)
+{
+    int32_t view = report_rows_column(views, "view");
+
+    for (int32_t i = 0, n; i < views->rows_n; i += n) {
+        n = report_rows_alike(views, i, view);
+        fprintf(out, "%s%s: %s\n", i ? "\n" : "", report_rows_get(views, i, "view"),
+                report_rows_get(views, i, "row"));
+        struct strbuf list;
+        strbuf_init(&list, a);
+        for (int32_t k = i; k < i + n; k++) {
+            const char *column = report_rows_get(views, k, "column");
+            strbuf_addf(&list, "%s%s", k > i ? ", " : "", column);
+            if (!meanings) continue;
+            fprintf(out, "  %-24s ", column);
+            write_wrapped(out, MEANING_AT, report_rows_get(views, k, "meaning"));
+        }
+        if (meanings) continue;
+        fputs("  ", out);
+        write_wrapped(out, 2, list.text);
     }
 }
 
-int report_views(FILE *out, struct store *s, enum report_format format, struct err *e)
+/* Writes a column's meaning, and the views that have it. */
+static void write_column(FILE *out, struct arena *a, const struct rows *views)
+{
+    struct strbuf list;
+
+    strbuf_init(&list, a);
+    for (int32_t i = 0; i < views->rows_n; i++)
+        strbuf_addf(&list, "%s%s", i ? ", " : "in ", report_rows_get(views, i, "view"));
+    fprintf(out, "%s\n  ", report_rows_get(views, 0, "column"));
+    write_wrapped(out, 2, report_rows_get(views, 0, "meaning"));
+    fputs("  ", out);
+    write_wrapped(out, 2, list.text);
+}
+
+/* Keeps the rows of this view or, if there is none, of this column. */
+static void keep_named(struct rows *views, const char *name)
+{
+    static const char *const keys[] = {"view", "column"};
+    int32_t n = 0;
+
+    for (int k = 0; k < 2 && n == 0; k++)
+        for (int32_t i = 0; i < views->rows_n; i++)
+            if (strcmp(report_rows_get(views, i, keys[k]), name) == 0)
+                views->row[n++] = views->row[i];
+    views->rows_n = n;
+}
+
+int report_views(FILE *out, struct store *s, const char *name, enum report_format format,
+                 struct err *e)
 {
     struct arena a;
     struct rows views;
 
     arena_init(&a);
     int rc = store_views(s, &views, &a, e);
-    if (rc == 0 && format == REPORT_TEXT) write_views(out, &views);
-    if (rc == 0)
-        rc = format == REPORT_TEXT ? file_check_output(out, e)
-                                   : report_rows_write(out, &views, format, e);
+    if (rc == 0 && name) keep_named(&views, name);
+    if (rc == 0 && views.rows_n == 0)
+        rc = ERR(e, ERR_USAGE, "no view and no column is named '%.60s'; see `alibi query --views`",
+                 name);
+    if (rc == 0 && format != REPORT_TEXT) rc = report_rows_write(out, &views, format, e);
+    if (rc == 0 && format == REPORT_TEXT) {
+        if (name && strcmp(report_rows_get(&views, 0, "view"), name) != 0)
+            write_column(out, &a, &views);
+        else
+            write_views(out, &a, &views, name != NULL);
+        rc = file_check_output(out, e);
+    }
     arena_fini(&a);
     return rc;
 }

@@ -20,7 +20,7 @@ const char *store_state_name(enum store_state state)
     return state_names[state];
 }
 
-static enum store_state state_find(const char *name)
+enum store_state store_state_find(const char *name)
 {
     for (int i = STORE_RUNNING; i <= STORE_CANCELLED; i++)
         if (strcmp(state_names[i], name) == 0) return (enum store_state)i;
@@ -171,7 +171,7 @@ int store_run_state(struct store *s, const char *run_id, struct store_run_state 
                                       DATABASE_TO(out->attempts_n), DATABASE_TO(out->last_message),
                                       DATABASE_TO(out->failures_n)),
                      e));
-    out->last = state_find(state);
+    out->last = store_state_find(state);
     return 0;
 }
 

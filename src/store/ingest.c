@@ -206,14 +206,12 @@ bool journal_has_results(const struct journal *j)
 
 static void note_end(struct journal *j, const struct record_ended *r)
 {
-    static const enum store_state ends[] = {STORE_DONE, STORE_FAILED, STORE_DIVERGED,
-                                            STORE_CANCELLED, STORE_LOST};
+    enum store_state state = r->state ? store_state_find(r->state) : STORE_NONE;
 
     j->code = r->code ? err_from_name(r->code) : 0;
     j->cause = err_cause_from_name(r->cause);
     j->rank = r->rank >= 0 && r->rank <= INT32_MAX ? (int32_t)r->rank : -1;
-    for (size_t i = 0; r->state && i < sizeof ends / sizeof *ends; i++)
-        if (strcmp(r->state, store_state_name(ends[i])) == 0) j->reported = ends[i];
+    if (state > STORE_RUNNING) j->reported = state; /* it has ended */
     j->broken = j->reported == STORE_NONE;
     snprintf(j->message, sizeof j->message, "%s",
              j->broken    ? "the worker's last record has no known state"

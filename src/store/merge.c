@@ -30,6 +30,7 @@
  *      what only this machine understands. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -536,8 +537,21 @@ static bool has_records(struct merge *m, const char *dir)
     return file_exists(run_folder_path(&m->arena, dir, RUN_EVENTS));
 }
 
+/* The folder of the other project: that of its file, or, if that is on another disk, of the link to
+ * it that has this name. */
+static const char *other_project(struct merge *m, const struct store *other, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    char folder[PATH_MAX];
+
+    if (file_exists(arena_printf(&m->arena, "%s/" RUN_FOLDERS, other->folder)) ||
+        !realpath(slash ? arena_strndup(&m->arena, name, (size_t)(slash - name) + 1) : ".", folder))
+        return arena_strdup(&m->arena, other->folder);
+    return arena_strdup(&m->arena, folder);
+}
+
 /* Rejects a file without the run folders of its current results. */
-static int check_folders(struct merge *m, struct store *other, struct err *e)
+static int check_folders(struct merge *m, struct store *other, const char *folder, struct err *e)
 {
     static const char sql[] = "SELECT DISTINCT a.dir FROM run_attempts a JOIN results v"
                               " USING(attempt_id) WHERE v.current=1"
@@ -549,7 +563,7 @@ static int check_folders(struct merge *m, struct store *other, struct err *e)
 
     TRY(database_select(other, &row, sql, NULL, 0, e));
     while ((rc = database_next(other, row, DATABASE_COLUMNS(DATABASE_TO(dir)), e)) > 0) {
-        dir = other_dir(m, other->folder, dir);
+        dir = other_dir(m, folder, dir);
         if (has_records(m, dir) || n++ > 0) continue;
         first = arena_strdup(&m->arena, dir);
     }
@@ -591,10 +605,10 @@ static int merge_database(struct merge *m, const char *path, struct err *e)
 
     if (s->depth > 0) return ERR(e, ERR_USAGE, "merge: cannot be part of a transaction");
     TRY(store_open(&other, path, STORE_READ, e));
+    const char *folder = other_project(m, other, path);
     path = arena_strdup(&m->arena, other->path);
-    const char *folder = arena_strdup(&m->arena, other->folder);
     int rc = check_other(s, other, e);
-    if (rc == 0) rc = check_folders(m, other, e);
+    if (rc == 0) rc = check_folders(m, other, folder, e);
     if (rc == 0) rc = attach_other(m, other, e);
     store_close(other);
     if (rc < 0) return rc;

@@ -589,32 +589,3 @@ int store_columns(struct store *s, struct arena *a, const char *sql, const char 
     fence_lower(s);
     return rc;
 }
-
-static void add_column(struct rows *out, const char *view, int32_t number, const char *column)
-{
-    struct store_cell *row = arena_array(out->arena, 3, sizeof *row);
-
-    row[0] = (struct store_cell){.text = view, .type = 't'};
-    row[1] = (struct store_cell){.text = arena_printf(out->arena, "%d", number), .type = 'i'};
-    row[2] = (struct store_cell){.text = column, .type = 't'};
-    vec_grow(out->arena, &out->row, out->rows_n, &out->room, sizeof *out->row);
-    out->row[out->rows_n++] = row;
-}
-
-int store_views(struct store *s, struct rows *out, struct arena *a, struct err *e)
-{
-    static const char prefix[] = "CREATE VIEW ";
-    static const char *names[] = {"view", "number", "column"};
-    const char **column;
-    int32_t n;
-    size_t bytes;
-
-    *out = (struct rows){.arena = a, .name = names, .columns_n = 3};
-    for (const char *const *sql = schema_views; *sql; sql++) {
-        const char *name = *sql + sizeof prefix - 1;
-        const char *view = arena_strndup(a, name, strcspn(name, " "));
-        TRY(store_columns(s, a, arena_printf(a, "SELECT * FROM %s", view), &column, &n, &bytes, e));
-        for (int32_t i = 0; i < n; i++) add_column(out, view, i + 1, column[i]);
-    }
-    return 0;
-}

@@ -116,6 +116,8 @@ enum store_state {
     STORE_CANCELLED
 };
 const char *store_state_name(enum store_state state);
+/* store_state_find - the state of this name; STORE_NONE: there is none. */
+enum store_state store_state_find(const char *name);
 
 struct store_attempt {
     const char *run_id;
@@ -272,7 +274,7 @@ int store_columns(struct store *s, struct arena *a, const char *sql, const char 
                   int32_t *n, size_t *bytes, struct err *e);
 
 /* store_views - a row for each column of each view of the contract, in the order of views.sql:
- * view, number (from 1), column. */
+ * view, number (from 1), column, meaning, and what a row of the view is (columns.c). */
 int store_views(struct store *s, struct rows *out, struct arena *a, struct err *e);
 
 /* store_check - PRAGMA integrity_check and foreign_key_check of the tables of the schema; ERR_DATA

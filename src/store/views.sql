@@ -12,6 +12,7 @@
 -- 5. origin is that of the training: `trained` here, `imported` from a checkpoint that stands for a
 --    training here, or the value of train.origin, a training that is never made here. What is not
 --    known of a source, such as the updates of a pretrained model, is NULL; its seed is 0.
+-- 6. What a row and a column is, is in columns.c, which `alibi query --views` prints.
 
 CREATE VIEW run_origins AS
 SELECT run_id, coalesce(
@@ -85,8 +86,7 @@ SELECT e.*, trim((SELECT g.settings FROM training_settings g WHERE g.run_id = e.
   || ' ' || e.settings) AS all_settings
 FROM evaluation_results e;
 
--- A row for each range of positions in the windows of an evaluation. An older program's evaluation
--- has none.
+-- An older program's evaluation has no rows.
 CREATE VIEW position_loss AS
 SELECT scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed, first,
   last, targets, nll, nll / targets AS loss_nats, exp(nll / targets) AS perplexity, run_id,
@@ -94,7 +94,44 @@ SELECT scale, dataset, model, position, L_train, L_valid, split, protocol, strid
 FROM current_evaluations
 JOIN position_losses USING (result_id);
 
--- A row for each attention head of an evaluation with eval.attention_rows, and each text.
+-- A row for each evaluation with rows longer than in training whose losses are finite: the mean loss at
+-- the positions of the last half of L_train (near), and at those beyond it up to 6 L_train (far), of
+-- the same rows. A range of position_losses that reaches beyond either part counts in neither.
+-- difference_nats: far less near. Perplexity at a longer L_valid over that at L_train also has fewer
+--   early tokens; this has not.
+-- standard_error: that of the difference, if the two were independent samples of losses that vary as
+--   the blocks of the evaluation do. They are of the same rows, so it is rather too large.
+CREATE VIEW extrapolation AS
+WITH
+part AS MATERIALIZED (
+  SELECT v.result_id,
+    sum(p.targets) FILTER (WHERE 2 * p.first > r.L_train AND p.last <= r.L_train) AS near_targets,
+    sum(p.nll) FILTER (WHERE 2 * p.first > r.L_train AND p.last <= r.L_train) AS near_nll,
+    sum(p.targets) FILTER (WHERE p.first > r.L_train) AS far_targets,
+    sum(p.nll) FILTER (WHERE p.first > r.L_train) AS far_nll, max(p.last) AS last
+  FROM results v
+  JOIN runs r ON r.run_id = v.run_id AND r.L_valid > r.L_train
+  JOIN position_losses p ON p.result_id = v.result_id AND p.last <= 6 * r.L_train
+  WHERE v.current = 1 AND v.kind = 'eval' AND v.perplexity IS NOT NULL
+  GROUP BY v.result_id HAVING count(p.nll) = count(*)),
+spread AS MATERIALIZED (
+  SELECT result_id, sum(targets) AS targets,
+    (avg(nll / targets * nll / targets) - avg(nll / targets) * avg(nll / targets))
+      / (count(*) - 1) AS variance
+  FROM group_losses WHERE grouping = 'block'
+  GROUP BY result_id HAVING count(*) > 1 AND count(nll) = count(*))
+SELECT e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid, e.split, e.protocol, e.stride,
+  e.seed, p.last, p.near_targets, p.near_nll / p.near_targets AS near_nats, p.far_targets,
+  p.far_nll / p.far_targets AS far_nats,
+  p.far_nll / p.far_targets - p.near_nll / p.near_targets AS difference_nats,
+  sqrt(max(0, s.variance) * s.targets * (1.0 / p.near_targets + 1.0 / p.far_targets))
+    AS standard_error,
+  e.run_id, e.train_run_id, e.config_id, e.modified, e.precision, e.checkpoint, e.settings, e.corpus
+FROM part p
+JOIN current_evaluations e ON e.result_id = p.result_id
+LEFT JOIN spread s ON s.result_id = p.result_id
+WHERE p.near_targets > 0 AND p.far_targets > 0;
+
 CREATE VIEW attention AS
 SELECT scale, dataset, model, position, L_train, L_valid, seed, text, layer, head, rows,
   first_weight, entropy, distance, logit_low, logit_high, slope, bound_excess, run_id,
@@ -102,7 +139,6 @@ SELECT scale, dataset, model, position, L_train, L_valid, seed, text, layer, hea
 FROM current_evaluations
 JOIN attention_heads USING (attempt_id);
 
--- A row for each class of targets of the corpus of an evaluation. A corpus without classes has none.
 CREATE VIEW target_groups AS
 SELECT scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed,
   first AS number, name, targets, nll, nll / targets AS loss_nats,
@@ -112,15 +148,13 @@ FROM current_evaluations
 JOIN group_losses USING (result_id)
 WHERE grouping = 'group';
 
--- A row for each distance of a rollout: attention through the first layers of a head.
 CREATE VIEW attention_rollout AS
 SELECT scale, dataset, model, position, L_train, L_valid, seed, text, layers, head, distance,
   weight, run_id, train_run_id, config_id, modified, checkpoint, settings
 FROM current_evaluations
 JOIN attention_rollouts USING (attempt_id);
 
--- A row for each of 64 equal parts of the targets of an evaluation, in the order of the text. An
--- older program's evaluation has none.
+-- An older program's evaluation has no rows.
 CREATE VIEW target_blocks AS
 SELECT scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed, first,
   last, targets, nll, nll / targets AS loss_nats, exp(nll / targets) AS perplexity, run_id,
@@ -323,11 +357,6 @@ SELECT run_id, attempt, state, coalesce(device, slot) AS device, host, blas, thr
     AS current_result, choices, CASE WHEN device IS NOT NULL THEN coalesce(ranks, 1) END AS ranks
 FROM run_attempts t;
 
--- A row for each claim that `alibi run` has judged.
--- effect, error, low, high: the effect of its narrowest case over seeds, with its standard error and,
---   from five seeds on, the t interval of 95 %; threshold: what it must not pass.
--- runs, codes: the ids that it reads and the commits that made them, with a space between two.
--- cases: a JSON array of its cases.
 CREATE VIEW claims AS
 SELECT claim, statement, verdict, evidence, scale, artefact, judged_at, threshold, effect, error,
   low, high, seeds, split, runs, codes, cases
@@ -514,7 +543,6 @@ JOIN results v ON v.result_id = e.result_id
 JOIN run_attempts a ON a.attempt_id = e.attempt_id
 JOIN run_origins o ON o.run_id = e.train_run_id;
 
--- A row for each current evaluation: its columns that the views of its parts have, too.
 CREATE VIEW current_evaluations AS
 SELECT r.scale, r.dataset, r.model, r.position, r.L_train, r.L_valid, r.split, r.protocol, r.stride,
   r.seed, r.run_id, r.train_run_id, r.config_id, max(r.modified, t.modified) AS modified,

@@ -17,6 +17,11 @@ cd "$dir/project" || exit 1
 golden help.txt
 expect 0 "" "$alibi" settings
 golden settings.txt
+
+# A position method has its keys, also those that another one has too.
+expect 0 "^  method   rotary, xpos" "$alibi" settings xpos
+[ "$(grep -c '^model\.' "$dir/out")" -eq 3 ] || fail "settings xpos: expected its 3 keys"
+expect 0 "sinusoidal has no keys of its own" "$alibi" settings sinusoidal
 expect 0 "alibi " "$alibi" --version
 transcript errors.txt
 

@@ -46,6 +46,8 @@ expect 64 "have no column run_id" "$alibi" query --wide "SELECT 1"
 expect 64 "expected a SELECT" "$alibi" query
 expect 64 "cannot be combined" "$alibi" query --views --wide
 expect 0 "^artefact_points,2,scale" "$alibi" query --views --format csv
+expect 0 "^  in trainings, attempts, progress" "$alibi" query --views ranks
+expect 64 "no view and no column is named" "$alibi" query --views rank
 
 for python in python3 /usr/bin/python3; do
     "$python" -c "import pandas" 2>/dev/null || continue

@@ -76,6 +76,12 @@ expect 0 "fp16 converted" "$alibi" import "$fixtures/tiny_half.pt" --as position
 expect 0 "3 done now" "$alibi" run ./grid/ --only position=alibi
 for L in 32 64 128; do same "float16 at $L" "$(perplexity $L)" "$(pytorch tiny_half $L)"; done
 
+# A file that cannot be written leaves neither a folder nor a row.
+ls -R runs >before
+expect 74 "File too large" sh -c "trap '' XFSZ; ulimit -f 128; exec \"\$0\" import \"\$1\" --as position=alibi --for ./grid/ --force" "$alibi" "$fixtures/tiny.pt"
+ls -R runs | cmp before - || fail "a failed import left a folder"
+expect 0 "4 done, 0 to do" "$alibi" plan ./grid/ --only position=alibi
+
 # A run that an earlier plan registered as one to be trained becomes an imported one.
 expect 0 "L_train=32" "$alibi" import "$fixtures/tiny.pt" --as position=sinusoidal --for ./grid/
 expect 0 "^2$" "$alibi" query "SELECT count(*) FROM trainings WHERE origin = 'imported'" --format csv

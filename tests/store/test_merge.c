@@ -197,6 +197,21 @@ TEST(a_file_without_its_run_folders_is_read_where_it_is)
     merge(1);
 }
 
+/* A results.db on a local disk, behind a link: the run folders are beside the link. */
+TEST(a_project_whose_file_is_behind_a_link_is_merged)
+{
+    char target[TEST_PATH_BYTES + 64];
+
+    fixture_done(there, &there->train, 2.0, NULL);
+    fixture_make_folders(there);
+    store_fixture_close(there);
+    assert_works(there, file_make_dirs(fixture_path(there, "disk"), &there->e));
+    snprintf(target, sizeof target, "%s", fixture_path(there, "disk/results.db"));
+    assert_int_equal(rename(there->path, target), 0);
+    assert_int_equal(symlink(target, there->path), 0);
+    merge(1);
+}
+
 TEST(what_cannot_be_merged_says_why)
 {
     static const struct {
