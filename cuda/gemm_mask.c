@@ -61,7 +61,7 @@ static float trial_get(const uint32_t *from, int at, enum dtype type)
     return value;
 }
 
-static void trial_fill(struct trial *t, const struct gemm_product *p)
+static void mask_trial_fill(struct trial *t, const struct gemm_product *p)
 {
     for (int i = 0; i < TRIAL_N; i++) trial_put(t->a, i * TRIAL_K + i % TRIAL_K, p->from, 1.0f);
     for (int k = 0; k < TRIAL_K; k++)
@@ -86,8 +86,8 @@ static bool trial_passes(const struct trial *t, const struct gemm_product *p)
 }
 
 /* Runs the product at t_dev. *ran: the library has an algorithm for it. */
-static int trial_run(struct gemm *g, bool *ran, char *t_dev, const struct gemm_product *p,
-                     struct err *e)
+static int mask_trial_run(struct gemm *g, bool *ran, char *t_dev, const struct gemm_product *p,
+                          struct err *e)
 {
     const struct gemm_product small = {.a = t_dev + offsetof(struct trial, a),
                                        .b = t_dev + offsetof(struct trial, b),
@@ -126,9 +126,9 @@ static int mask_verify(struct gemm *g, enum gemm_order *order, const struct gemm
         rc = gemm_reject(p, ERR_NOMEM, "no memory to verify the order of its mask's bits", e);
         goto out;
     }
-    trial_fill(t, p);
+    mask_trial_fill(t, p);
     cudaError_t status = cudaMemcpy(t_dev, t, sizeof *t, cudaMemcpyHostToDevice);
-    if (status == cudaSuccess) TRY_OUT(rc, trial_run(g, &ran, t_dev, p, e));
+    if (status == cudaSuccess) TRY_OUT(rc, mask_trial_run(g, &ran, t_dev, p, e));
     if (status == cudaSuccess) status = cudaStreamSynchronize(g->stream);
     if (status == cudaSuccess) status = cudaMemcpy(t, t_dev, sizeof *t, cudaMemcpyDeviceToHost);
     if (status != cudaSuccess) {

@@ -1,6 +1,7 @@
 #!/bin/sh
 # run.sh - runs every test program of a build, the oracle checker and the scripts; prints the time of each leg.
-# usage: tests/run.sh BUILD      JOBS=N: legs at a time (default: one per core)      ORACLE=folder: also check the fixtures there
+# usage: tests/run.sh BUILD      JOBS=N: legs at a time (default: one more than cores, since some wait)
+#                                ORACLE=folder: also check the fixtures there
 #                                FOLDERS="store cli/test_import": only the legs of these folders or of this name
 #                                LONG=1: also the legs, and the rounds of tests, that take longest
 set -u
@@ -62,7 +63,7 @@ else
     grep -vE "^($long) " "$legs/all" >"$legs/list"
     [ "$long" = none ] || echo "left to make check-full (LONG=1): $(grep -oE "^($long) " "$legs/all" | xargs)"
 fi
-xargs -P "${JOBS:-$(nproc)}" -I{} sh -c "exec sh tests/run.sh $build leg {}" <"$legs/list"
+xargs -P "${JOBS:-$(($(nproc) + 1))}" -I{} sh -c "exec sh tests/run.sh $build leg {}" <"$legs/list"
 
 count() { cat "$legs"/*.state | grep -c "^$1$"; }
 echo "the slowest legs, of $(cat "$legs"/*.ms | awk '{ s += $1 } END { printf "%d", s / 1000 }') s of processor time in all:"

@@ -1,7 +1,7 @@
 -- The paper's statements about Figure 1, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal), so that one statement serves every scale. Each claim must hold for
--- each training length below and for each seed the grid asks for; until all its numbers exist it
--- is "not run".
+-- each training length below and for each seed the grid asks for, on each split that it asks for;
+-- until all its numbers exist it is "not run". "1 valid" is seed 1 on the validation split.
 WITH
 threshold AS (SELECT
     1.20  AS sinusoidal_at_2L,   -- P1: perplexity at 2L, as a multiple of that at L, at least
@@ -17,13 +17,13 @@ judged(L) AS (VALUES (512), (1024)),      -- training lengths
 longest_at_least(k) AS (VALUES (8)),      -- the longest length must be this multiple of L or more
 
 wanted AS (
-    SELECT DISTINCT p.L_train_nominal AS L, r.L_train AS actual, r.seed
+    SELECT DISTINCT p.L_train_nominal AS L, r.seed || ' ' || r.split AS seed, r.split
     FROM points p JOIN runs r ON r.run_id = p.run_id JOIN judged j ON j.L = p.L_train_nominal
-    WHERE p.artefact = :artefact AND p.scale = :scale AND r.kind = 'eval'),
+    WHERE p.artefact IN (:artefact, 'test_split') AND p.scale = :scale AND r.kind = 'eval'),
 e AS (
-    SELECT position, L_train_nominal AS L, seed, L_valid_nominal AS V, perplexity AS p
+    SELECT position, L_train_nominal AS L, seed || ' ' || split AS seed, L_valid_nominal AS V, perplexity AS p
     FROM artefact_evaluations
-    WHERE artefact = :artefact AND scale = :scale AND perplexity IS NOT NULL),
+    WHERE artefact IN (:artefact, 'test_split') AND scale = :scale AND perplexity IS NOT NULL),
 multiple(k) AS (VALUES (1), (2)),
 near AS ( -- of each method the evaluated length nearest to k times L
     SELECT position, L, seed, k, p FROM (
@@ -88,5 +88,8 @@ statements(claim, statement) AS (
     SELECT 'P3', printf('The T5 bias is at 2L at most %.2f x its perplexity at L, then turns up (at least %.3f x its best at the longest input), less than rotary.', t5_at_2L, t5_turns_up) FROM threshold
     UNION ALL
     SELECT 'P4', printf('ALiBi keeps its perplexity on every longer input (never above %.3f x that at L, from 8L never above %.3f x), and is at L at least as good as sinusoidal.', alibi_rises, alibi_at_8L) FROM threshold)
-SELECT s.claim, s.statement, (SELECT count(*) FROM wanted) AS wanted, f.seed, f.holds, CASE WHEN f.claim IS NOT NULL THEN printf('L=%d: %s', f.L, f.said) END AS said
-FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.L;
+SELECT s.claim, s.statement, w.n AS wanted, CAST(f.seed AS INTEGER) AS seed, f.holds, CASE WHEN f.claim IS NOT NULL THEN printf('L=%d: %s', f.L, f.said) END AS said,
+       w.split, CASE WHEN f.claim IS NOT NULL THEN printf('L=%d', f.L) END AS item
+FROM statements s
+CROSS JOIN (SELECT DISTINCT split, (SELECT count(*) FROM (SELECT DISTINCT L, CAST(seed AS INTEGER) FROM wanted)) AS n FROM wanted UNION ALL SELECT NULL, 0 WHERE NOT EXISTS (SELECT 1 FROM wanted)) w
+LEFT JOIN found f ON f.claim = s.claim AND f.seed LIKE '% ' || w.split ORDER BY s.claim, w.split DESC, CAST(f.seed AS INTEGER), f.L;

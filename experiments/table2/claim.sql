@@ -1,6 +1,7 @@
 -- The paper's statements about Tables 2 to 4, as verdicts. Parameters: :artefact, :scale.
 -- Lengths are the paper's (nominal), so that one statement serves every scale. A claim must hold for
--- each case and for each seed the grid asks for; until all its numbers exist it is "not run".
+-- each case and for each seed the grid asks for, on each split that it asks for; until all its numbers
+-- exist it is "not run". "1 valid" is seed 1 on the validation split.
 WITH
 judged AS ( -- the table's training length, and the longest input it asks for; NULL where nothing is asked for yet
     SELECT max(L_train_nominal) AS L, max(L_valid_nominal) AS longest FROM wanted_evaluations
@@ -13,12 +14,13 @@ threshold AS (SELECT
     :scale = 'paper' AS whole_order                                     -- C2: sinusoidal is worse than rotary at the longest input too
     FROM judged),
 seeds AS (
-    SELECT DISTINCT r.seed FROM points p JOIN runs r ON r.run_id = p.run_id
-    WHERE p.artefact = :artefact AND p.scale = :scale),
+    SELECT DISTINCT r.seed, r.split FROM points p JOIN runs r ON r.run_id = p.run_id
+    WHERE p.artefact IN (:artefact, 'test_split') AND p.scale = :scale AND r.kind = 'eval'),
+splits AS (SELECT split, (SELECT count(DISTINCT seed) FROM seeds) AS seeds_n FROM seeds GROUP BY split UNION ALL SELECT NULL, 0 WHERE NOT EXISTS (SELECT 1 FROM seeds)),
 e AS (
-    SELECT position, L_train_nominal AS L, seed, L_valid_nominal AS V, perplexity AS p
+    SELECT position, L_train_nominal AS L, seed || ' ' || split AS seed, L_valid_nominal AS V, perplexity AS p
     FROM artefact_evaluations
-    WHERE artefact = :artefact AND scale = :scale AND perplexity IS NOT NULL),
+    WHERE artefact IN (:artefact, 'test_split') AND scale = :scale AND perplexity IS NOT NULL),
 at_L AS (SELECT e.* FROM e JOIN judged USING (L) WHERE e.V = e.L),
 best AS (SELECT position, L, seed, V, p FROM (SELECT position, L, seed, V, min(p) AS p FROM e GROUP BY position, L, seed)),
 breaks AS ( -- a method that never breaks does so at no finite length
@@ -56,12 +58,11 @@ found(claim, place, seed, holds, said) AS (
     JOIN multiple t ON t.L = s.L AND t.seed = s.seed AND t.position = 't5'
     JOIN multiple a ON a.L = s.L AND a.seed = s.seed AND a.position = 'alibi'
     WHERE s.position = 'sinusoidal'),
-statements(claim, statement, wanted_n) AS (
+statements(claim, statement) AS (
     SELECT 'C1', printf('Sinusoidal embeddings extrapolate by some 20 to 50 tokens only: perplexity is best at no more than L + %d, and at %s at least %.2f x that at L.',
-                        best_beyond, CASE :scale WHEN 'paper' THEN 'L + 1000' ELSE 'the longest input' END, fails_at),
-           (SELECT count(*) FROM seeds) FROM threshold
+                        best_beyond, CASE :scale WHEN 'paper' THEN 'L + 1000' ELSE 'the longest input' END, fails_at) FROM threshold
     UNION ALL
-    SELECT 'C2', printf('The position method alone decides how far a model extrapolates: with all else equal sinusoidal, then rotary embeddings first exceed %.2f x their perplexity at L, then the T5 bias, ALiBi last or never; at the longest common input they are in the same order%s.', breaks_above, CASE WHEN whole_order THEN '' ELSE ', sinusoidal and rotary in either' END),
-           (SELECT count(*) FROM seeds) FROM threshold)
-SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said
-FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place;
+    SELECT 'C2', printf('The position method alone decides how far a model extrapolates: with all else equal sinusoidal, then rotary embeddings first exceed %.2f x their perplexity at L, then the T5 bias, ALiBi last or never; at the longest common input they are in the same order%s.', breaks_above, CASE WHEN whole_order THEN '' ELSE ', sinusoidal and rotary in either' END) FROM threshold)
+SELECT s.claim, s.statement, w.seeds_n AS wanted, CAST(f.seed AS INTEGER) AS seed, f.holds, f.said, w.split
+FROM statements s CROSS JOIN splits w
+LEFT JOIN found f ON f.claim = s.claim AND f.seed LIKE '% ' || w.split ORDER BY s.claim, w.split DESC, CAST(f.seed AS INTEGER), f.place;

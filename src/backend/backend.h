@@ -394,7 +394,7 @@ struct sum_squares_args {
     int64_t part; /* 0: n */
 };
 
-/* nag, adam: one update of a whole parameter block of n elements (gaps are zero). The gradient is
+/* nag, adam: one update of a whole parameter array of n elements (gaps are zero). The gradient is
  * first multiplied by gradient_scale and by the clip factor min(1, clip / (norm + 1e-6)), norm =
  * gradient_scale * sqrt(squares). If the norm is not finite, nothing changes. */
 struct nag_args {

@@ -53,7 +53,7 @@ static int fill_parameters(struct model *m, struct err *e)
     shape_bands(&m->bands, &m->spec.model, m->spec.data.vocab);
     if (m->capacity.train) TRY(model_group_open(m, e));
     TRY(model_memory_open(m, e));
-    TRY(model_weights_bind(&m->values, m, model_block_dev(m, MODEL_VALUES), m->bf16_dev_own, e));
+    TRY(model_weights_bind(&m->values, m, model_array_dev(m, MODEL_VALUES), m->bf16_dev_own, e));
     for (int32_t leaf = 0; leaf < MODEL_LEAVES && leaf < m->memory.gradients_n; leaf++)
         TRY(model_weights_bind(&m->gradients[leaf], m, model_gradient_dev(m, leaf), NULL, e));
     TRY(model_position_open(m, e));
@@ -104,24 +104,24 @@ int64_t model_bytes(const struct model *m)
     return m->allocated_bytes;
 }
 
-int model_read(struct model *m, enum model_block block, int32_t tensor, float *out_host,
+int model_read(struct model *m, enum model_array array, int32_t tensor, float *out_host,
                struct err *e)
 {
     TRY(model_stream_check(m, tensor, e));
-    TRY(model_weights_check(m, block, tensor, e));
-    TRY(model_group_collect(m, block, tensor, e));
+    TRY(model_weights_check(m, array, tensor, e));
+    TRY(model_group_collect(m, array, tensor, e));
     if (m->group.rank > 0) return 0;
-    if (block == MODEL_GRADIENTS) TRY(model_group_flush(m, e));
-    return model_weights_read(m, block, tensor, out_host, e);
+    if (array == MODEL_GRADIENTS) TRY(model_group_flush(m, e));
+    return model_weights_read(m, array, tensor, out_host, e);
 }
 
-int model_write(struct model *m, enum model_block block, int32_t tensor, const float *in_host,
+int model_write(struct model *m, enum model_array array, int32_t tensor, const float *in_host,
                 struct err *e)
 {
     TRY(model_stream_check(m, tensor, e));
-    if (block == MODEL_GRADIENTS) TRY(model_group_flush(m, e));
-    TRY(model_weights_write(m, block, tensor, in_host, e));
-    if (block != MODEL_VALUES) return 0;
+    if (array == MODEL_GRADIENTS) TRY(model_group_flush(m, e));
+    TRY(model_weights_write(m, array, tensor, in_host, e));
+    if (array != MODEL_VALUES) return 0;
     m->transposed_valid = false;
     m->position.is_stale = m->position.has_bias;
     return 0;

@@ -42,10 +42,10 @@ int model_init(struct model *m, uint64_t seed, struct err *e);
 /* Copies one tensor from or to the host, by index in model_params: values, gradients, optimiser
  * state (slot 0, 1). In a group all ranks call both: model_read fills out_host of rank 0 with the
  * parts of all ranks, and each rank writes the whole tensor. */
-enum model_block { MODEL_VALUES, MODEL_GRADIENTS, MODEL_STATE_0, MODEL_STATE_1 };
-int model_read(struct model *m, enum model_block block, int32_t tensor, float *out_host,
+enum model_array { MODEL_VALUES, MODEL_GRADIENTS, MODEL_STATE_0, MODEL_STATE_1 };
+int model_read(struct model *m, enum model_array array, int32_t tensor, float *out_host,
                struct err *e);
-int model_write(struct model *m, enum model_block block, int32_t tensor, const float *in_host,
+int model_write(struct model *m, enum model_array array, int32_t tensor, const float *in_host,
                 struct err *e);
 
 /* model_stream - gives a model with capacity.streamed its values: `source` writes tensor i in fp32.

@@ -2,7 +2,7 @@
  *
  * 1. A body works on the backend only: lists and step state, uploaded before it, hold what differs
  *    between passes of one shape; results are fetched after it. A shape is the body, the sizes of
- *    the batch, the gradient block, and offset and length of every list. Lists are padded
+ *    the batch, the gradient array, and offset and length of every list. Lists are padded
  *    (model_lists.c), so that there are few shapes.
  * 2. The first pass of a shape runs directly, because the backend selects algorithms and grows its
  *    scratch memory in it. The second pass is captured, and later ones launch its graph: the same

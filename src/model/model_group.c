@@ -4,9 +4,9 @@
  *    order, with W = shape_leaves(train.shards) leaves: sum(s, s + 1) = leaf s,
  *    sum(lo, hi) = sum(lo, mid) + sum(mid, hi),  mid = (lo + hi) / 2. Absent shards are always the
  *    last ones. They add nothing, not even 0.
- * 2. Gradient block 0 takes even shards and the sum of all, block 1 odd shards, and block k + 1 the
+ * 2. Gradient array 0 takes even shards and the sum of all, array 1 odd shards, and array k + 1 the
  *    sum of 2^k shards until its right neighbour is complete. After shard 7 of 16, one op adds
- *    block 3 + (block 2 + (block 0 + block 1)) and writes block 4.
+ *    array 3 + (array 2 + (array 0 + array 1)) and writes array 4.
  * 3. Rank r of P computes the shards from r W / P on, a subtree. Two steps complete the tree. The K
  *    ranks of a node exchange: rank l of them adds K parts of SHAPE_SLICES / K slices. Then the
  *    ranks l of all nodes exchange: that of node m adds P / K parts of SHAPE_SLICES / P of these
@@ -305,7 +305,7 @@ int model_group_share_weights(struct model *m, struct err *e)
     for (int32_t number = SHAPE_STEPS - 1; number >= 0; number--) {
         const struct step s = step_of(g, g->rank, (enum shape_step)number);
         struct transfers t = {.n = 0};
-        add_gather(&t, &s, model_block_dev(m, MODEL_VALUES), sizeof(float), g->slice_n,
+        add_gather(&t, &s, model_array_dev(m, MODEL_VALUES), sizeof(float), g->slice_n,
                    bf16 ? m->params.fp32_first : 0, m->params.elements_n);
         if (bf16)
             add_gather(&t, &s, bf16, dtype_bytes(DTYPE_BF16), g->slice_n, 0, m->params.elements_n);
@@ -314,19 +314,19 @@ int model_group_share_weights(struct model *m, struct err *e)
     return 0;
 }
 
-int model_group_collect(struct model *m, enum model_block block, int32_t tensor, struct err *e)
+int model_group_collect(struct model *m, enum model_array array, int32_t tensor, struct err *e)
 {
     const struct model_group *g = &m->group;
     const struct shape_tensor *p = &m->params.tensor[tensor];
     int64_t end = p->offset + (int64_t)p->rows * p->cols;
     struct transfers t = {.n = 0};
-    if (g->ranks_n > 1 && block == MODEL_GRADIENTS && g->done_n > 0)
+    if (g->ranks_n > 1 && array == MODEL_GRADIENTS && g->done_n > 0)
         return ERR(e, ERR_INTERNAL, "the gradients of %d ranks are read before they are added",
                    g->ranks_n);
     for (int32_t r = 0; r < g->ranks_n; r++) {
         if (r == g->rank || (r > 0 && g->rank > 0)) continue;
         struct span none = {0, 0}, own = owned(m, g->rank, p->offset, end);
-        add_transfer(&t, r, model_block_dev(m, block), sizeof(float), r == 0 ? own : none,
+        add_transfer(&t, r, model_array_dev(m, array), sizeof(float), r == 0 ? own : none,
                      g->rank == 0 ? owned(m, r, p->offset, end) : none);
     }
     return exchange_transfers(m, &t, e);

@@ -23,7 +23,7 @@ struct model_group {
 /* model_group_open - before the memory. Errors: ERR_INTERNAL the capacity has another number of
  * ranks than the group of the backend; ERR_USAGE the shards cannot feed them. */
 int model_group_open(struct model *m, struct err *e);
-/* model_group_begin - before the pass of a shard: *leaf is the gradient block that it writes.
+/* model_group_begin - before the pass of a shard: *leaf is the gradient array that it writes.
  * model_group_add - after the pass. Errors: ERR_INTERNAL another shard is due. */
 int model_group_begin(struct model *m, int32_t shard, int32_t *leaf, struct err *e);
 int model_group_add(struct model *m, struct err *e);
@@ -37,10 +37,10 @@ int model_group_sum(struct model *m, const struct model_update *u, struct err *e
  * model_group_share_weights - every rank has the weights that passes read. */
 int model_group_share_parts(struct model *m, struct err *e);
 int model_group_share_weights(struct model *m, struct err *e);
-/* model_group_collect - rank 0 has the whole tensor of a block. Errors: ERR_INTERNAL the gradients
+/* model_group_collect - rank 0 has the whole tensor of an array. Errors: ERR_INTERNAL the gradients
  * of the ranks are not added yet. */
-int model_group_collect(struct model *m, enum model_block block, int32_t tensor, struct err *e);
-/* model_group_owned - the elements of the block that this rank owns: n from *first on. */
+int model_group_collect(struct model *m, enum model_array array, int32_t tensor, struct err *e);
+/* model_group_owned - the elements of the array that this rank owns: n from *first on. */
 int64_t model_group_owned(const struct model *m, int64_t *first);
 
 #endif

@@ -104,16 +104,16 @@ static void bind_pool(struct model *m)
     m->lists_dev = model_buffer(m, SHAPE_LISTS, 0).data;
 }
 
-float *model_block_dev(const struct model *m, enum model_block block)
+float *model_array_dev(const struct model *m, enum model_array array)
 {
-    if ((int32_t)block >= m->memory.slots_n) return NULL;
-    return m->block_dev_own + (int64_t)block * m->params.elements_n;
+    if ((int32_t)array >= m->memory.slots_n) return NULL;
+    return m->arrays_dev_own + (int64_t)array * m->params.elements_n;
 }
 
 float *model_gradient_dev(const struct model *m, int32_t i)
 {
     int64_t slot = i == 0 ? MODEL_GRADIENTS : m->memory.slots_n + i - 1;
-    return i < m->memory.gradients_n ? m->block_dev_own + slot * m->params.elements_n : NULL;
+    return i < m->memory.gradients_n ? m->arrays_dev_own + slot * m->params.elements_n : NULL;
 }
 
 int model_step_upload(struct model *m, const struct step_state *step, struct err *e)
@@ -157,7 +157,7 @@ int model_memory_open(struct model *m, struct err *e)
 {
     shape_memory(&m->memory, &m->spec, &m->capacity);
     TRY(host_open(m, e));
-    TRY(allocate_zeroed(m, (void **)&m->block_dev_own, m->memory.block_bytes, e));
+    TRY(allocate_zeroed(m, (void **)&m->arrays_dev_own, m->memory.arrays_bytes, e));
     TRY(allocate_zeroed(m, &m->bf16_dev_own, m->memory.bf16_bytes, e));
     TRY(allocate_zeroed(m, &m->pool_own, m->memory.pool_bytes, e));
     TRY(allocate_zeroed(m, (void **)&m->state_dev_own, m->memory.step_bytes, e));
@@ -170,10 +170,10 @@ int model_memory_open(struct model *m, struct err *e)
 void model_memory_close(struct model *m)
 {
     struct backend *b = m->b;
-    void *blocks[] = {m->block_dev_own, m->bf16_dev_own,  m->pool_own,
-                      m->state_dev_own, m->inner_dev_own, m->staging_dev_own};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        if (blocks[i] != NULL) b->ops->release(b, blocks[i]);
+    void *parts[] = {m->arrays_dev_own, m->bf16_dev_own,  m->pool_own,
+                     m->state_dev_own,  m->inner_dev_own, m->staging_dev_own};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i] != NULL) b->ops->release(b, parts[i]);
     free(m->lists_host);
     free(m->loss_host);
     free(m->hit_host);

@@ -71,8 +71,8 @@ struct tensor model_columns(const struct tensor *t, int64_t first, int64_t n);
 int64_t model_logits_rows(const struct model *m, int64_t classes, bool train);
 /* model_logits - rows of buffers.logits or .scores with aligned row starts. */
 struct tensor model_logits(const struct tensor *buffer, int64_t rows, int64_t classes);
-float *model_block_dev(const struct model *m, enum model_block block);
-/* model_gradient_dev - block i of the gradients; 0 is MODEL_GRADIENTS. */
+float *model_array_dev(const struct model *m, enum model_array array);
+/* model_gradient_dev - array i of the gradients; 0 is MODEL_GRADIENTS. */
 float *model_gradient_dev(const struct model *m, int32_t i);
 int model_step_upload(struct model *m, const struct step_state *step, struct err *e);
 

@@ -11,14 +11,14 @@
 struct model_activations;
 struct model_norm;
 
-enum { MODEL_LEAVES = 2 }; /* gradient blocks that a pass writes: of even and of odd shards */
+enum { MODEL_LEAVES = 2 }; /* gradient arrays that a pass writes: of even and of odd shards */
 
 /* One forward pass. */
 struct model_pass {
     int32_t rows, length;
     int64_t tokens_n; /* rows * length */
     bool train;       /* with dropout and kept activations; else all linear ops are exact by row */
-    int32_t leaf;     /* training: the gradient block that it writes */
+    int32_t leaf;     /* training: the gradient array that it writes */
 };
 
 int model_pass_begin(struct model *m, struct model_pass *p, const struct model_batch *batch,

@@ -82,7 +82,7 @@ static int upload_key_bias(struct model *m, int32_t L, struct err *e)
                              floats_bytes((int64_t)p->shape.heads * L), e);
 }
 
-/* Returns a tensor's view of a block, which may be NULL. */
+/* Returns a tensor's view of an array, which may be NULL. */
 static struct tensor learned_rows(const struct model *m, float *base_dev, int32_t tensor)
 {
     const struct shape_tensor *t = &m->params.tensor[tensor];
@@ -100,7 +100,7 @@ static int bind_tensors(struct model *m, struct err *e)
         if (at < 0)
             return ERR(e, ERR_INTERNAL, "the model's shape has no tensor %s", tensor[i].name);
         if (tensor[i].use == POSITION_EMBEDDING) {
-            p->embedding = learned_rows(m, model_block_dev(m, MODEL_VALUES), at);
+            p->embedding = learned_rows(m, model_array_dev(m, MODEL_VALUES), at);
             for (int32_t leaf = 0; leaf < MODEL_LEAVES; leaf++)
                 p->embedding_grad[leaf] = learned_rows(m, model_gradient_dev(m, leaf), at);
             continue;

@@ -27,7 +27,7 @@ static int zero_until(struct model *m, float **from, const struct tensor *t, str
 }
 
 /* Zeroes all gradients except those that the pass overwrites: of the head's table and of the
- * matrices and biases of the layers. Relies on their order in the block. */
+ * matrices and biases of the layers. Relies on their order in the array. */
 static int zero_gradients(struct model *m, const struct model_pass *p, struct err *e)
 {
     const struct model_weights *gradients = &m->gradients[p->leaf];
@@ -84,15 +84,15 @@ static int update_weights(struct model *m, struct err *e)
 {
     const struct spec_train *t = &m->spec.train;
     int64_t from, n = model_group_owned(m, &from);
-    float *theta = model_block_dev(m, MODEL_VALUES) + from;
-    const float *grad = model_block_dev(m, MODEL_GRADIENTS) + from;
-    float *first = model_block_dev(m, MODEL_STATE_0) + from;
+    float *theta = model_array_dev(m, MODEL_VALUES) + from;
+    const float *grad = model_array_dev(m, MODEL_GRADIENTS) + from;
+    float *first = model_array_dev(m, MODEL_STATE_0) + from;
     const double *squares = &m->state_dev_own->squares;
     void *bf16 = m->bf16_dev_own ? (uint16_t *)m->bf16_dev_own + from : NULL;
     if (n == 0) return 0;
     if (t->optimizer == SPEC_ADAM)
         return OPS(m->b, adam, e, .theta_dev = theta, .m_dev = first,
-                   .v_dev = model_block_dev(m, MODEL_STATE_1) + from, .grad_dev = grad, .n = n,
+                   .v_dev = model_array_dev(m, MODEL_STATE_1) + from, .grad_dev = grad, .n = n,
                    .beta1 = (float)t->adam_beta1, .beta2 = (float)t->adam_beta2,
                    .eps = (float)t->adam_eps, .weight_decay = (float)t->weight_decay,
                    .squares_dev = squares, .step_dev = m->step_dev, .bf16_dev = bf16);
@@ -108,7 +108,7 @@ static int parts_pass(struct model *m, const struct model_pass *p, struct err *e
     int64_t from, n = model_group_owned(m, &from);
     double *part = m->state_dev_own->part + from / m->group.slice_n;
     return OPS(m->b, sum_squares, e, .out_dev = part,
-               .x_dev = model_block_dev(m, MODEL_GRADIENTS) + from, .n = n,
+               .x_dev = model_array_dev(m, MODEL_GRADIENTS) + from, .n = n,
                .part = m->group.slice_n);
 }
 

@@ -1,7 +1,7 @@
 /* model_stream.c - a model whose tensors are in memory only while a pass reads them.
  *
  * 1. The stages of a pass (enum shape_stage: the table, each layer, the head) share one part of the
- *    block; model_stage fills it from the source. A stage that is there already is not read again.
+ *    array; model_stage fills it from the source. A stage that is there already is not read again.
  * 2. Norms, positions and the other tensors with SHAPE_STAYS are read once.
  * 3. The work on the stage before must be done when the next one overwrites it: uploads are in
  *    order with ops. */
@@ -13,11 +13,11 @@
 #include "model/model_struct.h"
 #include "model/model_weights.h"
 
-/* Without a buffer on the host, the source writes to the block itself. */
+/* Without a buffer on the host, the source writes to the array itself. */
 static int load_tensor(struct model *m, int32_t tensor, struct err *e)
 {
     struct model_stream *s = &m->stream;
-    float *at = model_block_dev(m, MODEL_VALUES) + m->params.tensor[tensor].offset;
+    float *at = model_array_dev(m, MODEL_VALUES) + m->params.tensor[tensor].offset;
     if (s->host_own == NULL) return s->source(s->context, tensor, at, e);
     TRY(s->source(s->context, tensor, s->host_own, e));
     return model_weights_write(m, MODEL_VALUES, tensor, s->host_own, e);

@@ -1,8 +1,8 @@
 /* model_struct.h - struct model, which the files of src/model share.
  *
- * 1. Memory: one block of values, gradients, optimiser state and further gradients of shards
+ * 1. Memory: one array of values, gradients, optimiser state and further gradients of shards
  *    (model_group.c); with bf16 a copy of the values; one pool of activations whose offsets are
- *    fixed at open for the largest batch; a small block of step state; of a rank, pieces of other
+ *    fixed at open for the largest batch; a small buffer of step state; of a rank, pieces of other
  *    ranks' gradients. Nothing is allocated later, except by model_keep_inner.
  * shape/memory.h defines offset and lifetime of each buffer; outside its lifetime other buffers use
  * its bytes.
@@ -50,8 +50,8 @@ struct model {
 
     struct shape_memory memory; /* sizes and offsets of the allocations below */
     int64_t allocated_bytes;    /* bytes on the backend, summed at each allocation */
-    float *block_dev_own;       /* values; when training, also gradients, state 0, state 1, further
-                                   gradients */
+    float *arrays_dev_own;      /* values; when training, also gradients, state 0, state 1, further
+                                  gradients */
     void *bf16_dev_own;         /* the values in bf16 with the same layout; NULL with fp32 */
     struct model_weights values, gradients[MODEL_LEAVES];
     bool transposed_valid; /* the transposed projections match the values */

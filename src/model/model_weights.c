@@ -1,4 +1,4 @@
-/* model_weights.c - views of the parameter block by name, copies of tensors from and to the host,
+/* model_weights.c - views of the parameter array by name, copies of tensors from and to the host,
  * the bf16 copy of the weights, and the transposed tail projections for scoring. Checks that
  * tensors used as one matrix (q, k, v; band 0 and the class rows) are adjacent. */
 #include "model/model_weights.h"
@@ -14,12 +14,12 @@
 struct binder {
     const struct shape_params *params;
     float *base_dev;
-    uint16_t *bf16_dev; /* block for matrices; NULL: base_dev */
+    uint16_t *bf16_dev; /* array for matrices; NULL: base_dev */
     struct err *e;
     int rc; /* the first error; later calls do nothing */
 };
 
-/* Returns the named tensor as a view of the fp32 block; none if the shape does not have it. */
+/* Returns the named tensor as a view of the fp32 array; none if the shape does not have it. */
 static struct tensor bind_any(struct binder *b, const char *format, ...) ERR_PRINTF(2, 3);
 static struct tensor bind_any(struct binder *b, const char *format, ...)
 {
@@ -64,7 +64,7 @@ static void join_adjacent(struct binder *b, struct tensor *first, const struct t
     size_t bytes = (size_t)(first->rows * first->cols) * dtype_bytes(first->dtype);
     if (b->rc < 0 || first->data == NULL) return;
     if ((const char *)first->data + bytes != next->data) {
-        b->rc = ERR(b->e, ERR_INTERNAL, "%s are not adjacent in the parameter block", what);
+        b->rc = ERR(b->e, ERR_INTERNAL, "%s are not adjacent in the parameter array", what);
         return;
     }
     if (first->rows == 1 && next->rows == 1) {
@@ -157,43 +157,43 @@ int model_weights_bind(struct model_weights *out, struct model *m, float *base_d
     return b.rc;
 }
 
-int model_weights_check(const struct model *m, enum model_block block, int32_t tensor,
+int model_weights_check(const struct model *m, enum model_array array, int32_t tensor,
                         struct err *e)
 {
-    if (model_block_dev(m, block) != NULL && tensor >= 0 && tensor < m->params.tensors_n) return 0;
-    return ERR(e, ERR_INTERNAL, "tensor %d of block %d: the model has %d tensors in %d blocks",
-               tensor, (int)block, m->params.tensors_n, m->memory.slots_n);
+    if (model_array_dev(m, array) != NULL && tensor >= 0 && tensor < m->params.tensors_n) return 0;
+    return ERR(e, ERR_INTERNAL, "tensor %d of array %d: the model has %d tensors in %d arrays",
+               tensor, (int)array, m->params.tensors_n, m->memory.slots_n);
 }
 
-/* Locates a tensor in a block. */
-static int locate_tensor(const struct model *m, enum model_block block, int32_t tensor, float **at,
+/* Locates a tensor in an array. */
+static int locate_tensor(const struct model *m, enum model_array array, int32_t tensor, float **at,
                          size_t *bytes, struct err *e)
 {
-    TRY(model_weights_check(m, block, tensor, e));
-    float *base = model_block_dev(m, block);
+    TRY(model_weights_check(m, array, tensor, e));
+    float *base = model_array_dev(m, array);
     const struct shape_tensor *t = &m->params.tensor[tensor];
     *at = base + t->offset;
     *bytes = (size_t)t->rows * (size_t)t->cols * sizeof **at;
     return 0;
 }
 
-int model_weights_read(struct model *m, enum model_block block, int32_t tensor, float *out_host,
+int model_weights_read(struct model *m, enum model_array array, int32_t tensor, float *out_host,
                        struct err *e)
 {
     float *at = NULL;
     size_t bytes = 0;
-    TRY(locate_tensor(m, block, tensor, &at, &bytes, e));
+    TRY(locate_tensor(m, array, tensor, &at, &bytes, e));
     return m->b->ops->download(m->b, out_host, at, bytes, e);
 }
 
-int model_weights_write(struct model *m, enum model_block block, int32_t tensor,
+int model_weights_write(struct model *m, enum model_array array, int32_t tensor,
                         const float *in_host, struct err *e)
 {
     float *at = NULL;
     size_t bytes = 0;
-    TRY(locate_tensor(m, block, tensor, &at, &bytes, e));
+    TRY(locate_tensor(m, array, tensor, &at, &bytes, e));
     TRY(m->b->ops->upload(m->b, at, in_host, bytes, e));
-    if (block != MODEL_VALUES || m->bf16_dev_own == NULL) return 0;
+    if (array != MODEL_VALUES || m->bf16_dev_own == NULL) return 0;
     const struct shape_tensor *t = &m->params.tensor[tensor];
     struct tensor master = tensor_make(at, t->rows, t->cols, DTYPE_F32);
     struct tensor rounded =

@@ -36,19 +36,19 @@ struct model_weights {
     struct model_norm embed_norm, norm;    /* of the embedding, the final one; or none */
 };
 
-/* model_weights_bind - views of the block at base_dev; with bf16_dev (or NULL) matrices are views
- * of that block of bf16. */
+/* model_weights_bind - views of the array at base_dev; with bf16_dev (or NULL) matrices are views
+ * of that array of bf16. */
 int model_weights_bind(struct model_weights *out, struct model *m, float *base_dev, void *bf16_dev,
                        struct err *e);
-/* model_weights_check - refuses a tensor or block that the model does not have. */
-int model_weights_check(const struct model *m, enum model_block block, int32_t tensor,
+/* model_weights_check - refuses a tensor or array that the model does not have. */
+int model_weights_check(const struct model *m, enum model_array array, int32_t tensor,
                         struct err *e);
 /* model_weights_read, model_weights_write - copy a tensor from or to the host, and update its bf16
  * copy; of a group, those of this rank. model_read and model_write also keep data derived from it
  * up to date. */
-int model_weights_read(struct model *m, enum model_block block, int32_t tensor, float *out_host,
+int model_weights_read(struct model *m, enum model_array array, int32_t tensor, float *out_host,
                        struct err *e);
-int model_weights_write(struct model *m, enum model_block block, int32_t tensor,
+int model_weights_write(struct model *m, enum model_array array, int32_t tensor,
                         const float *in_host, struct err *e);
 /* model_weights_transpose - updates the transposed projections for scoring. */
 int model_weights_transpose(struct model *m, struct err *e);

@@ -44,7 +44,7 @@ void mentions_init(struct mentions *m, struct arena *a)
     strbuf_init(&m->text, a);
 }
 
-void mention(struct mentions *m, const char *text)
+void plan_mention(struct mentions *m, const char *text)
 {
     bool added;
 
@@ -216,8 +216,8 @@ static void note_copies(struct expansion *x, int32_t first_point)
             const struct spec_key *key = spec_key_find(names[k]);
             const char *value = spec_get(&run->spec, key, &p->arena);
             if (!spec_key_equals(&bare, key, value))
-                mention(&what, arena_printf(&p->arena, "%s=%s at L_valid %d", names[k], value,
-                                            p->point[i].L_valid_nominal));
+                plan_mention(&what, arena_printf(&p->arena, "%s=%s at L_valid %d", names[k], value,
+                                                 p->point[i].L_valid_nominal));
         }
     }
     if (n > 0)
@@ -320,7 +320,7 @@ static void apply_axes(struct expansion *x, const struct axes *own, const struct
         const char *value = scale_value(&x->scale, nominal, key, &maps);
         if (value && !maps && !axes_find(&x->set, key->name) &&
             override_key(d, key, spec_get(nominal, key, a)))
-            mention(&x->kept, arena_printf(a, "%s=%s", key->name, value));
+            plan_mention(&x->kept, arena_printf(a, "%s=%s", key->name, value));
     }
 }
 
@@ -336,11 +336,11 @@ static void mention_lost(struct expansion *x, const struct axes *own, const stru
         bool other = final->kind == SPEC_EVAL && !settings_belongs(key, "eval.");
         if (own->item[i].n < 2) continue;
         if (axes_find(&x->set, key->name))
-            mention(&x->lost, arena_printf(a, "--set sets %s", key->name));
+            plan_mention(&x->lost, arena_printf(a, "--set sets %s", key->name));
         else if (scale_value(&x->scale, nominal, key, &maps) && maps)
-            mention(&x->lost, arena_printf(a, "scale %s maps %s", x->scale.name, key->name));
+            plan_mention(&x->lost, arena_printf(a, "scale %s maps %s", x->scale.name, key->name));
         else if (!other && !spec_key_applies(key, final))
-            mention(&x->lost, arena_printf(a, "%s does not apply", key->name));
+            plan_mention(&x->lost, arena_printf(a, "%s does not apply", key->name));
     }
 }
 

@@ -407,8 +407,8 @@ static int make_plan(struct plan *p, const struct project *project, const char *
             TRY(plan_artefact(&x, *k, !o->artefacts_only, e));
             continue;
         }
-        mention(&left_out, k->name);
-        mention(&datasets, base->data.dataset);
+        plan_mention(&left_out, k->name);
+        plan_mention(&datasets, base->data.dataset);
     }
     if (left_out.text.n)
         notes_add(p, "left out %s: scale %s has no text for %s", left_out.text.text, x.scale.name,

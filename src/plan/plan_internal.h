@@ -160,7 +160,7 @@ bool axes_match(const struct axes *where, const struct spec *s);
 /* axes_text - n axes for messages: "position=t5, L_train=512|1024". */
 char *axes_text(const struct axis *x, int32_t n, struct arena *a);
 
-/* piece_read - (corpus.c) adds the settings of a piece of `base`, and what else it may hold: the
+/* piece_read - (corpora.c) adds the settings of a piece of `base`, and what else it may hold: the
  * source of a corpus, the files of a model. Errors: ERR_DATA with the place; ERR_NOINPUT. */
 struct piece {
     struct axes settings;
@@ -169,8 +169,8 @@ struct piece {
 };
 int piece_read(struct piece *out, struct arena *a, const char *path, struct err *e);
 
-/* model_read_files - (model.c) reads the mapping `pretrained:` of a piece. Errors: ERR_DATA with
- * the place. */
+/* model_read_files - (data_models.c) reads the mapping `pretrained:` of a piece. Errors: ERR_DATA
+ * with the place. */
 int model_read_files(struct plan_model *m, struct arena *a, const struct yaml_node *map,
                      struct err *e);
 
@@ -282,7 +282,7 @@ struct mentions {
 };
 
 void mentions_init(struct mentions *m, struct arena *a);
-void mention(struct mentions *m, const char *text);
+void plan_mention(struct mentions *m, const char *text);
 
 /* A plan under construction from the grids of its artefacts. */
 struct expansion {

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/project.h"
 #include "base/str.h"
-#include "report/folder.h"
+#include "report/artefact_folder.h"
 #include "report/layout.h"
 #include "report/report.h"
 #include "report/rows.h"

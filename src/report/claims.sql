@@ -98,8 +98,10 @@ report_verdict AS (
 report_decided AS MATERIALIZED (
   SELECT v.*, min(v.head) OVER (PARTITION BY v.claim) AS first_row,
     o.split AS other_split, o.verdict AS other_verdict, o.lacks AS other_lacks,
-    row_number() OVER (PARTITION BY v.claim
-      ORDER BY v.verdict = 'not run', coalesce(v.split, '') <> 'test', v.head) AS place
+    v.cases_n > 0 AND coalesce(o.cases_n, 0) > 0 AS both,
+    row_number() OVER (PARTITION BY v.claim ORDER BY v.verdict = 'not run',
+      CASE v.verdict WHEN 'not run' THEN -v.cases_n ELSE coalesce(v.split, '') <> 'test' END,
+      v.head) AS place
   FROM report_verdict v LEFT JOIN report_verdict o ON o.claim = v.claim AND o.split IS NOT v.split),
 report_said AS (
   SELECT *,
@@ -127,7 +129,7 @@ report_judged AS (
     s.realised, s.split AS case_split, s.item, s.measured AS case_measured, s.error AS case_error,
     s.bound AS case_bound, s.direction, s.said,
     trim(coalesce(s.run, '') || ' ' || coalesce(s.other, '') || ' ' || coalesce(s.more, '')) AS ids,
-    CASE WHEN d.wanted <> 0 THEN coalesce(s.split || ', ', '')
+    CASE WHEN d.wanted <> 0 THEN CASE WHEN d.both THEN s.split || ', ' ELSE '' END
       || CASE WHEN s.seed IS NULL THEN '' ELSE 'seed ' || s.seed || ', ' END || s.said
       || CASE WHEN d.verdict = 'mixed' AND NOT s.holds THEN ' (does not hold)' ELSE '' END
       END AS line

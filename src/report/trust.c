@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "report/folder.h"
+#include "report/artefact_folder.h"
 
 /* The state folder of the XDG Base Directory Specification; NULL: the user has none. */
 static const char *state_folder(struct arena *a)

@@ -410,8 +410,8 @@ static void place_buffer(struct shape_memory *out, int32_t id, bool bf16)
     out->pool_bytes = larger(out->pool_bytes, end_of(b));
 }
 
-/* Counts the blocks of gradients: the levels of the tree of a rank's leaves. */
-static int32_t gradient_blocks(int32_t leaves)
+/* Counts the arrays of gradients: the levels of the tree of a rank's leaves. */
+static int32_t gradient_arrays(int32_t leaves)
 {
     int32_t n = 1;
     for (int32_t level = 1; level < leaves; level *= 2) n++;
@@ -456,13 +456,13 @@ void shape_memory(struct shape_memory *out, const struct spec *s,
         int32_t ranks_n = (int32_t)larger(capacity->ranks_n, 1);
         int32_t node_ranks = capacity->node_ranks > 0 ? capacity->node_ranks : ranks_n;
         out->slots_n = s->train.optimizer == SPEC_ADAM ? 4 : 3;
-        out->gradients_n = gradient_blocks(leaves / ranks_n);
+        out->gradients_n = gradient_arrays(leaves / ranks_n);
         count_step(out, SHAPE_IN_NODE, node_ranks, SHAPE_SLICES / node_ranks);
         count_step(out, SHAPE_BETWEEN_NODES, ranks_n / node_ranks, SHAPE_SLICES / ranks_n);
         out->step_bytes += INT64_C(8) * leaves;
     }
-    out->block_bytes = out->elements_n * 4 * (out->slots_n + larger(out->gradients_n - 1, 0));
+    out->arrays_bytes = out->elements_n * 4 * (out->slots_n + larger(out->gradients_n - 1, 0));
     out->bf16_bytes = bf16 ? out->elements_n * 2 : 0;
-    out->total_bytes =
-        out->block_bytes + out->bf16_bytes + out->pool_bytes + out->step_bytes + out->staging_bytes;
+    out->total_bytes = out->arrays_bytes + out->bf16_bytes + out->pool_bytes + out->step_bytes +
+                       out->staging_bytes;
 }

@@ -10,7 +10,7 @@
  * 3. With bf16, activations and training logits are bf16, and a bf16 copy of the weights is added.
  *    Master weights, gradients, optimiser state, statistics, losses and scoring logits stay fp32.
  * 4. The gradients of shards are added as a tree of shape_leaves(train.shards) leaves, of which
- * each rank has an equal number, a power of two: one block for an even shard, which also takes the
+ * each rank has an equal number, a power of two: one array for an even shard, which also takes the
  *    sum, one for an odd shard, and one for the sum of each smaller subtree. */
 #ifndef SHAPE_MEMORY_H
 #define SHAPE_MEMORY_H
@@ -47,7 +47,7 @@ struct shape_capacity {
     int64_t scored_max; /* positions scored at a time, at most */
     bool hits;          /* each is asked whether its target is the most probable word */
     bool keys;          /* the keys of scored positions are wanted (model_keys) */
-    bool streamed;      /* scoring: the block holds one stage at a time (model_stream) */
+    bool streamed;      /* scoring: the array holds one stage at a time (model_stream) */
     int32_t ranks_n;    /* processes of the training; 0: 1 */
     int32_t node_ranks; /* consecutive ones on a node, a power of two; 0: all, which needs the most
                            memory */
@@ -144,19 +144,19 @@ struct shape_buffer {
 
 struct shape_memory {
     struct shape_buffer buffer[SHAPE_BUFFERS_N];
-    int64_t elements_n; /* of the parameter block */
-    int32_t slots_n;    /* fp32 blocks: values; when training, also gradients and optimiser state */
-    int32_t gradients_n; /* blocks of gradients; slots_n counts the first one */
-    int64_t block_bytes; /* of all slots and the further gradients */
-    int64_t bf16_bytes;  /* bf16 copy of the weights; 0 with fp32 */
-    int64_t lists_n;     /* numbers that SHAPE_LISTS holds */
-    int64_t losses_n;    /* numbers that SHAPE_LOSS holds */
-    int64_t pool_bytes;  /* from offset 0 to the end of the last buffer */
-    int64_t step_bytes;  /* SHAPE_STEP_BYTES and the losses of the leaves */
+    int64_t elements_n; /* of the parameter array */
+    int32_t slots_n;    /* fp32 arrays: values; when training, also gradients and optimiser state */
+    int32_t gradients_n;  /* arrays of gradients; slots_n counts the first one */
+    int64_t arrays_bytes; /* of all slots and the further gradients */
+    int64_t bf16_bytes;   /* bf16 copy of the weights; 0 with fp32 */
+    int64_t lists_n;      /* numbers that SHAPE_LISTS holds */
+    int64_t losses_n;     /* numbers that SHAPE_LOSS holds */
+    int64_t pool_bytes;   /* from offset 0 to the end of the last buffer */
+    int64_t step_bytes;   /* SHAPE_STEP_BYTES and the losses of the leaves */
     /* Elements of a piece of another rank's gradients; 0: the step has no other rank. */
     int64_t piece_n[SHAPE_STEPS];
     int64_t staging_bytes; /* a piece of each other rank of a step */
-    int64_t total_bytes;   /* blocks, copy, pool, step and staging */
+    int64_t total_bytes;   /* arrays, copy, pool, step and staging */
 };
 void shape_memory(struct shape_memory *out, const struct spec *s,
                   const struct shape_capacity *capacity);

@@ -1,4 +1,4 @@
-/* shape.c - the parameters of a model: names, shapes, offsets in one block, initialisation.
+/* shape.c - the parameters of a model: names, shapes, offsets in one array, initialisation.
  *
  * 1. Names and shapes are as in oracle SPEC.md section 14; tied tensors are listed once.
  * 2. The same walk counts and lists. */
@@ -77,7 +77,7 @@ struct walk {
     int64_t kept_n, fp32_n;  /* ends of the tensors that stay, of those read in fp32 */
 };
 
-/* Adds a tensor; its group begins at an aligned offset. */
+/* Adds a tensor, at an aligned offset unless it is joined to the one before. */
 static void walk_add(struct walk *w, struct shape_tensor t, const char *format, ...)
     ERR_PRINTF(3, 4);
 

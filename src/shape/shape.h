@@ -24,24 +24,24 @@ struct shape_tensor {
     char name[SHAPE_NAME_BYTES]; /* as in SPEC.md section 14 */
     int32_t rows, cols;          /* (out, in); a vector is (1, n) */
     int32_t dims;                /* 1 or 2: how a checkpoint writes it */
-    bool joined;                 /* continues the group of the tensor before it */
+    bool joined;                 /* follows the tensor before it without a gap */
     bool position;               /* learned by the position method, or SSMax's */
     bool fp32;                   /* read in fp32 also where other weights are read in bf16 */
     int32_t stage;               /* of a pass that alone reads it, see enum shape_stage */
-    int64_t offset;              /* elements from the start of the parameter block */
+    int64_t offset;              /* elements from the start of the parameter array */
     enum shape_init init;
     double init_mean, init_value;
     int32_t init_zero_row; /* a row initialised to zeros (the pad id); -1: none */
 };
 
-/* Parameters in one block. Tensors used as one matrix are a group without gaps: q, k, v weights
- * ((H + 2K) w, D); q, k, v biases; band 0's table and the class rows (c1 + K, D). Every group
+/* Parameters in one array. Tensors used as one matrix have no gaps: q, k, v weights
+ * ((H + 2K) w, D); q, k, v biases; band 0's table and the class rows (c1 + K, D). Each matrix
  * starts at a multiple of 16 elements. Tensors read in fp32 follow all others: ranks that exchange
- * bf16 weights exchange the end of the block in fp32. */
+ * bf16 weights exchange the end of the array in fp32. */
 struct shape_params {
     struct shape_tensor *tensor;
     int32_t tensors_n;
-    int64_t elements_n;   /* of the block, gaps included */
+    int64_t elements_n;   /* of the array, gaps included */
     int64_t fp32_first;   /* element with which the tensors read in fp32 begin */
     int64_t largest_n;    /* rows * cols of the largest tensor */
     int64_t parameters_n; /* sum of rows * cols: 246,933,504 for wt103_247m with ALiBi */
@@ -63,9 +63,9 @@ void shape_bands(struct shape_bands *out, const struct spec_model *m, int32_t vo
 int32_t shape_shard_rows(const struct spec_train *t);
 
 /* The ranks of a training add the gradients of its shards as a binary tree, whose leaves are the
- * shards, and each owns an equal part of SHAPE_SLICES slices of the parameter block; neither
+ * shards, and each owns an equal part of SHAPE_SLICES slices of the parameter array; neither
  * depends on their number. shape_leaves - the smallest power of two >= shards. shape_slice -
- * elements of a slice of a block; the last slices may be shorter or empty. shape_check_ranks -
+ * elements of a slice of an array; the last slices may be shorter or empty. shape_check_ranks -
  * whether so many ranks can share the shards. Errors: ERR_USAGE names the nearest numbers of ranks.
  */
 enum { SHAPE_SLICES = 256 };
@@ -75,7 +75,7 @@ int shape_check_ranks(int32_t shards, int32_t ranks_n, struct err *e);
 
 /* shape_params - the parameters, listed in the arena; without an arena, only their numbers. */
 void shape_params(struct shape_params *out, struct arena *a, const struct spec *s);
-/* shape_params_streamed - the same tensors in a smaller block, in which all stages begin at element
+/* shape_params_streamed - the same tensors in a smaller array, in which all stages begin at element
  * 0: it holds one stage at a time (capacity.streamed of shape/memory.h). */
 void shape_params_streamed(struct shape_params *out, struct arena *a, const struct spec *s);
 /* shape_find - index of the tensor with that name, or -1. */

@@ -17,6 +17,9 @@ static const struct note views[] = {
     {"evaluation_results", "the same without all_settings, faster to join"},
     {"current_evaluations", "the same, with the columns that views of its parts share"},
     {"position_loss", "a range of positions in the windows of an evaluation"},
+    {"extrapolation",
+     "an evaluation with rows longer than in training: losses beyond L_train beside "
+     "those within it, in the same rows"},
     {"attention", "an attention head of an evaluation with eval.attention_rows, for each text"},
     {"attention_rollout", "a distance from the last word, through the first layers of a head"},
     {"target_groups", "a class of the targets of an evaluation, as the corpus names it"},
@@ -104,8 +107,17 @@ static const struct note columns[] = {
     {"tokenizer_sha256", "hash of the tokenizer"},
     {"first last",
      "range of positions in the window, from 1, two ranges an octave: a prediction at position p "
-     "has read p tokens. In target_blocks: of targets in the split, from 1"},
+     "has read p tokens. In target_blocks: of targets in the split, from 1; in extrapolation: the "
+     "last position that counts"},
     {"nll", "sum of the losses of these targets in nats; over a run it is loss_nats times tokens"},
+    {"near_nats far_nats",
+     "mean loss at positions p of the same rows: near L_train / 2 < p <= L_train, "
+     "far L_train < p <= 6 L_train"},
+    {"near_targets far_targets", "targets at these positions"},
+    {"difference_nats",
+     "far_nats - near_nats: failing positions raise it; fewer early tokens, which "
+     "lower the perplexity of longer rows, do not change it"},
+    {"standard_error", "that of difference_nats, rather too large: as of two independent samples"},
     {"number", "number of the class of targets, from 0"},
     {"name", "name of the class of targets"},
     {"hits", "targets that are the most probable word (of equally probable ones the lowest id)"},

@@ -94,6 +94,44 @@ SELECT scale, dataset, model, position, L_train, L_valid, split, protocol, strid
 FROM current_evaluations
 JOIN position_losses USING (result_id);
 
+-- A row for each evaluation with rows longer than in training whose losses are finite: the mean loss at
+-- the positions of the last half of L_train (near), and at those beyond it up to 6 L_train (far), of
+-- the same rows. A range of position_losses that reaches beyond either part counts in neither.
+-- difference_nats: far less near. Perplexity at a longer L_valid over that at L_train also has fewer
+--   early tokens; this has not.
+-- standard_error: that of the difference, if the two were independent samples of losses that vary as
+--   the blocks of the evaluation do. They are of the same rows, so it is rather too large.
+CREATE VIEW extrapolation AS
+WITH
+part AS MATERIALIZED (
+  SELECT v.result_id,
+    sum(p.targets) FILTER (WHERE 2 * p.first > r.L_train AND p.last <= r.L_train) AS near_targets,
+    sum(p.nll) FILTER (WHERE 2 * p.first > r.L_train AND p.last <= r.L_train) AS near_nll,
+    sum(p.targets) FILTER (WHERE p.first > r.L_train) AS far_targets,
+    sum(p.nll) FILTER (WHERE p.first > r.L_train) AS far_nll, max(p.last) AS last
+  FROM results v
+  JOIN runs r ON r.run_id = v.run_id AND r.L_valid > r.L_train
+  JOIN position_losses p ON p.result_id = v.result_id AND p.last <= 6 * r.L_train
+  WHERE v.current = 1 AND v.kind = 'eval' AND v.perplexity IS NOT NULL
+  GROUP BY v.result_id HAVING count(p.nll) = count(*)),
+spread AS MATERIALIZED (
+  SELECT result_id, sum(targets) AS targets,
+    (avg(nll / targets * nll / targets) - avg(nll / targets) * avg(nll / targets))
+      / (count(*) - 1) AS variance
+  FROM group_losses WHERE grouping = 'block'
+  GROUP BY result_id HAVING count(*) > 1 AND count(nll) = count(*))
+SELECT e.scale, e.dataset, e.model, e.position, e.L_train, e.L_valid, e.split, e.protocol, e.stride,
+  e.seed, p.last, p.near_targets, p.near_nll / p.near_targets AS near_nats, p.far_targets,
+  p.far_nll / p.far_targets AS far_nats,
+  p.far_nll / p.far_targets - p.near_nll / p.near_targets AS difference_nats,
+  sqrt(max(0, s.variance) * s.targets * (1.0 / p.near_targets + 1.0 / p.far_targets))
+    AS standard_error,
+  e.run_id, e.train_run_id, e.config_id, e.modified, e.precision, e.checkpoint, e.settings, e.corpus
+FROM part p
+JOIN current_evaluations e ON e.result_id = p.result_id
+LEFT JOIN spread s ON s.result_id = p.result_id
+WHERE p.near_targets > 0 AND p.far_targets > 0;
+
 CREATE VIEW attention AS
 SELECT scale, dataset, model, position, L_train, L_valid, seed, text, layer, head, rows,
   first_weight, entropy, distance, logit_low, logit_high, slope, bound_excess, run_id,

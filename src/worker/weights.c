@@ -16,22 +16,22 @@
 struct weights {
     struct arena arena;
     struct safetensors_entry *entry;
-    int32_t n, tensors_n; /* tensors_n: of a block */
-    const enum model_block *block;
+    int32_t n, tensors_n; /* tensors_n: of an array */
+    const enum model_array *array;
 };
 
 static void weights_init(struct weights *w, const struct shape_params *p, int32_t slots_n)
 {
-    static const enum model_block values[] = {MODEL_VALUES};
-    static const enum model_block states[] = {MODEL_STATE_0, MODEL_STATE_1};
-    int32_t blocks_n = slots_n > 0 ? slots_n : 1;
+    static const enum model_array values[] = {MODEL_VALUES};
+    static const enum model_array states[] = {MODEL_STATE_0, MODEL_STATE_1};
+    int32_t arrays_n = slots_n > 0 ? slots_n : 1;
 
-    *w = (struct weights){.n = blocks_n * p->tensors_n,
+    *w = (struct weights){.n = arrays_n * p->tensors_n,
                           .tensors_n = p->tensors_n,
-                          .block = slots_n > 0 ? states : values};
+                          .array = slots_n > 0 ? states : values};
     arena_init(&w->arena);
     w->entry = arena_array(&w->arena, (size_t)w->n, sizeof *w->entry);
-    for (int32_t i = 0; i < blocks_n; i++) checkpoint_entries(w->entry + i * p->tensors_n, p);
+    for (int32_t i = 0; i < arrays_n; i++) checkpoint_entries(w->entry + i * p->tensors_n, p);
     for (int32_t i = 0; slots_n > 0 && i < w->n; i++)
         w->entry[i].name =
             arena_printf(&w->arena, "state%d.%s", i / p->tensors_n, w->entry[i].name);
@@ -53,7 +53,7 @@ int weights_save(struct model *m, int32_t slots_n, const char *path,
     if (rc == 0 && !buffer)
         rc = ERR(e, ERR_NOMEM, "out of memory for a tensor of %lld elements", (long long)most);
     for (int32_t i = 0; rc == 0 && i < w.n; i++) {
-        rc = model_read(m, w.block[i / w.tensors_n], i % w.tensors_n, buffer, e);
+        rc = model_read(m, w.array[i / w.tensors_n], i % w.tensors_n, buffer, e);
         if (rc == 0 && path) rc = safetensors_writer_add(&file, buffer, w.entry[i].elements_n, e);
     }
     if (path) rc = safetensors_writer_close(&file, rc, sha256, bytes, e);
@@ -73,7 +73,7 @@ int weights_load(struct model *m, int32_t slots_n, const struct safetensors *s, 
     if (rc < 0) err_ctx(e, "%s", path);
     for (int32_t i = 0; rc == 0 && i < w.n; i++) {
         const struct safetensors_entry *x = safetensors_find(s, w.entry[i].name);
-        rc = model_write(m, w.block[i / w.tensors_n], i % w.tensors_n, x->data, e);
+        rc = model_write(m, w.array[i / w.tensors_n], i % w.tensors_n, x->data, e);
         safetensors_release(s, x); /* the file is as large as the model */
     }
     arena_fini(&w.arena);
@@ -134,11 +134,11 @@ int weights_inherit(struct model *m, int32_t slots_n, const struct shape_inherit
     for (int32_t i = 0; rc == 0 && i < w.n; i++)
         rc = check_finite(safetensors_find(s, w.entry[i].name)->data, &w.entry[i], e);
     if (rc < 0) err_ctx(e, "%s", path);
-    for (int32_t block = 0; block < w.n / w.tensors_n; block++)
+    for (int32_t array = 0; array < w.n / w.tensors_n; array++)
         for (int32_t i = 0; rc == 0 && i < tensors_n; i++) {
             if (h->from[i] < 0) continue;
-            const char *name = w.entry[block * w.tensors_n + h->from[i]].name;
-            rc = model_write(m, w.block[block], i, safetensors_find(s, name)->data, e);
+            const char *name = w.entry[array * w.tensors_n + h->from[i]].name;
+            rc = model_write(m, w.array[array], i, safetensors_find(s, name)->data, e);
         }
     arena_fini(&w.arena);
     return rc;

@@ -14,16 +14,15 @@ read_all() { # VERSION
     expect 0 "^none .* eval  *5 *5" "$alibi" status
     expect 0 "^g  *7 of *7" "$alibi" list
     expect 0 "9793.18" "$alibi" report g
-    for format in csv json latex markdown; do
-        expect 0 "" "$alibi" report g --format $format --out answer
-    done
+    expect 0 "" "$alibi" report g --format csv --out answer # the other formats print the same rows
     expect 0 "not run" "$alibi" claims
     expect 0 "7 done, 0 to do" "$alibi" plan g
     expect 0 "9793.17" "$alibi" show $run
     expect 0 "alibi" "$alibi" compare position=alibi position=rotary
-    query "SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name" >views
-    [ "$(wc -l <views)" -ge 15 ] || fail "version $1: only $(wc -l <views) views"
-    while read -r view; do expect 0 "" "$alibi" query "SELECT * FROM $view"; done <views
+    # Every column of every view in one query: DISTINCT has them computed.
+    [ "$(query "SELECT count(*) FROM sqlite_schema WHERE type = 'view'")" -ge 15 ] || fail "version $1 lacks views"
+    views=$(query "SELECT group_concat('(SELECT count(*) FROM (SELECT DISTINCT * FROM ' || name || '))', ' + ') FROM sqlite_schema WHERE type = 'view'")
+    expect 0 "^[0-9]" "$alibi" query "SELECT $views" --format csv
     [ "$(query "$results")" = "$(cat "$frozen/runs_v$1.csv")" ] || fail "version $1: other results: $(query "$results")"
 }
 

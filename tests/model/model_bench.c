@@ -183,10 +183,10 @@ double model_bench_apply(struct model_bench *k, uint32_t update, double lr, int6
     return norm;
 }
 
-void model_bench_copy(struct model_bench *to, struct model_bench *from, enum model_block block)
+void model_bench_copy(struct model_bench *to, struct model_bench *from, enum model_array array)
 {
     for (int32_t i = 0; i < model_params(from->m)->tensors_n; i++)
-        assert_ok(model_write(to->m, block, i, model_bench_read(from, block, i), &e));
+        assert_ok(model_write(to->m, array, i, model_bench_read(from, array, i), &e));
 }
 
 int64_t model_bench_tensor_n(const struct model_bench *k, int32_t tensor)
@@ -200,18 +200,18 @@ int64_t model_bench_n(const struct model_bench *k)
     return model_params(k->m)->parameters_n;
 }
 
-float *model_bench_read(struct model_bench *k, enum model_block block, int32_t tensor)
+float *model_bench_read(struct model_bench *k, enum model_array array, int32_t tensor)
 {
     float *out = model_bench_array(model_bench_tensor_n(k, tensor));
-    assert_ok(model_read(k->m, block, tensor, out, &e));
+    assert_ok(model_read(k->m, array, tensor, out, &e));
     return out;
 }
 
-float *model_bench_all(struct model_bench *k, enum model_block block)
+float *model_bench_all(struct model_bench *k, enum model_array array)
 {
     float *out = model_bench_array(model_bench_n(k)), *to = out;
     for (int32_t i = 0; i < model_params(k->m)->tensors_n; i++) {
-        assert_ok(model_read(k->m, block, i, to, &e));
+        assert_ok(model_read(k->m, array, i, to, &e));
         to += model_bench_tensor_n(k, i);
     }
     return out;

@@ -64,14 +64,14 @@ double model_bench_loss(struct model_bench *k, const struct model_batch *batch, 
  * same; returns the norm. */
 double model_bench_apply(struct model_bench *k, uint32_t update, double lr, int64_t targets_n);
 
-/* model_bench_copy - all tensors of a block, between models of one spec. */
-void model_bench_copy(struct model_bench *to, struct model_bench *from, enum model_block block);
+/* model_bench_copy - all tensors of an array, between models of one spec. */
+void model_bench_copy(struct model_bench *to, struct model_bench *from, enum model_array array);
 /* model_bench_tensor_n, model_bench_n - elements of a tensor, and of all. */
 int64_t model_bench_tensor_n(const struct model_bench *k, int32_t tensor);
 int64_t model_bench_n(const struct model_bench *k);
-/* model_bench_read - a tensor of a block. model_bench_all - all one after the other. */
-float *model_bench_read(struct model_bench *k, enum model_block block, int32_t tensor);
-float *model_bench_all(struct model_bench *k, enum model_block block);
+/* model_bench_read - a tensor of an array. model_bench_all - all one after the other. */
+float *model_bench_read(struct model_bench *k, enum model_array array, int32_t tensor);
+float *model_bench_all(struct model_bench *k, enum model_array array);
 /* model_bench_difference - the largest |a - b| over the largest |a|. */
 double model_bench_difference(const float *a, const float *b, int64_t n);
 

@@ -91,14 +91,14 @@ static void run_update(struct trace *t, struct oracle *o, int64_t u)
 }
 
 /* Optimiser state that the updates begin with; without it: zeros. */
-static void load_state(struct oracle *o, const char *prefix, enum model_block block)
+static void load_state(struct oracle *o, const char *prefix, enum model_array array)
 {
     const struct shape_params *params = model_params(o->model_own);
     if (!oracle_has(o, oracle_name(o, "%s.%s", prefix, params->tensor[0].name))) return;
     for (int32_t i = 0; i < params->tensors_n; i++) {
         int64_t n = (int64_t)params->tensor[i].rows * params->tensor[i].cols;
         const char *name = oracle_name(o, "%s.%s", prefix, params->tensor[i].name);
-        oracle_must(o, model_write(o->model_own, block, i, oracle_floats(o, n, name), &o->e));
+        oracle_must(o, model_write(o->model_own, array, i, oracle_floats(o, n, name), &o->e));
     }
 }
 

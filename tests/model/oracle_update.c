@@ -7,8 +7,8 @@
 #include "model/oracle.h"
 #include "ops/ops.h"
 
-/* A parameter block on the backend: weights, momentum, gradient, and what an update reads. */
-struct block {
+/* A parameter array on the backend: weights, momentum, gradient, and what an update reads. */
+struct array {
     struct oracle *o;
     struct backend *b;
     int64_t n;
@@ -18,11 +18,11 @@ struct block {
     struct step_state *step;
 };
 
-static struct block block_make(struct oracle *o, int64_t n)
+static struct array array_make(struct oracle *o, int64_t n)
 {
     size_t bytes = ((size_t)n * sizeof(float) + 63) / 64 * 64;
     char *at = oracle_memory(o, 3 * bytes + 128);
-    return (struct block){.o = o,
+    return (struct array){.o = o,
                           .b = o->backend_own,
                           .n = n,
                           .theta = (float *)(void *)at,
@@ -32,19 +32,19 @@ static struct block block_make(struct oracle *o, int64_t n)
                           .step = (struct step_state *)(void *)(at + 3 * bytes + 64)};
 }
 
-static void upload(struct block *k, void *to_dev, const void *from, size_t bytes)
+static void upload(struct array *k, void *to_dev, const void *from, size_t bytes)
 {
     oracle_must(k->o, k->b->ops->upload(k->b, to_dev, from, bytes, &k->o->e));
 }
 
-static void download(struct block *k, void *to, const void *from_dev, size_t bytes)
+static void download(struct array *k, void *to, const void *from_dev, size_t bytes)
 {
     oracle_must(k->o, k->b->ops->download(k->b, to, from_dev, bytes, &k->o->e));
 }
 
 /* One update with a gradient of the host's; theta gets the new weights. Returns the norm of
  * gradient_scale * gradient. */
-static double block_update(struct block *k, float *theta, const float *grad,
+static double array_update(struct array *k, float *theta, const float *grad,
                            const struct step_state *step)
 {
     double squares = 0.0;
@@ -89,7 +89,7 @@ static struct course course_take(struct oracle *o, const char *grads)
 /* scale: of each step's gradient. */
 static void course_run(struct oracle *o, struct course *c, const double *scale)
 {
-    struct block k = block_make(o, c->n);
+    struct array k = array_make(o, c->n);
     const float *rate = oracle_floats(o, c->steps, "lr");
     size_t bytes = (size_t)c->n * sizeof *rate;
     double rate_before = oracle_number(o, "lr_old_initial");
@@ -101,7 +101,7 @@ static void course_run(struct oracle *o, struct course *c, const double *scale)
                                         .lr_previous = i == 0 ? (float)rate_before : rate[i - 1],
                                         .gradient_scale = (float)scale[i],
                                         .update = (uint32_t)i};
-        block_update(&k, c->theta + i * c->n, c->grads + i * c->n, &step);
+        array_update(&k, c->theta + i * c->n, c->grads + i * c->n, &step);
         download(&k, c->momentum + i * c->n, k.momentum, bytes);
     }
 }
@@ -118,7 +118,7 @@ void oracle_nag(struct oracle *o)
 
 /* ---- clipping ---- */
 
-/* Tensors case<i>.<what>0, 1, … joined into one block; *n is its length. */
+/* Tensors case<i>.<what>0, 1, … joined into one array; *n is its length. */
 static float *join_case(struct oracle *o, int64_t *n, int32_t i, const char *what)
 {
     float *out = NULL;
@@ -144,9 +144,9 @@ static void check_clip(struct oracle *o, int32_t i, double highest)
     const float *in = join_case(o, &n, i, "in"), *want = join_case(o, &want_n, i, "out");
     if (n < 1 || n != want_n)
         oracle_reject(o, "case%d has %" PRId64 " numbers in and %" PRId64 " out", i, n, want_n);
-    struct block k = block_make(o, n);
+    struct array k = array_make(o, n);
     float *got = oracle_array(o, n);
-    float norm = (float)block_update(&k, got, in, &step);
+    float norm = (float)array_update(&k, got, in, &step);
     for (int64_t j = 0; j < n; j++) got[j] = -got[j];
     oracle_compare(o, ORACLE_UPDATE, oracle_name(o, "case%d.out", i), got, want, n);
     oracle_check(o, ORACLE_UPDATE, &norm, 1, oracle_name(o, "case%d.norm", i));

@@ -92,13 +92,13 @@ static int32_t shards_of(const struct training *t, uint32_t update)
 }
 
 /* Writes an element of the first tensor, in the memory of this rank. */
-static int write_element(struct model *m, enum model_block block, float value, struct err *e)
+static int write_element(struct model *m, enum model_array array, float value, struct err *e)
 {
     const struct shape_tensor *t = &model_params(m)->tensor[0];
     float *numbers = model_bench_array((int64_t)t->rows * t->cols);
-    TRY(model_weights_read(m, block, 0, numbers, e));
+    TRY(model_weights_read(m, array, 0, numbers, e));
     numbers[t->cols * 3] = value;
-    return model_write(m, block, 0, numbers, e);
+    return model_write(m, array, 0, numbers, e);
 }
 
 static int update_once(struct model *m, const struct training *t, uint32_t update,
@@ -127,12 +127,12 @@ static int update_once(struct model *m, const struct training *t, uint32_t updat
     return rc;
 }
 
-static int hash_block(struct model *m, enum model_block block, bool local, char *out, struct err *e)
+static int hash_array(struct model *m, enum model_array array, bool local, char *out, struct err *e)
 {
     const struct shape_params *p = model_params(m);
     float *all = model_bench_array(p->parameters_n), *to = all;
     for (int32_t i = 0; i < p->tensors_n; i++) {
-        TRY(local ? model_weights_read(m, block, i, to, e) : model_read(m, block, i, to, e));
+        TRY(local ? model_weights_read(m, array, i, to, e) : model_read(m, array, i, to, e));
         to += (int64_t)p->tensor[i].rows * p->tensor[i].cols;
     }
     hash_sha256_hex(out, all, (size_t)p->parameters_n * sizeof *all);
@@ -166,17 +166,17 @@ static int train(struct backend *b, const struct training *t, int32_t ranks_n, i
     for (uint32_t update = 0; update < UPDATES; update++) {
         if (t->broken != 0.0f && update + 1 == UPDATES) {
             TRY_OUT(rc, write_element(m, MODEL_VALUES, t->broken, e));
-            TRY_OUT(rc, hash_block(m, MODEL_VALUES, true, out->all[1], e));
+            TRY_OUT(rc, hash_array(m, MODEL_VALUES, true, out->all[1], e));
         }
         TRY_OUT(rc, update_once(m, t, update, out, e));
     }
-    TRY_OUT(rc, hash_block(m, MODEL_VALUES, false, out->all[0], e));
-    TRY_OUT(rc, hash_block(m, MODEL_STATE_0, false, out->all[1], e));
-    TRY_OUT(rc, hash_block(m, MODEL_GRADIENTS, false, out->all[2], e));
+    TRY_OUT(rc, hash_array(m, MODEL_VALUES, false, out->all[0], e));
+    TRY_OUT(rc, hash_array(m, MODEL_STATE_0, false, out->all[1], e));
+    TRY_OUT(rc, hash_array(m, MODEL_GRADIENTS, false, out->all[2], e));
 out:
     if (m != NULL && (rc == 0 || rc == ERR_NUMBER)) {
         struct err second;
-        if (hash_block(m, MODEL_VALUES, true, out->weights, &second) < 0) rc = ERR_INTERNAL;
+        if (hash_array(m, MODEL_VALUES, true, out->weights, &second) < 0) rc = ERR_INTERNAL;
     }
     model_close(m);
     return rc;

@@ -3,7 +3,7 @@
 #ifndef TESTS_REPORT_FIXTURE_H
 #define TESTS_REPORT_FIXTURE_H
 
-#include "report/folder.h"
+#include "report/artefact_folder.h"
 #include "store/store_fixture.h"
 
 struct report_fixture {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "report/folder.h"
+#include "report/artefact_folder.h"
 #include "report/report_fixture.h"
 
 #define FIGURE                                                                                     \

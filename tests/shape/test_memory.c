@@ -53,7 +53,8 @@ TEST(buffers_alive_together_never_share_bytes)
         s.eval.L = 640;
         struct shape_memory k = plan_of(&s, &capacity);
         assert_apart(&k);
-        assert_int_equal(k.total_bytes, k.block_bytes + k.bf16_bytes + k.pool_bytes + k.step_bytes);
+        assert_int_equal(k.total_bytes,
+                         k.arrays_bytes + k.bf16_bytes + k.pool_bytes + k.step_bytes);
     }
 }
 
@@ -73,7 +74,7 @@ TEST(an_evaluation_needs_one_layer_or_one_chunk_of_logits)
     int64_t fixed = 320 * c * 4 + (lists + filling) * 4 + (n + 1) * 2 * 4 + 64;
     assert_int_equal(n, 2048);
     assert_in_range(k.pool_bytes, head + fixed, head + fixed + 64);
-    assert_int_equal(k.block_bytes, INT64_C(4) * k.elements_n);
+    assert_int_equal(k.arrays_bytes, INT64_C(4) * k.elements_n);
     assert_in_range(k.elements_n, PARAMETERS, PARAMETERS + 16384);
 
     s.model.softmax = SPEC_PLAIN;
@@ -156,7 +157,7 @@ TEST(the_paper_s_model_takes_eleven_gigabytes_in_bf16)
     s.train.precision = SPEC_BF16;
     struct shape_memory k = plan_of(&s, &capacity);
     int64_t kept = INT64_C(16) * 9216 * (12 * 1024 * 2 + 4 * 1024 / 8);
-    assert_int_equal(k.block_bytes + k.bf16_bytes, INT64_C(26) * k.elements_n);
+    assert_int_equal(k.arrays_bytes + k.bf16_bytes, INT64_C(26) * k.elements_n);
     assert_true(k.pool_bytes > kept);
     assert_true(k.pool_bytes < kept + INT64_C(550000000));
     assert_in_range(k.total_bytes, INT64_C(10000000000), INT64_C(11000000000));
@@ -201,11 +202,11 @@ TEST(a_rank_has_a_block_for_each_level_and_a_piece_of_each_other_rank)
         capacity.node_ranks = cases[i].node_ranks;
         shape_memory(&k, &s, &capacity);
         assert_int_equal(k.gradients_n, cases[i].gradients_n);
-        assert_int_equal(k.block_bytes, 4 * k.elements_n * (k.slots_n + k.gradients_n - 1));
+        assert_int_equal(k.arrays_bytes, 4 * k.elements_n * (k.slots_n + k.gradients_n - 1));
         assert_int_equal(k.step_bytes, SHAPE_STEP_BYTES + 8 * shape_leaves(cases[i].shards));
         assert_int_equal(k.staging_bytes, cases[i].staging_bytes);
-        assert_int_equal(k.total_bytes, k.block_bytes + k.bf16_bytes + k.pool_bytes + k.step_bytes +
-                                            k.staging_bytes);
+        assert_int_equal(k.total_bytes, k.arrays_bytes + k.bf16_bytes + k.pool_bytes +
+                                            k.step_bytes + k.staging_bytes);
     }
 }
 

@@ -307,7 +307,7 @@ TEST_WITH(struct test_place *place, a_streamed_model_needs_one_stage_at_a_time)
         shape_capacity(&capacity, &s);
         assert_true(capacity.streamed);
         shape_memory(&memory, &s, &capacity);
-        assert_int_equal(memory.block_bytes, 4 * p.elements_n);
+        assert_int_equal(memory.arrays_bytes, 4 * p.elements_n);
         double gb = (double)memory.total_bytes / 1e9;
         printf("%s: %.2f GB\n", published[i].name, gb);
         if (stages[SHAPE_TABLE] < 400e6) assert_true(gb < 2.0);

@@ -97,8 +97,9 @@ TEST_WITH(struct store_fixture *f, what_is_too_large_names_its_limit)
         {ENDLESS "SELECT randomblob(500000) FROM n UNION SELECT 1", ERR_DATA, "limit of 256 MiB"},
     };
 
-    fixture_raw(f->path, "INSERT INTO claim_verdicts VALUES('table5','mini','1',"
-                         "hex(zeroblob(600000)),'not run',NULL,'now')");
+    fixture_raw(f->path,
+                "INSERT INTO claim_verdicts(artefact,scale,claim,statement,verdict,judged_at)"
+                " VALUES('table5','mini','1',hex(zeroblob(600000)),'not run','now')");
     assert_all_refused(f, refusals, sizeof refusals / sizeof *refusals);
     assert_int_equal(sqlite3_hard_heap_limit64(-1), 0); /* of queries only */
     assert_int_equal(sqlite3_soft_heap_limit64(-1), 0);

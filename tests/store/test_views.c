@@ -30,6 +30,10 @@ static const struct {
      "scale, dataset, model, position, L_train, L_valid, split, protocol, stride, seed, first, "
      "last, targets, nll, loss_nats, perplexity, run_id, train_run_id, config_id, modified, "
      "precision, checkpoint, settings, corpus"},
+    {"extrapolation", "scale, dataset, model, position, L_train, L_valid, split, protocol, stride, "
+                      "seed, last, near_targets, near_nats, far_targets, far_nats, "
+                      "difference_nats, standard_error, run_id, train_run_id, config_id, "
+                      "modified, precision, checkpoint, settings, corpus"},
     {"trainings", "scale, dataset, model, position, L_train, L_train_nominal, seed, updates, "
                   "tokens_per_update, parameters, final_loss_nats, train_wps, peak_memory_bytes, "
                   "wall_seconds, device, run_id, config_id, code_id, finished_at"},
@@ -191,6 +195,36 @@ TEST_WITH(struct store_fixture *f, losses_by_position_are_rows_of_current_result
         assert_rows(f,
                     "SELECT first, last, targets, nll, loss_nats, round(perplexity,2)"
                     " FROM position_loss ORDER BY first",
+                    expected[i]);
+    }
+}
+
+/* Trained on 64: near are 33 to 64, 600 nats of 200 targets; far 65 to 384, 3800 of 1200; the
+ * ranges that reach beyond 64 or 384 do not count. Blocks of 3.0 and 3.2 nats: the mean of 1500
+ * targets has a variance of 0.01, so a mean of 200 less one of 1200 has 0.01 * 1500 * (1/200 +
+ * 1/1200) = 0.0875. */
+TEST_WITH(struct store_fixture *f, losses_beyond_the_training_length_are_compared_in_the_same_rows)
+{
+    static const char *const ranges[] = {
+        "[1,32,100,400.0],[33,64,200,600.0],[65,96,400,1400.0],[97,384,800,2400.0],"
+        "[385,512,100,900.0]",
+        "[1,32,100,400.0],[33,65,200,600.0],[66,96,400,1400.0]", /* no near range */
+        "[1,32,100,400.0],[33,64,200,600.0],[65,96,400,null]"};  /* not finite */
+    static const char *const expected[] = {"384 200 3 1200 3.1667 0.1667 0.2958", "", ""};
+    struct spec train = fixture_train(SPEC_ALIBI, 64, 3);
+    struct spec eval = fixture_eval(&train, 512);
+
+    for (int i = 0; i < 3; i++) {
+        int64_t attempt = fixture_start_next(f, &eval);
+        fixture_record(f, attempt, 2, EVENT_EVALUATED,
+                       "{'run_id':'%s','loss_nats':2.5,'perplexity':12.0,'tokens':100,"
+                       "'nonfinite':0,'checkpoint_sha256':'x','bins':[%s],"
+                       "'blocks':[[1,750,750,2250.0],[751,1500,750,2400.0]]}",
+                       f->id, ranges[i]);
+        fixture_end(f, attempt, STORE_DONE);
+        assert_rows(f,
+                    "SELECT last, near_targets, near_nats, far_targets, round(far_nats,4),"
+                    " round(difference_nats,4), round(standard_error,4) FROM extrapolation",
                     expected[i]);
     }
 }

@@ -86,6 +86,28 @@ TEST_WITH(struct worker_fixture *f, a_repeated_token_gives_the_closed_form)
     }
 }
 
+/* Equal logits: through n layers a word's weight at distance x is that of the sum of n geometric
+ * distances, C(n - 1 + x, x) e^(-m x) (1 - e^(-m))^n, where the row's start does not cut it. */
+TEST_WITH(struct worker_fixture *f, attention_through_layers_of_a_repeated_token_is_the_closed_form)
+{
+    const struct spec train = trained(f, SPEC_ALIBI), s = heads_of(&train, ROWS, L);
+    int32_t n, checked_n = 0;
+
+    worker_fixture_must_run(f, &s, 1);
+    n = worker_fixture_count(f, &s, 1, EVENT_ROLLOUT);
+    for (int32_t i = 0; i < n; i++) {
+        const struct record_rollout r = worker_fixture_record(f, &s, 1, EVENT_ROLLOUT, i).rollout;
+        double m = (double)position_alibi_slope((int32_t)r.head - 1, train.model.heads), paths = 1;
+        double x = (double)r.distance, layers = (double)r.layers;
+        if (strcmp(r.text, "repeated") != 0 || m < 0.25 || r.distance > L / 2) continue;
+        for (int64_t k = 1; k < r.layers; k++) paths *= (x + (double)k) / (double)k;
+        double curve = paths * exp(-m * x) * pow(-expm1(-m), layers);
+        assert_true(fabs(r.weight - curve) < 1e-4); /* the cut: e^(-m L / 2) at most */
+        checked_n++;
+    }
+    assert_int_equal(checked_n, 2 * 11); /* slopes 1/2 and 1/4; 0, 1, 2, 3, 4, 6 … 32 */
+}
+
 /* The rollout of natural rows: the product of the matrices, in plain loops. */
 struct product {
     double all[8][L][L]; /* by head: layers seen so far */

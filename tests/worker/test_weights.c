@@ -12,10 +12,10 @@
 #include "worker/weights.h"
 #include "worker/worker_fixture.h"
 
-static const enum model_block blocks[] = {MODEL_VALUES, MODEL_STATE_0, MODEL_STATE_1};
+static const enum model_array arrays[] = {MODEL_VALUES, MODEL_STATE_0, MODEL_STATE_1};
 
-/* A model whose first `blocks_n` blocks have numbers that show block, tensor and place. */
-static struct model *open_model(const struct worker_fixture *f, const struct spec *s, int blocks_n)
+/* A model whose first `arrays_n` arrays have numbers that show array, tensor and place. */
+static struct model *open_model(const struct worker_fixture *f, const struct spec *s, int arrays_n)
 {
     struct model *m = NULL;
     const struct shape_capacity o = {
@@ -23,13 +23,13 @@ static struct model *open_model(const struct worker_fixture *f, const struct spe
 
     assert_ok(model_open(&m, f->cpu, s, &o, &e));
     const struct shape_params *p = model_params(m);
-    for (int32_t i = 0; i < blocks_n * p->tensors_n; i++) {
+    for (int32_t i = 0; i < arrays_n * p->tensors_n; i++) {
         const struct shape_tensor *t = &p->tensor[i % p->tensors_n];
         size_t n = (size_t)t->rows * (size_t)t->cols;
         float *values = calloc(n, sizeof *values);
         assert_non_null(values);
         for (size_t k = 0; k < n; k++) values[k] = 1.0f + (float)i + (float)k / 4096.0f;
-        assert_ok(model_write(m, blocks[i / p->tensors_n], i % p->tensors_n, values, &e));
+        assert_ok(model_write(m, arrays[i / p->tensors_n], i % p->tensors_n, values, &e));
         free(values);
     }
     return m;

@@ -7,7 +7,7 @@ threshold AS (SELECT
     1.00 AS staged,      -- E9a: staged over sinusoidal at 3072 throughout, at most
     0.95 AS time,        -- E9b: its time of training, the same, at most
     1.01 AS alibi,       -- E9c, E9d: ALiBi over staged, at most (Table 7: 17.66 and 17.56, x 1.006)
-    1.02 AS tuned,       -- E9e: the worst of the four fine-tuned scalings over the best, at most
+    1.02 AS tuned,       -- E9e: each of the four fine-tuned scalings over the best, at most
     1.00 AS unscaled,    -- E9f: each of the four over fine-tuning without a scaling, at most
     1.02 AS recalibrated,-- E9g: DroPE over its rotary parent on 512 tokens, at most
     1.00 AS zero_shot,   -- E9h: DroPE over the parent with YaRN, at most
@@ -15,7 +15,7 @@ threshold AS (SELECT
     1.01 AS lengths      -- E9j: ALiBi at 512, then 1536, over 1536 throughout, at most
 ),
 e AS MATERIALIZED ( -- an evaluation and its arm: method, heads, the parent's length, scaling, last length, such as 'rotary-2 512 yarn 3072'
-    SELECT w.seed, w.split, w.protocol, w.L_valid_nominal AS V, w.perplexity AS p, w.state, w.train_run_id AS run,
+    SELECT w.seed, w.split, w.protocol, w.L_valid_nominal AS V, w.perplexity AS p, w.state, w.train_run_id AS run, w.run_id AS id,
         w.position || CASE WHEN h.value <> '8' THEN '-' || h.value ELSE '' END
             || coalesce(' ' || (f.L_train * w.L_train_nominal / w.L_train), '')
             || CASE WHEN s.value <> 'none' THEN ' ' || s.value WHEN w.position_scaling <> 'none' THEN ' untrained ' || w.position_scaling ELSE '' END
@@ -34,7 +34,7 @@ chosen AS MATERIALIZED ( -- a scaling that is applied in the evaluation only has
         FROM e JOIN complete USING (arm, seed))
     WHERE n = 1),
 at AS MATERIALIZED ( -- on test: 'V' nonoverlapping, 'sliding'
-    SELECT e.arm, e.seed, CASE protocol WHEN 'sliding' THEN 'sliding' ELSE CAST(V AS TEXT) END AS V, p
+    SELECT e.arm, e.seed, CASE protocol WHEN 'sliding' THEN 'sliding' ELSE CAST(V AS TEXT) END AS V, p, id
     FROM e JOIN chosen c ON c.arm = e.arm AND c.seed = e.seed AND c.run = e.run WHERE split = 'test' AND p IS NOT NULL),
 picked AS ( -- the better of the two stages on valid
     SELECT arm, seed FROM (
@@ -49,42 +49,44 @@ time AS ( -- seconds at the speed of the training by one process, its stages tog
     LEFT JOIN settings f ON f.run_id = c.run AND f.key = 'train.from' LEFT JOIN trainings s ON s.run_id = f.value
     WHERE s.run_id IS NULL OR s.ranks = 1),
 scaling(name) AS (VALUES ('pi'), ('ntk'), ('dynamic_ntk'), ('yarn')),
-tuned AS ( -- of heads of width 32: fine-tuned and not
-    SELECT a.seed, count(*) AS n, min(a.p) AS low, max(a.p) AS high, min(z.p) AS untrained_low, max(z.p) AS untrained_high,
-        group_concat(printf('%s %.2f', name, a.p), ', ') AS said
+tuned AS ( -- of heads of width 32: fine-tuned and not, a row a scaling
+    SELECT a.seed, name, a.p, a.id, min(a.p) OVER of_seed AS low, max(z.p) OVER of_seed / min(z.p) OVER of_seed AS before,
+        group_concat(printf('%s %.2f', name, a.p), ', ') OVER of_seed AS said, count(*) OVER of_seed AS n
     FROM scaling JOIN at a ON a.arm = 'rotary-2 512 ' || name || ' 3072' AND a.V = '3072'
     JOIN at z ON z.arm = 'rotary-2 untrained ' || name || ' 512' AND z.V = '3072' AND z.seed = a.seed
-    GROUP BY a.seed HAVING count(*) = 4),
+    WINDOW of_seed AS (PARTITION BY a.seed)),
+nope AS ( -- without positions from the start, over rotary, at L
+    SELECT max(n.p / r.p) AS times FROM at n JOIN at r ON r.arm = 'rotary 512' AND r.V = '512' AND r.seed = n.seed WHERE n.arm = 'none 512' AND n.V = '512'),
 
-found(claim, seed, holds, said) AS (
-    SELECT 'E9a', s.seed, s.p <= staged * o.p, printf('%s %.2f, throughout %.2f (x %.3f)', s.arm, s.p, o.p, s.p / o.p)
+found(claim, seed, item, holds, run, other, measured, bound, said) AS (
+    SELECT 'E9a', s.seed, NULL, NULL, s.id, o.id, NULL, staged, printf('%s %.2f, throughout %.2f (x %.3f)', s.arm, s.p, o.p, s.p / o.p)
     FROM threshold, staged s JOIN at o ON o.arm = 'sinusoidal 3072' AND o.V = 'sliding' AND o.seed = s.seed
     UNION ALL
-    SELECT 'E9b', s.seed, s.seconds <= time * o.seconds, printf('%s %.0f s, throughout %.0f s (x %.2f)', s.arm, s.seconds, o.seconds, s.seconds / o.seconds)
+    SELECT 'E9b', s.seed, NULL, s.seconds <= time * o.seconds, NULL, NULL, NULL, NULL, printf('%s %.0f s, throughout %.0f s (x %.2f)', s.arm, s.seconds, o.seconds, s.seconds / o.seconds)
     FROM threshold, picked k JOIN time s USING (arm, seed) JOIN time o ON o.arm = 'sinusoidal 3072' AND o.seed = s.seed
     UNION ALL
-    SELECT c.claim, s.seed, a.p <= alibi * s.p, printf('ALiBi %.2f, %s %.2f (x %.3f)', a.p, s.arm, s.p, a.p / s.p)
+    SELECT c.claim, s.seed, NULL, NULL, a.id, s.id, NULL, alibi, printf('ALiBi %.2f, %s %.2f (x %.3f)', a.p, s.arm, s.p, a.p / s.p)
     FROM threshold, (SELECT 'E9c' AS claim, 'alibi 512' AS arm UNION ALL SELECT 'E9d', 'alibi 3072') c
     JOIN at a ON a.arm = c.arm AND a.V = 'sliding' JOIN staged s ON s.seed = a.seed
     UNION ALL
-    SELECT 'E9e', seed, high <= tuned * low, printf('fine-tuned %s (x %.3f); not fine-tuned %.2f to %.2f (x %.3f)', said, high / low, untrained_low, untrained_high, untrained_high / untrained_low)
-    FROM threshold, tuned
+    SELECT 'E9e', seed, name, NULL, NULL, NULL, p / low, tuned, printf('fine-tuned %s is x %.3f of the best (%s); not fine-tuned they differ by x %.3f', name, p / low, said, before)
+    FROM threshold, tuned WHERE n = 4
     UNION ALL
-    SELECT 'E9f', t.seed, t.high <= unscaled * n.p, printf('fine-tuned %s; without a scaling %.2f', t.said, n.p)
-    FROM threshold, tuned t JOIN at n ON n.arm = 'rotary-2 512 3072' AND n.V = '3072' AND n.seed = t.seed
+    SELECT 'E9f', t.seed, name, NULL, t.id, n.id, NULL, unscaled, printf('fine-tuned %s %.2f, without a scaling %.2f', name, t.p, n.p)
+    FROM threshold, tuned t JOIN at n ON n.arm = 'rotary-2 512 3072' AND n.V = '3072' AND n.seed = t.seed WHERE t.n = 4
     UNION ALL
-    SELECT 'E9g', d.seed, d.p <= recalibrated * r.p, printf('DroPE %.2f, rotary %.2f (x %.3f) at 512', d.p, r.p, d.p / r.p)
+    SELECT 'E9g', d.seed, NULL, NULL, d.id, r.id, NULL, recalibrated, printf('DroPE %.2f, rotary %.2f (x %.3f) at 512', d.p, r.p, d.p / r.p)
     FROM threshold, at d JOIN at r ON r.arm = 'rotary 512' AND r.V = '512' AND r.seed = d.seed WHERE d.arm = 'none 512 512' AND d.V = '512'
     UNION ALL
-    SELECT 'E9h', d.seed, d.p <= zero_shot * y.p, printf('DroPE %.2f, YaRN %.2f (x %.3f); YaRN fine-tuned at 3072 %.2f, rotary itself %.2f', d.p, y.p, d.p / y.p, f.p, r.p)
+    SELECT 'E9h', d.seed, NULL, NULL, d.id, y.id, NULL, zero_shot, printf('DroPE %.2f, YaRN %.2f (x %.3f); YaRN fine-tuned at 3072 %.2f, rotary itself %.2f', d.p, y.p, d.p / y.p, f.p, r.p)
     FROM threshold, at d JOIN at y ON y.arm = 'rotary untrained yarn 512' AND y.V = '3072' AND y.seed = d.seed
     JOIN at f ON f.arm = 'rotary 512 yarn 3072' AND f.V = '3072' AND f.seed = d.seed
     JOIN at r ON r.arm = 'rotary 512' AND r.V = '3072' AND r.seed = d.seed WHERE d.arm = 'none 512 512' AND d.V = '3072'
     UNION ALL
-    SELECT 'E9i', d.seed, d.p <= from_start * n.p, printf('DroPE %.2f, NoPE %.2f (x %.3f)', d.p, n.p, d.p / n.p)
+    SELECT 'E9i', d.seed, NULL, NULL, d.id, n.id, NULL, from_start, printf('DroPE %.2f, NoPE %.2f (x %.3f)', d.p, n.p, d.p / n.p)
     FROM threshold, at d JOIN at n ON n.arm = 'none 512' AND n.V = '3072' AND n.seed = d.seed WHERE d.arm = 'none 512 512' AND d.V = '3072'
     UNION ALL
-    SELECT 'E9j', v.seed, v.p <= lengths * o.p, printf('512, then 1536: %.2f; 1536 throughout %.2f (x %.3f); 512 throughout %.2f', v.p, o.p, v.p / o.p, s.p)
+    SELECT 'E9j', v.seed, NULL, NULL, v.id, o.id, NULL, lengths, printf('512, then 1536: %.2f; 1536 throughout %.2f (x %.3f); 512 throughout %.2f', v.p, o.p, v.p / o.p, s.p)
     FROM threshold, at v JOIN at o ON o.arm = 'alibi 1536' AND o.V = '3072' AND o.seed = v.seed
     JOIN at s ON s.arm = 'alibi 512' AND s.V = '3072' AND s.seed = v.seed WHERE v.arm = 'alibi 512 1536' AND v.V = '3072'),
 statements(claim, statement, unjudged) AS (
@@ -97,16 +99,18 @@ statements(claim, statement, unjudged) AS (
     SELECT 'E9d', printf('T2, as in Table 7: ALiBi trained on 3,072 tokens is within %.0f %% of staged training, or better.', 100 * (alibi - 1)), NULL FROM threshold
     UNION ALL
     SELECT 'E9e', printf('160 updates at 6 L bring PI, NTK, dynamic NTK and YaRN to within %.0f %% of each other (heads of width 32).', 100 * (tuned - 1)),
-        CASE WHEN (SELECT min(untrained_high / untrained_low) FROM tuned) <= tuned THEN 'because they do not differ by more before' END FROM threshold
+        CASE WHEN (SELECT min(before) FROM tuned) <= tuned THEN 'because they do not differ by more before' END FROM threshold
     UNION ALL
     SELECT 'E9f', 'Each of the four is then at least as good as fine-tuning without a scaling.', NULL
     UNION ALL
-    SELECT 'E9g', printf('DroPE: without its rotation, recalibrated for a tenth of the updates, a rotary model is within %.0f %% of itself at L.', 100 * (recalibrated - 1)), NULL FROM threshold
+    SELECT 'E9g', printf('DroPE: without its rotation, recalibrated for a tenth of the updates, a rotary model is within %.0f %% of itself at L.', 100 * (recalibrated - 1)),
+        CASE WHEN times > recalibrated THEN printf('because a model without positions from the start is itself %.1f %% worse at L', 100 * (times - 1)) END FROM threshold, nope
     UNION ALL
     SELECT 'E9h', 'DroPE at 6 L is at least as good as the rotary model with YaRN, neither trained beyond L.', NULL
     UNION ALL
     SELECT 'E9i', printf('DroPE at 6 L is within %.0f %% of a model without positions from the start, or better.', 100 * (from_start - 1)), NULL FROM threshold
     UNION ALL
     SELECT 'E9j', printf('ALiBi trained on 512 tokens for three quarters of the updates and on 1,536 for the rest is on 3,072 within %.0f %% of 1,536 throughout, or better.', 100 * (lengths - 1)), NULL FROM threshold)
-SELECT s.claim, s.statement, (SELECT count(DISTINCT seed) FROM e) AS wanted, f.seed, f.holds, f.said, s.unjudged
+SELECT s.claim, s.statement, (SELECT count(DISTINCT seed) FROM e) * CASE WHEN s.claim IN ('E9e', 'E9f') THEN 4 ELSE 1 END AS wanted, f.seed, f.holds, f.said, s.unjudged,
+    f.item, f.run, f.other, f.measured, f.bound, 'at most' AS direction
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed;

@@ -1,11 +1,9 @@
 -- The decay of attention. Parameters: :artefact, :scale. Every claim needs each model and seed.
 WITH RECURSIVE
 threshold AS (SELECT
-    0.001 AS rounding, -- E12a: nats by which the logarithm of a weight may leave the bounds, at most
-    0.01 AS exact,     -- E12b: difference from the theorem's curve, as a share of its peak, at most
     2.0  AS near,      -- E12c: factor between the measured weight and the theorem's, at most
     0.01 AS counts,    -- E12c: where the theorem's weight is this share of its peak, or more
-    0.25 AS steep,     -- E12b, E12c: slopes from here on: the row's start does not cut their curves
+    0.25 AS steep,     -- E12c: slopes from here on: the row's start does not cut their curves
     0.5  AS share      -- E12d: heads whose upper bound is below 1 within a row, share at least
 ),
 asked AS (
@@ -13,7 +11,7 @@ asked AS (
     FROM wanted_evaluations w LEFT JOIN settings s ON s.run_id = w.train_run_id AND s.key = 'model.layers'
     WHERE w.artefact = :artefact AND w.scale = :scale),
 head AS (
-    SELECT a.seed, a.L, a.depth, h.run_id, h.text, h.layer, h.head, h.slope AS m, h.logit_high - h.logit_low AS width, h.bound_excess AS excess
+    SELECT a.seed, a.L, a.depth, h.run_id, h.text, h.layer, h.head, h.slope AS m, h.logit_high - h.logit_low AS width
     FROM asked a JOIN attention h ON h.run_id = a.run_id),
 slope AS (SELECT DISTINCT run_id, head, m FROM head),
 rolled AS (
@@ -29,14 +27,6 @@ beside AS ( -- the theorem's weight p beside the measured one, in the half of th
 judged AS (SELECT *, max(p) OVER (PARTITION BY run_id, text, head) AS peak FROM beside),
 
 found(claim, place, seed, holds, said) AS (
-    SELECT 'E12a', depth, seed, max(excess) <= rounding AND count(excess) = count(*),
-           printf('%d layers: %d heads and texts, %+.1e nats from a bound at most', depth, count(*), max(excess))
-    FROM threshold, head GROUP BY run_id
-    UNION ALL
-    SELECT 'E12b', depth, seed, max(abs(weight - p) / peak) <= exact,
-           printf('%d layers: %.4f %% of the peak at most', depth, 100 * max(abs(weight - p) / peak))
-    FROM threshold, judged WHERE text = 'repeated' GROUP BY run_id
-    UNION ALL
     SELECT 'E12c', depth, seed, max(abs(ln(weight / p))) <= ln(near),
            printf('%d layers: a factor of %.2f at most', depth, exp(max(abs(ln(weight / p)))))
     FROM threshold, judged WHERE text = 'natural' AND p >= counts * peak GROUP BY run_id
@@ -45,10 +35,6 @@ found(claim, place, seed, holds, said) AS (
            printf('%d layers: %d of %d heads', depth, sum(width / m < L), count(*))
     FROM threshold, head WHERE text = 'natural' GROUP BY run_id),
 statements(claim, statement) AS (
-    SELECT 'E12a', 'The bounds hold in every layer, head and text: with slope m and logits in [a, b] a weight at distance d is between (1 - e^-m) e^(a-b) e^(-m d) and e^(b-a) e^(-m d).'
-    UNION ALL
-    SELECT 'E12b', printf('With equal logits, on a row of one repeated word, attention through all layers is the theorem''s curve: within %.0f %% of its peak, for slopes from %g on.', 100 * exact, steep) FROM threshold
-    UNION ALL
     SELECT 'E12c', printf('The curve describes trained models: on natural rows the weights are within a factor of %g, where the curve is at least %.0f %% of its peak.', near, 100 * counts) FROM threshold
     UNION ALL
     SELECT 'E12d', printf('The bounds say something about trained models: the upper one is below 1 within a row for at least %.0f %% of the heads.', 100 * share) FROM threshold)

@@ -33,21 +33,21 @@ differences AS (
         (a.share - b.share) / sqrt(a.share * (1 - a.share) / a.n + b.share * (1 - b.share) / b.n + 1e-9) AS errors
     FROM ranges a JOIN ranges b USING (range, seed), lengths WHERE a.L_valid = window AND b.L_valid = window),
 
-found(claim, seed, holds, said) AS (
-    SELECT 'E6a', seed, min(hits * 1.0 / targets) >= finds,
+found(claim, seed, item, holds, measured, bound, said) AS (
+    SELECT 'E6a', seed, slopes, NULL, min(hits * 1.0 / targets), finds,
         printf('ALiBi (%s slopes), L = %d: at least %.3f at %d to %d', slopes, L_train, min(hits * 1.0 / targets), min(first), max(next) - 1)
     FROM answers, threshold, lengths WHERE position = 'alibi' AND slopes IN ('plain', 'steep') AND L_train = long AND L_valid = long GROUP BY slopes, seed
     UNION ALL
-    SELECT 'E6b', seed, d.errors >= t.errors, printf('from %d to %d tokens back, L = %d: %.3f, slopes × 4 %.3f (%.1f errors)', short, long - 1, L, one, other, d.errors)
+    SELECT 'E6b', seed, NULL, d.errors >= t.errors, NULL, NULL, printf('from %d to %d tokens back, L = %d: %.3f, slopes × 4 %.3f (%.1f errors)', short, long - 1, L, one, other, d.errors)
     FROM differences d, threshold t, lengths WHERE p = 'alibi' AND s = 'plain' AND q = 'alibi' AND r = 'steep' AND L = short AND M = short AND range = 'far'
     UNION ALL
-    SELECT 'E6c', seed, d.errors >= t.errors, printf('from %d to %d tokens back: trained on %d %.3f, on %d %.3f (%.1f errors)', short, long - 1, L, one, M, other, d.errors)
+    SELECT 'E6c', seed, NULL, d.errors >= t.errors, NULL, NULL, printf('from %d to %d tokens back: trained on %d %.3f, on %d %.3f (%.1f errors)', short, long - 1, L, one, M, other, d.errors)
     FROM differences d, threshold t, lengths WHERE p = 'alibi' AND s = 'plain' AND q = 'alibi' AND r = 'plain' AND L = long AND M = short AND range = 'far'
     UNION ALL
-    SELECT 'E6d', seed, d.errors >= t.errors, printf('less than 64 tokens back, L = %d: ALiBi %.3f, NoPE %.3f (%.1f errors)', L, one, other, d.errors)
+    SELECT 'E6d', seed, NULL, d.errors >= t.errors, NULL, NULL, printf('less than 64 tokens back, L = %d: ALiBi %.3f, NoPE %.3f (%.1f errors)', L, one, other, d.errors)
     FROM differences d, threshold t, lengths WHERE p = 'alibi' AND s = 'plain' AND q = 'none' AND L = long AND M = long AND range = 'near'
     UNION ALL
-    SELECT 'E6e', seed, min(hits * 1.0 / targets) >= finds,
+    SELECT 'E6e', seed, position, NULL, min(hits * 1.0 / targets), finds,
         printf('%s, L = %d: at least %.3f at %d to %d', position, L_train, min(hits * 1.0 / targets), min(first), max(next) - 1)
     FROM answers, threshold, lengths WHERE position IN ('t5', 'kerple_log', 'bam', 'forget_gate') AND L_train = long AND L_valid = long GROUP BY position, seed),
 statements(claim, statement) AS (
@@ -56,5 +56,6 @@ statements(claim, statement) AS (
     UNION ALL SELECT 'E6c', 'Beyond L what is missing is training, not only weight: with the same slopes, ALiBi trained on 1,536 finds needles 512 to 1,535 tokens back (nominal) that ALiBi trained on 512 does not.'
     UNION ALL SELECT 'E6d', 'Without positions near needles are lost: NoPE gives fewer right answers than ALiBi where the latest needle is less than 64 tokens back.'
     UNION ALL SELECT 'E6e', printf('Within L neither does a learned bias or a forget gate: T5, KERPLE-log, BAM and the forget gate give at least %.0f %% right answers at every distance in windows of L (L = 1,536 nominal).', 100 * finds) FROM threshold)
-SELECT s.claim, s.statement, (SELECT count(*) FROM wanted) * CASE s.claim WHEN 'E6a' THEN 2 WHEN 'E6e' THEN 4 ELSE 1 END AS wanted, f.seed, f.holds, f.said
+SELECT s.claim, s.statement, (SELECT count(*) FROM wanted) * CASE s.claim WHEN 'E6a' THEN 2 WHEN 'E6e' THEN 4 ELSE 1 END AS wanted, f.seed, f.holds, f.said,
+    f.item, f.measured, f.bound, 'at least' AS direction
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.said;

@@ -30,9 +30,9 @@ paired AS ( -- nats that dense attention gains over a window of L, on the same t
 case_of(claim, model) AS (
     VALUES ('E3a', 'alibi steep'), ('E3b', 'kerple_log'), ('E3b', 'sandwich'), ('E3c', 'none'), ('E3d', 'alibi')),
 wanted AS (SELECT claim, count(*) AS n FROM case_of JOIN (SELECT DISTINCT model, seed FROM e) USING (model) GROUP BY claim),
-found(claim, seed, holds, said) AS (
-    SELECT claim, seed,
-        CASE claim WHEN 'E3a' THEN W <= L WHEN 'E3d' THEN at_L <= (1 + denied) * dense ELSE W > L AND at_L >= (1 + same) * dense AND gain > errors * error END,
+found(claim, seed, item, holds, measured, error, bound, said) AS ( -- what is denied has a bound; what is claimed must also exceed its error
+    SELECT claim, seed, method, W > L AND at_L >= (1 + same) * dense AND gain > errors * error,
+        at_L / dense - 1, error * at_L / dense, CASE claim WHEN 'E3a' THEN same WHEN 'E3d' THEN denied END,
         printf('%s: W* = %d, L = %d; %.2f with a window of L, %.2f without (%+.2f %%; %.4f nats, standard error %.4f)', method, W, L, at_L, dense, 100 * (at_L / dense - 1), gain, error)
     FROM star JOIN paired USING (train_run_id) JOIN case_of USING (model), threshold),
 statements(claim, statement, effect, threshold) AS (
@@ -40,5 +40,7 @@ statements(claim, statement, effect, threshold) AS (
     UNION ALL SELECT 'E3b', printf('KERPLE-log and Sandwich use keys beyond L and gain: perplexity with a window of L is at least %.1f %% above that of dense attention on 6 L, by more than %d standard errors.', 100 * same, errors), NULL, NULL FROM threshold
     UNION ALL SELECT 'E3c', printf('A model without positions uses keys beyond L and gains at least %.1f %%, by more than %d standard errors.', 100 * same, errors), NULL, NULL FROM threshold
     UNION ALL SELECT 'E3d', printf('With the slopes of the scale ALiBi gains at most %.0f %% from keys beyond L.', 100 * denied), 'context beyond L', denied FROM threshold)
-SELECT s.claim, s.statement, coalesce(w.n, 0) AS wanted, f.seed, f.holds, f.said, s.effect, s.threshold
+SELECT s.claim, s.statement, coalesce(w.n, 0) AS wanted, f.seed, f.holds, f.said, s.effect, s.threshold,
+    CASE WHEN s.effect IS NOT NULL THEN 'ALiBi' END AS method, f.item, f.measured, f.error, f.bound, 'at most' AS direction,
+    CASE WHEN s.effect IS NOT NULL THEN f.measured END AS realised
 FROM statements s LEFT JOIN wanted w USING (claim) LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.said;

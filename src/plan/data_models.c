@@ -1,4 +1,4 @@
-/* model.c - the models of data/models/: pieces that `alibi import FOLDER` writes, with
+/* data_models.c - the models of data/models/: pieces that `alibi import FOLDER` writes, with
  *
  *   pretrained:                            # where the model is; model.files is its identity
  *     folder: /home/me/bloom-560m

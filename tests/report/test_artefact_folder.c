@@ -1,5 +1,6 @@
-/* test_folder.c - a folder may use the files of another: found beside it, in the project or
- * among what is shipped; every fault names the line; and no two shipped folders hold one text. */
+/* test_artefact_folder.c - a folder may use the files of another: found beside it, in the project
+ * or among what is shipped; every fault names the line; and no two shipped folders hold one text.
+ */
 #include "harness/test.h"
 
 #include <stddef.h>
@@ -9,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "report/folder.h"
+#include "report/artefact_folder.h"
 #include "report/paper_plant.h"
 
 static const char *const file_names[] = {"query.sql", "table.txt", "plot.gp", "claim.sql"};

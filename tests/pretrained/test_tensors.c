@@ -1,5 +1,5 @@
-/* test_load.c - values of tensors under this program's names: conversions, transposed maps, rows of
- * fused maps, names without prefix, ties. */
+/* test_tensors.c - values of tensors under this program's names: conversions, transposed maps, rows
+ * of fused maps, names without prefix, ties. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* load.c - the tensors of a folder under this program's names and in its order of rows.
+/* tensors.c - the tensors of a folder under this program's names and in its order of rows.
  *
  * A tensor of the model is strips of rows of a tensor of the file: all of it; q, k or v of a fused
  * map, a strip in each of its bundles; the learned positions without their first rows. A map may be

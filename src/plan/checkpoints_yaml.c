@@ -1,4 +1,4 @@
-/* checkpoints.c - reads checkpoints.yaml (plan.h). */
+/* checkpoints_yaml.c - reads checkpoints.yaml (plan.h). */
 #include "plan/plan_internal.h"
 
 static const int64_t checkpoint_bytes_most = INT64_C(1) << 40;

@@ -1,7 +1,8 @@
-/* folder.h - the files of an artefact, and which of them may be run. For src/report and its tests.
+/* artefact_folder.h - the files of an artefact, and which of them may be run. For src/report and
+ * its tests.
  */
-#ifndef REPORT_FOLDER_H
-#define REPORT_FOLDER_H
+#ifndef REPORT_ARTEFACT_FOLDER_H
+#define REPORT_ARTEFACT_FOLDER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,8 +13,8 @@
 #include "report/layout.h"
 #include "report/rows.h"
 
-/* --- folder.c - the files of an artefact's folder: query.sql, table.txt, paper.tsv, claim.sql,
- * plot.gp.
+/* --- artefact_folder.c - the files of an artefact's folder: query.sql, table.txt, paper.tsv,
+ * claim.sql, plot.gp.
  *
  * A folder that holds only a grid.yaml (a user's own) is reported too: experiments/default has the
  * query.sql and the table.txt it lacks, and the plot.gp of a folder without a table.txt. Without

@@ -1,4 +1,4 @@
-/* test_corpus.c - files of configs/data: sources of the shipped corpora and of a project's. */
+/* test_corpora.c - files of configs/data: sources of the shipped corpora and of a project's. */
 #include "harness/test.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* folder.c - reads the files of an artefact; experiments/default replaces missing ones. */
-#include "report/folder.h"
+/* artefact_folder.c - reads the files of an artefact; experiments/default replaces missing ones. */
+#include "report/artefact_folder.h"
 
 #include <stdlib.h>
 #include <string.h>

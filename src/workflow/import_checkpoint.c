@@ -1,4 +1,4 @@
-/* import.c - registers a published checkpoint as the result of a training.
+/* import_checkpoint.c - registers a published checkpoint as the result of a training.
  *
  *   1. Select the training of the plan by --as, else by the content or name of the file. Exactly
  *      one must match.

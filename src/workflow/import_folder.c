@@ -1,4 +1,4 @@
-/* pretrained.c - see workflow.h. */
+/* import_folder.c - see workflow.h. */
 #include "pretrained/pretrained.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* corpus.c - reads pieces of `base`, and what configs/data/NAME.yaml says beside its settings:
+/* corpora.c - reads pieces of `base`, and what configs/data/NAME.yaml says beside its settings:
  *
  *   source:                                # where the text comes from; changes no run
  *     title: WikiText-2                    # in reports; the rest only if it can be downloaded
