@@ -17,9 +17,7 @@ static const struct note views[] = {
     {"evaluation_results", "the same without all_settings, faster to join"},
     {"current_evaluations", "the same, with the columns that views of its parts share"},
     {"position_loss", "a range of positions in the windows of an evaluation"},
-    {"extrapolation",
-     "an evaluation with rows longer than in training: losses beyond L_train beside "
-     "those within it, in the same rows"},
+    {"extrapolation", "an evaluation: the loss beyond L_train beside that within it, same rows"},
     {"attention", "an attention head of an evaluation with eval.attention_rows, for each text"},
     {"attention_rollout", "a distance from the last word, through the first layers of a head"},
     {"target_groups", "a class of the targets of an evaluation, as the corpus names it"},

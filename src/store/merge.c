@@ -8,7 +8,7 @@
  *   3. add     runs and running rows; an evaluation needs the spec of its training, added before
  *   4. end     as after a crash: ingest the records; the last one decides
  *
- * A database
+ * A database, whose rows merge_rows.c copies
  *   5. The other file is not changed. It must be undamaged and readable (see schema_steps), and the
  *      folders of its current results must exist: a result whose records are absent cannot be
  *      verified, nor its training evaluated.
@@ -23,11 +23,9 @@
  *   9. Files are linked, or copied if linking fails. The records come last, because a folder
  *      without them counts as not started; then the rows name the new folder.
  *  10. A folder that cannot be read is left out; one that cannot be written ends the call. The next
- *      merge tries it again.
- *
- * A file to publish
- *  11. It is this file, merged into an empty one in memory, without superseded results and without
- *      what only this machine understands. */
+ *      merge tries it again. */
+#include "store/merge.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -42,22 +40,11 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "base/str.h"
 #include "record/fields.h"
 #include "shape/shape.h"
 #include "store/database.h"
-#include "store/ingest.h"
-#include "store/open.h"
 #include "store/schema.h"
 #include "store/statements.h"
-
-struct merge {
-    struct store *store;
-    const struct project *project;
-    struct merge_result *result;
-    struct arena arena;
-    bool unreadable; /* the error is one of the folder to copy */
-};
 
 static void leave_out(struct merge_skipped *s, const char *path, const char *why)
 {
@@ -67,7 +54,7 @@ static void leave_out(struct merge_skipped *s, const char *path, const char *why
 
 /* --- run folders: 1. list ------------------------------------------------------------------- */
 
-struct source {
+struct found_folder {
     const struct run_folder *folder;
     char records[HASH_HEX_BYTES]; /* the hash of its records */
     int64_t began_ns, ended_ns;   /* by the times of spec and records */
@@ -87,7 +74,7 @@ static int read_time(int64_t *out_ns, const char *path, struct err *e)
     return 0;
 }
 
-static int read_source(struct merge *m, struct source *f, struct err *e)
+static int read_source(struct merge *m, struct found_folder *f, struct err *e)
 {
     const char *path = f->folder->path;
     const char *events = run_folder_path(&m->arena, path, RUN_EVENTS);
@@ -101,7 +88,7 @@ static int read_source(struct merge *m, struct source *f, struct err *e)
 
 static int compare_sources(const void *a, const void *b)
 {
-    const struct source *x = a, *y = b;
+    const struct found_folder *x = a, *y = b;
     bool x_eval = x->spec[0].kind == SPEC_EVAL, y_eval = y->spec[0].kind == SPEC_EVAL;
 
     if (x_eval != y_eval) return x_eval - y_eval;
@@ -111,7 +98,7 @@ static int compare_sources(const void *a, const void *b)
 }
 
 /* Counts the parents of each training, which are added before it. */
-static void find_generations(struct merge *m, struct source *source, int32_t n)
+static void find_generations(struct merge *m, struct found_folder *source, int32_t n)
 {
     struct map of_run; /* index of a folder of the run */
 
@@ -136,8 +123,7 @@ void ingest_uid(char out[HASH_HEX_BYTES], const char *run_id, const char *record
     out[32] = '\0';
 }
 
-/* The hash of the records in a folder; false: there are none. */
-static bool hash_records(char out[HASH_HEX_BYTES], struct merge *m, const char *dir)
+bool merge_hash_records(char out[HASH_HEX_BYTES], struct merge *m, const char *dir)
 {
     const char *events = run_folder_path(&m->arena, dir, RUN_EVENTS);
     struct stat st;
@@ -145,8 +131,7 @@ static bool hash_records(char out[HASH_HEX_BYTES], struct merge *m, const char *
     return stat(events, &st) == 0 && st.st_size > 0 && hash_file(out, events, NULL) == 0;
 }
 
-/* Whether the folder of an attempt here has these records of the run: 1 or 0. */
-static int find_records(struct merge *m, const char *run_id, const char *records, struct err *e)
+int merge_find_records(struct merge *m, const char *run_id, const char *records, struct err *e)
 {
     char found[HASH_HEX_BYTES];
     const char *dir;
@@ -159,7 +144,7 @@ static int find_records(struct merge *m, const char *run_id, const char *records
                         " UNION ALL SELECT dir FROM main.sources WHERE id=?1",
                         DATABASE_VALUES(DATABASE_TEXT(run_id)), e));
     while ((rc = database_next(m->store, row, DATABASE_COLUMNS(DATABASE_TO(dir)), e)) > 0)
-        known = known || (hash_records(found, m, project_path(m->project, &m->arena, dir)) &&
+        known = known || (merge_hash_records(found, m, project_path(m->project, &m->arena, dir)) &&
                           strcmp(found, records) == 0);
     return rc < 0 ? rc : known;
 }
@@ -242,22 +227,22 @@ static int find_slot(const char **out, struct merge *m, const char *path, struct
 }
 
 /* Whether the attempt or the source of a run in the folder is known: 1 or 0. */
-static int is_known(struct merge *m, const struct source *f, const char *run_id, const char *uid,
-                    const char *dir, struct err *e)
+static int is_known(struct merge *m, const struct found_folder *f, const char *run_id,
+                    const char *uid, const char *dir, struct err *e)
 {
     int known =
         DATABASE_EXISTS(m->store, e,
                         "SELECT 1 FROM run_attempts WHERE run_id=?1 AND (uid=?2 OR dir=?3)"
                         " UNION ALL SELECT 1 FROM sources WHERE id=?1 AND (uid=?2 OR dir=?3)",
                         DATABASE_TEXT(run_id), DATABASE_TEXT(uid), DATABASE_TEXT(dir));
-    if (known == 0) known = find_records(m, run_id, f->records, e);
+    if (known == 0) known = merge_find_records(m, run_id, f->records, e);
     m->result->known_n += known > 0;
     return known;
 }
 
 /* Adds the source that the folder registers: 1, or 0 if it is known. */
-static int add_source(struct merge *m, const struct source *f, const struct record_source *record,
-                      struct err *e)
+static int add_source(struct merge *m, const struct found_folder *f,
+                      const struct record_source *record, struct err *e)
 {
     char run_id[SPEC_ID_BYTES], uid[HASH_HEX_BYTES], at[CLOCK_TEXT_BYTES];
     const char *dir = row_dir(m, f->folder);
@@ -281,7 +266,7 @@ static int add_source(struct merge *m, const struct source *f, const struct reco
 }
 
 /* Adds the running row of one run of the folder: 1, or 0 if its attempt is known. */
-static int start_row(struct merge *m, const struct source *f, const struct spec *spec,
+static int start_row(struct merge *m, const struct found_folder *f, const struct spec *spec,
                      const char *slot, struct store_running *row, struct err *e)
 {
     struct store *s = m->store;
@@ -308,7 +293,7 @@ static int start_row(struct merge *m, const struct source *f, const struct spec 
 }
 
 /* Steps 2 to 4 of a folder, inside a transaction. *n: rows added. */
-static int add_rows(struct merge *m, const struct source *f, int32_t *n, struct err *e)
+static int add_rows(struct merge *m, const struct found_folder *f, int32_t *n, struct err *e)
 {
     struct store_running *row = arena_array(&m->arena, (size_t)f->specs_n, sizeof *row);
     char ended[CLOCK_TEXT_BYTES];
@@ -332,7 +317,7 @@ static int add_rows(struct merge *m, const struct source *f, int32_t *n, struct 
 }
 
 /* Leaves out a folder with errors; an error of the store ends the call. */
-static int merge_folder(struct merge *m, const struct source *f, struct err *e)
+static int merge_folder(struct merge *m, const struct found_folder *f, struct err *e)
 {
     struct err why = {0};
     int32_t n;
@@ -361,7 +346,7 @@ static int merge_folders(struct merge *m, const char *path, struct err *e)
     if (r->folders_n == 0)
         return ERR(e, ERR_NOINPUT,
                    "%s contains neither results.db nor run folders (runs/<run>/<attempt>/)", path);
-    struct source *source = arena_array(&m->arena, (size_t)r->folders_n, sizeof *source);
+    struct found_folder *source = arena_array(&m->arena, (size_t)r->folders_n, sizeof *source);
     for (int32_t i = 0; i < r->folders_n; i++) {
         struct err why;
         source[n].folder = &folder[i];
@@ -377,152 +362,6 @@ static int merge_folders(struct merge *m, const char *path, struct err *e)
 }
 
 /* --- a database ----------------------------------------------------------------------------- */
-
-static const char merge_current[] =
-    "UPDATE main.results SET current=1 WHERE result_id IN("
-    " SELECT v.result_id FROM other.results o"
-    " JOIN other.run_attempts t ON t.attempt_id=o.attempt_id"
-    " JOIN main.run_attempts h ON h.uid=t.uid"
-    " JOIN main.results v ON v.attempt_id=h.attempt_id AND v.sequence=o.sequence"
-    " WHERE o.current=1 AND NOT EXISTS(SELECT 1 FROM main.results c WHERE c.run_id=v.run_id"
-    "  AND c.current=1)"
-    " AND NOT EXISTS(SELECT 1 FROM main.sources c WHERE c.id=v.run_id AND c.current=1))";
-
-/* The copied tables in this order: rows o of the other file, with h, the row here of their attempt.
- */
-#define OF_ATTEMPT                                                                                 \
-    " o JOIN other.run_attempts t ON t.attempt_id=o.attempt_id"                                    \
-    " JOIN main.run_attempts h ON h.uid=t.uid WHERE true"
-
-/* The same of their result, v. */
-#define OF_RESULT                                                                                  \
-    " o JOIN other.results w ON w.result_id=o.result_id"                                           \
-    " JOIN other.run_attempts t ON t.attempt_id=w.attempt_id"                                      \
-    " JOIN main.run_attempts h ON h.uid=t.uid"                                                     \
-    " JOIN main.results v ON v.attempt_id=h.attempt_id AND v.sequence=w.sequence WHERE true"
-
-static const struct {
-    const char *name, *from;
-} merge_tables[] = {
-    {"runs", " o WHERE true ORDER BY o.run_id"},
-    {"sources", " o WHERE o.uid NOT IN(SELECT uid FROM temp.known)"},
-    {"run_attempts", " o WHERE o.state<>'running' AND o.uid NOT IN(SELECT uid FROM temp.known)"
-                     " AND o.uid NOT IN(SELECT uid FROM main.sources) ORDER BY o.run_id,o.attempt"},
-    {"results", OF_ATTEMPT " ORDER BY h.attempt_id,o.sequence"},
-    {"position_losses", OF_RESULT},
-    {"group_losses", OF_RESULT},
-    {"checkpoint_files", OF_ATTEMPT " ORDER BY h.attempt_id,o.sequence"},
-    {"curve_points", OF_ATTEMPT},
-    {"attention_heads", OF_ATTEMPT},
-    {"attention_rollouts", OF_ATTEMPT},
-    {"points", " o WHERE NOT EXISTS(SELECT 1 FROM main.points h WHERE h.artefact=o.artefact"
-               " AND h.scale=o.scale) ORDER BY o.artefact,o.scale,o.point"},
-};
-
-/* The statement that copies table ?1 from ?2: the columns that both files have. Its own ?1 is the
- * other file's folder. A new number is NULL; a row whose key is here stays as it is. */
-static const char merge_statement[] =
-    "SELECT 'INSERT INTO main.'||?1||'('||group_concat(name)||') SELECT '||group_concat(CASE"
-    " WHEN name='result_id' AND ?1 LIKE '%_losses' THEN 'v.result_id'"
-    " WHEN name='result_id' OR(name='attempt_id' AND ?1='run_attempts') THEN 'NULL'"
-    " WHEN name='source_id' THEN 'NULL'"
-    " WHEN name='attempt_id' THEN 'h.attempt_id'"
-    " WHEN ?1='sources' AND name='attempt' THEN 'o.attempt'"
-    " WHEN ?1='sources' AND name='current' THEN 'o.current AND"
-    "  NOT EXISTS(SELECT 1 FROM main.results c WHERE c.run_id=o.id AND c.current=1) AND"
-    "  NOT EXISTS(SELECT 1 FROM main.sources c WHERE c.id=o.id AND c.current=1)'"
-    " WHEN name='attempt' THEN 'o.attempt+(SELECT coalesce(max(h.attempt),0)"
-    "  FROM main.run_attempts h WHERE h.run_id=o.run_id)'"
-    " WHEN name='dir' THEN 'CASE WHEN substr(o.dir,1,1)=''/'' THEN o.dir ELSE ?1||''/''||o.dir END'"
-    " WHEN name='merged_from' THEN 'coalesce(o.merged_from,?1)'"
-    " WHEN name='current' THEN '0' ELSE 'o.'||name END)||' FROM other.'||?1||?2"
-    " ||' ON CONFLICT DO NOTHING'"
-    " FROM pragma_table_info(?1,'main')"
-    " WHERE name IN(SELECT name FROM pragma_table_info(?1,'other'))";
-
-static int merge_table(struct store *s, const char *name, const char *from, const char *folder,
-                       struct err *e)
-{
-    const char *sql;
-
-    TRY(database_get(s, merge_statement, DATABASE_VALUES(DATABASE_TEXT(name), DATABASE_TEXT(from)),
-                     DATABASE_COLUMNS(DATABASE_TO(sql)), e));
-    if (!*sql) return 0; /* an older file has no such table */
-    int rc = database_get(s, sql, DATABASE_VALUES(DATABASE_TEXT(folder)), NULL, 0, e);
-    if (rc != ERR_INTERNAL || (sqlite3_errcode(s->connection_own) & 0xff) != SQLITE_CONSTRAINT)
-        return rc;
-    return ERR(e, ERR_DATA, "a row of %s breaks a rule of results.db: %s", name,
-               sqlite3_errmsg(s->connection_own));
-}
-
-/* The folder that a row of the other file names. */
-static const char *other_dir(struct merge *m, const char *folder, const char *dir)
-{
-    return *dir == '/' ? dir : arena_printf(&m->arena, "%s/%s", folder, dir);
-}
-
-struct attempt_list {
-    struct other_attempt {
-        const char *run_id, *uid, *dir;
-    } * item;
-    int32_t n, capacity;
-};
-
-/* Attempts with other uids whose records are here, in the table temp.known. */
-static int list_known(struct merge *m, const char *folder, struct err *e)
-{
-    struct attempt_list all = {0};
-    struct other_attempt o;
-    char records[HASH_HEX_BYTES];
-    sqlite3_stmt *row;
-    int rc;
-
-    TRY(database_script(m->store, "CREATE TEMP TABLE known(uid TEXT PRIMARY KEY)", e));
-    TRY(database_select(
-        m->store, &row,
-        "SELECT run_id,uid,dir FROM other.run_attempts WHERE state<>'running' AND dir<>''"
-        " AND uid NOT IN(SELECT uid FROM main.run_attempts)"
-        " AND run_id IN(SELECT run_id FROM main.run_attempts UNION SELECT id FROM main.sources)",
-        NULL, 0, e));
-    while ((rc = database_next(
-                m->store, row,
-                DATABASE_COLUMNS(DATABASE_TO(o.run_id), DATABASE_TO(o.uid), DATABASE_TO(o.dir)),
-                e)) > 0)
-        *vec_push(&m->arena, &all) = o;
-    for (int32_t i = 0; rc == 0 && i < all.n; i++) {
-        o = all.item[i];
-        if (!hash_records(records, m, other_dir(m, folder, o.dir))) continue;
-        rc = find_records(m, o.run_id, records, e);
-        if (rc > 0)
-            rc = DATABASE_RUN(m->store, e, "INSERT INTO temp.known VALUES(?1)",
-                              DATABASE_TEXT(o.uid));
-    }
-    return rc;
-}
-
-static int merge_rows(struct merge *m, const char *folder, struct err *e)
-{
-    static const char count[] = "SELECT count(*) FROM main.results WHERE current=1";
-    struct store *s = m->store;
-    int32_t before, after;
-    int rc = 0;
-
-    TRY(store_begin(s, e));
-    TRY_OUT(rc, DATABASE_NUMBER(s, before, e, count));
-    TRY_OUT(rc, list_known(m, folder, e));
-    for (size_t i = 0; i < sizeof merge_tables / sizeof *merge_tables; i++)
-        TRY_OUT(rc, merge_table(s, merge_tables[i].name, merge_tables[i].from, folder, e));
-    TRY_OUT(rc, database_script(s, schema_rows_of_texts, e));
-    TRY_OUT(rc, database_script(s, merge_current, e));
-    TRY_OUT(rc, database_script(s, schema_sources_of_attempts, e));
-    TRY_OUT(rc, results_unlink_evaluations(s, NULL, e));
-    TRY_OUT(rc, database_script(s, "DROP TABLE temp.known", e));
-    rc = DATABASE_NUMBER(s, after, e, count);
-out:
-    rc = store_finish(s, rc, e);
-    if (rc == 0) m->result->results_n = after - before;
-    return rc;
-}
 
 /* Checks that the other file is another and undamaged. */
 static int check_other(struct store *s, struct store *other, struct err *e)
@@ -563,7 +402,7 @@ static int check_folders(struct merge *m, struct store *other, const char *folde
 
     TRY(database_select(other, &row, sql, NULL, 0, e));
     while ((rc = database_next(other, row, DATABASE_COLUMNS(DATABASE_TO(dir)), e)) > 0) {
-        dir = other_dir(m, folder, dir);
+        dir = merge_dir(m, folder, dir);
         if (has_records(m, dir) || n++ > 0) continue;
         first = arena_strdup(&m->arena, dir);
     }
@@ -591,14 +430,6 @@ static int check_header(const char *path, struct err *e)
                path);
 }
 
-static int attach_other(struct merge *m, const struct store *other, struct err *e)
-{
-    const char *uri =
-        database_uri(&m->arena, other->path, other->immutable ? "immutable=1" : "mode=ro");
-
-    return DATABASE_RUN(m->store, e, "ATTACH ?1 AS other", DATABASE_TEXT(uri));
-}
-
 static int merge_database(struct merge *m, const char *path, struct err *e)
 {
     struct store *s = m->store, *other = NULL;
@@ -609,7 +440,7 @@ static int merge_database(struct merge *m, const char *path, struct err *e)
     path = arena_strdup(&m->arena, other->path);
     int rc = check_other(s, other, e);
     if (rc == 0) rc = check_folders(m, other, folder, e);
-    if (rc == 0) rc = attach_other(m, other, e);
+    if (rc == 0) rc = merge_attach(m, other, e);
     store_close(other);
     if (rc < 0) return rc;
     rc = merge_rows(m, folder, e);
@@ -740,61 +571,6 @@ int store_merge(struct store *s, struct merge_result *out, const struct project 
             file_exists(database) ? merge_database(&m, database, e) : merge_folders(&m, path, e));
     rc = copy_folders(&m, e);
 out:
-    arena_fini(&m.arena);
-    return rc;
-}
-
-/* --- a file to publish ------------------------------------------------------------------------ */
-
-/* A folder is named as in its own project. Of a training's losses the last of each 32nd part of its
- * updates is kept. */
-static const char publish_strip[] =
-    "DROP TRIGGER an_attempt_ends_once;"
-    "UPDATE run_attempts SET host=NULL,boot_id=NULL,pid=NULL,pid_start=NULL,program=NULL,"
-    " merged_from=NULL,"
-    " dir=CASE WHEN dir LIKE '/runs/%' THEN substr(dir,2) ELSE 'runs/'||run_id||'/'||attempt END;"
-    "UPDATE sources SET merged_from=NULL,path=name,dir='runs/'||id||'/'||attempt;"
-    "DELETE FROM position_losses WHERE result_id IN(SELECT result_id FROM results WHERE NOT "
-    "current);"
-    "DELETE FROM group_losses WHERE result_id IN(SELECT result_id FROM results WHERE NOT current);"
-    "DELETE FROM results WHERE NOT current;"
-    "DELETE FROM curve_points WHERE split='train' AND(attempt_id,step)NOT IN("
-    " SELECT attempt_id,max(step) FROM curve_points JOIN("
-    "  SELECT attempt_id,max(step) AS steps FROM curve_points WHERE split='train' GROUP BY 1)"
-    "  USING(attempt_id) WHERE split='train' GROUP BY attempt_id,32*step/(steps+1));";
-
-static int publish_rows(struct merge *m, struct err *e)
-{
-    static const char *const others[] = {"claim_verdicts", "paper_files", "paper_cells"};
-
-    TRY(merge_rows(m, "", e));
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        TRY(merge_table(m->store, others[i], " o WHERE true ORDER BY 1,2,3", "", e));
-    TRY(database_script(m->store, "DETACH other", e));
-    TRY(database_script(m->store, publish_strip, e));
-    return database_script(m->store, schema_trigger, e);
-}
-
-int store_publish(struct store *s, const char *path, struct err *e)
-{
-    struct merge_result result = {0};
-    struct merge m = {.result = &result};
-    struct stat st;
-    int rc = 0;
-
-    arena_init(&m.arena);
-    bool is_own =
-        stat(path, &st) == 0 && st.st_dev == s->opened.st_dev && st.st_ino == s->opened.st_ino;
-    if (is_own || file_exists(arena_printf(&m.arena, "%s.lock", path)))
-        TRY_OUT(rc,
-                ERR(e, ERR_USAGE, "%s is the results.db of a project; name another file", path));
-    TRY_OUT(rc, store_check(s, e));
-    TRY_OUT(rc, database_memory(&m.store, s, false, e));
-    TRY_OUT(rc, attach_other(&m, s, e));
-    TRY_OUT(rc, publish_rows(&m, e));
-    rc = database_write(m.store, path, e);
-out:
-    store_close(m.store);
     arena_fini(&m.arena);
     return rc;
 }

@@ -22,6 +22,11 @@ golden settings.txt
 expect 0 "^  method   rotary, xpos" "$alibi" settings xpos
 [ "$(grep -c '^model\.' "$dir/out")" -eq 3 ] || fail "settings xpos: expected its 3 keys"
 expect 0 "sinusoidal has no keys of its own" "$alibi" settings sinusoidal
+
+# The help of settings lists the short names that keys have.
+for part in model data train eval bench; do "$alibi" settings $part.; done | sed -n 's/^  short    //p' | sort >"$dir/short"
+"$alibi" settings --help | sed -n '/Short names:/,/\.$/p' | sed 's/.*Short names://; s/\.$//' | tr -s ' ' '\n' | grep . | sort >"$dir/out"
+diff "$dir/short" "$dir/out" || fail "settings --help lists other short names than the keys have"
 expect 0 "alibi " "$alibi" --version
 transcript errors.txt
 

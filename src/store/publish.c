@@ -1,0 +1,63 @@
+/* publish.c - `alibi export --results`: results.db merged into an empty file in memory, without
+ * superseded results and without what only this machine understands. */
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "store/database.h"
+#include "store/merge.h"
+#include "store/open.h"
+#include "store/schema.h"
+#include "store/statements.h"
+
+/* A folder is named as in its own project. Of a training's losses the last of each 32nd part of its
+ * updates is kept. */
+static const char publish_strip[] =
+    "DROP TRIGGER an_attempt_ends_once;"
+    "UPDATE run_attempts SET host=NULL,boot_id=NULL,pid=NULL,pid_start=NULL,program=NULL,"
+    " merged_from=NULL,"
+    " dir=CASE WHEN dir LIKE '/runs/%' THEN substr(dir,2) ELSE 'runs/'||run_id||'/'||attempt END;"
+    "UPDATE sources SET merged_from=NULL,path=name,dir='runs/'||id||'/'||attempt;"
+    "DELETE FROM position_losses WHERE result_id IN(SELECT result_id FROM results WHERE NOT "
+    "current);"
+    "DELETE FROM group_losses WHERE result_id IN(SELECT result_id FROM results WHERE NOT current);"
+    "DELETE FROM results WHERE NOT current;"
+    "DELETE FROM curve_points WHERE split='train' AND(attempt_id,step)NOT IN("
+    " SELECT attempt_id,max(step) FROM curve_points JOIN("
+    "  SELECT attempt_id,max(step) AS steps FROM curve_points WHERE split='train' GROUP BY 1)"
+    "  USING(attempt_id) WHERE split='train' GROUP BY attempt_id,32*step/(steps+1));";
+
+static int publish_rows(struct merge *m, struct err *e)
+{
+    static const char *const others[] = {"claim_verdicts", "paper_files", "paper_cells"};
+
+    TRY(merge_rows(m, "", e));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        TRY(merge_table(m->store, others[i], " o WHERE true ORDER BY 1,2,3", "", e));
+    TRY(database_script(m->store, "DETACH other", e));
+    TRY(database_script(m->store, publish_strip, e));
+    return database_script(m->store, schema_trigger, e);
+}
+
+int store_publish(struct store *s, const char *path, struct err *e)
+{
+    struct merge_result result = {0};
+    struct merge m = {.result = &result};
+    struct stat st;
+    int rc = 0;
+
+    arena_init(&m.arena);
+    bool is_own =
+        stat(path, &st) == 0 && st.st_dev == s->opened.st_dev && st.st_ino == s->opened.st_ino;
+    if (is_own || file_exists(arena_printf(&m.arena, "%s.lock", path)))
+        TRY_OUT(rc,
+                ERR(e, ERR_USAGE, "%s is the results.db of a project; name another file", path));
+    TRY_OUT(rc, store_check(s, e));
+    TRY_OUT(rc, database_memory(&m.store, s, false, e));
+    TRY_OUT(rc, merge_attach(&m, s, e));
+    TRY_OUT(rc, publish_rows(&m, e));
+    rc = database_write(m.store, path, e);
+out:
+    store_close(m.store);
+    arena_fini(&m.arena);
+    return rc;
+}
