@@ -111,6 +111,10 @@ int cli_begin(struct cli *c, const struct cli_option *options, struct err *e);
 int cli_open(struct cli *c, struct err *e);
 /* cli_plural - "" for one, else "s". */
 const char *cli_plural(int64_t n);
+/* cli_dataset_titles - the titles that the files of configs/data give their datasets
+ * (command_results.c). */
+struct report_options;
+int cli_dataset_titles(struct report_options *o, struct cli *c, struct err *e);
 /* cli_can_ask - a person can answer at the terminal. cli_ask - asks a question of yes or no. */
 bool cli_can_ask(void);
 bool cli_ask(const char *question);

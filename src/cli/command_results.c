@@ -133,7 +133,7 @@ static int note_variants(struct cli *c, const struct report_item *item, struct e
 
 /* The titles that the files of configs/data give their datasets; a file with an error gives none.
  */
-static int take_titles(struct report_options *o, struct cli *c, struct err *e)
+int cli_dataset_titles(struct report_options *o, struct cli *c, struct err *e)
 {
     struct plan_corpus corpus;
     char **names;
@@ -208,7 +208,7 @@ CLI_COMMAND(report)
     if (o.format == REPORT_HTML && (o.x || width || o.table_only))
         return ERR(e, ERR_USAGE, "--x, --width and --table-only do not apply to --format html");
     TRY(take_artefacts(&items, &items_n, c, &selected, e));
-    TRY(take_titles(&o, c, e));
+    TRY(cli_dataset_titles(&o, c, e));
     TRY(register_known(c, &selected, o.seeds, e));
     o.variant = c->planning.plan.variant;
     o.draw = !no_draw;

@@ -287,7 +287,7 @@ static int export_results(struct cli *c, const char *path, struct err *e)
 {
     struct stat st;
 
-    TRY(store_publish(c->store, path, e));
+    TRY(store_publish(c->store, path, NULL, e));
     if (stat(path, &st) < 0) return ERR(e, ERR_IO, "%s: %s", path, strerror(errno));
     cli_print("wrote %s, %s: the current results; `alibi report ARTEFACT --db %s` reads it\n", path,
               str_bytes(&c->arena, (double)st.st_size), str_shell_word(&c->arena, path));

@@ -1,4 +1,4 @@
-/* fetch.h - resumable and verified downloads; archives.
+/* fetch.h - resumable and verified downloads; reading and writing archives.
  *
  * 1. A download is written to PATH.part, and the server's ETag to PATH.part.etag. PATH itself is
  *    complete or absent.
@@ -9,6 +9,7 @@
 #ifndef FETCH_FETCH_H
 #define FETCH_FETCH_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -47,5 +48,14 @@ struct unpack_file {
  */
 int unpack_files(const char *archive_path, const char *dir, const struct unpack_file *files,
                  int32_t files_n, int64_t bytes_max, struct err *e);
+
+/* pack_open - begins the zip file at a path that the user gave; close *out also after an error.
+ * pack_add - adds a file; its time is the first that the format knows, so that equal files make
+ * equal archives. pack_close - completes the archive if rc is 0, otherwise there is none. Errors:
+ * ERR_CREATE, ERR_IO, ERR_NOMEM. */
+struct pack;
+int pack_open(struct pack **out, const char *path, struct err *e);
+int pack_add(struct pack *p, const char *name, const void *data, size_t n, struct err *e);
+int pack_close(struct pack *p, int rc, struct err *e);
 
 #endif

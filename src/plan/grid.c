@@ -42,9 +42,8 @@ static int read_piece(struct axes *out, struct arena *a, const char *path, struc
 
 /* Adds the settings of a list of pieces; of settings of one key the last counts. Sets *missing
  * (may be NULL) to the first that is not here, which is otherwise an error. */
-static int read_pieces(struct axes *out, const char **missing, struct arena *a,
-                       const struct project *p, const char *dir, const struct yaml_node *base,
-                       struct err *e)
+static int read_pieces(struct axes *out, const char **missing, struct grid *g, struct arena *a,
+                       const struct project *p, const struct yaml_node *base, struct err *e)
 {
     int32_t n;
     const struct yaml_node *const *piece = yaml_each(&base, &n);
@@ -53,8 +52,9 @@ static int read_pieces(struct axes *out, const char **missing, struct arena *a,
     if (base->kind == YAML_MAP) TRY(yaml_want(base, YAML_LIST, "base", e));
     for (int32_t i = 0; i < n; i++) {
         TRY(yaml_want(piece[i], YAML_SCALAR, "a piece of base", e));
-        int rc = find_piece(&path, a, p, dir, piece[i], e);
+        int rc = find_piece(&path, a, p, g->dir, piece[i], e);
         if (rc < 0 && !missing) return rc;
+        if (rc == 0) *vec_push(a, &g->pieces) = path;
         if (rc == 0)
             TRY(read_piece(out, a, path, e));
         else if (!*missing)
@@ -68,7 +68,7 @@ static int read_base(struct grid *g, struct arena *a, const struct project *p,
 {
     struct axes pieces = {0};
 
-    if (base) TRY(read_pieces(&pieces, NULL, a, p, g->dir, base, e));
+    if (base) TRY(read_pieces(&pieces, NULL, g, a, p, base, e));
     axes_apply(&pieces, 0, &g->base);
     if (set) TRY(settings_read(&g->set, a, set, e));
     axes_apply(&g->set, 0, &g->base);
@@ -373,7 +373,7 @@ int grid_read(struct grid *g, struct arena *a, const struct project *p, const ch
     for (int32_t i = 0; i < g->blocks.n; i++) {
         struct rule *b = &g->blocks.item[i];
         if (b->base_at)
-            TRY(read_pieces(&b->base, b->how ? &b->missing : NULL, a, p, dir, b->base_at, e));
+            TRY(read_pieces(&b->base, b->how ? &b->missing : NULL, g, a, p, b->base_at, e));
     }
     TRY(add_seeds(g, a, root, seeds, e));
     TRY(rules_read(&g->evaluate, a, rules, RULE_EVALUATE, SPEC_EVAL, e));

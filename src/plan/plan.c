@@ -395,6 +395,8 @@ static int make_plan(struct plan *p, const struct project *project, const char *
         const struct plan_artefact *k = &p->artefact[i];
         const struct spec *base = &x.grid.base.spec;
         TRY(grid_read(&x.grid, &p->arena, project, k->name, k->dir, o->seeds, e));
+        for (int32_t piece = 0; piece < x.grid.pieces.n; piece++)
+            *vec_push(&p->arena, &p->pieces) = x.grid.pieces.item[piece];
         TRY(read_scale(&x, project, o->scale, e));
         if (k->optional && is_absent(&x.grid)) {
             notes_add(p,

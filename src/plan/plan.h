@@ -71,6 +71,10 @@ struct plan {
     struct plan_point *point;
     int32_t points_n;
     struct {
+        const char **item; /* the files that base: names, absolute; one may be there twice */
+        int32_t n, capacity;
+    } pieces;
+    struct {
         const char **item; /* such as "table5: L_valid 512 and 513 are both 64 at scale mini" */
         int32_t n, capacity;
     } notes;

@@ -233,6 +233,10 @@ struct grid {
     struct axes set;               /* the grid's own */
     struct draft base;             /* pieces of base, then set */
     struct rules blocks, evaluate, skip;
+    struct {
+        const char **item;
+        int32_t n, capacity;
+    } pieces; /* the files of base: */
 };
 
 /* grid_read - reads DIR/grid.yaml and its pieces. If seeds > 0, the seeds are 1..seeds instead of

@@ -55,14 +55,15 @@ static int each_generation(struct store *s, const char *sql, struct err *e)
     return 0;
 }
 
+static const char needed_by_kept[] = "INSERT OR IGNORE INTO temp.kept SELECT needs"
+                                     " FROM temp.links JOIN temp.kept USING(run_id)";
+
 static int find_doomed(struct store *s, struct err *e)
 {
     static const char derived[] = "INSERT OR IGNORE INTO temp.doomed SELECT l.run_id"
                                   " FROM temp.links l JOIN temp.doomed d ON l.needs=d.run_id";
     static const char needed_by_mine[] = "INSERT OR IGNORE INTO temp.mine SELECT needs"
                                          " FROM temp.links JOIN temp.mine USING(run_id)";
-    static const char needed_by_kept[] = "INSERT OR IGNORE INTO temp.kept SELECT needs"
-                                         " FROM temp.links JOIN temp.kept USING(run_id)";
     static const char others[] = "INSERT OR IGNORE INTO temp.kept SELECT run_id FROM runs"
                                  " WHERE run_id NOT IN " DOOMED
                                  " AND (run_id NOT IN (SELECT run_id FROM temp.mine) OR run_id IN"
@@ -76,6 +77,24 @@ static int find_doomed(struct store *s, struct err *e)
     TRY(each_generation(s, needed_by_kept, e));
     return database_script(s,
                            "INSERT OR IGNORE INTO temp.doomed SELECT run_id FROM temp.mine"
+                           " WHERE run_id NOT IN (SELECT run_id FROM temp.kept)",
+                           e);
+}
+
+int store_doom_others(struct store *s, const char *const *artefacts, struct err *e)
+{
+    static const char keep[] = "DELETE FROM temp.chosen WHERE artefact=?1"
+                               " OR substr(artefact,1,length(?1)+7)=?1||' --set '";
+
+    TRY(store_choose_none(s, e));
+    TRY(database_script(s, "INSERT INTO temp.chosen SELECT DISTINCT artefact,scale FROM points",
+                        e));
+    for (; *artefacts; artefacts++) TRY(DATABASE_RUN(s, e, keep, DATABASE_TEXT(*artefacts)));
+    TRY(database_script(
+        s, "INSERT INTO temp.kept SELECT DISTINCT run_id FROM points WHERE NOT " IS_CHOSEN, e));
+    TRY(each_generation(s, needed_by_kept, e));
+    return database_script(s,
+                           "INSERT INTO temp.doomed SELECT run_id FROM runs"
                            " WHERE run_id NOT IN (SELECT run_id FROM temp.kept)",
                            e);
 }

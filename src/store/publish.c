@@ -38,7 +38,7 @@ static int publish_rows(struct merge *m, struct err *e)
     return database_script(m->store, schema_trigger, e);
 }
 
-int store_publish(struct store *s, const char *path, struct err *e)
+int store_publish(struct store *s, const char *path, const char *const *artefacts, struct err *e)
 {
     struct merge_result result = {0};
     struct merge m = {.result = &result};
@@ -55,6 +55,10 @@ int store_publish(struct store *s, const char *path, struct err *e)
     TRY_OUT(rc, database_memory(&m.store, s, false, e));
     TRY_OUT(rc, merge_attach(&m, s, e));
     TRY_OUT(rc, publish_rows(&m, e));
+    if (artefacts) {
+        TRY_OUT(rc, store_doom_others(m.store, artefacts, e));
+        TRY_OUT(rc, store_delete(m.store, e));
+    }
     rc = database_write(m.store, path, e);
 out:
     store_close(m.store);

@@ -14,7 +14,7 @@ grep -q "^about .* on cpu" "$dir/out" || fail "no time in the plan"
 expect 0 "^note: left out figure5, .*: scale laptop has no text for cc100, bookcorpus" "$alibi" plan all --scale laptop
 [ "$(ls -A)" = "" ] || fail "a plan writes files: $(ls -A)"
 expect 65 "scale laptop has no text for dataset 'bookcorpus'" "$alibi" run table8 --scale laptop
-expect 66 "run .alibi data fetch wikitext2. and .alibi data prepare wikitext2., or .alibi data prepare wikitext2 --text DIR" \
+expect 66 "run .alibi data fetch wikitext2-4k. and .alibi data prepare wikitext2-4k., or .alibi data prepare wikitext2-4k --text DIR" \
     "$alibi" run table5 --scale laptop --yes
 [ "$(wc -l <"$dir/out")" = 1 ] || fail "the refusal has $(wc -l <"$dir/out") lines"
 
@@ -29,5 +29,19 @@ expect 0 "0 done now, 8 before" "$alibi" run table5 $only "$@"
 expect 0 "^laptop,wikitext103,mine,1,4$" "$alibi" query \
     "SELECT scale, dataset, corpus, modified, count(*) FROM evaluations GROUP BY 1, 2, 3, 4" --format csv
 expect 0 "Scale laptop, modified" "$alibi" report table5 "$@" --no-figure
-for method in ALiBi Sinusoidal Rotary "T5 Bias"; do grep -q "^$method .*64 (512) .*[0-9]\.[0-9]" "$dir/out" || fail "no row of $method"; done
+for method in ALiBi Sinusoidal Rotary "T5 Bias"; do grep -q "^$method .*32 (512) .*[0-9]\.[0-9]" "$dir/out" || fail "no row of $method"; done
+
+# Lengths as before the scale divided by 16: other runs of the same scale, which keep their results and share no table.
+mkdir -p configs/scale
+sed 's/^divide: 16/divide: 8/' "$source/configs/scale/laptop.yaml" >configs/scale/laptop.yaml
+expect 0 "0 done, 8 to do" "$alibi" plan table5 $only "$@"
+expect 0 "8 done now" "$alibi" run table5 $only "$@"
+expect 0 "^ALiBi .*64 (512) .*[0-9]\.[0-9]" "$alibi" report table5 "$@" --no-figure
+! grep -q "32 (512)" "$dir/out" || fail "the table has lengths of both: $(cat "$dir/out")"
+rm configs/scale/laptop.yaml
+expect 0 "0 done now, 8 before" "$alibi" run table5 $only "$@"
+expect 0 "^ALiBi .*32 (512) .*[0-9]\.[0-9]" "$alibi" report table5 "$@" --no-figure
+! grep -q "64 (512)" "$dir/out" || fail "the table has lengths of both: $(cat "$dir/out")"
+expect 0 "^32,4$" "$alibi" query "SELECT L_train, count(*) FROM evaluations WHERE scale = 'laptop' GROUP BY 1" --format csv
+grep -q "^64,4$" "$dir/out" || fail "results are lost: $(cat "$dir/out")"
 finish

@@ -138,8 +138,8 @@ TEST_WITH(struct plan_fixture *f, the_paper_scale_is_the_authors_recipe)
     assert_true(fabs(flops / 6.77e20 - 1) < 0.02);
 }
 
-/* Lengths are an eighth, and every one fills its update. */
-static void check_eighth(struct plan_fixture *f, const char *scale)
+/* Lengths are divided, and every one fills its update. */
+static void check_small_scale(struct plan_fixture *f, const char *scale, int32_t divisor)
 {
     const struct plan *p = plan_fixture_at(f, all_three, 3, scale);
     for (int32_t i = 0; i < p->runs_n; i++) {
@@ -156,13 +156,14 @@ static void check_eighth(struct plan_fixture *f, const char *scale)
             assert_int_equal(s->eval.stride, 1);
     }
     for (int32_t i = 0; i < p->points_n; i++)
-        assert_int_equal(p->run[p->point[i].run].spec.train.L * 8, p->point[i].L_train_nominal);
+        assert_int_equal(p->run[p->point[i].run].spec.train.L * divisor,
+                         p->point[i].L_train_nominal);
 }
 
-TEST_WITH(struct plan_fixture *f, lengths_of_mini_and_laptop_are_an_eighth_and_fill_an_update)
+TEST_WITH(struct plan_fixture *f, lengths_of_mini_and_laptop_are_divided_and_fill_an_update)
 {
-    check_eighth(f, "mini");
-    check_eighth(f, "laptop");
+    check_small_scale(f, "mini", 8);
+    check_small_scale(f, "laptop", 16);
 }
 
 TEST_WITH(struct plan_fixture *f, small_has_about_20_million_parameters)

@@ -25,7 +25,7 @@ static void thaw(struct store_fixture *f, const char *name)
 
 static void publish(struct store_fixture *f, const char *name)
 {
-    assert_works(f, store_publish(f->store, fixture_path(f, name), &f->e));
+    assert_works(f, store_publish(f->store, fixture_path(f, name), NULL, &f->e));
 }
 
 static struct store *open_given(struct store_fixture *f, const char *name)
@@ -168,7 +168,7 @@ TEST_WITH(struct store_fixture *f, equal_results_are_published_as_equal_bytes)
     publish(f, "b.db");
     assert_same_bytes(f, "a.db", "b.db");
     struct store *s = open_given(f, "a.db");
-    assert_works(f, store_publish(s, fixture_path(f, "c.db"), &f->e));
+    assert_works(f, store_publish(s, fixture_path(f, "c.db"), NULL, &f->e));
     store_close(s);
     assert_same_bytes(f, "a.db", "c.db");
 }
@@ -178,16 +178,17 @@ TEST_WITH(struct store_fixture *f, a_projects_file_is_never_overwritten)
     fixture_done(f, &f->train, 2.0, NULL);
     store_fixture_close(f);
     store_fixture_open(f, STORE_READ);
-    assert_refused(f, ERR_USAGE, "name another file", store_publish(f->store, f->path, &f->e));
+    assert_refused(f, ERR_USAGE, "name another file",
+                   store_publish(f->store, f->path, NULL, &f->e));
     assert_int_equal(link(f->path, fixture_path(f, "other name.db")), 0);
     assert_refused(f, ERR_USAGE, "name another file",
-                   store_publish(f->store, fixture_path(f, "other name.db"), &f->e));
+                   store_publish(f->store, fixture_path(f, "other name.db"), NULL, &f->e));
     test_write(fixture_path(f, "theirs.db"), "theirs", 6);
     test_write(fixture_path(f, "theirs.db.lock"), "", 0);
     assert_refused(f, ERR_USAGE, "results.db of a project",
-                   store_publish(f->store, fixture_path(f, "theirs.db"), &f->e));
+                   store_publish(f->store, fixture_path(f, "theirs.db"), NULL, &f->e));
     assert_refused(f, ERR_CREATE, "no/such",
-                   store_publish(f->store, fixture_path(f, "no/such.db"), &f->e));
+                   store_publish(f->store, fixture_path(f, "no/such.db"), NULL, &f->e));
     assert_rows(f, "SELECT final_loss_nats FROM trainings", "2");
 }
 
