@@ -53,12 +53,13 @@ mkdir -p "$legs"
 if [ -n "${FOLDERS:-}" ]; then
     for folder in $FOLDERS; do grep "^$folder[/. ]" "$legs/all"; done >"$legs/list"
 else
-    # What takes long and fails least: tools that measure. Under sanitizers also what takes minutes and parses no untrusted bytes:
-    # lost ranks, and SQL of claims, with the C of report/test_claims_fall.
-    long='cli/test_bench_[a-z]*.sh'
+    # What takes long and fails least: tools that measure, ranks that are lost in every way, the seeds of the fuzzer, which `make fuzz`
+    # runs under sanitizers. Under these also what takes minutes and parses no untrusted bytes: SQL of claims, with the C of
+    # report/test_claims_fall.
+    long='cli/test_bench_[a-z]*.sh|cli/test_lost_ranks.sh'
     case $build in
-        *asan) long="$long|cli/test_lost_ranks.sh|report/test_collection_claims" ;;
-        *) [ -z "${LONG:-}" ] || long=none ;;
+        *asan) long="$long|report/test_collection_claims" ;;
+        *) if [ -n "${LONG:-}" ]; then long=none; else long="$long|fuzz/test_seeds"; fi ;;
     esac
     grep -vE "^($long) " "$legs/all" >"$legs/list"
     [ "$long" = none ] || echo "left to make check-full (LONG=1): $(grep -oE "^($long) " "$legs/all" | xargs)"
