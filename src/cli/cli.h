@@ -111,10 +111,19 @@ int cli_begin(struct cli *c, const struct cli_option *options, struct err *e);
 int cli_open(struct cli *c, struct err *e);
 /* cli_plural - "" for one, else "s". */
 const char *cli_plural(int64_t n);
-/* cli_dataset_titles - the titles that the files of configs/data give their datasets
- * (command_results.c). */
+/* --- reports (command_results.c) --------------------------------------------------------------
+ */
+struct report_item;
 struct report_options;
+/* cli_report_items - the artefacts of the open plan. cli_dataset_titles - the titles that the files
+ * of configs/data give their datasets. cli_write_reports - writes the reports to a file, completely
+ * or not at all, and sets its size; path NULL: to stdout. */
+struct report_item *cli_report_items(struct cli *c);
 int cli_dataset_titles(struct report_options *o, struct cli *c, struct err *e);
+int cli_write_reports(size_t *bytes, const char *path, struct cli *c,
+                      const struct report_item *items, int32_t items_n,
+                      const struct report_options *o, struct err *e);
+
 /* cli_can_ask - a person can answer at the terminal. cli_ask - asks a question of yes or no. */
 bool cli_can_ask(void);
 bool cli_ask(const char *question);

@@ -137,25 +137,11 @@ static int write_page(struct supplement *s, struct report_undrawn *undrawn, stru
                                .undrawn = undrawn,
                                .variant = "",
                                .figures = arena_printf(&c->arena, "%s/plots", s->made)};
-    int32_t n = s->plan->artefacts_n;
-    struct report_item *item = arena_array(&c->arena, (size_t)n, sizeof *item);
-    char *text = NULL;
-    size_t bytes = 0;
+    size_t bytes;
 
-    for (int32_t i = 0; i < n; i++) {
-        const struct plan_artefact *k = &s->plan->artefact[i];
-        item[i] = (struct report_item){
-            .artefact = k->name, .dir = k->dir, .scale = k->scale, .title = k->title};
-    }
     TRY(cli_dataset_titles(&o, c, e));
-    FILE *out = open_memstream(&text, &bytes);
-    if (!out) return ERR(e, ERR_NOMEM, "out of memory while writing the page");
-    int rc = report_artefacts(out, c->store, &c->project, item, n, &o, e);
-    if (fclose(out) != 0 && rc == 0) rc = ERR(e, ERR_NOMEM, "out of memory while writing the page");
-    if (rc == 0)
-        rc = file_write_atomic(arena_printf(&c->arena, "%s/page.html", s->made), text, bytes, e);
-    free(text);
-    return rc;
+    return cli_write_reports(&bytes, arena_printf(&c->arena, "%s/page.html", s->made), c,
+                             cli_report_items(c), s->plan->artefacts_n, &o, e);
 }
 
 static int make_parts(struct supplement *s, struct report_undrawn *undrawn, struct err *e)

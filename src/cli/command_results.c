@@ -37,6 +37,19 @@ static int check_grid(struct cli *c, const char *name, struct err *e)
         c->db, name);
 }
 
+struct report_item *cli_report_items(struct cli *c)
+{
+    const struct plan *p = &c->planning.plan;
+    struct report_item *item = arena_array(&c->arena, (size_t)p->artefacts_n + 1, sizeof *item);
+
+    for (int32_t i = 0; i < p->artefacts_n; i++) {
+        const struct plan_artefact *k = &p->artefact[i];
+        item[i] = (struct report_item){
+            .artefact = k->name, .dir = k->dir, .scale = k->scale, .title = k->title};
+    }
+    return item;
+}
+
 /* Finds the artefacts of the command line, none: all of them. */
 static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c,
                           struct plan_options *o, struct err *e)
@@ -49,22 +62,18 @@ static int take_artefacts(struct report_item **out, int32_t *n, struct cli *c,
     o->artefacts_only = true;
     TRY(plan_open(p, &c->project, names, c->rest.n ? c->rest.n : 1, o, e));
     *n = p->artefacts_n;
-    *out = arena_array(&c->arena, (size_t)*n, sizeof **out);
-    for (int32_t i = 0; i < *n; i++) {
-        const struct plan_artefact *k = &p->artefact[i];
-        (*out)[i] = (struct report_item){
-            .artefact = k->name, .dir = k->dir, .scale = k->scale, .title = k->title};
-    }
+    *out = cli_report_items(c);
     return 0;
 }
 
-/* Writes to the file `path`, completely or not at all; path NULL: to stdout. */
-static int write_reports_to(const char *path, struct cli *c, const struct report_item *items,
-                            int32_t items_n, const struct report_options *o, struct err *e)
+int cli_write_reports(size_t *bytes, const char *path, struct cli *c,
+                      const struct report_item *items, int32_t items_n,
+                      const struct report_options *o, struct err *e)
 {
     char *text = NULL;
     size_t n = 0;
 
+    *bytes = 0;
     if (!path) return report_artefacts(stdout, c->store, &c->project, items, items_n, o, e);
     FILE *out = open_memstream(&text, &n);
     if (!out) return ERR(e, ERR_NOMEM, "out of memory while writing the report");
@@ -72,8 +81,8 @@ static int write_reports_to(const char *path, struct cli *c, const struct report
     if (fclose(out) != 0 && rc == 0)
         rc = ERR(e, ERR_NOMEM, "out of memory while writing the report");
     if (rc == 0) rc = file_write_named(path, text, n, e);
-    if (rc == 0) log_info("%s: %zu bytes", path, n);
     free(text);
+    *bytes = n;
     return rc;
 }
 
@@ -178,6 +187,7 @@ CLI_COMMAND(report)
     struct report_undrawn undrawn = {0};
     struct report_item *items;
     int32_t items_n;
+    size_t bytes;
     struct report_options o = {.color = isatty(STDOUT_FILENO), .undrawn = &undrawn};
     const struct cli_option options[] = {
         {"scale", 's', CLI_SCALE, &selected.scale, "NAME",
@@ -214,7 +224,8 @@ CLI_COMMAND(report)
     o.draw = !no_draw;
     for (int32_t i = 0; i < items_n && !*o.variant; i++) TRY(note_variants(c, &items[i], e));
     if (path) o.color = false;
-    TRY(write_reports_to(path, c, items, items_n, &o, e));
+    TRY(cli_write_reports(&bytes, path, c, items, items_n, &o, e));
+    if (path) log_info("%s: %zu bytes", path, bytes);
     if (undrawn.n > 0)
         return ERR(e, undrawn.first.code, "%d figure%s not drawn, the first: %s", undrawn.n,
                    undrawn.n == 1 ? " was" : "s were", undrawn.first.text);
