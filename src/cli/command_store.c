@@ -63,6 +63,20 @@ CLI_COMMAND(gc)
 
 /* --- delete --------------------------------------------------------------------------------- */
 
+/* No artefact has this name: names the nearest that has runs. */
+static int unknown_artefact(struct cli *c, const char *word, const char *scale, struct err *e)
+{
+    static const char sql[] = "SELECT DISTINCT artefact FROM artefact_points ORDER BY 1";
+    struct rows rows;
+
+    TRY(rows_read(&rows, &c->arena, c->store, sql, NULL, 0, e));
+    const char **names = arena_array(&c->arena, (size_t)rows.rows_n + 1, sizeof *names);
+    for (int32_t i = 0; i < rows.rows_n; i++) names[i] = store_text(&rows.row[i][0]);
+    return ERR(e, ERR_NOINPUT, "%s has no runs of '%s'%s%s; `alibi list` shows the artefacts%s",
+               c->results, word, scale ? " at scale " : "", scale ? scale : "",
+               scale ? "" : str_hint(word, names, (size_t)rows.rows_n).text);
+}
+
 /* An artefact by its name or the path of its folder, which need not exist any more, or a run. */
 static int choose_runs(struct cli *c, const char *word, const char *scale, struct err *e)
 {
@@ -77,8 +91,7 @@ static int choose_runs(struct cli *c, const char *word, const char *scale, struc
     if (!found && last) TRY(store_choose_artefact(c->store, last + 1, scale, &found, e));
     if (found) return 0;
     if (strlen(name) < 4 || name[strspn(name, "0123456789abcdef")] || scale)
-        return ERR(e, ERR_NOINPUT, "%s has no runs of '%s'%s%s; `alibi list` shows the artefacts",
-                   c->results, word, scale ? " at scale " : "", scale ? scale : "");
+        return unknown_artefact(c, word, scale, e);
     TRY(store_find_run(c->store, run_id, name, e));
     return store_choose_run(c->store, run_id, e);
 }
