@@ -39,9 +39,9 @@ off AS ( -- predicted less measured, nats, with its standard error over the bloc
     FROM predicted GROUP BY run_id HAVING min(whole) AND count(nats) = count(*) AND count(*) > 1),
 part(part, place) AS (VALUES ('figure', 0), ('perplexity', 1), ('prediction off by, %', 2), ('standard error of that, %', 3), ('perplexity a word', 4), ('perplexity a byte', 5)),
 source(source) AS (VALUES ('measured'), ('predicted')),
-asked AS ( -- lengths that a scale merges are one run; strided: windows of this length slide by more than 1, too
+asked AS ( -- lengths that a scale merges are one run; strided: windows of this length slide by more than 1, too; predicts: by 1
     SELECT e.*, CASE protocol WHEN 'sliding' THEN p.stride_nominal END AS S_nominal, min(e.point) OVER (PARTITION BY run_id) AS first_point,
-        max(stride > 1) OVER (PARTITION BY train_run_id, L_valid) AS strided
+        max(stride > 1) OVER (PARTITION BY train_run_id, L_valid) AS strided, max(stride IS 1) OVER (PARTITION BY train_run_id) AS predicts
     FROM e JOIN (SELECT artefact, scale, point, stride_nominal FROM artefact_points) p USING (artefact, scale, point))
 SELECT CASE part.place WHEN 0 THEN protocol || CASE protocol WHEN 'sliding' THEN printf(', S = %d', stride) || CASE WHEN S_nominal <> stride AND stride > 1 THEN printf(' (%d)', S_nominal) ELSE '' END ELSE '' END
         || CASE source WHEN 'predicted' THEN ', predicted' ELSE '' END END AS series,
@@ -55,5 +55,5 @@ SELECT CASE part.place WHEN 0 THEN protocol || CASE protocol WHEN 'sliding' THEN
 FROM asked JOIN part JOIN source ON source = 'measured' OR part.place = 0 LEFT JOIN off f USING (run_id)
 WHERE point = first_point AND CASE part.place WHEN 0 THEN protocol <> 'rolling' AND (source = 'measured' OR (protocol = 'nonoverlapping' AND f.nats IS NOT NULL))
     WHEN 1 THEN stride IS NOT 1 OR strided WHEN 4 THEN word_perplexity IS NOT NULL WHEN 5 THEN byte_perplexity IS NOT NULL
-    ELSE stride IS NOT 1 AND protocol <> 'rolling' END
+    ELSE predicts AND stride IS NOT 1 AND protocol <> 'rolling' END
 ORDER BY part.place, asked.place, position_scaling, protocol, L_valid, stride, source, seed;
