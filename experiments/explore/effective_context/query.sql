@@ -20,14 +20,15 @@ model AS ( -- one row a training
         max(CASE WHEN multiple = 1 THEN loss_nats END) - max(CASE WHEN multiple = 6 THEN loss_nats END) AS beyond
     FROM e GROUP BY train_run_id),
 used AS (
-    SELECT m.*, CASE WHEN l.beyond >= worth THEN m.beyond / l.beyond END AS share, l.beyond < worth AS little
+    SELECT m.*, CASE WHEN m.beyond >= 0 AND l.beyond >= worth THEN m.beyond / l.beyond END AS share,
+        CASE WHEN l.beyond < worth THEN 'nothing to gain' WHEN l.beyond IS NOT NULL AND m.beyond < 0 THEN 'loses' ELSE '' END AS why
     FROM part_of, model m LEFT JOIN model l ON l.name = m.name AND l.model = m.model AND l.seed = m.seed AND l.L_train > m.L_train),
 part(part, place) AS (VALUES ('figure', 0), ('at L / 8', 1), ('at L', 2), ('at 2 L', 3), ('at 6 L', 4), ('n95, tokens', 5), ('beyond L, %', 6), ('share, %', 7)),
 number(place, multiple) AS (VALUES (1, 0.125), (2, 1), (3, 2), (4, 6), (5, 1), (6, 1), (7, 1))
 SELECT CASE part.place WHEN 0 THEN e.name END AS series, CASE part.place WHEN 0 THEN NULL ELSE e.name END AS method, CASE part.place WHEN 0 THEN NULL ELSE part END AS number,
     CASE WHEN NOT u.whole AND part.place > 4 THEN NULL WHEN part.place = 5 THEN u.n95 WHEN part.place = 6 THEN 100 * (exp(-u.beyond) - 1) WHEN part.place = 7 THEN 100 * u.share ELSE perplexity END AS value,
     CASE part.place WHEN 0 THEN perplexity / max(CASE WHEN e.multiple = 1 THEN perplexity END) OVER (PARTITION BY e.train_run_id, part.place) END AS relative, e.multiple,
-    CASE WHEN part.place < 7 THEN state WHEN u.share IS NULL AND u.whole THEN CASE WHEN u.little THEN 'nothing to gain' ELSE '' END ELSE state END AS state,
+    CASE WHEN part.place < 7 THEN state WHEN u.share IS NULL AND u.whole THEN u.why ELSE state END AS state,
     'trained on ' || CASE WHEN e.L_train = e.L THEN 'L' ELSE printf('%g L', 1.0 * e.L_train / e.L) END AS trained,
     position, e.L_train, L_train_nominal, L_valid, L_valid_nominal, e.seed, scale, dataset, corpus, e.model, split, protocol, stride, first_window, precision,
     tokens, parameters, modified, run_id, config_id
