@@ -43,8 +43,8 @@ asked AS ( -- lengths that a scale merges are one run; strided: windows of this 
     SELECT e.*, CASE protocol WHEN 'sliding' THEN p.stride_nominal END AS S_nominal, min(e.point) OVER (PARTITION BY run_id) AS first_point,
         max(stride > 1) OVER (PARTITION BY train_run_id, L_valid) AS strided, max(stride IS 1) OVER (PARTITION BY train_run_id) AS predicts
     FROM e JOIN (SELECT artefact, scale, point, stride_nominal FROM artefact_points) p USING (artefact, scale, point))
-SELECT CASE part.place WHEN 0 THEN protocol || CASE protocol WHEN 'sliding' THEN printf(', S = %d', stride) || CASE WHEN S_nominal <> stride AND stride > 1 THEN printf(' (%d)', S_nominal) ELSE '' END ELSE '' END
-        || CASE source WHEN 'predicted' THEN ', predicted' ELSE '' END END AS series,
+SELECT CASE part.place WHEN 0 THEN method || CASE position_scaling WHEN 'none' THEN '' ELSE ', slopes by row' END || CASE source WHEN 'predicted' THEN ', predicted' ELSE '' END END AS series,
+    CASE protocol WHEN 'sliding' THEN 'stride 1: loss by context' ELSE 'windows that do not overlap' END AS panel,
     CASE WHEN part.place > 0 THEN part END AS number, CASE WHEN part.place > 0 THEN protocol END AS windows,
     CASE WHEN part.place > 0 THEN L_valid END AS W, CASE WHEN part.place > 0 THEN L_valid_nominal END AS W_nominal,
     CASE WHEN part.place > 0 THEN stride END AS S, CASE WHEN part.place > 0 AND stride > 1 THEN S_nominal ELSE stride END AS S_nominal,
@@ -53,7 +53,7 @@ SELECT CASE part.place WHEN 0 THEN protocol || CASE protocol WHEN 'sliding' THEN
     CASE part.place WHEN 1 THEN perplexity WHEN 2 THEN 100 * (exp(f.nats) - 1) WHEN 3 THEN 100 * f.error WHEN 4 THEN word_perplexity WHEN 5 THEN byte_perplexity END AS value,
     L_valid, L_valid_nominal, position, L_train, L_train_nominal, seed, scale, dataset, corpus, model, split, precision, tokens, parameters, modified, state, tokenizer, run_id, config_id
 FROM asked JOIN part JOIN source ON source = 'measured' OR part.place = 0 LEFT JOIN off f USING (run_id)
-WHERE point = first_point AND CASE part.place WHEN 0 THEN protocol <> 'rolling' AND (source = 'measured' OR (protocol = 'nonoverlapping' AND f.nats IS NOT NULL))
+WHERE point = first_point AND CASE part.place WHEN 0 THEN (protocol = 'nonoverlapping' AND (source = 'measured' OR f.nats IS NOT NULL)) OR (stride IS 1 AND source = 'measured')
     WHEN 1 THEN stride IS NOT 1 OR strided WHEN 4 THEN word_perplexity IS NOT NULL WHEN 5 THEN byte_perplexity IS NOT NULL
     ELSE predicts AND stride IS NOT 1 AND protocol <> 'rolling' END
 ORDER BY part.place, asked.place, position_scaling, protocol, L_valid, stride, source, seed;
