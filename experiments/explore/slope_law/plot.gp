@@ -1,0 +1,3 @@
+eval BEGIN
+do for [p = 1:PANELS] { eval PANEL; eval "plot ".BANDS.", ".LINES.", ".OFF }
+eval END
