@@ -39,26 +39,26 @@ best AS MATERIALIZED (
     SELECT *, sqrt(max(0, variance * (1 / uu + u3 * u3 / (uu * uu * det) + b / a * b / a / det + 2 * b / a * u3 / (uu * det)))) / 2 / a AS error
     FROM fit WHERE best IS NOT NULL),
 rows AS (SELECT DISTINCT heads, L, multiple, seed FROM e),
-law AS ( -- the slope of the best factors over L, of complete rows
-    SELECT heads, seed, sum(best * l) / sum(l * l) AS slope, sqrt(sum(error * error * l * l)) / sum(l * l) AS error, group_concat(runs, ' ') AS runs,
-        group_concat(printf('L %d x %.2f (%.2f to %.2f)', L, pow(2, best), pow(2, best - 2 * error), pow(2, best + 2 * error)), ', ') AS said
-    FROM (SELECT *, ln(L) / ln(2) - avg(ln(L) / ln(2)) OVER (PARTITION BY heads, seed) AS l, count(*) OVER (PARTITION BY heads, seed) AS n_L
+law AS ( -- the slope of the best factors over octaves of L, of complete rows
+    SELECT heads, seed, sum(best * octaves) / sum(octaves * octaves) AS slope, sqrt(sum(error * error * octaves * octaves)) / sum(octaves * octaves) AS error,
+        group_concat(runs, ' ') AS runs, group_concat(printf('L %d x %.2f (%.2f to %.2f)', L, pow(2, best), pow(2, best - 2 * error), pow(2, best + 2 * error)), ', ') AS said
+    FROM (SELECT *, ln(L) / ln(2) - avg(ln(L) / ln(2)) OVER (PARTITION BY heads, seed) AS octaves, count(*) OVER (PARTITION BY heads, seed) AS lengths
         FROM best WHERE multiple = 1 ORDER BY L)
-    WHERE n_L > 1 AND n_L = (SELECT count(DISTINCT L) FROM rows) GROUP BY heads, seed),
-found(claim, seed, item, measured, error, bound, runs, said) AS (
-    SELECT claim, seed, heads, abs(slope - wanted), l.error, law, runs, printf('%d heads: %s; slope %.2f', heads, said, slope)
-    FROM threshold, law l, (SELECT 'E17a' AS claim, -1 AS wanted UNION ALL SELECT 'E17b', 0)
+    WHERE lengths > 1 AND lengths = (SELECT count(DISTINCT L) FROM rows) GROUP BY heads, seed),
+found(claim, seed, heads, L, item, measured, error, bound, runs, said) AS (
+    SELECT claim, seed, heads, 0, heads, abs(slope - wanted), s.error, law, runs, printf('%d heads: %s; slope %.2f', heads, said, slope)
+    FROM threshold, law s, (SELECT 'E17a' AS claim, -1 AS wanted UNION ALL SELECT 'E17b', 0)
     UNION ALL
-    SELECT CASE multiple WHEN 1 THEN 'E17c' ELSE 'E17d' END, seed, printf('%d heads, L %d', heads, L), exp(e.y - y_best), exp(e.y - y_best) * sqrt(variance * (1 + 1.0 / n)), 1 + near, runs,
+    SELECT CASE multiple WHEN 1 THEN 'E17c' ELSE 'E17d' END, seed, heads, L, printf('%d heads, L %d', heads, L), exp(e.y - y_best), exp(e.y - y_best) * sqrt(variance * (1 + 1.0 / n)), 1 + near, runs,
         printf('%d heads, L %d: %.2f, x %.4f of the minimum at x %.2f', heads, L, exp(e.y), exp(e.y - y_best), pow(2, best))
     FROM threshold, best JOIN e USING (heads, L, multiple, seed) WHERE abs(e.x) < 0.01
     UNION ALL
-    SELECT 'E17e', s.seed, printf('%d heads, L %d', s.heads, s.L), exp(l.a * (s.best - l.best) * (s.best - l.best)),
-        2 * l.a * abs(s.best - l.best) * sqrt(s.error * s.error + l.error * l.error), 1 + near, s.runs || ' ' || l.runs,
-        printf('%d heads, L %d: best at L x %.2f, at 6 L x %.2f', s.heads, s.L, pow(2, s.best), pow(2, l.best))
-    FROM threshold, best s JOIN best l USING (heads, L, seed) WHERE s.multiple = 1 AND l.multiple = 6
+    SELECT 'E17e', s.seed, s.heads, s.L, printf('%d heads, L %d', s.heads, s.L), exp(f.a * (s.best - f.best) * (s.best - f.best)),
+        2 * f.a * abs(s.best - f.best) * sqrt(s.error * s.error + f.error * f.error), 1 + near, s.runs || ' ' || f.runs,
+        printf('%d heads, L %d: best at L x %.2f, at 6 L x %.2f', s.heads, s.L, pow(2, s.best), pow(2, f.best))
+    FROM threshold, best s JOIN best f USING (heads, L, seed) WHERE s.multiple = 1 AND f.multiple = 6
     UNION ALL
-    SELECT 'E17f', o.seed, printf('%d heads, L %d', o.heads, o.L), abs(o.best - t.best), sqrt(o.error * o.error + t.error * t.error), octave, o.runs || ' ' || t.runs,
+    SELECT 'E17f', o.seed, o.heads, o.L, printf('%d heads, L %d', o.heads, o.L), abs(o.best - t.best), sqrt(o.error * o.error + t.error * t.error), octave, o.runs || ' ' || t.runs,
         printf('L %d: %d heads x %.2f, 8 heads x %.2f', o.L, o.heads, pow(2, o.best), pow(2, t.best))
     FROM threshold, best o JOIN best t USING (L, multiple, seed) WHERE o.multiple = 1 AND t.heads = 8 AND o.heads <> 8),
 cases(claim, n) AS (
@@ -84,4 +84,4 @@ statements(claim, statement, multiples) AS (
     SELECT 'E17f', printf('The paper''s rule serves every number of heads: the best factor on its slopes is for 4, 12 and 16 heads within %.0f octave of that for 8.', octave), '1' FROM threshold)
 SELECT s.claim, s.statement, c.n AS wanted, f.seed, NULL AS holds, f.said, (SELECT min(why) FROM flat WHERE instr(s.multiples, multiple)) AS unjudged,
     f.item, f.measured, f.error, f.bound, 'at most' AS direction, f.runs
-FROM statements s JOIN cases c USING (claim) LEFT JOIN found f USING (claim) WHERE c.n > 0 OR NOT EXISTS (SELECT 1 FROM e) ORDER BY s.claim, f.seed, f.item;
+FROM statements s JOIN cases c USING (claim) LEFT JOIN found f USING (claim) WHERE c.n > 0 OR NOT EXISTS (SELECT 1 FROM e) ORDER BY s.claim, f.seed, f.heads, f.L;

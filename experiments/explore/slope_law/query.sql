@@ -29,7 +29,7 @@ interval AS (
         CASE WHEN count(*) > 2 THEN sqrt((avg(best * best) - avg(best) * avg(best)) / (count(*) - 1)) ELSE sqrt(avg(error * error) / count(*)) END AS error
     FROM best JOIN (SELECT heads, L_train, min(x) AS x_min, max(x) AS x_max FROM e GROUP BY heads, L_train) USING (heads, L_train)
     WHERE best BETWEEN x_min AND x_max GROUP BY heads, L_train, multiple)
-SELECT e.heads || ' heads' AS heads, CASE e.multiple WHEN 1 THEN 'at L' ELSE 'at ' || e.multiple || ' L' END AS read, e.L_train, e.L_train_nominal, e.c, perplexity,
+SELECT e.heads, CASE e.multiple WHEN 1 THEN 'at L' ELSE 'at ' || e.multiple || ' L' END AS read, e.L_train, e.L_train_nominal, e.c, perplexity,
     exp(e.y - b.y_best) AS relative, e.heads || ' heads, read at ' || CASE e.multiple WHEN 1 THEN 'L' ELSE e.multiple || ' L' END AS panel,
     'ALiBi L=' || e.L_train AS series, pow(2, i.mean) AS best, pow(2, i.mean - 2 * i.error) AS best_low, pow(2, i.mean + 2 * i.error) AS best_high,
     e.position, L_valid, L_valid_nominal, e.seed, scale, dataset, corpus, model, split, protocol, precision, tokens, parameters, modified, state, run_id, config_id, train_run_id

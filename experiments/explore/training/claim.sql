@@ -60,25 +60,25 @@ span AS ( -- of complete rows, from the fewest updates to the most
     FROM whole w JOIN r f ON f.width = w.width AND f.seed = w.seed AND f.updates = w.fewest
     JOIN r l ON l.width = w.width AND l.seed = w.seed AND l.updates = w.most AND l.position = f.position
     WHERE w.points = (SELECT count(*) FROM r n WHERE n.position = l.position AND n.width = l.width AND n.seed = l.seed)),
-found(claim, seed, item, run, other, measured, error, bound, direction, runs, said) AS (
-    SELECT claim, seed, printf('width %d, %d updates', width, updates), run, other, NULL, NULL, threshold.q, 'at most', NULL,
+found(claim, seed, width, updates, item, run, other, measured, error, bound, direction, runs, said) AS (
+    SELECT claim, seed, width, updates, printf('width %d, %d updates', width, updates), run, other, NULL, NULL, threshold.q, 'at most', NULL,
         printf('%d updates, width %d: ' || name || ' (q %.3f)', updates, width, p, rival, q.q)
     FROM threshold, q
     UNION ALL
-    SELECT 'E16b', seed, width, NULL, NULL, at, error, lasts, 'at least', runs, printf('width %d: %.0f updates; %s', width, at, said) FROM threshold, crossing
+    SELECT 'E16b', seed, width, 0, width, NULL, NULL, at, error, lasts, 'at least', runs, printf('width %d: %.0f updates; %s', width, at, said) FROM threshold, crossing
     UNION ALL
-    SELECT 'E16c', seed, printf('width %d, %d updates', width, updates), NULL, NULL, r, error, rises, 'at most', id, printf('%d updates, width %d: x %.3f', updates, width, r)
+    SELECT 'E16c', seed, width, updates, printf('width %d, %d updates', width, updates), NULL, NULL, r, error, rises, 'at most', id, printf('%d updates, width %d: x %.3f', updates, width, r)
     FROM threshold, r WHERE position = 'alibi'
     UNION ALL
-    SELECT 'E16d', seed, width, NULL, NULL, r_last - r_first, sqrt(e_first * e_first + e_last * e_last), drifts, 'at most', runs, printf('width %d: %s', width, said)
+    SELECT 'E16d', seed, width, 0, width, NULL, NULL, r_last - r_first, sqrt(e_first * e_first + e_last * e_last), drifts, 'at most', runs, printf('width %d: %s', width, said)
     FROM threshold, span WHERE position = 'alibi'
     UNION ALL
-    SELECT 'E16i', l.seed, l.updates, NULL, NULL, l.q - s.q, sqrt(l.error * l.error + s.error * s.error), shrinks, 'at most',
+    SELECT 'E16i', l.seed, l.width, l.updates, l.updates, NULL, NULL, l.q - s.q, sqrt(l.error * l.error + s.error * s.error), shrinks, 'at most',
         l.run || ' ' || l.other || ' ' || s.run || ' ' || s.other, printf('%d updates: q %.3f at width %d, %.3f at %d', l.updates, s.q, s.width, l.q, l.width)
     FROM threshold, lead l JOIN lead s ON s.seed = l.seed AND s.updates = l.updates
     WHERE l.width = (SELECT max(width) FROM t) AND s.width = (SELECT min(width) FROM t) AND l.width > s.width
     UNION ALL
-    SELECT 'E16j', seed, width, NULL, NULL, r_last / r_first, r_last / r_first * sqrt(e_first * e_first / r_first / r_first + e_last * e_last / r_last / r_last),
+    SELECT 'E16j', seed, width, 0, width, NULL, NULL, r_last / r_first, r_last / r_first * sqrt(e_first * e_first / r_first / r_first + e_last * e_last / r_last / r_last),
         worsens, 'at least', runs, printf('width %d: %s', width, said)
     FROM threshold, span WHERE position = 'rotary'),
 asked AS ( -- what the grid has: arms, and the cases that a claim has for each
@@ -116,4 +116,4 @@ statements(claim, statement) AS (
     UNION ALL
     SELECT 'E16j', printf('Rotary''s extrapolation gets worse with training: its ratio beyond L grows to at least %.2f x that of the shortest training.', worsens) FROM threshold)
 SELECT s.claim, s.statement, coalesce(c.n, 0) AS wanted, f.seed, NULL AS holds, f.said, f.item, f.run, f.other, f.measured, f.error, f.bound, f.direction, f.runs
-FROM statements s LEFT JOIN cases c USING (claim) LEFT JOIN found f USING (claim) WHERE c.n > 0 OR NOT EXISTS (SELECT 1 FROM t) ORDER BY s.claim, f.seed, f.item;
+FROM statements s LEFT JOIN cases c USING (claim) LEFT JOIN found f USING (claim) WHERE c.n > 0 OR NOT EXISTS (SELECT 1 FROM t) ORDER BY s.claim, f.seed, f.width, f.updates;

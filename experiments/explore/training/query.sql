@@ -40,7 +40,7 @@ shown AS (
     FROM paper_values a JOIN paper_values s ON s.artefact = a.artefact AND s.metric = a.metric AND s.L_valid = a.L_valid
     JOIN (SELECT DISTINCT width, trained FROM arm) w
     WHERE a.artefact = 'table5' AND a.metric = 'perplexity' AND a.position = 'alibi' AND a.L_train = 512 AND a.L_valid = 3072 AND s.position = 'sinusoidal' AND s.L_train = 3072)
-SELECT 'width ' || width AS width, CASE kind WHEN 'paper' THEN NULL ELSE line END AS line, trained AS updates, number, kind AS metric, at,
+SELECT width, CASE kind WHEN 'paper' THEN NULL ELSE line END AS line, trained AS updates, number, kind AS metric, at,
     CASE kind WHEN 'paper' THEN 'the paper' ELSE line END AS series, color AS position,
     L_train, L_train_nominal, L_valid, L_valid_nominal, seed, scale, dataset, corpus, model, split, protocol, precision, tokens, parameters, modified, state, run_id, config_id, train_run_id
-FROM shown ORDER BY CAST(substr(width, 7) AS INTEGER), width, kind = 'paper', kind = 'ratio', rank, place DESC, L_train, trained, seed;
+FROM shown ORDER BY width, kind = 'paper', kind = 'ratio', rank, place DESC, L_train, trained, seed;
