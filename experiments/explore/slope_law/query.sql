@@ -28,11 +28,17 @@ interval AS (
     SELECT heads, L_train, multiple, avg(best) AS mean,
         CASE WHEN count(*) > 2 THEN sqrt((avg(best * best) - avg(best) * avg(best)) / (count(*) - 1)) ELSE sqrt(avg(error * error) / count(*)) END AS error
     FROM best JOIN (SELECT heads, L_train, min(x) AS x_min, max(x) AS x_max FROM e GROUP BY heads, L_train) USING (heads, L_train)
-    WHERE best BETWEEN x_min AND x_max GROUP BY heads, L_train, multiple)
-SELECT e.heads, CASE e.multiple WHEN 1 THEN 'at L' ELSE 'at ' || e.multiple || ' L' END AS read, e.L_train, e.L_train_nominal, e.c, perplexity,
-    exp(e.y - b.y_best) AS relative, e.heads || ' heads, read at ' || CASE e.multiple WHEN 1 THEN 'L' ELSE e.multiple || ' L' END AS panel,
-    'ALiBi L=' || e.L_train AS series, pow(2, i.mean) AS best, pow(2, i.mean - 2 * i.error) AS best_low, pow(2, i.mean + 2 * i.error) AS best_high,
+    WHERE best BETWEEN x_min AND x_max GROUP BY heads, L_train, multiple),
+part(part) AS (VALUES ('curve'), ('best'))
+SELECT e.heads, CASE e.multiple WHEN 1 THEN 'at L' ELSE 'at ' || e.multiple || ' L' END AS read, e.L_train, e.L_train_nominal,
+    CASE part WHEN 'curve' THEN e.L_train END AS trained_on, CASE part WHEN 'curve' THEN e.L_train_nominal END AS trained_on_nominal, e.c, perplexity,
+    CASE part WHEN 'best' THEN 'best factor' ELSE e.heads || ' heads, read at ' || CASE e.multiple WHEN 1 THEN 'L' ELSE e.multiple || ' L' END END AS panel,
+    CASE WHEN part = 'best' THEN 'ALiBi best=' || e.heads || ' heads, at ' || CASE e.multiple WHEN 1 THEN 'L' ELSE e.multiple || ' L' END
+        WHEN e.multiple = 1 OR of_heads = 1 THEN 'ALiBi L=' || e.L_train END AS series,
+    CASE part WHEN 'best' THEN e.L_train ELSE e.c END AS x, CASE part WHEN 'best' THEN pow(2, b.best) ELSE exp(e.y - b.y_best) END AS y,
+    pow(2, i.mean) AS best, pow(2, i.mean - 2 * i.error) AS best_low, pow(2, i.mean + 2 * i.error) AS best_high,
     e.position, L_valid, L_valid_nominal, e.seed, scale, dataset, corpus, model, split, protocol, precision, tokens, parameters, modified, state, run_id, config_id, train_run_id
-FROM e LEFT JOIN best b ON b.heads = e.heads AND b.L_train = e.L_train AND b.multiple = e.multiple AND b.seed = e.seed
-LEFT JOIN interval i ON i.heads = e.heads AND i.L_train = e.L_train AND i.multiple = e.multiple
-ORDER BY e.heads, e.multiple, e.L_train, e.c, e.seed;
+FROM e JOIN part ON part = 'curve' OR abs(e.x) < 0.01
+LEFT JOIN best b ON b.heads = e.heads AND b.L_train = e.L_train AND b.multiple = e.multiple AND b.seed = e.seed
+LEFT JOIN interval i ON i.heads = e.heads AND i.L_train = e.L_train AND i.multiple = e.multiple JOIN (SELECT count(DISTINCT heads) AS of_heads FROM e)
+ORDER BY part = 'best', e.heads, e.multiple, e.L_train, e.c, e.seed;
