@@ -169,8 +169,8 @@ static int download_slopes(struct reader *s, const struct attention *a, struct e
     if (a->bias.bias_table_n > 0)
         TRY(download_table_slopes(&are, s, &a->bias, slope, layer->weight, e));
     else if (are) {
-        TRY(s->b->ops->download(s->b, slope, a->bias.tail_slope_dev,
-                                (size_t)a->H * sizeof *slope, e));
+        TRY(s->b->ops->download(s->b, slope, a->bias.tail_slope_dev, (size_t)a->H * sizeof *slope,
+                                e));
         for (int32_t h = 0; h < a->H; h++) slope[h] = -slope[h];
     }
     if (are) layer->slope = slope;

@@ -149,7 +149,8 @@ static struct model *open_trained(struct worker_fixture *f, const struct spec *t
     return m;
 }
 
-/* Learned slopes fill a table of distances, in which a slope is found again; T5's table has none. */
+/* Learned slopes fill a table of distances, in which a slope is found again; T5's table has none.
+ */
 TEST_WITH(struct worker_fixture *f, the_slope_of_a_head_is_the_learned_one_after_training)
 {
     const struct spec learned = trained(f, SPEC_ALIBI_LEARNED), s = heads_of(&learned, ROWS, L);
