@@ -16,4 +16,4 @@ SELECT b.first || ' to ' || (b.next - 1) AS distance, sqrt(1.0 * b.first * b.nex
     a.scale, a.dataset, a.corpus, a.model, a.split, a.protocol, a.stride, a.first_window, a.precision, a.seed, a.tokens, a.parameters,
     a.modified, a.state, a.run_id, a.config_id
 FROM asked a JOIN bins b ON b.next <= a.L_valid - a.stride LEFT JOIN target_groups g ON g.run_id = a.run_id AND g.name = b.name
-ORDER BY a.L_train, a.L_valid, a.place, slopes, a.seed, b.first;
+ORDER BY a.L_train, a.L_valid, a.place, CAST(slopes AS REAL), a.seed, b.first;
