@@ -281,9 +281,13 @@ CLI_COMMAND(query)
 
     TRY(cli_begin(c, options, e));
     if (views && wide) return ERR(e, ERR_USAGE, "--views cannot be combined with --wide");
+    if (!views && !wide && c->rest.n == 0)
+        return ERR(e, ERR_USAGE, "query: expected a SELECT, --wide or --views");
+    if (!c->store)
+        TRY(views ? store_empty(&c->store, e)
+                  : store_open(&c->store, c->results, STORE_READ, e)); /* says what is missing */
     if (views) return report_views(stdout, c->store, c->rest.item[0], format, e);
     if (wide) return report_wide(stdout, c->store, c->rest.item[0], limit_s, format, e);
-    if (c->rest.n == 0) return ERR(e, ERR_USAGE, "query: expected a SELECT, --wide or --views");
     return report_query(stdout, c->store, c->rest.item[0], limit_s, format, e);
 }
 
