@@ -30,15 +30,17 @@
 #   ONE_METHOD        a command: if all curves are of one method, each combination of settings has
 #                     a colour, mark and dash, and shade tells the lengths of training apart
 #   method(i) tokens(i) entry(i)   CURVE_TITLE without its length; the length; what the legend says
-#                     of the curve ('': nothing). plot.gp may define entry again
+#                     of the curve ('': nothing). plot.gp may define entry again. An entry for shades
+#                     follows if curves without one differ in them
+#   key_color(i) key_mark(i)   colour and mark of an entry; plot.gp may define them again
 #
 # and commands for `eval`. BEGIN opens the picture with title and facts. PANEL, for p from 1 to
 # PANELS, sets the frame of panel p. END closes the picture with a legend. Of these plot commands
 # are made: LINES (each curve of panel p), BANDS (a deviation over seeds around it), OFF (a mark
-# where it leaves the frame at y_top), LABELS (the length of ALiBi's curves below their
-# beginnings, at y_low).
+# where it leaves the frame at y_top), LABELS (dotted, from the beginnings of ALiBi's curves down to
+# y_low). A mark of LINES that would touch the one before it is left out.
 # LOG_X and LOG_Y make an axis logarithmic; AT_DATA, after them, puts ticks at the values of x if they
-# are few.
+# are few, with the paper's length at those where ALiBi's curves begin.
 # FLOOR_LINE draws FLOOR where it is between y_low and y_top. NARROW is 1 for a phone and for a
 # column of text: the panels are in a column.
 #
@@ -56,7 +58,7 @@ ROW = WIDTH_IN > 0 ? (WIDTH < 560 * COLS ? 50 + 0.7 * WIDTH / COLS : 440) : NARR
 TITLE_CHARS = int(WIDTH / (NARROW ? 9.2 : 10)) # a line of the title, of the facts
 FACTS_CHARS = int(WIDTH / 6.4)
 lines(s, n) = strlen(s) / n + 1
-HEAD = WIDTH_IN > 0 ? 4 : 20 + 20 * lines(TITLE, TITLE_CHARS)
+HEAD = WIDTH_IN > 0 ? 8 : 20 + 20 * lines(TITLE, TITLE_CHARS)
 LEFT = WIDTH_IN > 0 ? 76 : 86
 FOOT = WIDTH_IN > 0 ? 6 : 16 + 14 * lines(FACTS, FACTS_CHARS)
 KEY_COLUMNS = 6 # at most
@@ -72,12 +74,12 @@ START = "HEIGHT = HEAD + FOOT + ROWS * ROW; if (FORMAT eq 'svg' || FORMAT eq 'na
     background rgb 'white' }; set output OUTPUT"
 eval START
 
-# For each style a colour (Okabe and Ito's, and others the colour-blind can tell apart; 5 is of names
-# that are not methods), a mark, the mark of the paper's curves and of many settings, and the first
+# For each style a colour (hues of Okabe and Ito, and others the colour-blind can tell apart; 5 is of
+# names that are not methods; the paper's four methods differ in lightness, for a print in grey), a mark, the mark of the paper's curves and of many settings, and the first
 # dash, from which settings count. The paper's four methods have solid lines; no two styles share
 # both mark and dash.
 STYLES = 17
-array COLOR[STYLES] = [0xD55E00, 0x009E73, 0xAA4499, 0x0072B2, 0x444444, 0x7A5C00, 0x5E3C99, \
+array COLOR[STYLES] = [0xD55E00, 0x00805C, 0xC46FC0, 0x00509E, 0x444444, 0x7A5C00, 0x5E3C99, \
     0x117A8B, 0xA50F37, 0x6B8E00, 0x7080FF, 0xE0559B, 0x000000, 0x8C510A, 0x00A0DC, 0x1B5E20, \
     0xE69F00]
 array FILLED[STYLES] = [5, 9, 13, 7, 2, 11, 15, 3, 1, 8, 12, 10, 4, 14, 6, 2, 5]
@@ -109,7 +111,7 @@ py(n) = 1.0 * n / HEIGHT
 space(s, n, k) = k == 30 || s[n - k:n - k] eq ' ' ? n - k : space(s, n, k + 1)
 wrapped(s, n) = strlen(s) <= n ? s : s[1:space(s, n, 0)]."\n".wrapped(s[space(s, n, 0) + 1:*], n)
 wrap(s, n) = wrapped(s[1:500], n)
-mix(v, s) = int(v + (255 - v) * 0.65 * (1 - s))
+mix(v, s) = int(v + (255 - v) * 0.5 * (1 - s))
 tint(c, s) = mix(c / 65536, s) * 65536 + mix(c / 256 % 256, s) * 256 + mix(c % 256, s)
 is_theirs(i) = CURVE_STYLE[i] > 100
 color(i) = is_theirs(i) ? 0x888888 : tint(COLOR[CURVE_STYLE[i]], CURVE_SHADE[i])
@@ -134,16 +136,23 @@ method(i) = before(before(CURVE_TITLE[i], ' L='), ', ')
 tokens(i) = strstrt(CURVE_TITLE[i], \
     ' L=') && CURVE_STYLE[i] == 4 ? CURVE_TITLE[i][strstrt(CURVE_TITLE[i], ' L=') + 3:*] : ''
 entry(i) = is_theirs(i) ? (i == PANEL_LAST[1] ? 'the paper' : '') : CURVE_SHADE[i] < 1 ? \
-    '' : method(i).(tokens(i) eq '' ? '' : ', by L_{train}')
-in_two(s) = before(s, ' (').(NARROW || !strstrt(s, ' (') ? '' : "\n".s[strstrt(s, ' (') + 1:*])
+    '' : method(i)
+is_shaded(i) = drawn(i) && !is_theirs(i) && entry(i) eq '' && color(i) != COLOR[CURVE_STYLE[i]]
 least(a, b) = a < b ? a : b
 shown(s) = s eq '' ? 0 : !strstrt('{}_\\', s[1:1]) + shown(s[2:*]) # letters of an enhanced text
 # The legend: KEYS, the curves that have an entry; KEY_WIDE, the pixels of the longest, at 7.4 a
-# letter; KEY_COLS by KEY_ROWS of them.
-LEGEND = "KEYS = ''; KEYS_SAID = '|'; KEY_CHARS = 1; do for [i = 1:CURVES] { \
+# letter; KEY_COLS by KEY_ROWS of them. Key 0 explains the shades.
+SHADES_SAID = NARROW ? 'shade: L_{train}' : 'darker: longer L_{train}'
+key_entry(i) = i == 0 ? SHADES_SAID : entry(i)
+key_color(i) = color(i)
+key_mark(i) = mark(i)
+LEGEND = "KEYS = ''; KEYS_SAID = '|'; KEY_CHARS = 1; KEY_SHADES = 0; do for [i = 1:CURVES] { \
+    KEY_SHADES = KEY_SHADES || is_shaded(i); \
     KEY_SAID = entry(i); if (KEY_SAID ne '' && !strstrt(KEYS_SAID, '|'.KEY_SAID.'|')) { \
     KEYS = KEYS.' '.i; KEYS_SAID = KEYS_SAID.KEY_SAID.'|'; \
     KEY_CHARS = shown(KEY_SAID) > KEY_CHARS ? shown(KEY_SAID) : KEY_CHARS } }; \
+    if (KEY_SHADES && KEYS ne '') { KEYS = KEYS.' 0'; \
+    KEY_CHARS = shown(SHADES_SAID) > KEY_CHARS ? shown(SHADES_SAID) : KEY_CHARS }; \
     KEYS_N = words(KEYS); KEY_FONT = least(10, 10.0 * (WIDTH - 74) / (7.4 * KEY_CHARS)); \
     KEY_WIDE = 54 + 0.74 * KEY_FONT * KEY_CHARS; \
     KEY_COLS = least(KEY_COLUMNS, int((WIDTH - 16) / KEY_WIDE)); \
@@ -157,29 +166,33 @@ BEGIN = "eval LEGEND; eval START; set multiplot; if (WIDTH_IN == 0) { set label 
     FACTS_CHARS) at screen 0.5,py(14 * lines(FACTS, FACTS_CHARS)) center \
     font ',9' textcolor rgb '#555555' }"
 PANEL = "if (p > 1) { unset label 101; unset label 102 }; if ((p - 1) % COLS) { unset ylabel }; \
+    if (TIC_LINES_HIGH) { set xlabel offset 0,-0.9 }; \
     set title PANEL_TITLE[p]; set lmargin at screen ((p - 1) % COLS) * (1 - px(16)) / COLS + \
     px(LEFT); set rmargin at screen ((p - 1) % COLS + 1) * (1 - px(16)) / COLS - px(12); \
     set tmargin at screen 1 - py(HEAD) - (p - 1) / COLS * (1 - py(HEAD + FOOT)) / ROWS - \
     py(PANEL_TITLE[p] eq '' ? 6 : 26); \
     set bmargin at screen 1 - py(HEAD) - ((p - 1) / COLS + 1) * (1 - py(HEAD + FOOT)) / ROWS + \
-    py(NARROW && ROWS > 1 ? 70 : 50); LABELLED = ''; \
-    JOINED = ''; ALONE = ''; LEAVING = ''; LABELS_END = -1e9; \
+    py((NARROW && ROWS > 1 ? 70 : 58) + TIC_LINES_HIGH); LABELLED = ''; \
+    JOINED = ''; ALONE = ''; LEAVING = ''; \
     do for [i = PANEL_FIRST[p]:PANEL_LAST[p]] { \
     if (drawn(i) && lined(i)) { JOINED = JOINED.' '.i }; \
     if (drawn(i) && !lined(i)) { ALONE = ALONE.' '.i }; \
     if (drawn(i) && exists('y_top') && CURVE_Y_MAX[i] > y_top) { LEAVING = LEAVING.' '.i }; \
     if (tokens(i) ne '') { \
-    LABELLED = LABELLED.' '.i; LABELS_AT = frame_x(tokens(i) + 0); if (LABELS_AT < LABELS_END) { \
-    LABEL_TEXT[i] = '' } else { LABEL_TEXT[i] = in_two(tokens(i)); \
-    LABELS_END = LABELS_AT + 6.4 * strlen(in_two(tokens(i))) / (NARROW ? 1 : 2) } } }"
+    LABELLED = LABELLED.' '.i } }"
 CURVES_OF_PANEL = 'for [i = PANEL_FIRST[p]:PANEL_LAST[p]] DATA index (i - 1) '
 BANDS = SEEDS < 2 ? 'NaN notitle' : CURVES_OF_PANEL.'using 1:(drawn(i) ? $2 - $3 : NaN):($2 + $3) \
     with filledcurves fillstyle transparent solid BAND noborder fillcolor rgb color(i) notitle'
 # A word of a list of curves. gnuplot reads a plot command once even for an empty list.
 nth(i) = i eq '' ? 1 : int(i)
-LINES = 'for [i in JOINED] DATA index (nth(i) - 1) using 1:2 with linespoints \
-    linestyle CURVE_STYLE[nth(i)] linecolor rgb color(nth(i)) dashtype dash(nth(i)) \
-    pointtype mark(nth(i)) notitle, \
+mark_x = 0; mark_y = 0; mark_run = 0; mark_shown = 0
+LINES = 'for [i in JOINED] DATA index (nth(i) - 1) using 1:2 with lines \
+    linestyle CURVE_STYLE[nth(i)] linecolor rgb color(nth(i)) dashtype dash(nth(i)) notitle, \
+    for [i in JOINED] DATA index (nth(i) - 1) using (mark_shown = $0 == 0 || \
+    column(-1) != mark_run || apart($1, $2), mark_run = column(-1), \
+    mark_x = mark_shown ? frame_x($1) : mark_x, mark_y = mark_shown ? frame_y($2) : mark_y, \
+    mark_shown ? $1 : NaN):2 with points linestyle CURVE_STYLE[nth(i)] \
+    linecolor rgb color(nth(i)) pointtype mark(nth(i)) notitle, \
     for [i in ALONE] DATA index (nth(i) - 1) using 1:2 with points \
     linestyle CURVE_STYLE[nth(i)] linecolor rgb color(nth(i)) pointtype mark(nth(i)) notitle'
 between(a, b, t) = a + (b - a) * t
@@ -191,25 +204,40 @@ LOG_Y = "set logscale y; along(a, b, y) = log(y / a) / log(b / a)"
 frame_x(x) = 0.9 * (WIDTH / COLS - LEFT - 20) * share(x)
 share(x) = X_MAX <= X_MIN ? 0.5 : x_is_log ? log(1.0 * x / X_MIN) / log(1.0 * X_MAX / X_MIN) : \
     1.0 * (x - X_MIN) / (X_MAX - X_MIN)
-# Like a label of a curve, one that would touch the one before it is left out.
-AT_DATA = "tick_list = ''; tick_end = -1e9; do for [t in X_TICS] { \
-    tick_half = 4.2 * strlen(sprintf('%g', t + 0)); \
-    tick_at = frame_x(t + 0); if (tick_at - tick_half > tick_end) { \
-    tick_list = tick_list.(tick_list eq '' ? '' : ',').sprintf(\"'%g' %.10g\", t + 0, t + 0); \
-    tick_end = tick_at + tick_half + 4 } }; \
-    if (tick_list ne '') { eval 'set xtics ('.tick_list.')' }"
+frame_y(y) = exists('y_low') && exists('y_top') ? 0.8 * (ROW - 60) * along(y_low, y_top, y) : 0
+# True if a mark does not touch the last one, which is at mark_x, mark_y.
+apart(x, y) = !exists('y_low') || \
+    (frame_x(x) - mark_x)**2 + (frame_y(y) - mark_y)**2 > 11**2
+# A tick that would touch the one before it has a second line, beneath it; where that has the paper's
+# lengths, the tick is without one, or left out.
+paper_length(t) = paper_length_of(t, 1)
+paper_length_of(t, i) = i > CURVES || i > 200 ? '' : strstrt(tokens(i), ' (') && tokens(i) + 0 == t ? \
+    tokens(i)[strstrt(tokens(i), ' (') + 1:*] : paper_length_of(t, i + 1)
+TIC_LINES_HIGH = 0
+AT_DATA = "tick_list = ''; tick_end = -1e9; tick_end_2 = -1e9; TIC_LINES_HIGH = 0; \
+    do for [t in X_TICS] { \
+    tick_text = sprintf('%g', t + 0); tick_at = frame_x(t + 0); \
+    tick_half = 4.2 * strlen(tick_text); \
+    tick_paper = NARROW ? '' : paper_length(t + 0); tick_half_2 = 3.4 * strlen(tick_paper); \
+    tick_fits = tick_at - tick_half > tick_end; \
+    tick_low = NARROW && !tick_fits && tick_at - tick_half > tick_end_2; \
+    if (tick_fits && tick_paper ne '' && tick_at - tick_half_2 > tick_end_2) { \
+    tick_text = tick_text.'\\n{/*0.8 '.tick_paper.'}'; tick_end_2 = tick_at + tick_half_2 + 2; \
+    TIC_LINES_HIGH = 14 }; \
+    if (tick_low) { tick_text = '\\n'.tick_text; tick_end_2 = tick_at + tick_half + 4; \
+    TIC_LINES_HIGH = 14 }; \
+    if (tick_fits) { tick_end = tick_at + tick_half + 4 }; \
+    if (tick_fits || tick_low) { tick_list = tick_list.(tick_list eq '' ? '' : ','). \
+    sprintf('\"%s\" %.10g', tick_text, t + 0) } }; \
+    ROW = ROW + TIC_LINES_HIGH; if (tick_list ne '') { eval 'set xtics ('.tick_list.')' }"
 x_was = 0; y_was = 0; is_off = 0; x_off = NaN
 OFF = 'for [i in LEAVING] DATA index (nth(i) - 1) using (is_off = $0 == 0 ? 0 : is_off, \
     x_off = is_off || !($2 > y_top) ? NaN : $0 == 0 ? $1 : between(x_was, $1, \
     along(y_was, $2, y_top)), is_off = is_off || $2 > y_top, x_was = $1, y_was = $2, \
     x_off):(y_top) with points pointtype 9 pointsize 1 linecolor rgb color(nth(i)) notitle'
-array LABEL_TEXT[CURVES]
 LABELS = 'for [i in LABELLED] DATA index (nth(i) - 1) every ::0:0:0:0 \
     using 1:(y_low):(0):($2 - y_low) with vectors nohead linewidth 1 dashtype 3 \
-    linecolor rgb color(nth(i)) notitle, \
-    for [i in LABELLED] DATA index (nth(i) - 1) every ::0:0:0:0 \
-    using 1:(y_low):(LABEL_TEXT[nth(i)]) \
-    with labels left offset 0.4,1.5 font ",9" textcolor rgb "#333333" notitle'
+    linecolor rgb color(nth(i)) notitle'
 FLOOR_LINE = "if (FLOOR > y_low && FLOOR < y_top) { set arrow 1 from graph 0, \
     first FLOOR to graph 1, first FLOOR nohead dt 3 lc rgb '#555555'; \
     set label 3 gprintf('floor of the text: %.2f', FLOOR) at graph 0.99, \
@@ -217,12 +245,14 @@ FLOOR_LINE = "if (FLOOR > y_low && FLOOR < y_top) { set arrow 1 from graph 0, \
 END = "unset title; unset xlabel; unset ylabel; unset tics; unset border; unset grid; \
     unset label; unset arrow; unset logscale; set lmargin at screen 0; set rmargin at screen 1; \
     set bmargin at screen 0; set tmargin at screen 1; set xrange [0:1]; set yrange [0:1]; \
-    do for [k = 1:KEYS_N] { i = int(word(KEYS, k)); if (lined(i)) { \
+    do for [k = 1:KEYS_N] { i = int(word(KEYS, k)); if (i == 0) { do for [j = 0:2] { \
+    set label 1000 + j '' at screen key_x(k, 3 + 12 * j),key_y(k) point pointtype 7 \
+    pointsize 0.6 linecolor rgb tint(0x444444, 0.5 * j) } } else { if (lined(i)) { \
     set arrow k from screen key_x(k, 0),key_y(k) to screen key_x(k, 30),key_y(k) nohead \
-    linestyle CURVE_STYLE[i] linecolor rgb color(i) dashtype dash(i) }; \
+    linestyle CURVE_STYLE[i] linecolor rgb key_color(i) dashtype dash(i) }; \
     set label 2 * k '' at screen key_x(k, 15),key_y(k) point linestyle CURVE_STYLE[i] \
-    pointtype mark(i) linecolor rgb color(i); \
-    set label 2 * k + 1 entry(i) at screen key_x(k, 38),key_y(k) left \
+    pointtype key_mark(i) linecolor rgb key_color(i) }; \
+    set label 2 * k + 1 key_entry(i) at screen key_x(k, 38),key_y(k) left \
     font sprintf(',%.1f', KEY_FONT) \
     }; plot 2 notitle; unset multiplot"
 

@@ -1,8 +1,8 @@
 # ALiBi's models as curves over L_valid, light to dark by L_train; the other methods as points, each
 # of which is a model of its own, at L_valid = L_train: the paper's Figure 4 with all eight lengths,
 # hence a logarithmic x axis.
-y_low = Y_MIN - 0.2 * (Y_MAX - Y_MIN) # room for the lengths
-y_top = 1.02 * Y_MAX
+y_low = Y_MIN - 0.06 * (Y_MAX - Y_MIN)
+y_top = Y_MAX + 0.06 * (Y_MAX - Y_MIN)
 lined(i) = CURVE_STYLE[i] % 100 == 4
 
 eval LOG_X

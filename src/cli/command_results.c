@@ -100,20 +100,22 @@ static int read_copy(struct cli *c, bool *copied, struct err *e)
 }
 
 /* Registers, in a copy, the artefacts whose runs are done although only other artefacts have asked
- * for them, and leaves out the seeds above a number; 0: none. */
+ * for them, with seeds 1 to `seeds`, and leaves out those above; 0: the grid's seeds, and all. */
 static int register_known(struct cli *c, const struct plan_options *o, int32_t seeds, struct err *e)
 {
     const struct plan *asked = &c->planning.plan;
+    struct plan_options seeded = *o;
     bool copied = false;
 
+    seeded.seeds = seeds;
     for (int32_t i = 0; i < asked->artefacts_n; i++) {
         struct plan p;
         bool unregistered;
         TRY(workflow_unregistered(&p, &unregistered, c->store, &c->project, &asked->artefact[i],
-                                  asked->variant, o, e));
+                                  asked->variant, &seeded, e));
         if (!unregistered) continue;
         int rc = read_copy(c, &copied, e);
-        if (rc == 0) rc = workflow_register(c->store, &c->project, &c->arena, &p, o, e);
+        if (rc == 0) rc = workflow_register(c->store, &c->project, &c->arena, &p, &seeded, e);
         plan_close(&p);
         TRY(rc);
     }

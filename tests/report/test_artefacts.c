@@ -208,5 +208,10 @@ TEST_WITH(struct report_fixture *f, every_figure_is_drawn_at_scale_paper_with_th
 
 TEST_WITH(struct report_fixture *f, some_figures_are_drawn_at_scale_mini)
 {
-    draw_figures(f, "mini", " table5 figure1 figure4 figure11 ", "svg");
+    draw_figures(f, "mini", " figure1 ", "svg");
+}
+
+TEST_WITH(struct report_fixture *f, the_legend_explains_shades)
+{
+    draw_figures(f, "mini", " table5 figure4 figure11 ", "darker: longer L");
 }

@@ -164,7 +164,7 @@ TEST(text_has_a_contrast_of_4_5_in_the_light_and_in_the_dark)
 TEST(curves_are_distinct_from_their_white_ground)
 {
     /* The colours of the four methods, of axes, of notes: preamble.gp and plot.gp. */
-    static const uint32_t drawn[] = {0xD55E00, 0x009E73, 0xAA4499, 0x0072B2, 0x444444, 0x555555};
+    static const uint32_t drawn[] = {0xD55E00, 0x00805C, 0xC46FC0, 0x00509E, 0x444444, 0x555555};
 
     for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++)
         if (contrast(drawn[i], 0xFFFFFF) < 3) fail_msg("#%06x", drawn[i]);

@@ -1,6 +1,7 @@
 /* test_plot.c - figures: data file, script, pictures; hostile names stay text. */
 #include "harness/test.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +133,46 @@ TEST_WITH(struct report_fixture *f, a_crowded_figure_has_its_texts_on_the_page_a
     const char *narrow = plot_file(f, "tiny-mini-3.3in.svg");
     assert_lacks(narrow, "Scale mini"); /* neither title nor facts */
     assert_lacks(narrow, "split valid");
+}
+
+static int count(const char *text, const char *part)
+{
+    int n = 0;
+
+    while ((text = strstr(text, part))) text += strlen(part), n++;
+    return n;
+}
+
+/* Draws ALiBi at these lengths for a column of 3.3 inches. */
+static const char *draw_narrow(struct report_fixture *f, const int *L_valid, int n)
+{
+    struct report_plant row[8];
+
+    for (int i = 0; i < n; i++)
+        row[i] = (struct report_plant){"mini",         SPEC_ALIBI, 64, L_valid[i], 512,
+                                       8 * L_valid[i], 0,          1,  44,         false};
+    report_fixture_plant(f, "tiny", row, n);
+    report_fixture_report(f, "tiny",
+                          &(struct report_options){.scale = "mini", .draw = true, .width_in = 3.3});
+    report_fixture_check_svg(f, "plots/tiny-mini-3.3in.svg");
+    return plot_file(f, "tiny-mini-3.3in.svg");
+}
+
+TEST_WITH(struct report_fixture *f, ticks_that_would_touch_are_in_two_lines)
+{
+    static const int L_valid[] = {8, 16, 32, 64, 128, 192, 256, 384};
+    const char *svg = draw_narrow(f, L_valid, 8);
+
+    for (int i = 0; i < 8; i++) assert_contains(svg, arena_printf(&f->arena, ">%d<", L_valid[i]));
+}
+
+TEST_WITH(struct report_fixture *f, marks_that_would_touch_are_left_out)
+{
+    static const int few[] = {64, 128, 384}, crowd[] = {64, 65, 66, 67, 68, 128, 384};
+
+    int marks_n = count(draw_narrow(f, few, 3), "xlink:href='#gpPt6'");
+    assert_int_equal(marks_n, 3 + 1); /* and one in the legend */
+    assert_int_equal(count(draw_narrow(f, crowd, 7), "xlink:href='#gpPt6'"), marks_n);
 }
 
 TEST_WITH(struct report_fixture *f, labels_and_scale_of_an_axis_are_of_its_column_or_of_the_layout)
@@ -327,6 +368,32 @@ static int preamble_numbers(int64_t *out, int max, const char *preamble, const c
         out[n++] = strtoll(p, NULL, 0);
     }
     return n;
+}
+
+/* The lightness of a colour in a print in grey, 0 to 255: ITU-R BT.601. */
+static double grey(int64_t rgb)
+{
+    return 0.299 * (double)(rgb >> 16) + 0.587 * (double)(rgb >> 8 & 255) +
+           0.114 * (double)(rgb & 255);
+}
+
+TEST_WITH(struct report_fixture *f, the_papers_four_methods_differ_in_grey)
+{
+    static const enum spec_position methods[] = {SPEC_SINUSOIDAL, SPEC_ROTARY, SPEC_T5, SPEC_ALIBI};
+    int64_t color[64];
+    char *text;
+
+    assert_works(f->base, file_read(&f->arena, &text, NULL, "experiments/preamble.gp", 1 << 20,
+                                    &f->base->e));
+    preamble_numbers(color, 64, text, "array COLOR");
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < i; k++) {
+            double a = grey(color[position_methods[methods[i]].style - 1]);
+            double b = grey(color[position_methods[methods[k]].style - 1]);
+            if (fabs(a - b) < 20)
+                fail_msg("%s %.0f, %s %.0f", position_methods[methods[i]].display, a,
+                         position_methods[methods[k]].display, b);
+        }
 }
 
 TEST_WITH(struct report_fixture *f, each_method_has_a_colour_and_a_mark_with_dash_of_its_own)
