@@ -182,8 +182,19 @@ explore: $(BUILD)/alibi ## do so for every artefact of experiments/explore, whic
 	@$(BUILD)/alibi run explore $(RUN_FLAGS)
 	@$(BUILD)/alibi report explore $(if $(SCALE),--scale $(SCALE))
 
-readme-figure: reproduce-abstract ## redraw the picture of README.md, with SEEDS=3 and its SCALE
-	@cp plots/abstract-$(or $(SCALE),mini).svg plots/readme.svg
+GALLERY := figure1 table5 figure4 figure11 position_loss power
+DRAWN := $(BUILD)/drawn
+readme-figure: $(BUILD)/alibi ## redraw the pictures of README.md and of the gallery from the published results; then train the question of README.md on WikiText-2 and draw it
+	@$(BUILD)/alibi report abstract --db $(PUBLISHED)/mini.db --seeds $(or $(SEEDS),3) --figures $(DRAWN) >/dev/null
+	@$(BUILD)/alibi report $(GALLERY) --db $(PUBLISHED)/mini.db --figures $(DRAWN) >/dev/null
+	@mkdir -p plots/gallery $(DRAWN)/mygrid
+	@cp $(DRAWN)/abstract-mini.svg plots/readme.svg
+	@for name in $(GALLERY); do cp $(DRAWN)/$$name-mini.svg plots/gallery/$$name.svg; done
+	@awk '/^```/ { inside = $$0 == "```yaml"; next } inside' README.md >$(DRAWN)/mygrid/grid.yaml
+	@test -e data/wikitext2/manifest.yaml || { $(BUILD)/alibi data fetch wikitext2 && $(BUILD)/alibi data prepare wikitext2; }
+	@$(BUILD)/alibi run $(abspath $(DRAWN)/mygrid)/ --devices $(DEVICES)
+	@$(BUILD)/alibi report $(abspath $(DRAWN)/mygrid)/ --figures $(DRAWN)
+	@cp $(DRAWN)/mygrid-none.svg plots/question.svg
 
 reproduce-twice: $(BUILD)/alibi ## run artefacts twice from nothing and compare tables, verdicts, weights (ARTEFACTS="table5 figure11"; default all)
 	@tests/reproduce_twice.sh $(BUILD) $(ARTEFACTS)

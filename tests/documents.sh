@@ -24,7 +24,7 @@ print() { # COMMAND
     [ -s "$new.1" ] || { echo "alibi $1: prints nothing" >&2; return 1; }
     ! grep -q '| – |' "$new.1" || { echo "alibi $1: some results are missing" >&2; return 1; }
     case $1 in
-    *markdown*) grep -v '^$' "$new.1" ;;
+    *markdown*) awk 'NF { if (seen && blank) print ""; print; seen = 1 } { blank = !NF }' "$new.1" ;;
     *) echo '```' && cat "$new.1" && echo '```' ;;
     esac
 }

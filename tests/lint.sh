@@ -68,6 +68,18 @@ while IFS=: read -r file line path; do
     [ -e "$(dirname "$file")/$path" ] || say "$file:$line: the link $path does not exist"
 done < <(git ls-files '*.md' | xargs grep -noHP '\]\(\K(?!https?:|#)[^)#]+')
 
+# A link to a section names a heading of its document: in lower case, without punctuation, with dashes for spaces.
+anchors() { # FILE
+    sed -nE '/^```/,/^```/d; s/^#+ //p' "$1" | sed -E 's/\[([^]]*)\]\([^)]*\)/\1/g; s/[\`*]//g' | LC_ALL=C.UTF-8 tr '[:upper:]' '[:lower:]' |
+        LC_ALL=C.UTF-8 sed -E 's/[^[:alnum:]_ -]//g; s/ /-/g'
+}
+while IFS=: read -r file line path; do
+    target=${path%%#*}
+    target=${target:+$(dirname "$file")/$target}
+    target=${target:-$file}
+    [ ! -f "$target" ] || anchors "$target" | grep -qxF -- "${path#*#}" || say "$file:$line: the link $path names no heading"
+done < <(git ls-files '*.md' | xargs grep -noHP '\]\(\K(?!https?:)[^)#]*#[^)]+')
+
 # Documents have lines of at most 160 characters, except rows of tables, which Markdown cannot wrap.
 git ls-files '*.md' | LC_ALL=C.UTF-8 xargs grep -nHP '^[^|].{160}' | cut -d: -f1,2 >/tmp/lint.$$
 while read -r line; do say "$line: a line of more than 160 characters"; done </tmp/lint.$$

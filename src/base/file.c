@@ -479,3 +479,69 @@ void file_unlock(int fd)
     if (fd < 0) return;
     close(fd);
 }
+
+/* --- scratch folders --- */
+
+static int scratch_lock(struct file_scratch *s, struct err *e)
+{
+    char path[FILE_PATH_BYTES + 8], holder[32];
+
+    snprintf(path, sizeof path, "%s/.lock", s->path);
+    snprintf(holder, sizeof holder, "pid %ld", (long)getpid());
+    return file_lock(&s->lock_fd, path, holder, e);
+}
+
+/* A folder of another user is not this user's to delete, nor to follow its links. */
+static bool scratch_is_own(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+void file_scratch_sweep(const char *parent, const char *name, double *bytes)
+{
+    size_t n = strlen(name);
+    struct dir d;
+
+    if (dir_open(&d, parent, NULL) < 0) return;
+    for (int32_t i = 0; i < d.n; i++) {
+        struct file_scratch left = {.lock_fd = -1};
+        if (strncmp(d.name_own[i], name, n) != 0 || d.name_own[i][n] != '-') continue;
+        snprintf(left.path, sizeof left.path, "%s/%s", parent, d.name_own[i]);
+        if (!scratch_is_own(left.path) || scratch_lock(&left, NULL) < 0) continue;
+        (void)dir_remove_tree(d.fd, d.name_own[i], bytes, NULL);
+        file_unlock(left.lock_fd);
+    }
+    dir_close(&d);
+}
+
+int file_scratch_open(struct file_scratch *s, const char *parent, const char *name, struct err *e)
+{
+    enum { TRIES_MAX = 8 };
+    int rc = 0;
+
+    file_scratch_sweep(parent, name, NULL);
+    /* Another process may sweep the folder before it is locked. */
+    for (int i = 0; i < TRIES_MAX; i++) {
+        *s = (struct file_scratch){.lock_fd = -1};
+        snprintf(s->path, sizeof s->path, "%s/%s-XXXXXX", parent, name);
+        if (!mkdtemp(s->path)) {
+            rc = ERR(e, ERR_CREATE, "%s: a temporary folder cannot be created: %s", parent,
+                     strerror(errno));
+            s->path[0] = '\0';
+            return rc;
+        }
+        rc = scratch_lock(s, e);
+        if (rc == 0 && file_is_folder(s->path)) return 0;
+        file_scratch_close(s);
+    }
+    return rc < 0 ? rc : ERR(e, ERR_CREATE, "%s: another process deletes %s-*", parent, name);
+}
+
+void file_scratch_close(struct file_scratch *s)
+{
+    if (s->path[0]) (void)dir_remove_tree(AT_FDCWD, s->path, NULL, NULL);
+    file_unlock(s->lock_fd);
+    *s = (struct file_scratch){.lock_fd = -1};
+}

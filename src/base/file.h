@@ -125,6 +125,21 @@ void dir_close(struct dir *d); /* d may be closed already */
  * (may be NULL). Errors: ERR_IO. */
 int dir_remove_tree(int parent_fd, const char *name, double *bytes, struct err *e);
 
+/* A folder of this process for temporary files: NAME-XXXXXX in `parent`, with a lock that tells
+ * others that it is in use.
+ *
+ * file_scratch_open - makes it, after file_scratch_sweep. Errors: ERR_CREATE, ERR_IO.
+ * file_scratch_close - deletes it; also after an error of open. file_scratch_sweep - deletes those
+ * of this name that processes left when they were killed, and adds their bytes to *bytes (may be
+ * NULL). */
+struct file_scratch {
+    char path[FILE_PATH_BYTES]; /* "": it is not open */
+    int lock_fd;
+};
+int file_scratch_open(struct file_scratch *s, const char *parent, const char *name, struct err *e);
+void file_scratch_close(struct file_scratch *s);
+void file_scratch_sweep(const char *parent, const char *name, double *bytes);
+
 /* file_lock - takes an exclusive lock, released by file_unlock or when the process ends, and writes
  * holder (such as "pid 12 on host") to the file. Errors: ERR_TRYLATER if another process holds it;
  * the message quotes its holder text. */

@@ -80,6 +80,7 @@ enum cli_opens {
     CLI_RESULTS_IF_ANY,  /* also results.db for reading if it exists; without it every run is new */
     CLI_RESULTS,         /* also results.db for reading */
     CLI_ANSWERS,         /* the same, or the file of --db */
+    CLI_ANSWERS_IF_ANY,  /* the same, or nothing if neither exists */
     CLI_ANSWERS_OF_RUNS, /* and replaces positional arguments, prefixes of run ids, by the ids */
     CLI_RUNS             /* the same without --db: the runs' folders are needed, too */
 };

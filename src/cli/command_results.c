@@ -100,20 +100,22 @@ static int read_copy(struct cli *c, bool *copied, struct err *e)
 }
 
 /* Registers, in a copy, the artefacts whose runs are done although only other artefacts have asked
- * for them, and leaves out the seeds above a number; 0: none. */
+ * for them, with seeds 1 to `seeds`, and leaves out those above; 0: the grid's seeds, and all. */
 static int register_known(struct cli *c, const struct plan_options *o, int32_t seeds, struct err *e)
 {
     const struct plan *asked = &c->planning.plan;
+    struct plan_options seeded = *o;
     bool copied = false;
 
+    seeded.seeds = seeds;
     for (int32_t i = 0; i < asked->artefacts_n; i++) {
         struct plan p;
         bool unregistered;
         TRY(workflow_unregistered(&p, &unregistered, c->store, &c->project, &asked->artefact[i],
-                                  asked->variant, o, e));
+                                  asked->variant, &seeded, e));
         if (!unregistered) continue;
         int rc = read_copy(c, &copied, e);
-        if (rc == 0) rc = workflow_register(c->store, &c->project, &c->arena, &p, o, e);
+        if (rc == 0) rc = workflow_register(c->store, &c->project, &c->arena, &p, &seeded, e);
         plan_close(&p);
         TRY(rc);
     }
@@ -279,9 +281,13 @@ CLI_COMMAND(query)
 
     TRY(cli_begin(c, options, e));
     if (views && wide) return ERR(e, ERR_USAGE, "--views cannot be combined with --wide");
+    if (!views && !wide && c->rest.n == 0)
+        return ERR(e, ERR_USAGE, "query: expected a SELECT, --wide or --views");
+    if (!c->store)
+        TRY(views ? store_empty(&c->store, e)
+                  : store_open(&c->store, c->results, STORE_READ, e)); /* says what is missing */
     if (views) return report_views(stdout, c->store, c->rest.item[0], format, e);
     if (wide) return report_wide(stdout, c->store, c->rest.item[0], limit_s, format, e);
-    if (c->rest.n == 0) return ERR(e, ERR_USAGE, "query: expected a SELECT, --wide or --views");
     return report_query(stdout, c->store, c->rest.item[0], limit_s, format, e);
 }
 

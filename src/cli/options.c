@@ -192,7 +192,7 @@ int cli_begin(struct cli *c, const struct cli_option *options, struct err *e)
     int32_t n = 0;
 
     for (; options && options->name; options++) all[n++] = *options;
-    if (opens == CLI_ANSWERS || opens == CLI_ANSWERS_OF_RUNS)
+    if (opens >= CLI_ANSWERS && opens <= CLI_ANSWERS_OF_RUNS)
         all[n++] = (struct cli_option){"db",   0,      CLI_TEXT,
                                        &c->db, "FILE", "read this file instead of results.db"};
     all[n++] = (struct cli_option){"project", 0,
@@ -215,7 +215,8 @@ int cli_begin(struct cli *c, const struct cli_option *options, struct err *e)
     if (opens >= CLI_RESULTS_IF_ANY) {
         int rc = c->db ? store_open(&c->store, c->db, STORE_GIVEN, e)
                        : store_open(&c->store, c->results, STORE_READ, e);
-        if (rc < 0 && !(rc == ERR_NOINPUT && opens == CLI_RESULTS_IF_ANY)) return rc;
+        bool optional = opens == CLI_RESULTS_IF_ANY || opens == CLI_ANSWERS_IF_ANY;
+        if (rc < 0 && !(rc == ERR_NOINPUT && optional && !c->db)) return rc;
     }
     for (int32_t i = 0; opens >= CLI_ANSWERS_OF_RUNS && i < c->rest.n; i++)
         TRY(find_run(c, &c->rest.item[i], e));

@@ -7,10 +7,12 @@
  *
  * Falcon's code adds slope * key instead of -slope * distance, which the softmax does not
  * distinguish, and rounds slope, number of the key and product to bf16, which it does. It divides
- * the sum of score and bias by sqrt(D). */
+ * the sum of score and bias by sqrt(D). An evaluation may do the same, without that division, in
+ * bf16 or fp16, or round slope, distance and product. The sum of score and bias stays in fp32. */
+#include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "base/philox.h"
@@ -78,19 +80,6 @@ static void draw_slopes(const struct position_shape *s, float *out)
     qsort(out, (size_t)s->heads, sizeof *out, falling);
 }
 
-static int alibi_check(const struct position_shape *s, struct err *e)
-{
-    int32_t n = s->options->alibi_slopes.n;
-
-    if (s->options->scaling == POSITION_SLOPES &&
-        s->options->alibi_rounding == POSITION_ROUNDED_KEYS)
-        return ERR(e, ERR_DATA,
-                   "eval.position_scaling: slopes does not apply: the bias of this checkpoint is "
-                   "rounded per key; set it to none");
-    if (n == 0 || n == s->heads) return 0;
-    return ERR(e, ERR_DATA, "model.alibi_slopes: %d slopes for model.heads = %d", n, s->heads);
-}
-
 /* Writes the slopes before a scaling. */
 static void fill_slopes(const struct position_shape *s, float *out)
 {
@@ -105,40 +94,114 @@ static void fill_slopes(const struct position_shape *s, float *out)
                                        : geometric_slope(h, s->heads, o->alibi_bias_max);
 }
 
+enum { HEADS_MAX = 1024 }; /* of model.heads */
+
+struct format {
+    int32_t digits, least; /* binary digits; exponent of the smallest positive number */
+    double most;           /* the largest number */
+};
+static const struct format formats[] = {[POSITION_FP32] = {24, -149, FLT_MAX},
+                                        [POSITION_BF16] = {8, -133, 0x1.FEp127},
+                                        [POSITION_FP16] = {11, -24, 65504.0}};
+
+/* Rounds to the nearest number of the format, ties to even; above the largest to infinity. */
+static double round_to(enum position_format format, double x)
+{
+    const struct format *f = &formats[format];
+    int exponent;
+
+    frexp(x, &exponent);
+    double unit = ldexp(1.0, exponent - f->digits > f->least ? exponent - f->digits : f->least);
+    double rounded = nearbyint(x / unit) * unit;
+    return fabs(rounded) > f->most ? copysign((double)INFINITY, x) : rounded;
+}
+
+/* Returns slope times distance or key; before it is rounded the product is exact in double. */
+static double rounded_product(enum position_format format, double slope, int32_t n)
+{
+    return round_to(format, round_to(format, slope) * round_to(format, n));
+}
+
+static bool is_by_key(const struct position_options *o)
+{
+    return o->alibi_rounding == POSITION_ROUNDED_KEYS || o->alibi_bias == POSITION_OF_KEY;
+}
+
+/* Infinite biases of several keys have no softmax. */
+static int check_range(const struct position_shape *s, struct err *e)
+{
+    enum position_format format = s->options->alibi_format;
+    float slope[HEADS_MAX], most = 0;
+
+    assert(s->heads <= HEADS_MAX);
+    fill_slopes(s, slope);
+    for (int32_t h = 0; h < s->heads; h++) most = slope[h] > most ? slope[h] : most;
+    if (isfinite(rounded_product(format, (double)most, s->length))) return 0;
+    return ERR(e, ERR_DATA,
+               "eval.alibi_precision: %s ends at %g, but with slope %g rows of eval.L = %d tokens "
+               "have biases of %g; set another precision or a shorter eval.L",
+               position_format_names[format], formats[format].most, (double)most, s->length,
+               (double)most * s->length);
+}
+
+static int alibi_check(const struct position_shape *s, struct err *e)
+{
+    const struct position_options *o = s->options;
+    int32_t n = o->alibi_slopes.n;
+    bool is_changed = o->alibi_bias != POSITION_OF_DISTANCE || o->alibi_format != POSITION_FP32;
+
+    if (o->alibi_rounding == POSITION_ROUNDED_KEYS && is_changed)
+        return ERR(e, ERR_DATA,
+                   "eval.alibi_bias and eval.alibi_precision would replace model.alibi_rounding = "
+                   "keys of the checkpoint; leave them out");
+    if (o->scaling == POSITION_SLOPES && (o->alibi_rounding == POSITION_ROUNDED_KEYS || is_changed))
+        return ERR(e, ERR_DATA,
+                   "eval.position_scaling: slopes does not apply: the bias is rounded or per key; "
+                   "set it to none");
+    if (n != 0 && n != s->heads)
+        return ERR(e, ERR_DATA, "model.alibi_slopes: %d slopes for model.heads = %d", n, s->heads);
+    return is_changed ? check_range(s, e) : 0;
+}
+
 static void alibi_fill(const struct position_shape *s, const float *const *params,
                        struct position_bias *out)
 {
+    enum position_format format = s->options->alibi_format;
+    int32_t K = out->table_n;
     double scale = 1.0;
 
     (void)params;
     fill_slopes(s, out->tail);
     if (s->options->scaling == POSITION_SLOPES)
         scale = fmin(1.0, (double)position_original_length(s) / (double)s->length);
-    for (int32_t h = 0; h < s->heads; h++) out->tail[h] = (float)(-scale * (double)out->tail[h]);
+    for (int32_t h = 0; h < s->heads; h++) {
+        double slope = (double)out->tail[h];
+        for (int32_t d = 0; d < K; d++)
+            out->table[(int64_t)h * K + d] = (float)-rounded_product(format, slope, d);
+        out->tail[h] = (float)(K > 0 ? -rounded_product(format, slope, K) : -scale * slope);
+    }
 }
 
-/* Rounds to bf16, to nearest, ties to even. */
-static float to_bf16(float x)
+/* A rounded distance has a number of its own. */
+static int32_t alibi_table(const struct position_shape *s, int32_t L)
 {
-    uint32_t bits;
-
-    memcpy(&bits, &x, sizeof bits);
-    bits = (bits + 0x7FFFu + (bits >> 16 & 1u)) & 0xFFFF0000u;
-    memcpy(&x, &bits, sizeof bits);
-    return x;
+    return s->options->alibi_format == POSITION_FP32 || is_by_key(s->options) ? 0 : L;
 }
 
 /* The slopes are in out[0 ... H - 1] until their rows, last to first, overwrite them. */
 static bool key_bias(const struct position_shape *s, int32_t L, float *out)
 {
-    if (s->options->alibi_rounding != POSITION_ROUNDED_KEYS) return false;
+    const struct position_options *o = s->options;
+    bool falcon = o->alibi_rounding == POSITION_ROUNDED_KEYS;
+    enum position_format format = falcon ? POSITION_BF16 : o->alibi_format;
+    double divisor = falcon ? sqrt((double)s->width) : 1.0;
+
+    if (!is_by_key(o)) return false;
     if (L > 0) fill_slopes(s, out);
     for (int32_t h = s->heads - 1; h >= 0 && L > 0; h--) {
-        float slope = to_bf16(out[h]);
-        for (int32_t j = 0; j < L; j++) {
-            float product = to_bf16(slope * to_bf16((float)j)); /* exact before it is rounded */
-            out[(int64_t)h * L + j] = (float)((double)product / sqrt((double)s->width));
-        }
+        double slope = (double)out[h];
+        for (int32_t j = 0; j < L; j++)
+            out[(int64_t)h * L + j] = (float)(rounded_product(format, slope, j) / divisor);
     }
     return true;
 }
@@ -152,6 +215,7 @@ const struct position_functions position_alibi = {
     .scalings = 1u << POSITION_SLOPES,
     .options = options,
     .check = alibi_check,
+    .table_length = alibi_table,
     .fill = alibi_fill,
     .key_bias = key_bias,
     .follows_length = follows_length,

@@ -18,6 +18,8 @@ const struct position_method position_methods[POSITION_METHODS_N] = {POSITION_ME
 
 const char *const position_scaling_names[] = {"none",   "pi",       "ntk",    "dynamic_ntk", "yarn",
                                               "llama3", "longrope", "slopes", NULL};
+const char *const position_alibi_bias_names[] = {"distance", "key", NULL};
+const char *const position_format_names[] = {"fp32", "bf16", "fp16", NULL};
 
 int position_check(int32_t method, const struct position_shape *s, struct err *e)
 {

@@ -74,6 +74,10 @@ enum position_scaling {
 enum position_slopes { POSITION_GEOMETRIC, POSITION_EXPONENTIAL };
 /* ALiBi's bias: slope times distance, or a number of each key, rounded to bf16 as by Falcon. */
 enum position_rounding { POSITION_EXACT, POSITION_ROUNDED_KEYS };
+/* ALiBi's bias in an evaluation: -slope * distance, or slope * key, which the softmax does not
+ * distinguish; and the format to which slope, distance or key, and their product are rounded. */
+enum position_alibi_bias { POSITION_OF_DISTANCE, POSITION_OF_KEY };
+enum position_format { POSITION_FP32, POSITION_BF16, POSITION_FP16 };
 /* The ends of YaRN's ramp: whole pairs, or not. */
 enum position_ends { POSITION_WHOLE_ENDS, POSITION_EXACT_ENDS };
 /* Learned slope as a function of the parameter u: e^u, or ln(1 + e^u). */
@@ -107,6 +111,8 @@ struct position_options {
     double alibi_slopes_mean; /* of drawn slopes */
     double alibi_bias_max;    /* exponent of the last head's geometric slope */
     enum position_rounding alibi_rounding;
+    enum position_alibi_bias alibi_bias;
+    enum position_format alibi_format;
     enum position_parametrisation alibi_parametrisation;
     struct position_list alibi_start_slopes; /* of learned slopes, by head; empty: the paper's */
     int32_t sandwich_dim, tisa_kernels;
@@ -133,6 +139,8 @@ struct position_options {
 
 /* position_scaling_names - in the order of enum position_scaling, NULL-terminated. */
 extern const char *const position_scaling_names[];
+/* position_alibi_bias_names, position_format_names - likewise. */
+extern const char *const position_alibi_bias_names[], *const position_format_names[];
 
 /* A row of a method's list of options. It becomes the spec key `name`, which applies to the runs of
  * that method. */

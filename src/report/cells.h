@@ -241,8 +241,9 @@ bool report_claims_begins(const struct rows *cases, int32_t row);
 const char *report_claims_heading(struct arena *a, const struct report_item *items, int32_t n,
                                   const char *scale);
 
-/* report_claims_write - writes three lines a claim as text, a table in the other formats, and as
- * JSON also effect, runs and cases; placed: with the artefact. */
+/* report_claims_write - writes three lines a claim as text, a table with one line a claim as
+ * Markdown and LaTeX, its evidence too as CSV, and as JSON also effect, runs and cases; placed:
+ * with the artefact. */
 int report_claims_write(FILE *out, const struct report_claims *claims, bool placed,
                         const struct report_options *o, struct err *e);
 

@@ -275,6 +275,46 @@ static int list_claims(struct rows *out, const struct rows *cases, struct err *e
     return 0;
 }
 
+/* Selects of n claims from a row on what a document shows: a line each, without the evidence. */
+static void list_lines(struct rows *out, const struct rows *claims, int32_t row, int32_t n)
+{
+    static const char *const names[] = {"claim", "statement", "verdict", "cases that hold",
+                                        "seeds"};
+    enum { NAMES_N = sizeof names / sizeof *names };
+
+    report_rows_init(out, claims->arena, NAMES_N, 0);
+    for (int c = 0; c < NAMES_N; c++) out->name[c] = names[c];
+    for (int32_t i = row; i < row + n; i++) {
+        struct store_cell *cell = report_rows_add(out);
+        for (int c = 0; c < NAMES_N; c++)
+            cell[c] = claims->row[i][report_rows_column(claims, names[c])];
+    }
+}
+
+/* Writes a table for each artefact, under its name if there are several. The names
+ * of artefacts of one collection lack its own, so that their links work in its folder. */
+static int write_lines(FILE *out, const struct rows *claims, enum report_format format,
+                       struct err *e)
+{
+    int32_t artefact = report_rows_column(claims, "artefact");
+    int32_t last = claims->rows_n - 1;
+    struct rows r;
+
+    size_t skip = last < 0 ? 0 : project_collection_bytes(claims->row[0][artefact].text);
+    if (skip > 0) skip++; /* the slash */
+    for (int32_t i = 0; i <= last; i++)
+        if (strncmp(claims->row[i][artefact].text, claims->row[0][artefact].text, skip) != 0)
+            skip = 0;
+    for (int32_t i = 0, n; i <= last; i += n) {
+        n = report_rows_alike(claims, i, artefact);
+        if (n <= last) report_write_folder(out, claims->row[i][artefact].text + skip, format);
+        list_lines(&r, claims, i, n);
+        TRY(report_rows_write(out, &r, format, e));
+        if (i + n <= last) fputc('\n', out);
+    }
+    return 0;
+}
+
 int report_claims_write(FILE *out, const struct report_claims *claims, bool placed,
                         const struct report_options *o, struct err *e)
 {
@@ -288,6 +328,7 @@ int report_claims_write(FILE *out, const struct report_claims *claims, bool plac
         TRY(list_claims(&r, &claims->cases, e));
         return report_rows_write(out, &r, o->format, e);
     }
+    if (o->format != REPORT_CSV) return write_lines(out, &claims->rows, o->format, e);
     int32_t first = placed ? 0 : report_rows_column(&claims->rows, "claim");
     int32_t end = report_rows_column(&claims->rows, "possible") + 1;
     report_rows_slice(&r, &claims->rows, first, end - first, 0, claims->rows.rows_n);

@@ -123,7 +123,8 @@ report_said AS (
   FROM report_decided WHERE place = 1),
 report_judged AS (
   SELECT s."#row", s.claim, s.seed, s.holds, s.side, f.statement, d.wanted, f.is_counted AS counted,
-    d.first_row AS head, d.verdict, d.lacks, d.share, d.seeds_said, d.elsewhere, d.measured,
+    d.first_row AS head, d.verdict, d.lacks, d.share, d.seeds_said, d.elsewhere,
+    printf('%d of %d', d.holding_n, d.cases_n) AS holding, d.measured,
     d.error, d.low, d.high, d.seeds, d.split, d.bound, max(s.effect_of) OVER of_claim AS effect,
     max(s.threshold_of) OVER of_claim AS threshold, max(s.method_of) OVER of_claim AS method,
     s.realised, s.split AS case_split, s.item, s.measured AS case_measured, s.error AS case_error,
@@ -144,7 +145,7 @@ report_judged AS (
     is_counted AS counted, "#row" AS head,
     CASE WHEN why_not IS NULL THEN nullif(verdict, 'not judged') ELSE 'not judged' END AS verdict,
     'not judged ' || why_not AS lacks, NULL AS share, NULL AS seeds_said, NULL AS elsewhere,
-    measured_of AS measured, error_of AS error, NULL AS low, NULL AS high, NULL AS seeds,
+    NULL AS holding, measured_of AS measured, error_of AS error, NULL AS low, NULL AS high, NULL AS seeds,
     split_of AS split, bound_of AS bound, effect_of AS effect, threshold_of AS threshold,
     method_of AS method, realised_of AS realised, NULL AS case_split, item_of AS item,
     measured_of AS case_measured, error_of AS case_error, bound_of AS case_bound,
@@ -230,6 +231,7 @@ SELECT :artefact AS artefact, :scale AS scale, w.claim, statement, final AS verd
   coalesce(w.threshold, bound) AS threshold, possible, counted, wanted, head,
   nullif(words, '') AS note, seed, holds, line, "#row" = head AS first,
   (w.effect IS NULL) <> (w.threshold IS NULL) AS half_denied,
+  CASE WHEN final NOT IN ('not run', 'not judged') THEN holding END AS "cases that hold",
   w.measured AS effect, error, low, high, seeds, split, r.runs, replace(m.codes, ',', ' ') AS codes,
   nullif(item, '') AS item, case_split, side = -1 AS opposite, case_measured, case_error, case_bound,
   direction, said

@@ -338,8 +338,8 @@ int report_html_figure(FILE *out, struct arena *a, const char *path, const char 
 /* --- a README ------------------------------------------------------------------------------- */
 
 /* Supports the Markdown that the artefacts' READMEs use: blocks between empty lines, **bold** and
- * `code` in them, # headings. A block that begins like a list, a table, a quotation or code keeps
- * its lines. Anything else is text: nothing of it can become markup. */
+ * `code` in them, # headings of a line. A block that begins like a list, a table, a quotation or
+ * code keeps its lines. Anything else is text: nothing of it can become markup. */
 
 /* Writes one piece between marks, such as `code`. Returns the position behind it; NULL: the mark at
  * p opens nothing. */
@@ -413,8 +413,8 @@ void report_html_text(FILE *out, struct arena *a, const char *text, const char *
     text_plain(own);
     for (; block; block = next) {
         block += strspn(block, "\n");
-        next = strstr(block, "\n\n");
-        if (next) *next = '\0', next += 2;
+        next = strstr(block, *block == '#' ? "\n" : "\n\n"); /* a heading is a line */
+        if (next) *next++ = '\0';
         if (!*block) continue;
         if (shown == 0 && *block == '#') continue; /* the page has its own heading */
         if (shown == 1) report_html(out, "<details class=\"readme\"><summary>%s</summary>\n", more);

@@ -117,6 +117,10 @@ void report_latex_close(FILE *out);
 void report_write_heading(FILE *out, const char *text, enum report_format format, int level);
 void report_write_paragraph(FILE *out, const char *text, enum report_format format);
 
+/* report_write_folder - the name of an artefact's folder as a heading of level 1, in Markdown a
+ * link to it. */
+void report_write_folder(FILE *out, const char *name, enum report_format format);
+
 /* report_subscript - length of the word that is a subscript of the L at p, as in L_valid, or 0.
  * `text` is where p's text begins. */
 size_t report_subscript(const char *text, const char *p);

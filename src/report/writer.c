@@ -403,6 +403,17 @@ void report_write_paragraph(FILE *out, const char *text, enum report_format form
     report_write_heading(out, text, format, 3);
 }
 
+void report_write_folder(FILE *out, const char *name, enum report_format format)
+{
+    if (format != REPORT_MARKDOWN) {
+        report_write_heading(out, name, format, 1);
+        return;
+    }
+    fputs("## [", out);
+    markdown_put(out, name);
+    fprintf(out, "](%s/)\n\n", name);
+}
+
 int report_query(FILE *out, struct store *s, const char *sql, double limit_s,
                  enum report_format format, struct err *e)
 {

@@ -337,6 +337,14 @@ static const struct spec_key other_keys[] = {
     KEY("eval.longrope_long_factors", SPEC_T_REALS, eval.longrope_long, 1e-6, 1e6, NULL, "none",
         true, is_longrope, "model.longrope_long_factors in evaluation; none: as in training",
         "LongRoPE: searched"),
+    ENUM("eval.alibi_bias", eval.alibi_bias, position_alibi_bias_names, "distance", is_eval,
+         "form of alibi's bias in evaluation: -slope * distance, or slope * number of the key, "
+         "which differ by rounding alone",
+         "authors' code: key"),
+    ENUM("eval.alibi_precision", eval.alibi_format, position_format_names, "fp32", is_eval,
+         "format to which slope, distance or key, and their product are rounded; score and sum "
+         "stay in eval.precision",
+         "authors' code: fp16"),
     INT("eval.attention_window", eval.mask.window, 0, 1000000, "0", is_eval,
         "model.attention_window in evaluation; 0: as in training; eval.L or more: no window",
         "StreamingLLM"),
@@ -563,6 +571,8 @@ struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eva
             .length = eval->temperature_length > 0 ? eval->temperature_length : train->train.L};
     for (int32_t l = 0; eval->mask.window > 0 && l < s.model.window_layers.n; l++)
         if (s.model.window_layers.value[l] > 0) s.model.window_layers.value[l] = eval->mask.window;
+    s.option.alibi_bias = eval->alibi_bias;
+    s.option.alibi_format = eval->alibi_format;
     if (eval->scaling == POSITION_UNSCALED) return s;
     s.option.scaling = eval->scaling;
     s.option.scaling_factor = eval->scaling_factor;

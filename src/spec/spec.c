@@ -254,6 +254,12 @@ static int check_position(const struct spec *s, struct err *e)
                    "checkpoint; set it to none",
                    position_scaling_names[s->eval.scaling],
                    position_scaling_names[s->option.scaling]);
+    if (s->model.position != SPEC_ALIBI && (used.option.alibi_bias != POSITION_OF_DISTANCE ||
+                                            used.option.alibi_format != POSITION_FP32))
+        return ERR(e, ERR_DATA,
+                   "eval.alibi_bias and eval.alibi_precision do not apply to model.position = %s; "
+                   "leave them out",
+                   position_methods[s->model.position].name);
     if (spec_valid_length(s) > shape.length) shape.length = spec_valid_length(s);
     if (position_methods[s->model.position].bounded && s->kind == SPEC_TRAIN &&
         s->train.validate_L > s->train.L)
@@ -284,8 +290,8 @@ static int check_mask(const char *part, const struct spec *s, const struct spec_
             part, position_methods[s->model.position].name);
     if (position_has_key_bias(f, &shape) && m->sink_positions == SPEC_SINKS_CACHE)
         return ERR(e, ERR_DATA,
-                   "%s.sink_positions: cache does not apply: the bias of this checkpoint is "
-                   "rounded per key; set it to text",
+                   "%s.sink_positions: cache does not apply: the bias is a number of the key; set "
+                   "it to text",
                    part);
     if (m->window > 0 || (m == &s->model.mask && s->model.window_layers.n > 0)) return 0;
     return ERR(e, ERR_DATA,
@@ -536,7 +542,8 @@ int spec_check(const struct spec *s, struct err *e)
     TRY(check_temperature(s, e));
     TRY(spec_check_layers(s, e));
     TRY(check_mask("model", s, &m->mask, e));
-    TRY(check_mask("eval", s, &s->eval.mask, e));
+    const struct spec used = s->kind == SPEC_EVAL ? spec_evaluated(s, &s->eval) : *s;
+    TRY(check_mask("eval", &used, &s->eval.mask, e));
     TRY(check_datastore(s, e));
     if (!spec_is_pretrained(s) && s->train.shard_tokens < s->train.L)
         return ERR(e, ERR_DATA, "train.shard_tokens: %d is less than one row of train.L = %d",

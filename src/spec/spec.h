@@ -180,7 +180,9 @@ struct spec_eval {
     enum position_scaling scaling; /* of the trained position method to rows longer than L_train */
     double scaling_factor;         /* 0: L_valid / L_train, at least 1 */
     struct position_list longrope_short, longrope_long; /* empty: those of the training */
-    struct spec_mask mask;                              /* window 0: as in training */
+    enum position_alibi_bias alibi_bias;                /* in place of the training's */
+    enum position_format alibi_format;
+    struct spec_mask mask; /* window 0: as in training */
     enum spec_eval_temperature temperature;
     enum spec_bias_place temperature_bias;
     int32_t temperature_length; /* tokens; 0: L_train */
@@ -340,9 +342,9 @@ int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char 
 void spec_run_id(const struct spec *s, char out[SPEC_ID_BYTES]);
 void spec_config_id(const struct spec *s, const char *config_of_train, char out[SPEC_ID_BYTES]);
 
-/* spec_evaluated - the training's spec with the evaluation's position scaling, mask and
- * temperature. The scaling starts from the training's rows; for a child that was itself trained
- * with a scaling, from the rows before that. */
+/* spec_evaluated - the training's spec with the evaluation's position scaling, form and format
+ * of ALiBi's bias, mask and temperature. The scaling starts from the training's rows; for a child
+ * that was itself trained with a scaling, from the rows before that. */
 struct spec spec_evaluated(const struct spec *train, const struct spec_eval *eval);
 /* spec_split_tokens - the tokens of a split; 0: not known. */
 int64_t spec_split_tokens(const struct spec_data *d, enum spec_split split);

@@ -409,6 +409,13 @@ int store_copy(struct store **out, struct store *s, struct err *e)
     return database_memory(out, s, true, e);
 }
 
+int store_empty(struct store **out, struct err *e)
+{
+    struct store none = {.path = "memory"};
+
+    return database_memory(out, &none, false, e);
+}
+
 void store_close(struct store *s)
 {
     if (!s) return;

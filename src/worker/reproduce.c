@@ -2,7 +2,6 @@
  */
 #include "worker/worker.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,7 +22,7 @@ struct reproduction {
     struct reproduce_report *report;
     struct arena arena;
     struct spec spec;
-    char *dir; /* folder of the temporary attempt, deleted at the end */
+    struct file_scratch folder; /* of the temporary attempt */
     struct {
         struct record *item;
         int32_t n, capacity;
@@ -83,13 +82,11 @@ static int find_spec(struct reproduction *v, struct err *e)
 static int make_folder(struct reproduction *v, struct err *e)
 {
     const char *runs = arena_printf(&v->arena, "%s/" RUN_FOLDERS, v->project->root);
-    char *dir = arena_printf(&v->arena, "%s/.verify-XXXXXX", runs);
     const struct spec *spec = &v->spec;
 
     TRY(file_make_dirs(runs, e));
-    if (!mkdtemp(dir)) return ERR(e, ERR_CREATE, "cannot create a folder in %s", runs);
-    v->dir = dir;
-    return run_folder_write_specs(dir, &spec, 1, e);
+    TRY(file_scratch_open(&v->folder, runs, RUN_SCRATCH, e));
+    return run_folder_write_specs(v->folder.path, &spec, 1, e);
 }
 
 static int reproduce_updates(struct reproduction *v, const struct record_started *recorded,
@@ -100,7 +97,7 @@ static int reproduce_updates(struct reproduction *v, const struct record_started
 
     /* A device that selects algorithms by timing might select others now. */
     TRY(run_folder_find(&ended, &v->arena, v->options->dir, EVENT_ENDED, e));
-    const struct worker_options o = {.dir = v->dir,
+    const struct worker_options o = {.dir = v->folder.path,
                                      .device = recorded->backend ? recorded->backend : "",
                                      .threads = (int)recorded->threads,
                                      .choices = ended.type ? ended.ended.choices : NULL,
@@ -295,7 +292,7 @@ static int reproduce_and_compare(struct reproduction *v, struct err *e)
     TRY(make_folder(v, e));
     TRY(reproduce_updates(v, &recorded.started, e));
     if (!report->ran) return 0;
-    TRY(run_folder_each(v->dir, take_ours, v, e));
+    TRY(run_folder_each(v->folder.path, take_ours, v, e));
     TRY(check_end(v, e));
     return compare_all(v, e);
 }
@@ -303,7 +300,7 @@ static int reproduce_and_compare(struct reproduction *v, struct err *e)
 int reproduce_run(struct reproduce_report *out, const struct project *p,
                   const struct reproduce_options *o, struct err *e)
 {
-    struct reproduction v = {.project = p, .options = o, .report = out};
+    struct reproduction v = {.project = p, .options = o, .report = out, .folder = {.lock_fd = -1}};
     int rc = 0;
 
     *out = (struct reproduce_report){0};
@@ -313,7 +310,7 @@ int reproduce_run(struct reproduce_report *out, const struct project *p,
         rc = reproduce_and_compare(&v, e);
     else
         snprintf(out->why, sizeof out->why, "its records are not on this machine (%.200s)", o->dir);
-    if (v.dir) dir_remove_tree(AT_FDCWD, v.dir, NULL, NULL);
+    file_scratch_close(&v.folder);
     arena_fini(&v.arena);
     return rc;
 }

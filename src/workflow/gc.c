@@ -1,4 +1,5 @@
 /* gc.c - deletes the folders of attempts: superseded ones, and those of deleted runs. */
+#include "base/file.h"
 #include "record/run_folder.h"
 #include "workflow/workflow.h"
 
@@ -33,6 +34,7 @@ int workflow_gc(struct gc_result *out, const struct project *project, struct are
     TRY(rows_read(&rows, a, store, needless_sql, NULL, 0, e));
     for (int32_t i = 0; i < rows.rows_n; i++)
         TRY(remove_folder(out, project, store_text(&rows.row[i][0]), e));
+    file_scratch_sweep(project_path(project, a, RUN_FOLDERS), RUN_SCRATCH, &out->bytes);
     return 0;
 }
 

@@ -351,6 +351,7 @@ int workflow_run(struct store *store, const struct project *project, const struc
     if (!w.options.devices) w.options.devices = "auto";
     w.options.headline = headline(&a, plan);
     for (int32_t i = 0; i < plan->notes.n; i++) log_info("note: %s", plan->notes.item[i]);
+    file_scratch_sweep(project_path(project, &a, RUN_FOLDERS), RUN_SCRATCH, NULL);
     if (plan->runs_n == 0) {
         rc = ERR(e, ERR_NOINPUT,
                  "nothing to run: each block lacks a piece; the notes say how to get them");

@@ -47,6 +47,28 @@ TEST_WITH(struct test_place *p, an_abandoned_file_leaves_the_old_one)
     assert_int_equal(rmdir(p->path), 0);
 }
 
+TEST_WITH(struct test_place *p, a_scratch_folder_stays_while_its_process_lives)
+{
+    struct file_scratch mine, next;
+    struct stat st;
+    double bytes = 0;
+
+    assert_ok(file_scratch_open(&mine, p->path, ".s", &e));
+    assert_ok(file_write_atomic(arena_printf(&p->arena, "%s/part", mine.path), "12345", 5, &e));
+    assert_ok(file_scratch_open(&next, p->path, ".s", &e));
+    file_scratch_close(&next);
+    assert_int_equal(stat(mine.path, &st), 0);
+    file_unlock(mine.lock_fd); /* as when it is killed */
+    file_scratch_sweep(p->path, ".", &bytes);
+    assert_int_equal(stat(mine.path, &st), 0); /* another name */
+    file_scratch_sweep(p->path, ".s", &bytes);
+    assert_int_equal(stat(mine.path, &st), -1);
+    assert_true(bytes >= 5);
+    const char *place = test_place_path(p, "none");
+    assert_fails(ERR_CREATE, place, file_scratch_open(&mine, place, ".s", &e));
+    file_scratch_close(&mine);
+}
+
 TEST_WITH(struct test_place *p, a_folder_that_is_not_there_is_named)
 {
     const char *path = test_place_path(p, "none/f");

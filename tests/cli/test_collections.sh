@@ -64,6 +64,26 @@ expect 0 "^Claims beyond the paper, judged at scale none" "$alibi" report mine/t
 grep -q "^Two of mine" "$dir/out" || { fail "mine/two does not use the layout of mine/one"; cat "$dir/out"; }
 expect 0 "^Claims beyond the paper" "$alibi" claims mine --scale none
 expect 0 "^Claims of the paper and beyond it" "$alibi" claims mine table5 --scale none
+# A document of the collection has a section for each artefact, whose link works in its folder; a line is a claim.
+"$alibi" claims mine --scale none --format markdown >"$dir/out"
+cat >"$dir/lines" <<'Y'
+## [one](one/)
+
+| claim | statement | verdict | cases that hold | seeds |
+| :--- | :--- | :--- | :--- | ---: |
+| M1 | A claim of mine. | supported | 1 of 1 | 0 |
+
+## [two](two/)
+
+| claim | statement | verdict | cases that hold | seeds |
+| :--- | :--- | :--- | :--- | ---: |
+| M1 | A claim of mine. | supported | 1 of 1 | 0 |
+
+1 supported, 0 contradicted, 0 not run.
+
+Y
+diff "$dir/lines" "$dir/out" || fail "claims of a collection as Markdown"
+expect 0 "^## \[mine/one\](mine/one/)$" "$alibi" claims mine table5 --scale none --format markdown
 if command -v gnuplot >/dev/null 2>&1; then
     [ -s plots/mine-two-none.svg ] || fail "no figure plots/mine-two-none.svg"
 fi

@@ -48,6 +48,11 @@ expect 64 "cannot be combined" "$alibi" query --views --wide
 expect 0 "^artefact_points,2,scale" "$alibi" query --views --format csv
 expect 0 "^  in trainings, attempts, progress" "$alibi" query --views ranks
 expect 64 "no view and no column is named" "$alibi" query --views rank
+mkdir ../bare # without results.db the views are explained, and nothing is made
+expect 0 "^  in trainings, attempts, progress" "$alibi" query --views ranks --project ../bare
+expect 66 "results.db not found; run" "$alibi" query "SELECT 1" --project ../bare
+expect 66 "none.db not found" "$alibi" query --views --db none.db
+[ -z "$(ls -A ../bare)" ] || fail "query left files: $(ls -A ../bare)"
 
 for python in python3 /usr/bin/python3; do
     "$python" -c "import pandas" 2>/dev/null || continue

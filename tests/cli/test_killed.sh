@@ -47,7 +47,7 @@ step() {
 made() {
     case $1 in
     knn) query "SELECT run_id, perplexity, checkpoint_sha256 FROM evaluations ORDER BY run_id" "$2" ;;
-    losses) (cd "$2" && ls -A . runs | grep -v '\.tmp-[0-9]*$\|^\.verify-' && cksum <losses.tsv) ;;
+    losses) (cd "$2" && ls -A . runs | grep -v '\.tmp-[0-9]*$' && cksum <losses.tsv) ;;
     *) (cd "$2" && find . -type f ! -name '*.lock' ! -name '*.tmp-[0-9]*' -exec cksum {} + | sort) ;;
     esac
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_question.sh - the grids of README.md and experiments/README.md plan as many runs as the text says, and the second one becomes
-# the tables, the figure and the LaTeX of its steps.
+# test_question.sh - the grid of experiments/README.md plans as many runs as the text says, and becomes the tables, the figure and the
+# LaTeX of its steps.
 # usage: tests/cli/test_question.sh BUILD
 . tests/cli/expect.sh
 
@@ -13,14 +13,11 @@ block() { # DOCUMENT BEGIN: the fenced block that begins with this line, without
 }
 
 # A text with as many words as the bands of words_small need.
-mkdir text slopes mygrid
+mkdir text slopes
 awk 'BEGIN { for (i = 0; i < 12000; i++) print "the word" i, "and the word" (i * 7) % 50 }' >text/train.txt
 tail -n 400 text/train.txt >text/valid.txt
 cp text/valid.txt text/test.txt
 expect 0 "data/mytext.yaml" alibi data prepare mytext --text ./text
-
-block README.md "title: " >mygrid/grid.yaml
-expect 0 "2 trainings, 16 evaluations: 0 done, 18 to do" alibi plan ./mygrid/
 
 block experiments/README.md 'title: "' >slopes/grid.yaml
 expect 0 "9 trainings, 66 evaluations: 0 done, 75 to do" alibi plan ./slopes/

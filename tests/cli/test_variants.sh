@@ -119,6 +119,10 @@ grep -q "seeds 1, 2 (mean" "$dir/out" || { fail "report --seeds 2"; cat "$dir/ou
 expect 0 "seed 1$" "$alibi" report seeds/ --no-figure --seeds 1
 expect 0 "seeds 1, 2, 3" "$alibi" report seeds/ --no-figure --seeds 3
 grep -q "not shown" "$dir/out" && fail "a note about seeds that are shown"
+# An artefact that nobody ran is shown from these results, with the same seeds.
+mkdir shared && sed 's/artefact: seeds/artefact: shared/' seeds/grid.yaml >shared/grid.yaml
+expect 0 "seed 1$" "$alibi" report shared/ --no-figure
+expect 0 "seeds 1, 2, 3" "$alibi" report shared/ --no-figure --seeds 3
 
 # Evaluations of one worker, which share a folder and its progress, are one row of status.
 if command -v python3 >/dev/null 2>&1; then

@@ -341,7 +341,82 @@ TEST(falcon_rounds_the_bias_of_each_key)
     assert_true(rounded_n > 1000);
     assert_ok(position_check(SPEC_ALIBI, &shape, &e));
     options.scaling = POSITION_SLOPES;
-    assert_fails(ERR_DATA, "rounded per key", position_check(SPEC_ALIBI, &shape, &e));
+    assert_fails(ERR_DATA, "rounded or per key", position_check(SPEC_ALIBI, &shape, &e));
+}
+
+/* The value of 16 bits of a format with so many bits of exponent; every test value is normal. */
+static double value_of(unsigned bits, int exponent_bits)
+{
+    int fraction_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
+    int exponent = (int)(bits >> fraction_bits) - bias;
+    return ldexp(1.0 + (bits & ((1u << fraction_bits) - 1)) / ldexp(1.0, fraction_bits), exponent);
+}
+
+/* Bits worked out by hand: x = 1.fraction * 2^e, the fraction cut to 7 or 10 bits; a rest above
+ * half a unit, or of half a unit on an odd last bit, adds one. */
+TEST(an_evaluation_rounds_slopes_distances_and_keys_to_bf16_and_fp16)
+{
+    static const struct {
+        double slope;
+        int32_t n;
+        unsigned bf16, fp16;
+    } rows[] = {
+        {1, 256, 0x4380, 0x5C00},         /* 2^8 */
+        {1, 257, 0x4380, 0x5C04},         /* bf16: half a unit above the even 256 */
+        {1, 259, 0x4382, 0x5C0C},         /* bf16: half a unit above the odd 258 */
+        {1, 2047, 0x4500, 0x67FF},        /* fp16: exact */
+        {1, 2049, 0x4500, 0x6800},        /* fp16: half a unit above the even 2048 */
+        {1, 2051, 0x4500, 0x6802},        /* fp16: half a unit above the odd 2050 */
+        {1.0 / 3, 1, 0x3EAB, 0x3555},     /* 1.01010101 01...: up at 7 bits, down at 10 */
+        {1.0 / 3, 3, 0x3F80, 0x3C00},     /* bf16: 171 * 3 = 513, 1.00000000 1: down to 1;
+                                             fp16: 1365 * 3 = 4095, 1.1111111111 1: up to 1 */
+        {0.0078125, 300, 0x4016, 0x40B0}, /* 300 / 128 = 1.00101100 * 2 */
+    };
+    static const enum position_format formats[] = {POSITION_BF16, POSITION_FP16};
+    const struct position_functions *f = position_methods[SPEC_ALIBI].functions;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int k = 0; k < 2; k++) {
+            int32_t L = rows[i].n + 1;
+            double want = k == 0 ? value_of(rows[i].bf16, 8) : value_of(rows[i].fp16, 5);
+            struct position_options options = {.alibi_slopes = {1, {rows[i].slope}},
+                                               .alibi_format = formats[k]};
+            struct position_shape shape = {
+                .heads = 1, .dim = 8, .width = 8, .length = L, .options = &options};
+            float table[2100], tail, keys[2100];
+            struct position_bias bias = {
+                .table_n = f->table_length(&shape, L), .table = table, .tail = &tail};
+
+            assert_int_equal(bias.table_n, L);
+            f->fill(&shape, NULL, &bias);
+            options.alibi_bias = POSITION_OF_KEY;
+            assert_true(f->key_bias(&shape, L, keys));
+            assert_int_equal(f->table_length(&shape, L), 0);
+            if ((double)-table[L - 1] != want || (double)keys[L - 1] != want)
+                fail_msg("%g * %d in %s: %.9g as distance, %.9g as key, want %.9g", rows[i].slope,
+                         rows[i].n, k == 0 ? "bf16" : "fp16", (double)-table[L - 1],
+                         (double)keys[L - 1], want);
+        }
+}
+
+TEST(an_evaluation_rounds_no_bias_twice_and_none_beyond_the_range)
+{
+    struct position_options options = {.alibi_bias_max = 8};
+    struct position_shape shape = {
+        .heads = 8, .dim = 64, .width = 8, .length = 65504, .options = &options};
+
+    options.alibi_format = POSITION_FP16;
+    assert_ok(position_check(SPEC_ALIBI, &shape, &e));
+    shape.length = 65520; /* half a unit above 65504 */
+    assert_fails(ERR_DATA, "fp16 ends at 65504", position_check(SPEC_ALIBI, &shape, &e));
+    options.alibi_format = POSITION_BF16;
+    assert_ok(position_check(SPEC_ALIBI, &shape, &e));
+    options.scaling = POSITION_SLOPES;
+    assert_fails(ERR_DATA, "slopes does not apply", position_check(SPEC_ALIBI, &shape, &e));
+    options.scaling = POSITION_UNSCALED;
+    options.alibi_rounding = POSITION_ROUNDED_KEYS;
+    assert_fails(ERR_DATA, "would replace model.alibi_rounding",
+                 position_check(SPEC_ALIBI, &shape, &e));
 }
 
 /* The slope of the last of 8 heads is 2^-m. */

@@ -91,8 +91,8 @@ TEST_WITH(struct report_fixture *f, a_table_of_hostile_cells_is_a_table)
 TEST_WITH(struct report_fixture *f, a_readme_shows_its_claim_and_opens_the_rest)
 {
     static const char readme[] =
-        "# Title\r\n\r\n**Claim.** ALiBi `keeps` it\r\nto the end.\r\n\r\nMore & more.\n\n"
-        "- one\n- two\n\n## Heading\n\nan open ** and an open `\n";
+        "# Title\r\n**Claim.** ALiBi `keeps` it\r\nto the end.\r\n\r\nMore & more.\n\n"
+        "- one\n- two\n\n## Heading\nan open ** and an open `\n";
 
     const char *text = report_text(f, (report_html_text(out, &f->arena, readme, "the rest"), 0));
     assert_page(text, false);

@@ -180,6 +180,8 @@ TEST(evaluations_are_alike_if_only_named_keys_differ)
                    {"eval.position_scaling_factor", "3"},
                    {"eval.longrope_short_factors", "1,2,3,4"},
                    {"eval.longrope_long_factors", "1,2,3,4"},
+                   {"eval.alibi_bias", "key"},
+                   {"eval.alibi_precision", "fp16"},
                    {"eval.attention_window", "9"},
                    {"eval.temperature", "none"},
                    {"eval.temperature_bias", "inside"},
@@ -523,10 +525,17 @@ TEST_WITH(struct test_place *p, what_a_method_cannot_do_is_refused_with_place_an
         {"train.origin=pretrained\n", "model.softmax: adaptive"},
         {"train.origin=pretrained\nmodel.softmax=plain\nmodel.block=post\n", ""},
         {"kind=eval\neval.L=128\nmodel.alibi_rounding=keys\neval.position_scaling=slopes\n",
-         "the bias of this checkpoint is rounded per key"},
+         "the bias is rounded or per key"},
         {"kind=eval\neval.L=128\nmodel.alibi_rounding=keys\neval.attention_window=8\n"
          "eval.attention_sinks=2\neval.sink_positions=cache\n",
-         "the bias of this checkpoint is rounded per key"},
+         "the bias is a number of the key"},
+        {"kind=eval\neval.L=128\neval.alibi_bias=key\neval.attention_window=8\n"
+         "eval.attention_sinks=2\neval.sink_positions=cache\n",
+         "the bias is a number of the key"},
+        {"kind=eval\neval.L=128\neval.alibi_bias=key\neval.alibi_precision=bf16\n", ""},
+        {"kind=eval\neval.L=65536\neval.alibi_precision=fp16\n", "fp16 ends at 65504"},
+        {"model.position=rotary\nkind=eval\neval.L=128\neval.alibi_precision=bf16\n",
+         "do not apply to model.position = rotary"},
         {"kind=eval\neval.L=128\nmodel.alibi_rounding=keys\neval.attention_window=8\n"
          "eval.attention_sinks=2\neval.sink_positions=text\n",
          ""},

@@ -283,6 +283,33 @@ TEST_WITH(struct worker_fixture *f, scores_that_follow_the_window_do_not_share_p
     worker_fixture_forget(f, group);
 }
 
+/* Slopes are powers of two and bf16 has every number up to 256, so that in rows of 200 tokens no
+ * form rounds anything; in rows of 300 the keys from 257 on are rounded. */
+TEST_WITH(struct worker_fixture *f, a_bias_changes_the_loss_only_where_it_is_rounded)
+{
+    static const struct {
+        enum position_alibi_bias bias;
+        enum position_format format;
+        int32_t L;
+        bool changes;
+    } rows[] = {{POSITION_OF_DISTANCE, POSITION_BF16, 200, false},
+                {POSITION_OF_DISTANCE, POSITION_FP16, 300, false},
+                {POSITION_OF_KEY, POSITION_FP32, 300, false},
+                {POSITION_OF_KEY, POSITION_BF16, 200, false},
+                {POSITION_OF_KEY, POSITION_FP16, 300, false},
+                {POSITION_OF_KEY, POSITION_BF16, 300, true}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct spec s = worker_fixture_eval(&train, rows[i].L, 0);
+        double plain = loss_alone(f, &s);
+        s.eval.alibi_bias = rows[i].bias;
+        s.eval.alibi_format = rows[i].format;
+        double difference = fabs(loss_alone(f, &s) - plain);
+        if (rows[i].changes ? difference < 1e-5 : difference > 1e-6)
+            fail_msg("row %zu: %g differs from %g by %g", i, loss_alone(f, &s), plain, difference);
+    }
+}
+
 TEST_WITH(struct worker_fixture *f, temperatures_do_not_share_passes)
 {
     struct spec group[3];
