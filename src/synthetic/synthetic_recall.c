@@ -1,5 +1,5 @@
-/* synthetic_tasks.c - streams with one kind of choice each, for what a model finds in its context:
- * recall and copy. synthetic.h describes them. */
+/* synthetic_recall.c - a stream of needles and queries, for what a model finds in its context.
+ * synthetic.h describes it. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -17,20 +17,8 @@ enum {
     /* 3 of 48 steps are needles and, if some key is fresh, 2 are queries. */
     STEPS = 48,
     NEEDLES = 3,
-    QUERIES = 2,
-    LETTERS_N = 26,
-    COPY_SHORT = 2,
-    COPY_LONG,
-    COPY_SEPARATOR,
-    COPY_LETTER,
-    COPY_WORDS = COPY_LETTER + LETTERS_N,
-    COPY_LONG_OF = 16, /* one of so many strings is long */
-    COPY_SHORT_LEAST = 4,
-    COPY_LONG_LEAST = 28,
-    COPY_LONG_MOST = 189
+    QUERIES = 2
 };
-
-/* --- recall --- */
 
 enum { RECALL_IS_FILLER, RECALL_IS_NEEDLE, RECALL_IS_QUERY, RECALL_FROM_1 };
 
@@ -88,64 +76,20 @@ void synthetic_recall_document(struct generator *g)
     synthetic_emit(g, SYMBOL_DOCUMENT_END, 1, RECALL_IS_FILLER);
 }
 
-/* --- copy --- */
-
-/* The class of letter `at` of a copy, from 0. */
-static int32_t copy_class(bool is_long, int32_t at)
-{
-    static const int32_t from_short[] = {0, 1, 9, COPY_LONG_LEAST},
-                         from_long[] = {0, 1, COPY_LONG_LEAST, 64, 128};
-    const int32_t *from = is_long ? from_long : from_short;
-    int32_t class = is_long ? 3 : 0, n = is_long ? 5 : 3;
-
-    for (int32_t i = 0; i < n; i++) class += at >= from[i];
-    return class;
-}
-
-void synthetic_copy_document(struct generator *g)
-{
-    int32_t letter[COPY_LONG_MOST];
-    bool is_long = synthetic_below(g, COPY_LONG_OF) == 0;
-    int32_t least = is_long ? COPY_LONG_LEAST : COPY_SHORT_LEAST;
-    int32_t most = is_long ? COPY_LONG_MOST : COPY_LONG_LEAST - 1;
-    int32_t n = least + (int32_t)synthetic_below(g, (uint64_t)(most - least + 1));
-    double longs = 1.0 / COPY_LONG_OF;
-
-    synthetic_emit(g, is_long ? COPY_LONG : COPY_SHORT, is_long ? longs : 1 - longs, 0);
-    for (int32_t i = 0; i <= n; i++) {
-        double ends = i < least ? 0 : 1.0 / (most - i + 1); /* of the lengths that are left */
-        if (i == n) {
-            synthetic_emit(g, COPY_SEPARATOR, ends, 0);
-            break;
-        }
-        letter[i] = (int32_t)synthetic_below(g, LETTERS_N);
-        synthetic_emit(g, COPY_LETTER + letter[i], (1 - ends) / LETTERS_N, 0);
-    }
-    for (int32_t i = 0; i < n; i++)
-        synthetic_emit(g, COPY_LETTER + letter[i], 1, copy_class(is_long, i));
-    synthetic_emit(g, SYMBOL_LINE_END, 1, 0);
-    synthetic_emit(g, SYMBOL_DOCUMENT_END, 1, 0);
-}
-
 /* --- words --- */
 
-int32_t synthetic_task_words_n(enum synthetic_task task)
+int32_t synthetic_recall_words_n(void)
 {
-    return task == SYNTHETIC_RECALL ? RECALL_WORDS : COPY_WORDS;
+    return RECALL_WORDS;
 }
 
-void synthetic_task_word(char out[SYNTHETIC_WORD_BYTES], enum synthetic_task task, int32_t symbol)
+void synthetic_recall_word(char out[SYNTHETIC_WORD_BYTES], int32_t symbol)
 {
-    static const char *const marks[] = {"short", "long", "|"};
     int32_t needle = symbol - RECALL_NEEDLE;
 
-    assert(symbol >= 0 && symbol < synthetic_task_words_n(task));
+    assert(symbol >= 0 && symbol < RECALL_WORDS);
     if (symbol < RECALL_NEEDLE)
         out[0] = '\0';
-    else if (task == SYNTHETIC_COPY && symbol < COPY_LETTER)
-        snprintf(out, SYNTHETIC_WORD_BYTES, "%s", marks[symbol - COPY_SHORT]);
-    else if (task == SYNTHETIC_COPY)
-        snprintf(out, SYNTHETIC_WORD_BYTES, "%c", 'a' + symbol - COPY_LETTER);
     else if (symbol < RECALL_QUERY)
         snprintf(out, SYNTHETIC_WORD_BYTES, "n%d%d", needle / VALUES_N, needle % VALUES_N);
     else if (symbol < RECALL_ANSWER)
