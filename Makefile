@@ -8,7 +8,7 @@ BUILD ?= build
 CC ?= gcc
 V ?= 0
 
-PACKAGES := gcc make pkg-config git ca-certificates libyaml-dev libsqlite3-dev libjansson-dev libssl-dev libcurl4-openssl-dev libarchive-dev libpcre2-dev libutf8proc-dev "libdnnl2|libdnnl3" \
+PACKAGES := gcc make pkg-config git ca-certificates libyaml-dev libsqlite3-dev libjansson-dev libssl-dev libcurl4-openssl-dev libarchive-dev libpcre2-dev libutf8proc-dev "libdnnl2|libdnnl3|libdnnl3.6" \
             libcmocka-dev gnuplot-nox fonts-dejavu-core clang-format g++
 PKGS := yaml-0.1 sqlite3 jansson libcrypto libcurl libarchive libpcre2-8 libutf8proc
 

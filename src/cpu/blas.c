@@ -42,7 +42,7 @@ static int blas_adopt(struct blas *b, void *library, const char *kernels)
 
 int blas_open(struct blas *b, const char *kernels, struct err *e)
 {
-    static const char *const files[] = {"libdnnl.so.2", "libdnnl.so.3"};
+    static const char *const files[] = {"libdnnl.so.2", "libdnnl.so.3", "libdnnl.so.3.6"};
 
     *b = (struct blas){0};
     if (strcmp(kernels, "base") == 0)
@@ -52,7 +52,7 @@ int blas_open(struct blas *b, const char *kernels, struct err *e)
         if (library && blas_adopt(b, library, kernels)) return 0;
         if (library) dlclose(library);
     }
-    return ERR(e, ERR_UNAVAILABLE, "oneDNN not found; install the package libdnnl2");
+    return ERR(e, ERR_UNAVAILABLE, "oneDNN not found; install the package libdnnl2 (make deps)");
 }
 
 int blas_multiply(const struct blas *b, const struct blas_product *p)

@@ -36,7 +36,7 @@ done
 needed() { ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\/.*ld-linux/ { print $1 }' | sort -u; }
 for library in $(needed "$out"/libexec/*); do cp -L "$library" "$out/lib/"; done
 # oneDNN, which the program opens by name, if it is installed here.
-blas=$(ls /usr/lib/x86_64-linux-gnu/libdnnl.so.2 /usr/lib/x86_64-linux-gnu/libdnnl.so.3 2>/dev/null | head -n 1)
+blas=$(ls /usr/lib/x86_64-linux-gnu/libdnnl.so.2 /usr/lib/x86_64-linux-gnu/libdnnl.so.3 /usr/lib/x86_64-linux-gnu/libdnnl.so.3.6 2>/dev/null | head -n 1)
 [ -z "$blas" ] || for library in "$blas" $(needed "$blas"); do cp -L "$library" "$out/lib/"; done
 cp "$here/launch" "$out/"
 [ -e "$out/lib/libalibi_cuda.so" ] || echo "pack.sh: this build has no libalibi_cuda.so; the bundle is for CPUs only" >&2
