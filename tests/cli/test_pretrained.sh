@@ -233,4 +233,19 @@ case $? in 0 | 69) ;; *) fail "report o/ failed"; cat out ;; esac
 for word in "^bloom  ALiBi *2048  7.9288" "^llama  Rotary *32 " "O1: supported" "O3: not run"; do
     grep -q "$word" out || { fail "no '$word' in the table of open_models"; cat out; }
 done
+
+# The parts of explore that ask the same models: a table for each, a token, a word and a byte.
+for part in effective_context/open_context protocols/open_protocols; do
+    name=${part#*/}
+    mkdir $name && cp "$source"/experiments/explore/$part/* $name/
+    sed -i -e 's/bloom-560m/bloom/g; s/pythia-410m/llama/g; s/wikitext2-/w-/g; s/stride: .256, 512./stride: [4, 8]/' $name/grid.yaml
+    "$alibi" run $name/ --devices cpu:2 >out 2>&1 || { fail "run $name/"; cat out; }
+    "$alibi" report $name/ >$name.out 2>&1
+    case $? in 0 | 69) ;; *) fail "report $name/ failed"; cat $name.out ;; esac
+done
+expect 0 "^Rotary: llama  *846.26 .* –$" cat open_context.out
+[ "$(grep '^model = llama' open_protocols.out | tr '\n' '|')" = "model = llama, number = perplexity|model = llama, number = perplexity a word|model = llama, number = perplexity a byte|" ] ||
+    { fail "tables of open_protocols"; cat open_protocols.out; }
+a=$(query "SELECT round(byte_perplexity, 2) FROM evaluations WHERE model = 'llama' AND protocol = 'rolling' AND L_valid = 8")
+[ "$(sed -n '/llama, number = perplexity a byte/,/^model/s/^rolling  *8  *//p' open_protocols.out)" = "$a" ] || fail "perplexity a byte is not $a"
 finish
