@@ -486,7 +486,7 @@ static int scratch_lock(struct file_scratch *s, struct err *e)
 {
     char path[FILE_PATH_BYTES + 8], holder[32];
 
-    snprintf(path, sizeof path, "%s/lock", s->path);
+    snprintf(path, sizeof path, "%s/.lock", s->path);
     snprintf(holder, sizeof holder, "pid %ld", (long)getpid());
     return file_lock(&s->lock_fd, path, holder, e);
 }

@@ -1,28 +1,35 @@
 /* command_pack.c - alibi pack: one zip file with what others need to read artefacts and to repeat
  * them. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "fetch/fetch.h"
+#include "prepare/prepare.h"
 #include "report/report.h"
 #include "spec/code_id.h"
 #include "workflow/workflow.h"
 
 enum { PACKED_BYTES_MAX = 256 << 20 };
 
+/* The results have this name in the archive, not that of a project's own, so that whoever unpacks
+ * it can repeat the runs beside them. */
+#define PACKED_RESULTS "published.db"
+
 /* A supplement while it is made. */
 struct supplement {
     struct cli *cli;
     const struct plan *plan;
+    const char *scale;  /* --scale, or NULL */
     const char *made;   /* a temporary folder with what is made for it */
     const char *folder; /* all names in the archive begin with it */
     struct pack *pack;
     const char **artefacts; /* names, ended by NULL */
+    struct grid_files grids;
     int32_t files_n;
 };
 
@@ -58,74 +65,123 @@ static int pack_folder(struct supplement *s, const char *name, const char *path,
     return rc;
 }
 
-/* The name in the archive of a file or folder of the project, or of one that is shipped. */
-static const char *packed_name(const struct supplement *s, const char *path, const char *otherwise)
-{
-    const char *const roots[] = {s->cli->project.root, s->cli->project.share};
-
-    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
-        size_t n = strlen(roots[i]);
-        if (strncmp(path, roots[i], n) == 0 && path[n] == '/') return path + n + 1;
-    }
-    return arena_printf(&s->cli->arena, "%s/%s", otherwise, strrchr(path, '/') + 1);
-}
-
 static int pack_grids(struct supplement *s, struct err *e)
 {
-    const struct plan *p = s->plan;
-
-    for (int32_t i = 0; i < p->artefacts_n; i++)
-        TRY(pack_folder(s, packed_name(s, p->artefact[i].dir, "experiments"), p->artefact[i].dir,
-                        e));
-    for (int32_t i = 0; i < p->pieces.n; i++) {
-        bool seen = false;
-        for (int32_t k = 0; k < i; k++) seen |= strcmp(p->pieces.item[k], p->pieces.item[i]) == 0;
-        if (!seen)
-            TRY(pack_file(s, packed_name(s, p->pieces.item[i], "configs"), p->pieces.item[i], e));
-    }
+    for (int32_t i = 0; i < s->grids.n; i++)
+        TRY(pack_file(s, s->grids.item[i].name, s->grids.item[i].path, e));
     return 0;
 }
 
-static void add_words(struct strbuf *b, const struct supplement *s)
+/* --- README.txt ----------------------------------------------------------------------------- */
+
+/* Adds a command with the artefacts as its words, on a line of its own. */
+static void add_command(struct strbuf *b, const struct supplement *s, const char *command,
+                        const char *options)
 {
+    struct arena *a = &s->cli->arena;
+
+    strbuf_addf(b, "  alibi %s", command);
     for (int32_t i = 0; i < s->plan->artefacts_n; i++) {
-        const char *name = packed_name(s, s->plan->artefact[i].dir, "experiments");
-        bool shipped = strncmp(name, "experiments/", strlen("experiments/")) == 0;
-        strbuf_addf(b, " %s%s%s", shipped ? "" : "./", shipped ? s->plan->artefact[i].name : name,
-                    shipped ? "" : "/");
+        const struct plan_artefact *k = &s->plan->artefact[i];
+        const char *folder = workflow_grid_folder(&s->cli->project, a, k);
+        bool named = strcmp(folder, arena_printf(a, "experiments/%s", k->name)) == 0;
+        strbuf_addf(b, " %s",
+                    named ? k->name : str_shell_word(a, arena_printf(a, "./%s/", folder)));
     }
+    if (s->scale) strbuf_addf(b, " --scale %s", s->scale);
+    strbuf_addf(b, "%s\n", options);
+}
+
+/* Adds how to get a text that a run reads. */
+static int add_preparation(struct strbuf *b, struct supplement *s, const char *corpus,
+                           struct err *e)
+{
+    struct plan_corpus known;
+    struct manifest counts;
+
+    if (prepare_is_embedded(corpus)) return 0; /* `alibi run` makes it */
+    TRY(workflow_corpus(&known, &counts, &s->cli->project, &s->cli->arena, corpus, e));
+    if (known.url[0])
+        strbuf_addf(b, "  alibi data fetch %s && alibi data prepare %s    # %s\n", corpus, corpus,
+                    known.licence ? known.licence : known.url[0]);
+    else
+        strbuf_addf(b, "  alibi data prepare %s --text DIR    # train.txt, valid.txt, test.txt\n",
+                    corpus);
+    return 0;
+}
+
+/* Adds what the runs read, in a line for each text, and how to get it. */
+static int add_texts(struct strbuf *b, struct supplement *s, struct err *e)
+{
+    static const char sql[] =
+        "WITH done AS (SELECT r.*, value AS fingerprint FROM runs r JOIN run_list USING (run_id)"
+        "  LEFT JOIN settings s ON s.run_id = r.run_id AND key = 'data.fingerprint'"
+        "  WHERE state = 'done' ORDER BY r.scale, r.seed)"
+        " SELECT corpus, count(*) FILTER (WHERE kind = 'train'), count(*),"
+        " group_concat(DISTINCT scale), group_concat(DISTINCT seed), coalesce(max(fingerprint), '')"
+        " FROM done GROUP BY corpus ORDER BY corpus";
+    struct rows rows;
+
+    TRY(rows_read(&rows, &s->cli->arena, s->cli->store, sql, NULL, 0, e));
+    strbuf_add(b, "Texts that the runs read, which are not in this file:\n\n");
+    for (int32_t i = 0; i < rows.rows_n; i++) {
+        const struct store_cell *row = rows.row[i];
+        strbuf_addf(b, "  %s: %s trainings, %s runs, scale %s, seed %s%s%.16s\n",
+                    store_text(&row[0]), store_text(&row[1]), store_text(&row[2]),
+                    store_text(&row[3]), store_text(&row[4]),
+                    *store_text(&row[5]) ? ", fingerprint " : "", store_text(&row[5]));
+    }
+    strbuf_add(b, "\nTo repeat the runs, in this folder; the results come into results.db:\n\n");
+    for (int32_t i = 0; i < rows.rows_n; i++)
+        TRY(add_preparation(b, s, store_text(&rows.row[i][0]), e));
+    add_command(b, s, "run", "");
+    add_command(b, s, "report", "");
+    return 0;
+}
+
+/* Adds which programs computed the results, and where. */
+static int add_makers(struct strbuf *b, struct supplement *s, struct err *e)
+{
+    static const char sql[] =
+        "SELECT code_id, coalesce(device, 'an unknown device'), count(*) FROM attempts"
+        " WHERE current_result AND code_id IS NOT NULL GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2";
+    struct rows rows;
+
+    TRY(rows_read(&rows, &s->cli->arena, s->cli->store, sql, NULL, 0, e));
+    strbuf_addf(b, "Packed by alibi, code %s. Results:\n\n", code_id());
+    for (int32_t i = 0; i < rows.rows_n; i++)
+        strbuf_addf(b, "  %s by code %s on %s\n", store_text(&rows.row[i][2]),
+                    store_text(&rows.row[i][0]), store_text(&rows.row[i][1]));
+    return 0;
 }
 
 /* Says what is in the file, how to read it and how to repeat it. */
-static int write_readme(struct supplement *s, struct err *e)
+static int write_readme(struct supplement *s, const char *results, struct err *e)
 {
-    static const char sql[] =
-        "SELECT r.corpus, count(DISTINCT coalesce(r.train_run_id, r.run_id)), count(*),"
-        " group_concat(DISTINCT r.scale) FROM runs r GROUP BY 1 ORDER BY 1";
-    struct cli *c = s->cli;
-    struct rows rows;
+    struct arena *a = &s->cli->arena;
+    char sha256[HASH_HEX_BYTES];
     struct strbuf b;
 
-    TRY(rows_read(&rows, &c->arena, c->store, sql, NULL, 0, e));
-    strbuf_init(&b, &c->arena);
-    strbuf_addf(&b, "Packed by alibi, code %s.\n\n", code_id());
-    strbuf_add(&b,
-               "page.html has every table and figure with the origin of each number.\n"
-               "results.db has the results with settings, seed, code and protocol of each run.\n"
-               "\nTo read them with alibi, in this folder:\n\n  alibi report");
-    add_words(&b, s);
-    strbuf_add(&b, " --db results.db\n  alibi query \"SELECT * FROM evaluations\" --db results.db\n"
-                   "\nTo repeat the trainings, prepare the texts first; `alibi plan` says how:\n\n"
-                   "  alibi plan");
-    add_words(&b, s);
-    strbuf_add(&b, "\n  alibi run");
-    add_words(&b, s);
-    strbuf_add(&b, "\n\nTexts that the runs read, which are not in this file:\n\n");
-    for (int32_t i = 0; i < rows.rows_n; i++)
-        strbuf_addf(&b, "  %s: %s trainings, %s runs, scale %s\n", store_text(&rows.row[i][0]),
-                    store_text(&rows.row[i][1]), store_text(&rows.row[i][2]),
-                    store_text(&rows.row[i][3]));
-    return file_write_atomic(arena_printf(&c->arena, "%s/README.txt", s->made), b.text, b.n, e);
+    TRY(hash_file(sha256, results, e));
+    strbuf_init(&b, a);
+    for (int32_t i = 0; i < s->plan->artefacts_n; i++)
+        strbuf_addf(&b, "%s: %s\n", s->plan->artefact[i].name, s->plan->artefact[i].title);
+    strbuf_add(&b, "\n");
+    TRY(add_makers(&b, s, e));
+    strbuf_addf(&b,
+                "\n  page.html     every table and figure with the origin of each number\n"
+                "  %s  an SQLite file: the results with settings, seed, code, device and\n"
+                "                protocol of each run; its SHA-256 is\n"
+                "                %s\n"
+                "  plots/        the figures, with their data and gnuplot scripts\n",
+                PACKED_RESULTS, sha256);
+    for (int32_t i = 0; i < s->grids.n; i++) strbuf_addf(&b, "  %s\n", s->grids.item[i].name);
+    strbuf_add(&b, "\nTo read them with alibi, in this folder, without a training or a text:\n\n");
+    add_command(&b, s, "report", " --db " PACKED_RESULTS);
+    strbuf_add(&b, "  alibi query \"SELECT * FROM evaluations\" --db " PACKED_RESULTS "\n"
+                   "  alibi query --views    # what the columns mean\n\n");
+    TRY(add_texts(&b, s, e));
+    return file_write_atomic(arena_printf(a, "%s/README.txt", s->made), b.text, b.n, e);
 }
 
 /* Draws the figures and the page from the results that are packed. */
@@ -147,7 +203,7 @@ static int write_page(struct supplement *s, struct report_undrawn *undrawn, stru
 static int make_parts(struct supplement *s, struct report_undrawn *undrawn, struct err *e)
 {
     struct cli *c = s->cli;
-    const char *path = arena_printf(&c->arena, "%s/results.db", s->made);
+    const char *path = arena_printf(&c->arena, "%s/" PACKED_RESULTS, s->made);
     struct rows rows;
 
     TRY(store_publish(c->store, path, s->artefacts, e));
@@ -158,7 +214,7 @@ static int make_parts(struct supplement *s, struct report_undrawn *undrawn, stru
     if (rows.rows_n == 0)
         return ERR(e, ERR_NOINPUT, "%s has no results of %s; run `alibi run` first", c->results,
                    s->artefacts[0]);
-    TRY(write_readme(s, e));
+    TRY(write_readme(s, path, e));
     return write_page(s, undrawn, e);
 }
 
@@ -188,8 +244,8 @@ CLI_COMMAND(pack)
     struct plan_options selected = {0};
     struct supplement s = {.cli = c, .plan = &c->planning.plan};
     struct report_undrawn undrawn = {0};
+    struct file_scratch made = {.lock_fd = -1};
     const char *path = NULL;
-    char made[] = "/tmp/alibi-pack-XXXXXX";
     const struct cli_option options[] = {
         {"out", 'o', CLI_TEXT, &path, "FILE", "the zip file to write"},
         {"scale", 's', CLI_SCALE, &selected.scale, "NAME",
@@ -199,15 +255,18 @@ CLI_COMMAND(pack)
     TRY(cli_begin(c, options, e));
     if (!path) return ERR(e, ERR_USAGE, "pack: --out FILE.zip is missing");
     TRY(plan_open(&c->planning.plan, &c->project, c->rest.item, c->rest.n, &selected, e));
+    TRY(workflow_grid_files(&s.grids, &c->arena, &c->project, s.plan, e));
     s.artefacts = arena_array(&c->arena, (size_t)s.plan->artefacts_n + 1, sizeof *s.artefacts);
     for (int32_t i = 0; i < s.plan->artefacts_n; i++) s.artefacts[i] = s.plan->artefact[i].name;
     s.folder = folder_of(&c->arena, path);
-    if (!mkdtemp(made)) return ERR(e, ERR_CREATE, "%s: cannot be created", made);
-    s.made = made;
-    int rc = make_parts(&s, &undrawn, e);
+    s.scale = selected.scale;
+    const char *temporary = getenv("TMPDIR");
+    int rc =
+        file_scratch_open(&made, temporary && *temporary ? temporary : "/tmp", "alibi-pack", e);
+    s.made = made.path;
+    if (rc == 0) rc = make_parts(&s, &undrawn, e);
     if (rc == 0) rc = write_pack(&s, path, e);
-    struct err ignored;
-    (void)dir_remove_tree(AT_FDCWD, made, NULL, &ignored);
+    file_scratch_close(&made);
     if (rc < 0) return rc;
     cli_print("wrote %s: %d files\n", path, s.files_n);
     if (undrawn.n > 0)

@@ -10,16 +10,19 @@
 #include "report/report.h"
 #include "store/store.h"
 
-/* A row for each attempt; evaluations of one worker share its folder, and are a row. Several have
- * no settings in common. are then those of the first. */
+/* A row for each attempt that fits a line: `alibi show` has the rest. Evaluations of one worker
+ * share its folder, and are a row; what they do not share is that of the first, and they have no
+ * settings. */
 static const char running_sql[] =
-    "SELECT min(r.run_id) AS run_id, count(*) AS runs, r.attempt, r.device, r.ranks, t.kind,"
-    " t.position, t.L_train, p.done, p.total,"
+    "SELECT min(r.run_id) AS run_id, count(*) AS runs, t.kind, t.position, t.L_train, r.attempt,"
+    " r.ranks, CAST(p.done AS INTEGER) || ' of ' || CAST(p.total AS INTEGER) AS done,"
     " round(100.0 * p.done / max(p.total, 1), 1) AS percent,"
     " CASE WHEN p.done > 0 THEN CAST((julianday(p.updated_at) - julianday(r.started_at)) * 86400"
     "  * (p.total - p.done) / p.done AS INTEGER) END AS seconds_left,"
-    " round(p.loss_nats, 3) AS loss_nats, CAST(p.wps AS INTEGER) AS wps, r.started_at,"
-    " CASE WHEN count(*) = 1 THEN coalesce((SELECT max(g.settings) FROM grid_settings g"
+    " round(p.loss_nats, 3) AS loss_nats, CAST(p.wps AS INTEGER) AS wps,"
+    " substr(r.device, 1, instr(r.device || ',', ',') - 1) AS device,"
+    " CASE WHEN count(*) = 1 THEN coalesce((SELECT iif(length(max(g.settings)) > 40,"
+    "   substr(max(g.settings), 1, 39) || '…', max(g.settings)) FROM grid_settings g"
     "  WHERE g.run_id = r.run_id), '') ELSE '' END AS settings"
     " FROM attempts r JOIN run_list t USING (run_id)"
     " LEFT JOIN progress p ON p.run_id = r.run_id AND p.attempt = r.attempt"

@@ -30,9 +30,39 @@ static void print_merge(struct cli *c, const struct merge_result *m, const char 
                   m->unreadable.n, m->unreadable.why);
 }
 
+/* The names of a list in a line, the first ones if it is long. */
+static const char *some_names(struct arena *a, const struct merged_names *names)
+{
+    enum { SHOWN_N = 8 };
+    struct strbuf b;
+
+    strbuf_init(&b, a);
+    for (int32_t i = 0; i < names->n && i < SHOWN_N; i++)
+        strbuf_addf(&b, "%s%s", i ? ", " : "", names->item[i]);
+    if (names->n > SHOWN_N) strbuf_addf(&b, " and %d more", names->n - SHOWN_N);
+    return b.text;
+}
+
+static void print_grids(struct cli *c, const struct merged_grids *g, const char *path)
+{
+    struct arena *a = &c->arena;
+
+    if (g->copied.n)
+        cli_print("copied %d file%s of its grids: %s\n", g->copied.n, cli_plural(g->copied.n),
+                  some_names(a, &g->copied));
+    if (g->different.n)
+        cli_print("kept %d file%s of this project that differ%s in %s: %s\n", g->different.n,
+                  cli_plural(g->different.n), g->different.n == 1 ? "s" : "", path,
+                  some_names(a, &g->different));
+    for (int32_t i = 0; i < g->missing.n; i++)
+        cli_print("the results of %s; copy the folder here, `alibi report` needs it\n",
+                  g->missing.item[i]);
+}
+
 CLI_COMMAND(merge)
 {
     struct merge_result m;
+    struct merged_grids grids;
 
     TRY(cli_begin(c, NULL, e));
     const char *path = c->rest.item[0];
@@ -40,6 +70,8 @@ CLI_COMMAND(merge)
     TRY(store_open(&c->store, c->results, STORE_WRITE, e));
     TRY(store_merge(c->store, &m, &c->project, path, e));
     print_merge(c, &m, path);
+    TRY(workflow_merge_grids(&grids, &c->project, &c->arena, path, e));
+    print_grids(c, &grids, path);
     int32_t n = m.skipped.n + m.unreadable.n;
     if (n)
         return ERR(e, ERR_DATA, "%d run folder%s left out; the first: %s", n, cli_plural(n),

@@ -50,8 +50,8 @@ int unpack_files(const char *archive_path, const char *dir, const struct unpack_
                  int32_t files_n, int64_t bytes_max, struct err *e);
 
 /* pack_open - begins the zip file at a path that the user gave; close *out also after an error.
- * pack_add - adds a file; its time is the first that the format knows, so that equal files make
- * equal archives. pack_close - completes the archive if rc is 0, otherwise there is none. Errors:
+ * pack_add - adds a file without a time, which readers show as 1980, so that equal files make equal
+ * archives. pack_close - completes the archive if rc is 0, otherwise there is none. Errors:
  * ERR_CREATE, ERR_IO, ERR_NOMEM. */
 struct pack;
 int pack_open(struct pack **out, const char *path, struct err *e);

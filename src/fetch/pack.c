@@ -51,7 +51,7 @@ int pack_open(struct pack **out, const char *path, struct err *e)
 
 int pack_add(struct pack *p, const char *name, const void *data, size_t n, struct err *e)
 {
-    enum { FILE_MODE = 0644, FIRST_TIME = 315532800 }; /* 1980, the first day of the format */
+    enum { FILE_MODE = 0644 };
     struct archive_entry *entry = archive_entry_new();
 
     p->e = e;
@@ -59,7 +59,6 @@ int pack_add(struct pack *p, const char *name, const void *data, size_t n, struc
     archive_entry_set_pathname_utf8(entry, name);
     archive_entry_set_filetype(entry, AE_IFREG);
     archive_entry_set_perm(entry, FILE_MODE);
-    archive_entry_set_mtime(entry, FIRST_TIME, 0);
     archive_entry_set_size(entry, (la_int64_t)n);
     bool written = archive_write_header(p->archive_own, entry) == ARCHIVE_OK &&
                    archive_write_data(p->archive_own, data, n) == (la_ssize_t)n;

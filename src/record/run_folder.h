@@ -23,7 +23,7 @@
 #include "record/fields.h"
 #include "spec/spec.h"
 
-#define RUN_FOLDERS "runs" /* in a project's folder: the folder of all run folders */
+#define RUN_FOLDERS "runs"    /* in a project's folder: the folder of all run folders */
 #define RUN_SCRATCH ".verify" /* in it: what `alibi verify` and `alibi export --losses` repeat */
 
 enum run_file { RUN_SPEC, RUN_FRESH, RUN_EVENTS, RUN_LOG, RUN_MEET };

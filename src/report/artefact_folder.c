@@ -31,16 +31,19 @@ int report_folder_read(char **text, struct arena *a, const char *path, struct er
 }
 
 /* Finds the file that a use: line names. */
-static int folder_find_used(const char **out, struct arena *a, const struct project *p,
-                            const char *dir, const struct report_use *use, struct err *e)
+static int folder_find_used(const char **out, struct report_folder *f, struct arena *a,
+                            const struct project *p, const struct report_use *use, struct err *e)
 {
+    const char *dir = f->dir;
     const char *places[] = {arena_printf(a, "%s/..", dir),
                             arena_printf(a, "%s/experiments", p->root),
                             arena_printf(a, "%s/experiments", p->share)};
 
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         *out = arena_printf(a, "%s/%s/%s", places[i], use->folder, use->file);
-        if (file_exists(*out)) return 0;
+        if (!file_exists(*out)) continue;
+        *vec_push(a, &f->used) = *out;
+        return 0;
     }
     return ERR(e, ERR_DATA, "%s/table.txt:%d: use: there is no %s/%s in %s, %s or %s", dir,
                use->line, use->folder, use->file, places[0], places[1], places[2]);
@@ -48,7 +51,7 @@ static int folder_find_used(const char **out, struct arena *a, const struct proj
 
 /* Reads the folder's file, else the one it uses, else that of experiments/default; without any,
  * text and path are NULL. */
-static int folder_read(const char **text, const char **path, const struct report_folder *f,
+static int folder_read(const char **text, const char **path, struct report_folder *f,
                        struct arena *a, const struct project *p, const char *name, bool has_default,
                        struct err *e)
 {
@@ -61,7 +64,7 @@ static int folder_read(const char **text, const char **path, const struct report
         return ERR(e, ERR_DATA,
                    "%s/table.txt:%d: use: %s/%s, but %s is there too; keep one of them", f->dir,
                    use->line, use->folder, name, *path);
-    if (use) TRY(folder_find_used(path, a, p, f->dir, use, e));
+    if (use) TRY(folder_find_used(path, f, a, p, use, e));
     if (!use && !file_exists(*path)) {
         *path = has_default ? arena_printf(a, "%s/experiments/default/%s", p->share, name) : NULL;
         if (!*path) return 0;
@@ -105,7 +108,7 @@ static int folder_read_layout(struct report_folder *f, struct arena *a, const st
     if (!f->laid_out) f->layout.title = arena_printf(a, "%s: %s", f->artefact, f->layout.title);
     const struct report_use *use = report_layout_used(&f->layout, "table.txt");
     if (!use) return 0;
-    TRY(folder_find_used(&used_path, a, p, f->dir, use, e));
+    TRY(folder_find_used(&used_path, f, a, p, use, e));
     TRY(report_folder_read((char **)&text, a, used_path, e));
     TRY(report_layout_read(&from, a, used_path, text, e));
     const struct report_use *chain = report_layout_used(&from, "table.txt");

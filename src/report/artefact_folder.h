@@ -40,6 +40,10 @@ struct report_folder {
     const char *paper_path;   /* NULL without paper.tsv */
     struct rows effects;      /* rows of effects.tsv, which limit what a claim can show */
     const char *effects_path; /* NULL: there is no such file */
+    struct {
+        const char **item; /* the files of other folders that use: lines put in place of its own */
+        int32_t n, capacity;
+    } used;
 };
 
 /* report_folder_open - reads the files of dir. Errors: ERR_USAGE artefact is not a name;

@@ -368,11 +368,14 @@ static int write_table(FILE *out, struct compare *c, struct notes *notes, struct
     gather_common(&common, c, r);
     move_to_notes(notes, r, "settings");
     move_to_notes(notes, r, "note");
-    if (format == REPORT_LATEX) {
+    if (format == REPORT_LATEX) { /* of the text and CSV: ids are not for a paper */
+        report_rows_drop(r, report_rows_column(r, "run A"));
+        report_rows_drop(r, report_rows_column(r, "run B"));
         const char *both =
             arena_printf(r->arena, "A: %s. B: %s. Lengths are the paper's.%s%s", c->filter[0],
                          c->filter[1], common.n ? " In every row: " : "", common.text);
         report_latex_open(out, both, arena_printf(r->arena, "compare-%d", ++c->tables_n));
+        fputs("\\setlength{\\tabcolsep}{3pt}\n", out); /* up to nine columns in one line */
         TRY(report_rows_write(out, r, format, e));
         report_latex_close(out);
         return 0;
@@ -457,9 +460,11 @@ static int write_for_people(FILE *out, struct compare *c, struct rows *r, enum r
         report_rows_slice(&table, r, 0, alike, i, n);
         TRY(write_table(out, c, &notes, &table, format, e));
     }
-    if (notes.n) fputc('\n', out);
+    bool ragged = notes.n && format == REPORT_LATEX; /* names of settings have no hyphens */
+    if (notes.n) fputs(ragged ? "\n{\\raggedright\n" : "\n", out);
     for (int32_t i = 0; i < notes.n; i++)
         write_note(out, c->arena, arena_printf(c->arena, "[%d] ", i + 1), notes.item[i], format);
+    if (ragged) fputs("}\n", out);
     if (mean || unpaired) fputc('\n', out);
     if (mean) report_write_paragraph(out, mean, format);
     if (unpaired) report_write_paragraph(out, unpaired, format);

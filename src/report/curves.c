@@ -16,9 +16,10 @@ struct curves {
 };
 
 /* Returns one row for each run in :runs (ids of 16 digits, a space after each), in that order: its
- * label (method, and settings in which the runs differ), the settings that all share, and its
- * losses, a line each. Runs of several scales differ in almost every setting, and only their scale
- * is shown. Its style is that of the method if no two runs share one, else its place. */
+ * label (method, and settings in which the runs differ, by the last part of their keys unless two
+ * end alike), the settings that all share, and its losses, a line each. Runs of several scales
+ * differ in almost every setting, and only their scale is shown. Its style is that of the method if
+ * no two runs share one, else its place. */
 static const char runs_sql[] =
     "WITH RECURSIVE asked(place, run_id, rest) AS (\n"
     "  SELECT 0, NULL, :runs\n"
@@ -44,9 +45,12 @@ static const char runs_sql[] =
     "  HAVING count(DISTINCT value) > 1 AND count(*) = (SELECT runs_n FROM same)\n"
     "  UNION SELECT key FROM setting GROUP BY key, position, L_train\n"
     "  HAVING count(DISTINCT value) > 1),\n"
+    "short AS (\n"
+    "  SELECT key, CASE count(*) OVER (PARTITION BY last) WHEN 1 THEN last ELSE key END AS name\n"
+    "  FROM (SELECT key, substr(key, instr(key, '.') + 1) AS last FROM varying)),\n"
     "named AS (\n"
-    "  SELECT run_id, group_concat(' ' || key || '=' || value, '') AS settings\n"
-    "  FROM (SELECT * FROM setting JOIN varying USING (key) ORDER BY run_id, key)\n"
+    "  SELECT run_id, group_concat(' ' || name || '=' || value, '') AS settings\n"
+    "  FROM (SELECT * FROM setting JOIN short USING (key) ORDER BY run_id, key)\n"
     "  WHERE (SELECT scale FROM same) GROUP BY run_id),\n"
     "labelled AS (\n"
     "  SELECT t.*, t.method || CASE WHEN same.scale THEN '' ELSE ' ' || t.scale END\n"

@@ -80,6 +80,22 @@ static int run_gnuplot(const char **message, struct arena *a, const struct repor
     return 0;
 }
 
+/* Blanks the date of a PDF, so that equal figures are equal bytes. */
+static int remove_date(struct arena *a, const char *path, struct err *e)
+{
+    enum { BYTES_MAX = 64 << 20 };
+    static const char key[] = "/CreationDate (";
+    char *pdf;
+    size_t n;
+
+    TRY(file_read(a, &pdf, &n, path, BYTES_MAX, e));
+    char *date = memmem(pdf, n, key, sizeof key - 1);
+    char *end = date ? memchr(date, ')', n - (size_t)(date - pdf)) : NULL;
+    if (!end) return 0;
+    memset(date, ' ', (size_t)(end - date) + 1);
+    return file_write_atomic(path, pdf, n, e);
+}
+
 static int draw_format(struct arena *a, const struct report_gnuplot *g, const char *format,
                        struct err *e)
 {
@@ -97,7 +113,8 @@ static int draw_format(struct arena *a, const struct report_gnuplot *g, const ch
         rc = ERR(e, ERR_INTERNAL, "gnuplot could not draw %s.gp: %s", g->name, message);
     else if (rc == 0 && (stat(temporary_path, &st) < 0 || st.st_size == 0))
         rc = ERR(e, ERR_INTERNAL, "gnuplot drew nothing from %s.gp", g->name);
-    else if (rc == 0 && rename(temporary_path, path) < 0)
+    if (rc == 0 && strcmp(format, "pdf") == 0) rc = remove_date(a, temporary_path, e);
+    if (rc == 0 && rename(temporary_path, path) < 0)
         rc = ERR(e, ERR_CREATE, "%s: rename: %s", path, strerror(errno));
     if (rc < 0) unlink(temporary_path);
     return rc;

@@ -338,8 +338,8 @@ int report_html_figure(FILE *out, struct arena *a, const char *path, const char 
 /* --- a README ------------------------------------------------------------------------------- */
 
 /* Supports the Markdown that the artefacts' READMEs use: blocks between empty lines, **bold** and
- * `code` in them, # headings of a line. A block that begins like a list, a table, a quotation or code keeps
- * its lines. Anything else is text: nothing of it can become markup. */
+ * `code` in them, # headings of a line. A block that begins like a list, a table, a quotation or
+ * code keeps its lines. Anything else is text: nothing of it can become markup. */
 
 /* Writes one piece between marks, such as `code`. Returns the position behind it; NULL: the mark at
  * p opens nothing. */

@@ -8,7 +8,6 @@
  * configuration, r-<run id> a run, m-<number> a machine. */
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/map.h"
 #include "report/cells.h"
@@ -303,18 +302,14 @@ static int page_board(struct report_page *p, struct err *e)
 /* Writes the scoreboard, the claims and the provenance. */
 static int page_contents(struct report_page *p, const char *sentence, struct err *e)
 {
-    char now[CLOCK_TEXT_BYTES];
-
-    clock_utc(now);
     fputs("<section id=\"contents\">\n", p->out);
     if (p->items_n) fputs("<h2>Tables and figures</h2>\n", p->out);
     if (p->items_n) TRY(page_board(p, e));
     if (sentence) TRY(write_claims(p, "The claims of the paper, judged", sentence, e));
     report_html(p->out,
                 "<details id=\"made\"><summary>Provenance</summary>\n"
-                "<p>Written by <code>alibi report</code>, version <code>%s</code>, on %s from "
-                "<code>results.db</code>.</p>\n",
-                code_id(), now);
+                "<p>Written by <code>alibi report</code>, version <code>%s</code>.</p>\n",
+                code_id());
     TRY(page_made(p, e));
     fputs("</details>\n<p><a href=\"#runs\">Every run</a></p>\n</section>\n", p->out);
     return 0;

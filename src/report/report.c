@@ -552,7 +552,8 @@ static int draw_figure(struct report_job *j, const char **sentence, const char *
     if (rc < 0 && j->options->undrawn && j->options->undrawn->n++ == 0)
         j->options->undrawn->first = fault;
     if (rc < 0)
-        *sentence = arena_printf(&j->arena, "The figure was not drawn: %s", fault.text);
+        *sentence = arena_printf(&j->arena, "The figure was not drawn: %s%s", fault.text,
+                                 rc == ERR_CREATE ? "; --figures DIR draws it elsewhere" : "");
     else if (points == 0 && report_rows_real(&j->all, 0, "all_n", 0) >
                                 report_rows_real(&j->all, 0, "missing_n", 0))
         *sentence = arena_printf(&j->arena, "The figure was not drawn: no %s is a number.",

@@ -9,9 +9,13 @@
 #include "base/file.h"
 
 enum {
-    GAP = 2,         /* spaces between columns of the text form */
-    PROSE = 60,      /* characters from which a cell is a sentence */
-    LATEX_PROSE = 70 /* hundredths of the width, for columns of sentences */
+    GAP = 2,          /* spaces between columns of the text form */
+    PROSE = 60,       /* characters from which a cell is a sentence */
+    WORDS = 30,       /* characters from which a cell may be broken where a table is too wide */
+    LATEX_PROSE = 70, /* hundredths of the width, at most, for columns of sentences */
+    LATEX_PROSE_MIN = 20,
+    LATEX_LINE = 76, /* characters of a line of a LaTeX article, about */
+    LATEX_GAP = 3    /* between two columns */
 };
 
 size_t report_subscript(const char *text, const char *p)
@@ -28,7 +32,7 @@ struct table {
     FILE *out;
     const struct rows *rows;
     const bool *right;
-    int32_t *width;    /* of the columns of the text form */
+    int32_t *width;    /* of the columns, in characters */
     int32_t owed;      /* spaces not written yet: no line ends with a space */
     const char *above; /* LaTeX: the name of above_n columns from above_first on; or NULL */
     int32_t above_first, above_n;
@@ -64,7 +68,7 @@ static void put_pad(FILE *out, int32_t n, char c)
     for (int32_t i = 0; i < n; i++) fputc(c, out);
 }
 
-static void text_begin(struct table *t)
+static void measure_columns(struct table *t)
 {
     const struct rows *r = t->rows;
 
@@ -165,22 +169,40 @@ static void latex_put(FILE *out, const char *text)
     }
 }
 
-/* Columns of sentences are broken into lines and share LATEX_PROSE hundredths of the width. */
+/* Finds the columns of sentences, and in a table wider than a line the widest column of texts.
+ * Returns the hundredths of the width that each of them gets: LaTeX breaks them into lines. */
+static int32_t latex_share(const struct table *t, bool *prose)
+{
+    int32_t columns_n = t->rows->columns_n, widest = -1, prose_n = 0, rest = LATEX_LINE;
+    int32_t total = LATEX_GAP * columns_n;
+
+    for (int32_t c = 0; c < columns_n; c++) {
+        total += t->width[c];
+        prose[c] = !t->right[c] && t->width[c] > PROSE;
+        if (!t->right[c] && (widest < 0 || t->width[c] > t->width[widest])) widest = c;
+    }
+    if (total > LATEX_LINE && widest >= 0 && t->width[widest] > WORDS) prose[widest] = true;
+    for (int32_t c = 0; c < columns_n; c++) {
+        prose_n += prose[c];
+        rest -= LATEX_GAP + (prose[c] ? 0 : t->width[c]);
+    }
+    if (prose_n == 0) return 0;
+    int32_t share = 100 * rest / LATEX_LINE;
+    share = share > LATEX_PROSE ? LATEX_PROSE : share < LATEX_PROSE_MIN ? LATEX_PROSE_MIN : share;
+    return share / prose_n;
+}
+
 static void latex_begin(struct table *t)
 {
     const struct rows *r = t->rows;
     bool *prose = arena_array(r->arena, (size_t)r->columns_n + 1, sizeof *prose);
-    int32_t prose_n = 0;
 
-    for (int32_t c = 0; c < r->columns_n; c++) {
-        for (int32_t i = 0; i < r->rows_n; i++)
-            prose[c] |= !t->right[c] && text_width(clean_text(t, i, c)) > PROSE;
-        prose_n += prose[c];
-    }
+    measure_columns(t);
+    int32_t share = latex_share(t, prose);
     fputs("\\begin{tabular}{", t->out);
     for (int32_t c = 0; c < r->columns_n; c++)
         if (prose[c])
-            fprintf(t->out, "p{0.%02d\\linewidth}", LATEX_PROSE / prose_n);
+            fprintf(t->out, "p{0.%02d\\linewidth}", share);
         else
             fputc(t->right[c] ? 'r' : 'l', t->out);
     fputs("}\n\\toprule\n", t->out);
@@ -300,7 +322,7 @@ static const struct encoding {
     void (*cell)(struct table *t, int32_t row, int32_t column);
     const char *open, *first, *between, *last, *head_last, *close;
 } encodings[] = {
-    [REPORT_TEXT] = {"text", text_begin, text_rule, text_cell, "", "", "", "\n", "\n", ""},
+    [REPORT_TEXT] = {"text", measure_columns, text_rule, text_cell, "", "", "", "\n", "\n", ""},
     [REPORT_MARKDOWN] = {"markdown", NULL, markdown_rule, markdown_cell, "", "| ", " | ", " |\n",
                          " |\n", ""},
     [REPORT_CSV] = {"csv", NULL, NULL, csv_cell, "", "", ",", "\n", "\n", ""},

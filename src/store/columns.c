@@ -130,7 +130,7 @@ static const struct note columns[] = {
     {"logit_low logit_high", "extremes of the scores without the bias"},
     {"slope", "m of a bias -m * distance; NULL: another bias"},
     {"bound_excess", "the most, in nats, by which a weight leaves the bounds that follow from "
-                     "slope and scores (explore/decay)"},
+                     "slope and scores"},
     {"weight", "weight of a word at this distance, in the product of a head's matrices of weights, "
                "mean over rows"},
     {"rows", "rows in a batch, of a benchmark in mode eval: 1 means one window at a time; of "

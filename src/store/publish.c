@@ -38,20 +38,14 @@ static int publish_rows(struct merge *m, struct err *e)
     return database_script(m->store, schema_trigger, e);
 }
 
-int store_publish(struct store *s, const char *path, const char *const *artefacts, struct err *e)
+static int publish_to(struct store *s, const char *path, const char *const *artefacts,
+                      struct err *e)
 {
     struct merge_result result = {0};
     struct merge m = {.result = &result};
-    struct stat st;
     int rc = 0;
 
     arena_init(&m.arena);
-    bool is_own =
-        stat(path, &st) == 0 && st.st_dev == s->opened.st_dev && st.st_ino == s->opened.st_ino;
-    if (is_own || file_exists(arena_printf(&m.arena, "%s.lock", path)))
-        TRY_OUT(rc,
-                ERR(e, ERR_USAGE, "%s is the results.db of a project; name another file", path));
-    TRY_OUT(rc, store_check(s, e));
     TRY_OUT(rc, database_memory(&m.store, s, false, e));
     TRY_OUT(rc, merge_attach(&m, s, e));
     TRY_OUT(rc, publish_rows(&m, e));
@@ -63,5 +57,34 @@ int store_publish(struct store *s, const char *path, const char *const *artefact
 out:
     store_close(m.store);
     arena_fini(&m.arena);
+    return rc;
+}
+
+static bool is_of_project(const struct store *s, const char *path)
+{
+    struct arena a;
+    struct stat st;
+
+    arena_init(&a);
+    bool is_own =
+        stat(path, &st) == 0 && st.st_dev == s->opened.st_dev && st.st_ino == s->opened.st_ino;
+    bool is = is_own || file_exists(arena_printf(&a, "%s.lock", path));
+    arena_fini(&a);
+    return is;
+}
+
+int store_publish(struct store *s, const char *path, const char *const *artefacts, struct err *e)
+{
+    struct store *written = NULL;
+
+    if (is_of_project(s, path))
+        return ERR(e, ERR_USAGE, "%s is the results.db of a project; name another file", path);
+    TRY(store_check(s, e));
+    TRY(publish_to(s, path, artefacts, e));
+    if (!artefacts) return 0;
+    /* Numbers the rows again, which else would tell of the deleted ones. */
+    TRY(store_open(&written, path, STORE_GIVEN, e));
+    int rc = publish_to(written, path, NULL, e);
+    store_close(written);
     return rc;
 }

@@ -35,7 +35,7 @@ const char *database_rebuild(const struct store *s)
         s,
         "; move results.db* away, then rebuild it with `alibi merge runs/` or take it from a "
         "backup",
-        "; take an undamaged copy from where it is published");
+        "; take an undamaged copy from where it is published, unpacked if it is a zip file");
 }
 
 int database_replaced_error(const struct store *s, struct err *e)

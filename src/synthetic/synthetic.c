@@ -80,21 +80,6 @@ static bool happens(struct generator *g, uint32_t permille)
     return choose_option(g, (const uint32_t[]){permille, 1000 - permille}) == 0;
 }
 
-/* Bins of the distance to the last mention in the document: 0 other symbols, 1 the first mention,
- * then from 1, 16, 64, 192 and 384 tokens on. */
-static int32_t mention_class(struct generator *g, int32_t symbol)
-{
-    static const int64_t from[] = {1, 16, 64, 192, 384};
-    int32_t class = 1;
-
-    if (symbol < symbol_first_entity(g->settings)) return 0;
-    int64_t last = g->mentioned[symbol];
-    g->mentioned[symbol] = g->tokens_n;
-    if (last < g->document_first) return class;
-    for (size_t i = 0; i < sizeof from / sizeof *from; i++) class += g->tokens_n - last >= from[i];
-    return class;
-}
-
 void synthetic_emit(struct generator *g, int32_t symbol, double p, int32_t class)
 {
     bool ends_line = symbol == SYMBOL_LINE_END || symbol == SYMBOL_DOCUMENT_END;
@@ -112,7 +97,7 @@ void synthetic_emit(struct generator *g, int32_t symbol, double p, int32_t class
 /* Writes a symbol of a document; p is its probability after the pending choices. */
 static void emit_symbol(struct generator *g, int32_t symbol, double p)
 {
-    synthetic_emit(g, symbol, p, g->settings->classes ? mention_class(g, symbol) : 0);
+    synthetic_emit(g, symbol, p, 0);
 }
 
 /* Draws a symbol of a class and writes it; returns its rank. */
@@ -133,7 +118,6 @@ static void init_language(struct generator *g, struct arena *a)
     g->successor = arena_array(a, clusters_n, sizeof *g->successor);
     g->verb_preposition = arena_array(a, clusters_n, sizeof *g->verb_preposition);
     g->spelling = arena_array(a, (size_t)synthetic_words_n(s), sizeof *g->spelling);
-    g->mentioned = arena_array(a, (size_t)synthetic_words_n(s), sizeof *g->mentioned);
     g->word_count = arena_array(a, clusters_n, sizeof *g->word_count);
     g->kind_count = arena_array(a, clusters_n, sizeof *g->kind_count);
     zipf_init(&g->kind[KIND_NOUN], 0, NOUNS_N, 6);
@@ -159,7 +143,6 @@ static void init_language(struct generator *g, struct arena *a)
         for (int32_t verb = 0; verb < VERBS_N; verb++)
             g->verb_preposition[i][verb] = (int32_t)synthetic_below(g, PREPOSITIONS_N);
     for (int32_t i = 0; i < synthetic_words_n(s); i++) synthetic_word(g->spelling[i], s, i);
-    for (int32_t i = 0; i < synthetic_words_n(s); i++) g->mentioned[i] = -1;
 }
 
 /* --- the grammar --- */
@@ -423,7 +406,6 @@ static void document(struct generator *g)
     memset(g->word_count, 0, clusters_n * sizeof *g->word_count);
     memset(g->kind_count, 0, clusters_n * sizeof *g->kind_count);
     g->entities_n = 0;
-    g->document_first = g->tokens_n;
     title(g);
     do {
         section(g);
@@ -437,8 +419,7 @@ void synthetic_make(struct synthetic_text *out, struct arena *a, const struct sy
 {
     struct generator *g = arena_alloc(a, sizeof *g);
 
-    static void (*const documents[])(struct generator * g) = {document, synthetic_recall_document,
-                                                              synthetic_copy_document};
+    static void (*const documents[])(struct generator * g) = {document, synthetic_recall_document};
 
     assert(s->entities_most <= ENTITIES_MOST && s->entities_n <= ZIPF_MOST);
     g->settings = s;

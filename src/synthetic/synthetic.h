@@ -19,14 +19,12 @@
  * them. Words are mostly from these clusters and recur within the document. Entities are introduced
  * with a role and a year, which later sentences repeat. Each verb prefers a preposition.
  *
- * Two corpora are tasks instead (synthetic_tasks.c):
- * - recall: 64 needles (k, v), 8 queries (k), 8 answers (v) and 32 fillers. In each step, with
- *   probability 1/16 a needle, uniform, whose k becomes fresh; with 1/24, if some k is fresh, the
- *   query of a fresh k, uniform, and then the answer of its latest needle, after which k is not
- *   fresh; otherwise a filler, uniform. A document is a line of 4,096 tokens; needles and fresh
- * keys stay over its end. Answers are grouped by the distance from the needle to the query.
- * - copy: a mark, short or long, then 4 to 27 or 28 to 189 uniform letters, a separator, and the
- *   letters again. The copied letters are grouped by their place in the copy. */
+ * One corpus is a task instead (synthetic_recall.c): 64 needles (k, v), 8 queries (k), 8 answers
+ * (v) and 32 fillers. In each step, with probability 1/16 a needle, uniform, whose k becomes fresh;
+ * with 1/24, if some k is fresh, the query of a fresh k, uniform, and then the answer of its latest
+ * needle, after which k is not fresh; otherwise a filler, uniform. A document is a line of 4,096
+ * tokens; needles and fresh keys stay over its end. Answers are grouped by the distance from the
+ * needle to the query. */
 #ifndef SYNTHETIC_SYNTHETIC_H
 #define SYNTHETIC_SYNTHETIC_H
 
@@ -37,14 +35,13 @@
 
 enum { SYNTHETIC_SPLITS_N = 3, SYNTHETIC_OPENINGS_N = 4, SYNTHETIC_WORD_BYTES = 16 };
 
-enum synthetic_task { SYNTHETIC_DOCUMENTS, SYNTHETIC_RECALL, SYNTHETIC_COPY };
+enum synthetic_task { SYNTHETIC_DOCUMENTS, SYNTHETIC_RECALL };
 
-/* Shares are in permille. Tasks use only the first fields. */
+/* Shares are in permille. A task uses only the first fields. */
 struct synthetic_settings {
     const char *name;
     enum synthetic_task task;
-    const char *classes; /* names, one a line; NULL: none. Documents: entities and content words at
-                           their first mention in the document and at later ones */
+    const char *classes;    /* names, one a line; NULL: none, as of documents */
     uint64_t language_seed; /* determines successors of clusters and prepositions of verbs */
     int64_t tokens_n[SYNTHETIC_SPLITS_N]; /* at least */
     int32_t clusters_n, years_n, entities_n;

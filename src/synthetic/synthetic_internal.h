@@ -1,4 +1,4 @@
-/* synthetic_internal.h - the generator of an embedded corpus, shared by documents and tasks. */
+/* synthetic_internal.h - the generator of an embedded corpus, shared by documents and the task. */
 #ifndef SYNTHETIC_SYNTHETIC_INTERNAL_H
 #define SYNTHETIC_SYNTHETIC_INTERNAL_H
 
@@ -37,9 +37,7 @@ struct generator {
     uint32_t mentions[ENTITIES_MOST];
     uint32_t (*word_count)[CLUSTER_N]; /* (clusters) */
     uint32_t (*kind_count)[KINDS_N];   /* (clusters) */
-    int64_t *mentioned;                /* (words): the token of the last mention; -1: none */
-    int64_t document_first;            /* the document's first token */
-    /* A task so far. */
+    /* The task so far. */
     int32_t value[SYNTHETIC_KEYS_N];  /* of the latest needle of each key */
     int64_t needle[SYNTHETIC_KEYS_N]; /* the token of that needle */
     bool fresh[SYNTHETIC_KEYS_N];
@@ -56,10 +54,9 @@ uint32_t synthetic_below(struct generator *g, uint64_t n);
 /* synthetic_emit - writes a target of a class; p is its probability after the pending choices. */
 void synthetic_emit(struct generator *g, int32_t symbol, double p, int32_t class);
 
-/* --- synthetic_tasks.c: the documents of tasks, and their words --- */
+/* --- synthetic_recall.c: the documents of the task, and its words --- */
 void synthetic_recall_document(struct generator *g);
-void synthetic_copy_document(struct generator *g);
-int32_t synthetic_task_words_n(enum synthetic_task task);
-void synthetic_task_word(char out[SYNTHETIC_WORD_BYTES], enum synthetic_task task, int32_t symbol);
+int32_t synthetic_recall_words_n(void);
+void synthetic_recall_word(char out[SYNTHETIC_WORD_BYTES], int32_t symbol);
 
 #endif

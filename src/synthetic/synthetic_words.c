@@ -55,23 +55,11 @@ static const struct synthetic_settings synthetic_corpora[] = {
      .clusters_n = 8,
      .years_n = 8,
      .entities_n = 40},
-    /* The text of -mini2, with classes. */
-    {.name = "synthetic-mentions-mini",
-     ARTICLES_OF_FEW_WORDS(2000000),
-     .clusters_n = 8,
-     .years_n = 8,
-     .entities_n = 40,
-     .classes = "other\nfirst\nagain-1\nagain-16\nagain-64\nagain-192\nagain-384\n"},
     {.name = "synthetic-recall",
      .task = SYNTHETIC_RECALL,
      .tokens_n = {2000000, 524288, 524288},
      .classes = "filler\nneedle\nquery\nfrom-1\nfrom-16\nfrom-32\nfrom-48\nfrom-64\nfrom-96\n"
                 "from-128\nfrom-192\nfrom-256\nfrom-384\n"},
-    {.name = "synthetic-copy",
-     .task = SYNTHETIC_COPY,
-     .tokens_n = {2000000, 131072, 131072},
-     .classes = "other\nshort-1\nshort-2\nshort-10\nlong-1\nlong-2\nlong-29\nlong-65\n"
-                "long-129\n"},
 };
 enum { CORPORA_N = sizeof synthetic_corpora / sizeof *synthetic_corpora };
 
@@ -90,7 +78,7 @@ const struct synthetic_settings *synthetic_find(const char *name)
 
 int32_t synthetic_words_n(const struct synthetic_settings *s)
 {
-    if (s->task != SYNTHETIC_DOCUMENTS) return synthetic_task_words_n(s->task);
+    if (s->task != SYNTHETIC_DOCUMENTS) return synthetic_recall_words_n();
     return symbol_first_cluster(s) + s->clusters_n * CLUSTER_N;
 }
 
@@ -155,7 +143,7 @@ void synthetic_word(char out[SYNTHETIC_WORD_BYTES], const struct synthetic_setti
 
     assert(symbol >= 0 && symbol < synthetic_words_n(s));
     if (s->task != SYNTHETIC_DOCUMENTS)
-        synthetic_task_word(out, s->task, symbol);
+        synthetic_recall_word(out, symbol);
     else if (symbol < SYMBOL_YEAR)
         snprintf(out, SYNTHETIC_WORD_BYTES, "%s", fixed_words[symbol]);
     else if (entity < 0)

@@ -127,20 +127,53 @@ static int download_weights(struct reader *s, struct attention a, float *weight,
                          (size_t)a.H * (size_t)T * sizeof *s->lse_host, e);
 }
 
+/* True if a head's bias is table[1] * distance at every distance, as learned slopes give it. */
+static bool is_slope(const float *table, int32_t n)
+{
+    for (int32_t d = 0; d < n; d++) {
+        float line = table[1] * (float)d;
+        if (!(fabsf(table[d] - line) <= 1e-6f * fabsf(line))) return false;
+    }
+    return true;
+}
+
+/* Reads the slopes from a table of distances, for which `scratch` (H,T,T) has room. *are: every
+ * head's bias is a slope. */
+static int download_table_slopes(bool *are, struct reader *s, const struct attention_bias *bias,
+                                 float *slope, float *scratch, struct err *e)
+{
+    int32_t n = bias->bias_table_n, T = s->layer.T, H = s->layer.H;
+
+    *are = T > 1 && n >= T && n <= T * T;
+    if (!*are) return 0;
+    TRY(s->b->ops->download(s->b, scratch, bias->bias_table_dev,
+                            (size_t)H * (size_t)n * sizeof *scratch, e));
+    for (int32_t h = 0; h < H && *are; h++) {
+        const float *table = scratch + (int64_t)h * n;
+        *are = is_slope(table, T);
+        slope[h] = -table[1];
+    }
+    return 0;
+}
+
 /* The slopes of a bias that is a slope at every distance; with sinks the distances of a cache are
  * others, and a temperature inside multiplies the bias of each query by its own factor. */
 static int download_slopes(struct reader *s, const struct attention *a, struct err *e)
 {
     struct heads_layer *layer = &s->layer;
+    float *slope = layer->logit + (int64_t)a->H * a->T * a->T;
+    bool are = a->bias.tail_slope_dev != NULL;
 
     layer->slope = NULL;
-    if (a->gates.high.data != NULL || a->bias.bias_table_n > 0 || a->bias.tail_slope_dev == NULL ||
-        a->mask.sinks > 0 || a->temperature.inside)
-        return 0;
-    layer->slope = layer->logit + (int64_t)a->H * a->T * a->T;
-    TRY(s->b->ops->download(s->b, layer->slope, a->bias.tail_slope_dev,
-                            (size_t)a->H * sizeof *layer->slope, e));
-    for (int32_t h = 0; h < a->H; h++) layer->slope[h] = -layer->slope[h];
+    if (a->gates.high.data != NULL || a->mask.sinks > 0 || a->temperature.inside) return 0;
+    if (a->bias.bias_table_n > 0)
+        TRY(download_table_slopes(&are, s, &a->bias, slope, layer->weight, e));
+    else if (are) {
+        TRY(s->b->ops->download(s->b, slope, a->bias.tail_slope_dev, (size_t)a->H * sizeof *slope,
+                                e));
+        for (int32_t h = 0; h < a->H; h++) slope[h] = -slope[h];
+    }
+    if (are) layer->slope = slope;
     return 0;
 }
 
@@ -154,8 +187,8 @@ static int read_layer(void *context, const struct attention *a, int32_t l, struc
     TRY(download_weights(s, plain, s->layer.logit, e));
     for (int64_t i = 0; i < rows * a->T; i++)
         s->layer.logit[i] = logf(s->layer.logit[i]) + s->lse_host[i / a->T];
-    TRY(download_weights(s, *a, s->layer.weight, e));
     TRY(download_slopes(s, a, e));
+    TRY(download_weights(s, *a, s->layer.weight, e));
     s->layer.layer = l;
     return s->see(s->context, &s->layer, e);
 }

@@ -300,8 +300,7 @@ static int reproduce_and_compare(struct reproduction *v, struct err *e)
 int reproduce_run(struct reproduce_report *out, const struct project *p,
                   const struct reproduce_options *o, struct err *e)
 {
-    struct reproduction v = {
-        .project = p, .options = o, .report = out, .folder = {.lock_fd = -1}};
+    struct reproduction v = {.project = p, .options = o, .report = out, .folder = {.lock_fd = -1}};
     int rc = 0;
 
     *out = (struct reproduce_report){0};

@@ -279,6 +279,42 @@ int workflow_gc(struct gc_result *out, const struct project *project, struct are
 int workflow_delete(struct gc_result *out, const struct project *project,
                     const struct store_doomed *doomed, struct store *store, struct err *e);
 
+/* --- grid_files.c, merge_grids.c ------------------------------------------------------------ */
+/* workflow_grid_files - the files of a plan's grids: pieces, files that table.txt uses, the files
+ * of their folders that alibi reads, each once. Errors: ERR_DATA a file is outside of the project,
+ * or a link out of its folder; those of report_folder_open.
+ * workflow_project_name - the name in the project of one of its files, or of a shipped one; NULL:
+ * it is neither. workflow_grid_folder - likewise of an artefact's folder; experiments/NAME if it is
+ * elsewhere. */
+struct grid_file {
+    const char *path; /* absolute */
+    const char *name; /* such as mygrid/grid.yaml, data/mytext.yaml */
+};
+struct grid_files {
+    struct grid_file *item;
+    int32_t n, capacity;
+};
+int workflow_grid_files(struct grid_files *out, struct arena *a, const struct project *project,
+                        const struct plan *plan, struct err *e);
+const char *workflow_project_name(const struct project *p, const char *path);
+const char *workflow_grid_folder(const struct project *p, struct arena *a,
+                                 const struct plan_artefact *artefact);
+
+/* workflow_merge_grids - copies the grids of the results of another project, at path (its folder or
+ * its results.db), with their pieces. Never overwrites a file. Without results.db there, it does
+ * nothing. */
+struct merged_names {
+    const char **item;
+    int32_t n, capacity;
+};
+struct merged_grids {
+    struct merged_names copied;    /* files by their names in the project */
+    struct merged_names different; /* files that are here with other bytes, and stay */
+    struct merged_names missing;   /* such as "mygrid come without their grid: REASON" */
+};
+int workflow_merge_grids(struct merged_grids *out, const struct project *project, struct arena *a,
+                         const char *path, struct err *e);
+
 /* --- verify.c ----------------------------------------------------------------------------- */
 enum verify_verdict {
     VERIFY_OK,

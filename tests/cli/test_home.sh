@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_home.sh - lost, modified and foreign results: verify names the differences, merge rebuilds a lost
-# results.db and copies run folders.
+# results.db and copies run folders and grids.
 # usage: tests/cli/test_home.sh BUILD
 . tests/cli/expect.sh
 fixtures=$PWD/tests/fixtures/checkpoints
@@ -92,6 +92,36 @@ expect 0 "copied 1 run folders" "$alibi" merge "$dir/project"
 expect 0 "2 done now, 8 before" "$alibi" run g/
 expect 0 "10 results compared with their records, 0 runs reproduced, 0 wrong" "$alibi" verify
 expect 0 "ingested 0 results" "$alibi" merge "$dir/project"
+grep -q "^kept 1 file of this project that differs in .*: g/grid.yaml$" "$dir/out" || fail "another grid of the name: $(cat "$dir/out")"
+
+# A project without the grid gets it with what it names, so that reports and runs go on; no file is replaced.
+cp -r "$dir/project" "$dir/shared" && cd "$dir/shared" && mkdir grids && mv g grids/
+echo 'train: { lr: 0.5 }' >grids/g/own.yaml
+sed -i 's/^base: \[/&own.yaml, /' grids/g/grid.yaml
+echo "a text" >grids/g/train.txt
+"$alibi" report grids/g/ --no-figure >"$dir/there"
+mkdir "$dir/next" && cd "$dir/next" || exit 1
+expect 0 "^copied 3 files of its grids: grids/g/own.yaml, data/tiny.yaml, grids/g/grid.yaml$" "$alibi" merge "$dir/shared/results.db"
+"$alibi" report grids/g/ --no-figure | cmp - "$dir/there" || fail "the report of a merged grid differs"
+rm data/tiny.yaml grids/g/own.yaml
+mkdir elsewhere && mv grids/g elsewhere/ && echo "# changed here" >>elsewhere/g/grid.yaml
+cp elsewhere/g/grid.yaml "$dir/mine"
+expect 0 "^copied 1 file of its grids: data/tiny.yaml$" "$alibi" merge "$dir/shared"
+cmp "$dir/mine" elsewhere/g/grid.yaml && [ ! -e grids/g/grid.yaml ] || fail "a second grid of the name"
+rm -r elsewhere
+ln -s /etc/hostname "$dir/shared/grids/g/query.sql"
+expect 0 "results of g come without their grid: .*query.sql: a link that leads out of its folder" "$alibi" merge "$dir/shared"
+rm "$dir/shared/grids/g/query.sql"
+for k in 1 2 3; do # kill -9 before each file is in its place
+    rm -rf grids data
+    { strace -q -o ../trace -e signal=none -e trace=rename -e "inject=rename:signal=SIGKILL:when=$k" \
+        "$alibi" merge "$dir/shared" >../killed 2>&1 </dev/null; } 2>/dev/null
+    [ ! -e grids/g/grid.yaml ] || fail "killed at file $k: the grid is there before what it needs"
+    expect 0 "" "$alibi" merge "$dir/shared"
+    "$alibi" report grids/g/ --no-figure | cmp - "$dir/there" || fail "killed at file $k: the merge does not complete the grid"
+done
+rm -r grids "$dir/shared/grids"
+expect 0 "results of g come without their grid: $dir/shared has no folder g with a grid.yaml; copy the folder here" "$alibi" merge "$dir/shared"
 
 # Imported weights were not trained here, so that nothing can be reproduced.
 cd "$dir/project" || exit 1

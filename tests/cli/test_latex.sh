@@ -18,9 +18,12 @@ evaluate:
   - { split: valid, L_valid: [16, 32] }
 Y
 expect 0 "" "$alibi" data prepare tiny --text "$source/tests/fixtures/checkpoints/text"
+mkdir w && sed 's/\[alibi, none\]/alibi, model.alibi_bias_max: [4, 8]/; s/, seed: .*\]/, seed: 1/
+s/32\] }/32], eval.attention_window: [0, 8], eval.position_scaling: [none, slopes] }/' g/grid.yaml >w/grid.yaml
 mkdir h && sed 's/\[alibi, none\]/alibi, train.updates: [8, 40]/; s/, updates: 40//; s/warmup: 4/warmup: 0/' g/grid.yaml >h/grid.yaml
 expect 0 "12 done now" "$alibi" run ./g/ --devices cpu:2
 expect 0 "done now" "$alibi" run ./h/ --devices cpu:2
+expect 0 "15 done now" "$alibi" run ./w/ --devices cpu:2
 
 latex() { "$alibi" report ./g/ --format latex --table-only "$@"; }
 latex >plain.tex || fail "no table"
@@ -56,6 +59,11 @@ expect 64 "no table of g has a column of this heading" "$alibi" report ./g/ --no
 
 "$alibi" compare position=alibi position=none --format latex >compare.tex || fail "compare"
 grep -q '^.label{tab:compare-1}' compare.tex || fail "compare writes no float"
+for x in "report ./w/ --no-figure --table-only" "report ./w/ --no-figure --table-only --x model.alibi_bias_max" \
+    "compare model.alibi_bias_max=4 model.alibi_bias_max=8"; do
+    # shellcheck disable=SC2086 # words of a command
+    "$alibi" $x --format latex >>wide.tex || fail "$x"
+done
 
 if ! command -v pdflatex >/dev/null || ! kpsewhich booktabs.sty >/dev/null; then
     echo "skipped: no pdflatex with booktabs here compiles the tables"
@@ -63,8 +71,9 @@ if ! command -v pdflatex >/dev/null || ! kpsewhich booktabs.sty >/dev/null; then
 fi
 {
     printf '%s\n' '\documentclass{article}' '\usepackage[utf8]{inputenc}' '\usepackage{booktabs}' '\begin{document}'
-    cat plain.tex narrow.tex compare.tex
+    cat plain.tex narrow.tex compare.tex wide.tex
     printf '%s\n' '\end{document}'
 } >all.tex
 pdflatex -halt-on-error -interaction=nonstopmode all.tex >log 2>&1 || { fail "pdflatex"; tail -20 log; }
+grep '^Overfull .hbox' all.log && fail "a table or a text is wider than the line"
 finish

@@ -134,6 +134,7 @@ c.execute("""UPDATE run_attempts SET state = "running", ended_at = NULL, dir = "
     SELECT max(attempt_id) FROM run_attempts JOIN runs USING (run_id) WHERE kind = "eval" GROUP BY run_id LIMIT 3)""".replace(chr(34), chr(39)))
 c.commit()' "$dir/busy/results.db" || fail "the tables have other columns"
     expect 0 "^[0-9a-f]\{16\}  *3  " "$alibi" status --project "$dir/busy"
+    [ "$(wc -L <"$dir/out")" -le 160 ] || { fail "a row of status wraps"; cat "$dir/out"; }
     [ "$(grep -c "^[0-9a-f]\{16\} .* eval " "$dir/out")" -eq 1 ] || { fail "status repeats a worker"; cat "$dir/out"; }
 fi
 
@@ -149,7 +150,11 @@ if command -v gnuplot >/dev/null 2>&1; then
         WHERE p.artefact = 'g' AND t.position = 'alibi'" --format csv | tail -n +2 | tr -d '\r')
     # shellcheck disable=SC2086 # a list of ids
     expect 0 "sweep.svg" "$alibi" curves $sweep --out "$dir/sweep.svg"
-    [ "$(grep -c ">ALiBi train.lr=0.[25]" "$dir/sweep.svg")" -eq 2 ] || fail "a run of the picture has no entry of its own"
+    [ "$(grep -c ">ALiBi lr=0.[25]" "$dir/sweep.svg")" -eq 2 ] || fail "a run of the picture has no entry of its own"
+    # A folder that cannot be written is not the only one for figures.
+    mv plots plots.kept && touch plots
+    expect 73 "--figures DIR draws it elsewhere" "$alibi" report g/
+    rm plots && mv plots.kept plots
     expect 0 "sweep.pdf" "$alibi" curves "$run" --out "$dir/sweep.pdf"
     expect 64 "ends in .svg, .png or .pdf" "$alibi" curves "$run" --out "$dir/sweep.jpg"
 

@@ -223,7 +223,7 @@ TEST_WITH(struct plan_fixture *f, mini_pins_the_corpora_that_the_program_makes)
         const char *artefact, *corpus, *piece;
     } pinned_table[] = {
         {"table5", "synthetic-wikitext103-mini2", "data/synthetic-wikitext103-mini2.yaml"},
-        {"explore/overtrained", "synthetic-wikitext103-mini2-long",
+        {"explore/training", "synthetic-wikitext103-mini2-long",
          "data/synthetic-wikitext103-mini2-long.yaml"},
         {"table8", "synthetic-bookcorpus-mini", "data/synthetic-bookcorpus-mini.yaml"},
         {"table12", "synthetic-cc100-mini", "data/synthetic-cc100-mini.yaml"}};

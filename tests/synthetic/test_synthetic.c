@@ -9,9 +9,9 @@
 #include "data/data_support.h"
 #include "synthetic/synthetic.h"
 
-/* Articles, books and web pages, small and large; small articles of few words, and more of them,
- * also with classes; two tasks. */
-enum { CORPORA_N = 11, TRIPLES_N = 6 };
+/* Articles, books and web pages, small and large; small articles of few words, and more of them;
+ * a task. */
+enum { CORPORA_N = 9, TRIPLES_N = 6 };
 
 /* The corpora for which the prototype's streams and entropy are known. That of the second is the
  * prototype's with the settings of synthetic_words.c. */
@@ -269,81 +269,4 @@ TEST_WITH(struct test_place *f, recall_has_the_probabilities_and_classes_of_its_
     double steps = (double)(n - answers_n);
     assert_true(fabs((double)needles_n - steps / 16) < 5 * sqrt(steps / 16));
     assert_true((double)answers_n < steps / 24 && (double)answers_n > 0.9 * steps / 24);
-}
-
-TEST_WITH(struct test_place *f, copy_has_the_probabilities_and_classes_of_its_description)
-{
-    static const int places[2][5] = {{1, 2, 10, 10, 10}, {1, 2, 29, 65, 129}};
-    const struct synthetic_settings *s = synthetic_find("synthetic-copy");
-    struct synthetic_text text = made(&f->arena, s, 2, 100000);
-    const char **word;
-    int64_t n, longs_n = 0;
-    double bits = 0;
-
-    word = words_of(&f->arena, &text, &n);
-    for (int64_t t = 0; t < n; t += 2) {
-        bool is_long = strcmp(word[t], "long") == 0;
-        int64_t least = is_long ? 28 : 4, most = is_long ? 189 : 27, m = 0, first = t + 1;
-        assert_true(is_long || strcmp(word[t], "short") == 0);
-        longs_n += is_long;
-        bits += is_long ? 4 : log2(16.0 / 15);
-        assert_string_equal(class_of(&f->arena, s, &text, t), "other");
-        for (; strcmp(word[first + m], "|") != 0; m++) {
-            double left = (double)(most - m + 1);
-            bits += log2(26) - (m < least ? 0 : log2((left - 1) / left));
-            assert_string_equal(class_of(&f->arena, s, &text, first + m), "other");
-        }
-        assert_in_range(m, least, most);
-        bits += log2((double)(most - m + 1));
-        for (int64_t k = 0; k < m; k++) {
-            int64_t at = first + m + 1 + k;
-            assert_string_equal(word[at], word[first + k]);
-            assert_string_equal(class_of(&f->arena, s, &text, at),
-                                bin_name(&f->arena, is_long ? "long" : "short", places[is_long],
-                                         is_long ? 5 : 3, k + 1));
-        }
-        t = first + 2 * m + 1;
-        assert_true(word[t][0] == '\0' && word[t + 1][0] == '\0');
-    }
-    assert_true(fabs(bits - text.bits) < 1e-6 * bits);
-    assert_true(fabs((double)longs_n - (double)text.documents_n / 16) <
-                5 * sqrt((double)text.documents_n / 16));
-}
-
-/* Classes change no word. A mention is one of a word that names something. */
-TEST_WITH(struct test_place *f, mentions_are_grouped_by_the_distance_to_the_last_one)
-{
-    static const int from[] = {1, 16, 64, 192, 384};
-    const struct synthetic_settings *s = synthetic_find("synthetic-mentions-mini");
-    struct synthetic_text text = made(&f->arena, s, 2, 30000);
-    struct synthetic_text plain =
-        made(&f->arena, synthetic_find("synthetic-wikitext103-mini2"), 2, 30000);
-    int64_t n, named_n = 0;
-    struct map last, things;
-
-    assert_null(plain.classes);
-    assert_int_equal(text.n, plain.n);
-    assert_memory_equal(text.text, plain.text, text.n);
-    assert_true(text.bits == plain.bits);
-    map_init(&things, &f->arena);
-    for (int32_t i = symbol_first_entity(s); i < synthetic_words_n(s); i++) {
-        char spelling[SYNTHETIC_WORD_BYTES];
-        synthetic_word(spelling, s, i);
-        *map_put(&things, spelling, strlen(spelling), NULL) = i;
-    }
-    map_init(&last, &f->arena);
-    const char **word = words_of(&f->arena, &text, &n);
-    for (int64_t t = 0; t < n; t++) {
-        const char *want = "other";
-        int32_t at;
-        if (word[t][0] == '\0' && word[t - 1][0] == '\0') map_init(&last, &f->arena);
-        if (map_get(&things, word[t], strlen(word[t]), &at)) {
-            bool again = map_get(&last, word[t], strlen(word[t]), &at);
-            want = again ? bin_name(&f->arena, "again", from, 5, t - at) : "first";
-            *map_put(&last, word[t], strlen(word[t]), NULL) = (int32_t)t;
-            named_n++;
-        }
-        assert_string_equal(class_of(&f->arena, s, &text, t), want);
-    }
-    assert_true(named_n > n / 4);
 }

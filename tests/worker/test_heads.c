@@ -149,6 +149,30 @@ static struct model *open_trained(struct worker_fixture *f, const struct spec *t
     return m;
 }
 
+/* Learned slopes fill a table of distances, in which a slope is found again; T5's table has none.
+ */
+TEST_WITH(struct worker_fixture *f, the_slope_of_a_head_is_the_learned_one_after_training)
+{
+    const struct spec learned = trained(f, SPEC_ALIBI_LEARNED), s = heads_of(&learned, ROWS, L);
+    const struct spec t5 = trained(f, SPEC_T5), other = heads_of(&t5, ROWS, L);
+    struct model *m = open_trained(f, &learned);
+    int32_t u = shape_find(model_params(m), "decoder.alibi.slope_parameter");
+    float slope_log[8];
+
+    assert_ok(model_read(m, MODEL_VALUES, u, slope_log, &e));
+    model_close(m);
+    worker_fixture_must_run(f, &s, 1);
+    worker_fixture_must_run(f, &other, 1);
+    for (int32_t i = 0; i < 3 * LAYERS * learned.model.heads; i++) {
+        const struct record_head r = worker_fixture_record(f, &s, 1, EVENT_HEAD, i).head;
+        double slope = exp((double)slope_log[r.head - 1]);
+        assert_true(fabs(r.slope / slope - 1) < 1e-6);
+        assert_true(r.slope != (double)position_alibi_slope((int32_t)r.head - 1, 8));
+        assert_true(!(r.bound_excess > 1e-4));
+    }
+    assert_true(isnan(worker_fixture_record(f, &other, 1, EVENT_HEAD, 0).head.slope));
+}
+
 TEST_WITH(struct worker_fixture *f, natural_rows_are_the_first_of_the_split)
 {
     static struct product p;

@@ -9,9 +9,6 @@ threshold AS (SELECT
     1.01 AS alibi,       -- E9c, E9d: ALiBi over staged, at most (Table 7: 17.66 and 17.56, x 1.006)
     1.02 AS tuned,       -- E9e: each of the four fine-tuned scalings over the best, at most
     1.00 AS unscaled,    -- E9f: each of the four over fine-tuning without a scaling, at most
-    1.02 AS recalibrated,-- E9g: DroPE over its rotary parent on 512 tokens, at most
-    1.00 AS zero_shot,   -- E9h: DroPE over the parent with YaRN, at most
-    1.01 AS from_start,  -- E9i: DroPE over NoPE from the start, at most
     1.01 AS lengths      -- E9j: ALiBi at 512, then 1536, over 1536 throughout, at most
 ),
 e AS MATERIALIZED ( -- an evaluation and its arm: method, heads, the parent's length, scaling, last length, such as 'rotary-2 512 yarn 3072'
@@ -55,38 +52,26 @@ tuned AS ( -- of heads of width 32: fine-tuned and not, a row a scaling
     FROM scaling JOIN at a ON a.arm = 'rotary-2 512 ' || name || ' 3072' AND a.V = '3072'
     JOIN at z ON z.arm = 'rotary-2 untrained ' || name || ' 512' AND z.V = '3072' AND z.seed = a.seed
     WINDOW of_seed AS (PARTITION BY a.seed)),
-nope AS ( -- without positions from the start, over rotary, at L
-    SELECT max(n.p / r.p) AS times FROM at n JOIN at r ON r.arm = 'rotary 512' AND r.V = '512' AND r.seed = n.seed WHERE n.arm = 'none 512' AND n.V = '512'),
+best AS (SELECT seed, id FROM (SELECT seed, id, row_number() OVER (PARTITION BY seed ORDER BY p) AS n FROM tuned) WHERE n = 1),
 
-found(claim, seed, item, holds, run, other, measured, bound, said) AS (
-    SELECT 'E9a', s.seed, NULL, NULL, s.id, o.id, NULL, staged, printf('%s %.2f, throughout %.2f (x %.3f)', s.arm, s.p, o.p, s.p / o.p)
+found(claim, seed, item, run, other, measured, bound, said) AS (
+    SELECT 'E9a', s.seed, NULL, s.id, o.id, NULL, staged, printf('%s %.2f, throughout %.2f (x %.3f)', s.arm, s.p, o.p, s.p / o.p)
     FROM threshold, staged s JOIN at o ON o.arm = 'sinusoidal 3072' AND o.V = 'sliding' AND o.seed = s.seed
     UNION ALL
-    SELECT 'E9b', s.seed, NULL, s.seconds <= time * o.seconds, NULL, NULL, NULL, NULL, printf('%s %.0f s, throughout %.0f s (x %.2f)', s.arm, s.seconds, o.seconds, s.seconds / o.seconds)
+    SELECT 'E9b', s.seed, NULL, NULL, NULL, s.seconds / o.seconds, time, printf('%s %.0f s, throughout %.0f s (x %.2f)', s.arm, s.seconds, o.seconds, s.seconds / o.seconds)
     FROM threshold, picked k JOIN time s USING (arm, seed) JOIN time o ON o.arm = 'sinusoidal 3072' AND o.seed = s.seed
     UNION ALL
-    SELECT c.claim, s.seed, NULL, NULL, a.id, s.id, NULL, alibi, printf('ALiBi %.2f, %s %.2f (x %.3f)', a.p, s.arm, s.p, a.p / s.p)
+    SELECT c.claim, s.seed, NULL, a.id, s.id, NULL, alibi, printf('ALiBi %.2f, %s %.2f (x %.3f)', a.p, s.arm, s.p, a.p / s.p)
     FROM threshold, (SELECT 'E9c' AS claim, 'alibi 512' AS arm UNION ALL SELECT 'E9d', 'alibi 3072') c
     JOIN at a ON a.arm = c.arm AND a.V = 'sliding' JOIN staged s ON s.seed = a.seed
     UNION ALL
-    SELECT 'E9e', seed, name, NULL, NULL, NULL, p / low, tuned, printf('fine-tuned %s is x %.3f of the best (%s); not fine-tuned they differ by x %.3f', name, p / low, said, before)
-    FROM threshold, tuned WHERE n = 4
+    SELECT 'E9e', seed, name, t.id, b.id, NULL, tuned, printf('fine-tuned %s is x %.3f of the best (%s); not fine-tuned they differ by x %.3f', name, p / low, said, before)
+    FROM threshold, tuned t JOIN best b USING (seed) WHERE n = 4
     UNION ALL
-    SELECT 'E9f', t.seed, name, NULL, t.id, n.id, NULL, unscaled, printf('fine-tuned %s %.2f, without a scaling %.2f', name, t.p, n.p)
+    SELECT 'E9f', t.seed, name, t.id, n.id, NULL, unscaled, printf('fine-tuned %s %.2f, without a scaling %.2f', name, t.p, n.p)
     FROM threshold, tuned t JOIN at n ON n.arm = 'rotary-2 512 3072' AND n.V = '3072' AND n.seed = t.seed WHERE t.n = 4
     UNION ALL
-    SELECT 'E9g', d.seed, NULL, NULL, d.id, r.id, NULL, recalibrated, printf('DroPE %.2f, rotary %.2f (x %.3f) at 512', d.p, r.p, d.p / r.p)
-    FROM threshold, at d JOIN at r ON r.arm = 'rotary 512' AND r.V = '512' AND r.seed = d.seed WHERE d.arm = 'none 512 512' AND d.V = '512'
-    UNION ALL
-    SELECT 'E9h', d.seed, NULL, NULL, d.id, y.id, NULL, zero_shot, printf('DroPE %.2f, YaRN %.2f (x %.3f); YaRN fine-tuned at 3072 %.2f, rotary itself %.2f', d.p, y.p, d.p / y.p, f.p, r.p)
-    FROM threshold, at d JOIN at y ON y.arm = 'rotary untrained yarn 512' AND y.V = '3072' AND y.seed = d.seed
-    JOIN at f ON f.arm = 'rotary 512 yarn 3072' AND f.V = '3072' AND f.seed = d.seed
-    JOIN at r ON r.arm = 'rotary 512' AND r.V = '3072' AND r.seed = d.seed WHERE d.arm = 'none 512 512' AND d.V = '3072'
-    UNION ALL
-    SELECT 'E9i', d.seed, NULL, NULL, d.id, n.id, NULL, from_start, printf('DroPE %.2f, NoPE %.2f (x %.3f)', d.p, n.p, d.p / n.p)
-    FROM threshold, at d JOIN at n ON n.arm = 'none 512' AND n.V = '3072' AND n.seed = d.seed WHERE d.arm = 'none 512 512' AND d.V = '3072'
-    UNION ALL
-    SELECT 'E9j', v.seed, NULL, NULL, v.id, o.id, NULL, lengths, printf('512, then 1536: %.2f; 1536 throughout %.2f (x %.3f); 512 throughout %.2f', v.p, o.p, v.p / o.p, s.p)
+    SELECT 'E9j', v.seed, NULL, v.id, o.id, NULL, lengths, printf('512, then 1536: %.2f; 1536 throughout %.2f (x %.3f); 512 throughout %.2f', v.p, o.p, v.p / o.p, s.p)
     FROM threshold, at v JOIN at o ON o.arm = 'alibi 1536' AND o.V = '3072' AND o.seed = v.seed
     JOIN at s ON s.arm = 'alibi 512' AND s.V = '3072' AND s.seed = v.seed WHERE v.arm = 'alibi 512 1536' AND v.V = '3072'),
 statements(claim, statement, unjudged) AS (
@@ -103,14 +88,7 @@ statements(claim, statement, unjudged) AS (
     UNION ALL
     SELECT 'E9f', 'Each of the four is then at least as good as fine-tuning without a scaling.', NULL
     UNION ALL
-    SELECT 'E9g', printf('DroPE: without its rotation, recalibrated for a tenth of the updates, a rotary model is within %.0f %% of itself at L.', 100 * (recalibrated - 1)),
-        CASE WHEN times > recalibrated THEN printf('because a model without positions from the start is itself %.1f %% worse at L', 100 * (times - 1)) END FROM threshold, nope
-    UNION ALL
-    SELECT 'E9h', 'DroPE at 6 L is at least as good as the rotary model with YaRN, neither trained beyond L.', NULL
-    UNION ALL
-    SELECT 'E9i', printf('DroPE at 6 L is within %.0f %% of a model without positions from the start, or better.', 100 * (from_start - 1)), NULL FROM threshold
-    UNION ALL
     SELECT 'E9j', printf('ALiBi trained on 512 tokens for three quarters of the updates and on 1,536 for the rest is on 3,072 within %.0f %% of 1,536 throughout, or better.', 100 * (lengths - 1)), NULL FROM threshold)
-SELECT s.claim, s.statement, (SELECT count(DISTINCT seed) FROM e) * CASE WHEN s.claim IN ('E9e', 'E9f') THEN 4 ELSE 1 END AS wanted, f.seed, f.holds, f.said, s.unjudged,
+SELECT s.claim, s.statement, (SELECT count(DISTINCT seed) FROM e) * CASE WHEN s.claim IN ('E9e', 'E9f') THEN 4 ELSE 1 END AS wanted, f.seed, NULL AS holds, f.said, s.unjudged,
     f.item, f.run, f.other, f.measured, f.bound, 'at most' AS direction
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed;

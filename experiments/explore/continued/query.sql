@@ -5,7 +5,7 @@ WITH t AS MATERIALIZED ( -- what arms of trainings differ in
         max(CASE key WHEN 'model.rope_scaling' THEN value END) AS scaling, max(CASE key WHEN 'train.from' THEN value END) AS parent
     FROM settings WHERE key IN ('train.lr', 'model.heads', 'model.rope_scaling', 'train.from') GROUP BY run_id),
 e AS ( -- an evaluation, the part and the arm of its training, and its role
-    SELECT w.*, t.rate, t.heads, p.L_train AS from_L, p.position AS from_position, coalesce(t.scaling, 'none') AS scaling,
+    SELECT w.*, t.rate, t.heads, p.L_train AS from_L, coalesce(t.scaling, 'none') AS scaling,
         w.split = 'valid' AS chooses
     FROM wanted_evaluations w JOIN t ON t.run_id = w.train_run_id LEFT JOIN run_list p ON p.run_id = t.parent
     WHERE w.artefact = :artefact AND w.scale = :scale),
@@ -14,7 +14,6 @@ named AS (
         CASE position
             WHEN 'sinusoidal' THEN 'sinusoidal, ' || coalesce(from_L || ' then ', '') || L_train
             WHEN 'alibi' THEN 'ALiBi, ' || coalesce(from_L || ' then ', '') || L_train
-            WHEN 'none' THEN CASE WHEN from_L THEN 'DroPE: rotary, then none, ' ELSE 'NoPE, ' END || L_train
             ELSE CASE WHEN from_L IS NULL AND position_scaling = 'none' THEN 'rotary, as trained'
                       WHEN from_L IS NULL THEN 'rotary, ' || position_scaling || ', not trained'
                       ELSE 'rotary, ' || CASE scaling WHEN 'none' THEN 'no scaling' ELSE scaling END || ', fine-tuned' END
@@ -30,16 +29,14 @@ part(part, place, text) AS (VALUES
     ('stages', 1, 'stages'),
     ('lengths', 2, 'two lengths'),
     ('scalings 8', 3, 'fine-tuned at 3072, heads of width 8'),
-    ('scalings 2', 4, 'fine-tuned at 3072, heads of width 32'),
-    ('drope', 5, 'dropped positions')),
+    ('scalings 2', 4, 'fine-tuned at 3072, heads of width 32')),
 placed AS (
     SELECT n.*, p.part, p.place AS part_place, p.text AS part_text
     FROM named n JOIN part p ON CASE p.part
         WHEN 'stages' THEN n.protocol = 'sliding' OR n.chooses AND n.L_train_nominal IN (512, 3072) AND n.position IN ('sinusoidal', 'alibi')
         WHEN 'lengths' THEN n.position = 'alibi' AND n.protocol <> 'sliding'
         WHEN 'scalings 8' THEN n.position = 'rotary' AND n.heads = '8'
-        WHEN 'scalings 2' THEN n.position = 'rotary' AND n.heads = '2'
-        ELSE n.position = 'none' OR n.position = 'rotary' AND n.heads = '8' AND n.arm IN ('rotary, as trained', 'rotary, yarn, not trained', 'rotary, yarn, fine-tuned') END),
+        ELSE n.position = 'rotary' AND n.heads = '2' END),
 kind(kind) AS (VALUES ('table'), ('figure'))
 SELECT p.part_text AS part, p.part_place,
     CASE kind WHEN 'table' THEN p.arm END AS arm,

@@ -25,41 +25,42 @@ t AS (
         AND b.lambda IS e.lambda AND b.temperature IS e.temperature
     WHERE e.split = 'test' AND e.loss_nats IS NOT NULL),
 pairs AS ( -- by how much one kind is better than another, in each block of targets
-    SELECT x.seed, x.V, x.kind, y.kind AS other, x.lambda, x.temperature, p.targets, q.nll - p.nll AS nats
+    SELECT x.seed, x.V, x.kind, y.kind AS other, x.run_id || ' ' || y.run_id AS runs, x.lambda, x.temperature, p.targets, q.nll - p.nll AS nats
     FROM t x JOIN t y ON y.seed = x.seed AND y.V = x.V AND y.kind <> x.kind
     JOIN target_blocks p ON p.run_id = x.run_id JOIN target_blocks q ON q.run_id = y.run_id AND q.first = p.first AND q.last = p.last),
 g AS (
-    SELECT seed, V, kind, other, lambda, temperature, sum(nats) / sum(targets) AS gain,
+    SELECT seed, V, kind, other, runs, lambda, temperature, sum(nats) / sum(targets) AS gain,
         sqrt(max(0, count(*) * (sum(nats * nats) - sum(nats) * sum(nats) / count(*)) / (count(*) - 1))) / sum(targets) AS error
     FROM pairs GROUP BY seed, V, kind, other HAVING count(*) > 1),
 joint AS (
     SELECT a.seed, a.loss_nats - b.loss_nats AS window_gain, k.gain AS knn_gain, k.error AS knn_error,
-        a.loss_nats - j.loss_nats AS both
+        a.loss_nats - j.loss_nats AS both, k.runs || ' ' || b.run_id || ' ' || j.run_id AS runs
     FROM t a JOIN t b ON b.kind = 'model' AND b.V = 2048 AND b.seed = a.seed
     JOIN g k ON k.kind = 'none' AND k.other = 'model' AND k.V = 512 AND k.seed = a.seed
     JOIN t j ON j.kind = 'none' AND j.V = 2048 AND j.seed = a.seed
     WHERE a.kind = 'model' AND a.V = 512),
-found(claim, place, seed, holds, said) AS (
-    SELECT 'E10a', V, seed, gain > errors * error,
+found(claim, place, seed, item, measured, error, bound, direction, runs, said) AS ( -- gains in nats per target
+    SELECT 'E10a', V, seed, 'windows of ' || V, gain, error, errors * error, 'above', runs,
            printf('windows of %d: %+.4f nats (standard error %.4f) at lambda %g, temperature %g', V, gain, error, lambda, temperature)
     FROM threshold, g WHERE kind = 'none' AND other = 'model' AND V IN (512, 2048)
     UNION ALL
-    SELECT 'E10b', 1, seed, abs(both - window_gain - knn_gain) <= apart * (window_gain + knn_gain),
+    SELECT 'E10b', 1, seed, 'sum', abs(both / (window_gain + knn_gain) - 1), NULL, apart, 'at most', runs,
            printf('longer windows %+.4f nats, the datastore %+.4f, both %+.4f', window_gain, knn_gain, both)
     FROM threshold, joint WHERE knn_gain > max(errors * knn_error, apart * (window_gain + knn_gain))
     UNION ALL
-    SELECT 'E10c', other = 'unigram', seed, gain > errors * error,
+    SELECT 'E10c', other = 'unigram', seed, other, gain, error, errors * error, 'above', runs,
            printf('better than %s by %+.4f nats (standard error %.4f)', iif(other = 'unigram', 'the unigram', 'untrained keys'), gain, error)
     FROM threshold, g WHERE kind = 'none' AND V = 512 AND other IN ('untrained', 'unigram')),
+bare(why) AS (SELECT CASE WHEN :scale = 'mini' THEN 'because the text of scale mini has nothing to memorise' END),
 seeds(n) AS (SELECT count(DISTINCT seed) FROM e),
 statements(claim, statement, wanted_n, unjudged) AS (
-    SELECT 'E10a', 'A datastore of the training text improves ALiBi, with windows of 512 and of 2,048 tokens.', 2 * n, NULL FROM seeds
+    SELECT 'E10a', 'A datastore of the training text improves ALiBi, with windows of 512 and of 2,048 tokens.', 2 * n, why FROM seeds, bare
     UNION ALL
     SELECT 'E10b', printf('Longer windows and a datastore add up: together they gain the sum of both, within %.0f %%.', 100 * apart), n,
-           CASE WHEN EXISTS (SELECT 1 FROM joint, threshold WHERE knn_gain <= max(errors * knn_error, apart * (window_gain + knn_gain)))
+           CASE WHEN why IS NOT NULL THEN why WHEN EXISTS (SELECT 1 FROM joint, threshold WHERE knn_gain <= max(errors * knn_error, apart * (window_gain + knn_gain)))
                 THEN 'because the datastore gains too little at 512 for its share of the sum to be seen' END
-    FROM threshold, seeds
+    FROM threshold, seeds, bare
     UNION ALL
-    SELECT 'E10c', 'The keys carry the gain: the initial model''s keys, and the unigram, gain less.', 2 * n, NULL FROM seeds)
-SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, f.holds, f.said, s.unjudged
+    SELECT 'E10c', 'The keys carry the gain: the initial model''s keys, and the unigram, gain less.', 2 * n, why FROM seeds, bare)
+SELECT s.claim, s.statement, s.wanted_n AS wanted, f.seed, NULL AS holds, f.said, s.unjudged, f.item, f.measured, f.error, f.bound, f.direction, f.runs
 FROM statements s LEFT JOIN found f ON f.claim = s.claim ORDER BY s.claim, f.seed, f.place;

@@ -4,7 +4,7 @@ y_low = 0
 y_top = 1.03
 
 # The arms of ALiBi differ in slopes: the steeper, the darker in both panels.
-steepness(s) = strstrt(s, 'slopes 0') ? 0 : strstrt(s, '4') ? 1 : 0.5
+steepness(s) = strstrt(s, 'slopes 0') ? 0 : strstrt(s, 'c = 64') ? 1 : strstrt(s, 'c = 32') ? 0.85 : strstrt(s, 'c = 16') ? 0.7 : strstrt(s, 'c = 8') ? 0.55 : 0.35
 color(i) = tint(COLOR[CURVE_STYLE[i]], CURVE_STYLE[i] == 4 ? steepness(CURVE_TITLE[i]) : 1)
 entry(i) = CURVE_TITLE[i]
 
