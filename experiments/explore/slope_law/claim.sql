@@ -68,7 +68,7 @@ cases(claim, n) AS (
     UNION ALL SELECT 'E17e', count(*) FROM rows WHERE multiple = 6
     UNION ALL SELECT 'E17f', count(*) FROM rows WHERE multiple = 1 AND heads <> 8),
 flat(multiple, why) AS (
-    SELECT multiple, printf('because with %d heads and L = %d the parabola has no minimum among the factors', heads, L)
+    SELECT multiple, printf('because with %d heads and L = %d the lowest factor is at the border, or the parabola has no minimum among the factors', heads, L)
     FROM low WHERE (heads, L, multiple, seed) NOT IN (SELECT heads, L, multiple, seed FROM best)),
 statements(claim, statement, multiples) AS (
     SELECT 'E17a', printf('The best factor follows the penalty at L, c x L: from one length of training to another log2 of it falls by 1 for each octave of L, within %.2f.', law), '1' FROM threshold

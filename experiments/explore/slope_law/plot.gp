@@ -11,8 +11,13 @@ color(i) = of_best(i) ? COLOR[word('4 13 1 2 3 12 9 7', 1 + (i - FIRST_BEST) % 8
 dash(i) = 1
 mark(i) = of_best(i) ? word('7 5 9 13 11 4 6 8', 1 + (i - FIRST_BEST) % 8) + 0 : word('7 9 13 5 11', 1 + (i - 1) % PER % 5) + 0
 entry(i) = of_best(i) ? 'best: '.best_name(i) : 'L_{train} = '.tokens(i)
-do for [p = 1:PANELS] {
-    if (is_best(p)) { stats DATA index (PANEL_FIRST[p] - 1) using (log($1)):(log($2)) nooutput prefix 'S' }
+BEST_LOW = 1e9; BEST_HIGH = 0; L_LOW = 1e9; L_HIGH = 0
+do for [i = CURVES:FIRST_BEST:-1] {
+    stats DATA index (i - 1) using (log($1)):(log($2)) nooutput prefix 'S'
+    BEST_LOW = exp(S_min_y) < BEST_LOW ? exp(S_min_y) : BEST_LOW
+    BEST_HIGH = exp(S_max_y) > BEST_HIGH ? exp(S_max_y) : BEST_HIGH
+    L_LOW = exp(S_min_x) < L_LOW ? exp(S_min_x) : L_LOW
+    L_HIGH = exp(S_max_x) > L_HIGH ? exp(S_max_x) : L_HIGH
 }
 level(x) = exp(S_mean_y)
 falling(x) = exp(S_mean_y - (log(x) - S_mean_x))
@@ -26,14 +31,13 @@ do for [p = 1:PANELS] {
     unset label 4; unset arrow 2
     if (is_best(p)) {
         set logscale y 2
-        set autoscale y
-        set xrange [0.8 * exp(S_min_x):1.25 * exp(S_max_x)]
-        eval sprintf('set yrange [%.6g:%.6g]', 0.5 * falling(exp(S_max_x)), 2 * falling(exp(S_min_x)))
+        set xrange [0.8 * L_LOW:1.25 * L_HIGH]
+        set yrange [least(0.7 * BEST_LOW, falling(L_HIGH)):1.4 * (BEST_HIGH > falling(L_LOW) ? BEST_HIGH : falling(L_LOW))]
         set xtics (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
         set ytics ('1/64' 1/64., '1/16' 1/16., '1/8' 0.125, '1/4' 0.25, '1/2' 0.5, 1, 2, 4, 8, 16, 32, 64)
         set xlabel 'L_{train}'
         set ylabel 'best factor on the paper''s slopes'
-        set label 4 'one penalty at L' at exp(S_min_x), falling(exp(S_min_x)) left offset 1,0.6 font ',9' textcolor rgb '#555555'
+        set label 4 'one penalty at L' at L_LOW, falling(L_LOW) left offset 1,0.6 font ',9' textcolor rgb '#555555'
         eval 'plot falling(x) with lines dashtype 2 linecolor rgb "#777777" notitle, level(x) with lines dashtype 3 linecolor rgb "#777777" notitle, '.BANDS.', '.LINES
     } else {
         unset logscale y

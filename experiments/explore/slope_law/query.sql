@@ -1,7 +1,8 @@
 -- Perplexity on test over the factor on the paper's slopes, at L and at 6 L, and the best factor: the
 -- minimum of a parabola in log2 of the factor, least squares of ln perplexity at the lowest factor and
 -- those within four octaves of it (claim.sql). Its interval is two standard errors to either side: of the mean
--- over seeds with three or more, else of the residuals. The figure divides by the minimum.
+-- over seeds with three or more, else of the residuals. The figure divides by the minimum;
+-- with several numbers of heads it has the best factors alone.
 -- Parameters: :artefact, :scale.
 WITH
 paper(heads, first) AS (VALUES (4, 0.25), (8, 0.5), (12, 0.5), (16, 0.70710678118654757)), -- its first slope
@@ -33,8 +34,8 @@ part(part) AS (VALUES ('curve'), ('best'))
 SELECT e.heads, CASE e.multiple WHEN 1 THEN 'at L' ELSE 'at ' || e.multiple || ' L' END AS read, e.L_train, e.L_train_nominal,
     CASE part WHEN 'curve' THEN e.L_train END AS trained_on, CASE part WHEN 'curve' THEN e.L_train_nominal END AS trained_on_nominal, e.c, perplexity,
     CASE part WHEN 'best' THEN 'best factor' ELSE e.heads || ' heads, read at ' || CASE e.multiple WHEN 1 THEN 'L' ELSE e.multiple || ' L' END END AS panel,
-    CASE WHEN part = 'best' THEN 'ALiBi best=' || e.heads || ' heads, at ' || CASE e.multiple WHEN 1 THEN 'L' ELSE e.multiple || ' L' END
-        WHEN e.multiple = 1 OR of_heads = 1 THEN 'ALiBi L=' || e.L_train END AS series,
+    CASE WHEN part = 'best' AND (e.multiple = 1 OR of_heads = 1) THEN 'ALiBi best=' || e.heads || ' heads, at ' || CASE e.multiple WHEN 1 THEN 'L' ELSE e.multiple || ' L' END
+        WHEN part = 'curve' AND of_heads = 1 THEN 'ALiBi L=' || e.L_train END AS series,
     CASE part WHEN 'best' THEN e.L_train ELSE e.c END AS x, CASE part WHEN 'best' THEN pow(2, b.best) ELSE exp(e.y - b.y_best) END AS y,
     pow(2, i.mean) AS best, pow(2, i.mean - 2 * i.error) AS best_low, pow(2, i.mean + 2 * i.error) AS best_high,
     e.position, L_valid, L_valid_nominal, e.seed, scale, dataset, corpus, model, split, protocol, precision, tokens, parameters, modified, state, run_id, config_id, train_run_id

@@ -39,9 +39,9 @@ do for [p = 1:PANELS] {
     set yrange [y_low:y_top]
     unset label 4; unset arrow 2
     if (is_ratio(p)) {
-        set ylabel 'perplexity, times that of the other model'
+        if ((p - 1) % COLS == 0 || !is_ratio(p - 1 > 0 ? p - 1 : 1)) { set ylabel 'first model''s perplexity over the second''s' }
         set arrow 2 from graph 0, first 1 to graph 1, first 1 nohead lw 1.5 lc rgb '#222222'
-        set label 4 'above 1: the other model is better' at graph 0.02, first 1 left offset 0,0.6 font ',9' textcolor rgb '#555555'
+        if (p == PANELS) { set label 4 'above 1 the second is better' at graph 0.02, first 1 left offset 0,0.6 font ',9' textcolor rgb '#555555' }
     } else {
         set ylabel 'perplexity (lower is better)'
     }
