@@ -19,7 +19,7 @@
 #   PANELS            and arrays PANEL_TITLE, PANEL_FIRST, PANEL_LAST (curves of each), PANEL_X_MAX
 #   CURVES            and arrays CURVE_TITLE, CURVE_STYLE (that of the view position_methods,
 #                     such as 4 of ALiBi; 100 more for a curve of the paper), CURVE_SHADE (0 to 1
-#                     among the curves of one style in a panel), CURVE_DASH (from 1: a number for each
+#                     among the curves of one style and dash in a panel), CURVE_DASH (from 1: a number for each
 #                     combination of settings in the titles), CURVE_Y_MAX, CURVE_SAME (the earlier
 #                     curve of the panel with the same points; 0: none), CURVE_ALSO (" (= ...)": the
 #                     names of the later ones)
@@ -28,7 +28,7 @@
 #   drawn(i)          1: curve i is drawn. plot.gp may define it again
 #   BAND              opacity of the bands of deviations
 #   ONE_METHOD        a command: if all curves are of one method, each combination of settings has
-#                     a colour, mark and dash, and shade tells the lengths of training apart
+#                     a colour, mark and dash
 #   method(i) tokens(i) entry(i)   CURVE_TITLE without its length; the length; what the legend says
 #                     of the curve ('': nothing). plot.gp may define entry again. An entry for shades
 #                     follows if curves without one differ in them
@@ -123,11 +123,7 @@ drawn(i) = 1
 BAND = 0.2
 ONE_METHOD = "METHODS = 1; do for [i = 1:CURVES] { \
     if (!is_theirs(i) && CURVE_STYLE[i] != CURVE_STYLE[1]) { METHODS = 2 } }; \
-    if (METHODS == 1) { OWN = CURVE_STYLE[1]; do for [p = 1:PANELS] { \
-    do for [i = PANEL_FIRST[p]:PANEL_LAST[p]] { if (!is_theirs(i)) { \
-    ALIKE = 0; RANK = 0; do for [k = PANEL_FIRST[p]:PANEL_LAST[p]] { \
-    if (!is_theirs(k) && CURVE_DASH[k] == CURVE_DASH[i]) { ALIKE = ALIKE + 1; RANK = RANK + (k <= i) } }; \
-    CURVE_SHADE[i] = 1.0 * RANK / ALIKE } } }; \
+    if (METHODS == 1) { OWN = CURVE_STYLE[1]; \
     do for [i = 1:CURVES] { if (!is_theirs(i)) { TURN = (CURVE_DASH[i] - 1) % STYLES; \
     CURVE_STYLE[i] = TURN == 0 ? OWN : TURN < OWN ? TURN : TURN + 1; \
     CURVE_DASH[i] = (CURVE_DASH[i] - 1) / STYLES + 1 } } }"

@@ -31,6 +31,7 @@ enum cli_type {
     CLI_FORMAT_PAGE, /* the same, or html: a page */
     CLI_WHICH,       /* best, last; out: enum spec_checkpoint */
     CLI_TEXT,        /* this and the following types: a text; out: const char * */
+    CLI_OUTPUT,      /* a file to write; not the results.db of a project */
     CLI_SCALE,       /* a name of configs/scale */
     CLI_DEVICE,      /* a device of this machine */
     CLI_DEVICES,     /* argument of --devices: also a cluster */

@@ -28,7 +28,7 @@ struct supplement {
     const char *made;   /* a temporary folder with what is made for it */
     const char *folder; /* all names in the archive begin with it */
     struct pack *pack;
-    const char **artefacts; /* names, ended by NULL */
+    struct store_artefact *artefacts; /* ended by a name NULL */
     struct grid_files grids;
     int32_t files_n;
 };
@@ -204,16 +204,10 @@ static int make_parts(struct supplement *s, struct report_undrawn *undrawn, stru
 {
     struct cli *c = s->cli;
     const char *path = arena_printf(&c->arena, "%s/" PACKED_RESULTS, s->made);
-    struct rows rows;
 
     TRY(store_publish(c->store, path, s->artefacts, e));
     store_close(c->store);
     TRY(store_open(&c->store, path, STORE_GIVEN, e));
-    TRY(rows_read(&rows, &c->arena, c->store, "SELECT 1 FROM run_list WHERE state = 'done' LIMIT 1",
-                  NULL, 0, e));
-    if (rows.rows_n == 0)
-        return ERR(e, ERR_NOINPUT, "%s has no results of %s; run `alibi run` first", c->results,
-                   s->artefacts[0]);
     TRY(write_readme(s, path, e));
     return write_page(s, undrawn, e);
 }
@@ -230,13 +224,57 @@ static int write_pack(struct supplement *s, const char *path, struct err *e)
     return pack_close(s->pack, rc, e);
 }
 
-/* FILE of FILE.zip. */
-static const char *folder_of(struct arena *a, const char *path)
+/* Reads FILE of FILE.zip. No other ending, so that a mistake replaces no other file. */
+static int find_folder(const char **out, struct arena *a, const char *path, struct err *e)
 {
+    static const char ending[] = ".zip";
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    size_t n = strlen(name);
+    size_t n = strlen(name), ending_n = sizeof ending - 1;
 
-    return n > 4 && strcmp(name + n - 4, ".zip") == 0 ? arena_strndup(a, name, n - 4) : name;
+    if (n <= ending_n || strcmp(name + n - ending_n, ending) != 0)
+        return ERR(e, ERR_USAGE, "--out %s: expected the name of a file that ends with .zip", path);
+    *out = arena_strndup(a, name, n - ending_n);
+    return 0;
+}
+
+static bool has_results(const struct rows *rows, const struct plan_artefact *k)
+{
+    for (int32_t i = 0; i < rows->rows_n; i++)
+        if (strcmp(store_text(&rows->row[i][0]), k->name) == 0 &&
+            strcmp(store_text(&rows->row[i][1]), k->scale) == 0)
+            return true;
+    return false;
+}
+
+/* Plans the artefacts that are packed: those named, and of `all` and of a collection those with
+ * results. */
+static int find_artefacts(struct supplement *s, const struct plan_options *o, struct err *e)
+{
+    static const char sql[] = "SELECT DISTINCT p.artefact, p.scale FROM artefact_points p"
+                              " JOIN run_list r USING (run_id) WHERE r.state = 'done'";
+    struct cli *c = s->cli;
+    struct plan *p = &c->planning.plan;
+    struct rows rows;
+    int32_t n = 0;
+
+    TRY(plan_open(p, &c->project, c->rest.item, c->rest.n, o, e));
+    TRY(rows_read(&rows, &c->arena, c->store, sql, NULL, 0, e));
+    const char **dir = arena_array(&c->arena, (size_t)p->artefacts_n + 1, sizeof *dir);
+    s->artefacts = arena_array(&c->arena, (size_t)p->artefacts_n + 1, sizeof *s->artefacts);
+    for (int32_t i = 0; i < p->artefacts_n; i++) {
+        const struct plan_artefact *k = &p->artefact[i];
+        if (has_results(&rows, k)) {
+            s->artefacts[n] = (struct store_artefact){arena_strdup(&c->arena, k->name),
+                                                      arena_strdup(&c->arena, k->scale)};
+            dir[n++] = arena_strdup(&c->arena, k->dir);
+        } else if (!k->optional || (i == p->artefacts_n - 1 && n == 0)) {
+            return ERR(e, ERR_NOINPUT,
+                       "%s has no results of %s at scale %s; run `alibi run` of it first",
+                       c->results, k->optional ? c->rest.item[0] : k->name, k->scale);
+        }
+    }
+    plan_close(p);
+    return plan_open(p, &c->project, dir, n, o, e);
 }
 
 CLI_COMMAND(pack)
@@ -247,19 +285,17 @@ CLI_COMMAND(pack)
     struct file_scratch made = {.lock_fd = -1};
     const char *path = NULL;
     const struct cli_option options[] = {
-        {"out", 'o', CLI_TEXT, &path, "FILE", "the zip file to write"},
+        {"out", 'o', CLI_OUTPUT, &path, "FILE", "the zip file to write"},
         {"scale", 's', CLI_SCALE, &selected.scale, "NAME",
          "pack results of this scale (default: the grid's, else mini)"},
         {0}};
 
     TRY(cli_begin(c, options, e));
     if (!path) return ERR(e, ERR_USAGE, "pack: --out FILE.zip is missing");
-    TRY(plan_open(&c->planning.plan, &c->project, c->rest.item, c->rest.n, &selected, e));
-    TRY(workflow_grid_files(&s.grids, &c->arena, &c->project, s.plan, e));
-    s.artefacts = arena_array(&c->arena, (size_t)s.plan->artefacts_n + 1, sizeof *s.artefacts);
-    for (int32_t i = 0; i < s.plan->artefacts_n; i++) s.artefacts[i] = s.plan->artefact[i].name;
-    s.folder = folder_of(&c->arena, path);
+    TRY(find_folder(&s.folder, &c->arena, path, e));
     s.scale = selected.scale;
+    TRY(find_artefacts(&s, &selected, e));
+    TRY(workflow_grid_files(&s.grids, &c->arena, &c->project, s.plan, e));
     const char *temporary = getenv("TMPDIR");
     int rc =
         file_scratch_open(&made, temporary && *temporary ? temporary : "/tmp", "alibi-pack", e);

@@ -199,7 +199,7 @@ CLI_COMMAND(report)
         {"seeds", 0, CLI_COUNT, &o.seeds, "N", "show seeds 1 to N of those that were run"},
         {"format", 'f', CLI_FORMAT_PAGE, &o.format, "F",
          "text, markdown, csv, json, latex or html (one page)"},
-        {"out", 'o', CLI_TEXT, &path, "FILE", "write to FILE instead of the standard output"},
+        {"out", 'o', CLI_OUTPUT, &path, "FILE", "write to FILE instead of the standard output"},
         {"x", 'x', CLI_TEXT, &o.x, "KEY",
          "draw and tabulate over this setting, such as train.lr, or L_train"},
         {"width", 0, CLI_TEXT, &width, "W",

@@ -104,9 +104,11 @@ static int unknown_artefact(struct cli *c, const char *word, const char *scale, 
     TRY(rows_read(&rows, &c->arena, c->store, sql, NULL, 0, e));
     const char **names = arena_array(&c->arena, (size_t)rows.rows_n + 1, sizeof *names);
     for (int32_t i = 0; i < rows.rows_n; i++) names[i] = store_text(&rows.row[i][0]);
+    const char *name = strncmp(word, "./", 2) == 0 ? word + 2 : word;
+    name = arena_strndup(&c->arena, name, strcspn(name, "/"));
     return ERR(e, ERR_NOINPUT, "%s has no runs of '%s'%s%s; `alibi list` shows the artefacts%s",
                c->results, word, scale ? " at scale " : "", scale ? scale : "",
-               scale ? "" : str_hint(word, names, (size_t)rows.rows_n).text);
+               scale ? "" : str_hint(name, names, (size_t)rows.rows_n).text);
 }
 
 /* An artefact by its name or the path of its folder, which need not exist any more, or a run. */
@@ -347,8 +349,8 @@ CLI_COMMAND(export)
     const struct cli_option options[] = {
         {"out", 'o', CLI_TEXT, &dir, "DIR", "write to DIR (default exports/RUN)"},
         {"checkpoint", 0, CLI_WHICH, &which, "WHICH", "best (on valid, the default) or last"},
-        {"losses", 0, CLI_TEXT, &losses, "FILE", "of an evaluation: write its losses to FILE"},
-        {"results", 0, CLI_TEXT, &results, "FILE", "write all results to FILE, to publish them"},
+        {"losses", 0, CLI_OUTPUT, &losses, "FILE", "of an evaluation: write its losses to FILE"},
+        {"results", 0, CLI_OUTPUT, &results, "FILE", "write all results to FILE, to publish them"},
         {0}};
 
     TRY(cli_begin(c, options, e));

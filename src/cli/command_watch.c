@@ -244,7 +244,7 @@ CLI_COMMAND(curves)
         {"watch", 'w', CLI_FLAG, &watch, NULL, "redraw every two seconds until Ctrl-C"},
         {"smooth", 0, CLI_COUNT, &args.smooth, "N",
          "draw the mean training loss of the last N updates"},
-        {"out", 'o', CLI_TEXT, &args.path, "FILE", "write the picture to FILE.svg, .png or .pdf"},
+        {"out", 'o', CLI_OUTPUT, &args.path, "FILE", "write the picture to FILE.svg, .png or .pdf"},
         {0}};
 
     TRY(cli_begin(c, options, e));

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/cli.h"
@@ -63,6 +64,15 @@ static const char *list_hint(struct arena *a, const char *option, const char *li
     return arena_printf(a, "; a list is a line of the grid.yaml: seed: [%s]", list);
 }
 
+static int check_output(struct arena *a, const struct cli_option *o, const char *path,
+                        struct err *e)
+{
+    if (!*path) return ERR(e, ERR_USAGE, "--%s requires %s, found ''", o->name, o->argument);
+    if (!file_exists(arena_printf(a, "%s.lock", path))) return 0;
+    return ERR(e, ERR_USAGE, "--%s: %s is the results.db of a project; name another file", o->name,
+               path);
+}
+
 static int take_value(struct arena *a, const struct cli_option *o, const char *text, struct err *e)
 {
     int64_t number;
@@ -95,6 +105,9 @@ static int take_value(struct arena *a, const struct cli_option *o, const char *t
         if (!last && strcmp(text, "best") != 0)
             return ERR(e, ERR_USAGE, "--%s: expected best or last, found '%.40s'", o->name, text);
         *(enum spec_checkpoint *)o->out = last ? SPEC_LAST : SPEC_BEST;
+    } else if (o->type == CLI_OUTPUT) {
+        TRY(check_output(a, o, text, e));
+        *(const char **)o->out = text;
     } else if (o->type < CLI_LIST_AXES) {
         *(const char **)o->out = text;
     } else {

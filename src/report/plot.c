@@ -198,8 +198,27 @@ static bool style_varies(const struct plot_draft *d, const struct plot_curve *c)
     return false;
 }
 
-/* Numbers the settings among the curves of a style. They differ in dash, and less in shade: the
- * lightest would not show its dashes. The curve without a setting is the darkest. */
+/* Returns the shade of curve i among those of its panel, style and settings, which differ in length
+ * alone: 1 for the last. The lightest still shows its dashes. */
+static double shade_among_alike(const struct plot_draft *d, int32_t i)
+{
+    const struct plot_curve *c = &d->curve[i];
+    int32_t p = 0, rank = 0, alike_n = 0;
+
+    while (d->panel_last[p] < i + 1) p++;
+    for (int32_t k = d->panel_first[p] - 1; k < d->panel_last[p]; k++) {
+        const struct plot_curve *other = &d->curve[k];
+        if (column_real(other, "style") != column_real(c, "style") || other->dash != c->dash ||
+            other->of_paper != c->of_paper)
+            continue;
+        rank += k < i;
+        alike_n++;
+    }
+    return alike_n == 1 ? 1 : 0.3 + 0.7 * rank / (alike_n - 1);
+}
+
+/* Numbers the settings among the curves of a style, which differ in dash; shades tell their lengths
+ * apart. */
 static void title_dashes(struct plot_draft *d)
 {
     for (int32_t i = 0; i < d->curves_n; i++) {
@@ -215,7 +234,7 @@ static void title_dashes(struct plot_draft *d)
     }
     for (int32_t i = 0; i < d->curves_n; i++) {
         struct plot_curve *c = &d->curve[i];
-        if (style_varies(d, c)) c->shade = *c->settings ? 0.4 + 0.6 * c->shade : 1;
+        if (style_varies(d, c)) c->shade = shade_among_alike(d, i);
     }
 }
 

@@ -81,15 +81,16 @@ static int find_doomed(struct store *s, struct err *e)
                            e);
 }
 
-int store_doom_others(struct store *s, const char *const *artefacts, struct err *e)
+int store_doom_others(struct store *s, const struct store_artefact *artefacts, struct err *e)
 {
-    static const char keep[] = "DELETE FROM temp.chosen WHERE artefact=?1"
-                               " OR substr(artefact,1,length(?1)+7)=?1||' --set '";
+    static const char keep[] = "DELETE FROM temp.chosen WHERE scale=?2 AND (artefact=?1"
+                               " OR substr(artefact,1,length(?1)+7)=?1||' --set ')";
 
     TRY(store_choose_none(s, e));
     TRY(database_script(s, "INSERT INTO temp.chosen SELECT DISTINCT artefact,scale FROM points",
                         e));
-    for (; *artefacts; artefacts++) TRY(DATABASE_RUN(s, e, keep, DATABASE_TEXT(*artefacts)));
+    for (const struct store_artefact *k = artefacts; k->name; k++)
+        TRY(DATABASE_RUN(s, e, keep, DATABASE_TEXT(k->name), DATABASE_TEXT(k->scale)));
     TRY(database_script(
         s, "INSERT INTO temp.kept SELECT DISTINCT run_id FROM points WHERE NOT " IS_CHOSEN, e));
     TRY(each_generation(s, needed_by_kept, e));

@@ -38,7 +38,7 @@ static int publish_rows(struct merge *m, struct err *e)
     return database_script(m->store, schema_trigger, e);
 }
 
-static int publish_to(struct store *s, const char *path, const char *const *artefacts,
+static int publish_to(struct store *s, const char *path, const struct store_artefact *artefacts,
                       struct err *e)
 {
     struct merge_result result = {0};
@@ -73,7 +73,8 @@ static bool is_of_project(const struct store *s, const char *path)
     return is;
 }
 
-int store_publish(struct store *s, const char *path, const char *const *artefacts, struct err *e)
+int store_publish(struct store *s, const char *path, const struct store_artefact *artefacts,
+                  struct err *e)
 {
     struct store *written = NULL;
 

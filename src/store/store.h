@@ -51,9 +51,13 @@ int store_empty(struct store **out, struct err *e);
  * settings, results with their losses by position, group and block, validations, every 32nd part
  * of a training's losses, attempts, points, verdicts, the paper's numbers. The file names neither
  * host nor folder of this machine, and equal contents are equal bytes. artefacts: only what these
- * need, ended by NULL; or NULL. Errors: ERR_USAGE path is the results.db of a project; ERR_DATA s
- * is damaged; ERR_CREATE, ERR_IO. */
-int store_publish(struct store *s, const char *path, const char *const *artefacts, struct err *e);
+ * need, ended by a name NULL; or NULL. Errors: ERR_USAGE path is the results.db of a project;
+ * ERR_DATA s is damaged; ERR_CREATE, ERR_IO. */
+struct store_artefact {
+    const char *name, *scale;
+};
+int store_publish(struct store *s, const char *path, const struct store_artefact *artefacts,
+                  struct err *e);
 
 /* --- transactions, runs, points ------------------------------------------------------------- */
 /* Transactions nest: rolling back an inner one leaves the outer one whole. In a READ store a
@@ -231,7 +235,7 @@ int store_doom(struct store_doomed *out, struct arena *a, struct store *s, struc
 
 /* store_doom_others - of a whole file all runs that these artefacts and their variants do not need
  * go, and the points of all others; for a copy. */
-int store_doom_others(struct store *s, const char *const *artefacts, struct err *e);
+int store_doom_others(struct store *s, const struct store_artefact *artefacts, struct err *e);
 
 /* store_delete - deletes, in one transaction, the attempts, results and sources of the runs that go
  * and the points and verdicts of the chosen artefacts. A run that another artefact needs stays as a

@@ -61,6 +61,8 @@ int workflow_export(struct export_result *out, const struct project *project, st
     struct store_param params[] = {{"run", run_id, STORE_TEXT},
                                    {"which", which == SPEC_BEST ? "best" : "last", STORE_TEXT}};
     struct rows training, results;
+    struct err why = {0};
+    bool gone;
     char path[256], sha256[HASH_HEX_BYTES];
 
     TRY(rows_read(&training, a, store, training_sql, params, 1, e));
@@ -75,6 +77,8 @@ int workflow_export(struct export_result *out, const struct project *project, st
                    store_text(&training.row[0][3]));
     const char *id = params[0].value = store_text(&training.row[0][0]),
                *corpus = training.row[0][1].text;
+    TRY(scheduler_find_checkpoint(store, project, id, which, &gone, &why, e));
+    if (gone) return ERR(e, ERR_NOINPUT, "%s", why.text);
     TRY(store_checkpoint(store, id, which, path, sha256, e));
     TRY(rows_read(&results, a, store, results_sql, params, 2, e));
     *out = (struct export_result){

@@ -58,6 +58,7 @@ expect 0 "2 done now" "$alibi" run ./b/ --devices cpu:2
 head -1 before >one
 expect 66 "no run matches 'ffff0000'\|has no runs" "$alibi" delete ffff0000 --yes
 expect 66 "has no runs of 'nothing'" "$alibi" delete nothing --yes
+for name in cc ./cc/ ./cc/x; do expect 66 "did you mean 'c'?" "$alibi" delete $name --yes; done
 expect 64 "needs ARTEFACT" "$alibi" delete
 expect 66 "at scale laptop" "$alibi" delete b --scale laptop --yes
 

@@ -43,6 +43,16 @@ sed -i "s#own.yaml#$dir/outside.yaml#" g/grid.yaml
 expect 65 "outside.yaml: a grid names it, but it is outside of the project" "$alibi" pack ./g/ --out none.zip
 mv grid g/grid.yaml
 [ ! -e none.zip ] || fail "a file without results"
+expect 66 "has no results of g at scale paper" "$alibi" pack ./g/ --scale paper --out none.zip
+expect 66 "has no results of table5 at scale mini" "$alibi" pack ./g/ table5 --out none.zip
+# No other file is replaced by a mistake.
+expect 64 "ends with .zip" "$alibi" pack ./g/ --out g/grid.yaml
+cp results.db "$dir/kept.db"
+for command in "report ./g/ --out" "export --results" "export $("$alibi" query "SELECT run_id FROM evaluations" --format csv | tail -1 | tr -d '\r') --losses"; do
+    # shellcheck disable=SC2086
+    expect 64 "results.db is the results.db of a project" "$alibi" $command results.db
+done
+cmp results.db "$dir/kept.db" || fail "results.db was replaced"
 
 # By another program: every member is a regular file under one folder.
 command -v python3 >/dev/null || { echo "skipped: no python3 here reads the archive"; finish; exit; }

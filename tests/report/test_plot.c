@@ -235,6 +235,30 @@ TEST_WITH(struct report_fixture *f, labels_and_short_names_are_in_table_figure_a
     assert_contains(report_fixture_report(f, "tiny", &csv), ",ALiBi model.alibi_bias_max=4 ");
 }
 
+TEST_WITH(struct report_fixture *f, shades_tell_lengths_apart_within_each_setting)
+{
+    static const struct report_plant sweep[] = {
+        {"mini", SPEC_ALIBI, 64, 128, 512, 1024, 0, 1, 44, false},
+        {"mini", SPEC_ALIBI, 64, 256, 512, 2048, 0, 1, 43, false},
+        {"mini", SPEC_ALIBI, 128, 128, 1024, 1024, 0, 1, 42, false},
+        {"mini", SPEC_ALIBI, 128, 256, 1024, 2048, 0, 1, 41, false},
+    };
+    start(f);
+    report_fixture_plant(f, "tiny", sweep, 4);
+    report_fixture_write(
+        f, "query.sql",
+        "SELECT r.scale, r.L_valid, e.perplexity, r.position, 'ALiBi L=' || r.L_train || "
+        "iif(r.L_valid = 128, '', ' eval.attention_sinks=4') AS method, r.run_id "
+        "FROM points p JOIN runs r USING (run_id) JOIN evaluations e USING (run_id) "
+        "WHERE p.artefact = :artefact AND p.scale = :scale ORDER BY p.point");
+    draw(f);
+    const char *script = plot_file(f, "tiny-mini.gp");
+    for (int i = 0; i < 4; i++) /* 64, 64 with sinks, 128, 128 with sinks */
+        assert_contains(script,
+                        arena_printf(&f->arena, "\nCURVE_SHADE[%d] = %s\nCURVE_DASH[%d] = %d",
+                                     i + 1, i < 2 ? "0.3000" : "1.0000", i + 1, i % 2 + 1));
+}
+
 TEST_WITH(struct report_fixture *f, a_label_may_name_a_column_and_its_value)
 {
     start(f);
