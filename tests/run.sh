@@ -62,7 +62,7 @@ else
         *) if [ -n "${LONG:-}" ]; then long=none; else long="$long|fuzz/test_seeds"; fi ;;
     esac
     grep -vE "^($long) " "$legs/all" >"$legs/list"
-    [ "$long" = none ] || echo "left to make check-full (LONG=1): $(grep -oE "^($long) " "$legs/all" | xargs)"
+    [ "$long" = none ] || echo "left to other builds of make check-full: $(grep -oE "^($long) " "$legs/all" | xargs)"
 fi
 xargs -P "${JOBS:-$(($(nproc) + 1))}" -I{} sh -c "exec sh tests/run.sh $build leg {}" <"$legs/list"
 

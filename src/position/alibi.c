@@ -213,6 +213,7 @@ static bool follows_length(const struct position_shape *s)
 
 const struct position_functions position_alibi = {
     .scalings = 1u << POSITION_SLOPES,
+    .has_slopes = true,
     .options = options,
     .check = alibi_check,
     .table_length = alibi_table,

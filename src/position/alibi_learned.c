@@ -84,6 +84,7 @@ static void alibi_learned_pullback(const struct position_shape *s, const float *
 }
 
 const struct position_functions position_alibi_learned = {
+    .has_slopes = true,
     .options = options,
     .check = alibi_learned_check,
     .tensors = alibi_learned_tensors,

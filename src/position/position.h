@@ -203,6 +203,7 @@ struct position_functions {
     uint32_t scalings; /* bit set of supported enum position_scaling, without POSITION_UNSCALED */
     int32_t first_row; /* embedding row of the first token; padding uses the row before it, or if it
                           is 0, the row of a token */
+    bool has_slopes;   /* the bias is -slope * distance, with a slope of each head */
     const struct position_option *options;
     /* check - checks options against width and heads. Errors: ERR_DATA. */
     int (*check)(const struct position_shape *, struct err *e);

@@ -24,7 +24,7 @@ static const struct {
                      {"run", "NULL", "run_of"},           {"other", "NULL", "other_of"},
                      {"measured", "NULL", "measured_of"}, {"error", "NULL", "error_of"},
                      {"bound", "NULL", "bound_of"},       {"direction", "NULL", "direction_of"},
-                     {"runs", "NULL", "runs_of"}};
+                     {"runs", "NULL", "runs_of"},         {"part", "NULL", "part_of"}};
 enum { CLAIM_OPTIONS_N = sizeof claim_options / sizeof *claim_options };
 
 /* True if the answer has these columns and then only those that may follow. */

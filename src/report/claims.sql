@@ -4,7 +4,10 @@
 -- report_claim has the rows of claim.sql, with its optional columns under other names (claims.c) or
 -- what stands for one that it lacks. report_block: what a case's run loses against the other, in
 -- nats, over the blocks of their targets, which must be the same. report_measured_case: the effect
--- of a case and its error; of two runs the ratio of their perplexities. report_side: 1 if a case
+-- of a case and its error; of two runs the ratio of their perplexities. Rows with a part are one
+-- case with the others of their claim, split, item and seed; report_whole: its effect is that of
+-- the part that is nearest to its bound, or farthest beyond it, divided by the bound (for a lower
+-- bound the bound by the effect), so that 1 is the bound of the case. report_side: 1 if a case
 -- holds, -1 if the opposite holds beyond its error, 0 if neither.
 report_block AS MATERIALIZED (
   SELECT "#row" AS of_row,
@@ -23,19 +26,38 @@ report_measured_case AS MATERIALIZED (
   SELECT c."#row", c.claim, c.statement, c.wanted, c.seed, c.holds AS held, c.said,
     c.split_of AS split, coalesce(c.item_of, '') AS item, c.is_counted, c.why_not, c.effect_of,
     c.threshold_of, c.method_of, c.realised_of AS realised, c.bound_of AS bound,
-    c.direction_of AS direction, c.run_of AS run, c.other_of AS other, c.runs_of AS more,
+    c.direction_of AS direction, c.part_of AS part, c.run_of AS run, c.other_of AS other,
+    c.runs_of AS more,
     coalesce(c.measured_of, v.perplexity / w.perplexity) AS measured,
     coalesce(c.error_of, v.perplexity / w.perplexity * b.error) AS error
   FROM report_claim c
   LEFT JOIN results v ON v.run_id = c.run_of AND v.current = 1
   LEFT JOIN results w ON w.run_id = c.other_of AND w.current = 1
   LEFT JOIN report_block b ON b.of_row = c."#row"),
+report_of_bound AS (
+  SELECT *, CASE WHEN direction IN ('at most', 'below') THEN measured / bound
+      ELSE bound / measured END AS share FROM report_measured_case),
+report_nearest AS (
+  SELECT *, min("#row") OVER of_case AS head,
+    row_number() OVER (of_case ORDER BY share DESC, "#row") AS place
+  FROM report_of_bound WINDOW of_case AS (PARTITION BY claim, split, item, seed)),
+report_whole AS (
+  SELECT CASE WHEN part IS NULL THEN "#row" ELSE head END AS "#row", claim, statement, wanted, seed, held, split, item, is_counted, why_not, effect_of,
+    threshold_of, method_of, realised, run, other, more,
+    CASE WHEN part IS NULL THEN said ELSE said || '; nearest to its bound: ' || part END AS said,
+    CASE WHEN part IS NULL THEN measured ELSE share END AS measured,
+    CASE WHEN part IS NULL THEN error ELSE share * error / measured END AS error,
+    CASE WHEN part IS NULL THEN bound ELSE 1 END AS bound,
+    CASE WHEN part IS NULL THEN direction
+      ELSE CASE direction WHEN 'at least' THEN 'at most' WHEN 'above' THEN 'below'
+        ELSE direction END END AS direction
+  FROM report_nearest WHERE part IS NULL OR place = 1),
 report_held AS (
   SELECT *, bound IS NOT NULL AND measured IS NOT NULL AS is_measured,
     CASE WHEN bound IS NULL OR measured IS NULL THEN coalesce(held, 0) <> 0
       ELSE CASE direction WHEN 'at most' THEN measured <= bound WHEN 'below' THEN measured < bound
         WHEN 'at least' THEN measured >= bound ELSE measured > bound END END AS holds
-  FROM report_measured_case),
+  FROM report_whole),
 report_side AS MATERIALIZED (
   SELECT *, CASE WHEN holds THEN 1 WHEN NOT is_measured THEN -1
       WHEN abs(measured - bound) > 3 * coalesce(error, 0) THEN -1 ELSE 0 END AS side

@@ -27,6 +27,7 @@
 #include "data/windows.h"
 #include "model/model.h"
 #include "ops/ops.h"
+#include "position/position.h"
 #include "worker/evaluate.h"
 #include "worker/state.h"
 
@@ -40,6 +41,7 @@ struct reader {
     struct backend *b;
     heads_fn *see;
     void *context;
+    bool has_slopes;                /* of the position method */
     struct tensor q, k, value, out; /* (T,HD), k and value (T,KD) */
     struct tensor lse;              /* (H,T) */
     float *rows, *lse_host;         /* (T,HD), (H,T) */
@@ -127,53 +129,27 @@ static int download_weights(struct reader *s, struct attention a, float *weight,
                          (size_t)a.H * (size_t)T * sizeof *s->lse_host, e);
 }
 
-/* True if a head's bias is table[1] * distance at every distance, as learned slopes give it. */
-static bool is_slope(const float *table, int32_t n)
-{
-    for (int32_t d = 0; d < n; d++) {
-        float line = table[1] * (float)d;
-        if (!(fabsf(table[d] - line) <= 1e-6f * fabsf(line))) return false;
-    }
-    return true;
-}
-
-/* Reads the slopes from a table of distances, for which `scratch` (H,T,T) has room. *are: every
- * head's bias is a slope. */
-static int download_table_slopes(bool *are, struct reader *s, const struct attention_bias *bias,
-                                 float *slope, float *scratch, struct err *e)
-{
-    int32_t n = bias->bias_table_n, T = s->layer.T, H = s->layer.H;
-
-    *are = T > 1 && n >= T && n <= T * T;
-    if (!*are) return 0;
-    TRY(s->b->ops->download(s->b, scratch, bias->bias_table_dev,
-                            (size_t)H * (size_t)n * sizeof *scratch, e));
-    for (int32_t h = 0; h < H && *are; h++) {
-        const float *table = scratch + (int64_t)h * n;
-        *are = is_slope(table, T);
-        slope[h] = -table[1];
-    }
-    return 0;
-}
-
-/* The slopes of a bias that is a slope at every distance; with sinks the distances of a cache are
- * others, and a temperature inside multiplies the bias of each query by its own factor. */
+/* The slopes of a method whose bias is one for each head, where it is that at every distance: with
+ * sinks the distances are those of a cache, a temperature inside multiplies the bias of each query
+ * by its own factor, and a bias of each key has no distances. A table has the slope at distance 1.
+ */
 static int download_slopes(struct reader *s, const struct attention *a, struct err *e)
 {
     struct heads_layer *layer = &s->layer;
-    float *slope = layer->logit + (int64_t)a->H * a->T * a->T;
-    bool are = a->bias.tail_slope_dev != NULL;
+    const struct attention_bias *bias = &a->bias;
+    int32_t n = bias->bias_table_n;
 
     layer->slope = NULL;
-    if (a->gates.high.data != NULL || a->mask.sinks > 0 || a->temperature.inside) return 0;
-    if (a->bias.bias_table_n > 0)
-        TRY(download_table_slopes(&are, s, &a->bias, slope, layer->weight, e));
-    else if (are) {
-        TRY(s->b->ops->download(s->b, slope, a->bias.tail_slope_dev, (size_t)a->H * sizeof *slope,
-                                e));
-        for (int32_t h = 0; h < a->H; h++) slope[h] = -slope[h];
+    if (!s->has_slopes || (n < 2 && bias->tail_slope_dev == NULL) || a->mask.sinks > 0 ||
+        a->temperature.inside)
+        return 0;
+    layer->slope = layer->logit + (int64_t)a->H * a->T * a->T;
+    for (int32_t h = 0; h < a->H; h++) {
+        const float *dev =
+            n > 1 ? bias->bias_table_dev + (int64_t)h * n + 1 : bias->tail_slope_dev + h;
+        TRY(s->b->ops->download(s->b, &layer->slope[h], dev, sizeof *dev, e));
+        layer->slope[h] = -layer->slope[h];
     }
-    if (are) layer->slope = slope;
     return 0;
 }
 
@@ -187,8 +163,8 @@ static int read_layer(void *context, const struct attention *a, int32_t l, struc
     TRY(download_weights(s, plain, s->layer.logit, e));
     for (int64_t i = 0; i < rows * a->T; i++)
         s->layer.logit[i] = logf(s->layer.logit[i]) + s->lse_host[i / a->T];
-    TRY(download_slopes(s, a, e));
     TRY(download_weights(s, *a, s->layer.weight, e));
+    TRY(download_slopes(s, a, e));
     s->layer.layer = l;
     return s->see(s->context, &s->layer, e);
 }
@@ -208,7 +184,11 @@ int heads_see(struct model *m, struct backend *b, const struct spec_model *model
               const struct model_batch *batch, heads_fn *see, void *context, struct err *e)
 {
     int32_t H = model->heads, T = batch->length, width = spec_head_width(model);
-    struct reader s = {.b = b, .see = see, .context = context, .layer = {.H = H, .T = T}};
+    struct reader s = {.b = b,
+                       .see = see,
+                       .context = context,
+                       .has_slopes = position_methods[model->position].functions->has_slopes,
+                       .layer = {.H = H, .T = T}};
     struct shape_heads need;
     void *dev = NULL;
     int rc = 0;

@@ -35,6 +35,17 @@ golden() {
 
 alibi() { "$alibi" "$@"; }
 
+# traced OPTION... COMMAND...: strace of a command. LeakSanitizer, of the build by `make asan`, does not work under it
+traced() { ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0" strace "$@"; }
+
+# can_inject: succeeds where strace can inject faults. needs_faults: ends the script where it cannot
+can_inject() {
+    strace -o /dev/null -e inject=fsync:error=EIO true 2>/dev/null && return
+    echo "skipped: strace cannot inject faults here, so that nothing is killed"
+    return 1
+}
+needs_faults() { can_inject || { finish; exit; }; }
+
 # transcript NAME: runs the commands of golden/NAME, the lines that begin with `$ `, and compares their output and exit status;
 # lines that begin with `# ` are comments
 transcript() {

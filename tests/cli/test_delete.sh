@@ -63,14 +63,11 @@ expect 64 "needs ARTEFACT" "$alibi" delete
 expect 66 "at scale laptop" "$alibi" delete b --scale laptop --yes
 
 # kill -9
-if ! strace -o /dev/null -e inject=fsync:error=EIO true 2>/dev/null; then
-    echo "skipped: strace cannot inject faults here, so that nothing is killed"
-    finish
-fi
+needs_faults
 struck=0
 for k in $(seq 1 200); do
     cd .. && rm -rf project && cp -r start project && cd project || exit 1
-    { strace -f -q -o ../trace -e signal=none -e trace=unlinkat -e "inject=unlinkat:signal=SIGKILL:when=$k" \
+    { traced -f -q -o ../trace -e signal=none -e trace=unlinkat -e "inject=unlinkat:signal=SIGKILL:when=$k" \
         "$alibi" delete a --yes >../killed 2>&1 </dev/null; } 2>/dev/null
     grep -q ' = ?$' ../trace || break
     struck=$((struck + 1))

@@ -112,14 +112,16 @@ rm -r elsewhere
 ln -s /etc/hostname "$dir/shared/grids/g/query.sql"
 expect 0 "results of g come without their grid: .*query.sql: a link that leads out of its folder" "$alibi" merge "$dir/shared"
 rm "$dir/shared/grids/g/query.sql"
-for k in 1 2 3; do # kill -9 before each file is in its place
-    rm -rf grids data
-    { strace -q -o ../trace -e signal=none -e trace=rename -e "inject=rename:signal=SIGKILL:when=$k" \
-        "$alibi" merge "$dir/shared" >../killed 2>&1 </dev/null; } 2>/dev/null
-    [ ! -e grids/g/grid.yaml ] || fail "killed at file $k: the grid is there before what it needs"
-    expect 0 "" "$alibi" merge "$dir/shared"
-    "$alibi" report grids/g/ --no-figure | cmp - "$dir/there" || fail "killed at file $k: the merge does not complete the grid"
-done
+if can_inject; then
+    for k in 1 2 3; do # kill -9 before each file is in its place
+        rm -rf grids data
+        { traced -q -o ../trace -e signal=none -e trace=rename -e "inject=rename:signal=SIGKILL:when=$k" \
+            "$alibi" merge "$dir/shared" >../killed 2>&1 </dev/null; } 2>/dev/null
+        [ ! -e grids/g/grid.yaml ] || fail "killed at file $k: the grid is there before what it needs"
+        expect 0 "" "$alibi" merge "$dir/shared"
+        "$alibi" report grids/g/ --no-figure | cmp - "$dir/there" || fail "killed at file $k: the merge does not complete the grid"
+    done
+fi
 rm -r grids "$dir/shared/grids"
 expect 0 "results of g come without their grid: $dir/shared has no folder g with a grid.yaml; copy the folder here" "$alibi" merge "$dir/shared"
 

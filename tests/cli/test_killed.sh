@@ -1,13 +1,10 @@
 #!/bin/sh
 # test_killed.sh - kill -9 at every call with which a command changes files: `alibi import FOLDER`, `data prepare`, evaluations
-# with a datastore (kNN-LM; also between the batches of its passes and searches), `export --losses`. The next call does the whole work, and nothing is left but its files and at most
-# temporary ones. So after power cuts.
+# with a datastore (kNN-LM; also between the batches of its passes and searches), `export --losses`. The next call does the whole
+# work, and nothing is left but its files and at most temporary ones. So after power cuts.
 # usage: tests/cli/test_killed.sh BUILD
 . tests/cli/expect.sh
-if ! strace -o /dev/null -e inject=fsync:error=EIO true 2>/dev/null; then
-    echo "skipped: strace cannot inject faults here"
-    finish
-fi
+needs_faults
 fixtures=$PWD/tests/fixtures
 powercut=${alibi%/alibi}/faults/powercut
 query() { "$alibi" query "$1" --format csv --project "$2" | tail -n +2 | tr -d '\r'; }
@@ -54,7 +51,7 @@ made() {
 
 strike() { # NAME CALL K: false if no process makes so many such calls
     rm -rf struck && cp -r start struck
-    { step "$1" struck strace -f -q -o trace -e signal=none -e "trace=$2" -e "inject=$2:signal=SIGKILL:when=$3" \
+    { step "$1" struck traced -f -q -o trace -e signal=none -e "trace=$2" -e "inject=$2:signal=SIGKILL:when=$3" \
         >killed 2>&1 </dev/null; } 2>/dev/null
     grep -q ' = ?$' trace || return 1
     injected=$((injected + 1))
@@ -85,7 +82,7 @@ strikes() {
 # cuts NAME N: N power cuts at random moments of the step, each followed by a whole one
 cuts() {
     rm -rf traced && cp -r start traced
-    expect 0 "" step "$1" "$dir/traced" strace -f -qq -y -xx -s 99999999 -o trace -e signal=none -e trace=openat,mkdir,mkdirat,unlink,unlinkat,rename,renameat,renameat2,write,pwrite64,ftruncate,fsync,fdatasync
+    expect 0 "" step "$1" "$dir/traced" traced -f -qq -y -xx -s 99999999 -o trace -e signal=none -e trace=openat,mkdir,mkdirat,unlink,unlinkat,rename,renameat,renameat2,write,pwrite64,ftruncate,fsync,fdatasync
     i=0
     while [ $i -lt "$2" ]; do
         i=$((i + 1))

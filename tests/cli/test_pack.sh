@@ -102,17 +102,13 @@ wait $run
 cmp first.zip supplement.zip || fail "packed while a run is going, it has other bytes"
 
 # kill -9
-if ! strace -o /dev/null -e inject=fsync:error=EIO true 2>/dev/null; then
-    echo "skipped: strace cannot inject faults here, so that nothing is killed"
-    finish
-    exit
-fi
+needs_faults
 export TMPDIR="$dir/tmp"
 mkdir "$dir/tmp"
 strikes() { # CALL:N... - killed at the first and at the Nth of these calls
     for strike in "$@"; do
         for k in 1 "${strike#*:}"; do
-            { strace -q -o ../trace -e signal=none -e "trace=${strike%:*}" -e "inject=${strike%:*}:signal=SIGKILL:when=$k" \
+            { traced -q -o ../trace -e signal=none -e "trace=${strike%:*}" -e "inject=${strike%:*}:signal=SIGKILL:when=$k" \
                 "$alibi" pack ./g/ --out supplement.zip >../killed 2>&1 </dev/null; } 2>/dev/null
             grep -q ' = ?$' ../trace || fail "no call $k of ${strike%:*}"
             cmp supplement.zip first.zip || fail "killed at ${strike%:*} $k: neither the old file nor the new one"

@@ -86,9 +86,12 @@ TEST(weights_are_the_softmax_of_logits_and_bias_for_every_method)
         struct model_bench *k = model_bench_open_on(test_device, test_dtype, &s, 1, LENGTH, false);
         const struct kept kept = see(k);
         assert_true(softmax_difference(k->m, &kept) < 1e-5);
-        assert_int_equal(kept.slopes_n, s.model.position == SPEC_ALIBI ? 8 : 0);
+        bool learned = s.model.position == SPEC_ALIBI_LEARNED;
+        assert_int_equal(kept.slopes_n, s.model.position == SPEC_ALIBI || learned ? 8 : 0);
         for (int32_t h = 0; h < kept.slopes_n; h++)
-            assert_true(kept.slope[h] == position_alibi_slope(h % 4, 4));
+            assert_true(
+                (double)kept.slope[h] ==
+                (learned ? -bias_at(k->m, h % 4, 1) : (double)position_alibi_slope(h % 4, 4)));
         model_bench_close(k);
     }
 }

@@ -1,11 +1,13 @@
 # Perplexity over the tokens in a window, a panel for windows that do not overlap, with the predicted
 # values as open marks, and one for windows of stride 1, from which they are predicted. Both axes are
-# logarithmic. Above 1.6 times ALiBi's beginning only the place is shown where a curve leaves.
+# logarithmic. Above 2.2 times the lowest perplexity only the place is shown where a curve leaves.
 y_low = 0.96 * Y_MIN
 y_top = Y_MAX > 2.2 * Y_MIN ? 2.2 * Y_MIN : 1.03 * Y_MAX
 is_predicted(i) = strstrt(CURVE_TITLE[i], 'predicted') > 0
 lined(i) = !is_predicted(i)
-mark(i) = is_predicted(i) ? OPEN[CURVE_STYLE[i]] : FILLED[CURVE_STYLE[i]]
+key_mark(i) = is_predicted(i) ? OPEN[CURVE_STYLE[i]] : FILLED[CURVE_STYLE[i]]
+mark(i) = is_predicted(i) || i > PANEL_LAST[1] ? key_mark(i) : -1
+color(i) = strstrt(CURVE_TITLE[i], 'by row') > 0 ? COLOR[5] : COLOR[CURVE_STYLE[i]]
 entry(i) = before(CURVE_TITLE[i], ' (no result)')
 
 eval LOG_X

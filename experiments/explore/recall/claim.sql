@@ -31,17 +31,18 @@ ranges AS (
     FROM answers, lengths WHERE first >= short AND next <= long GROUP BY position, slopes, L_train, L_valid, seed),
 differences AS (
     SELECT a.position AS p, a.slopes AS s, a.L_train AS L, b.position AS q, b.slopes AS r, b.L_train AS M, range, seed, a.share AS one, b.share AS other,
-        a.share - b.share AS more, sqrt(a.share * (1 - a.share) / a.n + b.share * (1 - b.share) / b.n) AS error
+        a.share - b.share AS more, sqrt(a.share * (1 - a.share) / a.n + b.share * (1 - b.share) / b.n + 1e-9) AS error
     FROM ranges a JOIN ranges b USING (range, seed), lengths WHERE a.L_valid = window AND b.L_valid = window),
-within AS ( -- answers within windows of L of models trained on the longer L, and the bin of the fewest right ones
-    SELECT position, slopes, L_train, seed, min(first) AS first, max(next) AS next, min(hits * 1.0 / targets) AS least, min(share_error) AS share_error,
-        min(at) AS at, min(next) FILTER (WHERE hits < finds * targets) AS fails_before
-    FROM (SELECT *, row_number() OVER of_model AS n, first_value(first) OVER of_model AS at, first_value(sqrt(hits * 1.0 / targets * (1 - hits * 1.0 / targets) / targets)) OVER of_model AS share_error
-        FROM answers, lengths WHERE L_train = long AND L_valid = long WINDOW of_model AS (PARTITION BY position, slopes, seed ORDER BY hits * 1.0 / targets)), threshold
+within AS ( -- answers within windows of L of models trained on the longer L: the bin of the fewest right ones, and where they are too few
+    SELECT position, slopes, L_train, seed, min(first) AS first, max(next) AS next, min(share) AS least, min(at) AS at, min(at_next) AS at_next, min(at_error) AS error,
+        min(first) FILTER (WHERE share < finds) AS fails_from
+    FROM (SELECT *, first_value(first) OVER of_model AS at, first_value(next) OVER of_model AS at_next, first_value(sqrt(share * (1 - share) / targets)) OVER of_model AS at_error
+        FROM (SELECT *, hits * 1.0 / targets AS share FROM answers, lengths WHERE L_train = long AND L_valid = long)
+        WINDOW of_model AS (PARTITION BY position, slopes, seed ORDER BY share)), threshold
     GROUP BY position, slopes, seed),
 
 found(claim, seed, item, measured, error, bound, direction, said) AS (
-    SELECT 'E6a', seed, slopes, least, share_error, finds, 'at least', printf('ALiBi (%s slopes), L = %d: at least %.3f at %d to %d', slopes, L_train, least, first, next - 1)
+    SELECT 'E6a', seed, slopes, least, error, finds, 'at least', printf('ALiBi (%s slopes), L = %d: at least %.3f at %d to %d', slopes, L_train, least, first, next - 1)
     FROM within, threshold WHERE position = 'alibi' AND slopes IN ('plain', 'steep')
     UNION ALL
     SELECT 'E6b', seed, 'steep', more, error, errors * error, 'at least', printf('from %d to %d tokens back, L = %d: %.3f, slopes × 4 %.3f (%.1f errors)', short, long - 1, L, one, other, more / error)
@@ -53,12 +54,12 @@ found(claim, seed, item, measured, error, bound, direction, said) AS (
     SELECT 'E6d', seed, 'none', more, error, errors * error, 'at least', printf('less than 64 tokens back, L = %d: ALiBi %.3f, NoPE %.3f (%.1f errors)', L, one, other, more / error)
     FROM differences, threshold, lengths WHERE p = 'alibi' AND s = 'plain' AND q = 'none' AND L = long AND M = long AND range = 'near'
     UNION ALL
-    SELECT 'E6e', seed, position, least, share_error, finds, 'at least', printf('%s, L = %d: at least %.3f at %d to %d', position, L_train, least, first, next - 1)
+    SELECT 'E6e', seed, position, least, error, finds, 'at least', printf('%s, L = %d: at least %.3f at %d to %d', position, L_train, least, first, next - 1)
     FROM within, threshold WHERE position IN ('t5', 'kerple_log', 'bam', 'forget_gate')
     UNION ALL
-    SELECT 'E6f', seed, position || ' ' || slopes, least, share_error, finds, 'below',
-        printf('%s, L = %d: %.3f at least, from %d tokens back on; ', CASE position WHEN 'none' THEN 'NoPE' ELSE 'ALiBi, ' || slopes END, L_train, least, at)
-            || CASE WHEN fails_before IS NULL THEN 'never' ELSE printf('less than %d tokens back', fails_before) END || printf(' below %.2f', finds)
+    SELECT 'E6f', seed, position || ' ' || slopes, least, error, finds, 'below',
+        printf('%s, L = %d: ', CASE position WHEN 'none' THEN 'NoPE' ELSE 'ALiBi, ' || slopes END, L_train)
+            || CASE WHEN fails_from IS NULL THEN 'nowhere' ELSE printf('from %d tokens back on', fails_from) END || printf(' below %.2f, fewest %.3f at %d to %d', finds, least, at, at_next - 1)
     FROM within, threshold WHERE position = 'none' OR slopes LIKE 'c = %'),
 statements(claim, statement) AS (
     SELECT 'E6a', printf('Within L the recency bias does not limit retrieval: ALiBi, with the paper''s slopes and with four times as steep ones, gives at least %.0f %% right answers at every distance in windows of L (L = 1,536 nominal).', 100 * finds) FROM threshold
