@@ -188,6 +188,8 @@ readme-figure: $(BUILD)/alibi ## redraw the pictures of README.md and of the gal
 	@$(BUILD)/alibi report abstract $(GALLERY) --db $(PUBLISHED)/mini.db --seeds $(or $(SEEDS),3) --figures $(DRAWN) >/dev/null
 	@mkdir -p plots/gallery $(DRAWN)/mygrid
 	@cp $(DRAWN)/abstract-mini.svg plots/readme.svg
+	@$(BUILD)/alibi report explore/training --db $(PUBLISHED)/mini.db --figures $(DRAWN) >/dev/null
+	@cp $(DRAWN)/explore-training-mini.svg plots/training.svg
 	@for name in $(GALLERY); do cp $(DRAWN)/$$name-mini.svg plots/gallery/$$name.svg; done
 	@awk '/^```/ { inside = $$0 == "```yaml"; next } inside' README.md >$(DRAWN)/mygrid/grid.yaml
 	@test -e data/wikitext2/manifest.yaml || { $(BUILD)/alibi data fetch wikitext2 && $(BUILD)/alibi data prepare wikitext2; }
