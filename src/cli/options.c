@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "report/report.h"
+#include "store/store.h"
 
 void cli_print(const char *format, ...)
 {
@@ -64,11 +64,10 @@ static const char *list_hint(struct arena *a, const char *option, const char *li
     return arena_printf(a, "; a list is a line of the grid.yaml: seed: [%s]", list);
 }
 
-static int check_output(struct arena *a, const struct cli_option *o, const char *path,
-                        struct err *e)
+static int check_output(const struct cli_option *o, const char *path, struct err *e)
 {
     if (!*path) return ERR(e, ERR_USAGE, "--%s requires %s, found ''", o->name, o->argument);
-    if (!file_exists(arena_printf(a, "%s.lock", path))) return 0;
+    if (!store_is_of_project(path)) return 0;
     return ERR(e, ERR_USAGE, "--%s: %s is the results.db of a project; name another file", o->name,
                path);
 }
@@ -106,7 +105,7 @@ static int take_value(struct arena *a, const struct cli_option *o, const char *t
             return ERR(e, ERR_USAGE, "--%s: expected best or last, found '%.40s'", o->name, text);
         *(enum spec_checkpoint *)o->out = last ? SPEC_LAST : SPEC_BEST;
     } else if (o->type == CLI_OUTPUT) {
-        TRY(check_output(a, o, text, e));
+        TRY(check_output(o, text, e));
         *(const char **)o->out = text;
     } else if (o->type < CLI_LIST_AXES) {
         *(const char **)o->out = text;

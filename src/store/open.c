@@ -240,6 +240,16 @@ int database_refresh(struct store *s, struct err *e)
     return same && side_wal_bytes(s) == 0 ? 0 : open_reader(s, e);
 }
 
+static const char lock_suffix[] = ".lock";
+
+bool store_is_of_project(const char *path)
+{
+    char lock[FILE_PATH_BYTES + sizeof lock_suffix];
+
+    snprintf(lock, sizeof lock, "%s%s", path, lock_suffix);
+    return file_exists(lock);
+}
+
 static int take_lock(struct store *s, struct err *e)
 {
     char holder[192], host[65] = "", since[CLOCK_TEXT_BYTES];
@@ -247,7 +257,7 @@ static int take_lock(struct store *s, struct err *e)
     gethostname(host, sizeof host - 1);
     clock_utc(since);
     snprintf(holder, sizeof holder, "pid %ld on %s since %s", (long)getpid(), host, since);
-    return file_lock(&s->lock_fd, side_path(s, ".lock"), holder, e);
+    return file_lock(&s->lock_fd, side_path(s, lock_suffix), holder, e);
 }
 
 static int use_wal(struct store *s, struct err *e)

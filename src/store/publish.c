@@ -2,7 +2,6 @@
  * superseded results and without what only this machine understands. */
 #include <sys/stat.h>
 
-#include "base/file.h"
 #include "store/database.h"
 #include "store/merge.h"
 #include "store/open.h"
@@ -60,25 +59,15 @@ out:
     return rc;
 }
 
-static bool is_of_project(const struct store *s, const char *path)
-{
-    struct arena a;
-    struct stat st;
-
-    arena_init(&a);
-    bool is_own =
-        stat(path, &st) == 0 && st.st_dev == s->opened.st_dev && st.st_ino == s->opened.st_ino;
-    bool is = is_own || file_exists(arena_printf(&a, "%s.lock", path));
-    arena_fini(&a);
-    return is;
-}
-
 int store_publish(struct store *s, const char *path, const struct store_artefact *artefacts,
                   struct err *e)
 {
     struct store *written = NULL;
+    struct stat st;
 
-    if (is_of_project(s, path))
+    bool is_own =
+        stat(path, &st) == 0 && st.st_dev == s->opened.st_dev && st.st_ino == s->opened.st_ino;
+    if (is_own || store_is_of_project(path))
         return ERR(e, ERR_USAGE, "%s is the results.db of a project; name another file", path);
     TRY(store_check(s, e));
     TRY(publish_to(s, path, artefacts, e));

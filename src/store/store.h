@@ -47,6 +47,9 @@ int store_copy(struct store **out, struct store *s, struct err *e);
 /* store_empty - a store in memory without results, for questions about the views themselves. */
 int store_empty(struct store **out, struct err *e);
 
+/* store_is_of_project - whether the file is the results.db of a project, beside which is a lock. */
+bool store_is_of_project(const char *path);
+
 /* store_publish - writes the current results of s to a file of its own, for others to read: runs,
  * settings, results with their losses by position, group and block, validations, every 32nd part
  * of a training's losses, attempts, points, verdicts, the paper's numbers. The file names neither
