@@ -94,8 +94,6 @@ static void fill_slopes(const struct position_shape *s, float *out)
                                        : geometric_slope(h, s->heads, o->alibi_bias_max);
 }
 
-enum { HEADS_MAX = 1024 }; /* of model.heads */
-
 struct format {
     int32_t digits, least; /* binary digits; exponent of the smallest positive number */
     double most;           /* the largest number */
@@ -131,9 +129,9 @@ static bool is_by_key(const struct position_options *o)
 static int check_range(const struct position_shape *s, struct err *e)
 {
     enum position_format format = s->options->alibi_format;
-    float slope[HEADS_MAX], most = 0;
+    float slope[POSITION_HEADS_MAX], most = 0;
 
-    assert(s->heads <= HEADS_MAX);
+    assert(s->heads <= POSITION_HEADS_MAX);
     fill_slopes(s, slope);
     for (int32_t h = 0; h < s->heads; h++) most = slope[h] > most ? slope[h] : most;
     if (isfinite(rounded_product(format, (double)most, s->length))) return 0;

@@ -48,7 +48,8 @@ enum {
     POSITION_METHODS_N = 0 POSITION_METHODS(POSITION_ONE_MORE),
     POSITION_TENSORS_MAX = 3, /* learned tensors of one method */
     POSITION_WIDTH_MAX = 256, /* of a head */
-    POSITION_LIST_MAX = 128   /* numbers of a list */
+    POSITION_LIST_MAX = 128,  /* numbers of a list */
+    POSITION_HEADS_MAX = 1024 /* heads of a layer */
 };
 
 /* The features of a head that form pair p: 2p and 2p + 1, or p and p + D / 2, of a head of which

@@ -126,7 +126,7 @@ static const struct spec_key model_keys[] = {
         "ALiBi paper, p. 3: 16"),
     INT("model.dim", model.dim, 8, 65536, NULL, has_model, "model width D",
         "ALiBi paper, p. 3: 1024"),
-    INT("model.heads", model.heads, 1, 1024, NULL, has_model, "attention heads",
+    INT("model.heads", model.heads, 1, POSITION_HEADS_MAX, NULL, has_model, "attention heads",
         "ALiBi paper, p. 3: 8"),
     INT("model.ffn", model.ffn, 8, 262144, NULL, has_model,
         "inner width of the feed-forward layers", "ALiBi paper, p. 3: 4096"),
