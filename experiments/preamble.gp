@@ -19,8 +19,8 @@
 #   PANELS            and arrays PANEL_TITLE, PANEL_FIRST, PANEL_LAST (curves of each), PANEL_X_MAX
 #   CURVES            and arrays CURVE_TITLE, CURVE_STYLE (that of the view position_methods,
 #                     such as 4 of ALiBi; 100 more for a curve of the paper), CURVE_SHADE (0 to 1
-#                     among the curves of one style and dash in a panel), CURVE_DASH (from 1: a number for each
-#                     combination of settings in the titles), CURVE_Y_MAX, CURVE_SAME (the earlier
+#                     among the curves of one style and dash in a panel), CURVE_DASH (from 1: a number
+#                     for each combination of settings in the titles), CURVE_Y_MAX, CURVE_SAME (the earlier
 #                     curve of the panel with the same points; 0: none), CURVE_ALSO (" (= ...)": the
 #                     names of the later ones)
 #   color(i)          of curve i: the method's, light to dark by shade; the paper's grey
@@ -75,9 +75,9 @@ START = "HEIGHT = HEAD + FOOT + ROWS * ROW; if (FORMAT eq 'svg' || FORMAT eq 'na
 eval START
 
 # For each style a colour (hues of Okabe and Ito, and others the colour-blind can tell apart; 5 is of
-# names that are not methods; the paper's four methods differ in lightness, for a print in grey), a mark, the mark of the paper's curves and of many settings, and the first
-# dash, from which settings count. The paper's four methods have solid lines; no two styles share
-# both mark and dash.
+# names that are not methods; the paper's four methods differ in lightness, for a print in grey), a
+# mark, the mark of the paper's curves and of many settings, and the first dash, from which settings
+# count. The paper's four methods have solid lines; no two styles share both mark and dash.
 STYLES = 17
 array COLOR[STYLES] = [0xD55E00, 0x00805C, 0xC46FC0, 0x00509E, 0x444444, 0x7A5C00, 0x5E3C99, \
     0x117A8B, 0xA50F37, 0x6B8E00, 0x7080FF, 0xE0559B, 0x000000, 0x8C510A, 0x00A0DC, 0x1B5E20, \

@@ -42,8 +42,8 @@ report_nearest AS (
     row_number() OVER (of_case ORDER BY share DESC, "#row") AS place
   FROM report_of_bound WINDOW of_case AS (PARTITION BY claim, split, item, seed)),
 report_whole AS (
-  SELECT CASE WHEN part IS NULL THEN "#row" ELSE head END AS "#row", claim, statement, wanted, seed, held, split, item, is_counted, why_not, effect_of,
-    threshold_of, method_of, realised, run, other, more,
+  SELECT CASE WHEN part IS NULL THEN "#row" ELSE head END AS "#row", claim, statement, wanted, seed,
+    held, split, item, is_counted, why_not, effect_of, threshold_of, method_of, realised, run, other, more,
     CASE WHEN part IS NULL THEN said ELSE said || '; nearest to its bound: ' || part END AS said,
     CASE WHEN part IS NULL THEN measured ELSE share END AS measured,
     CASE WHEN part IS NULL THEN error ELSE share * error / measured END AS error,

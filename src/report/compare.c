@@ -368,7 +368,7 @@ static int write_table(FILE *out, struct compare *c, struct notes *notes, struct
     gather_common(&common, c, r);
     move_to_notes(notes, r, "settings");
     move_to_notes(notes, r, "note");
-    if (format == REPORT_LATEX) { /* of the text and CSV: ids are not for a paper */
+    if (format == REPORT_LATEX) { /* text and CSV have the ids */
         report_rows_drop(r, report_rows_column(r, "run A"));
         report_rows_drop(r, report_rows_column(r, "run B"));
         const char *both =
