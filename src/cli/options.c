@@ -1,4 +1,5 @@
 /* options.c - parses and describes the options of a command, and opens what it needs. */
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -145,6 +146,12 @@ static int find_option(const struct cli_option **out, const struct cli_command *
                self->name, near ? "; did you mean --" : "", near ? near : "", self->name);
 }
 
+/* A lone - is an operand, and so is SQL that begins with a comment. */
+static bool is_option(const char *word)
+{
+    return word[0] == '-' && word[1] && !(word[1] == '-' && isspace((unsigned char)word[2]));
+}
+
 /* Parses the words; `all` ends with --help, which sets *help. */
 static int parse_options(struct cli *c, const struct cli_option *all, const bool *help,
                          struct err *e)
@@ -155,7 +162,7 @@ static int parse_options(struct cli *c, const struct cli_option *all, const bool
 
     for (char **word = c->argv, **end = word + c->argc; word < end; word++) {
         const struct cli_option *o = NULL;
-        if (only_rest || (*word)[0] != '-' || (*word)[1] == '\0') {
+        if (only_rest || !is_option(*word)) {
             if (rest->n == self->rest_max)
                 return ERR(e, ERR_USAGE, "unexpected argument '%s'; usage: alibi %s%s%s", *word,
                            self->name, *self->arguments ? " " : "", self->arguments);

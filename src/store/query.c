@@ -103,6 +103,8 @@ static const char *const allowed[] = {
     "nullif", "octet_length", "printf", "quote", "random", "randomblob", "replace", "round",
     "rtrim", "sign", "sqlite_version", "substr", "substring", "trim", "typeof", "unhex", "unicode",
     "unlikely", "upper", "zeroblob",
+    /* of a column that holds JSON, such as claims.cases */
+    "json_array_length", "json_extract", "json_type",
     /* dates */
     "current_date", "current_time", "current_timestamp", "date", "datetime", "julianday",
     "strftime", "time", "timediff", "unixepoch",

@@ -144,6 +144,8 @@ expect 0 "0 removed\|attempts removed" "$alibi" gc
 
 # Queries are read-only and limited.
 expect 64 "cannot modify" "$alibi" query "DELETE FROM attempts"
+expect 0 "^2$" "$alibi" query --format csv "-- SQL may begin with a comment
+SELECT 1 + 1 AS two"
 expect 64 "did you mean 'perplexity'" "$alibi" query "SELECT perplexty FROM evaluations"
 expect 69 "longer than 1 s" "$alibi" query --limit 1 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 

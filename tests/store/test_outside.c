@@ -48,6 +48,7 @@ TEST_WITH(struct store_fixture *f, functions_outside_the_list_are_refused)
         {"SELECT 1 WHERE EXISTS(SELECT fts3_tokenizer('simple'))", ERR_USAGE, "fts3_tokenizer()"},
         {"SELECT address FROM theirs", ERR_USAGE, "fts3_tokenizer()"},
         {"SELECT load_extension('x.so')", ERR_USAGE, "load_extension()"},
+        {"SELECT json_group_array(name) FROM sqlite_schema", ERR_USAGE, "json_group_array()"},
         {"SELECT sqlite_compileoption_get(0)", ERR_USAGE, "sqlite_compileoption_get()"},
         {"SELECT nobody_made_this(1)", ERR_USAGE, "no such function"},
     };
