@@ -53,6 +53,11 @@ int database_error(struct store *s, int sqlite_code, struct err *e)
         s->connection_own ? sqlite3_errmsg(s->connection_own) : sqlite3_errstr(sqlite_code);
 
     if (sqlite_code == SQLITE_READONLY_DBMOVED) return database_replaced_error(s, e);
+    /* results.db-shm does not grow: SQLite calls that an I/O error, but the disk is full. */
+    if (sqlite_code == SQLITE_IOERR_SHMSIZE) {
+        sqlite_code = SQLITE_FULL;
+        text = sqlite3_errstr(sqlite_code);
+    }
     if ((sqlite_code & 0xff) == SQLITE_AUTH && !s->fence)
         return ERR(e, ERR_DATA,
                    "%s: %s; a view or trigger that alibi did not make is where a table should be",

@@ -140,6 +140,8 @@ command -v python3 >/dev/null || absent+="python3|"
 
 echo "faults: seed $seed (SEED=$seed repeats the same moments)"
 undisturbed || exit 1
+# Its products are its own but with AVX-512.
+[[ $(project=$base/reference ask "SELECT max(blas) FROM attempts") == *oneDNN* ]] || absent+="oneDNN in trainings (AVX-512)|"
 row fault injection times lost wrong seconds verdict
 : >"$table"
 
@@ -223,7 +225,7 @@ suite F30 "readers see whole transactions" store/test_crash 'readers*'
 suite F31 "edited rows, deleted and swapped files" cli/test_home.sh
 suite F32 "protocols, scales and windows that differ" report/test_transcripts '*'
 suite F32 "an evaluation of another checkpoint" store/test_merge 'an_evaluation_of_another*'
-disturb F33 "a worker's BLAS crashes" crash_blas 2 20 1
+needs "oneDNN in trainings (AVX-512)" disturb F33 "a worker's BLAS crashes" crash_blas 2 20 1
 suite F33 "a BLAS that crashes or refuses" scheduler/test_scheduler '*blas*'
 
 echo "$resumed attempts resumed from a checkpoint of another"
