@@ -14,4 +14,4 @@ line AS (
 SELECT display AS "first input above 1.05 x perplexity at L", max(CASE WHEN L = 512 AND is_ours THEN text END) AS "L = 512",
   max(CASE WHEN L = 512 AND NOT is_ours THEN text END) AS "the paper", max(CASE WHEN L = 1024 AND is_ours THEN text END) AS "L = 1,024",
   max(CASE WHEN L = 1024 AND NOT is_ours THEN text END) AS "the paper"
-FROM line JOIN position_methods USING (position) GROUP BY place ORDER BY place
+FROM line JOIN position_methods USING (position) GROUP BY place HAVING max(is_ours) ORDER BY place
