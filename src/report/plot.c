@@ -408,14 +408,17 @@ void report_script_begin(struct strbuf *b, const char *name)
 
 static void script_arrays(struct strbuf *b, const struct plot_draft *d)
 {
+    double x_high = -INFINITY;
+
     strbuf_add(b, "array PANEL_TITLE[PANELS]\narray PANEL_FIRST[PANELS]\n"
                   "array PANEL_LAST[PANELS]\narray PANEL_X_MAX[PANELS]\n");
+    for (int32_t p = 0; p < d->panels_n; p++) x_high = fmax(x_high, d->panel_x_high[p]);
     for (int32_t p = 0; p < d->panels_n; p++) {
         report_script_text(b, arena_printf(d->arena, "PANEL_TITLE[%d]", p + 1), d->panel_title[p]);
         strbuf_addf(b, "PANEL_FIRST[%d] = %d\nPANEL_LAST[%d] = %d\n", p + 1, d->panel_first[p],
                     p + 1, d->panel_last[p]);
-        if (isfinite(d->panel_x_high[p]))
-            strbuf_addf(b, "PANEL_X_MAX[%d] = %.10g\n", p + 1, d->panel_x_high[p]);
+        double own = d->panel_x_high[p]; /* a panel without a number is as wide as the widest */
+        strbuf_addf(b, "PANEL_X_MAX[%d] = %.10g\n", p + 1, isfinite(own) ? own : x_high);
     }
     strbuf_addf(b,
                 "CURVES = %d\narray CURVE_TITLE[CURVES]\narray CURVE_STYLE[CURVES]\n"

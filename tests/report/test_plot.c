@@ -96,6 +96,14 @@ TEST_WITH(struct report_fixture *f, the_data_file_has_gaps_where_results_are_mis
     assert_contains(plot_file(f, "tiny-mini.svg"), "Rotary (no result)");
 }
 
+TEST_WITH(struct report_fixture *f, a_panel_without_a_result_is_as_wide_as_the_others)
+{
+    start(f);
+    report_fixture_write(f, "table.txt", "title: Tiny\npanel: position\n" FIGURE_KEYS);
+    draw(f);
+    assert_contains(plot_file(f, "tiny-mini.gp"), "\nPANEL_X_MAX[2] = 384\n");
+}
+
 TEST_WITH(struct report_fixture *f, a_folder_without_a_layout_is_drawn_too)
 {
     report_fixture_plant(f, "tiny", curve, sizeof curve / sizeof *curve);
