@@ -179,3 +179,20 @@ TEST_WITH(struct report_fixture *f, each_protocol_is_predicted_from_the_loss_by_
     assert_int_equal(off_n, 15);
     store_rollback(f->base->store);
 }
+
+/* --- explore/methods -------------------------------------------------------------------------- */
+/* From 50 at L sinusoidal is at 80 and more on every longer input, and rises on; rotary is so
+ * beyond 2 L. The lines cross 52.5 at 1 + 0.125 * 2.5 / 30.72 and at 2 + 2.5 / 31.92. */
+TEST_WITH(struct report_fixture *f, a_method_breaks_where_its_curve_first_crosses_the_bound)
+{
+    plant(f, "explore/methods");
+    run_sql(f, "UPDATE results SET perplexity=(SELECT CASE WHEN r.L_valid=r.L_train THEN 50"
+               " WHEN r.position='sinusoidal' THEN 80+0.01*r.L_valid"
+               " WHEN r.position='rotary' THEN iif(r.L_valid>2*r.L_train,80+0.01*r.L_valid,50)"
+               " ELSE 49 END FROM runs r WHERE r.run_id=results.run_id AND r.kind='eval')"
+               " WHERE perplexity IS NOT NULL");
+    const char *said = claims(f, "explore/methods");
+    assert_contains(said, "E1a supported: ");
+    assert_contains(said, "L=512: alibi does not break up to 6 L, sinusoidal breaks at 1.01 L, "
+                          "rotary breaks at 2.08 L");
+}

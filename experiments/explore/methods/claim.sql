@@ -1,6 +1,6 @@
 -- Statements about every method, as verdicts. Parameters: :artefact, :scale. Each must hold for each
 -- training length, each method that it names and each seed; until all its numbers exist, finite, it is
--- "not run". A break is where the line between two lengths crosses the threshold.
+-- "not run". A break is where the line between two lengths first crosses the threshold.
 WITH
 threshold AS (SELECT
     1.05  AS breaks_above, -- E1a, E1c: a method breaks at the first length above this multiple of its perplexity at L
@@ -19,7 +19,7 @@ trained AS ( -- one row a training all of whose numbers up to 6 L exist
     FROM e WHERE multiple <= 6 GROUP BY train_run_id HAVING count(*) = count(p)),
 step AS (SELECT *, lag(multiple) OVER w AS before, lag(p) OVER w AS p_before FROM e WHERE multiple <= 6 WINDOW w AS (PARTITION BY train_run_id ORDER BY multiple)),
 breaks AS (
-    SELECT e.method, e.L, e.seed, min(CASE WHEN e.p > breaks_above * t.at_L THEN e.before + (e.multiple - e.before) * (breaks_above * t.at_L - e.p_before) / (e.p - e.p_before) END) AS at
+    SELECT e.method, e.L, e.seed, min(CASE WHEN e.p > breaks_above * t.at_L AND e.p_before <= breaks_above * t.at_L THEN e.before + (e.multiple - e.before) * (breaks_above * t.at_L - e.p_before) / (e.p - e.p_before) END) AS at
     FROM step e JOIN trained t USING (method, L, seed), threshold GROUP BY e.train_run_id),
 beyond AS ( -- nats by which positions beyond L are worse than those in its last half, in rows of 6 L
     SELECT t.method, t.name, t.L, t.seed, t.run_6L, x.difference_nats AS nats, x.standard_error AS error
