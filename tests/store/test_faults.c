@@ -37,7 +37,8 @@ static struct {
     bool for_ever;
     int code;
     int64_t injected;
-    bool keeps; /* what is not synced is remembered for a power cut */
+    bool keeps;    /* what is not synced is remembered for a power cut */
+    bool no_index; /* results.db-shm does not grow */
     struct unsynced *newest;
 } shim;
 
@@ -123,6 +124,12 @@ static int shim_sync(sqlite3_file *f, int flags)
     return SQLITE_OK;
 }
 
+static int shim_map_index(sqlite3_file *f, int page, int bytes, int extend, void volatile **out)
+{
+    if (shim.no_index) return SQLITE_IOERR_SHMSIZE;
+    return PASS(xShmMap, page, bytes, extend, out);
+}
+
 static int shim_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,
                      int *out_flags)
 {
@@ -135,6 +142,7 @@ static int shim_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file
     f->methods.xWrite = shim_write;
     f->methods.xTruncate = shim_truncate;
     f->methods.xSync = shim_sync;
+    f->methods.xShmMap = shim_map_index;
     f->methods.iVersion = 2; /* without reading through a map of the file */
     file->pMethods = &f->methods;
     return rc;
@@ -253,4 +261,15 @@ TEST_WITH(struct store_fixture *f, a_power_cut_that_loses_all_unsynced_writes_lo
 TEST_WITH(struct store_fixture *f, a_power_cut_that_loses_some_of_them_loses_nothing)
 {
     fail_at_every_operation(f, SQLITE_IOERR_WRITE, FAULT_POWER_BY_CHANCE);
+}
+
+TEST_WITH(struct store_fixture *f, a_disk_without_room_for_the_index_of_the_log_is_full)
+{
+    struct store *s = NULL;
+
+    store_fixture_close(f);
+    shim.no_index = true;
+    assert_fails(ERR_IO, "disk is full; free space on that disk and repeat the command",
+                 store_open(&s, f->path, STORE_WRITE, &e));
+    shim.no_index = false;
 }
