@@ -1,8 +1,9 @@
 #!/bin/sh
-# documents.sh - writes the tables of documents, and experiments/power/effects.tsv, from the published results. A region is a comment
-# that holds a command of alibi, on one or more lines, what the command prints, and a comment `end`:
+# documents.sh - writes the tables of documents from the published results. A region is a comment that holds a command of alibi,
+# on one or more lines, what the command prints, and a comment `end`:
 #   <!-- alibi: report table5 --db experiments/published/mini.db --table-only --no-figure --format markdown -->
 #   <!-- end -->
+# A file X.tsv beside X.sql is the answer of this query at scale mini.
 # A command that prints nothing, or a missing result, is an error. usage: tests/documents.sh BUILD [--check] [FILE…]
 #   --check: change nothing; exit 1 and show the difference if a document is not what its commands print
 set -eu
@@ -12,7 +13,7 @@ export PATH
 shift
 check=
 [ "${1:-}" != --check ] || { check=1; shift; }
-[ $# -gt 0 ] || set -- experiments/power/effects.tsv $(find README.md configs cuda experiments src tests -name '*.md' | sort)
+[ $# -gt 0 ] || set -- $(find experiments -name '*.tsv') $(find README.md configs cuda experiments src tests -name '*.md' | sort)
 new=$(mktemp)
 trap 'rm -f "$new" "$new.1"' EXIT
 
@@ -47,16 +48,16 @@ $line" ;;
     [ $state = text ] || { echo "$1: a region has no <!-- end -->" >&2; return 1; }
 }
 
-# The effects that limit a claim are published results, too.
-effects() {
-    alibi query "$(cat experiments/power/effects.sql)" --db experiments/published/mini.db --format csv >"$new.1" || return
+answer() { # X.sql
+    alibi query "$(cat "$1")" --db experiments/published/mini.db --format csv >"$new.1" || return
     tr -d '\r' <"$new.1" | tr , '\t'
 }
 
 differ=0
 for file; do
     case $file in
-    *effects.tsv) effects >"$new" ;;
+    *.tsv) [ -e "${file%tsv}sql" ] || continue
+        answer "${file%tsv}sql" >"$new" ;;
     *) grep -q '^<!-- alibi: ' "$file" || continue
         write "$file" >"$new" ;;
     esac
