@@ -35,19 +35,19 @@ breaks AS ( -- a method that never breaks does so at no finite length
 common AS ( -- the longest input that all four have read
     SELECT L, seed, max(V) AS V FROM (SELECT L, seed, V FROM e GROUP BY L, seed, V HAVING count(DISTINCT position) = 4)
     WHERE V > 2 * L GROUP BY L, seed),
-multiple AS ( -- a method's perplexity at L and at that length
-    SELECT b.position, b.L, b.seed, b.V AS broken, e.V, b.run_id AS at_L, b.p, e.run_id AS at_V, e.p / b.p AS times
+multiple AS ( -- its perplexity over that at L, and the runs of both
+    SELECT b.position, b.L, b.seed, b.V AS broken, e.V, b.run_id AS at_L, e.run_id AS at_V, e.p / b.p AS times
     FROM breaks b JOIN common c ON c.L = b.L AND c.seed = b.seed
     JOIN e ON e.position = b.position AND e.L = b.L AND e.seed = b.seed AND e.V = c.V),
 
--- C2, the order of breaking: the first method has not broken on the lengths below (up to) that at which the second does.
+-- C2, the order of breaking: below the length at which `earlier` breaks, and at it unless or_at_once, `later` has not broken.
 follows(later, earlier, or_at_once) AS (VALUES ('rotary', 'sinusoidal', 0), ('t5', 'rotary', 1), ('alibi', 't5', 1)),
 until AS (
     SELECT f.later AS position, e.L, e.seed, f.earlier, e.run_id, max(e.p) AS p
     FROM follows f JOIN e ON e.position = f.later AND e.V > e.L
     JOIN breaks b ON b.position = f.earlier AND b.L = e.L AND b.seed = e.seed AND (e.V < b.V OR e.V = b.V AND NOT or_at_once)
     GROUP BY f.later, e.L, e.seed),
--- C2, the order at the longest common input: by how much more the first method rises from L than the second, in nats over the same targets.
+-- C2, the order at the longest common input: by how much more `higher` rises from L than `lower`, in nats over the same targets.
 above(higher, lower) AS (
     VALUES ('sinusoidal', 't5'), ('rotary', 't5'), ('t5', 'alibi')
     UNION ALL SELECT 'sinusoidal', 'rotary' FROM threshold WHERE whole_order),
