@@ -12,21 +12,25 @@
 
 /* A row for each attempt that fits a line: `alibi show` has the rest. Evaluations of one worker
  * share its folder, and are a row; what they do not share is that of the first, and they have no
- * settings. */
+ * settings. The time left follows the updates of this attempt: those before it was resumed took
+ * none of its time. */
 static const char running_sql[] =
     "SELECT min(r.run_id) AS run_id, count(*) AS runs, t.kind, t.position, t.L_train, r.attempt,"
     " r.ranks, CAST(p.done AS INTEGER) || ' of ' || CAST(p.total AS INTEGER) AS done,"
     " round(100.0 * p.done / max(p.total, 1), 1) AS percent,"
-    " CASE WHEN p.done > 0 THEN CAST((julianday(p.updated_at) - julianday(r.started_at)) * 86400"
-    "  * (p.total - p.done) / p.done AS INTEGER) END AS seconds_left,"
+    " CASE WHEN p.done > resumed_at THEN CAST(round(86400 * (p.total - p.done)"
+    "  * (julianday(p.updated_at) - julianday(r.started_at)) / (p.done - resumed_at)) AS INTEGER)"
+    " END AS seconds_left,"
     " round(p.loss_nats, 3) AS loss_nats, CAST(p.wps AS INTEGER) AS wps,"
     " substr(r.device, 1, instr(r.device || ',', ',') - 1) AS device,"
     " CASE WHEN count(*) = 1 THEN coalesce((SELECT iif(length(max(g.settings)) > 40,"
     "   substr(max(g.settings), 1, 39) || '…', max(g.settings)) FROM grid_settings g"
     "  WHERE g.run_id = r.run_id), '') ELSE '' END AS settings"
-    " FROM attempts r JOIN run_list t USING (run_id)"
+    " FROM (SELECT a.*, coalesce((SELECT min(c.step) - 1 FROM curves c WHERE c.run_id = a.run_id"
+    "   AND c.attempt = a.attempt), 0) AS resumed_at FROM attempts a WHERE a.state = 'running') r"
+    " JOIN run_list t USING (run_id)"
     " LEFT JOIN progress p ON p.run_id = r.run_id AND p.attempt = r.attempt"
-    " WHERE r.state = 'running' GROUP BY r.dir ORDER BY r.started_at";
+    " GROUP BY r.dir ORDER BY r.started_at";
 static const char counts_sql[] =
     "SELECT scale, kind, count(*) AS wanted, sum(state = 'done') AS done,"
     " CAST(100 * sum(state = 'done') / count(*) AS INTEGER) AS percent,"

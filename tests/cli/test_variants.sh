@@ -138,6 +138,21 @@ c.commit()' "$dir/busy/results.db" || fail "the tables have other columns"
     [ "$(grep -c "^[0-9a-f]\{16\} .* eval " "$dir/out")" -eq 1 ] || { fail "status repeats a worker"; cat "$dir/out"; }
 fi
 
+# The time left of a resumed training is that of the updates of this attempt: 1,000 more, of which 100 took ten seconds.
+if command -v python3 >/dev/null 2>&1; then
+    python3 -c 'import sqlite3, sys
+c = sqlite3.connect(sys.argv[1])
+c.execute("DROP TRIGGER IF EXISTS an_attempt_ends_once")
+t, = c.execute("SELECT max(attempt_id) FROM run_attempts JOIN runs USING (run_id) WHERE kind = ?", ("train",)).fetchone()
+c.execute("DELETE FROM curve_points WHERE attempt_id = ?", (t,))
+c.execute("INSERT INTO curve_points(attempt_id, split, step, loss_nats) VALUES (?, ?, 901, 3.0)", (t, "train"))
+c.execute("UPDATE run_attempts SET state = ?, ended_at = NULL, started_at = ? WHERE attempt_id = ?", ("running", "2026-01-01T00:00:00Z", t))
+c.execute("INSERT OR REPLACE INTO progress_now(attempt_id, sequence, updated_at, done, total) VALUES (?, 9, ?, 1000, 2000)",
+    (t, "2026-01-01T00:00:10Z"))
+c.commit()' "$dir/busy/results.db" || fail "the tables have other columns"
+    expect 0 "train .* 1000 of 2000  *50  *100 " "$alibi" status --project "$dir/busy"
+fi
+
 # A training is watched.
 run=$("$alibi" query "SELECT run_id FROM trainings WHERE modified = 0 LIMIT 1" --format csv | tail -n 1 | tr -d '\r')
 expect 0 "^update 6 of 6  loss [0-9.]* nats  rate " "$alibi" logs "$run" --follow
