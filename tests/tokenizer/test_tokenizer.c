@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "harness/test.h"
 #include "tokenizer/merges.h"
-#include "tokenizer/steps.h"
+#include "tokenizer/stages.h"
 #include "tokenizer/tokenizer.h"
 
 #define BYTES "{'type':'ByteLevel','add_prefix_space':false,'use_regex':true}"
@@ -453,10 +453,10 @@ TEST_WITH(struct test_place *f, a_file_that_expands_without_limit_is_refused)
     const char *cubed =
         LIST("normalizers", repeat(f, arena_printf(&f->arena, "%s,", grow), 2, grow));
     const char *doubled = LIST("normalizers", repeat(f, arena_printf(&f->arena, "%s,", doubling),
-                                                     STEPS_MAX - 1, doubling));
+                                                     STAGES_MAX - 1, doubling));
     const char *prefixes = LIST(
         "pretokenizers", repeat(f, "{'type':'Metaspace','replacement':'        ','split':false},",
-                                STEPS_MAX / 2 - 2, METASPACE("always")));
+                                STAGES_MAX / 2 - 2, METASPACE("always")));
     const char *template = "{'type':'TemplateProcessing','single':[%s{'Sequence':{'id':'A'}}],"
                            "'special_tokens':{'b':{'ids':[%s2]}}}";
     const char *special = repeat(f, "{'SpecialToken':{'id':'b'}},", 33, "");

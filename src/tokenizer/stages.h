@@ -1,6 +1,6 @@
-/* steps.h - the steps from a text to words: normalisers, pre-tokenisers, added tokens. */
-#ifndef TOKENIZER_STEPS_H
-#define TOKENIZER_STEPS_H
+/* stages.h - the stages from a text to words: normalisers, pre-tokenisers, added tokens. */
+#ifndef TOKENIZER_STAGES_H
+#define TOKENIZER_STAGES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,48 +37,48 @@ enum { PATTERN_UNICODE_BYTES = 24 };
 /* pattern_unicode - PCRE2's version of Unicode, such as 14.0.0. */
 void pattern_unicode(char out[PATTERN_UNICODE_BYTES]);
 
-enum step_kind {
-    STEP_NFC,
-    STEP_PREPEND, /* puts `to` before a text that is not empty */
-    STEP_PREFIX,  /* puts `to` before a word that does not begin with it */
-    STEP_REPLACE, /* replaces each `from` by `to` */
-    STEP_BYTES,   /* each byte becomes its printable character (byte_level) */
-    STEP_SPLIT    /* matches of a pattern, and the texts between them, are words */
+enum stage_kind {
+    STAGE_NFC,
+    STAGE_PREPEND, /* puts `to` before a text that is not empty */
+    STAGE_PREFIX,  /* puts `to` before a word that does not begin with it */
+    STAGE_REPLACE, /* replaces each `from` by `to` */
+    STAGE_BYTES,   /* each byte becomes its printable character (byte_level) */
+    STAGE_SPLIT    /* matches of a pattern, and the texts between them, are words */
 };
 
 struct pattern; /* compiled */
-struct step {
-    enum step_kind kind;
+struct stage {
+    enum stage_kind kind;
     const char *from, *to;
     size_t from_n, to_n;
-    bool only_first; /* STEP_PREFIX: of the text's first word only */
+    bool only_first; /* STAGE_PREFIX: of the text's first word only */
     struct pattern *pattern_own;
-    struct buffer scratch; /* the result of the step */
+    struct buffer scratch; /* the result of the stage */
 };
 
-/* STEP_TEXT_MAX: bytes of from and to. STEPS_GROWTH, STEPS_GROWTH_MORE: all steps together may add
- * this many times the bytes of a text, and this many more. */
-enum { STEPS_MAX = 32, STEP_TEXT_MAX = 64, STEPS_GROWTH = 15, STEPS_GROWTH_MORE = 1024 };
-struct steps {
-    struct step item[STEPS_MAX];
+/* STAGE_TEXT_MAX: bytes of from and to. STAGES_GROWTH, STAGES_GROWTH_MORE: all stages together may
+ * add this many times the bytes of a text, and this many more. */
+enum { STAGES_MAX = 32, STAGE_TEXT_MAX = 64, STAGES_GROWTH = 15, STAGES_GROWTH_MORE = 1024 };
+struct stages {
+    struct stage item[STAGES_MAX];
     int32_t n;
 };
-void steps_free(struct steps *s);
-void steps_release(struct steps *s); /* frees the results of the steps */
-/* steps_add - Errors: ERR_UNAVAILABLE more than STEPS_MAX; ERR_DATA more than STEP_TEXT_MAX; for
- * STEP_SPLIT, the pattern's. */
-int steps_add(struct steps *s, struct step step, struct err *e);
-int steps_add_split(struct steps *s, enum pattern_name name, struct err *e);
+void stages_free(struct stages *s);
+void stages_release(struct stages *s); /* frees the results of the stages */
+/* stages_add - Errors: ERR_UNAVAILABLE more than STAGES_MAX; ERR_DATA more than STAGE_TEXT_MAX; for
+ * STAGE_SPLIT, the pattern's. */
+int stages_add(struct stages *s, struct stage stage, struct err *e);
+int stages_add_split(struct stages *s, enum pattern_name name, struct err *e);
 
-/* step_apply - a step that does not split. Sets *text and *n to the result: the input, or the
- * step's scratch. *growth: bytes that steps may still add. Errors: ERR_DATA it would add more;
+/* stage_apply - a stage that does not split. Sets *text and *n to the result: the input, or the
+ * stage's scratch. *growth: bytes that stages may still add. Errors: ERR_DATA it would add more;
  * ERR_NOMEM. */
-int step_apply(struct step *s, const char **text, size_t *n, bool first, size_t *growth,
-               struct err *e);
-/* step_match - sets the bounds of the first match at or after `from` and returns 1; 0 if there is
+int stage_apply(struct stage *s, const char **text, size_t *n, bool first, size_t *growth,
+                struct err *e);
+/* stage_match - sets the bounds of the first match at or after `from` and returns 1; 0 if there is
  * none. Matches are not empty. Errors: ERR_NOMEM, ERR_INTERNAL of PCRE2. */
-int step_match(const struct step *s, const char *text, size_t n, size_t from, size_t *begin,
-               size_t *end, struct err *e);
+int stage_match(const struct stage *s, const char *text, size_t n, size_t from, size_t *begin,
+                size_t *end, struct err *e);
 
 /* Texts to find, the longest of those that begin at one place. */
 struct finder {
