@@ -158,7 +158,7 @@ static int train(struct backend *b, const struct training *t, int32_t ranks_n, i
         rc = ERR(e, ERR_INTERNAL, "the model has other bytes than planned");
         goto out;
     }
-    for (int32_t i = 0; t->piece_n > 0 && i < SHAPE_STEPS; i++) {
+    for (int32_t i = 0; t->piece_n > 0 && i < SHAPE_ROUNDS; i++) {
         assert_true(m->memory.piece_n[i] == 0 || m->memory.piece_n[i] > 2 * t->piece_n);
         m->memory.piece_n[i] = t->piece_n;
     }
