@@ -58,20 +58,20 @@ static void leave_lost(void *context, const struct err *e)
 static _Noreturn void be_rank(const struct test_place *p, int32_t rank, int32_t ranks_n,
                               const struct rank_case *c)
 {
-    char meet[TEST_PATH_BYTES + 16], place[16], node[16], host[16];
+    char meet[TEST_PATH_BYTES + 16], label[16], node[16], host[16];
     struct group *g = NULL;
     struct err e = {0};
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     snprintf(meet, sizeof meet, "%s/meet", p->path);
-    snprintf(place, sizeof place, "place%d", rank);
+    snprintf(label, sizeof label, "place%d", rank);
     snprintf(node, sizeof node, "node%d", rank);
     if (c->hosts) snprintf(host, sizeof host, "127.0.0.%d", c->hosts[rank] - 'a' + 1);
     const struct group_options o = {.rank = rank,
                                     .ranks_n = ranks_n,
                                     .meet = c->meet ? c->meet : meet,
                                     .host = c->hosts ? host : c->host,
-                                    .place = place,
+                                    .label = label,
                                     .node = node,
                                     .identity = c->identity ? c->identity : "code: a\n",
                                     .meet_s = c->meet_s > 0.0 ? c->meet_s : DEADLINE_S,
@@ -898,7 +898,7 @@ TEST_WITH(struct test_place *p, options_out_of_range_are_refused)
     long_text[sizeof long_text - 1] = '\0';
     const struct group_options good = {.ranks_n = 2,
                                        .meet = test_place_path(p, "meet"),
-                                       .place = "here",
+                                       .label = "here",
                                        .identity = "",
                                        .meet_s = 1.0};
     struct group_options o[9];
@@ -909,7 +909,7 @@ TEST_WITH(struct test_place *p, options_out_of_range_are_refused)
     o[3].rank = -1;
     o[4].meet_s = 0.0;
     o[5].stall_s = (double)NAN;
-    o[6].place = long_text;
+    o[6].label = long_text;
     o[7].identity = long_text;
     o[8].host = long_text;
     for (int i = 0; i < 9; i++) {

@@ -192,7 +192,7 @@ static _Noreturn void be_rank(const char *meet, int32_t rank, int32_t ranks_n, i
     const struct group_options o = {.rank = rank,
                                     .ranks_n = ranks_n,
                                     .meet = meet,
-                                    .place = "cpu",
+                                    .label = "cpu",
                                     .identity = "code: a\n",
                                     .meet_s = DEADLINE_S};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
