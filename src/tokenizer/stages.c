@@ -228,7 +228,7 @@ static int nfc_add(struct buffer *out, const char *text, size_t n, struct err *e
 
 static int stage_nfc(struct buffer *out, const char *text, size_t n, struct err *e)
 {
-    size_t copied = 0, last = 0; /* bytes in out; place of the last character below U+0300 */
+    size_t copied = 0, last = 0; /* bytes in out; offset of the last character below U+0300 */
 
     /* No character below U+0300 (first byte 0xCC) composes with one before it: so each of them and
      * what follows it until the next one are normalised alone. */

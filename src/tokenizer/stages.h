@@ -80,7 +80,7 @@ int stage_apply(struct stage *s, const char **text, size_t *n, bool first, size_
 int stage_match(const struct stage *s, const char *text, size_t n, size_t from, size_t *begin,
                 size_t *end, struct err *e);
 
-/* Texts to find, the longest of those that begin at one place. */
+/* Texts to find, the longest of those that begin at one offset. */
 struct finder {
     struct map nodes; /* node and byte to the next node */
     struct {

@@ -44,9 +44,9 @@ struct files {
     struct arena arena;
     const char *folder;
     struct hash_state *hash;
-    const char *place; /* path of the last file */
-    json_t *root;      /* tokenizer.json or vocab.json */
-    json_t *config;    /* tokenizer_config.json, or NULL */
+    const char *path; /* of the last file */
+    json_t *root;     /* tokenizer.json or vocab.json */
+    json_t *config;   /* tokenizer_config.json, or NULL */
 };
 
 static bool files_has(struct files *f, const char *name)
@@ -60,8 +60,8 @@ static int files_read(struct files *f, const char *name, size_t max_bytes, char 
     char path[FILE_PATH_BYTES];
 
     TRY(file_find_in(path, f->folder, name, e));
-    f->place = arena_strdup(&f->arena, path);
-    TRY(file_read(&f->arena, text, n, f->place, max_bytes, e));
+    f->path = arena_strdup(&f->arena, path);
+    TRY(file_read(&f->arena, text, n, f->path, max_bytes, e));
     const char *title = arena_printf(&f->arena, "%s %zu\n", name, *n);
     TRY(hash_add(f->hash, title, strlen(title), e));
     return hash_add(f->hash, *text, *n, e);
@@ -426,7 +426,7 @@ static int read_tokenizer_json(struct tokenizer *t, struct files *f, struct err 
     int rc;
 
     TRY(files_read(f, "tokenizer.json", MERGES_FILE_BYTES_MAX, &text, &n, e));
-    TRY(json_parse_object(&f->root, text, n, MERGES_VALUES_MAX, 0, f->place, e));
+    TRY(json_parse_object(&f->root, text, n, MERGES_VALUES_MAX, 0, f->path, e));
     TRY_OUT(rc, read_part(t, &normalizer, f->root, e));
     TRY_OUT(rc, read_part(t, &pre_tokenizer, f->root, e));
     rc = read_model(t, json_object_get(f->root, "model"), e);
@@ -437,7 +437,7 @@ static int read_tokenizer_json(struct tokenizer *t, struct files *f, struct err 
     TRY_OUT(rc, read_tokens(t, json_object_get(f->root, "added_tokens"), e));
     TRY_OUT(rc, read_part(t, &post_processor, f->root, e));
 out:
-    if (rc < 0) err_ctx(e, "%s", f->place);
+    if (rc < 0) err_ctx(e, "%s", f->path);
     return rc;
 }
 
@@ -462,7 +462,7 @@ static int read_two_files(struct tokenizer *t, struct files *f, struct err *e)
     TRY(read_flag(&prefix_space, f->config, "add_prefix_space", false, e));
     TRY(add_byte_level(t, prefix_space, true, e));
     TRY(files_read(f, "vocab.json", MERGES_FILE_BYTES_MAX, &text, &n, e));
-    TRY(json_parse_object(&f->root, text, n, MERGES_VALUES_MAX, 0, f->place, e));
+    TRY(json_parse_object(&f->root, text, n, MERGES_VALUES_MAX, 0, f->path, e));
     int rc = merges_add_vocab(&t->merges, f->root, e);
     if (rc == 0) rc = merges_finish(&t->merges, e);
     for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof *keys; i++) {
@@ -474,11 +474,11 @@ static int read_two_files(struct tokenizer *t, struct files *f, struct err *e)
                        token);
     }
     if (rc < 0) {
-        err_ctx(e, "%s", f->place);
+        err_ctx(e, "%s", f->path);
         return rc;
     }
     TRY(files_read(f, "merges.txt", MERGES_FILE_BYTES_MAX, &text, &n, e));
-    return merges_add_lines(&t->merges, text, n, f->place, e);
+    return merges_add_lines(&t->merges, text, n, f->path, e);
 }
 
 /* Sets the prefix, and the template if tokenizer_config.json decides it. */
@@ -560,7 +560,7 @@ static int tokenizer_read(struct tokenizer *t, struct files *f, struct err *e)
         TRY(files_read(f, "tokenizer_config.json", CONFIG_BYTES_MAX, &text, &n, e));
         /* model_max_length may be beyond 64 bits. */
         TRY(json_parse_object(&f->config, text, n, MERGES_VALUES_MAX, JSON_DECODE_INT_AS_REAL,
-                              f->place, e));
+                              f->path, e));
     }
     TRY(one_file ? read_tokenizer_json(t, f, e) : read_two_files(t, f, e));
     int rc = apply_config(t, f, e);
