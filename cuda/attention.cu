@@ -29,7 +29,7 @@ static __global__ void skip_bounds_k(struct attention a, struct attention_parts 
 {
     SHARED(float, longest, [PREPARE_ROWS]);
     int group = threadIdx.x / ROW_LANES, col = threadIdx.x % ROW_LANES * 8;
-    struct attention_place at = attention_place_of(a, (int32_t)attention_norm_tiles(a.T), false);
+    struct attention_tile at = attention_tile_of(a, (int32_t)attention_norm_tiles(a.T), false);
     struct head_bias bias = head_bias_of(a.bias, at.h, 1.0f / a.scale);
     int32_t key_h = key_head_of(a, at.h);
     float key_norm = 0.0f;

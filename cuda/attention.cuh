@@ -163,15 +163,15 @@ __device__ inline T *head_row(const struct tensor &t, const struct attention &a,
 
 /* The tile and head of a block. Tiles with most work come first, so that the last blocks are short.
  */
-struct attention_place {
+struct attention_tile {
     int32_t tile, b, h;
     int64_t item; /* b * H + h */
 };
 
-__device__ inline struct attention_place attention_place_of(const struct attention &a,
-                                                            int32_t tiles_n, bool last_first)
+__device__ inline struct attention_tile attention_tile_of(const struct attention &a,
+                                                          int32_t tiles_n, bool last_first)
 {
-    struct attention_place p;
+    struct attention_tile p;
     int32_t heads = a.B * a.H, item = (int32_t)(blockIdx.x % (uint32_t)heads);
     p.tile = (int32_t)(blockIdx.x / (uint32_t)heads);
     if (last_first) p.tile = tiles_n - 1 - p.tile;

@@ -65,7 +65,7 @@ __device__ inline void bias_sums_add(float *bias_sums, const float *P, const str
  * share in the gradient of temperature.head: dots is ds . bias, Q the block's queries. */
 template <int D>
 __device__ inline void fma_cool(float (&dq)[4][D / 16], const float (&dots)[4], const float *Q,
-                                const struct attention &a, const struct attention_place &at,
+                                const struct attention &a, const struct attention_tile &at,
                                 float *shares, int32_t row)
 {
     Q += threadIdx.x / 16 * 4 * (D + 4) + threadIdx.x % 16;
@@ -98,7 +98,7 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     float *X = memory, *Y = X + ROWS * (D + 4); /* own: k, v or q, dout */
     float *OTHER_X = Y + ROWS * (D + 4), *OTHER_Y = OTHER_X + ROWS * (D + 4);
     float *P = OTHER_Y + ROWS * (D + 4);
-    struct attention_place at = attention_place_of(a, tiles_n, !KEYS);
+    struct attention_tile at = attention_tile_of(a, tiles_n, !KEYS);
     struct head_bias bias = head_bias_of(a.bias, at.h, ATTENTION_LOG2E);
     struct attention_mask mask = mask_of(a, at.h);
     struct head_gates gates = head_gates_of(a, at.item);

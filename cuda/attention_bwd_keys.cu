@@ -39,11 +39,11 @@ __device__ inline void keys_extended(float (&s)[N][4], float (&dp)[N][4], float 
         of_key[r] = token_terms_of(a, w.item, w.bias.h, w.key + lane / 4 + r * 8);
 #pragma unroll
     for (int column = 0; column < 2 * N; column++) {
-        int place = column / 2 * 8 + lane % 4 * 2 + column % 2;
-        int32_t i = query + place;
+        int offset = column / 2 * 8 + lane % 4 * 2 + column % 2;
+        int32_t i = query + offset;
         struct token_terms of_query = token_terms_of(a, w.item, w.bias.h, i);
         float factor = attention_factor(a, w.bias.h, i);
-        float2 number = numbers[place];
+        float2 number = numbers[offset];
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             const int n = column / 2, e = r * 2 + column % 2;
@@ -103,8 +103,7 @@ __device__ inline void keys_tile(float (&dk)[1][D / 8][4], float (&dv)[1][D / 8]
 /* Starts loading a tile of queries, their dout and their (lse, delta). */
 template <int D, int QUERIES>
 __device__ inline void keys_load(bf16 *Q, bf16 *G, float2 *numbers, const struct attention &a,
-                                 const struct attention_place &at, const float *deltas,
-                                 int32_t tile)
+                                 const struct attention_tile &at, const float *deltas, int32_t tile)
 {
     int32_t first = tile * QUERIES, b = hide_from_compiler(at.b);
     tile_load<D, QUERIES, KEYS_THREADS>(Q, head_row<const bf16>(a.q, a, b, at.h, 0), a.q.stride,
@@ -165,7 +164,7 @@ static __global__ void __launch_bounds__(KEYS_THREADS, 1)
     bf16 *K = memory, *V = K + KEYS_OWNED * D, *Q = V + KEYS_OWNED * D, *G = Q + 2 * ROWS;
     float2 *numbers = (float2 *)(G + 2 * ROWS);
     uint32_t *alive = (uint32_t *)(numbers + 2 * QUERIES);
-    struct attention_place at = attention_place_of(a, tiles_n, false);
+    struct attention_tile at = attention_tile_of(a, tiles_n, false);
     int32_t first = at.tile * KEYS_OWNED, end = (a.T + QUERIES - 1) / QUERIES;
     int32_t tile = first / QUERIES;
     struct keys_warp w;

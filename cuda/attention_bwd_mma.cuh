@@ -65,7 +65,7 @@ __device__ inline void rows_rotate_back(float (&x)[M][D / 8][4], const struct at
 /* Stores a warp's 16M rows from `row` on, times scale. */
 template <int D, int M>
 __device__ inline void rows_store(const struct tensor &t, const struct attention &a,
-                                  const struct attention_place &at, const float (&x)[M][D / 8][4],
+                                  const struct attention_tile &at, const float (&x)[M][D / 8][4],
                                   int32_t row, float scale)
 {
     int lane = threadIdx.x % 32;

@@ -170,7 +170,7 @@ __device__ inline void queries_tile(float (&dq)[M][D / 8][4], float (&dots)[2 * 
 /* Starts loading a tile of keys and values. */
 template <int D>
 __device__ inline void queries_load(bf16 *K, bf16 *V, const struct attention &a,
-                                    const struct attention_place &at, int32_t tile)
+                                    const struct attention_tile &at, int32_t tile)
 {
     int32_t first = tile * QUERIES_KEYS, b = hide_from_compiler(at.b);
     tile_load<D, QUERIES_KEYS, QUERIES_THREADS>(K, head_row<const bf16>(a.k, a, b, at.h, 0),
@@ -197,7 +197,7 @@ static __global__ void __launch_bounds__(QUERIES_THREADS, 2)
          *V = K + STAGES * ROWS;
     float2 *numbers = (float2 *)(V + STAGES * ROWS);
     uint32_t *alive = (uint32_t *)(numbers + QUERIES_OWNED); /* or the warps' scratch */
-    struct attention_place at = attention_place_of(a, tiles_n, true);
+    struct attention_tile at = attention_tile_of(a, tiles_n, true);
     int32_t first = at.tile * QUERIES_OWNED, past_n = first / ATTENTION_NORM_TILE;
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     struct queries_warp w;

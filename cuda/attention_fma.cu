@@ -42,7 +42,7 @@ static __global__ void __launch_bounds__(4 * ROWS, 1)
     const int N = ROWS / 16, STRIDE = ROWS + 4;
     SHARED_DYNAMIC(float, memory);
     float *Q = memory, *K = Q + ROWS * (D + 4), *V = K + ROWS * (D + 4), *P = V + ROWS * (D + 4);
-    struct attention_place at = attention_place_of(a, tiles_n, true);
+    struct attention_tile at = attention_tile_of(a, tiles_n, true);
     struct head_bias bias = head_bias_of(a.bias, at.h, ATTENTION_LOG2E);
     struct attention_mask mask = mask_of(a, at.h);
     struct head_gates gates = head_gates_of(a, at.item);

@@ -61,13 +61,13 @@ __device__ inline float fma_rotated(const T *row, const struct attention &a, enu
  * are zeros. */
 template <int D, int ROWS, class T>
 __device__ inline void fma_load(float *tile, const struct tensor &t, const struct attention &a,
-                                const struct attention_place &at, int32_t first, enum fma_kind kind)
+                                const struct attention_tile &at, int32_t first, enum fma_kind kind)
 {
     bool rotates = kind != FMA_VALUES && attention_rotates(a);
     int32_t h = kind == FMA_QUERIES ? at.h : key_head_of(a, at.h);
     const T *from = head_row<const T>(t, a, at.b, h, 0);
-    for (int place = threadIdx.x; place < ROWS * D; place += 4 * ROWS) {
-        int row = place / D, col = place % D;
+    for (int element = threadIdx.x; element < ROWS * D; element += 4 * ROWS) {
+        int row = element / D, col = element % D;
         bool valid = first + row < a.T && col < a.D;
         const T *source = from + (first + row) * t.stride;
         float value = 0.0f;
@@ -200,7 +200,7 @@ __device__ inline uint32_t fma_keep(const struct head_dropout &d, int32_t row, i
 /* Stores a thread's columns of a row, times scale. */
 template <int D, class T>
 __device__ inline void fma_store(const struct tensor &t, const struct attention &a,
-                                 const struct attention_place &at, int32_t row,
+                                 const struct attention_tile &at, int32_t row,
                                  const float (&x)[D / 16], float scale)
 {
     T *to = head_row<T>(t, a, at.b, at.h, row) + threadIdx.x % 16;
@@ -213,9 +213,9 @@ __device__ inline void fma_store(const struct tensor &t, const struct attention 
  * hold the numbers of a pair; they exchange them in `scratch`, a free tile. */
 template <int D, int ROWS, class T>
 __device__ inline void fma_store_rotated(float *scratch, const struct tensor &t,
-                                         const struct attention &a,
-                                         const struct attention_place &at, enum fma_kind kind,
-                                         int32_t first, const float (&x)[4][D / 16], float scale)
+                                         const struct attention &a, const struct attention_tile &at,
+                                         enum fma_kind kind, int32_t first,
+                                         const float (&x)[4][D / 16], float scale)
 {
     float *mine = scratch + threadIdx.x / 16 * 4 * (D + 4) + threadIdx.x % 16;
 #pragma unroll
@@ -223,8 +223,8 @@ __device__ inline void fma_store_rotated(float *scratch, const struct tensor &t,
 #pragma unroll
         for (int c = 0; c < D / 16; c++) mine[r * (D + 4) + 16 * c] = x[r][c] * scale;
     __syncthreads();
-    for (int place = threadIdx.x; place < ROWS * D; place += 4 * ROWS) {
-        int row = place / D, col = place % D;
+    for (int element = threadIdx.x; element < ROWS * D; element += 4 * ROWS) {
+        int row = element / D, col = element % D;
         if (first + row >= a.T || col >= a.D) continue;
         float value = fma_rotated<-1>(scratch + row * (D + 4), a, kind, first + row, col);
         rows_narrow(head_row<T>(t, a, at.b, at.h, first + row) + col, value);

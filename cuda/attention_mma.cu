@@ -25,8 +25,8 @@ __device__ inline void forward_softmax(struct forward_rows<D> &rows, float (&s)[
                                        float unit)
 {
 #pragma unroll
-    for (int place = 0; place < 4; place++) {
-        const int m = place / 2, r = place % 2;
+    for (int row = 0; row < 4; row++) {
+        const int m = row / 2, r = row % 2;
         float top = rows.top[m][r];
 #pragma unroll
         for (int n = 0; n < N; n++) top = fmaxf(top, fmaxf(s[m][n][2 * r], s[m][n][2 * r + 1]));
@@ -56,14 +56,14 @@ __device__ inline void forward_softmax(struct forward_rows<D> &rows, float (&s)[
 /* Writes out = acc * keep_scale / sum, and the log of the softmax sum. */
 template <int D, bool EXTENDED>
 __device__ inline void forward_store(const struct attention &a, struct forward_rows<D> &rows,
-                                     const struct attention_place &at, float keep_scale)
+                                     const struct attention_tile &at, float keep_scale)
 {
     int lane = threadIdx.x % 32;
     int32_t first = at.tile * FORWARD_QUERIES + (int32_t)threadIdx.x / 32 * 32 + lane / 4;
     float *lse = (float *)a.lse.data + at.item * a.lse.stride;
 #pragma unroll
-    for (int place = 0; place < 4; place++) {
-        const int m = place / 2, r = place % 2;
+    for (int row = 0; row < 4; row++) {
+        const int m = row / 2, r = row % 2;
         int32_t i = first + m * 16 + r * 8;
         float sum = rows.sum[m][r];
         sum += __shfl_xor_sync(0xffffffffu, sum, 1);
@@ -139,7 +139,7 @@ static __global__ void __launch_bounds__(FORWARD_THREADS, 2)
     SHARED_DYNAMIC(bf16, memory);
     bf16 *Q = memory, *K = Q + FORWARD_QUERIES * D, *V = K + 2 * KEYS * D;
     uint32_t *alive = (uint32_t *)(V + 2 * KEYS * D);
-    struct attention_place at = attention_place_of(a, tiles_n, true);
+    struct attention_tile at = attention_tile_of(a, tiles_n, true);
     struct forward_warp w;
     w.bias = head_bias_of(a.bias, at.h, 1.0f / a.scale);
     w.mask = mask_of(a, at.h);

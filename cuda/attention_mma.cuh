@@ -9,7 +9,7 @@
 
 #include "attention.cuh"
 
-/* A row stores chunk c at place c xor tile_twist(row). */
+/* A row stores chunk c at index c xor tile_twist(row). */
 template <int D> __device__ inline int tile_twist(int row)
 {
     const int chunks = D / 8;
@@ -23,7 +23,7 @@ template <int D> __device__ inline bf16 *tile_at(bf16 *tile, int row, int col)
 
 /* Starts copying rows first ... first + ROWS - 1 of a head; `from` is the head's row 0. Rows from T
  * on and columns from width on are zeros. A thread's rows are a multiple of 8 apart, so its column
- * is at the same place in all of them. */
+ * is at the same offset in all of them. */
 template <int D, int ROWS, int THREADS>
 __device__ inline void tile_load(bf16 *tile, const bf16 *from, int64_t stride, int32_t first,
                                  int32_t T, int32_t width)
@@ -100,7 +100,7 @@ __device__ inline void tile_rotate(bf16 *tile, const struct attention &a, int32_
 
 /* A lane's offset in a fragment: its row of 16 and its permuted chunk of two. Rows in steps of 8
  * are added and columns in steps of 16 are xored, so an address is one sum and one exclusive or. */
-template <int D> __device__ inline int lane_place(int row, int chunk)
+template <int D> __device__ inline int lane_offset(int row, int chunk)
 {
     return row * D + (chunk ^ tile_twist<D>(row)) * 8;
 }
@@ -109,7 +109,7 @@ template <int D> __device__ inline int lane_place(int row, int chunk)
 template <int D> __device__ inline void left_load(uint32_t (&a)[4], bf16 *tile, int row, int col)
 {
     int lane = threadIdx.x % 32;
-    ldmatrix_x4(a, tile + row * D + (lane_place<D>(lane % 16, lane / 16) ^ col));
+    ldmatrix_x4(a, tile + row * D + (lane_offset<D>(lane % 16, lane / 16) ^ col));
 }
 
 /* The right operand of a product with the tile's transpose: rows row ... row + 15 are result
@@ -117,8 +117,8 @@ template <int D> __device__ inline void left_load(uint32_t (&a)[4], bf16 *tile, 
 template <int D> __device__ inline void right_load(uint32_t (&b)[4], bf16 *tile, int row, int col)
 {
     int lane = threadIdx.x % 32;
-    int place = lane_place<D>(lane % 8 + lane / 16 * 8, lane / 8 % 2);
-    ldmatrix_x4(b, tile + row * D + (place ^ col));
+    int offset = lane_offset<D>(lane % 8 + lane / 16 * 8, lane / 8 % 2);
+    ldmatrix_x4(b, tile + row * D + (offset ^ col));
 }
 
 /* The right operand of a product with the tile: the product sums over rows row ... row + 15;
@@ -127,7 +127,7 @@ template <int D>
 __device__ inline void right_load_transposed(uint32_t (&b)[4], bf16 *tile, int row, int col)
 {
     int lane = threadIdx.x % 32;
-    ldmatrix_x4_trans(b, tile + row * D + (lane_place<D>(lane % 16, lane / 16) ^ col));
+    ldmatrix_x4_trans(b, tile + row * D + (lane_offset<D>(lane % 16, lane / 16) ^ col));
 }
 
 /* s (M x 16 rows, N x 8 columns) += rows of `left` from `row` on times the rows of `right`,
@@ -323,9 +323,10 @@ __device__ inline uint32_t keep_rows(const struct head_dropout &d, int32_t query
         return (upper >> shift & 0x33333333u) | (lower >> shift & 0x33333333u) << 2;
     }
 #pragma unroll 1
-    for (int place = 0; place < 4 * N; place++) {
-        int32_t i = query + place % 4 / 2 * 8, j = key + place / 4 * 8 + lane % 4 * 2 + place % 2;
-        bits |= (uint32_t)pair_is_kept(d, i, j) << place;
+    for (int element = 0; element < 4 * N; element++) {
+        int32_t i = query + element % 4 / 2 * 8,
+                j = key + element / 4 * 8 + lane % 4 * 2 + element % 2;
+        bits |= (uint32_t)pair_is_kept(d, i, j) << element;
     }
     return bits;
 }
@@ -353,9 +354,9 @@ __device__ inline uint32_t keep_columns(const struct head_dropout &d, int32_t qu
         return bits;
     }
 #pragma unroll 1
-    for (int place = 0; place < 4 * N; place++) {
-        int32_t i = query + place / 4 * 8 + place % 2, j = key + group + place % 4 / 2 * 8;
-        bits |= (uint32_t)pair_is_kept(d, i, j) << place;
+    for (int element = 0; element < 4 * N; element++) {
+        int32_t i = query + element / 4 * 8 + element % 2, j = key + group + element % 4 / 2 * 8;
+        bits |= (uint32_t)pair_is_kept(d, i, j) << element;
     }
     return bits;
 }

@@ -92,8 +92,8 @@ template <int N> __device__ inline void skip_rows(float (&s)[2][N][4], uint32_t 
     if (alive == 0xffffffffu) return;
     alive >>= threadIdx.x % 32 / 4;
 #pragma unroll
-    for (int place = 0; place < 4; place++) {
-        const int m = place / 2, r = place % 2;
+    for (int row = 0; row < 4; row++) {
+        const int m = row / 2, r = row % 2;
         bool dead = !(alive >> (m * 16 + r * 8) & 1);
 #pragma unroll
         for (int n = 0; n < N; n++) {

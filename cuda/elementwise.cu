@@ -10,7 +10,7 @@
 template <class T>
 static __global__ void add_k(struct tensor y, struct tensor x, struct tensor r, bool wide)
 {
-    struct rows_place at = rows_place_of(y);
+    struct rows_columns at = rows_columns_of(y);
     if (at.n == 0) return;
     struct vec8 a = rows_load(row_of<T>(x, at.row) + at.column, at.n, wide, 0.0f);
     struct vec8 b = rows_load(row_of<T>(r, at.row) + at.column, at.n, wide, 0.0f);
@@ -23,7 +23,7 @@ static __global__ void add_k(struct tensor y, struct tensor x, struct tensor r, 
 template <class T>
 static __global__ void dropout_k(struct tensor y, struct tensor x, struct rows_draw d, bool wide)
 {
-    struct rows_place at = rows_place_of(y);
+    struct rows_columns at = rows_columns_of(y);
     if (at.n == 0) return;
     struct vec8 v = rows_load(row_of<T>(x, at.row) + at.column, at.n, wide, 0.0f);
     struct vec8 factor = rows_factors(d, at.row, at.column);
@@ -33,7 +33,7 @@ static __global__ void dropout_k(struct tensor y, struct tensor x, struct rows_d
 }
 
 /* The bits of the thread's eight columns are one byte of the mask. */
-__device__ static uint8_t *mask_byte(const struct tensor &mask, const struct rows_place &at)
+__device__ static uint8_t *mask_byte(const struct tensor &mask, const struct rows_columns &at)
 {
     return (uint8_t *)row_of<uint32_t>(mask, at.row) + at.column / 8;
 }
@@ -44,7 +44,7 @@ template <class T>
 static __global__ void relu_k(struct tensor y, struct tensor x, struct tensor mask,
                               struct rows_draw d, bool wide)
 {
-    struct rows_place at = rows_place_of(y);
+    struct rows_columns at = rows_columns_of(y);
     if (at.n == 0) return;
     struct vec8 v = rows_load(row_of<T>(x, at.row) + at.column, at.n, wide, 0.0f);
 #pragma unroll
@@ -66,7 +66,7 @@ static __global__ void relu_k(struct tensor y, struct tensor x, struct tensor ma
 /* dx = dy * scale where y is not 0, else 0. Reads 2, or 1 and a bit; writes 1. */
 template <class T> static __global__ void relu_bwd_k(struct relu_bwd_args a, float scale, bool wide)
 {
-    struct rows_place at = rows_place_of(a.dx);
+    struct rows_columns at = rows_columns_of(a.dx);
     if (at.n == 0) return;
     struct vec8 v = rows_load(row_of<T>(a.dy, at.row) + at.column, at.n, wide, 0.0f);
     unsigned bits = 0;
@@ -96,7 +96,7 @@ __device__ static float activated(float x, enum activation kind)
 /* y = act(x) * factor. Reads 2, or 1 without a factor; writes 1. */
 template <class T> static __global__ void activate_k(struct activate_args a, bool wide)
 {
-    struct rows_place at = rows_place_of(a.y);
+    struct rows_columns at = rows_columns_of(a.y);
     if (at.n == 0) return;
     struct vec8 v = rows_load(row_of<T>(a.x, at.row) + at.column, at.n, wide, 0.0f);
 #pragma unroll
@@ -113,7 +113,7 @@ template <class T> static __global__ void activate_k(struct activate_args a, boo
  * 1. */
 template <class T> static __global__ void clamp_k(struct clamp_args a, bool wide)
 {
-    struct rows_place at = rows_place_of(a.y);
+    struct rows_columns at = rows_columns_of(a.y);
     if (at.n == 0) return;
     struct vec8 v = rows_load(row_of<T>(a.x, at.row) + at.column, at.n, wide, 0.0f);
 #pragma unroll
@@ -128,7 +128,7 @@ template <class T> static __global__ void clamp_k(struct clamp_args a, bool wide
 template <class Y, class X>
 static __global__ void cast_k(struct tensor y, struct tensor x, bool wide)
 {
-    struct rows_place at = rows_place_of(y);
+    struct rows_columns at = rows_columns_of(y);
     if (at.n == 0) return;
     struct vec8 v = rows_load(row_of<X>(x, at.row) + at.column, at.n, wide, 0.0f);
     rows_store(row_of<Y>(y, at.row) + at.column, v, at.n, wide);

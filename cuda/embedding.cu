@@ -20,7 +20,7 @@ template <class Y, class X>
 static __global__ void gather_k(struct tensor y, struct tensor x, const int32_t *index, float scale,
                                 bool wide)
 {
-    struct rows_place at = rows_place_of(y);
+    struct rows_columns at = rows_columns_of(y);
     if (at.n == 0) return;
     int32_t from = index[at.row];
     struct vec8 v = {{0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}};
@@ -36,7 +36,7 @@ template <class T>
 static __global__ void add_rows_k(struct tensor y, struct tensor x, struct tensor table,
                                   const int32_t *index, bool wide)
 {
-    struct rows_place at = rows_place_of(y);
+    struct rows_columns at = rows_columns_of(y);
     if (at.n == 0) return;
     int32_t from = index[at.row];
     struct vec8 v = rows_load(row_of<T>(x, at.row) + at.column, at.n, wide, 0.0f);

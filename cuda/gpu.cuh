@@ -38,8 +38,8 @@ template <class... P, class... A>
                                   (int)shared_bytes);
     if (rc != cudaSuccess) return rc;
     auto start = [=](P... values) {
-        void *places[] = {&values...};
-        return cudaLaunchKernel((const void *)kernel, grid, block, places, shared_bytes, stream);
+        void *addresses[] = {&values...};
+        return cudaLaunchKernel((const void *)kernel, grid, block, addresses, shared_bytes, stream);
     };
     return start(P(args)...);
 }

@@ -23,7 +23,7 @@ static __host__ __device__ inline int norm_is_long(int64_t cols)
     return cols > 8 * ROWS_THREADS;
 }
 
-/* Both sums over the threads of a row, with the same bits in each thread. `part` has a place for
+/* Both sums over the threads of a row, with the same bits in each thread. `part` has an element for
  * each warp; consecutive calls need different ones. */
 __device__ inline float2 norm_row_sums(float a, float b, float2 *part)
 {

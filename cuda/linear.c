@@ -1,7 +1,7 @@
 /* linear.c - the linear ops, as matrix products.
  *
  * 1. linear_rows multiplies chunks of LINEAR_CHUNK rows, the last padded with zeros. All chunks
- *    have one shape and one algorithm, so that the bits of a row do not depend on its place. Rows
+ *    have one shape and one algorithm, so that the bits of a row do not depend on its index. Rows
  *    that are not 16-byte aligned go through aligned copies, for the same reason.
  * 2. A bias has the dtype of the result; the library adds it to the sums in fp32.
  * 3. relu, its mask and its gradient, and the column sums of dy, are epilogues of products where

@@ -16,10 +16,10 @@
 /* In the order of struct nccl. */
 #define NAME(field, name, result, arguments) #name,
 static const char *const nccl_names[] = {NCCL_FUNCTIONS(NAME)};
-enum { NCCL_NAMES_N = sizeof nccl_names / sizeof *nccl_names, PLACES = 4 };
+enum { NCCL_NAMES_N = sizeof nccl_names / sizeof *nccl_names, FILES_N = 4 };
 
 /* Writes the path of libnccl.so.2 in a folder relative to that of a file. */
-static void place_beside(char out[PATH_MAX], const char *file, const char *folder)
+static void path_beside(char out[PATH_MAX], const char *file, const char *folder)
 {
     const char *end = strrchr(file, '/');
     snprintf(out, PATH_MAX, "%.*s/%slibnccl.so.2", end ? (int)(end - file) : 1, end ? file : ".",
@@ -29,16 +29,16 @@ static void place_beside(char out[PATH_MAX], const char *file, const char *folde
 /* The loader's path, the folder of this library, that of cuBLASLt, and its neighbour. */
 static int find_nccl(void **out, struct err *e)
 {
-    char beside[PLACES - 1][PATH_MAX];
+    char beside[FILES_N - 1][PATH_MAX];
     const char *cublaslt = cublaslt_file();
     Dl_info own = {0};
 
     (void)dladdr(nccl_names, &own);
-    place_beside(beside[0], own.dli_fname ? own.dli_fname : "", "");
-    place_beside(beside[1], cublaslt, "");
-    place_beside(beside[2], cublaslt, "../../nccl/lib/");
-    const char *files[PLACES] = {"libnccl.so.2", beside[0], beside[1], beside[2]};
-    return load_library(out, files, PLACES, "NCCL", e);
+    path_beside(beside[0], own.dli_fname ? own.dli_fname : "", "");
+    path_beside(beside[1], cublaslt, "");
+    path_beside(beside[2], cublaslt, "../../nccl/lib/");
+    const char *files[FILES_N] = {"libnccl.so.2", beside[0], beside[1], beside[2]};
+    return load_library(out, files, FILES_N, "NCCL", e);
 }
 
 int nccl_open(struct nccl *out, struct err *e)

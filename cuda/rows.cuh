@@ -138,14 +138,14 @@ template <class... T> static inline bool rows_are_wide(const struct tensor &t, c
 
 /* ---- a thread for each group of eight columns ---- */
 
-struct rows_place {
+struct rows_columns {
     int64_t row, column;
     int n; /* columns of this thread; 0: none */
 };
 
-__device__ inline struct rows_place rows_place_of(const struct tensor &t)
+__device__ inline struct rows_columns rows_columns_of(const struct tensor &t)
 {
-    struct rows_place p;
+    struct rows_columns p;
     p.row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
     p.column = ((int64_t)blockIdx.y * blockDim.x + threadIdx.x) * 8;
     p.n = p.row < t.rows ? rows_part(p.column, t.cols) : 0;
@@ -237,9 +237,9 @@ static inline struct rows_draw rows_draw_of(const struct dropout *d, int64_t col
  * becomes bits before the next is drawn: twelve words would need too many registers. */
 __device__ inline struct vec8 rows_factors(const struct rows_draw &d, int64_t row, int64_t column)
 {
-    int64_t place = d.first_row + (d.rows_dev ? d.rows_dev[row] : row);
-    if (d.span) place += d.span * d.step_dev->first_row;
-    uint64_t element = (uint64_t)(place * d.cols + column), block = element / 4;
+    int64_t update_row = d.first_row + (d.rows_dev ? d.rows_dev[row] : row);
+    if (d.span) update_row += d.span * d.step_dev->first_row;
+    uint64_t element = (uint64_t)(update_row * d.cols + column), block = element / 4;
     uint32_t step = d.step_dev ? d.step_dev->update : 0, skip = (uint32_t)(element % 4), kept = 0;
 #pragma unroll 1
     for (int b = 0; b < (skip == 0 ? 2 : 3); b++) {

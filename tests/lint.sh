@@ -165,7 +165,7 @@ grep -rnE '\b(TODO|FIXME|XXX)\b|[Nn]ot implemented|[Pp]laceholder' src cuda conf
 
 # In a debugger a name says what a function does, and to what: find_key, not find.
 verbs='add|append|apply|ask|begin|bind|build|call|check|choose|close|collect|compare|copy|describe|draw|emit|end|exchange|fetch|fill|find|finish|get|hash|join|keep|load|lock|match|next|open|parse|prepare|put|query|read|real|record|report|reset|resolve|run|save|score|send|set|start|step|take|tick|wait|watch|write'
-grep -nE "^static .*[ *]($verbs)\(" src/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh && say "static functions above named by a verb alone: add what they act on"
+grep -nE "^static .*[ *]($verbs)\(" src/*/*.[ch] cuda/*.[ch] cuda/*.cu cuda/*.cuh tests/*/*.[ch] && say "static functions above named by a verb alone: add what they act on"
 
 # Lengths: functions up to 60 lines (a C function ends at a closing brace in the first column), kernels up to 120. Files that
 # are very short or very long are listed for review and are not findings.

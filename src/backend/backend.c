@@ -22,7 +22,7 @@ static const char backend_names[] = "cpu, cuda:0 (or another number), cuda:emula
 
 /* Folders of the libraries relative to the program: its own, lib of an installation, and those
  * above a test program. */
-static const char *const backend_places[] = {"", "../lib/", "../", "../../"};
+static const char *const backend_folders[] = {"", "../lib/", "../", "../../"};
 
 typedef const struct backend_library *(*backend_library_function)(void);
 
@@ -54,8 +54,8 @@ static int backend_library_open(const struct backend_library **out, const char *
     backend_library_function get;
 
     TRY(backend_program_folder(folder, sizeof folder, e));
-    for (size_t i = 0; !library && i < sizeof backend_places / sizeof *backend_places; i++) {
-        int n = snprintf(path, sizeof path, "%s%s%s", folder, backend_places[i], file);
+    for (size_t i = 0; !library && i < sizeof backend_folders / sizeof *backend_folders; i++) {
+        int n = snprintf(path, sizeof path, "%s%s%s", folder, backend_folders[i], file);
         if (n < 0 || (size_t)n >= sizeof path || access(path, R_OK) != 0) continue;
         library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         const char *why = library ? "" : dlerror();

@@ -9,9 +9,9 @@
 
 /* json_parse_object - one JSON object without duplicate keys; flags are jansson's. values_max
  * bounds the memory of its tree, before that is built; commas and brackets in texts count, too.
- * place: its name in messages. Release *out with json_decref, also after an error. Errors: ERR_DATA
- * place:line:column. */
+ * name: that of the text in messages. Release *out with json_decref, also after an error. Errors:
+ * ERR_DATA name:line:column. */
 int json_parse_object(json_t **out, const char *text, size_t n, size_t values_max, size_t flags,
-                      const char *place, struct err *e);
+                      const char *name, struct err *e);
 
 #endif

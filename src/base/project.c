@@ -13,15 +13,15 @@
  * (build/asan/tests/fuzz/), or in ../share/alibi seen from bin/. */
 static int project_find_share(struct project *p, struct arena *a, struct err *e)
 {
-    static const char *const places[] = {"", "/share/alibi"};
+    static const char *const folders[] = {"", "/share/alibi"};
     char *folder = arena_strdup(a, p->program);
 
     for (int up = 0; up < 5; up++) {
         char *slash = strrchr(folder, '/');
         if (!slash) break;
         *slash = '\0';
-        for (size_t i = 0; up > 0 && i < sizeof places / sizeof *places; i++) {
-            char *candidate = arena_printf(a, "%s%s", folder, places[i]);
+        for (size_t i = 0; up > 0 && i < sizeof folders / sizeof *folders; i++) {
+            char *candidate = arena_printf(a, "%s%s", folder, folders[i]);
             if (!file_exists(arena_printf(a, "%s/configs/scale", candidate))) continue;
             p->share = candidate;
             return 0;
@@ -59,10 +59,10 @@ char *project_path(const struct project *p, struct arena *a, const char *name)
 int project_find(char **out, const struct project *p, struct arena *a, const char *name,
                  struct err *e)
 {
-    const char *const places[] = {p->root, p->share};
+    const char *const folders[] = {p->root, p->share};
 
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        char *path = arena_printf(a, "%s/%s", places[i], name);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char *path = arena_printf(a, "%s/%s", folders[i], name);
         if (file_exists(path)) {
             *out = path;
             return 0;

@@ -60,7 +60,7 @@ static _Noreturn void child_test(const struct test *t, int to)
 {
     static const enum dtype precisions[] = {DTYPE_F32, DTYPE_BF16};
     const struct trial_exchange exchange = {.device = "cuda:0",
-                                            .place = t->device->name,
+                                            .label = t->device->name,
                                             .meet = t->meet,
                                             .rank = t->rank,
                                             .trial_s = TRIAL_MS / 1e3,

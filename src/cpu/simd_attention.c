@@ -128,13 +128,13 @@ VECTOR_FN void forward_scores(const struct forward *f, const struct forward_tile
 static void forward_dropout(const struct forward *f, const struct forward_tile *t, int64_t lanes)
 {
     const struct attention *a = f->a;
-    int64_t place = (f->dropout->first_row + t->b) * a->H + t->h;
+    int64_t head = (f->dropout->first_row + t->b) * a->H + t->h;
     memset(f->drawn, 0, (size_t)(lanes * ATTENTION_TILE) * sizeof *f->drawn);
     for (int64_t l = 0; l < lanes && t->first_query + l < a->T; l++) {
         int64_t i = t->first_query + l, n = i - t->first_key + 1;
         if (n <= 0) continue;
         dropout_factors(f->drawn + l * ATTENTION_TILE, f->dropout,
-                        (uint64_t)((place * a->T + i) * a->T + t->first_key),
+                        (uint64_t)((head * a->T + i) * a->T + t->first_key),
                         n < t->keys_n ? n : t->keys_n);
     }
     transpose_to_columns(f->factor, ATTENTION_WIDE, f->drawn, ATTENTION_TILE, lanes,
@@ -244,7 +244,7 @@ static void forward_rotate(const struct forward *f, const struct forward_tile *t
         }
 }
 
-/* Writes the biases of a tile of sinks to the place of its scores. */
+/* Writes the biases of a tile of sinks in place of its scores. */
 static void forward_sink_biases(const struct forward *f, const struct forward_tile *t)
 {
     const float *far = f->far + t->h * attention_table_floats(f->a->T) + ATTENTION_WIDE;
@@ -252,7 +252,7 @@ static void forward_sink_biases(const struct forward *f, const struct forward_ti
         for (int64_t l = 0; l < ATTENTION_WIDE; l++) {
             int64_t i = t->first_query + l, j = t->first_key + k;
             f->score[k * ATTENTION_WIDE + l] = attention_sees_sink(f->a, i, j)
-                                                   ? far[attention_sink_place(f->a, i) - j]
+                                                   ? far[attention_sink_position(f->a, i) - j]
                                                    : -INFINITY;
         }
 }

@@ -73,7 +73,7 @@ VECTOR_FN int attention_has_sinks(const struct attention *a)
 }
 
 /* Position of query i for a sink outside its window. */
-VECTOR_FN int64_t attention_sink_place(const struct attention *a, int64_t i)
+VECTOR_FN int64_t attention_sink_position(const struct attention *a, int64_t i)
 {
     int64_t last = (int64_t)a->mask.sinks + a->mask.window - 1;
     return a->mask.sink_positions == SINKS_CACHE && i > last ? last : i;
@@ -102,7 +102,7 @@ VECTOR_FN struct attention_rotation attention_sink_rotation(const struct attenti
                                                             int64_t p)
 {
     const struct attention_rotary *r = &a->rotary;
-    int64_t to = attention_sink_place(a, i);
+    int64_t to = attention_sink_position(a, i);
     const float *cosine = r->cosine.data, *sine = r->sine.data;
     double ci = cosine[i * r->cosine.stride + p], si = sine[i * r->sine.stride + p];
     double ct = cosine[to * r->cosine.stride + p], st = sine[to * r->sine.stride + p];

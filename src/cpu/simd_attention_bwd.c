@@ -317,9 +317,9 @@ VECTOR_FN void backward_scores_of(const struct backward *w, const struct backwar
 static void backward_dropout(const struct backward *w, const struct backward_tile *t, int64_t lanes)
 {
     const struct attention *a = w->a;
-    int64_t place = (w->dropout->first_row + t->b) * a->H + t->h;
+    int64_t head = (w->dropout->first_row + t->b) * a->H + t->h;
     for (int64_t q = 0; q < t->queries_n; q++) {
-        int64_t element = (place * a->T + t->first_query + q) * a->T + t->first_key;
+        int64_t element = (head * a->T + t->first_query + q) * a->T + t->first_key;
         dropout_factors(w->p + q * ATTENTION_WIDE, w->dropout, (uint64_t)element, lanes);
     }
 }
@@ -462,7 +462,7 @@ static void backward_aim(const struct backward *w, struct backward_tile *t)
     t->query_row = a->D;
 }
 
-/* Sets up the tile for sinks outside the window. Their biases are in the place of ds. */
+/* Sets up the tile for sinks outside the window. Their biases are in place of ds. */
 static void backward_aim_at_sinks(const struct backward *w, struct backward_tile *t, int64_t lanes)
 {
     const struct attention *a = w->a;
@@ -471,7 +471,7 @@ static void backward_aim_at_sinks(const struct backward *w, struct backward_tile
         for (int64_t k = 0; k < lanes; k++) {
             int64_t i = t->first_query + q, j = t->first_key + k;
             w->ds[q * BACKWARD_DS_ROW + k] =
-                attention_sees_sink(a, i, j) ? far[attention_sink_place(a, i) - j] : -INFINITY;
+                attention_sees_sink(a, i, j) ? far[attention_sink_position(a, i) - j] : -INFINITY;
         }
     t->bias = w->ds;
     t->bias_step = BACKWARD_DS_ROW;
@@ -519,7 +519,7 @@ static void backward_sink_distances(const struct backward *w, const struct backw
         for (int64_t k = 0; k < lanes; k++) {
             int64_t i = t->first_query + q, j = t->first_key + k;
             if (!attention_sees_sink(w->a, i, j)) continue;
-            w->by_distance[w->Tp - 1 - (attention_sink_place(w->a, i) - j)] +=
+            w->by_distance[w->Tp - 1 - (attention_sink_position(w->a, i) - j)] +=
                 w->ds[q * BACKWARD_DS_ROW + k];
         }
 }
@@ -537,7 +537,7 @@ static void backward_inside(const struct backward *w, const struct backward_tile
         for (int64_t k = 0; k < lanes; k++) {
             int64_t j = t->first_key + k;
             float bias = !t->sinks                      ? table[k - q]
-                         : attention_sees_sink(a, i, j) ? far[attention_sink_place(a, i) - j]
+                         : attention_sees_sink(a, i, j) ? far[attention_sink_position(a, i) - j]
                                                         : -INFINITY;
             if (bias > -INFINITY) dot += ds[k] * bias;
             ds[k] *= attention_factor(a, t->h, i);

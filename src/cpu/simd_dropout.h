@@ -36,8 +36,8 @@ VECTOR_FN struct simd_dropout dropout_of(const struct dropout *d, int64_t cols)
 /* Index of a row's first element within the update. */
 VECTOR_FN uint64_t dropout_row(const struct simd_dropout *d, int64_t row)
 {
-    int64_t place = d->first_row + (d->rows ? d->rows[row] : row);
-    return (uint64_t)(place * d->cols);
+    int64_t update_row = d->first_row + (d->rows ? d->rows[row] : row);
+    return (uint64_t)(update_row * d->cols);
 }
 
 typedef uint64_t vector_u64 __attribute__((vector_size(VECTOR_BYTES)));
@@ -70,10 +70,10 @@ VECTOR_FN void dropout_multiply(vector_u32 *high, vector_u32 *low, vector_u32 x,
 /* Element 2k of the result is a[from + k], 2k + 1 is b[from + k]: `from` is 0 or half the lanes. */
 VECTOR_FN vector_u32 dropout_interleave(vector_u32 a, vector_u32 b, const int from)
 {
-    vector_u32 place;
+    vector_u32 lanes;
     for (int l = 0; l < VECTOR_LANES; l++)
-        place[l] = (uint32_t)(l / 2 + from + (l % 2) * VECTOR_LANES);
-    return __builtin_shuffle(a, b, place);
+        lanes[l] = (uint32_t)(l / 2 + from + (l % 2) * VECTOR_LANES);
+    return __builtin_shuffle(a, b, lanes);
 }
 
 /* Words of VECTOR_LANES blocks from `block` on, in the order of their elements. */

@@ -5,29 +5,29 @@
 
 #include "base/str.h"
 
-int classes_parse(struct classes *out, const char *names, const char *place, struct err *e)
+int classes_parse(struct classes *out, const char *names, const char *path, struct err *e)
 {
     *out = (struct classes){0};
     for (const char *at = names + strspn(names, " \n"); *at; at += strspn(at, " \n")) {
         size_t n = strcspn(at, " \n");
         if (out->n == CLASSES_MAX)
-            return ERR(e, ERR_DATA, "%s: more than %d groups; join some", place, CLASSES_MAX);
+            return ERR(e, ERR_DATA, "%s: more than %d groups; join some", path, CLASSES_MAX);
         char *name = out->name[out->n];
         if (n < CLASS_NAME_BYTES) memcpy(name, at, n);
         if (n >= CLASS_NAME_BYTES || !str_is_name(name))
             return ERR(e, ERR_DATA,
                        "%s: group %d is '%.*s', expected at most %d letters, digits, dots, "
                        "underscores and dashes",
-                       place, out->n, (int)(n < 40 ? n : 40), at, CLASS_NAME_BYTES - 1);
+                       path, out->n, (int)(n < 40 ? n : 40), at, CLASS_NAME_BYTES - 1);
         for (int32_t i = 0; i < out->n; i++)
             if (strcmp(out->name[i], name) == 0)
-                return ERR(e, ERR_DATA, "%s: groups %d and %d are both '%s'; rename one", place, i,
+                return ERR(e, ERR_DATA, "%s: groups %d and %d are both '%s'; rename one", path, i,
                            out->n, name);
         out->n++;
         at += n;
     }
     if (out->n > 0) return 0;
-    return ERR(e, ERR_DATA, "%s: no names of groups, expected one a line", place);
+    return ERR(e, ERR_DATA, "%s: no names of groups, expected one a line", path);
 }
 
 int classes_open(struct file_map *out, const struct classes *c, const char *path, int64_t tokens_n,

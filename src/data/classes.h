@@ -21,9 +21,9 @@ struct classes {
     char name[CLASSES_MAX][CLASS_NAME_BYTES];
 };
 
-/* classes_parse - reads names separated by spaces or line ends. Errors: ERR_DATA place and the name
+/* classes_parse - reads names separated by spaces or line ends. Errors: ERR_DATA path and the name
  * that is not one, is repeated or too many. */
-int classes_parse(struct classes *out, const char *names, const char *place, struct err *e);
+int classes_parse(struct classes *out, const char *names, const char *path, struct err *e);
 
 /* classes_open - maps the bytes of a split and checks them: as many as tokens, each the number of a
  * class. Errors: ERR_NOINPUT absent; ERR_DATA; both end with the remedy. */

@@ -27,7 +27,7 @@ struct window {
 
 enum windows_kind { WINDOWS_STRIDE, WINDOWS_ROLLING, WINDOWS_PREFIXES };
 
-/* Windows in the order of the text; windows_next advances, a copy has its own place. */
+/* Windows in the order of the text; windows_next advances, a copy advances alone. */
 struct windows {
     const struct tokens *tokens; /* borrowed */
     enum windows_kind kind;

@@ -49,7 +49,7 @@ static int lose_peer(struct exchange *x, int32_t peer, struct err *e)
 {
     watch_outlive();
     err_set(e, ERR_UNAVAILABLE, "rank %d on %s closed its connection", peer,
-            x->g->member_own[peer].place);
+            x->g->member_own[peer].label);
     return err_blame(e, ERR_CAUSE_LOST, peer, x->g->member_own[peer].node);
 }
 

@@ -23,7 +23,7 @@
 
 enum {
     GROUP_RANKS_MAX = 256,
-    GROUP_TEXT_BYTES = 192,     /* of a place or a host, with the final 0 */
+    GROUP_TEXT_BYTES = 192,     /* of a label or a host, with the final 0 */
     GROUP_IDENTITY_BYTES = 1024 /* of an identity, with the final 0 */
 };
 
@@ -32,7 +32,7 @@ struct group_options {
     const char *meet;  /* path of the file in which rank 0 says where it listens, seen by all */
     const char *host;  /* this machine's name for the other ranks: TCP; NULL: all ranks are on one
                           machine, and connections are UNIX sockets */
-    const char *place; /* for messages, such as "node7, cuda:3" */
+    const char *label; /* for messages, such as "node7, cuda:3" */
     const char *node;  /* of this machine, for errors that blame this rank; NULL: not known */
     /* Lines "name: value" that must be equal on all ranks, such as code, device and libraries. */
     const char *identity;

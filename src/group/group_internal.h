@@ -10,7 +10,7 @@
 /* A rank as the others know it. */
 enum { GROUP_ADDRESS_BYTES = GROUP_TEXT_BYTES + 16 };
 struct group_member {
-    char place[GROUP_TEXT_BYTES];
+    char label[GROUP_TEXT_BYTES];
     char node[ERR_NODE_BYTES];
     char address[GROUP_ADDRESS_BYTES]; /* unix:NAME or tcp:HOST:PORT */
 };

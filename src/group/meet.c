@@ -72,7 +72,7 @@ int group_silent(const struct group *g, const bool *in_set, const char *what, st
         if (!in_set[rank]) continue;
         if (n < sizeof names)
             n += (size_t)snprintf(names + n, sizeof names - n, "%srank %d on %s", n ? ", " : "",
-                                  rank, g->member_own[rank].place);
+                                  rank, g->member_own[rank].label);
         last = rank;
         silent_n++;
     }
@@ -140,7 +140,7 @@ static bool arrival_read(struct meeting *m, int32_t i, struct arrival *out)
         return false;
     }
     struct hello *h = &out->hello;
-    h->member.place[sizeof h->member.place - 1] = '\0';
+    h->member.label[sizeof h->member.label - 1] = '\0';
     h->member.address[sizeof h->member.address - 1] = '\0';
     h->member.node[sizeof h->member.node - 1] = '\0';
     h->identity[sizeof h->identity - 1] = '\0';
@@ -154,7 +154,7 @@ static int members_check(const struct group *g, const struct pollfd *members, in
     for (int32_t rank = 0; rank < n; rank++) {
         if (!members[rank].revents) continue;
         err_set(e, ERR_UNAVAILABLE, "rank %d on %s: connection lost before all ranks had met", rank,
-                g->member_own[rank].place);
+                g->member_own[rank].label);
         return err_blame(e, ERR_CAUSE_LOST, rank, g->member_own[rank].node);
     }
     return 0;
@@ -202,7 +202,7 @@ static void mesh_admit(struct meeting *m, struct arrival *a)
         return;
     }
     err_set(&why, ERR_USAGE, "rank %d on %s: all ranks have already come", rank,
-            a->hello.member.place);
+            a->hello.member.label);
     refuse_arrival(a->fd, MESSAGE_ERROR, &why);
 }
 
@@ -226,13 +226,13 @@ static int hello_check(const struct meeting *m, const struct hello *h, struct er
 
     if (h->rank <= 0 || h->rank >= h->ranks_n || h->ranks_n != g->ranks_n)
         return ERR(e, ERR_USAGE, "rank %d of %d on %s: rank 0 on %s expects ranks 1 to %d of %d",
-                   h->rank, h->ranks_n, h->member.place, m->own.member.place, g->ranks_n - 1,
+                   h->rank, h->ranks_n, h->member.label, m->own.member.label, g->ranks_n - 1,
                    g->ranks_n);
     if (strcmp(h->identity, m->own.identity) == 0) return 0;
     identity_difference(h->identity, m->own.identity, theirs, own);
     err_set(e, ERR_UNAVAILABLE,
             "rank %d on %s has '%s', rank 0 on %s has '%s'; all ranks of a training need the same",
-            h->rank, h->member.place, theirs, m->own.member.place, own);
+            h->rank, h->member.label, theirs, m->own.member.label, own);
     return err_blame(e, ERR_CAUSE_MEETING, -1, "");
 }
 
@@ -250,7 +250,7 @@ static int admit_arrival(struct meeting *m, struct arrival *a, struct err *e)
     }
     if (g->control_own[rank] >= 0) {
         err_set(&why, ERR_USAGE, "rank %d on %s: rank %d has already come, from %s", rank,
-                a->hello.member.place, rank, g->member_own[rank].place);
+                a->hello.member.label, rank, g->member_own[rank].label);
         refuse_arrival(a->fd, MESSAGE_ERROR, &why);
         return 0;
     }
@@ -278,7 +278,7 @@ static int meeting_timeout(const struct meeting *m, struct err *e)
                  m->strangers_n == 1 ? "" : "s");
     err_set(e, ERR_UNAVAILABLE,
             "rank 0 on %s waited %g s: rank%s %s of %d did not come%s; see their logs",
-            m->own.member.place, g->options.meet_s, missing_n == 1 ? "" : "s", ranks, g->ranks_n,
+            m->own.member.label, g->options.meet_s, missing_n == 1 ? "" : "s", ranks, g->ranks_n,
             strangers);
     return err_blame(e, ERR_CAUSE_ABSENT, missing_n == 1 ? last : -1, "");
 }
@@ -319,7 +319,7 @@ static int meeting_host(struct meeting *m, struct err *e)
             rc = socket_send(g->control_own[rank], g->member_own,
                              (size_t)g->ranks_n * sizeof *g->member_own, m->deadline_us, e);
         if (rc == 0) continue;
-        err_ctx(e, "rank %d on %s", rank, g->member_own[rank].place);
+        err_ctx(e, "rank %d on %s", rank, g->member_own[rank].label);
         group_blame(g, ERR_CAUSE_LOST, rank, e);
         goto out;
     }
@@ -414,7 +414,7 @@ static int meeting_join(struct meeting *m, struct err *e)
         poll(NULL, 0, RETRY_MS);
     }
     snprintf(reason, sizeof reason, "%s", e->text);
-    err_set(e, ERR_UNAVAILABLE, "rank %d on %s waited %g s: %s", m->g->rank, m->own.member.place,
+    err_set(e, ERR_UNAVAILABLE, "rank %d on %s waited %g s: %s", m->g->rank, m->own.member.label,
             m->g->options.meet_s, reason);
     return err_blame(e, ERR_CAUSE_ABSENT, 0, "");
 }
@@ -444,7 +444,7 @@ static int mesh_open(struct meeting *m, struct err *e)
         rc = socket_connect(&g->data_own[rank], g->member_own[rank].address, m->deadline_us, e);
         if (rc == 0) rc = socket_send(g->data_own[rank], &m->own, sizeof m->own, m->deadline_us, e);
         if (rc == 0) continue;
-        err_ctx(e, "rank %d on %s", rank, g->member_own[rank].place);
+        err_ctx(e, "rank %d on %s", rank, g->member_own[rank].label);
         group_blame(g, ERR_CAUSE_LOST, rank, e);
         goto out;
     }
@@ -472,7 +472,7 @@ static int options_check(const struct group_options *o, struct err *e)
     if (!(o->meet_s > 0.0) || !(o->stall_s >= 0.0))
         return ERR(e, ERR_USAGE, "timeouts of %g and %g s: expected a positive one, and one from 0",
                    o->meet_s, o->stall_s);
-    if (strlen(o->place) >= GROUP_TEXT_BYTES || strlen(o->identity) >= GROUP_IDENTITY_BYTES ||
+    if (strlen(o->label) >= GROUP_TEXT_BYTES || strlen(o->identity) >= GROUP_IDENTITY_BYTES ||
         (o->host && strlen(o->host) >= GROUP_TEXT_BYTES))
         return ERR(e, ERR_USAGE,
                    "the place, identity or host of rank %d is too long: expected less than %d, %d "
@@ -563,7 +563,7 @@ int group_open(struct group **out, const struct group_options *o, struct err *e)
     m->own.rank = o->rank;
     m->own.ranks_n = o->ranks_n;
     memcpy(m->own.magic, HELLO_MAGIC, sizeof m->own.magic);
-    snprintf(m->own.member.place, sizeof m->own.member.place, "%s", o->place);
+    snprintf(m->own.member.label, sizeof m->own.member.label, "%s", o->label);
     snprintf(m->own.member.node, sizeof m->own.member.node, "%s", o->node ? o->node : "");
     snprintf(m->own.identity, sizeof m->own.identity, "%s", o->identity);
     if (o->ranks_n > 1) {
@@ -593,7 +593,7 @@ int group_close(struct group *g, int rc, struct err *e)
         watch_end(g); /* the others end now, which is no loss */
         group_blame(g, ERR_CAUSE_OWN, g->rank, e);
         why = *e;
-        if (g->rank == 0) err_ctx(&why, "rank 0 on %s", g->member_own[0].place);
+        if (g->rank == 0) err_ctx(&why, "rank 0 on %s", g->member_own[0].label);
         watch_tell(g, -1, &why);
     }
     group_free(g);

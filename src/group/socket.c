@@ -139,7 +139,7 @@ static int socket_listen_tcp(int *fd, char address[GROUP_ADDRESS_BYTES], const c
     }
     if (rc < 0 || listen(*fd, SOMAXCONN) < 0 || getsockname(*fd, (struct sockaddr *)&at, &n) < 0)
         return ERR(e, ERR_UNAVAILABLE, "a TCP port to meet on: %s", strerror(errno));
-    /* Both families have the port in the same place. */
+    /* Both families have the port at the same offset. */
     snprintf(address, GROUP_ADDRESS_BYTES, "tcp:%s:%d", host, ntohs(at.sin6_port));
     return 0;
 }

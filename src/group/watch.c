@@ -67,7 +67,7 @@ static _Noreturn void lose(struct group *g, int32_t rank, bool is_named, struct 
 {
     while (atomic_exchange(&g->lost, true)) pause();
     group_blame(g, ERR_CAUSE_OWN, rank, &e);
-    if (!is_named) err_ctx(&e, "rank %d on %s", rank, g->member_own[rank].place);
+    if (!is_named) err_ctx(&e, "rank %d on %s", rank, g->member_own[rank].label);
     if (g->rank == 0) watch_tell(g, rank, &e);
     if (g->options.lost) g->options.lost(g->options.context, &e);
     _exit(err_exit_code(e.code));
@@ -182,7 +182,7 @@ static int report_end(struct group *g, enum group_message_kind kind, struct err 
     int rc = watch_send(g, 0, kind, NULL, e);
     if (rc == 0) return 0;
     watch_outlive();
-    err_ctx(e, "rank 0 on %s", g->member_own[0].place);
+    err_ctx(e, "rank 0 on %s", g->member_own[0].label);
     return err_blame(e, ERR_CAUSE_LOST, 0, g->member_own[0].node);
 }
 

@@ -48,7 +48,7 @@ int export_write(const struct export_options *o, struct err *e);
 
 /* --- import.c: turns a fairseq checkpoint into one of this program ----------------------------
  *
- *   1. import_open reads the description, but no weights: names, shapes and places of tensors, and
+ *   1. import_open reads the description, but no weights: names, shapes and offsets of tensors, and
  *      the options and statistics that fairseq stored.
  *   2. import_check compares it with a spec: every parameter exists with its shape; the other
  *      tensors are tied ones or one-element bookkeeping; every recorded option agrees.

@@ -270,13 +270,13 @@ static int run_program(struct machine *m, struct pickle_value **out)
 }
 
 int pickle_read(struct pickle_value **out, struct arena *a, const void *data, size_t n,
-                const char *place, struct err *e)
+                const char *path, struct err *e)
 {
     const unsigned char *first = data;
     struct machine m = {.at = first, .end = first + n, .arena = a, .e = e};
 
     int rc = run_program(&m, out);
-    if (rc < 0) err_ctx(e, "%s: byte %lld of the pickle", place, (long long)(m.at - first));
+    if (rc < 0) err_ctx(e, "%s: byte %lld of the pickle", path, (long long)(m.at - first));
     return rc;
 }
 

@@ -56,10 +56,10 @@ struct pickle_value {
     const struct pickle_value *arguments, *state; /* state: what BUILD attached, or NULL */
 };
 
-/* pickle_read - the value of a pickle of n bytes, in the arena. place names the file in messages.
+/* pickle_read - the value of a pickle of n bytes, in the arena. path names the file in messages.
  * Errors: ERR_DATA with the position of the invalid byte. */
 int pickle_read(struct pickle_value **out, struct arena *a, const void *data, size_t n,
-                const char *place, struct err *e);
+                const char *path, struct err *e);
 
 /* pickle_get - the value of a key of a dict, or of an object's attribute, also within containers of
  * omegaconf. NULL if absent; v may be NULL. */

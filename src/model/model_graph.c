@@ -32,17 +32,17 @@ static struct model_graph *graph_find(struct model_graphs *graphs, const struct 
 static void graph_remember(struct model *m, const struct model_graph *shape)
 {
     struct model_graphs *graphs = &m->graphs;
-    struct model_graph *place = &graphs->graph[0];
+    struct model_graph *entry = &graphs->graph[0];
     if (graphs->n < MODEL_GRAPHS) {
-        place = &graphs->graph[graphs->n++];
+        entry = &graphs->graph[graphs->n++];
     } else {
         for (int32_t i = 1; i < graphs->n; i++)
-            if (graphs->graph[i].last_used < place->last_used) place = &graphs->graph[i];
-        m->b->ops->graph_free(m->b, place->handle);
+            if (graphs->graph[i].last_used < entry->last_used) entry = &graphs->graph[i];
+        m->b->ops->graph_free(m->b, entry->handle);
         graphs->counts.evicted++;
     }
-    *place = *shape;
-    place->last_used = ++graphs->clock;
+    *entry = *shape;
+    entry->last_used = ++graphs->clock;
 }
 
 static int graph_capture(struct model *m, struct model_graph *g, const struct model_pass *p,

@@ -7,11 +7,12 @@
  * 2. Gradient array 0 takes even shards and the sum of all, array 1 odd shards, and array k + 1 the
  *    sum of 2^k shards until its right neighbour is complete. After shard 7 of 16, one op adds
  *    array 3 + (array 2 + (array 0 + array 1)) and writes array 4.
- * 3. Rank r of P computes the shards from r W / P on, a subtree. Two steps complete the tree. The K
- *    ranks of a node exchange: rank l of them adds K parts of SHAPE_SLICES / K slices. Then the
- *    ranks l of all nodes exchange: that of node m adds P / K parts of SHAPE_SLICES / P of these
- *    slices. It owns them: it sums their squares and updates their weights. Both steps add in the
- *    order of the ranks, and those of a node are a subtree, so no addition depends on P or K.
+ * 3. Rank r of P computes the shards from r W / P on, a subtree. Two rounds complete the tree. In
+ *    the first the K ranks of a node exchange: rank l of them adds K parts of SHAPE_SLICES / K
+ *    slices. In the second the ranks l of all nodes exchange: that of node m adds P / K parts of
+ *    SHAPE_SLICES / P of these slices. It owns them: it sums their squares and updates their
+ *    weights. Both rounds add in the order of the ranks, and those of a node are a subtree, so no
+ *    addition depends on P or K.
  * 4. Copies change no bits: afterwards every rank has the sums of all slices, the losses of all
  *    shards, and the weights that passes read: in fp32 all of them; in bf16 the copy, and the fp32
  *    values of the tensors that are read in fp32. */
@@ -118,25 +119,25 @@ int model_group_flush(struct model *m, struct err *e)
     return add_up(m, model_gradient_dev(m, 0), g->done_n - leaf, leaf, e);
 }
 
-/* Ranks that exchange in a step, and the slices that each of them adds. */
-struct step {
+/* Ranks that exchange in a round, and the slices that each of them adds. */
+struct round {
     int32_t n, self;      /* ranks, and which of them this is */
     int32_t rank, stride; /* the first rank, and from one to the next */
     int32_t slice, each;  /* the first slice of the first rank, and slices of each */
 };
 
-/* A step as a rank sees it. Who adds and owns a slice is said here alone. */
-static struct step step_of(const struct model_group *g, int32_t rank, enum shape_step number)
+/* A round as a rank sees it. Who adds and owns a slice is said here alone. */
+static struct round round_of(const struct model_group *g, int32_t rank, enum shape_round number)
 {
     int32_t K = g->node_ranks, node = rank / K, local = rank % K, each = SHAPE_SLICES / K;
     if (number == SHAPE_IN_NODE)
-        return (struct step){.n = K, .self = local, .rank = node * K, .stride = 1, .each = each};
-    return (struct step){.n = g->ranks_n / K,
-                         .self = node,
-                         .rank = local,
-                         .stride = K,
-                         .slice = local * each,
-                         .each = SHAPE_SLICES / g->ranks_n};
+        return (struct round){.n = K, .self = local, .rank = node * K, .stride = 1, .each = each};
+    return (struct round){.n = g->ranks_n / K,
+                          .self = node,
+                          .rank = local,
+                          .stride = K,
+                          .slice = local * each,
+                          .each = SHAPE_SLICES / g->ranks_n};
 }
 
 /* Items of an array. */
@@ -144,19 +145,19 @@ struct span {
     int64_t first, n;
 };
 
-/* The items from `from` to `end` in the slices of rank i of a step; each slice has `items`. */
-static struct span span_of(const struct step *s, int32_t i, int64_t items, int64_t from,
+/* The items from `from` to `end` in the slices of rank i of a round; each slice has `items`. */
+static struct span span_of(const struct round *r, int32_t i, int64_t items, int64_t from,
                            int64_t end)
 {
-    int64_t first = (s->slice + i * s->each) * items, last = first + s->each * items;
+    int64_t first = (r->slice + i * r->each) * items, last = first + r->each * items;
     first = from + clamp(first - from, end - from);
     return (struct span){first, from + clamp(last - from, end - from) - first};
 }
 
 static struct span owned(const struct model *m, int32_t rank, int64_t from, int64_t end)
 {
-    const struct step s = step_of(&m->group, rank, SHAPE_BETWEEN_NODES);
-    return span_of(&s, s.self, m->group.slice_n, from, end);
+    const struct round r = round_of(&m->group, rank, SHAPE_BETWEEN_NODES);
+    return span_of(&r, r.self, m->group.slice_n, from, end);
 }
 
 int64_t model_group_owned(const struct model *m, int64_t *first)
@@ -183,16 +184,16 @@ static void add_transfer(struct transfers *t, int32_t peer, void *array_dev, siz
                                 .receive_bytes = (size_t)receive.n * bytes};
 }
 
-/* Adds the transfers after which all ranks of a step have the slices of each: of the items from
+/* Adds the transfers after which all ranks of a round have the slices of each: of the items from
  * `from` to `end` of an array. */
-static void add_gather(struct transfers *t, const struct step *s, void *array_dev, size_t bytes,
+static void add_gather(struct transfers *t, const struct round *r, void *array_dev, size_t bytes,
                        int64_t items, int64_t from, int64_t end)
 {
-    struct span own = span_of(s, s->self, items, from, end);
-    for (int32_t i = 0; i < s->n; i++)
-        if (i != s->self)
-            add_transfer(t, s->rank + i * s->stride, array_dev, bytes, own,
-                         span_of(s, i, items, from, end));
+    struct span own = span_of(r, r->self, items, from, end);
+    for (int32_t i = 0; i < r->n; i++)
+        if (i != r->self)
+            add_transfer(t, r->rank + i * r->stride, array_dev, bytes, own,
+                         span_of(r, i, items, from, end));
 }
 
 static int exchange_transfers(struct model *m, const struct transfers *t, struct err *e)
@@ -217,40 +218,41 @@ static int add_parts(struct model *m, float *y, float **part, int32_t n, int64_t
     return ops_tree_add(m->b, &a, e);
 }
 
-/* True if rank i of a step has a part: of its shards; in the second step of those of its node. */
-static bool has_part(const struct model_group *g, const struct step *s, int32_t i, int32_t shards_n)
+/* True if rank i of a round has a part: of its shards; in the second round of those of its node. */
+static bool has_part(const struct model_group *g, const struct round *r, int32_t i,
+                     int32_t shards_n)
 {
-    int32_t rank = s->rank + i * s->stride;
-    return (rank - rank % s->stride) * g->leaves_n < shards_n;
+    int32_t rank = r->rank + i * r->stride;
+    return (rank - rank % r->stride) * g->leaves_n < shards_n;
 }
 
-/* Exchanges and adds a piece of the slices of each rank of a step, from this element of them on. */
-static int add_piece(struct model *m, const struct step *s, int64_t at, int64_t piece_n,
+/* Exchanges and adds a piece of the slices of each rank of a round, from element `at` of them. */
+static int add_piece(struct model *m, const struct round *r, int64_t at, int64_t piece_n,
                      int32_t shards_n, struct err *e)
 {
     const struct model_group *g = &m->group;
     float *to[GROUP_RANKS_MAX], *part[GROUP_RANKS_MAX], *staging = m->staging_dev_own;
     struct transfers t = {.n = 0};
     int64_t n[GROUP_RANKS_MAX];
-    for (int32_t i = 0; i < s->n; i++) {
-        struct span slices = span_of(s, i, g->slice_n, 0, m->params.elements_n);
+    for (int32_t i = 0; i < r->n; i++) {
+        struct span slices = span_of(r, i, g->slice_n, 0, m->params.elements_n);
         n[i] = clamp(slices.n - at, piece_n);
         to[i] = model_gradient_dev(m, 0) + slices.first + at;
-        part[i] = has_part(g, s, i, shards_n) ? to[i] : NULL;
+        part[i] = has_part(g, r, i, shards_n) ? to[i] : NULL;
     }
-    for (int32_t i = 0; i < s->n; i++) {
-        if (i == s->self) continue;
+    for (int32_t i = 0; i < r->n; i++) {
+        if (i == r->self) continue;
         t.entry[t.n++] = (struct group_transfer){
-            .peer = s->rank + i * s->stride,
+            .peer = r->rank + i * r->stride,
             .send = to[i],
-            .send_bytes = part[s->self] ? (size_t)n[i] * sizeof(float) : 0,
+            .send_bytes = part[r->self] ? (size_t)n[i] * sizeof(float) : 0,
             .receive = staging,
-            .receive_bytes = part[i] ? (size_t)n[s->self] * sizeof(float) : 0};
+            .receive_bytes = part[i] ? (size_t)n[r->self] * sizeof(float) : 0};
         if (part[i] != NULL) part[i] = staging;
         staging += piece_n;
     }
     TRY(exchange_transfers(m, &t, e));
-    return n[s->self] == 0 ? 0 : add_parts(m, to[s->self], part, s->n, n[s->self], e);
+    return n[r->self] == 0 ? 0 : add_parts(m, to[r->self], part, r->n, n[r->self], e);
 }
 
 int model_group_sum(struct model *m, const struct model_update *u, struct err *e)
@@ -266,31 +268,31 @@ int model_group_sum(struct model *m, const struct model_update *u, struct err *e
     TRY(model_group_flush(m, e));
     g->done_n = 0;
     g->added = false;
-    for (enum shape_step number = SHAPE_IN_NODE; number < SHAPE_STEPS; number++) {
-        const struct step s = step_of(g, g->rank, number);
-        int64_t each_n = s.each * g->slice_n, piece_n = m->memory.piece_n[number];
-        if (s.n == 1 || !has_part(g, &s, 0, u->shards_n)) continue;
+    for (enum shape_round number = SHAPE_IN_NODE; number < SHAPE_ROUNDS; number++) {
+        const struct round r = round_of(g, g->rank, number);
+        int64_t each_n = r.each * g->slice_n, piece_n = m->memory.piece_n[number];
+        if (r.n == 1 || !has_part(g, &r, 0, u->shards_n)) continue;
         for (int64_t at = 0; at < each_n; at += piece_n)
-            TRY(add_piece(m, &s, at, piece_n, u->shards_n, e));
+            TRY(add_piece(m, &r, at, piece_n, u->shards_n, e));
     }
     return 0;
 }
 
-/* Parts of squares take the steps in the order of the weights. Losses are not in slices: those of a
- * node come together first, then the nodes', so that each rank needs a connection to the ranks of
+/* Parts of squares take the rounds in the order of the weights. Losses are not in slices: those of
+ * a node come together first, then the nodes', so that each rank needs a connection to the ranks of
  * its node and to one of each other node. */
 int model_group_share_parts(struct model *m, struct err *e)
 {
     const struct model_group *g = &m->group;
     struct model_state *state = m->state_dev_own;
-    for (int32_t number = SHAPE_STEPS - 1; number >= 0; number--) {
-        const struct step s = step_of(g, g->rank, (enum shape_step)number);
-        struct step losses = step_of(g, g->rank, (enum shape_step)(SHAPE_STEPS - 1 - number));
+    for (int32_t number = SHAPE_ROUNDS - 1; number >= 0; number--) {
+        const struct round r = round_of(g, g->rank, (enum shape_round)number);
+        struct round losses = round_of(g, g->rank, (enum shape_round)(SHAPE_ROUNDS - 1 - number));
         struct transfers t = {.n = 0};
         /* As slices, each of the losses of a rank, then of a node. */
         losses.each = losses.stride == 1 ? 1 : g->node_ranks;
         losses.slice = losses.stride == 1 ? losses.rank : 0;
-        add_gather(&t, &s, state->part, sizeof *state->part, 1, 0, SHAPE_SLICES);
+        add_gather(&t, &r, state->part, sizeof *state->part, 1, 0, SHAPE_SLICES);
         add_gather(&t, &losses, state->loss, sizeof *state->loss, g->leaves_n, 0,
                    (int64_t)g->leaves_n * g->ranks_n);
         TRY(exchange_transfers(m, &t, e));
@@ -302,13 +304,13 @@ int model_group_share_weights(struct model *m, struct err *e)
 {
     const struct model_group *g = &m->group;
     void *bf16 = m->bf16_dev_own;
-    for (int32_t number = SHAPE_STEPS - 1; number >= 0; number--) {
-        const struct step s = step_of(g, g->rank, (enum shape_step)number);
+    for (int32_t number = SHAPE_ROUNDS - 1; number >= 0; number--) {
+        const struct round r = round_of(g, g->rank, (enum shape_round)number);
         struct transfers t = {.n = 0};
-        add_gather(&t, &s, model_array_dev(m, MODEL_VALUES), sizeof(float), g->slice_n,
+        add_gather(&t, &r, model_array_dev(m, MODEL_VALUES), sizeof(float), g->slice_n,
                    bf16 ? m->params.fp32_first : 0, m->params.elements_n);
         if (bf16)
-            add_gather(&t, &s, bf16, dtype_bytes(DTYPE_BF16), g->slice_n, 0, m->params.elements_n);
+            add_gather(&t, &r, bf16, dtype_bytes(DTYPE_BF16), g->slice_n, 0, m->params.elements_n);
         TRY(exchange_transfers(m, &t, e));
     }
     return 0;

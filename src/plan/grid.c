@@ -11,14 +11,14 @@
 static int find_piece(char **out, struct arena *a, const struct project *p, const char *dir,
                       const struct yaml_node *name, struct err *e)
 {
-    const char *const places[] = {dir, arena_printf(a, "%s/configs", p->root),
-                                  arena_printf(a, "%s/configs", p->share), p->root};
+    const char *const folders[] = {dir, arena_printf(a, "%s/configs", p->root),
+                                   arena_printf(a, "%s/configs", p->share), p->root};
 
     *out = arena_strdup(a, name->text);
     if (name->text[0] == '/')
         return file_exists(*out) ? 0 : yaml_error(name, e, "'%.200s' not found", name->text);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        *out = arena_printf(a, "%s/%s", places[i], name->text);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        *out = arena_printf(a, "%s/%s", folders[i], name->text);
         if (name->text[0] && file_exists(*out)) return 0;
     }
     const char *writer =
@@ -26,8 +26,8 @@ static int find_piece(char **out, struct arena *a, const struct project *p, cons
         : strncmp(name->text, "data/", 5) == 0 ? "; `alibi data prepare` writes data/NAME.yaml"
                                                : "";
     bool own = strcmp(p->root, p->share) != 0;
-    return yaml_error(name, e, "'%.100s' not found in %s, %s%s%s or %s%s", name->text, places[0],
-                      places[1], own ? ", " : "", own ? places[2] : "", places[3], writer);
+    return yaml_error(name, e, "'%.100s' not found in %s, %s%s%s or %s%s", name->text, folders[0],
+                      folders[1], own ? ", " : "", own ? folders[2] : "", folders[3], writer);
 }
 
 /* Adds the settings of a piece. */

@@ -156,7 +156,7 @@ int binarise_to_file(struct binarise_counts *out, const char *path, const struct
     int rc = 0;
 
     *out = (struct binarise_counts){0};
-    if (t->n == 0) return ERR(e, ERR_DATA, "%s: the file is empty", t->place);
+    if (t->n == 0) return ERR(e, ERR_DATA, "%s: the file is empty", t->name);
     TRY(tokens_writer_open(&file, path, d->entries.n, dictionary_sha256, e));
     text_scan_init(&scan, t);
     for (int item; rc == 0 && (item = text_next(&scan, e)) != TEXT_END;) {

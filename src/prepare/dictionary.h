@@ -37,7 +37,7 @@ struct dictionary {
 
 /* dictionary_build - the dictionary of a training text. limit 0: every word. Otherwise at least 8:
  * the number of entries kept, including special symbols; fillers pad the size to a multiple of 8.
- * Errors: ERR_DATA place:line, ERR_USAGE limit. */
+ * Errors: ERR_DATA name:line, ERR_USAGE limit. */
 int dictionary_build(struct dictionary *d, struct arena *a, const struct text *t, int32_t limit,
                      struct err *e);
 /* dictionary_load - parses a dict.txt. Errors: those of file_map_open; ERR_DATA path:line. */
@@ -53,7 +53,7 @@ int32_t dictionary_find(const struct dictionary *d, const char *word, size_t n);
 struct binarise_counts {
     int64_t ids_n, unknown_n; /* unknown_n: words not in the dictionary, or <unk> in the text */
 };
-/* binarise_to_file - writes the ids of a text to a token file. Errors: ERR_DATA place:line, or a
+/* binarise_to_file - writes the ids of a text to a token file. Errors: ERR_DATA name:line, or a
  * text without lines; ERR_CREATE, ERR_IO. */
 int binarise_to_file(struct binarise_counts *out, const char *path, const struct dictionary *d,
                      const char *dictionary_sha256, const struct text *t, struct err *e);

@@ -81,7 +81,7 @@ static int encoder_text(struct encoder *c, const struct text *t, FILE *to, struc
         int rc = c->bpe ? bpe_line(c->bpe, &c->line, line, n, e)
                         : wordpiece_line(c->wordpiece, &c->line, line, n, e);
         if (rc < 0) {
-            err_ctx(e, "%s:%lld", t->place, number);
+            err_ctx(e, "%s:%lld", t->name, number);
             return rc;
         }
         encoder_put(c, to);
@@ -96,7 +96,7 @@ static int encoder_ids(struct encoder *c, const struct text *t, FILE *to, struct
     const char *reported = t->bytes;
 
     if (t->n % width != 0)
-        return ERR(e, ERR_DATA, "%s: %zu bytes, not a multiple of the id size %zu", t->place, t->n,
+        return ERR(e, ERR_DATA, "%s: %zu bytes, not a multiple of the id size %zu", t->name, t->n,
                    width);
     for (size_t at = 0; at < t->n; at += width) {
         uint32_t id = 0; /* little-endian, like this machine */

@@ -57,7 +57,7 @@ int text_open(struct text *t, const char *path, struct text_progress progress, s
 
     TRY(file_map_open(&map, path, e));
     *t = (struct text){
-        .bytes = map.n > 0 ? map.data : "", .n = map.n, .place = path, .progress = progress};
+        .bytes = map.n > 0 ? map.data : "", .n = map.n, .name = path, .progress = progress};
     return 0;
 }
 
@@ -94,7 +94,7 @@ static int text_error(const struct text_scan *s, const char *p, struct err *e)
                               "zero byte (byte %lld of the line); convert the file to UTF-8 text",
                               (long long)(p - s->line_first) + 1);
 
-    err_ctx(e, "%s:%lld", s->text->place, (long long)s->line);
+    err_ctx(e, "%s:%lld", s->text->name, (long long)s->line);
     return rc;
 }
 

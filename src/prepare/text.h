@@ -28,7 +28,7 @@ struct text_progress {
 struct text {
     const char *bytes;
     size_t n;
-    const char *place; /* name of the text in messages */
+    const char *name; /* of the text, in messages */
     struct text_progress progress;
 };
 
@@ -50,7 +50,7 @@ struct text_scan {
 
 void text_scan_init(struct text_scan *s, const struct text *t);
 /* text_next - the next item: TEXT_WORD, TEXT_LINE at the end of a line, TEXT_END at the end of the
- * text. Errors: ERR_DATA place:line. */
+ * text. Errors: ERR_DATA name:line. */
 int text_next(struct text_scan *s, struct err *e);
 
 /* text_report - reports the share done, at most once per so many bytes. A pass that has reported

@@ -137,7 +137,7 @@ int event_reader_open(struct event_reader **out, const char *path, struct err *e
     return 0;
 }
 
-/* Reads n bytes at the reader's place: 1, or 0 if the file has fewer. */
+/* Reads n bytes at the reader's offset: 1, or 0 if the file has fewer. */
 static int read_at(struct event_reader *r, void *out, size_t n, struct err *e)
 {
     size_t done = 0;

@@ -3,7 +3,7 @@
  *
  * 1. A fact about a field is in its row: its name in JSON and as a member, its type, where
  *    results.db keeps it, whether `alibi verify` compares it. Writer, reader, schema, ingest, merge
- *    and verify iterate over the table. A new metric is a row and its place in a view.
+ *    and verify iterate over the table. A new metric is a row and a column of a view.
  * 2. An unknown value is NaN, RECORD_NONE or NULL, never zero; in JSON it is null or absent. An
  *    absent flag is false.
  * 3. Texts of a record that was read are borrowed from its JSON. */

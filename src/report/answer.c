@@ -50,15 +50,15 @@ void report_rows_init(struct rows *r, struct arena *a, int32_t columns_n, int32_
 void report_rows_join(struct rows *to, const struct rows *from)
 {
     struct rows all;
-    int32_t *place = arena_array(to->arena, (size_t)from->columns_n + 1, sizeof *place);
+    int32_t *column = arena_array(to->arena, (size_t)from->columns_n + 1, sizeof *column);
 
     report_rows_init(&all, to->arena, to->columns_n + from->columns_n, to->rows_n + from->rows_n);
     all.columns_n = to->columns_n;
     for (int32_t c = 0; c < to->columns_n; c++) all.name[c] = to->name[c];
     for (int32_t c = 0; c < from->columns_n; c++) {
-        place[c] = report_rows_column(&all, from->name[c]);
-        if (place[c] >= 0) continue;
-        place[c] = all.columns_n;
+        column[c] = report_rows_column(&all, from->name[c]);
+        if (column[c] >= 0) continue;
+        column[c] = all.columns_n;
         all.name[all.columns_n++] = arena_strdup(to->arena, from->name[c]);
     }
     for (int32_t i = 0; i < to->rows_n; i++)
@@ -66,7 +66,7 @@ void report_rows_join(struct rows *to, const struct rows *from)
     for (int32_t i = 0; i < from->rows_n; i++)
         for (int32_t c = 0; c < from->columns_n; c++) {
             const struct store_cell *cell = &from->row[i][c];
-            all.row[to->rows_n + i][place[c]] =
+            all.row[to->rows_n + i][column[c]] =
                 (struct store_cell){.text = cell->text ? arena_strdup(to->arena, cell->text) : NULL,
                                     .type = cell->type};
         }

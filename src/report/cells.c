@@ -328,6 +328,6 @@ int report_cells_rows(struct rows *out, struct arena *a, struct store *s,
     }
     strbuf_add(&q.text, alone_sql);
     TRY(run_statement(out, &q, s, e));
-    if (out->rows_n) out->columns_n -= 2; /* "#part" and "#place" */
+    if (out->rows_n) out->columns_n -= 2; /* "#part" and "#order" */
     return 0;
 }

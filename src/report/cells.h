@@ -52,7 +52,7 @@ void report_answer_regroup(struct report_answer *r, struct arena *a,
                            const struct report_regrouping *g);
 
 /* report_answer_begin - "WITH …": the tables report_answer, the rows, and report_numbered, the same
- * with "#row", the place of a row from 1. report_answer_add - one table of this name. */
+ * with "#row", the number of a row from 1. report_answer_add - one table of this name. */
 void report_answer_add(struct strbuf *b, const char *name, const struct report_answer *r);
 void report_answer_begin(struct strbuf *b, const struct report_answer *r);
 
@@ -93,7 +93,7 @@ struct report_keys {
  * tokens_high, parameters_low, parameters_high, modified, scaled (some length of a column or of
  * L_train is not the paper's), x_scaled (of the figure's x), all_n and missing_n (runs asked for,
  * and those without a number). report_cells - one row a cell, column by column: group, column_n and
- * line_n (its place there, from 0), label (of the column), x, x_nominal, metric, config_id, noisy,
+ * line_n (its number there, from 0), label (of the column), x, x_nominal, metric, config_id, noisy,
  * verdict, why, n, mean, std, configs_n, configs, runs, devices, machines, codes, sources; of its
  * line label0.., right0.. (its key is a number), train_run_id, extra0.., each the mean over its
  * trainings. Errors: ERR_DATA a column the answer lacks, with the nearest; unlike configurations in

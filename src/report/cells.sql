@@ -1,13 +1,13 @@
 -- cells.sql - the numbers of tables and figures. "-- @ NAME" begins a part; cells.c puts them together.
 --
 --   report_answer, report_numbered   the rows of query.sql or of a paper.tsv (answer.c)
---   report_row       the same by their meaning (cells.c): row, its place; part, a number for each
+--   report_row       the same by their meaning (cells.c): row, its number; part, a number for each
 --                    group; the keys of table.txt, line0 to line3, head (of columns:) and group0 to
 --                    group3, each with the paper's length that it stands for (line0_paper); number
 --                    (of value:), extra0 to extra3, x (of the figure), style, state, compared (the
 --                    metric of its cell), run, training. A column that the answer lacks is NULL
 --   report_matched   the judged cell of each row
---   report_shown     the rows that are shown, with the places of their group, line and column
+--   report_shown     the rows that are shown, with the first rows of their group, line and column
 --   report_label     the labels of keys
 --   report_cells     the cells
 --
@@ -16,7 +16,7 @@
 -- @ judged_sql
 -- A row a cell of the view comparison: what it is, ours, the paper's, the verdict and its words.
 -- report_rule has the lines verdict: of table.txt.
-report_metric_place(metric, place) AS (
+report_metric_order(metric, nth) AS (
   VALUES ('perplexity', 1), ('train_wps', 2), ('eval_wps', 3)),
 report_compared AS (
   SELECT c.metric, coalesce(m.display, c.position) AS method, c.L_train_nominal AS L_train,
@@ -24,7 +24,7 @@ report_compared AS (
     c.stride, nullif(c.origin, 'trained') AS origin, c.seeds, c.ours, c.ours_std, c.paper, c.delta,
     c.state, c.device, c.device AS machine, c.config_id, c.artefact, c.scale, c.dataset, c.position,
     r.within,
-    row_number() OVER (ORDER BY coalesce(o.place, 4), c.stride DESC, coalesce(m.place, 99),
+    row_number() OVER (ORDER BY coalesce(o.nth, 4), c.stride DESC, coalesce(m.place, 99),
       c.position, c.L_train_nominal, c.L_valid_nominal, c.split DESC, c.device) AS cell,
     CASE WHEN r.metric IS NULL OR c.paper IS NULL THEN NULL
       WHEN c.state = 'not run' THEN 'not run'
@@ -36,7 +36,7 @@ report_compared AS (
       ELSE 'not reproduced' END AS verdict
   FROM comparison c
   LEFT JOIN report_rule r ON r.metric = c.metric
-  LEFT JOIN report_metric_place o ON o.metric = c.metric
+  LEFT JOIN report_metric_order o ON o.metric = c.metric
   LEFT JOIN position_methods m ON m.position = c.position
   WHERE c.artefact = :artefact AND c.scale = :scale),
 report_judged AS MATERIALIZED (
@@ -63,9 +63,9 @@ SELECT *, count(paper) OVER () AS cells_n,
         WHEN 'other device' THEN 'on another device (ratio alone)'
         WHEN 'noisy' THEN 'measured on a busy machine (not judged)' ELSE verdict END AS words,
       CASE verdict WHEN 'reproduced' THEN 1 WHEN 'within' THEN 2 WHEN 'not reproduced' THEN 3
-        WHEN 'other device' THEN 4 WHEN 'noisy' THEN 5 ELSE 6 END AS place
+        WHEN 'other device' THEN 4 WHEN 'noisy' THEN 5 ELSE 6 END AS nth
       FROM report_judged WHERE verdict IS NOT NULL)
-    GROUP BY place, words ORDER BY place, min(cell)) HAVING sum(n) > 0) AS sentence
+    GROUP BY nth, words ORDER BY nth, min(cell)) HAVING sum(n) > 0) AS sentence
 FROM report_judged ORDER BY cell
 
 -- @ matched_sql
@@ -84,9 +84,9 @@ report_matched AS MATERIALIZED (
 report_matched(row, phrase) AS (SELECT NULL, NULL WHERE 0)
 
 -- @ beside_sql
--- After the columns of the answer in each row: those of its cell, and its place in the order.
+-- After the columns of the answer in each row: those of its cell, and its number in the order.
 m.metric AS compared, m.ours AS ours_mean, m.ours_std, m.seeds, m.paper, m.delta, m.phrase AS verdict,
-  0 AS "#part", n."#row" AS "#place"
+  0 AS "#part", n."#row" AS "#order"
 FROM report_numbered n LEFT JOIN report_matched m ON m.row = n."#row"
 UNION ALL SELECT
 
@@ -96,7 +96,7 @@ metric, ours, ours_std, seeds, paper, delta, phrase, 1, cell
 FROM report_judged
 WHERE paper IS NOT NULL AND EXISTS (SELECT 1 FROM report_numbered)
 AND cell NOT IN (SELECT cell FROM report_matched)
-ORDER BY "#part", "#place"
+ORDER BY "#part", "#order"
 
 -- @ shown_sql
 -- The rows that are in the table; grp, line and col are the first rows of its group, line, column.
@@ -107,7 +107,7 @@ report_shown AS MATERIALIZED (
   FROM report_row r LEFT JOIN report_matched m ON m.row = r.row
   WHERE :whole OR coalesce(line0, line1, line2, line3) IS NOT NULL),
 -- A row a key of the first row of a group, line or column: its label, whether all of the group are
--- numbers, and the place among them: as a number if so, else that of its first row.
+-- numbers, and the value that orders them: the number if so, else its first row.
 report_key(key) AS (
   VALUES ('head'), ('line0'), ('line1'), ('line2'), ('line3'), ('group0'), ('group1'), ('group2'),
     ('group3')),
@@ -126,7 +126,7 @@ report_ranged AS (
     min(row) OVER same AS first, min(paper) OVER same AS low, max(paper) OVER same AS high
   FROM report_valued WINDOW same AS (PARTITION BY grp, key, own)),
 report_label AS MATERIALIZED (
-  SELECT *, CASE WHEN is_number THEN own ELSE first END AS place,
+  SELECT *, CASE WHEN is_number THEN own ELSE first END AS order_of,
     CASE WHEN low IS NULL OR low = own AND high = own THEN own
       ELSE own || printf(CASE WHEN low = high THEN ' (%.0f)' ELSE ' (%.0f–%.0f)' END, low, high)
       END AS label
@@ -213,7 +213,7 @@ report_line AS (
     max(is_number) FILTER (WHERE key = 'line1') AS right1,
     max(is_number) FILTER (WHERE key = 'line2') AS right2,
     max(is_number) FILTER (WHERE key = 'line3') AS right3,
-    max(place) FILTER (WHERE key = 'line0') AS place
+    max(order_of) FILTER (WHERE key = 'line0') AS order_of
   FROM report_label WHERE row = line GROUP BY line),
 -- A value is traced by its first row in the cell.
 report_traced AS (
@@ -237,9 +237,9 @@ report_cell AS (
 report_cells AS (
   SELECT c.grp AS "group", c.*, h.label, l.*, e.*, coalesce(m.n, 0) AS n, m.mean, m.std,
     m.configs_n, m.configs, coalesce(p.style, 5) AS style_n,
-    dense_rank() OVER (PARTITION BY c.grp ORDER BY h.place, c.col) - 1 AS column_n,
+    dense_rank() OVER (PARTITION BY c.grp ORDER BY h.order_of, c.col) - 1 AS column_n,
     dense_rank() OVER (PARTITION BY c.grp
-      ORDER BY CASE WHEN :lines_n = 1 THEN l.place END, c.line) - 1 AS line_n
+      ORDER BY CASE WHEN :lines_n = 1 THEN l.order_of END, c.line) - 1 AS line_n
   FROM report_cell c
   JOIN report_label h ON h.row = c.col AND h.key = 'head'
   JOIN report_line l USING (line)
@@ -253,13 +253,13 @@ SELECT * FROM report_cells ORDER BY "group", column_n, line_n
 -- @ curves_sql
 -- Points are the lines of a data file; an empty one is where cells without a number are between
 -- two of them. Curves of one style in a panel differ in shade.
-, report_placed AS (
+, report_ordered AS (
   SELECT *, n > 0 AND typeof(x) IN ('integer', 'real') AND abs(x) < 9e999 AS is_point,
     row_number() OVER (PARTITION BY line ORDER BY column_n) AS at
   FROM report_cells),
 report_point AS (
   SELECT *, at - lag(at) OVER (PARTITION BY line, is_point ORDER BY at) AS step
-  FROM report_placed),
+  FROM report_ordered),
 report_curve AS (
   SELECT "group", line, line_n, label0, style_n, max(configs_n) AS configs_n,
     max(configs) FILTER (WHERE configs_n > 1) AS configs,

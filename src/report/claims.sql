@@ -39,7 +39,7 @@ report_of_bound AS (
       ELSE bound / measured END AS share FROM report_measured_case),
 report_nearest AS (
   SELECT *, min("#row") OVER of_case AS head,
-    row_number() OVER (of_case ORDER BY share DESC, "#row") AS place
+    row_number() OVER (of_case ORDER BY share DESC, "#row") AS nth
   FROM report_of_bound WINDOW of_case AS (PARTITION BY claim, split, item, seed)),
 report_whole AS (
   SELECT CASE WHEN part IS NULL THEN "#row" ELSE head END AS "#row", claim, statement, wanted, seed,
@@ -51,7 +51,7 @@ report_whole AS (
     CASE WHEN part IS NULL THEN direction
       ELSE CASE direction WHEN 'at least' THEN 'at most' WHEN 'above' THEN 'below'
         ELSE direction END END AS direction
-  FROM report_nearest WHERE part IS NULL OR place = 1),
+  FROM report_nearest WHERE part IS NULL OR nth = 1),
 report_held AS (
   SELECT *, bound IS NOT NULL AND measured IS NOT NULL AS is_measured,
     CASE WHEN bound IS NULL OR measured IS NULL THEN coalesce(held, 0) <> 0
@@ -123,7 +123,7 @@ report_decided AS MATERIALIZED (
     v.cases_n > 0 AND coalesce(o.cases_n, 0) > 0 AS both,
     row_number() OVER (PARTITION BY v.claim ORDER BY v.verdict = 'not run',
       CASE v.verdict WHEN 'not run' THEN -v.cases_n ELSE coalesce(v.split, '') <> 'test' END,
-      v.head) AS place
+      v.head) AS nth
   FROM report_verdict v LEFT JOIN report_verdict o ON o.claim = v.claim AND o.split IS NOT v.split),
 report_said AS (
   SELECT *,
@@ -142,7 +142,7 @@ report_said AS (
       END AS seeds_said,
     CASE WHEN other_verdict IS NOT NULL AND other_verdict <> verdict THEN
       printf('on %s: %s', other_split, coalesce(other_lacks, other_verdict)) END AS elsewhere
-  FROM report_decided WHERE place = 1),
+  FROM report_decided WHERE nth = 1),
 report_judged AS (
   SELECT s."#row", s.claim, s.seed, s.holds, s.side, f.statement, d.wanted, f.is_counted AS counted,
     d.first_row AS head, d.verdict, d.lacks, d.share, d.seeds_said, d.elsewhere,
@@ -266,25 +266,25 @@ ORDER BY head, "#row"
 
 -- @ shared_sql
 -- Over the claims of several artefacts. shared: a claim that several folders share, in the same words
--- and at one scale, is one: place; rank, its verdict in a folder. Names of artefacts are letters,
--- digits, dots, dashes and underscores. once: a row each, mixed if it is in a folder or if folders
--- support and contradict it; share says in how many it is supported, where they are not all. own:
--- about runs of ours.
+-- and at one scale, is one: first_row; verdict_n, its verdict in a folder. Names of artefacts are
+-- letters, digits, dots, dashes and underscores. once: a row each, mixed if it is in a folder or if
+-- folders support and contradict it; share says in how many it is supported, where they are not all.
+-- own: about runs of ours.
 ,
 shared AS (
-  SELECT *, min("#row") OVER same AS place, count(*) OVER same AS all_n,
+  SELECT *, min("#row") OVER same AS first_row, count(*) OVER same AS all_n,
     '<a href="#a-' || artefact || '">' || artefact || '</a>' AS folder,
     CASE verdict WHEN 'contradicted' THEN 1 WHEN 'not run' THEN 2 WHEN 'not judged' THEN 3
-      WHEN 'mixed' THEN 5 ELSE 4 END AS rank
+      WHEN 'mixed' THEN 5 ELSE 4 END AS verdict_n
   FROM report_numbered WINDOW same AS (PARTITION BY claim, statement, scale)),
 once AS (
-  SELECT place, claim, counted <> 0 AS own,
-    CASE WHEN max(rank) = 5 OR (min(rank) = 1 AND max(rank) = 4) THEN 'mixed'
-      WHEN min(rank) = 1 THEN 'contradicted' WHEN max(rank) = 4 THEN 'supported'
-      WHEN min(rank) = 2 THEN 'not run' ELSE 'not judged' END AS verdict,
-    CASE WHEN min(rank) > 1 AND max(rank) = 4 AND min(rank) < 4
-      THEN printf(' in %d of %d tables', sum(rank = 4), all_n) ELSE '' END AS share
-  FROM shared GROUP BY place ORDER BY place)
+  SELECT first_row, claim, counted <> 0 AS own,
+    CASE WHEN max(verdict_n) = 5 OR (min(verdict_n) = 1 AND max(verdict_n) = 4) THEN 'mixed'
+      WHEN min(verdict_n) = 1 THEN 'contradicted' WHEN max(verdict_n) = 4 THEN 'supported'
+      WHEN min(verdict_n) = 2 THEN 'not run' ELSE 'not judged' END AS verdict,
+    CASE WHEN min(verdict_n) > 1 AND max(verdict_n) = 4 AND min(verdict_n) < 4
+      THEN printf(' in %d of %d tables', sum(verdict_n = 4), all_n) ELSE '' END AS share
+  FROM shared GROUP BY first_row ORDER BY first_row)
 
 -- @ count_sql
 ,

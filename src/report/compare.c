@@ -215,11 +215,11 @@ static int read_chosen(struct compare *c, struct err *e)
     return 0;
 }
 
-/* Returns the evaluation at a place, from 1; NULL: none. */
-static const struct store_cell *chosen_at(const struct compare *c, const char *place)
+/* Returns the evaluation of this number, from 1; NULL: none. */
+static const struct store_cell *chosen_at(const struct compare *c, const char *nth)
 {
     int64_t at;
-    return place && str_to_int(&at, place) ? c->chosen.row[at - 1] : NULL;
+    return nth && str_to_int(&at, nth) ? c->chosen.row[at - 1] : NULL;
 }
 
 /* Pairs the evaluations. A row has their coordinates, "A | B" where they differ, the settings that
@@ -228,16 +228,16 @@ static int read_pairs(struct rows *out, struct compare *c, bool for_people, stru
 {
     struct rows pairs;
     int32_t n = c->coordinates.rows_n;
-    enum { PLACES_N = 2 }; /* the first columns of pairs */
+    enum { SIDES_N = 2 }; /* the first columns of pairs number the evaluations of A and B */
 
     TRY(run_question(&pairs, c, for_people, arena_printf(c->arena, "%s%s", asked_sql, pairs_sql),
                      e));
     if (pairs.rows_n > ROWS_MAX)
         return ERR(e, ERR_USAGE, "more than %d rows: name more columns in the filters", ROWS_MAX);
-    int32_t rest_n = pairs.columns_n - PLACES_N;
+    int32_t rest_n = pairs.columns_n - SIDES_N;
     report_rows_init(out, c->arena, n + rest_n, pairs.rows_n);
     memcpy(out->name, c->chosen.name, (size_t)n * sizeof *out->name);
-    memcpy(out->name + n, pairs.name + PLACES_N, (size_t)rest_n * sizeof *out->name);
+    memcpy(out->name + n, pairs.name + SIDES_N, (size_t)rest_n * sizeof *out->name);
     for (int32_t i = 0; i < pairs.rows_n; i++) {
         const struct store_cell *a = chosen_at(c, pairs.row[i][0].text),
                                 *b = chosen_at(c, pairs.row[i][1].text);
@@ -248,7 +248,7 @@ static int read_pairs(struct rows *out, struct compare *c, bool for_people, stru
                 row[k].text = arena_printf(c->arena, "%s | %s", a[k].text ? a[k].text : "–",
                                            b[k].text ? b[k].text : "–");
         }
-        memcpy(row + n, pairs.row[i] + PLACES_N, (size_t)rest_n * sizeof *row);
+        memcpy(row + n, pairs.row[i] + SIDES_N, (size_t)rest_n * sizeof *row);
     }
     return 0;
 }

@@ -116,7 +116,7 @@ FROM evaluated
 ORDER BY side, scale, dataset, split, protocol, position, L_train, L_valid, way, seed, run_id
 
 -- @ pairs_sql
--- place: the row, from 1.
+-- nth: the row, from 1.
 -- subject: one training represents those of a configuration and a number of keys, because they
 --   differ in the seed alone; an older program's lack the keys that are newer. One evaluation
 --   represents those that evaluate in the same way, whose column `settings` is the same.
@@ -125,7 +125,7 @@ ORDER BY side, scale, dataset, split, protocol, position, L_train, L_valid, way,
 chosen(scale, dataset, corpus, model, position, L_train, L_valid, split, protocol, stride,
   first_window, precision, checkpoint, targets, seed, modified, origin, perplexity, run_id,
   train_run_id, way, tokenizer, bits_per_byte, text, tokenizer_name, side, trained, kind, pair,
-  place) AS (SELECT *, rowid FROM report_chosen),
+  nth) AS (SELECT *, rowid FROM report_chosen),
 a AS (SELECT * FROM chosen WHERE side = 'a'),
 b AS (SELECT * FROM chosen WHERE side = 'b'),
 neutral AS (
@@ -184,7 +184,7 @@ apart AS MATERIALIZED (
 --   apart before all others.
 -- shown: the pairs that nothing keeps apart, then the rest of a and of b, with the reason.
 near AS MATERIALIZED (
-  SELECT a.place AS a, b.place AS b, coalesce(u.name, t.key, w.key) AS name,
+  SELECT a.nth AS a, b.nth AS b, coalesce(u.name, t.key, w.key) AS name,
     CASE WHEN u.name NOT NULL THEN u.of_a ELSE coalesce(t.of_a, w.of_a) END AS of_a,
     CASE WHEN u.name NOT NULL THEN u.of_b ELSE coalesce(t.of_b, w.of_b) END AS of_b,
     coalesce(u.at, 17) AS agree_n,
@@ -203,15 +203,15 @@ nearest_a AS (
 shown AS (
   SELECT 0 AS part, a, b, NULL AS note FROM near WHERE name IS NULL
   UNION ALL
-  SELECT 1, a.place, NULL, CASE WHEN n.a IS NULL THEN 'B has no such evaluation'
+  SELECT 1, a.nth, NULL, CASE WHEN n.a IS NULL THEN 'B has no such evaluation'
     ELSE 'not compared: B has ' || name || ' ' || coalesce(of_b, 'none') || ', this one '
       || coalesce(of_a, 'none') || cut END
-  FROM a LEFT JOIN nearest_b n ON n.a = a.place WHERE n.a IS NULL OR name NOT NULL
+  FROM a LEFT JOIN nearest_b n ON n.a = a.nth WHERE n.a IS NULL OR name NOT NULL
   UNION ALL
-  SELECT 2, NULL, b.place, CASE WHEN n.b IS NULL THEN 'A has no such evaluation'
+  SELECT 2, NULL, b.nth, CASE WHEN n.b IS NULL THEN 'A has no such evaluation'
     ELSE 'not compared: A has ' || name || ' ' || coalesce(of_a, 'none') || ', this one '
       || coalesce(of_b, 'none') || cut END
-  FROM b LEFT JOIN nearest_a n ON n.b = b.place WHERE n.b IS NULL OR name NOT NULL),
+  FROM b LEFT JOIN nearest_a n ON n.b = b.nth WHERE n.b IS NULL OR name NOT NULL),
 listed AS (SELECT *, row_number() OVER (ORDER BY part, a, b) AS row FROM shown)
 -- A row of the answer. a, b: the places of its evaluations. settings: "train.lr=0.25|0.5
 -- model.heads=4": A and B, or one value where they agree; without keys that have their neutral value
@@ -241,9 +241,9 @@ SELECT l.a, l.b, (
   min(row) OVER (PARTITION BY coalesce(a.kind, b.kind)) AS alike
 FROM (
   SELECT l.*, coalesce(a.tokenizer <> b.tokenizer, 0) AS cut
-  FROM listed l LEFT JOIN a ON a.place = l.a LEFT JOIN b ON b.place = l.b) l
-LEFT JOIN a ON a.place = l.a
-LEFT JOIN b ON b.place = l.b
+  FROM listed l LEFT JOIN a ON a.nth = l.a LEFT JOIN b ON b.nth = l.b) l
+LEFT JOIN a ON a.nth = l.a
+LEFT JOIN b ON b.nth = l.b
 ORDER BY CASE WHEN :for_people THEN alike END, row LIMIT 100001
 
 -- @ mean_sql

@@ -19,14 +19,14 @@ struct curves {
  * label (method, and settings in which the runs differ, by the last part of their keys unless two
  * end alike), the settings that all share, and its losses, a line each. Runs of several scales
  * differ in almost every setting, and only their scale is shown. Its style is that of the method if
- * no two runs share one, else its place. */
+ * no two runs share one, else its number. */
 static const char runs_sql[] =
-    "WITH RECURSIVE asked(place, run_id, rest) AS (\n"
+    "WITH RECURSIVE asked(nth, run_id, rest) AS (\n"
     "  SELECT 0, NULL, :runs\n"
-    "  UNION ALL SELECT place + 1, substr(rest, 1, 16), substr(rest, 18) FROM asked\n"
+    "  UNION ALL SELECT nth + 1, substr(rest, 1, 16), substr(rest, 18) FROM asked\n"
     "  WHERE rest <> ''),\n"
     "trained AS MATERIALIZED (\n"
-    "  SELECT min(a.place) AS place, t.run_id, t.position, t.L_train, t.seed, t.scale,\n"
+    "  SELECT min(a.nth) AS nth, t.run_id, t.position, t.L_train, t.seed, t.scale,\n"
     "    coalesce(m.display, t.position) AS method, coalesce(m.style, 5) AS style\n"
     "  FROM asked a JOIN run_list r ON r.run_id = a.run_id\n"
     "  JOIN run_list t ON t.run_id = coalesce(r.train_run_id, r.run_id)\n"
@@ -74,8 +74,8 @@ static const char runs_sql[] =
     "SELECT run_id, CASE count(*) OVER (PARTITION BY label) WHEN 1 THEN label\n"
     "  ELSE label || printf(' (%.8s)', run_id) END AS label, facts, training, validation,\n"
     "  CASE WHEN (SELECT methods FROM same) THEN style\n"
-    "    ELSE row_number() OVER (ORDER BY place) END AS style\n"
-    "FROM labelled LEFT JOIN loss USING (run_id) ORDER BY place";
+    "    ELSE row_number() OVER (ORDER BY nth) END AS style\n"
+    "FROM labelled LEFT JOIN loss USING (run_id) ORDER BY nth";
 
 static int read_runs(struct curves *c, struct store *s, struct err *e)
 {

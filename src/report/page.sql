@@ -6,16 +6,18 @@
 -- @ claims_sql
 ,
 badge AS (
-  SELECT place, '<span class="badge '
-    || CASE rank WHEN 4 THEN 'yes' WHEN 1 THEN 'no' ELSE 'open' END || '">' || verdict || '</span>'
+  SELECT first_row, '<span class="badge '
+    || CASE verdict_n WHEN 4 THEN 'yes' WHEN 1 THEN 'no' ELSE 'open' END || '">' || verdict
+    || '</span>'
     || CASE WHEN count(*) < all_n THEN ' ' || group_concat(folder, ' ') ELSE '' END AS badge
-  FROM (SELECT * FROM shared ORDER BY "#row") GROUP BY place, rank ORDER BY place, rank)
+  FROM (SELECT * FROM shared ORDER BY "#row") GROUP BY first_row, verdict_n
+  ORDER BY first_row, verdict_n)
 SELECT '' AS artefact, group_concat(folder, ' ') AS "#markup", claim AS "<claim",
   scale AS "<scale", '' AS verdict,
-  (SELECT group_concat(badge, ' ') FROM badge b WHERE b.place = s.place) AS "#markup",
-  statement || CASE min(rank) WHEN 3 THEN ' N' || substr(note, 2) || '.' ELSE '' END
+  (SELECT group_concat(badge, ' ') FROM badge b WHERE b.first_row = s.first_row) AS "#markup",
+  statement || CASE min(verdict_n) WHEN 3 THEN ' N' || substr(note, 2) || '.' ELSE '' END
     AS "<statement", '' AS "#wide"
-FROM (SELECT * FROM shared ORDER BY "#row") s GROUP BY place ORDER BY place
+FROM (SELECT * FROM shared ORDER BY "#row") s GROUP BY first_row ORDER BY first_row
 
 -- @ counts_sql
 -- One row: how many claims about runs hold, of how many, what became of the rest (for the page's first

@@ -203,7 +203,7 @@ static bool style_varies(const struct plot_draft *d, const struct plot_curve *c)
 static double shade_among_alike(const struct plot_draft *d, int32_t i)
 {
     const struct plot_curve *c = &d->curve[i];
-    int32_t p = 0, rank = 0, alike_n = 0;
+    int32_t p = 0, before_n = 0, alike_n = 0;
 
     while (d->panel_last[p] < i + 1) p++;
     for (int32_t k = d->panel_first[p] - 1; k < d->panel_last[p]; k++) {
@@ -211,10 +211,10 @@ static double shade_among_alike(const struct plot_draft *d, int32_t i)
         if (column_real(other, "style") != column_real(c, "style") || other->dash != c->dash ||
             other->of_paper != c->of_paper)
             continue;
-        rank += k < i;
+        before_n += k < i;
         alike_n++;
     }
-    return alike_n == 1 ? 1 : 0.3 + 0.7 * rank / (alike_n - 1);
+    return alike_n == 1 ? 1 : 0.3 + 0.7 * before_n / (alike_n - 1);
 }
 
 /* Numbers the settings among the curves of a style, which differ in dash; shades tell their lengths

@@ -216,8 +216,8 @@ static const char *measure_of(const struct table *t, int32_t cell)
  * that is not a method. */
 static bool competes(const struct table *t, int32_t a, int32_t b)
 {
-    const char *place = strcmp(t->args->keys->column, "method") == 0 ? "line_n" : "column_n";
-    return cell_number(t, a, place) == cell_number(t, b, place) &&
+    const char *order = strcmp(t->args->keys->column, "method") == 0 ? "line_n" : "column_n";
+    return cell_number(t, a, order) == cell_number(t, b, order) &&
            strcmp(measure_of(t, a), measure_of(t, b)) == 0;
 }
 

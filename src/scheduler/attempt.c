@@ -69,13 +69,13 @@ static int attempt_write_files(struct attempt *at, const struct queue *q, struct
 
 /* The device of a process. A GPU is named by its UUID: numbers change when one fails. A worker that
  * sees one GPU sees it as its first. */
-static struct worker_place attempt_place(struct attempt *at, const struct slots *sl, int32_t i)
+static struct worker_device attempt_device(struct attempt *at, const struct slots *sl, int32_t i)
 {
     const struct slot *slot = &sl->slot[at->slot[i]];
     const struct device *device = &sl->device[slot->device];
 
-    return (struct worker_place){
-        .device = slot->cuda >= 0 ? "cuda:0" : device->name,
+    return (struct worker_device){
+        .name = slot->cuda >= 0 ? "cuda:0" : device->name,
         .gpu = slot->cuda < 0  ? ""
                : *device->uuid ? device->uuid
                                : arena_printf(&at->arena, "%ld", (long)slot->cuda),
@@ -86,14 +86,14 @@ static struct worker_place attempt_place(struct attempt *at, const struct slots 
 /* Starts the worker (step 3). */
 static int attempt_spawn(struct attempt *at, const struct scheduler *sc, struct err *e)
 {
-    struct worker_place *place = arena_array(&at->arena, (size_t)at->slots_n, sizeof *place);
+    struct worker_device *device = arena_array(&at->arena, (size_t)at->slots_n, sizeof *device);
 
-    for (int32_t i = 0; i < at->slots_n; i++) place[i] = attempt_place(at, &sc->slots, i);
+    for (int32_t i = 0; i < at->slots_n; i++) device[i] = attempt_device(at, &sc->slots, i);
     const struct worker_command o = {
         .dir = at->dir,
         .attempt_dir = at->path,
-        .place = place,
-        .places_n = at->slots_n,
+        .device = device,
+        .devices_n = at->slots_n,
         .ranks_n = at->ranks_n,
         .alone = sc->queue.run[at->entry[0]].spec.kind == SPEC_BENCH,
         .avoid_blas = sc->queue.entry[at->entry[0]].avoid_blas,

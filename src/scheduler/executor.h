@@ -35,18 +35,18 @@ struct executor_config {
 };
 
 /* The device of one process of a worker. */
-struct worker_place {
-    const char *device; /* backend name as the process sees it */
-    const char *gpu;    /* the only GPU it may see, by UUID or number; "": none */
-    int32_t cpu;        /* core to pin to; -1: any */
+struct worker_device {
+    const char *name; /* backend name as the process sees it */
+    const char *gpu;  /* the only GPU it may see, by UUID or number; "": none */
+    int32_t cpu;      /* core to pin to; -1: any */
 };
 
 /* The arguments and the environment of a worker: one process, or several of one training. */
 struct worker_command {
-    const char *dir;                  /* the attempt's folder, relative to the project's */
-    const char *attempt_dir;          /* the same, absolute: its mark, and where the logs are */
-    const struct worker_place *place; /* (places_n); of a cluster place[0] holds for all */
-    int32_t places_n;       /* processes to start here: ranks rank … rank + places_n - 1 */
+    const char *dir;                    /* the attempt's folder, relative to the project's */
+    const char *attempt_dir;            /* the same, absolute: its mark, and where the logs are */
+    const struct worker_device *device; /* (devices_n); of a cluster device[0] holds for all */
+    int32_t devices_n;      /* processes to start here: ranks rank … rank + devices_n - 1 */
     int32_t rank, ranks_n;  /* ranks_n: processes of the training; 1 without --ranks */
     const char *host;       /* this machine's name for ranks elsewhere; NULL: none is */
     bool alone;             /* measures speed: nothing else may run on the device */

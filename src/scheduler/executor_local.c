@@ -106,7 +106,7 @@ static bool is_of_the_network(const char *variable)
 
 /* Lists the environment of a worker; NULL ends it. */
 static const char *const *worker_environment(struct arena *a, const struct worker_command *c,
-                                             const struct worker_place *place)
+                                             const struct worker_device *device)
 {
     const struct {
         const char *name, *value; /* value NULL: not set */
@@ -121,8 +121,8 @@ static const char *const *worker_environment(struct arena *a, const struct worke
                 {MACHINE_MARK, c->attempt_dir},
                 {"ALIBI_AVOID_BLAS", *c->avoid_blas ? c->avoid_blas : getenv("ALIBI_AVOID_BLAS")},
                 {"ALIBI_KERNELS", getenv("ALIBI_KERNELS")},
-                {"CUDA_VISIBLE_DEVICES", place->gpu}, /* an empty list hides every GPU */
-                {"CUDA_DEVICE_ORDER", *place->gpu ? "PCI_BUS_ID" : NULL},
+                {"CUDA_VISIBLE_DEVICES", device->gpu}, /* an empty list hides every GPU */
+                {"CUDA_DEVICE_ORDER", *device->gpu ? "PCI_BUS_ID" : NULL},
                 {"CUDA_DEVICE_MAX_CONNECTIONS", getenv("CUDA_DEVICE_MAX_CONNECTIONS")},
                 {"ALIBI_CUDA_GRAPHS", getenv("ALIBI_CUDA_GRAPHS")}, /* changes no result */
                 /* These only affect the emulated GPU. */
@@ -187,7 +187,7 @@ static const char *const *worker_arguments(struct arena *a, const struct local *
     *word++ = "worker";
     *word++ = c->dir;
     *word++ = "--device";
-    *word++ = c->place[i].device;
+    *word++ = c->device[i].name;
     *word++ = "--threads";
     *word++ = "1";
     if (c->ranks_n == 1) return out;
@@ -212,10 +212,10 @@ static int spawn_rank(struct local_worker *w, struct arena *a, const struct work
     struct local_rank *r = &w->rank[i];
     const struct executor_config *config = &w->local->config;
     const struct subprocess worker = {.argv = worker_arguments(a, w->local, c, i),
-                                      .environment = worker_environment(a, c, &c->place[i]),
+                                      .environment = worker_environment(a, c, &c->device[i]),
                                       .folder = config->project->root,
                                       .dies_with_parent = true,
-                                      .core = c->place[i].cpu >= 0 ? &c->place[i].cpu : NULL,
+                                      .core = c->device[i].cpu >= 0 ? &c->device[i].cpu : NULL,
                                       .group = i > 0 ? w->rank[0].pid : 0};
     struct epoll_event ready = {.events = EPOLLIN};
 
@@ -244,7 +244,7 @@ static int local_start(void *self, void **worker, struct worker_id *id,
                        const struct worker_command *c, struct err *e)
 {
     struct local *l = self;
-    struct local_worker *w = calloc(1, sizeof *w + (size_t)c->places_n * sizeof *w->rank);
+    struct local_worker *w = calloc(1, sizeof *w + (size_t)c->devices_n * sizeof *w->rank);
     struct arena a;
     int rc = 0;
 
@@ -254,7 +254,7 @@ static int local_start(void *self, void **worker, struct worker_id *id,
                                .dir = c->dir,
                                .cause = -1,
                                .first = c->rank,
-                               .ranks_n = c->places_n};
+                               .ranks_n = c->devices_n};
     for (int32_t i = 0; i < w->ranks_n; i++)
         w->rank[i] =
             (struct local_rank){.log_pipe = -1, .log_file = -1, .exit_code = -1, .signal = -1};

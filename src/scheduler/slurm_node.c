@@ -3,7 +3,7 @@
  * 1. A job runs one worker of the local executor. With ranks each task of srun runs this, and
  *    starts the process of its rank.
  * 2. A worker gets a GPU that Slurm gave the job (CUDA_VISIBLE_DEVICES), else the CPU: the first
- *    one, or that of its place among the tasks of the node.
+ *    one, or that of its number among the tasks of the node.
  * 3. SIGTERM - from scancel, or two minutes before the time limit - is passed on to the worker.
  * 4. The outcome of the attempt is that of rank 0, whose task writes the file `exit` last. srun
  *    kills all tasks when one fails; so a task whose worker failed waits for that file first. */
@@ -27,7 +27,7 @@
 /* OUTCOME_S: more than the ranks need to end after a loss. */
 enum { SLURM_NODE_OUTCOME_S = 60, SLURM_NODE_LOOK_MS = 200 };
 
-/* The place of a task among those of its step. */
+/* The number of a task among those of its step. */
 struct slurm_task {
     int32_t rank, ranks_n, local; /* local: among the tasks of the node */
     const char *host;             /* of the node; NULL: all tasks are on this one */
@@ -164,12 +164,12 @@ int slurm_node_run(const struct project *p, const char *dir, struct err *e)
     TRY_OUT(rc, signals_open(&signals, e));
     TRY_OUT(rc, slurm_node_read_task(&task, &machine, e));
     TRY_OUT(rc, slurm_node_gpu(&gpu, &a, &task, e));
-    const struct worker_place place = {.device = *gpu ? "cuda:0" : "cpu", .gpu = gpu, .cpu = -1};
+    const struct worker_device device = {.name = *gpu ? "cuda:0" : "cpu", .gpu = gpu, .cpu = -1};
     const struct worker_command command = {
         .dir = dir,
         .attempt_dir = attempt_dir,
-        .place = &place,
-        .places_n = 1,
+        .device = &device,
+        .devices_n = 1,
         .rank = task.rank,
         .ranks_n = task.ranks_n,
         .host = task.host,

@@ -418,9 +418,9 @@ static int32_t gradient_arrays(int32_t leaves)
     return n;
 }
 
-/* Counts a step of so many ranks, each of which adds so many slices. */
-static void count_step(struct shape_memory *out, enum shape_step number, int32_t ranks_n,
-                       int32_t slices)
+/* Counts a round of so many ranks, each of which adds so many slices. */
+static void count_round(struct shape_memory *out, enum shape_round number, int32_t ranks_n,
+                        int32_t slices)
 {
     if (ranks_n < 2) return;
     int64_t most = smaller(SHAPE_PIECE_BYTES, SHAPE_STAGING_BYTES / ranks_n) / 4;
@@ -457,8 +457,8 @@ void shape_memory(struct shape_memory *out, const struct spec *s,
         int32_t node_ranks = capacity->node_ranks > 0 ? capacity->node_ranks : ranks_n;
         out->slots_n = s->train.optimizer == SPEC_ADAM ? 4 : 3;
         out->gradients_n = gradient_arrays(leaves / ranks_n);
-        count_step(out, SHAPE_IN_NODE, node_ranks, SHAPE_SLICES / node_ranks);
-        count_step(out, SHAPE_BETWEEN_NODES, ranks_n / node_ranks, SHAPE_SLICES / ranks_n);
+        count_round(out, SHAPE_IN_NODE, node_ranks, SHAPE_SLICES / node_ranks);
+        count_round(out, SHAPE_BETWEEN_NODES, ranks_n / node_ranks, SHAPE_SLICES / ranks_n);
         out->step_bytes += INT64_C(8) * leaves;
     }
     out->arrays_bytes = out->elements_n * 4 * (out->slots_n + larger(out->gradients_n - 1, 0));

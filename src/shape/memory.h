@@ -37,8 +37,8 @@ enum {
     SHAPE_STAGING_BYTES = 256 << 20
 };
 
-/* The steps in which ranks exchange gradients: those of a node, then one of each node. */
-enum shape_step { SHAPE_IN_NODE, SHAPE_BETWEEN_NODES, SHAPE_STEPS };
+/* The rounds in which ranks exchange gradients: those of a node, then one of each node. */
+enum shape_round { SHAPE_IN_NODE, SHAPE_BETWEEN_NODES, SHAPE_ROUNDS };
 
 /* The largest batch that a model can take. */
 struct shape_capacity {
@@ -153,9 +153,9 @@ struct shape_memory {
     int64_t losses_n;     /* numbers that SHAPE_LOSS holds */
     int64_t pool_bytes;   /* from offset 0 to the end of the last buffer */
     int64_t step_bytes;   /* SHAPE_STEP_BYTES and the losses of the leaves */
-    /* Elements of a piece of another rank's gradients; 0: the step has no other rank. */
-    int64_t piece_n[SHAPE_STEPS];
-    int64_t staging_bytes; /* a piece of each other rank of a step */
+    /* Elements of a piece of another rank's gradients; 0: the round has no other rank. */
+    int64_t piece_n[SHAPE_ROUNDS];
+    int64_t staging_bytes; /* a piece of each other rank of a round */
     int64_t total_bytes;   /* arrays, copy, pool, step and staging */
 };
 void shape_memory(struct shape_memory *out, const struct spec *s,

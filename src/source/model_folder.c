@@ -83,15 +83,15 @@ static int read_spec(struct source *s, const char *dir, const char *run_id, stru
     return ERR(e, ERR_DATA, "%s: has the spec of run %s, expected %s", dir, found, run_id);
 }
 
-int model_folder_open(struct source *s, const struct source_place *place, const char *run_id,
+int model_folder_open(struct source *s, const struct source_found *found, const char *run_id,
                       source_tick_fn *tick, void *context, struct err *e)
 {
     struct source_inside *in = s->inside;
-    const char *files = place->source.files;
+    const char *files = found->source.files;
     struct pretrained_file *file;
     int32_t n;
 
-    TRY(read_spec(s, place->dir, run_id, e));
+    TRY(read_spec(s, found->dir, run_id, e));
     TRY(read_stamps(in, s->path, files ? files : "", e));
     TRY(pretrained_files(&file, &n, &in->arena, s->path, tick, context, e));
     TRY(check_hashes(s, file, n, e));
@@ -130,19 +130,19 @@ int model_folder_check(const struct source *s, struct err *e)
 
 /* --- registered by an older program ----------------------------------------------------------- */
 
-int model_folder_find_old(struct source_place *place, struct arena *a, const char *run_id,
+int model_folder_find_old(struct source_found *found, struct arena *a, const char *run_id,
                           struct err *e)
 {
     struct safetensors *checkpoint;
     char *text, *folder;
     size_t n;
 
-    TRY(checkpoint_open(&checkpoint, NULL, place->path, place->sha256, run_id, e));
+    TRY(checkpoint_open(&checkpoint, NULL, found->path, found->sha256, run_id, e));
     const char *files = safetensors_metadata(checkpoint, "files");
-    place->source = (struct record_source){
+    found->source = (struct record_source){
         .run_id = run_id, .kind = "folder", .files = files ? arena_strdup(a, files) : NULL};
     safetensors_close(checkpoint);
-    const char *path = arena_printf(a, "%s.place", place->path);
+    const char *path = arena_printf(a, "%s.place", found->path);
     TRY(file_read(a, &text, &n, path, PLACE_BYTES_MAX, e));
     folder = strchr(text, '\n');
     if (folder) *folder++ = '\0';
@@ -152,7 +152,7 @@ int model_folder_find_old(struct source_place *place, struct arena *a, const cha
                    "import`",
                    path);
     text[n - 1] = '\0';
-    place->path = place->source.path = folder;
-    place->source.tokenizer = text;
+    found->path = found->source.path = folder;
+    found->source.tokenizer = text;
     return 0;
 }

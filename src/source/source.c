@@ -9,20 +9,20 @@
 
 /* --- weights in a file of the attempt's folder ------------------------------------------------ */
 
-static int file_open(struct source *s, const struct source_place *place, const char *run_id,
+static int file_open(struct source *s, const struct source_found *found, const char *run_id,
                      source_tick_fn *tick, void *context, struct err *e)
 {
     struct source_inside *in = s->inside;
 
     (void)tick;
     (void)context;
-    TRY(checkpoint_open(&in->file_own, &s->spec, place->path, place->sha256, run_id, e));
+    TRY(checkpoint_open(&in->file_own, &s->spec, found->path, found->sha256, run_id, e));
     shape_params(&s->params, &in->arena, &s->spec);
     struct safetensors_entry *want =
         arena_array(&in->arena, (size_t)s->params.tensors_n, sizeof *want);
     checkpoint_entries(want, &s->params);
     int rc = checkpoint_check(in->file_own, want, s->params.tensors_n, e);
-    if (rc < 0) err_ctx(e, "%s", place->path);
+    if (rc < 0) err_ctx(e, "%s", found->path);
     return rc;
 }
 
@@ -51,7 +51,7 @@ static const struct source_kind {
     const char *name;        /* in EVENT_SOURCE; NULL: a training made here */
     enum spec_origin origin; /* of the trainings that it is registered for */
     bool is_folder;          /* struct source; otherwise a file of the attempt's folder */
-    int (*open)(struct source *s, const struct source_place *place, const char *run_id,
+    int (*open)(struct source *s, const struct source_found *found, const char *run_id,
                 source_tick_fn *tick, void *context, struct err *e);
     int (*read)(const struct source *s, int32_t i, float *out, struct err *e);
     int (*check)(const struct source *s, struct err *e);
@@ -78,8 +78,8 @@ bool source_is_folder(const char *kind)
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-static void place_set(struct source_place *out, struct arena *a, const char *dir, const char *path,
-                      const char *sha256)
+static void set_path(struct source_found *out, struct arena *a, const char *dir, const char *path,
+                     const char *sha256)
 {
     out->path = path[0] == '/' ? path : arena_printf(a, "%s/%s", dir, path);
     snprintf(out->sha256, sizeof out->sha256, "%s", sha256);
@@ -87,7 +87,7 @@ static void place_set(struct source_place *out, struct arena *a, const char *dir
 }
 
 /* Reads an attempt: 1 if the search ends with it. */
-static int find_in(struct source_place *out, struct arena *a, const char *dir, const char *run_id,
+static int find_in(struct source_found *out, struct arena *a, const char *dir, const char *run_id,
                    enum spec_checkpoint which, struct err *e)
 {
     struct run_outcome o;
@@ -101,25 +101,25 @@ static int find_in(struct source_place *out, struct arena *a, const char *dir, c
             (!is_absolute && strchr(out->source.path, '/')))
             return ERR(e, ERR_DATA, "%s: '%.200s' is not a path of weights of kind %.20s", dir,
                        out->source.path, out->source.kind);
-        place_set(out, a, dir, out->source.path, out->source.sha256);
+        set_path(out, a, dir, out->source.path, out->source.sha256);
         return 1;
     }
     if (o.result.type != EVENT_TRAINED || (!o.done && (o.ended.type || out->path))) return 0;
     const char *name = which == SPEC_BEST ? t->best_checkpoint : t->last_checkpoint;
     const char *hash = which == SPEC_BEST ? t->best_sha256 : t->last_sha256;
     if (!name || strchr(name, '/') || !hash) return 0;
-    place_set(out, a, dir, name, hash);
+    set_path(out, a, dir, name, hash);
     if (strcmp(name, SOURCE_OLD_FILE) == 0) TRY(model_folder_find_old(out, a, run_id, e));
     return o.done;
 }
 
-int source_find(struct source_place *out, const struct project *p, struct arena *a,
+int source_find(struct source_found *out, const struct project *p, struct arena *a,
                 const char *run_id, enum spec_checkpoint which, struct err *e)
 {
     const char *run_dir = arena_printf(a, "%s/" RUN_FOLDERS "/%s", p->root, run_id);
     int32_t *attempt, n;
 
-    *out = (struct source_place){0};
+    *out = (struct source_found){0};
     int rc = run_folder_attempts(&attempt, &n, a, run_dir, e);
     if (rc == ERR_NOINPUT)
         return ERR(e, rc, "%s not found: the training was not run in this project", run_dir);
@@ -136,23 +136,23 @@ int source_open(struct source *out, const struct project *p, const char *run_id,
                 enum spec_checkpoint which, source_tick_fn *tick, void *context, struct err *e)
 {
     struct source_inside *in = calloc(1, sizeof *in);
-    struct source_place place;
+    struct source_found found;
     int rc = 0;
 
     *out = (struct source){.inside = in};
     if (!in) return ERR(e, ERR_NOMEM, "out of memory while opening run %s", run_id);
     arena_init(&in->arena);
-    TRY_OUT(rc, source_find(&place, p, &in->arena, run_id, which, e));
-    in->kind = find_kind(place.source.kind);
+    TRY_OUT(rc, source_find(&found, p, &in->arena, run_id, which, e));
+    in->kind = find_kind(found.source.kind);
     if (!in->kind)
         TRY_OUT(rc, ERR(e, ERR_UNAVAILABLE,
                         "run %s: a newer version registered its weights (%.40s); use that version",
-                        run_id, place.source.kind));
-    out->path = place.path;
+                        run_id, found.source.kind));
+    out->path = found.path;
     out->is_folder = in->kind->is_folder;
-    out->tokenizer = place.source.tokenizer;
-    memcpy(out->sha256, place.sha256, sizeof out->sha256);
-    rc = in->kind->open(out, &place, run_id, tick, context, e);
+    out->tokenizer = found.source.tokenizer;
+    memcpy(out->sha256, found.sha256, sizeof out->sha256);
+    rc = in->kind->open(out, &found, run_id, tick, context, e);
 out:
     if (rc < 0) source_close(out);
     return rc;

@@ -34,16 +34,16 @@ struct source {
     struct source_inside *inside;
 };
 
-/* source_find - finds where the weights of a run are, without opening them: those recorded by the
+/* source_find - finds the weights of a run without opening them: those recorded by the
  * newest attempt of a training that ended `done`, or registered later than that. Without one, uses
  * the newest attempt with a recorded result but no end, whose last record a power failure may have
  * lost. Texts are in the arena. Errors: ERR_NOINPUT the training is not done. */
-struct source_place {
+struct source_found {
     const char *path, *dir; /* absolute; dir: of the attempt */
     char sha256[HASH_HEX_BYTES];
     struct record_source source; /* kind NULL: a training made here */
 };
-int source_find(struct source_place *out, const struct project *p, struct arena *a,
+int source_find(struct source_found *out, const struct project *p, struct arena *a,
                 const char *run_id, enum spec_checkpoint which, struct err *e);
 
 /* source_open - opens the weights and compares all files with what was recorded. tick may be NULL;

@@ -27,16 +27,16 @@ struct source_inside {
 };
 
 /* --- model_folder.c: a folder in Hugging Face format ------------------------------------------ */
-int model_folder_open(struct source *s, const struct source_place *place, const char *run_id,
+int model_folder_open(struct source *s, const struct source_found *found, const char *run_id,
                       source_tick_fn *tick, void *context, struct err *e);
 int model_folder_read(const struct source *s, int32_t i, float *out, struct err *e);
 int model_folder_check(const struct source *s, struct err *e);
 
-/* model_folder_find_old - the place of a folder as programs before schema version 6 registered it:
- * place->path is a safetensors file without tensors, whose __metadata__ has the files, and
+/* model_folder_find_old - finds a folder as programs before schema version 6 registered it:
+ * found->path is a safetensors file without tensors, whose __metadata__ has the files, and
  * PATH.place says where the folder is. */
 #define SOURCE_OLD_FILE "pretrained.safetensors"
-int model_folder_find_old(struct source_place *place, struct arena *a, const char *run_id,
+int model_folder_find_old(struct source_found *found, struct arena *a, const char *run_id,
                           struct err *e);
 
 #endif

@@ -29,7 +29,7 @@ static const char *const continues_names[] = {"all", "weights", NULL};
 static const char *const sink_names[] = {"text", "cache", NULL};
 static const char *const temperature_names[] = {"none", "ssmax", "steps", NULL};
 static const char *const eval_temperature_names[] = {"none", "log", NULL};
-static const char *const bias_place_names[] = {"outside", "inside", NULL};
+static const char *const temperature_bias_names[] = {"outside", "inside", NULL};
 static const char *const knn_names[] = {"none", "untrained", "unigram", NULL};
 static const char *const mode_names[] = {"train", "eval", NULL};
 
@@ -161,7 +161,7 @@ static const struct spec_key model_keys[] = {
          "or steps with its position in layers without position; of a trained model: "
          "eval.temperature",
          "SSMax; Llama 4"),
-    ENUM("model.temperature_bias", model.temperature.bias, bias_place_names, "outside",
+    ENUM("model.temperature_bias", model.temperature.bias, temperature_bias_names, "outside",
          has_temperature, "whether the factor multiplies the position method's bias too: inside",
          "BAM: inside"),
     REAL("model.ssmax_start", model.temperature.start, 0, 1000, "1", has_ssmax,
@@ -355,7 +355,7 @@ static const struct spec_key other_keys[] = {
     ENUM("eval.temperature", eval.temperature, eval_temperature_names, "none", is_eval,
          "factor of query i on its scores: max(1, ln(i + 1) / ln(eval.temperature_length))",
          "ReRoPE; Self-Extend"),
-    ENUM("eval.temperature_bias", eval.temperature_bias, bias_place_names, "outside", is_log,
+    ENUM("eval.temperature_bias", eval.temperature_bias, temperature_bias_names, "outside", is_log,
          "whether the factor multiplies the position method's bias too: inside", "this project"),
     INT("eval.temperature_length", eval.temperature_length, 0, 1000000000, "0", is_log,
         "tokens up to which the factor is 1; 0: train.L", "ReRoPE: L_train"),

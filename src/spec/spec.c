@@ -675,7 +675,7 @@ int spec_parse(struct spec *s, const char *text, struct err *e)
     return 0;
 }
 
-int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char *place,
+int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char *name,
                     struct arena *a, struct err *e)
 {
     static const char separator[] = "\n---\n";
@@ -684,7 +684,7 @@ int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char 
     *n = 0;
     for (const char *p = text; (p = strstr(p, separator)); p++) list_n++;
     if (list_n > SPEC_LIST_MAX)
-        return ERR(e, ERR_DATA, "%s: %d specs, more than the limit of %d", place, list_n,
+        return ERR(e, ERR_DATA, "%s: %d specs, more than the limit of %d", name, list_n,
                    SPEC_LIST_MAX);
     *out = arena_array(a, (size_t)list_n, sizeof **out);
     for (const char *p = text; p; (*n)++) {
@@ -692,14 +692,14 @@ int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char 
         size_t length = next ? (size_t)(next - p) + 1 : strlen(p);
         int rc = spec_parse(&(*out)[*n], arena_strndup(a, p, length), e);
         if (rc < 0) {
-            err_ctx(e, "%s", place);
+            err_ctx(e, "%s", name);
             return rc;
         }
         p = next ? next + sizeof separator - 1 : NULL;
     }
     for (int32_t i = 1; i < *n; i++)
         if ((*out)[0].kind != SPEC_EVAL || (*out)[i].kind != SPEC_EVAL)
-            return ERR(e, ERR_DATA, "%s: %d specs, but only evaluations may share a worker", place,
+            return ERR(e, ERR_DATA, "%s: %d specs, but only evaluations may share a worker", name,
                        *n);
     return 0;
 }

@@ -59,12 +59,12 @@ struct spec_mask {
  * 2025); 1 + scale ln(1 + floor((i + 1) / length)) in layers without position (Llama 4). */
 enum spec_temperature_kind { SPEC_NO_TEMPERATURE, SPEC_SSMAX, SPEC_STEPS, SPEC_LOG };
 enum spec_eval_temperature { SPEC_AS_TRAINED, SPEC_EVAL_LOG };
-enum spec_bias_place { SPEC_BIAS_OUTSIDE, SPEC_BIAS_INSIDE };
+enum spec_temperature_bias { SPEC_BIAS_OUTSIDE, SPEC_BIAS_INSIDE };
 struct spec_temperature {
     enum spec_temperature_kind kind;
-    enum spec_bias_place bias; /* whether the factor multiplies the bias too */
-    int32_t length;            /* tokens */
-    double scale, start;       /* start: of SSMax's learned numbers */
+    enum spec_temperature_bias bias; /* whether the factor multiplies the bias too */
+    int32_t length;                  /* tokens */
+    double scale, start;             /* start: of SSMax's learned numbers */
 };
 
 /* The form of the decoder, as fields that the forward pass obeys (open-models SPEC.md section 3).
@@ -184,7 +184,7 @@ struct spec_eval {
     enum position_format alibi_format;
     struct spec_mask mask; /* window 0: as in training */
     enum spec_eval_temperature temperature;
-    enum spec_bias_place temperature_bias;
+    enum spec_temperature_bias temperature_bias;
     int32_t temperature_length; /* tokens; 0: L_train */
     int32_t attention_rows;     /* rows of each text of worker/heads.c; 0: none */
     struct spec_knn knn;
@@ -331,9 +331,9 @@ struct spec_line *spec_lines(const struct spec *s, size_t *n, struct arena *a);
 char *spec_text(const struct spec *s, struct arena *a);
 int spec_parse(struct spec *s, const char *text, struct err *e);
 /* spec_parse_list - parses an attempt's spec file: one spec, or several evaluations separated by
- * lines "---". Specs are in the arena; `place` names the file in messages. Errors: also ERR_DATA if
+ * lines "---". Specs are in the arena; `name` names the file in messages. Errors: also ERR_DATA if
  * several specs are not all evaluations, or are more than 4096. */
-int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char *place,
+int spec_parse_list(struct spec **out, int32_t *n, const char *text, const char *name,
                     struct arena *a, struct err *e);
 
 /* spec_run_id - first 16 hex digits of SHA-256 of the canonical text. spec_config_id - the run id

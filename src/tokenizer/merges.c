@@ -122,7 +122,7 @@ int merges_add_line(struct merges *m, const char *line, size_t n, struct err *e)
     return merges_add_pair(m, line, (size_t)(space - line), right, right_n, e);
 }
 
-int merges_add_lines(struct merges *m, const char *text, size_t n, const char *place, struct err *e)
+int merges_add_lines(struct merges *m, const char *text, size_t n, const char *path, struct err *e)
 {
     const char *end = text + n, *line = text, *next;
 
@@ -134,7 +134,7 @@ int merges_add_lines(struct merges *m, const char *text, size_t n, const char *p
         if (line_n == 0 || (number == 1 && strncmp(line, "#version", 8) == 0)) continue;
         int rc = merges_add_line(m, line, line_n, e);
         if (rc < 0) {
-            err_ctx(e, "%s:%d", place, number);
+            err_ctx(e, "%s:%d", path, number);
             return rc;
         }
     }
@@ -183,7 +183,7 @@ bool merges_lacks(const struct merges *m, unsigned char byte)
 
 /* --- merging --- */
 
-/* The priorities of the pairs of a word, by the place of the first symbol. Level 0 holds them; a
+/* The priorities of the pairs of a word, by the index of the first symbol. Level 0 holds them; a
  * number of a further level is the least of FAN below it. Levels are padded with PRIORITY_NONE. */
 struct priorities {
     int32_t *level[LEVELS_MAX];
@@ -249,7 +249,7 @@ static void priorities_set(struct priorities *r, int64_t at, int32_t priority)
     }
 }
 
-/* Returns the first place with the lowest priority. */
+/* Returns the first index with the lowest priority. */
 static int64_t priorities_first(const struct priorities *r)
 {
     int64_t at = 0;
@@ -263,7 +263,7 @@ static int64_t priorities_first(const struct priorities *r)
     return at;
 }
 
-/* A symbol of n > 1 characters has its id at the place of the first one; the places of the second
+/* A symbol of n > 1 characters has its id at the index of the first one; the indices of the second
  * and of the last one have ~n. Ids are not negative: so the neighbours of each symbol are found
  * without further memory. */
 static int64_t symbol_after(const int32_t *id, int64_t n, int64_t at)

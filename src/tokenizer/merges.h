@@ -77,8 +77,7 @@ int merges_add_pair(struct merges *m, const char *left, size_t left_n, const cha
 /* merges_add_line - adds a pair written as two symbols with one space between them. */
 int merges_add_line(struct merges *m, const char *line, size_t n, struct err *e);
 /* merges_add_lines - adds the lines of a merges.txt, the first of which may begin with #version. */
-int merges_add_lines(struct merges *m, const char *text, size_t n, const char *place,
-                     struct err *e);
+int merges_add_lines(struct merges *m, const char *text, size_t n, const char *path, struct err *e);
 
 /* merges_finish - completes a vocabulary. With m->bytes it must have <0x00> to <0xFF>. Errors:
  * ERR_DATA names the byte. */

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "tokenizer/merges.h"
-#include "tokenizer/steps.h"
+#include "tokenizer/stages.h"
 
 enum {
     CONFIG_BYTES_MAX = 16 << 20,
@@ -30,8 +30,8 @@ struct tokenizer {
     struct arena arena;
     struct tokenizer_facts facts;
     struct merges merges;
-    struct steps normal, words;    /* of the normaliser; of the pre-tokeniser */
-    struct steps newer;            /* finds characters that the patterns do not know */
+    struct stages normal, words;   /* of the normaliser; of the pre-tokeniser */
+    struct stages newer;           /* finds characters that the patterns do not know */
     struct map added;              /* texts of added tokens to ids */
     struct finder raw, normalized; /* added tokens, by their value of `normalized` */
     size_t added_bytes;
@@ -44,9 +44,9 @@ struct files {
     struct arena arena;
     const char *folder;
     struct hash_state *hash;
-    const char *place; /* path of the last file */
-    json_t *root;      /* tokenizer.json or vocab.json */
-    json_t *config;    /* tokenizer_config.json, or NULL */
+    const char *path; /* of the last file */
+    json_t *root;     /* tokenizer.json or vocab.json */
+    json_t *config;   /* tokenizer_config.json, or NULL */
 };
 
 static bool files_has(struct files *f, const char *name)
@@ -60,8 +60,8 @@ static int files_read(struct files *f, const char *name, size_t max_bytes, char 
     char path[FILE_PATH_BYTES];
 
     TRY(file_find_in(path, f->folder, name, e));
-    f->place = arena_strdup(&f->arena, path);
-    TRY(file_read(&f->arena, text, n, f->place, max_bytes, e));
+    f->path = arena_strdup(&f->arena, path);
+    TRY(file_read(&f->arena, text, n, f->path, max_bytes, e));
     const char *title = arena_printf(&f->arena, "%s %zu\n", name, *n);
     TRY(hash_add(f->hash, title, strlen(title), e));
     return hash_add(f->hash, *text, *n, e);
@@ -115,38 +115,38 @@ enum { UNKNOWN_TYPE = 1 };
 
 static int add_normalizer(struct tokenizer *t, const json_t *o, const char *type, struct err *e)
 {
-    struct step step = {0};
+    struct stage stage = {0};
     const char *text;
 
-    if (strcmp(type, "NFC") == 0) return steps_add(&t->normal, step, e);
+    if (strcmp(type, "NFC") == 0) return stages_add(&t->normal, stage, e);
     if (strcmp(type, "Prepend") == 0) {
-        step.kind = STEP_PREPEND;
+        stage.kind = STAGE_PREPEND;
         TRY(read_text(&text, o, "prepend", e));
     } else if (strcmp(type, "Replace") == 0) {
-        step.kind = STEP_REPLACE;
-        TRY(read_text(&step.from, json_object_get(o, "pattern"), "String", e));
+        stage.kind = STAGE_REPLACE;
+        TRY(read_text(&stage.from, json_object_get(o, "pattern"), "String", e));
         TRY(read_text(&text, o, "content", e));
-        if (!step.from || !*step.from)
+        if (!stage.from || !*stage.from)
             return ERR(e, ERR_UNAVAILABLE, "Replace is supported with a String to replace only");
-        step.from = arena_strdup(&t->arena, step.from);
-        step.from_n = strlen(step.from);
+        stage.from = arena_strdup(&t->arena, stage.from);
+        stage.from_n = strlen(stage.from);
     } else {
         return UNKNOWN_TYPE;
     }
     if (!text) return ERR(e, ERR_DATA, "%s has no text", type);
-    step.to = arena_strdup(&t->arena, text);
-    step.to_n = strlen(text);
-    return steps_add(&t->normal, step, e);
+    stage.to = arena_strdup(&t->arena, text);
+    stage.to_n = strlen(text);
+    return stages_add(&t->normal, stage, e);
 }
 
 static int add_byte_level(struct tokenizer *t, bool prefix_space, bool split, struct err *e)
 {
-    const struct step prefix = {.kind = STEP_PREFIX, .to = " ", .to_n = 1};
+    const struct stage prefix = {.kind = STAGE_PREFIX, .to = " ", .to_n = 1};
 
     t->merges.byte_level = true;
-    if (prefix_space) TRY(steps_add(&t->words, prefix, e));
-    if (split) TRY(steps_add_split(&t->words, PATTERN_GPT2, e));
-    return steps_add(&t->words, (struct step){.kind = STEP_BYTES}, e);
+    if (prefix_space) TRY(stages_add(&t->words, prefix, e));
+    if (split) TRY(stages_add_split(&t->words, PATTERN_GPT2, e));
+    return stages_add(&t->words, (struct stage){.kind = STAGE_BYTES}, e);
 }
 
 static int add_split(struct tokenizer *t, const json_t *o, struct err *e)
@@ -158,14 +158,14 @@ static int add_split(struct tokenizer *t, const json_t *o, struct err *e)
     TRY(require_flag(o, "invert", false, false, e));
     if (!regex) return ERR(e, ERR_UNAVAILABLE, "Split is supported with a Regex only");
     enum pattern_name name = pattern_find(regex);
-    if (name < PATTERNS_N) return steps_add_split(&t->words, name, e);
+    if (name < PATTERNS_N) return stages_add_split(&t->words, name, e);
     return ERR(e, ERR_UNAVAILABLE, "the regular expression of Split is not supported: %.200s",
                regex);
 }
 
 static int add_metaspace(struct tokenizer *t, const json_t *o, struct err *e)
 {
-    struct step step = {.kind = STEP_REPLACE, .from = " ", .from_n = 1};
+    struct stage stage = {.kind = STAGE_REPLACE, .from = " ", .from_n = 1};
     const char *text, *scheme;
     bool prefix;
 
@@ -178,12 +178,12 @@ static int add_metaspace(struct tokenizer *t, const json_t *o, struct err *e)
         strcmp(scheme, "first") != 0)
         return ERR(e, ERR_UNAVAILABLE, "prepend_scheme = %.80s is not supported", scheme);
     if (!text || !*text) return ERR(e, ERR_DATA, "Metaspace has no replacement");
-    step.to = arena_strdup(&t->arena, text);
-    step.to_n = strlen(text);
-    TRY(steps_add(&t->words, step, e));
-    step.kind = STEP_PREFIX;
-    step.only_first = *scheme == 'f';
-    return *scheme == 'n' ? 0 : steps_add(&t->words, step, e);
+    stage.to = arena_strdup(&t->arena, text);
+    stage.to_n = strlen(text);
+    TRY(stages_add(&t->words, stage, e));
+    stage.kind = STAGE_PREFIX;
+    stage.only_first = *scheme == 'f';
+    return *scheme == 'n' ? 0 : stages_add(&t->words, stage, e);
 }
 
 static int add_words(struct tokenizer *t, const json_t *o, const char *type, struct err *e)
@@ -199,11 +199,11 @@ static int add_words(struct tokenizer *t, const json_t *o, const char *type, str
     if (strcmp(type, "Metaspace") == 0) return add_metaspace(t, o, e);
     if (strcmp(type, "Punctuation") == 0) {
         TRY(require_text(o, "behavior", "Contiguous", e));
-        return steps_add_split(&t->words, PATTERN_PUNCTUATION, e);
+        return stages_add_split(&t->words, PATTERN_PUNCTUATION, e);
     }
     if (strcmp(type, "Digits") != 0) return UNKNOWN_TYPE;
     TRY(read_flag(&each, o, "individual_digits", false, e));
-    return steps_add_split(&t->words, each ? PATTERN_DIGIT : PATTERN_DIGITS, e);
+    return stages_add_split(&t->words, each ? PATTERN_DIGIT : PATTERN_DIGITS, e);
 }
 
 /* Appends the ids of a special token of the template. */
@@ -373,7 +373,7 @@ static int add_token(struct tokenizer *t, const char *text, int32_t id, bool nor
     *map_put(&t->added, text, n, &fresh) = id;
     if (!fresh) return ERR(e, ERR_DATA, "'%.40s' is listed twice", text);
     for (int32_t i = 0; normal && i < t->normal.n; i++)
-        TRY(step_apply(&t->normal.item[i], &text, &n, true, &growth, e));
+        TRY(stage_apply(&t->normal.item[i], &text, &n, true, &growth, e));
     TRY(check_added(t, n, e));
     t->added_bytes += n;
     if (n == 0) return ERR(e, ERR_DATA, "an added token must have a text");
@@ -426,7 +426,7 @@ static int read_tokenizer_json(struct tokenizer *t, struct files *f, struct err 
     int rc;
 
     TRY(files_read(f, "tokenizer.json", MERGES_FILE_BYTES_MAX, &text, &n, e));
-    TRY(json_parse_object(&f->root, text, n, MERGES_VALUES_MAX, 0, f->place, e));
+    TRY(json_parse_object(&f->root, text, n, MERGES_VALUES_MAX, 0, f->path, e));
     TRY_OUT(rc, read_part(t, &normalizer, f->root, e));
     TRY_OUT(rc, read_part(t, &pre_tokenizer, f->root, e));
     rc = read_model(t, json_object_get(f->root, "model"), e);
@@ -437,7 +437,7 @@ static int read_tokenizer_json(struct tokenizer *t, struct files *f, struct err 
     TRY_OUT(rc, read_tokens(t, json_object_get(f->root, "added_tokens"), e));
     TRY_OUT(rc, read_part(t, &post_processor, f->root, e));
 out:
-    if (rc < 0) err_ctx(e, "%s", f->place);
+    if (rc < 0) err_ctx(e, "%s", f->path);
     return rc;
 }
 
@@ -462,7 +462,7 @@ static int read_two_files(struct tokenizer *t, struct files *f, struct err *e)
     TRY(read_flag(&prefix_space, f->config, "add_prefix_space", false, e));
     TRY(add_byte_level(t, prefix_space, true, e));
     TRY(files_read(f, "vocab.json", MERGES_FILE_BYTES_MAX, &text, &n, e));
-    TRY(json_parse_object(&f->root, text, n, MERGES_VALUES_MAX, 0, f->place, e));
+    TRY(json_parse_object(&f->root, text, n, MERGES_VALUES_MAX, 0, f->path, e));
     int rc = merges_add_vocab(&t->merges, f->root, e);
     if (rc == 0) rc = merges_finish(&t->merges, e);
     for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof *keys; i++) {
@@ -474,11 +474,11 @@ static int read_two_files(struct tokenizer *t, struct files *f, struct err *e)
                        token);
     }
     if (rc < 0) {
-        err_ctx(e, "%s", f->place);
+        err_ctx(e, "%s", f->path);
         return rc;
     }
     TRY(files_read(f, "merges.txt", MERGES_FILE_BYTES_MAX, &text, &n, e));
-    return merges_add_lines(&t->merges, text, n, f->place, e);
+    return merges_add_lines(&t->merges, text, n, f->path, e);
 }
 
 /* Sets the prefix, and the template if tokenizer_config.json decides it. */
@@ -522,7 +522,7 @@ static int add_cut(struct tokenizer *t, const json_t *vocab, struct err *e)
         while (strncmp(rest, metaspace, mark_n) == 0) rest += mark_n;
         if (strstr(rest, metaspace)) return 0;
     }
-    return steps_add_split(&t->words, PATTERN_CUT, e);
+    return stages_add_split(&t->words, PATTERN_CUT, e);
 }
 
 /* Names the bytes that occur in UTF-8 and have no symbol. */
@@ -560,7 +560,7 @@ static int tokenizer_read(struct tokenizer *t, struct files *f, struct err *e)
         TRY(files_read(f, "tokenizer_config.json", CONFIG_BYTES_MAX, &text, &n, e));
         /* model_max_length may be beyond 64 bits. */
         TRY(json_parse_object(&f->config, text, n, MERGES_VALUES_MAX, JSON_DECODE_INT_AS_REAL,
-                              f->place, e));
+                              f->path, e));
     }
     TRY(one_file ? read_tokenizer_json(t, f, e) : read_two_files(t, f, e));
     int rc = apply_config(t, f, e);
@@ -573,7 +573,7 @@ static int tokenizer_read(struct tokenizer *t, struct files *f, struct err *e)
     if (t->merges.byte_level) {
         find_lacks(t);
         pattern_unicode(t->facts.unicode);
-        TRY(steps_add_split(&t->newer, PATTERN_NEWER, e));
+        TRY(stages_add_split(&t->newer, PATTERN_NEWER, e));
     }
     struct hash_state *hash = f->hash;
     f->hash = NULL;
@@ -593,7 +593,7 @@ int tokenizer_open(struct tokenizer **out, const char *folder, int32_t vocab, st
     finder_init(&t->raw, &t->arena);
     finder_init(&t->normalized, &t->arena);
     int rc = tokenizer_read(t, &f, e);
-    steps_release(&t->normal);
+    stages_release(&t->normal);
     json_decref(f.root);
     json_decref(f.config);
     hash_close(f.hash, NULL, NULL);
@@ -607,9 +607,9 @@ int tokenizer_open(struct tokenizer **out, const char *folder, int32_t vocab, st
 void tokenizer_close(struct tokenizer *t)
 {
     if (!t) return;
-    steps_free(&t->normal);
-    steps_free(&t->words);
-    steps_free(&t->newer);
+    stages_free(&t->normal);
+    stages_free(&t->words);
+    stages_free(&t->newer);
     arena_fini(&t->arena);
     free(t);
 }
@@ -627,9 +627,9 @@ struct encoding {
     tokenizer_tick_fn *tick;
     void *context;
     size_t text_n, words_n;
-    size_t growth;            /* bytes that steps may still add */
-    double from, to, share;   /* shares of the text: of the piece that is encoded, and done */
-    const struct step *outer; /* the first step that splits the piece */
+    size_t growth;             /* bytes that stages may still add */
+    double from, to, share;    /* shares of the text: of the piece that is encoded, and done */
+    const struct stage *outer; /* the first stage that splits the piece */
 };
 
 static int encoding_tick(void *context, struct err *e)
@@ -646,23 +646,23 @@ static int encode_id(struct encoding *c, int32_t id, struct err *e)
     return 0;
 }
 
-/* Encodes a word by the pre-tokeniser's steps from `step` on. first: it begins the text. */
+/* Encodes a word by the pre-tokeniser's stages from `stage` on. first: it begins the text. */
 static int encode_word(struct encoding *c, int32_t at, const char *text, size_t n, bool first,
                        struct err *e)
 {
-    struct steps *steps = &c->t->words;
+    struct stages *stages = &c->t->words;
 
-    for (; at < steps->n && steps->item[at].kind != STEP_SPLIT; at++)
-        TRY(step_apply(&steps->item[at], &text, &n, first, &c->growth, e));
+    for (; at < stages->n && stages->item[at].kind != STAGE_SPLIT; at++)
+        TRY(stage_apply(&stages->item[at], &text, &n, first, &c->growth, e));
     if (n == 0) return 0;
-    if (at == steps->n) {
+    if (at == stages->n) {
         if (++c->words_n % TICK_WORDS == 0) TRY(encoding_tick(c, e));
         return merges_spell(&c->t->merges, &c->ids, text, n, e);
     }
-    const struct step *split = &steps->item[at++];
+    const struct stage *split = &stages->item[at++];
     if (!c->outer) c->outer = split;
     for (size_t begin, end = 0, from = 0; from < n; from = end) {
-        int rc = step_match(split, text, n, from, &begin, &end, e);
+        int rc = stage_match(split, text, n, from, &begin, &end, e);
         if (rc < 0) return rc;
         if (rc == 0) begin = end = n;
         if (split == c->outer) c->share = c->from + (c->to - c->from) * (double)from / (double)n;
@@ -680,7 +680,7 @@ static int encode_piece(struct encoding *c, const char *text, size_t n, bool fir
     const double share = c->from, width = c->to - c->from;
 
     for (int32_t i = 0; i < c->t->normal.n; i++)
-        TRY(step_apply(&c->t->normal.item[i], &text, &n, first, &c->growth, e));
+        TRY(stage_apply(&c->t->normal.item[i], &text, &n, first, &c->growth, e));
     for (; from < n; from = end) {
         bool found = finder_next(&c->t->normalized, text, n, from, &begin, &end, &id);
         if (!found) begin = end = n;
@@ -731,7 +731,7 @@ static int count_newer(struct tokenizer *t, const char *text, size_t n, struct e
     int rc = 0;
 
     if (t->newer.n == 0) return 0;
-    while ((rc = step_match(t->newer.item, text, n, end, &begin, &end, e)) > 0) t->facts.newer_n++;
+    while ((rc = stage_match(t->newer.item, text, n, end, &begin, &end, e)) > 0) t->facts.newer_n++;
     return rc;
 }
 
@@ -743,7 +743,7 @@ int tokenizer_encode(struct tokenizer *t, const char *text, size_t n, bool with_
                          .tick = tick,
                          .context = context,
                          .text_n = n,
-                         .growth = STEPS_GROWTH * n + STEPS_GROWTH_MORE};
+                         .growth = STAGES_GROWTH * n + STAGES_GROWTH_MORE};
 
     *ids = NULL;
     *ids_n = 0;
@@ -757,8 +757,8 @@ int tokenizer_encode(struct tokenizer *t, const char *text, size_t n, bool with_
     if (rc == 0) rc = encode_text(&c, text, e);
     for (int32_t i = 0; rc == 0 && with_special && i < t->after.n; i++)
         rc = encode_id(&c, t->after.item[i], e);
-    steps_release(&t->normal);
-    steps_release(&t->words);
+    stages_release(&t->normal);
+    stages_release(&t->words);
     t->facts.dropped_n = t->merges.dropped_n;
     if (rc < 0) {
         free(c.ids.item_own);

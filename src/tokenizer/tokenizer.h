@@ -4,7 +4,7 @@
  * 1. A component that is not read is refused by name. A pattern is looked up in a closed list and
  *    never compiled from a file, because a hostile one could make any engine run for ever.
  * 2. Encoding takes O(n log n) for a word of n characters, and words have no limit. What files
- *    expand to has one: the text (steps.h), the template and the added tokens (tokenizer.c).
+ *    expand to has one: the text (stages.h), the template and the added tokens (tokenizer.c).
  * 3. Ids are those of HF tokenizers 0.23.3, but for characters of later Unicode versions than its
  *    NFC (9) and its punctuation have, or than those of PCRE2 (10.42: 14).
  * 4. A byte-level vocabulary may lack bytes, as most published ones do: such a byte becomes
@@ -47,7 +47,7 @@ const struct tokenizer_facts *tokenizer_facts(const struct tokenizer *t);
 /* tokenizer_encode - the ids of a text in strict UTF-8, without special tokens of the template, or
  * with them. *ids: malloc'ed, *ids_n of them; also set to NULL and 0 by an error. tick (may be
  * NULL) is called with the share done and may end the work with an error. Errors: ERR_DATA names
- * the byte that is not UTF-8, or steps expand the text too far; ERR_NOMEM. */
+ * the byte that is not UTF-8, or stages expand the text too far; ERR_NOMEM. */
 typedef int tokenizer_tick_fn(void *context, double share, struct err *e);
 int tokenizer_encode(struct tokenizer *t, const char *text, size_t n, bool with_special,
                      int32_t **ids, int64_t *ids_n, tokenizer_tick_fn *tick, void *context,

@@ -20,7 +20,7 @@
 struct parent {
     struct spec spec;
     struct safetensors *weights, *state;
-    struct source_place place;
+    struct source_found found;
     const char *state_file;          /* absolute */
     struct record_checkpoint record; /* of the checkpoint with state; path NULL: none */
     struct arena *arena;
@@ -37,7 +37,7 @@ static int find_state(void *context, const struct event *ev, struct err *e)
     if (ev->type != EVENT_CHECKPOINT || record_read(&read, ev, &wrong) < 0) return 0;
     const struct record_checkpoint *c = &read.checkpoint;
     if (!c->state_path || !c->state_sha256 || strchr(c->state_path, '/')) return 0;
-    if (strcmp(c->sha256, p->place.sha256) != 0) return 0;
+    if (strcmp(c->sha256, p->found.sha256) != 0) return 0;
     record_copy(&r, &read, p->arena);
     p->record = r.checkpoint;
     return 0;
@@ -45,7 +45,7 @@ static int find_state(void *context, const struct event *ev, struct err *e)
 
 static int open_state(struct parent *p, const char *run_id, struct err *e)
 {
-    char *dir = arena_strdup(p->arena, p->place.path);
+    char *dir = arena_strdup(p->arena, p->found.path);
 
     *strrchr(dir, '/') = '\0';
     TRY(run_folder_each(dir, find_state, p, e));
@@ -57,12 +57,12 @@ static int open_state(struct parent *p, const char *run_id, struct err *e)
             "%s: the optimiser state that train.continues: all needs was not kept; train the "
             "parent again (--redo) with train.keep_state: true, or set train.continues: "
             "weights",
-            p->place.path);
+            p->found.path);
     TRY(checkpoint_open(&p->state, NULL, p->state_file, p->record.state_sha256, run_id, e));
     const char *of = safetensors_metadata(p->state, "weights_sha256");
-    if (of && strcmp(of, p->place.sha256) == 0) return 0;
+    if (of && strcmp(of, p->found.sha256) == 0) return 0;
     return ERR(e, ERR_DATA, "%s: belongs to weights with SHA-256 %.12s…, expected %.12s…",
-               p->state_file, of ? of : "(none)", p->place.sha256);
+               p->state_file, of ? of : "(none)", p->found.sha256);
 }
 
 static int take_over(struct parent *p, struct worker *a, struct model *m, int32_t slots_n,
@@ -71,14 +71,14 @@ static int take_over(struct parent *p, struct worker *a, struct model *m, int32_
     struct spec child = a->spec[0];
     struct shape_params params;
 
-    TRY(source_find(&p->place, a->project, p->arena, child.train.from, child.train.from_checkpoint,
+    TRY(source_find(&p->found, a->project, p->arena, child.train.from, child.train.from_checkpoint,
                     e));
-    TRY(checkpoint_open(&p->weights, &p->spec, p->place.path, p->place.sha256, child.train.from,
+    TRY(checkpoint_open(&p->weights, &p->spec, p->found.path, p->found.sha256, child.train.from,
                         e));
     TRY(spec_continue(&child, &p->spec, e));
     shape_params(&params, p->arena, &p->spec);
     TRY(shape_inherit(h, p->arena, model_params(m), &params, e));
-    TRY(weights_inherit(m, 0, h, &params, p->weights, p->place.path, e));
+    TRY(weights_inherit(m, 0, h, &params, p->weights, p->found.path, e));
     if (child.train.continues == SPEC_CONTINUES_WEIGHTS) return 0;
     TRY(open_state(p, child.train.from, e));
     return weights_inherit(m, slots_n, h, &params, p->state, p->state_file, e);
@@ -90,12 +90,12 @@ static int record_start(const struct parent *p, struct worker *a, int64_t update
     const struct spec_train *s = &a->spec[0].train;
     const char *root = arena_printf(p->arena, "%s/", a->project->root);
     size_t root_n = strlen(root);
-    bool inside = strncmp(p->place.path, root, root_n) == 0;
+    bool inside = strncmp(p->found.path, root, root_n) == 0;
     const struct record r = {.type = EVENT_CONTINUED,
                              .continued = {.parent = s->from,
                                            .update = update,
-                                           .path = p->place.path + (inside ? root_n : 0),
-                                           .sha256 = p->place.sha256,
+                                           .path = p->found.path + (inside ? root_n : 0),
+                                           .sha256 = p->found.sha256,
                                            .state_sha256 = p->state ? p->record.state_sha256 : NULL,
                                            .fresh = h->fresh,
                                            .dropped = h->dropped}};

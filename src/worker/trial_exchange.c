@@ -68,7 +68,7 @@ int trial_exchange(char *text, size_t bytes, const struct trial_exchange *t, str
     const struct group_options options = {.rank = t->rank,
                                           .ranks_n = 2,
                                           .meet = t->meet,
-                                          .place = t->place,
+                                          .label = t->label,
                                           .identity = "",
                                           .meet_s = t->trial_s,
                                           .stall_s = t->trial_s,

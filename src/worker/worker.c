@@ -288,7 +288,7 @@ static int ranks_join(struct worker *a, const char *host, struct err *e)
         .ranks_n = o->ranks_n,
         .meet = o->meet,
         .host = o->host,
-        .place = arena_printf(&a->arena, "%s, %s", node, b->name),
+        .label = arena_printf(&a->arena, "%s, %s", node, b->name),
         .node = node,
         .identity = arena_printf(
             &a->arena, "run: %s\ncode: %s\ndevice: %s\nlibrary: %s\nprecision: %s\n", a->run_id[0],

@@ -48,7 +48,7 @@ struct worker_options {
 /* worker_run - carries out the attempt from start to end. The record EVENT_ENDED states the
  * outcome: done (0), diverged (ERR_NUMBER), cancelled (ERR_INTERRUPTED), lost (ERR_UNAVAILABLE
  * once the ranks meet) or failed (any other error). The message of the error or the loss of another
- * rank begins with "rank R on PLACE: ". Errors: ERR_CREATE the attempt has already been executed.
+ * rank begins with "rank R on LABEL: ". Errors: ERR_CREATE the attempt has already been executed.
  * May end the process: a rank does not survive the loss of another. */
 int worker_run(const struct project *p, const struct worker_options *o, struct err *e);
 
@@ -65,7 +65,7 @@ int trial_threads(struct backend *first, struct backend *second, int64_t repeats
  * file `meet` within trial_s; `lost` is as in group/group.h. Errors: ERR_UNAVAILABLE bytes are
  * wrong; those of the backend and the meeting. */
 struct trial_exchange {
-    const char *device, *place; /* place: for messages, such as "cuda:1" */
+    const char *device, *label; /* label: for messages, such as "cuda:1" */
     const char *meet;
     int32_t rank;
     double trial_s;

@@ -334,10 +334,10 @@ static int register_model(struct store *store, const struct project *project, st
 static bool is_registered(const struct project *project, struct arena *a, const char *run_id,
                           const struct plan_model *m)
 {
-    struct source_place place;
+    struct source_found found;
 
-    return source_find(&place, project, a, run_id, SPEC_BEST, NULL) == 0 &&
-           str_same(place.path, m->folder) && str_same(place.source.tokenizer, m->tokenizer);
+    return source_find(&found, project, a, run_id, SPEC_BEST, NULL) == 0 &&
+           str_same(found.path, m->folder) && str_same(found.source.tokenizer, m->tokenizer);
 }
 
 /* True if a run to do is an evaluation of the model. redo: all are to do. */

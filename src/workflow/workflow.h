@@ -244,7 +244,7 @@ int workflow_fetch_training(struct store *store, const struct project *project, 
                             const struct plan *p, int32_t run, workflow_progress_fn progress,
                             struct err *e);
 
-/* --- export.c ----------------------------------------------------------------------------- */
+/* --- export_run.c ------------------------------------------------------------------------- */
 struct export_result {
     const char *run_id, *dir;
     bool has_dictionary;

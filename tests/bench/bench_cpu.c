@@ -203,7 +203,7 @@ static int bench_ranks(struct bench *b, struct err *e)
     const struct group_options o = {.rank = b->rank,
                                     .ranks_n = b->ranks_n,
                                     .meet = meet,
-                                    .place = "here",
+                                    .label = "here",
                                     .identity = "",
                                     .meet_s = 60.0,
                                     .stall_s = 600.0};

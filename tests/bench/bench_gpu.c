@@ -154,7 +154,7 @@ static int bench_measure(const struct call *call, struct err *e)
     return rc;
 }
 
-static int parse(struct call *c, int count, char **values, struct err *e)
+static int parse_arguments(struct call *c, int count, char **values, struct err *e)
 {
     const struct {
         const char *name;
@@ -188,7 +188,7 @@ static int parse(struct call *c, int count, char **values, struct err *e)
     return 0;
 }
 
-static int run(const struct call *c, struct err *e)
+static int run_call(const struct call *c, struct err *e)
 {
     struct bench_case cases[BENCH_CASES_MAX];
 
@@ -205,8 +205,8 @@ int main(int count, char **values)
     struct call c = {.options = {.device = "cuda:0", .gpu = "", .seconds = 2.0}};
     struct err e = {0};
     backend_register(backend_cpu_library());
-    int rc = parse(&c, count, values, &e);
-    if (rc == 0) rc = run(&c, &e);
+    int rc = parse_arguments(&c, count, values, &e);
+    if (rc == 0) rc = run_call(&c, &e);
     if (rc < 0) fprintf(stderr, "bench_gpu: %s\n", e.text);
     return err_exit_code(rc);
 }

@@ -15,7 +15,8 @@
 enum { TIMES = 5, PATH_BYTES = 64, NAG_SLOTS = 1 };
 
 /* Seconds of one checkpoint, and its bytes. */
-static int save(struct model *m, const char *folder, double *seconds, int64_t *bytes, struct err *e)
+static int save_checkpoint(struct model *m, const char *folder, double *seconds, int64_t *bytes,
+                           struct err *e)
 {
     char weights[PATH_BYTES], state[PATH_BYTES];
     int64_t weights_bytes = 0, state_bytes = 0, before = clock_monotonic_us();
@@ -44,7 +45,7 @@ int bench_checkpoint(json_t *out, struct bench_steps *b, const struct bench_case
         return ERR(e, ERR_CREATE, "cannot create %s: %s", folder, strerror(errno));
     for (uint32_t i = 0; i < TIMES; i++) {
         TRY_OUT(rc, bench_train_step(b, i, &loss, &norm, e));
-        TRY_OUT(rc, save(b->model, folder, &seconds[i], &bytes, e));
+        TRY_OUT(rc, save_checkpoint(b->model, folder, &seconds[i], &bytes, e));
     }
     bench_quartiles(seconds, TIMES, &t);
     json_object_update_new(out, json_pack("{s:i, s:I, s:f, s:f, s:f}", "checkpoints", TIMES,

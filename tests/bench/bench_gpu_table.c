@@ -42,7 +42,7 @@ static bool is_result(const char *line)
     return named;
 }
 
-static int load(sqlite3 *db, const char *path, struct err *e)
+static int load_file(sqlite3 *db, const char *path, struct err *e)
 {
     struct arena arena;
     sqlite3_stmt *insert = NULL;
@@ -85,7 +85,7 @@ int bench_table(const char *path, struct err *e)
         rc = ERR(e, ERR_NOMEM, "%s: no memory for its tables", path);
         goto out;
     }
-    TRY_OUT(rc, load(db, path, e));
+    TRY_OUT(rc, load_file(db, path, e));
     for (size_t i = 0; rc == 0 && i < sizeof statements / sizeof *statements; i++)
         if (sqlite3_exec(db, statements[i], print_row, NULL, NULL) != SQLITE_OK)
             rc = ERR(e, ERR_INTERNAL, "%s: %s", path, sqlite3_errmsg(db));

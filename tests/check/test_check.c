@@ -56,7 +56,7 @@ static void assert_found(const char *word)
         fail_msg("\"%s\" does not say op add and %s", e.text, word);
 }
 
-static void fill(const struct tensor *y, float value)
+static void fill_tensor(const struct tensor *y, float value)
 {
     for (int64_t i = 0; i < y->rows; i++)
         for (int64_t j = 0; j < y->cols; j++) ((float *)y->data)[i * y->stride + j] = value;
@@ -73,7 +73,7 @@ static int add_wrongly(struct backend *b, const struct add_args *a, struct err *
     float *data = y.data;
     (void)b, (void)e;
     y.rows -= wrong == LAST_ROW_UNWRITTEN;
-    fill(&y, wrong == OTHER_BITS ? ++calls : 2.0f);
+    fill_tensor(&y, wrong == OTHER_BITS ? ++calls : 2.0f);
     if (wrong == PAST_THE_END) data[ROWS * COLS] = 2.0f;
     if (wrong == BEFORE_Y) data[-1] = 2.0f;
     if (wrong == INPUT_X) ((float *)a->x.data)[COLS] = 3.0f;
@@ -197,7 +197,7 @@ static int exchange_wrongly(struct backend *b, const struct group_transfer *list
     return 0;
 }
 
-static int join(struct backend *b, struct group *g, struct err *e)
+static int join_group(struct backend *b, struct group *g, struct err *e)
 {
     (void)e;
     b->group = g;
@@ -206,7 +206,7 @@ static int join(struct backend *b, struct group *g, struct err *e)
 
 static void spoil_exchange(struct backend_ops *o)
 {
-    o->group_join = join;
+    o->group_join = join_group;
     o->exchange = exchange_wrongly;
 }
 

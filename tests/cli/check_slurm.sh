@@ -33,7 +33,7 @@ same() { # name: the weights of one process
     weights "$1" >"$dir/$1"
     [ -s "$dir/$1" ] && cmp "$dir/one" "$dir/$1" || fail "$1: other weights than one process gives"
 }
-begin() { # name options...: in the background, until a training has made progress; sets scheduler to its number
+begin_run() { # name options...: in the background, until a training has made progress; sets scheduler to its number
     run "$@" >"$dir/$1.out" 2>&1 &
     shell=$!
     until [ "$(query "$1" "SELECT count(*) > 0 FROM progress WHERE done > 2")" = 1 ]; do
@@ -51,7 +51,7 @@ same four
 [ "$(query four "SELECT max(ranks) FROM attempts")" = 4 ] || fail "the trainings did not have 4 ranks"
 
 # A process of the second node dies: its attempt is lost, and another job finishes the training.
-if begin killed --devices slurm:1 --ranks 4 --ranks-per-node 2; then
+if begin_run killed --devices slurm:1 --ranks 4 --ranks-per-node 2; then
     for process in /proc/[0-9]*; do
         case $(cat "$process/cmdline" 2>/dev/null | tr '\0' ' ') in *" worker "*"--rank 3 "*"$project/killed/"*) kill -9 "${process#/proc/}" ;; esac
     done
@@ -62,7 +62,7 @@ if begin killed --devices slurm:1 --ranks 4 --ranks-per-node 2; then
 fi
 
 # Ctrl-C: all ranks end after a checkpoint, from which another number of ranks continues.
-if begin stopped --devices slurm:1 --ranks 4 --ranks-per-node 2; then
+if begin_run stopped --devices slurm:1 --ranks 4 --ranks-per-node 2; then
     kill -INT $scheduler
     wait $shell
     [ $? -eq 130 ] || fail "stopped: $(cat "$dir/stopped.out")"

@@ -5,7 +5,7 @@
 #include "cpu/cpu_fixture.h"
 #include "ops/op_attention.h"
 
-static void check(const int32_t size[4], enum form form, float p, struct attention_mask mask)
+static void check_case(const int32_t size[4], enum form form, float p, struct attention_mask mask)
 {
     struct op_bench k;
     op_bench_init(&k, cpu_variant_best(1), 20211004);
@@ -28,8 +28,8 @@ TEST(every_head_width_and_bias_form_agrees_with_the_oracle)
                                      20, 30, 32, 64, 80, 96, 112, 128, 256};
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
         for (int form = 0; form < FORMS_N; form++)
-            check((int32_t[]){2, 70, 2, widths[w]}, (enum form)form, 0.0f,
-                  (struct attention_mask){0});
+            check_case((int32_t[]){2, 70, 2, widths[w]}, (enum form)form, 0.0f,
+                       (struct attention_mask){0});
 }
 
 TEST(lengths_around_a_tile_agree_with_the_oracle)
@@ -39,8 +39,8 @@ TEST(lengths_around_a_tile_agree_with_the_oracle)
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (int form = 0; form < FORMS_N; form++)
             for (int32_t D = 8; D <= 12; D += 4)
-                check((int32_t[]){1, lengths[i], 3, D}, (enum form)form, 0.0f,
-                      (struct attention_mask){0});
+                check_case((int32_t[]){1, lengths[i], 3, D}, (enum form)form, 0.0f,
+                           (struct attention_mask){0});
 }
 
 TEST(windows_and_sinks_agree_with_the_oracle)
@@ -50,10 +50,10 @@ TEST(windows_and_sinks_agree_with_the_oracle)
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (size_t w = 0; w < sizeof windows / sizeof *windows; w++)
             for (size_t s = 0; s < sizeof sinks / sizeof *sinks; s++)
-                check((int32_t[]){1, lengths[i], 2, 8}, (enum form)((i + w + s) % FORMS_N),
-                      w % 2 ? 0.25f : 0.0f,
-                      (struct attention_mask){windows[w], sinks[s],
-                                              s % 2 ? SINKS_TEXT : SINKS_CACHE, 0});
+                check_case((int32_t[]){1, lengths[i], 2, 8}, (enum form)((i + w + s) % FORMS_N),
+                           w % 2 ? 0.25f : 0.0f,
+                           (struct attention_mask){windows[w], sinks[s],
+                                                   s % 2 ? SINKS_TEXT : SINKS_CACHE, 0});
 }
 
 TEST(narrow_heads_agree_with_the_oracle)
@@ -62,9 +62,9 @@ TEST(narrow_heads_agree_with_the_oracle)
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (size_t w = 0; w < sizeof windows / sizeof *windows; w++)
             for (int32_t narrow = 1; narrow <= 5; narrow += 2)
-                check((int32_t[]){1, lengths[i], 5, 8}, (enum form)((i + w) % FORMS_N),
-                      w % 2 ? 0.25f : 0.0f,
-                      (struct attention_mask){windows[w], 0, SINKS_TEXT, narrow});
+                check_case((int32_t[]){1, lengths[i], 5, 8}, (enum form)((i + w) % FORMS_N),
+                           w % 2 ? 0.25f : 0.0f,
+                           (struct attention_mask){windows[w], 0, SINKS_TEXT, narrow});
 }
 
 TEST(dropout_takes_the_documented_elements_forward_and_backward)
@@ -72,6 +72,6 @@ TEST(dropout_takes_the_documented_elements_forward_and_backward)
     static const int32_t sizes[][4] = {{2, 8, 3, 8},  {2, 13, 3, 8},  {2, 64, 3, 8},
                                        {2, 70, 3, 8}, {2, 40, 2, 32}, {2, 70, 2, 20}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        check(sizes[i], i < 4 ? FORM_SLOPE : FORM_TABLE, i < 4 ? 0.3f : 0.5f,
-              (struct attention_mask){0});
+        check_case(sizes[i], i < 4 ? FORM_SLOPE : FORM_TABLE, i < 4 ? 0.3f : 0.5f,
+                   (struct attention_mask){0});
 }

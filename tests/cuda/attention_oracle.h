@@ -33,7 +33,7 @@ static inline double unit_of(enum dtype d)
 
 static int failures, checks;
 
-static inline void check(bool good, const char *what, const char *where, int64_t a, int64_t b)
+static inline void count_check(bool good, const char *what, const char *where, int64_t a, int64_t b)
 {
     checks++;
     if (good) return;
@@ -43,7 +43,7 @@ static inline void check(bool good, const char *what, const char *where, int64_t
 
 static inline void check_call(int rc, const char *where)
 {
-    check(rc == 0, cudaGetErrorString((cudaError_t)rc), where, rc, 0);
+    count_check(rc == 0, cudaGetErrorString((cudaError_t)rc), where, rc, 0);
 }
 
 static inline double normal_at(uint64_t seed, uint64_t place)
@@ -153,8 +153,8 @@ static inline void check_same(const char *where, const std::vector<float> &got,
         if (memcmp(&got[i], &want[i], 4) != 0 && !(got[i] != got[i] && want[i] != want[i])) {
             if (differ++ == 0) first = i;
         }
-    check(got.size() == want.size() && differ == 0, "bits differ: how many, the first", where,
-          (int64_t)differ, (int64_t)first);
+    count_check(got.size() == want.size() && differ == 0, "bits differ: how many, the first", where,
+                (int64_t)differ, (int64_t)first);
     if (differ) printf("       got %.9g, want %.9g\n", (double)got[first], (double)want[first]);
 }
 

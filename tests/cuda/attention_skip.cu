@@ -74,7 +74,7 @@ static void skip_bounds_limit_what_is_lost(const struct norms &n)
     device_free();
     printf("spread %.2f%s: %lld dead tiles of rows, at most 2^%.0f of a row lost\n", n.spread,
            n.long_keys ? ", long keys" : "", (long long)dead_n, most > 0.0 ? log2(most) : -1074.0);
-    check(most < 0x1p-26 && dead_n > 0, "more than 2^-26 is left out, or nothing at all",
+    count_check(most < 0x1p-26 && dead_n > 0, "more than 2^-26 is left out, or nothing at all",
           "skip bounds", T, dead_n);
 }
 
@@ -130,8 +130,8 @@ static void live_shares_are_small(int32_t T, double most)
     printf(
         "T %d: live share %.3f of tiles loaded (bench_gpu: %.3f), %.3f of tiles computed\n",
         T, blocks, bench, warps);
-    check(blocks <= most && warps <= blocks, "too much is live", "live share", T, 0);
-    check(fabs(bench - blocks) <= 0.002, "bench_gpu has another share", "live share", T, 0);
+    count_check(blocks <= most && warps <= blocks, "too much is live", "live share", T, 0);
+    count_check(fabs(bench - blocks) <= 0.002, "bench_gpu has another share", "live share", T, 0);
 }
 
 // The same bias in a form without skip bounds: a table of one distance. Slopes and scale are powers

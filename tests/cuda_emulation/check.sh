@@ -26,7 +26,7 @@ files() { # names without .safetensors
     for name in "$@"; do echo "$fixtures/$name.safetensors"; done
 }
 
-check() { # kind: runs all its legs; writes how many passed and failed
+check_kind() { # kind: runs all its legs; writes how many passed and failed
     kind=$1 device=cuda:emulated
     label="$kind "
     facts=$(facts kind "$kind")
@@ -41,15 +41,15 @@ check() { # kind: runs all its legs; writes how many passed and failed
         return
         ;;
     plain)
-        orders=${EMULATION_ORDERS:-reverse 1} place=$build device=check:cuda:emulated # which checks each op
+        orders=${EMULATION_ORDERS:-reverse 1} folder=$build device=check:cuda:emulated # which checks each op
         oracle=
         ;;
     asan)
-        orders=reverse place=build/asan
+        orders=reverse folder=build/asan
         oracle=$(echo "$computed" | grep -vE '/(eval|train_trace)_')
         ;;
     tsan)
-        orders=1 place=$emulated/tsan
+        orders=1 folder=$emulated/tsan
         oracle=$(files alibi_h4 sinusoidal_h4 rotary_plain_tied_finalnorm t5_plain_tied_finalnorm)
         ;;
     esac
@@ -60,24 +60,24 @@ check() { # kind: runs all its legs; writes how many passed and failed
     leg "mutants" "$emulated/$kind/mutants"
     for order in $orders; do
         # Kernels of this project follow products that have no epilogue.
-        set -- env EMULATION_ORDER=$order EMULATION_PRODUCTS="relu-absent sums-absent mask-absent" "$place/tests/ops/test_ops"
+        set -- env EMULATION_ORDER=$order EMULATION_PRODUCTS="relu-absent sums-absent mask-absent" "$folder/tests/ops/test_ops"
         leg "op table, order $order" "$@" $device
         leg "ops in bf16, order $order" "$@" --bf16 $device
     done
-    leg "choices of products" "$place/tests/cuda_emulation/check_products"
-    [ "$kind" = tsan ] || leg "exchange between ranks" "$place/tests/cuda_emulation/check_exchange"
+    leg "choices of products" "$folder/tests/cuda_emulation/check_products"
+    [ "$kind" = tsan ] || leg "exchange between ranks" "$folder/tests/cuda_emulation/check_exchange"
     if [ "$kind" != plain ]; then # the legs of the kind gpu are those of the plain build
         for program in "$emulated/$kind"/kernels/*; do leg "kernels, $(basename "$program")" env EMULATION_ORDER=1 "$program"; done
-        leg "graph capture" "$place/tests/ops/check_capture" cuda:emulated
-        leg "oracle" "$place/tests/check_oracle" --device cuda:emulated $oracle
-        leg "open models" "$place/tests/check_open" --device cuda:emulated tests/fixtures/open/*/
+        leg "graph capture" "$folder/tests/ops/check_capture" cuda:emulated
+        leg "oracle" "$folder/tests/check_oracle" --device cuda:emulated $oracle
+        leg "open models" "$folder/tests/check_open" --device cuda:emulated tests/fixtures/open/*/
     fi
-    [ "$kind" = asan ] && leg "the paper's model at its sizes" "$place/tests/cuda_emulation/check_shapes"
+    [ "$kind" = asan ] && leg "the paper's model at its sizes" "$folder/tests/cuda_emulation/check_shapes"
     if [ "$kind" = plain ]; then
         for kb in 99 163; do # an RTX 4090, an A100; the asan build has an H100's 227
-            leg "the paper's model at its sizes, $kb KB of shared memory" env EMULATION_SHARED=$kb "$place/tests/cuda_emulation/check_shapes"
+            leg "the paper's model at its sizes, $kb KB of shared memory" env EMULATION_SHARED=$kb "$folder/tests/cuda_emulation/check_shapes"
         done
-        leg "faults have their types" "$place/tests/cuda_emulation/check_faults"
+        leg "faults have their types" "$folder/tests/cuda_emulation/check_faults"
         leg "whole program: a grid, GPUs too small, lost, left" sh tests/cuda_emulation/check_program.sh "$build"
         rm -f "$emulated/gpu.jsonl"
         leg "bench-gpu: each kind of case, a tiny model" env TINY=1 SECONDS_A_CASE=0 PYTHON=false EMULATION_PRODUCTS=lazy RESULTS="$emulated/gpu.jsonl" \
@@ -94,7 +94,7 @@ check() { # kind: runs all its legs; writes how many passed and failed
 trap 'trap - INT TERM; kill 0' INT TERM
 for kind in "$@"; do
     rm -f "$emulated/$kind.legs"
-    check "$kind" &
+    check_kind "$kind" &
 done
 wait
 for kind in "$@"; do grep . "$emulated/$kind.legs" || echo "0 1"; done >"$emulated/legs"

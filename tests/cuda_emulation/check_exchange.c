@@ -22,7 +22,7 @@ struct setting {
 
 static char result[TEST_RANKS_MAX][TEST_RESULT_BYTES];
 
-static void set(const char *name, const char *value)
+static void set_variable(const char *name, const char *value)
 {
     if (value)
         setenv(name, value, 1);
@@ -36,8 +36,8 @@ static int be_rank(struct group *g, const void *context, struct err *e)
     const struct setting *s = context;
     struct backend *b = NULL;
     bool other = group_rank(g) > 0;
-    set("ALIBI_NCCL", s->nccl[other]);
-    set("EMULATION_NCCL", s->emulated_nccl[other]);
+    set_variable("ALIBI_NCCL", s->nccl[other]);
+    set_variable("EMULATION_NCCL", s->emulated_nccl[other]);
     TRY(backend_open(&b, s->device, 1, DTYPE_F32, e));
     int rc = b->ops->group_join(b, g, e);
     if (rc == 0 && b->group != g) rc = ERR(e, ERR_DATA, "%s has no group", b->name);
@@ -47,7 +47,7 @@ static int be_rank(struct group *g, const void *context, struct err *e)
     return rc;
 }
 
-static void run(int32_t ranks_n, const struct setting *s)
+static void run_ranks(int32_t ranks_n, const struct setting *s)
 {
     test_ranks(ranks_n, be_rank, s, result);
 }
@@ -140,9 +140,9 @@ TEST(all_pairs_exchange_between_ops)
         for (int32_t ranks_n = 2; ranks_n <= 4; ranks_n++)
             for (int host = 0; host < 2; host++) {
                 const char *nccl = host ? "0" : NULL;
-                run(ranks_n, &(struct setting){.device = devices[i],
-                                               .nccl = {nccl, nccl},
-                                               .run = exchange_sizes});
+                run_ranks(ranks_n, &(struct setting){.device = devices[i],
+                                                     .nccl = {nccl, nccl},
+                                                     .run = exchange_sizes});
                 assert_all(ranks_n, "ok");
             }
 }
@@ -155,7 +155,8 @@ static int exchange_much(struct backend *b, struct err *e)
 
 TEST(long_transfers_move_in_pieces)
 {
-    run(2, &(struct setting){.device = "cuda:emulated", .nccl = {"0", "0"}, .run = exchange_much});
+    run_ranks(
+        2, &(struct setting){.device = "cuda:emulated", .nccl = {"0", "0"}, .run = exchange_much});
     assert_all(2, "ok");
 }
 
@@ -174,8 +175,9 @@ TEST(an_exchange_is_refused_in_a_capture)
 {
     for (int host = 0; host < 2; host++) {
         const char *nccl = host ? "0" : NULL;
-        run(2, &(struct setting){
-                   .device = "cuda:emulated", .nccl = {nccl, nccl}, .run = exchange_in_capture});
+        run_ranks(2, &(struct setting){.device = "cuda:emulated",
+                                       .nccl = {nccl, nccl},
+                                       .run = exchange_in_capture});
         assert_all(2, "ok");
     }
 }
@@ -214,7 +216,7 @@ TEST(rank_0_chooses_the_transport_of_all)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct setting s = rows[i].setting;
         s.device = i % 2 ? "check:cuda:emulated" : "cuda:emulated";
-        run(2, &s);
+        run_ranks(2, &s);
         for (int rank = 0; rank < 2; rank++)
             if (!strstr(result[rank], rows[i].words[rank]) &&
                 !(s.run == tell && strstr(result[rank], "lost: ")))
@@ -245,13 +247,13 @@ TEST(an_exchange_with_a_lost_rank_does_not_keep_a_process)
         const char *nccl = host ? "0" : NULL;
         struct setting s = {
             .device = "cuda:emulated", .nccl = {nccl, nccl}, .run = die_before_exchange};
-        run(3, &s);
+        run_ranks(3, &s);
         assert_string_equal(result[1], "");
         for (int rank = 0; rank < 3; rank += 2)
             if (!strstr(result[rank], "lost: rank 1 on place1: connection lost"))
                 fail_msg("rank %d: %s", rank, result[rank]);
         s.run = stop_before_exchange;
-        run(3, &s);
+        run_ranks(3, &s);
         assert_string_equal(result[1], "error: disk full");
         assert_string_equal(result[0], "lost: rank 1 on place1: disk full");
         assert_string_equal(result[2], "lost: rank 1 on place1: disk full");
@@ -271,35 +273,35 @@ TEST(an_error_before_bytes_have_moved_is_one_of_the_machine)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *word = rows[i].emulated_nccl;
-        run(2, &(struct setting){.device = "cuda:emulated",
-                                 .emulated_nccl = {word, word},
-                                 .run = exchange_sizes,
-                                 .names_code = true});
+        run_ranks(2, &(struct setting){.device = "cuda:emulated",
+                                       .emulated_nccl = {word, word},
+                                       .run = exchange_sizes,
+                                       .names_code = true});
         assert_all(2, rows[i].words);
     }
 }
 
 TEST(instances_of_a_divided_gpu_exchange_through_host_memory)
 {
-    set("CUDA_VISIBLE_DEVICES", "MIG-fake-1,MIG-fake-2");
-    run(2, &(struct setting){.device = "cuda:emulated", .run = tell});
-    set("CUDA_VISIBLE_DEVICES", NULL);
+    set_variable("CUDA_VISIBLE_DEVICES", "MIG-fake-1,MIG-fake-2");
+    run_ranks(2, &(struct setting){.device = "cuda:emulated", .run = tell});
+    set_variable("CUDA_VISIBLE_DEVICES", NULL);
     assert_all(2, "by host memory and sockets (NCCL does not take MIG instances");
 }
 
 TEST(ranks_that_nccl_does_not_connect_end_with_what_to_set)
 {
     test_meet_s = 1.0;
-    run(2, &(struct setting){.device = "cuda:emulated", .emulated_nccl = {"deaf", "deaf"}});
+    run_ranks(2, &(struct setting){.device = "cuda:emulated", .emulated_nccl = {"deaf", "deaf"}});
     test_meet_s = 120.0;
     assert_all(2, "NCCL did not connect the ranks within 1 s; NCCL_SOCKET_IFNAME names");
 }
 
 TEST(an_error_that_only_nccl_sees_ends_all_ranks)
 {
-    run(2, &(struct setting){.device = "cuda:emulated",
-                             .emulated_nccl = {"broken", "broken"},
-                             .run = exchange_sizes});
+    run_ranks(2, &(struct setting){.device = "cuda:emulated",
+                                   .emulated_nccl = {"broken", "broken"},
+                                   .run = exchange_sizes});
     assert_all(2, "cuda:emulated: exchange: NCCL: unhandled system error; NCCL_DEBUG=WARN");
     assert_all(2, "lost: rank ");
 }

@@ -322,7 +322,7 @@ static size_t type_bytes(cudaDataType type)
     return type == CUDA_R_16BF ? 2 : 4;
 }
 
-static float load(const void *data, int64_t at, cudaDataType type)
+static float load_element(const void *data, int64_t at, cudaDataType type)
 {
     float value;
     if (type == CUDA_R_32F) return ((const float *)data)[at];
@@ -355,7 +355,7 @@ static float *pack(const void *data, const cublasLtMatrixLayoutOpaque_t *l, int 
     for (int64_t i = 0; i < lines; i++)
         for (int64_t k = 0; k < k_n; k++)
             out[i * k_n + (falling ? k_n - 1 - k : k)] =
-                load(data, lines_are_rows ? k * l->ld + i : i * l->ld + k, l->type);
+                load_element(data, lines_are_rows ? k * l->ld + i : i * l->ld + k, l->type);
     return out;
 }
 
@@ -364,8 +364,8 @@ static float finished(const struct product *p, const void *c, int64_t i, int64_t
     const cublasLtMatmulDescOpaque_t *d = &p->how;
     int64_t ld = p->layout_to.ld;
     sum *= p->alpha;
-    if (p->beta != 0.0f) sum += p->beta * load(c, j * ld + i, p->layout_to.type);
-    if (d->epilogue & CUBLASLT_EPILOGUE_BIAS) sum += load(d->vector, i, p->layout_to.type);
+    if (p->beta != 0.0f) sum += p->beta * load_element(c, j * ld + i, p->layout_to.type);
+    if (d->epilogue & CUBLASLT_EPILOGUE_BIAS) sum += load_element(d->vector, i, p->layout_to.type);
     int64_t bit = j * d->mask_ld + i;
     if (p->reversed) bit ^= 7;
     uint8_t *byte = (uint8_t *)d->mask + bit / 8, one = (uint8_t)(1 << bit % 8);

@@ -241,13 +241,13 @@ static int add_receive(void *at, size_t bytes, int type, int peer, nccl_comm c, 
     return add_move(c, peer, 0, at, bytes, type);
 }
 
-static int start(void)
+static int start_group(void)
 {
     batch.n = 0;
     return is_open++ == 0 ? NCCL_SUCCESS : NCCL_INVALID_USAGE;
 }
 
-static int end(void)
+static int end_group(void)
 {
     is_open = 0;
     if (batch.n == 0) return NCCL_SUCCESS;
@@ -268,8 +268,8 @@ int nccl_open(struct nccl *out, struct err *e)
                          .init = meet,
                          .destroy = part,
                          .async_error = error_of,
-                         .group_start = start,
-                         .group_end = end,
+                         .group_start = start_group,
+                         .group_end = end_group,
                          .send = add_send,
                          .receive = add_receive};
     return 0;

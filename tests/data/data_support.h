@@ -26,7 +26,7 @@ void data_write_tokenized(struct test_place *f, const char *name, const int32_t 
 
 /* data_text - a text in memory with the name "here" in messages. */
 #define data_text(data, length)                                                                    \
-    (&(const struct text){.bytes = (data), .n = (length), .place = "here"})
+    (&(const struct text){.bytes = (data), .n = (length), .name = "here"})
 /* data_count_items - words and line ends of a text. */
 int data_count_items(int64_t *n, const struct text *t, struct err *e);
 

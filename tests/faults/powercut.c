@@ -210,16 +210,16 @@ static void read_trace(struct ops *all, const char *path)
 
 /* --- the run until the cut ------------------------------------------------------------------- */
 
-static struct entry *find(const struct entries *all, const char *path)
+static struct entry *find_entry(const struct entries *all, const char *path)
 {
     for (int32_t i = 0; i < all->n; i++)
         if (all->item[i].path && strcmp(all->item[i].path, path) == 0) return &all->item[i];
     return NULL;
 }
 
-static void put(struct entries *all, const char *path, struct file *file)
+static void put_entry(struct entries *all, const char *path, struct file *file)
 {
-    struct entry *e = find(all, path);
+    struct entry *e = find_entry(all, path);
 
     if (!e) e = vec_push(&arena, all);
     *e = (struct entry){path, file};
@@ -237,7 +237,7 @@ static void move_content(struct entries *all, const char *from, const char *to)
     }
 }
 
-static void apply(char **bytes, size_t *n, const struct op *o)
+static void apply_op(char **bytes, size_t *n, const struct op *o)
 {
     size_t at = o->kind == TRUNCATE || o->at >= 0 ? (size_t)o->at : *n, end = at + o->n;
 
@@ -255,7 +255,7 @@ static void change_file(struct file *f, const struct op *o)
     struct op placed = *o;
 
     if (o->kind == WRITE && o->at < 0) placed.at = (int64_t)f->n;
-    apply(&f->bytes, &f->n, &placed);
+    apply_op(&f->bytes, &f->n, &placed);
     *vec_push(&arena, &f->pending) = placed;
 }
 
@@ -268,7 +268,7 @@ static bool is_parent(const char *folder, const char *path)
 
 static void sync_path(struct changes *changes, const struct entries *now, const char *path)
 {
-    const struct entry *e = find(now, path);
+    const struct entry *e = find_entry(now, path);
 
     if (e && e->file) {
         struct file *f = e->file;
@@ -286,7 +286,7 @@ static void sync_path(struct changes *changes, const struct entries *now, const 
 
 static void happen(struct changes *changes, struct entries *now, const struct op *o)
 {
-    struct entry *e = find(now, o->path);
+    struct entry *e = find_entry(now, o->path);
     struct file *file = e ? e->file : NULL;
 
     if (o->kind == SYNC) sync_path(changes, now, o->path);
@@ -298,7 +298,7 @@ static void happen(struct changes *changes, struct entries *now, const struct op
     *vec_push(&arena, changes) = (struct change){o->kind, o->path, o->to, file, false};
     if (e && o->kind != MAKE_DIR) e->path = NULL;
     if (o->kind == RENAME) move_content(now, o->path, o->to);
-    if (o->kind != DELETE) put(now, o->to ? o->to : o->path, file);
+    if (o->kind != DELETE) put_entry(now, o->to ? o->to : o->path, file);
 }
 
 /* --- what is left --------------------------------------------------------------------------- */
@@ -308,12 +308,12 @@ static void survive(struct entries *left, const struct changes *changes)
     for (int32_t i = 0; i < changes->n; i++) {
         const struct change *c = &changes->item[i];
         if (!c->synced && happens(0.5)) continue;
-        struct entry *e = find(left, c->path);
+        struct entry *e = find_entry(left, c->path);
         if (c->kind == RENAME && !e) continue;
         struct file *file = c->kind == RENAME ? e->file : c->file;
         if (e && c->kind != MAKE_DIR) e->path = NULL;
         if (c->kind == RENAME) move_content(left, c->path, c->to);
-        if (c->kind != DELETE) put(left, c->to ? c->to : c->path, file);
+        if (c->kind != DELETE) put_entry(left, c->to ? c->to : c->path, file);
     }
 }
 
@@ -325,7 +325,7 @@ static void tear(struct file *f)
         struct op o = f->pending.item[i];
         if (!happens(kept)) continue;
         if (kept < 1 && o.kind == WRITE && happens(0.1)) o.n = (size_t)(drand48() * (double)o.n);
-        apply(&f->synced, &f->synced_n, &o);
+        apply_op(&f->synced, &f->synced_n, &o);
     }
 }
 

@@ -64,7 +64,7 @@ static void note_progress(void *context, int64_t done, int64_t total)
     s->last_total = total;
 }
 
-static int get(struct scene *s, const char *path, const char *sha256, struct err *e)
+static int get_file(struct scene *s, const char *path, const char *sha256, struct err *e)
 {
     const struct fetch_options o = {.url = url_of(s, path),
                                     .path = s->path,
@@ -79,7 +79,7 @@ static void must_get(struct scene *s, const char *path, const char *sha256)
 {
     char found[HASH_HEX_BYTES];
 
-    assert_ok(get(s, path, sha256, &e));
+    assert_ok(get_file(s, path, sha256, &e));
     assert_ok(hash_file(found, s->path, &e));
     assert_string_equal(found, s->sha256);
     assert_false(file_exists(s->part));
@@ -89,7 +89,7 @@ static void must_get(struct scene *s, const char *path, const char *sha256)
 static void must_fail(struct scene *s, const char *path, const char *sha256, int code,
                       const char *word)
 {
-    assert_fails(code, word, get(s, path, sha256, &e));
+    assert_fails(code, word, get_file(s, path, sha256, &e));
     assert_false(file_exists(s->path));
 }
 

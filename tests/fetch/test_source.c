@@ -67,7 +67,7 @@ static int remove_scene(void **state)
 }
 
 /* The one file; data: its settings, with the key. */
-static void describe(struct scene *s, const char *sha256, const char *data)
+static void describe_file(struct scene *s, const char *sha256, const char *data)
 {
     const char *text = arena_printf(
         &s->place->arena,
@@ -109,7 +109,7 @@ TEST_EACH(make_scene, remove_scene)
 
 TEST_WITH(struct scene *s, one_file_of_a_project_makes_a_corpus_that_can_be_fetched)
 {
-    describe(s, s->sha256, "");
+    describe_file(s, s->sha256, "");
     must_answer(s, "list", 0, "can be fetched: mine (CC0) from http://127.0.0.1:");
     must_answer(s, "prepare", 66, "run `alibi data fetch mine` first");
     assert_int_equal(s->server.requests_n, 0);
@@ -117,7 +117,7 @@ TEST_WITH(struct scene *s, one_file_of_a_project_makes_a_corpus_that_can_be_fetc
     assert_string_equal(test_place_read(s->place, "data/fetched/mine/train.txt", NULL),
                         members[0].text);
     must_answer(s, "prepare", 0, "copy `data:` of ");
-    describe(s, s->sha256, test_place_read(s->place, "data/mine.yaml", NULL));
+    describe_file(s, s->sha256, test_place_read(s->place, "data/mine.yaml", NULL));
     must_answer(s, "prepare", 0, "to use it in a grid: `base: [data/mine.yaml]`");
     must_answer(s, "verify", 0, "all files match");
 }
@@ -127,7 +127,7 @@ TEST_WITH(struct scene *s, an_archive_with_another_hash_is_not_kept)
     char other[HASH_HEX_BYTES];
 
     hash_sha256_hex(other, "other", 5);
-    describe(s, other, "");
+    describe_file(s, other, "");
     must_answer(s, "fetch", 65, "SHA-256");
     assert_false(has(s, "data/fetched/mine.zip"));
     assert_false(has(s, "data/fetched/mine/train.txt"));
@@ -135,7 +135,7 @@ TEST_WITH(struct scene *s, an_archive_with_another_hash_is_not_kept)
 
 TEST_WITH(struct scene *s, a_faulty_file_is_named_and_hides_no_other)
 {
-    describe(s, "x", "");
+    describe_file(s, "x", "");
     must_answer(s, "list", 0, "mine.yaml:5:11: sha256: expected 64 lower-case hex digits");
     must_answer(s, "list", 0, "can be fetched: wikitext103 ");
     must_answer(s, "fetch", 65, "mine.yaml:5:11: ");
@@ -144,7 +144,7 @@ TEST_WITH(struct scene *s, a_faulty_file_is_named_and_hides_no_other)
 
 TEST_WITH(struct scene *s, the_counts_of_the_file_are_checked)
 {
-    describe(s, s->sha256, "data: { train_tokens: 6 }\n");
+    describe_file(s, s->sha256, "data: { train_tokens: 6 }\n");
     must_answer(s, "fetch", 0, "next:");
     must_answer(s, "prepare", 65, "mine: train has 5 tokens, but the public corpus has 6");
     assert_false(has(s, "data/mine"));

@@ -199,7 +199,7 @@ static void read_dictionary(const uint8_t *bytes, size_t n, struct arena *a, str
 static void read_text(const uint8_t *bytes, size_t n, struct arena *a, struct err *e)
 {
     struct dictionary d;
-    const struct text text = {.bytes = (const char *)bytes, .n = n, .place = "fuzz"};
+    const struct text text = {.bytes = (const char *)bytes, .n = n, .name = "fuzz"};
     (void)dictionary_build(&d, a, &text, 16, e);
 }
 

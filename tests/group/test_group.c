@@ -58,20 +58,20 @@ static void leave_lost(void *context, const struct err *e)
 static _Noreturn void be_rank(const struct test_place *p, int32_t rank, int32_t ranks_n,
                               const struct rank_case *c)
 {
-    char meet[TEST_PATH_BYTES + 16], place[16], node[16], host[16];
+    char meet[TEST_PATH_BYTES + 16], label[16], node[16], host[16];
     struct group *g = NULL;
     struct err e = {0};
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     snprintf(meet, sizeof meet, "%s/meet", p->path);
-    snprintf(place, sizeof place, "place%d", rank);
+    snprintf(label, sizeof label, "place%d", rank);
     snprintf(node, sizeof node, "node%d", rank);
     if (c->hosts) snprintf(host, sizeof host, "127.0.0.%d", c->hosts[rank] - 'a' + 1);
     const struct group_options o = {.rank = rank,
                                     .ranks_n = ranks_n,
                                     .meet = c->meet ? c->meet : meet,
                                     .host = c->hosts ? host : c->host,
-                                    .place = place,
+                                    .label = label,
                                     .node = node,
                                     .identity = c->identity ? c->identity : "code: a\n",
                                     .meet_s = c->meet_s > 0.0 ? c->meet_s : DEADLINE_S,
@@ -98,7 +98,8 @@ static pid_t start_as(struct test_place *p, int32_t file, int32_t rank, int32_t 
     be_rank(p, rank, ranks_n, c);
 }
 
-static pid_t start(struct test_place *p, int32_t rank, int32_t ranks_n, const struct rank_case *c)
+static pid_t start_rank(struct test_place *p, int32_t rank, int32_t ranks_n,
+                        const struct rank_case *c)
 {
     return start_as(p, rank, rank, ranks_n, c);
 }
@@ -143,7 +144,7 @@ static void assert_result(const struct test_place *p, int32_t file, const char *
 static void run_ranks(struct test_place *p, int32_t ranks_n, const struct rank_case *c)
 {
     pid_t pid[RANKS_N];
-    for (int32_t rank = 0; rank < ranks_n; rank++) pid[rank] = start(p, rank, ranks_n, c);
+    for (int32_t rank = 0; rank < ranks_n; rank++) pid[rank] = start_rank(p, rank, ranks_n, c);
     for (int32_t rank = 0; rank < ranks_n; rank++) await(pid[rank]);
 }
 
@@ -529,7 +530,7 @@ TEST_WITH(struct test_place *p, the_timeout_names_a_stopped_rank)
                                              {.run = stop_before_end, .stall_s = 2.0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pid_t pid[3];
-        for (int32_t rank = 0; rank < 3; rank++) pid[rank] = start(p, rank, 3, &cases[i]);
+        for (int32_t rank = 0; rank < 3; rank++) pid[rank] = start_rank(p, rank, 3, &cases[i]);
         await(pid[0]);
         await(pid[1]);
         for (int32_t rank = 0; rank < 2; rank++) {
@@ -563,7 +564,7 @@ TEST_WITH(struct test_place *p, a_rank_0_that_shares_late_is_waited_for)
 TEST_WITH(struct test_place *p, a_rank_that_never_comes_is_named)
 {
     const struct rank_case c = {.run = exchange_sizes, .meet_s = 2.0};
-    pid_t first = start(p, 0, 4, &c), other = start(p, 1, 4, &c);
+    pid_t first = start_rank(p, 0, 4, &c), other = start_rank(p, 1, 4, &c);
     await(first);
     await(other);
     assert_result(p, 0, "2, 3 of 4 did not come; see their logs [absent -1 ]");
@@ -591,7 +592,7 @@ TEST_WITH(struct test_place *p, a_meet_file_that_leads_nowhere_is_named)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct rank_case c = {.run = exchange_sizes, .meet_s = 0.1};
         if (cases[i].text) test_place_write(p, "meet", cases[i].text, strlen(cases[i].text));
-        await(start(p, 1, 2, &c));
+        await(start_rank(p, 1, 2, &c));
         assert_result(p, 1, cases[i].words);
     }
 }
@@ -610,20 +611,20 @@ TEST_WITH(struct test_place *p, strangers_and_wrong_keys_neither_join_nor_end_a_
     const struct rank_case wrong = {
         .run = exchange_sizes, .meet_s = 0.1, .meet = test_place_path(p, "other")};
     char text[200], address[GROUP_ADDRESS_BYTES], garbage[4096] = "garbage";
-    pid_t pid[3] = {start(p, 0, 3, &c)};
+    pid_t pid[3] = {start_rank(p, 0, 3, &c)};
     int fd[3];
 
     read_meet(p, text, address);
     char *digit = &text[strlen(text) - 2]; /* of the key */
     *digit = *digit == '0' ? '1' : '0';
     test_place_write(p, "other", text, strlen(text));
-    await(start(p, 1, 3, &wrong));
+    await(start_rank(p, 1, 3, &wrong));
     assert_result(p, 1, "refused the key; the file is of another attempt");
     for (int i = 0; i < 3; i++) assert_ok(socket_connect(&fd[i], address, socket_deadline(0), &e));
     assert_ok(socket_send(fd[0], garbage, sizeof garbage, socket_deadline(0), &e));
     close(fd[1]); /* fd[2] says nothing */
-    pid[1] = start(p, 1, 3, &c);
-    pid[2] = start(p, 2, 3, &c);
+    pid[1] = start_rank(p, 1, 3, &c);
+    pid[2] = start_rank(p, 2, 3, &c);
     for (int32_t rank = 0; rank < 3; rank++) await(pid[rank]);
     assert_all_ok(p, 3);
     close(fd[0]);
@@ -689,7 +690,7 @@ TEST_WITH(struct test_place *p, strangers_that_fill_the_queue_of_a_rank_do_not_e
     for (int is_stopped = 0; is_stopped < 2; is_stopped++) {
         struct sockaddr_un at = {0};
         socklen_t n;
-        pid_t first = start(p, 0, 3, &c);
+        pid_t first = start_rank(p, 0, 3, &c);
         pid_t pid[2] = {start_as(p, 1, 1, 3, &c), start_as(p, 2, 1, 3, &c)};
         int32_t refused = await_one(p, 1, 2), file = 3 - refused;
         await(pid[refused - 1]);
@@ -751,19 +752,19 @@ TEST_WITH(struct test_place *p, a_key_that_is_replayed_over_tcp_takes_no_place_o
                                    .meet_s = 0.1,
                                    .meet = test_place_path(p, "copy")};
     char text[200], address[GROUP_ADDRESS_BYTES];
-    pid_t first = start(p, 0, 3, &c);
+    pid_t first = start_rank(p, 0, 3, &c);
 
     read_meet(p, text, address);
     assert_memory_equal(address, "tcp:", 4);
     test_place_write(p, "copy", text, strlen(text));
-    pid_t pid[2] = {start(p, 1, 3, &c), start(p, 2, 3, &c)};
+    pid_t pid[2] = {start_rank(p, 1, 3, &c), start_rank(p, 2, 3, &c)};
     await(pid[0]);
     await(pid[1]);
     await(first);
     assert_all_ok(p, 3);
     await(start_as(p, 3, 1, 3, &late)); /* the group has ended, and its port is closed */
     assert_result(p, 3, "rank 0 at tcp:localhost:");
-    first = start(p, 0, 3, &c); /* another meeting has another key */
+    first = start_rank(p, 0, 3, &c); /* another meeting has another key */
     read_meet(p, text, address);
     FILE *copy = fopen(test_place_path(p, "copy"), "r+");
     assert_non_null(copy);
@@ -775,8 +776,8 @@ TEST_WITH(struct test_place *p, a_key_that_is_replayed_over_tcp_takes_no_place_o
     fclose(copy);
     await(start_as(p, 3, 1, 3, &late));
     assert_result(p, 3, "refused the key; the file is of another attempt");
-    pid[0] = start(p, 1, 3, &c);
-    pid[1] = start(p, 2, 3, &c);
+    pid[0] = start_rank(p, 1, 3, &c);
+    pid[1] = start_rank(p, 2, 3, &c);
     await(pid[0]);
     await(pid[1]);
     await(first);
@@ -790,13 +791,13 @@ TEST_WITH(struct test_place *p, peers_that_stay_silent_over_tcp_hold_up_no_meeti
     enum { SILENT_N = 300 }; /* more than a rank keeps */
     char text[200], address[GROUP_ADDRESS_BYTES];
     int fd[SILENT_N];
-    pid_t pid[3] = {start(p, 0, 3, &c)};
+    pid_t pid[3] = {start_rank(p, 0, 3, &c)};
 
     read_meet(p, text, address);
     for (int i = 0; i < SILENT_N; i++)
         assert_ok(socket_connect(&fd[i], address, socket_deadline(DEADLINE_S), &e));
-    pid[1] = start(p, 1, 3, &c);
-    pid[2] = start(p, 2, 3, &c);
+    pid[1] = start_rank(p, 1, 3, &c);
+    pid[2] = start_rank(p, 2, 3, &c);
     for (int rank = 0; rank < 3; rank++) await(pid[rank]);
     assert_all_ok(p, 3);
     for (int i = 0; i < SILENT_N; i++) close(fd[i]);
@@ -815,13 +816,13 @@ TEST_WITH(struct test_place *p, a_stale_file_of_an_earlier_attempt_is_left_when_
     assert_ok(socket_listen(&listener, address, NULL, &e));
     snprintf(text, sizeof text, "%s %s\n", address, key);
     test_place_write(p, "meet", text, strlen(text));
-    pid[1] = start(p, 1, 2, &c);
+    pid[1] = start_rank(p, 1, 2, &c);
     while (fd < 0) {
         struct pollfd polled = {.fd = listener, .events = POLLIN};
         assert_int_equal(socket_wait(&polled, 1, socket_deadline(DEADLINE_S), &e), 1);
         assert_ok(socket_accept(&fd, listener, &e));
     }
-    pid[0] = start(p, 0, 2, &c);
+    pid[0] = start_rank(p, 0, 2, &c);
     await(pid[0]);
     await(pid[1]);
     assert_all_ok(p, 2);
@@ -836,11 +837,11 @@ TEST_WITH(struct test_place *p, a_stale_file_of_an_earlier_attempt_is_left_when_
 TEST_WITH(struct test_place *p, a_rank_that_comes_twice_is_refused_and_the_group_goes_on)
 {
     const struct rank_case c = {.run = exchange_sizes};
-    pid_t pid[4] = {start(p, 0, 3, &c), start_as(p, 1, 1, 3, &c), start_as(p, 3, 1, 3, &c)};
+    pid_t pid[4] = {start_rank(p, 0, 3, &c), start_as(p, 1, 1, 3, &c), start_as(p, 3, 1, 3, &c)};
     int32_t refused = await_one(p, 1, 3);
 
     assert_result(p, refused, "error: rank 1 on place1: rank 1 has already come, from place1");
-    pid[3] = start(p, 2, 3, &c);
+    pid[3] = start_rank(p, 2, 3, &c);
     for (int i = 0; i < 4; i++) await(pid[i]);
     assert_result(p, 0, "ok");
     assert_result(p, 4 - refused, "ok");
@@ -867,7 +868,7 @@ TEST_WITH(struct test_place *p, another_identity_or_number_of_ranks_ends_the_mee
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct rank_case c = {.run = exchange_sizes, .identity = own};
         const struct rank_case wrong = {.run = exchange_sizes, .identity = cases[i].identity};
-        pid_t first = start(p, 0, 3, &c), other = start(p, 1, cases[i].ranks_n, &wrong);
+        pid_t first = start_rank(p, 0, 3, &c), other = start_rank(p, 1, cases[i].ranks_n, &wrong);
         await(first);
         await(other);
         assert_result(p, 0, cases[i].words);
@@ -878,7 +879,7 @@ TEST_WITH(struct test_place *p, another_identity_or_number_of_ranks_ends_the_mee
 TEST_WITH(struct test_place *p, a_rank_lost_before_all_have_met_is_named)
 {
     const struct rank_case c = {.run = exchange_sizes};
-    pid_t first = start(p, 0, 3, &c);
+    pid_t first = start_rank(p, 0, 3, &c);
     pid_t pid[2] = {start_as(p, 1, 2, 3, &c), start_as(p, 2, 2, 3, &c)};
 
     /* One of the two is refused; then the other one has come. */
@@ -898,7 +899,7 @@ TEST_WITH(struct test_place *p, options_out_of_range_are_refused)
     long_text[sizeof long_text - 1] = '\0';
     const struct group_options good = {.ranks_n = 2,
                                        .meet = test_place_path(p, "meet"),
-                                       .place = "here",
+                                       .label = "here",
                                        .identity = "",
                                        .meet_s = 1.0};
     struct group_options o[9];
@@ -909,7 +910,7 @@ TEST_WITH(struct test_place *p, options_out_of_range_are_refused)
     o[3].rank = -1;
     o[4].meet_s = 0.0;
     o[5].stall_s = (double)NAN;
-    o[6].place = long_text;
+    o[6].label = long_text;
     o[7].identity = long_text;
     o[8].host = long_text;
     for (int i = 0; i < 9; i++) {

@@ -32,16 +32,16 @@ static void leave_lost(void *context, const struct err *e)
 static _Noreturn void be_rank(int32_t rank, int32_t ranks_n, const char *meet, test_rank_fn *run,
                               const void *context)
 {
-    char place[16];
+    char label[16];
     struct group *g = NULL;
     struct err e = {0};
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    snprintf(place, sizeof place, "place%d", rank);
+    snprintf(label, sizeof label, "place%d", rank);
     const struct group_options o = {.rank = rank,
                                     .ranks_n = ranks_n,
                                     .meet = meet,
-                                    .place = place,
+                                    .label = label,
                                     .identity = "code: a\n",
                                     .meet_s = test_meet_s,
                                     .lost = leave_lost};

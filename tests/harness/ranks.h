@@ -6,7 +6,7 @@
 
 /* test_ranks - runs the function in ranks_n processes that have met, and ends the group with what
  * it returns. result[rank]: "ok"; "error: " and its own error; "lost: " and the first cause; "" if
- * it was killed. Places are "place0" and so on. A rank that does not end within two minutes fails
+ * it was killed. Labels are "place0" and so on. A rank that does not end within two minutes fails
  * the case. */
 enum { TEST_RANKS_MAX = 8, TEST_RESULT_BYTES = 1100 };
 typedef int test_rank_fn(struct group *g, const void *context, struct err *e);

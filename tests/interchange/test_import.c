@@ -112,7 +112,8 @@ static void put_zip(const struct fixture *f, const void *pickle, size_t n)
 }
 
 /* Where the fixture's pickle has these bytes, from `from` on (NULL: its start). */
-static const char *find(const struct fixture *f, const char *from, const char *bytes, size_t n)
+static const char *find_bytes(const struct fixture *f, const char *from, const char *bytes,
+                              size_t n)
 {
     const char *pickle = f->file.pickle, *at = from ? from : pickle;
 
@@ -356,7 +357,7 @@ TEST_WITH(struct fixture *f, descriptions_that_deceive_are_rejected)
         {BYTES("decoder.layers.0.fc1.weight"), BYTES("decoder.layers.0.fc2.weight"), "twice"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *at = find(f, NULL, cases[i].from, cases[i].from_n);
+        const char *at = find_bytes(f, NULL, cases[i].from, cases[i].from_n);
         put_changed(f, at, cases[i].from_n, cases[i].to, cases[i].to_n);
         refuse(f, cases[i].word);
     }
@@ -373,7 +374,7 @@ TEST_WITH(struct fixture *f, a_tensor_of_another_model_is_named)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t n = strlen(cases[i].from);
-        put_changed(f, find(f, NULL, cases[i].from, n), n, cases[i].to, n);
+        put_changed(f, find_bytes(f, NULL, cases[i].from, n), n, cases[i].to, n);
         refuse_weights(f, cases[i].word);
     }
 }
@@ -382,10 +383,10 @@ TEST_WITH(struct fixture *f, a_tensor_of_another_model_is_named)
  * that of a tied tensor. A storage is its key, in the tuple after the tensor's name. */
 TEST_WITH(struct fixture *f, a_tied_tensor_that_differs_is_rejected)
 {
-    const char *fc1 = find(f, NULL, BYTES("decoder.layers.0.fc1.weight"));
-    const char *key = find(f, fc1, BYTES("X\2\0\0\0")); /* and two digits */
-    const char *head = find(f, NULL, BYTES("decoder.adaptive_softmax.head.word_proj.weight"));
-    const char *tuple = find(f, head, BYTES("h:h2M\0\10t"));
+    const char *fc1 = find_bytes(f, NULL, BYTES("decoder.layers.0.fc1.weight"));
+    const char *key = find_bytes(f, fc1, BYTES("X\2\0\0\0")); /* and two digits */
+    const char *head = find_bytes(f, NULL, BYTES("decoder.adaptive_softmax.head.word_proj.weight"));
+    const char *tuple = find_bytes(f, head, BYTES("h:h2M\0\10t"));
 
     put_changed(f, tuple, strlen("h:"), key, 7);
     refuse_weights(f, "word_proj.weight differs from");

@@ -170,7 +170,7 @@ static void feed_forward(struct formula *f, row_c *y, const row_c *x, int32_t l)
     memcpy(f->key, x, sizeof f->key);
 }
 
-static void add(const struct formula *f, row_c *y, const row_c *x)
+static void add_rows(const struct formula *f, row_c *y, const row_c *x)
 {
     for (int32_t t = 0; t < f->T; t++)
         for (int32_t c = 0; c < f->s->model.dim; c++) y[t][c] += x[t][c];
@@ -185,10 +185,10 @@ static void layer(struct formula *f, row_c *x, int32_t l)
     snprintf(n2, sizeof n2, "decoder.layers.%d.final_layer_norm", l);
     if (block == SPEC_POST) {
         attention(f, attended, (const row_c *)x, l);
-        add(f, x, (const row_c *)attended);
+        add_rows(f, x, (const row_c *)attended);
         norm(f, x, (const row_c *)x, n1);
         feed_forward(f, fed, (const row_c *)x, l);
-        add(f, x, (const row_c *)fed);
+        add_rows(f, x, (const row_c *)fed);
         norm(f, x, (const row_c *)x, n2);
         return;
     }
@@ -196,10 +196,10 @@ static void layer(struct formula *f, row_c *x, int32_t l)
     attention(f, attended, (const row_c *)a, l);
     if (block == SPEC_PARALLEL) memcpy(b, a, sizeof b);
     if (block == SPEC_PARALLEL2) norm(f, b, (const row_c *)x, n2);
-    add(f, x, (const row_c *)attended);
+    add_rows(f, x, (const row_c *)attended);
     if (block == SPEC_SEQUENTIAL) norm(f, b, (const row_c *)x, n2);
     feed_forward(f, fed, (const row_c *)b, l);
-    add(f, x, (const row_c *)fed);
+    add_rows(f, x, (const row_c *)fed);
 }
 
 /* Table, map, norm, position row. */

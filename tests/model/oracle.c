@@ -296,7 +296,7 @@ static bool is_kind(const struct oracle *o, size_t i)
     return kinds[i].stated != NULL && strcmp(stated, kinds[i].stated) == 0;
 }
 
-static void check(struct oracle *o)
+static void check_oracle(struct oracle *o)
 {
     enum { KINDS_N = sizeof kinds / sizeof *kinds };
     size_t kind = 0;
@@ -314,7 +314,7 @@ static void check(struct oracle *o)
 
 static void check_or_reject(struct oracle *o)
 {
-    if (setjmp(o->rejected) == 0) check(o);
+    if (setjmp(o->rejected) == 0) check_oracle(o);
 }
 
 /* The file's name without folder and ending. */

@@ -18,7 +18,7 @@ static const struct {
 };
 
 /* The text of a key, or what it is without it. */
-static const char *get(const struct safetensors *f, const char *key, const char *otherwise)
+static const char *get_text(const struct safetensors *f, const char *key, const char *otherwise)
 {
     const char *text = safetensors_metadata(f, key);
     return text == NULL ? otherwise : text;
@@ -26,7 +26,7 @@ static const char *get(const struct safetensors *f, const char *key, const char 
 
 static int32_t get_int(struct oracle *o, const struct safetensors *f, const char *key)
 {
-    const char *text = get(f, key, "absent");
+    const char *text = get_text(f, key, "absent");
     int64_t value = 0;
     if (!str_to_int(&value, text) || value > INT32_MAX)
         oracle_reject(o, "metadata %s is %s, expected a number", key, text);
@@ -86,7 +86,7 @@ static void set_cutoffs(struct oracle *o, struct spec *s, const char *text)
 
 static void set_softmax(struct oracle *o, struct spec *s, const struct safetensors *f)
 {
-    const char *cutoffs = get(f, "cutoff", "none");
+    const char *cutoffs = get_text(f, "cutoff", "none");
     bool plain = strcasecmp(cutoffs, "none") == 0;
     s->model.softmax = plain ? SPEC_PLAIN : SPEC_ADAPTIVE;
     s->model.adaptive_factor = 4;
@@ -97,9 +97,9 @@ static void set_softmax(struct oracle *o, struct spec *s, const struct safetenso
     if (s->model.adaptive_factor < 1)
         oracle_reject(o, "metadata adaptive_factor is %d, expected at least 1",
                       s->model.adaptive_factor);
-    bool tied = plain ? strcmp(get(f, "share_input_output_embed", "True"), "True") == 0
-                      : strcmp(get(f, "tie_adaptive_weights", "True"), "True") == 0 &&
-                            strcmp(get(f, "tie_adaptive_proj", "True"), "True") == 0;
+    bool tied = plain ? strcmp(get_text(f, "share_input_output_embed", "True"), "True") == 0
+                      : strcmp(get_text(f, "tie_adaptive_weights", "True"), "True") == 0 &&
+                            strcmp(get_text(f, "tie_adaptive_proj", "True"), "True") == 0;
     if (!tied) oracle_reject(o, "the weights are not tied, only tied ones are computed here");
 }
 
@@ -108,7 +108,7 @@ static void set_temperature(struct oracle *o, struct spec *s, const struct safet
 {
     static const char *const names[] = {"temperature", "temperature_bias", "temperature_length",
                                         "temperature_scale"};
-    bool log = strcmp(get(f, "temperature", "none"), "log") == 0;
+    bool log = strcmp(get_text(f, "temperature", "none"), "log") == 0;
     for (size_t i = 0; i < (log ? 3 : 4); i++)
         set_option(o, s, oracle_name(o, "%s.%s", log ? "eval" : "model", names[i]),
                    safetensors_metadata(f, names[i]));
@@ -122,15 +122,15 @@ void oracle_spec(struct oracle *o, struct spec *s, const struct safetensors *f)
                                         "model.attention_window_layers"};
     spec_init(s);
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        if (strcmp(get(f, fixed[i].key, fixed[i].value), fixed[i].value) != 0)
+        if (strcmp(get_text(f, fixed[i].key, fixed[i].value), fixed[i].value) != 0)
             oracle_reject(o, "metadata %s is %s, only %s is computed here", fixed[i].key,
-                          get(f, fixed[i].key, ""), fixed[i].value);
+                          get_text(f, fixed[i].key, ""), fixed[i].value);
     s->data.vocab = get_int(o, f, "vocab");
     s->model.dim = get_int(o, f, "dim");
     s->model.heads = get_int(o, f, "heads");
     s->model.ffn = get_int(o, f, "ffn");
     s->model.layers = get_int(o, f, "layers");
-    s->model.final_norm = strcmp(get(f, "final_norm", "False"), "True") == 0;
+    s->model.final_norm = strcmp(get_text(f, "final_norm", "False"), "True") == 0;
     s->model.dropout = s->model.dropout_attention = 0.0;
     s->model.dropout_relu = s->model.dropout_softmax = 0.0;
     oracle_position(o, s, &(struct oracle_texts){.get = get_metadata, .from = f});
@@ -148,7 +148,7 @@ void oracle_spec(struct oracle *o, struct spec *s, const struct safetensors *f)
 }
 
 /* The tensors PREFIX.<name> of a file. */
-static void load(struct oracle *o, const struct safetensors *file, const char *prefix)
+static void load_tensors(struct oracle *o, const struct safetensors *file, const char *prefix)
 {
     const struct shape_params *params = model_params(o->model_own);
     for (int32_t i = 0; i < params->tensors_n; i++) {
@@ -168,7 +168,7 @@ static void load(struct oracle *o, const struct safetensors *file, const char *p
 
 void oracle_load(struct oracle *o, const char *prefix)
 {
-    load(o, o->file_own, prefix);
+    load_tensors(o, o->file_own, prefix);
 }
 
 void oracle_open_weights(struct oracle *o, struct spec *theirs)
@@ -190,5 +190,5 @@ void oracle_load_weights(struct oracle *o, const struct spec *s)
     if (s->data.vocab != theirs.data.vocab || s->model.dim != theirs.model.dim ||
         s->model.layers != theirs.model.layers || s->model.heads != theirs.model.heads)
         oracle_reject(o, "the weights are those of another model");
-    load(o, o->weights_own, "w");
+    load_tensors(o, o->weights_own, "w");
 }

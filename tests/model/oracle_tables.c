@@ -103,7 +103,7 @@ static struct text take_text(struct oracle *o, const char *split)
     size_t n = (size_t)t->elements_n;
     char *bytes = arena_alloc(&o->arena, n + 1);
     for (size_t i = 0; i < n; i++) bytes[i] = (char)((const int32_t *)t->data)[i];
-    return (struct text){.bytes = bytes, .n = n, .place = split};
+    return (struct text){.bytes = bytes, .n = n, .name = split};
 }
 
 /* The ids of a text, by way of a token file. */
@@ -123,7 +123,7 @@ static void check_ids(struct oracle *o, const struct dictionary *d, const struct
     int32_t *ids = oracle_int_array(o, n + 1);
     tokens_read(&tokens, 0, n, ids);
     tokens_close(&tokens);
-    oracle_check_ints(o, ids, n, oracle_name(o, "%s.ids", text->place));
+    oracle_check_ints(o, ids, n, oracle_name(o, "%s.ids", text->name));
 }
 
 /* Ids of each line of a text, its </s> included. */
@@ -140,7 +140,7 @@ static void check_lengths(struct oracle *o, const struct text *text)
         if (item == TEXT_LINE) words = 0;
     }
     oracle_must(o, item);
-    oracle_check_ints(o, lengths, n, oracle_name(o, "%s.line_lengths", text->place));
+    oracle_check_ints(o, lengths, n, oracle_name(o, "%s.line_lengths", text->name));
 }
 
 static void check_dictionary(struct oracle *o, const struct dictionary *d)

@@ -22,7 +22,7 @@ struct kept {
     int32_t layers, slopes_n;
 };
 
-static int keep(void *context, const struct heads_layer *l, struct err *err)
+static int keep_layer(void *context, const struct heads_layer *l, struct err *err)
 {
     struct kept *k = context;
     int64_t n = (int64_t)l->H * l->T * l->T;
@@ -40,7 +40,7 @@ static struct kept see(struct model_bench *k)
     static struct kept kept;
     const struct model_batch batch = model_bench_batch(NULL, 1, LENGTH, 3);
     kept = (struct kept){0};
-    assert_ok(heads_see(k->m, k->m->b, &k->m->spec.model, &batch, keep, &kept, &e));
+    assert_ok(heads_see(k->m, k->m->b, &k->m->spec.model, &batch, keep_layer, &kept, &e));
     assert_int_equal(kept.layers, 2);
     return kept;
 }

@@ -62,7 +62,7 @@ static const struct {
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
-static void set(struct spec *s, const char *key, const char *value)
+static void set_key(struct spec *s, const char *key, const char *value)
 {
     char name[64];
     snprintf(name, sizeof name, "model.%s", key);
@@ -77,7 +77,7 @@ static void set_all(struct spec *s, const char *settings)
     for (char *pair = strtok_r(text, " ", &rest); pair; pair = strtok_r(NULL, " ", &rest)) {
         char *value = strchr(pair, '=');
         *value = '\0';
-        set(s, pair, value + 1);
+        set_key(s, pair, value + 1);
     }
 }
 

@@ -56,7 +56,7 @@ static int seen_attention(struct backend *b, const struct attention *a, struct e
 }
 
 /* Replaces the functions of a bench's backend by counting ones. */
-static void watch(struct model_bench *k)
+static void watch_backend(struct model_bench *k)
 {
     memset(&seen, 0, sizeof seen);
     seen.inner = k->b->ops;
@@ -75,7 +75,7 @@ TEST(there_are_seven_dropout_sites)
     struct model_batch batch = model_bench_batch(NULL, ROWS, LENGTH, 6);
     model_bench_dropout(&s, 0.1);
     struct model_bench *k = model_bench_open(&s, ROWS, LENGTH, true);
-    watch(k);
+    watch_backend(k);
     batch.first_row = 5;
     model_bench_loss(k, &batch, 0, 0);
     for (uint32_t stream = 0; stream < STREAMS_MAX; stream++) {
@@ -97,7 +97,7 @@ TEST(nothing_is_dropped_while_scoring)
     const struct model_batch batch = model_bench_batch(NULL, ROWS, LENGTH, 6);
     model_bench_dropout(&s, 0.5);
     struct model_bench *k = model_bench_open(&s, ROWS, LENGTH, true);
-    watch(k);
+    watch_backend(k);
     model_bench_score(k, &batch, 0, 8);
     for (int i = 0; i < STREAMS_MAX; i++) assert_int_equal(seen.calls[i], 0);
 }
@@ -107,7 +107,7 @@ TEST(nothing_is_allocated_after_open)
     struct spec s = model_bench_spec(SPEC_T5, SPEC_ADAPTIVE);
     const struct model_batch batch = model_bench_batch(NULL, ROWS, LENGTH, 6);
     struct model_bench *k = model_bench_open(&s, ROWS, LENGTH, true);
-    watch(k);
+    watch_backend(k);
     for (uint32_t u = 0; u < 3; u++) {
         model_bench_loss(k, &batch, u, 0);
         model_bench_apply(k, u, 0.1, TOKENS);
@@ -123,7 +123,7 @@ TEST(a_model_is_three_allocations)
     struct model_bench *k = model_bench_open(&s, ROWS, LENGTH, true);
     struct model *second = NULL;
     struct shape_capacity o = {.rows_max = ROWS, .length_max = LENGTH, .scored_max = TOKENS};
-    watch(k);
+    watch_backend(k);
     assert_ok(model_open(&second, k->b, &s, &o, &e));
     assert_int_equal(seen.allocations_n, 3);
     int64_t values = model_params(second)->elements_n * (int64_t)sizeof(float);

@@ -158,7 +158,7 @@ static int train(struct backend *b, const struct training *t, int32_t ranks_n, i
         rc = ERR(e, ERR_INTERNAL, "the model has other bytes than planned");
         goto out;
     }
-    for (int32_t i = 0; t->piece_n > 0 && i < SHAPE_STEPS; i++) {
+    for (int32_t i = 0; t->piece_n > 0 && i < SHAPE_ROUNDS; i++) {
         assert_true(m->memory.piece_n[i] == 0 || m->memory.piece_n[i] > 2 * t->piece_n);
         m->memory.piece_n[i] = t->piece_n;
     }
@@ -192,7 +192,7 @@ static _Noreturn void be_rank(const char *meet, int32_t rank, int32_t ranks_n, i
     const struct group_options o = {.rank = rank,
                                     .ranks_n = ranks_n,
                                     .meet = meet,
-                                    .place = "cpu",
+                                    .label = "cpu",
                                     .identity = "code: a\n",
                                     .meet_s = DEADLINE_S};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -254,7 +254,8 @@ static const struct result *run_nodes(struct test_place *p, const struct trainin
     return out;
 }
 
-static const struct result *run(struct test_place *p, const struct training *t, int32_t ranks_n)
+static const struct result *run_training(struct test_place *p, const struct training *t,
+                                         int32_t ranks_n)
 {
     return run_nodes(p, t, ranks_n, 0);
 }
@@ -323,10 +324,10 @@ TEST_WITH(struct test_place *p, every_number_of_ranks_has_the_bits_of_one)
 {
     for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++) {
         const struct training *t = &trainings[i];
-        const struct result *want = run(p, t, 1);
+        const struct result *want = run_training(p, t, 1);
         if (want->rc < 0) fail_msg("%s: %s", t->name, want->text);
         for (int32_t ranks_n = 2; ranks_n <= shape_leaves(t->shards); ranks_n *= 2)
-            assert_equal(t, ranks_n, run(p, t, ranks_n), want);
+            assert_equal(t, ranks_n, run_training(p, t, ranks_n), want);
     }
 }
 
@@ -343,7 +344,7 @@ TEST_WITH(struct test_place *p, every_number_of_ranks_of_a_node_has_the_bits_of_
                                      .piece_n = 50};
     const struct training *cases[] = {&trainings[0], &learned};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct result *want = run(p, cases[i], 1);
+        const struct result *want = run_training(p, cases[i], 1);
         assert_ok(want->rc);
         for (int32_t ranks_n = 2; ranks_n <= 8; ranks_n *= 2)
             for (int32_t node_ranks = 1; node_ranks <= ranks_n; node_ranks *= 2)
@@ -355,9 +356,9 @@ TEST_WITH(struct test_place *p, every_number_of_ranks_of_a_node_has_the_bits_of_
 TEST_WITH(struct test_place *p, an_absent_shard_is_not_a_present_one)
 {
     struct training t = trainings[0];
-    const struct result *all = run(p, &t, 1);
+    const struct result *all = run_training(p, &t, 1);
     t.present[3] = 4;
-    const struct result *other = run(p, &t, 2);
+    const struct result *other = run_training(p, &t, 2);
     assert_ok(other->rc);
     assert_true(other->loss[2] == all->loss[2] && other->loss[3] != all->loss[3]);
     assert_string_not_equal(other->all[0], all->all[0]);
@@ -367,10 +368,10 @@ TEST_WITH(struct test_place *p, an_infinite_norm_changes_no_weight_of_any_rank)
 {
     struct training t = trainings[0];
     t.broken = INFINITY;
-    const struct result *want = run(p, &t, 1);
+    const struct result *want = run_training(p, &t, 1);
     assert_int_equal(want->rc, ERR_NUMBER);
     for (int32_t ranks_n = 1; ranks_n <= 8; ranks_n *= 2) {
-        const struct result *got = run(p, &t, ranks_n);
+        const struct result *got = run_training(p, &t, ranks_n);
         for (int32_t rank = 0; rank < ranks_n; rank++) {
             assert_int_equal(got[rank].rc, ERR_NUMBER);
             assert_non_null(strstr(got[rank].text, "weights unchanged"));
@@ -385,7 +386,7 @@ TEST_WITH(struct test_place *p, ranks_that_the_shards_cannot_feed_are_refused)
 {
     struct training t = trainings[0];
     t.shards = 1;
-    const struct result *got = run(p, &t, 2);
+    const struct result *got = run_training(p, &t, 2);
     bool named = false;
     for (int32_t rank = 0; rank < 2; rank++) {
         assert_true(got[rank].rc != 0);

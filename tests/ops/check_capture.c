@@ -59,7 +59,7 @@ static void close_fixture(struct fixture *d)
 static const struct dropout site = {.p = 0.3f, .key = 77, .stream = 9, .first_row = 2, .span = 5};
 
 /* y = dropout(x); theta and momentum a step of gradient x. */
-static void step(struct fixture *d)
+static void run_ops(struct fixture *d)
 {
     struct dropout at = site;
     at.step_dev = d->step_dev;
@@ -103,11 +103,11 @@ TEST(masks_and_rates_are_those_of_each_launch)
         assert_ok(d.b->ops->upload(d.b, d.step_dev, &now, sizeof now, &e));
         if (update == 1) {
             assert_ok(d.b->ops->graph_begin(d.b, &e));
-            step(&d);
+            run_ops(&d);
             assert_ok(d.b->ops->graph_end(d.b, &graph, &e));
         }
         if (update == 0)
-            step(&d);
+            run_ops(&d);
         else
             assert_ok(d.b->ops->graph_launch(d.b, graph, &e));
         assert_true(now.lr > 0.0f);
@@ -127,9 +127,9 @@ TEST(a_graph_keeps_scratch_memory_that_grew_later)
     double squares = 0.0;
     open_fixture(&d);
     float *many = memory_of(d.b, MANY * sizeof *many);
-    step(&d);
+    run_ops(&d);
     assert_ok(d.b->ops->graph_begin(d.b, &e));
-    step(&d);
+    run_ops(&d);
     assert_ok(d.b->ops->graph_end(d.b, &graph, &e));
     assert_ok(OPS(d.b, sum_squares, &e, .out_dev = d.squares_dev, .x_dev = many, .n = MANY));
     assert_ok(d.b->ops->graph_launch(d.b, graph, &e));

@@ -38,19 +38,19 @@ void op_bench_reset(struct op_bench *k)
     arena_init(&k->arena);
 }
 
-static uint32_t draw(struct op_bench *k)
+static uint32_t draw_word(struct op_bench *k)
 {
     return philox_word(k->seed, k->drawn++, 0, OP_STREAM);
 }
 
 float op_uniform(struct op_bench *k)
 {
-    return 2.0f * philox_uniform(draw(k)) - 1.0f;
+    return 2.0f * philox_uniform(draw_word(k)) - 1.0f;
 }
 
 static int32_t below_of(struct op_bench *k, int32_t n)
 {
-    return (int32_t)(draw(k) % (uint32_t)n);
+    return (int32_t)(draw_word(k) % (uint32_t)n);
 }
 
 void *op_memory(struct op_bench *k, const void *content, size_t bytes)

@@ -5,8 +5,8 @@
 
 #include "ops/op_case.h"
 
-static int run(struct op_bench *k, enum op op, const void *args, const struct op_memory *memory,
-               int32_t n, unsigned char *const *before, struct err *e)
+static int run_op(struct op_bench *k, enum op op, const void *args, const struct op_memory *memory,
+                  int32_t n, unsigned char *const *before, struct err *e)
 {
     for (int32_t i = 0; i < n; i++)
         TRY(k->b->ops->upload(k->b, memory[i].data, before[i], op_memory_bytes(&memory[i]), e));
@@ -23,9 +23,9 @@ static void check_op(struct op_bench *k, enum op op, bool flag)
     const void *args = op_case_args(&c, k, op, flag);
     assert_ok(op_arguments(k->b, op, args, memory, &n, &e));
     for (int32_t i = 0; i < n; i++) before[i] = op_memory_get(k, &memory[i]);
-    assert_ok(run(k, op, args, memory, n, before, &e));
+    assert_ok(run_op(k, op, args, memory, n, before, &e));
     for (int32_t i = 0; i < n; i++) after[i] = op_memory_get(k, &memory[i]);
-    assert_ok(run(k, op, args, memory, n, before, &e));
+    assert_ok(run_op(k, op, args, memory, n, before, &e));
     for (int32_t i = 0; i < n; i++) {
         size_t bytes = op_memory_bytes(&memory[i]);
         if (memory[i].role == ARG_READ && memcmp(before[i], after[i], bytes) != 0)

@@ -12,7 +12,7 @@ enum { N = 5, I = 4, O = 3, ROOM = 4096 };
 static const float STEP = 0x1p-10f;
 
 /* Multiples of 1/64 in [-1, 1). */
-static void fill(float *x, int64_t n, uint32_t stream)
+static void fill_random(float *x, int64_t n, uint32_t stream)
 {
     for (int64_t i = 0; i < n; i++)
         x[i] = (float)(philox_word(7, (uint64_t)i, 0, stream) % 128) / 64.0f - 1.0f;
@@ -62,10 +62,10 @@ TEST(linear_gradients_are_differences)
 {
     struct linear l;
     double dx[N * I], dw[O * I], dbias[O];
-    fill(l.x, N * I, 1);
-    fill(l.w, O * I, 2);
-    fill(l.bias, O, 3);
-    fill(l.dy, N * O, 4);
+    fill_random(l.x, N * I, 1);
+    fill_random(l.w, O * I, 2);
+    fill_random(l.bias, O, 3);
+    fill_random(l.dy, N * O, 4);
     op_linear_bwd_input_double(dx, l.dy, l.w, N, I, O);
     op_linear_bwd_weight_double(dw, dbias, l.dy, l.x, N, I, O);
     check_differences(linear_value, &l, l.x, dx, N * I);
@@ -89,10 +89,10 @@ TEST(norm_gradients_are_differences)
 {
     struct norm l;
     double dx[N * I], dgain[I], dbias[I];
-    fill(l.x, N * I, 1);
-    fill(l.gain, I, 2);
-    fill(l.bias, I, 3);
-    fill(l.dy, N * I, 4);
+    fill_random(l.x, N * I, 1);
+    fill_random(l.gain, I, 2);
+    fill_random(l.bias, I, 3);
+    fill_random(l.dy, N * I, 4);
     op_layernorm_bwd_double(dx, dgain, dbias, l.dy, l.x, l.gain, N, I);
     check_differences(norm_value, &l, l.x, dx, N * I);
     check_differences(norm_value, &l, l.gain, dgain, I);
@@ -131,21 +131,21 @@ TEST(attention_gradients_are_differences)
                                 .slope = l.slope,
                                 .factor = l.factor};
     l.n = B * T * H * D;
-    fill(l.q, l.n, 1);
-    fill(l.k, l.n, 2);
-    fill(l.v, l.n, 3);
-    fill(l.dout, l.n, 4);
-    fill(l.near, H * NEAR, 5);
-    fill(l.offset, H, 6);
-    fill(l.slope, H, 7);
+    fill_random(l.q, l.n, 1);
+    fill_random(l.k, l.n, 2);
+    fill_random(l.v, l.n, 3);
+    fill_random(l.dout, l.n, 4);
+    fill_random(l.near, H * NEAR, 5);
+    fill_random(l.offset, H, 6);
+    fill_random(l.slope, H, 7);
     for (int i = 0; i < B * H * T * T; i++) l.factor[i] = i % 5 == 0 ? 0.0f : 1.25f;
-    fill(l.cosine, T * D / 2, 8);
-    fill(l.sine, T * D / 2, 9);
-    fill(l.query_factor, T, 10);
-    fill(l.head_factor, H, 11);
+    fill_random(l.cosine, T * D / 2, 8);
+    fill_random(l.sine, T * D / 2, 9);
+    fill_random(l.query_factor, T, 10);
+    fill_random(l.head_factor, H, 11);
     l.a.pairs = D / 2;
-    fill(l.high, B * H * T, 12);
-    fill(l.low, B * H * T, 13);
+    fill_random(l.high, B * H * T, 12);
+    fill_random(l.low, B * H * T, 13);
     l.a.low = l.low;
     l.a.dsums = dsums;
     static const struct attention_mask masks[] = {{0, 0, SINKS_TEXT, 0},
@@ -192,7 +192,7 @@ TEST(softmax_gradients_are_differences)
 {
     struct softmax l = {.target = {0, 3, -1, 2, 1}};
     double loss[N], dlogits[N * I];
-    fill(l.logits, N * I, 1);
+    fill_random(l.logits, N * I, 1);
     op_softmax_double(loss, dlogits, l.logits, l.target, N, I);
     check_differences(softmax_value, &l, l.logits, dlogits, N * I);
 }
@@ -202,7 +202,7 @@ TEST(rotary_backwards_undoes_rotary)
     enum { T = 3, H = 2, D = 4 };
     float x[T * H * D], as_float[T * H * D], cosine[T * D / 2], sine[T * D / 2];
     double rotated[T * H * D], back[T * H * D];
-    fill(x, T * H * D, 1);
+    fill_random(x, T * H * D, 1);
     for (int i = 0; i < T * D / 2; i++) {
         cosine[i] = cosf((float)i);
         sine[i] = sinf((float)i);

@@ -35,8 +35,8 @@ static int make(void **state)
 }
 
 /* Prepares data/cut from up to three texts. */
-static int prepare(struct test_place *f, const char *tokenizer, int64_t prefix,
-                   const char *const text[3], bool force, struct err *e)
+static int prepare_texts(struct test_place *f, const char *tokenizer, int64_t prefix,
+                         const char *const text[3], bool force, struct err *e)
 {
     const char *path[3];
     struct prepare_options o = {.name = "cut",
@@ -83,8 +83,8 @@ TEST_WITH(struct test_place *f, texts_become_documents_as_they_are)
     write_text(f, "1.txt", "ab a\n\nb");
     write_text(f, "2.txt", " <s>ba ");
     write_text(f, "3.txt", " \n ");
-    assert_ok(prepare(f, "small", DOCUMENTS_OWN_PREFIX,
-                      (const char *[3]){"1.txt", "2.txt", "3.txt"}, false, &e));
+    assert_ok(prepare_texts(f, "small", DOCUMENTS_OWN_PREFIX,
+                            (const char *[3]){"1.txt", "2.txt", "3.txt"}, false, &e));
     check_split(f, CORPUS_TEST, "|531662|30213|363", &(struct corpus_text){17, 8, 3}, 0);
     check_split(f, CORPUS_TRAIN, "", &(struct corpus_text){0, 0, 0}, 0);
     const char *piece = test_place_read(f, "data/cut.yaml", NULL);
@@ -96,7 +96,7 @@ TEST_WITH(struct test_place *f, a_folder_has_a_document_for_each_split_and_absen
 {
     write_text(f, "text/valid.txt", "aab");
     write_text(f, "text/train.txt", "b\n");
-    assert_ok(prepare(f, "bare", 4, (const char *[3]){"text"}, false, &e));
+    assert_ok(prepare_texts(f, "bare", 4, (const char *[3]){"text"}, false, &e));
     check_split(f, CORPUS_TRAIN, "|26", &(struct corpus_text){2, 2, 1}, 4);
     check_split(f, CORPUS_VALID, "|15", &(struct corpus_text){3, 1, 1}, 4);
     check_split(f, CORPUS_TEST, "", &(struct corpus_text){0, 0, 0}, 4);
@@ -160,8 +160,9 @@ TEST_WITH(struct test_place *f, what_cannot_be_cut_is_refused_and_leaves_nothing
     write_text(f, "empty.txt", "");
     write_text(f, "text/other.txt", "ab");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_fails(cases[i].code, cases[i].says,
-                     prepare(f, cases[i].tokenizer, cases[i].prefix, cases[i].text, false, &e));
+        assert_fails(
+            cases[i].code, cases[i].says,
+            prepare_texts(f, cases[i].tokenizer, cases[i].prefix, cases[i].text, false, &e));
         assert_false(file_exists(test_place_path(f, "data/cut")));
         assert_false(file_exists(test_place_path(f, "data/cut.yaml")));
         assert_false(file_exists(test_place_path(f, "data/.cut.tmp")));
@@ -174,15 +175,15 @@ TEST_WITH(struct test_place *f, a_corpus_of_another_tokenizer_prefix_or_text_is_
 
     write_text(f, "1.txt", "ab");
     write_text(f, "2.txt", "b");
-    assert_ok(prepare(f, "bare", 1, text, false, &e));
-    assert_ok(prepare(f, "bare", 1, text, false, &e));
-    assert_fails(ERR_CREATE, "--force", prepare(f, "bare", 2, text, false, &e));
-    assert_fails(ERR_CREATE, "--force", prepare(f, "small", 1, text, false, &e));
-    assert_fails(ERR_CREATE, "--force", prepare(f, "bare", 1, turned, false, &e));
+    assert_ok(prepare_texts(f, "bare", 1, text, false, &e));
+    assert_ok(prepare_texts(f, "bare", 1, text, false, &e));
+    assert_fails(ERR_CREATE, "--force", prepare_texts(f, "bare", 2, text, false, &e));
+    assert_fails(ERR_CREATE, "--force", prepare_texts(f, "small", 1, text, false, &e));
+    assert_fails(ERR_CREATE, "--force", prepare_texts(f, "bare", 1, turned, false, &e));
     check_split(f, CORPUS_TEST, "|5|2", &(struct corpus_text){3, 2, 2}, 1);
     /* The next preparation deletes the files that a killed one left. */
     write_text(f, "data/.cut.tmp/test.documents", "half");
-    assert_ok(prepare(f, "small", 1, turned, true, &e));
+    assert_ok(prepare_texts(f, "small", 1, turned, true, &e));
     assert_false(file_exists(test_place_path(f, "data/.cut.tmp")));
     check_split(f, CORPUS_TEST, "|2|5", &(struct corpus_text){3, 2, 2}, 1);
 }

@@ -8,8 +8,8 @@
 #include "data/data_support.h"
 #include "prepare/prepare.h"
 
-static int prepare(struct test_place *f, const char *name, const char *text, int32_t limit,
-                   bool force, struct err *e)
+static int prepare_folder(struct test_place *f, const char *name, const char *text, int32_t limit,
+                          bool force, struct err *e)
 {
     struct prepare_options o = {.name = name,
                                 .text_dir = text ? test_place_path(f, text) : NULL,
@@ -21,13 +21,13 @@ static int prepare(struct test_place *f, const char *name, const char *text, int
 /* Prepares data/NAME. */
 static void prepared(struct test_place *f, const char *name, const char *text, bool force)
 {
-    assert_ok(prepare(f, name, text, 0, force, &e));
+    assert_ok(prepare_folder(f, name, text, 0, force, &e));
 }
 
 static void refused(struct test_place *f, const char *name, const char *text, bool force, int code,
                     const char *words)
 {
-    assert_fails(code, words, prepare(f, name, text, 0, force, &e));
+    assert_fails(code, words, prepare_folder(f, name, text, 0, force, &e));
 }
 
 static struct corpus opened(struct test_place *f, const char *name)
@@ -103,7 +103,7 @@ TEST_WITH(struct test_place *f, another_text_or_limit_asks_for_force_or_another_
     prepared(f, "tiny", "text", false);
     prepared(f, "tiny", "moved", false);
     refused(f, "tiny", "other", false, ERR_CREATE, "--force");
-    assert_fails(ERR_CREATE, "vocab_limit=8", prepare(f, "tiny", "text", 8, false, &e));
+    assert_fails(ERR_CREATE, "vocab_limit=8", prepare_folder(f, "tiny", "text", 8, false, &e));
     prepared(f, "tiny", "other", true);
     struct corpus c = opened(f, "tiny");
     int32_t id;
@@ -163,7 +163,7 @@ TEST_WITH(struct test_place *f, two_preparations_of_one_corpus_exclude_each_othe
 
 TEST_WITH(struct test_place *f, a_limit_that_makes_words_unknown_takes_the_floor_away)
 {
-    assert_ok(prepare(f, "synthetic-bookcorpus", NULL, 64, false, &e));
+    assert_ok(prepare_folder(f, "synthetic-bookcorpus", NULL, 64, false, &e));
     struct corpus c = opened(f, "synthetic-bookcorpus");
     assert_int_equal(c.vocab, 64);
     assert_true(c.floor_perplexity == 0);
@@ -187,7 +187,7 @@ struct reports {
     int calls, ends;
 };
 
-static void report(void *context, const char *what, double share)
+static void report_progress(void *context, const char *what, double share)
 {
     struct reports *r = context;
     assert_true(*what && share > 0 && share <= 1);
@@ -199,7 +199,7 @@ TEST_WITH(struct test_place *f, long_passes_report_their_progress)
 {
     struct reports reports = {0};
     struct prepare_options o = {
-        .name = "synthetic-wikitext103", .progress = report, .progress_context = &reports};
+        .name = "synthetic-wikitext103", .progress = report_progress, .progress_context = &reports};
     assert_ok(prepare_corpus(&f->project, &o, &e));
     assert_int_equal(reports.ends, 2); /* counting the words and writing the ids of train.txt */
     assert_in_range(reports.calls, 4, 20);

@@ -29,16 +29,17 @@ struct comparison {
     int32_t runs_n;
 };
 
-static const json_t *get(const json_t *o, const char *key)
+static const json_t *get_value(const json_t *o, const char *key)
 {
     return json_object_get(o, key);
 }
 
 static int check_count(const json_t *o, const char *key, int64_t got, struct err *e)
 {
-    if (json_is_integer(get(o, key)) && json_integer_value(get(o, key)) == got) return 0;
+    if (json_is_integer(get_value(o, key)) && json_integer_value(get_value(o, key)) == got)
+        return 0;
     return ERR(e, ERR_DATA, "%s is %lld, expected %lld", key, (long long)got,
-               (long long)json_integer_value(get(o, key)));
+               (long long)json_integer_value(get_value(o, key)));
 }
 
 /* --- the text ------------------------------------------------------------------------------- */
@@ -64,7 +65,7 @@ static int read_tokens(struct tokens *t, struct comparison *c, bool with_special
 
 static int check_text(struct comparison *c, const struct tokens *t, struct err *e)
 {
-    const json_t *ids = get(c->expected_own, "ids");
+    const json_t *ids = get_value(c->expected_own, "ids");
 
     TRY(check_count(c->expected_own, "text_bytes", (int64_t)c->bytes, e));
     TRY(check_count(c->expected_own, "text_words", c->words, e));
@@ -80,7 +81,7 @@ static int check_text(struct comparison *c, const struct tokens *t, struct err *
 /* --- a protocol ----------------------------------------------------------------------------- */
 
 /* The sum of -log p over the windows, as an evaluation adds it up. */
-static int score(double *nll, struct comparison *c, const struct windows *w, struct err *e)
+static int score_windows(double *nll, struct comparison *c, const struct windows *w, struct err *e)
 {
     const struct spec *s = &pretrained_facts(c->pretrained_own)->spec;
     struct shape_capacity capacity;
@@ -106,11 +107,12 @@ static int score(double *nll, struct comparison *c, const struct windows *w, str
 }
 
 /* Compares a number, or the logarithm of one that is the exponential of a mean. */
-static int compare(struct comparison *c, const json_t *run, const char *key, double got,
-                   bool is_log, struct err *e)
+static int compare_number(struct comparison *c, const json_t *run, const char *key, double got,
+                          bool is_log, struct err *e)
 {
-    if (!json_is_number(get(run, key))) return ERR(e, ERR_DATA, "a run has no number %s", key);
-    double want = json_number_value(get(run, key));
+    if (!json_is_number(get_value(run, key)))
+        return ERR(e, ERR_DATA, "a run has no number %s", key);
+    double want = json_number_value(get_value(run, key));
     if (is_log) want = log(want);
     double difference = fabs(got - want) / fabs(want);
     if (!(difference <= c->largest)) c->largest = difference;
@@ -122,18 +124,19 @@ static int compare_measures(struct comparison *c, const json_t *run, double nll,
 {
     double bits = nll / log(2.0);
 
-    TRY(compare(c, run, "nll", nll, false, e));
-    TRY(compare(c, run, "perplexity", nll / (double)n, true, e));
-    TRY(compare(c, run, "bits_per_token", bits / (double)n, false, e));
-    TRY(compare(c, run, "bits_per_byte", bits / (double)c->bytes, false, e));
-    TRY(compare(c, run, "byte_perplexity", nll / (double)c->bytes, true, e));
-    return compare(c, run, "word_perplexity", nll / (double)c->words, true, e);
+    TRY(compare_number(c, run, "nll", nll, false, e));
+    TRY(compare_number(c, run, "perplexity", nll / (double)n, true, e));
+    TRY(compare_number(c, run, "bits_per_token", bits / (double)n, false, e));
+    TRY(compare_number(c, run, "bits_per_byte", bits / (double)c->bytes, false, e));
+    TRY(compare_number(c, run, "byte_perplexity", nll / (double)c->bytes, true, e));
+    return compare_number(c, run, "word_perplexity", nll / (double)c->words, true, e);
 }
 
 static int compare_run(struct comparison *c, const json_t *run, struct err *e)
 {
-    const char *protocol = json_string_value(get(run, "protocol"));
-    int64_t L = json_integer_value(get(run, "L")), stride = json_integer_value(get(run, "stride"));
+    const char *protocol = json_string_value(get_value(run, "protocol"));
+    int64_t L = json_integer_value(get_value(run, "L")),
+            stride = json_integer_value(get_value(run, "stride"));
     struct windows w;
     struct tokens t;
     double nll;
@@ -151,8 +154,8 @@ static int compare_run(struct comparison *c, const json_t *run, struct err *e)
     TRY(windows_make(&w, &t, rolling ? WINDOWS_ROLLING : WINDOWS_STRIDE, (int32_t)L,
                      (int32_t)stride, 0, e));
     TRY(check_count(run, "windows", w.windows_n, e));
-    TRY(check_count(get(run, "tokens") ? run : c->expected_own, "tokens", t.n, e));
-    TRY(score(&nll, c, &w, e));
+    TRY(check_count(get_value(run, "tokens") ? run : c->expected_own, "tokens", t.n, e));
+    TRY(score_windows(&nll, c, &w, e));
     c->runs_n++;
     return compare_measures(c, run, nll, t.n, e);
 }
@@ -182,7 +185,7 @@ static int compare_folder(struct comparison *c, const char *folder, const char *
     c->streamed = strstr(device, "cpu") != NULL;
     TRY(read_tokens(&t, c, false, e));
     TRY(check_text(c, &t, e));
-    json_array_foreach(get(c->expected_own, "runs"), i, run) TRY(compare_run(c, run, e));
+    json_array_foreach(get_value(c->expected_own, "runs"), i, run) TRY(compare_run(c, run, e));
     return c->runs_n > 0 ? 0 : ERR(e, ERR_DATA, "%s has no runs", path);
 }
 

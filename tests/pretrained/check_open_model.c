@@ -49,7 +49,7 @@ struct text {
 /* --- the file ------------------------------------------------------------------------------- */
 
 /* Returns a tensor of the file, NULL if it has none of that name, and marks it as used. */
-static const struct safetensors_entry *find(struct comparison *c, const char *name)
+static const struct safetensors_entry *find_tensor(struct comparison *c, const char *name)
 {
     for (int32_t i = 0; i < safetensors_count(c->expected_own); i++) {
         const struct safetensors_entry *x = safetensors_at(c->expected_own, i);
@@ -61,10 +61,10 @@ static const struct safetensors_entry *find(struct comparison *c, const char *na
 }
 
 /* Finds the values of a tensor that must have n. */
-static int take(const struct safetensors_entry **out, struct comparison *c, const char *dtype,
-                int64_t n, const char *name, struct err *e)
+static int take_tensor(const struct safetensors_entry **out, struct comparison *c,
+                       const char *dtype, int64_t n, const char *name, struct err *e)
 {
-    *out = find(c, name);
+    *out = find_tensor(c, name);
     if (!*out) return ERR(e, ERR_DATA, "no tensor %s", name);
     if (strcmp((*out)->dtype, dtype) == 0 && (n < 0 || (*out)->elements_n == n)) return 0;
     return ERR(e, ERR_DATA, "%s: %" PRId64 " elements of %s, expected %" PRId64 " of %s", name,
@@ -72,13 +72,13 @@ static int take(const struct safetensors_entry **out, struct comparison *c, cons
 }
 
 /* Compares n numbers with those of a tensor. NaN is a difference. */
-static int compare(struct comparison *c, enum measure m, const float *got, int64_t n,
-                   const char *name, struct err *e)
+static int compare_tensor(struct comparison *c, enum measure m, const float *got, int64_t n,
+                          const char *name, struct err *e)
 {
     const struct safetensors_entry *x;
     bool wide = m == LOGP64;
 
-    TRY(take(&x, c, wide ? "F64" : "F32", n, name, e));
+    TRY(take_tensor(&x, c, wide ? "F64" : "F32", n, name, e));
     for (int64_t i = 0; i < n; i++) {
         double want = wide ? ((const double *)x->data)[i] : (double)((const float *)x->data)[i];
         double scale = m == HIDDEN ? fmax(1, fabs(want)) : 1;
@@ -94,7 +94,7 @@ static int read_text(struct text *t, struct comparison *c, const char *name, str
 {
     const struct safetensors_entry *x;
 
-    TRY(take(&x, c, "I32", -1, arena_printf(&c->arena, "%s.ids", name), e));
+    TRY(take_tensor(&x, c, "I32", -1, arena_printf(&c->arena, "%s.ids", name), e));
     if (x->dims_n != 2 || x->dims[0] < 1 || x->dims[1] < 2 || x->elements_n > INT32_MAX)
         return ERR(e, ERR_DATA, "%s.ids: expected rows of two or more ids", name);
     *t = (struct text){.name = name, .rows = (int32_t)x->dims[0], .T = (int32_t)x->dims[1]};
@@ -160,7 +160,7 @@ static int compare_scores(struct comparison *c, const struct text *t, enum measu
     float *score = arena_array(&c->arena, (size_t)n, sizeof *score);
 
     TRY(model_score(c->model_own, &t->batch, t->position, n, score, e));
-    return compare(c, m, score, n, name, e);
+    return compare_tensor(c, m, score, n, name, e);
 }
 
 /* Compares the stream after layer 0. */
@@ -172,7 +172,7 @@ static int compare_hidden(struct comparison *c, const struct text *t, struct err
 
     TRY(m->b->ops->download(m->b, got, m->inner_dev_own + m->tokens_max * width,
                             (size_t)n * sizeof *got, e));
-    return compare(c, HIDDEN, got, n, arena_printf(&c->arena, "%s.hidden1", t->name), e);
+    return compare_tensor(c, HIDDEN, got, n, arena_printf(&c->arena, "%s.hidden1", t->name), e);
 }
 
 static void log_softmax(float *x, int64_t n)
@@ -193,9 +193,9 @@ static int compare_logits(struct comparison *c, const struct text *t, struct err
     float *got = arena_array(&c->arena, (size_t)V, sizeof *got);
     float *want = arena_array(&c->arena, (size_t)V, sizeof *want);
 
-    TRY(take(&positions, c, "I32", -1, arena_printf(&c->arena, "%s.positions", t->name), e));
-    TRY(take(&logits, c, "F32", t->rows * positions->elements_n * V,
-             arena_printf(&c->arena, "%s.logits", t->name), e));
+    TRY(take_tensor(&positions, c, "I32", -1, arena_printf(&c->arena, "%s.positions", t->name), e));
+    TRY(take_tensor(&logits, c, "F32", t->rows * positions->elements_n * V,
+                    arena_printf(&c->arena, "%s.logits", t->name), e));
     for (int64_t i = 0; i < t->rows * positions->elements_n; i++) {
         int32_t row = (int32_t)(i / positions->elements_n);
         int32_t at = ((const int32_t *)positions->data)[i % positions->elements_n];
@@ -220,10 +220,10 @@ static int compare_text(struct comparison *c, const struct text *t, struct err *
     const char *hidden = arena_printf(&c->arena, "%s.hidden1", t->name);
 
     TRY(open_model(c, t, NULL, e));
-    if (find(c, hidden)) TRY(model_keep_inner(c->model_own, e));
+    if (find_tensor(c, hidden)) TRY(model_keep_inner(c->model_own, e));
     TRY(compare_scores(c, t, LOGP64, arena_printf(&c->arena, "%s.logp64", t->name), e));
     TRY(compare_scores(c, t, LOGP, arena_printf(&c->arena, "%s.logp", t->name), e));
-    if (find(c, hidden)) TRY(compare_hidden(c, t, e));
+    if (find_tensor(c, hidden)) TRY(compare_hidden(c, t, e));
     return compare_logits(c, t, e);
 }
 
@@ -233,7 +233,7 @@ static int compare_evaluations(struct comparison *c, const struct text *t, struc
     struct spec_eval eval = {.mask.sink_positions = SPEC_SINKS_TEXT};
     const char *window = safetensors_metadata(c->expected_own, "window");
 
-    if (find(c, "window.logp")) {
+    if (find_tensor(c, "window.logp")) {
         if (!window || sscanf(window, "[%d, %d]", &eval.mask.window, &eval.mask.sinks) != 2)
             return ERR(e, ERR_DATA, "metadata window is not [window, sinks]");
         TRY(open_model(c, t, &eval, e));
@@ -242,7 +242,7 @@ static int compare_evaluations(struct comparison *c, const struct text *t, struc
     eval.mask = (struct spec_mask){0};
     for (int kind = 0; position_scaling_names[kind]; kind++) {
         const char *name = arena_printf(&c->arena, "scaled.%s.logp", position_scaling_names[kind]);
-        if (!find(c, name)) continue;
+        if (!find_tensor(c, name)) continue;
         eval.scaling = (enum position_scaling)kind;
         TRY(open_model(c, t, &eval, e));
         TRY(compare_scores(c, t, SCALED, name, e));
@@ -264,7 +264,7 @@ static int compare_folder(struct comparison *c, const char *folder, const char *
     c->streamed = strstr(device, "cpu") != NULL;
     TRY(read_text(&t, c, "short", e));
     TRY(compare_text(c, &t, e));
-    if (find(c, "long.ids")) {
+    if (find_tensor(c, "long.ids")) {
         TRY(read_text(&t, c, "long", e));
         TRY(compare_text(c, &t, e));
         TRY(compare_evaluations(c, &t, e));

@@ -322,7 +322,7 @@ struct ticks {
     int n, last;
     double share;
 };
-static int tick(void *context, double share, struct err *e)
+static int tick_until_last(void *context, double share, struct err *e)
 {
     struct ticks *t = context;
 
@@ -341,7 +341,7 @@ TEST_WITH(struct test_place *p, the_fingerprint_is_that_of_config_and_weights)
     int32_t n;
 
     open_folder_write(p, folder, "vocab.json", "{}"); /* is not read beside tokenizer.json */
-    assert_ok(pretrained_files(&file, &n, &p->arena, folder, tick, &ticks, &e));
+    assert_ok(pretrained_files(&file, &n, &p->arena, folder, tick_until_last, &ticks, &e));
     assert_int_equal(n, 4);
     for (int i = 0; i < 4; i++) {
         assert_string_equal(file[i].name, names[i]);
@@ -366,5 +366,5 @@ TEST_WITH(struct test_place *p, the_fingerprint_is_that_of_config_and_weights)
     pretrained_fingerprint(second, file, n);
     assert_string_not_equal(first, second);
     assert_fails(ERR_INTERRUPTED, "stopped",
-                 pretrained_files(&file, &n, &p->arena, folder, tick, &stop, &e));
+                 pretrained_files(&file, &n, &p->arena, folder, tick_until_last, &stop, &e));
 }

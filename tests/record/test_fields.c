@@ -24,7 +24,7 @@ static struct record_value value_for(const struct record_field *f, int32_t i)
 }
 
 /* Sets a member through its row. */
-static void put(struct record *r, const struct record_field *f, const struct record_value *v)
+static void put_value(struct record *r, const struct record_field *f, const struct record_value *v)
 {
     char *at = (char *)r + f->offset;
 
@@ -42,7 +42,7 @@ static struct record whole_record(enum event_type type)
     for (int32_t i = 0; i < record_fields_n; i++) {
         if (record_fields[i].type != type) continue;
         struct record_value v = value_for(&record_fields[i], i);
-        put(&r, &record_fields[i], &v);
+        put_value(&r, &record_fields[i], &v);
     }
     if (type == EVENT_EVALUATED) r.evaluated.nonfinite = 0;
     return r;

@@ -30,7 +30,7 @@ static const struct report_plant curve[] = {
     {"mini", SPEC_ROTARY, 64, 64, 512, 512, 0, 1, 0, false},
 };
 
-static char *draw(struct report_fixture *f)
+static char *draw_figure(struct report_fixture *f)
 {
     return report_fixture_report(f, "tiny",
                                  &(struct report_options){.scale = "mini", .draw = true});
@@ -49,7 +49,7 @@ static void expect_no_picture(struct report_fixture *f)
     assert_null(report_fixture_read(f, "plots/tiny-mini.svg"));
 }
 
-static void start(struct report_fixture *f)
+static void write_artefact(struct report_fixture *f)
 {
     report_fixture_write(f, "table.txt", "title: Tiny\n" FIGURE_KEYS);
     report_fixture_write(f, "plot.gp", plot_gp);
@@ -60,8 +60,8 @@ TEST_EACH(report_fixture_setup, report_fixture_teardown)
 
 TEST_WITH(struct report_fixture *f, a_figure_is_an_svg_a_png_and_a_pdf_with_its_scale_in_it)
 {
-    start(f);
-    char *text = draw(f);
+    write_artefact(f);
+    char *text = draw_figure(f);
     assert_contains(text, "Figure: plots/tiny-mini.svg, .png and .pdf\n");
     const char *svg = plot_file(f, "tiny-mini.svg");
     assert_contains(svg, "</svg>");
@@ -73,17 +73,17 @@ TEST_WITH(struct report_fixture *f, a_figure_is_an_svg_a_png_and_a_pdf_with_its_
 
 TEST_WITH(struct report_fixture *f, a_length_has_a_subscript_and_nothing_else)
 {
-    start(f);
+    write_artefact(f);
     report_fixture_write(f, "table.txt", "title: L_valid of x_1 and 2L_train\n" FIGURE_KEYS);
-    draw(f);
+    draw_figure(f);
     assert_contains(plot_file(f, "tiny-mini.gp"),
                     "\nTITLE = 'L_{valid} of x\\_1 and 2L\\_train. Scale mini'\n");
 }
 
 TEST_WITH(struct report_fixture *f, the_data_file_has_gaps_where_results_are_missing)
 {
-    start(f);
-    draw(f);
+    write_artefact(f);
+    draw_figure(f);
     const char *data = plot_file(f, "tiny-mini.dat");
     const char *first = strstr(data, "# curve: ALiBi\n64 44 0 1 512 # ");
     assert_non_null(first);
@@ -98,16 +98,16 @@ TEST_WITH(struct report_fixture *f, the_data_file_has_gaps_where_results_are_mis
 
 TEST_WITH(struct report_fixture *f, a_panel_without_a_result_is_as_wide_as_the_others)
 {
-    start(f);
+    write_artefact(f);
     report_fixture_write(f, "table.txt", "title: Tiny\npanel: position\n" FIGURE_KEYS);
-    draw(f);
+    draw_figure(f);
     assert_contains(plot_file(f, "tiny-mini.gp"), "\nPANEL_X_MAX[2] = 384\n");
 }
 
 TEST_WITH(struct report_fixture *f, a_folder_without_a_layout_is_drawn_too)
 {
     report_fixture_plant(f, "tiny", curve, sizeof curve / sizeof *curve);
-    assert_contains(draw(f), "Figure: plots/tiny-mini.svg");
+    assert_contains(draw_figure(f), "Figure: plots/tiny-mini.svg");
     const char *script = plot_file(f, "tiny-mini.gp"); /* all curves share the length */
     assert_contains(script, "\nCURVE_TITLE[1] = 'ALiBi'\n");
     assert_contains(script, ", all L=64 (512)'\n");
@@ -132,7 +132,7 @@ static void plant_crowd(struct report_fixture *f)
 TEST_WITH(struct report_fixture *f, a_crowded_figure_has_its_texts_on_the_page_and_apart)
 {
     plant_crowd(f);
-    draw(f);
+    draw_figure(f);
     report_fixture_check_svg(f, "plots/tiny-mini.svg");
     assert_contains(plot_file(f, "tiny-mini.svg"), ">96<"); /* a tick at each length */
     report_fixture_report(f, "tiny",
@@ -185,7 +185,7 @@ TEST_WITH(struct report_fixture *f, marks_that_would_touch_are_left_out)
 
 TEST_WITH(struct report_fixture *f, labels_and_scale_of_an_axis_are_of_its_column_or_of_the_layout)
 {
-    start(f);
+    write_artefact(f);
     report_fixture_write(f, "table.txt",
                          "title: Tiny\nrows: method\ncolumns: lr\nvalue: perplexity\n"
                          "series: method\nstyle: position\nx: lr\ny: perplexity\n");
@@ -195,7 +195,7 @@ TEST_WITH(struct report_fixture *f, labels_and_scale_of_an_axis_are_of_its_colum
         "AND q.point <= p.point) AS lr, e.perplexity, r.position, 'ALiBi' AS method, r.run_id "
         "FROM points p JOIN runs r USING (run_id) "
         "JOIN evaluations e USING (run_id) WHERE p.artefact = :artefact AND p.scale = :scale");
-    draw(f);
+    draw_figure(f);
     assert_contains(plot_file(f, "tiny-mini.gp"), "\nX_LABEL = 'lr'\n"
                                                   "Y_LABEL = 'perplexity (lower is better)'\n"
                                                   "X_BASE = 0\nX_TICS = '0.002 0.004 0.01'\n");
@@ -203,7 +203,7 @@ TEST_WITH(struct report_fixture *f, labels_and_scale_of_an_axis_are_of_its_colum
                          "title: Tiny\nrows: method\ncolumns: lr\nvalue: perplexity\n"
                          "series: method\nstyle: position\nx: lr\ny: perplexity\n"
                          "xlabel: learning rate\nylabel: L_valid\nxscale: log10\n");
-    draw(f);
+    draw_figure(f);
     assert_contains(plot_file(f, "tiny-mini.gp"), "\nX_LABEL = 'learning rate'\n"
                                                   "Y_LABEL = 'L_{valid}'\nX_BASE = 10\n");
 }
@@ -219,13 +219,13 @@ static const char query_of_settings[] =
 
 TEST_WITH(struct report_fixture *f, labels_and_short_names_are_in_table_figure_and_latex_alike)
 {
-    start(f);
+    write_artefact(f);
     report_fixture_write(f, "query.sql", query_of_settings);
     report_fixture_write(f, "table.txt",
                          "title: Tiny\ngroup: eval.attention_window\npanel: eval.attention_window\n"
                          "label: model.alibi_bias_max=4 | steep & long\n"
                          "label: eval.attention_window | window\nlabel: train.lr |\n" FIGURE_KEYS);
-    const char *text = draw(f);
+    const char *text = draw_figure(f);
     assert_contains(text, "\nwindow 0\n");
     assert_contains(text, "\nwindow 64\n");
     assert_contains(text, "\nALiBi alibi_bias_max=8   "); /* the rate is hidden */
@@ -251,7 +251,7 @@ TEST_WITH(struct report_fixture *f, shades_tell_lengths_apart_within_each_settin
         {"mini", SPEC_ALIBI, 128, 128, 1024, 1024, 0, 1, 42, false},
         {"mini", SPEC_ALIBI, 128, 256, 1024, 2048, 0, 1, 41, false},
     };
-    start(f);
+    write_artefact(f);
     report_fixture_plant(f, "tiny", sweep, 4);
     report_fixture_write(
         f, "query.sql",
@@ -259,7 +259,7 @@ TEST_WITH(struct report_fixture *f, shades_tell_lengths_apart_within_each_settin
         "iif(r.L_valid = 128, '', ' eval.attention_sinks=4') AS method, r.run_id "
         "FROM points p JOIN runs r USING (run_id) JOIN evaluations e USING (run_id) "
         "WHERE p.artefact = :artefact AND p.scale = :scale ORDER BY p.point");
-    draw(f);
+    draw_figure(f);
     const char *script = plot_file(f, "tiny-mini.gp");
     for (int i = 0; i < 4; i++) /* 64, 64 with sinks, 128, 128 with sinks */
         assert_contains(script,
@@ -269,11 +269,11 @@ TEST_WITH(struct report_fixture *f, shades_tell_lengths_apart_within_each_settin
 
 TEST_WITH(struct report_fixture *f, a_label_may_name_a_column_and_its_value)
 {
-    start(f);
+    write_artefact(f);
     report_fixture_write(f, "table.txt",
                          "title: Tiny\nlabel: method=ALiBi | ours\nlabel: method | model\n"
                          "label: L_valid=128 | twice\n" FIGURE_KEYS);
-    const char *text = draw(f);
+    const char *text = draw_figure(f);
     assert_contains(text, "\nmodel ");
     assert_contains(text, "  twice  192 (1536)");
     assert_contains(text, "\nours ");
@@ -289,10 +289,10 @@ TEST_WITH(struct report_fixture *f, a_label_may_name_a_column_and_its_value)
 
 TEST_WITH(struct report_fixture *f, the_same_results_give_the_same_picture)
 {
-    start(f);
-    draw(f);
+    write_artefact(f);
+    draw_figure(f);
     const char *once = plot_file(f, "tiny-mini.svg");
-    draw(f);
+    draw_figure(f);
     assert_string_equal(plot_file(f, "tiny-mini.svg"), once);
 }
 
@@ -303,7 +303,7 @@ TEST_WITH(struct report_fixture *f, the_same_results_give_the_same_picture)
 
 TEST_WITH(struct report_fixture *f, hostile_titles_and_names_stay_text)
 {
-    start(f);
+    write_artefact(f);
     report_fixture_write(f, "table.txt", "title: " HOSTILE_TITLE "\npanel: trap\n" FIGURE_KEYS);
     report_fixture_write(f, "plot.gp",
                          "set multiplot layout 1,PANELS title TITLE\n"
@@ -318,7 +318,7 @@ TEST_WITH(struct report_fixture *f, hostile_titles_and_names_stay_text)
         " AS method, " HOSTILE_SQL " AS trap, " HOSTILE_SQL " AS split, " HOSTILE_SQL
         " AS protocol, r.run_id FROM points p JOIN runs r USING (run_id) "
         "JOIN evaluations e USING (run_id) WHERE p.artefact = :artefact AND p.scale = :scale");
-    draw(f);
+    draw_figure(f);
     const char *script = plot_file(f, "tiny-mini.gp");
     assert_contains(script,
                     "\nTITLE = '`touch HACK` '' ; system(''touch HACK'') ; \\} '' \\@TRACE ");
@@ -345,9 +345,9 @@ TEST_WITH(struct report_fixture *f, without_gnuplot_the_table_is_still_the_answe
 {
     const char *path = getenv("PATH");
     char *kept = arena_strdup(&f->arena, path ? path : "");
-    start(f);
+    write_artefact(f);
     setenv("PATH", "/nonexistent", 1);
-    char *text = draw(f);
+    char *text = draw_figure(f);
     setenv("PATH", kept, 1);
     assert_contains(text, "44.00");
     assert_contains(text, "The figure was not drawn: gnuplot is not in PATH; install the package "
@@ -361,7 +361,7 @@ TEST_WITH(struct report_fixture *f, a_figure_of_perplexities_of_two_tokenizers_i
     struct store *store = f->base->store;
     FILE *null = fopen("/dev/null", "w");
 
-    start(f);
+    write_artefact(f);
     report_fixture_write(f, "table.txt",
                          "title: Tiny\nrows: method\ncolumns: L_valid\nvalue: bits_per_byte\n"
                          "series: method\nstyle: position\nx: L_valid\ny: perplexity\n");
@@ -374,15 +374,15 @@ TEST_WITH(struct report_fixture *f, a_figure_of_perplexities_of_two_tokenizers_i
         report_artefact(null, store, &f->project, "tiny", report_fixture_dir(f, "tiny"), &o, &e));
     expect_no_picture(f);
     assert_ok(database_script(store, "UPDATE results SET tokenizer_sha256 = 'aa'", &e));
-    assert_contains(draw(f), "Figure: plots/tiny-mini.svg");
+    assert_contains(draw_figure(f), "Figure: plots/tiny-mini.svg");
     fclose(null);
 }
 
 TEST_WITH(struct report_fixture *f, a_script_that_fails_is_quoted_and_leaves_no_picture)
 {
-    start(f);
+    write_artefact(f);
     report_fixture_write(f, "plot.gp", "plot no_such_variable\n");
-    char *text = draw(f);
+    char *text = draw_figure(f);
     assert_contains(text, "The figure was not drawn: gnuplot could not draw tiny-mini.gp:");
     assert_contains(text, "no_such_variable");
     expect_no_picture(f);
@@ -452,13 +452,13 @@ TEST_WITH(struct report_fixture *f, each_method_has_a_colour_and_a_mark_with_das
 
 TEST_WITH(struct report_fixture *f, a_script_for_the_preamble_of_an_earlier_version_draws)
 {
-    start(f);
+    write_artefact(f);
     report_fixture_write(
         f, "plot.gp",
         "eval FRAME\nset yrange [0.9 * Y_MIN:1.1 * Y_MAX]\n"
         "plot for [i = 1:CURVES] DATA index (i - 1) using 1:2 with linespoints linestyle "
         "CURVE_STYLE[i] linecolor rgb (CURVE_STYLE[i] == 4 ? blue(CURVE_SHADE[i]) : "
         "orange(CURVE_SHADE[i])) title name(CURVE_STYLE[i], CURVE_SHADE[i], CURVE_TITLE[i])\n");
-    draw(f);
+    draw_figure(f);
     plot_file(f, "tiny-mini.svg");
 }

@@ -59,7 +59,7 @@ static void fixture_close(struct transcript *t)
     report_fixture_teardown(&own);
 }
 
-static void check(struct transcript *t, int rc)
+static void check_command(struct transcript *t, int rc)
 {
     if (rc < 0) fail_msg("%s: %s", t->command, t->f->base->e.text);
 }
@@ -240,7 +240,7 @@ static const char *replaced(struct transcript *t, const char *text)
 }
 
 /* all: with the evaluations that have no partner. */
-static int compare(struct transcript *t, bool all)
+static int compare_filters(struct transcript *t, bool all)
 {
     const char *filters = rest(t, 2), *bar = strstr(filters, " | ");
 
@@ -252,12 +252,12 @@ static int compare(struct transcript *t, bool all)
 
 static int run_compare(struct transcript *t)
 {
-    return compare(t, true);
+    return compare_filters(t, true);
 }
 
 static int run_pair(struct transcript *t)
 {
-    return compare(t, false);
+    return compare_filters(t, false);
 }
 
 static int run_query(struct transcript *t)
@@ -342,7 +342,7 @@ static void run_command(struct transcript *t)
     fclose(t->out);
     add_output(t, printed);
     free(printed);
-    if (!commands[known].prints) check(t, rc);
+    if (!commands[known].prints) check_command(t, rc);
     if (rc < 0) add_output(t, arena_printf(&t->arena, "error %d: %s", -rc, t->f->base->e.text));
 }
 
@@ -361,7 +361,7 @@ static char *run_file_command(struct transcript *t, char *p)
         strbuf_add_n(&b, line, (size_t)(end - line) + 1);
         p = end + (*end == '\n');
     }
-    check(t, run_file(t, b.text));
+    check_command(t, run_file(t, b.text));
     return p;
 }
 

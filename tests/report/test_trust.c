@@ -25,7 +25,7 @@ static const struct report_plant curve[] = {
 
 /* An artefact with a figure, in experiments/, where the fixture's program ships it; away: in a
  * folder of the user's, with this plot.gp. */
-static void start(struct report_fixture *f, const char *keys)
+static void write_artefact(struct report_fixture *f, const char *keys)
 {
     report_fixture_write(f, "table.txt", keys);
     report_fixture_plant(f, "tiny", curve, sizeof curve / sizeof *curve);
@@ -34,7 +34,7 @@ static void start(struct report_fixture *f, const char *keys)
 static void start_away(struct report_fixture *f, const char *keys, const char *plot)
 {
     snprintf(f->artefact_dir, sizeof f->artefact_dir, "%s/theirs", f->base->dir);
-    start(f, keys);
+    write_artefact(f, keys);
     if (plot) report_fixture_write(f, "plot.gp", plot);
 }
 
@@ -74,7 +74,8 @@ static int setup(void **state)
 }
 
 /* Its report, in which undrawn_n figures were not drawn. */
-static char *draw(struct report_fixture *f, bool trust, enum report_format format, int undrawn_n)
+static char *draw_report(struct report_fixture *f, bool trust, enum report_format format,
+                         int undrawn_n)
 {
     struct report_undrawn undrawn = {0};
     const struct report_options o = {
@@ -92,7 +93,7 @@ static void expect_trusted(struct report_fixture *f, bool wanted)
 
 static void expect_refusal(struct report_fixture *f, const char *why)
 {
-    const char *text = draw(f, false, REPORT_TEXT, 1);
+    const char *text = draw_report(f, false, REPORT_TEXT, 1);
     assert_contains(text, "44.00");
     assert_contains(text, "The figure was not drawn: ");
     assert_contains(text, why);
@@ -124,27 +125,27 @@ TEST_WITH(struct report_fixture *f, shipped_scripts_need_no_trust)
 {
     report_fixture_write(f, "plot.gp", plot_gp); /* experiments/tiny/plot.gp */
     start_away(f, FIGURE, plot_gp);
-    draw(f, false, REPORT_TEXT, 0);
+    draw_report(f, false, REPORT_TEXT, 0);
     assert_non_null(report_fixture_read(f, "plots/tiny-mini.svg"));
     assert_int_equal(unlink(own_file(f, "plots/tiny-mini.svg")), 0);
     assert_int_equal(unlink(own_file(f, "theirs/plot.gp")), 0);
     assert_int_equal(unlink(own_file(f, "theirs/table.txt")), 0);
-    draw(f, false, REPORT_TEXT, 0); /* the default figure */
+    draw_report(f, false, REPORT_TEXT, 0); /* the default figure */
     assert_non_null(report_fixture_read(f, "plots/tiny-mini.svg"));
-    draw(f, true, REPORT_TEXT, 0);
+    draw_report(f, true, REPORT_TEXT, 0);
     assert_null(report_fixture_read(f, "state/alibi/trusted")); /* nothing had to be trusted */
 }
 
 TEST_WITH(struct report_fixture *f, a_script_is_trusted_until_it_changes)
 {
     start_away(f, FIGURE, hostile(f));
-    draw(f, true, REPORT_TEXT, 0);
+    draw_report(f, true, REPORT_TEXT, 0);
     assert_true(file_exists(own_file(f, "HACK")));
     assert_contains(report_fixture_read(f, "plots/tiny-mini.svg"), "Tiny. Scale mini");
     assert_contains(report_fixture_read(f, "state/alibi/trusted"), "theirs/plot.gp\n");
 
-    draw(f, false, REPORT_HTML, 0); /* remembered */
-    draw(f, true, REPORT_TEXT, 0);
+    draw_report(f, false, REPORT_HTML, 0); /* remembered */
+    draw_report(f, true, REPORT_TEXT, 0);
     assert_null(strchr(strchr(report_fixture_read(f, "state/alibi/trusted"), '\n') + 1, '\n'));
 
     assert_works(f->base, dir_remove_tree(AT_FDCWD, own_file(f, "plots"), NULL, &f->base->e));
@@ -152,14 +153,14 @@ TEST_WITH(struct report_fixture *f, a_script_is_trusted_until_it_changes)
     const char *changed = arena_printf(&f->arena, "%s# changed\n", hostile(f));
     report_fixture_write(f, "plot.gp", changed);
     expect_refusal(f, "theirs/plot.gp is not a shipped file");
-    draw(f, true, REPORT_TEXT, 0);
-    draw(f, false, REPORT_TEXT, 0);
+    draw_report(f, true, REPORT_TEXT, 0);
+    draw_report(f, false, REPORT_TEXT, 0);
 }
 
 TEST_WITH(struct report_fixture *f, a_file_of_trusted_scripts_that_others_can_write_is_ignored)
 {
     start_away(f, FIGURE, hostile(f));
-    draw(f, true, REPORT_TEXT, 0);
+    draw_report(f, true, REPORT_TEXT, 0);
     const char *trusted = own_file(f, "state/alibi/trusted");
     assert_int_equal(chmod(trusted, 0666), 0);
     assert_works(f->base, dir_remove_tree(AT_FDCWD, own_file(f, "plots"), NULL, &f->base->e));
@@ -167,7 +168,7 @@ TEST_WITH(struct report_fixture *f, a_file_of_trusted_scripts_that_others_can_wr
     expect_refusal(f, "theirs/plot.gp is not a shipped file");
     assert_fails(ERR_DATA, "other users can write it",
                  report_trust_add(&f->arena, "", "x/plot.gp", &e));
-    draw(f, true, REPORT_TEXT, 0); /* for this report */
+    draw_report(f, true, REPORT_TEXT, 0); /* for this report */
     expect_trusted(f, false);
     assert_int_equal(chmod(trusted, 0600), 0);
     expect_trusted(f, true);
@@ -177,13 +178,13 @@ TEST_WITH(struct report_fixture *f, trust_is_remembered_in_the_state_folder_or_f
 {
     start_away(f, FIGURE, hostile(f));
     setenv("XDG_STATE_HOME", "not/absolute", 1); /* to be ignored, says its specification */
-    draw(f, true, REPORT_TEXT, 0);
+    draw_report(f, true, REPORT_TEXT, 0);
     assert_contains(report_fixture_read(f, ".local/state/alibi/trusted"), "theirs/plot.gp\n");
     expect_trusted(f, true);
     unsetenv("HOME");
     expect_trusted(f, false);
     assert_fails(ERR_UNAVAILABLE, "HOME", report_trust_add(&f->arena, "", "x/plot.gp", &e));
-    draw(f, true, REPORT_TEXT, 0);
+    draw_report(f, true, REPORT_TEXT, 0);
 }
 
 TEST_WITH(struct report_fixture *f, a_script_without_end_is_stopped)
@@ -202,14 +203,14 @@ TEST_WITH(struct report_fixture *f, a_script_without_end_is_stopped)
 
 TEST_WITH(struct report_fixture *f, gnuplot_sees_neither_variables_nor_settings_of_the_user)
 {
-    start(f, FIGURE);
+    write_artefact(f, FIGURE);
     write_own(f, ".gnuplot", arena_printf(&f->arena, "system('touch %s')\n", own_file(f, "HACK")));
     report_fixture_write(
         f, "plot.gp",
         arena_printf(&f->arena, "system('env >%s')\n%s", own_file(f, "seen"), plot_gp));
     setenv("GNUPLOT_LIB", "/nowhere", 1);
     setenv("ALIBI_TEST_SECRET", "1", 1);
-    draw(f, false, REPORT_TEXT, 0);
+    draw_report(f, false, REPORT_TEXT, 0);
     unsetenv("GNUPLOT_LIB");
     unsetenv("ALIBI_TEST_SECRET");
     const char *environment = report_fixture_read(f, "seen");

@@ -76,7 +76,7 @@ static int note_start(const struct scripted *s, const struct worker_command *o, 
     char *path = arena_printf(&a, "%s/started", s->root), *before = "";
     if (file_exists(path)) TRY(file_read(&a, &before, NULL, path, 1 << 20, e));
     strbuf_addf(&line, "%s%d", before, (int)o->ranks_n);
-    for (int32_t i = 0; i < o->places_n; i++) strbuf_addf(&line, " %s", o->place[i].device);
+    for (int32_t i = 0; i < o->devices_n; i++) strbuf_addf(&line, " %s", o->device[i].name);
     strbuf_add(&line, "\n");
     int rc = file_write_atomic(path, line.text, line.n, e);
     arena_fini(&a);

@@ -20,7 +20,7 @@ static void open_queue(struct toy_grid *g)
 }
 
 /* The next worker's runs while so many slots are free, on a device of 2000 bytes. */
-static int32_t next(struct toy_grid *g, bool idle, int32_t slots_free)
+static int32_t next_runs(struct toy_grid *g, bool idle, int32_t slots_free)
 {
     g->slots = (struct slots){.running_n = {!idle}, .n = slots_free, .ranks_n = 1};
     g->slots.device[0].free_bytes = 2000;
@@ -40,10 +40,10 @@ TEST_WITH(struct toy_grid *g, the_longest_training_comes_first)
     open_queue(g);
     static const int32_t expected[] = {1, 2, 0};
     for (int32_t i = 0; i < 3; i++) {
-        assert_int_equal(next(g, true, 1), 1);
+        assert_int_equal(next_runs(g, true, 1), 1);
         assert_int_equal(g->queue.pick[0], expected[i]);
     }
-    assert_int_equal(next(g, true, 1), 0);
+    assert_int_equal(next_runs(g, true, 1), 0);
 }
 
 TEST_WITH(struct toy_grid *g, what_is_not_defined_does_not_run)
@@ -62,24 +62,24 @@ TEST_WITH(struct toy_grid *g, evaluations_come_as_soon_as_their_training_is_done
     int32_t first = toy_grid_family(g, 64);
     int32_t second = toy_grid_family(g, 128);
     open_queue(g);
-    assert_int_equal(next(g, true, 1), 1);
+    assert_int_equal(next_runs(g, true, 1), 1);
     assert_int_equal(g->queue.pick[0], first);
     assert_int_equal(queue_end(&g->queue, first, STORE_DONE, false), RUN_DONE);
-    assert_int_equal(next(g, true, 1), 3);
+    assert_int_equal(next_runs(g, true, 1), 3);
     assert_int_equal(g->queue.pick[0], first + 1);
-    assert_int_equal(next(g, true, 1), 1);
+    assert_int_equal(next_runs(g, true, 1), 1);
     assert_int_equal(g->queue.pick[0], second);
-    assert_int_equal(next(g, true, 1), 0); /* its evaluations wait */
+    assert_int_equal(next_runs(g, true, 1), 0); /* its evaluations wait */
 }
 
 TEST_WITH(struct toy_grid *g, evaluations_are_spread_when_slots_would_stay_empty)
 {
     int32_t train = toy_grid_family(g, 64);
     open_queue(g);
-    next(g, true, 2);
+    next_runs(g, true, 2);
     queue_end(&g->queue, train, STORE_DONE, false);
-    assert_int_equal(next(g, true, 2), 2);
-    assert_int_equal(next(g, false, 1), 1);
+    assert_int_equal(next_runs(g, true, 2), 2);
+    assert_int_equal(next_runs(g, false, 1), 1);
 }
 
 TEST_WITH(struct toy_grid *g, sliding_windows_of_stride_1_stay_together)
@@ -92,9 +92,9 @@ TEST_WITH(struct toy_grid *g, sliding_windows_of_stride_1_stay_together)
         spec_run_id(&run->spec, run->run_id);
     }
     open_queue(g);
-    next(g, true, 4);
+    next_runs(g, true, 4);
     queue_end(&g->queue, train, STORE_DONE, false);
-    assert_int_equal(next(g, true, 4), 3); /* one pass serves all three */
+    assert_int_equal(next_runs(g, true, 4), 3); /* one pass serves all three */
 }
 
 TEST_WITH(struct toy_grid *g, evaluations_of_one_datastore_stay_together)
@@ -107,21 +107,21 @@ TEST_WITH(struct toy_grid *g, evaluations_of_one_datastore_stay_together)
         spec_run_id(s, g->run[train + i].run_id);
     }
     open_queue(g);
-    next(g, true, 4);
+    next_runs(g, true, 4);
     queue_end(&g->queue, train, STORE_DONE, false);
-    assert_int_equal(next(g, true, 4), 2);  /* also of another split */
-    assert_int_equal(next(g, false, 3), 1); /* another number of keys */
+    assert_int_equal(next_runs(g, true, 4), 2);  /* also of another split */
+    assert_int_equal(next_runs(g, false, 3), 1); /* another number of keys */
 }
 
 TEST_WITH(struct toy_grid *g, speed_is_measured_last_and_alone)
 {
     int32_t bench = toy_grid_bench(g, 64), train = toy_grid_train(g, 64);
     open_queue(g);
-    assert_int_equal(next(g, true, 2), 1);
+    assert_int_equal(next_runs(g, true, 2), 1);
     assert_int_equal(g->queue.pick[0], train);
-    assert_int_equal(next(g, false, 1), 0);
+    assert_int_equal(next_runs(g, false, 1), 0);
     queue_end(&g->queue, train, STORE_DONE, false);
-    assert_int_equal(next(g, true, 2), 1);
+    assert_int_equal(next_runs(g, true, 2), 1);
     assert_int_equal(g->queue.pick[0], bench);
 }
 
@@ -130,7 +130,7 @@ TEST_WITH(struct toy_grid *g, a_job_without_room_lets_a_smaller_one_pass)
     int32_t large = toy_grid_train(g, 64), small = toy_grid_train(g, 65);
     g->run[large].device_bytes = 3000;
     open_queue(g);
-    assert_int_equal(next(g, false, 1), 1);
+    assert_int_equal(next_runs(g, false, 1), 1);
     assert_int_equal(g->queue.pick[0], small);
 }
 
@@ -146,7 +146,7 @@ static void open_slots(struct toy_grid *g, int32_t slots_n, int32_t ranks_n)
 }
 
 /* Starts the next worker; returns its first run, -1: none. slot: where its slots are written. */
-static int32_t start(struct toy_grid *g, int32_t *slot)
+static int32_t start_worker(struct toy_grid *g, int32_t *slot)
 {
     int32_t n = queue_next(&g->queue, false, &g->slots);
     if (n == 0) return -1;
@@ -159,7 +159,7 @@ static int32_t start(struct toy_grid *g, int32_t *slot)
     return run;
 }
 
-static void end(struct toy_grid *g, int32_t run, const int32_t *slot)
+static void end_run(struct toy_grid *g, int32_t run, const int32_t *slot)
 {
     slots_leave(&g->slots, slot, slots_ranks(&g->slots, &g->run[run].spec));
     queue_end(&g->queue, run, STORE_DONE, false);
@@ -181,12 +181,12 @@ TEST_WITH(struct toy_grid *g, a_training_takes_as_many_slots_as_ranks_and_gives_
     int32_t slot[4], second = toy_grid_train(g, 65), first = toy_grid_train(g, 64);
     g->run[first].flops = 5e9;
     open_slots(g, 5, 4);
-    assert_int_equal(start(g, slot), first);
+    assert_int_equal(start_worker(g, slot), first);
     assert_int_equal(slots_free_n(&g->slots), 1);
-    assert_int_equal(start(g, (int32_t[4]){0}), -1);
-    end(g, first, slot);
+    assert_int_equal(start_worker(g, (int32_t[4]){0}), -1);
+    end_run(g, first, slot);
     assert_int_equal(slots_free_n(&g->slots), 5);
-    assert_int_equal(start(g, slot), second);
+    assert_int_equal(start_worker(g, slot), second);
 }
 
 TEST_WITH(struct toy_grid *g, with_fewer_ranks_than_planned_each_needs_more_memory)
@@ -209,20 +209,20 @@ TEST_WITH(struct toy_grid *g, later_evaluations_do_not_starve_a_training)
     int32_t early = add_apart(g, 64), late = add_apart(g, 128), big = toy_grid_train(g, 256);
     int32_t slot[4][4], unused[4];
     open_slots(g, 4, 2);
-    assert_int_equal(start(g, slot[0]), early);
-    assert_int_equal(start(g, slot[1]), late);
-    end(g, early, slot[0]);
-    for (int32_t i = 0; i < 2; i++) assert_int_equal(start(g, slot[2 + i]), early + 1 + i);
-    end(g, early + 1, slot[2]);
+    assert_int_equal(start_worker(g, slot[0]), early);
+    assert_int_equal(start_worker(g, slot[1]), late);
+    end_run(g, early, slot[0]);
+    for (int32_t i = 0; i < 2; i++) assert_int_equal(start_worker(g, slot[2 + i]), early + 1 + i);
+    end_run(g, early + 1, slot[2]);
     /* One slot is free and the training lacks one: what could start by now goes first. */
-    assert_int_equal(start(g, slot[0]), early + 3);
-    end(g, late, slot[1]);
+    assert_int_equal(start_worker(g, slot[0]), early + 3);
+    end_run(g, late, slot[1]);
     /* Two slots are free; the training comes before the evaluations that became ready. */
-    end(g, early + 2, slot[3]);
+    end_run(g, early + 2, slot[3]);
     assert_int_equal(g->queue.waits, big);
-    assert_int_equal(start(g, slot[1]), big);
-    assert_int_equal(start(g, slot[2]), late + 1);
-    assert_int_equal(start(g, unused), -1);
+    assert_int_equal(start_worker(g, slot[1]), big);
+    assert_int_equal(start_worker(g, slot[2]), late + 1);
+    assert_int_equal(start_worker(g, unused), -1);
 }
 
 /* A slot that the training could not use anyway does not stay empty. */
@@ -232,15 +232,15 @@ TEST_WITH(struct toy_grid *g, an_evaluation_does_not_wait_for_a_training_that_wa
     int32_t slot[4][4];
     toy_grid_train(g, 256);
     open_slots(g, 5, 2);
-    assert_int_equal(start(g, slot[0]), first);
-    assert_int_equal(start(g, slot[1]), second);
+    assert_int_equal(start_worker(g, slot[0]), first);
+    assert_int_equal(start_worker(g, slot[1]), second);
     g->slots.ranks_n = 4;
-    assert_int_equal(start(g, slot[2]), -1);
+    assert_int_equal(start_worker(g, slot[2]), -1);
     g->slots.ranks_n = 2;
-    end(g, first, slot[0]);
+    end_run(g, first, slot[0]);
     g->slots.ranks_n = 4;
-    assert_int_equal(start(g, slot[2]), first + 1);
-    assert_int_equal(start(g, slot[3]), first + 2);
+    assert_int_equal(start_worker(g, slot[2]), first + 1);
+    assert_int_equal(start_worker(g, slot[3]), first + 2);
 }
 
 TEST_WITH(struct toy_grid *g, evaluations_use_all_slots_of_a_training_that_needs_all)
@@ -248,9 +248,9 @@ TEST_WITH(struct toy_grid *g, evaluations_use_all_slots_of_a_training_that_needs
     int32_t slot[4], train = toy_grid_family(g, 64);
     toy_grid_train(g, 128);
     open_slots(g, 4, 4);
-    assert_int_equal(start(g, slot), train);
-    end(g, train, slot);
-    for (int32_t i = 1; i <= 3; i++) assert_int_equal(start(g, slot), train + i);
+    assert_int_equal(start_worker(g, slot), train);
+    end_run(g, train, slot);
+    for (int32_t i = 1; i <= 3; i++) assert_int_equal(start_worker(g, slot), train + i);
 }
 
 TEST_WITH(struct toy_grid *g, tries_are_counted_and_dependent_evaluations_are_blocked)
@@ -258,12 +258,12 @@ TEST_WITH(struct toy_grid *g, tries_are_counted_and_dependent_evaluations_are_bl
     int32_t train = toy_grid_family(g, 64);
     g->options.tries = 2;
     open_queue(g);
-    next(g, true, 1);
+    next_runs(g, true, 1);
     assert_int_equal(queue_end(&g->queue, train, STORE_LOST, false), RUN_WAITING);
-    next(g, true, 1);
+    next_runs(g, true, 1);
     assert_int_equal(queue_end(&g->queue, train, STORE_FAILED, false), RUN_FAILED);
     for (int32_t i = 1; i <= 3; i++) assert_int_equal(g->queue.entry[train + i].state, RUN_BLOCKED);
-    assert_int_equal(next(g, true, 1), 0);
+    assert_int_equal(next_runs(g, true, 1), 0);
 }
 
 TEST_WITH(struct toy_grid *g, an_evaluation_before_its_training_is_an_internal_error)
@@ -329,7 +329,7 @@ TEST_WITH(struct toy_grid *g, jobs_have_names_for_people)
 }
 
 /* A training that an older program did. */
-static void finish(struct toy_grid *g, int32_t run)
+static void insert_done(struct toy_grid *g, int32_t run)
 {
     const struct store_attempt row = {
         .run_id = g->run[run].run_id, .attempt = 1, .device = "cpu", .dir = "runs/x/1"};
@@ -362,7 +362,7 @@ TEST_WITH(struct toy_grid *g, stale_trains_again_what_was_trained_but_not_what_w
     const struct store_source source = {.record = &record, .attempt = 1, .dir = "runs/x/1"};
 
     toy_grid_open_store(g);
-    finish(g, trained);
+    insert_done(g, trained);
     assert_int_equal(store_add_source(g->store, &source, &g->e), 0);
     g->options.pick = PICK_STALE;
     assert_int_equal(queue_init(&g->queue, &g->arena, g->store, g->run, g->n, &g->options, &g->e),
@@ -390,11 +390,11 @@ TEST_WITH(struct toy_grid *g, a_training_waits_for_its_parent)
 
     g->run[child].flops = 1e12;
     open_queue(g);
-    assert_int_equal(next(g, true, 2), 1);
+    assert_int_equal(next_runs(g, true, 2), 1);
     assert_int_equal(g->queue.pick[0], parent);
-    assert_int_equal(next(g, false, 1), 0);
+    assert_int_equal(next_runs(g, false, 1), 0);
     queue_end(&g->queue, parent, STORE_DONE, false);
-    assert_int_equal(next(g, true, 2), 1);
+    assert_int_equal(next_runs(g, true, 2), 1);
     assert_int_equal(g->queue.pick[0], child);
 }
 
@@ -404,8 +404,8 @@ TEST_WITH(struct toy_grid *g, a_failed_parent_blocks_all_that_rests_on_it)
 
     continue_training(g, child, 256);
     open_queue(g);
-    next(g, true, 1);
+    next_runs(g, true, 1);
     queue_end(&g->queue, parent, STORE_DIVERGED, false);
-    assert_int_equal(next(g, true, 1), 0);
+    assert_int_equal(next_runs(g, true, 1), 0);
     for (int32_t i = child; i < g->n; i++) assert_int_equal(g->queue.entry[i].state, RUN_BLOCKED);
 }

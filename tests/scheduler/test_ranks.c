@@ -65,7 +65,7 @@ static const struct {
 };
 
 /* The exit status of a scheduler for which a minute passes ten times a second. */
-static int finish(struct toy_grid *g, pid_t pid, bool hurries)
+static int wait_scheduler(struct toy_grid *g, pid_t pid, bool hurries)
 {
     int status;
 
@@ -87,7 +87,7 @@ TEST(the_first_cause_of_all_ranks_decides)
         g->options.stall_s = 1e9;
         int32_t train = toy_grid_train(g, 64);
         toy_grid_script(g, train, rows[i].words, -1);
-        int rc = finish(g, toy_grid_fork(g), strstr(rows[i].words, "hang"));
+        int rc = wait_scheduler(g, toy_grid_fork(g), strstr(rows[i].words, "hang"));
         toy_grid_open_store(g);
         const char *message =
             fixture_cell(g->store, "SELECT state || ', ' || coalesce(message, '') || ', exit ' || "

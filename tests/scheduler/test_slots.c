@@ -134,7 +134,7 @@ TEST_WITH(struct toy_grid *g, a_name_that_is_not_a_device_is_refused)
 }
 
 /* The first slot of a worker with so many processes of this size; -1: there are not enough. */
-static int32_t find(const struct slots *sl, int32_t ranks_n, int64_t bytes)
+static int32_t find_slot(const struct slots *sl, int32_t ranks_n, int64_t bytes)
 {
     int32_t slot[SLOTS_MAX];
     const struct slots_need need = {.executor = -1, .ranks_n = ranks_n, .bytes = bytes};
@@ -144,9 +144,9 @@ static int32_t find(const struct slots *sl, int32_t ranks_n, int64_t bytes)
 }
 
 /* Takes the slot of a run, which must be this one. */
-static void take(struct slots *sl, int64_t bytes, int32_t expected)
+static void take_slot(struct slots *sl, int64_t bytes, int32_t expected)
 {
-    int32_t slot = find(sl, 1, bytes);
+    int32_t slot = find_slot(sl, 1, bytes);
     assert_int_equal(slot, expected);
     slots_take(sl, &slot, 1, bytes, false);
 }
@@ -162,11 +162,11 @@ TEST_WITH(struct toy_grid *g, memory_limits_which_runs_share_a_device)
     sl->n = 2; /* on a machine of one core, too */
     sl->slot[1] = sl->slot[0];
     sl->device[0].free_bytes = 1000;
-    take(sl, 600, 0);
-    assert_int_equal(find(sl, 1, 600), -1);
-    assert_int_equal(find(sl, 1, 400), 1);
+    take_slot(sl, 600, 0);
+    assert_int_equal(find_slot(sl, 1, 600), -1);
+    assert_int_equal(find_slot(sl, 1, 400), 1);
     leave(sl, 0);
-    assert_int_equal(find(sl, 1, 5000), 0); /* alone: the planned bytes may be too careful */
+    assert_int_equal(find_slot(sl, 1, 5000), 0); /* alone: the planned bytes may be too careful */
     assert_int_equal(slots_free_n(sl), 2);
 }
 
@@ -185,10 +185,10 @@ TEST_WITH(struct toy_grid *g, a_run_goes_to_a_gpu_that_can_hold_it)
 {
     struct slots *sl = open_slots(g, "cpu");
     put_gpus(sl);
-    take(sl, 1500, 1);
-    take(sl, 1500, 2);
-    assert_int_equal(find(sl, 1, 1500), -1); /* the first is idle but too small */
-    take(sl, 1000, 0);
+    take_slot(sl, 1500, 1);
+    take_slot(sl, 1500, 2);
+    assert_int_equal(find_slot(sl, 1, 1500), -1); /* the first is idle but too small */
+    take_slot(sl, 1000, 0);
 }
 
 /* A training on all of them: of one model, and each process in the memory of its own. */
@@ -196,15 +196,15 @@ TEST_WITH(struct toy_grid *g, several_ranks_need_room_on_each_gpu)
 {
     struct slots *sl = open_slots(g, "cpu");
     put_gpus(sl);
-    assert_int_equal(find(sl, 2, 10), -1); /* of unknown models */
+    assert_int_equal(find_slot(sl, 2, 10), -1); /* of unknown models */
     for (int32_t i = 0; i < 3; i++) snprintf(sl->device[i].model, 16, "H100");
-    assert_int_equal(find(sl, 3, 1000), 0);
-    assert_int_equal(find(sl, 2, 1500), 1);
-    assert_int_equal(find(sl, 2, 5000), 1); /* the largest may try */
-    take(sl, 500, 0);
-    assert_int_equal(find(sl, 3, 1000), -1);
-    take(sl, 2500, 1);
-    assert_int_equal(find(sl, 2, 500), -1);
+    assert_int_equal(find_slot(sl, 3, 1000), 0);
+    assert_int_equal(find_slot(sl, 2, 1500), 1);
+    assert_int_equal(find_slot(sl, 2, 5000), 1); /* the largest may try */
+    take_slot(sl, 500, 0);
+    assert_int_equal(find_slot(sl, 3, 1000), -1);
+    take_slot(sl, 2500, 1);
+    assert_int_equal(find_slot(sl, 2, 500), -1);
     assert_int_equal(slots_retire_device(sl, 2, ""), 2);
 }
 
@@ -214,27 +214,27 @@ TEST_WITH(struct toy_grid *g, several_ranks_share_the_memory_of_a_processor)
     sl->n = 4;
     for (int32_t i = 1; i < 4; i++) sl->slot[i] = sl->slot[0];
     sl->device[0].free_bytes = 1000;
-    take(sl, 100, 0);
-    assert_int_equal(find(sl, 2, 450), 1);
-    assert_int_equal(find(sl, 2, 451), -1);
-    assert_int_equal(find(sl, 3, 300), 1);
-    assert_int_equal(find(sl, 4, 1), -1);
+    take_slot(sl, 100, 0);
+    assert_int_equal(find_slot(sl, 2, 450), 1);
+    assert_int_equal(find_slot(sl, 2, 451), -1);
+    assert_int_equal(find_slot(sl, 3, 300), 1);
+    assert_int_equal(find_slot(sl, 4, 1), -1);
 }
 
 TEST_WITH(struct toy_grid *g, a_lost_gpu_gets_nothing_more)
 {
     struct slots *sl = open_slots(g, "cpu");
     put_gpus(sl);
-    take(sl, 2500, 1);
+    take_slot(sl, 2500, 1);
     assert_int_equal(slots_retire_device(sl, 1, "it fell off the bus"), 2);
     leave(sl, 1);
     assert_string_equal(sl->device[1].unusable, "it fell off the bus");
     assert_int_equal(slots_free_n(sl), 2);
     assert_ptr_equal(slots_largest(sl), &sl->device[2]);
-    take(sl, 2500, 2); /* the largest that is left may try */
+    take_slot(sl, 2500, 2); /* the largest that is left may try */
     assert_int_equal(slots_retire_device(sl, 2, ""), 1);
     assert_int_equal(slots_retire_device(sl, 0, ""), 0);
-    assert_int_equal(find(sl, 1, 1), -1);
+    assert_int_equal(find_slot(sl, 1, 1), -1);
 }
 
 TEST_WITH(struct toy_grid *g, a_gpu_on_which_worker_after_worker_dies_is_disabled)

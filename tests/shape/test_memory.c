@@ -166,7 +166,7 @@ TEST(the_paper_s_model_takes_eleven_gigabytes_in_bf16)
 }
 
 /* A block for each level of the tree of a rank's shards; a piece of at most 32 MB of each other
- * rank of a step, 256 MB in all. Two steps share this memory. */
+ * rank of a round, 256 MB in all. Two rounds share this memory. */
 TEST(a_rank_has_a_block_for_each_level_and_a_piece_of_each_other_rank)
 {
     static const struct {

@@ -23,7 +23,7 @@ static struct spec parsed(const char *text)
     return s;
 }
 
-static void set(struct spec *s, const char *name, const char *text)
+static void set_key(struct spec *s, const char *name, const char *text)
 {
     assert_non_null(spec_key_find(name));
     assert_ok(spec_set(s, spec_key_find(name), text, &e));
@@ -75,7 +75,7 @@ TEST(frozen_specs_keep_their_ids)
     };
     for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++) {
         struct spec s = parsed(train_text);
-        set(&s, frozen[i].key, frozen[i].value);
+        set_key(&s, frozen[i].key, frozen[i].value);
         assert_string_equal(id(&s).text, frozen[i].id);
     }
 }
@@ -84,15 +84,15 @@ TEST(keys_that_do_not_apply_do_not_change_the_id)
 {
     struct spec s = parsed(train_text);
     struct id before = id(&s);
-    set(&s, "model.t5_max_distance", "32");
-    set(&s, "train.adam_beta1", "0.5");
-    set(&s, "model.rotary_base", "500");
-    set(&s, "model.name", "something");
+    set_key(&s, "model.t5_max_distance", "32");
+    set_key(&s, "train.adam_beta1", "0.5");
+    set_key(&s, "model.rotary_base", "500");
+    set_key(&s, "model.name", "something");
     assert_string_equal(before.text, id(&s).text);
-    set(&s, "model.position", "t5");
-    set(&s, "model.t5_max_distance", "128");
+    set_key(&s, "model.position", "t5");
+    set_key(&s, "model.t5_max_distance", "128");
     before = id(&s);
-    set(&s, "model.t5_max_distance", "32");
+    set_key(&s, "model.t5_max_distance", "32");
     assert_string_not_equal(before.text, id(&s).text);
 }
 
@@ -107,10 +107,10 @@ TEST(a_benchmarks_own_rows_change_its_id_where_it_reads_them)
                  {"eval", "1", "512", "dec249120acd7720", 512}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct spec s = parsed(train_text);
-        set(&s, "kind", "bench");
-        set(&s, "bench.mode", cases[i].mode);
-        set(&s, "bench.rows", cases[i].rows);
-        set(&s, "bench.L", cases[i].L);
+        set_key(&s, "kind", "bench");
+        set_key(&s, "bench.mode", cases[i].mode);
+        set_key(&s, "bench.rows", cases[i].rows);
+        set_key(&s, "bench.L", cases[i].L);
         assert_string_equal(id(&s).text, cases[i].id);
         assert_int_equal(spec_valid_length(&s), cases[i].length);
     }
@@ -119,13 +119,13 @@ TEST(a_benchmarks_own_rows_change_its_id_where_it_reads_them)
 TEST(a_benchmark_of_too_many_tokens_is_rejected)
 {
     struct spec s = parsed(train_text);
-    set(&s, "kind", "bench");
-    set(&s, "bench.mode", "eval");
-    set(&s, "bench.rows", "101");
-    set(&s, "bench.L", "1000000");
+    set_key(&s, "kind", "bench");
+    set_key(&s, "bench.mode", "eval");
+    set_key(&s, "bench.rows", "101");
+    set_key(&s, "bench.L", "1000000");
     assert_fails(ERR_DATA, "bench.rows: 101 of 1000000 tokens are more than 100000000",
                  spec_check(&s, &e));
-    set(&s, "bench.rows", "100");
+    set_key(&s, "bench.rows", "100");
     assert_ok(spec_check(&s, &e));
 }
 
@@ -147,9 +147,9 @@ TEST(seeds_share_a_config_id)
 {
     struct spec s = parsed(train_text);
     struct id one = config_id(&s);
-    set(&s, "train.seed", "2");
+    set_key(&s, "train.seed", "2");
     assert_string_equal(one.text, config_id(&s).text);
-    set(&s, "train.lr", "0.2");
+    set_key(&s, "train.lr", "0.2");
     assert_string_not_equal(one.text, config_id(&s).text);
 }
 
@@ -157,14 +157,14 @@ TEST(an_evaluation_is_hashed_by_its_training_and_its_own_keys)
 {
     struct spec s = parsed(train_text);
     s.kind = SPEC_EVAL;
-    set(&s, "eval.train_run", "0123456789abcdef");
-    set(&s, "eval.split", "valid");
-    set(&s, "eval.L", "64");
+    set_key(&s, "eval.train_run", "0123456789abcdef");
+    set_key(&s, "eval.split", "valid");
+    set_key(&s, "eval.L", "64");
     struct id one = id(&s);
-    set(&s, "train.lr", "7");    /* the training's keys are in its id already */
-    set(&s, "eval.stride", "3"); /* nonoverlapping has no stride */
+    set_key(&s, "train.lr", "7");    /* the training's keys are in its id already */
+    set_key(&s, "eval.stride", "3"); /* nonoverlapping has no stride */
     assert_string_equal(one.text, id(&s).text);
-    set(&s, "eval.targets", "100");
+    set_key(&s, "eval.targets", "100");
     assert_string_not_equal(one.text, id(&s).text);
 }
 
@@ -194,17 +194,17 @@ TEST(evaluations_are_alike_if_only_named_keys_differ)
     struct spec s = parsed(train_text);
 
     s.kind = SPEC_EVAL;
-    set(&s, "eval.train_run", "0123456789abcdef");
-    set(&s, "eval.L", "64");
-    set(&s, "eval.position_scaling", "longrope");
-    set(&s, "eval.attention_window", "8");
-    set(&s, "eval.temperature", "log");
-    set(&s, "eval.knn_neighbours", "2");
+    set_key(&s, "eval.train_run", "0123456789abcdef");
+    set_key(&s, "eval.L", "64");
+    set_key(&s, "eval.position_scaling", "longrope");
+    set_key(&s, "eval.attention_window", "8");
+    set_key(&s, "eval.temperature", "log");
+    set_key(&s, "eval.knn_neighbours", "2");
     assert_true(spec_alike(&s, &s, none));
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         const char *const but[] = {"eval.checkpoint", changes[i].key, NULL};
         struct spec other = s;
-        set(&other, changes[i].key, changes[i].value);
+        set_key(&other, changes[i].key, changes[i].value);
         assert_string_not_equal(id(&s).text, id(&other).text);
         assert_false(spec_alike(&s, &other, none));
         if (strcmp(changes[i].key, "eval.position_scaling") != 0 &&
@@ -287,7 +287,7 @@ TEST(rules_between_keys_name_both)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct spec s = parsed(train_text);
-        set(&s, wrong[i].key, wrong[i].value);
+        set_key(&s, wrong[i].key, wrong[i].value);
         assert_fails(wrong[i].word[0] ? ERR_DATA : 0, wrong[i].word, spec_check(&s, &e));
     }
 }
@@ -311,7 +311,7 @@ TEST(a_datastore_that_cannot_be_is_rejected_with_a_remedy)
         s.eval.L = 64;
         s.eval.knn.neighbours = 64;
         s.eval.knn.window = 32;
-        set(&s, wrong[i].key, wrong[i].value);
+        set_key(&s, wrong[i].key, wrong[i].value);
         assert_fails(wrong[i].word[0] ? ERR_DATA : 0, wrong[i].word, spec_check(&s, &e));
         s.eval.knn.neighbours = 0; /* without a datastore its keys say nothing */
         assert_ok(spec_check(&s, &e));
@@ -325,13 +325,13 @@ TEST(a_datastore_is_hashed_only_where_there_is_one)
     struct spec s = parsed(train_text);
 
     s.kind = SPEC_EVAL;
-    set(&s, "eval.train_run", "0123456789abcdef");
-    set(&s, "eval.split", "valid");
-    set(&s, "eval.L", "64");
+    set_key(&s, "eval.train_run", "0123456789abcdef");
+    set_key(&s, "eval.split", "valid");
+    set_key(&s, "eval.L", "64");
     const struct id without = id(&s);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         struct spec other = s;
-        set(&other, keys[i], i == 1 ? "0.5" : "100");
+        set_key(&other, keys[i], i == 1 ? "0.5" : "100");
         assert_string_equal(without.text, id(&other).text);
         other.eval.knn.neighbours = 64;
         struct spec same = s;
@@ -356,9 +356,9 @@ TEST(attention_weights_are_recorded_of_short_rows_in_fp32)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct spec s = parsed(train_text); /* an evaluation is checked with its training */
         s.kind = SPEC_EVAL;
-        set(&s, "eval.L", rows[i].L);
-        set(&s, "eval.precision", rows[i].precision);
-        set(&s, "eval.attention_rows", rows[i].rows);
+        set_key(&s, "eval.L", rows[i].L);
+        set_key(&s, "eval.precision", rows[i].precision);
+        set_key(&s, "eval.attention_rows", rows[i].rows);
         assert_fails(rows[i].word[0] ? ERR_DATA : 0, rows[i].word, spec_check(&s, &e));
     }
 }
@@ -371,8 +371,8 @@ TEST(lists_by_layer_are_read_back_and_change_the_id_only_if_given)
     arena_init(&a);
     spec_run_id(&s, before);
     assert_null(strstr(spec_canonical(&s, &a), "_layers"));
-    set(&s, "model.position_layers", "none, alibi");
-    set(&s, "model.attention_window_layers", "0,16");
+    set_key(&s, "model.position_layers", "none, alibi");
+    set_key(&s, "model.attention_window_layers", "0,16");
     assert_true(!spec_layer_has_position(&s.model, 0) && spec_layer_has_position(&s.model, 1));
     assert_int_equal(spec_layer_window(&s.model, 1), 16);
     assert_ok(spec_parse(&again, spec_text(&s, &a), &e));
@@ -386,8 +386,8 @@ TEST(lists_by_layer_are_read_back_and_change_the_id_only_if_given)
                  spec_set(&s, spec_key_find("model.position_layers"), "alibbi,none", &e));
     static const char *const embedded[] = {"sinusoidal", "learned"};
     for (int i = 0; i < 2; i++) {
-        set(&s, "model.position", embedded[i]);
-        set(&s, "model.position_layers", embedded[i]);
+        set_key(&s, "model.position", embedded[i]);
+        set_key(&s, "model.position_layers", embedded[i]);
         s.model.layers = 1;
         s.model.window_layers.n = 0;
         assert_fails(ERR_DATA, "added to the embeddings", spec_check(&s, &e));
@@ -408,12 +408,12 @@ TEST(gates_take_decay_times_in_order_and_no_cache)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct spec s = parsed(train_text);
-        set(&s, "model.position", "forget_gate");
-        set(&s, "model.forget_gate_min", cases[i].least);
-        set(&s, "model.forget_gate_max", cases[i].most);
-        set(&s, "model.attention_window", "16");
-        set(&s, "model.attention_sinks", "2");
-        set(&s, "model.sink_positions", cases[i].sinks);
+        set_key(&s, "model.position", "forget_gate");
+        set_key(&s, "model.forget_gate_min", cases[i].least);
+        set_key(&s, "model.forget_gate_max", cases[i].most);
+        set_key(&s, "model.attention_window", "16");
+        set_key(&s, "model.attention_sinks", "2");
+        set_key(&s, "model.sink_positions", cases[i].sinks);
         assert_fails(cases[i].word[0] ? ERR_DATA : 0, cases[i].word, spec_check(&s, &e));
     }
     const struct spec_key *key = spec_key_find("model.forget_gate_min");
@@ -434,10 +434,10 @@ TEST(narrow_heads_are_heads_and_see_no_sinks)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct spec s = parsed(train_text);
-        set(&s, "model.position", "hard_alibi");
-        set(&s, "model.hard_alibi_heads", cases[i].heads);
-        set(&s, "model.attention_window", cases[i].window);
-        set(&s, "model.attention_sinks", cases[i].sinks);
+        set_key(&s, "model.position", "hard_alibi");
+        set_key(&s, "model.hard_alibi_heads", cases[i].heads);
+        set_key(&s, "model.attention_window", cases[i].window);
+        set_key(&s, "model.attention_sinks", cases[i].sinks);
         assert_fails(cases[i].word[0] ? ERR_DATA : 0, cases[i].word, spec_check(&s, &e));
     }
 }
@@ -475,10 +475,10 @@ TEST(an_evaluation_is_stretched_only_as_its_method_can_be)
                  {"rotary", "llama3", true},  {"alibi", "llama3", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct spec s = parsed(train_text);
-        set(&s, "model.position", cases[i].position);
-        set(&s, "kind", "eval");
-        set(&s, "eval.L", "128");
-        set(&s, "eval.position_scaling", cases[i].scaling);
+        set_key(&s, "model.position", cases[i].position);
+        set_key(&s, "kind", "eval");
+        set_key(&s, "eval.L", "128");
+        set_key(&s, "eval.position_scaling", cases[i].scaling);
         assert_fails(cases[i].allowed ? 0 : ERR_DATA, "does not apply", spec_check(&s, &e));
     }
 }
@@ -555,7 +555,7 @@ TEST_WITH(struct test_place *p, what_a_method_cannot_do_is_refused_with_place_an
         while ((line = strtok_r(rest, "\n", &rest))) {
             char *equals = strchr(line, '=');
             *equals = '\0';
-            set(&s, line, equals + 1);
+            set_key(&s, line, equals + 1);
         }
         assert_fails(cases[i].word[0] ? ERR_DATA : 0, cases[i].word, spec_check(&s, &e));
     }
@@ -565,8 +565,8 @@ TEST_WITH(struct test_place *p, what_a_method_cannot_do_is_refused_with_place_an
 TEST(an_evaluation_s_window_is_that_of_every_layer_of_a_pretrained_model)
 {
     struct spec s = parsed(train_text);
-    set(&s, "model.attention_window_layers", "0,6");
-    set(&s, "eval.attention_window", "9");
+    set_key(&s, "model.attention_window_layers", "0,6");
+    set_key(&s, "eval.attention_window", "9");
     for (int pretrained = 0; pretrained < 2; pretrained++) {
         s.train.origin = pretrained ? SPEC_PRETRAINED : SPEC_TRAINED;
         const struct spec used = spec_evaluated(&s, &s.eval);
@@ -596,9 +596,9 @@ TEST(pretrained_models_differ_in_what_they_compute_not_in_their_names_or_texts)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct spec s = parsed(train_text), other;
-        set(&s, "train.origin", "pretrained");
+        set_key(&s, "train.origin", "pretrained");
         other = s;
-        set(&other, cases[i].name, cases[i].value);
+        set_key(&other, cases[i].name, cases[i].value);
         for (int swapped = 0; swapped < 2; swapped++) {
             const struct spec_key *key =
                 swapped ? spec_model_difference(&other, &s) : spec_model_difference(&s, &other);
@@ -613,8 +613,8 @@ TEST(pretrained_models_differ_in_what_they_compute_not_in_their_names_or_texts)
 TEST(learned_positions_are_defined_up_to_the_training_length)
 {
     struct spec s = parsed(train_text);
-    set(&s, "model.position", "learned");
-    set(&s, "train.validate_L", "65");
+    set_key(&s, "model.position", "learned");
+    set_key(&s, "train.validate_L", "65");
     assert_fails(ERR_DATA, "train.validate_L: 65 is longer than train.L = 64", spec_check(&s, &e));
     s.kind = SPEC_EVAL;
     s.eval.L = 64;
@@ -630,7 +630,7 @@ TEST_WITH(struct test_place *p, a_list_of_numbers_reads_back)
     struct spec s = parsed(train_text);
     const struct spec_key *key = spec_key_find("model.alibi_slopes");
     assert_string_equal(spec_get(&s, key, &p->arena), "none");
-    set(&s, "model.alibi_slopes", "0.9, 1e-3 ,0");
+    set_key(&s, "model.alibi_slopes", "0.9, 1e-3 ,0");
     assert_string_equal(spec_get(&s, key, &p->arena), "0.9,0.001,0");
     assert_int_equal(spec_set(&s, key, "0.5,,1", &e), ERR_DATA);
     assert_fails(ERR_DATA, "outside", spec_set(&s, key, "0.5,-1", &e));

@@ -147,8 +147,8 @@ void fixture_end(struct store_fixture *f, int64_t attempt_id, enum store_state s
     assert_works(f, store_end_attempt(f->store, attempt_id, &end, &f->e));
 }
 
-static void record(struct store_fixture *f, int64_t attempt_id, uint64_t sequence,
-                   enum event_type type, const char *format, va_list args)
+static void record_event(struct store_fixture *f, int64_t attempt_id, uint64_t sequence,
+                         enum event_type type, const char *format, va_list args)
 {
     char json[1024];
 
@@ -163,7 +163,7 @@ void fixture_record(struct store_fixture *f, int64_t attempt_id, uint64_t sequen
     va_list args;
 
     va_start(args, format);
-    record(f, attempt_id, sequence, type, format, args);
+    record_event(f, attempt_id, sequence, type, format, args);
     va_end(args);
 }
 
@@ -174,7 +174,7 @@ void fixture_result(struct store_fixture *f, const struct spec *s, enum event_ty
     va_list args;
 
     va_start(args, format);
-    record(f, attempt_id, 2, type, format, args);
+    record_event(f, attempt_id, 2, type, format, args);
     va_end(args);
     fixture_end(f, attempt_id, STORE_DONE);
 }

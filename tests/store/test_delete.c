@@ -8,7 +8,8 @@
 
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
 
-static struct store_doomed choose(struct store_fixture *f, const char *artefact, const char *run_id)
+static struct store_doomed choose_runs(struct store_fixture *f, const char *artefact,
+                                       const char *run_id)
 {
     struct store_doomed doomed;
     bool found = true;
@@ -96,7 +97,7 @@ TEST_WITH(struct store_fixture *f, what_another_artefact_needs_stays_with_its_tr
     need(f, "other", eval);
     fixture_done(f, &longer, 8.0, NULL);
     need(f, "mine", f->id);
-    struct store_doomed doomed = choose(f, "mine", NULL);
+    struct store_doomed doomed = choose_runs(f, "mine", NULL);
     assert_int_equal(doomed.trainings_n, 0);
     assert_int_equal(doomed.evaluations_n, 1);
     assert_works(f, store_delete(f->store, &f->e));
@@ -112,7 +113,7 @@ TEST_WITH(struct store_fixture *f, a_training_takes_its_evaluations_and_a_needed
     fixture_done(f, &f->train, 2.0, train);
     fixture_done(f, &f->eval, 9.0, eval);
     need(f, "other", eval);
-    struct store_doomed doomed = choose(f, NULL, train);
+    struct store_doomed doomed = choose_runs(f, NULL, train);
     assert_int_equal(doomed.trainings_n + doomed.evaluations_n, 2);
     assert_string_equal(doomed.needed_by, "other");
     assert_works(f, store_delete(f->store, &f->e));

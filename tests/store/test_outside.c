@@ -21,7 +21,7 @@ struct refusal {
 };
 
 /* Without a limit of time, so that a busy machine gives no other reason. */
-static int ask(struct store_fixture *f, const char *sql)
+static int ask_sql(struct store_fixture *f, const char *sql)
 {
     struct rows rows;
     return fixture_ask(f, &rows, sql, NULL, 0, 0);
@@ -30,10 +30,10 @@ static int ask(struct store_fixture *f, const char *sql)
 static void assert_all_refused(struct store_fixture *f, const struct refusal *refusals, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        int rc = ask(f, refusals[i].sql);
+        int rc = ask_sql(f, refusals[i].sql);
         if (rc != refusals[i].code || !strstr(f->e.text, refusals[i].word))
             fail_msg("%.200s: %d %s", refusals[i].sql, rc, f->e.text);
-        assert_int_equal(ask(f, "SELECT 1"), 0);
+        assert_int_equal(ask_sql(f, "SELECT 1"), 0);
     }
 }
 

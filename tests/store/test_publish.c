@@ -37,7 +37,7 @@ static struct store *open_given(struct store_fixture *f, const char *name)
 }
 
 /* Asserts that the query has the same rows, at least `least`, in both. */
-static void compare(struct store *a, struct store *b, const char *sql, int32_t least)
+static void compare_rows(struct store *a, struct store *b, const char *sql, int32_t least)
 {
     struct arena arena;
     struct rows x, y;
@@ -72,7 +72,7 @@ static void compare_view(struct store *a, struct store *b, struct arena *arena,
         if (!is_last || strcmp(name, others[i]) == 0) return;
     for (int32_t n = 2; n <= atoi(store_text(&views->row[last][1])); n++)
         order = arena_printf(arena, "%s,%d", order, n);
-    compare(a, b, arena_printf(arena, "SELECT * FROM %s ORDER BY %s", name, order), 0);
+    compare_rows(a, b, arena_printf(arena, "SELECT * FROM %s ORDER BY %s", name, order), 0);
 }
 
 TEST_EACH(store_fixture_setup, store_fixture_teardown)
@@ -93,12 +93,12 @@ TEST_WITH(struct store_fixture *f, a_published_file_answers_every_view_as_its_so
         assert_works(f, store_views(s, &views, &arena, &f->e));
         assert_true(views.rows_n > 200);
         for (int32_t v = 0; v < views.rows_n; v++) compare_view(f->store, s, &arena, &views, v);
-        compare(f->store, s, "SELECT run_id, perplexity FROM evaluations ORDER BY 1", 1);
-        compare(f->store, s, "SELECT run_id, key, value FROM settings ORDER BY 1,2", 20);
-        compare(f->store, s,
-                "SELECT run_id, attempt, state, device, code_id, started_at FROM"
-                " attempts WHERE run_id NOT IN(SELECT id FROM sources) ORDER BY 1,2",
-                1);
+        compare_rows(f->store, s, "SELECT run_id, perplexity FROM evaluations ORDER BY 1", 1);
+        compare_rows(f->store, s, "SELECT run_id, key, value FROM settings ORDER BY 1,2", 20);
+        compare_rows(f->store, s,
+                     "SELECT run_id, attempt, state, device, code_id, started_at FROM"
+                     " attempts WHERE run_id NOT IN(SELECT id FROM sources) ORDER BY 1,2",
+                     1);
         store_close(s);
     }
     arena_fini(&arena);

@@ -34,7 +34,7 @@ static void stop(void)
     if (write(child.up, "s", 1) != 1 || read(child.down, &byte, 1) != 1) _exit(90);
 }
 
-static void step(void)
+static void count_step(void)
 {
     child.steps++;
     if (child.steps == child.stop[0] || child.steps == child.stop[1]) stop();
@@ -44,7 +44,7 @@ static void step(void)
     static type(*real_##name) parameters;                                                          \
     static type step_##name parameters                                                             \
     {                                                                                              \
-        step();                                                                                    \
+        count_step();                                                                              \
         return real_##name arguments;                                                              \
     }
 
@@ -87,8 +87,8 @@ struct command {
 };
 
 /* Runs a function in a child that stops before these two steps. */
-static struct command start(struct store_fixture *f, int (*function)(struct store_fixture *f),
-                            int first, int second)
+static struct command start_command(struct store_fixture *f,
+                                    int (*function)(struct store_fixture *f), int first, int second)
 {
     int up[2], down[2];
 
@@ -138,7 +138,7 @@ static int ends(const struct command *c, bool killed)
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-static int add(struct store *s, const char *id, char name, struct err *e)
+static int add_artefact(struct store *s, const char *id, char name, struct err *e)
 {
     struct store_point points[ROWS_EACH];
     char artefact[160];
@@ -152,7 +152,7 @@ static int add(struct store *s, const char *id, char name, struct err *e)
 static int add_all(struct store_fixture *f, const char *names)
 {
     int rc = store_open(&f->store, f->path, STORE_WRITE, &f->e);
-    for (; *names && rc == 0; names++) rc = add(f->store, f->id, *names, &f->e);
+    for (; *names && rc == 0; names++) rc = add_artefact(f->store, f->id, *names, &f->e);
     return rc == ERR_IO && strstr(f->e.text, "deleted or replaced") ? 0 : rc;
 }
 
@@ -174,7 +174,7 @@ static int write_h_stop_write_i(struct store_fixture *f)
 {
     int rc = add_all(f, "h");
     stop();
-    if (rc == 0 && add(f->store, f->id, 'i', &f->e) != ERR_IO) rc = 1;
+    if (rc == 0 && add_artefact(f->store, f->id, 'i', &f->e) != ERR_IO) rc = 1;
     store_close(f->store);
     return rc;
 }
@@ -247,7 +247,7 @@ static void vacuum_into(struct store_fixture *f, const char *to)
 }
 
 /* A file that has the artefact a, and a copy of it that is older. */
-static struct scene prepare(struct store_fixture *f, enum origin origin)
+static struct scene prepare_files(struct store_fixture *f, enum origin origin)
 {
     struct scene c = {.f = f, .origin = origin};
 
@@ -257,7 +257,7 @@ static struct scene prepare(struct store_fixture *f, enum origin origin)
     snprintf(c.copy, sizeof c.copy, "%s", fixture_path(f, "copy.db"));
     fixture_add(f, &f->train, NULL);
     vacuum_into(f, c.older);
-    assert_works(f, add(f->store, f->id, 'a', &f->e));
+    assert_works(f, add_artefact(f->store, f->id, 'a', &f->e));
     store_fixture_close(f);
     if (origin == VACUUMED)
         vacuum_into(f, c.first);
@@ -279,7 +279,7 @@ static void set_scene(const struct scene *c)
     duplicate(c->first, c->f->path);
     duplicate(c->older, c->copy);
     if (c->origin != KILLED) return;
-    struct command killed = start(c->f, write_h_unclosed, 0, 0);
+    struct command killed = start_command(c->f, write_h_unclosed, 0, 0);
     assert_int_equal(ends(&killed, false), 0);
 }
 
@@ -301,15 +301,15 @@ static int next_step(int k)
  * many steps later, or at once (-1). */
 static void replace_under_a_writer(struct store_fixture *f, enum origin origin, int later)
 {
-    const struct scene scene = prepare(f, origin);
+    const struct scene scene = prepare_files(f, origin);
     int tried = 0;
 
     set_scene(&scene);
-    struct command undisturbed = start(f, write_bc, 0, 0);
+    struct command undisturbed = start_command(f, write_bc, 0, 0);
     assert_int_equal(ends(&undisturbed, false), 0);
     for (int k = 1;; k = next_step(k), tried++) {
         set_scene(&scene);
-        struct command writer = start(f, write_bc, k, later > 0 ? k + later : 0);
+        struct command writer = start_command(f, write_bc, k, later > 0 ? k + later : 0);
         if (!stops(&writer)) {
             assert_int_equal(ends(&writer, false), 0);
             break;
@@ -330,15 +330,15 @@ static void replace_under_a_writer(struct store_fixture *f, enum origin origin, 
  * after. */
 static void replace_under_a_reader(struct store_fixture *f, bool noticed)
 {
-    const struct scene scene = prepare(f, CLOSED);
+    const struct scene scene = prepare_files(f, CLOSED);
     int tried = 0;
 
     *closing = STEPS_MAX;
     for (int k = 1;; k = next_step(k), tried++) {
         set_scene(&scene);
-        struct command writer = start(f, write_h_stop_write_i, 0, 0);
+        struct command writer = start_command(f, write_h_stop_write_i, 0, 0);
         assert_true(stops(&writer));
-        struct command reader = start(f, read_either, k, 0);
+        struct command reader = start_command(f, read_either, k, 0);
         bool stopped = stops(&reader);
         assert_int_equal(rename(scene.copy, f->path), 0);
         if (noticed) go_on(&writer);

@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "harness/test.h"
 #include "tokenizer/merges.h"
-#include "tokenizer/steps.h"
+#include "tokenizer/stages.h"
 #include "tokenizer/tokenizer.h"
 
 #define BYTES "{'type':'ByteLevel','add_prefix_space':false,'use_regex':true}"
@@ -48,7 +48,7 @@ static const char *all_bytes(struct arena *a)
 }
 
 /* Writes a file with ' for each ". */
-static void put(struct test_place *f, const char *name, const char *text)
+static void put_json(struct test_place *f, const char *name, const char *text)
 {
     char *json = arena_strdup(&f->arena, text);
 
@@ -64,7 +64,8 @@ struct parts {
 
 static void put_parts(struct test_place *f, const struct parts *p)
 {
-    put(f, "tokenizer.json",
+    put_json(
+        f, "tokenizer.json",
         arena_printf(&f->arena,
                      "{'added_tokens':[%s],'normalizer':%s,'pre_tokenizer':%s,'post_processor':%s,"
                      "'model':{'type':'BPE',%s%s}}",
@@ -240,7 +241,7 @@ TEST_WITH(struct test_place *f, the_template_and_the_prefix)
         struct tokenizer *t;
         char *ids = NULL;
         put_parts(f, &(struct parts){.after = rows[i].after});
-        put(f, "tokenizer_config.json", rows[i].config);
+        put_json(f, "tokenizer_config.json", rows[i].config);
         assert_ok(encode_as(f, &ids, true, "a", 1, &e));
         if (strcmp(ids, rows[i].ids) != 0) fail_msg("row %zu: %s, not %s", i, ids, rows[i].ids);
         assert_ok(tokenizer_open(&t, f->path, 0, &e));
@@ -257,7 +258,7 @@ TEST_WITH(struct test_place *f, the_hash_names_everything_that_determines_ids)
     for (int i = 0; i < 4; i++) {
         struct tokenizer *t;
         put_parts(f, &(struct parts){.normalizer = i == 3 ? "{'type':'NFC'}" : NULL});
-        if (i > 0) put(f, "tokenizer_config.json", configs[i < 3 ? i : 2]);
+        if (i > 0) put_json(f, "tokenizer_config.json", configs[i < 3 ? i : 2]);
         assert_ok(tokenizer_open(&t, f->path, 0, &e));
         assert_int_equal(tokenizer_facts(t)->ids_n, 11);
         memcpy(seen[i], tokenizer_facts(t)->sha256, sizeof seen[i]);
@@ -351,9 +352,9 @@ TEST_WITH(struct test_place *f, parts_that_are_not_supported_or_wrong_are_refuse
     put_parts(f, &(struct parts){0});
     assert_fails(ERR_DATA, "the id of ' ' is 10, expected 0 to 9",
                  tokenizer_open(&t, f->path, 10, &e));
-    put(f, "tokenizer_config.json", "{'bos_token':'x'}");
+    put_json(f, "tokenizer_config.json", "{'bos_token':'x'}");
     assert_fails(ERR_DATA, "bos_token = 'x' is not a token", tokenizer_open(&t, f->path, 0, &e));
-    put(f, "tokenizer_config.json", "{'add_bos_token':true}");
+    put_json(f, "tokenizer_config.json", "{'add_bos_token':true}");
     assert_fails(ERR_DATA, "there is no bos_token", tokenizer_open(&t, f->path, 0, &e));
 }
 
@@ -364,19 +365,19 @@ TEST_WITH(struct test_place *f, two_files_replace_tokenizer_json)
 
     *strstr(vocab, ",'merges'") = '\0';
     assert_fails(ERR_NOINPUT, "tokenizer.json not found", tokenizer_open(&t, f->path, 0, &e));
-    put(f, "vocab.json", vocab);
+    put_json(f, "vocab.json", vocab);
     assert_fails(ERR_NOINPUT, "merges.txt", tokenizer_open(&t, f->path, 0, &e));
-    put(f, "merges.txt", "#version: 0.2\r\nl o\r\n\nlo w\nĠ low");
+    put_json(f, "merges.txt", "#version: 0.2\r\nl o\r\n\nlo w\nĠ low");
     assert_ok(encode_as(f, &ids, true, "low low", 7, &e));
     assert_string_equal(ids, "257 258");
-    put(f, "tokenizer_config.json",
-        "{'add_prefix_space':true,'bos_token':'er','unk_token':'er','add_bos_token':true}");
+    put_json(f, "tokenizer_config.json",
+             "{'add_prefix_space':true,'bos_token':'er','unk_token':'er','add_bos_token':true}");
     assert_ok(encode_as(f, &ids, true, "lower", 5, &e));
     assert_string_equal(ids, "259 258 259");
-    put(f, "tokenizer_config.json", "{'pad_token':'<pad>'}");
+    put_json(f, "tokenizer_config.json", "{'pad_token':'<pad>'}");
     assert_fails(ERR_DATA, "pad_token", tokenizer_open(&t, f->path, 0, &e));
-    put(f, "tokenizer_config.json", "{}");
-    put(f, "merges.txt", "l o\nlo  w\n");
+    put_json(f, "tokenizer_config.json", "{}");
+    put_json(f, "merges.txt", "l o\nlo  w\n");
     assert_fails(ERR_DATA, "merges.txt:2: ", tokenizer_open(&t, f->path, 0, &e));
 }
 
@@ -425,11 +426,11 @@ TEST_WITH(struct test_place *f, a_hostile_file_is_refused_at_once)
     for (int i = 0; i < 1000; i++) strbuf_add(&text, "]}");
     put_parts(f, &(struct parts){.normalizer = text.text});
     assert_fails(ERR_UNAVAILABLE, "steps", tokenizer_open(&t, f->path, 0, &e));
-    put(f, "tokenizer.json", "[]");
+    put_json(f, "tokenizer.json", "[]");
     assert_fails(ERR_DATA, "expected a JSON object", tokenizer_open(&t, f->path, 0, &e));
     test_place_write(f, "tokenizer.json", "{\"\xff\": 1}", 8);
     assert_fails(ERR_DATA, "byte 0xff", tokenizer_open(&t, f->path, 0, &e));
-    put(f, "tokenizer.json", "{}");
+    put_json(f, "tokenizer.json", "{}");
     assert_fails(ERR_UNAVAILABLE, "type = null", tokenizer_open(&t, f->path, 0, &e));
 }
 
@@ -453,10 +454,10 @@ TEST_WITH(struct test_place *f, a_file_that_expands_without_limit_is_refused)
     const char *cubed =
         LIST("normalizers", repeat(f, arena_printf(&f->arena, "%s,", grow), 2, grow));
     const char *doubled = LIST("normalizers", repeat(f, arena_printf(&f->arena, "%s,", doubling),
-                                                     STEPS_MAX - 1, doubling));
+                                                     STAGES_MAX - 1, doubling));
     const char *prefixes = LIST(
         "pretokenizers", repeat(f, "{'type':'Metaspace','replacement':'        ','split':false},",
-                                STEPS_MAX / 2 - 2, METASPACE("always")));
+                                STAGES_MAX / 2 - 2, METASPACE("always")));
     const char *template = "{'type':'TemplateProcessing','single':[%s{'Sequence':{'id':'A'}}],"
                            "'special_tokens':{'b':{'ids':[%s2]}}}";
     const char *special = repeat(f, "{'SpecialToken':{'id':'b'}},", 33, "");

@@ -14,7 +14,8 @@ enum { STOPPED_AFTER = 7 };
  * goal for a training's losses. */
 static const double tolerances[] = {[SPEC_FP32] = 1e-5, [SPEC_BF16] = 1e-3};
 
-static void run(struct worker_fixture *f, const struct spec *s, int32_t number, const char *device)
+static void run_attempt(struct worker_fixture *f, const struct spec *s, int32_t number,
+                        const char *device)
 {
     const struct worker_options o = {.device = device};
     assert_ok(worker_fixture_run(f, s, 1, number, &o, &e));
@@ -22,7 +23,7 @@ static void run(struct worker_fixture *f, const struct spec *s, int32_t number, 
 
 static double evaluated(struct worker_fixture *f, const struct spec *s, const char *device)
 {
-    run(f, s, 1, device);
+    run_attempt(f, s, 1, device);
     double loss = worker_fixture_record(f, s, 1, EVENT_EVALUATED, -1).evaluated.loss_nats;
     worker_fixture_forget(f, s);
     return loss;
@@ -45,7 +46,7 @@ static void compare_with_cpu(struct worker_fixture *f, enum spec_position positi
 
     struct record_trained cpu = worker_fixture_unbroken(f, &s);
     s.train.precision = precision;
-    run(f, &s, 1, test_device);
+    run_attempt(f, &s, 1, test_device);
     struct record_trained unbroken = worker_fixture_trained(f, &s, 1);
     if (strstr(test_device, "cuda")) { /* the algorithm choices of the GPU's library are recorded */
         stop.choices = worker_fixture_record(f, &s, 1, EVENT_ENDED, -1).ended.choices;
@@ -55,7 +56,7 @@ static void compare_with_cpu(struct worker_fixture *f, enum spec_position positi
     near("the last loss", unbroken.final_loss_nats, cpu.final_loss_nats, precision);
 
     assert_fails(ERR_INTERRUPTED, "", worker_fixture_run(f, &s, 1, 1, &stop, &e));
-    run(f, &s, 2, test_device);
+    run_attempt(f, &s, 2, test_device);
     worker_fixture_same(f, &s, 2, &unbroken);
 
     /* A checkpoint has fp32 weights in every precision. */

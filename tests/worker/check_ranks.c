@@ -61,8 +61,8 @@ static void require_transport(void)
 /* ---- trainings ---- */
 
 /* An attempt by ranks_n processes; more: its other options. Each returns the worker's exit code. */
-static void run(struct worker_fixture *f, const struct spec *s, int32_t number, int32_t ranks_n,
-                const struct worker_options *more, int exit_code)
+static void run_ranks(struct worker_fixture *f, const struct spec *s, int32_t number,
+                      int32_t ranks_n, const struct worker_options *more, int exit_code)
 {
     pid_t pid[TEST_RANKS_MAX];
     require_transport();
@@ -174,14 +174,14 @@ TEST_WITH(struct worker_fixture *f, ranks_leave_the_files_of_one_device)
     static const enum spec_position positions[] = {SPEC_ALIBI, SPEC_T5};
     for (int i = 0; i < 2; i++) {
         const struct spec s = spec_of(f, positions[i]);
-        run(f, &s, 1, 1, &(struct worker_options){0}, 0);
+        run_ranks(f, &s, 1, 1, &(struct worker_options){0}, 0);
         const struct result alone = result_of(f, &s, 1);
         if (is_emulated()) assert_timed(alone.choices);
         /* Two GPUs may time products differently: the choices are those of the first training. */
         const struct worker_options same = {.choices = is_emulated() ? NULL : alone.choices};
         worker_fixture_forget(f, &s);
         for (int32_t ranks_n = 2; ranks_n <= ranks_most(); ranks_n *= 2) {
-            run(f, &s, 1, ranks_n, &same, 0);
+            run_ranks(f, &s, 1, ranks_n, &same, 0);
             const struct result x = result_of(f, &s, 1);
             assert_same(&alone, &x);
             worker_fixture_forget(f, &s);
@@ -192,14 +192,14 @@ TEST_WITH(struct worker_fixture *f, ranks_leave_the_files_of_one_device)
 TEST_WITH(struct worker_fixture *f, another_number_of_ranks_resumes_with_the_same_choices)
 {
     const struct spec s = spec_of(f, SPEC_ALIBI);
-    run(f, &s, 1, 1, &(struct worker_options){0}, 0);
+    run_ranks(f, &s, 1, 1, &(struct worker_options){0}, 0);
     const struct result alone = result_of(f, &s, 1);
     const char *choices = is_emulated() ? NULL : alone.choices;
     worker_fixture_forget(f, &s);
     for (int32_t before = 1; before <= 2; before++) {
         const struct worker_options stop = {.choices = choices, .stop_after = STOPPED_AFTER};
-        run(f, &s, 1, before, &stop, err_exit_code(ERR_INTERRUPTED));
-        run(f, &s, 2, 3 - before, &(struct worker_options){0}, 0);
+        run_ranks(f, &s, 1, before, &stop, err_exit_code(ERR_INTERRUPTED));
+        run_ranks(f, &s, 2, 3 - before, &(struct worker_options){0}, 0);
         const struct result x = result_of(f, &s, 2);
         assert_same(&alone, &x);
         worker_fixture_forget(f, &s);

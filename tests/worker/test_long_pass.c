@@ -56,7 +56,8 @@ static int make(void **state)
 TEST_GROUP(make, worker_fixture_remove)
 
 /* Runs attempt 1 on "slow". */
-static int run(struct worker_fixture *f, const struct spec *s, int slow, int signal, struct err *e)
+static int run_attempt(struct worker_fixture *f, const struct spec *s, int slow, int signal,
+                       struct err *e)
 {
     const struct worker_options o = {.device = "slow"};
 
@@ -73,7 +74,7 @@ TEST_WITH(struct worker_fixture *f, a_batch_that_takes_long_has_signs_of_life_an
     worker_fixture_must_run(f, &s, 1);
     double expected = worker_fixture_record(f, &s, 1, EVENT_EVALUATED, 0).evaluated.loss_nats;
     worker_fixture_forget(f, &s);
-    assert_ok(run(f, &s, 0, 0, &e));
+    assert_ok(run_attempt(f, &s, 0, 0, &e));
     assert_int_equal(script.done_n, s.model.layers); /* one batch */
     assert_true(worker_fixture_count(f, &s, 1, EVENT_PROGRESS) >= 2);
     const struct record_progress alive =
@@ -88,7 +89,7 @@ TEST_WITH(struct worker_fixture *f, a_stop_during_a_long_batch_ends_it_before_th
 {
     const struct spec s = worker_fixture_eval(&train, ONE_ROW, 0);
 
-    assert_fails(ERR_INTERRUPTED, "evaluate again", run(f, &s, 0, SIGTERM, &e));
+    assert_fails(ERR_INTERRUPTED, "evaluate again", run_attempt(f, &s, 0, SIGTERM, &e));
     assert_int_equal(script.done_n, 1);
     assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_EVALUATED), 0);
     worker_fixture_ended(f, &s, 1, "cancelled");
@@ -101,7 +102,7 @@ TEST_WITH(struct worker_fixture *f, a_long_update_has_signs_of_life_and_ends_bef
 
     s.train.seed = 2;
     const struct record_trained expected = worker_fixture_unbroken(f, &s);
-    assert_fails(ERR_INTERRUPTED, "after update 1 of", run(f, &s, 0, SIGTERM, &e));
+    assert_fails(ERR_INTERRUPTED, "after update 1 of", run_attempt(f, &s, 0, SIGTERM, &e));
     assert_int_equal(script.done_n, s.train.shards * s.model.layers);
     assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_STEP), 1);
     const struct record_progress alive =

@@ -18,15 +18,15 @@ struct field {
     int64_t keys_n;
 };
 
-static uint32_t next(uint32_t *seed)
+static uint32_t next_random(uint32_t *seed)
 {
     return *seed = *seed * 1664525u + 1013904223u;
 }
 
 /* Numbers k / 64 + offset: a large offset makes products round. */
-static float draw(uint32_t *seed, float offset)
+static float draw_number(uint32_t *seed, float offset)
 {
-    return offset + (float)(next(seed) >> 26) / 64.0f;
+    return offset + (float)(next_random(seed) >> 26) / 64.0f;
 }
 
 static void make(struct field *f, int64_t keys_n, int64_t different_n, float offset)
@@ -37,8 +37,9 @@ static void make(struct field *f, int64_t keys_n, int64_t different_n, float off
     f->key = calloc((size_t)(keys_n * WIDTH), sizeof *f->key);
     assert_non_null(f->key);
     for (int64_t i = 0; i < keys_n * WIDTH; i++)
-        f->key[i] = i / WIDTH < different_n ? draw(&seed, offset) : f->key[i - different_n * WIDTH];
-    for (int i = 0; i < QUERIES * WIDTH; i++) f->query[i] = draw(&seed, offset);
+        f->key[i] =
+            i / WIDTH < different_n ? draw_number(&seed, offset) : f->key[i - different_n * WIDTH];
+    for (int i = 0; i < QUERIES * WIDTH; i++) f->query[i] = draw_number(&seed, offset);
     assert_ok(backend_open(&f->cpu, "cpu", 1, DTYPE_F32, &e));
 }
 

@@ -42,8 +42,8 @@ static char *log_of(struct worker_fixture *f, int32_t rank)
     return arena_printf(&f->arena, "%s/log.%d", f->root, rank);
 }
 
-static void start(struct ranks *r, struct worker_fixture *f, const struct spec *s, int32_t number,
-                  int32_t ranks_n, alter_fn alter)
+static void start_ranks(struct ranks *r, struct worker_fixture *f, const struct spec *s,
+                        int32_t number, int32_t ranks_n, alter_fn alter)
 {
     char *meet = worker_fixture_path(f, s, number, "meet");
 
@@ -95,12 +95,12 @@ static void assert_exits(const struct ranks *r, int code)
                      code);
 }
 
-static struct ranks run(struct worker_fixture *f, const struct spec *s, int32_t number,
-                        int32_t ranks_n, alter_fn alter)
+static struct ranks run_ranks(struct worker_fixture *f, const struct spec *s, int32_t number,
+                              int32_t ranks_n, alter_fn alter)
 {
     struct ranks r;
 
-    start(&r, f, s, number, ranks_n, alter);
+    start_ranks(&r, f, s, number, ranks_n, alter);
     await(&r);
     return r;
 }
@@ -108,7 +108,7 @@ static struct ranks run(struct worker_fixture *f, const struct spec *s, int32_t 
 static void must_run(struct worker_fixture *f, const struct spec *s, int32_t number,
                      int32_t ranks_n)
 {
-    const struct ranks r = run(f, s, number, ranks_n, NULL);
+    const struct ranks r = run_ranks(f, s, number, ranks_n, NULL);
     assert_exits(&r, 0);
     worker_fixture_ended(f, s, number, "done");
 }
@@ -323,7 +323,7 @@ TEST_WITH(struct worker_fixture *f, ranks_on_nodes_give_the_bits_of_one_and_say_
     const struct result alone = result_of(f, &s, 1);
     worker_fixture_forget(f, &s);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct ranks r = run(f, &s, 1, 4, cases[i].hosts);
+        const struct ranks r = run_ranks(f, &s, 1, 4, cases[i].hosts);
         assert_exits(&r, 0);
         const struct result shared = result_of(f, &s, 1);
         assert_same(&alone, &shared);
@@ -373,7 +373,7 @@ TEST_WITH(struct worker_fixture *f, ranks_exchange_in_their_node_and_with_one_of
     const struct spec s = spec_of(f, SPEC_ALIBI);
 
     backend_register(&library);
-    const struct ranks r = run(f, &s, 1, 4, use_two_near_nodes);
+    const struct ranks r = run_ranks(f, &s, 1, 4, use_two_near_nodes);
     assert_exits(&r, 0);
 }
 
@@ -425,7 +425,7 @@ TEST_WITH(struct worker_fixture *f, peak_memory_is_that_of_the_largest_rank)
     struct spec s = spec_of(f, SPEC_ALIBI);
 
     s.train.updates = 1;
-    const struct ranks r = run(f, &s, 1, 2, use_memory);
+    const struct ranks r = run_ranks(f, &s, 1, 2, use_memory);
     assert_exits(&r, 0);
     assert_true(worker_fixture_trained(f, &s, 1).peak_memory_bytes > MUCH_BYTES);
 }
@@ -439,7 +439,7 @@ TEST_WITH(struct worker_fixture *f, a_norm_that_is_infinite_ends_all_ranks_with_
     s.train.clip = 0.0;
     s.train.updates = s.train.period = 400;
     for (int32_t ranks_n = 1; ranks_n <= 4; ranks_n *= 4) {
-        const struct ranks r = run(f, &s, 1, ranks_n, NULL);
+        const struct ranks r = run_ranks(f, &s, 1, ranks_n, NULL);
         assert_exits(&r, err_exit_code(ERR_NUMBER));
         assert_ended(f, &s, 1, "diverged", "update");
         const char *message = worker_fixture_record(f, &s, 1, EVENT_ENDED, -1).ended.message;
@@ -477,11 +477,11 @@ TEST_WITH(struct worker_fixture *f, a_signal_to_any_rank_stops_all_and_another_n
     const struct result expected = result_of(f, &s, 1);
     worker_fixture_forget(f, &s);
     for (signalled = 0; signalled < 3; signalled++) {
-        struct ranks r = run(f, &s, 1, 4, stop_at_4); /* a validation is due then */
+        struct ranks r = run_ranks(f, &s, 1, 4, stop_at_4); /* a validation is due then */
         assert_exits(&r, err_exit_code(ERR_INTERRUPTED));
         assert_ended(f, &s, 1, "cancelled", "after update 4");
         assert_int_equal(worker_fixture_count(f, &s, 1, EVENT_VALIDATION), 0);
-        r = run(f, &s, 2, 4, raise_early);
+        r = run_ranks(f, &s, 2, 4, raise_early);
         assert_exits(&r, err_exit_code(ERR_INTERRUPTED));
         assert_ended(f, &s, 2, "cancelled", "rerun");
         if (signalled == 0) assert_int_equal(worker_fixture_count(f, &s, 2, EVENT_VALIDATION), 0);
@@ -570,7 +570,7 @@ TEST_WITH(struct worker_fixture *f, no_rank_survives_a_killed_one_and_another_nu
     for (size_t i = 0; i < sizeof victims / sizeof *victims; i++)
         for (enum moment m = IN_A_PASS; m <= IN_A_CHECKPOINT; m++) {
             int32_t victim = victims[i];
-            start(&r, f, &s, 1, 4, save_often);
+            start_ranks(&r, f, &s, 1, 4, save_often);
             kill_rank(&r, f, &s, victim, m);
             snprintf(words, sizeof words, "rank %d on ", victim);
             for (int32_t rank = 0; rank < 4; rank++) {
@@ -624,7 +624,7 @@ TEST_WITH(struct worker_fixture *f, the_error_of_one_rank_ends_all_and_is_record
 {
     const struct spec s = spec_of(f, SPEC_ALIBI);
 
-    struct ranks r = run(f, &s, 1, 4, limit_files);
+    struct ranks r = run_ranks(f, &s, 1, 4, limit_files);
     assert_exits(&r, err_exit_code(ERR_IO));
     assert_ended(f, &s, 1, "failed", "checkpoint: ");
     char *log = test_read(log_of(f, 3));
@@ -632,14 +632,14 @@ TEST_WITH(struct worker_fixture *f, the_error_of_one_rank_ends_all_and_is_record
     free(log);
     worker_fixture_forget(f, &s);
 
-    r = run(f, &s, 1, 2, stop_at_4);
+    r = run_ranks(f, &s, 1, 2, stop_at_4);
     assert_exits(&r, err_exit_code(ERR_INTERRUPTED));
     elsewhere = arena_printf(&f->arena, "%s/elsewhere/%s", f->root,
                              worker_fixture_dir(f, &s, 2) + strlen(f->root));
     assert_ok(file_make_dirs(elsewhere, &e));
     const struct spec *list[] = {&s};
     assert_ok(run_folder_write_specs(elsewhere, list, 1, &e));
-    r = run(f, &s, 2, 4, go_elsewhere);
+    r = run_ranks(f, &s, 2, 4, go_elsewhere);
     assert_exits(&r, err_exit_code(ERR_NOINPUT));
     assert_ended(f, &s, 2, "failed", "rank 1 on ");
     assert_ended(f, &s, 2, "failed", "do not have the checkpoint");
@@ -660,11 +660,11 @@ TEST_WITH(struct worker_fixture *f, ranks_that_do_not_meet_are_named)
 {
     const struct spec s = spec_of(f, SPEC_ALIBI);
 
-    struct ranks r = run(f, &s, 1, 4, wait_briefly);
+    struct ranks r = run_ranks(f, &s, 1, 4, wait_briefly);
     assert_int_equal(WEXITSTATUS(r.status[0]), err_exit_code(ERR_UNAVAILABLE));
     assert_ended(f, &s, 1, "lost", "rank 1 of 4 did not come");
     worker_fixture_forget(f, &s);
-    r = run(f, &s, 1, 2, differ);
+    r = run_ranks(f, &s, 1, 2, differ);
     assert_exits(&r, err_exit_code(ERR_UNAVAILABLE));
     assert_ended(f, &s, 1, "lost", "2 threads");
     assert_ended(f, &s, 1, "lost", "1 thread,");
@@ -759,11 +759,11 @@ TEST_WITH(struct worker_fixture *f, rank_0_alone_times_algorithms_and_a_resumed_
     worker_fixture_forget(f, &s);
     backend_register(&library);
     timing.root = f->root;
-    struct ranks r = run(f, &s, 1, 2, use_timing);
+    struct ranks r = run_ranks(f, &s, 1, 2, use_timing);
     assert_exits(&r, err_exit_code(ERR_INTERRUPTED));
     assert_closed(f, 0, "timed; ");
     assert_closed(f, 1, "timed by rank 0");
-    r = run(f, &s, 2, 4, use_timing_again);
+    r = run_ranks(f, &s, 2, 4, use_timing_again);
     assert_exits(&r, 0);
     for (int32_t rank = 0; rank < 4; rank++) assert_closed(f, rank, "timed by rank 0");
     /* The pass for timing leaves nothing behind; the state also has the choices. */

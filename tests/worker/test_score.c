@@ -33,7 +33,7 @@ static int32_t begin_of(int32_t target, int32_t L, int32_t stride)
     return begin > 0 ? begin : 0;
 }
 
-static void keep(struct found *s, const struct score *x)
+static void keep_score(struct found *s, const struct score *x)
 {
     int32_t k = s->only >= 0 ? s->only : x->which;
 
@@ -55,7 +55,7 @@ static void keep_all(struct found *out, const struct score_options *o)
     scores_open(&s, o);
     while (s.rows_left > 0) {
         assert_ok(scores_next(&s, &e));
-        for (int64_t i = 0; i < s.n; i++) keep(out, &s.item[i]);
+        for (int64_t i = 0; i < s.n; i++) keep_score(out, &s.item[i]);
     }
     scores_close(&s);
 }

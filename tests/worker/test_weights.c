@@ -36,8 +36,8 @@ static struct model *open_model(const struct worker_fixture *f, const struct spe
 }
 
 /* The hash of the weights (slots_n 0) or the state, which are written to *path. */
-static const char *save(struct worker_fixture *f, struct model *m, int32_t slots_n,
-                        const char **path)
+static const char *save_weights(struct worker_fixture *f, struct model *m, int32_t slots_n,
+                                const char **path)
 {
     char *sha256 = arena_alloc(&f->arena, HASH_HEX_BYTES);
 
@@ -46,7 +46,7 @@ static const char *save(struct worker_fixture *f, struct model *m, int32_t slots
     return sha256;
 }
 
-static int load(struct model *m, int32_t slots_n, const char *path, struct err *e)
+static int load_weights(struct model *m, int32_t slots_n, const char *path, struct err *e)
 {
     struct safetensors *s = NULL;
     int rc = safetensors_open(&s, path, e);
@@ -65,11 +65,11 @@ TEST_WITH(struct worker_fixture *f, every_tensor_comes_back)
     s.train.optimizer = SPEC_ADAM;
     struct model *from = open_model(f, &s, 3), *to = open_model(f, &s, 0);
     for (int32_t slots_n = 0; slots_n <= 2; slots_n += 2) {
-        const char *sha256 = save(f, from, slots_n, &path);
-        assert_string_not_equal(save(f, to, slots_n, &path), sha256);
-        save(f, from, slots_n, &path);
-        assert_ok(load(to, slots_n, path, &e));
-        assert_string_equal(save(f, to, slots_n, &path), sha256);
+        const char *sha256 = save_weights(f, from, slots_n, &path);
+        assert_string_not_equal(save_weights(f, to, slots_n, &path), sha256);
+        save_weights(f, from, slots_n, &path);
+        assert_ok(load_weights(to, slots_n, path, &e));
+        assert_string_equal(save_weights(f, to, slots_n, &path), sha256);
     }
     model_close(from);
     model_close(to);
@@ -90,11 +90,11 @@ TEST_WITH(struct worker_fixture *f, weights_of_another_model_are_rejected_and_ch
     struct model *from = open_model(f, &s, 1);
     for (size_t i = 0; i < 2; i++) {
         struct model *other = open_model(f, cases[i].spec, 1);
-        const char *sha256 = save(f, other, 0, &path);
-        save(f, from, 0, &path);
-        assert_int_equal(load(other, 0, path, &e), ERR_DATA);
+        const char *sha256 = save_weights(f, other, 0, &path);
+        save_weights(f, from, 0, &path);
+        assert_int_equal(load_weights(other, 0, path, &e), ERR_DATA);
         assert_non_null(strstr(e.text, cases[i].word));
-        assert_string_equal(save(f, other, 0, &path), sha256);
+        assert_string_equal(save_weights(f, other, 0, &path), sha256);
         model_close(other);
     }
     model_close(from);
@@ -113,7 +113,7 @@ TEST_WITH(struct worker_fixture *f, a_child_takes_over_by_name_and_only_finite_n
     int32_t fresh = model_params(to)->tensors_n - 1;
     assert_ok(shape_inherit(&h, &f->arena, model_params(to), p, &e));
     assert_int_equal(h.from[fresh], -1);
-    save(f, from, 1, &path);
+    save_weights(f, from, 1, &path);
     assert_ok(safetensors_open(&file, path, &e));
     assert_ok(weights_inherit(to, 1, &h, p, file, path, &e));
     safetensors_close(file);
@@ -125,15 +125,15 @@ TEST_WITH(struct worker_fixture *f, a_child_takes_over_by_name_and_only_finite_n
         assert_ok(model_read(to, MODEL_STATE_0, i, of_child, &e));
         assert_memory_equal(of_child, of_parent, (size_t)t->cols * sizeof *of_child);
     }
-    expected = save(f, to, 0, &path); /* the values are as they were */
+    expected = save_weights(f, to, 0, &path); /* the values are as they were */
     assert_ok(model_read(from, MODEL_VALUES, p->tensors_n - 1, of_parent, &e));
     of_parent[0] = (float)NAN;
     assert_ok(model_write(from, MODEL_VALUES, p->tensors_n - 1, of_parent, &e));
-    save(f, from, 0, &path);
+    save_weights(f, from, 0, &path);
     assert_ok(safetensors_open(&file, path, &e));
     assert_fails(ERR_DATA, "is nan at element 0", weights_inherit(to, 0, &h, p, file, path, &e));
     safetensors_close(file);
-    assert_string_equal(save(f, to, 0, &path), expected);
+    assert_string_equal(save_weights(f, to, 0, &path), expected);
     model_close(from);
     model_close(to);
 }

@@ -1,5 +1,5 @@
-/* steps.c - the closed list of patterns, and what each step does to a text. */
-#include "tokenizer/steps.h"
+/* stages.c - the closed list of patterns, and what each stage does to a text. */
+#include "tokenizer/stages.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -122,8 +122,8 @@ static int pattern_make(struct pattern **out, enum pattern_name name, struct err
     return 0;
 }
 
-int step_match(const struct step *s, const char *text, size_t n, size_t from, size_t *begin,
-               size_t *end, struct err *e)
+int stage_match(const struct stage *s, const char *text, size_t n, size_t from, size_t *begin,
+                size_t *end, struct err *e)
 {
     const struct pattern *p = s->pattern_own;
     int rc =
@@ -138,9 +138,9 @@ int step_match(const struct step *s, const char *text, size_t n, size_t from, si
     return 1;
 }
 
-/* --- steps --- */
+/* --- stages --- */
 
-void steps_release(struct steps *s)
+void stages_release(struct stages *s)
 {
     for (int32_t i = 0; i < s->n; i++) {
         free(s->item[i].scratch.item_own);
@@ -148,27 +148,27 @@ void steps_release(struct steps *s)
     }
 }
 
-void steps_free(struct steps *s)
+void stages_free(struct stages *s)
 {
-    steps_release(s);
+    stages_release(s);
     for (int32_t i = 0; i < s->n; i++) pattern_free(s->item[i].pattern_own);
     s->n = 0;
 }
 
-int steps_add(struct steps *s, struct step step, struct err *e)
+int stages_add(struct stages *s, struct stage stage, struct err *e)
 {
-    if (s->n == STEPS_MAX)
-        return ERR(e, ERR_UNAVAILABLE, "more than %d steps are not supported", STEPS_MAX);
-    if (step.from_n > STEP_TEXT_MAX || step.to_n > STEP_TEXT_MAX)
+    if (s->n == STAGES_MAX)
+        return ERR(e, ERR_UNAVAILABLE, "more than %d steps are not supported", STAGES_MAX);
+    if (stage.from_n > STAGE_TEXT_MAX || stage.to_n > STAGE_TEXT_MAX)
         return ERR(e, ERR_DATA, "a text to put in or to replace has %zu bytes, more than %d",
-                   step.from_n > step.to_n ? step.from_n : step.to_n, STEP_TEXT_MAX);
-    s->item[s->n++] = step;
+                   stage.from_n > stage.to_n ? stage.from_n : stage.to_n, STAGE_TEXT_MAX);
+    s->item[s->n++] = stage;
     return 0;
 }
 
-int steps_add_split(struct steps *s, enum pattern_name name, struct err *e)
+int stages_add_split(struct stages *s, enum pattern_name name, struct err *e)
 {
-    TRY(steps_add(s, (struct step){.kind = STEP_SPLIT}, e));
+    TRY(stages_add(s, (struct stage){.kind = STAGE_SPLIT}, e));
     return pattern_make(&s->item[s->n - 1].pattern_own, name, e);
 }
 
@@ -226,9 +226,9 @@ static int nfc_add(struct buffer *out, const char *text, size_t n, struct err *e
     return rc;
 }
 
-static int step_nfc(struct buffer *out, const char *text, size_t n, struct err *e)
+static int stage_nfc(struct buffer *out, const char *text, size_t n, struct err *e)
 {
-    size_t copied = 0, last = 0; /* bytes in out; place of the last character below U+0300 */
+    size_t copied = 0, last = 0; /* bytes in out; offset of the last character below U+0300 */
 
     /* No character below U+0300 (first byte 0xCC) composes with one before it: so each of them and
      * what follows it until the next one are normalised alone. */
@@ -247,8 +247,8 @@ static int step_nfc(struct buffer *out, const char *text, size_t n, struct err *
     return buffer_add(out, text + copied, n - copied, e);
 }
 
-static int step_replace(struct buffer *out, const struct step *s, const char *text, size_t n,
-                        struct err *e)
+static int stage_replace(struct buffer *out, const struct stage *s, const char *text, size_t n,
+                         struct err *e)
 {
     const char *end = text + n, *hit;
 
@@ -259,39 +259,39 @@ static int step_replace(struct buffer *out, const struct step *s, const char *te
     return buffer_add(out, text, (size_t)(end - text), e);
 }
 
-/* Returns whether the step leaves the text as it is. */
-static bool step_rests(const struct step *s, const char *text, size_t n, bool first)
+/* Returns whether the stage leaves the text as it is. */
+static bool stage_rests(const struct stage *s, const char *text, size_t n, bool first)
 {
     if (n == 0) return true;
     switch (s->kind) {
-    case STEP_NFC:
+    case STAGE_NFC:
         for (size_t i = 0; i < n; i++)
             if ((unsigned char)text[i] >= 0xCC) return false;
         return true;
-    case STEP_PREFIX:
+    case STAGE_PREFIX:
         return (s->only_first && !first) || (n >= s->to_n && memcmp(text, s->to, s->to_n) == 0);
-    case STEP_REPLACE:
+    case STAGE_REPLACE:
         return !memmem(text, n, s->from, s->from_n);
     default:
         return false;
     }
 }
 
-int step_apply(struct step *s, const char **text, size_t *n, bool first, size_t *growth,
-               struct err *e)
+int stage_apply(struct stage *s, const char **text, size_t *n, bool first, size_t *growth,
+                struct err *e)
 {
     struct buffer *out = &s->scratch;
 
-    if (step_rests(s, *text, *n, first)) return 0;
+    if (stage_rests(s, *text, *n, first)) return 0;
     out->n = 0;
     out->limit = *n + *growth;
-    if (s->kind == STEP_NFC) TRY(step_nfc(out, *text, *n, e));
-    if (s->kind == STEP_REPLACE) TRY(step_replace(out, s, *text, *n, e));
-    if (s->kind == STEP_PREPEND || s->kind == STEP_PREFIX) {
+    if (s->kind == STAGE_NFC) TRY(stage_nfc(out, *text, *n, e));
+    if (s->kind == STAGE_REPLACE) TRY(stage_replace(out, s, *text, *n, e));
+    if (s->kind == STAGE_PREPEND || s->kind == STAGE_PREFIX) {
         TRY(buffer_add(out, s->to, s->to_n, e));
         TRY(buffer_add(out, *text, *n, e));
     }
-    if (s->kind == STEP_BYTES) {
+    if (s->kind == STAGE_BYTES) {
         if (*n > SIZE_MAX / 2) return ERR(e, ERR_NOMEM, "out of memory for a word");
         TRY(buffer_reserve(out, 2 * *n, e));
         out->n = byte_level(out->item_own, *text, *n);

@@ -1,5 +1,5 @@
-/* forget_gate.c - sums of log gates and their gradients, in double. An item is a head, which loops
- * over the rows of the batch, so that its sums have a fixed order. */
+/* gate_sums.c - op forget_gate: sums of log gates and their gradients, in double. An item is a
+ * head, which loops over the rows of the batch, so that its sums have a fixed order. */
 #include <math.h>
 
 #include "cpu/cpu.h"

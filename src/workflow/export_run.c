@@ -1,4 +1,4 @@
-/* export.c - writes a training's weights for PyTorch, or the losses of an evaluation. */
+/* export_run.c - writes a training's weights for PyTorch, or the losses of an evaluation. */
 #include <stdlib.h>
 #include <string.h>
 
