@@ -47,7 +47,8 @@ mkdir -p "$legs"
         echo "${name%.c} $build/tests/${name%.c}"
     done
     echo oracle "$build/tests/check_oracle" tests/fixtures/oracle/*.safetensors
-    echo open "$build/tests/check_open" tests/fixtures/open/*/
+    # The legs on CUDA read open/ alone: CUDA has no kernels for the heads of width 4 of open_models/bloom_complete.
+    echo open "$build/tests/check_open" tests/fixtures/open/*/ tests/fixtures/open_models/*/
     if [ -n "${ORACLE:-}" ]; then echo "oracle:$ORACLE" "$build/tests/check_oracle" "$ORACLE"/*.safetensors; fi
 } >"$legs/all"
 if [ -n "${FOLDERS:-}" ]; then

@@ -33,6 +33,22 @@ golden() {
     fi
 }
 
+# tiny_project: makes the project $dir/project with the corpus `tiny`, of 208 words, and changes to it
+tiny_project() {
+    mkdir "$dir/project" && cd "$dir/project" || exit 1
+    expect 0 "208 words" "$alibi" data prepare tiny --text "$source/tests/fixtures/checkpoints/text"
+}
+
+# tiny_grid FOLDER [TRAIN [MODEL]] <LINES: writes FOLDER/grid.yaml, which is LINES with the corpus `tiny` and the settings of a model that
+# trains in a moment before `grid:`. tiny_pt: MODEL of the checkpoint tiny.pt
+tiny_grid() {
+    mkdir -p "$1"
+    awk -v train="${2:-shard_tokens: 256, updates: 6, lr: 0.5, warmup: 1, period: 5}, clip: 0.1, momentum: 0.9, seed: 1" \
+        -v model="${3:-layers: 1, dim: 32, heads: 4, ffn: 64, softmax: plain, final_norm: true}" \
+        '/^grid:/ { print "scale: none\nbase: [data/tiny.yaml]\nset:\n  model: { " model " }\n  train: { " train " }" } { print }' >"$1/grid.yaml"
+}
+tiny_pt="layers: 2, dim: 32, heads: 4, ffn: 64, softmax: adaptive, cutoffs: [64, 128], adaptive_factor: 2, final_norm: false"
+
 alibi() { "$alibi" "$@"; }
 
 # traced OPTION... COMMAND...: strace of a command. LeakSanitizer, of the build by `make asan`, does not work under it

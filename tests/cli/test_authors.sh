@@ -14,7 +14,7 @@ same() { # NAME A B: two numbers that differ by less than 1e-4
 query() { "$alibi" query "$1" --format csv | tail -n +2 | tr -d '\r'; }
 
 # The shipped artefact: what it costs is known before anything is fetched; its numbers of the paper are those of Table 5.
-mkdir "$dir/served" "$dir/g"
+mkdir "$dir/served"
 cd "$dir" || exit 1
 expect 0 "8 checkpoints, about 7.9 GB (modelled" "$alibi" plan table5/authors
 expect 0 "0 trainings, 1 evaluation: 0 done, 1 to do; 1.01e+14 FLOP" "$alibi" plan table5/authors --only L_train=512,L_valid=512
@@ -29,14 +29,9 @@ expect 64 "more than\|add --yes" "$alibi" run table5/authors --devices cpu:1 --s
 # A small grid, whose file is cut after 20 kB.
 "$server" served port requests &
 while [ ! -s port ]; do sleep 0.05; done # a process of our own is about to write it
-cat >g/grid.yaml <<'Y'
+tiny_grid g "origin: authors, shard_tokens: 512, updates: 150, lr: 0.005, warmup: 10, period: 140" "$tiny_pt" <<'Y'
 artefact: g
 title: "A published model"
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 2, dim: 32, heads: 4, ffn: 64, softmax: adaptive, cutoffs: [64, 128], adaptive_factor: 2, final_norm: false }
-  train: { origin: authors, shard_tokens: 512, updates: 150, lr: 0.005, warmup: 10, period: 140, clip: 0.1, momentum: 0.9, seed: 1 }
 grid:
   - { position: alibi, L_train: [32] }
 evaluate:

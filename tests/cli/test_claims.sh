@@ -4,19 +4,9 @@
 # usage: tests/cli/test_claims.sh BUILD
 . tests/cli/expect.sh
 
-mkdir "$dir/project" "$dir/planted" "$dir/text"
-cd "$dir/project" || exit 1
-for split in train valid test; do
-    awk 'BEGIN { srand(1); for (i = 0; i < 400; i++) { line = ""; for (j = 0; j < 10; j++) line = line " w" int(rand() * 30)
-        print line } }' >"$dir/text/$split.txt"
-done
-cat >"$dir/planted/grid.yaml" <<'Y'
+tiny_project
+tiny_grid "$dir/planted" <<'Y'
 artefact: planted
-scale: none
-base: [data/planted.yaml]
-set:
-  model: { layers: 1, dim: 16, heads: 2, ffn: 32, softmax: plain, final_norm: true }
-  train: { shard_tokens: 128, updates: 4, lr: 0.1, warmup: 1, period: 3, clip: 0.1, seed: 1, momentum: 0.9 }
 grid: [{ position: alibi, L_train: 16 }]
 evaluate: [{ split: valid, window: nonoverlapping, L_valid: 16 }]
 Y
@@ -30,7 +20,6 @@ FROM artefact_evaluations WHERE artefact = :artefact AND scale = :scale
 Q
 }
 
-expect 0 "planted" "$alibi" data prepare planted --text "$dir/text"
 claim 1e9
 expect 66 "alibi run" "$alibi" claims "$dir/planted/"
 expect 0 "" "$alibi" run "$dir/planted/" --devices cpu:1
@@ -44,7 +33,7 @@ expect 0 "C7a: not run" "$alibi" claims table8
 mkdir -p experiments/power
 effect() {
     printf 'scale\tcorpus\tfingerprint\teffect\tshare\tmethod\tseeds\tcode\tsource\n' >experiments/power/effects.tsv
-    printf 'none\tplanted\t\tcontext\t%s\tALiBi\t1\t\t\n' "$1" >>experiments/power/effects.tsv
+    printf 'none\ttiny\t\tcontext\t%s\tALiBi\t1\t\t\n' "$1" >>experiments/power/effects.tsv
 }
 claim 1e9
 sed -i "s/AS evidence$/AS evidence, 'context' AS effect, 0.05 AS threshold/" "$dir/planted/claim.sql"

@@ -3,20 +3,14 @@
 # claims, the chapter of a page, and that nothing in it counts among the paper's.
 # usage: tests/cli/test_collections.sh BUILD
 . tests/cli/expect.sh
-fixtures=$PWD/tests/fixtures/checkpoints
 checks=$(cd "$1" && pwd)/tests/report
 
-mkdir -p "$dir/project/experiments/mine/one" "$dir/project/experiments/mine/two" "$dir/project/one"
-cd "$dir/project" || exit 1
+tiny_project
+mkdir -p experiments/mine/two one
 printf '# Questions of mine\n\nWhy **not**?\n' >experiments/mine/README.md
-cat >experiments/mine/one/grid.yaml <<'Y'
+tiny_grid experiments/mine/one <<'Y'
 artefact: mine/one
 title: "The first"
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: plain, final_norm: true }
-  train: { shard_tokens: 256, updates: 6, lr: 0.5, warmup: 1, period: 5, clip: 0.1, momentum: 0.9, seed: 1 }
 grid:
   - { position: [alibi, none], L_train: 16 }
 evaluate:
@@ -44,7 +38,6 @@ Y
 
 query() { "$alibi" query "$1" --format csv | tr -d '\r' | tail -n +2; }
 
-"$alibi" data prepare tiny --text "$fixtures/text" >"$dir/out" 2>&1 || fail "prepare"
 expect 0 "^mine/two: The second$" "$alibi" plan mine
 expect 0 "^2 trainings, 4 evaluations: 0 done, 6 to do" "$alibi" plan mine
 expect 0 "6 done now" "$alibi" run mine --devices cpu:2

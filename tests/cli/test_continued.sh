@@ -2,17 +2,11 @@
 # test_continued.sh - a grid whose trainings continue others: plan, run, show, logs, verify, merge.
 # usage: tests/cli/test_continued.sh BUILD
 . tests/cli/expect.sh
-fixtures=$PWD/tests/fixtures/checkpoints
 
-mkdir -p "$dir/project/g" "$dir/other"
-cd "$dir/project" || exit 1
-cat >g/grid.yaml <<'Y'
+mkdir "$dir/other"
+tiny_project
+tiny_grid g "shard_tokens: 256, updates: 8, lr: 0.5, warmup: 2, period: 6" <<'Y'
 title: "Continued"
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: plain, final_norm: true }
-  train: { shard_tokens: 256, updates: 8, lr: 0.5, warmup: 2, period: 6, clip: 0.1, momentum: 0.9, seed: 1 }
 grid:
   - { position: rotary, L_train: 16, train.updates: 4 }
   - { position: [rotary, t5], L_train: 32, from: { position: rotary, L_train: 16 } }
@@ -25,7 +19,6 @@ run_of() { # POSITION: of the training that continues another one
     "$alibi" query "SELECT run_id FROM trainings JOIN settings USING (run_id)
         WHERE position = '$1' AND key = 'train.from'" --format csv | tail -1
 }
-expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
 expect 0 "4 trainings, 4 evaluations: 0 done" "$alibi" plan g/
 expect 0 "8 done now" "$alibi" run g/ --devices cpu:2
 expect 0 " from=none" "$alibi" report g/ --no-figure

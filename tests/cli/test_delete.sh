@@ -3,16 +3,10 @@
 # weights; it asks first; kill -9 at every deletion of a file is finished by the same command; the database stays consistent.
 # usage: tests/cli/test_delete.sh BUILD
 . tests/cli/expect.sh
-fixtures=$PWD/tests/fixtures/checkpoints
 
-mkdir -p "$dir/project/a" "$dir/project/b" "$dir/project/c"
-cd "$dir/project" || exit 1
-cat >a/grid.yaml <<'Y'
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: plain, final_norm: true }
-  train: { shard_tokens: 256, updates: 4, lr: 0.5, warmup: 1, period: 3, clip: 0.1, momentum: 0.9, seed: 1 }
+tiny_project
+mkdir b c
+tiny_grid a <<'Y'
 grid:
   - { position: [alibi, none], L_train: 16 }
 evaluate:
@@ -26,7 +20,6 @@ sed 's/\[alibi, none\], L_train: 16/alibi, L_train: 32, train.updates: 8, train.
 rows() { "$alibi" query "$1" --format csv | tr -d '\r' | tail -n +2; }
 results() { rows "SELECT count(*) FROM artefact_evaluations WHERE artefact = '$1' AND perplexity > 0"; }
 done_runs() { rows "SELECT run_id FROM run_list WHERE state = 'done' ORDER BY 1"; }
-expect 0 "" "$alibi" data prepare tiny --text "$fixtures/text"
 expect 0 "8 done now" "$alibi" run ./a/ --devices cpu:2
 expect 0 "0 done now" "$alibi" run ./b/ --devices cpu:2
 done_runs >before

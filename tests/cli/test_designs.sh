@@ -3,24 +3,17 @@
 # has the mistakes and the answers.
 # usage: tests/cli/test_designs.sh BUILD
 . tests/cli/expect.sh
-fixtures=$PWD/tests/fixtures/checkpoints
 
-mkdir -p "$dir/project" && cd "$dir/project" || exit 1
-expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
+tiny_project
 grid() { # NAME SED: a folder with a grid, of which sed changes lines
-    mkdir -p "$1"
-    sed "$2" >"$1/grid.yaml" <<'Y'
+    tiny_grid "$1" <<'Y'
 title: "Two rates"
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: plain, final_norm: true }
-  train: { shard_tokens: 256, updates: 6, lr: 0.5, warmup: 1, period: 5, clip: 0.1, momentum: 0.9 }
 grid:
   - { position: alibi, L_train: 16, train.lr: [0.25, 0.5] }
 evaluate:
   - { split: valid, window: nonoverlapping, L_valid: [16, 32], targets: 128 }
 Y
+    sed -i "$2" "$1/grid.yaml"
 }
 notes() { "$alibi" "$@" 2>&1 | grep '^note'; }
 

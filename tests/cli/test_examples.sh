@@ -4,25 +4,17 @@
 # usage: tests/cli/test_examples.sh BUILD
 . tests/cli/expect.sh
 readme=$PWD/experiments/README.md
-fixtures=$PWD/tests/fixtures/checkpoints
 tried=
 
-mkdir -p "$dir/project/mygrid"
-cd "$dir/project" || exit 1
-cat >mygrid/grid.yaml <<'Y'
+tiny_project
+tiny_grid mygrid <<'Y'
 artefact: mygrid
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: plain, final_norm: true }
-  train: { shard_tokens: 256, updates: 4, lr: 0.5, warmup: 1, period: 5, clip: 0.1, momentum: 0.9, seed: 1 }
 grid:
   - { position: alibi, L_train: 16, train.lr: [0.25, 0.5] }
 evaluate:
   - { split: valid, window: nonoverlapping, L_valid: [16, 32], targets: 128 }
   - { split: valid, window: nonoverlapping, L_valid: 32, targets: 128, eval.attention_window: 8 }
 Y
-expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
 expect 0 "8 done now" "$alibi" run mygrid/ --devices cpu:2
 pattern() { # A pattern of the numbers of one row of the example
     "$alibi" query "SELECT printf('%.2f', perplexity) FROM evaluations JOIN settings s USING (run_id)

@@ -5,15 +5,10 @@
 . tests/cli/expect.sh
 fixtures=$PWD/tests/fixtures/checkpoints
 
-mkdir -p "$dir/project/g" "$dir/home/g" "$dir/bare"
-cd "$dir/project" || exit 1
-cat >g/grid.yaml <<'Y'
+mkdir -p "$dir/home/g" "$dir/bare"
+tiny_project
+tiny_grid g "shard_tokens: 512, updates: 8, lr: 0.005, warmup: 1, period: 7, validate_every: 4" "$tiny_pt" <<'Y'
 artefact: g
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 2, dim: 32, heads: 4, ffn: 64, softmax: adaptive, cutoffs: [64, 128], adaptive_factor: 2, final_norm: false }
-  train: { shard_tokens: 512, updates: 8, lr: 0.005, warmup: 1, period: 7, clip: 0.1, momentum: 0.9, seed: 1, validate_every: 4 }
 grid:
   - { position: [alibi, sinusoidal], L_train: [32] }
 evaluate:
@@ -26,7 +21,6 @@ answers() { # NAME: what the views say, but for exit codes and uids
     done >"$dir/$1.csv"
     "$alibi" report g/ --format csv >>"$dir/$1.csv" 2>/dev/null
 }
-expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
 expect 0 "8 done now" "$alibi" run g/ --devices cpu:1
 answers before
 training=$("$alibi" query "SELECT run_id FROM trainings WHERE position = 'alibi'" --format csv | tail -n 1)

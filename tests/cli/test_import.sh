@@ -19,16 +19,10 @@ perplexity() { # L_valid
     "$alibi" query "SELECT perplexity FROM evaluations WHERE L_valid = $1 AND origin = 'imported'" --format csv | tail -n 1
 }
 
-mkdir "$dir/grid"
 cd "$dir" || exit 1
-cat >grid/grid.yaml <<'Y'
+tiny_grid grid "shard_tokens: 512, updates: 150, lr: 0.005, warmup: 10, period: 140" "$tiny_pt" <<'Y'
 artefact: grid
 title: "An imported model"
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 2, dim: 32, heads: 4, ffn: 64, softmax: adaptive, cutoffs: [64, 128], adaptive_factor: 2, final_norm: false }
-  train: { shard_tokens: 512, updates: 150, lr: 0.005, warmup: 10, period: 140, clip: 0.1, momentum: 0.9, seed: 1 }
 grid:
   - { position: [alibi, sinusoidal], L_train: [32] }
 evaluate:

@@ -9,14 +9,9 @@ fixtures=$PWD/tests/fixtures
 powercut=${alibi%/alibi}/faults/powercut
 query() { "$alibi" query "$1" --format csv --project "$2" | tail -n +2 | tr -d '\r'; }
 cd "$dir" || exit 1
-mkdir g plain reference start
-cat >g/grid.yaml <<'Y'
+mkdir plain reference start
+tiny_grid g <<'Y'
 artefact: g
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: adaptive, cutoffs: [64, 128], adaptive_factor: 2, final_norm: false }
-  train: { shard_tokens: 512, updates: 4, lr: 0.005, warmup: 1, period: 3, clip: 0.1, momentum: 0.9, seed: 1 }
 grid:
   - { position: [alibi], L_train: [32] }
 evaluate:

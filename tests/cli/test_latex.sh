@@ -4,20 +4,14 @@
 # usage: tests/cli/test_latex.sh BUILD
 . tests/cli/expect.sh
 
-mkdir -p "$dir/project/g" && cd "$dir/project" || exit 1
-cat >g/grid.yaml <<'Y'
+tiny_project
+tiny_grid g "shard_tokens: 256, updates: 40, lr: 0.05, warmup: 4, period: 36" <<'Y'
 title: "Made & tested | 100 %"
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: plain, final_norm: true }
-  train: { shard_tokens: 256, updates: 40, lr: 0.05, warmup: 4, period: 36, clip: 0.1, momentum: 0.9 }
 grid:
   - { position: [alibi, none], L_train: 16, seed: [1, 2] }
 evaluate:
   - { split: valid, L_valid: [16, 32] }
 Y
-expect 0 "" "$alibi" data prepare tiny --text "$source/tests/fixtures/checkpoints/text"
 mkdir w && sed 's/\[alibi, none\]/alibi, model.alibi_bias_max: [4, 8]/; s/, seed: .*\]/, seed: 1/
 s/32\] }/32], eval.attention_window: [0, 8], eval.position_scaling: [none, slopes] }/' g/grid.yaml >w/grid.yaml
 mkdir h && sed 's/\[alibi, none\]/alibi, train.updates: [8, 40]/; s/, updates: 40//; s/warmup: 4/warmup: 0/' g/grid.yaml >h/grid.yaml

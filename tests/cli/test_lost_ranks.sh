@@ -2,23 +2,15 @@
 # test_lost_ranks.sh - a training by several processes, of which one is killed, or all are stopped: its weights are those of one process.
 # usage: tests/cli/test_lost_ranks.sh BUILD
 . tests/cli/expect.sh
-fixtures=$PWD/tests/fixtures/checkpoints
 
-mkdir -p "$dir/project/g"
-cd "$dir/project" || exit 1
-cat >g/grid.yaml <<'Y'
+tiny_project
+tiny_grid g "shard_tokens: 32, shards: 4, updates: 6000, lr: 0.1, warmup: 1, period: 5999" <<'Y'
 title: "Ranks"
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: plain, final_norm: true }
-  train: { shard_tokens: 32, shards: 4, updates: 6000, lr: 0.1, warmup: 1, period: 5999, clip: 0.1, momentum: 0.9, seed: 1 }
 grid:
   - { position: alibi, L_train: 16 }
 evaluate:
   - { split: valid, window: nonoverlapping, L_valid: [16, 32], targets: 128 }
 Y
-expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
 
 # The SHA-256 of a file is a column of the view.
 weights() {

@@ -5,21 +5,15 @@
 . tests/cli/expect.sh
 fixtures=$PWD/tests/fixtures/checkpoints
 
-mkdir -p "$dir/project/g" "$dir/outside"
-cd "$dir/project" || exit 1
-cat >g/grid.yaml <<'Y'
+mkdir "$dir/outside"
+tiny_project
+tiny_grid g <<'Y'
 artefact: g
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: adaptive, cutoffs: [64, 128], adaptive_factor: 2, final_norm: false }
-  train: { shard_tokens: 512, updates: 4, lr: 0.005, warmup: 1, period: 3, clip: 0.1, momentum: 0.9, seed: 1 }
 grid:
   - { position: [alibi, sinusoidal], L_train: [32] }
 evaluate:
   - { split: valid, window: nonoverlapping, L_valid: [32] }
 Y
-expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
 expect 0 "4 done now" "$alibi" run g/ --devices cpu:1
 first=$("$alibi" query "SELECT min(run_id) FROM trainings" --format csv | tail -n 1 | tr -d '\r')
 second=$("$alibi" query "SELECT max(run_id) FROM trainings" --format csv | tail -n 1 | tr -d '\r')

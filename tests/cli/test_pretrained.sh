@@ -3,7 +3,7 @@
 # that change, a killed worker, the artefact open_models.
 # usage: tests/cli/test_pretrained.sh BUILD
 . tests/cli/expect.sh
-fixtures=$PWD/tests/fixtures/open_models
+fixtures=$PWD/tests/fixtures
 query() { "$alibi" query "$1" --format csv | tail -n +2 | tr -d '\r'; }
 
 # Evaluation rules, and blocks of a grid, as text.
@@ -23,7 +23,7 @@ wait_for() { # SECONDS command...: until it succeeds
 }
 
 # Each broken folder: exit 65, 66 or 69, one line with the words of the specification, and nothing is left.
-tar -xzf "$fixtures/broken.tar.gz" -C "$dir"
+tar -xzf "$fixtures/open_models/broken.tar.gz" -C "$dir"
 mkdir "$dir/empty"
 cd "$dir" || exit 1
 while IFS='|' read -r name words; do
@@ -48,10 +48,10 @@ expect 0 "260 ids of 300" "$alibi" import broken/tokenizer_missing --tokenizer b
 [ ! -e results.db ] && [ ! -e runs ] || fail "an import wrote results"
 
 # Models with their texts, beside the numbers of transformers.
-cp -r "$fixtures/complete" c && cp -r "$fixtures/../open/llama_complete" c/
+mkdir c && cp -r "$fixtures"/open*/*_complete c/
 for m in bloom llama neox; do
     expect 0 "wrote      data/models/$m.yaml" "$alibi" import c/${m}_complete --as $m
-    mkdir t-$m && cp c/${m}_complete/text.txt t-$m/test.txt
+    mkdir t-$m && cp "$fixtures/open/text.txt" t-$m/test.txt
     expect 0 "tokenizer ${m}_complete" "$alibi" data prepare w-$m --tokenizer c/${m}_complete --text t-$m
 done
 expect 64 "is another model" "$alibi" import c/llama_complete --as bloom
@@ -102,14 +102,14 @@ cmp -s losses.tsv kept.tsv || fail "an evaluation that failed changed the file o
 if command -v python3 >/dev/null 2>&1; then
     for m in neox_pythia qwen2_bias; do
         mkdir ids-$m
-        prefix=$(python3 "$source/tests/pretrained/token_losses.py" write "$source/tests/fixtures/open/$m" ids-$m)
-        expect 0 "" "$alibi" import "$source/tests/fixtures/open/$m" --tokenizer ids-$m --as $m
+        prefix=$(python3 "$source/tests/pretrained/token_losses.py" write "$fixtures/open/$m" ids-$m)
+        expect 0 "" "$alibi" import "$fixtures/open/$m" --tokenizer ids-$m --as $m
         expect 0 "" "$alibi" data prepare w-$m --tokenizer ids-$m --prefix "$prefix" --text ids-$m
         grid tokens-$m "$(block $m $m)" "
   - { split: test, L_valid: 64 }"
         expect 0 "1 done now" "$alibi" run tokens-$m/ --devices cpu:1
         expect 0 "" "$alibi" export "$(query "SELECT run_id FROM evaluations WHERE model = '$m'")" --losses losses.tsv
-        expect 0 "losses, largest difference" python3 "$source/tests/pretrained/token_losses.py" compare "$source/tests/fixtures/open/$m" losses.tsv
+        expect 0 "losses, largest difference" python3 "$source/tests/pretrained/token_losses.py" compare "$fixtures/open/$m" losses.tsv
         rm -r ids-$m data/models/$m.yaml tokens-$m
     done
 else
@@ -167,7 +167,7 @@ expect 0 "1 done now" "$alibi" run late/ --devices cpu:1 --redo --only L_valid=1
 
 # Long enough to be disturbed; a sanitizer's build is slower by itself.
 case $alibi in */asan/alibi) copies="1 2 3 4 5 6" ;; *) copies="1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20" ;; esac
-mkdir long && for i in $copies; do cat kept/text.txt; done >long/test.txt
+mkdir long && for i in $copies; do cat "$fixtures/open/text.txt"; done >long/test.txt
 expect 0 "" "$alibi" data prepare w-long --tokenizer c/elsewhere --text long
 grid slow "$(block bloom long)" "
   - { split: test, window: sliding, stride: 16, L_valid: [100, 200] }

@@ -5,16 +5,10 @@
 . tests/cli/expect.sh
 build=$(cd "$1" && pwd)
 
-mkdir -p "$dir/project/experiments/g" "$dir/visitor/own"
-cd "$dir/project" || exit 1
-expect 0 "208 words" "$alibi" data prepare tiny --text "$source/tests/fixtures/checkpoints/text"
-cat >experiments/g/grid.yaml <<'Y'
+mkdir -p "$dir/visitor/own"
+tiny_project
+tiny_grid experiments/g <<'Y'
 artefact: g
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 1, dim: 16, heads: 2, ffn: 16, softmax: adaptive, cutoffs: [64, 128], adaptive_factor: 2, final_norm: false }
-  train: { shard_tokens: 128, updates: 2, lr: 0.005, warmup: 1, period: 1, clip: 0.1, momentum: 0.9, seed: 1 }
 grid: [{ position: [alibi, rotary], L_train: 32 }]
 evaluate: [{ split: valid, window: nonoverlapping, L_valid: [32, 64] }]
 Y

@@ -3,18 +3,11 @@
 # is in no table.
 # usage: tests/cli/test_ranks.sh BUILD
 . tests/cli/expect.sh
-fixtures=$PWD/tests/fixtures/checkpoints
 
-mkdir -p "$dir/project/g"
-cd "$dir/project" || exit 1
-cat >g/grid.yaml <<'Y'
+tiny_project
+tiny_grid g "shards: 3, shard_tokens: 64, updates: 24, lr: 0.5, warmup: 1, period: 23" <<'Y'
 artefact: g
 title: "Ranks"
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: plain, final_norm: true }
-  train: { shards: 3, shard_tokens: 64, updates: 24, lr: 0.5, warmup: 1, period: 23, clip: 0.1, momentum: 0.9 }
 grid:
   - { position: alibi, L_train: 16, seed: [1, 2] }
 evaluate:
@@ -23,7 +16,6 @@ Y
 printf 'title: Ranks\nrows: method\ncolumns: L_valid\nvalue: perplexity\nextra: train_wps | words/s | %%.0f | 1\n' >g/table.txt
 query() { "$alibi" query "$1" --format csv | tr -d '\r' | tail -n +2; }
 
-expect 0 "" "$alibi" data prepare tiny --text "$fixtures/text"
 expect 64 "--ranks: run .*: 8 ranks for train.shards = 3; use 2 or 4" "$alibi" plan g/ --ranks 8
 expect 0 "" "$alibi" run g/ --devices cpu:2 --ranks 2
 [ "$(query "SELECT group_concat(DISTINCT kind || ' ' || ranks) FROM attempts JOIN run_list USING (run_id) ORDER BY 1")" = '"train 2,eval 1"' ] ||

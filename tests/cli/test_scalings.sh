@@ -3,18 +3,12 @@
 # label in plan, report, figure, compare and the views, and no two are averaged.
 # usage: tests/cli/test_scalings.sh BUILD
 . tests/cli/expect.sh
-fixtures=$PWD/tests/fixtures/checkpoints
 
-mkdir -p "$dir/project/g" "$dir/project/h"
-cd "$dir/project" || exit 1
-cat >g/grid.yaml <<'Y'
+tiny_project
+mkdir h
+tiny_grid g <<'Y'
 artefact: g
 title: "Scalings, windows and sinks"
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: plain, final_norm: true }
-  train: { shard_tokens: 256, updates: 6, lr: 0.5, warmup: 1, period: 5, clip: 0.1, momentum: 0.9, seed: 1 }
 grid:
   - { position: [alibi, rotary, sinusoidal], L_train: 16 }
 evaluate:
@@ -29,7 +23,6 @@ echo '  - { split: valid, window: sliding, stride: [1, 4], L_valid: 16, targets:
 
 query() { "$alibi" query "$1" --format csv | tr -d '\r' | tail -n +2; }
 
-"$alibi" data prepare tiny --text "$fixtures/text" >"$dir/out" 2>&1 || fail "prepare"
 expect 0 "eval.position_scaling=yarn eval.position_scaling_factor=4  *new" "$alibi" plan g/ --all
 [ -z "$(awk '$2 == "eval" { $1 = ""; print }' "$dir/out" | sort | uniq -d)" ] || { fail "plan lists different evaluations alike"; cat "$dir/out"; }
 expect 0 "22 done now" "$alibi" run g/ --devices cpu:2

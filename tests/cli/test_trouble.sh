@@ -3,23 +3,16 @@
 # last record was cut off.
 # usage: tests/cli/test_trouble.sh BUILD
 . tests/cli/expect.sh
-fixtures=$PWD/tests/fixtures/checkpoints
 
-mkdir -p "$dir/project/g" "$dir/project/other"
-cd "$dir/project" || exit 1
-cat >g/grid.yaml <<'Y'
+tiny_project
+mkdir other
+tiny_grid g <<'Y'
 title: "Two learning rates"
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: plain, final_norm: true }
-  train: { shard_tokens: 256, updates: 6, lr: 0.5, warmup: 1, period: 5, clip: 0.1, momentum: 0.9, seed: 1 }
 grid:
   - { position: alibi, L_train: 16 }
 evaluate:
   - { split: valid, window: nonoverlapping, L_valid: [16, 32], targets: 128 }
 Y
-expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
 
 # A training that diverges, in the first and in later calls, with the advice that fits its clipping.
 diverge="--set train.lr=1000 --set train.updates=30 --set train.period=29 --set train.clip=0"

@@ -3,18 +3,11 @@
 # figures are unchanged byte for byte, and the variant has its own.
 # usage: tests/cli/test_variants.sh BUILD
 . tests/cli/expect.sh
-fixtures=$PWD/tests/fixtures/checkpoints
 
-mkdir -p "$dir/project/g"
-cd "$dir/project" || exit 1
-cat >g/grid.yaml <<'Y'
+tiny_project
+tiny_grid g <<'Y'
 artefact: g
 title: "Learning rates and heads"
-scale: none
-base: [data/tiny.yaml]
-set:
-  model: { layers: 1, dim: 32, heads: 4, ffn: 64, softmax: plain, final_norm: true }
-  train: { shard_tokens: 256, updates: 6, lr: 0.5, warmup: 1, period: 5, clip: 0.1, momentum: 0.9, seed: 1 }
 grid:
   - { position: [alibi, sinusoidal], L_train: 16, train.lr: [0.25, 0.5] }
 evaluate:
@@ -29,7 +22,6 @@ answers() { # NAME: all that the artefact answers
         WHERE modified = 0 ORDER BY run_id" --format csv >>"$dir/$1"
     cat plots/g-none.svg >>"$dir/$1" 2>/dev/null
 }
-expect 0 "208 words" "$alibi" data prepare tiny --text "$fixtures/text"
 expect 0 "12 done now" "$alibi" run g/ --devices cpu:2
 answers before
 expect 0 "12 done now" "$alibi" run g/ --devices cpu:2 --set train.updates=4 --set seed=3

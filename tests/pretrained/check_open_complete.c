@@ -13,6 +13,7 @@
 
 /* Tolerance of section 10 on NLL, and on the logarithms of the measures, which are shares of it. */
 #define TOLERANCE 1e-5
+#define TEXT "tests/fixtures/open/text.txt"
 #define BEGINNING_SCORED ", beginning token scored"
 
 struct comparison {
@@ -174,8 +175,7 @@ static int compare_folder(struct comparison *c, const char *folder, const char *
     c->expected_own = json_load_file(path, 0, &problem);
     if (!c->expected_own) return ERR(e, ERR_DATA, "%s: %s", path, problem.text);
     char *text;
-    TRY(file_read(&c->arena, &text, &c->bytes, arena_printf(&c->arena, "%s/text.txt", folder),
-                  1 << 30, e));
+    TRY(file_read(&c->arena, &text, &c->bytes, TEXT, 1 << 30, e));
     c->text = text;
     c->words = documents_words(c->text, c->bytes);
     TRY(pretrained_open(&c->pretrained_own, folder, e));

@@ -12,7 +12,7 @@
 #include "source/source.h"
 
 #define OLD "tests/fixtures/old_source/2a91c4f6dac489f4"
-#define BLOOM "tests/fixtures/open_models/complete/bloom_complete"
+#define BLOOM "tests/fixtures/open_models/bloom_complete"
 #define TOKENIZER "9fd9c7c86b2c3295195daab233ab804312312eb08bf53a01b30994504e15570f"
 static const char run_id[] = "2a91c4f6dac489f4";
 

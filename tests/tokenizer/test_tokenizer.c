@@ -185,7 +185,7 @@ TEST_WITH(struct test_place *f, what_a_byte_level_vocabulary_loses_is_named_and_
         assert_int_equal(facts->newer_n, (strcmp(facts->unicode, "16") < 0 ? 2 : 1) * i);
     }
     tokenizer_close(t);
-    assert_ok(tokenizer_open(&t, "tests/fixtures/open/tokenizer_bloom", 0, &e));
+    assert_ok(tokenizer_open(&t, "tests/fixtures/open_models/bloom_complete", 0, &e));
     assert_string_equal(tokenizer_facts(t)->lacks, "");
     tokenizer_close(t);
     put_parts(f, &(struct parts){.words = BYTES, .model = "'unk_token':'<unk>',"});
