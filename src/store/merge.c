@@ -17,6 +17,9 @@
  *      path of their folder there.
  *   7. A result becomes current only if the run has none; an evaluation of another checkpoint than
  *      the current training's does not.
+ *   Rows are copied although records are the truth: points, and whether a run is modified, are in
+ *   no folder, and `alibi gc` deletes the folders of superseded attempts. store/publish.c copies
+ *   the rows of a file without folders.
  *
  * Then their folders
  *   8. Only folders of current results are copied.
