@@ -4,7 +4,8 @@
  * judged at a smaller scale is skipped there; at scale paper every claim is judged.
  *
  * A bend multiplies one quantity of one position method, at some lengths, by a factor; the factors
- * go from large to small. It is undone by taking the transaction back. */
+ * go from large to small. It is undone by taking the transaction back. Claims about the paper's own
+ * numbers, X1 and so on, fall by bending these, the others by bending ours. */
 #include "harness/test.h"
 
 #include <stddef.h>
@@ -22,7 +23,7 @@ struct judged {
     struct report_folder folder;
     struct rows claims;
     bool fell[CLAIMS_MAX];
-    int32_t open_n;
+    int32_t open_n[2]; /* of ours, of the paper's: those that have not fallen */
 };
 
 struct bending {
@@ -36,6 +37,11 @@ struct bending {
 static bool is(const struct rows *claims, int32_t row, const char *verdict)
 {
     return strcmp(report_rows_get(claims, row, "verdict"), verdict) == 0;
+}
+
+static bool is_of_paper(const struct rows *claims, int32_t row)
+{
+    return *report_rows_get(claims, row, "claim") == 'X';
 }
 
 static void complain(struct strbuf *list, const struct judged *k, int32_t row)
@@ -70,9 +76,9 @@ static void open_folders(struct bending *b, struct report_fixture *f, const char
         assert_in_range(k->claims.rows_n, 1, CLAIMS_MAX);
         for (int32_t c = 0; c < k->claims.rows_n; c++) {
             k->fell[c] = is(&k->claims, c, "not judged");
-            k->open_n += !k->fell[c];
+            k->open_n[is_of_paper(&k->claims, c)] += !k->fell[c];
         }
-        b->open_n += k->open_n;
+        b->open_n += k->open_n[0] + k->open_n[1];
         b->folders_n++;
     }
     assert_true(b->folders_n > 0);
@@ -87,30 +93,31 @@ static void expect(const struct bending *b, const char *wanted, const char *want
     for (int32_t i = 0; i < b->folders_n; i++) {
         const struct rows *claims = &b->folder[i].claims;
         for (int32_t k = 0; k < claims->rows_n; k++) {
-            bool of_paper = *report_rows_get(claims, k, "claim") == 'X';
             if (strcmp(b->scale, "paper") != 0 && is(claims, k, "not judged")) continue;
-            if (!is(claims, k, of_paper ? wanted_of_x : wanted)) complain(&list, &b->folder[i], k);
+            if (!is(claims, k, is_of_paper(claims, k) ? wanted_of_x : wanted))
+                complain(&list, &b->folder[i], k);
         }
     }
     if (list.n) fail_msg("scale %s:%s", b->scale, list.text);
 }
 
 /* Notes which claims of a folder are contradicted for the first time. */
-static void note(struct bending *b, struct judged *k, struct arena *a)
+static void note(struct bending *b, struct judged *k, bool of_paper, struct arena *a)
 {
     struct rows now;
 
-    if (k->open_n == 0) return;
+    if (k->open_n[of_paper] == 0) return;
     judge(&now, a, b, &k->folder);
     for (int32_t c = 0; c < now.rows_n; c++) {
         if (k->fell[c] || !is(&now, c, "contradicted")) continue;
         k->fell[c] = true;
-        k->open_n--;
+        k->open_n[is_of_paper(&now, c)]--;
         b->open_n--;
     }
 }
 
-/* Applies a bend, judges one folder, or all for NULL, and takes the bend back. */
+/* Applies a bend of the paper's numbers, judges that folder, or of ours, for NULL, and judges all,
+ * and takes the bend back. */
 static void bend(struct bending *b, struct judged *one, const char *sql)
 {
     struct store *s = b->f->base->store;
@@ -120,7 +127,7 @@ static void bend(struct bending *b, struct judged *one, const char *sql)
     assert_works(b->f->base, store_begin(s, &b->f->base->e));
     if (database_script(s, sql, &b->f->base->e) < 0) fail_msg("%s: %s", sql, b->f->base->e.text);
     for (int32_t i = 0; i < b->folders_n; i++)
-        if (!one || one == &b->folder[i]) note(b, &b->folder[i], &a);
+        if (!one || one == &b->folder[i]) note(b, &b->folder[i], one != NULL, &a);
     arena_fini(&a);
     store_rollback(s);
 }
@@ -180,7 +187,7 @@ static void bend_papers(struct bending *b, const char *position, double factor)
 
     for (int32_t i = 0; i < b->folders_n; i++)
         for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
-            if (b->folder[i].open_n == 0) break;
+            if (b->folder[i].open_n[true] == 0) break;
             bend(b, &b->folder[i],
                  arena_printf(&b->arena,
                               "UPDATE paper_cells SET value=value*%g, params='1M'"

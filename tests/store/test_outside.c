@@ -82,6 +82,7 @@ TEST_WITH(struct store_fixture *f, virtual_tables_are_not_read)
 }
 
 #define ENDLESS "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) "
+#define NULLS "NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL"
 #define MEGABYTE "hex(zeroblob(500000))" /* less than the limit */
 
 TEST_WITH(struct store_fixture *f, what_is_too_large_names_its_limit)
@@ -90,11 +91,12 @@ TEST_WITH(struct store_fixture *f, what_is_too_large_names_its_limit)
         {"SELECT zeroblob(60000000)", ERR_DATA, "limit of 1 MiB"},
         {"SELECT " MEGABYTE "||" MEGABYTE, ERR_DATA, "limit of 1 MiB"},
         {"SELECT replace(" MEGABYTE ",'0','three')", ERR_DATA, "limit of 1 MiB"},
-        {ENDLESS "SELECT group_concat(i) FROM (SELECT i FROM n LIMIT 200000)", ERR_DATA,
-         "limit of 1 MiB"},
+        {ENDLESS "SELECT group_concat(hex(zeroblob(5000))) FROM (SELECT i FROM n LIMIT 200)",
+         ERR_DATA, "limit of 1 MiB"},
         {"SELECT statement FROM claims", ERR_DATA, "limit of 1 MiB"},
         {ENDLESS "SELECT " MEGABYTE " FROM n", ERR_DATA, "limit of 64 MiB"},
-        {ENDLESS "SELECT i,i,i,i,i,i,i,i FROM n", ERR_DATA, "more than 4000000 cells"},
+        {ENDLESS "SELECT " NULLS "," NULLS "," NULLS "," NULLS " FROM n", ERR_DATA,
+         "more than 4000000 cells"},
         {ENDLESS "SELECT randomblob(500000) FROM n UNION SELECT 1", ERR_DATA, "limit of 256 MiB"},
     };
 

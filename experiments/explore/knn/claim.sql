@@ -32,20 +32,26 @@ g AS (
     SELECT seed, V, kind, other, runs, lambda, temperature, sum(nats) / sum(targets) AS gain,
         sqrt(max(0, count(*) * (sum(nats * nats) - sum(nats) * sum(nats) / count(*)) / (count(*) - 1))) / sum(targets) AS error
     FROM pairs GROUP BY seed, V, kind, other HAVING count(*) > 1),
-joint AS (
-    SELECT a.seed, a.loss_nats - b.loss_nats AS window_gain, k.gain AS knn_gain, k.error AS knn_error,
-        a.loss_nats - j.loss_nats AS both, k.runs || ' ' || b.run_id || ' ' || j.run_id AS runs
-    FROM t a JOIN t b ON b.kind = 'model' AND b.V = 2048 AND b.seed = a.seed
-    JOIN g k ON k.kind = 'none' AND k.other = 'model' AND k.V = 512 AND k.seed = a.seed
-    JOIN t j ON j.kind = 'none' AND j.V = 2048 AND j.seed = a.seed
-    WHERE a.kind = 'model' AND a.V = 512),
+blocks AS ( -- in each block of targets the gains of longer windows, of the datastore, and of both
+    SELECT seed, targets, plain - longer AS windows, plain - keys AS datastore, plain - both AS both, runs FROM (
+        SELECT t.seed, max(p.targets) AS targets, group_concat(t.run_id, ' ') AS runs,
+            max(CASE WHEN kind = 'model' AND V = 512 THEN nll END) AS plain, max(CASE WHEN kind = 'model' AND V = 2048 THEN nll END) AS longer,
+            max(CASE WHEN kind = 'none' AND V = 512 THEN nll END) AS keys, max(CASE WHEN kind = 'none' AND V = 2048 THEN nll END) AS both
+        FROM t JOIN target_blocks p USING (run_id) WHERE kind IN ('model', 'none') AND V IN (512, 2048) GROUP BY t.seed, p.first, p.last)),
+ratio AS (
+    SELECT seed, sum(both) / sum(windows + datastore) AS ratio FROM blocks GROUP BY seed HAVING count(both + windows + datastore) = count(*) AND count(*) > 1),
+joint AS ( -- the joint gain over the sum of both, with the standard error of a ratio of two sums over blocks
+    SELECT b.seed, r.ratio, sum(windows) / sum(targets) AS window_gain, k.gain AS knn_gain, k.error AS knn_error, sum(both) / sum(targets) AS both,
+        sqrt(max(0, count(*) * (sum(pow(both - ratio * (windows + datastore), 2)) - pow(sum(both - ratio * (windows + datastore)), 2) / count(*)) / (count(*) - 1)))
+            / abs(sum(windows + datastore)) AS error, max(b.runs) AS runs
+    FROM blocks b JOIN ratio r USING (seed) JOIN g k ON k.kind = 'none' AND k.other = 'model' AND k.V = 512 AND k.seed = b.seed GROUP BY b.seed),
 found(claim, place, seed, item, measured, error, bound, direction, runs, said) AS ( -- gains in nats per target
     SELECT 'E10a', V, seed, 'windows of ' || V, gain, error, errors * error, 'above', runs,
            printf('windows of %d: %+.4f nats (standard error %.4f) at lambda %g, temperature %g', V, gain, error, lambda, temperature)
     FROM threshold, g WHERE kind = 'none' AND other = 'model' AND V IN (512, 2048)
     UNION ALL
-    SELECT 'E10b', 1, seed, 'sum', abs(both / (window_gain + knn_gain) - 1), NULL, apart, 'at most', runs,
-           printf('longer windows %+.4f nats, the datastore %+.4f, both %+.4f', window_gain, knn_gain, both)
+    SELECT 'E10b', 1, seed, 'sum', abs(ratio - 1), error, apart, 'at most', runs,
+           printf('longer windows %+.4f nats, the datastore %+.4f, both %+.4f (x %.2f of their sum, standard error %.2f)', window_gain, knn_gain, both, ratio, error)
     FROM threshold, joint WHERE knn_gain > max(errors * knn_error, apart * (window_gain + knn_gain))
     UNION ALL
     SELECT 'E10c', other = 'unigram', seed, other, gain, error, errors * error, 'above', runs,
