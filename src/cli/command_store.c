@@ -67,6 +67,7 @@ CLI_COMMAND(merge)
     TRY(cli_begin(c, NULL, e));
     const char *path = c->rest.item[0];
     if (!file_exists(path)) return ERR(e, ERR_NOINPUT, "%s not found", path);
+    if (!file_exists(c->results)) TRY(store_merge_check(path, e));
     TRY(store_open(&c->store, c->results, STORE_WRITE, e));
     TRY(store_merge(c->store, &m, &c->project, path, e));
     print_merge(c, &m, path);

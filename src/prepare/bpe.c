@@ -1,7 +1,4 @@
-/* bpe.c - splits a line into words, whose symbols tokenizer/merges.h merges.
- *
- * The classes of characters are those of prepare/unicode.c: the corpora of all machines are the
- * same, which PCRE2's of different versions are not. */
+/* bpe.c - splits a line into words, whose symbols tokenizer/merges.h merges. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,8 @@
-/* subword.h - the subword encoders of prepare/encode.h, line by line. */
+/* subword.h - the subword encoders of prepare/encode.h, line by line.
+ *
+ * WordPiece is here because the paper's BookCorpus uses BERT's vocabulary
+ * (configs/data/bookcorpus.yaml). Characters are classified by unicode.c, not by PCRE2 as in
+ * tokenizer/: its tables differ between versions, but the ids of a corpus must not. */
 #ifndef PREPARE_SUBWORD_H
 #define PREPARE_SUBWORD_H
 

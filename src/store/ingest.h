@@ -126,5 +126,8 @@ struct merge_result {
  * ERR_IO. */
 int store_merge(struct store *s, struct merge_result *out, const struct project *p,
                 const char *path, struct err *e);
+/* store_merge_check - the errors of store_merge that path itself causes, before the first merge of
+ * a project creates its results.db. */
+int store_merge_check(const char *path, struct err *e);
 
 #endif

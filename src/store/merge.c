@@ -17,6 +17,9 @@
  *      path of their folder there.
  *   7. A result becomes current only if the run has none; an evaluation of another checkpoint than
  *      the current training's does not.
+ *   Rows are copied although records are the truth: points, and whether a run is modified, are in
+ *   no folder, and `alibi gc` deletes the folders of superseded attempts. store/publish.c copies
+ *   the rows of a file without folders.
  *
  * Then their folders
  *   8. Only folders of current results are copied.
@@ -333,19 +336,26 @@ static int merge_folder(struct merge *m, const struct found_folder *f, struct er
     return 0;
 }
 
-static int merge_folders(struct merge *m, const char *path, struct err *e)
+static int list_folders(struct merge *m, struct run_folder **out, const char *path, struct err *e)
 {
     struct merge_result *r = m->result;
     const char *below = arena_printf(&m->arena, "%s/" RUN_FOLDERS, path);
-    struct run_folder *folder;
-    int32_t n = 0;
 
     if (!realpath(file_exists(below) ? below : path, r->runs))
         return ERR(e, ERR_NOINPUT, "%s: %s", path, strerror(errno));
-    TRY(run_folder_list(&folder, &r->folders_n, &m->arena, r->runs, e));
-    if (r->folders_n == 0)
-        return ERR(e, ERR_NOINPUT,
-                   "%s contains neither results.db nor run folders (runs/<run>/<attempt>/)", path);
+    TRY(run_folder_list(out, &r->folders_n, &m->arena, r->runs, e));
+    if (r->folders_n > 0) return 0;
+    return ERR(e, ERR_NOINPUT,
+               "%s contains neither results.db nor run folders (runs/<run>/<attempt>/)", path);
+}
+
+static int merge_folders(struct merge *m, const char *path, struct err *e)
+{
+    struct merge_result *r = m->result;
+    struct run_folder *folder;
+    int32_t n = 0;
+
+    TRY(list_folders(m, &folder, path, e));
     struct found_folder *source = arena_array(&m->arena, (size_t)r->folders_n, sizeof *source);
     for (int32_t i = 0; i < r->folders_n; i++) {
         struct err why;
@@ -363,10 +373,10 @@ static int merge_folders(struct merge *m, const char *path, struct err *e)
 
 /* --- a database ----------------------------------------------------------------------------- */
 
-/* Checks that the other file is another and undamaged. */
-static int check_other(struct store *s, struct store *other, struct err *e)
+/* Checks that the other file is another and undamaged. s NULL: nothing is here yet. */
+static int check_other(const struct store *s, struct store *other, struct err *e)
 {
-    if (other->opened.st_dev == s->opened.st_dev && other->opened.st_ino == s->opened.st_ino)
+    if (s && other->opened.st_dev == s->opened.st_dev && other->opened.st_ino == s->opened.st_ino)
         return ERR(e, ERR_USAGE, "%s is this project's own file", other->path);
     return store_check(other, e);
 }
@@ -430,17 +440,27 @@ static int check_header(const char *path, struct err *e)
                path);
 }
 
+/* Opens the other file if it can be merged. *folder: of its project. */
+static int open_other(struct merge *m, struct store **other, const char **folder, const char *path,
+                      struct err *e)
+{
+    TRY(store_open(other, path, STORE_READ, e));
+    *folder = other_project(m, *other, path);
+    int rc = check_other(m->store, *other, e);
+    return rc < 0 ? rc : check_folders(m, *other, *folder, e);
+}
+
 static int merge_database(struct merge *m, const char *path, struct err *e)
 {
     struct store *s = m->store, *other = NULL;
+    const char *folder;
 
     if (s->depth > 0) return ERR(e, ERR_USAGE, "merge: cannot be part of a transaction");
-    TRY(store_open(&other, path, STORE_READ, e));
-    const char *folder = other_project(m, other, path);
-    path = arena_strdup(&m->arena, other->path);
-    int rc = check_other(s, other, e);
-    if (rc == 0) rc = check_folders(m, other, folder, e);
-    if (rc == 0) rc = merge_attach(m, other, e);
+    int rc = open_other(m, &other, &folder, path, e);
+    if (rc == 0) {
+        path = arena_strdup(&m->arena, other->path);
+        rc = merge_attach(m, other, e);
+    }
     store_close(other);
     if (rc < 0) return rc;
     rc = merge_rows(m, folder, e);
@@ -555,20 +575,45 @@ static int copy_folders(struct merge *m, struct err *e)
     return 0;
 }
 
+/* The results.db that path means; NULL: run folders. */
+static int find_database(const char **out, struct merge *m, const char *path, struct err *e)
+{
+    bool is_folder = file_is_folder(path);
+
+    *out = is_folder ? arena_printf(&m->arena, "%s/results.db", path) : path;
+    if (!file_exists(*out)) *out = NULL;
+    return is_folder || !*out ? 0 : check_header(path, e);
+}
+
+int store_merge_check(const char *path, struct err *e)
+{
+    struct merge_result found = {0};
+    struct merge m = {.result = &found};
+    struct store *other = NULL;
+    struct run_folder *list;
+    const char *database, *folder;
+    int rc = 0;
+
+    arena_init(&m.arena);
+    TRY_OUT(rc, find_database(&database, &m, path, e));
+    rc = database ? open_other(&m, &other, &folder, database, e) : list_folders(&m, &list, path, e);
+    store_close(other);
+out:
+    arena_fini(&m.arena);
+    return rc;
+}
+
 int store_merge(struct store *s, struct merge_result *out, const struct project *p,
                 const char *path, struct err *e)
 {
     struct merge m = {.store = s, .project = p, .result = out};
-    struct stat st;
-    bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    const char *database;
     int rc = 0;
 
     *out = (struct merge_result){0};
     arena_init(&m.arena);
-    const char *database = is_folder ? arena_printf(&m.arena, "%s/results.db", path) : path;
-    if (!is_folder && file_exists(path)) TRY_OUT(rc, check_header(path, e));
-    TRY_OUT(rc,
-            file_exists(database) ? merge_database(&m, database, e) : merge_folders(&m, path, e));
+    TRY_OUT(rc, find_database(&database, &m, path, e));
+    TRY_OUT(rc, database ? merge_database(&m, database, e) : merge_folders(&m, path, e));
     rc = copy_folders(&m, e);
 out:
     arena_fini(&m.arena);

@@ -157,7 +157,7 @@ int workflow_run(struct store *store, const struct project *project, const struc
                  const struct plan_options *o, const struct scheduler_options *so,
                  workflow_progress_fn progress, struct err *e);
 
-/* --- import.c ----------------------------------------------------------------------------- */
+/* --- import_checkpoint.c ------------------------------------------------------------------ */
 struct import_options {
     const char *as;       /* "position=alibi,L_train=512", or NULL */
     const char *dict;     /* its dict.txt, or NULL */

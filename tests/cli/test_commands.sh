@@ -153,8 +153,13 @@ expect 69 "longer than 1 s" "$alibi" query --limit 1 "WITH RECURSIVE n(i) AS (SE
 sed 's/L_train: \[16\]/L_trian: [16]/' "$dir/mygrid/grid.yaml" >"$dir/text/grid.yaml"
 expect 65 "grid.yaml:9:" "$alibi" plan "$dir/text/"
 
-# Results made elsewhere are ingested.
-mkdir "$dir/home"
+# Results made elsewhere are ingested. A merge of nothing usable leaves nothing.
+mkdir "$dir/home" "$dir/other"
+expect 66 "neither results.db nor run folders" "$alibi" merge "$dir/other" --project "$dir/home"
+expect 65 "neither a project folder nor a results.db" "$alibi" merge "$source/README.md" --project "$dir/home"
+cp "$dir/project/results.db" "$dir/other"
+expect 66 "without their run folders" "$alibi" merge "$dir/other" --project "$dir/home"
+[ -z "$(ls -A "$dir/home")" ] || fail "a failed merge left $(ls -A "$dir/home")"
 expect 0 "ingested 10 results" "$alibi" merge "$dir/project" --project "$dir/home"
 expect 0 "^8$" "$alibi" query "SELECT count(*) FROM evaluations" --format csv --project "$dir/home"
 
