@@ -76,8 +76,10 @@ grep -q "^h " "$dir/out" && { fail "a variant in the list"; cat "$dir/out"; }
 expect 0 "^g  *12 of  *12  scale none$" "$alibi" --project "$dir/project" list --scale none
 expect 0 "^table15 " "$alibi" list --scale mini
 grep -q "^g " "$dir/out" && { fail "a grid of another scale in the list"; cat "$dir/out"; }
-mkdir -p "$dir/empty/runs"
-expect 66 "neither results.db nor" "$alibi" merge "$dir/empty/runs" --project "$dir/empty"
+mkdir -p "$dir/empty/runs/0123456789abcdef/1"
+echo none | tee "$dir/empty/runs/0123456789abcdef/1/spec" >"$dir/empty/runs/0123456789abcdef/1/events"
+expect 66 "run .alibi merge runs/. first" "$alibi" status --project "$dir/empty"
+expect 65 "1 run folder left out" "$alibi" merge "$dir/empty/runs" --project "$dir/empty"
 expect 0 "^no runs yet; " "$alibi" status --project "$dir/empty"
 expect 0 "train.lr=0.25|0.5" "$alibi" compare train.lr=0.25,modified=0 train.lr=5e-1,modified=0 --format csv
 [ "$(grep -c '^none,' "$dir/out")" -eq 4 ] || { fail "compare pairs other settings than those named"; cat "$dir/out"; }
