@@ -1,6 +1,6 @@
 WITH curve AS (
   SELECT position, L_train_nominal AS L, L_valid_nominal AS V, perplexity, seed FROM artefact_evaluations
-  WHERE artefact = 'figure1' AND scale = 'mini'
+  WHERE artefact IN ('figure1', 'abstract') AND scale = 'mini'
   UNION ALL SELECT position, L_train, coalesce(L_valid, x), value, 0 FROM paper_values WHERE artefact = 'figure1' AND metric = 'perplexity'),
 first AS (
   SELECT c.position, c.L, c.seed, 1.0 * min(CASE WHEN c.perplexity > 1.05 * o.perplexity THEN c.V END) / c.L AS at, max(c.V) / c.L AS to_L

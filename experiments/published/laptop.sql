@@ -1,6 +1,6 @@
 WITH p AS (
   SELECT split, 'seed ' || seed AS of, position || ' ' || (16 * L_train) || ' ' || (16 * L_valid) AS cell, perplexity AS p
-  FROM evaluations WHERE scale = 'laptop' AND protocol = 'nonoverlapping' AND NOT modified AND checkpoint = 'best'
+  FROM evaluations WHERE scale = 'laptop' AND protocol = 'nonoverlapping' AND checkpoint = 'best'
   UNION ALL SELECT 'valid', 'the paper', position || ' ' || L_train || ' ' || L_valid, value FROM paper_values WHERE artefact = 'table5' AND metric = 'perplexity'),
 cells AS (
   SELECT split, of, max(CASE cell WHEN 'sinusoidal 512 512' THEN p END) AS s512, max(CASE cell WHEN 'sinusoidal 3072 3072' THEN p END) AS s3072,
