@@ -118,6 +118,7 @@ static void put_rows(struct statement *q)
     put_key(q, "head", k->column);
     put_key(q, "x", l && l->x ? l->x : k->column);
     put_number(q, "number", k->value);
+    put_number(q, "drawn", l ? l->y : NULL);
     for (int32_t i = 0; i < REPORT_MAX_EXTRAS; i++)
         put_number(q, arena_printf(q->arena, "extra%d", i),
                    i < k->extras_n ? k->extra[i].column : NULL);

@@ -149,10 +149,11 @@ SELECT group_concat(words, ' and ') FROM (SELECT * FROM report_cut ORDER BY grp,
 GROUP BY grp HAVING count(*) > 1 ORDER BY grp LIMIT 1
 
 -- @ groups_sql
--- Before the columns of the facts: report_run, a run asked for, and why it has no number. Another run of
--- it gives none either if its method is not defined there or its training diverged.
+-- Before the columns of the facts: report_run, a run asked for, and why neither the table nor the figure
+-- has a number of it. Another run of it gives none either if its method is not defined there or its
+-- training diverged.
 report_run AS (
-  SELECT grp, min(row), CASE WHEN number IS NULL THEN coalesce(state, 'none') END AS lacks
+  SELECT grp, min(row), CASE WHEN count(number) + count(drawn) = 0 THEN coalesce(state, 'none') END AS lacks
   FROM report_shown GROUP BY grp, run),
 report_runs AS (
   SELECT grp, count(*) AS all_n, sum(lacks = 'not defined') AS undefined_n,

@@ -39,7 +39,7 @@ SELECT width, CASE part WHEN 'number' THEN line END AS line, trained AS updates,
     CASE part WHEN 'place' THEN 'where it is 1 (each seed)' WHEN 'paper' THEN 'the paper''s models after 286,000 updates' ELSE CASE WHEN rank > 0 OR widths = 1 THEN line END END AS series,
     CASE part WHEN 'place' THEN at ELSE trained END AS x, CASE part WHEN 'place' THEN 1 WHEN 'paper' THEN theirs.q ELSE number END AS y, color AS position,
     L_train, L_train_nominal, L_valid, L_valid_nominal, seed, scale, dataset, corpus, model, split, protocol, precision, tokens, parameters, modified, state,
-    CASE WHEN part <> 'paper' THEN run_id END AS run_id, CASE WHEN part <> 'paper' THEN config_id END AS config_id, CASE WHEN part <> 'paper' THEN train_run_id END AS train_run_id
+    CASE WHEN part <> 'paper' THEN run_id END AS run_id, NULL AS config_id, CASE WHEN part <> 'paper' THEN train_run_id END AS train_run_id
 FROM shown LEFT JOIN crossing USING (rank, width, seed) JOIN (SELECT count(DISTINCT width) AS widths FROM arm)
 JOIN part ON part = 'number' OR rank = 1 AND CASE part WHEN 'place' THEN trained = (SELECT min(trained) FROM arm) AND at IS NOT NULL ELSE 1 END
 LEFT JOIN theirs ON part = 'paper'
