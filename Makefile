@@ -191,6 +191,7 @@ readme-figure: $(BUILD)/alibi ## redraw the pictures of README.md and of the gal
 	@$(BUILD)/alibi report explore/training --db $(PUBLISHED)/mini.db --seeds $(or $(SEEDS),5) --figures $(DRAWN) >/dev/null
 	@cp $(DRAWN)/explore-training-mini.svg plots/training.svg
 	@for name in $(GALLERY); do cp $(DRAWN)/$$name-mini.svg plots/gallery/$$name.svg; done
+	@$(BUILD)/alibi report figure1 --scale laptop --db $(PUBLISHED)/laptop.db --figures $(DRAWN) >/dev/null && cp $(DRAWN)/figure1-laptop.svg plots/gallery/
 	@awk '/^```/ { inside = $$0 == "```yaml"; next } inside' README.md >$(DRAWN)/mygrid/grid.yaml
 	@test -e data/wikitext2/manifest.yaml || { $(BUILD)/alibi data fetch wikitext2 && $(BUILD)/alibi data prepare wikitext2; }
 	@$(BUILD)/alibi run $(abspath $(DRAWN)/mygrid)/ --devices $(DEVICES)
