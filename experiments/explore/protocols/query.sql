@@ -43,7 +43,7 @@ asked AS ( -- lengths that a scale merges are one run; strided: windows of this 
     SELECT e.*, CASE protocol WHEN 'sliding' THEN p.stride_nominal END AS S_nominal, min(e.point) OVER (PARTITION BY run_id) AS first_point,
         max(stride > 1) OVER (PARTITION BY train_run_id, L_valid) AS strided, max(stride IS 1) OVER (PARTITION BY train_run_id) AS predicts
     FROM e JOIN (SELECT artefact, scale, point, stride_nominal FROM artefact_points) p USING (artefact, scale, point))
-SELECT CASE part.place WHEN 0 THEN method || CASE position_scaling WHEN 'none' THEN '' ELSE ', slopes by row' END || CASE source WHEN 'predicted' THEN ', predicted' ELSE '' END END AS series,
+SELECT CASE part.place WHEN 0 THEN method || CASE position_scaling WHEN 'none' THEN '' ELSE ' slopes=by-row' END || CASE source WHEN 'predicted' THEN ', predicted' ELSE '' END END AS series,
     CASE protocol WHEN 'sliding' THEN 'stride 1: loss by context' ELSE 'windows that do not overlap' END AS panel,
     CASE WHEN part.place > 0 THEN part END AS number, CASE WHEN part.place > 0 THEN protocol END AS windows,
     CASE WHEN part.place > 0 THEN L_valid END AS W, CASE WHEN part.place > 0 THEN L_valid_nominal END AS W_nominal,

@@ -16,7 +16,7 @@ arm AS MATERIALIZED (SELECT * FROM e WHERE n = 1 AND split = 'test'),
 rival(rank, position, L, other, other_L) AS (VALUES
     (1, 'alibi', 512, 'sinusoidal', 3072), (2, 'alibi', 512, 'rotary', 3072), (3, 'alibi', 3072, 'sinusoidal', 3072), (4, 'alibi', 3072, 'rotary', 3072),
     (5, 'forget_gate', 512, 'alibi', 512)),
-shown AS MATERIALIZED (
+shown AS MATERIALIZED ( -- without config_id: each seed has its own best rate, so that the runs of a cell may differ in it
     SELECT 0 AS rank, method || ' trained on ' || L_train AS line, perplexity AS number, position AS color, * FROM arm
     UNION ALL
     SELECT r.rank, a.method || ' ' || a.L_train || ' over ' || o.method || ' ' || o.L_train, a.perplexity / o.perplexity, CASE WHEN r.rank IN (1, 5) THEN a.position ELSE o.position END, a.*
