@@ -248,29 +248,40 @@ const char *report_unique_name(struct arena *a, const char *const *name, int32_t
     return same == 1 ? name[column] : arena_printf(a, "%s_%d", name[column], same);
 }
 
-static void unique_names(struct report_answer *out, struct arena *a, const char *const *names,
-                         int32_t n)
+void report_answer_rows(struct report_answer *out, const char *where, const struct rows *rows)
 {
-    out->columns_n = n;
-    out->name = arena_array(a, (size_t)n + 1, sizeof *out->name);
-    for (int32_t c = 0; c < n; c++) out->name[c] = report_unique_name(a, names, c);
+    *out = (struct report_answer){.where = where, .rows = *rows, .columns_n = rows->columns_n};
+    out->name = arena_array(rows->arena, (size_t)rows->columns_n + 1, sizeof *out->name);
+    for (int32_t c = 0; c < rows->columns_n; c++)
+        out->name[c] = report_unique_name(rows->arena, rows->name, c);
+}
+
+/* The names of rows that may be none. */
+static int query_rows(struct rows *rows, struct arena *a, struct store *s,
+                      const struct report_asked *q, struct err *e)
+{
+    const char **name;
+    int32_t n;
+
+    TRY(store_columns(s, a, q->sql, &name, &n, e));
+    TRY(store_query(s, rows, a, q->sql, q->params, q->params_n, q->limit_s, e));
+    rows->name = name;
+    rows->columns_n = n;
+    return 0;
 }
 
 int report_answer_query(struct report_answer *out, struct arena *a, struct store *s,
-                        const char *where, const char *sql, struct err *e)
+                        const struct report_asked *asked, struct err *e)
 {
-    const char **names;
-    int32_t n;
-    size_t bytes;
+    struct rows rows;
 
-    *out = (struct report_answer){.where = where};
-    int rc = store_columns(s, a, sql, &names, &n, &bytes, e);
+    *out = (struct report_answer){.where = asked->where};
+    int rc = query_rows(&rows, a, s, asked, e);
     if (rc < 0) {
-        err_ctx(e, "%s", where);
+        err_ctx(e, "%s", asked->where);
         return rc;
     }
-    unique_names(out, a, names, n);
-    out->sql = arena_strndup(a, sql, bytes);
+    report_answer_rows(out, asked->where, &rows);
     return 0;
 }
 
@@ -301,43 +312,40 @@ static bool has_name(const struct report_names *names, const char *name)
     return false;
 }
 
-void report_answer_regroup(struct report_answer *r, struct arena *a,
-                           const struct report_regrouping *g)
+int report_answer_regroup(struct report_answer *r, struct arena *a, struct store *s,
+                          const struct report_regrouping *g, double limit_s, struct err *e)
 {
+    const struct store_param given = REPORT_GIVEN(r);
     struct strbuf b;
     int32_t n = g->settings_n;
-    const char **name = arena_array(a, (size_t)(r->columns_n + n), sizeof *name);
 
     strbuf_init(&b, a);
-    strbuf_addf(&b, "WITH \"#asked\" AS MATERIALIZED (\n%s\n),\n", r->sql);
-    strbuf_add(&b, "\"#chosen\" AS MATERIALIZED (\n SELECT run_id, key, value FROM settings\n"
+    report_answer_add(&b, "WITH report_answer", given.name, r);
+    strbuf_add(&b, ",\nchosen AS MATERIALIZED (\n SELECT run_id, key, value FROM settings\n"
                    " WHERE key IN (");
     for (int32_t i = 0; i < n; i++)
         strbuf_addf(&b, "%s%s", i ? ", " : "", str_quote(a, g->setting[i], '\''));
     strbuf_add(&b, "))\nSELECT ");
     for (int32_t c = 0; c < r->columns_n; c++) {
         const char *quoted = str_quote(a, r->name[c], '"');
-        name[c] = r->name[c];
         strbuf_addf(&b, "%s%s AS %s", c ? ", " : "",
-                    has_name(&g->labels, name[c]) ? label_sql(a, name[c], g)
-                                                  : arena_printf(a, "a.%s", quoted),
+                    has_name(&g->labels, r->name[c]) ? label_sql(a, r->name[c], g)
+                                                     : arena_printf(a, "a.%s", quoted),
                     quoted);
     }
-    for (int32_t i = 0; i < n; i++) {
-        name[r->columns_n++] = g->setting[i];
+    for (int32_t i = 0; i < n; i++)
         strbuf_addf(
             &b,
             ",\n CASE WHEN c%d.value GLOB '*[0-9]*' AND c%d.value NOT GLOB '*[^0-9eE.+-]*'\n"
             "  THEN c%d.value + 0 ELSE c%d.value END AS %s",
             i, i, i, i, str_quote(a, g->setting[i], '"'));
-    }
-    strbuf_add(&b, "\nFROM (SELECT row_number() OVER () AS \"#at\", * FROM \"#asked\") a");
+    strbuf_add(&b, "\nFROM (SELECT row_number() OVER () AS \"#at\", * FROM report_answer) a");
     for (int32_t i = 0; i < n; i++)
-        strbuf_addf(&b, "\nLEFT JOIN \"#chosen\" c%d ON c%d.run_id = a.run_id AND c%d.key = %s", i,
-                    i, i, str_quote(a, g->setting[i], '\''));
+        strbuf_addf(&b, "\nLEFT JOIN chosen c%d ON c%d.run_id = a.run_id AND c%d.key = %s", i, i, i,
+                    str_quote(a, g->setting[i], '\''));
     strbuf_add(&b, "\nORDER BY a.\"#at\"");
-    r->sql = b.text;
-    r->name = name;
+    const struct report_asked asked = {r->where, b.text, &given, 1, limit_s};
+    return report_answer_query(r, a, s, &asked, e);
 }
 
 bool report_answer_has(const struct report_answer *r, const char *name)
@@ -347,26 +355,18 @@ bool report_answer_has(const struct report_answer *r, const char *name)
     return false;
 }
 
-void report_answer_add(struct strbuf *b, const char *name, const struct report_answer *r)
+void report_answer_add(struct strbuf *b, const char *name, const char *table,
+                       const struct report_answer *r)
 {
     strbuf_addf(b, "%s(", name);
     for (int32_t c = 0; c < r->columns_n; c++)
         strbuf_addf(b, "%s%s", c ? "," : "", str_quote(b->arena, r->name[c], '"'));
-    strbuf_add(b, ") AS MATERIALIZED (");
-    strbuf_add(b, r->sql);
-    strbuf_add(b, "\n)");
+    strbuf_addf(b, ") AS MATERIALIZED (SELECT * FROM %s)", table);
 }
 
 void report_answer_begin(struct strbuf *b, const struct report_answer *r)
 {
-    report_answer_add(b, "WITH report_answer", r);
+    report_answer_add(b, "WITH report_answer", "report_given", r);
     strbuf_add(b, ",\nreport_numbered AS MATERIALIZED (\n"
                   " SELECT row_number() OVER () AS \"#row\", * FROM report_answer)");
-}
-
-void report_answer_rows(struct report_answer *out, const char *where, const struct rows *rows)
-{
-    *out =
-        (struct report_answer){.where = where, .sql = "SELECT * FROM report_given", .given = rows};
-    unique_names(out, rows->arena, rows->name, rows->columns_n);
 }

@@ -17,26 +17,34 @@
 #include "report/rows.h"
 #include "store/store.h"
 
-/* --- answer.c - the rows of query.sql or of a paper.tsv as a part of a larger statement. */
+/* --- answer.c - the rows of query.sql or of a paper.tsv as a table of other statements. The file's
+ * own statement runs once. */
 
 struct report_answer {
     const char *where; /* in messages: the file */
-    const char *sql;   /* a SELECT without its semicolon */
     const char **name; /* columns_n, each once (report_unique_name) */
     int32_t columns_n;
-    const struct rows *given; /* read by sql as REPORT_GIVEN; or NULL */
+    struct rows rows;
 };
 
 /* The parameter of a statement over an answer. */
 #define REPORT_GIVEN(answer)                                                                       \
     {                                                                                              \
-        "report_given", (answer)->given, STORE_ROWS                                                \
+        "report_given", (answer)->columns_n ? &(answer)->rows : NULL, STORE_ROWS                   \
     }
 
-/* report_answer_query - makes an answer of one statement. Errors: those of store_columns, with the
- * file. report_answer_rows - makes one of rows, which must live as long. */
+/* A statement whose parameters have these values, and what it may take. */
+struct report_asked {
+    const char *where, *sql;
+    const struct store_param *params;
+    int32_t params_n;
+    double limit_s;
+};
+
+/* report_answer_query - runs a statement. Errors: those of store_columns and store_query, with the
+ * file. report_answer_rows - makes an answer of rows, whose cells must live as long. */
 int report_answer_query(struct report_answer *out, struct arena *a, struct store *s,
-                        const char *where, const char *sql, struct err *e);
+                        const struct report_asked *asked, struct err *e);
 void report_answer_rows(struct report_answer *out, const char *where, const struct rows *rows);
 bool report_answer_has(const struct report_answer *r, const char *name);
 /* report_answer_regroup - adds a column for each setting of the rows' run_id: a number where its
@@ -48,12 +56,14 @@ struct report_regrouping {
     const char *omit;       /* a column whose text the labels lose, too; or NULL */
     const char *lengthened; /* the label that gets the word L_valid=…; or NULL */
 };
-void report_answer_regroup(struct report_answer *r, struct arena *a,
-                           const struct report_regrouping *g);
+int report_answer_regroup(struct report_answer *r, struct arena *a, struct store *s,
+                          const struct report_regrouping *g, double limit_s, struct err *e);
 
 /* report_answer_begin - "WITH …": the tables report_answer, the rows, and report_numbered, the same
- * with "#row", the number of a row from 1. report_answer_add - one table of this name. */
-void report_answer_add(struct strbuf *b, const char *name, const struct report_answer *r);
+ * with "#row", the number of a row from 1. report_answer_add - one table of this name, whose rows
+ * are those of the parameter `table`. */
+void report_answer_add(struct strbuf *b, const char *name, const char *table,
+                       const struct report_answer *r);
 void report_answer_begin(struct strbuf *b, const struct report_answer *r);
 
 /* --- cells.c - the numbers of tables and figures: SQL over the rows of an answer.
@@ -246,6 +256,11 @@ const char *report_claims_heading(struct arena *a, const struct report_item *ite
  * with the artefact. */
 int report_claims_write(FILE *out, const struct report_claims *claims, bool placed,
                         const struct report_options *o, struct err *e);
+
+/* report_section - writes an artefact whose claims are judged as a section of a page. */
+int report_section(FILE *out, struct store *s, const struct project *p,
+                   const struct report_item *item, const struct report_claims *judged,
+                   const struct report_options *o, struct err *e);
 
 /* --- table.c - the tables of an artefact: the cells of an answer in the layout of table.txt.
  *

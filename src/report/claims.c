@@ -106,13 +106,12 @@ static int judge_rows(struct report_claims *out, struct arena *a, struct store *
 
     strbuf_init(&sql, a);
     report_answer_rows(&measured, f->effects_path, &f->effects);
-    measured.sql = "SELECT * FROM report_effects";
     const struct store_param params[] = {{"artefact", f->artefact, STORE_TEXT},
                                          {"scale", scale, STORE_TEXT},
                                          REPORT_GIVEN(answer),
                                          {"report_effects", &f->effects, STORE_ROWS}};
     report_answer_begin(&sql, answer);
-    report_answer_add(&sql, ",\nreport_measured", &measured);
+    report_answer_add(&sql, ",\nreport_measured", "report_effects", &measured);
     strbuf_add(&sql, ",\nreport_claim AS (SELECT *");
     for (int i = 0; i < CLAIM_OPTIONS_N; i++)
         strbuf_addf(&sql, ", %s AS %s",
@@ -130,12 +129,12 @@ int report_claims_judge(struct report_claims *out, struct arena *a, struct store
 {
     const struct store_param params[] = {{"artefact", f->artefact, STORE_TEXT},
                                          {"scale", scale, STORE_TEXT}};
+    const struct report_asked asked = {f->claims_path, f->claims, params, 2, REPORT_QUERY_LIMIT_S};
     struct report_answer answer;
-    struct rows rows;
 
     *out = (struct report_claims){.rows = {.arena = a}, .cases = {.arena = a}};
     if (!f->claims) return 0;
-    TRY(report_answer_query(&answer, a, s, f->claims_path, f->claims, e));
+    TRY(report_answer_query(&answer, a, s, &asked, e));
     bool cases = has_columns(&answer, case_columns, 6);
     if (!cases && !has_columns(&answer, verdict_columns, 4))
         return ERR(
@@ -144,12 +143,9 @@ int report_claims_judge(struct report_claims *out, struct arena *a, struct store
             "claim, statement, wanted, seed, holds, said; then counted, unjudged and others that "
             "experiments/README.md lists",
             f->claims_path);
-    TRY(report_rows_query(&rows, a, s, f->claims_path, answer.sql, params, 2, REPORT_QUERY_LIMIT_S,
-                          e));
-    if (rows.rows_n == 0)
+    if (answer.rows.rows_n == 0)
         return ERR(e, ERR_DATA, "%s: gives no row; a claim that cannot be judged is \"not run\"",
                    f->claims_path);
-    report_answer_rows(&answer, f->claims_path, &rows);
     TRY(judge_rows(out, a, s, f, scale, &answer, cases, e));
     find_claims(out);
     for (int32_t i = 0; i < out->rows.rows_n; i++)

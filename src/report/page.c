@@ -276,14 +276,9 @@ static int page_open(struct report_page *p, const struct rows *counts,
 
 static int page_section(struct report_page *p, int32_t i, struct err *e)
 {
-    const struct report_item *item = &p->item[i];
-    struct report_options o = *p->options;
-
-    o.scale = item->scale;
-    o.title = item->title;
-    o.format = REPORT_HTML;
-    report_html(p->out, "<section class=\"artefact\" id=\"a-%-s\">\n", item->artefact);
-    TRY(report_artefact(p->out, p->store, p->project, item->artefact, item->dir, &o, e));
+    report_html(p->out, "<section class=\"artefact\" id=\"a-%-s\">\n", p->item[i].artefact);
+    TRY(report_section(p->out, p->store, p->project, &p->item[i], &p->judged[i].claims, p->options,
+                       e));
     fputs("</section>\n", p->out);
     return 0;
 }

@@ -128,15 +128,15 @@ drawn AS (
   SELECT run_id, '<svg xmlns="http://www.w3.org/2000/svg" class="curve" viewBox="0 0 300 60"'
     || ' role="img">' || group_concat(line, '') || '</svg>' AS svg
   FROM lines GROUP BY run_id),
+result_text AS MATERIALIZED (
+  SELECT run_id, printf('%.4f', perplexity) AS result FROM wanted JOIN evaluation_results USING (run_id)
+  UNION ALL
+  SELECT run_id, printf('%.4f', final_loss_nats) FROM wanted JOIN trainings USING (run_id)
+  UNION ALL
+  SELECT run_id, printf('%.0f', wps) FROM wanted JOIN benchmarks USING (run_id)),
 listed AS (
   SELECT r.*, k.*, r.config_id IS lag(r.config_id) OVER (PARTITION BY r.kind, r.dataset
       ORDER BY r.position, r.L_train, r.L_valid, r.config_id, r.seed, r.run_id) AS again,
-    CASE r.kind
-      WHEN 'eval' THEN (
-        SELECT printf('%.4f', v.perplexity) FROM evaluations v WHERE v.run_id = r.run_id)
-      WHEN 'train' THEN (
-        SELECT printf('%.4f', v.final_loss_nats) FROM trainings v WHERE v.run_id = r.run_id)
-      ELSE (SELECT printf('%.0f', v.wps) FROM benchmarks v WHERE v.run_id = r.run_id) END AS result,
     printf('%s, L=%d', r.position, r.L_train)
       || CASE WHEN r.L_valid AND r.kind <> 'train' THEN printf(' at %d', r.L_valid) ELSE '' END
       || CASE r.kind WHEN 'eval' THEN printf(', %s, %s', r.split, r.protocol)
@@ -154,10 +154,11 @@ SELECT r.title || coalesce(r.dataset, '') AS title, r.heading, r.run_id AS "<run
   'r-' || r.run_id AS "#id", CASE WHEN again THEN 'the same' ELSE facts END AS "<configuration",
   CASE WHEN NOT again THEN 'c-' || r.config_id END AS "#id",
   CASE WHEN NOT again THEN coalesce(r.spec, '') END AS "#more", r.seed AS ">seed",
-  coalesce(result, nullif(r.state, 'none'), 'not run') AS result,
+  coalesce(v.result, nullif(r.state, 'none'), 'not run') AS result,
   CASE r.kind WHEN 'eval' THEN r.train_run_id END AS "~training", 'r-' || r.train_run_id AS "#link",
   CASE r.kind WHEN 'train' THEN '' END AS "~loss over updates", d.svg AS "#markup",
   m.attempt AS ">attempt", 'm-' || m.machine AS "<machine", 'm-' || m.machine AS "#link",
   m.code_id AS "<code", m.ended_at AS "<ended"
-FROM listed r LEFT JOIN made m USING (run_id) LEFT JOIN drawn d USING (run_id)
+FROM listed r LEFT JOIN result_text v USING (run_id) LEFT JOIN made m USING (run_id)
+LEFT JOIN drawn d USING (run_id)
 ORDER BY r.kind DESC, r.dataset, r.position, r.L_train, r.L_valid, r.config_id, r.seed, r.run_id

@@ -32,7 +32,8 @@ struct report_job {
     struct report_claims claims; /* no rows without a claim.sql */
     const char *title;
     double floor;
-    bool drawn;            /* on a page: its figure is there */
+    const struct report_claims *judged; /* made before, or NULL */
+    bool drawn;                         /* on a page: its figure is there */
     struct rows *gathered; /* of several artefacts, for programs; NULL: rows are written */
 };
 
@@ -217,15 +218,19 @@ static int add_settings(struct report_job *j, struct err *e)
     if (over && strcmp(over, "L_train") == 0) g.omit = "trained_on";
     if (over && strcmp(over, "L_valid") != 0) g.lengthened = l->series;
     if (l->series && g.labels.n < REPORT_MAX_NAMES) g.labels.name[g.labels.n++] = l->series;
-    if (g.settings_n || g.omit || g.lengthened) report_answer_regroup(&j->answer, &j->arena, &g);
-    return 0;
+    if (!g.settings_n && !g.omit && !g.lengthened) return 0;
+    return report_answer_regroup(&j->answer, &j->arena, j->store, &g, REPORT_QUERY_LIMIT_S, e);
 }
 
 /* Reads query.sql and the facts of its whole answer. */
 static int read_answer(struct report_job *j, struct err *e)
 {
-    TRY(report_answer_query(&j->answer, &j->arena, j->store, j->folder.query_path, j->folder.query,
-                            e));
+    const struct store_param params[] = {{"artefact", j->folder.points, STORE_TEXT},
+                                         {"scale", j->options->scale, STORE_TEXT}};
+    const struct report_asked asked = {j->folder.query_path, j->folder.query, params, 2,
+                                       REPORT_QUERY_LIMIT_S};
+
+    TRY(report_answer_query(&j->answer, &j->arena, j->store, &asked, e));
     TRY(add_settings(j, e));
     const struct report_keys k = keys_of(j);
     TRY(report_words_read(&j->words, &j->arena, j->store, &k, !j->folder.over, e));
@@ -614,6 +619,10 @@ static int find_floor(struct report_job *j, struct err *e)
 static int judge_all(struct report_job *j, struct err *e)
 {
     TRY(report_cells_judged(&j->verdicts, &j->arena, j->store, &j->folder, j->options->scale, e));
+    if (j->judged) {
+        j->claims = *j->judged;
+        return 0;
+    }
     return report_claims_judge(&j->claims, &j->arena, j->store, &j->folder, j->options->scale, e);
 }
 
@@ -680,12 +689,10 @@ static void trust_script(struct report_job *j)
     if (now || report_trust_has(&j->arena, f->plot)) f->plot_untrusted = NULL;
 }
 
-static int report_one(FILE *out, struct store *s, const struct project *p, const char *artefact,
-                      const char *dir, const struct report_options *o, struct rows *gathered,
-                      struct err *e)
+static int report_one(struct report_job j, const char *artefact, const char *dir, struct err *e)
 {
-    struct report_job j = {
-        .out = out, .store = s, .project = p, .options = o, .gathered = gathered};
+    const struct project *p = j.project;
+    const struct report_options *o = j.options;
     int rc = 0;
 
     arena_init(&j.arena);
@@ -696,6 +703,7 @@ static int report_one(FILE *out, struct store *s, const struct project *p, const
     if (*variant(&j)) {
         j.folder.points = arena_printf(&j.arena, "%s%s", artefact, variant(&j));
         j.folder.claims = NULL; /* they are about the grid as written */
+        j.judged = NULL;
     }
     TRY_OUT(rc, read_answer(&j, e));
     j.title = whole_title(&j);
@@ -703,7 +711,7 @@ static int report_one(FILE *out, struct store *s, const struct project *p, const
     rc = report_write(&j, e);
     if (rc == ERR_DATA) err_ctx(e, "%s", artefact);
     if (rc == 0 && !is_html(&j)) rc = write_figure(&j, e);
-    if (rc == 0) rc = file_check_output(out, e);
+    if (rc == 0) rc = file_check_output(j.out, e);
 out:
     arena_fini(&j.arena);
     return rc;
@@ -712,7 +720,22 @@ out:
 int report_artefact(FILE *out, struct store *s, const struct project *p, const char *artefact,
                     const char *dir, const struct report_options *o, struct err *e)
 {
-    return report_one(out, s, p, artefact, dir, o, NULL, e);
+    const struct report_job j = {.out = out, .store = s, .project = p, .options = o};
+    return report_one(j, artefact, dir, e);
+}
+
+int report_section(FILE *out, struct store *s, const struct project *p,
+                   const struct report_item *item, const struct report_claims *judged,
+                   const struct report_options *o, struct err *e)
+{
+    struct report_options own = *o;
+    const struct report_job j = {
+        .out = out, .store = s, .project = p, .options = &own, .judged = judged};
+
+    own.scale = item->scale;
+    own.title = item->title;
+    own.format = REPORT_HTML;
+    return report_one(j, item->artefact, item->dir, e);
 }
 
 /* Writes the rows of all artefacts as one answer. */
@@ -726,10 +749,12 @@ static int report_gathered(FILE *out, struct store *s, const struct project *p,
 
     arena_init(&a);
     struct rows all = {.arena = &a};
+    const struct report_job j = {
+        .out = out, .store = s, .project = p, .options = &own, .gathered = &all};
     for (int32_t i = 0; i < n; i++) {
         own.scale = items[i].scale;
         own.title = items[i].title;
-        TRY_OUT(rc, report_one(out, s, p, items[i].artefact, items[i].dir, &own, &all, e));
+        TRY_OUT(rc, report_one(j, items[i].artefact, items[i].dir, e));
     }
     rc = report_rows_write(out, &all, o->format, e);
 out:

@@ -32,6 +32,7 @@ static bool is_shown(const struct report_answer *r, const char *key)
 static int find_settings(struct report_regrouping *g, const struct report_answer *r,
                          struct arena *a, struct store *s, double limit_s, struct err *e)
 {
+    const struct store_param given = REPORT_GIVEN(r);
     struct rows keys;
     struct strbuf b;
 
@@ -39,9 +40,9 @@ static int find_settings(struct report_regrouping *g, const struct report_answer
         return ERR(e, ERR_USAGE,
                    "query --wide: the rows have no column run_id, which their settings belong to");
     strbuf_init(&b, a);
-    report_answer_add(&b, "WITH report_answer", r);
+    report_answer_add(&b, "WITH report_answer", given.name, r);
     strbuf_addf(&b, "\n%s", differing_sql);
-    TRY(report_rows_query(&keys, a, s, NULL, b.text, NULL, 0, limit_s, e));
+    TRY(report_rows_query(&keys, a, s, NULL, b.text, &given, 1, limit_s, e));
     for (int32_t i = 0; i < keys.rows_n; i++) {
         const char *key = report_rows_text(&keys, i, 0);
         if (is_shown(r, key)) continue;
@@ -57,15 +58,14 @@ static int find_settings(struct report_regrouping *g, const struct report_answer
 static int write_wide(FILE *out, struct arena *a, struct store *s, const char *sql, double limit_s,
                       enum report_format format, struct err *e)
 {
+    const struct report_asked asked = {"query", sql, NULL, 0, limit_s};
     struct report_answer answer;
     struct report_regrouping g = {.settings_n = 0};
-    struct rows rows;
 
-    TRY(report_answer_query(&answer, a, s, "query", sql, e));
+    TRY(report_answer_query(&answer, a, s, &asked, e));
     TRY(find_settings(&g, &answer, a, s, limit_s, e));
-    report_answer_regroup(&answer, a, &g);
-    TRY(report_rows_query(&rows, a, s, NULL, answer.sql, NULL, 0, limit_s, e));
-    return report_rows_write(out, &rows, format, e);
+    TRY(report_answer_regroup(&answer, a, s, &g, limit_s, e));
+    return report_rows_write(out, &answer.rows, format, e);
 }
 
 int report_wide(FILE *out, struct store *s, const char *sql, double limit_s,

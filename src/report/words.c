@@ -170,17 +170,16 @@ static int read_values(struct rows *out, struct arena *a, struct store *s,
     const struct report_layout *l = k->judged;
     const struct report_answer *r = k->answer;
     const char *const single[] = {l->columns, l->panel, l->series, l->x};
-    const struct store_param params[] = {{"artefact", k->artefact, STORE_TEXT},
-                                         {"scale", k->scale, STORE_TEXT}};
+    const struct store_param given = REPORT_GIVEN(r);
     struct strbuf b;
 
     strbuf_init(&b, a);
-    report_answer_add(&b, "WITH report_answer", r);
+    report_answer_add(&b, "WITH report_answer", given.name, r);
     strbuf_add(&b, "\nSELECT NULL AS \"column\", NULL AS value WHERE 0\n");
     for (int32_t i = 0; i < l->group.n; i++) select_values(&b, r, l->group.name[i]);
     for (int32_t i = 0; i < l->rows.n; i++) select_values(&b, r, l->rows.name[i]);
     for (size_t i = 0; i < sizeof single / sizeof *single; i++) select_values(&b, r, single[i]);
-    return report_rows_query(out, a, s, r->where, b.text, params, 2, REPORT_QUERY_LIMIT_S, e);
+    return report_rows_query(out, a, s, r->where, b.text, &given, 1, REPORT_QUERY_LIMIT_S, e);
 }
 
 /* --- labels --------------------------------------------------------------------------------- */

@@ -540,16 +540,14 @@ static int read_rows(struct store *s, struct rows *out, struct arena *a, const c
     return step == SQLITE_DONE ? 0 : sql_error(s, sql, e);
 }
 
-/* The statement of sql, checked: one SELECT and nothing after it. *bytes: its length there. */
-static int prepare_statement(struct store *s, const char *sql, sqlite3_stmt **out, size_t *bytes,
-                             struct err *e)
+/* The statement of sql, checked: one SELECT and nothing after it. */
+static int prepare_statement(struct store *s, const char *sql, sqlite3_stmt **out, struct err *e)
 {
     const char *tail = "";
 
     if (sqlite3_prepare_v2(s->connection_own, sql, -1, out, &tail) != SQLITE_OK)
         return sql_error(s, sql, e);
     if (!*out) return ERR(e, ERR_USAGE, "query: empty statement");
-    *bytes = (size_t)(tail - sql);
     TRY(check_tail(s, tail, e));
     if (!sqlite3_stmt_readonly(*out) || sqlite3_stmt_isexplain(*out))
         return ERR(e, ERR_USAGE, "query: only SELECT is allowed here");
@@ -561,13 +559,12 @@ int store_query(struct store *s, struct rows *out, struct arena *a, const char *
 {
     sqlite3_stmt *statement = NULL;
     struct fence fence;
-    size_t bytes;
 
     *out = (struct rows){.arena = a};
     TRY(database_refresh(s, e));
     int rc = make_tables(s, params, params_n, e);
     fence_raise(&fence, s, limit_s);
-    if (rc == 0) rc = prepare_statement(s, sql, &statement, &bytes, e);
+    if (rc == 0) rc = prepare_statement(s, sql, &statement, e);
     if (rc == 0) rc = bind_params(s, statement, params, params_n, e);
     if (rc == 0) rc = read_rows(s, out, a, sql, statement, e);
     sqlite3_finalize(statement);
@@ -577,16 +574,15 @@ int store_query(struct store *s, struct rows *out, struct arena *a, const char *
 }
 
 int store_columns(struct store *s, struct arena *a, const char *sql, const char ***names,
-                  int32_t *n, size_t *bytes, struct err *e)
+                  int32_t *n, struct err *e)
 {
     sqlite3_stmt *statement = NULL;
     struct fence fence;
 
     TRY(database_refresh(s, e));
     fence_raise(&fence, s, COLUMNS_LIMIT_S);
-    int rc = prepare_statement(s, sql, &statement, bytes, e);
+    int rc = prepare_statement(s, sql, &statement, e);
     if (rc == 0) read_names(names, n, a, statement);
-    if (rc == 0 && *bytes > 0 && sql[*bytes - 1] == ';') --*bytes;
     sqlite3_finalize(statement);
     fence_lower(s);
     return rc;
