@@ -1,5 +1,5 @@
 /* publish.c - `alibi export --results`: results.db merged into an empty file in memory, without
- * superseded results and without what only this machine understands. */
+ * what only this machine understands. */
 #include <sys/stat.h>
 
 #include "store/database.h"
@@ -8,8 +8,8 @@
 #include "store/schema.h"
 #include "store/statements.h"
 
-/* A folder is named as in its own project. Of a training's losses the last of each 32nd part of its
- * updates is kept. */
+/* A folder is named as in its own project. A superseded result, such as that of another processor,
+ * loses its parts. Of a training's losses the last of each 32nd part of its updates is kept. */
 static const char publish_strip[] =
     "DROP TRIGGER an_attempt_ends_once;"
     "UPDATE run_attempts SET host=NULL,boot_id=NULL,pid=NULL,pid_start=NULL,program=NULL,"
@@ -19,7 +19,6 @@ static const char publish_strip[] =
     "DELETE FROM position_losses WHERE result_id IN(SELECT result_id FROM results WHERE NOT "
     "current);"
     "DELETE FROM group_losses WHERE result_id IN(SELECT result_id FROM results WHERE NOT current);"
-    "DELETE FROM results WHERE NOT current;"
     "DELETE FROM curve_points WHERE split='train' AND(attempt_id,step)NOT IN("
     " SELECT attempt_id,max(step) FROM curve_points JOIN("
     "  SELECT attempt_id,max(step) AS steps FROM curve_points WHERE split='train' GROUP BY 1)"

@@ -104,7 +104,8 @@ TEST_WITH(struct store_fixture *f, a_published_file_answers_every_view_as_its_so
     arena_fini(&arena);
 }
 
-TEST_WITH(struct store_fixture *f, a_published_file_has_neither_superseded_results_nor_the_machine)
+TEST_WITH(struct store_fixture *f,
+          a_published_file_has_superseded_results_without_parts_and_nothing_of_the_machine)
 {
     static const char *const secrets[] = {"my-host", "/my/alibi", "/home/me"};
 
@@ -121,12 +122,16 @@ TEST_WITH(struct store_fixture *f, a_published_file_has_neither_superseded_resul
     fixture_trained(f, id, f->id, 999, 1.5, "def");
     fixture_end(f, id, STORE_DONE);
     store_fixture_close(f);
-    fixture_raw(f->path, "UPDATE run_attempts SET dir='/home/me/'||dir");
+    fixture_raw(f->path, "UPDATE run_attempts SET dir='/home/me/'||dir;"
+                         "INSERT INTO position_losses SELECT result_id,1,64,64,3.5 FROM results");
     store_fixture_open(f, STORE_READ);
     assert_cell(f, "SELECT count(*) FROM results", "2");
     publish(f, "published.db");
     struct store *s = open_given(f, "published.db");
-    assert_string_equal(fixture_rows(s, "SELECT final_loss_nats FROM results"), "1.5");
+    assert_string_equal(fixture_rows(s, "SELECT final_loss_nats FROM results WHERE current"),
+                        "1.5");
+    assert_string_equal(fixture_cell(s, "SELECT count(*) FROM results"), "2");
+    assert_string_equal(fixture_cell(s, "SELECT count(*) FROM position_losses"), "1");
     assert_string_equal(fixture_cell(s, "SELECT count(*) FROM attempts"), "2");
     assert_string_equal(fixture_rows(s, "SELECT count(*), max(step), min(loss_nats) FROM curves"),
                         "32 900 2.5");
