@@ -256,33 +256,19 @@ void report_answer_rows(struct report_answer *out, const char *where, const stru
         out->name[c] = report_unique_name(rows->arena, rows->name, c);
 }
 
-/* The names of rows that may be none. */
-static int query_rows(struct rows *rows, struct arena *a, struct store *s,
-                      const struct report_asked *q, struct err *e)
-{
-    const char **name;
-    int32_t n;
-
-    TRY(store_columns(s, a, q->sql, &name, &n, e));
-    TRY(store_query(s, rows, a, q->sql, q->params, q->params_n, q->limit_s, e));
-    rows->name = name;
-    rows->columns_n = n;
-    return 0;
-}
-
 int report_answer_query(struct report_answer *out, struct arena *a, struct store *s,
-                        const struct report_asked *asked, struct err *e)
+                        const struct report_asked *q, struct err *e)
 {
     struct rows rows;
 
-    *out = (struct report_answer){.where = asked->where};
-    int rc = query_rows(&rows, a, s, asked, e);
-    if (rc < 0) {
-        err_ctx(e, "%s", asked->where);
-        return rc;
-    }
-    report_answer_rows(out, asked->where, &rows);
-    return 0;
+    int rc = store_query(s, &rows, a, q->sql, q->params, q->params_n, q->limit_s, e);
+    if (rc == 0 && rows.rows_n == 0)
+        rc = store_columns(s, &rows, a, q->sql, q->params, q->params_n, e);
+    if (rc < 0)
+        err_ctx(e, "%s", q->where);
+    else
+        report_answer_rows(out, q->where, &rows);
+    return rc;
 }
 
 /* Writes a label in SQL without the words key=value of the settings and of the column along x. */

@@ -44,7 +44,7 @@ struct report_asked {
 /* report_answer_query - runs a statement. Errors: those of store_columns and store_query, with the
  * file. report_answer_rows - makes an answer of rows, whose cells must live as long. */
 int report_answer_query(struct report_answer *out, struct arena *a, struct store *s,
-                        const struct report_asked *asked, struct err *e);
+                        const struct report_asked *q, struct err *e);
 void report_answer_rows(struct report_answer *out, const char *where, const struct rows *rows);
 bool report_answer_has(const struct report_answer *r, const char *name);
 /* report_answer_regroup - adds a column for each setting of the rows' run_id: a number where its

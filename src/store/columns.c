@@ -246,15 +246,15 @@ int store_views(struct store *s, struct rows *out, struct arena *a, struct err *
 {
     static const char prefix[] = "CREATE VIEW ";
     static const char *names[] = {"view", "number", "column", "meaning", "row"};
-    const char **column;
-    int32_t n;
+    struct rows answer;
 
     *out = (struct rows){.arena = a, .name = names, .columns_n = sizeof names / sizeof *names};
     for (const char *const *sql = schema_views; *sql; sql++) {
         const char *name = *sql + sizeof prefix - 1;
         const char *view = arena_strndup(a, name, strcspn(name, " "));
-        TRY(store_columns(s, a, arena_printf(a, "SELECT * FROM %s", view), &column, &n, e));
-        for (int32_t i = 0; i < n; i++) add_column(out, view, i + 1, column[i]);
+        TRY(store_columns(s, &answer, a, arena_printf(a, "SELECT * FROM %s", view), NULL, 0, e));
+        for (int32_t i = 0; i < answer.columns_n; i++)
+            add_column(out, view, i + 1, answer.name[i]);
     }
     return 0;
 }

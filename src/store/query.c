@@ -573,17 +573,20 @@ int store_query(struct store *s, struct rows *out, struct arena *a, const char *
     return rc;
 }
 
-int store_columns(struct store *s, struct arena *a, const char *sql, const char ***names,
-                  int32_t *n, struct err *e)
+int store_columns(struct store *s, struct rows *out, struct arena *a, const char *sql,
+                  const struct store_param *params, int32_t params_n, struct err *e)
 {
     sqlite3_stmt *statement = NULL;
     struct fence fence;
 
+    *out = (struct rows){.arena = a};
     TRY(database_refresh(s, e));
+    int rc = make_tables(s, params, params_n, e);
     fence_raise(&fence, s, COLUMNS_LIMIT_S);
-    int rc = prepare_statement(s, sql, &statement, e);
-    if (rc == 0) read_names(names, n, a, statement);
+    if (rc == 0) rc = prepare_statement(s, sql, &statement, e);
+    if (rc == 0) read_names(&out->name, &out->columns_n, a, statement);
     sqlite3_finalize(statement);
     fence_lower(s);
+    drop_tables(s, params, params_n);
     return rc;
 }

@@ -283,10 +283,10 @@ struct store_param {
 int store_query(struct store *s, struct rows *out, struct arena *a, const char *sql,
                 const struct store_param *params, int32_t params_n, double limit_s, struct err *e);
 
-/* store_columns - the column names of such a statement, without running it. Errors: ERR_USAGE as
- * above. */
-int store_columns(struct store *s, struct arena *a, const char *sql, const char ***names,
-                  int32_t *n, struct err *e);
+/* store_columns - the columns of the answer to such a statement, without running it. Errors:
+ * ERR_USAGE as above. */
+int store_columns(struct store *s, struct rows *out, struct arena *a, const char *sql,
+                  const struct store_param *params, int32_t params_n, struct err *e);
 
 /* store_views - a row for each column of each view of the contract, in the order of views.sql:
  * view, number (from 1), column, meaning, and what a row of the view is (columns.c). */

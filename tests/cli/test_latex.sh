@@ -62,6 +62,7 @@ done
 if ! command -v pdflatex >/dev/null || ! kpsewhich booktabs.sty >/dev/null; then
     echo "skipped: no pdflatex with booktabs here compiles the tables"
     finish
+    exit
 fi
 {
     printf '%s\n' '\documentclass{article}' '\usepackage[utf8]{inputenc}' '\usepackage{booktabs}' '\begin{document}'
