@@ -19,10 +19,14 @@ static const char publish_strip[] =
     "DELETE FROM position_losses WHERE result_id IN(SELECT result_id FROM results WHERE NOT "
     "current);"
     "DELETE FROM group_losses WHERE result_id IN(SELECT result_id FROM results WHERE NOT current);"
-    "DELETE FROM curve_points WHERE split='train' AND(attempt_id,step)NOT IN("
-    " SELECT attempt_id,max(step) FROM curve_points JOIN("
+    "CREATE TEMP TABLE kept(attempt_id INTEGER,step INTEGER,PRIMARY KEY(attempt_id,step))"
+    "WITHOUT ROWID;"
+    "INSERT INTO temp.kept SELECT attempt_id,max(step) FROM curve_points JOIN("
     "  SELECT attempt_id,max(step) AS steps FROM curve_points WHERE split='train' GROUP BY 1)"
-    "  USING(attempt_id) WHERE split='train' GROUP BY attempt_id,32*step/(steps+1));";
+    " USING(attempt_id) WHERE split='train' GROUP BY attempt_id,32*step/(steps+1);"
+    "DELETE FROM curve_points AS c WHERE split='train' AND NOT EXISTS("
+    " SELECT 1 FROM temp.kept k WHERE k.attempt_id=c.attempt_id AND k.step=c.step);"
+    "DROP TABLE temp.kept;";
 
 static int publish_rows(struct merge *m, struct err *e)
 {
