@@ -253,8 +253,7 @@ int store_views(struct store *s, struct rows *out, struct arena *a, struct err *
         const char *name = *sql + sizeof prefix - 1;
         const char *view = arena_strndup(a, name, strcspn(name, " "));
         TRY(store_columns(s, &answer, a, arena_printf(a, "SELECT * FROM %s", view), NULL, 0, e));
-        for (int32_t i = 0; i < answer.columns_n; i++)
-            add_column(out, view, i + 1, answer.name[i]);
+        for (int32_t i = 0; i < answer.columns_n; i++) add_column(out, view, i + 1, answer.name[i]);
     }
     return 0;
 }

@@ -8,13 +8,17 @@
 #include "store/schema.h"
 #include "store/statements.h"
 
+#define NUMBERED "rtrim(dir,'0123456789')" /* "…/runs/RUN/" of a folder */
+
 /* A folder is named as in its own project. A superseded result, such as that of another processor,
  * loses its parts. Of a training's losses the last of each 32nd part of its updates is kept. */
 static const char publish_strip[] =
     "DROP TRIGGER an_attempt_ends_once;"
     "UPDATE run_attempts SET host=NULL,boot_id=NULL,pid=NULL,pid_start=NULL,program=NULL,"
     " merged_from=NULL,"
-    " dir=CASE WHEN dir LIKE '/runs/%' THEN substr(dir,2) ELSE 'runs/'||run_id||'/'||attempt END;"
+    " dir=CASE substr(" NUMBERED ",-23,6) WHEN '/runs/' THEN"
+    "  'runs/'||substr(" NUMBERED ",-17)||substr(dir,length(" NUMBERED ")+1)"
+    "  ELSE 'runs/'||run_id||'/'||attempt END;"
     "UPDATE sources SET merged_from=NULL,path=name,dir='runs/'||id||'/'||attempt;"
     "DELETE FROM position_losses WHERE result_id IN(SELECT result_id FROM results WHERE NOT "
     "current);"

@@ -122,7 +122,7 @@ TEST_WITH(struct store_fixture *f,
     fixture_trained(f, id, f->id, 999, 1.5, "def");
     fixture_end(f, id, STORE_DONE);
     store_fixture_close(f);
-    fixture_raw(f->path, "UPDATE run_attempts SET dir='/home/me/'||dir;"
+    fixture_raw(f->path, "UPDATE run_attempts SET dir='/home/me/runs/0123456789abcdef/'||attempt;"
                          "INSERT INTO position_losses SELECT result_id,1,64,64,3.5 FROM results");
     store_fixture_open(f, STORE_READ);
     assert_cell(f, "SELECT count(*) FROM results", "2");
@@ -133,6 +133,8 @@ TEST_WITH(struct store_fixture *f,
     assert_string_equal(fixture_cell(s, "SELECT count(*) FROM results"), "2");
     assert_string_equal(fixture_cell(s, "SELECT count(*) FROM position_losses"), "1");
     assert_string_equal(fixture_cell(s, "SELECT count(*) FROM attempts"), "2");
+    assert_string_equal(fixture_cell(s, "SELECT min(dir) FROM attempts"),
+                        "runs/0123456789abcdef/1");
     assert_string_equal(fixture_rows(s, "SELECT count(*), max(step), min(loss_nats) FROM curves"),
                         "32 900 2.5");
     store_close(s);
