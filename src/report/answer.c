@@ -250,10 +250,10 @@ const char *report_unique_name(struct arena *a, const char *const *name, int32_t
 
 void report_answer_rows(struct report_answer *out, const char *where, const struct rows *rows)
 {
-    *out = (struct report_answer){.where = where, .rows = *rows, .columns_n = rows->columns_n};
-    out->name = arena_array(rows->arena, (size_t)rows->columns_n + 1, sizeof *out->name);
+    *out = (struct report_answer){.where = where, .rows = *rows};
+    out->rows.name = arena_array(rows->arena, (size_t)rows->columns_n + 1, sizeof *rows->name);
     for (int32_t c = 0; c < rows->columns_n; c++)
-        out->name[c] = report_unique_name(rows->arena, rows->name, c);
+        out->rows.name[c] = report_unique_name(rows->arena, rows->name, c);
 }
 
 int report_answer_query(struct report_answer *out, struct arena *a, struct store *s,
@@ -312,11 +312,11 @@ int report_answer_regroup(struct report_answer *r, struct arena *a, struct store
     for (int32_t i = 0; i < n; i++)
         strbuf_addf(&b, "%s%s", i ? ", " : "", str_quote(a, g->setting[i], '\''));
     strbuf_add(&b, "))\nSELECT ");
-    for (int32_t c = 0; c < r->columns_n; c++) {
-        const char *quoted = str_quote(a, r->name[c], '"');
+    for (int32_t c = 0; c < r->rows.columns_n; c++) {
+        const char *quoted = str_quote(a, r->rows.name[c], '"');
         strbuf_addf(&b, "%s%s AS %s", c ? ", " : "",
-                    has_name(&g->labels, r->name[c]) ? label_sql(a, r->name[c], g)
-                                                     : arena_printf(a, "a.%s", quoted),
+                    has_name(&g->labels, r->rows.name[c]) ? label_sql(a, r->rows.name[c], g)
+                                                          : arena_printf(a, "a.%s", quoted),
                     quoted);
     }
     for (int32_t i = 0; i < n; i++)
@@ -336,17 +336,15 @@ int report_answer_regroup(struct report_answer *r, struct arena *a, struct store
 
 bool report_answer_has(const struct report_answer *r, const char *name)
 {
-    for (int32_t c = 0; name && c < r->columns_n; c++)
-        if (strcmp(r->name[c], name) == 0) return true;
-    return false;
+    return name && report_rows_column(&r->rows, name) >= 0;
 }
 
 void report_answer_add(struct strbuf *b, const char *name, const char *table,
                        const struct report_answer *r)
 {
     strbuf_addf(b, "%s(", name);
-    for (int32_t c = 0; c < r->columns_n; c++)
-        strbuf_addf(b, "%s%s", c ? "," : "", str_quote(b->arena, r->name[c], '"'));
+    for (int32_t c = 0; c < r->rows.columns_n; c++)
+        strbuf_addf(b, "%s%s", c ? "," : "", str_quote(b->arena, r->rows.name[c], '"'));
     strbuf_addf(b, ") AS MATERIALIZED (SELECT * FROM %s)", table);
 }
 

@@ -40,7 +40,7 @@ static int check_column(const struct report_answer *r, const char *name, struct 
 {
     if (report_answer_has(r, name)) return 0;
     return ERR(e, ERR_DATA, "table.txt names the column %s, which the rows do not have%s", name,
-               str_hint(name, r->name, (size_t)r->columns_n).text);
+               str_hint(name, r->rows.name, (size_t)r->rows.columns_n).text);
 }
 
 static int check_columns(const struct report_keys *k, struct err *e)
@@ -145,8 +145,7 @@ static void put_judged(struct statement *q)
     PUT(q, "%s),\n%s", l->rules_n ? "" : "SELECT NULL, NULL, NULL, NULL, NULL WHERE 0", judged_sql);
 }
 
-/* The paper's numbers are beside ours at its own scale alone. */
-static bool is_judged(const char *scale)
+bool report_is_paper(const char *scale)
 {
     return strcmp(scale, "paper") == 0;
 }
@@ -275,7 +274,7 @@ static int ask_cells(struct rows *out, struct arena *a, struct store *s,
     TRY(check_columns(k, e));
     TRY(check_tokenizers(a, s, k, e));
     start_statement(&q, a, k);
-    put_shown(&q, k->judged && is_judged(k->scale));
+    put_shown(&q, k->judged && report_is_paper(k->scale));
     PUT(&q, "%s%s", cells_sql, select);
     TRY(run_statement(out, &q, s, e));
     return check_alike(out, s, e);
@@ -304,7 +303,7 @@ int report_cells_judged(struct rows *out, struct arena *a, struct store *s,
     struct statement q;
 
     *out = (struct rows){.arena = a};
-    if (!is_judged(scale)) return 0;
+    if (!report_is_paper(scale)) return 0;
     start_statement(&q, a, &k);
     PUT(&q, "WITH ");
     put_judged(&q);
@@ -327,12 +326,12 @@ int report_cells_rows(struct rows *out, struct arena *a, struct store *s,
     put_rows(&q);
     put_judged(&q);
     PUT(&q, ",\n%s\nSELECT ", matched_sql);
-    for (int32_t c = 0; c < r->columns_n; c++) PUT(&q, "n.%s, ", quoted(&q, r->name[c]));
+    for (int32_t c = 0; c < r->rows.columns_n; c++) PUT(&q, "n.%s, ", quoted(&q, r->rows.name[c]));
     strbuf_add(&q.text, beside_sql);
-    for (int32_t c = 0; c < r->columns_n; c++) {
+    for (int32_t c = 0; c < r->rows.columns_n; c++) {
         const char *cell = "NULL";
         for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
-            if (strcmp(shared[i], r->name[c]) == 0) cell = shared[i];
+            if (strcmp(shared[i], r->rows.name[c]) == 0) cell = shared[i];
         PUT(&q, "%s, ", cell);
     }
     strbuf_add(&q.text, alone_sql);

@@ -22,15 +22,13 @@
 
 struct report_answer {
     const char *where; /* in messages: the file */
-    const char **name; /* columns_n, each once (report_unique_name) */
-    int32_t columns_n;
-    struct rows rows;
+    struct rows rows;  /* its columns have unlike names (report_unique_name) */
 };
 
 /* The parameter of a statement over an answer. */
 #define REPORT_GIVEN(answer)                                                                       \
     {                                                                                              \
-        "report_given", (answer)->columns_n ? &(answer)->rows : NULL, STORE_ROWS                   \
+        "report_given", (answer)->rows.columns_n ? &(answer)->rows : NULL, STORE_ROWS              \
     }
 
 /* A statement whose parameters have these values, and what it may take. */
@@ -119,6 +117,9 @@ int report_cells(struct rows *out, struct arena *a, struct store *s, const struc
  * x_low, x_high, y_low, y_high. */
 int report_cells_curves(struct rows *out, struct arena *a, struct store *s,
                         const struct report_keys *k, struct err *e);
+
+/* report_is_paper - true for the paper's own scale, at which alone its numbers are beside ours. */
+bool report_is_paper(const char *scale);
 
 /* report_cells_judged - one row a cell of the view comparison, with verdict, phrase (its words:
  * "within 5 %", "× 1.20 on …"), cells_n (cells with a number of the paper), reproduced_n and so on

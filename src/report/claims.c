@@ -30,13 +30,13 @@ enum { CLAIM_OPTIONS_N = sizeof claim_options / sizeof *claim_options };
 /* True if the answer has these columns and then only those that may follow. */
 static bool has_columns(const struct report_answer *r, const char *const *names, int32_t n)
 {
-    for (int32_t c = 0; c < r->columns_n; c++) {
-        bool known = c < n && strcmp(r->name[c], names[c]) == 0;
+    for (int32_t c = 0; c < r->rows.columns_n; c++) {
+        bool known = c < n && strcmp(r->rows.name[c], names[c]) == 0;
         for (int i = 0; c >= n && i < CLAIM_OPTIONS_N; i++)
-            known |= strcmp(r->name[c], claim_options[i].name) == 0;
+            known |= strcmp(r->rows.name[c], claim_options[i].name) == 0;
         if (!known) return false;
     }
-    return r->columns_n >= n;
+    return r->rows.columns_n >= n;
 }
 
 static int check_claim(const struct rows *r, int32_t row, const char *path, struct err *e)
@@ -334,7 +334,7 @@ int report_claims_write(FILE *out, const struct report_claims *claims, bool plac
 const char *report_claims_heading(struct arena *a, const struct report_item *items, int32_t n,
                                   const char *scale)
 {
-    bool paper = strcmp(scale, "paper") == 0;
+    bool paper = report_is_paper(scale);
     int32_t beyond_n = 0;
 
     for (int32_t i = 0; i < n; i++) beyond_n += project_collection_bytes(items[i].artefact) > 0;

@@ -63,7 +63,7 @@ static int scoreboard(struct rows *r, struct report_page *p, bool titled, struct
     enum { COLUMNS_N = sizeof columns / sizeof *columns };
     bool judged = false;
 
-    for (int32_t i = 0; i < p->items_n; i++) judged |= strcmp(p->item[i].scale, "paper") == 0;
+    for (int32_t i = 0; i < p->items_n; i++) judged |= report_is_paper(p->item[i].scale);
     report_rows_init(r, &p->arena, COLUMNS_N, p->items_n);
     r->columns_n = 0;
     for (int32_t i = 0; i < p->items_n; i++) {

@@ -488,8 +488,7 @@ static void plot_script(const struct plot_draft *d, struct strbuf *b)
     report_script_text(b, "TITLE", plot->title);
     report_script_text(b, "FACTS", plot_facts(d));
     strbuf_addf(b, "PANELS = %d\nPAPER = %d\nSCALED = %d\nSEEDS = %.0f\nFLOOR = %.10g\n",
-                d->panels_n, strcmp(plot->scale, "paper") == 0, plot->scaled, d->seeds,
-                plot->floor);
+                d->panels_n, report_is_paper(plot->scale), plot->scaled, d->seeds, plot->floor);
     script_axes(b, d);
     script_arrays(b, d);
     strbuf_add(b, plot->preamble);

@@ -44,7 +44,7 @@ static bool is_html(const struct report_job *j)
 
 static bool is_paper(const struct report_job *j)
 {
-    return strcmp(j->options->scale, "paper") == 0;
+    return report_is_paper(j->options->scale);
 }
 
 static void write_line(struct report_job *j, const char *format, ...) ERR_PRINTF(2, 3);

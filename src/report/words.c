@@ -188,7 +188,7 @@ static int check_key(const struct report_label *label, const struct report_answe
 {
     if (spec_key_find(label->key) || report_answer_has(r, label->key)) return 0;
     struct str_hint hint = spec_key_hint(label->key);
-    if (!*hint.text) hint = str_hint(label->key, r->name, (size_t)r->columns_n);
+    if (!*hint.text) hint = str_hint(label->key, r->rows.name, (size_t)r->rows.columns_n);
     return ERR(e, ERR_DATA, "%s:%d: label: %s is neither a setting nor a column of %s%s",
                label->path, label->line, label->key, r->where, hint.text);
 }

@@ -8,7 +8,8 @@
 #include "store/schema.h"
 #include "store/statements.h"
 
-#define NUMBERED "rtrim(dir,'0123456789')" /* "…/runs/RUN/" of a folder */
+#define UNNUMBERED "rtrim(dir,'0123456789')" /* …/runs/RUN/ of …/runs/RUN/ATTEMPT */
+#define SUPERSEDED " FROM results WHERE NOT current);"
 
 /* A folder is named as in its own project. A superseded result, such as that of another processor,
  * loses its parts. Of a training's losses the last of each 32nd part of its updates is kept. */
@@ -16,13 +17,14 @@ static const char publish_strip[] =
     "DROP TRIGGER an_attempt_ends_once;"
     "UPDATE run_attempts SET host=NULL,boot_id=NULL,pid=NULL,pid_start=NULL,program=NULL,"
     " merged_from=NULL,"
-    " dir=CASE substr(" NUMBERED ",-23,6) WHEN '/runs/' THEN"
-    "  'runs/'||substr(" NUMBERED ",-17)||substr(dir,length(" NUMBERED ")+1)"
+    " dir=CASE substr(" UNNUMBERED ",-23,6) WHEN '/runs/' THEN"
+    "  'runs/'||substr(" UNNUMBERED ",-17)||substr(dir,length(" UNNUMBERED ")+1)"
     "  ELSE 'runs/'||run_id||'/'||attempt END;"
     "UPDATE sources SET merged_from=NULL,path=name,dir='runs/'||id||'/'||attempt;"
-    "DELETE FROM position_losses WHERE result_id IN(SELECT result_id FROM results WHERE NOT "
-    "current);"
-    "DELETE FROM group_losses WHERE result_id IN(SELECT result_id FROM results WHERE NOT current);"
+    "DELETE FROM position_losses WHERE result_id IN(SELECT result_id" SUPERSEDED
+    "DELETE FROM group_losses WHERE result_id IN(SELECT result_id" SUPERSEDED
+    "DELETE FROM attention_heads WHERE attempt_id IN(SELECT attempt_id" SUPERSEDED
+    "DELETE FROM attention_rollouts WHERE attempt_id IN(SELECT attempt_id" SUPERSEDED
     "CREATE TEMP TABLE kept(attempt_id INTEGER,step INTEGER,PRIMARY KEY(attempt_id,step))"
     "WITHOUT ROWID;"
     "INSERT INTO temp.kept SELECT attempt_id,max(step) FROM curve_points JOIN("
