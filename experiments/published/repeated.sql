@@ -5,7 +5,7 @@ WITH again AS (
   JOIN run_attempts b ON b.attempt_id = o.attempt_id AND b.device <> a.device
   WHERE v.current AND v.kind = 'eval' AND v.perplexity > 0 AND o.perplexity > 0),
 ordered AS (
-  SELECT *, count(*) OVER part AS n, row_number() OVER (PARTITION BY position, beyond ORDER BY off) AS nth
+  SELECT *, count(*) OVER part AS n, row_number() OVER (part ORDER BY off) AS nth
   FROM again WINDOW part AS (PARTITION BY position, beyond)),
 summed AS (
   SELECT position, sum(NOT beyond) AS near_n, sum(beyond) AS far_n,
